@@ -1,0 +1,169 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Self-attention, from the normalised input to the output projection.
+#pragma once
+
+#include <headroom/block/operations.hpp>
+
+namespace headroom::ops {
+
+/// Rotary embedding, x·cos + rotate_half(x)·sin: cos and sin are constants, so nothing is saved; two tensors of x's size live
+/// beside the result for a moment.
+constexpr tensor rotate(program& p, const scene& s, tensor x) {
+  if (s.model->position != position_kind::rope) return x;
+  const auto n = p.elements(x);
+  const auto y = p.make(n, p.width(x));
+  bytes temporary = 2 * p.rounded(n, p.width(x));
+  if (s.habits->rotates_parts) {
+    // litgpt/model.py apply_rope: the rotated part is computed in fp32 and concatenated with the rest.
+    const auto part = n / 100 * s.model->rotary_percent;
+    temporary = 3 * p.rounded(part, 4) + p.rounded(part, p.width(x));
+  }
+  p.step(x.bit(), y.bit(), {.forward_temporary = temporary, .backward_temporary = temporary});
+  return y;
+}
+
+/// k or v repeated from the key heads to the query heads: a copy.
+constexpr tensor expand(program& p, const scene& s, tensor x) {
+  if (s.model->kv() == s.model->heads) return x;
+  const auto y = p.make(checked::mul(s.tokens, s.model->query_width()), p.width(x));
+  p.step(x.bit(), y.bit());
+  return y;
+}
+
+struct heads {
+  tensor q{}, k{}, v{};
+};
+
+/// Scores written out. transformers' eager_attention_forward: q·kᵀ, scaling, mask, softmax in fp32, back to the compute
+/// format, dropout, ·v. GPT-2 computes the softmax in the compute format; a soft cap adds a tanh that saves its result.
+constexpr tensor eager_attention(program& p, const scene& s, heads h, bool fp32_softmax) {
+  const auto& m = *s.model;
+  const auto scores = checked::mul(checked::mul(s.samples, m.heads), checked::mul(s.sequence, s.sequence));
+  const auto w = p.width(h.q);
+  auto t = p.make(scores, w);
+  p.step(h.q | h.k, t.bit(), {.saves = h.q | h.k});
+  t = pointwise(p, t);  // scaling
+  if (m.attention_softcap > 0) {
+    t = pointwise(p, t);
+    const auto tanh = p.make(scores, w);
+    p.step(t.bit(), tanh.bit(), {.saves = tanh.bit()});
+    t = pointwise(p, tanh);
+  }
+  const auto masked = p.make(scores, w);
+  p.step(t.bit(), masked.bit(), {.passes_gradient = true});
+  auto soft = p.make(scores, fp32_softmax ? 4 : w);
+  p.step(masked.bit(), soft.bit(), {.saves = soft.bit()});
+  soft = drop(p, cast(p, soft, w), s.drops.attention);
+  const auto product = p.make(checked::mul(s.tokens, m.query_width()), w);
+  p.step(soft | h.v, product.bit(), {.saves = soft | h.v});
+  return pointwise(p, product);  // heads back beside each other: a copy
+}
+
+/// One fused kernel: q, k, v, the result and a log-sum-exp a row are saved. FlashAttention-2's backward accumulates dq in fp32,
+/// keeps a row sum of d·o, and expands dk, dv to the query heads where they are grouped (flash_attn/flash_api.cpp, mha_bwd).
+constexpr tensor fused_attention(program& p, const scene& s, heads h) {
+  const auto& m = *s.model;
+  const auto q_elements = checked::mul(s.tokens, m.query_width());
+  const auto w = p.width(h.q);
+  const auto out = p.make(q_elements, w);
+  const auto lse = p.make(checked::mul(s.tokens, m.heads), 4);
+  bytes temporary{0};
+  if (!s.host) {
+    const auto rounded_heads = checked::mul(m.heads, checked::round_up(m.head_width(), 32));
+    temporary = p.rounded(checked::mul(s.tokens, rounded_heads), 4) + p.rounded(checked::mul(s.tokens, m.heads), 4);
+    if (p.elements(h.k) < q_elements) temporary += 2 * p.rounded(q_elements, w);
+  }
+  tensor_set saves = (h.q | h.k) | h.v;
+  tensor_set makes = out | lse;
+  if (s.padded && s.kernel == attention::sdpa && s.habits->date >= 202501) {
+    // A boolean mask is turned into an additive one at each call (native/transformers/attention.cpp) and kept.
+    const auto bias = p.make(checked::mul(s.samples, checked::mul(s.sequence, s.sequence)), w);
+    makes |= bias.bit();
+    saves |= bias.bit();
+  }
+  p.step((h.q | h.k) | h.v, makes, {.saves = saves | out | lse, .backward_temporary = temporary});
+  return out;
+}
+
+/// litgpt's LoRA on the fused q, k, v projection (litgpt/lora.py, LoRAQKVLinear): one A for all adapted parts, B as a grouped
+/// convolution, and zero padding by index_copy where not all three are adapted.
+constexpr tensor adapt_fused_qkv(program& p, const scene& s, tensor x, tensor qkv) {
+  const auto& m = *s.model;
+  const bool q = s.adapts(module::q_proj), k = s.adapts(module::k_proj), v = s.adapts(module::v_proj);
+  const std::int64_t parts = (q ? 1 : 0) + (k ? 1 : 0) + (v ? 1 : 0);
+  if (parts == 0) return qkv;
+  const auto w = s.adapter_width;
+  const auto out = (q ? m.query_width() : 0) + (k ? m.kv_width() : 0) + (v ? m.kv_width() : 0);
+  const auto low_width = checked::mul(s.side->rank, parts);
+  const auto train = [&](std::int64_t i, std::int64_t o) { return p.rounded(checked::mul(i, o), w); };
+  const auto h = drop(p, x, s.side->dropout);
+  const auto low = p.make(checked::mul(s.tokens, low_width), w);
+  p.step(h.bit(), low.bit(), {.saves = h.bit(), .weight_gradient = train(m.hidden, low_width)});
+  const auto turned = pointwise(p, low);  // made contiguous for the convolution
+  auto high = p.make(checked::mul(s.tokens, out), w);
+  p.step(turned.bit(), high.bit(), {.saves = turned.bit(), .weight_gradient = train(s.side->rank, out)});
+  if (parts < 3) {
+    // index_copy's derivative expands `source`, so the whole source is saved, and the int64 index.
+    if (s.habits->date <= 202310 || m.kv() != m.heads) high = pointwise(p, high);
+    const auto index = p.make(out, 8);
+    const auto padded = p.make(checked::mul(s.tokens, m.query_width() + 2 * m.kv_width()), w);
+    p.step(high.bit(), padded | index, {.saves = high | index, .forward_temporary = s.habits->date <= 202310 ? p.size(padded) : bytes{0}});
+    high = padded;
+  }
+  return add(p, qkv, pointwise(p, high));
+}
+
+/// q, k and v out of one projection.
+constexpr heads fused_projection(program& p, const scene& s, const module_set& trained, tensor x) {
+  const auto& m = *s.model;
+  const auto q_out = m.query_width(), kv_out = m.kv_width();
+  auto qkv = multiply(p, s, x, {.in = m.hidden, .out = q_out + 2 * kv_out, .bias = m.attention_bias,
+                                .trains = trained.has(module::q_proj), .quantised = s.quantised.has(module::q_proj)});
+  if (s.side->active()) qkv = adapt_fused_qkv(p, s, x, qkv);
+  heads h;
+  h.q = p.view(qkv, checked::mul(s.tokens, q_out));
+  h.k = p.view(qkv, checked::mul(s.tokens, kv_out));
+  h.v = p.view(qkv, checked::mul(s.tokens, kv_out));
+  p.step(qkv.bit(), (h.q | h.k) | h.v);  // a split: its backward concatenates
+  return h;
+}
+
+/// The attention half of a layer: from the normalised input to what is added to the residual stream.
+constexpr tensor attend(program& p, const scene& s, const module_set& trained, tensor x) {
+  const auto& m = *s.model;
+  const auto q_out = m.query_width(), kv_out = m.kv_width();
+  heads h;
+  if (s.habits->fused_qkv || m.fused_qkv) {
+    h = fused_projection(p, s, trained, x);
+    if (s.habits->copies_qkv && m.kv() != m.heads) {
+      h.q = pointwise(p, h.q);
+      h.k = expand(p, s, h.k);
+      h.v = expand(p, s, h.v);
+    }
+  } else {
+    h.q = linear(p, s, trained, module::q_proj, x, m.hidden, q_out, m.attention_bias);
+    h.k = linear(p, s, trained, module::k_proj, x, m.hidden, kv_out, m.attention_bias);
+    h.v = linear(p, s, trained, module::v_proj, x, m.hidden, kv_out, m.attention_bias);
+    if (m.qk_norm || m.qk_norm_full) {
+      h.q = norm(p, s, h.q, m.qk_norm ? m.head_width() : q_out, trained.has(module::norm));
+      h.k = norm(p, s, h.k, m.qk_norm ? m.head_width() : kv_out, trained.has(module::norm));
+    }
+  }
+  h.q = rotate(p, s, h.q);
+  h.k = rotate(p, s, h.k);
+  if (s.autocast) {  // scaled_dot_product_attention is on autocast's lower-precision list
+    h.q = cast(p, h.q, s.width);
+    h.k = cast(p, h.k, s.width);
+  }
+  const bool written_out = s.kernel == attention::eager || s.kernel == attention::math || m.attention_softcap > 0;
+  const bool expands = s.habits->expands_kv || written_out || (s.habits->expands_kv_if_padded && s.padded);
+  if (expands && p.elements(h.k) < p.elements(h.q)) {
+    h.k = expand(p, s, h.k);
+    h.v = expand(p, s, h.v);
+  }
+  auto out = written_out ? eager_attention(p, s, h, m.position == position_kind::rope) : fused_attention(p, s, h);
+  if (s.habits->copies_attention_output && !written_out) out = pointwise(p, out);
+  return linear(p, s, trained, module::o_proj, out, q_out, m.hidden, m.output_bias);
+}
+
+}  // namespace headroom::ops

@@ -1,0 +1,107 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Whole decoder layers: Llama-type, GPT-2-type, and their parallel and post-norm relatives.
+#pragma once
+
+#include <headroom/block/attention.hpp>
+#include <headroom/block/walk.hpp>
+
+namespace headroom {
+
+namespace ops {
+
+/// The dense MLP: down(act(gate)·up), or down(act(up)).
+constexpr tensor feed_forward(program& p, const scene& s, const module_set& trained, tensor x) {
+  const auto& m = *s.model;
+  if (m.mlp == mlp_kind::gated) {
+    const auto gate = linear(p, s, trained, module::gate_proj, x, m.hidden, m.ffn, m.mlp_bias);
+    const auto up = linear(p, s, trained, module::up_proj, x, m.hidden, m.ffn, m.mlp_bias);
+    const auto product = multiply(p, activate(p, gate, m.activation), up);
+    return linear(p, s, trained, module::down_proj, product, m.ffn, m.hidden, m.mlp_bias);
+  }
+  const auto up = linear(p, s, trained, module::up_proj, x, m.hidden, m.ffn, m.mlp_bias);
+  return linear(p, s, trained, module::down_proj, activate(p, up, m.activation), m.ffn, m.hidden, m.mlp_bias);
+}
+
+}  // namespace ops
+
+/// A decoder layer runs as one block or two, each from residual stream to residual stream. Two where the MLP reads what
+/// attention wrote; one where both read the same input.
+enum class layer_part : std::uint8_t { attention, mlp, parallel };
+
+/// One part of a decoder layer. `trained`: the modules whose weights train here. `input_has_gradient`: something below trains.
+constexpr program decoder_block(const scene& s, layer_part part, const module_set& trained, bool input_has_gradient) {
+  const auto& m = *s.model;
+  program p(s.granule);
+  const bool norms = trained.has(module::norm);
+  const auto x = p.input(checked::mul(s.tokens, m.hidden), s.residual_width, input_has_gradient);
+  const auto branch = [&](tensor y) {
+    if (m.post_norms) y = ops::norm(p, s, y, m.hidden, norms);
+    return ops::drop(p, y, s.drops.hidden);
+  };
+  const auto first = ops::norm(p, s, x, m.hidden, norms);
+  if (part == layer_part::parallel) {
+    const auto attended = branch(ops::attend(p, s, trained, first));
+    const auto second = m.shared_attention_norm ? first : ops::norm(p, s, x, m.hidden, norms);
+    const auto sum = ops::add(p, x, attended);
+    p.set_output(ops::add(p, sum, branch(ops::feed_forward(p, s, trained, second))));
+  } else {
+    const auto y = part == layer_part::attention ? ops::attend(p, s, trained, first) : ops::feed_forward(p, s, trained, first);
+    p.set_output(ops::add(p, x, branch(y)));
+  }
+  return p;
+}
+
+/// What a whole layer costs, its parts joined.
+struct layer_walk {
+  moment saved{};             ///< for backward, its input included where that is saved
+  moment sticky{};            ///< of it, what stays until the graph dies
+  moment forward{};           ///< peak of the forward, its input included
+  moment forward_off{};       ///< … without a graph
+  moment cached{};            ///< what a forward without a graph leaves all the same (autocast's weights)
+  moment backward{};          ///< peak of the backward: what it saved and the gradient of its output included
+  bytes weight_gradients{};
+  bytes input{};
+  bool input_saved{};
+  bool output_has_gradient{};
+};
+
+namespace detail {
+
+constexpr moment taller(const moment& a, const moment& b) { return a.total < b.total ? b : a; }
+
+constexpr void join(layer_walk& r, const program& p, bool first, bool graphless, bool accumulate) {
+  const auto f = walk_forward(p);
+  const auto b = walk_backward(p, accumulate);
+  r.forward = first ? f.peak : taller(r.forward, r.saved + f.peak);
+  if (graphless) {
+    const auto off = walk_forward(p, recording::off);
+    r.forward_off = first ? off.peak : taller(r.forward_off, r.cached + moment(row::activations, r.input) + off.peak);
+    r.cached += moment(off.saved, off.saved_rows);
+  }
+  // Later parts run backward first: what the earlier ones saved is alive then, and the later ones' weight gradients after.
+  r.backward = first ? b.peak : taller(r.saved + b.peak, r.backward + moment(row::gradients, accumulate ? bytes{0} : b.weight_gradients));
+  r.saved += moment(f.saved, f.saved_rows);
+  r.sticky.add(row::activations, f.sticky);
+  r.weight_gradients += b.weight_gradients;
+  r.output_has_gradient = p.needs_gradient(p.output());
+  if (first) {
+    r.input = p.size(p.input());
+    r.input_saved = ((p.saved() | p.sticky()) & p.storages(p.input().bit())) != 0;
+  }
+}
+
+}  // namespace detail
+
+/// Walks a decoder layer. `graphless`: also without a graph, as a checkpoint's first forward. `accumulate`: see walk_backward.
+constexpr layer_walk walk_layer(const scene& s, const module_set& trained, bool input_has_gradient, bool graphless = false, bool accumulate = false) {
+  layer_walk r;
+  if (s.model->parallel_block) {
+    detail::join(r, decoder_block(s, layer_part::parallel, trained, input_has_gradient), true, graphless, accumulate);
+    return r;
+  }
+  detail::join(r, decoder_block(s, layer_part::attention, trained, input_has_gradient), true, graphless, accumulate);
+  detail::join(r, decoder_block(s, layer_part::mlp, trained, r.output_has_gradient), false, graphless, accumulate);
+  return r;
+}
+
+}  // namespace headroom

@@ -1,0 +1,176 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The operations that blocks are written in: what each saves for backward and needs for a moment. Sources are
+// tools/autograd/derivatives.yaml of PyTorch (what a derivative reads is what is saved) unless said otherwise.
+#pragma once
+
+#include <headroom/block/program.hpp>
+#include <headroom/block/scene.hpp>
+
+namespace headroom::ops {
+
+/// A new tensor of the same number of elements that saves nothing: a scaling by a constant, a copy, an addition of a bias.
+constexpr tensor pointwise(program& p, tensor x, std::int64_t width = 0) {
+  const auto y = p.make(p.elements(x), width > 0 ? width : p.width(x), p.is_logits(x) ? row::logits : row::activations);
+  p.step(x.bit(), y.bit());
+  return y;
+}
+
+/// x in another format; x itself where it has that format already.
+constexpr tensor cast(program& p, tensor x, std::int64_t width) { return p.width(x) == width ? x : pointwise(p, x, width); }
+
+/// a + b, out of place. Its operands' gradients are its own result's.
+constexpr tensor add(program& p, tensor a, tensor b) {
+  const auto y = p.make(p.elements(a), p.width(a) > p.width(b) ? p.width(a) : p.width(b));
+  p.step(a | b, y.bit(), {.passes_gradient = true});
+  return y;
+}
+
+/// a × b, element by element: each operand is saved for the other's gradient.
+constexpr tensor multiply(program& p, tensor a, tensor b) {
+  const auto y = p.make(p.elements(a), p.width(a) > p.width(b) ? p.width(a) : p.width(b));
+  p.step(a | b, y.bit(), {.saves = (p.needs_gradient(a) ? b.bit() : 0) | (p.needs_gradient(b) ? a.bit() : 0)});
+  return y;
+}
+
+/// native_dropout: a mask of one byte an element is saved.
+constexpr tensor drop(program& p, tensor x, probability rate) {
+  if (!rate.positive()) return x;
+  const auto mask = p.make(p.elements(x), 1);
+  const auto y = p.make(p.elements(x), p.width(x));
+  p.step(x.bit(), y | mask, {.saves = mask.bit()});
+  return y;
+}
+
+/// The function between an MLP's matrices. One kernel saves its input (relu its output); transformers' NewGELUActivation,
+/// 0.5·x·(1 + tanh(c·(x + 0.044715·x³))), is seven, and saves x, tanh, 1 + tanh and 0.5·x.
+constexpr tensor activate(program& p, tensor x, activation_kind kind) {
+  const auto n = p.elements(x);
+  const auto w = p.width(x);
+  const bytes one = p.rounded(n, w);
+  if (kind != activation_kind::gelu_new) {
+    const auto y = p.make(n, w);
+    const bool by_result = kind == activation_kind::relu || kind == activation_kind::tanh;
+    p.step(x.bit(), y.bit(), {.saves = by_result ? y.bit() : x.bit()});
+    return y;
+  }
+  const auto half = p.make(n, w);
+  p.step(x.bit(), half.bit());
+  const auto inner = p.make(n, w);  // c·(x + 0.044715·x³); the cube saves x
+  p.step(x.bit(), inner.bit(), {.saves = x.bit(), .forward_temporary = 2 * one, .backward_temporary = 2 * one});
+  const auto tanh = p.make(n, w);
+  p.step(inner.bit(), tanh.bit(), {.saves = tanh.bit()});
+  const auto shifted = p.make(n, w);
+  p.step(tanh.bit(), shifted.bit());
+  return multiply(p, half, shifted);
+}
+
+/// rows of `columns` through RMSNorm, written as the framework writes it (norm_style). `columns` weights train, or not.
+constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t columns, bool trains) {
+  const auto n = p.elements(x);
+  const auto rows = n / columns;
+  const auto w = p.width(x);
+  const auto weight = trains ? p.rounded(columns, s.autocast ? 4 : s.weight_width) : bytes{0};
+  if (s.habits->norm == norm_style::fused) {
+    const auto y = p.make(n, w);
+    const auto statistic = p.make(rows, 4);
+    p.step(x.bit(), y | statistic, {.saves = x | statistic, .weight_gradient = weight});
+    return y;
+  }
+  const std::int64_t inner = s.habits->norm == norm_style::input_format ? w : 4;
+  const auto wide = cast(p, x, inner);
+  const auto square = p.make(n, inner);
+  p.step(wide.bit(), square.bit(), {.saves = wide.bit()});
+  const auto mean = p.make(rows, inner);
+  p.step(square.bit(), mean.bit());
+  const auto root = p.make(rows, inner);
+  p.step(mean.bit(), root.bit(), {.saves = root.bit()});
+  auto scaled = p.make(n, inner);
+  p.step(wide | root, scaled.bit(), {.saves = wide | root, .backward_temporary = p.rounded(n, inner)});
+  if (s.habits->norm == norm_style::cast_before_weight) scaled = cast(p, scaled, w);
+  const auto y = p.make(n, p.width(scaled));
+  p.step(scaled.bit(), y.bit(),
+         {.saves = trains ? scaled.bit() : 0, .backward_temporary = trains ? p.rounded(n, p.width(scaled)) : bytes{0}, .weight_gradient = weight});
+  return cast(p, y, w);
+}
+
+/// LayerNorm, one kernel everywhere: input, mean and deviation.
+constexpr tensor layer_norm(program& p, const scene& s, tensor x, std::int64_t columns, bool trains, bool bias) {
+  const auto rows = p.elements(x) / columns;
+  const auto y = p.make(p.elements(x), p.width(x));
+  const auto mean = p.make(rows, s.statistic_width);
+  const auto deviation = p.make(rows, s.statistic_width);
+  const auto weight = p.rounded(columns, s.autocast ? 4 : s.weight_width);
+  p.step(x.bit(), y | mean | deviation,
+         {.saves = x | mean | deviation, .weight_gradient = trains ? (bias ? 2 * weight : weight) : bytes{0}});
+  return y;
+}
+
+constexpr tensor norm(program& p, const scene& s, tensor x, std::int64_t columns, bool trains) {
+  return s.model->norm == norm_kind::rmsnorm ? rms_norm(p, s, x, columns, trains && s.model->norm_weight)
+                                             : layer_norm(p, s, x, columns, trains && s.model->norm_weight, s.model->norm_bias);
+}
+
+/// A matrix multiplication x·Wᵀ of in → out features with a weight that may train, be cast (autocast) or be quantised.
+struct matrix {
+  std::int64_t in{};
+  std::int64_t out{};
+  bool bias{};
+  bool trains{};
+  bool quantised{};
+  std::int64_t pieces{1};  ///< rows are multiplied in so many pieces
+  row result{row::activations};
+};
+
+constexpr tensor multiply(program& p, const scene& s, tensor x, const matrix& m) {
+  const auto rows = p.elements(x) / m.in;
+  const auto weights = checked::mul(m.in, m.out);
+  if (m.quantised) {
+    // bitsandbytes, autograd/_functions.py MatMul4Bit: dequantise, multiply, forget; the same again in backward.
+    const bytes whole = p.rounded(weights, s.width);
+    const bytes temporary = s.habits->dequantises_through_half ? 2 * whole : whole;
+    const auto y = p.make(checked::mul(rows, m.out), s.width, m.result);
+    p.step(x.bit(), y.bit(),
+           {.sticky = s.habits->quantised_keeps_input && p.needs_gradient(x) ? x.bit() : 0,
+            .forward_temporary = temporary, .backward_temporary = temporary, .pieces = m.pieces, .temporaries = row::temporaries});
+    return y;
+  }
+  tensor weight{};
+  if (s.autocast) {
+    x = cast(p, x, s.width);
+    weight = p.make(weights, s.width, row::gathered_parameters);
+    p.step(0, weight.bit(), {.weight_gradient = m.trains ? p.rounded(weights, 4) : bytes{0}});
+    if (m.trains && s.habits->checkpoint_weight_cache) p.cache_in_forward(weight);
+  }
+  const auto y = p.make(checked::mul(rows, m.out), s.width, m.result);
+  bytes gradient{0};
+  if (m.trains && !s.autocast) gradient += p.rounded(weights, s.weight_width);
+  if (m.trains && m.bias) gradient += p.rounded(m.out, s.autocast ? 4 : s.weight_width);
+  p.step(x | weight, y.bit(),
+         {.saves = (m.trains ? x.bit() : 0) | (p.needs_gradient(x) ? weight.bit() : 0), .weight_gradient = gradient, .pieces = m.pieces});
+  return y;
+}
+
+/// The low-rank side path of PEFT's lora.Linear: dropout, A, B, scaling, added to the base's result.
+constexpr tensor adapt(program& p, const scene& s, tensor x, tensor base, std::int64_t in, std::int64_t out) {
+  const auto rank = s.side->rank;
+  const auto result_width = p.width(base);
+  const auto train = [&](std::int64_t i, std::int64_t o) { return p.rounded(checked::mul(i, o), s.adapter_width); };
+  auto h = s.habits->casts_adapter_input ? cast(p, x, s.adapter_width) : x;
+  h = drop(p, h, s.side->dropout);
+  if (s.autocast) h = cast(p, h, s.width);
+  const auto rows = p.elements(x) / in;
+  const auto product_width = s.autocast ? s.width : p.width(h);
+  const auto low = p.make(checked::mul(rows, rank), product_width);
+  p.step(h.bit(), low.bit(), {.saves = h.bit(), .weight_gradient = train(in, rank)});
+  const auto high = p.make(checked::mul(rows, out), product_width);
+  p.step(low.bit(), high.bit(), {.saves = low.bit(), .weight_gradient = train(rank, out)});
+  return cast(p, add(p, base, pointwise(p, high)), result_width);
+}
+
+/// A linear layer of the model, by the module it is: frozen or trained, quantised, adapted.
+constexpr tensor linear(program& p, const scene& s, const module_set& trained, module role, tensor x, std::int64_t in, std::int64_t out, bool bias) {
+  const auto y = multiply(p, s, x, {.in = in, .out = out, .bias = bias, .trains = trained.has(role), .quantised = s.quantised.has(role)});
+  return s.adapts(role) ? adapt(p, s, x, y, in, out) : y;
+}
+
+}  // namespace headroom::ops

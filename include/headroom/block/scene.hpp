@@ -1,0 +1,38 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What a block needs to know of a job to be built: sizes, widths of formats, and the framework's habits. Filled once for a
+// job by step/settle.hpp; blocks read it and nothing else.
+#pragma once
+
+#include <headroom/job.hpp>
+
+namespace headroom {
+
+struct scene {
+  const shape* model{};
+  const profile* habits{};
+  const adapter* side{};             ///< adapters, or an inactive one
+
+  std::int64_t samples{};            ///< sequences of a micro-batch
+  std::int64_t sequence{};           ///< positions of each, on this rank
+  std::int64_t tokens{};             ///< samples × sequence
+  std::int64_t width{};              ///< bytes of an element in a matrix multiplication
+  std::int64_t residual_width{};     ///< bytes of an element of the residual stream
+  std::int64_t weight_width{};       ///< bytes of an element of a weight gradient when autograd makes it
+  std::int64_t adapter_width{};
+  std::int64_t statistic_width{4};   ///< of a norm's mean and deviation
+  std::int64_t granule{512};         ///< the allocator's rounding
+  bool autocast{};
+  bool padded{};
+  bool host{};                       ///< tensors lie in host memory: no GPU kernels, no workspaces
+  headroom::attention kernel{};
+  number_format base{};              ///< of frozen linear layers
+  module_set quantised{};            ///< linear layers stored in `base`
+  dropout drops{};
+  std::int64_t vocabulary{};         ///< padded
+  headroom::loss loss{};
+  loss_style loss_program{};
+
+  [[nodiscard]] constexpr bool adapts(module m) const { return side->active() && side->targets.has(m); }
+};
+
+}  // namespace headroom

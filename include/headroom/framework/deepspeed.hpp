@@ -1,0 +1,31 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Hugging Face Trainer with DeepSpeed. ZeRO itself is in step/windows.hpp and step/states.hpp.
+#pragma once
+
+#include <headroom/framework/hf_trainer.hpp>
+
+namespace headroom::frameworks {
+
+/// Sources: deepspeed runtime/engine.py, runtime/zero/config.py, runtime/bf16_optimizer.py. A 16-bit engine halves the model, so
+/// nothing is autocast; its FusedAdam makes no temporaries.
+inline constexpr profile deepspeed = [] {
+  profile p = hf_trainer;
+  p.label = "deepspeed";
+  p.optimizer = implementation::fused;
+  p.upcasts_frozen = false;
+  p.bf16_optimizer = true;
+  p.precision = precisions::bf16_mixed;
+  return p;
+}();
+
+inline constexpr profile deepspeed_2023 = [] {
+  profile p = hf_trainer_2023;
+  p.label = "deepspeed";
+  p.optimizer = implementation::fused;
+  p.upcasts_frozen = false;
+  p.bf16_optimizer = true;
+  p.precision = precisions::bf16_mixed;
+  return p;
+}();
+
+}  // namespace headroom::frameworks

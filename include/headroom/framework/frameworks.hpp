@@ -1,0 +1,38 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The frameworks this version knows, for readers that look one up by name. A profile of your own needs no entry here.
+#pragma once
+
+#include <headroom/framework/deepspeed.hpp>
+#include <headroom/framework/hf_trainer.hpp>
+#include <headroom/framework/libtorch.hpp>
+#include <headroom/framework/litgpt.hpp>
+#include <headroom/framework/llm_c.hpp>
+
+namespace headroom::frameworks {
+
+/// Every profile, oldest first within a label.
+inline constexpr std::array known{
+    libtorch_2023, libtorch,      libtorch_cpp,  hf_trainer_2023, hf_trainer,    deepspeed_2023,
+    deepspeed,     litgpt_202310, litgpt_202402, litgpt_202407,   litgpt_202410, llm_c,
+};
+
+/// The newest profile of `label` that is not younger than `date` (yyyymm; 0: the newest of all), the oldest where all are
+/// younger, or null for an unknown label.
+constexpr const profile* find(std::string_view label, std::int32_t date = 0) {
+  const profile* best = nullptr;
+  for (const auto& p : known)
+    if (p.label == label && (best == nullptr || date == 0 || p.date <= date)) best = &p;
+  return best;
+}
+
+/// Names that stand for a date: published tables that were measured before the snapshot they are found in.
+struct dated_name {
+  std::string_view framework;
+  std::string_view text;
+  std::int32_t date;
+};
+inline constexpr std::array<dated_name, 1> dated_names{{
+    {"litgpt", "config_hub", 202404},  // its table grew from 2024-03-14 (4a9b7e62) to 2024-07-22 (e5493986)
+}};
+
+}  // namespace headroom::frameworks

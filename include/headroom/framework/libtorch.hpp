@@ -1,0 +1,48 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A plain training loop over eager PyTorch modules: nothing but autograd, the optimizer and the caching allocator.
+#pragma once
+
+#include <headroom/framework/profile.hpp>
+
+namespace headroom::frameworks {
+
+/// transformers' models in a loop of one's own. Sources: transformers models/llama/modeling_llama.py (norms, eager attention),
+/// loss/loss_utils.py ForCausalLMLoss; torch/optim/adamw.py; aten/src/ATen/cuda/CublasHandlePool.cpp.
+inline constexpr profile libtorch{
+    .label = "libtorch",
+    .date = 202410,
+    .expands_kv_if_padded = true,
+    .embeddings_need_gradient = input_gradient::if_checkpointed,
+    .upcasts_frozen = true,
+    .precision = precisions::bf16,
+};
+
+/// … before transformers 4.45: logits are made fp32 by the model, a shifted copy goes into the loss; torch below 2.1 makes two
+/// parameter-sized temporaries in a foreach Adam step; key and value heads are always repeated.
+inline constexpr profile libtorch_2023 = [] {
+  profile p = libtorch;
+  p.date = 202301;
+  p.expands_kv = true;
+  p.loss = loss_style::upcast_shifted;
+  p.shifts_logits = true;
+  p.foreach_copies = 2;
+  return p;
+}();
+
+/// The C++ front end (LibTorch 1.13): gradients are filled with zeros and stay, the caller holds the logits, position numbers
+/// and a causal mask are buffers; the loop of torch::optim::AdamW makes two temporaries of one tensor.
+inline constexpr profile libtorch_cpp{
+    .label = "libtorch-cpp",
+    .date = 202210,
+    .fused_qkv = true,
+    .loss = loss_style::plain,
+    .keeps_outputs = true,
+    .optimizer = implementation::loop,
+    .loop_keeps_previous = false,
+    .gradients_stay = true,
+    .position_buffers = true,
+    .loads_on_host = false,
+    .precision = precisions::fp32,
+};
+
+}  // namespace headroom::frameworks

@@ -1,0 +1,19 @@
+// Distributed under the Boost Software License, Version 1.0.
+// llm.c (karpathy): GPT-2 in C and CUDA, everything allocated before the first step (step/preallocated.hpp).
+#pragma once
+
+#include <headroom/framework/profile.hpp>
+
+namespace headroom::frameworks {
+
+inline constexpr profile llm_c{
+    .label = "llm.c",
+    .date = 202405,
+    .runtime = runtime::preallocated,
+    .loss = loss_style::in_place,
+    .optimizer = implementation::fused,
+    .loads_on_host = false,
+    .precision = precisions::bf16_mixed,
+};
+
+}  // namespace headroom::frameworks

@@ -1,0 +1,93 @@
+// Distributed under the Boost Software License, Version 1.0.
+// How a training framework does things, as plain data. One value describes one framework at one date; nothing here computes.
+#pragma once
+
+#include <headroom/layout/sharding.hpp>
+#include <headroom/name.hpp>
+#include <headroom/recipe/optimizer.hpp>
+#include <headroom/recipe/precision.hpp>
+
+namespace headroom {
+
+/// How RMSNorm is written, which decides what autograd keeps of it (x: its input, n: the normalised tensor).
+enum class norm_style : std::uint8_t {
+  fused,               ///< one kernel: x and one statistic a row
+  cast_before_weight,  ///< eager in fp32, n cast back before × weight: fp32 x, n in compute format
+  cast_after_weight,   ///< eager in fp32, the product cast back: fp32 x, fp32 n
+  input_format,        ///< eager in the format of x
+};
+
+/// What happens between the head's logits and the scalar loss.
+enum class loss_style : std::uint8_t {
+  upcast_in_loss,   ///< loss casts logits to fp32; the caller keeps what the model returned, in its format
+  upcast_shifted,   ///< logits.float() in the model, a contiguous shifted copy, then the loss (transformers before 2024-10)
+  autocast,         ///< under autocast: outputs are converted to fp32 for the caller, and loss is computed from fp32
+  plain,            ///< cross entropy on the logits as they are
+  chunked,          ///< litgpt: chunks of 128 positions, each converted to fp32 for the caller
+  in_place,         ///< one kernel that overwrites the logits with their gradient (llm.c, flash-attn)
+  fused_linear,        ///< head and loss together, chunk by chunk; the gradients are made in forward (Liger)
+};
+
+enum class input_gradient : std::uint8_t { never, if_checkpointed, always };
+
+enum class runtime : std::uint8_t { autograd, preallocated };
+
+struct profile {
+  short_name label{};
+  std::int32_t date{};                 ///< yyyymm; profiles of one label differ by date
+  headroom::runtime runtime{runtime::autograd};
+
+  // The layer.
+  norm_style norm{norm_style::cast_before_weight};
+  bool expands_kv{};                   ///< grouped k and v are repeated to the query heads before attention
+  bool expands_kv_if_padded{};         ///< … only where an attention mask is passed
+  bool fused_qkv{};                    ///< one projection makes q, k and v
+  bool copies_qkv{};                   ///< … which are then copied out of it where kv_heads < heads
+  bool copies_attention_output{};      ///< the kernel's output has q's layout and is copied for the output projection
+  bool rotates_parts{};                ///< rotary embedding cuts q and k apart and concatenates them again (new storage)
+  bool casts_adapter_input{true};      ///< fp32 adapters cast their input (PEFT)
+  bool casts_linear_input{};           ///< set under autocast: each linear layer casts its own input
+  bool statistics_in_input_format{};   ///< LayerNorm on a CPU keeps mean and deviation in the input's format
+
+  // Head and loss.
+  loss_style loss{loss_style::upcast_in_loss};
+  bool shifts_logits{};                ///< logits[:, :-1] is made contiguous
+  bool outputs_live_in_loss{true};     ///< the caller still names the logits while the loss is computed from a cast of them
+  bool keeps_outputs{};                ///< the caller holds the model's output through backward
+  bool keeps_loss_graph{};             ///< … and the previous step's until the next forward has returned
+
+  // Quantised matrices (bitsandbytes).
+  bool quantised_keeps_input{};        ///< MatMul4Bit up to 0.43.1: input on the context, alive until the graph dies
+  bool dequantises_through_half{};     ///< fp16 first, then bf16: both alive for a moment
+
+  /// Embedding outputs are made to require a gradient although the embedding is frozen, so that something reaches the
+  /// adapters through a checkpoint: never, with checkpoints or a quantised base (transformers), always.
+  input_gradient embeddings_need_gradient{};
+
+  // Checkpointing.
+  bool reentrant_checkpoint{};
+  bool checkpoint_weight_cache{true};  ///< autocast keeps cast weights of checkpointed layers until the end of forward
+
+  // Optimizer.
+  implementation optimizer{implementation::foreach};
+  std::int32_t foreach_copies{1};      ///< parameter-sized temporaries of a foreach Adam step
+  bool loop_keeps_previous{true};      ///< Python keeps the previous tensor's denominator while the next is made
+  bool gradients_stay{};               ///< zero_grad() fills with zeros instead of freeing
+
+  // Runtime.
+  std::int32_t cublas_handles{2};      ///< forward thread and autograd thread
+  bool position_buffers{};             ///< position numbers (int64) and a boolean causal mask are buffers of the model
+  bool rotary_cache{};                 ///< cos and sin are fp32 buffers of the model's length (litgpt), not made in each forward
+  bool bf16_optimizer{};               ///< DeepSpeed: bf16, stage 1 and fp32 gradients keep all fp32 gradients
+  bool loads_on_host{true};            ///< a full copy of the weights in host memory at load, one for each local rank
+  number_format load_format{};         ///< of that copy; not set(): the parameters' format
+  bool checkpoint_saves_on_host{true};
+  bool unties_embeddings{};            ///< the head is a matrix of its own even where the model ties it (litgpt)
+  bool quantises_head{};               ///< a quantised base includes the head (litgpt); PEFT leaves it out
+  bool upcasts_frozen{};               ///< what is not quantised becomes fp32 (PEFT prepare_model_for_kbit_training)
+  headroom::precision precision{precisions::bf16_mixed};  ///< where the job leaves it open
+
+  friend constexpr bool operator==(const profile&, const profile&) = default;
+};
+
+}  // namespace headroom

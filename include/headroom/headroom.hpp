@@ -1,0 +1,12 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The constexpr core. Files, text and pictures are opt-in: headroom/io/*.hpp.
+#pragma once
+
+#include <headroom/estimate.hpp>               // estimate(job) -> report
+#include <headroom/framework/frameworks.hpp>   // profiles by name
+#include <headroom/hardware/gpu.hpp>           // gpus::h100_sxm_80gb, …
+#include <headroom/job.hpp>                    // what is trained, on what, how
+#include <headroom/model/zoo.hpp>              // models::llama_3_1_8b, …
+#include <headroom/report.hpp>                 // what that occupies, where and when
+#include <headroom/units/literals.hpp>         // 80_GiB, 80_GB, 7_Bparams
+#include <headroom/version.hpp>

@@ -1,0 +1,146 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A shape from a Hugging Face config.json, exact to the parameter or refused: no family is guessed. The formulas' oracle is
+// transformers 4.56 with every module instantiated without storage; tests/model/test_counts.cpp holds the totals.
+#pragma once
+
+#include <headroom/io/huggingface_vision.hpp>
+#include <headroom/model/check.hpp>
+
+namespace headroom::io {
+
+namespace detail {
+
+struct family_name {
+  const char* prefix;  ///< of the class names in `architectures`
+  const char* type;    ///< model_type
+};
+
+inline constexpr family_name family_names[] = {
+    {"Llama", "llama"},           {"Mistral", "mistral"},       {"Mixtral", "mixtral"},       {"Qwen2", "qwen2"},
+    {"Qwen2Moe", "qwen2_moe"},    {"Qwen3", "qwen3"},           {"Qwen3Moe", "qwen3_moe"},    {"QWen", "qwen"},
+    {"Gemma", "gemma"},           {"Gemma2", "gemma2"},         {"Gemma3", "gemma3"},         {"Gemma3Text", "gemma3_text"},
+    {"Phi", "phi"},               {"Phi3", "phi3"},             {"Phimoe", "phimoe"},         {"PhiMoE", "phimoe"},
+    {"Olmo", "olmo"},             {"Olmo2", "olmo2"},           {"Olmo3", "olmo3"},           {"Olmoe", "olmoe"},
+    {"OlmoE", "olmoe"},           {"StableLm", "stablelm"},     {"StableLmEpoch", "stablelm"}, {"Starcoder2", "starcoder2"},
+    {"Cohere", "cohere"},         {"Cohere2", "cohere2"},       {"Glm", "glm"},               {"Glm4", "glm4"},
+    {"Glm4Moe", "glm4_moe"},      {"GptOss", "gpt_oss"},        {"Nemotron", "nemotron"},     {"Granite", "granite"},
+    {"GraniteMoe", "granitemoe"}, {"SmolLM3", "smollm3"},       {"InternLM2", "internlm2"},   {"Baichuan", "baichuan"},
+    {"MiniCPM", "minicpm"},       {"Deepseek", "deepseek"},     {"DeepseekV2", "deepseek_v2"}, {"DeepseekV3", "deepseek_v3"},
+    {"MiniMaxM2", "minimax_m2"},  {"Dbrx", "dbrx"},             {"Llama4", "llama4"},         {"Llama4Text", "llama4_text"},
+    {"GPT2", "gpt2"},             {"GPTBigCode", "gpt_bigcode"}, {"GPTJ", "gptj"},            {"CodeGen", "codegen"},
+    {"GPTNeo", "gpt_neo"},        {"GPTNeoX", "gpt_neox"},      {"OPT", "opt"},               {"Bloom", "bloom"},
+    {"Falcon", "falcon"},         {"RW", "falcon"},             {"Mpt", "mpt"},               {"MPT", "mpt"},
+    {"ChatGLM", "chatglm"},       {"Bert", "bert"},             {"BertLMHeadModel", "bert"},  {"Roberta", "roberta"},
+    {"XLMRoberta", "xlm-roberta"}, {"DistilBert", "distilbert"}, {"T5", "t5"},                {"T5Encoder", "t5"},
+    {"MT5", "mt5"},               {"MT5Encoder", "mt5"},        {"Whisper", "whisper"},       {"Bart", "bart"},
+    {"MBart", "mbart"},           {"ViT", "vit"},               {"CLIP", "clip"},             {"Siglip", "siglip"},
+    {"Llava", "llava"},           {"Qwen2VL", "qwen2_vl"},      {"Qwen2_5_VL", "qwen2_5_vl"}, {"Qwen3VL", "qwen3_vl"},
+    {"Qwen3VLMoe", "qwen3_vl_moe"}, {"MiniCPMV", "minicpmv"},
+};
+
+/// Other spellings of model_type that checkpoints carry.
+inline constexpr family_name type_aliases[] = {
+    {"Yi", "llama"}, {"RefinedWeb", "falcon"}, {"RefinedWebModel", "falcon"}, {"kimi_k2", "deepseek_v3"}, {"stablelm_epoch", "stablelm"},
+};
+
+/// Families whose layers this library has no closed form for.
+struct refused_family {
+  const char* type;
+  const char* reason;
+};
+inline constexpr refused_family refused_families[] = {
+    {"qwen3_next", "its linear-attention layers"},
+    {"qwen3_5", "its linear-attention layers"},
+    {"qwen3_5_text", "its linear-attention layers"},
+    {"qwen3_5_moe", "its linear-attention layers"},
+    {"qwen3_5_moe_text", "its linear-attention layers"},
+    {"glm_moe_dsa", "its sparse-attention indexer"},
+    {"deepseek_v32", "its sparse-attention indexer"},
+    {"mamba", "its state-space layers"},
+    {"mamba2", "its state-space layers"},
+    {"jamba", "its state-space layers"},
+};
+
+inline std::string family_of(const config& c, const architecture& a) {
+  std::string type = c.text({"model_type"}, "");
+  if (type.empty()) {
+    for (const auto& f : family_names)
+      if (a.family == f.prefix) type = f.type;
+    if (a.family == "Qwen3Next") type = "qwen3_next";
+    if (type.empty() && a.family.empty()) complain(c.path() + " must have a model_type or architectures; without one its family is unknown");
+    if (type.empty()) type = a.family;
+  }
+  for (const auto& alias : type_aliases)
+    if (type == alias.prefix) type = alias.type;
+  // Gemma 3's and Llama 4's text models also come by themselves.
+  if ((type == "gemma3" || type == "llama4") && !c.has("text_config") && !c.has("vision_config") && a.head == task::language &&
+      c.has("hidden_size"))
+    type += "_text";
+  return type;
+}
+
+[[noreturn]] inline void refuse_family(const config& c, const std::string& type) {
+  for (const auto& f : refused_families)
+    if (type == f.type)
+      complain(c.at("model_type") + " " + quoted_word(type) + " is refused: no exact formula for " + f.reason +
+               " is known here. Give the model as a shape object, or use a family that is known, e.g. llama, qwen3_moe, deepseek_v3");
+  complain(c.at("model_type") + " " + quoted_word(type) +
+           " is not a family known here. Accepted are the families named in headroom/io/huggingface.hpp, among them llama, mistral, mixtral, "
+           "qwen2, qwen3, gemma2, gemma3, phi3, gpt2, gpt_neox, opt, bloom, falcon, deepseek_v3, gpt_oss, bert, t5, whisper, vit, llava; "
+           "anything else can be given as a shape object");
+}
+
+/// Contradictions, told in the config's own words.
+inline void check_read(const config& c, const shape& m) {
+  if (m.mla.kv_rank == 0 && m.head_dim == 0 && m.hidden % m.heads != 0)
+    complain(c.path() + ": the hidden size must be a multiple of the number of attention heads where head_dim is absent, found " +
+             std::to_string(m.hidden) + " and " + std::to_string(m.heads));
+  if (m.heads % m.kv() != 0)
+    complain(c.path() + ": the number of attention heads must be a multiple of the number of key-value heads, found " +
+             std::to_string(m.heads) + " and " + std::to_string(m.kv()));
+  if (m.sparse() && m.experts.active > m.experts.count)
+    complain(c.path() + ": a token cannot visit more experts than there are, found " + std::to_string(m.experts.active) + " of " +
+             std::to_string(m.experts.count));
+  if (m.experts.first_dense_layers > m.layers)
+    complain(c.path() + ": there are fewer layers than leading dense ones, found " + std::to_string(m.layers) + " and " +
+             std::to_string(m.experts.first_dense_layers));
+  check(m);
+}
+
+inline shape read_family(const config& c, const architecture& a, const std::string& type) {
+  shape m;
+  if (type == "bert" || type == "roberta" || type == "xlm-roberta") return read_bert(c, a.head);
+  if (type == "distilbert") return read_distilbert(c, a.head);
+  if (type == "t5" || type == "mt5") return read_t5(c, a.head, a.family == "T5Encoder" || a.family == "MT5Encoder", type == "mt5");
+  if (type == "whisper") return read_whisper(c, a.head);
+  if (type == "bart" || type == "mbart") return read_bart(c, a.head, type == "mbart");
+  if (type == "vit") return read_vit(c, a.head);
+  if (type == "clip" || type == "siglip") return read_contrastive(c, a.head, type == "siglip");
+  if (type == "llava") return read_llava(c);
+  if (type == "gemma3") return read_gemma3(c);
+  if (type == "llama4") return read_llama4(c);
+  if (type == "qwen2_vl" || type == "qwen2_5_vl" || type == "qwen3_vl" || type == "qwen3_vl_moe") return read_qwen_vl(c, type);
+  if (type == "minicpmv") return read_minicpmv(c);
+  if (!read_decoder(c, type, m)) refuse_family(c, type);
+  if (type != "chatglm") set_decoder_head(c, m, a.head);
+  return m;
+}
+
+}  // namespace detail
+
+/// The shape that a Hugging Face configuration describes. Throws job_error with the key's path, what is accepted and what
+/// was found.
+inline shape model_from_config(const nlohmann::json& json, const std::string& path = "config") {
+  const detail::config c{json, path};
+  const auto architecture = detail::architecture_of(c);
+  const auto type = detail::family_of(c, architecture);
+  shape m = detail::read_family(c, architecture, type);
+  if (!m.sparse()) m.experts = {};
+  if (m.experts.every > m.layers && m.sparse() && m.experts.every > 1) m.experts.every = m.layers + 1;
+  detail::check_read(c, m);
+  const auto origin = c.text({"_name_or_path"}, "");
+  m.label = name{std::string_view{origin}.substr(origin.find_last_of('/') + 1)};
+  return m;
+}
+
+}  // namespace headroom::io

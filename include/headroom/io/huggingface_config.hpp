@@ -1,0 +1,145 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Typed reading of one Hugging Face configuration object. Every complaint names the key's path, what is accepted and what
+// was found. Keys that nobody asks for are ignored: a config holds a hundred, and few shape the network.
+//
+// An absent key means the default of transformers' own config class. null means what None means there: for a nullable size
+// "derive it", for a flag false, anywhere else an error.
+#pragma once
+
+#include <headroom/error.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace headroom::io {
+
+namespace detail {
+
+using json = nlohmann::json;
+
+[[noreturn]] inline void complain(const std::string& sentence) { headroom::detail::raise<job_error>("headroom: " + sentence); }
+
+/// A value as it stands in the file, cut to a readable length.
+inline std::string shown(const json& value) {
+  std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
+  if (text.size() > 60) text = text.substr(0, 57) + "...";
+  return text;
+}
+
+/// A word of the file, escaped: it may hold anything.
+inline std::string quoted_word(const std::string& text) { return shown(json(text)); }
+
+class config {
+ public:
+  config(const json& object, std::string path) : object_(&object), path_(std::move(path)) {
+    if (!object.is_object()) complain(path_ + " must be an object, found " + shown(object));
+  }
+
+  static constexpr std::int64_t widest = std::int64_t{1} << 40;   ///< of any size; checked arithmetic guards the products
+  static constexpr std::int64_t most = 1'000'000;                 ///< layers, heads, experts
+  static constexpr std::int64_t required = -1;                    ///< as a default: the key must be there
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] bool has(const char* key) const { return object_->contains(key) && !object_->at(key).is_null(); }
+  [[nodiscard]] const json* find(std::initializer_list<const char*> keys) const {
+    for (const char* key : keys)
+      if (const auto it = object_->find(key); it != object_->end()) return &*it;
+    return nullptr;
+  }
+
+  /// A whole number. `keys`: the class's own name first, then its aliases; the first one present counts.
+  [[nodiscard]] std::int64_t number(std::initializer_list<const char*> keys, std::int64_t fallback, std::int64_t low = 1,
+                                    std::int64_t high = widest) const {
+    const char* key = *keys.begin();
+    const json* value = nullptr;
+    for (const char* k : keys)
+      if (const auto it = object_->find(k); value == nullptr && it != object_->end()) value = &*it, key = k;
+    if (value == nullptr) {
+      if (fallback == required) complain(at(key) + " is missing; this family has no default for it");
+      return fallback;
+    }
+    return whole(*value, at(key), low, high);
+  }
+  [[nodiscard]] std::int64_t size(std::initializer_list<const char*> keys, std::int64_t fallback) const {
+    return number(keys, fallback);
+  }
+  [[nodiscard]] std::int64_t count(std::initializer_list<const char*> keys, std::int64_t fallback) const {
+    return number(keys, fallback, 1, most);
+  }
+  /// As number(), where null has a meaning of its own.
+  [[nodiscard]] std::int64_t nullable(std::initializer_list<const char*> keys, std::int64_t fallback, std::int64_t when_null,
+                                      std::int64_t low = 1, std::int64_t high = widest) const {
+    const json* value = find(keys);
+    return value != nullptr && value->is_null() ? when_null : number(keys, fallback, low, high);
+  }
+
+  [[nodiscard]] bool flag(const char* key, bool fallback) const {
+    const json* value = find({key});
+    if (value == nullptr) return fallback;
+    if (value->is_null()) return false;
+    if (!value->is_boolean()) complain(at(key) + " must be true or false, found " + shown(*value));
+    return value->get<bool>();
+  }
+
+  [[nodiscard]] std::string text(std::initializer_list<const char*> keys, const char* fallback) const {
+    const json* value = find(keys);
+    if (value == nullptr || value->is_null()) return fallback;
+    if (!value->is_string()) complain(at(*keys.begin()) + " must be a string, found " + shown(*value));
+    return value->get<std::string>();
+  }
+
+  /// A fraction between 0 and 1, in percent.
+  [[nodiscard]] std::int64_t percent(std::initializer_list<const char*> keys, std::int64_t fallback) const {
+    const json* value = find(keys);
+    if (value == nullptr || value->is_null()) return fallback;
+    const double v = value->is_number() ? value->get<double>() : -1.0;
+    if (!(v >= 0.0 && v <= 1.0)) complain(at(*keys.begin()) + " must be a number from 0 to 1, found " + shown(*value));
+    return static_cast<std::int64_t>(std::lround(v * 100.0));
+  }
+
+  /// A soft cap: any positive number, rounded up to a whole one; absent or null, none.
+  [[nodiscard]] std::int64_t softcap(const char* key, std::int64_t fallback) const {
+    const json* value = find({key});
+    if (value == nullptr) return fallback;
+    if (value->is_null()) return 0;
+    const double v = value->is_number() ? value->get<double>() : -1.0;
+    if (!(v > 0.0 && v <= 1e6)) complain(at(key) + " must be a number above 0, or null, found " + shown(*value));
+    return static_cast<std::int64_t>(std::ceil(v));
+  }
+
+  /// A nested object; absent or null, an empty one: its class's defaults then hold throughout.
+  [[nodiscard]] config child(const char* key) const {
+    static const json empty = json::object();
+    const json* value = find({key});
+    return {value == nullptr || value->is_null() ? empty : *value, at(key)};
+  }
+
+  [[nodiscard]] std::string at(const std::string& key) const { return path_ + "." + key; }
+
+  static std::int64_t whole(const json& value, const std::string& where, std::int64_t low, std::int64_t high) {
+    std::int64_t v = low - 1;
+    if (value.is_number_unsigned()) {
+      if (value.get<std::uint64_t>() <= static_cast<std::uint64_t>(high)) v = value.get<std::int64_t>();
+    } else if (value.is_number_integer()) {
+      v = value.get<std::int64_t>();
+    } else if (value.is_number_float()) {  // 5e8 is a whole number; NaN, infinity and 10^30 fail the comparison
+      const double d = value.get<double>();
+      if (d >= static_cast<double>(low) && d <= static_cast<double>(high) && d == std::floor(d)) v = static_cast<std::int64_t>(d);
+    }
+    if (v < low || v > high)
+      complain(where + " must be a whole number from " + std::to_string(low) + " to " + std::to_string(high) + ", found " + shown(value));
+    return v;
+  }
+
+ private:
+  const json* object_;
+  std::string path_;
+};
+
+}  // namespace detail
+}  // namespace headroom::io

@@ -1,0 +1,88 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A job from its JSON form, and back. Every key is described beside its section: io/job_*.hpp.
+#pragma once
+
+#include <headroom/io/deepspeed_options.hpp>
+#include <headroom/io/job_model.hpp>
+#include <headroom/io/job_modules.hpp>
+#include <headroom/io/llm_c_options.hpp>
+
+namespace headroom::io {
+
+namespace detail {
+
+inline void apply_options(job& j, const json_value* options, const json_value& whole) {
+  const option_merger merge{whole};
+  if (j.framework.label.view() == "llm.c") return apply_llm_c_options(j, options, merge);
+  if (options == nullptr) return;
+  if (j.framework.label.view() == "deepspeed") return apply_deepspeed_options(j, *options, merge);
+  if (options->empty()) return;
+  fail("headroom: unknown key " + in_quotes(options->begin().key()) + " in framework.options: " + std::string{j.framework.label.view()} +
+       " has no options here; state the neutral keys instead");
+}
+
+}  // namespace detail
+
+/// Reads every key of a job. Paths in it are relative to `base`. Throws job_error: unknown keys, wrong types, impossible
+/// values, and options that contradict neutral keys, each with its path. Whether the job makes sense as a whole is for
+/// estimate() to say.
+inline job read_job(const json_value& value, const std::filesystem::path& base = ".") {
+  job j;
+  key_reader k{value, ""};
+  j.model = read_model(k.need("model", "a name, a path, a configuration or a shape"), "model", base);
+  const bool sparse = j.model.sparse();
+  k.nested("hardware", j.hardware);
+  framework_choice framework;
+  if (const auto* v = k.take("framework")) framework = read_framework(*v, "framework");
+  j.framework = framework.chosen;
+  if (const auto* v = k.take("precision")) j.precision = read_precision(*v, "precision");
+  if (const auto* v = k.take("optimizer")) j.optimizer = read_optimizer(*v, "optimizer");
+  k.nested("parallel", j.parallel);
+  if (const auto* v = k.take("sharding")) j.sharding = read_sharding(*v, "sharding");
+  k.nested("offload", j.offload);
+  k.nested("batch", j.batch);
+  if (const auto* v = k.take("recompute")) j.recompute = read_recompute(*v, "recompute");
+  if (const auto* v = k.take("attention")) j.attention = name_at<attention>(*v, "attention");
+  k.nested("loss", j.loss);
+  if (const auto* v = k.take("adapter")) j.adapter = read_adapter(*v, "adapter", sparse);
+  if (const auto* v = k.take("trainable")) j.trainable = read_trainable(*v, "trainable", sparse);
+  k.nested("dropout", j.dropout);
+  k.flag("compile", j.compile);
+  k.nested("environment", j.environment);
+  k.finish();
+  detail::apply_options(j, framework.options, value);
+  if (j.batch.sequence == 0) fail("headroom: batch.sequence is required: tokens of a sequence");
+  if (j.sharding.stage == stage_not_stated) fail("headroom: sharding.stage is required for \"zero\": a whole number from 0 to 3");
+  return j;
+}
+
+/// The job in a file; paths in it are relative to the file's folder.
+inline job read_job_file(const std::filesystem::path& file) { return read_job(parse_json_file(file), file.parent_path()); }
+
+/// The neutral keys of a job, without those that have their default: read_job() makes the same job of them, except that
+/// precision recipes of one's own lose their label. Throws job_error where a file cannot say it (formats, optimizers and
+/// frameworks that the library does not ship).
+inline json_value job_to_json(const job& j) {
+  const bool sparse = j.model.sparse();
+  json_value out = {{"model", model_to_json(j.model)}, {"framework", framework_to_json(j.framework)}, {"batch", written_keys(j.batch)}};
+  const auto put = [&out](const char* key, const json_value& value) {
+    if (!value.empty()) out[key] = value;
+  };
+  put("hardware", written_keys(j.hardware));
+  if (j.precision.set()) out["precision"] = precision_to_json(j.precision);
+  if (j.optimizer.set()) out["optimizer"] = optimizer_to_json(j.optimizer);
+  put("parallel", written_keys(j.parallel));
+  out["sharding"] = written_keys(j.sharding);
+  put("offload", written_keys(j.offload));
+  out["recompute"] = recompute_to_json(j.recompute);
+  if (j.attention != attention::unset) out["attention"] = text_of(j.attention);
+  put("loss", written_keys(j.loss));
+  if (j.adapter != adapter{}) out["adapter"] = adapter_to_json(j.adapter, sparse);
+  if (!j.trainable.all()) out["trainable"] = trainable_to_json(j.trainable, sparse);
+  put("dropout", written_keys(j.dropout));
+  if (j.compile) out["compile"] = true;
+  put("environment", written_keys(j.environment));
+  return out;
+}
+
+}  // namespace headroom::io

@@ -1,0 +1,108 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Measured records, one JSON object a line: what a real run occupied, beside the job that it ran.
+#pragma once
+
+#include <headroom/io/job_reader.hpp>
+#include <headroom/report.hpp>
+
+#include <algorithm>
+
+namespace headroom::io {
+
+/// What was measured. The last is a throughput: anything that is not bytes.
+enum class metric : std::uint8_t { allocated, active, reserved, device, throughput };
+enum class rank_choice : std::uint8_t { max, first, last, single, sum };
+/// A run that went out of memory is `at_least` the capacity, one that fitted is `at_most`.
+enum class bound_kind : std::uint8_t { equal, at_least, at_most };
+
+template <>
+inline constexpr auto names_of<metric> =
+    std::array<named<metric>, 8>{{{"allocated", metric::allocated}, {"active", metric::active}, {"reserved", metric::reserved}, {"device", metric::device},
+                                  {"step_seconds", metric::throughput}, {"tokens_per_second_per_gpu", metric::throughput},
+                                  {"tflops_per_gpu", metric::throughput}, {"mfu", metric::throughput}}};
+template <>
+inline constexpr auto names_of<rank_choice> = std::array<named<rank_choice>, 5>{{{"max", rank_choice::max}, {"first", rank_choice::first}, {"last", rank_choice::last},
+                                                                                 {"single", rank_choice::single}, {"sum", rank_choice::sum}}};
+template <>
+inline constexpr auto names_of<bound_kind> =
+    std::array<named<bound_kind>, 3>{{{"equal", bound_kind::equal}, {"at-least", bound_kind::at_least}, {"at-most", bound_kind::at_most}}};
+
+struct measured_record {
+  std::string id, family, grade;
+  std::string metric_name;  ///< as the record spells it
+  metric what{};
+  rank_choice rank{};
+  bound_kind bound{};
+  double value{};
+  json_value job;
+};
+
+/// One line. Throws job_error where it is not a record; the job in it is not read yet.
+inline measured_record read_measured(std::string_view line, const std::string& source) {
+  const json_value value = parse_json(line, source);
+  key_reader k{value, ""};
+  measured_record r;
+  r.id = string_at(k.need("id", "a name of the record"), "id");
+  r.family = string_at(k.need("family", "what it is a record of"), "family");
+  r.grade = string_at(k.need("grade", "\"A\", \"B\" or \"C\""), "grade");
+  r.job = k.need("job", "the job that was run");
+  const auto& metric_value = k.need("metric", "\"allocated\", \"active\", \"reserved\" or \"device\"");
+  r.what = name_at<metric>(metric_value, "metric");
+  r.metric_name = string_at(metric_value, "metric");
+  r.value = number_at(k.need("value", "what was measured"), "value", 0.0, 1e18);
+  k.word("rank", r.rank);
+  k.word("bound", r.bound);
+  for (const auto key : {"source", "note", "table"}) k.take(key);
+  k.finish();
+  return r;
+}
+
+constexpr bytes value_of(const rank_report& r, metric what) {
+  switch (what) {
+    case metric::allocated: return r.allocated;
+    case metric::active: return r.active;
+    case metric::reserved: return r.reserved;
+    case metric::device:
+    case metric::throughput: break;
+  }
+  return r.device;
+}
+
+struct prediction {
+  double value{};
+  double low{};   ///< the range in which the report expects the measured value
+  double high{};
+};
+
+/// What a report says about a metric of the chosen ranks. A report's range is about `device` of the tightest rank; for the
+/// other numbers it is scaled alike: the parts that are uncertain scale with the tensors.
+inline prediction predict(const report& r, metric what, rank_choice rank) {
+  if (r.size == 0) return {};
+  const auto used = static_cast<std::size_t>(r.size);
+  prediction p;
+  const rank_report* chosen = &r.ranks[0];
+  for (std::size_t i = 1; i < used; ++i) {
+    const auto& other = r.ranks[i];
+    if ((rank == rank_choice::max && value_of(other, what) > value_of(*chosen, what)) ||
+        (rank == rank_choice::last && other.pipeline_stage > chosen->pipeline_stage) ||
+        (rank == rank_choice::first && other.pipeline_stage < chosen->pipeline_stage))
+      chosen = &other;
+  }
+  if (rank == rank_choice::sum)
+    for (std::size_t i = 0; i < used; ++i) p.value += static_cast<double>(value_of(r.ranks[i], what).count()) * static_cast<double>(r.ranks[i].count);
+  else
+    p.value = static_cast<double>(value_of(*chosen, what).count());
+  const auto device = static_cast<double>(r.device().count());
+  if (device > 0.0) {
+    p.low = p.value * static_cast<double>(r.low.count()) / device;
+    p.high = p.value * static_cast<double>(r.high.count()) / device;
+  }
+  return p;
+}
+
+/// A one-sided record that the prediction contradicts: it went out of memory where less was predicted, or the reverse.
+inline bool violates(bound_kind bound, double predicted, double measured) {
+  return (bound == bound_kind::at_least && predicted < measured) || (bound == bound_kind::at_most && predicted > measured);
+}
+
+}  // namespace headroom::io

@@ -1,0 +1,68 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A report as JSON: the keys of the contract, in its order. Bytes are integers.
+#pragma once
+
+#include <headroom/io/assumptions.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace headroom::io {
+
+using ordered_json = nlohmann::ordered_json;
+
+/// Bytes by row of the report.
+inline ordered_json to_json(const breakdown& b) {
+  ordered_json out = ordered_json::object();
+  for (int i = 0; i < row_count; ++i) {
+    const auto r = static_cast<row>(i);
+    out[std::string{text(r)}] = b[r].count();
+  }
+  return out;
+}
+
+inline ordered_json to_json(const rank_report& r) {
+  ordered_json phases = ordered_json::object();
+  for (int i = 0; i < phase_count; ++i) {
+    const auto p = static_cast<phase>(i);
+    phases[std::string{text(p)}] = r[p].count();
+  }
+  return {{"pipeline_stage", r.pipeline_stage},
+          {"count", r.count},
+          {"gpu", std::string{r.gpu.view()}},
+          {"allocated", r.allocated.count()},
+          {"active", r.active.count()},
+          {"reserved", r.reserved.count()},
+          {"device", r.device.count()},
+          {"peak_phase", std::string{text(r.peak_phase)}},
+          {"peak_layer", r.peak_layer},
+          {"at_peak", to_json(r.at_peak)},
+          {"outside_allocator", {{"context", r.outside.context.count()}, {"nccl", r.outside.nccl.count()}}},
+          {"phases", std::move(phases)},
+          {"capacity", r.capacity.count()},
+          {"fits", r.fits()},
+          {"headroom", r.headroom().count()}};
+}
+
+/// The whole report. `at_peak` of each rank adds up to its `allocated`.
+inline ordered_json to_json(const report& r) {
+  ordered_json ranks = ordered_json::array();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(r.size); ++i) ranks.push_back(to_json(r.ranks[i]));
+  ordered_json assumptions = ordered_json::array();
+  for (int i = 0; i < assumption_count; ++i)
+    if (r.assumptions.has(static_cast<assumption>(i))) assumptions.push_back(std::string{assumption_text(static_cast<assumption>(i))});
+  return {{"ranks", std::move(ranks)},
+          {"host",
+           {{"per_node", r.host.per_node.count()}, {"pinned_per_node", r.host.pinned_per_node.count()}, {"at", std::string{text(r.host.at)}}}},
+          {"nvme", {{"per_node", r.nvme_per_node.count()}}},
+          {"parameters",
+           {{"total", r.parameter_count.total.count()},
+            {"trainable", r.parameter_count.trainable.count()},
+            {"active", r.parameter_count.active.count()}}},
+          {"fits", r.fits()},
+          {"bounds", {{"low", r.low.count()}, {"high", r.high.count()}}},
+          {"assumptions", std::move(assumptions)}};
+}
+
+}  // namespace headroom::io

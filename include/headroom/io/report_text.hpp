@@ -1,0 +1,140 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A report as a person reads it: the verdict, what occupies each kind of rank at its peak, the moments of a step.
+#pragma once
+
+#include <headroom/io/assumptions.hpp>
+#include <headroom/io/names.hpp>
+#include <headroom/io/verdict.hpp>
+#include <headroom/job.hpp>
+
+#include <string>
+
+namespace headroom::io {
+namespace detail {
+
+inline constexpr std::size_t label_width = 23;
+inline constexpr std::size_t number_width = 11;
+inline constexpr int bar_width = 30;
+
+/// "deepspeed, zero stage 3, data 8 x tensor 2".
+inline std::string plan_text(const job& j) {
+  std::string text{j.framework.label.view()};
+  if (j.sharding.kind != sharding_kind::none) {
+    text += ", " + std::string{text_of(j.sharding.kind)};
+    if (j.sharding.kind != sharding_kind::ddp) text += " stage " + std::to_string(j.sharding.stage);
+  }
+  const std::pair<std::int64_t, const char*> degrees_said[] = {
+      {j.parallel.tensor, "tensor"}, {j.parallel.pipeline, "pipeline"}, {j.parallel.context, "context"}, {j.parallel.expert, "expert"}};
+  for (const auto& [degree, name] : degrees_said)
+    if (degree > 1) text += ", " + std::string{name} + " " + std::to_string(degree);
+  text += ", batch " + std::to_string(j.batch.micro) + " x " + grouped(j.batch.sequence);
+  if (j.batch.accumulation > 1) text += " x " + std::to_string(j.batch.accumulation);
+  if (j.recompute.mode != recompute_mode::none) text += ", " + std::string{text_of(j.recompute.mode)} + " recompute";
+  return text;
+}
+
+inline std::string line(std::string_view label, bytes value, bytes whole, const palette& ink, std::string_view after = {}) {
+  const double share = whole > bytes{0} ? in_gib(value) / in_gib(whole) : 0.0;
+  return "  " + left(label, label_width) + right(gib_text(value), number_width) + right(fixed(share * 100.0, 1) + " %", 9) + "  " +
+         ink.hue(bar(share, bar_width)) + std::string{after} + "\n";
+}
+
+inline std::string peak_text(const rank_report& r) {
+  std::string text = r.peak_phase == phase::loss_forward ? "the loss" : "the " + std::string{headroom::text(r.peak_phase)};
+  if (r.peak_phase == phase::load || r.peak_phase == phase::save) text = std::string{headroom::text(r.peak_phase)};
+  if (r.peak_layer >= 0) text += " of layer " + std::to_string(r.peak_layer);
+  return text;
+}
+
+inline std::string rank_text(const rank_report& r, bool several, const palette& ink) {
+  std::string head = std::to_string(r.count) + " x " + std::string{r.gpu.view()};
+  if (several) head += ", pipeline stage " + std::to_string(r.pipeline_stage);
+  std::string text = ink.bold(head) + ink.dim("  peak in " + peak_text(r)) + "\n";
+  for (int i = 0; i < row_count; ++i) {
+    const auto kind = static_cast<row>(i);
+    if (r.at_peak[kind] == bytes{0}) continue;
+    std::string label{headroom::text(kind)};
+    std::replace(label.begin(), label.end(), '_', ' ');
+    text += line(label, r.at_peak[kind], r.allocated, ink);
+  }
+  text += "  " + left("allocated", label_width) + ink.bold(right(gib_text(r.allocated), number_width)) + "\n";
+  text += "  " + left("active", label_width) + right(gib_text(r.active), number_width) + "\n";
+  text += "  " + left("reserved", label_width) + right(gib_text(r.reserved), number_width) + "\n";
+  text += "  " + left("outside the allocator", label_width) + right(gib_text(r.outside.context + r.outside.nccl), number_width) +
+          ink.dim("  context " + gib_text(r.outside.context) + ", NCCL " + gib_text(r.outside.nccl)) + "\n";
+  const double share = r.capacity > bytes{0} ? in_gib(r.device) / in_gib(r.capacity) : 0.0;
+  text += "  " + left("device", label_width) + ink.bold(right(gib_text(r.device), number_width)) + right(fixed(share * 100.0, 1) + " %", 9) + "  " +
+          (r.fits() ? ink.good(bar(share, bar_width)) : ink.bad(bar(share, bar_width))) + " of " + gib_text(r.capacity) + "\n\n";
+  const auto tallest = *std::max_element(r.phases.begin(), r.phases.end());
+  for (int i = 0; i < phase_count; ++i) {
+    const auto p = static_cast<phase>(i);
+    const double height = tallest > bytes{0} ? in_gib(r[p]) / in_gib(tallest) : 0.0;
+    const bool peak = p == r.peak_phase && r[p] > bytes{0};
+    text += "  " + left(headroom::text(p), label_width) + right(gib_text(r[p]), number_width) + std::string(11, ' ') + ink.hue(bar(height, bar_width)) +
+            (peak ? ink.bold(" ◀ peak") : "") + "\n";
+  }
+  return text + "\n";
+}
+
+/// Broken at spaces into lines of at most `width`, after the first indented.
+inline std::string wrapped(std::string_view text, std::string_view first, std::size_t width = 100) {
+  std::string out{first};
+  const std::string indent(width_of(first), ' ');
+  std::size_t column = width_of(first);
+  while (!text.empty()) {
+    const auto end = std::min(text.find(' '), text.size());
+    const auto word = text.substr(0, end);
+    if (column > indent.size() && column + 1 + word.size() > width) {
+      out += "\n" + indent;
+      column = indent.size();
+    } else if (column > indent.size()) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out + "\n";
+}
+
+inline std::string off_gpu_text(const report& r, const palette& ink) {
+  std::string text;
+  const auto judged = [&](bytes used, bytes capacity) {
+    if (capacity == bytes{0}) return std::string{};
+    return " of " + gib_text(capacity) + (used > capacity ? ink.bad("  DOES NOT FIT") : "");
+  };
+  if (r.host.per_node > bytes{0})
+    text += "  " + left("host, per node", label_width) + right(gib_text(r.host.per_node), number_width) + judged(r.host.per_node, r.host.capacity) +
+            ink.dim("  at " + std::string{headroom::text(r.host.at)} + ", " + gib_text(r.host.pinned_per_node) + " pinned") + "\n";
+  if (r.nvme_per_node > bytes{0})
+    text += "  " + left("NVMe, per node", label_width) + right(gib_text(r.nvme_per_node), number_width) + judged(r.nvme_per_node, r.nvme_capacity) + "\n";
+  return text.empty() ? text : ink.bold("Off the GPU") + "\n" + text + "\n";
+}
+
+}  // namespace detail
+
+/// The report of `j` in lines of at most about a hundred characters. `colour`: with escape sequences for a terminal.
+inline std::string to_text(const report& r, const job& j, bool colour = false) {
+  const palette ink{colour};
+  std::string text;
+  const auto label = j.model.label.empty() ? std::string{"model"} : std::string{j.model.label.view()};
+  text += ink.bold(label) + ", " + count_text(r.parameter_count.total.count()) + " parameters";
+  if (r.parameter_count.trainable != r.parameter_count.total) text += " (" + count_text(r.parameter_count.trainable.count()) + " trained)";
+  text += ", " + std::to_string(j.hardware.gpus()) + " x " + std::string{r.size > 0 ? r.ranks[0].gpu.view() : j.hardware.gpu.label.view()} + "\n";
+  text += ink.dim(detail::plan_text(j)) + "\n";
+  text += r.fits() ? ink.good(verdict_text(r)) : ink.bad(verdict_text(r));
+  text += ink.dim("  (device memory expected between " + gib_text(r.low) + " and " + gib_text(r.high) + ")") + "\n\n";
+  for (std::size_t i = 0; i < static_cast<std::size_t>(r.size); ++i) text += detail::rank_text(r.ranks[i], r.size > 1, ink);
+  text += detail::off_gpu_text(r, ink);
+  bool first = true;
+  for (int i = 0; i < assumption_count; ++i) {
+    if (!r.assumptions.has(static_cast<assumption>(i))) continue;
+    if (first) text += ink.bold("Assumed") + "\n";
+    first = false;
+    text += detail::wrapped(assumption_text(static_cast<assumption>(i)), "  - ");
+  }
+  return text;
+}
+
+}  // namespace headroom::io

@@ -1,0 +1,72 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What the writer of a file probably meant: the accepted name that is fewest edits away.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom::io {
+
+/// Edits between two words: insert, delete, replace, swap neighbours (optimal string alignment). Words are cut at 64
+/// characters, so that a hostile file cannot make this slow.
+inline std::size_t edits(std::string_view a, std::string_view b) {
+  a = a.substr(0, 64);
+  b = b.substr(0, 64);
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    now[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0U : 1U)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) now[j] = std::min(now[j], before[j - 2] + 1);
+    }
+    std::swap(before, last);
+    std::swap(last, now);
+  }
+  return last[b.size()];
+}
+
+/// The words of a name, sorted: "comm_overlap" and "overlap_comm" agree.
+inline std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (const char c : name.substr(0, 64)) {
+    if (c == '_' || c == '-' || c == ' ' || c == '.')
+      words.emplace_back();
+    else
+      words.back() += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  }
+  std::sort(words.begin(), words.end());
+  return words;
+}
+
+/// The name that `found` is probably a misspelling of, or an empty view where none is close.
+inline std::string_view closest(std::string_view found, std::span<const std::string_view> names) {
+  std::string_view best;
+  std::size_t fewest = std::max<std::size_t>(1, found.size() / 3) + 1;
+  for (const auto name : names) {
+    if (words_of(name) == words_of(found)) return name;
+    const auto n = edits(found, name);
+    if (n < fewest) {
+      fewest = n;
+      best = name;
+    }
+  }
+  return best;
+}
+
+/// "a, b, c", cut with an ellipsis after about `room` characters.
+inline std::string listed(std::span<const std::string_view> names, std::size_t room = 180) {
+  std::string text;
+  for (const auto name : names) {
+    if (!text.empty()) text += ", ";
+    if (text.size() + name.size() > room) return text + "…";
+    text += name;
+  }
+  return text;
+}
+
+}  // namespace headroom::io

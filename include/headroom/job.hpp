@@ -1,0 +1,88 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What is trained, on what, how: an aggregate of plain structural members. Key for key the job file.
+#pragma once
+
+#include <headroom/framework/libtorch.hpp>
+#include <headroom/hardware/cluster.hpp>
+#include <headroom/layout/degrees.hpp>
+#include <headroom/layout/sharding.hpp>
+#include <headroom/model/shape.hpp>
+#include <headroom/recipe/adapter.hpp>
+#include <headroom/recipe/optimizer.hpp>
+#include <headroom/recipe/precision.hpp>
+
+namespace headroom {
+
+struct batch {
+  std::int64_t micro{1};         ///< sequences a rank works on at once
+  std::int64_t sequence{};       ///< tokens of each
+  std::int64_t accumulation{1};  ///< micro-batches in a step
+  bool padded{};                 ///< an attention mask is passed
+  bool packed{};                 ///< documents share a sequence behind a block mask
+  friend constexpr bool operator==(const batch&, const batch&) = default;
+};
+
+enum class recompute_mode : std::uint8_t { none, full, selective };
+enum class recompute_method : std::uint8_t { unset, uniform, block };
+/// Which saved tensors a selective policy drops.
+enum class recompute_policy : std::uint8_t { unset, every_other_matmul, attention_only };
+/// Modules that Megatron can recompute by name, as bits.
+enum class recompute_module : std::uint8_t { core_attn, mlp, moe, moe_act, layernorm, mla_up_proj, shared_experts, gelu };
+
+struct recompute {
+  recompute_mode mode{};
+  recompute_method method{};
+  std::int64_t layers{};   ///< of `method`; 0: all
+  std::uint32_t modules{}; ///< bit i: recompute_module i
+  recompute_policy policy{};
+  choice reentrant{};
+
+  static const recompute none;
+  static const recompute full;
+  friend constexpr bool operator==(const recompute&, const recompute&) = default;
+};
+inline constexpr recompute recompute::none{};
+inline constexpr recompute recompute::full{.mode = recompute_mode::full};
+
+/// The attention kernel. `unset`: sdpa. `math` and `eager` write the scores out, the others do not.
+enum class attention : std::uint8_t { unset, eager, sdpa, flash, flash3, te, math };
+
+enum class loss_kind : std::uint8_t { unset, full, chunked, fused, vocab_parallel, fused_linear };
+struct loss {
+  loss_kind kind{};
+  number_format logits{};        ///< of the loss computation; not set(): the framework's
+  std::int64_t chunk_tokens{};   ///< positions of each sample in a chunk; 0: the framework's
+  choice chunked_head{};         ///< the head too runs chunk by chunk
+  friend constexpr bool operator==(const loss&, const loss&) = default;
+};
+
+struct environment {
+  bytes cublas_workspace{-1};    ///< of one handle and stream; -1: by compute capability
+  choice expandable_segments{};
+  bytes nccl_buffsize{-1};
+  friend constexpr bool operator==(const environment&, const environment&) = default;
+};
+
+struct job {
+  shape model{};
+  cluster hardware{};
+  profile framework{frameworks::libtorch};
+  headroom::precision precision{};   ///< left open: the framework's
+  headroom::optimizer optimizer{};   ///< left open: AdamW
+  degrees parallel{};
+  headroom::sharding sharding{};
+  headroom::offload offload{};
+  headroom::batch batch{};
+  headroom::recompute recompute{};
+  headroom::attention attention{};
+  headroom::loss loss{};
+  headroom::adapter adapter{};
+  headroom::trainable trainable{};
+  headroom::dropout dropout{};
+  bool compile{};
+  headroom::environment environment{};
+
+  friend constexpr bool operator==(const job&, const job&) = default;
+};
+
+}  // namespace headroom

@@ -1,0 +1,78 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Families with routed experts.
+#pragma once
+
+#include <headroom/model/family.hpp>
+
+namespace headroom::family {
+
+/// Routed experts instead of the MLP in every layer.
+constexpr shape routed(shape s, n count, n active, n ffn) {
+  s.experts.count = count;
+  s.experts.active = active;
+  s.experts.ffn = ffn;
+  return s;
+}
+constexpr shape shared(shape s, n experts, n width) {
+  s.experts.shared = experts;
+  s.experts.shared_ffn = width;
+  return s;
+}
+
+/// Qwen2-MoE: one shared expert behind a gate.
+constexpr shape shared_with_gate(shape s, n width) {
+  s = shared(s, 1, width);
+  s.experts.shared_gate = true;
+  return s;
+}
+constexpr shape dense_first(shape s, n layers) {
+  s.experts.first_dense_layers = layers;
+  return s;
+}
+
+/// Multi-head latent attention with DeepSeek's head sizes.
+constexpr shape latent(shape s, n q_rank) {
+  s.mla = {q_rank, 512, 128, 64, 128};
+  return s;
+}
+
+/// DeepSeek-V2 and V3, Kimi-K2, Moonlight. The width of a shared expert is that of a routed one.
+constexpr shape deepseek(name label, n layers, n hidden, n heads, n ffn, n vocab, n q_rank, n experts, n active, n width,
+                         n shared_experts, n dense) {
+  auto s = latent(routed(llama(label, layers, hidden, heads, heads, ffn, vocab), experts, active, width), q_rank);
+  s = shared(s, shared_experts, shared_experts * width);
+  s.experts.first_dense_layers = dense;
+  return s;
+}
+
+/// DBRX: bias-free LayerNorm.
+constexpr shape dbrx(name label, n layers, n hidden, n heads, n kv, n ffn, n vocab, n experts, n active) {
+  auto s = fused(routed(llama(label, layers, hidden, heads, kv, ffn, vocab), experts, active, ffn));
+  s.norm = norm_kind::layernorm;
+  return s;
+}
+
+/// Phi-3.5-MoE: LayerNorm with bias, biases on attention and head.
+constexpr shape phimoe(name label, n layers, n hidden, n heads, n kv, n ffn, n vocab, n experts, n active) {
+  auto s = routed(llama(label, layers, hidden, heads, kv, ffn, vocab), experts, active, ffn);
+  s.norm = norm_kind::layernorm;
+  s.norm_bias = s.attention_bias = s.output_bias = s.head_bias = true;
+  return s;
+}
+
+/// MiniMax-M2: norms over the whole q and k.
+constexpr shape minimax(name label, n layers, n hidden, n heads, n kv, n ffn, n vocab, n experts, n active) {
+  auto s = routed(llama(label, layers, hidden, heads, kv, ffn, vocab, false, 128), experts, active, ffn);
+  s.qk_norm_full = true;
+  return s;
+}
+
+constexpr shape gpt_oss(name label, n layers, n experts) {
+  auto s = routed(llama(label, layers, 2880, 64, 8, 2880, 201088, false, 64), experts, 4, 2880);
+  s.attention_bias = s.output_bias = s.attention_sinks = true;
+  s.experts.bias = s.experts.router_bias = true;
+  s.sliding_window = 128;
+  return s;
+}
+
+}  // namespace headroom::family

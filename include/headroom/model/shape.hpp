@@ -1,0 +1,190 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What a network is: a plain structural description, so that a model can be a template argument. Key for key the shape
+// object of a job file. Nothing here knows about GPUs, optimizers or parallelism.
+#pragma once
+
+#include <headroom/name.hpp>
+#include <headroom/units/checked.hpp>
+
+#include <cstdint>
+
+namespace headroom {
+
+enum class mlp_kind : std::uint8_t { gated, plain };
+enum class norm_kind : std::uint8_t { rmsnorm, layernorm };
+/// `relative`: T5's table of biases, `relative_buckets` × heads, one for each stack.
+enum class position_kind : std::uint8_t { rope, learned, alibi, none, relative };
+
+/// Functions between the matrices of an MLP. They differ in what autograd saves: `gelu_new` is written out in Python and
+/// saves four tensors, the others are one kernel and save one.
+enum class activation_kind : std::uint8_t { silu, gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu, relu2, tanh };
+
+/// What reads the last hidden state.
+enum class head_kind : std::uint8_t {
+  language,         ///< one matrix to the vocabulary (the embedding's when `tied`)
+  masked_language,  ///< BERT's: a dense layer, a norm, then the vocabulary matrix with a bias of its own
+  none,             ///< a bare model, or only the pooler and classifier that `pooler` and `classes` describe
+};
+
+/// Mixture of experts. `count` 0: a dense model.
+struct expert_shape {
+  std::int64_t count{};               ///< routed experts of a sparse layer
+  std::int64_t active{};              ///< routed experts a token visits (top-k)
+  std::int64_t ffn{};                 ///< width of one routed expert
+  std::int64_t shared{};              ///< shared experts, visited by every token
+  std::int64_t shared_ffn{};          ///< their width, all together
+  std::int64_t first_dense_layers{};  ///< leading layers with a dense MLP of width `ffn` of the shape
+  std::int64_t every{1};              ///< layer i is sparse iff i >= first_dense_layers and (i + 1) % every == 0
+  std::uint64_t dense_mask[2]{};      ///< layers 0 … 127 that are dense all the same (Qwen's mlp_only_layers): bit i
+  bool router_bias{};                 ///< a bias on the router's linear layer, or DeepSeek's correction bias as a parameter
+  bool shared_gate{};                 ///< Qwen2-MoE: a gate vector of `hidden` for the shared expert
+  bool bias{};                        ///< gpt-oss: biases inside the experts
+  std::int64_t capacity_factor_percent{};  ///< 0: dropless; 100: capacity factor 1
+
+  [[nodiscard]] constexpr bool masked_dense() const { return (dense_mask[0] | dense_mask[1]) != 0; }
+  friend constexpr bool operator==(const expert_shape&, const expert_shape&) = default;
+};
+
+/// Multi-head latent attention (DeepSeek-V2 paper, section 2.1). `kv_rank` 0: ordinary attention.
+struct mla_shape {
+  std::int64_t q_rank{};  ///< 0: queries are projected directly
+  std::int64_t kv_rank{};
+  std::int64_t nope_dim{};
+  std::int64_t rope_dim{};
+  std::int64_t value_dim{};
+  friend constexpr bool operator==(const mla_shape&, const mla_shape&) = default;
+};
+
+/// The encoder of an encoder-decoder model: the layers of the main stack without the cross-attention. `layers` 0: none.
+struct encoder_shape {
+  std::int64_t layers{};
+  std::int64_t sequence{};           ///< positions that the encoder reads in a job; 0: as many as the decoder
+  bool cross_attention{};            ///< each layer of the main stack also attends to the encoder's output
+  std::int64_t heads{};              ///< 0: as the main stack
+  std::int64_t ffn{};                ///< 0: as the main stack
+  std::int64_t max_positions{};      ///< rows of its own position table; 0: as the main stack, if that has one
+  bool frozen_positions{};           ///< Whisper: sinusoids held as parameters without gradient
+  std::int64_t audio_channels{};     ///< Whisper: mel bins of the two convolutions in front; 0: token embeddings are read
+  friend constexpr bool operator==(const encoder_shape&, const encoder_shape&) = default;
+};
+
+/// How a tower's blocks and its patch embedding are built (Hugging Face's class in the comment).
+enum class vision_kind : std::uint8_t {
+  none,
+  vit,         ///< ViTModel: class token, biased patches
+  clip,        ///< CLIPVisionModel: class token, bias-free patches, a norm in front
+  siglip,      ///< SiglipVisionModel: biased patches, no class token
+  qwen2_vl,    ///< Qwen2VisionTransformer: bias-free 3-d patches, rotary positions
+  qwen2_5_vl,  ///< …with RMSNorm and a gated MLP
+  qwen3_vl,    ///< …with biased 3-d patches and learned positions
+  llama4,      ///< Llama4VisionModel
+};
+
+/// What joins a tower to the language model.
+enum class projector_kind : std::uint8_t {
+  none,
+  mlp,          ///< LLaVA: two biased layers
+  norm_linear,  ///< Gemma3: norm, then a bias-free matrix
+  merger,       ///< Qwen-VL: norm, then an MLP over merge² patches side by side
+  pixel_mlp,    ///< Llama 4: a two-layer bias-free MLP over merged patches, then a bias-free matrix
+  resampler,    ///< MiniCPM-V: `queries` learned queries attend to the patches
+  contrastive,  ///< CLIP, SigLIP: both towers project into one space and are compared
+};
+
+/// A vision tower. `kind` none: no images. `layers` 0 with a kind: the main stack itself reads the patches (ViT).
+struct vision_shape {
+  vision_kind kind{vision_kind::none};
+  projector_kind projector{projector_kind::none};
+  bool attention_pool{};         ///< SigLIP's pooling head
+  bool no_patch_bias{};          ///< the patch layer has no bias although its kind's has one
+  std::int64_t layers{};
+  std::int64_t hidden{};
+  std::int64_t heads{};
+  std::int64_t ffn{};
+  std::int64_t patch{};
+  std::int64_t temporal_patch{1};
+  std::int64_t channels{3};
+  std::int64_t image{};            ///< edge of the image in pixels
+  std::int64_t positions{};        ///< rows of the position table; 0: none (rotary)
+  std::int64_t merge{1};           ///< patches merged along each edge before the projector
+  std::int64_t output{};           ///< width that the projector or the projections deliver; 0: hidden of the shape
+  std::int64_t projector_hidden{};  ///< Llama 4: width inside the pixel-shuffle MLP
+  std::int64_t deep_mergers{};      ///< Qwen3-VL: further mergers that feed earlier language layers
+  std::int64_t slices{};            ///< images or tiles of one sample; 0: one
+  std::int64_t resampler{};         ///< learned queries of the resampler
+  friend constexpr bool operator==(const vision_shape&, const vision_shape&) = default;
+};
+
+/// A neutral transformer. Zero in `kv_heads`, `head_dim` means: as `heads`, hidden / heads.
+struct shape {
+  name label{};  ///< for reports
+  std::int64_t layers{};
+  std::int64_t hidden{};
+  std::int64_t heads{};
+  std::int64_t kv_heads{};
+  std::int64_t head_dim{};
+  std::int64_t ffn{};
+  mlp_kind mlp{mlp_kind::gated};
+  activation_kind activation{activation_kind::silu};
+  norm_kind norm{norm_kind::rmsnorm};
+  bool norm_bias{};
+  bool norm_weight{true};   ///< false: OLMo's norms without weights
+  bool attention_bias{};    ///< on the q, k and v projections
+  bool output_bias{};       ///< on the attention output projection
+  bool mlp_bias{};
+  position_kind position{position_kind::rope};
+  std::int64_t rotary_percent{100};
+  std::int64_t max_positions{};
+  std::int64_t vocab{};
+  std::int64_t vocab_multiple{1};  ///< the vocabulary is padded to a multiple of this × tensor-parallel degree
+  bool tied{};                     ///< input embedding and head are one matrix
+  bool head_bias{};
+  bool normalised_head{};
+  bool qk_norm{};             ///< a norm over each head's q and k (Qwen3)
+  bool qk_norm_full{};        ///< … over the whole projection (OLMo2)
+  bool post_norms{};          ///< Gemma2: norms before and after both sub-blocks
+  bool parallel_block{};      ///< attention and MLP read the same input (GPT-J, NeoX, Falcon, Phi)
+  bool shared_attention_norm{};  ///< … through one norm
+  bool fused_qkv{};
+  bool fused_gate_up{};
+  std::int64_t attention_softcap{};  ///< 0: none
+  std::int64_t logit_softcap{};
+  std::int64_t sliding_window{};     ///< 0: full attention
+  expert_shape experts{};
+  mla_shape mla{};
+  std::int64_t mtp_layers{};  ///< multi-token-prediction modules (DeepSeek-V3)
+
+  // What the odd ones need. The defaults are a plain decoder.
+  head_kind head{head_kind::language};
+  bool pooler{};              ///< a biased dense layer over the first position (BERT, ViT, SigLIP's text tower)
+  bool bidirectional{};       ///< every position sees every other (encoders)
+  bool norm_after{};          ///< the two norms follow their sub-blocks (BERT, OPT-350m, OLMo2)
+  bool no_final_norm{};       ///< nothing after the last layer (BERT, OPT-350m)
+  bool embedding_norm{};      ///< a norm right after the embedding (BLOOM, BERT, BART)
+  bool attention_sinks{};     ///< gpt-oss: one learned logit for each head
+  bool no_key_bias{};         ///< Whisper: `attention_bias` spares the key projection
+  std::int64_t classes{};           ///< outputs of a classifier, 0: none. Its bias follows `head_bias`
+  std::int64_t embedding_dim{};     ///< width of the token embedding when it is projected to `hidden` (OPT-350m); 0: hidden
+  std::int64_t position_offset{};   ///< rows of the position table before position 0 (OPT, BART: 2)
+  std::int64_t token_types{};       ///< BERT's segment table
+  std::int64_t relative_buckets{};  ///< T5: rows of the relative position table
+  encoder_shape encoder{};
+  vision_shape vision{};
+
+  [[nodiscard]] constexpr std::int64_t kv() const { return kv_heads > 0 ? kv_heads : heads; }
+  [[nodiscard]] constexpr std::int64_t head_width() const { return head_dim > 0 ? head_dim : (heads > 0 ? hidden / heads : 0); }
+  [[nodiscard]] constexpr std::int64_t query_width() const { return checked::mul(heads, head_width()); }
+  [[nodiscard]] constexpr std::int64_t kv_width() const { return checked::mul(kv(), head_width()); }
+  [[nodiscard]] constexpr bool sparse() const { return experts.count > 0; }
+  [[nodiscard]] constexpr std::int64_t embedding_width() const { return embedding_dim > 0 ? embedding_dim : hidden; }
+
+  /// Whether layer i of the main stack routes to experts.
+  [[nodiscard]] constexpr bool sparse_layer(std::int64_t i) const {
+    if (!sparse() || i < experts.first_dense_layers) return false;
+    if (experts.every > 1 && (i + 1) % experts.every != 0) return false;
+    return i >= 128 || ((experts.dense_mask[i / 64] >> (i % 64)) & 1U) == 0;
+  }
+  friend constexpr bool operator==(const shape&, const shape&) = default;
+};
+
+}  // namespace headroom

@@ -1,0 +1,158 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What stands beside the main stack: the encoder of an encoder-decoder model, a vision tower, and what joins it to the
+// language model. Formulas as in Hugging Face transformers 4.56; the class is named where they are written.
+#pragma once
+
+#include <headroom/model/decoder.hpp>
+
+namespace headroom::detail {
+
+/// The encoder's layers, and the cross-attention it gives to every layer of the main stack (T5Stack, WhisperEncoder,
+/// BartEncoder). Token embeddings are shared with the main stack and not listed again.
+constexpr void add_encoder(inventory& list, const shape& m) {
+  const auto& e = m.encoder;
+  if (e.cross_attention && m.layers > 0) {
+    constexpr module cross = module::cross_attention;
+    const layer_span all{0, m.layers, 1};
+    add_attention(list, m, {all, 1, &cross});
+    list.add({.role = module::norm, .rows = m.hidden, .layers = all, .per_layer = norm_vectors(m)});
+  }
+  if (e.layers <= 0) return;
+  constexpr module into = module::encoder;
+  const weight_place p{{}, e.layers, &into};
+  shape own = m;
+  if (e.heads > 0) own.heads = e.heads, own.kv_heads = 0;
+  add_attention(list, own, p);
+  add_query_key_norms(list, own, p);
+  add_mlp(list, own, p, e.ffn > 0 ? e.ffn : m.ffn);
+  const std::int64_t norms = norms_per_layer(m) * norm_vectors(m);
+  const std::int64_t ends = ((m.no_final_norm ? 0 : 1) + (m.embedding_norm ? 1 : 0)) * norm_vectors(m);
+  list.add({.role = into, .rows = m.hidden, .per_layer = checked::add(checked::mul(e.layers, norms), ends)});
+  if (m.position == position_kind::relative)
+    list.add({.role = into, .rows = m.relative_buckets, .columns = own.heads, .split = split_axis::columns});
+  if (e.max_positions > 0 || m.position == position_kind::learned) {
+    const std::int64_t rows = e.max_positions > 0 ? e.max_positions : m.max_positions;
+    list.add({.role = into, .rows = checked::add(rows, m.position_offset), .columns = m.hidden, .frozen = e.frozen_positions});
+  }
+  if (e.audio_channels > 0) {  // two convolutions of width 3, each with a bias
+    list.add({.role = into, .rows = m.hidden, .columns = checked::mul(3, e.audio_channels)});
+    list.add({.role = into, .rows = m.hidden, .columns = checked::mul(3, m.hidden)});
+    list.add({.role = into, .rows = m.hidden, .per_layer = 2});
+  }
+}
+
+/// What a tower's kind fixes. The booleans are those of the classes named at vision_kind.
+struct tower_traits {
+  bool patch_bias{};
+  bool class_token{};
+  bool front_norm{};
+  bool last_norm{};
+  bool gated{};
+  std::int64_t norm_vectors{2};
+};
+constexpr tower_traits traits_of(vision_kind kind) {
+  switch (kind) {
+    case vision_kind::vit: return {.patch_bias = true, .class_token = true, .last_norm = true};
+    case vision_kind::clip: return {.class_token = true, .front_norm = true, .last_norm = true};
+    case vision_kind::siglip: return {.patch_bias = true, .last_norm = true};
+    case vision_kind::qwen2_5_vl: return {.gated = true, .norm_vectors = 1};
+    case vision_kind::qwen3_vl: return {.patch_bias = true};
+    case vision_kind::llama4: return {.class_token = true, .front_norm = true, .last_norm = true};
+    case vision_kind::qwen2_vl:
+    case vision_kind::none: break;
+  }
+  return {};
+}
+
+/// Patch embedding and class token; of a tower, or of the main stack that reads the patches itself.
+constexpr void add_patches(inventory& list, const vision_shape& v, std::int64_t width, module role) {
+  const auto t = traits_of(v.kind);
+  const std::int64_t inputs = checked::mul(v.channels, v.temporal_patch, v.patch, v.patch);
+  list.add({.role = role, .rows = width, .columns = inputs, .linear = v.kind == vision_kind::llama4});
+  list.add({.role = role, .rows = width, .per_layer = (t.patch_bias && !v.no_patch_bias ? 1 : 0) + (t.class_token ? 1 : 0)});
+}
+
+/// A biased dense layer, `copies` times.
+constexpr void add_biased(inventory& list, module role, std::int64_t rows, std::int64_t columns, std::int64_t copies,
+                          split_axis split = split_axis::none) {
+  add_matrix(list, {{}, copies, nullptr}, role, rows, columns, split, true);
+}
+constexpr void add_unbiased(inventory& list, module role, std::int64_t rows, std::int64_t columns) {
+  add_matrix(list, {}, role, rows, columns, split_axis::none, false);
+}
+
+/// The blocks of a tower and its position table. Every matrix inside a block is biased in all the kinds listed.
+constexpr void add_tower(inventory& list, const vision_shape& v) {
+  const auto t = traits_of(v.kind);
+  constexpr module role = module::vision;
+  add_patches(list, v, v.hidden, role);
+  list.add({.role = role, .rows = v.positions, .columns = v.hidden});
+  add_biased(list, role, v.hidden, v.hidden, checked::mul(3, v.layers), split_axis::rows);
+  add_biased(list, role, v.hidden, v.hidden, v.layers, split_axis::columns);
+  add_biased(list, role, v.ffn, v.hidden, checked::mul(t.gated ? 2 : 1, v.layers), split_axis::rows);
+  add_biased(list, role, v.hidden, v.ffn, v.layers, split_axis::columns);
+  const std::int64_t norms = checked::add(checked::mul(2, v.layers), (t.front_norm ? 1 : 0) + (t.last_norm ? 1 : 0));
+  list.add({.role = role, .rows = v.hidden, .per_layer = checked::mul(norms, t.norm_vectors)});
+  if (v.attention_pool) {  // SiglipMultiheadAttentionPoolingHead: probe, attention, norm, MLP
+    list.add({.role = role, .rows = v.hidden, .per_layer = 3});
+    add_biased(list, role, v.hidden, v.hidden, 4);
+    add_biased(list, role, v.ffn, v.hidden, 1);
+    add_biased(list, role, v.hidden, v.ffn, 1);
+  }
+}
+
+constexpr void add_projector(inventory& list, const shape& m) {
+  const auto& v = m.vision;
+  constexpr module role = module::projector;
+  const std::int64_t out = v.output > 0 ? v.output : m.hidden;
+  switch (v.projector) {
+    case projector_kind::none: break;
+    case projector_kind::mlp:  // LlavaMultiModalProjector
+      add_biased(list, role, out, v.hidden, 1);
+      add_biased(list, role, out, out, 1);
+      break;
+    case projector_kind::norm_linear:  // Gemma3MultiModalProjector
+      list.add({.role = role, .rows = v.hidden});
+      add_unbiased(list, role, out, v.hidden);
+      break;
+    case projector_kind::merger: {  // PatchMerger; Qwen3VLVisionPatchMerger's deep ones norm the merged patches
+      const std::int64_t wide = checked::mul(v.merge, v.merge, v.hidden);
+      const std::int64_t vectors = traits_of(v.kind).norm_vectors;
+      list.add({.role = role, .rows = v.hidden, .per_layer = vectors});
+      list.add({.role = role, .rows = wide, .per_layer = checked::mul(v.deep_mergers, vectors)});
+      add_biased(list, role, wide, wide, checked::add(v.deep_mergers, 1));
+      add_biased(list, role, out, wide, checked::add(v.deep_mergers, 1));
+      break;
+    }
+    case projector_kind::pixel_mlp:  // Llama4VisionMLP2 over intermediate_size inputs, Llama4MultiModalProjector
+      add_unbiased(list, role, v.projector_hidden, v.ffn);
+      add_unbiased(list, role, v.output, v.output);
+      add_unbiased(list, role, m.hidden, v.output);
+      break;
+    case projector_kind::resampler:  // MiniCPM-V's Resampler: queries, kv_proj, attention, three norms, proj
+      list.add({.role = role, .rows = v.resampler, .columns = out});
+      if (v.hidden != out) add_unbiased(list, role, out, v.hidden);
+      add_biased(list, role, out, out, 4);
+      list.add({.role = role, .rows = out, .per_layer = 6});
+      list.add({.role = role, .rows = out, .columns = out});
+      break;
+    case projector_kind::contrastive:
+      if (v.kind == vision_kind::siglip) {  // SiglipModel: logit_scale, logit_bias
+        list.add({.role = module::other, .rows = 1, .per_layer = 2});
+      } else {  // CLIPModel: text_projection, visual_projection, logit_scale
+        add_unbiased(list, role, out, m.hidden);
+        add_unbiased(list, role, out, v.hidden);
+        list.add({.role = module::other, .rows = 1});
+      }
+      break;
+  }
+}
+
+constexpr void add_vision(inventory& list, const shape& m) {
+  if (m.vision.kind == vision_kind::none) return;
+  if (m.vision.layers <= 0) return add_patches(list, m.vision, m.hidden, module::other);
+  add_tower(list, m.vision);
+  add_projector(list, m);
+}
+
+}  // namespace headroom::detail

@@ -1,0 +1,96 @@
+// Distributed under the Boost Software License, Version 1.0.
+// One kind of weight tensor, and a list of them with a fixed room and no heap.
+#pragma once
+
+#include <headroom/model/shape.hpp>
+#include <headroom/units/quantity.hpp>
+
+#include <type_traits>
+
+namespace headroom {
+
+/// The module a weight belongs to. Adapter targets and `trainable` lists select by it.
+enum class module : std::uint8_t {
+  embedding,   ///< token embedding
+  position,    ///< learned positions, token types
+  q_proj, k_proj, v_proj, o_proj,           ///< DeepSeek's expanding q_b is q_proj and its kv_b is k_proj
+  mla_down,    ///< DeepSeek's compressing projections (q_a, kv_a) and their norms
+  gate_proj, up_proj, down_proj,            ///< dense MLP (plain MLP: up, down)
+  experts_gate, experts_up, experts_down,   ///< routed experts
+  shared_gate, shared_up, shared_down,      ///< shared experts (and their gate vector)
+  router,
+  norm,
+  head,        ///< output projection, its bias, heads of encoders
+  mtp,         ///< multi-token-prediction modules
+  cross_attention,
+  encoder,     ///< the encoder of an encoder-decoder model
+  vision,      ///< vision or audio tower
+  projector,   ///< projector, merger, resampler
+  other,       ///< attention sinks, class tokens, patch embeddings of the main stack, logit scales
+};
+inline constexpr int module_count = static_cast<int>(module::other) + 1;
+
+/// How tensor (or expert) parallelism may divide a weight.
+enum class split_axis : std::uint8_t { none, rows, columns, vocabulary };
+
+/// The layers of the main stack that hold a weight: first, first + stride, … `count` of them. count 0: outside the stack.
+struct layer_span {
+  std::int64_t first{};
+  std::int64_t count{};
+  std::int64_t stride{1};
+  friend constexpr bool operator==(const layer_span&, const layer_span&) = default;
+};
+
+/// A kind of weight tensor: rows × columns elements (a vector has columns 1), `per_layer` of them in each layer of `layers`,
+/// or `per_layer` in all where the weight lies outside the stack. Rows are output features, columns input features.
+struct weight {
+  module role{module::other};
+  std::int64_t rows{};
+  std::int64_t columns{1};
+  layer_span layers{};
+  std::int64_t per_layer{1};
+  split_axis split{split_axis::none};
+  bool linear{};   ///< the matrix of a linear layer: what quantised bases replace and adapters attach to
+  bool expert{};   ///< a routed expert's: divided over expert parallelism
+  bool frozen{};   ///< never trained (Whisper's sinusoids)
+
+  [[nodiscard]] constexpr std::int64_t elements() const { return checked::mul(rows, columns); }
+  [[nodiscard]] constexpr std::int64_t copies() const { return layers.count > 0 ? checked::mul(layers.count, per_layer) : per_layer; }
+  [[nodiscard]] constexpr parameters total() const { return parameters{checked::mul(elements(), copies())}; }
+  [[nodiscard]] constexpr bool vector() const { return columns == 1; }
+};
+
+/// Up to 64 kinds of weight. Trivially copyable, 4 KiB.
+struct inventory {
+  static constexpr int capacity = 64;
+  union {
+    weight entries[capacity];
+    char nothing;
+  };
+  int size{};
+
+  constexpr inventory() : entries{} {}
+  /// An empty list to fill. Filling 4 KiB with initial values would cost three times what building a model's list does,
+  /// so at run time entries past `size` are left alone; a constant expression has no room for indeterminate parts.
+  static constexpr inventory blank() {
+    if (std::is_constant_evaluated()) return inventory{};
+    return inventory{raw{}};
+  }
+
+  /// Absent parts have a size or a count of zero and are not listed.
+  constexpr void add(weight w) {
+    if (w.rows <= 0 || w.columns <= 0 || w.per_layer <= 0) return;
+    if (size == capacity) refuse("headroom: an inventory holds at most 64 kinds of weight tensor; join those of equal shape", size);
+    weight& to = entries[size++];  // member by member: g++ then keeps `w` in registers
+    to.role = w.role, to.rows = w.rows, to.columns = w.columns, to.layers = w.layers, to.per_layer = w.per_layer;
+    to.split = w.split, to.linear = w.linear, to.expert = w.expert, to.frozen = w.frozen;
+  }
+  [[nodiscard]] constexpr const weight* begin() const { return entries; }
+  [[nodiscard]] constexpr const weight* end() const { return entries + size; }
+
+ private:
+  struct raw {};
+  constexpr explicit inventory(raw) : nothing{} {}
+};
+
+}  // namespace headroom

@@ -1,0 +1,80 @@
+// Distributed under the Boost Software License, Version 1.0.
+// How a number is stored. Block-wise formats carry their scales, so that a tensor's bytes are exact.
+#pragma once
+
+#include <headroom/name.hpp>
+#include <headroom/units/quantity.hpp>
+
+#include <array>
+
+namespace headroom {
+
+/// `bits` per element; one scale of `scale_bits` for every started `block` elements; one outer scale of `outer_bits` for
+/// every started `outer_block` scales (double quantisation); `column_bits` for each input feature of a matrix (GPTQ's
+/// group index); `row_bits` for each output feature; `table` bytes of look-up tables for each tensor.
+struct number_format {
+  short_name label{};
+  std::int32_t bits{};
+  std::int32_t block{};
+  std::int32_t scale_bits{};
+  std::int32_t outer_block{};
+  std::int32_t outer_bits{};
+  std::int32_t column_bits{};
+  std::int32_t row_bits{};
+  std::int32_t table{};
+
+  /// False for a format that was left open: the framework's default takes its place.
+  [[nodiscard]] constexpr bool set() const { return !label.empty(); }
+  [[nodiscard]] constexpr bool present() const { return bits > 0; }
+  /// Packed into less than 16 bits with metadata beside it: dequantised before a matrix multiplication.
+  [[nodiscard]] constexpr bool quantised() const { return block > 0 || column_bits > 0 || row_bits > 0; }
+  /// Bytes of one element of a plain format.
+  [[nodiscard]] constexpr std::int64_t width() const { return bits / 8; }
+  [[nodiscard]] constexpr bytes_per_parameter density() const { return bytes_per_parameter::of_bits(bits); }
+
+  /// Bytes of a rows × columns tensor, with its metadata.
+  [[nodiscard]] constexpr bytes storage(std::int64_t rows, std::int64_t columns = 1) const {
+    const auto n = checked::mul(rows, columns);
+    return bytes{checked::add(checked::ceil_div(checked::mul(n, bits), 8), metadata(rows, columns).count())};
+  }
+  /// What storage() holds beside the elements: scales, tables, indices.
+  [[nodiscard]] constexpr bytes metadata(std::int64_t rows, std::int64_t columns = 1) const {
+    if (!quantised()) return bytes{0};
+    std::int64_t total = table;
+    if (block > 0) {
+      const auto scales = checked::ceil_div(checked::mul(rows, columns), block);
+      total = checked::add(total, checked::ceil_div(checked::mul(scales, scale_bits), 8));
+      if (outer_block > 0) total = checked::add(total, checked::ceil_div(checked::mul(checked::ceil_div(scales, outer_block), outer_bits), 8));
+    }
+    total = checked::add(total, checked::ceil_div(checked::mul(columns, column_bits), 8));
+    return bytes{checked::add(total, checked::ceil_div(checked::mul(rows, row_bits), 8))};
+  }
+
+  friend constexpr bool operator==(const number_format&, const number_format&) = default;
+};
+
+/// Number formats. A new one is one value here, or anywhere else: nothing looks them up by name but the readers.
+namespace formats {
+inline constexpr number_format none{.label = "none"};
+inline constexpr number_format fp32{.label = "fp32", .bits = 32};
+inline constexpr number_format tf32{.label = "tf32", .bits = 32};  // stored as fp32; only the multiplication is shorter
+inline constexpr number_format bf16{.label = "bf16", .bits = 16};
+inline constexpr number_format fp16{.label = "fp16", .bits = 16};
+inline constexpr number_format fp8{.label = "fp8", .bits = 8};
+inline constexpr number_format int8{.label = "int8", .bits = 8, .row_bits = 32};  // LLM.int8(): one fp32 scale a row
+inline constexpr number_format int4{.label = "int4", .bits = 4};
+/// bitsandbytes, functional.py quantize_4bit: blocks of 64 with an fp32 absmax, and a 16-entry fp32 code book.
+inline constexpr number_format nf4{.label = "nf4", .bits = 4, .block = 64, .scale_bits = 32, .table = 64};
+/// … with the absmax quantised to 8 bits in blocks of 256 (QLoRA paper, section 3), its 256-entry table and its offset.
+inline constexpr number_format nf4_double{
+    .label = "nf4-double", .bits = 4, .block = 64, .scale_bits = 8, .outer_block = 256, .outer_bits = 32, .table = 64 + 1024 + 4};
+/// AutoGPTQ, group size 128: fp16 scales, 4-bit (8-bit) zeros, an int32 group index for each input feature.
+inline constexpr number_format gptq_int4{.label = "gptq-int4", .bits = 4, .block = 128, .scale_bits = 16 + 4, .column_bits = 32};
+inline constexpr number_format gptq_int8{.label = "gptq-int8", .bits = 8, .block = 128, .scale_bits = 16 + 8, .column_bits = 32};
+/// State of an 8-bit optimizer: blocks of 256 with an fp32 absmax (bitsandbytes, optim/optimizer.py init_state).
+inline constexpr number_format int8_blockwise{.label = "int8-blockwise", .bits = 8, .block = 256, .scale_bits = 32};
+
+inline constexpr std::array<number_format, 12> all{none, fp32, tf32, bf16, fp16, fp8, int8, int4, nf4, nf4_double, gptq_int4, gptq_int8};
+}  // namespace formats
+
+}  // namespace headroom

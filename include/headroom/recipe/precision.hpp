@@ -1,0 +1,39 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Which number format each kind of tensor has.
+#pragma once
+
+#include <headroom/recipe/number_format.hpp>
+
+namespace headroom {
+
+/// A precision recipe. A format that is not set() is filled in by the framework.
+struct precision {
+  short_name label{};
+  number_format parameters{};
+  number_format compute{};
+  number_format gradients{};
+  number_format reduce{};
+  number_format master{};
+  number_format state{};
+  bool autocast{};  ///< torch.autocast: fp32 weights are cast for each matrix multiplication, and the casts cached
+
+  [[nodiscard]] constexpr bool set() const { return parameters.set(); }
+  friend constexpr bool operator==(const precision&, const precision&) = default;
+};
+
+namespace precisions {
+inline constexpr precision fp32{"fp32", formats::fp32, formats::fp32, formats::fp32, formats::fp32, formats::none, formats::fp32};
+/// Everything in bf16, Adam's state included: torch optimizers keep state in the format of the parameter.
+inline constexpr precision bf16{"bf16", formats::bf16, formats::bf16, formats::bf16, formats::bf16, formats::none, formats::bf16};
+/// bf16 weights and gradients beside an fp32 master copy (Micikevicius et al. 2018; DeepSpeed, Megatron). Under FSDP the
+/// sharded parameter is the fp32 copy and bf16 exists only while gathered: see settle().
+inline constexpr precision bf16_mixed{"bf16-mixed", formats::bf16, formats::bf16, formats::bf16, formats::bf16, formats::fp32, formats::fp32};
+inline constexpr precision fp16_mixed{"fp16-mixed", formats::fp16, formats::fp16, formats::fp16, formats::fp16, formats::fp32, formats::fp32};
+inline constexpr precision bf16_autocast{"bf16-autocast", formats::fp32, formats::bf16, formats::fp32, formats::fp32, formats::none, formats::fp32, true};
+inline constexpr precision fp16_autocast{"fp16-autocast", formats::fp32, formats::fp16, formats::fp32, formats::fp32, formats::none, formats::fp32, true};
+inline constexpr precision fp8{"fp8", formats::bf16, formats::fp8, formats::bf16, formats::bf16, formats::fp32, formats::fp32};
+
+inline constexpr std::array<precision, 7> all{fp32, bf16, bf16_mixed, fp16_mixed, bf16_autocast, fp16_autocast, fp8};
+}  // namespace precisions
+
+}  // namespace headroom

@@ -1,0 +1,179 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What a job occupies, where and when. Key for key the report file; reading it needs nothing else of the library.
+#pragma once
+
+#include <headroom/units/literals.hpp>
+
+#include <array>
+
+namespace headroom {
+
+/// What memory is occupied by. The rows of a report, in the order they are printed.
+enum class row : std::uint8_t {
+  model_parameters,  // "parameters" in the file: the plain name is the unit's
+  master_parameters,
+  gradients,
+  optimizer_state,
+  adapters,
+  activations,
+  logits,
+  gathered_parameters,
+  communication_buffers,
+  workspace,
+  temporaries,
+};
+inline constexpr int row_count = static_cast<int>(row::temporaries) + 1;
+
+/// The moments of a step. The columns of a report.
+enum class phase : std::uint8_t { load, forward, loss_forward, backward, reduce, step, save };
+inline constexpr int phase_count = static_cast<int>(phase::save) + 1;
+
+/// Bytes by row; total() is their sum.
+struct breakdown {
+  std::array<bytes, row_count> rows{};
+
+  [[nodiscard]] constexpr bytes operator[](row r) const { return rows[static_cast<std::size_t>(r)]; }
+  [[nodiscard]] constexpr bytes& operator[](row r) { return rows[static_cast<std::size_t>(r)]; }
+  [[nodiscard]] constexpr bytes total() const {
+    bytes sum{0};
+    for (auto b : rows) sum += b;
+    return sum;
+  }
+  constexpr breakdown& operator+=(const breakdown& b) {
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] += b.rows[i];
+    return *this;
+  }
+  friend constexpr breakdown operator+(breakdown a, const breakdown& b) { return a += b; }
+  friend constexpr bool operator==(const breakdown&, const breakdown&) = default;
+};
+
+/// Memory of a GPU that PyTorch's allocator does not see.
+struct outside_allocator {
+  bytes context{};
+  bytes nccl{};
+  friend constexpr bool operator==(const outside_allocator&, const outside_allocator&) = default;
+};
+
+/// One kind of rank: every GPU of a pipeline stage on one type of GPU holds the same.
+struct rank_report {
+  std::int64_t pipeline_stage{};
+  std::int64_t count{};        ///< how many GPUs are like this
+  name gpu{};
+  bytes capacity{};
+  bytes allocated{};           ///< live tensors at the peak: torch's max_memory_allocated
+  bytes active{};              ///< plus blocks held for another stream
+  bytes reserved{};            ///< what the caching allocator took from the driver
+  bytes device{};              ///< plus what lies outside the allocator: what nvidia-smi shows
+  phase peak_phase{};
+  std::int64_t peak_layer{-1}; ///< -1: not in a layer (embedding, head, optimizer)
+  breakdown at_peak{};         ///< adds up to `allocated` exactly
+  outside_allocator outside{};
+  std::array<bytes, phase_count> phases{};  ///< the tallest moment of each
+  std::array<breakdown, phase_count> at_phase{};  ///< what each of those is made of
+
+  [[nodiscard]] constexpr bytes headroom() const { return capacity - device; }
+  [[nodiscard]] constexpr bool fits() const { return device <= capacity; }
+  [[nodiscard]] constexpr bytes operator[](phase p) const { return phases[static_cast<std::size_t>(p)]; }
+  friend constexpr bool operator==(const rank_report&, const rank_report&) = default;
+};
+
+/// A default that was filled in, or a term that is calibrated or incomplete rather than derived. Sentences: assumption_text().
+enum class assumption : std::uint8_t {
+  framework_precision,
+  optimizer_adamw,
+  optimizer_implementation,
+  data_parallel_from_gpus,
+  attention_sdpa,
+  attention_eager_for_softcap,
+  loss_of_framework,
+  logits_format_of_framework,
+  fsdp_keeps_fp32_shards,
+  micro_batch_of_one,
+  steady_state,
+  zero_buckets_default,
+  deepspeed_stage3_trace,
+  gradient_format_of_framework,
+  adapter_format,
+  recompute_reentrant_default,
+  checkpoint_keeps_inputs,
+  flash_backward_workspace,
+  cublas_workspace_by_capability,
+  context_calibrated,
+  nccl_derived,
+  reserved_without_fragmentation,
+  host_runtime_not_counted,
+  activations_offload_overlap,
+  no_eval_no_generation,
+  dora_temporaries,
+};
+inline constexpr int assumption_count = static_cast<int>(assumption::dora_temporaries) + 1;
+
+struct assumption_set {
+  std::uint64_t bits{};
+  constexpr void add(assumption a) { bits |= std::uint64_t{1} << static_cast<int>(a); }
+  [[nodiscard]] constexpr bool has(assumption a) const { return (bits >> static_cast<int>(a) & 1U) != 0; }
+  friend constexpr bool operator==(const assumption_set&, const assumption_set&) = default;
+};
+static_assert(assumption_count <= 64);
+
+struct host_report {
+  bytes per_node{};
+  bytes pinned_per_node{};
+  phase at{};
+  bytes capacity{};  ///< 0: not stated, so not judged
+  friend constexpr bool operator==(const host_report&, const host_report&) = default;
+};
+
+struct parameter_totals {
+  parameters total{};
+  parameters trainable{};
+  parameters active{};
+  friend constexpr bool operator==(const parameter_totals&, const parameter_totals&) = default;
+};
+
+struct report {
+  static constexpr int max_ranks = 4;
+  std::array<rank_report, max_ranks> ranks{};
+  std::int32_t size{};  ///< how many of `ranks` are used
+  host_report host{};
+  bytes nvme_per_node{};
+  bytes nvme_capacity{};
+  parameter_totals parameter_count{};
+  bytes low{};   ///< the range in which a measured `device` of the tightest rank is expected
+  bytes high{};
+  assumption_set assumptions{};
+
+  /// The rank with the least headroom.
+  [[nodiscard]] constexpr const rank_report& tightest() const {
+    std::size_t worst = 0;
+    for (std::size_t i = 1; i < static_cast<std::size_t>(size); ++i)
+      if (ranks[i].headroom() < ranks[worst].headroom()) worst = i;
+    return ranks[worst];
+  }
+  /// `allocated` of the tightest rank.
+  [[nodiscard]] constexpr bytes peak() const { return tightest().allocated; }
+  [[nodiscard]] constexpr bytes device() const { return tightest().device; }
+  [[nodiscard]] constexpr bytes headroom() const { return tightest().headroom(); }
+  /// Every rank, the host and NVMe (where their sizes are stated) are large enough.
+  [[nodiscard]] constexpr bool fits() const {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(size); ++i)
+      if (!ranks[i].fits()) return false;
+    if (host.capacity > bytes{0} && host.per_node > host.capacity) return false;
+    return nvme_capacity == bytes{0} || nvme_per_node <= nvme_capacity;
+  }
+  friend constexpr bool operator==(const report&, const report&) = default;
+};
+
+/// What a row, phase or assumption is called in the report file.
+constexpr std::string_view text(row r) {
+  constexpr std::array<std::string_view, row_count> names{"parameters",  "master_parameters",   "gradients",             "optimizer_state",
+                                                          "adapters",    "activations",         "logits",                "gathered_parameters",
+                                                          "communication_buffers", "workspace", "temporaries"};
+  return names[static_cast<std::size_t>(r)];
+}
+constexpr std::string_view text(phase p) {
+  constexpr std::array<std::string_view, phase_count> names{"load", "forward", "loss", "backward", "reduce", "step", "save"};
+  return names[static_cast<std::size_t>(p)];
+}
+
+}  // namespace headroom

@@ -1,0 +1,93 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Which jobs are refused, and in which words. Everything after this file may assume a job that makes sense.
+#pragma once
+
+#include <headroom/job.hpp>
+#include <headroom/model/check.hpp>
+
+namespace headroom {
+
+namespace detail {
+
+constexpr void at_least(std::int64_t value, std::int64_t least, const char* sentence) {
+  if (value < least || value > (std::int64_t{1} << 40)) refuse(sentence, value);
+}
+
+constexpr void check_model(const shape& m) {
+  check(m);
+  at_least(m.layers, 1, "headroom: model.layers must be a whole number from 1 to 2^40");
+  at_least(m.vocab_multiple, 1, "headroom: model.vocab_multiple must be a whole number from 1 to 2^40");
+}
+
+constexpr void check_layout(const job& j) {
+  const auto& p = j.parallel;
+  at_least(j.hardware.nodes, 1, "headroom: hardware.nodes must be a whole number from 1 to 2^40");
+  at_least(j.hardware.gpus_per_node, 1, "headroom: hardware.gpus_per_node must be a whole number from 1 to 2^40");
+  if (j.hardware.gpu.memory < bytes{1}) refuse("headroom: hardware.gpu.memory_gib must be positive: name a GPU of the table, or give its memory", j.hardware.gpu.memory.count());
+  at_least(p.data, 0, "headroom: parallel.data must be 0 (what the GPUs leave) or a whole number up to 2^40");
+  at_least(p.replicate, 1, "headroom: parallel.replicate must be a whole number from 1 to 2^40");
+  at_least(j.batch.micro, 1, "headroom: batch.micro must be a whole number from 1 to 2^40");
+  at_least(j.batch.sequence, 1, "headroom: batch.sequence is required: a whole number from 1 to 2^40");
+  at_least(j.batch.accumulation, 1, "headroom: batch.accumulation must be a whole number from 1 to 2^40");
+  if (j.sharding.stage < 0 || j.sharding.stage > 3) refuse("headroom: sharding.stage must be 0, 1, 2 or 3", j.sharding.stage);
+  const auto others = checked::mul(checked::mul(p.tensor, p.pipeline), p.context);
+  const auto gpus = j.hardware.gpus();
+  if (p.data == 0 ? gpus % others != 0 : checked::mul(p.data, others) != gpus)
+    refuse("headroom: parallel.data × tensor × pipeline × context must equal hardware.nodes × gpus_per_node; GPUs", gpus);
+}
+
+constexpr void check_recipe(const job& j) {
+  if (j.adapter.active()) {
+    at_least(j.adapter.rank, 1, "headroom: adapter.rank must be a whole number from 1 to 2^40");
+    if (j.adapter.targets.empty()) refuse("headroom: adapter.targets must name modules (q_proj, v_proj, …) or be \"all-linear\"");
+  }
+  if (j.optimizer.extent == state_extent::low_rank) at_least(j.optimizer.rank, 1, "headroom: optimizer.rank must be a whole number from 1 to 2^40");
+  if (j.optimizer.blocks < 0) refuse("headroom: optimizer.blocks must not be negative", j.optimizer.blocks);
+  for (std::int32_t i = 0; i < j.trainable.size; ++i) {
+    const auto& s = j.trainable.list[i];
+    if (s.last_layer >= 0 && (s.first_layer < 0 || s.first_layer > s.last_layer || s.last_layer >= j.model.layers))
+      refuse("headroom: trainable.layers must be [first, last] within the model's layers; last", s.last_layer);
+  }
+}
+
+}  // namespace detail
+
+/// Refuses a job that contradicts itself. States can be counted for every job that passes.
+constexpr void check(const job& j) {
+  detail::check_model(j.model);
+  detail::check_layout(j);
+  detail::check_recipe(j);
+}
+
+/// Refuses what can be counted but not yet walked: parallelisms and blocks whose activations this version does not know.
+constexpr void check_walk(const job& j) {
+  const auto& m = j.model;
+  detail::at_least(m.ffn, 1, "headroom: model.ffn must be a whole number from 1 to 2^40");
+  detail::at_least(m.vocab, 1, "headroom: model.vocab must be a whole number from 1 to 2^40");
+  const auto& p = j.parallel;
+  if (m.sparse()) refuse("headroom: activations of mixture-of-experts layers are not modelled by this version; states(job) counts the weights and their states; model.experts.count", m.experts.count);
+  if (m.mla.kv_rank > 0) refuse("headroom: activations of multi-head latent attention are not modelled by this version; model.mla.kv_rank", m.mla.kv_rank);
+  if (m.mtp_layers > 0) refuse("headroom: multi-token-prediction modules are not modelled by this version; model.mtp_layers", m.mtp_layers);
+  if (m.vision.kind != vision_kind::none) refuse("headroom: activations of vision towers are not modelled by this version; states(job) counts their weights");
+  if (m.encoder.layers > 0) refuse("headroom: activations of encoder-decoder models are not modelled by this version; model.encoder.layers", m.encoder.layers);
+  if (m.bidirectional || m.norm_after || m.head != head_kind::language)
+    refuse("headroom: activations of encoders and post-norm models are not modelled by this version; states(job) counts their weights");
+  if (p.tensor > 1 || p.sequence) refuse("headroom: tensor parallelism is not modelled by this version; parallel.tensor must be 1", p.tensor);
+  if (p.pipeline > 1 || p.virtual_pipeline > 1) refuse("headroom: pipeline parallelism is not modelled by this version; parallel.pipeline must be 1", p.pipeline);
+  if (p.context > 1) refuse("headroom: context parallelism is not modelled by this version; parallel.context must be 1", p.context);
+  if (p.expert > 1 || p.expert_tensor > 1) refuse("headroom: expert parallelism is not modelled by this version; parallel.expert must be 1", p.expert);
+  if (p.replicate > 1) refuse("headroom: hybrid sharding is not modelled by this version; parallel.replicate must be 1", p.replicate);
+  if (j.compile) refuse("headroom: torch.compile is not modelled by this version; compile must be false");
+  if (j.precision.compute.bits == 8) refuse("headroom: fp8 computation is not modelled by this version; precision.compute must have 16 or 32 bits", j.precision.compute.bits);
+  if (j.batch.packed) refuse("headroom: packed sequences are not modelled by this version; batch.packed must be false");
+  if (j.sharding.kind == sharding_kind::megatron_distributed_optimizer || j.sharding.kind == sharding_kind::megatron_fsdp)
+    refuse("headroom: Megatron's sharding is not modelled by this version; sharding.kind must be none, ddp, zero, fsdp1 or fsdp2");
+  if (j.sharding.zero_hpz_partition_size > 1 || j.sharding.mics_shard_size > 1)
+    refuse("headroom: ZeRO++ and MiCS are not modelled by this version; leave zero_hpz_partition_size and mics_shard_size out");
+  if (j.recompute.mode == recompute_mode::selective && j.framework.runtime == runtime::autograd)
+    refuse("headroom: selective recompute is not modelled by this version; recompute must be \"none\" or \"full\"");
+  if (j.recompute.mode == recompute_mode::full && j.recompute.layers > 0 && j.recompute.layers != m.layers)
+    refuse("headroom: recomputing some of the layers is not modelled by this version; recompute.layers must be 0 (all)", j.recompute.layers);
+}
+
+}  // namespace headroom

@@ -1,0 +1,223 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A job with every open key filled in. What was filled in is noted as an assumption; the steps after this one read a settled
+// job and never ask again.
+#pragma once
+
+#include <headroom/block/scene.hpp>
+#include <headroom/model/decoder.hpp>
+#include <headroom/report.hpp>
+#include <headroom/step/check.hpp>
+
+namespace headroom {
+
+/// Ranks over which each kind of state is divided.
+struct shard_degrees {
+  std::int64_t parameters{1};
+  std::int64_t gradients{1};
+  std::int64_t optimizer{1};
+};
+
+struct settled_job {
+  const job* source{};
+  shape model{};               ///< vocabulary padded; untied where the framework unties
+  headroom::precision precision{};
+  headroom::optimizer optimizer{};
+  std::int64_t data{1};
+  shard_degrees shards{};
+  bool flat{};                 ///< sharded states are one flat vector (ZeRO, FSDP1), not tensor by tensor (FSDP2)
+  scene layer{};
+  bool reentrant{};
+  assumption_set assumptions{};
+
+  [[nodiscard]] constexpr bool sharded() const { return source->sharding.kind != sharding_kind::none && source->sharding.kind != sharding_kind::ddp; }
+};
+
+namespace detail {
+
+constexpr void settle_precision(settled_job& r) {
+  const auto& j = *r.source;
+  auto& p = r.precision;
+  p = j.precision;
+  if (!p.set()) {
+    p = j.framework.precision;
+    r.assumptions.add(assumption::framework_precision);
+  }
+  const auto fill = [](number_format& f, const number_format& with) {
+    if (!f.set()) f = with;
+  };
+  fill(p.compute, p.parameters);
+  fill(p.gradients, p.parameters);
+  fill(p.reduce, p.gradients);
+  fill(p.master, formats::none);
+  fill(p.state, p.master.present() ? p.master : p.parameters);
+  const bool fsdp = j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2;
+  if (fsdp && p.master.present() && p.parameters.bits < p.master.bits) {
+    // The shards are the master copy; the short format exists only while a layer is gathered.
+    p.parameters = p.master;
+    p.gradients = p.master;
+    p.master = formats::none;
+    r.assumptions.add(assumption::fsdp_keeps_fp32_shards);
+  }
+  if (!fsdp && p.compute.bits < p.parameters.bits && p.compute.bits >= 16) p.autocast = true;
+  if (fsdp) p.autocast = false;
+}
+
+constexpr void settle_optimizer(settled_job& r) {
+  r.optimizer = r.source->optimizer;
+  if (!r.optimizer.set()) {
+    const auto how = r.optimizer.how;
+    r.optimizer = optimizers::adamw;
+    r.optimizer.how = how;
+    r.assumptions.add(assumption::optimizer_adamw);
+  }
+  if (!r.optimizer.state.set()) r.optimizer.state = r.precision.state;
+  if (r.optimizer.how == implementation::unset) {
+    r.optimizer.how = r.source->framework.optimizer;
+    r.assumptions.add(assumption::optimizer_implementation);
+  }
+}
+
+constexpr void settle_shards(settled_job& r) {
+  const auto& j = *r.source;
+  const auto others = checked::mul(checked::mul(j.parallel.tensor, j.parallel.pipeline), j.parallel.context);
+  r.data = j.parallel.data;
+  if (r.data == 0) {
+    r.data = j.hardware.gpus() / others;
+    if (r.data > 1) r.assumptions.add(assumption::data_parallel_from_gpus);
+  }
+  const auto d = checked::mul(r.data, j.parallel.context) / j.parallel.replicate;
+  switch (j.sharding.kind) {
+    case sharding_kind::none:
+    case sharding_kind::ddp: break;
+    case sharding_kind::zero:
+      r.flat = true;
+      r.shards.optimizer = j.sharding.stage >= 1 ? d : 1;
+      r.shards.gradients = j.sharding.stage >= 2 ? d : 1;
+      r.shards.parameters = j.sharding.stage >= 3 ? d : 1;
+      break;
+    case sharding_kind::megatron_distributed_optimizer:
+      r.flat = true;
+      r.shards.optimizer = d;
+      break;
+    case sharding_kind::fsdp1:
+      r.flat = true;
+      r.shards = {d, d, d};
+      break;
+    case sharding_kind::fsdp2:
+    case sharding_kind::megatron_fsdp: r.shards = {d, d, d}; break;
+  }
+}
+
+constexpr void settle_loss(settled_job& r) {
+  const auto& j = *r.source;
+  auto& s = r.layer;
+  s.loss = j.loss;
+  s.loss_program = j.framework.loss;
+  switch (j.loss.kind) {
+    case loss_kind::unset:
+      r.assumptions.add(assumption::loss_of_framework);
+      break;
+    case loss_kind::full:
+      if (s.loss_program == loss_style::chunked || s.loss_program == loss_style::in_place) s.loss_program = loss_style::upcast_in_loss;
+      break;
+    case loss_kind::chunked:
+      if (s.loss_program != loss_style::chunked)
+        refuse("headroom: loss.kind \"chunked\" is modelled for litgpt alone by this version; choose full, fused or fused-linear", j.framework.label);
+      break;
+    case loss_kind::fused: s.loss_program = loss_style::in_place; break;
+    case loss_kind::fused_linear: s.loss_program = loss_style::fused_linear; break;
+    case loss_kind::vocab_parallel:
+      refuse("headroom: loss.kind \"vocab-parallel\" needs tensor parallelism, which this version does not model; choose full, fused or fused-linear");
+  }
+  if (s.loss.kind == loss_kind::unset && s.loss_program == loss_style::chunked) s.loss.kind = loss_kind::chunked;
+  if (!s.loss.logits.set()) {
+    s.loss.logits = formats::fp32;
+    r.assumptions.add(assumption::logits_format_of_framework);
+  }
+  if (s.loss_program == loss_style::chunked) {
+    s.loss.logits = formats::fp32;  // Fabric converts what a module returns
+    if (s.loss.chunk_tokens <= 0) s.loss.chunk_tokens = 128;
+    if (s.loss.chunked_head == choice::unset) s.loss.chunked_head = j.adapter.active() ? choice::yes : choice::no;
+  }
+}
+
+constexpr void settle_layer(settled_job& r) {
+  const auto& j = *r.source;
+  const auto& p = r.precision;
+  auto& s = r.layer;
+  s.habits = &j.framework;
+  s.side = &j.adapter;
+  s.samples = j.batch.micro;
+  s.sequence = j.batch.sequence;
+  s.tokens = checked::mul(s.samples, s.sequence);
+  s.host = j.hardware.gpu.maker == vendor::cpu;
+  s.granule = s.host ? 1 : 512;
+  s.autocast = p.autocast;
+  s.width = p.compute.width();
+  s.residual_width = p.autocast ? p.parameters.width() : s.width;
+  s.weight_width = p.autocast ? p.parameters.width() : s.width;
+  s.statistic_width = j.framework.statistics_in_input_format || s.host ? s.residual_width : 4;
+  s.padded = j.batch.padded;
+  s.drops = j.dropout;
+  s.vocabulary = r.model.vocab;
+  s.kernel = j.attention;
+  if (s.kernel == attention::unset) {
+    s.kernel = attention::sdpa;
+    r.assumptions.add(assumption::attention_sdpa);
+  }
+  if (r.model.attention_softcap > 0 && s.kernel != attention::eager) {
+    s.kernel = attention::eager;
+    r.assumptions.add(assumption::attention_eager_for_softcap);
+  }
+  if (j.adapter.active()) {
+    const auto& f = j.adapter.format;
+    s.adapter_width = f.set() ? f.width() : s.width;
+    if (!f.set()) r.assumptions.add(assumption::adapter_format);
+    if (j.adapter.kind == adapter_kind::dora) r.assumptions.add(assumption::dora_temporaries);
+    if (j.adapter.base.quantised()) {
+      s.base = j.adapter.base;
+      auto packed = all_linear;
+      if (j.framework.quantises_head) packed |= module_set{module::head};
+      packed.bits &= ~(j.adapter.base_skips.bits | j.adapter.modules_to_save.bits);
+      s.quantised = packed;
+    }
+  }
+}
+
+}  // namespace detail
+
+/// Fills in what a job leaves open.
+/// Errors: job_error for a job that contradicts itself (step/check.hpp). The result refers to `j`, which must outlive it.
+constexpr settled_job settle(const job& j) {
+  check(j);
+  settled_job r;
+  r.source = &j;
+  r.model = j.model;
+  r.model.vocab = checked::round_up(r.model.vocab, checked::mul(r.model.vocab_multiple, j.parallel.tensor));
+  if (j.framework.unties_embeddings) r.model.tied = false;
+  detail::settle_precision(r);
+  detail::settle_optimizer(r);
+  detail::settle_shards(r);
+  detail::settle_loss(r);
+  detail::settle_layer(r);
+  r.reentrant = chosen(j.recompute.reentrant, j.framework.reentrant_checkpoint);
+  if (j.recompute.mode == recompute_mode::full && j.recompute.reentrant == choice::unset) r.assumptions.add(assumption::recompute_reentrant_default);
+  r.assumptions.add(assumption::steady_state);
+  return r;
+}
+
+/// Modules that train in layer `layer` (-1: outside the stack).
+constexpr module_set trained_modules(const job& j, std::int64_t layer) {
+  module_set all;
+  all.bits = (std::uint32_t{1} << module_count) - 1;
+  if (j.trainable.all()) return j.adapter.active() ? j.adapter.modules_to_save : all;
+  module_set r = j.adapter.modules_to_save;
+  for (std::int32_t i = 0; i < j.trainable.size; ++i) {
+    const auto& s = j.trainable.list[i];
+    if (s.last_layer >= 0 && (layer < s.first_layer || layer > s.last_layer)) continue;
+    r |= s.modules.empty() ? all : s.modules;
+  }
+  return r;
+}
+
+}  // namespace headroom

@@ -1,0 +1,211 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What sharded data parallelism adds around a layer: parameters gathered for a moment, gradients on their way to their owners,
+// buffers that stay. Sizes in bytes of one GPU.
+#pragma once
+
+#include <headroom/block/moment.hpp>
+#include <headroom/step/states.hpp>
+
+namespace headroom {
+
+/// What becomes of a weight gradient when autograd has made it.
+enum class gradient_path : std::uint8_t {
+  grows,   ///< stays whole until the optimizer step
+  leaves,  ///< goes at once: into a bucket, a partition, or the update itself
+  unit,    ///< stays whole until its layer is done, then shrinks to a shard
+};
+
+struct windows {
+  gradient_path path{gradient_path::grows};
+  moment always{};            ///< buffers from the first step on
+  moment forward{};           ///< while a layer runs forward
+  moment forward_end{};       ///< at the end of forward, in the loss and its backward
+  moment backward{};          ///< while a layer runs backward
+  moment reduce{};            ///< when a layer's gradients are reduced, on top of those gradients
+  moment step{};              ///< in the optimizer step
+  moment gradients_before{};  ///< gradients that exist already when a step's last forward begins
+  bytes kept_per_unit{};      ///< of a layer's gradients, after they are reduced
+  bytes kept_root{};
+};
+
+namespace detail {
+
+constexpr bytes share(parameters p, std::int64_t width, std::int64_t d = 1) {
+  return bytes{checked::ceil_div(checked::mul(p.count(), width), d)};
+}
+constexpr std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+
+/// DDP (torch csrc/distributed/c10d/reducer.cpp): every bucket is allocated when the reducer is built, so one more copy of the
+/// gradients stays; with gradient_as_bucket_view the gradients lie in it.
+constexpr void ddp_windows(windows& w, const settled_job& s, const state_bytes& st) {
+  const auto all = st.gpu[row::gradients];
+  if (chosen(s.source->sharding.gradient_as_bucket_view, false)) {
+    w.path = gradient_path::leaves;
+    w.always = moment(row::communication_buffers, all);
+  } else {
+    w.always = moment(row::communication_buffers, all);
+  }
+}
+
+/// FSDP2 (torch distributed/fsdp/_fully_shard/_fsdp_param_group.py, _fsdp_collectives.py). Forward: the all-gather's output
+/// and the parameters copied out of it. Backward: a layer's parameters, the next one's all-gather, the previous one's
+/// reduce-scatter input; at its end its own reduce-scatter input and output. The root stays gathered.
+constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes& st) {
+  const auto& p = s.precision;
+  const auto c = p.compute.width(), r = p.reduce.width(), m = p.parameters.width();
+  const auto d = s.shards.gradients;
+  const auto unit = share(st.unit, c);
+  const auto root = share(st.root, c);
+  const bool resident = s.source->sharding.stage == 2 || s.source->sharding.reshard_after_forward == choice::no;
+  w.path = gradient_path::unit;
+  const auto layers = s.model.layers;
+  w.forward = moment(row::gathered_parameters, root + (resident ? layers * unit + unit : 2 * unit));
+  w.forward_end = moment(row::gathered_parameters, root + (resident ? layers * unit : bytes{0}));
+  w.backward = moment(row::gathered_parameters, root + (resident ? layers * unit : 2 * unit)) + moment(row::communication_buffers, share(st.unit, r));
+  w.reduce = moment(row::gathered_parameters, root + (resident ? (layers - 1) * unit : unit)) +
+             moment(row::communication_buffers, share(st.unit, r) + share(st.unit, r, d) + (r == m ? bytes{0} : share(st.unit, m, d)));
+  w.kept_per_unit = share(st.unit, p.gradients.width(), d);
+  w.kept_root = share(st.root, p.gradients.width(), d);
+}
+
+/// FSDP1 (torch distributed/fsdp/_runtime_utils.py, _flat_param.py). One flat parameter a layer: gathered current and
+/// prefetched; its backward concatenates the gradients of its views into a flat one. Under no_sync the flat gradients of all
+/// layers stay whole.
+constexpr void fsdp1_windows(windows& w, const settled_job& s, const state_bytes& st) {
+  const auto& p = s.precision;
+  const auto& j = *s.source;
+  const auto c = p.compute.width(), r = p.reduce.width(), m = p.parameters.width();
+  const auto d = s.shards.gradients;
+  const auto unit = share(st.unit, c);
+  const auto root = share(st.root, c);
+  const bool resident = j.sharding.stage == 2 || j.sharding.reshard_after_forward == choice::no;
+  const auto layers = s.model.layers;
+  const auto cast_shard = c == m ? bytes{0} : share(st.unit, c, d);
+  w.path = gradient_path::unit;
+  w.forward = moment(row::gathered_parameters, root + (resident ? layers * unit : unit) + cast_shard);
+  w.forward_end = moment(row::gathered_parameters, root + (resident ? layers * unit : bytes{0}));
+  w.backward = moment(row::gathered_parameters, root + (resident ? layers * unit : 2 * unit) + cast_shard);
+  w.reduce = moment(row::gathered_parameters, root + (resident ? layers * unit : 2 * unit)) +
+             moment(row::communication_buffers, unit + (r == c ? bytes{0} : share(st.unit, r)) + share(st.unit, r, d));
+  if (j.sharding.no_sync && j.batch.accumulation > 1) {
+    // Frozen views get a gradient of zeros, so that the flat gradient is as large as the layer even for adapters.
+    const bool root_trains = trained_modules(j, -1).has(module::embedding);
+    w.gradients_before = moment(row::gradients, layers * unit + (root_trains ? root : bytes{0}));
+    w.reduce = moment(row::gathered_parameters, root + (resident ? layers * unit : 2 * unit)) + moment(row::communication_buffers, unit);
+    w.kept_per_unit = bytes{0};
+    w.kept_root = bytes{0};
+    return;
+  }
+  w.kept_per_unit = share(st.unit, p.gradients.width(), d);
+  w.kept_root = share(st.root, p.gradients.width(), d);
+}
+
+/// DeepSpeed's own defaults (runtime/zero/config.py), in elements.
+struct zero_sizes {
+  std::int64_t reduce_bucket{500'000'000};
+  std::int64_t allgather_bucket{500'000'000};
+  std::int64_t sub_group{1'000'000'000};
+  std::int64_t prefetch{50'000'000};
+  std::int64_t max_live{1'000'000'000};
+  std::int64_t max_reuse{1'000'000'000};
+  bool overlap{};
+};
+constexpr zero_sizes zero_sizes_of(const job& j) {
+  const auto& z = j.sharding;
+  zero_sizes r;
+  const auto set = [](std::int64_t& to, std::int64_t from) {
+    if (from >= 0) to = from;
+  };
+  set(r.reduce_bucket, z.reduce_bucket_size);
+  set(r.allgather_bucket, z.allgather_bucket_size);
+  set(r.sub_group, z.sub_group_size);
+  set(r.prefetch, z.stage3_prefetch_bucket_size);
+  set(r.max_live, z.stage3_max_live_parameters);
+  set(r.max_reuse, z.stage3_max_reuse_distance);
+  r.overlap = chosen(z.overlap_comm, z.stage == 3);
+  return r;
+}
+
+/// ZeRO stages 1 and 2 (runtime/zero/stage_1_and_2.py): a bucket, two with overlap_comm, from setup on; in the step a flat copy
+/// of the partition's gradients and its fp32 cast.
+constexpr void zero12_windows(windows& w, const settled_job& s, const state_bytes& st, const zero_sizes& z) {
+  const auto& j = *s.source;
+  const auto& p = s.precision;
+  const auto e = p.parameters.width(), g = p.gradients.width();
+  if (j.sharding.stage >= 1) {
+    const auto bucket = bytes{checked::mul(e, z.reduce_bucket)};
+    const bool contiguous = chosen(j.sharding.contiguous_gradients, true);
+    if (contiguous) w.always = moment(row::communication_buffers, z.overlap ? 2 * bucket : bucket);
+    if (j.sharding.stage == 2) {
+      w.path = gradient_path::leaves;
+      w.kept_per_unit = bytes{0};
+    }
+    const auto flat = share(st.trained, g, s.shards.optimizer);
+    const auto wide = p.master.present() && g < p.master.width() ? share(st.trained, p.master.width(), s.shards.optimizer) : bytes{0};
+    const bool on_gpu = j.offload.optimizer == place::on_gpu;
+    w.step = moment(row::temporaries, on_gpu ? flat + wide : share(st.largest, e));
+    // The updated partitions come back in pieces of the all-gather bucket.
+    const auto gathered = share(parameters{smaller(z.allgather_bucket, st.trained.count())}, e);
+    w.step = w.step.total > gathered ? w.step : moment(row::communication_buffers, gathered);
+  }
+  if (j.framework.bf16_optimizer && j.sharding.stage == 1 && g == 4 && e == 2) {
+    w.gradients_before = moment(row::gradients, share(st.trained, 4));
+    w.step = moment(row::temporaries, bytes{0});
+  }
+}
+
+/// ZeRO stage 3 (runtime/zero/stage3.py, partitioned_param_coordinator.py): the gradient partition and one bucket stay; small
+/// parameters are never partitioned; a layer's parameters are gathered with the prefetched ones after it, and those used again
+/// within max_reuse_distance (counted forward and back) are not released.
+constexpr void zero3_windows(windows& w, const settled_job& s, const state_bytes& st, const zero_sizes& z) {
+  const auto& j = *s.source;
+  const auto& p = s.precision;
+  const auto e = p.parameters.width();
+  const auto all = st.total.count();
+  const auto layer = st.unit.count();
+  const auto fetched = smaller(all, checked::add(layer, smaller(z.prefetch, z.max_live)));
+  const auto kept = smaller(all, checked::add(z.max_reuse / 2, layer));
+  const auto window = share(parameters{fetched}, e);
+  const auto turn = share(parameters{kept > fetched ? kept : fetched}, e);
+  const auto bucket = bytes{checked::mul(e, z.reduce_bucket)};
+  const auto coalesced = share(parameters{smaller(z.reduce_bucket, st.trained.count())}, e);
+  w.path = gradient_path::leaves;
+  w.always = moment(row::communication_buffers, bucket) + moment(row::gathered_parameters, share(st.small, e));
+  w.forward = moment(row::gathered_parameters, window);
+  w.forward_end = moment(row::gathered_parameters, turn);
+  w.backward = moment(row::gathered_parameters, turn) + moment(row::communication_buffers, coalesced);
+  w.gradients_before = moment(row::gradients, j.offload.optimizer == place::on_gpu ? st.gpu[row::gradients] : bytes{0});
+  const auto group = smaller(z.sub_group > 0 ? z.sub_group : all, checked::ceil_div(st.trained.count(), s.shards.optimizer));
+  if (j.offload.optimizer == place::on_gpu && p.master.present())
+    w.step = moment(row::temporaries, share(parameters{group}, p.gradients.width() + p.master.width()));
+}
+
+}  // namespace detail
+
+/// The windows of a settled job.
+constexpr windows windows_of(const settled_job& s, const state_bytes& st) {
+  windows w;
+  const auto& j = *s.source;
+  switch (j.sharding.kind) {
+    case sharding_kind::ddp: detail::ddp_windows(w, s, st); break;
+    case sharding_kind::fsdp1: detail::fsdp1_windows(w, s, st); break;
+    case sharding_kind::fsdp2: detail::fsdp2_windows(w, s, st); break;
+    case sharding_kind::zero: {
+      const auto z = detail::zero_sizes_of(j);
+      if (j.sharding.stage == 3)
+        detail::zero3_windows(w, s, st, z);
+      else
+        detail::zero12_windows(w, s, st, z);
+      break;
+    }
+    case sharding_kind::none:
+    case sharding_kind::megatron_distributed_optimizer:
+    case sharding_kind::megatron_fsdp: break;
+  }
+  if (s.optimizer.in_backward) w.path = gradient_path::leaves;
+  const bool exist = j.batch.accumulation > 1 || j.framework.gradients_stay;
+  if (exist && w.gradients_before.total == bytes{0}) w.gradients_before = moment(row::gradients, st.gpu[row::gradients]);
+  return w;
+}
+
+}  // namespace headroom

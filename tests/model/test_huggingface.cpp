@@ -1,0 +1,176 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Reading configurations: absent, null and false differ; a bad value is told in a sentence.
+#include <headroom/io/huggingface.hpp>
+#include <headroom/model/inventory.hpp>
+#include <headroom/model/zoo.hpp>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <limits>
+#include <string>
+
+namespace {
+
+using headroom::io::model_from_config;
+using nlohmann::json;
+
+std::int64_t total(const json& config) { return headroom::count(model_from_config(config)).total.count(); }
+
+json llama() {
+  return json::parse(R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "intermediate_size": 14336,
+    "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256, "torch_dtype": "bfloat16",
+    "rope_scaling": {"factor": 8.0}, "eos_token_id": [128001, 128008], "some_future_key": {"a": [1, 2]}})");
+}
+
+json changed(json config, const char* key, json value) {
+  config[key] = std::move(value);
+  return config;
+}
+
+std::string complaint(const json& config) {
+  try {
+    (void)model_from_config(config);
+  } catch (const headroom::job_error& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("keys that do not shape the network are ignored") { CHECK(total(llama()) == 8'030'261'248); }
+
+TEST_CASE("absent means the class's default, null means none, false is a value") {
+  auto config = llama();
+  config.erase("num_key_value_heads");
+  CHECK(model_from_config(config).kv() == 32);
+  CHECK(model_from_config(changed(llama(), "num_key_value_heads", nullptr)).kv() == 32);
+  CHECK(complaint(changed(llama(), "num_key_value_heads", false)) ==
+        "headroom: config.num_key_value_heads must be a whole number from 1 to 1000000, found false");
+
+  // Qwen3: head_dim absent is 128, null is hidden / heads.
+  json qwen = {{"model_type", "qwen3"}, {"hidden_size", 1024}, {"num_attention_heads", 16}, {"num_key_value_heads", 8}};
+  CHECK(model_from_config(qwen).head_width() == 128);
+  CHECK(model_from_config(changed(qwen, "head_dim", nullptr)).head_width() == 64);
+
+  // Ties: absent depends on the family, null is false.
+  json gpt2 = {{"model_type", "gpt2"}};
+  CHECK(total(gpt2) == 124'439'808);
+  CHECK(total(changed(gpt2, "tie_word_embeddings", false)) == 124'439'808 + 50257 * 768);
+  CHECK(total(changed(gpt2, "tie_word_embeddings", nullptr)) == 124'439'808 + 50257 * 768);
+  CHECK(total(changed(llama(), "tie_word_embeddings", true)) == 8'030'261'248 - std::int64_t{128256} * 4096);
+
+  // DeepSeek-V2: q_lora_rank absent is 1536, null is no compression. The trap costs V2-Lite 42,508,800 parameters.
+  json lite = {{"model_type", "deepseek_v2"}, {"hidden_size", 2048}, {"intermediate_size", 10944}, {"moe_intermediate_size", 1408},
+               {"num_hidden_layers", 27}, {"num_attention_heads", 16}, {"n_routed_experts", 64}, {"n_shared_experts", 2},
+               {"num_experts_per_tok", 6}, {"first_k_dense_replace", 1}, {"vocab_size", 102400}, {"q_lora_rank", nullptr}};
+  CHECK(total(lite) == 15'706'484'224);
+  lite.erase("q_lora_rank");
+  CHECK(total(lite) == 15'706'484'224 + 42'508'800);
+  CHECK(complaint(changed(lite, "q_lora_rank", false)) == "headroom: config.q_lora_rank must be a whole number from 1 to 1099511627776, found false");
+
+  // Gemma 3: the nested text config's vocabulary defaults to 262208.
+  CHECK(model_from_config(json{{"model_type", "gemma3"}, {"text_config", json::object()}}).vocab == 262208);
+  // LLaVA without any vision_config builds CLIP-L/336; with one, absent keys are CLIP's defaults.
+  CHECK(model_from_config(json{{"model_type", "llava"}}).vision.image == 336);
+  CHECK(model_from_config(json{{"model_type", "llava"}, {"vision_config", {{"hidden_size", 1024}}}}).vision.image == 224);
+}
+
+TEST_CASE("architectures decide the head") {
+  json bert = {{"hidden_size", 768}, {"num_hidden_layers", 12}, {"num_attention_heads", 12}, {"intermediate_size", 3072}};
+  const auto as = [&](const char* name) { return total(changed(bert, "architectures", json::array({name}))); };
+  CHECK(as("BertModel") == 109'482'240);
+  CHECK(as("BertForMaskedLM") == 109'514'298);
+  CHECK(as("BertForSequenceClassification") == 109'482'240 + 2 * 769);
+  CHECK(as("BertForTokenClassification") == 109'482'240 - 768 * 769 + 2 * 769);
+  CHECK(as("BertForPreTraining") == 110'106'428);
+  CHECK(complaint(changed(bert, "architectures", {"BertForEverything"})).find("BertForEverything") != std::string::npos);
+  CHECK(complaint(changed(bert, "architectures", "BertModel")).rfind("headroom: config.architectures must be a list", 0) == 0);
+
+  auto config = llama();
+  config["architectures"] = {"LlamaModel"};
+  CHECK(total(config) == 8'030'261'248 - std::int64_t{128256} * 4096);
+  config["architectures"] = {"LlamaForSequenceClassification"};
+  config["num_labels"] = 5;
+  CHECK(total(config) == 8'030'261'248 - std::int64_t{128256} * 4096 + 5 * 4096);
+}
+
+TEST_CASE("encoder-decoders, from their published counts") {
+  // facebook/bart-base and bart-large, as transformers counts them.
+  json bart = {{"model_type", "bart"}, {"architectures", {"BartForConditionalGeneration"}}, {"vocab_size", 50265}};
+  CHECK(total(bart) == 406'291'456);
+  for (const auto& [key, value] : {std::pair{"d_model", 768}, {"encoder_layers", 6}, {"decoder_layers", 6}, {"encoder_attention_heads", 12},
+                                   {"decoder_attention_heads", 12}, {"encoder_ffn_dim", 3072}, {"decoder_ffn_dim", 3072}})
+    bart[key] = value;
+  CHECK(total(bart) == 139'420'416);
+  CHECK(total(json{{"model_type", "distilbert"}, {"architectures", {"DistilBertModel"}}}) == 66'362'880);
+  CHECK(total(json{{"model_type", "distilbert"}, {"architectures", {"DistilBertForMaskedLM"}}}) == 66'985'530);
+  CHECK(total(json{{"model_type", "mt5"}, {"architectures", {"MT5ForConditionalGeneration"}}}) == 300'176'768);  // mt5-small
+  json t5 = {{"model_type", "t5"}, {"architectures", {"T5EncoderModel"}}};
+  CHECK(total(t5) == 35'330'816);
+}
+
+TEST_CASE("numbers are whole, positive and bounded, however they are spelled") {
+  CHECK(total(changed(llama(), "hidden_size", 4.096e3)) == 8'030'261'248);
+  const std::string sentence = "headroom: config.num_attention_heads must be a whole number from 1 to 1000000, found ";
+  CHECK(complaint(changed(llama(), "num_attention_heads", "abc")) == sentence + "\"abc\"");
+  CHECK(complaint(changed(llama(), "num_attention_heads", -32)) == sentence + "-32");
+  CHECK(complaint(changed(llama(), "num_attention_heads", 0)) == sentence + "0");
+  CHECK(complaint(changed(llama(), "num_attention_heads", 32.5)) == sentence + "32.5");
+  CHECK(complaint(changed(llama(), "num_attention_heads", nullptr)) == sentence + "null");
+  CHECK(complaint(changed(llama(), "num_attention_heads", json::array({32}))) == sentence + "[32]");
+  CHECK(complaint(changed(llama(), "num_attention_heads", std::numeric_limits<double>::quiet_NaN())) == sentence + "null");
+  CHECK(complaint(changed(llama(), "num_hidden_layers", json::parse("1000000000000000000000000000000"))).find("found 1e+30") != std::string::npos);
+  CHECK(complaint(changed(llama(), "vocab_size", std::numeric_limits<std::uint64_t>::max())).find("found 18446744073709551615") != std::string::npos);
+  CHECK(complaint(changed(llama(), "vocab_size", (std::int64_t{1} << 40) + 1)).find("1099511627777") != std::string::npos);
+  CHECK(complaint(changed(llama(), "tie_word_embeddings", "yes")) == "headroom: config.tie_word_embeddings must be true or false, found \"yes\"");
+  CHECK(complaint(changed(llama(), "attention_bias", 1)) == "headroom: config.attention_bias must be true or false, found 1");
+  CHECK(complaint(changed(llama(), "hidden_act", "swoosh")).find("silu") != std::string::npos);
+  CHECK(complaint(changed(llama(), "model_type", 7)) == "headroom: config.model_type must be a string, found 7");
+  CHECK(complaint(json::array({1})) == "headroom: config must be an object, found [1]");
+  CHECK(complaint(json{{"model_type", "gemma3"}, {"text_config", {{"hidden_size", -1}}}}).find("config.text_config.hidden_size") != std::string::npos);
+  CHECK(complaint(json{{"model_type", "gemma3"}, {"vision_config", 3}}) == "headroom: config.vision_config must be an object, found 3");
+  CHECK(complaint(json{{"model_type", "vit"}, {"image_size", 8}}).find("config.image_size") != std::string::npos);
+  CHECK(complaint(changed(llama(), "hidden_act", std::string("\xff\xfe", 2))).rfind("headroom: ", 0) == 0);  // not UTF-8
+}
+
+TEST_CASE("sizes that each pass and together do not fit are an overflow, not a number") {
+  auto config = llama();
+  for (const char* key : {"hidden_size", "intermediate_size", "vocab_size"}) config[key] = std::int64_t{1} << 40;
+  config["num_attention_heads"] = config["num_key_value_heads"] = 1 << 10;
+  CHECK_THROWS_AS((void)headroom::count(model_from_config(config)), headroom::overflow_error);
+}
+
+TEST_CASE("contradictions are told in the config's words") {
+  CHECK(complaint(changed(llama(), "num_attention_heads", 33)).find("multiple of the number of attention heads") != std::string::npos);
+  CHECK(complaint(changed(llama(), "num_key_value_heads", 5)).find("key-value heads, found 32 and 5") != std::string::npos);
+  json mixtral = {{"model_type", "mixtral"}, {"num_experts_per_tok", 9}};
+  CHECK(complaint(mixtral).find("found 9 of 8") != std::string::npos);
+  json qwen = {{"model_type", "qwen3_moe"}, {"num_hidden_layers", 200}, {"mlp_only_layers", {150}}};
+  CHECK(complaint(qwen).find("layers from 0 to 127") != std::string::npos);
+  qwen["mlp_only_layers"] = {-1};
+  CHECK(complaint(qwen).find("config.mlp_only_layers[0]") != std::string::npos);
+}
+
+TEST_CASE("unknown families are refused, never guessed") {
+  CHECK(complaint(json{{"model_type", "perceptron9000"}}).find("\"perceptron9000\" is not a family known here") != std::string::npos);
+  CHECK(complaint(json{{"model_type", "qwen3_next"}}).find("linear-attention") != std::string::npos);
+  CHECK(complaint(json::object()).find("model_type or architectures") != std::string::npos);
+  CHECK(complaint(json{{"architectures", {"ZebraForCausalLM"}}}).find("\"Zebra\"") != std::string::npos);
+  CHECK(complaint(json{{"model_type", "baichuan"}}) == "headroom: config.num_hidden_layers is missing; this family has no default for it");
+}
+
+TEST_CASE("class defaults stand in for a whole config") {
+  CHECK(total({{"model_type", "llama"}}) == 6'738'415'616);   // Llama-7B
+  CHECK(total({{"model_type", "mistral"}}) == 7'241'732'096); // Mistral-7B
+  CHECK(total({{"model_type", "mixtral"}}) == 46'702'792'704);
+  CHECK(total({{"model_type", "gptj"}}) == 6'050'882'784);
+  CHECK(total({{"model_type", "gpt_neox"}}) == 20'554'567'680);
+  CHECK(total({{"model_type", "falcon"}}) == 6'921'720'704);  // Falcon-7B
+  CHECK(total({{"model_type", "deepseek_v3"}}) == 671'026'404'352);
+  CHECK(total({{"model_type", "gpt_oss"}}) == 116'829'156'672);
+  CHECK(total({{"model_type", "whisper"}}) == 37'760'640);    // tiny
+  CHECK(total({{"model_type", "t5"}}) == 60'506'624);         // small
+  CHECK(total({{"model_type", "vit"}}) == 86'389'248);        // base, with pooler
+}
