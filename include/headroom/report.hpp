@@ -30,7 +30,7 @@ inline constexpr int phase_count = static_cast<int>(phase::save) + 1;
 
 /// Bytes by row; total() is their sum.
 struct breakdown {
-  std::array<bytes, row_count> rows{};
+  std::array<bytes, row_count> rows;  // breakdown{} is all zero
 
   [[nodiscard]] constexpr bytes operator[](row r) const { return rows[static_cast<std::size_t>(r)]; }
   [[nodiscard]] constexpr bytes& operator[](row r) { return rows[static_cast<std::size_t>(r)]; }

@@ -54,7 +54,7 @@ constexpr program decoder_block(const scene& s, layer_part part, const module_se
 /// What a whole layer costs, its parts joined.
 struct layer_walk {
   moment saved{};             ///< for backward, its input included where that is saved
-  moment sticky{};            ///< of it, what stays until the graph dies
+  bytes sticky{};             ///< of it, what stays until the graph dies
   moment forward{};           ///< peak of the forward, its input included
   moment forward_off{};       ///< … without a graph
   moment cached{};            ///< what a forward without a graph leaves all the same (autocast's weights)
@@ -81,7 +81,7 @@ constexpr void join(layer_walk& r, const program& p, bool first, bool graphless,
   // Later parts run backward first: what the earlier ones saved is alive then, and the later ones' weight gradients after.
   r.backward = first ? b.peak : taller(r.saved + b.peak, r.backward + moment(row::gradients, accumulate ? bytes{0} : b.weight_gradients));
   r.saved += moment(f.saved, f.saved_rows);
-  r.sticky.add(row::activations, f.sticky);
+  r.sticky += f.sticky;
   r.weight_gradients += b.weight_gradients;
   r.output_has_gradient = p.needs_gradient(p.output());
   if (first) {

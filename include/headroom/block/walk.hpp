@@ -33,7 +33,7 @@ enum class recording : std::uint8_t { on, off };
 namespace detail {
 
 constexpr breakdown rows_of(const program& p, tensor_set alive) {
-  breakdown b;
+  breakdown b{};
   b[row::logits] = p.sum(alive & p.logits());
   b[row::gathered_parameters] = p.sum(alive & p.weights());
   b[row::activations] = p.sum(alive & ~p.logits() & ~p.weights());
@@ -181,9 +181,10 @@ constexpr backward_walk walk_backward(const program& p, bool accumulate = false)
     const auto& o = p[i];
     if (!o.recorded) continue;
     // The gradients that arrive. A result that nobody used has none.
+    const auto results = o.makes & p.gradients();
     int arriving = -1;
     bytes arrived{0};
-    for (auto s = o.makes & p.gradients(); s != 0; s &= s - 1) {
+    for (auto s = results; s != 0; s &= s - 1) {
       const int t = std::countr_zero(s);
       if (!grads.has(t)) continue;
       arriving = grads.of(t);
@@ -226,7 +227,7 @@ constexpr backward_walk walk_backward(const program& p, bool accumulate = false)
     }
     if (accumulate) weights -= o.weight_gradient;
     if (!o.releases_first) release();
-    for (auto s = o.makes & p.gradients(); s != 0; s &= s - 1) {
+    for (auto s = results; s != 0; s &= s - 1) {
       const int t = std::countr_zero(s);
       if (grads.has(t)) grads.drop(grads.take(t));
     }

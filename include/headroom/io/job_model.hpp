@@ -180,11 +180,11 @@ inline shape read_model_named(const std::string& text, const std::string& path, 
   std::error_code problem;
   auto file = base / std::filesystem::path{text};
   if (std::filesystem::is_directory(file, problem)) file /= "config.json";
-  if (std::filesystem::exists(file, problem)) {
+  if (std::filesystem::is_regular_file(file, problem)) {  // never a pipe or a device
     const auto config = parse_json_file(file);
     if (!config.is_object()) wrong_value(file.string(), "a model's configuration", config);
     auto m = model_from_config(config, path);
-    if (m.label.empty()) m.label = name{file.filename() == "config.json" ? std::filesystem::absolute(file).parent_path().filename().string() : file.stem().string()};
+    if (m.label.empty()) m.label = name{file.filename() == "config.json" ? std::filesystem::absolute(file, problem).parent_path().filename().string() : file.stem().string()};
     return m;
   }
   if (known != nullptr) return *known;

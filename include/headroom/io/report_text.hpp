@@ -124,7 +124,7 @@ inline std::string to_text(const report& r, const job& j, bool colour = false) {
   text += ", " + std::to_string(j.hardware.gpus()) + " x " + std::string{r.size > 0 ? r.ranks[0].gpu.view() : j.hardware.gpu.label.view()} + "\n";
   text += ink.dim(detail::plan_text(j)) + "\n";
   text += r.fits() ? ink.good(verdict_text(r)) : ink.bad(verdict_text(r));
-  text += ink.dim("  (device memory expected between " + gib_text(r.low) + " and " + gib_text(r.high) + ")") + "\n\n";
+  text += "\n" + ink.dim("device memory expected between " + gib_text(r.low) + " and " + gib_text(r.high)) + "\n\n";
   for (std::size_t i = 0; i < static_cast<std::size_t>(r.size); ++i) text += detail::rank_text(r.ranks[i], r.size > 1, ink);
   text += detail::off_gpu_text(r, ink);
   bool first = true;

@@ -15,15 +15,19 @@ namespace headroom {
 class timeline {
  public:
   constexpr timeline() {
-    for (auto& m : tallest_) m = moment(bytes{0}, breakdown{});
+    for (auto& m : tallest_) m = moment{};
     for (auto& l : layer_) l = -1;
   }
-  constexpr void look(phase p, std::int64_t layer, const moment& base, const moment& extra = {}) {
+  /// Considers the sum of some moments (and multiples of moments). Rows are added up only for a new tallest one.
+  template <class... Parts>
+  constexpr void look(phase p, std::int64_t layer, const Parts&... parts) {
     const auto i = static_cast<std::size_t>(p);
-    const auto total = base.total + extra.total;
-    if (total <= tallest_[i].total) return;
-    tallest_[i].total = total;
-    tallest_[i].rows = base.rows + extra.rows;
+    bytes sum{0};
+    ((sum += total_of(parts)), ...);
+    if (sum <= tallest_[i].total) return;
+    tallest_[i] = moment{};
+    tallest_[i].total = sum;
+    (add_rows(tallest_[i].rows, parts), ...);
     layer_[i] = layer;
   }
   [[nodiscard]] constexpr const moment& at(phase p) const { return tallest_[static_cast<std::size_t>(p)]; }
@@ -36,6 +40,13 @@ class timeline {
   }
 
  private:
+  static constexpr bytes total_of(const moment& m) { return m.total; }
+  static constexpr bytes total_of(const multiple& m) { return m.total(); }
+  static constexpr void add_rows(breakdown& b, const moment& m) {
+    if (m.total != bytes{0}) b += m.rows;
+  }
+  static constexpr void add_rows(breakdown& b, const multiple& m) { m.add_to(b); }
+
   std::array<moment, phase_count> tallest_;
   std::array<std::int64_t, phase_count> layer_;
 };
@@ -44,28 +55,32 @@ namespace detail {
 
 /// Layers in a row that train the same modules.
 struct layer_run {
-  std::int64_t first{};
-  std::int64_t count{};
-  module_set trained{};
-  bool input_has_gradient{};
+  std::int64_t first;
+  std::int64_t count;
+  module_set trained;
+  bool input_has_gradient;
 
   // Of one layer of it:
-  moment saved{};           ///< for backward; a checkpoint's input under recompute
-  moment sticky{};          ///< of it, what stays until the graph dies
-  moment forward{};         ///< the forward's peak, its input included
-  moment backward{};        ///< the backward's peak, what it saved and its output's gradient included
-  moment input_gradient{};  ///< what is left when its backward is done
-  bytes gradients{};        ///< of its weights, as autograd makes them
-  bool keeps_input{};       ///< its input is among what it saved
+  moment saved;           ///< for backward; a checkpoint's input under recompute
+  bytes sticky;           ///< of it, what stays until the graph dies
+  moment forward;         ///< the forward's peak, its input included
+  moment backward;        ///< the backward's peak, what it saved and its output's gradient included
+  moment input_gradient;  ///< what is left when its backward is done
+  bytes gradients;        ///< of its weights, as autograd makes them
+  bool keeps_input;       ///< its input is among what it saved
 };
 
 struct layer_runs {
   static constexpr int capacity = 2 * trainable::capacity + 2;
-  std::array<layer_run, capacity> list{};
+  std::array<layer_run, capacity> list;  // only the first `size` are ever read
   int size{};
+  constexpr layer_runs() {
+    if (std::is_constant_evaluated()) list = {};
+  }
   constexpr void add(std::int64_t first, std::int64_t count, const module_set& trained, bool gradient) {
     if (count <= 0) return;
     auto& r = list[static_cast<std::size_t>(size++)];
+    r = layer_run{};
     r.first = first;
     r.count = count;
     r.trained = trained;
@@ -179,81 +194,73 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   if (s.model.position == position_kind::rope && !habits.rotary_cache)  // cos and sin, in the compute format, for every sample
     shared += moment(row::activations, bytes{checked::mul(checked::mul(2 * sc.tokens, s.model.head_width()), sc.width)});
 
-  moment all_saved{}, all_sticky{};
-  for (int i = 0; i < runs.size; ++i) {
-    const auto& r = runs.list[static_cast<std::size_t>(i)];
-    all_saved += r.count * r.saved;
-    all_sticky += r.count * r.sticky;
-  }
-  all_sticky += moment(row::activations, tail_forward.sticky);
+  bytes sticky = tail_forward.sticky;
+  for (int i = 0; i < runs.size; ++i) sticky += runs.list[static_cast<std::size_t>(i)].count * runs.list[static_cast<std::size_t>(i)].sticky;
 
   const auto begin = resident + w.gradients_before;
   // What the previous micro-batch leaves behind until this one's forward has returned.
-  const bool lingers = habits.keeps_loss_graph && (all_sticky.total > bytes{0});
-  const auto previous_graph = lingers ? all_sticky : moment{};
+  const auto previous_graph = habits.keeps_loss_graph ? moment(row::activations, sticky) : moment{};
   const auto previous_outputs = habits.keeps_loss_graph ? tail_held : moment{};
 
   // Forward.
-  t.look(phase::forward, -1, begin + w.forward + previous_graph + previous_outputs, emb_forward.peak);
-  auto live = begin + shared + previous_graph;
+  t.look(phase::forward, -1, begin, w.forward, previous_graph, previous_outputs, emb_forward.peak);
+  auto live = begin + shared;
+  live += previous_graph;
   for (int i = 0; i < runs.size; ++i) {
     const auto& r = runs.list[static_cast<std::size_t>(i)];
-    const auto before_last = (r.count - 1) * r.saved;
-    t.look(phase::forward, r.first + r.count - 1, live + before_last + w.forward + previous_outputs, r.forward);
+    t.look(phase::forward, r.first + r.count - 1, live, multiple{r.count - 1, r.saved}, w.forward, previous_outputs, r.forward);
     live += r.count * r.saved;
   }
   if (recomputes && j.offload.activations != place::on_gpu)
     checkpoints_on_host = bytes{checked::mul(s.model.layers, checked::mul(checked::mul(sc.tokens, s.model.hidden), sc.residual_width))};
 
   // Loss, and the way back to the last layer.
-  t.look(phase::loss_forward, -1, live + previous_outputs + w.forward_end, tail_forward.before_return);
-  t.look(phase::loss_forward, -1, live + w.forward_end, tail_forward.peak);
-  live = begin + shared + all_saved + tail_held;
+  t.look(phase::loss_forward, -1, live, previous_outputs, w.loss, tail_forward.before_return);
+  t.look(phase::loss_forward, -1, live, w.loss, tail_forward.peak);
+  live -= previous_graph;
   // Autocast's cache is dropped when the forward's context closes.
-  if (recomputes && sc.autocast) {
-    moment cache{};
-    cache.rows[row::gathered_parameters] = cache.total = all_saved.rows[row::gathered_parameters];
-    live = live - cache;
-  }
-  t.look(phase::backward, -1, live - tail_held + w.forward_end, tail_backward.peak);
-  moment grown{};
-  if (keeps) grown += moment(row::gradients, tail_backward.weight_gradients);
-  if (w.path == gradient_path::unit && w.gradients_before.total == bytes{0}) grown += moment(row::gradients, w.kept_root);
-  moment sticky_above = moment(row::activations, tail_forward.sticky);
+  const bool drops_cache = recomputes && sc.autocast;
+  if (drops_cache) live -= moment(row::gathered_parameters, live.rows[row::gathered_parameters]);
+  t.look(phase::backward, -1, live, w.turn, tail_backward.peak);
+  live += tail_held;
+  const bool shards_grow = w.path != gradient_path::grows && w.gradients_before.total == bytes{0};
+  live.add(row::gradients, shards_grow ? w.kept_root : keeps ? tail_backward.weight_gradients : bytes{0});
+  live.add(row::activations, tail_forward.sticky);
 
-  // Backward, from the last layer down.
+  // Backward, from the last layer down: a layer's saved tensors go, its gradients and what is sticky of it stay.
+  const auto recomputing = recomputes && sc.host ? moment(row::activations, detail::cpu_generator_state) : moment{};
   for (int i = runs.size; i-- > 0;) {
     const auto& r = runs.list[static_cast<std::size_t>(i)];
     auto own = r.saved;
-    if (recomputes && sc.autocast) own = own - moment(row::gathered_parameters, own.rows[row::gathered_parameters]);
-    const auto kept = w.path == gradient_path::unit ? moment(row::gradients, w.gradients_before.total > bytes{0} ? bytes{0} : w.kept_per_unit)
-                                                    : moment(row::gradients, keeps ? r.gradients : bytes{0});
-    const bool reaches = r.input_has_gradient || detail::anything_trains(sc, r.trained);
-    for (const std::int64_t n : {std::int64_t{0}, r.count - 1}) {  // layers of this run that are done
-      if (n > 0 || n == r.count - 1 || r.count > 1) {
-        const auto below = live - (n + 1) * own;
-        const auto above = grown + n * kept + sticky_above + n * r.sticky;
-        const auto layer = r.first + r.count - 1 - n;
-        if (reaches) {
-          // own holds what backward's peak counts again; a checkpoint's input is in both, too
-          const auto extra_own = recomputes && sc.host ? moment(row::activations, detail::cpu_generator_state) : moment{};
-          t.look(phase::backward, layer, below + above + w.backward + extra_own, r.backward);
-          t.look(phase::reduce, layer, below + above + w.reduce + r.input_gradient, moment(row::gradients, w.path == gradient_path::unit ? r.gradients : bytes{0}));
-        }
-      }
+    if (drops_cache) own -= moment(row::gathered_parameters, own.rows[row::gathered_parameters]);
+    moment change{};  // from one layer to the next below it
+    change -= own;
+    change.add(row::activations, r.sticky);
+    change.add(row::gradients, shards_grow ? w.kept_per_unit : keeps ? r.gradients : bytes{0});
+    if (recomputes && s.reentrant && sc.host) change.add(row::activations, detail::cpu_generator_state);
+    live -= own;
+    if (r.input_has_gradient || detail::anything_trains(sc, r.trained)) {
+      const moment unit_gradients(row::gradients, w.path == gradient_path::unit ? r.gradients : bytes{0});
+      const auto visit = [&](std::int64_t done) {
+        const auto layer = r.first + r.count - 1 - done;
+        t.look(phase::backward, layer, live, multiple{done, change}, w.backward, recomputing, r.backward);
+        t.look(phase::reduce, layer, live, multiple{done, change}, w.reduce, r.input_gradient, unit_gradients);
+      };
+      visit(0);
+      if (r.count > 1) visit(r.count - 1);
     }
-    live = live - r.count * own;
-    if (recomputes && s.reentrant && sc.host) live += moment(row::activations, r.count * detail::cpu_generator_state);
-    grown += r.count * kept;
-    sticky_above += r.count * r.sticky;
+    live += r.count * change;
+    live += own;
   }
   // The embedding, with every gradient made.
-  t.look(phase::backward, -1, live + grown + sticky_above + w.backward - moment(row::activations, emb_forward.saved), emb_backward.peak);
-  if (keeps) grown += moment(row::gradients, emb_backward.weight_gradients);
-  t.look(phase::reduce, -1, begin + grown);
+  live -= moment(emb_forward.saved, emb_forward.saved_rows);
+  t.look(phase::backward, -1, live, w.backward, emb_backward.peak);
+  live.add(row::gradients, keeps ? emb_backward.weight_gradients : bytes{0});
+  t.look(phase::reduce, -1, begin, moment(row::gradients, live.rows[row::gradients] - begin.rows[row::gradients]));
 
-  // Optimizer step: activations are gone.
-  auto step = resident;
+  // Optimizer step: activations are gone, the loss is not. On a CPU the scalars of a tensor-by-tensor update are tensors, too
+  // (ATen/ScalarOps.h wrapped_scalar_tensor: one double at a time).
+  auto step = resident + moment(row::activations, tail.size(tail.output()));
   if (!s.optimizer.in_backward && j.offload.optimizer == place::on_gpu) step += moment(row::gradients, st.gpu[row::gradients]);
   auto temporaries = w.step;
   if (j.offload.optimizer == place::on_gpu && !s.optimizer.in_backward) {
@@ -264,6 +271,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
       case implementation::fused:
       case implementation::unset: break;
     }
+    if (sc.host && s.optimizer.how == implementation::loop) update += bytes{8};
     const auto alone = moment(row::temporaries, update);
     temporaries = alone.total > temporaries.total ? alone : temporaries;
   }

@@ -19,12 +19,13 @@ struct windows {
   gradient_path path{gradient_path::grows};
   moment always{};            ///< buffers from the first step on
   moment forward{};           ///< while a layer runs forward
-  moment forward_end{};       ///< at the end of forward, in the loss and its backward
+  moment loss{};              ///< at the end of forward and in the loss
+  moment turn{};              ///< in the backward of loss and head
   moment backward{};          ///< while a layer runs backward
   moment reduce{};            ///< when a layer's gradients are reduced, on top of those gradients
   moment step{};              ///< in the optimizer step
   moment gradients_before{};  ///< gradients that exist already when a step's last forward begins
-  bytes kept_per_unit{};      ///< of a layer's gradients, after they are reduced
+  bytes kept_per_unit{};      ///< of a layer's gradients, after they are reduced (paths `leaves` and `unit`)
   bytes kept_root{};
 };
 
@@ -60,7 +61,7 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
   w.path = gradient_path::unit;
   const auto layers = s.model.layers;
   w.forward = moment(row::gathered_parameters, root + (resident ? layers * unit + unit : 2 * unit));
-  w.forward_end = moment(row::gathered_parameters, root + (resident ? layers * unit : bytes{0}));
+  w.turn = w.loss = moment(row::gathered_parameters, root + (resident ? layers * unit : bytes{0}));
   w.backward = moment(row::gathered_parameters, root + (resident ? layers * unit : 2 * unit)) + moment(row::communication_buffers, share(st.unit, r));
   w.reduce = moment(row::gathered_parameters, root + (resident ? (layers - 1) * unit : unit)) +
              moment(row::communication_buffers, share(st.unit, r) + share(st.unit, r, d) + (r == m ? bytes{0} : share(st.unit, m, d)));
@@ -83,7 +84,7 @@ constexpr void fsdp1_windows(windows& w, const settled_job& s, const state_bytes
   const auto cast_shard = c == m ? bytes{0} : share(st.unit, c, d);
   w.path = gradient_path::unit;
   w.forward = moment(row::gathered_parameters, root + (resident ? layers * unit : unit) + cast_shard);
-  w.forward_end = moment(row::gathered_parameters, root + (resident ? layers * unit : bytes{0}));
+  w.turn = w.loss = moment(row::gathered_parameters, root + (resident ? layers * unit : bytes{0}));
   w.backward = moment(row::gathered_parameters, root + (resident ? layers * unit : 2 * unit) + cast_shard);
   w.reduce = moment(row::gathered_parameters, root + (resident ? layers * unit : 2 * unit)) +
              moment(row::communication_buffers, unit + (r == c ? bytes{0} : share(st.unit, r)) + share(st.unit, r, d));
@@ -126,7 +127,7 @@ constexpr zero_sizes zero_sizes_of(const job& j) {
   return r;
 }
 
-/// ZeRO stages 1 and 2 (runtime/zero/stage_1_and_2.py): a bucket, two with overlap_comm, from setup on; in the step a flat copy
+/// ZeRO stages 1 and 2 (runtime/zero/stage_1_and_2.py): a bucket, two with overlap_comm, through backward; in the step a flat copy
 /// of the partition's gradients and its fp32 cast.
 constexpr void zero12_windows(windows& w, const settled_job& s, const state_bytes& st, const zero_sizes& z) {
   const auto& j = *s.source;
@@ -135,10 +136,13 @@ constexpr void zero12_windows(windows& w, const settled_job& s, const state_byte
   if (j.sharding.stage >= 1) {
     const auto bucket = bytes{checked::mul(e, z.reduce_bucket)};
     const bool contiguous = chosen(j.sharding.contiguous_gradients, true);
-    if (contiguous) w.always = moment(row::communication_buffers, z.overlap ? 2 * bucket : bucket);
+    if (contiguous) w.turn = w.backward = w.reduce = moment(row::communication_buffers, z.overlap ? 2 * bucket : bucket);
     if (j.sharding.stage == 2) {
       w.path = gradient_path::leaves;
-      w.kept_per_unit = bytes{0};
+      if (j.offload.optimizer == place::on_gpu) {  // parameters of the own partition keep their gradients
+        w.kept_per_unit = share(st.unit, g, s.shards.gradients);
+        w.kept_root = share(st.root, g, s.shards.gradients);
+      }
     }
     const auto flat = share(st.trained, g, s.shards.optimizer);
     const auto wide = p.master.present() && g < p.master.width() ? share(st.trained, p.master.width(), s.shards.optimizer) : bytes{0};
@@ -172,7 +176,7 @@ constexpr void zero3_windows(windows& w, const settled_job& s, const state_bytes
   w.path = gradient_path::leaves;
   w.always = moment(row::communication_buffers, bucket) + moment(row::gathered_parameters, share(st.small, e));
   w.forward = moment(row::gathered_parameters, window);
-  w.forward_end = moment(row::gathered_parameters, turn);
+  w.turn = w.loss = moment(row::gathered_parameters, turn);
   w.backward = moment(row::gathered_parameters, turn) + moment(row::communication_buffers, coalesced);
   w.gradients_before = moment(row::gradients, j.offload.optimizer == place::on_gpu ? st.gpu[row::gradients] : bytes{0});
   const auto group = smaller(z.sub_group > 0 ? z.sub_group : all, checked::ceil_div(st.trained.count(), s.shards.optimizer));
