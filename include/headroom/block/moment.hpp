@@ -18,7 +18,7 @@ struct moment {
     total += b;
     rows[r] += b;
   }
-  // Most moments of most jobs are empty, and an empty one has eleven empty rows.
+  // Most moments of most jobs are empty, and an empty one has eleven empty rows: no row is ever negative.
   constexpr moment& operator+=(const moment& b) {
     if (b.total == bytes{0}) return *this;
     total += b.total;

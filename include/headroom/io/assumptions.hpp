@@ -3,7 +3,6 @@
 #pragma once
 
 #include <headroom/report.hpp>
-
 #include <string_view>
 
 namespace headroom::io {
@@ -16,27 +15,35 @@ constexpr std::string_view assumption_text(assumption a) {
     case assumption::optimizer_adamw:
       return "optimizer was left open: AdamW with two moments for each trained parameter is assumed.";
     case assumption::optimizer_implementation:
-      return "optimizer.implementation was left open: the one that the framework picks (fused, foreach or loop) is assumed; it decides the temporaries of the update.";
+      return "optimizer.implementation was left open: the one that the framework picks (fused, foreach or loop) is assumed; "
+             "it decides the temporaries of the update.";
     case assumption::data_parallel_from_gpus:
-      return "parallel.data was left open: every GPU that tensor, pipeline and context parallelism leave over is a data-parallel rank.";
+      return "parallel.data was left open: every GPU that tensor, pipeline and context parallelism leave over is a "
+             "data-parallel rank.";
     case assumption::attention_sdpa:
-      return "attention was left open: PyTorch's scaled_dot_product_attention with a fused kernel is assumed, so no sequence x sequence scores are stored.";
+      return "attention was left open: PyTorch's scaled_dot_product_attention with a fused kernel is assumed, so no "
+             "sequence x sequence scores are stored.";
     case assumption::attention_eager_for_softcap:
-      return "the model caps its attention scores, which fused kernels of that time cannot: eager attention with stored scores is assumed.";
+      return "the model caps its attention scores, which fused kernels of that time cannot: eager attention with stored "
+             "scores is assumed.";
     case assumption::loss_of_framework:
       return "loss.kind was left open: the framework's own loss is assumed, with what it keeps of the logits.";
     case assumption::logits_format_of_framework:
       return "loss.logits was left open: the number format in which the framework computes its loss is assumed.";
     case assumption::fsdp_keeps_fp32_shards:
-      return "mixed precision under FSDP: the sharded parameters, gradients and states are fp32, and 16-bit weights exist only while a layer is gathered.";
+      return "mixed precision under FSDP: the sharded parameters, gradients and states are fp32, and 16-bit weights exist "
+             "only while a layer is gathered.";
     case assumption::micro_batch_of_one:
       return "batch.micro was left open: one sequence at a time on each rank is assumed.";
     case assumption::steady_state:
-      return "the step reported is a later one, when gradients' buffers and optimizer states exist; the first step may peak lower.";
+      return "the step reported is a later one, when gradients' buffers and optimizer states exist; the first step may peak "
+             "lower.";
     case assumption::zero_buckets_default:
-      return "DeepSpeed's bucket sizes were left open: its defaults (5e8 elements to reduce and to gather, 5e7 to prefetch) are assumed.";
+      return "DeepSpeed's bucket sizes were left open: its defaults (5e8 elements to reduce and to gather, 5e7 to prefetch) "
+             "are assumed.";
     case assumption::deepspeed_stage3_trace:
-      return "ZeRO-3 gathers parameters in the order recorded in the first step; a model that runs its layers in a changing order holds more.";
+      return "ZeRO-3 gathers parameters in the order recorded in the first step; a model that runs its layers in a changing "
+             "order holds more.";
     case assumption::gradient_format_of_framework:
       return "precision.gradients was left open: gradients are kept in the framework's format.";
     case assumption::adapter_format:
@@ -44,23 +51,31 @@ constexpr std::string_view assumption_text(assumption a) {
     case assumption::recompute_reentrant_default:
       return "recompute.reentrant was left open: the variant of torch.utils.checkpoint that the framework uses is assumed.";
     case assumption::checkpoint_keeps_inputs:
-      return "a recomputed layer keeps its input; everything else in it is made again in the backward pass, one layer at a time.";
+      return "a recomputed layer keeps its input; everything else in it is made again in the backward pass, one layer at a "
+             "time.";
     case assumption::flash_backward_workspace:
-      return "the flash-attention kernel's backward accumulates the query gradient in fp32; the size of that workspace is derived from its source, not measured for this GPU.";
+      return "the flash-attention kernel's backward accumulates the query gradient in fp32; the size of that workspace is "
+             "derived from its source, not measured for this GPU.";
     case assumption::cublas_workspace_by_capability:
-      return "cuBLAS workspaces are those that PyTorch allots by compute capability (32 MiB for each handle on Hopper, 8.1 MiB before it) unless CUBLAS_WORKSPACE_CONFIG is stated.";
+      return "cuBLAS workspaces are those that PyTorch allots by compute capability (32 MiB for each handle on Hopper, 8.1 "
+             "MiB before it) unless CUBLAS_WORKSPACE_CONFIG is stated.";
     case assumption::context_calibrated:
-      return "the CUDA context and the libraries' code outside PyTorch's allocator are a calibrated constant for the type of GPU; other versions of the driver and the libraries take more or less.";
+      return "the CUDA context and the libraries' code outside PyTorch's allocator are a calibrated constant for the type "
+             "of GPU; other versions of the driver and the libraries take more or less.";
     case assumption::nccl_derived:
-      return "NCCL's buffers are derived from its defaults (channels, peers and 4 MiB for each buffer); topology and version change them.";
+      return "NCCL's buffers are derived from its defaults (channels, peers and 4 MiB for each buffer); topology and "
+             "version change them.";
     case assumption::reserved_without_fragmentation:
-      return "reserved memory is that of an allocator that reuses what it frees; fragmentation comes on top of it and depends on the order of sizes.";
+      return "reserved memory is that of an allocator that reuses what it frees; fragmentation comes on top of it and "
+             "depends on the order of sizes.";
     case assumption::host_runtime_not_counted:
-      return "host memory counts tensors and pinned buffers, not the interpreter, the libraries and the data loader of each process.";
+      return "host memory counts tensors and pinned buffers, not the interpreter, the libraries and the data loader of each "
+             "process.";
     case assumption::activations_offload_overlap:
       return "activations go to the host behind the computation; copies that fall behind keep more of them on the GPU.";
     case assumption::no_eval_no_generation:
-      return "only training steps are counted: evaluation with larger batches or generation with a cache of keys and values may need more.";
+      return "only training steps are counted: evaluation with larger batches or generation with a cache of keys and values "
+             "may need more.";
     case assumption::dora_temporaries:
       return "DoRA's column norms are recomputed in each forward pass; their temporaries follow PEFT's implementation.";
   }

@@ -10,15 +10,40 @@ namespace headroom::io {
 namespace detail {
 
 /// Keys that change no memory that this library counts. They are accepted as they are.
-inline constexpr std::array<std::string_view, 30> deepspeed_neutral{
-    "aio", "checkpoint", "comms_logger", "csv_monitor", "comet", "curriculum_learning", "data_efficiency", "dataloader_drop_last",
-    "disable_allgather", "dump_state", "flops_profiler", "gradient_clipping", "gradient_predivide_factor", "memory_breakdown",
-    "nebula", "prescale_gradients", "scheduler", "seed", "sparse_gradients", "steps_per_print", "tensorboard", "wall_clock_breakdown",
-    "wandb", "zero_allow_untested_optimizer", "zero_force_ds_cpu_optimizer", "progressive_layer_drop", "eigenvalue", "elasticity",
-    "autotuning", "gradient_accumulation_dtype"};
+inline constexpr std::array<std::string_view, 30> deepspeed_neutral{"aio",
+                                                                    "checkpoint",
+                                                                    "comms_logger",
+                                                                    "csv_monitor",
+                                                                    "comet",
+                                                                    "curriculum_learning",
+                                                                    "data_efficiency",
+                                                                    "dataloader_drop_last",
+                                                                    "disable_allgather",
+                                                                    "dump_state",
+                                                                    "flops_profiler",
+                                                                    "gradient_clipping",
+                                                                    "gradient_predivide_factor",
+                                                                    "memory_breakdown",
+                                                                    "nebula",
+                                                                    "prescale_gradients",
+                                                                    "scheduler",
+                                                                    "seed",
+                                                                    "sparse_gradients",
+                                                                    "steps_per_print",
+                                                                    "tensorboard",
+                                                                    "wall_clock_breakdown",
+                                                                    "wandb",
+                                                                    "zero_allow_untested_optimizer",
+                                                                    "zero_force_ds_cpu_optimizer",
+                                                                    "progressive_layer_drop",
+                                                                    "eigenvalue",
+                                                                    "elasticity",
+                                                                    "autotuning",
+                                                                    "gradient_accumulation_dtype"};
 
 /// Keys of features that would change memory in ways that are not modelled: accepted only where they are switched off.
-inline constexpr std::array<std::string_view, 5> deepspeed_unmodelled{"amp", "compression_training", "hybrid_engine", "sparse_attention", "fp8"};
+inline constexpr std::array<std::string_view, 5> deepspeed_unmodelled{"amp", "compression_training", "hybrid_engine",
+                                                                      "sparse_attention", "fp8"};
 
 enum class switched : std::uint8_t { unsaid, off, on, by_trainer };
 
@@ -27,12 +52,15 @@ inline switched read_enabled(const json_value* value, const std::string& path) {
   if (value == nullptr) return switched::unsaid;
   key_reader k{*value, path};
   auto state = switched::off;
-  if (const auto* v = k.take("enabled")) state = is_auto(*v) ? switched::by_trainer : flag_at(*v, k.at("enabled")) ? switched::on : switched::off;
-  for (const auto key : {"auto_cast", "loss_scale", "loss_scale_window", "initial_scale_power", "hysteresis", "consecutive_hysteresis", "min_loss_scale",
-                         "immediate_grad_update", "check_grad_overflow", "opt_level"})
+  if (const auto* v = k.take("enabled"))
+    state = is_auto(*v) ? switched::by_trainer : flag_at(*v, k.at("enabled")) ? switched::on : switched::off;
+  for (const auto key :
+       {"auto_cast", "loss_scale", "loss_scale_window", "initial_scale_power", "hysteresis", "consecutive_hysteresis",
+        "min_loss_scale", "immediate_grad_update", "check_grad_overflow", "opt_level"})
     k.take(key);
   for (const auto key : {"fp16_master_weights_and_grads", "bf16_master_weights_and_grads", "bf16_optimizer_states"})
-    if (const auto* v = k.take(key); v != nullptr && flag_at(*v, k.at(key))) fail("headroom: " + k.at(key) + " = true is not modelled by this version");
+    if (const auto* v = k.take(key); v != nullptr && flag_at(*v, k.at(key)))
+      fail("headroom: " + k.at(key) + " = true is not modelled by this version");
   k.finish();
   return state;
 }
@@ -41,15 +69,18 @@ inline switched read_enabled(const json_value* value, const std::string& path) {
 inline void apply_formats(job& j, key_reader& k, const option_merger& merge) {
   const auto half = read_enabled(k.take("fp16"), k.at("fp16"));
   const auto brain = read_enabled(k.take("bf16"), k.at("bf16"));
-  if (half == switched::on && brain == switched::on) fail("headroom: " + k.at("fp16") + " and bf16 must not both be enabled");
+  if (half == switched::on && brain == switched::on)
+    fail("headroom: " + k.at("fp16") + " and bf16 must not both be enabled");
   precision stated;
   if (half == switched::on) stated = precisions::fp16_mixed;
   if (brain == switched::on) stated = precisions::bf16_mixed;
-  const bool all_off = (half == switched::off || brain == switched::off) && half != switched::by_trainer && brain != switched::by_trainer;
+  const bool all_off =
+      (half == switched::off || brain == switched::off) && half != switched::by_trainer && brain != switched::by_trainer;
   if (!stated.set() && all_off) stated = precisions::fp32;
   const bool neutral = merge.given("precision");
   if (stated.set() && neutral && j.precision.compute.set() && j.precision.compute != stated.compute)
-    fail("headroom: " + k.at(half == switched::unsaid ? "bf16" : "fp16") + ".enabled contradicts precision, which computes in " + std::string{j.precision.compute.label.view()});
+    fail("headroom: " + k.at(half == switched::unsaid ? "bf16" : "fp16") +
+         ".enabled contradicts precision, which computes in " + std::string{j.precision.compute.label.view()});
   if (stated.set() && !neutral) j.precision = stated;
 
   const auto format = [](const json_value& v, const std::string& path) {
@@ -59,7 +90,8 @@ inline void apply_formats(job& j, key_reader& k, const option_merger& merge) {
     if (word == "bf16" || word == "bfp16") return formats::bf16;
     wrong_value(path, "\"fp32\", \"fp16\" or \"bf16\"", v);
   };
-  const auto apply = [&](const json_value& v, const std::string& path, number_format precision::*member, std::string_view key) {
+  const auto apply = [&](const json_value& v, const std::string& path, number_format precision::*member,
+                         std::string_view key) {
     if (v.is_null() || is_auto(v)) return;
     if (!j.precision.set()) j.precision = j.framework.precision;
     const auto before = j.precision.*member;
@@ -68,10 +100,12 @@ inline void apply_formats(job& j, key_reader& k, const option_merger& merge) {
   };
   if (const auto* types = k.take("data_types")) {
     key_reader inner{*types, k.at("data_types")};
-    if (const auto* v = inner.take("grad_accum_dtype")) apply(*v, inner.at("grad_accum_dtype"), &precision::gradients, "gradients");
+    if (const auto* v = inner.take("grad_accum_dtype"))
+      apply(*v, inner.at("grad_accum_dtype"), &precision::gradients, "gradients");
     inner.finish();
   }
-  if (const auto* v = k.take("communication_data_type")) apply(*v, k.at("communication_data_type"), &precision::reduce, "reduce");
+  if (const auto* v = k.take("communication_data_type"))
+    apply(*v, k.at("communication_data_type"), &precision::reduce, "reduce");
 }
 
 /// The three batch keys, any of which may be missing or "auto". `ranks` hold different data.
@@ -90,13 +124,17 @@ inline void apply_batch(job& j, key_reader& k, const option_merger& merge, std::
     if (accumulation == 0 && (merge.given("batch", "accumulation") || micro == 0)) accumulation = j.batch.accumulation;
     const auto known = checked::mul(ranks, micro > 0 ? micro : 1, accumulation > 0 ? accumulation : 1);
     if (total % known != 0 || (micro > 0 && accumulation > 0 && total != known))
-      fail("headroom: " + k.at("train_batch_size") + " must be micro-batch x accumulation x data-parallel ranks, found " + std::to_string(total) + " with " +
-           std::to_string(micro) + ", " + std::to_string(accumulation) + " and " + std::to_string(ranks));
-    if (micro == 0) micro = total / known;
-    else if (accumulation == 0) accumulation = total / known;
+      fail("headroom: " + k.at("train_batch_size") + " must be micro-batch x accumulation x data-parallel ranks, found " +
+           std::to_string(total) + " with " + std::to_string(micro) + ", " + std::to_string(accumulation) + " and " +
+           std::to_string(ranks));
+    if (micro == 0)
+      micro = total / known;
+    else if (accumulation == 0)
+      accumulation = total / known;
   }
   if (micro > 0) merge.set(j.batch.micro, micro, "batch", "micro", k.at("train_micro_batch_size_per_gpu"));
-  if (accumulation > 0) merge.set(j.batch.accumulation, accumulation, "batch", "accumulation", k.at("gradient_accumulation_steps"));
+  if (accumulation > 0)
+    merge.set(j.batch.accumulation, accumulation, "batch", "accumulation", k.at("gradient_accumulation_steps"));
 }
 
 /// {"type", "params"}: the hyperparameters change no memory.
@@ -128,9 +166,12 @@ inline void apply_checkpointing(job& j, const json_value* value, const std::stri
   bool on_cpu = false;
   k.flag("partition_activations", partition);
   k.flag("cpu_checkpointing", on_cpu);
-  for (const auto key : {"contiguous_memory_optimization", "number_checkpoints", "synchronize_checkpoint_boundary", "profile"}) k.take(key);
+  for (const auto key :
+       {"contiguous_memory_optimization", "number_checkpoints", "synchronize_checkpoint_boundary", "profile"})
+    k.take(key);
   k.finish();
-  if (partition && j.parallel.tensor > 1) fail("headroom: " + k.at("partition_activations") + " = true with tensor parallelism is not modelled by this version");
+  if (partition && j.parallel.tensor > 1)
+    fail("headroom: " + k.at("partition_activations") + " = true with tensor parallelism is not modelled by this version");
   // The block configures checkpoints that the model makes; switching a feature of them on says that it makes them.
   if ((partition || on_cpu) && !merge.given("recompute")) j.recompute = recompute::full;
   if (on_cpu) merge.set(j.offload.activations, place::on_cpu, "offload", "activations", k.at("cpu_checkpointing"));
@@ -145,7 +186,8 @@ inline void apply_deepspeed_options(job& j, const json_value& options, const opt
   detail::apply_zero(j, k.take("zero_optimization"), k.at("zero_optimization"), merge);
   detail::apply_formats(j, k, merge);
   const auto others = checked::mul(j.parallel.tensor, j.parallel.pipeline, j.parallel.context);
-  const auto ranks = j.parallel.data > 0 ? j.parallel.data : std::max<std::int64_t>(1, j.hardware.gpus() / std::max<std::int64_t>(1, others));
+  const auto ranks = j.parallel.data > 0 ? j.parallel.data
+                                         : std::max<std::int64_t>(1, j.hardware.gpus() / std::max<std::int64_t>(1, others));
   detail::apply_batch(j, k, merge, ranks);
   detail::apply_optimizer(j, k.take("optimizer"), k.at("optimizer"), merge);
   detail::apply_checkpointing(j, k.take("activation_checkpointing"), k.at("activation_checkpointing"), merge);

@@ -30,17 +30,19 @@ inline std::int32_t version_date(std::string_view version) {
     if (!digit(i) || (i > 0 && digit(i - 1))) continue;
     const auto digits = run(i);
     if (digits == 4 && is_year(number(i, 4))) {
-      if (i + 4 < version.size() && version[i + 4] == '-' && run(i + 5) == 2 && is_month(number(i + 5, 2))) return number(i, 4) * 100 + number(i + 5, 2);
+      if (i + 4 < version.size() && version[i + 4] == '-' && run(i + 5) == 2 && is_month(number(i + 5, 2)))
+        return number(i, 4) * 100 + number(i + 5, 2);
       if (year == 0) year = number(i, 4);
     }
-    if (digits == 8 && packed == 0 && is_year(number(i, 4)) && is_month(number(i + 4, 2))) packed = number(i, 4) * 100 + number(i + 4, 2);
+    if (digits == 8 && packed == 0 && is_year(number(i, 4)) && is_month(number(i + 4, 2)))
+      packed = number(i, 4) * 100 + number(i + 4, 2);
   }
   return packed != 0 ? packed : year != 0 ? year * 100 + 6 : 0;
 }
 
 /// What a job file may name. Those without a profile yet are refused as such, not as misspelt.
-inline constexpr std::array<std::string_view, 9> framework_names{"torchtitan", "megatron",    "deepspeed", "hf-trainer", "torchtune",
-                                                                 "litgpt",     "fsdp-qlora", "llm.c",     "libtorch"};
+inline constexpr std::array<std::string_view, 9> framework_names{
+    "torchtitan", "megatron", "deepspeed", "hf-trainer", "torchtune", "litgpt", "fsdp-qlora", "llm.c", "libtorch"};
 
 /// Throws job_error for an unknown name, and for one that this version has no profile of.
 inline profile read_framework_named(const std::string& label, std::string_view version, const std::string& path) {
@@ -50,9 +52,11 @@ inline profile read_framework_named(const std::string& label, std::string_view v
   if (const auto* known = frameworks::find(label, date)) return *known;
   std::vector<std::string_view> supported;
   for (const auto& p : frameworks::known)
-    if (std::find(supported.begin(), supported.end(), p.label.view()) == supported.end()) supported.push_back(p.label.view());
+    if (std::find(supported.begin(), supported.end(), p.label.view()) == supported.end())
+      supported.push_back(p.label.view());
   if (std::find(framework_names.begin(), framework_names.end(), label) != framework_names.end())
-    fail("headroom: " + path + " " + in_quotes(label) + " is not supported by this version; supported: " + listed(supported));
+    fail("headroom: " + path + " " + in_quotes(label) +
+         " is not supported by this version; supported: " + listed(supported));
   unknown_name(path, label, framework_names);
 }
 
@@ -70,7 +74,10 @@ inline framework_choice read_framework(const json_value& value, const std::strin
   const auto* options = k.take("options");
   k.finish();
   if (options != nullptr && !options->is_object()) wrong_value(k.at("options"), "an object", *options);
-  return {read_framework_named(label, version != nullptr ? std::string_view{string_at(*version, k.at("version"))} : std::string_view{}, k.at("name")), options};
+  return {read_framework_named(
+              label, version != nullptr ? std::string_view{string_at(*version, k.at("version"))} : std::string_view{},
+              k.at("name")),
+          options};
 }
 
 /// Throws job_error for a profile that this library does not ship.
@@ -79,7 +86,9 @@ inline json_value framework_to_json(const profile& p) {
   const auto month = p.date % 100;
   const std::string version = std::to_string(year) + (month < 10 ? "-0" : "-") + std::to_string(month);
   const auto* known = frameworks::find(p.label.view(), version_date(version));
-  if (known == nullptr || *known != p) fail("headroom: a job file cannot describe the framework " + in_quotes(p.label.view()) + ": it is not one that this library ships");
+  if (known == nullptr || *known != p)
+    fail("headroom: a job file cannot describe the framework " + in_quotes(p.label.view()) +
+         ": it is not one that this library ships");
   return {{"name", p.label.view()}, {"version", version}};
 }
 

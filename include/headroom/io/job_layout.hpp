@@ -33,14 +33,16 @@ void describe(Keys& k, gpu& g) {
 
 /// A name of the table, or an object: what it states replaces what the table says of that name.
 inline gpu read_gpu(const json_value& value, const std::string& path) {
-  if (value.is_array()) fail("headroom: " + path + " must be one kind of GPU: a list (a mixed cluster) is not supported by this version");
+  if (value.is_array())
+    fail("headroom: " + path + " must be one kind of GPU: a list (a mixed cluster) is not supported by this version");
   if (value.is_string()) {
     const auto& label = *value.get_ptr<const json_value::string_t*>();
     if (const gpu* known = find_gpu(label)) return *known;
     auto names = texts(gpus::all, [](const gpu& g) { return g.label.view(); });
     for (const auto& a : gpus::aliases) names.push_back(a.from.view());
     std::string sentence = "headroom: " + path + " " + in_quotes(label) + " is not in the table of GPUs";
-    if (const auto meant = closest(label, names); !meant.empty()) sentence += "; did you mean \"" + std::string{meant} + "\"?";
+    if (const auto meant = closest(label, names); !meant.empty())
+      sentence += "; did you mean \"" + std::string{meant} + "\"?";
     fail(sentence + " State its memory to use any other: {\"name\": …, \"memory_gib\": …}");
   }
   key_reader keys{value, path};
@@ -68,8 +70,10 @@ inline json_value gpu_to_json(const gpu& g) {
   auto object = written_keys(g);
   const auto table = written_keys(*known);
   for (const auto& [key, value] : table.items()) {
-    if (!object.contains(key)) object[key] = key == "vendor" ? json_value("nvidia") : json_value(0);
-    else if (key != "name" && object[key] == value) object.erase(key);
+    if (!object.contains(key))
+      object[key] = key == "vendor" ? json_value("nvidia") : json_value(0);
+    else if (key != "name" && object[key] == value)
+      object.erase(key);
   }
   return object;
 }
@@ -112,10 +116,12 @@ void describe(Keys& k, degrees& d) {
       d.schedule = schedule::interleaved;
     if (const auto* v = k.take("stage_layers")) {
       d.chunks = 0;
-      each_at(*v, k.at("stage_layers"), "a list of layers, one number for each chunk", [&](const json_value& n, const std::string& path) {
-        if (d.chunks == degrees::max_chunks) fail("headroom: " + k.at("stage_layers") + " must have at most 64 entries");
-        d.stage_layers[d.chunks++] = static_cast<std::int32_t>(whole_at(n, path, 0, most));
-      });
+      each_at(*v, k.at("stage_layers"), "a list of layers, one number for each chunk",
+              [&](const json_value& n, const std::string& path) {
+                if (d.chunks == degrees::max_chunks)
+                  fail("headroom: " + k.at("stage_layers") + " must have at most 64 entries");
+                d.stage_layers[d.chunks++] = static_cast<std::int32_t>(whole_at(n, path, 0, most));
+              });
     }
   } else {
     k.word("schedule", d.schedule, d.virtual_pipeline > 1 ? schedule::interleaved : schedule::one_forward_one_backward);
@@ -132,11 +138,14 @@ constexpr std::int64_t usual_stage(sharding_kind kind) {
   switch (kind) {
     case sharding_kind::none:
     case sharding_kind::ddp:
-    case sharding_kind::zero: return 0;
-    case sharding_kind::megatron_distributed_optimizer: return 1;
+    case sharding_kind::zero:
+      return 0;
+    case sharding_kind::megatron_distributed_optimizer:
+      return 1;
     case sharding_kind::fsdp1:
     case sharding_kind::fsdp2:
-    case sharding_kind::megatron_fsdp: break;
+    case sharding_kind::megatron_fsdp:
+      break;
   }
   return 3;
 }
@@ -157,12 +166,15 @@ void describe(Keys& k, sharding& s) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   constexpr std::int64_t unset = -1;
   if constexpr (Keys::reads) {
-    s.kind = name_at<sharding_kind>(k.need("kind", "one of " + listed(texts(names_of<sharding_kind>, [](const auto& n) { return n.text; }))), k.at("kind"));
+    s.kind = name_at<sharding_kind>(
+        k.need("kind", "one of " + listed(texts(names_of<sharding_kind>, [](const auto& n) { return n.text; }))),
+        k.at("kind"));
     s.stage = usual_stage(s.kind);
     if (s.kind == sharding_kind::zero) s.stage = stage_not_stated;
     const bool whole = s.kind == sharding_kind::none || s.kind == sharding_kind::ddp;
     k.whole("stage", s.stage, s.stage, 0, whole ? 0 : 3);
-    if (const auto* unit = k.take("unit"); unit != nullptr && string_at(*unit, k.at("unit")) != "layer") wrong_value(k.at("unit"), "\"layer\"", *unit);
+    if (const auto* unit = k.take("unit"); unit != nullptr && string_at(*unit, k.at("unit")) != "layer")
+      wrong_value(k.at("unit"), "\"layer\"", *unit);
   } else {
     k.put("kind", text_of(s.kind));
     k.whole("stage", s.stage, s.kind == sharding_kind::zero ? unset : usual_stage(s.kind));
@@ -214,7 +226,8 @@ void describe(Keys& k, offload& o) {
   k.word("parameters", o.parameters);
   k.word("activations", o.activations);
   if constexpr (Keys::reads)
-    if (o.activations == place::on_nvme) fail("headroom: " + k.at("activations") + " must be \"none\" or \"cpu\", found \"nvme\"");
+    if (o.activations == place::on_nvme)
+      fail("headroom: " + k.at("activations") + " must be \"none\" or \"cpu\", found \"nvme\"");
   k.flag("pin_memory", o.pin_memory, true);
   k.whole("optimizer_buffer_count", o.optimizer_buffer_count, unset);
   k.whole("parameter_buffer_count", o.parameter_buffer_count, unset);
@@ -232,7 +245,8 @@ inline bytes read_cublas_workspace(const json_value& value, const std::string& p
     if (rest.empty() || rest[0] != ':') wrong_value(path, expected, value);
     std::size_t digits = 1;
     std::int64_t n = 0;
-    for (; digits < rest.size() && rest[digits] >= '0' && rest[digits] <= '9' && digits < 10; ++digits) n = n * 10 + (rest[digits] - '0');
+    for (; digits < rest.size() && rest[digits] >= '0' && rest[digits] <= '9' && digits < 10; ++digits)
+      n = n * 10 + (rest[digits] - '0');
     if (digits == 1) wrong_value(path, expected, value);
     rest.remove_prefix(digits);
     return n;
@@ -260,7 +274,8 @@ void describe(Keys& k, environment& e) {
     if (const auto* v = k.take("nccl_buffsize")) e.nccl_buffsize = bytes{whole_at(*v, k.at("nccl_buffsize"), 0, most)};
   } else {
     if (e.cublas_workspace >= bytes{0}) k.put("cublas_workspace", e.cublas_workspace.count());
-    if (e.expandable_segments != choice::unset) k.put("allocator", json_value{{"expandable_segments", e.expandable_segments == choice::yes}});
+    if (e.expandable_segments != choice::unset)
+      k.put("allocator", json_value{{"expandable_segments", e.expandable_segments == choice::yes}});
     if (e.nccl_buffsize >= bytes{0}) k.put("nccl_buffsize", e.nccl_buffsize.count());
   }
 }

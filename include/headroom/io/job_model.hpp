@@ -99,7 +99,9 @@ void describe(Keys& k, vision_shape& v) {
     }
     if (v.resampler > 0 && k.take("projector") == nullptr) v.projector = projector_kind::resampler;
     const auto* rows = k.take("positions");
-    v.positions = rows != nullptr ? whole_at(*rows, k.at("positions"), 0, largest_count) : v.positions > 0 ? v.positions : usual_positions(v);
+    v.positions = rows != nullptr   ? whole_at(*rows, k.at("positions"), 0, largest_count)
+                  : v.positions > 0 ? v.positions
+                                    : usual_positions(v);
   } else {
     k.whole("resampler", v.resampler);
     if (v.resampler > 0) k.put("projector", text_of(v.projector));  // else the reader would fill it in
@@ -184,7 +186,10 @@ inline shape read_model_named(const std::string& text, const std::string& path, 
     const auto config = parse_json_file(file);
     if (!config.is_object()) wrong_value(file.string(), "a model's configuration", config);
     auto m = model_from_config(config, path);
-    if (m.label.empty()) m.label = name{file.filename() == "config.json" ? std::filesystem::absolute(file, problem).parent_path().filename().string() : file.stem().string()};
+    if (m.label.empty())
+      m.label =
+          name{file.filename() == "config.json" ? std::filesystem::absolute(file, problem).parent_path().filename().string()
+                                                : file.stem().string()};
     return m;
   }
   if (known != nullptr) return *known;
@@ -205,7 +210,9 @@ inline shape read_model(const json_value& value, const std::string& path, const 
   describe(keys, m);
   keys.finish();
   for (const auto& [key, size] : {std::pair{"layers", m.layers}, std::pair{"hidden", m.hidden}})
-    if (size == 0) fail("headroom: " + keys.at(key) + " is required: " + (std::string_view{key} == "layers" ? "how many layers" : "the width of the model"));
+    if (size == 0)
+      fail("headroom: " + keys.at(key) +
+           " is required: " + (std::string_view{key} == "layers" ? "how many layers" : "the width of the model"));
   return m;
 }
 

@@ -13,18 +13,30 @@ struct module_name {
 };
 
 inline constexpr std::array<module_name, 24> exact_modules{{
-    {"embed_tokens", {module::embedding}},   {"position", {module::position}},
-    {"q_proj", {module::q_proj}},            {"k_proj", {module::k_proj}},
-    {"v_proj", {module::v_proj}},            {"o_proj", {module::o_proj}},
-    {"mla_down", {module::mla_down}},        {"dense_gate", {module::gate_proj}},
-    {"dense_up", {module::up_proj}},         {"dense_down", {module::down_proj}},
-    {"experts_gate", {module::experts_gate}}, {"experts_up", {module::experts_up}},
-    {"experts_down", {module::experts_down}}, {"shared_gate", {module::shared_gate}},
-    {"shared_up", {module::shared_up}},      {"shared_down", {module::shared_down}},
-    {"router", {module::router}},            {"norm", {module::norm}},
-    {"lm_head", {module::head}},             {"mtp", {module::mtp}},
-    {"cross_attention", {module::cross_attention}}, {"encoder", {module::encoder}},
-    {"vision", {module::vision}},            {"other", {module::other}},
+    {"embed_tokens", {module::embedding}},
+    {"position", {module::position}},
+    {"q_proj", {module::q_proj}},
+    {"k_proj", {module::k_proj}},
+    {"v_proj", {module::v_proj}},
+    {"o_proj", {module::o_proj}},
+    {"mla_down", {module::mla_down}},
+    {"dense_gate", {module::gate_proj}},
+    {"dense_up", {module::up_proj}},
+    {"dense_down", {module::down_proj}},
+    {"experts_gate", {module::experts_gate}},
+    {"experts_up", {module::experts_up}},
+    {"experts_down", {module::experts_down}},
+    {"shared_gate", {module::shared_gate}},
+    {"shared_up", {module::shared_up}},
+    {"shared_down", {module::shared_down}},
+    {"router", {module::router}},
+    {"norm", {module::norm}},
+    {"lm_head", {module::head}},
+    {"mtp", {module::mtp}},
+    {"cross_attention", {module::cross_attention}},
+    {"encoder", {module::encoder}},
+    {"vision", {module::vision}},
+    {"other", {module::other}},
 }};
 
 // In a model with experts the same word names the dense layers', the experts' and the shared experts' matrices, as PEFT
@@ -56,7 +68,8 @@ inline constexpr std::array<module_name, 36> usual_modules{{
     {"kv_a_proj_with_mqa", {module::mla_down}},
     {"q_b_proj", {module::q_proj}},
     {"kv_b_proj", {module::k_proj}},
-    {"gate_up_proj", {module::gate_proj, module::experts_gate, module::shared_gate, module::up_proj, module::experts_up, module::shared_up}},
+    {"gate_up_proj",
+     {module::gate_proj, module::experts_gate, module::shared_gate, module::up_proj, module::experts_up, module::shared_up}},
     {"dense_h_to_4h", {module::up_proj}},
     {"dense_4h_to_h", {module::down_proj}},
     {"fc1", {module::up_proj}},
@@ -74,7 +87,8 @@ inline constexpr std::array<module_name, 36> usual_modules{{
 
 /// What a model without experts has of a set.
 constexpr module_set in_model(module_set set, bool sparse) {
-  constexpr module_set of_experts{module::experts_gate, module::experts_up, module::experts_down, module::shared_gate, module::shared_up, module::shared_down};
+  constexpr module_set of_experts{module::experts_gate, module::experts_up, module::experts_down,
+                                  module::shared_gate,  module::shared_up,  module::shared_down};
   if (!sparse) set.bits &= ~of_experts.bits;
   return set;
 }
@@ -83,17 +97,18 @@ constexpr module_set in_model(module_set set, bool sparse) {
 inline module_set read_modules(const json_value& value, const std::string& path, bool sparse, bool all = false) {
   if (all && value.is_string() && *value.get_ptr<const json_value::string_t*>() == "all-linear") return all_linear;
   module_set set;
-  each_at(value, path, all ? "a list of modules or \"all-linear\"" : "a list of modules", [&](const json_value& v, const std::string& at) {
-    const auto& word = string_at(v, at, "a module's name");
-    for (const auto& m : exact_modules)
-      if (m.text == word) return void(set |= m.means);
-    for (const auto& m : usual_modules)
-      if (m.text == word) return void(set |= in_model(m.means, sparse));
-    auto names = texts(usual_modules, [](const module_name& m) { return m.text; });
-    for (const auto& m : exact_modules) names.push_back(m.text);
-    std::sort(names.begin(), names.end());
-    unknown_name(at, word, names);
-  });
+  each_at(value, path, all ? "a list of modules or \"all-linear\"" : "a list of modules",
+          [&](const json_value& v, const std::string& at) {
+            const auto& word = string_at(v, at, "a module's name");
+            for (const auto& m : exact_modules)
+              if (m.text == word) return void(set |= m.means);
+            for (const auto& m : usual_modules)
+              if (m.text == word) return void(set |= in_model(m.means, sparse));
+            auto names = texts(usual_modules, [](const module_name& m) { return m.text; });
+            for (const auto& m : exact_modules) names.push_back(m.text);
+            std::sort(names.begin(), names.end());
+            unknown_name(at, word, names);
+          });
   return set;
 }
 
@@ -129,7 +144,8 @@ inline adapter read_adapter(const json_value& value, const std::string& path, bo
   }
   k.finish();
   if (a.active() && a.rank == 0) fail("headroom: " + k.at("rank") + " is required: the rank of the adapters");
-  if (a.active() && a.targets.empty()) fail("headroom: " + k.at("targets") + " is required: a list of modules or \"all-linear\"");
+  if (a.active() && a.targets.empty())
+    fail("headroom: " + k.at("targets") + " is required: a list of modules or \"all-linear\"");
   return a;
 }
 
@@ -155,7 +171,8 @@ inline selection read_selection(const json_value& value, const std::string& path
     if (!v->is_array() || v->size() != 2) wrong_value(k.at("layers"), "[first, last]", *v);
     s.first_layer = whole_at((*v)[0], k.at("layers[0]"), 0, most);
     s.last_layer = whole_at((*v)[1], k.at("layers[1]"), -1, most);
-    if (s.last_layer >= 0 && s.last_layer < s.first_layer) fail("headroom: " + k.at("layers") + " must be [first, last] with first <= last");
+    if (s.last_layer >= 0 && s.last_layer < s.first_layer)
+      fail("headroom: " + k.at("layers") + " must be [first, last] with first <= last");
   }
   if (const auto* v = k.take("experts")) {
     if (v->is_array()) {

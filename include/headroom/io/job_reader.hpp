@@ -17,8 +17,8 @@ inline void apply_options(job& j, const json_value* options, const json_value& w
   if (options == nullptr) return;
   if (j.framework.label.view() == "deepspeed") return apply_deepspeed_options(j, *options, merge);
   if (options->empty()) return;
-  fail("headroom: unknown key " + in_quotes(options->begin().key()) + " in framework.options: " + std::string{j.framework.label.view()} +
-       " has no options here; state the neutral keys instead");
+  fail("headroom: unknown key " + in_quotes(options->begin().key()) + " in framework.options: " +
+       std::string{j.framework.label.view()} + " has no options here; state the neutral keys instead");
 }
 
 }  // namespace detail
@@ -52,7 +52,8 @@ inline job read_job(const json_value& value, const std::filesystem::path& base =
   k.finish();
   detail::apply_options(j, framework.options, value);
   if (j.batch.sequence == 0) fail("headroom: batch.sequence is required: tokens of a sequence");
-  if (j.sharding.stage == stage_not_stated) fail("headroom: sharding.stage is required for \"zero\": a whole number from 0 to 3");
+  if (j.sharding.stage == stage_not_stated)
+    fail("headroom: sharding.stage is required for \"zero\": a whole number from 0 to 3");
   return j;
 }
 
@@ -64,7 +65,8 @@ inline job read_job_file(const std::filesystem::path& file) { return read_job(pa
 /// frameworks that the library does not ship).
 inline json_value job_to_json(const job& j) {
   const bool sparse = j.model.sparse();
-  json_value out = {{"model", model_to_json(j.model)}, {"framework", framework_to_json(j.framework)}, {"batch", written_keys(j.batch)}};
+  json_value out = {
+      {"model", model_to_json(j.model)}, {"framework", framework_to_json(j.framework)}, {"batch", written_keys(j.batch)}};
   const auto put = [&out](const char* key, const json_value& value) {
     if (!value.empty()) out[key] = value;
   };

@@ -30,7 +30,8 @@ void format_key(Keys& k, std::string_view key, number_format& field, bool state 
   if constexpr (Keys::reads) {
     if (const auto* v = k.take(key)) field = read_format(*v, k.at(key), state);
   } else if (field.set()) {
-    if (field == (state ? formats::int8 : formats::int8_blockwise)) fail("headroom: a job file has no name for " + std::string{key} + " in " + std::string{field.label.view()});
+    if (field == (state ? formats::int8 : formats::int8_blockwise))
+      fail("headroom: a job file has no name for " + std::string{key} + " in " + std::string{field.label.view()});
     k.put(key, format_name(field));
   }
 }
@@ -103,7 +104,8 @@ inline optimizer read_optimizer(const json_value& value, const std::string& path
   if (!value.is_object()) return by_name(value, path);
   key_reader k{value, path};
   auto o = by_name(k.need("name", "an optimizer, e.g. \"adamw\""), k.at("name"));
-  if (const auto* paged = k.take("paged")) o.paged_from = !flag_at(*paged, k.at("paged")) ? 0 : o.paged_from > 0 ? o.paged_from : usual_paged_from;
+  if (const auto* paged = k.take("paged"))
+    o.paged_from = !flag_at(*paged, k.at("paged")) ? 0 : o.paged_from > 0 ? o.paged_from : usual_paged_from;
   describe(k, o);
   k.finish();
   return o;
@@ -118,7 +120,9 @@ inline json_value optimizer_to_json(const optimizer& o) {
   for (const auto& [key, value] : table.items())
     if (object.contains(key) && object[key] == value) object.erase(key);
   object["name"] = o.label.view();
-  if (read_optimizer(object, "optimizer") != o) fail("headroom: a job file cannot say how the optimizer " + in_quotes(o.label.view()) + " differs from the one it knows");
+  if (read_optimizer(object, "optimizer") != o)
+    fail("headroom: a job file cannot say how the optimizer " + in_quotes(o.label.view()) +
+         " differs from the one it knows");
   return object.size() == 1 ? object["name"] : object;
 }
 

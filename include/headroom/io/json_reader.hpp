@@ -3,17 +3,15 @@
 // what it refuses, it refuses in a sentence that names the place, what was found and what is accepted.
 #pragma once
 
-#include <headroom/error.hpp>
-#include <headroom/io/spelling.hpp>
-
-#include <nlohmann/json.hpp>
-
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <headroom/error.hpp>
+#include <headroom/io/spelling.hpp>
 #include <istream>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <string_view>
@@ -53,12 +51,18 @@ inline std::string in_quotes(std::string_view text, std::size_t room = 60) {
 /// What a value is, in words.
 inline std::string described(const json_value& value) {
   switch (value.type()) {
-    case json_value::value_t::null: return "null";
-    case json_value::value_t::boolean: return *value.get_ptr<const json_value::boolean_t*>() ? "true" : "false";
-    case json_value::value_t::string: return in_quotes(*value.get_ptr<const json_value::string_t*>());
-    case json_value::value_t::object: return "an object";
-    case json_value::value_t::array: return value.empty() ? "an empty list" : "a list";
-    default: return value.dump();
+    case json_value::value_t::null:
+      return "null";
+    case json_value::value_t::boolean:
+      return *value.get_ptr<const json_value::boolean_t*>() ? "true" : "false";
+    case json_value::value_t::string:
+      return in_quotes(*value.get_ptr<const json_value::string_t*>());
+    case json_value::value_t::object:
+      return "an object";
+    case json_value::value_t::array:
+      return value.empty() ? "an empty list" : "a list";
+    default:
+      return value.dump();
   }
 }
 
@@ -97,17 +101,22 @@ class watch {
     switch (event) {
       case json_value::parse_event_t::array_start:
       case json_value::parse_event_t::object_start:
-        if (depth >= deepest_nesting) fail("headroom: " + source_ + " is nested deeper than " + std::to_string(deepest_nesting) + " levels");
+        if (depth >= deepest_nesting)
+          fail("headroom: " + source_ + " is nested deeper than " + std::to_string(deepest_nesting) + " levels");
         if (event == json_value::parse_event_t::object_start) open_.emplace_back();
         break;
-      case json_value::parse_event_t::object_end: open_.pop_back(); break;
+      case json_value::parse_event_t::object_end:
+        open_.pop_back();
+        break;
       case json_value::parse_event_t::key: {
         const auto& key = *parsed.get_ptr<const json_value::string_t*>();
-        if (!open_.back().keys.insert(key).second) fail("headroom: " + place() + "key " + in_quotes(key) + " is given twice");
+        if (!open_.back().keys.insert(key).second)
+          fail("headroom: " + place() + "key " + in_quotes(key) + " is given twice");
         open_.back().current = key;
         break;
       }
-      default: break;
+      default:
+        break;
     }
     return true;
   }
@@ -134,7 +143,9 @@ inline json_value parse_json(std::string_view text, const std::string& source) {
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) fail("headroom: " + source + " is empty");
   detail::watch watch{source};
   try {
-    return json_value::parse(text, [&watch](int depth, json_value::parse_event_t event, json_value& parsed) { return watch(depth, event, parsed); });
+    return json_value::parse(text, [&watch](int depth, json_value::parse_event_t event, json_value& parsed) {
+      return watch(depth, event, parsed);
+    });
   } catch (const json_value::exception& e) {
     fail("headroom: " + source + " is not valid JSON: " + detail::cause_of(e.what()));
   }
@@ -161,7 +172,9 @@ inline std::string read_file(const std::filesystem::path& file) {
   return read_text(in, file.string());
 }
 
-inline json_value parse_json_file(const std::filesystem::path& file) { return parse_json(read_file(file), file.filename().string()); }
+inline json_value parse_json_file(const std::filesystem::path& file) {
+  return parse_json(read_file(file), file.filename().string());
+}
 
 // One value each. All throw job_error with the path.
 
@@ -207,13 +220,15 @@ inline bool flag_at(const json_value& value, const std::string& path) {
   return *value.get_ptr<const json_value::boolean_t*>();
 }
 
-inline const std::string& string_at(const json_value& value, const std::string& path, std::string_view expected = "a string") {
+inline const std::string& string_at(const json_value& value, const std::string& path,
+                                    std::string_view expected = "a string") {
   if (!value.is_string()) wrong_value(path, expected, value);
   return *value.get_ptr<const json_value::string_t*>();
 }
 
 /// A word that is none of `names`: says which are, and which was probably meant.
-[[noreturn]] inline void unknown_name(const std::string& path, std::string_view found, std::span<const std::string_view> names) {
+[[noreturn]] inline void unknown_name(const std::string& path, std::string_view found,
+                                      std::span<const std::string_view> names) {
   std::string sentence = "headroom: " + path + " must not be " + in_quotes(found);
   if (const auto meant = closest(found, names); !meant.empty()) sentence += "; did you mean \"" + std::string{meant} + "\"?";
   fail(sentence + (sentence.back() == '?' ? " accepted: " : "; accepted: ") + listed(names, 200));

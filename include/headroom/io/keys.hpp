@@ -4,10 +4,9 @@
 // default. What describe() never named is an unknown key, so the list of accepted keys cannot fall behind.
 #pragma once
 
+#include <concepts>
 #include <headroom/io/names.hpp>
 #include <headroom/units/quantity.hpp>
-
-#include <concepts>
 
 namespace headroom::io {
 
@@ -20,7 +19,8 @@ inline void check_keys(const json_value& object, const std::string& path, std::s
     const auto& key = it.key();
     if (std::find(accepted.begin(), accepted.end(), key) != accepted.end()) continue;
     std::string sentence = "headroom: unknown key " + in_quotes(key) + (path.empty() ? " at top level" : " in " + path);
-    if (const auto meant = closest(key, accepted); !meant.empty()) sentence += "; did you mean \"" + std::string{meant} + "\"?";
+    if (const auto meant = closest(key, accepted); !meant.empty())
+      sentence += "; did you mean \"" + std::string{meant} + "\"?";
     fail(sentence + (sentence.back() == '?' ? " accepted: " : "; accepted: ") + listed(accepted));
   }
 }
@@ -50,7 +50,8 @@ class key_reader {
 
   template <std::integral T>
   void whole(std::string_view key, T& field, T /*fresh*/ = {}, std::int64_t low = 0, std::int64_t high = largest_count) {
-    if (const auto* v = take(key)) field = static_cast<T>(whole_at(*v, at(key), low, std::min<std::int64_t>(high, std::numeric_limits<T>::max())));
+    if (const auto* v = take(key))
+      field = static_cast<T>(whole_at(*v, at(key), low, std::min<std::int64_t>(high, std::numeric_limits<T>::max())));
   }
   void flag(std::string_view key, bool& field, bool /*fresh*/ = false) {
     if (const auto* v = take(key)) field = flag_at(*v, at(key));
@@ -74,13 +75,15 @@ class key_reader {
   /// Bytes given in GiB, whole or not.
   void gib(std::string_view key, bytes& field) {
     constexpr double one = 1024.0 * 1024.0 * 1024.0;
-    if (const auto* v = take(key)) field = bytes{std::llround(number_at(*v, at(key), 0.0, static_cast<double>(largest_exact) / one) * one)};
+    if (const auto* v = take(key))
+      field = bytes{std::llround(number_at(*v, at(key), 0.0, static_cast<double>(largest_exact) / one) * one)};
   }
   void text(std::string_view key, name& field) {
     const auto* v = take(key);
     if (v == nullptr) return;
     const auto& s = string_at(*v, at(key));
-    if (s.size() > name::capacity || s.find('\0') != std::string::npos) wrong_value(at(key), "a name of at most 47 characters", *v);
+    if (s.size() > name::capacity || s.find('\0') != std::string::npos)
+      wrong_value(at(key), "a name of at most 47 characters", *v);
     field = name{std::string_view{s}};
   }
   template <class T>
@@ -137,7 +140,9 @@ class key_writer {
   }
 
   template <class T>
-  void put(std::string_view key, const T& value) { object_[std::string{key}] = value; }
+  void put(std::string_view key, const T& value) {
+    object_[std::string{key}] = value;
+  }
   [[nodiscard]] const json_value& written() const { return object_; }
 
  private:

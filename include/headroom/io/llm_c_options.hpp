@@ -24,17 +24,20 @@ inline void apply_llm_c_options(job& j, const json_value* options, const option_
   constexpr std::int64_t most = std::int64_t{1} << 31;
   key_reader k{*options, "framework.options"};
   if (const auto* v = k.take("b")) merge.set(j.batch.micro, whole_at(*v, k.at("b"), 1, most), "batch", "micro", k.at("b"));
-  if (const auto* v = k.take("t")) merge.set(j.batch.sequence, whole_at(*v, k.at("t"), 1, most), "batch", "sequence", k.at("t"));
+  if (const auto* v = k.take("t"))
+    merge.set(j.batch.sequence, whole_at(*v, k.at("t"), 1, most), "batch", "sequence", k.at("t"));
   if (const auto* v = k.take("d")) {
     const auto step = whole_at(*v, k.at("d"), 1, std::int64_t{1} << 50);
     const auto at_once = checked::mul(checked::mul(j.batch.micro, j.batch.sequence), j.hardware.gpus());
-    if (at_once == 0 || step % at_once != 0) wrong_value(k.at("d"), "a multiple of micro-batch x sequence x GPUs (" + std::to_string(at_once) + ")", *v);
+    if (at_once == 0 || step % at_once != 0)
+      wrong_value(k.at("d"), "a multiple of micro-batch x sequence x GPUs (" + std::to_string(at_once) + ")", *v);
     merge.set(j.batch.accumulation, step / at_once, "batch", "accumulation", k.at("d"));
   }
   if (const auto* v = k.take("z")) {
     // Stages 2 and 3 fall back to 0 in llm.c with no more than a printed line (llmc/zero.cuh).
     const auto stage = whole_at(*v, k.at("z"), 0, 1);
-    if (stage == 1 && j.sharding.kind == sharding_kind::none && !merge.given("sharding")) j.sharding.kind = sharding_kind::zero;
+    if (stage == 1 && j.sharding.kind == sharding_kind::none && !merge.given("sharding"))
+      j.sharding.kind = sharding_kind::zero;
     merge.set(j.sharding.stage, stage, "sharding", "stage", k.at("z"));
   }
   if (const auto* v = k.take("r")) merge.set(j.recompute, level(whole_at(*v, k.at("r"), 0, 2)), "recompute", {}, k.at("r"));

@@ -2,10 +2,9 @@
 // Measured records, one JSON object a line: what a real run occupied, beside the job that it ran.
 #pragma once
 
+#include <algorithm>
 #include <headroom/io/job_reader.hpp>
 #include <headroom/report.hpp>
-
-#include <algorithm>
 
 namespace headroom::io {
 
@@ -16,16 +15,23 @@ enum class rank_choice : std::uint8_t { max, first, last, single, sum };
 enum class bound_kind : std::uint8_t { equal, at_least, at_most };
 
 template <>
-inline constexpr auto names_of<metric> =
-    std::array<named<metric>, 8>{{{"allocated", metric::allocated}, {"active", metric::active}, {"reserved", metric::reserved}, {"device", metric::device},
-                                  {"step_seconds", metric::throughput}, {"tokens_per_second_per_gpu", metric::throughput},
-                                  {"tflops_per_gpu", metric::throughput}, {"mfu", metric::throughput}}};
+inline constexpr auto names_of<metric> = std::array<named<metric>, 8>{{{"allocated", metric::allocated},
+                                                                       {"active", metric::active},
+                                                                       {"reserved", metric::reserved},
+                                                                       {"device", metric::device},
+                                                                       {"step_seconds", metric::throughput},
+                                                                       {"tokens_per_second_per_gpu", metric::throughput},
+                                                                       {"tflops_per_gpu", metric::throughput},
+                                                                       {"mfu", metric::throughput}}};
 template <>
-inline constexpr auto names_of<rank_choice> = std::array<named<rank_choice>, 5>{{{"max", rank_choice::max}, {"first", rank_choice::first}, {"last", rank_choice::last},
-                                                                                 {"single", rank_choice::single}, {"sum", rank_choice::sum}}};
+inline constexpr auto names_of<rank_choice> = std::array<named<rank_choice>, 5>{{{"max", rank_choice::max},
+                                                                                 {"first", rank_choice::first},
+                                                                                 {"last", rank_choice::last},
+                                                                                 {"single", rank_choice::single},
+                                                                                 {"sum", rank_choice::sum}}};
 template <>
-inline constexpr auto names_of<bound_kind> =
-    std::array<named<bound_kind>, 3>{{{"equal", bound_kind::equal}, {"at-least", bound_kind::at_least}, {"at-most", bound_kind::at_most}}};
+inline constexpr auto names_of<bound_kind> = std::array<named<bound_kind>, 3>{
+    {{"equal", bound_kind::equal}, {"at-least", bound_kind::at_least}, {"at-most", bound_kind::at_most}}};
 
 struct measured_record {
   std::string id, family, grade;
@@ -59,18 +65,22 @@ inline measured_record read_measured(std::string_view line, const std::string& s
 
 constexpr bytes value_of(const rank_report& r, metric what) {
   switch (what) {
-    case metric::allocated: return r.allocated;
-    case metric::active: return r.active;
-    case metric::reserved: return r.reserved;
+    case metric::allocated:
+      return r.allocated;
+    case metric::active:
+      return r.active;
+    case metric::reserved:
+      return r.reserved;
     case metric::device:
-    case metric::throughput: break;
+    case metric::throughput:
+      break;
   }
   return r.device;
 }
 
 struct prediction {
   double value{};
-  double low{};   ///< the range in which the report expects the measured value
+  double low{};  ///< the range in which the report expects the measured value
   double high{};
 };
 
@@ -89,7 +99,8 @@ inline prediction predict(const report& r, metric what, rank_choice rank) {
       chosen = &other;
   }
   if (rank == rank_choice::sum)
-    for (std::size_t i = 0; i < used; ++i) p.value += static_cast<double>(value_of(r.ranks[i], what).count()) * static_cast<double>(r.ranks[i].count);
+    for (std::size_t i = 0; i < used; ++i)
+      p.value += static_cast<double>(value_of(r.ranks[i], what).count()) * static_cast<double>(r.ranks[i].count);
   else
     p.value = static_cast<double>(value_of(*chosen, what).count());
   const auto device = static_cast<double>(r.device().count());

@@ -3,10 +3,9 @@
 // ones are read as well.
 #pragma once
 
+#include <array>
 #include <headroom/io/json_reader.hpp>
 #include <headroom/job.hpp>
-
-#include <array>
 
 namespace headroom::io {
 
@@ -21,7 +20,8 @@ template <class E>
 inline constexpr auto names_of = nullptr;
 
 template <>
-inline constexpr auto names_of<mlp_kind> = std::array<named<mlp_kind>, 2>{{{"gated", mlp_kind::gated}, {"plain", mlp_kind::plain}}};
+inline constexpr auto names_of<mlp_kind> =
+    std::array<named<mlp_kind>, 2>{{{"gated", mlp_kind::gated}, {"plain", mlp_kind::plain}}};
 template <>
 inline constexpr auto names_of<norm_kind> =
     std::array<named<norm_kind>, 2>{{{"rmsnorm", norm_kind::rmsnorm}, {"layernorm", norm_kind::layernorm}}};
@@ -56,19 +56,20 @@ inline constexpr auto names_of<vision_kind> = std::array<named<vision_kind>, 9>{
                                                                                  {"llama4", vision_kind::llama4},
                                                                                  {"siglip-so400m", vision_kind::siglip}}};
 template <>
-inline constexpr auto names_of<projector_kind> = std::array<named<projector_kind>, 7>{{{"none", projector_kind::none},
-                                                                                       {"mlp", projector_kind::mlp},
-                                                                                       {"norm-linear", projector_kind::norm_linear},
-                                                                                       {"merger", projector_kind::merger},
-                                                                                       {"pixel-mlp", projector_kind::pixel_mlp},
-                                                                                       {"resampler", projector_kind::resampler},
-                                                                                       {"contrastive", projector_kind::contrastive}}};
+inline constexpr auto names_of<projector_kind> =
+    std::array<named<projector_kind>, 7>{{{"none", projector_kind::none},
+                                          {"mlp", projector_kind::mlp},
+                                          {"norm-linear", projector_kind::norm_linear},
+                                          {"merger", projector_kind::merger},
+                                          {"pixel-mlp", projector_kind::pixel_mlp},
+                                          {"resampler", projector_kind::resampler},
+                                          {"contrastive", projector_kind::contrastive}}};
 template <>
 inline constexpr auto names_of<implementation> = std::array<named<implementation>, 3>{
     {{"fused", implementation::fused}, {"foreach", implementation::foreach}, {"loop", implementation::loop}}};
 template <>
-inline constexpr auto names_of<adapter_kind> =
-    std::array<named<adapter_kind>, 3>{{{"none", adapter_kind::none}, {"lora", adapter_kind::lora}, {"dora", adapter_kind::dora}}};
+inline constexpr auto names_of<adapter_kind> = std::array<named<adapter_kind>, 3>{
+    {{"none", adapter_kind::none}, {"lora", adapter_kind::lora}, {"dora", adapter_kind::dora}}};
 template <>
 inline constexpr auto names_of<schedule> = std::array<named<schedule>, 6>{{{"1f1b", schedule::one_forward_one_backward},
                                                                            {"naive", schedule::naive},
@@ -124,9 +125,12 @@ inline constexpr auto names_of<loss_kind> = std::array<named<loss_kind>, 5>{{{"f
                                                                              {"vocab-parallel", loss_kind::vocab_parallel},
                                                                              {"fused-linear", loss_kind::fused_linear}}};
 template <>
-inline constexpr auto names_of<vendor> =
-    std::array<named<vendor>, 6>{{{"nvidia", vendor::nvidia}, {"amd", vendor::amd}, {"google", vendor::google},
-                                  {"huawei", vendor::huawei}, {"intel", vendor::intel}, {"cpu", vendor::cpu}}};
+inline constexpr auto names_of<vendor> = std::array<named<vendor>, 6>{{{"nvidia", vendor::nvidia},
+                                                                       {"amd", vendor::amd},
+                                                                       {"google", vendor::google},
+                                                                       {"huawei", vendor::huawei},
+                                                                       {"intel", vendor::intel},
+                                                                       {"cpu", vendor::cpu}}};
 
 /// What a value is called; empty for one that a file cannot say (it is left out instead).
 template <class E>

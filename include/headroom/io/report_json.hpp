@@ -3,9 +3,7 @@
 #pragma once
 
 #include <headroom/io/assumptions.hpp>
-
 #include <nlohmann/json.hpp>
-
 #include <string>
 
 namespace headroom::io {
@@ -51,10 +49,13 @@ inline ordered_json to_json(const report& r) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(r.size); ++i) ranks.push_back(to_json(r.ranks[i]));
   ordered_json assumptions = ordered_json::array();
   for (int i = 0; i < assumption_count; ++i)
-    if (r.assumptions.has(static_cast<assumption>(i))) assumptions.push_back(std::string{assumption_text(static_cast<assumption>(i))});
+    if (r.assumptions.has(static_cast<assumption>(i)))
+      assumptions.push_back(std::string{assumption_text(static_cast<assumption>(i))});
   return {{"ranks", std::move(ranks)},
           {"host",
-           {{"per_node", r.host.per_node.count()}, {"pinned_per_node", r.host.pinned_per_node.count()}, {"at", std::string{text(r.host.at)}}}},
+           {{"per_node", r.host.per_node.count()},
+            {"pinned_per_node", r.host.pinned_per_node.count()},
+            {"at", std::string{text(r.host.at)}}}},
           {"nvme", {{"per_node", r.nvme_per_node.count()}}},
           {"parameters",
            {{"total", r.parameter_count.total.count()},

@@ -2,11 +2,10 @@
 // A picture of a training step: for each kind of rank a stacked bar for each moment, under the line of the GPU's capacity.
 #pragma once
 
+#include <array>
 #include <headroom/io/verdict.hpp>
 #include <headroom/job.hpp>
 #include <headroom/report.hpp>
-
-#include <array>
 #include <string>
 
 namespace headroom::io {
@@ -14,18 +13,24 @@ namespace detail {
 
 /// One colour a row of the report, in the order in which they are stacked from the bottom; the last is what lies outside
 /// the allocator.
-inline constexpr std::array<std::string_view, row_count + 1> svg_colours{"#27548a", "#5c8fc7", "#e8963a", "#2f8f83", "#9bd0c4", "#c94f4f",
-                                                                         "#f0b5ac", "#7a5aa6", "#bda6d8", "#8a8f98", "#e3c34f", "#d5d8dd"};
+inline constexpr std::array<std::string_view, row_count + 1> svg_colours{"#27548a", "#5c8fc7", "#e8963a", "#2f8f83",
+                                                                         "#9bd0c4", "#c94f4f", "#f0b5ac", "#7a5aa6",
+                                                                         "#bda6d8", "#8a8f98", "#e3c34f", "#d5d8dd"};
 static_assert(svg_colours.size() == row_count + 1, "a colour for each row");
 
 inline std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
-    if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '&') out += "&amp;";
-    else if (c == '"') out += "&quot;";
-    else out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '&')
+      out += "&amp;";
+    else if (c == '"')
+      out += "&quot;";
+    else
+      out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
   }
   return out;
 }
@@ -40,22 +45,26 @@ inline double tick_of(double top) {
 class svg_canvas {
  public:
   svg_canvas(double width, double height) {
-    out_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + fixed(width, 0) + " " + fixed(height, 0) + "\" width=\"" + fixed(width, 0) +
-           "\" height=\"" + fixed(height, 0) + "\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" fill=\"#20262e\">\n";
+    out_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + fixed(width, 0) + " " + fixed(height, 0) +
+           "\" width=\"" + fixed(width, 0) + "\" height=\"" + fixed(height, 0) +
+           "\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" fill=\"#20262e\">\n";
     box(0, 0, width, height, "#ffffff");
   }
   void box(double x, double y, double w, double h, std::string_view fill, std::string_view tip = {}) {
-    out_ += "<rect x=\"" + fixed(x, 1) + "\" y=\"" + fixed(y, 1) + "\" width=\"" + fixed(w, 1) + "\" height=\"" + fixed(h, 1) + "\" fill=\"" + std::string{fill} + "\"";
+    out_ += "<rect x=\"" + fixed(x, 1) + "\" y=\"" + fixed(y, 1) + "\" width=\"" + fixed(w, 1) + "\" height=\"" +
+            fixed(h, 1) + "\" fill=\"" + std::string{fill} + "\"";
     out_ += tip.empty() ? "/>\n" : "><title>" + escaped(tip) + "</title></rect>\n";
   }
   void line(double x1, double y1, double x2, double y2, std::string_view colour, double width, std::string_view dash = {}) {
-    out_ += "<line x1=\"" + fixed(x1, 1) + "\" y1=\"" + fixed(y1, 1) + "\" x2=\"" + fixed(x2, 1) + "\" y2=\"" + fixed(y2, 1) + "\" stroke=\"" + std::string{colour} +
-            "\" stroke-width=\"" + fixed(width, 1) + "\"" + (dash.empty() ? std::string{} : " stroke-dasharray=\"" + std::string{dash} + "\"") + "/>\n";
+    out_ += "<line x1=\"" + fixed(x1, 1) + "\" y1=\"" + fixed(y1, 1) + "\" x2=\"" + fixed(x2, 1) + "\" y2=\"" +
+            fixed(y2, 1) + "\" stroke=\"" + std::string{colour} + "\" stroke-width=\"" + fixed(width, 1) + "\"" +
+            (dash.empty() ? std::string{} : " stroke-dasharray=\"" + std::string{dash} + "\"") + "/>\n";
   }
   /// `style`: further attributes, e.g. text-anchor. A white rim keeps words legible on lines and bars.
   void text(double x, double y, double size, std::string_view words, std::string_view style = {}) {
     out_ += "<text x=\"" + fixed(x, 1) + "\" y=\"" + fixed(y, 1) + "\" font-size=\"" + fixed(size, 0) +
-            "\" stroke=\"#ffffff\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\" " + std::string{style} + ">" + escaped(words) + "</text>\n";
+            "\" stroke=\"#ffffff\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\" " +
+            std::string{style} + ">" + escaped(words) + "</text>\n";
   }
   [[nodiscard]] std::string finished() { return std::move(out_) + "</svg>\n"; }
 
@@ -82,14 +91,19 @@ inline void draw_bars(svg_canvas& svg, const svg_frame& f, const rank_report& r)
     const auto stack = [&](bytes amount, std::size_t colour, std::string_view label) {
       if (amount <= bytes{0}) return;
       const double h = in_gib(amount);
-      svg.box(x, f.y(level + h), width, f.y(level) - f.y(level + h), svg_colours[colour], std::string{label} + ": " + gib_text(amount));
+      svg.box(x, f.y(level + h), width, f.y(level) - f.y(level + h), svg_colours[colour],
+              std::string{label} + ": " + gib_text(amount));
       level += h;
     };
-    for (int k = 0; k < row_count; ++k) stack(made_of[static_cast<row>(k)], static_cast<std::size_t>(k), text(static_cast<row>(k)));
+    for (int k = 0; k < row_count; ++k)
+      stack(made_of[static_cast<row>(k)], static_cast<std::size_t>(k), text(static_cast<row>(k)));
     stack(outside, row_count, "outside the allocator");
     const bool peak = p == r.peak_phase && r[p] > bytes{0};
-    if (level > 0) svg.text(x + width / 2, f.y(level) - 6, 12, fixed(level, 1), peak ? "text-anchor=\"middle\" font-weight=\"bold\"" : "text-anchor=\"middle\" fill=\"#5b6470\"");
-    svg.text(x + width / 2, f.bottom + 18, 12, text(p), peak ? "text-anchor=\"middle\" font-weight=\"bold\"" : "text-anchor=\"middle\"");
+    if (level > 0)
+      svg.text(x + width / 2, f.y(level) - 6, 12, fixed(level, 1),
+               peak ? "text-anchor=\"middle\" font-weight=\"bold\"" : "text-anchor=\"middle\" fill=\"#5b6470\"");
+    svg.text(x + width / 2, f.bottom + 18, 12, text(p),
+             peak ? "text-anchor=\"middle\" font-weight=\"bold\"" : "text-anchor=\"middle\"");
     if (peak) {
       const std::string where = r.peak_layer >= 0 ? "peak, layer " + std::to_string(r.peak_layer) : "peak";
       svg.text(x + width / 2, f.bottom + 33, 11, where, "text-anchor=\"middle\" fill=\"#c0392b\"");
@@ -111,10 +125,12 @@ inline void draw_rank(svg_canvas& svg, const svg_frame& f, const rank_report& r,
   // suffice for.
   if (device > 0) svg.line(f.x, f.y(device), right_edge, f.y(device), "#20262e", 1.2, "5 4");
   draw_bars(svg, f, r);
-  if (device > 0) svg.text(right_edge - 4, f.y(device) - 6, 12, "device " + fixed(device, 1) + " GiB", "text-anchor=\"end\"");
+  if (device > 0)
+    svg.text(right_edge - 4, f.y(device) - 6, 12, "device " + fixed(device, 1) + " GiB", "text-anchor=\"end\"");
   if (capacity > 0) {
     svg.line(f.x, f.y(capacity), right_edge, f.y(capacity), "#c0392b", 2);
-    svg.text(f.x + 4, f.y(capacity) - 6, 12, "usable " + fixed(capacity, 1) + " GiB", "fill=\"#c0392b\" font-weight=\"bold\"");
+    svg.text(f.x + 4, f.y(capacity) - 6, 12, "usable " + fixed(capacity, 1) + " GiB",
+             "fill=\"#c0392b\" font-weight=\"bold\"");
   }
   std::string head = std::to_string(r.count) + " x " + std::string{r.gpu.view()};
   if (several) head += ", pipeline stage " + std::to_string(r.pipeline_stage);
@@ -151,7 +167,8 @@ inline std::string to_svg(const report& r, const job& j) {
   double tallest = 0.01;
   for (std::size_t i = 0; i < ranks; ++i) {
     const auto& rank = r.ranks[i];
-    const auto highest = *std::max_element(rank.phases.begin(), rank.phases.end()) + rank.outside.context + rank.outside.nccl;
+    const auto highest =
+        *std::max_element(rank.phases.begin(), rank.phases.end()) + rank.outside.context + rank.outside.nccl;
     tallest = std::max({tallest, in_gib(rank.capacity), in_gib(rank.device), in_gib(highest)});
   }
   // Two panels side by side, all on one scale.
@@ -159,16 +176,23 @@ inline std::string to_svg(const report& r, const job& j) {
   const double width = ranks == 1 ? 620 : 470;
   const double height = ranks <= 2 ? 374 : 300;
   const auto panel = [&](std::size_t i) {
-    detail::svg_frame f{.x = 72 + static_cast<double>(i % columns) * (width + 72), .top = 96 + static_cast<double>(i / columns) * (height + 90), .width = width, .scale = tallest * 1.08};
+    detail::svg_frame f{.x = 72 + static_cast<double>(i % columns) * (width + 72),
+                        .top = 96 + static_cast<double>(i / columns) * (height + 90),
+                        .width = width,
+                        .scale = tallest * 1.08};
     f.bottom = f.top + height;
     return f;
   };
   const double legend = panel(columns - 1).x + width + 36;
   detail::svg_canvas svg{legend + 260, panel(ranks - 1).bottom + 52};
   const auto label = j.model.label.empty() ? std::string{"model"} : std::string{j.model.label.view()};
-  svg.text(24, 34, 20, label + ", " + count_text(r.parameter_count.total.count()) + " parameters, " + std::string{j.framework.label.view()}, "font-weight=\"bold\"");
+  svg.text(
+      24, 34, 20,
+      label + ", " + count_text(r.parameter_count.total.count()) + " parameters, " + std::string{j.framework.label.view()},
+      "font-weight=\"bold\"");
   svg.text(24, 58, 14, verdict_text(r), r.fits() ? "fill=\"#2e7d32\"" : "fill=\"#c0392b\"");
-  for (std::size_t i = 0; i < static_cast<std::size_t>(r.size); ++i) detail::draw_rank(svg, panel(i), r.ranks[i], r.size > 1);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(r.size); ++i)
+    detail::draw_rank(svg, panel(i), r.ranks[i], r.size > 1);
   if (r.size > 0) detail::draw_legend(svg, r, legend, panel(0).top + 6);
   return svg.finished();
 }

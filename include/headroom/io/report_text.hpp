@@ -6,7 +6,6 @@
 #include <headroom/io/names.hpp>
 #include <headroom/io/verdict.hpp>
 #include <headroom/job.hpp>
-
 #include <string>
 
 namespace headroom::io {
@@ -23,8 +22,10 @@ inline std::string plan_text(const job& j) {
     text += ", " + std::string{text_of(j.sharding.kind)};
     if (j.sharding.kind != sharding_kind::ddp) text += " stage " + std::to_string(j.sharding.stage);
   }
-  const std::pair<std::int64_t, const char*> degrees_said[] = {
-      {j.parallel.tensor, "tensor"}, {j.parallel.pipeline, "pipeline"}, {j.parallel.context, "context"}, {j.parallel.expert, "expert"}};
+  const std::pair<std::int64_t, const char*> degrees_said[] = {{j.parallel.tensor, "tensor"},
+                                                               {j.parallel.pipeline, "pipeline"},
+                                                               {j.parallel.context, "context"},
+                                                               {j.parallel.expert, "expert"}};
   for (const auto& [degree, name] : degrees_said)
     if (degree > 1) text += ", " + std::string{name} + " " + std::to_string(degree);
   text += ", batch " + std::to_string(j.batch.micro) + " x " + grouped(j.batch.sequence);
@@ -35,8 +36,8 @@ inline std::string plan_text(const job& j) {
 
 inline std::string line(std::string_view label, bytes value, bytes whole, const palette& ink, std::string_view after = {}) {
   const double share = whole > bytes{0} ? in_gib(value) / in_gib(whole) : 0.0;
-  return "  " + left(label, label_width) + right(gib_text(value), number_width) + right(fixed(share * 100.0, 1) + " %", 9) + "  " +
-         ink.hue(bar(share, bar_width)) + std::string{after} + "\n";
+  return "  " + left(label, label_width) + right(gib_text(value), number_width) + right(fixed(share * 100.0, 1) + " %", 9) +
+         "  " + ink.hue(bar(share, bar_width)) + std::string{after} + "\n";
 }
 
 inline std::string peak_text(const rank_report& r) {
@@ -60,18 +61,21 @@ inline std::string rank_text(const rank_report& r, bool several, const palette& 
   text += "  " + left("allocated", label_width) + ink.bold(right(gib_text(r.allocated), number_width)) + "\n";
   text += "  " + left("active", label_width) + right(gib_text(r.active), number_width) + "\n";
   text += "  " + left("reserved", label_width) + right(gib_text(r.reserved), number_width) + "\n";
-  text += "  " + left("outside the allocator", label_width) + right(gib_text(r.outside.context + r.outside.nccl), number_width) +
+  text += "  " + left("outside the allocator", label_width) +
+          right(gib_text(r.outside.context + r.outside.nccl), number_width) +
           ink.dim("  context " + gib_text(r.outside.context) + ", NCCL " + gib_text(r.outside.nccl)) + "\n";
   const double share = r.capacity > bytes{0} ? in_gib(r.device) / in_gib(r.capacity) : 0.0;
-  text += "  " + left("device", label_width) + ink.bold(right(gib_text(r.device), number_width)) + right(fixed(share * 100.0, 1) + " %", 9) + "  " +
-          (r.fits() ? ink.good(bar(share, bar_width)) : ink.bad(bar(share, bar_width))) + " of " + gib_text(r.capacity) + "\n\n";
+  text += "  " + left("device", label_width) + ink.bold(right(gib_text(r.device), number_width)) +
+          right(fixed(share * 100.0, 1) + " %", 9) + "  " +
+          (r.fits() ? ink.good(bar(share, bar_width)) : ink.bad(bar(share, bar_width))) + " of " + gib_text(r.capacity) +
+          "\n\n";
   const auto tallest = *std::max_element(r.phases.begin(), r.phases.end());
   for (int i = 0; i < phase_count; ++i) {
     const auto p = static_cast<phase>(i);
     const double height = tallest > bytes{0} ? in_gib(r[p]) / in_gib(tallest) : 0.0;
     const bool peak = p == r.peak_phase && r[p] > bytes{0};
-    text += "  " + left(headroom::text(p), label_width) + right(gib_text(r[p]), number_width) + std::string(11, ' ') + ink.hue(bar(height, bar_width)) +
-            (peak ? ink.bold(" ◀ peak") : "") + "\n";
+    text += "  " + left(headroom::text(p), label_width) + right(gib_text(r[p]), number_width) + std::string(11, ' ') +
+            ink.hue(bar(height, bar_width)) + (peak ? ink.bold(" ◀ peak") : "") + "\n";
   }
   return text + "\n";
 }
@@ -105,10 +109,13 @@ inline std::string off_gpu_text(const report& r, const palette& ink) {
     return " of " + gib_text(capacity) + (used > capacity ? ink.bad("  DOES NOT FIT") : "");
   };
   if (r.host.per_node > bytes{0})
-    text += "  " + left("host, per node", label_width) + right(gib_text(r.host.per_node), number_width) + judged(r.host.per_node, r.host.capacity) +
-            ink.dim("  at " + std::string{headroom::text(r.host.at)} + ", " + gib_text(r.host.pinned_per_node) + " pinned") + "\n";
+    text += "  " + left("host, per node", label_width) + right(gib_text(r.host.per_node), number_width) +
+            judged(r.host.per_node, r.host.capacity) +
+            ink.dim("  at " + std::string{headroom::text(r.host.at)} + ", " + gib_text(r.host.pinned_per_node) + " pinned") +
+            "\n";
   if (r.nvme_per_node > bytes{0})
-    text += "  " + left("NVMe, per node", label_width) + right(gib_text(r.nvme_per_node), number_width) + judged(r.nvme_per_node, r.nvme_capacity) + "\n";
+    text += "  " + left("NVMe, per node", label_width) + right(gib_text(r.nvme_per_node), number_width) +
+            judged(r.nvme_per_node, r.nvme_capacity) + "\n";
   return text.empty() ? text : ink.bold("Off the GPU") + "\n" + text + "\n";
 }
 
@@ -120,8 +127,10 @@ inline std::string to_text(const report& r, const job& j, bool colour = false) {
   std::string text;
   const auto label = j.model.label.empty() ? std::string{"model"} : std::string{j.model.label.view()};
   text += ink.bold(label) + ", " + count_text(r.parameter_count.total.count()) + " parameters";
-  if (r.parameter_count.trainable != r.parameter_count.total) text += " (" + count_text(r.parameter_count.trainable.count()) + " trained)";
-  text += ", " + std::to_string(j.hardware.gpus()) + " x " + std::string{r.size > 0 ? r.ranks[0].gpu.view() : j.hardware.gpu.label.view()} + "\n";
+  if (r.parameter_count.trainable != r.parameter_count.total)
+    text += " (" + count_text(r.parameter_count.trainable.count()) + " trained)";
+  text += ", " + std::to_string(j.hardware.gpus()) + " x " +
+          std::string{r.size > 0 ? r.ranks[0].gpu.view() : j.hardware.gpu.label.view()} + "\n";
   text += ink.dim(detail::plan_text(j)) + "\n";
   text += r.fits() ? ink.good(verdict_text(r)) : ink.bad(verdict_text(r));
   text += "\n" + ink.dim("device memory expected between " + gib_text(r.low) + " and " + gib_text(r.high)) + "\n\n";

@@ -2,10 +2,9 @@
 // Bytes, counts, bars and colours as text.
 #pragma once
 
-#include <headroom/units/quantity.hpp>
-
 #include <algorithm>
 #include <cstdio>
+#include <headroom/units/quantity.hpp>
 #include <string>
 #include <string_view>
 
@@ -35,16 +34,22 @@ inline std::string count_text(std::int64_t n) {
 /// 8030261248 as "8,030,261,248".
 inline std::string grouped(std::int64_t n) {
   auto digits = std::to_string(n);
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3) digits.insert(static_cast<std::size_t>(at), ",");
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
   return digits;
 }
 
 /// Characters, not bytes, of UTF-8 text.
 inline std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
-inline std::string left(std::string_view text, std::size_t width) { return std::string{text} + std::string(width - std::min(width, width_of(text)), ' '); }
-inline std::string right(std::string_view text, std::size_t width) { return std::string(width - std::min(width, width_of(text)), ' ') + std::string{text}; }
+inline std::string left(std::string_view text, std::size_t width) {
+  return std::string{text} + std::string(width - std::min(width, width_of(text)), ' ');
+}
+inline std::string right(std::string_view text, std::size_t width) {
+  return std::string(width - std::min(width, width_of(text)), ' ') + std::string{text};
+}
 
 /// A bar of `width` characters for 1.0, to an eighth of one.
 inline std::string bar(double share, int width) {

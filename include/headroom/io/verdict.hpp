@@ -12,7 +12,8 @@ inline std::string verdict_text(const report& r) {
   const auto spare = r.headroom();
   if (r.fits()) return "FITS with " + gib_text(spare) + " of headroom" + where;
   if (spare < bytes{0}) return "DOES NOT FIT: " + gib_text(-spare) + " too much" + where;
-  if (r.host.capacity > bytes{0} && r.host.per_node > r.host.capacity) return "DOES NOT FIT: " + gib_text(r.host.per_node - r.host.capacity) + " too much host memory on each node";
+  if (r.host.capacity > bytes{0} && r.host.per_node > r.host.capacity)
+    return "DOES NOT FIT: " + gib_text(r.host.per_node - r.host.capacity) + " too much host memory on each node";
   return "DOES NOT FIT: " + gib_text(r.nvme_per_node - r.nvme_capacity) + " too much NVMe on each node";
 }
 

@@ -233,24 +233,22 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
     const auto& r = runs.list[static_cast<std::size_t>(i)];
     auto own = r.saved;
     if (drops_cache) own -= moment(row::gathered_parameters, own.rows[row::gathered_parameters]);
-    moment change{};  // from one layer to the next below it
-    change -= own;
-    change.add(row::activations, r.sticky);
-    change.add(row::gradients, shards_grow ? w.kept_per_unit : keeps ? r.gradients : bytes{0});
-    if (recomputes && s.reentrant && sc.host) change.add(row::activations, detail::cpu_generator_state);
+    moment grown(row::gradients, shards_grow ? w.kept_per_unit : keeps ? r.gradients : bytes{0});
+    grown.add(row::activations, r.sticky);
+    if (recomputes && s.reentrant && sc.host) grown.add(row::activations, detail::cpu_generator_state);
     live -= own;
     if (r.input_has_gradient || detail::anything_trains(sc, r.trained)) {
       const moment unit_gradients(row::gradients, w.path == gradient_path::unit ? r.gradients : bytes{0});
       const auto visit = [&](std::int64_t done) {
         const auto layer = r.first + r.count - 1 - done;
-        t.look(phase::backward, layer, live, multiple{done, change}, w.backward, recomputing, r.backward);
-        t.look(phase::reduce, layer, live, multiple{done, change}, w.reduce, r.input_gradient, unit_gradients);
+        t.look(phase::backward, layer, live, multiple{-done, own}, multiple{done, grown}, w.backward, recomputing, r.backward);
+        t.look(phase::reduce, layer, live, multiple{-done, own}, multiple{done, grown}, w.reduce, r.input_gradient, unit_gradients);
       };
       visit(0);
       if (r.count > 1) visit(r.count - 1);
     }
-    live += r.count * change;
-    live += own;
+    live -= (r.count - 1) * own;
+    live += r.count * grown;
   }
   // The embedding, with every gradient made.
   live -= moment(emb_forward.saved, emb_forward.saved_rows);

@@ -1,0 +1,181 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What must hold for every job: over many drawn at random, from the same seed each time.
+#include <headroom/headroom.hpp>
+
+#include <doctest/doctest.h>
+
+#include <random>
+#include <vector>
+
+using namespace headroom;
+
+namespace {
+
+class jobs {
+ public:
+  job draw() {
+    job j;
+    auto& m = j.model;
+    m.heads = pick({1, 2, 4, 8, 16});
+    m.kv_heads = m.heads / pick({1, 1, 2, 4});
+    if (m.kv_heads == 0) m.kv_heads = 1;
+    m.hidden = m.heads * pick({8, 16, 64, 80});
+    m.head_dim = pick({0, 0, 32, 128});
+    m.layers = pick({1, 2, 3, 7, 24});
+    m.ffn = m.hidden * pick({1, 3, 4});
+    m.vocab = pick({7, 1000, 50257});
+    m.max_positions = 2048;
+    m.mlp = flip() ? mlp_kind::gated : mlp_kind::plain;
+    m.norm = flip() ? norm_kind::rmsnorm : norm_kind::layernorm;
+    m.norm_bias = m.attention_bias = m.mlp_bias = m.output_bias = flip();
+    m.position = flip() ? position_kind::rope : position_kind::learned;
+    m.tied = flip();
+    m.parallel_block = pick({0, 0, 0, 1}) == 1;
+    m.post_norms = pick({0, 0, 0, 1}) == 1;
+    m.qk_norm = pick({0, 0, 1}) == 1;
+    j.hardware = {.gpu = flip() ? gpus::h100_sxm_80gb : gpus::a100_sxm_40gb, .nodes = pick({1, 1, 2, 16}), .gpus_per_node = pick({1, 2, 8})};
+    const std::vector<profile> frameworks{frameworks::libtorch, frameworks::libtorch_2023, frameworks::hf_trainer, frameworks::deepspeed, frameworks::litgpt_202407};
+    j.framework = frameworks[index(frameworks.size())];
+    if (pick({0, 1, 2}) != 0) j.precision = precisions::all[index(6)];
+    if (flip()) j.optimizer = optimizers::all[index(optimizers::all.size())];
+    j.optimizer.how = static_cast<implementation>(pick({0, 1, 2, 3}));
+    switch (pick({0, 1, 2, 3, 4})) {
+      case 0: j.hardware.nodes = j.hardware.gpus_per_node = 1; break;
+      case 1: j.sharding = ddp(); break;
+      case 2: j.sharding = zero(pick({0, 1, 2, 3})); break;
+      case 3: j.sharding = fsdp1(); break;
+      default: j.sharding = fsdp2(); break;
+    }
+    j.batch = {.micro = pick({1, 2, 5}), .sequence = pick({1, 128, 1024}), .accumulation = pick({1, 1, 4})};
+    if (flip()) j.recompute = headroom::recompute::full;
+    j.attention = static_cast<attention>(pick({0, 1, 2, 3}));
+    if (pick({0, 1, 2}) == 0) {
+      j.adapter = {.kind = adapter_kind::lora, .rank = pick({1, 8, 64}), .targets = flip() ? all_linear : module_set{module::q_proj, module::v_proj},
+                   .format = flip() ? formats::fp32 : formats::bf16};
+      if (flip()) j.adapter.dropout.per_million = 50'000;
+      if (flip() && j.sharding.kind == sharding_kind::none) j.adapter.base = flip() ? formats::nf4 : formats::nf4_double;
+    }
+    if (pick({0, 1, 2, 3}) == 0) j.trainable = {{.first_layer = 0, .last_layer = m.layers / 2}};
+    if (flip()) j.dropout = {{100'000}, {100'000}, {100'000}};
+    return j;
+  }
+
+  std::int64_t pick(std::initializer_list<std::int64_t> of) { return *(of.begin() + index(of.size())); }
+  std::size_t index(std::size_t n) { return std::uniform_int_distribution<std::size_t>{0, n - 1}(random_); }
+  bool flip() { return index(2) == 1; }
+
+ private:
+  std::mt19937_64 random_{20240229};
+};
+
+/// Both estimates, or nothing where the library refuses one of them.
+template <class Check>
+void grows(job smaller, job larger, Check check) {
+  try {
+    check(estimate(smaller), estimate(larger));
+  } catch (const job_error&) {
+  }
+}
+
+}  // namespace
+
+TEST_CASE("parts add up, phases lie below the peak, nothing is negative") {
+  jobs random;
+  int estimated = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const auto j = random.draw();
+    report r;
+    try {
+      r = estimate(j);
+    } catch (const job_error&) {
+      continue;
+    }
+    ++estimated;
+    for (const auto& rank : {r.ranks[0]}) {
+      REQUIRE(rank.at_peak.total() == rank.allocated);
+      REQUIRE(rank.at_phase[static_cast<std::size_t>(rank.peak_phase)] == rank.at_peak);
+      for (std::size_t p = 0; p < rank.phases.size(); ++p) {
+        REQUIRE(rank.phases[p] <= rank.allocated);
+        REQUIRE(rank.at_phase[p].total() == rank.phases[p]);
+        for (const auto b : rank.at_phase[p].rows) REQUIRE(b >= bytes{0});
+      }
+      REQUIRE(rank.allocated <= rank.active);
+      REQUIRE(rank.active <= rank.reserved);
+      REQUIRE(rank.reserved <= rank.device);
+      REQUIRE(rank.peak_layer < j.model.layers);
+    }
+    REQUIRE(r.low <= r.device());
+    REQUIRE(r.high >= r.device());
+    REQUIRE(r.host.per_node >= r.host.pinned_per_node);
+    REQUIRE(r.parameter_count.trainable <= r.parameter_count.total);
+  }
+  CHECK(estimated > 18'000);
+}
+
+TEST_CASE("more of anything never takes less") {
+  jobs random;
+  for (int i = 0; i < 20'000; ++i) {
+    auto j = random.draw();
+    // Thresholds are no part of this: 8-bit state begins at 4096 elements, pages at 10^5, low rank where the matrix is larger,
+    // and ZeRO-3 partitions what is larger than its persistence threshold.
+    const auto& o = j.optimizer;
+    if (o.plain_below > 0 || o.paged_from > 0 || o.extent != state_extent::full) j.optimizer = optimizers::adamw;
+    j.sharding.stage3_param_persistence_threshold = 0;
+    const auto check = [&](const report& a, const report& b) {
+      REQUIRE(a.ranks[0].allocated <= b.ranks[0].allocated);
+      for (std::size_t p = 0; p < phase_count; ++p) REQUIRE(a.ranks[0].phases[p] <= b.ranks[0].phases[p]);
+    };
+    auto more = j;
+    switch (i % 6) {
+      case 0: more.batch.micro += 1; break;
+      case 1: more.batch.sequence += 64; break;
+      case 2: if (j.trainable.all()) more.model.layers += 1; break;
+      case 3: more.model.ffn += 64; break;
+      case 4: more.model.vocab += 512; break;
+      default: if (j.adapter.active()) more.adapter.rank += 8; break;
+    }
+    CAPTURE(i);
+    grows(j, more, check);
+  }
+}
+
+TEST_CASE("layers are additive: the third adds what the second added") {
+  jobs random;
+  for (int i = 0; i < 3'000; ++i) {
+    auto j = random.draw();
+    j.trainable = {};
+    const auto states_with = [&](std::int64_t layers) {
+      j.model.layers = layers;
+      return states(j).gpu.total();
+    };
+    if (j.optimizer.blocks > 1) continue;  // BAdam trains a share of the layers, rounded up
+    REQUIRE(states_with(3) - states_with(2) == states_with(4) - states_with(3));
+  }
+}
+
+TEST_CASE("shards of all ranks hold at least the whole, and higher stages hold less") {
+  jobs random;
+  for (int i = 0; i < 3'000; ++i) {
+    auto j = random.draw();
+    if (j.adapter.base.quantised()) continue;
+    j.framework = frameworks::deepspeed;
+    j.precision = precisions::bf16_mixed;
+    j.optimizer = optimizers::adamw;
+    const auto d = j.hardware.gpus();
+    if (d == 1) continue;
+    j.sharding = zero(0);
+    const auto whole = states(j).gpu;
+    auto last = whole.total();
+    for (const std::int64_t stage : {1, 2, 3}) {
+      j.sharding = zero(stage);
+      const auto shard = states(j).gpu;
+      REQUIRE(shard.total() <= last);
+      last = shard.total();
+      const auto least = [&](row r) { return d * shard[r] + d * 512 * bytes{64 * j.model.layers + 64} >= whole[r]; };
+      REQUIRE(least(row::model_parameters));
+      REQUIRE(least(row::optimizer_state));
+      REQUIRE(least(row::master_parameters));
+      REQUIRE(least(row::gradients));
+    }
+  }
+}
