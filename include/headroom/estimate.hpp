@@ -38,29 +38,30 @@ constexpr moment resident_bytes(const settled_job& s, const state_bytes& st, con
   return r;
 }
 
-constexpr bytes add_assumptions(settled_job& s, const report&) {
+constexpr void add_assumptions(settled_job& s) {
   const auto& j = *s.source;
   auto& a = s.assumptions;
-  if (j.hardware.gpu.maker != vendor::cpu) {
+  if (j.hardware.accelerator().maker != vendor::cpu) {
     a.add(assumption::context_calibrated);
     a.add(assumption::cublas_workspace_by_capability);
     a.add(assumption::reserved_without_fragmentation);
     if (s.data > 1) a.add(assumption::nccl_derived);
   }
-  if (j.sharding.kind == sharding_kind::zero) a.add(assumption::zero_buckets_default);
+  const auto& z = j.sharding;
+  const bool buckets_open = z.reduce_bucket_size < 0 || (z.stage == 3 ? z.stage3_prefetch_bucket_size < 0 : z.allgather_bucket_size < 0);
+  if (z.kind == sharding_kind::zero && z.stage > 0 && buckets_open) a.add(assumption::zero_buckets_default);
   if (j.sharding.kind == sharding_kind::zero && j.sharding.stage == 3) a.add(assumption::deepspeed_stage3_trace);
   if (s.layer.kernel != attention::eager && s.layer.kernel != attention::math && !s.layer.host) a.add(assumption::flash_backward_workspace);
   if (j.offload.activations != place::on_gpu) a.add(assumption::activations_offload_overlap);
   a.add(assumption::host_runtime_not_counted);
   a.add(assumption::no_eval_no_generation);
-  return {};
 }
 
 constexpr void finish_rank(rank_report& r, const settled_job& s, const timeline& t) {
   const auto& j = *s.source;
   r.count = j.hardware.gpus();
-  r.gpu = j.hardware.gpu.label;
-  r.capacity = j.hardware.gpu.memory;
+  r.gpu = j.hardware.accelerator().label;
+  r.capacity = j.hardware.accelerator().memory;
   r.peak_phase = t.peak();
   r.peak_layer = t.layer(r.peak_phase);
   r.at_peak = t.at(r.peak_phase).rows;
@@ -72,7 +73,7 @@ constexpr void finish_rank(rank_report& r, const settled_job& s, const timeline&
   }
   r.active = r.allocated;
   r.reserved = s.layer.host ? r.active : round_up(r.active, 2 * mib);
-  r.outside = {context_of(j.hardware.gpu), nccl_of(s)};
+  r.outside = {context_of(j.hardware.accelerator()), nccl_of(s)};
   r.device = r.reserved + r.outside.context + r.outside.nccl;
 }
 
@@ -116,13 +117,15 @@ constexpr report estimate(const job& j) {
     moment load{};
     load.rows[row::model_parameters] = st.gpu[row::model_parameters];
     load.rows[row::adapters] = st.gpu[row::adapters];
+    // Sharded parameters pass through the GPU one tensor at a time, whole.
+    if (s.shards.parameters > 1) load.rows[row::gathered_parameters] = detail::share(st.largest, s.precision.parameters.width());
     load.total = load.rows.total();
     t.look(phase::load, -1, load);
     t.look(phase::save, -1, resident);
   }
   detail::finish_rank(r.ranks[0], s, t);
   detail::finish_host(r, s, st, checkpoints);
-  detail::add_assumptions(s, r);
+  detail::add_assumptions(s);
   const auto counted = count(list, s.model.experts);
   r.parameter_count = {st.total + st.adapters, st.trained, counted.active + st.adapters};
   r.assumptions = s.assumptions;

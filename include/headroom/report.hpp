@@ -88,14 +88,11 @@ enum class assumption : std::uint8_t {
   loss_of_framework,
   logits_format_of_framework,
   fsdp_keeps_fp32_shards,
-  micro_batch_of_one,
   steady_state,
   zero_buckets_default,
   deepspeed_stage3_trace,
-  gradient_format_of_framework,
   adapter_format,
   recompute_reentrant_default,
-  checkpoint_keeps_inputs,
   flash_backward_workspace,
   cublas_workspace_by_capability,
   context_calibrated,
@@ -105,8 +102,9 @@ enum class assumption : std::uint8_t {
   activations_offload_overlap,
   no_eval_no_generation,
   dora_temporaries,
+  gpu_assumed,
 };
-inline constexpr int assumption_count = static_cast<int>(assumption::dora_temporaries) + 1;
+inline constexpr int assumption_count = static_cast<int>(assumption::gpu_assumed) + 1;
 
 struct assumption_set {
   std::uint64_t bits{};

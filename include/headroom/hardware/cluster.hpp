@@ -13,6 +13,9 @@ struct cluster {
   bytes host_memory{};
   bytes nvme{};
 
+  /// The GPU of the job, or the one that is assumed where a job names none.
+  [[nodiscard]] constexpr bool names_gpu() const { return !gpu.label.empty() || gpu.memory != bytes{0}; }
+  [[nodiscard]] constexpr const headroom::gpu& accelerator() const { return names_gpu() ? gpu : headroom::gpus::h100_sxm_80gb; }
   [[nodiscard]] constexpr std::int64_t gpus() const { return checked::mul(nodes, gpus_per_node); }
   friend constexpr bool operator==(const cluster&, const cluster&) = default;
 };

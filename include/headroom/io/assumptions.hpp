@@ -33,8 +33,6 @@ constexpr std::string_view assumption_text(assumption a) {
     case assumption::fsdp_keeps_fp32_shards:
       return "mixed precision under FSDP: the sharded parameters, gradients and states are fp32, and 16-bit weights exist "
              "only while a layer is gathered.";
-    case assumption::micro_batch_of_one:
-      return "batch.micro was left open: one sequence at a time on each rank is assumed.";
     case assumption::steady_state:
       return "the step reported is a later one, when gradients' buffers and optimizer states exist; the first step may peak "
              "lower.";
@@ -44,15 +42,10 @@ constexpr std::string_view assumption_text(assumption a) {
     case assumption::deepspeed_stage3_trace:
       return "ZeRO-3 gathers parameters in the order recorded in the first step; a model that runs its layers in a changing "
              "order holds more.";
-    case assumption::gradient_format_of_framework:
-      return "precision.gradients was left open: gradients are kept in the framework's format.";
     case assumption::adapter_format:
       return "adapter.format was left open: the adapters have the number format that the framework gives them.";
     case assumption::recompute_reentrant_default:
       return "recompute.reentrant was left open: the variant of torch.utils.checkpoint that the framework uses is assumed.";
-    case assumption::checkpoint_keeps_inputs:
-      return "a recomputed layer keeps its input; everything else in it is made again in the backward pass, one layer at a "
-             "time.";
     case assumption::flash_backward_workspace:
       return "the flash-attention kernel's backward accumulates the query gradient in fp32; the size of that workspace is "
              "derived from its source, not measured for this GPU.";
@@ -60,8 +53,8 @@ constexpr std::string_view assumption_text(assumption a) {
       return "cuBLAS workspaces are those that PyTorch allots by compute capability (32 MiB for each handle on Hopper, 8.1 "
              "MiB before it) unless CUBLAS_WORKSPACE_CONFIG is stated.";
     case assumption::context_calibrated:
-      return "the CUDA context and the libraries' code outside PyTorch's allocator are a calibrated constant for the type "
-             "of GPU; other versions of the driver and the libraries take more or less.";
+      return "the CUDA context and the libraries' code outside PyTorch's allocator are a calibrated constant (400 MiB "
+             "for any GPU); other GPUs, drivers and libraries take more or less.";
     case assumption::nccl_derived:
       return "NCCL's buffers are derived from its defaults (channels, peers and 4 MiB for each buffer); topology and "
              "version change them.";
@@ -77,7 +70,10 @@ constexpr std::string_view assumption_text(assumption a) {
       return "only training steps are counted: evaluation with larger batches or generation with a cache of keys and values "
              "may need more.";
     case assumption::dora_temporaries:
-      return "DoRA's column norms are recomputed in each forward pass; their temporaries follow PEFT's implementation.";
+      return "DoRA's magnitudes are counted with their states; the temporaries of the weight norms that each forward pass "
+             "computes are not.";
+    case assumption::gpu_assumed:
+      return "hardware.gpu was left open: one h100-sxm-80gb is assumed.";
   }
   return "an assumption that this version has no sentence for.";
 }

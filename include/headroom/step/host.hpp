@@ -108,6 +108,9 @@ constexpr host_bytes host_of(const settled_job& s, const state_bytes& st, bytes 
   if (j.framework.loads_on_host) {
     const auto& f = j.framework.load_format.set() ? j.framework.load_format : s.precision.parameters;
     h.load = detail::share(st.total, f.width());
+    // Under zero.Init the model is partitioned as it is built, and the checkpoint is read file by file (save_pretrained cuts
+    // files of at most 5 GB).
+    if (j.sharding.kind == sharding_kind::zero && j.sharding.stage == 3) h.load = min(h.load, bytes{5'000'000'000});
   }
   return h;
 }

@@ -83,7 +83,9 @@ constexpr timeline walk_preallocated(const settled_job& s, const state_bytes& st
   }
   all.total = rows.total();
   timeline line;
-  for (const auto p : {phase::forward, phase::backward, phase::step}) line.look(p, -1, all);
+  moment weights(row::model_parameters, rows[row::model_parameters]);
+  line.look(phase::load, -1, weights);
+  for (const auto p : {phase::forward, phase::loss_forward, phase::backward, phase::reduce, phase::step, phase::save}) line.look(p, -1, all);
   return line;
 }
 

@@ -150,7 +150,7 @@ constexpr void settle_layer(settled_job& r) {
   s.samples = j.batch.micro;
   s.sequence = j.batch.sequence;
   s.tokens = checked::mul(s.samples, s.sequence);
-  s.host = j.hardware.gpu.maker == vendor::cpu;
+  s.host = j.hardware.accelerator().maker == vendor::cpu;
   s.granule = s.host ? 1 : 512;
   s.autocast = p.autocast;
   s.width = p.compute.width();
@@ -202,6 +202,7 @@ constexpr settled_job settle(const job& j) {
   detail::settle_layer(r);
   r.reentrant = chosen(j.recompute.reentrant, j.framework.reentrant_checkpoint);
   if (j.recompute.mode == recompute_mode::full && j.recompute.reentrant == choice::unset) r.assumptions.add(assumption::recompute_reentrant_default);
+  if (!j.hardware.names_gpu()) r.assumptions.add(assumption::gpu_assumed);
   r.assumptions.add(assumption::steady_state);
   return r;
 }

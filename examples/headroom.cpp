@@ -1,0 +1,83 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The program: headroom estimate | count | validate. Each command is one file of program/.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <headroom/error.hpp>
+#include <headroom/version.hpp>
+#include <iostream>
+
+#include "program/program.hpp"
+
+namespace {
+
+constexpr auto examples_of_use = R"(Examples:
+  headroom estimate examples/jobs/llama-3.1-8b-zero3.json
+  headroom estimate job.json --svg step.svg
+  headroom estimate - --json < job.json
+  headroom count llama-3.1-8b mixtral-8x7b ./my-model/config.json
+  headroom validate tests/data/measured.jsonl --by family
+
+Exit status: 0 it fits, 1 it does not fit, 2 the input is wrong.)";
+
+/// https://no-color.org: any non-empty NO_COLOR means no colours.
+bool wants_colour() {
+  const char* refused = std::getenv("NO_COLOR");
+  return isatty(STDOUT_FILENO) != 0 && (refused == nullptr || *refused == '\0');
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"headroom: the memory of an LLM training job, before it is launched"};
+  app.footer(examples_of_use);
+  app.set_version_flag("--version", std::to_string(HEADROOM_VERSION_MAJOR) + "." + std::to_string(HEADROOM_VERSION_MINOR) +
+                                        "." + std::to_string(HEADROOM_VERSION_PATCH));
+  app.require_subcommand(1);
+  const program::streams io{std::cin, std::cout, wants_colour()};
+  int status = 0;
+
+  program::estimate_request estimate;
+  auto* on_estimate = app.add_subcommand("estimate", "What one job occupies, where and when, and whether it fits");
+  on_estimate->add_option("JOB", estimate.job, "The job file; - reads standard input")->required();
+  on_estimate->add_flag("--json", estimate.json, "The report as JSON");
+  on_estimate->add_option("--svg", estimate.svg, "Also draw the step into this file")->type_name("FILE");
+  on_estimate->callback([&] { status = program::run(estimate, io); });
+
+  program::count_request count;
+  auto* on_count = app.add_subcommand("count", "Exact parameter counts of models, by component");
+  on_count->add_option("MODEL", count.models, "Names of the model zoo, or paths of config.json files or their folders")
+      ->required();
+  on_count->add_flag("--json", count.json, "The counts as JSON");
+  on_count->callback([&] { status = program::run(count, io); });
+
+  program::validate_request validate;
+  auto* on_validate = app.add_subcommand("validate", "Estimates every measured record of a file and shows the errors");
+  on_validate->add_option("MEASURED", validate.records, "Records, one JSON object a line; - reads standard input")
+      ->required();
+  on_validate->add_flag("--json", validate.json, "Records and summary as JSON");
+  on_validate->add_option("--by", validate.by, "Group the printed summary by this alone")
+      ->check(CLI::IsMember({"family", "metric", "grade"}));
+  on_validate->callback([&] { status = program::run(validate, io); });
+
+  try {
+    app.parse(argc, argv);
+    std::cout.flush();
+    if (!std::cout) throw headroom::error("headroom: the output could not be written");
+    return status;
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::CallForAllHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::CallForVersion& version) {
+    return app.exit(version);
+  } catch (const CLI::ParseError& wrong) {
+    std::cerr << "headroom: " << wrong.what() << "; see headroom --help\n";
+  } catch (const headroom::error& wrong) {
+    std::cerr << wrong.what() << '\n';
+  } catch (const std::exception& wrong) {
+    std::cerr << "headroom: " << wrong.what() << '\n';
+  }
+  return 2;
+}

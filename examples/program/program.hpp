@@ -1,0 +1,38 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The commands of the program. Each returns its exit status and throws headroom::error for bad input.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace program {
+
+struct streams {
+  std::istream& in;
+  std::ostream& out;
+  bool colour{};
+};
+
+struct estimate_request {
+  std::string job;
+  bool json{};
+  std::string svg;
+};
+/// 0: fits, 1: does not fit.
+int run(const estimate_request& asked, const streams& io);
+
+struct count_request {
+  std::vector<std::string> models;
+  bool json{};
+};
+int run(const count_request& asked, const streams& io);
+
+struct validate_request {
+  std::string records;
+  bool json{};
+  std::string by;
+};
+int run(const validate_request& asked, const streams& io);
+
+}  // namespace program

@@ -1,0 +1,218 @@
+// Distributed under the Boost Software License, Version 1.0.
+// headroom validate MEASURED.jsonl: predicted against measured, record by record and in sum.
+#include <headroom/estimate.hpp>
+#include <headroom/io/measured.hpp>
+#include <headroom/io/text_table.hpp>
+#include <iostream>
+#include <map>
+#include <tuple>
+
+#include "program.hpp"
+#include "statistics.hpp"
+
+namespace program {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct outcome {
+  headroom::io::measured_record record;
+  headroom::io::prediction predicted;
+  std::string refused;  ///< why there is no prediction
+
+  [[nodiscard]] bool judged() const { return refused.empty(); }
+  [[nodiscard]] bool exact() const { return record.bound == headroom::io::bound_kind::equal; }
+  [[nodiscard]] double error() const { return record.value > 0.0 ? (predicted.value - record.value) / record.value : 0.0; }
+  [[nodiscard]] bool violation() const {
+    return judged() && headroom::io::violates(record.bound, predicted.value, record.value);
+  }
+};
+
+outcome judge(headroom::io::measured_record record, const std::filesystem::path& base) {
+  outcome o{std::move(record), {}, {}};
+  try {
+    if (o.record.what == headroom::io::metric::throughput)
+      headroom::io::fail("headroom: metric \"" + o.record.metric_name + "\" is not predicted by this version");
+    o.predicted =
+        headroom::io::predict(headroom::estimate(headroom::io::read_job(o.record.job, base)), o.record.what, o.record.rank);
+  } catch (const headroom::error& e) {
+    o.refused = e.what();
+  }
+  return o;
+}
+
+std::vector<outcome> judge_all(const std::string& text, const std::filesystem::path& base, const std::string& source) {
+  std::vector<outcome> all;
+  std::size_t line = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = std::min(text.find('\n', at), text.size());
+    const auto record = std::string_view{text}.substr(at, end - at);
+    at = end + 1;
+    ++line;
+    if (record.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    const auto where = source + " line " + std::to_string(line);
+    try {
+      all.push_back(judge(headroom::io::read_measured(record, where), base));
+    } catch (const headroom::job_error& e) {
+      const std::string_view what = e.what();
+      if (what.find(where) != std::string_view::npos) throw;
+      headroom::io::fail("headroom: " + where + std::string{what.substr(std::string_view{"headroom"}.size())});
+    }
+  }
+  if (all.empty()) headroom::io::fail("headroom: " + source + " holds no records");
+  return all;
+}
+
+struct group {
+  std::vector<double> errors;
+  int judged{}, violations{}, refused{};
+
+  void add(const outcome& o) {
+    judged += o.judged();
+    refused += !o.judged();
+    violations += o.violation();
+    if (o.judged() && o.exact()) errors.push_back(o.error());
+  }
+};
+
+using group_key = std::tuple<std::string, std::string, std::string>;  // family, metric, grade
+
+/// `by` empty: by all three.
+std::map<group_key, group> grouped_by(const std::vector<outcome>& all, const std::string& by) {
+  std::map<group_key, group> groups;
+  for (const auto& o : all) {
+    const auto part = [&](const char* name, const std::string& value) {
+      return by.empty() || by == name ? value : std::string{"all"};
+    };
+    groups[{part("family", o.record.family), part("metric", o.record.metric_name), part("grade", o.record.grade)}].add(o);
+  }
+  return groups;
+}
+
+ordered_json to_json(const std::vector<outcome>& all) {
+  auto records = ordered_json::array();
+  for (const auto& o : all) {
+    ordered_json r = {{"id", o.record.id},
+                      {"family", o.record.family},
+                      {"metric", o.record.metric_name},
+                      {"grade", o.record.grade},
+                      {"bound", std::string{headroom::io::text_of(o.record.bound)}}};
+    // Bytes are integers; a refused record predicts nothing.
+    const auto amount = [&](double v) {
+      return o.judged() ? ordered_json(static_cast<std::int64_t>(std::llround(v))) : ordered_json(nullptr);
+    };
+    r["predicted"] = amount(o.predicted.value);
+    const bool is_bytes = o.record.what != headroom::io::metric::throughput;
+    r["measured"] =
+        is_bytes ? ordered_json(static_cast<std::int64_t>(std::llround(o.record.value))) : ordered_json(o.record.value);
+    r["error"] = o.judged() ? ordered_json(o.error()) : ordered_json(nullptr);
+    r["low"] = amount(o.predicted.low);
+    r["high"] = amount(o.predicted.high);
+    r["violation"] = o.violation();
+    r["refused"] = o.judged() ? ordered_json(nullptr) : ordered_json(o.refused);
+    records.push_back(std::move(r));
+  }
+  auto summary = ordered_json::array();
+  for (const auto& [key, g] : grouped_by(all, {})) {
+    ordered_json s = {
+        {"family", std::get<0>(key)}, {"metric", std::get<1>(key)}, {"grade", std::get<2>(key)}, {"count", g.judged}};
+    const auto spread = spread_of(g.errors);
+    const auto number = [&](double program::spread::*member) {
+      return spread ? ordered_json((*spread).*member) : ordered_json(nullptr);
+    };
+    s["median"] = number(&spread::median);
+    s["mean"] = number(&spread::mean);
+    s["p90"] = number(&spread::p90);
+    s["max"] = number(&spread::max);
+    s["bias"] = number(&spread::bias);
+    s["violations"] = g.violations;
+    s["refused"] = g.refused;
+    summary.push_back(std::move(s));
+  }
+  return {{"records", std::move(records)}, {"summary", std::move(summary)}};
+}
+
+std::string percent(double share, bool sign = false) {
+  char text[32];
+  std::snprintf(text, sizeof text, sign ? "%+.1f %%" : "%.1f %%", share * 100.0);
+  return text;
+}
+
+/// Room for the longest metric and a gap.
+std::size_t metric_width(const std::vector<outcome>& all) {
+  std::size_t width = 9;
+  for (const auto& o : all) width = std::max(width, o.record.metric_name.size());
+  return width + 2;
+}
+
+void print_records(std::ostream& out, const std::vector<outcome>& all, const headroom::io::palette& ink) {
+  using namespace headroom::io;
+  const auto amount = [](const outcome& o, double v) {
+    return o.record.what == metric::throughput ? fixed(v, 2) : fixed(v / (1024.0 * 1024.0 * 1024.0), 3);
+  };
+  constexpr std::size_t widest = 60;
+  std::size_t width = 6;
+  for (const auto& o : all) width = std::max(width, std::min(widest, o.record.id.size()));
+  const auto named = [&](const std::string& id) {
+    return left(id.size() <= widest ? id : id.substr(0, widest - 1) + "…", width);
+  };
+  out << ink.bold(left("record", width) + "  " + left("metric", metric_width(all)) + right("predicted", 11) +
+                  right("measured", 11) + right("error", 10))
+      << "  (GiB)\n";
+  for (const auto& o : all) {
+    out << named(o.record.id) << "  " << left(o.record.metric_name, metric_width(all));
+    if (!o.judged()) {
+      out << right("-", 11) << right(amount(o, o.record.value), 11) << "  " << ink.dim("refused: " + o.refused) << '\n';
+      continue;
+    }
+    out << right(amount(o, o.predicted.value), 11) << right(amount(o, o.record.value), 11);
+    if (o.exact())
+      out << right(percent(o.error(), true), 10);
+    else
+      out << "  " << text_of(o.record.bound) << (o.violation() ? "  " + ink.bad("VIOLATED") : "");
+    out << '\n';
+  }
+}
+
+void print_summary(std::ostream& out, const std::vector<outcome>& all, const std::string& by,
+                   const headroom::io::palette& ink) {
+  using namespace headroom::io;
+  out << '\n'
+      << ink.bold(left("family", 18) + left("metric", metric_width(all)) + left("grade", 6) + right("count", 6) +
+                  right("median", 9) + right("mean", 9) + right("p90", 9) + right("max", 9) + right("bias", 9) +
+                  right("violated", 10) + right("refused", 9))
+      << "  (of |predicted - measured| / measured)\n";
+  auto groups = grouped_by(all, by);
+  std::vector<std::pair<group_key, group>> lines(groups.begin(), groups.end());
+  group whole;
+  for (const auto& o : all) whole.add(o);
+  lines.push_back({{"all", "all", "all"}, whole});
+  for (const auto& [key, g] : lines) {
+    out << left(std::get<0>(key), 18) << left(std::get<1>(key), metric_width(all)) << left(std::get<2>(key), 6)
+        << right(std::to_string(g.judged), 6);
+    if (const auto s = spread_of(g.errors))
+      out << right(percent(s->median), 9) << right(percent(s->mean), 9) << right(percent(s->p90), 9)
+          << right(percent(s->max), 9) << right(percent(s->bias, true), 9);
+    else
+      out << std::string(45, ' ');
+    out << right(std::to_string(g.violations), 10) << right(std::to_string(g.refused), 9) << '\n';
+  }
+}
+
+}  // namespace
+
+int run(const validate_request& asked, const streams& io) {
+  const bool piped = asked.records == "-";
+  const std::filesystem::path file{asked.records};
+  const auto all = judge_all(piped ? headroom::io::read_text(io.in, "standard input") : headroom::io::read_file(file),
+                             piped ? "." : file.parent_path(), piped ? "standard input" : file.filename().string());
+  if (asked.json) {
+    io.out << to_json(all).dump(2) << '\n';
+  } else {
+    print_records(io.out, all, {io.colour});
+    print_summary(io.out, all, asked.by, {io.colour});
+  }
+  return 0;
+}
+
+}  // namespace program

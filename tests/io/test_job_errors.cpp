@@ -1,0 +1,199 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What is wrong with a job is said by path, with what was found and what is accepted.
+#include <doctest/doctest.h>
+
+#include <headroom/io/job_reader.hpp>
+
+using namespace headroom;
+
+namespace {
+
+std::string reading(const io::json_value& value) {
+  try {
+    io::read_job(value);
+  } catch (const job_error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+/// A good job with one value replaced: `pointer` as in RFC 6901.
+std::string with(const std::string& pointer, const std::string& text) {
+  auto job = io::parse_json(R"({
+    "model": {"layers": 2, "hidden": 64, "heads": 4, "kv_heads": 2, "ffn": 128, "vocab": 1000, "experts": {"count": 4, "active": 2, "ffn": 64}},
+    "hardware": {"gpu": "h100-sxm-80gb", "nodes": 1, "gpus_per_node": 8, "host_memory_gib": 64, "nvme_gib": 0},
+    "framework": {"name": "libtorch", "version": "2025-01"},
+    "precision": {"parameters": "bf16", "compute": "bf16", "gradients": "bf16", "reduce": "bf16", "master": "none", "state": "bf16"},
+    "optimizer": {"name": "adamw", "implementation": "foreach"},
+    "parallel": {"data": 8, "tensor": 1, "sequence": false, "pipeline": 1, "context": 1, "expert": 1, "schedule": "1f1b"},
+    "sharding": {"kind": "fsdp2", "stage": 3},
+    "offload": {"optimizer": "none", "parameters": "none", "activations": "none", "pin_memory": true},
+    "batch": {"micro": 1, "sequence": 128, "accumulation": 1, "padded": false},
+    "recompute": {"mode": "selective", "policy": "every-other-matmul"},
+    "attention": "sdpa",
+    "loss": {"kind": "full", "logits": "fp32"},
+    "adapter": {"kind": "lora", "rank": 8, "targets": ["q_proj"], "format": "bf16", "dropout": 0.1, "base": "nf4"},
+    "trainable": [{"layers": [0, 1], "modules": ["router"]}],
+    "dropout": {"hidden": 0.1},
+    "compile": false,
+    "environment": {"cublas_workspace": ":4096:8", "allocator": {"expandable_segments": true}}})",
+                            "job");
+  if (!pointer.empty()) job[io::json_value::json_pointer{pointer}] = io::parse_json(text, "value");
+  return reading(job);
+}
+bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("the good job is good") { CHECK(with("", "") == "no error"); }
+
+TEST_CASE("every key refuses a wrong type and names itself") {
+  // The value that no key accepts is a list that holds an object.
+  for (const std::string pointer : {"/model",
+                                    "/model/layers",
+                                    "/model/experts",
+                                    "/model/experts/count",
+                                    "/hardware",
+                                    "/hardware/gpu",
+                                    "/hardware/nodes",
+                                    "/hardware/gpus_per_node",
+                                    "/hardware/host_memory_gib",
+                                    "/hardware/nvme_gib",
+                                    "/framework",
+                                    "/framework/name",
+                                    "/framework/version",
+                                    "/framework/options",
+                                    "/precision",
+                                    "/precision/parameters",
+                                    "/precision/state",
+                                    "/precision/autocast",
+                                    "/optimizer",
+                                    "/optimizer/name",
+                                    "/optimizer/implementation",
+                                    "/optimizer/state",
+                                    "/optimizer/paged",
+                                    "/optimizer/rank",
+                                    "/parallel",
+                                    "/parallel/data",
+                                    "/parallel/sequence",
+                                    "/parallel/schedule",
+                                    "/parallel/stage_layers",
+                                    "/sharding",
+                                    "/sharding/kind",
+                                    "/sharding/stage",
+                                    "/sharding/reduce_bucket_size",
+                                    "/sharding/overlap_comm",
+                                    "/sharding/unit",
+                                    "/offload",
+                                    "/offload/optimizer",
+                                    "/offload/pin_memory",
+                                    "/batch",
+                                    "/batch/micro",
+                                    "/batch/sequence",
+                                    "/batch/padded",
+                                    "/recompute",
+                                    "/recompute/mode",
+                                    "/recompute/modules",
+                                    "/recompute/policy",
+                                    "/recompute/reentrant",
+                                    "/attention",
+                                    "/loss",
+                                    "/loss/kind",
+                                    "/loss/logits",
+                                    "/loss/chunk_tokens",
+                                    "/adapter",
+                                    "/adapter/kind",
+                                    "/adapter/rank",
+                                    "/adapter/targets",
+                                    "/adapter/base",
+                                    "/adapter/dropout",
+                                    "/adapter/fused_qkv",
+                                    "/adapter/base_skips",
+                                    "/adapter/modules_to_save",
+                                    "/trainable",
+                                    "/trainable/0/layers",
+                                    "/trainable/0/experts",
+                                    "/trainable/0/modules",
+                                    "/dropout",
+                                    "/dropout/hidden",
+                                    "/compile",
+                                    "/environment",
+                                    "/environment/cublas_workspace",
+                                    "/environment/allocator",
+                                    "/environment/allocator/expandable_segments",
+                                    "/environment/nccl_buffsize"}) {
+    CAPTURE(pointer);
+    const auto sentence = with(pointer, pointer == "/trainable" ? "3" : R"([{"no": "such"}])");
+    auto path = pointer.substr(1);
+    if (path == "hardware/gpu") {  // a list is a mixed cluster there
+      CHECK(holds(sentence, "mixed cluster"));
+      continue;
+    }
+    std::replace(path.begin(), path.end(), '/', '.');
+    if (const auto at = path.find(".0"); at != std::string::npos) path.replace(at, 2, "[0]");
+    CHECK(sentence.starts_with("headroom: " + path));
+    CHECK(holds(sentence, " must "));
+  }
+}
+
+TEST_CASE("unknown keys are refused in every object, with the likely one") {
+  CHECK(holds(with("/optimiser", "1"),
+              "headroom: unknown key \"optimiser\" at top level; did you mean \"optimizer\"? accepted: "));
+  CHECK(holds(with("/parallel/tensr", "1"), "unknown key \"tensr\" in parallel; did you mean \"tensor\"?"));
+  CHECK(holds(with("/model/layer", "1"), "unknown key \"layer\" in model; did you mean \"layers\"?"));
+  CHECK(holds(with("/model/experts/cuont", "1"), "in model.experts; did you mean \"count\"?"));
+  CHECK(holds(with("/hardware/gpus", "1"), "in hardware"));
+  CHECK(holds(with("/environment/allocator/max_split_size_mb", "1"),
+              "in environment.allocator; accepted: expandable_segments"));
+  CHECK(holds(with("/trainable/0/layer", "1"), "in trainable[0]; did you mean \"layers\"?"));
+  for (const std::string section : {"hardware", "framework", "precision", "optimizer", "parallel", "sharding", "offload",
+                                    "batch", "recompute", "loss", "adapter", "dropout", "environment"}) {
+    CAPTURE(section);
+    CHECK(with("/" + section + "/zzzzzzzz", "1")
+              .starts_with("headroom: unknown key \"zzzzzzzz\" in " + section + "; accepted: "));
+  }
+}
+
+TEST_CASE("sentences") {
+  CHECK(with("/parallel/tensor", "\"two\"") ==
+        "headroom: parallel.tensor must be a whole number from 1 to 1048576, found \"two\"");
+  CHECK(with("/model/layers", "1e30") == "headroom: model.layers must be a whole number from 0 to 1048576, found 1e+30");
+  CHECK(with("/batch/micro", "-1") == "headroom: batch.micro must be a whole number from 1 to 2147483648, found -1");
+  CHECK(with("/compile", "\"yes\"") == "headroom: compile must be true or false, found \"yes\"");
+  CHECK(with("/dropout/hidden", "1.5") == "headroom: dropout.hidden must be a number from 0.0 to 1.0, found 1.5");
+  CHECK(holds(with("/attention", "\"flsh\""),
+              "attention must not be \"flsh\"; did you mean \"flash\"? accepted: eager, sdpa, flash, flash3, te, math"));
+  CHECK(holds(with("/hardware/gpu", "\"h100-sxm-80g\""), "did you mean \"h100-sxm-80gb\"?"));
+  CHECK(holds(with("/hardware/gpu", R"({"name": "mystery"})"), "hardware.gpu.memory_gib is required"));
+  CHECK(holds(with("/framework", "\"no-such\""), "accepted: torchtitan, megatron"));
+  CHECK(holds(with("/framework/options", R"({"b": 1})"), "unknown key \"b\" in framework.options"));
+  CHECK(with("/framework/options", "{}") == "no error");
+  CHECK(holds(with("/sharding", "\"zero4\""), "did you mean \"zero"));
+  CHECK(holds(with("/sharding", R"({"kind": "zero"})"), "sharding.stage is required"));
+  CHECK(holds(with("/sharding", R"({"kind": "ddp", "stage": 1})"),
+              "sharding.stage must be a whole number from 0 to 0, found 1"));
+  CHECK(holds(with("/model", "\"llama-3.1-8\""),
+              "is neither a name of the model zoo nor a file; did you mean \"llama-3.1-8b\"?"));
+  CHECK(holds(with("/model", R"({"hidden": 8})"), "model.layers is required"));
+  CHECK(holds(with("/model", R"({"base": "nobody", "layers": 3})"), "model.base \"nobody\" is neither"));
+  CHECK(holds(with("/adapter/targets", R"(["q_porj"])"),
+              "adapter.targets[0] must not be \"q_porj\"; did you mean \"q_proj\"?"));
+  CHECK(holds(with("/trainable/0/layers", "[3, 1]"), "first <= last"));
+  CHECK(holds(with("/environment/cublas_workspace", "\":4096\""), ":4096:8"));
+  CHECK(holds(with("/offload/activations", "\"nvme\""), "must be \"none\" or \"cpu\""));
+  CHECK(holds(with("/recompute/modules", R"(["mlp", "attn"])"), "recompute.modules[1] must not be \"attn\""));
+  CHECK(reading(io::parse_json("[]", "x")) == "headroom: a job must be an object, found an empty list");
+  CHECK(holds(reading(io::parse_json("{}", "x")), "headroom: model is required"));
+  CHECK(holds(reading(io::parse_json(R"({"model": "llama-3.1-8b"})", "x")), "batch.sequence is required"));
+  CHECK(holds(with("/optimizer", "\"adamx\""), "did you mean \"adam"));
+}
+
+TEST_CASE("a path is relative to the job's folder, and only that file is read") {
+  const auto m = io::read_model_named("models/llama-3.1-8b", "model", HEADROOM_EXAMPLES);
+  CHECK(m.hidden == 4096);
+  CHECK(m.label.view() == "llama-3.1-8b");
+  CHECK(io::read_model_named("models/llama-3.1-8b/config.json", "model", HEADROOM_EXAMPLES) == m);
+  CHECK(holds(with("/model", "\"jobs\""), "neither a name"));
+  CHECK_THROWS_AS(io::read_job_file("/no/such/file.json"), job_error);
+  CHECK_THROWS_AS(io::read_job_file(HEADROOM_EXAMPLES), job_error);
+}

@@ -1,0 +1,159 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The program from outside: exit status, what goes to which stream, the forms of its output.
+#if defined(HEADROOM_PROGRAM)
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <headroom/io/json_reader.hpp>
+
+using namespace headroom;
+
+namespace {
+
+struct outcome {
+  int status{};
+  std::string out, err;
+};
+
+class scratch {
+ public:
+  scratch() : folder_(std::filesystem::temp_directory_path() / ("headroom-test-" + std::to_string(::getpid()))) {
+    std::filesystem::create_directories(folder_);
+  }
+  ~scratch() { std::filesystem::remove_all(folder_); }
+  [[nodiscard]] std::string file(const std::string& name) const { return (folder_ / name).string(); }
+  [[nodiscard]] std::string file(const std::string& name, const std::string& text) const {
+    std::ofstream{file(name)} << text;
+    return file(name);
+  }
+  [[nodiscard]] outcome run(const std::string& arguments, const std::string& input = "") const {
+    const auto in = file("in", input);
+    const auto status = std::system(
+        (std::string{HEADROOM_PROGRAM} + " " + arguments + " < " + in + " > " + file("out") + " 2> " + file("err")).c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, io::read_file(file("out")), io::read_file(file("err"))};
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+const std::string small =
+    R"({"model": {"layers": 2, "hidden": 64, "heads": 4, "ffn": 128, "vocab": 1000}, "hardware": {"gpu": "h100-sxm-80gb"}, "batch": {"sequence": 64}})";
+const std::string huge = R"({"model": "llama-3.1-405b", "hardware": {"gpu": "rtx-4090"}, "batch": {"sequence": 4096}})";
+
+bool one_sentence(const outcome& o) {
+  return o.out.empty() && o.err.starts_with("headroom: ") && std::count(o.err.begin(), o.err.end(), '\n') == 1;
+}
+bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("exit status 0, 1 and 2") {
+  const scratch at;
+  CHECK(at.run("estimate " + at.file("small.json", small)).status == 0);
+  CHECK(at.run("estimate -", small).status == 0);
+  CHECK(at.run("estimate -", huge).status == 1);
+  struct call {
+    std::string arguments, input;
+  };
+  for (const auto& bad :
+       {call{"estimate -", "{"}, call{"estimate -", ""}, call{"estimate -", "[]"},
+        call{"estimate -", R"({"model": "no-such"})"}, call{"estimate /no/such/file.json", ""}, call{"estimate /", ""},
+        call{"estimate", ""}, call{"estimate - --svg /no/such/folder/x.svg", small}, call{"estimate - --jsn", small},
+        call{"guess", ""}, call{"", ""}, call{"count no-such-model", ""}, call{"count", ""},
+        call{"validate /no/such.jsonl", ""}, call{"validate -", "{}"}, call{"validate -", ""},
+        call{"validate - --by banana", "{}"}}) {
+    CAPTURE(bad.arguments);
+    CAPTURE(bad.input);
+    const auto seen = at.run(bad.arguments, bad.input);
+    CAPTURE(seen.err);
+    CHECK(seen.status == 2);
+    CHECK(one_sentence(seen));
+  }
+}
+
+TEST_CASE("estimate writes JSON and the picture") {
+  const scratch at;
+  const auto picture = at.file("step.svg");
+  const auto seen = at.run("estimate - --json --svg " + picture, small);
+  CHECK(seen.status == 0);
+  CHECK(seen.err.empty());
+  const auto report = io::parse_json(seen.out, "report");
+  CHECK(report["fits"] == true);
+  CHECK(report["ranks"][0]["gpu"] == "h100-sxm-80gb");
+  CHECK(io::read_file(picture).starts_with("<svg"));
+  CHECK(at.run("estimate -", small).out.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("paths in a job are relative to the job") {
+  const scratch at;
+  std::filesystem::create_directories(at.file("model"));
+  std::filesystem::copy_file(HEADROOM_EXAMPLES "/models/llama-3.1-8b/config.json", at.file("model/config.json"));
+  const auto file =
+      at.file("job.json", R"({"model": "model", "hardware": {"gpu": "h100-sxm-80gb"}, "batch": {"sequence": 64}})");
+  const auto seen = at.run("estimate " + file + " --json");
+  CHECK(seen.status != 2);
+  CHECK(io::parse_json(seen.out, "report")["parameters"]["total"] == 8'030'261'248);
+}
+
+TEST_CASE("count") {
+  const scratch at;
+  const auto seen = at.run("count llama-3.1-8b " HEADROOM_EXAMPLES "/models/llama-3.1-8b mixtral-8x7b --json");
+  CHECK(seen.status == 0);
+  const auto models = io::parse_json(seen.out, "models")["models"];
+  REQUIRE(models.size() == 3);
+  CHECK(models[0]["model"] == "llama-3.1-8b");
+  CHECK(models[0]["total"] == 8'030'261'248);
+  CHECK(models[1]["total"] == 8'030'261'248);
+  CHECK(models[2]["total"] == 46'702'792'704);
+  CHECK(models[2]["active"] < models[2]["total"]);
+  for (const auto& m : models) {
+    std::int64_t sum = 0;
+    for (const auto& [component, n] : m["components"].items()) sum += n.get<std::int64_t>();
+    CHECK(sum == m["total"].get<std::int64_t>());
+  }
+  CHECK(holds(at.run("count llama-3.1-8b").out, "8,030,261,248"));
+}
+
+TEST_CASE("validate judges what was measured") {
+  const scratch at;
+  const auto record = [](const std::string& id, const std::string& rest, const std::string& job = small) {
+    return R"({"id": ")" + id + R"(", "family": "test", "source": "here", "grade": "A", "job": )" + job + ", " + rest +
+           R"(, "note": ""})" + "\n";
+  };
+  const auto records =
+      record("exact", R"("metric": "allocated", "rank": "max", "value": 1000000, "bound": "equal")") +
+      record("oom", R"("metric": "device", "rank": "single", "value": 85899345920, "bound": "at-least")") +
+      record("fits", R"("metric": "device", "rank": "single", "value": 85899345920, "bound": "at-most")") +
+      record("refused", R"("metric": "device", "rank": "single", "value": 1, "bound": "equal")", R"({"model": "x"})") +
+      "\n" + R"({"id": "speed", "family": "test", "source": "here", "grade": "B", "job": )" + small +
+      R"(, "metric": "step_seconds", "value": 1.5, "table": "t", "note": ""})" + "\n";
+  const auto seen = at.run("validate - --json", records);
+  CHECK(seen.status == 0);
+  const auto all = io::parse_json(seen.out, "validation");
+  REQUIRE(all["records"].size() == 5);
+  const auto& exact = all["records"][0];
+  CHECK(exact["error"].get<double>() == doctest::Approx((exact["predicted"].get<double>() - 1e6) / 1e6));
+  CHECK(exact["violation"] == false);
+  CHECK(all["records"][1]["violation"] == true);
+  CHECK(all["records"][2]["violation"] == false);
+  CHECK(holds(all["records"][3]["refused"].get<std::string>(), "neither a name"));
+  CHECK(all["records"][3]["predicted"].is_null());
+  CHECK(!all["records"][4]["refused"].is_null());
+  int judged = 0, refused = 0, violations = 0;
+  for (const auto& s : all["summary"]) {
+    judged += s["count"].get<int>();
+    refused += s["refused"].get<int>();
+    violations += s["violations"].get<int>();
+  }
+  CHECK(judged == 3);
+  CHECK(refused == 2);
+  CHECK(violations == 1);
+  CHECK(holds(at.run("validate - --by family", records).out, "VIOLATED"));
+  CHECK(holds(at.run("validate -", records + "{\"id\": 3}\n").err, "standard input line 7: id must be a string, found 3"));
+}
+
+#endif

@@ -1,0 +1,160 @@
+// Distributed under the Boost Software License, Version 1.0.
+// States against a slow reference written differently: the tensors of a Llama listed one by one, each stored, divided and given
+// its optimizer's state by plain arithmetic on counts.
+#include <headroom/headroom.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <vector>
+
+using namespace headroom;
+
+namespace {
+
+struct matrix {
+  long rows, columns;
+  bool embedding = false;
+};
+
+std::vector<matrix> llama_tensors(const shape& m) {
+  std::vector<matrix> t{{m.vocab, m.hidden, true}};
+  const long q = m.heads * m.head_width(), k = m.kv() * m.head_width();
+  for (long i = 0; i < m.layers; ++i)
+    for (const matrix& w : {matrix{q, m.hidden}, {k, m.hidden}, {k, m.hidden}, {m.hidden, q}, {m.ffn, m.hidden}, {m.ffn, m.hidden}, {m.hidden, m.ffn}, {m.hidden, 1}, {m.hidden, 1}})
+      t.push_back(w);
+  t.push_back({m.hidden, 1});
+  t.push_back({m.vocab, m.hidden, true});
+  return t;
+}
+
+long up(double x) { return static_cast<long>(std::ceil(x)); }
+
+/// Elements of optimizer state for one whole tensor, and how many bytes those are.
+long state_bytes_of(std::string_view name, const matrix& w, long width) {
+  const long n = w.rows * w.columns;
+  const bool vector = w.columns == 1;
+  const long longer = std::max(w.rows, w.columns), shorter = std::min(w.rows, w.columns);
+  const long bytes8 = n < 4096 ? 4 * n : n + 4 * up(static_cast<double>(n) / 256.0);
+  if (name == "adamw" || name == "adam" || name == "badam") return 2 * width * n;
+  if (name == "sgd" || name == "lomo") return 0;
+  if (name == "sgd-momentum" || name == "lion" || name == "adagrad") return width * n;
+  if (name == "adamw-8bit") return 2 * bytes8;
+  if (name == "paged-adamw-8bit") return n >= 100'000 ? 0 : 2 * bytes8;
+  if (name == "paged-adamw") return n >= 100'000 ? 0 : 8 * n;
+  if (name == "adafactor" || name == "adalomo") return vector ? 4 * n : 4 * (w.rows + w.columns);
+  if (name == "galore") return vector || shorter <= 128 ? 2 * width * n : width * (2 * 128 * longer + 128 * shorter);
+  if (name == "apollo") return vector || shorter <= 256 ? 2 * width * n : width * 2 * 256 * longer;
+  if (name == "apollo-mini") return vector ? 2 * width * n : width * 2 * longer;
+  if (name == "muon") return vector || w.embedding ? 2 * width * n : width * n;
+  FAIL("no reference for this optimizer");
+  return 0;
+}
+
+job tiny(const precision& p, const optimizer& o) {
+  job j;
+  j.model = {.layers = 3, .hidden = 320, .heads = 5, .kv_heads = 1, .ffn = 800, .vocab = 1000};
+  j.hardware.gpu = gpus::cpu;
+  j.precision = p;
+  j.optimizer = o;
+  j.batch.sequence = 64;
+  return j;
+}
+
+}  // namespace
+
+TEST_CASE("every precision and optimizer, on one device") {
+  for (const auto& p : {precisions::fp32, precisions::bf16, precisions::bf16_mixed, precisions::fp16_mixed, precisions::bf16_autocast})
+    for (const auto& o : optimizers::all) {
+      if (o.blocks > 0) continue;  // below
+      const auto j = tiny(p, o);
+      const auto s = states(j);
+      CAPTURE(p.label.view());
+      CAPTURE(o.label.view());
+      long n = 0, state = 0;
+      for (const auto& w : llama_tensors(j.model)) {
+        n += w.rows * w.columns;
+        state += state_bytes_of(o.label.view(), w, p.state.width());
+      }
+      CHECK(s.total.count() == n);
+      CHECK(s.gpu[row::model_parameters].count() == n * p.parameters.width());
+      CHECK(s.gpu[row::gradients].count() == (o.in_backward ? 0 : n * p.gradients.width()));
+      CHECK(s.gpu[row::master_parameters].count() == n * p.master.width());
+      CHECK(s.gpu[row::optimizer_state].count() == state);
+    }
+}
+
+TEST_CASE("ZeRO divides one flat vector") {
+  for (const std::int64_t d : {2, 3, 8, 64})
+    for (const std::int64_t stage : {0, 1, 2, 3}) {
+      auto j = tiny(precisions::bf16_mixed, optimizers::adamw);
+      j.hardware.gpus_per_node = d;
+      j.framework = frameworks::deepspeed;
+      j.sharding = zero(stage);
+      const auto s = states(j);
+      long n = 0, padded = 0;  // each tensor is padded to the ranks
+      for (const auto& w : llama_tensors(j.model)) {
+        n += w.rows * w.columns;
+        padded += up(static_cast<double>(w.rows * w.columns) / static_cast<double>(d));
+      }
+      CHECK(s.gpu[row::optimizer_state].count() == 8 * (stage >= 1 ? padded : n));
+      CHECK(s.gpu[row::master_parameters].count() == 4 * (stage >= 1 ? padded : n));
+      CHECK(s.gpu[row::gradients].count() == 2 * (stage >= 2 ? padded : n));
+      CHECK(s.gpu[row::model_parameters].count() == 2 * (stage >= 3 ? padded : n));
+    }
+}
+
+TEST_CASE("FSDP2 divides dimension 0 of each tensor") {
+  auto j = tiny(precisions::bf16_mixed, optimizers::adamw);
+  j.hardware.gpus_per_node = 8;
+  j.sharding = fsdp2();
+  const auto s = states(j);
+  long padded = 0;
+  for (const auto& w : llama_tensors(j.model)) padded += up(static_cast<double>(w.rows) / 8.0) * w.columns;
+  CHECK(s.gpu[row::model_parameters].count() == 4 * padded);  // fp32 shards; bf16 exists while gathered
+  CHECK(s.gpu[row::gradients].count() == 4 * padded);
+  CHECK(s.gpu[row::optimizer_state].count() == 8 * padded);
+  CHECK(s.gpu[row::master_parameters].count() == 0);
+}
+
+TEST_CASE("BAdam trains a share of the tensors at a time") {
+  auto j = tiny(precisions::bf16_mixed, optimizers::badam);
+  j.optimizer.blocks = 3;
+  const auto whole = states(tiny(precisions::bf16_mixed, optimizers::adamw));
+  const auto s = states(j);
+  CHECK(s.gpu[row::model_parameters] == whole.gpu[row::model_parameters]);
+  CHECK(s.gpu[row::optimizer_state] < whole.gpu[row::optimizer_state]);
+  CHECK(3 * s.gpu[row::optimizer_state] >= whole.gpu[row::optimizer_state]);
+}
+
+TEST_CASE("LoRA, DoRA and quantised bases") {
+  auto j = tiny(precisions::bf16, optimizers::adamw);
+  j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = {module::q_proj, module::down_proj}, .format = formats::fp32};
+  const auto& m = j.model;
+  const long n = m.layers * 8 * ((320 + 320) + (320 + 800));
+  auto s = states(j);
+  CHECK(s.adapters.count() == n);
+  CHECK(s.trained.count() == n);
+  CHECK(s.gpu[row::adapters].count() == 4 * n);
+  CHECK(s.gpu[row::gradients].count() == 4 * n);
+  CHECK(s.gpu[row::optimizer_state].count() == 8 * n);
+  j.adapter.kind = adapter_kind::dora;
+  CHECK(states(j).adapters.count() == n + m.layers * (320 + 320));
+
+  // bitsandbytes: half a byte an element, an fp32 scale for 64 of them, a code book for each tensor; norms, embedding and head
+  // stay, and PEFT makes them fp32.
+  j.adapter.kind = adapter_kind::lora;
+  j.adapter.base = formats::nf4;
+  s = states(j);
+  long packed = 0, plain = 0;
+  for (const auto& w : llama_tensors(m)) {
+    const long e = w.rows * w.columns;
+    if (w.columns == 1 || w.embedding)
+      plain += 4 * e;
+    else
+      packed += e / 2 + 4 * up(static_cast<double>(e) / 64.0) + 64;
+  }
+  CHECK(s.gpu[row::model_parameters].count() == packed + plain);
+}
