@@ -1,0 +1,136 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Pipeline schedules as generators: the order in which one stage runs the forward, backward and weight-gradient work of its
+// chunks. Nothing here knows about bytes; what is alive at a moment is read off the order.
+#pragma once
+
+#include <headroom/error.hpp>
+#include <headroom/layout/degrees.hpp>
+
+namespace headroom {
+
+/// Backward is of the inputs, and of the weights too unless the schedule splits that off as work of its own.
+enum class work_kind : std::uint8_t { forward, backward, weight_gradient };
+
+struct work {
+  work_kind kind{};
+  std::int64_t chunk{};  ///< of this stage, 0 the first that a micro-batch passes
+  std::int64_t micro{};  ///< the micro-batch
+  friend constexpr bool operator==(const work&, const work&) = default;
+};
+
+/// A pipeline as its schedule sees it.
+struct pipeline_plan {
+  headroom::schedule kind{};
+  std::int64_t stages{1};
+  std::int64_t chunks{1};  ///< of each stage (virtual pipeline); DualPipe: 2
+  std::int64_t micros{1};  ///< micro-batches of a step
+};
+
+namespace detail {
+
+constexpr std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+
+/// `ahead` forwards, then one forward and one backward in turn, then the backwards that are left.
+template <class Visit>
+constexpr void one_forward_one_backward(std::int64_t chunk, std::int64_t ahead, std::int64_t micros, Visit& visit) {
+  const auto warm = least(ahead, micros);
+  for (std::int64_t i = 0; i < warm; ++i) visit(work{work_kind::forward, chunk, i});
+  for (std::int64_t i = warm; i < micros; ++i) {
+    visit(work{work_kind::forward, chunk, i});
+    visit(work{work_kind::backward, chunk, i - warm});
+  }
+  for (std::int64_t i = micros - warm; i < micros; ++i) visit(work{work_kind::backward, chunk, i});
+}
+
+/// Narayanan et al. 2021, section 2.2.2; Megatron-LM core/pipeline_parallel/schedules.py
+/// forward_backward_pipelining_with_interleaving: groups of `stages` micro-batches go through the chunks in turn.
+template <class Visit>
+constexpr void interleaved(const pipeline_plan& p, std::int64_t stage, Visit& visit) {
+  const auto total = p.micros * p.chunks;
+  const auto warm = least(total, 2 * (p.stages - stage - 1) + (p.chunks - 1) * p.stages);
+  const auto at = [&](std::int64_t k, bool forward) {
+    const auto round = p.stages * p.chunks;
+    const auto first = k / round * p.stages;  // of this group; the last group may be smaller
+    const auto group = least(p.stages, p.micros - first);
+    const auto inside = k - first * p.chunks;
+    const auto chunk = inside / group;
+    return work{forward ? work_kind::forward : work_kind::backward, forward ? chunk : p.chunks - 1 - chunk, first + inside % group};
+  };
+  for (std::int64_t k = 0; k < warm; ++k) visit(at(k, true));
+  for (std::int64_t k = warm; k < total; ++k) {
+    visit(at(k, true));
+    visit(at(k - warm, false));
+  }
+  for (std::int64_t k = total - warm; k < total; ++k) visit(at(k, false));
+}
+
+/// ZB-H1 of Qi et al. 2023 (zero bubble), section 3.1: 1F1B's warm-up; weight gradients wait until as many micro-batches are
+/// held as 1F1B holds on its first stage.
+template <class Visit>
+constexpr void zero_bubble(const pipeline_plan& p, std::int64_t stage, Visit& visit) {
+  std::int64_t held = 0, weighted = 0;
+  const auto visit_split = [&](const work& w) {
+    if (w.kind == work_kind::forward && held == p.stages) {
+      visit(work{work_kind::weight_gradient, 0, weighted++});
+      --held;
+    }
+    if (w.kind == work_kind::forward) ++held;
+    visit(w);
+  };
+  one_forward_one_backward(0, p.stages - stage - 1, p.micros, visit_split);
+  while (weighted < p.micros) visit(work{work_kind::weight_gradient, 0, weighted++});
+}
+
+/// DualPipe (DeepSeek-V3 report, section 3.2.1): half of the micro-batches enter at either end, and each stage holds the chunk
+/// of both directions: stages - stage micro-batches of one, stage + 1 of the other.
+template <class Visit>
+constexpr void dualpipe(const pipeline_plan& p, std::int64_t stage, Visit& visit) {
+  const auto half = p.micros / 2;
+  const auto warm0 = least(p.stages - stage - 1, half), warm1 = least(stage, p.micros - half);
+  for (std::int64_t i = 0; i < warm0; ++i) visit(work{work_kind::forward, 0, i});
+  for (std::int64_t i = 0; i < warm1; ++i) visit(work{work_kind::forward, 1, i});
+  for (std::int64_t i = 0; i < half || i < p.micros - half; ++i) {
+    if (i + warm0 < half) visit(work{work_kind::forward, 0, i + warm0});
+    if (i + warm1 < p.micros - half) visit(work{work_kind::forward, 1, i + warm1});
+    if (i < half) visit(work{work_kind::backward, 0, i});
+    if (i < p.micros - half) visit(work{work_kind::backward, 1, i});
+  }
+}
+
+}  // namespace detail
+
+/// Calls visit(work) for everything that `stage` (from 0) does in a step, in order.
+/// Errors: job_error for a stage that is not there and for a schedule whose needs the plan does not meet.
+template <class Visit>
+constexpr void run_schedule(const pipeline_plan& p, std::int64_t stage, Visit&& visit) {
+  if (p.stages < 1 || stage < 0 || stage >= p.stages) refuse("headroom: a pipeline stage must be from 0 to parallel.pipeline - 1; stage", stage);
+  switch (p.kind) {
+    case schedule::naive:
+      for (std::int64_t i = 0; i < p.micros; ++i) {
+        visit(work{work_kind::forward, 0, i});
+        visit(work{work_kind::backward, 0, i});
+      }
+      break;
+    case schedule::gpipe:
+      for (std::int64_t i = 0; i < p.micros; ++i) visit(work{work_kind::forward, 0, i});
+      for (std::int64_t i = 0; i < p.micros; ++i) visit(work{work_kind::backward, 0, i});
+      break;
+    case schedule::one_forward_one_backward: detail::one_forward_one_backward(0, p.stages - stage - 1, p.micros, visit); break;
+    case schedule::interleaved: detail::interleaved(p, stage, visit); break;
+    case schedule::zero_bubble: detail::zero_bubble(p, stage, visit); break;
+    case schedule::dualpipe: detail::dualpipe(p, stage, visit); break;
+  }
+}
+
+/// The most micro-batches (of chunks) that a stage holds for backward at once, and for weight gradients where those are split.
+constexpr std::int64_t in_flight(const pipeline_plan& p, std::int64_t stage) {
+  std::int64_t now = 0, most = 0;
+  const auto last = p.kind == schedule::zero_bubble ? work_kind::weight_gradient : work_kind::backward;
+  run_schedule(p, stage, [&](const work& w) {
+    if (w.kind == work_kind::forward) most = ++now > most ? now : most;
+    if (w.kind == last) --now;
+  });
+  return most;
+}
+
+}  // namespace headroom
