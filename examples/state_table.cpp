@@ -1,52 +1,64 @@
 // Distributed under the Boost Software License, Version 1.0.
-// Precision × optimizer × ZeRO stage: what the states of Llama-3.1-8B occupy on each of 8 GPUs, computed by the compiler.
+// What a model's states take of each GPU, for every precision, optimizer and ZeRO stage: 36 jobs, all of them settled while
+// compiling. At run time only the printing is left.
 #include <headroom/headroom.hpp>
+#include <headroom/step/states.hpp>
 
+#include <array>
 #include <cstdio>
+
+using namespace headroom::literals;
 
 namespace {
 
-using namespace headroom;
+constexpr auto model = headroom::models::llama_3_1_8b;
+constexpr std::int64_t gpus = 8;
 
-constexpr std::array precisions_shown{precisions::fp32, precisions::bf16, precisions::bf16_mixed};
-constexpr std::array optimizers_shown{optimizers::adamw, optimizers::adamw_8bit, optimizers::adafactor, optimizers::lion, optimizers::sgd};
+constexpr std::array precisions{headroom::precisions::fp32, headroom::precisions::bf16, headroom::precisions::bf16_mixed};
+constexpr std::array optimizers{headroom::optimizers::adamw, headroom::optimizers::adamw_8bit, headroom::optimizers::sgd};
 constexpr std::int64_t stages = 4;
 
-using table = std::array<std::array<std::array<bytes, stages>, optimizers_shown.size()>, precisions_shown.size()>;
+struct line {
+  std::array<headroom::bytes, stages> of_stage{};
+};
+using table = std::array<std::array<line, optimizers.size()>, precisions.size()>;
 
-constexpr table states_of(const shape& model) {
-  table t{};
-  for (std::size_t p = 0; p < precisions_shown.size(); ++p)
-    for (std::size_t o = 0; o < optimizers_shown.size(); ++o)
+consteval table compute() {
+  table result{};
+  for (std::size_t p = 0; p < precisions.size(); ++p)
+    for (std::size_t o = 0; o < optimizers.size(); ++o)
       for (std::int64_t stage = 0; stage < stages; ++stage) {
-        const job j{.model = model,
-                    .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8},
-                    .framework = frameworks::deepspeed,
-                    .precision = precisions_shown[p],
-                    .optimizer = optimizers_shown[o],
-                    .sharding = zero(stage),
-                    .batch = {.sequence = 1}};
-        t[p][o][static_cast<std::size_t>(stage)] = states(j).gpu.total();
+        const headroom::job job{
+            .model = model,
+            .hardware = {.gpu = headroom::gpus::h100_sxm_80gb, .gpus_per_node = gpus},
+            .precision = precisions[p],
+            .optimizer = optimizers[o],
+            .sharding = headroom::zero(stage),
+            .batch = {.sequence = 4096},
+        };
+        result[p][o].of_stage[static_cast<std::size_t>(stage)] = headroom::states(job).gpu.total();
       }
-  return t;
+  return result;
 }
 
-constexpr table llama = states_of(models::llama_3_1_8b);
+constexpr table states = compute();
 
-// bf16 weights, bf16 gradients, fp32 master copy, two fp32 moments: 2 + 2 + 4 + 8 bytes a parameter, an eighth of it at stage 3.
-constexpr std::int64_t n = 8'030'261'248;
-static_assert(llama[2][0][3] == bytes{16 * n / 8});
-static_assert(llama[2][0][1] == bytes{4 * n + 12 * n / 8});
+// bf16 weights and gradients, Adam's two moments and the master copy in fp32: the 16 bytes a parameter of the ZeRO paper.
+constexpr auto sixteen_bytes = headroom::count(model).total * headroom::bytes_per_parameter::of_bytes(16);
+static_assert(states[2][0].of_stage[0] == sixteen_bytes);
+static_assert(states[2][0].of_stage[3] < states[2][0].of_stage[2] && states[2][0].of_stage[2] < states[2][0].of_stage[1]);
+
+double gib(headroom::bytes b) { return static_cast<double>(b.count()) / static_cast<double>(headroom::gib.count()); }
 
 }  // namespace
 
 int main() {
-  std::printf("Llama-3.1-8B on 8 GPUs, GiB of states on each\n%-12s %-12s", "precision", "optimizer");
-  for (std::int64_t stage = 0; stage < stages; ++stage) std::printf("   ZeRO-%lld", static_cast<long long>(stage));
-  for (std::size_t p = 0; p < precisions_shown.size(); ++p)
-    for (std::size_t o = 0; o < optimizers_shown.size(); ++o) {
-      std::printf("\n%-12s %-12s", precisions_shown[p].label.text, optimizers_shown[o].label.text);
-      for (const auto b : llama[p][o]) std::printf(" %8.2f", static_cast<double>(b.count()) / static_cast<double>(gib.count()));
+  std::printf("%s, states on each of %d GPUs, GiB\n\n%-12s %-12s %8s %8s %8s %8s\n", model.label.text, static_cast<int>(gpus), "precision",
+              "optimizer", "stage 0", "1", "2", "3");
+  for (std::size_t p = 0; p < precisions.size(); ++p)
+    for (std::size_t o = 0; o < optimizers.size(); ++o) {
+      std::printf("%-12s %-12s", precisions[p].label.text, optimizers[o].label.text);
+      for (const auto size : states[p][o].of_stage) std::printf(" %8.2f", gib(size));
+      std::printf("\n");
     }
-  std::printf("\n");
 }

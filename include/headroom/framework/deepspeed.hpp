@@ -8,24 +8,15 @@ namespace headroom::frameworks {
 
 /// Sources: deepspeed runtime/engine.py, runtime/zero/config.py, runtime/bf16_optimizer.py. A 16-bit engine halves the model, so
 /// nothing is autocast; its FusedAdam makes no temporaries.
-inline constexpr profile deepspeed = [] {
-  profile p = hf_trainer;
+constexpr profile over_deepspeed(profile p) {
   p.label = "deepspeed";
   p.optimizer = implementation::fused;
   p.upcasts_frozen = false;
   p.bf16_optimizer = true;
   p.precision = precisions::bf16_mixed;
   return p;
-}();
-
-inline constexpr profile deepspeed_2023 = [] {
-  profile p = hf_trainer_2023;
-  p.label = "deepspeed";
-  p.optimizer = implementation::fused;
-  p.upcasts_frozen = false;
-  p.bf16_optimizer = true;
-  p.precision = precisions::bf16_mixed;
-  return p;
-}();
+}
+inline constexpr profile deepspeed = over_deepspeed(hf_trainer);
+inline constexpr profile deepspeed_2023 = over_deepspeed(hf_trainer_2023);
 
 }  // namespace headroom::frameworks

@@ -1,0 +1,122 @@
+#!/bin/sh
+# Distributed under the Boost Software License, Version 1.0.
+# Runs every test: g++, clang++, both sanitizers, the core without exceptions, the fuzzers. The last line is the sum.
+#   sh tests/run.sh            everything
+#   sh tests/run.sh gcc fuzz   only these of: gcc clang sanitizers no-exceptions fuzz
+# HEADROOM_FUZZ_SECONDS: how long each fuzzer runs (60).
+# On Debian and its like, what is missing is installed first (as root or with sudo).
+set -eu
+
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+cd "$root"
+. tests/needs.sh
+needs g++ clang libclang-rt-14-dev cmake ninja-build pkg-config \
+  libboost-dev doctest-dev libbenchmark-dev nlohmann-json3-dev libcli11-dev
+
+[ $# -gt 0 ] || set -- gcc clang sanitizers no-exceptions fuzz
+jobs=$(nproc)
+passed=0
+failed=0
+LC_ALL=C
+export LC_ALL
+
+# tally JUNIT: adds what a run of ctest counted. A doctest program counts for as many as it has test cases.
+tally() {
+  counts=$(awk '
+    function close_test() {
+      if (status == "") return
+      if (status == "run") { passed += cases ? cases_passed : 1 }
+      else if (cases && cases_failed > 0) { passed += cases_passed; failed += cases_failed }
+      else if (status != "disabled") { failed += 1 }
+    }
+    /<testcase / {
+      close_test()
+      cases = 0; cases_passed = 0; cases_failed = 0
+      match($0, /status="[a-z]*"/); status = substr($0, RSTART + 8, RLENGTH - 9)
+    }
+    /\[doctest\] test cases:/ {
+      cases = 1
+      for (i = 2; i <= NF; ++i) { if ($i == "passed") cases_passed = $(i - 1); if ($i == "failed") cases_failed = $(i - 1) }
+    }
+    END { close_test(); print passed + 0, failed + 0 }' "$1")
+  passed=$((passed + ${counts% *}))
+  failed=$((failed + ${counts#* }))
+}
+
+fail() {
+  echo "FAILED: $*"
+  failed=$((failed + 1))
+}
+
+# stage PRESET WITHOUT [CMAKE-OPTION…]: configures, builds as far as it can be built, and runs what ctest knows, without the
+# tests that match WITHOUT.
+stage() {
+  preset=$1
+  without=$2
+  shift 2
+  start=$(date +%s)
+  echo "== $preset"
+  folder=build
+  [ "$preset" = default ] || folder=build-$preset
+  cmake --preset "$preset" "$@" >/dev/null || {
+    fail "configuring $preset"
+    return 0
+  }
+  cmake --build "$folder" -- -k 0 >"$folder/build.log" 2>&1 || {
+    grep -E 'error|warning|FAILED' "$folder/build.log" | head -n 40
+    fail "building $preset ($folder/build.log)"
+  }
+  built=$(date +%s)
+  if [ "$preset" != fuzz ]; then
+    ctest --test-dir "$folder" -E "$without" -j "$jobs" --output-on-failure --no-tests=error --output-junit "$root/$folder/tests.xml" \
+      --test-output-size-passed 1000000 --test-output-size-failed 1000000 || true
+    if [ -f "$folder/tests.xml" ]; then tally "$folder/tests.xml"; else fail "running $preset"; fi
+  fi
+  echo "== $preset: built in $((built - start)) s, ran in $(($(date +%s) - built)) s"
+}
+
+# Each fuzzer by itself, all at once, over the examples and the tests' data.
+fuzz() {
+  seconds=${HEADROOM_FUZZ_SECONDS:-60}
+  mkdir -p build-fuzz/seeds build-fuzz/found
+  find examples/jobs examples/models tests/data -type f -size -64k -name '*.json' 2>/dev/null | while read -r file; do
+    cp "$file" "build-fuzz/seeds/$(echo "$file" | tr '/' '_')"
+  done
+  started=
+  for fuzzer in build-fuzz/bin/fuzz_*; do
+    [ -x "$fuzzer" ] || continue
+    name=$(basename "$fuzzer")
+    mkdir -p "build-fuzz/corpus/$name"
+    "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1 \
+      -artifact_prefix="build-fuzz/found/$name-" "build-fuzz/corpus/$name" build-fuzz/seeds >"build-fuzz/$name.log" 2>&1 &
+    started="$started $!:$name"
+  done
+  [ -n "$started" ] || fail "no fuzzers were built"
+  for one in $started; do
+    name=${one#*:}
+    if wait "${one%%:*}"; then
+      passed=$((passed + 1))
+      echo "$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "build-fuzz/$name.log") inputs, nothing found"
+    else
+      tail -n 40 "build-fuzz/$name.log"
+      fail "$name (build-fuzz/$name.log)"
+    fi
+  done
+}
+
+for what in "$@"; do
+  case $what in
+    gcc) stage default '^$' -DHEADROOM_BUILD_TESTS=ON -DHEADROOM_BUILD_EXAMPLES=ON -DHEADROOM_BUILD_BENCH=ON ;;
+    clang) stage clang '^headers|^consumer' -DHEADROOM_BUILD_BENCH=OFF ;;
+    sanitizers) stage asan-ubsan '^$' ;;
+    no-exceptions) stage no-exceptions '^$' ;;
+    fuzz)
+      stage fuzz '^$'
+      fuzz
+      ;;
+    *) fail "there is no stage $what" ;;
+  esac
+done
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
