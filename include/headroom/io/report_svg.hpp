@@ -66,6 +66,12 @@ class svg_canvas {
             "\" stroke=\"#ffffff\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\" " +
             std::string{style} + ">" + escaped(words) + "</text>\n";
   }
+  /// A band between two bars: from (x1, top1..bottom1) to (x2, top2..bottom2).
+  void band(double x1, double top1, double bottom1, double x2, double top2, double bottom2, std::string_view colour) {
+    const auto point = [](double x, double y) { return fixed(x, 1) + "," + fixed(y, 1) + " "; };
+    out_ += "<polygon points=\"" + point(x1, top1) + point(x2, top2) + point(x2, bottom2) + point(x1, bottom1) +
+            "\" fill=\"" + std::string{colour} + "\" fill-opacity=\"0.45\"/>\n";
+  }
   [[nodiscard]] std::string finished() { return std::move(out_) + "</svg>\n"; }
 
  private:
@@ -79,9 +85,26 @@ struct svg_frame {
   [[nodiscard]] double y(double gib) const { return bottom - gib / scale * (bottom - top); }
 };
 
+/// What joins the phases into one area over the step: each row's band from one bar to the next.
+inline void draw_bands(svg_canvas& svg, const svg_frame& f, const rank_report& r, double slot, double width) {
+  const bytes outside = r.outside.context + r.outside.nccl;
+  for (std::size_t i = 0; i + 1 < phase_count; ++i) {
+    double left = 0, right = 0;
+    const double x1 = f.x + slot * static_cast<double>(i) + (slot + width) / 2, x2 = x1 + slot - width;
+    for (std::size_t k = 0; k <= row_count; ++k) {
+      const double a = in_gib(k == row_count ? outside : r.at_phase[i].rows[k]);
+      const double b = in_gib(k == row_count ? outside : r.at_phase[i + 1].rows[k]);
+      if (a + b > 0) svg.band(x1, f.y(left + a), f.y(left), x2, f.y(right + b), f.y(right), svg_colours[k]);
+      left += a;
+      right += b;
+    }
+  }
+}
+
 inline void draw_bars(svg_canvas& svg, const svg_frame& f, const rank_report& r) {
   const double slot = f.width / phase_count;
-  const double width = slot * 0.68;
+  const double width = slot * 0.6;
+  draw_bands(svg, f, r, slot, width);
   const bytes outside = r.outside.context + r.outside.nccl;
   for (int i = 0; i < phase_count; ++i) {
     const auto p = static_cast<phase>(i);
