@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/estimate.hpp>               // estimate(job) -> report
+#include <headroom/fits.hpp>                   // fits(job), require_fits<job>
 #include <headroom/framework/frameworks.hpp>   // profiles by name
 #include <headroom/hardware/gpu.hpp>           // gpus::h100_sxm_80gb, …
 #include <headroom/job.hpp>                    // what is trained, on what, how
