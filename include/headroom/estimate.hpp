@@ -104,7 +104,6 @@ constexpr report estimate(const job& j) {
   if (preallocated) settle_preallocated(s, list);
   const auto st = states(s, list);
   report r;
-  r.size = 1;
   timeline t;
   bytes checkpoints{0};
   if (preallocated) {
@@ -123,7 +122,7 @@ constexpr report estimate(const job& j) {
     t.look(phase::load, -1, load);
     t.look(phase::save, -1, resident);
   }
-  detail::finish_rank(r.ranks[0], s, t);
+  detail::finish_rank(r.add(), s, t);
   detail::finish_host(r, s, st, checkpoints);
   detail::add_assumptions(s);
   const auto counted = count(list, s.model.experts);

@@ -12,11 +12,11 @@ namespace headroom {
 template <std::size_t Capacity>
 struct basic_name {
   static constexpr std::size_t capacity = Capacity;
-  char text[capacity + 1]{};
+  char text[capacity + 1];  // basic_name{} is empty; as for an array, `basic_name n;` is not initialised
 
   constexpr basic_name() = default;
   constexpr basic_name(const char* s) : basic_name(std::string_view{s}) {}  // NOLINT(google-explicit-constructor)
-  constexpr basic_name(std::string_view s) {                                // NOLINT(google-explicit-constructor)
+  constexpr basic_name(std::string_view s) : text{} {                                // NOLINT(google-explicit-constructor)
     for (std::size_t i = 0; i < s.size() && i < capacity; ++i) text[i] = s[i];
   }
 

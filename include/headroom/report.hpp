@@ -5,6 +5,7 @@
 #include <headroom/units/literals.hpp>
 
 #include <array>
+#include <type_traits>
 
 namespace headroom {
 
@@ -49,27 +50,27 @@ struct breakdown {
 
 /// Memory of a GPU that PyTorch's allocator does not see.
 struct outside_allocator {
-  bytes context{};
-  bytes nccl{};
+  bytes context;
+  bytes nccl;
   friend constexpr bool operator==(const outside_allocator&, const outside_allocator&) = default;
 };
 
 /// One kind of rank: every GPU of a pipeline stage on one type of GPU holds the same.
 struct rank_report {
-  std::int64_t pipeline_stage{};
-  std::int64_t count{};        ///< how many GPUs are like this
-  name gpu{};
-  bytes capacity{};
-  bytes allocated{};           ///< live tensors at the peak: torch's max_memory_allocated
-  bytes active{};              ///< plus blocks held for another stream
-  bytes reserved{};            ///< what the caching allocator took from the driver
-  bytes device{};              ///< plus what lies outside the allocator: what nvidia-smi shows
-  phase peak_phase{};
-  std::int64_t peak_layer{-1}; ///< -1: not in a layer (embedding, head, optimizer)
-  breakdown at_peak{};         ///< adds up to `allocated` exactly
-  outside_allocator outside{};
-  std::array<bytes, phase_count> phases{};  ///< the tallest moment of each
-  std::array<breakdown, phase_count> at_phase{};  ///< what each of those is made of
+  std::int64_t pipeline_stage;
+  std::int64_t count;          ///< how many GPUs are like this
+  name gpu;
+  bytes capacity;
+  bytes allocated;           ///< live tensors at the peak: torch's max_memory_allocated
+  bytes active;              ///< plus blocks held for another stream
+  bytes reserved;            ///< what the caching allocator took from the driver
+  bytes device;              ///< plus what lies outside the allocator: what nvidia-smi shows
+  phase peak_phase;
+  std::int64_t peak_layer;   ///< -1: not in a layer (embedding, head, optimizer)
+  breakdown at_peak;         ///< adds up to `allocated` exactly
+  outside_allocator outside;
+  std::array<bytes, phase_count> phases;  ///< the tallest moment of each
+  std::array<breakdown, phase_count> at_phase;  ///< what each of those is made of
 
   [[nodiscard]] constexpr bytes headroom() const { return capacity - device; }
   [[nodiscard]] constexpr bool fits() const { return device <= capacity; }
@@ -130,9 +131,9 @@ struct parameter_totals {
 };
 
 struct report {
-  static constexpr int max_ranks = 4;
-  std::array<rank_report, max_ranks> ranks{};
-  std::int32_t size{};  ///< how many of `ranks` are used
+  static constexpr int max_ranks = 64;
+  std::array<rank_report, max_ranks> ranks;  ///< the first `size` are used; at run time the others are left as they are
+  std::int32_t size{};
   host_report host{};
   bytes nvme_per_node{};
   bytes nvme_capacity{};
@@ -140,6 +141,22 @@ struct report {
   bytes low{};   ///< the range in which a measured `device` of the tightest rank is expected
   bytes high{};
   assumption_set assumptions{};
+
+  constexpr report() {
+    if (std::is_constant_evaluated())
+      for (auto& r : ranks) r = rank_report{};
+  }
+  /// Room for one more kind of rank.
+  /// Errors: job_error where a job has more than max_ranks of them.
+  constexpr rank_report& add() {
+    if (size == max_ranks) refuse("headroom: a report holds at most 64 kinds of rank; parallel.pipeline must not exceed it", size);
+    auto& r = ranks[static_cast<std::size_t>(size++)];
+    r = rank_report{};
+    r.peak_layer = -1;
+    return r;
+  }
+  [[nodiscard]] constexpr const rank_report* begin() const { return ranks.data(); }
+  [[nodiscard]] constexpr const rank_report* end() const { return ranks.data() + size; }
 
   /// The rank with the least headroom.
   [[nodiscard]] constexpr const rank_report& tightest() const {
@@ -159,7 +176,13 @@ struct report {
     if (host.capacity > bytes{0} && host.per_node > host.capacity) return false;
     return nvme_capacity == bytes{0} || nvme_per_node <= nvme_capacity;
   }
-  friend constexpr bool operator==(const report&, const report&) = default;
+  friend constexpr bool operator==(const report& a, const report& b) {
+    if (a.size != b.size) return false;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(a.size); ++i)
+      if (!(a.ranks[i] == b.ranks[i])) return false;
+    return a.host == b.host && a.nvme_per_node == b.nvme_per_node && a.nvme_capacity == b.nvme_capacity && a.parameter_count == b.parameter_count &&
+           a.low == b.low && a.high == b.high && a.assumptions == b.assumptions;
+  }
 };
 
 /// What a row, phase or assumption is called in the report file.

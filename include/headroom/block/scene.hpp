@@ -32,6 +32,19 @@ struct scene {
   headroom::loss loss{};
   loss_style loss_program{};
 
+  // How the layer is divided. `tokens` are this rank's: samples × sequence / context.
+  std::int64_t tensor{1};
+  std::int64_t sequence_split{1};    ///< tensor with sequence parallelism, else 1: how the residual stream is divided
+  std::int64_t context{1};
+  headroom::context_kind context_kind{};
+  std::int64_t expert{1};
+  std::int64_t expert_tensor{1};
+  bool fuses_weight_gradients{};     ///< added straight into the main gradient buffer: autograd makes none
+  bool copies_flash_output{};        ///< flash kernel with s-b-h-d layout: its result is transposed into a copy where b > 1
+  bool fuses_activation{true};       ///< SwiGLU, or bias and GELU, is one kernel that saves its input
+
+  /// Tokens of the residual stream on this rank.
+  [[nodiscard]] constexpr std::int64_t stream_tokens() const { return tokens / sequence_split; }
   [[nodiscard]] constexpr bool adapts(module m) const { return side->active() && side->targets.has(m); }
 };
 

@@ -28,6 +28,9 @@ enum class loss_style : std::uint8_t {
   fused_linear,        ///< head and loss together, chunk by chunk; the gradients are made in forward (Liger)
 };
 
+/// Whose modules a layer is made of: transformers-like eager ones, or Megatron's over TransformerEngine.
+enum class layer_modules : std::uint8_t { eager, megatron };
+
 enum class input_gradient : std::uint8_t { never, if_checkpointed, always };
 
 enum class runtime : std::uint8_t { autograd, preallocated };
@@ -48,6 +51,14 @@ struct profile {
   bool casts_adapter_input{true};      ///< fp32 adapters cast their input (PEFT)
   bool casts_linear_input{};           ///< set under autocast: each linear layer casts its own input
   bool statistics_in_input_format{};   ///< LayerNorm on a CPU keeps mean and deviation in the input's format
+
+  layer_modules layers{layer_modules::eager};
+  bool local_modules{};                ///< Megatron without TransformerEngine: attention written out into a global buffer
+  bool fuses_weight_gradients{};       ///< accumulated in the GEMM; TransformerEngine then keeps one empty gradient a weight shape
+  bool masks_in_loader{};              ///< a boolean b × s × s mask comes with each micro-batch, on the first and last stage
+  bool grouped_gemm{};                 ///< experts in one call: a workspace for each of four streams more
+  bool overlaps_tensor_parallel{};     ///< three TransformerEngine workspaces instead of one
+  std::int32_t deferral_limit{};       ///< micro-batches whose head weight gradient waits (defer-embedding-wgrad-compute)
 
   // Head and loss.
   loss_style loss{loss_style::upcast_in_loss};

@@ -50,9 +50,10 @@ struct quantity {
   static_assert(boost::units::is_unit<Unit>::value, "headroom::quantity takes a unit of Boost.Units, e.g. headroom::unit::byte");
   using unit_type = Unit;
 
-  std::int64_t value{};  // public because a structural type has no private members; read it with count()
+  std::int64_t value;  // public because a structural type has no private members; read it with count()
 
-  constexpr quantity() noexcept : value(0) {}
+  /// As for an integer: `bytes b{}` is zero, `bytes b;` is not initialised.
+  constexpr quantity() noexcept = default;
   template <whole_number T>
   constexpr explicit quantity(T n) : value(checked::of(n)) {}
   quantity(std::nullptr_t) = delete;

@@ -1,0 +1,148 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Megatron's layer over TransformerEngine: tensor, sequence and context parallelism, fused modules. Sizes are those of one rank.
+// Sources: Megatron-LM core/transformer/{attention,mlp,transformer_layer}.py, core/tensor_parallel/{layers,mappings,
+// cross_entropy}.py; TransformerEngine pytorch/module/{linear,layernorm_linear}.py, attention/dot_product_attention/backends.py.
+#pragma once
+
+#include <headroom/block/operations.hpp>
+
+namespace headroom::megatron {
+
+/// A tensor of `width` features for each of this rank's tokens, features divided over tensor parallelism.
+constexpr std::int64_t divided(const scene& s, std::int64_t width) { return checked::mul(s.tokens, width) / s.tensor; }
+/// A tensor of the residual stream: whole features, tokens divided under sequence parallelism.
+constexpr std::int64_t streamed(const scene& s, std::int64_t width) { return checked::mul(s.stream_tokens(), width); }
+
+constexpr bytes weight_gradient(const program& p, const scene& s, std::int64_t weights, bool trains) {
+  return trains && !s.fuses_weight_gradients ? p.rounded(weights, s.weight_width) : bytes{0};
+}
+
+/// A column-parallel linear layer: each rank makes its share of the outputs from all tokens. Under sequence parallelism the input
+/// is gathered for a moment in forward and again in backward, where its gradient is whole, too, before it is scattered.
+constexpr tensor column(program& p, const scene& s, tensor x, std::int64_t in, std::int64_t out, bool trains) {
+  const auto y = p.make(divided(s, out), s.width);
+  const bytes whole = s.sequence_split > 1 ? p.rounded(checked::mul(s.tokens, in), s.width) : bytes{0};
+  p.step(x.bit(), y.bit(),
+         {.saves = trains ? x.bit() : 0, .forward_temporary = whole, .backward_temporary = 2 * whole,
+          .weight_gradient = weight_gradient(p, s, checked::mul(in, out) / s.tensor, trains)});
+  return y;
+}
+
+/// A row-parallel linear layer: partial sums of all tokens, reduced (scattered under sequence parallelism).
+constexpr tensor row_parallel(program& p, const scene& s, tensor x, std::int64_t in, std::int64_t out, bool trains) {
+  const auto y = p.make(streamed(s, out), s.width);
+  const bytes whole = s.sequence_split > 1 ? p.rounded(checked::mul(s.tokens, out), s.width) : bytes{0};
+  p.step(x.bit(), y.bit(),
+         {.saves = trains ? x.bit() : 0, .forward_temporary = whole, .backward_temporary = whole,
+          .weight_gradient = weight_gradient(p, s, checked::mul(in, out) / s.tensor, trains)});
+  return y;
+}
+
+/// A norm in one kernel: input and statistics of the rank's rows.
+constexpr tensor norm(program& p, const scene& s, tensor x, std::int64_t rows) {
+  const auto y = p.make(p.elements(x), p.width(x));
+  const auto statistics = p.make(checked::mul(rows, s.model->norm == norm_kind::rmsnorm ? 1 : 2), 4);
+  p.step(x.bit(), y | statistics, {.saves = x | statistics});
+  return y;
+}
+
+struct heads {
+  tensor q{}, k{}, v{};
+};
+
+/// Attention proper: fused kernels save q, k, v, their result and a log-sum-exp; written out, the probabilities (with a mask
+/// and the dropped copy under dropout).
+constexpr tensor core_attention(program& p, const scene& s, tensor_set inputs, std::int64_t result_elements) {
+  const auto& m = *s.model;
+  if (s.kernel == attention::eager || s.kernel == attention::math) {
+    const auto scores = checked::mul(checked::mul(s.samples, m.heads / s.tensor), checked::mul(s.sequence / s.context, s.sequence));
+    const auto raw = p.make(scores, s.width);
+    p.step(inputs, raw.bit(), {.saves = inputs, .forward_temporary = p.rounded(scores, s.width)});
+    auto soft = p.make(scores, s.width);
+    p.step(raw.bit(), soft.bit(), {.saves = soft.bit(), .passes_gradient = true});
+    if (s.drops.attention.positive()) soft = ops::drop(p, soft, s.drops.attention);
+    const auto product = p.make(result_elements, s.width);
+    p.step(soft.bit(), product.bit(), {.saves = soft.bit()});
+    return ops::pointwise(p, product);
+  }
+  const auto out = p.make(result_elements, s.width);
+  const auto lse = p.make(divided(s, m.heads), 4);
+  const bool ring = s.context > 1;
+  p.step(inputs, out | lse, {.saves = inputs | out | lse, .backward_temporary = ring ? p.rounded(divided(s, m.query_width()), s.width) : bytes{0}});
+  // Ulysses brings the result back by an all-to-all that makes a second copy; a flash kernel's b-s-h-d result is transposed.
+  if ((ring && s.context_kind == context_kind::ulysses) || (!ring && s.copies_flash_output && s.samples > 1)) return ops::pointwise(p, out);
+  return out;
+}
+
+/// Ordinary attention: one projection makes q, k and v. Rotary embedding or grouped heads make fresh q, k, v of the same size, and
+/// the projection's result goes; without either, its views are what the kernel reads.
+constexpr tensor attend(program& p, const scene& s, const module_set& trained, tensor x) {
+  const auto& m = *s.model;
+  const auto q_out = m.query_width(), kv_out = m.kv_width();
+  const auto mixed = column(p, s, x, m.hidden, q_out + 2 * kv_out, trained.has(module::q_proj));
+  tensor_set inputs = mixed.bit();
+  if (m.qk_norm) {
+    const auto q0 = p.make(divided(s, q_out), s.width), k0 = p.make(divided(s, kv_out), s.width), v = p.make(divided(s, kv_out), s.width);
+    p.step(mixed.bit(), (q0 | k0) | v);
+    const auto q = norm(p, s, q0, divided(s, m.heads)), k = norm(p, s, k0, divided(s, m.kv()));
+    inputs = (q | k) | v;
+  } else if (m.position == position_kind::rope || m.kv() != m.heads) {
+    const auto q = p.make(divided(s, q_out), s.width), k = p.make(divided(s, kv_out), s.width), v = p.make(divided(s, kv_out), s.width);
+    p.step(mixed.bit(), (q | k) | v);
+    inputs = (q | k) | v;
+  }
+  const auto out = core_attention(p, s, inputs, divided(s, q_out));
+  return row_parallel(p, s, out, q_out, m.hidden, trained.has(module::o_proj));
+}
+
+/// The dense MLP, `width` features wide; the activation is one kernel over the first projection's whole result.
+constexpr tensor feed_forward(program& p, const scene& s, tensor x, std::int64_t width, bool trains) {
+  const auto& m = *s.model;
+  const std::int64_t factor = m.mlp == mlp_kind::gated ? 2 : 1;
+  const auto up = column(p, s, x, m.hidden, factor * width, trains);
+  const auto activated = p.make(divided(s, width), s.width);
+  p.step(up.bit(), activated.bit(), {.saves = up.bit()});
+  return row_parallel(p, s, activated, width, m.hidden, trains);
+}
+
+/// One part of a dense layer, from residual stream to residual stream.
+constexpr program dense_block(const scene& s, bool attention_part, const module_set& trained, bool input_has_gradient) {
+  const auto& m = *s.model;
+  program p(s.granule);
+  const auto x = p.input(streamed(s, m.hidden), s.residual_width, input_has_gradient);
+  const auto n = norm(p, s, x, s.stream_tokens());
+  const auto y = attention_part ? attend(p, s, trained, n) : feed_forward(p, s, n, m.ffn, trained.has(module::up_proj));
+  p.set_output(ops::add(p, x, ops::drop(p, y, s.drops.hidden)));
+  return p;
+}
+
+/// Final norm, head and vocabulary-parallel cross entropy of the last stage. Logits are tokens × padded vocabulary / tensor.
+/// loss_style::upcast_in_loss: fp32 copy, then in place (tensor_parallel/cross_entropy.py); autocast: the compiled pieces of
+/// "native" fusion, one more copy; in_place: TransformerEngine's, which writes the gradient over the logits.
+constexpr program head_and_loss(const scene& s, const module_set& trained) {
+  const auto& m = *s.model;
+  program p(s.granule);
+  const auto x = p.input(streamed(s, m.hidden), s.residual_width, true);
+  const auto n = norm(p, s, x, s.stream_tokens());
+  const auto elements = divided(s, s.vocabulary);
+  const auto logits = p.make(elements, s.width, row::logits);
+  const bytes whole = s.sequence_split > 1 ? p.rounded(checked::mul(s.tokens, m.hidden), s.width) : bytes{0};
+  const bool trains = trained.has(module::head);
+  p.step(n.bit(), logits.bit(),
+         {.saves = trains ? n.bit() : 0, .backward_temporary = whole,
+          .weight_gradient = weight_gradient(p, s, checked::mul(s.vocabulary, m.hidden) / s.tensor, trains)});
+  const auto loss = p.make(s.tokens, 4);
+  if (s.loss_program == loss_style::in_place) {
+    const auto statistics = p.make(checked::mul(4, s.tokens), 4);  // maximum, sum, target's logit and loss of each row
+    p.step(logits.bit(), loss | statistics, {.saves = logits | statistics, .releases_first = true});
+  } else {
+    const auto wide = p.make(elements, 4, row::logits);
+    const auto masks = p.make(checked::mul(9, s.tokens), 1);  // masked targets (int64) and the mask of each row
+    const bytes copy = s.loss_program == loss_style::autocast ? p.rounded(elements, 4) : bytes{0};
+    p.step(logits.bit(), loss | wide | masks, {.saves = wide | masks, .forward_temporary = copy, .temporaries = row::logits});
+  }
+  p.set_output(loss);
+  return p;
+}
+
+}  // namespace headroom::megatron
