@@ -5,6 +5,7 @@
 #include <headroom/step/host.hpp>
 #include <headroom/step/outside.hpp>
 #include <headroom/step/preallocated.hpp>
+#include <headroom/step/stages.hpp>
 #include <headroom/step/timeline.hpp>
 
 namespace headroom {
@@ -57,9 +58,10 @@ constexpr void add_assumptions(settled_job& s) {
   a.add(assumption::no_eval_no_generation);
 }
 
-constexpr void finish_rank(rank_report& r, const settled_job& s, const timeline& t) {
+constexpr void finish_rank(rank_report& r, const settled_job& s, const timeline& t, std::int64_t stage = 0) {
   const auto& j = *s.source;
-  r.count = j.hardware.gpus();
+  r.pipeline_stage = stage;
+  r.count = j.hardware.gpus() / j.parallel.pipeline;
   r.gpu = j.hardware.accelerator().label;
   r.capacity = j.hardware.accelerator().memory;
   r.peak_phase = t.peak();
@@ -108,6 +110,10 @@ constexpr report estimate(const job& j) {
   bytes checkpoints{0};
   if (preallocated) {
     t = walk_preallocated(s, st);
+  } else if (j.framework.layers == layer_modules::megatron) {
+    check_walk(j);
+    const auto divided = walk_divided_layers(s);
+    for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage) detail::finish_rank(r.add(), s, walk_stage(s, list, divided, stage), stage);
   } else {
     check_walk(j);
     const auto w = windows_of(s, st);
@@ -122,14 +128,14 @@ constexpr report estimate(const job& j) {
     t.look(phase::load, -1, load);
     t.look(phase::save, -1, resident);
   }
-  detail::finish_rank(r.add(), s, t);
+  if (r.size == 0) detail::finish_rank(r.add(), s, t);
   detail::finish_host(r, s, st, checkpoints);
   detail::add_assumptions(s);
   const auto counted = count(list, s.model.experts);
   r.parameter_count = {st.total + st.adapters, st.trained, counted.active + st.adapters};
   r.assumptions = s.assumptions;
   // Terms without a measured spread yet are taken at 5 % either way; what lies outside the allocator at half and double.
-  const auto& rank = r.ranks[0];
+  const auto& rank = r.tightest();
   r.low = rank.device - rank.allocated / 20 - rank.outside.context / 2 - rank.outside.nccl / 2;
   r.high = rank.device + rank.allocated / 20 + rank.outside.context + rank.outside.nccl;
   return r;

@@ -30,6 +30,7 @@ struct operation {
   tensor_set reads;
   tensor_set makes;
   tensor_set saves;
+  tensor_set holds;           ///< kept up to here by a local of the caller, though nothing reads it any more
   tensor_set sticky;          ///< kept on the context instead: alive until the whole graph dies (bitsandbytes up to 0.43.1)
   bytes forward_temporary;
   bytes backward_temporary;
@@ -44,6 +45,7 @@ struct operation {
 /// What program::step() may be told of an operation beside its tensors.
 struct operation_details {
   tensor_set saves{};
+  tensor_set holds{};
   tensor_set sticky{};
   bytes forward_temporary{};
   bytes backward_temporary{};
@@ -122,6 +124,7 @@ class program {
     auto& o = list_[static_cast<std::size_t>(operations_++)];
     o.reads = reads;
     o.makes = makes;
+    o.holds = d.holds;
     o.forward_temporary = d.forward_temporary;
     o.backward_temporary = d.backward_temporary;
     o.weight_gradient = d.weight_gradient;

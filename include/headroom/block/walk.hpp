@@ -46,7 +46,7 @@ struct last_readers {
   constexpr explicit last_readers(const program& p) {
     tensor_set seen = p.storages(p.output().bit());
     for (int i = p.operations(); i-- > 0;) {
-      const auto used = p.storages(p[i].reads | p[i].makes);
+      const auto used = p.storages(p[i].reads | p[i].makes | p[i].holds);
       gone[static_cast<std::size_t>(i)] = used & ~seen;
       seen |= used;
     }

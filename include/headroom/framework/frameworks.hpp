@@ -7,13 +7,14 @@
 #include <headroom/framework/libtorch.hpp>
 #include <headroom/framework/litgpt.hpp>
 #include <headroom/framework/llm_c.hpp>
+#include <headroom/framework/megatron.hpp>
 
 namespace headroom::frameworks {
 
 /// Every profile, oldest first within a label.
 inline constexpr std::array known{
     libtorch_2023, libtorch,      libtorch_cpp,  hf_trainer_2023, hf_trainer,    deepspeed_2023,
-    deepspeed,     litgpt_202310, litgpt_202402, litgpt_202407,   litgpt_202410, llm_c,
+    deepspeed,     litgpt_202310, litgpt_202402, litgpt_202407,   litgpt_202410, llm_c, megatron,
 };
 
 /// The newest profile of `label` that is not younger than `date` (yyyymm; 0: the newest of all), the oldest where all are

@@ -6,6 +6,7 @@
 #include <headroom/io/job_model.hpp>
 #include <headroom/io/job_modules.hpp>
 #include <headroom/io/llm_c_options.hpp>
+#include <headroom/io/megatron_options.hpp>
 
 namespace headroom::io {
 
@@ -16,9 +17,18 @@ inline void apply_options(job& j, const json_value* options, const json_value& w
   if (j.framework.label.view() == "llm.c") return apply_llm_c_options(j, options, merge);
   if (options == nullptr) return;
   if (j.framework.label.view() == "deepspeed") return apply_deepspeed_options(j, *options, merge);
+  if (j.framework.label.view() == "megatron") return apply_megatron_options(j, *options, merge);
   if (options->empty()) return;
   fail("headroom: unknown key " + in_quotes(options->begin().key()) + " in framework.options: " +
        std::string{j.framework.label.view()} + " has no options here; state the neutral keys instead");
+}
+
+/// A profile and the options that changed it.
+inline json_value framework_with_options(const profile& p) {
+  if (p.label.view() != "megatron") return framework_to_json(p);
+  json_value out = framework_to_json(frameworks::megatron);
+  if (const auto options = megatron_options_of(p); !options.empty()) out["options"] = options;
+  return out;
 }
 
 }  // namespace detail
@@ -66,7 +76,7 @@ inline job read_job_file(const std::filesystem::path& file) { return read_job(pa
 inline json_value job_to_json(const job& j) {
   const bool sparse = j.model.sparse();
   json_value out = {
-      {"model", model_to_json(j.model)}, {"framework", framework_to_json(j.framework)}, {"batch", written_keys(j.batch)}};
+      {"model", model_to_json(j.model)}, {"framework", detail::framework_with_options(j.framework)}, {"batch", written_keys(j.batch)}};
   const auto put = [&out](const char* key, const json_value& value) {
     if (!value.empty()) out[key] = value;
   };

@@ -62,25 +62,49 @@ constexpr void check(const job& j) {
 /// Refuses what can be counted but not yet walked: parallelisms and blocks whose activations this version does not know.
 constexpr void check_walk(const job& j) {
   const auto& m = j.model;
-  detail::at_least(m.ffn, 1, "headroom: model.ffn must be a whole number from 1 to 2^40");
+  detail::at_least(m.ffn, m.sparse() ? 0 : 1, "headroom: model.ffn must be a whole number from 1 to 2^40");
   detail::at_least(m.vocab, 1, "headroom: model.vocab must be a whole number from 1 to 2^40");
   const auto& p = j.parallel;
-  if (m.sparse()) refuse("headroom: activations of mixture-of-experts layers are not modelled by this version; states(job) counts the weights and their states; model.experts.count", m.experts.count);
-  if (m.mla.kv_rank > 0) refuse("headroom: activations of multi-head latent attention are not modelled by this version; model.mla.kv_rank", m.mla.kv_rank);
+  const bool divides = j.framework.layers == layer_modules::megatron;
+  if (!divides && m.sparse()) refuse("headroom: activations of mixture-of-experts layers are not modelled by this version; states(job) counts the weights and their states; model.experts.count", m.experts.count);
+  if (!divides && m.mla.kv_rank > 0) refuse("headroom: activations of multi-head latent attention are not modelled by this version; model.mla.kv_rank", m.mla.kv_rank);
   if (m.mtp_layers > 0) refuse("headroom: multi-token-prediction modules are not modelled by this version; model.mtp_layers", m.mtp_layers);
   if (m.vision.kind != vision_kind::none) refuse("headroom: activations of vision towers are not modelled by this version; states(job) counts their weights");
   if (m.encoder.layers > 0) refuse("headroom: activations of encoder-decoder models are not modelled by this version; model.encoder.layers", m.encoder.layers);
   if (m.bidirectional || m.norm_after || m.head != head_kind::language)
     refuse("headroom: activations of encoders and post-norm models are not modelled by this version; states(job) counts their weights");
-  if (p.tensor > 1 || p.sequence) refuse("headroom: tensor parallelism is not modelled by this version; parallel.tensor must be 1", p.tensor);
-  if (p.pipeline > 1 || p.virtual_pipeline > 1) refuse("headroom: pipeline parallelism is not modelled by this version; parallel.pipeline must be 1", p.pipeline);
-  if (p.context > 1) refuse("headroom: context parallelism is not modelled by this version; parallel.context must be 1", p.context);
-  if (p.expert > 1 || p.expert_tensor > 1) refuse("headroom: expert parallelism is not modelled by this version; parallel.expert must be 1", p.expert);
+  if (divides) {
+    if (m.heads % p.tensor != 0 || m.kv() % p.tensor != 0)
+      refuse("headroom: model.heads and kv_heads must be multiples of parallel.tensor; heads", m.heads);
+    if (m.sparse() && (m.experts.count % p.expert != 0 || m.experts.ffn % p.expert_tensor != 0))
+      refuse("headroom: model.experts.count must be a multiple of parallel.expert, and experts.ffn of parallel.expert_tensor; experts", m.experts.count);
+    if (m.sparse() && j.hardware.gpus() / p.pipeline % checked::mul(p.expert, p.expert_tensor) != 0)
+      refuse("headroom: data × tensor × context must be a multiple of parallel.expert × expert_tensor; expert", p.expert);
+    if (m.ffn % p.tensor != 0) refuse("headroom: model.ffn must be a multiple of parallel.tensor; ffn", m.ffn);
+    if (j.batch.sequence % p.context != 0) refuse("headroom: batch.sequence must be a multiple of parallel.context; sequence", j.batch.sequence);
+    if (p.sequence && j.batch.sequence / p.context % p.tensor != 0)
+      refuse("headroom: with parallel.sequence, batch.sequence / context must be a multiple of parallel.tensor; sequence", j.batch.sequence);
+    if (p.pipeline > 64) refuse("headroom: parallel.pipeline must be from 1 to 64", p.pipeline);
+    if (p.schedule == schedule::dualpipe || p.schedule == schedule::zero_bubble || p.schedule == schedule::naive)
+      refuse("headroom: for megatron parallel.schedule must be 1f1b, interleaved-1f1b or gpipe");
+    if (p.virtual_pipeline > 1 && j.batch.accumulation % p.pipeline != 0)
+      refuse("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
+    if (j.sharding.kind != sharding_kind::none && j.sharding.kind != sharding_kind::ddp && j.sharding.kind != sharding_kind::megatron_distributed_optimizer)
+      refuse("headroom: for megatron sharding.kind must be none, ddp or megatron-distributed-optimizer");
+    if (j.adapter.active() || !j.trainable.all()) refuse("headroom: adapters and partly frozen models are not modelled for megatron by this version");
+    if (m.parallel_block || m.post_norms) refuse("headroom: parallel blocks and post-norms are not modelled for megatron by this version");
+    if (j.offload.optimizer != place::on_gpu || j.offload.parameters != place::on_gpu || j.offload.activations != place::on_gpu)
+      refuse("headroom: offload is not modelled for megatron by this version");
+  }
+  if (!divides && (p.tensor > 1 || p.sequence)) refuse("headroom: tensor parallelism is not modelled by this version; parallel.tensor must be 1", p.tensor);
+  if (!divides && (p.pipeline > 1 || p.virtual_pipeline > 1)) refuse("headroom: pipeline parallelism is not modelled by this version; parallel.pipeline must be 1", p.pipeline);
+  if (!divides && (p.context > 1)) refuse("headroom: context parallelism is not modelled by this version; parallel.context must be 1", p.context);
+  if (!divides && (p.expert > 1 || p.expert_tensor > 1)) refuse("headroom: expert parallelism is not modelled by this version; parallel.expert must be 1", p.expert);
   if (p.replicate > 1) refuse("headroom: hybrid sharding is not modelled by this version; parallel.replicate must be 1", p.replicate);
   if (j.compile) refuse("headroom: torch.compile is not modelled by this version; compile must be false");
   if (j.precision.compute.bits == 8) refuse("headroom: fp8 computation is not modelled by this version; precision.compute must have 16 or 32 bits", j.precision.compute.bits);
   if (j.batch.packed) refuse("headroom: packed sequences are not modelled by this version; batch.packed must be false");
-  if (j.sharding.kind == sharding_kind::megatron_distributed_optimizer || j.sharding.kind == sharding_kind::megatron_fsdp)
+  if (!divides && (j.sharding.kind == sharding_kind::megatron_distributed_optimizer || j.sharding.kind == sharding_kind::megatron_fsdp))
     refuse("headroom: Megatron's sharding is not modelled by this version; sharding.kind must be none, ddp, zero, fsdp1 or fsdp2");
   if (j.sharding.zero_hpz_partition_size > 1 || j.sharding.mics_shard_size > 1)
     refuse("headroom: ZeRO++ and MiCS are not modelled by this version; leave zero_hpz_partition_size and mics_shard_size out");

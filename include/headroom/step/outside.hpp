@@ -6,13 +6,14 @@
 
 namespace headroom {
 
-/// cuBLAS workspace of one handle and stream, which lies in the caching allocator: 4096 KiB × 2 + 16 KiB × 8, and 32 MiB from
-/// compute capability 9.0 on (aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize); 32 MiB on AMD.
+/// cuBLAS workspace of one handle and stream, which lies in the caching allocator: 4096 KiB × 2 + 16 KiB × 8, and 32 MiB with
+/// compute capability 9.x, with 10.x and later since 2026-02 (aten/src/ATen/cuda/CublasHandlePool.cpp,
+/// parseChosenWorkspaceSize; pytorch pull request 175344); 32 MiB on AMD.
 constexpr bytes cublas_workspace(const job& j) {
   const auto& g = j.hardware.accelerator();
   if (g.maker == vendor::cpu) return bytes{0};
   if (j.environment.cublas_workspace >= bytes{0}) return j.environment.cublas_workspace;
-  if (g.maker == vendor::amd || g.compute_capability >= 90) return 32 * mib;
+  if (g.maker == vendor::amd || g.compute_capability / 10 == 9 || (g.compute_capability >= 100 && j.framework.date >= 202602)) return 32 * mib;
   return 8'519'680 * bytes{1};
 }
 

@@ -108,11 +108,24 @@ constexpr void settle_shards(settled_job& r) {
   }
 }
 
+/// Megatron computes its loss over a divided vocabulary whatever it is called; fused, by TransformerEngine where the logits stay in
+/// their format.
+constexpr void settle_divided_loss(settled_job& r) {
+  const auto& j = *r.source;
+  auto& s = r.layer;
+  if (j.loss.kind == loss_kind::chunked || j.loss.kind == loss_kind::fused_linear)
+    refuse("headroom: for megatron loss.kind must be vocab-parallel, full or fused");
+  s.loss_program = loss_style::upcast_in_loss;
+  if (j.loss.kind == loss_kind::fused) s.loss_program = j.loss.logits.bits == 16 ? loss_style::in_place : j.framework.loss;
+  if (j.loss.kind == loss_kind::unset) r.assumptions.add(assumption::loss_of_framework);
+}
+
 constexpr void settle_loss(settled_job& r) {
   const auto& j = *r.source;
   auto& s = r.layer;
   s.loss = j.loss;
   s.loss_program = j.framework.loss;
+  if (j.framework.layers == layer_modules::megatron) return settle_divided_loss(r);
   switch (j.loss.kind) {
     case loss_kind::unset:
       r.assumptions.add(assumption::loss_of_framework);
@@ -149,7 +162,14 @@ constexpr void settle_layer(settled_job& r) {
   s.side = &j.adapter;
   s.samples = j.batch.micro;
   s.sequence = j.batch.sequence;
-  s.tokens = checked::mul(s.samples, s.sequence);
+  s.tokens = checked::mul(s.samples, s.sequence) / j.parallel.context;
+  s.tensor = j.parallel.tensor;
+  s.sequence_split = j.parallel.sequence ? j.parallel.tensor : 1;
+  s.context = j.parallel.context;
+  s.context_kind = j.parallel.context_kind;
+  s.expert = j.parallel.expert;
+  s.expert_tensor = j.parallel.expert_tensor;
+  s.fuses_weight_gradients = j.framework.fuses_weight_gradients;
   s.host = j.hardware.accelerator().maker == vendor::cpu;
   s.granule = s.host ? 1 : 512;
   s.autocast = p.autocast;
@@ -165,6 +185,9 @@ constexpr void settle_layer(settled_job& r) {
     s.kernel = attention::sdpa;
     r.assumptions.add(assumption::attention_sdpa);
   }
+  // TransformerEngine prefers cuDNN on Hopper, whose result needs no transposed copy, and flash attention elsewhere (attention/
+  // dot_product_attention/utils.py get_attention_backend; Blackwell inferred from a measured run).
+  s.copies_flash_output = s.kernel == attention::flash || (s.kernel == attention::te && j.hardware.accelerator().compute_capability / 10 != 9);
   if (r.model.attention_softcap > 0 && s.kernel != attention::eager) {
     s.kernel = attention::eager;
     r.assumptions.add(assumption::attention_eager_for_softcap);
@@ -195,6 +218,7 @@ constexpr settled_job settle(const job& j) {
   r.model = j.model;
   r.model.vocab = checked::round_up(r.model.vocab, checked::mul(r.model.vocab_multiple, j.parallel.tensor));
   if (j.framework.unties_embeddings) r.model.tied = false;
+  if (j.framework.layers == layer_modules::megatron) r.model.experts.bias = r.model.mlp_bias;  // one switch, add_bias_linear
   detail::settle_precision(r);
   detail::settle_optimizer(r);
   detail::settle_shards(r);

@@ -1,0 +1,137 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Megatron's mixture of experts and latent attention. Sizes are those of one rank.
+// Sources: Megatron-LM core/transformer/moe/{moe_layer,router,token_dispatcher,experts}.py, core/transformer/
+// multi_latent_attention.py.
+#pragma once
+
+#include <headroom/block/megatron.hpp>
+
+namespace headroom::megatron {
+
+/// The routed copies of tokens that this rank sends, and those that its experts compute, before and after the exchange.
+struct routed_tokens {
+  std::int64_t sent{};
+  std::int64_t computed{};
+};
+constexpr routed_tokens route(const scene& s) {
+  const auto sent = checked::mul(s.model->experts.active, s.stream_tokens());
+  if (s.expert_tensor <= 1) return {sent, sent};
+  return {sent, s.sequence_split > 1 ? checked::mul(sent, s.expert_tensor) : checked::mul(s.model->experts.active, s.tokens)};
+}
+
+/// The routed experts: dispatch (permutation, all-to-all, gather, sort by expert), two grouped matrix multiplications, and the way
+/// back. What moves tokens saves no activations; the forward of the layer, whose locals hold the dispatched tokens and the
+/// experts' output up to the combining all-to-all, is tallest there.
+constexpr tensor routed_experts(program& p, const scene& s, tensor x) {
+  const auto& m = *s.model;
+  const auto& e = m.experts;
+  const auto [sent, computed] = route(s);
+  const auto h = m.hidden;
+  const auto width = e.ffn / s.expert_tensor;
+  const auto local = e.count / s.expert;
+  const bool exchanges = s.expert > 1, gathers = s.expert_tensor > 1;
+  const bool sorts = local > 1 && (exchanges || gathers);
+  const auto move = [&](tensor from, std::int64_t tokens, tensor_set holds = 0) {
+    const auto to = p.make(checked::mul(tokens, h), s.width);
+    p.step(from.bit(), to.bit(), {.holds = holds});
+    return to;
+  };
+  const auto grouped = [&](tensor from, std::int64_t in, std::int64_t out) {
+    const auto to = p.make(checked::mul(computed, out), s.width);
+    p.step(from.bit(), to.bit(), {.saves = from.bit(), .weight_gradient = weight_gradient(p, s, checked::mul(checked::mul(in, out), local), true)});
+    return to;
+  };
+  auto dispatched = p.make(checked::mul(sent, h), s.width);
+  const auto order = p.make(sent, 8);
+  p.step(x.bit(), dispatched | order, {.saves = order.bit()});
+  tensor local_tokens = dispatched;
+  if (exchanges) local_tokens = dispatched = move(dispatched, sent);
+  if (gathers) local_tokens = move(local_tokens, computed);
+  if (sorts) local_tokens = move(local_tokens, computed);
+
+  const std::int64_t factor = m.mlp == mlp_kind::gated ? 2 : 1;
+  auto hidden = grouped(local_tokens, h, factor * width);
+  if (m.mlp == mlp_kind::gated) {  // weighted SwiGLU: the router's probabilities are applied inside
+    const auto activated = p.make(checked::mul(computed, width), s.width);
+    p.step(hidden.bit(), activated.bit(), {.saves = hidden.bit()});
+    hidden = activated;
+  } else {  // GELU, times fp32 probabilities, cast back
+    const auto activated = p.make(checked::mul(computed, width), s.width);
+    p.step(hidden.bit(), activated.bit(), {.saves = hidden.bit()});
+    const auto weighted = p.make(checked::mul(computed, width), 4);
+    p.step(activated.bit(), weighted.bit(), {.saves = activated.bit(), .backward_temporary = p.size(weighted)});
+    hidden = ops::pointwise(p, weighted, s.width);
+  }
+  const auto output = grouped(hidden, width, h);
+  auto back = output;
+  if (sorts) back = move(back, computed);
+  if (gathers) back = move(back, sent);
+  if (exchanges) back = move(back, sent, dispatched | output);
+  const auto y = p.make(streamed(s, h), s.width);
+  p.step(back.bit(), y.bit());
+  return y;
+}
+
+/// The MLP half of a sparse layer: router, shared expert, routed experts.
+constexpr program sparse_block(const scene& s, const module_set& trained, bool input_has_gradient) {
+  const auto& m = *s.model;
+  const auto& e = m.experts;
+  program p(s.granule);
+  const auto x = p.input(streamed(s, m.hidden), s.residual_width, input_has_gradient);
+  const auto n = norm(p, s, x, s.stream_tokens());
+  const auto scores = checked::mul(s.stream_tokens(), e.count);
+  // Logits and probabilities in fp32, and the routing map.
+  const auto probabilities = p.make(scores, 4);
+  const auto routing = p.make(scores, 9);
+  p.step(n.bit(), probabilities | routing, {.saves = n | routing});
+  tensor shared{};
+  if (e.shared_ffn > 0) shared = feed_forward(p, s, n, e.shared_ffn, trained.has(module::shared_up));
+  auto y = routed_experts(p, s, n);
+  if (shared.valid()) y = ops::add(p, y, shared);
+  p.set_output(ops::add(p, x, ops::drop(p, y, s.drops.hidden)));
+  return p;
+}
+
+/// Multi-head latent attention (DeepSeek-V2, section 2.1): queries, keys and values come out of compressed vectors, which are what
+/// is kept before the up-projections; those projections' outputs are not.
+constexpr tensor latent_attend(program& p, const scene& s, tensor x) {
+  const auto& m = *s.model;
+  const auto& a = m.mla;
+  const auto head = a.nope_dim + a.rope_dim;
+  const auto rows = s.stream_tokens();
+  const auto project = [&](tensor from, std::int64_t elements, std::int64_t weights) {
+    const auto to = p.make(elements, s.width);
+    p.step(from.bit(), to.bit(), {.saves = from.bit(), .weight_gradient = weight_gradient(p, s, weights, true)});
+    return to;
+  };
+  const auto up = [&](tensor from, std::int64_t rank, std::int64_t out) {  // norm of the compressed vector, then a column-parallel layer
+    const auto to = p.make(divided(s, out), s.width);
+    const auto normed = p.make(checked::mul(rows, rank), s.width);
+    const auto statistic = p.make(rows, 4);
+    p.step(from.bit(), to | normed | statistic, {.saves = from | normed | statistic, .weight_gradient = weight_gradient(p, s, checked::mul(rank, out) / s.tensor, true)});
+    return to;
+  };
+  tensor q0{};
+  if (a.q_rank > 0)
+    q0 = up(project(x, checked::mul(rows, a.q_rank), checked::mul(m.hidden, a.q_rank)), a.q_rank, checked::mul(m.heads, head));
+  else
+    q0 = project(x, divided(s, checked::mul(m.heads, head)), checked::mul(m.hidden, checked::mul(m.heads, head)) / s.tensor);
+  const auto compressed = project(x, checked::mul(rows, a.kv_rank + a.rope_dim), checked::mul(m.hidden, a.kv_rank + a.rope_dim));
+  const auto kv0 = up(compressed, a.kv_rank, checked::mul(m.heads, a.nope_dim + a.value_dim));
+  const auto q = p.make(divided(s, checked::mul(m.heads, head)), s.width), k = p.make(divided(s, checked::mul(m.heads, head)), s.width);
+  const auto v = p.make(divided(s, checked::mul(m.heads, a.value_dim)), s.width);
+  p.step(q0 | kv0, (q | k) | v);
+  const auto out = core_attention(p, s, (q | k) | v, divided(s, checked::mul(m.heads, a.value_dim)));
+  return row_parallel(p, s, out, checked::mul(m.heads, a.value_dim), m.hidden, true);
+}
+
+/// The attention half of a layer with latent attention.
+constexpr program latent_block(const scene& s, bool input_has_gradient) {
+  program p(s.granule);
+  const auto x = p.input(streamed(s, s.model->hidden), s.residual_width, input_has_gradient);
+  const auto n = norm(p, s, x, s.stream_tokens());
+  p.set_output(ops::add(p, x, ops::drop(p, latent_attend(p, s, n), s.drops.hidden)));
+  return p;
+}
+
+}  // namespace headroom::megatron

@@ -1,0 +1,25 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Megatron-LM (core) over TransformerEngine.
+#pragma once
+
+#include <headroom/framework/profile.hpp>
+
+namespace headroom::frameworks {
+
+/// Sources: Megatron-LM megatron/training/arguments.py (defaults), core/model_parallel_config.py; see block/megatron.hpp and
+/// step/stages.hpp for the mechanisms.
+inline constexpr profile megatron{
+    .label = "megatron",
+    .date = 202501,
+    .norm = norm_style::fused,
+    .fused_qkv = true,
+    .layers = layer_modules::megatron,
+    .fuses_weight_gradients = true,
+    .masks_in_loader = true,
+    .loss = loss_style::upcast_in_loss,
+    .optimizer = implementation::fused,
+    .loads_on_host = false,
+    .precision = {"bf16-mixed", formats::bf16, formats::bf16, formats::fp32, formats::fp32, formats::fp32, formats::fp32},
+};
+
+}  // namespace headroom::frameworks

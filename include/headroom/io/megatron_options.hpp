@@ -1,0 +1,104 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Megatron-LM's command-line arguments, without the leading dashes (megatron/training/arguments.py): those that change what is
+// allocated without being a neutral key of the job, and those that a job may repeat.
+#pragma once
+
+#include <headroom/io/job_framework.hpp>
+
+namespace headroom::io {
+
+namespace detail {
+
+/// Arguments that a neutral key says as well, or that change no byte of a step: read past.
+inline constexpr auto megatron_silent = std::to_array<std::string_view>({
+    "accumulate-allreduce-grads-in-fp32", "apply-layernorm-1p", "apply-query-key-layer-scaling", "attention-backend", "attention-dropout",
+    "attention-softmax-in-fp32", "bf16", "calculate-per-token-loss", "clip-grad", "context-parallel-size", "decoder-first-pipeline-num-layers",
+    "decoder-last-pipeline-num-layers", "deterministic-mode", "disable-bias-linear", "enable-experimental", "expert-model-parallel-size",
+    "expert-tensor-parallel-size", "ffn-hidden-size", "global-batch-size", "group-query-attention", "hidden-dropout", "hidden-size",
+    "kv-channels", "kv-lora-rank", "log-num-zeros-in-grad", "log-params-norm", "make-vocab-size-divisible-by", "manual-gc",
+    "manual-gc-interval", "max-position-embeddings", "micro-batch-size", "mock-data", "moe-aux-loss-coeff", "moe-expert-capacity-factor",
+    "moe-ffn-hidden-size", "moe-layer-freq", "moe-pad-expert-input-to-capacity", "moe-permute-fusion", "moe-router-bias-update-rate",
+    "moe-router-dtype", "moe-router-enable-expert-bias", "moe-router-group-topk", "moe-router-load-balancing-type", "moe-router-num-groups",
+    "moe-router-pre-softmax", "moe-router-score-function", "moe-router-topk", "moe-router-topk-scaling-factor",
+    "moe-shared-expert-intermediate-size", "moe-token-dispatcher-type", "mscale", "mscale-all-dim", "mtp-loss-scaling-factor",
+    "mtp-num-layers", "multi-latent-attention", "no-bias-dropout-fusion", "no-bias-gelu-fusion", "no-check-for-nan-in-loss-and-grad",
+    "no-masked-softmax-fusion", "no-rope-fusion", "norm-epsilon", "normalization", "num-attention-heads",
+    "num-distributed-optimizer-instances", "num-experts", "num-layers", "num-layers-per-virtual-pipeline-stage", "num-query-groups",
+    "num-virtual-stages-per-pipeline-rank", "optimizer", "overlap-grad-reduce", "overlap-p2p-communication-warmup-flush",
+    "overlap-param-gather", "overlap-param-gather-with-optimizer-step", "pipeline-model-parallel-layout", "pipeline-model-parallel-size",
+    "position-embedding-type", "q-lora-rank", "qk-head-dim", "qk-layernorm", "qk-pos-emb-head-dim", "rampup-batch-size",
+    "recompute-granularity", "recompute-method", "recompute-modules", "recompute-num-layers", "rotary-base", "rotary-interleaved",
+    "rotary-percent", "rotary-scaling-factor", "seq-length", "sequence-parallel", "squared-relu", "swiglu", "te-rng-tracker",
+    "tensor-model-parallel-size", "tokenizer-type", "tp-comm-overlap-cfg", "untie-embeddings-and-output-weights",
+    "use-distributed-optimizer", "use-flash-attn", "use-mcore-models", "use-tp-pp-dp-mapping", "v-head-dim", "vocab-size",
+    "account-for-embedding-in-pipeline-split", "account-for-loss-in-pipeline-split", "hierarchical-context-parallel-sizes",
+});
+
+/// Arguments whose effect on memory this version does not model.
+inline constexpr auto megatron_unmodelled = std::to_array<std::string_view>({
+    "cuda-graph-impl", "cuda-graph-scope", "cuda-graph-modules", "cuda-graph-warmup-steps", "data-parallel-sharding-strategy", "exp-avg-dtype",
+    "exp-avg-sq-dtype", "fine-grained-activation-offloading", "first-last-layers-bf16", "fp8-format", "fp8-param-gather", "fp8-recipe",
+    "grad-reduce-in-bf16", "main-grads-dtype", "microbatch-group-size-per-virtual-pipeline-stage", "moe-enable-deepep",
+    "moe-flex-dispatcher-backend", "moe-router-fusion", "muon-extra-scale-factor", "muon-momentum", "muon-scale-mode",
+    "no-use-layer-wise-param-layout", "offload-modules", "outer-dp-sharding-strategy", "overlap-moe-expert-parallel-comm",
+    "use-megatron-fsdp", "use-precision-aware-optimizer", "use-transformer-engine-op-fuser",
+});
+
+}  // namespace detail
+
+/// Throws job_error for arguments that Megatron does not have, and for those that this version does not model.
+inline void apply_megatron_options(job& j, const json_value& options, const option_merger& merge) {
+  auto& f = j.framework;
+  key_reader k{options, "framework.options"};
+  const auto on = [&](const char* key) {
+    const auto* v = k.take(key);
+    return v != nullptr && flag_at(*v, k.at(key));
+  };
+  const auto word = [&](const char* key) {
+    const auto* v = k.take(key);
+    return v != nullptr ? string_at(*v, k.at(key)) : std::string{};
+  };
+  if (on("no-gradient-accumulation-fusion")) f.fuses_weight_gradients = false;
+  if (word("transformer-impl") == "local") f.local_modules = true;
+  if (on("no-create-attention-mask-in-dataloader")) f.masks_in_loader = false;
+  if (on("moe-grouped-gemm")) f.grouped_gemm = true;
+  if (on("tp-comm-overlap")) f.overlaps_tensor_parallel = true;
+  const auto impl = word("cross-entropy-fusion-impl");
+  if (on("cross-entropy-loss-fusion")) f.loss = impl == "te" ? loss_style::in_place : loss_style::autocast;
+  if (const auto kind = word("cp-comm-type"); !kind.empty()) {
+    if (kind != "a2a" && kind != "p2p" && kind != "all_gather")
+      fail("headroom: framework.options.cp-comm-type " + in_quotes(kind) + " is not modelled by this version; accepted: p2p, a2a, all_gather");
+    merge.set(j.parallel.context_kind, kind == "a2a" ? context_kind::ulysses : kind == "p2p" ? context_kind::ring : context_kind::all_gather,
+              "parallel", "context_kind", k.at("cp-comm-type"));
+  }
+  const bool defers = on("defer-embedding-wgrad-compute");
+  if (const auto* v = k.take("wgrad-deferral-limit"); v != nullptr && defers)
+    f.deferral_limit = static_cast<std::int32_t>(whole_at(*v, k.at("wgrad-deferral-limit"), 0, 1024));
+  for (const auto key : detail::megatron_unmodelled)
+    if (k.take(key) != nullptr)
+      fail("headroom: framework.options." + std::string{key} + " is not modelled by this version; leave it out to estimate the job without it");
+  for (const auto key : detail::megatron_silent) k.take(key);
+  k.finish();
+}
+
+/// The options that make `p` of the profile that the library ships.
+inline json_value megatron_options_of(const profile& p) {
+  json_value out = json_value::object();
+  const auto& plain = frameworks::megatron;
+  if (p.fuses_weight_gradients != plain.fuses_weight_gradients) out["no-gradient-accumulation-fusion"] = true;
+  if (p.local_modules != plain.local_modules) out["transformer-impl"] = "local";
+  if (p.masks_in_loader != plain.masks_in_loader) out["no-create-attention-mask-in-dataloader"] = true;
+  if (p.grouped_gemm != plain.grouped_gemm) out["moe-grouped-gemm"] = true;
+  if (p.overlaps_tensor_parallel != plain.overlaps_tensor_parallel) out["tp-comm-overlap"] = true;
+  if (p.loss != plain.loss) {
+    out["cross-entropy-loss-fusion"] = true;
+    out["cross-entropy-fusion-impl"] = p.loss == loss_style::in_place ? "te" : "native";
+  }
+  if (p.deferral_limit > 0) {
+    out["defer-embedding-wgrad-compute"] = true;
+    out["wgrad-deferral-limit"] = p.deferral_limit;
+  }
+  return out;
+}
+
+}  // namespace headroom::io

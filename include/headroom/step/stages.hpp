@@ -1,0 +1,318 @@
+// Distributed under the Boost Software License, Version 1.0.
+// One pipeline stage of a job whose layers are divided (tensor, sequence, context and pipeline parallelism): its states, and the
+// walk over its schedule.
+// Sources: Megatron-LM core/optimizer/distrib_optimizer.py, core/distributed/param_and_grad_buffer.py, core/pipeline_parallel/
+// schedules.py; TransformerEngine pytorch/module/base.py get_dummy_wgrad, cpp_extensions/gemm.py get_cublas_workspace.
+#pragma once
+
+#include <headroom/block/decoder.hpp>
+#include <headroom/block/megatron_experts.hpp>
+#include <headroom/layout/schedule.hpp>
+#include <headroom/layout/stages.hpp>
+#include <headroom/step/outside.hpp>
+#include <headroom/step/timeline.hpp>
+
+namespace headroom {
+
+namespace detail {
+
+/// Weights of one rank of a stage: those that all data-parallel ranks hold, and experts, which fewer do.
+struct stage_weights {
+  parameters dense{};
+  parameters experts{};
+};
+
+constexpr std::int64_t layers_within(const layer_span& span, const layer_chunk& chunk) {
+  std::int64_t n = 0;
+  for (std::int64_t i = 0; i < chunk.count; ++i) {
+    const auto at = chunk.first + i - span.first;
+    if (at >= 0 && at % span.stride == 0 && at / span.stride < span.count) ++n;
+  }
+  return n;
+}
+
+constexpr stage_weights weights_of_stage(const settled_job& s, const inventory& list, std::int64_t stage) {
+  const auto& d = s.source->parallel;
+  const bool first = stage == 0, last = stage == d.pipeline - 1;
+  stage_weights r;
+  for (const auto& w : list) {
+    std::int64_t copies = 0;
+    if (w.layers.count > 0) {
+      for_each_chunk(d, s.model.layers, stage, [&](const layer_chunk& c) { copies += w.per_layer * layers_within(w.layers, c); });
+    } else {
+      const bool in_front = w.role == module::embedding || w.role == module::position;
+      if (in_front ? first : last) copies = w.per_layer;
+      if (w.role == module::embedding && s.model.tied && last && !first) copies = w.per_layer;  // the tied head's own copy
+    }
+    if (w.expert)
+      r.experts += parameters{checked::mul(w.elements(), copies) / checked::mul(d.expert, d.expert_tensor)};
+    else
+      r.dense += parameters{checked::mul(w.split == split_axis::none ? w.elements() : w.elements() / d.tensor, copies)};
+  }
+  return r;
+}
+
+/// Parameters and main gradients whole, master copy and optimizer state divided over data × context ranks (experts: over the ranks
+/// that hold the same experts) with the distributed optimizer.
+constexpr breakdown states_of_stage(const settled_job& s, const stage_weights& w) {
+  const auto& j = *s.source;
+  const auto& p = s.precision;
+  const auto replicas = checked::mul(s.data, j.parallel.context) / j.parallel.replicate;
+  const auto all = checked::mul(replicas, j.parallel.tensor);
+  const bool divides = j.sharding.kind == sharding_kind::megatron_distributed_optimizer;
+  const std::int64_t d = divides ? replicas : 1;
+  const auto expert_ranks = all / checked::mul(j.parallel.expert, j.parallel.expert_tensor);
+  const std::int64_t e = divides && expert_ranks > 1 ? expert_ranks : 1;
+  const auto whole = w.dense + w.experts;
+  breakdown b{};
+  b[row::model_parameters] = share(whole, p.parameters.width());
+  b[row::gradients] = share(whole, p.gradients.width());
+  b[row::master_parameters] = share(w.dense, p.master.width(), d) + share(w.experts, p.master.width(), e);
+  const auto state = s.optimizer.state.width() * s.optimizer.moments;
+  b[row::optimizer_state] = share(w.dense, state, d) + share(w.experts, state, e);
+  return b;
+}
+
+/// Which kinds of layer a stage has.
+struct layer_kinds {
+  bool dense{};
+  bool sparse{};
+};
+
+/// TransformerEngine returns, for a weight whose gradient was accumulated elsewhere, an empty tensor of the weight's shape, and
+/// keeps one for each distinct shape for the whole run.
+constexpr bytes empty_gradients(const settled_job& s, bool last, layer_kinds kinds) {
+  const auto& m = s.model;
+  const auto t = s.layer.tensor, h = m.hidden;
+  struct matrix {
+    std::int64_t rows, columns;
+  };
+  std::array<matrix, 16> shapes{};
+  std::size_t n = 0;
+  const auto add = [&](std::int64_t rows, std::int64_t columns) {
+    for (std::size_t i = 0; i < n; ++i)
+      if (shapes[i].rows == rows && shapes[i].columns == columns) return;
+    shapes[n++] = {rows, columns};
+  };
+  const std::int64_t factor = m.mlp == mlp_kind::gated ? 2 : 1;
+  const auto mlp = [&](std::int64_t width) {
+    add(factor * width, h);
+    add(h, width);
+  };
+  if (kinds.dense || kinds.sparse) {
+    if (m.mla.kv_rank > 0) {
+      const auto& a = m.mla;
+      const auto query = checked::mul(m.heads, a.nope_dim + a.rope_dim) / t;
+      if (a.q_rank > 0) {
+        add(a.q_rank, h);
+        add(query, a.q_rank);
+      } else {
+        add(query, h);
+      }
+      add(a.kv_rank + a.rope_dim, h);
+      add(checked::mul(m.heads, a.nope_dim + a.value_dim) / t, a.kv_rank);
+      add(h, checked::mul(m.heads, a.value_dim) / t);
+    } else {
+      add((m.query_width() + 2 * m.kv_width()) / t, h);
+      add(h, m.query_width() / t);
+    }
+  }
+  if (kinds.dense) mlp(m.ffn / t);
+  if (kinds.sparse) {
+    mlp(m.experts.ffn / s.layer.expert_tensor);
+    if (m.experts.shared_ffn > 0) mlp(m.experts.shared_ffn / t);
+  }
+  if (last) add(m.vocab / t, h);
+  bytes sum{0};
+  for (std::size_t i = 0; i < n; ++i) sum += bytes{checked::mul(checked::mul(shapes[i].rows, shapes[i].columns), 2)};
+  return sum;
+}
+
+/// Buffers that a stage keeps: library workspaces, empty gradients, masks, gather buffers, tensors between stages.
+constexpr breakdown buffers_of_stage(const settled_job& s, bool first, bool last, layer_kinds kinds) {
+  const auto& j = *s.source;
+  const auto& habits = j.framework;
+  const auto& sc = s.layer;
+  breakdown b{};
+  const bool written_out = sc.kernel == attention::eager || sc.kernel == attention::math;
+  // A stage of TransformerEngine modules alone never calls a matrix multiplication of torch.
+  if (last || written_out || kinds.sparse) b[row::workspace] += habits.cublas_handles * cublas_workspace(j);
+  if (!habits.local_modules) {
+    const bytes one = j.hardware.accelerator().compute_capability >= 90 ? 32 * mib : 4 * mib;
+    b[row::workspace] += ((habits.overlaps_tensor_parallel ? 3 : 1) + (habits.grouped_gemm ? 4 : 0)) * one;
+    if (habits.fuses_weight_gradients) b[row::workspace] += empty_gradients(s, last, kinds);
+  }
+  if (habits.masks_in_loader && (first || last))
+    b[row::activations] += bytes{checked::mul(checked::mul(sc.samples, sc.sequence), sc.sequence / sc.context)};
+  const bytes stream{checked::mul(checked::mul(sc.stream_tokens(), s.model.hidden), sc.width)};
+  const bytes whole{checked::mul(checked::mul(sc.tokens, s.model.hidden), sc.width)};
+  const bytes gathered = last && sc.sequence_split > 1 ? whole : bytes{0};
+  if (habits.local_modules && written_out) {
+    // One global buffer serves the score matrices and the gathered input of the head.
+    const bytes scores{checked::mul(checked::mul(checked::mul(sc.samples, s.model.heads / sc.tensor), sc.sequence / sc.context), checked::mul(sc.sequence, sc.width))};
+    b[row::communication_buffers] += max(scores, gathered);
+  } else {
+    b[row::communication_buffers] += gathered;
+  }
+  if (habits.deferral_limit > 0 && last)
+    b[row::logits] += habits.deferral_limit * (bytes{checked::mul(checked::mul(sc.tokens, sc.vocabulary) / sc.tensor, sc.width)} + whole);
+  // Between stages: 1F1B keeps an input's gradient while it receives the next input; the interleaved schedule the previous input
+  // gradient, the next received input and the received output gradient.
+  if (j.parallel.pipeline > 1) {
+    if (j.parallel.virtual_pipeline > 1)
+      b[row::communication_buffers] += 3 * stream;
+    else if (!first)
+      b[row::communication_buffers] += stream;
+  }
+  return b;
+}
+
+/// Layers of one kind in a row, within a chunk.
+struct chunk_run {
+  std::int64_t first;
+  std::int64_t count;
+  bool sparse;
+};
+
+/// One chunk of layers, for one micro-batch: its runs in the order of forward.
+struct chunk_cost {
+  static constexpr int capacity = 8;
+  std::array<chunk_run, capacity> runs;
+  std::int32_t size;
+  bool has_head;
+  moment saved;
+};
+
+/// One layer as the step sees it: kept, or its input kept and the rest computed again.
+struct layer_cost {
+  moment saved{};
+  moment forward{};
+  moment backward{};
+};
+
+constexpr layer_cost cost_of(const layer_walk& w, bool recomputes) {
+  if (!recomputes) return {w.saved, w.forward, w.backward};
+  const moment input(row::activations, w.input);
+  auto backward = w.backward;
+  if (!w.input_saved) backward += input;
+  return {input, w.forward_off, taller(backward, w.forward + moment(row::temporaries, w.input))};
+}
+
+constexpr layer_walk walk_divided_layer(const scene& sc, const module_set& trained, bool sparse, bool graphless) {
+  layer_walk r;
+  if (sc.model->mla.kv_rank > 0)
+    join(r, megatron::latent_block(sc, true), true, graphless, true);
+  else
+    join(r, megatron::dense_block(sc, true, trained, true), true, graphless, true);
+  if (sparse)
+    join(r, megatron::sparse_block(sc, trained, true), false, graphless, true);
+  else
+    join(r, megatron::dense_block(sc, false, trained, true), false, graphless, true);
+  return r;
+}
+
+}  // namespace detail
+
+/// What all stages of a job share: its kinds of layer and its head, walked once.
+struct divided_layers {
+  detail::layer_cost dense{};
+  detail::layer_cost sparse{};
+  forward_walk head_forward{};
+  backward_walk head_backward{};
+};
+
+constexpr divided_layers walk_divided_layers(const settled_job& s) {
+  scene sc = s.layer;
+  sc.model = &s.model;
+  const auto trained = trained_modules(*s.source, -1);
+  const bool recomputes = s.source->recompute.mode == recompute_mode::full;
+  divided_layers r;
+  bool dense = false;
+  for (std::int64_t i = 0; i < s.model.layers && !dense; ++i) dense = !s.model.sparse_layer(i);
+  if (dense) r.dense = detail::cost_of(detail::walk_divided_layer(sc, trained, false, recomputes), recomputes);
+  if (s.model.sparse()) r.sparse = detail::cost_of(detail::walk_divided_layer(sc, trained, true, recomputes), recomputes);
+  const auto head = megatron::head_and_loss(sc, trained);
+  r.head_forward = walk_forward(head);
+  r.head_backward = walk_backward(head, true);
+  return r;
+}
+
+/// Walks the schedule of one stage.
+constexpr timeline walk_stage(const settled_job& s, const inventory& list, const divided_layers& w, std::int64_t stage) {
+  const auto& j = *s.source;
+  const auto& d = j.parallel;
+  const auto& sc = s.layer;
+  const bool first = stage == 0, last = stage == d.pipeline - 1;
+  const auto cost = [&](const detail::chunk_run& r) -> const detail::layer_cost& { return r.sparse ? w.sparse : w.dense; };
+
+  std::array<detail::chunk_cost, degrees::max_chunks> chunks;
+  if (std::is_constant_evaluated()) chunks = {};
+  std::size_t n = 0;
+  detail::layer_kinds kinds;
+  for_each_chunk(d, s.model.layers, stage, [&](const layer_chunk& c) {
+    if (n == chunks.size()) refuse("headroom: a stage holds at most 64 chunks; parallel.virtual_pipeline", d.virtual_pipeline);
+    auto& k = chunks[n++];
+    k = detail::chunk_cost{};
+    k.has_head = last && c.index == d.pipeline * d.virtual_pipeline - 1;
+    for (std::int64_t i = c.first; i < c.first + c.count; ++i) {
+      const bool sparse = s.model.sparse_layer(i);
+      (sparse ? kinds.sparse : kinds.dense) = true;
+      if (k.size > 0 && k.runs[static_cast<std::size_t>(k.size - 1)].sparse == sparse) {
+        ++k.runs[static_cast<std::size_t>(k.size - 1)].count;
+        continue;
+      }
+      if (k.size == detail::chunk_cost::capacity) refuse("headroom: a chunk holds at most 8 runs of dense and sparse layers; parallel.pipeline too small", d.pipeline);
+      k.runs[static_cast<std::size_t>(k.size++)] = {i, 1, sparse};
+    }
+    for (std::int32_t i = 0; i < k.size; ++i) k.saved += k.runs[static_cast<std::size_t>(i)].count * cost(k.runs[static_cast<std::size_t>(i)]).saved;
+    if (c.index == 0 && j.dropout.embedding.positive()) k.saved.add(row::activations, bytes{checked::mul(sc.stream_tokens(), s.model.hidden)});
+    if (k.has_head) k.saved += moment(w.head_forward.saved, w.head_forward.saved_rows);
+  });
+
+  moment resident{};
+  resident.rows = detail::states_of_stage(s, detail::weights_of_stage(s, list, stage)) + detail::buffers_of_stage(s, first, last, kinds);
+  resident.rows[row::activations] += 2 * bytes{checked::mul(sc.tokens, 8)};
+  resident.total = resident.rows.total();
+
+  timeline t;
+  t.look(phase::load, -1, moment(row::model_parameters, resident.rows[row::model_parameters]));
+  t.look(phase::reduce, -1, resident);
+  t.look(phase::step, -1, resident);
+  t.look(phase::save, -1, resident);
+  auto live = resident;
+  // A steady state repeats, so a few rounds of micro-batches show every moment.
+  const auto rounds = checked::mul(4, checked::mul(d.pipeline, d.virtual_pipeline));
+  const pipeline_plan plan{d.virtual_pipeline > 1 ? schedule::interleaved : d.schedule, d.pipeline, d.virtual_pipeline,
+                           j.batch.accumulation < rounds ? j.batch.accumulation : rounds};
+  run_schedule(plan, stage, [&](const work& step) {
+    const auto& k = chunks[static_cast<std::size_t>(step.chunk)];
+    if (step.kind == work_kind::forward) {
+      for (std::int32_t i = 0; i < k.size; ++i) {
+        const auto& r = k.runs[static_cast<std::size_t>(i)];
+        t.look(phase::forward, r.first + r.count - 1, live, multiple{r.count - 1, cost(r).saved}, cost(r).forward);
+        live += r.count * cost(r).saved;
+      }
+      if (k.has_head) t.look(phase::loss_forward, -1, live, w.head_forward.peak);
+      for (std::int32_t i = 0; i < k.size; ++i) live -= k.runs[static_cast<std::size_t>(i)].count * cost(k.runs[static_cast<std::size_t>(i)]).saved;
+      live += k.saved;
+    } else if (step.kind == work_kind::backward) {
+      const moment head(w.head_forward.saved, w.head_forward.saved_rows);
+      if (k.has_head) {
+        live -= head;
+        t.look(phase::backward, -1, live, w.head_backward.peak);
+      }
+      for (std::int32_t i = k.size; i-- > 0;) {
+        const auto& r = k.runs[static_cast<std::size_t>(i)];
+        live -= cost(r).saved;
+        t.look(phase::backward, r.first + r.count - 1, live, cost(r).backward);
+        live -= (r.count - 1) * cost(r).saved;
+      }
+      if (k.has_head) live += head;
+      for (std::int32_t i = 0; i < k.size; ++i) live += k.runs[static_cast<std::size_t>(i)].count * cost(k.runs[static_cast<std::size_t>(i)]).saved;
+      live -= k.saved;
+    }
+  });
+  return t;
+}
+
+}  // namespace headroom
