@@ -34,7 +34,7 @@ constexpr moment resident_bytes(const settled_job& s, const state_bytes& st, con
     r.rows[row::activations] += bytes{checked::mul(s.model.max_positions, s.model.max_positions)} + bytes{checked::mul(s.model.max_positions, 8)};
   if (j.framework.rotary_cache && s.model.position == position_kind::rope)
     r.rows[row::activations] += 2 * bytes{checked::mul(checked::mul(s.layer.sequence, s.model.head_width() * s.model.rotary_percent / 100), 4)};
-  r.rows += w.always.rows;
+  w.always.add_to(r.rows);
   r.total = r.rows.total();
   return r;
 }
@@ -56,6 +56,20 @@ constexpr void add_assumptions(settled_job& s) {
   if (j.offload.activations != place::on_gpu) a.add(assumption::activations_offload_overlap);
   a.add(assumption::host_runtime_not_counted);
   a.add(assumption::no_eval_no_generation);
+}
+
+/// The step of a trainer that allocates as it goes.
+constexpr timeline walk_autograd(const settled_job& s, const state_bytes& st, bytes& checkpoints) {
+  check_walk(*s.source);
+  const auto w = windows_of(s, st);
+  const auto resident = resident_bytes(s, st, w);
+  auto t = walk_step(s, st, w, resident, checkpoints);
+  // Sharded parameters pass through the GPU one tensor at a time, whole.
+  const bytes gathered = s.shards.parameters > 1 ? share(st.largest, s.precision.parameters.width()) : bytes{0};
+  t.look(phase::load, -1, moment(row::model_parameters, st.gpu[row::model_parameters]), part{row::adapters, st.gpu[row::adapters]},
+         part{row::gathered_parameters, gathered});
+  t.look(phase::save, -1, resident);
+  return t;
 }
 
 constexpr void finish_rank(rank_report& r, const settled_job& s, const timeline& t, std::int64_t stage = 0) {
@@ -106,33 +120,19 @@ constexpr report estimate(const job& j) {
   if (preallocated) settle_preallocated(s, list);
   const auto st = states(s, list);
   report r;
-  timeline t;
   bytes checkpoints{0};
   if (preallocated) {
-    t = walk_preallocated(s, st);
+    detail::finish_rank(r.add(), s, walk_preallocated(s, st));
   } else if (j.framework.layers == layer_modules::megatron) {
     check_walk(j);
     const auto divided = walk_divided_layers(s);
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage) detail::finish_rank(r.add(), s, walk_stage(s, list, divided, stage), stage);
   } else {
-    check_walk(j);
-    const auto w = windows_of(s, st);
-    const auto resident = detail::resident_bytes(s, st, w);
-    t = walk_step(s, st, w, resident, checkpoints);
-    moment load{};
-    load.rows[row::model_parameters] = st.gpu[row::model_parameters];
-    load.rows[row::adapters] = st.gpu[row::adapters];
-    // Sharded parameters pass through the GPU one tensor at a time, whole.
-    if (s.shards.parameters > 1) load.rows[row::gathered_parameters] = detail::share(st.largest, s.precision.parameters.width());
-    load.total = load.rows.total();
-    t.look(phase::load, -1, load);
-    t.look(phase::save, -1, resident);
+    detail::finish_rank(r.add(), s, detail::walk_autograd(s, st, checkpoints));
   }
-  if (r.size == 0) detail::finish_rank(r.add(), s, t);
   detail::finish_host(r, s, st, checkpoints);
   detail::add_assumptions(s);
-  const auto counted = count(list, s.model.experts);
-  r.parameter_count = {st.total + st.adapters, st.trained, counted.active + st.adapters};
+  r.parameter_count = {st.total + st.adapters, st.trained, st.active + st.adapters};
   r.assumptions = s.assumptions;
   // Terms without a measured spread yet are taken at 5 % either way; what lies outside the allocator at half and double.
   const auto& rank = r.tightest();

@@ -65,7 +65,7 @@ TEST_CASE("components add up to the total, and active is a part of it") {
     const std::string_view label = m.label.view();
     CAPTURE(label);
     const auto n = count(m);
-    parameters sum;
+    parameters sum{};
     for (const auto& part : n.by_component) sum += part;
     CHECK(sum.count() == n.total.count());
     CHECK(n.active <= n.total);

@@ -72,14 +72,17 @@ constexpr moment taller(const moment& a, const moment& b) { return a.total < b.t
 constexpr void join(layer_walk& r, const program& p, bool first, bool graphless, bool accumulate) {
   const auto f = walk_forward(p);
   const auto b = walk_backward(p, accumulate);
-  r.forward = first ? f.peak : taller(r.forward, r.saved + f.peak);
+  r.forward.rise_to(f.peak, r.saved);
   if (graphless) {
     const auto off = walk_forward(p, recording::off);
-    r.forward_off = first ? off.peak : taller(r.forward_off, r.cached + moment(row::activations, r.input) + off.peak);
+    r.forward_off.rise_to(off.peak, r.cached, part{row::activations, r.input});
     r.cached += moment(off.saved, off.saved_rows);
   }
   // Later parts run backward first: what the earlier ones saved is alive then, and the later ones' weight gradients after.
-  r.backward = first ? b.peak : taller(r.saved + b.peak, r.backward + moment(row::gradients, accumulate ? bytes{0} : b.weight_gradients));
+  const auto earlier = r.backward;
+  r.backward = b.peak;
+  r.backward += r.saved;
+  if (!first) r.backward.rise_to(earlier, part{row::gradients, accumulate ? bytes{0} : b.weight_gradients});
   r.saved += moment(f.saved, f.saved_rows);
   r.sticky += f.sticky;
   r.weight_gradients += b.weight_gradients;

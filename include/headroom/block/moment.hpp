@@ -1,11 +1,20 @@
 // Distributed under the Boost Software License, Version 1.0.
+// What is alive at one moment of a step, and sums of such. Most moments are only compared, so that their rows are added up
+// only where they are the tallest.
 #pragma once
 
 #include <headroom/report.hpp>
 
 namespace headroom {
 
-/// A moment: its bytes, and of what; moment{} is nothing. `total` is the sum of `rows`, kept beside them because most moments are only compared.
+/// Bytes of one row.
+struct part {
+  row of;
+  bytes total;
+  constexpr void add_to(breakdown& b) const { b[of] += total; }
+};
+
+/// A moment: its bytes, and of what; moment{} is nothing. `total` is the sum of `rows`.
 struct moment {
   bytes total;
   breakdown rows;
@@ -19,11 +28,8 @@ struct moment {
     rows[r] += b;
   }
   // Most moments of most jobs are empty, and an empty one has eleven empty rows: no row is ever negative.
-  constexpr moment& operator+=(const moment& b) {
-    if (b.total == bytes{0}) return *this;
-    total += b.total;
-    rows += b.rows;
-    return *this;
+  constexpr void add_to(breakdown& b) const {
+    if (total != bytes{0}) b += rows;
   }
   constexpr moment& operator-=(const moment& b) {
     if (b.total == bytes{0}) return *this;
@@ -31,20 +37,38 @@ struct moment {
     for (std::size_t i = 0; i < rows.rows.size(); ++i) rows.rows[i] -= b.rows.rows[i];
     return *this;
   }
+  /// Adds a moment, a multiple of one, or bytes of a row.
+  template <class Part>
+  constexpr moment& operator+=(const Part& p) {
+    total += p.total;
+    p.add_to(rows);
+    return *this;
+  }
   friend constexpr moment operator+(moment a, const moment& b) { return a += b; }
-  friend constexpr moment operator-(moment a, const moment& b) { return a -= b; }
   friend constexpr moment operator*(std::int64_t n, moment a) {
     a.total = n * a.total;
     for (auto& b : a.rows.rows) b = n * b;
     return a;
   }
+
+  /// Becomes the sum of these, if that is taller.
+  template <class... Others>
+  constexpr bool rise_to(const moment& first, const Others&... others) {
+    const auto sum = (first.total + ... + others.total);
+    if (sum <= total) return false;
+    total = sum;
+    rows = first.rows;
+    (others.add_to(rows), ...);
+    return true;
+  }
 };
 
-/// n times a moment, where only the total may be needed.
+/// n times a moment.
 struct multiple {
   std::int64_t n;
   const moment& of;
-  [[nodiscard]] constexpr bytes total() const { return n * of.total; }
+  bytes total;
+  constexpr multiple(std::int64_t times, const moment& m) : n(times), of(m), total(times * m.total) {}
   constexpr void add_to(breakdown& b) const {
     if (n == 0) return;
     for (std::size_t i = 0; i < b.rows.size(); ++i) b.rows[i] += n * of.rows.rows[i];

@@ -46,7 +46,6 @@ constexpr tensor drop(program& p, tensor x, probability rate) {
 constexpr tensor activate(program& p, tensor x, activation_kind kind) {
   const auto n = p.elements(x);
   const auto w = p.width(x);
-  const bytes one = p.rounded(n, w);
   if (kind != activation_kind::gelu_new) {
     const auto y = p.make(n, w);
     const bool by_result = kind == activation_kind::relu || kind == activation_kind::tanh;
@@ -56,7 +55,7 @@ constexpr tensor activate(program& p, tensor x, activation_kind kind) {
   const auto half = p.make(n, w);
   p.step(x.bit(), half.bit());
   const auto inner = p.make(n, w);  // c·(x + 0.044715·x³); the cube saves x
-  p.step(x.bit(), inner.bit(), {.saves = x.bit(), .forward_temporary = 2 * one, .backward_temporary = 2 * one});
+  p.step(x.bit(), inner.bit(), {.saves = x.bit(), .forward_temporary = 2 * p.size(inner), .backward_temporary = 2 * p.size(inner)});
   const auto tanh = p.make(n, w);
   p.step(inner.bit(), tanh.bit(), {.saves = tanh.bit()});
   const auto shifted = p.make(n, w);
@@ -85,11 +84,11 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
   const auto root = p.make(rows, inner);
   p.step(mean.bit(), root.bit(), {.saves = root.bit()});
   auto scaled = p.make(n, inner);
-  p.step(wide | root, scaled.bit(), {.saves = wide | root, .backward_temporary = p.rounded(n, inner)});
+  p.step(wide | root, scaled.bit(), {.saves = wide | root, .backward_temporary = p.size(scaled)});
   if (s.habits->norm == norm_style::cast_before_weight) scaled = cast(p, scaled, w);
   const auto y = p.make(n, p.width(scaled));
   p.step(scaled.bit(), y.bit(),
-         {.saves = trains ? scaled.bit() : 0, .backward_temporary = trains ? p.rounded(n, p.width(scaled)) : bytes{0}, .weight_gradient = weight});
+         {.saves = trains ? scaled.bit() : 0, .backward_temporary = trains ? p.size(y) : bytes{0}, .weight_gradient = weight});
   return cast(p, y, w);
 }
 

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <bit>
+#include <new>
 #include <type_traits>
 
 namespace headroom {
@@ -15,84 +16,108 @@ namespace headroom {
 /// A set of tensors of one program, as bits.
 using tensor_set = std::uint64_t;
 
-/// A tensor of a program, by number.
+/// A tensor of a program: a set of one. tensor{} is none.
 struct tensor {
-  std::int32_t id{-1};
-  [[nodiscard]] constexpr bool valid() const { return id >= 0; }
-  [[nodiscard]] constexpr tensor_set bit() const { return id < 0 ? 0 : tensor_set{1} << id; }
-  friend constexpr tensor_set operator|(tensor a, tensor b) { return a.bit() | b.bit(); }
-  friend constexpr tensor_set operator|(tensor_set a, tensor b) { return a | b.bit(); }
+  tensor_set set{};
+  [[nodiscard]] constexpr bool valid() const { return set != 0; }
+  [[nodiscard]] constexpr tensor_set bit() const { return set; }
+  friend constexpr tensor_set operator|(tensor a, tensor b) { return a.set | b.set; }
+  friend constexpr tensor_set operator|(tensor_set a, tensor b) { return a | b.set; }
 };
 
-/// One step of a layer. What it saves is kept from its forward to its backward; what it needs only for a moment is a
-/// temporary.
-struct operation {
-  tensor_set reads;
-  tensor_set makes;
-  tensor_set saves;
-  tensor_set holds;           ///< kept up to here by a local of the caller, though nothing reads it any more
-  tensor_set sticky;          ///< kept on the context instead: alive until the whole graph dies (bitsandbytes up to 0.43.1)
-  bytes forward_temporary;
-  bytes backward_temporary;
-  bytes weight_gradient;      ///< of the weights it trains
-  std::int64_t pieces;        ///< the operation runs in so many equal pieces, one after the other
-  row temporaries;            ///< the row of the report its temporaries are counted in
-  bool recorded;              ///< part of the graph: something that trains lies before it
-  bool passes_gradient;       ///< an addition: the gradient of each operand is the gradient of the result, not a copy
-  bool releases_first;        ///< its gradients are written over what it saved
-};
+/// The place of a set's first tensor in its program.
+constexpr std::size_t first_of(tensor_set s) { return static_cast<std::size_t>(std::countr_zero(s)); }
 
-/// What program::step() may be told of an operation beside its tensors.
+/// What program::step() may be told of an operation beside its tensors. What it saves is kept from its forward to its backward;
+/// what it needs only for a moment is a temporary.
 struct operation_details {
   tensor_set saves{};
-  tensor_set holds{};
-  tensor_set sticky{};
+  tensor_set holds{};         ///< kept up to here by a local of the caller, though nothing reads it any more
+  tensor_set sticky{};        ///< kept on the context instead: alive until the whole graph dies (bitsandbytes up to 0.43.1)
   bytes forward_temporary{};
   bytes backward_temporary{};
-  bytes weight_gradient{};
-  std::int64_t pieces{1};
-  row temporaries{row::temporaries};
-  bool passes_gradient{};
-  bool releases_first{};
+  bytes weight_gradient{};    ///< of the weights it trains
+  std::int64_t pieces{1};     ///< the operation runs in so many equal pieces, one after the other
+  row temporaries{row::temporaries};  ///< the row of the report its temporaries are counted in
+  bool passes_gradient{};     ///< an addition: the gradient of each operand is the gradient of the result, not a copy
+  bool releases_first{};      ///< its gradients are written over what it saved
+};
+
+/// One step of a layer.
+struct operation : operation_details {
+  tensor_set reads{};
+  tensor_set makes{};
+  bool recorded{};            ///< part of the graph: something that trains lies before it
+};
+
+/// Room for so many values, of which only those that were put are ever read. The others are left uninitialised at run time,
+/// which halves the cost of a program; a constant expression has no room for indeterminate values.
+template <class T, std::size_t Size>
+class room {
+ public:
+  static constexpr room open() {
+    if (std::is_constant_evaluated()) return room(filled{});
+    return room(empty{});
+  }
+  /// Makes value i of its parts.
+  template <class... Parts>
+  constexpr T& put(std::size_t i, const Parts&... parts) {
+    T* const place = values_ + i;
+    if (std::is_constant_evaluated())
+      *place = T{parts...};
+    else
+      ::new (static_cast<void*>(place)) T{parts...};
+    return *place;
+  }
+  [[nodiscard]] constexpr const T& operator[](std::size_t i) const { return values_[i]; }
+  [[nodiscard]] constexpr T& operator[](std::size_t i) { return values_[i]; }
+
+ private:
+  struct filled {};
+  struct empty {};
+  constexpr explicit room(filled) : values_{} {}
+  constexpr explicit room(empty) : nothing_{} {}
+  union {
+    T values_[Size];
+    char nothing_;
+  };
 };
 
 /// A program with fixed room and no heap. Build it in the order of execution. Tensors are storages unless they are views.
 class program {
  public:
-  static constexpr int max_tensors = 64;
-  static constexpr int max_operations = 64;
+  static constexpr std::size_t max_tensors = 64;
+  static constexpr std::size_t max_operations = 64;
 
   /// `granule`: the allocator's rounding, a power of two (512 for PyTorch's caching allocator, 1 to count plain bytes).
-  constexpr explicit program(std::int64_t granule) : granule_(granule) {
-    if (!std::is_constant_evaluated()) return;  // a constant expression has no room for indeterminate values
+  constexpr explicit program(std::int64_t granule) : spare_(granule - 1) {
+    if (!std::is_constant_evaluated()) return;  // see room
     size_ = {};
-    gradient_size_ = {};
     elements_ = {};
     width_ = {};
     owner_ = {};
-    list_ = {};
   }
 
   // --- tensors ---------------------------------------------------------------------------------------------------------
 
   /// elements × width bytes in storage of its own.
   constexpr tensor make(std::int64_t elements, std::int64_t width, row r = row::activations) {
-    const auto t = next();
-    const auto i = index(t);
+    if (tensors_ == max_tensors) refuse("headroom: a block holds at most 64 tensors; split it", max_tensors);
+    const auto i = tensors_++;
+    const tensor t{tensor_set{1} << i};
     elements_[i] = elements;
     width_[i] = static_cast<std::int32_t>(width);
-    owner_[i] = static_cast<std::int8_t>(t.id);
-    size_[i] = gradient_size_[i] = rounded(elements, width);
+    size_[i] = rounded(elements, width).count();
+    if (r == row::activations) return t;
     if (r == row::logits) logits_ |= t.bit();
     if (r == row::gathered_parameters) weights_ |= t.bit();
     return t;
   }
   /// Another tensor in the storage of `of`; its gradient is its own.
   constexpr tensor view(tensor of, std::int64_t elements) {
-    const auto t = make(elements, width_[index(of)], logits_ & of.bit() ? row::logits : row::activations);
-    size_[index(t)] = bytes{0};
-    owner_[index(t)] = owner_[index(of)];
-    has_views_ = true;
+    const auto t = make(elements, width(of), is_logits(of) ? row::logits : row::activations);
+    owner_[index(t)] = storages(of.bit());
+    views_ |= t.bit();
     if (needs_gradient(of)) gradient_ |= t.bit();
     return t;
   }
@@ -109,7 +134,7 @@ class program {
   [[nodiscard]] constexpr std::int64_t width(tensor t) const { return width_[index(t)]; }
   [[nodiscard]] constexpr bool needs_gradient(tensor t) const { return (gradient_ & t.bit()) != 0; }
   [[nodiscard]] constexpr bytes rounded(bytes b) const {
-    return bytes{checked::add(b.value, granule_ - 1) & ~(granule_ - 1)};
+    return bytes{checked::add(b.value, spare_) & ~spare_};
   }
   [[nodiscard]] constexpr bytes rounded(std::int64_t elements, std::int64_t width) const {
     return rounded(bytes{checked::mul(elements, width)});
@@ -119,22 +144,11 @@ class program {
 
   /// Appends an operation. It is recorded, and saves, only if something it reads needs a gradient or it trains a weight.
   constexpr void step(tensor_set reads, tensor_set makes, const operation_details& d = {}) {
-    if (operations_ == max_operations) refuse("headroom: a block holds at most 64 operations; split it", operations_);
+    if (operations_ == max_operations) refuse("headroom: a block holds at most 64 operations; split it", max_operations);
     const bool recorded = (reads & gradient_) != 0 || d.weight_gradient > bytes{0};
-    auto& o = list_[static_cast<std::size_t>(operations_++)];
-    o.reads = reads;
-    o.makes = makes;
-    o.holds = d.holds;
-    o.forward_temporary = d.forward_temporary;
-    o.backward_temporary = d.backward_temporary;
-    o.weight_gradient = d.weight_gradient;
-    o.pieces = d.pieces;
-    o.temporaries = d.temporaries;
-    o.recorded = recorded;
-    o.passes_gradient = d.passes_gradient;
-    o.releases_first = d.releases_first;
-    o.sticky = recorded ? storages(d.sticky) : 0;
+    auto& o = list_.put(operations_++, d, reads, makes, recorded);
     o.saves = recorded ? storages(d.saves) & ~saved_ : 0;  // a tensor saved twice is released by its first saver
+    o.sticky = recorded ? storages(d.sticky) : 0;
     saved_ |= o.saves;
     sticky_ |= o.sticky;
     if (recorded) gradient_ |= makes;
@@ -145,14 +159,14 @@ class program {
   constexpr void hold_through_backward(tensor t) { held_ |= storages(t.bit()); }
   /// Marks the place where the model hands its outputs to the caller: what the caller held of the last step goes here.
   constexpr void returns_here() { returns_at_ = operations_; }
-  [[nodiscard]] constexpr int returns_at() const { return returns_at_; }
+  [[nodiscard]] constexpr std::size_t returns_at() const { return returns_at_; }
   /// Keeps a tensor to the end of forward even where nothing is recorded (autocast's weight cache).
   constexpr void cache_in_forward(tensor t) { cached_ |= storages(t.bit()); }
 
   // --- what the walk reads ---------------------------------------------------------------------------------------------
 
-  [[nodiscard]] constexpr int operations() const { return operations_; }
-  [[nodiscard]] constexpr const operation& operator[](int i) const { return list_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] constexpr std::size_t operations() const { return operations_; }
+  [[nodiscard]] constexpr const operation& operator[](std::size_t i) const { return list_[i]; }
   [[nodiscard]] constexpr tensor input() const { return input_; }
   [[nodiscard]] constexpr tensor output() const { return output_; }
   [[nodiscard]] constexpr tensor_set saved() const { return saved_; }
@@ -163,43 +177,40 @@ class program {
   [[nodiscard]] constexpr tensor_set logits() const { return logits_; }
   [[nodiscard]] constexpr tensor_set weights() const { return weights_; }
   [[nodiscard]] constexpr tensor_set gradients() const { return gradient_; }
-  [[nodiscard]] constexpr bytes size(tensor t) const { return size_[index(t)]; }
-  [[nodiscard]] constexpr bytes gradient_size(tensor t) const { return gradient_size_[index(t)]; }
+  /// Of a tensor in storage of its own, and of any tensor's gradient.
+  [[nodiscard]] constexpr bytes size(tensor t) const { return bytes{size_[index(t)]}; }
   [[nodiscard]] constexpr bool is_logits(tensor t) const { return (logits_ & t.bit()) != 0; }
   /// The storages behind a set of tensors.
   [[nodiscard]] constexpr tensor_set storages(tensor_set s) const {
-    if (!has_views_) return s;
-    tensor_set r = 0;
-    for (; s != 0; s &= s - 1) r |= tensor_set{1} << owner_[static_cast<std::size_t>(std::countr_zero(s))];
-    return r;
+    if (views_ != 0) [[unlikely]] return owners(s);
+    return s;
   }
+  /// Bytes of a set of storages, or of the gradients of a set of tensors.
   [[nodiscard]] constexpr bytes sum(tensor_set s) const {
-    bytes r{0};
-    for (; s != 0; s &= s - 1) r += size_[static_cast<std::size_t>(std::countr_zero(s))];
-    return r;
+    std::int64_t r = 0;
+    for (; s != 0; s &= s - 1) r = checked::add(r, size_[first_of(s)]);
+    return bytes{r};
   }
 
  private:
-  static constexpr std::size_t index(tensor t) { return static_cast<std::size_t>(t.id); }
-  constexpr tensor next() {
-    if (tensors_ == max_tensors) refuse("headroom: a block holds at most 64 tensors; split it", tensors_);
-    return {tensors_++};
+  [[nodiscard]] constexpr tensor_set owners(tensor_set s) const {
+    auto r = s & ~views_;
+    for (auto v = s & views_; v != 0; v &= v - 1) r |= owner_[first_of(v)];
+    return r;
   }
+  static constexpr std::size_t index(tensor t) { return first_of(t.set); }
 
-  // Left uninitialised at run time, which halves the cost of a program: only the first tensors_ and operations_ entries are
-  // ever read.
-  std::array<bytes, max_tensors> size_;
-  std::array<bytes, max_tensors> gradient_size_;
+  // Only the first tensors_ of each are ever read.
+  std::array<std::int64_t, max_tensors> size_;
   std::array<std::int64_t, max_tensors> elements_;
   std::array<std::int32_t, max_tensors> width_;
-  std::array<std::int8_t, max_tensors> owner_;
-  std::array<operation, max_operations> list_;
-  std::int64_t granule_;
-  std::int32_t tensors_ = 0;
-  std::int32_t operations_ = 0;
-  std::int32_t returns_at_ = 0;
-  bool has_views_ = false;
-  tensor_set gradient_ = 0, saved_ = 0, sticky_ = 0, held_ = 0, held_forward_ = 0, cached_ = 0, logits_ = 0, weights_ = 0;
+  std::array<tensor_set, max_tensors> owner_;  // of a view: the tensor whose storage it shares
+  room<operation, max_operations> list_ = room<operation, max_operations>::open();
+  std::int64_t spare_;  // granule - 1
+  std::size_t tensors_ = 0;
+  std::size_t operations_ = 0;
+  std::size_t returns_at_ = max_operations;  // nowhere
+  tensor_set gradient_ = 0, saved_ = 0, sticky_ = 0, held_ = 0, held_forward_ = 0, cached_ = 0, logits_ = 0, weights_ = 0, views_ = 0;
   tensor input_{}, output_{};
 };
 

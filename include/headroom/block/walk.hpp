@@ -32,22 +32,24 @@ enum class recording : std::uint8_t { on, off };
 
 namespace detail {
 
-constexpr breakdown rows_of(const program& p, tensor_set alive) {
-  breakdown b{};
-  b[row::logits] = p.sum(alive & p.logits());
-  b[row::gathered_parameters] = p.sum(alive & p.weights());
-  b[row::activations] = p.sum(alive & ~p.logits() & ~p.weights());
-  return b;
+/// A set of storages, and nothing else.
+constexpr moment moment_of(const program& p, tensor_set s) {
+  moment m{};
+  if (s == 0) return m;
+  if (const auto these = s & p.logits(); these != 0) m.add(row::logits, p.sum(these));
+  if (const auto these = s & p.weights(); these != 0) m.add(row::gathered_parameters, p.sum(these));
+  m.add(row::activations, p.sum(s & ~p.logits() & ~p.weights()));
+  return m;
 }
 
-/// For each operation the storages that nobody reads after it.
+/// For each operation the storages that nobody reads after it and nothing else keeps.
 struct last_readers {
   std::array<tensor_set, program::max_operations> gone;
-  constexpr explicit last_readers(const program& p) {
-    tensor_set seen = p.storages(p.output().bit());
-    for (int i = p.operations(); i-- > 0;) {
+  constexpr last_readers(const program& p, tensor_set kept) {
+    auto seen = kept | p.storages(p.output().bit());
+    for (auto i = p.operations(); i-- > 0;) {
       const auto used = p.storages(p[i].reads | p[i].makes | p[i].holds);
-      gone[static_cast<std::size_t>(i)] = used & ~seen;
+      gone[i] = used & ~seen;
       seen |= used;
     }
   }
@@ -57,203 +59,210 @@ struct last_readers {
 
 /// Walks the forward of a block.
 constexpr forward_walk walk_forward(const program& p, recording mode = recording::on) {
-  const detail::last_readers last(p);
-  const auto kept = mode == recording::on ? p.saved() | p.sticky() | p.held() | p.held_in_forward() | p.cached() : p.cached() | p.held();
-  forward_walk r;
+  const bool on = mode == recording::on;
+  const auto kept = p.cached() | p.held() | (on ? p.saved() | p.sticky() | p.held_in_forward() : 0);
+  const detail::last_readers last(p, kept);
   tensor_set alive = p.storages(p.input().bit());
   bytes now = p.sum(alive);
-  tensor_set tallest = alive;
-  bytes height = now;
-  bytes temporary{0};
-  row temporary_row = row::temporaries;
-  const auto top = [&] {
-    moment m(height, detail::rows_of(p, tallest));
-    m.rows[temporary_row] += temporary;
+  struct {
+    bytes total;
+    tensor_set alive;
+    const operation* at = nullptr;
+  } top{now, alive};
+  const auto peak = [&] {
+    auto m = detail::moment_of(p, top.alive);
+    if (top.at != nullptr) m.add(top.at->temporaries, top.at->forward_temporary);
     return m;
   };
-  for (int i = 0; i < p.operations(); ++i) {
-    if (i > 0 && i == p.returns_at()) r.before_return = top();
+  moment before_return{};
+  for (std::size_t i = 0; i < p.operations(); ++i) {
+    if (i == p.returns_at()) before_return = peak();
     const auto& o = p[i];
     const auto fresh = p.storages(o.makes) & ~alive;
     now += p.sum(fresh);
     alive |= fresh;
-    if (now + o.forward_temporary > height) {
-      height = now + o.forward_temporary;
-      tallest = alive;
-      temporary = o.forward_temporary;
-      temporary_row = o.temporaries;
-    }
-    const auto gone = last.gone[static_cast<std::size_t>(i)] & alive & ~kept;
+    if (const auto here = now + o.forward_temporary; here > top.total) top = {here, alive, &o};
+    const auto gone = last.gone[i] & alive;
     now -= p.sum(gone);
     alive &= ~gone;
   }
-  r.peak = top();
-  if (mode == recording::on) {
-    const auto graph = (p.saved() | p.sticky()) & ~p.held();
-    r.saved = p.sum(graph);
-    r.saved_rows = detail::rows_of(p, graph);
-    r.sticky = p.sum(p.sticky() & ~p.held());
-    r.held = p.sum(p.held());
-  } else {
-    r.saved_rows = detail::rows_of(p, p.cached());
-    r.saved = p.sum(p.cached());
-  }
-  return r;
+  const auto left = detail::moment_of(p, on ? (p.saved() | p.sticky()) & ~p.held() : p.cached());
+  return {.saved = left.total,
+          .sticky = on ? p.sum(p.sticky() & ~p.held()) : bytes{0},
+          .held = on ? p.sum(p.held()) : bytes{0},
+          .saved_rows = left.rows,
+          .peak = peak(),
+          .before_return = before_return};
 }
 
 namespace detail {
 
-/// Gradient buffers with reference counts: an addition hands its own gradient on, so that one buffer serves two tensors.
+/// The gradients of a block's tensors. An addition hands its own gradient on: then one buffer serves several tensors, and goes
+/// with the last of them.
 class gradient_buffers {
  public:
-  constexpr explicit gradient_buffers(const program& p) : program_(&p) {
-    for (auto& s : slot_) s = -1;
-  }
-  [[nodiscard]] constexpr bool has(int t) const { return slot_[static_cast<std::size_t>(t)] >= 0; }
-  [[nodiscard]] constexpr int of(int t) const { return slot_[static_cast<std::size_t>(t)]; }
-  [[nodiscard]] constexpr bytes plain() const { return plain_; }
+  constexpr explicit gradient_buffers(const program& p) : program_(&p) {}
+  /// The tensors that have a gradient.
+  [[nodiscard]] constexpr tensor_set present() const { return present_; }
+  /// What of all buffers the report counts as logits.
   [[nodiscard]] constexpr bytes logits() const { return logits_; }
-  [[nodiscard]] constexpr bytes total() const { return plain_ + logits_; }
 
-  constexpr int make(tensor t) {
-    if (count_ == capacity) refuse("headroom: a block's backward makes at most 192 gradients; split it", count_);
-    const auto i = static_cast<std::size_t>(count_);
-    size_[i] = program_->gradient_size(t);
-    is_logits_[i] = program_->is_logits(t);
-    references_[i] = 1;
-    (is_logits_[i] ? logits_ : plain_) += size_[i];
-    return count_++;
+  /// New buffers for these tensors, and the end of such buffers: how many bytes that is.
+  constexpr bytes make(tensor_set s) {
+    if (const auto wide = s & program_->logits(); wide != 0) logits_ += program_->sum(wide);
+    return program_->sum(s);
   }
-  constexpr void share(int b) { ++references_[static_cast<std::size_t>(b)]; }
-  constexpr void drop(int b) {
-    const auto i = static_cast<std::size_t>(b);
-    if (--references_[i] == 0) (is_logits_[i] ? logits_ : plain_) -= size_[i];
+  constexpr bytes free(tensor_set s) {
+    if (const auto wide = s & program_->logits(); wide != 0) logits_ -= program_->sum(wide);
+    return program_->sum(s);
   }
-  [[nodiscard]] constexpr bool shared(int b) const { return references_[static_cast<std::size_t>(b)] > 1; }
-  [[nodiscard]] constexpr bytes size(int b) const { return size_[static_cast<std::size_t>(b)]; }
-  constexpr void put(int t, int b) { slot_[static_cast<std::size_t>(t)] = static_cast<std::int16_t>(b); }
-  constexpr int take(int t) {
-    const int b = of(t);
-    slot_[static_cast<std::size_t>(t)] = -1;
-    return b;
+  /// These tensors have a gradient now; and have one no more: how many bytes that frees.
+  constexpr void put(tensor_set s) { present_ |= s; }
+  constexpr bytes drop(tensor_set s) {
+    present_ &= ~s;
+    auto joint = s & shared_;
+    auto freed = free(s & ~joint);
+    if (joint == 0) return freed;
+    shared_ &= ~joint;
+    for (; joint != 0; joint &= joint - 1) freed += unshare(buffer_[first_of(joint)], tensor{joint & -joint});
+    return freed;
+  }
+
+  /// One more reference to the buffer of a tensor: which buffer that is. One fewer: how many bytes that frees.
+  constexpr int share(tensor of) {
+    auto& buffer = buffer_[first_of(of.bit())];
+    if ((shared_ & of.bit()) == 0) {
+      buffer = count_++;
+      references_[static_cast<std::size_t>(buffer)] = 1;
+      if (program_->is_logits(of)) logits_buffers_ |= tensor_set{1} << buffer;
+      shared_ |= of.bit();
+    }
+    ++references_[static_cast<std::size_t>(buffer)];
+    return buffer;
+  }
+  constexpr bytes unshare(int buffer, tensor as_large_as) {
+    if (--references_[static_cast<std::size_t>(buffer)] > 0) return bytes{0};
+    const auto freed = program_->size(as_large_as);
+    if ((logits_buffers_ >> buffer & 1U) != 0) logits_ -= freed;
+    return freed;
+  }
+  constexpr void put_shared(tensor_set s, int buffer) {
+    present_ |= s;
+    shared_ |= s;
+    for (; s != 0; s &= s - 1) buffer_[first_of(s)] = static_cast<std::int8_t>(buffer);
+  }
+  [[nodiscard]] constexpr bool shared(tensor t) const {
+    return (shared_ & t.bit()) != 0 && references_[static_cast<std::size_t>(buffer_[first_of(t.bit())])] > 1;
   }
 
  private:
-  static constexpr int capacity = 192;
   const program* program_;
-  std::array<std::int16_t, program::max_tensors> slot_;
-  std::array<bytes, capacity> size_;
-  std::array<std::int16_t, capacity> references_;
-  std::array<bool, capacity> is_logits_;
-  int count_ = 0;
-  bytes plain_{}, logits_{};
+  bytes logits_{};
+  tensor_set present_ = 0;
+  tensor_set shared_ = 0;          // of `present`: those in a shared buffer
+  tensor_set logits_buffers_ = 0;  // shared buffers, by number
+  std::int8_t count_ = 0;
+  std::array<std::int8_t, program::max_tensors> buffer_;         // of a tensor in `shared`
+  std::array<std::int8_t, program::max_operations> references_;  // to a shared buffer; an operation shares at most one
 };
 
 }  // namespace detail
 
 /// Walks the backward of a block. `accumulate`: gradients exist already, so a new one is added to it and goes.
 constexpr backward_walk walk_backward(const program& p, bool accumulate = false) {
-  backward_walk r;
   detail::gradient_buffers grads(p);
-  tensor_set alive = p.saved() | p.sticky() | p.held();
-  bytes kept = p.sum(alive);
+  const auto stays = p.sticky() | p.held();
+  tensor_set alive = p.saved() | stays;
+  bytes now = p.sum(alive);  // with the gradients of tensors and weights
   bytes weights{0};
 
-  tensor_set tallest = alive;
-  bytes tallest_weights{0}, tallest_plain{0}, tallest_logits{0}, tallest_temporary{0};
-  row tallest_row = row::temporaries;
-  const auto look = [&](bytes temporary, bytes fewer, row temporary_row) {
-    const auto now = kept + weights + grads.total() + temporary - fewer;
-    if (now <= r.peak.total) return;
-    r.peak.total = now;
-    tallest = alive;
-    tallest_weights = weights;
-    tallest_plain = grads.plain();
-    tallest_logits = grads.logits();
-    tallest_temporary = temporary - fewer;
-    tallest_row = temporary_row;
+  struct {
+    bytes total{0};
+    tensor_set alive = 0;
+    bytes weights{0}, logits{0}, temporary{0};
+    row temporaries{row::temporaries};
+  } top;
+  const auto look = [&](bytes temporary, row temporaries) {
+    if (now + temporary <= top.total) return;
+    top.total = now + temporary;
+    top.alive = alive;
+    top.weights = weights;
+    top.logits = grads.logits();
+    top.temporary = temporary;
+    top.temporaries = temporaries;
   };
 
-  if (p.output().valid() && p.needs_gradient(p.output())) grads.put(p.output().id, grads.make(p.output()));
-  look(bytes{0}, bytes{0}, row::temporaries);
+  const auto output = p.output().bit() & p.gradients();
+  now += grads.make(output);
+  grads.put(output);
+  look(bytes{0}, row::temporaries);
 
-  for (int i = p.operations(); i-- > 0;) {
+  for (auto i = p.operations(); i-- > 0;) {
     const auto& o = p[i];
     if (!o.recorded) continue;
-    // The gradients that arrive. A result that nobody used has none.
-    const auto results = o.makes & p.gradients();
-    int arriving = -1;
-    bytes arrived{0};
-    for (auto s = results; s != 0; s &= s - 1) {
-      const int t = std::countr_zero(s);
-      if (!grads.has(t)) continue;
-      arriving = grads.of(t);
-      arrived += grads.size(arriving);
-    }
-    const auto released = o.saves & alive & ~p.sticky() & ~p.held();
-    const auto released_bytes = p.sum(released);
+    const auto arriving = o.makes & grads.present();  // a result that nobody used has no gradient
+    const auto released = o.saves & ~stays;
     const auto release = [&] {
       alive &= ~released;
-      kept -= released_bytes;
+      now -= p.sum(released);
     };
     if (o.releases_first) release();
-    // The gradients that it makes.
-    std::array<std::int16_t, 8> made;
-    int makes = 0;
-    bytes fresh{0};
-    for (auto s = o.reads & p.gradients(); s != 0; s &= s - 1) {
-      const tensor t{std::countr_zero(s)};
-      int b = -1;
-      if (o.passes_gradient && arriving >= 0 && grads.size(arriving) == p.gradient_size(t)) {
-        b = arriving;
-        grads.share(b);
-      } else {
-        b = grads.make(t);
-        fresh += grads.size(b);
+
+    // The gradients that it makes, and those that it hands on.
+    const auto operands = o.reads & p.gradients();
+    tensor_set handed_on = 0;
+    int handed = 0;
+    if (o.passes_gradient && arriving != 0) {
+      const tensor from{std::bit_floor(arriving)};
+      for (auto s = operands; s != 0; s &= s - 1) {
+        const tensor t{s & -s};
+        if (p.size(t) != p.size(from)) continue;
+        handed = grads.share(from);
+        handed_on |= t.bit();
       }
-      made[static_cast<std::size_t>(makes++)] = static_cast<std::int16_t>(b);
     }
+    const auto fresh = operands & ~handed_on;
+    now += grads.make(fresh) + o.weight_gradient;
+    weights += o.weight_gradient;
     if (o.pieces > 1) {
       // Piece by piece: one piece's share is made before the first share is released, and one is left at the last.
       const auto n = o.pieces;
-      weights += o.weight_gradient;
-      look(o.backward_temporary, fresh - fresh / n, o.temporaries);
+      const auto made = p.sum(fresh);
+      const auto given_up = (p.sum(released) + p.sum(arriving)) / n;
+      look(o.backward_temporary - (made - made / n), o.temporaries);
       if (o.weight_gradient > bytes{0})  // the second piece's weight gradient is added to the first's
-        look(o.backward_temporary + o.weight_gradient, fresh - fresh / n * 2 + (released_bytes + arrived) / n, o.temporaries);
-      look(o.backward_temporary, (released_bytes + arrived) / n * (n - 1), o.temporaries);
+        look(o.backward_temporary + o.weight_gradient - (made - made / n * 2 + given_up), o.temporaries);
+      look(o.backward_temporary - given_up * (n - 1), o.temporaries);
     } else {
-      weights += o.weight_gradient;
-      look(o.backward_temporary, bytes{0}, o.temporaries);
+      look(o.backward_temporary, o.temporaries);
     }
-    if (accumulate) weights -= o.weight_gradient;
+    if (accumulate) {
+      now -= o.weight_gradient;
+      weights -= o.weight_gradient;
+    }
     if (!o.releases_first) release();
-    for (auto s = results; s != 0; s &= s - 1) {
-      const int t = std::countr_zero(s);
-      if (grads.has(t)) grads.drop(grads.take(t));
-    }
-    makes = 0;
-    for (auto s = o.reads & p.gradients(); s != 0; s &= s - 1) {
-      const tensor t{std::countr_zero(s)};
-      const int b = made[static_cast<std::size_t>(makes++)];
-      if (!grads.has(t.id)) {
-        grads.put(t.id, b);
-      } else if (!grads.shared(grads.of(t.id))) {
-        grads.drop(b);
-      } else {
-        const int sum = grads.make(t);
-        look(bytes{0}, bytes{0}, row::temporaries);
-        grads.drop(grads.take(t.id));
-        grads.drop(b);
-        grads.put(t.id, sum);
+    now -= grads.drop(arriving);
+
+    // A second gradient of a tensor is added to the first, unless somebody else holds that: then the sum takes a third buffer.
+    const auto again = operands & grads.present();
+    for (auto s = again; s != 0; s &= s - 1) {
+      const tensor t{s & -s};
+      if (grads.shared(t)) {
+        now += grads.make(t.bit());
+        look(bytes{0}, row::temporaries);
+        now -= grads.drop(t.bit());
+        grads.put(t.bit());
       }
+      now -= (handed_on & t.bit()) != 0 ? grads.unshare(handed, t) : grads.free(t.bit());
     }
+    grads.put(fresh);
+    if (handed_on != 0) grads.put_shared(handed_on & ~again, handed);
   }
-  r.weight_gradients = weights;
-  r.peak.rows = detail::rows_of(p, tallest);
-  r.peak.rows[row::gradients] = tallest_weights;
-  r.peak.rows[row::temporaries] += tallest_plain;
-  r.peak.rows[row::logits] += tallest_logits;
-  r.peak.rows[tallest_row] += tallest_temporary;
+  backward_walk r{.peak = detail::moment_of(p, top.alive), .weight_gradients = weights};
+  r.peak.add(row::gradients, top.weights);
+  r.peak.add(row::logits, top.logits);
+  r.peak.add(top.temporaries, top.temporary);
+  r.peak.add(row::temporaries, top.total - r.peak.total);  // the rest: gradients of tensors
   return r;
 }
 

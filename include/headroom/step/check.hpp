@@ -15,7 +15,7 @@ constexpr void at_least(std::int64_t value, std::int64_t least, const char* sent
 
 constexpr void check_model(const shape& m) {
   check(m);
-  at_least(m.layers, 1, "headroom: model.layers must be a whole number from 1 to 2^40");
+  if (m.layers < 1 || m.layers > (std::int64_t{1} << 20)) refuse("headroom: model.layers must be a whole number from 1 to 2^20", m.layers);
   at_least(m.vocab_multiple, 1, "headroom: model.vocab_multiple must be a whole number from 1 to 2^40");
 }
 
@@ -26,6 +26,8 @@ constexpr void check_layout(const job& j) {
   if (j.hardware.accelerator().memory < bytes{1}) refuse("headroom: hardware.gpu.memory_gib must be positive: name a GPU of the table, or give its memory", j.hardware.accelerator().memory.count());
   at_least(p.data, 0, "headroom: parallel.data must be 0 (what the GPUs leave) or a whole number up to 2^40");
   at_least(p.replicate, 1, "headroom: parallel.replicate must be a whole number from 1 to 2^40");
+  if (p.data > 0 && checked::mul(p.data, p.context) % p.replicate != 0)
+    refuse("headroom: parallel.data × context must be a multiple of parallel.replicate; replicate", p.replicate);
   at_least(j.batch.micro, 1, "headroom: batch.micro must be a whole number from 1 to 2^40");
   at_least(j.batch.sequence, 1, "headroom: batch.sequence is required: a whole number from 1 to 2^40");
   at_least(j.batch.accumulation, 1, "headroom: batch.accumulation must be a whole number from 1 to 2^40");
@@ -87,6 +89,8 @@ constexpr void check_walk(const job& j) {
     if (p.pipeline > 64) refuse("headroom: parallel.pipeline must be from 1 to 64", p.pipeline);
     if (p.schedule == schedule::dualpipe || p.schedule == schedule::zero_bubble || p.schedule == schedule::naive)
       refuse("headroom: for megatron parallel.schedule must be 1f1b, interleaved-1f1b or gpipe");
+    if (p.schedule == schedule::gpipe && j.batch.accumulation > 65'536)
+      refuse("headroom: with the gpipe schedule batch.accumulation must be from 1 to 65536; accumulation", j.batch.accumulation);
     if (p.virtual_pipeline > 1 && j.batch.accumulation % p.pipeline != 0)
       refuse("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
     if (j.sharding.kind != sharding_kind::none && j.sharding.kind != sharding_kind::ddp && j.sharding.kind != sharding_kind::megatron_distributed_optimizer)
@@ -100,7 +104,7 @@ constexpr void check_walk(const job& j) {
   if (!divides && (p.pipeline > 1 || p.virtual_pipeline > 1)) refuse("headroom: pipeline parallelism is not modelled by this version; parallel.pipeline must be 1", p.pipeline);
   if (!divides && (p.context > 1)) refuse("headroom: context parallelism is not modelled by this version; parallel.context must be 1", p.context);
   if (!divides && (p.expert > 1 || p.expert_tensor > 1)) refuse("headroom: expert parallelism is not modelled by this version; parallel.expert must be 1", p.expert);
-  if (p.replicate > 1) refuse("headroom: hybrid sharding is not modelled by this version; parallel.replicate must be 1", p.replicate);
+  if (!divides && p.replicate > 1) refuse("headroom: hybrid sharding is not modelled by this version; parallel.replicate must be 1", p.replicate);
   if (j.compile) refuse("headroom: torch.compile is not modelled by this version; compile must be false");
   if (j.precision.compute.bits == 8) refuse("headroom: fp8 computation is not modelled by this version; precision.compute must have 16 or 32 bits", j.precision.compute.bits);
   if (j.batch.packed) refuse("headroom: packed sequences are not modelled by this version; batch.packed must be false");
@@ -110,7 +114,8 @@ constexpr void check_walk(const job& j) {
     refuse("headroom: ZeRO++ and MiCS are not modelled by this version; leave zero_hpz_partition_size and mics_shard_size out");
   if (j.recompute.mode == recompute_mode::selective && j.framework.runtime == runtime::autograd)
     refuse("headroom: selective recompute is not modelled by this version; recompute must be \"none\" or \"full\"");
-  if (j.recompute.mode == recompute_mode::full && j.recompute.layers > 0 && j.recompute.layers != m.layers)
+  const bool one_by_one = j.recompute.method == recompute_method::uniform && j.recompute.layers == 1;
+  if (j.recompute.mode == recompute_mode::full && j.recompute.layers > 0 && j.recompute.layers != m.layers && !one_by_one)
     refuse("headroom: recomputing some of the layers is not modelled by this version; recompute.layers must be 0 (all)", j.recompute.layers);
 }
 

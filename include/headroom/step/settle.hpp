@@ -37,11 +37,7 @@ namespace detail {
 constexpr void settle_precision(settled_job& r) {
   const auto& j = *r.source;
   auto& p = r.precision;
-  p = j.precision;
-  if (!p.set()) {
-    p = j.framework.precision;
-    r.assumptions.add(assumption::framework_precision);
-  }
+  if (!j.precision.set()) r.assumptions.add(assumption::framework_precision);
   const auto fill = [](number_format& f, const number_format& with) {
     if (!f.set()) f = with;
   };
@@ -63,16 +59,14 @@ constexpr void settle_precision(settled_job& r) {
 }
 
 constexpr void settle_optimizer(settled_job& r) {
-  r.optimizer = r.source->optimizer;
-  if (!r.optimizer.set()) {
-    const auto how = r.optimizer.how;
-    r.optimizer = optimizers::adamw;
-    r.optimizer.how = how;
+  const auto& j = *r.source;
+  if (!j.optimizer.set()) {
+    r.optimizer.how = j.optimizer.how;
     r.assumptions.add(assumption::optimizer_adamw);
   }
   if (!r.optimizer.state.set()) r.optimizer.state = r.precision.state;
   if (r.optimizer.how == implementation::unset) {
-    r.optimizer.how = r.source->framework.optimizer;
+    r.optimizer.how = j.framework.optimizer;
     r.assumptions.add(assumption::optimizer_implementation);
   }
 }
@@ -213,9 +207,10 @@ constexpr void settle_layer(settled_job& r) {
 /// Errors: job_error for a job that contradicts itself (step/check.hpp). The result refers to `j`, which must outlive it.
 constexpr settled_job settle(const job& j) {
   check(j);
-  settled_job r;
-  r.source = &j;
-  r.model = j.model;
+  settled_job r{.source = &j,
+                .model = j.model,
+                .precision = j.precision.set() ? j.precision : j.framework.precision,
+                .optimizer = j.optimizer.set() ? j.optimizer : optimizers::adamw};
   r.model.vocab = checked::round_up(r.model.vocab, checked::mul(r.model.vocab_multiple, j.parallel.tensor));
   if (j.framework.unties_embeddings) r.model.tied = false;
   if (j.framework.layers == layer_modules::megatron) r.model.experts.bias = r.model.mlp_bias;  // one switch, add_bias_linear

@@ -20,6 +20,7 @@ struct state_bytes {
   parameters trained_here{};       ///< of this rank's shard
   parameters adapters{};
   parameters total{};              ///< base model, without adapters
+  parameters active{};             ///< of it, what one token visits
   parameters unit{};               ///< one layer
   parameters root{};               ///< what lies outside the layers
   parameters small{};              ///< weights of at most `persistence threshold` elements (ZeRO stage 3 keeps them)
@@ -32,40 +33,51 @@ namespace detail {
 /// Adds up the states of one rank.
 class state_sum {
  public:
-  constexpr explicit state_sum(const settled_job& s) : s_(&s), o_(&s.optimizer) {}
+  constexpr explicit state_sum(const settled_job& s) : s_(&s), o_(&s.optimizer) {
+    const auto& j = *s.source;
+    const auto& p = s.precision;
+    own_ = {row::model_parameters, p.parameters, p.gradients, p.master, o_->state};
+    if (j.adapter.active()) {  // wider than the parameters, it keeps gradients and state in its own format
+      const auto& format = s.layer.adapter_width == 4 ? formats::fp32 : formats::bf16;
+      const bool wide = s.layer.adapter_width > p.parameters.width();
+      side_ = {row::adapters, format, wide ? format : p.gradients, format.width() < p.master.width() ? p.master : formats::none,
+               wide && o_->state.bits == p.parameters.bits ? format : o_->state};
+    }
+    frozen_ = j.framework.upcasts_frozen && j.adapter.base.quantised() ? formats::fp32 : p.parameters;
+    packed_ = j.adapter.base;
+    granule_ = s.flat ? 1 : s.layer.granule;
+    element_ = o_->state.bits >= 16 ? o_->state.width() : 4;
+  }
 
   /// `copies` tensors of rows × columns that do not train.
   constexpr void frozen(const weight& w, std::int64_t copies, bool quantised) {
     if (copies == 0) return;
-    const auto& j = *s_->source;
-    number_format f = quantised ? j.adapter.base : s_->precision.parameters;
-    if (!quantised && j.framework.upcasts_frozen && j.adapter.base.quantised()) f = formats::fp32;
-    r.gpu[row::model_parameters] += copies * held(w.rows, w.columns, f, s_->shards.parameters);
-    if (quantised) r.frozen_extra += copies * f.metadata(w.rows, w.columns);
+    const auto here = local(w.rows, w.columns, w.elements(), s_->shards.parameters);
+    r.gpu[row::model_parameters] += copies * held(w.rows, w.columns, here, quantised ? packed_ : frozen_);
+    if (quantised) r.frozen_extra += copies * s_->source->adapter.base.metadata(w.rows, w.columns);
   }
 
   /// `copies` tensors that train. `adapter`: they count in the report's adapters row.
   constexpr void trained(std::int64_t rows, std::int64_t columns, std::int64_t copies, bool embedding, bool adapter) {
     if (copies == 0) return;
-    const auto& p = s_->precision;
-    const auto n = checked::mul(rows, columns);
-    const bool wide_adapter = adapter && s_->layer.adapter_width > p.parameters.width();
-    const number_format weight_format = !adapter ? p.parameters : (s_->layer.adapter_width == 4 ? formats::fp32 : formats::bf16);
-    const number_format gradient_format = wide_adapter ? weight_format : p.gradients;
-    r.gpu[adapter ? row::adapters : row::model_parameters] += copies * held(rows, columns, weight_format, s_->shards.parameters);
-    r.trained += parameters{checked::mul(n, copies)};
-    if (adapter) r.adapters += parameters{checked::mul(n, copies)};
+    const auto& as = adapter ? side_ : own_;
+    const auto& d = s_->shards;
+    const auto whole = checked::mul(rows, columns);
+    const auto weight = held(rows, columns, local(rows, columns, whole, d.parameters), as.weight);
+    r.gpu[as.of] += copies * weight;
+    const parameters all{checked::mul(whole, copies)};
+    r.trained += all;
+    if (adapter) r.adapters += all;
 
-    auto active = copies;
-    if (o_->blocks > 1) active = checked::ceil_div(copies, o_->blocks);  // BAdam: the others have no gradient and no state
-    if (!o_->in_backward) r.gpu[row::gradients] += active * held(rows, columns, gradient_format, s_->shards.gradients);
-    if (p.master.present() && !(adapter && weight_format.width() >= p.master.width()))
-      r.gpu[row::master_parameters] += active * held(rows, columns, p.master, s_->shards.optimizer);
-    const bool wide_state = wide_adapter && o_->state.bits == p.parameters.bits;
-    state(rows, columns, active, embedding, wide_state ? weight_format : o_->state);
-    const auto here = local(rows, columns, s_->shards.optimizer);
+    const auto active = o_->blocks > 1 ? checked::ceil_div(copies, o_->blocks) : copies;  // BAdam: the others have no gradient and no state
+    const auto here = local(rows, columns, whole, d.optimizer);
+    const bool alike = as.gradient == as.weight && d.gradients == d.parameters;
+    if (!o_->in_backward)
+      r.gpu[row::gradients] += active * (alike ? weight : held(rows, columns, local(rows, columns, whole, d.gradients), as.gradient));
+    if (as.master.bits > 0) r.gpu[row::master_parameters] += active * held(rows, columns, here, as.master);
+    state(rows, columns, here, active, embedding, as.state);
     r.trained_here += parameters{checked::mul(here, active)};
-    const auto temporary = bytes{checked::mul(here, o_->state.bits >= 16 ? o_->state.width() : 4)};
+    const auto temporary = bytes{checked::mul(here, element_)};
     r.trained_copy += active * rounded(temporary);
     r.largest_trained = max(r.largest_trained, temporary);
     update(temporary);
@@ -81,47 +93,56 @@ class state_sum {
   state_bytes r{};
 
  private:
-  /// Elements of a tensor that one of d ranks holds: dimension 0 padded (FSDP2), or the flat vector (ZeRO, FSDP1).
-  [[nodiscard]] constexpr std::int64_t local(std::int64_t rows, std::int64_t columns, std::int64_t d) const {
-    if (d == 1) return checked::mul(rows, columns);
-    if (s_->flat) return checked::ceil_div(checked::mul(rows, columns), d);
-    return checked::mul(checked::ceil_div(rows, d), columns);
+  /// A number format, and whether a tensor in it has metadata beside its elements.
+  struct stored {
+    std::int64_t bits{};
+    const number_format* packed{};
+    constexpr stored() = default;
+    constexpr stored(const number_format& f) : bits(f.bits), packed(f.quantised() ? &f : nullptr) {}
+    friend constexpr bool operator==(const stored&, const stored&) = default;
+  };
+  /// What tensors of a kind are kept in, and the row of the report that the tensors themselves are counted in.
+  struct kind {
+    row of{};
+    stored weight{}, gradient{}, master{}, state{};
+  };
+
+  /// Elements of a tensor of `whole` that one of d ranks holds: dimension 0 padded (FSDP2), or the flat vector (ZeRO, FSDP1).
+  [[nodiscard]] constexpr std::int64_t local(std::int64_t rows, std::int64_t columns, std::int64_t whole, std::int64_t d) const {
+    if (d == 1) return whole;
+    return s_->flat ? checked::ceil_div(whole, d) : checked::mul(checked::ceil_div(rows, d), columns);
   }
-  [[nodiscard]] constexpr bytes rounded(bytes b) const {
-    const auto g = s_->layer.granule;
-    return s_->flat ? b : bytes{checked::add(b.value, g - 1) & ~(g - 1)};
-  }
-  [[nodiscard]] constexpr bytes held(std::int64_t rows, std::int64_t columns, const number_format& f, std::int64_t d) const {
-    if (d == 1) return f.quantised() ? rounded(f.storage(rows, columns)) : rounded(bytes{checked::ceil_div(checked::mul(checked::mul(rows, columns), f.bits), 8)});
-    // Quantisation metadata is not divided: every rank keeps the scales of the whole tensor.
-    const auto share = bytes{checked::ceil_div(checked::mul(local(rows, columns, d), f.bits), 8)};
-    return rounded(share + f.metadata(rows, columns));
+  [[nodiscard]] constexpr bytes rounded(bytes b) const { return bytes{checked::add(b.value, granule_ - 1) & ~(granule_ - 1)}; }
+  /// `here` elements of a rows × columns tensor. Quantisation metadata is not divided: every rank keeps the scales of the whole.
+  [[nodiscard]] constexpr bytes held(std::int64_t rows, std::int64_t columns, std::int64_t here, const stored& f) const {
+    const bytes elements{checked::add(checked::mul(here, f.bits), 7) >> 3};
+    return rounded(f.packed != nullptr ? elements + f.packed->metadata(rows, columns) : elements);
   }
 
-  constexpr void state(std::int64_t rows, std::int64_t columns, std::int64_t copies, bool embedding, const number_format& format) {
-    const auto d = s_->shards.optimizer;
-    const bool vector = columns == 1 || (d > 1 && s_->flat);
+  constexpr void state(std::int64_t rows, std::int64_t columns, std::int64_t here, std::int64_t copies, bool embedding, const stored& format) {
+    const bool vector = columns == 1 || (s_->flat && s_->shards.optimizer > 1);
     const bool plain_kind = o_->vector_moments > 0 && (vector || embedding);  // Muon leaves these to AdamW
-    const std::int64_t moments = plain_kind ? o_->vector_moments : o_->moments;
+    const auto moments = checked::mul(copies, plain_kind ? o_->vector_moments : o_->moments);
     if (moments == 0) return;
-    if (!vector && o_->extent == state_extent::factored) {
-      r.gpu[row::optimizer_state] += checked::mul(copies, moments) * (rounded(format.storage(rows)) + rounded(format.storage(columns)));
-      return;
+    if (o_->extent != state_extent::full && !vector && reduced_state(rows, columns, moments, copies, format)) return;
+    const bool plain = format.packed != nullptr && (here < o_->plain_below || (embedding && o_->plain_embedding));
+    const auto all = moments * held(here, 1, here, plain ? stored(formats::fp32) : format);
+    const bool paged = o_->paged_from > 0 && here >= o_->paged_from;
+    (paged ? r.paged : r.gpu[row::optimizer_state]) += all;
+  }
+  /// State of a matrix that is smaller than the matrix, unless its rank is too high for that.
+  constexpr bool reduced_state(std::int64_t rows, std::int64_t columns, std::int64_t moments, std::int64_t copies, const stored& format) {
+    auto& sum = r.gpu[row::optimizer_state];
+    if (o_->extent == state_extent::factored) {
+      sum += moments * (held(rows, 1, rows, format) + held(columns, 1, columns, format));
+      return true;
     }
-    if (!vector && o_->extent == state_extent::low_rank && o_->rank < (rows < columns ? rows : columns)) {
-      const auto longer = rows < columns ? columns : rows;
-      const auto shorter = rows < columns ? rows : columns;
-      r.gpu[row::optimizer_state] += checked::mul(copies, moments) * rounded(format.storage(o_->rank, longer));
-      if (o_->stores_projector) r.gpu[row::optimizer_state] += copies * rounded(format.storage(o_->rank, shorter));
-      return;
-    }
-    const auto n = local(rows, columns, d);
-    const bool plain = format.quantised() && (n < o_->plain_below || (embedding && o_->plain_embedding));
-    const auto one = rounded((plain ? formats::fp32 : format).storage(n));
-    if (o_->paged_from > 0 && n >= o_->paged_from)
-      r.paged += checked::mul(copies, moments) * one;
-    else
-      r.gpu[row::optimizer_state] += checked::mul(copies, moments) * one;
+    const auto shorter = rows < columns ? rows : columns;
+    if (o_->rank >= shorter) return false;
+    const auto of_rank = [&](std::int64_t side) { return held(o_->rank, side, checked::mul(o_->rank, side), format); };
+    sum += moments * of_rank(rows < columns ? columns : rows);
+    if (o_->stores_projector) sum += copies * of_rank(shorter);
+    return true;
   }
 
   /// torch/optim/adamw.py _single_tensor_adamw: sqrt, then its quotient, while Python still names the previous tensor's.
@@ -133,15 +154,18 @@ class state_sum {
 
   const settled_job* s_;
   const optimizer* o_;
+  kind own_{}, side_{};        ///< the model's weights, and adapters
+  stored frozen_{}, packed_{}; ///< weights that do not train, plain and quantised
+  std::int64_t granule_{};     ///< of a tensor's storage; the parts of a flat vector lie side by side
+  std::int64_t element_{};     ///< width of the update's temporaries
   bytes previous_{}, first_of_layer_{};
   bool in_layers_{};
 };
 
-/// How many of a weight's copies train.
-constexpr std::int64_t trained_copies(const job& j, const weight& w) {
+/// How many of a weight's copies, `all` together, train.
+constexpr std::int64_t trained_copies(const job& j, const weight& w, std::int64_t all) {
   if (w.frozen) return 0;
-  if (j.trainable.all()) return trained_modules(j, -1).has(w.role) ? w.copies() : 0;
-  if (w.layers.count == 0) return trained_modules(j, -1).has(w.role) ? w.copies() : 0;
+  if (j.trainable.all() || w.layers.count == 0) return trained_modules(j, -1).has(w.role) ? all : 0;
   std::int64_t copies = 0;
   for (std::int64_t i = 0; i < w.layers.count; ++i) {
     const auto layer = w.layers.first + i * w.layers.stride;
@@ -175,7 +199,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
       in_layers = !in_layers;
     }
     const auto all = w.copies();
-    const auto train = detail::trained_copies(j, w);
+    const auto train = detail::trained_copies(j, w, all);
     const bool linear = w.linear && !w.vector();
     sum.trained(w.rows, w.columns, train, w.role == module::embedding || w.role == module::head, false);
     sum.frozen(w, all - train, linear && s.layer.quantised.has(w.role));
@@ -186,12 +210,14 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
     }
     auto& r = sum.r;
     const parameters one{w.elements()};
-    r.total += w.total();
+    const auto total = one * all;
+    r.total += total;
+    r.active += w.expert ? total / s.model.experts.count * s.model.experts.active : total;
     if (w.layers.count > 0)
       r.unit += one * w.per_layer;
     else
-      r.root += w.total();
-    if (one.count() <= threshold) r.small += w.total();
+      r.root += total;
+    if (one.count() <= threshold) r.small += total;
     r.largest = max(r.largest, one);
   }
   return sum.r;

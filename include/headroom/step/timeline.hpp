@@ -18,17 +18,11 @@ class timeline {
     for (auto& m : tallest_) m = moment{};
     for (auto& l : layer_) l = -1;
   }
-  /// Considers the sum of some moments (and multiples of moments). Rows are added up only for a new tallest one.
+  /// Considers the sum of some moments.
   template <class... Parts>
   constexpr void look(phase p, std::int64_t layer, const Parts&... parts) {
     const auto i = static_cast<std::size_t>(p);
-    bytes sum{0};
-    ((sum += total_of(parts)), ...);
-    if (sum <= tallest_[i].total) return;
-    tallest_[i] = moment{};
-    tallest_[i].total = sum;
-    (add_rows(tallest_[i].rows, parts), ...);
-    layer_[i] = layer;
+    if (tallest_[i].rise_to(parts...)) layer_[i] = layer;
   }
   [[nodiscard]] constexpr const moment& at(phase p) const { return tallest_[static_cast<std::size_t>(p)]; }
   [[nodiscard]] constexpr std::int64_t layer(phase p) const { return layer_[static_cast<std::size_t>(p)]; }
@@ -40,13 +34,6 @@ class timeline {
   }
 
  private:
-  static constexpr bytes total_of(const moment& m) { return m.total; }
-  static constexpr bytes total_of(const multiple& m) { return m.total(); }
-  static constexpr void add_rows(breakdown& b, const moment& m) {
-    if (m.total != bytes{0}) b += m.rows;
-  }
-  static constexpr void add_rows(breakdown& b, const multiple& m) { m.add_to(b); }
-
   std::array<moment, phase_count> tallest_;
   std::array<std::int64_t, phase_count> layer_;
 };
@@ -55,36 +42,27 @@ namespace detail {
 
 /// Layers in a row that train the same modules.
 struct layer_run {
-  std::int64_t first;
-  std::int64_t count;
-  module_set trained;
-  bool input_has_gradient;
+  std::int64_t first{};
+  std::int64_t count{};
+  module_set trained{};
+  bool input_has_gradient{};
 
   // Of one layer of it:
-  moment saved;           ///< for backward; a checkpoint's input under recompute
-  bytes sticky;           ///< of it, what stays until the graph dies
-  moment forward;         ///< the forward's peak, its input included
-  moment backward;        ///< the backward's peak, what it saved and its output's gradient included
-  moment input_gradient;  ///< what is left when its backward is done
-  bytes gradients;        ///< of its weights, as autograd makes them
-  bool keeps_input;       ///< its input is among what it saved
+  moment saved{};           ///< for backward; a checkpoint's input under recompute
+  bytes sticky{};           ///< of it, what stays until the graph dies
+  moment forward{};         ///< the forward's peak, its input included
+  moment backward{};        ///< the backward's peak, what it saved and its output's gradient included
+  bytes input_gradient{};   ///< what is left when its backward is done
+  bytes gradients{};        ///< of its weights, as autograd makes them
+  bool keeps_input{};       ///< its input is among what it saved
 };
 
 struct layer_runs {
-  static constexpr int capacity = 2 * trainable::capacity + 2;
-  std::array<layer_run, capacity> list;  // only the first `size` are ever read
-  int size{};
-  constexpr layer_runs() {
-    if (std::is_constant_evaluated()) list = {};
-  }
+  static constexpr std::size_t capacity = 2 * trainable::capacity + 2;
+  room<layer_run, capacity> list = room<layer_run, capacity>::open();
+  std::size_t size{};
   constexpr void add(std::int64_t first, std::int64_t count, const module_set& trained, bool gradient) {
-    if (count <= 0) return;
-    auto& r = list[static_cast<std::size_t>(size++)];
-    r = layer_run{};
-    r.first = first;
-    r.count = count;
-    r.trained = trained;
-    r.input_has_gradient = gradient;
+    if (count > 0) list.put(size++, first, count, trained, gradient);
   }
 };
 
@@ -130,10 +108,9 @@ inline constexpr bytes cpu_generator_state{5056};
 constexpr void cost_layer(layer_run& run, const settled_job& s, const scene& sc, bool accumulate) {
   const bool recomputes = s.source->recompute.mode == recompute_mode::full;
   const auto layer = walk_layer(sc, run.trained, run.input_has_gradient, recomputes, accumulate);
-  const auto input = moment(row::activations, layer.input);
   run.gradients = layer.weight_gradients;
   run.keeps_input = recomputes || layer.input_saved;
-  run.input_gradient = run.input_has_gradient ? moment(row::temporaries, layer.input) : moment{};
+  run.input_gradient = run.input_has_gradient ? layer.input : bytes{0};
   if (!recomputes) {
     run.saved = layer.saved;
     run.sticky = layer.sticky;
@@ -143,14 +120,14 @@ constexpr void cost_layer(layer_run& run, const settled_job& s, const scene& sc,
   }
   // The input is kept; forward runs without a graph, and once more, with one, before its backward.
   const bool on_host = s.source->offload.activations != place::on_gpu;
-  run.saved = on_host ? moment{} : input;
-  if (sc.host) run.saved += moment(row::activations, cpu_generator_state);
-  run.saved += layer.cached;
+  run.saved = layer.cached;
+  if (!on_host) run.saved.add(row::activations, layer.input);
+  if (sc.host) run.saved.add(row::activations, cpu_generator_state);
   run.forward = layer.forward_off;
   run.backward = layer.backward;
-  if (!layer.input_saved) run.backward += input;
-  if (s.reentrant) run.backward += input;  // the recomputed output, as large as the input, is a local of the engine's caller
-  run.backward = taller(run.backward, layer.forward + moment(row::temporaries, layer.output_has_gradient ? layer.input : bytes{0}));
+  if (!layer.input_saved) run.backward.add(row::activations, layer.input);
+  if (s.reentrant) run.backward.add(row::activations, layer.input);  // the recomputed output, as large as the input, is a local of the engine's caller
+  run.backward.rise_to(layer.forward, part{row::temporaries, layer.output_has_gradient ? layer.input : bytes{0}});
 }
 
 }  // namespace detail
@@ -178,38 +155,40 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
                      (habits.embeddings_need_gradient == input_gradient::if_checkpointed && (recomputes || sc.base.quantised())));
   auto runs = detail::cut_layers(s, sc, leaf || emb.needs_gradient(emb.output()));
   bool flows = leaf || emb.needs_gradient(emb.output());
-  for (int i = 0; i < runs.size; ++i) {
-    auto& r = runs.list[static_cast<std::size_t>(i)];
+  for (std::size_t i = 0; i < runs.size; ++i) {
+    auto& r = runs.list[i];
     detail::cost_layer(r, s, sc, momentary);
     flows = flows || detail::anything_trains(sc, r.trained);
   }
   const auto tail = head_and_loss(sc, outside, flows);
   const auto tail_forward = walk_forward(tail);
   const auto tail_backward = walk_backward(tail, momentary);
-  const auto tail_held = moment(row::logits, tail_forward.held);
-
-  // What is alive from forward to the end of backward whatever the layer.
-  moment shared = moment(emb_forward.saved, emb_forward.saved_rows);
-  if (leaf && !runs.list[0].keeps_input) shared += moment(row::activations, emb.size(emb.output()));
-  if (s.model.position == position_kind::rope && !habits.rotary_cache)  // cos and sin, in the compute format, for every sample
-    shared += moment(row::activations, bytes{checked::mul(checked::mul(2 * sc.tokens, s.model.head_width()), sc.width)});
+  const part tail_held{row::logits, tail_forward.held};
 
   bytes sticky = tail_forward.sticky;
-  for (int i = 0; i < runs.size; ++i) sticky += runs.list[static_cast<std::size_t>(i)].count * runs.list[static_cast<std::size_t>(i)].sticky;
+  for (std::size_t i = 0; i < runs.size; ++i) sticky += runs.list[i].count * runs.list[i].sticky;
 
-  const auto begin = resident + w.gradients_before;
+  auto begin = resident;
+  begin += w.gradients_before;
   // What the previous micro-batch leaves behind until this one's forward has returned.
-  const auto previous_graph = habits.keeps_loss_graph ? moment(row::activations, sticky) : moment{};
-  const auto previous_outputs = habits.keeps_loss_graph ? tail_held : moment{};
+  const part previous_graph{row::activations, habits.keeps_loss_graph ? sticky : bytes{0}};
+  const part previous_outputs{row::logits, habits.keeps_loss_graph ? tail_forward.held : bytes{0}};
 
   // Forward.
   t.look(phase::forward, -1, begin, w.forward, previous_graph, previous_outputs, emb_forward.peak);
-  auto live = begin + shared;
+  // What is alive from forward to the end of backward whatever the layer.
+  const moment emb_saved(emb_forward.saved, emb_forward.saved_rows);
+  auto live = begin;
+  live += emb_saved;
+  if (leaf && !runs.list[0].keeps_input) live.add(row::activations, emb.size(emb.output()));
+  if (s.model.position == position_kind::rope && !habits.rotary_cache)  // cos and sin, in the compute format, for every sample
+    live.add(row::activations, bytes{checked::mul(checked::mul(2 * sc.tokens, s.model.head_width()), sc.width)});
   live += previous_graph;
-  for (int i = 0; i < runs.size; ++i) {
-    const auto& r = runs.list[static_cast<std::size_t>(i)];
-    t.look(phase::forward, r.first + r.count - 1, live, multiple{r.count - 1, r.saved}, w.forward, previous_outputs, r.forward);
-    live += r.count * r.saved;
+  for (std::size_t i = 0; i < runs.size; ++i) {
+    const auto& r = runs.list[i];
+    live += multiple{r.count - 1, r.saved};
+    t.look(phase::forward, r.first + r.count - 1, live, w.forward, previous_outputs, r.forward);
+    live += r.saved;
   }
   if (recomputes && j.offload.activations != place::on_gpu)
     checkpoints_on_host = bytes{checked::mul(s.model.layers, checked::mul(checked::mul(sc.tokens, s.model.hidden), sc.residual_width))};
@@ -217,10 +196,10 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   // Loss, and the way back to the last layer.
   t.look(phase::loss_forward, -1, live, previous_outputs, w.loss, tail_forward.before_return);
   t.look(phase::loss_forward, -1, live, w.loss, tail_forward.peak);
-  live -= previous_graph;
+  live.add(row::activations, -previous_graph.total);
   // Autocast's cache is dropped when the forward's context closes.
   const bool drops_cache = recomputes && sc.autocast;
-  if (drops_cache) live -= moment(row::gathered_parameters, live.rows[row::gathered_parameters]);
+  if (drops_cache) live.add(row::gathered_parameters, -live.rows[row::gathered_parameters]);
   t.look(phase::backward, -1, live, w.turn, tail_backward.peak);
   live += tail_held;
   const bool shards_grow = w.path != gradient_path::grows && w.gradients_before.total == bytes{0};
@@ -228,40 +207,45 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   live.add(row::activations, tail_forward.sticky);
 
   // Backward, from the last layer down: a layer's saved tensors go, its gradients and what is sticky of it stay.
-  const auto recomputing = recomputes && sc.host ? moment(row::activations, detail::cpu_generator_state) : moment{};
-  for (int i = runs.size; i-- > 0;) {
-    const auto& r = runs.list[static_cast<std::size_t>(i)];
+  const part recomputing{row::activations, recomputes && sc.host ? detail::cpu_generator_state : bytes{0}};
+  for (auto i = runs.size; i-- > 0;) {
+    const auto& r = runs.list[i];
     auto own = r.saved;
-    if (drops_cache) own -= moment(row::gathered_parameters, own.rows[row::gathered_parameters]);
-    moment grown(row::gradients, shards_grow ? w.kept_per_unit : keeps ? r.gradients : bytes{0});
-    grown.add(row::activations, r.sticky);
-    if (recomputes && s.reentrant && sc.host) grown.add(row::activations, detail::cpu_generator_state);
-    live -= own;
+    if (drops_cache) own.add(row::gathered_parameters, -own.rows[row::gathered_parameters]);
+    const auto gradients = shards_grow ? w.kept_per_unit : keeps ? r.gradients : bytes{0};
+    const auto sticky_here = recomputes && s.reentrant && sc.host ? r.sticky + detail::cpu_generator_state : r.sticky;
+    live -= own;  // in the layer's own peak
     if (r.input_has_gradient || detail::anything_trains(sc, r.trained)) {
-      const moment unit_gradients(row::gradients, w.path == gradient_path::unit ? r.gradients : bytes{0});
+      const part input_gradient{row::temporaries, r.input_gradient};
+      const part unit_gradients{row::gradients, w.path == gradient_path::unit ? r.gradients : bytes{0}};
       const auto visit = [&](std::int64_t done) {
         const auto layer = r.first + r.count - 1 - done;
-        t.look(phase::backward, layer, live, multiple{-done, own}, multiple{done, grown}, w.backward, recomputing, r.backward);
-        t.look(phase::reduce, layer, live, multiple{-done, own}, multiple{done, grown}, w.reduce, r.input_gradient, unit_gradients);
+        const multiple gone{-done, own};
+        const part stuck{row::activations, done * sticky_here};
+        const part made{row::gradients, done * gradients};
+        t.look(phase::backward, layer, live, gone, stuck, made, w.backward, recomputing, r.backward);
+        t.look(phase::reduce, layer, live, gone, stuck, made, w.reduce, input_gradient, unit_gradients);
       };
       visit(0);
       if (r.count > 1) visit(r.count - 1);
     }
-    live -= (r.count - 1) * own;
-    live += r.count * grown;
+    live += multiple{1 - r.count, own};
+    live.add(row::activations, r.count * sticky_here);
+    live.add(row::gradients, r.count * gradients);
   }
   // The embedding, with every gradient made.
-  live -= moment(emb_forward.saved, emb_forward.saved_rows);
+  live -= emb_saved;
   t.look(phase::backward, -1, live, w.backward, emb_backward.peak);
   live.add(row::gradients, keeps ? emb_backward.weight_gradients : bytes{0});
-  t.look(phase::reduce, -1, begin, moment(row::gradients, live.rows[row::gradients] - begin.rows[row::gradients]));
+  t.look(phase::reduce, -1, begin, part{row::gradients, live.rows[row::gradients] - begin.rows[row::gradients]});
 
   // Optimizer step: activations are gone, the loss is not. On a CPU the scalars of a tensor-by-tensor update are tensors, too
   // (ATen/ScalarOps.h wrapped_scalar_tensor: one double at a time).
-  auto step = resident + moment(row::activations, tail.size(tail.output()));
-  if (!s.optimizer.in_backward && j.offload.optimizer == place::on_gpu) step += moment(row::gradients, st.gpu[row::gradients]);
-  auto temporaries = w.step;
-  if (j.offload.optimizer == place::on_gpu && !s.optimizer.in_backward) {
+  const bool on_gpu = j.offload.optimizer == place::on_gpu && !s.optimizer.in_backward;
+  const part loss{row::activations, tail.size(tail.output())};
+  const part gradients{row::gradients, on_gpu ? st.gpu[row::gradients] : bytes{0}};
+  t.look(phase::step, -1, resident, loss, gradients, w.step);
+  if (on_gpu) {
     bytes update{0};
     switch (s.optimizer.how) {
       case implementation::foreach: update = habits.foreach_copies * st.trained_copy; break;
@@ -270,10 +254,8 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
       case implementation::unset: break;
     }
     if (sc.host && s.optimizer.how == implementation::loop) update += bytes{8};
-    const auto alone = moment(row::temporaries, update);
-    temporaries = alone.total > temporaries.total ? alone : temporaries;
+    t.look(phase::step, -1, resident, loss, gradients, part{row::temporaries, update});
   }
-  t.look(phase::step, -1, step, temporaries);
   return t;
 }
 

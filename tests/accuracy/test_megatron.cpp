@@ -1,0 +1,70 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Megatron-LM and SimuMax's published runs: peak allocated memory under tensor, sequence, context, pipeline and expert parallelism.
+// Nothing is fitted to a record; what is held here is what the mechanisms reach, so that it cannot get worse unnoticed.
+#include <headroom/headroom.hpp>
+#include <headroom/io/measured.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <string>
+#include <vector>
+
+using namespace headroom;
+
+namespace {
+
+struct outcome {
+  std::vector<double> errors;
+  int refused{};
+  [[nodiscard]] double median() {
+    std::sort(errors.begin(), errors.end());
+    return errors[errors.size() / 2];
+  }
+  [[nodiscard]] double largest() const { return *std::max_element(errors.begin(), errors.end()); }
+};
+
+template <class Choose>
+outcome errors_of(const std::string& family, Choose choose) {
+  std::ifstream file(std::string(HEADROOM_TEST_DATA) + "/../accuracy/measured.jsonl");
+  outcome all;
+  for (std::string line; std::getline(file, line);) {
+    if (line.find("\"family\": \"" + family + "\"") == std::string::npos) continue;
+    const auto record = io::read_measured(line, "measured.jsonl");
+    try {
+      const auto j = io::read_job(record.job, ".");
+      if (!choose(j)) continue;
+      const auto p = io::predict(estimate(j), record.what, record.rank);
+      all.errors.push_back(std::abs(p.value / record.value - 1.0));
+    } catch (const job_error&) {
+      ++all.refused;
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("SimuMax on B200: dense and DeepSeek layers") {
+  auto all = errors_of("simumax", [](const job&) { return true; });
+  CHECK(all.refused == 0);
+  REQUIRE(all.errors.size() == 12);
+  CHECK(all.median() <= 0.0005);
+  CHECK(all.largest() <= 0.003);
+}
+
+TEST_CASE("Megatron-LM, dense") {
+  auto all = errors_of("megatron", [](const job& j) { return !j.model.sparse(); });
+  REQUIRE(all.errors.size() >= 40);
+  CHECK(all.median() <= 0.006);
+  CHECK(all.largest() <= 0.07);
+}
+
+TEST_CASE("Megatron-LM, mixture of experts") {
+  auto all = errors_of("megatron", [](const job& j) { return j.model.sparse(); });
+  REQUIRE(all.errors.size() >= 18);
+  CHECK(all.median() <= 0.021);
+  CHECK(all.largest() <= 0.05);
+}

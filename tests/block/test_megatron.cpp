@@ -1,0 +1,135 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Korthikanti et al. 2022, "Reducing Activation Recomputation in Large Transformer Models": the equations of section 4 come out of
+// walking Megatron's layer, for a GPT with dropout in 16-bit numbers. s sequence, b micro-batch, h hidden, a heads, t tensor.
+#include <headroom/headroom.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace headroom;
+
+namespace {
+
+struct sizes {
+  std::int64_t s, b, h, a, t;
+};
+
+/// A GPT-3-like layer (22B of the paper, table 3: h 6144, a 64) on a CPU's granule, so that bytes are not rounded.
+job gpt(const sizes& z, bool sequence_parallel, attention kernel) {
+  job j;
+  j.model = {.layers = 4, .hidden = z.h, .heads = z.a, .ffn = 4 * z.h, .mlp = mlp_kind::plain, .activation = activation_kind::gelu,
+             .norm = norm_kind::layernorm, .norm_bias = true, .attention_bias = true, .output_bias = true, .mlp_bias = true,
+             .position = position_kind::learned, .max_positions = z.s, .vocab = 51200, .tied = true};
+  j.hardware = {.gpu = gpus::a100_sxm_80gb, .gpus_per_node = z.t};
+  j.framework = frameworks::megatron;
+  j.parallel = {.data = 1, .tensor = z.t, .sequence = sequence_parallel};
+  j.batch = {.micro = z.b, .sequence = z.s};
+  j.attention = kernel;
+  j.dropout = {{100'000}, {100'000}, {100'000}};
+  return j;
+}
+
+std::int64_t saved_by_a_layer(const job& j) {
+  const auto s = settle(j);
+  auto sc = s.layer;
+  sc.model = &s.model;
+  sc.granule = 1;
+  sc.copies_flash_output = false;
+  const auto statistics = 2 * 2 * 4 * sc.stream_tokens();  // mean and deviation of two norms: the paper leaves them out
+  return detail::walk_divided_layer(sc, trained_modules(j, -1), false, false).saved.total.count() - statistics;
+}
+
+constexpr sizes paper{2048, 4, 6144, 64, 8};
+constexpr std::int64_t sbh = paper.s * paper.b * paper.h;
+constexpr std::int64_t scores = paper.a * paper.s * paper.s * paper.b;  // a·s²·b
+
+}  // namespace
+
+TEST_CASE("equation 1: no parallelism, s·b·h·(34 + 5·a·s/h)") {
+  auto z = paper;
+  z.t = 1;
+  CHECK(saved_by_a_layer(gpt(z, false, attention::eager)) == 34 * sbh + 5 * scores);
+}
+
+TEST_CASE("equation 2: tensor parallelism, s·b·h·(10 + 24/t + 5·a·s/(h·t))") {
+  for (const std::int64_t t : {2, 4, 8}) {
+    auto z = paper;
+    z.t = t;
+    CHECK(saved_by_a_layer(gpt(z, false, attention::eager)) == 10 * sbh + 24 * sbh / t + 5 * scores / t);
+  }
+}
+
+TEST_CASE("equation 4: with sequence parallelism, s·b·h/t·(34 + 5·a·s/h)") {
+  for (const std::int64_t t : {2, 4, 8}) {
+    auto z = paper;
+    z.t = t;
+    CHECK(saved_by_a_layer(gpt(z, true, attention::eager)) == (34 * sbh + 5 * scores) / t);
+  }
+}
+
+TEST_CASE("table 2, selective recomputation: 34·s·b·h/t, as a kernel that never writes the scores out") {
+  const auto lse = 4 * paper.a * paper.s * paper.b / paper.t;  // such a kernel keeps a number a row in their place
+  CHECK(saved_by_a_layer(gpt(paper, true, attention::flash)) == 34 * sbh / paper.t + lse);
+}
+
+TEST_CASE("table 2, full recomputation: 2·s·b·h, the layer's input") {
+  auto j = gpt(paper, false, attention::eager);
+  const auto s = settle(j);
+  auto sc = s.layer;
+  sc.model = &s.model;
+  CHECK(detail::cost_of(detail::walk_divided_layer(sc, trained_modules(j, -1), false, true), true).saved.total.count() == 2 * sbh);
+}
+
+namespace {
+
+/// Activations of layers that the first stage holds when most micro-batches are in flight.
+std::int64_t first_stage(std::int64_t layers, std::int64_t pipeline, std::int64_t chunks) {
+  auto j = gpt(paper, true, attention::eager);
+  j.model.layers = layers;
+  j.parallel.pipeline = pipeline;
+  j.parallel.virtual_pipeline = chunks;
+  j.hardware.nodes = pipeline;
+  j.batch.accumulation = 8 * pipeline;
+  const auto kind = chunks > 1 ? schedule::interleaved : schedule::one_forward_one_backward;
+  return in_flight({kind, pipeline, chunks, j.batch.accumulation}, 0) * (layers / (pipeline * chunks)) * saved_by_a_layer(j);
+}
+
+}  // namespace
+
+// Section 4.2.3: the first stage holds L layers' worth of activations whatever the pipeline, and L·(1 + (p - 1)/(p·m)) interleaved.
+TEST_CASE("the first stage of a pipeline") {
+  const auto layer = saved_by_a_layer(gpt(paper, true, attention::eager));
+  CHECK(first_stage(96, 8, 1) == 96 * layer);
+  CHECK(first_stage(96, 8, 3) == 96 * layer + 96 * layer * 7 / (8 * 3));
+}
+
+// Megatron-LM docs, distributed optimizer: bytes of states for a parameter in bf16 with fp32 gradients.
+TEST_CASE("states take 18 bytes a parameter, and 6 + 12/d with the distributed optimizer") {
+  auto j = gpt(paper, true, attention::flash);
+  j.hardware.nodes = 4;
+  j.parallel.data = 4;
+  const auto n = detail::weights_of_stage(settle(j), weights_of(j.model), 0).dense.count();
+  const auto states_with = [&](sharding_kind kind) {
+    j.sharding.kind = kind;
+    const auto s = settle(j);
+    return detail::states_of_stage(s, detail::weights_of_stage(s, weights_of(s.model), 0)).total().count();
+  };
+  CHECK(states_with(sharding_kind::ddp) == 18 * n);
+  CHECK(states_with(sharding_kind::megatron_distributed_optimizer) == 6 * n + 12 * n / 4);
+}
+
+TEST_CASE("the parts of all stages make the whole model") {
+  for (const std::int64_t t : {1, 2, 8})
+    for (const std::int64_t p : {1, 2, 4}) {
+      auto j = gpt(paper, false, attention::flash);
+      j.model = models::llama_3_1_70b;
+      j.parallel.tensor = t;
+      j.parallel.pipeline = p;
+      j.hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 1, .gpus_per_node = t * p};
+      const auto s = settle(j);
+      const auto list = weights_of(s.model);
+      std::int64_t sum = 0;
+      for (std::int64_t stage = 0; stage < p; ++stage) sum += t * detail::weights_of_stage(s, list, stage).dense.count();
+      // Norms are whole on every tensor-parallel rank: 2 of each layer and the last.
+      CHECK(sum == count(s.model).total.count() + (t - 1) * 8192 * (2 * 80 + 1));
+    }
+}
