@@ -71,6 +71,16 @@ TEST_CASE("table 2, selective recomputation: 34·s·b·h/t, as a kernel that nev
   CHECK(saved_by_a_layer(gpt(paper, true, attention::flash)) == 34 * sbh / paper.t + lse);
 }
 
+// Written out, and made again for backward: the same, without the kernel's number a row.
+TEST_CASE("table 2, selective recomputation by module: 34·s·b·h/t") {
+  auto j = gpt(paper, true, attention::eager);
+  j.recompute = {.mode = recompute_mode::selective, .modules = 1U << static_cast<int>(recompute_module::core_attn)};
+  CHECK(saved_by_a_layer(j) == 34 * sbh / paper.t);
+  // Both norms' outputs, 2·s·b·h each, go with "layernorm".
+  j.recompute.modules |= 1U << static_cast<int>(recompute_module::layernorm);
+  CHECK(saved_by_a_layer(j) == (34 - 4) * sbh / paper.t);
+}
+
 TEST_CASE("table 2, full recomputation: 2·s·b·h, the layer's input") {
   auto j = gpt(paper, false, attention::eager);
   const auto s = settle(j);

@@ -54,6 +54,7 @@ struct heads {
 /// and the dropped copy under dropout).
 constexpr tensor core_attention(program& p, const scene& s, tensor_set inputs, std::int64_t result_elements) {
   const auto& m = *s.model;
+  const auto first = p.tensors();
   if (s.kernel == attention::eager || s.kernel == attention::math) {
     const auto scores = checked::mul(checked::mul(s.samples, m.heads / s.tensor), checked::mul(s.sequence / s.context, s.sequence));
     const auto raw = p.make(scores, s.width);
@@ -63,12 +64,14 @@ constexpr tensor core_attention(program& p, const scene& s, tensor_set inputs, s
     if (s.drops.attention.positive()) soft = ops::drop(p, soft, s.drops.attention);
     const auto product = p.make(result_elements, s.width);
     p.step(soft.bit(), product.bit(), {.saves = soft.bit()});
+    if (s.recomputes(recompute_module::core_attn)) p.recompute_since(first, inputs);
     return ops::pointwise(p, product);
   }
   const auto out = p.make(result_elements, s.width);
   const auto lse = p.make(divided(s, m.heads), 4);
   const bool ring = s.context > 1;
   p.step(inputs, out | lse, {.saves = inputs | out | lse, .backward_temporary = ring ? p.rounded(divided(s, m.query_width()), s.width) : bytes{0}});
+  if (s.recomputes(recompute_module::core_attn)) p.recompute(lse.bit());
   // Ulysses brings the result back by an all-to-all that makes a second copy; a flash kernel's b-s-h-d result is transposed.
   if ((ring && s.context_kind == context_kind::ulysses) || (!ring && s.copies_flash_output && s.samples > 1)) return ops::pointwise(p, out);
   return out;
@@ -110,8 +113,11 @@ constexpr program dense_block(const scene& s, bool attention_part, const module_
   const auto& m = *s.model;
   program p(s.granule);
   const auto x = p.input(streamed(s, m.hidden), s.residual_width, input_has_gradient);
+  const auto first = p.tensors();
   const auto n = norm(p, s, x, s.stream_tokens());
+  if (s.recomputes(recompute_module::layernorm)) p.recompute(n.bit());
   const auto y = attention_part ? attend(p, s, trained, n) : feed_forward(p, s, n, m.ffn, trained.has(module::up_proj));
+  if (!attention_part && s.recomputes(recompute_module::mlp)) p.recompute_since(first, x.bit());
   p.set_output(ops::add(p, x, ops::drop(p, y, s.drops.hidden)));
   return p;
 }

@@ -54,6 +54,7 @@ constexpr tensor routed_experts(program& p, const scene& s, tensor x) {
   if (m.mlp == mlp_kind::gated) {  // weighted SwiGLU: the router's probabilities are applied inside
     const auto activated = p.make(checked::mul(computed, width), s.width);
     p.step(hidden.bit(), activated.bit(), {.saves = hidden.bit()});
+    if (s.recomputes(recompute_module::moe_act)) p.recompute(activated.bit());
     hidden = activated;
   } else {  // GELU, times fp32 probabilities, cast back
     const auto activated = p.make(checked::mul(computed, width), s.width);
@@ -61,6 +62,7 @@ constexpr tensor routed_experts(program& p, const scene& s, tensor x) {
     const auto weighted = p.make(checked::mul(computed, width), 4);
     p.step(activated.bit(), weighted.bit(), {.saves = activated.bit(), .backward_temporary = p.size(weighted)});
     hidden = ops::pointwise(p, weighted, s.width);
+    if (s.recomputes(recompute_module::moe_act)) p.recompute(activated | hidden);
   }
   const auto output = grouped(hidden, width, h);
   auto back = output;
@@ -78,15 +80,20 @@ constexpr program sparse_block(const scene& s, const module_set& trained, bool i
   const auto& e = m.experts;
   program p(s.granule);
   const auto x = p.input(streamed(s, m.hidden), s.residual_width, input_has_gradient);
+  const auto first = p.tensors();
   const auto n = norm(p, s, x, s.stream_tokens());
+  if (s.recomputes(recompute_module::layernorm)) p.recompute(n.bit());
   const auto scores = checked::mul(s.stream_tokens(), e.count);
   // Logits and probabilities in fp32, and the routing map.
   const auto probabilities = p.make(scores, 4);
   const auto routing = p.make(scores, 9);
   p.step(n.bit(), probabilities | routing, {.saves = n | routing});
   tensor shared{};
+  const auto before_shared = p.tensors();
   if (e.shared_ffn > 0) shared = feed_forward(p, s, n, e.shared_ffn, trained.has(module::shared_up));
+  if (s.recomputes(recompute_module::shared_experts)) p.recompute_since(before_shared, shared.bit());
   auto y = routed_experts(p, s, n);
+  if (s.recomputes(recompute_module::moe)) p.recompute_since(first, x.bit());
   if (shared.valid()) y = ops::add(p, y, shared);
   p.set_output(ops::add(p, x, ops::drop(p, y, s.drops.hidden)));
   return p;
@@ -121,6 +128,7 @@ constexpr tensor latent_attend(program& p, const scene& s, tensor x) {
   const auto q = p.make(divided(s, checked::mul(m.heads, head)), s.width), k = p.make(divided(s, checked::mul(m.heads, head)), s.width);
   const auto v = p.make(divided(s, checked::mul(m.heads, a.value_dim)), s.width);
   p.step(q0 | kv0, (q | k) | v);
+  if (s.recomputes(recompute_module::mla_up_proj)) p.recompute((q | k) | v);
   const auto out = core_attention(p, s, (q | k) | v, divided(s, checked::mul(m.heads, a.value_dim)));
   return row_parallel(p, s, out, checked::mul(m.heads, a.value_dim), m.hidden, true);
 }
@@ -130,6 +138,7 @@ constexpr program latent_block(const scene& s, bool input_has_gradient) {
   program p(s.granule);
   const auto x = p.input(streamed(s, s.model->hidden), s.residual_width, input_has_gradient);
   const auto n = norm(p, s, x, s.stream_tokens());
+  if (s.recomputes(recompute_module::layernorm)) p.recompute(n.bit());
   p.set_output(ops::add(p, x, ops::drop(p, latent_attend(p, s, n), s.drops.hidden)));
   return p;
 }

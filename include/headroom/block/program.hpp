@@ -157,6 +157,14 @@ class program {
   /// Keeps a tensor alive to the end of forward, or of backward: a local of the caller, not of the graph.
   constexpr void hold_in_forward(tensor t) { held_forward_ |= storages(t.bit()); }
   constexpr void hold_through_backward(tensor t) { held_ |= storages(t.bit()); }
+  /// Drops tensors that are saved once forward is done, and makes them again when the block's backward begins.
+  constexpr void recompute(tensor_set s) { recomputed_ |= storages(s); }
+  [[nodiscard]] constexpr tensor_set recomputed() const { return recomputed_; }
+  /// … all that were made since there were `first` tensors, but not those of `but`.
+  [[nodiscard]] constexpr std::size_t tensors() const { return tensors_; }
+  constexpr void recompute_since(std::size_t first, tensor_set but) {
+    for (auto i = first; i < tensors_; ++i) recompute((tensor_set{1} << i) & ~but);
+  }
   /// Marks the place where the model hands its outputs to the caller: what the caller held of the last step goes here.
   constexpr void returns_here() { returns_at_ = operations_; }
   [[nodiscard]] constexpr std::size_t returns_at() const { return returns_at_; }
@@ -210,7 +218,7 @@ class program {
   std::size_t tensors_ = 0;
   std::size_t operations_ = 0;
   std::size_t returns_at_ = max_operations;  // nowhere
-  tensor_set gradient_ = 0, saved_ = 0, sticky_ = 0, held_ = 0, held_forward_ = 0, cached_ = 0, logits_ = 0, weights_ = 0, views_ = 0;
+  tensor_set recomputed_ = 0, gradient_ = 0, saved_ = 0, sticky_ = 0, held_ = 0, held_forward_ = 0, cached_ = 0, logits_ = 0, weights_ = 0, views_ = 0;
   tensor input_{}, output_{};
 };
 

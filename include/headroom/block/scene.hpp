@@ -43,6 +43,9 @@ struct scene {
   bool copies_flash_output{};        ///< flash kernel with s-b-h-d layout: its result is transposed into a copy where b > 1
   bool fuses_activation{true};       ///< SwiGLU, or bias and GELU, is one kernel that saves its input
 
+  std::uint32_t recomputed_modules{};  ///< bit i: recompute_module i
+
+  [[nodiscard]] constexpr bool recomputes(recompute_module m) const { return (recomputed_modules >> static_cast<int>(m) & 1U) != 0; }
   /// Tokens of the residual stream on this rank.
   [[nodiscard]] constexpr std::int64_t stream_tokens() const { return tokens / sequence_split; }
   [[nodiscard]] constexpr bool adapts(module m) const { return side->active() && side->targets.has(m); }

@@ -60,7 +60,8 @@ struct last_readers {
 /// Walks the forward of a block.
 constexpr forward_walk walk_forward(const program& p, recording mode = recording::on) {
   const bool on = mode == recording::on;
-  const auto kept = p.cached() | p.held() | (on ? p.saved() | p.sticky() | p.held_in_forward() : 0);
+  const auto graph = (p.saved() | p.sticky()) & ~p.recomputed();
+  const auto kept = p.cached() | p.held() | (on ? graph | p.held_in_forward() : 0);
   const detail::last_readers last(p, kept);
   tensor_set alive = p.storages(p.input().bit());
   bytes now = p.sum(alive);
@@ -86,7 +87,7 @@ constexpr forward_walk walk_forward(const program& p, recording mode = recording
     now -= p.sum(gone);
     alive &= ~gone;
   }
-  const auto left = detail::moment_of(p, on ? (p.saved() | p.sticky()) & ~p.held() : p.cached());
+  const auto left = detail::moment_of(p, on ? graph & ~p.held() : p.cached());
   return {.saved = left.total,
           .sticky = on ? p.sum(p.sticky() & ~p.held()) : bytes{0},
           .held = on ? p.sum(p.held()) : bytes{0},

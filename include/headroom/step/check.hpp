@@ -112,8 +112,10 @@ constexpr void check_walk(const job& j) {
     refuse("headroom: Megatron's sharding is not modelled by this version; sharding.kind must be none, ddp, zero, fsdp1 or fsdp2");
   if (j.sharding.zero_hpz_partition_size > 1 || j.sharding.mics_shard_size > 1)
     refuse("headroom: ZeRO++ and MiCS are not modelled by this version; leave zero_hpz_partition_size and mics_shard_size out");
-  if (j.recompute.mode == recompute_mode::selective && j.framework.runtime == runtime::autograd)
-    refuse("headroom: selective recompute is not modelled by this version; recompute must be \"none\" or \"full\"");
+  if (j.recompute.mode == recompute_mode::selective && j.framework.runtime == runtime::autograd && !divides)
+    refuse("headroom: selective recompute is not modelled for this framework by this version; recompute must be \"none\" or \"full\"", j.framework.label);
+  if (j.recompute.mode == recompute_mode::selective && divides && j.recompute.modules == 0)
+    refuse("headroom: for megatron selective recompute needs recompute.modules: core_attn, mlp, moe, moe_act, layernorm, mla_up_proj, shared_experts");
   const bool one_by_one = j.recompute.method == recompute_method::uniform && j.recompute.layers == 1;
   if (j.recompute.mode == recompute_mode::full && j.recompute.layers > 0 && j.recompute.layers != m.layers && !one_by_one)
     refuse("headroom: recomputing some of the layers is not modelled by this version; recompute.layers must be 0 (all)", j.recompute.layers);

@@ -163,6 +163,7 @@ constexpr void settle_layer(settled_job& r) {
   s.context_kind = j.parallel.context_kind;
   s.expert = j.parallel.expert;
   s.expert_tensor = j.parallel.expert_tensor;
+  if (j.recompute.mode == recompute_mode::selective) s.recomputed_modules = j.recompute.modules;
   s.fuses_weight_gradients = j.framework.fuses_weight_gradients;
   s.host = j.hardware.accelerator().maker == vendor::cpu;
   s.granule = s.host ? 1 : 512;

@@ -1,0 +1,146 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What must hold for every job whose layers are divided: over many drawn at random, from the same seed each time.
+#include <headroom/headroom.hpp>
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+using namespace headroom;
+
+namespace {
+
+class divided_jobs {
+ public:
+  job draw() {
+    job j;
+    auto& m = j.model;
+    auto& p = j.parallel;
+    p.tensor = pick({1, 2, 4, 8});
+    p.pipeline = pick({1, 2, 4});
+    p.virtual_pipeline = p.pipeline > 1 ? pick({1, 1, 2, 3}) : 1;
+    p.context = pick({1, 1, 2});
+    p.context_kind = static_cast<context_kind>(pick({0, 1, 2}));
+    p.data = pick({1, 2, 8});
+    p.sequence = p.tensor > 1 && flip();
+    m.heads = 8 * pick({1, 2, 4});
+    m.kv_heads = pick({0, 8});
+    m.hidden = m.heads * pick({16, 64});
+    m.layers = p.pipeline * p.virtual_pipeline * pick({1, 2, 3});
+    m.ffn = m.hidden * 4;
+    m.vocab = pick({1000, 50257});
+    m.vocab_multiple = 128;
+    m.max_positions = 1024;
+    m.mlp = flip() ? mlp_kind::gated : mlp_kind::plain;
+    m.norm = flip() ? norm_kind::rmsnorm : norm_kind::layernorm;
+    m.position = flip() ? position_kind::rope : position_kind::learned;
+    m.tied = flip();
+    m.qk_norm = flip();
+    if (pick({0, 1, 2}) == 0) {
+      m.experts = {.count = 8, .active = pick({1, 2}), .ffn = m.hidden * 2, .shared_ffn = flip() ? m.hidden : 0, .first_dense_layers = pick({0, 1})};
+      p.expert = pick({1, 2});
+      if (j.parallel.data * p.tensor * p.context % p.expert != 0) p.expert = 1;
+    }
+    if (pick({0, 1, 2}) == 0) m.mla = {.q_rank = pick({0, 96}), .kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .value_dim = 32};
+    j.hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = p.data * p.pipeline, .gpus_per_node = p.tensor * p.context};
+    j.framework = frameworks::megatron;
+    j.framework.fuses_weight_gradients = flip();
+    j.sharding.kind = flip() ? sharding_kind::ddp : sharding_kind::megatron_distributed_optimizer;
+    j.batch = {.micro = pick({1, 2}), .sequence = pick({256, 1024}), .accumulation = p.pipeline * pick({1, 2, 5})};
+    j.attention = flip() ? attention::flash : attention::eager;
+    switch (pick({0, 1, 2})) {
+      case 0: j.recompute = headroom::recompute::full; break;
+      case 1: j.recompute = {.mode = recompute_mode::selective, .modules = static_cast<std::uint32_t>(pick({1, 2, 8, 16, 31, 127}))}; break;
+      default: break;
+    }
+    if (flip()) j.dropout = {{100'000}, {100'000}, {100'000}};
+    return j;
+  }
+  std::int64_t pick(std::initializer_list<std::int64_t> of) { return *(of.begin() + std::uniform_int_distribution<std::size_t>{0, of.size() - 1}(random_)); }
+  bool flip() { return pick({0, 1}) == 1; }
+
+ private:
+  std::mt19937_64 random_{20220505};
+};
+
+}  // namespace
+
+TEST_CASE("a report for each stage, whose parts add up") {
+  divided_jobs random;
+  for (int i = 0; i < 20'000; ++i) {
+    const auto j = random.draw();
+    CAPTURE(i);
+    const auto r = estimate(j);
+    REQUIRE(r.size == j.parallel.pipeline);
+    std::int64_t gpus = 0;
+    for (const auto& rank : r) {
+      gpus += rank.count;
+      REQUIRE(rank.at_peak.total() == rank.allocated);
+      for (std::size_t p = 0; p < rank.phases.size(); ++p) {
+        REQUIRE(rank.phases[p] <= rank.allocated);
+        REQUIRE(rank.at_phase[p].total() == rank.phases[p]);
+        for (const auto b : rank.at_phase[p].rows) REQUIRE(b >= bytes{0});
+      }
+      REQUIRE(rank.headroom() >= r.headroom());
+    }
+    REQUIRE(gpus == j.hardware.gpus());
+  }
+}
+
+TEST_CASE("the states of all ranks are never less than the whole model's") {
+  divided_jobs random;
+  for (int i = 0; i < 20'000; ++i) {
+    const auto j = random.draw();
+    CAPTURE(i);
+    const auto s = settle(j);
+    const auto list = weights_of(s.model);
+    const auto total = count(list, s.model.experts).total.count();
+    std::int64_t parameters_held = 0, states_held = 0;
+    for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage) {
+      const auto w = detail::weights_of_stage(s, list, stage);
+      const auto b = detail::states_of_stage(s, w);
+      // Tensor-parallel ranks hold a share of the dense weights each, expert-parallel ones of the experts.
+      parameters_held += w.dense.count() * j.parallel.tensor + w.experts.count() * j.parallel.expert * j.parallel.expert_tensor;
+      states_held += b[row::optimizer_state].count() * (j.hardware.gpus() / j.parallel.pipeline);
+    }
+    REQUIRE(parameters_held >= total);
+    REQUIRE(states_held >= 8 * total);
+  }
+}
+
+TEST_CASE("more data-parallel ranks never hold more each, and more recompute never keeps more") {
+  divided_jobs random;
+  for (int i = 0; i < 20'000; ++i) {
+    const auto j = random.draw();
+    CAPTURE(i);
+    auto more = j;
+    more.parallel.data *= 2;
+    more.hardware.nodes *= 2;
+    const auto a = estimate(j), b = estimate(more);
+    for (std::size_t k = 0; k < static_cast<std::size_t>(a.size); ++k) {
+      REQUIRE(b.ranks[k].at_phase[static_cast<std::size_t>(phase::step)].total() <= a.ranks[k].at_phase[static_cast<std::size_t>(phase::step)].total());
+      REQUIRE(b.ranks[k].allocated <= a.ranks[k].allocated);
+    }
+    auto less = j;
+    less.recompute = headroom::recompute::none;
+    const auto c = estimate(less);
+    if (j.recompute.mode == recompute_mode::selective)
+      for (std::size_t k = 0; k < static_cast<std::size_t>(a.size); ++k) REQUIRE(a.ranks[k].allocated <= c.ranks[k].allocated);
+  }
+}
+
+TEST_CASE("what does not factor is refused") {
+  divided_jobs random;
+  for (int i = 0; i < 2'000; ++i) {
+    auto j = random.draw();
+    CAPTURE(i);
+    switch (i % 5) {
+      case 0: j.hardware.nodes += 1; break;
+      case 1: j.model.layers += 1; if (j.parallel.pipeline * j.parallel.virtual_pipeline == 1) continue; break;
+      case 2: j.model.heads += 1; j.model.kv_heads = 0; j.model.head_dim = 16; if (j.parallel.tensor == 1) continue; break;
+      case 3: j.batch.sequence += 1; if (j.parallel.context == 1 && !j.parallel.sequence) continue; break;
+      default: j.parallel.expert = 7; if (!j.model.sparse()) continue; break;
+    }
+    CHECK_THROWS_AS(estimate(j), job_error);
+  }
+}
