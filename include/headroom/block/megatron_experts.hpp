@@ -25,14 +25,15 @@ constexpr routed_tokens route(const scene& s) {
 constexpr tensor routed_experts(program& p, const scene& s, tensor x) {
   const auto& m = *s.model;
   const auto& e = m.experts;
-  const auto [sent, computed] = route(s);
+  const auto tokens = route(s);
+  const auto sent = tokens.sent, computed = tokens.computed;
   const auto h = m.hidden;
   const auto width = e.ffn / s.expert_tensor;
   const auto local = e.count / s.expert;
   const bool exchanges = s.expert > 1, gathers = s.expert_tensor > 1;
   const bool sorts = local > 1 && (exchanges || gathers);
-  const auto move = [&](tensor from, std::int64_t tokens, tensor_set holds = 0) {
-    const auto to = p.make(checked::mul(tokens, h), s.width);
+  const auto move = [&](tensor from, std::int64_t count, tensor_set holds = 0) {
+    const auto to = p.make(checked::mul(count, h), s.width);
     p.step(from.bit(), to.bit(), {.holds = holds});
     return to;
   };

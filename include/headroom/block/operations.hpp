@@ -77,12 +77,10 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
   }
   const std::int64_t inner = s.habits->norm == norm_style::input_format ? w : 4;
   const auto wide = cast(p, x, inner);
-  const auto square = p.make(n, inner);
-  p.step(wide.bit(), square.bit(), {.saves = wide.bit()});
-  const auto mean = p.make(rows, inner);
-  p.step(square.bit(), mean.bit());
+  // Square, mean and inverse root: the square lives for a moment, and so does its gradient.
+  const bytes square = p.rounded(n, inner);
   const auto root = p.make(rows, inner);
-  p.step(mean.bit(), root.bit(), {.saves = root.bit()});
+  p.step(wide.bit(), root.bit(), {.saves = wide | root, .forward_temporary = square, .backward_temporary = square});
   auto scaled = p.make(n, inner);
   p.step(wide | root, scaled.bit(), {.saves = wide | root, .backward_temporary = p.size(scaled)});
   if (s.habits->norm == norm_style::cast_before_weight) scaled = cast(p, scaled, w);
@@ -161,9 +159,11 @@ constexpr tensor adapt(program& p, const scene& s, tensor x, tensor base, std::i
   const auto product_width = s.autocast ? s.width : p.width(h);
   const auto low = p.make(checked::mul(rows, rank), product_width);
   p.step(h.bit(), low.bit(), {.saves = h.bit(), .weight_gradient = train(in, rank)});
+  // B, and the scaling of its result: the unscaled one lives for a moment.
   const auto high = p.make(checked::mul(rows, out), product_width);
-  p.step(low.bit(), high.bit(), {.saves = low.bit(), .weight_gradient = train(rank, out)});
-  return cast(p, add(p, base, pointwise(p, high)), result_width);
+  p.step(low.bit(), high.bit(),
+         {.saves = low.bit(), .forward_temporary = p.size(high), .backward_temporary = p.size(high), .weight_gradient = train(rank, out)});
+  return cast(p, add(p, base, high), result_width);
 }
 
 /// A linear layer of the model, by the module it is: frozen or trained, quantised, adapted.
