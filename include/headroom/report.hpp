@@ -104,8 +104,9 @@ enum class assumption : std::uint8_t {
   no_eval_no_generation,
   dora_temporaries,
   gpu_assumed,
+  ddp_assumed,
 };
-inline constexpr int assumption_count = static_cast<int>(assumption::gpu_assumed) + 1;
+inline constexpr int assumption_count = static_cast<int>(assumption::ddp_assumed) + 1;
 
 struct assumption_set {
   std::uint64_t bits{};

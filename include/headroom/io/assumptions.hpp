@@ -74,6 +74,9 @@ constexpr std::string_view assumption_text(assumption a) {
              "computes are not.";
     case assumption::gpu_assumed:
       return "hardware.gpu was left open: one h100-sxm-80gb is assumed.";
+    case assumption::ddp_assumed:
+      return "sharding is \"none\" over several data-parallel ranks: DistributedDataParallel with its gradient buckets is "
+             "assumed.";
   }
   return "an assumption that this version has no sentence for.";
 }

@@ -82,6 +82,8 @@ constexpr void settle_shards(settled_job& r) {
   const auto d = checked::mul(r.data, j.parallel.context) / j.parallel.replicate;
   switch (j.sharding.kind) {
     case sharding_kind::none:
+      if (r.data > 1 && j.framework.runtime == runtime::autograd && j.framework.layers == layer_modules::eager) r.assumptions.add(assumption::ddp_assumed);
+      break;
     case sharding_kind::ddp: break;
     case sharding_kind::zero:
       r.flat = true;

@@ -42,7 +42,7 @@ constexpr void ddp_windows(windows& w, const settled_job& s, const state_bytes& 
   const auto all = st.gpu[row::gradients];
   if (chosen(s.source->sharding.gradient_as_bucket_view, false)) {
     w.path = gradient_path::leaves;
-    w.always = moment(row::communication_buffers, all);
+    w.gradients_before = moment(row::gradients, all);
   } else {
     w.always = moment(row::communication_buffers, all);
   }
@@ -203,6 +203,8 @@ constexpr windows windows_of(const settled_job& s, const state_bytes& st) {
       break;
     }
     case sharding_kind::none:
+      if (s.data > 1) detail::ddp_windows(w, s, st);  // gradients have to be averaged somehow
+      break;
     case sharding_kind::megatron_distributed_optimizer:
     case sharding_kind::megatron_fsdp: break;
   }

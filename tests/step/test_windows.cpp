@@ -1,0 +1,96 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What data parallelism adds around a step, against the sizes that the runtimes' sources give.
+#include <headroom/headroom.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace headroom;
+using namespace headroom::literals;
+
+namespace {
+
+constexpr std::int64_t n = 8'030'261'248;
+
+job llama(const sharding& s, std::int64_t gpus = 8) {
+  return {.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::a100_sxm_80gb, .gpus_per_node = gpus}, .framework = frameworks::deepspeed,
+          .precision = precisions::bf16_mixed, .sharding = s, .batch = {.micro = 1, .sequence = 512}};
+}
+
+bytes in(const job& j, phase p, row r) { return estimate(j).ranks[0].at_phase[static_cast<std::size_t>(p)][r]; }
+
+}  // namespace
+
+// torch csrc/distributed/c10d/reducer.cpp: a second copy of the gradients, or none with gradient_as_bucket_view.
+TEST_CASE("DDP keeps its buckets for the whole run") {
+  auto j = llama(ddp());
+  j.framework = frameworks::libtorch;
+  for (const auto p : {phase::forward, phase::backward, phase::step}) CHECK(in(j, p, row::communication_buffers) >= bytes{2 * n});
+  const auto with_buckets = estimate(j).ranks[0].allocated;
+  j.sharding.gradient_as_bucket_view = choice::yes;
+  CHECK(in(j, phase::step, row::communication_buffers) == 0_B);
+  CHECK(in(j, phase::forward, row::gradients) >= bytes{2 * n});
+  CHECK(estimate(j).ranks[0].allocated < with_buckets);
+  // No sharding over several ranks is DDP, too.
+  auto plain = llama({});
+  plain.framework = frameworks::libtorch;
+  CHECK(estimate(plain).ranks[0].allocated == with_buckets);
+  CHECK(estimate(plain).assumptions.has(assumption::ddp_assumed));
+}
+
+// DeepSpeed runtime/zero/config.py: 5·10^8 elements in bf16, twice with overlap_comm, through backward only.
+TEST_CASE("ZeRO 1 and 2 reduce through a bucket") {
+  auto j = llama(zero(2));
+  CHECK(in(j, phase::backward, row::communication_buffers) == 1_GB);
+  CHECK(in(j, phase::forward, row::communication_buffers) == 0_B);
+  j.sharding.overlap_comm = choice::yes;
+  CHECK(in(j, phase::backward, row::communication_buffers) == 2_GB);
+  j.sharding.reduce_bucket_size = 200'000'000;
+  CHECK(in(j, phase::backward, row::communication_buffers) == 800_MB);
+}
+
+// Stage 1 in bf16 with fp32 gradients is BF16_Optimizer: all gradients in fp32 from the start.
+TEST_CASE("ZeRO 1 with fp32 gradients keeps all of them") {
+  auto j = llama(zero(1));
+  j.precision.gradients = formats::fp32;
+  CHECK(in(j, phase::forward, row::gradients) == bytes{4 * n});
+}
+
+TEST_CASE("ZeRO 3 keeps one bucket, small weights, and what is used again soon") {
+  auto j = llama(zero(3));
+  // 65 norm vectors of 4096 elements are below the persistence threshold of 10^5.
+  const bytes small{2 * 65 * 4096};
+  const bytes layer{2 * 218'112'000};
+  CHECK(in(j, phase::forward, row::communication_buffers) == 1_GB);
+  CHECK(in(j, phase::forward, row::gathered_parameters) == small + layer + 100_MB);  // and 5·10^7 prefetched elements
+  // Released at the turn only if not used within 10^9 elements, counted forward and back: half of them, and the layer at hand.
+  CHECK(in(j, phase::loss_forward, row::gathered_parameters) == small + layer + 1_GB);
+}
+
+// torch distributed/fsdp/_fully_shard: in forward a layer's all-gather output and its copy; the root stays gathered.
+TEST_CASE("FSDP2 gathers a layer twice over") {
+  auto j = llama(fsdp2());
+  j.framework = frameworks::libtorch;
+  const bytes root{2 * (2 * 128256 * std::int64_t{4096} + 4096)};
+  const bytes layer{2 * 218'112'000};
+  CHECK(in(j, phase::forward, row::gathered_parameters) == root + 2 * layer);
+  CHECK(in(j, phase::step, row::model_parameters) == bytes{4 * n / 8});
+  j.sharding.reshard_after_forward = choice::no;
+  CHECK(in(j, phase::loss_forward, row::gathered_parameters) == root + 32 * layer);
+}
+
+TEST_CASE("offload leaves the GPU with what it works on") {
+  auto j = llama(zero(3));
+  j.offload = {.optimizer = place::on_cpu, .parameters = place::on_cpu};
+  const auto r = estimate(j);
+  CHECK(r.ranks[0].at_peak[row::model_parameters] == 0_B);
+  CHECK(r.ranks[0].at_peak[row::optimizer_state] == 0_B);
+  CHECK(r.ranks[0].at_phase[static_cast<std::size_t>(phase::step)][row::gradients] == 0_B);
+  CHECK(r.ranks[0].at_peak[row::gradients] <= bytes{2 * 128256 * std::int64_t{4096}} + 1_MiB);  // one weight's, on its way out
+  // A rank's 1,003,782,656 parameters, each allocation rounded up to a power of two: bf16 parameters, 2.0 GB; fp32 gradients of a
+  // sub-group of 10^9 and of the rest, 4.0 GB and 15 MB; flat bf16 gradients, 2.0 GB.
+  CHECK(r.host.pinned_per_node == 8 * (2_GiB + 4_GiB + 16_MiB + 2_GiB));
+  j.offload.optimizer = place::on_nvme;
+  CHECK(estimate(j).nvme_per_node == bytes{16 * n});  // fp32 master, two moments, gradients
+  j.hardware.nvme = 100_GB;
+  CHECK_FALSE(estimate(j).fits());
+}
