@@ -45,7 +45,7 @@ namespace detail {
 // both g++ and clang then print the call with its sentence.
 
 template <class Error>
-[[noreturn]] inline void raise(std::string_view sentence) {
+[[noreturn, gnu::cold, gnu::noinline]] inline void raise(std::string_view sentence) {
 #if HEADROOM_EXCEPTIONS
   throw Error(sentence);
 #else
@@ -54,19 +54,19 @@ template <class Error>
 #endif
 }
 
-[[noreturn]] inline void overflowed(const char* sentence) { raise<overflow_error>(sentence); }
+[[noreturn, gnu::cold, gnu::noinline]] inline void overflowed(const char* sentence) { raise<overflow_error>(sentence); }
 
 }  // namespace detail
 
 /// Refuses a job. `sentence` says what was expected; the value found is appended.
-[[noreturn]] inline void refuse(const char* sentence, std::int64_t found) {
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse(const char* sentence, std::int64_t found) {
   char text[400];
   std::snprintf(text, sizeof text, "%s (found %lld)", sentence, static_cast<long long>(found));
   detail::raise<job_error>(text);
 }
-[[noreturn]] inline void refuse(const char* sentence) { detail::raise<job_error>(sentence); }
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse(const char* sentence) { detail::raise<job_error>(sentence); }
 template <std::size_t N>
-[[noreturn]] inline void refuse(const char* sentence, const basic_name<N>& found) {
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse(const char* sentence, const basic_name<N>& found) {
   char text[400];
   std::snprintf(text, sizeof text, "%s (found \"%.*s\")", sentence, static_cast<int>(N), found.text);
   detail::raise<job_error>(text);

@@ -23,6 +23,13 @@ struct moment {
   constexpr moment(bytes sum, const breakdown& of) : total(sum), rows(of) {}
   constexpr moment(row r, bytes b) : total(b), rows{} { rows[r] = b; }
 
+  /// Becomes nothing. In two halves: g++ clears all rows at once with one instruction that takes as long as thirty others.
+  constexpr void clear() {
+    constexpr std::size_t half = row_count / 2;
+    total = bytes{0};
+    for (std::size_t i = 0; i < half; ++i) rows.rows[i] = bytes{0};
+    for (std::size_t i = half; i < row_count; ++i) rows.rows[i] = bytes{0};
+  }
   constexpr void add(row r, bytes b) {
     total += b;
     rows[r] += b;
@@ -70,7 +77,7 @@ struct multiple {
   bytes total;
   constexpr multiple(std::int64_t times, const moment& m) : n(times), of(m), total(times * m.total) {}
   constexpr void add_to(breakdown& b) const {
-    if (n == 0) return;
+    if (total == bytes{0}) return;
     for (std::size_t i = 0; i < b.rows.size(); ++i) b.rows[i] += n * of.rows.rows[i];
   }
 };

@@ -143,7 +143,8 @@ class program {
   // --- operations ------------------------------------------------------------------------------------------------------
 
   /// Appends an operation. It is recorded, and saves, only if something it reads needs a gradient or it trains a weight.
-  constexpr void step(tensor_set reads, tensor_set makes, const operation_details& d = {}) {
+  /// Inlined, so that the details are written into the list at once; as an argument they are written, awaited and copied.
+  [[gnu::always_inline]] constexpr void step(tensor_set reads, tensor_set makes, const operation_details& d = {}) {
     if (operations_ == max_operations) refuse("headroom: a block holds at most 64 operations; split it", max_operations);
     const bool recorded = (reads & gradient_) != 0 || d.weight_gradient > bytes{0};
     auto& o = list_.put(operations_++, d, reads, makes, recorded);

@@ -119,7 +119,8 @@ class state_sum {
     return rounded(f.packed != nullptr ? elements + f.packed->metadata(rows, columns) : elements);
   }
 
-  constexpr void state(std::int64_t rows, std::int64_t columns, std::int64_t here, std::int64_t copies, bool embedding, const stored& format) {
+  [[gnu::always_inline]] constexpr void state(std::int64_t rows, std::int64_t columns, std::int64_t here, std::int64_t copies, bool embedding,
+                                              const stored& format) {
     const bool vector = columns == 1 || (s_->flat && s_->shards.optimizer > 1);
     const bool plain_kind = o_->vector_moments > 0 && (vector || embedding);  // Muon leaves these to AdamW
     const auto moments = checked::mul(copies, plain_kind ? o_->vector_moments : o_->moments);
@@ -162,10 +163,10 @@ class state_sum {
   bool in_layers_{};
 };
 
-/// How many of a weight's copies, `all` together, train.
-constexpr std::int64_t trained_copies(const job& j, const weight& w, std::int64_t all) {
+/// How many of a weight's copies, `all` together, train. `outside`: the modules that train outside the stack.
+constexpr std::int64_t trained_copies(const job& j, const module_set& outside, const weight& w, std::int64_t all) {
   if (w.frozen) return 0;
-  if (j.trainable.all() || w.layers.count == 0) return trained_modules(j, -1).has(w.role) ? all : 0;
+  if (j.trainable.all() || w.layers.count == 0) return outside.has(w.role) ? all : 0;
   std::int64_t copies = 0;
   for (std::int64_t i = 0; i < w.layers.count; ++i) {
     const auto layer = w.layers.first + i * w.layers.stride;
@@ -189,6 +190,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
   const auto& j = *s.source;
   detail::state_sum sum(s);
   const auto threshold = j.sharding.stage3_param_persistence_threshold >= 0 ? j.sharding.stage3_param_persistence_threshold : 100'000;
+  const auto outside = trained_modules(j, -1);
   bool in_layers = false;
   for (const auto& w : list) {
     if ((w.layers.count > 0) != in_layers) {
@@ -199,7 +201,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
       in_layers = !in_layers;
     }
     const auto all = w.copies();
-    const auto train = detail::trained_copies(j, w, all);
+    const auto train = detail::trained_copies(j, outside, w, all);
     const bool linear = w.linear && !w.vector();
     sum.trained(w.rows, w.columns, train, w.role == module::embedding || w.role == module::head, false);
     sum.frozen(w, all - train, linear && s.layer.quantised.has(w.role));
