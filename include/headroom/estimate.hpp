@@ -110,7 +110,7 @@ constexpr void finish_host(report& r, const settled_job& s, const state_bytes& s
 }  // namespace detail
 
 /// What a job occupies on every GPU, in host memory and on NVMe, at every moment of a step. One function at compile time and
-/// at run time; about a microsecond, and no heap.
+/// at run time; about two microseconds for a dense model, and no heap.
 /// Errors: job_error for a job that contradicts itself or that this version does not model; overflow_error where a size does
 /// not fit in 63 bits.
 constexpr report estimate(const job& j) {
