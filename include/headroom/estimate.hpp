@@ -27,7 +27,7 @@ constexpr moment resident_bytes(const settled_job& s, const state_bytes& st, con
     r.rows[row::model_parameters] = bytes{0};
     r.rows[row::adapters] = bytes{0};
   }
-  r.rows[row::workspace] += j.framework.cublas_handles * cublas_workspace(j);
+  r.rows[row::workspace] += j.framework.cublas_handles * cublas_workspace(s);
   // Token numbers and labels, int64.
   r.rows[row::activations] += 2 * bytes{checked::mul(s.layer.tokens, 8)};
   if (j.framework.position_buffers && s.model.position == position_kind::learned)
@@ -42,7 +42,7 @@ constexpr moment resident_bytes(const settled_job& s, const state_bytes& st, con
 constexpr void add_assumptions(settled_job& s) {
   const auto& j = *s.source;
   auto& a = s.assumptions;
-  if (j.hardware.accelerator().maker != vendor::cpu) {
+  if (s.on->maker != vendor::cpu) {
     a.add(assumption::context_calibrated);
     a.add(assumption::cublas_workspace_by_capability);
     a.add(assumption::reserved_without_fragmentation);
@@ -72,12 +72,11 @@ constexpr timeline walk_autograd(const settled_job& s, const state_bytes& st, by
   return t;
 }
 
-constexpr void finish_rank(rank_report& r, const settled_job& s, const timeline& t, std::int64_t stage = 0) {
-  const auto& j = *s.source;
+constexpr void finish_rank(rank_report& r, const settled_job& s, const timeline& t, std::int64_t count, std::int64_t stage = 0) {
   r.pipeline_stage = stage;
-  r.count = j.hardware.gpus() / j.parallel.pipeline;
-  r.gpu = j.hardware.accelerator().label;
-  r.capacity = j.hardware.accelerator().memory;
+  r.count = count;
+  r.gpu = s.on->label;
+  r.capacity = s.on->memory;
   r.peak_phase = t.peak();
   r.peak_layer = t.layer(r.peak_phase);
   r.at_peak = t.at(r.peak_phase).rows;
@@ -89,7 +88,7 @@ constexpr void finish_rank(rank_report& r, const settled_job& s, const timeline&
   }
   r.active = r.allocated;
   r.reserved = s.layer.host ? r.active : round_up(r.active, 2 * mib);
-  r.outside = {context_of(j.hardware.accelerator()), nccl_of(s)};
+  r.outside = {context_of(*s.on), nccl_of(s)};
   r.device = r.reserved + r.outside.context + r.outside.nccl;
 }
 
@@ -107,6 +106,40 @@ constexpr void finish_host(report& r, const settled_job& s, const state_bytes& s
   r.nvme_capacity = j.hardware.nvme;
 }
 
+/// What the whole job shares, beside its ranks.
+struct walked_kind {
+  settled_job job;
+  state_bytes states{};
+  bytes checkpoints{0};  ///< on the host
+};
+
+/// Adds a report for each pipeline stage that has ranks on GPUs of a kind.
+constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind) {
+  walked_kind k{settle(j, kind)};
+  auto& s = k.job;
+  const auto list = weights_of(s.model);
+  const bool preallocated = j.framework.runtime == runtime::preallocated;
+  if (preallocated) settle_preallocated(s, list);
+  k.states = states(s, list);
+  // Stages lie on ranks in a row, and so do kinds of GPU.
+  const auto stage_size = j.hardware.gpus() / j.parallel.pipeline;
+  std::int64_t first = 0;
+  for (std::size_t i = 0; i < kind; ++i) first += j.hardware.count(i);
+  const auto end = first + j.hardware.count(kind);
+  const auto ranks_of = [&](std::int64_t stage) { return smaller(end, (stage + 1) * stage_size) - (first > stage * stage_size ? first : stage * stage_size); };
+  if (preallocated) {
+    finish_rank(r.add(), s, walk_preallocated(s, k.states), ranks_of(0));
+  } else if (j.framework.layers == layer_modules::megatron) {
+    check_walk(j);
+    const auto divided = walk_divided_layers(s);
+    for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
+      if (ranks_of(stage) > 0) finish_rank(r.add(), s, walk_stage(s, list, divided, stage), ranks_of(stage), stage);
+  } else {
+    finish_rank(r.add(), s, walk_autograd(s, k.states, k.checkpoints), ranks_of(0));
+  }
+  return k;
+}
+
 }  // namespace detail
 
 /// What a job occupies on every GPU, in host memory and on NVMe, at every moment of a step. One function at compile time and
@@ -114,26 +147,14 @@ constexpr void finish_host(report& r, const settled_job& s, const state_bytes& s
 /// Errors: job_error for a job that contradicts itself or that this version does not model; overflow_error where a size does
 /// not fit in 63 bits.
 constexpr report estimate(const job& j) {
-  auto s = settle(j);
-  const auto list = weights_of(s.model);
-  const bool preallocated = j.framework.runtime == runtime::preallocated;
-  if (preallocated) settle_preallocated(s, list);
-  const auto st = states(s, list);
   report r;
-  bytes checkpoints{0};
-  if (preallocated) {
-    detail::finish_rank(r.add(), s, walk_preallocated(s, st));
-  } else if (j.framework.layers == layer_modules::megatron) {
-    check_walk(j);
-    const auto divided = walk_divided_layers(s);
-    for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage) detail::finish_rank(r.add(), s, walk_stage(s, list, divided, stage), stage);
-  } else {
-    detail::finish_rank(r.add(), s, detail::walk_autograd(s, st, checkpoints));
-  }
-  detail::finish_host(r, s, st, checkpoints);
-  detail::add_assumptions(s);
+  auto k = detail::add_ranks(r, j, 0);
+  for (std::size_t kind = 1; kind < j.hardware.kinds(); ++kind) k.job.assumptions |= detail::add_ranks(r, j, kind).job.assumptions;
+  const auto& st = k.states;
+  detail::finish_host(r, k.job, st, k.checkpoints);
+  detail::add_assumptions(k.job);
   r.parameter_count = {st.total + st.adapters, st.trained, st.active + st.adapters};
-  r.assumptions = s.assumptions;
+  r.assumptions = k.job.assumptions;
   // Terms without a measured spread yet are taken at 5 % either way; what lies outside the allocator at half and double.
   const auto& rank = r.tightest();
   r.low = rank.device - rank.allocated / 20 - rank.outside.context / 2 - rank.outside.nccl / 2;

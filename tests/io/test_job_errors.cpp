@@ -126,7 +126,7 @@ TEST_CASE("every key refuses a wrong type and names itself") {
     const auto sentence = with(pointer, pointer == "/trainable" ? "3" : R"([{"no": "such"}])");
     auto path = pointer.substr(1);
     if (path == "hardware/gpu") {  // a list is a mixed cluster there
-      CHECK(holds(sentence, "mixed cluster"));
+      CHECK(holds(sentence, "hardware.gpu[0].gpu is required"));
       continue;
     }
     std::replace(path.begin(), path.end(), '/', '.');
@@ -165,6 +165,9 @@ TEST_CASE("sentences") {
               "attention must not be \"flsh\"; did you mean \"flash\"? accepted: eager, sdpa, flash, flash3, te, math"));
   CHECK(holds(with("/hardware/gpu", "\"h100-sxm-80g\""), "did you mean \"h100-sxm-80gb\"?"));
   CHECK(holds(with("/hardware/gpu", R"({"name": "mystery"})"), "hardware.gpu.memory_gib is required"));
+  CHECK(holds(with("/hardware/gpu", R"([{"gpu": "l4", "count": 3}])"), "must add up to nodes × gpus_per_node, 8; they add up to 3"));
+  CHECK(holds(with("/hardware/gpu", R"([{"gpu": "l4"}])"), "hardware.gpu[0].count is required"));
+  CHECK(holds(with("/hardware/gpu", "[]"), "hardware.gpu must not be an empty list"));
   CHECK(holds(with("/framework", "\"no-such\""), "accepted: torchtitan, megatron"));
   CHECK(holds(with("/framework/options", R"({"b": 1})"), "unknown key \"b\" in framework.options"));
   CHECK(with("/framework/options", "{}") == "no error");

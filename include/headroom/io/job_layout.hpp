@@ -33,8 +33,6 @@ void describe(Keys& k, gpu& g) {
 
 /// A name of the table, or an object: what it states replaces what the table says of that name.
 inline gpu read_gpu(const json_value& value, const std::string& path) {
-  if (value.is_array())
-    fail("headroom: " + path + " must be one kind of GPU: a list (a mixed cluster) is not supported by this version");
   if (value.is_string()) {
     const auto& label = *value.get_ptr<const json_value::string_t*>();
     if (const gpu* known = find_gpu(label)) return *known;
@@ -78,16 +76,57 @@ inline json_value gpu_to_json(const gpu& g) {
   return object;
 }
 
+/// One kind, or [{"gpu", "count"}, …] in the order of ranks. Returns how many a list counts.
+inline std::int64_t read_gpus(const json_value& value, const std::string& path, cluster& c) {
+  if (!value.is_array()) {
+    c.gpu = read_gpu(value, path);
+    return 0;
+  }
+  std::size_t kinds = 0;
+  std::int64_t all = 0;
+  each_at(value, path, "a list of {\"gpu\", \"count\"}, in the order of ranks", [&](const json_value& v, const std::string& at) {
+    if (kinds == 1 + gpu_groups::capacity) fail("headroom: " + path + " must have at most " + std::to_string(1 + gpu_groups::capacity) + " kinds of GPU");
+    key_reader keys{v, at};
+    auto kind = read_gpu(keys.need("gpu", "a name, or {\"name\", \"memory_gib\"}"), keys.at("gpu"));
+    const auto count = whole_at(keys.need("count", "how many there are"), keys.at("count"), 1, std::int64_t{1} << 20);
+    keys.finish();
+    if (kinds == 0)
+      c.gpu = kind;
+    else
+      c.others.add({kind, count});
+    all += count;
+    ++kinds;
+  });
+  if (kinds == 0) fail("headroom: " + path + " must not be an empty list");
+  return all;
+}
+
+inline json_value gpus_to_json(const cluster& c) {
+  auto list = json_value::array();
+  for (std::size_t i = 0; i < c.kinds(); ++i) list.push_back({{"gpu", gpu_to_json(c.accelerator(i))}, {"count", c.count(i)}});
+  return list;
+}
+
 template <class Keys>
 void describe(Keys& k, cluster& c) {
+  constexpr std::int64_t most = std::int64_t{1} << 20;
+  std::int64_t counted = 0;
   if constexpr (Keys::reads) {
-    if (const auto* v = k.take("gpu")) c.gpu = read_gpu(*v, k.at("gpu"));
+    if (const auto* v = k.take("gpu")) counted = read_gpus(*v, k.at("gpu"), c);
+    c.gpus_per_node = 0;
+  } else if (c.kinds() > 1) {
+    k.put("gpu", gpus_to_json(c));
   } else if (c.gpu != gpu{}) {
     k.put("gpu", gpu_to_json(c.gpu));
   }
-  constexpr std::int64_t most = std::int64_t{1} << 20;
   k.whole("nodes", c.nodes, std::int64_t{1}, 1, most);
   k.whole("gpus_per_node", c.gpus_per_node, std::int64_t{1}, 1, most);
+  if constexpr (Keys::reads) {
+    if (c.gpus_per_node == 0) c.gpus_per_node = counted > 0 ? std::max<std::int64_t>(1, counted / c.nodes) : 1;
+    if (counted > 0 && counted != c.gpus())
+      fail("headroom: the counts in " + k.at("gpu") + " must add up to nodes × gpus_per_node, " + std::to_string(c.gpus()) + "; they add up to " +
+           std::to_string(counted));
+  }
   k.gib("host_memory_gib", c.host_memory);
   k.gib("nvme_gib", c.nvme);
 }

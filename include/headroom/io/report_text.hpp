@@ -129,8 +129,9 @@ inline std::string to_text(const report& r, const job& j, bool colour = false) {
   text += ink.bold(label) + ", " + count_text(r.parameter_count.total.count()) + " parameters";
   if (r.parameter_count.trainable != r.parameter_count.total)
     text += " (" + count_text(r.parameter_count.trainable.count()) + " trained)";
-  text += ", " + std::to_string(j.hardware.gpus()) + " x " +
-          std::string{r.size > 0 ? r.ranks[0].gpu.view() : j.hardware.gpu.label.view()} + "\n";
+  for (std::size_t i = 0; i < j.hardware.kinds(); ++i)
+    text += (i == 0 ? ", " : " + ") + std::to_string(j.hardware.count(i)) + " x " + std::string{j.hardware.accelerator(i).label.view()};
+  text += "\n";
   text += ink.dim(detail::plan_text(j)) + "\n";
   text += r.fits() ? ink.good(verdict_text(r)) : ink.bad(verdict_text(r));
   text += "\n" + ink.dim("device memory expected between " + gib_text(r.low) + " and " + gib_text(r.high)) + "\n\n";

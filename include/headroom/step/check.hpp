@@ -23,6 +23,9 @@ constexpr void check_layout(const job& j) {
   const auto& p = j.parallel;
   at_least(j.hardware.nodes, 1, "headroom: hardware.nodes must be a whole number from 1 to 2^40");
   at_least(j.hardware.gpus_per_node, 1, "headroom: hardware.gpus_per_node must be a whole number from 1 to 2^40");
+  for (std::size_t i = 0; i < j.hardware.kinds(); ++i)
+    if (j.hardware.count(i) < 1)
+      refuse("headroom: the counts of a mixed cluster's GPUs must be positive and add up to hardware.nodes × gpus_per_node; one is", j.hardware.count(i));
   if (j.hardware.accelerator().memory < bytes{1}) refuse("headroom: hardware.gpu.memory_gib must be positive: name a GPU of the table, or give its memory", j.hardware.accelerator().memory.count());
   at_least(p.data, 0, "headroom: parallel.data must be 0 (what the GPUs leave) or a whole number up to 2^40");
   at_least(p.replicate, 1, "headroom: parallel.replicate must be a whole number from 1 to 2^40");

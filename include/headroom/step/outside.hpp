@@ -9,8 +9,9 @@ namespace headroom {
 /// cuBLAS workspace of one handle and stream, which lies in the caching allocator: 4096 KiB × 2 + 16 KiB × 8, and 32 MiB with
 /// compute capability 9.x, with 10.x and later since 2026-02 (aten/src/ATen/cuda/CublasHandlePool.cpp,
 /// parseChosenWorkspaceSize; pytorch pull request 175344); 32 MiB on AMD.
-constexpr bytes cublas_workspace(const job& j) {
-  const auto& g = j.hardware.accelerator();
+constexpr bytes cublas_workspace(const settled_job& s) {
+  const auto& j = *s.source;
+  const auto& g = *s.on;
   if (g.maker == vendor::cpu) return bytes{0};
   if (j.environment.cublas_workspace >= bytes{0}) return j.environment.cublas_workspace;
   if (g.maker == vendor::amd || g.compute_capability / 10 == 9 || (g.compute_capability >= 100 && j.framework.date >= 202602)) return 32 * mib;
@@ -25,7 +26,7 @@ constexpr bytes context_of(const gpu& g) { return g.maker == vendor::cpu ? bytes
 /// 2 MiB) and sends to one (2 MiB) (src/init.cc computeBuffSizes, transport/p2p.cc). Channels as NCCL opens them within a node
 /// of NVLink GPUs (16), and across nodes.
 constexpr bytes nccl_of(const settled_job& s) {
-  const auto& g = s.source->hardware.accelerator();
+  const auto& g = *s.on;
   if (g.maker == vendor::cpu || s.data <= 1) return bytes{0};
   constexpr std::int64_t channels = 16;
   bytes simple = s.source->environment.nccl_buffsize >= bytes{0} ? s.source->environment.nccl_buffsize : 4 * mib;

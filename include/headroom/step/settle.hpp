@@ -19,6 +19,7 @@ struct shard_degrees {
 
 struct settled_job {
   const job* source{};
+  const gpu* on{};             ///< the kind of GPU
   shape model{};               ///< vocabulary padded; untied where the framework unties
   headroom::precision precision{};
   headroom::optimizer optimizer{};
@@ -167,7 +168,7 @@ constexpr void settle_layer(settled_job& r) {
   s.expert_tensor = j.parallel.expert_tensor;
   if (j.recompute.mode == recompute_mode::selective) s.recomputed_modules = j.recompute.modules;
   s.fuses_weight_gradients = j.framework.fuses_weight_gradients;
-  s.host = j.hardware.accelerator().maker == vendor::cpu;
+  s.host = r.on->maker == vendor::cpu;
   s.granule = s.host ? 1 : 512;
   s.autocast = p.autocast;
   s.width = p.compute.width();
@@ -184,7 +185,7 @@ constexpr void settle_layer(settled_job& r) {
   }
   // TransformerEngine prefers cuDNN on Hopper, whose result needs no transposed copy, and flash attention elsewhere (attention/
   // dot_product_attention/utils.py get_attention_backend; Blackwell inferred from a measured run).
-  s.copies_flash_output = s.kernel == attention::flash || (s.kernel == attention::te && j.hardware.accelerator().compute_capability / 10 != 9);
+  s.copies_flash_output = s.kernel == attention::flash || (s.kernel == attention::te && r.on->compute_capability / 10 != 9);
   if (r.model.attention_softcap > 0 && s.kernel != attention::eager) {
     s.kernel = attention::eager;
     r.assumptions.add(assumption::attention_eager_for_softcap);
@@ -206,11 +207,12 @@ constexpr void settle_layer(settled_job& r) {
 
 }  // namespace detail
 
-/// Fills in what a job leaves open.
+/// Fills in what a job leaves open, on a GPU of the given kind (0 where all are alike; see cluster).
 /// Errors: job_error for a job that contradicts itself (step/check.hpp). The result refers to `j`, which must outlive it.
-constexpr settled_job settle(const job& j) {
+constexpr settled_job settle(const job& j, std::size_t kind = 0) {
   check(j);
   settled_job r{.source = &j,
+                .on = &j.hardware.accelerator(kind),
                 .model = j.model,
                 .precision = j.precision.set() ? j.precision : j.framework.precision,
                 .optimizer = j.optimizer.set() ? j.optimizer : optimizers::adamw};

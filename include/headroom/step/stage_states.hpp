@@ -133,9 +133,9 @@ constexpr breakdown buffers_of_stage(const settled_job& s, bool first, bool last
   breakdown b{};
   const bool written_out = sc.kernel == attention::eager || sc.kernel == attention::math;
   // A stage of TransformerEngine modules alone never calls a matrix multiplication of torch.
-  if (last || written_out || kinds.sparse) b[row::workspace] += habits.cublas_handles * cublas_workspace(j);
+  if (last || written_out || kinds.sparse) b[row::workspace] += habits.cublas_handles * cublas_workspace(s);
   if (!habits.local_modules) {
-    const bytes one = j.hardware.accelerator().compute_capability >= 90 ? 32 * mib : 4 * mib;
+    const bytes one = s.on->compute_capability >= 90 ? 32 * mib : 4 * mib;
     b[row::workspace] += ((habits.overlaps_tensor_parallel ? 3 : 1) + (habits.grouped_gemm ? 4 : 0)) * one;
     if (habits.fuses_weight_gradients) b[row::workspace] += empty_gradients(s, last, kinds);
   }

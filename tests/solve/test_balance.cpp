@@ -1,0 +1,129 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Clusters of several kinds of GPU, and stages balanced over them, against a search of every division.
+#include <headroom/headroom.hpp>
+
+#include "both.hpp"
+
+using namespace headroom;
+using namespace headroom::literals;
+
+namespace {
+
+constexpr job mixed{
+    .model = models::llama_3_1_8b,
+    .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 2, .gpus_per_node = 8, .others = {{gpus::a100_sxm_40gb, 8}}},
+    .framework = frameworks::megatron,
+    .parallel = {.tensor = 4, .pipeline = 4},
+    .batch = {.micro = 1, .sequence = 4096, .accumulation = 8},
+};
+constexpr report seen = estimate(mixed);
+
+std::int64_t layers_of(const job& j) {
+  std::int64_t n = 0;
+  for (std::int32_t i = 0; i < j.parallel.chunks; ++i) n += j.parallel.stage_layers[i];
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("a mixed cluster has one report for each stage and kind of GPU") {
+  BOTH(seen.size == 4);
+  BOTH(seen.ranks[1].gpu == gpus::h100_sxm_80gb.label);
+  BOTH(seen.ranks[2].gpu == gpus::a100_sxm_40gb.label);
+  BOTH(seen.ranks[2].capacity == gpus::a100_sxm_40gb.memory);
+  BOTH(seen.ranks[2].count == 4);
+  BOTH(seen.tightest().gpu == gpus::a100_sxm_40gb.label);
+  std::int64_t gpus_seen = 0;
+  for (const auto& r : seen) gpus_seen += r.count;
+  CHECK(gpus_seen == 16);
+}
+
+TEST_CASE("a stage that lies on two kinds has two reports") {
+  auto j = mixed;
+  j.hardware.others.list[0].count = 6;
+  const auto r = estimate(j);
+  REQUIRE(r.size == 5);
+  CHECK(r.ranks[2].pipeline_stage == 2);
+  CHECK(r.ranks[2].count == 2);
+  CHECK(r.ranks[3].pipeline_stage == 2);
+  CHECK(r.ranks[3].count == 2);
+  // cuBLAS and TransformerEngine keep larger workspaces on Hopper; the layers are the same.
+  CHECK(r.ranks[2].at_peak[row::model_parameters] == r.ranks[3].at_peak[row::model_parameters]);
+  CHECK(r.ranks[2].at_peak[row::workspace] > r.ranks[3].at_peak[row::workspace]);
+}
+
+TEST_CASE("a job without a pipeline has one report for each kind, and fits on the smallest or not at all") {
+  job j{.model = models::llama_3_1_8b,
+        .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8, .others = {{gpus::rtx_4090, 3}, {gpus::a100_sxm_40gb, 1}}},
+        .sharding = zero(3), .batch = {.micro = 2, .sequence = 8192}, .recompute = recompute::full};
+  const auto r = estimate(j);
+  REQUIRE(r.size == 3);
+  CHECK(r.ranks[0].count == 4);
+  CHECK(r.ranks[1].count == 3);
+  CHECK(r.ranks[2].count == 1);
+  CHECK(r.ranks[0].fits());
+  CHECK_FALSE(r.ranks[1].fits());
+  CHECK_FALSE(r.fits());
+  auto alone = j;
+  alone.hardware = {.gpu = gpus::rtx_4090, .gpus_per_node = 8};
+  CHECK(estimate(alone).ranks[0].device == r.ranks[1].device);
+}
+
+TEST_CASE("counts that do not add up are refused") {
+  auto j = mixed;
+  j.hardware.others.list[0].count = 16;
+  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("counts of a mixed cluster"), job_error);
+  j.hardware.others.list[0].count = -1;
+  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("counts of a mixed cluster"), job_error);
+}
+
+TEST_CASE("balanced stages are the best of all divisions") {
+  for (const auto accumulation : {1, 8})
+    for (const auto& small : {gpus::a100_sxm_40gb, gpus::l4}) {
+      auto j = mixed;
+      j.model.layers = 17;
+      j.batch.accumulation = accumulation;
+      j.hardware.others.list[0].gpu = small;
+      const auto balanced = balance_stages(j);
+      CHECK(layers_of(balanced) == 17);
+      bytes best{};
+      bool any = false;
+      for (std::int32_t a = 1; a <= 14; ++a)
+        for (std::int32_t b = 1; a + b <= 15; ++b)
+          for (std::int32_t c = 1; a + b + c <= 16; ++c) {
+            auto other = balanced;
+            const std::int32_t layers[] = {a, b, c, 17 - a - b - c};
+            for (std::size_t i = 0; i < 4; ++i) other.parallel.stage_layers[i] = layers[i];
+            const auto left = estimate(other).headroom();
+            if (!any || left > best) best = left;
+            any = true;
+          }
+      CHECK(estimate(balanced).headroom() == best);
+    }
+}
+
+TEST_CASE("one kind of GPU: the last stage, which has the logits, gets no more layers than the middle ones") {
+  auto j = mixed;
+  j.hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 2, .gpus_per_node = 8};
+  const auto balanced = balance_stages(j);
+  const auto& n = balanced.parallel.stage_layers;
+  CHECK(n[0] < n[2]);  // 1F1B holds four micro-batches on the first stage
+  CHECK(estimate(balanced).headroom() > estimate(j).headroom());
+}
+
+TEST_CASE("what cannot be balanced is refused") {
+  auto j = mixed;
+  j.parallel.virtual_pipeline = 2;
+  CHECK_THROWS_WITH_AS(balance_stages(j), doctest::Contains("virtual_pipeline must be 1"), job_error);
+  j = mixed;
+  j.model.layers = 3;
+  CHECK_THROWS_WITH_AS(balance_stages(j), doctest::Contains("every pipeline stage needs a layer"), job_error);
+}
+
+// In a constant expression too.
+static_assert([] {
+  auto j = mixed;
+  j.model.layers = 6;
+  const auto b = balance_stages(j);
+  return b.parallel.stage_layers[0] + b.parallel.stage_layers[1] + b.parallel.stage_layers[2] + b.parallel.stage_layers[3] == 6;
+}());
