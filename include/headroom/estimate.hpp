@@ -5,6 +5,7 @@
 #include <headroom/step/host.hpp>
 #include <headroom/step/outside.hpp>
 #include <headroom/step/preallocated.hpp>
+#include <headroom/step/spread.hpp>
 #include <headroom/step/stages.hpp>
 #include <headroom/step/timeline.hpp>
 
@@ -59,11 +60,10 @@ constexpr void add_assumptions(settled_job& s) {
 }
 
 /// The step of a trainer that allocates as it goes.
-constexpr timeline walk_autograd(const settled_job& s, const state_bytes& st, bytes& checkpoints) {
-  check_walk(*s.source);
+constexpr timeline walk_autograd(const settled_job& s, const state_bytes& st, const model_slice& here, bytes& checkpoints) {
   const auto w = windows_of(s, st);
   const auto resident = resident_bytes(s, st, w);
-  auto t = walk_step(s, st, w, resident, checkpoints);
+  auto t = walk_step(s, st, w, resident, here, checkpoints);
   // Sharded parameters pass through the GPU one tensor at a time, whole.
   const bytes gathered = s.shards.parameters > 1 ? share(st.largest, s.precision.parameters.width()) : bytes{0};
   t.look(phase::load, -1, moment(row::model_parameters, st.gpu[row::model_parameters]), part{row::adapters, st.gpu[row::adapters]},
@@ -95,7 +95,8 @@ constexpr void finish_rank(rank_report& r, const settled_job& s, const timeline&
 constexpr void finish_host(report& r, const settled_job& s, const state_bytes& st, bytes checkpoints) {
   const auto& j = *s.source;
   const auto h = host_of(s, st, checkpoints);
-  const auto ranks = j.hardware.gpus_per_node;
+  const bool spread = j.parallel.pipeline > 1 && j.parallel.schedule == schedule::naive;  // one process for all GPUs
+  const auto ranks = spread ? 1 : j.hardware.gpus_per_node;
   const auto running = ranks * (h.pinned + h.plain);
   const auto loading = ranks * h.load;
   r.host.per_node = max(running, loading);
@@ -129,13 +130,21 @@ constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind) {
   const auto ranks_of = [&](std::int64_t stage) { return smaller(end, (stage + 1) * stage_size) - (first > stage * stage_size ? first : stage * stage_size); };
   if (preallocated) {
     finish_rank(r.add(), s, walk_preallocated(s, k.states), ranks_of(0));
-  } else if (j.framework.layers == layer_modules::megatron) {
-    check_walk(j);
+    return k;
+  }
+  check_walk(j);
+  if (j.framework.layers == layer_modules::megatron) {
     const auto divided = walk_divided_layers(s);
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
       if (ranks_of(stage) > 0) finish_rank(r.add(), s, walk_stage(s, list, divided, stage), ranks_of(stage), stage);
+  } else if (j.parallel.pipeline > 1) {
+    const auto d = spread_layers(s, list);
+    for (std::int64_t device = 0; device < d.pipeline; ++device) {
+      const auto here = slice_of(d, s.model.tied, device);
+      if (ranks_of(device) > 0) finish_rank(r.add(), s, walk_autograd(s, states(s, weights_of_slice(list, here)), here, k.checkpoints), ranks_of(device), device);
+    }
   } else {
-    finish_rank(r.add(), s, walk_autograd(s, k.states, k.checkpoints), ranks_of(0));
+    finish_rank(r.add(), s, walk_autograd(s, k.states, {0, s.model.layers}, k.checkpoints), ranks_of(0));
   }
   return k;
 }

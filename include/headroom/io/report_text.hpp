@@ -23,11 +23,13 @@ inline std::string plan_text(const job& j) {
     if (j.sharding.kind != sharding_kind::ddp) text += " stage " + std::to_string(j.sharding.stage);
   }
   const std::pair<std::int64_t, const char*> degrees_said[] = {{j.parallel.tensor, "tensor"},
-                                                               {j.parallel.pipeline, "pipeline"},
                                                                {j.parallel.context, "context"},
-                                                               {j.parallel.expert, "expert"}};
+                                                               {j.parallel.expert, "expert"},
+                                                               {j.parallel.pipeline, "pipeline"}};
   for (const auto& [degree, name] : degrees_said)
     if (degree > 1) text += ", " + std::string{name} + " " + std::to_string(degree);
+  if (j.parallel.pipeline > 1 && j.parallel.schedule != schedule::one_forward_one_backward)
+    text += " (" + std::string{text_of(j.parallel.schedule)} + ")";
   text += ", batch " + std::to_string(j.batch.micro) + " x " + grouped(j.batch.sequence);
   if (j.batch.accumulation > 1) text += " x " + std::to_string(j.batch.accumulation);
   if (j.recompute.mode != recompute_mode::none) text += ", " + std::string{text_of(j.recompute.mode)} + " recompute";

@@ -14,6 +14,15 @@ struct layer_chunk {
   std::int64_t count{};
 };
 
+/// What one device runs of a model: layers in a row, and which of its ends.
+struct model_slice {
+  std::int64_t first{};
+  std::int64_t count{};
+  bool embedding{true};
+  bool head{true};
+  [[nodiscard]] constexpr std::int64_t end() const { return first + count; }
+};
+
 /// Layers of chunk `index`: given one by one, or first and last given and the others even, or all even.
 /// Errors: job_error where the layers do not come out even.
 constexpr std::int64_t layers_of_chunk(const degrees& d, std::int64_t layers, std::int64_t index) {

@@ -55,6 +55,21 @@ constexpr void check_recipe(const job& j) {
   }
 }
 
+/// Layers spread over the GPUs of one process (schedule::naive).
+constexpr void check_spread(const job& j) {
+  const auto& p = j.parallel;
+  if (p.schedule != schedule::naive || p.virtual_pipeline > 1)
+    refuse("headroom: for this framework parallel.schedule must be \"naive\" (device_map=\"auto\") or parallel.pipeline 1; pipeline", p.pipeline);
+  if (p.pipeline > degrees::max_chunks) refuse("headroom: parallel.pipeline must be from 1 to 64", p.pipeline);
+  if (j.hardware.gpus() != p.pipeline)
+    refuse("headroom: the naive schedule spreads one process over all GPUs; parallel.pipeline must be hardware.nodes × gpus_per_node", p.pipeline);
+  if (j.sharding.kind != sharding_kind::none && j.sharding.kind != sharding_kind::ddp) refuse("headroom: the naive schedule goes without sharding; sharding.kind must be none");
+  std::int64_t given = 0;
+  for (std::int32_t i = 0; i < p.chunks; ++i) given = checked::add(given, p.stage_layers[i]);
+  if (p.chunks > 0 && (p.chunks != p.pipeline || given != j.model.layers))
+    refuse("headroom: parallel.stage_layers must have parallel.pipeline entries that add up to model.layers; they add up to", given);
+}
+
 }  // namespace detail
 
 /// Refuses a job that contradicts itself. States can be counted for every job that passes.
@@ -104,7 +119,7 @@ constexpr void check_walk(const job& j) {
       refuse("headroom: offload is not modelled for megatron by this version");
   }
   if (!divides && (p.tensor > 1 || p.sequence)) refuse("headroom: tensor parallelism is not modelled by this version; parallel.tensor must be 1", p.tensor);
-  if (!divides && (p.pipeline > 1 || p.virtual_pipeline > 1)) refuse("headroom: pipeline parallelism is not modelled by this version; parallel.pipeline must be 1", p.pipeline);
+  if (!divides && (p.pipeline > 1 || p.virtual_pipeline > 1)) detail::check_spread(j);
   if (!divides && (p.context > 1)) refuse("headroom: context parallelism is not modelled by this version; parallel.context must be 1", p.context);
   if (!divides && (p.expert > 1 || p.expert_tensor > 1)) refuse("headroom: expert parallelism is not modelled by this version; parallel.expert must be 1", p.expert);
   if (!divides && p.replicate > 1) refuse("headroom: hybrid sharding is not modelled by this version; parallel.replicate must be 1", p.replicate);

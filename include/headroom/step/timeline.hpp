@@ -7,6 +7,7 @@
 #include <headroom/block/embedding.hpp>
 #include <headroom/block/loss.hpp>
 #include <headroom/block/walk.hpp>
+#include <headroom/layout/stages.hpp>
 #include <headroom/step/windows.hpp>
 
 namespace headroom {
@@ -72,14 +73,13 @@ constexpr bool anything_trains(const scene& s, const module_set& trained) {
   return (trained.bits & layer_modules.bits) != 0 || (s.side->active() && (s.side->targets.bits & layer_modules.bits) != 0);
 }
 
-/// Cuts the stack where `trainable` changes, and after the first layer that trains below a frozen rest: nothing flows back
-/// into that one's input.
-constexpr layer_runs cut_layers(const settled_job& s, const scene& sc, bool embedding_has_gradient) {
+/// Cuts the layers of a slice where `trainable` changes, and after the first layer that trains below a frozen rest: nothing flows back
+/// into that one's input. `flows`: something below the slice trains.
+constexpr layer_runs cut_layers(const settled_job& s, const scene& sc, const model_slice& here, bool flows) {
   const auto& j = *s.source;
-  const auto layers = s.model.layers;
+  const auto layers = here.end();
   layer_runs runs;
-  std::int64_t at = 0;
-  bool flows = embedding_has_gradient;
+  std::int64_t at = here.first;
   while (at < layers) {
     std::int64_t next = layers;
     for (std::int32_t i = 0; i < j.trainable.size; ++i) {
@@ -132,9 +132,10 @@ constexpr void cost_layer(layer_run& run, const settled_job& s, const scene& sc,
 
 }  // namespace detail
 
-/// Walks a step of one rank. `resident`: what is there before forward and stays. Static parts of the walk (states, windows)
-/// come in, moments go out; nothing here depends on how many ranks there are.
-constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const windows& w, const moment& resident, bytes& checkpoints_on_host) {
+/// Walks a step of one rank, which runs a slice of the model. `resident`: what is there before forward and stays. Static parts of
+/// the walk (states, windows) come in, moments go out; nothing here depends on how many ranks there are.
+constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const windows& w, const moment& resident, const model_slice& here,
+                             bytes& checkpoints_on_host) {
   const auto& j = *s.source;
   scene sc = s.layer;
   sc.model = &s.model;
@@ -147,22 +148,23 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
 
   const auto outside = trained_modules(j, -1);
   const auto emb = embedding(sc, outside);
-  const auto emb_forward = walk_forward(emb);
-  const auto emb_backward = walk_backward(emb, momentary);
+  const auto emb_forward = here.embedding ? walk_forward(emb) : forward_walk{};
+  const auto emb_backward = here.embedding ? walk_backward(emb, momentary) : backward_walk{};
   const bool recomputes = j.recompute.mode == recompute_mode::full;
   const bool leaf = !emb.needs_gradient(emb.output()) && j.adapter.active() &&
                     (habits.embeddings_need_gradient == input_gradient::always ||
                      (habits.embeddings_need_gradient == input_gradient::if_checkpointed && (recomputes || sc.base.quantised())));
-  auto runs = detail::cut_layers(s, sc, leaf || emb.needs_gradient(emb.output()));
   bool flows = leaf || emb.needs_gradient(emb.output());
+  for (std::int64_t i = 0; i < here.first && !flows; ++i) flows = detail::anything_trains(sc, trained_modules(j, i));
+  auto runs = detail::cut_layers(s, sc, here, flows);
   for (std::size_t i = 0; i < runs.size; ++i) {
     auto& r = runs.list[i];
     detail::cost_layer(r, s, sc, momentary);
     flows = flows || detail::anything_trains(sc, r.trained);
   }
   const auto tail = head_and_loss(sc, outside, flows);
-  const auto tail_forward = walk_forward(tail);
-  const auto tail_backward = walk_backward(tail, momentary);
+  const auto tail_forward = here.head ? walk_forward(tail) : forward_walk{};
+  const auto tail_backward = here.head ? walk_backward(tail, momentary) : backward_walk{};
   const part tail_held{row::logits, tail_forward.held};
 
   bytes sticky = tail_forward.sticky;
@@ -180,7 +182,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   const moment emb_saved(emb_forward.saved, emb_forward.saved_rows);
   auto live = begin;
   live += emb_saved;
-  if (leaf && !runs.list[0].keeps_input) live.add(row::activations, emb.size(emb.output()));
+  if (leaf && here.embedding && !(runs.size > 0 && runs.list[0].keeps_input)) live.add(row::activations, emb.size(emb.output()));
   if (s.model.position == position_kind::rope && !habits.rotary_cache)  // cos and sin, in the compute format, for every sample
     live.add(row::activations, bytes{checked::mul(checked::mul(2 * sc.tokens, s.model.head_width()), sc.width)});
   live += previous_graph;
@@ -189,6 +191,10 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
     live += multiple{r.count - 1, r.saved};
     t.look(phase::forward, r.first + r.count - 1, live, w.forward, previous_outputs, r.forward);
     live += r.saved;
+  }
+  if (here.embedding && !here.head) {  // accelerate hands the logits back on the device that the tokens were on
+    const auto width = sc.loss_program == loss_style::upcast_in_loss ? sc.width : sc.loss.logits.width();
+    t.look(phase::loss_forward, -1, live, part{row::logits, bytes{checked::mul(checked::mul(sc.tokens, sc.vocabulary), width)}});
   }
   if (recomputes && j.offload.activations != place::on_gpu)
     checkpoints_on_host = bytes{checked::mul(s.model.layers, checked::mul(checked::mul(sc.tokens, s.model.hidden), sc.residual_width))};
@@ -242,7 +248,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   // Optimizer step: activations are gone, the loss is not. On a CPU the scalars of a tensor-by-tensor update are tensors, too
   // (ATen/ScalarOps.h wrapped_scalar_tensor: one double at a time).
   const bool on_gpu = j.offload.optimizer == place::on_gpu && !s.optimizer.in_backward;
-  const part loss{row::activations, tail.size(tail.output())};
+  const part loss{row::activations, here.head ? tail.size(tail.output()) : bytes{0}};
   const part gradients{row::gradients, on_gpu ? st.gpu[row::gradients] : bytes{0}};
   t.look(phase::step, -1, resident, loss, gradients, w.step);
   if (on_gpu) {
