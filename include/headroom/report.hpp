@@ -105,8 +105,9 @@ enum class assumption : std::uint8_t {
   dora_temporaries,
   gpu_assumed,
   ddp_assumed,
+  balanced_routing,
 };
-inline constexpr int assumption_count = static_cast<int>(assumption::ddp_assumed) + 1;
+inline constexpr int assumption_count = static_cast<int>(assumption::balanced_routing) + 1;
 
 struct assumption_set {
   std::uint64_t bits{};

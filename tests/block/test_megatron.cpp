@@ -143,3 +143,35 @@ TEST_CASE("the parts of all stages make the whole model") {
       CHECK(sum == count(s.model).total.count() + (t - 1) * 8192 * (2 * 80 + 1));
     }
 }
+
+// moe_utils.py get_capacity: ceil(tokens × active / experts × factor) tokens for each expert, whoever sends them.
+TEST_CASE("routed tokens: an even share, a busy rank, and a capacity") {
+  shape m{.layers = 1, .hidden = 64, .heads = 8, .ffn = 256, .vocab = 1024, .experts = {.count = 64, .active = 6, .ffn = 32}};
+  profile habits = frameworks::megatron;
+  scene s;
+  s.model = &m;
+  s.habits = &habits;
+  s.tokens = 4095;
+  s.expert = 8;
+  const auto route = [&] { return megatron::route(s); };
+  CHECK(route().sent == 24'570);
+  CHECK(route().received == 24'570);
+  s.expert_imbalance = 117;
+  CHECK(route().sent == 24'570);
+  CHECK(route().received == 28'747);  // 28,746.9
+  s.expert = 1;  // all experts are here: whatever the routing, all copies are computed here
+  CHECK(route().received == 24'570);
+  s.expert = 8;
+  m.experts.capacity_factor_percent = 100;  // 383.9 tokens an expert: 384
+  CHECK(route().received == 384 * 64);
+  CHECK(route().sent == 24'570);
+  habits.pads_experts = true;
+  CHECK(route().sent == 384 * 64);
+  m.experts.capacity_factor_percent = 125;
+  CHECK(route().received == 480 * 64);
+  s.expert_tensor = 2;
+  CHECK(route().computed == 480 * 64);  // the tokens are whole on every tensor-parallel rank
+  s.tensor = s.sequence_split = 2;      // … but for sequence parallelism: 2,047 tokens each, 240 an expert
+  CHECK(route().received == 240 * 64);
+  CHECK(route().computed == 2 * 240 * 64);
+}

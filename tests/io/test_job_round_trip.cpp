@@ -152,7 +152,8 @@ class draw {
               .context = number(1, 8),
               .context_kind = word<context_kind>(),
               .expert = number(1, 64),
-              .expert_tensor = number(1, 4)};
+              .expert_tensor = number(1, 4),
+              .expert_imbalance_percent = number(100, 300)};
     d.chunks = static_cast<std::int32_t>(maybe(0, 1, degrees::max_chunks));
     for (std::int32_t i = 0; i < d.chunks; ++i) d.stage_layers[i] = static_cast<std::int32_t>(number(0, 20));
     return d;

@@ -8,15 +8,27 @@
 
 namespace headroom::megatron {
 
-/// The routed copies of tokens that this rank sends, and those that its experts compute, before and after the exchange.
+/// Routed copies of tokens: those that this rank sends, those that come back to its experts, and those that it computes (under
+/// expert tensor parallelism also the neighbours'). A capacity limits the copies for each expert (moe_utils.py get_capacity:
+/// tokens × active / experts × factor, rounded up) or, padded, fixes them; without one the busiest rank gets its imbalance.
 struct routed_tokens {
   std::int64_t sent{};
+  std::int64_t received{};
   std::int64_t computed{};
 };
 constexpr routed_tokens route(const scene& s) {
-  const auto sent = checked::mul(s.model->experts.active, s.stream_tokens());
-  if (s.expert_tensor <= 1) return {sent, sent};
-  return {sent, s.sequence_split > 1 ? checked::mul(sent, s.expert_tensor) : checked::mul(s.model->experts.active, s.tokens)};
+  const auto& e = s.model->experts;
+  const auto routed = [&](std::int64_t tokens, bool arriving) {
+    const auto copies = checked::mul(e.active, tokens);
+    const auto busiest = arriving && s.expert > 1 ? checked::ceil_div(checked::mul(copies, s.expert_imbalance), 100) : copies;
+    if (e.capacity_factor_percent == 0) return busiest;
+    const auto capacity = checked::mul(e.count, checked::ceil_div(checked::mul(copies, e.capacity_factor_percent), checked::mul(e.count, 100)));
+    return s.habits->pads_experts || busiest > capacity ? capacity : busiest;
+  };
+  const auto here = s.stream_tokens();
+  const auto received = routed(here, true);
+  if (s.expert_tensor <= 1) return {routed(here, false), received, received};
+  return {routed(here, false), received, s.sequence_split > 1 ? checked::mul(received, s.expert_tensor) : routed(s.tokens, true)};
 }
 
 /// The routed experts: dispatch (permutation, all-to-all, gather, sort by expert), two grouped matrix multiplications, and the way
@@ -26,7 +38,7 @@ constexpr tensor routed_experts(program& p, const scene& s, tensor x) {
   const auto& m = *s.model;
   const auto& e = m.experts;
   const auto tokens = route(s);
-  const auto sent = tokens.sent, computed = tokens.computed;
+  const auto sent = tokens.sent, received = tokens.received, computed = tokens.computed;
   const auto h = m.hidden;
   const auto width = e.ffn / s.expert_tensor;
   const auto local = e.count / s.expert;
@@ -46,7 +58,7 @@ constexpr tensor routed_experts(program& p, const scene& s, tensor x) {
   const auto order = p.make(sent, 8);
   p.step(x.bit(), dispatched | order, {.saves = order.bit()});
   tensor local_tokens = dispatched;
-  if (exchanges) local_tokens = dispatched = move(dispatched, sent);
+  if (exchanges) local_tokens = dispatched = move(dispatched, received);
   if (gathers) local_tokens = move(local_tokens, computed);
   if (sorts) local_tokens = move(local_tokens, computed);
 
@@ -68,7 +80,7 @@ constexpr tensor routed_experts(program& p, const scene& s, tensor x) {
   const auto output = grouped(hidden, width, h);
   auto back = output;
   if (sorts) back = move(back, computed);
-  if (gathers) back = move(back, sent);
+  if (gathers) back = move(back, received);
   if (exchanges) back = move(back, sent, dispatched | output);
   const auto y = p.make(streamed(s, h), s.width);
   p.step(back.bit(), y.bit());

@@ -39,6 +39,7 @@ struct scene {
   headroom::context_kind context_kind{};
   std::int64_t expert{1};
   std::int64_t expert_tensor{1};
+  std::int64_t expert_imbalance{100};
   bool fuses_weight_gradients{};     ///< added straight into the main gradient buffer: autograd makes none
   bool copies_flash_output{};        ///< flash kernel with s-b-h-d layout: its result is transposed into a copy where b > 1
   bool fuses_activation{true};       ///< SwiGLU, or bias and GELU, is one kernel that saves its input

@@ -56,6 +56,7 @@ struct profile {
   bool local_modules{};                ///< Megatron without TransformerEngine: attention written out into a global buffer
   bool fuses_weight_gradients{};       ///< accumulated in the GEMM; TransformerEngine then keeps one empty gradient a weight shape
   bool masks_in_loader{};              ///< a boolean b × s × s mask comes with each micro-batch, on the first and last stage
+  bool pads_experts{};                 ///< every expert gets its capacity of tokens, padded (moe-pad-expert-input-to-capacity)
   bool grouped_gemm{};                 ///< experts in one call: a workspace for each of four streams more
   bool overlaps_tensor_parallel{};     ///< three TransformerEngine workspaces instead of one
   std::int32_t deferral_limit{};       ///< micro-batches whose head weight gradient waits (defer-embedding-wgrad-compute)

@@ -77,6 +77,9 @@ constexpr std::string_view assumption_text(assumption a) {
     case assumption::ddp_assumed:
       return "sharding is \"none\" over several data-parallel ranks: DistributedDataParallel with its gradient buckets is "
              "assumed.";
+    case assumption::balanced_routing:
+      return "routing is taken as even: every expert-parallel rank computes as many tokens as it sends. State "
+             "parallel.expert_imbalance for a busier one (1.04 to 1.31 in measured dropless runs).";
   }
   return "an assumption that this version has no sentence for.";
 }

@@ -147,6 +147,7 @@ void describe(Keys& k, degrees& d) {
   k.word("context_kind", d.context_kind);
   k.whole("expert", d.expert, one, 1, most);
   k.whole("expert_tensor", d.expert_tensor, one, 1, most);
+  k.scaled("expert_imbalance", d.expert_imbalance_percent, std::int64_t{100}, 100.0, 1e3);
   if constexpr (Keys::reads) {
     // Chunks that interleave have one schedule; without them the plain one is meant.
     if (const auto* v = k.take("schedule"))

@@ -16,9 +16,8 @@ inline constexpr auto megatron_silent = std::to_array<std::string_view>({
     "decoder-last-pipeline-num-layers", "deterministic-mode", "disable-bias-linear", "enable-experimental", "expert-model-parallel-size",
     "expert-tensor-parallel-size", "ffn-hidden-size", "global-batch-size", "group-query-attention", "hidden-dropout", "hidden-size",
     "kv-channels", "kv-lora-rank", "log-num-zeros-in-grad", "log-params-norm", "make-vocab-size-divisible-by", "manual-gc",
-    "manual-gc-interval", "max-position-embeddings", "micro-batch-size", "mock-data", "moe-aux-loss-coeff", "moe-expert-capacity-factor",
-    "moe-ffn-hidden-size", "moe-layer-freq", "moe-pad-expert-input-to-capacity", "moe-permute-fusion", "moe-router-bias-update-rate",
-    "moe-router-dtype", "moe-router-enable-expert-bias", "moe-router-group-topk", "moe-router-load-balancing-type", "moe-router-num-groups",
+    "manual-gc-interval", "max-position-embeddings", "micro-batch-size", "mock-data", "moe-aux-loss-coeff",
+    "moe-ffn-hidden-size", "moe-layer-freq", "moe-permute-fusion", "moe-router-bias-update-rate", "moe-router-dtype", "moe-router-enable-expert-bias", "moe-router-group-topk", "moe-router-load-balancing-type", "moe-router-num-groups",
     "moe-router-pre-softmax", "moe-router-score-function", "moe-router-topk", "moe-router-topk-scaling-factor",
     "moe-shared-expert-intermediate-size", "moe-token-dispatcher-type", "mscale", "mscale-all-dim", "mtp-loss-scaling-factor",
     "mtp-num-layers", "multi-latent-attention", "no-bias-dropout-fusion", "no-bias-gelu-fusion", "no-check-for-nan-in-loss-and-grad",
@@ -61,6 +60,13 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   if (on("no-gradient-accumulation-fusion")) f.fuses_weight_gradients = false;
   if (word("transformer-impl") == "local") f.local_modules = true;
   if (on("no-create-attention-mask-in-dataloader")) f.masks_in_loader = false;
+  if (const auto* v = k.take("moe-expert-capacity-factor")) {
+    const auto percent = std::llround(number_at(*v, k.at("moe-expert-capacity-factor"), 0.0, 1e6) * 100);
+    auto& own = j.model.experts.capacity_factor_percent;
+    if (own != 0 && own != percent) fail("headroom: " + k.at("moe-expert-capacity-factor") + " contradicts model.experts.capacity_factor; state one of them, or both alike");
+    own = percent;
+  }
+  if (on("moe-pad-expert-input-to-capacity")) f.pads_experts = true;
   if (on("moe-grouped-gemm")) f.grouped_gemm = true;
   if (on("tp-comm-overlap")) f.overlaps_tensor_parallel = true;
   const auto impl = word("cross-entropy-fusion-impl");
@@ -88,6 +94,7 @@ inline json_value megatron_options_of(const profile& p) {
   if (p.fuses_weight_gradients != plain.fuses_weight_gradients) out["no-gradient-accumulation-fusion"] = true;
   if (p.local_modules != plain.local_modules) out["transformer-impl"] = "local";
   if (p.masks_in_loader != plain.masks_in_loader) out["no-create-attention-mask-in-dataloader"] = true;
+  if (p.pads_experts != plain.pads_experts) out["moe-pad-expert-input-to-capacity"] = true;
   if (p.grouped_gemm != plain.grouped_gemm) out["moe-grouped-gemm"] = true;
   if (p.overlaps_tensor_parallel != plain.overlaps_tensor_parallel) out["tp-comm-overlap"] = true;
   if (p.loss != plain.loss) {

@@ -29,6 +29,7 @@ struct degrees {
   headroom::context_kind context_kind{};
   std::int64_t expert{1};
   std::int64_t expert_tensor{1};
+  std::int64_t expert_imbalance_percent{100};  ///< tokens of the busiest expert-parallel rank, of an even share; routing decides
 
   friend constexpr bool operator==(const degrees&, const degrees&) = default;
 };

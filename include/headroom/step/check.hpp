@@ -31,6 +31,8 @@ constexpr void check_layout(const job& j) {
   at_least(p.replicate, 1, "headroom: parallel.replicate must be a whole number from 1 to 2^40");
   if (p.data > 0 && checked::mul(p.data, p.context) % p.replicate != 0)
     refuse("headroom: parallel.data × context must be a multiple of parallel.replicate; replicate", p.replicate);
+  if (p.expert_imbalance_percent < 100 || p.expert_imbalance_percent > 100'000)
+    refuse("headroom: parallel.expert_imbalance must be from 1 (an even share) to 1000; in percent", p.expert_imbalance_percent);
   at_least(j.batch.micro, 1, "headroom: batch.micro must be a whole number from 1 to 2^40");
   at_least(j.batch.sequence, 1, "headroom: batch.sequence is required: a whole number from 1 to 2^40");
   at_least(j.batch.accumulation, 1, "headroom: batch.accumulation must be a whole number from 1 to 2^40");

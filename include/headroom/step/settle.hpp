@@ -166,6 +166,9 @@ constexpr void settle_layer(settled_job& r) {
   s.context_kind = j.parallel.context_kind;
   s.expert = j.parallel.expert;
   s.expert_tensor = j.parallel.expert_tensor;
+  s.expert_imbalance = j.parallel.expert_imbalance_percent;
+  if (r.model.sparse() && j.parallel.expert > 1 && s.expert_imbalance == 100 && r.model.experts.capacity_factor_percent == 0)
+    r.assumptions.add(assumption::balanced_routing);
   if (j.recompute.mode == recompute_mode::selective) s.recomputed_modules = j.recompute.modules;
   s.fuses_weight_gradients = j.framework.fuses_weight_gradients;
   s.host = r.on->maker == vendor::cpu;
