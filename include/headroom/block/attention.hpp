@@ -12,6 +12,10 @@ constexpr tensor rotate(program& p, const scene& s, tensor x) {
   if (s.model->position != position_kind::rope) return x;
   const auto n = p.elements(x);
   const auto y = p.make(n, p.width(x));
+  if (s.compiled) {
+    p.step(x.bit(), y.bit());
+    return y;
+  }
   bytes temporary = 2 * p.rounded(n, p.width(x));
   if (s.habits->rotates_parts) {
     // litgpt/model.py apply_rope: the rotated part is computed in fp32 and concatenated with the rest.

@@ -15,11 +15,11 @@ constexpr tensor feed_forward(program& p, const scene& s, const module_set& trai
   if (m.mlp == mlp_kind::gated) {
     const auto gate = linear(p, s, trained, module::gate_proj, x, m.hidden, m.ffn, m.mlp_bias);
     const auto up = linear(p, s, trained, module::up_proj, x, m.hidden, m.ffn, m.mlp_bias);
-    const auto product = multiply(p, activate(p, gate, m.activation), up);
+    const auto product = gated(p, s, gate, up, m.activation);
     return linear(p, s, trained, module::down_proj, product, m.ffn, m.hidden, m.mlp_bias);
   }
   const auto up = linear(p, s, trained, module::up_proj, x, m.hidden, m.ffn, m.mlp_bias);
-  return linear(p, s, trained, module::down_proj, activate(p, up, m.activation), m.ffn, m.hidden, m.mlp_bias);
+  return linear(p, s, trained, module::down_proj, activate(p, s, up, m.activation), m.ffn, m.hidden, m.mlp_bias);
 }
 
 }  // namespace ops

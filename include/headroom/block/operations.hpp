@@ -43,10 +43,11 @@ constexpr tensor drop(program& p, tensor x, probability rate) {
 
 /// The function between an MLP's matrices. One kernel saves its input (relu its output); transformers' NewGELUActivation,
 /// 0.5·x·(1 + tanh(c·(x + 0.044715·x³))), is seven, and saves x, tanh, 1 + tanh and 0.5·x.
-constexpr tensor activate(program& p, tensor x, activation_kind kind) {
+/// Compiled, each is one kernel that saves its input.
+constexpr tensor activate(program& p, const scene& s, tensor x, activation_kind kind) {
   const auto n = p.elements(x);
   const auto w = p.width(x);
-  if (kind != activation_kind::gelu_new) {
+  if (s.compiled || kind != activation_kind::gelu_new) {
     const auto y = p.make(n, w);
     const bool by_result = kind == activation_kind::relu || kind == activation_kind::tanh;
     p.step(x.bit(), y.bit(), {.saves = by_result ? y.bit() : x.bit()});
@@ -63,13 +64,24 @@ constexpr tensor activate(program& p, tensor x, activation_kind kind) {
   return multiply(p, half, shifted);
 }
 
-/// rows of `columns` through RMSNorm, written as the framework writes it (norm_style). `columns` weights train, or not.
+/// act(left) × right. Compiled, one kernel: the activation is computed again in backward, and only what the matrices made is saved.
+constexpr tensor gated(program& p, const scene& s, tensor left, tensor right, activation_kind kind) {
+  if (!s.compiled) return multiply(p, activate(p, s, left, kind), right);
+  const auto y = p.make(p.elements(right), p.width(right));
+  p.step(left | right, y.bit(), {.saves = left | right});
+  return y;
+}
+
+/// rows of `columns` through RMSNorm, written as the framework writes it (norm_style). `columns` weights train, or not. Compiled,
+/// all of them are one kernel: what is pointwise is computed again in backward, so the input and a statistic a row are saved
+/// (torch/_functorch/partitioners.py, min_cut_rematerialization_partition: fusible operations are recomputed where backward
+/// reads their inputs anyway).
 constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t columns, bool trains) {
   const auto n = p.elements(x);
   const auto rows = n / columns;
   const auto w = p.width(x);
   const auto weight = trains ? p.rounded(columns, s.autocast ? 4 : s.weight_width) : bytes{0};
-  if (s.habits->norm == norm_style::fused) {
+  if (s.compiled || s.habits->norm == norm_style::fused) {
     const auto y = p.make(n, w);
     const auto statistic = p.make(rows, 4);
     p.step(x.bit(), y | statistic, {.saves = x | statistic, .weight_gradient = weight});

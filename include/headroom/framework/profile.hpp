@@ -51,6 +51,7 @@ struct profile {
   bool casts_adapter_input{true};      ///< fp32 adapters cast their input (PEFT)
   bool casts_linear_input{};           ///< set under autocast: each linear layer casts its own input
   bool statistics_in_input_format{};   ///< LayerNorm on a CPU keeps mean and deviation in the input's format
+  bool compiles_layers{};              ///< torch.compile is applied to each layer by itself, not to embedding and head
 
   layer_modules layers{layer_modules::eager};
   bool local_modules{};                ///< Megatron without TransformerEngine: attention written out into a global buffer

@@ -125,7 +125,10 @@ constexpr void check_walk(const job& j) {
   if (!divides && (p.context > 1)) refuse("headroom: context parallelism is not modelled by this version; parallel.context must be 1", p.context);
   if (!divides && (p.expert > 1 || p.expert_tensor > 1)) refuse("headroom: expert parallelism is not modelled by this version; parallel.expert must be 1", p.expert);
   if (!divides && p.replicate > 1) refuse("headroom: hybrid sharding is not modelled by this version; parallel.replicate must be 1", p.replicate);
-  if (j.compile) refuse("headroom: torch.compile is not modelled by this version; compile must be false");
+  if (j.compile && !j.framework.compiles_layers)
+    refuse("headroom: torch.compile is not modelled for this framework by this version; compile must be false", j.framework.label);
+  if (j.compile && (j.attention == attention::eager || j.attention == attention::math || m.attention_softcap > 0))
+    refuse("headroom: compiled layers with attention written out are not modelled by this version; attention must be sdpa, flash or flash3");
   if (j.precision.compute.bits == 8) refuse("headroom: fp8 computation is not modelled by this version; precision.compute must have 16 or 32 bits", j.precision.compute.bits);
   if (j.batch.packed) refuse("headroom: packed sequences are not modelled by this version; batch.packed must be false");
   if (!divides && (j.sharding.kind == sharding_kind::megatron_distributed_optimizer || j.sharding.kind == sharding_kind::megatron_fsdp))

@@ -181,6 +181,7 @@ constexpr void settle_layer(settled_job& r) {
   s.padded = j.batch.padded;
   s.drops = j.dropout;
   s.vocabulary = r.model.vocab;
+  s.compiled = j.compile;
   s.kernel = j.attention;
   if (s.kernel == attention::unset) {
     s.kernel = attention::sdpa;

@@ -139,6 +139,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   const auto& j = *s.source;
   scene sc = s.layer;
   sc.model = &s.model;
+  sc.compiled = false;  // embedding and head are not
   const auto& habits = *sc.habits;
   timeline t;
 
@@ -157,11 +158,13 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   bool flows = leaf || emb.needs_gradient(emb.output());
   for (std::int64_t i = 0; i < here.first && !flows; ++i) flows = detail::anything_trains(sc, trained_modules(j, i));
   auto runs = detail::cut_layers(s, sc, here, flows);
+  sc.compiled = s.layer.compiled;
   for (std::size_t i = 0; i < runs.size; ++i) {
     auto& r = runs.list[i];
     detail::cost_layer(r, s, sc, momentary);
     flows = flows || detail::anything_trains(sc, r.trained);
   }
+  sc.compiled = false;
   const auto tail = head_and_loss(sc, outside, flows);
   const auto tail_forward = here.head ? walk_forward(tail) : forward_walk{};
   const auto tail_backward = here.head ? walk_backward(tail, momentary) : backward_walk{};
