@@ -39,7 +39,7 @@ struct heads {
 };
 
 /// Scores written out. transformers' eager_attention_forward: q·kᵀ, scaling, mask, softmax in fp32, back to the compute
-/// format, dropout, ·v. GPT-2 computes the softmax in the compute format; a soft cap adds a tanh that saves its result.
+/// format, dropout, ·v. GPT-2 computes the softmax in the compute format, where autocast does not make it fp32; a soft cap adds a tanh that saves its result.
 constexpr tensor eager_attention(program& p, const scene& s, heads h, bool fp32_softmax) {
   const auto& m = *s.model;
   const auto scores = checked::mul(checked::mul(s.samples, m.heads), checked::mul(s.sequence, s.sequence));
@@ -53,10 +53,11 @@ constexpr tensor eager_attention(program& p, const scene& s, heads h, bool fp32_
     p.step(t.bit(), tanh.bit(), {.saves = tanh.bit()});
     t = pointwise(p, tanh);
   }
-  const auto masked = p.make(scores, w);
+  auto masked = p.make(scores, w);
   p.step(t.bit(), masked.bit(), {.passes_gradient = true});
+  if (s.autocast && s.habits->softmax_keeps_input) masked = cast(p, masked, 4);  // the cast is what softmax reads
   auto soft = p.make(scores, fp32_softmax ? 4 : w);
-  p.step(masked.bit(), soft.bit(), {.saves = soft.bit()});
+  p.step(masked.bit(), soft.bit(), {.saves = s.habits->softmax_keeps_input ? soft | masked : soft.bit()});
   soft = drop(p, cast(p, soft, w), s.drops.attention);
   const auto product = p.make(checked::mul(s.tokens, m.query_width()), w);
   p.step(soft | h.v, product.bit(), {.saves = soft | h.v});
@@ -165,7 +166,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     h.k = expand(p, s, h.k);
     h.v = expand(p, s, h.v);
   }
-  auto out = written_out ? eager_attention(p, s, h, m.position == position_kind::rope) : fused_attention(p, s, h);
+  auto out = written_out ? eager_attention(p, s, h, m.position == position_kind::rope || s.autocast) : fused_attention(p, s, h);
   if (s.habits->copies_attention_output && !written_out) out = pointwise(p, out);
   return linear(p, s, trained, module::o_proj, out, q_out, m.hidden, m.output_bias);
 }

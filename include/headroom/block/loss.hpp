@@ -10,12 +10,12 @@ namespace ops {
 
 /// log_softmax and nll_loss, in so many pieces: the log-probabilities are saved, the scalar and its total weight remain.
 /// Backward makes the nll's gradient, then log_softmax's, of one piece at a time.
-constexpr tensor cross_entropy(program& p, tensor logits, std::int64_t pieces = 1) {
+constexpr tensor cross_entropy(program& p, const scene& s, tensor logits, std::int64_t pieces = 1) {
   const auto probabilities = p.make(p.elements(logits), p.width(logits), row::logits);
   const auto scalar = p.make(1, 4);
   const auto weight = p.make(1, 4);
   p.step(logits.bit(), probabilities | scalar | weight,
-         {.saves = probabilities | weight, .backward_temporary = ceil_div(p.size(probabilities), pieces), .pieces = pieces, .temporaries = row::logits});
+         {.saves = probabilities | weight | (s.habits->softmax_keeps_input ? logits.bit() : 0), .backward_temporary = ceil_div(p.size(probabilities), pieces), .pieces = pieces, .temporaries = row::logits});
   return scalar;
 }
 
@@ -75,7 +75,7 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
       p.hold_through_backward(logits);
       p.returns_here();
       if (!chunked_head && s.samples > 1) logits = ops::pointwise(p, logits);  // the last position is cut off, then flattened
-      p.set_output(ops::cross_entropy(p, logits, pieces));
+      p.set_output(ops::cross_entropy(p, s, logits, pieces));
       break;
     }
     case loss_style::upcast_shifted: {
@@ -86,7 +86,7 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
       const auto shifted = p.make(checked::mul(checked::mul(s.samples, s.sequence - 1), s.vocabulary), p.width(logits), row::logits);
       p.step(logits.bit(), shifted.bit());
       p.hold_in_forward(shifted);
-      p.set_output(ops::cross_entropy(p, shifted));
+      p.set_output(ops::cross_entropy(p, s, shifted));
       break;
     }
     case loss_style::upcast_in_loss:
@@ -96,14 +96,14 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
       p.returns_here();
       const auto wide = ops::cast(p, logits, loss_width);
       p.hold_in_forward(wide);
-      p.set_output(ops::cross_entropy(p, wide));
+      p.set_output(ops::cross_entropy(p, s, wide));
       break;
     }
     case loss_style::plain: {
       if (habits.keeps_outputs) p.hold_through_backward(logits);
       p.hold_in_forward(logits);
       p.returns_here();
-      p.set_output(ops::cross_entropy(p, logits));
+      p.set_output(ops::cross_entropy(p, s, logits));
       break;
     }
     case loss_style::in_place: {

@@ -13,7 +13,7 @@ namespace headroom::frameworks {
 
 /// Every profile, oldest first within a label.
 inline constexpr std::array known{
-    libtorch_2023, libtorch,      libtorch_cpp,  hf_trainer_2023, hf_trainer,    deepspeed_2023,
+    libtorch_2023, libtorch,      libtorch_cpp,  hf_trainer_202110, hf_trainer_202203, hf_trainer_2023, hf_trainer, deepspeed_2023,
     deepspeed,     litgpt_202310, litgpt_202402, litgpt_202407,   litgpt_202410, llm_c, megatron,
 };
 
@@ -32,7 +32,8 @@ struct dated_name {
   std::string_view text;
   std::int32_t date;
 };
-inline constexpr std::array<dated_name, 1> dated_names{{
+inline constexpr std::array<dated_name, 2> dated_names{{
+    {"hf-trainer", "transformers 4.1x", 202201},  // the guide to training on one GPU was written for 4.16 (2022-01), over torch 1.10
     {"litgpt", "config_hub", 202404},  // its table grew from 2024-03-14 (4a9b7e62) to 2024-07-22 (e5493986)
 }};
 

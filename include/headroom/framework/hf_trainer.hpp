@@ -17,4 +17,22 @@ constexpr profile over_trainer(profile p) {
 inline constexpr profile hf_trainer = over_trainer(libtorch);
 inline constexpr profile hf_trainer_2023 = over_trainer(libtorch_2023);
 
+/// … over torch 1.11 and 1.12: zero_grad() fills with zeros (torch 2.0 changed that), Adam runs tensor by tensor (transformers
+/// optimization.py AdamW, torch/optim before foreach became the default).
+inline constexpr profile hf_trainer_202203 = [] {
+  profile p = hf_trainer_2023;
+  p.date = 202203;
+  p.optimizer = implementation::loop;
+  p.gradients_stay = true;
+  p.loads_all_kernels = true;
+  return p;
+}();
+/// … over torch 1.10 and older.
+inline constexpr profile hf_trainer_202110 = [] {
+  profile p = hf_trainer_202203;
+  p.date = 202110;
+  p.softmax_keeps_input = true;
+  return p;
+}();
+
 }  // namespace headroom::frameworks

@@ -50,6 +50,7 @@ struct profile {
   bool rotates_parts{};                ///< rotary embedding cuts q and k apart and concatenates them again (new storage)
   bool casts_adapter_input{true};      ///< fp32 adapters cast their input (PEFT)
   bool casts_linear_input{};           ///< set under autocast: each linear layer casts its own input
+  bool softmax_keeps_input{};          ///< torch before 1.11: softmax and log_softmax save their input, too (pytorch pull request 65242)
   bool statistics_in_input_format{};   ///< LayerNorm on a CPU keeps mean and deviation in the input's format
   bool compiles_layers{};              ///< torch.compile is applied to each layer by itself, not to embedding and head
 
@@ -88,6 +89,7 @@ struct profile {
   bool gradients_stay{};               ///< zero_grad() fills with zeros instead of freeing
 
   // Runtime.
+  bool loads_all_kernels{};            ///< CUDA modules are loaded whole (torch before 1.13, CUDA before 11.7): a large context
   std::int32_t cublas_handles{2};      ///< forward thread and autograd thread
   bool position_buffers{};             ///< position numbers (int64) and a boolean causal mask are buffers of the model
   bool rotary_cache{};                 ///< cos and sin are fp32 buffers of the model's length (litgpt), not made in each forward

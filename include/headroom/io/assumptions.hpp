@@ -54,7 +54,7 @@ constexpr std::string_view assumption_text(assumption a) {
              "MiB before it) unless CUBLAS_WORKSPACE_CONFIG is stated.";
     case assumption::context_calibrated:
       return "the CUDA context and the libraries' code outside PyTorch's allocator are a calibrated constant (400 MiB "
-             "for any GPU); other GPUs, drivers and libraries take more or less.";
+             "for any GPU, 1,343 MiB before torch 1.13 loaded kernels on demand); other GPUs, drivers and libraries take more or less.";
     case assumption::nccl_derived:
       return "NCCL's buffers are derived from its defaults (channels, peers and 4 MiB for each buffer); topology and "
              "version change them.";

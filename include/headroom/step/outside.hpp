@@ -20,7 +20,10 @@ constexpr bytes cublas_workspace(const settled_job& s) {
 
 /// CUDA context with its kernels. Calibrated, not derived: 300 to 400 MiB with lazily loaded modules in public reports
 /// (426 MiB on an RTX 6000 Ada with torch 2.10; 287 MB lazily and 667 MB eagerly loaded with torch 1.13).
-constexpr bytes context_of(const gpu& g) { return g.maker == vendor::cpu ? bytes{0} : 400 * mib; }
+/// Loaded whole, they took 1,343 MiB on a V100 with torch 1.10 (transformers, guide to training on one GPU: before the model).
+constexpr bytes context_of(const gpu& g, bool loads_all_kernels = false) {
+  return g.maker == vendor::cpu ? bytes{0} : (loads_all_kernels ? 1343 : 400) * mib;
+}
 
 /// NCCL's buffers for one ring over `ranks`: a channel receives from one peer (10 MiB: Simple, LL and LL128 each rounded up to
 /// 2 MiB) and sends to one (2 MiB) (src/init.cc computeBuffSizes, transport/p2p.cc). Channels as NCCL opens them within a node
