@@ -34,11 +34,13 @@ constexpr program decoder_block(const scene& s, layer_part part, const module_se
   program p(s.granule);
   const bool norms = trained.has(module::norm);
   const auto x = p.input(checked::mul(s.tokens, m.hidden), s.residual_width, input_has_gradient);
+  // Norms that follow their sub-block stand behind the sum (BertSelfOutput, OPTDecoderLayer) or, RMSNorm, before it (Olmo2DecoderLayer).
+  const bool norms_sum = m.norm_after && m.norm == norm_kind::layernorm;
   const auto branch = [&](tensor y) {
-    if (m.post_norms) y = ops::norm(p, s, y, m.hidden, norms);
+    if (m.post_norms || (m.norm_after && !norms_sum)) y = ops::norm(p, s, y, m.hidden, norms);
     return ops::drop(p, y, s.drops.hidden);
   };
-  const auto first = ops::norm(p, s, x, m.hidden, norms);
+  const auto first = m.norm_after ? x : ops::norm(p, s, x, m.hidden, norms);
   if (part == layer_part::parallel) {
     const auto attended = branch(ops::attend(p, s, trained, first));
     const auto second = m.shared_attention_norm ? first : ops::norm(p, s, x, m.hidden, norms);
@@ -46,7 +48,8 @@ constexpr program decoder_block(const scene& s, layer_part part, const module_se
     p.set_output(ops::add(p, sum, branch(ops::feed_forward(p, s, trained, second))));
   } else {
     const auto y = part == layer_part::attention ? ops::attend(p, s, trained, first) : ops::feed_forward(p, s, trained, first);
-    p.set_output(ops::add(p, x, branch(y)));
+    const auto sum = ops::add(p, x, branch(y));
+    p.set_output(norms_sum ? ops::norm(p, s, sum, m.hidden, norms) : sum);
   }
   return p;
 }

@@ -85,7 +85,7 @@ constexpr void check(const job& j) {
 constexpr void check_walk(const job& j) {
   const auto& m = j.model;
   detail::at_least(m.ffn, m.sparse() ? 0 : 1, "headroom: model.ffn must be a whole number from 1 to 2^40");
-  detail::at_least(m.vocab, 1, "headroom: model.vocab must be a whole number from 1 to 2^40");
+  detail::at_least(m.vocab, m.head == head_kind::language ? 1 : 0, "headroom: model.vocab must be a whole number from 1 to 2^40");
   const auto& p = j.parallel;
   const bool divides = j.framework.layers == layer_modules::megatron;
   if (!divides && m.sparse()) refuse("headroom: activations of mixture-of-experts layers are not modelled by this version; states(job) counts the weights and their states; model.experts.count", m.experts.count);
@@ -93,8 +93,8 @@ constexpr void check_walk(const job& j) {
   if (m.mtp_layers > 0) refuse("headroom: multi-token-prediction modules are not modelled by this version; model.mtp_layers", m.mtp_layers);
   if (m.vision.kind != vision_kind::none) refuse("headroom: activations of vision towers are not modelled by this version; states(job) counts their weights");
   if (m.encoder.layers > 0) refuse("headroom: activations of encoder-decoder models are not modelled by this version; model.encoder.layers", m.encoder.layers);
-  if (m.bidirectional || m.norm_after || m.head != head_kind::language)
-    refuse("headroom: activations of encoders and post-norm models are not modelled by this version; states(job) counts their weights");
+  if ((divides || j.framework.runtime == runtime::preallocated) && (m.bidirectional || m.norm_after || m.head != head_kind::language))
+    refuse("headroom: encoders and post-norm models are not modelled for this framework by this version; states(job) counts their weights", j.framework.label);
   if (divides) {
     if (m.heads % p.tensor != 0 || m.kv() % p.tensor != 0)
       refuse("headroom: model.heads and kv_heads must be multiples of parallel.tensor; heads", m.heads);

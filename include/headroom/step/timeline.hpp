@@ -5,6 +5,7 @@
 
 #include <headroom/block/decoder.hpp>
 #include <headroom/block/embedding.hpp>
+#include <headroom/block/encoder.hpp>
 #include <headroom/block/loss.hpp>
 #include <headroom/block/walk.hpp>
 #include <headroom/layout/stages.hpp>
@@ -165,7 +166,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
     flows = flows || detail::anything_trains(sc, r.trained);
   }
   sc.compiled = false;
-  const auto tail = head_and_loss(sc, outside, flows);
+  const auto tail = sc.model->head == head_kind::language && sc.model->classes == 0 ? head_and_loss(sc, outside, flows) : encoder_head(sc, outside, flows);
   const auto tail_forward = here.head ? walk_forward(tail) : forward_walk{};
   const auto tail_backward = here.head ? walk_backward(tail, momentary) : backward_walk{};
   const part tail_held{row::logits, tail_forward.held};

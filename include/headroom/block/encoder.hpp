@@ -1,0 +1,71 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What reads an encoder's last hidden state: BERT's heads and their relatives.
+// Sources: transformers models/bert/modeling_bert.py (BertPooler, BertLMPredictionHead, BertForSequenceClassification,
+// BertForTokenClassification, BertForPreTraining), models/vit/modeling_vit.py ViTForImageClassification.
+#pragma once
+
+#include <headroom/block/loss.hpp>
+
+namespace headroom {
+
+namespace ops {
+
+/// The first position of each sample: a slice, whose gradient is a tensor of zeros as large as the whole.
+constexpr tensor first_positions(program& p, const scene& s, tensor x) {
+  const auto y = p.view(x, checked::mul(s.samples, s.model->hidden));
+  p.step(x.bit(), y.bit());
+  return y;
+}
+
+/// CrossEntropyLoss over rows × classes: autocast computes it in fp32.
+constexpr tensor classify(program& p, const scene& s, const module_set& trained, tensor x, std::int64_t in) {
+  const auto& m = *s.model;
+  const auto logits = multiply(p, s, x, {.in = in, .out = m.classes, .bias = m.head_bias, .trains = trained.has(module::head), .result = row::logits});
+  return cross_entropy(p, s, s.autocast ? cast(p, logits, 4) : logits);
+}
+
+/// A dense layer, its function and a norm, then the matrix to the vocabulary; labels are not shifted.
+constexpr tensor masked_language(program& p, const scene& s, const module_set& trained, tensor x) {
+  const auto& m = *s.model;
+  const bool trains = trained.has(module::head);
+  auto y = activate(p, s, multiply(p, s, x, {.in = m.hidden, .out = m.hidden, .bias = true, .trains = trains}), m.activation);
+  if (s.autocast) y = cast(p, y, s.residual_width);  // layer_norm is on autocast's fp32 list
+  y = norm(p, s, y, m.hidden, trains);
+  const auto logits = multiply(p, s, y, {.in = m.hidden, .out = s.vocabulary, .bias = true, .trains = trains, .result = row::logits});
+  if (s.habits->keeps_outputs) p.hold_through_backward(logits);
+  p.hold_in_forward(logits);
+  return cross_entropy(p, s, cast(p, logits, s.autocast ? 4 : p.width(logits)));
+}
+
+}  // namespace ops
+
+/// From the last layer's output to the scalar, for models that do not predict the next token. A bare model ends in a scalar that
+/// keeps nothing: its loss is the user's.
+constexpr program encoder_head(const scene& s, const module_set& trained, bool input_has_gradient) {
+  const auto& m = *s.model;
+  program p(s.granule);
+  auto x = p.input(checked::mul(s.tokens, m.hidden), s.residual_width, input_has_gradient);
+  if (!m.no_final_norm) x = ops::norm(p, s, x, m.hidden, trained.has(module::norm));
+  tensor loss{};
+  if (m.head != head_kind::none) loss = ops::masked_language(p, s, trained, x);
+  const bool patches = m.vision.kind != vision_kind::none;  // ViT's classifier reads its class token
+  auto y = x;
+  if (m.pooler || (patches && m.classes > 0)) y = ops::first_positions(p, s, x);
+  if (m.pooler) {
+    y = ops::multiply(p, s, y, {.in = m.hidden, .out = m.hidden, .bias = true, .trains = trained.has(module::head)});
+    y = ops::activate(p, s, y, activation_kind::tanh);
+  }
+  if (m.classes > 0) {
+    if (!patches) y = ops::drop(p, y, s.drops.hidden);
+    y = ops::classify(p, s, trained, y, m.hidden);
+    loss = loss.valid() ? ops::add(p, loss, y) : y;
+  }
+  if (!loss.valid()) {
+    loss = p.make(1, 4);
+    p.step(y.bit(), loss.bit());
+  }
+  p.set_output(loss);
+  return p;
+}
+
+}  // namespace headroom
