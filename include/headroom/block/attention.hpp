@@ -26,24 +26,35 @@ constexpr tensor rotate(program& p, const scene& s, tensor x) {
   return y;
 }
 
-/// k or v repeated from the key heads to the query heads: a copy.
-constexpr tensor expand(program& p, const scene& s, tensor x) {
-  if (s.model->kv() == s.model->heads) return x;
-  const auto y = p.make(checked::mul(s.tokens, s.model->query_width()), p.width(x));
-  p.step(x.bit(), y.bit());
-  return y;
-}
-
 struct heads {
   tensor q{}, k{}, v{};
 };
+
+/// q and k as complex numbers (torchtitan, apply_rotary_emb): both in fp32, and both fp32 products, until both are cast back.
+constexpr void rotate_pair(program& p, const scene& s, heads& h) {
+  if (s.model->position != position_kind::rope) return;
+  const auto q = p.make(p.elements(h.q), p.width(h.q)), k = p.make(p.elements(h.k), p.width(h.k));
+  const bytes wide = 2 * (p.rounded(p.elements(q), 4) + p.rounded(p.elements(k), 4));
+  p.step(h.q | h.k, q | k, {.forward_temporary = wide, .backward_temporary = wide});
+  h.q = q;
+  h.k = k;
+}
+
+/// k or v repeated from the key heads to the query heads: a copy.
+constexpr tensor expand(program& p, const scene& s, tensor x) {
+  if (s.model->kv() == s.model->heads) return x;
+  const auto y = p.make(checked::mul(s.tokens, s.divided(s.model->query_width())), p.width(x));
+  p.step(x.bit(), y.bit());
+  return y;
+}
 
 /// Scores written out. transformers' eager_attention_forward: q·kᵀ, scaling, mask, softmax in fp32, back to the compute
 /// format, dropout, ·v. GPT-2 computes the softmax in the compute format, where autocast does not make it fp32; a soft cap adds a tanh that saves its result.
 constexpr tensor eager_attention(program& p, const scene& s, heads h, bool fp32_softmax) {
   const auto& m = *s.model;
-  const auto scores = checked::mul(checked::mul(s.samples, m.heads), checked::mul(s.sequence, s.sequence));
+  const auto scores = checked::mul(checked::mul(s.samples, s.divided(m.heads)), checked::mul(s.sequence, s.sequence));
   const auto w = p.width(h.q);
+  const auto first = p.tensors();
   auto t = p.make(scores, w);
   p.step(h.q | h.k, t.bit(), {.saves = h.q | h.k});
   t = pointwise(p, t);  // scaling
@@ -59,23 +70,33 @@ constexpr tensor eager_attention(program& p, const scene& s, heads h, bool fp32_
   auto soft = p.make(scores, fp32_softmax ? 4 : w);
   p.step(masked.bit(), soft.bit(), {.saves = s.habits->softmax_keeps_input ? soft | masked : soft.bit()});
   soft = drop(p, cast(p, soft, w), s.drops.attention);
-  const auto product = p.make(checked::mul(s.tokens, m.query_width()), w);
+  const auto product = p.make(checked::mul(s.tokens, s.divided(m.query_width())), w);
   p.step(soft | h.v, product.bit(), {.saves = soft | h.v});
+  if (s.policy == recompute_policy::attention_only) p.recompute_since(first, 0);
   return pointwise(p, product);  // heads back beside each other: a copy
+}
+
+/// Context parallelism (torch distributed/tensor/experimental/_context_parallel/_attention.py, _templated_ring_attention): each rank's
+/// result is merged in fp32 with what the other ranks' keys and values add; those are gathered at once, or handed on from rank to
+/// rank, one share received while another is used. Backward accumulates the gradients of q, k and v in fp32 alike.
+constexpr bytes exchanged_heads(const program& p, const scene& s, heads h) {
+  const auto shares = s.context_kind == context_kind::all_gather ? s.context : 2;
+  return shares * (p.size(h.k) + p.size(h.v)) + p.rounded(p.elements(h.q), 4) + p.rounded(p.elements(h.k), 4) + p.rounded(p.elements(h.v), 4);
 }
 
 /// One fused kernel: q, k, v, the result and a log-sum-exp a row are saved. FlashAttention-2's backward accumulates dq in fp32,
 /// keeps a row sum of d·o, and expands dk, dv to the query heads where they are grouped (flash_attn/flash_api.cpp, mha_bwd).
 constexpr tensor fused_attention(program& p, const scene& s, heads h) {
   const auto& m = *s.model;
-  const auto q_elements = checked::mul(s.tokens, m.query_width());
+  const auto heads_here = s.divided(m.heads);
+  const auto q_elements = checked::mul(s.tokens, s.divided(m.query_width()));
   const auto w = p.width(h.q);
   const auto out = p.make(q_elements, w);
-  const auto lse = p.make(checked::mul(s.tokens, m.heads), 4);
+  const auto lse = p.make(checked::mul(s.tokens, heads_here), 4);
   bytes temporary{0};
   if (!s.host) {
-    const auto rounded_heads = checked::mul(m.heads, checked::round_up(m.head_width(), 32));
-    temporary = p.rounded(checked::mul(s.tokens, rounded_heads), 4) + p.rounded(checked::mul(s.tokens, m.heads), 4);
+    const auto rounded_heads = checked::mul(heads_here, checked::round_up(m.head_width(), 32));
+    temporary = p.rounded(checked::mul(s.tokens, rounded_heads), 4) + p.rounded(checked::mul(s.tokens, heads_here), 4);
     if (p.elements(h.k) < q_elements) temporary += 2 * p.rounded(q_elements, w);
   }
   tensor_set saves = (h.q | h.k) | h.v;
@@ -86,7 +107,10 @@ constexpr tensor fused_attention(program& p, const scene& s, heads h) {
     makes |= bias.bit();
     saves |= bias.bit();
   }
-  p.step((h.q | h.k) | h.v, makes, {.saves = saves | out | lse, .backward_temporary = temporary});
+  const bytes exchange = s.context > 1 ? exchanged_heads(p, s, h) : bytes{0};
+  p.step((h.q | h.k) | h.v, makes, {.saves = saves | out | lse, .forward_temporary = exchange, .backward_temporary = temporary + exchange});
+  if (s.policy == recompute_policy::every_other_matmul) [[unlikely]] p.keep(out | lse);
+  if (s.policy == recompute_policy::attention_only) [[unlikely]] p.recompute(lse.bit());
   return out;
 }
 
@@ -121,7 +145,7 @@ constexpr tensor adapt_fused_qkv(program& p, const scene& s, tensor x, tensor qk
 /// q, k and v out of one projection.
 constexpr heads fused_projection(program& p, const scene& s, const module_set& trained, tensor x) {
   const auto& m = *s.model;
-  const auto q_out = m.query_width(), kv_out = m.kv_width();
+  const auto q_out = s.divided(m.query_width()), kv_out = s.divided(m.kv_width());
   auto qkv = multiply(p, s, x, {.in = m.hidden, .out = q_out + 2 * kv_out, .bias = m.attention_bias,
                                 .trains = trained.has(module::q_proj), .quantised = s.quantised.has(module::q_proj)});
   if (s.side->active()) qkv = adapt_fused_qkv(p, s, x, qkv);
@@ -136,7 +160,7 @@ constexpr heads fused_projection(program& p, const scene& s, const module_set& t
 /// The attention half of a layer: from the normalised input to what is added to the residual stream.
 constexpr tensor attend(program& p, const scene& s, const module_set& trained, tensor x) {
   const auto& m = *s.model;
-  const auto q_out = m.query_width(), kv_out = m.kv_width();
+  const auto q_out = s.divided(m.query_width()), kv_out = s.divided(m.kv_width());
   heads h;
   if (s.habits->fused_qkv || m.fused_qkv) {
     h = fused_projection(p, s, trained, x);
@@ -154,8 +178,12 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
       h.k = norm(p, s, h.k, m.qk_norm ? m.head_width() : kv_out, trained.has(module::norm));
     }
   }
-  h.q = rotate(p, s, h.q);
-  h.k = rotate(p, s, h.k);
+  if (s.habits->rotates_in_fp32 && !s.compiled)
+    rotate_pair(p, s, h);
+  else {
+    h.q = rotate(p, s, h.q);
+    h.k = rotate(p, s, h.k);
+  }
   if (s.autocast) {  // scaled_dot_product_attention is on autocast's lower-precision list
     h.q = cast(p, h.q, s.width);
     h.k = cast(p, h.k, s.width);
@@ -168,7 +196,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
   }
   auto out = written_out ? eager_attention(p, s, h, m.position == position_kind::rope || s.autocast) : fused_attention(p, s, h);
   if (s.habits->copies_attention_output && !written_out) out = pointwise(p, out);
-  return linear(p, s, trained, module::o_proj, out, q_out, m.hidden, m.output_bias);
+  return reduce_partial(p, s, linear(p, s, trained, module::o_proj, out, q_out, m.hidden, m.output_bias), m.hidden);
 }
 
 }  // namespace headroom::ops

@@ -12,14 +12,15 @@ namespace ops {
 /// The dense MLP: down(act(gate)·up), or down(act(up)).
 constexpr tensor feed_forward(program& p, const scene& s, const module_set& trained, tensor x) {
   const auto& m = *s.model;
+  const auto width = s.divided(m.ffn);
   if (m.mlp == mlp_kind::gated) {
-    const auto gate = linear(p, s, trained, module::gate_proj, x, m.hidden, m.ffn, m.mlp_bias);
-    const auto up = linear(p, s, trained, module::up_proj, x, m.hidden, m.ffn, m.mlp_bias);
+    const auto gate = linear(p, s, trained, module::gate_proj, x, m.hidden, width, m.mlp_bias);
+    const auto up = linear(p, s, trained, module::up_proj, x, m.hidden, width, m.mlp_bias);
     const auto product = gated(p, s, gate, up, m.activation);
-    return linear(p, s, trained, module::down_proj, product, m.ffn, m.hidden, m.mlp_bias);
+    return reduce_partial(p, s, linear(p, s, trained, module::down_proj, product, width, m.hidden, m.mlp_bias), m.hidden);
   }
-  const auto up = linear(p, s, trained, module::up_proj, x, m.hidden, m.ffn, m.mlp_bias);
-  return linear(p, s, trained, module::down_proj, activate(p, s, up, m.activation), m.ffn, m.hidden, m.mlp_bias);
+  const auto up = linear(p, s, trained, module::up_proj, x, m.hidden, width, m.mlp_bias);
+  return reduce_partial(p, s, linear(p, s, trained, module::down_proj, activate(p, s, up, m.activation), width, m.hidden, m.mlp_bias), m.hidden);
 }
 
 }  // namespace ops
@@ -29,27 +30,37 @@ constexpr tensor feed_forward(program& p, const scene& s, const module_set& trai
 enum class layer_part : std::uint8_t { attention, mlp, parallel };
 
 /// One part of a decoder layer. `trained`: the modules whose weights train here. `input_has_gradient`: something below trains.
-constexpr program decoder_block(const scene& s, layer_part part, const module_set& trained, bool input_has_gradient) {
+/// `matrices`: multiplied by earlier parts of the layer.
+constexpr program decoder_block(const scene& s, layer_part part, const module_set& trained, bool input_has_gradient, std::int64_t matrices = 0) {
   const auto& m = *s.model;
   program p(s.granule);
+  p.count_matrices_from(matrices);
   const bool norms = trained.has(module::norm);
-  const auto x = p.input(checked::mul(s.tokens, m.hidden), s.residual_width, input_has_gradient);
+  const auto x = p.input(checked::mul(s.stream_tokens(), m.hidden), s.residual_width, input_has_gradient);
   // Norms that follow their sub-block stand behind the sum (BertSelfOutput, OPTDecoderLayer) or, RMSNorm, before it (Olmo2DecoderLayer).
   const bool norms_sum = m.norm_after && m.norm == norm_kind::layernorm;
   const auto branch = [&](tensor y) {
     if (m.post_norms || (m.norm_after && !norms_sum)) y = ops::norm(p, s, y, m.hidden, norms);
     return ops::drop(p, y, s.drops.hidden);
   };
-  const auto first = m.norm_after ? x : ops::norm(p, s, x, m.hidden, norms);
+  const auto normalised = [&] { return ops::gather_tokens(p, s, ops::norm(p, s, x, m.hidden, norms), m.hidden); };
+  const auto first = m.norm_after ? x : normalised();
   if (part == layer_part::parallel) {
     const auto attended = branch(ops::attend(p, s, trained, first));
-    const auto second = m.shared_attention_norm ? first : ops::norm(p, s, x, m.hidden, norms);
+    const auto second = m.shared_attention_norm ? first : normalised();
     const auto sum = ops::add(p, x, attended);
     p.set_output(ops::add(p, sum, branch(ops::feed_forward(p, s, trained, second))));
   } else {
     const auto y = part == layer_part::attention ? ops::attend(p, s, trained, first) : ops::feed_forward(p, s, trained, first);
     const auto sum = ops::add(p, x, branch(y));
     p.set_output(norms_sum ? ops::norm(p, s, sum, m.hidden, norms) : sum);
+  }
+  if (s.policy == recompute_policy::every_other_matmul) [[unlikely]] {
+    // torch.utils.checkpoint keeps the layer's input, and what create_selective_checkpoint_contexts was told to save.
+    const bool begins = part != layer_part::mlp, ends = part != layer_part::attention;
+    if (s.compiled) p.keep_needed(ends ? 0 : p.output().bit());
+    if (begins) p.keep(x.bit());
+    p.checkpoint();
   }
   return p;
 }
@@ -62,6 +73,8 @@ struct layer_walk {
   moment forward_off{};       ///< … without a graph
   moment cached{};            ///< what a forward without a graph leaves all the same (autocast's weights)
   moment backward{};          ///< peak of the backward: what it saved and the gradient of its output included
+  moment rebuilt{};           ///< of a checkpointed layer: what it saves when it has run again
+  moment again{};             ///< … and the peak of that
   bytes weight_gradients{};
   bytes input{};
   bool input_saved{};
@@ -84,7 +97,15 @@ constexpr void join(layer_walk& r, const program& p, bool first, bool graphless,
   // Later parts run backward first: what the earlier ones saved is alive then, and the later ones' weight gradients after.
   const auto earlier = r.backward;
   r.backward = b.peak;
-  r.backward += r.saved;
+  if (p.checkpointed()) [[unlikely]] {
+    const auto a = walk_forward(p, recording::again);
+    r.again += moment(f.saved, f.saved_rows);  // kept by this part while the earlier ones run again
+    r.again.rise_to(a.peak, r.rebuilt);
+    r.backward += r.rebuilt;
+    r.rebuilt += moment(a.saved, a.saved_rows);
+  } else {
+    r.backward += r.saved;
+  }
   if (!first) r.backward.rise_to(earlier, part{row::gradients, accumulate ? bytes{0} : b.weight_gradients});
   r.saved += moment(f.saved, f.saved_rows);
   r.sticky += f.sticky;
@@ -92,7 +113,7 @@ constexpr void join(layer_walk& r, const program& p, bool first, bool graphless,
   r.output_has_gradient = p.needs_gradient(p.output());
   if (first) {
     r.input = p.size(p.input());
-    r.input_saved = ((p.saved() | p.sticky()) & p.storages(p.input().bit())) != 0;
+    r.input_saved = ((p.checkpointed() ? p.kept() : p.saved() | p.sticky()) & p.storages(p.input().bit())) != 0;
   }
 }
 
@@ -105,8 +126,13 @@ constexpr layer_walk walk_layer(const scene& s, const module_set& trained, bool 
     detail::join(r, decoder_block(s, layer_part::parallel, trained, input_has_gradient), true, graphless, accumulate);
     return r;
   }
-  detail::join(r, decoder_block(s, layer_part::attention, trained, input_has_gradient), true, graphless, accumulate);
-  detail::join(r, decoder_block(s, layer_part::mlp, trained, r.output_has_gradient), false, graphless, accumulate);
+  std::int64_t matrices = 0;
+  {
+    const auto attends = decoder_block(s, layer_part::attention, trained, input_has_gradient);
+    detail::join(r, attends, true, graphless, accumulate);
+    matrices = attends.matrices();
+  }
+  detail::join(r, decoder_block(s, layer_part::mlp, trained, r.output_has_gradient, matrices), false, graphless, accumulate);
   return r;
 }
 

@@ -11,12 +11,13 @@ namespace headroom {
 constexpr program embedding(const scene& s, const module_set& trained) {
   const auto& m = *s.model;
   program p(s.granule);
-  const auto n = checked::mul(s.tokens, m.hidden);
+  const auto n = checked::mul(s.stream_tokens(), m.hidden);
   const auto width = s.autocast ? 4 : s.weight_width;
   const bool trains = trained.has(module::embedding);
   auto x = p.make(checked::mul(s.tokens, m.embedding_width()), s.residual_width);
-  p.step(0, x.bit(), {.weight_gradient = trains ? p.rounded(checked::mul(s.vocabulary, m.embedding_width()), width) : bytes{0}});
+  p.step(0, x.bit(), {.weight_gradient = trains ? p.rounded(checked::mul(s.divided(s.vocabulary), m.embedding_width()), width) : bytes{0}});
   if (m.embedding_dim > 0) x = ops::multiply(p, s, x, {.in = m.embedding_dim, .out = m.hidden, .trains = trains});
+  x = ops::reduce_partial(p, s, x, m.hidden);
   if (m.position == position_kind::learned) {
     const auto positions = p.make(checked::mul(s.sequence, m.hidden), s.residual_width);
     p.step(0, positions.bit(),

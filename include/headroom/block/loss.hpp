@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/block/operations.hpp>
+#include <headroom/block/walk.hpp>
 
 namespace headroom {
 
@@ -16,6 +17,56 @@ constexpr tensor cross_entropy(program& p, const scene& s, tensor logits, std::i
   const auto weight = p.make(1, 4);
   p.step(logits.bit(), probabilities | scalar | weight,
          {.saves = probabilities | weight | (s.habits->softmax_keeps_input ? logits.bit() : 0), .backward_temporary = ceil_div(p.size(probabilities), pieces), .pieces = pieces, .temporaries = row::logits});
+  return scalar;
+}
+
+/// Cross entropy over a divided vocabulary (torch distributed/tensor/parallel/loss.py, _log_softmax_handler and
+/// _nll_loss_and_log_softmax_backward): shifted logits, their exponentials and log-probabilities beside the fp32 logits; in backward
+/// zeros with the targets set, exponentials, their sum and its product with the loss's gradient beside the log-probabilities.
+constexpr tensor divided_cross_entropy(program& p, tensor logits) {
+  const auto probabilities = p.make(p.elements(logits), 4, row::logits);
+  const auto scalar = p.make(1, 4);
+  const bytes one = p.size(probabilities);
+  p.step(logits.bit(), probabilities | scalar,
+         {.saves = probabilities.bit(), .forward_temporary = one, .backward_temporary = 2 * one, .temporaries = row::logits});
+  return scalar;
+}
+
+/// One kernel forward and one backward: the logits are read again for their gradient.
+constexpr tensor compiled_cross_entropy(program& p, const scene& s, tensor logits) {
+  const auto rows = p.make(checked::mul(2, s.tokens), 4);  // maximum and sum of each
+  const auto scalar = p.make(1, 4);
+  p.step(logits.bit(), rows | scalar, {.saves = rows | logits});
+  return scalar;
+}
+
+/// The loss of torchtitan's logits: fp32 inside the loss function, a compiled one, or over the divided vocabulary.
+constexpr tensor titan_cross_entropy(program& p, const scene& s, tensor logits) {
+  const bool divided = s.loss.kind == loss_kind::vocab_parallel;
+  if (s.compiled_loss && !divided) return compiled_cross_entropy(p, s, logits);
+  p.hold_in_forward(logits);  // the caller's, until it calls backward
+  const auto wide = cast(p, logits, 4);
+  p.hold_in_forward(wide);    // an argument of the loss function
+  return divided ? divided_cross_entropy(p, wide) : cross_entropy(p, s, wide);
+}
+
+/// torchtitan's ChunkedLossWrapper (components/loss.py): for each chunk of tokens head, loss and their backward run in turn. The head's
+/// gradients are added up, the input's are collected in fp32 and then cast; the model's backward begins with them.
+constexpr tensor chunked_head_and_loss(program& p, const scene& s, tensor x, const matrix& head) {
+  const auto hidden = s.model->hidden;
+  scene part = s;
+  part.tokens = checked::ceil_div(s.tokens, s.habits->loss_chunks);
+  program chunk(s.granule);
+  const auto rows = chunk.input(checked::mul(part.tokens, hidden), p.width(x), true);
+  chunk.set_output(titan_cross_entropy(chunk, part, multiply(chunk, part, rows, head)));
+  const auto forward = walk_forward(chunk).peak.total, backward = walk_backward(chunk).peak.total;
+  const auto sum = head.trains ? p.rounded(checked::mul(hidden, head.out), s.accumulated_width) : bytes{0};
+  const auto collected = p.make(checked::mul(s.tokens, hidden), 4);
+  p.step(0, collected.bit(), {.holds = x.bit(), .forward_temporary = max(forward, backward) - chunk.size(rows) + sum, .temporaries = row::logits});
+  const auto gradient = p.make(p.elements(x), p.width(x));
+  const auto scalar = p.make(1, 4);
+  p.step(x | collected, gradient | scalar,
+         {.saves = gradient.bit(), .weight_gradient = head.trains ? p.rounded(checked::mul(hidden, head.out), s.weight_width) : bytes{0}, .releases_first = true});
   return scalar;
 }
 
@@ -41,13 +92,13 @@ constexpr tensor fused_linear_cross_entropy(program& p, const scene& s, tensor x
 
 }  // namespace ops
 
-/// The head and its loss, as the framework computes them. Logits are tokens × padded vocabulary.
+/// The head and its loss, as the framework computes them. Logits are tokens × padded vocabulary, or this rank's share of it.
 constexpr program head_and_loss(const scene& s, const module_set& trained, bool input_has_gradient) {
   const auto& m = *s.model;
   const auto& habits = *s.habits;
   program p(s.granule);
-  const auto x = p.input(checked::mul(s.tokens, m.hidden), s.residual_width, input_has_gradient);
-  const auto n = ops::norm(p, s, x, m.hidden, trained.has(module::norm));
+  const auto x = p.input(checked::mul(s.stream_tokens(), m.hidden), s.residual_width, input_has_gradient);
+  const auto n = ops::gather_tokens(p, s, ops::norm(p, s, x, m.hidden, trained.has(module::norm)), m.hidden);
   const bool trains = trained.has(module::head);
   const auto loss_width = s.loss.logits.width();
   const std::int64_t chunk = s.loss.kind == loss_kind::chunked ? checked::mul(s.loss.chunk_tokens, s.samples) : s.tokens;
@@ -59,10 +110,19 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
     return p;
   }
 
-  const ops::matrix head{.in = m.hidden, .out = s.vocabulary, .bias = m.head_bias, .trains = trains,
+  const ops::matrix head{.in = m.hidden, .out = s.divided(s.vocabulary), .bias = m.head_bias, .trains = trains,
                          .quantised = s.quantised.has(module::head), .pieces = chunked_head ? pieces : 1, .result = row::logits};
+  if (s.loss_program == loss_style::chunked_head) [[unlikely]] {
+    p.set_output(ops::chunked_head_and_loss(p, s, n, head));
+    return p;
+  }
   auto logits = ops::multiply(p, s, n, head);
   if (s.adapts(module::head)) logits = ops::adapt(p, s, n, logits, m.hidden, s.vocabulary);
+  if (s.tensor > 1 && s.loss.kind != loss_kind::vocab_parallel) [[unlikely]] {  // every rank gets all logits
+    const auto whole = p.make(checked::mul(s.tokens, s.vocabulary), p.width(logits), row::logits);
+    p.step(logits.bit(), whole.bit());
+    logits = whole;
+  }
 
   switch (s.loss_program) {
     case loss_style::chunked: {
@@ -106,6 +166,7 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
       p.set_output(ops::cross_entropy(p, s, logits));
       break;
     }
+    case loss_style::whole_or_divided: p.set_output(ops::titan_cross_entropy(p, s, logits)); break;
     case loss_style::in_place: {
       // One kernel: the logits become their own gradient; a log-sum-exp and a loss a row are kept.
       const auto rows = p.make(s.tokens, 4);
@@ -114,6 +175,7 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
       p.set_output(scalar);
       break;
     }
+    case loss_style::chunked_head:
     case loss_style::fused_linear: break;  // returned above
   }
   return p;

@@ -156,6 +156,24 @@ constexpr tensor multiply(program& p, const scene& s, tensor x, const matrix& m)
   if (m.trains && m.bias) gradient += p.rounded(m.out, s.autocast ? 4 : s.weight_width);
   p.step(x | weight, y.bit(),
          {.saves = (m.trains ? x.bit() : 0) | (p.needs_gradient(x) ? weight.bit() : 0), .weight_gradient = gradient, .pieces = m.pieces});
+  if (s.policy == recompute_policy::every_other_matmul && p.count_matrix() % 2 == 1) [[unlikely]] p.keep(y.bit());
+  return y;
+}
+
+/// Sequence parallelism around a layer's matrices (torch distributed/tensor/parallel/style.py, PrepareModuleInput, ColwiseParallel,
+/// RowwiseParallel): what enters them is gathered from the ranks' shares of the tokens, and saved so; what leaves them, partial sums of
+/// all tokens, is reduced, and scattered under sequence parallelism.
+constexpr tensor gather_tokens(program& p, const scene& s, tensor x, std::int64_t features) {
+  if (s.sequence_split == 1) return x;
+  const auto y = p.make(checked::mul(s.tokens, features), p.width(x), p.is_logits(x) ? row::logits : row::activations);
+  p.step(x.bit(), y.bit());
+  return y;
+}
+constexpr tensor reduce_partial(program& p, const scene& s, tensor x, std::int64_t features) {
+  if (s.tensor == 1) return x;
+  const auto y = p.make(checked::mul(s.stream_tokens(), features), p.width(x));
+  p.step(x.bit(), y.bit());
+  if (s.policy == recompute_policy::every_other_matmul && s.sequence_split > 1) p.keep(y.bit());
   return y;
 }
 

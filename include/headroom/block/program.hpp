@@ -166,6 +166,22 @@ class program {
   constexpr void recompute_since(std::size_t first, tensor_set but) {
     for (auto i = first; i < tensors_; ++i) recompute((tensor_set{1} << i) & ~but);
   }
+  /// The block is part of a layer that is recomputed as a whole: of what it saves, only what was kept stays until then.
+  constexpr void keep(tensor_set s) { kept_ |= storages(s); }
+  constexpr void checkpoint() { checkpointed_ = true; }
+  [[nodiscard]] constexpr bool checkpointed() const { return checkpointed_; }
+  [[nodiscard]] constexpr tensor_set kept() const { return kept_; }
+  /// A compiler keeps a result only if something that is computed again reads it, `outside` included.
+  constexpr void keep_needed(tensor_set outside) {
+    auto needed = saved_ | storages(outside);
+    for (auto i = operations_; i-- > 0;)
+      if ((storages(list_[i].makes) & needed & ~kept_) != 0) needed |= storages(list_[i].reads);
+    kept_ &= needed;
+  }
+  /// Counts matrix multiplications, in the order in which they run.
+  constexpr void count_matrices_from(std::int64_t n) { matrices_ = n; }
+  constexpr std::int64_t count_matrix() { return ++matrices_; }
+  [[nodiscard]] constexpr std::int64_t matrices() const { return matrices_; }
   /// Marks the place where the model hands its outputs to the caller: what the caller held of the last step goes here.
   constexpr void returns_here() { returns_at_ = operations_; }
   [[nodiscard]] constexpr std::size_t returns_at() const { return returns_at_; }
@@ -219,7 +235,9 @@ class program {
   std::size_t tensors_ = 0;
   std::size_t operations_ = 0;
   std::size_t returns_at_ = max_operations;  // nowhere
-  tensor_set recomputed_ = 0, gradient_ = 0, saved_ = 0, sticky_ = 0, held_ = 0, held_forward_ = 0, cached_ = 0, logits_ = 0, weights_ = 0, views_ = 0;
+  std::int64_t matrices_ = 0;
+  bool checkpointed_ = false;
+  tensor_set kept_ = 0, recomputed_ = 0, gradient_ = 0, saved_ = 0, sticky_ = 0, held_ = 0, held_forward_ = 0, cached_ = 0, logits_ = 0, weights_ = 0, views_ = 0;
   tensor input_{}, output_{};
 };
 

@@ -32,6 +32,8 @@ struct scene {
   std::int64_t vocabulary{};         ///< padded
   headroom::loss loss{};
   loss_style loss_program{};
+  bool compiled_loss{};
+  std::int64_t accumulated_width{};  ///< of the head's gradient while chunks are added up (FSDP2: the format of the reduction)
 
   // How the layer is divided. `tokens` are this rank's: samples × sequence / context.
   std::int64_t tensor{1};
@@ -45,11 +47,14 @@ struct scene {
   bool copies_flash_output{};        ///< flash kernel with s-b-h-d layout: its result is transposed into a copy where b > 1
   bool fuses_activation{true};       ///< SwiGLU, or bias and GELU, is one kernel that saves its input
 
+  recompute_policy policy{};           ///< of a selective recompute that is set for eager modules
   std::uint32_t recomputed_modules{};  ///< bit i: recompute_module i
 
   [[nodiscard]] constexpr bool recomputes(recompute_module m) const { return (recomputed_modules >> static_cast<int>(m) & 1U) != 0; }
   /// Tokens of the residual stream on this rank.
-  [[nodiscard]] constexpr std::int64_t stream_tokens() const { return tokens / sequence_split; }
+  [[nodiscard]] constexpr std::int64_t stream_tokens() const { return sequence_split == 1 ? tokens : tokens / sequence_split; }
+  /// This rank's share of features that tensor parallelism divides.
+  [[nodiscard]] constexpr std::int64_t divided(std::int64_t features) const { return tensor == 1 ? features : features / tensor; }
   [[nodiscard]] constexpr bool adapts(module m) const { return side->active() && side->targets.has(m); }
 };
 

@@ -27,8 +27,9 @@ struct backward_walk {
   bytes weight_gradients{};  ///< of all its weights
 };
 
-/// Whether a block's forward leaves something for backward.
-enum class recording : std::uint8_t { on, off };
+/// Whether a block's forward leaves something for backward: what the graph needs (of a checkpointed block, what is kept), nothing, or
+/// all of it, when a checkpointed block runs again with what was kept.
+enum class recording : std::uint8_t { on, off, again };
 
 namespace detail {
 
@@ -60,11 +61,13 @@ struct last_readers {
 
 /// Walks the forward of a block.
 constexpr forward_walk walk_forward(const program& p, recording mode = recording::on) {
-  const bool on = mode == recording::on;
-  const auto graph = (p.saved() | p.sticky()) & ~p.recomputed();
+  const bool on = mode != recording::off;
+  auto graph = (p.saved() | p.sticky()) & ~p.recomputed();
+  if (p.checkpointed() && mode == recording::on) [[unlikely]] graph = p.kept();
   const auto kept = p.cached() | p.held() | (on ? graph | p.held_in_forward() : 0);
   const detail::last_readers last(p, kept);
   tensor_set alive = p.storages(p.input().bit());
+  if (mode == recording::again) alive |= p.kept();
   bytes now = p.sum(alive);
   struct {
     bytes total;

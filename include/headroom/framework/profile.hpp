@@ -24,6 +24,8 @@ enum class loss_style : std::uint8_t {
   autocast,         ///< under autocast: outputs are converted to fp32 for the caller, and loss is computed from fp32
   plain,            ///< cross entropy on the logits as they are
   chunked,          ///< litgpt: chunks of 128 positions, each converted to fp32 for the caller
+  whole_or_divided, ///< torchtitan: fp32 inside the loss; under tensor parallelism over a divided vocabulary
+  chunked_head,     ///< torchtitan's ChunkedLossWrapper: head, loss and both backwards, one chunk of tokens after another, all in forward
   in_place,         ///< one kernel that overwrites the logits with their gradient (llm.c, flash-attn)
   fused_linear,        ///< head and loss together, chunk by chunk; the gradients are made in forward (Liger)
 };
@@ -48,6 +50,7 @@ struct profile {
   bool copies_qkv{};                   ///< … which are then copied out of it where kv_heads < heads
   bool copies_attention_output{};      ///< the kernel's output has q's layout and is copied for the output projection
   bool rotates_parts{};                ///< rotary embedding cuts q and k apart and concatenates them again (new storage)
+  bool rotates_in_fp32{};              ///< q and k become fp32 for it, both at once (torchtitan)
   bool casts_adapter_input{true};      ///< fp32 adapters cast their input (PEFT)
   bool casts_linear_input{};           ///< set under autocast: each linear layer casts its own input
   bool softmax_keeps_input{};          ///< torch before 1.11: softmax and log_softmax save their input, too (pytorch pull request 65242)
@@ -55,6 +58,8 @@ struct profile {
   bool compiles_layers{};              ///< torch.compile is applied to each layer by itself, not to embedding and head
 
   layer_modules layers{layer_modules::eager};
+  bool divides_modules{};              ///< DTensor divides eager modules over tensor, sequence and context parallelism (torchtitan)
+  bool quantises_in_linear{};          ///< fp8 is made of tensors inside each linear layer; between layers they stay in 16 bits (torchao)
   bool local_modules{};                ///< Megatron without TransformerEngine: attention written out into a global buffer
   bool fuses_weight_gradients{};       ///< accumulated in the GEMM; TransformerEngine then keeps one empty gradient a weight shape
   bool masks_in_loader{};              ///< a boolean b × s × s mask comes with each micro-batch, on the first and last stage
@@ -65,6 +70,8 @@ struct profile {
 
   // Head and loss.
   loss_style loss{loss_style::upcast_in_loss};
+  bool compiles_loss{};                ///< with `compile`, inductor also generates the loss: see ops::compiled_cross_entropy
+  std::int32_t loss_chunks{8};         ///< of chunked_head
   bool shifts_logits{};                ///< logits[:, :-1] is made contiguous
   bool outputs_live_in_loss{true};     ///< the caller still names the logits while the loss is computed from a cast of them
   bool keeps_outputs{};                ///< the caller holds the model's output through backward
@@ -81,6 +88,12 @@ struct profile {
   // Checkpointing.
   bool reentrant_checkpoint{};
   bool checkpoint_weight_cache{true};  ///< autocast keeps cast weights of checkpointed layers until the end of forward
+
+  // FSDP2.
+  bool splits_root{};                  ///< the embedding is one unit, final norm and head another; else both lie in the root's, gathered
+                                       ///< from the start of forward to the end of backward, its gradients reduced last
+  bool keeps_last_layer{};             ///< the last layer stays gathered between forward and backward
+  bool gathers_in_fp8{};               ///< matrices of the layers are quantised before they are gathered (torchao enable_fsdp_float8_all_gather)
 
   // Optimizer.
   implementation optimizer{implementation::foreach};

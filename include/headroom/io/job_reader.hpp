@@ -7,6 +7,7 @@
 #include <headroom/io/job_modules.hpp>
 #include <headroom/io/llm_c_options.hpp>
 #include <headroom/io/megatron_options.hpp>
+#include <headroom/io/torchtitan_options.hpp>
 
 namespace headroom::io {
 
@@ -18,6 +19,7 @@ inline void apply_options(job& j, const json_value* options, const json_value& w
   if (options == nullptr) return;
   if (j.framework.label.view() == "deepspeed") return apply_deepspeed_options(j, *options, merge);
   if (j.framework.label.view() == "megatron") return apply_megatron_options(j, *options, merge);
+  if (j.framework.label.view() == "torchtitan") return apply_torchtitan_options(j, *options, merge);
   if (options->empty()) return;
   fail("headroom: unknown key " + in_quotes(options->begin().key()) + " in framework.options: " +
        std::string{j.framework.label.view()} + " has no options here; state the neutral keys instead");
@@ -25,6 +27,12 @@ inline void apply_options(job& j, const json_value* options, const json_value& w
 
 /// A profile and the options that changed it.
 inline json_value framework_with_options(const profile& p) {
+  if (p.label.view() == "torchtitan") {
+    const auto* known = frameworks::find("torchtitan", p.date);
+    json_value out = framework_to_json(known != nullptr && known->date == p.date ? *known : p);
+    if (const auto options = torchtitan_options_of(p, *known); !options.empty()) out["options"] = options;
+    return out;
+  }
   if (p.label.view() != "megatron") return framework_to_json(p);
   json_value out = framework_to_json(frameworks::megatron);
   if (const auto options = megatron_options_of(p); !options.empty()) out["options"] = options;

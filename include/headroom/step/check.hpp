@@ -43,6 +43,18 @@ constexpr void check_layout(const job& j) {
     refuse("headroom: parallel.data × tensor × pipeline × context must equal hardware.nodes × gpus_per_node; GPUs", gpus);
 }
 
+/// Layers that tensor, sequence and context parallelism divide come out even.
+constexpr void check_division(const job& j) {
+  const auto& m = j.model;
+  const auto& p = j.parallel;
+  if (m.heads % p.tensor != 0 || m.kv() % p.tensor != 0)
+    refuse("headroom: model.heads and kv_heads must be multiples of parallel.tensor; heads", m.heads);
+  if (m.ffn % p.tensor != 0) refuse("headroom: model.ffn must be a multiple of parallel.tensor; ffn", m.ffn);
+  if (j.batch.sequence % p.context != 0) refuse("headroom: batch.sequence must be a multiple of parallel.context; sequence", j.batch.sequence);
+  if (p.sequence && j.batch.sequence / p.context % p.tensor != 0)
+    refuse("headroom: with parallel.sequence, batch.sequence / context must be a multiple of parallel.tensor; sequence", j.batch.sequence);
+}
+
 constexpr void check_recipe(const job& j) {
   if (j.adapter.active()) {
     at_least(j.adapter.rank, 1, "headroom: adapter.rank must be a whole number from 1 to 2^40");
@@ -93,19 +105,15 @@ constexpr void check_walk(const job& j) {
   if (m.mtp_layers > 0) refuse("headroom: multi-token-prediction modules are not modelled by this version; model.mtp_layers", m.mtp_layers);
   if (m.vision.kind != vision_kind::none) refuse("headroom: activations of vision towers are not modelled by this version; states(job) counts their weights");
   if (m.encoder.layers > 0) refuse("headroom: activations of encoder-decoder models are not modelled by this version; model.encoder.layers", m.encoder.layers);
-  if ((divides || j.framework.runtime == runtime::preallocated) && (m.bidirectional || m.norm_after || m.head != head_kind::language))
+  const bool divides_eager = j.framework.divides_modules;
+  if ((divides || divides_eager || j.framework.runtime == runtime::preallocated) && (m.bidirectional || m.norm_after || m.head != head_kind::language))
     refuse("headroom: encoders and post-norm models are not modelled for this framework by this version; states(job) counts their weights", j.framework.label);
+  if (divides || divides_eager) detail::check_division(j);
   if (divides) {
-    if (m.heads % p.tensor != 0 || m.kv() % p.tensor != 0)
-      refuse("headroom: model.heads and kv_heads must be multiples of parallel.tensor; heads", m.heads);
     if (m.sparse() && (m.experts.count % p.expert != 0 || m.experts.ffn % p.expert_tensor != 0))
       refuse("headroom: model.experts.count must be a multiple of parallel.expert, and experts.ffn of parallel.expert_tensor; experts", m.experts.count);
     if (m.sparse() && j.hardware.gpus() / p.pipeline % checked::mul(p.expert, p.expert_tensor) != 0)
       refuse("headroom: data × tensor × context must be a multiple of parallel.expert × expert_tensor; expert", p.expert);
-    if (m.ffn % p.tensor != 0) refuse("headroom: model.ffn must be a multiple of parallel.tensor; ffn", m.ffn);
-    if (j.batch.sequence % p.context != 0) refuse("headroom: batch.sequence must be a multiple of parallel.context; sequence", j.batch.sequence);
-    if (p.sequence && j.batch.sequence / p.context % p.tensor != 0)
-      refuse("headroom: with parallel.sequence, batch.sequence / context must be a multiple of parallel.tensor; sequence", j.batch.sequence);
     if (p.pipeline > 64) refuse("headroom: parallel.pipeline must be from 1 to 64", p.pipeline);
     if (p.schedule == schedule::dualpipe || p.schedule == schedule::zero_bubble || p.schedule == schedule::naive)
       refuse("headroom: for megatron parallel.schedule must be 1f1b, interleaved-1f1b or gpipe");
@@ -120,28 +128,43 @@ constexpr void check_walk(const job& j) {
     if (j.offload.optimizer != place::on_gpu || j.offload.parameters != place::on_gpu || j.offload.activations != place::on_gpu)
       refuse("headroom: offload is not modelled for megatron by this version");
   }
-  if (!divides && (p.tensor > 1 || p.sequence)) refuse("headroom: tensor parallelism is not modelled by this version; parallel.tensor must be 1", p.tensor);
+  if (!divides && !divides_eager && (p.tensor > 1 || p.sequence)) refuse("headroom: tensor parallelism is not modelled by this version; parallel.tensor must be 1", p.tensor);
   if (!divides && (p.pipeline > 1 || p.virtual_pipeline > 1)) detail::check_spread(j);
-  if (!divides && (p.context > 1)) refuse("headroom: context parallelism is not modelled by this version; parallel.context must be 1", p.context);
+  if (!divides && !divides_eager && (p.context > 1)) refuse("headroom: context parallelism is not modelled by this version; parallel.context must be 1", p.context);
   if (!divides && (p.expert > 1 || p.expert_tensor > 1)) refuse("headroom: expert parallelism is not modelled by this version; parallel.expert must be 1", p.expert);
-  if (!divides && p.replicate > 1) refuse("headroom: hybrid sharding is not modelled by this version; parallel.replicate must be 1", p.replicate);
-  if (j.compile && !j.framework.compiles_layers)
+  if (!divides && p.replicate > 1 && j.sharding.kind != sharding_kind::fsdp2)
+    refuse("headroom: hybrid sharding is modelled for fsdp2 alone by this version; parallel.replicate must be 1", p.replicate);
+  if (divides_eager && (p.tensor > 1 || p.context > 1)) {
+    if (p.tensor == 1 ? j.sharding.kind != sharding_kind::fsdp2 : j.sharding.kind != sharding_kind::fsdp2 && j.sharding.kind != sharding_kind::none)
+      refuse("headroom: tensor and context parallelism of eager modules need sharding.kind \"fsdp2\" in this version");
+    if (j.adapter.active()) refuse("headroom: adapters under tensor or context parallelism are not modelled for this framework by this version", j.framework.label);
+  }
+  if (divides_eager && p.context > 1 && p.context_kind == context_kind::ulysses)
+    refuse("headroom: for this framework parallel.context_kind must be ring or all-gather", j.framework.label);
+  if (divides_eager && p.context > 1 && (j.attention == attention::eager || j.attention == attention::math || m.attention_softcap > 0))
+    refuse("headroom: context parallelism with attention written out is not modelled by this version; attention must be sdpa, flash or flash3");
+  if (j.compile && !j.framework.compiles_layers && !j.framework.compiles_loss)
     refuse("headroom: torch.compile is not modelled for this framework by this version; compile must be false", j.framework.label);
   if (j.compile && (j.attention == attention::eager || j.attention == attention::math || m.attention_softcap > 0))
     refuse("headroom: compiled layers with attention written out are not modelled by this version; attention must be sdpa, flash or flash3");
-  if (j.precision.compute.bits == 8) refuse("headroom: fp8 computation is not modelled by this version; precision.compute must have 16 or 32 bits", j.precision.compute.bits);
+  if (j.precision.compute.bits == 8 && !j.framework.quantises_in_linear) refuse("headroom: fp8 computation is not modelled by this version; precision.compute must have 16 or 32 bits", j.precision.compute.bits);
   if (j.batch.packed) refuse("headroom: packed sequences are not modelled by this version; batch.packed must be false");
   if (!divides && (j.sharding.kind == sharding_kind::megatron_distributed_optimizer || j.sharding.kind == sharding_kind::megatron_fsdp))
     refuse("headroom: Megatron's sharding is not modelled by this version; sharding.kind must be none, ddp, zero, fsdp1 or fsdp2");
   if (j.sharding.zero_hpz_partition_size > 1 || j.sharding.mics_shard_size > 1)
     refuse("headroom: ZeRO++ and MiCS are not modelled by this version; leave zero_hpz_partition_size and mics_shard_size out");
-  if (j.recompute.mode == recompute_mode::selective && j.framework.runtime == runtime::autograd && !divides)
-    refuse("headroom: selective recompute is not modelled for this framework by this version; recompute must be \"none\" or \"full\"", j.framework.label);
+  const bool selective = j.recompute.mode == recompute_mode::selective && j.framework.runtime == runtime::autograd && !divides;
+  if (selective && (j.recompute.policy == recompute_policy::unset || j.recompute.modules != 0))
+    refuse("headroom: for this framework selective recompute needs recompute.policy (every-other-matmul or attention-only), and no modules", j.framework.label);
   if (j.recompute.mode == recompute_mode::selective && divides && j.recompute.modules == 0)
     refuse("headroom: for megatron selective recompute needs recompute.modules: core_attn, mlp, moe, moe_act, layernorm, mla_up_proj, shared_experts");
   const bool one_by_one = j.recompute.method == recompute_method::uniform && j.recompute.layers == 1;
-  if (j.recompute.mode == recompute_mode::full && j.recompute.layers > 0 && j.recompute.layers != m.layers && !one_by_one)
-    refuse("headroom: recomputing some of the layers is not modelled by this version; recompute.layers must be 0 (all)", j.recompute.layers);
+  const bool from_first = !divides && j.recompute.method == recompute_method::block;
+  if (j.recompute.mode == recompute_mode::full && j.recompute.layers > 0 && j.recompute.layers != m.layers && !one_by_one && !from_first)
+    refuse("headroom: recomputing some of the layers is not modelled here by this version; recompute.layers must be 0 (all)", j.recompute.layers);
+  const bool autocasts = !divides && j.precision.autocast && j.sharding.kind != sharding_kind::fsdp1 && j.sharding.kind != sharding_kind::fsdp2;
+  if (autocasts && (selective || (from_first && j.recompute.layers > 0 && j.recompute.layers < m.layers)))
+    refuse("headroom: recomputing a part of the model under autocast is not modelled by this version; recompute must be \"none\" or \"full\"");
 }
 
 }  // namespace headroom

@@ -57,6 +57,7 @@ constexpr void settle_precision(settled_job& r) {
   }
   if (!fsdp && p.compute.bits < p.parameters.bits && p.compute.bits >= 16) p.autocast = true;
   if (fsdp) p.autocast = false;
+  if (p.compute.bits == 8 && j.framework.quantises_in_linear) p.compute = formats::bf16;
 }
 
 constexpr void settle_optimizer(settled_job& r) {
@@ -137,7 +138,13 @@ constexpr void settle_loss(settled_job& r) {
     case loss_kind::fused: s.loss_program = loss_style::in_place; break;
     case loss_kind::fused_linear: s.loss_program = loss_style::fused_linear; break;
     case loss_kind::vocab_parallel:
-      refuse("headroom: loss.kind \"vocab-parallel\" needs tensor parallelism, which this version does not model; choose full, fused or fused-linear");
+      if (j.parallel.tensor == 1 || !j.framework.divides_modules)
+        refuse("headroom: loss.kind \"vocab-parallel\" needs tensor parallelism, for this framework or layout not modelled; choose full, fused or fused-linear");
+  }
+  if (j.framework.divides_modules) {
+    if (j.loss.kind == loss_kind::unset && j.parallel.tensor > 1) s.loss.kind = loss_kind::vocab_parallel;
+    if (s.loss_program == loss_style::chunked_head && j.loss.chunked_head == choice::no) s.loss_program = loss_style::whole_or_divided;
+    s.compiled_loss = j.compile && j.framework.compiles_loss;
   }
   if (s.loss.kind == loss_kind::unset && s.loss_program == loss_style::chunked) s.loss.kind = loss_kind::chunked;
   if (!s.loss.logits.set()) {
@@ -169,7 +176,10 @@ constexpr void settle_layer(settled_job& r) {
   s.expert_imbalance = j.parallel.expert_imbalance_percent;
   if (r.model.sparse() && j.parallel.expert > 1 && s.expert_imbalance == 100 && r.model.experts.capacity_factor_percent == 0)
     r.assumptions.add(assumption::balanced_routing);
-  if (j.recompute.mode == recompute_mode::selective) s.recomputed_modules = j.recompute.modules;
+  if (j.recompute.mode == recompute_mode::selective) {
+    s.recomputed_modules = j.recompute.modules;
+    if (j.framework.layers == layer_modules::eager) s.policy = j.recompute.policy;
+  }
   s.fuses_weight_gradients = j.framework.fuses_weight_gradients;
   s.host = r.on->maker == vendor::cpu;
   s.granule = s.host ? 1 : 512;
@@ -180,8 +190,9 @@ constexpr void settle_layer(settled_job& r) {
   s.statistic_width = j.framework.statistics_in_input_format || s.host ? s.residual_width : 4;
   s.padded = j.batch.padded;
   s.drops = j.dropout;
+  s.accumulated_width = r.sharded() ? p.reduce.width() : s.weight_width;
   s.vocabulary = r.model.vocab;
-  s.compiled = j.compile;
+  s.compiled = j.compile && j.framework.compiles_layers;
   s.kernel = j.attention;
   if (s.kernel == attention::unset) {
     s.kernel = attention::sdpa;

@@ -23,6 +23,7 @@ struct state_bytes {
   parameters active{};             ///< of it, what one token visits
   parameters unit{};               ///< one layer
   parameters root{};               ///< what lies outside the layers
+  parameters embedding{};          ///< of it, the embedding
   parameters small{};              ///< weights of at most `persistence threshold` elements (ZeRO stage 3 keeps them)
   parameters largest{};            ///< the largest weight tensor
   bytes frozen_extra{};            ///< metadata of quantised weights
@@ -81,6 +82,20 @@ class state_sum {
     r.trained_copy += active * rounded(temporary);
     r.largest_trained = max(r.largest_trained, temporary);
     update(temporary);
+  }
+
+  /// A weight that tensor parallelism divides: `here` is this rank's share. Counts are of the whole model, windows of the share.
+  constexpr void count_whole(const weight& w, const weight& here, std::int64_t all, std::int64_t train) {
+    const parameters one{w.elements()}, share{here.elements()};
+    r.trained += (one - share) * train;
+    r.total += one * all;
+    r.active += one * all;
+    if (w.layers.count > 0)
+      r.unit += share * w.per_layer;
+    else
+      r.root += share * all;
+    if (w.role == module::embedding) r.embedding += share * all;
+    r.largest = max(r.largest, share);
   }
 
   /// The weights of one layer are updated one after another, then those of the next: the last comes before the first.
@@ -183,6 +198,15 @@ constexpr std::int64_t trained_copies(const job& j, const module_set& outside, c
   return copies;
 }
 
+/// One rank's share of a weight.
+constexpr weight divided(weight w, std::int64_t tensor) {
+  if (w.split == split_axis::columns)
+    w.columns = checked::ceil_div(w.columns, tensor);
+  else if (w.split != split_axis::none)
+    w.rows = checked::ceil_div(w.rows, tensor);
+  return w;
+}
+
 }  // namespace detail
 
 /// States of one rank of a settled job. `list` is the inventory of its model.
@@ -191,6 +215,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
   detail::state_sum sum(s);
   const auto threshold = j.sharding.stage3_param_persistence_threshold >= 0 ? j.sharding.stage3_param_persistence_threshold : 100'000;
   const auto outside = trained_modules(j, -1);
+  const bool divided = j.parallel.tensor > 1 && j.framework.divides_modules;
   bool in_layers = false;
   for (const auto& w : list) {
     if ((w.layers.count > 0) != in_layers) {
@@ -203,6 +228,13 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
     const auto all = w.copies();
     const auto train = detail::trained_copies(j, outside, w, all);
     const bool linear = w.linear && !w.vector();
+    if (divided && w.split != split_axis::none) [[unlikely]] {
+      const auto here = detail::divided(w, j.parallel.tensor);
+      sum.trained(here.rows, here.columns, train, w.role == module::embedding || w.role == module::head, false);
+      sum.frozen(here, all - train, false);
+      sum.count_whole(w, here, all, train);
+      continue;
+    }
     sum.trained(w.rows, w.columns, train, w.role == module::embedding || w.role == module::head, false);
     sum.frozen(w, all - train, linear && s.layer.quantised.has(w.role));
     if (linear && s.layer.adapts(w.role)) {
@@ -219,6 +251,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
       r.unit += one * w.per_layer;
     else
       r.root += total;
+    if (w.role == module::embedding) r.embedding += total;
     if (one.count() <= threshold) r.small += total;
     r.largest = max(r.largest, one);
   }

@@ -25,7 +25,19 @@ class timeline {
   constexpr void look(phase p, std::int64_t layer, const Parts&... parts) {
     const auto i = static_cast<std::size_t>(p);
     if (tallest_[i].rise_to(parts...)) layer_[i] = layer;
+    if (pools_) [[unlikely]] default_pool_ = max(default_pool_, (parts.total + ...) - elsewhere_);
   }
+  /// From now on the pool of the default stream is watched: of the moments to come, so many bytes lie in other streams' pools.
+  constexpr void watch_pools(bytes gather, bytes reduce) {
+    pools_ = true;
+    gather_pool_ = gather;
+    reduce_pool_ = reduce;
+  }
+  constexpr void elsewhere(bytes b) { elsewhere_ = b; }
+  [[nodiscard]] constexpr bool watches_pools() const { return pools_; }
+  [[nodiscard]] constexpr bytes default_pool() const { return default_pool_; }
+  [[nodiscard]] constexpr bytes gather_pool() const { return gather_pool_; }
+  [[nodiscard]] constexpr bytes reduce_pool() const { return reduce_pool_; }
   [[nodiscard]] constexpr const moment& at(phase p) const { return tallest_[static_cast<std::size_t>(p)]; }
   [[nodiscard]] constexpr std::int64_t layer(phase p) const { return layer_[static_cast<std::size_t>(p)]; }
   [[nodiscard]] constexpr phase peak() const {
@@ -38,6 +50,8 @@ class timeline {
  private:
   std::array<moment, phase_count> tallest_;
   std::array<std::int64_t, phase_count> layer_;
+  bool pools_{};
+  bytes elsewhere_{}, default_pool_{}, gather_pool_{}, reduce_pool_{};
 };
 
 namespace detail {
@@ -48,6 +62,7 @@ struct layer_run {
   std::int64_t count{};
   module_set trained{};
   bool input_has_gradient{};
+  bool recomputes{};
 
   // Of one layer of it:
   moment saved{};           ///< for backward; a checkpoint's input under recompute
@@ -60,11 +75,11 @@ struct layer_run {
 };
 
 struct layer_runs {
-  static constexpr std::size_t capacity = 2 * trainable::capacity + 2;
+  static constexpr std::size_t capacity = 2 * trainable::capacity + 3;
   room<layer_run, capacity> list = room<layer_run, capacity>::open();
   std::size_t size{};
-  constexpr void add(std::int64_t first, std::int64_t count, const module_set& trained, bool gradient) {
-    if (count > 0) list.put(size++, first, count, trained, gradient);
+  constexpr void add(std::int64_t first, std::int64_t count, const module_set& trained, bool gradient, bool recomputes) {
+    if (count > 0) list.put(size++, first, count, trained, gradient, recomputes);
   }
 };
 
@@ -74,11 +89,18 @@ constexpr bool anything_trains(const scene& s, const module_set& trained) {
   return (trained.bits & layer_modules.bits) != 0 || (s.side->active() && (s.side->targets.bits & layer_modules.bits) != 0);
 }
 
-/// Cuts the layers of a slice where `trainable` changes, and after the first layer that trains below a frozen rest: nothing flows back
-/// into that one's input. `flows`: something below the slice trains.
+/// Layers from the first that are recomputed whole (Megatron's block method; torchtitan's "every n-th layer" comes to as many).
+constexpr std::int64_t recomputed_layers(const recompute& r, std::int64_t layers) {
+  if (r.mode != recompute_mode::full) return 0;
+  return r.method == recompute_method::block && r.layers > 0 && r.layers < layers ? r.layers : layers;
+}
+
+/// Cuts the layers of a slice where `trainable` and recomputation change, and after the first layer that trains below a frozen rest:
+/// nothing flows back into that one's input. `flows`: something below the slice trains.
 constexpr layer_runs cut_layers(const settled_job& s, const scene& sc, const model_slice& here, bool flows) {
   const auto& j = *s.source;
   const auto layers = here.end();
+  const auto recomputed = recomputed_layers(j.recompute, s.model.layers);
   layer_runs runs;
   std::int64_t at = here.first;
   while (at < layers) {
@@ -89,13 +111,15 @@ constexpr layer_runs cut_layers(const settled_job& s, const scene& sc, const mod
       if (t.first_layer > at && t.first_layer < next) next = t.first_layer;
       if (t.last_layer + 1 > at && t.last_layer + 1 < next) next = t.last_layer + 1;
     }
+    if (recomputed > at && recomputed < next) next = recomputed;
     const auto trained = trained_modules(j, at);
+    const bool recomputes = at < recomputed;
     if (!flows && anything_trains(sc, trained)) {
-      runs.add(at, 1, trained, false);
+      runs.add(at, 1, trained, false, recomputes);
       flows = true;
       ++at;
     }
-    runs.add(at, next - at, trained, flows);
+    runs.add(at, next - at, trained, flows, recomputes);
     at = next;
   }
   return runs;
@@ -107,7 +131,7 @@ inline constexpr bytes cpu_generator_state{5056};
 
 /// Fills in what one layer of a run costs.
 constexpr void cost_layer(layer_run& run, const settled_job& s, const scene& sc, bool accumulate) {
-  const bool recomputes = s.source->recompute.mode == recompute_mode::full;
+  const bool recomputes = run.recomputes;
   const auto layer = walk_layer(sc, run.trained, run.input_has_gradient, recomputes, accumulate);
   run.gradients = layer.weight_gradients;
   run.keeps_input = recomputes || layer.input_saved;
@@ -117,6 +141,8 @@ constexpr void cost_layer(layer_run& run, const settled_job& s, const scene& sc,
     run.sticky = layer.sticky;
     run.forward = layer.forward;
     run.backward = layer.backward;
+    if (layer.again.total > bytes{0}) [[unlikely]]
+      run.backward.rise_to(layer.again, part{row::temporaries, layer.output_has_gradient ? layer.input : bytes{0}});
     return;
   }
   // The input is kept; forward runs without a graph, and once more, with one, before its backward.
@@ -143,6 +169,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   sc.compiled = false;  // embedding and head are not
   const auto& habits = *sc.habits;
   timeline t;
+  if (w.pools) [[unlikely]] t.watch_pools(w.gather_pool, w.reduce_pool);
 
   // Whether gradients that autograd makes are added to existing ones, or leave at once: then they are only a moment.
   const bool momentary = w.gradients_before.total > bytes{0} ? w.path != gradient_path::unit || j.sharding.no_sync : w.path == gradient_path::leaves;
@@ -176,6 +203,8 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
 
   auto begin = resident;
   begin += w.gradients_before;
+  const auto sharded_before = w.gradients_before.total;  // where pools are watched, gradients that lie in the reduction's
+  t.elsewhere(w.gathering + sharded_before);
   // What the previous micro-batch leaves behind until this one's forward has returned.
   const part previous_graph{row::activations, habits.keeps_loss_graph ? sticky : bytes{0}};
   const part previous_outputs{row::logits, habits.keeps_loss_graph ? tail_forward.held : bytes{0}};
@@ -201,9 +230,10 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
     t.look(phase::loss_forward, -1, live, part{row::logits, bytes{checked::mul(checked::mul(sc.tokens, sc.vocabulary), width)}});
   }
   if (recomputes && j.offload.activations != place::on_gpu)
-    checkpoints_on_host = bytes{checked::mul(s.model.layers, checked::mul(checked::mul(sc.tokens, s.model.hidden), sc.residual_width))};
+    checkpoints_on_host = bytes{checked::mul(detail::recomputed_layers(j.recompute, s.model.layers), checked::mul(checked::mul(sc.tokens, s.model.hidden), sc.residual_width))};
 
   // Loss, and the way back to the last layer.
+  t.elsewhere(sharded_before);
   t.look(phase::loss_forward, -1, live, previous_outputs, w.loss, tail_forward.before_return);
   t.look(phase::loss_forward, -1, live, w.loss, tail_forward.peak);
   live.add(row::activations, -previous_graph.total);
@@ -213,17 +243,21 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   t.look(phase::backward, -1, live, w.turn, tail_backward.peak);
   live += tail_held;
   const bool shards_grow = w.path != gradient_path::grows && w.gradients_before.total == bytes{0};
-  live.add(row::gradients, shards_grow ? w.kept_root : keeps ? tail_backward.weight_gradients : bytes{0});
+  const auto kept_head = shards_grow ? w.kept_root - w.kept_embedding : bytes{0};
+  const bool waits = shards_grow && w.root_waits;
+  live.add(row::gradients, shards_grow ? (waits ? tail_backward.weight_gradients : kept_head) : keeps ? tail_backward.weight_gradients : bytes{0});
+  auto sharded = sharded_before + (waits ? bytes{0} : kept_head);
+  auto pending = w.pending_first;
   live.add(row::activations, tail_forward.sticky);
 
   // Backward, from the last layer down: a layer's saved tensors go, its gradients and what is sticky of it stay.
-  const part recomputing{row::activations, recomputes && sc.host ? detail::cpu_generator_state : bytes{0}};
   for (auto i = runs.size; i-- > 0;) {
     const auto& r = runs.list[i];
+    const part recomputing{row::activations, r.recomputes && sc.host ? detail::cpu_generator_state : bytes{0}};
     auto own = r.saved;
     if (drops_cache) own.add(row::gathered_parameters, -own.rows[row::gathered_parameters]);
     const auto gradients = shards_grow ? w.kept_per_unit : keeps ? r.gradients : bytes{0};
-    const auto sticky_here = recomputes && s.reentrant && sc.host ? r.sticky + detail::cpu_generator_state : r.sticky;
+    const auto sticky_here = r.recomputes && s.reentrant && sc.host ? r.sticky + detail::cpu_generator_state : r.sticky;
     live -= own;  // in the layer's own peak
     if (r.input_has_gradient || detail::anything_trains(sc, r.trained)) {
       const part input_gradient{row::temporaries, r.input_gradient};
@@ -233,7 +267,9 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
         const multiple gone{-done, own};
         const part stuck{row::activations, done * sticky_here};
         const part made{row::gradients, done * gradients};
-        t.look(phase::backward, layer, live, gone, stuck, made, w.backward, recomputing, r.backward);
+        t.elsewhere(w.gathering + sharded + done * gradients);
+        t.look(phase::backward, layer, live, gone, stuck, made, w.backward, part{row::communication_buffers, pending}, recomputing, r.backward);
+        pending = w.pending;
         t.look(phase::reduce, layer, live, gone, stuck, made, w.reduce, input_gradient, unit_gradients);
       };
       visit(0);
@@ -242,11 +278,14 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
     live += multiple{1 - r.count, own};
     live.add(row::activations, r.count * sticky_here);
     live.add(row::gradients, r.count * gradients);
+    if (shards_grow) sharded += r.count * gradients;
   }
   // The embedding, with every gradient made.
   live -= emb_saved;
-  t.look(phase::backward, -1, live, w.backward, emb_backward.peak);
-  live.add(row::gradients, keeps ? emb_backward.weight_gradients : bytes{0});
+  t.elsewhere(sharded);
+  t.look(phase::backward, -1, live, w.ends_apart ? w.end : w.backward, emb_backward.peak);
+  if (w.ends_apart) t.look(phase::reduce, -1, live, w.last_reduce, part{row::gradients, emb_backward.weight_gradients});
+  live.add(row::gradients, keeps ? emb_backward.weight_gradients : shards_grow ? w.kept_embedding - (waits ? tail_backward.weight_gradients : bytes{0}) : bytes{0});
   t.look(phase::reduce, -1, begin, part{row::gradients, live.rows[row::gradients] - begin.rows[row::gradients]});
 
   // Optimizer step: activations are gone, the loss is not. On a CPU the scalars of a tensor-by-tensor update are tensors, too
@@ -254,6 +293,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   const bool on_gpu = j.offload.optimizer == place::on_gpu && !s.optimizer.in_backward;
   const part loss{row::activations, here.head ? tail.size(tail.output()) : bytes{0}};
   const part gradients{row::gradients, on_gpu ? st.gpu[row::gradients] : bytes{0}};
+  t.elsewhere(gradients.total);
   t.look(phase::step, -1, resident, loss, gradients, w.step);
   if (on_gpu) {
     bytes update{0};

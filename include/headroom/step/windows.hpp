@@ -25,8 +25,22 @@ struct windows {
   moment reduce{};            ///< when a layer's gradients are reduced, on top of those gradients
   moment step{};              ///< in the optimizer step
   moment gradients_before{};  ///< gradients that exist already when a step's last forward begins
+  bool ends_apart{};          ///< `end` and `last_reduce` hold, else `backward` to the end
+  moment end{};               ///< in the embedding's backward
+  moment last_reduce{};       ///< when the last gradients of a step are reduced, beside them
+  bytes pending{};            ///< what of the layer before is still being reduced while a layer runs backward
+  bytes pending_first{};      ///< … of the head, while the last layer does
+  bool root_waits{};          ///< the head's gradients stay whole until the root is reduced
   bytes kept_per_unit{};      ///< of a layer's gradients, after they are reduced (paths `leaves` and `unit`)
   bytes kept_root{};
+  bytes kept_embedding{};     ///< of kept_root, what is reduced at the end
+
+  // Blocks of the caching allocator belong to the stream that they were made on. Where communication streams make their own, memory is
+  // reserved in pools that never lend to each other: as much as the tallest moment of each.
+  bool pools{};
+  bytes gathering{};          ///< while a layer runs, what of it lies in the pool of the all-gather
+  bytes gather_pool{};
+  bytes reduce_pool{};
 };
 
 namespace detail {
@@ -50,23 +64,49 @@ constexpr void ddp_windows(windows& w, const settled_job& s, const state_bytes& 
 
 /// FSDP2 (torch distributed/fsdp/_fully_shard/_fsdp_param_group.py, _fsdp_collectives.py). Forward: the all-gather's output
 /// and the parameters copied out of it. Backward: a layer's parameters, the next one's all-gather, the previous one's
-/// reduce-scatter input; at its end its own reduce-scatter input and output. The root stays gathered.
+/// reduce-scatter input; at its end its own reduce-scatter input and output. The root's unit is gathered from the first layer to the
+/// last gradient, unless embedding and head are units of their own.
+/// Streams (foreach_all_gather, foreach_reduce): gathered buffers are made on the all-gather's copy-in stream, where one unit's stays
+/// until the next has been copied out; reduce-scatter outputs, which become the sharded gradients, on the reduce-scatter's, so that
+/// pool holds them for ever; all else, reduce-scatter inputs included, on the default stream.
 constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes& st) {
   const auto& p = s.precision;
+  const auto& habits = s.source->framework;
   const auto c = p.compute.width(), r = p.reduce.width(), m = p.parameters.width();
   const auto d = s.shards.gradients;
-  const auto unit = share(st.unit, c);
-  const auto root = share(st.root, c);
-  const bool resident = s.source->sharding.stage == 2 || s.source->sharding.reshard_after_forward == choice::no;
-  w.path = gradient_path::unit;
   const auto layers = s.model.layers;
+  const auto unit = share(st.unit, habits.gathers_in_fp8 ? 1 : c);
+  const bool resident = s.source->sharding.stage == 2 || s.source->sharding.reshard_after_forward == choice::no;
+  const bool split = habits.splits_root && !s.model.tied;
+  const auto first = split ? st.embedding : st.root;             // gathered when forward begins, reduced when backward ends
+  const auto head = split ? st.root - st.embedding : st.root;    // gathered in the loss
+  const auto root = split ? bytes{0} : share(st.root, c);        // gathered all the way
+  const auto kept = habits.keeps_last_layer ? unit : bytes{0};
+  const auto shard = [&](parameters n) { return share(n, r, d) + (r == m ? bytes{0} : share(n, m, d)); };
+  w.path = gradient_path::unit;
+  w.ends_apart = true;
   w.forward = moment(row::gathered_parameters, root + (resident ? layers * unit + unit : 2 * unit));
-  w.turn = w.loss = moment(row::gathered_parameters, root + (resident ? layers * unit : bytes{0}));
-  w.backward = moment(row::gathered_parameters, root + (resident ? layers * unit : 2 * unit)) + moment(row::communication_buffers, share(st.unit, r));
-  w.reduce = moment(row::gathered_parameters, root + (resident ? (layers - 1) * unit : unit)) +
-             moment(row::communication_buffers, share(st.unit, r) + share(st.unit, r, d) + (r == m ? bytes{0} : share(st.unit, m, d)));
+  w.turn = w.loss = moment(row::gathered_parameters, share(head, c) + (resident ? layers * unit : kept));
+  w.backward = moment(row::gathered_parameters, root + (resident ? layers * unit : 2 * unit));
+  // Hybrid sharding: a layer's shard is still being averaged over the replicas while the next layer runs.
+  w.pending = share(st.unit, r) + (s.source->parallel.replicate > 1 ? share(st.unit, r, d) : bytes{0});
+  w.pending_first = split ? share(head, r) : bytes{0};
+  w.root_waits = !split;
+  w.reduce = moment(row::gathered_parameters, root + (resident ? (layers - 1) * unit : unit)) + moment(row::communication_buffers, share(st.unit, r) + shard(st.unit));
+  w.end = moment(row::gathered_parameters, share(first, c)) + moment(row::communication_buffers, w.pending);
+  w.last_reduce = moment(row::communication_buffers, share(first, r) + shard(first));
   w.kept_per_unit = share(st.unit, p.gradients.width(), d);
   w.kept_root = share(st.root, p.gradients.width(), d);
+  w.kept_embedding = share(first, p.gradients.width(), d);
+  if (d > 1 && !s.layer.host) {
+    w.pools = true;
+    w.gathering = resident ? bytes{0} : unit;
+    const auto largest = st.embedding.count() > head.count() ? first : head;
+    w.gather_pool = share(largest, c) + share(largest, c, d);
+    const auto beside = share(largest, c) + unit + share(st.unit, habits.gathers_in_fp8 ? 1 : c, d);
+    w.gather_pool = w.gather_pool > beside ? w.gather_pool : beside;
+    w.reduce_pool = st.gpu[row::gradients] + (r == m ? bytes{0} : share(largest, r, d));
+  }
 }
 
 /// FSDP1 (torch distributed/fsdp/_runtime_utils.py, _flat_param.py). One flat parameter a layer: gathered current and

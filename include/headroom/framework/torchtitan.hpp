@@ -1,0 +1,63 @@
+// Distributed under the Boost Software License, Version 1.0.
+// torchtitan: eager modules, each layer compiled or not, divided by DTensor and FSDP2.
+#pragma once
+
+#include <headroom/framework/profile.hpp>
+
+namespace headroom::frameworks {
+
+/// Sources: torchtitan train.py, parallelisms/parallelize_llama.py, models/llama/model.py, models/norms.py at 9dec370 (2024-12-26): loss
+/// in fp32 inside an uncompiled function, the caller drops the logits before backward; repeat_kv; the last layer is not resharded.
+inline constexpr profile torchtitan_202404{
+    .label = "torchtitan",
+    .date = 202404,
+    .norm = norm_style::cast_before_weight,
+    .expands_kv = true,
+    .rotates_in_fp32 = true,
+    .compiles_layers = true,
+    .divides_modules = true,
+    .quantises_in_linear = true,
+    .loss = loss_style::whole_or_divided,
+    .keeps_last_layer = true,
+    .rotary_cache = true,
+    .loads_on_host = false,
+    .precision = {"bf16-mixed", formats::fp32, formats::bf16, formats::fp32, formats::fp32, formats::none, formats::fp32},
+};
+
+/// Fused AdamW by default since 2025-02-24 (#881), the loss compiled with the model since 2025-04-02 (#1033, bbb1b616).
+inline constexpr profile torchtitan_202504 = [] {
+  profile p = torchtitan_202404;
+  p.date = 202504;
+  p.compiles_loss = true;
+  p.optimizer = implementation::fused;
+  return p;
+}();
+
+/// Embedding, and norm with head, are units of their own, and the last layer is resharded like the others, since 2025-07-28 (#1094,
+/// 83e69410). nn.RMSNorm (since 2025-03-19, #985) became one kernel in the PyTorch of that summer (aten _fused_rms_norm).
+inline constexpr profile torchtitan_202508 = [] {
+  profile p = torchtitan_202504;
+  p.date = 202508;
+  p.norm = norm_style::fused;
+  p.splits_root = true;
+  p.keeps_last_layer = false;
+  return p;
+}();
+
+/// Grouped heads go into attention as they are since 2026-01-27 (#2259, ff0829c1).
+inline constexpr profile torchtitan_202602 = [] {
+  profile p = torchtitan_202508;
+  p.date = 202602;
+  p.expands_kv = false;
+  return p;
+}();
+
+/// Head and loss run in eight chunks since 2026-04-27 (#2937, 786e26f8).
+inline constexpr profile torchtitan_202605 = [] {
+  profile p = torchtitan_202602;
+  p.date = 202605;
+  p.loss = loss_style::chunked_head;
+  return p;
+}();
+
+}  // namespace headroom::frameworks
