@@ -72,9 +72,17 @@ constexpr tensor core_attention(program& p, const scene& s, tensor_set inputs, s
   const bool ring = s.context > 1;
   p.step(inputs, out | lse, {.saves = inputs | out | lse, .backward_temporary = ring ? p.rounded(divided(s, m.query_width()), s.width) : bytes{0}});
   if (s.recomputes(recompute_module::core_attn)) p.recompute(lse.bit());
-  // Ulysses brings the result back by an all-to-all that makes a second copy; a flash kernel's b-s-h-d result is transposed.
-  if ((ring && s.context_kind == context_kind::ulysses) || (!ring && s.copies_flash_output && s.samples > 1)) return ops::pointwise(p, out);
+  // Ulysses brings the result back by an all-to-all that makes a second copy; a flash kernel's b-s-h-d result is transposed, under
+  // context parallelism too (backends.py FlashAttention.forward: output.contiguous()).
+  if ((ring && s.context_kind == context_kind::ulysses) || (s.copies_flash_output && s.samples > 1)) return ops::pointwise(p, out);
   return out;
+}
+
+/// What a rotary embedding written out saves: each call makes cosine and sine in the format of q and k, of this rank's positions
+/// (core/models/common/embeddings/rope_utils.py _apply_rotary_pos_emb_bshd). The fused kernel makes them on the way.
+constexpr tensor_set rotary_factors(program& p, const scene& s, std::int64_t width) {
+  if (!s.habits->writes_out_rope || s.model->position != position_kind::rope) return 0;
+  return p.make(checked::mul(checked::mul(4, s.sequence / s.context), width), s.width).bit();  // two factors, for q and for k
 }
 
 /// Ordinary attention: one projection makes q, k and v. Rotary embedding or grouped heads make fresh q, k, v of the same size, and
@@ -87,11 +95,18 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
   if (m.qk_norm) {
     const auto q0 = p.make(divided(s, q_out), s.width), k0 = p.make(divided(s, kv_out), s.width), v = p.make(divided(s, kv_out), s.width);
     p.step(mixed.bit(), (q0 | k0) | v);
-    const auto q = norm(p, s, q0, divided(s, m.heads)), k = norm(p, s, k0, divided(s, m.kv()));
+    auto q = norm(p, s, q0, divided(s, m.heads)), k = norm(p, s, k0, divided(s, m.kv()));
+    if (m.position == position_kind::rope) {
+      const auto q1 = q, k1 = k;
+      q = p.make(divided(s, q_out), s.width), k = p.make(divided(s, kv_out), s.width);
+      const auto factors = rotary_factors(p, s, m.rotary_width());
+      p.step(q1 | k1, (q | k) | factors, {.saves = factors});
+    }
     inputs = (q | k) | v;
   } else if (m.position == position_kind::rope || m.kv() != m.heads) {
     const auto q = p.make(divided(s, q_out), s.width), k = p.make(divided(s, kv_out), s.width), v = p.make(divided(s, kv_out), s.width);
-    p.step(mixed.bit(), (q | k) | v);
+    const auto factors = rotary_factors(p, s, m.rotary_width());
+    p.step(mixed.bit(), ((q | k) | v) | factors, {.saves = factors});
     inputs = (q | k) | v;
   }
   const auto out = core_attention(p, s, inputs, divided(s, q_out));

@@ -140,7 +140,8 @@ constexpr tensor latent_attend(program& p, const scene& s, tensor x) {
   const auto kv0 = up(compressed, a.kv_rank, checked::mul(m.heads, a.nope_dim + a.value_dim));
   const auto q = p.make(divided(s, checked::mul(m.heads, head)), s.width), k = p.make(divided(s, checked::mul(m.heads, head)), s.width);
   const auto v = p.make(divided(s, checked::mul(m.heads, a.value_dim)), s.width);
-  p.step(q0 | kv0, (q | k) | v);
+  const auto factors = rotary_factors(p, s, a.rope_dim);
+  p.step(q0 | kv0, ((q | k) | v) | factors, {.saves = factors});
   if (s.recomputes(recompute_module::mla_up_proj)) p.recompute((q | k) | v);
   const auto out = core_attention(p, s, (q | k) | v, divided(s, checked::mul(m.heads, a.value_dim)));
   return row_parallel(p, s, out, checked::mul(m.heads, a.value_dim), m.hidden, true);

@@ -62,6 +62,7 @@ struct profile {
   bool quantises_in_linear{};          ///< fp8 is made of tensors inside each linear layer; between layers they stay in 16 bits (torchao)
   bool local_modules{};                ///< Megatron without TransformerEngine: attention written out into a global buffer
   bool fuses_weight_gradients{};       ///< accumulated in the GEMM; TransformerEngine then keeps one empty gradient a weight shape
+  bool writes_out_rope{};              ///< rotary embedding without the fused kernel: cosine and sine are made and saved by each call
   bool masks_in_loader{};              ///< a boolean b × s × s mask comes with each micro-batch, on the first and last stage
   bool pads_experts{};                 ///< every expert gets its capacity of tokens, padded (moe-pad-expert-input-to-capacity)
   bool grouped_gemm{};                 ///< experts in one call: a workspace for each of four streams more

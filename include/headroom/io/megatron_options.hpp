@@ -21,7 +21,7 @@ inline constexpr auto megatron_silent = std::to_array<std::string_view>({
     "moe-router-pre-softmax", "moe-router-score-function", "moe-router-topk", "moe-router-topk-scaling-factor",
     "moe-shared-expert-intermediate-size", "moe-token-dispatcher-type", "mscale", "mscale-all-dim", "mtp-loss-scaling-factor",
     "mtp-num-layers", "multi-latent-attention", "no-bias-dropout-fusion", "no-bias-gelu-fusion", "no-check-for-nan-in-loss-and-grad",
-    "no-masked-softmax-fusion", "no-rope-fusion", "norm-epsilon", "normalization", "num-attention-heads",
+    "no-masked-softmax-fusion", "norm-epsilon", "normalization", "num-attention-heads",
     "num-distributed-optimizer-instances", "num-experts", "num-layers", "num-layers-per-virtual-pipeline-stage", "num-query-groups",
     "num-virtual-stages-per-pipeline-rank", "optimizer", "overlap-grad-reduce", "overlap-p2p-communication-warmup-flush",
     "overlap-param-gather", "overlap-param-gather-with-optimizer-step", "pipeline-model-parallel-layout", "pipeline-model-parallel-size",
@@ -67,6 +67,7 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
     own = percent;
   }
   if (on("moe-pad-expert-input-to-capacity")) f.pads_experts = true;
+  if (on("no-rope-fusion")) f.writes_out_rope = true;
   if (on("moe-grouped-gemm")) f.grouped_gemm = true;
   if (on("tp-comm-overlap")) f.overlaps_tensor_parallel = true;
   const auto impl = word("cross-entropy-fusion-impl");
@@ -95,6 +96,7 @@ inline json_value megatron_options_of(const profile& p) {
   if (p.local_modules != plain.local_modules) out["transformer-impl"] = "local";
   if (p.masks_in_loader != plain.masks_in_loader) out["no-create-attention-mask-in-dataloader"] = true;
   if (p.pads_experts != plain.pads_experts) out["moe-pad-expert-input-to-capacity"] = true;
+  if (p.writes_out_rope != plain.writes_out_rope) out["no-rope-fusion"] = true;
   if (p.grouped_gemm != plain.grouped_gemm) out["moe-grouped-gemm"] = true;
   if (p.overlaps_tensor_parallel != plain.overlaps_tensor_parallel) out["tp-comm-overlap"] = true;
   if (p.loss != plain.loss) {

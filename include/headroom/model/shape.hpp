@@ -175,6 +175,8 @@ struct shape {
   [[nodiscard]] constexpr std::int64_t head_width() const { return head_dim > 0 ? head_dim : (heads > 0 ? hidden / heads : 0); }
   [[nodiscard]] constexpr std::int64_t query_width() const { return checked::mul(heads, head_width()); }
   [[nodiscard]] constexpr std::int64_t kv_width() const { return checked::mul(kv(), head_width()); }
+  /// Features of a head that rotary embedding turns.
+  [[nodiscard]] constexpr std::int64_t rotary_width() const { return mla.kv_rank > 0 ? mla.rope_dim : checked::mul(head_width(), rotary_percent) / 100; }
   [[nodiscard]] constexpr bool sparse() const { return experts.count > 0; }
   [[nodiscard]] constexpr std::int64_t embedding_width() const { return embedding_dim > 0 ? embedding_dim : hidden; }
 

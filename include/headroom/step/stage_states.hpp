@@ -141,6 +141,9 @@ constexpr breakdown buffers_of_stage(const settled_job& s, bool first, bool last
   }
   if (habits.masks_in_loader && (first || last))
     b[row::activations] += bytes{checked::mul(checked::mul(sc.samples, sc.sequence), sc.sequence / sc.context)};
+  // The angles of rotary embedding, fp32, of this rank's positions, are made once (RotaryEmbedding.forward, an lru_cache).
+  if (s.model.position == position_kind::rope && (kinds.dense || kinds.sparse))
+    b[row::activations] += bytes{checked::mul(checked::mul(sc.sequence / sc.context, s.model.rotary_width()), 4)};
   const bytes stream{checked::mul(checked::mul(sc.stream_tokens(), s.model.hidden), sc.width)};
   const bytes whole{checked::mul(checked::mul(sc.tokens, s.model.hidden), sc.width)};
   const bytes gathered = last && sc.sequence_split > 1 ? whole : bytes{0};
