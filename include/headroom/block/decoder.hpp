@@ -103,6 +103,8 @@ constexpr void join(layer_walk& r, const program& p, bool first, bool graphless,
     r.again.rise_to(a.peak, r.rebuilt);
     r.backward += r.rebuilt;
     r.rebuilt += moment(a.saved, a.saved_rows);
+    // The checkpoint holds the layer's input until the graph goes (torch/utils/checkpoint.py, recompute_fn's arguments).
+    if (first && (p.saved() & p.storages(p.input().bit())) == 0) r.rebuilt.add(row::activations, p.size(p.input()));
   } else {
     r.backward += r.saved;
   }
