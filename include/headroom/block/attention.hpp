@@ -164,19 +164,19 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
   heads h;
   if (s.habits->fused_qkv || m.fused_qkv) {
     h = fused_projection(p, s, trained, x);
-    if (s.habits->copies_qkv && m.kv() != m.heads) {
+    if (s.habits->copies_qkv && (m.kv() != m.heads || !s.habits->expands_kv)) {
       h.q = pointwise(p, h.q);
-      h.k = expand(p, s, h.k);
-      h.v = expand(p, s, h.v);
+      h.k = s.habits->expands_kv ? expand(p, s, h.k) : pointwise(p, h.k);
+      h.v = s.habits->expands_kv ? expand(p, s, h.v) : pointwise(p, h.v);
     }
   } else {
     h.q = linear(p, s, trained, module::q_proj, x, m.hidden, q_out, m.attention_bias);
     h.k = linear(p, s, trained, module::k_proj, x, m.hidden, kv_out, m.attention_bias);
     h.v = linear(p, s, trained, module::v_proj, x, m.hidden, kv_out, m.attention_bias);
-    if (m.qk_norm || m.qk_norm_full) {
-      h.q = norm(p, s, h.q, m.qk_norm ? m.head_width() : q_out, trained.has(module::norm));
-      h.k = norm(p, s, h.k, m.qk_norm ? m.head_width() : kv_out, trained.has(module::norm));
-    }
+  }
+  if (m.qk_norm || m.qk_norm_full) {
+    h.q = norm(p, s, h.q, m.qk_norm ? m.head_width() : q_out, trained.has(module::norm));
+    h.k = norm(p, s, h.k, m.qk_norm ? m.head_width() : kv_out, trained.has(module::norm));
   }
   if (s.habits->rotates_in_fp32 && !s.compiled)
     rotate_pair(p, s, h);

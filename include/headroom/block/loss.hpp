@@ -3,7 +3,7 @@
 #pragma once
 
 #include <headroom/block/operations.hpp>
-#include <headroom/block/walk.hpp>
+#include <headroom/block/span.hpp>
 
 namespace headroom {
 
@@ -60,6 +60,7 @@ constexpr tensor chunked_head_and_loss(program& p, const scene& s, tensor x, con
   const auto rows = chunk.input(checked::mul(part.tokens, hidden), p.width(x), true);
   chunk.set_output(titan_cross_entropy(chunk, part, multiply(chunk, part, rows, head)));
   const auto forward = walk_forward(chunk).peak.total, backward = walk_backward(chunk).peak.total;
+  p.leave_holes(max(bytes{0}, span_of(chunk) + chunk.size(rows) - max(forward, backward)));
   const auto sum = head.trains ? p.rounded(checked::mul(hidden, head.out), s.accumulated_width) : bytes{0};
   const auto collected = p.make(checked::mul(s.tokens, hidden), 4);
   p.step(0, collected.bit(), {.holds = x.bit(), .forward_temporary = max(forward, backward) - chunk.size(rows) + sum, .temporaries = row::logits});

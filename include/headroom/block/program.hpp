@@ -178,6 +178,9 @@ class program {
       if ((storages(list_[i].makes) & needed & ~kept_) != 0) needed |= storages(list_[i].reads);
     kept_ &= needed;
   }
+  /// The temporaries of an operation, allocated and freed in their own order, leave so much unused between them (block/span.hpp).
+  constexpr void leave_holes(bytes b) { holes_ += b; }
+  [[nodiscard]] constexpr bytes holes() const { return holes_; }
   /// Counts matrix multiplications, in the order in which they run.
   constexpr void count_matrices_from(std::int64_t n) { matrices_ = n; }
   constexpr std::int64_t count_matrix() { return ++matrices_; }
@@ -237,6 +240,7 @@ class program {
   std::size_t returns_at_ = max_operations;  // nowhere
   std::int64_t matrices_ = 0;
   bool checkpointed_ = false;
+  bytes holes_{};
   tensor_set kept_ = 0, recomputed_ = 0, gradient_ = 0, saved_ = 0, sticky_ = 0, held_ = 0, held_forward_ = 0, cached_ = 0, logits_ = 0, weights_ = 0, views_ = 0;
   tensor input_{}, output_{};
 };

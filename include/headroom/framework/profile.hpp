@@ -47,7 +47,7 @@ struct profile {
   bool expands_kv{};                   ///< grouped k and v are repeated to the query heads before attention
   bool expands_kv_if_padded{};         ///< … only where an attention mask is passed
   bool fused_qkv{};                    ///< one projection makes q, k and v
-  bool copies_qkv{};                   ///< … which are then copied out of it where kv_heads < heads
+  bool copies_qkv{};                   ///< … which are then copied out of it: k and v repeated to the query heads with expands_kv, where they are fewer
   bool copies_attention_output{};      ///< the kernel's output has q's layout and is copied for the output projection
   bool rotates_parts{};                ///< rotary embedding cuts q and k apart and concatenates them again (new storage)
   bool rotates_in_fp32{};              ///< q and k become fp32 for it, both at once (torchtitan)

@@ -60,4 +60,14 @@ inline constexpr profile torchtitan_202605 = [] {
   return p;
 }();
 
+/// One matrix makes q, k and v, which are then copied out of its result, since 2026-06-24 (#3714, 3396a4b3; models/common/attention.py,
+/// FusedQKVLinear).
+inline constexpr profile torchtitan_202607 = [] {
+  profile p = torchtitan_202605;
+  p.date = 202607;
+  p.fused_qkv = true;
+  p.copies_qkv = true;
+  return p;
+}();
+
 }  // namespace headroom::frameworks

@@ -34,6 +34,8 @@ class timeline {
     reduce_pool_ = reduce;
   }
   constexpr void elsewhere(bytes b) { elsewhere_ = b; }
+  /// The default stream's pool was so large at some moment.
+  constexpr void reach(bytes b) { default_pool_ = max(default_pool_, b - elsewhere_); }
   [[nodiscard]] constexpr bool watches_pools() const { return pools_; }
   [[nodiscard]] constexpr bytes default_pool() const { return default_pool_; }
   [[nodiscard]] constexpr bytes gather_pool() const { return gather_pool_; }
@@ -236,6 +238,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   t.elsewhere(sharded_before);
   t.look(phase::loss_forward, -1, live, previous_outputs, w.loss, tail_forward.before_return);
   t.look(phase::loss_forward, -1, live, w.loss, tail_forward.peak);
+  if (w.pools) [[unlikely]] t.reach(live.total + w.loss.total + tail.size(tail.input()) + span_of(tail));
   live.add(row::activations, -previous_graph.total);
   // Autocast's cache is dropped when the forward's context closes.
   const bool drops_cache = recomputes && sc.autocast;
