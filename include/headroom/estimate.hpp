@@ -25,7 +25,7 @@ constexpr moment resident_bytes(const settled_job& s, const state_bytes& st, con
     r.rows[row::master_parameters] = bytes{0};
   }
   if (j.offload.parameters != place::on_gpu) {
-    r.rows[row::model_parameters] = bytes{0};
+    r.rows[row::model_parameters] = st.frozen_extra;  // quantisation statistics are no parameters
     r.rows[row::adapters] = bytes{0};
   }
   r.rows[row::workspace] += j.framework.cublas_handles * cublas_workspace(s);
@@ -59,15 +59,28 @@ constexpr void add_assumptions(settled_job& s) {
   a.add(assumption::no_eval_no_generation);
 }
 
+/// The tallest moment of loading: parameters and adapters that stay, and what passes through. Sharded parameters pass one tensor
+/// at a time, whole; where units are wrapped on the GPU, the root comes last: its tensors, and their concatenation.
+constexpr moment load_moment(const settled_job& s, const state_bytes& st, const moment& resident) {
+  const auto& j = *s.source;
+  const auto width = s.precision.parameters.width();
+  if (j.framework.wraps_on_gpu && j.sharding.kind == sharding_kind::fsdp1) {
+    const bool leaves = j.offload.parameters != place::on_gpu;
+    const auto passing = 2 * share(st.root, width) - (leaves ? bytes{0} : share(st.root, width, s.shards.parameters));
+    return moment(row::model_parameters, resident.rows[row::model_parameters]) + moment(row::adapters, resident.rows[row::adapters]) +
+           moment(row::gathered_parameters, passing);
+  }
+  const bytes passing = s.shards.parameters > 1 ? share(st.largest, width) : bytes{0};
+  return moment(row::model_parameters, st.gpu[row::model_parameters]) + moment(row::adapters, st.gpu[row::adapters]) +
+         moment(row::gathered_parameters, passing);
+}
+
 /// The step of a trainer that allocates as it goes.
 constexpr timeline walk_autograd(const settled_job& s, const state_bytes& st, const model_slice& here, bytes& checkpoints) {
   const auto w = windows_of(s, st);
   const auto resident = resident_bytes(s, st, w);
   auto t = walk_step(s, st, w, resident, here, checkpoints);
-  // Sharded parameters pass through the GPU one tensor at a time, whole.
-  const bytes gathered = s.shards.parameters > 1 ? share(st.largest, s.precision.parameters.width()) : bytes{0};
-  t.look(phase::load, -1, moment(row::model_parameters, st.gpu[row::model_parameters]), part{row::adapters, st.gpu[row::adapters]},
-         part{row::gathered_parameters, gathered});
+  t.look(phase::load, -1, load_moment(s, st, resident));
   t.look(phase::save, -1, resident);
   return t;
 }

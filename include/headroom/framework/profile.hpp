@@ -96,6 +96,10 @@ struct profile {
   bool keeps_last_layer{};             ///< the last layer stays gathered between forward and backward
   bool gathers_in_fp8{};               ///< matrices of the layers are quantised before they are gathered (torchao enable_fsdp_float8_all_gather)
 
+  // FSDP1.
+  bool wraps_adapters{};               ///< FSDP1 wraps each adapter matrix by itself, so that a layer's own flat parameter is frozen
+  bool wraps_on_gpu{};                 ///< each unit is moved to the GPU, broadcast, concatenated and sharded there (sync_module_states)
+
   // Optimizer.
   implementation optimizer{implementation::foreach};
   std::int32_t foreach_copies{1};      ///< parameter-sized temporaries of a foreach Adam step

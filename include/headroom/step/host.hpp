@@ -82,7 +82,13 @@ constexpr void offload_fsdp(host_bytes& h, const settled_job& s, const state_byt
   const auto& o = s.source->offload;
   if (o.parameters == place::on_gpu && o.optimizer == place::on_gpu) return;
   const auto d = s.shards.parameters;
-  pin(h, share(st.total, s.precision.parameters.width(), d), o.pin_memory);
+  const auto shards = st.gpu[row::model_parameters] + st.gpu[row::adapters] - st.frozen_extra;
+  if (o.pin_memory && s.source->sharding.kind == sharding_kind::fsdp1) {  // unit by unit (_flat_param.py init_flat_param_attributes)
+    const auto unit = ceil_div(gathered_unit(s, st), d);
+    h.pinned += s.model.layers * pinned(unit) + pinned(shards - s.model.layers * unit);
+  } else {
+    pin(h, shards, o.pin_memory);
+  }
   pin(h, share(st.trained, s.precision.gradients.width(), d), o.pin_memory);
   h.plain += share(st.trained, s.optimizer.state.width() * s.optimizer.moments, d);
 }

@@ -99,7 +99,7 @@ constexpr void settle_shards(settled_job& r) {
       break;
     case sharding_kind::fsdp1:
       r.flat = true;
-      r.shards = {d, d, d};
+      if (j.sharding.stage > 0) r.shards = {d, d, d};  // 0: NO_SHARD
       break;
     case sharding_kind::fsdp2:
     case sharding_kind::megatron_fsdp: r.shards = {d, d, d}; break;

@@ -22,10 +22,12 @@ struct state_bytes {
   parameters total{};              ///< base model, without adapters
   parameters active{};             ///< of it, what one token visits
   parameters unit{};               ///< one layer
+  parameters packed{};             ///< of it, in quantised weights
   parameters root{};               ///< what lies outside the layers
   parameters embedding{};          ///< of it, the embedding
   parameters small{};              ///< weights of at most `persistence threshold` elements (ZeRO stage 3 keeps them)
   parameters largest{};            ///< the largest weight tensor
+  parameters largest_adapter{};    ///< the largest matrix of an adapter
   bytes frozen_extra{};            ///< metadata of quantised weights
 };
 
@@ -68,7 +70,10 @@ class state_sum {
     r.gpu[as.of] += copies * weight;
     const parameters all{checked::mul(whole, copies)};
     r.trained += all;
-    if (adapter) r.adapters += all;
+    if (adapter) {
+      r.adapters += all;
+      r.largest_adapter = max(r.largest_adapter, parameters{whole});
+    }
 
     const auto active = o_->blocks > 1 ? checked::ceil_div(copies, o_->blocks) : copies;  // BAdam: the others have no gradient and no state
     const auto here = local(rows, columns, whole, d.optimizer);
@@ -247,10 +252,12 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
     const auto total = one * all;
     r.total += total;
     r.active += w.expert ? total / s.model.experts.count * s.model.experts.active : total;
-    if (w.layers.count > 0)
+    if (w.layers.count > 0) {
       r.unit += one * w.per_layer;
-    else
+      if (linear && s.layer.quantised.has(w.role)) r.packed += one * w.per_layer;
+    } else {
       r.root += total;
+    }
     if (w.role == module::embedding) r.embedding += total;
     if (one.count() <= threshold) r.small += total;
     r.largest = max(r.largest, one);

@@ -109,17 +109,41 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
   }
 }
 
+/// One layer as it is gathered: quantised weights pass packed, their statistics stay where they are.
+constexpr bytes gathered_unit(const settled_job& s, const state_bytes& st) {
+  return share(st.unit - st.packed, s.precision.compute.width()) + bytes{checked::ceil_div(checked::mul(st.packed.count(), s.layer.base.bits), 8)};
+}
+
+/// A frozen layer is gathered and let go, and has no gradient; each adapter matrix is a unit of its own, gathered, reduced and
+/// let go by itself (fsdp_qlora train.py get_wrapping_policy). The model computes its own loss, whose gradient is the first thing
+/// that the root's pre-backward hook sees: it prefetches the last layer before the loss goes backward.
+constexpr void fsdp1_frozen_windows(windows& w, const settled_job& s, const state_bytes& st, bytes unit, bytes root, bool resident) {
+  const auto& j = *s.source;
+  const auto layers = s.model.layers;
+  const auto matrix = share(st.largest_adapter, s.layer.adapter_width);
+  const auto held = resident ? layers * unit : bytes{0};
+  w.path = gradient_path::leaves;
+  w.forward = moment(row::gathered_parameters, root + (resident ? held : unit) + matrix);
+  w.loss = moment(row::gathered_parameters, root + held);
+  w.turn = moment(row::gathered_parameters, root + (resident ? held : unit));
+  w.backward = moment(row::gathered_parameters, root + (resident ? held : 2 * unit) + 2 * matrix) +
+               moment(row::communication_buffers, share(st.largest_adapter, s.layer.adapter_width, s.shards.gradients));
+  w.reduce = w.backward;
+  if (j.offload.parameters == place::on_gpu) w.kept_per_unit = ceil_div(st.gpu[row::gradients], layers);
+}
+
 /// FSDP1 (torch distributed/fsdp/_runtime_utils.py, _flat_param.py). One flat parameter a layer: gathered current and
-/// prefetched; its backward concatenates the gradients of its views into a flat one. Under no_sync the flat gradients of all
-/// layers stay whole.
+/// prefetched; its backward concatenates the gradients of its views into a flat one. Under no_sync the flat gradients of all layers stay whole.
 constexpr void fsdp1_windows(windows& w, const settled_job& s, const state_bytes& st) {
   const auto& p = s.precision;
   const auto& j = *s.source;
   const auto c = p.compute.width(), r = p.reduce.width(), m = p.parameters.width();
   const auto d = s.shards.gradients;
-  const auto unit = share(st.unit, c);
+  if (j.sharding.stage == 0 && c == m) return;  // NO_SHARD: whole flat parameters, and gradients averaged in place
+  const auto unit = gathered_unit(s, st);
   const auto root = share(st.root, c);
   const bool resident = j.sharding.stage == 2 || j.sharding.reshard_after_forward == choice::no;
+  if (j.framework.wraps_adapters && j.adapter.active()) return fsdp1_frozen_windows(w, s, st, unit, root, resident);
   const auto layers = s.model.layers;
   const auto cast_shard = c == m ? bytes{0} : share(st.unit, c, d);
   w.path = gradient_path::unit;

@@ -1,0 +1,29 @@
+// Distributed under the Boost Software License, Version 1.0.
+// fsdp_qlora (Answer.AI): FSDP1 over a frozen, quantised base.
+#pragma once
+
+#include <headroom/framework/profile.hpp>
+
+namespace headroom::frameworks {
+
+/// Sources: fsdp_qlora train.py (get_wrapping_policy, fsdp_main: `output` is named until the step is over; each weight is
+/// quantised as it is loaded, on the GPU, and kept on the first rank's host); transformers 4.38 modeling_llama.py
+/// (LlamaSdpaAttention repeats keys and values, LlamaForCausalLM makes its logits fp32 and shifts them); peft 0.9
+/// tuners/lora/bnb.py; bitsandbytes 0.43.0 autograd/_functions.py; torch 2.2 distributed/fsdp.
+inline constexpr profile fsdp_qlora{
+    .label = "fsdp-qlora",
+    .date = 202403,
+    .expands_kv = true,
+    .loss = loss_style::upcast_shifted,
+    .shifts_logits = true,
+    .keeps_outputs = true,
+    .quantised_keeps_input = true,
+    .embeddings_need_gradient = input_gradient::if_checkpointed,
+    .reentrant_checkpoint = true,
+    .wraps_adapters = true,
+    .wraps_on_gpu = true,
+    .loads_on_host = false,
+    .precision = precisions::bf16,
+};
+
+}  // namespace headroom::frameworks
