@@ -4,6 +4,7 @@
 
 #include <headroom/step/host.hpp>
 #include <headroom/step/outside.hpp>
+#include <headroom/step/pools.hpp>
 #include <headroom/step/preallocated.hpp>
 #include <headroom/step/spread.hpp>
 #include <headroom/step/stages.hpp>
@@ -107,6 +108,15 @@ constexpr void finish_rank(rank_report& r, const settled_job& s, const timeline&
   r.device = r.reserved + r.outside.context + r.outside.nccl;
 }
 
+/// `reserved` as a sum over pools, where wrapping has left some. Where that is more than the GPU has, the allocator gives cached
+/// segments back and tries again (CUDACachingAllocator.cpp, release_cached_blocks), so that what is in use at once is what counts.
+constexpr void reserve_after_wrapping(rank_report& r, const settled_job& s, const state_bytes& st, const timeline& t) {
+  const auto sum = round_up(default_pool_after_wrapping(s, st, t), 2 * mib) + round_up(t.gather_pool(), 2 * mib) + round_up(t.reduce_pool(), 2 * mib);
+  const auto usable = r.capacity - r.outside.context - r.outside.nccl;
+  r.reserved = max(round_up(r.active, 2 * mib), min(sum, usable));
+  r.device = r.reserved + r.outside.context + r.outside.nccl;
+}
+
 constexpr void finish_host(report& r, const settled_job& s, const state_bytes& st, bytes checkpoints) {
   const auto& j = *s.source;
   const auto h = host_of(s, st, checkpoints);
@@ -159,7 +169,13 @@ constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind) {
       if (ranks_of(device) > 0) finish_rank(r.add(), s, walk_autograd(s, states(s, weights_of_slice(list, here)), here, k.checkpoints), ranks_of(device), device);
     }
   } else {
-    finish_rank(r.add(), s, walk_autograd(s, k.states, {0, s.model.layers}, k.checkpoints), ranks_of(0));
+    const auto t = walk_autograd(s, k.states, {0, s.model.layers}, k.checkpoints);
+    auto& rank = r.add();
+    finish_rank(rank, s, t, ranks_of(0));
+    if (wraps_on_gpu(s)) [[unlikely]] {
+      reserve_after_wrapping(rank, s, k.states, t);
+      s.assumptions.add(assumption::reserved_by_pools);
+    }
   }
   return k;
 }

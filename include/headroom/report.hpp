@@ -106,8 +106,9 @@ enum class assumption : std::uint8_t {
   gpu_assumed,
   ddp_assumed,
   balanced_routing,
+  reserved_by_pools,
 };
-inline constexpr int assumption_count = static_cast<int>(assumption::balanced_routing) + 1;
+inline constexpr int assumption_count = static_cast<int>(assumption::reserved_by_pools) + 1;
 
 struct assumption_set {
   std::uint64_t bits{};

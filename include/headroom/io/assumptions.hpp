@@ -80,6 +80,9 @@ constexpr std::string_view assumption_text(assumption a) {
     case assumption::balanced_routing:
       return "routing is taken as even: every expert-parallel rank computes as many tokens as it sends. State "
              "parallel.expert_imbalance for a busier one (1.04 to 1.31 in measured dropless runs).";
+    case assumption::reserved_by_pools:
+      return "reserved memory is the sum of what each stream's pool, the logits and the segments left by wrapping hold at most; "
+             "it is not a replay of every allocation.";
   }
   return "an assumption that this version has no sentence for.";
 }

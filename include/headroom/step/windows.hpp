@@ -129,7 +129,14 @@ constexpr void fsdp1_frozen_windows(windows& w, const settled_job& s, const stat
   w.backward = moment(row::gathered_parameters, root + (resident ? held : 2 * unit) + 2 * matrix) +
                moment(row::communication_buffers, share(st.largest_adapter, s.layer.adapter_width, s.shards.gradients));
   w.reduce = w.backward;
-  if (j.offload.parameters == place::on_gpu) w.kept_per_unit = ceil_div(st.gpu[row::gradients], layers);
+  const bool stays = j.offload.parameters == place::on_gpu;
+  if (stays) w.kept_per_unit = ceil_div(st.gpu[row::gradients], layers);
+  // Gathers, copies from the host and reductions have a stream each. The limiter lets the host run two frees ahead (_limiter_utils.py
+  // _FreeEventQueue): beside the layer at hand and the prefetched one, a third buffer is free but not yet known to be.
+  const auto d = s.shards.parameters;
+  w.pools = true;
+  w.gather_pool = root + 3 * unit + 2 * matrix + (stays ? bytes{0} : max(ceil_div(root, d), 3 * ceil_div(unit, d)));
+  w.reduce_pool = stays ? st.gpu[row::gradients] : bytes{0};
 }
 
 /// FSDP1 (torch distributed/fsdp/_runtime_utils.py, _flat_param.py). One flat parameter a layer: gathered current and
