@@ -57,6 +57,7 @@ constexpr void add_assumptions(settled_job& s) {
   if (s.layer.kernel != attention::eager && s.layer.kernel != attention::math && !s.layer.host) a.add(assumption::flash_backward_workspace);
   if (j.offload.activations != place::on_gpu) a.add(assumption::activations_offload_overlap);
   a.add(assumption::host_runtime_not_counted);
+  if (s.model.sparse() && j.framework.layers == layer_modules::eager) a.add(assumption::experts_balanced);
   a.add(assumption::no_eval_no_generation);
 }
 

@@ -107,8 +107,9 @@ enum class assumption : std::uint8_t {
   ddp_assumed,
   balanced_routing,
   reserved_by_pools,
+  experts_balanced,
 };
-inline constexpr int assumption_count = static_cast<int>(assumption::reserved_by_pools) + 1;
+inline constexpr int assumption_count = static_cast<int>(assumption::experts_balanced) + 1;
 
 struct assumption_set {
   std::uint64_t bits{};

@@ -70,7 +70,8 @@ constexpr tensor eager_attention(program& p, const scene& s, heads h, bool fp32_
   auto soft = p.make(scores, fp32_softmax ? 4 : w);
   p.step(masked.bit(), soft.bit(), {.saves = s.habits->softmax_keeps_input ? soft | masked : soft.bit()});
   soft = drop(p, cast(p, soft, w), s.drops.attention);
-  const auto product = p.make(checked::mul(s.tokens, s.divided(m.query_width())), w);
+  if (m.attention_sinks) soft = pointwise(p, soft);  // without the sink's column: a copy
+  const auto product = p.make(p.elements(h.v), w);
   p.step(soft | h.v, product.bit(), {.saves = soft | h.v});
   if (s.policy == recompute_policy::attention_only) p.recompute_since(first, 0);
   return pointwise(p, product);  // heads back beside each other: a copy
@@ -188,7 +189,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     h.q = cast(p, h.q, s.width);
     h.k = cast(p, h.k, s.width);
   }
-  const bool written_out = s.kernel == attention::eager || s.kernel == attention::math || m.attention_softcap > 0;
+  const bool written_out = s.kernel == attention::eager || s.kernel == attention::math || m.attention_softcap > 0 || (m.attention_sinks && s.kernel == attention::sdpa);
   const bool expands = s.habits->expands_kv || written_out || (s.habits->expands_kv_if_padded && s.padded);
   if (expands && p.elements(h.k) < p.elements(h.q)) {
     h.k = expand(p, s, h.k);

@@ -2,7 +2,7 @@
 // Whole decoder layers: Llama-type, GPT-2-type, and their parallel and post-norm relatives.
 #pragma once
 
-#include <headroom/block/attention.hpp>
+#include <headroom/block/latent.hpp>
 #include <headroom/block/walk.hpp>
 
 namespace headroom {
@@ -43,15 +43,16 @@ constexpr program decoder_block(const scene& s, layer_part part, const module_se
     if (m.post_norms || (m.norm_after && !norms_sum)) y = ops::norm(p, s, y, m.hidden, norms);
     return ops::drop(p, y, s.drops.hidden);
   };
+  const auto attended = [&](tensor y) { return m.mla.kv_rank > 0 ? ops::latent_attend(p, s, trained, y) : ops::attend(p, s, trained, y); };
   const auto normalised = [&] { return ops::gather_tokens(p, s, ops::norm(p, s, x, m.hidden, norms), m.hidden); };
   const auto first = m.norm_after ? x : normalised();
   if (part == layer_part::parallel) {
-    const auto attended = branch(ops::attend(p, s, trained, first));
+    const auto side = branch(attended(first));
     const auto second = m.shared_attention_norm ? first : normalised();
-    const auto sum = ops::add(p, x, attended);
+    const auto sum = ops::add(p, x, side);
     p.set_output(ops::add(p, sum, branch(ops::feed_forward(p, s, trained, second))));
   } else {
-    const auto y = part == layer_part::attention ? ops::attend(p, s, trained, first) : ops::feed_forward(p, s, trained, first);
+    const auto y = part == layer_part::attention ? attended(first) : ops::feed_forward(p, s, trained, first);
     const auto sum = ops::add(p, x, branch(y));
     p.set_output(norms_sum ? ops::norm(p, s, sum, m.hidden, norms) : sum);
   }

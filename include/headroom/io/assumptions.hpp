@@ -83,6 +83,8 @@ constexpr std::string_view assumption_text(assumption a) {
     case assumption::reserved_by_pools:
       return "reserved memory is the sum of what each stream's pool, the logits and the segments left by wrapping hold at most; "
              "it is not a replay of every allocation.";
+    case assumption::experts_balanced:
+      return "tokens are routed to all experts alike; an expert that more tokens visit keeps more of them.";
   }
   return "an assumption that this version has no sentence for.";
 }

@@ -100,8 +100,8 @@ constexpr void check_walk(const job& j) {
   detail::at_least(m.vocab, m.head == head_kind::language ? 1 : 0, "headroom: model.vocab must be a whole number from 1 to 2^40");
   const auto& p = j.parallel;
   const bool divides = j.framework.layers == layer_modules::megatron;
-  if (!divides && m.sparse()) refuse("headroom: activations of mixture-of-experts layers are not modelled by this version; states(job) counts the weights and their states; model.experts.count", m.experts.count);
-  if (!divides && m.mla.kv_rank > 0) refuse("headroom: activations of multi-head latent attention are not modelled by this version; model.mla.kv_rank", m.mla.kv_rank);
+  if (m.sparse() && m.parallel_block) refuse("headroom: experts beside a parallel attention block are not modelled by this version; model.parallel_block must be false");
+  if (j.framework.runtime == runtime::preallocated && (m.sparse() || m.mla.kv_rank > 0)) refuse("headroom: this framework has no experts and no latent attention; framework", j.framework.label);
   if (m.mtp_layers > 0) refuse("headroom: multi-token-prediction modules are not modelled by this version; model.mtp_layers", m.mtp_layers);
   if (m.vision.kind != vision_kind::none) refuse("headroom: activations of vision towers are not modelled by this version; states(job) counts their weights");
   if (m.encoder.layers > 0) refuse("headroom: activations of encoder-decoder models are not modelled by this version; model.encoder.layers", m.encoder.layers);

@@ -212,6 +212,22 @@ constexpr weight divided(weight w, std::int64_t tensor) {
   return w;
 }
 
+/// Adds a layer's weight to what all layers hold, or to what the first dense or the first sparse one does.
+constexpr void add_to_unit(const shape& m, const weight& w, parameters& every, parameters& dense, parameters& sparse) {
+  const auto all = parameters{w.elements()} * w.per_layer;
+  if (!m.sparse() || w.layers.count == m.layers) {
+    every += all;
+    return;
+  }
+  for (const bool kind : {false, true}) {
+    std::int64_t i = 0;
+    while (i < m.layers && m.sparse_layer(i) != kind) ++i;
+    const auto& at = w.layers;
+    const auto behind = i - at.first;
+    if (behind >= 0 && behind % at.stride == 0 && behind / at.stride < at.count) (kind ? sparse : dense) += all;
+  }
+}
+
 }  // namespace detail
 
 /// States of one rank of a settled job. `list` is the inventory of its model.
@@ -222,6 +238,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
   const auto outside = trained_modules(j, -1);
   const bool divided = j.parallel.tensor > 1 && j.framework.divides_modules;
   bool in_layers = false;
+  parameters dense_unit{}, sparse_unit{};
   for (const auto& w : list) {
     if ((w.layers.count > 0) != in_layers) {
       if (in_layers)
@@ -253,7 +270,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
     r.total += total;
     r.active += w.expert ? total / s.model.experts.count * s.model.experts.active : total;
     if (w.layers.count > 0) {
-      r.unit += one * w.per_layer;
+      detail::add_to_unit(s.model, w, r.unit, dense_unit, sparse_unit);
       if (linear && s.layer.quantised.has(w.role)) r.packed += one * w.per_layer;
     } else {
       r.root += total;
@@ -262,6 +279,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
     if (one.count() <= threshold) r.small += total;
     r.largest = max(r.largest, one);
   }
+  sum.r.unit += dense_unit > sparse_unit ? dense_unit : sparse_unit;
   return sum.r;
 }
 

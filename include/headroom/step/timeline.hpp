@@ -6,6 +6,7 @@
 #include <headroom/block/decoder.hpp>
 #include <headroom/block/embedding.hpp>
 #include <headroom/block/encoder.hpp>
+#include <headroom/block/experts.hpp>
 #include <headroom/block/loss.hpp>
 #include <headroom/block/walk.hpp>
 #include <headroom/layout/stages.hpp>
@@ -65,6 +66,9 @@ struct layer_run {
   module_set trained{};
   bool input_has_gradient{};
   bool recomputes{};
+  bool sparse{};
+  std::int64_t experts{};   ///< routed experts that train in each
+  std::int64_t span{1};     ///< a group of so many layers, dense and sparse in turn, counts as one
 
   // Of one layer of it:
   moment saved{};           ///< for backward; a checkpoint's input under recompute
@@ -77,18 +81,64 @@ struct layer_run {
 };
 
 struct layer_runs {
-  static constexpr std::size_t capacity = 2 * trainable::capacity + 3;
+  static constexpr std::size_t capacity = 2 * trainable::capacity + 15;
   room<layer_run, capacity> list = room<layer_run, capacity>::open();
   std::size_t size{};
   constexpr void add(std::int64_t first, std::int64_t count, const module_set& trained, bool gradient, bool recomputes) {
     if (count > 0) list.put(size++, first, count, trained, gradient, recomputes);
   }
+  constexpr void add_routed(std::int64_t first, std::int64_t count, const module_set& trained, bool gradient, bool recomputes, bool sparse,
+                            std::int64_t experts, std::int64_t span) {
+    if (count <= 0) return;
+    if (size == capacity) refuse("headroom: model.experts: dense and sparse layers, trained and frozen, change too often; at most 30 runs are walked", static_cast<std::int64_t>(size));
+    list.put(size++, first, count, trained, gradient, recomputes, sparse, experts, span);
+  }
 };
 
 /// Whether something trains in a layer: a module of its own, or an adapter.
 constexpr bool anything_trains(const scene& s, const module_set& trained) {
-  constexpr module_set layer_modules{module::q_proj, module::k_proj, module::v_proj, module::o_proj, module::gate_proj, module::up_proj, module::down_proj, module::norm};
+  constexpr module_set layer_modules{module::q_proj,    module::k_proj,       module::v_proj,     module::o_proj,       module::gate_proj,
+                                     module::up_proj,   module::down_proj,    module::norm,       module::mla_down,     module::router,
+                                     module::experts_up, module::experts_down, module::experts_gate, module::shared_gate, module::shared_up,
+                                     module::shared_down, module::cross_attention};
   return (trained.bits & layer_modules.bits) != 0 || (s.side->active() && (s.side->targets.bits & layer_modules.bits) != 0);
+}
+
+/// How many routed experts train in a layer.
+constexpr std::int64_t trained_experts(const job& j, std::int64_t layer) {
+  constexpr module_set experts{module::experts_gate, module::experts_up, module::experts_down};
+  const auto all = j.model.experts.count;
+  if ((trained_modules(j, layer).bits & experts.bits) == 0) return 0;
+  if (j.trainable.all() || (j.adapter.modules_to_save.bits & experts.bits) != 0) return all;
+  std::int64_t most = 0;
+  for (std::int32_t i = 0; i < j.trainable.size; ++i) {
+    const auto& t = j.trainable.list[i];
+    if ((t.last_layer >= 0 && (layer < t.first_layer || layer > t.last_layer)) || (!t.modules.empty() && (t.modules.bits & experts.bits) == 0)) continue;
+    const auto n = t.experts >= 0 && t.experts < all ? t.experts : all;
+    if (n > most) most = n;
+  }
+  return most;
+}
+
+/// Layers from `at` up to `next`, which train alike, cut where dense and sparse ones meet; where they alternate, in groups.
+constexpr void cut_routed(layer_runs& runs, const settled_job& s, std::int64_t at, std::int64_t next, const module_set& trained, bool flows, bool recomputes) {
+  const auto& m = s.model;
+  const auto experts = trained_experts(*s.source, at);
+  while (at < next) {
+    const auto every = m.experts.every;
+    if (every > 1 && !m.experts.masked_dense() && at >= m.experts.first_dense_layers && next - at >= every) {
+      const auto groups = (next - at) / every;
+      runs.add_routed(at, groups, trained, flows, recomputes, false, experts, every);
+      at += groups * every;
+      continue;
+    }
+    const bool sparse = m.sparse_layer(at);
+    auto end = at + 1;
+    while (end < next && m.sparse_layer(end) == sparse) ++end;
+    if (every > 1 && !m.experts.masked_dense() && at < m.experts.first_dense_layers && end > m.experts.first_dense_layers) end = m.experts.first_dense_layers;
+    runs.add_routed(at, end - at, trained, flows, recomputes, sparse, experts, 1);
+    at = end;
+  }
 }
 
 /// Layers from the first that are recomputed whole (Megatron's block method; torchtitan's "every n-th layer" comes to as many).
@@ -116,12 +166,18 @@ constexpr layer_runs cut_layers(const settled_job& s, const scene& sc, const mod
     if (recomputed > at && recomputed < next) next = recomputed;
     const auto trained = trained_modules(j, at);
     const bool recomputes = at < recomputed;
+    const auto add = [&](std::int64_t end) {
+      if (s.model.sparse())
+        cut_routed(runs, s, at, end, trained, flows, recomputes);
+      else
+        runs.add(at, end - at, trained, flows, recomputes);
+    };
     if (!flows && anything_trains(sc, trained)) {
-      runs.add(at, 1, trained, false, recomputes);
+      add(at + 1);
       flows = true;
       ++at;
     }
-    runs.add(at, next - at, trained, flows, recomputes);
+    add(next);
     at = next;
   }
   return runs;
@@ -134,7 +190,8 @@ inline constexpr bytes cpu_generator_state{5056};
 /// Fills in what one layer of a run costs.
 constexpr void cost_layer(layer_run& run, const settled_job& s, const scene& sc, bool accumulate) {
   const bool recomputes = run.recomputes;
-  const auto layer = walk_layer(sc, run.trained, run.input_has_gradient, recomputes, accumulate);
+  const auto layer = run.sparse ? walk_sparse_layer(sc, run.trained, run.experts, run.input_has_gradient, recomputes, accumulate)
+                                : walk_layer(sc, run.trained, run.input_has_gradient, recomputes, accumulate);
   run.gradients = layer.weight_gradients;
   run.keeps_input = recomputes || layer.input_saved;
   run.input_gradient = run.input_has_gradient ? layer.input : bytes{0};
@@ -157,6 +214,33 @@ constexpr void cost_layer(layer_run& run, const settled_job& s, const scene& sc,
   if (!layer.input_saved) run.backward.add(row::activations, layer.input);
   if (s.reentrant) run.backward.add(row::activations, layer.input);  // the recomputed output, as large as the input, is a local of the engine's caller
   run.backward.rise_to(layer.forward, part{row::temporaries, layer.output_has_gradient ? layer.input : bytes{0}});
+}
+
+/// A layer on top of what `low` costs: both together. `grow`: weight gradients stay whole.
+constexpr void stack(layer_run& low, const layer_run& up, bool grow) {
+  low.forward.rise_to(up.forward, low.saved);
+  auto lower = low.backward;
+  if (grow) lower.add(row::gradients, up.gradients);
+  low.backward = up.backward;
+  low.backward += low.saved;
+  low.backward.rise_to(lower);
+  low.saved += up.saved;
+  low.sticky += up.sticky;
+  low.gradients = grow ? low.gradients + up.gradients : max(low.gradients, up.gradients);
+}
+
+/// Fills in what a run's layer costs, or a group of them.
+constexpr void cost_run(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, bool grow) {
+  if (run.span == 1) return cost_layer(run, s, sc, accumulate);
+  auto dense = run, sparse = run;
+  sparse.sparse = true;
+  cost_layer(dense, s, sc, accumulate);
+  cost_layer(sparse, s, sc, accumulate);
+  const auto of = [&](std::int64_t i) -> const layer_run& { return s.model.sparse_layer(i) ? sparse : dense; };
+  const auto span = run.span, first = run.first, count = run.count;
+  run = of(first);
+  run.span = span, run.count = count;
+  for (std::int64_t i = first + 1; i < first + span; ++i) stack(run, of(i), grow);
 }
 
 }  // namespace detail
@@ -191,7 +275,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   sc.compiled = s.layer.compiled;
   for (std::size_t i = 0; i < runs.size; ++i) {
     auto& r = runs.list[i];
-    detail::cost_layer(r, s, sc, momentary);
+    detail::cost_run(r, s, sc, momentary, keeps);
     flows = flows || detail::anything_trains(sc, r.trained);
   }
   sc.compiled = false;
@@ -219,12 +303,12 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   live += emb_saved;
   if (leaf && here.embedding && !(runs.size > 0 && runs.list[0].keeps_input)) live.add(row::activations, emb.size(emb.output()));
   if (s.model.position == position_kind::rope && !habits.rotary_cache)  // cos and sin, in the compute format, for every sample
-    live.add(row::activations, bytes{checked::mul(checked::mul(2 * sc.tokens, s.model.head_width()), sc.width)});
+    live.add(row::activations, bytes{checked::mul(checked::mul(2 * sc.tokens, s.model.mla.kv_rank > 0 ? s.model.mla.rope_dim : s.model.head_width()), sc.width)});
   live += previous_graph;
   for (std::size_t i = 0; i < runs.size; ++i) {
     const auto& r = runs.list[i];
     live += multiple{r.count - 1, r.saved};
-    t.look(phase::forward, r.first + r.count - 1, live, w.forward, previous_outputs, r.forward);
+    t.look(phase::forward, r.first + r.count * r.span - 1, live, w.forward, previous_outputs, r.forward);
     live += r.saved;
   }
   if (here.embedding && !here.head) {  // accelerate hands the logits back on the device that the tokens were on
@@ -259,14 +343,14 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
     const part recomputing{row::activations, r.recomputes && sc.host ? detail::cpu_generator_state : bytes{0}};
     auto own = r.saved;
     if (drops_cache) own.add(row::gathered_parameters, -own.rows[row::gathered_parameters]);
-    const auto gradients = shards_grow ? w.kept_per_unit : keeps ? r.gradients : bytes{0};
+    const auto gradients = shards_grow ? r.span * w.kept_per_unit : keeps ? r.gradients : bytes{0};
     const auto sticky_here = r.recomputes && s.reentrant && sc.host ? r.sticky + detail::cpu_generator_state : r.sticky;
     live -= own;  // in the layer's own peak
     if (r.input_has_gradient || detail::anything_trains(sc, r.trained)) {
       const part input_gradient{row::temporaries, r.input_gradient};
       const part unit_gradients{row::gradients, w.path == gradient_path::unit ? r.gradients : bytes{0}};
       const auto visit = [&](std::int64_t done) {
-        const auto layer = r.first + r.count - 1 - done;
+        const auto layer = r.first + (r.count - done) * r.span - 1;
         const multiple gone{-done, own};
         const part stuck{row::activations, done * sticky_here};
         const part made{row::gradients, done * gradients};

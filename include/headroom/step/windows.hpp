@@ -279,6 +279,10 @@ constexpr windows windows_of(const settled_job& s, const state_bytes& st) {
     case sharding_kind::megatron_distributed_optimizer:
     case sharding_kind::megatron_fsdp: break;
   }
+  if (st.trained - st.adapters < st.total) {  // a layer keeps gradients of what trains in it, spread evenly over the layers
+    w.kept_per_unit = min(w.kept_per_unit, ceil_div(st.gpu[row::gradients], s.model.layers));
+    w.kept_root = min(w.kept_root, st.gpu[row::gradients]);
+  }
   if (s.optimizer.in_backward) w.path = gradient_path::leaves;
   const bool exist = j.batch.accumulation > 1 || j.framework.gradients_stay;
   if (exist && w.gradients_before.total == bytes{0}) w.gradients_before = moment(row::gradients, st.gpu[row::gradients]);

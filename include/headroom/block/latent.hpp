@@ -1,0 +1,65 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Multi-head latent attention as transformers writes it: nothing is absorbed or fused.
+// Source: transformers models/deepseek_v3/modeling_deepseek_v3.py DeepseekV3Attention (DeepSeek-V2's is the same but for names).
+#pragma once
+
+#include <headroom/block/attention.hpp>
+
+namespace headroom::ops {
+
+/// Queries, keys and values out of compressed vectors. q and k are concatenated from a rotated part and the rest; v stays a view of
+/// the second up-projection's result, which lives as long. Flash kernels want v as wide as q and k: it is padded, their result cut.
+constexpr tensor latent_attend(program& p, const scene& s, const module_set& trained, tensor x) {
+  const auto& m = *s.model;
+  const auto& a = m.mla;
+  const auto head = a.nope_dim + a.rope_dim;
+  const auto of_heads = [&](std::int64_t width) { return checked::mul(s.tokens, checked::mul(m.heads, width)); };
+  const bool norms = trained.has(module::mla_down);
+  const auto query_width = checked::mul(m.heads, head);
+  tensor q0{};
+  if (a.q_rank > 0) {
+    const auto low = linear(p, s, trained, module::mla_down, x, m.hidden, a.q_rank, m.attention_bias);
+    q0 = linear(p, s, trained, module::q_proj, rms_norm(p, s, low, a.q_rank, norms), a.q_rank, query_width, false);
+  } else {
+    q0 = linear(p, s, trained, module::q_proj, x, m.hidden, query_width, false);
+  }
+  const auto compressed = linear(p, s, trained, module::mla_down, x, m.hidden, a.kv_rank + a.rope_dim, m.attention_bias);
+  const auto low = p.view(compressed, checked::mul(s.tokens, a.kv_rank)), rotary = p.view(compressed, checked::mul(s.tokens, a.rope_dim));
+  p.step(compressed.bit(), low | rotary);
+  const auto kv = linear(p, s, trained, module::k_proj, rms_norm(p, s, low, a.kv_rank, norms), a.kv_rank, checked::mul(m.heads, a.nope_dim + a.value_dim), false);
+  const auto nope = p.view(kv, of_heads(a.nope_dim));
+  heads h;
+  h.v = p.view(kv, of_heads(a.value_dim));
+  p.step(kv.bit(), nope | h.v);
+  const auto w = p.width(q0);
+  const bytes rotating = 3 * p.rounded(of_heads(a.rope_dim), w);
+  h.q = p.make(of_heads(head), w);
+  p.step(q0.bit(), h.q.bit(), {.forward_temporary = rotating, .backward_temporary = rotating});
+  h.k = p.make(of_heads(head), w);
+  p.step(nope | rotary, h.k.bit(), {.forward_temporary = 3 * p.rounded(checked::mul(s.tokens, a.rope_dim), w)});
+
+  tensor out{};
+  if (s.kernel == attention::eager || s.kernel == attention::math) {
+    out = eager_attention(p, s, h, true);
+  } else {
+    const bool pads = (s.kernel == attention::flash || s.kernel == attention::flash3) && head != a.value_dim;
+    if (pads) {
+      const auto padded = p.make(of_heads(head), w);
+      p.step(h.v.bit(), padded.bit());
+      h.v = padded;
+    }
+    out = p.make(of_heads(pads ? head : a.value_dim), w);
+    const auto lse = p.make(checked::mul(s.tokens, m.heads), 4);
+    const bytes workspace = s.host ? bytes{0} : p.rounded(of_heads(checked::round_up(head, 32)), 4) + p.rounded(checked::mul(s.tokens, m.heads), 4);
+    const auto inputs = (h.q | h.k) | h.v;
+    p.step(inputs, out | lse, {.saves = inputs | out | lse, .backward_temporary = workspace});
+    if (pads) {
+      const auto cut = p.make(of_heads(a.value_dim), w);
+      p.step(out.bit(), cut.bit());
+      out = cut;
+    }
+  }
+  return linear(p, s, trained, module::o_proj, out, checked::mul(m.heads, a.value_dim), m.hidden, m.output_bias);
+}
+
+}  // namespace headroom::ops
