@@ -40,9 +40,9 @@ constexpr tensor feed_forward(program& p, const scene& s, const module_set& trai
   if (m.mlp == mlp_kind::gated) {
     const auto gate = linear(p, s, trained, of.gate, x, m.hidden, width, bias);
     const auto wide = up();
-    inner = multiply(p, activate(p, gate, m.activation), wide);
+    inner = multiply(p, activate(p, s, gate, m.activation), wide);
   } else {
-    inner = activate(p, up(), m.activation);
+    inner = activate(p, s, up(), m.activation);
   }
   return linear(p, s, trained, of.down, inner, width, m.hidden, bias);
 }
@@ -145,7 +145,7 @@ constexpr tensor repeated_experts(program& p, const scene& s, const module_set& 
   const auto both = product(multiply(p, all, scores), m.hidden, 2 * e.ffn, module::experts_up);
   const auto gate = p.view(both, checked::mul(rows, e.ffn)), up = p.view(both, checked::mul(rows, e.ffn));
   p.step(both.bit(), gate | up);
-  const auto out = product(multiply(p, activate(p, gate, m.activation), up), e.ffn, m.hidden, module::experts_down);
+  const auto out = product(multiply(p, activate(p, s, gate, m.activation), up), e.ffn, m.hidden, module::experts_down);
   const auto sum = p.make(checked::mul(s.tokens, m.hidden), s.width);
   p.step(out.bit(), sum.bit());
   return sum;
@@ -157,7 +157,7 @@ constexpr tensor shared_experts(program& p, const scene& s, const module_set& tr
   auto y = feed_forward(p, s, trained, of, n, m.experts.shared_ffn, m.mlp_bias);
   if (!m.experts.shared_gate) return y;
   const auto gate = linear(p, s, trained, module::shared_gate, n, m.hidden, 1, false);
-  return multiply(p, y, activate(p, gate, activation_kind::tanh));  // a sigmoid, which saves its result as tanh does
+  return multiply(p, y, activate(p, s, gate, activation_kind::tanh));  // a sigmoid, which saves its result as tanh does
 }
 
 }  // namespace ops
