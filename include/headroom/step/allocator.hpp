@@ -1,0 +1,241 @@
+// Distributed under the Boost Software License, Version 1.0.
+// PyTorch's caching allocator, replayed: which blocks a sequence of allocations and frees takes from the driver, and keeps.
+// Source: c10/cuda/CUDACachingAllocator.cpp (round_size, get_allocation_size, get_free_block, alloc_block, should_split, free_block,
+// try_merge_blocks, release_cached_blocks, try_allocate_expandable_block). Runs at run time, with a heap.
+#pragma once
+
+#include <headroom/units/quantity.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace headroom {
+
+/// Streams whose blocks are never lent to each other.
+enum class stream : std::uint8_t { compute, gather, reduce };
+inline constexpr std::size_t stream_count = 3;
+
+struct allocator_settings {
+  bool expandable_segments{};
+  std::int64_t capacity{std::numeric_limits<std::int64_t>::max()};  ///< reserved at most; then cached segments are given back first
+};
+
+class caching_allocator {
+ public:
+  using block = std::int32_t;
+
+  // Sizes of the source: kMinBlockSize, kSmallSize, kSmallBuffer, kLargeBuffer, kMinLargeAlloc, kRoundLarge.
+  static constexpr std::int64_t granule = 512;
+  static constexpr std::int64_t small_size = 1 << 20;
+  static constexpr std::int64_t small_segment = 2 << 20;
+  static constexpr std::int64_t large_segment = 20 << 20;
+  static constexpr std::int64_t own_segment_from = 10 << 20;
+
+  explicit caching_allocator(allocator_settings s = {}) : settings_(s) { blocks_.reserve(4096); }
+
+  /// A block of at least so many bytes; none for no bytes.
+  block allocate(std::int64_t asked, stream on = stream::compute) {
+    if (asked <= 0) return none;
+    const auto size = std::max(granule, (asked + granule - 1) / granule * granule);
+    const auto which = static_cast<std::size_t>(on) * 2 + (size <= small_size ? 0 : 1);
+    auto found = take_free(which, size);
+    if (found == none) found = settings_.expandable_segments ? extend(which, size) : new_segment(which, size);
+    split(found, size);
+    blocks_[at(found)].free = false;
+    allocated_ += blocks_[at(found)].size;
+    peak_allocated_ = std::max(peak_allocated_, allocated_);
+    return found;
+  }
+
+  /// Gives a block back to its pool.
+  void release(block b) {
+    if (b == none) return;
+    allocated_ -= blocks_[at(b)].size;
+    blocks_[at(b)].free = true;
+    if (const auto next = blocks_[at(b)].next; next != none && blocks_[at(next)].free) {
+      remove_free(next);
+      absorb(b, next);
+    }
+    if (const auto previous = blocks_[at(b)].previous; previous != none && blocks_[at(previous)].free) {
+      remove_free(previous);
+      absorb(previous, b);
+      b = previous;
+    }
+    insert_free(b);
+  }
+
+  /// Gives whole free segments back to the driver (torch.cuda.empty_cache).
+  void empty_cache() {
+    for (auto& pool : free_) {
+      std::size_t kept = 0;
+      for (const auto& e : pool) {
+        auto& b = blocks_[at(e.which)];
+        const bool whole = settings_.expandable_segments ? b.next == none : b.previous == none && b.next == none;
+        if (!whole) {
+          pool[kept++] = e;
+          continue;
+        }
+        reserved_ -= b.size;
+        if (b.previous != none) blocks_[at(b.previous)].next = none;
+        if (settings_.expandable_segments) last_[b.pool] = b.previous;
+        unused_.push_back(e.which);
+      }
+      pool.resize(kept);
+    }
+  }
+
+  /// Peaks count from here on (torch.cuda.reset_peak_memory_stats).
+  void reset_peaks() {
+    peak_allocated_ = allocated_;
+    peak_reserved_ = reserved_;
+  }
+
+  [[nodiscard]] std::int64_t allocated() const { return allocated_; }
+  [[nodiscard]] std::int64_t reserved() const { return reserved_; }
+  [[nodiscard]] std::int64_t peak_allocated() const { return peak_allocated_; }
+  [[nodiscard]] std::int64_t peak_reserved() const { return peak_reserved_; }
+  /// Whether more than the capacity was needed at some time.
+  [[nodiscard]] bool overflowed() const { return overflowed_; }
+
+ private:
+  static constexpr block none = -1;
+  static constexpr std::size_t pool_count = 2 * stream_count;
+
+  struct piece {
+    std::int64_t size{};
+    std::int64_t address{};
+    block previous{none}, next{none};  // neighbours in the segment
+    std::uint8_t pool{};
+    bool free{};
+  };
+  struct entry {
+    std::int64_t size{};
+    std::int64_t address{};
+    block which{none};
+    [[nodiscard]] bool before(std::int64_t s, std::int64_t a) const { return size != s ? size < s : address < a; }
+  };
+
+  static std::size_t at(block b) { return static_cast<std::size_t>(b); }
+
+  block new_piece(const piece& p) {
+    if (!unused_.empty()) {
+      const auto b = unused_.back();
+      unused_.pop_back();
+      blocks_[at(b)] = p;
+      return b;
+    }
+    blocks_.push_back(p);
+    return static_cast<block>(blocks_.size() - 1);
+  }
+
+  // Free blocks of a pool, by size and address: the best fit is the first that is large enough.
+  [[nodiscard]] std::size_t place(const std::vector<entry>& pool, std::int64_t size, std::int64_t address) const {
+    std::size_t low = 0, count = pool.size();
+    while (count > 0) {
+      const auto half = count / 2;
+      if (pool[low + half].before(size, address)) {
+        low += half + 1;
+        count -= half + 1;
+      } else {
+        count = half;
+      }
+    }
+    return low;
+  }
+  void insert_free(block b) {
+    const auto& p = blocks_[at(b)];
+    auto& pool = free_[p.pool];
+    pool.insert(pool.begin() + static_cast<std::ptrdiff_t>(place(pool, p.size, p.address)), entry{p.size, p.address, b});
+  }
+  void remove_free(block b) {
+    const auto& p = blocks_[at(b)];
+    auto& pool = free_[p.pool];
+    pool.erase(pool.begin() + static_cast<std::ptrdiff_t>(place(pool, p.size, p.address)));
+  }
+  block take_free(std::size_t which, std::int64_t size) {
+    auto& pool = free_[which];
+    const auto i = place(pool, size, -1);
+    if (i == pool.size()) return none;
+    const auto b = pool[i].which;
+    pool.erase(pool.begin() + static_cast<std::ptrdiff_t>(i));
+    return b;
+  }
+
+  void absorb(block left, block right) {
+    auto& l = blocks_[at(left)];
+    const auto& r = blocks_[at(right)];
+    l.size += r.size;
+    l.next = r.next;
+    if (r.next != none) blocks_[at(r.next)].previous = left;
+    if (last_[l.pool] == right) last_[l.pool] = left;
+    unused_.push_back(right);
+  }
+
+  /// What is left of a block goes back to its pool, unless it is too little to be worth it.
+  void split(block b, std::int64_t size) {
+    const auto rest = blocks_[at(b)].size - size;
+    const bool small = blocks_[at(b)].pool % 2 == 0;
+    if (small || settings_.expandable_segments ? rest < granule : rest <= small_size) return;
+    piece p{.size = rest, .address = blocks_[at(b)].address + size, .previous = b, .next = blocks_[at(b)].next, .pool = blocks_[at(b)].pool, .free = true};
+    const auto other = new_piece(p);
+    if (p.next != none) blocks_[at(p.next)].previous = other;
+    auto& own = blocks_[at(b)];
+    own.next = other;
+    own.size = size;
+    if (last_[own.pool] == b) last_[own.pool] = other;
+    insert_free(other);
+  }
+
+  void reserve(std::int64_t more) {
+    if (more > settings_.capacity - reserved_) empty_cache();
+    if (more > settings_.capacity - reserved_) overflowed_ = true;
+    reserved_ += more;
+    peak_reserved_ = std::max(peak_reserved_, reserved_);
+  }
+
+  block new_segment(std::size_t which, std::int64_t size) {
+    const auto length = size <= small_size ? small_segment : size < own_segment_from ? large_segment : (size + small_segment - 1) / small_segment * small_segment;
+    reserve(length);
+    const auto b = new_piece({.size = length, .address = next_address_, .pool = static_cast<std::uint8_t>(which)});
+    next_address_ += length;
+    return b;
+  }
+
+  /// An expandable segment grows at its end; its last block, where free, is used with it.
+  block extend(std::size_t which, std::int64_t size) {
+    const auto step = which % 2 == 0 ? small_segment : large_segment;
+    const auto needed = [&] {
+      const auto last = last_[which];
+      const auto there = last != none && blocks_[at(last)].free ? blocks_[at(last)].size : 0;
+      return (size - there + step - 1) / step * step;
+    };
+    if (needed() > settings_.capacity - reserved_) empty_cache();
+    const auto length = needed();
+    reserve(length);
+    const auto last = last_[which];
+    if (last != none && blocks_[at(last)].free) {
+      remove_free(last);
+      blocks_[at(last)].size += length;
+      return last;
+    }
+    const auto address = last == none ? static_cast<std::int64_t>(which) << 56 : blocks_[at(last)].address + blocks_[at(last)].size;
+    const auto b = new_piece({.size = length, .address = address, .previous = last, .pool = static_cast<std::uint8_t>(which)});
+    if (last != none) blocks_[at(last)].next = b;
+    last_[which] = b;
+    return b;
+  }
+
+  allocator_settings settings_;
+  std::vector<piece> blocks_;
+  std::vector<block> unused_;
+  std::array<std::vector<entry>, pool_count> free_;
+  std::array<block, pool_count> last_{none, none, none, none, none, none};  // of expandable segments
+  std::int64_t next_address_ = 0;
+  std::int64_t allocated_ = 0, reserved_ = 0, peak_allocated_ = 0, peak_reserved_ = 0;
+  bool overflowed_ = false;
+};
+
+}  // namespace headroom
