@@ -161,6 +161,7 @@ constexpr void cost_layer(layer_run& run, const settled_job& s, const scene& sc,
   // The input is kept; forward runs without a graph, and once more, with one, before its backward.
   const bool on_host = s.source->offload.activations != place::on_gpu;
   run.saved = layer.cached;
+  run.sticky = s.reentrant ? bytes{0} : layer.sticky;  // a reentrant checkpoint's graph dies with its backward
   if (!on_host) run.saved.add(row::activations, layer.input);
   if (sc.host) run.saved.add(row::activations, cpu_generator_state);
   run.forward = layer.forward_off;

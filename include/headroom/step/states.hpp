@@ -40,11 +40,10 @@ class state_sum {
     const auto& j = *s.source;
     const auto& p = s.precision;
     own_ = {row::model_parameters, p.parameters, p.gradients, p.master, o_->state};
-    if (j.adapter.active()) {  // wider than the parameters, it keeps gradients and state in its own format
+    if (j.adapter.active()) {  // gradients and state in its own format, where the recipe has them in the parameters'
       const auto& format = s.layer.adapter_width == 4 ? formats::fp32 : formats::bf16;
-      const bool wide = s.layer.adapter_width > p.parameters.width();
-      side_ = {row::adapters, format, wide ? format : p.gradients, format.width() < p.master.width() ? p.master : formats::none,
-               wide && o_->state.bits == p.parameters.bits ? format : o_->state};
+      const auto like = [&](const number_format& f) -> const number_format& { return f.bits == p.parameters.bits ? format : f; };
+      side_ = {row::adapters, format, like(p.gradients), format.width() < p.master.width() ? p.master : formats::none, like(o_->state)};
     }
     frozen_ = j.framework.upcasts_frozen && j.adapter.base.quantised() ? formats::fp32 : p.parameters;
     packed_ = j.adapter.base;

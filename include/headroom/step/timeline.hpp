@@ -53,6 +53,23 @@ class timeline {
   bytes elsewhere_{}, default_pool_{}, gather_pool_{}, reduce_pool_{};
 };
 
+namespace detail {
+
+/// What comes after the layers.
+constexpr program tail_of(const scene& s, const module_set& trained, bool input_has_gradient) {
+  return s.model->head == head_kind::language && s.model->classes == 0 ? head_and_loss(s, trained, input_has_gradient) : encoder_head(s, trained, input_has_gradient);
+}
+
+/// The gradient of a table that serves as embedding and head: autograd adds up both in the input buffer of its AccumulateGrad, which
+/// runs behind the embedding's backward (torch/csrc/autograd/engine.cpp), so that the head's stays until then. 0: no such table.
+constexpr bytes tied_gradient(const settled_job& s, const scene& sc) {
+  if (!s.model.tied || !trained_modules(*s.source, -1).has(module::head)) return bytes{0};
+  const auto width = sc.autocast ? 4 : sc.weight_width;
+  return bytes{checked::round_up(checked::mul(checked::mul(sc.divided(sc.vocabulary), s.model.embedding_width()), width), sc.granule)};
+}
+
+}  // namespace detail
+
 /// Walks a step of one rank, which runs a slice of the model. `resident`: what is there before forward and stays. Static parts of
 /// the walk (states, windows) come in, moments go out; nothing here depends on how many ranks there are.
 constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const windows& w, const moment& resident, const model_slice& here,
@@ -87,7 +104,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
     flows = flows || detail::anything_trains(sc, r.trained);
   }
   sc.compiled = false;
-  const auto tail = sc.model->head == head_kind::language && sc.model->classes == 0 ? head_and_loss(sc, outside, flows) : encoder_head(sc, outside, flows);
+  const auto tail = detail::tail_of(sc, outside, flows);
   const auto tail_forward = here.head ? walk_forward(tail) : forward_walk{};
   const auto tail_backward = here.head ? walk_backward(tail, momentary) : backward_walk{};
   const part tail_held{row::logits, tail_forward.held};
@@ -144,6 +161,8 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   auto sharded = sharded_before + (waits ? bytes{0} : kept_head);
   auto pending = w.pending_first;
   live.add(row::activations, tail_forward.sticky);
+  const part tied{row::gradients, momentary && here.head && here.embedding ? detail::tied_gradient(s, sc) : bytes{0}};
+  live += tied;
 
   // Backward, from the last layer down: a layer's saved tensors go, its gradients and what is sticky of it stay.
   for (auto i = runs.size; i-- > 0;) {
@@ -180,6 +199,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   t.elsewhere(sharded);
   t.look(phase::backward, -1, live, w.ends_apart ? w.end : w.backward, emb_backward.peak);
   if (w.ends_apart) t.look(phase::reduce, -1, live, w.last_reduce, part{row::gradients, emb_backward.weight_gradients});
+  live.add(row::gradients, -tied.total);
   live.add(row::gradients, keeps ? emb_backward.weight_gradients : shards_grow ? w.kept_embedding - (waits ? tail_backward.weight_gradients : bytes{0}) : bytes{0});
   t.look(phase::reduce, -1, begin, part{row::gradients, live.rows[row::gradients] - begin.rows[row::gradients]});
 
@@ -189,7 +209,9 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   const part loss{row::activations, here.head ? tail.size(tail.output()) : bytes{0}};
   const part gradients{row::gradients, on_gpu ? st.gpu[row::gradients] : bytes{0}};
   t.elsewhere(gradients.total);
-  t.look(phase::step, -1, resident, loss, gradients, w.step);
+  const part outlives{row::logits, habits.keeps_loss_graph ? tail_forward.held : bytes{0}};
+  const part inputs{row::activations, habits.keeps_loss_graph ? sticky : bytes{0}};
+  t.look(phase::step, -1, resident, loss, gradients, outlives, inputs, w.step);
   if (on_gpu) {
     bytes update{0};
     switch (s.optimizer.how) {
@@ -199,7 +221,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
       case implementation::unset: break;
     }
     if (sc.host && s.optimizer.how == implementation::loop) update += bytes{8};
-    t.look(phase::step, -1, resident, loss, gradients, part{row::temporaries, update});
+    t.look(phase::step, -1, resident, loss, gradients, outlives, inputs, part{row::temporaries, update});
   }
   return t;
 }
