@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // headroom validate MEASURED.jsonl: predicted against measured, record by record and in sum.
+#include <headroom/replay.hpp>
 #include <headroom/estimate.hpp>
 #include <headroom/io/measured.hpp>
 #include <headroom/io/text_table.hpp>
@@ -34,7 +35,7 @@ outcome judge(headroom::io::measured_record record, const std::filesystem::path&
     if (o.record.what == headroom::io::metric::throughput)
       headroom::io::fail("headroom: metric \"" + o.record.metric_name + "\" is not predicted by this version");
     o.predicted =
-        headroom::io::predict(headroom::estimate(headroom::io::read_job(o.record.job, base)), o.record.what, o.record.rank);
+        headroom::io::predict(headroom::replay(headroom::io::read_job(o.record.job, base)), o.record.what, o.record.rank);
   } catch (const headroom::error& e) {
     o.refused = e.what();
   }

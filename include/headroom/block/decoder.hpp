@@ -122,20 +122,29 @@ constexpr void join(layer_walk& r, const program& p, bool first, bool graphless,
 
 }  // namespace detail
 
+/// Calls visit(program) for each part of a decoder layer, in the order of forward.
+template <class Visit>
+constexpr void for_each_block(const scene& s, const module_set& trained, bool input_has_gradient, Visit&& visit) {
+  if (s.model->parallel_block) return visit(decoder_block(s, layer_part::parallel, trained, input_has_gradient));
+  bool flows = input_has_gradient;
+  std::int64_t matrices = 0;
+  {
+    const auto attends = decoder_block(s, layer_part::attention, trained, flows);
+    flows = attends.needs_gradient(attends.output());
+    matrices = attends.matrices();
+    visit(attends);
+  }
+  visit(decoder_block(s, layer_part::mlp, trained, flows, matrices));
+}
+
 /// Walks a decoder layer. `graphless`: also without a graph, as a checkpoint's first forward. `accumulate`: see walk_backward.
 constexpr layer_walk walk_layer(const scene& s, const module_set& trained, bool input_has_gradient, bool graphless = false, bool accumulate = false) {
   layer_walk r;
-  if (s.model->parallel_block) {
-    detail::join(r, decoder_block(s, layer_part::parallel, trained, input_has_gradient), true, graphless, accumulate);
-    return r;
-  }
-  std::int64_t matrices = 0;
-  {
-    const auto attends = decoder_block(s, layer_part::attention, trained, input_has_gradient);
-    detail::join(r, attends, true, graphless, accumulate);
-    matrices = attends.matrices();
-  }
-  detail::join(r, decoder_block(s, layer_part::mlp, trained, r.output_has_gradient, matrices), false, graphless, accumulate);
+  bool first = true;
+  for_each_block(s, trained, input_has_gradient, [&](const program& p) {
+    detail::join(r, p, first, graphless, accumulate);
+    first = false;
+  });
   return r;
 }
 

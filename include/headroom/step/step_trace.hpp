@@ -1,0 +1,326 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A trainer's first steps written out, allocation by allocation: the walk of step/timeline.hpp for a program that allocates as it goes.
+#pragma once
+
+#include <headroom/step/block_trace.hpp>
+#include <headroom/step/timeline.hpp>
+
+#include <vector>
+
+namespace headroom {
+
+/// Loads a model and runs steps of it. The first step makes the optimizer's state; from the second on all is as it stays.
+class step_trace {
+ public:
+  using handle = tensor_memory::handle;
+
+  step_trace(const settled_job& s, const inventory& list, const state_bytes& st, const windows& w, const moment& resident, caching_allocator& a)
+      : job_(&s), states_(&st), windows_(&w), scene_(s.layer), memory_(a), blocks_(memory_) {
+    scene_.model = &s.model;
+    build();
+    load(list, resident);
+  }
+
+  /// One step: at most two micro-batches, since the third repeats the second.
+  void run() {
+    const auto& j = *job_->source;
+    const auto micros = j.batch.accumulation < 2 ? 1 : 2;
+    for (int i = 0; i < micros; ++i) {
+      forward();
+      backward(i > 0 || stays_ || made_before_);
+    }
+    update();
+    if (!job_->source->framework.gradients_stay) {
+      for (auto& h : gradients_) memory_.free(h);
+      gradients_.clear();
+    } else {
+      stays_ = true;
+    }
+  }
+
+ private:
+  static constexpr handle none = tensor_memory::none;
+
+  struct layer {
+    std::size_t kind{};      ///< in kinds_
+    bool recomputes{};
+    handle input{none};      ///< of a checkpoint
+    std::vector<block_tensors> parts;
+  };
+  /// What layers of a run have in common.
+  struct layer_kind {
+    std::vector<program> parts;
+    bool back{};             ///< something trains in it or below it
+  };
+
+  void build() {
+    const auto& j = *job_->source;
+    const auto& habits = *scene_.habits;
+    const auto outside = trained_modules(j, -1);
+    const bool compiled = scene_.compiled;
+    scene_.compiled = false;
+    embedding_.push_back(embedding(scene_, outside));
+    const auto& emb = embedding_.front();
+    const bool recomputes = j.recompute.mode == recompute_mode::full;
+    leaf_ = !emb.needs_gradient(emb.output()) && j.adapter.active() &&
+            (habits.embeddings_need_gradient == input_gradient::always ||
+             (habits.embeddings_need_gradient == input_gradient::if_checkpointed && (recomputes || scene_.base.quantised())));
+    bool flows = leaf_ || emb.needs_gradient(emb.output());
+    const auto runs = detail::cut_layers(*job_, scene_, {0, job_->model.layers}, flows);
+    scene_.compiled = compiled;
+    for (std::size_t i = 0; i < runs.size; ++i) {
+      const auto& r = runs.list[i];
+      layer_kind kind;
+      for_each_block(scene_, r.trained, r.input_has_gradient, [&](const program& p) { kind.parts.push_back(p); });
+      kind.back = r.input_has_gradient || detail::anything_trains(scene_, r.trained);
+      flows = flows || detail::anything_trains(scene_, r.trained);
+      kinds_.push_back(kind);
+      for (std::int64_t n = 0; n < r.count; ++n) layers_.push_back({i, r.recomputes, none, std::vector<block_tensors>(kind.parts.size())});
+    }
+    scene_.compiled = false;
+    tail_.push_back(detail::tail_of(scene_, outside, flows));
+  }
+
+  /// Parameters tensor by tensor, as they are moved; what else stays.
+  void load(const inventory& list, const moment& resident) {
+    const auto& s = *job_;
+    const auto& j = *s.source;
+    const auto outside = trained_modules(j, -1);
+    const bool on_gpu = j.offload.optimizer == place::on_gpu;
+    const auto add = [&](const state_bytes& one, std::int64_t copies, std::int64_t moments) {
+      for (std::int64_t i = 0; i < copies; ++i) {
+        keep(one.gpu[row::model_parameters]);
+        keep(one.gpu[row::adapters]);
+        if (one.gpu[row::master_parameters] > bytes{0} && on_gpu) states_to_make_.push_back(one.gpu[row::master_parameters]);
+        for (std::int64_t k = 0; k < moments && on_gpu; ++k)
+          if (const auto b = ceil_div(one.gpu[row::optimizer_state], moments); b > bytes{0}) states_to_make_.push_back(b);
+        if (one.trained_copy > bytes{0}) updates_.push_back(one.trained_copy);
+      }
+    };
+    const auto& o = s.optimizer;
+    const auto tensor_of = [&](std::int64_t rows, std::int64_t columns, bool table, bool adapter) {
+      detail::state_sum sum(s);
+      sum.trained(rows, columns, 1, table, adapter);
+      return sum.r;
+    };
+    for (const auto& w : list) {
+      const auto all = w.copies(), train = detail::trained_copies(j, outside, w, all);
+      const bool linear = w.linear && !w.vector(), table = w.role == module::embedding || w.role == module::head;
+      if (train > 0) add(tensor_of(w.rows, w.columns, table, false), train, o.moments);
+      if (all > train) {
+        detail::state_sum sum(s);
+        sum.frozen(w, 1, linear && s.layer.quantised.has(w.role));
+        add(sum.r, all - train, 0);
+      }
+      if (linear && s.layer.adapts(w.role)) {
+        add(tensor_of(j.adapter.rank, w.columns, false, true), all, o.moments);
+        add(tensor_of(w.rows, j.adapter.rank, false, true), all, o.moments);
+        if (j.adapter.kind == adapter_kind::dora) add(tensor_of(w.rows, 1, false, true), all, o.moments);
+      }
+    }
+    // A sharded optimizer's states are flat vectors, made before the first step.
+    if (s.flat) {
+      states_to_make_.clear();
+      updates_.assign(1, states_->trained_copy);
+      const auto& gpu = states_->gpu;
+      if (on_gpu) {
+        keep(gpu[row::master_parameters]);
+        for (std::int64_t k = 0; k < o.moments; ++k) keep(ceil_div(gpu[row::optimizer_state], o.moments));
+      }
+    }
+    const auto handles = s.source->framework.cublas_handles;
+    const auto workspace = resident.rows[row::workspace];
+    for (std::int32_t i = 0; i < handles; ++i) keep(ceil_div(workspace, handles));
+    keep(resident.rows[row::activations]);
+    keep(resident.rows[row::communication_buffers]);
+    if (j.batch.accumulation == 1 && !j.framework.gradients_stay && windows_->gradients_before.total > bytes{0}) {
+      keep(windows_->gradients_before.total);
+      made_before_ = true;
+    }
+  }
+
+  void forward() {
+    const auto& habits = *scene_.habits;
+    block_tensors b;
+    blocks_.forward(embedding_.front(), recording::on, b);
+    auto x = blocks_.take_output(embedding_.front(), b, recording::on);
+    embedding_tensors_ = b;
+    if (job_->model.position == position_kind::rope && !habits.rotary_cache) {
+      const auto angles = bytes{checked::mul(checked::mul(scene_.tokens, job_->model.mla.kv_rank > 0 ? job_->model.mla.rope_dim : job_->model.head_width()), scene_.width)};
+      cosine_ = memory_.make(angles);
+      sine_ = memory_.make(angles);
+    }
+    for (auto& l : layers_) x = forward(l, x);
+    block_tensors tail;
+    tail.of[first_of(tail_.front().input().bit())] = x;
+    blocks_.forward(tail_.front(), recording::on, tail, [&] { free_previous(); });
+    loss_ = blocks_.take_output(tail_.front(), tail, recording::on);
+    tail_tensors_ = tail;
+    for (auto& l : layers_)  // what autocast cached goes when forward closes
+      if (l.recomputes)
+        for (auto& part : l.parts) blocks_.free(part, part.alive);
+  }
+
+  handle forward(layer& l, handle x) {
+    const auto& kind = kinds_[l.kind];
+    const auto mode = l.recomputes ? recording::off : recording::on;
+    const bool checkpointed = l.recomputes && kind.back;
+    if (checkpointed) l.input = x;
+    for (std::size_t i = 0; i < kind.parts.size(); ++i) {
+      const auto& p = kind.parts[i];
+      auto& b = l.parts[i];
+      b.alive = 0;
+      b.borrowed = 0;
+      const auto in = p.storages(p.input().bit());
+      b.of[first_of(in)] = x;
+      if (checkpointed && i == 0) b.borrowed = in;
+      if (leaf_ && &l == &layers_.front() && i == 0) {  // the embedding's result is a leaf: its owner keeps it
+        b.borrowed = in;
+        leaf_tensor_ = x;
+      }
+      blocks_.forward(p, mode, b);
+      x = blocks_.take_output(p, b, mode);
+    }
+    return x;
+  }
+
+  void backward(bool gradients_exist) {
+    const auto& w = *windows_;
+    gradient_sink sink;
+    sink.accumulate = gradients_exist || w.path == gradient_path::leaves;
+    auto buffers = memory_.make(w.backward.total);
+    auto g = memory_.make(tail_.front().size(tail_.front().output()));  // of the scalar
+    if (const auto tied = detail::tied_gradient(*job_, scene_); tied > bytes{0}) sink.tied_size = tied;
+    g = blocks_.backward(tail_.front(), tail_tensors_, g, sink);
+    const bool share = !gradients_exist;
+    collect(sink, share ? w.kept_root : bytes{0});
+    for (auto i = layers_.size(); i-- > 0;) {
+      auto& l = layers_[i];
+      if (!kinds_[l.kind].back) continue;
+      g = backward(l, g, sink);
+      collect(sink, share ? w.kept_per_unit : bytes{0});
+    }
+    if (const auto& p = embedding_.front(); p.needs_gradient(p.output())) g = blocks_.backward(p, embedding_tensors_, g, sink);
+    if (sink.accumulate)
+      memory_.free(sink.tied);
+    else if (sink.tied != none)
+      sink.kept.push_back(sink.tied);
+    memory_.free(g);
+    collect(sink, bytes{0});
+    memory_.free(buffers);
+    memory_.free(cosine_);
+    memory_.free(sine_);
+    if (leaf_) memory_.free(leaf_tensor_);
+    leave_previous();
+  }
+
+  handle backward(layer& l, handle g, gradient_sink& sink) {
+    const auto& kind = kinds_[l.kind];
+    handle local = none;
+    if (l.recomputes) {
+      auto x = l.input;
+      for (std::size_t i = 0; i < kind.parts.size(); ++i) {
+        const auto& p = kind.parts[i];
+        auto& b = l.parts[i];
+        b.borrowed = 0;
+        const auto in = p.storages(p.input().bit());
+        b.of[first_of(in)] = x;
+        if (i == 0) b.borrowed = in;
+        blocks_.forward(p, recording::on, b);
+        x = blocks_.take_output(p, b, recording::on);
+      }
+      local = x;
+      if (!job_->reentrant) memory_.free(local);
+    } else if (kind.parts.front().checkpointed()) {
+      run_again(l);
+    }
+    for (auto i = kind.parts.size(); i-- > 0;) g = blocks_.backward(kind.parts[i], l.parts[i], g, sink);
+    memory_.free(local);
+    if (l.recomputes && job_->reentrant)  // its graph dies at once
+      for (auto& b : l.parts) blocks_.free(b, b.alive);
+    if (l.recomputes && l.input != leaf_tensor_) memory_.free(l.input);
+    l.input = none;
+    return g;
+  }
+
+  /// A selective checkpoint: the layer runs again over what it kept.
+  void run_again(layer& l) {
+    const auto& kind = kinds_[l.kind];
+    handle x = none;
+    for (std::size_t i = 0; i < kind.parts.size(); ++i) {
+      const auto& p = kind.parts[i];
+      auto& b = l.parts[i];
+      const auto in = p.storages(p.input().bit());
+      if (i > 0) b.of[first_of(in)] = x;
+      blocks_.forward(p, recording::again, b);
+      x = blocks_.take_output(p, b, recording::again);
+    }
+    memory_.free(x);
+  }
+
+  /// Gradients of one layer: they stay, or go and leave a share.
+  void collect(gradient_sink& sink, bytes share) {
+    for (const auto h : sink.kept) gradients_.push_back(h);
+    sink.kept.clear();
+    if (windows_->path == gradient_path::leaves && share > bytes{0} && !made_before_) gradients_.push_back(memory_.make(share));
+  }
+
+  /// What outlives a micro-batch's graph: until the next one's forward has returned, or not at all.
+  void leave_previous() {
+    const bool stays = scene_.habits->keeps_loss_graph;
+    const auto leave = [&](block_tensors& b) {
+      if (!stays) return blocks_.free(b, b.alive);
+      for (auto s = b.alive & ~b.borrowed; s != 0; s &= s - 1) previous_.push_back(b.of[first_of(s)]);
+      b.alive = 0;
+    };
+    for (auto& l : layers_)
+      for (auto& b : l.parts) leave(b);
+    leave(tail_tensors_);
+    leave(embedding_tensors_);
+    memory_.free(loss_);
+  }
+  void free_previous() {
+    for (auto& h : previous_) memory_.free(h);
+    previous_.clear();
+  }
+
+  void update() {
+    const auto& habits = *scene_.habits;
+    for (const auto b : states_to_make_) keep(b);
+    states_to_make_.clear();
+    auto buffers = memory_.make(windows_->step.total);
+    memory_.free(buffers);
+    if (job_->source->offload.optimizer != place::on_gpu || job_->optimizer.in_backward) return;
+    if (job_->optimizer.how == implementation::foreach) {
+      std::vector<handle> temporaries;
+      for (std::int32_t copy = 0; copy < habits.foreach_copies; ++copy)
+        for (const auto b : updates_) temporaries.push_back(memory_.make(b));
+      for (auto& h : temporaries) memory_.free(h);
+    } else if (job_->optimizer.how == implementation::loop) {
+      for (const auto b : updates_) {
+        auto first = memory_.make(b), second = memory_.make(b);
+        memory_.free(first);
+        memory_.free(second);
+      }
+    }
+  }
+
+  void keep(bytes b) { memory_.make(b); }
+
+  const settled_job* job_;
+  const state_bytes* states_;
+  const windows* windows_;
+  scene scene_;
+  tensor_memory memory_;
+  block_trace blocks_;
+  bool leaf_{}, stays_{}, made_before_{};
+  std::vector<program> embedding_, tail_;  // one each
+  std::vector<layer_kind> kinds_;
+  std::vector<layer> layers_;
+  block_tensors embedding_tensors_{}, tail_tensors_{};
+  handle cosine_{none}, sine_{none}, loss_{none}, leaf_tensor_{none};
+  std::vector<handle> gradients_, previous_;
+  std::vector<bytes> states_to_make_, updates_;
+};
+
+}  // namespace headroom
