@@ -27,12 +27,7 @@ inline void apply_options(job& j, const json_value* options, const json_value& w
 
 /// A profile and the options that changed it.
 inline json_value framework_with_options(const profile& p) {
-  if (p.label.view() == "torchtitan") {
-    const auto* known = frameworks::find("torchtitan", p.date);
-    json_value out = framework_to_json(known != nullptr && known->date == p.date ? *known : p);
-    if (const auto options = torchtitan_options_of(p, *known); !options.empty()) out["options"] = options;
-    return out;
-  }
+  if (p.label.view() == "torchtitan") return torchtitan_to_json(p);
   if (p.label.view() != "megatron") return framework_to_json(p);
   json_value out = framework_to_json(frameworks::megatron);
   if (const auto options = megatron_options_of(p); !options.empty()) out["options"] = options;

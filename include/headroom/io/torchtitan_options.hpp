@@ -83,15 +83,24 @@ inline void apply_torchtitan_options(job& j, const json_value& options, const op
   k.finish();
 }
 
-/// The options that make `p` of the profile that the library ships.
-inline json_value torchtitan_options_of(const profile& p, const profile& plain) {
-  json_value out = json_value::object();
-  if (p.gathers_in_fp8 != plain.gathers_in_fp8) out["float8.enable_fsdp_float8_all_gather"] = p.gathers_in_fp8;
-  if (p.compiles_layers != plain.compiles_layers || p.compiles_loss != plain.compiles_loss) {
-    out["compile.components"] = json_value::array();
-    if (p.compiles_layers) out["compile.components"].push_back("model");
-    if (p.compiles_loss) out["compile.components"].push_back("loss");
+/// A profile that the library ships, and the options that changed it. Throws job_error where they do not say all.
+inline json_value torchtitan_to_json(const profile& p) {
+  profile plain = p;
+  json_value options = json_value::object();
+  for (const auto& shipped : frameworks::known) {
+    if (shipped.label != p.label || shipped.date != p.date) continue;
+    plain.gathers_in_fp8 = shipped.gathers_in_fp8;
+    plain.compiles_layers = shipped.compiles_layers;
+    plain.compiles_loss = shipped.compiles_loss;
   }
+  if (p.gathers_in_fp8 != plain.gathers_in_fp8) options["float8.enable_fsdp_float8_all_gather"] = p.gathers_in_fp8;
+  if (p.compiles_layers != plain.compiles_layers || p.compiles_loss != plain.compiles_loss) {
+    auto& components = options["compile.components"] = json_value::array();
+    if (p.compiles_layers) components.push_back("model");
+    if (p.compiles_loss) components.push_back("loss");
+  }
+  json_value out = framework_to_json(plain);
+  if (!options.empty()) out["options"] = options;
   return out;
 }
 
