@@ -56,6 +56,7 @@ constexpr tensor chunked_head_and_loss(program& p, const scene& s, tensor x, con
   const auto hidden = s.model->hidden;
   scene part = s;
   part.tokens = checked::ceil_div(s.tokens, s.habits->loss_chunks);
+  if (s.loss.chunk_tokens > 0) part.tokens = checked::mul(s.samples, s.loss.chunk_tokens) < s.tokens ? s.samples * s.loss.chunk_tokens : s.tokens;
   program chunk(s.granule);
   const auto rows = chunk.input(checked::mul(part.tokens, hidden), p.width(x), true);
   chunk.set_output(titan_cross_entropy(chunk, part, multiply(chunk, part, rows, head)));

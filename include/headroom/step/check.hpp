@@ -43,6 +43,13 @@ constexpr void check_layout(const job& j) {
     refuse("headroom: parallel.data × tensor × pipeline × context must equal hardware.nodes × gpus_per_node; GPUs", gpus);
 }
 
+/// Whether weights are cast for each matrix multiplication; FSDP gathers them in the format that they are computed in instead.
+constexpr bool autocasts(const job& j) {
+  const auto& p = j.precision.set() ? j.precision : j.framework.precision;
+  if (j.framework.layers == layer_modules::megatron || j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2) return false;
+  return p.autocast || (p.compute.bits >= 16 && p.compute.bits < p.parameters.bits);
+}
+
 /// Layers that tensor, sequence and context parallelism divide come out even.
 constexpr void check_division(const job& j) {
   const auto& m = j.model;
@@ -162,8 +169,9 @@ constexpr void check_walk(const job& j) {
   const bool from_first = !divides && j.recompute.method == recompute_method::block;
   if (j.recompute.mode == recompute_mode::full && j.recompute.layers > 0 && j.recompute.layers != m.layers && !one_by_one && !from_first)
     refuse("headroom: recomputing some of the layers is not modelled here by this version; recompute.layers must be 0 (all)", j.recompute.layers);
-  const bool autocasts = !divides && j.precision.autocast && j.sharding.kind != sharding_kind::fsdp1 && j.sharding.kind != sharding_kind::fsdp2;
-  if (autocasts && (selective || (from_first && j.recompute.layers > 0 && j.recompute.layers < m.layers)))
+  if (j.compile && detail::autocasts(j))
+    refuse("headroom: compiled layers under autocast are not modelled by this version; choose bf16 parameters, fsdp1 or fsdp2, or compile false");
+  if (detail::autocasts(j) && (selective || (from_first && j.recompute.layers > 0 && j.recompute.layers < m.layers && j.recompute.mode == recompute_mode::full)))
     refuse("headroom: recomputing a part of the model under autocast is not modelled by this version; recompute must be \"none\" or \"full\"");
 }
 

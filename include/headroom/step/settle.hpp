@@ -132,7 +132,7 @@ constexpr void settle_loss(settled_job& r) {
       if (s.loss_program == loss_style::chunked || s.loss_program == loss_style::in_place) s.loss_program = loss_style::upcast_in_loss;
       break;
     case loss_kind::chunked:
-      if (s.loss_program != loss_style::chunked)
+      if (s.loss_program != loss_style::chunked && s.loss_program != loss_style::chunked_head)
         refuse("headroom: loss.kind \"chunked\" is modelled for litgpt alone by this version; choose full, fused or fused-linear", j.framework.label);
       break;
     case loss_kind::fused: s.loss_program = loss_style::in_place; break;
@@ -142,7 +142,9 @@ constexpr void settle_loss(settled_job& r) {
         refuse("headroom: loss.kind \"vocab-parallel\" needs tensor parallelism, for this framework or layout not modelled; choose full, fused or fused-linear");
   }
   if (j.framework.divides_modules) {
-    if (j.loss.kind == loss_kind::unset && j.parallel.tensor > 1) s.loss.kind = loss_kind::vocab_parallel;
+    if (j.loss.kind == loss_kind::fused_linear && j.parallel.tensor > 1)
+      refuse("headroom: loss.kind \"fused-linear\" is not modelled under tensor parallelism by this version; choose vocab-parallel or full");
+    if ((j.loss.kind == loss_kind::unset || j.loss.kind == loss_kind::chunked) && j.parallel.tensor > 1) s.loss.kind = loss_kind::vocab_parallel;
     if (s.loss_program == loss_style::chunked_head && j.loss.chunked_head == choice::no) s.loss_program = loss_style::whole_or_divided;
     s.compiled_loss = j.compile && j.framework.compiles_loss;
   }

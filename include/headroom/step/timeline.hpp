@@ -114,7 +114,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
 
   auto begin = resident;
   begin += w.gradients_before;
-  const auto sharded_before = w.gradients_before.total;  // where pools are watched, gradients that lie in the reduction's
+  const auto sharded_before = j.sharding.no_sync ? bytes{0} : w.gradients_before.total;  // where pools are watched: in the reduction's
   t.elsewhere(w.gathering + sharded_before);
   // What the previous micro-batch leaves behind until this one's forward has returned.
   const part previous_graph{row::activations, habits.keeps_loss_graph ? sticky : bytes{0}};
@@ -156,9 +156,9 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   live += tail_held;
   const bool shards_grow = w.path != gradient_path::grows && w.gradients_before.total == bytes{0};
   const auto kept_head = shards_grow ? w.kept_root - w.kept_embedding : bytes{0};
-  const bool waits = shards_grow && w.root_waits;
-  live.add(row::gradients, shards_grow ? (waits ? tail_backward.weight_gradients : kept_head) : keeps ? tail_backward.weight_gradients : bytes{0});
-  auto sharded = sharded_before + (waits ? bytes{0} : kept_head);
+  const auto waiting = w.root_waits ? tail_backward.weight_gradients : bytes{0};
+  live.add(row::gradients, waiting + kept_head + (keeps ? tail_backward.weight_gradients : bytes{0}));
+  auto sharded = sharded_before + kept_head;
   auto pending = w.pending_first;
   live.add(row::activations, tail_forward.sticky);
   const part tied{row::gradients, momentary && here.head && here.embedding ? detail::tied_gradient(s, sc) : bytes{0}};
@@ -200,7 +200,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   t.look(phase::backward, -1, live, w.ends_apart ? w.end : w.backward, emb_backward.peak);
   if (w.ends_apart) t.look(phase::reduce, -1, live, w.last_reduce, part{row::gradients, emb_backward.weight_gradients});
   live.add(row::gradients, -tied.total);
-  live.add(row::gradients, keeps ? emb_backward.weight_gradients : shards_grow ? w.kept_embedding - (waits ? tail_backward.weight_gradients : bytes{0}) : bytes{0});
+  live.add(row::gradients, keeps ? emb_backward.weight_gradients : (shards_grow ? w.kept_embedding : bytes{0}) - waiting);
   t.look(phase::reduce, -1, begin, part{row::gradients, live.rows[row::gradients] - begin.rows[row::gradients]});
 
   // Optimizer step: activations are gone, the loss is not. On a CPU the scalars of a tensor-by-tensor update are tensors, too

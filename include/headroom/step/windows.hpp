@@ -98,6 +98,12 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
   w.kept_per_unit = share(st.unit, p.gradients.width(), d);
   w.kept_root = share(st.root, p.gradients.width(), d);
   w.kept_embedding = share(first, p.gradients.width(), d);
+  if (s.source->sharding.no_sync && s.source->batch.accumulation > 1) {
+    // Micro-batches add up whole gradients, in the format of the reduction (_fsdp_param.py, to_accumulated_grad_if_needed).
+    w.gradients_before = moment(row::gradients, share(st.unit, r) * layers + share(st.root, r));
+    w.kept_per_unit = w.kept_root = w.kept_embedding = bytes{0};
+    w.root_waits = false;
+  }
   if (d > 1 && !s.layer.host) {
     w.pools = true;
     w.gathering = resident ? bytes{0} : unit;
