@@ -116,6 +116,11 @@ constexpr void check_walk(const job& j) {
   if ((divides || divides_eager || j.framework.runtime == runtime::preallocated) && (m.bidirectional || m.norm_after || m.head != head_kind::language))
     refuse("headroom: encoders and post-norm models are not modelled for this framework by this version; states(job) counts their weights", j.framework.label);
   if (divides || divides_eager) detail::check_division(j);
+  const bool plain = !m.sparse() && m.mla.kv_rank == 0;
+  if (divides_eager && !plain)
+    refuse("headroom: mixtures of experts and latent attention are not modelled for this framework by this version; states(job) counts their weights", j.framework.label);
+  if (!divides && !plain && (j.compile || j.recompute.mode == recompute_mode::selective))
+    refuse("headroom: compiled or selectively recomputed experts and latent attention are not modelled by this version; compile must be false, recompute \"none\" or \"full\"");
   if (divides) {
     if (m.sparse() && (m.experts.count % p.expert != 0 || m.experts.ffn % p.expert_tensor != 0))
       refuse("headroom: model.experts.count must be a multiple of parallel.expert, and experts.ffn of parallel.expert_tensor; experts", m.experts.count);
