@@ -58,6 +58,8 @@ constexpr void add_assumptions(settled_job& s) {
   if (j.offload.activations != place::on_gpu) a.add(assumption::activations_offload_overlap);
   a.add(assumption::host_runtime_not_counted);
   if (s.model.sparse() && j.framework.layers == layer_modules::eager) a.add(assumption::experts_balanced);
+  if (s.layer.compiled) a.add(assumption::compiled_layers);
+  if (j.precision.compute.bits == 8 && j.framework.quantises_in_linear) a.add(assumption::fp8_in_linear);
   a.add(assumption::no_eval_no_generation);
 }
 

@@ -108,8 +108,10 @@ enum class assumption : std::uint8_t {
   balanced_routing,
   reserved_by_pools,
   experts_balanced,
+  compiled_layers,
+  fp8_in_linear,
 };
-inline constexpr int assumption_count = static_cast<int>(assumption::experts_balanced) + 1;
+inline constexpr int assumption_count = static_cast<int>(assumption::fp8_in_linear) + 1;
 
 struct assumption_set {
   std::uint64_t bits{};

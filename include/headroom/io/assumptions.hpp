@@ -83,6 +83,11 @@ constexpr std::string_view assumption_text(assumption a) {
     case assumption::reserved_by_pools:
       return "reserved memory is the sum of what each stream's pool, the logits and the segments left by wrapping hold at most; "
              "it is not a replay of every allocation.";
+    case assumption::compiled_layers:
+      return "torch.compile keeps what matrix multiplications, attention and norms read and computes the rest again in backward, as "
+             "PyTorch's partitioner prefers; how else it reorders or reuses buffers is not followed.";
+    case assumption::fp8_in_linear:
+      return "fp8 tensors live inside a linear layer for a moment only and are not counted; what is kept for backward stays in 16 bits.";
     case assumption::experts_balanced:
       return "tokens are routed to all experts alike; an expert that more tokens visit keeps more of them.";
   }
