@@ -175,6 +175,7 @@ constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind) {
     const auto t = walk_autograd(s, k.states, {0, s.model.layers}, k.checkpoints);
     auto& rank = r.add();
     finish_rank(rank, s, t, ranks_of(0));
+    if (t.watches_pools()) s.assumptions.add(assumption::reserved_by_pools);
     if (wraps_on_gpu(s)) [[unlikely]] {
       reserve_after_wrapping(rank, s, k.states, t);
       s.assumptions.add(assumption::reserved_by_pools);

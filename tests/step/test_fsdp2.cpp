@@ -1,0 +1,86 @@
+// Distributed under the Boost Software License, Version 1.0.
+// FSDP2 around torchtitan's Llama: which units are gathered when, what waits to be reduced, and the pools of the streams.
+// Sources: torch distributed/fsdp/_fully_shard/_fsdp_param_group.py, _fsdp_collectives.py; torchtitan apply_fsdp before and after #1094.
+#include <headroom/framework/frameworks.hpp>
+#include <headroom/headroom.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace headroom;
+
+namespace {
+
+constexpr shape llama{.layers = 4, .hidden = 256, .heads = 8, .kv_heads = 2, .head_dim = 32, .ffn = 512, .vocab = 4096};
+// Elements: two norms, q and o, k and v, gate, up and down of a layer; a table of the vocabulary.
+constexpr std::int64_t layer = 2 * 256 + 2 * 256 * 256 + 2 * 256 * 64 + 3 * 256 * 512, table = 4096 * 256, norm = 256;
+constexpr std::int64_t all = 4 * layer + 2 * table + norm;
+// A rank's eighth of a norm's gradient, 128 bytes, takes the allocator's 512.
+constexpr std::int64_t rounding = 9 * (512 - 4 * 256 / 8);
+
+job titan(const profile& framework, std::int64_t data = 8) {
+  job j{.model = llama, .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = data > 8 ? data / 8 : 1, .gpus_per_node = 8}, .framework = framework, .sharding = fsdp2(),
+        .batch = {.micro = 1, .sequence = 128}};
+  j.parallel.data = data;
+  return j;
+}
+windows windows_around(const job& j) {
+  const auto s = settle(j);
+  return windows_of(s, states(s, weights_of(s.model)));
+}
+
+}  // namespace
+
+TEST_CASE("embedding, norm and head in the root: gathered to the end, with the last layer between forward and backward") {
+  const auto w = windows_around(titan(frameworks::torchtitan_202404));
+  CHECK(w.forward.total == bytes{2 * (2 * table + norm) + 2 * 2 * layer});
+  CHECK(w.loss.total == bytes{2 * (2 * table + norm) + 2 * layer});
+  CHECK(w.end.total == bytes{2 * (2 * table + norm) + 4 * layer});
+  CHECK(w.root_waits);
+  CHECK(w.pending_first == bytes{0});
+  CHECK(w.pending == bytes{4 * layer});
+  // The root's all-gather output stays until the first layer has been copied out.
+  CHECK(w.gather_pool == bytes{2 * (2 * table + norm) + 2 * layer + 2 * layer / 8});
+  CHECK(w.reduce_pool == bytes{4 * all / 8 + rounding});
+}
+
+TEST_CASE("the embedding by itself, and norm with head: the head's gradients are reduced first") {
+  const auto w = windows_around(titan(frameworks::torchtitan_202508));
+  CHECK(w.forward.total == bytes{2 * 2 * layer});
+  CHECK(w.loss.total == bytes{2 * (table + norm)});
+  CHECK(w.end.total == bytes{2 * table + 4 * layer});
+  CHECK_FALSE(w.root_waits);
+  CHECK(w.pending_first == bytes{4 * (table + norm)});
+  CHECK(w.kept_root == bytes{4 * (2 * table + norm) / 8});
+  CHECK(w.kept_embedding == bytes{4 * table / 8});
+}
+
+TEST_CASE("fp8 all-gather moves one byte an element of a layer") {
+  auto j = titan(frameworks::torchtitan_202508);
+  j.framework.gathers_in_fp8 = true;
+  CHECK(windows_around(j).forward.total == bytes{2 * layer});
+  CHECK(windows_around(j).loss.total == bytes{2 * (table + norm)});
+}
+
+TEST_CASE("hybrid sharding divides by the ranks of a replica, and averages a layer's shard while the next one runs") {
+  auto j = titan(frameworks::torchtitan_202508, 16);
+  j.parallel.replicate = 2;
+  const auto w = windows_around(j);
+  CHECK(w.reduce_pool == bytes{4 * all / 8 + rounding});
+  CHECK(w.pending == bytes{4 * layer + 4 * layer / 8});
+}
+
+TEST_CASE("tensor parallelism gathers and reduces a rank's share") {
+  auto j = titan(frameworks::torchtitan_202508, 4);
+  j.hardware.nodes = 1;
+  j.parallel.tensor = 2;
+  j.parallel.sequence = true;
+  const auto w = windows_around(j);
+  // Norms are whole on every rank.
+  constexpr std::int64_t share = (layer - 2 * 256) / 2 + 2 * 256;
+  CHECK(w.forward.total == bytes{2 * 2 * share});
+  CHECK(w.loss.total == bytes{2 * (table / 2 + norm)});
+  CHECK(w.reduce_pool == bytes{4 * (4 * share + table + norm) / 4 + 9 * (512 - 4 * 256 / 4)});
+  // Counts of the report are of the whole model.
+  CHECK(estimate(j).parameter_count.total == parameters{all});
+  CHECK(estimate(j).parameter_count.trainable == parameters{all});
+}
