@@ -37,6 +37,9 @@ constexpr void check_layout(const job& j) {
   at_least(j.batch.sequence, 1, "headroom: batch.sequence is required: a whole number from 1 to 2^40");
   at_least(j.batch.accumulation, 1, "headroom: batch.accumulation must be a whole number from 1 to 2^40");
   if (j.sharding.stage < 0 || j.sharding.stage > 3) refuse("headroom: sharding.stage must be 0, 1, 2 or 3", j.sharding.stage);
+  const auto hpz = j.sharding.zero_hpz_partition_size, mics = j.sharding.mics_shard_size;
+  if ((hpz > 1 || mics > 0) && (j.sharding.kind != sharding_kind::zero || j.sharding.stage != 3))
+    refuse("headroom: sharding.zero_hpz_partition_size and mics_shard_size need sharding.kind \"zero\" and stage 3; stage", j.sharding.stage);
   const auto others = checked::mul(checked::mul(p.tensor, p.pipeline), p.context);
   const auto gpus = j.hardware.gpus();
   if (p.data == 0 ? gpus % others != 0 : checked::mul(p.data, others) != gpus)
@@ -144,8 +147,8 @@ constexpr void check_walk(const job& j) {
   if (!divides && (p.pipeline > 1 || p.virtual_pipeline > 1)) detail::check_spread(j);
   if (!divides && !divides_eager && (p.context > 1)) refuse("headroom: context parallelism is not modelled by this version; parallel.context must be 1", p.context);
   if (!divides && (p.expert > 1 || p.expert_tensor > 1)) refuse("headroom: expert parallelism is not modelled by this version; parallel.expert must be 1", p.expert);
-  if (!divides && p.replicate > 1 && j.sharding.kind != sharding_kind::fsdp2)
-    refuse("headroom: hybrid sharding is modelled for fsdp2 alone by this version; parallel.replicate must be 1", p.replicate);
+  if (p.replicate > 1 && j.sharding.kind == sharding_kind::zero)
+    refuse("headroom: parallel.replicate is FSDP's; DeepSpeed shards within groups by sharding.mics_shard_size; replicate", p.replicate);
   if (divides_eager && (p.tensor > 1 || p.context > 1)) {
     if (p.tensor == 1 ? j.sharding.kind != sharding_kind::fsdp2 : j.sharding.kind != sharding_kind::fsdp2 && j.sharding.kind != sharding_kind::none)
       refuse("headroom: tensor and context parallelism of eager modules need sharding.kind \"fsdp2\" in this version");
@@ -163,8 +166,6 @@ constexpr void check_walk(const job& j) {
   if (j.batch.packed) refuse("headroom: packed sequences are not modelled by this version; batch.packed must be false");
   if (!divides && (j.sharding.kind == sharding_kind::megatron_distributed_optimizer || j.sharding.kind == sharding_kind::megatron_fsdp))
     refuse("headroom: Megatron's sharding is not modelled by this version; sharding.kind must be none, ddp, zero, fsdp1 or fsdp2");
-  if (j.sharding.zero_hpz_partition_size > 1 || j.sharding.mics_shard_size > 1)
-    refuse("headroom: ZeRO++ and MiCS are not modelled by this version; leave zero_hpz_partition_size and mics_shard_size out");
   const bool selective = j.recompute.mode == recompute_mode::selective && j.framework.runtime == runtime::autograd && !divides;
   if (selective && (j.recompute.policy == recompute_policy::unset || j.recompute.modules != 0))
     refuse("headroom: for this framework selective recompute needs recompute.policy (every-other-matmul or attention-only), and no modules", j.framework.label);

@@ -68,6 +68,7 @@ constexpr void offload_zero(host_bytes& h, const settled_job& s, const state_byt
   }
   if (o.parameters == place::on_cpu) {
     h.pinned += pinned(share(st.total, p.parameters.width(), s.shards.parameters));
+    if (s.shards.secondary > 1) h.pinned += pinned(share(st.total, p.parameters.width(), s.shards.secondary));
   } else if (o.parameters == place::on_nvme) {
     const std::int64_t count = o.parameter_buffer_count >= 0 ? o.parameter_buffer_count : 5;
     const std::int64_t size = o.parameter_buffer_size >= 0 ? o.parameter_buffer_size : 100'000'000;

@@ -34,7 +34,9 @@ constexpr bytes nccl_of(const settled_job& s) {
   constexpr std::int64_t channels = 16;
   bytes simple = s.source->environment.nccl_buffsize >= bytes{0} ? s.source->environment.nccl_buffsize : 4 * mib;
   const auto receive = round_up(simple, 2 * mib) + round_up(bytes{524'288}, 2 * mib) + round_up(bytes{4'915'200}, 2 * mib) - 2 * mib;
-  return channels * (receive + 2 * mib + 2 * mib);
+  const auto& z = s.source->sharding;
+  const bool groups = s.source->parallel.replicate > 1 || s.shards.secondary > 1 || (z.mics_shard_size > 0 && z.mics_shard_size < s.data);
+  return (groups ? 2 : 1) * channels * (receive + 2 * mib + 2 * mib);
 }
 
 }  // namespace headroom

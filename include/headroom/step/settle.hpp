@@ -15,6 +15,7 @@ struct shard_degrees {
   std::int64_t parameters{1};
   std::int64_t gradients{1};
   std::int64_t optimizer{1};
+  std::int64_t secondary{};    ///< ZeRO++ hpZ: of a second partition of the parameters; 0: none
 };
 
 struct settled_job {
@@ -81,7 +82,7 @@ constexpr void settle_shards(settled_job& r) {
     r.data = j.hardware.gpus() / others;
     if (r.data > 1) r.assumptions.add(assumption::data_parallel_from_gpus);
   }
-  const auto d = checked::mul(r.data, j.parallel.context) / j.parallel.replicate;
+  auto d = checked::mul(r.data, j.parallel.context) / j.parallel.replicate;
   switch (j.sharding.kind) {
     case sharding_kind::none:
       if (r.data > 1 && j.framework.runtime == runtime::autograd && j.framework.layers == layer_modules::eager) r.assumptions.add(assumption::ddp_assumed);
@@ -89,6 +90,15 @@ constexpr void settle_shards(settled_job& r) {
     case sharding_kind::ddp: break;
     case sharding_kind::zero:
       r.flat = true;
+      if (j.sharding.mics_shard_size > 0) {  // deepspeed runtime/zero/mics.py: every state is divided within a group, and groups are replicas
+        d = j.sharding.mics_shard_size;
+        if (r.data % d != 0) refuse("headroom: the data-parallel ranks must be a multiple of sharding.mics_shard_size; mics_shard_size", d);
+      }
+      if (j.sharding.zero_hpz_partition_size > 1) {
+        r.shards.secondary = j.sharding.zero_hpz_partition_size;
+        if (r.data % r.shards.secondary != 0)
+          refuse("headroom: the data-parallel ranks must be a multiple of sharding.zero_hpz_partition_size; zero_hpz_partition_size", r.shards.secondary);
+      }
       r.shards.optimizer = j.sharding.stage >= 1 ? d : 1;
       r.shards.gradients = j.sharding.stage >= 2 ? d : 1;
       r.shards.parameters = j.sharding.stage >= 3 ? d : 1;
@@ -99,10 +109,10 @@ constexpr void settle_shards(settled_job& r) {
       break;
     case sharding_kind::fsdp1:
       r.flat = true;
-      if (j.sharding.stage > 0) r.shards = {d, d, d};  // 0: NO_SHARD
+      if (j.sharding.stage > 0) r.shards = {d, d, d, 0};  // 0: NO_SHARD
       break;
     case sharding_kind::fsdp2:
-    case sharding_kind::megatron_fsdp: r.shards = {d, d, d}; break;
+    case sharding_kind::megatron_fsdp: r.shards = {d, d, d, 0}; break;
   }
 }
 

@@ -89,7 +89,7 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
   w.turn = w.loss = moment(row::gathered_parameters, share(head, c) + (resident ? layers * unit : kept));
   w.backward = moment(row::gathered_parameters, root + (resident ? layers * unit : 2 * unit));
   // Hybrid sharding: a layer's shard is still being averaged over the replicas while the next layer runs.
-  w.pending = share(st.unit, r) + (s.source->parallel.replicate > 1 ? share(st.unit, r, d) : bytes{0});
+  w.pending = share(st.unit, r) + (s.source->parallel.replicate > 1 && r != m ? share(st.unit, r, d) : bytes{0});
   w.pending_first = split ? share(head, r) : bytes{0};
   w.root_waits = !split;
   w.reduce = moment(row::gathered_parameters, root + (resident ? (layers - 1) * unit : unit)) + moment(row::communication_buffers, share(st.unit, r) + shard(st.unit));
@@ -256,6 +256,12 @@ constexpr void zero3_windows(windows& w, const settled_job& s, const state_bytes
   w.turn = w.loss = moment(row::gathered_parameters, turn);
   w.backward = moment(row::gathered_parameters, turn) + moment(row::communication_buffers, coalesced);
   w.gradients_before = moment(row::gradients, j.offload.optimizer == place::on_gpu ? st.gpu[row::gradients] : bytes{0});
+  if (s.shards.secondary > 1 && j.offload.parameters == place::on_gpu) {
+    // ZeRO++ hpZ (partition_parameters.py _partition_param_sec): what forward releases is partitioned again within a node, for
+    // backward to gather from; the optimizer step makes it invalid.
+    const moment second(row::gathered_parameters, share(st.total, e, s.shards.secondary));
+    for (auto* at : {&w.forward, &w.loss, &w.turn, &w.backward, &w.reduce}) *at += second;
+  }
   const auto group = smaller(z.sub_group > 0 ? z.sub_group : all, checked::ceil_div(st.trained.count(), s.shards.optimizer));
   if (j.offload.optimizer == place::on_gpu && p.master.present())
     w.step = moment(row::temporaries, share(parameters{group}, p.gradients.width() + p.master.width()));
