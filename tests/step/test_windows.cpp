@@ -94,3 +94,17 @@ TEST_CASE("offload leaves the GPU with what it works on") {
   j.hardware.nvme = 100_GB;
   CHECK_FALSE(estimate(j).fits());
 }
+
+// torch distributed/fsdp/_fully_shard/_fsdp_param_group.py post_backward: only parameters that have a gradient are reduced.
+TEST_CASE("FSDP2 reduces adapters alone beside a frozen base") {
+  auto j = llama(fsdp2());
+  j.framework = frameworks::libtorch;
+  j.precision = precisions::bf16;
+  j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = {module::q_proj, module::v_proj}, .format = formats::bf16};
+  const std::int64_t adapters = 8 * (4096 + 4096) + 8 * (4096 + 1024);  // of a layer
+  CHECK(in(j, phase::reduce, row::communication_buffers) == bytes{2 * adapters + 2 * adapters / 8});
+  CHECK(in(j, phase::step, row::gradients) == bytes{2 * 32 * adapters / 8});
+  const bytes root{2 * (2 * 128256 * std::int64_t{4096} + 4096)};
+  const bytes layer{2 * (218'112'000 + adapters)};
+  CHECK(in(j, phase::forward, row::gathered_parameters) == root + 2 * layer);
+}

@@ -75,7 +75,12 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
   const auto c = p.compute.width(), r = p.reduce.width(), m = p.parameters.width();
   const auto d = s.shards.gradients;
   const auto layers = s.model.layers;
-  const auto unit = share(st.unit, habits.gathers_in_fp8 ? 1 : c);
+  // Beside a frozen base only adapters are reduced (_fsdp_param_group.py post_backward: parameters that have a gradient).
+  const auto& side = s.source->adapter;
+  const bool frozen = side.active() && side.modules_to_save.empty() && s.source->trainable.all();
+  const auto reduced = frozen ? ceil_div(st.adapters, layers) : st.unit;
+  const auto reduced_of = [&](parameters n) { return frozen ? parameters{0} : n; };
+  const auto unit = share(frozen ? st.unit + reduced : st.unit, habits.gathers_in_fp8 ? 1 : c);
   const bool resident = s.source->sharding.stage == 2 || s.source->sharding.reshard_after_forward == choice::no;
   const bool split = habits.splits_root && !s.model.tied;
   const auto first = split ? st.embedding : st.root;             // gathered when forward begins, reduced when backward ends
@@ -89,18 +94,18 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
   w.turn = w.loss = moment(row::gathered_parameters, share(head, c) + (resident ? layers * unit : kept));
   w.backward = moment(row::gathered_parameters, root + (resident ? layers * unit : 2 * unit));
   // Hybrid sharding: a layer's shard is still being averaged over the replicas while the next layer runs.
-  w.pending = share(st.unit, r) + (s.source->parallel.replicate > 1 && r != m ? share(st.unit, r, d) : bytes{0});
-  w.pending_first = split ? share(head, r) : bytes{0};
-  w.root_waits = !split;
-  w.reduce = moment(row::gathered_parameters, root + (resident ? (layers - 1) * unit : unit)) + moment(row::communication_buffers, share(st.unit, r) + shard(st.unit));
+  w.pending = share(reduced, r) + (s.source->parallel.replicate > 1 && r != m ? share(reduced, r, d) : bytes{0});
+  w.pending_first = split ? share(reduced_of(head), r) : bytes{0};
+  w.root_waits = !split && !frozen;
+  w.reduce = moment(row::gathered_parameters, root + (resident ? (layers - 1) * unit : unit)) + moment(row::communication_buffers, share(reduced, r) + shard(reduced));
   w.end = moment(row::gathered_parameters, share(first, c)) + moment(row::communication_buffers, w.pending);
-  w.last_reduce = moment(row::communication_buffers, share(first, r) + shard(first));
-  w.kept_per_unit = share(st.unit, p.gradients.width(), d);
-  w.kept_root = share(st.root, p.gradients.width(), d);
-  w.kept_embedding = share(first, p.gradients.width(), d);
+  w.last_reduce = moment(row::communication_buffers, share(reduced_of(first), r) + shard(reduced_of(first)));
+  w.kept_per_unit = share(reduced, p.gradients.width(), d);
+  w.kept_root = share(reduced_of(st.root), p.gradients.width(), d);
+  w.kept_embedding = share(reduced_of(first), p.gradients.width(), d);
   if (s.source->sharding.no_sync && s.source->batch.accumulation > 1) {
     // Micro-batches add up whole gradients, in the format of the reduction (_fsdp_param.py, to_accumulated_grad_if_needed).
-    w.gradients_before = moment(row::gradients, share(st.unit, r) * layers + share(st.root, r));
+    w.gradients_before = moment(row::gradients, share(reduced, r) * layers + share(reduced_of(st.root), r));
     w.kept_per_unit = w.kept_root = w.kept_embedding = bytes{0};
     w.root_waits = false;
   }
@@ -111,7 +116,7 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
     w.gather_pool = share(largest, c) + share(largest, c, d);
     const auto beside = share(largest, c) + unit + share(st.unit, habits.gathers_in_fp8 ? 1 : c, d);
     w.gather_pool = w.gather_pool > beside ? w.gather_pool : beside;
-    w.reduce_pool = st.gpu[row::gradients] + (r == m ? bytes{0} : share(largest, r, d));
+    w.reduce_pool = st.gpu[row::gradients] + (r == m ? bytes{0} : share(reduced_of(largest), r, d));
   }
 }
 
