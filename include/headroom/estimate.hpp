@@ -34,8 +34,10 @@ constexpr moment resident_bytes(const settled_job& s, const state_bytes& st, con
   r.rows[row::activations] += 2 * bytes{checked::mul(s.layer.tokens, 8)};
   if (j.framework.position_buffers && s.model.position == position_kind::learned)
     r.rows[row::activations] += bytes{checked::mul(s.model.max_positions, s.model.max_positions)} + bytes{checked::mul(s.model.max_positions, 8)};
-  if (j.framework.rotary_cache && s.model.position == position_kind::rope)
-    r.rows[row::activations] += 2 * bytes{checked::mul(checked::mul(s.layer.sequence, s.model.head_width() * s.model.rotary_percent / 100), 4)};
+  if (j.framework.rotary_cache && s.model.position == position_kind::rope) {
+    const auto row_bytes = bytes{checked::mul(s.model.head_width() * s.model.rotary_percent / 100, 4)};  // of half the features, or of all
+    r.rows[row::activations] += j.framework.rotary_cache_whole ? s.model.max_positions * row_bytes : 2 * s.layer.sequence * row_bytes;
+  }
   w.always.add_to(r.rows);
   r.total = r.rows.total();
   return r;
@@ -56,6 +58,8 @@ constexpr void add_assumptions(settled_job& s) {
   if (j.sharding.kind == sharding_kind::zero && j.sharding.stage == 3) a.add(assumption::deepspeed_stage3_trace);
   if (s.layer.kernel != attention::eager && s.layer.kernel != attention::math && !s.layer.host) a.add(assumption::flash_backward_workspace);
   if (j.offload.activations != place::on_gpu) a.add(assumption::activations_offload_overlap);
+  if (s.layer.compiled_loss && j.framework.scatters_loss_gradient) a.add(assumption::compiled_loss_targets);
+  if (j.framework.int8_copies > 0 && s.optimizer.state.quantised() && s.optimizer.paged_from == 0) a.add(assumption::int8_update_copies);
   a.add(assumption::host_runtime_not_counted);
   if (s.model.sparse() && j.framework.layers == layer_modules::eager) a.add(assumption::experts_balanced);
   if (s.layer.compiled) a.add(assumption::compiled_layers);

@@ -110,8 +110,10 @@ enum class assumption : std::uint8_t {
   experts_balanced,
   compiled_layers,
   fp8_in_linear,
+  compiled_loss_targets,
+  int8_update_copies,
 };
-inline constexpr int assumption_count = static_cast<int>(assumption::fp8_in_linear) + 1;
+inline constexpr int assumption_count = static_cast<int>(assumption::int8_update_copies) + 1;
 
 struct assumption_set {
   std::uint64_t bits{};

@@ -17,6 +17,16 @@ constexpr tensor rotate(program& p, const scene& s, tensor x) {
     return y;
   }
   bytes temporary = 2 * p.rounded(n, p.width(x));
+  if (s.habits->rotates_pairs) {
+    // torchtune/modules/position_embeddings.py: the fp32 copy, two turned halves, their products and the stack, y not yet there. The
+    // cache is a constant that the products save: its own rows are, if they were looked up for this call.
+    temporary = 3 * p.rounded(n, 4) - p.size(y);
+    if (s.packed) {
+      const auto rows = p.make(checked::mul(s.tokens, s.model->head_width()), 4);
+      p.step(x.bit(), y | rows, {.saves = rows.bit(), .forward_temporary = temporary, .backward_temporary = temporary});
+      return y;
+    }
+  }
   if (s.habits->rotates_parts) {
     // litgpt/model.py apply_rope: the rotated part is computed in fp32 and concatenated with the rest.
     const auto part = n / 100 * s.model->rotary_percent;

@@ -33,10 +33,23 @@ constexpr tensor divided_cross_entropy(program& p, tensor logits) {
 }
 
 /// One kernel forward and one backward: the logits are read again for their gradient.
-constexpr tensor compiled_cross_entropy(program& p, const scene& s, tensor logits) {
+constexpr tensor compiled_cross_entropy(program& p, const scene& s, tensor logits, std::int64_t pieces = 1) {
   const auto rows = p.make(checked::mul(2, s.tokens), 4);  // maximum and sum of each
   const auto scalar = p.make(1, 4);
-  p.step(logits.bit(), rows | scalar, {.saves = rows | logits});
+  const auto targets = s.habits->scatters_loss_gradient ? ceil_div(p.rounded(p.elements(logits), 4), pieces) : bytes{0};
+  p.step(logits.bit(), rows | scalar, {.saves = rows | logits, .backward_temporary = targets, .pieces = pieces, .temporaries = row::logits});
+  return scalar;
+}
+
+/// torchtune's CEWithChunkedOutputLoss (modules/loss/ce_chunked_output_loss.py): one chunk of the logits after another is cast to fp32, and
+/// what its log_softmax makes is saved; backward makes both fp32 gradients of one chunk, and its cast.
+constexpr tensor chunk_by_chunk_cross_entropy(program& p, const scene& s, tensor logits, std::int64_t pieces) {
+  if (s.compiled_loss) return compiled_cross_entropy(p, s, logits, pieces);
+  const auto probabilities = p.make(p.elements(logits), 4, row::logits);
+  const auto scalar = p.make(1, 4);
+  const auto chunk = ceil_div(p.size(probabilities), pieces);
+  p.step(logits.bit(), probabilities | scalar,
+         {.saves = probabilities.bit(), .forward_temporary = chunk, .backward_temporary = 2 * chunk, .pieces = pieces, .temporaries = row::logits});
   return scalar;
 }
 
@@ -166,6 +179,16 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
       p.hold_in_forward(logits);
       p.returns_here();
       p.set_output(ops::cross_entropy(p, s, logits));
+      break;
+    }
+    case loss_style::chunked_in_loss: {
+      if (!chunked_head) logits = ops::cast(p, logits, loss_width);
+      p.hold_in_forward(logits);  // the caller's, until it calls backward
+      p.returns_here();
+      if (chunked_head)
+        p.set_output(ops::chunk_by_chunk_cross_entropy(p, s, logits, pieces));
+      else
+        p.set_output(s.compiled_loss ? ops::compiled_cross_entropy(p, s, logits) : ops::cross_entropy(p, logits));
       break;
     }
     case loss_style::whole_or_divided: p.set_output(ops::titan_cross_entropy(p, s, logits)); break;

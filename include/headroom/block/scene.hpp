@@ -23,6 +23,7 @@ struct scene {
   std::int64_t granule{512};         ///< the allocator's rounding
   bool autocast{};
   bool padded{};
+  bool packed{};                     ///< documents share a sequence: positions are looked up, not counted
   bool compiled{};                   ///< inductor generates the layer's kernels: see ops::rms_norm, activate, gated, rotate
   bool host{};                       ///< tensors lie in host memory: no GPU kernels, no workspaces
   headroom::attention kernel{};

@@ -10,6 +10,7 @@
 #include <headroom/framework/llm_c.hpp>
 #include <headroom/framework/megatron.hpp>
 #include <headroom/framework/torchtitan.hpp>
+#include <headroom/framework/torchtune.hpp>
 
 namespace headroom::frameworks {
 
@@ -17,7 +18,8 @@ namespace headroom::frameworks {
 inline constexpr std::array known{
     libtorch_2023, libtorch,      libtorch_cpp,  hf_trainer_202110, hf_trainer_202203, hf_trainer_2023, hf_trainer, deepspeed_2023,
     deepspeed,     litgpt_202310, litgpt_202402, litgpt_202407,   litgpt_202410, llm_c, megatron,
-    torchtitan_202404, torchtitan_202504, torchtitan_202508, torchtitan_202602, torchtitan_202605, torchtitan_202607, fsdp_qlora,
+    torchtitan_202404, torchtitan_202504, torchtitan_202508, torchtitan_202602, torchtitan_202605, torchtitan_202607,
+    fsdp_qlora, torchtune_202401, torchtune_202409,
 };
 
 /// The newest profile of `label` that is not younger than `date` (yyyymm; 0: the newest of all), the oldest where all are
@@ -35,9 +37,11 @@ struct dated_name {
   std::string_view text;
   std::int32_t date;
 };
-inline constexpr std::array<dated_name, 2> dated_names{{
+inline constexpr std::array<dated_name, 4> dated_names{{
     {"hf-trainer", "transformers 4.1x", 202201},  // the guide to training on one GPU was written for 4.16 (2022-01), over torch 1.10
     {"litgpt", "config_hub", 202404},  // its table grew from 2024-03-14 (4a9b7e62) to 2024-07-22 (e5493986)
+    {"torchtune", "0.0.1", 202404},       // released 2024-04-16
+    {"torchtune", "@1814feb", 202411},    // the README's table of optimization flags, 2024-11-18
 }};
 
 }  // namespace headroom::frameworks

@@ -25,6 +25,7 @@ enum class loss_style : std::uint8_t {
   plain,            ///< cross entropy on the logits as they are
   chunked,          ///< litgpt: chunks of 128 positions, each converted to fp32 for the caller
   whole_or_divided, ///< torchtitan: fp32 inside the loss; under tensor parallelism over a divided vocabulary
+  chunked_in_loss,  ///< torchtune: whole logits made fp32 by the model, or the head's chunks, each cast inside the loss
   chunked_head,     ///< torchtitan's ChunkedLossWrapper: head, loss and both backwards, one chunk of tokens after another, all in forward
   in_place,         ///< one kernel that overwrites the logits with their gradient (llm.c, flash-attn)
   fused_linear,        ///< head and loss together, chunk by chunk; the gradients are made in forward (Liger)
@@ -50,6 +51,7 @@ struct profile {
   bool copies_qkv{};                   ///< … which are then copied out of it: k and v repeated to the query heads with expands_kv, where they are fewer
   bool copies_attention_output{};      ///< the kernel's output has q's layout and is copied for the output projection
   bool rotates_parts{};                ///< rotary embedding cuts q and k apart and concatenates them again (new storage)
+  bool rotates_pairs{};                ///< pairs of an fp32 copy are taken apart, turned and stacked, first q, then k (torchtune)
   bool rotates_in_fp32{};              ///< q and k become fp32 for it, both at once (torchtitan)
   bool casts_adapter_input{true};      ///< fp32 adapters cast their input (PEFT)
   bool casts_linear_input{};           ///< set under autocast: each linear layer casts its own input
@@ -72,7 +74,8 @@ struct profile {
   // Head and loss.
   loss_style loss{loss_style::upcast_in_loss};
   bool compiles_loss{};                ///< with `compile`, inductor also generates the loss: see ops::compiled_cross_entropy
-  std::int32_t loss_chunks{8};         ///< of chunked_head
+  bool scatters_loss_gradient{};       ///< … with the one-hot targets of its gradient written out (inductor of torch 2.5)
+  std::int32_t loss_chunks{8};         ///< of chunked_head and chunked_in_loss; 0: whole logits where the job leaves it open
   bool shifts_logits{};                ///< logits[:, :-1] is made contiguous
   bool outputs_live_in_loss{true};     ///< the caller still names the logits while the loss is computed from a cast of them
   bool keeps_outputs{};                ///< the caller holds the model's output through backward
@@ -81,6 +84,7 @@ struct profile {
   // Quantised matrices (bitsandbytes).
   bool quantised_keeps_input{};        ///< MatMul4Bit up to 0.43.1: input on the context, alive until the graph dies
   bool dequantises_through_half{};     ///< fp16 first, then bf16: both alive for a moment
+  bool dequantises_through_indices{};  ///< int64 indices of both halves, what they stand for, and its product with the scales (torchao)
 
   /// Embedding outputs are made to require a gradient although the embedding is frozen, so that something reaches the
   /// adapters through a checkpoint: never, with checkpoints or a quantised base (transformers), always.
@@ -104,6 +108,7 @@ struct profile {
   implementation optimizer{implementation::foreach};
   std::int32_t foreach_copies{1};      ///< parameter-sized temporaries of a foreach Adam step
   bool loop_keeps_previous{true};      ///< Python keeps the previous tensor's denominator while the next is made
+  std::int32_t int8_copies{};          ///< fp32 copies of a tensor in the update of its 8-bit state (torchao; bitsandbytes makes none)
   bool gradients_stay{};               ///< zero_grad() fills with zeros instead of freeing
 
   // Runtime.
@@ -111,6 +116,8 @@ struct profile {
   std::int32_t cublas_handles{2};      ///< forward thread and autograd thread
   bool position_buffers{};             ///< position numbers (int64) and a boolean causal mask are buffers of the model
   bool rotary_cache{};                 ///< cos and sin are fp32 buffers of the model's length (litgpt), not made in each forward
+  bool rotary_cache_whole{};           ///< … of max_positions, however short the sequence (torchtune)
+  bool packs_documents{};              ///< knows packed sequences: a block mask, and position numbers that rotary embedding looks up
   bool bf16_optimizer{};               ///< DeepSpeed: bf16, stage 1 and fp32 gradients keep all fp32 gradients
   bool loads_on_host{true};            ///< a full copy of the weights in host memory at load, one for each local rank
   number_format load_format{};         ///< of that copy; not set(): the parameters' format

@@ -90,6 +90,12 @@ constexpr std::string_view assumption_text(assumption a) {
       return "fp8 tensors live inside a linear layer for a moment only and are not counted; what is kept for backward stays in 16 bits.";
     case assumption::experts_balanced:
       return "tokens are routed to all experts alike; an expert that more tokens visit keeps more of them.";
+    case assumption::compiled_loss_targets:
+      return "a compiled loss writes its one-hot targets out in backward, one tensor of fp32 logits: inferred from one measured run of "
+             "torchtune; other versions of PyTorch may not.";
+    case assumption::int8_update_copies:
+      return "the update of 8-bit optimizer state makes three fp32 copies of the tensor at hand: calibrated on one measured run of "
+             "torchtune with AdamW8bit.";
   }
   return "an assumption that this version has no sentence for.";
 }

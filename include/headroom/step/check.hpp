@@ -163,7 +163,8 @@ constexpr void check_walk(const job& j) {
   if (j.compile && (j.attention == attention::eager || j.attention == attention::math || m.attention_softcap > 0))
     refuse("headroom: compiled layers with attention written out are not modelled by this version; attention must be sdpa, flash or flash3");
   if (j.precision.compute.bits == 8 && !j.framework.quantises_in_linear) refuse("headroom: fp8 computation is not modelled by this version; precision.compute must have 16 or 32 bits", j.precision.compute.bits);
-  if (j.batch.packed) refuse("headroom: packed sequences are not modelled by this version; batch.packed must be false");
+  if (j.batch.packed && !j.framework.packs_documents)
+    refuse("headroom: packed sequences are not modelled for this framework by this version; batch.packed must be false", j.framework.label);
   if (!divides && (j.sharding.kind == sharding_kind::megatron_distributed_optimizer || j.sharding.kind == sharding_kind::megatron_fsdp))
     refuse("headroom: Megatron's sharding is not modelled by this version; sharding.kind must be none, ddp, zero, fsdp1 or fsdp2");
   const bool selective = j.recompute.mode == recompute_mode::selective && j.framework.runtime == runtime::autograd && !divides;

@@ -142,8 +142,8 @@ constexpr void settle_loss(settled_job& r) {
       if (s.loss_program == loss_style::chunked || s.loss_program == loss_style::in_place) s.loss_program = loss_style::upcast_in_loss;
       break;
     case loss_kind::chunked:
-      if (s.loss_program != loss_style::chunked && s.loss_program != loss_style::chunked_head)
-        refuse("headroom: loss.kind \"chunked\" is modelled for litgpt alone by this version; choose full, fused or fused-linear", j.framework.label);
+      if (s.loss_program != loss_style::chunked && s.loss_program != loss_style::chunked_head && s.loss_program != loss_style::chunked_in_loss)
+        refuse("headroom: loss.kind \"chunked\" is modelled for litgpt, torchtitan and torchtune alone by this version; choose full, fused or fused-linear", j.framework.label);
       break;
     case loss_kind::fused: s.loss_program = loss_style::in_place; break;
     case loss_kind::fused_linear: s.loss_program = loss_style::fused_linear; break;
@@ -156,12 +156,18 @@ constexpr void settle_loss(settled_job& r) {
       refuse("headroom: loss.kind \"fused-linear\" is not modelled under tensor parallelism by this version; choose vocab-parallel or full");
     if ((j.loss.kind == loss_kind::unset || j.loss.kind == loss_kind::chunked) && j.parallel.tensor > 1) s.loss.kind = loss_kind::vocab_parallel;
     if (s.loss_program == loss_style::chunked_head && j.loss.chunked_head == choice::no) s.loss_program = loss_style::whole_or_divided;
-    s.compiled_loss = j.compile && j.framework.compiles_loss;
   }
+  s.compiled_loss = j.compile && j.framework.compiles_loss;
   if (s.loss.kind == loss_kind::unset && s.loss_program == loss_style::chunked) s.loss.kind = loss_kind::chunked;
   if (!s.loss.logits.set()) {
     s.loss.logits = formats::fp32;
     r.assumptions.add(assumption::logits_format_of_framework);
+  }
+  if (s.loss_program == loss_style::chunked_in_loss) {
+    const auto chunks = j.framework.loss_chunks;
+    if (s.loss.kind == loss_kind::unset && chunks > 0) s.loss.kind = loss_kind::chunked;
+    if (s.loss.chunk_tokens <= 0) s.loss.chunk_tokens = checked::ceil_div(j.batch.sequence, chunks > 0 ? chunks : 8);
+    s.loss.chunked_head = choice::yes;
   }
   if (s.loss_program == loss_style::chunked) {
     s.loss.logits = formats::fp32;  // Fabric converts what a module returns
@@ -201,6 +207,7 @@ constexpr void settle_layer(settled_job& r) {
   s.weight_width = p.autocast ? p.parameters.width() : s.width;
   s.statistic_width = j.framework.statistics_in_input_format || s.host ? s.residual_width : 4;
   s.padded = j.batch.padded;
+  s.packed = j.batch.packed;
   s.drops = j.dropout;
   s.accumulated_width = r.sharded() ? p.reduce.width() : s.weight_width;
   s.vocabulary = r.model.vocab;

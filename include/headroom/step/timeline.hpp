@@ -68,6 +68,20 @@ constexpr bytes tied_gradient(const settled_job& s, const scene& sc) {
   return bytes{checked::round_up(checked::mul(checked::mul(sc.divided(sc.vocabulary), s.model.embedding_width()), width), sc.granule)};
 }
 
+/// Temporaries of an update that runs tensor by tensor: of the largest.
+constexpr bytes update_of_one(const settled_job& s, const state_bytes& st) {
+  const auto& o = s.optimizer;
+  const auto& habits = s.source->framework;
+  if (o.state.quantised()) return o.paged_from > 0 ? bytes{0} : habits.int8_copies * st.largest_trained;
+  if (o.how == implementation::foreach) return habits.foreach_copies * st.largest_trained;
+  return o.how == implementation::loop ? 2 * st.largest_trained : bytes{0};
+}
+
+/// The gradient of an embedding table, or of the head.
+constexpr bytes table_gradient(const settled_job& s, const scene& sc) {
+  return bytes{checked::mul(checked::mul(sc.vocabulary, s.model.hidden), sc.weight_width)};
+}
+
 }  // namespace detail
 
 /// Walks a step of one rank, which runs a slice of the model. `resident`: what is there before forward and stays. Static parts of
@@ -161,8 +175,11 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   auto sharded = sharded_before + kept_head;
   auto pending = w.pending_first;
   live.add(row::activations, tail_forward.sticky);
-  const part tied{row::gradients, momentary && here.head && here.embedding ? detail::tied_gradient(s, sc) : bytes{0}};
-  live += tied;
+  const auto tied = here.head && here.embedding ? detail::tied_gradient(s, sc) : bytes{0};
+  if (momentary) live.add(row::gradients, tied);
+  const bool updates_here = s.optimizer.in_backward;
+  if (updates_here && tied == bytes{0} && outside.has(module::head)) [[unlikely]]
+    t.look(phase::backward, -1, live, w.turn, part{row::gradients, detail::table_gradient(s, sc)}, part{row::temporaries, detail::update_of_one(s, st)});
 
   // Backward, from the last layer down: a layer's saved tensors go, its gradients and what is sticky of it stay.
   for (auto i = runs.size; i-- > 0;) {
@@ -199,8 +216,11 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   t.elsewhere(sharded);
   t.look(phase::backward, -1, live, w.ends_apart ? w.end : w.backward, emb_backward.peak);
   if (w.ends_apart) t.look(phase::reduce, -1, live, w.last_reduce, part{row::gradients, emb_backward.weight_gradients});
-  live.add(row::gradients, -tied.total);
-  live.add(row::gradients, keeps ? emb_backward.weight_gradients : (shards_grow ? w.kept_embedding : bytes{0}) - waiting);
+  if (updates_here && outside.has(module::embedding)) [[unlikely]]
+    t.look(phase::backward, -1, live, w.backward, part{row::gradients, tied > bytes{0} ? bytes{0} : detail::table_gradient(s, sc)},
+           part{row::temporaries, detail::update_of_one(s, st)});
+  if (momentary) live.add(row::gradients, -tied);
+  live.add(row::gradients, keeps ? emb_backward.weight_gradients - tied : (shards_grow ? w.kept_embedding : bytes{0}) - waiting);
   t.look(phase::reduce, -1, begin, part{row::gradients, live.rows[row::gradients] - begin.rows[row::gradients]});
 
   // Optimizer step: activations are gone, the loss is not. On a CPU the scalars of a tensor-by-tensor update are tensors, too
@@ -214,12 +234,12 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   t.look(phase::step, -1, resident, loss, gradients, outlives, inputs, w.step);
   if (on_gpu) {
     bytes update{0};
-    switch (s.optimizer.how) {
-      case implementation::foreach: update = habits.foreach_copies * st.trained_copy; break;
-      case implementation::loop: update = habits.loop_keeps_previous ? st.loop_temporary : 2 * st.largest_trained; break;
-      case implementation::fused:
-      case implementation::unset: break;
-    }
+    if (s.optimizer.state.quantised() && habits.int8_copies > 0)
+      update = detail::update_of_one(s, st);
+    else if (s.optimizer.how == implementation::foreach)
+      update = habits.foreach_copies * st.trained_copy;
+    else if (s.optimizer.how == implementation::loop)
+      update = habits.loop_keeps_previous ? st.loop_temporary : 2 * st.largest_trained;
     if (sc.host && s.optimizer.how == implementation::loop) update += bytes{8};
     t.look(phase::step, -1, resident, loss, gradients, outlives, inputs, part{row::temporaries, update});
   }
