@@ -14,13 +14,13 @@ using namespace headroom;
 
 namespace {
 
-std::vector<io::measured_record> litgpt_on_one_gpu() {
+std::vector<io::measured_record> litgpt(bool one_gpu) {
   std::ifstream file(std::string(HEADROOM_TEST_DATA) + "/../accuracy/measured.jsonl");
   std::vector<io::measured_record> records;
   for (std::string line; std::getline(file, line);) {
     if (line.find("\"family\": \"litgpt\"") == std::string::npos) continue;
     auto r = io::read_measured(line, "measured.jsonl");
-    if (io::read_job(r.job, ".").hardware.gpus() == 1) records.push_back(r);
+    if ((io::read_job(r.job, ".").hardware.gpus() == 1) == one_gpu) records.push_back(r);
   }
   return records;
 }
@@ -30,7 +30,7 @@ std::vector<io::measured_record> litgpt_on_one_gpu() {
 TEST_CASE("allocated memory of litgpt on one GPU") {
   std::vector<double> errors;
   int out_of_memory = 0;
-  for (const auto& record : litgpt_on_one_gpu()) {
+  for (const auto& record : litgpt(true)) {
     CAPTURE(record.id);
     const auto r = estimate(io::read_job(record.job, "."));
     const auto p = io::predict(r, record.what, record.rank);
@@ -49,4 +49,30 @@ TEST_CASE("allocated memory of litgpt on one GPU") {
   REQUIRE(errors.size() == 45);
   std::sort(errors.begin(), errors.end());
   CHECK(errors[errors.size() / 2] <= 0.003);
+}
+
+// Several micro-batches accumulate under no_sync; their samples' lengths vary, so that a record lies below an estimate with the longest
+// in every one, by more the more of the memory the tokens take.
+TEST_CASE("allocated memory of litgpt over FSDP1") {
+  std::vector<double> errors;
+  for (const auto& record : litgpt(false)) {
+    const auto j = io::read_job(record.job, ".");
+    if (j.sharding.kind != sharding_kind::fsdp1) continue;
+    CAPTURE(record.id);
+    const auto r = estimate(j);
+    const auto predicted = io::predict(r, record.what, record.rank).value;
+    if (record.bound != io::bound_kind::equal) {
+      CHECK_FALSE(io::violates(record.bound, predicted, record.value));
+      continue;
+    }
+    const auto error = predicted / record.value - 1.0;
+    CAPTURE(error);
+    CHECK(error >= -0.001);
+    CHECK(error <= 0.13);
+    if (j.trainable.all() && !j.adapter.active()) CHECK(error <= 0.001);
+    errors.push_back(error);
+  }
+  REQUIRE(errors.size() == 11);
+  std::sort(errors.begin(), errors.end());
+  CHECK(errors[errors.size() / 2] <= 0.025);
 }

@@ -108,3 +108,23 @@ TEST_CASE("FSDP2 reduces adapters alone beside a frozen base") {
   const bytes layer{2 * (218'112'000 + adapters)};
   CHECK(in(j, phase::forward, row::gathered_parameters) == root + 2 * layer);
 }
+
+// torch distributed/fsdp/_flat_param.py: a layer's weights are views of one flat parameter. Their gradients, zeros where a view is frozen,
+// are concatenated (tools/autograd/derivatives.yaml, split_with_sizes), then reduced to a shard.
+TEST_CASE("FSDP1 makes a flat gradient of a layer's") {
+  auto j = llama(fsdp1());
+  j.framework = frameworks::libtorch;
+  j.precision = precisions::bf16;
+  j.recompute = recompute::full;  // few activations, so that the end of backward is the tallest moment
+  const bytes layer{2 * 218'112'000};
+  const bytes root{2 * (2 * 128256 * std::int64_t{4096} + 4096)};
+  // All trained: the root comes last, its tables' and its norm's gradients and their concatenation; shards of everything are there by then.
+  CHECK(in(j, phase::reduce, row::communication_buffers) == root);
+  CHECK(in(j, phase::reduce, row::gradients) == 32 * layer / 8 + root);
+  j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = {module::q_proj, module::v_proj}, .format = formats::bf16};
+  // Adapters in the same flat parameter as the frozen weights: zeros, their concatenation, and a shard of that.
+  CHECK(in(j, phase::reduce, row::communication_buffers) == 2 * layer + layer / 8);
+  // Each adapter matrix a unit of its own: only the largest of them is on its way.
+  j.framework.wraps_adapters = true;
+  CHECK(in(j, phase::reduce, row::communication_buffers) == bytes{2 * 8 * 4096 / 8});
+}

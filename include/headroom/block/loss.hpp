@@ -188,7 +188,7 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
       if (chunked_head)
         p.set_output(ops::chunk_by_chunk_cross_entropy(p, s, logits, pieces));
       else
-        p.set_output(s.compiled_loss ? ops::compiled_cross_entropy(p, s, logits) : ops::cross_entropy(p, logits));
+        p.set_output(s.compiled_loss ? ops::compiled_cross_entropy(p, s, logits) : ops::cross_entropy(p, s, logits));
       break;
     }
     case loss_style::whole_or_divided: p.set_output(ops::titan_cross_entropy(p, s, logits)); break;

@@ -97,7 +97,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   if (w.pools) [[unlikely]] t.watch_pools(w.gather_pool, w.reduce_pool);
 
   // Whether gradients that autograd makes are added to existing ones, or leave at once: then they are only a moment.
-  const bool momentary = w.gradients_before.total > bytes{0} ? w.path != gradient_path::unit || j.sharding.no_sync : w.path == gradient_path::leaves;
+  const bool momentary = w.gradients_before.total > bytes{0} ? w.path != gradient_path::unit || (j.sharding.no_sync && !w.flat_pieces) : w.path == gradient_path::leaves;
   const bool keeps = !momentary && w.path == gradient_path::grows;
 
   const auto outside = trained_modules(j, -1);

@@ -31,6 +31,7 @@ struct windows {
   bytes pending{};            ///< what of the layer before is still being reduced while a layer runs backward
   bytes pending_first{};      ///< … of the head, while the last layer does
   bool root_waits{};          ///< the head's gradients stay whole until the root is reduced
+  bool flat_pieces{};         ///< gradients of a unit's weights stay until all have come and are concatenated, even if others exist already
   bytes kept_per_unit{};      ///< of a layer's gradients, after they are reduced (paths `leaves` and `unit`)
   bytes kept_root{};
   bytes kept_embedding{};     ///< of kept_root, what is reduced at the end
@@ -151,7 +152,9 @@ constexpr void fsdp1_frozen_windows(windows& w, const settled_job& s, const stat
 }
 
 /// FSDP1 (torch distributed/fsdp/_runtime_utils.py, _flat_param.py). One flat parameter a layer: gathered current and
-/// prefetched; its backward concatenates the gradients of its views into a flat one. Under no_sync the flat gradients of all layers stay whole.
+/// prefetched. Its weights are views that one split made (_get_unflat_views): autograd keeps their gradients, zeros for those of frozen
+/// ones, until all have come, and concatenates them. So the head's waits for the embedding's, which lies in the root's unit, too. Under
+/// no_sync the flat gradients of all layers stay whole, and each new one is added to it.
 constexpr void fsdp1_windows(windows& w, const settled_job& s, const state_bytes& st) {
   const auto& p = s.precision;
   const auto& j = *s.source;
@@ -168,19 +171,23 @@ constexpr void fsdp1_windows(windows& w, const settled_job& s, const state_bytes
   w.forward = moment(row::gathered_parameters, root + (resident ? layers * unit : unit) + cast_shard);
   w.turn = w.loss = moment(row::gathered_parameters, root + (resident ? layers * unit : bytes{0}));
   w.backward = moment(row::gathered_parameters, root + (resident ? layers * unit : 2 * unit) + cast_shard);
-  w.reduce = moment(row::gathered_parameters, root + (resident ? layers * unit : 2 * unit)) +
-             moment(row::communication_buffers, unit + (r == c ? bytes{0} : share(st.unit, r)) + share(st.unit, r, d));
+  const bool root_trains = trained_modules(j, -1).has(module::embedding);
+  const auto zeros = j.adapter.active() && j.trainable.all() ? unit : bytes{0};
+  w.flat_pieces = true;
+  w.root_waits = true;
+  w.ends_apart = true;
+  w.end = moment(row::gathered_parameters, root);
+  w.last_reduce = w.end + moment(row::communication_buffers, root_trains ? root : bytes{0});
+  w.reduce = moment(row::gathered_parameters, root + (resident ? layers * unit : 2 * unit)) + moment(row::communication_buffers, zeros + unit);
   if (j.sharding.no_sync && j.batch.accumulation > 1) {
-    // Frozen views get a gradient of zeros, so that the flat gradient is as large as the layer even for adapters.
-    const bool root_trains = trained_modules(j, -1).has(module::embedding);
     w.gradients_before = moment(row::gradients, layers * unit + (root_trains ? root : bytes{0}));
-    w.reduce = moment(row::gathered_parameters, root + (resident ? layers * unit : 2 * unit)) + moment(row::communication_buffers, unit);
     w.kept_per_unit = bytes{0};
     w.kept_root = bytes{0};
     return;
   }
+  w.reduce += moment(row::communication_buffers, (r == c ? bytes{0} : share(st.unit, r)) + share(st.unit, r, d));
   w.kept_per_unit = share(st.unit, p.gradients.width(), d);
-  w.kept_root = share(st.root, p.gradients.width(), d);
+  if (root_trains) w.kept_embedding = w.kept_root = share(st.root, p.gradients.width(), d);
 }
 
 /// DeepSpeed's own defaults (runtime/zero/config.py), in elements.
