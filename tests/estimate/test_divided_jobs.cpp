@@ -27,6 +27,7 @@ class divided_jobs {
     m.kv_heads = pick({0, 8});
     m.hidden = m.heads * pick({16, 64});
     m.layers = p.pipeline * p.virtual_pipeline * pick({1, 2, 3});
+    m.mtp_layers = pick({0, 0, 1, 2});
     m.ffn = m.hidden * 4;
     m.vocab = pick({1000, 50257});
     m.vocab_multiple = 128;
@@ -47,12 +48,21 @@ class divided_jobs {
     j.framework.fuses_weight_gradients = flip();
     j.sharding.kind = flip() ? sharding_kind::ddp : sharding_kind::megatron_distributed_optimizer;
     j.batch = {.micro = pick({1, 2}), .sequence = pick({256, 1024}), .accumulation = p.pipeline * pick({1, 2, 5})};
+    if (p.pipeline > 1 && p.virtual_pipeline == 1) p.schedule = static_cast<schedule>(pick({0, 0, 2, 4, 5}));
+    if (p.virtual_pipeline > 1) j.framework.microbatch_group = static_cast<std::int32_t>(pick({0, 0, p.pipeline + 1}));
+    j.framework.overlaps_warm_up = flip();
+    j.framework.writes_out_rope = flip();
     j.attention = flip() ? attention::flash : attention::eager;
     switch (pick({0, 1, 2})) {
-      case 0: j.recompute = headroom::recompute::full; break;
+      case 0:
+        j.recompute = headroom::recompute::full;
+        j.recompute.method = static_cast<recompute_method>(pick({0, 1, 2}));
+        if (j.recompute.method != recompute_method::unset) j.recompute.layers = pick({0, 1, 2});
+        break;
       case 1: j.recompute = {.mode = recompute_mode::selective, .modules = static_cast<std::uint32_t>(pick({1, 2, 8, 16, 31, 127}))}; break;
       default: break;
     }
+    if (p.schedule == schedule::zero_bubble) j.recompute = {};
     if (flip()) j.dropout = {{100'000}, {100'000}, {100'000}};
     return j;
   }
@@ -111,7 +121,7 @@ TEST_CASE("the states of all ranks are never less than the whole model's") {
 TEST_CASE("more data-parallel ranks never hold more each, and more recompute never keeps more") {
   divided_jobs random;
   for (int i = 0; i < 20'000; ++i) {
-    const auto j = random.draw();
+    auto j = random.draw();
     CAPTURE(i);
     auto more = j;
     more.parallel.data *= 2;
@@ -121,11 +131,12 @@ TEST_CASE("more data-parallel ranks never hold more each, and more recompute nev
       REQUIRE(b.ranks[k].at_phase[static_cast<std::size_t>(phase::step)].total() <= a.ranks[k].at_phase[static_cast<std::size_t>(phase::step)].total());
       REQUIRE(b.ranks[k].allocated <= a.ranks[k].allocated);
     }
+    j.framework.masks_in_loader = false;  // a checkpoint of attention saves the mask that it is given, which is more than it drops of a fused kernel
     auto less = j;
     less.recompute = headroom::recompute::none;
-    const auto c = estimate(less);
-    if (j.recompute.mode == recompute_mode::selective)
-      for (std::size_t k = 0; k < static_cast<std::size_t>(a.size); ++k) REQUIRE(a.ranks[k].allocated <= c.ranks[k].allocated);
+    if (j.recompute.mode != recompute_mode::selective) continue;
+    const auto c = estimate(j), d = estimate(less);
+    for (std::size_t k = 0; k < static_cast<std::size_t>(c.size); ++k) REQUIRE(c.ranks[k].allocated <= d.ranks[k].allocated);
   }
 }
 

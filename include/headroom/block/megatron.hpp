@@ -8,6 +8,8 @@
 
 namespace headroom::megatron {
 
+inline constexpr std::int64_t max_mtp = 4;  ///< multi-token-prediction modules, each with logits of its own in one program
+
 /// A tensor of `width` features for each of this rank's tokens, features divided over tensor parallelism.
 constexpr std::int64_t divided(const scene& s, std::int64_t width) { return checked::mul(s.tokens, width) / s.tensor; }
 /// A tensor of the residual stream: whole features, tokens divided under sequence parallelism.
@@ -24,7 +26,7 @@ constexpr tensor column(program& p, const scene& s, tensor x, std::int64_t in, s
   const bytes whole = s.sequence_split > 1 ? p.rounded(checked::mul(s.tokens, in), s.width) : bytes{0};
   p.step(x.bit(), y.bit(),
          {.saves = trains ? x.bit() : 0, .forward_temporary = whole, .backward_temporary = 2 * whole,
-          .weight_gradient = weight_gradient(p, s, checked::mul(in, out) / s.tensor, trains)});
+          .weight_gradient = weight_gradient(p, s, checked::mul(in, out) / s.tensor, trains), .splits = trains});
   return y;
 }
 
@@ -34,7 +36,7 @@ constexpr tensor row_parallel(program& p, const scene& s, tensor x, std::int64_t
   const bytes whole = s.sequence_split > 1 ? p.rounded(checked::mul(s.tokens, out), s.width) : bytes{0};
   p.step(x.bit(), y.bit(),
          {.saves = trains ? x.bit() : 0, .forward_temporary = whole, .backward_temporary = whole,
-          .weight_gradient = weight_gradient(p, s, checked::mul(in, out) / s.tensor, trains)});
+          .weight_gradient = weight_gradient(p, s, checked::mul(in, out) / s.tensor, trains), .splits = trains});
   return y;
 }
 
@@ -137,32 +139,56 @@ constexpr program dense_block(const scene& s, bool attention_part, const module_
   return p;
 }
 
-/// Final norm, head and vocabulary-parallel cross entropy of the last stage. Logits are tokens × padded vocabulary / tensor.
+/// Vocabulary-parallel cross entropy. Logits are tokens × padded vocabulary / tensor.
 /// loss_style::upcast_in_loss: fp32 copy, then in place (tensor_parallel/cross_entropy.py); autocast: the compiled pieces of
 /// "native" fusion, one more copy; in_place: TransformerEngine's, which writes the gradient over the logits.
-constexpr program head_and_loss(const scene& s, const module_set& trained) {
-  const auto& m = *s.model;
-  program p(s.granule);
-  const auto x = p.input(streamed(s, m.hidden), s.residual_width, true);
-  const auto n = norm(p, s, x, s.stream_tokens());
-  const auto elements = divided(s, s.vocabulary);
-  const auto logits = p.make(elements, s.width, row::logits);
-  const bytes whole = s.sequence_split > 1 ? p.rounded(checked::mul(s.tokens, m.hidden), s.width) : bytes{0};
-  const bool trains = trained.has(module::head);
-  p.step(n.bit(), logits.bit(),
-         {.saves = trains ? n.bit() : 0, .backward_temporary = whole,
-          .weight_gradient = weight_gradient(p, s, checked::mul(s.vocabulary, m.hidden) / s.tensor, trains)});
+constexpr tensor cross_entropy(program& p, const scene& s, tensor logits) {
   const auto loss = p.make(s.tokens, 4);
   if (s.loss_program == loss_style::in_place) {
     const auto statistics = p.make(checked::mul(4, s.tokens), 4);  // maximum, sum, target's logit and loss of each row
     p.step(logits.bit(), loss | statistics, {.saves = logits | statistics, .releases_first = true});
-  } else {
-    const auto wide = p.make(elements, 4, row::logits);
-    const auto masks = p.make(checked::mul(9, s.tokens), 1);  // masked targets (int64) and the mask of each row
-    const bytes copy = s.loss_program == loss_style::autocast ? p.rounded(elements, 4) : bytes{0};
-    p.step(logits.bit(), loss | wide | masks, {.saves = wide | masks, .forward_temporary = copy, .temporaries = row::logits});
+    return loss;
   }
-  p.set_output(loss);
+  const auto elements = p.elements(logits);
+  const auto wide = p.make(elements, 4, row::logits);
+  const auto masks = p.make(checked::mul(9, s.tokens), 1);  // masked targets (int64) and the mask of each row
+  const bytes copy = s.loss_program == loss_style::autocast ? p.rounded(elements, 4) : bytes{0};
+  p.step(logits.bit(), loss | wide | masks, {.saves = wide | masks, .forward_temporary = copy, .temporaries = row::logits});
+  return loss;
+}
+
+/// The head, and the loss of what it makes of the hidden state x.
+constexpr tensor head_loss(program& p, const scene& s, const module_set& trained, tensor x) {
+  const auto& m = *s.model;
+  const auto logits = p.make(divided(s, s.vocabulary), s.width, row::logits);
+  const bytes whole = s.sequence_split > 1 ? p.rounded(checked::mul(s.tokens, m.hidden), s.width) : bytes{0};
+  const bool trains = trained.has(module::head);
+  p.step(x.bit(), logits.bit(),
+         {.saves = trains ? x.bit() : 0, .backward_temporary = whole,
+          .weight_gradient = weight_gradient(p, s, checked::mul(s.vocabulary, m.hidden) / s.tensor, trains), .splits = true});
+  return cross_entropy(p, s, logits);
+}
+
+/// Head and loss of the last stage. Without multi-token prediction the final norm comes first. With it the norm has run already, and
+/// the hidden states of the stack and of each module are joined in one tensor, whose parts go through the same head in turn: the
+/// modules' losses are kept for backward before the model's own logits are made.
+constexpr program head_and_loss(const scene& s, const module_set& trained) {
+  const auto& m = *s.model;
+  program p(s.granule);
+  const auto x = p.input(streamed(s, m.hidden), s.residual_width, true);
+  if (m.mtp_layers == 0) {
+    p.set_output(head_loss(p, s, trained, norm(p, s, x, s.stream_tokens())));
+    return p;
+  }
+  const auto joined = p.make(checked::mul(p.elements(x), m.mtp_layers + 1), p.width(x));
+  p.step(x.bit(), joined.bit());
+  const auto own = p.view(joined, p.elements(x));
+  tensor_set parts = own.bit();
+  std::array<tensor, max_mtp> modules{};
+  for (std::int64_t i = 0; i < m.mtp_layers; ++i) parts |= (modules[static_cast<std::size_t>(i)] = p.view(joined, p.elements(x))).bit();
+  p.step(joined.bit(), parts);
+  for (std::int64_t i = 0; i < m.mtp_layers; ++i) head_loss(p, s, trained, modules[static_cast<std::size_t>(i)]);
+  p.set_output(head_loss(p, s, trained, own));
   return p;
 }
 

@@ -51,7 +51,7 @@ constexpr tensor routed_experts(program& p, const scene& s, tensor x) {
   };
   const auto grouped = [&](tensor from, std::int64_t in, std::int64_t out) {
     const auto to = p.make(checked::mul(computed, out), s.width);
-    p.step(from.bit(), to.bit(), {.saves = from.bit(), .weight_gradient = weight_gradient(p, s, checked::mul(checked::mul(in, out), local), true)});
+    p.step(from.bit(), to.bit(), {.saves = from.bit(), .weight_gradient = weight_gradient(p, s, checked::mul(checked::mul(in, out), local), true), .splits = true});
     return to;
   };
   auto dispatched = p.make(checked::mul(sent, h), s.width);
@@ -121,15 +121,14 @@ constexpr tensor latent_attend(program& p, const scene& s, tensor x) {
   const auto rows = s.stream_tokens();
   const auto project = [&](tensor from, std::int64_t elements, std::int64_t weights) {
     const auto to = p.make(elements, s.width);
-    p.step(from.bit(), to.bit(), {.saves = from.bit(), .weight_gradient = weight_gradient(p, s, weights, true)});
+    p.step(from.bit(), to.bit(), {.saves = from.bit(), .weight_gradient = weight_gradient(p, s, weights, true), .splits = true});
     return to;
   };
   const auto up = [&](tensor from, std::int64_t rank, std::int64_t out) {  // norm of the compressed vector, then a column-parallel layer
-    const auto to = p.make(divided(s, out), s.width);
-    const auto normed = p.make(checked::mul(rows, rank), s.width);
+    const auto part = p.make(checked::mul(rows, rank), s.width);  // kv: without the rotary features
     const auto statistic = p.make(rows, 4);
-    p.step(from.bit(), to | normed | statistic, {.saves = from | normed | statistic, .weight_gradient = weight_gradient(p, s, checked::mul(rank, out) / s.tensor, true)});
-    return to;
+    p.step(from.bit(), part | statistic, {.saves = from | statistic});
+    return project(part, divided(s, out), checked::mul(rank, out) / s.tensor);
   };
   tensor q0{};
   if (a.q_rank > 0)

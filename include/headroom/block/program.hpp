@@ -41,6 +41,7 @@ struct operation_details {
   row temporaries{row::temporaries};  ///< the row of the report its temporaries are counted in
   bool passes_gradient{};     ///< an addition: the gradient of each operand is the gradient of the result, not a copy
   bool releases_first{};      ///< its gradients are written over what it saved
+  bool splits{};              ///< a schedule may put its weight gradient off: then what it saved and its result's gradient stay
 };
 
 /// One step of a layer.
@@ -129,6 +130,8 @@ class program {
     return t;
   }
   constexpr void set_output(tensor t) { output_ = t; }
+  /// Something that trains lies before a tensor, though no operation of the block says so.
+  constexpr void require_gradient(tensor t) { gradient_ |= t.bit(); }
 
   [[nodiscard]] constexpr std::int64_t elements(tensor t) const { return elements_[index(t)]; }
   [[nodiscard]] constexpr std::int64_t width(tensor t) const { return width_[index(t)]; }
@@ -151,6 +154,7 @@ class program {
     o.saves = recorded ? storages(d.saves) & ~saved_ : 0;  // a tensor saved twice is released by its first saver
     o.sticky = recorded ? storages(d.sticky) : 0;
     saved_ |= o.saves;
+    if (d.splits && recorded) splits_ |= storages(d.saves);
     sticky_ |= o.sticky;
     if (recorded) gradient_ |= makes;
   }
@@ -198,6 +202,8 @@ class program {
   [[nodiscard]] constexpr tensor input() const { return input_; }
   [[nodiscard]] constexpr tensor output() const { return output_; }
   [[nodiscard]] constexpr tensor_set saved() const { return saved_; }
+  /// What the gradients of weights are computed from, beside gradients of results.
+  [[nodiscard]] constexpr tensor_set splits() const { return splits_; }
   [[nodiscard]] constexpr tensor_set sticky() const { return sticky_; }
   [[nodiscard]] constexpr tensor_set held() const { return held_; }
   [[nodiscard]] constexpr tensor_set held_in_forward() const { return held_forward_; }
@@ -241,7 +247,7 @@ class program {
   std::int64_t matrices_ = 0;
   bool checkpointed_ = false;
   bytes holes_{};
-  tensor_set kept_ = 0, recomputed_ = 0, gradient_ = 0, saved_ = 0, sticky_ = 0, held_ = 0, held_forward_ = 0, cached_ = 0, logits_ = 0, weights_ = 0, views_ = 0;
+  tensor_set kept_ = 0, recomputed_ = 0, gradient_ = 0, saved_ = 0, splits_ = 0, sticky_ = 0, held_ = 0, held_forward_ = 0, cached_ = 0, logits_ = 0, weights_ = 0, views_ = 0;
   tensor input_{}, output_{};
 };
 

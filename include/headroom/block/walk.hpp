@@ -25,6 +25,7 @@ struct forward_walk {
 struct backward_walk {
   moment peak{};             ///< what the block saved and the gradient of its output included
   bytes weight_gradients{};  ///< of all its weights
+  moment kept{};             ///< until the gradients of its weights are computed, where that is later
 };
 
 /// Whether a block's forward leaves something for backward: what the graph needs (of a checkpointed block, what is kept), nothing, or
@@ -173,11 +174,16 @@ class gradient_buffers {
 
 }  // namespace detail
 
+/// Whether a backward computes the gradients of weights, too, or leaves them for later (zero bubble).
+enum class weight_work : std::uint8_t { with_inputs, later };
+
 /// Walks the backward of a block. `accumulate`: gradients exist already, so a new one is added to it and goes.
-constexpr backward_walk walk_backward(const program& p, bool accumulate = false) {
+constexpr backward_walk walk_backward(const program& p, bool accumulate = false, weight_work weights_when = weight_work::with_inputs) {
   detail::gradient_buffers grads(p);
-  const auto stays = p.sticky() | p.held();
+  const bool later = weights_when == weight_work::later;
+  const auto stays = p.sticky() | p.held() | (later ? p.splits() : 0);
   tensor_set alive = p.saved() | stays;
+  tensor_set waiting = 0;  // whose gradients stay for the gradients of weights
   bytes now = p.sum(alive);  // with the gradients of tensors and weights
   bytes weights{0};
 
@@ -247,6 +253,10 @@ constexpr backward_walk walk_backward(const program& p, bool accumulate = false)
     }
     if (!o.releases_first) release();
     now -= grads.drop(arriving);
+    if (later && o.splits) [[unlikely]] {
+      now += p.sum(arriving);
+      waiting |= arriving;
+    }
 
     // A second gradient of a tensor is added to the first, unless somebody else holds that: then the sum takes a third buffer.
     const auto again = operands & grads.present();
@@ -266,6 +276,10 @@ constexpr backward_walk walk_backward(const program& p, bool accumulate = false)
   backward_walk r{.peak = detail::moment_of(p, top.alive), .weight_gradients = weights};
   r.peak.add(row::gradients, top.weights);
   r.peak.add(row::logits, top.logits);
+  if (later) [[unlikely]] {
+    r.kept = detail::moment_of(p, p.splits());
+    r.kept += detail::moment_of(p, waiting);
+  }
   r.peak.add(top.temporaries, top.temporary);
   r.peak.add(row::temporaries, top.total - r.peak.total);  // the rest: gradients of tensors
   return r;

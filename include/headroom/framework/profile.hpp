@@ -69,6 +69,8 @@ struct profile {
   bool pads_experts{};                 ///< every expert gets its capacity of tokens, padded (moe-pad-expert-input-to-capacity)
   bool grouped_gemm{};                 ///< experts in one call: a workspace for each of four streams more
   bool overlaps_tensor_parallel{};     ///< three TransformerEngine workspaces instead of one
+  bool overlaps_warm_up{};             ///< the interleaved schedule receives ahead in its warm-up, too (overlap-p2p-communication-warmup-flush)
+  std::int32_t microbatch_group{};     ///< micro-batches that pass a virtual stage in a row; 0: as many as stages
   std::int32_t deferral_limit{};       ///< micro-batches whose head weight gradient waits (defer-embedding-wgrad-compute)
 
   // Head and loss.

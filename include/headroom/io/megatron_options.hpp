@@ -23,7 +23,7 @@ inline constexpr auto megatron_silent = std::to_array<std::string_view>({
     "mtp-num-layers", "multi-latent-attention", "no-bias-dropout-fusion", "no-bias-gelu-fusion", "no-check-for-nan-in-loss-and-grad",
     "no-masked-softmax-fusion", "norm-epsilon", "normalization", "num-attention-heads",
     "num-distributed-optimizer-instances", "num-experts", "num-layers", "num-layers-per-virtual-pipeline-stage", "num-query-groups",
-    "num-virtual-stages-per-pipeline-rank", "optimizer", "overlap-grad-reduce", "overlap-p2p-communication-warmup-flush",
+    "num-virtual-stages-per-pipeline-rank", "optimizer", "overlap-grad-reduce",
     "overlap-param-gather", "overlap-param-gather-with-optimizer-step", "pipeline-model-parallel-layout", "pipeline-model-parallel-size",
     "position-embedding-type", "q-lora-rank", "qk-head-dim", "qk-layernorm", "qk-pos-emb-head-dim", "rampup-batch-size",
     "recompute-granularity", "recompute-method", "recompute-modules", "recompute-num-layers", "rotary-base", "rotary-interleaved",
@@ -37,7 +37,7 @@ inline constexpr auto megatron_silent = std::to_array<std::string_view>({
 inline constexpr auto megatron_unmodelled = std::to_array<std::string_view>({
     "cuda-graph-impl", "cuda-graph-scope", "cuda-graph-modules", "cuda-graph-warmup-steps", "data-parallel-sharding-strategy", "exp-avg-dtype",
     "exp-avg-sq-dtype", "fine-grained-activation-offloading", "first-last-layers-bf16", "fp8-format", "fp8-param-gather", "fp8-recipe",
-    "grad-reduce-in-bf16", "main-grads-dtype", "microbatch-group-size-per-virtual-pipeline-stage", "moe-enable-deepep",
+    "grad-reduce-in-bf16", "main-grads-dtype", "moe-enable-deepep",
     "moe-flex-dispatcher-backend", "moe-router-fusion", "muon-extra-scale-factor", "muon-momentum", "muon-scale-mode",
     "no-use-layer-wise-param-layout", "offload-modules", "outer-dp-sharding-strategy", "overlap-moe-expert-parallel-comm",
     "use-megatron-fsdp", "use-precision-aware-optimizer", "use-transformer-engine-op-fuser",
@@ -67,6 +67,7 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
     own = percent;
   }
   if (on("moe-pad-expert-input-to-capacity")) f.pads_experts = true;
+  if (on("overlap-p2p-communication-warmup-flush")) f.overlaps_warm_up = true;
   if (on("no-rope-fusion")) f.writes_out_rope = true;
   if (on("moe-grouped-gemm")) f.grouped_gemm = true;
   if (on("tp-comm-overlap")) f.overlaps_tensor_parallel = true;
@@ -78,6 +79,8 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
     merge.set(j.parallel.context_kind, kind == "a2a" ? context_kind::ulysses : kind == "p2p" ? context_kind::ring : context_kind::all_gather,
               "parallel", "context_kind", k.at("cp-comm-type"));
   }
+  if (const auto* v = k.take("microbatch-group-size-per-virtual-pipeline-stage"); v != nullptr)
+    f.microbatch_group = static_cast<std::int32_t>(whole_at(*v, k.at("microbatch-group-size-per-virtual-pipeline-stage"), 1, 4096));
   const bool defers = on("defer-embedding-wgrad-compute");
   if (const auto* v = k.take("wgrad-deferral-limit"); v != nullptr && defers)
     f.deferral_limit = static_cast<std::int32_t>(whole_at(*v, k.at("wgrad-deferral-limit"), 0, 1024));
@@ -96,6 +99,7 @@ inline json_value megatron_options_of(const profile& p) {
   if (p.local_modules != plain.local_modules) out["transformer-impl"] = "local";
   if (p.masks_in_loader != plain.masks_in_loader) out["no-create-attention-mask-in-dataloader"] = true;
   if (p.pads_experts != plain.pads_experts) out["moe-pad-expert-input-to-capacity"] = true;
+  if (p.overlaps_warm_up != plain.overlaps_warm_up) out["overlap-p2p-communication-warmup-flush"] = true;
   if (p.writes_out_rope != plain.writes_out_rope) out["no-rope-fusion"] = true;
   if (p.grouped_gemm != plain.grouped_gemm) out["moe-grouped-gemm"] = true;
   if (p.overlaps_tensor_parallel != plain.overlaps_tensor_parallel) out["tp-comm-overlap"] = true;
@@ -103,6 +107,7 @@ inline json_value megatron_options_of(const profile& p) {
     out["cross-entropy-loss-fusion"] = true;
     out["cross-entropy-fusion-impl"] = p.loss == loss_style::in_place ? "te" : "native";
   }
+  if (p.microbatch_group > 0) out["microbatch-group-size-per-virtual-pipeline-stage"] = p.microbatch_group;
   if (p.deferral_limit > 0) {
     out["defer-embedding-wgrad-compute"] = true;
     out["wgrad-deferral-limit"] = p.deferral_limit;

@@ -24,6 +24,7 @@ struct pipeline_plan {
   std::int64_t stages{1};
   std::int64_t chunks{1};  ///< of each stage (virtual pipeline); DualPipe: 2
   std::int64_t micros{1};  ///< micro-batches of a step
+  std::int64_t group{};    ///< micro-batches that pass a chunk of the interleaved schedule in a row; 0: as many as stages
 };
 
 namespace detail {
@@ -43,25 +44,40 @@ constexpr void one_forward_one_backward(std::int64_t chunk, std::int64_t ahead, 
 }
 
 /// Narayanan et al. 2021, section 2.2.2; Megatron-LM core/pipeline_parallel/schedules.py
-/// forward_backward_pipelining_with_interleaving: groups of `stages` micro-batches go through the chunks in turn.
+/// forward_backward_pipelining_with_interleaving: groups of micro-batches go through the chunks in turn.
 template <class Visit>
 constexpr void interleaved(const pipeline_plan& p, std::int64_t stage, Visit& visit) {
+  const auto width = p.group > 0 ? p.group : p.stages;
   const auto total = p.micros * p.chunks;
-  const auto warm = least(total, 2 * (p.stages - stage - 1) + (p.chunks - 1) * p.stages);
-  const auto at = [&](std::int64_t k, bool forward) {
-    const auto round = p.stages * p.chunks;
-    const auto first = k / round * p.stages;  // of this group; the last group may be smaller
-    const auto group = least(p.stages, p.micros - first);
-    const auto inside = k - first * p.chunks;
-    const auto chunk = inside / group;
-    return work{forward ? work_kind::forward : work_kind::backward, forward ? chunk : p.chunks - 1 - chunk, first + inside % group};
+  const auto warm = least(total, 2 * (p.stages - stage - 1) + (p.chunks - 1) * width);
+  // Walks the groups: of each, `group` micro-batches pass chunk 0, then chunk 1, …; the last group may be smaller.
+  struct cursor {
+    std::int64_t first = 0, group = 0, chunk = 0, inside = 0;
+    constexpr void step(const pipeline_plan& q, std::int64_t of) {
+      if (++inside < group) return;
+      inside = 0;
+      if (++chunk < q.chunks) return;
+      chunk = 0;
+      first += group;
+      group = least(of, q.micros - first);
+    }
   };
-  for (std::int64_t k = 0; k < warm; ++k) visit(at(k, true));
+  cursor forward, backward;
+  forward.group = backward.group = least(width, p.micros);
+  const auto go_forward = [&] {
+    visit(work{work_kind::forward, forward.chunk, forward.first + forward.inside});
+    forward.step(p, width);
+  };
+  const auto go_backward = [&] {
+    visit(work{work_kind::backward, p.chunks - 1 - backward.chunk, backward.first + backward.inside});
+    backward.step(p, width);
+  };
+  for (std::int64_t k = 0; k < warm; ++k) go_forward();
   for (std::int64_t k = warm; k < total; ++k) {
-    visit(at(k, true));
-    visit(at(k - warm, false));
+    go_forward();
+    go_backward();
   }
-  for (std::int64_t k = total - warm; k < total; ++k) visit(at(k, false));
+  for (std::int64_t k = total - warm; k < total; ++k) go_backward();
 }
 
 /// ZB-H1 of Qi et al. 2023 (zero bubble), section 3.1: 1F1B's warm-up; weight gradients wait until as many micro-batches are

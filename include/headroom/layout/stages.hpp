@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-/// Layers in a row that run as one: chunk `index` of pipeline × virtual_pipeline, on stage index mod pipeline.
+/// Layers in a row that run as one: the index-th part of the model.
 struct layer_chunk {
   std::int64_t index{};
   std::int64_t first{};
@@ -23,39 +23,63 @@ struct model_slice {
   [[nodiscard]] constexpr std::int64_t end() const { return first + count; }
 };
 
-/// Layers of chunk `index`: given one by one, or first and last given and the others even, or all even.
-/// Errors: job_error where the layers do not come out even.
-constexpr std::int64_t layers_of_chunk(const degrees& d, std::int64_t layers, std::int64_t index) {
-  const auto chunks = checked::mul(d.pipeline, d.virtual_pipeline);
-  if (d.chunks > 0) return index < d.chunks ? d.stage_layers[index] : 0;
-  auto rest = layers;
-  auto even = chunks;
-  if (d.first_stage_layers > 0) {
-    if (index == 0) return d.first_stage_layers;
-    rest -= d.first_stage_layers;
-    --even;
+/// The stack cut into chunks: pipeline × virtual_pipeline of them, chunk i on stage i mod pipeline; with DualPipe as many as
+/// stages, chunk i on stage i and, for the micro-batches that enter at the other end, on stage pipeline - 1 - i.
+/// Layers of each are given one by one, or first and last given and the others even, or all even.
+class stage_cut {
+ public:
+  /// Errors: job_error where the layers do not come out even, or do not add up.
+  constexpr stage_cut(const degrees& d, std::int64_t layers)
+      : d_(&d), chunks_(checked::mul(d.pipeline, d.virtual_pipeline)), last_(layers - d.last_stage_layers) {
+    if (d.chunks > 0) {
+      std::int64_t sum = 0;
+      for (std::int64_t i = 0; i < chunks_ && i < d.chunks; ++i) sum = checked::add(sum, d.stage_layers[i]);
+      if (sum != layers) refuse("headroom: parallel.stage_layers must add up to model.layers; they add up to", sum);
+      return;
+    }
+    if (chunks_ == 1 && d.last_stage_layers > 0 && d.last_stage_layers != layers)
+      refuse("headroom: with one stage parallel.last_stage_layers must be model.layers or left out; it is", d.last_stage_layers);
+    auto rest = layers - d.first_stage_layers;
+    auto even = chunks_ - (d.first_stage_layers > 0 ? 1 : 0);
+    if (d.last_stage_layers > 0 && chunks_ > 1) {
+      rest -= d.last_stage_layers;
+      --even;
+    }
+    const bool out = rest < 0 || (even == 0 ? rest != 0 : rest % even != 0);
+    if (out) refuse("headroom: model.layers must divide evenly over parallel.pipeline × virtual_pipeline, or parallel.stage_layers be given; layers", layers);
+    each_ = even == 0 ? 0 : rest / even;
   }
-  if (d.last_stage_layers > 0) {
-    if (index == chunks - 1) return d.last_stage_layers;
-    rest -= d.last_stage_layers;
-    --even;
-  }
-  if (even < 1 || rest < 0 || rest % even != 0)
-    refuse("headroom: model.layers must divide evenly over parallel.pipeline × virtual_pipeline, or parallel.stage_layers be given; layers", layers);
-  return rest / even;
-}
 
-/// Calls visit(layer_chunk) for each chunk of a stage, in the order in which a micro-batch passes them.
-template <class Visit>
-constexpr void for_each_chunk(const degrees& d, std::int64_t layers, std::int64_t stage, Visit&& visit) {
-  const auto chunks = checked::mul(d.pipeline, d.virtual_pipeline);
-  std::int64_t first = 0;
-  for (std::int64_t i = 0; i < chunks; ++i) {
-    const auto count = layers_of_chunk(d, layers, i);
-    if (i % d.pipeline == stage) visit(layer_chunk{i, first, count});
-    first = checked::add(first, count);
+  [[nodiscard]] constexpr std::int64_t chunks() const { return chunks_; }
+  [[nodiscard]] constexpr layer_chunk at(std::int64_t index) const {
+    const auto& d = *d_;
+    if (d.chunks > 0) {
+      layer_chunk c{index, 0, index < d.chunks ? d.stage_layers[index] : 0};
+      for (std::int64_t i = 0; i < index && i < d.chunks; ++i) c.first += d.stage_layers[i];
+      return c;
+    }
+    if (index == 0) return {0, 0, d.first_stage_layers > 0 ? d.first_stage_layers : each_};
+    if (index == chunks_ - 1 && d.last_stage_layers > 0) return {index, last_, d.last_stage_layers};
+    const auto before = d.first_stage_layers > 0 ? d.first_stage_layers - each_ : 0;
+    return {index, index * each_ + before, each_};
   }
-  if (first != layers) refuse("headroom: parallel.stage_layers must add up to model.layers; they add up to", first);
-}
+
+  /// Calls visit(layer_chunk) for each chunk of a stage, in the order in which a micro-batch passes them.
+  template <class Visit>
+  constexpr void for_each(std::int64_t stage, Visit&& visit) const {
+    if (d_->schedule == schedule::dualpipe) {
+      visit(at(stage));
+      visit(at(d_->pipeline - 1 - stage));
+      return;
+    }
+    for (auto i = stage; i < chunks_; i += d_->pipeline) visit(at(i));
+  }
+
+ private:
+  const degrees* d_;
+  std::int64_t chunks_;
+  std::int64_t last_;    // first layer of the last chunk, where its layers are given
+  std::int64_t each_{};
+};
 
 }  // namespace headroom

@@ -215,7 +215,7 @@ constexpr void add_mtp(inventory& list, const shape& m) {
   if (m.mtp_layers <= 0) return;
   constexpr module into = module::mtp;
   const weight_place p{{}, m.mtp_layers, &into};
-  add_matrix(list, p, into, m.hidden, checked::mul(2, m.hidden), split_axis::none, false);
+  add_matrix(list, p, into, m.hidden, checked::mul(2, m.hidden), split_axis::rows, false);
   add_attention(list, m, p);
   add_query_key_norms(list, m, p);
   if (m.sparse())

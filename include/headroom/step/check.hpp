@@ -112,7 +112,7 @@ constexpr void check_walk(const job& j) {
   const bool divides = j.framework.layers == layer_modules::megatron;
   if (m.sparse() && m.parallel_block) refuse("headroom: experts beside a parallel attention block are not modelled by this version; model.parallel_block must be false");
   if (j.framework.runtime == runtime::preallocated && (m.sparse() || m.mla.kv_rank > 0)) refuse("headroom: this framework has no experts and no latent attention; framework", j.framework.label);
-  if (m.mtp_layers > 0) refuse("headroom: multi-token-prediction modules are not modelled by this version; model.mtp_layers", m.mtp_layers);
+  if (!divides && m.mtp_layers > 0) refuse("headroom: multi-token-prediction modules are not modelled for this framework by this version; model.mtp_layers", m.mtp_layers);
   if (m.vision.kind != vision_kind::none) refuse("headroom: activations of vision towers are not modelled by this version; states(job) counts their weights");
   if (m.encoder.layers > 0) refuse("headroom: activations of encoder-decoder models are not modelled by this version; model.encoder.layers", m.encoder.layers);
   const bool divides_eager = j.framework.divides_modules;
@@ -130,11 +130,19 @@ constexpr void check_walk(const job& j) {
     if (m.sparse() && j.hardware.gpus() / p.pipeline % checked::mul(p.expert, p.expert_tensor) != 0)
       refuse("headroom: data × tensor × context must be a multiple of parallel.expert × expert_tensor; expert", p.expert);
     if (p.pipeline > 64) refuse("headroom: parallel.pipeline must be from 1 to 64", p.pipeline);
-    if (p.schedule == schedule::dualpipe || p.schedule == schedule::zero_bubble || p.schedule == schedule::naive)
-      refuse("headroom: for megatron parallel.schedule must be 1f1b, interleaved-1f1b or gpipe");
+    if (m.mtp_layers > 4) refuse("headroom: for megatron model.mtp_layers must be from 0 to 4", m.mtp_layers);
+    if (p.schedule == schedule::naive) refuse("headroom: for megatron parallel.schedule must be 1f1b, interleaved-1f1b, gpipe, zero-bubble or dualpipe");
+    if ((p.schedule == schedule::dualpipe || p.schedule == schedule::zero_bubble) && p.virtual_pipeline > 1)
+      refuse("headroom: the zero-bubble and dualpipe schedules need parallel.virtual_pipeline 1; found", p.virtual_pipeline);
+    if (p.schedule == schedule::dualpipe && (p.pipeline % 2 != 0 || j.batch.accumulation % 2 != 0))
+      refuse("headroom: the dualpipe schedule needs an even number of stages and of micro-batches; parallel.pipeline", p.pipeline);
+    if (p.schedule == schedule::zero_bubble && j.recompute.mode != recompute_mode::none)
+      refuse("headroom: recomputation is not modelled for the zero-bubble schedule by this version; recompute must be \"none\"");
+    if (j.framework.microbatch_group > 0 && j.framework.microbatch_group < p.pipeline)
+      refuse("headroom: microbatch-group-size-per-virtual-pipeline-stage must be at least parallel.pipeline; found", j.framework.microbatch_group);
     if (p.schedule == schedule::gpipe && j.batch.accumulation > 65'536)
       refuse("headroom: with the gpipe schedule batch.accumulation must be from 1 to 65536; accumulation", j.batch.accumulation);
-    if (p.virtual_pipeline > 1 && j.batch.accumulation % p.pipeline != 0)
+    if (p.virtual_pipeline > 1 && j.framework.microbatch_group == 0 && j.batch.accumulation % p.pipeline != 0)
       refuse("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
     if (j.sharding.kind != sharding_kind::none && j.sharding.kind != sharding_kind::ddp && j.sharding.kind != sharding_kind::megatron_distributed_optimizer)
       refuse("headroom: for megatron sharding.kind must be none, ddp or megatron-distributed-optimizer");
@@ -172,10 +180,12 @@ constexpr void check_walk(const job& j) {
     refuse("headroom: for this framework selective recompute needs recompute.policy (every-other-matmul or attention-only), and no modules", j.framework.label);
   if (j.recompute.mode == recompute_mode::selective && divides && j.recompute.modules == 0)
     refuse("headroom: for megatron selective recompute needs recompute.modules: core_attn, mlp, moe, moe_act, layernorm, mla_up_proj, shared_experts");
-  const bool one_by_one = j.recompute.method == recompute_method::uniform && j.recompute.layers == 1;
   const bool from_first = !divides && j.recompute.method == recompute_method::block;
-  if (j.recompute.mode == recompute_mode::full && j.recompute.layers > 0 && j.recompute.layers != m.layers && !one_by_one && !from_first)
-    refuse("headroom: recomputing some of the layers is not modelled here by this version; recompute.layers must be 0 (all)", j.recompute.layers);
+  const bool all = j.recompute.layers == 0 || j.recompute.layers == m.layers || (j.recompute.method == recompute_method::uniform && j.recompute.layers == 1);
+  if (j.recompute.mode == recompute_mode::full && !all && !from_first && (!divides || j.recompute.method == recompute_method::unset))
+    refuse(divides ? "headroom: recompute.layers needs recompute.method: uniform (layers a checkpoint) or block (the first layers of each chunk); layers"
+                   : "headroom: recomputing some of the layers is not modelled here by this version; recompute.layers must be 0 (all)",
+           j.recompute.layers);
   if (j.compile && detail::autocasts(j))
     refuse("headroom: compiled layers under autocast are not modelled by this version; choose bf16 parameters, fsdp1 or fsdp2, or compile false");
   if (detail::autocasts(j) && (selective || (from_first && j.recompute.layers > 0 && j.recompute.layers < m.layers && j.recompute.mode == recompute_mode::full)))

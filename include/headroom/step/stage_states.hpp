@@ -22,31 +22,65 @@ struct stage_weights {
 /// Layers first, first + stride, … of a weight's span that lie in a chunk.
 constexpr std::int64_t layers_within(const layer_span& span, const layer_chunk& chunk) {
   const auto before = [&](std::int64_t layer) {  // of the span's layers, those below `layer`
-    const auto n = layer <= span.first ? 0 : checked::ceil_div(layer - span.first, span.stride);
+    const auto n = layer <= span.first ? 0 : span.stride == 1 ? layer - span.first : checked::ceil_div(layer - span.first, span.stride);
     return n < span.count ? n : span.count;
   };
   return before(chunk.first + chunk.count) - before(chunk.first);
 }
 
-constexpr stage_weights weights_of_stage(const settled_job& s, const inventory& list, std::int64_t stage) {
-  const auto& d = s.source->parallel;
-  const bool first = stage == 0, last = stage == d.pipeline - 1;
-  stage_weights r;
-  for (const auto& w : list) {
-    std::int64_t copies = 0;
-    if (w.layers.count > 0) {
-      for_each_chunk(d, s.model.layers, stage, [&](const layer_chunk& c) { copies += w.per_layer * layers_within(w.layers, c); });
-    } else {
-      const bool in_front = w.role == module::embedding || w.role == module::position;
-      if (in_front ? first : last) copies = w.per_layer;
-      if (w.role == module::embedding && s.model.tied && last && !first) copies = w.per_layer;  // the tied head's own copy
+/// What one rank of any stage holds of the inventory: per layer of each span of layers, and outside the stack. Added up once for
+/// a job, so that a stage only counts layers.
+class rank_weights {
+ public:
+  constexpr rank_weights(const settled_job& s, const inventory& list) {
+    const auto& d = s.source->parallel;
+    for (const auto& w : list) {
+      const auto whole = w.elements();
+      const auto here = w.expert ? whole / checked::mul(d.expert, d.expert_tensor) : w.split == split_axis::none || d.tensor == 1 ? whole : whole / d.tensor;
+      const parameters all{checked::mul(here, w.per_layer)};
+      auto& to = w.layers.count > 0 ? of_span(w.layers) : w.role == module::embedding || w.role == module::position ? front_ : back_;
+      (w.expert ? to.experts : to.dense) += all;
+      // The head that is tied to the embedding, and the embedding that multi-token prediction reads, are a copy where it is not.
+      if (w.role == module::embedding && (s.model.tied || s.model.mtp_layers > 0)) copy_ += all;
     }
-    if (w.expert)
-      r.experts += parameters{checked::mul(w.elements(), copies) / checked::mul(d.expert, d.expert_tensor)};
-    else
-      r.dense += parameters{checked::mul(w.split == split_axis::none ? w.elements() : w.elements() / d.tensor, copies)};
   }
-  return r;
+
+  constexpr stage_weights of_stage(const stage_cut& cut, std::int64_t stage) const {
+    stage_weights r;
+    bool first = false, last = false;
+    cut.for_each(stage, [&](const layer_chunk& c) {
+      for (int i = 0; i < size_; ++i) {
+        const auto n = layers_within(spans_[i], c);
+        r.dense += n * layers_[i].dense;
+        r.experts += n * layers_[i].experts;
+      }
+      first = first || c.index == 0;
+      last = last || c.index == cut.chunks() - 1;
+    });
+    if (first) r.dense += front_.dense, r.experts += front_.experts;
+    if (last) r.dense += back_.dense, r.experts += back_.experts;
+    if (last && !first) r.dense += copy_;
+    return r;
+  }
+
+ private:
+  constexpr stage_weights& of_span(const layer_span& span) {
+    for (int i = size_; i-- > 0;)
+      if (spans_[i] == span) return layers_[i];
+    spans_[size_] = span;
+    layers_[size_] = {};
+    return layers_[size_++];
+  }
+
+  layer_span spans_[inventory::capacity];
+  stage_weights layers_[inventory::capacity];  // of one layer of the span
+  int size_ = 0;
+  stage_weights front_{}, back_{};
+  parameters copy_{};
+};
+
+constexpr stage_weights weights_of_stage(const settled_job& s, const inventory& list, std::int64_t stage) {
+  return rank_weights(s, list).of_stage(stage_cut(s.source->parallel, s.model.layers), stage);
 }
 
 /// Parameters and main gradients whole, master copy and optimizer state divided over data × context ranks (experts: over the ranks
@@ -70,15 +104,17 @@ constexpr breakdown states_of_stage(const settled_job& s, const stage_weights& w
   return b;
 }
 
-/// Which kinds of layer a stage has.
-struct layer_kinds {
+/// What a stage has: which kinds of layer, the embedding, the head.
+struct stage_parts {
   bool dense{};
   bool sparse{};
+  bool first{};
+  bool last{};
 };
 
 /// TransformerEngine returns, for a weight whose gradient was accumulated elsewhere, an empty tensor of the weight's shape, and
 /// keeps one for each distinct shape for the whole run.
-constexpr bytes empty_gradients(const settled_job& s, bool last, layer_kinds kinds) {
+constexpr bytes empty_gradients(const settled_job& s, stage_parts kinds) {
   const auto& m = s.model;
   const auto t = s.layer.tensor, h = m.hidden;
   struct matrix {
@@ -119,17 +155,19 @@ constexpr bytes empty_gradients(const settled_job& s, bool last, layer_kinds kin
     mlp(m.experts.ffn / s.layer.expert_tensor);
     if (m.experts.shared_ffn > 0) mlp(m.experts.shared_ffn / t);
   }
-  if (last) add(m.vocab / t, h);
+  if (kinds.last && m.mtp_layers > 0) add(h / t, 2 * h);
+  if (kinds.last) add(m.vocab / t, h);
   bytes sum{0};
   for (std::size_t i = 0; i < n; ++i) sum += bytes{checked::mul(checked::mul(shapes[i].rows, shapes[i].columns), 2)};
   return sum;
 }
 
-/// Buffers that a stage keeps: library workspaces, empty gradients, masks, gather buffers, tensors between stages.
-constexpr breakdown buffers_of_stage(const settled_job& s, bool first, bool last, layer_kinds kinds) {
+/// Buffers that a stage keeps: library workspaces, empty gradients, masks, gather buffers.
+constexpr breakdown buffers_of_stage(const settled_job& s, stage_parts kinds) {
   const auto& j = *s.source;
   const auto& habits = j.framework;
   const auto& sc = s.layer;
+  const bool last = kinds.last;
   breakdown b{};
   const bool written_out = sc.kernel == attention::eager || sc.kernel == attention::math;
   // A stage of TransformerEngine modules alone never calls a matrix multiplication of torch.
@@ -137,10 +175,8 @@ constexpr breakdown buffers_of_stage(const settled_job& s, bool first, bool last
   if (!habits.local_modules) {
     const bytes one = s.on->compute_capability >= 90 ? 32 * mib : 4 * mib;
     b[row::workspace] += ((habits.overlaps_tensor_parallel ? 3 : 1) + (habits.grouped_gemm ? 4 : 0)) * one;
-    if (habits.fuses_weight_gradients) b[row::workspace] += empty_gradients(s, last, kinds);
+    if (habits.fuses_weight_gradients) b[row::workspace] += empty_gradients(s, kinds);
   }
-  if (habits.masks_in_loader && (first || last))
-    b[row::activations] += bytes{checked::mul(checked::mul(sc.samples, sc.sequence), sc.sequence / sc.context)};
   // The angles of rotary embedding, fp32, of this rank's positions, are made once (RotaryEmbedding.forward, an lru_cache).
   if (s.model.position == position_kind::rope && (kinds.dense || kinds.sparse))
     b[row::activations] += bytes{checked::mul(checked::mul(sc.sequence / sc.context, s.model.rotary_width()), 4)};
@@ -156,14 +192,6 @@ constexpr breakdown buffers_of_stage(const settled_job& s, bool first, bool last
   }
   if (habits.deferral_limit > 0 && last)
     b[row::logits] += habits.deferral_limit * (bytes{checked::mul(checked::mul(sc.tokens, sc.vocabulary) / sc.tensor, sc.width)} + whole);
-  // Between stages: 1F1B keeps an input's gradient while it receives the next input; the interleaved schedule the previous input
-  // gradient, the next received input and the received output gradient.
-  if (j.parallel.pipeline > 1) {
-    if (j.parallel.virtual_pipeline > 1)
-      b[row::communication_buffers] += 3 * stream;
-    else if (!first)
-      b[row::communication_buffers] += stream;
-  }
   return b;
 }
 

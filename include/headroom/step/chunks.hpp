@@ -1,0 +1,255 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What a chunk of divided layers costs for one micro-batch: a stage runs one chunk, or several in turn.
+// Sources: Megatron-LM core/transformer/transformer_block.py (which layers a checkpoint holds), core/models/gpt/gpt_model.py.
+#pragma once
+
+#include <headroom/block/decoder.hpp>
+#include <headroom/block/megatron_mtp.hpp>
+#include <headroom/step/stage_states.hpp>
+
+namespace headroom {
+
+namespace detail {
+
+/// Layers of one kind in a row, within a chunk. `each` of them run as a unit: more than one where they share a checkpoint.
+struct chunk_run {
+  std::int64_t first;
+  std::int64_t count;  // units
+  std::int64_t each;
+  bool sparse;         // the first layer's kind; a unit of several may mix them
+  bool recomputes;
+};
+
+/// One unit as the step sees it: kept, or its input kept and the rest computed again.
+struct layer_cost {
+  moment saved{};
+  moment forward{};
+  moment backward{};
+  moment backward_first{};  ///< where the caller holds the gradient of the chunk's output: the first unit to run backward
+  moment kept{};            ///< after a backward that leaves the gradients of weights for later
+};
+
+constexpr layer_cost cost_of(const layer_walk& w, bool recomputes) {
+  if (!recomputes) return {w.saved, w.forward, w.backward, w.backward, {}};
+  const moment input(row::activations, w.input);
+  auto backward = w.backward;
+  if (!w.input_saved) backward += input;
+  backward = taller(backward, w.forward + moment(row::temporaries, w.input));
+  return {input, w.forward_off, backward, backward, {}};
+}
+
+/// One layer walked, or a module of multi-token prediction: its front, a layer and a norm.
+struct divided_walk : layer_walk {
+  moment backward_first{};
+  moment kept{};
+};
+
+constexpr divided_walk walk_divided_layer(const scene& sc, const module_set& trained, bool sparse, bool graphless, bool later = false, bool mtp = false) {
+  divided_walk r;
+  bool first = true;
+  const auto add = [&](const program& p) {
+    join(r, p, first, graphless, true);
+    if (later) r.kept += walk_backward(p, true, weight_work::later).kept;
+    first = false;
+  };
+  if (mtp) add(megatron::mtp_front(sc, trained));
+  add(sc.model->mla.kv_rank > 0 ? megatron::latent_block(sc, true) : megatron::dense_block(sc, true, trained, true));
+  // The caller's reference to the output's gradient outlives the last part's backward.
+  const auto before = r.backward;
+  add(sparse ? megatron::sparse_block(sc, trained, true) : megatron::dense_block(sc, false, trained, true));
+  r.backward_first = r.backward;
+  r.backward_first.rise_to(before, part{row::communication_buffers, r.input});
+  if (mtp) add(megatron::norm_block(sc));
+  return r;
+}
+
+}  // namespace detail
+
+/// What all stages of a job share: its kinds of layer and its head, walked once.
+struct divided_layers {
+  std::array<detail::layer_cost, 2> whole{};       ///< dense, sparse: kept for backward
+  std::array<detail::layer_cost, 2> checkpoint{};  ///< … computed again
+  std::array<moment, 2> graphless{};               ///< forward of one without a graph
+  detail::layer_cost norm{}, mtp{};                ///< the last norm and a module of multi-token prediction
+  forward_walk head_forward{};
+  backward_walk head_backward{};
+  moment head_kept{};
+  bytes input{};                                   ///< a tensor of the residual stream
+};
+
+constexpr divided_layers walk_divided_layers(const settled_job& s) {
+  const auto& j = *s.source;
+  scene sc = s.layer;
+  sc.model = &s.model;
+  const auto trained = trained_modules(j, -1);
+  const bool full = j.recompute.mode == recompute_mode::full;
+  const bool later = j.parallel.schedule == schedule::zero_bubble;
+  divided_layers r;
+  bool dense = false;
+  for (std::int64_t i = 0; i < s.model.layers && !dense; ++i) dense = !s.model.sparse_layer(i);
+  for (const bool sparse : {false, true}) {
+    if (sparse ? !s.model.sparse() : !dense) continue;
+    const auto i = static_cast<std::size_t>(sparse);
+    const auto w = detail::walk_divided_layer(sc, trained, sparse, full, later);
+    r.whole[i] = detail::cost_of(w, false);
+    r.whole[i].backward_first = w.backward_first;
+    r.whole[i].kept = w.kept;
+    r.input = w.input;
+    if (!full) continue;
+    r.checkpoint[i] = detail::cost_of(w, true);
+    r.checkpoint[i].kept = w.kept;
+    r.graphless[i] = w.forward_off;
+  }
+  if (s.model.mtp_layers > 0) {
+    detail::divided_walk norm;
+    detail::join(norm, megatron::norm_block(sc), true, false, true);
+    r.norm = detail::cost_of(norm, false);
+    // A module is a checkpoint of its own, but for method block (MultiTokenPredictionLayer._checkpointed_forward).
+    const bool recomputes = full && j.recompute.method != recompute_method::block;
+    const auto w = detail::walk_divided_layer(sc, trained, s.model.sparse(), recomputes, later, true);
+    r.mtp = detail::cost_of(w, recomputes);
+    r.mtp.kept = w.kept;
+    if (recomputes) r.mtp.saved += moment(row::activations, w.input);  // the embedding's result is an input, too
+  }
+  const auto head = megatron::head_and_loss(sc, trained);
+  r.head_forward = walk_forward(head);
+  r.head_backward = walk_backward(head, true);
+  if (later) r.head_kept = walk_backward(head, true, weight_work::later).kept;
+  return r;
+}
+
+namespace detail {
+
+/// One chunk of layers, for one micro-batch: what it leaves for backward, and its tallest moments above what the stage holds
+/// for other micro-batches.
+struct chunk_cost {
+  static constexpr int capacity = 8;
+  std::array<chunk_run, capacity> runs;  // in the order of forward
+  std::int32_t size;
+  bool has_head;
+  moment saved, kept;
+  moment forward, loss, backward;
+  std::int64_t forward_layer, backward_layer;
+};
+
+/// The layers of a chunk as runs of one kind. Full recomputation may take the first layers of each chunk (method block), or put
+/// several layers in a checkpoint (method uniform).
+constexpr chunk_cost cut_chunk(const job& j, const shape& m, const layer_chunk& c, stage_parts& kinds) {
+  chunk_cost k{};
+  const bool full = j.recompute.mode == recompute_mode::full;
+  const auto n = j.recompute.layers;
+  const bool block = full && j.recompute.method == recompute_method::block && n > 0;
+  const auto each = full && j.recompute.method == recompute_method::uniform && n > 1 ? n : 1;
+  const auto end = c.first + c.count;
+  for (auto i = c.first; i < end;) {
+    const auto size = each < end - i ? each : end - i;
+    const bool sparse = m.sparse_layer(i), recomputes = full && (!block || i - c.first < n);
+    bool mixed = false;
+    for (std::int64_t l = i; l < i + size; ++l) {
+      const bool s = m.sparse_layer(l);
+      (s ? kinds.sparse : kinds.dense) = true;
+      mixed = mixed || s != sparse;
+    }
+    const auto last = static_cast<std::size_t>(k.size) - 1;
+    if (k.size > 0 && !mixed && k.runs[last].sparse == sparse && k.runs[last].recomputes == recomputes && k.runs[last].each == size) {
+      ++k.runs[last].count;
+    } else {
+      if (k.size == chunk_cost::capacity) refuse("headroom: a pipeline chunk holds at most 8 runs of dense and sparse layers; use more stages", k.size);
+      k.runs[static_cast<std::size_t>(k.size++)] = {i, 1, size, sparse, recomputes};
+    }
+    i += size;
+  }
+  return k;
+}
+
+/// Several layers in one checkpoint: its input is kept; in backward all of them run forward again, then backward.
+constexpr layer_cost cost_of_unit(const shape& m, const divided_layers& w, const chunk_run& r) {
+  layer_cost c;
+  const part input{row::activations, w.input}, gradient{row::temporaries, w.input};
+  c.saved = moment(row::activations, w.input);
+  moment live{};
+  for (auto l = r.first; l < r.first + r.each; ++l) {
+    const auto i = static_cast<std::size_t>(m.sparse_layer(l));
+    if (l == r.first)
+      c.forward = w.graphless[i];
+    else
+      c.forward.rise_to(w.graphless[i], input);
+    c.backward.rise_to(live, w.whole[i].forward, gradient);
+    c.backward.rise_to(live, w.whole[i].backward);
+    live += w.whole[i].saved;
+    c.kept += w.whole[i].kept;
+  }
+  c.backward_first = c.backward;
+  return c;
+}
+
+/// Fills in what a chunk costs: up through its layers to the loss, and down again.
+/// `attention_mask` is an argument of the model's forward, and saved with every checkpoint that is given it.
+constexpr void walk_chunk(chunk_cost& k, const job& j, const shape& m, const divided_layers& w, bytes embedding_mask, bytes attention_mask) {
+  layer_cost unit;
+  const auto cost = [&](const chunk_run& r) -> const layer_cost& {
+    const auto i = static_cast<std::size_t>(r.sparse);
+    if (r.each > 1) [[unlikely]] return unit = cost_of_unit(m, w, r);
+    return r.recomputes ? w.checkpoint[i] : w.whole[i];
+  };
+  const auto keep = [](moment& tallest, std::int64_t& layer, const moment& live, const moment& peak, std::int64_t at) {
+    if (tallest.rise_to(live, peak)) layer = at;
+  };
+  const auto modules = j.recompute.mode == recompute_mode::selective ? j.recompute.modules : 0;
+  const bool saves_mask = j.recompute.mode == recompute_mode::full || (modules >> static_cast<int>(recompute_module::core_attn) & 1U) != 0;
+  const bytes mask_in_forward = saves_mask ? bytes{0} : attention_mask;
+  moment live(row::activations, embedding_mask + (saves_mask ? attention_mask : bytes{0}));
+  live.add(row::activations, mask_in_forward);
+  std::int64_t none = -1;
+  for (std::int32_t i = 0; i < k.size; ++i) {
+    const auto& r = k.runs[static_cast<std::size_t>(i)];
+    const auto& c = cost(r);
+    live += multiple{r.count - 1, c.saved};
+    keep(k.forward, k.forward_layer, live, c.forward, r.first + (r.count - 1) * r.each);
+    live += c.saved;
+    k.kept += multiple{r.count, c.kept};
+  }
+  if (k.has_head) {
+    if (m.mtp_layers > 0) {
+      keep(k.forward, none, live, w.norm.forward, -1);
+      live += w.norm.saved;
+      for (std::int64_t i = 0; i < m.mtp_layers; ++i) {
+        keep(k.forward, none, live, w.mtp.forward, -1);
+        live += w.mtp.saved;
+      }
+      k.kept += multiple{m.mtp_layers, w.mtp.kept};
+    }
+    k.saved = live + moment(w.head_forward.saved, w.head_forward.saved_rows);
+    k.kept += w.head_kept;
+    keep(k.loss, none, live, w.head_forward.peak, -1);
+    live.add(row::activations, -mask_in_forward);
+    k.saved.add(row::activations, -mask_in_forward);
+    keep(k.backward, k.backward_layer, live, w.head_backward.peak, -1);
+    if (m.mtp_layers > 0) {
+      // The gradients of all hidden states lie in one tensor until the stack's own is used.
+      const moment joined(row::temporaries, m.mtp_layers * w.input);
+      for (std::int64_t i = 0; i < m.mtp_layers; ++i) {
+        live -= w.mtp.saved;
+        if (k.backward.rise_to(live, w.mtp.backward, joined)) k.backward_layer = -1;
+      }
+      live -= w.norm.saved;
+      if (k.backward.rise_to(live, w.norm.backward, joined)) k.backward_layer = -1;
+    }
+  } else {
+    live.add(row::activations, -mask_in_forward);
+    k.saved = live;
+  }
+  for (std::int32_t i = k.size; i-- > 0;) {
+    const auto& r = k.runs[static_cast<std::size_t>(i)];
+    const auto& c = cost(r);
+    live -= c.saved;
+    const bool held = !k.has_head && i == k.size - 1;  // by the schedule, whose caller this is: output_tensor_grad
+    keep(k.backward, k.backward_layer, live, held ? c.backward_first : c.backward, r.first + r.count * r.each - 1);
+    live += multiple{1 - r.count, c.saved};
+    if (held) live.add(row::communication_buffers, w.input);
+  }
+}
+
+}  // namespace detail
+
+}  // namespace headroom
