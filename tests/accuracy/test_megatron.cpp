@@ -55,16 +55,20 @@ TEST_CASE("SimuMax on B200: dense and DeepSeek layers") {
   CHECK(all.largest() <= 0.003);
 }
 
+// Of the dense rows the five largest errors are three whose record lacks the cuBLAS setting that their twins state (48 MiB of
+// workspace), and a run whose data-parallel degree was inferred; below that the allocator's unsplit blocks of 1 to 2 MiB tensors.
 TEST_CASE("Megatron-LM, dense") {
   auto all = errors_of("megatron", [](const job& j) { return !j.model.sparse(); });
-  REQUIRE(all.errors.size() >= 40);
-  CHECK(all.median() <= 0.006);
-  CHECK(all.largest() <= 0.07);
+  REQUIRE(all.errors.size() >= 44);
+  CHECK(all.median() <= 0.0022);
+  CHECK(all.errors[all.errors.size() * 8 / 10] <= 0.015);
+  CHECK(all.largest() <= 0.057);
 }
 
+// Real routing is uneven, which nothing here predicts.
 TEST_CASE("Megatron-LM, mixture of experts") {
   auto all = errors_of("megatron", [](const job& j) { return j.model.sparse(); });
-  REQUIRE(all.errors.size() >= 18);
+  REQUIRE(all.errors.size() >= 23);
   CHECK(all.median() <= 0.021);
-  CHECK(all.largest() <= 0.05);
+  CHECK(all.largest() <= 0.057);
 }

@@ -1,0 +1,204 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What a pipeline stage holds, counted by hand from the papers and from Megatron-LM's source. s sequence, b micro-batch, h hidden,
+// a heads, p stages; X = 2·s·b·h, a tensor of the residual stream.
+#include <headroom/headroom.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace headroom;
+
+namespace {
+
+constexpr std::int64_t s = 1024, b = 2, h = 512, a = 8, vocab = 32000;
+constexpr std::int64_t x = 2 * s * b * h;
+constexpr std::int64_t scores = a * s * s * b;
+// Equation 1 of Korthikanti et al. 2022 with two norms' statistics, mean and deviation in fp32.
+constexpr std::int64_t layer = 34 * s * b * h + 5 * scores + 4 * 4 * s * b;
+
+job gpt(std::int64_t layers, std::int64_t pipeline, std::int64_t chunks = 1) {
+  job j;
+  j.model = {.layers = layers, .hidden = h, .heads = a, .ffn = 4 * h, .mlp = mlp_kind::plain, .activation = activation_kind::gelu,
+             .norm = norm_kind::layernorm, .norm_bias = true, .attention_bias = true, .output_bias = true, .mlp_bias = true,
+             .position = position_kind::learned, .max_positions = s, .vocab = vocab, .tied = true};
+  j.hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = pipeline};
+  j.framework = frameworks::megatron;
+  j.framework.masks_in_loader = false;
+  j.parallel = {.data = 1, .pipeline = pipeline, .virtual_pipeline = chunks};
+  j.batch = {.micro = b, .sequence = s, .accumulation = 4 * pipeline};
+  j.attention = attention::eager;
+  j.dropout = {{100'000}, {100'000}, {0}};
+  return j;
+}
+
+std::int64_t at(const report& r, std::int64_t stage, phase p, row of) { return r.ranks[static_cast<std::size_t>(stage)].at_phase[static_cast<std::size_t>(p)][of].count(); }
+
+/// What a layer's program keeps for the gradients of its weights.
+std::int64_t kept_for_weights(const job& j) {
+  const auto settled = settle(j);
+  auto sc = settled.layer;
+  sc.model = &settled.model;
+  sc.granule = 1;
+  return detail::walk_divided_layer(sc, trained_modules(j, -1), false, false, true).kept.total.count();
+}
+
+}  // namespace
+
+// Qi et al. 2023, table 1: the weight-gradient pass of a layer holds 32·s·b·h (the inputs of its four matrices, 2 + 2 + 2 + 8, and
+// the gradients of their results, 6 + 2 + 8 + 2), whatever attention keeps.
+TEST_CASE("a backward without gradients of weights leaves 32·s·b·h a layer") { CHECK(kept_for_weights(gpt(4, 1)) == 32 * s * b * h); }
+
+// Section 3.1: ZB-H1 holds as many micro-batches as 1F1B's first stage, and less of each after its backward.
+TEST_CASE("ZB-H1 needs no more than 1F1B on its first stage, and its later stages hold what waits for weight gradients") {
+  auto j = gpt(16, 4);
+  const auto plain = estimate(j);
+  j.parallel.schedule = schedule::zero_bubble;
+  const auto split = estimate(j);
+  CHECK(at(split, 0, phase::backward, row::activations) <= at(plain, 0, phase::backward, row::activations));
+  // Stage 2 of 4 runs one forward ahead. When its forward would be the fifth held, weight gradients of the oldest follow; until then
+  // it holds 2 micro-batches for backward and 2 for weights, where 1F1B holds 2.
+  const auto each = 4 * 32 * s * b * h;
+  const auto more = at(split, 2, phase::backward, row::activations) - at(plain, 2, phase::backward, row::activations);
+  CHECK(more == 2 * each);
+}
+
+// DeepSeek-V3 report, table 2: DualPipe holds 2× the parameters and PP + 1 micro-batches' activations.
+TEST_CASE("DualPipe: both ends' layers on each stage, and one micro-batch more") {
+  auto j = gpt(16, 8);
+  const auto plain = estimate(j);
+  j.parallel.schedule = schedule::dualpipe;
+  const auto dual = estimate(j);
+  for (std::int64_t stage = 1; stage < 7; ++stage) {
+    const auto parameters = [&](const report& r) { return at(r, stage, phase::load, row::model_parameters); };
+    CHECK(parameters(dual) == 2 * parameters(plain));
+  }
+  // The middle of the forward phase: 8 micro-batches held and the ninth running, each 2 layers. 1F1B's stage 1 holds 6, one running.
+  const auto held = [&](const report& r) { return at(r, 1, phase::forward, row::activations); };
+  CHECK(held(dual) - held(plain) == 2 * 2 * layer);
+}
+
+// Megatron-LM core/transformer/transformer_block.py: method block checkpoints the first N layers of each chunk, method uniform puts N
+// layers in a checkpoint.
+TEST_CASE("full recomputation of some layers") {
+  auto j = gpt(12, 1);
+  const auto with = [&](recompute_method method, std::int64_t n) {
+    j.recompute = {.mode = recompute_mode::full, .method = method, .layers = n};
+    return estimate(j);
+  };
+  const auto loss = [&](const report& r) { return at(r, 0, phase::loss_forward, row::activations); };
+  CHECK(loss(with(recompute_method::block, 4)) - loss(with(recompute_method::block, 5)) == layer - x);
+  CHECK(loss(with(recompute_method::block, 12)) == loss(with(recompute_method::unset, 0)));
+  CHECK(loss(with(recompute_method::uniform, 1)) - loss(with(recompute_method::uniform, 4)) == (12 - 3) * x);
+  CHECK(loss(with(recompute_method::uniform, 5)) - loss(with(recompute_method::uniform, 4)) == 0);  // 5 + 5 + 2: three checkpoints
+  // Per chunk: with two chunks on each of two stages, 2 of 3 layers of each.
+  auto k = gpt(12, 2, 2);
+  k.recompute = {.mode = recompute_mode::full, .method = recompute_method::block, .layers = 2};
+  const auto some = at(estimate(k), 1, phase::loss_forward, row::activations);
+  k.recompute.layers = 3;
+  // The last stage holds its first chunk of two micro-batches and runs its second: three times one layer.
+  CHECK(some - at(estimate(k), 1, phase::loss_forward, row::activations) == 3 * (layer - x));
+  // Backward makes a checkpoint's layers again: all but the last of it whole, beside the other checkpoints' inputs.
+  const auto backward = [&](std::int64_t n) { return at(with(recompute_method::uniform, n), 0, phase::backward, row::activations); };
+  j.attention = attention::eager;
+  CHECK(backward(6) - backward(4) == 2 * layer - x);
+}
+
+// Megatron-LM core/transformer/multi_token_prediction.py. On the last stage: the module's projection (2h × h), three norms (weight
+// and bias), one layer; the embedding is a copy where it lies on another stage, which a tied head has made already.
+TEST_CASE("multi-token prediction: parameters") {
+  constexpr std::int64_t own = 12 * h * h + 13 * h + 2 * h * h + 3 * 2 * h;
+  for (const bool tied : {false, true}) {
+    auto j = gpt(8, 2);
+    j.model.tied = tied;
+    const auto plain = estimate(j);
+    j.model.mtp_layers = 1;
+    const auto more = estimate(j);
+    CHECK(at(more, 0, phase::load, row::model_parameters) == at(plain, 0, phase::load, row::model_parameters));
+    CHECK(at(more, 1, phase::load, row::model_parameters) - at(plain, 1, phase::load, row::model_parameters) == 2 * (own + (tied ? 0 : vocab * h)));
+    CHECK(more.parameter_count.total.count() - plain.parameter_count.total.count() == own);
+  }
+}
+
+// While the model's own logits are made (2 bytes) and cast (4), the module's softmax (4) waits for backward.
+TEST_CASE("multi-token prediction: logits and activations") {
+  auto j = gpt(8, 2);
+  const auto plain = estimate(j);
+  j.model.mtp_layers = 1;
+  const auto one = estimate(j);
+  j.model.mtp_layers = 2;
+  const auto two = estimate(j);
+  const auto logits = [&](const report& r) { return at(r, 1, phase::loss_forward, row::logits); };
+  CHECK(logits(plain) == 6 * s * b * vocab);
+  CHECK(logits(one) - logits(plain) == 4 * s * b * vocab);
+  CHECK(logits(two) - logits(one) == 4 * s * b * vocab);
+  // A module more keeps: the embedding's result and the hidden state before it (X each, with statistics of 8 bytes a token each), both
+  // side by side (2X), a layer, the layer's result (X and statistics), its part of the joined hidden states (X), the masks of its loss.
+  const auto activations = at(two, 1, phase::loss_forward, row::activations) - at(one, 1, phase::loss_forward, row::activations);
+  CHECK(activations == layer + 6 * x + 3 * 8 * s * b + 9 * s * b);
+}
+
+// core/pipeline_parallel/schedules.py, see boundary_tensors.
+TEST_CASE("what the schedule's variables hold on the last stage") {
+  const auto held = [](const report& r, std::int64_t stage, phase p) { return at(r, stage, p, row::communication_buffers) / x; };
+  const auto plain = estimate(gpt(16, 4));
+  CHECK(held(plain, 3, phase::loss_forward) == 2);  // the used graph's input and its gradient
+  CHECK(held(plain, 1, phase::forward) == 3);       // … and the gradient of the output
+  CHECK(held(plain, 0, phase::forward) == 1);
+  CHECK(held(plain, 3, phase::step) == 2);          // TransformerBlock.input_tensor and its gradient
+  CHECK(held(plain, 0, phase::step) == 0);
+  auto j = gpt(16, 4, 2);
+  CHECK(held(estimate(j), 3, phase::loss_forward) == 3);
+  CHECK(held(estimate(j), 3, phase::step) == 4);
+  CHECK(held(estimate(j), 0, phase::step) == 2);
+  j.framework.overlaps_warm_up = true;
+  CHECK(held(estimate(j), 3, phase::loss_forward) == 1);
+  j.framework.microbatch_group = 6;  // a buffer of 6 - 4 + 1 slots
+  CHECK(held(estimate(j), 3, phase::loss_forward) == 3);
+}
+
+// Groups of G micro-batches: 2·(p - stage - 1) + (v - 1)·G forwards before the first backward, and one more held during it.
+static_assert(in_flight({schedule::interleaved, 4, 3, 24, 6}, 0) == 2 * 3 + 2 * 6 + 1);
+static_assert(in_flight({schedule::interleaved, 4, 3, 24, 6}, 3) == 2 * 6 + 1);
+static_assert(in_flight({schedule::interleaved, 4, 3, 24, 4}, 2) == in_flight({schedule::interleaved, 4, 3, 24}, 2));
+
+// The mask that the loader makes, b·s² booleans, is alive in forward alone, unless a checkpoint saves it for every micro-batch held.
+TEST_CASE("the loader's attention mask") {
+  auto j = gpt(16, 4);
+  const auto without = estimate(j);
+  j.framework.masks_in_loader = true;
+  const auto with = estimate(j);
+  const auto more = [&](const report& r, const report& than, std::int64_t stage, phase p) { return at(r, stage, p, row::activations) - at(than, stage, p, row::activations); };
+  CHECK(more(with, without, 0, phase::forward) == b * s * s);
+  CHECK(more(with, without, 0, phase::backward) == 0);
+  CHECK(more(with, without, 1, phase::forward) == 0);
+  CHECK(more(with, without, 3, phase::loss_forward) == b * s * s);
+  j.recompute = headroom::recompute::full;
+  const auto saved = estimate(j);
+  j.framework.masks_in_loader = false;
+  CHECK(more(saved, estimate(j), 0, phase::backward) == 4 * b * s * s);
+}
+
+// RotaryEmbedding.forward caches s × d angles in fp32; without the fused kernel each layer saves cosine and sine, in bf16, for q and k.
+TEST_CASE("rotary embedding") {
+  auto j = gpt(8, 1);
+  j.model.position = position_kind::rope;
+  const auto fused = estimate(j);
+  j.framework.writes_out_rope = true;
+  constexpr std::int64_t d = h / a;
+  CHECK(at(estimate(j), 0, phase::loss_forward, row::activations) - at(fused, 0, phase::loss_forward, row::activations) == 8 * 4 * s * d * 2);
+  j.framework.writes_out_rope = false;
+  j.model.rotary_percent = 50;
+  CHECK(at(fused, 0, phase::step, row::activations) - at(estimate(j), 0, phase::step, row::activations) == s * d / 2 * 4);
+}
+
+// TransformerEngine backends.py FlashAttention: the kernel's b-s-h-d result is saved, and its transposed copy is the projection's input.
+TEST_CASE("flash attention's result is copied where b > 1, under ring context parallelism, too") {
+  for (const std::int64_t context : {1, 2}) {
+    auto j = gpt(8, 1);
+    j.hardware.gpus_per_node = context;
+    j.parallel.context = context;
+    j.attention = attention::flash;
+    const auto copied = at(estimate(j), 0, phase::loss_forward, row::activations);
+    j.attention = attention::te;  // cuDNN on Hopper
+    CHECK(copied - at(estimate(j), 0, phase::loss_forward, row::activations) == 8 * x / context);
+  }
+}
