@@ -60,7 +60,7 @@ TEST_CASE("SimuMax on B200: dense and DeepSeek layers") {
 TEST_CASE("Megatron-LM, dense") {
   auto all = errors_of("megatron", [](const job& j) { return !j.model.sparse(); });
   REQUIRE(all.errors.size() >= 44);
-  CHECK(all.median() <= 0.0022);
+  CHECK(all.median() <= 0.0026);
   CHECK(all.errors[all.errors.size() * 8 / 10] <= 0.015);
   CHECK(all.largest() <= 0.057);
 }
