@@ -202,3 +202,41 @@ TEST_CASE("flash attention's result is copied where b > 1, under ring context pa
     CHECK(copied - at(estimate(j), 0, phase::loss_forward, row::activations) == 8 * x / context);
   }
 }
+
+// distrib_optimizer.py and TransformerEngine's FusedAdam: what the optimizer keeps, and makes for a step.
+TEST_CASE("bytes of the optimizer") {
+  auto j = gpt(8, 1);
+  j.hardware.gpus_per_node = 4;
+  j.parallel.data = 4;
+  j.sharding.kind = sharding_kind::megatron_distributed_optimizer;
+  const auto n = at(estimate(j), 0, phase::load, row::model_parameters) / 2;
+  const auto step = [&](row r) { return at(estimate(j), 0, phase::step, r); };
+  CHECK(step(row::gradients) == 4 * n);
+  CHECK(step(row::master_parameters) == n);    // 4 bytes over 4 ranks
+  CHECK(step(row::optimizer_state) == 2 * n);  // 8
+  CHECK(step(row::temporaries) == 0);
+  // Reduced in bf16: half the buffer, but each shard's gradient becomes fp32 for the step.
+  j.precision = j.framework.precision;
+  j.precision.gradients = formats::bf16;
+  CHECK(step(row::gradients) == 2 * n);
+  CHECK(step(row::temporaries) == n);
+  // Precision-aware: gradients as they are, the low half of the master, moments in bf16 that are copied to fp32 (before 2026-02).
+  j.framework.precision_aware = true;
+  j.precision.state = formats::bf16;
+  CHECK(step(row::master_parameters) == n / 2);
+  CHECK(step(row::optimizer_state) == n);
+  CHECK(step(row::temporaries) == 2 * n);
+  j.framework.unscales_moments = false;
+  CHECK(step(row::temporaries) == 0);
+}
+
+// core/optimizer/emerging_optimizers.py: Muon's momentum for the matrices of layers, AdamW's two moments for embeddings and vectors.
+TEST_CASE("Muon keeps one moment of matrices and two of all else") {
+  auto j = gpt(8, 1);
+  j.optimizer = optimizers::muon;
+  j.sharding = ddp();
+  const auto n = at(estimate(j), 0, phase::load, row::model_parameters) / 2;
+  CHECK(at(estimate(j), 0, phase::step, row::optimizer_state) == 8 * n - 4 * 8 * 12 * h * h);
+  j.sharding.kind = sharding_kind::megatron_distributed_optimizer;
+  CHECK_THROWS_AS(estimate(j), job_error);
+}

@@ -74,9 +74,9 @@ constexpr tensor core_attention(program& p, const scene& s, tensor_set inputs, s
   const bool ring = s.context > 1;
   p.step(inputs, out | lse, {.saves = inputs | out | lse, .backward_temporary = ring ? p.rounded(divided(s, m.query_width()), s.width) : bytes{0}});
   if (s.recomputes(recompute_module::core_attn)) p.recompute(lse.bit());
-  // Ulysses brings the result back by an all-to-all that makes a second copy; a flash kernel's b-s-h-d result is transposed, under
+  // Ulysses (and a2a+p2p) brings the result back by an all-to-all that makes a second copy; a flash kernel's b-s-h-d result is transposed, under
   // context parallelism too (backends.py FlashAttention.forward: output.contiguous()).
-  if ((ring && s.context_kind == context_kind::ulysses) || (s.copies_flash_output && s.samples > 1)) return ops::pointwise(p, out);
+  if ((ring && (s.context_kind == context_kind::ulysses || s.habits->exchanges_heads)) || (s.copies_flash_output && s.samples > 1)) return ops::pointwise(p, out);
   return out;
 }
 

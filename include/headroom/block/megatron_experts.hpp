@@ -54,11 +54,12 @@ constexpr tensor routed_experts(program& p, const scene& s, tensor x) {
     p.step(from.bit(), to.bit(), {.saves = from.bit(), .weight_gradient = weight_gradient(p, s, checked::mul(checked::mul(in, out), local), true), .splits = true});
     return to;
   };
+  const bool flex = s.habits->flex_dispatcher && exchanges;  // its kernels copy each token on the way
   auto dispatched = p.make(checked::mul(sent, h), s.width);
   const auto order = p.make(sent, 8);
   p.step(x.bit(), dispatched | order, {.saves = order.bit()});
   tensor local_tokens = dispatched;
-  if (exchanges) local_tokens = dispatched = move(dispatched, received);
+  if (exchanges && !flex) local_tokens = dispatched = move(dispatched, received);
   if (gathers) local_tokens = move(local_tokens, computed);
   if (sorts) local_tokens = move(local_tokens, computed);
 
@@ -81,7 +82,7 @@ constexpr tensor routed_experts(program& p, const scene& s, tensor x) {
   auto back = output;
   if (sorts) back = move(back, computed);
   if (gathers) back = move(back, received);
-  if (exchanges) back = move(back, sent, dispatched | output);
+  if (exchanges && !flex) back = move(back, sent, dispatched | output);
   const auto y = p.make(streamed(s, h), s.width);
   p.step(back.bit(), y.bit());
   return y;

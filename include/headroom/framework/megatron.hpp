@@ -16,6 +16,7 @@ inline constexpr profile megatron{
     .layers = layer_modules::megatron,
     .fuses_weight_gradients = true,
     .masks_in_loader = true,
+    .unscales_moments = true,
     .loss = loss_style::upcast_in_loss,
     .optimizer = implementation::fused,
     .loads_on_host = false,

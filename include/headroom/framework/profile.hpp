@@ -67,6 +67,10 @@ struct profile {
   bool writes_out_rope{};              ///< rotary embedding without the fused kernel: cosine and sine are made and saved by each call
   bool masks_in_loader{};              ///< a boolean b × s × s mask comes with each micro-batch, on the first and last stage
   bool pads_experts{};                 ///< every expert gets its capacity of tokens, padded (moe-pad-expert-input-to-capacity)
+  bool precision_aware{};              ///< TransformerEngine's FusedAdam on the shards themselves: no fp32 copy of gradients; of an fp32 master beside bf16 parameters only the other 16 bits are kept
+  bool unscales_moments{};             ///< … which makes fp32 copies of 16-bit moments for a step (TransformerEngine before 2026-02)
+  bool exchanges_heads{};              ///< cp-comm-type a2a+p2p: an all-to-all over heads within groups of the context ring
+  bool flex_dispatcher{};              ///< tokens travel by DeepEP or HybridEP, whose buffers lie outside PyTorch's allocator
   bool grouped_gemm{};                 ///< experts in one call: a workspace for each of four streams more
   bool overlaps_tensor_parallel{};     ///< three TransformerEngine workspaces instead of one
   bool overlaps_warm_up{};             ///< the interleaved schedule receives ahead in its warm-up, too (overlap-p2p-communication-warmup-flush)

@@ -19,7 +19,7 @@ inline constexpr auto megatron_silent = std::to_array<std::string_view>({
     "manual-gc-interval", "max-position-embeddings", "micro-batch-size", "mock-data", "moe-aux-loss-coeff",
     "moe-ffn-hidden-size", "moe-layer-freq", "moe-permute-fusion", "moe-router-bias-update-rate", "moe-router-dtype", "moe-router-enable-expert-bias", "moe-router-group-topk", "moe-router-load-balancing-type", "moe-router-num-groups",
     "moe-router-pre-softmax", "moe-router-score-function", "moe-router-topk", "moe-router-topk-scaling-factor",
-    "moe-shared-expert-intermediate-size", "moe-token-dispatcher-type", "mscale", "mscale-all-dim", "mtp-loss-scaling-factor",
+    "moe-shared-expert-intermediate-size", "mscale", "mscale-all-dim", "mtp-loss-scaling-factor",
     "mtp-num-layers", "multi-latent-attention", "no-bias-dropout-fusion", "no-bias-gelu-fusion", "no-check-for-nan-in-loss-and-grad",
     "no-masked-softmax-fusion", "norm-epsilon", "normalization", "num-attention-heads",
     "num-distributed-optimizer-instances", "num-experts", "num-layers", "num-layers-per-virtual-pipeline-stage", "num-query-groups",
@@ -30,18 +30,45 @@ inline constexpr auto megatron_silent = std::to_array<std::string_view>({
     "rotary-percent", "rotary-scaling-factor", "seq-length", "sequence-parallel", "squared-relu", "swiglu", "te-rng-tracker",
     "tensor-model-parallel-size", "tokenizer-type", "tp-comm-overlap-cfg", "untie-embeddings-and-output-weights",
     "use-distributed-optimizer", "use-flash-attn", "use-mcore-models", "use-tp-pp-dp-mapping", "v-head-dim", "vocab-size",
+    "moe-router-fusion", "muon-extra-scale-factor", "muon-momentum", "muon-scale-mode", "no-use-layer-wise-param-layout",
     "account-for-embedding-in-pipeline-split", "account-for-loss-in-pipeline-split", "hierarchical-context-parallel-sizes",
 });
 
 /// Arguments whose effect on memory this version does not model.
 inline constexpr auto megatron_unmodelled = std::to_array<std::string_view>({
-    "cuda-graph-impl", "cuda-graph-scope", "cuda-graph-modules", "cuda-graph-warmup-steps", "data-parallel-sharding-strategy", "exp-avg-dtype",
-    "exp-avg-sq-dtype", "fine-grained-activation-offloading", "first-last-layers-bf16", "fp8-format", "fp8-param-gather", "fp8-recipe",
-    "grad-reduce-in-bf16", "main-grads-dtype", "moe-enable-deepep",
-    "moe-flex-dispatcher-backend", "moe-router-fusion", "muon-extra-scale-factor", "muon-momentum", "muon-scale-mode",
-    "no-use-layer-wise-param-layout", "offload-modules", "outer-dp-sharding-strategy", "overlap-moe-expert-parallel-comm",
-    "use-megatron-fsdp", "use-precision-aware-optimizer", "use-transformer-engine-op-fuser",
+    "cuda-graph-impl", "cuda-graph-scope", "cuda-graph-modules", "cuda-graph-warmup-steps", "data-parallel-sharding-strategy",
+    "fine-grained-activation-offloading", "first-last-layers-bf16", "fp8-format", "fp8-param-gather", "fp8-recipe", "offload-modules",
+    "outer-dp-sharding-strategy", "overlap-moe-expert-parallel-comm", "use-megatron-fsdp", "use-transformer-engine-op-fuser",
 });
+
+/// The formats of the optimizer and of the gradient buffer: use-precision-aware-optimizer, main-grads-dtype, main-params-dtype,
+/// exp-avg-dtype, exp-avg-sq-dtype, grad-reduce-in-bf16.
+inline void apply_megatron_formats(job& j, key_reader& k, const option_merger& merge) {
+  const auto apply = [&](const std::string& path, number_format precision::*member, std::string_view key, const number_format& format) {
+    if (!j.precision.set()) j.precision = j.framework.precision;
+    const auto before = j.precision.*member;
+    merge.set(j.precision.*member, format, "precision", key, path);
+    if (j.precision.*member != before) j.precision.label = {};  // it is no longer the recipe of that name
+  };
+  const auto format_of = [&](const char* key) -> const number_format* {
+    const auto* v = k.take(key);
+    if (v == nullptr) return nullptr;
+    const auto& word = string_at(*v, k.at(key), "\"fp32\", \"bf16\", \"fp16\" or \"fp8\"");
+    for (const auto* f : {&formats::fp32, &formats::bf16, &formats::fp16, &formats::fp8})
+      if (word == f->label.view()) return f;
+    wrong_value(k.at(key), "\"fp32\", \"bf16\", \"fp16\" or \"fp8\"", *v);
+  };
+  if (const auto* v = k.take("use-precision-aware-optimizer"); v != nullptr) j.framework.precision_aware = flag_at(*v, k.at("use-precision-aware-optimizer"));
+  if (const auto* v = k.take("grad-reduce-in-bf16"); v != nullptr && flag_at(*v, k.at("grad-reduce-in-bf16")))
+    apply(k.at("grad-reduce-in-bf16"), &precision::gradients, "gradients", formats::bf16);
+  if (const auto* f = format_of("main-grads-dtype")) apply(k.at("main-grads-dtype"), &precision::gradients, "gradients", *f);
+  if (const auto* f = format_of("main-params-dtype")) apply(k.at("main-params-dtype"), &precision::master, "master", *f);
+  const auto *first = format_of("exp-avg-dtype"), *second = format_of("exp-avg-sq-dtype");
+  const auto& one = first != nullptr ? *first : formats::fp32;
+  const auto& other = second != nullptr ? *second : formats::fp32;
+  if (one != other) fail("headroom: " + k.at("exp-avg-dtype") + " and exp-avg-sq-dtype must be alike in this version; found " + std::string{one.label.view()} + " and " + std::string{other.label.view()});
+  if (first != nullptr) apply(k.at("exp-avg-dtype"), &precision::state, "state", one);
+}
 
 }  // namespace detail
 
@@ -70,13 +97,18 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   if (on("overlap-p2p-communication-warmup-flush")) f.overlaps_warm_up = true;
   if (on("no-rope-fusion")) f.writes_out_rope = true;
   if (on("moe-grouped-gemm")) f.grouped_gemm = true;
+  const bool deep = on("moe-enable-deepep");
+  const auto dispatcher = word("moe-token-dispatcher-type"), backend = word("moe-flex-dispatcher-backend");
+  if (dispatcher == "flex" || deep || !backend.empty()) f.flex_dispatcher = true;
+  detail::apply_megatron_formats(j, k, merge);
   if (on("tp-comm-overlap")) f.overlaps_tensor_parallel = true;
   const auto impl = word("cross-entropy-fusion-impl");
   if (on("cross-entropy-loss-fusion")) f.loss = impl == "te" ? loss_style::in_place : loss_style::autocast;
   if (const auto kind = word("cp-comm-type"); !kind.empty()) {
-    if (kind != "a2a" && kind != "p2p" && kind != "all_gather")
-      fail("headroom: framework.options.cp-comm-type " + in_quotes(kind) + " is not modelled by this version; accepted: p2p, a2a, all_gather");
-    merge.set(j.parallel.context_kind, kind == "a2a" ? context_kind::ulysses : kind == "p2p" ? context_kind::ring : context_kind::all_gather,
+    if (kind != "a2a" && kind != "p2p" && kind != "all_gather" && kind != "a2a+p2p")
+      fail("headroom: framework.options.cp-comm-type " + in_quotes(kind) + " is unknown; accepted: p2p, a2a, all_gather, a2a+p2p");
+    f.exchanges_heads = kind == "a2a+p2p";
+    merge.set(j.parallel.context_kind, kind == "a2a" ? context_kind::ulysses : kind == "all_gather" ? context_kind::all_gather : context_kind::ring,
               "parallel", "context_kind", k.at("cp-comm-type"));
   }
   if (const auto* v = k.take("microbatch-group-size-per-virtual-pipeline-stage"); v != nullptr)
@@ -107,6 +139,9 @@ inline json_value megatron_options_of(const profile& p) {
     out["cross-entropy-loss-fusion"] = true;
     out["cross-entropy-fusion-impl"] = p.loss == loss_style::in_place ? "te" : "native";
   }
+  if (p.precision_aware) out["use-precision-aware-optimizer"] = true;
+  if (p.flex_dispatcher) out["moe-token-dispatcher-type"] = "flex";
+  if (p.exchanges_heads) out["cp-comm-type"] = "a2a+p2p";
   if (p.microbatch_group > 0) out["microbatch-group-size-per-virtual-pipeline-stage"] = p.microbatch_group;
   if (p.deferral_limit > 0) {
     out["defer-embedding-wgrad-compute"] = true;

@@ -146,6 +146,10 @@ constexpr void check_walk(const job& j) {
       refuse("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
     if (j.sharding.kind != sharding_kind::none && j.sharding.kind != sharding_kind::ddp && j.sharding.kind != sharding_kind::megatron_distributed_optimizer)
       refuse("headroom: for megatron sharding.kind must be none, ddp or megatron-distributed-optimizer");
+    if (j.optimizer.vector_moments > 0 && j.sharding.kind == sharding_kind::megatron_distributed_optimizer)
+      refuse("headroom: Muon's layer-wise distribution (whole parameters to ranks) is not modelled by this version; sharding.kind must be none or ddp");
+    if (j.optimizer.extent != state_extent::full || j.optimizer.state.quantised() || j.optimizer.blocks > 0 || j.optimizer.in_backward)
+      refuse("headroom: for megatron the optimizer must be adamw, sgd, sgd-momentum, lion, adagrad or muon");
     if (j.adapter.active() || !j.trainable.all()) refuse("headroom: adapters and partly frozen models are not modelled for megatron by this version");
     if (m.parallel_block || m.post_norms) refuse("headroom: parallel blocks and post-norms are not modelled for megatron by this version");
     if (j.offload.optimizer != place::on_gpu || j.offload.parameters != place::on_gpu || j.offload.activations != place::on_gpu)

@@ -17,6 +17,7 @@ namespace detail {
 struct stage_weights {
   parameters dense{};
   parameters experts{};
+  parameters plain{};  ///< of the dense ones, vectors, embeddings and heads: an optimizer for matrices leaves them to AdamW
 };
 
 /// Layers first, first + stride, … of a weight's span that lie in a chunk.
@@ -40,6 +41,8 @@ class rank_weights {
       const parameters all{checked::mul(here, w.per_layer)};
       auto& to = w.layers.count > 0 ? of_span(w.layers) : w.role == module::embedding || w.role == module::position ? front_ : back_;
       (w.expert ? to.experts : to.dense) += all;
+      const bool plain = !w.expert && (w.vector() || w.role == module::embedding || w.role == module::position || w.role == module::head);
+      if (plain) to.plain += all;
       // The head that is tied to the embedding, and the embedding that multi-token prediction reads, are a copy where it is not.
       if (w.role == module::embedding && (s.model.tied || s.model.mtp_layers > 0)) copy_ += all;
     }
@@ -53,13 +56,14 @@ class rank_weights {
         const auto n = layers_within(spans_[i], c);
         r.dense += n * layers_[i].dense;
         r.experts += n * layers_[i].experts;
+        r.plain += n * layers_[i].plain;
       }
       first = first || c.index == 0;
       last = last || c.index == cut.chunks() - 1;
     });
-    if (first) r.dense += front_.dense, r.experts += front_.experts;
-    if (last) r.dense += back_.dense, r.experts += back_.experts;
-    if (last && !first) r.dense += copy_;
+    if (first) r.dense += front_.dense, r.plain += front_.plain;
+    if (last) r.dense += back_.dense, r.experts += back_.experts, r.plain += back_.plain;
+    if (last && !first) r.dense += copy_, r.plain += copy_;
     return r;
   }
 
@@ -83,24 +87,49 @@ constexpr stage_weights weights_of_stage(const settled_job& s, const inventory& 
   return rank_weights(s, list).of_stage(stage_cut(s.source->parallel, s.model.layers), stage);
 }
 
+/// Ranks over which master copy and optimizer state are divided: of what all data-parallel ranks hold, and of experts.
+struct state_degrees {
+  std::int64_t dense{1};
+  std::int64_t experts{1};
+};
+constexpr state_degrees degrees_of_states(const settled_job& s) {
+  const auto& j = *s.source;
+  if (j.sharding.kind != sharding_kind::megatron_distributed_optimizer) return {};
+  const auto replicas = checked::mul(s.data, j.parallel.context) / j.parallel.replicate;
+  const auto same = checked::mul(replicas, j.parallel.tensor) / checked::mul(j.parallel.expert, j.parallel.expert_tensor);
+  return {replicas, same > 1 ? same : 1};
+}
+
+/// What the optimizer makes for the time of a step. Gradients that are not fp32 are copied to fp32 (distrib_optimizer.py
+/// _copy_model_grads_to_main_grads), but for the precision-aware optimizer; that one may copy moments, the dense weights' and the
+/// experts' after one another (TransformerEngine optimizers/fused_adam.py get_unscaled_state).
+constexpr bytes update_temporaries(const settled_job& s, const stage_weights& w) {
+  const auto& habits = s.source->framework;
+  const auto d = degrees_of_states(s);
+  const auto& p = s.precision;
+  const auto one = share(w.dense, 4, d.dense), other = share(w.experts, 4, d.experts);
+  if (!habits.precision_aware) return p.gradients.width() < 4 && p.master.width() == 4 ? one + other : bytes{0};
+  const bool copies = s.optimizer.state.width() < 4 && (habits.unscales_moments || s.optimizer.state.bits == 8 || s.optimizer.state == formats::fp16);
+  return copies ? s.optimizer.moments * max(one, other) : bytes{0};
+}
+
 /// Parameters and main gradients whole, master copy and optimizer state divided over data × context ranks (experts: over the ranks
 /// that hold the same experts) with the distributed optimizer.
 constexpr breakdown states_of_stage(const settled_job& s, const stage_weights& w) {
   const auto& j = *s.source;
   const auto& p = s.precision;
-  const auto replicas = checked::mul(s.data, j.parallel.context) / j.parallel.replicate;
-  const auto all = checked::mul(replicas, j.parallel.tensor);
-  const bool divides = j.sharding.kind == sharding_kind::megatron_distributed_optimizer;
-  const std::int64_t d = divides ? replicas : 1;
-  const auto expert_ranks = all / checked::mul(j.parallel.expert, j.parallel.expert_tensor);
-  const std::int64_t e = divides && expert_ranks > 1 ? expert_ranks : 1;
+  const auto [d, e] = degrees_of_states(s);
   const auto whole = w.dense + w.experts;
   breakdown b{};
   b[row::model_parameters] = share(whole, p.parameters.width());
   b[row::gradients] = share(whole, p.gradients.width());
-  b[row::master_parameters] = share(w.dense, p.master.width(), d) + share(w.experts, p.master.width(), e);
+  // Beside bf16 parameters the precision-aware optimizer keeps the 16 bits that a master in fp32 has more (store_param_remainders).
+  const auto master = j.framework.precision_aware && p.master.bits == 32 && p.parameters == formats::bf16 ? 2 : p.master.width();
+  b[row::master_parameters] = share(w.dense, master, d) + share(w.experts, master, e);
   const auto state = s.optimizer.state.width() * s.optimizer.moments;
   b[row::optimizer_state] = share(w.dense, state, d) + share(w.experts, state, e);
+  if (s.optimizer.vector_moments > 0)
+    b[row::optimizer_state] += (s.optimizer.vector_moments - s.optimizer.moments) * share(w.plain, s.optimizer.state.width(), d);
   return b;
 }
 

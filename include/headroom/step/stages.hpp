@@ -97,7 +97,8 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
   });
 
   moment resident{};
-  resident.rows = detail::states_of_stage(s, weights.of_stage(cut, stage)) + detail::buffers_of_stage(s, parts);
+  const auto held_weights = weights.of_stage(cut, stage);
+  resident.rows = detail::states_of_stage(s, held_weights) + detail::buffers_of_stage(s, parts);
   resident.rows[row::activations] += 2 * bytes{checked::mul(sc.tokens, 8)};
   resident.total = resident.rows.total();
 
@@ -169,7 +170,7 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
   // Each chunk's last input stays an attribute of its layers (TransformerBlock.input_tensor), its gradient with it.
   const part inputs_left{row::communication_buffers, d.pipeline > 1 ? 2 * inputs * w.input : bytes{0}};
   t.look(phase::reduce, -1, resident, inputs_left);
-  t.look(phase::step, -1, resident, inputs_left);
+  t.look(phase::step, -1, resident, inputs_left, part{row::temporaries, detail::update_temporaries(s, held_weights)});
   t.look(phase::save, -1, resident, inputs_left);
   constexpr std::array phases{phase::forward, phase::loss_forward, phase::backward};
   for (std::size_t i = 0; i < best.size(); ++i) {

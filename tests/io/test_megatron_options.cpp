@@ -1,0 +1,61 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Megatron-LM's arguments as a job's framework options: what they set, and that a job says them again.
+#include <doctest/doctest.h>
+
+#include <headroom/io/job_reader.hpp>
+
+#include <string>
+
+using namespace headroom;
+
+namespace {
+
+job megatron(const std::string& options, const std::string& more = "") {
+  return io::read_job(io::parse_json(R"({"model": "llama-2-13b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "batch": {"sequence": 2048}, )" + more +
+                                         R"("framework": {"name": "megatron", "options": )" + options + "}}",
+                                     "job"));
+}
+std::string refusal(const std::string& options, const std::string& more = "") {
+  try {
+    megatron(options, more);
+  } catch (const job_error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("arguments set the profile, and are written again") {
+  const auto j = megatron(R"({"no-rope-fusion": true, "overlap-p2p-communication-warmup-flush": true, "microbatch-group-size-per-virtual-pipeline-stage": 6,
+    "moe-token-dispatcher-type": "flex", "cp-comm-type": "a2a+p2p", "use-precision-aware-optimizer": true, "num-layers": 40})");
+  const auto& f = j.framework;
+  CHECK(f.writes_out_rope);
+  CHECK(f.overlaps_warm_up);
+  CHECK(f.microbatch_group == 6);
+  CHECK(f.flex_dispatcher);
+  CHECK(f.exchanges_heads);
+  CHECK(f.precision_aware);
+  CHECK(j.parallel.context_kind == context_kind::ring);
+  CHECK(io::read_job(io::job_to_json(j)) == j);
+  CHECK(megatron(R"({"moe-enable-deepep": true})").framework.flex_dispatcher);
+  CHECK(megatron(R"({"moe-flex-dispatcher-backend": "hybridep"})").framework.flex_dispatcher);
+  CHECK(!megatron(R"({"moe-token-dispatcher-type": "alltoall"})").framework.flex_dispatcher);
+}
+
+TEST_CASE("formats of gradients and moments: the precision recipe's, or what they contradict") {
+  const auto j = megatron(R"({"use-precision-aware-optimizer": true, "main-grads-dtype": "bf16", "exp-avg-dtype": "bf16", "exp-avg-sq-dtype": "bf16"})");
+  CHECK(j.precision.gradients == formats::bf16);
+  CHECK(j.precision.state == formats::bf16);
+  CHECK(j.precision.master == formats::fp32);
+  CHECK(megatron(R"({"grad-reduce-in-bf16": true})").precision.gradients == formats::bf16);
+  CHECK(refusal(R"({"grad-reduce-in-bf16": true})", R"("precision": {"parameters": "bf16", "gradients": "fp32"}, )").find("contradicts precision.gradients") !=
+        std::string::npos);
+  CHECK(refusal(R"({"exp-avg-dtype": "bf16"})").find("must be alike") != std::string::npos);
+  CHECK(refusal(R"({"exp-avg-dtype": "int8", "exp-avg-sq-dtype": "int8"})").find("exp-avg-dtype") != std::string::npos);
+}
+
+TEST_CASE("what is not modelled is refused by name") {
+  for (const std::string key : {"fp8-format", "use-megatron-fsdp", "cuda-graph-impl", "fine-grained-activation-offloading", "use-transformer-engine-op-fuser"})
+    CHECK(refusal("{\"" + key + "\": true}").find(key) != std::string::npos);
+}
