@@ -58,7 +58,7 @@ constexpr void add_assumptions(settled_job& s) {
   if (j.sharding.kind == sharding_kind::zero && j.sharding.stage == 3) a.add(assumption::deepspeed_stage3_trace);
   if (s.layer.kernel != attention::eager && s.layer.kernel != attention::math && !s.layer.host) a.add(assumption::flash_backward_workspace);
   if (j.offload.activations != place::on_gpu) a.add(assumption::activations_offload_overlap);
-  if (s.layer.compiled_loss && j.framework.scatters_loss_gradient) a.add(assumption::compiled_loss_targets);
+  if (s.layer.compiled_loss && s.layer.loss.kind == loss_kind::full && j.framework.scatters_loss_gradient) a.add(assumption::compiled_loss_targets);
   if (j.framework.int8_copies > 0 && s.optimizer.state.quantised() && s.optimizer.paged_from == 0) a.add(assumption::int8_update_copies);
   a.add(assumption::host_runtime_not_counted);
   if (s.model.sparse() && j.framework.layers == layer_modules::eager) a.add(assumption::experts_balanced);

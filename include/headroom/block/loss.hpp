@@ -33,18 +33,24 @@ constexpr tensor divided_cross_entropy(program& p, tensor logits) {
 }
 
 /// One kernel forward and one backward: the logits are read again for their gradient.
-constexpr tensor compiled_cross_entropy(program& p, const scene& s, tensor logits, std::int64_t pieces = 1) {
+constexpr tensor compiled_cross_entropy(program& p, const scene& s, tensor logits) {
   const auto rows = p.make(checked::mul(2, s.tokens), 4);  // maximum and sum of each
   const auto scalar = p.make(1, 4);
-  const auto targets = s.habits->scatters_loss_gradient ? ceil_div(p.rounded(p.elements(logits), 4), pieces) : bytes{0};
-  p.step(logits.bit(), rows | scalar, {.saves = rows | logits, .backward_temporary = targets, .pieces = pieces, .temporaries = row::logits});
+  const auto targets = s.habits->scatters_loss_gradient ? p.rounded(p.elements(logits), 4) : bytes{0};
+  p.step(logits.bit(), rows | scalar, {.saves = rows | logits, .backward_temporary = targets, .temporaries = row::logits});
   return scalar;
 }
 
 /// torchtune's CEWithChunkedOutputLoss (modules/loss/ce_chunked_output_loss.py): one chunk of the logits after another is cast to fp32, and
-/// what its log_softmax makes is saved; backward makes both fp32 gradients of one chunk, and its cast.
+/// what its log_softmax makes is saved; backward makes both fp32 gradients of one chunk, and its cast. Compiled, cast included, a chunk is
+/// kept as it is and its gradient takes its place (torch/_functorch/config.py donated_buffer; the README's LoRA rows leave room for no more).
 constexpr tensor chunk_by_chunk_cross_entropy(program& p, const scene& s, tensor logits, std::int64_t pieces) {
-  if (s.compiled_loss) return compiled_cross_entropy(p, s, logits, pieces);
+  if (s.compiled_loss) {
+    const auto rows = p.make(checked::mul(2, s.tokens), 4);
+    const auto scalar = p.make(1, 4);
+    p.step(logits.bit(), rows | scalar, {.saves = rows | logits, .releases_first = true});
+    return scalar;
+  }
   const auto probabilities = p.make(p.elements(logits), 4, row::logits);
   const auto scalar = p.make(1, 4);
   const auto chunk = ceil_div(p.size(probabilities), pieces);
