@@ -5,6 +5,7 @@
 #include <headroom/step/host.hpp>
 #include <headroom/step/outside.hpp>
 #include <headroom/step/pools.hpp>
+#include <headroom/step/prelude.hpp>
 #include <headroom/step/preallocated.hpp>
 #include <headroom/step/spread.hpp>
 #include <headroom/step/stages.hpp>
@@ -79,15 +80,26 @@ constexpr moment load_moment(const settled_job& s, const state_bytes& st, const 
            moment(row::gathered_parameters, passing);
   }
   const bytes passing = s.shards.parameters > 1 ? share(st.largest, width) : bytes{0};
-  return moment(row::model_parameters, st.gpu[row::model_parameters]) + moment(row::adapters, st.gpu[row::adapters]) +
-         moment(row::gathered_parameters, passing);
+  const bool here = j.offload.parameters == place::on_gpu;
+  return moment(row::model_parameters, here ? st.gpu[row::model_parameters] : bytes{0}) +
+         moment(row::adapters, here ? st.gpu[row::adapters] : bytes{0}) + moment(row::gathered_parameters, passing);
+}
+
+/// Gradients of an encoder's or a tower's layers that stay once they are reduced: shards, under paths that shrink them.
+constexpr bytes kept_beside(const settled_job& s, const state_bytes& st, const windows& w) {
+  if (w.path == gradient_path::grows || w.gradients_before.total > bytes{0} || w.kept_per_unit == bytes{0}) return bytes{0};
+  const auto most = st.trained - st.adapters < st.side ? st.trained - st.adapters : st.side;
+  return share(most, s.precision.gradients.width(), s.shards.gradients);
 }
 
 /// The step of a trainer that allocates as it goes.
 constexpr timeline walk_autograd(const settled_job& s, const state_bytes& st, const model_slice& here, bytes& checkpoints) {
   const auto w = windows_of(s, st);
   const auto resident = resident_bytes(s, st, w);
-  auto t = walk_step(s, st, w, resident, here, checkpoints);
+  const bool sees = s.model.vision.layers > 0, reads = s.model.encoder.layers > 0;
+  const auto before = sees ? walk_tower(s, w, kept_beside(s, st, w)) : reads ? walk_encoder(s, w, kept_beside(s, st, w)) : prelude{};
+  auto t = walk_step(s, st, w, resident, here, checkpoints, sees || reads ? &before : nullptr);
+  checkpoints += before.checkpoints;
   t.look(phase::load, -1, load_moment(s, st, resident));
   t.look(phase::save, -1, resident);
   return t;

@@ -11,7 +11,8 @@ namespace headroom {
 /// layers, without parameters that are gathered for a moment.
 constexpr bool replays(const job& j) {
   return j.framework.runtime == runtime::autograd && j.framework.layers == layer_modules::eager && !j.model.sparse() &&
-         j.hardware.accelerator().maker != vendor::cpu && j.parallel.pipeline == 1 && j.parallel.tensor == 1 && j.parallel.context == 1 &&
+         j.hardware.accelerator().maker != vendor::cpu && j.model.vision.kind == vision_kind::none && j.model.encoder.layers == 0 &&
+         j.parallel.pipeline == 1 && j.parallel.tensor == 1 && j.parallel.context == 1 &&
          j.offload.activations == place::on_gpu && j.offload.parameters == place::on_gpu &&
          (j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp || (j.sharding.kind == sharding_kind::zero && j.sharding.stage < 3));
 }

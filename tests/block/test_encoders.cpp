@@ -119,3 +119,23 @@ TEST_CASE("norms behind the sub-blocks") {
   CHECK(layer_of(j).saved.total == layer_of(before).saved.total);
   CHECK(estimate(j).ranks[0].allocated > 0_B);
 }
+
+// OPT-350m: tokens of 512 are projected to 1024 and back before the head, and no norm stands at the end.
+TEST_CASE("a narrow embedding") {
+  job j = small_job();
+  j.model = family::opt("opt-350m", 24, 1024, 16);
+  j.model.embedding_dim = 512;
+  j.model.norm_after = j.model.no_final_norm = true;
+  j.dropout = {};
+  const auto settled = settle(j);
+  auto sc = settled.layer;
+  sc.model = &settled.model;
+  const auto all = trained_modules(j, -1);
+  const auto front = embedding(sc, all);
+  CHECK(walk_forward(front).saved == bytes{b * s * 4 * 512});  // what project_in reads
+  CHECK(walk_backward(front).weight_gradients == bytes{4 * (50272 * 512 + 512 * 1024 + 2050 * 1024)});
+  const auto tail = head_and_loss(sc, all, true);
+  // The last hidden state for project_out, its result for the head, log-probabilities and the sum of their weights.
+  CHECK(walk_forward(tail).saved == bytes{b * s * 4 * (1024 + 512 + 50272) + 4});
+  CHECK(walk_backward(tail).weight_gradients == bytes{4 * (512 * 1024 + 50272 * 512)});
+}

@@ -62,7 +62,8 @@ constexpr tensor expand(program& p, const scene& s, tensor x) {
 /// format, dropout, ·v. GPT-2 computes the softmax in the compute format, where autocast does not make it fp32; a soft cap adds a tanh that saves its result.
 constexpr tensor eager_attention(program& p, const scene& s, heads h, bool fp32_softmax) {
   const auto& m = *s.model;
-  const auto scores = checked::mul(checked::mul(s.samples, s.divided(m.heads)), checked::mul(s.sequence, s.sequence));
+  const auto keys = s.keys > 0 ? s.keys : s.sequence;
+  const auto scores = checked::mul(checked::mul(s.samples, s.divided(m.heads)), checked::mul(s.sequence, keys));
   const auto w = p.width(h.q);
   const auto first = p.tensors();
   auto t = p.make(scores, w);
@@ -81,7 +82,7 @@ constexpr tensor eager_attention(program& p, const scene& s, heads h, bool fp32_
   p.step(masked.bit(), soft.bit(), {.saves = s.habits->softmax_keeps_input ? soft | masked : soft.bit()});
   soft = drop(p, cast(p, soft, w), s.drops.attention);
   if (m.attention_sinks) soft = pointwise(p, soft);  // without the sink's column: a copy
-  const auto product = p.make(p.elements(h.v), w);
+  const auto product = p.make(s.keys > 0 ? checked::mul(s.tokens, m.query_width()) : p.elements(h.v), w);
   p.step(soft | h.v, product.bit(), {.saves = soft | h.v});
   if (s.policy == recompute_policy::attention_only) p.recompute_since(first, 0);
   return pointwise(p, product);  // heads back beside each other: a copy
@@ -199,13 +200,13 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     h.q = cast(p, h.q, s.width);
     h.k = cast(p, h.k, s.width);
   }
-  const bool written_out = s.kernel == attention::eager || s.kernel == attention::math || m.attention_softcap > 0 || (m.attention_sinks && s.kernel == attention::sdpa);
+  const bool written_out = s.kernel == attention::eager || s.kernel == attention::math || m.attention_softcap > 0 || m.position == position_kind::relative || (m.attention_sinks && s.kernel == attention::sdpa);
   const bool expands = s.habits->expands_kv || written_out || (s.habits->expands_kv_if_padded && s.padded);
   if (expands && p.elements(h.k) < p.elements(h.q)) {
     h.k = expand(p, s, h.k);
     h.v = expand(p, s, h.v);
   }
-  auto out = written_out ? eager_attention(p, s, h, m.position == position_kind::rope || s.autocast) : fused_attention(p, s, h);
+  auto out = written_out ? eager_attention(p, s, h, m.position == position_kind::rope || m.position == position_kind::relative || s.autocast) : fused_attention(p, s, h);
   if (s.habits->copies_attention_output && !written_out) out = pointwise(p, out);
   return reduce_partial(p, s, linear(p, s, trained, module::o_proj, out, q_out, m.hidden, m.output_bias), m.hidden);
 }

@@ -9,18 +9,20 @@ namespace headroom {
 
 namespace ops {
 
-/// The dense MLP: down(act(gate)·up), or down(act(up)).
+/// The dense MLP: down(act(gate)·up), or down(act(up)). T5 drops out in front of the last matrix, too (T5DenseActDense).
 constexpr tensor feed_forward(program& p, const scene& s, const module_set& trained, tensor x) {
   const auto& m = *s.model;
   const auto width = s.divided(m.ffn);
+  const auto inner = m.position == position_kind::relative ? s.drops.hidden : probability{};
   if (m.mlp == mlp_kind::gated) {
     const auto gate = linear(p, s, trained, module::gate_proj, x, m.hidden, width, m.mlp_bias);
     const auto up = linear(p, s, trained, module::up_proj, x, m.hidden, width, m.mlp_bias);
-    const auto product = gated(p, s, gate, up, m.activation);
+    const auto product = drop(p, gated(p, s, gate, up, m.activation), inner);
     return reduce_partial(p, s, linear(p, s, trained, module::down_proj, product, width, m.hidden, m.mlp_bias), m.hidden);
   }
   const auto up = linear(p, s, trained, module::up_proj, x, m.hidden, width, m.mlp_bias);
-  return reduce_partial(p, s, linear(p, s, trained, module::down_proj, activate(p, s, up, m.activation), width, m.hidden, m.mlp_bias), m.hidden);
+  const auto activated = drop(p, activate(p, s, up, m.activation), inner);
+  return reduce_partial(p, s, linear(p, s, trained, module::down_proj, activated, width, m.hidden, m.mlp_bias), m.hidden);
 }
 
 }  // namespace ops

@@ -96,7 +96,7 @@ constexpr tensor chunked_head_and_loss(program& p, const scene& s, tensor x, con
 constexpr tensor fused_linear_cross_entropy(program& p, const scene& s, tensor x, bool trains) {
   const auto cuts = checked::ceil_div(s.vocabulary, s.model->hidden);
   const auto chunk = checked::power_of_two_ceil(checked::ceil_div(s.tokens, cuts));
-  const auto weights = checked::mul(s.vocabulary, s.model->hidden);
+  const auto weights = checked::mul(s.vocabulary, s.model->embedding_width());
   const auto input_gradient = p.make(p.elements(x), p.width(x));
   const auto scalar = p.make(1, 4);
   tensor_set makes = input_gradient | scalar;
@@ -119,8 +119,9 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
   const auto& habits = *s.habits;
   program p(s.granule);
   const auto x = p.input(checked::mul(s.stream_tokens(), m.hidden), s.residual_width, input_has_gradient);
-  const auto n = ops::gather_tokens(p, s, ops::norm(p, s, x, m.hidden, trained.has(module::norm)), m.hidden);
   const bool trains = trained.has(module::head);
+  auto n = ops::gather_tokens(p, s, m.no_final_norm ? x : ops::norm(p, s, x, m.hidden, trained.has(module::norm)), m.hidden);
+  if (m.embedding_dim > 0) n = ops::multiply(p, s, n, {.in = m.hidden, .out = m.embedding_dim, .trains = trains});  // OPTDecoder's project_out
   const auto loss_width = s.loss.logits.width();
   const std::int64_t chunk = s.loss.kind == loss_kind::chunked ? checked::mul(s.loss.chunk_tokens, s.samples) : s.tokens;
   const auto pieces = checked::ceil_div(s.tokens, chunk);
@@ -131,14 +132,14 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
     return p;
   }
 
-  const ops::matrix head{.in = m.hidden, .out = s.divided(s.vocabulary), .bias = m.head_bias, .trains = trains,
+  const ops::matrix head{.in = m.embedding_width(), .out = s.divided(s.vocabulary), .bias = m.head_bias, .trains = trains,
                          .quantised = s.quantised.has(module::head), .pieces = chunked_head ? pieces : 1, .result = row::logits};
   if (s.loss_program == loss_style::chunked_head) [[unlikely]] {
     p.set_output(ops::chunked_head_and_loss(p, s, n, head));
     return p;
   }
   auto logits = ops::multiply(p, s, n, head);
-  if (s.adapts(module::head)) logits = ops::adapt(p, s, n, logits, m.hidden, s.vocabulary);
+  if (s.adapts(module::head)) logits = ops::adapt(p, s, n, logits, m.embedding_width(), s.vocabulary);
   if (s.tensor > 1 && s.loss.kind != loss_kind::vocab_parallel) [[unlikely]] {  // every rank gets all logits
     const auto whole = p.make(checked::mul(s.tokens, s.vocabulary), p.width(logits), row::logits);
     p.step(logits.bit(), whole.bit());

@@ -42,11 +42,16 @@ constexpr tensor drop(program& p, tensor x, probability rate) {
 }
 
 /// The function between an MLP's matrices. One kernel saves its input (relu its output); transformers' NewGELUActivation,
-/// 0.5·x·(1 + tanh(c·(x + 0.044715·x³))), is seven, and saves x, tanh, 1 + tanh and 0.5·x.
-/// Compiled, each is one kernel that saves its input.
+/// 0.5·x·(1 + tanh(c·(x + 0.044715·x³))), is seven, and saves x, tanh, 1 + tanh and 0.5·x; its QuickGELUActivation, x·sigmoid(1.702·x),
+/// is three, and saves x and the sigmoid. Compiled, each is one kernel that saves its input.
 constexpr tensor activate(program& p, const scene& s, tensor x, activation_kind kind) {
   const auto n = p.elements(x);
   const auto w = p.width(x);
+  if (!s.compiled && kind == activation_kind::quick_gelu) {
+    const auto sigmoid = p.make(n, w);
+    p.step(x.bit(), sigmoid.bit(), {.saves = sigmoid.bit(), .forward_temporary = p.size(sigmoid)});
+    return multiply(p, x, sigmoid);
+  }
   if (s.compiled || kind != activation_kind::gelu_new) {
     const auto y = p.make(n, w);
     const bool by_result = kind == activation_kind::relu || kind == activation_kind::tanh;
@@ -94,7 +99,8 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
   const auto root = p.make(rows, inner);
   p.step(wide.bit(), root.bit(), {.saves = wide | root, .forward_temporary = square, .backward_temporary = square});
   auto scaled = p.make(n, inner);
-  p.step(wide | root, scaled.bit(), {.saves = wide | root, .backward_temporary = p.size(scaled)});
+  const auto scales = s.model->position == position_kind::relative ? x : wide;  // T5LayerNorm squares a fp32 copy and scales x itself
+  p.step(scales | root, scaled.bit(), {.saves = scales | root, .backward_temporary = p.size(scaled)});
   if (s.habits->norm == norm_style::cast_before_weight) scaled = cast(p, scaled, w);
   const auto y = p.make(n, p.width(scaled));
   p.step(scaled.bit(), y.bit(),

@@ -15,6 +15,9 @@ struct scene {
   std::int64_t samples{};            ///< sequences of a micro-batch
   std::int64_t sequence{};           ///< positions of each, on this rank
   std::int64_t tokens{};             ///< samples × sequence
+  std::int64_t keys{};               ///< positions attended to, where they are not the stream's own
+  std::int64_t memory{};             ///< positions of each sample that an encoder has read; 0: no encoder
+  bool memory_has_gradient{};
   std::int64_t width{};              ///< bytes of an element in a matrix multiplication
   std::int64_t residual_width{};     ///< bytes of an element of the residual stream
   std::int64_t weight_width{};       ///< bytes of an element of a weight gradient when autograd makes it

@@ -112,10 +112,24 @@ constexpr void check_walk(const job& j) {
   const bool divides = j.framework.layers == layer_modules::megatron;
   if (m.sparse() && m.parallel_block) refuse("headroom: experts beside a parallel attention block are not modelled by this version; model.parallel_block must be false");
   if (j.framework.runtime == runtime::preallocated && (m.sparse() || m.mla.kv_rank > 0)) refuse("headroom: this framework has no experts and no latent attention; framework", j.framework.label);
-  if (!divides && m.mtp_layers > 0) refuse("headroom: multi-token-prediction modules are not modelled for this framework by this version; model.mtp_layers", m.mtp_layers);
-  if (m.vision.kind != vision_kind::none) refuse("headroom: activations of vision towers are not modelled by this version; states(job) counts their weights");
-  if (m.encoder.layers > 0) refuse("headroom: activations of encoder-decoder models are not modelled by this version; model.encoder.layers", m.encoder.layers);
   const bool divides_eager = j.framework.divides_modules;
+  if (!divides && m.mtp_layers > 0) refuse("headroom: multi-token-prediction modules are not modelled for this framework by this version; model.mtp_layers", m.mtp_layers);
+  const auto& v = m.vision;
+  if (v.kind != vision_kind::none) {
+    if (divides || divides_eager || j.compile || p.pipeline > 1)
+      refuse("headroom: activations of vision towers are not modelled for this framework or layout by this version; states(job) counts their weights", j.framework.label);
+    if (v.projector == projector_kind::contrastive || v.deep_mergers > 0 || v.attention_pool)
+      refuse("headroom: contrastive towers, pooling heads and deep mergers are not modelled by this version; states(job) counts their weights");
+    if (v.patch < 1 || v.image < v.patch) refuse("headroom: model.vision.image and patch must say how large the images are; image", v.image);
+    if (v.merge > 1 && v.image / v.patch % v.merge != 0) refuse("headroom: model.vision.image / patch must be a multiple of model.vision.merge; image", v.image);
+    if (v.layers > 0 && (v.hidden < 1 || v.heads < 1 || v.hidden % v.heads != 0)) refuse("headroom: model.vision.hidden must be a multiple of model.vision.heads; hidden", v.hidden);
+  }
+  if (m.encoder.layers > 0) {
+    if (divides || divides_eager || j.compile || p.pipeline > 1 || j.framework.runtime == runtime::preallocated)
+      refuse("headroom: encoder-decoder models are not modelled for this framework by this version; states(job) counts their weights", j.framework.label);
+    if (!m.encoder.cross_attention || m.sparse() || m.parallel_block || v.kind != vision_kind::none)
+      refuse("headroom: encoders without cross-attention, or beside experts, parallel blocks or towers, are not modelled by this version; model.encoder.layers", m.encoder.layers);
+  }
   if ((divides || divides_eager || j.framework.runtime == runtime::preallocated) && (m.bidirectional || m.norm_after || m.head != head_kind::language))
     refuse("headroom: encoders and post-norm models are not modelled for this framework by this version; states(job) counts their weights", j.framework.label);
   if (divides || divides_eager) detail::check_division(j);

@@ -3,8 +3,9 @@
 // linearly through backward: only the first and the last layer of each run need a visit.
 #pragma once
 
+#include <headroom/block/cross.hpp>
 #include <headroom/block/decoder.hpp>
-#include <headroom/block/experts.hpp>
+#include <headroom/block/sparse_layer.hpp>
 #include <headroom/block/walk.hpp>
 #include <headroom/layout/stages.hpp>
 #include <headroom/step/settle.hpp>
@@ -137,6 +138,12 @@ constexpr layer_runs cut_layers(const settled_job& s, const scene& sc, const mod
   return runs;
 }
 
+/// T5's biases of the scores, and the mask in them: made once for a stack, read by all its layers.
+constexpr moment relative_positions(const scene& s) {
+  if (s.model->position != position_kind::relative) return {};
+  return {row::activations, bytes{checked::mul(checked::mul(checked::mul(s.samples, s.model->heads), checked::mul(s.sequence, s.sequence)), s.residual_width)}};
+}
+
 /// State that torch.utils.checkpoint keeps of the random number generators: 5056 bytes of the CPU's (torch.get_rng_state()),
 /// which count where tensors are counted on a CPU.
 inline constexpr bytes cpu_generator_state{5056};
@@ -144,8 +151,9 @@ inline constexpr bytes cpu_generator_state{5056};
 /// Fills in what one layer of a run costs.
 constexpr void cost_layer(layer_run& run, const settled_job& s, const scene& sc, bool accumulate) {
   const bool recomputes = run.recomputes;
-  const auto layer = run.sparse ? walk_sparse_layer(sc, run.trained, run.experts, run.input_has_gradient, recomputes, accumulate)
-                                : walk_layer(sc, run.trained, run.input_has_gradient, recomputes, accumulate);
+  const auto layer = sc.model->encoder.cross_attention ? walk_cross_layer(sc, run.trained, run.input_has_gradient, recomputes, accumulate)
+                     : run.sparse ? walk_sparse_layer(sc, run.trained, run.experts, run.input_has_gradient, recomputes, accumulate)
+                                  : walk_layer(sc, run.trained, run.input_has_gradient, recomputes, accumulate);
   run.gradients = layer.weight_gradients;
   run.keeps_input = recomputes || layer.input_saved;
   run.input_gradient = run.input_has_gradient ? layer.input : bytes{0};

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <headroom/block/scene.hpp>
-#include <headroom/model/decoder.hpp>
+#include <headroom/model/towers.hpp>
 #include <headroom/report.hpp>
 #include <headroom/step/check.hpp>
 
@@ -158,9 +158,11 @@ constexpr void settle_loss(settled_job& r) {
     if (s.loss_program == loss_style::chunked_head && j.loss.chunked_head == choice::no) s.loss_program = loss_style::whole_or_divided;
   }
   s.compiled_loss = j.compile && j.framework.compiles_loss;
+  if (r.model.encoder.layers > 0 && s.loss_program == loss_style::upcast_shifted) s.loss_program = loss_style::upcast_in_loss;  // labels are not shifted
   if (s.loss.kind == loss_kind::unset && s.loss_program == loss_style::chunked) s.loss.kind = loss_kind::chunked;
   if (!s.loss.logits.set()) {
-    s.loss.logits = formats::fp32;
+    // T5, BART and Whisper hand their logits to cross_entropy as they are.
+    s.loss.logits = r.model.encoder.layers > 0 && !r.precision.autocast ? r.precision.compute : formats::fp32;
     r.assumptions.add(assumption::logits_format_of_framework);
   }
   if (s.loss_program == loss_style::chunked_in_loss) {
@@ -184,7 +186,12 @@ constexpr void settle_layer(settled_job& r) {
   s.side = &j.adapter;
   s.samples = j.batch.micro;
   s.sequence = j.batch.sequence;
+  if (r.model.vision.kind != vision_kind::none && r.model.vision.layers == 0 && r.model.vision.patch > 0) {  // the main stack reads patches
+    const auto edge = r.model.vision.image / r.model.vision.patch;
+    s.sequence = checked::mul(edge, edge) + (detail::traits_of(r.model.vision.kind).class_token ? 1 : 0);
+  }
   s.tokens = checked::mul(s.samples, s.sequence) / j.parallel.context;
+  if (r.model.encoder.layers > 0) s.memory = r.model.encoder.sequence > 0 ? r.model.encoder.sequence : s.sequence;
   s.tensor = j.parallel.tensor;
   s.sequence_split = j.parallel.sequence ? j.parallel.tensor : 1;
   s.context = j.parallel.context;

@@ -23,8 +23,9 @@ struct state_bytes {
   parameters active{};             ///< of it, what one token visits
   parameters unit{};               ///< one layer
   parameters packed{};             ///< of it, in quantised weights
-  parameters root{};               ///< what lies outside the layers
+  parameters root{};               ///< what lies outside all layers
   parameters embedding{};          ///< of it, the embedding
+  parameters side{};               ///< an encoder's or a tower's layers
   parameters small{};              ///< weights of at most `persistence threshold` elements (ZeRO stage 3 keeps them)
   parameters largest{};            ///< the largest weight tensor
   parameters largest_adapter{};    ///< the largest matrix of an adapter
@@ -271,6 +272,8 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
     if (w.layers.count > 0) {
       detail::add_to_unit(s.model, w, r.unit, dense_unit, sparse_unit);
       if (linear && s.layer.quantised.has(w.role)) r.packed += one * w.per_layer;
+    } else if (w.role == module::encoder || w.role == module::vision) {
+      r.side += total;
     } else {
       r.root += total;
     }
@@ -279,6 +282,8 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
     r.largest = max(r.largest, one);
   }
   sum.r.unit += dense_unit > sparse_unit ? dense_unit : sparse_unit;
+  if (const auto side_layers = s.model.encoder.layers + s.model.vision.layers; side_layers > 0 && sum.r.side / side_layers > sum.r.unit)
+    sum.r.unit = sum.r.side / side_layers;
   return sum.r;
 }
 

@@ -5,6 +5,7 @@
 #include <headroom/block/embedding.hpp>
 #include <headroom/block/encoder.hpp>
 #include <headroom/block/loss.hpp>
+#include <headroom/block/tower.hpp>
 #include <headroom/step/layer_runs.hpp>
 #include <headroom/step/windows.hpp>
 
@@ -53,6 +54,22 @@ class timeline {
   bytes elsewhere_{}, default_pool_{}, gather_pool_{}, reduce_pool_{};
 };
 
+/// What runs before the main stack and is walked back through after it: a vision tower, an encoder.
+struct prelude {
+  moment forward{};         ///< the peak of its forward
+  moment saved{};           ///< for its backward, and what the main stack reads of it all along
+  moment backward{};        ///< the peak of its backward: what it saved and the gradient of its output included
+  bytes output_gradient{};  ///< of what the main stack's layers read, gathered from one after the other
+  bytes gradients{};        ///< of its weights, left when it is done
+  bytes checkpoints{};      ///< of its layers, in host memory
+  bool has_gradient{};      ///< something in it trains
+};
+
+/// Whether gradients that autograd makes are added to existing ones, or leave at once: then they are only a moment.
+constexpr bool momentary_gradients(const settled_job& s, const windows& w) {
+  return w.gradients_before.total > bytes{0} ? w.path != gradient_path::unit || (s.source->sharding.no_sync && !w.flat_pieces) : w.path == gradient_path::leaves;
+}
+
 namespace detail {
 
 /// What comes after the layers.
@@ -87,28 +104,29 @@ constexpr bytes table_gradient(const settled_job& s, const scene& sc) {
 /// Walks a step of one rank, which runs a slice of the model. `resident`: what is there before forward and stays. Static parts of
 /// the walk (states, windows) come in, moments go out; nothing here depends on how many ranks there are.
 constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const windows& w, const moment& resident, const model_slice& here,
-                             bytes& checkpoints_on_host) {
+                             bytes& checkpoints_on_host, const prelude* before = nullptr) {
   const auto& j = *s.source;
   scene sc = s.layer;
   sc.model = &s.model;
+  sc.memory_has_gradient = before != nullptr && before->has_gradient;
   sc.compiled = false;  // embedding and head are not
   const auto& habits = *sc.habits;
   timeline t;
   if (w.pools) [[unlikely]] t.watch_pools(w.gather_pool, w.reduce_pool);
 
-  // Whether gradients that autograd makes are added to existing ones, or leave at once: then they are only a moment.
-  const bool momentary = w.gradients_before.total > bytes{0} ? w.path != gradient_path::unit || (j.sharding.no_sync && !w.flat_pieces) : w.path == gradient_path::leaves;
+  const bool momentary = momentary_gradients(s, w);
   const bool keeps = !momentary && w.path == gradient_path::grows;
 
   const auto outside = trained_modules(j, -1);
-  const auto emb = embedding(sc, outside);
+  const bool patches = s.model.vision.kind != vision_kind::none && s.model.vision.layers == 0;
+  const auto emb = patches ? patch_embedding(sc, outside) : embedding(sc, outside);
   const auto emb_forward = here.embedding ? walk_forward(emb) : forward_walk{};
   const auto emb_backward = here.embedding ? walk_backward(emb, momentary) : backward_walk{};
   const bool recomputes = j.recompute.mode == recompute_mode::full;
   const bool leaf = !emb.needs_gradient(emb.output()) && j.adapter.active() &&
                     (habits.embeddings_need_gradient == input_gradient::always ||
                      (habits.embeddings_need_gradient == input_gradient::if_checkpointed && (recomputes || sc.base.quantised())));
-  bool flows = leaf || emb.needs_gradient(emb.output());
+  bool flows = leaf || emb.needs_gradient(emb.output()) || (before != nullptr && before->has_gradient);
   for (std::int64_t i = 0; i < here.first && !flows; ++i) flows = detail::anything_trains(sc, trained_modules(j, i));
   auto runs = detail::cut_layers(s, sc, here, flows);
   sc.compiled = s.layer.compiled;
@@ -136,14 +154,18 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
 
   // Forward.
   t.look(phase::forward, -1, begin, w.forward, previous_graph, previous_outputs, emb_forward.peak);
+  if (before != nullptr) t.look(phase::forward, -1, begin, w.forward, previous_graph, previous_outputs, before->forward);
   // What is alive from forward to the end of backward whatever the layer.
   const moment emb_saved(emb_forward.saved, emb_forward.saved_rows);
   auto live = begin;
   live += emb_saved;
+  if (before != nullptr) live += before->saved;
   if (leaf && here.embedding && !(runs.size > 0 && runs.list[0].keeps_input)) live.add(row::activations, emb.size(emb.output()));
   if (s.model.position == position_kind::rope && !habits.rotary_cache)  // cos and sin, in the compute format, for every sample
     live.add(row::activations, bytes{checked::mul(checked::mul(2 * sc.tokens, s.model.mla.kv_rank > 0 ? s.model.mla.rope_dim : s.model.head_width()), sc.width)});
   live += previous_graph;
+  const auto bias = detail::relative_positions(sc);
+  live += bias;
   for (std::size_t i = 0; i < runs.size; ++i) {
     const auto& r = runs.list[i];
     live += multiple{r.count - 1, r.saved};
@@ -156,6 +178,8 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   }
   if (recomputes && j.offload.activations != place::on_gpu)
     checkpoints_on_host = bytes{checked::mul(detail::recomputed_layers(j.recompute, s.model.layers), checked::mul(checked::mul(sc.tokens, s.model.hidden), sc.residual_width))};
+
+  live -= bias;
 
   // Loss, and the way back to the last layer.
   t.elsewhere(sharded_before);
@@ -180,6 +204,9 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   const bool updates_here = s.optimizer.in_backward;
   if (updates_here && tied == bytes{0} && outside.has(module::head)) [[unlikely]]
     t.look(phase::backward, -1, live, w.turn, part{row::gradients, detail::table_gradient(s, sc)}, part{row::temporaries, detail::update_of_one(s, st)});
+
+  if (before != nullptr) live.add(row::temporaries, before->output_gradient);
+  live += bias;  // its gradient, to which every layer adds
 
   // Backward, from the last layer down: a layer's saved tensors go, its gradients and what is sticky of it stay.
   for (auto i = runs.size; i-- > 0;) {
@@ -211,6 +238,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
     live.add(row::gradients, r.count * gradients);
     if (shards_grow) sharded += r.count * gradients;
   }
+  live -= bias;
   // The embedding, with every gradient made.
   live -= emb_saved;
   t.elsewhere(sharded);
@@ -221,6 +249,14 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
            part{row::temporaries, detail::update_of_one(s, st)});
   if (momentary) live.add(row::gradients, -tied);
   live.add(row::gradients, keeps ? emb_backward.weight_gradients - tied : (shards_grow ? w.kept_embedding : bytes{0}) - waiting);
+  if (before != nullptr) {
+    auto own = before->saved;
+    if (drops_cache) own.add(row::gathered_parameters, -own.rows[row::gathered_parameters]);
+    live -= own;
+    live.add(row::temporaries, -before->output_gradient);
+    t.look(phase::backward, -1, live, w.backward, before->backward);
+    live.add(row::gradients, before->gradients);
+  }
   t.look(phase::reduce, -1, begin, part{row::gradients, live.rows[row::gradients] - begin.rows[row::gradients]});
 
   // Optimizer step: activations are gone, the loss is not. On a CPU the scalars of a tensor-by-tensor update are tensors, too

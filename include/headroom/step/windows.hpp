@@ -86,7 +86,7 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
   const bool split = habits.splits_root && !s.model.tied;
   const auto first = split ? st.embedding : st.root;             // gathered when forward begins, reduced when backward ends
   const auto head = split ? st.root - st.embedding : st.root;    // gathered in the loss
-  const auto root = split ? bytes{0} : share(st.root, c);        // gathered all the way
+  const auto root = split ? bytes{0} : share(resident ? st.root + st.side : st.root, c);  // gathered all the way
   const auto kept = habits.keeps_last_layer ? unit : bytes{0};
   const auto shard = [&](parameters n) { return share(n, r, d) + (r == m ? bytes{0} : share(n, m, d)); };
   w.path = gradient_path::unit;
@@ -162,8 +162,8 @@ constexpr void fsdp1_windows(windows& w, const settled_job& s, const state_bytes
   const auto d = s.shards.gradients;
   if (j.sharding.stage == 0 && c == m) return;  // NO_SHARD: whole flat parameters, and gradients averaged in place
   const auto unit = gathered_unit(s, st);
-  const auto root = share(st.root, c);
   const bool resident = j.sharding.stage == 2 || j.sharding.reshard_after_forward == choice::no;
+  const auto root = share(resident ? st.root + st.side : st.root, c);
   if (j.framework.wraps_adapters && j.adapter.active()) return fsdp1_frozen_windows(w, s, st, unit, root, resident);
   const auto layers = s.model.layers;
   const auto cast_shard = c == m ? bytes{0} : share(st.unit, c, d);

@@ -1,0 +1,177 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A vision tower in front of a language model: patches, blocks, and what joins them to the text. Its blocks are those of
+// block/decoder.hpp over a shape of their own.
+// Sources: transformers models/{clip,siglip,qwen2_vl,qwen2_5_vl,llama4,llava,gemma3}/modeling_*.py; MiniCPM-V's resampler.py and
+// slice_config.scale_resolution.
+#pragma once
+
+#include <headroom/block/decoder.hpp>
+#include <headroom/model/towers.hpp>
+
+namespace headroom {
+
+/// The blocks of a tower as a stack of layers.
+constexpr shape tower_shape(const vision_shape& v) {
+  const auto t = detail::traits_of(v.kind);
+  shape m;
+  m.layers = v.layers;
+  m.hidden = v.hidden;
+  m.heads = v.heads;
+  m.ffn = v.ffn;
+  m.mlp = t.gated ? mlp_kind::gated : mlp_kind::plain;
+  m.norm = t.norm_vectors == 1 ? norm_kind::rmsnorm : norm_kind::layernorm;
+  m.norm_bias = t.norm_vectors == 2;
+  m.attention_bias = m.output_bias = m.mlp_bias = m.bidirectional = true;
+  m.position = position_kind::none;
+  switch (v.kind) {
+    case vision_kind::clip: m.activation = activation_kind::quick_gelu; break;
+    case vision_kind::qwen2_vl: m.activation = activation_kind::quick_gelu; break;
+    case vision_kind::siglip:
+    case vision_kind::qwen3_vl: m.activation = activation_kind::gelu_pytorch_tanh; break;
+    case vision_kind::qwen2_5_vl: m.activation = activation_kind::silu; break;
+    case vision_kind::none:
+    case vision_kind::vit:
+    case vision_kind::llama4: m.activation = activation_kind::gelu; break;
+  }
+  if (v.kind == vision_kind::qwen2_vl || v.kind == vision_kind::qwen2_5_vl || v.kind == vision_kind::qwen3_vl) {
+    m.position = position_kind::rope;
+    m.fused_qkv = true;
+  }
+  return m;
+}
+
+/// Edge of what the tower reads at once. MiniCPM-V cuts an image into slices of 448 × 448 pixels, whatever its position table holds.
+constexpr std::int64_t tile_edge(const vision_shape& v) { return v.projector == projector_kind::resampler && v.image > 448 ? 448 : v.image; }
+/// Tiles of one sample: a resampler's slices come with the image as a whole.
+constexpr std::int64_t tiles(const vision_shape& v) {
+  const std::int64_t n = v.slices > 0 ? v.slices : 1;
+  return v.projector == projector_kind::resampler && n > 1 ? n + 1 : n;
+}
+constexpr std::int64_t patches_of_tile(const vision_shape& v) {
+  const auto edge = v.patch > 0 ? tile_edge(v) / v.patch : 0;
+  return checked::mul(edge, edge);
+}
+
+/// How a tower sees a job: every tile is a sample of its own.
+constexpr scene tower_scene(const scene& s, const shape& tower, const vision_shape& v, const adapter& none) {
+  scene t = s;
+  t.model = &tower;
+  t.side = &none;
+  t.samples = checked::mul(s.samples, tiles(v));
+  t.sequence = patches_of_tile(v) + (detail::traits_of(v.kind).class_token ? 1 : 0);
+  t.tokens = checked::mul(t.samples, t.sequence);
+  t.padded = false;
+  t.quantised = {};
+  t.drops = {};
+  return t;
+}
+
+/// Pixels to patches: a convolution that keeps its input, the class token in front, positions, and CLIP's first norm.
+constexpr program patch_embedding(const scene& t, const vision_shape& v, bool trains) {
+  const auto traits = detail::traits_of(v.kind);
+  program p(t.granule);
+  const auto inputs = checked::mul(v.channels, v.temporal_patch, v.patch, v.patch);
+  const auto count = checked::mul(t.samples, patches_of_tile(v));
+  const auto width = t.weight_width;
+  const auto pixels = p.make(checked::mul(count, inputs), t.width);
+  p.step(0, pixels.bit());
+  auto x = p.make(checked::mul(count, v.hidden), t.residual_width);
+  p.step(pixels.bit(), x.bit(), {.saves = pixels.bit(), .weight_gradient = trains ? p.rounded(checked::mul(inputs, v.hidden), width) : bytes{0}});
+  const auto n = checked::mul(t.tokens, v.hidden);
+  if (traits.class_token) {
+    const auto y = p.make(n, t.residual_width);
+    p.step(x.bit(), y.bit(), {.weight_gradient = trains ? p.rounded(v.hidden, width) : bytes{0}});
+    x = y;
+  }
+  if (v.positions > 0) {
+    const auto table = p.make(checked::mul(t.sequence, v.hidden), t.residual_width);
+    p.step(0, table.bit(), {.weight_gradient = trains ? p.rounded(checked::mul(v.positions, v.hidden), width) : bytes{0}});
+    const auto y = p.make(n, t.residual_width);
+    p.step(x | table, y.bit(), {.passes_gradient = true});
+    x = y;
+  }
+  if (traits.front_norm) x = ops::layer_norm(p, t, x, v.hidden, trains, true);
+  p.set_output(x);
+  return p;
+}
+
+/// The same in front of a main stack that reads patches itself (ViTEmbeddings).
+constexpr program patch_embedding(const scene& s, const module_set& trained) {
+  auto v = s.model->vision;
+  v.hidden = s.model->hidden;
+  v.positions = s.model->position == position_kind::learned ? s.model->max_positions : 0;
+  return patch_embedding(s, v, trained.has(module::other));
+}
+
+namespace ops {
+
+/// MiniCPM-V's Resampler: learned queries attend to the patches of each tile through nn.MultiheadAttention, which returns its weights and so
+/// writes the scores out.
+constexpr tensor resample(program& p, const scene& t, const vision_shape& v, std::int64_t out, tensor x, bool trains) {
+  const auto queries = checked::mul(t.samples, v.resampler);
+  const auto project = [&](tensor from, std::int64_t in, bool bias) { return multiply(p, t, from, {.in = in, .out = out, .bias = bias, .trains = trains}); };
+  const auto values = layer_norm(p, t, v.hidden != out ? project(x, v.hidden, false) : x, out, trains, true);
+  const auto learned = p.make(checked::mul(queries, out), p.width(values));  // one norm, repeated for every tile
+  p.step(0, learned.bit(), {.weight_gradient = trains ? p.rounded(checked::mul(v.resampler, out), t.weight_width) : bytes{0}});
+  const auto keys = pointwise(p, values);  // and their positions
+  const auto q = project(learned, out, true), k = project(keys, out, true), values_out = project(values, out, true);
+  const auto head_count = out / 128 > 0 ? out / 128 : 1;
+  const auto scores = p.make(checked::mul(checked::mul(queries, head_count), patches_of_tile(v)), t.width);
+  p.step(q | k, scores.bit(), {.saves = q | k});
+  const auto weights = p.make(p.elements(scores), t.width);
+  p.step(scores.bit(), weights.bit(), {.saves = weights.bit()});
+  const auto product = p.make(checked::mul(queries, out), t.width);
+  p.step(weights | values_out, product.bit(), {.saves = weights | values_out});
+  const auto n = layer_norm(p, t, project(product, out, true), out, trains, true);
+  return project(n, out, false);
+}
+
+}  // namespace ops
+
+/// From the tower's last block to image tokens as wide as the language model.
+constexpr program projector(const scene& t, const shape& m, bool tower_trains, bool trains, bool input_has_gradient) {
+  const auto& v = m.vision;
+  const auto traits = detail::traits_of(v.kind);
+  const auto out = v.output > 0 ? v.output : m.hidden;
+  program p(t.granule);
+  auto x = p.input(checked::mul(t.tokens, v.hidden), t.residual_width, input_has_gradient);
+  if (traits.last_norm) x = ops::layer_norm(p, t, x, v.hidden, tower_trains, true);
+  const auto project = [&](tensor from, std::int64_t in, std::int64_t to, bool bias) {
+    return ops::multiply(p, t, from, {.in = in, .out = to, .bias = bias, .trains = trains});
+  };
+  if (traits.class_token) {  // patches without the class token: a slice, copied
+    const auto y = p.make(checked::mul(checked::mul(t.samples, patches_of_tile(v)), v.hidden), p.width(x));
+    p.step(x.bit(), y.bit());
+    x = y;
+  }
+  switch (v.projector) {
+    case projector_kind::mlp: x = project(ops::activate(p, t, project(x, v.hidden, out, true), activation_kind::gelu), out, out, true); break;
+    case projector_kind::norm_linear: {  // Gemma 3: pooled to 256 tokens
+      const auto left = patches_of_tile(v) < 256 ? patches_of_tile(v) : 256;
+      const auto pooled = p.make(checked::mul(checked::mul(t.samples, left), v.hidden), p.width(x));
+      p.step(x.bit(), pooled.bit(), {.saves = x.bit()});
+      x = project(ops::rms_norm(p, t, pooled, v.hidden, trains), v.hidden, out, false);
+      break;
+    }
+    case projector_kind::merger: {
+      const auto wide = checked::mul(v.merge, v.merge, v.hidden);
+      x = traits.norm_vectors == 1 ? ops::rms_norm(p, t, x, v.hidden, trains) : ops::layer_norm(p, t, x, v.hidden, trains, true);
+      x = project(ops::activate(p, t, project(x, wide, wide, true), activation_kind::gelu), wide, out, true);
+      break;
+    }
+    case projector_kind::pixel_mlp: {
+      const auto merged = checked::mul(v.merge, v.merge, v.hidden);
+      x = ops::activate(p, t, project(ops::pointwise(p, x), merged, v.projector_hidden, false), activation_kind::gelu);
+      x = ops::activate(p, t, project(x, v.projector_hidden, v.output, false), activation_kind::gelu);
+      x = project(x, v.output, m.hidden, false);
+      break;
+    }
+    case projector_kind::resampler: x = ops::resample(p, t, v, out, x, trains); break;
+    case projector_kind::none:
+    case projector_kind::contrastive: break;
+  }
+  p.set_output(x);
+  return p;
+}
+
+}  // namespace headroom

@@ -1,0 +1,146 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Vision towers, counted by hand from transformers' models/clip and models/llava.
+#include <headroom/headroom.hpp>
+
+#include "../both.hpp"
+
+using namespace headroom;
+using namespace headroom::literals;
+
+namespace {
+
+constexpr std::int64_t hidden = 64, width = 32, ffn = 80, layers = 3, images = 2, samples = 2, side = 4, patch = 14;
+constexpr std::int64_t patches = side * side, seen = samples * images * (patches + 1);  // with the class token
+
+constexpr shape small_llava() {
+  shape m{.layers = 2, .hidden = hidden, .heads = 4, .ffn = 96, .vocab = 100};
+  m.vision.kind = vision_kind::clip;
+  m.vision.projector = projector_kind::mlp;
+  m.vision.layers = layers;
+  m.vision.hidden = width;
+  m.vision.heads = 4;
+  m.vision.ffn = ffn;
+  m.vision.patch = patch;
+  m.vision.image = side * patch;
+  m.vision.positions = patches + 1;
+  m.vision.slices = images;
+  return m;
+}
+
+job small_job() {
+  job j;
+  j.model = small_llava();
+  j.hardware.gpu = gpus::cpu;
+  j.precision = precisions::bf16;
+  j.batch = {.micro = samples, .sequence = 128};
+  return j;
+}
+
+prelude tower_of(const job& j) {
+  const auto s = settle(j);
+  const auto st = states(s, weights_of(s.model));
+  return walk_tower(s, windows_of(s, st), 0_B);
+}
+
+// CLIPEncoderLayer, of each position: a norm's input with mean and deviation (in bf16 on a CPU), its result; q, k, v, the kernel's result, a
+// log-sum-exp of 4 heads; the second norm and its result; the first matrix's result and its sigmoid (QuickGELU); their product.
+constexpr std::int64_t of_layer = (2 * width + 4) + 2 * width + 3 * 2 * width + 2 * width + 4 * 4 + (2 * width + 4) + 2 * width + 3 * 2 * ffn;
+constexpr std::int64_t pixels = samples * images * patches * 3 * patch * patch * 2;
+// The norm in front keeps what it reads; the last norm too. LLaVA's two matrices: the patches, GELU's input and its result.
+constexpr std::int64_t ends = seen * 2 * (2 * width + 4);
+constexpr std::int64_t joint = samples * images * patches * (2 * width + 2 * hidden + 2 * hidden);
+
+}  // namespace
+
+TEST_CASE("a CLIP tower that trains") {
+  const auto t = tower_of(small_job());
+  CHECK(t.saved.total == bytes{layers * seen * of_layer + pixels + ends + joint});
+  CHECK(t.has_gradient);
+  // Its gradients: every weight of tower and projector.
+  const auto c = count(small_llava());
+  CHECK(t.gradients == bytes{2 * (c.of(component::vision) + c.of(component::projector)).count()});
+  auto full = small_job();
+  full.recompute = recompute::full;
+  full.recompute.reentrant = choice::no;
+  CHECK(tower_of(full).saved.total == bytes{layers * (seen * 2 * width) + layers * 5056 + pixels + ends + joint});
+}
+
+TEST_CASE("a frozen tower keeps nothing") {
+  auto j = small_job();
+  j.trainable = {{.modules = {module::projector, module::q_proj}}};
+  auto t = tower_of(j);
+  CHECK(t.saved.total == bytes{joint});
+  CHECK(t.has_gradient);
+  j.recompute = recompute::full;
+  CHECK(tower_of(j).saved.total == bytes{joint});
+  j.trainable = {{.modules = {module::q_proj}}};
+  t = tower_of(j);
+  CHECK(t.saved.total == 0_B);
+  CHECK_FALSE(t.has_gradient);
+  CHECK(t.forward.total > 0_B);
+}
+
+TEST_CASE("what a tower adds to an estimate") {
+  auto j = small_job();
+  auto blind = j;
+  blind.model.vision = {};
+  CHECK(estimate(j).ranks[0].allocated > estimate(blind).ranks[0].allocated);
+  auto more = j;
+  more.model.vision.slices = 2 * images;
+  CHECK(estimate(more).ranks[0].allocated > estimate(j).ranks[0].allocated);
+  auto frozen = j;
+  frozen.trainable = {{.modules = all_linear}};
+  CHECK(estimate(frozen).ranks[0].allocated < estimate(j).ranks[0].allocated);
+  auto larger = j;
+  larger.model.vision.layers = 2 * layers;
+  CHECK(estimate(larger).ranks[0].allocated > estimate(j).ranks[0].allocated);
+  j.model.vision.image = 0;
+  CHECK_THROWS_AS(estimate(j), job_error);
+}
+
+// MiniCPM-V (slice_config): nine slices of 448 × 448 pixels and the whole image, 1,024 patches each, whatever the position table holds.
+TEST_CASE("slices of MiniCPM-V") {
+  constexpr auto v = [] {
+    vision_shape s = models::minicpm_v_2_6.vision;
+    s.slices = 9;
+    return s;
+  }();
+  BOTH(v.image == 980);
+  BOTH(patches_of_tile(v) == 1024);
+  BOTH(tiles(v) == 10);
+}
+
+// ViTForImageClassification: 196 patches and a class token through the main stack, the class token's row to a classifier.
+TEST_CASE("a ViT reads patches itself") {
+  auto j = small_job();
+  j.model = models::vit_base_patch16_224;
+  j.precision = precisions::fp32;
+  j.batch = {.micro = 4, .sequence = 1};
+  const auto s = settle(j);
+  CHECK(s.layer.sequence == 197);
+  CHECK(s.layer.tokens == 4 * 197);
+  auto sc = s.layer;
+  sc.model = &s.model;
+  constexpr std::int64_t seen_patches = 4 * 196, h = 768;
+  const auto front = patch_embedding(sc, trained_modules(j, -1));
+  CHECK(walk_forward(front).saved == bytes{4 * seen_patches * 3 * 16 * 16});  // pixels for the convolution
+  CHECK(walk_backward(front).weight_gradients == bytes{4 * (h * 3 * 256 + h + 197 * h)});
+  const auto head = walk_forward(encoder_head(sc, trained_modules(j, -1), true)).saved;
+  CHECK(head == bytes{4 * 197 * (4 * h + 8) + 4 * 197 * 4 * h + 4 * 4 * 1000 + 4});
+  const auto r = estimate(j);
+  CHECK(r.ranks[0].allocated > bytes{16 * count(j.model).total.count()});
+  j.batch.sequence = 512;  // not a text: its length means nothing
+  CHECK(estimate(j).ranks[0].allocated == r.ranks[0].allocated);
+}
+
+TEST_CASE("a tower's checkpoints go to the host with the others") {
+  auto j = small_job();
+  j.recompute = recompute::full;
+  const auto here = estimate(j);
+  j.offload.activations = place::on_cpu;
+  const auto there = estimate(j);
+  CHECK(there.host.per_node - here.host.per_node <= bytes{layers * seen * 2 * width + 2 * samples * 128 * 2 * hidden});
+  CHECK(tower_of(j).checkpoints == bytes{layers * seen * 2 * width});
+  j.trainable = {{.modules = {module::projector}}};
+  CHECK(tower_of(j).checkpoints == 0_B);
+}
