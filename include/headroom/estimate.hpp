@@ -93,12 +93,13 @@ constexpr bytes kept_beside(const settled_job& s, const state_bytes& st, const w
 }
 
 /// The step of a trainer that allocates as it goes.
-constexpr timeline walk_autograd(const settled_job& s, const state_bytes& st, const model_slice& here, bytes& checkpoints) {
+template <class Layers>
+constexpr timeline walk_autograd(const settled_job& s, const state_bytes& st, const model_slice& here, bytes& checkpoints, const Layers& layers) {
   const auto w = windows_of(s, st);
   const auto resident = resident_bytes(s, st, w);
   const bool sees = s.model.vision.layers > 0, reads = s.model.encoder.layers > 0;
   const auto before = sees ? walk_tower(s, w, kept_beside(s, st, w)) : reads ? walk_encoder(s, w, kept_beside(s, st, w)) : prelude{};
-  auto t = walk_step(s, st, w, resident, here, checkpoints, sees || reads ? &before : nullptr);
+  auto t = walk_step(s, st, w, resident, here, checkpoints, layers, sees || reads ? &before : nullptr);
   checkpoints += before.checkpoints;
   t.look(phase::load, -1, load_moment(s, st, resident));
   t.look(phase::save, -1, resident);
@@ -159,10 +160,11 @@ struct walked_kind {
 };
 
 /// Adds a report for each pipeline stage that has ranks on GPUs of a kind.
-constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind) {
+template <class Layers, class Order>
+constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind, const Layers& layers, const Order& order) {
   walked_kind k{settle(j, kind)};
   auto& s = k.job;
-  const auto list = weights_of(s.model);
+  const auto list = layers.weights(s.model);
   const bool preallocated = j.framework.runtime == runtime::preallocated;
   if (preallocated) settle_preallocated(s, list);
   k.states = states(s, list);
@@ -182,15 +184,15 @@ constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind) {
     const rank_weights weights(s, list);
     const stage_cut cut(j.parallel, s.model.layers);
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
-      if (ranks_of(stage) > 0) finish_rank(r.add(), s, walk_stage(s, weights, cut, divided, stage), ranks_of(stage), stage);
+      if (ranks_of(stage) > 0) finish_rank(r.add(), s, walk_stage(s, weights, cut, divided, stage, order), ranks_of(stage), stage);
   } else if (j.parallel.pipeline > 1) {
     const auto d = spread_layers(s, list);
     for (std::int64_t device = 0; device < d.pipeline; ++device) {
       const auto here = slice_of(d, s.model.tied, device);
-      if (ranks_of(device) > 0) finish_rank(r.add(), s, walk_autograd(s, states(s, weights_of_slice(list, here)), here, k.checkpoints), ranks_of(device), device);
+      if (ranks_of(device) > 0) finish_rank(r.add(), s, walk_autograd(s, states(s, weights_of_slice(list, here)), here, k.checkpoints, layers), ranks_of(device), device);
     }
   } else {
-    const auto t = walk_autograd(s, k.states, {0, s.model.layers}, k.checkpoints);
+    const auto t = walk_autograd(s, k.states, {0, s.model.layers}, k.checkpoints, layers);
     auto& rank = r.add();
     finish_rank(rank, s, t, ranks_of(0));
     if (t.watches_pools()) s.assumptions.add(assumption::reserved_by_pools);
@@ -202,19 +204,15 @@ constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind) {
   return k;
 }
 
-}  // namespace detail
-
-/// What a job occupies on every GPU, in host memory and on NVMe, at every moment of a step. One function at compile time and
-/// at run time; about two microseconds for a dense model, and no heap.
-/// Errors: job_error for a job that contradicts itself or that this version does not model; overflow_error where a size does
-/// not fit in 63 bits.
-constexpr report estimate(const job& j) {
+/// estimate(job), with the layers and the schedule that it is given.
+template <class Layers, class Order>
+constexpr report estimate_with(const job& j, const Layers& layers, const Order& order) {
   report r;
-  auto k = detail::add_ranks(r, j, 0);
-  for (std::size_t kind = 1; kind < j.hardware.kinds(); ++kind) k.job.assumptions |= detail::add_ranks(r, j, kind).job.assumptions;
+  auto k = add_ranks(r, j, 0, layers, order);
+  for (std::size_t kind = 1; kind < j.hardware.kinds(); ++kind) k.job.assumptions |= add_ranks(r, j, kind, layers, order).job.assumptions;
   const auto& st = k.states;
-  detail::finish_host(r, k.job, st, k.checkpoints);
-  detail::add_assumptions(k.job);
+  finish_host(r, k.job, st, k.checkpoints);
+  add_assumptions(k.job);
   r.parameter_count = {st.total + st.adapters, st.trained, st.active + st.adapters};
   r.assumptions = k.job.assumptions;
   // Terms without a measured spread yet are taken at 5 % either way; what lies outside the allocator at half and double.
@@ -222,6 +220,38 @@ constexpr report estimate(const job& j) {
   r.low = rank.device - rank.allocated / 20 - rank.outside.context / 2 - rank.outside.nccl / 2;
   r.high = rank.device + rank.allocated / 20 + rank.outside.context + rank.outside.nccl;
   return r;
+}
+
+}  // namespace detail
+
+/// What a job occupies on every GPU, in host memory and on NVMe, at every moment of a step. One function at compile time and
+/// at run time; about two microseconds for a dense model, and no heap.
+/// Errors: job_error for a job that contradicts itself or that this version does not model; overflow_error where a size does
+/// not fit in 63 bits.
+constexpr report estimate(const job& j) {
+  return detail::estimate_with(j, detail::shipped_layers{}, detail::shipped_order{});
+}
+
+/// The same with a part of one's own: a layer (own_layer, block/own_layer.hpp) that the stack is made of, or a pipeline's order
+/// (own_schedule, layout/schedule.hpp).
+template <class Own>
+constexpr report estimate(const job& j, const Own& own) {
+  static_assert(own_layer<Own> || own_schedule<Own>,
+                "headroom: estimate(job, x) takes a layer or a schedule of your own: a layer has add_weights(list, shape, where), parts() and "
+                "part(i, scene, trained, flows) that returns a program; a schedule has run(plan, stage, visit)");
+  if constexpr (own_layer<Own>) {
+    const detail::given_layers<Own> layers{own};
+    layers.check(j);
+    return detail::estimate_with(j, layers, detail::shipped_order{});
+  } else if constexpr (own_schedule<Own>) {
+    if (j.framework.layers != layer_modules::megatron) refuse("headroom: a schedule of one's own is walked for megatron alone by this version; framework", j.framework.label);
+    if (j.parallel.schedule == schedule::zero_bubble || j.parallel.schedule == schedule::dualpipe)
+      refuse("headroom: with a schedule of one's own parallel.schedule must be 1f1b, gpipe or interleaved-1f1b: chunks lie as these lay them");
+    if (j.batch.accumulation > 65'536) refuse("headroom: with a schedule of one's own batch.accumulation must be from 1 to 65536; accumulation", j.batch.accumulation);
+    return detail::estimate_with(j, detail::shipped_layers{}, detail::given_order<Own>{own});
+  } else {
+    return {};
+  }
 }
 
 }  // namespace headroom

@@ -138,11 +138,52 @@ constexpr void run_schedule(const pipeline_plan& p, std::int64_t stage, Visit&& 
   }
 }
 
+/// An order of one's own: a value whose run(plan, stage, visit) calls visit(work) as run_schedule() does, for every micro-batch and
+/// chunk a forward and, later, a backward. estimate(job, order) walks it.
+template <class S>
+concept own_schedule = requires(const S& order, const pipeline_plan& p, std::int64_t stage, void (*visit)(const work&)) { order.run(p, stage, visit); };
+
+namespace detail {
+
+/// The library's own orders, chosen by plan.kind. They repeat once they are under way.
+struct shipped_order {
+  static constexpr bool repeats = true;
+  template <class Visit>
+  static constexpr void run(const pipeline_plan& p, std::int64_t stage, Visit&& visit) {
+    run_schedule(p, stage, visit);
+  }
+};
+
+/// Somebody else's, looked at while it is walked: what it names must be there, and what goes forward must come back.
+template <own_schedule S>
+struct given_order {
+  static constexpr bool repeats = false;
+  const S& own;
+  template <class Visit>
+  constexpr void run(const pipeline_plan& p, std::int64_t stage, Visit&& visit) const {
+    std::int64_t forwards = 0, backwards = 0;
+    own.run(p, stage, [&](const work& w) {
+      if (w.chunk < 0 || w.chunk >= p.chunks) refuse("headroom: a schedule must name a chunk of the stage, from 0 to parallel.virtual_pipeline - 1; chunk", w.chunk);
+      if (w.micro < 0 || w.micro >= p.micros) refuse("headroom: a schedule must name a micro-batch of the step, from 0 to batch.accumulation - 1; micro", w.micro);
+      if (w.kind == work_kind::weight_gradient) refuse("headroom: a schedule of one's own runs whole backwards: split weight gradients are not walked by this version");
+      ++(w.kind == work_kind::forward ? forwards : backwards);
+      if (backwards > forwards) refuse("headroom: a schedule must run a forward before its backward; micro", w.micro);
+      visit(w);
+    });
+    const auto all = checked::mul(p.micros, p.chunks);
+    if (forwards != all || backwards != all) refuse("headroom: a schedule must run every micro-batch forward and backward once through every chunk; it ran backward", backwards);
+  }
+};
+
+}  // namespace detail
+
 /// The most micro-batches (of chunks) that a stage holds for backward at once, and for weight gradients where those are split.
-constexpr std::int64_t in_flight(const pipeline_plan& p, std::int64_t stage) {
+template <class Order = detail::shipped_order>
+constexpr std::int64_t in_flight(const pipeline_plan& p, std::int64_t stage, const Order& order = {}) {
+  static_assert(own_schedule<Order>, "headroom: in_flight(plan, stage, order) takes an order with a run(plan, stage, visit)");
   std::int64_t now = 0, most = 0;
   const auto last = p.kind == schedule::zero_bubble ? work_kind::weight_gradient : work_kind::backward;
-  run_schedule(p, stage, [&](const work& w) {
+  order.run(p, stage, [&](const work& w) {
     if (w.kind == work_kind::forward) most = ++now > most ? now : most;
     if (w.kind == last) --now;
   });

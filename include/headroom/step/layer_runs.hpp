@@ -3,9 +3,7 @@
 // linearly through backward: only the first and the last layer of each run need a visit.
 #pragma once
 
-#include <headroom/block/cross.hpp>
-#include <headroom/block/decoder.hpp>
-#include <headroom/block/sparse_layer.hpp>
+#include <headroom/block/own_layer.hpp>
 #include <headroom/block/walk.hpp>
 #include <headroom/layout/stages.hpp>
 #include <headroom/step/settle.hpp>
@@ -149,11 +147,10 @@ constexpr moment relative_positions(const scene& s) {
 inline constexpr bytes cpu_generator_state{5056};
 
 /// Fills in what one layer of a run costs.
-constexpr void cost_layer(layer_run& run, const settled_job& s, const scene& sc, bool accumulate) {
+template <class Layers>
+constexpr void cost_layer(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, const Layers& layers) {
   const bool recomputes = run.recomputes;
-  const auto layer = sc.model->encoder.cross_attention ? walk_cross_layer(sc, run.trained, run.input_has_gradient, recomputes, accumulate)
-                     : run.sparse ? walk_sparse_layer(sc, run.trained, run.experts, run.input_has_gradient, recomputes, accumulate)
-                                  : walk_layer(sc, run.trained, run.input_has_gradient, recomputes, accumulate);
+  const auto layer = layers.walk(sc, run, accumulate);
   run.gradients = layer.weight_gradients;
   run.keeps_input = recomputes || layer.input_saved;
   run.input_gradient = run.input_has_gradient ? layer.input : bytes{0};
@@ -193,12 +190,13 @@ constexpr void stack(layer_run& low, const layer_run& up, bool grow) {
 }
 
 /// Fills in what a run's layer costs, or a group of them.
-constexpr void cost_run(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, bool grow) {
-  if (run.span == 1) return cost_layer(run, s, sc, accumulate);
+template <class Layers>
+constexpr void cost_run(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, bool grow, const Layers& layers) {
+  if (run.span == 1) return cost_layer(run, s, sc, accumulate, layers);
   auto dense = run, sparse = run;
   sparse.sparse = true;
-  cost_layer(dense, s, sc, accumulate);
-  cost_layer(sparse, s, sc, accumulate);
+  cost_layer(dense, s, sc, accumulate, layers);
+  cost_layer(sparse, s, sc, accumulate, layers);
   const auto of = [&](std::int64_t i) -> const layer_run& { return s.model.sparse_layer(i) ? sparse : dense; };
   const auto span = run.span, first = run.first, count = run.count;
   run = of(first);

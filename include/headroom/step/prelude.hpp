@@ -14,7 +14,7 @@ constexpr prelude walk_side(const settled_job& s, const scene& sc, const windows
   const bool momentary = momentary_gradients(s, w);
   const bool grows = !momentary && w.path == gradient_path::grows;
   const bool recomputes = s.source->recompute.mode == recompute_mode::full;
-  cost_layer(run, s, sc, momentary);
+  cost_layer(run, s, sc, momentary, shipped_layers{});
   const bool layers_flow = run.input_has_gradient || anything_trains(sc, run.trained);
   prelude r;
   if (recomputes && layers_flow && s.source->offload.activations != place::on_gpu) r.checkpoints = run.count * run.input_gradient;

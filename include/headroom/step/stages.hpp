@@ -72,7 +72,9 @@ constexpr std::int64_t enough_micros(const job& j, std::int64_t stage) {
 
 /// Walks the schedule of one stage. Only totals are added up on the way; what the tallest moments are made of is put together at
 /// the end.
-constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& weights, const stage_cut& cut, const divided_layers& w, std::int64_t stage) {
+template <class Order = detail::shipped_order>
+constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& weights, const stage_cut& cut, const divided_layers& w, std::int64_t stage,
+                              const Order& order = {}) {
   const auto& j = *s.source;
   const auto& d = j.parallel;
   const auto& sc = s.layer;
@@ -134,10 +136,10 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
   };
   const bool splits = d.schedule == schedule::zero_bubble;
   const auto kind = d.virtual_pipeline > 1 ? schedule::interleaved : d.schedule;
-  const pipeline_plan plan{kind, d.pipeline, static_cast<std::int64_t>(n), detail::enough_micros(j, stage), j.framework.microbatch_group};
+  const pipeline_plan plan{kind, d.pipeline, static_cast<std::int64_t>(n), Order::repeats ? detail::enough_micros(j, stage) : j.batch.accumulation, j.framework.microbatch_group};
   auto forwards = plan.micros * (kind == schedule::dualpipe ? 1 : plan.chunks);
   detail::boundary_tensors boundary(d, j.framework, parts);
-  run_schedule(plan, stage, [&](const work& step) {
+  order.run(plan, stage, [&](const work& step) {
     const auto c = static_cast<std::size_t>(step.chunk);
     const auto& k = chunks[c];
     switch (step.kind) {

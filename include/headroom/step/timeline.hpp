@@ -103,8 +103,9 @@ constexpr bytes table_gradient(const settled_job& s, const scene& sc) {
 
 /// Walks a step of one rank, which runs a slice of the model. `resident`: what is there before forward and stays. Static parts of
 /// the walk (states, windows) come in, moments go out; nothing here depends on how many ranks there are.
+template <class Layers = detail::shipped_layers>
 constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const windows& w, const moment& resident, const model_slice& here,
-                             bytes& checkpoints_on_host, const prelude* before = nullptr) {
+                             bytes& checkpoints_on_host, const Layers& layers = {}, const prelude* before = nullptr) {
   const auto& j = *s.source;
   scene sc = s.layer;
   sc.model = &s.model;
@@ -132,7 +133,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   sc.compiled = s.layer.compiled;
   for (std::size_t i = 0; i < runs.size; ++i) {
     auto& r = runs.list[i];
-    detail::cost_run(r, s, sc, momentary, keeps);
+    detail::cost_run(r, s, sc, momentary, keeps, layers);
     flows = flows || detail::anything_trains(sc, r.trained);
   }
   sc.compiled = false;
