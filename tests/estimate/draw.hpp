@@ -1,0 +1,138 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Jobs drawn at random for every framework the library knows; the same ones from the same seed.
+#pragma once
+
+#include <headroom/headroom.hpp>
+
+#include <initializer_list>
+#include <random>
+
+namespace draw {
+
+using namespace headroom;
+
+class jobs {
+ public:
+  explicit jobs(std::uint64_t seed) : random_(seed) {}
+
+  job next() {
+    job j;
+    j.framework = frameworks::known[index(frameworks::known.size())];
+    if (j.framework.runtime == runtime::preallocated)
+      preallocated(j);
+    else if (j.framework.layers == layer_modules::megatron)
+      divided(j);
+    else
+      eager(j);
+    return j;
+  }
+  std::int64_t pick(std::initializer_list<std::int64_t> of) { return *(of.begin() + index(of.size())); }
+  std::size_t index(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
+  bool flip() { return index(2) == 1; }
+
+ private:
+  void shape_of(shape& m) {
+    m.heads = pick({1, 2, 4, 8, 16});
+    m.kv_heads = m.heads / pick({1, 1, 2, 4});
+    if (m.kv_heads == 0) m.kv_heads = 1;
+    m.hidden = m.heads * pick({8, 16, 64, 80});
+    m.head_dim = pick({0, 0, 32, 128});
+    m.layers = pick({1, 2, 3, 7, 24});
+    m.ffn = m.hidden * pick({1, 3, 4});
+    m.vocab = pick({7, 1000, 50257});
+    m.max_positions = 2048;
+    m.mlp = flip() ? mlp_kind::gated : mlp_kind::plain;
+    m.norm = flip() ? norm_kind::rmsnorm : norm_kind::layernorm;
+    m.norm_bias = m.attention_bias = m.mlp_bias = m.output_bias = flip();
+    m.position = flip() ? position_kind::rope : position_kind::learned;
+    m.activation = static_cast<activation_kind>(index(8));
+    m.tied = flip();
+    m.qk_norm = pick({0, 0, 1}) == 1;
+  }
+
+  void eager(job& j) {
+    auto& m = j.model;
+    shape_of(m);
+    m.parallel_block = pick({0, 0, 0, 1}) == 1;
+    m.post_norms = pick({0, 0, 0, 1}) == 1;
+    j.hardware = {.gpu = gpus::all[index(gpus::all.size())], .nodes = pick({1, 1, 2, 16}), .gpus_per_node = pick({1, 2, 8})};
+    if (flip()) j.parallel.data = j.hardware.gpus();
+    if (pick({0, 1, 2}) != 0) j.precision = precisions::all[index(precisions::all.size())];
+    if (flip()) j.optimizer = optimizers::all[index(optimizers::all.size())];
+    j.optimizer.how = static_cast<implementation>(index(4));
+    switch (index(5)) {
+      case 0: break;
+      case 1: j.sharding = ddp(); break;
+      case 2: j.sharding = zero(pick({0, 1, 2, 3})); break;
+      case 3: j.sharding = fsdp1(pick({2, 3})); break;
+      default: j.sharding = fsdp2(pick({2, 3})); break;
+    }
+    if (pick({0, 0, 0, 1}) == 1) j.offload = {.optimizer = static_cast<place>(index(3)), .parameters = static_cast<place>(index(3))};
+    j.batch = {.micro = pick({1, 2, 5}), .sequence = pick({1, 128, 1024}), .accumulation = pick({1, 1, 4}), .padded = flip()};
+    if (flip()) j.recompute = recompute::full;
+    j.attention = static_cast<attention>(index(7));
+    j.loss.kind = static_cast<loss_kind>(index(6));
+    if (index(3) == 0) {
+      j.adapter = {.kind = flip() ? adapter_kind::lora : adapter_kind::dora, .rank = pick({1, 8, 64}), .targets = flip() ? all_linear : module_set{module::q_proj, module::v_proj},
+                   .format = flip() ? formats::fp32 : formats::bf16};
+      if (flip()) j.adapter.dropout.per_million = 50'000;
+      if (flip() && j.sharding.kind == sharding_kind::none) j.adapter.base = flip() ? formats::nf4 : formats::nf4_double;
+    }
+    if (index(4) == 0) j.trainable = {{.first_layer = 0, .last_layer = m.layers / 2}};
+    if (flip()) j.dropout = {{100'000}, {100'000}, {100'000}};
+  }
+
+  void divided(job& j) {
+    auto& m = j.model;
+    auto& p = j.parallel;
+    shape_of(m);
+    p.tensor = pick({1, 2, 4, 8});
+    p.pipeline = pick({1, 2, 4});
+    p.virtual_pipeline = p.pipeline > 1 ? pick({1, 1, 2, 3}) : 1;
+    p.context = pick({1, 1, 2});
+    p.context_kind = static_cast<context_kind>(index(3));
+    p.data = pick({1, 2, 8});
+    p.sequence = p.tensor > 1 && flip();
+    m.heads = 16 * pick({1, 2, 4});
+    m.kv_heads = pick({0, 16});
+    m.head_dim = 0;
+    m.hidden = m.heads * pick({16, 64});
+    m.layers = p.pipeline * p.virtual_pipeline * pick({1, 2, 3});
+    m.ffn = m.hidden * 4;
+    m.vocab_multiple = 128;
+    if (index(3) == 0) {
+      m.experts = {.count = 16, .active = pick({1, 2}), .ffn = m.hidden * 2, .shared_ffn = flip() ? m.hidden : 0, .first_dense_layers = pick({0, 1})};
+      p.expert = pick({1, 2, 4});
+    }
+    if (index(3) == 0) m.mla = {.q_rank = pick({0, 96}), .kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .value_dim = 32};
+    j.hardware = {.gpu = flip() ? gpus::h100_sxm_80gb : gpus::a100_sxm_80gb, .nodes = p.data * p.pipeline, .gpus_per_node = p.tensor * p.context};
+    j.framework.fuses_weight_gradients = flip();
+    j.sharding.kind = flip() ? sharding_kind::ddp : sharding_kind::megatron_distributed_optimizer;
+    j.batch = {.micro = pick({1, 2}), .sequence = pick({256, 1024}), .accumulation = p.pipeline * pick({1, 2, 5})};
+    if (p.virtual_pipeline == 1) p.schedule = static_cast<schedule>(index(3));
+    j.attention = flip() ? attention::flash : attention::eager;
+    switch (index(3)) {
+      case 0: j.recompute = recompute::full; break;
+      case 1: j.recompute = {.mode = recompute_mode::selective, .modules = static_cast<std::uint32_t>(pick({1, 2, 8, 16, 31, 127}))}; break;
+      default: break;
+    }
+    if (flip()) j.dropout = {{100'000}, {100'000}, {100'000}};
+  }
+
+  void preallocated(job& j) {
+    auto& m = j.model;
+    shape_of(m);
+    m = {.layers = m.layers, .hidden = m.heads * 64, .heads = m.heads, .ffn = m.heads * 256, .mlp = mlp_kind::plain, .activation = activation_kind::gelu,
+         .norm = norm_kind::layernorm, .norm_bias = true, .attention_bias = true, .output_bias = true, .mlp_bias = true,
+         .position = position_kind::learned, .max_positions = 1024, .vocab = m.vocab, .vocab_multiple = 128, .tied = true, .fused_qkv = true};
+    j.hardware = {.gpu = flip() ? gpus::h100_sxm_80gb : gpus::a100_sxm_80gb, .gpus_per_node = pick({1, 2, 8})};
+    j.precision = flip() ? precisions::bf16_mixed : precisions::fp32;
+    if (flip()) j.sharding = zero(pick({0, 1}));
+    j.batch = {.micro = pick({1, 4}), .sequence = pick({64, 1024}), .accumulation = pick({1, 4})};
+    j.attention = flip() ? attention::flash : attention::eager;
+  }
+
+  std::mt19937_64 random_;
+};
+
+}  // namespace draw
