@@ -82,14 +82,14 @@ struct mixer_layer {
     const auto kept = p.make(s.samples * ((s.sequence + 2047) / 2048) * inner * state, 4);
     p.step(convolved | small, scanned | kept,
            {.saves = convolved | small | kept, .backward_temporary = p.rounded(wide, 4), .weight_gradient = p.rounded(inner * (rank + state + 1), s.weight_width)});
-    const auto gated = ops::multiply(p, scanned, ops::activate(p, gate, headroom::activation_kind::silu));
+    const auto gated = ops::multiply(p, scanned, ops::activate(p, s, gate, headroom::activation_kind::silu));
     return ops::linear(p, s, trained, headroom::module::o_proj, gated, inner, s.model->hidden, false);
   }
   static constexpr headroom::tensor feed_forward(headroom::program& p, const headroom::scene& s, const headroom::module_set& trained, headroom::tensor x) {
     namespace ops = headroom::ops;
     const auto& m = *s.model;
     const auto up = ops::linear(p, s, trained, headroom::module::up_proj, x, m.hidden, m.ffn, false);
-    const auto positive = ops::activate(p, up, headroom::activation_kind::relu);
+    const auto positive = ops::activate(p, s, up, headroom::activation_kind::relu);
     const auto squared = ops::multiply(p, positive, positive);
     return ops::linear(p, s, trained, headroom::module::down_proj, squared, m.ffn, m.hidden, false);
   }
