@@ -69,8 +69,17 @@ class jobs {
     }
     if (pick({0, 0, 0, 1}) == 1) j.offload = {.optimizer = static_cast<place>(index(3)), .parameters = static_cast<place>(index(3))};
     j.batch = {.micro = pick({1, 2, 5}), .sequence = pick({1, 128, 1024}), .accumulation = pick({1, 1, 4}), .padded = flip()};
-    if (flip()) j.recompute = recompute::full;
+    switch (index(4)) {
+      case 0: break;
+      case 1: j.recompute = recompute::full; break;
+      case 2: j.recompute = {.mode = recompute_mode::full, .method = recompute_method::block, .layers = pick({1, 2, 5})}; break;
+      default: j.recompute = {.mode = recompute_mode::selective, .policy = static_cast<recompute_policy>(1 + index(2))}; break;
+    }
     j.attention = static_cast<attention>(index(7));
+    if (j.framework.divides_modules) divide_modules(j);
+    if (j.framework.compiles_layers) j.compile = flip();
+    if (!j.framework.divides_modules && index(8) == 0) spread(j);
+    if (index(8) == 0) mix(j);
     j.loss.kind = static_cast<loss_kind>(index(6));
     if (index(3) == 0) {
       j.adapter = {.kind = flip() ? adapter_kind::lora : adapter_kind::dora, .rank = pick({1, 8, 64}), .targets = flip() ? all_linear : module_set{module::q_proj, module::v_proj},
@@ -78,8 +87,44 @@ class jobs {
       if (flip()) j.adapter.dropout.per_million = 50'000;
       if (flip() && j.sharding.kind == sharding_kind::none) j.adapter.base = flip() ? formats::nf4 : formats::nf4_double;
     }
-    if (index(4) == 0) j.trainable = {{.first_layer = 0, .last_layer = m.layers / 2}};
+    if (index(4) == 0 && j.parallel.chunks == 0) j.trainable = {{.first_layer = 0, .last_layer = m.layers / 2}};
     if (flip()) j.dropout = {{100'000}, {100'000}, {100'000}};
+  }
+
+  /// DTensor's tensor and context parallelism, hybrid sharding.
+  void divide_modules(job& j) {
+    auto& m = j.model;
+    auto& p = j.parallel;
+    p.tensor = pick({1, 1, 2, 4});
+    p.context = pick({1, 1, 2});
+    p.sequence = p.tensor > 1;
+    p.replicate = pick({1, 1, 2});
+    p.data = p.replicate * pick({1, 2, 8});
+    m.heads *= p.tensor;
+    m.kv_heads = m.heads;
+    m.hidden *= p.tensor;
+    m.ffn *= p.tensor;
+    j.hardware.nodes = p.data;
+    j.hardware.gpus_per_node = p.tensor * p.context;
+    j.batch.sequence = pick({128, 1024});
+    j.sharding = fsdp2();
+  }
+
+  /// Layers of one process spread over its GPUs, by a stated plan: one of its own moves layers when sizes change.
+  void spread(job& j) {
+    j.hardware.nodes = 1;
+    j.hardware.gpus_per_node = pick({2, 4});
+    j.parallel = {.data = 1, .pipeline = j.hardware.gpus_per_node, .schedule = schedule::naive};
+    j.model.layers = 0;
+    for (auto& chunks = j.parallel.chunks; chunks < j.parallel.pipeline; ++chunks)
+      j.model.layers += j.parallel.stage_layers[chunks] = static_cast<std::int32_t>(pick({1, 2, 5}));
+    j.trainable = {};
+    j.sharding = {};
+  }
+
+  /// Part of the GPUs of another kind.
+  void mix(job& j) {
+    if (j.hardware.gpus() > 1) j.hardware.others = {{.gpu = gpus::a100_sxm_40gb, .count = 1 + static_cast<std::int64_t>(index(static_cast<std::size_t>(j.hardware.gpus() - 1)))}};
   }
 
   void divided(job& j) {
@@ -106,7 +151,9 @@ class jobs {
     }
     if (index(3) == 0) m.mla = {.q_rank = pick({0, 96}), .kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .value_dim = 32};
     j.hardware = {.gpu = flip() ? gpus::h100_sxm_80gb : gpus::a100_sxm_80gb, .nodes = p.data * p.pipeline, .gpus_per_node = p.tensor * p.context};
+    if (index(8) == 0) mix(j);
     j.framework.fuses_weight_gradients = flip();
+    j.framework.pads_experts = flip();
     j.sharding.kind = flip() ? sharding_kind::ddp : sharding_kind::megatron_distributed_optimizer;
     j.batch = {.micro = pick({1, 2}), .sequence = pick({256, 1024}), .accumulation = p.pipeline * pick({1, 2, 5})};
     if (p.virtual_pipeline == 1) p.schedule = static_cast<schedule>(index(3));

@@ -117,7 +117,7 @@ bool doubled(job& j, int way) {
   if (!divides(j)) {
     if (j.framework.runtime == runtime::preallocated) return false;  // llm.c divides only what comes out even
     c.nodes *= 2;
-    p.data *= 2;
+    (j.framework.divides_modules && way == 1 ? p.tensor : j.framework.divides_modules && way == 3 ? p.context : p.data) *= 2;
     return true;
   }
   switch (way) {
@@ -151,6 +151,7 @@ bool enlarge(job& j, int what) {
     case 2:
       if (!j.trainable.all()) return false;
       m.layers += j.parallel.pipeline * j.parallel.virtual_pipeline;
+      for (std::int32_t i = 0; i < j.parallel.chunks; ++i) ++j.parallel.stage_layers[i];
       return true;
     default: m.hidden += 8 * m.heads; return true;
   }
