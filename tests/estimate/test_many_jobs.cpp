@@ -205,9 +205,9 @@ TEST_CASE("a hundred thousand valid jobs of every framework") {
   }
   MESSAGE(valid << " of " << drawn << " drawn were valid; " << smaller << " were divided further, " << larger << " enlarged");
   CHECK(by_framework.size() == frameworks::known.size());
-  for (const auto& [name, n] : by_framework) {
-    INFO(name);
-    CHECK(n > wanted / 200);
+  for (const auto& framework : by_framework) {
+    INFO(framework.first);
+    CHECK(framework.second > wanted / 200);
   }
   CHECK(smaller > wanted / 2);
   CHECK(larger > wanted / 2);
