@@ -193,9 +193,10 @@ TEST_CASE("a hundred thousand valid jobs of every framework") {
     if (first && enlarge(more, drawn % 4))
       if (const auto second = answer(more)) {
         ++larger;
-        REQUIRE(allocated(*first) <= allocated(*second));
+        constexpr bytes shares{64};  // of a layer's gradients, each rounded up
+        REQUIRE(allocated(*first) <= allocated(*second) + shares);
         for (std::size_t k = 0; k < static_cast<std::size_t>(first->size); ++k)
-          for (std::size_t p = 0; p < phase_count; ++p) REQUIRE(first->ranks[k].phases[p] <= second->ranks[k].phases[p]);
+          for (std::size_t p = 0; p < phase_count; ++p) REQUIRE(first->ranks[k].phases[p] <= second->ranks[k].phases[p] + shares);
       }
     if (j.parallel.data > 0) {
       auto odd = j;

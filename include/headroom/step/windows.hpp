@@ -306,6 +306,7 @@ constexpr windows windows_of(const settled_job& s, const state_bytes& st) {
   if (st.trained - st.adapters < st.total) {  // a layer keeps gradients of what trains in it, spread evenly over the layers
     w.kept_per_unit = min(w.kept_per_unit, ceil_div(st.gpu[row::gradients], s.model.layers));
     w.kept_root = min(w.kept_root, st.gpu[row::gradients]);
+    w.kept_embedding = min(w.kept_embedding, w.kept_root);
   }
   if (s.optimizer.in_backward) w.path = gradient_path::leaves;
   const bool exist = j.batch.accumulation > 1 || j.framework.gradients_stay;
