@@ -231,7 +231,9 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
         pending = w.pending;
         t.look(phase::reduce, layer, live, gone, stuck, made, w.reduce, input_gradient, unit_gradients);
       };
+      const bool first_alone = pending < w.pending;  // the next one finds its gradients on their way
       visit(0);
+      if (first_alone && r.count > 2) [[unlikely]] visit(1);
       if (r.count > 1) visit(r.count - 1);
     }
     live += multiple{1 - r.count, own};
