@@ -55,6 +55,9 @@ class jobs {
     shape_of(m);
     m.parallel_block = pick({0, 0, 0, 1}) == 1;
     m.post_norms = pick({0, 0, 0, 1}) == 1;
+    if (index(4) == 0)
+      m.experts = {.count = 8, .active = pick({1, 2}), .ffn = m.hidden * 2, .shared_ffn = flip() ? m.hidden : 0, .first_dense_layers = pick({0, 1}), .every = pick({1, 1, 2})};
+    if (index(4) == 0) m.mla = {.q_rank = pick({0, 96}), .kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .value_dim = 32};
     j.hardware = {.gpu = gpus::all[index(gpus::all.size())], .nodes = pick({1, 1, 2, 16}), .gpus_per_node = pick({1, 2, 8})};
     if (flip()) j.parallel.data = j.hardware.gpus();
     if (pick({0, 1, 2}) != 0) j.precision = precisions::all[index(precisions::all.size())];

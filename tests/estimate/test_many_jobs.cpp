@@ -150,8 +150,8 @@ bool enlarge(job& j, int what) {
     case 1: j.batch.sequence += 64 * unit; return true;
     case 2:
       if (!j.trainable.all()) return false;
-      m.layers += j.parallel.pipeline * j.parallel.virtual_pipeline;
-      for (std::int32_t i = 0; i < j.parallel.chunks; ++i) ++j.parallel.stage_layers[i];
+      m.layers += j.parallel.pipeline * j.parallel.virtual_pipeline * m.experts.every;  // the top of the stack stays as it is
+      for (std::int32_t i = 0; i < j.parallel.chunks; ++i) j.parallel.stage_layers[i] += static_cast<std::int32_t>(m.experts.every);
       return true;
     default: m.hidden += 8 * m.heads; return true;
   }
