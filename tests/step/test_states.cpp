@@ -106,6 +106,23 @@ TEST_CASE("ZeRO divides one flat vector") {
     }
 }
 
+// DeepSpeed tags hidden matrices (engine.py, use_muon) and groups them apart: one momentum each, in the gradients' format where
+// stages 1 and 2 make it of gradients, in fp32 at stage 3; the rest has AdamW's two fp32 moments.
+TEST_CASE("ZeRO leaves Muon its matrices") {
+  for (const std::int64_t stage : {1, 2, 3}) {
+    auto j = tiny(precisions::bf16_mixed, optimizers::muon);
+    j.hardware.gpus_per_node = 2;
+    j.framework = frameworks::deepspeed;
+    j.sharding = zero(stage);
+    long state = 0;
+    for (const auto& w : llama_tensors(j.model)) {
+      const bool hidden = w.columns > 1 && !w.embedding;
+      state += (w.rows * w.columns + 1) / 2 * (hidden ? (stage < 3 ? 2 : 4) : 2 * 4);
+    }
+    CHECK(states(j).gpu[row::optimizer_state].count() == state);
+  }
+}
+
 TEST_CASE("FSDP2 divides dimension 0 of each tensor") {
   auto j = tiny(precisions::bf16_mixed, optimizers::adamw);
   j.hardware.gpus_per_node = 8;

@@ -81,7 +81,7 @@ class state_sum {
     if (!o_->in_backward)
       r.gpu[row::gradients] += active * (alike ? weight : held(rows, columns, local(rows, columns, whole, d.gradients), as.gradient));
     if (as.master.bits > 0) r.gpu[row::master_parameters] += active * held(rows, columns, here, as.master);
-    state(rows, columns, here, active, embedding, as.state);
+    state(rows, columns, here, active, embedding, as);
     r.trained_here += parameters{checked::mul(here, active)};
     const auto temporary = bytes{checked::mul(here, element_)};
     r.trained_copy += active * rounded(temporary);
@@ -140,9 +140,14 @@ class state_sum {
   }
 
   [[gnu::always_inline]] constexpr void state(std::int64_t rows, std::int64_t columns, std::int64_t here, std::int64_t copies, bool embedding,
-                                              const stored& format) {
-    const bool vector = columns == 1 || (s_->flat && s_->shards.optimizer > 1);
-    const bool plain_kind = o_->vector_moments > 0 && (vector || embedding);  // Muon leaves these to AdamW
+                                              const kind& as) {
+    const bool cut = s_->flat && s_->shards.optimizer > 1;
+    const bool vector = columns == 1 || cut;
+    // Muon leaves vectors and embeddings to AdamW. DeepSpeed keeps its matrices in partitions of their own, whose momentum has the
+    // gradients' format below stage 3 (runtime/zero/stage_1_and_2.py get_flat_partition, stage3.py _create_momentum_buffer).
+    const bool apart = o_->vector_moments > 0 && cut && !embedding && columns > 1 && s_->source->sharding.kind == sharding_kind::zero;
+    const bool plain_kind = o_->vector_moments > 0 && (vector || embedding) && !apart;
+    const auto& format = apart && s_->source->sharding.stage < 3 ? as.gradient : as.state;
     const auto moments = checked::mul(copies, plain_kind ? o_->vector_moments : o_->moments);
     if (moments == 0) return;
     if (o_->extent != state_extent::full && !vector && reduced_state(rows, columns, moments, copies, format)) return;
