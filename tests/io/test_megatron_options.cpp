@@ -55,7 +55,16 @@ TEST_CASE("formats of gradients and moments: the precision recipe's, or what the
   CHECK(refusal(R"({"exp-avg-dtype": "int8", "exp-avg-sq-dtype": "int8"})").find("exp-avg-dtype") != std::string::npos);
 }
 
+TEST_CASE("fp8") {
+  const auto j = megatron(R"({"fp8-format": "hybrid", "fp8-recipe": "mxfp8", "fp8-param-gather": true})");
+  CHECK(j.precision.compute == formats::fp8);
+  CHECK(j.precision.parameters == formats::fp8);
+  CHECK(j.framework.fp8 == fp8_scaling::block);
+  CHECK(io::read_job(io::job_to_json(j)) == j);
+  CHECK(refusal(R"({"fp8-format": "e5m2"})").find("fp8-format") != std::string::npos);
+}
+
 TEST_CASE("what is not modelled is refused by name") {
-  for (const std::string key : {"fp8-format", "use-megatron-fsdp", "cuda-graph-impl", "fine-grained-activation-offloading", "use-transformer-engine-op-fuser"})
+  for (const std::string key : {"use-megatron-fsdp", "cuda-graph-impl", "fine-grained-activation-offloading", "use-transformer-engine-op-fuser"})
     CHECK(refusal("{\"" + key + "\": true}").find(key) != std::string::npos);
 }

@@ -240,3 +240,28 @@ TEST_CASE("Muon keeps one moment of matrices and two of all else") {
   j.sharding.kind = sharding_kind::megatron_distributed_optimizer;
   CHECK_THROWS_AS(estimate(j), job_error);
 }
+
+// TransformerEngine module/linear.py: in fp8 each linear layer saves a quantised input of its own, a byte an element. Of 34·s·b·h with a
+// fused kernel: both norms' outputs 2 -> 1, the activation's result 8 -> 4; the kernel still saves its result, beside the projection's 1.
+TEST_CASE("fp8: activations and weights") {
+  auto j = gpt(8, 1);
+  j.attention = attention::te;
+  const auto wide = estimate(j);
+  const auto n = at(wide, 0, phase::load, row::model_parameters) / 2;
+  constexpr std::int64_t linear = 8 * 12 * h * h;
+  j.precision = j.framework.precision;
+  j.precision.compute = formats::fp8;
+  const auto loss = [&](const report& r) { return at(r, 0, phase::loss_forward, row::activations); };
+  CHECK(loss(wide) - loss(estimate(j)) == 8 * (34 - 29) * s * b * h);
+  // bf16 weights, and fp8 copies with their transposes for Hopper's multiplications; Blackwell's need none, but for scales by block.
+  const auto copies = [&] { return at(estimate(j), 0, phase::step, row::workspace) - at(wide, 0, phase::step, row::workspace); };
+  CHECK(copies() == 2 * linear);
+  j.framework.fp8 = fp8_scaling::block;
+  CHECK(copies() == 2 * linear);
+  j.framework.fp8 = fp8_scaling::tensor;
+  // fp8-param-gather: those are the parameters.
+  j.precision.parameters = formats::fp8;
+  CHECK(at(estimate(j), 0, phase::load, row::model_parameters) == 2 * n);
+  j.hardware.gpu = gpus::gb200_186gb;
+  CHECK(at(estimate(j), 0, phase::load, row::model_parameters) == 2 * n - linear);
+}

@@ -51,7 +51,10 @@ constexpr tensor routed_experts(program& p, const scene& s, tensor x) {
   };
   const auto grouped = [&](tensor from, std::int64_t in, std::int64_t out) {
     const auto to = p.make(checked::mul(computed, out), s.width);
-    p.step(from.bit(), to.bit(), {.saves = from.bit(), .weight_gradient = weight_gradient(p, s, checked::mul(checked::mul(in, out), local), true), .splits = true});
+    const auto o = operand_of(p, s, from, true);
+    p.step(from.bit(), to.bit() | o.makes,
+           {.saves = o.saves, .forward_temporary = quantised_input(p, s, from), .backward_temporary = quantised_gradient(p, s, to),
+            .weight_gradient = weight_gradient(p, s, checked::mul(checked::mul(in, out), local), true), .splits = true});
     return to;
   };
   const bool flex = s.habits->flex_dispatcher && exchanges;  // its kernels copy each token on the way
@@ -122,7 +125,10 @@ constexpr tensor latent_attend(program& p, const scene& s, tensor x) {
   const auto rows = s.stream_tokens();
   const auto project = [&](tensor from, std::int64_t elements, std::int64_t weights) {
     const auto to = p.make(elements, s.width);
-    p.step(from.bit(), to.bit(), {.saves = from.bit(), .weight_gradient = weight_gradient(p, s, weights, true), .splits = true});
+    const auto o = operand_of(p, s, from, true);
+    p.step(from.bit(), to.bit() | o.makes,
+           {.saves = o.saves, .forward_temporary = quantised_input(p, s, from), .backward_temporary = quantised_gradient(p, s, to),
+            .weight_gradient = weight_gradient(p, s, weights, true), .splits = true});
     return to;
   };
   const auto up = [&](tensor from, std::int64_t rank, std::int64_t out) {  // norm of the compressed vector, then a column-parallel layer

@@ -49,6 +49,8 @@ struct scene {
   std::int64_t expert_imbalance{100};
   bool fuses_weight_gradients{};     ///< added straight into the main gradient buffer: autograd makes none
   bool copies_flash_output{};        ///< flash kernel with s-b-h-d layout: its result is transposed into a copy where b > 1
+  bool fp8{};                        ///< TransformerEngine's linear layers multiply in fp8; all else stays in `width`
+  std::int64_t fp8_copies{1};        ///< of an fp8 tensor: with its transpose
   bool fuses_activation{true};       ///< SwiGLU, or bias and GELU, is one kernel that saves its input
 
   recompute_policy policy{};           ///< of a selective recompute that is set for eager modules

@@ -31,6 +31,10 @@ enum class loss_style : std::uint8_t {
   fused_linear,        ///< head and loss together, chunk by chunk; the gradients are made in forward (Liger)
 };
 
+/// How TransformerEngine scales fp8 tensors: one factor a tensor, or one a block. Blocks are cut along rows or along columns, so that a
+/// tensor and its transpose are two tensors; with one factor they are one where the GPU multiplies either way (Blackwell).
+enum class fp8_scaling : std::uint8_t { tensor, block };
+
 /// Whose modules a layer is made of: transformers-like eager ones, or Megatron's over TransformerEngine.
 enum class layer_modules : std::uint8_t { eager, megatron };
 
@@ -67,12 +71,13 @@ struct profile {
   bool writes_out_rope{};              ///< rotary embedding without the fused kernel: cosine and sine are made and saved by each call
   bool masks_in_loader{};              ///< a boolean b × s × s mask comes with each micro-batch, on the first and last stage
   bool pads_experts{};                 ///< every expert gets its capacity of tokens, padded (moe-pad-expert-input-to-capacity)
+  fp8_scaling fp8{};                   ///< of linear layers, where the job computes in fp8
   bool precision_aware{};              ///< TransformerEngine's FusedAdam on the shards themselves: no fp32 copy of gradients; of an fp32 master beside bf16 parameters only the other 16 bits are kept
   bool unscales_moments{};             ///< … which makes fp32 copies of 16-bit moments for a step (TransformerEngine before 2026-02)
   bool exchanges_heads{};              ///< cp-comm-type a2a+p2p: an all-to-all over heads within groups of the context ring
   bool flex_dispatcher{};              ///< tokens travel by DeepEP or HybridEP, whose buffers lie outside PyTorch's allocator
   bool grouped_gemm{};                 ///< experts in one call: a workspace for each of four streams more
-  bool overlaps_tensor_parallel{};     ///< three TransformerEngine workspaces instead of one
+  bool overlaps_tensor_parallel{};     ///< TransformerEngine keeps a workspace of three streams' size more (since 2025-11)
   bool overlaps_warm_up{};             ///< the interleaved schedule receives ahead in its warm-up, too (overlap-p2p-communication-warmup-flush)
   std::int32_t microbatch_group{};     ///< micro-batches that pass a virtual stage in a row; 0: as many as stages
   std::int32_t deferral_limit{};       ///< micro-batches whose head weight gradient waits (defer-embedding-wgrad-compute)

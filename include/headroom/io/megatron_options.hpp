@@ -37,7 +37,7 @@ inline constexpr auto megatron_silent = std::to_array<std::string_view>({
 /// Arguments whose effect on memory this version does not model.
 inline constexpr auto megatron_unmodelled = std::to_array<std::string_view>({
     "cuda-graph-impl", "cuda-graph-scope", "cuda-graph-modules", "cuda-graph-warmup-steps", "data-parallel-sharding-strategy",
-    "fine-grained-activation-offloading", "first-last-layers-bf16", "fp8-format", "fp8-param-gather", "fp8-recipe", "offload-modules",
+    "fine-grained-activation-offloading", "first-last-layers-bf16", "offload-modules",
     "outer-dp-sharding-strategy", "overlap-moe-expert-parallel-comm", "use-megatron-fsdp", "use-transformer-engine-op-fuser",
 });
 
@@ -63,6 +63,19 @@ inline void apply_megatron_formats(job& j, key_reader& k, const option_merger& m
     apply(k.at("grad-reduce-in-bf16"), &precision::gradients, "gradients", formats::bf16);
   if (const auto* f = format_of("main-grads-dtype")) apply(k.at("main-grads-dtype"), &precision::gradients, "gradients", *f);
   if (const auto* f = format_of("main-params-dtype")) apply(k.at("main-params-dtype"), &precision::master, "master", *f);
+  if (const auto* v = k.take("fp8-format"); v != nullptr) {
+    const auto& word = string_at(*v, k.at("fp8-format"), "\"hybrid\" or \"e4m3\"");
+    if (word != "hybrid" && word != "e4m3") wrong_value(k.at("fp8-format"), "\"hybrid\" or \"e4m3\"", *v);
+    apply(k.at("fp8-format"), &precision::compute, "compute", formats::fp8);
+  }
+  if (const auto* v = k.take("fp8-recipe"); v != nullptr) {
+    const auto& word = string_at(*v, k.at("fp8-recipe"), "\"tensorwise\", \"delayed\", \"blockwise\" or \"mxfp8\"");
+    const bool whole = word == "tensorwise" || word == "delayed";
+    if (!whole && word != "blockwise" && word != "mxfp8") wrong_value(k.at("fp8-recipe"), "\"tensorwise\", \"delayed\", \"blockwise\" or \"mxfp8\"", *v);
+    j.framework.fp8 = whole ? fp8_scaling::tensor : fp8_scaling::block;
+  }
+  if (const auto* v = k.take("fp8-param-gather"); v != nullptr && flag_at(*v, k.at("fp8-param-gather")))
+    apply(k.at("fp8-param-gather"), &precision::parameters, "parameters", formats::fp8);
   const auto *first = format_of("exp-avg-dtype"), *second = format_of("exp-avg-sq-dtype");
   const auto& one = first != nullptr ? *first : formats::fp32;
   const auto& other = second != nullptr ? *second : formats::fp32;
@@ -139,6 +152,7 @@ inline json_value megatron_options_of(const profile& p) {
     out["cross-entropy-loss-fusion"] = true;
     out["cross-entropy-fusion-impl"] = p.loss == loss_style::in_place ? "te" : "native";
   }
+  if (p.fp8 != plain.fp8) out["fp8-recipe"] = "blockwise";
   if (p.precision_aware) out["use-precision-aware-optimizer"] = true;
   if (p.flex_dispatcher) out["moe-token-dispatcher-type"] = "flex";
   if (p.exchanges_heads) out["cp-comm-type"] = "a2a+p2p";

@@ -160,6 +160,9 @@ constexpr void check_walk(const job& j) {
       refuse("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
     if (j.sharding.kind != sharding_kind::none && j.sharding.kind != sharding_kind::ddp && j.sharding.kind != sharding_kind::megatron_distributed_optimizer)
       refuse("headroom: for megatron sharding.kind must be none, ddp or megatron-distributed-optimizer");
+    if (j.precision.compute.bits == 8 && j.framework.local_modules) refuse("headroom: fp8 needs TransformerEngine: framework.options.transformer-impl must not be local");
+    if (j.precision.parameters.bits == 8 && j.precision.compute.bits != 8) refuse("headroom: fp8 parameters need precision.compute fp8; found bits", j.precision.compute.bits);
+    if (j.precision.compute.set() && j.precision.compute.bits != 8 && j.precision.compute.bits < 16) refuse("headroom: precision.compute must have 8, 16 or 32 bits", j.precision.compute.bits);
     if (j.optimizer.vector_moments > 0 && j.sharding.kind == sharding_kind::megatron_distributed_optimizer)
       refuse("headroom: Muon's layer-wise distribution (whole parameters to ranks) is not modelled by this version; sharding.kind must be none or ddp");
     if (j.optimizer.extent != state_extent::full || j.optimizer.state.quantised() || j.optimizer.blocks > 0 || j.optimizer.in_backward)
@@ -188,7 +191,7 @@ constexpr void check_walk(const job& j) {
     refuse("headroom: torch.compile is not modelled for this framework by this version; compile must be false", j.framework.label);
   if (j.compile && (j.attention == attention::eager || j.attention == attention::math || m.attention_softcap > 0))
     refuse("headroom: compiled layers with attention written out are not modelled by this version; attention must be sdpa, flash or flash3");
-  if (j.precision.compute.bits == 8 && !j.framework.quantises_in_linear) refuse("headroom: fp8 computation is not modelled by this version; precision.compute must have 16 or 32 bits", j.precision.compute.bits);
+  if (!divides && j.precision.compute.bits == 8 && !j.framework.quantises_in_linear) refuse("headroom: fp8 computation is not modelled by this version; precision.compute must have 16 or 32 bits", j.precision.compute.bits);
   if (j.batch.packed && !j.framework.packs_documents)
     refuse("headroom: packed sequences are not modelled for this framework by this version; batch.packed must be false", j.framework.label);
   if (!divides && (j.sharding.kind == sharding_kind::megatron_distributed_optimizer || j.sharding.kind == sharding_kind::megatron_fsdp))

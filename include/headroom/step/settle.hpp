@@ -209,7 +209,9 @@ constexpr void settle_layer(settled_job& r) {
   s.host = r.on->maker == vendor::cpu;
   s.granule = s.host ? 1 : 512;
   s.autocast = p.autocast;
-  s.width = p.compute.width();
+  s.fp8 = p.compute.bits == 8;
+  s.fp8_copies = j.framework.fp8 == fp8_scaling::tensor && j.hardware.accelerator().compute_capability >= 100 ? 1 : 2;
+  s.width = s.fp8 ? 2 : p.compute.width();
   s.residual_width = p.autocast ? p.parameters.width() : s.width;
   s.weight_width = p.autocast ? p.parameters.width() : s.width;
   s.statistic_width = j.framework.statistics_in_input_format || s.host ? s.residual_width : 4;

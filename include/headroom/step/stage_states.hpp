@@ -17,6 +17,7 @@ namespace detail {
 struct stage_weights {
   parameters dense{};
   parameters experts{};
+  parameters linear{};  ///< of all, matrices of TransformerEngine's linear layers: what fp8 is for
   parameters plain{};  ///< of the dense ones, vectors, embeddings and heads: an optimizer for matrices leaves them to AdamW
 };
 
@@ -43,6 +44,7 @@ class rank_weights {
       (w.expert ? to.experts : to.dense) += all;
       const bool plain = !w.expert && (w.vector() || w.role == module::embedding || w.role == module::position || w.role == module::head);
       if (plain) to.plain += all;
+      if (w.linear && !w.vector() && w.role != module::head && w.role != module::router) to.linear += all;
       // The head that is tied to the embedding, and the embedding that multi-token prediction reads, are a copy where it is not.
       if (w.role == module::embedding && (s.model.tied || s.model.mtp_layers > 0)) copy_ += all;
     }
@@ -57,12 +59,13 @@ class rank_weights {
         r.dense += n * layers_[i].dense;
         r.experts += n * layers_[i].experts;
         r.plain += n * layers_[i].plain;
+        r.linear += n * layers_[i].linear;
       }
       first = first || c.index == 0;
       last = last || c.index == cut.chunks() - 1;
     });
     if (first) r.dense += front_.dense, r.plain += front_.plain;
-    if (last) r.dense += back_.dense, r.experts += back_.experts, r.plain += back_.plain;
+    if (last) r.dense += back_.dense, r.experts += back_.experts, r.plain += back_.plain, r.linear += back_.linear;
     if (last && !first) r.dense += copy_, r.plain += copy_;
     return r;
   }
@@ -121,7 +124,17 @@ constexpr breakdown states_of_stage(const settled_job& s, const stage_weights& w
   const auto [d, e] = degrees_of_states(s);
   const auto whole = w.dense + w.experts;
   breakdown b{};
-  b[row::model_parameters] = share(whole, p.parameters.width());
+  // fp8 copies of weights, with their transposes, stay from the first micro-batch on (TransformerEngine module/base.py
+  // get_weight_workspace); with fp8-param-gather they are the parameters.
+  const bool fp8_only = p.parameters.bits == 8;
+  b[row::model_parameters] = share(whole, fp8_only ? 2 : p.parameters.width());
+  if (s.layer.fp8) {
+    const auto copies = share(w.linear, s.layer.fp8_copies);
+    if (fp8_only)
+      b[row::model_parameters] += copies - share(w.linear, 2);
+    else
+      b[row::workspace] += copies;
+  }
   b[row::gradients] = share(whole, p.gradients.width());
   // Beside bf16 parameters the precision-aware optimizer keeps the 16 bits that a master in fp32 has more (store_param_remainders).
   const auto master = j.framework.precision_aware && p.master.bits == 32 && p.parameters == formats::bf16 ? 2 : p.master.width();
@@ -203,7 +216,7 @@ constexpr breakdown buffers_of_stage(const settled_job& s, stage_parts kinds) {
   if (last || written_out || kinds.sparse) b[row::workspace] += habits.cublas_handles * cublas_workspace(s);
   if (!habits.local_modules) {
     const bytes one = s.on->compute_capability >= 90 ? 32 * mib : 4 * mib;
-    b[row::workspace] += ((habits.overlaps_tensor_parallel ? 3 : 1) + (habits.grouped_gemm ? 4 : 0)) * one;
+    b[row::workspace] += ((habits.overlaps_tensor_parallel ? 4 : 1) + (habits.grouped_gemm ? 4 : 0)) * one;
     if (habits.fuses_weight_gradients) b[row::workspace] += empty_gradients(s, kinds);
   }
   // The angles of rotary embedding, fp32, of this rank's positions, are made once (RotaryEmbedding.forward, an lru_cache).
