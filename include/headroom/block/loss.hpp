@@ -123,7 +123,8 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
   auto n = ops::gather_tokens(p, s, m.no_final_norm ? x : ops::norm(p, s, x, m.hidden, trained.has(module::norm)), m.hidden);
   if (m.embedding_dim > 0) n = ops::multiply(p, s, n, {.in = m.hidden, .out = m.embedding_dim, .trains = trains});  // OPTDecoder's project_out
   const auto loss_width = s.loss.logits.width();
-  const std::int64_t chunk = s.loss_program == loss_style::chunked ? checked::mul(s.loss.chunk_tokens, s.samples) : s.tokens;
+  const bool chunked = s.loss.kind == loss_kind::chunked && (s.loss_program == loss_style::chunked || s.loss_program == loss_style::chunked_in_loss);
+  const std::int64_t chunk = chunked ? checked::mul(s.loss.chunk_tokens, s.samples) : s.tokens;
   const auto pieces = checked::ceil_div(s.tokens, chunk);
   const bool chunked_head = pieces > 1 && s.loss.chunked_head == choice::yes;
 
