@@ -17,7 +17,7 @@ class jobs {
 
   job next() {
     job j;
-    j.framework = frameworks::known[index(frameworks::known.size())];
+    j.framework = index(3) == 0 ? frameworks::megatron : frameworks::known[index(frameworks::known.size())];
     if (j.framework.runtime == runtime::preallocated)
       preallocated(j);
     else if (j.framework.layers == layer_modules::megatron)
@@ -159,12 +159,18 @@ class jobs {
     j.framework.pads_experts = flip();
     j.sharding.kind = flip() ? sharding_kind::ddp : sharding_kind::megatron_distributed_optimizer;
     j.batch = {.micro = pick({1, 2}), .sequence = pick({256, 1024}), .accumulation = p.pipeline * pick({1, 2, 5})};
-    if (p.virtual_pipeline == 1) p.schedule = static_cast<schedule>(index(3));
+    if (p.virtual_pipeline == 1) p.schedule = static_cast<schedule>(index(6));
+    if (p.schedule == schedule::dualpipe) m.layers *= 2;
+    m.mtp_layers = pick({0, 0, 0, 1});
     j.attention = flip() ? attention::flash : attention::eager;
     switch (index(3)) {
       case 0: j.recompute = recompute::full; break;
       case 1: j.recompute = {.mode = recompute_mode::selective, .modules = static_cast<std::uint32_t>(pick({1, 2, 8, 16, 31, 127}))}; break;
       default: break;
+    }
+    if (j.recompute.mode == recompute_mode::full && flip()) {
+      j.recompute.method = flip() ? recompute_method::block : recompute_method::uniform;
+      j.recompute.layers = 1;
     }
     if (flip()) j.dropout = {{100'000}, {100'000}, {100'000}};
   }
