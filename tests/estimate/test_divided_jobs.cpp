@@ -50,6 +50,13 @@ class divided_jobs {
     j.batch = {.micro = pick({1, 2}), .sequence = pick({256, 1024}), .accumulation = p.pipeline * pick({1, 2, 5})};
     if (p.pipeline > 1 && p.virtual_pipeline == 1) p.schedule = static_cast<schedule>(pick({0, 0, 2, 4, 5}));
     if (p.virtual_pipeline > 1) j.framework.microbatch_group = static_cast<std::int32_t>(pick({0, 0, p.pipeline + 1}));
+    if (pick({0, 1, 2, 3}) == 0) {
+      j.precision = j.framework.precision;
+      j.precision.compute = formats::fp8;
+      if (flip()) j.precision.parameters = formats::fp8;
+      j.framework.fp8 = flip() ? fp8_scaling::tensor : fp8_scaling::block;
+    }
+    j.framework.flex_dispatcher = flip();
     j.framework.overlaps_warm_up = flip();
     j.framework.writes_out_rope = flip();
     j.attention = flip() ? attention::flash : attention::eager;
