@@ -1,11 +1,11 @@
 // Distributed under the Boost Software License, Version 1.0.
 // headroom estimate JOB: one job in, its report out.
 #include <fstream>
-#include <headroom/estimate.hpp>
 #include <headroom/io/job_reader.hpp>
 #include <headroom/io/report_json.hpp>
 #include <headroom/io/report_svg.hpp>
 #include <headroom/io/report_text.hpp>
+#include <headroom/replay.hpp>
 #include <iostream>
 
 #include "program.hpp"
@@ -16,7 +16,7 @@ int run(const estimate_request& asked, const streams& io) {
   using namespace headroom;
   const job j = asked.job == "-" ? io::read_job(io::parse_json(io::read_text(io.in, "standard input"), "standard input"))
                                  : io::read_job_file(asked.job);
-  const report r = estimate(j);
+  const report r = replay(j);
   if (!asked.svg.empty()) {
     std::ofstream file{asked.svg};
     file << io::to_svg(r, j);

@@ -1,9 +1,8 @@
 // Distributed under the Boost Software License, Version 1.0.
 // headroom validate MEASURED.jsonl: predicted against measured, record by record and in sum.
-#include <headroom/replay.hpp>
-#include <headroom/estimate.hpp>
 #include <headroom/io/measured.hpp>
 #include <headroom/io/text_table.hpp>
+#include <headroom/replay.hpp>
 #include <iostream>
 #include <map>
 #include <tuple>

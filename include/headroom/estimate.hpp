@@ -152,6 +152,13 @@ constexpr void finish_host(report& r, const settled_job& s, const state_bytes& s
   r.nvme_capacity = j.hardware.nvme;
 }
 
+/// Terms without a measured spread yet are taken at 5 % either way; what lies outside the allocator at half and double.
+constexpr void set_bounds(report& r) {
+  const auto& rank = r.tightest();
+  r.low = rank.device - rank.allocated / 20 - rank.outside.context / 2 - rank.outside.nccl / 2;
+  r.high = rank.device + rank.allocated / 20 + rank.outside.context + rank.outside.nccl;
+}
+
 /// What the whole job shares, beside its ranks.
 struct walked_kind {
   settled_job job;
@@ -215,10 +222,7 @@ constexpr report estimate_with(const job& j, const Layers& layers, const Order& 
   add_assumptions(k.job);
   r.parameter_count = {st.total + st.adapters, st.trained, st.active + st.adapters};
   r.assumptions = k.job.assumptions;
-  // Terms without a measured spread yet are taken at 5 % either way; what lies outside the allocator at half and double.
-  const auto& rank = r.tightest();
-  r.low = rank.device - rank.allocated / 20 - rank.outside.context / 2 - rank.outside.nccl / 2;
-  r.high = rank.device + rank.allocated / 20 + rank.outside.context + rank.outside.nccl;
+  set_bounds(r);
   return r;
 }
 

@@ -17,26 +17,36 @@ constexpr bool replays(const job& j) {
          (j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp || (j.sharding.kind == sharding_kind::zero && j.sharding.stage < 3));
 }
 
+namespace detail {
+
+/// One rank's first two steps, through an allocator that may take what lies between the GPU's capacity and what others take of it.
+inline void replay_rank(rank_report& rank, const job& j, std::size_t kind) {
+  const auto s = settle(j, kind);
+  const auto list = weights_of(s.model);
+  const auto st = states(s, list);
+  const auto w = windows_of(s, st);
+  const auto outside = rank.outside.context + rank.outside.nccl;
+  caching_allocator allocator({.expandable_segments = chosen(j.environment.expandable_segments, false), .capacity = (rank.capacity - outside).count()});
+  step_trace trace(s, list, st, w, resident_bytes(s, st, w), allocator);
+  trace.run();
+  trace.run();
+  rank.active = max(rank.allocated, bytes{allocator.peak_allocated()});
+  rank.reserved = max(rank.active, bytes{allocator.peak_reserved()});
+  rank.device = rank.reserved + outside;
+}
+
+}  // namespace detail
+
 /// The report of estimate(), with `active`, `reserved` and `device` from a replay of loading and two steps through the rules of
-/// PyTorch's caching allocator: rounding, segments, splitting, what stays cached.
+/// PyTorch's caching allocator: rounding, segments, splitting, what stays cached, what a full GPU gives back.
 /// Errors: those of estimate().
 inline report replay(const job& j) {
   auto r = estimate(j);
   if (!replays(j)) return r;
-  for (std::size_t kind = 0; kind < j.hardware.kinds(); ++kind) {
-    const auto s = settle(j, kind);
-    const auto list = weights_of(s.model);
-    const auto st = states(s, list);
-    const auto w = windows_of(s, st);
-    caching_allocator allocator({.expandable_segments = chosen(j.environment.expandable_segments, false)});
-    step_trace trace(s, list, st, w, detail::resident_bytes(s, st, w), allocator);
-    trace.run();
-    trace.run();
-    auto& rank = r.ranks[kind];
-    rank.active = max(rank.allocated, bytes{allocator.peak_allocated()});
-    rank.reserved = max(rank.active, bytes{allocator.peak_reserved()});
-    rank.device = rank.reserved + rank.outside.context + rank.outside.nccl;
-  }
+  for (std::size_t kind = 0; kind < j.hardware.kinds(); ++kind) detail::replay_rank(r.ranks[kind], j, kind);
+  r.assumptions.remove(assumption::reserved_without_fragmentation);
+  r.assumptions.add(assumption::reserved_replayed);
+  detail::set_bounds(r);
   return r;
 }
 

@@ -112,12 +112,14 @@ enum class assumption : std::uint8_t {
   fp8_in_linear,
   compiled_loss_targets,
   int8_update_copies,
+  reserved_replayed,
 };
-inline constexpr int assumption_count = static_cast<int>(assumption::int8_update_copies) + 1;
+inline constexpr int assumption_count = static_cast<int>(assumption::reserved_replayed) + 1;
 
 struct assumption_set {
   std::uint64_t bits{};
   constexpr void add(assumption a) { bits |= std::uint64_t{1} << static_cast<int>(a); }
+  constexpr void remove(assumption a) { bits &= ~(std::uint64_t{1} << static_cast<int>(a)); }
   constexpr assumption_set& operator|=(assumption_set b) { bits |= b.bits; return *this; }
   [[nodiscard]] constexpr bool has(assumption a) const { return (bits >> static_cast<int>(a) & 1U) != 0; }
   friend constexpr bool operator==(const assumption_set&, const assumption_set&) = default;

@@ -96,6 +96,9 @@ constexpr std::string_view assumption_text(assumption a) {
     case assumption::int8_update_copies:
       return "the update of 8-bit optimizer state makes three fp32 copies of the tensor at hand: calibrated on one measured run of "
              "torchtune with AdamW8bit.";
+    case assumption::reserved_replayed:
+      return "reserved memory is a replay of loading and two steps through the caching allocator's rules, in the order of the walk; "
+             "evaluation, saving and samples of other lengths may leave more segments behind.";
   }
   return "an assumption that this version has no sentence for.";
 }
