@@ -56,7 +56,8 @@ class divided_jobs {
       if (flip()) j.precision.parameters = formats::fp8;
       j.framework.fp8 = flip() ? fp8_scaling::tensor : fp8_scaling::block;
     }
-    j.framework.flex_dispatcher = flip();
+    j.framework.dispatcher = static_cast<token_dispatcher>(pick({0, 1, 2}));
+    j.framework.routes_in_fp32 = flip();
     j.framework.overlaps_warm_up = flip();
     j.framework.writes_out_rope = flip();
     j.attention = flip() ? attention::flash : attention::eager;

@@ -33,14 +33,17 @@ TEST_CASE("arguments set the profile, and are written again") {
   CHECK(f.writes_out_rope);
   CHECK(f.overlaps_warm_up);
   CHECK(f.microbatch_group == 6);
-  CHECK(f.flex_dispatcher);
+  CHECK(f.dispatcher == token_dispatcher::flex);
   CHECK(f.exchanges_heads);
   CHECK(f.precision_aware);
   CHECK(j.parallel.context_kind == context_kind::ring);
   CHECK(io::read_job(io::job_to_json(j)) == j);
-  CHECK(megatron(R"({"moe-enable-deepep": true})").framework.flex_dispatcher);
-  CHECK(megatron(R"({"moe-flex-dispatcher-backend": "hybridep"})").framework.flex_dispatcher);
-  CHECK(!megatron(R"({"moe-token-dispatcher-type": "alltoall"})").framework.flex_dispatcher);
+  CHECK(megatron(R"({"moe-enable-deepep": true})").framework.dispatcher == token_dispatcher::flex);
+  CHECK(megatron(R"({"moe-flex-dispatcher-backend": "hybridep"})").framework.dispatcher == token_dispatcher::flex);
+  CHECK(megatron(R"({"moe-token-dispatcher-type": "alltoall"})").framework.dispatcher == token_dispatcher::all_to_all);
+  CHECK(megatron(R"({"num-layers": 40})").framework.dispatcher == token_dispatcher::all_gather);  // Megatron's default
+  CHECK(refusal(R"({"moe-token-dispatcher-type": "nvls"})").find("moe-token-dispatcher-type") != std::string::npos);
+  CHECK(megatron(R"({"moe-router-dtype": "fp32", "moe-token-dispatcher-type": "alltoall"})").framework.routes_in_fp32);
 }
 
 TEST_CASE("formats of gradients and moments: the precision recipe's, or what they contradict") {

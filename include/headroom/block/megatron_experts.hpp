@@ -31,24 +31,14 @@ constexpr routed_tokens route(const scene& s) {
   return {routed(here, false), received, s.sequence_split > 1 ? checked::mul(received, s.expert_tensor) : routed(s.tokens, true)};
 }
 
-/// The routed experts: dispatch (permutation, all-to-all, gather, sort by expert), two grouped matrix multiplications, and the way
-/// back. What moves tokens saves no activations; the forward of the layer, whose locals hold the dispatched tokens and the
-/// experts' output up to the combining all-to-all, is tallest there.
-constexpr tensor routed_experts(program& p, const scene& s, tensor x) {
+/// Tokens that the all-gather dispatcher collects: those of all ranks among which experts are divided.
+constexpr std::int64_t gathered_tokens(const scene& s) { return checked::mul(s.stream_tokens(), checked::mul(s.expert, s.expert_tensor)); }
+
+/// The experts of this rank: two grouped matrix multiplications, `computed` tokens each.
+constexpr tensor expert_mlp(program& p, const scene& s, tensor x, std::int64_t computed) {
   const auto& m = *s.model;
-  const auto& e = m.experts;
-  const auto tokens = route(s);
-  const auto sent = tokens.sent, received = tokens.received, computed = tokens.computed;
-  const auto h = m.hidden;
-  const auto width = e.ffn / s.expert_tensor;
-  const auto local = e.count / s.expert;
-  const bool exchanges = s.expert > 1, gathers = s.expert_tensor > 1;
-  const bool sorts = local > 1 && (exchanges || gathers);
-  const auto move = [&](tensor from, std::int64_t count, tensor_set holds = 0) {
-    const auto to = p.make(checked::mul(count, h), s.width);
-    p.step(from.bit(), to.bit(), {.holds = holds});
-    return to;
-  };
+  const auto width = m.experts.ffn / s.expert_tensor;
+  const auto local = m.experts.count / s.expert;
   const auto grouped = [&](tensor from, std::int64_t in, std::int64_t out) {
     const auto to = p.make(checked::mul(computed, out), s.width);
     const auto o = operand_of(p, s, from, true);
@@ -57,37 +47,65 @@ constexpr tensor routed_experts(program& p, const scene& s, tensor x) {
             .weight_gradient = weight_gradient(p, s, checked::mul(checked::mul(in, out), local), true), .splits = true});
     return to;
   };
-  const bool flex = s.habits->flex_dispatcher && exchanges;  // its kernels copy each token on the way
-  auto dispatched = p.make(checked::mul(sent, h), s.width);
+  const std::int64_t factor = m.mlp == mlp_kind::gated ? 2 : 1;
+  auto hidden = grouped(x, m.hidden, factor * width);
+  const auto activated = p.make(checked::mul(computed, width), s.width);
+  p.step(hidden.bit(), activated.bit(), {.saves = hidden.bit()});
+  hidden = activated;
+  if (m.mlp != mlp_kind::gated) {  // GELU, times the router's probabilities, cast back; weighted SwiGLU applies them inside
+    const auto weighted = p.make(checked::mul(computed, width), s.habits->routes_in_fp32 ? 4 : s.width);
+    p.step(activated.bit(), weighted.bit(), {.saves = activated.bit(), .backward_temporary = p.size(weighted)});
+    hidden = ops::cast(p, weighted, s.width);
+  }
+  if (s.recomputes(recompute_module::moe_act)) p.recompute(activated | hidden);
+  return grouped(hidden, width, m.hidden);
+}
+
+/// The routed experts: dispatch, the experts' MLPs, and the way back. What moves tokens saves no activations. Locals of
+/// MoELayer.forward hold the tokens permuted for the exchange and those received, to its end; one of routed_experts_compute holds the
+/// experts' output until it is sorted back (and, where experts are divided too, summed). With probabilities in fp32 that sum is, too.
+constexpr tensor routed_experts(program& p, const scene& s, tensor x) {
+  const auto h = s.model->hidden;
+  const auto tokens = route(s);
+  const auto sent = tokens.sent, received = tokens.received, computed = tokens.computed;
+  const bool exchanges = s.expert > 1, gathers = s.expert_tensor > 1;
+  const auto sum_width = s.habits->routes_in_fp32 ? 4 : s.width;
+  const auto move = [&](tensor from, std::int64_t count, tensor_set holds = 0, bytes temporary = bytes{0}) {
+    const auto to = p.make(checked::mul(count, h), s.width);
+    p.step(from.bit(), to.bit(), {.holds = holds, .forward_temporary = temporary});
+    return to;
+  };
+  const auto widened = [&](std::int64_t from, std::int64_t to) {
+    return sum_width > s.width ? p.rounded(checked::mul(from, h), sum_width) + p.rounded(checked::mul(to, h), sum_width) : bytes{0};
+  };
+  if (s.habits->dispatcher == token_dispatcher::all_gather) {
+    // All tokens come into a global buffer, of which each rank copies what its experts get; the results, at the places of all
+    // tokens, are summed and scattered.
+    const auto all = gathered_tokens(s);
+    const auto mine = p.make(checked::mul(computed, h), s.width);
+    const auto order = p.make(computed, 8);
+    p.step(x.bit(), mine | order, {.saves = order.bit(), .backward_temporary = p.rounded(checked::mul(all, h), s.width)});
+    const auto output = expert_mlp(p, s, mine, computed);
+    const auto placed = move(output, all);
+    return move(placed, s.stream_tokens(), 0, exchanges || gathers ? widened(all, s.stream_tokens()) : bytes{0});
+  }
+  const bool flex = s.habits->dispatcher == token_dispatcher::flex;  // its kernels copy each token on the way
+  const bool sorts = s.model->experts.count / s.expert > 1 && (exchanges || gathers);
+  const auto permuted = p.make(checked::mul(sent, h), s.width);
   const auto order = p.make(sent, 8);
-  p.step(x.bit(), dispatched | order, {.saves = order.bit()});
-  tensor local_tokens = dispatched;
-  if (exchanges && !flex) local_tokens = dispatched = move(dispatched, received);
+  p.step(x.bit(), permuted | order, {.saves = order.bit()});
+  auto local_tokens = permuted;
+  if (exchanges && !flex) local_tokens = move(local_tokens, received);
+  const tensor_set held = permuted | local_tokens;
   if (gathers) local_tokens = move(local_tokens, computed);
   if (sorts) local_tokens = move(local_tokens, computed);
-
-  const std::int64_t factor = m.mlp == mlp_kind::gated ? 2 : 1;
-  auto hidden = grouped(local_tokens, h, factor * width);
-  if (m.mlp == mlp_kind::gated) {  // weighted SwiGLU: the router's probabilities are applied inside
-    const auto activated = p.make(checked::mul(computed, width), s.width);
-    p.step(hidden.bit(), activated.bit(), {.saves = hidden.bit()});
-    if (s.recomputes(recompute_module::moe_act)) p.recompute(activated.bit());
-    hidden = activated;
-  } else {  // GELU, times fp32 probabilities, cast back
-    const auto activated = p.make(checked::mul(computed, width), s.width);
-    p.step(hidden.bit(), activated.bit(), {.saves = hidden.bit()});
-    const auto weighted = p.make(checked::mul(computed, width), 4);
-    p.step(activated.bit(), weighted.bit(), {.saves = activated.bit(), .backward_temporary = p.size(weighted)});
-    hidden = ops::pointwise(p, weighted, s.width);
-    if (s.recomputes(recompute_module::moe_act)) p.recompute(activated | hidden);
-  }
-  const auto output = grouped(hidden, width, h);
+  const auto output = expert_mlp(p, s, local_tokens, computed);
   auto back = output;
   if (sorts) back = move(back, computed);
-  if (gathers) back = move(back, received);
-  if (exchanges && !flex) back = move(back, sent, dispatched | output);
+  if (gathers) back = move(back, received, output.bit(), widened(computed, received));
+  if (exchanges && !flex) back = move(back, sent);
   const auto y = p.make(streamed(s, h), s.width);
-  p.step(back.bit(), y.bit());
+  p.step(back.bit(), y.bit(), {.holds = held});
   return y;
 }
 

@@ -35,6 +35,10 @@ enum class loss_style : std::uint8_t {
 /// tensor and its transpose are two tensors; with one factor they are one where the GPU multiplies either way (Blackwell).
 enum class fp8_scaling : std::uint8_t { tensor, block };
 
+/// How tokens reach their experts: all_to_all; all_gather, through a global buffer for the tokens of all ranks; flex, by DeepEP or
+/// HybridEP, whose buffers lie outside PyTorch's allocator.
+enum class token_dispatcher : std::uint8_t { all_to_all, all_gather, flex };
+
 /// Whose modules a layer is made of: transformers-like eager ones, or Megatron's over TransformerEngine.
 enum class layer_modules : std::uint8_t { eager, megatron };
 
@@ -75,7 +79,8 @@ struct profile {
   bool precision_aware{};              ///< TransformerEngine's FusedAdam on the shards themselves: no fp32 copy of gradients; of an fp32 master beside bf16 parameters only the other 16 bits are kept
   bool unscales_moments{};             ///< … which makes fp32 copies of 16-bit moments for a step (TransformerEngine before 2026-02)
   bool exchanges_heads{};              ///< cp-comm-type a2a+p2p: an all-to-all over heads within groups of the context ring
-  bool flex_dispatcher{};              ///< tokens travel by DeepEP or HybridEP, whose buffers lie outside PyTorch's allocator
+  token_dispatcher dispatcher{};
+  bool routes_in_fp32{};               ///< moe-router-dtype fp32: probabilities, and what they are multiplied with for a moment
   bool grouped_gemm{};                 ///< experts in one call: a workspace for each of four streams more
   bool overlaps_tensor_parallel{};     ///< TransformerEngine keeps a workspace of three streams' size more (since 2025-11)
   bool overlaps_warm_up{};             ///< the interleaved schedule receives ahead in its warm-up, too (overlap-p2p-communication-warmup-flush)

@@ -17,7 +17,8 @@ inline constexpr auto megatron_silent = std::to_array<std::string_view>({
     "expert-tensor-parallel-size", "ffn-hidden-size", "global-batch-size", "group-query-attention", "hidden-dropout", "hidden-size",
     "kv-channels", "kv-lora-rank", "log-num-zeros-in-grad", "log-params-norm", "make-vocab-size-divisible-by", "manual-gc",
     "manual-gc-interval", "max-position-embeddings", "micro-batch-size", "mock-data", "moe-aux-loss-coeff",
-    "moe-ffn-hidden-size", "moe-layer-freq", "moe-permute-fusion", "moe-router-bias-update-rate", "moe-router-dtype", "moe-router-enable-expert-bias", "moe-router-group-topk", "moe-router-load-balancing-type", "moe-router-num-groups",
+    "moe-ffn-hidden-size", "moe-layer-freq", "moe-permute-fusion", "moe-router-bias-update-rate",
+    "moe-router-enable-expert-bias", "moe-router-group-topk", "moe-router-load-balancing-type", "moe-router-num-groups",
     "moe-router-pre-softmax", "moe-router-score-function", "moe-router-topk", "moe-router-topk-scaling-factor",
     "moe-shared-expert-intermediate-size", "mscale", "mscale-all-dim", "mtp-loss-scaling-factor",
     "mtp-num-layers", "multi-latent-attention", "no-bias-dropout-fusion", "no-bias-gelu-fusion", "no-check-for-nan-in-loss-and-grad",
@@ -112,7 +113,13 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   if (on("moe-grouped-gemm")) f.grouped_gemm = true;
   const bool deep = on("moe-enable-deepep");
   const auto dispatcher = word("moe-token-dispatcher-type"), backend = word("moe-flex-dispatcher-backend");
-  if (dispatcher == "flex" || deep || !backend.empty()) f.flex_dispatcher = true;
+  if (!dispatcher.empty() && dispatcher != "flex" && dispatcher != "alltoall" && dispatcher != "allgather")
+    fail("headroom: framework.options.moe-token-dispatcher-type " + in_quotes(dispatcher) + " is unknown; accepted: allgather, alltoall, flex");
+  // The arguments are a command line, whose default is allgather.
+  f.dispatcher = dispatcher == "flex" || deep || !backend.empty() ? token_dispatcher::flex
+                 : dispatcher == "alltoall"                       ? token_dispatcher::all_to_all
+                                                                  : token_dispatcher::all_gather;
+  if (const auto type = word("moe-router-dtype"); type == "fp32" || type == "fp64") f.routes_in_fp32 = true;
   detail::apply_megatron_formats(j, k, merge);
   if (on("tp-comm-overlap")) f.overlaps_tensor_parallel = true;
   const auto impl = word("cross-entropy-fusion-impl");
@@ -154,13 +161,16 @@ inline json_value megatron_options_of(const profile& p) {
   }
   if (p.fp8 != plain.fp8) out["fp8-recipe"] = "blockwise";
   if (p.precision_aware) out["use-precision-aware-optimizer"] = true;
-  if (p.flex_dispatcher) out["moe-token-dispatcher-type"] = "flex";
+  if (p.routes_in_fp32) out["moe-router-dtype"] = "fp32";
   if (p.exchanges_heads) out["cp-comm-type"] = "a2a+p2p";
   if (p.microbatch_group > 0) out["microbatch-group-size-per-virtual-pipeline-stage"] = p.microbatch_group;
   if (p.deferral_limit > 0) {
     out["defer-embedding-wgrad-compute"] = true;
     out["wgrad-deferral-limit"] = p.deferral_limit;
   }
+  // Said wherever anything is: without it the arguments mean allgather.
+  if (p.dispatcher != plain.dispatcher || !out.empty())
+    out["moe-token-dispatcher-type"] = p.dispatcher == token_dispatcher::flex ? "flex" : p.dispatcher == token_dispatcher::all_gather ? "allgather" : "alltoall";
   return out;
 }
 

@@ -224,7 +224,10 @@ constexpr breakdown buffers_of_stage(const settled_job& s, stage_parts kinds) {
     b[row::activations] += bytes{checked::mul(checked::mul(sc.sequence / sc.context, s.model.rotary_width()), 4)};
   const bytes stream{checked::mul(checked::mul(sc.stream_tokens(), s.model.hidden), sc.width)};
   const bytes whole{checked::mul(checked::mul(sc.tokens, s.model.hidden), sc.width)};
-  const bytes gathered = last && sc.sequence_split > 1 ? whole : bytes{0};
+  // One global buffer for whatever is gathered: the input of the head, and tokens of the all-gather dispatcher.
+  bytes gathered = last && sc.sequence_split > 1 ? whole : bytes{0};
+  if (kinds.sparse && habits.dispatcher == token_dispatcher::all_gather && sc.expert * sc.expert_tensor > 1)
+    gathered = max(gathered, sc.expert * sc.expert_tensor * stream);
   if (habits.local_modules && written_out) {
     // One global buffer serves the score matrices and the gathered input of the head.
     const bytes scores{checked::mul(checked::mul(checked::mul(sc.samples, s.model.heads / sc.tensor), sc.sequence / sc.context), checked::mul(sc.sequence, sc.width))};
