@@ -62,7 +62,7 @@ constexpr void add_assumptions(settled_job& s) {
   if (s.layer.compiled_loss && s.layer.loss.kind == loss_kind::full && j.framework.scatters_loss_gradient) a.add(assumption::compiled_loss_targets);
   if (j.framework.int8_copies > 0 && s.optimizer.state.quantised() && s.optimizer.paged_from == 0) a.add(assumption::int8_update_copies);
   a.add(assumption::host_runtime_not_counted);
-  if (s.model.sparse() && j.framework.layers == layer_modules::eager) a.add(assumption::experts_balanced);
+  if (s.model.sparse() && j.framework.layers == layer_modules::eager) a.add(assumption::balanced_routing);
   if (s.layer.compiled) a.add(assumption::compiled_layers);
   if (j.precision.compute.bits == 8 && j.framework.quantises_in_linear) a.add(assumption::fp8_in_linear);
   a.add(assumption::no_eval_no_generation);

@@ -107,14 +107,15 @@ enum class assumption : std::uint8_t {
   ddp_assumed,
   balanced_routing,
   reserved_by_pools,
-  experts_balanced,
   compiled_layers,
   fp8_in_linear,
   compiled_loss_targets,
   int8_update_copies,
   reserved_replayed,
+  moments_copied_for_step,
+  zero_bubble_defers_all,
 };
-inline constexpr int assumption_count = static_cast<int>(assumption::reserved_replayed) + 1;
+inline constexpr int assumption_count = static_cast<int>(assumption::zero_bubble_defers_all) + 1;
 
 struct assumption_set {
   std::uint64_t bits{};

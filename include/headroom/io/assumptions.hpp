@@ -78,8 +78,8 @@ constexpr std::string_view assumption_text(assumption a) {
       return "sharding is \"none\" over several data-parallel ranks: DistributedDataParallel with its gradient buckets is "
              "assumed.";
     case assumption::balanced_routing:
-      return "routing is taken as even: every expert-parallel rank computes as many tokens as it sends. State "
-             "parallel.expert_imbalance for a busier one (1.04 to 1.31 in measured dropless runs).";
+      return "tokens are taken to reach all experts evenly. A busier expert keeps more of them; in measured dropless runs a rank "
+             "computes 1.0 to 1.4 times its share: state parallel.expert_imbalance for one that does.";
     case assumption::reserved_by_pools:
       return "reserved memory is the sum of what each stream's pool, the logits and the segments left by wrapping hold at most; "
              "it is not a replay of every allocation.";
@@ -88,8 +88,6 @@ constexpr std::string_view assumption_text(assumption a) {
              "PyTorch's partitioner prefers; how else it reorders or reuses buffers is not followed.";
     case assumption::fp8_in_linear:
       return "fp8 tensors live inside a linear layer for a moment only and are not counted; what is kept for backward stays in 16 bits.";
-    case assumption::experts_balanced:
-      return "tokens are routed to all experts alike; an expert that more tokens visit keeps more of them.";
     case assumption::compiled_loss_targets:
       return "a compiled loss writes its one-hot targets out in backward, one tensor of fp32 logits: inferred from one measured run of "
              "torchtune; other versions of PyTorch may not.";
@@ -99,6 +97,10 @@ constexpr std::string_view assumption_text(assumption a) {
     case assumption::reserved_replayed:
       return "reserved memory is a replay of loading and two steps through the caching allocator's rules, in the order of the walk; "
              "evaluation, saving and samples of other lengths may leave more segments behind.";
+    case assumption::moments_copied_for_step:
+      return "moments in fewer than 32 bits are copied to fp32 for the optimizer step, as TransformerEngine did before 2026-02.";
+    case assumption::zero_bubble_defers_all:
+      return "zero-bubble schedules are assumed to put off the weight gradient of every matrix, the head's included.";
   }
   return "an assumption that this version has no sentence for.";
 }

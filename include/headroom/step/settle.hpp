@@ -269,6 +269,10 @@ constexpr settled_job settle(const job& j, std::size_t kind = 0) {
   detail::settle_layer(r);
   r.reentrant = chosen(j.recompute.reentrant, j.framework.reentrant_checkpoint);
   if (j.recompute.mode == recompute_mode::full && j.recompute.reentrant == choice::unset) r.assumptions.add(assumption::recompute_reentrant_default);
+  if (j.framework.layers == layer_modules::megatron) {
+    if (j.framework.precision_aware && r.optimizer.state.width() < 4) r.assumptions.add(assumption::moments_copied_for_step);
+    if (j.parallel.schedule == schedule::zero_bubble) r.assumptions.add(assumption::zero_bubble_defers_all);
+  }
   if (!j.hardware.names_gpu()) r.assumptions.add(assumption::gpu_assumed);
   r.assumptions.add(assumption::steady_state);
   return r;
