@@ -32,6 +32,8 @@ inline constexpr auto megatron_silent = std::to_array<std::string_view>({
     "tensor-model-parallel-size", "tokenizer-type", "tp-comm-overlap-cfg", "untie-embeddings-and-output-weights",
     "use-distributed-optimizer", "use-flash-attn", "use-mcore-models", "use-tp-pp-dp-mapping", "v-head-dim", "vocab-size",
     "moe-router-fusion", "muon-extra-scale-factor", "muon-momentum", "muon-scale-mode", "no-use-layer-wise-param-layout",
+    // The op fuser saves what the modules do: each linear layer's input, the activation's input (TransformerEngine ops/basic).
+    "use-transformer-engine-op-fuser",
     "account-for-embedding-in-pipeline-split", "account-for-loss-in-pipeline-split", "hierarchical-context-parallel-sizes",
 });
 
@@ -39,7 +41,7 @@ inline constexpr auto megatron_silent = std::to_array<std::string_view>({
 inline constexpr auto megatron_unmodelled = std::to_array<std::string_view>({
     "cuda-graph-impl", "cuda-graph-scope", "cuda-graph-modules", "cuda-graph-warmup-steps", "data-parallel-sharding-strategy",
     "fine-grained-activation-offloading", "first-last-layers-bf16", "offload-modules",
-    "outer-dp-sharding-strategy", "overlap-moe-expert-parallel-comm", "use-megatron-fsdp", "use-transformer-engine-op-fuser",
+    "outer-dp-sharding-strategy", "overlap-moe-expert-parallel-comm", "use-megatron-fsdp",
 });
 
 /// The formats of the optimizer and of the gradient buffer: use-precision-aware-optimizer, main-grads-dtype, main-params-dtype,
