@@ -59,16 +59,24 @@ TEST_CASE("SimuMax on B200: dense and DeepSeek layers") {
 // workspace), and a run whose data-parallel degree was inferred; below that the allocator's unsplit blocks of 1 to 2 MiB tensors.
 TEST_CASE("Megatron-LM, dense") {
   auto all = errors_of("megatron", [](const job& j) { return !j.model.sparse(); });
-  REQUIRE(all.errors.size() >= 44);
+  REQUIRE(all.errors.size() == 48);
   CHECK(all.median() <= 0.0026);
   CHECK(all.errors[all.errors.size() * 8 / 10] <= 0.015);
   CHECK(all.largest() <= 0.057);
 }
 
-// Real routing is uneven, which nothing here predicts.
+// Records are the tallest of many steps, over which real routing drifts from even; the second step of those with a balancing loss is
+// within 1 % to 2 %.
 TEST_CASE("Megatron-LM, mixture of experts") {
   auto all = errors_of("megatron", [](const job& j) { return j.model.sparse(); });
-  REQUIRE(all.errors.size() >= 23);
-  CHECK(all.median() <= 0.021);
+  CHECK(all.refused <= 9);  // CUDA graphs, Megatron-FSDP, offload by module, Muon by layer
+  REQUIRE(all.errors.size() >= 30);
+  CHECK(all.median() <= 0.0195);
   CHECK(all.largest() <= 0.057);
+}
+
+TEST_CASE("Megatron-Bridge: precision-aware optimizer, HybridEP") {
+  auto all = errors_of("bridge", [](const job&) { return true; });
+  REQUIRE(all.errors.size() == 6);
+  CHECK(all.largest() <= 0.045);
 }

@@ -265,3 +265,35 @@ TEST_CASE("fp8: activations and weights") {
   j.hardware.gpu = gpus::gb200_186gb;
   CHECK(at(estimate(j), 0, phase::load, row::model_parameters) == 2 * n - linear);
 }
+
+namespace {
+
+/// A sparse model on one stage, whose forward is tallest in its last layer, above a small head.
+job sparse(token_dispatcher how) {
+  auto j = gpt(4, 1);
+  j.model.vocab = 128;
+  j.model.mlp = mlp_kind::gated;
+  j.model.experts = {.count = 8, .active = 4, .ffn = h};
+  j.hardware.gpus_per_node = 4;
+  j.parallel.data = 4;
+  j.parallel.expert = 4;
+  j.attention = attention::te;
+  j.dropout = {};
+  j.framework.dispatcher = how;
+  return j;
+}
+
+}  // namespace
+
+// core/transformer/moe/moe_layer.py, token_dispatcher.py; 4 of 8 experts a token, two on each rank: N = 4·s·b copies, 2·N·h = 4·X bytes.
+TEST_CASE("what the dispatchers hold") {
+  // While the experts' results are sorted back, the tokens permuted and received, the results and the sorted ones are alive: 4 · 4X;
+  // DeepEP permutes what it received, and sends what it has put back: 3 · 4X.
+  const auto forward = [&](token_dispatcher how) { return at(estimate(sparse(how)), 0, phase::forward, row::activations); };
+  CHECK(forward(token_dispatcher::all_to_all) - forward(token_dispatcher::flex) == 4 * x);
+  // All-gather: the results (4X) and those at the places of all tokens of four ranks (4X); and one global buffer for those tokens.
+  CHECK(forward(token_dispatcher::all_to_all) - forward(token_dispatcher::all_gather) == 4 * 4 * x - 2 * 4 * x);
+  const auto buffer = [&](token_dispatcher how) { return at(estimate(sparse(how)), 0, phase::step, row::communication_buffers); };
+  CHECK(buffer(token_dispatcher::all_gather) == 4 * x);
+  CHECK(buffer(token_dispatcher::all_to_all) == 0);
+}

@@ -122,7 +122,8 @@ constexpr program sparse_block(const scene& s, const module_set& trained, bool i
   // Logits and probabilities in fp32, and the routing map.
   const auto probabilities = p.make(scores, 4);
   const auto routing = p.make(scores, 9);
-  p.step(n.bit(), probabilities | routing, {.saves = n | routing});
+  const bytes wide = s.habits->routes_in_fp32 ? 2 * p.rounded(p.elements(n), 4) : bytes{0};  // the input, and its gradient
+  p.step(n.bit(), probabilities | routing, {.saves = n | routing, .backward_temporary = wide});
   tensor shared{};
   const auto before_shared = p.tensors();
   if (e.shared_ffn > 0) shared = feed_forward(p, s, n, e.shared_ffn, trained.has(module::shared_up));

@@ -214,10 +214,11 @@ constexpr breakdown buffers_of_stage(const settled_job& s, stage_parts kinds) {
   const bool written_out = sc.kernel == attention::eager || sc.kernel == attention::math;
   // A stage of TransformerEngine modules alone never calls a matrix multiplication of torch.
   if (last || written_out || kinds.sparse) b[row::workspace] += habits.cublas_handles * cublas_workspace(s);
-  if (!habits.local_modules) {
+  // The router multiplies by TransformerEngine in either case (moe_utils.py RouterGatingLinearFunction, since 2025-06).
+  if (!habits.local_modules || kinds.sparse) {
     const bytes one = s.on->compute_capability >= 90 ? 32 * mib : 4 * mib;
     b[row::workspace] += ((habits.overlaps_tensor_parallel ? 4 : 1) + (habits.grouped_gemm ? 4 : 0)) * one;
-    if (habits.fuses_weight_gradients) b[row::workspace] += empty_gradients(s, kinds);
+    if (habits.fuses_weight_gradients && !habits.local_modules) b[row::workspace] += empty_gradients(s, kinds);
   }
   // The angles of rotary embedding, fp32, of this rank's positions, are made once (RotaryEmbedding.forward, an lru_cache).
   if (s.model.position == position_kind::rope && (kinds.dense || kinds.sparse))
