@@ -67,7 +67,13 @@ TEST_CASE("fp8") {
   CHECK(refusal(R"({"fp8-format": "e5m2"})").find("fp8-format") != std::string::npos);
 }
 
+TEST_CASE("a command line as it stands in a recipe") {
+  CHECK(megatron(R"({"train-iters": 50, "lr": 0.00015, "lr-decay-style": "cosine", "split": "949,50,1", "tokenizer-model": "x", "save-interval": 10000,
+    "eval-iters": 10, "distributed-backend": "nccl", "bf16": true, "ckpt-format": "torch_dist", "moe-token-dispatcher-type": "alltoall"})") == megatron(R"({"moe-token-dispatcher-type": "alltoall"})"));
+  CHECK(refusal(R"({"no-such-argument": 1})").find("no-such-argument") != std::string::npos);
+}
+
 TEST_CASE("what is not modelled is refused by name") {
-  for (const std::string key : {"use-megatron-fsdp", "cuda-graph-impl", "fine-grained-activation-offloading"})
+  for (const std::string key : {"use-megatron-fsdp", "cuda-graph-impl", "fine-grained-activation-offloading", "optimizer-cpu-offload", "delay-wgrad-compute"})
     CHECK(refusal("{\"" + key + "\": true}").find(key) != std::string::npos);
 }

@@ -37,11 +37,33 @@ inline constexpr auto megatron_silent = std::to_array<std::string_view>({
     "account-for-embedding-in-pipeline-split", "account-for-loss-in-pipeline-split", "hierarchical-context-parallel-sizes",
 });
 
+/// Arguments that have nothing to do with what a step allocates: data, learning rate, logging, checkpoints.
+inline constexpr auto megatron_elsewhere = std::to_array<std::string_view>({
+    "adam-beta1", "adam-beta2", "adam-eps", "apply-wd-to-qk-layernorm", "async-save", "async-strategy", "auto-detect-ckpt-format",
+    "ckpt-assume-constant-structure", "ckpt-format", "ckpt-fully-parallel-load", "ckpt-fully-parallel-save", "data-cache-path", "data-path",
+    "ddp-average-in-collective", "decoupled-lr", "decoupled-min-lr", "disable-gloo-process-groups", "dist-ckpt-optim-fully-reshardable",
+    "dist-ckpt-strictness", "distributed-backend", "distributed-timeout-minutes", "eval-global-batch-size", "eval-interval", "eval-iters",
+    "exit-duration-in-mins", "exit-interval", "fim-data", "fim-rate", "fim-spm-rate", "finetune", "fp16", "fp8-amax-compute-algo",
+    "fp8-amax-history-len", "fp8-interval", "fp8-margin", "init-method-std", "initial-loss-scale", "load", "log-interval",
+    "log-memory-to-tensorboard", "log-progress", "log-throughput", "log-timers-to-tensorboard", "log-validation-ppl-to-tensorboard",
+    "logging-level", "loss-scale", "lr", "lr-decay-iters", "lr-decay-samples", "lr-decay-style", "lr-warmup-fraction", "lr-warmup-init",
+    "lr-warmup-iters", "lr-warmup-samples", "merge-file", "min-lr", "min-loss-scale", "moe-z-loss-coeff", "no-ckpt-fully-parallel-save",
+    "no-load-optim", "no-load-rng", "no-mmap-bin-files", "no-persist-layer-norm", "no-save-optim", "no-save-rng", "num-workers",
+    "overlap-p2p-communication", "override-opt-param-scheduler", "rerun-mode", "save", "save-interval", "save-retain-interval", "seed",
+    "split", "step-batch-size-schedule", "tensorboard-dir", "tensorboard-log-interval", "test-mode", "tiktoken-pattern", "timing-log-level",
+    "timing-log-option", "tokenizer-model", "train-iters", "train-samples", "use-checkpoint-args", "use-persistent-ckpt-worker",
+    "use-rotary-position-embeddings", "verify-integrity", "vocab-file", "wandb-entity", "wandb-exp-name", "wandb-project", "wandb-save-dir",
+    "weight-decay",
+});
+
 /// Arguments whose effect on memory this version does not model.
 inline constexpr auto megatron_unmodelled = std::to_array<std::string_view>({
     "cuda-graph-impl", "cuda-graph-scope", "cuda-graph-modules", "cuda-graph-warmup-steps", "data-parallel-sharding-strategy",
     "fine-grained-activation-offloading", "first-last-layers-bf16", "offload-modules",
     "outer-dp-sharding-strategy", "overlap-moe-expert-parallel-comm", "use-megatron-fsdp",
+    "cpu-offloading", "cpu-offloading-num-layers", "delay-wgrad-compute", "experimental-attention-variant", "fp4-format", "moe-latent-size",
+    "moe-layer-recompute", "moe-shared-expert-overlap", "mtp-use-repeated-layer", "no-overlap-p2p-communication", "optimizer-cpu-offload",
+    "optimizer-offload-fraction", "softmax-type", "use-mup", "use-torch-fsdp2", "window-size",
 });
 
 /// The formats of the optimizer and of the gradient buffer: use-precision-aware-optimizer, main-grads-dtype, main-params-dtype,
@@ -142,6 +164,7 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
     if (k.take(key) != nullptr)
       fail("headroom: framework.options." + std::string{key} + " is not modelled by this version; leave it out to estimate the job without it");
   for (const auto key : detail::megatron_silent) k.take(key);
+  for (const auto key : detail::megatron_elsewhere) k.take(key);
   k.finish();
 }
 
