@@ -212,8 +212,8 @@ constexpr breakdown buffers_of_stage(const settled_job& s, stage_parts kinds) {
   const bool last = kinds.last;
   breakdown b{};
   const bool written_out = sc.kernel == attention::eager || sc.kernel == attention::math;
-  // A stage of TransformerEngine modules alone never calls a matrix multiplication of torch.
-  if (last || written_out || kinds.sparse) b[row::workspace] += habits.cublas_handles * cublas_workspace(s);
+  // A stage of TransformerEngine modules alone never calls a matrix multiplication of torch; its router does not either.
+  if (last || written_out || habits.local_modules) b[row::workspace] += habits.cublas_handles * cublas_workspace(s);
   // The router multiplies by TransformerEngine in either case (moe_utils.py RouterGatingLinearFunction, since 2025-06).
   if (!habits.local_modules || kinds.sparse) {
     const bytes one = s.on->compute_capability >= 90 ? 32 * mib : 4 * mib;
