@@ -139,7 +139,7 @@ TEST_CASE("the loop over experts, written out") {
           return y;
         };
         const auto gate = product(mine, h, f), up = product(mine, h, f);
-        const auto out = product(ops::multiply(p, ops::activate(p, gate, activation_kind::silu), up), f, h);
+        const auto out = product(ops::multiply(p, ops::activate(p, s, gate, activation_kind::silu), up), f, h);
         const auto weighted = ops::multiply(p, out, weight);
         const auto next = p.view(sum, length * h);
         p.step(sum | weighted, next.bit(), {.passes_gradient = true});
