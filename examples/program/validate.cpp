@@ -2,11 +2,11 @@
 // headroom validate MEASURED.jsonl: predicted against measured, record by record and in sum.
 #include <headroom/io/measured.hpp>
 #include <headroom/io/text_table.hpp>
-#include <headroom/replay.hpp>
 #include <iostream>
 #include <map>
 #include <tuple>
 
+#include "jobs.hpp"
 #include "program.hpp"
 #include "statistics.hpp"
 
@@ -33,8 +33,7 @@ outcome judge(headroom::io::measured_record record, const std::filesystem::path&
   try {
     if (o.record.what == headroom::io::metric::throughput)
       headroom::io::fail("headroom: metric \"" + o.record.metric_name + "\" is not predicted by this version");
-    o.predicted =
-        headroom::io::predict(headroom::replay(headroom::io::read_job(o.record.job, base)), o.record.what, o.record.rank);
+    o.predicted = headroom::io::predict(report_of(job_of(o.record.job, base)), o.record.what, o.record.rank);
   } catch (const headroom::error& e) {
     o.refused = e.what();
   }

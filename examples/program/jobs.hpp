@@ -1,0 +1,22 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What several commands do with a job, compiled once.
+#pragma once
+
+#include <headroom/io/json_reader.hpp>
+#include <headroom/job.hpp>
+#include <headroom/report.hpp>
+
+#include <filesystem>
+#include <istream>
+#include <string>
+
+namespace program {
+
+/// A job from its JSON form; paths in it are relative to `base`. Throws headroom::error for bad input.
+headroom::job job_of(const headroom::io::json_value& value, const std::filesystem::path& base);
+/// … from a file, or from `in` where the name is "-".
+headroom::job job_named(const std::string& file, std::istream& in);
+/// Its report, with reserved memory replayed.
+headroom::report report_of(const headroom::job& j);
+
+}  // namespace program
