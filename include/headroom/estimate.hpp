@@ -61,6 +61,8 @@ constexpr void add_assumptions(settled_job& s) {
   if (j.offload.activations != place::on_gpu) a.add(assumption::activations_offload_overlap);
   if (s.layer.compiled_loss && s.layer.loss.kind == loss_kind::full && j.framework.scatters_loss_gradient) a.add(assumption::compiled_loss_targets);
   if (j.framework.int8_copies > 0 && s.optimizer.state.quantised() && s.optimizer.paged_from == 0) a.add(assumption::int8_update_copies);
+  if (s.optimizer.how == implementation::foreach && j.framework.foreach_copies == 0) a.add(assumption::update_without_copies);
+  if (s.layer.compiled_loss && s.layer.loss_program == loss_style::chunked_in_loss) a.add(assumption::compiled_chunks_in_place);
   a.add(assumption::host_runtime_not_counted);
   if (s.model.sparse() && j.framework.layers == layer_modules::eager) a.add(assumption::balanced_routing);
   if (s.layer.compiled) a.add(assumption::compiled_layers);

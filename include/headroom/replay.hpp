@@ -1,15 +1,17 @@
 // Distributed under the Boost Software License, Version 1.0.
-// replay(job): estimate(job) with what the caching allocator really takes. At run time, with a heap; well under a millisecond.
+// replay(job): estimate(job) with what the caching allocator really takes. At run time, with a heap; about a millisecond.
 #pragma once
 
 #include <headroom/estimate.hpp>
+#include <headroom/step/stage_trace.hpp>
 #include <headroom/step/step_trace.hpp>
 
 namespace headroom {
 
-/// Whether replay() writes out a job's steps, or leaves `reserved` as estimate() has it: trainers that allocate as they go, dense
-/// layers, without parameters that are gathered for a moment.
-constexpr bool replays(const job& j) {
+namespace detail {
+
+/// Trainers that allocate as they go, dense layers, without parameters that are gathered for a moment.
+constexpr bool replays_steps(const job& j) {
   return j.framework.runtime == runtime::autograd && j.framework.layers == layer_modules::eager && !j.model.sparse() &&
          j.hardware.accelerator().maker != vendor::cpu && j.model.vision.kind == vision_kind::none && j.model.encoder.layers == 0 &&
          j.parallel.pipeline == 1 && j.parallel.tensor == 1 && j.parallel.context == 1 &&
@@ -17,7 +19,31 @@ constexpr bool replays(const job& j) {
          (j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp || (j.sharding.kind == sharding_kind::zero && j.sharding.stage < 3));
 }
 
-namespace detail {
+/// Megatron's stages, whose backward is in one piece.
+constexpr bool replays_stages(const job& j) {
+  return j.framework.layers == layer_modules::megatron && j.hardware.accelerator().maker != vendor::cpu && j.model.mtp_layers == 0 &&
+         j.parallel.schedule != schedule::zero_bubble && j.parallel.schedule != schedule::dualpipe;
+}
+
+constexpr allocator_settings allocator_of(const job& j, bytes capacity) {
+  return {.expandable_segments = chosen(j.environment.expandable_segments, false), .capacity = capacity.count()};
+}
+
+/// Ends of blocks that were too small to be cut off count as allocated; what they are of is not known.
+constexpr void add_unused_ends(rank_report& rank, bytes ends) {
+  if (ends <= bytes{0}) return;
+  rank.allocated += ends;
+  rank.at_peak[row::temporaries] += ends;
+  const auto peak = static_cast<std::size_t>(rank.peak_phase);
+  rank.phases[peak] += ends;
+  rank.at_phase[peak][row::temporaries] += ends;
+}
+
+constexpr void finish_replayed(rank_report& rank, bytes reserved) {
+  rank.active = rank.allocated;
+  rank.reserved = max(rank.active, round_up(reserved, 2 * mib));
+  rank.device = rank.reserved + rank.outside.context + rank.outside.nccl;
+}
 
 /// One rank's first two steps, through an allocator that may take what lies between the GPU's capacity and what others take of it.
 inline void replay_rank(rank_report& rank, const job& j, std::size_t kind) {
@@ -25,25 +51,47 @@ inline void replay_rank(rank_report& rank, const job& j, std::size_t kind) {
   const auto list = weights_of(s.model);
   const auto st = states(s, list);
   const auto w = windows_of(s, st);
-  const auto outside = rank.outside.context + rank.outside.nccl;
-  caching_allocator allocator({.expandable_segments = chosen(j.environment.expandable_segments, false), .capacity = (rank.capacity - outside).count()});
+  caching_allocator allocator(allocator_of(j, rank.capacity - rank.outside.context - rank.outside.nccl));
   step_trace trace(s, list, st, w, resident_bytes(s, st, w), allocator);
   trace.run();
   trace.run();
-  rank.active = max(rank.allocated, bytes{allocator.peak_allocated()});
-  rank.reserved = max(rank.active, bytes{allocator.peak_reserved()});
-  rank.device = rank.reserved + outside;
+  // A quantised matrix is dequantised in several blocks, which the walk has as one: where they find room is not the same.
+  if (!s.layer.base.quantised()) add_unused_ends(rank, bytes{allocator.peak_allocated()} - rank.allocated);
+  finish_replayed(rank, bytes{allocator.peak_reserved()});
+}
+
+/// A stage's activations; what stays for the whole run lies in buffers of its own, and is added as it is.
+inline void replay_stage(rank_report& rank, const settled_job& s, const stage_cut& cut) {
+  const auto& j = *s.source;
+  caching_allocator exact({.expandable_segments = true}), real(allocator_of(j, rank.capacity));
+  stage_trace(s, cut, rank.pipeline_stage, exact).run(rank.pipeline_stage);
+  stage_trace trace(s, cut, rank.pipeline_stage, real);
+  trace.run(rank.pipeline_stage);
+  trace.run(rank.pipeline_stage);
+  const auto tensors = bytes{exact.peak_allocated()};
+  const auto stays = rank.allocated - tensors;
+  add_unused_ends(rank, bytes{real.peak_allocated()} - tensors);
+  finish_replayed(rank, stays + bytes{real.peak_reserved()});
 }
 
 }  // namespace detail
 
-/// The report of estimate(), with `active`, `reserved` and `device` from a replay of loading and two steps through the rules of
-/// PyTorch's caching allocator: rounding, segments, splitting, what stays cached, what a full GPU gives back.
+/// Whether replay() writes out a job's steps, or leaves the report as estimate() has it.
+constexpr bool replays(const job& j) { return detail::replays_steps(j) || detail::replays_stages(j); }
+
+/// The report of estimate(), with blocks instead of tensors: `allocated`, `reserved` and `device` after a replay of two steps through
+/// the rules of PyTorch's caching allocator: rounding, segments, splitting, what stays cached, what a full GPU gives back.
 /// Errors: those of estimate().
 inline report replay(const job& j) {
   auto r = estimate(j);
   if (!replays(j)) return r;
-  for (std::size_t kind = 0; kind < j.hardware.kinds(); ++kind) detail::replay_rank(r.ranks[kind], j, kind);
+  if (detail::replays_steps(j)) {
+    for (std::size_t kind = 0; kind < j.hardware.kinds(); ++kind) detail::replay_rank(r.ranks[kind], j, kind);
+  } else {
+    const auto s = settle(j);
+    const stage_cut cut(j.parallel, s.model.layers);
+    for (std::int32_t i = 0; i < r.size; ++i) detail::replay_stage(r.ranks[static_cast<std::size_t>(i)], s, cut);
+  }
   r.assumptions.remove(assumption::reserved_without_fragmentation);
   r.assumptions.add(assumption::reserved_replayed);
   detail::set_bounds(r);

@@ -114,8 +114,10 @@ enum class assumption : std::uint8_t {
   reserved_replayed,
   moments_copied_for_step,
   zero_bubble_defers_all,
+  update_without_copies,
+  compiled_chunks_in_place,
 };
-inline constexpr int assumption_count = static_cast<int>(assumption::zero_bubble_defers_all) + 1;
+inline constexpr int assumption_count = static_cast<int>(assumption::compiled_chunks_in_place) + 1;
 
 struct assumption_set {
   std::uint64_t bits{};

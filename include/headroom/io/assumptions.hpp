@@ -101,6 +101,11 @@ constexpr std::string_view assumption_text(assumption a) {
       return "moments in fewer than 32 bits are copied to fp32 for the optimizer step, as TransformerEngine did before 2026-02.";
     case assumption::zero_bubble_defers_all:
       return "zero-bubble schedules are assumed to put off the weight gradient of every matrix, the head's included.";
+    case assumption::update_without_copies:
+      return "the foreach update of this framework makes no temporaries as large as the parameters: inferred from one measured run "
+             "of torchtune, not read in its source.";
+    case assumption::compiled_chunks_in_place:
+      return "the gradient of a compiled chunk of logits takes the chunk's own place: inferred from two measured runs of torchtune.";
   }
   return "an assumption that this version has no sentence for.";
 }

@@ -89,7 +89,8 @@ class step_trace {
     const bool on_gpu = j.offload.optimizer == place::on_gpu;
     const auto add = [&](const state_bytes& one, std::int64_t copies, std::int64_t moments) {
       for (std::int64_t i = 0; i < copies; ++i) {
-        keep(one.gpu[row::model_parameters]);
+        keep(one.gpu[row::model_parameters] - one.frozen_extra);
+        keep(one.frozen_extra);  // scales of a quantised weight
         keep(one.gpu[row::adapters]);
         if (one.gpu[row::master_parameters] > bytes{0} && on_gpu) states_to_make_.push_back(one.gpu[row::master_parameters]);
         for (std::int64_t k = 0; k < moments && on_gpu; ++k)
