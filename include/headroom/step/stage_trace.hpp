@@ -3,9 +3,8 @@
 // whole run lies in buffers of its own and is left out.
 #pragma once
 
-#include <headroom/layout/schedule.hpp>
 #include <headroom/step/block_trace.hpp>
-#include <headroom/step/chunks.hpp>
+#include <headroom/step/stages.hpp>
 
 #include <map>
 #include <utility>
