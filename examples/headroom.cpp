@@ -17,7 +17,7 @@ constexpr auto examples_of_use = R"(Examples:
   headroom estimate job.json --svg step.svg
   headroom estimate - --json < job.json
   headroom count llama-3.1-8b mixtral-8x7b ./my-model/config.json
-  headroom validate tests/data/measured.jsonl --by family
+  headroom validate tests/accuracy/measured.jsonl --by family
 
 Exit status: 0 it fits, 1 it does not fit, 2 the input is wrong.)";
 

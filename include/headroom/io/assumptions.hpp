@@ -56,8 +56,8 @@ constexpr std::string_view assumption_text(assumption a) {
       return "the CUDA context and the libraries' code outside PyTorch's allocator are a calibrated constant (400 MiB "
              "for any GPU, 1,343 MiB before torch 1.13 loaded kernels on demand); other GPUs, drivers and libraries take more or less.";
     case assumption::nccl_derived:
-      return "NCCL's buffers are derived from its defaults (channels, peers and 4 MiB for each buffer); topology and "
-             "version change them.";
+      return "NCCL's buffers are derived from its defaults (16 channels for a ring, 32 for an exchange of tokens, 12 MiB for each peer), a "
+             "communicator for each kind of group; topology and version change them.";
     case assumption::reserved_without_fragmentation:
       return "reserved memory is that of an allocator that reuses what it frees; fragmentation comes on top of it and "
              "depends on the order of sizes.";

@@ -4,6 +4,9 @@
 
 #include <headroom/step/settle.hpp>
 
+#include <algorithm>
+#include <iterator>
+
 namespace headroom {
 
 /// cuBLAS workspace of one handle and stream, which lies in the caching allocator: 4096 KiB × 2 + 16 KiB × 8, and 32 MiB with
@@ -25,18 +28,44 @@ constexpr bytes context_of(const gpu& g, bool loads_all_kernels = false) {
   return g.maker == vendor::cpu ? bytes{0} : (loads_all_kernels ? 1343 : 400) * mib;
 }
 
-/// NCCL's buffers for one ring over `ranks`: a channel receives from one peer (10 MiB: Simple, LL and LL128 each rounded up to
-/// 2 MiB) and sends to one (2 MiB) (src/init.cc computeBuffSizes, transport/p2p.cc). Channels as NCCL opens them within a node
-/// of NVLink GPUs (16), and across nodes.
-constexpr bytes nccl_of(const settled_job& s) {
-  const auto& g = *s.on;
-  if (g.maker == vendor::cpu || s.data <= 1) return bytes{0};
-  constexpr std::int64_t channels = 16;
-  bytes simple = s.source->environment.nccl_buffsize >= bytes{0} ? s.source->environment.nccl_buffsize : 4 * mib;
-  const auto receive = round_up(simple, 2 * mib) + round_up(bytes{524'288}, 2 * mib) + round_up(bytes{4'915'200}, 2 * mib) - 2 * mib;
+/// Communicators that pass data around a ring: one for each kind of group of more than one rank, opened at its first use
+/// (Megatron-LM core/parallel_state.py initialize_model_parallel; torch.distributed.device_mesh, a group for each dimension). Copies
+/// between the GPUs of one process need none.
+constexpr std::int64_t rings_of(const settled_job& s) {
+  const auto& d = s.source->parallel;
   const auto& z = s.source->sharding;
-  const bool groups = s.source->parallel.replicate > 1 || s.shards.secondary > 1 || (z.mics_shard_size > 0 && z.mics_shard_size < s.data);
-  return (groups ? 2 : 1) * channels * (receive + 2 * mib + 2 * mib);
+  const auto replicas = checked::mul(s.data, d.context);
+  const auto experts = s.model.sparse() ? checked::mul(d.expert, d.expert_tensor) : 1;
+  const bool hybrid = d.replicate > 1 || s.shards.secondary > 1 || (z.mics_shard_size > 0 && z.mics_shard_size < s.data);
+  const bool groups[] = {
+      replicas > 1,                                                   // gradients, and whatever is sharded
+      replicas > 1 && hybrid,                                         // the same in a second direction
+      d.tensor > 1,
+      d.context > 1,
+      d.pipeline > 1 && d.schedule != schedule::naive,
+      experts > 1 && d.expert_tensor > 1,
+      experts > 1 && checked::mul(replicas, d.tensor) / experts > 1,  // gradients of the same experts
+  };
+  return std::count(std::begin(groups), std::end(groups), true);
+}
+
+/// GPUs of the node with which a rank exchanges experts' tokens: each sends to each, where a ring has one neighbour on either side.
+/// Expert-parallel ranks lie next to each other, those of one expert's tensor-parallel group nearer still.
+constexpr std::int64_t token_peers(const settled_job& s) {
+  const auto& d = s.source->parallel;
+  if (!s.model.sparse() || d.expert <= 1) return 0;
+  const auto near = s.source->hardware.gpus_per_node / d.expert_tensor;
+  return std::max<std::int64_t>(std::min(d.expert, near), 2) - 1;  // other nodes share the buffers of a network card: as much as one peer
+}
+
+/// NCCL's buffers: a channel takes 10 MiB to receive from one peer (Simple, LL and LL128 together, in pages of 2 MiB) and 2 MiB to send to
+/// one (src/init.cc computeBuffSizes, transport/p2p.cc; blocks of these sizes are in the log of NCCL issue 1685). Rings have the 16
+/// channels that NCCL opens within a node of NVLink GPUs, and across nodes; an exchange of all with all 32 (the same issue).
+constexpr bytes nccl_of(const settled_job& s) {
+  if (s.on->maker == vendor::cpu) return bytes{0};
+  const bytes simple = s.source->environment.nccl_buffsize >= bytes{0} ? s.source->environment.nccl_buffsize : 4 * mib;
+  const auto peer = round_up(simple + bytes{8 * 512 * 8 * 16} + bytes{120 * 640 * 8 * 8}, 2 * mib) + 2 * mib;
+  return checked::add(checked::mul(16, rings_of(s)), checked::mul(32, token_peers(s))) * peer;
 }
 
 }  // namespace headroom
