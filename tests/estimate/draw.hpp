@@ -2,10 +2,9 @@
 // Jobs drawn at random for every framework the library knows; the same ones from the same seed.
 #pragma once
 
-#include <headroom/headroom.hpp>
+#include "dice.hpp"
 
-#include <initializer_list>
-#include <random>
+#include <headroom/headroom.hpp>
 
 namespace draw {
 
@@ -13,11 +12,11 @@ using namespace headroom;
 
 class jobs {
  public:
-  explicit jobs(std::uint64_t seed) : random_(seed) {}
+  explicit jobs(std::uint64_t seed) : dice_(seed) {}
 
   job next() {
     job j;
-    j.framework = index(3) == 0 ? frameworks::megatron : frameworks::known[index(frameworks::known.size())];
+    j.framework = dice_.index(3) == 0 ? frameworks::megatron : frameworks::known[dice_.index(frameworks::known.size())];
     if (j.framework.runtime == runtime::preallocated)
       preallocated(j);
     else if (j.framework.layers == layer_modules::megatron)
@@ -26,153 +25,150 @@ class jobs {
       eager(j);
     return j;
   }
-  std::int64_t pick(std::initializer_list<std::int64_t> of) { return *(of.begin() + index(of.size())); }
-  std::size_t index(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
-  bool flip() { return index(2) == 1; }
 
  private:
   void shape_of(shape& m) {
-    m.heads = pick({1, 2, 4, 8, 16});
-    m.kv_heads = m.heads / pick({1, 1, 2, 4});
+    m.heads = dice_.pick({1, 2, 4, 8, 16});
+    m.kv_heads = m.heads / dice_.pick({1, 1, 2, 4});
     if (m.kv_heads == 0) m.kv_heads = 1;
-    m.hidden = m.heads * pick({8, 16, 64, 80});
-    m.head_dim = pick({0, 0, 32, 128});
-    m.layers = pick({1, 2, 3, 7, 24});
-    m.ffn = m.hidden * pick({1, 3, 4});
-    m.vocab = pick({7, 1000, 50257});
+    m.hidden = m.heads * dice_.pick({8, 16, 64, 80});
+    m.head_dim = dice_.pick({0, 0, 32, 128});
+    m.layers = dice_.pick({1, 2, 3, 7, 24});
+    m.ffn = m.hidden * dice_.pick({1, 3, 4});
+    m.vocab = dice_.pick({7, 1000, 50257});
     m.max_positions = 2048;
-    m.mlp = flip() ? mlp_kind::gated : mlp_kind::plain;
-    m.norm = flip() ? norm_kind::rmsnorm : norm_kind::layernorm;
-    m.norm_bias = m.attention_bias = m.mlp_bias = m.output_bias = flip();
-    m.position = flip() ? position_kind::rope : position_kind::learned;
-    m.activation = static_cast<activation_kind>(index(8));
-    m.tied = flip();
-    m.qk_norm = pick({0, 0, 1}) == 1;
+    m.mlp = dice_.flip() ? mlp_kind::gated : mlp_kind::plain;
+    m.norm = dice_.flip() ? norm_kind::rmsnorm : norm_kind::layernorm;
+    m.norm_bias = m.attention_bias = m.mlp_bias = m.output_bias = dice_.flip();
+    m.position = dice_.flip() ? position_kind::rope : position_kind::learned;
+    m.activation = static_cast<activation_kind>(dice_.index(8));
+    m.tied = dice_.flip();
+    m.qk_norm = dice_.pick({0, 0, 1}) == 1;
   }
 
   void eager(job& j) {
     auto& m = j.model;
     shape_of(m);
-    m.parallel_block = pick({0, 0, 0, 1}) == 1;
-    m.post_norms = pick({0, 0, 0, 1}) == 1;
-    if (index(4) == 0)
-      m.experts = {.count = 8, .active = pick({1, 2}), .ffn = m.hidden * 2, .shared_ffn = flip() ? m.hidden : 0, .first_dense_layers = pick({0, 1}), .every = pick({1, 1, 2})};
-    if (index(4) == 0) m.mla = {.q_rank = pick({0, 96}), .kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .value_dim = 32};
-    j.hardware = {.gpu = gpus::all[index(gpus::all.size())], .nodes = pick({1, 1, 2, 16}), .gpus_per_node = pick({1, 2, 8})};
-    if (flip()) j.parallel.data = j.hardware.gpus();
-    if (pick({0, 1, 2}) != 0) j.precision = precisions::all[index(precisions::all.size())];
-    if (flip()) j.optimizer = optimizers::all[index(optimizers::all.size())];
-    j.optimizer.how = static_cast<implementation>(index(4));
-    switch (index(5)) {
+    m.parallel_block = dice_.pick({0, 0, 0, 1}) == 1;
+    m.post_norms = dice_.pick({0, 0, 0, 1}) == 1;
+    if (dice_.index(4) == 0)
+      m.experts = {.count = 8, .active = dice_.pick({1, 2}), .ffn = m.hidden * 2, .shared_ffn = dice_.flip() ? m.hidden : 0, .first_dense_layers = dice_.pick({0, 1}), .every = dice_.pick({1, 1, 2})};
+    if (dice_.index(4) == 0) m.mla = {.q_rank = dice_.pick({0, 96}), .kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .value_dim = 32};
+    j.hardware = {.gpu = gpus::all[dice_.index(gpus::all.size())], .nodes = dice_.pick({1, 1, 2, 16}), .gpus_per_node = dice_.pick({1, 2, 8})};
+    if (dice_.flip()) j.parallel.data = j.hardware.gpus();
+    if (dice_.pick({0, 1, 2}) != 0) j.precision = precisions::all[dice_.index(precisions::all.size())];
+    if (dice_.flip()) j.optimizer = optimizers::all[dice_.index(optimizers::all.size())];
+    j.optimizer.how = static_cast<implementation>(dice_.index(4));
+    switch (dice_.index(5)) {
       case 0: break;
       case 1: j.sharding = ddp(); break;
-      case 2: j.sharding = zero(pick({0, 1, 2, 3})); break;
-      case 3: j.sharding = fsdp1(pick({2, 3})); break;
-      default: j.sharding = fsdp2(pick({2, 3})); break;
+      case 2: j.sharding = zero(dice_.pick({0, 1, 2, 3})); break;
+      case 3: j.sharding = fsdp1(dice_.pick({2, 3})); break;
+      default: j.sharding = fsdp2(dice_.pick({2, 3})); break;
     }
-    if (pick({0, 0, 0, 1}) == 1) j.offload = {.optimizer = static_cast<place>(index(3)), .parameters = static_cast<place>(index(3))};
-    j.batch = {.micro = pick({1, 2, 5}), .sequence = pick({1, 128, 1024}), .accumulation = pick({1, 1, 4}), .padded = flip()};
-    switch (index(4)) {
+    if (dice_.pick({0, 0, 0, 1}) == 1) j.offload = {.optimizer = static_cast<place>(dice_.index(3)), .parameters = static_cast<place>(dice_.index(3))};
+    j.batch = {.micro = dice_.pick({1, 2, 5}), .sequence = dice_.pick({1, 128, 1024}), .accumulation = dice_.pick({1, 1, 4}), .padded = dice_.flip()};
+    switch (dice_.index(4)) {
       case 0: break;
       case 1: j.recompute = recompute::full; break;
-      case 2: j.recompute = {.mode = recompute_mode::full, .method = recompute_method::block, .layers = pick({1, 2, 5})}; break;
-      default: j.recompute = {.mode = recompute_mode::selective, .policy = static_cast<recompute_policy>(1 + index(2))}; break;
+      case 2: j.recompute = {.mode = recompute_mode::full, .method = recompute_method::block, .layers = dice_.pick({1, 2, 5})}; break;
+      default: j.recompute = {.mode = recompute_mode::selective, .policy = static_cast<recompute_policy>(1 + dice_.index(2))}; break;
     }
-    j.attention = static_cast<attention>(index(7));
+    j.attention = static_cast<attention>(dice_.index(7));
     if (j.framework.divides_modules) divide_modules(j);
-    if (j.framework.compiles_layers) j.compile = flip();
-    if (!j.framework.divides_modules && index(8) == 0) spread(j);
-    if (index(8) == 0) mix(j);
-    j.loss.kind = static_cast<loss_kind>(index(6));
-    if (index(3) == 0) {
-      j.adapter = {.kind = flip() ? adapter_kind::lora : adapter_kind::dora, .rank = pick({1, 8, 64}), .targets = flip() ? all_linear : module_set{module::q_proj, module::v_proj},
-                   .format = flip() ? formats::fp32 : formats::bf16};
-      if (flip()) j.adapter.dropout.per_million = 50'000;
-      if (flip() && j.sharding.kind == sharding_kind::none) j.adapter.base = flip() ? formats::nf4 : formats::nf4_double;
+    if (j.framework.compiles_layers) j.compile = dice_.flip();
+    if (!j.framework.divides_modules && dice_.index(8) == 0) spread(j);
+    if (dice_.index(8) == 0) mix(j);
+    j.loss.kind = static_cast<loss_kind>(dice_.index(6));
+    if (dice_.index(3) == 0) {
+      j.adapter = {.kind = dice_.flip() ? adapter_kind::lora : adapter_kind::dora, .rank = dice_.pick({1, 8, 64}), .targets = dice_.flip() ? all_linear : module_set{module::q_proj, module::v_proj},
+                   .format = dice_.flip() ? formats::fp32 : formats::bf16};
+      if (dice_.flip()) j.adapter.dropout.per_million = 50'000;
+      if (dice_.flip() && j.sharding.kind == sharding_kind::none) j.adapter.base = dice_.flip() ? formats::nf4 : formats::nf4_double;
     }
-    if (index(4) == 0 && j.parallel.chunks == 0) j.trainable = {{.first_layer = 0, .last_layer = m.layers / 2}};
-    if (flip()) j.dropout = {{100'000}, {100'000}, {100'000}};
+    if (dice_.index(4) == 0 && j.parallel.chunks == 0) j.trainable = {{.first_layer = 0, .last_layer = m.layers / 2}};
+    if (dice_.flip()) j.dropout = {{100'000}, {100'000}, {100'000}};
   }
 
   /// DTensor's tensor and context parallelism, hybrid sharding.
   void divide_modules(job& j) {
     auto& m = j.model;
     auto& p = j.parallel;
-    p.tensor = pick({1, 1, 2, 4});
-    p.context = pick({1, 1, 2});
+    p.tensor = dice_.pick({1, 1, 2, 4});
+    p.context = dice_.pick({1, 1, 2});
     p.sequence = p.tensor > 1;
-    p.replicate = pick({1, 1, 2});
-    p.data = p.replicate * pick({1, 2, 8});
+    p.replicate = dice_.pick({1, 1, 2});
+    p.data = p.replicate * dice_.pick({1, 2, 8});
     m.heads *= p.tensor;
     m.kv_heads = m.heads;
     m.hidden *= p.tensor;
     m.ffn *= p.tensor;
     j.hardware.nodes = p.data;
     j.hardware.gpus_per_node = p.tensor * p.context;
-    j.batch.sequence = pick({128, 1024});
+    j.batch.sequence = dice_.pick({128, 1024});
     j.sharding = fsdp2();
   }
 
   /// Layers of one process spread over its GPUs, by a stated plan: one of its own moves layers when sizes change.
   void spread(job& j) {
     j.hardware.nodes = 1;
-    j.hardware.gpus_per_node = pick({2, 4});
+    j.hardware.gpus_per_node = dice_.pick({2, 4});
     j.parallel = {.data = 1, .pipeline = j.hardware.gpus_per_node, .schedule = schedule::naive};
     j.model.layers = 0;
     for (auto& chunks = j.parallel.chunks; chunks < j.parallel.pipeline; ++chunks)
-      j.model.layers += j.parallel.stage_layers[chunks] = static_cast<std::int32_t>(pick({1, 2, 5}));
+      j.model.layers += j.parallel.stage_layers[chunks] = static_cast<std::int32_t>(dice_.pick({1, 2, 5}));
     j.trainable = {};
     j.sharding = {};
   }
 
   /// Part of the GPUs of another kind.
   void mix(job& j) {
-    if (j.hardware.gpus() > 1) j.hardware.others = {{.gpu = gpus::a100_sxm_40gb, .count = 1 + static_cast<std::int64_t>(index(static_cast<std::size_t>(j.hardware.gpus() - 1)))}};
+    if (j.hardware.gpus() > 1) j.hardware.others = {{.gpu = gpus::a100_sxm_40gb, .count = 1 + static_cast<std::int64_t>(dice_.index(static_cast<std::size_t>(j.hardware.gpus() - 1)))}};
   }
 
   void divided(job& j) {
     auto& m = j.model;
     auto& p = j.parallel;
     shape_of(m);
-    p.tensor = pick({1, 2, 4, 8});
-    p.pipeline = pick({1, 2, 4});
-    p.virtual_pipeline = p.pipeline > 1 ? pick({1, 1, 2, 3}) : 1;
-    p.context = pick({1, 1, 2});
-    p.context_kind = static_cast<context_kind>(index(3));
-    p.data = pick({1, 2, 8});
-    p.sequence = p.tensor > 1 && flip();
-    m.heads = 16 * pick({1, 2, 4});
-    m.kv_heads = pick({0, 16});
+    p.tensor = dice_.pick({1, 2, 4, 8});
+    p.pipeline = dice_.pick({1, 2, 4});
+    p.virtual_pipeline = p.pipeline > 1 ? dice_.pick({1, 1, 2, 3}) : 1;
+    p.context = dice_.pick({1, 1, 2});
+    p.context_kind = static_cast<context_kind>(dice_.index(3));
+    p.data = dice_.pick({1, 2, 8});
+    p.sequence = p.tensor > 1 && dice_.flip();
+    m.heads = 16 * dice_.pick({1, 2, 4});
+    m.kv_heads = dice_.pick({0, 16});
     m.head_dim = 0;
-    m.hidden = m.heads * pick({16, 64});
-    m.layers = p.pipeline * p.virtual_pipeline * pick({1, 2, 3});
+    m.hidden = m.heads * dice_.pick({16, 64});
+    m.layers = p.pipeline * p.virtual_pipeline * dice_.pick({1, 2, 3});
     m.ffn = m.hidden * 4;
     m.vocab_multiple = 128;
-    if (index(3) == 0) {
-      m.experts = {.count = 16, .active = pick({1, 2}), .ffn = m.hidden * 2, .shared_ffn = flip() ? m.hidden : 0, .first_dense_layers = pick({0, 1})};
-      p.expert = pick({1, 2, 4});
+    if (dice_.index(3) == 0) {
+      m.experts = {.count = 16, .active = dice_.pick({1, 2}), .ffn = m.hidden * 2, .shared_ffn = dice_.flip() ? m.hidden : 0, .first_dense_layers = dice_.pick({0, 1})};
+      p.expert = dice_.pick({1, 2, 4});
     }
-    if (index(3) == 0) m.mla = {.q_rank = pick({0, 96}), .kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .value_dim = 32};
-    j.hardware = {.gpu = flip() ? gpus::h100_sxm_80gb : gpus::a100_sxm_80gb, .nodes = p.data * p.pipeline, .gpus_per_node = p.tensor * p.context};
-    if (index(8) == 0) mix(j);
-    j.framework.fuses_weight_gradients = flip();
-    j.framework.pads_experts = flip();
-    j.sharding.kind = flip() ? sharding_kind::ddp : sharding_kind::megatron_distributed_optimizer;
-    j.batch = {.micro = pick({1, 2}), .sequence = pick({256, 1024}), .accumulation = p.pipeline * pick({1, 2, 5})};
-    if (p.virtual_pipeline == 1) p.schedule = static_cast<schedule>(index(6));
+    if (dice_.index(3) == 0) m.mla = {.q_rank = dice_.pick({0, 96}), .kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .value_dim = 32};
+    j.hardware = {.gpu = dice_.flip() ? gpus::h100_sxm_80gb : gpus::a100_sxm_80gb, .nodes = p.data * p.pipeline, .gpus_per_node = p.tensor * p.context};
+    if (dice_.index(8) == 0) mix(j);
+    j.framework.fuses_weight_gradients = dice_.flip();
+    j.framework.pads_experts = dice_.flip();
+    j.sharding.kind = dice_.flip() ? sharding_kind::ddp : sharding_kind::megatron_distributed_optimizer;
+    j.batch = {.micro = dice_.pick({1, 2}), .sequence = dice_.pick({256, 1024}), .accumulation = p.pipeline * dice_.pick({1, 2, 5})};
+    if (p.virtual_pipeline == 1) p.schedule = static_cast<schedule>(dice_.index(6));
     if (p.schedule == schedule::dualpipe) m.layers *= 2;
-    m.mtp_layers = pick({0, 0, 0, 1});
-    j.attention = flip() ? attention::flash : attention::eager;
-    switch (index(3)) {
+    m.mtp_layers = dice_.pick({0, 0, 0, 1});
+    j.attention = dice_.flip() ? attention::flash : attention::eager;
+    switch (dice_.index(3)) {
       case 0: j.recompute = recompute::full; break;
-      case 1: j.recompute = {.mode = recompute_mode::selective, .modules = static_cast<std::uint32_t>(pick({1, 2, 8, 16, 31, 127}))}; break;
+      case 1: j.recompute = {.mode = recompute_mode::selective, .modules = static_cast<std::uint32_t>(dice_.pick({1, 2, 8, 16, 31, 127}))}; break;
       default: break;
     }
-    if (j.recompute.mode == recompute_mode::full && flip()) {
-      j.recompute.method = flip() ? recompute_method::block : recompute_method::uniform;
+    if (j.recompute.mode == recompute_mode::full && dice_.flip()) {
+      j.recompute.method = dice_.flip() ? recompute_method::block : recompute_method::uniform;
       j.recompute.layers = 1;
     }
-    if (flip()) j.dropout = {{100'000}, {100'000}, {100'000}};
+    if (dice_.flip()) j.dropout = {{100'000}, {100'000}, {100'000}};
   }
 
   void preallocated(job& j) {
@@ -181,14 +177,14 @@ class jobs {
     m = {.layers = m.layers, .hidden = m.heads * 64, .heads = m.heads, .ffn = m.heads * 256, .mlp = mlp_kind::plain, .activation = activation_kind::gelu,
          .norm = norm_kind::layernorm, .norm_bias = true, .attention_bias = true, .output_bias = true, .mlp_bias = true,
          .position = position_kind::learned, .max_positions = 1024, .vocab = m.vocab, .vocab_multiple = 128, .tied = true, .fused_qkv = true};
-    j.hardware = {.gpu = flip() ? gpus::h100_sxm_80gb : gpus::a100_sxm_80gb, .gpus_per_node = pick({1, 2, 8})};
-    j.precision = flip() ? precisions::bf16_mixed : precisions::fp32;
-    if (flip()) j.sharding = zero(pick({0, 1}));
-    j.batch = {.micro = pick({1, 4}), .sequence = pick({64, 1024}), .accumulation = pick({1, 4})};
-    j.attention = flip() ? attention::flash : attention::eager;
+    j.hardware = {.gpu = dice_.flip() ? gpus::h100_sxm_80gb : gpus::a100_sxm_80gb, .gpus_per_node = dice_.pick({1, 2, 8})};
+    j.precision = dice_.flip() ? precisions::bf16_mixed : precisions::fp32;
+    if (dice_.flip()) j.sharding = zero(dice_.pick({0, 1}));
+    j.batch = {.micro = dice_.pick({1, 4}), .sequence = dice_.pick({64, 1024}), .accumulation = dice_.pick({1, 4})};
+    j.attention = dice_.flip() ? attention::flash : attention::eager;
   }
 
-  std::mt19937_64 random_;
+  draw::dice dice_;
 };
 
 }  // namespace draw

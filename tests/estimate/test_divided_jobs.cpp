@@ -1,10 +1,12 @@
 // Distributed under the Boost Software License, Version 1.0.
 // What must hold for every job whose layers are divided: over many drawn at random, from the same seed each time.
+#include "add_up.hpp"
+#include "dice.hpp"
+
 #include <headroom/headroom.hpp>
 
 #include <doctest/doctest.h>
 
-#include <random>
 
 using namespace headroom;
 
@@ -16,69 +18,67 @@ class divided_jobs {
     job j;
     auto& m = j.model;
     auto& p = j.parallel;
-    p.tensor = pick({1, 2, 4, 8});
-    p.pipeline = pick({1, 2, 4});
-    p.virtual_pipeline = p.pipeline > 1 ? pick({1, 1, 2, 3}) : 1;
-    p.context = pick({1, 1, 2});
-    p.context_kind = static_cast<context_kind>(pick({0, 1, 2}));
-    p.data = pick({1, 2, 8});
-    p.sequence = p.tensor > 1 && flip();
-    m.heads = 8 * pick({1, 2, 4});
-    m.kv_heads = pick({0, 8});
-    m.hidden = m.heads * pick({16, 64});
-    m.layers = p.pipeline * p.virtual_pipeline * pick({1, 2, 3});
-    m.mtp_layers = pick({0, 0, 1, 2});
+    p.tensor = dice_.pick({1, 2, 4, 8});
+    p.pipeline = dice_.pick({1, 2, 4});
+    p.virtual_pipeline = p.pipeline > 1 ? dice_.pick({1, 1, 2, 3}) : 1;
+    p.context = dice_.pick({1, 1, 2});
+    p.context_kind = static_cast<context_kind>(dice_.pick({0, 1, 2}));
+    p.data = dice_.pick({1, 2, 8});
+    p.sequence = p.tensor > 1 && dice_.flip();
+    m.heads = 8 * dice_.pick({1, 2, 4});
+    m.kv_heads = dice_.pick({0, 8});
+    m.hidden = m.heads * dice_.pick({16, 64});
+    m.layers = p.pipeline * p.virtual_pipeline * dice_.pick({1, 2, 3});
+    m.mtp_layers = dice_.pick({0, 0, 1, 2});
     m.ffn = m.hidden * 4;
-    m.vocab = pick({1000, 50257});
+    m.vocab = dice_.pick({1000, 50257});
     m.vocab_multiple = 128;
     m.max_positions = 1024;
-    m.mlp = flip() ? mlp_kind::gated : mlp_kind::plain;
-    m.norm = flip() ? norm_kind::rmsnorm : norm_kind::layernorm;
-    m.position = flip() ? position_kind::rope : position_kind::learned;
-    m.tied = flip();
-    m.qk_norm = flip();
-    if (pick({0, 1, 2}) == 0) {
-      m.experts = {.count = 8, .active = pick({1, 2}), .ffn = m.hidden * 2, .shared_ffn = flip() ? m.hidden : 0, .first_dense_layers = pick({0, 1})};
-      p.expert = pick({1, 2});
+    m.mlp = dice_.flip() ? mlp_kind::gated : mlp_kind::plain;
+    m.norm = dice_.flip() ? norm_kind::rmsnorm : norm_kind::layernorm;
+    m.position = dice_.flip() ? position_kind::rope : position_kind::learned;
+    m.tied = dice_.flip();
+    m.qk_norm = dice_.flip();
+    if (dice_.pick({0, 1, 2}) == 0) {
+      m.experts = {.count = 8, .active = dice_.pick({1, 2}), .ffn = m.hidden * 2, .shared_ffn = dice_.flip() ? m.hidden : 0, .first_dense_layers = dice_.pick({0, 1})};
+      p.expert = dice_.pick({1, 2});
       if (j.parallel.data * p.tensor * p.context % p.expert != 0) p.expert = 1;
     }
-    if (pick({0, 1, 2}) == 0) m.mla = {.q_rank = pick({0, 96}), .kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .value_dim = 32};
+    if (dice_.pick({0, 1, 2}) == 0) m.mla = {.q_rank = dice_.pick({0, 96}), .kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .value_dim = 32};
     j.hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = p.data * p.pipeline, .gpus_per_node = p.tensor * p.context};
     j.framework = frameworks::megatron;
-    j.framework.fuses_weight_gradients = flip();
-    j.sharding.kind = flip() ? sharding_kind::ddp : sharding_kind::megatron_distributed_optimizer;
-    j.batch = {.micro = pick({1, 2}), .sequence = pick({256, 1024}), .accumulation = p.pipeline * pick({1, 2, 5})};
-    if (p.pipeline > 1 && p.virtual_pipeline == 1) p.schedule = static_cast<schedule>(pick({0, 0, 2, 4, 5}));
-    if (p.virtual_pipeline > 1) j.framework.microbatch_group = static_cast<std::int32_t>(pick({0, 0, p.pipeline + 1}));
-    if (pick({0, 1, 2, 3}) == 0) {
+    j.framework.fuses_weight_gradients = dice_.flip();
+    j.sharding.kind = dice_.flip() ? sharding_kind::ddp : sharding_kind::megatron_distributed_optimizer;
+    j.batch = {.micro = dice_.pick({1, 2}), .sequence = dice_.pick({256, 1024}), .accumulation = p.pipeline * dice_.pick({1, 2, 5})};
+    if (p.pipeline > 1 && p.virtual_pipeline == 1) p.schedule = static_cast<schedule>(dice_.pick({0, 0, 2, 4, 5}));
+    if (p.virtual_pipeline > 1) j.framework.microbatch_group = static_cast<std::int32_t>(dice_.pick({0, 0, p.pipeline + 1}));
+    if (dice_.pick({0, 1, 2, 3}) == 0) {
       j.precision = j.framework.precision;
       j.precision.compute = formats::fp8;
-      if (flip()) j.precision.parameters = formats::fp8;
-      j.framework.fp8 = flip() ? fp8_scaling::tensor : fp8_scaling::block;
+      if (dice_.flip()) j.precision.parameters = formats::fp8;
+      j.framework.fp8 = dice_.flip() ? fp8_scaling::tensor : fp8_scaling::block;
     }
-    j.framework.dispatcher = static_cast<token_dispatcher>(pick({0, 1, 2}));
-    j.framework.routes_in_fp32 = flip();
-    j.framework.overlaps_warm_up = flip();
-    j.framework.writes_out_rope = flip();
-    j.attention = flip() ? attention::flash : attention::eager;
-    switch (pick({0, 1, 2})) {
+    j.framework.dispatcher = static_cast<token_dispatcher>(dice_.pick({0, 1, 2}));
+    j.framework.routes_in_fp32 = dice_.flip();
+    j.framework.overlaps_warm_up = dice_.flip();
+    j.framework.writes_out_rope = dice_.flip();
+    j.attention = dice_.flip() ? attention::flash : attention::eager;
+    switch (dice_.pick({0, 1, 2})) {
       case 0:
         j.recompute = headroom::recompute::full;
-        j.recompute.method = static_cast<recompute_method>(pick({0, 1, 2}));
-        if (j.recompute.method != recompute_method::unset) j.recompute.layers = pick({0, 1, 2});
+        j.recompute.method = static_cast<recompute_method>(dice_.pick({0, 1, 2}));
+        if (j.recompute.method != recompute_method::unset) j.recompute.layers = dice_.pick({0, 1, 2});
         break;
-      case 1: j.recompute = {.mode = recompute_mode::selective, .modules = static_cast<std::uint32_t>(pick({1, 2, 8, 16, 31, 127}))}; break;
+      case 1: j.recompute = {.mode = recompute_mode::selective, .modules = static_cast<std::uint32_t>(dice_.pick({1, 2, 8, 16, 31, 127}))}; break;
       default: break;
     }
     if (p.schedule == schedule::zero_bubble) j.recompute = {};
-    if (flip()) j.dropout = {{100'000}, {100'000}, {100'000}};
+    if (dice_.flip()) j.dropout = {{100'000}, {100'000}, {100'000}};
     return j;
   }
-  std::int64_t pick(std::initializer_list<std::int64_t> of) { return *(of.begin() + std::uniform_int_distribution<std::size_t>{0, of.size() - 1}(random_)); }
-  bool flip() { return pick({0, 1}) == 1; }
 
  private:
-  std::mt19937_64 random_{20220505};
+  draw::dice dice_{20220505};
 };
 
 }  // namespace
@@ -90,18 +90,7 @@ TEST_CASE("a report for each stage, whose parts add up") {
     CAPTURE(i);
     const auto r = estimate(j);
     REQUIRE(r.size == j.parallel.pipeline);
-    std::int64_t gpus = 0;
-    for (const auto& rank : r) {
-      gpus += rank.count;
-      REQUIRE(rank.at_peak.total() == rank.allocated);
-      for (std::size_t p = 0; p < rank.phases.size(); ++p) {
-        REQUIRE(rank.phases[p] <= rank.allocated);
-        REQUIRE(rank.at_phase[p].total() == rank.phases[p]);
-        for (const auto b : rank.at_phase[p].rows) REQUIRE(b >= bytes{0});
-      }
-      REQUIRE(rank.headroom() >= r.headroom());
-    }
-    REQUIRE(gpus == j.hardware.gpus());
+    parts_add_up(j, r);
   }
 }
 

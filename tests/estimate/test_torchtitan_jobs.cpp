@@ -1,12 +1,14 @@
 // Distributed under the Boost Software License, Version 1.0.
 // What must hold for every job of torchtitan: over many drawn at random, from the same seed each time.
+#include "add_up.hpp"
+#include "dice.hpp"
+
 #include <headroom/headroom.hpp>
 
 #include <headroom/framework/frameworks.hpp>
 
 #include <doctest/doctest.h>
 
-#include <random>
 
 using namespace headroom;
 
@@ -17,47 +19,44 @@ class jobs {
   job draw() {
     job j;
     auto& m = j.model;
-    m.heads = pick({8, 16, 32});
-    m.kv_heads = pick({8, m.heads});
-    m.hidden = m.heads * pick({32, 64});
-    m.layers = pick({1, 2, 5, 24});
-    m.ffn = m.hidden * pick({2, 3});
-    m.vocab = pick({1024, 50'304});
-    m.tied = flip();
-    m.qk_norm = flip();
+    m.heads = dice_.pick({8, 16, 32});
+    m.kv_heads = dice_.pick({8, m.heads});
+    m.hidden = m.heads * dice_.pick({32, 64});
+    m.layers = dice_.pick({1, 2, 5, 24});
+    m.ffn = m.hidden * dice_.pick({2, 3});
+    m.vocab = dice_.pick({1024, 50'304});
+    m.tied = dice_.flip();
+    m.qk_norm = dice_.flip();
     m.max_positions = 8192;
     j.framework = pick_profile();
-    j.compile = flip();
+    j.compile = dice_.flip();
     auto& p = j.parallel;
-    p.tensor = pick({1, 1, 2, 8});
-    p.sequence = p.tensor > 1 && flip();
-    p.context = pick({1, 1, 2});
-    p.context_kind = flip() ? context_kind::ring : context_kind::all_gather;
-    p.data = pick({2, 8});
-    p.replicate = pick({1, 1, 2});
+    p.tensor = dice_.pick({1, 1, 2, 8});
+    p.sequence = p.tensor > 1 && dice_.flip();
+    p.context = dice_.pick({1, 1, 2});
+    p.context_kind = dice_.flip() ? context_kind::ring : context_kind::all_gather;
+    p.data = dice_.pick({2, 8});
+    p.replicate = dice_.pick({1, 1, 2});
     j.hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = p.data * p.tensor * p.context, .gpus_per_node = 1};
     j.sharding = fsdp2();
-    if (flip()) j.sharding.reshard_after_forward = choice::no;
-    j.batch = {.micro = pick({1, 2, 8}), .sequence = pick({512, 2048}), .accumulation = pick({1, 1, 4})};
-    switch (pick({0, 1, 2, 3})) {
+    if (dice_.flip()) j.sharding.reshard_after_forward = choice::no;
+    j.batch = {.micro = dice_.pick({1, 2, 8}), .sequence = dice_.pick({512, 2048}), .accumulation = dice_.pick({1, 1, 4})};
+    switch (dice_.pick({0, 1, 2, 3})) {
       case 0: break;
       case 1: j.recompute = headroom::recompute::full; break;
-      case 2: j.recompute = {.mode = recompute_mode::full, .method = recompute_method::block, .layers = pick({1, 3})}; break;
-      default: j.recompute = {.mode = recompute_mode::selective, .policy = flip() ? recompute_policy::every_other_matmul : recompute_policy::attention_only}; break;
+      case 2: j.recompute = {.mode = recompute_mode::full, .method = recompute_method::block, .layers = dice_.pick({1, 3})}; break;
+      default: j.recompute = {.mode = recompute_mode::selective, .policy = dice_.flip() ? recompute_policy::every_other_matmul : recompute_policy::attention_only}; break;
     }
-    j.optimizer.how = static_cast<implementation>(pick({0, 1, 2}));
+    j.optimizer.how = static_cast<implementation>(dice_.pick({0, 1, 2}));
     return j;
   }
-  std::int64_t pick(std::initializer_list<std::int64_t> of) { return *(of.begin() + index(of.size())); }
-  std::size_t index(std::size_t n) { return std::uniform_int_distribution<std::size_t>{0, n - 1}(random_); }
-  bool flip() { return index(2) == 1; }
   const profile& pick_profile() {
     const profile* all[] = {&frameworks::torchtitan_202404, &frameworks::torchtitan_202504, &frameworks::torchtitan_202508, &frameworks::torchtitan_202607};
-    return *all[index(4)];
+    return *all[dice_.index(4)];
   }
 
  private:
-  std::mt19937_64 random_{20241226};
+  draw::dice dice_{20241226};
 };
 
 }  // namespace
@@ -66,13 +65,7 @@ TEST_CASE("rows add up, none is negative, and pools hold what is allocated") {
   jobs draw;
   for (int i = 0; i < 20'000; ++i) {
     const auto j = draw.draw();
-    const auto r = estimate(j);
-    const auto& k = r.tightest();
-    REQUIRE(k.at_peak.total() == k.allocated);
-    REQUIRE(k.allocated <= k.reserved);
-    REQUIRE(k.reserved <= k.device);
-    for (const auto& p : k.at_phase)
-      for (const auto b : p.rows) REQUIRE(b >= bytes{0});
+    parts_add_up(j, estimate(j));
   }
 }
 

@@ -1,0 +1,38 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What must hold within every report: rows add up, phases lie below the peak, nothing is negative.
+#pragma once
+
+#include <headroom/headroom.hpp>
+
+#include <doctest/doctest.h>
+
+namespace headroom {
+
+inline void parts_add_up(const job& j, const report& r) {
+  std::int64_t gpus = 0;
+  for (const auto& rank : r) {
+    gpus += rank.count;
+    REQUIRE(rank.at_peak.total() == rank.allocated);
+    REQUIRE(rank.at_phase[static_cast<std::size_t>(rank.peak_phase)] == rank.at_peak);
+    for (std::size_t p = 0; p < rank.phases.size(); ++p) {
+      REQUIRE(rank.phases[p] <= rank.allocated);
+      REQUIRE(rank.at_phase[p].total() == rank.phases[p]);
+      for (const auto b : rank.at_phase[p].rows) {
+        REQUIRE(b >= bytes{0});
+        REQUIRE(b <= rank.phases[p]);
+      }
+    }
+    REQUIRE(rank.allocated <= rank.active);
+    REQUIRE(rank.active <= rank.reserved);
+    REQUIRE(rank.reserved <= rank.device);
+    REQUIRE(rank.peak_layer < j.model.layers);
+    REQUIRE(rank.headroom() >= r.headroom());
+  }
+  REQUIRE(gpus == j.hardware.gpus());
+  REQUIRE(r.low <= r.device());
+  REQUIRE(r.high >= r.device());
+  REQUIRE(r.host.per_node >= r.host.pinned_per_node);
+  REQUIRE(r.parameter_count.trainable <= r.parameter_count.total);
+}
+
+}  // namespace headroom

@@ -1,0 +1,24 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Choices at random, the same ones from the same seed on every platform.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <random>
+
+namespace draw {
+
+class dice {
+ public:
+  explicit dice(std::uint64_t seed) : random_(seed) {}
+
+  std::size_t index(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
+  std::int64_t pick(std::initializer_list<std::int64_t> of) { return *(of.begin() + index(of.size())); }
+  bool flip() { return index(2) == 1; }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+}  // namespace draw
