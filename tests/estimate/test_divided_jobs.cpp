@@ -85,7 +85,7 @@ class divided_jobs {
 
 TEST_CASE("a report for each stage, whose parts add up") {
   divided_jobs random;
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < draw::some(20'000); ++i) {
     const auto j = random.draw();
     CAPTURE(i);
     const auto r = estimate(j);
@@ -96,7 +96,7 @@ TEST_CASE("a report for each stage, whose parts add up") {
 
 TEST_CASE("the states of all ranks are never less than the whole model's") {
   divided_jobs random;
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < draw::some(20'000); ++i) {
     const auto j = random.draw();
     CAPTURE(i);
     const auto s = settle(j);
@@ -117,7 +117,7 @@ TEST_CASE("the states of all ranks are never less than the whole model's") {
 
 TEST_CASE("more data-parallel ranks never hold more each, and more recompute never keeps more") {
   divided_jobs random;
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < draw::some(20'000); ++i) {
     auto j = random.draw();
     CAPTURE(i);
     auto more = j;
@@ -139,7 +139,7 @@ TEST_CASE("more data-parallel ranks never hold more each, and more recompute nev
 
 TEST_CASE("what does not factor is refused") {
   divided_jobs random;
-  for (int i = 0; i < 2'000; ++i) {
+  for (int i = 0; i < draw::some(2'000); ++i) {
     auto j = random.draw();
     CAPTURE(i);
     switch (i % 5) {

@@ -80,7 +80,7 @@ void grows(job smaller, job larger, Check check) {
 TEST_CASE("parts add up, phases lie below the peak, nothing is negative") {
   jobs random;
   int estimated = 0;
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < draw::some(20'000); ++i) {
     const auto j = random.draw();
     report r;
     try {
@@ -91,12 +91,12 @@ TEST_CASE("parts add up, phases lie below the peak, nothing is negative") {
     ++estimated;
     parts_add_up(j, r);
   }
-  CHECK(estimated > 18'000);
+  CHECK(estimated > draw::some(18'000));
 }
 
 TEST_CASE("more of anything never takes less") {
   jobs random;
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < draw::some(20'000); ++i) {
     auto j = random.draw();
     // Thresholds are no part of this: 8-bit state begins at 4096 elements, pages at 10^5, low rank where the matrix is larger, one
     // moment where a tensor is a matrix (rank 1 is taken for a vector), and ZeRO-3 partitions what is larger than its persistence
@@ -124,7 +124,7 @@ TEST_CASE("more of anything never takes less") {
 
 TEST_CASE("layers are additive: the third adds what the second added") {
   jobs random;
-  for (int i = 0; i < 3'000; ++i) {
+  for (int i = 0; i < draw::some(3'000); ++i) {
     auto j = random.draw();
     j.trainable = {};
     const auto states_with = [&](std::int64_t layers) {
@@ -138,7 +138,7 @@ TEST_CASE("layers are additive: the third adds what the second added") {
 
 TEST_CASE("shards of all ranks hold at least the whole, and higher stages hold less") {
   jobs random;
-  for (int i = 0; i < 3'000; ++i) {
+  for (int i = 0; i < draw::some(3'000); ++i) {
     auto j = random.draw();
     if (j.adapter.base.quantised()) continue;
     j.framework = frameworks::deepspeed;
