@@ -3,7 +3,7 @@
 #pragma once
 
 #include <headroom/estimate.hpp>
-#include <headroom/step/stage_trace.hpp>
+#include <headroom/step/stage_run.hpp>
 #include <headroom/step/step_trace.hpp>
 
 namespace headroom {
@@ -60,18 +60,17 @@ inline void replay_rank(rank_report& rank, const job& j, std::size_t kind) {
   finish_replayed(rank, bytes{allocator.peak_reserved()});
 }
 
-/// A stage's activations; what stays for the whole run lies in buffers of its own, and is added as it is.
-inline void replay_stage(rank_report& rank, const settled_job& s, const stage_cut& cut) {
-  const auto& j = *s.source;
-  caching_allocator exact({.expandable_segments = true}), real(allocator_of(j, rank.capacity));
-  stage_trace(s, cut, rank.pipeline_stage, exact).run(rank.pipeline_stage);
-  stage_trace trace(s, cut, rank.pipeline_stage, real);
-  trace.run(rank.pipeline_stage);
-  trace.run(rank.pipeline_stage);
+/// A stage's tensors, one by one; what else stays (workspaces, gathered inputs, tensors between stages) and what an update makes are added
+/// as they are. Ends that are left over: of the tallest moment of all steps or, where the update is that, of what lies there then.
+inline void replay_stage(rank_report& rank, const settled_job& s, const inventory& list, const stage_cut& cut) {
+  caching_allocator exact({.expandable_segments = true}), real(allocator_of(*s.source, rank.capacity));
+  stage_run(s, list, cut, rank.pipeline_stage, exact).run();
+  stage_run(s, list, cut, rank.pipeline_stage, real).run();
   const auto tensors = bytes{exact.peak_allocated()};
-  const auto stays = rank.allocated - tensors;
-  add_unused_ends(rank, bytes{real.peak_allocated()} - tensors);
-  finish_replayed(rank, stays + bytes{real.peak_reserved()});
+  const auto others = rank.allocated - tensors;
+  const bool updates = rank.peak_phase == phase::step;
+  add_unused_ends(rank, updates ? bytes{real.allocated() - exact.allocated()} : bytes{real.peak_allocated()} - tensors);
+  finish_replayed(rank, others + bytes{real.peak_reserved()});
 }
 
 }  // namespace detail
@@ -89,8 +88,9 @@ inline report replay(const job& j) {
     for (std::size_t kind = 0; kind < j.hardware.kinds(); ++kind) detail::replay_rank(r.ranks[kind], j, kind);
   } else {
     const auto s = settle(j);
+    const auto list = weights_of(s.model);
     const stage_cut cut(j.parallel, s.model.layers);
-    for (std::int32_t i = 0; i < r.size; ++i) detail::replay_stage(r.ranks[static_cast<std::size_t>(i)], s, cut);
+    for (std::int32_t i = 0; i < r.size; ++i) detail::replay_stage(r.ranks[static_cast<std::size_t>(i)], s, list, cut);
   }
   r.assumptions.remove(assumption::reserved_without_fragmentation);
   r.assumptions.add(assumption::reserved_replayed);

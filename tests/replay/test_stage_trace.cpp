@@ -103,7 +103,8 @@ TEST_CASE("several stages: what is beside the walk are the tensors between stage
 }
 
 TEST_CASE("ends of blocks count as allocated, and the report still adds up") {
-  // 2,560 features of 500 tokens: 2.44 MiB, so that eight fill a segment of 20 MiB all but 0.47 MiB.
+  // 2,560 features of 500 tokens: 2.44 MiB, so that eight fill a segment of 20 MiB all but 0.47 MiB. An end is at most 1 MiB: 40 for
+  // activations, one for master copy and two moments of four matrices in each of eight layers.
   job j{.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::h100_sxm_80gb}, .framework = frameworks::megatron, .batch = {.micro = 1, .sequence = 500, .accumulation = 2},
         .attention = attention::flash};
   j.model.hidden = 2560;
@@ -113,7 +114,7 @@ TEST_CASE("ends of blocks count as allocated, and the report still adds up") {
   j.model.layers = 8;
   const auto walked = estimate(j), replayed = replay(j);
   CHECK(replayed.ranks[0].allocated > walked.ranks[0].allocated);
-  CHECK(replayed.ranks[0].allocated < walked.ranks[0].allocated + 40_MiB);
+  CHECK(replayed.ranks[0].allocated < walked.ranks[0].allocated + 136_MiB);
   CHECK(replayed.ranks[0].at_peak.total() == replayed.ranks[0].allocated);
   CHECK(replayed.ranks[0].reserved >= replayed.ranks[0].allocated);
   j.environment.expandable_segments = choice::yes;

@@ -21,6 +21,11 @@ struct stage_weights {
   parameters plain{};  ///< of the dense ones, vectors, embeddings and heads: an optimizer for matrices leaves them to AdamW
 };
 
+/// A vector, an embedding or a head.
+constexpr bool plain(const weight& w) {
+  return !w.expert && (w.vector() || w.role == module::embedding || w.role == module::position || w.role == module::head);
+}
+
 /// Layers first, first + stride, … of a weight's span that lie in a chunk.
 constexpr std::int64_t layers_within(const layer_span& span, const layer_chunk& chunk) {
   const auto before = [&](std::int64_t layer) {  // of the span's layers, those below `layer`
@@ -42,8 +47,7 @@ class rank_weights {
       const parameters all{checked::mul(here, w.per_layer)};
       auto& to = w.layers.count > 0 ? of_span(w.layers) : w.role == module::embedding || w.role == module::position ? front_ : back_;
       (w.expert ? to.experts : to.dense) += all;
-      const bool plain = !w.expert && (w.vector() || w.role == module::embedding || w.role == module::position || w.role == module::head);
-      if (plain) to.plain += all;
+      if (detail::plain(w)) to.plain += all;
       if (w.linear && !w.vector() && w.role != module::head && w.role != module::router) to.linear += all;
       // The head that is tied to the embedding, and the embedding that multi-token prediction reads, are a copy where it is not.
       if (w.role == module::embedding && (s.model.tied || s.model.mtp_layers > 0)) copy_ += all;
@@ -116,10 +120,15 @@ constexpr bytes update_temporaries(const settled_job& s, const stage_weights& w)
   return copies ? s.optimizer.moments * max(one, other) : bytes{0};
 }
 
+/// Beside bf16 parameters the precision-aware optimizer keeps the 16 bits that a master in fp32 has more (store_param_remainders).
+constexpr std::int64_t master_width(const settled_job& s) {
+  const auto& p = s.precision;
+  return s.source->framework.precision_aware && p.master.bits == 32 && p.parameters == formats::bf16 ? 2 : p.master.width();
+}
+
 /// Parameters and main gradients whole, master copy and optimizer state divided over data × context ranks (experts: over the ranks
 /// that hold the same experts) with the distributed optimizer.
 constexpr breakdown states_of_stage(const settled_job& s, const stage_weights& w) {
-  const auto& j = *s.source;
   const auto& p = s.precision;
   const auto [d, e] = degrees_of_states(s);
   const auto whole = w.dense + w.experts;
@@ -136,8 +145,7 @@ constexpr breakdown states_of_stage(const settled_job& s, const stage_weights& w
       b[row::workspace] += copies;
   }
   b[row::gradients] = share(whole, p.gradients.width());
-  // Beside bf16 parameters the precision-aware optimizer keeps the 16 bits that a master in fp32 has more (store_param_remainders).
-  const auto master = j.framework.precision_aware && p.master.bits == 32 && p.parameters == formats::bf16 ? 2 : p.master.width();
+  const auto master = master_width(s);
   b[row::master_parameters] = share(w.dense, master, d) + share(w.experts, master, e);
   const auto state = s.optimizer.state.width() * s.optimizer.moments;
   b[row::optimizer_state] = share(w.dense, state, d) + share(w.experts, state, e);
