@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The program: headroom estimate | count | validate. Each command is one file of program/.
+// The program: headroom estimate | solve | count | validate. Each command is one file of program/.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -16,6 +16,7 @@ constexpr auto examples_of_use = R"(Examples:
   headroom estimate examples/jobs/llama-3.1-8b-zero3.json
   headroom estimate job.json --svg step.svg
   headroom estimate - --json < job.json
+  headroom solve job.json --for batch.micro
   headroom count llama-3.1-8b mixtral-8x7b ./my-model/config.json
   headroom validate tests/accuracy/measured.jsonl --by family
 
@@ -44,6 +45,14 @@ int main(int argc, char** argv) {
   on_estimate->add_flag("--json", estimate.json, "The report as JSON");
   on_estimate->add_option("--svg", estimate.svg, "Also draw the step into this file")->type_name("FILE");
   on_estimate->callback([&] { status = program::run(estimate, io); });
+
+  program::solve_request solve;
+  auto* on_solve = app.add_subcommand("solve", "The largest micro-batch, sequence or model that fits, the fewest GPUs, the least memory");
+  on_solve->add_option("JOB", solve.job, "The job file; - reads standard input")->required();
+  on_solve->add_option("--for", solve.key, "What is looked for: batch.micro, batch.sequence, hardware.nodes, …; a wrong one lists all")
+      ->required()->type_name("KEY");
+  on_solve->add_flag("--json", solve.json, "The value and the report as JSON");
+  on_solve->callback([&] { status = program::run(solve, io); });
 
   program::count_request count;
   auto* on_count = app.add_subcommand("count", "Exact parameter counts of models, by component");

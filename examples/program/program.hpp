@@ -35,4 +35,12 @@ struct validate_request {
 };
 int run(const validate_request& asked, const streams& io);
 
+struct solve_request {
+  std::string job;
+  std::string key;
+  bool json{};
+};
+/// 0: a value fits, 1: none does.
+int run(const solve_request& asked, const streams& io);
+
 }  // namespace program

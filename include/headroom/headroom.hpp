@@ -9,6 +9,7 @@
 #include <headroom/job.hpp>                    // what is trained, on what, how
 #include <headroom/model/zoo.hpp>              // models::llama_3_1_8b, …
 #include <headroom/report.hpp>                 // what that occupies, where and when
-#include <headroom/solve/balance.hpp>           // uneven pipeline stages with the most headroom
+#include <headroom/solve/balance.hpp>          // uneven pipeline stages with the most headroom
+#include <headroom/solve/solve.hpp>            // the largest micro-batch that fits, the fewest GPUs, …
 #include <headroom/units/literals.hpp>         // 80_GiB, 80_GB, 7_Bparams
 #include <headroom/version.hpp>

@@ -65,7 +65,8 @@ TEST_CASE("exit status 0, 1 and 2") {
         call{"estimate", ""}, call{"estimate - --svg /no/such/folder/x.svg", small}, call{"estimate - --jsn", small},
         call{"guess", ""}, call{"", ""}, call{"count no-such-model", ""}, call{"count", ""},
         call{"validate /no/such.jsonl", ""}, call{"validate -", "{}"}, call{"validate -", ""},
-        call{"validate - --by banana", "{}"}}) {
+        call{"validate - --by banana", "{}"}, call{"solve -", small}, call{"solve - --for banana", small},
+        call{"solve - --for batch.micro", "{"}}) {
     CAPTURE(bad.arguments);
     CAPTURE(bad.input);
     const auto seen = at.run(bad.arguments, bad.input);
@@ -73,6 +74,26 @@ TEST_CASE("exit status 0, 1 and 2") {
     CHECK(seen.status == 2);
     CHECK(one_sentence(seen));
   }
+}
+
+TEST_CASE("solve names the value, the next one and the keys there are") {
+  const scratch at;
+  const auto text = at.run("solve - --for batch.micro", small);
+  CHECK(text.status == 0);
+  CHECK(holds(text.out, "is the largest that fits. With "));
+  const auto seen = at.run("solve - --for batch.sequence --json", small);
+  CHECK(seen.status == 0);
+  const auto json = io::parse_json(seen.out, "solve");
+  CHECK(json.at("key") == "batch.sequence");
+  CHECK(json.at("value") > 64);
+  CHECK(json.at("report").at("fits") == true);
+  const auto none = at.run("solve - --for batch.micro --json", huge);
+  CHECK(none.status == 1);
+  CHECK(io::parse_json(none.out, "solve").at("value").is_null());
+  CHECK(holds(at.run("solve - --for banana", small).err, "must be one of model, batch.micro"));
+  const auto model = at.run("solve - --for model --json", small);
+  CHECK(model.status == 0);
+  CHECK(io::parse_json(model.out, "solve").at("value").is_string());
 }
 
 TEST_CASE("estimate writes JSON and the picture") {

@@ -1,0 +1,97 @@
+// Distributed under the Boost Software License, Version 1.0.
+// headroom solve JOB --for KEY: the largest (or least) value of one number of a job that fits.
+#include <headroom/io/report_json.hpp>
+#include <headroom/io/report_text.hpp>
+#include <headroom/io/verdict.hpp>
+#include <headroom/model/zoo.hpp>
+#include <headroom/solve/solve.hpp>
+
+#include <algorithm>
+#include <iostream>
+
+#include "jobs.hpp"
+#include "program.hpp"
+
+namespace program {
+namespace {
+
+using namespace headroom;
+
+struct answer {
+  bool found{};
+  nlohmann::json value;
+  job of;                ///< with the value
+  std::string sentence;  ///< and what the next one would need
+};
+
+std::string keys() {
+  std::string all = "model";
+  for (const auto& u : unknowns::all) all += ", " + std::string{u.key};
+  return all;
+}
+
+/// Of the models that the library knows, the one with most parameters.
+answer largest_model(const job& given) {
+  struct candidate {
+    parameters size;
+    const shape* model;
+  };
+  std::vector<candidate> models;
+  for (const auto& m : models::all())
+    if (m.head == given.model.head) models.push_back({count(m).total, &m});
+  std::sort(models.begin(), models.end(), [](const candidate& a, const candidate& b) { return a.size > b.size; });
+  answer a{.value = nullptr, .of = given, .sentence = "No model that headroom knows by name fits."};
+  for (const auto& c : models) {
+    auto j = given;
+    j.model = *c.model;
+    try {
+      if (!report_of(j).fits()) continue;
+    } catch (const job_error&) {
+      continue;  // heads that do not divide, a family that the framework does not train
+    }
+    const std::string name{c.model->label.view()};
+    return {true, name, j, name + " is the largest that fits of the models headroom knows by name."};
+  }
+  return a;
+}
+
+std::string next_text(const unknown& u, std::int64_t value, const job& j) {
+  auto next = j;
+  u.set(next, value);
+  return "With " + std::to_string(value) + " it " + io::verdict_text(report_of(next));
+}
+
+answer solved(const job& given, const unknown& u) {
+  const auto s = headroom::solve(given, u, [](const job& j) { return report_of(j).fits(); });
+  const std::string key{u.key};
+  answer a{s.found, s.found ? nlohmann::json(s.value) : nlohmann::json(nullptr), s.job, {}};
+  if (!s.found) {
+    a.sentence = "No " + key + (u.fewest ? " up to " + std::to_string(u.most(given) / s.step * s.step) : " from " + std::to_string(s.step)) + " fits.";
+  } else {
+    a.sentence = key + " " + std::to_string(s.value) + " is the " + (u.fewest ? "least" : "largest") + " that fits";
+    if (s.limited)
+      a.sentence += "; more is not tried.";
+    else if (const auto next = s.value + (u.fewest ? -s.step : s.step); next > 0)
+      a.sentence += ". " + next_text(u, next, s.job) + ".";
+    else
+      a.sentence += ".";
+  }
+  return a;
+}
+
+}  // namespace
+
+int run(const solve_request& asked, const streams& in_out) {
+  const job given = job_named(asked.job, in_out.in);
+  const auto* u = unknowns::find(asked.key);
+  if (u == nullptr && asked.key != "model") io::fail("headroom: --for must be one of " + keys() + "; found " + io::in_quotes(asked.key));
+  const auto a = u == nullptr ? largest_model(given) : solved(given, *u);
+  const auto r = report_of(a.of);
+  if (asked.json)
+    in_out.out << nlohmann::ordered_json{{"key", asked.key}, {"value", a.value}, {"report", io::to_json(r)}}.dump(2) << '\n';
+  else
+    in_out.out << a.sentence << "\n\n" << io::to_text(r, a.of, in_out.colour);
+  return a.found ? 0 : 1;
+}
+
+}  // namespace program

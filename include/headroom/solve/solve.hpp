@@ -1,0 +1,153 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The largest micro-batch, sequence or depth that fits, the fewest GPUs, the least memory: one number of a job, the rest given.
+#pragma once
+
+#include <headroom/fits.hpp>
+
+#include <array>
+#include <numeric>
+#include <string_view>
+
+namespace headroom {
+
+/// A number of a job that can be solved for. A variable of one's own is one more of these.
+struct unknown {
+  std::string_view key;                    ///< its key in the job file
+  bool fewest{};                           ///< less of it is what runs out; else more
+  std::int64_t (*step)(const job&);        ///< values are multiples of this
+  std::int64_t (*most)(const job&);        ///< larger ones are not tried
+  void (*set)(job&, std::int64_t value);
+};
+
+namespace detail {
+
+/// GPUs come in multiples of this: what all degrees but `data` take, and what groups within the data-parallel ranks need.
+constexpr std::int64_t smallest_cluster(const job& j) {
+  const auto& d = j.parallel;
+  const auto& z = j.sharding;
+  const auto lcm = [](std::int64_t a, std::int64_t b) { return checked::mul(a / std::gcd(a, b), b); };
+  const auto positive = [](std::int64_t n) { return n < 1 ? 1 : n; };
+  const auto replica = checked::mul(d.tensor, d.pipeline);
+  auto least = checked::mul(replica, lcm(positive(d.context), positive(d.replicate)));
+  if (j.model.sparse()) least = lcm(least, checked::mul(d.pipeline, checked::mul(d.expert, d.expert_tensor)));
+  for (const auto group : {z.mics_shard_size, z.zero_hpz_partition_size})
+    if (group > 1) least = lcm(least, checked::mul(checked::mul(replica, d.context), group));
+  return least;
+}
+
+constexpr void set_gpus(job& j, std::int64_t nodes, std::int64_t each) {
+  if (j.hardware.kinds() > 1) refuse("headroom: the GPUs of a mixed cluster are counted by kind and cannot be solved for; name one kind. Kinds", static_cast<std::int64_t>(j.hardware.kinds()));
+  j.hardware.nodes = nodes;
+  j.hardware.gpus_per_node = each;
+  j.parallel.data = 0;  // whatever the GPUs leave
+}
+
+}  // namespace detail
+
+/// What `headroom solve --for` knows. Of GPUs and nodes the data-parallel ranks become more, with the micro-batch of each as it is.
+namespace unknowns {
+inline constexpr unknown micro_batch{
+    "batch.micro", false, [](const job&) -> std::int64_t { return 1; }, [](const job&) -> std::int64_t { return 1 << 20; },
+    [](job& j, std::int64_t n) { j.batch.micro = n; }};
+/// Tokens that context and sequence parallelism divide; learned positions end where their table does.
+inline constexpr unknown sequence{
+    "batch.sequence", false,
+    [](const job& j) -> std::int64_t { return checked::mul(j.parallel.context, j.parallel.sequence ? j.parallel.tensor : 1); },
+    [](const job& j) -> std::int64_t { return j.model.position == position_kind::learned && j.model.max_positions > 0 ? j.model.max_positions : 1 << 28; },
+    [](job& j, std::int64_t n) { j.batch.sequence = n; }};
+/// Stages of equal depth.
+inline constexpr unknown layers{
+    "model.layers", false, [](const job& j) -> std::int64_t { return checked::mul(j.parallel.pipeline, j.parallel.virtual_pipeline); },
+    [](const job&) -> std::int64_t { return 1 << 16; },
+    [](job& j, std::int64_t n) {
+      j.model.layers = n;
+      j.parallel.first_stage_layers = j.parallel.last_stage_layers = 0;
+      j.parallel.chunks = 0;
+    }};
+inline constexpr unknown nodes{
+    "hardware.nodes", true,
+    [](const job& j) -> std::int64_t {
+      const auto least = detail::smallest_cluster(j);
+      return least / std::gcd(least, j.hardware.gpus_per_node);
+    },
+    [](const job&) -> std::int64_t { return 1 << 16; }, [](job& j, std::int64_t n) { detail::set_gpus(j, n, j.hardware.gpus_per_node); }};
+inline constexpr unknown gpus_per_node{
+    "hardware.gpus_per_node", true,
+    [](const job& j) -> std::int64_t {
+      const auto least = detail::smallest_cluster(j);
+      return least / std::gcd(least, j.hardware.nodes);
+    },
+    [](const job&) -> std::int64_t { return 1 << 10; }, [](job& j, std::int64_t n) { detail::set_gpus(j, j.hardware.nodes, n); }};
+/// In GiB: what a GPU of the kind must have.
+inline constexpr unknown gpu_memory{
+    "hardware.gpu.memory_gib", true, [](const job&) -> std::int64_t { return 1; }, [](const job&) -> std::int64_t { return 1 << 20; },
+    [](job& j, std::int64_t n) {
+      j.hardware.gpu = j.hardware.accelerator();
+      j.hardware.gpu.memory = n * gib;
+    }};
+/// In GiB, of each node.
+inline constexpr unknown host_memory{
+    "hardware.host_memory_gib", true, [](const job&) -> std::int64_t { return 1; }, [](const job&) -> std::int64_t { return 1 << 20; },
+    [](job& j, std::int64_t n) { j.hardware.host_memory = n * gib; }};
+
+inline constexpr std::array all{micro_batch, sequence, layers, nodes, gpus_per_node, gpu_memory, host_memory};
+
+/// By key; none: nullptr.
+constexpr const unknown* find(std::string_view key) {
+  for (const auto& u : all)
+    if (u.key == key) return &u;
+  return nullptr;
+}
+}  // namespace unknowns
+
+/// What came out. The job with the value set fits; with the next one (`step` more of the largest, `step` fewer of the fewest) it does
+/// not, unless the value is the last that is tried.
+struct solution {
+  bool found{};          ///< whether any value fits
+  bool limited{};        ///< the value is the end of the range, not of the memory
+  std::int64_t value{};
+  std::int64_t step{1};  ///< from one value to the next
+  headroom::job job{};   ///< with the value; where none fits, with the one that comes closest
+
+  constexpr explicit operator bool() const { return found; }
+};
+
+/// By bisection, of what `fits(job)` says: any verdict that turns once along the key.
+/// Errors: job_error where the job is refused at the smallest value.
+template <class Fits>
+constexpr solution solve(const job& given, const unknown& u, Fits fits) {
+  solution s{.step = u.step(given), .job = given};
+  const auto last = u.most(given) / s.step;
+  if (last < 1) refuse("headroom: there is no value to try: parallelism divides the key into parts larger than its range; step", s.step);
+  const auto holds = [&](std::int64_t n) {
+    u.set(s.job, n * s.step);
+    return fits(s.job) != u.fewest;  // whether n lies before the turn
+  };
+  // `low` lies before the turn, `high` behind it.
+  std::int64_t low = 0, high = 1;
+  while (high <= last && holds(high)) {
+    low = high;
+    high = high <= last / 2 || high == last ? 2 * high : last;
+  }
+  if (high <= last) {
+    while (high - low > 1) {
+      const auto middle = low + (high - low) / 2;
+      (holds(middle) ? low : high) = middle;
+    }
+  } else {
+    high = last + 1;
+  }
+  const auto n = u.fewest ? high : low;
+  s.found = n >= 1 && n <= last;
+  s.limited = !u.fewest && n == last;
+  s.value = s.found ? n * s.step : 0;
+  u.set(s.job, (n < 1 ? 1 : n > last ? last : n) * s.step);
+  return s;
+}
+
+/// By estimate(). At compile time as well: static_assert(solve(job, unknowns::micro_batch).value >= 4).
+constexpr solution solve(const job& given, const unknown& u) {
+  return solve(given, u, [](const job& j) { return fits(j); });
+}
+
+}  // namespace headroom
