@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The program: headroom estimate | solve | count | validate. Each command is one file of program/.
+// The program: headroom estimate | solve | diagnose | count | validate. Each command is one file of program/.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -17,6 +17,7 @@ constexpr auto examples_of_use = R"(Examples:
   headroom estimate job.json --svg step.svg
   headroom estimate - --json < job.json
   headroom solve job.json --for batch.micro
+  headroom diagnose job.json --message run.log
   headroom count llama-3.1-8b mixtral-8x7b ./my-model/config.json
   headroom validate tests/accuracy/measured.jsonl --by family
 
@@ -53,6 +54,13 @@ int main(int argc, char** argv) {
       ->required()->type_name("KEY");
   on_solve->add_flag("--json", solve.json, "The value and the report as JSON");
   on_solve->callback([&] { status = program::run(solve, io); });
+
+  program::diagnose_request diagnose;
+  auto* on_diagnose = app.add_subcommand("diagnose", "Why a run went out of memory, which tensor it was, and what would help");
+  on_diagnose->add_option("JOB", diagnose.job, "The job file; - reads standard input")->required();
+  on_diagnose->add_option("--message", diagnose.message, "The run's log, or the message out of it; - reads standard input")
+      ->required()->type_name("FILE");
+  on_diagnose->callback([&] { status = program::run(diagnose, io); });
 
   program::count_request count;
   auto* on_count = app.add_subcommand("count", "Exact parameter counts of models, by component");

@@ -79,7 +79,7 @@ stage() {
 fuzz() {
   seconds=${HEADROOM_FUZZ_SECONDS:-60}
   mkdir -p build-fuzz/seeds build-fuzz/found
-  find examples/jobs examples/models tests/data -type f -size -64k -name '*.json' 2>/dev/null | while read -r file; do
+  find examples/jobs examples/models tests/data -type f -size -64k \( -name '*.json' -o -name '*.log' \) 2>/dev/null | while read -r file; do
     cp "$file" "build-fuzz/seeds/$(echo "$file" | tr '/' '_')"
   done
   started=

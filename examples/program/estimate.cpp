@@ -1,6 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // headroom estimate JOB: one job in, its report out.
 #include <fstream>
+#include <headroom/io/diagnosis_text.hpp>
 #include <headroom/io/report_json.hpp>
 #include <headroom/io/report_svg.hpp>
 #include <headroom/io/report_text.hpp>
@@ -21,10 +22,15 @@ int run(const estimate_request& asked, const streams& io) {
     file.close();
     if (!file) io::fail("headroom: " + asked.svg + " could not be written");
   }
-  if (asked.json)
-    io.out << io::to_json(r).dump(2) << '\n';
-  else
+  const auto advice = r.fits() ? std::vector<headroom::advice>{} : advice_for(j);
+  if (asked.json) {
+    auto out = io::to_json(r);
+    if (!r.fits()) out["advice"] = io::to_json(advice);
+    io.out << out.dump(2) << '\n';
+  } else {
     io.out << io::to_text(r, j, io.colour);
+    if (!r.fits()) io.out << '\n' << io::advice_text(advice, io::palette{io.colour});
+  }
   return r.fits() ? 0 : 1;
 }
 

@@ -2,6 +2,7 @@
 // What several commands do with a job, compiled once.
 #pragma once
 
+#include <headroom/diagnose/advise.hpp>
 #include <headroom/io/json_reader.hpp>
 #include <headroom/job.hpp>
 #include <headroom/report.hpp>
@@ -9,6 +10,7 @@
 #include <filesystem>
 #include <istream>
 #include <string>
+#include <vector>
 
 namespace program {
 
@@ -18,5 +20,8 @@ headroom::job job_of(const headroom::io::json_value& value, const std::filesyste
 headroom::job job_named(const std::string& file, std::istream& in);
 /// Its report, with reserved memory replayed.
 headroom::report report_of(const headroom::job& j);
+
+/// The smallest changes that make it fit, by that report (diagnose.cpp).
+std::vector<headroom::advice> advice_for(const headroom::job& j);
 
 }  // namespace program

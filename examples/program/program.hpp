@@ -43,4 +43,11 @@ struct solve_request {
 /// 0: a value fits, 1: none does.
 int run(const solve_request& asked, const streams& io);
 
+struct diagnose_request {
+  std::string job;
+  std::string message;
+};
+/// 0: by the estimate the job fits, 1: it does not.
+int run(const diagnose_request& asked, const streams& io);
+
 }  // namespace program

@@ -66,7 +66,8 @@ TEST_CASE("exit status 0, 1 and 2") {
         call{"guess", ""}, call{"", ""}, call{"count no-such-model", ""}, call{"count", ""},
         call{"validate /no/such.jsonl", ""}, call{"validate -", "{}"}, call{"validate -", ""},
         call{"validate - --by banana", "{}"}, call{"solve -", small}, call{"solve - --for banana", small},
-        call{"solve - --for batch.micro", "{"}}) {
+        call{"solve - --for batch.micro", "{"}, call{"diagnose -", small}, call{"diagnose - --message -", small},
+        call{"diagnose - --message /no/such.log", small}, call{"diagnose /no/such.json --message -", "Tried to allocate 1.00 GiB."}}) {
     CAPTURE(bad.arguments);
     CAPTURE(bad.input);
     const auto seen = at.run(bad.arguments, bad.input);
@@ -94,6 +95,25 @@ TEST_CASE("solve names the value, the next one and the keys there are") {
   const auto model = at.run("solve - --for model --json", small);
   CHECK(model.status == 0);
   CHECK(io::parse_json(model.out, "solve").at("value").is_string());
+}
+
+TEST_CASE("a job that does not fit comes with advice, and diagnose reads a log") {
+  const scratch at;
+  const std::string eight = R"({"model": "llama-3.1-8b", "framework": {"name": "deepspeed"}, "precision": "bf16-mixed", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8},
+                               "sharding": "zero3", "batch": {"micro": 8, "sequence": 8192}, "recompute": "full"})";
+  const auto seen = at.run("estimate - --json", eight);
+  CHECK(seen.status == 1);
+  const auto json = io::parse_json(seen.out, "estimate");
+  REQUIRE(json.contains("advice"));
+  CHECK(json.at("advice").at(0).at("headroom") >= 0);
+  CHECK(holds(at.run("estimate -", eight).out, "What would make it fit"));
+  CHECK_FALSE(io::parse_json(at.run("estimate - --json", small).out, "estimate").contains("advice"));
+  const auto log = at.file("run.log", "step 1\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 31.31 GiB. GPU 3 has a total capacity of 79.10 GiB of which 9.00 GiB is free.\n");
+  const auto told = at.run("diagnose - --message " + log, eight);
+  CHECK(told.status == 1);
+  CHECK(holds(told.out, "logits of the head and the loss"));
+  CHECK(holds(told.out, "What would make it fit"));
+  CHECK(one_sentence(at.run("diagnose - --message " + at.file("calm.log", "loss 2.1\n"), eight)));
 }
 
 TEST_CASE("estimate writes JSON and the picture") {

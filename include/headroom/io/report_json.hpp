@@ -2,6 +2,7 @@
 // A report as JSON: the keys of the contract, in its order. Bytes are integers.
 #pragma once
 
+#include <headroom/diagnose/advise.hpp>
 #include <headroom/io/assumptions.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -64,6 +65,17 @@ inline ordered_json to_json(const report& r) {
           {"fits", r.fits()},
           {"bounds", {{"low", r.low.count()}, {"high", r.high.count()}}},
           {"assumptions", std::move(assumptions)}};
+}
+
+/// [{"changes", "device", "headroom"}], the least change first.
+inline ordered_json to_json(const std::vector<advice>& all) {
+  auto list = ordered_json::array();
+  for (const auto& a : all) {
+    auto changes = ordered_json::array();
+    for (const auto* c : a.changes) changes.push_back(std::string{c->text});
+    list.push_back({{"changes", changes}, {"device", a.outcome.device.count()}, {"headroom", a.outcome.headroom.count()}});
+  }
+  return list;
 }
 
 }  // namespace headroom::io

@@ -1,0 +1,35 @@
+// Distributed under the Boost Software License, Version 1.0.
+// headroom diagnose JOB --message FILE: why a run went out of memory, and what would help.
+#include <headroom/io/diagnosis_text.hpp>
+#include <headroom/io/verdict.hpp>
+
+#include <fstream>
+#include <iostream>
+
+#include "jobs.hpp"
+#include "program.hpp"
+
+namespace program {
+
+std::vector<headroom::advice> advice_for(const headroom::job& j) {
+  using namespace headroom;
+  return advise(j, [](const job& k) { return judged(k, report_of); });
+}
+
+int run(const diagnose_request& asked, const streams& io) {
+  using namespace headroom;
+  if (asked.job == "-" && asked.message == "-") io::fail("headroom: standard input can be the job or the message, not both");
+  const job j = job_named(asked.job, io.in);
+  const auto log = asked.message == "-" ? io::read_text(io.in, "standard input") : io::read_file(asked.message);
+  const auto message = read_oom(log);
+  if (!message)
+    io::fail("headroom: " + asked.message + " holds no out-of-memory message that headroom knows: PyTorch's \"Tried to allocate …\", one of NCCL, cuBLAS or host memory, or a kill by signal 9");
+  const auto r = report_of(j);
+  const auto d = diagnose(*message, j, r);
+  const io::palette ink{io.colour};
+  io.out << io::diagnosis_text(d, *message, r) << "The job as it is given " << io::verdict_text(r) << ".\n";
+  if (!r.fits()) io.out << "\n" << io::advice_text(advice_for(j), ink);
+  return r.fits() ? 0 : 1;
+}
+
+}  // namespace program

@@ -1,0 +1,171 @@
+// Distributed under the Boost Software License, Version 1.0.
+// For a job that does not fit: the smallest changes to it that make it fit.
+#pragma once
+
+#include <headroom/fits.hpp>
+
+#include <array>
+#include <concepts>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace headroom {
+
+/// One change to a job. A change of one's own is one more of these.
+struct change {
+  std::string_view text;
+  bool (*apply)(job&);  ///< false: there is nothing to change; whether the framework can do it is for estimate() to say
+};
+
+/// From those that cost least to those that change most: what is computed stays, then it takes longer, then it is another training.
+namespace changes {
+
+namespace detail {
+constexpr bool replicas(const job& j) { return j.hardware.gpus() / (j.parallel.tensor * j.parallel.pipeline * j.parallel.context) > 1; }
+constexpr bool unsharded(const job& j) { return j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp; }
+constexpr bool zero_stage(job& j, std::int64_t stage) {
+  const bool more = (unsharded(j) && replicas(j)) || (j.sharding.kind == sharding_kind::zero && j.sharding.stage < stage);
+  if (!more) return false;
+  j.sharding.kind = sharding_kind::zero;
+  j.sharding.stage = stage;
+  return true;
+}
+constexpr bool fsdp(job& j, sharding_kind kind) {
+  if (!unsharded(j) || !replicas(j)) return false;
+  j.sharding.kind = kind;
+  j.sharding.stage = 3;
+  return true;
+}
+constexpr bool loss(job& j, loss_kind kind) { return std::exchange(j.loss.kind, kind) != kind; }
+constexpr bool micro(job& j, std::int64_t parts) {
+  if (parts < 2 || j.batch.micro % parts != 0) return false;
+  j.batch.micro /= parts;
+  j.batch.accumulation = checked::mul(j.batch.accumulation, parts);
+  return true;
+}
+constexpr bool twice(std::int64_t& degree, job& j) {
+  degree = checked::mul(degree, 2);
+  j.parallel.data = 0;  // whatever the GPUs leave: half as many
+  return true;
+}
+}  // namespace detail
+
+inline constexpr std::array all{
+    change{"environment.allocator.expandable_segments true",
+           [](job& j) { return j.hardware.accelerator().maker != vendor::cpu && std::exchange(j.environment.expandable_segments, choice::yes) != choice::yes; }},
+    change{"sharding.kind megatron-distributed-optimizer",
+           [](job& j) {
+             if (!detail::unsharded(j) || !detail::replicas(j)) return false;
+             j.sharding.kind = sharding_kind::megatron_distributed_optimizer;
+             return true;
+           }},
+    change{"sharding zero stage 1", [](job& j) { return detail::zero_stage(j, 1); }},
+    change{"sharding zero stage 2", [](job& j) { return detail::zero_stage(j, 2); }},
+    change{"parallel.sequence true", [](job& j) { return j.parallel.tensor > 1 && !std::exchange(j.parallel.sequence, true); }},
+    change{"loss.kind fused-linear", [](job& j) { return detail::loss(j, loss_kind::fused_linear); }},
+    change{"loss.kind chunked", [](job& j) { return detail::loss(j, loss_kind::chunked); }},
+    change{"sharding zero stage 3", [](job& j) { return detail::zero_stage(j, 3); }},
+    change{"sharding fsdp2", [](job& j) { return detail::fsdp(j, sharding_kind::fsdp2); }},
+    change{"sharding fsdp1", [](job& j) { return detail::fsdp(j, sharding_kind::fsdp1); }},
+    change{"batch.micro halved, batch.accumulation doubled", [](job& j) { return detail::micro(j, 2); }},
+    change{"batch.micro 1, with as many micro-batches more", [](job& j) { return j.batch.micro > 2 && detail::micro(j, j.batch.micro); }},
+    change{"recompute selective: core_attn",
+           [](job& j) {
+             if (j.recompute.mode != recompute_mode::none) return false;
+             j.recompute = {.mode = recompute_mode::selective, .modules = 1U << static_cast<int>(recompute_module::core_attn)};
+             return true;
+           }},
+    change{"recompute selective: every other matmul",
+           [](job& j) {
+             if (j.recompute.mode != recompute_mode::none) return false;
+             j.recompute = {.mode = recompute_mode::selective, .policy = recompute_policy::every_other_matmul};
+             return true;
+           }},
+    change{"recompute full",
+           [](job& j) {
+             if (j.recompute.mode == recompute_mode::full) return false;
+             j.recompute = recompute::full;
+             return true;
+           }},
+    change{"parallel.tensor doubled", [](job& j) { return detail::replicas(j) && detail::twice(j.parallel.tensor, j); }},
+    change{"parallel.pipeline doubled", [](job& j) { return detail::replicas(j) && detail::twice(j.parallel.pipeline, j); }},
+    change{"parallel.context doubled", [](job& j) { return detail::replicas(j) && detail::twice(j.parallel.context, j); }},
+    change{"offload.optimizer cpu", [](job& j) { return std::exchange(j.offload.optimizer, place::on_cpu) == place::on_gpu; }},
+    change{"offload.activations cpu", [](job& j) { return std::exchange(j.offload.activations, place::on_cpu) == place::on_gpu; }},
+    change{"offload.parameters cpu", [](job& j) { return std::exchange(j.offload.parameters, place::on_cpu) == place::on_gpu; }},
+    change{"hardware.nodes doubled", [](job& j) { return j.hardware.kinds() == 1 && detail::twice(j.hardware.nodes, j); }},
+    change{"optimizer adamw-8bit",
+           [](job& j) {
+             if (j.optimizer.set() && j.optimizer.label != optimizers::adamw.label) return false;
+             j.optimizer = optimizers::adamw_8bit;
+             return true;
+           }},
+    change{"batch.sequence halved",
+           [](job& j) {
+             if (j.batch.sequence % 2 != 0) return false;
+             j.batch.sequence /= 2;
+             return true;
+           }},
+};
+
+}  // namespace changes
+
+/// What a judge says of a job; nothing where it is refused.
+struct judgement {
+  bytes device;    ///< of the tightest GPU
+  bytes headroom;  ///< what it leaves there
+  bool fits{};
+};
+
+struct advice {
+  std::vector<const change*> changes;  ///< one to three, in the order of the list
+  headroom::job job;                   ///< with them
+  judgement outcome{};
+};
+
+/// Every single change that makes the job fit, in the order of the list; if none does, pairs; then three at a time. At most `most` of
+/// them, no one twice. `judge(job)` gives std::optional<judgement>.
+template <std::invocable<const job&> Judge>
+std::vector<advice> advise(const job& given, Judge judge, std::size_t most = 8, std::span<const change> list = changes::all) {
+  std::vector<advice> found;
+  const auto try_with = [&](const advice& base, std::size_t from, std::size_t more, const auto& self) -> void {
+    for (std::size_t i = from; i < list.size() && found.size() < most; ++i) {
+      auto next = base;
+      if (!list[i].apply(next.job) || next.job == base.job) continue;
+      next.changes.push_back(&list[i]);
+      if (more > 1) {
+        self(next, i + 1, more - 1, self);
+        continue;
+      }
+      const auto seen = judge(next.job);
+      if (!seen || !seen->fits) continue;
+      next.outcome = *seen;
+      found.push_back(std::move(next));
+    }
+  };
+  for (std::size_t together = 1; together <= 3 && found.empty(); ++together) try_with(advice{{}, given, {}}, 0, together, try_with);
+  return found;
+}
+
+#if HEADROOM_EXCEPTIONS
+/// What a report says, or nothing where making it throws.
+template <class Report>
+std::optional<judgement> judged(const job& j, Report report_of) {
+  try {
+    const auto r = report_of(j);
+    return judgement{r.device(), r.headroom(), r.fits()};
+  } catch (const error&) {
+    return std::nullopt;
+  }
+}
+
+/// By estimate().
+inline std::vector<advice> advise(const job& given, std::size_t most = 8) {
+  return advise(given, [](const job& j) { return judged(j, [](const job& k) { return estimate(k); }); }, most);
+}
+#endif
+
+}  // namespace headroom

@@ -1,0 +1,67 @@
+// Distributed under the Boost Software License, Version 1.0.
+// diagnose(message, job): why a run died. Which memory ran out, whether it was full or in pieces, which of the job's tensors asked for
+// the rest, in which phase, and how far the estimate was.
+#pragma once
+
+#include <headroom/diagnose/message.hpp>
+#include <headroom/diagnose/suspects.hpp>
+#include <headroom/estimate.hpp>
+
+namespace headroom {
+
+enum class cause : std::uint8_t {
+  capacity,         ///< live tensors fill the GPU
+  fragmentation,    ///< PyTorch held enough free memory, in pieces too small
+  other_processes,  ///< somebody else's memory is what is missing
+  outside,          ///< what lies outside PyTorch's allocator
+  host,             ///< the host's memory
+};
+
+struct diagnosis {
+  cause why{};
+  std::optional<bytes> others;       ///< of the GPU, what other processes hold
+  std::optional<phase> died_in;      ///< the first phase of the job that needs more than there is
+  std::optional<bytes> unpredicted;  ///< live tensors and what was asked, beyond the estimate of its tallest moment (negative: below)
+  std::vector<suspect> suspects;     ///< tensors of the job as large as what was asked
+};
+
+/// By the message alone. PyTorch asks the driver only after no cached block was large enough and giving all whole segments back did not
+/// help; what is then reserved and unallocated lies in pieces.
+inline diagnosis diagnose(const oom_message& m) {
+  diagnosis d;
+  if (m.what == exhausted::host || m.what == exhausted::killed) {
+    d.why = cause::host;
+    return d;
+  }
+  if (m.what == exhausted::driver) {
+    d.why = cause::outside;
+    return d;
+  }
+  if (m.capacity && m.free && m.in_use) d.others = max(bytes{0}, m.capacity->value - m.free->value - m.in_use->value);
+  const auto asked = m.asked ? m.asked->value : bytes{0};
+  const auto free = m.free ? m.free->value : bytes{0};
+  if (m.unallocated && asked > bytes{0} && m.unallocated->value + free >= asked)
+    d.why = cause::fragmentation;
+  else if (d.others && *d.others > gib && *d.others + free >= asked)
+    d.why = cause::other_processes;
+  return d;
+}
+
+/// … and by the job and its report.
+inline diagnosis diagnose(const oom_message& m, const job& j, const report& r) {
+  auto d = diagnose(m);
+  const auto& worst = r.tightest();
+  if (d.why == cause::host) {
+    if (r.host.per_node > bytes{0}) d.died_in = r.host.at;
+    return d;
+  }
+  for (int i = 0; i < phase_count && !d.died_in; ++i)
+    if (worst[static_cast<phase>(i)] + worst.outside.context + worst.outside.nccl > worst.capacity) d.died_in = static_cast<phase>(i);
+  if (m.allocated && m.asked) d.unpredicted = m.allocated->value + m.asked->value - worst.allocated;
+  if (!m.asked) return d;
+  for (auto& s : suspects_of(j))
+    if (m.asked->may_be(s.size)) d.suspects.push_back(std::move(s));
+  return d;
+}
+
+}  // namespace headroom

@@ -1,0 +1,111 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The tensors of a job that an out-of-memory message may speak of: what the walk allocates, one by one, with its size.
+#pragma once
+
+#include <headroom/block/megatron_experts.hpp>
+#include <headroom/step/stages.hpp>
+#include <headroom/step/timeline.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+struct suspect {
+  bytes size{};      ///< what is asked of the driver for it: a segment of the caching allocator
+  phase when{};
+  std::string what;
+};
+
+namespace detail {
+
+/// PyTorch asks the driver for segments, and prints their size: 2 MiB for small tensors, 20 MiB below 10 MiB, then multiples of 2 MiB
+/// (c10/cuda/CUDACachingAllocator.cpp, get_allocation_size).
+constexpr bytes segment_of(bytes b) { return b <= 1 * mib ? 2 * mib : b < 10 * mib ? 20 * mib : round_up(b, 2 * mib); }
+
+class suspect_list {
+ public:
+  explicit suspect_list(const job& j) : job_(settle(j)), scene_(job_.layer) {
+    scene_.model = &job_.model;
+    weights();
+    if (j.framework.runtime == runtime::autograd) blocks();
+  }
+  std::vector<suspect> take() { return std::move(all_); }
+
+ private:
+  void add(bytes b, phase when, std::string what) {
+    if (b < 10 * mib) return;  // a smaller one asks for 2 or 20 MiB, as any other does
+    const auto size = segment_of(b);
+    for (const auto& s : all_)
+      if (s.size == size && s.when == when && s.what == what) return;
+    all_.push_back({size, when, std::move(what)});
+  }
+
+  void weights() {
+    const auto& p = job_.precision;
+    const auto list = weights_of(job_.model);
+    const auto st = states(job_, list);
+    const bool flat = job_.flat;
+    const auto& o = job_.optimizer;
+    if (flat) {
+      const auto here = st.trained_here;
+      add(share(st.trained, p.parameters.width()), phase::load, "all parameters as one flat tensor");
+      add(share(here, p.master.width()), phase::load, "this rank's share of the master copy, one flat tensor");
+      add(share(here, o.state.width()), phase::step, "this rank's share of an optimizer moment, one flat tensor");
+      add(share(here, p.gradients.width()), phase::reduce, "this rank's share of the gradients, one flat tensor");
+    }
+    add(share(st.unit, p.compute.width()), phase::forward, "the parameters of one layer, gathered");
+    add(share(st.root, p.compute.width()), phase::forward, "the parameters outside the layers, gathered");
+    for (const auto& w : list) {
+      const std::string of = "a weight of " + std::to_string(w.rows) + " x " + std::to_string(w.columns);
+      const parameters n{w.elements()};
+      add(share(n, p.parameters.width()), phase::load, of);
+      add(share(n, p.gradients.width()), phase::backward, "the gradient of " + of);
+      add(share(n, p.master.width()), phase::load, "the master copy of " + of);
+      add(share(n, o.state.width()), phase::step, "an optimizer moment of " + of);
+    }
+  }
+
+  void tensors_of(const program& p, std::string_view where, phase forward) {
+    for (std::size_t i = 0; i < p.operations(); ++i) {
+      const auto& o = p[i];
+      for (auto s = o.makes; s != 0; s &= s - 1) {
+        const tensor t{s & (~s + 1)};
+        const std::string kind = p.is_logits(t) ? "logits" : (p.weights() & t.bit()) != 0 ? "gathered parameters" : "an activation";
+        add(p.size(t), forward, kind + " of " + std::string{where});
+        if (p.needs_gradient(t)) add(p.size(t), phase::backward, "the gradient of " + kind + " of " + std::string{where});
+      }
+      add(o.forward_temporary, forward, "a temporary of " + std::string{where});
+      add(o.backward_temporary, phase::backward, "a temporary of the backward of " + std::string{where});
+    }
+  }
+
+  void blocks() {
+    const auto& j = *job_.source;
+    const auto trained = trained_modules(j, -1);
+    if (j.framework.layers == layer_modules::megatron) {
+      const auto attention = [&] { return job_.model.mla.kv_rank > 0 ? megatron::latent_block(scene_, true) : megatron::dense_block(scene_, true, trained, true); };
+      tensors_of(attention(), "attention", phase::forward);
+      if (job_.model.sparse())
+        tensors_of(megatron::sparse_block(scene_, trained, true), "the experts", phase::forward);
+      else
+        tensors_of(megatron::dense_block(scene_, false, trained, true), "the MLP", phase::forward);
+      tensors_of(megatron::head_and_loss(scene_, trained), "the head and the loss", phase::loss_forward);
+      return;
+    }
+    for_each_block(scene_, trained, true, [&](const program& p) { tensors_of(p, "a layer", phase::forward); });
+    tensors_of(tail_of(scene_, trained, true), "the head and the loss", phase::loss_forward);
+  }
+
+  settled_job job_;
+  scene scene_;
+  std::vector<suspect> all_;
+};
+
+}  // namespace detail
+
+/// Every tensor of 10 MiB and more that a rank allocates, by kind. Errors: those of estimate().
+inline std::vector<suspect> suspects_of(const job& j) { return detail::suspect_list(j).take(); }
+
+}  // namespace headroom

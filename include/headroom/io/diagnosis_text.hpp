@@ -1,0 +1,71 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Advice and diagnoses in sentences.
+#pragma once
+
+#include <headroom/diagnose/advise.hpp>
+#include <headroom/diagnose/diagnose.hpp>
+#include <headroom/io/text_table.hpp>
+
+#include <string>
+
+namespace headroom::io {
+
+inline std::string changes_text(const advice& a) {
+  std::string text;
+  for (const auto* c : a.changes) text += (text.empty() ? "" : "; ") + std::string{c->text};
+  return text;
+}
+
+/// One line each, with the tightest GPU's new peak.
+inline std::string advice_text(const std::vector<advice>& all, const palette& ink) {
+  if (all.empty()) return ink.bold("What would help") + "\n  No three of the changes that headroom knows make it fit.\n";
+  std::string text = ink.bold("What would make it fit") + ink.dim(", each alone, the least change first") + "\n";
+  for (const auto& a : all)
+    text += "  - " + changes_text(a) + ink.dim(": " + gib_text(a.outcome.device) + ", " + gib_text(a.outcome.headroom) + " of headroom") + "\n";
+  return text;
+}
+
+namespace detail {
+
+inline std::string said(const std::optional<printed_size>& s) { return s ? gib_text(s->value) : "an amount it does not say"; }
+
+inline std::string cause_text(const diagnosis& d, const oom_message& m) {
+  switch (d.why) {
+    case cause::fragmentation:
+      return "Fragmentation: " + said(m.asked) + " were asked for while PyTorch held " + said(m.unallocated) +
+             " in no tensor, in pieces too small. expandable_segments:True in PYTORCH_CUDA_ALLOC_CONF joins them.";
+    case cause::other_processes:
+      return "Another process: of the GPU's " + said(m.capacity) + " others hold " + gib_text(d.others.value_or(bytes{0})) + ".";
+    case cause::outside:
+      return "Outside PyTorch's allocator: a CUDA context, NCCL or a library handle found no room beside what PyTorch keeps cached.";
+    case cause::host:
+      return m.what == exhausted::killed ? "The process was killed, which is what Linux does when the node's memory runs out: not the GPU's."
+                                         : "The node's memory, not the GPU's: " + said(m.asked) + " were asked for at once.";
+    case cause::capacity:
+      break;
+  }
+  return "Capacity: " + said(m.allocated) + " of live tensors, " + said(m.asked) + " more asked for, " + said(m.free) + " free of " + said(m.capacity) + ".";
+}
+
+}  // namespace detail
+
+inline std::string diagnosis_text(const diagnosis& d, const oom_message& m, const report& r) {
+  std::string text = detail::cause_text(d, m) + "\n";
+  if (d.died_in) text += "By the estimate the " + std::string{headroom::text(*d.died_in)} + " is the first phase that needs more than there is.\n";
+  if (!d.suspects.empty()) {
+    text += "As large as what was asked for:\n";
+    for (const auto& s : d.suspects) text += "  - " + s.what + ", in the " + std::string{headroom::text(s.when)} + " (" + gib_text(s.size) + ")\n";
+  } else if (m.asked && d.why == cause::capacity) {
+    text += m.asked->value <= 20 * mib ? "A segment for small tensors was asked for; any of them may have been the last.\n"
+                                       : "No tensor of the job is as large as what was asked for: the run may have had other sizes.\n";
+  }
+  if (d.unpredicted) {
+    const auto apart = *d.unpredicted;
+    text += "Live tensors and what was asked for are " + gib_text(max(apart, -apart)) + (apart > bytes{0} ? " more" : " less") +
+            " than the tallest moment of the estimate (" + gib_text(r.tightest().allocated) + ")" +
+            (apart > r.high - r.device() && apart > bytes{0} ? ": the run was not the job that the file describes.\n" : ".\n");
+  }
+  return text;
+}
+
+}  // namespace headroom::io

@@ -1,0 +1,96 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Advice: every one fits, no smaller one does, and refusals are passed over.
+#include <headroom/diagnose/advise.hpp>
+#include <headroom/headroom.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+using namespace headroom;
+using namespace headroom::literals;
+
+namespace {
+
+const job yi{.model = models::yi_34b,
+             .hardware = {.gpu = gpus::a800_sxm_80gb, .nodes = 2, .gpus_per_node = 8},
+             .framework = frameworks::deepspeed_2023,
+             .precision = precisions::bf16_mixed,
+             .sharding = zero(3),
+             .batch = {.micro = 2, .sequence = 4096}};
+
+std::vector<std::string> texts(const std::vector<advice>& all) {
+  std::vector<std::string> t;
+  for (const auto& a : all) {
+    std::string one;
+    for (const auto* c : a.changes) one += (one.empty() ? "" : " + ") + std::string{c->text};
+    t.push_back(one);
+  }
+  return t;
+}
+bool has(const std::vector<std::string>& all, std::string_view one) { return std::find(all.begin(), all.end(), one) != all.end(); }
+
+}  // namespace
+
+// 150 GiB of activations beside 32 GiB of states (tests/cases/test_yi_34b.cpp): recomputing alone is enough; half the micro-batch,
+// the optimizer in host memory, or half the sequence are not.
+TEST_CASE("Yi-34B under ZeRO-3 needs to recompute") {
+  const auto all = advise(yi);
+  const auto t = texts(all);
+  CHECK(has(t, "recompute full"));
+  CHECK_FALSE(has(t, "batch.micro halved, batch.accumulation doubled"));
+  CHECK_FALSE(has(t, "offload.optimizer cpu"));
+  for (const auto& a : all) {
+    CHECK(a.changes.size() == 1);
+    CHECK(fits(a.job));
+    CHECK(a.outcome.headroom >= bytes{0});
+    CHECK(a.outcome.device == estimate(a.job).device());
+  }
+}
+
+TEST_CASE("changes are combined only where none is enough alone, and no more than three") {
+  auto j = yi;
+  j.batch.sequence = 16'384;
+  j.hardware.nodes = 1;
+  const auto all = advise(j);
+  REQUIRE_FALSE(all.empty());
+  for (const auto& a : all) {
+    CHECK(a.changes.size() > 1);
+    CHECK(a.changes.size() <= 3);
+    CHECK(fits(a.job));
+    for (const auto* c : a.changes) {
+      auto alone = j;
+      c->apply(alone);
+      CHECK_FALSE(judged(alone, [](const job& k) { return estimate(k); }).value_or(judgement{}).fits);
+    }
+  }
+  auto hopeless = yi;
+  hopeless.model = models::llama_3_1_405b;
+  hopeless.hardware = {.gpu = gpus::rtx_4090};
+  hopeless.sharding = {};
+  CHECK(advise(hopeless).empty());
+}
+
+TEST_CASE("the sequences of a step stay as many, and at most so many are named") {
+  auto j = yi;
+  j.recompute = recompute::full;
+  j.batch = {.micro = 8, .sequence = 16'384, .accumulation = 2};
+  for (const auto& a : advise(j)) CHECK(a.job.batch.micro * a.job.batch.accumulation == 16);
+  CHECK(advise(j, 1).size() <= 1);
+  CHECK(advise(j, 0).empty());
+}
+
+TEST_CASE("a change of one's own") {
+  static constexpr std::array own{change{"half of the layers", [](job& j) {
+                                           j.model.layers /= 2;
+                                           return true;
+                                         }}};
+  const auto judge = [](const job& j) { return judged(j, [](const job& k) { return estimate(k); }); };
+  auto j = yi;
+  j.recompute = recompute::full;
+  j.hardware.nodes = 1;
+  j.sharding = zero(2);
+  const auto all = advise(j, judge, 8, own);
+  for (const auto& a : all) CHECK(a.job.model.layers == 30);
+}
