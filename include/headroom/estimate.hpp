@@ -193,7 +193,7 @@ constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind, const
     const rank_weights weights(s, list);
     const stage_cut cut(j.parallel, s.model.layers);
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
-      if (ranks_of(stage) > 0) finish_rank(r.add(), s, walk_stage(s, weights, cut, divided, stage, order), ranks_of(stage), stage);
+      if (ranks_of(stage) > 0) finish_rank(r.add(), s, walk_stage(s, weights, cut, divided, stage, order, &k.checkpoints), ranks_of(stage), stage);
   } else if (j.parallel.pipeline > 1) {
     const auto d = spread_layers(s, list);
     for (std::int64_t device = 0; device < d.pipeline; ++device) {

@@ -101,6 +101,7 @@ enum class assumption : std::uint8_t {
   reserved_without_fragmentation,
   host_runtime_not_counted,
   activations_offload_overlap,
+  experts_overlap_in_turn,
   no_eval_no_generation,
   dora_temporaries,
   gpu_assumed,

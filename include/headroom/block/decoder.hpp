@@ -79,6 +79,8 @@ struct layer_walk {
   moment rebuilt{};           ///< of a checkpointed layer: what it saves when it has run again
   moment again{};             ///< … and the peak of that
   bytes weight_gradients{};
+  bytes offloaded{};          ///< saved in host memory instead
+  bytes doubled{};            ///< … and come back in more copies than there were
   bytes input{};
   bool input_saved{};
   bool output_has_gradient{};
@@ -87,6 +89,16 @@ struct layer_walk {
 namespace detail {
 
 constexpr moment taller(const moment& a, const moment& b) { return a.total < b.total ? b : a; }
+
+/// Tensors that were moved to host memory come back a layer ahead, module by module: while the later part of a layer runs backward, all
+/// of its earlier part is back; while that does, so is the later part of the layer before.
+constexpr void bring_back(layer_walk& r, const program& p, moment& earlier) {
+  const auto here = p.sum(p.offloaded() & ~p.recomputed()), doubled = p.doubled();
+  r.backward.add(row::activations, r.offloaded + r.doubled + doubled);
+  earlier.add(row::activations, here + doubled);
+  r.offloaded += here;
+  r.doubled += doubled;
+}
 
 constexpr void join(layer_walk& r, const program& p, bool first, bool graphless, bool accumulate) {
   const auto f = walk_forward(p);
@@ -98,7 +110,7 @@ constexpr void join(layer_walk& r, const program& p, bool first, bool graphless,
     r.cached += moment(off.saved, off.saved_rows);
   }
   // Later parts run backward first: what the earlier ones saved is alive then, and the later ones' weight gradients after.
-  const auto earlier = r.backward;
+  auto earlier = r.backward;
   r.backward = b.peak;
   if (p.checkpointed()) [[unlikely]] {
     const auto a = walk_forward(p, recording::again);
@@ -111,6 +123,7 @@ constexpr void join(layer_walk& r, const program& p, bool first, bool graphless,
   } else {
     r.backward += r.saved;
   }
+  if (p.offloaded() != 0 || r.offloaded > bytes{0}) [[unlikely]] bring_back(r, p, earlier);
   if (!first) r.backward.rise_to(earlier, part{row::gradients, accumulate ? bytes{0} : b.weight_gradients});
   r.saved += moment(f.saved, f.saved_rows);
   r.sticky += f.sticky;

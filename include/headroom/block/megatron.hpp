@@ -61,6 +61,16 @@ constexpr tensor row_parallel(program& p, const scene& s, tensor x, std::int64_t
   return y;
 }
 
+/// Moves a module's saved tensors to host memory, if the module is named; those of fewer than 2^20 elements stay
+/// (core/transformer/transformer_config.py, min_offloaded_tensor_size). `twice`: those that two of its operations save.
+constexpr void offload(program& p, const scene& s, offload_module m, tensor_set saved, tensor_set twice = 0) {
+  if (!s.offloads(m)) return;
+  tensor_set large = 0;
+  for (auto t = saved & p.saved(); t != 0; t &= t - 1)
+    if (p.elements(tensor{t & -t}) >= std::int64_t{1} << 20) large |= t & -t;
+  p.offload(large, twice & large);
+}
+
 /// A norm in one kernel: input and statistics of the rank's rows.
 constexpr tensor norm(program& p, const scene& s, tensor x, std::int64_t rows) {
   const auto y = p.make(p.elements(x), p.width(x));
@@ -87,14 +97,20 @@ constexpr tensor core_attention(program& p, const scene& s, tensor_set inputs, s
     if (s.drops.attention.positive()) soft = ops::drop(p, soft, s.drops.attention);
     const auto product = p.make(result_elements, s.width);
     p.step(soft.bit(), product.bit(), {.saves = soft.bit()});
+    // The probabilities are what softmax and what the product with v saved.
+    offload(p, s, offload_module::core_attn, p.since(first) | inputs, soft.bit());
     if (s.recomputes(recompute_module::core_attn)) p.recompute_since(first, inputs);
-    return ops::pointwise(p, product);
+    // Locals hold the scores and q, k, v up to here, though softmax has been (TransformerEngine backends.py, UnfusedDotProductAttention).
+    const auto out = p.make(result_elements, s.width);
+    p.step(product.bit(), out.bit(), {.holds = inputs | raw});
+    return out;
   }
   const auto out = p.make(result_elements, s.width);
   const auto lse = p.make(divided(s, m.heads), 4);
   const bool ring = s.context > 1;
   p.step(inputs, out | lse, {.saves = inputs | out | lse, .backward_temporary = ring ? p.rounded(divided(s, m.query_width()), s.width) : bytes{0}});
   if (s.recomputes(recompute_module::core_attn)) p.recompute(lse.bit());
+  offload(p, s, offload_module::core_attn, inputs | out | lse);
   // Ulysses (and a2a+p2p) brings the result back by an all-to-all that makes a second copy; a flash kernel's b-s-h-d result is transposed, under
   // context parallelism too (backends.py FlashAttention.forward: output.contiguous()).
   if ((ring && (s.context_kind == context_kind::ulysses || s.habits->exchanges_heads)) || (s.copies_flash_output && s.samples > 1)) return ops::pointwise(p, out);
@@ -114,6 +130,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
   const auto& m = *s.model;
   const auto q_out = m.query_width(), kv_out = m.kv_width();
   const auto mixed = column(p, s, x, m.hidden, q_out + 2 * kv_out, trained.has(module::q_proj));
+  offload(p, s, offload_module::qkv_linear, p.input() | x);  // the norm in front is part of it (LayerNormLinear)
   tensor_set inputs = mixed.bit();
   if (m.qk_norm) {
     const auto q0 = p.make(divided(s, q_out), s.width), k0 = p.make(divided(s, kv_out), s.width), v = p.make(divided(s, kv_out), s.width);
@@ -133,7 +150,9 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     inputs = (q | k) | v;
   }
   const auto out = core_attention(p, s, inputs, divided(s, q_out));
-  return row_parallel(p, s, out, q_out, m.hidden, trained.has(module::o_proj));
+  const auto y = row_parallel(p, s, out, q_out, m.hidden, trained.has(module::o_proj));
+  offload(p, s, offload_module::attn_proj, out.bit());
+  return y;
 }
 
 /// The dense MLP, `width` features wide; the activation is one kernel over the first projection's whole result.

@@ -49,6 +49,8 @@ constexpr tensor expert_mlp(program& p, const scene& s, tensor x, std::int64_t c
   };
   const std::int64_t factor = m.mlp == mlp_kind::gated ? 2 : 1;
   auto hidden = grouped(x, m.hidden, factor * width);
+  offload(p, s, offload_module::expert_fc1, x.bit());
+  const auto projected = hidden;
   const auto activated = p.make(checked::mul(computed, width), s.width);
   p.step(hidden.bit(), activated.bit(), {.saves = hidden.bit()});
   hidden = activated;
@@ -57,7 +59,9 @@ constexpr tensor expert_mlp(program& p, const scene& s, tensor x, std::int64_t c
     p.step(activated.bit(), weighted.bit(), {.saves = activated.bit(), .backward_temporary = p.size(weighted)});
     hidden = ops::cast(p, weighted, s.width);
   }
-  if (s.recomputes(recompute_module::moe_act)) p.recompute(activated | hidden);
+  const bool again = s.recomputes(recompute_module::moe_act);
+  if (again) p.recompute(activated | hidden);
+  offload(p, s, offload_module::moe_act, again ? projected.bit() : projected | activated);
   return grouped(hidden, width, m.hidden);
 }
 
@@ -117,6 +121,7 @@ constexpr program sparse_block(const scene& s, const module_set& trained, bool i
   const auto x = p.input(streamed(s, m.hidden), s.residual_width, input_has_gradient);
   const auto first = p.tensors();
   const auto n = norm(p, s, x, s.stream_tokens());
+  offload(p, s, offload_module::mlp_norm, x.bit());
   if (s.recomputes(recompute_module::layernorm)) p.recompute(n.bit());
   const auto scores = checked::mul(s.stream_tokens(), e.count);
   // Logits and probabilities in fp32, and the routing map.
@@ -142,6 +147,7 @@ constexpr tensor latent_attend(program& p, const scene& s, tensor x) {
   const auto& a = m.mla;
   const auto head = a.nope_dim + a.rope_dim;
   const auto rows = s.stream_tokens();
+  const auto first = p.tensors();
   const auto project = [&](tensor from, std::int64_t elements, std::int64_t weights) {
     const auto to = p.make(elements, s.width);
     const auto o = operand_of(p, s, from, true);
@@ -163,13 +169,16 @@ constexpr tensor latent_attend(program& p, const scene& s, tensor x) {
     q0 = project(x, divided(s, checked::mul(m.heads, head)), checked::mul(m.hidden, checked::mul(m.heads, head)) / s.tensor);
   const auto compressed = project(x, checked::mul(rows, a.kv_rank + a.rope_dim), checked::mul(m.hidden, a.kv_rank + a.rope_dim));
   const auto kv0 = up(compressed, a.kv_rank, checked::mul(m.heads, a.nope_dim + a.value_dim));
+  offload(p, s, offload_module::qkv_linear, p.since(first) | x, x.bit());  // both down-projections save x
   const auto q = p.make(divided(s, checked::mul(m.heads, head)), s.width), k = p.make(divided(s, checked::mul(m.heads, head)), s.width);
   const auto v = p.make(divided(s, checked::mul(m.heads, a.value_dim)), s.width);
   const auto factors = rotary_factors(p, s, a.rope_dim);
   p.step(q0 | kv0, ((q | k) | v) | factors, {.saves = factors});
   if (s.recomputes(recompute_module::mla_up_proj)) p.recompute((q | k) | v);
   const auto out = core_attention(p, s, (q | k) | v, divided(s, checked::mul(m.heads, a.value_dim)));
-  return row_parallel(p, s, out, checked::mul(m.heads, a.value_dim), m.hidden, true);
+  const auto y = row_parallel(p, s, out, checked::mul(m.heads, a.value_dim), m.hidden, true);
+  offload(p, s, offload_module::attn_proj, out.bit());
+  return y;
 }
 
 /// The attention half of a layer with latent attention.
@@ -177,6 +186,7 @@ constexpr program latent_block(const scene& s, bool input_has_gradient) {
   program p(s.granule);
   const auto x = p.input(streamed(s, s.model->hidden), s.residual_width, input_has_gradient);
   const auto n = norm(p, s, x, s.stream_tokens());
+  offload(p, s, offload_module::attn_norm, x.bit());
   if (s.recomputes(recompute_module::layernorm)) p.recompute(n.bit());
   p.set_output(ops::add(p, x, ops::drop(p, latent_attend(p, s, n), s.drops.hidden)));
   return p;

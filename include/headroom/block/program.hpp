@@ -167,9 +167,21 @@ class program {
   [[nodiscard]] constexpr tensor_set recomputed() const { return recomputed_; }
   /// … all that were made since there were `first` tensors, but not those of `but`.
   [[nodiscard]] constexpr std::size_t tensors() const { return tensors_; }
+  [[nodiscard]] constexpr tensor_set since(std::size_t first) const {
+    return (tensors_ == max_tensors ? ~tensor_set{0} : (tensor_set{1} << tensors_) - 1) & ~((tensor_set{1} << first) - 1);
+  }
   constexpr void recompute_since(std::size_t first, tensor_set but) {
     for (auto i = first; i < tensors_; ++i) recompute((tensor_set{1} << i) & ~but);
   }
+  /// Moves tensors that are saved to host memory once the operations that save them have run. Each comes back when the layer's
+  /// backward begins; `twice`: as two tensors, because two operations saved it.
+  constexpr void offload(tensor_set s, tensor_set twice = 0) {
+    offloaded_ |= storages(s);
+    doubled_ |= storages(twice);
+  }
+  [[nodiscard]] constexpr tensor_set offloaded() const { return offloaded_; }
+  /// What comes back in more copies than the block's backward reads: of what is recomputed as well, one more.
+  [[nodiscard]] constexpr bytes doubled() const { return sum(doubled_) + sum(offloaded_ & recomputed_); }
   /// The block is part of a layer that is recomputed as a whole: of what it saves, only what was kept stays until then.
   constexpr void keep(tensor_set s) { kept_ |= storages(s); }
   constexpr void checkpoint() { checkpointed_ = true; }
@@ -247,7 +259,7 @@ class program {
   std::int64_t matrices_ = 0;
   bool checkpointed_ = false;
   bytes holes_{};
-  tensor_set kept_ = 0, recomputed_ = 0, gradient_ = 0, saved_ = 0, splits_ = 0, sticky_ = 0, held_ = 0, held_forward_ = 0, cached_ = 0, logits_ = 0, weights_ = 0, views_ = 0;
+  tensor_set kept_ = 0, recomputed_ = 0, offloaded_ = 0, doubled_ = 0, gradient_ = 0, saved_ = 0, splits_ = 0, sticky_ = 0, held_ = 0, held_forward_ = 0, cached_ = 0, logits_ = 0, weights_ = 0, views_ = 0;
   tensor input_{}, output_{};
 };
 

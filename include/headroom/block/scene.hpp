@@ -55,8 +55,10 @@ struct scene {
 
   recompute_policy policy{};           ///< of a selective recompute that is set for eager modules
   std::uint32_t recomputed_modules{};  ///< bit i: recompute_module i
+  std::uint32_t offloaded_modules{};   ///< bit i: offload_module i
 
   [[nodiscard]] constexpr bool recomputes(recompute_module m) const { return (recomputed_modules >> static_cast<int>(m) & 1U) != 0; }
+  [[nodiscard]] constexpr bool offloads(offload_module m) const { return (offloaded_modules >> static_cast<int>(m) & 1U) != 0; }
   /// Tokens of the residual stream on this rank.
   [[nodiscard]] constexpr std::int64_t stream_tokens() const { return sequence_split == 1 ? tokens : tokens / sequence_split; }
   /// This rank's share of features that tensor parallelism divides.

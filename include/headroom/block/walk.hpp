@@ -63,7 +63,7 @@ struct last_readers {
 /// Walks the forward of a block.
 constexpr forward_walk walk_forward(const program& p, recording mode = recording::on) {
   const bool on = mode != recording::off;
-  auto graph = (p.saved() | p.sticky()) & ~p.recomputed();
+  auto graph = (p.saved() | p.sticky()) & ~(p.recomputed() | p.offloaded());
   if (p.checkpointed() && mode == recording::on) [[unlikely]] graph = p.kept();
   const auto kept = p.cached() | p.held() | (on ? graph | p.held_in_forward() : 0);
   const detail::last_readers last(p, kept);

@@ -42,6 +42,9 @@ enum class token_dispatcher : std::uint8_t { all_to_all, all_gather, flex };
 /// Whose modules a layer is made of: transformers-like eager ones, or Megatron's over TransformerEngine.
 enum class layer_modules : std::uint8_t { eager, megatron };
 
+/// Modules whose saved tensors Megatron can keep in host memory, as bits (fine-grained-activation-offloading).
+enum class offload_module : std::uint8_t { attn_norm, qkv_linear, core_attn, attn_proj, mlp_norm, expert_fc1, moe_act };
+
 enum class input_gradient : std::uint8_t { never, if_checkpointed, always };
 
 enum class runtime : std::uint8_t { autograd, preallocated };
@@ -85,6 +88,8 @@ struct profile {
   bool overlaps_tensor_parallel{};     ///< TransformerEngine keeps a workspace of three streams' size more (since 2025-11)
   bool overlaps_warm_up{};             ///< the interleaved schedule receives ahead in its warm-up, too (overlap-p2p-communication-warmup-flush)
   std::int32_t microbatch_group{};     ///< micro-batches that pass a virtual stage in a row; 0: as many as stages
+  std::uint32_t offloaded_modules{};   ///< bit i: offload_module i, where the job keeps activations on the host
+  bool overlaps_experts{};             ///< a forward runs beside each backward (overlap-moe-expert-parallel-comm), one micro-batch further ahead
   std::int32_t deferral_limit{};       ///< micro-batches whose head weight gradient waits (defer-embedding-wgrad-compute)
 
   // Head and loss.

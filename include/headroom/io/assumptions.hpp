@@ -66,6 +66,8 @@ constexpr std::string_view assumption_text(assumption a) {
              "process.";
     case assumption::activations_offload_overlap:
       return "activations go to the host behind the computation; copies that fall behind keep more of them on the GPU.";
+    case assumption::experts_overlap_in_turn:
+      return "a forward and a backward that overlap-moe-expert-parallel-comm runs side by side, layer by layer, are counted one after the other.";
     case assumption::no_eval_no_generation:
       return "only training steps are counted: evaluation with larger batches or generation with a cache of keys and values "
              "may need more.";

@@ -59,12 +59,42 @@ inline constexpr auto megatron_elsewhere = std::to_array<std::string_view>({
 /// Arguments whose effect on memory this version does not model.
 inline constexpr auto megatron_unmodelled = std::to_array<std::string_view>({
     "cuda-graph-impl", "cuda-graph-scope", "cuda-graph-modules", "cuda-graph-warmup-steps", "data-parallel-sharding-strategy",
-    "fine-grained-activation-offloading", "first-last-layers-bf16", "offload-modules",
-    "outer-dp-sharding-strategy", "overlap-moe-expert-parallel-comm", "use-megatron-fsdp",
+    "first-last-layers-bf16", "activation-offload-fraction", "delta-offload-bytes-across-pp-ranks", "min-offloaded-tensor-size",
+    "outer-dp-sharding-strategy", "use-megatron-fsdp",
     "cpu-offloading", "cpu-offloading-num-layers", "delay-wgrad-compute", "experimental-attention-variant", "fp4-format", "moe-latent-size",
     "moe-layer-recompute", "moe-shared-expert-overlap", "mtp-use-repeated-layer", "no-overlap-p2p-communication", "optimizer-cpu-offload",
     "optimizer-offload-fraction", "softmax-type", "use-mup", "use-torch-fsdp2", "window-size",
 });
+
+inline constexpr auto megatron_offload_names =
+    std::to_array<std::string_view>({"attn_norm", "qkv_linear", "core_attn", "attn_proj", "mlp_norm", "expert_fc1", "moe_act"});
+
+/// A list in one string, as a command line or a recipe has it: names with brackets, commas or spaces between them.
+template <class Visit>
+void for_each_word(std::string_view list, Visit&& visit) {
+  constexpr std::string_view between = "[], ";
+  while (true) {
+    const auto first = list.find_first_not_of(between);
+    if (first == std::string_view::npos) return;
+    const auto end = list.find_first_of(between, first);
+    visit(list.substr(first, end == std::string_view::npos ? end : end - first));
+    if (end == std::string_view::npos) return;
+    list.remove_prefix(end);
+  }
+}
+
+/// fine-grained-activation-offloading and offload-modules.
+inline void apply_megatron_offload(job& j, bool on, const std::string& modules, const option_merger& merge, const std::string& path) {
+  if (!on) return;
+  for_each_word(modules, [&](std::string_view word) {
+    const auto at = std::find(megatron_offload_names.begin(), megatron_offload_names.end(), word);
+    if (at == megatron_offload_names.end())
+      fail("headroom: " + path + " " + in_quotes(word) + " is not modelled by this version; accepted: " + listed(megatron_offload_names));
+    j.framework.offloaded_modules |= std::uint32_t{1} << (at - megatron_offload_names.begin());
+  });
+  if (j.framework.offloaded_modules == 0) fail("headroom: " + path + " must name modules: " + listed(megatron_offload_names));
+  merge.set(j.offload.activations, place::on_cpu, "offload", "activations", path);
+}
 
 /// The formats of the optimizer and of the gradient buffer: use-precision-aware-optimizer, main-grads-dtype, main-params-dtype,
 /// exp-avg-dtype, exp-avg-sq-dtype, grad-reduce-in-bf16.
@@ -160,6 +190,11 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   const bool defers = on("defer-embedding-wgrad-compute");
   if (const auto* v = k.take("wgrad-deferral-limit"); v != nullptr && defers)
     f.deferral_limit = static_cast<std::int32_t>(whole_at(*v, k.at("wgrad-deferral-limit"), 0, 1024));
+  {
+    const bool offloads = on("fine-grained-activation-offloading");
+    detail::apply_megatron_offload(j, offloads, word("offload-modules"), merge, k.at("offload-modules"));
+  }
+  if (on("overlap-moe-expert-parallel-comm")) f.overlaps_experts = true;
   for (const auto key : detail::megatron_unmodelled)
     if (k.take(key) != nullptr)
       fail("headroom: framework.options." + std::string{key} + " is not modelled by this version; leave it out to estimate the job without it");
@@ -189,6 +224,14 @@ inline json_value megatron_options_of(const profile& p) {
   if (p.routes_in_fp32) out["moe-router-dtype"] = "fp32";
   if (p.exchanges_heads) out["cp-comm-type"] = "a2a+p2p";
   if (p.microbatch_group > 0) out["microbatch-group-size-per-virtual-pipeline-stage"] = p.microbatch_group;
+  if (p.overlaps_experts) out["overlap-moe-expert-parallel-comm"] = true;
+  if (p.offloaded_modules != 0) {
+    std::string names;
+    for (std::size_t i = 0; i < detail::megatron_offload_names.size(); ++i)
+      if ((p.offloaded_modules >> i & 1U) != 0) names += (names.empty() ? "" : " ") + std::string{detail::megatron_offload_names[i]};
+    out["fine-grained-activation-offloading"] = true;
+    out["offload-modules"] = names;
+  }
   if (p.deferral_limit > 0) {
     out["defer-embedding-wgrad-compute"] = true;
     out["wgrad-deferral-limit"] = p.deferral_limit;

@@ -169,8 +169,14 @@ constexpr void check_walk(const job& j) {
       refuse("headroom: for megatron the optimizer must be adamw, sgd, sgd-momentum, lion, adagrad or muon");
     if (j.adapter.active() || !j.trainable.all()) refuse("headroom: adapters and partly frozen models are not modelled for megatron by this version");
     if (m.parallel_block || m.post_norms) refuse("headroom: parallel blocks and post-norms are not modelled for megatron by this version");
-    if (j.offload.optimizer != place::on_gpu || j.offload.parameters != place::on_gpu || j.offload.activations != place::on_gpu)
-      refuse("headroom: offload is not modelled for megatron by this version");
+    if (j.offload.optimizer != place::on_gpu || j.offload.parameters != place::on_gpu)
+      refuse("headroom: offload of optimizer or parameters is not modelled for megatron by this version");
+    if (j.offload.activations != place::on_gpu) {
+      if (j.framework.offloaded_modules == 0 || j.recompute.mode == recompute_mode::full)
+        refuse("headroom: for megatron offload.activations needs framework.options.offload-modules (attn_norm, qkv_linear, core_attn, attn_proj, mlp_norm, expert_fc1, moe_act), and no full recompute");
+      if (j.precision.compute.bits == 8 || p.schedule == schedule::zero_bubble || p.schedule == schedule::dualpipe)
+        refuse("headroom: offloaded modules are not modelled with fp8 or for the zero-bubble and dualpipe schedules by this version; framework", j.framework.label);
+    }
   }
   if (!divides && !divides_eager && (p.tensor > 1 || p.sequence)) refuse("headroom: tensor parallelism is not modelled by this version; parallel.tensor must be 1", p.tensor);
   if (!divides && (p.pipeline > 1 || p.virtual_pipeline > 1)) detail::check_spread(j);

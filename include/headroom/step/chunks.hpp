@@ -27,10 +27,12 @@ struct layer_cost {
   moment backward{};
   moment backward_first{};  ///< where the caller holds the gradient of the chunk's output: the first unit to run backward
   moment kept{};            ///< after a backward that leaves the gradients of weights for later
+  bytes offloaded{};        ///< of what it saves, in host memory
+  bytes doubled{};          ///< … which comes back in so many bytes more
 };
 
 constexpr layer_cost cost_of(const layer_walk& w, bool recomputes) {
-  if (!recomputes) return {w.saved, w.forward, w.backward, w.backward, {}};
+  if (!recomputes) return {w.saved, w.forward, w.backward, w.backward, {}, w.offloaded, w.doubled};
   const moment input(row::activations, w.input);
   auto backward = w.backward;
   if (!w.input_saved) backward += input;
@@ -55,9 +57,11 @@ constexpr divided_walk walk_divided_layer(const scene& sc, const module_set& tra
   if (mtp) add(megatron::mtp_front(sc, trained));
   add(sc.model->mla.kv_rank > 0 ? megatron::latent_block(sc, true) : megatron::dense_block(sc, true, trained, true));
   // The caller's reference to the output's gradient outlives the last part's backward.
-  const auto before = r.backward;
+  auto before = r.backward;
+  const auto back = r.offloaded + r.doubled;
   add(sparse ? megatron::sparse_block(sc, trained, true) : megatron::dense_block(sc, false, trained, true));
   r.backward_first = r.backward;
+  if (r.offloaded + r.doubled > back) [[unlikely]] before.add(row::activations, r.offloaded + r.doubled - back);
   r.backward_first.rise_to(before, part{row::communication_buffers, r.input});
   if (mtp) add(megatron::norm_block(sc));
   return r;
@@ -129,6 +133,8 @@ struct chunk_cost {
   bool has_head;
   moment saved, kept;
   moment forward, loss, backward;
+  bytes on_host;       ///< of what is saved, in host memory
+  bytes stays, comes;  ///< of its last layer: what would be there, and what comes back
   std::int64_t forward_layer, backward_layer;
 };
 
@@ -208,6 +214,9 @@ constexpr void walk_chunk(chunk_cost& k, const job& j, const shape& m, const div
     keep(k.forward, k.forward_layer, live, c.forward, r.first + (r.count - 1) * r.each);
     live += c.saved;
     k.kept += multiple{r.count, c.kept};
+    k.on_host += r.count * (c.offloaded + c.doubled);
+    k.stays = c.offloaded;
+    k.comes = c.offloaded + c.doubled;
   }
   if (k.has_head) {
     if (m.mtp_layers > 0) {
@@ -217,6 +226,9 @@ constexpr void walk_chunk(chunk_cost& k, const job& j, const shape& m, const div
         keep(k.forward, none, live, w.mtp.forward, -1);
         live += w.mtp.saved;
       }
+      k.on_host += m.mtp_layers * (w.mtp.offloaded + w.mtp.doubled);
+      k.stays = w.mtp.offloaded;
+      k.comes = w.mtp.offloaded + w.mtp.doubled;
       k.kept += multiple{m.mtp_layers, w.mtp.kept};
     }
     k.saved = live + moment(w.head_forward.saved, w.head_forward.saved_rows);

@@ -111,7 +111,9 @@ constexpr host_bytes host_of(const settled_job& s, const state_bytes& st, bytes 
       if (j.offload.optimizer != place::on_gpu) detail::pin(h, st.gpu[row::optimizer_state], j.offload.pin_memory);
       break;
   }
-  h.plain += checkpoints + st.paged;
+  // Megatron moves activations into tensors that are pinned one by one; their rounding is left out.
+  (j.framework.layers == layer_modules::megatron ? h.pinned : h.plain) += checkpoints;
+  h.plain += st.paged;
   if (j.framework.loads_on_host) {
     const auto& f = j.framework.load_format.set() ? j.framework.load_format : s.precision.parameters;
     h.load = detail::share(st.total, f.width());

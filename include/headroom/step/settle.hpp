@@ -118,6 +118,7 @@ constexpr void settle_layer(settled_job& r) {
     s.recomputed_modules = j.recompute.modules;
     if (j.framework.layers == layer_modules::eager) s.policy = j.recompute.policy;
   }
+  if (j.offload.activations != place::on_gpu) s.offloaded_modules = j.framework.offloaded_modules;
   s.fuses_weight_gradients = j.framework.fuses_weight_gradients;
   s.host = r.on->maker == vendor::cpu;
   s.granule = s.host ? 1 : 512;
@@ -184,6 +185,7 @@ constexpr settled_job settle(const job& j, std::size_t kind = 0) {
   if (j.recompute.mode == recompute_mode::full && j.recompute.reentrant == choice::unset) r.assumptions.add(assumption::recompute_reentrant_default);
   if (j.framework.layers == layer_modules::megatron) {
     if (j.framework.precision_aware && r.optimizer.state.width() < 4) r.assumptions.add(assumption::moments_copied_for_step);
+    if (j.framework.overlaps_experts) r.assumptions.add(assumption::experts_overlap_in_turn);
     if (j.parallel.schedule == schedule::zero_bubble) r.assumptions.add(assumption::zero_bubble_defers_all);
   }
   if (!j.hardware.names_gpu()) r.assumptions.add(assumption::gpu_assumed);

@@ -51,6 +51,46 @@ class boundary_tensors {
   work steady_{};  // the first forward after the warm-up
 };
 
+/// What a stage holds of layers whose activations are moved to host memory, beside the layer that runs (Megatron-LM core/pipeline_parallel/
+/// fine_grained_activation_offload.py). A chunk whose backward is the next keeps its last layer (should_bulk_offload). Otherwise a layer
+/// ahead is brought back while backward runs, of the chunk whose backward is the next, once that has run forward (bulk_reload).
+/// The most that is away at once is what the pinned pool on the host holds.
+class offloaded_layers {
+ public:
+  template <class Chunks>
+  constexpr offloaded_layers(const Chunks& chunks, std::size_t n, const pipeline_plan& plan, bool beside) : beside_(beside), group_(plan.group > 0 ? plan.group : plan.stages) {
+    for (std::size_t c = 0; c < n; ++c)
+      if (chunks[c].stays > bytes{0}) last_ = static_cast<std::int64_t>(c), stays_ = chunks[c].stays, comes_ = chunks[c].comes, ++moving_;
+    if (n == 1) group_ = plan.micros;
+  }
+  [[nodiscard]] constexpr bytes in_forward(const work& step) const { return next(step) && !beside_ ? bytes{0} : here_; }
+  [[nodiscard]] constexpr bytes on_host() const { return most_; }
+  constexpr void forward(const work& step, bytes leaves) {
+    if (next(step)) {
+      here_ = stays_;
+      leaves -= comes_;
+    }
+    away_ += leaves;
+    most_ = max(most_, away_);
+  }
+  constexpr void backward(bytes returns) {
+    if (returns == bytes{0}) return;
+    away_ = max(away_ - returns, bytes{0});
+    here_ = comes_;
+    ++done_;
+  }
+
+ private:
+  /// Whether the backward of a forward's chunk comes before all others: in groups of micro-batches, last chunk first.
+  [[nodiscard]] constexpr bool next(const work& step) const {
+    return step.chunk == last_ && done_ == (step.micro / group_) * group_ * moving_ + step.micro % group_;
+  }
+
+  bool beside_;  // a backward runs at the same time
+  std::int64_t group_, last_ = -1, moving_ = 0, done_ = 0;
+  bytes stays_{}, comes_{}, here_{}, away_{}, most_{};
+};
+
 /// Micro-batches after which the steps of a stage only repeat: every state of the steady phase has been seen.
 constexpr std::int64_t enough_micros(const job& j, std::int64_t stage) {
   const auto& d = j.parallel;
@@ -74,7 +114,7 @@ constexpr std::int64_t enough_micros(const job& j, std::int64_t stage) {
 /// the end.
 template <class Order = detail::shipped_order>
 constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& weights, const stage_cut& cut, const divided_layers& w, std::int64_t stage,
-                              const Order& order = {}) {
+                              const Order& order = {}, bytes* on_host = nullptr) {
   const auto& j = *s.source;
   const auto& d = j.parallel;
   const auto& sc = s.layer;
@@ -113,6 +153,7 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
     std::int64_t boundary;
     counts held;
     std::int32_t waiting;
+    bytes ahead;
   };
   std::array<tallest, 3> best;
   for (auto& b : best) b.total = bytes{-1};
@@ -121,17 +162,18 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
   std::int32_t waiting = 0;
   if (std::is_constant_evaluated()) {
     held = {};
-    for (auto& b : best) b = {bytes{-1}, 0, 0, {}, 0};
+    for (auto& b : best) b = {bytes{-1}, 0, 0, {}, 0, bytes{0}};
   }
   bytes live{0};
-  const auto look = [&](std::size_t which, std::size_t chunk, bytes peak, std::int64_t boundary) {
-    const auto all = live + peak + boundary * w.input;
+  const auto look = [&](std::size_t which, std::size_t chunk, bytes peak, std::int64_t boundary, bytes ahead) {
+    const auto all = live + peak + boundary * w.input + ahead;
     auto& b = best[which];
     if (all <= b.total) return;
     b.total = all;
     b.chunk = chunk;
     b.boundary = boundary;
     b.waiting = waiting;
+    b.ahead = ahead;
     for (std::size_t c = 0; c < n; ++c) b.held[c] = held[c];
   };
   const bool splits = d.schedule == schedule::zero_bubble;
@@ -139,6 +181,7 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
   const pipeline_plan plan{kind, d.pipeline, static_cast<std::int64_t>(n), Order::repeats ? detail::enough_micros(j, stage) : j.batch.accumulation, j.framework.microbatch_group};
   auto forwards = plan.micros * (kind == schedule::dualpipe ? 1 : plan.chunks);
   detail::boundary_tensors boundary(d, j.framework, parts);
+  detail::offloaded_layers offloaded(chunks, n, plan, j.framework.overlaps_experts);
   order.run(plan, stage, [&](const work& step) {
     const auto c = static_cast<std::size_t>(step.chunk);
     const auto& k = chunks[c];
@@ -146,8 +189,9 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
       case work_kind::forward: {
         const auto extra = boundary.in_forward(k.has_head);
         boundary.forward(step);
-        look(0, c, k.forward.total, extra);
-        if (k.has_head) look(1, c, k.loss.total, extra);
+        look(0, c, k.forward.total, extra, offloaded.in_forward(step));
+        if (k.has_head) look(1, c, k.loss.total, extra, offloaded.in_forward(step));
+        offloaded.forward(step, k.on_host);
         live += k.saved.total;
         ++held[c];
         --forwards;
@@ -156,7 +200,8 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
       case work_kind::backward:
         live -= k.saved.total;
         --held[c];
-        look(2, c, k.backward.total, boundary.in_backward(forwards > 0));
+        look(2, c, k.backward.total, boundary.in_backward(forwards > 0), bytes{0});
+        offloaded.backward(k.on_host);
         boundary.backward(step);
         if (splits) live += k.kept.total, ++waiting;
         break;
@@ -167,6 +212,7 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
     }
   });
 
+  if (on_host != nullptr) *on_host = max(*on_host, offloaded.on_host());
   timeline t;
   t.look(phase::load, -1, moment(row::model_parameters, resident.rows[row::model_parameters]));
   // Each chunk's last input stays an attribute of its layers (TransformerBlock.input_tensor), its gradient with it.
@@ -183,6 +229,7 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
     for (std::size_t c = 0; c < n; ++c) all += multiple{b.held[c], chunks[c].saved};
     all += multiple{b.waiting, chunks[0].kept};
     all.add(row::communication_buffers, b.boundary * w.input);
+    all.add(row::activations, b.ahead);
     t.look(phases[i], i == 0 ? k.forward_layer : i == 1 ? -1 : k.backward_layer, all, i == 0 ? k.forward : i == 1 ? k.loss : k.backward);
   }
   return t;
