@@ -102,6 +102,8 @@ enum class assumption : std::uint8_t {
   host_runtime_not_counted,
   activations_offload_overlap,
   experts_overlap_in_turn,
+  graphs_as_eager,
+  fp8_in_all_layers,
   no_eval_no_generation,
   dora_temporaries,
   gpu_assumed,

@@ -44,4 +44,12 @@ inline constexpr std::array<dated_name, 4> dated_names{{
     {"torchtune", "@1814feb", 202411},    // the README's table of optimization flags, 2024-11-18
 }};
 
+/// Versions that are another framework's, over this one: found by that name, whatever the date.
+struct named_profile {
+  std::string_view framework;
+  std::string_view text;
+  profile of;
+};
+inline constexpr std::array<named_profile, 1> named_profiles{{{"megatron", "Megatron-Bridge", megatron_bridge}}};
+
 }  // namespace headroom::frameworks

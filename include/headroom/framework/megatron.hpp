@@ -23,4 +23,14 @@ inline constexpr profile megatron{
     .precision = {"bf16-mixed", formats::bf16, formats::bf16, formats::fp32, formats::fp32, formats::fp32, formats::fp32},
 };
 
+/// Its precision settings name the recipe "tensorwise", for bf16 too, and pass it on to the optimizer (Megatron-Bridge
+/// training/mixed_precision.py MixedPrecisionConfig.fp8_recipe). Over TransformerEngine 2.18, the version that it is locked to.
+inline constexpr profile megatron_bridge = [] {
+  profile p = megatron;
+  p.date = 202608;
+  p.names_fp8_recipe = true;
+  p.unscales_moments = false;
+  return p;
+}();
+
 }  // namespace headroom::frameworks

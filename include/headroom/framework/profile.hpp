@@ -42,6 +42,9 @@ enum class token_dispatcher : std::uint8_t { all_to_all, all_gather, flex };
 /// Whose modules a layer is made of: transformers-like eager ones, or Megatron's over TransformerEngine.
 enum class layer_modules : std::uint8_t { eager, megatron };
 
+/// Who captures layers in CUDA graphs, after steps that run without.
+enum class graph_capture : std::uint8_t { none, by_framework, by_engine };
+
 /// Modules whose saved tensors Megatron can keep in host memory, as bits (fine-grained-activation-offloading).
 enum class offload_module : std::uint8_t { attn_norm, qkv_linear, core_attn, attn_proj, mlp_norm, expert_fc1, moe_act };
 
@@ -80,6 +83,8 @@ struct profile {
   bool pads_experts{};                 ///< every expert gets its capacity of tokens, padded (moe-pad-expert-input-to-capacity)
   fp8_scaling fp8{};                   ///< of linear layers, where the job computes in fp8
   bool precision_aware{};              ///< TransformerEngine's FusedAdam on the shards themselves: no fp32 copy of gradients; of an fp32 master beside bf16 parameters only the other 16 bits are kept
+  bool names_fp8_recipe{};             ///< an fp8 recipe that is not delayed is set, though perhaps nothing computes in fp8: with an fp32 master that
+                                       ///< leaves of precision_aware only the formats of the moments (Megatron-LM core/optimizer/optimizer_config.py)
   bool unscales_moments{};             ///< … which makes fp32 copies of 16-bit moments for a step (TransformerEngine before 2026-02)
   bool exchanges_heads{};              ///< cp-comm-type a2a+p2p: an all-to-all over heads within groups of the context ring
   token_dispatcher dispatcher{};
@@ -89,6 +94,8 @@ struct profile {
   bool overlaps_warm_up{};             ///< the interleaved schedule receives ahead in its warm-up, too (overlap-p2p-communication-warmup-flush)
   std::int32_t microbatch_group{};     ///< micro-batches that pass a virtual stage in a row; 0: as many as stages
   std::uint32_t offloaded_modules{};   ///< bit i: offload_module i, where the job keeps activations on the host
+  graph_capture graphs{};
+  bool ends_in_bf16{};                 ///< with fp8, the first layer and the last compute in bf16 (first-last-layers-bf16)
   bool overlaps_experts{};             ///< a forward runs beside each backward (overlap-moe-expert-parallel-comm), one micro-batch further ahead
   std::int32_t deferral_limit{};       ///< micro-batches whose head weight gradient waits (defer-embedding-wgrad-compute)
 

@@ -68,6 +68,11 @@ constexpr std::string_view assumption_text(assumption a) {
       return "activations go to the host behind the computation; copies that fall behind keep more of them on the GPU.";
     case assumption::experts_overlap_in_turn:
       return "a forward and a backward that overlap-moe-expert-parallel-comm runs side by side, layer by layer, are counted one after the other.";
+    case assumption::graphs_as_eager:
+      return "steps that run without CUDA graphs, before capture, are the highest in what is allocated; graphs then keep in pools of their own what those "
+             "steps kept, and static copies of each layer's input and output, which are not counted.";
+    case assumption::fp8_in_all_layers:
+      return "the layers that first-last-layers-bf16 keeps in bf16 are counted as the others are.";
     case assumption::no_eval_no_generation:
       return "only training steps are counted: evaluation with larger batches or generation with a cache of keys and values "
              "may need more.";

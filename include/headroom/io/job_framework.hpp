@@ -46,6 +46,8 @@ inline constexpr std::array<std::string_view, 9> framework_names{
 
 /// Throws job_error for an unknown name, and for one that this version has no profile of.
 inline profile read_framework_named(const std::string& label, std::string_view version, const std::string& path) {
+  for (const auto& n : frameworks::named_profiles)
+    if (n.framework == label && version.find(n.text) != std::string_view::npos) return n.of;
   auto date = version_date(version);
   for (const auto& d : frameworks::dated_names)
     if (d.framework == label && version.find(d.text) != std::string_view::npos) date = d.date;

@@ -58,8 +58,7 @@ inline constexpr auto megatron_elsewhere = std::to_array<std::string_view>({
 
 /// Arguments whose effect on memory this version does not model.
 inline constexpr auto megatron_unmodelled = std::to_array<std::string_view>({
-    "cuda-graph-impl", "cuda-graph-scope", "cuda-graph-modules", "cuda-graph-warmup-steps", "data-parallel-sharding-strategy",
-    "first-last-layers-bf16", "activation-offload-fraction", "delta-offload-bytes-across-pp-ranks", "min-offloaded-tensor-size",
+    "data-parallel-sharding-strategy", "activation-offload-fraction", "delta-offload-bytes-across-pp-ranks", "min-offloaded-tensor-size",
     "outer-dp-sharding-strategy", "use-megatron-fsdp",
     "cpu-offloading", "cpu-offloading-num-layers", "delay-wgrad-compute", "experimental-attention-variant", "fp4-format", "moe-latent-size",
     "moe-layer-recompute", "moe-shared-expert-overlap", "mtp-use-repeated-layer", "no-overlap-p2p-communication", "optimizer-cpu-offload",
@@ -96,6 +95,23 @@ inline void apply_megatron_offload(job& j, bool on, const std::string& modules, 
   merge.set(j.offload.activations, place::on_cpu, "offload", "activations", path);
 }
 
+/// cuda-graph-impl, -scope (or -modules) and -warmup-steps. What a graph keeps lies in its pool, which no tensor counts once it is captured
+/// (TransformerEngine pytorch/graph.py, make_weak_ref): `allocated` is highest in the steps before, which run without.
+inline void apply_megatron_graphs(profile& f, key_reader& k) {
+  const auto* v = k.take("cuda-graph-impl");
+  const auto impl = v != nullptr ? string_at(*v, k.at("cuda-graph-impl")) : std::string{"none"};
+  if (impl != "none" && impl != "local" && impl != "transformer_engine")
+    fail("headroom: " + k.at("cuda-graph-impl") + " " + in_quotes(impl) + " is not modelled by this version; accepted: none, local, transformer_engine");
+  for (const char* key : {"cuda-graph-scope", "cuda-graph-modules"})
+    if (const auto* scope = k.take(key); scope != nullptr && scope->is_string() && scope->get<std::string>().starts_with("full_iteration"))
+      fail("headroom: " + k.at(key) + " \"full_iteration\" is not modelled by this version: nothing runs outside a graph");
+  const auto* steps = k.take("cuda-graph-warmup-steps");
+  if (impl == "none") return;
+  if (steps != nullptr && whole_at(*steps, k.at("cuda-graph-warmup-steps"), 0, 1 << 20) == 0)
+    fail("headroom: " + k.at("cuda-graph-warmup-steps") + " 0 is not modelled by this version: the first step that runs without graphs is the highest");
+  f.graphs = impl == "local" ? graph_capture::by_framework : graph_capture::by_engine;
+}
+
 /// The formats of the optimizer and of the gradient buffer: use-precision-aware-optimizer, main-grads-dtype, main-params-dtype,
 /// exp-avg-dtype, exp-avg-sq-dtype, grad-reduce-in-bf16.
 inline void apply_megatron_formats(job& j, key_reader& k, const option_merger& merge) {
@@ -128,6 +144,7 @@ inline void apply_megatron_formats(job& j, key_reader& k, const option_merger& m
     const bool whole = word == "tensorwise" || word == "delayed";
     if (!whole && word != "blockwise" && word != "mxfp8") wrong_value(k.at("fp8-recipe"), "\"tensorwise\", \"delayed\", \"blockwise\" or \"mxfp8\"", *v);
     j.framework.fp8 = whole ? fp8_scaling::tensor : fp8_scaling::block;
+    j.framework.names_fp8_recipe = word != "delayed";
   }
   if (const auto* v = k.take("fp8-param-gather"); v != nullptr && flag_at(*v, k.at("fp8-param-gather")))
     apply(k.at("fp8-param-gather"), &precision::parameters, "parameters", formats::fp8);
@@ -194,6 +211,8 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
     const bool offloads = on("fine-grained-activation-offloading");
     detail::apply_megatron_offload(j, offloads, word("offload-modules"), merge, k.at("offload-modules"));
   }
+  detail::apply_megatron_graphs(f, k);
+  if (on("first-last-layers-bf16")) f.ends_in_bf16 = true;
   if (on("overlap-moe-expert-parallel-comm")) f.overlaps_experts = true;
   for (const auto key : detail::megatron_unmodelled)
     if (k.take(key) != nullptr)
@@ -204,9 +223,8 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
 }
 
 /// The options that make `p` of the profile that the library ships.
-inline json_value megatron_options_of(const profile& p) {
+inline json_value megatron_options_of(const profile& p, const profile& plain = frameworks::megatron) {
   json_value out = json_value::object();
-  const auto& plain = frameworks::megatron;
   if (p.fuses_weight_gradients != plain.fuses_weight_gradients) out["no-gradient-accumulation-fusion"] = true;
   if (p.local_modules != plain.local_modules) out["transformer-impl"] = "local";
   if (p.masks_in_loader != plain.masks_in_loader) out["no-create-attention-mask-in-dataloader"] = true;
@@ -219,11 +237,16 @@ inline json_value megatron_options_of(const profile& p) {
     out["cross-entropy-loss-fusion"] = true;
     out["cross-entropy-fusion-impl"] = p.loss == loss_style::in_place ? "te" : "native";
   }
-  if (p.fp8 != plain.fp8) out["fp8-recipe"] = "blockwise";
+  if (p.fp8 != plain.fp8)
+    out["fp8-recipe"] = "blockwise";
+  else if (p.names_fp8_recipe != plain.names_fp8_recipe)
+    out["fp8-recipe"] = p.names_fp8_recipe ? "tensorwise" : "delayed";
   if (p.precision_aware) out["use-precision-aware-optimizer"] = true;
   if (p.routes_in_fp32) out["moe-router-dtype"] = "fp32";
   if (p.exchanges_heads) out["cp-comm-type"] = "a2a+p2p";
   if (p.microbatch_group > 0) out["microbatch-group-size-per-virtual-pipeline-stage"] = p.microbatch_group;
+  if (p.graphs != graph_capture::none) out["cuda-graph-impl"] = p.graphs == graph_capture::by_framework ? "local" : "transformer_engine";
+  if (p.ends_in_bf16) out["first-last-layers-bf16"] = true;
   if (p.overlaps_experts) out["overlap-moe-expert-parallel-comm"] = true;
   if (p.offloaded_modules != 0) {
     std::string names;

@@ -107,6 +107,13 @@ constexpr state_degrees degrees_of_states(const settled_job& s) {
   return {replicas, same > 1 ? same : 1};
 }
 
+/// Whether the precision-aware optimizer works on the shards of parameters and gradients themselves. An fp8 recipe that is not delayed
+/// leaves it a master and gradients of its own, in fp32 (core/optimizer/optimizer_config.py, use_precision_aware_optimizer_no_fp8_or_ds_fp8).
+constexpr bool updates_shards(const settled_job& s) {
+  const auto& habits = s.source->framework;
+  return habits.precision_aware && (s.precision.master != formats::fp32 || !habits.names_fp8_recipe);
+}
+
 /// What the optimizer makes for the time of a step. Gradients that are not fp32 are copied to fp32 (distrib_optimizer.py
 /// _copy_model_grads_to_main_grads), but for the precision-aware optimizer; that one may copy moments, the dense weights' and the
 /// experts' after one another (TransformerEngine optimizers/fused_adam.py get_unscaled_state).
@@ -115,15 +122,16 @@ constexpr bytes update_temporaries(const settled_job& s, const stage_weights& w)
   const auto d = degrees_of_states(s);
   const auto& p = s.precision;
   const auto one = share(w.dense, 4, d.dense), other = share(w.experts, 4, d.experts);
-  if (!habits.precision_aware) return p.gradients.width() < 4 && p.master.width() == 4 ? one + other : bytes{0};
+  const auto gradients = !updates_shards(s) && p.gradients.width() < 4 && p.master.width() == 4 ? one + other : bytes{0};
+  if (!habits.precision_aware) return gradients;
   const bool copies = s.optimizer.state.width() < 4 && (habits.unscales_moments || s.optimizer.state.bits == 8 || s.optimizer.state == formats::fp16);
-  return copies ? s.optimizer.moments * max(one, other) : bytes{0};
+  return gradients + (copies ? s.optimizer.moments * max(one, other) : bytes{0});
 }
 
 /// Beside bf16 parameters the precision-aware optimizer keeps the 16 bits that a master in fp32 has more (store_param_remainders).
 constexpr std::int64_t master_width(const settled_job& s) {
   const auto& p = s.precision;
-  return s.source->framework.precision_aware && p.master.bits == 32 && p.parameters == formats::bf16 ? 2 : p.master.width();
+  return updates_shards(s) && p.master.bits == 32 && p.parameters == formats::bf16 ? 2 : p.master.width();
 }
 
 /// Parameters and main gradients whole, master copy and optimizer state divided over data × context ranks (experts: over the ranks
