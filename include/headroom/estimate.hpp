@@ -2,6 +2,7 @@
 // estimate(job): the one function that most users need.
 #pragma once
 
+#include <headroom/step/capture.hpp>
 #include <headroom/step/host.hpp>
 #include <headroom/step/outside.hpp>
 #include <headroom/step/pools.hpp>
@@ -192,6 +193,12 @@ constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind, const
     const auto divided = walk_divided_layers(s);
     const rank_weights weights(s, list);
     const stage_cut cut(j.parallel, s.model.layers);
+    if (captures_first(j)) [[unlikely]] {
+      const auto captured = walk_captured_layers(s);
+      for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
+        if (ranks_of(stage) > 0) finish_rank(r.add(), s, walk_captured_stage(s, weights, cut, captured, stage, order), ranks_of(stage), stage);
+      return k;
+    }
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
       if (ranks_of(stage) > 0) finish_rank(r.add(), s, walk_stage(s, weights, cut, divided, stage, order, &k.checkpoints), ranks_of(stage), stage);
   } else if (j.parallel.pipeline > 1) {

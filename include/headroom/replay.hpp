@@ -22,7 +22,7 @@ constexpr bool replays_steps(const job& j) {
 /// Megatron's stages, whose backward is in one piece.
 constexpr bool replays_stages(const job& j) {
   return j.framework.layers == layer_modules::megatron && j.hardware.accelerator().maker != vendor::cpu && j.model.mtp_layers == 0 &&
-         j.offload.activations == place::on_gpu &&
+         j.offload.activations == place::on_gpu && !captures_first(j) &&
          j.parallel.schedule != schedule::zero_bubble && j.parallel.schedule != schedule::dualpipe;
 }
 

@@ -42,8 +42,11 @@ enum class token_dispatcher : std::uint8_t { all_to_all, all_gather, flex };
 /// Whose modules a layer is made of: transformers-like eager ones, or Megatron's over TransformerEngine.
 enum class layer_modules : std::uint8_t { eager, megatron };
 
-/// Who captures layers in CUDA graphs, after steps that run without.
+/// Who captures layers in CUDA graphs: Megatron itself, after a step that it records, or TransformerEngine.
 enum class graph_capture : std::uint8_t { none, by_framework, by_engine };
+
+/// Parts of a layer that are captured, as bits: attention, a dense MLP, experts with their router.
+enum class graph_module : std::uint8_t { attn, mlp, moe };
 
 /// Modules whose saved tensors Megatron can keep in host memory, as bits (fine-grained-activation-offloading).
 enum class offload_module : std::uint8_t { attn_norm, qkv_linear, core_attn, attn_proj, mlp_norm, expert_fc1, moe_act };
@@ -95,6 +98,7 @@ struct profile {
   std::int32_t microbatch_group{};     ///< micro-batches that pass a virtual stage in a row; 0: as many as stages
   std::uint32_t offloaded_modules{};   ///< bit i: offload_module i, where the job keeps activations on the host
   graph_capture graphs{};
+  std::uint32_t captured_modules{};    ///< bit i: graph_module i, where graphs are captured before the first step (cuda-graph-warmup-steps 0)
   bool ends_in_bf16{};                 ///< with fp8, the first layer and the last compute in bf16 (first-last-layers-bf16)
   bool overlaps_experts{};             ///< a forward runs beside each backward (overlap-moe-expert-parallel-comm), one micro-batch further ahead
   std::int32_t deferral_limit{};       ///< micro-batches whose head weight gradient waits (defer-embedding-wgrad-compute)

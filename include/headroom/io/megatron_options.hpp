@@ -68,6 +68,8 @@ inline constexpr auto megatron_unmodelled = std::to_array<std::string_view>({
 inline constexpr auto megatron_offload_names =
     std::to_array<std::string_view>({"attn_norm", "qkv_linear", "core_attn", "attn_proj", "mlp_norm", "expert_fc1", "moe_act"});
 
+inline constexpr auto megatron_graph_names = std::to_array<std::string_view>({"attn", "mlp", "moe"});
+
 /// A list in one string, as a command line or a recipe has it: names with brackets, commas or spaces between them.
 template <class Visit>
 void for_each_word(std::string_view list, Visit&& visit) {
@@ -80,6 +82,15 @@ void for_each_word(std::string_view list, Visit&& visit) {
     if (end == std::string_view::npos) return;
     list.remove_prefix(end);
   }
+}
+
+/// The names of a set of modules, as a list in one string.
+template <class Names>
+std::string words_of(std::uint32_t bits, const Names& names) {
+  std::string r;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if ((bits >> i & 1U) != 0) r += (r.empty() ? "" : " ") + std::string{names[i]};
+  return r;
 }
 
 /// fine-grained-activation-offloading and offload-modules.
@@ -95,21 +106,32 @@ inline void apply_megatron_offload(job& j, bool on, const std::string& modules, 
   merge.set(j.offload.activations, place::on_cpu, "offload", "activations", path);
 }
 
-/// cuda-graph-impl, -scope (or -modules) and -warmup-steps. What a graph keeps lies in its pool, which no tensor counts once it is captured
-/// (TransformerEngine pytorch/graph.py, make_weak_ref): `allocated` is highest in the steps before, which run without.
+/// cuda-graph-impl, -scope (or -modules) and -warmup-steps. A router by itself leaves next to nothing in a graph.
 inline void apply_megatron_graphs(profile& f, key_reader& k) {
   const auto* v = k.take("cuda-graph-impl");
   const auto impl = v != nullptr ? string_at(*v, k.at("cuda-graph-impl")) : std::string{"none"};
   if (impl != "none" && impl != "local" && impl != "transformer_engine")
     fail("headroom: " + k.at("cuda-graph-impl") + " " + in_quotes(impl) + " is not modelled by this version; accepted: none, local, transformer_engine");
-  for (const char* key : {"cuda-graph-scope", "cuda-graph-modules"})
-    if (const auto* scope = k.take(key); scope != nullptr && scope->is_string() && scope->get<std::string>().starts_with("full_iteration"))
-      fail("headroom: " + k.at(key) + " \"full_iteration\" is not modelled by this version: nothing runs outside a graph");
+  std::uint32_t modules = 0;
+  bool whole = true;
+  for (const char* key : {"cuda-graph-scope", "cuda-graph-modules"}) {
+    const auto* list = k.take(key);
+    if (list == nullptr) continue;
+    for_each_word(string_at(*list, k.at(key)), [&](std::string_view word) {
+      const auto at = std::find(megatron_graph_names.begin(), megatron_graph_names.end(), word);
+      const bool router = word == "moe_router" || word == "moe_preprocess";
+      if (word == "full") return;
+      if (at == megatron_graph_names.end() && !router)
+        fail("headroom: " + k.at(key) + " " + in_quotes(word) + " is not modelled by this version; accepted: full, attn, mlp, moe, moe_router, moe_preprocess");
+      whole = false;
+      if (!router) modules |= std::uint32_t{1} << (at - megatron_graph_names.begin());
+    });
+  }
   const auto* steps = k.take("cuda-graph-warmup-steps");
+  const bool at_once = steps != nullptr && whole_at(*steps, k.at("cuda-graph-warmup-steps"), 0, 1 << 20) == 0;
   if (impl == "none") return;
-  if (steps != nullptr && whole_at(*steps, k.at("cuda-graph-warmup-steps"), 0, 1 << 20) == 0)
-    fail("headroom: " + k.at("cuda-graph-warmup-steps") + " 0 is not modelled by this version: the first step that runs without graphs is the highest");
   f.graphs = impl == "local" ? graph_capture::by_framework : graph_capture::by_engine;
+  if (at_once && impl != "local") f.captured_modules = whole ? 7 : modules;
 }
 
 /// The formats of the optimizer and of the gradient buffer: use-precision-aware-optimizer, main-grads-dtype, main-params-dtype,
@@ -246,14 +268,15 @@ inline json_value megatron_options_of(const profile& p, const profile& plain = f
   if (p.exchanges_heads) out["cp-comm-type"] = "a2a+p2p";
   if (p.microbatch_group > 0) out["microbatch-group-size-per-virtual-pipeline-stage"] = p.microbatch_group;
   if (p.graphs != graph_capture::none) out["cuda-graph-impl"] = p.graphs == graph_capture::by_framework ? "local" : "transformer_engine";
+  if (p.captured_modules != 0) {
+    out["cuda-graph-warmup-steps"] = 0;
+    out["cuda-graph-scope"] = detail::words_of(p.captured_modules, detail::megatron_graph_names);
+  }
   if (p.ends_in_bf16) out["first-last-layers-bf16"] = true;
   if (p.overlaps_experts) out["overlap-moe-expert-parallel-comm"] = true;
   if (p.offloaded_modules != 0) {
-    std::string names;
-    for (std::size_t i = 0; i < detail::megatron_offload_names.size(); ++i)
-      if ((p.offloaded_modules >> i & 1U) != 0) names += (names.empty() ? "" : " ") + std::string{detail::megatron_offload_names[i]};
     out["fine-grained-activation-offloading"] = true;
-    out["offload-modules"] = names;
+    out["offload-modules"] = detail::words_of(p.offloaded_modules, detail::megatron_offload_names);
   }
   if (p.deferral_limit > 0) {
     out["defer-embedding-wgrad-compute"] = true;

@@ -169,6 +169,10 @@ constexpr void check_walk(const job& j) {
       refuse("headroom: for megatron the optimizer must be adamw, sgd, sgd-momentum, lion, adagrad or muon");
     if (j.adapter.active() || !j.trainable.all()) refuse("headroom: adapters and partly frozen models are not modelled for megatron by this version");
     if (m.parallel_block || m.post_norms) refuse("headroom: parallel blocks and post-norms are not modelled for megatron by this version");
+    if (j.framework.graphs != graph_capture::none && j.recompute.mode == recompute_mode::full)
+      refuse("headroom: CUDA graphs of layers do not go with full recompute; framework.options.cuda-graph-impl must be none", j.framework.label);
+    if (j.framework.captured_modules != 0 && (j.offload.activations != place::on_gpu || p.schedule == schedule::zero_bubble || p.schedule == schedule::dualpipe))
+      refuse("headroom: graphs that are captured before the first step are not modelled with offload or for the zero-bubble and dualpipe schedules by this version");
     if (j.offload.optimizer != place::on_gpu || j.offload.parameters != place::on_gpu)
       refuse("headroom: offload of optimizer or parameters is not modelled for megatron by this version");
     if (j.offload.activations != place::on_gpu) {

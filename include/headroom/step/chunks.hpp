@@ -46,7 +46,13 @@ struct divided_walk : layer_walk {
   moment kept{};
 };
 
-constexpr divided_walk walk_divided_layer(const scene& sc, const module_set& trained, bool sparse, bool graphless, bool later = false, bool mtp = false) {
+/// What of a layer is walked: all of it or, where graphs are captured before the first step, what is in them, or the rest.
+struct walked_parts {
+  bool attention{true}, dense{true}, sparse{true}, outside{true};  ///< `outside`: embedding, head, what surrounds the layers
+};
+
+constexpr divided_walk walk_divided_layer(const scene& sc, const module_set& trained, bool sparse, bool graphless, bool later = false, bool mtp = false,
+                                          walked_parts parts = {}) {
   divided_walk r;
   bool first = true;
   const auto add = [&](const program& p) {
@@ -54,16 +60,16 @@ constexpr divided_walk walk_divided_layer(const scene& sc, const module_set& tra
     if (later) r.kept += walk_backward(p, true, weight_work::later).kept;
     first = false;
   };
-  if (mtp) add(megatron::mtp_front(sc, trained));
-  add(sc.model->mla.kv_rank > 0 ? megatron::latent_block(sc, true) : megatron::dense_block(sc, true, trained, true));
+  if (mtp && parts.outside) add(megatron::mtp_front(sc, trained));
+  if (parts.attention) add(sc.model->mla.kv_rank > 0 ? megatron::latent_block(sc, true) : megatron::dense_block(sc, true, trained, true));
   // The caller's reference to the output's gradient outlives the last part's backward.
   auto before = r.backward;
   const auto back = r.offloaded + r.doubled;
-  add(sparse ? megatron::sparse_block(sc, trained, true) : megatron::dense_block(sc, false, trained, true));
+  if (sparse ? parts.sparse : parts.dense) add(sparse ? megatron::sparse_block(sc, trained, true) : megatron::dense_block(sc, false, trained, true));
   r.backward_first = r.backward;
   if (r.offloaded + r.doubled > back) [[unlikely]] before.add(row::activations, r.offloaded + r.doubled - back);
   r.backward_first.rise_to(before, part{row::communication_buffers, r.input});
-  if (mtp) add(megatron::norm_block(sc));
+  if (mtp && parts.outside) add(megatron::norm_block(sc));
   return r;
 }
 
@@ -81,7 +87,7 @@ struct divided_layers {
   bytes input{};                                   ///< a tensor of the residual stream
 };
 
-constexpr divided_layers walk_divided_layers(const settled_job& s) {
+constexpr divided_layers walk_divided_layers(const settled_job& s, detail::walked_parts parts = {}) {
   const auto& j = *s.source;
   scene sc = s.layer;
   sc.model = &s.model;
@@ -89,16 +95,16 @@ constexpr divided_layers walk_divided_layers(const settled_job& s) {
   const bool full = j.recompute.mode == recompute_mode::full;
   const bool later = j.parallel.schedule == schedule::zero_bubble;
   divided_layers r;
+  r.input = bytes{checked::round_up(checked::mul(checked::mul(sc.stream_tokens(), s.model.hidden), sc.residual_width), sc.granule)};
   bool dense = false;
   for (std::int64_t i = 0; i < s.model.layers && !dense; ++i) dense = !s.model.sparse_layer(i);
   for (const bool sparse : {false, true}) {
     if (sparse ? !s.model.sparse() : !dense) continue;
     const auto i = static_cast<std::size_t>(sparse);
-    const auto w = detail::walk_divided_layer(sc, trained, sparse, full, later);
+    const auto w = detail::walk_divided_layer(sc, trained, sparse, full, later, false, parts);
     r.whole[i] = detail::cost_of(w, false);
     r.whole[i].backward_first = w.backward_first;
     r.whole[i].kept = w.kept;
-    r.input = w.input;
     if (!full) continue;
     r.checkpoint[i] = detail::cost_of(w, true);
     r.checkpoint[i].kept = w.kept;
@@ -106,15 +112,16 @@ constexpr divided_layers walk_divided_layers(const settled_job& s) {
   }
   if (s.model.mtp_layers > 0) {
     detail::divided_walk norm;
-    detail::join(norm, megatron::norm_block(sc), true, false, true);
+    if (parts.outside) detail::join(norm, megatron::norm_block(sc), true, false, true);
     r.norm = detail::cost_of(norm, false);
     // A module is a checkpoint of its own, but for method block (MultiTokenPredictionLayer._checkpointed_forward).
     const bool recomputes = full && j.recompute.method != recompute_method::block;
-    const auto w = detail::walk_divided_layer(sc, trained, s.model.sparse(), recomputes, later, true);
+    const auto w = detail::walk_divided_layer(sc, trained, s.model.sparse(), recomputes, later, true, parts);
     r.mtp = detail::cost_of(w, recomputes);
     r.mtp.kept = w.kept;
     if (recomputes) r.mtp.saved += moment(row::activations, w.input);  // the embedding's result is an input, too
   }
+  if (!parts.outside) return r;
   const auto head = megatron::head_and_loss(sc, trained);
   r.head_forward = walk_forward(head);
   r.head_backward = walk_backward(head, true);

@@ -185,7 +185,7 @@ constexpr settled_job settle(const job& j, std::size_t kind = 0) {
   if (j.recompute.mode == recompute_mode::full && j.recompute.reentrant == choice::unset) r.assumptions.add(assumption::recompute_reentrant_default);
   if (j.framework.layers == layer_modules::megatron) {
     if (j.framework.precision_aware && j.framework.unscales_moments && r.optimizer.state.width() < 4) r.assumptions.add(assumption::moments_copied_for_step);
-    if (j.framework.graphs != graph_capture::none) r.assumptions.add(assumption::graphs_as_eager);
+    if (j.framework.graphs != graph_capture::none && j.framework.captured_modules == 0) r.assumptions.add(assumption::graphs_as_eager);
     if (j.framework.ends_in_bf16 && r.layer.fp8) r.assumptions.add(assumption::fp8_in_all_layers);
     if (j.framework.overlaps_experts) r.assumptions.add(assumption::experts_overlap_in_turn);
     if (j.parallel.schedule == schedule::zero_bubble) r.assumptions.add(assumption::zero_bubble_defers_all);
