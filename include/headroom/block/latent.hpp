@@ -53,6 +53,7 @@ constexpr tensor latent_attend(program& p, const scene& s, const module_set& tra
     const bytes workspace = s.host ? bytes{0} : p.rounded(of_heads(checked::round_up(head, 32)), 4) + p.rounded(checked::mul(s.tokens, m.heads), 4);
     const auto inputs = (h.q | h.k) | h.v;
     p.step(inputs, out | lse, {.saves = inputs | out | lse, .backward_temporary = workspace});
+    if (s.policy == recompute_policy::every_other_matmul) p.keep(out | lse);
     if (pads) {
       const auto cut = p.make(of_heads(a.value_dim), w);
       p.step(out.bit(), cut.bit());

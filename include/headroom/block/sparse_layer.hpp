@@ -4,6 +4,7 @@
 
 #include <headroom/block/decoder.hpp>
 #include <headroom/block/experts.hpp>
+#include <headroom/block/grouped_experts.hpp>
 
 namespace headroom {
 
@@ -131,7 +132,12 @@ constexpr void join_sparse_half(layer_walk& r, const scene& s, const module_set&
 constexpr layer_walk walk_sparse_layer(const scene& s, const module_set& trained, std::int64_t trained_experts, bool input_has_gradient, bool graphless = false,
                                        bool accumulate = false) {
   layer_walk r;
-  detail::join(r, decoder_block(s, layer_part::attention, trained, input_has_gradient), true, graphless, accumulate);
+  const auto attends = decoder_block(s, layer_part::attention, trained, input_has_gradient);
+  detail::join(r, attends, true, graphless, accumulate);
+  if (s.habits->groups_experts) {
+    detail::join(r, grouped_experts_block(s, trained, r.output_has_gradient, attends.matrices()), false, graphless, accumulate);
+    return r;
+  }
   detail::join_sparse_half(r, s, trained, trained_experts, graphless, accumulate);
   return r;
 }

@@ -78,6 +78,7 @@ struct profile {
 
   layer_modules layers{layer_modules::eager};
   bool divides_modules{};              ///< DTensor divides eager modules over tensor, sequence and context parallelism (torchtitan)
+  bool groups_experts{};               ///< routed experts are grouped matrix multiplications over sorted tokens (torchtitan)
   bool quantises_in_linear{};          ///< fp8 is made of tensors inside each linear layer; between layers they stay in 16 bits (torchao)
   bool local_modules{};                ///< Megatron without TransformerEngine: attention written out into a global buffer
   bool fuses_weight_gradients{};       ///< accumulated in the GEMM; TransformerEngine then keeps one empty gradient a weight shape

@@ -16,6 +16,7 @@ inline constexpr profile torchtitan_202404{
     .rotates_in_fp32 = true,
     .compiles_layers = true,
     .divides_modules = true,
+    .groups_experts = true,
     .quantises_in_linear = true,
     .loss = loss_style::whole_or_divided,
     .keeps_last_layer = true,

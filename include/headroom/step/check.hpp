@@ -134,9 +134,15 @@ constexpr void check_walk(const job& j) {
     refuse("headroom: encoders and post-norm models are not modelled for this framework by this version; states(job) counts their weights", j.framework.label);
   if (divides || divides_eager) detail::check_division(j);
   const bool plain = !m.sparse() && m.mla.kv_rank == 0;
-  if (divides_eager && !plain)
-    refuse("headroom: mixtures of experts and latent attention are not modelled for this framework by this version; states(job) counts their weights", j.framework.label);
-  if (!divides && !plain && (j.compile || j.recompute.mode == recompute_mode::selective))
+  if (divides_eager && !plain) {
+    if (!j.framework.groups_experts || p.tensor > 1 || p.context > 1 || p.pipeline > 1 || (j.compile && j.framework.compiles_layers) || m.experts.every > 1 || m.experts.bias)
+      refuse("headroom: mixtures of experts and latent attention are modelled for this framework without tensor, context and pipeline parallelism and compiled layers alone, and of plain layers; states(job) counts their weights",
+             j.framework.label);
+    if (m.sparse() && (m.experts.count % p.expert != 0 || j.hardware.gpus() % p.expert != 0 || p.expert_tensor > 1))
+      refuse("headroom: model.experts.count and the GPUs must be multiples of parallel.expert, and parallel.expert_tensor 1; expert", p.expert);
+    if (p.expert > 1 && j.sharding.kind != sharding_kind::fsdp2) refuse("headroom: expert parallelism of eager modules needs sharding.kind \"fsdp2\" in this version");
+  }
+  if (!divides && !divides_eager && !plain && (j.compile || j.recompute.mode == recompute_mode::selective))
     refuse("headroom: compiled or selectively recomputed experts and latent attention are not modelled by this version; compile must be false, recompute \"none\" or \"full\"");
   if (divides) {
     if (m.sparse() && (m.experts.count % p.expert != 0 || m.experts.ffn % p.expert_tensor != 0))
@@ -185,9 +191,10 @@ constexpr void check_walk(const job& j) {
   if (!divides && !divides_eager && (p.tensor > 1 || p.sequence)) refuse("headroom: tensor parallelism is not modelled by this version; parallel.tensor must be 1", p.tensor);
   if (!divides && (p.pipeline > 1 || p.virtual_pipeline > 1)) detail::check_spread(j);
   if (!divides && !divides_eager && (p.context > 1)) refuse("headroom: context parallelism is not modelled by this version; parallel.context must be 1", p.context);
-  if (!divides && (p.expert > 1 || p.expert_tensor > 1)) refuse("headroom: expert parallelism is not modelled by this version; parallel.expert must be 1", p.expert);
+  if (!divides && !divides_eager && (p.expert > 1 || p.expert_tensor > 1)) refuse("headroom: expert parallelism is not modelled by this version; parallel.expert must be 1", p.expert);
   if (p.replicate > 1 && j.sharding.kind == sharding_kind::zero)
     refuse("headroom: parallel.replicate is FSDP's; DeepSpeed shards within groups by sharding.mics_shard_size; replicate", p.replicate);
+  if (divides_eager && !m.sparse() && p.expert > 1) refuse("headroom: parallel.expert needs a mixture of experts; it is", p.expert);
   if (divides_eager && (p.tensor > 1 || p.context > 1)) {
     if (p.tensor == 1 ? j.sharding.kind != sharding_kind::fsdp2 : j.sharding.kind != sharding_kind::fsdp2 && j.sharding.kind != sharding_kind::none)
       refuse("headroom: tensor and context parallelism of eager modules need sharding.kind \"fsdp2\" in this version");

@@ -217,9 +217,10 @@ constexpr weight divided(weight w, std::int64_t tensor) {
   return w;
 }
 
-/// Adds a layer's weight to what all layers hold, or to what the first dense or the first sparse one does.
-constexpr void add_to_unit(const shape& m, const weight& w, parameters& every, parameters& dense, parameters& sparse) {
-  const auto all = parameters{w.elements()} * w.per_layer;
+/// Adds a layer's weight to what all layers hold, or to what the first dense or the first sparse one does. Experts that are divided
+/// over ranks are gathered and reduced as a rank's share of them.
+constexpr void add_to_unit(const shape& m, const weight& w, std::int64_t expert, parameters& every, parameters& dense, parameters& sparse) {
+  const auto all = parameters{w.elements()} * (w.expert ? checked::ceil_div(w.per_layer, expert) : w.per_layer);
   if (!m.sparse() || w.layers.count == m.layers) {
     every += all;
     return;
@@ -275,7 +276,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
     r.total += total;
     r.active += w.expert ? total / s.model.experts.count * s.model.experts.active : total;
     if (w.layers.count > 0) {
-      detail::add_to_unit(s.model, w, r.unit, dense_unit, sparse_unit);
+      detail::add_to_unit(s.model, w, j.parallel.expert, r.unit, dense_unit, sparse_unit);
       if (linear && s.layer.quantised.has(w.role)) r.packed += one * w.per_layer;
     } else if (w.role == module::encoder || w.role == module::vision) {
       r.side += total;
