@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/step/capture.hpp>
+#include <headroom/step/eager_stages.hpp>
 #include <headroom/step/host.hpp>
 #include <headroom/step/outside.hpp>
 #include <headroom/step/pools.hpp>
@@ -201,6 +202,11 @@ constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind, const
     }
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
       if (ranks_of(stage) > 0) finish_rank(r.add(), s, walk_stage(s, weights, cut, divided, stage, order, &k.checkpoints), ranks_of(stage), stage);
+  } else if (j.parallel.pipeline > 1 && j.framework.divides_modules) {
+    const stage_cut cut(j.parallel, s.model.layers);
+    for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
+      if (ranks_of(stage) > 0) finish_rank(r.add(), s, walk_eager_stage(s, list, cut, stage, order), ranks_of(stage), stage);
+    s.assumptions.add(assumption::reserved_by_pools);
   } else if (j.parallel.pipeline > 1) {
     const auto d = spread_layers(s, list);
     for (std::int64_t device = 0; device < d.pipeline; ++device) {

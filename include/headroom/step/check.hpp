@@ -189,7 +189,17 @@ constexpr void check_walk(const job& j) {
     }
   }
   if (!divides && !divides_eager && (p.tensor > 1 || p.sequence)) refuse("headroom: tensor parallelism is not modelled by this version; parallel.tensor must be 1", p.tensor);
-  if (!divides && (p.pipeline > 1 || p.virtual_pipeline > 1)) detail::check_spread(j);
+  if (divides_eager && (p.pipeline > 1 || p.virtual_pipeline > 1)) {
+    if (p.schedule != schedule::one_forward_one_backward && p.schedule != schedule::interleaved && p.schedule != schedule::gpipe)
+      refuse("headroom: for this framework parallel.schedule must be 1f1b, interleaved-1f1b or gpipe", j.framework.label);
+    if (p.virtual_pipeline > 1 && j.batch.accumulation % p.pipeline != 0)
+      refuse("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
+    if (p.pipeline > 64 || j.batch.accumulation > 65'536) refuse("headroom: parallel.pipeline must be from 1 to 64, and batch.accumulation at most 65536; accumulation", j.batch.accumulation);
+    if (j.sharding.kind != sharding_kind::fsdp2 || j.framework.loss == loss_style::chunked_head || j.adapter.active() || !j.trainable.all() || j.optimizer.in_backward || m.tied)
+      refuse("headroom: pipelines of this framework are modelled under sharding.kind fsdp2, with whole logits, every weight trained by an optimizer step and untied embeddings alone");
+  } else if (!divides && (p.pipeline > 1 || p.virtual_pipeline > 1)) {
+    detail::check_spread(j);
+  }
   if (!divides && !divides_eager && (p.context > 1)) refuse("headroom: context parallelism is not modelled by this version; parallel.context must be 1", p.context);
   if (!divides && !divides_eager && (p.expert > 1 || p.expert_tensor > 1)) refuse("headroom: expert parallelism is not modelled by this version; parallel.expert must be 1", p.expert);
   if (p.replicate > 1 && j.sharding.kind == sharding_kind::zero)
