@@ -62,11 +62,11 @@ constexpr program grouped_experts_block(const scene& s, const module_set& traine
     if (exchanged && selects) p.keep(to.bit());  // all_to_all_single is on the list of what is saved
     return to;
   };
-  auto tokens = move(n, sent);
-  if (s.expert > 1) tokens = move(tokens, received, true);
-  tokens = move(tokens, received);  // with a row of zeros for what pads an expert's tokens
-  tokens = move(tokens, received);  // sorted by expert
-  auto y = move(ops::grouped_mlp(p, s, trained, tokens, received), received);  // sorted back
+  auto moved = move(n, sent);
+  if (s.expert > 1) moved = move(moved, received, true);
+  moved = move(moved, received);  // with a row of zeros for what pads an expert's tokens
+  moved = move(moved, received);  // sorted by expert
+  auto y = move(ops::grouped_mlp(p, s, trained, moved, received), received);  // sorted back
   if (s.expert > 1) y = move(y, sent, true);
   tensor shared{};
   if (e.shared_ffn > 0) {

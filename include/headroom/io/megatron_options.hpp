@@ -102,7 +102,7 @@ inline void apply_megatron_offload(job& j, bool on, const std::string& modules, 
       fail("headroom: " + path + " " + in_quotes(word) + " is not modelled by this version; accepted: " + listed(megatron_offload_names));
     j.framework.offloaded_modules |= std::uint32_t{1} << (at - megatron_offload_names.begin());
   });
-  if (j.framework.offloaded_modules == 0) fail("headroom: " + path + " must name modules: " + listed(megatron_offload_names));
+  if (j.framework.offloaded_modules == 0) fail("headroom: with fine-grained-activation-offloading " + path + " must name modules: " + listed(megatron_offload_names));
   merge.set(j.offload.activations, place::on_cpu, "offload", "activations", path);
 }
 

@@ -243,7 +243,7 @@ constexpr void walk_chunk(chunk_cost& k, const job& j, const shape& m, const div
     keep(k.loss, none, live, w.head_forward.peak, -1);
     live.add(row::activations, -mask_in_forward);
     k.saved.add(row::activations, -mask_in_forward);
-    keep(k.backward, k.backward_layer, live, w.head_backward.peak, -1);
+    keep(k.backward, k.backward_layer, live + moment(row::activations, k.stays), w.head_backward.peak, -1);
     if (m.mtp_layers > 0) {
       // The gradients of all hidden states lie in one tensor until the stack's own is used.
       const moment joined(row::temporaries, m.mtp_layers * w.input);

@@ -64,6 +64,7 @@ class offloaded_layers {
     if (n == 1) group_ = plan.micros;
   }
   [[nodiscard]] constexpr bytes in_forward(const work& step) const { return next(step) && !beside_ ? bytes{0} : here_; }
+  [[nodiscard]] constexpr bytes in_loss(const work& step) const { return next(step) ? stays_ : here_; }
   [[nodiscard]] constexpr bytes on_host() const { return most_; }
   constexpr void forward(const work& step, bytes leaves) {
     if (next(step)) {
@@ -190,7 +191,7 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
         const auto extra = boundary.in_forward(k.has_head);
         boundary.forward(step);
         look(0, c, k.forward.total, extra, offloaded.in_forward(step));
-        if (k.has_head) look(1, c, k.loss.total, extra, offloaded.in_forward(step));
+        if (k.has_head) look(1, c, k.loss.total, extra, offloaded.in_loss(step));
         offloaded.forward(step, k.on_host);
         live += k.saved.total;
         ++held[c];

@@ -1,0 +1,104 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Megatron's fine-grained activation offloading and its CUDA graphs, counted by hand from core/transformer/attention.py,
+// core/pipeline_parallel/fine_grained_activation_offload.py and TransformerEngine's pytorch/graph.py. s sequence, b micro-batch,
+// h hidden, a heads; x = 2·s·b·h, a tensor of the residual stream.
+#include <headroom/headroom.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace headroom;
+
+namespace {
+
+constexpr std::int64_t s = 1024, b = 2, h = 1024, a = 8;
+constexpr std::int64_t x = 2 * s * b * h;
+constexpr std::int64_t scores = a * s * s * b;
+constexpr std::int64_t statistics = 2 * 4 * s * b;  // of a LayerNorm
+
+constexpr std::uint32_t bit(offload_module m) { return std::uint32_t{1} << static_cast<int>(m); }
+constexpr std::uint32_t bit(graph_module m) { return std::uint32_t{1} << static_cast<int>(m); }
+
+job gpt(std::int64_t layers, std::int64_t pipeline = 1) {
+  job j;
+  j.model = {.layers = layers, .hidden = h, .heads = a, .ffn = 4 * h, .mlp = mlp_kind::plain, .activation = activation_kind::gelu,
+             .norm = norm_kind::layernorm, .norm_bias = true, .position = position_kind::learned, .max_positions = s, .vocab = 512, .tied = true};
+  j.hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = pipeline};
+  j.framework = frameworks::megatron;
+  j.framework.masks_in_loader = false;
+  j.parallel = {.data = 1, .pipeline = pipeline};
+  j.batch = {.micro = b, .sequence = s, .accumulation = 2 * pipeline};
+  j.attention = attention::te;
+  return j;
+}
+
+std::int64_t at(const report& r, std::size_t stage, phase p, row of) { return r.ranks[stage].at_phase[static_cast<std::size_t>(p)][of].count(); }
+
+}  // namespace
+
+// A fused kernel saves q, k and v (the projection's result, 3x), its own result (x) and a statistic of each row and head, too small to
+// move; the output projection saves that result again. When the loss is computed every layer has saved, and all but the last, whose
+// backward comes next, are away.
+TEST_CASE("attention moved to host memory") {
+  auto j = gpt(8);
+  const auto all = at(estimate(j), 0, phase::loss_forward, row::activations);
+  j.offload.activations = place::on_cpu;
+  j.framework.offloaded_modules = bit(offload_module::core_attn) | bit(offload_module::attn_proj);
+  const auto r = estimate(j);
+  CHECK(all - at(r, 0, phase::loss_forward, row::activations) == 7 * 4 * x);
+  CHECK(r.host.pinned_per_node.count() == 7 * 4 * x);
+}
+
+// Written out, softmax saves the probabilities that it made, and the product with v saves them again: what left as one tensor comes back
+// as two. A later micro-batch's forward finds the layer whose backward comes next brought back: 3x of q, k and v, the projection's input
+// x, and 2·scores of probabilities twice.
+TEST_CASE("probabilities come back twice") {
+  auto j = gpt(8, 4);
+  j.attention = attention::eager;
+  j.offload.activations = place::on_cpu;
+  j.framework.offloaded_modules = bit(offload_module::core_attn) | bit(offload_module::attn_proj);
+  // Stage 0 of 4 holds 3 micro-batches of its 2 layers when the first comes back, and moves all of them.
+  const auto layer = 4 * x + 2 * 2 * scores;
+  const auto r = estimate(j);
+  CHECK(r.host.pinned_per_node.count() == 4 * 2 * layer - layer);  // the fourth runs before that; the first's last layer stays
+}
+
+// Tensors of fewer than 2^20 elements stay (transformer_config.py, min_offloaded_tensor_size).
+TEST_CASE("small tensors are not moved") {
+  auto j = gpt(8);
+  j.batch.sequence = 256;  // x has 2^19 elements
+  const auto all = estimate(j).ranks[0].allocated;
+  j.offload.activations = place::on_cpu;
+  j.framework.offloaded_modules = bit(offload_module::attn_proj);
+  CHECK(estimate(j).ranks[0].allocated == all);
+}
+
+TEST_CASE("what offloading needs") {
+  auto j = gpt(8);
+  j.offload.activations = place::on_cpu;
+  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("offload-modules"), job_error);
+  j.framework.offloaded_modules = bit(offload_module::core_attn);
+  j.recompute = recompute::full;
+  CHECK_THROWS_AS(estimate(j), job_error);
+}
+
+// Captured before the first step: attention's forwards and backwards run in the schedule's order while nothing else does, and leave
+// nothing that is counted. What a layer's attention keeps: its input with the norm's statistics, the norm's result, q, k, v, the
+// kernel's result and a statistic of 4 bytes a row and head: 6x. Steps then keep the MLP's: input, norm, 4h twice: 10x.
+TEST_CASE("graphs of attention, captured before the first step") {
+  auto j = gpt(8, 1);
+  j.framework.graphs = graph_capture::by_engine;
+  j.framework.captured_modules = bit(graph_module::attn);
+  const auto r = estimate(j);
+  const auto attention = 6 * x + statistics + 4 * s * b * a, mlp = 10 * x + statistics;
+  const auto tokens = 2 * 8 * s * b;
+  CHECK(at(r, 0, phase::loss_forward, row::activations) == tokens + 8 * mlp + 2 * x + statistics + 13 * s * b);  // final norm, head; loss, targets, mask
+  // The last layer's backward begins with all eight there.
+  CHECK(at(r, 0, phase::load, row::activations) == tokens + 8 * attention);
+  // Without a scope that is captured, steps are as without graphs.
+  auto plain = j;
+  plain.framework.captured_modules = 0;
+  auto eager = plain;
+  eager.framework.graphs = graph_capture::none;
+  CHECK(estimate(plain).ranks[0].allocated == estimate(eager).ranks[0].allocated);
+  CHECK(estimate(plain).assumptions.has(assumption::graphs_as_eager));
+}
