@@ -32,3 +32,13 @@ TEST_CASE("Megatron-LM, mixture of experts") {
   CHECK(e.median() <= 0.0195);
   CHECK(e.largest() <= 0.057);
 }
+
+// Fine-grained activation offloading, and a step in which CUDA graphs of attention are captured.
+TEST_CASE("Megatron-LM, activations on the host and in graphs") {
+  const auto moved = errors_of("megatron", [](const judged_record& r) { return r.refused.empty() && r.job.framework.offloaded_modules != 0; });
+  REQUIRE(moved.sizes.size() == 3);
+  CHECK(moved.largest() <= 0.057);
+  const auto captured = errors_of("megatron", [](const judged_record& r) { return r.refused.empty() && r.job.framework.captured_modules != 0; });
+  REQUIRE(captured.sizes.size() == 1);
+  CHECK(captured.largest() <= 0.0005);
+}

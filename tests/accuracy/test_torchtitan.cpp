@@ -17,9 +17,12 @@ errors titan(Choose choose) {
 
 }  // namespace
 
-TEST_CASE("torchtitan: a pipeline and a mixture of experts are refused") {
-  const auto e = errors_of("torchtitan", [](const judged_record& r) { return !r.refused.empty(); });
-  CHECK(e.refused == std::vector<std::string>{"titan202412-t5-1F1B", "titan202412-t5-Interleaved1F1B", "titan-i1789-ds16b-OOM"});
+// Low: what layers leave of holes in the default stream's pool is not counted (README.md). The difference between both is that the
+// interleaved schedule reduces one half of a rank's layers before the other half has gradients.
+TEST_CASE("torchtitan, pipelines") {
+  const auto e = titan([](const headroom::job& j) { return j.parallel.pipeline > 1; });
+  REQUIRE(e.sizes.size() == 2);
+  CHECK(e.largest() <= 0.22);
 }
 
 TEST_CASE("torchtitan, FSDP2 with an uncompiled loss") {

@@ -67,6 +67,40 @@ TEST_CASE("fp8") {
   CHECK(refusal(R"({"fp8-format": "e5m2"})").find("fp8-format") != std::string::npos);
 }
 
+TEST_CASE("modules whose activations go to host memory") {
+  const auto j = megatron(R"({"fine-grained-activation-offloading": true, "offload-modules": "[core_attn, attn_proj moe_act]", "overlap-moe-expert-parallel-comm": true})");
+  CHECK(j.framework.offloaded_modules == 0b1001100);
+  CHECK(j.offload.activations == place::on_cpu);
+  CHECK(j.framework.overlaps_experts);
+  CHECK(io::read_job(io::job_to_json(j)) == j);
+  CHECK(megatron(R"({"offload-modules": "[core_attn]"})").framework.offloaded_modules == 0);
+  CHECK(refusal(R"({"fine-grained-activation-offloading": true, "offload-modules": "[fused_group_mlp]"})").find("fused_group_mlp") != std::string::npos);
+}
+
+TEST_CASE("CUDA graphs") {
+  const auto j = megatron(R"({"cuda-graph-impl": "transformer_engine", "cuda-graph-scope": "[attn moe_router]", "cuda-graph-warmup-steps": 0})");
+  CHECK(j.framework.graphs == graph_capture::by_engine);
+  CHECK(j.framework.captured_modules == 1);
+  CHECK(io::read_job(io::job_to_json(j)) == j);
+  CHECK(megatron(R"({"cuda-graph-impl": "transformer_engine", "cuda-graph-warmup-steps": 0})").framework.captured_modules == 7);
+  const auto later = megatron(R"({"cuda-graph-impl": "local", "cuda-graph-modules": "attn", "first-last-layers-bf16": true})");
+  CHECK(later.framework.captured_modules == 0);
+  CHECK(io::read_job(io::job_to_json(later)) == later);
+  CHECK(megatron(R"({"cuda-graph-impl": "none", "cuda-graph-scope": "full"})").framework.graphs == graph_capture::none);
+  CHECK(refusal(R"({"cuda-graph-impl": "full_iteration"})").find("full_iteration") != std::string::npos);
+  CHECK(refusal(R"({"cuda-graph-impl": "local", "cuda-graph-scope": "full_iteration"})").find("full_iteration") != std::string::npos);
+}
+
+// Megatron-Bridge names a recipe for fp8 whether or not anything computes in it.
+TEST_CASE("Megatron-Bridge by its name") {
+  const auto j = io::read_job(io::parse_json(R"({"model": "llama-2-13b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "batch": {"sequence": 2048},
+    "framework": {"name": "megatron", "version": "Megatron-Bridge @600d069, Megatron Core @24bad8e"}})", "job"));
+  CHECK(j.framework == frameworks::megatron_bridge);
+  CHECK(io::read_job(io::job_to_json(j)) == j);
+  CHECK(megatron(R"({"fp8-recipe": "tensorwise"})").framework.names_fp8_recipe);
+  CHECK_FALSE(megatron(R"({"fp8-recipe": "delayed"})").framework.names_fp8_recipe);
+}
+
 TEST_CASE("a command line as it stands in a recipe") {
   CHECK(megatron(R"({"train-iters": 50, "lr": 0.00015, "lr-decay-style": "cosine", "split": "949,50,1", "tokenizer-model": "x", "save-interval": 10000,
     "eval-iters": 10, "distributed-backend": "nccl", "bf16": true, "ckpt-format": "torch_dist", "moe-token-dispatcher-type": "alltoall"})") == megatron(R"({"moe-token-dispatcher-type": "alltoall"})"));

@@ -228,6 +228,11 @@ TEST_CASE("bytes of the optimizer") {
   CHECK(step(row::temporaries) == 2 * n);
   j.framework.unscales_moments = false;
   CHECK(step(row::temporaries) == 0);
+  // With an fp8 recipe named that is not delayed (optimizer_config.py): a whole master again, and the shard's gradient in fp32.
+  j.framework.names_fp8_recipe = true;
+  CHECK(step(row::master_parameters) == n);
+  CHECK(step(row::optimizer_state) == n);
+  CHECK(step(row::temporaries) == n);
 }
 
 // core/optimizer/emerging_optimizers.py: Muon's momentum for the matrices of layers, AdamW's two moments for embeddings and vectors.

@@ -1,0 +1,78 @@
+// Distributed under the Boost Software License, Version 1.0.
+// torchtitan's pipelines, counted by hand from torch's distributed/pipelining/stage.py and schedules.py, and FSDP2's
+// _fsdp_param_group.py. Every layer keeps its input alone: x = 2·t·h bytes.
+#include <headroom/headroom.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace headroom;
+
+namespace {
+
+constexpr std::int64_t h = 512, f = 1024, heads = 8, vocab = 1024, t = 2048, stages = 4, data = 2, layers = 16;
+constexpr std::int64_t x = 2 * t * h;
+constexpr std::int64_t layer = 4 * h * h + 3 * h * f + 2 * h, table = vocab * h;
+
+job pipeline(std::int64_t micros, std::int64_t chunks = 1) {
+  job j;
+  j.model = {.layers = layers, .hidden = h, .heads = heads, .ffn = f, .vocab = vocab};
+  j.hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8};
+  j.framework = frameworks::torchtitan_202404;
+  j.parallel = {.data = data, .pipeline = stages, .virtual_pipeline = chunks};
+  if (chunks > 1) j.parallel.schedule = schedule::interleaved;
+  j.sharding = fsdp2();
+  j.batch = {.micro = 1, .sequence = t, .accumulation = micros};
+  j.recompute = recompute::full;
+  return j;
+}
+
+std::int64_t at(const report& r, std::size_t stage, phase p, row of) { return r.ranks[stage].at_phase[static_cast<std::size_t>(p)][of].count(); }
+
+}  // namespace
+
+// A stage of 1F1B has a buffer for each micro-batch's input and, but for the last, for each one's gradient; a stage's inputs keep their
+// gradients once they have them. In a reduction all have come back.
+TEST_CASE("buffers between stages") {
+  const auto r = estimate(pipeline(8));
+  const auto unit = 4 * layer;  // the reduction's input, in fp32
+  CHECK(at(r, 0, phase::reduce, row::communication_buffers) == 8 * x + 4 * (4 * (layer / 4) > table ? layer : table));
+  CHECK(at(r, 1, phase::reduce, row::communication_buffers) == (8 + 8 + 8) * x + unit);
+  CHECK(at(r, 3, phase::reduce, row::communication_buffers) == (8 + 8) * x + unit);
+}
+
+// Gathered parameters of four layers stay in bf16 from the first forward on, gradients add up in fp32, both whole.
+TEST_CASE("parameters and gradients stay whole") {
+  const auto r = estimate(pipeline(8));
+  CHECK(at(r, 1, phase::reduce, row::gathered_parameters) == 2 * 4 * layer);
+  CHECK(at(r, 1, phase::reduce, row::gradients) == 4 * 4 * layer);
+  CHECK(at(r, 1, phase::step, row::gradients) == 4 * 4 * layer / data);
+  CHECK(at(r, 1, phase::step, row::gathered_parameters) == 0);
+  CHECK(at(r, 0, phase::reduce, row::gathered_parameters) == 2 * (4 * layer + table));
+}
+
+// Interleaved with as many micro-batches as stages, the second half of a rank's layers has been through every backward, and is reduced,
+// before the first half's begins: whole gradients of both never meet.
+TEST_CASE("chunks are reduced one after the other") {
+  const auto r = estimate(pipeline(4, 2));
+  CHECK(at(r, 1, phase::reduce, row::gradients) == 4 * 2 * layer);
+  const auto more = estimate(pipeline(8, 2));
+  CHECK(at(more, 1, phase::reduce, row::gradients) == 4 * 4 * layer);
+}
+
+// What the model returns of every micro-batch is collected, and joined when the step is over.
+TEST_CASE("the last stage keeps the logits of every micro-batch") {
+  const auto r = estimate(pipeline(8));
+  CHECK(at(r, 3, phase::step, row::logits) == 8 * 2 * t * vocab);
+  CHECK(at(r, 2, phase::step, row::logits) == 0);
+}
+
+TEST_CASE("what pipelines need") {
+  auto j = pipeline(8);
+  j.sharding = {};
+  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("fsdp2"), job_error);
+  j = pipeline(6, 2);
+  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("multiple of parallel.pipeline"), job_error);
+  j = pipeline(8);
+  j.parallel.schedule = schedule::naive;
+  CHECK_THROWS_AS(estimate(j), job_error);
+}
