@@ -136,6 +136,15 @@ TEST_CASE("multi-token prediction: logits and activations") {
   CHECK(activations == layer + 6 * x + 3 * 8 * s * b + 9 * s * b);
 }
 
+// core/tensor_parallel/cross_entropy.py: logits.float() of fp32 logits is no copy, and the gradient is made in place.
+TEST_CASE("in fp32 the loss works on the logits themselves") {
+  auto j = gpt(4, 1);
+  j.precision = precisions::fp32;
+  const auto r = estimate(j);
+  CHECK(at(r, 0, phase::loss_forward, row::logits) == 4 * s * b * vocab);
+  CHECK(at(r, 0, phase::backward, row::logits) <= 4 * s * b * vocab);
+}
+
 // core/pipeline_parallel/schedules.py, see boundary_tensors.
 TEST_CASE("what the schedule's variables hold on the last stage") {
   const auto held = [](const report& r, std::int64_t stage, phase p) { return at(r, stage, p, row::communication_buffers) / x; };

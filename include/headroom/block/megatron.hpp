@@ -190,8 +190,12 @@ constexpr tensor cross_entropy(program& p, const scene& s, tensor logits) {
     return loss;
   }
   const auto elements = p.elements(logits);
-  const auto wide = p.make(elements, 4, row::logits);
   const auto masks = p.make(checked::mul(9, s.tokens), 1);  // masked targets (int64) and the mask of each row
+  if (p.width(logits) == 4 && s.loss_program != loss_style::autocast) {  // logits.float() is the logits themselves, and so is their gradient
+    p.step(logits.bit(), loss | masks, {.saves = logits | masks, .releases_first = true});
+    return loss;
+  }
+  const auto wide = p.make(elements, 4, row::logits);
   const bytes copy = s.loss_program == loss_style::autocast ? p.rounded(elements, 4) : bytes{0};
   p.step(logits.bit(), loss | wide | masks, {.saves = wide | masks, .forward_temporary = copy, .temporaries = row::logits});
   return loss;
