@@ -200,6 +200,12 @@ constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind, const
         if (ranks_of(stage) > 0) finish_rank(r.add(), s, walk_captured_stage(s, weights, cut, captured, stage, order), ranks_of(stage), stage);
       return k;
     }
+    if (j.sharding.kind == sharding_kind::megatron_fsdp) [[unlikely]] {
+      const auto buffers = fsdp_layout_of(s, list);
+      finish_rank(r.add(), s, walk_stage(s, weights, cut, divided, 0, order, nullptr, &buffers), ranks_of(0));
+      s.assumptions.add(assumption::reserved_by_pools);
+      return k;
+    }
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
       if (ranks_of(stage) > 0) finish_rank(r.add(), s, walk_stage(s, weights, cut, divided, stage, order, &k.checkpoints), ranks_of(stage), stage);
   } else if (j.parallel.pipeline > 1 && j.framework.divides_modules) {

@@ -71,7 +71,7 @@ inline void replay_stage(rank_report& rank, const settled_job& s, const inventor
   const auto others = rank.allocated - tensors;
   const bool updates = rank.peak_phase == phase::step;
   add_unused_ends(rank, updates ? bytes{real.allocated() - exact.allocated()} : bytes{real.peak_allocated()} - tensors);
-  finish_replayed(rank, others + bytes{real.peak_reserved()});
+  finish_replayed(rank, max(rank.reserved, others + bytes{real.peak_reserved()}));  // more where streams have pools of their own
 }
 
 }  // namespace detail

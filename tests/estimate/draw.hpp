@@ -169,6 +169,11 @@ class jobs {
       j.recompute.layers = 1;
     }
     if (dice_.flip()) j.dropout = {{100'000}, {100'000}, {100'000}};
+    if (p.pipeline == 1 && p.schedule == schedule::one_forward_one_backward && m.mtp_layers == 0) {
+      j.sharding = megatron_fsdp(dice_.pick({0, 1, 2, 3}));
+      if (dice_.flip()) j.sharding.communication_unit = dice_.pick({1, 1'000'000, 100'000'000});
+      j.sharding.double_buffer = dice_.flip() ? choice::yes : choice::unset;
+    }
   }
 
   void preallocated(job& j) {

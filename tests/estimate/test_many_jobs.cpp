@@ -47,6 +47,11 @@ std::array<breakdown, 64> states_by_stage(const job& j) {
   }
   const auto s = settle(j);
   const auto list = weights_of(s.model);
+  if (j.sharding.kind == sharding_kind::megatron_fsdp) {
+    all[0] = detail::fsdp_states(s, detail::fsdp_layout_of(s, list));
+    all[0][row::gathered_parameters] = all[0][row::communication_buffers] = bytes{0};
+    return all;
+  }
   for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
     all[static_cast<std::size_t>(stage)] = detail::states_of_stage(s, detail::weights_of_stage(s, list, stage));
   return all;

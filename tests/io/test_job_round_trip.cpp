@@ -164,12 +164,13 @@ class draw {
     s.stage = s.kind == sharding_kind::none || s.kind == sharding_kind::ddp ? 0 : number(0, 3);
     s.no_sync = coin();
     for (auto* c : {&s.reshard_after_forward, &s.overlap_comm, &s.contiguous_gradients, &s.reduce_scatter,
-                    &s.round_robin_gradients, &s.gradient_as_bucket_view})
+                    &s.round_robin_gradients, &s.gradient_as_bucket_view, &s.double_buffer})
       *c = toggle();
     for (auto* n : {&s.reduce_bucket_size, &s.allgather_bucket_size, &s.sub_group_size, &s.stage3_prefetch_bucket_size,
                     &s.stage3_param_persistence_threshold, &s.stage3_max_live_parameters, &s.stage3_max_reuse_distance,
                     &s.zero_hpz_partition_size, &s.mics_shard_size})
       *n = maybe(-1, 0, std::numeric_limits<std::int64_t>::max());
+    s.communication_unit = maybe(-1, 1, std::numeric_limits<std::int64_t>::max());
     return s;
   }
 

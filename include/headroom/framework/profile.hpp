@@ -86,6 +86,7 @@ struct profile {
   bool masks_in_loader{};              ///< a boolean b × s × s mask comes with each micro-batch, on the first and last stage
   bool pads_experts{};                 ///< every expert gets its capacity of tokens, padded (moe-pad-expert-input-to-capacity)
   fp8_scaling fp8{};                   ///< of linear layers, where the job computes in fp8
+  bool wide_beside_fp8{};              ///< what fp8 does not multiply is fp32: neither --bf16 nor --fp16 (arguments.py params_dtype)
   bool precision_aware{};              ///< TransformerEngine's FusedAdam on the shards themselves: no fp32 copy of gradients; of an fp32 master beside bf16 parameters only the other 16 bits are kept
   bool names_fp8_recipe{};             ///< an fp8 recipe that is not delayed is set, though perhaps nothing computes in fp8: with an fp32 master that
                                        ///< leaves of precision_aware only the formats of the moments (Megatron-LM core/optimizer/optimizer_config.py)

@@ -34,6 +34,8 @@ struct sharding {
   std::int64_t zero_hpz_partition_size{-1};
   std::int64_t mics_shard_size{-1};
   choice gradient_as_bucket_view{};            ///< DDP
+  std::int64_t communication_unit{-1};         ///< Megatron-FSDP's suggested_communication_unit_size
+  choice double_buffer{};                      ///< Megatron-FSDP: buffers of two layers stay (fsdp-double-buffer)
 
   friend constexpr bool operator==(const sharding&, const sharding&) = default;
 };
@@ -41,6 +43,8 @@ struct sharding {
 constexpr sharding ddp() { return {.kind = sharding_kind::ddp}; }
 constexpr sharding zero(std::int64_t stage) { return {.kind = sharding_kind::zero, .stage = stage}; }
 constexpr sharding fsdp1(std::int64_t stage = 3) { return {.kind = sharding_kind::fsdp1, .stage = stage}; }
+/// Stages: 0 no_shard, 1 optim, 2 optim_grads, 3 optim_grads_params.
+constexpr sharding megatron_fsdp(std::int64_t stage = 3) { return {.kind = sharding_kind::megatron_fsdp, .stage = stage}; }
 constexpr sharding fsdp2(std::int64_t stage = 3) { return {.kind = sharding_kind::fsdp2, .stage = stage}; }
 
 enum class place : std::uint8_t { on_gpu, on_cpu, on_nvme };

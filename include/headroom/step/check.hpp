@@ -94,6 +94,19 @@ constexpr void check_spread(const job& j) {
     refuse("headroom: parallel.stage_layers must have parallel.pipeline entries that add up to model.layers; they add up to", given);
 }
 
+/// What of Megatron-FSDP is not modelled.
+constexpr void check_megatron_fsdp(const job& j) {
+  if (j.parallel.pipeline > 1 || j.parallel.virtual_pipeline > 1 || j.parallel.schedule != schedule::one_forward_one_backward)
+    refuse("headroom: Megatron-FSDP over pipeline stages is not modelled by this version; parallel.pipeline must be 1, without a schedule; pipeline", j.parallel.pipeline);
+  if (j.model.mtp_layers > 0) refuse("headroom: multi-token prediction under Megatron-FSDP is not modelled by this version; model.mtp_layers must be 0", j.model.mtp_layers);
+  if (j.recompute.mode == recompute_mode::full && j.recompute.method == recompute_method::uniform && j.recompute.layers > 1)
+    refuse("headroom: several layers in a checkpoint under Megatron-FSDP are not modelled by this version; recompute.layers must be 1", j.recompute.layers);
+  if (j.optimizer.vector_moments > 0) refuse("headroom: Megatron-FSDP has no Muon; optimizer must be adamw or sgd");
+  const auto& p = j.precision.set() ? j.precision : j.framework.precision;
+  if (p.parameters.bits == 8 && j.framework.fp8 == fp8_scaling::block)
+    refuse("headroom: block-scaled fp8 parameters under Megatron-FSDP are not modelled by this version; framework.options.fp8-recipe must be tensorwise or delayed");
+}
+
 }  // namespace detail
 
 /// Refuses a job that contradicts itself. States can be counted for every job that passes.
@@ -164,8 +177,10 @@ constexpr void check_walk(const job& j) {
       refuse("headroom: with the gpipe schedule batch.accumulation must be from 1 to 65536; accumulation", j.batch.accumulation);
     if (p.virtual_pipeline > 1 && j.framework.microbatch_group == 0 && j.batch.accumulation % p.pipeline != 0)
       refuse("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
-    if (j.sharding.kind != sharding_kind::none && j.sharding.kind != sharding_kind::ddp && j.sharding.kind != sharding_kind::megatron_distributed_optimizer)
-      refuse("headroom: for megatron sharding.kind must be none, ddp or megatron-distributed-optimizer");
+    if (j.sharding.kind != sharding_kind::none && j.sharding.kind != sharding_kind::ddp && j.sharding.kind != sharding_kind::megatron_distributed_optimizer &&
+        j.sharding.kind != sharding_kind::megatron_fsdp)
+      refuse("headroom: for megatron sharding.kind must be none, ddp, megatron-distributed-optimizer or megatron-fsdp");
+    if (j.sharding.kind == sharding_kind::megatron_fsdp) detail::check_megatron_fsdp(j);
     if (j.precision.compute.bits == 8 && j.framework.local_modules) refuse("headroom: fp8 needs TransformerEngine: framework.options.transformer-impl must not be local");
     if (j.precision.parameters.bits == 8 && j.precision.compute.bits != 8) refuse("headroom: fp8 parameters need precision.compute fp8; found bits", j.precision.compute.bits);
     if (j.precision.compute.set() && j.precision.compute.bits != 8 && j.precision.compute.bits < 16) refuse("headroom: precision.compute must have 8, 16 or 32 bits", j.precision.compute.bits);

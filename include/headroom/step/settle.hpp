@@ -14,7 +14,10 @@ namespace detail {
 constexpr void settle_precision(settled_job& r) {
   const auto& j = *r.source;
   auto& p = r.precision;
-  if (!j.precision.set()) r.assumptions.add(assumption::framework_precision);
+  if (!j.precision.set()) {
+    r.assumptions.add(assumption::framework_precision);
+    if (j.sharding.kind == sharding_kind::megatron_fsdp) p.gradients = p.reduce = p.parameters;  // megatron-fsdp-main-grads-dtype auto
+  }
   const auto fill = [](number_format& f, const number_format& with) {
     if (!f.set()) f = with;
   };
@@ -86,8 +89,11 @@ constexpr void settle_shards(settled_job& r) {
       r.flat = true;
       if (j.sharding.stage > 0) r.shards = {d, d, d, 0};  // 0: NO_SHARD
       break;
-    case sharding_kind::fsdp2:
-    case sharding_kind::megatron_fsdp: r.shards = {d, d, d, 0}; break;
+    case sharding_kind::fsdp2: r.shards = {d, d, d, 0}; break;
+    case sharding_kind::megatron_fsdp:
+      r.flat = true;
+      r.shards = {j.sharding.stage == 3 ? d : 1, j.sharding.stage >= 2 ? d : 1, j.sharding.stage >= 1 ? d : 1, 0};
+      break;
   }
 }
 
@@ -125,7 +131,7 @@ constexpr void settle_layer(settled_job& r) {
   s.autocast = p.autocast;
   s.fp8 = p.compute.bits == 8;
   s.fp8_copies = j.framework.fp8 == fp8_scaling::tensor && j.hardware.accelerator().compute_capability >= 100 ? 1 : 2;
-  s.width = s.fp8 ? 2 : p.compute.width();
+  s.width = !s.fp8 ? p.compute.width() : j.framework.wide_beside_fp8 ? 4 : 2;
   s.residual_width = p.autocast ? p.parameters.width() : s.width;
   s.weight_width = p.autocast ? p.parameters.width() : s.width;
   s.statistic_width = j.framework.statistics_in_input_format || s.host ? s.residual_width : 4;

@@ -99,12 +99,16 @@ struct state_degrees {
   std::int64_t dense{1};
   std::int64_t experts{1};
 };
-constexpr state_degrees degrees_of_states(const settled_job& s) {
+constexpr state_degrees degrees_of_shards(const settled_job& s) {
   const auto& j = *s.source;
-  if (j.sharding.kind != sharding_kind::megatron_distributed_optimizer) return {};
   const auto replicas = checked::mul(s.data, j.parallel.context) / j.parallel.replicate;
   const auto same = checked::mul(replicas, j.parallel.tensor) / checked::mul(j.parallel.expert, j.parallel.expert_tensor);
   return {replicas, same > 1 ? same : 1};
+}
+constexpr state_degrees degrees_of_states(const settled_job& s) {
+  const auto& z = s.source->sharding;
+  const bool divides = z.kind == sharding_kind::megatron_distributed_optimizer || (z.kind == sharding_kind::megatron_fsdp && z.stage > 0);
+  return divides ? degrees_of_shards(s) : state_degrees{};
 }
 
 /// Whether the precision-aware optimizer works on the shards of parameters and gradients themselves. An fp8 recipe that is not delayed
@@ -144,11 +148,11 @@ constexpr breakdown states_of_stage(const settled_job& s, const stage_weights& w
   // fp8 copies of weights, with their transposes, stay from the first micro-batch on (TransformerEngine module/base.py
   // get_weight_workspace); with fp8-param-gather they are the parameters.
   const bool fp8_only = p.parameters.bits == 8;
-  b[row::model_parameters] = share(whole, fp8_only ? 2 : p.parameters.width());
+  b[row::model_parameters] = share(whole, fp8_only ? s.layer.width : p.parameters.width());
   if (s.layer.fp8) {
     const auto copies = share(w.linear, s.layer.fp8_copies);
     if (fp8_only)
-      b[row::model_parameters] += copies - share(w.linear, 2);
+      b[row::model_parameters] += copies - share(w.linear, s.layer.width);
     else
       b[row::workspace] += copies;
   }

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <headroom/layout/schedule.hpp>
-#include <headroom/step/chunks.hpp>
+#include <headroom/step/fsdp_chunk.hpp>
 #include <headroom/step/timeline.hpp>
 
 namespace headroom {
@@ -115,7 +115,7 @@ constexpr std::int64_t enough_micros(const job& j, std::int64_t stage) {
 /// the end.
 template <class Order = detail::shipped_order>
 constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& weights, const stage_cut& cut, const divided_layers& w, std::int64_t stage,
-                              const Order& order = {}, bytes* on_host = nullptr) {
+                              const Order& order = {}, bytes* on_host = nullptr, const detail::fsdp_layout* fsdp = nullptr) {
   const auto& j = *s.source;
   const auto& d = j.parallel;
   const auto& sc = s.layer;
@@ -125,6 +125,7 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
   std::size_t n = 0;
   detail::stage_parts parts;
   std::int64_t inputs = 0;  // chunks that are given theirs by another stage
+  bytes gathered{0};
   cut.for_each(stage, [&](const layer_chunk& c) {
     if (n == chunks.size()) refuse("headroom: a stage holds at most 64 chunks; parallel.virtual_pipeline", d.virtual_pipeline);
     auto& k = chunks[n++];
@@ -136,12 +137,16 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
     if (k.has_head && s.model.mtp_layers > 0) (s.model.sparse() ? parts.sparse : parts.dense) = true;
     const bytes embedding_mask{c.index == 0 && j.dropout.embedding.positive() ? checked::mul(sc.stream_tokens(), s.model.hidden) : 0};
     const bool masks = j.framework.masks_in_loader && (c.index == 0 || k.has_head);
-    detail::walk_chunk(k, j, s.model, w, embedding_mask, bytes{masks ? checked::mul(checked::mul(sc.samples, sc.sequence), sc.sequence / sc.context) : 0});
+    const bytes mask{masks ? checked::mul(checked::mul(sc.samples, sc.sequence), sc.sequence / sc.context) : 0};
+    if (fsdp == nullptr)
+      detail::walk_chunk(k, j, s.model, w, embedding_mask, mask);
+    else [[unlikely]]
+      gathered = detail::walk_fsdp_chunk(k, s, w, *fsdp, embedding_mask, mask);
   });
 
   moment resident{};
   const auto held_weights = weights.of_stage(cut, stage);
-  resident.rows = detail::states_of_stage(s, held_weights) + detail::buffers_of_stage(s, parts);
+  resident.rows = (fsdp == nullptr ? detail::states_of_stage(s, held_weights) : detail::fsdp_states(s, *fsdp)) + detail::buffers_of_stage(s, parts);
   resident.rows[row::activations] += 2 * bytes{checked::mul(sc.tokens, 8)};
   resident.total = resident.rows.total();
 
@@ -232,6 +237,12 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
     all.add(row::communication_buffers, b.boundary * w.input);
     all.add(row::activations, b.ahead);
     t.look(phases[i], i == 0 ? k.forward_layer : i == 1 ? -1 : k.backward_layer, all, i == 0 ? k.forward : i == 1 ? k.loss : k.backward);
+  }
+  if (fsdp != nullptr) [[unlikely]] {
+    t.look(phase::load, -1, detail::fsdp_load(*fsdp));
+    t.watch_pools(resident.rows[row::gathered_parameters] + gathered, bytes{0});
+    for (const auto p : {phase::forward, phase::loss_forward, phase::backward, phase::step})
+      t.reach(t.at(p).total - t.at(p).rows[row::gathered_parameters]);
   }
   return t;
 }

@@ -1,0 +1,196 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A chunk of layers whose weights are gathered for a while and whose gradients are reduced on the way: Megatron-FSDP's pipelines of
+// all-gathers and reduce-scatters, layer by layer.
+// Source: Megatron-LM core/distributed/fsdp/src/megatron_fsdp/param_and_grad_buffer.py, AllGatherPipeline and GradReducePipeline.
+#pragma once
+
+#include <headroom/step/chunks.hpp>
+#include <headroom/step/fsdp_units.hpp>
+
+namespace headroom {
+
+namespace detail {
+
+/// The groups of a stack in the order in which a pass needs them: in each layer of a forward the dense weights, then the experts.
+class fsdp_order {
+ public:
+  constexpr fsdp_order(const shape& m, const fsdp_layout& l) : shape_(&m), layout_(&l) {}
+  [[nodiscard]] constexpr const fsdp_unit& unit(std::int64_t layer) const { return layout_->layer[static_cast<std::size_t>(shape_->sparse_layer(layer))]; }
+  /// Two groups a layer, numbered from the first layer's dense one.
+  [[nodiscard]] constexpr const fsdp_group& group(std::int64_t i) const { return i % 2 == 0 ? unit(i / 2).dense : unit(i / 2).experts; }
+  [[nodiscard]] constexpr bool pooled(std::int64_t layer) const { return layout_->pooled == static_cast<int>(shape_->sparse_layer(layer)); }
+  /// What a group takes for a while: nothing where it has a place in the pool.
+  [[nodiscard]] constexpr bytes gathered(std::int64_t i) const { return pooled(i / 2) ? bytes{0} : layout_->gathered(group(i)); }
+  [[nodiscard]] constexpr bytes gradients(std::int64_t i) const { return pooled(i / 2) ? bytes{0} : layout_->gradients(group(i)); }
+
+ private:
+  const shape* shape_;
+  const fsdp_layout* layout_;
+};
+
+/// Weights gathered while a layer runs: its own, and those of the next until `prefetch` elements are ahead (all_gather_params); with
+/// double buffers, at most the next layer's.
+class fsdp_gathers {
+ public:
+  constexpr fsdp_gathers(const fsdp_order& order, const fsdp_layout& l, std::int64_t layers, bool backward)
+      : order_(&order), layout_(&l), layers_(layers), backward_(backward) {}
+  /// Bytes that are gathered while a layer runs. Layers are asked for one after another.
+  constexpr bytes during(std::int64_t layer) {
+    const auto at = backward_ ? layers_ - 1 - layer : layer;  // in the order of the pass
+    const auto own = 2 * at + 2;
+    for (; next_ < own; ++next_) take();
+    while (next_ < 2 * layers_ && ahead_ - elements_of(at) < layout_->prefetch && !(layout_->pooled >= 0 && next_ >= own + 2)) {
+      take();
+      ++next_;
+    }
+    const auto now = live_;
+    for (auto i = own - 2; i < own; ++i) {
+      live_ -= order_->gathered(group(i));
+      ahead_ -= order_->group(group(i)).elements();
+    }
+    return now;
+  }
+
+ private:
+  [[nodiscard]] constexpr std::int64_t group(std::int64_t i) const { return backward_ ? 2 * layers_ - 1 - i : i; }
+  [[nodiscard]] constexpr std::int64_t elements_of(std::int64_t at) const {
+    return order_->group(group(2 * at)).elements() + order_->group(group(2 * at + 1)).elements();
+  }
+  constexpr void take() {
+    live_ += order_->gathered(group(next_));
+    ahead_ += order_->group(group(next_)).elements();
+  }
+
+  const fsdp_order* order_;
+  const fsdp_layout* layout_;
+  std::int64_t layers_;
+  bool backward_;
+  std::int64_t next_{};   // groups gathered so far
+  std::int64_t ahead_{};  // elements of those that are not released
+  bytes live_{0};
+};
+
+/// What the final norm gathers ahead in the first micro-batch of a run: layers from the first one on. Modules outside the layers do so no
+/// more once a backward has run (their state stays PRE_BACKWARD; before 2026-04 they did each time).
+constexpr bytes gathered_by_final_norm(const fsdp_order& order, const fsdp_layout& l, std::int64_t layers) {
+  if (!l.gathers || l.pooled >= 0) return bytes{0};
+  bytes sum{0};
+  std::int64_t ahead = 0;
+  for (std::int64_t i = 0; i < 2 * layers && ahead < l.prefetch; ++i) {
+    sum += order.gathered(i);
+    ahead += order.group(i).elements();
+  }
+  return sum;
+}
+
+/// Gradients on their way. A group is reduced when its last gradient has come; before that, the oldest reductions are waited for until
+/// no more than `queue` elements are under way (wait_for_previous_grad_reduce).
+class fsdp_reductions {
+ public:
+  constexpr fsdp_reductions(const fsdp_order& order, const fsdp_layout& l, std::int64_t layers) : order_(&order), layout_(&l), layers_(layers) {}
+  [[nodiscard]] constexpr bytes live() const { return live_; }
+  /// What is reduced before the layers: final norm and head, where they have a buffer of their own.
+  constexpr void push_ends(const fsdp_group& g) {
+    if (g.empty()) return;
+    ends_ = g.elements();
+    ends_bytes_ = layout_->gradients(g);
+    under_way_ = ends_;
+    live_ = ends_bytes_;
+  }
+  /// The backward of a layer: its groups' gradients are there whole.
+  constexpr bytes during(std::int64_t layer) const { return live_ + order_->gradients(2 * layer) + order_->gradients(2 * layer + 1); }
+  constexpr void push(std::int64_t layer) {
+    for (auto i = 2 * layer + 1; i >= 2 * layer; --i) {
+      const auto n = order_->group(i).elements();
+      if (n == 0) continue;
+      while (under_way_ > 0 && (under_way_ > layout_->queue || (layout_->pooled >= 0 && oldest() > layer + 1))) pop();
+      under_way_ += n;
+      live_ += order_->gradients(i);
+    }
+  }
+
+ private:
+  [[nodiscard]] constexpr std::int64_t oldest() const { return ends_ > 0 ? layers_ : (first_ / 2); }
+  constexpr void pop() {
+    if (ends_ > 0) {
+      under_way_ -= ends_;
+      live_ -= ends_bytes_;
+      ends_ = 0;
+      return;
+    }
+    under_way_ -= order_->group(first_).elements();
+    live_ -= order_->gradients(first_);
+    --first_;
+  }
+
+  const fsdp_order* order_;
+  const fsdp_layout* layout_;
+  std::int64_t layers_;
+  std::int64_t first_{2 * layers_ - 1};  // the oldest group under way
+  std::int64_t under_way_{};
+  std::int64_t ends_{};
+  bytes live_{0}, ends_bytes_{0};
+};
+
+/// walk_chunk for the one chunk of a job under Megatron-FSDP. A buffer across both ends exists from the final norm's gradient to the end.
+/// The gradient of a tied matrix waits for its second half, unless it is added in place. Returns the most that is gathered of the layers at
+/// once: gathers have a stream of their own, whose memory others cannot use.
+constexpr bytes walk_fsdp_chunk(chunk_cost& k, const settled_job& s, const divided_layers& w, const fsdp_layout& l, bytes embedding_mask,
+                                bytes attention_mask) {
+  const auto& j = *s.source;
+  const auto& m = s.model;
+  const fsdp_order order(m, l);
+  const auto modules = j.recompute.mode == recompute_mode::selective ? j.recompute.modules : 0;
+  const bool saves_mask = j.recompute.mode == recompute_mode::full || (modules >> static_cast<int>(recompute_module::core_attn) & 1U) != 0;
+  const bytes mask_in_forward = saves_mask ? bytes{0} : attention_mask;
+  moment live(row::activations, embedding_mask + attention_mask);
+  const auto each_layer = [&](bool backward, auto&& visit) {
+    for (std::int32_t n = 0; n < k.size; ++n) {
+      const auto& r = k.runs[static_cast<std::size_t>(backward ? k.size - 1 - n : n)];
+      const auto& c = r.recomputes ? w.checkpoint[static_cast<std::size_t>(r.sparse)] : w.whole[static_cast<std::size_t>(r.sparse)];
+      for (std::int64_t i = 0; i < r.count; ++i) visit(backward ? r.first + r.count - 1 - i : r.first + i, c);
+    }
+  };
+  const auto transposes = [&](std::int64_t layer) { return l.transposes(order.unit(layer)); };
+
+  bytes tallest{0};
+  const auto during = [&](fsdp_gathers& pass, std::int64_t layer) {
+    const auto now = pass.during(layer) + transposes(layer);
+    tallest = max(tallest, now);
+    return part{row::gathered_parameters, now};
+  };
+  fsdp_gathers up(order, l, m.layers, false);
+  each_layer(false, [&](std::int64_t layer, const layer_cost& c) {
+    if (k.forward.rise_to(live, c.forward, during(up, layer))) k.forward_layer = layer;
+    live += c.saved;
+  });
+  k.saved = live + moment(w.head_forward.saved, w.head_forward.saved_rows);
+  // In a run's first micro-batch layers are gathered in the loss; the backward thread's cuBLAS workspace, which is counted all the time, is
+  // not there yet. Optimizer states are, where the run goes on from a checkpoint.
+  const part first{row::gathered_parameters, max(gathered_by_final_norm(order, l, m.layers) - cublas_workspace(s), bytes{0})};
+  k.loss.rise_to(live, w.head_forward.peak, first);
+  live.add(row::activations, -mask_in_forward);
+  k.saved.add(row::activations, -mask_in_forward);
+  if (k.backward.rise_to(live, w.head_backward.peak, first)) k.backward_layer = -1;
+
+  const bool waits = m.tied && !s.layer.fuses_weight_gradients;
+  const bytes table{checked::mul(checked::mul(m.vocab, m.hidden) / s.layer.tensor, s.layer.weight_width)};
+  if (waits) live.add(row::gradients, table);
+  live.add(row::communication_buffers, l.gradients(l.across));
+  fsdp_gathers down(order, l, m.layers, true);
+  fsdp_reductions reduced(order, l, m.layers);
+  reduced.push_ends(l.back);
+  each_layer(true, [&](std::int64_t layer, const layer_cost& c) {
+    live -= c.saved;
+    if (k.backward.rise_to(live, c.backward, during(down, layer), part{row::communication_buffers, reduced.during(layer)})) k.backward_layer = layer;
+    reduced.push(layer);
+  });
+  // The embedding's backward makes a whole gradient, whatever is added in place elsewhere.
+  const part on_the_way{row::communication_buffers, reduced.live() + l.gradients(l.front)};
+  if (k.backward.rise_to(live, part{row::temporaries, w.input}, part{row::gradients, table}, on_the_way)) k.backward_layer = -1;
+  return tallest;
+}
+
+}  // namespace detail
+
+}  // namespace headroom
