@@ -101,6 +101,33 @@ TEST_CASE("Megatron-Bridge by its name") {
   CHECK_FALSE(megatron(R"({"fp8-recipe": "delayed"})").framework.names_fp8_recipe);
 }
 
+// megatron/training/arguments.py: the strategy is optim_grads_params unless it is given; formats that are not given are "auto".
+TEST_CASE("Megatron-FSDP") {
+  const auto plain = megatron(R"({"use-megatron-fsdp": true})");
+  CHECK(plain.sharding == megatron_fsdp());
+  CHECK(megatron(R"({"use-megatron-fsdp": true, "data-parallel-sharding-strategy": "optim"})").sharding.stage == 1);
+  CHECK(megatron(R"({"use-megatron-fsdp": true, "data-parallel-sharding-strategy": "no_shard"})").sharding.stage == 0);
+  CHECK(megatron(R"({"data-parallel-sharding-strategy": "optim_grads"})").sharding == sharding{});
+  const auto j = megatron(R"({"use-megatron-fsdp": true, "suggested-communication-unit-size": 1000, "fsdp-double-buffer": true, "megatron-fsdp-main-grads-dtype": "fp32",
+    "megatron-fsdp-main-params-dtype": "auto", "megatron-fsdp-grad-comm-dtype": "bf16", "outer-dp-sharding-strategy": "no_shard"})");
+  CHECK(j.sharding.communication_unit == 1000);
+  CHECK(j.sharding.double_buffer == choice::yes);
+  CHECK(j.precision.gradients == formats::fp32);
+  CHECK(j.precision.reduce == formats::bf16);
+  CHECK_FALSE(j.precision.master.present());
+  CHECK(io::read_job(io::job_to_json(j)) == j);
+  CHECK(megatron(R"({"use-megatron-fsdp": true, "megatron-fsdp-main-grads-dtype": "auto"})").precision.gradients == formats::bf16);
+  CHECK(refusal(R"({"use-megatron-fsdp": true})", R"("sharding": "ddp", )").find("contradicts sharding") != std::string::npos);
+  CHECK(refusal(R"({"use-megatron-fsdp": true, "outer-dp-sharding-strategy": "optim"})").find("no_shard") != std::string::npos);
+  CHECK(refusal(R"({"use-megatron-fsdp": true, "data-parallel-sharding-strategy": "zero"})").find("optim_grads_params") != std::string::npos);
+}
+
+TEST_CASE("fp8 beside fp32: a whole command line without --bf16 and --fp16") {
+  CHECK(megatron(R"({"fp8-format": "e4m3", "hidden-size": 512})").framework.wide_beside_fp8);
+  CHECK_FALSE(megatron(R"({"fp8-format": "e4m3", "hidden-size": 512, "bf16": true})").framework.wide_beside_fp8);
+  CHECK_FALSE(megatron(R"({"fp8-format": "e4m3"})").framework.wide_beside_fp8);
+}
+
 TEST_CASE("a command line as it stands in a recipe") {
   CHECK(megatron(R"({"train-iters": 50, "lr": 0.00015, "lr-decay-style": "cosine", "split": "949,50,1", "tokenizer-model": "x", "save-interval": 10000,
     "eval-iters": 10, "distributed-backend": "nccl", "bf16": true, "ckpt-format": "torch_dist", "moe-token-dispatcher-type": "alltoall"})") == megatron(R"({"moe-token-dispatcher-type": "alltoall"})"));
@@ -108,6 +135,6 @@ TEST_CASE("a command line as it stands in a recipe") {
 }
 
 TEST_CASE("what is not modelled is refused by name") {
-  for (const std::string key : {"use-megatron-fsdp", "cuda-graph-impl", "fine-grained-activation-offloading", "optimizer-cpu-offload", "delay-wgrad-compute"})
+  for (const std::string key : {"keep-fp8-transpose-cache", "cuda-graph-impl", "fine-grained-activation-offloading", "optimizer-cpu-offload", "delay-wgrad-compute"})
     CHECK(refusal("{\"" + key + "\": true}").find(key) != std::string::npos);
 }

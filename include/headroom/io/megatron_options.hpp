@@ -3,7 +3,7 @@
 // allocated without being a neutral key of the job, and those that a job may repeat.
 #pragma once
 
-#include <headroom/io/job_framework.hpp>
+#include <headroom/io/megatron_fsdp_options.hpp>
 
 namespace headroom::io {
 
@@ -58,8 +58,9 @@ inline constexpr auto megatron_elsewhere = std::to_array<std::string_view>({
 
 /// Arguments whose effect on memory this version does not model.
 inline constexpr auto megatron_unmodelled = std::to_array<std::string_view>({
-    "data-parallel-sharding-strategy", "activation-offload-fraction", "delta-offload-bytes-across-pp-ranks", "min-offloaded-tensor-size",
-    "outer-dp-sharding-strategy", "use-megatron-fsdp",
+    "activation-offload-fraction", "delta-offload-bytes-across-pp-ranks", "min-offloaded-tensor-size",
+    "init-model-with-meta-device", "keep-fp8-transpose-cache", "megatron-fsdp-version",
+    "megatron-fsdp-max-pool-double-buffer", "fsdp-db-use-persist-buf-on-alloc-fail", "ddp-bucket-size", "ddp-num-buckets",
     "cpu-offloading", "cpu-offloading-num-layers", "delay-wgrad-compute", "experimental-attention-variant", "fp4-format", "moe-latent-size",
     "moe-layer-recompute", "moe-shared-expert-overlap", "mtp-use-repeated-layer", "no-overlap-p2p-communication", "optimizer-cpu-offload",
     "optimizer-offload-fraction", "softmax-type", "use-mup", "use-torch-fsdp2", "window-size",
@@ -214,6 +215,9 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
                                                                   : token_dispatcher::all_gather;
   if (const auto type = word("moe-router-dtype"); type == "fp32" || type == "fp64") f.routes_in_fp32 = true;
   detail::apply_megatron_formats(j, k, merge);
+  detail::apply_megatron_fsdp(j, k, merge);
+  // A whole command line, one that says how large the model is, computes in fp32 unless it says otherwise.
+  if (j.precision.compute.bits == 8 && options.contains("hidden-size") && !options.contains("bf16") && !options.contains("fp16")) f.wide_beside_fp8 = true;
   if (on("tp-comm-overlap")) f.overlaps_tensor_parallel = true;
   const auto impl = word("cross-entropy-fusion-impl");
   if (on("cross-entropy-loss-fusion")) f.loss = impl == "te" ? loss_style::in_place : loss_style::autocast;
@@ -263,6 +267,7 @@ inline json_value megatron_options_of(const profile& p, const profile& plain = f
     out["fp8-recipe"] = "blockwise";
   else if (p.names_fp8_recipe != plain.names_fp8_recipe)
     out["fp8-recipe"] = p.names_fp8_recipe ? "tensorwise" : "delayed";
+  if (p.wide_beside_fp8) out["hidden-size"] = 0;
   if (p.precision_aware) out["use-precision-aware-optimizer"] = true;
   if (p.routes_in_fp32) out["moe-router-dtype"] = "fp32";
   if (p.exchanges_heads) out["cp-comm-type"] = "a2a+p2p";
