@@ -204,6 +204,7 @@ constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind, const
       const auto buffers = fsdp_layout_of(s, list);
       finish_rank(r.add(), s, walk_stage(s, weights, cut, divided, 0, order, nullptr, &buffers), ranks_of(0));
       s.assumptions.add(assumption::reserved_by_pools);
+      if (j.sharding.stage == 3) s.assumptions.add(assumption::first_micro_batch_gathers);
       return k;
     }
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)

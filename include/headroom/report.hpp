@@ -117,6 +117,8 @@ enum class assumption : std::uint8_t {
   reserved_replayed,
   moments_copied_for_step,
   zero_bubble_defers_all,
+  rank_with_most_weights,
+  first_micro_batch_gathers,
   update_without_copies,
   compiled_chunks_in_place,
 };

@@ -122,6 +122,14 @@ TEST_CASE("Megatron-FSDP") {
   CHECK(refusal(R"({"use-megatron-fsdp": true, "data-parallel-sharding-strategy": "zero"})").find("optim_grads_params") != std::string::npos);
 }
 
+TEST_CASE("Muon's layer-wise optimizer") {
+  CHECK(megatron(R"({"no-use-layer-wise-param-layout": true})").framework.deals_out_weights);
+  CHECK(megatron(R"({"overlap-grad-reduce": true})", R"("optimizer": "muon", )").framework.overlaps_reduction);
+  CHECK_FALSE(megatron(R"({"overlap-grad-reduce": true})").framework.overlaps_reduction);
+  const auto j = megatron(R"({"overlap-grad-reduce": true, "no-use-layer-wise-param-layout": true})", R"("optimizer": "muon", )");
+  CHECK(io::read_job(io::job_to_json(j)) == j);
+}
+
 TEST_CASE("fp8 beside fp32: a whole command line without --bf16 and --fp16") {
   CHECK(megatron(R"({"fp8-format": "e4m3", "hidden-size": 512})").framework.wide_beside_fp8);
   CHECK_FALSE(megatron(R"({"fp8-format": "e4m3", "hidden-size": 512, "bf16": true})").framework.wide_beside_fp8);

@@ -90,6 +90,9 @@ struct profile {
   bool precision_aware{};              ///< TransformerEngine's FusedAdam on the shards themselves: no fp32 copy of gradients; of an fp32 master beside bf16 parameters only the other 16 bits are kept
   bool names_fp8_recipe{};             ///< an fp8 recipe that is not delayed is set, though perhaps nothing computes in fp8: with an fp32 master that
                                        ///< leaves of precision_aware only the formats of the moments (Megatron-LM core/optimizer/optimizer_config.py)
+  bool deals_out_weights{};            ///< Muon's distributed optimizer deals whole weights out by size, without a layout in buffers
+                                       ///< (no-use-layer-wise-param-layout; all before 2026-05)
+  bool overlaps_reduction{};           ///< its layout is in buckets (overlap-grad-reduce)
   bool unscales_moments{};             ///< … which makes fp32 copies of 16-bit moments for a step (TransformerEngine before 2026-02)
   bool exchanges_heads{};              ///< cp-comm-type a2a+p2p: an all-to-all over heads within groups of the context ring
   token_dispatcher dispatcher{};

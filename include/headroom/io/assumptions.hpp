@@ -108,6 +108,11 @@ constexpr std::string_view assumption_text(assumption a) {
       return "moments in fewer than 32 bits are copied to fp32 for the optimizer step, as TransformerEngine did before 2026-02.";
     case assumption::zero_bubble_defers_all:
       return "zero-bubble schedules are assumed to put off the weight gradient of every matrix, the head's included.";
+    case assumption::rank_with_most_weights:
+      return "Muon's distributed optimizer gives whole weights to ranks: the rank with the most of them is reported, others hold less.";
+    case assumption::first_micro_batch_gathers:
+      return "under Megatron-FSDP the first micro-batch of a run gathers layers in the loss, once more than later ones; optimizer states "
+             "are taken to be there by then, as in a run that goes on from a checkpoint.";
     case assumption::update_without_copies:
       return "the foreach update of this framework makes no temporaries as large as the parameters: inferred from one measured run "
              "of torchtune, not read in its source.";

@@ -31,7 +31,7 @@ inline constexpr auto megatron_silent = std::to_array<std::string_view>({
     "rotary-percent", "rotary-scaling-factor", "seq-length", "sequence-parallel", "squared-relu", "swiglu", "te-rng-tracker",
     "tensor-model-parallel-size", "tokenizer-type", "tp-comm-overlap-cfg", "untie-embeddings-and-output-weights",
     "use-distributed-optimizer", "use-flash-attn", "use-mcore-models", "use-tp-pp-dp-mapping", "v-head-dim", "vocab-size",
-    "moe-router-fusion", "muon-extra-scale-factor", "muon-momentum", "muon-scale-mode", "no-use-layer-wise-param-layout",
+    "moe-router-fusion", "muon-extra-scale-factor", "muon-momentum", "muon-scale-mode",
     // The op fuser saves what the modules do: each linear layer's input, the activation's input (TransformerEngine ops/basic).
     "use-transformer-engine-op-fuser",
     "account-for-embedding-in-pipeline-split", "account-for-loss-in-pipeline-split", "hierarchical-context-parallel-sizes",
@@ -213,6 +213,8 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   f.dispatcher = dispatcher == "flex" || deep || !backend.empty() ? token_dispatcher::flex
                  : dispatcher == "alltoall"                       ? token_dispatcher::all_to_all
                                                                   : token_dispatcher::all_gather;
+  if (on("no-use-layer-wise-param-layout")) f.deals_out_weights = true;
+  if (on("overlap-grad-reduce") && j.optimizer.vector_moments > 0) f.overlaps_reduction = true;
   if (const auto type = word("moe-router-dtype"); type == "fp32" || type == "fp64") f.routes_in_fp32 = true;
   detail::apply_megatron_formats(j, k, merge);
   detail::apply_megatron_fsdp(j, k, merge);
@@ -268,6 +270,8 @@ inline json_value megatron_options_of(const profile& p, const profile& plain = f
   else if (p.names_fp8_recipe != plain.names_fp8_recipe)
     out["fp8-recipe"] = p.names_fp8_recipe ? "tensorwise" : "delayed";
   if (p.wide_beside_fp8) out["hidden-size"] = 0;
+  if (p.deals_out_weights) out["no-use-layer-wise-param-layout"] = true;
+  if (p.overlaps_reduction) out["overlap-grad-reduce"] = true;
   if (p.precision_aware) out["use-precision-aware-optimizer"] = true;
   if (p.routes_in_fp32) out["moe-router-dtype"] = "fp32";
   if (p.exchanges_heads) out["cp-comm-type"] = "a2a+p2p";

@@ -107,6 +107,14 @@ constexpr void check_megatron_fsdp(const job& j) {
     refuse("headroom: block-scaled fp8 parameters under Megatron-FSDP are not modelled by this version; framework.options.fp8-recipe must be tensorwise or delayed");
 }
 
+/// What of Muon's layer-wise distributed optimizer is not modelled, or does not exist.
+constexpr void check_layer_wise(const job& j) {
+  if (j.parallel.replicate > 1) refuse("headroom: Muon's layer-wise optimizer has no instances; parallel.replicate must be 1", j.parallel.replicate);
+  if (j.framework.precision_aware || j.precision.compute.bits == 8)
+    refuse("headroom: Muon's layer-wise optimizer with fp8 or a precision-aware optimizer is not modelled by this version; precision.compute must have 16 or 32 bits");
+  if (j.model.mtp_layers > 0) refuse("headroom: multi-token prediction under Muon's layer-wise optimizer is not modelled by this version; model.mtp_layers must be 0", j.model.mtp_layers);
+}
+
 }  // namespace detail
 
 /// Refuses a job that contradicts itself. States can be counted for every job that passes.
@@ -184,8 +192,7 @@ constexpr void check_walk(const job& j) {
     if (j.precision.compute.bits == 8 && j.framework.local_modules) refuse("headroom: fp8 needs TransformerEngine: framework.options.transformer-impl must not be local");
     if (j.precision.parameters.bits == 8 && j.precision.compute.bits != 8) refuse("headroom: fp8 parameters need precision.compute fp8; found bits", j.precision.compute.bits);
     if (j.precision.compute.set() && j.precision.compute.bits != 8 && j.precision.compute.bits < 16) refuse("headroom: precision.compute must have 8, 16 or 32 bits", j.precision.compute.bits);
-    if (j.optimizer.vector_moments > 0 && j.sharding.kind == sharding_kind::megatron_distributed_optimizer)
-      refuse("headroom: Muon's layer-wise distribution (whole parameters to ranks) is not modelled by this version; sharding.kind must be none or ddp");
+    if (j.optimizer.vector_moments > 0 && j.sharding.kind == sharding_kind::megatron_distributed_optimizer) detail::check_layer_wise(j);
     if (j.optimizer.extent != state_extent::full || j.optimizer.state.quantised() || j.optimizer.blocks > 0 || j.optimizer.in_backward)
       refuse("headroom: for megatron the optimizer must be adamw, sgd, sgd-momentum, lion, adagrad or muon");
     if (j.adapter.active() || !j.trainable.all()) refuse("headroom: adapters and partly frozen models are not modelled for megatron by this version");

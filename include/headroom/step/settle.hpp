@@ -195,6 +195,7 @@ constexpr settled_job settle(const job& j, std::size_t kind = 0) {
     if (j.framework.ends_in_bf16 && r.layer.fp8) r.assumptions.add(assumption::fp8_in_all_layers);
     if (j.framework.overlaps_experts) r.assumptions.add(assumption::experts_overlap_in_turn);
     if (j.parallel.schedule == schedule::zero_bubble) r.assumptions.add(assumption::zero_bubble_defers_all);
+    if (r.optimizer.vector_moments > 0 && j.sharding.kind == sharding_kind::megatron_distributed_optimizer) r.assumptions.add(assumption::rank_with_most_weights);
   }
   if (!j.hardware.names_gpu()) r.assumptions.add(assumption::gpu_assumed);
   r.assumptions.add(assumption::steady_state);

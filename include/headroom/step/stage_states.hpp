@@ -18,13 +18,12 @@ struct stage_weights {
   parameters dense{};
   parameters experts{};
   parameters linear{};  ///< of all, matrices of TransformerEngine's linear layers: what fp8 is for
-  parameters plain{};  ///< of the dense ones, vectors, embeddings and heads: an optimizer for matrices leaves them to AdamW
+  parameters plain{};  ///< of the dense ones, vectors, embeddings and heads: an optimizer for matrices leaves them to AdamW, but for learned
+                       ///< positions (core/optimizer/emerging_optimizers.py _is_nonlinear_or_embedding)
 };
 
-/// A vector, an embedding or a head.
-constexpr bool plain(const weight& w) {
-  return !w.expert && (w.vector() || w.role == module::embedding || w.role == module::position || w.role == module::head);
-}
+/// A vector, an embedding or a head. Learned positions are a matrix.
+constexpr bool plain(const weight& w) { return !w.expert && (w.vector() || w.role == module::embedding || w.role == module::head); }
 
 /// Layers first, first + stride, … of a weight's span that lie in a chunk.
 constexpr std::int64_t layers_within(const layer_span& span, const layer_chunk& chunk) {
@@ -39,7 +38,7 @@ constexpr std::int64_t layers_within(const layer_span& span, const layer_chunk& 
 /// a job, so that a stage only counts layers.
 class rank_weights {
  public:
-  constexpr rank_weights(const settled_job& s, const inventory& list) {
+  constexpr rank_weights(const settled_job& s, const inventory& list) : list_(&list) {
     const auto& d = s.source->parallel;
     for (const auto& w : list) {
       const auto whole = w.elements();
@@ -53,6 +52,9 @@ class rank_weights {
       if (w.role == module::embedding && (s.model.tied || s.model.mtp_layers > 0)) copy_ += all;
     }
   }
+
+  /// What they were added up from; it has to outlive this.
+  [[nodiscard]] constexpr const inventory& list() const { return *list_; }
 
   constexpr stage_weights of_stage(const stage_cut& cut, std::int64_t stage) const {
     stage_weights r;
@@ -83,6 +85,7 @@ class rank_weights {
     return layers_[size_++];
   }
 
+  const inventory* list_;
   layer_span spans_[inventory::capacity];
   stage_weights layers_[inventory::capacity];  // of one layer of the span
   int size_ = 0;

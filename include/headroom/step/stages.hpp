@@ -5,6 +5,7 @@
 
 #include <headroom/layout/schedule.hpp>
 #include <headroom/step/fsdp_chunk.hpp>
+#include <headroom/step/layer_wise.hpp>
 #include <headroom/step/timeline.hpp>
 
 namespace headroom {
@@ -146,7 +147,11 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
 
   moment resident{};
   const auto held_weights = weights.of_stage(cut, stage);
-  resident.rows = (fsdp == nullptr ? detail::states_of_stage(s, held_weights) : detail::fsdp_states(s, *fsdp)) + detail::buffers_of_stage(s, parts);
+  const bool whole = detail::layer_wise(s);
+  resident.rows = (fsdp != nullptr ? detail::fsdp_states(s, *fsdp)
+                   : whole         ? detail::layer_wise_states(s, weights.list(), cut, stage)
+                                   : detail::states_of_stage(s, held_weights)) +
+                  detail::buffers_of_stage(s, parts);
   resident.rows[row::activations] += 2 * bytes{checked::mul(sc.tokens, 8)};
   resident.total = resident.rows.total();
 
@@ -224,7 +229,7 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
   // Each chunk's last input stays an attribute of its layers (TransformerBlock.input_tensor), its gradient with it.
   const part inputs_left{row::communication_buffers, d.pipeline > 1 ? 2 * inputs * w.input : bytes{0}};
   t.look(phase::reduce, -1, resident, inputs_left);
-  t.look(phase::step, -1, resident, inputs_left, part{row::temporaries, detail::update_temporaries(s, held_weights)});
+  t.look(phase::step, -1, resident, inputs_left, part{row::temporaries, detail::update_temporaries(s, held_weights) + (whole ? detail::layer_wise_temporaries(s, held_weights) : bytes{0})});
   t.look(phase::save, -1, resident, inputs_left);
   constexpr std::array phases{phase::forward, phase::loss_forward, phase::backward};
   for (std::size_t i = 0; i < best.size(); ++i) {
