@@ -14,7 +14,10 @@ class stage_run {
  public:
   stage_run(const settled_job& s, const inventory& list, const stage_cut& cut, std::int64_t stage, caching_allocator& a)
       : job_(&s), stage_(stage), memory_(&a), steps_(s, cut, stage, a) {
-    make_parameters(tensors_of_stage(s, list, cut, stage));
+    // Megatron-FSDP's shards are buffers, and Muon's layer-wise optimizer gives whole weights to ranks: theirs are added as they are.
+    const auto& j = *s.source;
+    const bool in_shares = j.sharding.kind == sharding_kind::megatron_distributed_optimizer && s.optimizer.vector_moments > 0;
+    if (j.sharding.kind != sharding_kind::megatron_fsdp && !in_shares) make_parameters(tensors_of_stage(s, list, cut, stage));
   }
 
   /// Three steps: without state, with it made, and with it there from the start.
