@@ -188,6 +188,13 @@ class state_sum {
   bool in_layers_{};
 };
 
+/// Output features of the adapter beside a weight: the weight's own; of one over a fused q, k, v projection all three's, counted with q.
+constexpr std::int64_t adapted_rows(const settled_job& s, const weight& w) {
+  if (!s.source->adapter.fused_qkv || !s.model.fused_qkv) return w.rows;
+  if (w.role == module::k_proj || w.role == module::v_proj) return 0;
+  return w.role == module::q_proj ? checked::add(w.rows, 2 * s.model.kv_width()) : w.rows;
+}
+
 /// How many of a weight's copies, `all` together, train. `outside`: the modules that train outside the stack.
 constexpr std::int64_t trained_copies(const job& j, const module_set& outside, const weight& w, std::int64_t all) {
   if (w.frozen) return 0;
@@ -265,10 +272,10 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
     }
     sum.trained(w.rows, w.columns, train, w.role == module::embedding || w.role == module::head, false);
     sum.frozen(w, all - train, linear && s.layer.quantised.has(w.role));
-    if (linear && s.layer.adapts(w.role)) {
+    if (const auto rows = linear && s.layer.adapts(w.role) ? detail::adapted_rows(s, w) : 0; rows > 0) {
       sum.trained(j.adapter.rank, w.columns, all, false, true);
-      sum.trained(w.rows, j.adapter.rank, all, false, true);
-      if (j.adapter.kind == adapter_kind::dora) sum.trained(w.rows, 1, all, false, true);
+      sum.trained(rows, j.adapter.rank, all, false, true);
+      if (j.adapter.kind == adapter_kind::dora) sum.trained(rows, 1, all, false, true);
     }
     auto& r = sum.r;
     const parameters one{w.elements()};

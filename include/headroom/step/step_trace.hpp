@@ -113,10 +113,10 @@ class step_trace {
         sum.frozen(w, 1, linear && s.layer.quantised.has(w.role));
         add(sum.r, all - train, 0);
       }
-      if (linear && s.layer.adapts(w.role)) {
+      if (const auto rows = linear && s.layer.adapts(w.role) ? detail::adapted_rows(s, w) : 0; rows > 0) {
         add(tensor_of(j.adapter.rank, w.columns, false, true), all, o.moments);
-        add(tensor_of(w.rows, j.adapter.rank, false, true), all, o.moments);
-        if (j.adapter.kind == adapter_kind::dora) add(tensor_of(w.rows, 1, false, true), all, o.moments);
+        add(tensor_of(rows, j.adapter.rank, false, true), all, o.moments);
+        if (j.adapter.kind == adapter_kind::dora) add(tensor_of(rows, 1, false, true), all, o.moments);
       }
     }
     // A sharded optimizer's states are flat vectors, made before the first step.
