@@ -14,6 +14,7 @@ struct state_bytes {
   breakdown gpu{};                 ///< parameters, master_parameters, gradients (whole, once made), optimizer_state, adapters
   bytes paged{};                   ///< optimizer state in managed memory: in host memory, not in the allocator
   bytes trained_copy{};            ///< one copy of this rank's trained tensors in the state's format: a foreach temporary
+  bytes adapter_copy{};            ///< of it, adapters in a format of their own, which are updated apart
   bytes loop_temporary{};          ///< temporaries of a tensor-by-tensor Adam: two of the tensor, and the one before's (see walk_step)
   bytes largest_trained{};         ///< the largest of them, in that format
   parameters trained{};            ///< of the whole model, adapters included
@@ -83,8 +84,9 @@ class state_sum {
     if (as.master.bits > 0) r.gpu[row::master_parameters] += active * held(rows, columns, here, as.master);
     state(rows, columns, here, active, embedding, as);
     r.trained_here += parameters{checked::mul(here, active)};
-    const auto temporary = bytes{checked::mul(here, element_)};
+    const auto temporary = bytes{checked::mul(here, adapter && apart() ? side_.state.bits / 8 : element_)};
     r.trained_copy += active * rounded(temporary);
+    if (adapter && apart()) r.adapter_copy += active * rounded(temporary);
     r.largest_trained = max(r.largest_trained, temporary);
     update(temporary);
   }
@@ -127,6 +129,8 @@ class state_sum {
     stored weight{}, gradient{}, master{}, state{};
   };
 
+  /// A foreach update takes tensors of one format together (torch/utils/_foreach_utils.py).
+  [[nodiscard]] constexpr bool apart() const { return side_.weight.bits != own_.weight.bits && side_.state.bits >= 16; }
   /// Elements of a tensor of `whole` that one of d ranks holds: dimension 0 padded (FSDP2), or the flat vector (ZeRO, FSDP1).
   [[nodiscard]] constexpr std::int64_t local(std::int64_t rows, std::int64_t columns, std::int64_t whole, std::int64_t d) const {
     if (d == 1) return whole;

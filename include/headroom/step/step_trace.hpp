@@ -95,7 +95,7 @@ class step_trace {
         if (one.gpu[row::master_parameters] > bytes{0} && on_gpu) states_to_make_.push_back(one.gpu[row::master_parameters]);
         for (std::int64_t k = 0; k < moments && on_gpu; ++k)
           if (const auto b = ceil_div(one.gpu[row::optimizer_state], moments); b > bytes{0}) states_to_make_.push_back(b);
-        if (one.trained_copy > bytes{0}) updates_.push_back(one.trained_copy);
+        if (one.trained_copy > bytes{0}) updates_[one.adapter_copy > bytes{0} ? 1 : 0].push_back(one.trained_copy);
       }
     };
     const auto& o = s.optimizer;
@@ -122,7 +122,8 @@ class step_trace {
     // A sharded optimizer's states are flat vectors, made before the first step.
     if (s.flat) {
       states_to_make_.clear();
-      updates_.assign(1, states_->trained_copy);
+      updates_[0].assign(1, states_->trained_copy);
+      updates_[1].clear();
       const auto& gpu = states_->gpu;
       if (on_gpu) {
         keep(gpu[row::master_parameters]);
@@ -293,16 +294,25 @@ class step_trace {
     memory_.free(buffers);
     if (job_->source->offload.optimizer != place::on_gpu || job_->optimizer.in_backward) return;
     if (job_->optimizer.how == implementation::foreach) {
-      std::vector<handle> temporaries;
-      for (std::int32_t copy = 0; copy < habits.foreach_copies; ++copy)
-        for (const auto b : updates_) temporaries.push_back(memory_.make(b));
-      for (auto& h : temporaries) memory_.free(h);
-    } else if (job_->optimizer.how == implementation::loop) {
-      for (const auto b : updates_) {
-        auto first = memory_.make(b), second = memory_.make(b);
-        memory_.free(first);
-        memory_.free(second);
+      std::vector<std::vector<handle>> named(static_cast<std::size_t>(habits.foreach_copies));  // until the other format's are there
+      for (const auto& group : updates_) {
+        if (group.empty()) continue;
+        for (auto& copy : named) {
+          std::vector<handle> made;
+          for (const auto b : group) made.push_back(memory_.make(b));
+          for (auto& h : copy) memory_.free(h);
+          copy = made;
+        }
       }
+      for (auto& copy : named)
+        for (auto& h : copy) memory_.free(h);
+    } else if (job_->optimizer.how == implementation::loop) {
+      for (const auto& group : updates_)
+        for (const auto b : group) {
+          auto first = memory_.make(b), second = memory_.make(b);
+          memory_.free(first);
+          memory_.free(second);
+        }
     }
   }
 
@@ -321,7 +331,8 @@ class step_trace {
   block_tensors embedding_tensors_{}, tail_tensors_{};
   handle cosine_{none}, sine_{none}, loss_{none}, leaf_tensor_{none};
   std::vector<handle> gradients_, previous_;
-  std::vector<bytes> states_to_make_, updates_;
+  std::vector<bytes> states_to_make_;
+  std::array<std::vector<bytes>, 2> updates_;  // of weights, and of adapters in another format
 };
 
 }  // namespace headroom

@@ -94,6 +94,13 @@ constexpr bytes update_of_one(const settled_job& s, const state_bytes& st) {
   return o.how == implementation::loop ? 2 * st.largest_trained : bytes{0};
 }
 
+/// Temporaries of a foreach update (torch/optim/adamw.py _multi_tensor_adamw): so many copies of the tensors of one format, then of the
+/// other's, each named until the next is there.
+constexpr bytes foreach_temporaries(std::int32_t copies, const state_bytes& st) {
+  if (copies == 0) return bytes{0};
+  return st.trained_copy + (copies - 1) * max(st.trained_copy - st.adapter_copy, st.adapter_copy);
+}
+
 /// The gradient of an embedding table, or of the head.
 constexpr bytes table_gradient(const settled_job& s, const scene& sc) {
   return bytes{checked::mul(checked::mul(sc.vocabulary, s.model.hidden), sc.weight_width)};
@@ -276,7 +283,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
     if (s.optimizer.state.quantised() && habits.int8_copies > 0)
       update = detail::update_of_one(s, st);
     else if (s.optimizer.how == implementation::foreach)
-      update = habits.foreach_copies * st.trained_copy;
+      update = detail::foreach_temporaries(habits.foreach_copies, st);
     else if (s.optimizer.how == implementation::loop)
       update = habits.loop_keeps_previous ? st.loop_temporary : 2 * st.largest_trained;
     if (sc.host && s.optimizer.how == implementation::loop) update += bytes{8};
