@@ -93,6 +93,7 @@ enum class assumption : std::uint8_t {
   zero_buckets_default,
   deepspeed_stage3_trace,
   adapter_format,
+  adapters_in_fp32,
   recompute_reentrant_default,
   flash_backward_workspace,
   cublas_workspace_by_capability,

@@ -38,7 +38,7 @@ constexpr program encoder_front(const scene& s, const encoder_shape& of, bool tr
   const auto& m = *s.model;
   program p(s.granule);
   const auto n = checked::mul(s.tokens, m.hidden);
-  const auto width = s.autocast ? 4 : s.weight_width;
+  const auto width = s.weight_width;
   tensor x{};
   if (of.audio_channels > 0) {
     const auto convolve = [&](tensor from, std::int64_t positions, std::int64_t channels) {

@@ -12,7 +12,7 @@ constexpr program embedding(const scene& s, const module_set& trained) {
   const auto& m = *s.model;
   program p(s.granule);
   const auto n = checked::mul(s.stream_tokens(), m.hidden);
-  const auto width = s.autocast ? 4 : s.weight_width;
+  const auto width = s.weight_width;
   const bool trains = trained.has(module::embedding);
   auto x = p.make(checked::mul(s.tokens, m.embedding_width()), s.residual_width);
   p.step(0, x.bit(), {.weight_gradient = trains ? p.rounded(checked::mul(s.divided(s.vocabulary), m.embedding_width()), width) : bytes{0}});

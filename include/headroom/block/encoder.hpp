@@ -29,7 +29,6 @@ constexpr tensor masked_language(program& p, const scene& s, const module_set& t
   const auto& m = *s.model;
   const bool trains = trained.has(module::head);
   auto y = activate(p, s, multiply(p, s, x, {.in = m.hidden, .out = m.hidden, .bias = true, .trains = trains}), m.activation);
-  if (s.autocast) y = cast(p, y, s.residual_width);  // layer_norm is on autocast's fp32 list
   y = norm(p, s, y, m.hidden, trains);
   const auto logits = multiply(p, s, y, {.in = m.hidden, .out = s.vocabulary, .bias = true, .trains = trains, .result = row::logits});
   if (s.habits->keeps_outputs) p.hold_through_backward(logits);

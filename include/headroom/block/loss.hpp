@@ -20,6 +20,18 @@ constexpr tensor cross_entropy(program& p, const scene& s, tensor logits, std::i
   return scalar;
 }
 
+/// Cross entropy of 16-bit logits under autocast: log_softmax, which is asked for its input's format, stays in it
+/// (aten/src/ATen/native/LossNLL.cpp cross_entropy_loss), and nll_loss, on autocast's fp32 list, casts and saves what it reads.
+constexpr tensor autocast_cross_entropy(program& p, const scene& s, tensor logits) {
+  const auto probabilities = p.make(p.elements(logits), p.width(logits), row::logits);
+  p.step(logits.bit(), probabilities.bit(), {.saves = probabilities.bit() | (s.habits->softmax_keeps_input ? logits.bit() : 0)});
+  const auto wide = cast(p, probabilities, 4);
+  const auto scalar = p.make(1, 4);
+  const auto weight = p.make(1, 4);
+  p.step(wide.bit(), scalar | weight, {.saves = wide | weight});
+  return scalar;
+}
+
 /// Cross entropy over a divided vocabulary (torch distributed/tensor/parallel/loss.py, _log_softmax_handler and
 /// _nll_loss_and_log_softmax_backward): shifted logits, their exponentials and log-probabilities beside the fp32 logits; in backward
 /// zeros with the targets set, exponentials, their sum and its product with the loss's gradient beside the log-probabilities.
@@ -162,14 +174,24 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
       break;
     }
     case loss_style::upcast_shifted: {
-      logits = ops::cast(p, logits, loss_width);
+      const bool leaves = m.fused_qkv && s.autocast;
+      if (!leaves) logits = ops::cast(p, logits, loss_width);
       if (habits.keeps_outputs) p.hold_through_backward(logits);
       p.hold_in_forward(logits);
-      p.returns_here();
-      const auto shifted = p.make(checked::mul(checked::mul(s.samples, s.sequence - 1), s.vocabulary), p.width(logits), row::logits);
-      p.step(logits.bit(), shifted.bit());
-      p.hold_in_forward(shifted);
-      p.set_output(ops::cross_entropy(p, s, shifted));
+      if (!leaves) p.returns_here();
+      auto shifted = logits;
+      if (s.samples > 1) {  // of one sequence, the slice is contiguous as it is
+        shifted = p.make(checked::mul(checked::mul(s.samples, s.sequence - 1), s.vocabulary), p.width(logits), row::logits);
+        p.step(logits.bit(), shifted.bit());
+        p.hold_in_forward(shifted);
+      }
+      if (leaves) {
+        p.set_output(ops::autocast_cross_entropy(p, s, shifted));
+        if (habits.converts_outputs)
+          p.step(0, 0, {.holds = logits.bit(), .forward_temporary = p.rounded(p.elements(logits), 4), .temporaries = row::logits});
+      } else {
+        p.set_output(ops::cross_entropy(p, s, shifted));
+      }
       break;
     }
     case loss_style::upcast_in_loss:

@@ -85,7 +85,7 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
   const auto n = p.elements(x);
   const auto rows = n / columns;
   const auto w = p.width(x);
-  const auto weight = trains ? p.rounded(columns, s.autocast ? 4 : s.weight_width) : bytes{0};
+  const auto weight = trains ? p.rounded(columns, s.weight_width) : bytes{0};
   if (s.compiled || s.habits->norm == norm_style::fused) {
     const auto y = p.make(n, w);
     const auto statistic = p.make(rows, 4);
@@ -114,13 +114,14 @@ constexpr tensor layer_norm(program& p, const scene& s, tensor x, std::int64_t c
   const auto y = p.make(p.elements(x), p.width(x));
   const auto mean = p.make(rows, s.statistic_width);
   const auto deviation = p.make(rows, s.statistic_width);
-  const auto weight = p.rounded(columns, s.autocast ? 4 : s.weight_width);
+  const auto weight = p.rounded(columns, s.weight_width);
   p.step(x.bit(), y | mean | deviation,
          {.saves = x | mean | deviation, .weight_gradient = trains ? (bias ? 2 * weight : weight) : bytes{0}});
   return y;
 }
 
 constexpr tensor norm(program& p, const scene& s, tensor x, std::int64_t columns, bool trains) {
+  if (s.autocast && s.model->norm == norm_kind::layernorm) x = cast(p, x, 4);  // layer_norm is on autocast's fp32 list
   return s.model->norm == norm_kind::rmsnorm ? rms_norm(p, s, x, columns, trains && s.model->norm_weight)
                                              : layer_norm(p, s, x, columns, trains && s.model->norm_weight, s.model->norm_bias);
 }
@@ -152,16 +153,16 @@ constexpr tensor multiply(program& p, const scene& s, tensor x, const matrix& m)
     return y;
   }
   tensor weight{};
-  if (s.autocast) {
-    x = cast(p, x, s.width);
+  if (s.autocast) x = cast(p, x, s.width);
+  if (s.casts_weights) {
     weight = p.make(weights, s.width, row::gathered_parameters);
     p.step(0, weight.bit(), {.weight_gradient = m.trains ? p.rounded(weights, 4) : bytes{0}});
     if (m.trains && s.habits->checkpoint_weight_cache) p.cache_in_forward(weight);
   }
   const auto y = p.make(checked::mul(rows, m.out), s.width, m.result);
   bytes gradient{0};
-  if (m.trains && !s.autocast) gradient += p.rounded(weights, s.weight_width);
-  if (m.trains && m.bias) gradient += p.rounded(m.out, s.autocast ? 4 : s.weight_width);
+  if (m.trains && !s.casts_weights) gradient += p.rounded(weights, s.weight_width);
+  if (m.trains && m.bias) gradient += p.rounded(m.out, s.weight_width);
   p.step(x | weight, y.bit(),
          {.saves = (m.trains ? x.bit() : 0) | (p.needs_gradient(x) ? weight.bit() : 0), .weight_gradient = gradient, .pieces = m.pieces});
   if (s.policy == recompute_policy::every_other_matmul && p.count_matrix() % 2 == 1) [[unlikely]] p.keep(y.bit());
@@ -195,12 +196,24 @@ constexpr tensor adapt(program& p, const scene& s, tensor x, tensor base, std::i
   if (s.autocast) h = cast(p, h, s.width);
   const auto rows = p.elements(x) / in;
   const auto product_width = s.autocast ? s.width : p.width(h);
+  // Under autocast both are cast once a forward, and kept to its end.
+  const bool casts = s.autocast && s.adapter_width > product_width;
+  const auto copied = [&](std::int64_t i, std::int64_t o) {
+    if (!casts) return tensor{};
+    const auto weight = p.make(checked::mul(i, o), product_width, row::gathered_parameters);
+    p.step(0, weight.bit(), {.weight_gradient = train(i, o)});
+    if (s.habits->checkpoint_weight_cache) p.cache_in_forward(weight);
+    return weight;
+  };
+  const auto gradient = [&](std::int64_t i, std::int64_t o) { return casts ? bytes{0} : train(i, o); };
+  const auto first = copied(in, rank);
   const auto low = p.make(checked::mul(rows, rank), product_width);
-  p.step(h.bit(), low.bit(), {.saves = h.bit(), .weight_gradient = train(in, rank)});
+  p.step(h | first, low.bit(), {.saves = h | first, .weight_gradient = gradient(in, rank)});
   // B, and the scaling of its result: the unscaled one lives for a moment.
+  const auto second = copied(rank, out);
   const auto high = p.make(checked::mul(rows, out), product_width);
-  p.step(low.bit(), high.bit(),
-         {.saves = low.bit(), .forward_temporary = p.size(high), .backward_temporary = p.size(high), .weight_gradient = train(rank, out)});
+  p.step(low | second, high.bit(),
+         {.saves = low | second, .forward_temporary = p.size(high), .backward_temporary = p.size(high), .weight_gradient = gradient(rank, out)});
   return cast(p, add(p, base, high), result_width);
 }
 

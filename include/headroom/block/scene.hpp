@@ -25,6 +25,7 @@ struct scene {
   std::int64_t statistic_width{4};   ///< of a norm's mean and deviation
   std::int64_t granule{512};         ///< the allocator's rounding
   bool autocast{};
+  bool casts_weights{};              ///< … and weights are wider than what is multiplied
   bool padded{};
   bool packed{};                     ///< documents share a sequence: positions are looked up, not counted
   bool compiled{};                   ///< inductor generates the layer's kernels: see ops::rms_norm, activate, gated, rotate

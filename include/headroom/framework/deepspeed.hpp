@@ -12,6 +12,9 @@ constexpr profile over_deepspeed(profile p) {
   p.label = "deepspeed";
   p.optimizer = implementation::fused;
   p.upcasts_frozen = false;
+  p.autocasts_16bit = false;
+  p.converts_outputs = false;
+  p.adapters_in_fp32 = false;
   p.bf16_optimizer = true;
   p.precision = precisions::bf16_mixed;
   return p;

@@ -6,16 +6,30 @@
 
 namespace headroom::frameworks {
 
+/// Under bf16 or fp16 forward is autocast whatever the weights' format; what the model returns becomes fp32.
 /// Sources: transformers trainer.py, training_args.py (optim: adamw_torch_fused where torch is 2.8 or newer), accelerate
 /// accelerator.py prepare_model (autocast, convert_outputs_to_fp32), peft utils/other.py prepare_model_for_kbit_training.
 constexpr profile over_trainer(profile p) {
   p.label = "hf-trainer";
   p.reentrant_checkpoint = true;
+  p.autocasts_16bit = true;
+  p.converts_outputs = true;
   p.precision = precisions::bf16_autocast;
   return p;
 }
 inline constexpr profile hf_trainer = over_trainer(libtorch);
-inline constexpr profile hf_trainer_2023 = over_trainer(libtorch_2023);
+/// … of 2023, over torch 2.0 and PEFT before 0.7, whose adapters are fp32 (tuners/lora.py update_layer: nn.Linear, moved, not cast).
+inline constexpr profile hf_trainer_2023 = [] {
+  profile p = over_trainer(libtorch_2023);
+  p.adapters_in_fp32 = true;
+  return p;
+}();
+/// … with PEFT 0.7 (2023-12-06) to 0.11: adapters in the format of the weight beside them.
+inline constexpr profile hf_trainer_202312 = [] {
+  profile p = over_trainer(libtorch_2023);
+  p.date = 202312;
+  return p;
+}();
 
 /// … over torch 1.11 and 1.12: zero_grad() fills with zeros (torch 2.0 changed that), Adam runs tensor by tensor (transformers
 /// optimization.py AdamW, torch/optim before foreach became the default).

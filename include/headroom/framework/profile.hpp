@@ -20,7 +20,8 @@ enum class norm_style : std::uint8_t {
 /// What happens between the head's logits and the scalar loss.
 enum class loss_style : std::uint8_t {
   upcast_in_loss,   ///< loss casts logits to fp32; the caller keeps what the model returned, in its format
-  upcast_shifted,   ///< logits.float() in the model, a contiguous shifted copy, then the loss (transformers before 2024-10)
+  upcast_shifted,   ///< logits.float() in the model, a contiguous shifted copy, then the loss (transformers before 2024-10); models with
+                    ///< one projection for q, k and v (GPT-2, Bloom, Falcon, GPT-NeoX, Qwen's first) leave their logits as they are
   autocast,         ///< under autocast: outputs are converted to fp32 for the caller, and loss is computed from fp32
   plain,            ///< cross entropy on the logits as they are
   chunked,          ///< litgpt: chunks of 128 positions, each converted to fp32 for the caller
@@ -71,6 +72,9 @@ struct profile {
   bool rotates_pairs{};                ///< pairs of an fp32 copy are taken apart, turned and stacked, first q, then k (torchtune)
   bool rotates_in_fp32{};              ///< q and k become fp32 for it, both at once (torchtitan)
   bool casts_adapter_input{true};      ///< fp32 adapters cast their input (PEFT)
+  bool adapters_in_fp32{};             ///< adapters are made in torch's default format, whatever the base's and the job's
+  bool autocasts_16bit{};              ///< forward runs under autocast even where the weights are in 16 bits already
+  bool converts_outputs{};             ///< … and what the model returns is converted to fp32
   bool casts_linear_input{};           ///< set under autocast: each linear layer casts its own input
   bool softmax_keeps_input{};          ///< torch before 1.11: softmax and log_softmax save their input, too (pytorch pull request 65242)
   bool statistics_in_input_format{};   ///< LayerNorm on a CPU keeps mean and deviation in the input's format

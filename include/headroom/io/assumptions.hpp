@@ -42,6 +42,9 @@ constexpr std::string_view assumption_text(assumption a) {
     case assumption::deepspeed_stage3_trace:
       return "ZeRO-3 gathers parameters in the order recorded in the first step; a model that runs its layers in a changing "
              "order holds more.";
+    case assumption::adapters_in_fp32:
+      return "adapters, their gradients and states are in fp32, whatever adapter.format says: PEFT before 0.7 (2023-12) makes them in torch's "
+             "default format.";
     case assumption::adapter_format:
       return "adapter.format was left open: the adapters have the number format that the framework gives them.";
     case assumption::recompute_reentrant_default:

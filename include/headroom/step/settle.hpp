@@ -35,6 +35,7 @@ constexpr void settle_precision(settled_job& r) {
     r.assumptions.add(assumption::fsdp_keeps_fp32_shards);
   }
   if (!fsdp && p.compute.bits < p.parameters.bits && p.compute.bits >= 16) p.autocast = true;
+  if (j.framework.autocasts_16bit && j.sharding.kind != sharding_kind::zero && p.compute.bits == 16) p.autocast = true;
   if (fsdp) p.autocast = false;
   if (p.compute.bits == 8 && j.framework.quantises_in_linear) p.compute = formats::bf16;
 }
@@ -129,6 +130,7 @@ constexpr void settle_layer(settled_job& r) {
   s.host = r.on->maker == vendor::cpu;
   s.granule = s.host ? 1 : 512;
   s.autocast = p.autocast;
+  s.casts_weights = p.autocast && p.parameters.width() > p.compute.width();
   s.fp8 = p.compute.bits == 8;
   s.fp8_copies = j.framework.fp8 == fp8_scaling::tensor && j.hardware.accelerator().compute_capability >= 100 ? 1 : 2;
   s.width = !s.fp8 ? p.compute.width() : j.framework.wide_beside_fp8 ? 4 : 2;
@@ -157,6 +159,10 @@ constexpr void settle_layer(settled_job& r) {
     const auto& f = j.adapter.format;
     s.adapter_width = f.set() ? f.width() : s.width;
     if (!f.set()) r.assumptions.add(assumption::adapter_format);
+    if (j.framework.adapters_in_fp32 && s.adapter_width < 4) {
+      s.adapter_width = 4;
+      r.assumptions.add(assumption::adapters_in_fp32);
+    }
     if (j.adapter.kind == adapter_kind::dora) r.assumptions.add(assumption::dora_temporaries);
     if (j.adapter.base.quantised()) {
       s.base = j.adapter.base;

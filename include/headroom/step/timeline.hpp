@@ -81,7 +81,7 @@ constexpr program tail_of(const scene& s, const module_set& trained, bool input_
 /// runs behind the embedding's backward (torch/csrc/autograd/engine.cpp), so that the head's stays until then. 0: no such table.
 constexpr bytes tied_gradient(const settled_job& s, const scene& sc) {
   if (!s.model.tied || !trained_modules(*s.source, -1).has(module::head)) return bytes{0};
-  const auto width = sc.autocast ? 4 : sc.weight_width;
+  const auto width = sc.weight_width;
   return bytes{checked::round_up(checked::mul(checked::mul(sc.divided(sc.vocabulary), s.model.embedding_width()), width), sc.granule)};
 }
 
