@@ -51,7 +51,7 @@ struct adapter {
   number_format base{};    ///< of the frozen weights; not set(): the recipe's parameter format
   module_set base_skips{}; ///< linear layers that stay in the parameter format although the base is quantised
   bool fused_qkv{};        ///< one A and one B over the fused q, k, v projection
-  module_set modules_to_save{};  ///< modules trained in full beside the adapters
+  module_set modules_to_save{};  ///< modules of which a copy trains in full beside the adapters (peft utils/other.py ModulesToSaveWrapper)
 
   [[nodiscard]] constexpr bool active() const { return kind != adapter_kind::none; }
   friend constexpr bool operator==(const adapter&, const adapter&) = default;

@@ -276,6 +276,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
     }
     sum.trained(w.rows, w.columns, train, w.role == module::embedding || w.role == module::head, false);
     sum.frozen(w, all - train, linear && s.layer.quantised.has(w.role));
+    if (j.adapter.active() && j.adapter.modules_to_save.has(w.role)) sum.frozen(w, train, false);  // the original stays beside the trained copy
     if (const auto rows = linear && s.layer.adapts(w.role) ? detail::adapted_rows(s, w) : 0; rows > 0) {
       sum.trained(j.adapter.rank, w.columns, all, false, true);
       sum.trained(rows, j.adapter.rank, all, false, true);

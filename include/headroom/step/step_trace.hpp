@@ -113,6 +113,11 @@ class step_trace {
         sum.frozen(w, 1, linear && s.layer.quantised.has(w.role));
         add(sum.r, all - train, 0);
       }
+      if (j.adapter.active() && j.adapter.modules_to_save.has(w.role) && train > 0) {
+        detail::state_sum sum(s);
+        sum.frozen(w, 1, false);
+        add(sum.r, train, 0);
+      }
       if (const auto rows = linear && s.layer.adapts(w.role) ? detail::adapted_rows(s, w) : 0; rows > 0) {
         add(tensor_of(j.adapter.rank, w.columns, false, true), all, o.moments);
         add(tensor_of(rows, j.adapter.rank, false, true), all, o.moments);
