@@ -137,7 +137,25 @@ struct matrix {
   row result{row::activations};
 };
 
+/// A matrix quantised by GPTQ (auto_gptq nn_modules/qlinear/qlinear_cuda_old.py, from 128 rows on): 32-bit words are shifted into one
+/// integer a weight, made bytes, less their zeros, times their scales. To autograd the result is a tensor like any other: saved for x's
+/// gradient. A bias is always added.
+constexpr tensor multiply_unpacked(program& p, const scene& s, tensor x, const matrix& m) {
+  const auto weights = checked::mul(m.in, m.out);
+  const auto narrow = p.make(weights, s.base.bits == 8 ? 2 : 1, row::gathered_parameters);
+  p.step(0, narrow.bit(), {.forward_temporary = p.rounded(weights, 4)});
+  const auto weight = p.make(weights, s.width, row::gathered_parameters);
+  p.step(narrow.bit(), weight.bit(), {.forward_temporary = p.size(narrow)});
+  x = cast(p, x, s.width);
+  const auto product = p.make(checked::mul(p.elements(x) / m.in, m.out), s.width, m.result);
+  p.step(x | weight, product.bit(), {.saves = p.needs_gradient(x) ? weight.bit() : 0});
+  const auto y = p.make(p.elements(product), s.width, m.result);
+  p.step(product.bit(), y.bit(), {.holds = weight.bit(), .passes_gradient = true});
+  return y;
+}
+
 constexpr tensor multiply(program& p, const scene& s, tensor x, const matrix& m) {
+  if (m.quantised && s.base.column_bits > 0) return multiply_unpacked(p, s, x, m);
   const auto rows = p.elements(x) / m.in;
   const auto weights = checked::mul(m.in, m.out);
   if (m.quantised) {
