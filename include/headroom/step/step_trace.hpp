@@ -87,8 +87,13 @@ class step_trace {
     const auto& j = *s.source;
     const auto outside = trained_modules(j, -1);
     const bool on_gpu = j.offload.optimizer == place::on_gpu;
+    bytes flat{0};  // DeepSpeed joins what trains in one vector
     const auto add = [&](const state_bytes& one, std::int64_t copies, std::int64_t moments) {
       for (std::int64_t i = 0; i < copies; ++i) {
+        if (s.flat && one.trained_copy > bytes{0}) {
+          flat += one.gpu[row::model_parameters] + one.gpu[row::adapters];
+          continue;
+        }
         keep(one.gpu[row::model_parameters] - one.frozen_extra);
         keep(one.frozen_extra);  // scales of a quantised weight
         keep(one.gpu[row::adapters]);
@@ -126,13 +131,14 @@ class step_trace {
     }
     // A sharded optimizer's states are flat vectors, made before the first step.
     if (s.flat) {
-      states_to_make_.clear();
+      keep(flat);
       updates_[0].assign(1, states_->trained_copy);
-      updates_[1].clear();
       const auto& gpu = states_->gpu;
       if (on_gpu) {
         keep(gpu[row::master_parameters]);
+        auto zeros = memory_.make(windows_->wide_gradients);  // initialize_optimizer_states runs a step on them
         for (std::int64_t k = 0; k < o.moments; ++k) keep(ceil_div(gpu[row::optimizer_state], o.moments));
+        memory_.free(zeros);
       }
     }
     const auto handles = s.source->framework.cublas_handles;
@@ -195,18 +201,29 @@ class step_trace {
     const auto& w = *windows_;
     gradient_sink sink;
     sink.accumulate = gradients_exist || w.path == gradient_path::leaves;
-    auto buffers = memory_.make(w.backward.total);
+    std::vector<handle> buffers;
+    if (w.buckets == 0) buffers.push_back(memory_.make(w.backward.total));
+    for (std::int32_t i = 0; i < w.buckets; ++i) buffers.push_back(memory_.make(w.turn.total / w.buckets));
     auto g = memory_.make(tail_.front().size(tail_.front().output()));  // of the scalar
     if (const auto tied = detail::tied_gradient(*job_, scene_); tied > bytes{0}) sink.tied_size = tied;
     g = blocks_.backward(tail_.front(), tail_tensors_, g, sink);
-    const bool share = !gradients_exist;
+    const bool share = !gradients_exist && w.partition == bytes{0};
+    const auto each = checked::ceil_div(states_->trained.count(), job_->model.layers);
+    handle partition = none;
+    const auto reduce = [&](std::int64_t elements) {
+      if (w.partition > bytes{0} && partition == none && elements > w.bucket_elements)
+        partition = memory_.make(w.partition, w.partition_apart ? stream::reduce : stream::compute);
+    };
+    std::int64_t made = 0;
     collect(sink, share ? w.kept_root : bytes{0});
     for (auto i = layers_.size(); i-- > 0;) {
       auto& l = layers_[i];
       if (!kinds_[l.kind].back) continue;
       g = backward(l, g, sink);
       collect(sink, share ? w.kept_per_unit : bytes{0});
+      reduce(made += each);
     }
+    reduce(w.bucket_elements + 1);
     if (const auto& p = embedding_.front(); p.needs_gradient(p.output())) g = blocks_.backward(p, embedding_tensors_, g, sink);
     if (sink.accumulate)
       memory_.free(sink.tied);
@@ -214,7 +231,11 @@ class step_trace {
       sink.kept.push_back(sink.tied);
     memory_.free(g);
     collect(sink, bytes{0});
-    memory_.free(buffers);
+    if (averaged_ == none)
+      averaged_ = partition;
+    else
+      memory_.free(partition);
+    for (auto& b : buffers) memory_.free(b);
     memory_.free(cosine_);
     memory_.free(sine_);
     if (leaf_) memory_.free(leaf_tensor_);
@@ -295,8 +316,17 @@ class step_trace {
     const auto& habits = *scene_.habits;
     for (const auto b : states_to_make_) keep(b);
     states_to_make_.clear();
-    auto buffers = memory_.make(windows_->step.total);
-    memory_.free(buffers);
+    const auto& w = *windows_;
+    if (w.partition > bytes{0}) {
+      auto flat = memory_.make(w.flat_gradients), wide = memory_.make(w.wide_gradients);
+      memory_.free(flat);
+      memory_.free(averaged_);
+      memory_.free(wide);
+    }
+    if (w.partition == bytes{0} || w.step.total > w.flat_gradients + w.wide_gradients) {
+      auto buffers = memory_.make(w.step.total);
+      memory_.free(buffers);
+    }
     if (job_->source->offload.optimizer != place::on_gpu || job_->optimizer.in_backward) return;
     if (job_->optimizer.how == implementation::foreach) {
       std::vector<std::vector<handle>> named(static_cast<std::size_t>(habits.foreach_copies));  // until the other format's are there
@@ -334,7 +364,7 @@ class step_trace {
   std::vector<layer_kind> kinds_;
   std::vector<layer> layers_;
   block_tensors embedding_tensors_{}, tail_tensors_{};
-  handle cosine_{none}, sine_{none}, loss_{none}, leaf_tensor_{none};
+  handle cosine_{none}, sine_{none}, loss_{none}, leaf_tensor_{none}, averaged_{none};
   std::vector<handle> gradients_, previous_;
   std::vector<bytes> states_to_make_;
   std::array<std::vector<bytes>, 2> updates_;  // of weights, and of adapters in another format

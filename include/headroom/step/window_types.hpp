@@ -36,6 +36,14 @@ struct windows {
   bytes kept_root{};
   bytes kept_embedding{};     ///< of kept_root, what is reduced at the end
 
+  // ZeRO stages 1 and 2, for a replay: what `backward` and `step` consist of.
+  std::int32_t buckets{};          ///< equal parts of `backward`
+  std::int64_t bucket_elements{};
+  bytes partition{};          ///< a flat copy of this rank's reduced gradients, made in each backward with its first full bucket
+  bool partition_apart{};     ///< … on the stream that reduces
+  bytes flat_gradients{};     ///< then in the step, once more, beside their cast to the master copy's format
+  bytes wide_gradients{};
+
   // Blocks of the caching allocator belong to the stream that they were made on. Where communication streams make their own, memory is
   // reserved in pools that never lend to each other: as much as the tallest moment of each.
   bool pools{};

@@ -41,18 +41,35 @@ constexpr void zero12_windows(windows& w, const settled_job& s, const state_byte
   if (j.sharding.stage >= 1) {
     const auto bucket = bytes{checked::mul(e, z.reduce_bucket)};
     const bool contiguous = chosen(j.sharding.contiguous_gradients, true);
-    if (contiguous) w.turn = w.backward = w.reduce = moment(row::communication_buffers, z.overlap ? 2 * bucket : bucket);
+    if (contiguous) {
+      w.turn = w.backward = w.reduce = moment(row::communication_buffers, z.overlap ? 2 * bucket : bucket);
+      w.buckets = z.overlap ? 2 : 1;
+      w.bucket_elements = z.reduce_bucket;
+    }
     if (j.sharding.stage == 2) {
       w.path = gradient_path::leaves;
       if (j.offload.optimizer == place::on_gpu) {  // parameters of the own partition keep their gradients
         w.kept_per_unit = share(st.unit, g, s.shards.gradients);
         w.kept_root = share(st.root, g, s.shards.gradients);
+        if (contiguous) {
+          // copy_grads_in_partition; that of the first micro-batch stays as averaged_gradients, later ones are added to it.
+          w.partition = share(st.trained, g, s.shards.gradients);
+          w.partition_apart = z.overlap;
+          if (j.batch.accumulation > 1) {
+            w.reduce.add(row::communication_buffers, w.partition);
+            if (st.trained.count() > z.reduce_bucket) w.backward.add(row::communication_buffers, w.partition);
+          }
+        }
       }
     }
     const auto flat = share(st.trained, g, s.shards.optimizer);
     const auto wide = p.master.present() && g < p.master.width() ? share(st.trained, p.master.width(), s.shards.optimizer) : bytes{0};
     const bool on_gpu = j.offload.optimizer == place::on_gpu;
     w.step = moment(row::temporaries, on_gpu ? flat + wide : share(st.largest, e));
+    if (on_gpu) {
+      w.flat_gradients = flat;
+      w.wide_gradients = wide;
+    }
     // The updated partitions come back in pieces of the all-gather bucket.
     const auto gathered = share(parameters{smaller(z.allgather_bucket, st.trained.count())}, e);
     w.step = w.step.total > gathered ? w.step : moment(row::communication_buffers, gathered);
