@@ -6,12 +6,15 @@
 
 namespace headroom::frameworks {
 
+/// Unlike torch it leaves CUDA_MODULE_LOADING alone, so that its libraries' kernels were loaded whole before CUDA 12.2 (CUDA programming
+/// guide, "Lazy Loading", change history; torch sets LAZY since pull request 86509).
 inline constexpr profile llm_c{
     .label = "llm.c",
     .date = 202405,
     .runtime = runtime::preallocated,
     .loss = loss_style::in_place,
     .optimizer = implementation::fused,
+    .loads_all_kernels = true,
     .loads_on_host = false,
     .precision = precisions::bf16_mixed,
 };

@@ -153,7 +153,7 @@ struct profile {
   bool gradients_stay{};               ///< zero_grad() fills with zeros instead of freeing
 
   // Runtime.
-  bool loads_all_kernels{};            ///< CUDA modules are loaded whole (torch before 1.13, CUDA before 11.7): a large context
+  bool loads_all_kernels{};            ///< CUDA modules are loaded whole (torch before 1.13; CUDA before 12.2 where nobody asks for LAZY): a large context
   std::int32_t cublas_handles{2};      ///< forward thread and autograd thread
   bool position_buffers{};             ///< position numbers (int64) and a boolean causal mask are buffers of the model
   bool rotary_cache{};                 ///< cos and sin are fp32 buffers of the model's length (litgpt), not made in each forward
