@@ -106,7 +106,6 @@ enum class assumption : std::uint8_t {
   graphs_as_eager,
   fp8_in_all_layers,
   no_eval_no_generation,
-  dora_temporaries,
   gpu_assumed,
   ddp_assumed,
   balanced_routing,

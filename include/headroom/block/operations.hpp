@@ -204,6 +204,27 @@ constexpr tensor reduce_partial(program& p, const scene& s, tensor x, std::int64
   return y;
 }
 
+/// DoRA's share of the result (peft tuners/lora/dora.py DoraLinearLayer.forward): (m − 1) times what the base made, m times what the
+/// adapter made, and both are saved for the gradient of m = magnitude / norm. The norm's temporaries: an identity, B·A, and the weight
+/// in the adapters' format, its multiple and their sum. After a dropout the base's result is computed again, from what that left.
+constexpr tensor decompose(program& p, const scene& s, tensor dropped, tensor base, tensor high, std::int64_t in, std::int64_t out) {
+  const auto matrix = checked::mul(in, out);
+  if (s.side->dropout.positive()) {
+    const auto weight = p.make(matrix, p.width(dropped), row::gathered_parameters);
+    p.step(0, weight.bit());
+    base = p.make(p.elements(base), p.width(dropped));
+    p.step(dropped | weight, base.bit(), {.saves = p.needs_gradient(dropped) ? weight.bit() : 0});
+  }
+  const auto width = p.width(base) > s.adapter_width ? p.width(base) : s.adapter_width;
+  const bytes norm = p.rounded(checked::mul(in, in), s.adapter_width) + 4 * p.rounded(matrix, s.adapter_width);
+  const auto left = p.make(p.elements(base), width);
+  p.step(base.bit(), left.bit(),
+         {.saves = base.bit(), .forward_temporary = norm, .backward_temporary = p.size(left), .weight_gradient = p.rounded(out, s.adapter_width)});
+  const auto right = p.make(p.elements(base), width);
+  p.step(high.bit(), right.bit(), {.saves = high.bit(), .forward_temporary = p.size(right), .backward_temporary = p.size(right)});
+  return add(p, left, right);
+}
+
 /// The low-rank side path of PEFT's lora.Linear: dropout, A, B, scaling, added to the base's result.
 constexpr tensor adapt(program& p, const scene& s, tensor x, tensor base, std::int64_t in, std::int64_t out) {
   const auto rank = s.side->rank;
@@ -232,7 +253,8 @@ constexpr tensor adapt(program& p, const scene& s, tensor x, tensor base, std::i
   const auto high = p.make(checked::mul(rows, out), product_width);
   p.step(low | second, high.bit(),
          {.saves = low | second, .forward_temporary = p.size(high), .backward_temporary = p.size(high), .weight_gradient = gradient(rank, out)});
-  return cast(p, add(p, base, high), result_width);
+  const auto side = s.side->kind == adapter_kind::dora ? decompose(p, s, h, base, high, in, out) : high;
+  return cast(p, add(p, base, side), result_width);
 }
 
 /// A linear layer of the model, by the module it is: frozen or trained, quantised, adapted.

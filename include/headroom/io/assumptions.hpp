@@ -80,9 +80,6 @@ constexpr std::string_view assumption_text(assumption a) {
     case assumption::no_eval_no_generation:
       return "only training steps are counted: evaluation with larger batches or generation with a cache of keys and values "
              "may need more.";
-    case assumption::dora_temporaries:
-      return "DoRA's magnitudes are counted with their states; the temporaries of the weight norms that each forward pass "
-             "computes are not.";
     case assumption::gpu_assumed:
       return "hardware.gpu was left open: one h100-sxm-80gb is assumed.";
     case assumption::ddp_assumed:

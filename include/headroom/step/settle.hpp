@@ -163,7 +163,6 @@ constexpr void settle_layer(settled_job& r) {
       s.adapter_width = 4;
       r.assumptions.add(assumption::adapters_in_fp32);
     }
-    if (j.adapter.kind == adapter_kind::dora) r.assumptions.add(assumption::dora_temporaries);
     if (j.adapter.base.quantised()) {
       s.base = j.adapter.base;
       auto packed = all_linear;
