@@ -146,6 +146,27 @@ TEST_CASE("BAdam trains a share of the tensors at a time") {
   CHECK(3 * s.gpu[row::optimizer_state] >= whole.gpu[row::optimizer_state]);
 }
 
+TEST_CASE("one adapter over a fused q, k, v projection, and trained copies beside their originals") {
+  // Qwen-7B, LoRA of rank 64 on c_attn, c_proj, w1 and w2: print_trainable_parameters() says 143,130,624.
+  job j;
+  j.model = {.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 32, .ffn = 11008, .vocab = 151936, .fused_qkv = true};
+  j.framework = frameworks::hf_trainer_2023;
+  j.precision = precisions::bf16;
+  j.batch.sequence = 256;
+  j.adapter = {.kind = adapter_kind::lora, .rank = 64, .targets = all_linear, .base = formats::bf16, .fused_qkv = true};
+  const auto plain = states(j);
+  CHECK(plain.adapters.count() == 143'130'624);
+  // modules_to_save: a copy trains, in the base's format, and the original stays (peft utils/other.py ModulesToSaveWrapper).
+  j.adapter.modules_to_save = {module::embedding, module::head};
+  const auto saved = states(j);
+  const std::int64_t tables = 2 * 151936LL * 4096;
+  CHECK((saved.gpu[row::model_parameters] - plain.gpu[row::model_parameters]).count() == 2 * tables);
+  CHECK((saved.gpu[row::optimizer_state] - plain.gpu[row::optimizer_state]).count() == 2 * 2 * tables);
+  // A foreach update of torch 2.0 makes two copies of the bf16 tensors, then of the fp32 ones, and lets go of each one by one.
+  CHECK(detail::foreach_temporaries(2, saved).count() == 2 * 2 * tables + 4 * 143'130'624);
+  CHECK(detail::foreach_temporaries(1, saved).count() == 2 * tables + 4 * 143'130'624);
+}
+
 TEST_CASE("LoRA, DoRA and quantised bases") {
   auto j = tiny(precisions::bf16, optimizers::adamw);
   j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = {module::q_proj, module::down_proj}, .format = formats::fp32};
