@@ -113,7 +113,7 @@ void describe(Keys& k, sharding& s) {
   k.whole("mics_shard_size", s.mics_shard_size, unset, 0, most);
   k.flag("gradient_as_bucket_view", s.gradient_as_bucket_view);
   k.whole("suggested_communication_unit_size", s.communication_unit, unset, 1, most);
-  k.flag("double_buffer", s.double_buffer);
+  k.flag("fsdp_double_buffer", s.double_buffer);
 }
 
 /// An object, or a bare word: a kind, or "zero" with its stage.

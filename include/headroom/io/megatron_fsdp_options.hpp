@@ -32,7 +32,7 @@ inline void apply_megatron_fsdp(job& j, key_reader& k, const option_merger& merg
               "suggested_communication_unit_size", k.at("suggested-communication-unit-size"));
   for (const auto* key : {"fsdp-double-buffer", "use-nccl-ub"})
     if (const auto* v = k.take(key); v != nullptr && flag_at(*v, k.at(key)))
-      merge.set(j.sharding.double_buffer, choice::yes, "sharding", "double_buffer", k.at(key));
+      merge.set(j.sharding.double_buffer, choice::yes, "sharding", "fsdp_double_buffer", k.at(key));
   const auto format = [&](const char* key, number_format precision::*member, std::string_view neutral, const number_format& automatic) {
     const auto* v = k.take(key);
     if (v == nullptr) return;
