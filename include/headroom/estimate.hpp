@@ -17,6 +17,23 @@ namespace headroom {
 
 namespace detail {
 
+/// Positions and masks that are buffers of the model.
+constexpr bytes position_buffers(const settled_job& s) {
+  const auto& habits = s.source->framework;
+  const auto& m = s.model;
+  const bool rotary = m.position == position_kind::rope;
+  bytes sum{0};
+  if (habits.position_buffers && (rotary || m.position == position_kind::learned)) {
+    const auto row_bytes = rotary ? checked::mul(2 * m.rotary_width(), s.layer.residual_width) : 8;
+    sum += bytes{checked::mul(m.max_positions, checked::add(m.max_positions, row_bytes))};
+  }
+  if (habits.rotary_cache && rotary) {
+    const auto row_bytes = bytes{checked::mul(m.head_width() * m.rotary_percent / 100, 4)};  // of half the features, or of all
+    sum += habits.rotary_cache_whole ? m.max_positions * row_bytes : 2 * s.layer.sequence * row_bytes;
+  }
+  return sum;
+}
+
 /// What a rank holds from the first step on: states, buffers, workspaces.
 constexpr moment resident_bytes(const settled_job& s, const state_bytes& st, const windows& w) {
   const auto& j = *s.source;
@@ -35,12 +52,7 @@ constexpr moment resident_bytes(const settled_job& s, const state_bytes& st, con
   r.rows[row::workspace] += j.framework.cublas_handles * cublas_workspace(s);
   // Token numbers and labels, int64.
   r.rows[row::activations] += 2 * bytes{checked::mul(s.layer.tokens, 8)};
-  if (j.framework.position_buffers && s.model.position == position_kind::learned)
-    r.rows[row::activations] += bytes{checked::mul(s.model.max_positions, s.model.max_positions)} + bytes{checked::mul(s.model.max_positions, 8)};
-  if (j.framework.rotary_cache && s.model.position == position_kind::rope) {
-    const auto row_bytes = bytes{checked::mul(s.model.head_width() * s.model.rotary_percent / 100, 4)};  // of half the features, or of all
-    r.rows[row::activations] += j.framework.rotary_cache_whole ? s.model.max_positions * row_bytes : 2 * s.layer.sequence * row_bytes;
-  }
+  r.rows[row::activations] += position_buffers(s);
   w.always.add_to(r.rows);
   r.total = r.rows.total();
   return r;
@@ -86,7 +98,8 @@ constexpr moment load_moment(const settled_job& s, const state_bytes& st, const 
   const bytes passing = s.shards.parameters > 1 ? share(st.largest, width) : bytes{0};
   const bool here = j.offload.parameters == place::on_gpu;
   return moment(row::model_parameters, here ? st.gpu[row::model_parameters] : bytes{0}) +
-         moment(row::adapters, here ? st.gpu[row::adapters] : bytes{0}) + moment(row::gathered_parameters, passing);
+         moment(row::adapters, here ? st.gpu[row::adapters] : bytes{0}) + moment(row::gathered_parameters, passing) +
+         moment(row::activations, position_buffers(s));
 }
 
 /// Gradients of an encoder's or a tower's layers that stay once they are reduced: shards, under paths that shrink them.
