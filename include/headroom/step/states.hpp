@@ -50,7 +50,6 @@ class state_sum {
     frozen_ = j.framework.upcasts_frozen && j.adapter.base.quantised() ? formats::fp32 : p.parameters;
     packed_ = j.adapter.base;
     granule_ = s.flat ? 1 : s.layer.granule;
-    element_ = o_->state.bits >= 16 ? o_->state.width() : 4;
   }
 
   /// `copies` tensors of rows × columns that do not train.
@@ -84,12 +83,19 @@ class state_sum {
     if (as.master.bits > 0) r.gpu[row::master_parameters] += active * held(rows, columns, here, as.master);
     state(rows, columns, here, active, embedding, as);
     r.trained_here += parameters{checked::mul(here, active)};
-    const auto temporary = bytes{checked::mul(here, adapter && apart() ? side_.state.bits / 8 : element_)};
+    const auto temporary = bytes{checked::mul(here, as.state.bits >= 16 ? as.state.bits / 8 : 4)};
     r.trained_copy += active * rounded(temporary);
     if (adapter && apart()) r.adapter_copy += active * rounded(temporary);
-    r.largest_trained = max(r.largest_trained, temporary);
-    update(temporary);
+    const bool matrix = columns > 1;
+    const auto together = temporary + waiting_[matrix];
+    waiting_[matrix] = joins_next_ ? together : bytes{0};
+    if (joins_next_) return;
+    r.largest_trained = max(r.largest_trained, together);
+    update(together);
   }
+
+  /// The next tensors are one with the matrix, or the vector, that comes after them.
+  constexpr void join_next(bool yes) { joins_next_ = yes; }
 
   /// A weight that tensor parallelism divides: `here` is this rank's share. Counts are of the whole model, windows of the share.
   constexpr void count_whole(const weight& w, const weight& here, std::int64_t all, std::int64_t train) {
@@ -187,8 +193,9 @@ class state_sum {
   kind own_{}, side_{};        ///< the model's weights, and adapters
   stored frozen_{}, packed_{}; ///< weights that do not train, plain and quantised
   std::int64_t granule_{};     ///< of a tensor's storage; the parts of a flat vector lie side by side
-  std::int64_t element_{};     ///< width of the update's temporaries
   bytes previous_{}, first_of_layer_{};
+  std::array<bytes, 2> waiting_{};  ///< vectors, matrices
+  bool joins_next_{};
   bool in_layers_{};
 };
 
@@ -254,6 +261,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
   const auto threshold = j.sharding.stage3_param_persistence_threshold >= 0 ? j.sharding.stage3_param_persistence_threshold : 100'000;
   const auto outside = trained_modules(j, -1);
   const bool divided = j.parallel.tensor > 1 && j.framework.divides_modules;
+  const bool fused = s.model.fused_qkv || j.framework.fused_qkv;
   bool in_layers = false;
   parameters dense_unit{}, sparse_unit{};
   for (const auto& w : list) {
@@ -267,6 +275,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
     const auto all = w.copies();
     const auto train = detail::trained_copies(j, outside, w, all);
     const bool linear = w.linear && !w.vector();
+    sum.join_next(fused && (w.role == module::q_proj || w.role == module::k_proj));
     if (divided && w.split != split_axis::none) [[unlikely]] {
       const auto here = detail::divided(w, j.parallel.tensor);
       sum.trained(here.rows, here.columns, train, w.role == module::embedding || w.role == module::head, false);
