@@ -13,8 +13,13 @@ namespace ops {
 /// Backward makes the nll's gradient, then log_softmax's, of one piece at a time.
 constexpr tensor cross_entropy(program& p, const scene& s, tensor logits, std::int64_t pieces = 1) {
   const auto probabilities = p.make(p.elements(logits), p.width(logits), row::logits);
-  const auto scalar = p.make(1, 4);
-  const auto weight = p.make(1, 4);
+  const auto scalar = p.make(1, p.width(logits));
+  const auto weight = p.make(1, p.width(logits));
+  if (pieces == 1) {
+    p.step(logits.bit(), probabilities.bit(), {.saves = (s.habits->softmax_keeps_input ? logits.bit() : 0) | probabilities});
+    p.step(probabilities.bit(), scalar | weight, {.saves = probabilities | weight});
+    return scalar;
+  }
   p.step(logits.bit(), probabilities | scalar | weight,
          {.saves = probabilities | weight | (s.habits->softmax_keeps_input ? logits.bit() : 0), .backward_temporary = ceil_div(p.size(probabilities), pieces), .pieces = pieces, .temporaries = row::logits});
   return scalar;

@@ -120,6 +120,7 @@ struct profile {
   bool shifts_logits{};                ///< logits[:, :-1] is made contiguous
   bool outputs_live_in_loss{true};     ///< the caller still names the logits while the loss is computed from a cast of them
   bool keeps_outputs{};                ///< the caller holds the model's output through backward
+  bool loss_leaves{};                  ///< the loss is gone when the optimizer steps
   bool keeps_loss_graph{};             ///< … and the previous step's until the next forward has returned
 
   // Quantised matrices (bitsandbytes).

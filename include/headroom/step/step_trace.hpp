@@ -205,6 +205,7 @@ class step_trace {
     if (w.buckets == 0) buffers.push_back(memory_.make(w.backward.total));
     for (std::int32_t i = 0; i < w.buckets; ++i) buffers.push_back(memory_.make(w.turn.total / w.buckets));
     auto g = memory_.make(tail_.front().size(tail_.front().output()));  // of the scalar
+    auto first = memory_.make(tail_.front().size(tail_.front().output()));  // … which the caller names, too
     if (const auto tied = detail::tied_gradient(*job_, scene_); tied > bytes{0}) sink.tied_size = tied;
     g = blocks_.backward(tail_.front(), tail_tensors_, g, sink);
     const bool share = !gradients_exist && w.partition == bytes{0};
@@ -230,6 +231,7 @@ class step_trace {
     else if (sink.tied != none)
       sink.kept.push_back(sink.tied);
     memory_.free(g);
+    memory_.free(first);
     collect(sink, bytes{0});
     if (averaged_ == none)
       averaged_ = partition;

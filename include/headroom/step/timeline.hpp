@@ -195,6 +195,9 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   t.look(phase::loss_forward, -1, live, w.loss, tail_forward.peak);
   if (w.pools) [[unlikely]] t.reach(live.total + w.loss.total + tail.size(tail.input()) + span_of(tail));
   live.add(row::activations, -previous_graph.total);
+  // The caller names the loss, and backward the gradient that it begins with.
+  const auto loss_and_gradient = here.head ? 2 * tail.size(tail.output()) : bytes{0};
+  live.add(row::activations, loss_and_gradient);
   // Autocast's cache is dropped when the forward's context closes.
   const bool drops_cache = recomputes && sc.autocast;
   if (drops_cache) live.add(row::gathered_parameters, -live.rows[row::gathered_parameters]);
@@ -272,7 +275,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   // Optimizer step: activations are gone, the loss is not. On a CPU the scalars of a tensor-by-tensor update are tensors, too
   // (ATen/ScalarOps.h wrapped_scalar_tensor: one double at a time).
   const bool on_gpu = j.offload.optimizer == place::on_gpu && !s.optimizer.in_backward;
-  const part loss{row::activations, here.head ? tail.size(tail.output()) : bytes{0}};
+  const part loss{row::activations, here.head && !habits.loss_leaves ? tail.size(tail.output()) : bytes{0}};
   const part gradients{row::gradients, on_gpu ? st.gpu[row::gradients] : bytes{0}};
   t.elsewhere(gradients.total);
   const part outlives{row::logits, habits.keeps_loss_graph ? tail_forward.held : bytes{0}};
@@ -286,7 +289,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
       update = detail::foreach_temporaries(habits.foreach_copies, st);
     else if (s.optimizer.how == implementation::loop)
       update = habits.loop_keeps_previous ? st.loop_temporary : 2 * st.largest_trained;
-    if (sc.host && s.optimizer.how == implementation::loop) update += bytes{8};
+    if (sc.host && s.optimizer.how == implementation::loop) update += bytes{8 + (j.adapter.active() ? sc.adapter_width : s.optimizer.state.width())};
     t.look(phase::step, -1, resident, loss, gradients, outlives, inputs, part{row::temporaries, update});
   }
   return t;
