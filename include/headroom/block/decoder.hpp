@@ -37,6 +37,8 @@ constexpr program decoder_block(const scene& s, layer_part part, const module_se
   const auto& m = *s.model;
   program p(s.granule);
   p.count_matrices_from(matrices);
+  p.sum_out_of_place(s.habits->sums_out_of_place);
+  p.borrow_output_gradient(s.nested_backward && part != layer_part::attention);
   const bool norms = trained.has(module::norm);
   const auto x = p.input(checked::mul(s.stream_tokens(), m.hidden), s.residual_width, input_has_gradient);
   // Norms that follow their sub-block stand behind the sum (BertSelfOutput, OPTDecoderLayer) or, RMSNorm, before it (Olmo2DecoderLayer).
@@ -103,7 +105,8 @@ constexpr void bring_back(layer_walk& r, const program& p, moment& earlier) {
 constexpr void join(layer_walk& r, const program& p, bool first, bool graphless, bool accumulate) {
   const auto f = walk_forward(p);
   const auto b = walk_backward(p, accumulate);
-  r.forward.rise_to(f.peak, r.saved);
+  const bool keeps_input = graphless && !first && !r.input_saved;  // the checkpoint's, while the layer runs again
+  r.forward.rise_to(f.peak, r.saved, part{row::activations, keeps_input ? r.input : bytes{0}});
   if (graphless) {
     const auto off = walk_forward(p, recording::off);
     r.forward_off.rise_to(off.peak, r.cached, part{row::activations, r.input});
@@ -111,6 +114,7 @@ constexpr void join(layer_walk& r, const program& p, bool first, bool graphless,
   }
   // Later parts run backward first: what the earlier ones saved is alive then, and the later ones' weight gradients after.
   auto earlier = r.backward;
+  if (p.borrows_output_gradient() && p.needs_gradient(p.output())) earlier.add(row::temporaries, p.size(p.output()));
   r.backward = b.peak;
   if (p.checkpointed()) [[unlikely]] {
     const auto a = walk_forward(p, recording::again);

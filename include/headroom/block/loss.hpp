@@ -135,6 +135,7 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
   const auto& m = *s.model;
   const auto& habits = *s.habits;
   program p(s.granule);
+  p.sum_out_of_place(habits.sums_out_of_place);
   const auto x = p.input(checked::mul(s.stream_tokens(), m.hidden), s.residual_width, input_has_gradient);
   const bool trains = trained.has(module::head);
   auto n = ops::gather_tokens(p, s, m.no_final_norm ? x : ops::norm(p, s, x, m.hidden, trained.has(module::norm)), m.hidden);
@@ -151,7 +152,8 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
   }
 
   const ops::matrix head{.in = m.embedding_width(), .out = s.divided(s.vocabulary), .bias = m.head_bias, .trains = trains,
-                         .quantised = s.quantised.has(module::head), .pieces = chunked_head ? pieces : 1, .result = row::logits};
+                         .quantised = s.quantised.has(module::head), .waits = m.tied && m.embedding_dim == 0, .pieces = chunked_head ? pieces : 1,
+                         .result = row::logits};
   if (s.loss_program == loss_style::chunked_head) [[unlikely]] {
     p.set_output(ops::chunked_head_and_loss(p, s, n, head));
     return p;

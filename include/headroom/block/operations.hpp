@@ -133,6 +133,7 @@ struct matrix {
   bool bias{};
   bool trains{};
   bool quantised{};
+  bool waits{};            ///< see operation_details::gradient_waits
   std::int64_t pieces{1};  ///< rows are multiplied in so many pieces
   row result{row::activations};
 };
@@ -182,7 +183,8 @@ constexpr tensor multiply(program& p, const scene& s, tensor x, const matrix& m)
   if (m.trains && !s.casts_weights) gradient += p.rounded(weights, s.weight_width);
   if (m.trains && m.bias) gradient += p.rounded(m.out, s.weight_width);
   p.step(x | weight, y.bit(),
-         {.saves = (m.trains ? x.bit() : 0) | (p.needs_gradient(x) ? weight.bit() : 0), .weight_gradient = gradient, .pieces = m.pieces});
+         {.saves = (m.trains ? x.bit() : 0) | (p.needs_gradient(x) ? weight.bit() : 0), .weight_gradient = gradient,
+          .gradient_waits = m.waits, .pieces = m.pieces});
   if (s.policy == recompute_policy::every_other_matmul && p.count_matrix() % 2 == 1) [[unlikely]] p.keep(y.bit());
   return y;
 }

@@ -37,6 +37,7 @@ struct operation_details {
   bytes forward_temporary{};
   bytes backward_temporary{};
   bytes weight_gradient{};    ///< of the weights it trains
+  bool gradient_waits{};      ///< that is not added to an existing one before a second has come: of a table that is used twice
   std::int64_t pieces{1};     ///< the operation runs in so many equal pieces, one after the other
   row temporaries{row::temporaries};  ///< the row of the report its temporaries are counted in
   bool passes_gradient{};     ///< an addition: the gradient of each operand is the gradient of the result, not a copy
@@ -194,6 +195,12 @@ class program {
       if ((storages(list_[i].makes) & needed & ~kept_) != 0) needed |= storages(list_[i].reads);
     kept_ &= needed;
   }
+  /// A tensor's second gradient is not added to the first, but both into a third.
+  constexpr void sum_out_of_place(bool yes) { sums_out_of_place_ = yes; }
+  [[nodiscard]] constexpr bool sums_out_of_place() const { return sums_out_of_place_; }
+  /// The gradient of the block's result is somebody else's, who keeps it until the block's backward is done.
+  constexpr void borrow_output_gradient(bool yes) { borrows_ = yes; }
+  [[nodiscard]] constexpr bool borrows_output_gradient() const { return borrows_; }
   /// The temporaries of an operation, allocated and freed in their own order, leave so much unused between them (block/span.hpp).
   constexpr void leave_holes(bytes b) { holes_ += b; }
   [[nodiscard]] constexpr bytes holes() const { return holes_; }
@@ -257,7 +264,7 @@ class program {
   std::size_t operations_ = 0;
   std::size_t returns_at_ = max_operations;  // nowhere
   std::int64_t matrices_ = 0;
-  bool checkpointed_ = false;
+  bool checkpointed_ = false, sums_out_of_place_ = false, borrows_ = false;
   bytes holes_{};
   tensor_set kept_ = 0, recomputed_ = 0, offloaded_ = 0, doubled_ = 0, gradient_ = 0, saved_ = 0, splits_ = 0, sticky_ = 0, held_ = 0, held_forward_ = 0, cached_ = 0, logits_ = 0, weights_ = 0, views_ = 0;
   tensor input_{}, output_{};

@@ -54,6 +54,7 @@ struct scene {
   std::int64_t fp8_copies{1};        ///< of an fp8 tensor: with its transpose
   bool fuses_activation{true};       ///< SwiGLU, or bias and GELU, is one kernel that saves its input
 
+  bool nested_backward{};              ///< a layer runs backward inside a node of another backward (reentrant checkpoint)
   recompute_policy policy{};           ///< of a selective recompute that is set for eager modules
   std::uint32_t recomputed_modules{};  ///< bit i: recompute_module i
   std::uint32_t offloaded_modules{};   ///< bit i: offload_module i

@@ -206,6 +206,7 @@ constexpr backward_walk walk_backward(const program& p, bool accumulate = false,
   const auto output = p.output().bit() & p.gradients();
   now += grads.make(output);
   grads.put(output);
+  if (p.borrows_output_gradient() && output != 0) grads.share(tensor{output});
   look(bytes{0}, row::temporaries);
 
   for (auto i = p.operations(); i-- > 0;) {
@@ -247,7 +248,7 @@ constexpr backward_walk walk_backward(const program& p, bool accumulate = false,
     } else {
       look(o.backward_temporary, o.temporaries);
     }
-    if (accumulate) {
+    if (accumulate && !o.gradient_waits) {
       now -= o.weight_gradient;
       weights -= o.weight_gradient;
     }
@@ -262,7 +263,7 @@ constexpr backward_walk walk_backward(const program& p, bool accumulate = false,
     const auto again = operands & grads.present();
     for (auto s = again; s != 0; s &= s - 1) {
       const tensor t{s & -s};
-      if (grads.shared(t)) {
+      if (grads.shared(t) || p.sums_out_of_place()) {
         now += grads.make(t.bit());
         look(bytes{0}, row::temporaries);
         now -= grads.drop(t.bit());

@@ -34,7 +34,10 @@ inline constexpr profile libtorch_2023 = [] {
 inline constexpr profile libtorch_cpp{
     .label = "libtorch-cpp",
     .date = 202210,
-    .fused_qkv = true,
+    .mean_keeps_input = true,
+    .sums_out_of_place = true,
+    .copies_heads = true,
+    .fills_masked_scores = true,
     .loss = loss_style::plain,
     .keeps_outputs = true,
     .loss_leaves = true,

@@ -77,6 +77,10 @@ struct profile {
   bool converts_outputs{};             ///< … and what the model returns is converted to fp32
   bool casts_linear_input{};           ///< set under autocast: each linear layer casts its own input
   bool softmax_keeps_input{};          ///< torch before 1.11: softmax and log_softmax save their input, too (pytorch pull request 65242)
+  bool mean_keeps_input{};             ///< torch 1.13: mean saves its input, so that an eager RMSNorm keeps the square (MeanBackward1, self.sym_numel())
+  bool sums_out_of_place{};            ///< torch before 2.0: a tensor's second gradient and the first are added into a third (autograd/input_buffer.cpp)
+  bool copies_heads{};                 ///< heads are views, which matmul copies where samples and heads do not lie one behind the other (reshape)
+  bool fills_masked_scores{};          ///< by masked_fill, whose gradient is another tensor
   bool statistics_in_input_format{};   ///< LayerNorm on a CPU keeps mean and deviation in the input's format
   bool compiles_layers{};              ///< torch.compile is applied to each layer by itself, not to embedding and head
 

@@ -120,11 +120,13 @@ class block_trace {
     return b.of[t];
   }
 
-  /// Runs a block's backward; `gradient` is of its output, and what is returned is of its input. What is sticky or held stays in `b`.
+  /// Runs a block's backward; `gradient` is of its output, and what is returned is of its input. What is sticky or held stays in `b`;
+  /// a gradient that is borrowed is left to its owner.
   handle backward(const program& p, block_tensors& b, handle gradient, gradient_sink& sink) {
     refill(p, b);
     present_ = p.output().bit() & p.gradients();
     if (present_ != 0) put(p.output(), new_buffer(gradient));
+    if (present_ != 0 && p.borrows_output_gradient()) ++buffers_.back().references;
     const auto stays = p.sticky() | p.held();
     for (auto i = p.operations(); i-- > 0;) {
       const auto& o = p[i];
@@ -153,7 +155,7 @@ class block_trace {
 
       const auto again = operands & present_;
       for_each(again, [&](std::size_t t) {
-        if (buffers_[at(buffer_[t])].references > 1) {
+        if (buffers_[at(buffer_[t])].references > 1 || p.sums_out_of_place()) {
           const auto sum = new_buffer(memory_->make(p.size(tensor{tensor_set{1} << t})));
           drop(t);
           put(tensor{tensor_set{1} << t}, sum);

@@ -170,10 +170,12 @@ constexpr void cost_layer(layer_run& run, const settled_job& s, const scene& sc,
   if (!on_host) run.saved.add(row::activations, layer.input);
   if (sc.host) run.saved.add(row::activations, cpu_generator_state);
   run.forward = layer.forward_off;
+  if (sc.host) run.forward.add(row::activations, cpu_generator_state);
   run.backward = layer.backward;
   if (!layer.input_saved) run.backward.add(row::activations, layer.input);
   if (s.reentrant) run.backward.add(row::activations, layer.input);  // the recomputed output, as large as the input, is a local of the engine's caller
-  run.backward.rise_to(layer.forward, part{row::temporaries, layer.output_has_gradient ? layer.input : bytes{0}});
+  run.backward.rise_to(layer.forward, part{row::temporaries, layer.output_has_gradient ? layer.input : bytes{0}},
+                       part{row::activations, sc.host ? cpu_generator_state : bytes{0}});  // of the random numbers outside, meanwhile
 }
 
 /// A layer on top of what `low` costs: both together. `grow`: weight gradients stay whole.

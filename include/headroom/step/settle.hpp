@@ -193,6 +193,7 @@ constexpr settled_job settle(const job& j, std::size_t kind = 0) {
   detail::settle_loss(r);
   detail::settle_layer(r);
   r.reentrant = chosen(j.recompute.reentrant, j.framework.reentrant_checkpoint);
+  r.layer.nested_backward = r.reentrant && j.recompute.mode == recompute_mode::full && j.recompute.method != recompute_method::block;
   if (j.recompute.mode == recompute_mode::full && j.recompute.reentrant == choice::unset) r.assumptions.add(assumption::recompute_reentrant_default);
   if (j.framework.layers == layer_modules::megatron) {
     if (j.framework.precision_aware && j.framework.unscales_moments && r.optimizer.state.width() < 4) r.assumptions.add(assumption::moments_copied_for_step);

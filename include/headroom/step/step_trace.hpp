@@ -264,7 +264,10 @@ class step_trace {
     } else if (kind.parts.front().checkpointed()) {
       run_again(l);
     }
+    const auto& last = kind.parts.back();
+    auto borrowed = last.borrows_output_gradient() && last.needs_gradient(last.output()) ? g : none;
     for (auto i = kind.parts.size(); i-- > 0;) g = blocks_.backward(kind.parts[i], l.parts[i], g, sink);
+    if (borrowed != g) memory_.free(borrowed);
     memory_.free(local);
     if (l.recomputes && job_->reentrant)  // its graph dies at once
       for (auto& b : l.parts) blocks_.free(b, b.alive);

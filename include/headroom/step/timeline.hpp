@@ -256,6 +256,8 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   live -= emb_saved;
   t.elsewhere(sharded);
   t.look(phase::backward, -1, live, w.ends_apart ? w.end : w.backward, emb_backward.peak);
+  if (tied > bytes{0} && habits.sums_out_of_place)
+    t.look(phase::backward, -1, live, w.backward, part{row::gradients, (keeps ? emb_backward.weight_gradients : tied) + tied});
   if (w.ends_apart) t.look(phase::reduce, -1, live, w.last_reduce, part{row::gradients, emb_backward.weight_gradients});
   if (updates_here && outside.has(module::embedding)) [[unlikely]]
     t.look(phase::backward, -1, live, w.backward, part{row::gradients, tied > bytes{0} ? bytes{0} : detail::table_gradient(s, sc)},
