@@ -38,6 +38,8 @@ constexpr tensor rotate(program& p, const scene& s, tensor x) {
 
 struct heads {
   tensor q{}, k{}, v{};
+  bool parts{};     ///< of a fused projection's rows
+  bool repeated{};  ///< k and v are copies, one for each query head
 };
 
 /// q and k as complex numbers (torchtitan, apply_rotary_emb): both in fp32, and both fp32 products, until both are cast back.
@@ -58,17 +60,39 @@ constexpr tensor expand(program& p, const scene& s, tensor x) {
   return y;
 }
 
+/// Whether the axes of heads and positions have traded places in memory, so that one cannot be walked through as the other.
+constexpr bool heads_apart(const scene& s) { return s.habits->copies_heads && s.sequence > 1 && s.divided(s.model->heads) > 1; }
+
+/// A projection's result as heads: a view, whose gradient is copied into the order of the result (ViewBackward0, reshape).
+constexpr tensor split_heads(program& p, const scene& s, tensor x, std::int64_t heads) {
+  if (!heads_apart(s) || heads == 1) return x;
+  const auto y = p.view(x, p.elements(x));
+  p.step(x.bit(), y.bit());
+  return y;
+}
+/// … one behind the other, over all samples: a copy, which hands its gradient on (CloneBackward0). `part`: of a fused projection's rows.
+constexpr tensor join_samples(program& p, const scene& s, tensor x, bool part) {
+  if (!s.habits->copies_heads || s.samples == 1 || !(part || heads_apart(s))) return x;
+  const auto y = p.make(p.elements(x), p.width(x));
+  p.step(x.bit(), y.bit(), {.passes_gradient = true});
+  return y;
+}
+
 /// Scores written out. transformers' eager_attention_forward: q·kᵀ, scaling, mask, softmax in fp32, back to the compute
 /// format, dropout, ·v. GPT-2 computes the softmax in the compute format, where autocast does not make it fp32; a soft cap adds a tanh that saves its result.
-constexpr tensor eager_attention(program& p, const scene& s, heads h, bool fp32_softmax) {
+constexpr tensor eager_attention(program& p, const scene& s, heads views, bool fp32_softmax) {
   const auto& m = *s.model;
   const auto keys = s.keys > 0 ? s.keys : s.sequence;
   const auto scores = checked::mul(checked::mul(s.samples, s.divided(m.heads)), checked::mul(s.sequence, keys));
-  const auto w = p.width(h.q);
+  const auto w = p.width(views.q);
   const auto first = p.tensors();
+  auto h = views;
+  const bool turned = m.position == position_kind::rope;  // into tensors of their own
+  h.q = join_samples(p, s, h.q, h.parts && !turned);
+  if (!h.repeated) h.k = join_samples(p, s, h.k, h.parts && !turned);
   auto t = p.make(scores, w);
-  p.step(h.q | h.k, t.bit(), {.saves = h.q | h.k});
-  t = pointwise(p, t);  // scaling
+  p.step(h.q | h.k, t.bit(), {.saves = factors(p, h.q, h.k), .holds = views.q | views.k});
+  t = scale(p, s, t);
   if (m.attention_softcap > 0) {
     t = pointwise(p, t);
     const auto tanh = p.make(scores, w);
@@ -76,16 +100,22 @@ constexpr tensor eager_attention(program& p, const scene& s, heads h, bool fp32_
     t = pointwise(p, tanh);
   }
   auto masked = p.make(scores, w);
-  p.step(t.bit(), masked.bit(), {.passes_gradient = true});
-  if (s.autocast && s.habits->softmax_keeps_input) masked = cast(p, masked, 4);  // the cast is what softmax reads
+  p.step(t.bit(), masked.bit(), {.passes_gradient = !s.habits->fills_masked_scores});
+  t = masked;
+  if ((s.autocast && s.habits->softmax_keeps_input) || (s.host && fp32_softmax)) masked = cast(p, masked, 4);  // what softmax reads; one kernel on a GPU
   auto soft = p.make(scores, fp32_softmax ? 4 : w);
-  p.step(masked.bit(), soft.bit(), {.saves = s.habits->softmax_keeps_input ? soft | masked : soft.bit()});
+  p.step(masked.bit(), soft.bit(), {.saves = s.habits->softmax_keeps_input ? soft | masked : soft.bit(), .holds = s.host ? t.bit() : 0});
   soft = drop(p, cast(p, soft, w), s.drops.attention);
   if (m.attention_sinks) soft = pointwise(p, soft);  // without the sink's column: a copy
+  if (!h.repeated) h.v = join_samples(p, s, h.v, h.parts);
   const auto product = p.make(s.keys > 0 ? checked::mul(s.tokens, m.query_width()) : p.elements(h.v), w);
-  p.step(soft | h.v, product.bit(), {.saves = soft | h.v});
+  p.step(soft | h.v, product.bit(), {.saves = factors(p, soft, h.v), .holds = views.v.bit()});
   if (s.policy == recompute_policy::attention_only) p.recompute_since(first, 0);
-  return pointwise(p, product);  // heads back beside each other: a copy
+  // Heads back beside each other: a copy, of whose gradient matmul needs one in turn.
+  if (s.habits->copies_heads && !heads_apart(s)) return product;
+  const auto y = p.make(p.elements(product), w);
+  p.step(product.bit(), y.bit(), {.passes_gradient = s.habits->copies_heads && s.samples == 1});
+  return y;
 }
 
 /// Context parallelism (torch distributed/tensor/experimental/_context_parallel/_attention.py, _templated_ring_attention): each rank's
@@ -164,7 +194,7 @@ constexpr heads fused_projection(program& p, const scene& s, const module_set& t
     qkv = adapt(p, s, x, qkv, m.hidden, q_out + 2 * kv_out);
   else if (s.side->active())
     qkv = adapt_fused_qkv(p, s, x, qkv);
-  heads h;
+  heads h{.parts = true};
   h.q = p.view(qkv, checked::mul(s.tokens, q_out));
   h.k = p.view(qkv, checked::mul(s.tokens, kv_out));
   h.v = p.view(qkv, checked::mul(s.tokens, kv_out));
@@ -189,6 +219,9 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     h.k = linear(p, s, trained, module::k_proj, x, m.hidden, kv_out, m.attention_bias);
     h.v = linear(p, s, trained, module::v_proj, x, m.hidden, kv_out, m.attention_bias);
   }
+  h.q = split_heads(p, s, h.q, m.heads);
+  h.k = split_heads(p, s, h.k, m.kv());
+  h.v = split_heads(p, s, h.v, m.kv());
   if (m.qk_norm || m.qk_norm_full) {
     h.q = norm(p, s, h.q, m.qk_norm ? m.head_width() : q_out, trained.has(module::norm));
     h.k = norm(p, s, h.k, m.qk_norm ? m.head_width() : kv_out, trained.has(module::norm));
@@ -208,6 +241,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
   if (expands && p.elements(h.k) < p.elements(h.q)) {
     h.k = expand(p, s, h.k);
     h.v = expand(p, s, h.v);
+    h.repeated = true;
   }
   auto out = written_out ? eager_attention(p, s, h, m.position == position_kind::rope || m.position == position_kind::relative || s.autocast) : fused_attention(p, s, h);
   if (s.habits->copies_attention_output && !written_out) out = pointwise(p, out);

@@ -18,17 +18,34 @@ constexpr tensor pointwise(program& p, tensor x, std::int64_t width = 0) {
 /// x in another format; x itself where it has that format already.
 constexpr tensor cast(program& p, tensor x, std::int64_t width) { return p.width(x) == width ? x : pointwise(p, x, width); }
 
-/// a + b, out of place. Its operands' gradients are its own result's.
-constexpr tensor add(program& p, tensor a, tensor b) {
-  const auto y = p.make(p.elements(a), p.width(a) > p.width(b) ? p.width(a) : p.width(b));
-  p.step(a | b, y.bit(), {.passes_gradient = true});
+/// A number that a tensor is multiplied with. On a CPU it is a tensor, too: a double, and that in the other's format (ATen/ScalarOps.h
+/// wrapped_scalar_tensor).
+constexpr bytes number(const scene& s, std::int64_t width) { return s.host ? bytes{8 + width} : bytes{0}; }
+
+/// x × a number.
+constexpr tensor scale(program& p, const scene& s, tensor x) {
+  const auto y = p.make(p.elements(x), p.width(x));
+  const auto factor = number(s, p.width(x));
+  p.step(x.bit(), y.bit(), {.forward_temporary = factor, .backward_temporary = factor});
   return y;
 }
 
-/// a × b, element by element: each operand is saved for the other's gradient.
+/// a + b, out of place. Its operands' gradients are its own result's. `copies`: of two formats, the shorter operand is cast for it.
+constexpr tensor add(program& p, tensor a, tensor b, bool copies = false) {
+  const auto y = p.make(p.elements(a), p.width(a) > p.width(b) ? p.width(a) : p.width(b));
+  p.step(a | b, y.bit(), {.forward_temporary = copies && p.width(a) != p.width(b) ? p.size(y) : bytes{0}, .passes_gradient = true});
+  return y;
+}
+
+/// What a product of a and b saves: each for the other's gradient.
+constexpr tensor_set factors(const program& p, tensor a, tensor b) {
+  return (p.needs_gradient(a) ? b.bit() : 0) | (p.needs_gradient(b) ? a.bit() : 0);
+}
+
+/// a × b, element by element.
 constexpr tensor multiply(program& p, tensor a, tensor b) {
   const auto y = p.make(p.elements(a), p.width(a) > p.width(b) ? p.width(a) : p.width(b));
-  p.step(a | b, y.bit(), {.saves = (p.needs_gradient(a) ? b.bit() : 0) | (p.needs_gradient(b) ? a.bit() : 0)});
+  p.step(a | b, y.bit(), {.saves = factors(p, a, b)});
   return y;
 }
 
@@ -97,7 +114,13 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
   // Square, mean and inverse root: the square lives for a moment, and so does its gradient.
   const bytes square = p.rounded(n, inner);
   const auto root = p.make(rows, inner);
-  p.step(wide.bit(), root.bit(), {.saves = wide | root, .forward_temporary = square, .backward_temporary = square});
+  if (s.habits->mean_keeps_input) {  // the power's gradient is three products (pow_backward)
+    const auto kept = p.make(n, inner);
+    p.step(wide.bit(), kept.bit(), {.saves = wide.bit(), .backward_temporary = 2 * square});
+    p.step(kept.bit(), root.bit(), {.saves = kept | root, .forward_temporary = number(s, inner)});
+  } else {
+    p.step(wide.bit(), root.bit(), {.saves = wide | root, .forward_temporary = square, .backward_temporary = square});
+  }
   auto scaled = p.make(n, inner);
   const auto scales = s.model->position == position_kind::relative ? x : wide;  // T5LayerNorm squares a fp32 copy and scales x itself
   p.step(scales | root, scaled.bit(), {.saves = scales | root, .backward_temporary = p.size(scaled)});
@@ -250,13 +273,12 @@ constexpr tensor adapt(program& p, const scene& s, tensor x, tensor base, std::i
   const auto first = copied(in, rank);
   const auto low = p.make(checked::mul(rows, rank), product_width);
   p.step(h | first, low.bit(), {.saves = h | first, .weight_gradient = gradient(in, rank)});
-  // B, and the scaling of its result: the unscaled one lives for a moment.
   const auto second = copied(rank, out);
-  const auto high = p.make(checked::mul(rows, out), product_width);
-  p.step(low | second, high.bit(),
-         {.saves = low | second, .forward_temporary = p.size(high), .backward_temporary = p.size(high), .weight_gradient = gradient(rank, out)});
+  auto high = p.make(checked::mul(rows, out), product_width);
+  p.step(low | second, high.bit(), {.saves = low | second, .weight_gradient = gradient(rank, out)});
+  high = scale(p, s, high);
   const auto side = s.side->kind == adapter_kind::dora ? decompose(p, s, h, base, high, in, out) : high;
-  return cast(p, add(p, base, side), result_width);
+  return cast(p, add(p, base, side, s.host), result_width);  // on a CPU TensorIterator casts operands, on a GPU the kernel does
 }
 
 /// A linear layer of the model, by the module it is: frozen or trained, quantised, adapted.
