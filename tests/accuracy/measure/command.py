@@ -1,0 +1,182 @@
+# Distributed under the Boost Software License, Version 1.0.
+"""The command line: grid, run, and the worker that both start."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Sequence
+
+from . import records
+from .environment import environment, which_modules
+from .grid import Entry, grid
+from .jobs import Job, read_job, read_job_file
+from .keys import Mistake, fail
+
+SCRIPT = Path(__file__).resolve().parent.parent / "measure.py"
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser("measure.py", description="Runs the training step of a headroom job file and records what it occupied.")
+    commands = top.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="measure one job file")
+    run.add_argument("job", type=Path)
+    run.add_argument("--keep-gradients", action="store_true", help="zero_grad(set_to_none=False)")
+    many = commands.add_parser("grid", help="list the jobs worth measuring, one job file a line; or write or run them")
+    many.add_argument("--run", action="store_true", help="measure all of them that fit on this machine")
+    many.add_argument("--write", type=Path, metavar="FOLDER", help="write them as job files")
+    many.add_argument("--only", default="", metavar="TEXT", help="those whose name has TEXT in it")
+    for each in (run, many):
+        each.add_argument("--append", type=Path, metavar="FILE", help="append records to FILE, skipping what it has")
+        each.add_argument("--headroom", type=Path, metavar="PATH", help="headroom's program: print what it predicts beside what was measured")
+    worker = commands.add_parser("worker")
+    worker.add_argument("job", type=Path)
+    worker.add_argument("--result", type=Path, required=True)
+    worker.add_argument("--keep-gradients", action="store_true")
+    about = commands.add_parser("environment", help="print what a record says about this machine")
+    for each in (run, many, worker, about):
+        each.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu: count on a CPU, for tests")
+        each.add_argument("--modules", choices=("auto", "own", "transformers"), default="auto", help="who builds the model")
+        each.add_argument("--steps", type=int, default=3, help="steps to run; the first is not counted")
+    return top
+
+
+def child(arguments: Sequence[str], job: Job | None, output: Any = None) -> subprocess.CompletedProcess[str]:
+    """A fresh process: contexts, caches and settings of the allocator end with it."""
+    launch = [sys.executable]
+    if job is not None and job.gpus > 1:
+        launch += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(job.gpus)]
+    variables = {**os.environ, **(job.environment if job is not None else {})}
+    return subprocess.run([*launch, str(SCRIPT), *arguments], env=variables, text=True, stdout=output, stderr=subprocess.PIPE)
+
+
+def last_line(text: str) -> str:
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    return lines[-1] if lines else "no message"
+
+
+def machine(asked: argparse.Namespace) -> dict[str, Any]:
+    done = child(["environment", "--device", asked.device], None, subprocess.PIPE)
+    if done.returncode != 0:
+        fail(last_line(done.stderr).removeprefix("measure.py: "))
+    return json.loads(done.stdout)
+
+
+def measure(name: str, job: Job, keep: bool, asked: argparse.Namespace, here: dict[str, Any]) -> list[records.Record] | None:
+    """Records of one job, or None where they are there already. Raises Mistake where it did not run."""
+    how = {"modules": which_modules(asked.modules), "keep_gradients": keep, "steps": asked.steps,
+           "allocator": job.environment.get("PYTORCH_CUDA_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "")}
+    if records.recorded(asked.append, records.base_id(name, job, here, how)):
+        return None
+    if job.gpus > here["gpus"]:
+        fail(f"needs {job.gpus} GPUs, this machine has {here['gpus']}")
+    with tempfile.TemporaryDirectory() as folder:
+        file, result = Path(folder) / "job.json", Path(folder) / "result.json"
+        file.write_text(json.dumps(job.raw))
+        flags = ["--keep-gradients"] if keep else []
+        done = child(["worker", str(file), "--result", str(result), "--device", asked.device, "--modules", how["modules"],
+                      "--steps", str(asked.steps), *flags], job)
+        if not result.exists():
+            fail(last_line(done.stderr).removeprefix("measure.py: "))
+        found = json.loads(result.read_text())
+    made = records.records_of(name, job, here, how, found)
+    if asked.append is not None:
+        records.append(asked.append, made)
+    return made
+
+
+def gib(value: float) -> str:
+    return f"{value / 2**30:10.3f}"
+
+
+def show(made: list[records.Record], headroom: Path | None) -> None:
+    """Measured values, and beside them headroom's, read by its own `validate`."""
+    predicted: dict[str, Any] = {}
+    if headroom is not None:
+        lines = "".join(json.dumps(record) + "\n" for record in made)
+        try:
+            done = subprocess.run([str(headroom), "validate", "-", "--json"], input=lines, text=True, capture_output=True)
+        except OSError as error:
+            fail(f"--headroom {headroom}: {error}")
+        if done.returncode != 0:
+            fail(f"--headroom {headroom}: {last_line(done.stderr)}")
+        predicted = {each["id"]: each for each in json.loads(done.stdout)["records"]}
+    for record in made:
+        line = f"  {record['metric']:<10}{gib(record['value'])} GiB {'or more' if record['bound'] == 'at-least' else ''}"
+        other = predicted.get(record["id"])
+        if other is not None and other["refused"]:
+            line += f"  not predicted: {other['refused']}"
+        elif other is not None:
+            line += f"  predicted{gib(other['predicted'])} GiB  {100 * other['error']:+6.2f} %"
+        print(line)
+
+
+def run_grid(entries: list[Entry], asked: argparse.Namespace) -> int:
+    """Goes on after a job that went out of memory or did not run. Returns how many did not run."""
+    here = machine(asked)
+    failed = 0
+    for number, entry in enumerate(entries, 1):
+        title = f"[{number}/{len(entries)}] {entry.name}"
+        try:
+            made = measure(entry.name, read_job(entry.job), entry.keep_gradients, asked, here)
+        except Mistake as mistake:
+            print(f"{title}: not run: {mistake}", flush=True)
+            failed += 1
+            continue
+        if made is None:
+            print(f"{title}: recorded already", flush=True)
+            continue
+        print(f"{title}: {'out of memory' if made[0]['bound'] == 'at-least' else 'measured'}", flush=True)
+        show(made, asked.headroom)
+    return failed
+
+
+def list_grid(entries: list[Entry], asked: argparse.Namespace) -> None:
+    if asked.write is not None:
+        asked.write.mkdir(parents=True, exist_ok=True)
+    for entry in entries:
+        if asked.write is None:
+            print(f"{entry.name}\t{json.dumps(entry.job)}")
+        else:
+            (asked.write / f"{entry.name}.json").write_text(json.dumps(entry.job, indent=2) + "\n")
+
+
+def obey(asked: argparse.Namespace) -> int:
+    if asked.steps < 2:
+        fail(f"--steps must be at least 2, found {asked.steps}: states of the optimizer exist from the second step on")
+    if asked.command == "environment":
+        print(json.dumps(environment(asked.device)))
+    elif asked.command == "worker":
+        from .worker import work
+
+        work(asked.job, asked.result, asked.device, asked.modules, asked.keep_gradients, asked.steps)
+    elif asked.command == "run":
+        job = read_job_file(asked.job)
+        made = measure(asked.job.stem, job, asked.keep_gradients, asked, machine(asked))
+        if made is None:
+            print(f"{asked.append} has it already")
+        else:
+            show(made, asked.headroom)
+    else:
+        entries = [entry for entry in grid() if asked.only in entry.name]
+        if not entries:
+            fail(f"--only {asked.only}: no job of the grid is called so")
+        if asked.run:
+            return 1 if run_grid(entries, asked) > 0 else 0
+        list_grid(entries, asked)
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    try:
+        return obey(parser().parse_args(arguments))
+    except Mistake as mistake:
+        print(f"measure.py: {mistake}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        return 0
