@@ -222,6 +222,13 @@ class Gpus(unittest.TestCase):
                               ("NVIDIA GeForce RTX 4090", "rtx-4090"), ("Tesla T4", "t4"), ("NVIDIA Thor 9000", "thor-9000")):
             self.assertEqual(environment.gpu_name(product), name)
 
+    def test_the_reason_of_a_failure_is_the_error_not_the_launchers_summary(self):
+        self.assertEqual(command.reason("Traceback\n  File\nmeasure.py: adapter needs bitsandbytes\n"), "adapter needs bitsandbytes")
+        self.assertEqual(command.reason("[rank0]: RuntimeError: NCCL error\ntorch.distributed.elastic.ChildFailedError:\n=====\n"),
+                         "[rank0]: RuntimeError: NCCL error")
+        self.assertEqual(command.reason("Killed"), "Killed")
+        self.assertEqual(command.reason(""), "no message")
+
     def test_what_counts_as_out_of_memory(self):
         self.assertTrue(worker.is_out_of_memory(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`")))
         self.assertTrue(worker.is_out_of_memory(RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")))
@@ -231,7 +238,7 @@ class Gpus(unittest.TestCase):
 class Records(unittest.TestCase):
     here = {"gpu": "h100-sxm-80gb", "product": "NVIDIA H100 80GB HBM3", "gpus": 8, "memory": 84_942_979_072, "capability": "9.0",
             "cuda": "12.8", "driver": "570.1", "torch": "2.9.1"}
-    how = {"modules": "own", "keep_gradients": False, "steps": 3, "allocator": ""}
+    how = {"modules": "own", "keep_gradients": False, "steps": 3, "settings": {}}
     result = {"metrics": {"allocated": 3 << 30, "active": 3 << 30, "reserved": 4 << 30, "device": 5 << 30}, "capacity": 80 << 30,
               "phases": {"load": 1, "forward": 2, "loss": 3, "backward": 4, "step": 5},
               "holds": {"parameters": 1, "gradients": 1, "optimizer_state": 2}, "parameters": 10, "trained": 10}
@@ -254,6 +261,15 @@ class Records(unittest.TestCase):
     def test_a_gpu_that_headroom_does_not_know_is_described(self):
         other = {**self.here, "gpu": "thor-9000"}
         self.assertIsNone(validated(records.records_of("x", read_job(grid()[0].job), other, self.how, self.result))[0]["refused"])
+
+    def test_variables_of_the_shell_are_stated_in_the_job(self):
+        set_here = environment.settings_of({"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "CUBLAS_WORKSPACE_CONFIG": ":16:8", "HOME": "/"})
+        made, = records.records_of("x", read_job(grid()[0].job), self.here, {**self.how, "settings": set_here},
+                                   {**self.result, "metrics": {"reserved": 1 << 30}, "kernel": "flash_attention"})
+        self.assertEqual(made["job"]["environment"], {"allocator": {"expandable_segments": True}, "cublas_workspace": ":16:8"})
+        self.assertIn("attention sdpa (flash_attention)", made["note"])
+        self.assertIn("CUBLAS_WORKSPACE_CONFIG=:16:8", made["note"])
+        self.assertIsNone(validated([made])[0]["refused"])
 
     def test_out_of_memory_is_one_one_sided_record(self):
         gone = {"out_of_memory": "CUDA out of memory. Tried to allocate 2.00 GiB.", "capacity": 79 << 30}

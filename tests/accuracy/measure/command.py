@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,12 +14,13 @@ from pathlib import Path
 from typing import Any, Sequence
 
 from . import records
-from .environment import environment, which_modules
+from .environment import environment, settings_of, which_modules
 from .grid import Entry, grid
 from .jobs import Job, read_job, read_job_file
 from .keys import Mistake, fail
 
 SCRIPT = Path(__file__).resolve().parent.parent / "measure.py"
+LONGEST = 3600  # seconds for one job
 
 
 def parser() -> argparse.ArgumentParser:
@@ -46,31 +48,37 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def child(arguments: Sequence[str], job: Job | None, output: Any = None) -> subprocess.CompletedProcess[str]:
+def child(arguments: Sequence[str], job: Job | None) -> subprocess.CompletedProcess[str]:
     """A fresh process: contexts, caches and settings of the allocator end with it."""
     launch = [sys.executable]
     if job is not None and job.gpus > 1:
         launch += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(job.gpus)]
     variables = {**os.environ, **(job.environment if job is not None else {})}
-    return subprocess.run([*launch, str(SCRIPT), *arguments], env=variables, text=True, stdout=output, stderr=subprocess.PIPE)
+    try:
+        return subprocess.run([*launch, str(SCRIPT), *arguments], env=variables, text=True, capture_output=True, timeout=LONGEST)
+    except subprocess.TimeoutExpired:
+        fail(f"took longer than {LONGEST // 60} minutes")
 
 
-def last_line(text: str) -> str:
-    lines = [line for line in text.strip().splitlines() if line.strip()]
-    return lines[-1] if lines else "no message"
+def reason(stderr: str) -> str:
+    """What a process said of its end: the last line that names an error, not the summary that torchrun adds."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("measure.py: ") or re.match(r"(\[rank\d+\]:? *)?[\w.]*(Error|Exception|Mistake)\b", line)]
+    chosen = next((line for line in reversed(errors) if "ChildFailedError" not in line), lines[-1] if lines else "no message")
+    return chosen.removeprefix("measure.py: ")
 
 
 def machine(asked: argparse.Namespace) -> dict[str, Any]:
-    done = child(["environment", "--device", asked.device], None, subprocess.PIPE)
+    done = child(["environment", "--device", asked.device], None)
     if done.returncode != 0:
-        fail(last_line(done.stderr).removeprefix("measure.py: "))
+        fail(reason(done.stderr))
     return json.loads(done.stdout)
 
 
 def measure(name: str, job: Job, keep: bool, asked: argparse.Namespace, here: dict[str, Any]) -> list[records.Record] | None:
     """Records of one job, or None where they are there already. Raises Mistake where it did not run."""
     how = {"modules": which_modules(asked.modules), "keep_gradients": keep, "steps": asked.steps,
-           "allocator": job.environment.get("PYTORCH_CUDA_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "")}
+           "settings": settings_of({**os.environ, **job.environment})}
     if records.recorded(asked.append, records.base_id(name, job, here, how)):
         return None
     if job.gpus > here["gpus"]:
@@ -82,7 +90,7 @@ def measure(name: str, job: Job, keep: bool, asked: argparse.Namespace, here: di
         done = child(["worker", str(file), "--result", str(result), "--device", asked.device, "--modules", how["modules"],
                       "--steps", str(asked.steps), *flags], job)
         if not result.exists():
-            fail(last_line(done.stderr).removeprefix("measure.py: "))
+            fail(reason(done.stderr))
         found = json.loads(result.read_text())
     made = records.records_of(name, job, here, how, found)
     if asked.append is not None:
@@ -104,7 +112,7 @@ def show(made: list[records.Record], headroom: Path | None) -> None:
         except OSError as error:
             fail(f"--headroom {headroom}: {error}")
         if done.returncode != 0:
-            fail(f"--headroom {headroom}: {last_line(done.stderr)}")
+            fail(f"--headroom {headroom}: {reason(done.stderr)}")
         predicted = {each["id"]: each for each in json.loads(done.stdout)["records"]}
     for record in made:
         line = f"  {record['metric']:<10}{gib(record['value'])} GiB {'or more' if record['bound'] == 'at-least' else ''}"

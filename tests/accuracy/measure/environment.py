@@ -7,7 +7,7 @@ import importlib.util
 import os
 import re
 import subprocess
-from typing import Any
+from typing import Any, Mapping
 
 from .keys import fail
 
@@ -46,6 +46,15 @@ def used_by_others(index: int) -> int:
     """Bytes in use on a GPU before this process touches it; 0 where nvidia-smi cannot say."""
     used = ask_driver("memory.used", index)
     return int(used) << 20 if used.isdigit() else 0
+
+
+# Variables that change what is occupied. PYTORCH_ALLOC_CONF is the newer name of PYTORCH_CUDA_ALLOC_CONF.
+SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "CUBLAS_WORKSPACE_CONFIG", "CUDA_MODULE_LOADING", "NCCL_BUFFSIZE",
+            "PYTORCH_NO_CUDA_MEMORY_CACHING")
+
+
+def settings_of(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: variables[name] for name in SETTINGS if variables.get(name)}
 
 
 def version_of(package: str) -> str:

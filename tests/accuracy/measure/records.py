@@ -39,15 +39,30 @@ def stated_job(job: Job, environment: dict[str, Any], how: dict[str, Any]) -> di
     more = "".join(f", {name} {environment[name]}" for name in ("bitsandbytes", "deepspeed") if environment.get(name))
     framework = {"name": "deepspeed" if job.sharding == "zero" else "libtorch",
                  "version": f"{month}, torch {environment['torch']}, {modules}{more}"}
-    return {**job.raw, "hardware": {"gpu": gpu, "nodes": 1, "gpus_per_node": job.gpus}, "framework": framework,
+    set_here = stated_environment(how["settings"])
+    return {**job.raw, **({"environment": set_here} if set_here else {}), "hardware": {"gpu": gpu, "nodes": 1, "gpus_per_node": job.gpus}, "framework": framework,
             "attention": job.attention}
+
+
+def stated_environment(settings: dict[str, str]) -> dict[str, Any]:
+    """Variables in the words of a job file, wherever they were set."""
+    stated: dict[str, Any] = {}
+    allocator = settings.get("PYTORCH_ALLOC_CONF") or settings.get("PYTORCH_CUDA_ALLOC_CONF", "")
+    if "expandable_segments:true" in allocator.replace(" ", "").lower():
+        stated["allocator"] = {"expandable_segments": True}
+    if "CUBLAS_WORKSPACE_CONFIG" in settings:
+        stated["cublas_workspace"] = settings["CUBLAS_WORKSPACE_CONFIG"]
+    if settings.get("NCCL_BUFFSIZE", "").isdigit():
+        stated["nccl_buffsize"] = int(settings["NCCL_BUFFSIZE"])
+    return stated
 
 
 def note_of(job: Job, environment: dict[str, Any], how: dict[str, Any], result: dict[str, Any]) -> str:
     """Everything that a later reader may want to know, in one line."""
-    settings = how["allocator"] or "default"
+    settings = ", ".join(f"{name}={value}" for name, value in how["settings"].items()) or "default"
+    kernel = f" ({result['kernel']})" if result.get("kernel") else ""
     parts = [f"GPU {environment['product']}, driver {environment.get('driver') or 'unknown'}, CUDA {environment.get('cuda', 'none')}, "
-             f"torch {environment['torch']}, allocator settings {settings}, attention {job.attention}"]
+             f"torch {environment['torch']}, settings {settings}, attention {job.attention}{kernel}"]
     if how["keep_gradients"]:
         parts.append("zero_grad(set_to_none=False): gradients stay through the whole step, which no key of the job says")
     if "out_of_memory" in result:

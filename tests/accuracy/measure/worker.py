@@ -48,8 +48,31 @@ def run_here(job: Job, device_name: str, transformers: bool, keep_gradients: boo
             raise
         return {"out_of_memory": str(error).split("\n")[0], "capacity": capacity - others}
     result["metrics"]["device"] -= others
+    result["kernel"] = kernel_of(job, device)
     result["capacity"] = capacity - others
     return largest(result) if job.gpus > 1 else result
+
+
+def kernel_of(job: Job, device: Any) -> str:
+    """Which of its kernels scaled_dot_product_attention takes for such a job; empty where torch does not say."""
+    import torch
+
+    if job.attention != "sdpa":
+        return ""
+    try:
+        from torch.nn.attention import SDPBackend
+
+        from .build import FORMATS
+
+        s, form = job.shape, FORMATS[job.compute]
+        grouped = s.kv != s.heads and not job.padded
+        q, k = (torch.empty(job.micro, heads, job.sequence, s.head_width, dtype=form, device=device, requires_grad=True)
+                for heads in (s.heads, s.kv if grouped else s.heads))
+        mask = torch.ones(job.micro, 1, job.sequence, job.sequence, dtype=torch.bool, device=device) if job.padded else None
+        more = {"enable_gqa": True} if grouped else {}
+        return SDPBackend(torch._fused_sdp_choice(q, k, k, mask, job.dropout["attention"], mask is None, **more)).name.lower()
+    except Exception:  # a private function: its absence or its memory must not cost the record
+        return ""
 
 
 def largest(mine: dict[str, Any]) -> dict[str, Any]:
