@@ -95,6 +95,7 @@ def train(job: Job, device: torch.device, meter: Meter, transformers: bool = Fal
                     del logits
                 with meter.phase("backward"):
                     optimizer.backward(loss) if engine else (loss / job.accumulation).backward()
+                    loss = loss.detach()  # as Trainer's training_step returns it: what remains of the graph goes
             if engine:  # DeepSpeed itself knows which micro-batch is the last
                 with meter.phase("step"):
                     optimizer.step()
