@@ -48,10 +48,11 @@ constexpr std::int64_t norm_half = 4 * h + 4 + 2 * h + 2 * h;
 }  // namespace
 
 // MixtralSparseMoeBlock: softmax over experts in fp32; chosen numbers, weights and their sum; and of each routed copy of a token its row
-// for w1 and w3, w1's result, SiLU's, w3's, the product for w2, w2's result and a weight for their product, and its two places (int64).
+// for w1 and w3, w1's result, SiLU's, w3's, the product for w2, w2's result and a weight for their product, that product for index_add_,
+// and its two places (int64).
 TEST_CASE("a Mixtral layer") {
   constexpr std::int64_t experts = 4;
-  constexpr std::int64_t copy = 2 * h + 4 * 2 * f + 2 * h + 2 + 2 * 8;
+  constexpr std::int64_t copy = 2 * h + 4 * 2 * f + 2 * h + 2 + 2 * h + 2 * 8;
   constexpr std::int64_t routing = 4 * experts + k * (8 + 4) + 4;
   BOTH(saved(on_host(small_mixtral(experts)), experts) == bytes{rows_of_text * (attention_half + norm_half + routing + k * copy)});
   // Frozen experts keep neither their tokens nor the product, which only the matrices' gradients read.
@@ -71,7 +72,8 @@ TEST_CASE("a shared expert behind a gate") {
   BOTH(saved(with, experts) - saved(on_host(small_mixtral(experts)), experts) == bytes{rows_of_text * (4 * 2 * width + 2 * h + 2)});
 }
 
-// DeepseekV3MoE: the router reads a fp32 copy, whose weight is copied to fp32 as well; weights of the routed copies stay fp32.
+// DeepseekV3MoE: the router reads a fp32 copy, whose weight is copied to fp32 as well; weights of the routed copies stay fp32,
+// and so does what is added up.
 // Attention: norm and its result; compressed queries in fp32 with root, normalised, and the norm's result; the same of keys and
 // values; q and k of every head; v inside the second up-projection's result; the kernel's result and log-sum-exp.
 TEST_CASE("a DeepSeek layer") {
@@ -86,7 +88,7 @@ TEST_CASE("a DeepSeek layer") {
   }();
   constexpr std::int64_t attention = 8 * h + 4 + (4 * ql + 4 + 2 * ql + 2 * ql) + (4 * kvl + 4 + 2 * kvl + 2 * kvl) + 2 * 2 * n * (nope + rope) +
                                      2 * n * (nope + value) + 2 * n * value + 4 * n;
-  constexpr std::int64_t copy = 2 * h + 4 * 2 * f + 2 * h + 4 + 2 * 8;
+  constexpr std::int64_t copy = 2 * h + 4 * 2 * f + 2 * h + 4 + 4 * h + 2 * 8;
   constexpr std::int64_t routing = 4 * h + 4 * experts + k * (8 + 4) + 4;
   // The norm's result is kept by the shared expert, not by the router.
   BOTH(saved(j, experts) == bytes{rows_of_text * (attention + norm_half + routing + k * copy + 4 * 2 * width) + 4 * experts * h});
@@ -101,7 +103,7 @@ TEST_CASE("a gpt-oss layer") {
     d.model.experts.bias = d.model.experts.router_bias = true;
     return d;
   }();
-  constexpr std::int64_t copy = 2 * h + 2 * 2 * f + 5 * 2 * f + 2 * h + 2 + 2 * 8;
+  constexpr std::int64_t copy = 2 * h + 2 * 2 * f + 5 * 2 * f + 2 * h + 2 + 2 * h + 2 * 8;
   constexpr std::int64_t routing = k * (8 + 2);
   BOTH(saved(j, experts) == bytes{rows_of_text * (attention_half + norm_half + routing + k * copy) + experts * 2 * 3 * h * f});
 }
@@ -142,7 +144,7 @@ TEST_CASE("the loop over experts, written out") {
         const auto out = product(ops::multiply(p, ops::activate(p, s, gate, activation_kind::silu), up), f, h);
         const auto weighted = ops::multiply(p, out, weight);
         const auto next = p.view(sum, length * h);
-        p.step(sum | weighted, next.bit(), {.passes_gradient = true});
+        p.step(sum | weighted, next.bit(), {.saves = weighted.bit(), .passes_gradient = true});
         sum = next;
       }
       p.set_output(ops::add(p, x, sum));

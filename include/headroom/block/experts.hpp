@@ -107,7 +107,7 @@ constexpr tensor fused_expert(program& p, const scene& s, bool trains, tensor x)
   return product(multiply(p, pointwise(p, up), glu), e.ffn, s.model->hidden);
 }
 
-/// One expert: its tokens gathered, its MLP, and the routing weights of its tokens.
+/// One expert: its tokens gathered, its MLP, the routing weights of its tokens, and where they are added up.
 constexpr program one_expert(const scene& s, const module_set& trained, std::int64_t width_of_n, bool n_has_gradient) {
   const auto& m = *s.model;
   const auto style = style_of(m);
@@ -121,7 +121,11 @@ constexpr program one_expert(const scene& s, const module_set& trained, std::int
   p.step(n | places, mine.bit(), {.saves = places.bit()});
   constexpr mlp_modules of{module::experts_gate, module::experts_up, module::experts_down};
   const auto y = style == expert_style::fused ? fused_expert(p, s, trained.has(module::experts_up), mine) : feed_forward(p, s, trained, of, mine, m.experts.ffn, false);
-  p.set_output(multiply(p, y, weight));
+  // index_add_ into the sum: its derivative expands to the shape of the source, so that the whole source is saved.
+  const auto source = cast(p, multiply(p, y, weight), style == expert_style::wide ? 4 : width_of_n);
+  const auto added = p.view(source, p.elements(source));
+  p.step(source.bit(), added.bit(), {.saves = source.bit(), .passes_gradient = true});
+  p.set_output(added);
   return p;
 }
 

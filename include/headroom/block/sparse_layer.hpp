@@ -91,11 +91,11 @@ constexpr void join_sparse_half(layer_walk& r, const scene& s, const module_set&
 
   const auto sum = back.size(y0);
   const auto numbers = front.rounded(checked::mul(checked::mul(s.tokens, e.active), e.count), 8);  // one_hot, int64
-  const auto locals = front.rounded(checked::mul(routed_to_one(s), m.hidden), s.width);            // the expert's before, named until the next is done
+  const auto locals = front.rounded(checked::mul(routed_to_one(s), m.hidden), s.width);            // without a graph: the expert's before, named until the next is done
   company start, loop;
   start.backward += residual;
   loop.forward_off = moment(row::temporaries, sum + numbers + 2 * locals) + moment(row::activations, stream);
-  loop.forward = moment(row::temporaries, sum + numbers + locals) + moment(row::activations, keeps_x ? bytes{0} : stream);
+  loop.forward = moment(row::temporaries, sum + numbers) + moment(row::activations, keeps_x ? bytes{0} : stream);
   loop.counted = keeps_n ? normed : bytes{0};
   // Gradients of the sum, which may be the residual stream's, and of n as far as it has been added up.
   const bool apart = sum_width != s.residual_width || m.post_norms || s.drops.hidden.positive();
