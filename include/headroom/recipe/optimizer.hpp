@@ -24,6 +24,7 @@ struct optimizer {
   bool stores_projector{};                   ///< GaLore keeps its projection; APOLLO draws it again from a seed
   std::int32_t vector_moments{};             ///< Muon: matrices have `moments`, all else this many; 0: the same
   bool in_backward{};                        ///< the update runs as each gradient arrives, and the gradient goes
+  bool updates_in_place{};                   ///< without temporaries, however it is carried out (torch/optim/sgd.py, without weight decay)
   std::int64_t blocks{};                     ///< BAdam: one of so many blocks of layers trains at a time
   std::int64_t update_interval{};            ///< steps between changes of projection or block; informative
   implementation how{implementation::unset};
@@ -46,8 +47,8 @@ inline constexpr optimizer paged_adamw_8bit{
 inline constexpr optimizer paged_adamw{.label = "paged-adamw", .moments = 2, .state = formats::fp32, .paged_from = 100'000};
 inline constexpr optimizer adafactor{.label = "adafactor", .moments = 1, .extent = state_extent::factored, .state = formats::fp32};
 inline constexpr optimizer lion{.label = "lion", .moments = 1};
-inline constexpr optimizer sgd{.label = "sgd", .moments = 0};
-inline constexpr optimizer sgd_momentum{.label = "sgd-momentum", .moments = 1};
+inline constexpr optimizer sgd{.label = "sgd", .moments = 0, .updates_in_place = true};
+inline constexpr optimizer sgd_momentum{.label = "sgd-momentum", .moments = 1, .updates_in_place = true};
 inline constexpr optimizer adagrad{.label = "adagrad", .moments = 1};
 inline constexpr optimizer galore{.label = "galore", .moments = 2, .extent = state_extent::low_rank, .rank = 128, .stores_projector = true, .update_interval = 200};
 inline constexpr optimizer apollo{.label = "apollo", .moments = 2, .extent = state_extent::low_rank, .rank = 256, .update_interval = 200};

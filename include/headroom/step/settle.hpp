@@ -49,8 +49,9 @@ constexpr void settle_optimizer(settled_job& r) {
   if (!r.optimizer.state.set()) r.optimizer.state = r.precision.state;
   if (r.optimizer.how == implementation::unset) {
     r.optimizer.how = j.framework.optimizer;
-    r.assumptions.add(assumption::optimizer_implementation);
+    if (!r.optimizer.updates_in_place) r.assumptions.add(assumption::optimizer_implementation);
   }
+  if (r.optimizer.updates_in_place) r.optimizer.how = implementation::fused;
 }
 
 constexpr void settle_shards(settled_job& r) {
