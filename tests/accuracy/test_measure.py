@@ -140,7 +140,9 @@ class Steps(unittest.TestCase):
     def test_the_peak_is_headrooms_but_for_numbers_of_positions_and_steps(self):
         for job in (small(LLAMA), small(GPT2), small(QWEN3), small(QWEN3, precision="bf16"), small({**LLAMA, "tied": True}, precision="bf16"),
                     small(MIXTRAL), small(MIXTRAL, precision="bf16"), small(LLAMA, batch={"micro": 1, "sequence": 128, "accumulation": 2}),
-                    small(GPT2, precision="bf16-autocast"), small(LLAMA, adapter=ALL_LINEAR), small(LLAMA, precision=MIXED, adapter=ALL_LINEAR)):
+                    small(GPT2, precision="bf16-autocast"), small(LLAMA, adapter=ALL_LINEAR), small(LLAMA, precision=MIXED, adapter=ALL_LINEAR),
+                    *(small(LLAMA, precision="bf16", adapter={**Q_AND_V, "targets": targets})
+                      for targets in (["q_proj"], ["v_proj"], ["q_proj", "v_proj"], ["o_proj"]))):
             with self.subTest(job), mock.patch.object(modules.RMSNorm, "forward", by_sum):
                 rank, found = predicted(job)["ranks"][0], counted(job)
                 tensors = sum(1 for p in build.on_meta(read_job(job), False).parameters() if p.requires_grad)
