@@ -329,7 +329,8 @@ class Grid(unittest.TestCase):
         self.assertEqual([line["id"] for line in validated(made) if line["refused"] or not line["predicted"]], [])
 
     def test_a_run_of_it_goes_on_after_what_did_not_run(self):
-        outcomes = {"gpt2-b4": self.bound("at-least"), "gpt2-b16": Mistake("needs 2 GPUs, this machine has 1")}
+        outcomes = {"gpt2-b4": self.bound("at-least"), "gpt2-b16": Mistake("needs 2 GPUs, this machine has 1"),
+                    "gpt2-bf16-autocast": Mistake("RuntimeError: no such kernel")}
 
         def pretend(name, *rest):
             found = outcomes.get(name)
@@ -343,7 +344,8 @@ class Grid(unittest.TestCase):
         lines = [line for line in out.splitlines() if line.startswith("[")]
         self.assertEqual([line.split(" ", 1)[1] for line in lines],
                          ["gpt2-bf16: recorded already", "gpt2-bf16-recompute: recorded already", "gpt2-b4: out of memory",
-                          "gpt2-b16: not run: needs 2 GPUs, this machine has 1", "gpt2-bf16-autocast: recorded already"])
+                          "gpt2-b16: left out: needs 2 GPUs, this machine has 1", "gpt2-bf16-autocast: failed: RuntimeError: no such kernel"])
+        self.assertEqual(out.splitlines()[-1], "0 measured, 1 out of memory, 2 recorded already, 1 left out, 1 failed")
         self.assertTrue(lines[0].startswith("[1/5] "))
 
     @staticmethod

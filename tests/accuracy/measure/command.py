@@ -125,23 +125,22 @@ def show(made: list[records.Record], headroom: Path | None) -> None:
 
 
 def run_grid(entries: list[Entry], asked: argparse.Namespace) -> int:
-    """Goes on after a job that went out of memory or did not run. Returns how many did not run."""
+    """Goes on after a job that went out of memory or did not run. Returns how many failed; what needs more than is here is left out."""
     here = machine(asked)
-    failed = 0
+    ends = dict.fromkeys(("measured", "out of memory", "recorded already", "left out", "failed"), 0)
     for number, entry in enumerate(entries, 1):
-        title = f"[{number}/{len(entries)}] {entry.name}"
+        made, why = None, ""
         try:
             made = measure(entry.name, read_job(entry.job), entry.keep_gradients, asked, here)
+            end = "recorded already" if made is None else "out of memory" if made[0]["bound"] == "at-least" else "measured"
         except Mistake as mistake:
-            print(f"{title}: not run: {mistake}", flush=True)
-            failed += 1
-            continue
-        if made is None:
-            print(f"{title}: recorded already", flush=True)
-            continue
-        print(f"{title}: {'out of memory' if made[0]['bound'] == 'at-least' else 'measured'}", flush=True)
-        show(made, asked.headroom)
-    return failed
+            end, why = "left out" if re.search(r"\bneeds\b", str(mistake)) else "failed", f": {mistake}"
+        ends[end] += 1
+        print(f"[{number}/{len(entries)}] {entry.name}: {end}{why}", flush=True)
+        if made is not None:
+            show(made, asked.headroom)
+    print(", ".join(f"{count} {end}" for end, count in ends.items()))
+    return ends["failed"]
 
 
 def list_grid(entries: list[Entry], asked: argparse.Namespace) -> None:

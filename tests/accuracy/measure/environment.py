@@ -7,6 +7,7 @@ import importlib.util
 import os
 import re
 import subprocess
+import sys
 from typing import Any, Mapping
 
 from .keys import fail
@@ -78,8 +79,10 @@ def which_modules(wanted: str) -> str:
 
 def environment(device: str) -> dict[str, Any]:
     """Read once in a process of its own, because asking torch makes a CUDA context."""
-    import torch
-
+    try:
+        import torch
+    except ImportError:
+        fail(f"{sys.executable} has no torch; start this script with a Python that has")
     packages = {name: version_of(name) for name in ("transformers", "bitsandbytes", "deepspeed")}
     found: dict[str, Any] = {"torch": str(torch.version.__version__), **{name: number for name, number in packages.items() if number}}
     if device == "cpu":
