@@ -9,6 +9,7 @@
 #include <headroom/step/pools.hpp>
 #include <headroom/step/prelude.hpp>
 #include <headroom/step/preallocated.hpp>
+#include <headroom/step/routing.hpp>
 #include <headroom/step/spread.hpp>
 #include <headroom/step/stages.hpp>
 #include <headroom/step/timeline.hpp>
@@ -63,9 +64,11 @@ constexpr void add_assumptions(settled_job& s) {
   auto& a = s.assumptions;
   if (s.on->maker != vendor::cpu) {
     a.add(assumption::context_calibrated);
-    a.add(assumption::cublas_workspace_by_capability);
-    a.add(assumption::reserved_without_fragmentation);
-    if (s.data > 1) a.add(assumption::nccl_derived);
+    if (j.environment.cublas_workspace < bytes{0}) {
+      a.add(assumption::cublas_workspace_by_capability);
+      if (s.on->maker == vendor::nvidia && s.on->compute_capability >= 100 && j.framework.date < 202602) a.add(assumption::cublas_workspace_before_2026);
+    }
+    if (j.framework.runtime == runtime::autograd && !a.has(assumption::reserved_by_pools)) a.add(assumption::reserved_without_fragmentation);
   }
   const auto& z = j.sharding;
   const bool buckets_open = z.reduce_bucket_size < 0 || (z.stage == 3 ? z.stage3_prefetch_bucket_size < 0 : z.allgather_bucket_size < 0);
@@ -80,6 +83,9 @@ constexpr void add_assumptions(settled_job& s) {
   a.add(assumption::host_runtime_not_counted);
   if (s.model.sparse() && j.framework.layers == layer_modules::eager) a.add(assumption::balanced_routing);
   if (s.layer.compiled) a.add(assumption::compiled_layers);
+  if (j.adapter.kind != adapter_kind::none && j.batch.accumulation > 1 && !j.batch.packed && s.shards.parameters > 1) a.add(assumption::samples_of_one_length);
+  if (j.framework.recipes_change) a.add(assumption::recipe_of_one_date);
+  if (s.model.vision.layers > 0) a.add(assumption::towers_on_few_runs);
   if (j.precision.compute.bits == 8 && j.framework.quantises_in_linear) a.add(assumption::fp8_in_linear);
   a.add(assumption::no_eval_no_generation);
 }
@@ -169,13 +175,6 @@ constexpr void finish_host(report& r, const settled_job& s, const state_bytes& s
   r.nvme_capacity = j.hardware.nvme;
 }
 
-/// Terms without a measured spread yet are taken at 5 % either way; what lies outside the allocator at half and double.
-constexpr void set_bounds(report& r) {
-  const auto& rank = r.tightest();
-  r.low = rank.device - rank.allocated / 20 - rank.outside.context / 2 - rank.outside.nccl / 2;
-  r.high = rank.device + rank.allocated / 20 + rank.outside.context + rank.outside.nccl;
-}
-
 /// What the whole job shares, beside its ranks.
 struct walked_kind {
   settled_job job;
@@ -220,8 +219,14 @@ constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind, const
       if (j.sharding.stage == 3) s.assumptions.add(assumption::first_micro_batch_gathers);
       return k;
     }
+    const auto routed = routed_of_layer(s);
+    const auto add_routed = [&](timeline t, std::int64_t stage) {
+      auto& rank = r.add();
+      finish_rank(rank, s, t, ranks_of(stage), stage);
+      rank.routed = routed_at_peak(s, divided, routed, rank);
+    };
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
-      if (ranks_of(stage) > 0) finish_rank(r.add(), s, walk_stage(s, weights, cut, divided, stage, order, &k.checkpoints), ranks_of(stage), stage);
+      if (ranks_of(stage) > 0) add_routed(walk_stage(s, weights, cut, divided, stage, order, &k.checkpoints), stage);
   } else if (j.parallel.pipeline > 1 && j.framework.divides_modules) {
     const stage_cut cut(j.parallel, s.model.layers);
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
@@ -237,6 +242,7 @@ constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind, const
     const auto t = walk_autograd(s, k.states, {0, s.model.layers}, k.checkpoints, layers);
     auto& rank = r.add();
     finish_rank(rank, s, t, ranks_of(0));
+    if (s.model.sparse()) [[unlikely]] rank.routed = rank.at_peak[row::temporaries];  // every expert is here: only one's moment depends on its share
     if (t.watches_pools()) s.assumptions.add(assumption::reserved_by_pools);
     if (wraps_on_gpu(s)) [[unlikely]] {
       reserve_after_wrapping(rank, s, k.states, t);
@@ -255,9 +261,9 @@ constexpr report estimate_with(const job& j, const Layers& layers, const Order& 
   const auto& st = k.states;
   finish_host(r, k.job, st, k.checkpoints);
   add_assumptions(k.job);
+  if (r.ranks[0].outside.nccl > bytes{0}) k.job.assumptions.add(assumption::nccl_derived);
   r.parameter_count = {st.total + st.adapters, st.trained, st.active + st.adapters};
   r.assumptions = k.job.assumptions;
-  set_bounds(r);
   return r;
 }
 

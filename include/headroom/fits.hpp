@@ -2,6 +2,7 @@
 // Does it fit? At run time, in a static_assert, and as an error of compilation that says by how much not.
 #pragma once
 
+#include <headroom/bounds.hpp>
 #include <headroom/estimate.hpp>
 #include <headroom/job.hpp>
 #include <headroom/report.hpp>
@@ -17,6 +18,16 @@ constexpr bool fits(const job& j) { return estimate(j).fits(); }
 constexpr bool fits(job j, const gpu& on) {
   j.hardware.gpu = on;
   return fits(j);
+}
+
+/// Whether it fits even where a measured run occupies as much as it may: at the upper end of bounds(estimate(j), sure). What
+/// estimate() does not know of fragmentation is in that range; fits(replay(j), sure) is narrower.
+///   static_assert(headroom::fits(job, headroom::gpus::h100_sxm_80gb, 0.95));
+/// Errors: those of estimate(); job_error for a confidence that is not from 0.5 to 0.999.
+constexpr bool fits(const job& j, confidence sure) { return fits(estimate(j), sure); }
+constexpr bool fits(job j, const gpu& on, confidence sure) {
+  j.hardware.gpu = on;
+  return fits(j, sure);
 }
 
 namespace detail {

@@ -2,8 +2,9 @@
 // The constexpr core. Files, text and pictures are opt-in: headroom/io/*.hpp.
 #pragma once
 
+#include <headroom/bounds.hpp>                 // bounds(report), fits(report, 0.95)
 #include <headroom/estimate.hpp>               // estimate(job) -> report
-#include <headroom/fits.hpp>                   // fits(job), require_fits<job>
+#include <headroom/fits.hpp>                   // fits(job), fits(job, 0.95), require_fits<job>
 #include <headroom/framework/frameworks.hpp>   // profiles by name
 #include <headroom/hardware/gpu.hpp>           // gpus::h100_sxm_80gb, …
 #include <headroom/job.hpp>                    // what is trained, on what, how

@@ -95,7 +95,6 @@ inline report replay(const job& j) {
   }
   r.assumptions.remove(assumption::reserved_without_fragmentation);
   r.assumptions.add(assumption::reserved_replayed);
-  detail::set_bounds(r);
   return r;
 }
 

@@ -69,6 +69,7 @@ struct rank_report {
   std::int64_t peak_layer;   ///< -1: not in a layer (embedding, head, optimizer)
   breakdown at_peak;         ///< adds up to `allocated` exactly
   outside_allocator outside;
+  bytes routed;              ///< of `allocated`, what grows with the tokens routed to this rank's experts, where that is assumed to be an even share
   std::array<bytes, phase_count> phases;  ///< the tallest moment of each
   std::array<breakdown, phase_count> at_phase;  ///< what each of those is made of
 
@@ -121,8 +122,12 @@ enum class assumption : std::uint8_t {
   first_micro_batch_gathers,
   update_without_copies,
   compiled_chunks_in_place,
+  cublas_workspace_before_2026,
+  samples_of_one_length,
+  recipe_of_one_date,
+  towers_on_few_runs,
 };
-inline constexpr int assumption_count = static_cast<int>(assumption::compiled_chunks_in_place) + 1;
+inline constexpr int assumption_count = static_cast<int>(assumption::towers_on_few_runs) + 1;
 
 struct assumption_set {
   std::uint64_t bits{};
@@ -149,6 +154,7 @@ struct parameter_totals {
   friend constexpr bool operator==(const parameter_totals&, const parameter_totals&) = default;
 };
 
+/// How far each number may be from a measured one: bounds(report) (bounds.hpp).
 struct report {
   static constexpr int max_ranks = 64;
   std::array<rank_report, max_ranks> ranks;  ///< the first `size` are used; at run time the others are left as they are
@@ -157,8 +163,6 @@ struct report {
   bytes nvme_per_node{};
   bytes nvme_capacity{};
   parameter_totals parameter_count{};
-  bytes low{};   ///< the range in which a measured `device` of the tightest rank is expected
-  bytes high{};
   assumption_set assumptions{};
 
   constexpr report() {
@@ -200,7 +204,7 @@ struct report {
     for (std::size_t i = 0; i < static_cast<std::size_t>(a.size); ++i)
       if (!(a.ranks[i] == b.ranks[i])) return false;
     return a.host == b.host && a.nvme_per_node == b.nvme_per_node && a.nvme_capacity == b.nvme_capacity && a.parameter_count == b.parameter_count &&
-           a.low == b.low && a.high == b.high && a.assumptions == b.assumptions;
+           a.assumptions == b.assumptions;
   }
 };
 

@@ -40,8 +40,6 @@ report sample() {
   }
   r.host = {10_GiB, 4_GiB, phase::step, 5_GiB};
   r.parameter_count = {8_Bparams, 1_Bparams, 8_Bparams};
-  r.low = bytes{r.device().count() / 2};
-  r.high = bytes{r.device().count() * 2};
   r.assumptions.add(assumption::steady_state);
   r.assumptions.add(assumption::context_calibrated);
   return r;
@@ -64,7 +62,7 @@ TEST_CASE("the JSON report has the keys of the contract, in their order, and add
   CHECK(keys(r) == "ranks host nvme parameters fits bounds assumptions ");
   CHECK(keys(r["ranks"][0]) ==
         "pipeline_stage count gpu allocated active reserved device peak_phase peak_layer at_peak outside_allocator phases "
-        "capacity fits headroom ");
+        "capacity fits headroom bounds errors ");
   CHECK(keys(r["ranks"][0]["at_peak"]) ==
         "parameters master_parameters gradients optimizer_state adapters activations logits gathered_parameters "
         "communication_buffers workspace temporaries ");
@@ -79,6 +77,17 @@ TEST_CASE("the JSON report has the keys of the contract, in their order, and add
   }
   CHECK(r["host"] == io::ordered_json{{"per_node", 10LL << 30}, {"pinned_per_node", 4LL << 30}, {"at", "step"}});
   CHECK(r["fits"] == false);
+  CHECK(keys(r["bounds"]) == "low high confidence fits ");
+  CHECK(r["bounds"]["confidence"] == 0.95);
+  CHECK(r["bounds"]["fits"] == false);
+  CHECK(keys(r["ranks"][0]["bounds"]) == "allocated active reserved device ");
+  CHECK(keys(r["ranks"][0]["errors"][0]) == "from of below above ");
+  // The second rank is the tightest: its range is the report's.
+  CHECK(r["ranks"][1]["bounds"]["device"]["low"] == r["bounds"]["low"]);
+  CHECK(r["ranks"][1]["bounds"]["device"]["high"] == r["bounds"]["high"]);
+  const auto surer = io::to_json(sample(), 0.99);
+  CHECK(surer["bounds"]["confidence"] == 0.99);
+  CHECK(surer["bounds"]["high"].get<std::int64_t>() > r["bounds"]["high"].get<std::int64_t>());
   CHECK(r["assumptions"].size() == 2);
 }
 
@@ -104,6 +113,8 @@ TEST_CASE("the text report") {
   CHECK(holds(text, "◀ peak"));
   CHECK(holds(text, "optimizer state"));
   CHECK(holds(text, "host, per node"));
+  CHECK(holds(text, "95 % sure: device memory between "));
+  CHECK(holds(io::to_text(sample(), sample_job, false, 0.995), "99.5 % sure: device memory between "));
   CHECK(text.find('\x1b') == std::string::npos);
   CHECK(io::to_text(sample(), sample_job, true).find('\x1b') != std::string::npos);
   for (std::size_t at = 0; at < text.size();) {
@@ -153,8 +164,11 @@ TEST_CASE("which number a record is compared with") {
   CHECK(predicted(metric::device, rank_choice::sum) ==
         static_cast<double>(4 * r.ranks[0].device.count() + 2 * r.ranks[1].device.count()));
   const auto p = io::predict(r, metric::device, rank_choice::last);
-  CHECK(p.low == doctest::Approx(static_cast<double>(r.low.count())));
-  CHECK(p.high == doctest::Approx(static_cast<double>(r.high.count())));
+  CHECK(p.low == static_cast<double>(bounds(r).low.count()));
+  CHECK(p.high == static_cast<double>(bounds(r).high.count()));
+  // Of a sum, every rank is off by its own range, all in one direction.
+  const auto whole = io::predict(r, metric::device, rank_choice::sum, 0.8);
+  CHECK(whole.high == static_cast<double>(4 * bounds(r, r.ranks[0], reading::device, 0.8).high.count() + 2 * bounds(r, r.ranks[1], reading::device, 0.8).high.count()));
   // It went out of memory at 80: predicting 70 is wrong, 90 is right. It fitted into 80: the reverse.
   CHECK(io::violates(io::bound_kind::at_least, 70, 80));
   CHECK(!io::violates(io::bound_kind::at_least, 90, 80));

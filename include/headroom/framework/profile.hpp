@@ -61,6 +61,8 @@ struct profile {
   std::int32_t date{};                 ///< yyyymm; profiles of one label differ by date
   headroom::runtime runtime{runtime::autograd};
 
+  bool recipes_change{};               ///< the training loop is a recipe that changes from release to release: runs whose commit is unstated lie further off
+
   // The layer.
   norm_style norm{norm_style::cast_before_weight};
   bool expands_kv{};                   ///< grouped k and v are repeated to the query heads before attention

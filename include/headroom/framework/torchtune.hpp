@@ -13,6 +13,7 @@ namespace headroom::frameworks {
 inline constexpr profile torchtune_202401{
     .label = "torchtune",
     .date = 202401,
+    .recipes_change = true,
     .norm = norm_style::cast_before_weight,
     .expands_kv = true,
     .rotates_pairs = true,

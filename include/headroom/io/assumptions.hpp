@@ -90,7 +90,7 @@ constexpr std::string_view assumption_text(assumption a) {
              "computes 1.0 to 1.4 times its share: state parallel.expert_imbalance for one that does.";
     case assumption::reserved_by_pools:
       return "reserved memory is the sum of what each stream's pool, the logits and the segments left by wrapping hold at most; "
-             "it is not a replay of every allocation.";
+             "it is not a replay of every allocation, and fragmentation comes on top of it.";
     case assumption::compiled_layers:
       return "torch.compile keeps what matrix multiplications, attention and norms read and computes the rest again in backward, as "
              "PyTorch's partitioner prefers; how else it reorders or reuses buffers is not followed.";
@@ -119,6 +119,16 @@ constexpr std::string_view assumption_text(assumption a) {
              "of torchtune, not read in its source.";
     case assumption::compiled_chunks_in_place:
       return "the gradient of a compiled chunk of logits takes the chunk's own place: inferred from two measured runs of torchtune.";
+    case assumption::cublas_workspace_before_2026:
+      return "cuBLAS workspaces of this GPU are the 8.1 MiB of PyTorch before 2026-02; from then on each takes 32 MiB.";
+    case assumption::samples_of_one_length:
+      return "every micro-batch of a step is as long as batch.sequence; with samples of their own length the later micro-batches, in which a "
+             "sharded model peaks, are shorter.";
+    case assumption::recipe_of_one_date:
+      return "this framework's training loop is a recipe that changes from release to release; the one of the stated date is assumed.";
+    case assumption::towers_on_few_runs:
+      return "vision towers, resamplers and their ZeRO-3 gathers follow their source; the only measured runs (MiniCPM-V) occupied twice as "
+             "much, and why is not known.";
   }
   return "an assumption that this version has no sentence for.";
 }

@@ -2,6 +2,7 @@
 // Advice and diagnoses in sentences.
 #pragma once
 
+#include <headroom/bounds.hpp>
 #include <headroom/diagnose/advise.hpp>
 #include <headroom/diagnose/diagnose.hpp>
 #include <headroom/io/text_table.hpp>
@@ -63,7 +64,7 @@ inline std::string diagnosis_text(const diagnosis& d, const oom_message& m, cons
     const auto apart = *d.unpredicted;
     text += "Live tensors and what was asked for are " + gib_text(max(apart, -apart)) + (apart > bytes{0} ? " more" : " less") +
             " than the tallest moment of the estimate (" + gib_text(r.tightest().allocated) + ")" +
-            (apart > r.high - r.device() && apart > bytes{0} ? ": the run was not the job that the file describes.\n" : ".\n");
+            (apart > bounds(r, r.tightest(), reading::allocated, 0.99).high - r.tightest().allocated && apart > bytes{0} ? ": the run was not the job that the file describes.\n" : ".\n");
   }
   return text;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <headroom/bounds.hpp>
 #include <headroom/io/job_reader.hpp>
 #include <headroom/report.hpp>
 
@@ -63,20 +64,10 @@ inline measured_record read_measured(std::string_view line, const std::string& s
   return r;
 }
 
-constexpr bytes value_of(const rank_report& r, metric what) {
-  switch (what) {
-    case metric::allocated:
-      return r.allocated;
-    case metric::active:
-      return r.active;
-    case metric::reserved:
-      return r.reserved;
-    case metric::device:
-    case metric::throughput:
-      break;
-  }
-  return r.device;
-}
+/// The number of a rank that a metric is compared with.
+constexpr reading reading_of(metric what) { return what == metric::throughput ? reading::device : static_cast<reading>(what); }
+static_assert(reading_of(metric::allocated) == reading::allocated && reading_of(metric::active) == reading::active &&
+              reading_of(metric::reserved) == reading::reserved);
 
 struct prediction {
   double value{};
@@ -84,30 +75,32 @@ struct prediction {
   double high{};
 };
 
-/// What a report says about a metric of the chosen ranks. A report's range is about `device` of the tightest rank; for the
-/// other numbers it is scaled alike: the parts that are uncertain scale with the tensors.
-inline prediction predict(const report& r, metric what, rank_choice rank) {
-  if (r.size == 0) return {};
-  const auto used = static_cast<std::size_t>(r.size);
-  prediction p;
+/// The rank that a record is about. Of a sum over all ranks: the one with most.
+inline const rank_report& rank_of(const report& r, metric what, rank_choice choice) {
+  const auto most = reading_of(what);
   const rank_report* chosen = &r.ranks[0];
-  for (std::size_t i = 1; i < used; ++i) {
-    const auto& other = r.ranks[i];
-    if ((rank == rank_choice::max && value_of(other, what) > value_of(*chosen, what)) ||
-        (rank == rank_choice::last && other.pipeline_stage > chosen->pipeline_stage) ||
-        (rank == rank_choice::first && other.pipeline_stage < chosen->pipeline_stage))
+  for (const auto& other : r)
+    if (((choice == rank_choice::max || choice == rank_choice::sum) && value_of(other, most) > value_of(*chosen, most)) ||
+        (choice == rank_choice::last && other.pipeline_stage > chosen->pipeline_stage) ||
+        (choice == rank_choice::first && other.pipeline_stage < chosen->pipeline_stage))
       chosen = &other;
-  }
-  if (rank == rank_choice::sum)
-    for (std::size_t i = 0; i < used; ++i)
-      p.value += static_cast<double>(value_of(r.ranks[i], what).count()) * static_cast<double>(r.ranks[i].count);
+  return *chosen;
+}
+
+/// What a report says about a metric of the chosen ranks. The errors of ranks that are added up are one error.
+inline prediction predict(const report& r, metric what, rank_choice choice, confidence sure = {}) {
+  if (r.size == 0) return {};
+  prediction p;
+  const auto add = [&](const rank_report& rank, double times) {
+    const auto seen = bounds(r, rank, reading_of(what), sure);
+    p.value += times * static_cast<double>(value_of(rank, reading_of(what)).count());
+    p.low += times * static_cast<double>(seen.low.count());
+    p.high += times * static_cast<double>(seen.high.count());
+  };
+  if (choice == rank_choice::sum)
+    for (const auto& rank : r) add(rank, static_cast<double>(rank.count));
   else
-    p.value = static_cast<double>(value_of(*chosen, what).count());
-  const auto device = static_cast<double>(r.device().count());
-  if (device > 0.0) {
-    p.low = p.value * static_cast<double>(r.low.count()) / device;
-    p.high = p.value * static_cast<double>(r.high.count()) / device;
-  }
+    add(rank_of(r, what, choice), 1.0);
   return p;
 }
 

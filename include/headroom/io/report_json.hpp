@@ -2,6 +2,7 @@
 // A report as JSON: the keys of the contract, in its order. Bytes are integers.
 #pragma once
 
+#include <headroom/bounds.hpp>
 #include <headroom/diagnose/advise.hpp>
 #include <headroom/io/assumptions.hpp>
 #include <nlohmann/json.hpp>
@@ -21,7 +22,27 @@ inline ordered_json to_json(const breakdown& b) {
   return out;
 }
 
-inline ordered_json to_json(const rank_report& r) {
+inline ordered_json to_json(const byte_range& r) { return {{"low", r.low.count()}, {"high", r.high.count()}}; }
+
+/// The range of each of the four numbers.
+inline ordered_json bounds_json(const report& all, const rank_report& r, confidence sure) {
+  ordered_json out = ordered_json::object();
+  for (int i = 0; i < reading_count; ++i) out[std::string{text(static_cast<reading>(i))}] = to_json(bounds(all, r, static_cast<reading>(i), sure));
+  return out;
+}
+
+/// What makes the range of `device`: each source of error with one standard deviation to either side.
+inline ordered_json errors_json(const report& all, const rank_report& r) {
+  auto out = ordered_json::array();
+  for (const auto& s : uncertainties) {
+    const auto one = deviation_of(s, r);
+    if (!applies(s, all.assumptions, reading::device) || one.of == bytes{0}) continue;
+    out.push_back({{"from", std::string{text(s.from)}}, {"of", one.of.count()}, {"below", one.below.count()}, {"above", one.above.count()}});
+  }
+  return out;
+}
+
+inline ordered_json to_json(const report& all, const rank_report& r, confidence sure) {
   ordered_json phases = ordered_json::object();
   for (int i = 0; i < phase_count; ++i) {
     const auto p = static_cast<phase>(i);
@@ -41,17 +62,20 @@ inline ordered_json to_json(const rank_report& r) {
           {"phases", std::move(phases)},
           {"capacity", r.capacity.count()},
           {"fits", r.fits()},
-          {"headroom", r.headroom().count()}};
+          {"headroom", r.headroom().count()},
+          {"bounds", bounds_json(all, r, sure)},
+          {"errors", errors_json(all, r)}};
 }
 
-/// The whole report. `at_peak` of each rank adds up to its `allocated`.
-inline ordered_json to_json(const report& r) {
+/// The whole report. `at_peak` of each rank adds up to its `allocated`. Ranges are those of a confidence.
+inline ordered_json to_json(const report& r, confidence sure = {}) {
   ordered_json ranks = ordered_json::array();
-  for (std::size_t i = 0; i < static_cast<std::size_t>(r.size); ++i) ranks.push_back(to_json(r.ranks[i]));
+  for (std::size_t i = 0; i < static_cast<std::size_t>(r.size); ++i) ranks.push_back(to_json(r, r.ranks[i], sure));
   ordered_json assumptions = ordered_json::array();
   for (int i = 0; i < assumption_count; ++i)
     if (r.assumptions.has(static_cast<assumption>(i)))
       assumptions.push_back(std::string{assumption_text(static_cast<assumption>(i))});
+  const auto seen = bounds(r, sure);
   return {{"ranks", std::move(ranks)},
           {"host",
            {{"per_node", r.host.per_node.count()},
@@ -63,7 +87,7 @@ inline ordered_json to_json(const report& r) {
             {"trainable", r.parameter_count.trainable.count()},
             {"active", r.parameter_count.active.count()}}},
           {"fits", r.fits()},
-          {"bounds", {{"low", r.low.count()}, {"high", r.high.count()}}},
+          {"bounds", {{"low", seen.low.count()}, {"high", seen.high.count()}, {"confidence", sure.share()}, {"fits", fits(r, sure)}}},
           {"assumptions", std::move(assumptions)}};
 }
 

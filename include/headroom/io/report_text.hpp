@@ -2,11 +2,14 @@
 // A report as a person reads it: the verdict, what occupies each kind of rank at its peak, the moments of a step.
 #pragma once
 
+#include <algorithm>
+#include <headroom/bounds.hpp>
 #include <headroom/io/assumptions.hpp>
 #include <headroom/io/names.hpp>
 #include <headroom/io/verdict.hpp>
 #include <headroom/job.hpp>
 #include <string>
+#include <utility>
 
 namespace headroom::io {
 namespace detail {
@@ -104,6 +107,32 @@ inline std::string wrapped(std::string_view text, std::string_view first, std::s
   return out + "\n";
 }
 
+/// "95 % sure: device memory between 30.1 and 35.9 GiB (most of it driver reading, then context), which fits".
+inline std::string range_text(const report& r, confidence sure) {
+  const auto& rank = r.tightest();
+  const auto seen = bounds(r, sure);
+  const uncertainty* widest[2]{};
+  bytes width[2]{};
+  for (const auto& s : uncertainties) {
+    if (!applies(s, r.assumptions, reading::device)) continue;
+    const auto one = deviation_of(s, rank);
+    const auto w = max(one.below, one.above);
+    if (w > width[0]) {
+      width[1] = std::exchange(width[0], w);
+      widest[1] = std::exchange(widest[0], &s);
+    } else if (w > width[1]) {
+      width[1] = w;
+      widest[1] = &s;
+    }
+  }
+  std::string text = fixed(sure.share() * 100.0, sure.per_mille % 10 == 0 ? 0 : 1) + " % sure: device memory between " + gib_text(seen.low) + " and " + gib_text(seen.high);
+  if (widest[0] != nullptr) text += ", for " + std::string{headroom::text(widest[0]->from)};
+  if (widest[1] != nullptr) text += " and " + std::string{headroom::text(widest[1]->from)};
+  std::replace(text.begin(), text.end(), '_', ' ');
+  if (r.fits()) text += fits(r, sure) ? "; fits even then" : "; may not fit then";
+  return text;
+}
+
 inline std::string off_gpu_text(const report& r, const palette& ink) {
   std::string text;
   const auto judged = [&](bytes used, bytes capacity) {
@@ -123,8 +152,9 @@ inline std::string off_gpu_text(const report& r, const palette& ink) {
 
 }  // namespace detail
 
-/// The report of `j` in lines of at most about a hundred characters. `colour`: with escape sequences for a terminal.
-inline std::string to_text(const report& r, const job& j, bool colour = false) {
+/// The report of `j` in lines of at most about a hundred characters. `colour`: with escape sequences for a terminal. Ranges are those
+/// of a confidence.
+inline std::string to_text(const report& r, const job& j, bool colour = false, confidence sure = {}) {
   const palette ink{colour};
   std::string text;
   const auto label = j.model.label.empty() ? std::string{"model"} : std::string{j.model.label.view()};
@@ -136,7 +166,7 @@ inline std::string to_text(const report& r, const job& j, bool colour = false) {
   text += "\n";
   text += ink.dim(detail::plan_text(j)) + "\n";
   text += r.fits() ? ink.good(verdict_text(r)) : ink.bad(verdict_text(r));
-  text += "\n" + ink.dim("device memory expected between " + gib_text(r.low) + " and " + gib_text(r.high)) + "\n\n";
+  text += "\n" + ink.dim(detail::range_text(r, sure)) + "\n\n";
   for (std::size_t i = 0; i < static_cast<std::size_t>(r.size); ++i) text += detail::rank_text(r.ranks[i], r.size > 1, ink);
   text += detail::off_gpu_text(r, ink);
   bool first = true;

@@ -1,0 +1,154 @@
+// Distributed under the Boost Software License, Version 1.0.
+// How sure: the range in which a measured value is expected, from the sources of error in uncertainty.hpp, and whether a job fits for sure.
+#pragma once
+
+#include <headroom/uncertainty.hpp>
+
+#include <concepts>
+#include <limits>
+
+namespace headroom {
+
+/// A share of cases, from 0.5 to 0.999: 0.95 is 95 %.
+struct confidence {
+  std::int32_t per_mille{950};
+
+  constexpr confidence() = default;
+  /// Errors: job_error for a share out of range.
+  template <std::floating_point T>
+  constexpr confidence(T share) {
+    if (!(share >= T(0.5) && share <= T(0.999))) refuse("headroom: a confidence must be a share from 0.5 to 0.999 (0.95 is 95 %)");
+    per_mille = static_cast<std::int32_t>(share * 1000 + T(0.5));
+  }
+  [[nodiscard]] constexpr double share() const { return per_mille / 1000.0; }
+  friend constexpr auto operator<=>(const confidence&, const confidence&) = default;
+};
+
+/// From `low` to `high`.
+struct byte_range {
+  bytes low{};
+  bytes high{};
+  [[nodiscard]] constexpr bool contains(bytes b) const { return low <= b && b <= high; }
+  friend constexpr bool operator==(const byte_range&, const byte_range&) = default;
+};
+
+constexpr bytes value_of(const rank_report& r, reading m) {
+  return m == reading::allocated ? r.allocated : m == reading::active ? r.active : m == reading::reserved ? r.reserved : r.device;
+}
+
+/// What a source of error is proportional to, in one rank.
+constexpr bytes base_of(const rank_report& r, error_base b) {
+  const auto& at = r.at_peak;
+  const auto states = at[row::model_parameters] + at[row::master_parameters] + at[row::gradients] + at[row::optimizer_state] + at[row::adapters];
+  switch (b) {
+    case error_base::mebibyte: return mib;
+    case error_base::step_tensors: return r.allocated - states;
+    case error_base::activations: return at[row::activations];
+    case error_base::routed: return r.routed;
+    case error_base::samples: return at[row::activations] + at[row::logits];
+    case error_base::gathered: return at[row::gathered_parameters] + at[row::communication_buffers];
+    case error_base::over_next: {
+      bytes next{0};
+      for (int i = 0; i < phase_count; ++i)
+        if (static_cast<phase>(i) != r.peak_phase) next = max(next, r[static_cast<phase>(i)]);
+      return r.allocated - next;
+    }
+    case error_base::temporaries: return at[row::temporaries];
+    case error_base::allocated: return r.allocated;
+    case error_base::turnover: return r.reserved - states;
+    case error_base::nccl: return r.outside.nccl;
+    case error_base::device: break;
+  }
+  return r.device;
+}
+
+constexpr bool applies(const uncertainty& s, const assumption_set& listed, reading m) {
+  return s.first <= m && listed.has(s.when);
+}
+
+namespace detail {
+
+/// Two-sided quantiles of Student's t with four degrees of freedom, in thousandths (any table of it; Abramowitz & Stegun, table 26.10).
+/// Its tails are heavy, as those of the errors are: most records of a kind are close, and a few of every kind are far off.
+struct quantile {
+  std::int32_t per_mille, deviations;
+};
+inline constexpr std::array quantiles{quantile{500, 741},  quantile{600, 941},  quantile{700, 1190}, quantile{800, 1533},
+                                      quantile{900, 2132}, quantile{950, 2776}, quantile{980, 3747}, quantile{990, 4604},
+                                      quantile{995, 5598}, quantile{998, 7173}, quantile{999, 8610}};
+
+/// How many thousandths of a standard deviation a range reaches to either side; between two lines of the table by proportion.
+constexpr std::int64_t deviations_of(confidence c) {
+  std::size_t i = 1;
+  while (quantiles[i].per_mille < c.per_mille) ++i;
+  const auto &a = quantiles[i - 1], &b = quantiles[i];
+  return a.deviations + checked::ceil_div(std::int64_t{b.deviations - a.deviations} * (c.per_mille - a.per_mille), b.per_mille - a.per_mille);
+}
+
+/// n thousandths of a count, without leaving 63 bits unless the result does; then the largest count.
+constexpr std::int64_t thousandths(std::int64_t n, std::int64_t of) {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  if (n > 0 && of / 1000 > most / n - 1) return most;
+  return of / 1000 * n + of % 1000 * n / 1000;
+}
+
+/// floor(sqrt(n)), for n below 2^62.
+constexpr std::int64_t whole_root(std::int64_t n) {
+  std::int64_t root = 0;
+  for (std::int64_t bit = std::int64_t{1} << 30; bit > 0; bit /= 2)
+    if ((root + bit) * (root + bit) <= n) root += bit;
+  return root;
+}
+
+/// The square root of a sum of squares. Counts are scaled to 28 bits: squares of all sources of error add up to less than 2^62.
+template <std::size_t N>
+constexpr std::int64_t in_quadrature(const std::array<std::int64_t, N>& parts) {
+  static_assert(N <= 64);
+  std::int64_t largest = 0, scale = 1, sum = 0;
+  for (const auto p : parts) largest = p > largest ? p : largest;
+  while (largest / scale >= std::int64_t{1} << 28) scale *= 2;
+  for (const auto p : parts) sum += (p / scale) * (p / scale);
+  const auto root = whole_root(sum);
+  return root > std::numeric_limits<std::int64_t>::max() / scale ? std::numeric_limits<std::int64_t>::max() : root * scale;
+}
+
+}  // namespace detail
+
+/// One standard deviation of one source of error, in one rank.
+struct deviation {
+  bytes of{};  ///< what it is proportional to
+  bytes below{}, above{};
+};
+constexpr deviation deviation_of(const uncertainty& s, const rank_report& rank) {
+  const auto base = base_of(rank, s.of);
+  return {base, bytes{detail::thousandths(s.below, base.count())}, bytes{detail::thousandths(s.above, base.count())}};
+}
+
+/// The range in which a measured number of a rank is expected, with a confidence: independent sources of error, added in quadrature.
+constexpr byte_range bounds(const report& r, const rank_report& rank, reading m, confidence sure = {}) {
+  std::array<std::int64_t, uncertainties.size()> below{}, above{};
+  for (std::size_t i = 0; i < uncertainties.size(); ++i) {
+    if (!applies(uncertainties[i], r.assumptions, m)) continue;
+    const auto one = deviation_of(uncertainties[i], rank);
+    below[i] = one.below.count();
+    above[i] = one.above.count();
+  }
+  const auto reach = detail::deviations_of(sure);
+  const auto down = detail::thousandths(reach, detail::in_quadrature(below)), up = detail::thousandths(reach, detail::in_quadrature(above));
+  const auto value = value_of(rank, m).count();
+  const auto most = std::numeric_limits<std::int64_t>::max();
+  return {bytes{value > down ? value - down : 0}, bytes{up > most - value ? most : value + up}};
+}
+
+/// … of `device` of the tightest rank.
+constexpr byte_range bounds(const report& r, confidence sure = {}) { return bounds(r, r.tightest(), reading::device, sure); }
+
+/// Every rank fits even at the upper end of its range; host memory and NVMe are judged as predicted.
+constexpr bool fits(const report& r, confidence sure) {
+  if (!r.fits()) return false;
+  for (const auto& rank : r)
+    if (bounds(r, rank, reading::device, sure).high > rank.capacity) return false;
+  return true;
+}
+
+}  // namespace headroom
