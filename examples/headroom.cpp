@@ -15,13 +15,14 @@ namespace {
 constexpr auto examples_of_use = R"(Examples:
   headroom estimate examples/jobs/llama-3.1-8b-zero3.json
   headroom estimate job.json --svg step.svg
+  headroom estimate job.json --confidence 0.99
   headroom estimate - --json < job.json
   headroom solve job.json --for batch.micro
   headroom diagnose job.json --message run.log
   headroom count llama-3.1-8b mixtral-8x7b ./my-model/config.json
   headroom validate tests/accuracy/measured.jsonl --by family
 
-Exit status: 0 it fits, 1 it does not fit, 2 the input is wrong.)";
+Exit status: 0 it fits (with --confidence: at the upper end of its range), 1 it does not fit, 2 the input is wrong.)";
 
 /// https://no-color.org: any non-empty NO_COLOR means no colours.
 bool wants_colour() {
@@ -45,6 +46,8 @@ int main(int argc, char** argv) {
   on_estimate->add_option("JOB", estimate.job, "The job file; - reads standard input")->required();
   on_estimate->add_flag("--json", estimate.json, "The report as JSON");
   on_estimate->add_option("--svg", estimate.svg, "Also draw the step into this file")->type_name("FILE");
+  on_estimate->add_option("--confidence", estimate.confidence, "Judge and give ranges with this confidence, from 0.5 to 0.999 (ranges alone: 0.95)")
+      ->type_name("SHARE");
   on_estimate->callback([&] { status = program::run(estimate, io); });
 
   program::solve_request solve;
@@ -76,6 +79,9 @@ int main(int argc, char** argv) {
   on_validate->add_flag("--json", validate.json, "Records and summary as JSON");
   on_validate->add_option("--by", validate.by, "Group the printed summary by this alone")
       ->check(CLI::IsMember({"family", "metric", "grade"}));
+  on_validate->add_option("--confidence", validate.confidence, "Of the ranges that measured values are compared with, from 0.5 to 0.999")
+      ->capture_default_str()
+      ->type_name("SHARE");
   on_validate->callback([&] { status = program::run(validate, io); });
 
   try {

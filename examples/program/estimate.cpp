@@ -14,6 +14,7 @@ namespace program {
 
 int run(const estimate_request& asked, const streams& io) {
   using namespace headroom;
+  const confidence sure = asked.confidence ? confidence{*asked.confidence} : confidence{};
   const job j = job_named(asked.job, io.in);
   const report r = report_of(j);
   if (!asked.svg.empty()) {
@@ -24,14 +25,14 @@ int run(const estimate_request& asked, const streams& io) {
   }
   const auto advice = r.fits() ? std::vector<headroom::advice>{} : advice_for(j);
   if (asked.json) {
-    auto out = io::to_json(r);
+    auto out = io::to_json(r, sure);
     if (!r.fits()) out["advice"] = io::to_json(advice);
     io.out << out.dump(2) << '\n';
   } else {
-    io.out << io::to_text(r, j, io.colour);
+    io.out << io::to_text(r, j, io.colour, sure);
     if (!r.fits()) io.out << '\n' << io::advice_text(advice, io::palette{io.colour});
   }
-  return r.fits() ? 0 : 1;
+  return (asked.confidence ? fits(r, sure) : r.fits()) ? 0 : 1;
 }
 
 }  // namespace program

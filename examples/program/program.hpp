@@ -3,6 +3,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct estimate_request {
   std::string job;
   bool json{};
   std::string svg;
+  std::optional<double> confidence{};  ///< of the verdict, too, where it is given
 };
 /// 0: fits, 1: does not fit.
 int run(const estimate_request& asked, const streams& io);
@@ -32,6 +34,7 @@ struct validate_request {
   std::string records;
   bool json{};
   std::string by;
+  double confidence{0.95};
 };
 int run(const validate_request& asked, const streams& io);
 

@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // headroom validate MEASURED.jsonl: predicted against measured, record by record and in sum.
+#include <headroom/estimate.hpp>
 #include <headroom/io/measured.hpp>
 #include <headroom/io/text_table.hpp>
 #include <iostream>
@@ -18,29 +19,49 @@ using nlohmann::ordered_json;
 struct outcome {
   headroom::io::measured_record record;
   headroom::io::prediction predicted;
+  headroom::io::prediction unreplayed;    ///< by estimate() alone
+  std::vector<std::pair<std::string_view, double>> errors;  ///< sources of error, each with the bytes that it is proportional to
   std::string refused;  ///< why there is no prediction
 
   [[nodiscard]] bool judged() const { return refused.empty(); }
   [[nodiscard]] bool exact() const { return record.bound == headroom::io::bound_kind::equal; }
   [[nodiscard]] double error() const { return record.value > 0.0 ? (predicted.value - record.value) / record.value : 0.0; }
+  [[nodiscard]] bool inside() const { return predicted.low <= record.value && record.value <= predicted.high; }
+  [[nodiscard]] double width() const { return (predicted.high - predicted.low) / predicted.value; }
   [[nodiscard]] bool violation() const {
     return judged() && headroom::io::violates(record.bound, predicted.value, record.value);
   }
 };
 
-outcome judge(headroom::io::measured_record record, const std::filesystem::path& base) {
-  outcome o{std::move(record), {}, {}};
+/// What a predicted number may be wrong by.
+std::vector<std::pair<std::string_view, double>> errors_of(const headroom::report& r, const headroom::io::measured_record& of, double predicted) {
+  const auto& rank = headroom::io::rank_of(r, of.what, of.rank);
+  const auto which = headroom::io::reading_of(of.what);
+  const double times = predicted / static_cast<double>(headroom::value_of(rank, which).count());
+  std::vector<std::pair<std::string_view, double>> all;
+  for (const auto& s : headroom::uncertainties)
+    if (headroom::applies(s, r.assumptions, which))
+      all.emplace_back(headroom::text(s.from), times * static_cast<double>(headroom::base_of(rank, s.of).count()));
+  return all;
+}
+
+outcome judge(headroom::io::measured_record record, const std::filesystem::path& base, headroom::confidence sure) {
+  outcome o{.record = std::move(record), .predicted = {}, .unreplayed = {}, .errors = {}, .refused = {}};
   try {
     if (o.record.what == headroom::io::metric::throughput)
       headroom::io::fail("headroom: metric \"" + o.record.metric_name + "\" is not predicted by this version");
-    o.predicted = headroom::io::predict(report_of(job_of(o.record.job, base)), o.record.what, o.record.rank);
+    const auto job = job_of(o.record.job, base);
+    const auto report = report_of(job);
+    o.predicted = headroom::io::predict(report, o.record.what, o.record.rank, sure);
+    o.unreplayed = headroom::io::predict(headroom::estimate(job), o.record.what, o.record.rank, sure);
+    o.errors = errors_of(report, o.record, o.predicted.value);
   } catch (const headroom::error& e) {
     o.refused = e.what();
   }
   return o;
 }
 
-std::vector<outcome> judge_all(const std::string& text, const std::filesystem::path& base, const std::string& source) {
+std::vector<outcome> judge_all(const std::string& text, const std::filesystem::path& base, const std::string& source, headroom::confidence sure) {
   std::vector<outcome> all;
   std::size_t line = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -51,7 +72,7 @@ std::vector<outcome> judge_all(const std::string& text, const std::filesystem::p
     if (record.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     const auto where = source + " line " + std::to_string(line);
     try {
-      all.push_back(judge(headroom::io::read_measured(record, where), base));
+      all.push_back(judge(headroom::io::read_measured(record, where), base, sure));
     } catch (const headroom::job_error& e) {
       const std::string_view what = e.what();
       if (what.find(where) != std::string_view::npos) throw;
@@ -64,13 +85,23 @@ std::vector<outcome> judge_all(const std::string& text, const std::filesystem::p
 
 struct group {
   std::vector<double> errors;
-  int judged{}, violations{}, refused{};
+  std::vector<double> widths;  ///< of the ranges, relative to what is predicted
+  int judged{}, violations{}, refused{}, inside{};
 
   void add(const outcome& o) {
     judged += o.judged();
     refused += !o.judged();
     violations += o.violation();
-    if (o.judged() && o.exact()) errors.push_back(o.error());
+    if (!o.judged() || !o.exact()) return;
+    errors.push_back(o.error());
+    widths.push_back(o.width());
+    inside += o.inside();
+  }
+  [[nodiscard]] double coverage() const { return static_cast<double>(inside) / static_cast<double>(errors.size()); }
+  [[nodiscard]] double width() const {
+    auto sorted = widths;
+    std::sort(sorted.begin(), sorted.end());
+    return quantile(sorted, 0.5);
   }
 };
 
@@ -107,7 +138,13 @@ ordered_json to_json(const std::vector<outcome>& all) {
     r["error"] = o.judged() ? ordered_json(o.error()) : ordered_json(nullptr);
     r["low"] = amount(o.predicted.low);
     r["high"] = amount(o.predicted.high);
+    r["unreplayed"] = amount(o.unreplayed.value);
     r["violation"] = o.violation();
+    if (o.judged()) {
+      auto errors = ordered_json::object();
+      for (const auto& [from, bytes] : o.errors) errors[std::string{from}] = std::llround(bytes);
+      r["errors"] = std::move(errors);
+    }
     r["refused"] = o.judged() ? ordered_json(nullptr) : ordered_json(o.refused);
     records.push_back(std::move(r));
   }
@@ -124,6 +161,8 @@ ordered_json to_json(const std::vector<outcome>& all) {
     s["p90"] = number(&spread::p90);
     s["max"] = number(&spread::max);
     s["bias"] = number(&spread::bias);
+    s["coverage"] = spread ? ordered_json(g.coverage()) : ordered_json(nullptr);
+    s["width"] = spread ? ordered_json(g.width()) : ordered_json(nullptr);
     s["violations"] = g.violations;
     s["refused"] = g.refused;
     summary.push_back(std::move(s));
@@ -179,8 +218,8 @@ void print_summary(std::ostream& out, const std::vector<outcome>& all, const std
   out << '\n'
       << ink.bold(left("family", 18) + left("metric", metric_width(all)) + left("grade", 6) + right("count", 6) +
                   right("median", 9) + right("mean", 9) + right("p90", 9) + right("max", 9) + right("bias", 9) +
-                  right("violated", 10) + right("refused", 9))
-      << "  (of |predicted - measured| / measured)\n";
+                  right("inside", 9) + right("width", 9) + right("violated", 10) + right("refused", 9))
+      << "  (of |predicted - measured| / measured; inside and width of the ranges)\n";
   auto groups = grouped_by(all, by);
   std::vector<std::pair<group_key, group>> lines(groups.begin(), groups.end());
   group whole;
@@ -191,9 +230,10 @@ void print_summary(std::ostream& out, const std::vector<outcome>& all, const std
         << right(std::to_string(g.judged), 6);
     if (const auto s = spread_of(g.errors))
       out << right(percent(s->median), 9) << right(percent(s->mean), 9) << right(percent(s->p90), 9)
-          << right(percent(s->max), 9) << right(percent(s->bias, true), 9);
+          << right(percent(s->max), 9) << right(percent(s->bias, true), 9) << right(percent(g.coverage()), 9)
+          << right(percent(g.width()), 9);
     else
-      out << std::string(45, ' ');
+      out << std::string(63, ' ');
     out << right(std::to_string(g.violations), 10) << right(std::to_string(g.refused), 9) << '\n';
   }
 }
@@ -204,7 +244,7 @@ int run(const validate_request& asked, const streams& io) {
   const bool piped = asked.records == "-";
   const std::filesystem::path file{asked.records};
   const auto all = judge_all(piped ? headroom::io::read_text(io.in, "standard input") : headroom::io::read_file(file),
-                             piped ? "." : file.parent_path(), piped ? "standard input" : file.filename().string());
+                             piped ? "." : file.parent_path(), piped ? "standard input" : file.filename().string(), asked.confidence);
   if (asked.json) {
     io.out << to_json(all).dump(2) << '\n';
   } else {

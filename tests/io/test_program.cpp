@@ -65,7 +65,8 @@ TEST_CASE("exit status 0, 1 and 2") {
         call{"estimate", ""}, call{"estimate - --svg /no/such/folder/x.svg", small}, call{"estimate - --jsn", small},
         call{"guess", ""}, call{"", ""}, call{"count no-such-model", ""}, call{"count", ""},
         call{"validate /no/such.jsonl", ""}, call{"validate -", "{}"}, call{"validate -", ""},
-        call{"validate - --by banana", "{}"}, call{"solve -", small}, call{"solve - --for banana", small},
+        call{"validate - --by banana", "{}"}, call{"estimate - --confidence 95", small}, call{"estimate - --confidence 0.3", small},
+        call{"estimate - --confidence much", small}, call{"validate - --confidence 1", "{}"}, call{"solve -", small}, call{"solve - --for banana", small},
         call{"solve - --for batch.micro", "{"}, call{"diagnose -", small}, call{"diagnose - --message -", small},
         call{"diagnose - --message /no/such.log", small}, call{"diagnose /no/such.json --message -", "Tried to allocate 1.00 GiB."}}) {
     CAPTURE(bad.arguments);
@@ -127,6 +128,26 @@ TEST_CASE("estimate writes JSON and the picture") {
   CHECK(report["ranks"][0]["gpu"] == "h100-sxm-80gb");
   CHECK(io::read_file(picture).starts_with("<svg"));
   CHECK(at.run("estimate -", small).out.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("a confidence is part of the verdict") {
+  const scratch at;
+  // Of a GPU with 2 % more than what the job is predicted to occupy, a confidence of 0.99 wants more.
+  const auto needed = io::parse_json(at.run("estimate - --json", small).out, "report")["ranks"][0]["device"].get<std::int64_t>();
+  const auto gib = std::to_string(static_cast<double>(needed) * 1.02 / 1073741824.0);
+  auto tight = small;
+  const std::string gpu = R"("h100-sxm-80gb")";
+  tight.replace(tight.find(gpu), gpu.size(), R"({"name": "h100-sxm-80gb", "memory_gib": )" + gib + "}");
+  CAPTURE(tight);
+  CHECK(at.run("estimate -", tight).status == 0);
+  CHECK(at.run("estimate - --confidence 0.99", tight).status == 1);
+  CHECK(holds(at.run("estimate -", tight).out, "95 % sure: device memory between"));
+  const auto report = io::parse_json(at.run("estimate - --json --confidence 0.99", tight).out, "report");
+  CHECK(report["fits"] == true);
+  CHECK(report["bounds"]["fits"] == false);
+  CHECK(report["bounds"]["confidence"] == 0.99);
+  CHECK(at.run("estimate - --confidence 0.99", small).status == 0);
+  CHECK(holds(at.run("estimate - --confidence 95", small).err, "a confidence must be a share from 0.5 to 0.999 (0.95 is 95 %)"));
 }
 
 TEST_CASE("paths in a job are relative to the job") {
@@ -191,6 +212,12 @@ TEST_CASE("validate judges what was measured") {
     violations += s["violations"].get<int>();
   }
   CHECK(judged == 3);
+  // One measured value, and it lies far from the prediction.
+  CHECK(all["summary"][0]["coverage"] == 0.0);
+  CHECK(all["summary"][0]["width"].get<double>() == doctest::Approx((exact["high"].get<double>() - exact["low"].get<double>()) / exact["predicted"].get<double>()));
+  CHECK(exact["errors"]["tensors"].get<std::int64_t>() > 0);
+  const auto narrower = io::parse_json(at.run("validate - --json --confidence 0.5", records).out, "validation");
+  CHECK(narrower["records"][0]["high"].get<std::int64_t>() < exact["high"].get<std::int64_t>());
   CHECK(refused == 2);
   CHECK(violations == 1);
   CHECK(holds(at.run("validate - --by family", records).out, "VIOLATED"));
