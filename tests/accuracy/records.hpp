@@ -6,21 +6,32 @@
 #include <headroom/job.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
 
 namespace accuracy {
 
+inline constexpr std::array confidences{0.5, 0.8, 0.9, 0.95, 0.99};
+
 struct judged_record {
   headroom::io::measured_record of;
   headroom::job job;
   double predicted{};
-  bool fits{};
+  bool fits{}, fits_surely{};              ///< surely: with a confidence of 0.95
+  bool may_fit{};                          ///< every rank does at the lower end of its range
+  std::array<headroom::io::prediction, confidences.size()> ranges;
+  headroom::io::prediction unreplayed;     ///< by estimate(), with a confidence of 0.95
   std::string refused;  ///< why it was not estimated, or empty
 
   [[nodiscard]] bool equal() const { return refused.empty() && of.bound == headroom::io::bound_kind::equal; }
   [[nodiscard]] bool violates() const { return refused.empty() && headroom::io::violates(of.bound, predicted, of.value); }
+  /// With one of the confidences.
+  [[nodiscard]] const headroom::io::prediction& range(double sure) const {
+    return ranges[static_cast<std::size_t>(std::find(confidences.begin(), confidences.end(), sure) - confidences.begin())];
+  }
+  [[nodiscard]] bool inside(const headroom::io::prediction& p) const { return p.low <= of.value && of.value <= p.high; }
   /// Signed, relative.
   [[nodiscard]] double error() const { return predicted / of.value - 1.0; }
 };

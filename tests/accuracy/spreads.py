@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Calibrates the table of include/headroom/uncertainty.hpp on half of the measured records and judges it by the other half.
+
+    build/bin/headroom validate tests/accuracy/measured.jsonl --json | python3 tests/accuracy/spreads.py [--names]
+
+Records are taken in the order of the file; the first, third, fifth, … of each family and metric are calibrated on. A spread (one
+standard deviation) is what makes 80 % of its records, and of one more, lie where Student's t with four degrees of freedom has 80 %, given the spreads
+calibrated before it. Lines that are not listed here are derived, and taken from the header as they are."""
+import json
+import math
+import pathlib
+import re
+import statistics
+import sys
+
+LINES = re.compile(r"uncertainty\{error_source::(\w+), .*?, (-?[\d']+), (-?[\d']+)\}")
+HEADER = pathlib.Path(__file__).resolve().parents[2] / "include/headroom/uncertainty.hpp"
+T80 = 1.533
+QUANTILES = {50: 0.741, 60: 0.941, 70: 1.190, 80: 1.533, 90: 2.132, 95: 2.776, 98: 3.747, 99: 4.604}
+
+
+def live(r):
+    return r["metric"] in ("allocated", "active")
+
+
+def has(r, source):
+    return source in r["errors"]
+
+
+# Source of error; how far it reaches below and above, in proportion; the smallest spread that so few records can show; its records.
+CALIBRATED = [
+    ("tensors", 1, 1, 5, lambda r: r["family"] in ("megatron", "simumax", "litgpt") and not any(has(r, s) for s in ("routing", "sample_lengths"))),
+    ("recipe", 1, 1, 30, lambda r: r["family"] == "torchtune"),
+    ("sample_lengths", 1, 0, 50, lambda r: r["family"] == "litgpt"),
+    ("gather_windows", 1, 1, 50, lambda r: live(r) and r["errors"]["gather_windows"] > 0.03 * r["predicted"]),
+    ("routing", 0.2, 1, 20, lambda r: live(r) and not has(r, "moment_copies")),
+    ("replay_order", 1, 1, 30, lambda r: r["metric"] == "reserved"),
+    ("stream_pools", 1, 1, 30, lambda r: r["metric"] == "reserved" and not has(r, "compiler")),
+    ("compiler", 1, 1, 40, lambda r: r["family"] in ("torchtune", "torchtitan")),
+    ("fp8_tensors", 1, 1, 20, lambda r: r["family"] == "torchtitan"),
+    ("driver_reading", 1, 1, 20, lambda r: not has(r, "stage3_gathers")),
+    ("stage3_gathers", 0, 1, 50, lambda r: r["family"] == "qwen"),
+]
+
+
+def deviation(r, spreads, side):
+    return math.sqrt(sum((spreads[s][side] / 1000 * base) ** 2 for s, base in r["errors"].items()))
+
+
+def needed(r, spreads, source, weights):
+    """Of one record: the spread with which it would lie exactly where Student's t has 80 %."""
+    error = r["measured"] - r["predicted"]
+    side = int(error > 0)
+    if weights[side] == 0:
+        return 0.0
+    others = deviation(r, {**spreads, source: (0, 0)}, side)
+    return 1000 * math.sqrt(max(0.0, (error / T80) ** 2 - others**2)) / (r["errors"][source] * weights[side])
+
+
+def quantile80(values):
+    """Below which one more value would lie with a chance of 80 %."""
+    return sorted(values)[min(math.ceil(0.8 * (len(values) + 1)), len(values)) - 1]
+
+
+def calibrate(records, header, say=lambda *_: None):
+    spreads = {s: (0, 0) if any(s == c[0] for c in CALIBRATED) else v for s, v in header.items()}
+    replayed = [r["predicted"] / r["unreplayed"] - 1 for r in records if has(r, "replay_order")]
+    spreads["fragmentation"] = (0, 5 * math.ceil(200 * quantile80(replayed) / T80))
+    for turn in range(3):
+        for source, below, above, least, chosen in CALIBRATED:
+            rows = [r for r in records if r["grade"] < "C"]
+            rows = [r for r in rows if r["errors"].get(source, 0) > 0 and chosen(r)]
+            scale = max(least, quantile80([needed(r, spreads, source, (below, above)) for r in rows]) if rows else 0)
+            scale = 5 * math.ceil(scale / 5)
+            spreads[source] = (round(scale * below), round(scale * above))
+            if turn == 2:
+                say(source, rows)
+    return spreads
+
+
+def judged(records, spreads, t):
+    inside, widths = 0, []
+    for r in records:
+        low, high = (sign * t * deviation(r, spreads, side) for side, sign in ((0, -1), (1, 1)))
+        inside += low <= r["measured"] - r["predicted"] <= high
+        widths.append((min(-low, r["predicted"]) + high) / r["predicted"])
+    return f"{inside / len(records):7.1%} inside, median width {statistics.median(widths):6.1%}"
+
+
+def main():
+    header = {s: (int(b.replace("'", "")), int(a.replace("'", ""))) for s, b, a in LINES.findall(HEADER.read_text())}
+    records = [r for r in json.load(sys.stdin)["records"] if r["bound"] == "equal" and not r["refused"]]
+    seen, halves = {}, ([], [])
+    for r in records:
+        n = seen[r["family"], r["metric"]] = seen.get((r["family"], r["metric"]), -1) + 1
+        halves[n % 2].append(r)
+
+    def say(source, rows):
+        print(f"{source}: {len(rows)} records")
+        if "--names" in sys.argv:
+            for r in rows:
+                print(f"    {r['id']}  {r['measured'] / r['predicted'] - 1:+.2%}")
+
+    found = calibrate(halves[0], header, say)
+    swapped = calibrate(halves[1], header)
+    print("\nsource            calibrated   other half   header")
+    for source, calibrated in found.items():
+        three = ["{:>6d} {:<6d}".format(*of[source]) for of in (found, swapped, header)]
+        print(f"{source:16s}", *three, "" if header[source] == calibrated else "<- differs")
+    print("\nat 95 %, by the spreads in the header:")
+    for name, rows in (("calibrated on", halves[0]), ("the other half", halves[1]), ("all", records)):
+        print(f"  {name:16s} {len(rows):4d} records {judged(rows, header, QUANTILES[95])}")
+    print("at 95 %, by those found now:")
+    for name, rows in (("calibrated on", halves[0]), ("the other half", halves[1]), ("all", records)):
+        print(f"  {name:16s} {len(rows):4d} records {judged(rows, found, QUANTILES[95])}")
+    print("the halves swapped:")
+    for name, rows in (("calibrated on", halves[1]), ("the other half", halves[0]), ("all", records)):
+        print(f"  {name:16s} {len(rows):4d} records {judged(rows, swapped, QUANTILES[95])}")
+    print("at other confidences, all records, those found now:")
+    for share, t in QUANTILES.items():
+        print(f"  {share} %: {judged(records, found, t)}")
+
+
+if __name__ == "__main__":
+    main()
