@@ -206,27 +206,27 @@ constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind, const
     const auto divided = walk_divided_layers(s);
     const rank_weights weights(s, list);
     const stage_cut cut(j.parallel, s.model.layers);
-    if (captures_first(j)) [[unlikely]] {
-      const auto captured = walk_captured_layers(s);
-      for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
-        if (ranks_of(stage) > 0) finish_rank(r.add(), s, walk_captured_stage(s, weights, cut, captured, stage, order), ranks_of(stage), stage);
-      return k;
-    }
-    if (j.sharding.kind == sharding_kind::megatron_fsdp) [[unlikely]] {
-      const auto buffers = fsdp_layout_of(s, list);
-      finish_rank(r.add(), s, walk_stage(s, weights, cut, divided, 0, order, nullptr, &buffers), ranks_of(0));
-      s.assumptions.add(assumption::reserved_by_pools);
-      if (j.sharding.stage == 3) s.assumptions.add(assumption::first_micro_batch_gathers);
-      return k;
-    }
     const auto routed = routed_of_layer(s);
-    const auto add_routed = [&](timeline t, std::int64_t stage) {
+    const auto add = [&](const timeline& t, std::int64_t stage) {
       auto& rank = r.add();
       finish_rank(rank, s, t, ranks_of(stage), stage);
       rank.routed = routed_at_peak(s, divided, routed, rank);
     };
+    if (captures_first(j)) [[unlikely]] {
+      const auto captured = walk_captured_layers(s);
+      for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
+        if (ranks_of(stage) > 0) add(walk_captured_stage(s, weights, cut, captured, stage, order), stage);
+      return k;
+    }
+    if (j.sharding.kind == sharding_kind::megatron_fsdp) [[unlikely]] {
+      const auto buffers = fsdp_layout_of(s, list);
+      add(walk_stage(s, weights, cut, divided, 0, order, nullptr, &buffers), 0);
+      s.assumptions.add(assumption::reserved_by_pools);
+      if (j.sharding.stage == 3) s.assumptions.add(assumption::first_micro_batch_gathers);
+      return k;
+    }
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
-      if (ranks_of(stage) > 0) add_routed(walk_stage(s, weights, cut, divided, stage, order, &k.checkpoints), stage);
+      if (ranks_of(stage) > 0) add(walk_stage(s, weights, cut, divided, stage, order, &k.checkpoints), stage);
   } else if (j.parallel.pipeline > 1 && j.framework.divides_modules) {
     const stage_cut cut(j.parallel, s.model.layers);
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
