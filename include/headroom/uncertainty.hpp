@@ -23,7 +23,6 @@ enum class error_source : std::uint8_t {
   compiler,
   fp8_tensors,
   towers,
-  weight_norms,
   moment_copies,
   update_copies,
   deferred_weights,
@@ -90,8 +89,6 @@ inline constexpr std::array uncertainties{
     uncertainty{error_source::fp8_tensors, assumption::fp8_in_linear, reading::allocated, error_base::activations, 20, 20},
     // Stated: the only runs with a tower (MiniCPM-V, six of grade C) took twice what is predicted, so half of it is one deviation.
     uncertainty{error_source::towers, assumption::towers_on_few_runs, reading::allocated, error_base::allocated, 50, 500},
-    // Derived: DoRA's norm of a weight and its product are about as large as what LoRA makes of the same layer's input.
-    uncertainty{error_source::weight_norms, assumption::dora_temporaries, reading::allocated, error_base::activations, 0, 120},
     // Derived: either the copies are made or another phase is the tallest; half of that either way.
     uncertainty{error_source::moment_copies, assumption::moments_copied_for_step, reading::allocated, error_base::over_next, 500, 0},
     // Derived: one of the three copies more or less, and half of that.
@@ -135,7 +132,7 @@ inline constexpr std::array counted_elsewhere{
 constexpr std::string_view text(error_source s) {
   constexpr std::array<std::string_view, error_source_count> names{
       "tensors", "small_blocks", "recipe", "gather_windows", "routing", "sample_lengths",
-      "compiler", "fp8_tensors", "towers", "weight_norms", "moment_copies", "update_copies",
+      "compiler", "fp8_tensors", "towers", "moment_copies", "update_copies",
       "deferred_weights", "offload_overlap", "cublas_workspace", "fragmentation", "replay_order", "stream_pools",
       "stage3_gathers", "context", "nccl_buffers", "driver_reading"};
   return names[static_cast<std::size_t>(s)];
