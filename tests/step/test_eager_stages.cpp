@@ -40,6 +40,15 @@ TEST_CASE("buffers between stages") {
   CHECK(at(r, 3, phase::reduce, row::communication_buffers) == (8 + 8) * x + unit);
 }
 
+// When its last forward before a backward runs, stage 0 holds three micro-batches, of each every layer's input and what was sent. Stage 1
+// holds one less; its first layer's inputs lie in the buffers, that of the micro-batch that runs, too.
+TEST_CASE("inputs of layers in flight") {
+  const auto r = estimate(pipeline(8));
+  // In a reduction nothing is in flight any more: what activations it finds is what stays.
+  const auto held = [&](std::size_t stage) { return at(r, stage, phase::forward, row::activations) - at(r, stage, phase::reduce, row::activations); };
+  CHECK(held(0) - held(1) == 3 * (4 + 1) * x - 2 * (3 + 1) * x + x);
+}
+
 // Gathered parameters of four layers stay in bf16 from the first forward on, gradients add up in fp32, both whole.
 TEST_CASE("parameters and gradients stay whole") {
   const auto r = estimate(pipeline(8));

@@ -77,6 +77,14 @@ constexpr void walk_eager_chunk(eager_chunk& k, const settled_job& s, const mode
     live += multiple{1 - r.count, r.saved};
     if (i == 0) k.end = live + r.backward;
   }
+  if (k.first || runs.size == 0) return;
+  // What the first layer reads lies in a buffer for all micro-batches.
+  const bytes received = -front.size(front.output());
+  k.forward.add(row::activations, received);
+  if (!runs.list[0].keeps_input) return;
+  for (auto* m : {&k.saved, &k.loss, &k.backward, &k.end})
+    if (m->total > bytes{0}) m->add(row::activations, received);
+  k.loss_span += k.last ? received : bytes{0};
 }
 
 /// What a chunk holds for all micro-batches.
