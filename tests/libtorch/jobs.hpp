@@ -31,10 +31,13 @@ class jobs {
   }
 
  private:
+  static constexpr headroom::activation_kind activations[] = {headroom::activation_kind::gelu_new, headroom::activation_kind::gelu,
+                                                              headroom::activation_kind::gelu_pytorch_tanh, headroom::activation_kind::relu};
+
   headroom::shape common() {
     headroom::shape m;
     m.layers = dice_.pick({1, 2, 3, 5});
-    m.heads = dice_.pick({2, 4, 6, 8});
+    m.heads = dice_.pick({1, 2, 4, 6, 8});
     m.hidden = m.heads * dice_.pick({4, 8, 16});
     m.ffn = m.hidden * dice_.pick({1, 2, 3, 4}) + dice_.pick({0, 2});
     m.vocab = dice_.pick({11, 64, 257, 1000});
@@ -52,7 +55,7 @@ class jobs {
     using namespace headroom;
     auto m = common();
     m.mlp = mlp_kind::plain;
-    m.activation = dice_.flip() ? activation_kind::gelu : dice_.flip() ? activation_kind::gelu_pytorch_tanh : activation_kind::relu;
+    m.activation = activations[dice_.index(std::size(activations))];
     m.norm = norm_kind::layernorm;
     m.position = position_kind::learned;
     m.norm_bias = dice_.index(4) != 0;

@@ -197,9 +197,21 @@ struct feed_forward : torch::nn::Module {
     switch (activation) {
       case activation_kind::silu: return torch::silu(x);
       case activation_kind::relu: return torch::relu(x);
+      case activation_kind::gelu_new: return gelu_new(x);
       case activation_kind::gelu_pytorch_tanh: return torch::gelu(x, "tanh");
       default: return torch::gelu(x);
     }
+  }
+  /// As transformers' NewGELUActivation writes it.
+  static Tensor gelu_new(const Tensor& x) {
+    const auto half = 0.5 * x;
+    auto y = x.pow(3);
+    y = 0.044715 * y;
+    y = x + y;
+    y = std::sqrt(2 / M_PI) * y;
+    y = y.tanh();
+    y = 1.0 + y;
+    return half * y;
   }
   headroom::activation_kind activation;
   std::shared_ptr<linear> gate, up, down;

@@ -72,7 +72,8 @@ constexpr tensor split_heads(program& p, const scene& s, tensor x, std::int64_t 
 }
 /// … one behind the other, over all samples: a copy, which hands its gradient on (CloneBackward0). `part`: of a fused projection's rows.
 constexpr tensor join_samples(program& p, const scene& s, tensor x, bool part) {
-  if (!s.habits->copies_heads || s.samples == 1 || !(part || heads_apart(s))) return x;
+  const bool apart = s.habits->copies_heads && s.samples > 1 && s.model->heads > 1;
+  if (!apart || !(part || heads_apart(s))) return x;
   const auto y = p.make(p.elements(x), p.width(x));
   p.step(x.bit(), y.bit(), {.passes_gradient = true});
   return y;

@@ -75,14 +75,14 @@ constexpr tensor activate(program& p, const scene& s, tensor x, activation_kind 
     p.step(x.bit(), y.bit(), {.saves = by_result ? y.bit() : x.bit()});
     return y;
   }
-  const auto half = p.make(n, w);
-  p.step(x.bit(), half.bit());
-  const auto inner = p.make(n, w);  // c·(x + 0.044715·x³); the cube saves x
-  p.step(x.bit(), inner.bit(), {.saves = x.bit(), .forward_temporary = 2 * p.size(inner), .backward_temporary = 2 * p.size(inner)});
+  const auto half = scale(p, s, x);
+  const auto cube = p.make(n, w);
+  p.step(x.bit(), cube.bit(), {.saves = x.bit(), .backward_temporary = 2 * p.size(cube)});  // its gradient is three products (pow_backward)
+  const auto inner = scale(p, s, add(p, x, scale(p, s, cube)));
   const auto tanh = p.make(n, w);
   p.step(inner.bit(), tanh.bit(), {.saves = tanh.bit()});
   const auto shifted = p.make(n, w);
-  p.step(tanh.bit(), shifted.bit());
+  p.step(tanh.bit(), shifted.bit(), {.forward_temporary = number(s, w), .passes_gradient = true});
   return multiply(p, half, shifted);
 }
 
