@@ -39,6 +39,7 @@ class jobs {
     m.layers = dice_.pick({1, 2, 3, 5});
     m.heads = dice_.pick({1, 2, 4, 6, 8});
     m.hidden = m.heads * dice_.pick({4, 8, 16});
+    m.head_dim = dice_.pick({0, 0, 0, 6, 20});
     m.ffn = m.hidden * dice_.pick({1, 2, 3, 4}) + dice_.pick({0, 2});
     m.vocab = dice_.pick({11, 64, 257, 1000});
     m.tied = dice_.flip();
