@@ -186,12 +186,10 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
       if (habits.keeps_outputs) p.hold_through_backward(logits);
       p.hold_in_forward(logits);
       if (!leaves) p.returns_here();
-      auto shifted = logits;
-      if (s.samples > 1) {  // of one sequence, the slice is contiguous as it is
-        shifted = p.make(checked::mul(checked::mul(s.samples, s.sequence - 1), s.vocabulary), p.width(logits), row::logits);
-        p.step(logits.bit(), shifted.bit());
-        p.hold_in_forward(shifted);
-      }
+      const auto elements = checked::mul(checked::mul(s.samples, s.sequence > 1 ? s.sequence - 1 : 1), s.vocabulary);
+      const auto shifted = s.samples > 1 ? p.make(elements, p.width(logits), row::logits) : p.view(logits, elements);  // one slice is contiguous as it is
+      p.step(logits.bit(), shifted.bit());
+      p.hold_in_forward(shifted);
       if (leaves) {
         p.set_output(ops::autocast_cross_entropy(p, s, shifted));
         if (habits.converts_outputs)
