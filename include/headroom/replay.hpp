@@ -16,7 +16,7 @@ constexpr bool replays_steps(const job& j) {
          j.hardware.accelerator().maker != vendor::cpu && j.model.vision.kind == vision_kind::none && j.model.encoder.layers == 0 &&
          j.parallel.pipeline == 1 && j.parallel.tensor == 1 && j.parallel.context == 1 &&
          j.offload.activations == place::on_gpu && j.offload.parameters == place::on_gpu &&
-         (j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp || (j.sharding.kind == sharding_kind::zero && j.sharding.stage < 3));
+         (j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp || j.sharding.kind == sharding_kind::zero);
 }
 
 /// Megatron's stages, whose backward is in one piece.
@@ -57,7 +57,7 @@ inline void replay_rank(rank_report& rank, const job& j, std::size_t kind) {
   trace.run();
   trace.run();
   // A quantised matrix is dequantised in several blocks, which the walk has as one: where they find room is not the same.
-  if (!s.layer.base.quantised()) add_unused_ends(rank, bytes{allocator.peak_allocated()} - rank.allocated);
+  if (!s.layer.base.quantised() && w.gather_pool == bytes{0}) add_unused_ends(rank, bytes{allocator.peak_allocated()} - rank.allocated);
   finish_replayed(rank, bytes{allocator.peak_reserved()});
 }
 

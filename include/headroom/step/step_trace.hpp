@@ -15,7 +15,7 @@ class step_trace {
   using handle = tensor_memory::handle;
 
   step_trace(const settled_job& s, const inventory& list, const state_bytes& st, const windows& w, const moment& resident, caching_allocator& a)
-      : job_(&s), states_(&st), windows_(&w), scene_(s.layer), memory_(a), blocks_(memory_) {
+      : job_(&s), states_(&st), windows_(&w), scene_(s.layer), allocator_(&a), memory_(a), blocks_(memory_) {
     scene_.model = &s.model;
     build();
     load(list, resident);
@@ -87,6 +87,8 @@ class step_trace {
     const auto& j = *s.source;
     const auto outside = trained_modules(j, -1);
     const bool on_gpu = j.offload.optimizer == place::on_gpu;
+    const bool partitions = s.flat && j.sharding.stage == 3;
+    if (partitions) partition_weights(list);
     bytes flat{0};  // DeepSpeed joins what trains in one vector
     const auto add = [&](const state_bytes& one, std::int64_t copies, std::int64_t moments) {
       for (std::int64_t i = 0; i < copies; ++i) {
@@ -94,6 +96,7 @@ class step_trace {
           flat += one.gpu[row::model_parameters] + one.gpu[row::adapters];
           continue;
         }
+        if (partitions) continue;
         keep(one.gpu[row::model_parameters] - one.frozen_extra);
         keep(one.frozen_extra);  // scales of a quantised weight
         keep(one.gpu[row::adapters]);
@@ -146,10 +149,43 @@ class step_trace {
     for (std::int32_t i = 0; i < handles; ++i) keep(ceil_div(workspace, handles));
     keep(resident.rows[row::activations]);
     keep(resident.rows[row::communication_buffers]);
-    if (j.batch.accumulation == 1 && !j.framework.gradients_stay && windows_->gradients_before.total > bytes{0}) {
+    if (partitions) memory_.make(windows_->gather_pool, stream::gather);
+    if ((j.batch.accumulation == 1 || partitions) && !j.framework.gradients_stay && windows_->gradients_before.total > bytes{0}) {
       keep(windows_->gradients_before.total);
       made_before_ = true;
     }
+  }
+
+  /// deepspeed.zero.Init (runtime/zero/partition_parameters.py): each weight is made whole, in torch's default format, cast, and cut; the
+  /// shard finds a place among what the weights before have left. Shards that train are joined later on, and the others stay where they are.
+  void partition_weights(const inventory& list) {
+    const auto& s = *job_;
+    const auto outside = trained_modules(*s.source, -1);
+    std::vector<handle> leave;
+    const auto cut = [&](const weight& w, std::int64_t rows, bool trains) {
+      const auto n = checked::mul(rows, w.columns);
+      auto made = memory_.make(bytes{checked::mul(n, 4)});
+      auto whole = memory_.make(detail::share(parameters{n}, s.precision.parameters.width()));
+      memory_.free(made);
+      const auto shard = memory_.make(detail::share(parameters{n}, s.precision.parameters.width(), s.shards.parameters));
+      memory_.free(whole);
+      if (trains) leave.push_back(shard);
+    };
+    const auto fused = [&](const weight& w) { return s.model.fused_qkv && w.linear && !w.vector() && (w.role == module::q_proj || w.role == module::k_proj || w.role == module::v_proj); };
+    const auto one = [&](const weight& w, std::int64_t copies) {
+      if (fused(w) && w.role != module::q_proj) return;
+      const auto all = w.copies(), train = detail::trained_copies(*s.source, outside, w, all);
+      for (std::int64_t i = 0; i < copies; ++i) cut(w, fused(w) ? w.rows + 2 * s.model.kv_width() : w.rows, train == all);
+    };
+    for (const auto& w : list)
+      if (w.layers.count == 0 && w.role != module::head) one(w, w.copies());
+    for (std::int64_t at = 0; at < s.model.layers; ++at)
+      for (const auto& w : list)
+        if (w.layers.count > 0) one(w, w.per_layer);
+    for (const auto& w : list)
+      if (w.layers.count == 0 && w.role == module::head) one(w, w.copies());
+    for (auto& h : leave) memory_.free(h);
+    allocator_->empty_cache();
   }
 
   void forward() {
@@ -202,29 +238,27 @@ class step_trace {
     gradient_sink sink;
     sink.accumulate = gradients_exist || w.path == gradient_path::leaves;
     std::vector<handle> buffers;
-    if (w.buckets == 0) buffers.push_back(memory_.make(w.backward.total));
+    if (w.gather_pool > bytes{0} && job_->flat)
+      buffers.push_back(memory_.make(w.backward.rows[row::communication_buffers], stream::reduce));
+    else if (w.buckets == 0) buffers.push_back(memory_.make(w.backward.total));
     for (std::int32_t i = 0; i < w.buckets; ++i) buffers.push_back(memory_.make(w.turn.total / w.buckets));
     auto g = memory_.make(tail_.front().size(tail_.front().output()));  // of the scalar
     auto first = memory_.make(tail_.front().size(tail_.front().output()));  // … which the caller names, too
     if (const auto tied = detail::tied_gradient(*job_, scene_); tied > bytes{0}) sink.tied_size = tied;
     g = blocks_.backward(tail_.front(), tail_tensors_, g, sink);
     const bool share = !gradients_exist && w.partition == bytes{0};
-    const auto each = checked::ceil_div(states_->trained.count(), job_->model.layers);
     handle partition = none;
-    const auto reduce = [&](std::int64_t elements) {
-      if (w.partition > bytes{0} && partition == none && elements > w.bucket_elements)
-        partition = memory_.make(w.partition, w.partition_apart ? stream::reduce : stream::compute);
+    const auto reduce = [&] {
+      if (w.partition > bytes{0} && partition == none) partition = memory_.make(w.partition, w.partition_apart ? stream::reduce : stream::compute);
     };
-    std::int64_t made = 0;
     collect(sink, share ? w.kept_root : bytes{0});
     for (auto i = layers_.size(); i-- > 0;) {
       auto& l = layers_[i];
       if (!kinds_[l.kind].back) continue;
       g = backward(l, g, sink);
       collect(sink, share ? w.kept_per_unit : bytes{0});
-      reduce(made += each);
+      if (static_cast<std::int64_t>(layers_.size() - i) >= w.partition_after) reduce();
     }
-    reduce(w.bucket_elements + 1);
     if (const auto& p = embedding_.front(); p.needs_gradient(p.output())) g = blocks_.backward(p, embedding_tensors_, g, sink);
     if (sink.accumulate)
       memory_.free(sink.tied);
@@ -233,6 +267,7 @@ class step_trace {
     memory_.free(g);
     memory_.free(first);
     collect(sink, bytes{0});
+    reduce();
     if (averaged_ == none)
       averaged_ = partition;
     else
@@ -362,6 +397,7 @@ class step_trace {
   const state_bytes* states_;
   const windows* windows_;
   scene scene_;
+  caching_allocator* allocator_;
   tensor_memory memory_;
   block_trace blocks_;
   bool leaf_{}, stays_{}, made_before_{};

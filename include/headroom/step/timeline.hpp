@@ -236,14 +236,19 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
         const multiple gone{-done, own};
         const part stuck{row::activations, done * sticky_here};
         const part made{row::gradients, done * gradients};
+        const part reduced{row::gradients, s.model.layers - 1 - layer >= w.partition_after ? w.partition : bytes{0}};
         t.elsewhere(w.gathering + sharded + done * gradients);
-        t.look(phase::backward, layer, live, gone, stuck, made, w.backward, part{row::communication_buffers, pending}, recomputing, r.backward);
+        t.look(phase::backward, layer, live, gone, stuck, made, reduced, w.backward, part{row::communication_buffers, pending}, recomputing, r.backward);
         pending = w.pending;
-        t.look(phase::reduce, layer, live, gone, stuck, made, w.reduce, input_gradient, unit_gradients);
+        t.look(phase::reduce, layer, live, gone, stuck, made, reduced, w.reduce, input_gradient, unit_gradients);
       };
       const bool first_alone = pending < w.pending;  // the next one finds its gradients on their way
       visit(0);
       if (first_alone && r.count > 2) [[unlikely]] visit(1);
+      if (w.partition > bytes{0}) [[unlikely]] {  // the layer that first runs beside it
+        const auto at = (w.partition_after - (s.model.layers - r.first - r.count * r.span) + r.span - 1) / r.span;
+        if (at > 0 && at < r.count - 1) visit(at);
+      }
       if (r.count > 1) visit(r.count - 1);
     }
     live += multiple{1 - r.count, own};
@@ -255,7 +260,8 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   // The embedding, with every gradient made.
   live -= emb_saved;
   t.elsewhere(sharded);
-  t.look(phase::backward, -1, live, w.ends_apart ? w.end : w.backward, emb_backward.peak);
+  const part partition{row::gradients, w.partition};
+  t.look(phase::backward, -1, live, s.model.layers >= w.partition_after ? partition : part{}, w.ends_apart ? w.end : w.backward, emb_backward.peak);
   if (tied > bytes{0} && habits.sums_out_of_place)
     t.look(phase::backward, -1, live, w.backward, part{row::gradients, (keeps ? emb_backward.weight_gradients : tied) + tied});
   if (w.ends_apart) t.look(phase::reduce, -1, live, w.last_reduce, part{row::gradients, emb_backward.weight_gradients});
@@ -272,7 +278,8 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
     t.look(phase::backward, -1, live, w.backward, before->backward);
     live.add(row::gradients, before->gradients);
   }
-  t.look(phase::reduce, -1, begin, part{row::gradients, live.rows[row::gradients] - begin.rows[row::gradients]});
+  t.look(phase::reduce, -1, begin, part{row::gradients, live.rows[row::gradients] - begin.rows[row::gradients]}, partition,
+         w.partition > bytes{0} ? w.turn : moment{});
 
   // Optimizer step: activations are gone, the loss is not. On a CPU the scalars of a tensor-by-tensor update are tensors, too
   // (ATen/ScalarOps.h wrapped_scalar_tensor: one double at a time).

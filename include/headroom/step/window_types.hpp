@@ -38,8 +38,8 @@ struct windows {
 
   // ZeRO stages 1 and 2, for a replay: what `backward` and `step` consist of.
   std::int32_t buckets{};          ///< equal parts of `backward`
-  std::int64_t bucket_elements{};
-  bytes partition{};          ///< a flat copy of this rank's reduced gradients, made in each backward with its first full bucket
+  bytes partition{};          ///< a flat copy of this rank's reduced gradients, made in each backward
+  std::int64_t partition_after{};  ///< … with its first full bucket, when so many layers have run, or else at the end
   bool partition_apart{};     ///< … on the stream that reduces
   bytes flat_gradients{};     ///< then in the step, once more, beside their cast to the master copy's format
   bytes wide_gradients{};

@@ -44,22 +44,17 @@ constexpr void zero12_windows(windows& w, const settled_job& s, const state_byte
     if (contiguous) {
       w.turn = w.backward = w.reduce = moment(row::communication_buffers, z.overlap ? 2 * bucket : bucket);
       w.buckets = z.overlap ? 2 : 1;
-      w.bucket_elements = z.reduce_bucket;
     }
     if (j.sharding.stage == 2) {
       w.path = gradient_path::leaves;
-      if (j.offload.optimizer == place::on_gpu) {  // parameters of the own partition keep their gradients
+      if (j.offload.optimizer == place::on_gpu && contiguous) {
+        // copy_grads_in_partition; the first micro-batch's stays as averaged_gradients, later ones' are added to it.
+        w.partition = share(st.trained, g, s.shards.gradients);
+        w.partition_after = z.reduce_bucket / checked::ceil_div(st.trained.count() + 1, s.model.layers) + 1;
+        w.partition_apart = z.overlap;
+      } else if (j.offload.optimizer == place::on_gpu) {  // parameters of the own partition keep their gradients
         w.kept_per_unit = share(st.unit, g, s.shards.gradients);
         w.kept_root = share(st.root, g, s.shards.gradients);
-        if (contiguous) {
-          // copy_grads_in_partition; that of the first micro-batch stays as averaged_gradients, later ones are added to it.
-          w.partition = share(st.trained, g, s.shards.gradients);
-          w.partition_apart = z.overlap;
-          if (j.batch.accumulation > 1) {
-            w.reduce.add(row::communication_buffers, w.partition);
-            if (st.trained.count() > z.reduce_bucket) w.backward.add(row::communication_buffers, w.partition);
-          }
-        }
       }
     }
     const auto flat = share(st.trained, g, s.shards.optimizer);
@@ -95,6 +90,9 @@ constexpr void zero3_windows(windows& w, const settled_job& s, const state_bytes
   const auto turn = share(parameters{kept > fetched ? kept : fetched}, e);
   const auto bucket = bytes{checked::mul(e, z.reduce_bucket)};
   const auto coalesced = share(parameters{smaller(z.reduce_bucket, st.trained.count())}, e);
+  // Gathers run on a stream of their own. Several parameters are gathered in one buffer and then copied out of it, one by one
+  // (partition_parameters.py AllGatherCoalescedHandle.wait): so is the head, prefetched with what lies before it.
+  w.gather_pool = max(turn, share(parameters{2 * (s.model.tied ? 0 : st.largest.count())}, e));
   w.path = gradient_path::leaves;
   w.always = moment(row::communication_buffers, bucket) + moment(row::gathered_parameters, share(st.small, e));
   w.forward = moment(row::gathered_parameters, window);
