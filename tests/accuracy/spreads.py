@@ -3,9 +3,10 @@
 
     build/bin/headroom validate tests/accuracy/measured.jsonl --json | python3 tests/accuracy/spreads.py [--names]
 
-Records are taken in the order of the file; the first, third, fifth, … of each family and metric are calibrated on. A spread (one
-standard deviation) is what makes 80 % of its records, and of one more, lie where Student's t with four degrees of freedom has 80 %, given the spreads
-calibrated before it. Lines that are not listed here are derived, and taken from the header as they are."""
+Records are taken in the order of the file; the first, third, fifth, … of each family and metric are calibrated on, and all of a line's
+records where half of them are fewer than eight. A spread (one standard deviation) is what makes 80 % of its records, and of one more, lie
+where Student's t with four degrees of freedom has 80 %, given the spreads calibrated before it. Lines that are not listed here are
+derived, and taken from the header as they are."""
 import json
 import math
 import pathlib
@@ -27,13 +28,14 @@ def has(r, source):
     return source in r["errors"]
 
 
-# Source of error; how far it reaches below and above, in proportion; the smallest spread that so few records can show; its records.
+# Source of error; how far it reaches below and above, in proportion; the least that is said of it; its records. Of routing 0.15: a busy rank
+# computes up to 1.4 times its share (io/assumptions.hpp), two or three standard deviations.
 CALIBRATED = [
     ("tensors", 1, 1, 5, lambda r: r["family"] in ("megatron", "simumax", "litgpt") and not any(has(r, s) for s in ("routing", "sample_lengths"))),
     ("recipe", 1, 1, 30, lambda r: r["family"] == "torchtune"),
     ("sample_lengths", 1, 0, 50, lambda r: r["family"] == "litgpt"),
     ("gather_windows", 1, 1, 50, lambda r: live(r) and r["errors"]["gather_windows"] > 0.03 * r["predicted"]),
-    ("routing", 0.2, 1, 20, lambda r: live(r) and not has(r, "moment_copies")),
+    ("routing", 0.2, 1, 150, lambda r: live(r) and not has(r, "moment_copies")),
     ("replay_order", 1, 1, 30, lambda r: r["metric"] == "reserved"),
     ("stream_pools", 1, 1, 30, lambda r: r["metric"] == "reserved" and not has(r, "compiler")),
     ("compiler", 1, 1, 40, lambda r: r["family"] in ("torchtune", "torchtitan")),
@@ -62,14 +64,16 @@ def quantile80(values):
     return sorted(values)[min(math.ceil(0.8 * (len(values) + 1)), len(values)) - 1]
 
 
-def calibrate(records, header, say=lambda *_: None):
+def calibrate(half, records, header, say=lambda *_: None):
     spreads = {s: (0, 0) if any(s == c[0] for c in CALIBRATED) else v for s, v in header.items()}
-    replayed = [r["predicted"] / r["unreplayed"] - 1 for r in records if has(r, "replay_order")]
+    replayed = [r["predicted"] / r["unreplayed"] - 1 for r in half if has(r, "replay_order")]
     spreads["fragmentation"] = (0, 5 * math.ceil(200 * quantile80(replayed) / T80))
     for turn in range(3):
         for source, below, above, least, chosen in CALIBRATED:
-            rows = [r for r in records if r["grade"] < "C"]
-            rows = [r for r in rows if r["errors"].get(source, 0) > 0 and chosen(r)]
+            for taken in (half, records):
+                rows = [r for r in taken if r["grade"] < "C" and r["errors"].get(source, 0) > 0 and chosen(r)]
+                if len(rows) >= 8:
+                    break
             scale = max(least, quantile80([needed(r, spreads, source, (below, above)) for r in rows]) if rows else 0)
             scale = 5 * math.ceil(scale / 5)
             spreads[source] = (round(scale * below), round(scale * above))
@@ -101,8 +105,8 @@ def main():
             for r in rows:
                 print(f"    {r['id']}  {r['measured'] / r['predicted'] - 1:+.2%}")
 
-    found = calibrate(halves[0], header, say)
-    swapped = calibrate(halves[1], header)
+    found = calibrate(halves[0], records, header, say)
+    swapped = calibrate(halves[1], records, header)
     print("\nsource            calibrated   other half   header")
     for source, calibrated in found.items():
         three = ["{:>6d} {:<6d}".format(*of[source]) for of in (found, swapped, header)]

@@ -44,11 +44,11 @@ using headroom::io::metric;
 
 // One GPU of litgpt, SimuMax and dense Megatron within 1 % either way; wide where little is known (README.md).
 constexpr held families[] = {
-    {"simumax", metric::allocated, 0, 0.01},    {"litgpt", metric::allocated, 0, 0.02},      {"megatron", metric::allocated, 6, 0.04},
-    {"bridge", metric::allocated, 0, 0.30},     {"fsdp-qlora", metric::allocated, 0, 0.05},  {"fsdp-qlora", metric::reserved, 1, 0.20},
-    {"torchtitan", metric::reserved, 1, 0.25},  {"torchtune", metric::active, 0, 0.25},      {"torchtune", metric::allocated, 1, 0.20},
-    {"torchtune", metric::reserved, 2, 0.20},   {"peft", metric::reserved, 0, 0.20},         {"hf-bert", metric::device, 0, 0.50},
-    {"qwen", metric::device, 3, 0.40},          {"llmc", metric::device, 0, 0.45},           {"minicpmv", metric::device, 0, 1.6},
+    {"simumax", metric::allocated, 0, 0.01},   {"litgpt", metric::allocated, 0, 0.02},     {"megatron", metric::allocated, 6, 0.04},
+    {"bridge", metric::allocated, 0, 0.30},    {"fsdp-qlora", metric::allocated, 0, 0.05}, {"fsdp-qlora", metric::reserved, 1, 0.20},
+    {"torchtitan", metric::reserved, 1, 0.25}, {"torchtune", metric::active, 0, 0.25},     {"torchtune", metric::allocated, 0, 0.25},
+    {"torchtune", metric::reserved, 1, 0.25},  {"peft", metric::reserved, 0, 0.20},        {"hf-bert", metric::device, 0, 0.45},
+    {"qwen", metric::device, 3, 0.40},         {"llmc", metric::device, 0, 0.40},          {"minicpmv", metric::device, 0, 1.6},
 };
 
 }  // namespace
