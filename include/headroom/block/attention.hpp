@@ -16,23 +16,25 @@ constexpr tensor rotate(program& p, const scene& s, tensor x) {
     p.step(x.bit(), y.bit());
     return y;
   }
-  bytes temporary = 2 * p.rounded(n, p.width(x));
+  bytes block = p.rounded(n, p.width(x)), temporary = 2 * block;
   if (s.habits->rotates_pairs) {
     // torchtune/modules/position_embeddings.py: the fp32 copy, two turned halves, their products and the stack, y not yet there. The
     // cache is a constant that the products save: its own rows are, if they were looked up for this call.
-    temporary = 3 * p.rounded(n, 4) - p.size(y);
+    block = p.rounded(n, 4);
+    temporary = 3 * block - p.size(y);
     if (s.packed) {
       const auto rows = p.make(checked::mul(s.tokens, s.model->head_width()), 4);
-      p.step(x.bit(), y | rows, {.saves = rows.bit(), .forward_temporary = temporary, .backward_temporary = temporary});
+      p.step(x.bit(), y | rows, {.saves = rows.bit(), .forward_temporary = temporary, .backward_temporary = temporary, .temporary_block = block});
       return y;
     }
   }
   if (s.habits->rotates_parts) {
     // litgpt/model.py apply_rope: the rotated part is computed in fp32 and concatenated with the rest.
     const auto part = n / 100 * s.model->rotary_percent;
-    temporary = 3 * p.rounded(part, 4) + p.rounded(part, p.width(x));
+    block = p.rounded(part, 4);
+    temporary = 3 * block + p.rounded(part, p.width(x));
   }
-  p.step(x.bit(), y.bit(), {.forward_temporary = temporary, .backward_temporary = temporary});
+  p.step(x.bit(), y.bit(), {.forward_temporary = temporary, .backward_temporary = temporary, .temporary_block = block});
   return y;
 }
 
@@ -47,7 +49,7 @@ constexpr void rotate_pair(program& p, const scene& s, heads& h) {
   if (s.model->position != position_kind::rope) return;
   const auto q = p.make(p.elements(h.q), p.width(h.q)), k = p.make(p.elements(h.k), p.width(h.k));
   const bytes wide = 2 * (p.rounded(p.elements(q), 4) + p.rounded(p.elements(k), 4));
-  p.step(h.q | h.k, q | k, {.forward_temporary = wide, .backward_temporary = wide});
+  p.step(h.q | h.k, q | k, {.forward_temporary = wide, .backward_temporary = wide, .temporary_block = p.rounded(p.elements(q), 4)});
   h.q = q;
   h.k = k;
 }
@@ -151,7 +153,7 @@ constexpr tensor fused_attention(program& p, const scene& s, heads h) {
     saves |= bias.bit();
   }
   const bytes exchange = s.context > 1 ? exchanged_heads(p, s, h) : bytes{0};
-  p.step((h.q | h.k) | h.v, makes, {.saves = saves | out | lse, .forward_temporary = exchange, .backward_temporary = temporary + exchange});
+  p.step((h.q | h.k) | h.v, makes, {.saves = saves | out | lse, .forward_temporary = exchange, .backward_temporary = temporary + exchange, .temporary_block = p.rounded(q_elements, 4)});
   if (s.policy == recompute_policy::every_other_matmul) [[unlikely]] p.keep(out | lse);
   if (s.policy == recompute_policy::attention_only) [[unlikely]] p.recompute(lse.bit());
   return out;

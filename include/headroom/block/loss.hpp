@@ -45,7 +45,7 @@ constexpr tensor divided_cross_entropy(program& p, tensor logits) {
   const auto scalar = p.make(1, 4);
   const bytes one = p.size(probabilities);
   p.step(logits.bit(), probabilities | scalar,
-         {.saves = probabilities.bit(), .forward_temporary = one, .backward_temporary = 2 * one, .temporaries = row::logits});
+         {.saves = probabilities.bit(), .forward_temporary = one, .backward_temporary = 2 * one, .temporary_block = one, .temporaries = row::logits});
   return scalar;
 }
 
@@ -72,7 +72,7 @@ constexpr tensor chunk_by_chunk_cross_entropy(program& p, const scene& s, tensor
   const auto scalar = p.make(1, 4);
   const auto chunk = ceil_div(p.size(probabilities), pieces);
   p.step(logits.bit(), probabilities | scalar,
-         {.saves = probabilities.bit(), .forward_temporary = chunk, .backward_temporary = 2 * chunk, .pieces = pieces, .temporaries = row::logits});
+         {.saves = probabilities.bit(), .forward_temporary = chunk, .backward_temporary = 2 * chunk, .pieces = pieces, .temporary_block = chunk, .temporaries = row::logits});
   return scalar;
 }
 
@@ -100,7 +100,7 @@ constexpr tensor chunked_head_and_loss(program& p, const scene& s, tensor x, con
   p.leave_holes(max(bytes{0}, span_of(chunk) + chunk.size(rows) - max(forward, backward)));
   const auto sum = head.trains ? p.rounded(checked::mul(hidden, head.out), s.accumulated_width) : bytes{0};
   const auto collected = p.make(checked::mul(s.tokens, hidden), 4);
-  p.step(0, collected.bit(), {.holds = x.bit(), .forward_temporary = max(forward, backward) - chunk.size(rows) + sum, .temporaries = row::logits});
+  p.step(0, collected.bit(), {.holds = x.bit(), .forward_temporary = max(forward, backward) - chunk.size(rows) + sum, .temporary_block = chunk.rounded(checked::mul(part.tokens, head.out), 4), .temporaries = row::logits});
   const auto gradient = p.make(p.elements(x), p.width(x));
   const auto scalar = p.make(1, 4);
   p.step(x | collected, gradient | scalar,
@@ -226,7 +226,11 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
         p.set_output(s.compiled_loss ? ops::compiled_cross_entropy(p, s, logits) : ops::cross_entropy(p, s, logits));
       break;
     }
-    case loss_style::whole_or_divided: p.set_output(ops::titan_cross_entropy(p, s, logits)); break;
+    case loss_style::whole_or_divided: {
+      p.returns_here();
+      p.set_output(ops::titan_cross_entropy(p, s, logits));
+      break;
+    }
     case loss_style::in_place: {
       // One kernel: the logits become their own gradient; a log-sum-exp and a loss a row are kept.
       const auto rows = p.make(s.tokens, 4);

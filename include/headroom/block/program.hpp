@@ -39,6 +39,7 @@ struct operation_details {
   bytes weight_gradient{};    ///< of the weights it trains
   bool gradient_waits{};      ///< that is not added to an existing one before a second has come: of a table that is used twice
   std::int64_t pieces{1};     ///< the operation runs in so many equal pieces, one after the other
+  bytes temporary_block{};    ///< its temporaries are blocks of this size and what is left of them; 0: one block
   row temporaries{row::temporaries};  ///< the row of the report its temporaries are counted in
   bool passes_gradient{};     ///< an addition: the gradient of each operand is the gradient of the result, not a copy
   bool releases_first{};      ///< its gradients are written over what it saved
