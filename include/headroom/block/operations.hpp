@@ -77,7 +77,7 @@ constexpr tensor activate(program& p, const scene& s, tensor x, activation_kind 
   }
   const auto half = scale(p, s, x);
   const auto cube = p.make(n, w);
-  p.step(x.bit(), cube.bit(), {.saves = x.bit(), .backward_temporary = 2 * p.size(cube)});  // its gradient is three products (pow_backward)
+  p.step(x.bit(), cube.bit(), {.saves = x.bit(), .backward_temporary = 2 * p.size(cube), .temporary_block = p.size(cube)});  // its gradient is three products (pow_backward)
   const auto inner = scale(p, s, add(p, x, scale(p, s, cube)));
   const auto tanh = p.make(n, w);
   p.step(inner.bit(), tanh.bit(), {.saves = tanh.bit()});
@@ -191,7 +191,7 @@ constexpr tensor multiply(program& p, const scene& s, tensor x, const matrix& m)
     const auto y = p.make(checked::mul(rows, m.out), s.width, m.result);
     p.step(x.bit(), y.bit(),
            {.sticky = s.habits->quantised_keeps_input && p.needs_gradient(x) ? x.bit() : 0,
-            .forward_temporary = temporary, .backward_temporary = temporary, .pieces = m.pieces, .temporaries = row::temporaries});
+            .forward_temporary = temporary, .backward_temporary = temporary, .pieces = m.pieces, .temporary_block = whole, .temporaries = row::temporaries});
     return y;
   }
   tensor weight{};
@@ -218,13 +218,14 @@ constexpr tensor multiply(program& p, const scene& s, tensor x, const matrix& m)
 constexpr tensor gather_tokens(program& p, const scene& s, tensor x, std::int64_t features) {
   if (s.sequence_split == 1) return x;
   const auto y = p.make(checked::mul(s.tokens, features), p.width(x), p.is_logits(x) ? row::logits : row::activations);
-  p.step(x.bit(), y.bit());
+  p.step(x.bit(), y.bit(), {.forward_temporary = p.size(y), .backward_temporary = p.size(y)});
   return y;
 }
 constexpr tensor reduce_partial(program& p, const scene& s, tensor x, std::int64_t features) {
   if (s.tensor == 1) return x;
   const auto y = p.make(checked::mul(s.stream_tokens(), features), p.width(x));
-  p.step(x.bit(), y.bit());
+  const auto turned = s.sequence_split > 1 ? p.size(x) : bytes{0};
+  p.step(x.bit(), y.bit(), {.forward_temporary = turned, .backward_temporary = turned});
   if (s.policy == recompute_policy::every_other_matmul && s.sequence_split > 1) p.keep(y.bit());
   return y;
 }
