@@ -161,6 +161,7 @@ struct profile {
 
   // Runtime.
   bool loads_all_kernels{};            ///< CUDA modules are loaded whole (torch before 1.13; CUDA before 12.2 where nobody asks for LAZY): a large context
+  bool expandable_segments{};          ///< its launcher sets PyTorch's allocator so, where the job leaves it open
   std::int32_t cublas_handles{2};      ///< forward thread and autograd thread
   bool position_buffers{};             ///< a boolean causal mask and position numbers (int64), or cos and sin in the model's format, are its buffers
   bool rotary_cache{};                 ///< cos and sin are fp32 buffers of the model's length (litgpt), not made in each forward

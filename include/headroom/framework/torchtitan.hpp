@@ -25,9 +25,17 @@ inline constexpr profile torchtitan_202404{
     .precision = {"bf16-mixed", formats::fp32, formats::bf16, formats::fp32, formats::fp32, formats::none, formats::fp32},
 };
 
+/// run_llama_train.sh sets expandable segments since 2024-10-22 (a5e57e4a); a torchrun of one's own does not.
+inline constexpr profile torchtitan_202411 = [] {
+  profile p = torchtitan_202404;
+  p.date = 202411;
+  p.expandable_segments = true;
+  return p;
+}();
+
 /// Fused AdamW by default since 2025-02-24 (#881), the loss compiled with the model since 2025-04-02 (#1033, bbb1b616).
 inline constexpr profile torchtitan_202504 = [] {
-  profile p = torchtitan_202404;
+  profile p = torchtitan_202411;
   p.date = 202504;
   p.compiles_loss = true;
   p.optimizer = implementation::fused;

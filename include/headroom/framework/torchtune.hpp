@@ -31,7 +31,7 @@ inline constexpr profile torchtune_202401{
 };
 
 /// Head and loss in eight chunks (4fba6cd4, 2024-08-28), layers and loss compiled one by one (c169bcdd, 2024-09-07; training/_compile.py),
-/// attention over documents by a block mask (8451b0df, 2024-09-10). That inductor writes the targets out is inferred from the README's
+/// attention over documents by a block mask (8451b0df, 2024-09-10), expandable segments (pull request 1309, 2024-08). That inductor writes the targets out is inferred from the README's
 /// row with `compile`, and that an 8-bit update makes two fp32 copies from its row with AdamW8bit.
 inline constexpr profile torchtune_202409 = [] {
   profile p = torchtune_202401;
@@ -41,6 +41,7 @@ inline constexpr profile torchtune_202409 = [] {
   p.scatters_loss_gradient = true;
   p.loss_chunks = 8;
   p.int8_copies = 3;
+  p.expandable_segments = true;
   return p;
 }();
 
