@@ -10,13 +10,13 @@ namespace headroom {
 
 namespace detail {
 
-/// Trainers that allocate as they go, dense layers, without parameters that are gathered for a moment.
+/// Trainers that allocate as they go, dense layers, whose parameters stay whole or are FSDP2's.
 constexpr bool replays_steps(const job& j) {
   return j.framework.runtime == runtime::autograd && j.framework.layers == layer_modules::eager && !j.model.sparse() &&
          j.hardware.accelerator().maker != vendor::cpu && j.model.vision.kind == vision_kind::none && j.model.encoder.layers == 0 &&
-         j.parallel.pipeline == 1 && j.parallel.tensor == 1 && j.parallel.context == 1 &&
+         j.parallel.pipeline == 1 && j.optimizer.blocks <= 1 &&
          j.offload.activations == place::on_gpu && j.offload.parameters == place::on_gpu &&
-         (j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp || j.sharding.kind == sharding_kind::zero);
+         (j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp || j.sharding.kind == sharding_kind::fsdp2 || j.sharding.kind == sharding_kind::zero);
 }
 
 /// Megatron's stages, whose backward is in one piece.
@@ -27,7 +27,7 @@ constexpr bool replays_stages(const job& j) {
 }
 
 constexpr allocator_settings allocator_of(const job& j, bytes capacity) {
-  return {.expandable_segments = chosen(j.environment.expandable_segments, false), .capacity = capacity.count()};
+  return {.expandable_segments = chosen(j.environment.expandable_segments, j.framework.expandable_segments), .capacity = capacity.count()};
 }
 
 /// Ends of blocks that were too small to be cut off count as allocated; what they are of is not known.
@@ -94,6 +94,7 @@ inline report replay(const job& j) {
     for (std::int32_t i = 0; i < r.size; ++i) detail::replay_stage(r.ranks[static_cast<std::size_t>(i)], s, list, cut);
   }
   r.assumptions.remove(assumption::reserved_without_fragmentation);
+  r.assumptions.remove(assumption::reserved_by_pools);
   r.assumptions.add(assumption::reserved_replayed);
   return r;
 }

@@ -61,6 +61,10 @@ struct scene {
 
   [[nodiscard]] constexpr bool recomputes(recompute_module m) const { return (recomputed_modules >> static_cast<int>(m) & 1U) != 0; }
   [[nodiscard]] constexpr bool offloads(offload_module m) const { return (offloaded_modules >> static_cast<int>(m) & 1U) != 0; }
+  /// Whether the trainer computes the loss from what the model returns, or the model itself.
+  [[nodiscard]] constexpr bool loss_outside() const {
+    return loss_program == loss_style::chunked || loss_program == loss_style::whole_or_divided || loss_program == loss_style::chunked_in_loss;
+  }
   /// Tokens of the residual stream on this rank.
   [[nodiscard]] constexpr std::int64_t stream_tokens() const { return sequence_split == 1 ? tokens : tokens / sequence_split; }
   /// This rank's share of features that tensor parallelism divides.

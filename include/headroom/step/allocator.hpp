@@ -79,6 +79,7 @@ class caching_allocator {
           continue;
         }
         reserved_ -= b.size;
+        held_[b.pool] -= b.size;
         if (b.previous != none) blocks_[at(b.previous)].next = none;
         if (settings_.expandable_segments) last_[b.pool] = b.previous;
         unused_.push_back(e.which);
@@ -95,6 +96,8 @@ class caching_allocator {
 
   [[nodiscard]] std::int64_t allocated() const { return allocated_; }
   [[nodiscard]] std::int64_t reserved() const { return reserved_; }
+  /// Of it, what one stream's pools hold.
+  [[nodiscard]] std::int64_t reserved(stream on) const { return held_[static_cast<std::size_t>(on) * 2] + held_[static_cast<std::size_t>(on) * 2 + 1]; }
   [[nodiscard]] std::int64_t peak_allocated() const { return peak_allocated_; }
   [[nodiscard]] std::int64_t peak_reserved() const { return peak_reserved_; }
   /// Whether more than the capacity was needed at some time.
@@ -189,16 +192,17 @@ class caching_allocator {
     insert_free(other);
   }
 
-  void reserve(std::int64_t more) {
+  void reserve(std::size_t which, std::int64_t more) {
     if (more > settings_.capacity - reserved_) empty_cache();
     if (more > settings_.capacity - reserved_) overflowed_ = true;
     reserved_ += more;
+    held_[which] += more;
     peak_reserved_ = std::max(peak_reserved_, reserved_);
   }
 
   block new_segment(std::size_t which, std::int64_t size) {
     const auto length = size <= small_size ? small_segment : size < own_segment_from ? large_segment : (size + small_segment - 1) / small_segment * small_segment;
-    reserve(length);
+    reserve(which, length);
     const auto b = new_piece({.size = length, .address = next_address_, .pool = static_cast<std::uint8_t>(which)});
     next_address_ += length;
     return b;
@@ -214,7 +218,7 @@ class caching_allocator {
     };
     if (needed() > settings_.capacity - reserved_) empty_cache();
     const auto length = needed();
-    reserve(length);
+    reserve(which, length);
     const auto last = last_[which];
     if (last != none && blocks_[at(last)].free) {
       remove_free(last);
@@ -232,6 +236,7 @@ class caching_allocator {
   std::vector<piece> blocks_;
   std::vector<block> unused_;
   std::array<std::vector<entry>, pool_count> free_;
+  std::array<std::int64_t, pool_count> held_{};
   std::array<block, pool_count> last_{none, none, none, none, none, none};  // of expandable segments
   std::int64_t next_address_ = 0;
   std::int64_t allocated_ = 0, reserved_ = 0, peak_allocated_ = 0, peak_reserved_ = 0;

@@ -30,6 +30,14 @@ class tensor_memory {
     h = none;
   }
 
+  /// Temporaries: blocks of one size, and what is left of them.
+  handle make_cut(bytes all, bytes block) {
+    if (block <= bytes{0} || all <= block) return make(all);
+    const auto h = make_pieced();
+    for (; all > block; all -= block) add_piece(h, block);
+    add_piece(h, all);
+    return h;
+  }
   /// A tensor without pieces yet; one more; and one fewer, where it has any.
   handle make_pieced() {
     if (!spare_.empty()) {
@@ -92,7 +100,7 @@ class block_trace {
       if (o.pieces > 1)
         for_each(fresh, [&](std::size_t t) { b.of[t] = memory_->make_pieced(); });
       for (std::int64_t piece = 0; piece < o.pieces; ++piece) {
-        auto temporary = memory_->make(o.forward_temporary);
+        auto temporary = memory_->make_cut(o.forward_temporary, o.temporary_block);
         for_each(fresh, [&](std::size_t t) {
           const auto size = p.size(tensor{tensor_set{1} << t});
           if (o.pieces > 1)
@@ -121,8 +129,9 @@ class block_trace {
   }
 
   /// Runs a block's backward; `gradient` is of its output, and what is returned is of its input. What is sticky or held stays in `b`;
-  /// a gradient that is borrowed is left to its owner.
-  handle backward(const program& p, block_tensors& b, handle gradient, gradient_sink& sink) {
+  /// a gradient that is borrowed is left to its owner. `on_enter`: called when the gradient of what the model returned is there.
+  template <class OnEnter>
+  handle backward(const program& p, block_tensors& b, handle gradient, gradient_sink& sink, OnEnter&& on_enter) {
     refill(p, b);
     present_ = p.output().bit() & p.gradients();
     if (present_ != 0) put(p.output(), new_buffer(gradient));
@@ -130,6 +139,7 @@ class block_trace {
     const auto stays = p.sticky() | p.held();
     for (auto i = p.operations(); i-- > 0;) {
       const auto& o = p[i];
+      if (i + 1 == p.returns_at()) on_enter();
       if (!o.recorded) continue;
       const auto arriving = o.makes & present_;
       const auto released = o.saves & ~stays;
@@ -178,6 +188,10 @@ class block_trace {
     return left;
   }
 
+  handle backward(const program& p, block_tensors& b, handle gradient, gradient_sink& sink) {
+    return backward(p, b, gradient, sink, [] {});
+  }
+
   /// Frees some of a block's storages.
   void free(block_tensors& b, tensor_set s) {
     b.alive &= ~s;
@@ -207,7 +221,7 @@ class block_trace {
                      std::array<int, program::max_tensors>& made, gradient_sink& sink) {
     if (o.pieces > 1) for_each(fresh, [&](std::size_t t) { made[t] = new_buffer(memory_->make_pieced()); });
     for (std::int64_t piece = 0; piece < o.pieces; ++piece) {
-      auto temporary = memory_->make(o.backward_temporary);
+      auto temporary = memory_->make_cut(o.backward_temporary, o.temporary_block);
       for_each(fresh, [&](std::size_t t) {
         const auto size = p.size(tensor{tensor_set{1} << t});
         if (o.pieces > 1)

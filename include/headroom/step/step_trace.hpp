@@ -4,7 +4,9 @@
 
 #include <headroom/step/block_trace.hpp>
 #include <headroom/step/timeline.hpp>
+#include <headroom/step/unit_trace.hpp>
 
+#include <variant>
 #include <vector>
 
 namespace headroom {
@@ -19,6 +21,7 @@ class step_trace {
     scene_.model = &s.model;
     build();
     load(list, resident);
+    if (s.source->sharding.kind == sharding_kind::fsdp2) units_.emplace<fsdp2_units>(s, list, memory_);
   }
 
   /// One step: at most two micro-batches, since the third repeats the second.
@@ -27,9 +30,10 @@ class step_trace {
     const auto micros = j.batch.accumulation < 2 ? 1 : 2;
     for (int i = 0; i < micros; ++i) {
       forward();
-      backward(i > 0 || stays_ || made_before_);
+      backward(i > 0 || stays_ || made_before_, i + 1 == micros);
     }
     update();
+    with_units([](auto& u) { u.zero_gradients(); });
     if (!job_->source->framework.gradients_stay) {
       for (auto& h : gradients_) memory_.free(h);
       gradients_.clear();
@@ -40,6 +44,13 @@ class step_trace {
 
  private:
   static constexpr handle none = tensor_memory::none;
+
+  /// Calls act(units) where parameters are gathered unit by unit.
+  template <class Act>
+  void with_units(Act&& act) {
+    if (auto* u = std::get_if<fsdp2_units>(&units_)) act(*u);
+  }
+  [[nodiscard]] bool sharded() const { return units_.index() != 0; }
 
   struct layer {
     std::size_t kind{};      ///< in kinds_
@@ -112,7 +123,8 @@ class step_trace {
       sum.trained(rows, columns, 1, table, adapter);
       return sum.r;
     };
-    for (const auto& w : list) {
+    for (auto w : list) {
+      if (j.framework.divides_modules) w = detail::divided(w, j.parallel.tensor);
       const auto all = w.copies(), train = detail::trained_copies(j, outside, w, all);
       const bool linear = w.linear && !w.vector(), table = w.role == module::embedding || w.role == module::head;
       if (train > 0) add(tensor_of(w.rows, w.columns, table, false), train, o.moments);
@@ -191,7 +203,9 @@ class step_trace {
   void forward() {
     const auto& habits = *scene_.habits;
     block_tensors b;
+    with_units([](auto& u) { u.begin_forward(); });
     blocks_.forward(embedding_.front(), recording::on, b);
+    with_units([](auto& u) { u.after_embedding(); });
     auto x = blocks_.take_output(embedding_.front(), b, recording::on);
     embedding_tensors_ = b;
     if (job_->model.position == position_kind::rope && !habits.rotary_cache) {
@@ -199,10 +213,21 @@ class step_trace {
       cosine_ = memory_.make(angles);
       sine_ = memory_.make(angles);
     }
-    for (auto& l : layers_) x = forward(l, x);
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      with_units([&](auto& u) { u.before_forward(i); });
+      x = forward(layers_[i], x);
+      with_units([&](auto& u) { u.after_forward(i); });
+    }
+    with_units([](auto& u) { u.before_head(); });
     block_tensors tail;
     tail.of[first_of(tail_.front().input().bit())] = x;
-    blocks_.forward(tail_.front(), recording::on, tail, [&] { free_previous(); });
+    const auto leave = [&] { with_units([](auto& u) { u.end_forward(); }); };
+    if (scene_.loss_program == loss_style::chunked_head) leave();
+    blocks_.forward(tail_.front(), recording::on, tail, [&] {
+      free_previous();
+      if (scene_.loss_outside()) leave();
+    });
+    leave();
     loss_ = blocks_.take_output(tail_.front(), tail, recording::on);
     tail_tensors_ = tail;
     for (auto& l : layers_)  // what autocast cached goes when forward closes
@@ -233,32 +258,43 @@ class step_trace {
     return x;
   }
 
-  void backward(bool gradients_exist) {
+  void backward(bool gradients_exist, bool last) {
     const auto& w = *windows_;
     gradient_sink sink;
-    sink.accumulate = gradients_exist || w.path == gradient_path::leaves;
+    sink.accumulate = !sharded() && (gradients_exist || w.path == gradient_path::leaves);
     std::vector<handle> buffers;
-    if (w.gather_pool > bytes{0} && job_->flat)
-      buffers.push_back(memory_.make(w.backward.rows[row::communication_buffers], stream::reduce));
-    else if (w.buckets == 0) buffers.push_back(memory_.make(w.backward.total));
-    for (std::int32_t i = 0; i < w.buckets; ++i) buffers.push_back(memory_.make(w.turn.total / w.buckets));
+    if (!sharded()) {
+      if (w.gather_pool > bytes{0} && job_->flat)
+        buffers.push_back(memory_.make(w.backward.rows[row::communication_buffers], stream::reduce));
+      else if (w.buckets == 0)
+        buffers.push_back(memory_.make(w.backward.total));
+      for (std::int32_t i = 0; i < w.buckets; ++i) buffers.push_back(memory_.make(w.turn.total / w.buckets));
+    }
+    const auto enter = [&] { with_units([](auto& u) { u.begin_backward(); }); };
+    if (!scene_.loss_outside()) enter();
     auto g = memory_.make(tail_.front().size(tail_.front().output()));  // of the scalar
     auto first = memory_.make(tail_.front().size(tail_.front().output()));  // … which the caller names, too
     if (const auto tied = detail::tied_gradient(*job_, scene_); tied > bytes{0}) sink.tied_size = tied;
-    g = blocks_.backward(tail_.front(), tail_tensors_, g, sink);
+    g = blocks_.backward(tail_.front(), tail_tensors_, g, sink, [&] {
+      if (scene_.loss_outside()) enter();
+    });
     const bool share = !gradients_exist && w.partition == bytes{0};
     handle partition = none;
     const auto reduce = [&] {
       if (w.partition > bytes{0} && partition == none) partition = memory_.make(w.partition, w.partition_apart ? stream::reduce : stream::compute);
     };
+    with_units([&](auto& u) { u.after_head(sink, last); });
     collect(sink, share ? w.kept_root : bytes{0});
     for (auto i = layers_.size(); i-- > 0;) {
       auto& l = layers_[i];
       if (!kinds_[l.kind].back) continue;
+      with_units([&](auto& u) { u.before_backward(i); });
       g = backward(l, g, sink);
+      with_units([&](auto& u) { u.after_backward(i, sink, last); });
       collect(sink, share ? w.kept_per_unit : bytes{0});
       if (static_cast<std::int64_t>(layers_.size() - i) >= w.partition_after) reduce();
     }
+    with_units([](auto& u) { u.before_embedding_backward(); });
     if (const auto& p = embedding_.front(); p.needs_gradient(p.output())) g = blocks_.backward(p, embedding_tensors_, g, sink);
     if (sink.accumulate)
       memory_.free(sink.tied);
@@ -266,6 +302,7 @@ class step_trace {
       sink.kept.push_back(sink.tied);
     memory_.free(g);
     memory_.free(first);
+    with_units([&](auto& u) { u.end_backward(sink, last); });
     collect(sink, bytes{0});
     reduce();
     if (averaged_ == none)
@@ -328,6 +365,7 @@ class step_trace {
 
   /// Gradients of one layer: they stay, or go and leave a share.
   void collect(gradient_sink& sink, bytes share) {
+    if (sharded()) return;
     for (const auto h : sink.kept) gradients_.push_back(h);
     sink.kept.clear();
     if (windows_->path == gradient_path::leaves && share > bytes{0} && !made_before_) gradients_.push_back(memory_.make(share));
@@ -400,6 +438,7 @@ class step_trace {
   caching_allocator* allocator_;
   tensor_memory memory_;
   block_trace blocks_;
+  std::variant<std::monostate, fsdp2_units> units_;
   bool leaf_{}, stays_{}, made_before_{};
   std::vector<program> embedding_, tail_;  // one each
   std::vector<layer_kind> kinds_;

@@ -6,6 +6,11 @@
 
 namespace headroom::detail {
 
+/// One layer as it is gathered: quantised weights pass packed, their statistics stay where they are.
+constexpr bytes gathered_unit(const settled_job& s, const state_bytes& st) {
+  return share(st.unit - st.packed, s.precision.compute.width()) + bytes{checked::ceil_div(checked::mul(st.packed.count(), s.layer.base.bits), 8)};
+}
+
 /// FSDP2 (torch distributed/fsdp/_fully_shard/_fsdp_param_group.py, _fsdp_collectives.py). Forward: the all-gather's output
 /// and the parameters copied out of it. Backward: a layer's parameters, the next one's all-gather, the previous one's
 /// reduce-scatter input; at its end its own reduce-scatter input and output. The root's unit is gathered from the first layer to the
@@ -24,7 +29,7 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
   const bool frozen = side.active() && side.modules_to_save.empty() && s.source->trainable.all();
   const auto reduced = frozen ? ceil_div(st.adapters, layers) : st.unit;
   const auto reduced_of = [&](parameters n) { return frozen ? parameters{0} : n; };
-  const auto unit = share(frozen ? st.unit + reduced : st.unit, habits.gathers_in_fp8 ? 1 : c);
+  const auto unit = habits.gathers_in_fp8 ? share(st.unit, 1) : gathered_unit(s, st) + (frozen ? share(reduced, c) : bytes{0});
   const bool resident = s.source->sharding.stage == 2 || s.source->sharding.reshard_after_forward == choice::no;
   const bool split = habits.splits_root && !s.model.tied;
   const auto first = split ? st.embedding : st.root;             // gathered when forward begins, reduced when backward ends
@@ -35,7 +40,9 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
   w.path = gradient_path::unit;
   w.ends_apart = true;
   w.forward = moment(row::gathered_parameters, root + (resident ? layers * unit + unit : 2 * unit));
-  w.turn = w.loss = moment(row::gathered_parameters, share(head, c) + (resident ? layers * unit : kept));
+  // A model that computes its own loss has its last unit's all-gather there until it returns; its first gradient asks for the last layer.
+  const auto beside_loss = s.layer.loss_outside() || kept > bytes{0} || s.layer.loss_program == loss_style::chunked_head ? kept : unit;
+  w.turn = w.loss = moment(row::gathered_parameters, share(head, c) + (resident ? layers * unit : beside_loss));
   w.backward = moment(row::gathered_parameters, root + (resident ? layers * unit : 2 * unit));
   // Hybrid sharding: a layer's shard is still being averaged over the replicas while the next layer runs.
   w.pending = share(reduced, r) + (s.source->parallel.replicate > 1 && r != m ? share(reduced, r, d) : bytes{0});
@@ -62,11 +69,6 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
     w.gather_pool = w.gather_pool > beside ? w.gather_pool : beside;
     w.reduce_pool = st.gpu[row::gradients] + (r == m ? bytes{0} : share(reduced_of(largest), r, d));
   }
-}
-
-/// One layer as it is gathered: quantised weights pass packed, their statistics stay where they are.
-constexpr bytes gathered_unit(const settled_job& s, const state_bytes& st) {
-  return share(st.unit - st.packed, s.precision.compute.width()) + bytes{checked::ceil_div(checked::mul(st.packed.count(), s.layer.base.bits), 8)};
 }
 
 /// A frozen layer is gathered and let go, and has no gradient; each adapter matrix is a unit of its own, gathered, reduced and
