@@ -54,6 +54,7 @@ constexpr moment resident_bytes(const settled_job& s, const state_bytes& st, con
   // Token numbers and labels, int64.
   r.rows[row::activations] += 2 * bytes{checked::mul(s.layer.tokens, 8)};
   r.rows[row::activations] += position_buffers(s);
+  if (j.framework.rotary_cache_in_layers) [[unlikely]] r.rows[row::activations] += s.model.layers * rotary_caches(s);
   w.always.add_to(r.rows);
   r.total = r.rows.total();
   return r;

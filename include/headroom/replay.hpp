@@ -15,8 +15,9 @@ constexpr bool replays_steps(const job& j) {
   return j.framework.runtime == runtime::autograd && j.framework.layers == layer_modules::eager && !j.model.sparse() &&
          j.hardware.accelerator().maker != vendor::cpu && j.model.vision.kind == vision_kind::none && j.model.encoder.layers == 0 &&
          j.parallel.pipeline == 1 && j.optimizer.blocks <= 1 &&
-         j.offload.activations == place::on_gpu && j.offload.parameters == place::on_gpu &&
-         (j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp || j.sharding.kind == sharding_kind::fsdp2 || j.sharding.kind == sharding_kind::zero);
+         j.offload.activations == place::on_gpu && (j.offload.parameters == place::on_gpu || j.sharding.kind == sharding_kind::fsdp1) &&
+         (j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp || j.sharding.kind == sharding_kind::fsdp1 ||
+          j.sharding.kind == sharding_kind::fsdp2 || j.sharding.kind == sharding_kind::zero);
 }
 
 /// Megatron's stages, whose backward is in one piece.
@@ -41,7 +42,7 @@ constexpr void add_unused_ends(rank_report& rank, bytes ends) {
 }
 
 constexpr void finish_replayed(rank_report& rank, bytes reserved) {
-  rank.active = rank.allocated;
+  rank.active = max(rank.active, rank.allocated);
   rank.reserved = max(rank.active, round_up(reserved, 2 * mib));
   rank.device = rank.reserved + rank.outside.context + rank.outside.nccl;
 }
@@ -57,7 +58,9 @@ inline void replay_rank(rank_report& rank, const job& j, std::size_t kind) {
   trace.run();
   trace.run();
   // A quantised matrix is dequantised in several blocks, which the walk has as one: where they find room is not the same.
-  if (!s.layer.base.quantised() && w.gather_pool == bytes{0}) add_unused_ends(rank, bytes{allocator.peak_allocated()} - rank.allocated);
+  const bool pooled = j.sharding.kind == sharding_kind::zero && w.gather_pool > bytes{0};
+  if (!s.layer.base.quantised() && !pooled) add_unused_ends(rank, bytes{allocator.peak_allocated()} - rank.allocated);
+  rank.active = max(rank.allocated, bytes{allocator.peak_active()});
   finish_replayed(rank, bytes{allocator.peak_reserved()});
 }
 

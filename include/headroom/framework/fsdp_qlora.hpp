@@ -22,6 +22,7 @@ inline constexpr profile fsdp_qlora{
     .reentrant_checkpoint = true,
     .wraps_adapters = true,
     .wraps_on_gpu = true,
+    .rotary_cache_in_layers = true,
     .loads_on_host = false,
     .precision = precisions::bf16,
 };

@@ -166,6 +166,8 @@ struct profile {
   bool position_buffers{};             ///< a boolean causal mask and position numbers (int64), or cos and sin in the model's format, are its buffers
   bool rotary_cache{};                 ///< cos and sin are fp32 buffers of the model's length (litgpt), not made in each forward
   bool rotary_cache_whole{};           ///< … of max_positions, however short the sequence (torchtune)
+  bool rotary_cache_in_layers{};       ///< each layer keeps cos and sin of max_positions (transformers up to 4.38; fp32 where weights are
+                                       ///< quantised as they are loaded, else in the parameters' format)
   bool packs_documents{};              ///< knows packed sequences: a block mask, and position numbers that rotary embedding looks up
   bool bf16_optimizer{};               ///< DeepSpeed: bf16, stage 1 and fp32 gradients keep all fp32 gradients
   bool loads_on_host{true};            ///< a full copy of the weights in host memory at load, one for each local rank

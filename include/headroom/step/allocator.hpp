@@ -15,8 +15,8 @@
 namespace headroom {
 
 /// Streams whose blocks are never lent to each other.
-enum class stream : std::uint8_t { compute, gather, reduce };
-inline constexpr std::size_t stream_count = 3;
+enum class stream : std::uint8_t { compute, gather, reduce, copy };
+inline constexpr std::size_t stream_count = 4;
 
 struct allocator_settings {
   bool expandable_segments{};
@@ -47,6 +47,7 @@ class caching_allocator {
     blocks_[at(found)].free = false;
     allocated_ += blocks_[at(found)].size;
     peak_allocated_ = std::max(peak_allocated_, allocated_);
+    peak_active_ = std::max(peak_active_, allocated_ + retired_bytes_);
     return found;
   }
 
@@ -54,21 +55,27 @@ class caching_allocator {
   void release(block b) {
     if (b == none) return;
     allocated_ -= blocks_[at(b)].size;
-    blocks_[at(b)].free = true;
-    if (const auto next = blocks_[at(b)].next; next != none && blocks_[at(next)].free) {
-      remove_free(next);
-      absorb(b, next);
-    }
-    if (const auto previous = blocks_[at(b)].previous; previous != none && blocks_[at(previous)].free) {
-      remove_free(previous);
-      absorb(previous, b);
-      b = previous;
-    }
-    insert_free(b);
+    give_back(b);
   }
 
-  /// Gives whole free segments back to the driver (torch.cuda.empty_cache).
+  /// Frees a block that another stream was told to read (Tensor.record_stream): it is nobody's, but no one else's yet.
+  void retire(block b) {
+    if (b == none) return;
+    allocated_ -= blocks_[at(b)].size;
+    retired_bytes_ += blocks_[at(b)].size;
+    retired_.push_back(b);
+  }
+  /// An event behind what has been retired so far, and waiting for it: from then on those blocks are free.
+  [[nodiscard]] std::size_t record() const { return retired_.size(); }
+  void wait(std::size_t event) {
+    for (; waited_ < event; ++waited_) {
+      retired_bytes_ -= blocks_[at(retired_[waited_])].size;
+      give_back(retired_[waited_]);
+    }
+  }
+  /// Gives whole free segments back to the driver (torch.cuda.empty_cache), once all events are over.
   void empty_cache() {
+    wait(retired_.size());
     for (auto& pool : free_) {
       std::size_t kept = 0;
       for (const auto& e : pool) {
@@ -91,14 +98,18 @@ class caching_allocator {
   /// Peaks count from here on (torch.cuda.reset_peak_memory_stats).
   void reset_peaks() {
     peak_allocated_ = allocated_;
+    peak_active_ = allocated_ + retired_bytes_;
     peak_reserved_ = reserved_;
   }
 
+  [[nodiscard]] const allocator_settings& settings() const { return settings_; }
   [[nodiscard]] std::int64_t allocated() const { return allocated_; }
   [[nodiscard]] std::int64_t reserved() const { return reserved_; }
   /// Of it, what one stream's pools hold.
   [[nodiscard]] std::int64_t reserved(stream on) const { return held_[static_cast<std::size_t>(on) * 2] + held_[static_cast<std::size_t>(on) * 2 + 1]; }
   [[nodiscard]] std::int64_t peak_allocated() const { return peak_allocated_; }
+  /// With what is held for other streams.
+  [[nodiscard]] std::int64_t peak_active() const { return peak_active_; }
   [[nodiscard]] std::int64_t peak_reserved() const { return peak_reserved_; }
   /// Whether more than the capacity was needed at some time.
   [[nodiscard]] bool overflowed() const { return overflowed_; }
@@ -122,6 +133,20 @@ class caching_allocator {
   };
 
   static std::size_t at(block b) { return static_cast<std::size_t>(b); }
+
+  void give_back(block b) {
+    blocks_[at(b)].free = true;
+    if (const auto next = blocks_[at(b)].next; next != none && blocks_[at(next)].free) {
+      remove_free(next);
+      absorb(b, next);
+    }
+    if (const auto previous = blocks_[at(b)].previous; previous != none && blocks_[at(previous)].free) {
+      remove_free(previous);
+      absorb(previous, b);
+      b = previous;
+    }
+    insert_free(b);
+  }
 
   block new_piece(const piece& p) {
     if (!unused_.empty()) {
@@ -237,9 +262,11 @@ class caching_allocator {
   std::vector<block> unused_;
   std::array<std::vector<entry>, pool_count> free_;
   std::array<std::int64_t, pool_count> held_{};
-  std::array<block, pool_count> last_{none, none, none, none, none, none};  // of expandable segments
+  std::array<block, pool_count> last_{none, none, none, none, none, none, none, none};  // of expandable segments
   std::int64_t next_address_ = 0;
-  std::int64_t allocated_ = 0, reserved_ = 0, peak_allocated_ = 0, peak_reserved_ = 0;
+  std::int64_t allocated_ = 0, reserved_ = 0, retired_bytes_ = 0, peak_allocated_ = 0, peak_active_ = 0, peak_reserved_ = 0;
+  std::vector<block> retired_;  // in order; before waited_ they are free
+  std::size_t waited_ = 0;
   bool overflowed_ = false;
 };
 

@@ -38,6 +38,18 @@ class tensor_memory {
     add_piece(h, all);
     return h;
   }
+  /// Freed, but held for another stream until an event behind it is waited for (caching_allocator::retire).
+  void retire(handle& h) {
+    if (h >= 0)
+      allocator_->retire(h);
+    else
+      return free(h);
+    h = none;
+  }
+  [[nodiscard]] std::size_t record() const { return allocator_->record(); }
+  void wait(std::size_t event) { allocator_->wait(event); }
+  void wait_for_all() { allocator_->wait(allocator_->record()); }
+
   /// A tensor without pieces yet; one more; and one fewer, where it has any.
   handle make_pieced() {
     if (!spare_.empty()) {

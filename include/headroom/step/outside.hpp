@@ -9,6 +9,13 @@
 
 namespace headroom {
 
+/// One layer's cos and sin where each layer keeps its own.
+constexpr bytes rotary_caches(const settled_job& s) {
+  if (s.model.position != position_kind::rope) return bytes{0};
+  const auto width = s.layer.base.quantised() ? 4 : s.precision.parameters.width();
+  return bytes{checked::mul(checked::mul(2 * s.model.max_positions, s.model.head_width()), width)};
+}
+
 /// cuBLAS workspace of one handle and stream, which lies in the caching allocator: 4096 KiB × 2 + 16 KiB × 8, and 32 MiB with
 /// compute capability 9.x, with 10.x and later since 2026-02 (aten/src/ATen/cuda/CublasHandlePool.cpp,
 /// parseChosenWorkspaceSize; pytorch pull request 175344); 32 MiB on AMD.

@@ -4,7 +4,9 @@
 
 #include <headroom/step/block_trace.hpp>
 #include <headroom/step/timeline.hpp>
-#include <headroom/step/unit_trace.hpp>
+#include <headroom/step/unit_trace_fsdp1.hpp>
+#include <headroom/step/unit_trace_fsdp2.hpp>
+#include <headroom/step/wrap_trace.hpp>
 
 #include <variant>
 #include <vector>
@@ -20,8 +22,15 @@ class step_trace {
       : job_(&s), states_(&st), windows_(&w), scene_(s.layer), allocator_(&a), memory_(a), blocks_(memory_) {
     scene_.model = &s.model;
     build();
+    const auto& j = *s.source;
+    wraps_ = wraps_on_gpu(s);
+    if (wraps_) {
+      if (s.layer.base.quantised()) detail::quantise_weights(memory_, a, s, list);
+      detail::wrap_units(memory_, s, list);
+    }
     load(list, resident);
-    if (s.source->sharding.kind == sharding_kind::fsdp2) units_.emplace<fsdp2_units>(s, list, memory_);
+    if (j.sharding.kind == sharding_kind::fsdp2) units_.emplace<fsdp2_units>(s, list, memory_);
+    if (j.sharding.kind == sharding_kind::fsdp1 && j.sharding.stage > 0) units_.emplace<fsdp1_units>(s, list, st, memory_);
   }
 
   /// One step: at most two micro-batches, since the third repeats the second.
@@ -49,6 +58,7 @@ class step_trace {
   template <class Act>
   void with_units(Act&& act) {
     if (auto* u = std::get_if<fsdp2_units>(&units_)) act(*u);
+    if (auto* u = std::get_if<fsdp1_units>(&units_)) act(*u);
   }
   [[nodiscard]] bool sharded() const { return units_.index() != 0; }
 
@@ -97,20 +107,24 @@ class step_trace {
     const auto& s = *job_;
     const auto& j = *s.source;
     const auto outside = trained_modules(j, -1);
-    const bool on_gpu = j.offload.optimizer == place::on_gpu;
-    const bool partitions = s.flat && j.sharding.stage == 3;
+    const bool here = j.offload.parameters == place::on_gpu;
+    const bool on_gpu = j.offload.optimizer == place::on_gpu && here;
+    const bool vectors = s.flat && j.sharding.kind != sharding_kind::fsdp1;
+    const bool partitions = vectors && j.sharding.stage == 3;
     if (partitions) partition_weights(list);
     bytes flat{0};  // DeepSpeed joins what trains in one vector
     const auto add = [&](const state_bytes& one, std::int64_t copies, std::int64_t moments) {
       for (std::int64_t i = 0; i < copies; ++i) {
-        if (s.flat && one.trained_copy > bytes{0}) {
+        if (vectors && one.trained_copy > bytes{0}) {
           flat += one.gpu[row::model_parameters] + one.gpu[row::adapters];
           continue;
         }
         if (partitions) continue;
-        keep(one.gpu[row::model_parameters] - one.frozen_extra);
-        keep(one.frozen_extra);  // scales of a quantised weight
-        keep(one.gpu[row::adapters]);
+        if (!wraps_ && here) {
+          keep(one.gpu[row::model_parameters] - one.frozen_extra);
+          keep(one.gpu[row::adapters]);
+        }
+        if (!wraps_) keep(one.frozen_extra);  // scales of a quantised weight
         if (one.gpu[row::master_parameters] > bytes{0} && on_gpu) states_to_make_.push_back(one.gpu[row::master_parameters]);
         for (std::int64_t k = 0; k < moments && on_gpu; ++k)
           if (const auto b = ceil_div(one.gpu[row::optimizer_state], moments); b > bytes{0}) states_to_make_.push_back(b);
@@ -145,7 +159,7 @@ class step_trace {
       }
     }
     // A sharded optimizer's states are flat vectors, made before the first step.
-    if (s.flat) {
+    if (vectors) {
       keep(flat);
       updates_[0].assign(1, states_->trained_copy);
       const auto& gpu = states_->gpu;
@@ -159,7 +173,7 @@ class step_trace {
     const auto handles = s.source->framework.cublas_handles;
     const auto workspace = resident.rows[row::workspace];
     for (std::int32_t i = 0; i < handles; ++i) keep(ceil_div(workspace, handles));
-    keep(resident.rows[row::activations]);
+    keep(resident.rows[row::activations] - (wraps_ && s.source->framework.rotary_cache_in_layers ? s.model.layers * rotary_caches(s) : bytes{0}));
     keep(resident.rows[row::communication_buffers]);
     if (partitions) memory_.make(windows_->gather_pool, stream::gather);
     if ((j.batch.accumulation == 1 || partitions) && !j.framework.gradients_stay && windows_->gradients_before.total > bytes{0}) {
@@ -438,8 +452,8 @@ class step_trace {
   caching_allocator* allocator_;
   tensor_memory memory_;
   block_trace blocks_;
-  std::variant<std::monostate, fsdp2_units> units_;
-  bool leaf_{}, stays_{}, made_before_{};
+  std::variant<std::monostate, fsdp2_units, fsdp1_units> units_;
+  bool wraps_{}, leaf_{}, stays_{}, made_before_{};
   std::vector<program> embedding_, tail_;  // one each
   std::vector<layer_kind> kinds_;
   std::vector<layer> layers_;

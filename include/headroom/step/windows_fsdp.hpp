@@ -83,9 +83,10 @@ constexpr void fsdp1_frozen_windows(windows& w, const settled_job& s, const stat
   w.forward = moment(row::gathered_parameters, root + (resident ? held : unit) + matrix);
   w.loss = moment(row::gathered_parameters, root + held);
   w.turn = moment(row::gathered_parameters, root + (resident ? held : unit));
-  w.backward = moment(row::gathered_parameters, root + (resident ? held : 2 * unit) + 2 * matrix) +
-               moment(row::communication_buffers, share(st.largest_adapter, s.layer.adapter_width, s.shards.gradients));
-  w.reduce = w.backward;
+  // The layer before is asked for by the first adapter's backward (the next in the reverse order of forward), near the end of the layer's.
+  const auto reducing = moment(row::communication_buffers, share(st.largest_adapter, s.layer.adapter_width, s.shards.gradients));
+  w.backward = moment(row::gathered_parameters, root + (resident ? held : unit) + 2 * matrix) + reducing;
+  w.reduce = moment(row::gathered_parameters, root + (resident ? held : 2 * unit) + 2 * matrix) + reducing;
   const bool stays = j.offload.parameters == place::on_gpu;
   if (stays) w.kept_per_unit = ceil_div(st.gpu[row::gradients], layers);
   // Gathers, copies from the host and reductions have a stream each. The limiter lets the host run two frees ahead (_limiter_utils.py
@@ -114,7 +115,9 @@ constexpr void fsdp1_windows(windows& w, const settled_job& s, const state_bytes
   const auto cast_shard = c == m ? bytes{0} : share(st.unit, c, d);
   w.path = gradient_path::unit;
   w.forward = moment(row::gathered_parameters, root + (resident ? layers * unit : unit) + cast_shard);
-  w.turn = w.loss = moment(row::gathered_parameters, root + (resident ? layers * unit : bytes{0}));
+  w.loss = moment(row::gathered_parameters, root + (resident ? layers * unit : bytes{0}));
+  // The first gradient of what the model returns asks for the last layer: the loss's own where the model computes it.
+  w.turn = moment(row::gathered_parameters, root + (resident ? layers * unit : s.layer.loss_outside() ? bytes{0} : unit));
   w.backward = moment(row::gathered_parameters, root + (resident ? layers * unit : 2 * unit) + cast_shard);
   const bool root_trains = trained_modules(j, -1).has(module::embedding);
   const auto zeros = j.adapter.active() && j.trainable.all() ? unit : bytes{0};

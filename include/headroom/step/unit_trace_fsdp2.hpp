@@ -46,11 +46,6 @@ class unit_builder {
   const settled_job* job_;
 };
 
-constexpr bool within(const layer_span& span, std::int64_t layer) {
-  const auto behind = layer - span.first;
-  return behind >= 0 && behind % span.stride == 0 && behind / span.stride < span.count;
-}
-
 }  // namespace detail
 
 /// FSDP2.
