@@ -4,6 +4,7 @@
 // 64-bit addition in a dependent chain.
 #include <headroom/headroom.hpp>
 #include <headroom/model/inventory.hpp>
+#include <headroom/replay.hpp>
 #if HEADROOM_BENCH_IO
 #include <headroom/io/job_reader.hpp>
 #include <headroom/io/report_json.hpp>
@@ -107,6 +108,36 @@ void estimate_of(benchmark::State& state, headroom::job (*make)()) {
   });
 }
 
+headroom::job eighty_layers() {
+  headroom::job job = one_gpu();
+  job.model = headroom::models::llama_3_1_70b;
+  job.hardware.gpu.memory = headroom::bytes{std::int64_t{1} << 42};  // nothing is given back
+  return job;
+}
+
+headroom::job eighty_layers_recomputed() {
+  headroom::job job = eighty_layers();
+  job.recompute = headroom::recompute::full;
+  return job;
+}
+
+headroom::job eighty_layers_fsdp2() {
+  headroom::job job = eighty_layers();
+  job.hardware.gpus_per_node = 8;
+  job.sharding = headroom::fsdp2();
+  return job;
+}
+
+/// Two steps, allocation by allocation.
+void replay_of(benchmark::State& state, headroom::job (*make)()) {
+  headroom::job job = make();
+  measure(state, [&] {
+    benchmark::DoNotOptimize(&job);
+    benchmark::ClobberMemory();
+    return headroom::replay(job);
+  });
+}
+
 void count_parameters(benchmark::State& state, const headroom::shape& model) {
   headroom::shape shape = model;
   measure(state, [&] {
@@ -142,6 +173,10 @@ BENCHMARK_CAPTURE(estimate_of, llama_8b_one_gpu, one_gpu);
 BENCHMARK_CAPTURE(estimate_of, llama_8b_zero3_on_8, zero3);
 BENCHMARK_CAPTURE(estimate_of, llama_8b_zero3_on_8_full_recompute, zero3_recomputed);
 BENCHMARK_CAPTURE(estimate_of, mixtral_8x7b_zero3_on_8_full_recompute, experts);
+BENCHMARK_CAPTURE(replay_of, llama_8b_one_gpu, one_gpu);
+BENCHMARK_CAPTURE(replay_of, llama_70b, eighty_layers);
+BENCHMARK_CAPTURE(replay_of, llama_70b_full_recompute, eighty_layers_recomputed);
+BENCHMARK_CAPTURE(replay_of, llama_70b_fsdp2, eighty_layers_fsdp2);
 BENCHMARK_CAPTURE(count_parameters, llama_8b, headroom::models::llama_3_1_8b);
 BENCHMARK_CAPTURE(count_parameters, mixtral_8x7b, headroom::models::mixtral_8x7b);
 BENCHMARK(find_model);

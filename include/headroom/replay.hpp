@@ -67,13 +67,12 @@ inline void replay_rank(rank_report& rank, const job& j, std::size_t kind) {
 /// A stage's tensors, one by one; what else stays (workspaces, gathered inputs, tensors between stages) and what an update makes are added
 /// as they are. Ends that are left over: of the tallest moment of all steps or, where the update is that, of what lies there then.
 inline void replay_stage(rank_report& rank, const settled_job& s, const inventory& list, const stage_cut& cut) {
-  caching_allocator exact({.expandable_segments = true}), real(allocator_of(*s.source, rank.capacity));
-  stage_run(s, list, cut, rank.pipeline_stage, exact).run();
+  caching_allocator real(allocator_of(*s.source, rank.capacity));
   stage_run(s, list, cut, rank.pipeline_stage, real).run();
-  const auto tensors = bytes{exact.peak_allocated()};
+  const auto tensors = bytes{real.peak_asked()};
   const auto others = rank.allocated - tensors;
   const bool updates = rank.peak_phase == phase::step;
-  add_unused_ends(rank, updates ? bytes{real.allocated() - exact.allocated()} : bytes{real.peak_allocated()} - tensors);
+  add_unused_ends(rank, updates ? bytes{real.allocated() - real.asked()} : bytes{real.peak_allocated()} - tensors);
   finish_replayed(rank, max(rank.reserved, others + bytes{real.peak_reserved()}));  // more where streams have pools of their own
 }
 

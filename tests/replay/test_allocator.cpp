@@ -61,6 +61,29 @@ TEST_CASE("the smallest block that fits is taken, neighbours are joined, and wha
   CHECK(a.peak_reserved() == 90 * mib_);
 }
 
+TEST_CASE("what another stream was told of is free once an event behind it is waited for") {
+  caching_allocator a;
+  const auto x = a.allocate(64 * mib_, stream::gather);
+  a.retire(x);
+  const auto event = a.record();
+  CHECK(a.allocated() == 0);
+  const auto y = a.allocate(64 * mib_, stream::gather);  // not into x
+  CHECK(a.reserved() == 128 * mib_);
+  CHECK(a.peak_active() == 128 * mib_);
+  CHECK(a.peak_allocated() == 64 * mib_);
+  a.retire(y);
+  a.wait(event);
+  a.allocate(64 * mib_, stream::gather);  // into x, not y
+  CHECK(a.reserved() == 128 * mib_);
+  a.allocate(64 * mib_, stream::gather);
+  CHECK(a.reserved() == 192 * mib_);
+  caching_allocator full({.capacity = 100 * mib_});
+  full.retire(full.allocate(60 * mib_));
+  full.allocate(80 * mib_);  // a GPU that is full waits for all events before it gives anything back
+  CHECK(full.reserved() == 80 * mib_);
+  CHECK_FALSE(full.overflowed());
+}
+
 TEST_CASE("streams do not lend to each other") {
   caching_allocator a;
   a.release(a.allocate(64 * mib_));
@@ -178,7 +201,9 @@ TEST_CASE("random sequences end as they do under the slow allocator") {
     std::vector<std::pair<caching_allocator::block, std::size_t>> alive;
     for (int i = 0; i < 400; ++i) {
       if (alive.empty() || random() % 5 < 3) {
-        const auto size = static_cast<std::int64_t>(1 + random() % (std::uint64_t{1} << (6 + random() % 20)));
+        // Every other round takes few sizes, as the layers of a step do.
+        const auto few = static_cast<std::int64_t>(1 + random() % 6) * 3 * mib_ / 2;
+        const auto size = round % 2 == 1 ? few : static_cast<std::int64_t>(1 + random() % (std::uint64_t{1} << (6 + random() % 20)));
         alive.emplace_back(fast.allocate(size), slow.allocate(size));
       } else {
         const auto k = random() % alive.size();

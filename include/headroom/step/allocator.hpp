@@ -4,6 +4,7 @@
 // try_merge_blocks, release_cached_blocks, try_allocate_expandable_block). Runs at run time, with a heap.
 #pragma once
 
+#include <headroom/step/free_blocks.hpp>
 #include <headroom/units/quantity.hpp>
 
 #include <algorithm>
@@ -41,11 +42,15 @@ class caching_allocator {
     if (asked <= 0) return none;
     const auto size = std::max(granule, (asked + granule - 1) / granule * granule);
     const auto which = static_cast<std::size_t>(on) * 2 + (size <= small_size ? 0 : 1);
-    auto found = take_free(which, size);
+    auto found = free_[which].take(size);
     if (found == none) found = settings_.expandable_segments ? extend(which, size) : new_segment(which, size);
     split(found, size);
-    blocks_[at(found)].free = false;
-    allocated_ += blocks_[at(found)].size;
+    auto& b = blocks_[at(found)];
+    b.free = false;
+    b.asked = size;
+    asked_ += size;
+    allocated_ += b.size;
+    peak_asked_ = std::max(peak_asked_, asked_);
     peak_allocated_ = std::max(peak_allocated_, allocated_);
     peak_active_ = std::max(peak_active_, allocated_ + retired_bytes_);
     return found;
@@ -55,6 +60,7 @@ class caching_allocator {
   void release(block b) {
     if (b == none) return;
     allocated_ -= blocks_[at(b)].size;
+    asked_ -= blocks_[at(b)].asked;
     give_back(b);
   }
 
@@ -62,6 +68,7 @@ class caching_allocator {
   void retire(block b) {
     if (b == none) return;
     allocated_ -= blocks_[at(b)].size;
+    asked_ -= blocks_[at(b)].asked;
     retired_bytes_ += blocks_[at(b)].size;
     retired_.push_back(b);
   }
@@ -77,27 +84,28 @@ class caching_allocator {
   void empty_cache() {
     wait(retired_.size());
     for (auto& pool : free_) {
-      std::size_t kept = 0;
-      for (const auto& e : pool) {
-        auto& b = blocks_[at(e.which)];
+      pool.for_each([&](block f) {
+        auto& b = blocks_[at(f)];
         const bool whole = settings_.expandable_segments ? b.next == none : b.previous == none && b.next == none;
-        if (!whole) {
-          pool[kept++] = e;
-          continue;
-        }
+        if (!whole) return;
         reserved_ -= b.size;
         held_[b.pool] -= b.size;
         if (b.previous != none) blocks_[at(b.previous)].next = none;
         if (settings_.expandable_segments) last_[b.pool] = b.previous;
-        unused_.push_back(e.which);
+        given_back_.push_back(f);
+      });
+      for (const auto f : given_back_) {
+        pool.remove(blocks_[at(f)].size, blocks_[at(f)].address, blocks_[at(f)].shelf);
+        unused_.push_back(f);
       }
-      pool.resize(kept);
+      given_back_.clear();
     }
   }
 
   /// Peaks count from here on (torch.cuda.reset_peak_memory_stats).
   void reset_peaks() {
     peak_allocated_ = allocated_;
+    peak_asked_ = asked_;
     peak_active_ = allocated_ + retired_bytes_;
     peak_reserved_ = reserved_;
   }
@@ -108,6 +116,9 @@ class caching_allocator {
   /// Of it, what one stream's pools hold.
   [[nodiscard]] std::int64_t reserved(stream on) const { return held_[static_cast<std::size_t>(on) * 2] + held_[static_cast<std::size_t>(on) * 2 + 1]; }
   [[nodiscard]] std::int64_t peak_allocated() const { return peak_allocated_; }
+  /// The same without what blocks are larger than was asked for, 512 bytes apart.
+  [[nodiscard]] std::int64_t asked() const { return asked_; }
+  [[nodiscard]] std::int64_t peak_asked() const { return peak_asked_; }
   /// With what is held for other streams.
   [[nodiscard]] std::int64_t peak_active() const { return peak_active_; }
   [[nodiscard]] std::int64_t peak_reserved() const { return peak_reserved_; }
@@ -122,16 +133,11 @@ class caching_allocator {
     std::int64_t size{};
     std::int64_t address{};
     block previous{none}, next{none};  // neighbours in the segment
+    std::int64_t asked{};               // while it is not free
+    std::uint32_t shelf{};              // where it lies while it is free
     std::uint8_t pool{};
     bool free{};
   };
-  struct entry {
-    std::int64_t size{};
-    std::int64_t address{};
-    block which{none};
-    [[nodiscard]] bool before(std::int64_t s, std::int64_t a) const { return size != s ? size < s : address < a; }
-  };
-
   static std::size_t at(block b) { return static_cast<std::size_t>(b); }
 
   void give_back(block b) {
@@ -159,37 +165,13 @@ class caching_allocator {
     return static_cast<block>(blocks_.size() - 1);
   }
 
-  // Free blocks of a pool, by size and address: the best fit is the first that is large enough.
-  [[nodiscard]] std::size_t place(const std::vector<entry>& pool, std::int64_t size, std::int64_t address) const {
-    std::size_t low = 0, count = pool.size();
-    while (count > 0) {
-      const auto half = count / 2;
-      if (pool[low + half].before(size, address)) {
-        low += half + 1;
-        count -= half + 1;
-      } else {
-        count = half;
-      }
-    }
-    return low;
-  }
   void insert_free(block b) {
-    const auto& p = blocks_[at(b)];
-    auto& pool = free_[p.pool];
-    pool.insert(pool.begin() + static_cast<std::ptrdiff_t>(place(pool, p.size, p.address)), entry{p.size, p.address, b});
+    auto& p = blocks_[at(b)];
+    p.shelf = free_[p.pool].insert(p.size, p.address, b);
   }
   void remove_free(block b) {
     const auto& p = blocks_[at(b)];
-    auto& pool = free_[p.pool];
-    pool.erase(pool.begin() + static_cast<std::ptrdiff_t>(place(pool, p.size, p.address)));
-  }
-  block take_free(std::size_t which, std::int64_t size) {
-    auto& pool = free_[which];
-    const auto i = place(pool, size, -1);
-    if (i == pool.size()) return none;
-    const auto b = pool[i].which;
-    pool.erase(pool.begin() + static_cast<std::ptrdiff_t>(i));
-    return b;
+    free_[p.pool].remove(p.size, p.address, p.shelf);
   }
 
   void absorb(block left, block right) {
@@ -260,11 +242,12 @@ class caching_allocator {
   allocator_settings settings_;
   std::vector<piece> blocks_;
   std::vector<block> unused_;
-  std::array<std::vector<entry>, pool_count> free_;
+  std::array<free_blocks, pool_count> free_;
+  std::vector<block> given_back_;
   std::array<std::int64_t, pool_count> held_{};
   std::array<block, pool_count> last_{none, none, none, none, none, none, none, none};  // of expandable segments
   std::int64_t next_address_ = 0;
-  std::int64_t allocated_ = 0, reserved_ = 0, retired_bytes_ = 0, peak_allocated_ = 0, peak_active_ = 0, peak_reserved_ = 0;
+  std::int64_t asked_ = 0, allocated_ = 0, reserved_ = 0, retired_bytes_ = 0, peak_asked_ = 0, peak_allocated_ = 0, peak_active_ = 0, peak_reserved_ = 0;
   std::vector<block> retired_;  // in order; before waited_ they are free
   std::size_t waited_ = 0;
   bool overflowed_ = false;
