@@ -59,6 +59,11 @@ struct loss {
 struct environment {
   bytes cublas_workspace{-1};    ///< of one handle and stream; -1: by compute capability
   choice expandable_segments{};
+  bytes max_split_size{-1};      ///< larger blocks are not cut, and serve no smaller request; -1: no limit
+  std::int32_t roundup_power2_divisions{};  ///< sizes are rounded up to so many steps between powers of two; 0, 1: to 512 bytes
+  /// Has an effect only beside set_per_process_memory_fraction() (CUDACachingAllocator.cpp, malloc: `set_fraction &&`), which none of the
+  /// trainers that are known here calls: kept, and without effect.
+  probability garbage_collection_threshold{};
   bytes nccl_buffsize{-1};
   friend constexpr bool operator==(const environment&, const environment&) = default;
 };

@@ -28,7 +28,11 @@ constexpr bool replays_stages(const job& j) {
 }
 
 constexpr allocator_settings allocator_of(const job& j, bytes capacity) {
-  return {.expandable_segments = chosen(j.environment.expandable_segments, j.framework.expandable_segments), .capacity = capacity.count()};
+  const auto& e = j.environment;
+  allocator_settings s{.expandable_segments = chosen(e.expandable_segments, j.framework.expandable_segments), .capacity = capacity.count()};
+  if (e.max_split_size >= bytes{0}) s.max_split_size = e.max_split_size.count();
+  if (e.roundup_power2_divisions > 1) s.roundup_power2_divisions = e.roundup_power2_divisions;
+  return s;
 }
 
 /// Ends of blocks that were too small to be cut off count as allocated; what they are of is not known.

@@ -254,6 +254,9 @@ class draw {
     if (coin())
       j.environment = {.cublas_workspace = bytes{maybe(-1, 0, std::int64_t{1} << 40)},
                        .expandable_segments = toggle(),
+                       .max_split_size = coin() ? bytes{-1} : number(21, 4096) * mib,
+                       .roundup_power2_divisions = coin() ? 0 : 1 << number(0, 6),
+                       .garbage_collection_threshold = {coin() ? 0 : static_cast<std::int32_t>(number(1, 999'999))},
                        .nccl_buffsize = bytes{maybe(-1, 0, 1 << 25)}};
     return j;
   }

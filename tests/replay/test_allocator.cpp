@@ -84,6 +84,38 @@ TEST_CASE("what another stream was told of is free once an event behind it is wa
   CHECK_FALSE(full.overflowed());
 }
 
+TEST_CASE("max_split_size: larger blocks are not cut, and serve no smaller request") {
+  caching_allocator a({.max_split_size = 100 * mib_});
+  a.release(a.allocate(200 * mib_));
+  a.allocate(40 * mib_);  // not out of the 200
+  CHECK(a.reserved() == 240 * mib_);
+  a.allocate(190 * mib_);  // whole: less than 20 MiB would be left
+  CHECK(a.reserved() == 240 * mib_);
+  CHECK(a.allocated() == 240 * mib_);
+  caching_allocator b({.max_split_size = 100 * mib_});
+  b.release(b.allocate(200 * mib_));
+  b.allocate(150 * mib_);  // 50 MiB would be left
+  CHECK(b.reserved() == 350 * mib_);
+  // Full: of the blocks that are not cut the smallest that is large enough goes first.
+  caching_allocator c({.max_split_size = 100 * mib_, .capacity = 600 * mib_});
+  const auto x = c.allocate(150 * mib_), y = c.allocate(200 * mib_), z = c.allocate(250 * mib_);
+  c.release(x);
+  c.release(y);
+  c.release(z);
+  c.allocate(120 * mib_);
+  CHECK(c.reserved() == (600 - 150 + 120) * mib_);
+}
+
+TEST_CASE("roundup_power2_divisions: 1,200 MiB are 1,280 with four steps from 1,024 to 2,048") {
+  caching_allocator a({.roundup_power2_divisions = 4});
+  a.allocate(1200 * mib_);
+  CHECK(a.allocated() == 1280 * mib_);
+  a.allocate(1024 * mib_);  // a power of two
+  CHECK(a.allocated() == (1280 + 1024) * mib_);
+  a.allocate(4 * 512);  // not more than 512 bytes a step
+  CHECK(a.allocated() == (1280 + 1024) * mib_ + 2048);
+}
+
 TEST_CASE("streams do not lend to each other") {
   caching_allocator a;
   a.release(a.allocate(64 * mib_));

@@ -188,13 +188,26 @@ void describe(Keys& k, environment& e) {
     if (const auto* v = k.take("allocator")) {
       key_reader inner{*v, k.at("allocator")};
       inner.flag("expandable_segments", e.expandable_segments);
+      if (const auto* mb = inner.take("max_split_size_mb")) e.max_split_size = whole_at(*mb, inner.at("max_split_size_mb"), 21, 1 << 20) * mib;
+      if (const auto* n = inner.take("roundup_power2_divisions")) {
+        const auto path = inner.at("roundup_power2_divisions");
+        e.roundup_power2_divisions = static_cast<std::int32_t>(whole_at(*n, path, 1, 64));
+        if ((e.roundup_power2_divisions & (e.roundup_power2_divisions - 1)) != 0) wrong_value(path, "a power of two", *n);
+      }
+      if (const auto* part = inner.take("garbage_collection_threshold")) {
+        e.garbage_collection_threshold = probability::of(number_at(*part, inner.at("garbage_collection_threshold"), 0.0, 1.0));
+      }
       inner.finish();
     }
     if (const auto* v = k.take("nccl_buffsize")) e.nccl_buffsize = bytes{whole_at(*v, k.at("nccl_buffsize"), 0, most)};
   } else {
     if (e.cublas_workspace >= bytes{0}) k.put("cublas_workspace", e.cublas_workspace.count());
-    if (e.expandable_segments != choice::unset)
-      k.put("allocator", json_value{{"expandable_segments", e.expandable_segments == choice::yes}});
+    json_value a = json_value::object();
+    if (e.expandable_segments != choice::unset) a["expandable_segments"] = e.expandable_segments == choice::yes;
+    if (e.max_split_size >= bytes{0}) a["max_split_size_mb"] = e.max_split_size.count() / mib.count();
+    if (e.roundup_power2_divisions > 0) a["roundup_power2_divisions"] = e.roundup_power2_divisions;
+    if (e.garbage_collection_threshold.positive()) a["garbage_collection_threshold"] = e.garbage_collection_threshold.per_million / 1e6;
+    if (!a.empty()) k.put("allocator", a);
     if (e.nccl_buffsize >= bytes{0}) k.put("nccl_buffsize", e.nccl_buffsize.count());
   }
 }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -21,6 +22,8 @@ inline constexpr std::size_t stream_count = 4;
 
 struct allocator_settings {
   bool expandable_segments{};
+  std::int64_t max_split_size{std::numeric_limits<std::int64_t>::max()};
+  std::int64_t roundup_power2_divisions{1};
   std::int64_t capacity{std::numeric_limits<std::int64_t>::max()};  ///< reserved at most; then cached segments are given back first
 };
 
@@ -40,9 +43,9 @@ class caching_allocator {
   /// A block of at least so many bytes; none for no bytes.
   block allocate(std::int64_t asked, stream on = stream::compute) {
     if (asked <= 0) return none;
-    const auto size = std::max(granule, (asked + granule - 1) / granule * granule);
+    const auto size = settings_.roundup_power2_divisions > 1 ? rounded_to_divisions(asked) : std::max(granule, (asked + granule - 1) / granule * granule);
     const auto which = static_cast<std::size_t>(on) * 2 + (size <= small_size ? 0 : 1);
-    auto found = free_[which].take(size);
+    auto found = free_[which].take(size, limit_of(size));
     if (found == none) found = settings_.expandable_segments ? extend(which, size) : new_segment(which, size);
     split(found, size);
     auto& b = blocks_[at(found)];
@@ -154,6 +157,21 @@ class caching_allocator {
     insert_free(b);
   }
 
+  /// round_size with roundup_power2_divisions: so many steps from one power of two to the next.
+  [[nodiscard]] std::int64_t rounded_to_divisions(std::int64_t asked) const {
+    const auto plain = std::max(granule, (asked + granule - 1) / granule * granule);
+    if (asked <= granule * settings_.roundup_power2_divisions) return plain;
+    const auto floor = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(asked)));
+    const auto step = floor / settings_.roundup_power2_divisions;
+    return (asked + step - 1) / step * step;
+  }
+
+  /// Blocks that are not cut serve only requests that are nearly as large (get_free_block).
+  [[nodiscard]] std::int64_t limit_of(std::int64_t size) const {
+    if (settings_.max_split_size == std::numeric_limits<std::int64_t>::max()) [[likely]] return settings_.max_split_size;
+    return size < settings_.max_split_size ? settings_.max_split_size : size + large_segment;
+  }
+
   block new_piece(const piece& p) {
     if (!unused_.empty()) {
       const auto b = unused_.back();
@@ -188,7 +206,7 @@ class caching_allocator {
   void split(block b, std::int64_t size) {
     const auto rest = blocks_[at(b)].size - size;
     const bool small = blocks_[at(b)].pool % 2 == 0;
-    if (small || settings_.expandable_segments ? rest < granule : rest <= small_size) return;
+    if (small || settings_.expandable_segments ? rest < granule : rest <= small_size || size >= settings_.max_split_size) return;
     piece p{.size = rest, .address = blocks_[at(b)].address + size, .previous = b, .next = blocks_[at(b)].next, .pool = blocks_[at(b)].pool, .free = true};
     const auto other = new_piece(p);
     if (p.next != none) blocks_[at(p.next)].previous = other;
@@ -200,11 +218,34 @@ class caching_allocator {
   }
 
   void reserve(std::size_t which, std::int64_t more) {
-    if (more > settings_.capacity - reserved_) empty_cache();
+    if (more > settings_.capacity - reserved_) [[unlikely]] make_room(which, more);
     if (more > settings_.capacity - reserved_) overflowed_ = true;
     reserved_ += more;
     held_[which] += more;
     peak_reserved_ = std::max(peak_reserved_, reserved_);
+  }
+
+  /// First of blocks that are never cut (release_available_cached_blocks), then all that is cached.
+  void make_room(std::size_t which, std::int64_t more) {
+    if (settings_.max_split_size != std::numeric_limits<std::int64_t>::max() && !settings_.expandable_segments) {
+      wait(retired_.size());
+      give_back_uncut(which, std::max(more, settings_.max_split_size));
+    }
+    if (more > settings_.capacity - reserved_) empty_cache();
+  }
+  void give_back_uncut(std::size_t which, std::int64_t needed) {
+    std::int64_t given = 0;
+    const auto drop = [&](block b) {
+      auto& p = blocks_[at(b)];
+      remove_free(b);
+      reserved_ -= p.size;
+      held_[p.pool] -= p.size;
+      given += p.size;
+      unused_.push_back(b);
+    };
+    auto& pool = free_[which];
+    if (const auto enough = pool.peek(needed); enough != none) return drop(enough);
+    for (auto b = pool.largest(); b != none && given < needed && blocks_[at(b)].size >= settings_.max_split_size; b = pool.largest()) drop(b);
   }
 
   block new_segment(std::size_t which, std::int64_t size) {

@@ -35,16 +35,22 @@ class free_blocks {
     if (s.empty()) close(place(size));
   }
 
-  /// The best fit; none where all are too small.
-  block take(std::int64_t size) {
+  /// The best fit below a limit; none where all are too small, or too large.
+  block take(std::int64_t size, std::int64_t limit) {
     const auto i = place(size);
-    if (i == sizes_.size()) return none;
+    if (i == sizes_.size() || sizes_[i] >= limit) return none;
     auto& s = shelves_[shelf_of_[i]];
     const auto b = s.back().which;
     s.pop_back();
     if (s.empty()) close(i);
     return b;
   }
+
+  [[nodiscard]] block peek(std::int64_t size) const {
+    const auto i = place(size);
+    return i == sizes_.size() ? none : shelves_[shelf_of_[i]].back().which;
+  }
+  [[nodiscard]] block largest() const { return sizes_.empty() ? none : shelves_[shelf_of_.back()].back().which; }
 
   template <class Visit>
   void for_each(Visit&& visit) const {
