@@ -109,6 +109,9 @@ struct profile {
   bool routes_in_fp32{};               ///< moe-router-dtype fp32: probabilities, and what they are multiplied with for a moment
   bool grouped_gemm{};                 ///< experts in one call: a workspace for each of four streams more
   bool overlaps_tensor_parallel{};     ///< TransformerEngine keeps a workspace of three streams' size more (since 2025-11)
+  bool overlaps_gradients{};           ///< gradients are reduced behind backward (Megatron's overlap-grad-reduce; DDP's buckets do it anyway)
+  bool overlaps_parameters{};          ///< updated shards are gathered behind the next forward (overlap-param-gather)
+  bool async_tensor_parallel{};        ///< collectives of tensor parallelism run in pieces behind the multiplications (torchtitan enable_async_tensor_parallel)
   bool overlaps_warm_up{};             ///< the interleaved schedule receives ahead in its warm-up, too (overlap-p2p-communication-warmup-flush)
   std::int32_t microbatch_group{};     ///< micro-batches that pass a virtual stage in a row; 0: as many as stages
   std::uint32_t offloaded_modules{};   ///< bit i: offload_module i, where the job keeps activations on the host

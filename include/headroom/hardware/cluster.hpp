@@ -39,6 +39,7 @@ struct cluster {
   std::int64_t gpus_per_node{1};
   bytes host_memory{};
   bytes nvme{};
+  std::int64_t network_gbit{};   ///< 10^9 bits a second that a node sends to other nodes; 0: what nodes of its GPU usually have
   /// GPUs of other kinds, in the order of ranks: the first ranks are on `gpu`, as many as these leave, the last on the last of
   /// these. Launchers number pipeline stages outermost, so a stage lies on ranks in a row.
   gpu_groups others{};

@@ -1,0 +1,66 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Floating-point operations of a step, counted from the model's own weights.
+#pragma once
+
+#include <headroom/model/inventory.hpp>
+#include <headroom/step/settled_job.hpp>
+
+namespace headroom {
+
+/// How much of causal attention's square counts: all of it (Narayanan et al. 2021; PaLM, appendix B; most published MFU), or what a
+/// causal kernel computes.
+enum class causal_convention : std::uint8_t { whole_square, half_square };
+
+/// Pairs of query and key positions of a sequence.
+constexpr double attended_pairs(const shape& m, double sequence, causal_convention c) {
+  if (m.sliding_window > 0 && static_cast<double>(m.sliding_window) < sequence) {
+    const auto w = static_cast<double>(m.sliding_window);
+    return c == causal_convention::half_square ? w * sequence - w * w / 2 : w * sequence;
+  }
+  return c == causal_convention::half_square && !m.bidirectional ? sequence * sequence / 2 : sequence * sequence;
+}
+
+/// Features that a pair costs a multiplication and an addition for: those of queries and keys, and those of values.
+constexpr double pair_features(const shape& m) {
+  if (m.mla.kv_rank > 0) return static_cast<double>(m.heads * (m.mla.nope_dim + m.mla.rope_dim + m.mla.value_dim));
+  return 2.0 * static_cast<double>(m.query_width());
+}
+
+/// FLOPs of one forward pass.
+struct forward_flops {
+  double layers{};     ///< matrices of the stack
+  double attention{};  ///< scores and what they weigh
+  double head{};
+  double embedding{};  ///< 0: a look-up
+  [[nodiscard]] constexpr double total() const { return layers + attention + head; }
+};
+
+/// Of `samples` sequences. Of routed experts, those that a token visits.
+constexpr forward_flops forward_flops_of(const shape& m, const inventory& list, double samples, double sequence, causal_convention c) {
+  forward_flops r;
+  const double positions = samples * sequence;
+  for (const auto& w : list) {
+    if (!w.linear || w.frozen) continue;
+    double each = 2 * positions * static_cast<double>(w.elements()) * static_cast<double>(w.copies());
+    if (w.expert) each *= static_cast<double>(m.experts.active) / static_cast<double>(m.experts.count);
+    (w.role == module::head ? r.head : r.layers) += each;
+  }
+  if (m.tied && m.head != head_kind::none) r.head += 2 * positions * static_cast<double>(m.vocab) * static_cast<double>(m.embedding_width());
+  if (m.mtp_layers > 0) r.head *= static_cast<double>(m.mtp_layers + 1);
+  r.attention = 2 * samples * attended_pairs(m, sequence, c) * pair_features(m) * static_cast<double>(m.layers + m.mtp_layers);
+  return r;
+}
+
+/// Model FLOPs of a step: forward once, backward twice that, nothing for what is computed again.
+constexpr flops model_flops(const shape& m, std::int64_t sequences, std::int64_t sequence, causal_convention c = causal_convention::whole_square) {
+  return flops{3 * forward_flops_of(m, weights_of(m), static_cast<double>(sequences), static_cast<double>(sequence), c).total()};
+}
+
+/// … and, where every layer is computed again, a second forward of the stack (not of the head).
+constexpr flops hardware_flops(const shape& m, std::int64_t sequences, std::int64_t sequence, bool recomputes_layers,
+                               causal_convention c = causal_convention::whole_square) {
+  const auto f = forward_flops_of(m, weights_of(m), static_cast<double>(sequences), static_cast<double>(sequence), c);
+  return flops{3 * f.total() + (recomputes_layers ? f.layers + f.attention : 0.0)};
+}
+
+}  // namespace headroom

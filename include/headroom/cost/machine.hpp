@@ -1,0 +1,66 @@
+// Distributed under the Boost Software License, Version 1.0.
+// One GPU's speeds in FLOP/s and bytes a second, settled once for a job.
+#pragma once
+
+#include <headroom/cost/rates.hpp>
+#include <headroom/error.hpp>
+
+namespace headroom {
+
+/// How two GPUs of a job are joined.
+struct fabric {
+  double link{};              ///< bytes a second of a GPU to its neighbours in a node, one direction
+  double network{};           ///< bytes a second of a GPU to other nodes, its share of the node's
+  double latency{};
+  std::int64_t domain{1};     ///< GPUs that the links join
+};
+
+struct machine {
+  double matmul{};     ///< FLOP/s of matrix multiplications in the job's format
+  double matmul_16{};  ///< … in 16 bits: attention, head
+  double attention{};  ///< FLOP/s of a fused attention kernel
+  double vector{};     ///< FLOP/s without tensor cores
+  double memory{};     ///< bytes a second
+  double pcie{};       ///< bytes a second to the host
+  double peak{};       ///< FLOP/s of the data sheet in the job's format, which MFU is measured by
+  fabric links{};
+};
+
+/// Bytes a second of a PCIe link of 16 lanes: 8, 16, 32, 64 GT/s from generation 3 on, 128b/130b.
+constexpr double pcie_rate(std::int32_t generation) {
+  double r = 15.75e9;
+  for (std::int32_t i = 3; i < generation; ++i) r *= 2;
+  return r;
+}
+
+/// `fast_attention`: the kernel is one of flash attention's successors.
+constexpr machine machine_of(const cluster& c, const gpu& g, const rates& r, const number_format& compute, bool fast_attention) {
+  constexpr double tera = 1e11;  // fields are in tenths
+  const double peak_16 = tera * (g.bf16_tflops_x10 > 0 ? g.bf16_tflops_x10 : g.fp16_tflops_x10);
+  if (peak_16 <= 0 || g.bandwidth_gb_s <= 0) refuse("headroom: step time needs a GPU whose peak FLOP/s and memory bandwidth are known; found", g.label);
+  machine m;
+  const double best = g.matmul_tflops_x10 > 0 ? tera * g.matmul_tflops_x10 : 0.8 * peak_16;
+  m.matmul_16 = r.matmul * best;
+  m.matmul = m.matmul_16;
+  m.peak = peak_16;
+  m.vector = g.fp32_tflops_x10 > 0 ? tera * g.fp32_tflops_x10 : peak_16 / 16;
+  if (compute.bits == 8 && g.fp8_tflops_x10 > 0) {
+    const double gain = tera * g.fp8_tflops_x10 / peak_16;
+    m.matmul = r.matmul_fp8 * best * gain;
+    m.peak *= gain;
+  } else if (compute.bits == 32) {
+    const bool tensor_cores = compute == formats::tf32 && g.maker == vendor::nvidia && g.compute_capability >= 80;
+    m.matmul = m.matmul_16 = tensor_cores ? m.matmul_16 / 2 : 0.8 * m.vector;
+    m.peak = tensor_cores ? peak_16 / 2 : m.vector;
+  }
+  m.attention = (fast_attention ? r.flash_fast : r.flash) * (compute.bits == 32 ? m.peak : peak_16);
+  m.memory = r.memory * 1e9 * g.bandwidth_gb_s;
+  m.pcie = r.network * pcie_rate(g.pcie_generation);
+  m.links = {.link = r.link * 1e9 * (g.link_gb_s > 0 ? g.link_gb_s : 16),
+             .network = r.network * (c.network_gbit > 0 ? 1.25e8 * static_cast<double>(c.network_gbit) / static_cast<double>(c.gpus_per_node) : 1.25e8 * network_gbit_of(g)),
+             .latency = r.latency,
+             .domain = g.link_domain > c.gpus_per_node ? g.link_domain : c.gpus_per_node};
+  return m;
+}
+
+}  // namespace headroom
