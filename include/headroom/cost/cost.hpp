@@ -16,7 +16,7 @@ struct step_cost {
   seconds attention{};      ///< scores, and what they weigh
   seconds memory{};         ///< norms, activations, softmax where it is written out, weights and gradients read and written
   seconds communication{};  ///< tensor, expert, context and pipeline parallelism, as far as they are waited for
-  seconds launch{};         ///< the GPU waits for the processor
+  seconds launch{};         ///< between kernels, and where the GPU waits for the processor
   seconds data_parallel{};  ///< gradients and parameters, as far as they are waited for
   seconds bubble{};         ///< the pipeline's
   seconds optimizer{};
@@ -42,6 +42,7 @@ struct rank_parameters {
   double trained{};
   double tensors{};  ///< weight tensors that train
 };
+/// `share_of_layers`: of the model's, on that stage.
 constexpr rank_parameters parameters_of(const cost_scene& c, const inventory& list, double share_of_layers) {
   const auto& s = *c.job;
   rank_parameters r;
@@ -120,7 +121,7 @@ constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameter
   return overlaps ? beside(reduce, backward, c.share.stall) : reduce;
 }
 
-/// Layers of the fullest stage beside those at the ends, and of all.
+/// What the slowest stage takes for a micro-batch, and all of them together.
 struct stage_load {
   both_passes slowest{}, sum{};
   double share{1};  ///< of the layers, on the fullest stage
@@ -222,7 +223,8 @@ constexpr step_cost cost(const job& j, const rates& share) {
   const auto s = settle(j);
   const auto list = weights_of(s.model);
   const bool fast = s.layer.kernel == attention::flash3 || s.layer.kernel == attention::te;
-  cost_scene c{.job = &s, .layer = s.layer, .on = machine_of(j.hardware, *s.on, share, j.precision.set() ? j.precision.compute : s.precision.compute, fast),
+  const double flash = fast ? share.flash_fast : j.framework.first_flash_kernels ? share.flash_first : share.flash;
+  cost_scene c{.job = &s, .layer = s.layer, .on = machine_of(j.hardware, *s.on, share, j.precision.set() ? j.precision.compute : s.precision.compute, flash),
                .share = share, .trained = trained_modules(j, -1), .host_operation = s.layer.compiled ? share.host_compiled : share.host_operation};
   c.layer.model = &s.model;
   const auto& d = j.parallel;
@@ -245,7 +247,8 @@ constexpr step_cost cost(const job& j, const rates& share) {
   auto load = load_stages(c, dense, sparse, first, last);
 
   if (d.pipeline > 1 && d.schedule != schedule::naive) {  // each micro-batch's input is received, and its gradient sent back; interleaved stages do it behind their work
-    const double boundary = static_cast<double>(c.layer.stream_tokens() * m.hidden * c.layer.residual_width);
+    // Ranks of tensor parallelism send a part each (Narayanan et al. 2021, section 4.1).
+    const double boundary = static_cast<double>(c.layer.tokens * m.hidden * c.layer.residual_width) / static_cast<double>(d.tensor);
     const double send = send_seconds(c.on.links, s.data * d.context * d.tensor, boundary);
     const auto add = [&](both_passes& t, double times) { t.forward.communication += times * send, t.backward.communication += times * send; };
     if (d.virtual_pipeline == 1) add(load.slowest, 1), add(load.sum, static_cast<double>(d.pipeline));
@@ -280,8 +283,13 @@ constexpr step_cost cost(const job& j, const rates& share) {
   r.tokens = sequences * static_cast<double>(s.layer.sequence);
   const auto f = forward_flops_of(m, list, sequences, static_cast<double>(s.layer.sequence), causal_convention::whole_square);
   r.model = flops{3 * f.total()};
-  const bool full = j.recompute.mode == recompute_mode::full;
-  r.hardware = flops{r.model.value + (full ? again * (f.layers + f.attention) : 0.0)};
+  double repeated = 0;
+  if (j.recompute.mode == recompute_mode::full) repeated = again * (f.layers + f.attention);
+  if (j.recompute.mode == recompute_mode::selective) {
+    if (s.layer.policy == recompute_policy::every_other_matmul) repeated += f.layers / 2;
+    if (s.layer.policy == recompute_policy::attention_only || s.layer.recomputes(recompute_module::core_attn)) repeated += f.attention;
+  }
+  r.hardware = flops{r.model.value + repeated};
   return r;
 }
 

@@ -21,12 +21,13 @@ struct pass_seconds {
   double attention{};
   double memory{};
   double communication{};  ///< that the direction waits for: tensor, expert and context parallelism
+  double gaps{};           ///< of the device between kernels: they start and drain one after the other
   double host{};           ///< of a processor core that starts all of it
-  [[nodiscard]] constexpr double device() const { return matmul + attention + memory + communication; }
+  [[nodiscard]] constexpr double device() const { return matmul + attention + memory + communication + gaps; }
   [[nodiscard]] constexpr double total() const { return device() > host ? device() : host; }
   constexpr void add(const pass_seconds& o, double times = 1) {
     matmul += times * o.matmul, weights += times * o.weights, attention += times * o.attention, memory += times * o.memory;
-    communication += times * o.communication, host += times * o.host;
+    communication += times * o.communication, gaps += times * o.gaps, host += times * o.host;
   }
 };
 struct both_passes {
@@ -57,7 +58,7 @@ constexpr traffic traffic_of(const program& p) {
   traffic t;
   for (std::size_t i = 0; i < p.operations(); ++i) {
     const auto& o = p[i];
-    t.bytes += static_cast<double>(p.sum(p.storages(o.reads)).count() + p.sum(p.storages(o.makes)).count() + o.forward_temporary.count());
+    t.bytes += static_cast<double>(p.sum(p.storages(o.reads)).count() + p.sum(p.storages(o.makes)).count());
     t.operations += 1;
   }
   return t;
@@ -65,7 +66,9 @@ constexpr traffic traffic_of(const program& p) {
 constexpr void add_traffic(both_passes& t, const cost_scene& c, const traffic& moved) {
   const double once = moved.bytes / c.on.memory;
   t.forward.memory += once;
-  t.backward.memory += 2 * once;  // each operand's gradient beside the operand
+  t.backward.memory += c.share.backward_traffic * once;
+  t.forward.gaps += moved.operations * c.share.gap;
+  t.backward.gaps += 2 * moved.operations * c.share.gap;
   t.forward.host += moved.operations * c.host_operation;
   t.backward.host += moved.operations * c.host_operation;
 }
@@ -100,7 +103,7 @@ constexpr void add_attention(both_passes& t, const cost_scene& c) {
   const auto heads = static_cast<double>(m.heads) / static_cast<double>(l.tensor);
   if (l.kernel == attention::eager || l.kernel == attention::math) {
     const auto width = m.head_width();
-    const double rate = aligned(width, l.width) && aligned(l.sequence, l.width) ? c.on.matmul_16 : c.on.vector;
+    const double rate = aligned(width, l.width) && aligned(l.sequence, l.width) ? c.on.matmul_16 : c.on.unaligned;
     const auto scores = seconds_of({.rows = sequence / context, .columns = sequence, .inner = static_cast<double>(width), .batch = samples * heads}, rate);
     t.forward.attention += 2 * scores;
     t.backward.attention += 4 * scores;
@@ -117,7 +120,12 @@ constexpr void add_tensor_parallel(both_passes& t, const cost_scene& c, double b
   const auto& l = c.layer;
   if (l.tensor <= 1) return;
   const double whole = static_cast<double>(l.tokens) * static_cast<double>(c.job->model.hidden) * static_cast<double>(l.width);
-  const double seconds = blocks * reduce_seconds(c.on.links, {l.tensor, 1}, whole);
+  const bool behind = l.habits->async_tensor_parallel || l.habits->overlaps_tensor_parallel;
+  double seconds = blocks * (behind ? 0.5 : 1.0) * reduce_seconds(c.on.links, {l.tensor, 1}, whole);
+  // DTensor gathers and scatters along the sequence, not along the first dimension: what all ranks sent is cut up and concatenated
+  // (torch/distributed/_functional_collectives.py all_gather_tensor, reduce_scatter_tensor). In pieces it is put in its
+  // place at once, and a compiler puts the copies into other kernels.
+  if (l.habits->divides_modules && l.sequence_split > 1 && !behind && !l.compiled) seconds += blocks * 4 * whole / c.on.memory;
   t.forward.communication += seconds;
   t.backward.communication += seconds;
 }
@@ -190,7 +198,7 @@ constexpr void add_linears(both_passes& t, const cost_scene& c, const inventory&
     const bool trains = c.trained.has(w.role);
     const bool fits_tensor_cores = aligned(static_cast<std::int64_t>(rows), l.width) && aligned(static_cast<std::int64_t>(columns), l.width);
     double rate = w.role == module::head || w.role == module::router ? c.on.matmul_16 : c.on.matmul;
-    if (!fits_tensor_cores && rows > 64) rate = c.on.vector;
+    if (!fits_tensor_cores && rows > 64) rate = c.on.unaligned;
     if (w.expert) {
       const double experts = static_cast<double>(w.per_layer) / static_cast<double>(l.expert);
       add_linear(t, c, routed_pairs(l) / experts, rows, columns, experts, trains, l.quantised.has(w.role), rate);
@@ -225,6 +233,7 @@ constexpr void settle_recompute(both_passes& t, const cost_scene& c, bool sparse
     // models/common/activation_checkpoint, _get_custom_policy).
     t.again.matmul = t.forward.matmul / 2;
     t.again.memory = t.forward.memory;
+    t.again.gaps = t.forward.gaps;
     t.again.host = t.forward.host;
     return;
   }
@@ -238,20 +247,28 @@ constexpr void settle_recompute(both_passes& t, const cost_scene& c, bool sparse
     t.again.communication += t.forward.communication / 2;
   }
   if (l.recomputes(recompute_module::layernorm) || l.recomputes(recompute_module::moe_act) || l.recomputes(recompute_module::gelu)) t.again.memory += t.forward.memory / 8;
+  t.again.gaps = t.forward.gaps / 4;
   t.again.host = t.forward.host / 4;
 }
 
+/// Megatron drops out and adds to the residual stream in one kernel (core/fusions/fused_bias_dropout.py): the dropped tensor is not
+/// written and read.
+constexpr traffic fused_dropout(const cost_scene& c, traffic t) {
+  const auto& l = c.layer;
+  if (!l.drops.hidden.positive()) return t;
+  return {t.bytes - 2 * static_cast<double>(l.stream_tokens() * c.job->model.hidden * l.width), t.operations - 1};
+}
 constexpr traffic attention_traffic(const cost_scene& c) {
   const auto& l = c.layer;
   if (c.job->source->framework.layers == layer_modules::megatron)
-    return traffic_of(c.job->model.mla.kv_rank > 0 ? megatron::latent_block(l, true) : megatron::dense_block(l, true, c.trained, true));
+    return fused_dropout(c, traffic_of(c.job->model.mla.kv_rank > 0 ? megatron::latent_block(l, true) : megatron::dense_block(l, true, c.trained, true)));
   return traffic_of(decoder_block(l, c.job->model.parallel_block ? layer_part::parallel : layer_part::attention, c.trained, true));
 }
 constexpr traffic mlp_traffic(const cost_scene& c, bool sparse) {
   const auto& l = c.layer;
   const auto& m = c.job->model;
   if (c.job->source->framework.layers == layer_modules::megatron)
-    return traffic_of(sparse ? megatron::sparse_block(l, c.trained, true) : megatron::dense_block(l, false, c.trained, true));
+    return fused_dropout(c, traffic_of(sparse ? megatron::sparse_block(l, c.trained, true) : megatron::dense_block(l, false, c.trained, true)));
   if (m.parallel_block) return {};
   if (!sparse) return traffic_of(decoder_block(l, layer_part::mlp, c.trained, true));
   // Routed tokens are gathered, go through an MLP each and are added back; the loop over experts runs the MLP's operations for each.

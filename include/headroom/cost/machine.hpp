@@ -20,6 +20,7 @@ struct machine {
   double matmul_16{};  ///< … in 16 bits: attention, head
   double attention{};  ///< FLOP/s of a fused attention kernel
   double vector{};     ///< FLOP/s without tensor cores
+  double unaligned{};  ///< … of 16-bit multiplications that tensor cores do not take
   double memory{};     ///< bytes a second
   double pcie{};       ///< bytes a second to the host
   double peak{};       ///< FLOP/s of the data sheet in the job's format, which MFU is measured by
@@ -33,8 +34,8 @@ constexpr double pcie_rate(std::int32_t generation) {
   return r;
 }
 
-/// `fast_attention`: the kernel is one of flash attention's successors.
-constexpr machine machine_of(const cluster& c, const gpu& g, const rates& r, const number_format& compute, bool fast_attention) {
+/// `flash`: what the job's fused attention kernel sustains of the peak.
+constexpr machine machine_of(const cluster& c, const gpu& g, const rates& r, const number_format& compute, double flash) {
   constexpr double tera = 1e11;  // fields are in tenths
   const double peak_16 = tera * (g.bf16_tflops_x10 > 0 ? g.bf16_tflops_x10 : g.fp16_tflops_x10);
   if (peak_16 <= 0 || g.bandwidth_gb_s <= 0) refuse("headroom: step time needs a GPU whose peak FLOP/s and memory bandwidth are known; found", g.label);
@@ -44,6 +45,7 @@ constexpr machine machine_of(const cluster& c, const gpu& g, const rates& r, con
   m.matmul = m.matmul_16;
   m.peak = peak_16;
   m.vector = g.fp32_tflops_x10 > 0 ? tera * g.fp32_tflops_x10 : peak_16 / 16;
+  m.unaligned = r.unaligned * m.vector;
   if (compute.bits == 8 && g.fp8_tflops_x10 > 0) {
     const double gain = tera * g.fp8_tflops_x10 / peak_16;
     m.matmul = r.matmul_fp8 * best * gain;
@@ -53,7 +55,7 @@ constexpr machine machine_of(const cluster& c, const gpu& g, const rates& r, con
     m.matmul = m.matmul_16 = tensor_cores ? m.matmul_16 / 2 : 0.8 * m.vector;
     m.peak = tensor_cores ? peak_16 / 2 : m.vector;
   }
-  m.attention = (fast_attention ? r.flash_fast : r.flash) * (compute.bits == 32 ? m.peak : peak_16);
+  m.attention = flash * (compute.bits == 32 ? m.peak : peak_16);
   m.memory = r.memory * 1e9 * g.bandwidth_gb_s;
   m.pcie = r.network * pcie_rate(g.pcie_generation);
   m.links = {.link = r.link * 1e9 * (g.link_gb_s > 0 ? g.link_gb_s : 16),

@@ -14,6 +14,7 @@ constexpr profile over_trainer(profile p) {
   p.reentrant_checkpoint = true;
   p.autocasts_16bit = true;
   p.converts_outputs = true;
+  p.first_flash_kernels = false;  // attn_implementation "flash_attention_2" came first (transformers 4.34, 2023-10)
   p.precision = precisions::bf16_autocast;
   return p;
 }

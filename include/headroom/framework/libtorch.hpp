@@ -26,6 +26,7 @@ inline constexpr profile libtorch_2023 = [] {
   p.loss = loss_style::upcast_shifted;
   p.shifts_logits = true;
   p.foreach_copies = 2;
+  p.first_flash_kernels = true;
   return p;
 }();
 

@@ -121,6 +121,8 @@ struct profile {
   bool overlaps_experts{};             ///< a forward runs beside each backward (overlap-moe-expert-parallel-comm), one micro-batch further ahead
   std::int32_t deferral_limit{};       ///< micro-batches whose head weight gradient waits (defer-embedding-wgrad-compute)
 
+  bool first_flash_kernels{};          ///< FlashAttention before its second version (2023-07; torch's own before 2.2), Triton's among them: slower, not smaller
+
   // Head and loss.
   loss_style loss{loss_style::upcast_in_loss};
   bool compiles_loss{};                ///< with `compile`, inductor also generates the loss: see ops::compiled_cross_entropy

@@ -37,7 +37,8 @@ struct gpu {
 // clang-format off
 namespace gpus {
 // name, usable memory, compute capability, GB/s, TFLOP/s x 10 in bf16, fp16, fp8, fp32, link GB/s, PCIe generation, maker, best
-// measured matrix multiplication (stas00/ml-engineering compute/accelerator/README.md at 744d01e, MAMF), GPUs of an NVLink domain
+// measured matrix multiplication (stas00/ml-engineering compute/accelerator/README.md at 744d01e, MAMF; of the
+// 96 GB H100, which runs at 500 W, the 80 GB one's by the root of the power), GPUs of an NVLink domain
 inline constexpr gpu v100_sxm2_16gb{"v100-sxm2-16gb", 16159 * mib, 70, 900, 0, 1250, 0, 157, 150, 3, vendor::nvidia};
 inline constexpr gpu v100_sxm2_32gb{"v100-sxm2-32gb", 32512 * mib, 70, 900, 0, 1250, 0, 157, 150, 3, vendor::nvidia};
 inline constexpr gpu t4{"t4", 15114 * mib, 75, 320, 0, 650, 0, 81, 16, 3, vendor::nvidia};
@@ -60,7 +61,7 @@ inline constexpr gpu h800_sxm_80gb{"h800-sxm-80gb", 81009 * mib, 90, 3350, 9890,
 inline constexpr gpu h20_96gb{"h20-96gb", 97280 * mib, 90, 4000, 1480, 1480, 2960, 440, 450, 5, vendor::nvidia};
 inline constexpr gpu h100_pcie_80gb{"h100-pcie-80gb", 81009 * mib, 90, 2039, 7560, 7560, 15130, 510, 300, 5, vendor::nvidia};
 inline constexpr gpu h100_sxm_80gb{"h100-sxm-80gb", 81009 * mib, 90, 3350, 9890, 9890, 19790, 670, 450, 5, vendor::nvidia, 7945};
-inline constexpr gpu h100_sxm_96gb{"h100-sxm-96gb", 97270 * mib, 90, 2400, 9890, 9890, 19790, 670, 450, 5, vendor::nvidia};
+inline constexpr gpu h100_sxm_96gb{"h100-sxm-96gb", 97270 * mib, 90, 2400, 9890, 9890, 19790, 670, 450, 5, vendor::nvidia, 6710};
 inline constexpr gpu h100_nvl_94gb{"h100-nvl-94gb", 95334 * mib, 90, 3938, 8350, 8350, 16710, 600, 300, 5, vendor::nvidia};
 inline constexpr gpu h200_sxm_141gb{"h200-sxm-141gb", 143165 * mib, 90, 4800, 9890, 9890, 19790, 670, 450, 5, vendor::nvidia, 7945};
 inline constexpr gpu gh200_96gb{"gh200-96gb", 96768 * mib, 90, 4000, 9890, 9890, 19790, 670, 450, 5, vendor::nvidia, 8286};

@@ -29,6 +29,9 @@ void describe(Keys& k, gpu& g) {
   k.whole("link_gb_s", g.link_gb_s);
   k.whole("pcie_generation", g.pcie_generation);
   k.word("vendor", g.maker, vendor::nvidia);
+  k.scaled("matmul_tflops", g.matmul_tflops_x10, std::int32_t{}, 10.0, 1e8);
+  k.whole("link_domain", g.link_domain);
+  k.whole("network_gbit", g.network_gbit);
 }
 
 /// A name of the table, or an object: what it states replaces what the table says of that name.
@@ -127,6 +130,7 @@ void describe(Keys& k, cluster& c) {
       fail("headroom: the counts in " + k.at("gpu") + " must add up to nodes × gpus_per_node, " + std::to_string(c.gpus()) + "; they add up to " +
            std::to_string(counted));
   }
+  k.whole("network_gbit_per_node", c.network_gbit, std::int64_t{}, 0, 1'000'000);
   k.gib("host_memory_gib", c.host_memory);
   k.gib("nvme_gib", c.nvme);
 }

@@ -77,8 +77,8 @@ inline void apply_torchtitan_options(job& j, const json_value& options, const op
   const auto option = word("activation_checkpoint.selective_ac_option", "op");
   if (const auto mode = word("activation_checkpoint.mode", ""); !mode.empty())
     merge.set(j.recompute, detail::checkpointing_of(j, mode, option, k.at("activation_checkpoint.mode")), "recompute", {}, k.at("activation_checkpoint.mode"));
-  // Asynchronous tensor parallelism cuts its collectives into pieces of what is gathered here; a neutral key says the schedule.
-  k.take("enable_async_tensor_parallel");
+  if (const auto* v = k.take("enable_async_tensor_parallel")) f.async_tensor_parallel = flag_at(*v, k.at("enable_async_tensor_parallel"));
+  // A neutral key says the schedule.
   k.take("pipeline_parallel_schedule");
   k.finish();
 }

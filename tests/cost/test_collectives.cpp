@@ -1,0 +1,58 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What collectives move, and over what.
+#include <headroom/cost/collectives.hpp>
+
+#include "both.hpp"
+
+using namespace headroom;
+
+namespace {
+
+/// Eight GPUs a node: 200 to each other, 10 each to other nodes.
+constexpr fabric nodes{.link = 200.0, .network = 10.0, .latency = 0.5, .domain = 8};
+
+}  // namespace
+
+TEST_CASE("ring volumes") {
+  // Thakur, Rabenseifner & Gropp 2005, sections 4.1 and 4.4; NCCL tests, doc/PERFORMANCE.md: factors (n-1)/n, and 2(n-1)/n for all-reduce.
+  BOTH(all_gather_volume(64.0, 8) == 56.0);
+  BOTH(reduce_scatter_volume(64.0, 8) == 56.0);
+  BOTH(all_reduce_volume(64.0, 8) == 112.0);
+  BOTH(all_reduce_volume(64.0, 1) == 0.0);
+  // ZeRO (Rajbhandari et al. 2020, section 7): reduce-scatter and all-gather are an all-reduce; stage 3 gathers twice, 1.5 times as much.
+  BOTH(reduce_scatter_volume(64.0, 8) + all_gather_volume(64.0, 8) == all_reduce_volume(64.0, 8));
+  BOTH(2 * all_gather_volume(64.0, 8) + reduce_scatter_volume(64.0, 8) == 1.5 * all_reduce_volume(64.0, 8));
+}
+
+TEST_CASE("a ring runs at the rate of its narrowest crossing") {
+  BOTH(ring_rate(nodes, {8, 1}) == 200.0);
+  BOTH(ring_rate(nodes, {16, 1}) == 80.0);  // eight network shares lead out of each node
+  BOTH(ring_rate(nodes, {4, 8}) == 10.0);   // one member a node: eight such rings run side by side
+  BOTH(ring_rate(nodes, {8, 4}) == 20.0);
+  BOTH(ring_rate(nodes, {2, 4}) == 200.0);
+  constexpr fabric wide{.link = 200.0, .network = 50.0, .latency = 0.5, .domain = 8};
+  BOTH(ring_rate(wide, {16, 1}) == 200.0);  // no faster than the links
+}
+
+TEST_CASE("times") {
+  BOTH(gather_seconds(nodes, {1, 1}, 1e9) == 0.0);
+  BOTH(gather_seconds(nodes, {8, 1}, 1600.0) == 0.5 + 7.0);
+  BOTH(reduce_seconds(nodes, {8, 1}, 1600.0) == 1.0 + 14.0);
+  BOTH(gather_seconds(nodes, {16, 1}, 1280.0) == 1.0 + 15.0);
+  // All-to-all: seven shares stay in the node, eight leave it.
+  BOTH(exchange_seconds(nodes, {8, 1}, 1600.0) == 0.5 + 7.0);
+  BOTH(exchange_seconds(nodes, {16, 1}, 160.0) == 1.0 + 8.0);
+  BOTH(send_seconds(nodes, 4, 400.0) == 0.5 + 2.0);
+  BOTH(send_seconds(nodes, 8, 400.0) == 0.5 + 40.0);
+}
+
+TEST_CASE("a link domain may be wider than a node") {
+  constexpr auto m = machine_of({.gpu = gpus::gb200_186gb, .nodes = 16, .gpus_per_node = 4}, gpus::gb200_186gb, calibrated::blackwell, formats::bf16, 0.5);
+  BOTH(m.links.domain == 72);
+  BOTH(local_members(m.links, {64, 1}) == 64);
+}
+
+TEST_CASE("PCIe by generation") {
+  BOTH(pcie_rate(3) == 15.75e9);
+  BOTH(pcie_rate(5) == 63e9);
+}
