@@ -21,7 +21,14 @@ struct outcome {
   headroom::io::prediction predicted;
   headroom::io::prediction unreplayed;    ///< by estimate() alone
   std::vector<std::pair<std::string_view, double>> errors;  ///< sources of error, each with the bytes that it is proportional to
-  std::string refused;  ///< why there is no prediction
+  std::string refused;   ///< why there is no prediction
+  double speed{};        ///< of a throughput: predicted tokens/s per GPU, which rows of a table are ranked by
+
+  [[nodiscard]] bool is_throughput() const { return headroom::io::is_throughput(record.what); }
+  [[nodiscard]] double measured_speed() const {
+    const double ratio = record.value / predicted.value;
+    return speed * (record.what == headroom::io::metric::step_seconds ? 1.0 / ratio : ratio);
+  }
 
   [[nodiscard]] bool judged() const { return refused.empty(); }
   [[nodiscard]] bool exact() const { return record.bound == headroom::io::bound_kind::equal; }
@@ -48,9 +55,13 @@ std::vector<std::pair<std::string_view, double>> errors_of(const headroom::repor
 outcome judge(headroom::io::measured_record record, const std::filesystem::path& base, headroom::confidence sure) {
   outcome o{.record = std::move(record), .predicted = {}, .unreplayed = {}, .errors = {}, .refused = {}};
   try {
-    if (o.record.what == headroom::io::metric::throughput)
-      headroom::io::fail("headroom: metric \"" + o.record.metric_name + "\" is not predicted by this version");
     const auto job = job_of(o.record.job, base);
+    if (o.is_throughput()) {
+      const auto cost = headroom::cost(job);
+      o.predicted.value = headroom::io::throughput_of(cost, o.record.what);
+      o.speed = cost.tokens_per_second_per_gpu();
+      return o;
+    }
     const auto report = report_of(job);
     o.predicted = headroom::io::predict(report, o.record.what, o.record.rank, sure);
     o.unreplayed = headroom::io::predict(headroom::estimate(job), o.record.what, o.record.rank, sure);
@@ -81,6 +92,31 @@ std::vector<outcome> judge_all(const std::string& text, const std::filesystem::p
   }
   if (all.empty()) headroom::io::fail("headroom: " + source + " holds no records");
   return all;
+}
+
+/// Pairs of a table whose measured speeds differ by more than 3 %, and how many of them are predicted in that order.
+struct ranking {
+  std::vector<const outcome*> rows;
+  int pairs{}, ordered{};
+
+  void rank() {
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      for (std::size_t k = 0; k < i; ++k) {
+        const double a = rows[i]->measured_speed(), b = rows[k]->measured_speed();
+        if (std::max(a, b) <= 1.03 * std::min(a, b)) continue;
+        ++pairs;
+        ordered += (a < b) == (rows[i]->speed < rows[k]->speed) && rows[i]->speed != rows[k]->speed;
+      }
+  }
+};
+using table_key = std::pair<std::string, std::string>;  // family, table
+
+std::map<table_key, ranking> tables_of(const std::vector<outcome>& all) {
+  std::map<table_key, ranking> tables;
+  for (const auto& o : all)
+    if (o.judged() && o.is_throughput() && !o.record.table.empty()) tables[{o.record.family, o.record.table}].rows.push_back(&o);
+  for (auto& [key, t] : tables) t.rank();
+  return tables;
 }
 
 struct group {
@@ -127,18 +163,18 @@ ordered_json to_json(const std::vector<outcome>& all) {
                       {"metric", o.record.metric_name},
                       {"grade", o.record.grade},
                       {"bound", std::string{headroom::io::text_of(o.record.bound)}}};
-    // Bytes are integers; a refused record predicts nothing.
-    const auto amount = [&](double v) {
-      return o.judged() ? ordered_json(static_cast<std::int64_t>(std::llround(v))) : ordered_json(nullptr);
+    // Bytes are integers; a refused record predicts nothing, and a throughput has no range.
+    const auto number = [&](double v) {
+      return o.is_throughput() ? ordered_json(v) : ordered_json(static_cast<std::int64_t>(std::llround(v)));
     };
+    const auto amount = [&](double v) { return o.judged() ? number(v) : ordered_json(nullptr); };
     r["predicted"] = amount(o.predicted.value);
-    const bool is_bytes = o.record.what != headroom::io::metric::throughput;
-    r["measured"] =
-        is_bytes ? ordered_json(static_cast<std::int64_t>(std::llround(o.record.value))) : ordered_json(o.record.value);
+    r["measured"] = number(o.record.value);
     r["error"] = o.judged() ? ordered_json(o.error()) : ordered_json(nullptr);
-    r["low"] = amount(o.predicted.low);
-    r["high"] = amount(o.predicted.high);
-    r["unreplayed"] = amount(o.unreplayed.value);
+    r["low"] = o.is_throughput() ? ordered_json(nullptr) : amount(o.predicted.low);
+    r["high"] = o.is_throughput() ? ordered_json(nullptr) : amount(o.predicted.high);
+    r["unreplayed"] = o.is_throughput() ? ordered_json(nullptr) : amount(o.unreplayed.value);
+    if (!o.record.table.empty()) r["table"] = o.record.table;
     r["violation"] = o.violation();
     if (o.judged()) {
       auto errors = ordered_json::object();
@@ -167,7 +203,14 @@ ordered_json to_json(const std::vector<outcome>& all) {
     s["refused"] = g.refused;
     summary.push_back(std::move(s));
   }
-  return {{"records", std::move(records)}, {"summary", std::move(summary)}};
+  ordered_json document = {{"records", std::move(records)}, {"summary", std::move(summary)}};
+  const auto tables = tables_of(all);
+  if (!tables.empty()) {
+    auto& list = document["tables"] = ordered_json::array();
+    for (const auto& [key, t] : tables)
+      list.push_back({{"family", key.first}, {"table", key.second}, {"count", t.rows.size()}, {"pairs", t.pairs}, {"ordered", t.ordered}});
+  }
+  return document;
 }
 
 std::string percent(double share, bool sign = false) {
@@ -186,7 +229,7 @@ std::size_t metric_width(const std::vector<outcome>& all) {
 void print_records(std::ostream& out, const std::vector<outcome>& all, const headroom::io::palette& ink) {
   using namespace headroom::io;
   const auto amount = [](const outcome& o, double v) {
-    return o.record.what == metric::throughput ? fixed(v, 2) : fixed(v / (1024.0 * 1024.0 * 1024.0), 3);
+    return o.is_throughput() ? fixed(v, v < 100.0 ? 4 : 1) : fixed(v / (1024.0 * 1024.0 * 1024.0), 3);
   };
   constexpr std::size_t widest = 60;
   std::size_t width = 6;
@@ -196,7 +239,7 @@ void print_records(std::ostream& out, const std::vector<outcome>& all, const hea
   };
   out << ink.bold(left("record", width) + "  " + left("metric", metric_width(all)) + right("predicted", 11) +
                   right("measured", 11) + right("error", 10))
-      << "  (GiB)\n";
+      << "  (GiB; throughput in its metric)\n";
   for (const auto& o : all) {
     out << named(o.record.id) << "  " << left(o.record.metric_name, metric_width(all));
     if (!o.judged()) {
@@ -238,6 +281,30 @@ void print_summary(std::ostream& out, const std::vector<outcome>& all, const std
   }
 }
 
+void print_tables(std::ostream& out, const std::vector<outcome>& all, const headroom::io::palette& ink) {
+  using namespace headroom::io;
+  const auto tables = tables_of(all);
+  if (tables.empty()) return;
+  constexpr std::size_t width = 60;
+  out << '\n'
+      << ink.bold(left("family", 18) + left("table", width) + right("rows", 6) + right("pairs", 8) + right("ordered", 9) + right("share", 9))
+      << "  (pairs that differ by more than 3 %, in tokens/s per GPU)\n";
+  std::map<std::string, ranking> families;
+  const auto line = [&](const std::string& family, const std::string& table, std::size_t rows, const ranking& t) {
+    out << left(family, 18) << left(table.size() < width ? table : table.substr(0, width - 2) + "…", width) << right(std::to_string(rows), 6)
+        << right(std::to_string(t.pairs), 8) << right(std::to_string(t.ordered), 9) << right(percent(static_cast<double>(t.ordered) / t.pairs), 9) << '\n';
+  };
+  for (const auto& [key, t] : tables) {
+    if (t.pairs == 0) continue;
+    line(key.first, key.second, t.rows.size(), t);
+    auto& f = families[key.first];
+    f.pairs += t.pairs;
+    f.ordered += t.ordered;
+    f.rows.insert(f.rows.end(), t.rows.begin(), t.rows.end());
+  }
+  for (const auto& [family, t] : families) line(family, "all", t.rows.size(), t);
+}
+
 }  // namespace
 
 int run(const validate_request& asked, const streams& io) {
@@ -250,6 +317,7 @@ int run(const validate_request& asked, const streams& io) {
   } else {
     print_records(io.out, all, {io.colour});
     print_summary(io.out, all, asked.by, {io.colour});
+    print_tables(io.out, all, {io.colour});
   }
   return 0;
 }

@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <headroom/bounds.hpp>
+#include <headroom/cost/cost.hpp>
 #include <headroom/io/job_reader.hpp>
 #include <headroom/report.hpp>
 
 namespace headroom::io {
 
-/// What was measured. The last is a throughput: anything that is not bytes.
-enum class metric : std::uint8_t { allocated, active, reserved, device, throughput };
+/// What was measured: bytes, and from step_seconds on the time of a step in several guises.
+enum class metric : std::uint8_t { allocated, active, reserved, device, step_seconds, tokens_per_second_per_gpu, tflops_per_gpu, mfu };
+constexpr bool is_throughput(metric m) { return m >= metric::step_seconds; }
 enum class rank_choice : std::uint8_t { max, first, last, single, sum };
 /// A run that went out of memory is `at_least` the capacity, one that fitted is `at_most`.
 enum class bound_kind : std::uint8_t { equal, at_least, at_most };
@@ -20,10 +22,10 @@ inline constexpr auto names_of<metric> = std::array<named<metric>, 8>{{{"allocat
                                                                        {"active", metric::active},
                                                                        {"reserved", metric::reserved},
                                                                        {"device", metric::device},
-                                                                       {"step_seconds", metric::throughput},
-                                                                       {"tokens_per_second_per_gpu", metric::throughput},
-                                                                       {"tflops_per_gpu", metric::throughput},
-                                                                       {"mfu", metric::throughput}}};
+                                                                       {"step_seconds", metric::step_seconds},
+                                                                       {"tokens_per_second_per_gpu", metric::tokens_per_second_per_gpu},
+                                                                       {"tflops_per_gpu", metric::tflops_per_gpu},
+                                                                       {"mfu", metric::mfu}}};
 template <>
 inline constexpr auto names_of<rank_choice> = std::array<named<rank_choice>, 5>{{{"max", rank_choice::max},
                                                                                  {"first", rank_choice::first},
@@ -41,6 +43,7 @@ struct measured_record {
   rank_choice rank{};
   bound_kind bound{};
   double value{};
+  std::string table;        ///< of a throughput: rows that may be ranked together
   json_value job;
 };
 
@@ -59,13 +62,14 @@ inline measured_record read_measured(std::string_view line, const std::string& s
   r.value = number_at(k.need("value", "what was measured"), "value", 0.0, 1e18);
   k.word("rank", r.rank);
   k.word("bound", r.bound);
-  for (const auto key : {"source", "note", "table"}) k.take(key);
+  if (const auto* v = k.take("table")) r.table = string_at(*v, "table");
+  for (const auto key : {"source", "note"}) k.take(key);
   k.finish();
   return r;
 }
 
 /// The number of a rank that a metric is compared with.
-constexpr reading reading_of(metric what) { return what == metric::throughput ? reading::device : static_cast<reading>(what); }
+constexpr reading reading_of(metric what) { return is_throughput(what) ? reading::device : static_cast<reading>(what); }
 static_assert(reading_of(metric::allocated) == reading::allocated && reading_of(metric::active) == reading::active &&
               reading_of(metric::reserved) == reading::reserved);
 
@@ -102,6 +106,21 @@ inline prediction predict(const report& r, metric what, rank_choice choice, conf
   else
     add(rank_of(r, what, choice), 1.0);
   return p;
+}
+
+/// A step's time in a record's metric. TFLOP/s count recompute, and all of attention's square, as the papers do that print them.
+constexpr double throughput_of(const step_cost& c, metric what) {
+  switch (what) {
+    case metric::tokens_per_second_per_gpu:
+      return c.tokens_per_second_per_gpu();
+    case metric::tflops_per_gpu:
+      return c.hardware_tflops_per_gpu();
+    case metric::mfu:
+      return c.mfu();
+    default:
+      break;
+  }
+  return c.step.value;
 }
 
 /// A one-sided record that the prediction contradicts: it went out of memory where less was predicted, or the reverse.

@@ -25,8 +25,8 @@ inline constexpr auto megatron_silent = std::to_array<std::string_view>({
     "mtp-num-layers", "multi-latent-attention", "no-bias-dropout-fusion", "no-bias-gelu-fusion", "no-check-for-nan-in-loss-and-grad",
     "no-masked-softmax-fusion", "norm-epsilon", "normalization", "num-attention-heads",
     "num-distributed-optimizer-instances", "num-experts", "num-layers", "num-layers-per-virtual-pipeline-stage", "num-query-groups",
-    "num-virtual-stages-per-pipeline-rank", "optimizer", "overlap-grad-reduce",
-    "overlap-param-gather", "overlap-param-gather-with-optimizer-step", "pipeline-model-parallel-layout", "pipeline-model-parallel-size",
+    "num-virtual-stages-per-pipeline-rank", "optimizer",
+    "overlap-param-gather-with-optimizer-step", "pipeline-model-parallel-layout", "pipeline-model-parallel-size",
     "position-embedding-type", "q-lora-rank", "qk-head-dim", "qk-layernorm", "qk-pos-emb-head-dim", "rampup-batch-size",
     "recompute-granularity", "recompute-method", "recompute-modules", "recompute-num-layers", "rotary-base", "rotary-interleaved",
     "rotary-percent", "rotary-scaling-factor", "seq-length", "sequence-parallel", "squared-relu", "swiglu", "te-rng-tracker",
@@ -134,6 +134,8 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
     own = percent;
   }
   if (on("moe-pad-expert-input-to-capacity")) f.pads_experts = true;
+  if (on("overlap-grad-reduce")) f.overlaps_gradients = true;
+  if (on("overlap-param-gather")) f.overlaps_parameters = true;
   if (on("overlap-p2p-communication-warmup-flush")) f.overlaps_warm_up = true;
   if (on("no-rope-fusion")) f.writes_out_rope = true;
   if (on("moe-grouped-gemm")) f.grouped_gemm = true;
@@ -189,6 +191,8 @@ inline json_value megatron_options_of(const profile& p, const profile& plain = f
   if (p.local_modules != plain.local_modules) out["transformer-impl"] = "local";
   if (p.masks_in_loader != plain.masks_in_loader) out["no-create-attention-mask-in-dataloader"] = true;
   if (p.pads_experts != plain.pads_experts) out["moe-pad-expert-input-to-capacity"] = true;
+  if (p.overlaps_gradients != plain.overlaps_gradients) out["overlap-grad-reduce"] = true;
+  if (p.overlaps_parameters != plain.overlaps_parameters) out["overlap-param-gather"] = true;
   if (p.overlaps_warm_up != plain.overlaps_warm_up) out["overlap-p2p-communication-warmup-flush"] = true;
   if (p.writes_out_rope != plain.writes_out_rope) out["no-rope-fusion"] = true;
   if (p.grouped_gemm != plain.grouped_gemm) out["moe-grouped-gemm"] = true;

@@ -92,7 +92,9 @@ inline json_value torchtitan_to_json(const profile& p) {
     plain.gathers_in_fp8 = shipped.gathers_in_fp8;
     plain.compiles_layers = shipped.compiles_layers;
     plain.compiles_loss = shipped.compiles_loss;
+    plain.async_tensor_parallel = shipped.async_tensor_parallel;
   }
+  if (p.async_tensor_parallel != plain.async_tensor_parallel) options["enable_async_tensor_parallel"] = p.async_tensor_parallel;
   if (p.gathers_in_fp8 != plain.gathers_in_fp8) options["float8.enable_fsdp_float8_all_gather"] = p.gathers_in_fp8;
   if (p.compiles_layers != plain.compiles_layers || p.compiles_loss != plain.compiles_loss) {
     auto& components = options["compile.components"] = json_value::array();
