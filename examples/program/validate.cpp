@@ -22,13 +22,12 @@ struct outcome {
   headroom::io::prediction unreplayed;    ///< by estimate() alone
   std::vector<std::pair<std::string_view, double>> errors;  ///< sources of error, each with the bytes that it is proportional to
   std::string refused;   ///< why there is no prediction
-  double speed{};        ///< of a throughput: predicted tokens/s per GPU, which rows of a table are ranked by
+  double speed{};        ///< of a throughput: predicted tokens/s per GPU, which rows of a table are ranked by …
+  double tokens{};       ///< … or, where they do as many tokens in a step, the time of a step
 
   [[nodiscard]] bool is_throughput() const { return headroom::io::is_throughput(record.what); }
-  [[nodiscard]] double measured_speed() const {
-    const double ratio = record.value / predicted.value;
-    return speed * (record.what == headroom::io::metric::step_seconds ? 1.0 / ratio : ratio);
-  }
+  [[nodiscard]] bool in_seconds() const { return record.what == headroom::io::metric::step_seconds; }
+  [[nodiscard]] double measured_speed() const { return speed * (in_seconds() ? predicted.value / record.value : record.value / predicted.value); }
 
   [[nodiscard]] bool judged() const { return refused.empty(); }
   [[nodiscard]] bool exact() const { return record.bound == headroom::io::bound_kind::equal; }
@@ -60,6 +59,7 @@ outcome judge(headroom::io::measured_record record, const std::filesystem::path&
       const auto cost = headroom::cost(job);
       o.predicted.value = headroom::io::throughput_of(cost, o.record.what);
       o.speed = cost.tokens_per_second_per_gpu();
+      o.tokens = cost.tokens;
       return o;
     }
     const auto report = report_of(job);
@@ -94,7 +94,7 @@ std::vector<outcome> judge_all(const std::string& text, const std::filesystem::p
   return all;
 }
 
-/// Pairs of a table whose measured speeds differ by more than 3 %, and how many of them are predicted in that order.
+/// Pairs of a table that are measured more than 3 % apart, and how many of them are predicted in that order.
 struct ranking {
   std::vector<const outcome*> rows;
   int pairs{}, ordered{};
@@ -102,10 +102,13 @@ struct ranking {
   void rank() {
     for (std::size_t i = 0; i < rows.size(); ++i)
       for (std::size_t k = 0; k < i; ++k) {
-        const double a = rows[i]->measured_speed(), b = rows[k]->measured_speed();
+        const auto &x = *rows[i], &y = *rows[k];
+        const bool by_time = x.in_seconds() && y.in_seconds() && std::fabs(x.tokens - y.tokens) < 0.01 * x.tokens;
+        const double a = by_time ? x.record.value : x.measured_speed(), b = by_time ? y.record.value : y.measured_speed();
+        const double p = by_time ? x.predicted.value : x.speed, q = by_time ? y.predicted.value : y.speed;
         if (std::max(a, b) <= 1.03 * std::min(a, b)) continue;
         ++pairs;
-        ordered += (a < b) == (rows[i]->speed < rows[k]->speed) && rows[i]->speed != rows[k]->speed;
+        ordered += a < b ? p < q : p > q;
       }
   }
 };
@@ -288,7 +291,7 @@ void print_tables(std::ostream& out, const std::vector<outcome>& all, const head
   constexpr std::size_t width = 60;
   out << '\n'
       << ink.bold(left("family", 18) + left("table", width) + right("rows", 6) + right("pairs", 8) + right("ordered", 9) + right("share", 9))
-      << "  (pairs that differ by more than 3 %, in tokens/s per GPU)\n";
+      << "  (pairs that differ by more than 3 %)\n";
   std::map<std::string, ranking> families;
   const auto line = [&](const std::string& family, const std::string& table, std::size_t rows, const ranking& t) {
     out << left(family, 18) << left(table.size() < width ? table : table.substr(0, width - 2) + "…", width) << right(std::to_string(rows), 6)

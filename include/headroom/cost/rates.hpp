@@ -22,11 +22,11 @@ struct rates {
   double gap{};             ///< seconds of the device for each operation of a layer's program: its kernels' starts and ends
 
   // The same for all.
-  double backward_traffic{1.27};   ///< data moved in backward, of forward's: a norm reads two tensors and writes one where it read one
+  double backward_traffic{1.35};   ///< data moved in backward, of forward's: a norm reads two tensors and writes one where it read one
   double unaligned{0.42};          ///< multiplications that tensor cores do not take, of the 32-bit vector peak
-  double host_operation{85e-6};    ///< seconds of a processor core for an operation of a layer's program, kernels and Python together
+  double host_operation{83e-6};    ///< seconds of a processor core for an operation of a layer's program, kernels and Python together
   double host_compiled{30e-6};     ///< … where the layer is compiled
-  double latency{39e-6};           ///< seconds of a collective, and of each doubling of the nodes that it spans
+  double latency{10e-6};           ///< seconds of a collective, and of each doubling of the nodes that it spans
   double stall{0.03};              ///< of overlapped data-parallel traffic, what it slows the compute that hides it
   double step{1e-3};               ///< seconds of a step that depend on nothing
   double host_memory{150e9};       ///< bytes a second of a node's memory in an update on the processor
@@ -39,12 +39,12 @@ struct rates {
 /// sailor; Blackwell on simumax and, lightly, bridge. What is the same for all, on Ampere. Not calibrated, for want of runs: flash_fast
 /// on Ampere, flash_first on Blackwell, host_compiled, host_memory, nvme.
 namespace calibrated {
-inline constexpr rates ampere{.matmul = 0.81, .matmul_fp8 = 0.8, .flash_first = 0.314, .flash = 0.533, .flash_fast = 0.55,
-                              .memory = 0.82, .link = 0.55, .network = 1.0, .gap = 19e-6};
-inline constexpr rates hopper{.matmul = 0.87, .matmul_fp8 = 0.88, .flash_first = 0.162, .flash = 0.25, .flash_fast = 0.55,
-                              .memory = 0.64, .link = 0.70, .network = 1.0, .gap = 10e-6};
-inline constexpr rates blackwell{.matmul = 0.685, .matmul_fp8 = 0.9, .flash_first = 0.2, .flash = 0.55, .flash_fast = 0.46,
-                                 .memory = 0.63, .link = 0.70, .network = 0.72, .gap = 28e-6};
+inline constexpr rates ampere{.matmul = 0.81, .matmul_fp8 = 0.8, .flash_first = 0.314, .flash = 0.52, .flash_fast = 0.55,
+                              .memory = 0.88, .link = 0.55, .network = 1.0, .gap = 28e-6};
+inline constexpr rates hopper{.matmul = 0.85, .matmul_fp8 = 0.90, .flash_first = 0.17, .flash = 0.23, .flash_fast = 0.55,
+                              .memory = 0.62, .link = 0.65, .network = 1.0, .gap = 11e-6};
+inline constexpr rates blackwell{.matmul = 0.67, .matmul_fp8 = 0.92, .flash_first = 0.2, .flash = 0.55, .flash_fast = 0.46,
+                                 .memory = 0.70, .link = 0.62, .network = 0.70, .gap = 29e-6};
 }  // namespace calibrated
 
 /// By compute capability. Older ones than 8.0 and other makers' GPUs as Ampere; 10.x as Blackwell, whose consumer cards (12.x) are not.
