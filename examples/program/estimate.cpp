@@ -1,16 +1,31 @@
 // Distributed under the Boost Software License, Version 1.0.
 // headroom estimate JOB: one job in, its report out.
 #include <fstream>
+#include <headroom/io/cost_text.hpp>
 #include <headroom/io/diagnosis_text.hpp>
 #include <headroom/io/report_json.hpp>
 #include <headroom/io/report_svg.hpp>
 #include <headroom/io/report_text.hpp>
 #include <iostream>
+#include <optional>
 
 #include "jobs.hpp"
 #include "program.hpp"
 
 namespace program {
+
+namespace {
+
+/// Nothing for a job whose step time is not predicted.
+std::optional<headroom::step_cost> cost_of(const headroom::job& j) {
+  try {
+    return headroom::cost(j);
+  } catch (const headroom::error&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
 
 int run(const estimate_request& asked, const streams& io) {
   using namespace headroom;
@@ -23,13 +38,16 @@ int run(const estimate_request& asked, const streams& io) {
     file.close();
     if (!file) io::fail("headroom: " + asked.svg + " could not be written");
   }
+  const auto time = cost_of(j);
   const auto advice = r.fits() ? std::vector<headroom::advice>{} : advice_for(j);
   if (asked.json) {
-    auto out = io::to_json(r, sure);
-    if (!r.fits()) out["advice"] = io::to_json(advice);
-    io.out << out.dump(2) << '\n';
+    auto document = io::to_json(r, sure);
+    if (time) document.update(io::to_json(*time));
+    if (!r.fits()) document["advice"] = io::to_json(advice);
+    io.out << document.dump(2) << '\n';
   } else {
     io.out << io::to_text(r, j, io.colour, sure);
+    if (time) io.out << '\n' << io::to_text(*time, io.colour);
     if (!r.fits()) io.out << '\n' << io::advice_text(advice, io::palette{io.colour});
   }
   return (asked.confidence ? fits(r, sure) : r.fits()) ? 0 : 1;

@@ -133,10 +133,11 @@ struct group {
     violations += o.violation();
     if (!o.judged() || !o.exact()) return;
     errors.push_back(o.error());
+    if (o.is_throughput()) return;  // they have no range
     widths.push_back(o.width());
     inside += o.inside();
   }
-  [[nodiscard]] double coverage() const { return static_cast<double>(inside) / static_cast<double>(errors.size()); }
+  [[nodiscard]] double coverage() const { return static_cast<double>(inside) / static_cast<double>(widths.size()); }
   [[nodiscard]] double width() const {
     auto sorted = widths;
     std::sort(sorted.begin(), sorted.end());
@@ -276,8 +277,8 @@ void print_summary(std::ostream& out, const std::vector<outcome>& all, const std
         << right(std::to_string(g.judged), 6);
     if (const auto s = spread_of(g.errors))
       out << right(percent(s->median), 9) << right(percent(s->mean), 9) << right(percent(s->p90), 9)
-          << right(percent(s->max), 9) << right(percent(s->bias, true), 9) << right(percent(g.coverage()), 9)
-          << right(percent(g.width()), 9);
+          << right(percent(s->max), 9) << right(percent(s->bias, true), 9)
+          << (g.widths.empty() ? std::string(18, ' ') : right(percent(g.coverage()), 9) + right(percent(g.width()), 9));
     else
       out << std::string(63, ' ');
     out << right(std::to_string(g.violations), 10) << right(std::to_string(g.refused), 9) << '\n';

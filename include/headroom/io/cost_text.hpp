@@ -1,0 +1,52 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A predicted step time as a person reads it, and as JSON.
+#pragma once
+
+#include <headroom/cost/cost.hpp>
+#include <headroom/io/report_json.hpp>
+#include <headroom/io/text_table.hpp>
+
+#include <string>
+#include <utility>
+
+namespace headroom::io {
+
+namespace detail {
+
+/// The parts of a step, in the order in which they are said.
+inline constexpr std::pair<const char*, seconds step_cost::*> step_parts[] = {
+    {"matmul", &step_cost::matmul},       {"attention", &step_cost::attention},         {"memory", &step_cost::memory},
+    {"communication", &step_cost::communication}, {"launch", &step_cost::launch},       {"data_parallel", &step_cost::data_parallel},
+    {"bubble", &step_cost::bubble},       {"optimizer", &step_cost::optimizer},         {"offload", &step_cost::offload}};
+
+}  // namespace detail
+
+/// The time and its parts in seconds; rates of all GPUs, and of one.
+inline ordered_json to_json(const step_cost& c) {
+  ordered_json parts = ordered_json::object();
+  for (const auto& [name, part] : detail::step_parts) parts[name] = (c.*part).value;
+  return {{"step_seconds", c.step.value},
+          {"tokens_per_second", c.tokens_per_second()},
+          {"tokens_per_second_per_gpu", c.tokens_per_second_per_gpu()},
+          {"tflops_per_gpu", c.hardware_tflops_per_gpu()},
+          {"mfu", c.mfu()},
+          {"step_parts", std::move(parts)}};
+}
+
+inline std::string to_text(const step_cost& c, bool colour = false) {
+  const palette ink{colour};
+  const auto rate = [](double v) { return grouped(static_cast<std::int64_t>(v)); };
+  std::string text = ink.bold("Predicted step time") + "  " + fixed(c.step.value, c.step.value < 10 ? 3 : 1) + " s, " + rate(c.tokens_per_second()) + " tokens/s (" +
+                     rate(c.tokens_per_second_per_gpu()) + " per GPU), " + fixed(c.mfu() * 100, 1) + " % MFU\n";
+  for (const auto& [name, part] : detail::step_parts) {
+    const double share = c.*part / c.step;
+    if (share < 0.001) continue;
+    std::string label{name};
+    for (auto& letter : label)
+      if (letter == '_') letter = ' ';
+    text += "  " + left(label, 23) + right(fixed((c.*part).value, 3) + " s", 11) + right(fixed(share * 100, 1) + " %", 9) + "  " + ink.hue(bar(share, 30)) + "\n";
+  }
+  return text + "\n";
+}
+
+}  // namespace headroom::io
