@@ -138,6 +138,15 @@ void replay_of(benchmark::State& state, headroom::job (*make)()) {
   });
 }
 
+void cost_of(benchmark::State& state, headroom::job (*make)()) {
+  headroom::job job = make();
+  measure(state, [&] {
+    benchmark::DoNotOptimize(&job);
+    benchmark::ClobberMemory();
+    return headroom::cost(job);
+  });
+}
+
 void count_parameters(benchmark::State& state, const headroom::shape& model) {
   headroom::shape shape = model;
   measure(state, [&] {
@@ -177,6 +186,8 @@ BENCHMARK_CAPTURE(replay_of, llama_8b_one_gpu, one_gpu);
 BENCHMARK_CAPTURE(replay_of, llama_70b, eighty_layers);
 BENCHMARK_CAPTURE(replay_of, llama_70b_full_recompute, eighty_layers_recomputed);
 BENCHMARK_CAPTURE(replay_of, llama_70b_fsdp2, eighty_layers_fsdp2);
+BENCHMARK_CAPTURE(cost_of, llama_8b_one_gpu, one_gpu);
+BENCHMARK_CAPTURE(cost_of, llama_8b_zero3_on_8_full_recompute, zero3_recomputed);
 BENCHMARK_CAPTURE(count_parameters, llama_8b, headroom::models::llama_3_1_8b);
 BENCHMARK_CAPTURE(count_parameters, mixtral_8x7b, headroom::models::mixtral_8x7b);
 BENCHMARK(find_model);

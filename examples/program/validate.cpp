@@ -201,8 +201,8 @@ ordered_json to_json(const std::vector<outcome>& all) {
     s["p90"] = number(&spread::p90);
     s["max"] = number(&spread::max);
     s["bias"] = number(&spread::bias);
-    s["coverage"] = spread ? ordered_json(g.coverage()) : ordered_json(nullptr);
-    s["width"] = spread ? ordered_json(g.width()) : ordered_json(nullptr);
+    s["coverage"] = !g.widths.empty() ? ordered_json(g.coverage()) : ordered_json(nullptr);
+    s["width"] = !g.widths.empty() ? ordered_json(g.width()) : ordered_json(nullptr);
     s["violations"] = g.violations;
     s["refused"] = g.refused;
     summary.push_back(std::move(s));

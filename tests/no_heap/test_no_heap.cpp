@@ -62,6 +62,14 @@ TEST_CASE("an estimate allocates nothing") {
   CHECK(allocations_of(eight_gpus) == 0);
 }
 
+TEST_CASE("nor does a step time") {
+  const long before = allocations;
+  const auto time = headroom::cost(eight_gpus);
+  const long after = allocations;
+  CHECK(time.step.value > 0);
+  CHECK(after == before);
+}
+
 TEST_CASE("nor does copying a job or a report") {
   headroom::job job = eight_gpus;
   const auto report = headroom::estimate(job);
