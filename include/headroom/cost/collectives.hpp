@@ -52,13 +52,14 @@ constexpr double gather_seconds(const fabric& f, const rank_group& g, double who
 constexpr double reduce_seconds(const fabric& f, const rank_group& g, double whole) {
   return g.size <= 1 ? 0.0 : 2 * start_up(f, g) + all_reduce_volume(whole, g.size) / ring_rate(f, g);
 }
-/// Each rank sends the other ranks' shares of `held` bytes directly: within the domain through links, the rest through the network.
-constexpr double exchange_seconds(const fabric& f, const rank_group& g, double held) {
+/// Each rank sends the other ranks' shares of `held` bytes directly: within the domain through links, the rest, or a `part` of it, through
+/// the network.
+constexpr double exchange_seconds(const fabric& f, const rank_group& g, double held, double part = 1.0) {
   if (g.size <= 1) return 0.0;
   const auto local = local_members(f, g);
   const double each = held / static_cast<double>(g.size);
   const double near = each * static_cast<double>(local - 1) / f.link;
-  const double far = each * static_cast<double>(g.size - local) / f.network;
+  const double far = part * each * static_cast<double>(g.size - local) / f.network;
   return start_up(f, g) + (near > far ? near : far);
 }
 /// To the rank `stride` GPUs on.

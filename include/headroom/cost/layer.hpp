@@ -1,183 +1,19 @@
 // Distributed under the Boost Software License, Version 1.0.
-// What one layer, and one rank's share of it, takes of each resource for a micro-batch: matrices from the inventory, data moved and
-// kernels started from the layer's program, collectives from how it is divided.
+// What one layer, the embedding and the head take for a micro-batch, on one rank, in both directions: matrices from the inventory, the
+// rest from the same programs that memory is counted by.
 #pragma once
 
 #include <headroom/block/decoder.hpp>
 #include <headroom/block/embedding.hpp>
 #include <headroom/block/loss.hpp>
-#include <headroom/block/megatron_experts.hpp>
-#include <headroom/cost/collectives.hpp>
-#include <headroom/cost/flops.hpp>
-#include <headroom/cost/matmul.hpp>
-#include <headroom/step/settle.hpp>
+#include <headroom/cost/exchanges.hpp>
 
 namespace headroom::detail {
-
-/// Seconds of one direction.
-struct pass_seconds {
-  double matmul{};
-  double weights{};        ///< of it, gradients of weights
-  double attention{};
-  double memory{};
-  double communication{};  ///< that the direction waits for: tensor, expert and context parallelism
-  double gaps{};           ///< of the device between kernels: they start and drain one after the other
-  double host{};           ///< of a processor core that starts all of it
-  [[nodiscard]] constexpr double device() const { return matmul + attention + memory + communication + gaps; }
-  [[nodiscard]] constexpr double total() const { return device() > host ? device() : host; }
-  constexpr void add(const pass_seconds& o, double times = 1) {
-    matmul += times * o.matmul, weights += times * o.weights, attention += times * o.attention, memory += times * o.memory;
-    communication += times * o.communication, gaps += times * o.gaps, host += times * o.host;
-  }
-};
-struct both_passes {
-  pass_seconds forward{}, backward{};
-  pass_seconds again{};    ///< what recomputation repeats of forward
-  constexpr void add(const both_passes& o, double times = 1) {
-    forward.add(o.forward, times), backward.add(o.backward, times), again.add(o.again, times);
-  }
-};
-
-/// The parts that all parts of a job share.
-struct cost_scene {
-  const settled_job* job{};
-  scene layer{};
-  machine on{};
-  rates share{};
-  module_set trained{};
-  double host_operation{};
-};
-
-/// What a program's operations read and write, beside weights, and how many there are. A matrix multiplication's operands count: its
-/// tiles' first loads and last stores are not hidden.
-struct traffic {
-  double bytes{};
-  double operations{};
-};
-constexpr traffic traffic_of(const program& p) {
-  traffic t;
-  for (std::size_t i = 0; i < p.operations(); ++i) {
-    const auto& o = p[i];
-    t.bytes += static_cast<double>(p.sum(p.storages(o.reads)).count() + p.sum(p.storages(o.makes)).count());
-    t.operations += 1;
-  }
-  return t;
-}
-constexpr void add_traffic(both_passes& t, const cost_scene& c, const traffic& moved) {
-  const double once = moved.bytes / c.on.memory;
-  t.forward.memory += once;
-  t.backward.memory += c.share.backward_traffic * once;
-  t.forward.gaps += moved.operations * c.share.gap;
-  t.backward.gaps += 2 * moved.operations * c.share.gap;
-  t.forward.host += moved.operations * c.host_operation;
-  t.backward.host += moved.operations * c.host_operation;
-}
-
-/// A linear layer of this rank: rows (tokens) × in → out, `copies` of it side by side.
-constexpr void add_linear(both_passes& t, const cost_scene& c, double tokens, double out, double in, double copies, bool trains, bool quantised, double rate) {
-  const auto& s = *c.job;
-  const auto one = seconds_of({.rows = tokens, .columns = out, .inner = in, .batch = copies}, rate);
-  t.forward.matmul += one;
-  t.backward.matmul += seconds_of({.rows = tokens, .columns = in, .inner = out, .batch = copies}, rate);
-  const double elements = out * in * copies;
-  const auto width = static_cast<double>(c.layer.width);
-  const double stored = quantised ? 0.5 : static_cast<double>(c.layer.weight_width);
-  // Read as they are stored; cast or dequantised copies are written and read.
-  const double reads = elements * (quantised || c.layer.autocast ? stored + 2 * width : width) / c.on.memory;
-  t.forward.memory += reads;
-  t.backward.memory += reads;
-  if (!trains) return;
-  const auto gradient = seconds_of({.rows = out, .columns = in, .inner = tokens, .batch = copies}, rate);
-  t.backward.matmul += gradient;
-  t.backward.weights += gradient;
-  // Written by the multiplication, and added to what there is: by itself, or by a kernel of its own.
-  const double kept = static_cast<double>(s.precision.gradients.width());
-  t.backward.memory += elements * (c.layer.fuses_weight_gradients ? 2 * kept : 2 * static_cast<double>(c.layer.weight_width) + 2 * kept) / c.on.memory;
-}
-
-/// Scores and what they weigh.
-constexpr void add_attention(both_passes& t, const cost_scene& c) {
-  const auto& m = c.job->model;
-  const auto& l = c.layer;
-  const auto samples = static_cast<double>(l.samples), sequence = static_cast<double>(l.sequence), context = static_cast<double>(l.context);
-  const auto heads = static_cast<double>(m.heads) / static_cast<double>(l.tensor);
-  if (l.kernel == attention::eager || l.kernel == attention::math) {
-    const auto width = m.head_width();
-    const double rate = aligned(width, l.width) && aligned(l.sequence, l.width) ? c.on.matmul_16 : c.on.unaligned;
-    const auto scores = seconds_of({.rows = sequence / context, .columns = sequence, .inner = static_cast<double>(width), .batch = samples * heads}, rate);
-    t.forward.attention += 2 * scores;
-    t.backward.attention += 4 * scores;
-    return;
-  }
-  const double work = 2 * samples * attended_pairs(m, sequence, causal_convention::half_square) * pair_features(m) / static_cast<double>(l.tensor) / context;
-  t.forward.attention += work / c.on.attention;
-  t.backward.attention += 2.5 * work / c.on.attention;  // five multiplications for two: scores again, and four gradients (Dao et al. 2022, algorithm 4)
-}
-
-/// Tensor parallelism: partial sums of both halves are reduced in forward, gradients of both inputs in backward (Shoeybi et al. 2019,
-/// section 3); with sequence parallelism as a reduce-scatter and an all-gather of the same volume (Korthikanti et al. 2022, 4.2.2).
-constexpr void add_tensor_parallel(both_passes& t, const cost_scene& c, double blocks) {
-  const auto& l = c.layer;
-  if (l.tensor <= 1) return;
-  const double whole = static_cast<double>(l.tokens) * static_cast<double>(c.job->model.hidden) * static_cast<double>(l.width);
-  const bool behind = l.habits->async_tensor_parallel || l.habits->overlaps_tensor_parallel;
-  double seconds = blocks * (behind ? 0.5 : 1.0) * reduce_seconds(c.on.links, {l.tensor, 1}, whole);
-  // DTensor gathers and scatters along the sequence, not along the first dimension: what all ranks sent is cut up and concatenated
-  // (torch/distributed/_functional_collectives.py all_gather_tensor, reduce_scatter_tensor). In pieces it is put in its
-  // place at once, and a compiler puts the copies into other kernels.
-  if (l.habits->divides_modules && l.sequence_split > 1 && !behind && !l.compiled) seconds += blocks * 4 * whole / c.on.memory;
-  t.forward.communication += seconds;
-  t.backward.communication += seconds;
-}
-
-/// Context parallelism: keys and values of the other ranks' tokens, in a ring behind attention, gathered first, or exchanged for heads.
-constexpr void add_context_parallel(both_passes& t, const cost_scene& c) {
-  const auto& l = c.layer;
-  if (l.context <= 1) return;
-  const auto& m = c.job->model;
-  const rank_group group{l.context, l.tensor};
-  const double token = static_cast<double>(l.tokens) * static_cast<double>(l.width) / static_cast<double>(l.tensor);
-  const double kv = 2 * token * static_cast<double>(m.mla.kv_rank > 0 ? m.heads * (m.mla.nope_dim + m.mla.rope_dim) : m.kv_width());
-  const auto exposed = [](double communication, double behind) { return communication > behind ? communication - behind : 0.0; };
-  if (l.context_kind == context_kind::ulysses) {
-    const double all = kv + 2 * token * static_cast<double>(m.query_width());
-    const double seconds = exchange_seconds(c.on.links, group, all);
-    t.forward.communication += seconds;
-    t.backward.communication += seconds;
-    return;
-  }
-  const double gathered = gather_seconds(c.on.links, group, kv * static_cast<double>(l.context));
-  if (l.context_kind == context_kind::all_gather) {
-    t.forward.communication += gathered;
-    t.backward.communication += 2 * gathered;
-    return;
-  }
-  t.forward.communication += exposed(gathered, t.forward.attention);
-  t.backward.communication += exposed(2 * gathered, t.backward.attention);  // with the gradients that travel on
-}
-
-/// Experts: tokens to their experts and back.
-constexpr void add_expert_parallel(both_passes& t, const cost_scene& c) {
-  const auto& l = c.layer;
-  const auto& m = c.job->model;
-  if (l.expert <= 1 && l.expert_tensor <= 1) return;
-  const double token = static_cast<double>(m.hidden) * static_cast<double>(l.width);
-  double seconds = 0;
-  if (l.habits->dispatcher == token_dispatcher::all_gather && c.job->source->framework.layers == layer_modules::megatron) {
-    seconds = 2 * gather_seconds(c.on.links, {l.expert * l.expert_tensor, 1}, static_cast<double>(megatron::gathered_tokens(l)) * token);
-  } else {
-    const auto sent = static_cast<double>(l.expert_imbalance) / 100 * static_cast<double>(l.stream_tokens() * m.experts.active) * token;
-    seconds = 2 * exchange_seconds(c.on.links, {l.expert, l.expert_tensor}, sent);
-    if (l.expert_tensor > 1) seconds += 2 * gather_seconds(c.on.links, {l.expert_tensor, 1}, sent * static_cast<double>(l.expert_tensor));
-  }
-  t.forward.communication += seconds;
-  t.backward.communication += seconds;
-}
 
 /// (token, expert) pairs that this rank's experts compute.
 constexpr double routed_pairs(const scene& s) {
   if (s.habits->layers == layer_modules::megatron) return static_cast<double>(megatron::route(s).computed);
-  return static_cast<double>(s.tokens * s.model->experts.active);
+  return product(s.tokens, s.model->experts.active);
 }
 
 /// The linear layers that `choose(role)` picks, of one layer of the stack or, `stack` false, outside it. Dense and sparse layers in turn
@@ -246,7 +82,8 @@ constexpr void settle_recompute(both_passes& t, const cost_scene& c, bool sparse
     t.again.memory += t.forward.memory / 2;
     t.again.communication += t.forward.communication / 2;
   }
-  if (l.recomputes(recompute_module::layernorm) || l.recomputes(recompute_module::moe_act) || l.recomputes(recompute_module::gelu)) t.again.memory += t.forward.memory / 8;
+  const bool pointwise = l.recomputes(recompute_module::layernorm) || l.recomputes(recompute_module::moe_act) || l.recomputes(recompute_module::gelu);
+  if (pointwise) t.again.memory += t.forward.memory / 8;
   t.again.gaps = t.forward.gaps / 4;
   t.again.host = t.forward.host / 4;
 }
@@ -256,7 +93,7 @@ constexpr void settle_recompute(both_passes& t, const cost_scene& c, bool sparse
 constexpr traffic fused_dropout(const cost_scene& c, traffic t) {
   const auto& l = c.layer;
   if (!l.drops.hidden.positive()) return t;
-  return {t.bytes - 2 * static_cast<double>(l.stream_tokens() * c.job->model.hidden * l.width), t.operations - 1};
+  return {t.bytes - 2 * product(l.stream_tokens(), c.job->model.hidden, l.width), t.operations - 1};
 }
 constexpr traffic attention_traffic(const cost_scene& c) {
   const auto& l = c.layer;
@@ -273,7 +110,7 @@ constexpr traffic mlp_traffic(const cost_scene& c, bool sparse) {
   if (!sparse) return traffic_of(decoder_block(l, layer_part::mlp, c.trained, true));
   // Routed tokens are gathered, go through an MLP each and are added back; the loop over experts runs the MLP's operations for each.
   const double each = static_cast<double>(4 * m.hidden + 6 * m.experts.ffn) * static_cast<double>(l.width);
-  return {static_cast<double>(l.tokens * m.experts.active) * each + 10.0 * static_cast<double>(l.tokens * m.hidden * l.width), 10.0 + 8.0 * static_cast<double>(m.experts.count)};
+  return {product(l.tokens, m.experts.active) * each + 10.0 * product(l.tokens, m.hidden, l.width), 10.0 + 8.0 * static_cast<double>(m.experts.count)};
 }
 
 /// One dense or sparse layer.
@@ -297,9 +134,10 @@ constexpr both_passes head_seconds(const cost_scene& c, const inventory& list) {
   const auto& l = c.layer;
   const double heads = static_cast<double>(1 + m.mtp_layers);
   add_linears(t, c, list, false, [](module r) { return r == module::head; });
+  const double vocabulary = static_cast<double>(l.vocabulary) / static_cast<double>(l.tensor);
   if (m.tied && m.head != head_kind::none)
-    add_linear(t, c, static_cast<double>(l.tokens), static_cast<double>(l.vocabulary) / static_cast<double>(l.tensor), static_cast<double>(m.embedding_width()), 1,
-               c.trained.has(module::embedding), false, c.on.matmul_16);
+    add_linear(t, c, static_cast<double>(l.tokens), vocabulary, static_cast<double>(m.embedding_width()), 1, c.trained.has(module::embedding), false,
+               c.on.matmul_16);
   const bool divided = c.job->source->framework.layers == layer_modules::megatron;
   add_traffic(t, c, traffic_of(divided ? megatron::head_and_loss(l, c.trained) : head_and_loss(l, c.trained, true)));
   if (heads > 1) {
@@ -324,7 +162,7 @@ constexpr both_passes embedding_seconds(const cost_scene& c) {
     t.forward.communication += reduce_seconds(c.on.links, {c.layer.tensor, 1}, whole);
   }
   if (c.trained.has(module::embedding))
-    t.backward.memory += 2 * static_cast<double>(c.layer.vocabulary) / static_cast<double>(c.layer.tensor) * static_cast<double>(c.job->model.embedding_width() * c.layer.weight_width) / c.on.memory;
+    t.backward.memory += 2 * product(c.layer.vocabulary, c.job->model.embedding_width(), c.layer.weight_width) / static_cast<double>(c.layer.tensor) / c.on.memory;
   return t;
 }
 

@@ -7,6 +7,12 @@
 
 namespace headroom {
 
+/// Of counts, as a real number: nothing overflows.
+template <class... Counts>
+constexpr double product(Counts... n) {
+  return (1.0 * ... * static_cast<double>(n));
+}
+
 /// How two GPUs of a job are joined.
 struct fabric {
   double link{};              ///< bytes a second of a GPU to its neighbours in a node, one direction
@@ -58,8 +64,9 @@ constexpr machine machine_of(const cluster& c, const gpu& g, const rates& r, con
   m.attention = flash * (compute.bits == 32 ? m.peak : peak_16);
   m.memory = r.memory * 1e9 * g.bandwidth_gb_s;
   m.pcie = r.network * pcie_rate(g.pcie_generation);
+  const double share = c.network_gbit > 0 ? static_cast<double>(c.network_gbit) / static_cast<double>(c.gpus_per_node) : network_gbit_of(g);
   m.links = {.link = r.link * 1e9 * (g.link_gb_s > 0 ? g.link_gb_s : 16),
-             .network = r.network * (c.network_gbit > 0 ? 1.25e8 * static_cast<double>(c.network_gbit) / static_cast<double>(c.gpus_per_node) : 1.25e8 * network_gbit_of(g)),
+             .network = 1.25e8 * r.network * share,
              .latency = r.latency,
              .domain = g.link_domain > c.gpus_per_node ? g.link_domain : c.gpus_per_node};
   return m;

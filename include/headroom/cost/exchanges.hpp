@@ -1,0 +1,82 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Collectives inside a layer: what tensor, context and expert parallelism wait for.
+#pragma once
+
+#include <headroom/block/megatron_experts.hpp>
+#include <headroom/cost/collectives.hpp>
+#include <headroom/cost/layer_parts.hpp>
+
+namespace headroom::detail {
+
+/// Tensor parallelism: partial sums of both halves are reduced in forward, gradients of both inputs in backward (Shoeybi et al. 2019,
+/// section 3); with sequence parallelism as a reduce-scatter and an all-gather of the same volume (Korthikanti et al. 2022, 4.2.2).
+constexpr void add_tensor_parallel(both_passes& t, const cost_scene& c, double blocks) {
+  const auto& l = c.layer;
+  if (l.tensor <= 1) return;
+  const double whole = static_cast<double>(l.tokens) * static_cast<double>(c.job->model.hidden) * static_cast<double>(l.width);
+  const bool behind = l.habits->async_tensor_parallel || l.habits->overlaps_tensor_parallel;
+  double seconds = blocks * (behind ? 0.5 : 1.0) * reduce_seconds(c.on.links, {l.tensor, 1}, whole);
+  // DTensor gathers and scatters along the sequence, not along the first dimension: what all ranks sent is cut up and concatenated
+  // (torch/distributed/_functional_collectives.py all_gather_tensor, reduce_scatter_tensor). In pieces it is put in its
+  // place at once, and a compiler puts the copies into other kernels.
+  if (l.habits->divides_modules && l.sequence_split > 1 && !behind && !l.compiled) seconds += blocks * 4 * whole / c.on.memory;
+  t.forward.communication += seconds;
+  t.backward.communication += seconds;
+}
+
+/// Context parallelism: keys and values of the other ranks' tokens, in a ring behind attention, gathered first, or exchanged for heads.
+constexpr void add_context_parallel(both_passes& t, const cost_scene& c) {
+  const auto& l = c.layer;
+  if (l.context <= 1) return;
+  const auto& m = c.job->model;
+  const rank_group group{l.context, l.tensor};
+  const double token = static_cast<double>(l.tokens) * static_cast<double>(l.width) / static_cast<double>(l.tensor);
+  const double kv = 2 * token * static_cast<double>(m.mla.kv_rank > 0 ? m.heads * (m.mla.nope_dim + m.mla.rope_dim) : m.kv_width());
+  const auto exposed = [](double communication, double behind) { return communication > behind ? communication - behind : 0.0; };
+  if (l.context_kind == context_kind::ulysses) {
+    const double all = kv + 2 * token * static_cast<double>(m.query_width());
+    const double seconds = exchange_seconds(c.on.links, group, all);
+    t.forward.communication += seconds;
+    t.backward.communication += seconds;
+    return;
+  }
+  const double gathered = gather_seconds(c.on.links, group, kv * static_cast<double>(l.context));
+  if (l.context_kind == context_kind::all_gather) {
+    t.forward.communication += gathered;
+    t.backward.communication += 2 * gathered;
+    return;
+  }
+  t.forward.communication += exposed(gathered, t.forward.attention);
+  t.backward.communication += exposed(2 * gathered, t.backward.attention);  // with the gradients that travel on
+}
+
+/// DeepEP and HybridEP send a token once to each node, where links take it on to its experts: of `active` sends to n nodes drawn evenly,
+/// n (1 - (1 - 1/n)^active) differ.
+constexpr double distinct_share(const fabric& f, const rank_group& g, std::int64_t active) {
+  const double nodes = static_cast<double>(g.size) / static_cast<double>(local_members(f, g));
+  double missed = 1;
+  for (std::int64_t i = 0; i < active; ++i) missed *= 1 - 1 / nodes;
+  return active > 0 ? nodes * (1 - missed) / static_cast<double>(active) : 1.0;
+}
+
+/// Experts: tokens to their experts and back.
+constexpr void add_expert_parallel(both_passes& t, const cost_scene& c) {
+  const auto& l = c.layer;
+  const auto& m = c.job->model;
+  if (l.expert <= 1 && l.expert_tensor <= 1) return;
+  const double token = static_cast<double>(m.hidden) * static_cast<double>(l.width);
+  double seconds = 0;
+  if (l.habits->dispatcher == token_dispatcher::all_gather && c.job->source->framework.layers == layer_modules::megatron) {
+    seconds = 2 * gather_seconds(c.on.links, {l.expert * l.expert_tensor, 1}, static_cast<double>(megatron::gathered_tokens(l)) * token);
+  } else {
+    const auto sent = static_cast<double>(l.expert_imbalance) / 100 * product(l.stream_tokens(), m.experts.active) * token;
+    const rank_group group{l.expert, l.expert_tensor};
+    const bool once = l.habits->dispatcher == token_dispatcher::flex;
+    seconds = 2 * exchange_seconds(c.on.links, group, sent, once ? distinct_share(c.on.links, group, m.experts.active) : 1.0);
+    if (l.expert_tensor > 1) seconds += 2 * gather_seconds(c.on.links, {l.expert_tensor, 1}, sent * static_cast<double>(l.expert_tensor));
+  }
+  t.forward.communication += seconds;
+  t.backward.communication += seconds;
+}
+
+}  // namespace headroom::detail

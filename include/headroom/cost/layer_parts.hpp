@@ -1,0 +1,114 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What the parts of a layer take of each resource for a micro-batch, on one rank: linear layers by their sizes, data moved and kernels
+// started by the layer's program, attention by its pairs of positions.
+#pragma once
+
+#include <headroom/block/program.hpp>
+#include <headroom/cost/flops.hpp>
+#include <headroom/cost/matmul.hpp>
+#include <headroom/step/settle.hpp>
+
+namespace headroom::detail {
+
+/// Seconds of one direction.
+struct pass_seconds {
+  double matmul{};
+  double weights{};        ///< of it, gradients of weights
+  double attention{};
+  double memory{};
+  double communication{};  ///< that the direction waits for: tensor, expert and context parallelism
+  double gaps{};           ///< of the device between kernels: they start and drain one after the other
+  double host{};           ///< of a processor core that starts all of it
+  [[nodiscard]] constexpr double device() const { return matmul + attention + memory + communication + gaps; }
+  [[nodiscard]] constexpr double total() const { return device() > host ? device() : host; }
+  constexpr void add(const pass_seconds& o, double times = 1) {
+    matmul += times * o.matmul, weights += times * o.weights, attention += times * o.attention, memory += times * o.memory;
+    communication += times * o.communication, gaps += times * o.gaps, host += times * o.host;
+  }
+};
+struct both_passes {
+  pass_seconds forward{}, backward{};
+  pass_seconds again{};    ///< what recomputation repeats of forward
+  [[nodiscard]] constexpr double total() const { return forward.total() + backward.total() + again.total(); }
+  constexpr void add(const both_passes& o, double times = 1) {
+    forward.add(o.forward, times), backward.add(o.backward, times), again.add(o.again, times);
+  }
+};
+
+/// The parts that all parts of a job share.
+struct cost_scene {
+  const settled_job* job{};
+  scene layer{};
+  machine on{};
+  rates share{};
+  module_set trained{};
+  double host_operation{};
+};
+
+/// What a program's operations read and write, beside weights, and how many there are. A matrix multiplication's operands count: its
+/// tiles' first loads and last stores are not hidden.
+struct traffic {
+  double bytes{};
+  double operations{};
+};
+constexpr traffic traffic_of(const program& p) {
+  traffic t;
+  for (std::size_t i = 0; i < p.operations(); ++i) {
+    const auto& o = p[i];
+    t.bytes += static_cast<double>(p.sum(p.storages(o.reads)).count() + p.sum(p.storages(o.makes)).count());
+    t.operations += 1;
+  }
+  return t;
+}
+constexpr void add_traffic(both_passes& t, const cost_scene& c, const traffic& moved) {
+  const double once = moved.bytes / c.on.memory;
+  t.forward.memory += once;
+  t.backward.memory += c.share.backward_traffic * once;
+  t.forward.gaps += moved.operations * c.share.gap;
+  t.backward.gaps += 2 * moved.operations * c.share.gap;
+  t.forward.host += moved.operations * c.host_operation;
+  t.backward.host += moved.operations * c.host_operation;
+}
+
+/// A linear layer of this rank: rows (tokens) × in → out, `copies` of it side by side.
+constexpr void add_linear(both_passes& t, const cost_scene& c, double tokens, double out, double in, double copies, bool trains, bool quantised, double rate) {
+  const auto& s = *c.job;
+  const auto one = seconds_of({.rows = tokens, .columns = out, .inner = in, .batch = copies}, rate);
+  t.forward.matmul += one;
+  t.backward.matmul += seconds_of({.rows = tokens, .columns = in, .inner = out, .batch = copies}, rate);
+  const double elements = out * in * copies;
+  const auto width = static_cast<double>(c.layer.width);
+  const double stored = quantised ? 0.5 : static_cast<double>(c.layer.weight_width);
+  // Read as they are stored; cast or dequantised copies are written and read.
+  const double reads = elements * (quantised || c.layer.autocast ? stored + 2 * width : width) / c.on.memory;
+  t.forward.memory += reads;
+  t.backward.memory += reads;
+  if (!trains) return;
+  const auto gradient = seconds_of({.rows = out, .columns = in, .inner = tokens, .batch = copies}, rate);
+  t.backward.matmul += gradient;
+  t.backward.weights += gradient;
+  // Written by the multiplication, and added to what there is: by itself, or by a kernel of its own.
+  const double kept = static_cast<double>(s.precision.gradients.width());
+  t.backward.memory += elements * (c.layer.fuses_weight_gradients ? 2 * kept : 2 * static_cast<double>(c.layer.weight_width) + 2 * kept) / c.on.memory;
+}
+
+/// Scores and what they weigh.
+constexpr void add_attention(both_passes& t, const cost_scene& c) {
+  const auto& m = c.job->model;
+  const auto& l = c.layer;
+  const auto samples = static_cast<double>(l.samples), sequence = static_cast<double>(l.sequence), context = static_cast<double>(l.context);
+  const auto heads = static_cast<double>(m.heads) / static_cast<double>(l.tensor);
+  if (l.kernel == attention::eager || l.kernel == attention::math) {
+    const auto width = m.head_width();
+    const double rate = aligned(width, l.width) && aligned(l.sequence, l.width) ? c.on.matmul_16 : c.on.unaligned;
+    const auto scores = seconds_of({.rows = sequence / context, .columns = sequence, .inner = static_cast<double>(width), .batch = samples * heads}, rate);
+    t.forward.attention += 2 * scores;
+    t.backward.attention += 4 * scores;
+    return;
+  }
+  const double work = 2 * samples * attended_pairs(m, sequence, causal_convention::half_square) * pair_features(m) / static_cast<double>(l.tensor) / context;
+  t.forward.attention += work / c.on.attention;
+  t.backward.attention += 2.5 * work / c.on.attention;  // five multiplications for two: scores again, and four gradients (Dao et al. 2022, algorithm 4)
+}
+
+}  // namespace headroom::detail

@@ -1,0 +1,118 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What a step does beside its micro-batches: gradients and parameters between data-parallel ranks, the update, offloaded states.
+#pragma once
+
+#include <headroom/cost/collectives.hpp>
+#include <headroom/cost/layer_parts.hpp>
+
+namespace headroom::detail {
+
+/// Parameters of one rank of the fullest stage, before sharding.
+struct rank_parameters {
+  double all{};
+  double trained{};
+  double tensors{};  ///< weight tensors that train
+};
+/// `share_of_layers`: of the model's, on that stage.
+constexpr rank_parameters parameters_of(const cost_scene& c, const inventory& list, double share_of_layers) {
+  const auto& s = *c.job;
+  rank_parameters r;
+  for (const auto& w : list) {
+    auto n = static_cast<double>(w.elements()) * static_cast<double>(w.copies());
+    auto copies = static_cast<double>(w.copies());
+    if (w.split != split_axis::none) n /= static_cast<double>(w.expert ? c.layer.expert_tensor : c.layer.tensor);
+    if (w.expert) n /= static_cast<double>(c.layer.expert), copies /= static_cast<double>(c.layer.expert);
+    if (w.layers.count > 0) n *= share_of_layers, copies *= share_of_layers;
+    r.all += n;
+    if (c.trained.has(w.role) && !w.frozen) r.trained += n, r.tensors += copies;
+    if (w.linear && s.source->adapter.active() && s.source->adapter.targets.has(w.role)) {
+      r.trained += static_cast<double>(w.rows + w.columns) * product(s.source->adapter.rank, w.copies()) * share_of_layers;
+      r.tensors += 2 * copies;
+    }
+  }
+  return r;
+}
+
+/// Bytes that an optimizer moves for a parameter: gradient, state and weights, read and written. Lists of tensors and single tensors
+/// run each of Adam's dozen operations as a kernel of its own (torch/optim/adam.py): about three times the bytes. The norm reads
+/// gradients, clipping reads and writes them, zeroing writes them.
+constexpr double update_bytes(const settled_job& s) {
+  const auto& p = s.precision;
+  const auto gradient = static_cast<double>(p.gradients.width());
+  const auto parameter = static_cast<double>(p.parameters.width());
+  const double weights = p.master.present() ? 2 * static_cast<double>(p.master.width()) + parameter : 2 * parameter;
+  const double state = 2 * product(s.optimizer.moments, s.optimizer.state.bits) / 8;
+  return (s.optimizer.how == implementation::fused ? 1.0 : 3.0) * (gradient + weights + state) + 4 * gradient;
+}
+
+/// What overlapped traffic adds to the compute it hides behind: what sticks out, and the share by which the two slow each other.
+constexpr double beside(double traffic, double compute, double stall) {
+  const double hidden = traffic < compute ? traffic : compute;
+  return traffic - hidden + stall * hidden;
+}
+
+/// Gradients and parameters between data-parallel ranks, as far as a step waits for them.
+constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameters& n, double forward, double backward) {
+  const auto& s = *c.job;
+  const auto& j = *s.source;
+  const auto& f = c.on.links;
+  const std::int64_t ranks = s.data * c.layer.context;
+  if (ranks <= 1) return 0.0;
+  const auto micros = static_cast<double>(j.batch.accumulation);
+  const rank_group all{ranks, c.layer.tensor};
+  const auto shard = j.sharding.mics_shard_size > 0 ? j.sharding.mics_shard_size : ranks / j.parallel.replicate;
+  const rank_group shards{shard, c.layer.tensor}, copies{ranks / shard, c.layer.tensor * shard};
+  const double reduced = n.trained * static_cast<double>(s.precision.reduce.width());
+  const double gathered = n.all * (j.framework.gathers_in_fp8 ? 1.0 : static_cast<double>(c.layer.width));
+  const auto kind = j.sharding.kind;
+  const bool fsdp = kind == sharding_kind::fsdp1 || kind == sharding_kind::fsdp2 || kind == sharding_kind::megatron_fsdp;
+  if (fsdp || (kind == sharding_kind::zero && j.sharding.stage == 3)) {
+    const double scatter = gather_seconds(f, shards, reduced) + reduce_seconds(f, copies, reduced / static_cast<double>(shard));
+    const bool again = j.sharding.stage == 3 && j.sharding.reshard_after_forward != choice::no;
+    const double gather = gather_seconds(f, shards, gathered);
+    const double each = beside(gather, forward, c.share.stall) + beside((again ? gather : 0.0) + (j.sharding.no_sync ? 0.0 : scatter), backward, c.share.stall);
+    return micros * each + (j.sharding.no_sync ? beside(scatter, backward, c.share.stall) : 0.0);
+  }
+  if (kind == sharding_kind::zero && j.sharding.stage == 2) {
+    const double scatter = gather_seconds(f, all, reduced);
+    const bool overlaps = chosen(j.sharding.overlap_comm, false);
+    return micros * (overlaps ? beside(scatter, backward, c.share.stall) : scatter) + gather_seconds(f, all, gathered);
+  }
+  if (kind == sharding_kind::zero || kind == sharding_kind::megatron_distributed_optimizer) {
+    // Reduced once, behind the last backward or after it; shards of the updated parameters are gathered.
+    const bool megatron = kind == sharding_kind::megatron_distributed_optimizer;
+    double scatter = reduce_seconds(f, all, reduced);
+    if (megatron) scatter = gather_seconds(f, shards, reduced) + reduce_seconds(f, copies, reduced / static_cast<double>(shard));
+    double gather = j.sharding.stage > 0 ? gather_seconds(f, shards, n.trained * static_cast<double>(s.precision.parameters.width())) : 0.0;
+    if (j.framework.overlaps_gradients || j.sharding.overlap_comm == choice::yes) scatter = beside(scatter, backward, c.share.stall);
+    if (j.framework.overlaps_parameters) gather = beside(gather, forward, c.share.stall);
+    return scatter + gather;
+  }
+  const double reduce = reduce_seconds(f, all, reduced);
+  const bool overlaps = j.framework.layers == layer_modules::eager || j.framework.overlaps_gradients;  // DDP's buckets
+  return overlaps ? beside(reduce, backward, c.share.stall) : reduce;
+}
+
+/// PCIe, and the update on the processor.
+constexpr double offload_seconds(const cost_scene& c, const rank_parameters& n, double compute) {
+  const auto& s = *c.job;
+  const auto& o = s.source->offload;
+  const auto& d = s.source->hardware;
+  double r = 0;
+  const auto micros = static_cast<double>(s.source->batch.accumulation);
+  const auto width = static_cast<double>(c.layer.width);
+  if (o.optimizer != place::on_gpu) {
+    const double mine = n.trained / static_cast<double>(s.shards.optimizer);
+    r += 2 * mine * width / c.on.pcie;
+    r += mine * update_bytes(s) * static_cast<double>(d.gpus_per_node) / (o.optimizer == place::on_nvme ? c.share.nvme : c.share.host_memory);
+  }
+  if (o.parameters != place::on_gpu) {
+    const double rate = o.parameters == place::on_nvme ? c.share.nvme / static_cast<double>(d.gpus_per_node) : c.on.pcie;
+    r += beside(micros * 2 * n.all / static_cast<double>(s.shards.parameters) * width / rate, compute, c.share.stall);
+  }
+  if (o.activations != place::on_gpu)
+    r += beside(micros * 2 * static_cast<double>(c.layer.stream_tokens()) * product(s.model.hidden, s.model.layers) * width / c.on.pcie, compute, c.share.stall);
+  return r;
+}
+
+}  // namespace headroom::detail
