@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The program: headroom estimate | solve | diagnose | count | validate. Each command is one file of program/.
+// The program: headroom estimate | solve | plan | diagnose | count | validate. Each command is one file of program/.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -18,6 +18,7 @@ constexpr auto examples_of_use = R"(Examples:
   headroom estimate job.json --confidence 0.99
   headroom estimate - --json < job.json
   headroom solve job.json --for batch.micro
+  headroom plan examples/searches/llama-3.1-70b-512-gpus.json --top 5
   headroom diagnose job.json --message run.log
   headroom count llama-3.1-8b mixtral-8x7b ./my-model/config.json
   headroom validate tests/accuracy/measured.jsonl --by family
@@ -57,6 +58,14 @@ int main(int argc, char** argv) {
       ->required()->type_name("KEY");
   on_solve->add_flag("--json", solve.json, "The value and the report as JSON");
   on_solve->callback([&] { status = program::run(solve, io); });
+
+  program::plan_request plan;
+  auto* on_plan = app.add_subcommand("plan", "The fastest plans that fit, of all that the keys given as \"auto\" allow");
+  on_plan->add_option("JOB", plan.job, "The job file with keys that are \"auto\"; - reads standard input")->required();
+  on_plan->add_option("--top", plan.top, "How many plans to name (10)")->check(CLI::Range(1, 1000));
+  on_plan->add_option("--threads", plan.threads, "How many threads to search with (all cores)")->check(CLI::Range(1, 1024));
+  on_plan->add_flag("--json", plan.json, "Plans, front and reasons as JSON");
+  on_plan->callback([&] { status = program::run(plan, io); });
 
   program::diagnose_request diagnose;
   auto* on_diagnose = app.add_subcommand("diagnose", "Why a run went out of memory, which tensor it was, and what would help");

@@ -53,4 +53,13 @@ struct diagnose_request {
 /// 0: by the estimate the job fits, 1: it does not.
 int run(const diagnose_request& asked, const streams& io);
 
+struct plan_request {
+  std::string job;
+  std::size_t top{10};
+  unsigned threads{};
+  bool json{};
+};
+/// 0: a plan fits, 1: none does.
+int run(const plan_request& asked, const streams& io);
+
 }  // namespace program

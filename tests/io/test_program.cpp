@@ -98,6 +98,34 @@ TEST_CASE("solve names the value, the next one and the keys there are") {
   CHECK(io::parse_json(model.out, "solve").at("value").is_string());
 }
 
+TEST_CASE("plan names the fastest that fit, and its jobs are jobs") {
+  const scratch at;
+  const std::string open = R"({"model": "llama-3.1-8b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "framework": "megatron", "parallel": "auto", "sharding": "auto",
+                              "batch": {"sequence": 4096, "global": 32}, "recompute": "auto"})";
+  const auto text = at.run("plan - --top 3", open);
+  CHECK(text.status == 0);
+  CHECK(holds(text.out, "The fastest that fit"));
+  const auto seen = at.run("plan - --top 3 --json --threads 2", open);
+  CHECK(seen.status == 0);
+  const auto json = io::parse_json(seen.out, "plan");
+  REQUIRE(json.at("plans").size() == 3);
+  CHECK(json.at("evaluated") > 100);
+  double before = 0;
+  for (const auto& p : json.at("plans")) {
+    CHECK(p.at("step_seconds") >= before);
+    before = p.at("step_seconds");
+    CHECK(p.at("tokens_per_second") > 0);
+    CHECK(p.at("report").at("fits") == true);
+    const auto again = io::parse_json(at.run("estimate - --json", p.at("job").dump()).out, "estimate");
+    CHECK(again.at("ranks").at(0).at("gpu") == "h100-sxm-80gb");
+  }
+  CHECK_FALSE(json.at("front").empty());
+  CHECK(json.at("rejected").is_array());
+  const std::string nothing = R"({"model": "llama-3.1-405b", "hardware": {"gpu": "rtx-4090"}, "batch": {"sequence": 4096}, "recompute": "auto"})";
+  CHECK(at.run("plan -", nothing).status == 1);
+  CHECK(one_sentence(at.run("plan -", R"({"model": "auto", "batch": {"sequence": 4096}})")));
+}
+
 TEST_CASE("a job that does not fit comes with advice, and diagnose reads a log") {
   const scratch at;
   const std::string eight = R"({"model": "llama-3.1-8b", "framework": {"name": "deepspeed"}, "precision": "bf16-mixed", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8},

@@ -1,0 +1,76 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A search from a job file in which keys are "auto".
+#pragma once
+
+#include <headroom/io/job_reader.hpp>
+#include <headroom/plan/axes.hpp>
+
+namespace headroom::io {
+
+namespace detail {
+
+
+/// What may be "auto", as a list for people.
+inline std::string open_keys() {
+  std::string all;
+  for (const auto& a : axes::all) all += std::string{a.key} + ", ";
+  return all + "batch.micro with batch.accumulation; parallel and offload stand for all of theirs";
+}
+
+/// The first "auto" that is left, by its path; options of a framework have theirs.
+inline std::string left_open(const json_value& v, const std::string& path) {
+  if (is_auto(v)) return path;
+  if (v.is_object())
+    for (auto it = v.begin(); it != v.end(); ++it) {
+      const auto at = joined(path, it.key());
+      if (at == "framework.options") continue;
+      if (const auto found = left_open(*it, at); !found.empty()) return found;
+    }
+  return {};
+}
+
+}  // namespace detail
+
+/// Reads a job whose values may be "auto": parallel degrees, sharding, recompute, offload, and batch.micro with batch.accumulation, for
+/// which batch.global says how many sequences a step has. Errors: those of read_job(), and for an "auto" elsewhere.
+inline search read_search(json_value value, const std::filesystem::path& base = ".") {
+  search s;
+  const auto whole = [&](const char* section) {
+    if (!value.is_object() || !value.contains(section) || !detail::is_auto(value.at(section))) return;
+    value.erase(section);
+    for (std::size_t i = 0; i < axes::all.size(); ++i)
+      if (axes::all[i].key.substr(0, axes::all[i].key.find('.')) == section) s.open |= 1U << i;
+  };
+  for (const auto* section : {"parallel", "sharding", "recompute", "offload"}) whole(section);
+  for (std::size_t i = 0; i < axes::all.size(); ++i) {
+    const auto key = axes::all[i].key;
+    const auto dot = key.find('.');
+    if (dot == std::string_view::npos || !value.is_object()) continue;
+    const std::string section{key.substr(0, dot)}, name{key.substr(dot + 1)};
+    if (!value.contains(section) || !value.at(section).is_object() || !value.at(section).contains(name) || !detail::is_auto(value.at(section).at(name))) continue;
+    value.at(section).erase(name);
+    s.open |= 1U << i;
+  }
+  if (value.is_object() && value.contains("batch") && value.at("batch").is_object()) {
+    auto& batch = value.at("batch");
+    for (const auto* key : {"micro", "accumulation"})
+      if (batch.contains(key) && detail::is_auto(batch.at(key))) {
+        batch.erase(key);
+        s.open_micro = true;
+      }
+    if (s.open_micro && (batch.contains("micro") || batch.contains("accumulation")))
+      fail("headroom: batch.micro and batch.accumulation are open together or not at all; give batch.global and leave the other out");
+    if (batch.contains("global")) {
+      s.global_batch = whole_at(batch.at("global"), "batch.global", 1, 1 << 24);
+      batch.erase("global");
+      s.open_micro = s.open_micro || !(batch.contains("micro") || batch.contains("accumulation"));
+    }
+    if (s.open_micro && s.global_batch == 0) fail("headroom: batch.global is required where batch.micro is \"auto\": sequences of a step, of all data-parallel ranks");
+  }
+  if (const auto where = detail::left_open(value, ""); !where.empty())
+    fail("headroom: " + where + " cannot be \"auto\"; what can: " + detail::open_keys());
+  s.job = read_job(value, base);
+  return s;
+}
+
+}  // namespace headroom::io

@@ -1,0 +1,171 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The keys of a job that can be left open, and what they may be: one entry each. Their order is that of the search, since what one may
+// be depends on those before it.
+#pragma once
+
+#include <headroom/estimate.hpp>
+
+#include <array>
+#include <string_view>
+
+namespace headroom {
+
+/// The job with its open keys, and what stays the same.
+struct search {
+  headroom::job job{};             ///< open keys are as they would be alone: degrees 1, nothing offloaded
+  std::uint32_t open{};            ///< bit i: axes::all[i]
+  bool open_micro{};               ///< batch.micro, and with it batch.accumulation
+  std::int64_t global_batch{};     ///< sequences of a step, of all data-parallel ranks; 0: those of `job`
+};
+
+/// Values that a key may take: small numbers, ascending.
+class choices {
+ public:
+  static constexpr std::size_t capacity = 64;
+  constexpr void add(std::int64_t v) {
+    if (size_ < capacity) values_[size_++] = v;
+  }
+  [[nodiscard]] constexpr const std::int64_t* begin() const { return values_.data(); }
+  [[nodiscard]] constexpr const std::int64_t* end() const { return values_.data() + size_; }
+  [[nodiscard]] constexpr std::size_t size() const { return size_; }
+
+ private:
+  std::array<std::int64_t, capacity> values_{};
+  std::size_t size_ = 0;
+};
+
+struct axis {
+  std::string_view key;
+  choices (*values)(const job&);            ///< with the axes before it set
+  void (*set)(job&, std::int64_t value);
+};
+
+namespace axes {
+
+namespace detail {
+
+template <class Keep>
+constexpr choices divisors(std::int64_t n, std::int64_t most, Keep keep) {
+  choices c;
+  for (std::int64_t i = 1; i <= n && i <= most; ++i)
+    if (n % i == 0 && keep(i)) c.add(i);
+  return c;
+}
+/// GPUs that the degrees set so far leave.
+constexpr std::int64_t left(const job& j) {
+  const auto& d = j.parallel;
+  return j.hardware.gpus() / (d.tensor * d.pipeline * d.context);
+}
+constexpr choices either(bool possible) {
+  choices c;
+  c.add(0);
+  if (possible) c.add(1);
+  return c;
+}
+constexpr std::int64_t code(sharding_kind kind, std::int64_t stage) { return 4 * static_cast<std::int64_t>(kind) + stage; }
+constexpr void set_place(place& p, std::int64_t v) { p = v != 0 ? place::on_cpu : place::on_gpu; }
+
+}  // namespace detail
+
+/// Tensor parallelism stays within a node.
+inline constexpr axis tensor{
+    "parallel.tensor",
+    [](const job& j) {
+      return detail::divisors(j.hardware.gpus_per_node, 64, [&](std::int64_t t) { return j.model.heads % t == 0 && j.model.kv_heads % t == 0 && j.model.ffn % t == 0; });
+    },
+    [](job& j, std::int64_t v) { j.parallel.tensor = v; }};
+inline constexpr axis pipeline{
+    "parallel.pipeline", [](const job& j) { return detail::divisors(detail::left(j), degrees::max_chunks, [&](std::int64_t p) { return j.model.layers % p == 0; }); },
+    [](job& j, std::int64_t v) { j.parallel.pipeline = v; }};
+inline constexpr axis context{
+    "parallel.context", [](const job& j) { return detail::divisors(detail::left(j), 64, [&](std::int64_t c) { return c == 1 || j.batch.sequence % (2 * c) == 0; }); },
+    [](job& j, std::int64_t v) { j.parallel.context = v; }};
+inline constexpr axis expert{
+    "parallel.expert",
+    [](const job& j) {
+      const auto ranks = j.hardware.gpus() / j.parallel.pipeline;
+      return detail::divisors(j.model.sparse() ? j.model.experts.count : 1, 1 << 10, [&](std::int64_t e) { return ranks % (e * j.parallel.expert_tensor) == 0; });
+    },
+    [](job& j, std::int64_t v) { j.parallel.expert = v; }};
+/// Every kind there is; those that a framework does not know are refused, and not tried again.
+inline constexpr axis sharding{
+    "sharding",
+    [](const job& j) {
+      using enum sharding_kind;
+      choices c;
+      if (detail::left(j) * j.parallel.context == 1) {
+        c.add(detail::code(none, 0));
+        return c;
+      }
+      for (const auto v : {detail::code(ddp, 0), detail::code(zero, 1), detail::code(zero, 2), detail::code(zero, 3), detail::code(fsdp1, 3), detail::code(fsdp2, 3),
+                           detail::code(megatron_distributed_optimizer, 1)})
+        c.add(v);
+      return c;
+    },
+    [](job& j, std::int64_t v) {
+      j.sharding.kind = static_cast<sharding_kind>(v / 4);
+      j.sharding.stage = v % 4;
+    }};
+inline constexpr axis sequence{"parallel.sequence", [](const job& j) { return detail::either(j.parallel.tensor > 1); },
+                               [](job& j, std::int64_t v) { j.parallel.sequence = v != 0; }};
+/// Chunks of a stage; with more than one the schedule interleaves them.
+inline constexpr axis virtual_pipeline{
+    "parallel.virtual_pipeline",
+    [](const job& j) { return detail::divisors(j.parallel.pipeline > 1 ? j.model.layers / j.parallel.pipeline : 1, degrees::max_chunks / j.parallel.pipeline, [](std::int64_t) { return true; }); },
+    [](job& j, std::int64_t v) {
+      j.parallel.virtual_pipeline = v;
+      if (v > 1 || j.parallel.schedule == schedule::interleaved) j.parallel.schedule = v > 1 ? schedule::interleaved : schedule::one_forward_one_backward;
+    }};
+inline constexpr axis order{
+    "parallel.schedule",
+    [](const job& j) {
+      choices c;
+      c.add(static_cast<std::int64_t>(j.parallel.virtual_pipeline > 1 ? schedule::interleaved : schedule::one_forward_one_backward));
+      if (j.parallel.pipeline > 1 && j.parallel.virtual_pipeline == 1) c.add(static_cast<std::int64_t>(schedule::zero_bubble));
+      return c;
+    },
+    [](job& j, std::int64_t v) { j.parallel.schedule = static_cast<schedule>(v); }};
+/// None; what selective recompute is known for; the first quarter, half and three quarters of each chunk's layers; all.
+inline constexpr axis recomputation{
+    "recompute",
+    [](const job& j) {
+      choices c;  // a schedule that puts weight gradients off has nothing computed again
+      for (std::int64_t v = 0; v <= (j.parallel.schedule == schedule::zero_bubble ? 0 : 6); ++v) c.add(v);
+      return c;
+    },
+    [](job& j, std::int64_t v) {
+      const auto chunk = j.model.layers / (j.parallel.pipeline * j.parallel.virtual_pipeline);
+      const auto block = [&](std::int64_t quarters) {
+        const auto n = chunk * quarters / 4;
+        return recompute{.mode = recompute_mode::full, .method = recompute_method::block, .layers = n < 1 ? 1 : n};
+      };
+      switch (v) {
+        case 0: j.recompute = recompute::none; break;
+        case 1: j.recompute = {.mode = recompute_mode::selective, .modules = 1U << static_cast<int>(recompute_module::core_attn)}; break;
+        case 2: j.recompute = {.mode = recompute_mode::selective, .policy = recompute_policy::every_other_matmul}; break;
+        case 3:
+        case 4:
+        case 5: j.recompute = block(v - 2); break;
+        default: j.recompute = recompute::full;
+      }
+    }};
+inline constexpr axis optimizer_place{"offload.optimizer", [](const job&) { return detail::either(true); }, [](job& j, std::int64_t v) { detail::set_place(j.offload.optimizer, v); }};
+inline constexpr axis parameter_place{"offload.parameters", [](const job&) { return detail::either(true); }, [](job& j, std::int64_t v) { detail::set_place(j.offload.parameters, v); }};
+inline constexpr axis activation_place{"offload.activations", [](const job&) { return detail::either(true); }, [](job& j, std::int64_t v) { detail::set_place(j.offload.activations, v); }};
+
+/// Degrees first: the GPUs are divided among them, and a search is divided by them. The others follow.
+inline constexpr std::array all{tensor, pipeline, context, expert, sharding, sequence, virtual_pipeline, order, recomputation, optimizer_place, parameter_place, activation_place};
+inline constexpr std::size_t degrees_end = 4;
+/// Those whose values are refused or not whatever the degrees are.
+inline constexpr std::uint32_t of_framework = 1U << 4 | 1U << 8 | 1U << 9 | 1U << 10 | 1U << 11;
+
+/// The place of a key in `all`; size() where it is none.
+constexpr std::size_t find(std::string_view key) {
+  std::size_t i = 0;
+  while (i < all.size() && all[i].key != key) ++i;
+  return i;
+}
+
+}  // namespace axes
+
+}  // namespace headroom

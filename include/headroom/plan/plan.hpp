@@ -1,0 +1,272 @@
+// Distributed under the Boost Software License, Version 1.0.
+// plan(search): of all jobs that the open keys allow, the fastest that fit. Every one is judged: larger micro-batches than one that does
+// not fit are passed over, since they need more, and nothing else is left out.
+#pragma once
+
+#include <headroom/plan/axes.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <concepts>
+#include <map>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace headroom {
+
+/// What a judge says of one job.
+struct judged_plan {
+  bool fits{};
+  bytes device{};     ///< of the tightest GPU
+  double seconds{};   ///< of a step; of those that fit
+};
+
+struct ranked_plan {
+  headroom::job job{};
+  judged_plan outcome{};
+  std::uint64_t ordinal{};  ///< in the order of the search, which decides where two are as fast
+};
+
+struct plan_options {
+  std::size_t top{10};
+  unsigned threads{};                              ///< 0: all cores
+  std::int64_t part{0}, parts{1};                  ///< of a search that is divided: this part of so many
+  std::stop_token stop{};                          ///< ends it with the best so far
+  std::atomic<std::int64_t>* finished{};           ///< counts finished divisions of the GPUs, for a progress bar
+  std::atomic<std::int64_t>* divisions{};          ///< … of so many
+};
+
+struct plan_result {
+  std::vector<ranked_plan> best;                   ///< the fastest first
+  std::vector<ranked_plan> front;                  ///< no other is both as fast and as small; the fastest first
+  std::int64_t evaluated{};                        ///< judged one by one
+  std::int64_t passed_over{};                      ///< known not to fit, or not to be possible, by another that was judged
+  std::int64_t fitting{};
+  std::map<std::string, std::int64_t> rejected;    ///< how many, by reason
+  bool complete{true};
+};
+
+namespace detail {
+
+constexpr std::uint64_t most_ordinals = std::uint64_t{1} << 40;  // of one division of the GPUs
+
+inline bool faster(const ranked_plan& a, const ranked_plan& b) {
+  return a.outcome.seconds != b.outcome.seconds ? a.outcome.seconds < b.outcome.seconds : a.ordinal < b.ordinal;
+}
+
+/// The fastest so many. Which they are does not depend on the order of arrival.
+inline void keep_best(std::vector<ranked_plan>& best, const ranked_plan& p, std::size_t top) {
+  if (best.size() >= top && (top == 0 || !faster(p, best.back()))) return;
+  best.insert(std::upper_bound(best.begin(), best.end(), p, faster), p);
+  if (best.size() > top) best.pop_back();
+}
+
+/// Those that no other beats in both time and memory: they fall in memory as they rise in time.
+inline void keep_front(std::vector<ranked_plan>& front, const ranked_plan& p) {
+  const auto at = std::upper_bound(front.begin(), front.end(), p, faster);
+  if (at != front.begin() && std::prev(at)->outcome.device <= p.outcome.device) return;
+  auto end = at;
+  while (end != front.end() && end->outcome.device >= p.outcome.device) ++end;
+  front.insert(front.erase(at, end), p);
+}
+
+inline void join(plan_result& to, const plan_result& from, std::size_t top) {
+  for (const auto& p : from.best) keep_best(to.best, p, top);
+  for (const auto& p : from.front) keep_front(to.front, p);
+  to.evaluated += from.evaluated;
+  to.passed_over += from.passed_over;
+  to.fitting += from.fitting;
+  for (const auto& [reason, n] : from.rejected) to.rejected[reason] += n;
+  to.complete = to.complete && from.complete;
+}
+
+/// The first clause of a sentence: what jobs that are refused alike have in common.
+inline std::string reason_of(std::string_view sentence) {
+  if (sentence.starts_with("headroom: ")) sentence.remove_prefix(10);
+  if (const auto end = sentence.find(" (found"); end != std::string_view::npos) sentence = sentence.substr(0, end);
+  return std::string{sentence.substr(0, sentence.find(';'))};
+}
+
+template <class Judge>
+class searcher {
+ public:
+  searcher(const search& s, Judge judge, const plan_options& o) : given_(&s), judge_(judge), options_(&o) { screen(); }
+
+  /// What is left of the axes once the GPUs are divided: every job of one division.
+  void run(job j, std::uint64_t division, plan_result& r) {
+    ordinal_ = division * most_ordinals;
+    descend(j, axes::degrees_end, r);
+  }
+  /// Ways to divide the GPUs.
+  [[nodiscard]] std::vector<job> divisions() const {
+    std::vector<job> all{given_->job};
+    for (std::size_t i = 0; i < axes::degrees_end; ++i) {
+      if (!open(i)) continue;
+      std::vector<job> next;
+      for (const auto& j : all)
+        for (const auto v : axes::all[i].values(j)) {
+          next.push_back(j);
+          axes::all[i].set(next.back(), v);
+        }
+      all = std::move(next);
+    }
+    return all;
+  }
+  /// Reasons for values that no division of the GPUs can have.
+  [[nodiscard]] const std::map<std::string, std::int64_t>& screened() const { return screened_; }
+
+ private:
+  [[nodiscard]] bool open(std::size_t i) const { return (given_->open >> i & 1U) != 0; }
+
+  /// Values that a framework refuses by themselves are not tried with everything else.
+  void screen() {
+    auto plain = given_->job;
+    plain.batch.accumulation = std::max<std::int64_t>(plain.batch.accumulation, 2);
+    if (!accepts(plain, nullptr)) return;
+    for (std::size_t i = axes::degrees_end; i < axes::all.size(); ++i) {
+      if (!open(i) || (axes::of_framework >> i & 1U) == 0) continue;
+      for (const auto v : axes::all[i].values(plain)) {
+        auto j = plain;
+        axes::all[i].set(j, v);
+        std::string why;
+        if (accepts(j, &why)) continue;
+        excluded_[i] |= std::uint64_t{1} << v;
+        ++screened_[why];
+      }
+    }
+  }
+  bool accepts(const job& j, std::string* why) const {
+#if HEADROOM_EXCEPTIONS
+    try {
+      (void)judge_(j);
+    } catch (const job_error& e) {
+      if (why != nullptr) *why = reason_of(e.what());
+      return false;
+    }
+#else
+    (void)why;
+    (void)judge_(j);
+#endif
+    return true;
+  }
+
+  void descend(job& j, std::size_t i, plan_result& r) {
+    if (options_->stop.stop_requested()) {
+      r.complete = false;
+      return;
+    }
+    if (i == axes::all.size()) return batches(j, r);
+    if (!open(i)) return descend(j, i + 1, r);
+    for (const auto v : axes::all[i].values(j)) {
+      if (v < 64 && (excluded_[i] >> v & 1U) != 0) continue;
+      auto next = j;
+      axes::all[i].set(next, v);
+      descend(next, i + 1, r);
+    }
+  }
+
+  /// Micro-batches from small to large, at one global batch. Of those with several micro-batches in a step the next larger needs no less
+  /// memory; with one there are no gradients to add to, and it is judged by itself.
+  void batches(job& j, plan_result& r) {
+    const auto data = j.hardware.gpus() / (j.parallel.tensor * j.parallel.pipeline * j.parallel.context);
+    const auto global = given_->global_batch;
+    if (!given_->open_micro) {
+      (void)look(j, r);
+      return;
+    }
+    if (global % data != 0) {
+      ++r.rejected["the global batch does not divide by the data-parallel ranks"];
+      return;
+    }
+    const auto each = global / data;
+    bool full = false;
+    for (std::int64_t micro = 1; micro <= each; ++micro) {
+      if (each % micro != 0) continue;
+      if (full && micro != each) {
+        ++ordinal_;
+        ++r.passed_over;
+        ++r.rejected[reason_memory];
+        continue;
+      }
+      j.batch.micro = micro;
+      j.batch.accumulation = each / micro;
+      if (j.parallel.schedule == schedule::interleaved && j.batch.accumulation % j.parallel.pipeline != 0) {  // checked here too: many are
+        ++ordinal_;
+        ++r.passed_over;
+        ++r.rejected["interleaved stages need a multiple of parallel.pipeline micro-batches"];
+        continue;
+      }
+      full = !look(j, r) || full;
+    }
+  }
+
+  /// False: it does not fit.
+  bool look(const job& j, plan_result& r) {
+    ++r.evaluated;
+    const auto ordinal = ordinal_++;
+#if HEADROOM_EXCEPTIONS
+    try {
+#endif
+      const auto seen = judge_(j);
+      if (!seen.fits) {
+        ++r.rejected[reason_memory];
+        return false;
+      }
+      ++r.fitting;
+      const ranked_plan p{j, seen, ordinal};
+      keep_best(r.best, p, options_->top);
+      keep_front(r.front, p);
+#if HEADROOM_EXCEPTIONS
+    } catch (const error& e) {
+      ++r.rejected[reason_of(e.what())];
+    }
+#endif
+    return true;
+  }
+
+  inline static const std::string reason_memory = "does not fit";
+  const search* given_;
+  Judge judge_;
+  const plan_options* options_;
+  std::array<std::uint64_t, axes::all.size()> excluded_{};
+  std::map<std::string, std::int64_t> screened_;
+  std::uint64_t ordinal_ = 0;
+};
+
+}  // namespace detail
+
+/// By a judge of one's own: judge(job) -> judged_plan, called from several threads at once; job_error refuses a job.
+template <std::invocable<const job&> Judge>
+plan_result plan(const search& s, Judge judge, const plan_options& o = {}) {
+  if (s.open_micro && s.global_batch < 1) refuse("headroom: with batch.micro open, search.global_batch must say how many sequences a step has; found", s.global_batch);
+  if (o.parts < 1 || o.part < 0 || o.part >= o.parts) refuse("headroom: a part of a search must be from 0 to parts - 1; found", o.part);
+  const detail::searcher<Judge> first(s, judge, o);
+  std::vector<job> divisions = first.divisions();
+  if (o.divisions != nullptr) o.divisions->store(static_cast<std::int64_t>(divisions.size()));
+  std::atomic<std::size_t> next{0};
+  const auto cores = std::max(1U, std::thread::hardware_concurrency());
+  const auto threads = std::min<std::size_t>(o.threads > 0 ? o.threads : cores, std::max<std::size_t>(divisions.size(), 1));
+  std::vector<plan_result> partial(threads);
+  const auto work = [&](std::size_t me) {
+    auto mine = first;
+    for (auto i = next.fetch_add(1); i < divisions.size(); i = next.fetch_add(1)) {
+      if (static_cast<std::int64_t>(i) % o.parts == o.part) mine.run(divisions[i], i, partial[me]);
+      if (o.finished != nullptr) o.finished->fetch_add(1);
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (std::size_t t = 1; t < threads; ++t) others.emplace_back(work, t);
+    work(0);
+  }
+  plan_result all;
+  for (const auto& p : partial) detail::join(all, p, o.top);
+  if (o.part == 0)
+    for (const auto& [reason, n] : first.screened()) all.rejected[reason] += n;
+  return all;
+}
+
+}  // namespace headroom
