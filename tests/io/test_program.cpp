@@ -214,17 +214,19 @@ TEST_CASE("validate judges what was measured") {
     return R"({"id": ")" + id + R"(", "family": "test", "source": "here", "grade": "A", "job": )" + job + ", " + rest +
            R"(, "note": ""})" + "\n";
   };
+  const std::string deep =
+      R"({"model": {"layers": 8, "hidden": 64, "heads": 4, "ffn": 128, "vocab": 1000}, "hardware": {"gpu": "h100-sxm-80gb"}, "batch": {"sequence": 64}})";
   const auto records =
       record("exact", R"("metric": "allocated", "rank": "max", "value": 1000000, "bound": "equal")") +
       record("oom", R"("metric": "device", "rank": "single", "value": 85899345920, "bound": "at-least")") +
       record("fits", R"("metric": "device", "rank": "single", "value": 85899345920, "bound": "at-most")") +
       record("refused", R"("metric": "device", "rank": "single", "value": 1, "bound": "equal")", R"({"model": "x"})") +
-      "\n" + R"({"id": "speed", "family": "test", "source": "here", "grade": "B", "job": )" + small +
-      R"(, "metric": "step_seconds", "value": 1.5, "table": "t", "note": ""})" + "\n";
+      "\n" + record("slow", R"("metric": "step_seconds", "value": 1.5, "table": "t")", deep) +
+      record("quick", R"("metric": "step_seconds", "value": 0.5, "table": "t")");
   const auto seen = at.run("validate - --json", records);
   CHECK(seen.status == 0);
   const auto all = io::parse_json(seen.out, "validation");
-  REQUIRE(all["records"].size() == 5);
+  REQUIRE(all["records"].size() == 6);
   const auto& exact = all["records"][0];
   CHECK(exact["error"].get<double>() == doctest::Approx((exact["predicted"].get<double>() - 1e6) / 1e6));
   CHECK(exact["violation"] == false);
@@ -232,24 +234,30 @@ TEST_CASE("validate judges what was measured") {
   CHECK(all["records"][2]["violation"] == false);
   CHECK(holds(all["records"][3]["refused"].get<std::string>(), "neither a name"));
   CHECK(all["records"][3]["predicted"].is_null());
-  CHECK(!all["records"][4]["refused"].is_null());
+  const auto& slow = all["records"][4];
+  CHECK(slow["refused"].is_null());
+  CHECK(slow["error"].get<double>() == doctest::Approx(slow["predicted"].get<double>() / 1.5 - 1));
+  REQUIRE(all["tables"].size() == 1);
+  CHECK(all["tables"][0]["pairs"] == 1);  // eight layers take longer than two
+  CHECK(all["tables"][0]["ordered"] == 1);
   int judged = 0, refused = 0, violations = 0;
   for (const auto& s : all["summary"]) {
     judged += s["count"].get<int>();
     refused += s["refused"].get<int>();
     violations += s["violations"].get<int>();
   }
-  CHECK(judged == 3);
+  CHECK(judged == 5);
   // One measured value, and it lies far from the prediction.
   CHECK(all["summary"][0]["coverage"] == 0.0);
   CHECK(all["summary"][0]["width"].get<double>() == doctest::Approx((exact["high"].get<double>() - exact["low"].get<double>()) / exact["predicted"].get<double>()));
   CHECK(exact["errors"]["tensors"].get<std::int64_t>() > 0);
   const auto narrower = io::parse_json(at.run("validate - --json --confidence 0.5", records).out, "validation");
   CHECK(narrower["records"][0]["high"].get<std::int64_t>() < exact["high"].get<std::int64_t>());
-  CHECK(refused == 2);
+  CHECK(refused == 1);
   CHECK(violations == 1);
   CHECK(holds(at.run("validate - --by family", records).out, "VIOLATED"));
-  CHECK(holds(at.run("validate -", records + "{\"id\": 3}\n").err, "standard input line 7: id must be a string, found 3"));
+  CHECK(holds(at.run("validate -", records).out, "100.0 %"));
+  CHECK(holds(at.run("validate -", records + "{\"id\": 3}\n").err, "standard input line 8: id must be a string, found 3"));
 }
 
 #endif
