@@ -38,7 +38,8 @@ struct gpu {
 namespace gpus {
 // name, usable memory, compute capability, GB/s, TFLOP/s x 10 in bf16, fp16, fp8, fp32, link GB/s, PCIe generation, maker, best
 // measured matrix multiplication (stas00/ml-engineering compute/accelerator/README.md at 744d01e, MAMF; of the
-// 96 GB H100, which runs at 500 W, the 80 GB one's by the root of the power), GPUs of an NVLink domain
+// 96 GB H100, which runs at 500 W, the 80 GB one's by the root of the power: an
+// assumption that torchtitan's runs were looked at for), GPUs of an NVLink domain
 inline constexpr gpu v100_sxm2_16gb{"v100-sxm2-16gb", 16159 * mib, 70, 900, 0, 1250, 0, 157, 150, 3, vendor::nvidia};
 inline constexpr gpu v100_sxm2_32gb{"v100-sxm2-32gb", 32512 * mib, 70, 900, 0, 1250, 0, 157, 150, 3, vendor::nvidia};
 inline constexpr gpu t4{"t4", 15114 * mib, 75, 320, 0, 650, 0, 81, 16, 3, vendor::nvidia};
