@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <utility>
 
 namespace trainer {
@@ -208,7 +209,7 @@ struct feed_forward : torch::nn::Module {
     auto y = x.pow(3);
     y = 0.044715 * y;
     y = x + y;
-    y = std::sqrt(2 / M_PI) * y;
+    y = std::sqrt(2 / std::numbers::pi) * y;
     y = y.tanh();
     y = 1.0 + y;
     return half * y;
