@@ -179,7 +179,7 @@ constexpr tensor multiply_unpacked(program& p, const scene& s, tensor x, const m
 }
 
 constexpr tensor multiply(program& p, const scene& s, tensor x, const matrix& m) {
-  if (m.quantised && s.base.column_bits > 0) return multiply_unpacked(p, s, x, m);
+  if (m.quantised && s.base.column_bits > 0) [[unlikely]] return multiply_unpacked(p, s, x, m);
   const auto rows = p.elements(x) / m.in;
   const auto weights = checked::mul(m.in, m.out);
   if (m.quantised) {
