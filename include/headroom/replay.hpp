@@ -10,7 +10,7 @@ namespace headroom {
 
 namespace detail {
 
-/// Trainers that allocate as they go, dense layers, whose parameters stay whole or are FSDP2's.
+/// Trainers that allocate as they go, dense layers, whose parameters stay whole or are gathered by FSDP.
 constexpr bool replays_steps(const job& j) {
   return j.framework.runtime == runtime::autograd && j.framework.layers == layer_modules::eager && !j.model.sparse() &&
          j.hardware.accelerator().maker != vendor::cpu && j.model.vision.kind == vision_kind::none && j.model.encoder.layers == 0 &&
