@@ -87,6 +87,7 @@ constexpr void add_assumptions(settled_job& s) {
   if (j.adapter.kind != adapter_kind::none && j.batch.accumulation > 1 && !j.batch.packed && s.shards.parameters > 1) a.add(assumption::samples_of_one_length);
   if (j.framework.recipes_change) a.add(assumption::recipe_of_one_date);
   if (s.model.vision.layers > 0) a.add(assumption::towers_on_few_runs);
+  if (j.parallel.pipeline > 1 && j.framework.divides_modules) a.add(assumption::eager_stages_on_two_runs);
   if (j.precision.compute.bits == 8 && j.framework.quantises_in_linear) a.add(assumption::fp8_in_linear);
   a.add(assumption::no_eval_no_generation);
 }

@@ -126,8 +126,9 @@ enum class assumption : std::uint8_t {
   samples_of_one_length,
   recipe_of_one_date,
   towers_on_few_runs,
+  eager_stages_on_two_runs,
 };
-inline constexpr int assumption_count = static_cast<int>(assumption::towers_on_few_runs) + 1;
+inline constexpr int assumption_count = static_cast<int>(assumption::eager_stages_on_two_runs) + 1;
 
 struct assumption_set {
   std::uint64_t bits{};

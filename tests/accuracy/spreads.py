@@ -32,14 +32,14 @@ def has(r, source):
 # computes up to 1.4 times its share (io/assumptions.hpp), two or three standard deviations.
 CALIBRATED = [
     ("tensors", 1, 1, 5, lambda r: r["family"] in ("megatron", "simumax", "litgpt") and not any(has(r, s) for s in ("routing", "sample_lengths"))),
-    ("recipe", 1, 1, 30, lambda r: r["family"] == "torchtune"),
+    ("recipe", 1, 1, 30, lambda r: r["family"] in ("torchtune", "bridge")),
     ("sample_lengths", 1, 0, 50, lambda r: r["family"] == "litgpt"),
-    ("gather_windows", 1, 1, 50, lambda r: live(r) and r["errors"]["gather_windows"] > 0.03 * r["predicted"]),
+    ("gather_windows", 1, 1, 50, lambda r: live(r) and not has(r, "routing") and r["errors"]["gather_windows"] > 0.03 * r["predicted"]),
     ("routing", 0.2, 1, 150, lambda r: live(r) and not has(r, "moment_copies")),
     ("replay_order", 1, 1, 30, lambda r: r["metric"] == "reserved"),
     ("stream_pools", 1, 1, 30, lambda r: r["metric"] == "reserved" and not has(r, "compiler")),
-    ("compiler", 1, 1, 40, lambda r: r["family"] in ("torchtune", "torchtitan")),
-    ("fp8_tensors", 1, 1, 20, lambda r: r["family"] == "torchtitan"),
+    ("compiler", 1, 1, 40, lambda r: r["family"] in ("torchtune", "torchtitan") and not has(r, "eager_stages")),
+    ("fp8_tensors", 1, 1, 20, lambda r: r["family"] == "torchtitan" and not has(r, "eager_stages")),
     ("driver_reading", 1, 1, 20, lambda r: not has(r, "stage3_gathers")),
     ("stage3_gathers", 0, 1, 50, lambda r: r["family"] == "qwen"),
 ]

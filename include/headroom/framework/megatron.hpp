@@ -29,6 +29,7 @@ inline constexpr profile megatron_bridge = [] {
   profile p = megatron;
   p.date = 202608;
   p.names_fp8_recipe = true;
+  p.recipes_change = true;
   p.unscales_moments = false;
   return p;
 }();

@@ -126,6 +126,8 @@ constexpr std::string_view assumption_text(assumption a) {
              "sharded model peaks, are shorter.";
     case assumption::recipe_of_one_date:
       return "this framework's training loop is a recipe that changes from release to release; the one of the stated date is assumed.";
+    case assumption::eager_stages_on_two_runs:
+      return "pipelines of torchtitan's modules have been compared with two runs alone, which took a fifth more than is predicted.";
     case assumption::towers_on_few_runs:
       return "vision towers, resamplers and their ZeRO-3 gathers follow their source; the only measured runs (MiniCPM-V) occupied twice as "
              "much, and why is not known.";
