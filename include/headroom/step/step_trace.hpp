@@ -3,10 +3,10 @@
 #pragma once
 
 #include <headroom/step/block_trace.hpp>
+#include <headroom/step/load_trace.hpp>
 #include <headroom/step/timeline.hpp>
 #include <headroom/step/unit_trace_fsdp1.hpp>
 #include <headroom/step/unit_trace_fsdp2.hpp>
-#include <headroom/step/wrap_trace.hpp>
 
 #include <variant>
 #include <vector>
@@ -19,16 +19,11 @@ class step_trace {
   using handle = tensor_memory::handle;
 
   step_trace(const settled_job& s, const inventory& list, const state_bytes& st, const windows& w, const moment& resident, caching_allocator& a)
-      : job_(&s), states_(&st), windows_(&w), scene_(s.layer), allocator_(&a), memory_(a), blocks_(memory_) {
+      : job_(&s), states_(&st), windows_(&w), scene_(s.layer), memory_(a), blocks_(memory_) {
     scene_.model = &s.model;
     build();
     const auto& j = *s.source;
-    wraps_ = wraps_on_gpu(s);
-    if (wraps_) {
-      if (s.layer.base.quantised()) detail::quantise_weights(memory_, a, s, list);
-      detail::wrap_units(memory_, s, list);
-    }
-    load(list, resident);
+    start_ = load_trace(s, st, w, memory_, a).run(list, resident);
     if (j.sharding.kind == sharding_kind::fsdp2) units_.emplace<fsdp2_units>(s, list, memory_);
     if (j.sharding.kind == sharding_kind::fsdp1 && j.sharding.stage > 0) units_.emplace<fsdp1_units>(s, list, st, memory_);
   }
@@ -39,7 +34,7 @@ class step_trace {
     const auto micros = j.batch.accumulation < 2 ? 1 : 2;
     for (int i = 0; i < micros; ++i) {
       forward();
-      backward(i > 0 || stays_ || made_before_, i + 1 == micros);
+      backward(i > 0 || stays_ || start_.gradients_made, i + 1 == micros);
     }
     update();
     with_units([](auto& u) { u.zero_gradients(); });
@@ -100,118 +95,6 @@ class step_trace {
     }
     scene_.compiled = false;
     tail_.push_back(detail::tail_of(scene_, outside, flows));
-  }
-
-  /// Parameters tensor by tensor, as they are moved; what else stays.
-  void load(const inventory& list, const moment& resident) {
-    const auto& s = *job_;
-    const auto& j = *s.source;
-    const auto outside = trained_modules(j, -1);
-    const bool here = j.offload.parameters == place::on_gpu;
-    const bool on_gpu = j.offload.optimizer == place::on_gpu && here;
-    const bool vectors = s.flat && j.sharding.kind != sharding_kind::fsdp1;
-    const bool partitions = vectors && j.sharding.stage == 3;
-    if (partitions) partition_weights(list);
-    bytes flat{0};  // DeepSpeed joins what trains in one vector
-    const auto add = [&](const state_bytes& one, std::int64_t copies, std::int64_t moments) {
-      for (std::int64_t i = 0; i < copies; ++i) {
-        if (vectors && one.trained_copy > bytes{0}) {
-          flat += one.gpu[row::model_parameters] + one.gpu[row::adapters];
-          continue;
-        }
-        if (partitions) continue;
-        if (!wraps_ && here) {
-          keep(one.gpu[row::model_parameters] - one.frozen_extra);
-          keep(one.gpu[row::adapters]);
-        }
-        if (!wraps_) keep(one.frozen_extra);  // scales of a quantised weight
-        if (one.gpu[row::master_parameters] > bytes{0} && on_gpu) states_to_make_.push_back(one.gpu[row::master_parameters]);
-        for (std::int64_t k = 0; k < moments && on_gpu; ++k)
-          if (const auto b = ceil_div(one.gpu[row::optimizer_state], moments); b > bytes{0}) states_to_make_.push_back(b);
-        if (one.trained_copy > bytes{0}) updates_[one.adapter_copy > bytes{0} ? 1 : 0].push_back(one.trained_copy);
-      }
-    };
-    const auto& o = s.optimizer;
-    const auto tensor_of = [&](std::int64_t rows, std::int64_t columns, bool table, bool adapter) {
-      detail::state_sum sum(s);
-      sum.trained(rows, columns, 1, table, adapter);
-      return sum.r;
-    };
-    for (auto w : list) {
-      if (j.framework.divides_modules) w = detail::divided(w, j.parallel.tensor);
-      const auto all = w.copies(), train = detail::trained_copies(j, outside, w, all);
-      const bool linear = w.linear && !w.vector(), table = w.role == module::embedding || w.role == module::head;
-      if (train > 0) add(tensor_of(w.rows, w.columns, table, false), train, o.moments);
-      if (all > train) {
-        detail::state_sum sum(s);
-        sum.frozen(w, 1, linear && s.layer.quantised.has(w.role));
-        add(sum.r, all - train, 0);
-      }
-      if (j.adapter.active() && j.adapter.modules_to_save.has(w.role) && train > 0) {
-        detail::state_sum sum(s);
-        sum.frozen(w, 1, false);
-        add(sum.r, train, 0);
-      }
-      if (const auto rows = linear && s.layer.adapts(w.role) ? detail::adapted_rows(s, w) : 0; rows > 0) {
-        add(tensor_of(j.adapter.rank, w.columns, false, true), all, o.moments);
-        add(tensor_of(rows, j.adapter.rank, false, true), all, o.moments);
-        if (j.adapter.kind == adapter_kind::dora) add(tensor_of(rows, 1, false, true), all, o.moments);
-      }
-    }
-    // A sharded optimizer's states are flat vectors, made before the first step.
-    if (vectors) {
-      keep(flat);
-      updates_[0].assign(1, states_->trained_copy);
-      const auto& gpu = states_->gpu;
-      if (on_gpu) {
-        keep(gpu[row::master_parameters]);
-        auto zeros = memory_.make(windows_->wide_gradients);  // initialize_optimizer_states runs a step on them
-        for (std::int64_t k = 0; k < o.moments; ++k) keep(ceil_div(gpu[row::optimizer_state], o.moments));
-        memory_.free(zeros);
-      }
-    }
-    const auto handles = s.source->framework.cublas_handles;
-    const auto workspace = resident.rows[row::workspace];
-    for (std::int32_t i = 0; i < handles; ++i) keep(ceil_div(workspace, handles));
-    keep(resident.rows[row::activations] - (wraps_ && s.source->framework.rotary_cache_in_layers ? s.model.layers * rotary_caches(s) : bytes{0}));
-    keep(resident.rows[row::communication_buffers]);
-    if (partitions) memory_.make(windows_->gather_pool, stream::gather);
-    if ((j.batch.accumulation == 1 || partitions) && !j.framework.gradients_stay && windows_->gradients_before.total > bytes{0}) {
-      keep(windows_->gradients_before.total);
-      made_before_ = true;
-    }
-  }
-
-  /// deepspeed.zero.Init (runtime/zero/partition_parameters.py): each weight is made whole, in torch's default format, cast, and cut; the
-  /// shard finds a place among what the weights before have left. Shards that train are joined later on, and the others stay where they are.
-  void partition_weights(const inventory& list) {
-    const auto& s = *job_;
-    const auto outside = trained_modules(*s.source, -1);
-    std::vector<handle> leave;
-    const auto cut = [&](const weight& w, std::int64_t rows, bool trains) {
-      const auto n = checked::mul(rows, w.columns);
-      auto made = memory_.make(bytes{checked::mul(n, 4)});
-      auto whole = memory_.make(detail::share(parameters{n}, s.precision.parameters.width()));
-      memory_.free(made);
-      const auto shard = memory_.make(detail::share(parameters{n}, s.precision.parameters.width(), s.shards.parameters));
-      memory_.free(whole);
-      if (trains) leave.push_back(shard);
-    };
-    const auto fused = [&](const weight& w) { return s.model.fused_qkv && w.linear && !w.vector() && (w.role == module::q_proj || w.role == module::k_proj || w.role == module::v_proj); };
-    const auto one = [&](const weight& w, std::int64_t copies) {
-      if (fused(w) && w.role != module::q_proj) return;
-      const auto all = w.copies(), train = detail::trained_copies(*s.source, outside, w, all);
-      for (std::int64_t i = 0; i < copies; ++i) cut(w, fused(w) ? w.rows + 2 * s.model.kv_width() : w.rows, train == all);
-    };
-    for (const auto& w : list)
-      if (w.layers.count == 0 && w.role != module::head) one(w, w.copies());
-    for (std::int64_t at = 0; at < s.model.layers; ++at)
-      for (const auto& w : list)
-        if (w.layers.count > 0) one(w, w.per_layer);
-    for (const auto& w : list)
-      if (w.layers.count == 0 && w.role == module::head) one(w, w.copies());
-    for (auto& h : leave) memory_.free(h);
-    allocator_->empty_cache();
   }
 
   void forward() {
@@ -382,7 +265,7 @@ class step_trace {
     if (sharded()) return;
     for (const auto h : sink.kept) gradients_.push_back(h);
     sink.kept.clear();
-    if (windows_->path == gradient_path::leaves && share > bytes{0} && !made_before_) gradients_.push_back(memory_.make(share));
+    if (windows_->path == gradient_path::leaves && share > bytes{0} && !start_.gradients_made) gradients_.push_back(memory_.make(share));
   }
 
   /// What outlives a micro-batch's graph: until the next one's forward has returned, or not at all.
@@ -406,8 +289,8 @@ class step_trace {
 
   void update() {
     const auto& habits = *scene_.habits;
-    for (const auto b : states_to_make_) keep(b);
-    states_to_make_.clear();
+    for (const auto b : start_.states) memory_.make(b);
+    start_.states.clear();
     const auto& w = *windows_;
     if (w.partition > bytes{0}) {
       auto flat = memory_.make(w.flat_gradients), wide = memory_.make(w.wide_gradients);
@@ -422,7 +305,7 @@ class step_trace {
     if (job_->source->offload.optimizer != place::on_gpu || job_->optimizer.in_backward) return;
     if (job_->optimizer.how == implementation::foreach) {
       std::vector<std::vector<handle>> named(static_cast<std::size_t>(habits.foreach_copies));  // until the other format's are there
-      for (const auto& group : updates_) {
+      for (const auto& group : start_.updates) {
         if (group.empty()) continue;
         for (auto& copy : named) {
           std::vector<handle> made;
@@ -434,7 +317,7 @@ class step_trace {
       for (auto& copy : named)
         for (auto& h : copy) memory_.free(h);
     } else if (job_->optimizer.how == implementation::loop) {
-      for (const auto& group : updates_)
+      for (const auto& group : start_.updates)
         for (const auto b : group) {
           auto first = memory_.make(b), second = memory_.make(b);
           memory_.free(first);
@@ -443,25 +326,22 @@ class step_trace {
     }
   }
 
-  void keep(bytes b) { memory_.make(b); }
 
   const settled_job* job_;
   const state_bytes* states_;
   const windows* windows_;
   scene scene_;
-  caching_allocator* allocator_;
   tensor_memory memory_;
   block_trace blocks_;
   std::variant<std::monostate, fsdp2_units, fsdp1_units> units_;
-  bool wraps_{}, leaf_{}, stays_{}, made_before_{};
+  bool leaf_{}, stays_{};
   std::vector<program> embedding_, tail_;  // one each
   std::vector<layer_kind> kinds_;
   std::vector<layer> layers_;
   block_tensors embedding_tensors_{}, tail_tensors_{};
   handle cosine_{none}, sine_{none}, loss_{none}, leaf_tensor_{none}, averaged_{none};
   std::vector<handle> gradients_, previous_;
-  std::vector<bytes> states_to_make_;
-  std::array<std::vector<bytes>, 2> updates_;  // of weights, and of adapters in another format
+  loaded_model start_;
 };
 
 }  // namespace headroom
