@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The program: headroom estimate | solve | plan | diagnose | count | validate. Each command is one file of program/.
+// The program: headroom estimate | solve | plan | merge | diagnose | count | validate. Each command is one file of program/.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -64,8 +64,15 @@ int main(int argc, char** argv) {
   on_plan->add_option("JOB", plan.job, "The job file with keys that are \"auto\"; - reads standard input")->required();
   on_plan->add_option("--top", plan.top, "How many plans to name (10)")->check(CLI::Range(1, 1000));
   on_plan->add_option("--threads", plan.threads, "How many threads to search with (all cores)")->check(CLI::Range(1, 1024));
+  on_plan->add_option("--shard", plan.shard, "Only part I (from 0) of N of the search, for `merge`")->type_name("I/N");
   on_plan->add_flag("--json", plan.json, "Plans, front and reasons as JSON");
   on_plan->callback([&] { status = program::run(plan, io); });
+
+  program::merge_request merge;
+  auto* on_merge = app.add_subcommand("merge", "Joins the parts of a search into what one run would have found");
+  on_merge->add_option("PART", merge.parts, "What `plan --shard I/N --json` wrote, all N")->required();
+  on_merge->add_flag("--json", merge.json, "The whole as JSON");
+  on_merge->callback([&] { status = program::run(merge, io); });
 
   program::diagnose_request diagnose;
   auto* on_diagnose = app.add_subcommand("diagnose", "Why a run went out of memory, which tensor it was, and what would help");

@@ -46,6 +46,13 @@ struct solve_request {
 /// 0: a value fits, 1: none does.
 int run(const solve_request& asked, const streams& io);
 
+struct merge_request {
+  std::vector<std::string> parts;
+  bool json{};
+};
+/// The same, of a search that was divided.
+int run(const merge_request& asked, const streams& io);
+
 struct diagnose_request {
   std::string job;
   std::string message;
@@ -57,6 +64,7 @@ struct plan_request {
   std::string job;
   std::size_t top{10};
   unsigned threads{};
+  std::string shard;
   bool json{};
 };
 /// 0: a plan fits, 1: none does.

@@ -121,6 +121,24 @@ TEST_CASE("plan names the fastest that fit, and its jobs are jobs") {
   }
   CHECK_FALSE(json.at("front").empty());
   CHECK(json.at("rejected").is_array());
+  // In three parts, joined: the same.
+  std::string parts;
+  for (const char* i : {"0", "1", "2"}) {
+    const auto part = at.run(std::string{"plan - --top 3 --json --shard "} + i + "/3", open);
+    CHECK(part.status < 2);
+    parts += " " + at.file(std::string{"part"} + i + ".json", part.out);
+  }
+  const auto merged = at.run("merge --json" + parts);
+  CHECK(merged.status == 0);
+  const auto whole = io::parse_json(merged.out, "merge");
+  CHECK(whole.at("evaluated") == json.at("evaluated"));
+  CHECK(whole.at("rejected") == json.at("rejected"));
+  CHECK(whole.at("plans") == json.at("plans"));
+  CHECK(whole.at("front") == json.at("front"));
+  CHECK(one_sentence(at.run("merge" + parts.substr(0, parts.rfind(' ')))));
+  CHECK(one_sentence(at.run("merge" + parts + parts.substr(parts.rfind(' ')))));
+  CHECK(one_sentence(at.run("merge " + at.file("odd.json", "{}"))));
+  for (const char* bad : {"3/3", "x/3", "1", "1/", "-1/3", "1/0"}) CHECK(one_sentence(at.run(std::string{"plan - --shard "} + bad, open)));
   const std::string nothing = R"({"model": "llama-3.1-405b", "hardware": {"gpu": "rtx-4090"}, "batch": {"sequence": 4096}, "recompute": "auto"})";
   CHECK(at.run("plan -", nothing).status == 1);
   CHECK(one_sentence(at.run("plan -", R"({"model": "auto", "batch": {"sequence": 4096}})")));

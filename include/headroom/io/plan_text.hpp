@@ -71,12 +71,13 @@ inline std::string to_text(const plan_result& r, double seconds, bool colour = f
   return text;
 }
 
-/// {"evaluated", "passed_over", "fitting", "seconds", "complete", "plans", "front", "rejected"}.
+/// {"evaluated", "passed_over", "fitting", "seconds", "complete", "plans", "front", "rejected"}; read_plans() is its reverse.
 inline ordered_json to_json(const plan_result& r, double seconds) {
   const auto list = [](const std::vector<ranked_plan>& plans) {
     auto all = ordered_json::array();
     for (const auto& p : plans)
       all.push_back({{"job", job_to_json(p.job)},
+                     {"ordinal", p.ordinal},
                      {"step_seconds", p.outcome.seconds},
                      {"tokens_per_second", cost(p.job).tokens_per_second()},
                      {"report", to_json(estimate(p.job))}});
