@@ -128,7 +128,10 @@ bool enlarge(job& j, int what) {
       m.layers += j.parallel.pipeline * j.parallel.virtual_pipeline * m.experts.every;  // the top of the stack stays as it is
       for (std::int32_t i = 0; i < j.parallel.chunks; ++i) j.parallel.stage_layers[i] += static_cast<std::int32_t>(m.experts.every);
       return true;
-    default: m.hidden += 8 * m.heads; return true;
+    default:
+      if (j.sharding.kind == sharding_kind::megatron_fsdp) return false;  // fewer layers are gathered ahead where each has more elements
+      m.hidden += 8 * m.heads;
+      return true;
   }
 }
 

@@ -30,7 +30,7 @@ bool holds(const std::string& text, const char* part) { return text.find(part) !
 }  // namespace
 
 TEST_CASE("versions of torchtitan are known by their date") {
-  CHECK(titan("{}", "{}", "9dec370 (2024-12-26), torch 1963fc8 (2024-12-23)").framework == frameworks::torchtitan_202404);
+  CHECK(titan("{}", "{}", "9dec370 (2024-12-26), torch 1963fc8 (2024-12-23)").framework == frameworks::torchtitan_202411);
   CHECK(titan("{}", "{}", "e7c0cae (2025-06-13)").framework == frameworks::torchtitan_202504);
   CHECK(titan("{}", "{}", "6fc499f, torch 2.9.0.dev20250815").framework == frameworks::torchtitan_202508);
   CHECK(titan("{}", "{}", "HEAD 2026-08").framework == frameworks::torchtitan_202607);

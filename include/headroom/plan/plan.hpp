@@ -66,7 +66,11 @@ inline void keep_best(std::vector<ranked_plan>& best, const ranked_plan& p, std:
 
 /// Those that no other beats in both time and memory: they fall in memory as they rise in time.
 inline void keep_front(std::vector<ranked_plan>& front, const ranked_plan& p) {
-  const auto at = std::upper_bound(front.begin(), front.end(), p, faster);
+  const auto before = [](const ranked_plan& a, const ranked_plan& b) {
+    const auto &x = a.outcome, &y = b.outcome;
+    return x.seconds != y.seconds ? x.seconds < y.seconds : x.device != y.device ? x.device < y.device : a.ordinal < b.ordinal;
+  };
+  const auto at = std::upper_bound(front.begin(), front.end(), p, before);
   if (at != front.begin() && std::prev(at)->outcome.device <= p.outcome.device) return;
   auto end = at;
   while (end != front.end() && end->outcome.device >= p.outcome.device) ++end;
