@@ -108,7 +108,7 @@ for what in "$@"; do
   case $what in
     gcc)
       needs libtorch-dev  # what tests/libtorch trains on
-      stage default '^$' -DHEADROOM_BUILD_TESTS=ON -DHEADROOM_BUILD_EXAMPLES=ON -DHEADROOM_BUILD_BENCH=ON -DHEADROOM_LIBTORCH=ON
+      stage default '^$' -DHEADROOM_BUILD_TESTS=ON -DHEADROOM_BUILD_EXAMPLES=ON -DHEADROOM_BUILD_BENCH=ON -DHEADROOM_BENCH_OPTIONS=-O0 -DHEADROOM_LIBTORCH=ON
       ;;
     # Every area runs under clang in the next stage: here are its sentences for what must not compile, and the examples.
     clang) stage clang '^headers|^consumer' -DHEADROOM_BUILD_BENCH=OFF -DHEADROOM_TEST_AREAS=units ;;

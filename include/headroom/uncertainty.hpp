@@ -112,7 +112,7 @@ inline constexpr std::array uncertainties{
     // Calibrated on torchtitan and fsdp_qlora.
     uncertainty{error_source::stream_pools, assumption::reserved_by_pools, reading::reserved, error_base::turnover, 35, 35},
     // Derived: the private pools of captured graphs keep what the modules save, beside a cache that has held as much before; half of it.
-    uncertainty{error_source::graph_pools, reading::reserved, error_base::activations, 0, 500},
+    uncertainty{error_source::graph_pools, assumption::graphs_as_eager, reading::reserved, error_base::activations, 0, 500},
     // Calibrated on Qwen under ZeRO-3: its pool grows beyond what is ever gathered at once.
     uncertainty{error_source::stage3_gathers, assumption::deepspeed_stage3_trace, reading::reserved, error_base::allocated, 0, 110},
     // Derived: contexts of 287 MB (lazily loaded) to 667 MB (eagerly), and libraries on top, have been reported (step/outside.hpp).
@@ -134,7 +134,7 @@ inline constexpr std::array counted_elsewhere{
     assumption::host_runtime_not_counted, assumption::no_eval_no_generation,
     // Their errors are in the records that other lines are calibrated on: tensors, compiler, recipe.
     assumption::flash_backward_workspace, assumption::cublas_workspace_by_capability, assumption::compiled_loss_targets, assumption::compiled_chunks_in_place,
-    assumption::update_without_copies, assumption::adapters_in_fp32, assumption::experts_overlap_in_turn, assumption::graphs_as_eager, assumption::fp8_in_all_layers,
+    assumption::update_without_copies, assumption::adapters_in_fp32, assumption::experts_overlap_in_turn, assumption::fp8_in_all_layers,
     assumption::rank_with_most_weights, assumption::first_micro_batch_gathers};
 
 /// What a source of error is called in the report file.
