@@ -23,7 +23,8 @@ class choices {
  public:
   static constexpr std::size_t capacity = 64;
   constexpr void add(std::int64_t v) {
-    if (size_ < capacity) values_[size_++] = v;
+    if (size_ == capacity) refuse("headroom: an open key may take at most 64 values", capacity + 1);
+    values_[size_++] = v;
   }
   [[nodiscard]] constexpr const std::int64_t* begin() const { return values_.data(); }
   [[nodiscard]] constexpr const std::int64_t* end() const { return values_.data() + size_; }

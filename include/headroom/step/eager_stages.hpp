@@ -10,6 +10,7 @@
 #pragma once
 
 #include <headroom/layout/schedule.hpp>
+#include <headroom/step/outside.hpp>
 #include <headroom/step/spread.hpp>
 #include <headroom/step/timeline.hpp>
 

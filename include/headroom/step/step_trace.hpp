@@ -19,7 +19,7 @@ class step_trace {
   using handle = tensor_memory::handle;
 
   step_trace(const settled_job& s, const inventory& list, const state_bytes& st, const windows& w, const moment& resident, caching_allocator& a)
-      : job_(&s), states_(&st), windows_(&w), scene_(s.layer), memory_(a), blocks_(memory_) {
+      : job_(&s), windows_(&w), scene_(s.layer), memory_(a), blocks_(memory_) {
     scene_.model = &s.model;
     build();
     const auto& j = *s.source;
@@ -328,7 +328,6 @@ class step_trace {
 
 
   const settled_job* job_;
-  const state_bytes* states_;
   const windows* windows_;
   scene scene_;
   tensor_memory memory_;
