@@ -171,36 +171,60 @@ inline std::vector<std::string_view> zoo_names() {
   return names;
 }
 
-/// A shape from a name of the zoo, or from the `config.json` at a path (a file, or the folder that holds it), relative to
-/// `base`. No other file is read. A bare word is a name first, anything with a slash in it a path first: "./llama-2-7b" is
-/// the folder, "meta-llama/Llama-2-7b" the model unless there is such a folder. Throws job_error.
-inline shape read_model_named(const std::string& text, const std::string& path, const std::filesystem::path& base) {
+/// Where the paths in a job lead: below a folder, or nowhere, where the job comes from somebody who must not choose what is read.
+class file_base {
+ public:
+  file_base() = default;  ///< nowhere
+  file_base(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  template <class Text>
+    requires std::convertible_to<const Text&, std::filesystem::path>
+  file_base(const Text& folder) : folder_(std::filesystem::path{folder}) {}
+  [[nodiscard]] const std::filesystem::path* folder() const { return folder_ ? &*folder_ : nullptr; }
+
+ private:
+  std::optional<std::filesystem::path> folder_{};
+};
+inline const file_base no_files{};
+
+/// The `config.json` at a path (a file, or the folder that holds it), or nothing. Never a pipe or a device.
+inline std::optional<std::filesystem::path> config_at(const std::string& path, const file_base& base) {
+  if (base.folder() == nullptr) return std::nullopt;
+  std::error_code problem;
+  auto file = *base.folder() / std::filesystem::path{path};
+  if (std::filesystem::is_directory(file, problem)) file /= "config.json";
+  if (!std::filesystem::is_regular_file(file, problem)) return std::nullopt;
+  return file;
+}
+
+/// A shape from a name of the zoo, or from the configuration at a path. No other file is read, and none at all with `no_files`. A bare
+/// word is a name first, anything with a slash in it a path first: "./llama-2-7b" is the folder, "meta-llama/Llama-2-7b" the model
+/// unless there is such a folder. Throws job_error.
+inline shape read_model_named(const std::string& text, const std::string& path, const file_base& base) {
   if (text.empty() || text.size() > 4096 || text.find('\0') != std::string::npos)
     fail("headroom: " + path + " must be a model's name or the path of a config.json, found " + in_quotes(text));
   const shape* known = models::find(text);
   if (known != nullptr && text.find('/') == std::string::npos) return *known;
-  std::error_code problem;
-  auto file = base / std::filesystem::path{text};
-  if (std::filesystem::is_directory(file, problem)) file /= "config.json";
-  if (std::filesystem::is_regular_file(file, problem)) {  // never a pipe or a device
-    const auto config = parse_json_file(file);
-    if (!config.is_object()) wrong_value(file.string(), "a model's configuration", config);
+  if (const auto file = config_at(text, base)) {
+    const auto config = parse_json_file(*file);
+    if (!config.is_object()) wrong_value(file->string(), "a model's configuration", config);
     auto m = model_from_config(config, path);
+    std::error_code problem;
     if (m.label.empty())
       m.label =
-          name{file.filename() == "config.json" ? std::filesystem::absolute(file, problem).parent_path().filename().string()
-                                                : file.stem().string()};
+          name{file->filename() == "config.json" ? std::filesystem::absolute(*file, problem).parent_path().filename().string()
+                                                 : file->stem().string()};
     return m;
   }
   if (known != nullptr) return *known;
-  std::string sentence = "headroom: " + path + " " + in_quotes(text) + " is neither a name of the model zoo nor a file";
+  std::string sentence = "headroom: " + path + " " + in_quotes(text) +
+                         (base.folder() != nullptr ? " is neither a name of the model zoo nor a file" : " is no name of the model zoo, and files are not read here");
   const auto names = zoo_names();
   if (const auto meant = closest(text, names); !meant.empty()) sentence += "; did you mean \"" + std::string{meant} + "\"?";
   fail(sentence);
 }
 
 /// The `model` key in any of its forms. Throws job_error.
-inline shape read_model(const json_value& value, const std::string& path, const std::filesystem::path& base) {
+inline shape read_model(const json_value& value, const std::string& path, const file_base& base) {
   if (value.is_string()) return read_model_named(*value.get_ptr<const json_value::string_t*>(), path, base);
   if (!value.is_object()) wrong_value(path, "a name, a path, a configuration or a shape", value);
   if (value.contains("model_type") || value.contains("architectures")) return model_from_config(value, path);

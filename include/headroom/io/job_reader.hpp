@@ -38,10 +38,10 @@ inline json_value framework_with_options(const profile& p) {
 
 }  // namespace detail
 
-/// Reads every key of a job. Paths in it are relative to `base`. Throws job_error: unknown keys, wrong types, impossible
-/// values, and options that contradict neutral keys, each with its path. Whether the job makes sense as a whole is for
-/// estimate() to say.
-inline job read_job(const json_value& value, const std::filesystem::path& base = ".") {
+/// Reads every key of a job. Paths in it are relative to `base`; with `no_files` none is followed. Throws job_error: unknown keys,
+/// wrong types, impossible values, and options that contradict neutral keys, each with its path. Whether the job makes sense as a
+/// whole is for estimate() to say.
+inline job read_job(const json_value& value, const file_base& base = ".") {
   job j;
   key_reader k{value, ""};
   j.model = read_model(k.need("model", "a name, a path, a configuration or a shape"), "model", base);
