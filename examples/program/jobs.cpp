@@ -15,4 +15,8 @@ headroom::job job_named(const std::string& file, std::istream& in) {
 
 headroom::report report_of(const headroom::job& j) { return headroom::replay(j); }
 
+headroom::io::admission admit(std::string_view text, const headroom::io::file_base& base, std::optional<headroom::confidence> sure) {
+  return headroom::io::admit(text, base, sure);
+}
+
 }  // namespace program

@@ -1,8 +1,9 @@
 // Distributed under the Boost Software License, Version 1.0.
-// What several commands do with a job, compiled once.
+// What several commands and programs do with a job, compiled once.
 #pragma once
 
 #include <headroom/diagnose/advise.hpp>
+#include <headroom/io/admission.hpp>
 #include <headroom/io/json_reader.hpp>
 #include <headroom/job.hpp>
 #include <headroom/report.hpp>
@@ -20,6 +21,9 @@ headroom::job job_of(const headroom::io::json_value& value, const std::filesyste
 headroom::job job_named(const std::string& file, std::istream& in);
 /// Its report, with reserved memory replayed.
 headroom::report report_of(const headroom::job& j);
+
+/// headroom::io::admit.
+headroom::io::admission admit(std::string_view text, const headroom::io::file_base& base, std::optional<headroom::confidence> sure);
 
 /// The smallest changes that make it fit, by that report (diagnose.cpp).
 std::vector<headroom::advice> advice_for(const headroom::job& j);

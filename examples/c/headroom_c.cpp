@@ -1,0 +1,56 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The library behind headroom.h.
+#include "headroom.h"
+
+#include "program/jobs.hpp"
+
+#include <headroom/version.hpp>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+using headroom::io::admission;
+using headroom::io::decision;
+
+char* copy_of(const std::string& text) {
+  auto* copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (copy == nullptr) throw std::bad_alloc{};
+  return static_cast<char*>(std::memcpy(copy, text.c_str(), text.size() + 1));
+}
+
+admission admit(const char* job, std::size_t size, const char* folder, double confidence) {
+  const admission nothing{decision::bad_input, "headroom: there is no job: its text is NULL", {}, {}};
+  if (job == nullptr) return nothing;
+  const auto base = folder != nullptr ? headroom::io::file_base{folder} : headroom::io::no_files;
+  std::optional<headroom::confidence> sure;
+  if (confidence != 0) try {
+      sure.emplace(confidence);
+    } catch (const headroom::error& e) {
+      return {decision::bad_input, e.what(), {}, {}};
+    }
+  return program::admit({job, size}, base, sure);
+}
+
+}  // namespace
+
+extern "C" headroom_decision headroom_admit(const char* job, std::size_t size, const char* folder, double confidence, char** answer) try {
+  if (answer != nullptr) *answer = nullptr;
+  const auto a = admit(job, size, folder, confidence);
+  if (answer != nullptr) {
+    const auto range = a.report && confidence != 0 ? headroom::confidence{confidence} : headroom::confidence{};
+    *answer = copy_of(to_json(a, range).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
+  return static_cast<headroom_decision>(a.decision);
+} catch (const std::exception&) {
+  return HEADROOM_NO_MEMORY;  // everything else is a decision
+}
+
+extern "C" void headroom_free(char* answer) { std::free(answer); }
+
+extern "C" const char* headroom_version(void) {
+  static const auto text =
+      std::to_string(HEADROOM_VERSION_MAJOR) + '.' + std::to_string(HEADROOM_VERSION_MINOR) + '.' + std::to_string(HEADROOM_VERSION_PATCH);
+  return text.c_str();
+}
