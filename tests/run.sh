@@ -107,7 +107,9 @@ fuzz() {
 for what in "$@"; do
   case $what in
     gcc)
-      needs libtorch-dev slurmctld slurmd slurm-client slurm-wlm-basic-plugins libslurm-dev munge  # what tests/libtorch trains on, what tests/slurm runs
+      needs libtorch-dev                                                                       # what tests/libtorch trains on
+      needs slurmctld slurmd slurm-client slurm-wlm-basic-plugins libslurm-dev munge           # … tests/slurm runs
+      needs libcpp-httplib-dev libssl-dev zlib1g-dev libbrotli-dev openssl                     # … tests/kubernetes talks to
       stage default '^$' -DHEADROOM_BUILD_TESTS=ON -DHEADROOM_BUILD_EXAMPLES=ON -DHEADROOM_BUILD_BENCH=ON -DHEADROOM_BENCH_OPTIONS=-O0 -DHEADROOM_LIBTORCH=ON
       ;;
     # Areas run under clang in the next stage: here are its sentences for what must not compile, and the examples.

@@ -30,7 +30,7 @@ admission admit(const char* job, std::size_t size, const char* folder, double co
     } catch (const headroom::error& e) {
       return {decision::bad_input, e.what(), {}, {}};
     }
-  return program::admit({job, size}, base, sure);
+  return program::admit({.job = {job, size}, .base = base, .sure = sure});
 }
 
 }  // namespace

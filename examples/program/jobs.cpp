@@ -15,8 +15,6 @@ headroom::job job_named(const std::string& file, std::istream& in) {
 
 headroom::report report_of(const headroom::job& j) { return headroom::replay(j); }
 
-headroom::io::admission admit(std::string_view text, const headroom::io::file_base& base, std::optional<headroom::confidence> sure) {
-  return headroom::io::admit(text, base, sure);
-}
+headroom::io::admission admit(const headroom::io::admission_request& asked) { return headroom::io::admit(asked); }
 
 }  // namespace program

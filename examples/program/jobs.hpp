@@ -23,7 +23,7 @@ headroom::job job_named(const std::string& file, std::istream& in);
 headroom::report report_of(const headroom::job& j);
 
 /// headroom::io::admit.
-headroom::io::admission admit(std::string_view text, const headroom::io::file_base& base, std::optional<headroom::confidence> sure);
+headroom::io::admission admit(const headroom::io::admission_request& asked);
 
 /// The smallest changes that make it fit, by that report (diagnose.cpp).
 std::vector<headroom::advice> advice_for(const headroom::job& j);

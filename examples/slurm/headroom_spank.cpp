@@ -67,7 +67,8 @@ headroom::io::admission judge(const std::filesystem::path& file, const std::stri
   std::error_code problem;
   if (std::filesystem::exists(file, problem) && !std::filesystem::is_regular_file(file, problem))
     headroom::io::fail("headroom: " + file.string() + " is not a file");
-  return program::admit(headroom::io::read_file(file), file.parent_path(), read_confidence(confidence));
+  const auto text = headroom::io::read_file(file);
+  return program::admit({.job = text, .base = file.parent_path(), .sure = read_confidence(confidence), .full = false});
 }
 
 /// 0, or -1 with the reason in Slurm's own words.

@@ -13,6 +13,14 @@ namespace headroom::io {
 
 enum class decision { fits, does_not_fit, bad_input };
 
+/// What an admission is asked.
+struct admission_request {
+  std::string_view job{};                       ///< a job file's text
+  file_base base{no_files};                     ///< where the paths in it lead
+  std::optional<confidence> sure{};             ///< fits at the upper end of that range; none: by the prediction itself
+  bool full{true};                              ///< false: a job that estimate()'s range of 99.9 % decides is not replayed, which takes microseconds
+};
+
 struct admission {
   headroom::io::decision decision{headroom::io::decision::bad_input};
   std::string sentence{};                       ///< for a person
@@ -20,17 +28,35 @@ struct admission {
   std::optional<headroom::report> report{};     ///< unless the input was bad
 };
 
-/// Reads a job, replays it, and says whether it fits: by the report, or, where `sure` is stated, even at the upper end of that range. Bad
-/// input of any kind is a decision, not an exception; std::bad_alloc is what can be thrown. Nothing is shared between calls.
-inline admission admit(std::string_view text, const file_base& base = no_files, std::optional<confidence> sure = std::nullopt) {
+namespace detail {
+
+/// Whether no replay could change the decision: every GPU is outside the range in which its memory is expected, on the same side for all
+/// that fit, or host memory or NVMe does not suffice, of which replay() says the same.
+constexpr bool is_decided(const report& r) {
+  constexpr confidence almost_sure{0.999};
+  const bool others_suffice = r.host.capacity == bytes{0} || r.host.per_node <= r.host.capacity;
+  if (!others_suffice || (r.nvme_capacity > bytes{0} && r.nvme_per_node > r.nvme_capacity)) return true;
+  bool all_fit = true;
+  for (const auto& rank : r) {
+    const auto range = bounds(r, rank, reading::device, almost_sure);
+    if (range.low > rank.capacity) return true;
+    all_fit = all_fit && range.high <= rank.capacity;
+  }
+  return all_fit;
+}
+
+}  // namespace detail
+
+/// Reads a job and says whether it fits. Bad input of any kind is a decision, not an exception; std::bad_alloc is what can be thrown.
+/// Nothing is shared between calls.
+inline admission admit(const admission_request& asked) {
   try {
-    const job j = read_job(parse_json(text, "the job"), base);
-    const report r = replay(j);
-    const bool by_report = r.fits();
-    const bool fitting = sure ? fits(r, *sure) : by_report;
-    std::string sentence = verdict_text(r);
-    if (by_report && !fitting) sentence = "DOES NOT FIT FOR SURE: " + sentence;
-    return {fitting ? decision::fits : decision::does_not_fit, std::move(sentence), j, r};
+    const job j = read_job(parse_json(asked.job, "the job"), asked.base);
+    report r = estimate(j);
+    if (asked.full || !detail::is_decided(r)) r = replay(j);
+    const bool fitting = asked.sure ? fits(r, *asked.sure) : r.fits();
+    const std::string doubt = r.fits() && !fitting ? "DOES NOT FIT FOR SURE: " : "";
+    return {fitting ? decision::fits : decision::does_not_fit, doubt + verdict_text(r), j, r};
   } catch (const error& e) {
     return {decision::bad_input, e.what(), {}, {}};
   } catch (const std::filesystem::filesystem_error& e) {

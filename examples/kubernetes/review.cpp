@@ -1,0 +1,157 @@
+// Distributed under the Boost Software License, Version 1.0.
+#include "kubernetes/review.hpp"
+
+#include "program/jobs.hpp"
+
+namespace kubernetes {
+
+namespace {
+
+using namespace headroom;
+using io::fail;
+using io::json_value;
+
+/// The value at a path of keys, or nullptr.
+template <class... Keys>
+const json_value* at(const json_value* from, Keys... keys) {
+  for (const char* key : {keys...}) {
+    if (from == nullptr || !from->is_object()) return nullptr;
+    const auto found = from->find(key);
+    from = found != from->end() ? &*found : nullptr;
+  }
+  return from;
+}
+
+/// An annotation of the object, or of the pods that it makes.
+std::optional<std::string> annotation(const json_value* object, std::string_view name) {
+  for (const auto* metadata : {at(object, "metadata", "annotations"), at(object, "spec", "template", "metadata", "annotations")}) {
+    const std::string key{name};
+    if (const auto* value = at(metadata, key.c_str())) return io::string_at(*value, "annotation " + key);
+  }
+  return std::nullopt;
+}
+
+/// A count of Kubernetes: a number or a string of digits.
+std::int64_t count_at(const json_value& value, const std::string& path) {
+  constexpr std::int64_t most = 1'000'000;
+  if (!value.is_string()) return io::whole_at(value, path, 0, most);
+  const auto& text = *value.get_ptr<const std::string*>();
+  if (text.empty() || text.size() > 7 || text.find_first_not_of("0123456789") != std::string::npos) io::wrong_value(path, "a whole number", value);
+  return std::stoll(text);
+}
+
+/// GPUs of one pod: https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/ asks for them as limits. Containers started before the
+/// others are there in turn.
+std::int64_t gpus_of_pod(const json_value* spec) {
+  std::int64_t together = 0, before = 0;
+  for (const auto& [key, in_turn] : {std::pair{"containers", false}, std::pair{"initContainers", true}}) {
+    const auto* containers = at(spec, key);
+    if (containers == nullptr) continue;
+    io::each_at(*containers, std::string{"spec."} + key, "a list of containers", [&, in_turn = in_turn](const json_value& container, const std::string& path) {
+      const auto* gpus = at(&container, "resources", "limits", "nvidia.com/gpu");
+      if (gpus == nullptr) return;
+      const auto n = count_at(*gpus, path + ".resources.limits.nvidia.com/gpu");
+      if (in_turn) before = std::max(before, n);
+      else together += n;
+    });
+  }
+  return std::max(together, before);
+}
+
+struct gpus {
+  std::int64_t pods{}, per_pod{};
+};
+
+/// What the object asks for; the pods of a bare pod's job are others', and not known (0).
+gpus gpus_of(const json_value* object) {
+  const auto* spec = at(object, "spec");
+  if (const auto* pod = at(spec, "template", "spec")) {
+    std::int64_t pods = 1;
+    for (const auto* key : {"parallelism", "replicas"})
+      if (const auto* n = at(spec, key)) pods = count_at(*n, std::string{"spec."} + key);
+    return {pods, gpus_of_pod(pod)};
+  }
+  gpus all;  // Kubeflow: spec.pytorchReplicaSpecs.{Master,Worker}.{replicas,template}
+  if (const auto* roles = at(spec, "pytorchReplicaSpecs"); roles != nullptr && roles->is_object()) {
+    for (const auto& [name, role] : roles->items()) {
+      const auto path = "spec.pytorchReplicaSpecs." + name;
+      const auto each = gpus_of_pod(at(&role, "template", "spec"));
+      if (all.per_pod != 0 && each != all.per_pod) fail("headroom: " + path + " asks for another number of GPUs than the other roles");
+      all.per_pod = each;
+      const auto* n = at(&role, "replicas");
+      all.pods += n != nullptr ? count_at(*n, path + ".replicas") : 1;
+    }
+    return all;
+  }
+  return {0, gpus_of_pod(spec)};
+}
+
+/// The job on the GPUs that were asked for. Throws job_error where it is for others.
+void put_on(json_value& job, const gpus& asked) {
+  if (!job.is_object() || asked.per_pod == 0) return;
+  auto& hardware = job["hardware"];
+  if (hardware.is_null()) hardware = json_value::object();
+  if (!hardware.is_object()) return;  // the reader says it
+  const auto settle = [&](const char* key, std::int64_t pods) {
+    if (pods == 0) return;
+    const auto* stated = at(&hardware, key);
+    if (stated == nullptr) hardware[key] = pods;
+    else if (const auto n = io::whole_at(*stated, std::string{"hardware."} + key, 1, io::largest_exact); n != pods)
+      fail("headroom: hardware." + std::string{key} + " is " + std::to_string(n) + ", and the pods ask for " + std::to_string(pods));
+  };
+  settle("gpus_per_node", asked.per_pod);
+  settle("nodes", asked.pods);
+}
+
+io::admission judge(const json_value* object, const std::string& text, std::optional<double> share) {
+  try {
+    auto job = io::parse_json(text, "annotation " + std::string{job_annotation});
+    put_on(job, gpus_of(object));
+    if (const auto stated = annotation(object, confidence_annotation)) {
+      const auto value = io::parse_json(*stated, "annotation " + std::string{confidence_annotation});
+      share = io::number_at(value, "annotation " + std::string{confidence_annotation}, 0.5, 0.999);
+    }
+    const auto judged = job.dump(-1, ' ', false, json_value::error_handler_t::replace);
+    return program::admit({.job = judged, .sure = share ? std::optional<confidence>{*share} : std::nullopt, .full = false});
+  } catch (const error& e) {
+    return {io::decision::bad_input, e.what(), {}, {}};
+  }
+}
+
+std::string reviewed(const std::string& uid, bool allowed, int code, const std::string& message) {
+  io::ordered_json response = {{"uid", uid}, {"allowed", allowed}};
+  if (!message.empty()) response["status"] = {{"code", code}, {"message", message}};
+  const io::ordered_json all = {{"apiVersion", "admission.k8s.io/v1"}, {"kind", "AdmissionReview"}, {"response", response}};
+  return all.dump(-1, ' ', false, io::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace
+
+answer review(std::string_view body, std::optional<double> confidence) try {
+  const auto whole = io::parse_json(body, "the review");
+  const auto* uid = at(&whole, "request", "uid");
+  const auto* kind = at(&whole, "kind");
+  const auto* version = at(&whole, "apiVersion");
+  if (kind == nullptr || *kind != "AdmissionReview" || version == nullptr || *version != "admission.k8s.io/v1" || uid == nullptr || !uid->is_string())
+    return {400, "headroom: the body must be an AdmissionReview of admission.k8s.io/v1 with a request.uid"};
+  const auto& id = *uid->get_ptr<const std::string*>();
+  const auto* object = at(&whole, "request", "object");
+  std::optional<std::string> job;
+  try {
+    job = annotation(object, job_annotation);
+  } catch (const error& e) {
+    return {200, reviewed(id, false, 400, e.what())};
+  }
+  if (!job) return {200, reviewed(id, true, 200, {})};
+  const auto a = judge(object, *job, confidence);
+  switch (a.decision) {
+    case io::decision::fits: return {200, reviewed(id, true, 200, a.sentence)};
+    case io::decision::does_not_fit: return {200, reviewed(id, false, 422, "headroom: " + a.sentence)};
+    case io::decision::bad_input: break;
+  }
+  return {200, reviewed(id, false, 400, a.sentence)};
+} catch (const error& e) {
+  return {400, e.what()};
+}
+
+}  // namespace kubernetes

@@ -1,0 +1,189 @@
+# Distributed under the Boost Software License, Version 1.0.
+# The webhook at its protocol: reviews as an API server sends them, and what nobody should send, over TLS on the loopback interface.
+#   HEADROOM_WEBHOOK=…/headroom_webhook HEADROOM_LOAD=…/headroom_webhook_load python3 test_webhook.py
+import gzip, http.client, json, os, pathlib, random, signal, socket, ssl, subprocess, sys, tempfile, threading, unittest
+
+ROOT = pathlib.Path(__file__).parents[2]
+REQUESTS = int(os.environ.get("HEADROOM_REQUESTS", "6000"))
+
+JOB = {"model": "llama-3.1-8b", "framework": "deepspeed", "precision": "bf16-mixed", "sharding": {"kind": "zero", "stage": 3},
+       "batch": {"micro": 1, "sequence": 8192}, "recompute": "full", "hardware": {"gpu": "h100-sxm-80gb"}}
+
+
+def container(gpus):
+    return {"name": "train", "image": "trainer", "resources": {"limits": {"nvidia.com/gpu": gpus, "memory": "1Ti"}} if gpus else {}}
+
+
+def pod(job, gpus=8, **annotations):
+    text = job if isinstance(job, str) else json.dumps(job)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train", "annotations": {"headroom.dev/job": text, **annotations}},
+            "spec": {"containers": [container(gpus)], "initContainers": [container(None)]}}
+
+
+def workload(job, nodes, gpus=8):
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"annotations": {"headroom.dev/job": json.dumps(job)}},
+            "spec": {"parallelism": nodes, "template": {"spec": {"containers": [container(gpus)]}}}}
+
+
+def review(of, uid="705ab4f5-6393-11e8-b7cc-42010a800002", operation="CREATE"):
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+            "request": {"uid": uid, "kind": {"group": "", "version": "v1", "kind": "Pod"}, "resource": {"group": "", "version": "v1", "resource": "pods"},
+                        "name": "train", "namespace": "ml", "operation": operation, "userInfo": {"username": "somebody", "groups": ["system:authenticated"]},
+                        "object": of, "oldObject": None, "dryRun": False, "options": {"apiVersion": "meta.k8s.io/v1", "kind": "CreateOptions"}}}
+
+
+class Webhook(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.files = [str(pathlib.Path(folder.name) / name) for name in ("tls.crt", "tls.key")]
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                        "-addext", "subjectAltName=DNS:localhost", "-out", cls.files[0], "-keyout", cls.files[1]], check=True, capture_output=True)
+        cls.server = subprocess.Popen([os.environ["HEADROOM_WEBHOOK"], "--certificate", cls.files[0], "--key", cls.files[1], "--listen", "127.0.0.1:0"],
+                                      stdout=subprocess.PIPE, text=True)
+        cls.addClassCleanup(cls.stop)
+        cls.port = int(cls.server.stdout.readline().rsplit(":", 1)[1])
+        cls.trust = ssl.create_default_context(cafile=cls.files[0])
+
+    @classmethod
+    def stop(cls):
+        cls.server.send_signal(signal.SIGTERM)
+        code = cls.server.wait(30)
+        cls.server.stdout.close()
+        assert code == 0, f"the webhook ended with {code}"
+
+    def connect(self):
+        return http.client.HTTPSConnection("localhost", self.port, context=self.trust, timeout=20)
+
+    def post(self, body, path="/admit", **headers):
+        connection = self.connect()
+        try:
+            connection.request("POST", path, body if isinstance(body, (bytes, str)) else json.dumps(body), {"Content-Type": "application/json", **headers})
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    def decide(self, of, **more):
+        status, body = self.post(review(of, **more))
+        self.assertEqual(status, 200, body)
+        answer = json.loads(body)
+        self.assertEqual((answer["apiVersion"], answer["kind"]), ("admission.k8s.io/v1", "AdmissionReview"))
+        self.assertEqual(answer["response"]["uid"], more.get("uid", "705ab4f5-6393-11e8-b7cc-42010a800002"))
+        return answer["response"]
+
+    def denied(self, response, code, *said):
+        self.assertEqual((response["allowed"], response["status"]["code"]), (False, code), response)
+        for text in ("headroom: ", *said):
+            self.assertIn(text, response["status"]["message"])
+
+    def memory(self):
+        status = pathlib.Path(f"/proc/{self.server.pid}/status").read_text()
+        return int(status.split("VmRSS:")[1].split()[0])
+
+    def test_a_pod_without_a_job_is_allowed(self):
+        plain = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "web"}]}}
+        for of in (plain, {"metadata": {"annotations": {"other": "x"}}}, None):
+            self.assertEqual(self.decide(of)["allowed"], True)
+        self.assertEqual(self.decide(None, operation="DELETE", uid="another")["allowed"], True)
+
+    def test_what_fits_is_allowed_and_what_does_not_is_denied(self):
+        response = self.decide(pod(JOB))
+        self.assertTrue(response["allowed"])
+        self.assertIn("FITS with", response["status"]["message"])
+        self.denied(self.decide(pod(JOB, gpus=1)), 422, "DOES NOT FIT", "GiB too much")
+        self.denied(self.decide(pod({**JOB, "batch": {"micro": 64, "sequence": 8192}, "recompute": "none"})), 422, "DOES NOT FIT")
+        self.denied(self.decide(pod(JOB, **{"headroom.dev/confidence": "1.5"})), 400, "confidence")
+
+    def test_gpus_are_those_of_the_pods(self):
+        large = {**JOB, "model": "llama-3.1-70b"}
+        self.denied(self.decide(workload(large, 1)), 422)
+        self.assertTrue(self.decide(workload(large, 4))["allowed"])
+        self.assertTrue(self.decide(pod(JOB, gpus="8"))["allowed"])
+        self.denied(self.decide(pod({**JOB, "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 16}})), 400, "gpus_per_node is 16, and the pods ask for 8")
+        roles = {"Master": {"replicas": 1, "template": {"spec": {"containers": [container(8)]}}}, "Worker": {"replicas": 3, "template": {"spec": {"containers": [container(8)]}}}}
+        kubeflow = {"kind": "PyTorchJob", "metadata": {"annotations": {"headroom.dev/job": json.dumps(large)}}, "spec": {"pytorchReplicaSpecs": roles}}
+        self.assertTrue(self.decide(kubeflow)["allowed"])
+        roles["Worker"]["template"]["spec"]["containers"] = [container(4)]
+        self.denied(self.decide(kubeflow), 400, "another number of GPUs")
+        self.denied(self.decide(pod(JOB, gpus="many")), 400, "nvidia.com/gpu")
+
+    def test_annotations_that_are_no_jobs(self):
+        for job, said in (("{", "not valid JSON"), ("[]", "headroom:"), ("", "headroom:"), ('{"model": "gpt3"}', "model"), ({**JOB, "sharing": 1}, "sharding"),
+                          ({**JOB, "model": "/etc/passwd"}, "files are not read here"), ({**JOB, "model": {"base": "../../etc"}}, "files are not read here")):
+            self.denied(self.decide(pod(job)), 400, said)
+        of = pod(JOB)
+        of["metadata"]["annotations"]["headroom.dev/job"] = 7
+        self.denied(self.decide(of), 400, "annotation headroom.dev/job")
+
+    def test_bodies_that_are_no_reviews(self):
+        for body in (b"", b"{", b"[]", b"null", b'{"kind": "AdmissionReview"}', json.dumps({**review(None), "apiVersion": "admission.k8s.io/v1beta1"}), b"\xff\xfe", b"[" * 100000,
+                     b'{"a": 1, "a": 2}', json.dumps({**review(None), "request": {"uid": 7}})):
+            status, text = self.post(body)
+            self.assertEqual(status, 400)
+            self.assertTrue(text.startswith("headroom: "), text)
+        self.assertEqual(self.post(review(None), path="/other")[0], 404)
+        self.assertEqual(self.post(b" " * (5 << 20))[0], 413)
+
+    def test_bodies_without_a_length_or_compressed(self):
+        before = self.memory()
+        self.assertEqual(self.post(gzip.compress(b" " * (64 << 20)), **{"Content-Encoding": "gzip"})[0], 415)
+        connection = self.connect()
+        try:
+            connection.request("POST", "/admit", (b" " * (1 << 20) for _ in range(64)), encode_chunked=True, headers={"Transfer-Encoding": "chunked"})
+            self.assertEqual(connection.getresponse().status, 411)
+        except (BrokenPipeError, ConnectionError, ssl.SSLError):
+            pass  # refused before all was sent
+        finally:
+            connection.close()
+        self.assertLess(self.memory() - before, 64 << 10)
+
+    def test_connections_that_go_nowhere(self):
+        idle = [socket.create_connection(("127.0.0.1", self.port)) for _ in range(20)]
+        idle[0].sendall(b"GET / HTTP/1.1\r\n\r\n")  # not TLS
+        self.assertTrue(self.decide(pod(JOB))["allowed"])
+        for s in idle:
+            s.close()
+        connection = self.connect()
+        connection.request("GET", "/healthz")
+        self.assertEqual(connection.getresponse().read(), b"ok\n")
+        connection.close()
+
+    def test_hostile_reviews(self):
+        dice = random.Random(11)
+        text = json.dumps(review(pod(JOB))).encode()
+        words = [b"-1", b"1e400", b"null", b"{}", b"[]", b'"\xff"', b"9" * 40, b"true", b'""', b"{" * 2000]
+        connection = self.connect()
+        for _ in range(10000):
+            at, to = sorted(dice.randrange(len(text)) for _ in range(2))
+            body = dice.choice([text[:at], text[:at] + text[to:], text[:at] + dice.choice(words) + text[to:], text[:at] + bytes([dice.randrange(256)]) + text[at + 1:]])
+            connection.request("POST", "/admit", body)
+            answer = connection.getresponse()
+            said = answer.read().decode()
+            if answer.status == 200:
+                response = json.loads(said)["response"]
+                self.assertTrue(response["allowed"] or "headroom: " in response["status"]["message"], said)
+            else:
+                self.assertEqual(answer.status, 400, said)
+                self.assertTrue(said.startswith("headroom: "), said)
+        connection.close()
+
+    def test_load(self):
+        """Bounded, on the loopback interface; the rate is printed, not judged."""
+        bodies = [json.dumps(review(o)) for o in (pod(JOB), pod(JOB, gpus=1), workload({**JOB, "model": "llama-3.1-70b"}, 4), pod("{"))]
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+            file.write("\n".join(bodies) + "\n")
+            file.flush()
+            run = lambda n: subprocess.run([os.environ["HEADROOM_LOAD"], str(self.port), self.files[0], file.name, str(n)], capture_output=True, text=True, timeout=600)
+            first = run(REQUESTS // 3)
+            self.assertEqual(first.returncode, 0, first.stderr)
+            before = self.memory()
+            second = run(REQUESTS)
+            self.assertEqual(second.returncode, 0, second.stderr)
+            print(second.stdout.strip(), f"; memory {before} KiB before, {self.memory()} KiB after", file=sys.stderr)
+            self.assertLess(self.memory() - before, 8 << 10)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
