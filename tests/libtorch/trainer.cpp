@@ -1,41 +1,14 @@
 // Distributed under the Boost Software License, Version 1.0.
 #include "trainer.hpp"
 
-#include "counting.hpp"
-#include "model.hpp"
-
-#include <string>
+#include "trainer/step.hpp"
 
 namespace trainer {
 
-namespace {
-
-torch::Dtype format_of(const headroom::number_format& f) { return f.bits == 16 ? torch::kBFloat16 : torch::kFloat; }
-
-/// One forward and backward. Logits and loss live as long as their names.
-micro_batch run(decoder& model, const Tensor& numbers, const Tensor& targets, double share, byte_counter& bytes) {
-  micro_batch seen{};
-  bytes.take_peak();
-  auto x = model.forward(numbers);
-  seen.forward_peak = bytes.take_peak();
-  const auto logits = model.logits(std::move(x));
-  const auto loss = torch::cross_entropy_loss(logits.view({-1, logits.size(-1)}), targets.view({-1}));
-  seen.loss_peak = bytes.take_peak();
-  seen.after_forward = bytes.live();
-  loss.backward(torch::full({}, share, loss.options()));
-  seen.backward_peak = bytes.take_peak();
-  return seen;
-}
-
-}  // namespace
-
 counts train(const headroom::job& job, int steps) {
-  torch::manual_seed(1);
-  torch::set_num_threads(1);
-  at::globalContext().setUserEnabledMkldnn(false);  // oneDNN's scratch belongs to its library, and differs from one CPU to the next
-  const plan p{&job, format_of(job.precision.parameters), format_of(job.adapter.format)};
+  set_up(1);
   const counting bytes;
-  decoder model(p);
+  decoder model(plan_of(job));
   counts r{};
   for (const auto& w : model.parameters()) r.parameters += w.numel();
   r.built = bytes->live();

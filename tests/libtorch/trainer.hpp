@@ -2,6 +2,8 @@
 // Trains a model for some steps and counts the bytes of tensors alive, phase by phase.
 #pragma once
 
+#include "trainer/micro_batch.hpp"
+
 #include <headroom/job.hpp>
 
 #include <cstdint>
@@ -9,10 +11,7 @@
 
 namespace trainer {
 
-/// Bytes of tensors: alive when a phase is done, or at its tallest moment.
-struct micro_batch {
-  std::int64_t forward_peak, loss_peak, after_forward, backward_peak, after_backward;
-};
+/// Bytes of tensors, as of a micro-batch.
 struct step {
   std::vector<micro_batch> micro_batches;
   std::int64_t update_peak, after_update;

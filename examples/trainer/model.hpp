@@ -2,8 +2,8 @@
 // A Llama or a GPT-2, as a headroom::job describes it.
 #pragma once
 
-#include "checkpoint.hpp"
-#include "layers.hpp"
+#include "trainer/checkpoint.hpp"
+#include "trainer/layers.hpp"
 
 #include <string>
 #include <vector>
