@@ -143,9 +143,11 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   const auto dispatcher = word("moe-token-dispatcher-type"), backend = word("moe-flex-dispatcher-backend");
   if (!dispatcher.empty() && dispatcher != "flex" && dispatcher != "alltoall" && dispatcher != "allgather")
     fail("headroom: framework.options.moe-token-dispatcher-type " + in_quotes(dispatcher) + " is unknown; accepted: allgather, alltoall, flex");
-  // The arguments are a command line, whose default is allgather.
+  // The arguments are a command line, whose default is allgather, or change a recipe, which keeps its own (Megatron-Bridge's models
+  // are all made with alltoall: models/*/*_provider.py moe_token_dispatcher_type).
   f.dispatcher = dispatcher == "flex" || deep || !backend.empty() ? token_dispatcher::flex
                  : dispatcher == "alltoall"                       ? token_dispatcher::all_to_all
+                 : dispatcher.empty() && f.recipes_change         ? f.dispatcher
                                                                   : token_dispatcher::all_gather;
   if (on("no-use-layer-wise-param-layout")) f.deals_out_weights = true;
   if (on("overlap-grad-reduce") && j.optimizer.vector_moments > 0) f.overlaps_reduction = true;
