@@ -2,6 +2,7 @@
 // cost(job): how long a step takes.
 #pragma once
 
+#include <headroom/cost/assumed.hpp>
 #include <headroom/cost/pipeline.hpp>
 #include <headroom/cost/stage_load.hpp>
 #include <headroom/cost/states.hpp>
@@ -25,6 +26,7 @@ struct step_cost {
   double tokens{};          ///< of a step, of all data-parallel ranks
   double gpus{1};
   double peak{};            ///< FLOP/s of one GPU by its data sheet
+  time_assumption_set assumptions{};
 
   [[nodiscard]] constexpr double tokens_per_second() const { return tokens / step.value; }
   [[nodiscard]] constexpr double tokens_per_second_per_gpu() const { return tokens / step.value / gpus; }
@@ -44,6 +46,32 @@ constexpr void check_cost(const job& j) {
   if (j.hardware.accelerator().maker == vendor::cpu) refuse("headroom: step time needs a GPU");
 }
 
+/// All that is the same whatever the times are; `waits`: a direction of a layer takes the processor longer than the GPU.
+constexpr time_assumption_set assumed_of(const cost_scene& c, const gpu& g, const number_format& compute, bool waits) {
+  using enum time_assumption;
+  const auto& s = *c.job;
+  const auto& j = *s.source;
+  const auto& f = j.framework;
+  time_assumption_set a;
+  a.add(steady_state);
+  a.add(rates_calibrated);
+  a.add(rates_of_another_gpu, !has_calibrated_rates(g));
+  a.add(best_matmul_assumed, g.matmul_tflops_x10 == 0);
+  a.add(formats_without_units, lacks_units(g, compute));
+  a.add(network_of_gpu, j.hardware.network_gbit == 0 && j.hardware.gpus() > c.on.links.domain);
+  a.add(traffic_overlapped, s.data * c.layer.context > 1);
+  a.add(even_experts, s.model.sparse());
+  a.add(release_recipe, f.recipes_change);
+  a.add(fp8_in_one_share, compute.bits == 8 && !lacks_units(g, compute));
+  a.add(host_bound, waits);
+  a.add(graphs_start_themselves, f.graphs != graph_capture::none);
+  a.add(compiled_start, c.layer.compiled);
+  a.add(quantised_base, !c.layer.quantised.empty());
+  a.add(host_update, j.offload.optimizer != place::on_gpu);
+  a.add(nvme_rate, j.offload.optimizer == place::on_nvme || j.offload.parameters == place::on_nvme);
+  return a;
+}
+
 }  // namespace detail
 
 /// The time of a step of `j`, by rates of one's own.
@@ -55,8 +83,10 @@ constexpr step_cost cost(const job& j, const rates& share) {
   const auto list = weights_of(s.model);
   const bool fast = s.layer.kernel == attention::flash3 || s.layer.kernel == attention::te;
   const double flash = fast ? share.flash_fast : j.framework.first_flash_kernels ? share.flash_first : share.flash;
-  cost_scene c{.job = &s, .layer = s.layer, .on = machine_of(j.hardware, *s.on, share, j.precision.set() ? j.precision.compute : s.precision.compute, flash),
-               .share = share, .trained = trained_modules(j, -1), .host_operation = s.layer.compiled ? share.host_compiled : share.host_operation};
+  const auto& compute = j.precision.set() ? j.precision.compute : s.precision.compute;
+  const bool captured = j.framework.graphs != graph_capture::none;
+  cost_scene c{.job = &s, .layer = s.layer, .on = machine_of(j.hardware, *s.on, share, compute, flash), .share = share, .trained = trained_modules(j, -1),
+               .host_operation = captured ? 0.0 : s.layer.compiled ? share.host_compiled : share.host_operation};
   c.layer.model = &s.model;
   const auto& d = j.parallel;
 
@@ -121,6 +151,8 @@ constexpr step_cost cost(const job& j, const rates& share) {
     if (s.layer.policy == recompute_policy::attention_only || s.layer.recomputes(recompute_module::core_attn)) repeated += f.attention;
   }
   r.hardware = flops{r.model.value + repeated};
+  const auto waits = [](const both_passes& t) { return t.forward.host > t.forward.device() || t.backward.host > t.backward.device(); };
+  r.assumptions = assumed_of(c, *s.on, compute, waits(load.slowest));
   return r;
 }
 

@@ -2,6 +2,7 @@
 // One GPU's speeds in FLOP/s and bytes a second, settled once for a job.
 #pragma once
 
+#include <headroom/cost/assumed.hpp>
 #include <headroom/cost/rates.hpp>
 #include <headroom/error.hpp>
 
@@ -40,10 +41,15 @@ constexpr double pcie_rate(std::int32_t generation) {
   return r;
 }
 
+/// Multiplications of a format that a GPU has no units for: 8 bits as 16, bf16 without tensor cores (before Ampere).
+constexpr bool lacks_units(const gpu& g, const number_format& compute) {
+  return compute.bits == 8 ? g.fp8_tflops_x10 == 0 : compute == formats::bf16 && g.bf16_tflops_x10 == 0;
+}
+
 /// `flash`: what the job's fused attention kernel sustains of the peak.
 constexpr machine machine_of(const cluster& c, const gpu& g, const rates& r, const number_format& compute, double flash) {
   constexpr double tera = 1e11;  // fields are in tenths
-  const double peak_16 = tera * (g.bf16_tflops_x10 > 0 ? g.bf16_tflops_x10 : g.fp16_tflops_x10);
+  double peak_16 = tera * (g.bf16_tflops_x10 > 0 ? g.bf16_tflops_x10 : g.fp16_tflops_x10);
   if (peak_16 <= 0 || g.bandwidth_gb_s <= 0) refuse("headroom: step time needs a GPU whose peak FLOP/s and memory bandwidth are known; found", g.label);
   machine m;
   const double best = g.matmul_tflops_x10 > 0 ? tera * g.matmul_tflops_x10 : 0.8 * peak_16;
@@ -61,7 +67,13 @@ constexpr machine machine_of(const cluster& c, const gpu& g, const rates& r, con
     m.matmul = m.matmul_16 = tensor_cores ? m.matmul_16 / 2 : 0.8 * m.vector;
     m.peak = tensor_cores ? peak_16 / 2 : m.vector;
   }
+  // Rates of an A100 on another GPU: a kernel sustains no more of a peak than the best multiplication does, by what that does there (87 %).
+  if (!has_calibrated_rates(g) && best < 0.87 * peak_16) peak_16 = best / 0.87;
   m.attention = flash * (compute.bits == 32 ? m.peak : peak_16);
+  if (lacks_units(g, compute) && compute.bits == 16) {
+    m.matmul = m.matmul_16 = m.attention = 0.8 * m.vector;
+    m.peak = m.vector;
+  }
   m.memory = r.memory * 1e9 * g.bandwidth_gb_s;
   m.pcie = r.network * pcie_rate(g.pcie_generation);
   const double share = c.network_gbit > 0 ? static_cast<double>(c.network_gbit) / static_cast<double>(c.gpus_per_node) : network_gbit_of(g);

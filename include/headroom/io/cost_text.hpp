@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/cost/cost.hpp>
+#include <headroom/io/cost_assumptions.hpp>
 #include <headroom/io/report_json.hpp>
 #include <headroom/io/text_table.hpp>
 

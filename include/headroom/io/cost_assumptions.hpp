@@ -1,0 +1,52 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What a predicted step time took for granted, in sentences.
+#pragma once
+
+#include <headroom/cost/assumed.hpp>
+#include <string_view>
+
+namespace headroom::io {
+
+/// One sentence. The switch has no default, so that a new assumption without a sentence is a compiler's warning.
+constexpr std::string_view assumption_text(time_assumption a) {
+  switch (a) {
+    case time_assumption::steady_state:
+      return "the time is that of a later step: compiling, loading data, logging, evaluating and saving are no part of it.";
+    case time_assumption::rates_calibrated:
+      return "what kernels, links and the network sustain of their data sheets is calibrated on published runs, one set of rates for each generation of "
+             "GPU (cost/rates.hpp).";
+    case time_assumption::rates_of_another_gpu:
+      return "no published runs on this generation of GPU: its data sheet with the shares that an A100 sustains of its own.";
+    case time_assumption::best_matmul_assumed:
+      return "the best matrix multiplication of this GPU is not known: 80 % of its peak is assumed.";
+    case time_assumption::formats_without_units:
+      return "this GPU has no tensor cores for the job's compute format: 8 bits are multiplied as fast as 16, bf16 by its vector units.";
+    case time_assumption::network_of_gpu:
+      return "hardware.network_gbit_per_node was left open: what nodes of this GPU usually have is assumed.";
+    case time_assumption::traffic_overlapped:
+      return "gradients and parameters that the trainer moves behind compute are waited for only as far as they take longer; they slow it "
+             "by 3 % of what is hidden.";
+    case time_assumption::even_experts:
+      return "every expert is taken to get as many tokens, unless parallel.expert_imbalance says otherwise.";
+    case time_assumption::release_recipe:
+      return "this framework's releases come with recipes: CUDA graphs, overlap, the dispatcher of experts and modules computed again are as the job says, "
+             "or as the framework's models are made, not as a recipe sets them.";
+    case time_assumption::fp8_in_one_share:
+      return "8-bit multiplications sustain one calibrated share of their peak, casts, scales and transposes included.";
+    case time_assumption::host_bound:
+      return "the GPU waits for the processor in part of a step: one of the speed of published runs' is assumed; others differ by a factor of two.";
+    case time_assumption::graphs_start_themselves:
+      return "layers captured in CUDA graphs do not wait for the processor; what is not captured is taken to keep up.";
+    case time_assumption::compiled_start:
+      return "a compiled layer's kernels are taken to start in about a third of the processor's time; that is stated, not calibrated.";
+    case time_assumption::quantised_base:
+      return "quantised weights are read, written out and read again in the compute format by each multiplication.";
+    case time_assumption::host_update:
+      return "an update on the processor is bound by a node's memory, 150 * 10^9 bytes a second.";
+    case time_assumption::nvme_rate:
+      return "a node's NVMe reads and writes 10 * 10^9 bytes a second.";
+  }
+  return {};
+}
+
+}  // namespace headroom::io
