@@ -85,7 +85,7 @@ constexpr step_cost cost(const job& j, const rates& share) {
   const double flash = fast ? share.flash_fast : j.framework.first_flash_kernels ? share.flash_first : share.flash;
   const auto& compute = j.precision.set() ? j.precision.compute : s.precision.compute;
   const bool captured = j.framework.graphs != graph_capture::none;
-  cost_scene c{.job = &s, .layer = s.layer, .on = machine_of(j.hardware, *s.on, share, compute, flash), .share = share, .trained = trained_modules(j, -1),
+  cost_scene c{.job = &s, .layer = s.layer, .on = machine_of(j.hardware, *s.on, share, compute, flash, j.framework.fp8), .share = share, .trained = trained_modules(j, -1),
                .host_operation = captured ? 0.0 : s.layer.compiled ? share.host_compiled : share.host_operation};
   c.layer.model = &s.model;
   const auto& d = j.parallel;

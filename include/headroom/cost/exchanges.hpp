@@ -16,6 +16,9 @@ constexpr void add_tensor_parallel(both_passes& t, const cost_scene& c, double b
   const double whole = static_cast<double>(l.tokens) * static_cast<double>(c.job->model.hidden) * static_cast<double>(l.width);
   const bool behind = l.habits->async_tensor_parallel || l.habits->overlaps_tensor_parallel;
   double seconds = blocks * (behind ? 0.5 : 1.0) * reduce_seconds(c.on.links, {l.tensor, 1}, whole);
+  // What is gathered is quantised first, what is scattered is not (torchao float8/float8_tensor_parallel.py, tensorwise; TransformerEngine
+  // pytorch/module/{layernorm_linear,linear}.py, gather_along_first_dim with a quantizer): a quarter less.
+  if (c.on.in_fp8 && l.sequence_split > 1 && (l.habits->divides_modules ? l.habits->fp8 == fp8_scaling::tensor : l.fp8)) seconds *= 0.75;
   // DTensor gathers and scatters along the sequence, not along the first dimension: what all ranks sent is cut up and concatenated
   // (torch/distributed/_functional_collectives.py all_gather_tensor, reduce_scatter_tensor). In pieces it is put in its
   // place at once, and a compiler puts the copies into other kernels.

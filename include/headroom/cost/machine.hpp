@@ -5,6 +5,7 @@
 #include <headroom/cost/assumed.hpp>
 #include <headroom/cost/rates.hpp>
 #include <headroom/error.hpp>
+#include <headroom/framework/profile.hpp>
 
 namespace headroom {
 
@@ -31,6 +32,7 @@ struct machine {
   double memory{};     ///< bytes a second
   double pcie{};       ///< bytes a second to the host
   double peak{};       ///< FLOP/s of the data sheet in the job's format, which MFU is measured by
+  bool in_fp8{};       ///< linear layers multiply in 8 bits
   fabric links{};
 };
 
@@ -47,7 +49,8 @@ constexpr bool lacks_units(const gpu& g, const number_format& compute) {
 }
 
 /// `flash`: what the job's fused attention kernel sustains of the peak.
-constexpr machine machine_of(const cluster& c, const gpu& g, const rates& r, const number_format& compute, double flash) {
+constexpr machine machine_of(const cluster& c, const gpu& g, const rates& r, const number_format& compute, double flash,
+                             fp8_scaling scaling = {}) {
   constexpr double tera = 1e11;  // fields are in tenths
   double peak_16 = tera * (g.bf16_tflops_x10 > 0 ? g.bf16_tflops_x10 : g.fp16_tflops_x10);
   if (peak_16 <= 0 || g.bandwidth_gb_s <= 0) refuse("headroom: step time needs a GPU whose peak FLOP/s and memory bandwidth are known; found", g.label);
@@ -60,8 +63,9 @@ constexpr machine machine_of(const cluster& c, const gpu& g, const rates& r, con
   m.unaligned = r.unaligned * m.vector;
   if (compute.bits == 8 && g.fp8_tflops_x10 > 0) {
     const double gain = tera * g.fp8_tflops_x10 / peak_16;
-    m.matmul = r.matmul_fp8 * best * gain;
+    m.matmul = r.matmul_fp8 * best * gain * (scaling == fp8_scaling::row ? r.fp8_rows : 1.0);
     m.peak *= gain;
+    m.in_fp8 = true;
   } else if (compute.bits == 32) {
     const bool tensor_cores = compute == formats::tf32 && g.maker == vendor::nvidia && g.compute_capability >= 80;
     m.matmul = m.matmul_16 = tensor_cores ? m.matmul_16 / 2 : 0.8 * m.vector;

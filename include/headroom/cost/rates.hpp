@@ -23,6 +23,7 @@ struct rates {
 
   // The same for all.
   double backward_traffic{1.35};   ///< data moved in backward, of forward's: a norm reads two tensors and writes one where it read one
+  double fp8_rows{0.75};           ///< fp8 with a scale a row, of one with a scale a tensor: kernels of their own, both operands cast twice
   double unaligned{0.42};          ///< multiplications that tensor cores do not take, of the 32-bit vector peak
   double host_operation{83e-6};    ///< seconds of a processor core for an operation of a layer's program, kernels and Python together
   double host_compiled{30e-6};     ///< … where the layer is compiled

@@ -34,7 +34,7 @@ enum class loss_style : std::uint8_t {
 
 /// How TransformerEngine scales fp8 tensors: one factor a tensor, or one a block. Blocks are cut along rows or along columns, so that a
 /// tensor and its transpose are two tensors; with one factor they are one where the GPU multiplies either way (Blackwell).
-enum class fp8_scaling : std::uint8_t { tensor, block };
+enum class fp8_scaling : std::uint8_t { tensor, block, row };  // row: torchao's rowwise recipes
 
 /// How tokens reach their experts: all_to_all; all_gather, through a global buffer for the tokens of all ranks; flex, by DeepEP or
 /// HybridEP, whose buffers lie outside PyTorch's allocator.

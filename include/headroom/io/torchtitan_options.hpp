@@ -25,6 +25,7 @@ inline void read_float8(profile& f, const std::string& said, const std::string& 
   }
   if (word != "rowwise" && word != "rowwise_with_gw_hp" && word != "mxfp8")
     fail("headroom: " + path + " " + in_quotes(said) + " is not modelled by this version; accepted: tensorwise, rowwise, rowwise_with_gw_hp, mxfp8");
+  f.fp8 = word == "mxfp8" ? fp8_scaling::block : fp8_scaling::row;
 }
 
 /// activation_checkpoint.mode and selective_ac_option: "op", or every n-th layer whole.
@@ -90,11 +91,13 @@ inline json_value torchtitan_to_json(const profile& p) {
   for (const auto& shipped : frameworks::known) {
     if (shipped.label != p.label || shipped.date != p.date) continue;
     plain.gathers_in_fp8 = shipped.gathers_in_fp8;
+    plain.fp8 = shipped.fp8;
     plain.compiles_layers = shipped.compiles_layers;
     plain.compiles_loss = shipped.compiles_loss;
     plain.async_tensor_parallel = shipped.async_tensor_parallel;
   }
   if (p.async_tensor_parallel != plain.async_tensor_parallel) options["enable_async_tensor_parallel"] = p.async_tensor_parallel;
+  if (p.fp8 != plain.fp8) options["float8"] = p.fp8 == fp8_scaling::row ? "rowwise" : "mxfp8";
   if (p.gathers_in_fp8 != plain.gathers_in_fp8) options["float8.enable_fsdp_float8_all_gather"] = p.gathers_in_fp8;
   if (p.compiles_layers != plain.compiles_layers || p.compiles_loss != plain.compiles_loss) {
     auto& components = options["compile.components"] = json_value::array();
