@@ -69,7 +69,7 @@ constexpr held families[] = {
     {"fms-fsdp", "B", 3, 0.22, 0.0},       {"internevo", "A", 32, 0.025, 0.025}, {"llm-foundry", "A", 113, 0.04, 0.04}, {"megatron", "A", 2, 0.13, 0.0},
     {"megatron", "B", 7, 0.13, 0.0},       {"megatron-paper", "A", 4, 0.17, 0.0}, {"megatron-paper", "B", 12, 0.25, 0.0}, {"nemo", "B", 6, 0.16, 0.0},
     {"qwen", "B", 39, 0.225, 0.21},         {"sailor", "B", 16, 0.15, 0.16},      {"simumax", "A", 24, 0.03, 0.03},      {"torchtitan", "A", 17, 0.09, 0.11},
-    {"torchtitan", "B", 10, 0.11, 0.0},    {"torchtune", "A", 1, 0.16, 0.0},     {"torchtune", "B", 1, 0.40, 0.0},      {"vtrain", "A", 41, 0.045, 0.045},
+    {"torchtitan", "B", 10, 0.11, 0.0},    {"torchtune", "A", 1, 0.16, 0.0},     {"torchtune", "B", 1, 0.40, 0.0},      {"vtrain", "A", 41, 0.05, 0.05},
     {"vtrain-single", "A", 104, 0.085, 0.10},
 };
 

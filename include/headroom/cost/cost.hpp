@@ -111,8 +111,10 @@ constexpr step_cost cost(const job& j, const rates& share) {
     // Ranks of tensor parallelism send a part each (Narayanan et al. 2021, section 4.1).
     const double boundary = product(c.layer.tokens, m.hidden, c.layer.residual_width) / static_cast<double>(d.tensor);
     const double send = send_seconds(c.on.links, s.data * d.context * d.tensor, boundary);
+    // DeepSpeed's engine receives and sends one after the other (runtime/pipe/schedule.py TrainSchedule), Megatron both at once.
+    const double turns = j.sharding.kind == sharding_kind::zero ? 2 : 1;
     const auto add = [&](both_passes& t, double times) { t.forward.communication += times * send, t.backward.communication += times * send; };
-    if (d.virtual_pipeline == 1) add(load.slowest, 1), add(load.sum, static_cast<double>(d.pipeline));
+    if (d.virtual_pipeline == 1) add(load.slowest, turns), add(load.sum, turns * static_cast<double>(d.pipeline));
   }
 
   const auto seconds_of_stage = [](const both_passes& t) {
@@ -136,7 +138,8 @@ constexpr step_cost cost(const job& j, const rates& share) {
   r.optimizer = seconds{on_gpu ? n.trained / static_cast<double>(s.shards.optimizer) * update_bytes(s) / c.on.memory + share.step : share.step};
   if (on_gpu && s.optimizer.how == implementation::loop) r.optimizer = r.optimizer + seconds{n.tensors * c.host_operation};
   r.offload = seconds{offload_seconds(c, n, micros * slowest.both())};
-  r.step = seconds{piped} + r.data_parallel + r.optimizer + r.offload;
+  r.communication = r.communication + seconds{tied_seconds(c)};
+  r.step = seconds{piped + tied_seconds(c)} + r.data_parallel + r.optimizer + r.offload;
 
   r.gpus = static_cast<double>(j.hardware.gpus());
   r.peak = c.on.peak;
