@@ -42,12 +42,12 @@ int run(const estimate_request& asked, const streams& io) {
   const auto advice = r.fits() ? std::vector<headroom::advice>{} : advice_for(j);
   if (asked.json) {
     auto document = io::to_json(r, sure);
-    if (time) document.update(io::to_json(*time));
+    if (time) document.update(io::to_json(*time, sure));
     if (!r.fits()) document["advice"] = io::to_json(advice);
     io.out << document.dump(2) << '\n';
   } else {
     io.out << io::to_text(r, j, io.colour, sure);
-    if (time) io.out << '\n' << io::to_text(*time, io.colour);
+    if (time) io.out << '\n' << io::to_text(*time, io.colour, sure);
     if (!r.fits()) io.out << '\n' << io::advice_text(advice, io::palette{io.colour});
   }
   return (asked.confidence ? fits(r, sure) : r.fits()) ? 0 : 1;

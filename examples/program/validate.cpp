@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // headroom validate MEASURED.jsonl: predicted against measured, record by record and in sum.
+#include <headroom/cost/bounds.hpp>
 #include <headroom/estimate.hpp>
 #include <headroom/io/measured.hpp>
 #include <headroom/io/text_table.hpp>
@@ -58,6 +59,9 @@ outcome judge(headroom::io::measured_record record, const std::filesystem::path&
     if (o.is_throughput()) {
       const auto cost = headroom::cost(job);
       o.predicted.value = headroom::io::throughput_of(cost, o.record.what);
+      const auto seen = headroom::bounds(cost, sure);
+      o.predicted.low = o.in_seconds() ? seen.low.value : o.predicted.value * (cost.step / seen.high);
+      o.predicted.high = o.in_seconds() ? seen.high.value : o.predicted.value * (cost.step / seen.low);
       o.speed = cost.tokens_per_second_per_gpu();
       o.tokens = cost.tokens;
       return o;
@@ -133,7 +137,6 @@ struct group {
     violations += o.violation();
     if (!o.judged() || !o.exact()) return;
     errors.push_back(o.error());
-    if (o.is_throughput()) return;  // they have no range
     widths.push_back(o.width());
     inside += o.inside();
   }
@@ -167,7 +170,7 @@ ordered_json to_json(const std::vector<outcome>& all) {
                       {"metric", o.record.metric_name},
                       {"grade", o.record.grade},
                       {"bound", std::string{headroom::io::text_of(o.record.bound)}}};
-    // Bytes are integers; a refused record predicts nothing, and a throughput has no range.
+    // Bytes are integers; a refused record predicts nothing.
     const auto number = [&](double v) {
       return o.is_throughput() ? ordered_json(v) : ordered_json(static_cast<std::int64_t>(std::llround(v)));
     };
@@ -175,8 +178,8 @@ ordered_json to_json(const std::vector<outcome>& all) {
     r["predicted"] = amount(o.predicted.value);
     r["measured"] = number(o.record.value);
     r["error"] = o.judged() ? ordered_json(o.error()) : ordered_json(nullptr);
-    r["low"] = o.is_throughput() ? ordered_json(nullptr) : amount(o.predicted.low);
-    r["high"] = o.is_throughput() ? ordered_json(nullptr) : amount(o.predicted.high);
+    r["low"] = amount(o.predicted.low);
+    r["high"] = amount(o.predicted.high);
     r["unreplayed"] = o.is_throughput() ? ordered_json(nullptr) : amount(o.unreplayed.value);
     if (!o.record.table.empty()) r["table"] = o.record.table;
     r["violation"] = o.violation();

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <headroom/bounds.hpp>                 // bounds(report), fits(report, 0.95)
-#include <headroom/cost/cost.hpp>              // cost(job) -> step time, tokens/s
+#include <headroom/cost/bounds.hpp>            // cost(job) -> step time, tokens/s; bounds(cost(job))
 #include <headroom/estimate.hpp>               // estimate(job) -> report
 #include <headroom/fits.hpp>                   // fits(job), fits(job, 0.95), require_fits<job>
 #include <headroom/framework/frameworks.hpp>   // profiles by name

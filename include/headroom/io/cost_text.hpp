@@ -2,9 +2,10 @@
 // A predicted step time as a person reads it, and as JSON.
 #pragma once
 
-#include <headroom/cost/cost.hpp>
+#include <headroom/cost/bounds.hpp>
 #include <headroom/io/cost_assumptions.hpp>
 #include <headroom/io/report_json.hpp>
+#include <headroom/io/report_text.hpp>
 #include <headroom/io/text_table.hpp>
 
 #include <string>
@@ -22,23 +23,32 @@ inline constexpr std::pair<const char*, seconds step_cost::*> step_parts[] = {
 
 }  // namespace detail
 
-/// The time and its parts in seconds; rates of all GPUs, and of one.
-inline ordered_json to_json(const step_cost& c) {
+/// The time and its parts in seconds, with the range of a confidence; rates of all GPUs, and of one.
+inline ordered_json to_json(const step_cost& c, confidence sure = {}) {
   ordered_json parts = ordered_json::object();
   for (const auto& [name, part] : detail::step_parts) parts[name] = (c.*part).value;
+  ordered_json assumed = ordered_json::array();
+  for (int i = 0; i < time_assumption_count; ++i)
+    if (c.assumptions.has(static_cast<time_assumption>(i))) assumed.push_back(std::string{assumption_text(static_cast<time_assumption>(i))});
+  const auto seen = bounds(c, sure);
   return {{"step_seconds", c.step.value},
+          {"step_bounds", {{"low", seen.low.value}, {"high", seen.high.value}, {"confidence", sure.share()}}},
           {"tokens_per_second", c.tokens_per_second()},
           {"tokens_per_second_per_gpu", c.tokens_per_second_per_gpu()},
           {"tflops_per_gpu", c.hardware_tflops_per_gpu()},
           {"mfu", c.mfu()},
-          {"step_parts", std::move(parts)}};
+          {"step_parts", std::move(parts)},
+          {"step_assumptions", std::move(assumed)}};
 }
 
-inline std::string to_text(const step_cost& c, bool colour = false) {
+inline std::string to_text(const step_cost& c, bool colour = false, confidence sure = {}) {
   const palette ink{colour};
+  const auto time = [&](seconds s) { return fixed(s.value, c.step.value < 10 ? 3 : 1) + " s"; };
   const auto rate = [](double v) { return grouped(static_cast<std::int64_t>(v)); };
-  std::string text = ink.bold("Predicted step time") + "  " + fixed(c.step.value, c.step.value < 10 ? 3 : 1) + " s, " + rate(c.tokens_per_second()) + " tokens/s (" +
+  std::string text = ink.bold("Predicted step time") + "  " + time(c.step) + ", " + rate(c.tokens_per_second()) + " tokens/s (" +
                      rate(c.tokens_per_second_per_gpu()) + " per GPU), " + fixed(c.mfu() * 100, 1) + " % MFU\n";
+  const auto seen = bounds(c, sure);
+  text += ink.dim(fixed(sure.share() * 100.0, sure.per_mille % 10 == 0 ? 0 : 1) + " % sure: a step between " + time(seen.low) + " and " + time(seen.high)) + "\n";
   for (const auto& [name, part] : detail::step_parts) {
     const double share = c.*part / c.step;
     if (share < 0.001) continue;
@@ -47,6 +57,9 @@ inline std::string to_text(const step_cost& c, bool colour = false) {
       if (letter == '_') letter = ' ';
     text += "  " + left(label, 23) + right(fixed((c.*part).value, 3) + " s", 11) + right(fixed(share * 100, 1) + " %", 9) + "  " + ink.hue(bar(share, 30)) + "\n";
   }
+  text += ink.bold("Assumed of the time") + "\n";
+  for (int i = 0; i < time_assumption_count; ++i)
+    if (c.assumptions.has(static_cast<time_assumption>(i))) text += detail::wrapped(assumption_text(static_cast<time_assumption>(i)), "  - ");
   return text + "\n";
 }
 
