@@ -56,8 +56,8 @@ constexpr traffic traffic_of(const program& p) {
   for (std::size_t i = 0; i < p.operations(); ++i) {
     const auto& o = p[i];
     t.bytes += static_cast<double>(p.sum(p.storages(o.reads)).count() + p.sum(p.storages(o.makes)).count());
-    t.operations += 1;
   }
+  t.operations = static_cast<double>(p.operations());
   return t;
 }
 constexpr void add_traffic(both_passes& t, const cost_scene& c, const traffic& moved) {
@@ -73,9 +73,10 @@ constexpr void add_traffic(both_passes& t, const cost_scene& c, const traffic& m
 /// A linear layer of this rank: rows (tokens) × in → out, `copies` of it side by side.
 constexpr void add_linear(both_passes& t, const cost_scene& c, double tokens, double out, double in, double copies, bool trains, bool quantised, double rate) {
   const auto& s = *c.job;
-  const auto one = seconds_of({.rows = tokens, .columns = out, .inner = in, .batch = copies}, rate);
-  t.forward.matmul += one;
-  t.backward.matmul += seconds_of({.rows = tokens, .columns = in, .inner = out, .batch = copies}, rate);
+  // Three multiplications of the same sizes, each of them once the inner one: see seconds_of(matmul).
+  const double rows = whole_tiles(tokens), columns = whole_tiles(out), inner = whole_tiles(in), each = 2 * copies / rate;
+  t.forward.matmul += rows * columns * in * each;
+  t.backward.matmul += rows * inner * out * each;
   const double elements = out * in * copies;
   const auto width = static_cast<double>(c.layer.width);
   const double stored = quantised ? 0.5 : static_cast<double>(c.layer.weight_width);
@@ -84,7 +85,7 @@ constexpr void add_linear(both_passes& t, const cost_scene& c, double tokens, do
   t.forward.memory += reads;
   t.backward.memory += reads;
   if (!trains) return;
-  const auto gradient = seconds_of({.rows = out, .columns = in, .inner = tokens, .batch = copies}, rate);
+  const double gradient = columns * inner * tokens * each;
   t.backward.matmul += gradient;
   t.backward.weights += gradient;
   // Written by the multiplication, and added to what there is: by itself, or by a kernel of its own.

@@ -45,7 +45,7 @@ constexpr double pcie_rate(std::int32_t generation) {
 
 /// Multiplications of a format that a GPU has no units for: 8 bits as 16, bf16 without tensor cores (before Ampere).
 constexpr bool lacks_units(const gpu& g, const number_format& compute) {
-  return compute.bits == 8 ? g.fp8_tflops_x10 == 0 : compute == formats::bf16 && g.bf16_tflops_x10 == 0;
+  return compute.bits == 8 ? g.fp8_tflops_x10 == 0 : g.bf16_tflops_x10 == 0 && compute == formats::bf16;
 }
 
 /// `flash`: what the job's fused attention kernel sustains of the peak.
@@ -74,7 +74,7 @@ constexpr machine machine_of(const cluster& c, const gpu& g, const rates& r, con
   // Rates of an A100 on another GPU: a kernel sustains no more of a peak than the best multiplication does, by what that does there (87 %).
   if (!has_calibrated_rates(g) && best < 0.87 * peak_16) peak_16 = best / 0.87;
   m.attention = flash * (compute.bits == 32 ? m.peak : peak_16);
-  if (lacks_units(g, compute) && compute.bits == 16) {
+  if (compute.bits == 16 && lacks_units(g, compute)) {
     m.matmul = m.matmul_16 = m.attention = 0.8 * m.vector;
     m.peak = m.vector;
   }

@@ -17,6 +17,7 @@ struct rank_parameters {
 constexpr rank_parameters parameters_of(const cost_scene& c, const inventory& list, double share_of_layers) {
   const auto& s = *c.job;
   rank_parameters r;
+  const bool adapted = s.source->adapter.active();
   for (const auto& w : list) {
     auto n = static_cast<double>(w.elements()) * static_cast<double>(w.copies());
     auto copies = static_cast<double>(w.copies());
@@ -25,7 +26,7 @@ constexpr rank_parameters parameters_of(const cost_scene& c, const inventory& li
     if (w.layers.count > 0) n *= share_of_layers, copies *= share_of_layers;
     r.all += n;
     if (c.trained.has(w.role) && !w.frozen) r.trained += n, r.tensors += copies;
-    if (w.linear && s.source->adapter.active() && s.source->adapter.targets.has(w.role)) {
+    if (adapted && w.linear && s.source->adapter.targets.has(w.role)) {
       r.trained += static_cast<double>(w.rows + w.columns) * product(s.source->adapter.rank, w.copies()) * share_of_layers;
       r.tensors += 2 * copies;
     }
