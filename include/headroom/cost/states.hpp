@@ -71,8 +71,10 @@ constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameter
     const double scatter = gather_seconds(f, shards, reduced) + reduce_seconds(f, copies, reduced / static_cast<double>(shard));
     const bool again = j.sharding.stage == 3 && j.sharding.reshard_after_forward != choice::no;
     const double gather = gather_seconds(f, shards, gathered);
+    // Nothing hides the first unit's gather and the last one's scatter.
+    const double units = static_cast<double>(s.model.layers + 1), sticks_out = (gather + (j.sharding.no_sync ? 0.0 : scatter)) / units;
     const double each = beside(gather, forward, c.share.stall) + beside((again ? gather : 0.0) + (j.sharding.no_sync ? 0.0 : scatter), backward, c.share.stall);
-    return micros * each + (j.sharding.no_sync ? beside(scatter, backward, c.share.stall) : 0.0);
+    return micros * (each + sticks_out) + (j.sharding.no_sync ? beside(scatter, backward, c.share.stall) + scatter / units : 0.0);
   }
   if (kind == sharding_kind::zero && j.sharding.stage == 2) {
     const double scatter = gather_seconds(f, all, reduced);
