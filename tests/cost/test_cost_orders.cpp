@@ -1,0 +1,208 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What must hold between two predicted step times, what a time assumes, and times that papers publish of a single mechanism.
+#include <headroom/cost/bounds.hpp>
+#include <headroom/framework/frameworks.hpp>
+#include <headroom/io/cost_assumptions.hpp>
+#include <headroom/model/zoo.hpp>
+
+#include "both.hpp"
+
+#include <vector>
+
+using namespace headroom;
+
+namespace {
+
+constexpr job plain{.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 2, .gpus_per_node = 8}, .parallel = {.data = 16},
+                    .sharding = fsdp2(), .batch = {.micro = 1, .sequence = 4096}};
+
+/// One job for each kind of traffic.
+std::vector<job> plans() {
+  std::vector<job> all{plain};
+  for (const auto& s : {ddp(), zero(1), zero(2), zero(3), fsdp1(), megatron_fsdp()}) {
+    all.push_back(plain);
+    all.back().sharding = s;
+  }
+  job j = plain;
+  j.framework = frameworks::megatron;
+  j.sharding = {.kind = sharding_kind::megatron_distributed_optimizer, .stage = 1};
+  j.batch.accumulation = 8;
+  j.parallel = {.data = 2, .tensor = 4, .sequence = true, .pipeline = 2};
+  all.push_back(j);
+  j.parallel = {.data = 1, .tensor = 8, .sequence = true, .pipeline = 1, .context = 2};
+  all.push_back(j);
+  j.parallel = {.data = 1, .tensor = 1, .pipeline = 16};
+  all.push_back(j);
+  j.model = models::mixtral_8x7b;
+  j.parallel = {.data = 16, .expert = 8};
+  all.push_back(j);
+  return all;
+}
+
+double seconds_of(const job& j) { return cost(j).step.value; }
+
+}  // namespace
+
+TEST_CASE("a slower network never makes a step faster, nor do slower links") {
+  for (job j : plans()) {
+    double last = 0;
+    for (const std::int64_t gbit : {12800, 3200, 1600, 800, 400, 100, 10}) {
+      j.hardware.network_gbit = gbit;
+      CHECK(seconds_of(j) >= last);
+      last = seconds_of(j);
+    }
+    last = 0;
+    for (const std::int32_t link : {900, 450, 300, 100, 31}) {
+      j.hardware.gpu.link_gb_s = link;
+      CHECK(seconds_of(j) >= last);
+      last = seconds_of(j);
+    }
+  }
+}
+
+TEST_CASE("a faster GPU of the same memory never makes a step slower") {
+  for (job j : plans()) {
+    const double before = seconds_of(j);
+    const auto faster = [&](auto gpu::* rate) {
+      job k = j;
+      k.hardware.gpu.*rate = k.hardware.gpu.*rate * 3 / 2;
+      CHECK(seconds_of(k) <= before);
+    };
+    faster(&gpu::matmul_tflops_x10);
+    faster(&gpu::bf16_tflops_x10);
+    faster(&gpu::fp32_tflops_x10);
+    faster(&gpu::bandwidth_gb_s);
+    faster(&gpu::link_gb_s);
+  }
+}
+
+TEST_CASE("computing again is never faster") {
+  for (job j : plans()) {
+    const double none = seconds_of(j);
+    j.recompute = {.mode = recompute_mode::selective, .modules = 1U << static_cast<int>(recompute_module::core_attn), .policy = recompute_policy::attention_only};
+    const double attention = seconds_of(j);
+    j.recompute = recompute::full;
+    CHECK(none <= attention);
+    CHECK(attention <= seconds_of(j));
+  }
+}
+
+TEST_CASE("at a fixed global batch, more data-parallel ranks compute less each") {
+  for (job j : plans()) {
+    j.batch.accumulation = 16;
+    const auto few = cost(j);
+    j.hardware.nodes *= 2, j.parallel.data *= 2, j.batch.accumulation = 8;
+    const auto many = cost(j);
+    CHECK(many.tokens == few.tokens);
+    CHECK(many.model.value == few.model.value);
+    CHECK(many.matmul / few.matmul == doctest::Approx(0.5));
+    CHECK(many.attention / few.attention == doctest::Approx(0.5));
+    CHECK(many.step < few.step);
+  }
+}
+
+TEST_CASE("frozen weights need no gradients: 4 N a token instead of 6") {
+  // Hu et al. 2021, section 4.2: no gradients for the vast majority of parameters. Linear layers: forward, and that of the inputs.
+  job j = plain;
+  const auto full = cost(j).matmul;
+  j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = {module::q_proj}};
+  CHECK(cost(j).matmul / full == doctest::Approx(4.0 / 6).epsilon(0.03));
+}
+
+TEST_CASE("an update on the processor takes what ZeRO-Offload's takes") {
+  // Ren et al. 2021, ZeRO-Offload, table 4: CPU-Adam updates 4 and 10 billion parameters in 1.03 and 2.57 s on a DGX-2: 0.257 s a billion.
+  job j{.model = models::llama_2_7b, .hardware = {.gpu = gpus::v100_sxm2_32gb, .nodes = 1, .gpus_per_node = 16}, .framework = frameworks::deepspeed,
+        .precision = precisions::fp16_mixed, .parallel = {.data = 16}, .sharding = zero(2), .batch = {.micro = 1, .sequence = 1024}};
+  j.offload.optimizer = place::on_cpu;
+  const double moved = 2 * 2 * 6.738415616e9 / 16 / 15.75e9;  // 16-bit gradients down and weights up, a sixteenth a GPU, over PCIe 3.0
+  CHECK(cost(j).offload.value - moved == doctest::Approx(6.738 * 0.257).epsilon(0.15));
+}
+
+TEST_CASE("every GPU of the table has a time, and says whose rates those are") {
+  for (const auto& g : gpus::all) {
+    CAPTURE(std::string(g.label.view()));
+    job j = plain;
+    j.hardware.gpu = g;
+    if (g.maker == vendor::cpu || g.memory == bytes{0}) {
+      CHECK_THROWS(cost(j));
+      continue;
+    }
+    j.precision = precisions::fp16_mixed;
+    const auto c = cost(j);
+    CHECK(c.mfu() > 0.1);
+    CHECK(c.mfu() < 0.75);
+    const bool measured = g.maker == vendor::nvidia && (g.compute_capability == 80 || g.compute_capability / 10 == 9 || g.compute_capability / 10 == 10);
+    CHECK(c.assumptions.has(time_assumption::rates_of_another_gpu) == !measured);
+    CHECK(c.assumptions.has(time_assumption::best_matmul_assumed) == (g.matmul_tflops_x10 == 0));
+    const auto sure = bounds(c);
+    CHECK(sure.high / sure.low > (measured ? 1.2 : 2.0));  // what is borrowed is known less well
+  }
+  // Fewer of a chip's links, no other chip.
+  job j = plain;
+  const double h100 = seconds_of(j);
+  j.hardware.gpu = gpus::h800_sxm_80gb;
+  CHECK(seconds_of(j) >= h100);
+  CHECK(cost(j).matmul.value == cost(plain).matmul.value);
+  // bf16 without units for it is no faster than 32 bits.
+  j.hardware.gpu = gpus::v100_sxm2_32gb;
+  CHECK(cost(j).assumptions.has(time_assumption::formats_without_units));
+  CHECK(cost(j).matmul > 4 * [&] { job k = j; k.precision = precisions::fp16_mixed; return cost(k).matmul; }());
+}
+
+TEST_CASE("what a time assumes has a sentence, and a job that assumes it") {
+  time_assumption_set seen;
+  const auto note = [&](const job& j) { seen.bits |= cost(j).assumptions.bits; };
+  for (const auto& j : plans()) note(j);
+  job j = plain;
+  j.hardware.gpu = gpus::rtx_4090;
+  note(j);
+  j = plain;
+  j.framework = frameworks::megatron_bridge;
+  j.sharding = {.kind = sharding_kind::megatron_distributed_optimizer, .stage = 1};
+  note(j);
+  j.framework.graphs = graph_capture::by_engine;
+  note(j);
+  CHECK(!cost(j).assumptions.has(time_assumption::host_bound));
+  j = plain;
+  j.framework = *frameworks::find("torchtitan", 202506);
+  j.compile = true;
+  note(j);
+  j.precision = precisions::fp8;
+  note(j);
+  j.hardware.gpu = gpus::a100_sxm_80gb;
+  note(j);
+  j = plain;
+  j.model.layers = 2, j.model.hidden = 512, j.model.ffn = 1024, j.batch.sequence = 128;
+  CHECK(cost(j).assumptions.has(time_assumption::host_bound));
+  note(j);
+  j = plain;
+  j.sharding = zero(3);
+  j.offload.optimizer = place::on_nvme;
+  note(j);
+  j = plain;
+  j.sharding = ddp();
+  j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = {module::q_proj}, .base = formats::nf4};
+  note(j);
+  std::vector<std::string_view> said;
+  for (int i = 0; i < time_assumption_count; ++i) {
+    CAPTURE(i);
+    const auto a = static_cast<time_assumption>(i);
+    CHECK(seen.has(a));
+    const auto sentence = io::assumption_text(a);
+    CHECK(sentence.size() > 20);
+    CHECK(sentence.back() == '.');
+    for (const auto& other : said) CHECK(other != sentence);
+    said.push_back(sentence);
+  }
+}
+
+TEST_CASE("a range holds its time, and grows with confidence") {
+  constexpr auto c = cost(plain);
+  constexpr auto half = bounds(c, 0.5), usual = bounds(c), most = bounds(c, 0.99);
+  BOTH(half.low < c.step);
+  BOTH(c.step < half.high);
+  BOTH(usual.low < half.low);
+  BOTH(half.high < usual.high);
+  BOTH(usual.high < most.high);
+  CHECK(c.step / usual.low == doctest::Approx(usual.high / c.step));  // errors are factors
+}
