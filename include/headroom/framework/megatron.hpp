@@ -31,6 +31,9 @@ inline constexpr profile megatron_bridge = [] {
   p.names_fp8_recipe = true;
   p.recipes_change = true;
   p.unscales_moments = false;
+  // Its performance recipes all set CommOverlapConfig(tp_comm_overlap=True), whose other defaults are to overlap data-parallel traffic
+  // (perf_recipes/*, training/comm_overlap.py).
+  p.async_tensor_parallel = p.overlaps_gradients = p.overlaps_parameters = true;
   return p;
 }();
 

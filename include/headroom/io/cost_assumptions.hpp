@@ -29,8 +29,8 @@ constexpr std::string_view assumption_text(time_assumption a) {
     case time_assumption::even_experts:
       return "every expert is taken to get as many tokens, unless parallel.expert_imbalance says otherwise.";
     case time_assumption::release_recipe:
-      return "this framework's releases come with recipes: CUDA graphs, overlap, the dispatcher of experts and modules computed again are as the job says, "
-             "or as the framework's models are made, not as a recipe sets them.";
+      return "this framework's releases come with recipes: CUDA graphs, the dispatcher of experts and modules computed again are as the job says, or as the "
+             "framework's models are made, not as a recipe sets them; traffic of tensor and data parallelism overlaps, as in all of them.";
     case time_assumption::fp8_in_one_share:
       return "8-bit multiplications sustain one calibrated share of their peak, casts, scales and transposes included.";
     case time_assumption::host_bound:
