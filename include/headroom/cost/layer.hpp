@@ -120,6 +120,11 @@ constexpr both_passes layer_seconds(const cost_scene& c, const inventory& list, 
   add_attention(t, c);
   add_traffic(t, c, attention_traffic(c));
   add_traffic(t, c, mlp_traffic(c, sparse));
+  if (!c.layer.quantised.empty()) [[unlikely]] {
+    const bool parallel = c.job->model.parallel_block;
+    add_dequantised(t, c, decoder_block(c.layer, parallel ? layer_part::parallel : layer_part::attention, c.trained, true));
+    if (!parallel && !sparse) add_dequantised(t, c, decoder_block(c.layer, layer_part::mlp, c.trained, true));
+  }
   add_tensor_parallel(t, c, c.job->model.parallel_block || (sparse && c.layer.sequence_split > 1) ? 1 : 2);
   add_context_parallel(t, c);
   if (sparse) add_expert_parallel(t, c);

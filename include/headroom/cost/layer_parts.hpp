@@ -70,6 +70,14 @@ constexpr void add_traffic(both_passes& t, const cost_scene& c, const traffic& m
   t.backward.host += moved.operations * c.host_operation;
 }
 
+/// What dequantising moves beside weights: its temporaries are written and read, by kernels of their own.
+constexpr void add_dequantised(both_passes& t, const cost_scene& c, const program& p) {
+  for (std::size_t i = 0; i < p.operations(); ++i) {
+    t.forward.memory += 2 * static_cast<double>(p[i].forward_temporary.count()) / c.on.memory;
+    t.backward.memory += 2 * static_cast<double>(p[i].backward_temporary.count()) / c.on.memory;
+  }
+}
+
 /// A linear layer of this rank: rows (tokens) × in → out, `copies` of it side by side.
 constexpr void add_linear(both_passes& t, const cost_scene& c, double tokens, double out, double in, double copies, bool trains, bool quantised, double rate) {
   const auto& s = *c.job;
@@ -80,8 +88,8 @@ constexpr void add_linear(both_passes& t, const cost_scene& c, double tokens, do
   const double elements = out * in * copies;
   const auto width = static_cast<double>(c.layer.width);
   const double stored = quantised ? 0.5 : static_cast<double>(c.layer.weight_width);
-  // Read as they are stored; cast or dequantised copies are written and read.
-  const double reads = elements * (quantised || c.layer.autocast ? stored + 2 * width : width) / c.on.memory;
+  // Read as they are stored; cast copies are written and read, dequantised ones are masked in place (see add_dequantised).
+  const double reads = elements * (quantised ? stored + width : c.layer.autocast ? stored + 2 * width : width) / c.on.memory;
   t.forward.memory += reads;
   t.backward.memory += reads;
   if (!trains) return;

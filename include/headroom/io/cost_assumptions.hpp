@@ -40,7 +40,7 @@ constexpr std::string_view assumption_text(time_assumption a) {
     case time_assumption::compiled_start:
       return "a compiled layer's kernels are taken to start in about a third of the processor's time; that is stated, not calibrated.";
     case time_assumption::quantised_base:
-      return "quantised weights are read, written out and read again in the compute format by each multiplication.";
+      return "quantised weights are unpacked for each multiplication, by as many kernels as write what a report counts as temporaries.";
     case time_assumption::host_update:
       return "an update on the processor is bound by a node's memory, 150 * 10^9 bytes a second.";
     case time_assumption::nvme_rate:
