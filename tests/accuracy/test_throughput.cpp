@@ -68,10 +68,10 @@ struct held {
 
 // Rounded up. The gaps are explained, as far as they are, in README.md.
 constexpr held families[] = {
-    {"bigscience", "A", 48, 0.05, 0.05}, {"bigscience", "B", 25, 0.04, 0.06},   {"bridge", "B", 139, 0.18, 0.185},     {"fms-fsdp", "A", 1, 0.20, 0.0},
+    {"bigscience", "A", 48, 0.05, 0.05}, {"bigscience", "B", 25, 0.04, 0.06},   {"bridge", "B", 139, 0.175, 0.175},     {"fms-fsdp", "A", 1, 0.20, 0.0},
     {"fms-fsdp", "B", 3, 0.22, 0.0},       {"internevo", "A", 32, 0.025, 0.025}, {"llm-foundry", "A", 113, 0.04, 0.04}, {"megatron", "A", 2, 0.13, 0.0},
     {"megatron", "B", 7, 0.13, 0.0},       {"megatron-paper", "A", 4, 0.17, 0.0}, {"megatron-paper", "B", 12, 0.25, 0.0}, {"nemo", "B", 6, 0.13, 0.0},
-    {"qwen", "B", 39, 0.225, 0.21},         {"sailor", "B", 16, 0.15, 0.16},      {"simumax", "A", 24, 0.03, 0.03},      {"torchtitan", "A", 17, 0.07, 0.07},
+    {"qwen", "B", 39, 0.19, 0.185},         {"sailor", "B", 16, 0.15, 0.16},      {"simumax", "A", 24, 0.03, 0.03},      {"torchtitan", "A", 17, 0.07, 0.07},
     {"torchtitan", "B", 10, 0.085, 0.0},    {"torchtune", "A", 1, 0.16, 0.0},     {"torchtune", "B", 1, 0.40, 0.0},      {"vtrain", "A", 41, 0.05, 0.05},
     {"vtrain-single", "A", 104, 0.085, 0.10},
 };
@@ -165,7 +165,7 @@ TEST_CASE("plans of a table are ordered as measured") {
   };
   for (const auto& asked :
        {at_least{"bigscience", 240, 0.85}, at_least{"vtrain", 390, 0.93}, at_least{"vtrain-single", 1250, 0.92}, at_least{"simumax", 20, 1.0},
-        at_least{"llm-foundry", 200, 0.99}, at_least{"internevo", 40, 0.7}, at_least{"torchtitan", 30, 0.85}, at_least{"qwen", 85, 0.9}, at_least{"bridge", 330, 0.5}}) {
+        at_least{"llm-foundry", 200, 0.99}, at_least{"internevo", 40, 0.7}, at_least{"torchtitan", 30, 0.85}, at_least{"qwen", 85, 0.9}, at_least{"bridge", 330, 0.58}}) {
     CAPTURE(std::string(asked.family));
     const auto o = order_of(asked.family);
     CHECK(o.pairs >= asked.pairs);

@@ -39,7 +39,8 @@ struct rates {
 /// weight) and, lightly, megatron-paper, qwen, torchtitan and fms-fsdp; Hopper on llm-foundry, torchtitan (grade A) and, lightly, nemo,
 /// megatron, sailor and bridge; Blackwell on simumax and, lightly, bridge and megatron. The results are rounded. Ampere's gap, Hopper's
 /// link and memory, and latency and backward_traffic were picked among a few values with all the runs in view: the other half is not
-/// quite unseen. What is the same for all is Ampere's. Not calibrated, for want of runs: flash_fast on Ampere, flash_first on Blackwell,
+/// quite unseen. What is the same for all is Ampere's. fp8_rows is from torchao's own benchmark (float8/README.md, Llama-3 8B on 8 H100: 1.10
+/// and 1.25 times bf16). Not calibrated, for want of runs: flash_fast on Ampere, flash_first on Blackwell,
 /// host_compiled, host_memory, nvme.
 namespace calibrated {
 inline constexpr rates ampere{.matmul = 0.81, .matmul_fp8 = 0.8, .flash_first = 0.314, .flash = 0.52, .flash_fast = 0.55,
