@@ -46,6 +46,7 @@ int main(int argc, char** argv) {
   auto* on_estimate = app.add_subcommand("estimate", "What one job occupies, where and when, and whether it fits");
   on_estimate->add_option("JOB", estimate.job, "The job file; - reads standard input")->required();
   on_estimate->add_flag("--json", estimate.json, "The report as JSON");
+  on_estimate->add_option("--html", estimate.html, "Also write a page with pictures and what other settings would do")->type_name("FILE");
   on_estimate->add_option("--svg", estimate.svg, "Also draw the step into this file")->type_name("FILE");
   on_estimate->add_option("--confidence", estimate.confidence, "Judge and give ranges with this confidence, from 0.5 to 0.999 (ranges alone: 0.95)")
       ->type_name("SHARE");

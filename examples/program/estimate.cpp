@@ -3,6 +3,7 @@
 #include <fstream>
 #include <headroom/io/cost_text.hpp>
 #include <headroom/io/diagnosis_text.hpp>
+#include <headroom/io/report_html.hpp>
 #include <headroom/io/report_json.hpp>
 #include <headroom/io/report_svg.hpp>
 #include <headroom/io/report_text.hpp>
@@ -25,6 +26,13 @@ std::optional<headroom::step_cost> cost_of(const headroom::job& j) {
   }
 }
 
+void write(const std::string& name, const std::string& text) {
+  std::ofstream file{name, std::ios::binary};
+  file << text;
+  file.close();
+  if (!file) headroom::io::fail("headroom: " + name + " could not be written");
+}
+
 }  // namespace
 
 int run(const estimate_request& asked, const streams& io) {
@@ -32,13 +40,9 @@ int run(const estimate_request& asked, const streams& io) {
   const confidence sure = asked.confidence ? confidence{*asked.confidence} : confidence{};
   const job j = job_named(asked.job, io.in);
   const report r = report_of(j);
-  if (!asked.svg.empty()) {
-    std::ofstream file{asked.svg};
-    file << io::to_svg(r, j);
-    file.close();
-    if (!file) io::fail("headroom: " + asked.svg + " could not be written");
-  }
+  if (!asked.svg.empty()) write(asked.svg, io::to_svg(r, j));
   const auto time = cost_of(j);
+  if (!asked.html.empty()) write(asked.html, io::to_html(r, j, explore(j, report_of), time ? &*time : nullptr));
   const auto advice = r.fits() ? std::vector<headroom::advice>{} : advice_for(j);
   if (asked.json) {
     auto document = io::to_json(r, sure);

@@ -19,6 +19,7 @@ struct estimate_request {
   std::string job;
   bool json{};
   std::string svg;
+  std::string html;
   std::optional<double> confidence{};  ///< of the verdict, too, where it is given
 };
 /// 0: fits, 1: does not fit.
