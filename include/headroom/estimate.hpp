@@ -67,7 +67,7 @@ constexpr void add_assumptions(settled_job& s) {
     a.add(assumption::context_calibrated);
     if (j.environment.cublas_workspace < bytes{0}) {
       a.add(assumption::cublas_workspace_by_capability);
-      if (s.on->maker == vendor::nvidia && s.on->compute_capability >= 100 && j.framework.date < 202602) a.add(assumption::cublas_workspace_before_2026);
+      if (s.on->maker == vendor::nvidia && s.on->compute_capability >= 100 && j.environment.torch == 0 && j.framework.date < 202602) a.add(assumption::cublas_workspace_before_2026);
     }
     if (j.framework.runtime == runtime::autograd && !a.has(assumption::reserved_by_pools)) a.add(assumption::reserved_without_fragmentation);
   }

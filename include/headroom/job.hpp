@@ -65,6 +65,7 @@ struct environment {
   /// trainers that are known here calls: kept, and without effect.
   probability garbage_collection_threshold{};
   bytes nccl_buffsize{-1};
+  std::int32_t torch{};          ///< version of PyTorch, 100 × major + minor (2.12: 212); 0: of the framework's date
   friend constexpr bool operator==(const environment&, const environment&) = default;
 };
 

@@ -277,7 +277,7 @@ class Records(unittest.TestCase):
         set_here = environment.settings_of({"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "CUBLAS_WORKSPACE_CONFIG": ":16:8", "HOME": "/"})
         made, = records.records_of("x", read_job(grid()[0].job), self.here, {**self.how, "settings": set_here},
                                    {**self.result, "metrics": {"reserved": 1 << 30}, "kernel": "flash_attention"})
-        self.assertEqual(made["job"]["environment"], {"allocator": {"expandable_segments": True}, "cublas_workspace": ":16:8"})
+        self.assertEqual(made["job"]["environment"], {"allocator": {"expandable_segments": True}, "cublas_workspace": ":16:8", "torch": "2.9.1"})
         self.assertIn("attention sdpa (flash_attention)", made["note"])
         self.assertIn("CUBLAS_WORKSPACE_CONFIG=:16:8", made["note"])
         self.assertIsNone(validated([made])[0]["refused"])

@@ -7,21 +7,20 @@
 
 using namespace accuracy;
 
-// Of the dense rows the five largest errors are three whose record lacks the cuBLAS setting that their twins state (48 MiB of
-// workspace), and a run whose data-parallel degree was inferred.
+// Of the dense rows the two largest errors are a toy of 0.4 GiB in fp8 on Blackwell and a run whose data-parallel degree was inferred.
 TEST_CASE("Megatron-LM, dense") {
   const auto e = errors_of("megatron", [](const judged_record& r) { return r.refused.empty() && !r.job.model.sparse(); });
   REQUIRE(e.sizes.size() == 48);
   CHECK(e.median() <= 0.0013);
-  CHECK(e.sizes[e.sizes.size() * 8 / 10] <= 0.011);
-  CHECK(e.largest() <= 0.052);
+  CHECK(e.sizes[e.sizes.size() * 8 / 10] <= 0.007);
+  CHECK(e.largest() <= 0.038);
 }
 
 TEST_CASE("Megatron-LM, dense, without fp8") {
   const auto e = errors_of("megatron", [](const judged_record& r) { return r.refused.empty() && !r.job.model.sparse() && r.of.id.find("fp8") == std::string::npos; });
   REQUIRE(e.sizes.size() == 45);
   CHECK(e.median() <= 0.001);
-  CHECK(e.sizes[e.sizes.size() * 9 / 10] <= 0.0115);
+  CHECK(e.sizes[e.sizes.size() * 9 / 10] <= 0.009);
 }
 
 // Records are the tallest of many steps, over which real routing drifts from even; the second step of those with a balancing loss is

@@ -121,7 +121,8 @@ TEST_CASE("every key refuses a wrong type and names itself") {
                                     "/environment/cublas_workspace",
                                     "/environment/allocator",
                                     "/environment/allocator/expandable_segments",
-                                    "/environment/nccl_buffsize"}) {
+                                    "/environment/nccl_buffsize",
+                                    "/environment/torch"}) {
     CAPTURE(pointer);
     const auto sentence = with(pointer, pointer == "/trainable" ? "3" : R"([{"no": "such"}])");
     auto path = pointer.substr(1);

@@ -257,7 +257,8 @@ class draw {
                        .max_split_size = coin() ? bytes{-1} : number(21, 4096) * mib,
                        .roundup_power2_divisions = coin() ? 0 : 1 << number(0, 6),
                        .garbage_collection_threshold = {coin() ? 0 : static_cast<std::int32_t>(number(1, 999'999))},
-                       .nccl_buffsize = bytes{maybe(-1, 0, 1 << 25)}};
+                       .nccl_buffsize = bytes{maybe(-1, 0, 1 << 25)},
+                       .torch = coin() ? 0 : static_cast<std::int32_t>(100 * number(1, 99) + number(0, 99))};
     return j;
   }
 

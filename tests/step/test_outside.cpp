@@ -53,6 +53,23 @@ TEST_CASE("an exchange of tokens has buffers for each peer of the node") {
   CHECK(nccl(j) == 3 * ring + 3 * exchange);  // data, tensor, experts' tensor; 4 of the 8 ranks in each node
 }
 
+// Megatron-LM's golden values of gpt3_mcore_te_tp2_pp2_cp2_1node on GB200 rose by 47 MiB in 5fe3f06658, which moved its image from
+// pytorch:26.02 (2.11) to pytorch:26.04 (2.12): two workspaces of 32 MiB instead of 4096 × 2 + 16 × 8 KiB.
+TEST_CASE("a cuBLAS workspace on Blackwell is as large as PyTorch's version makes it") {
+  auto j = megatron_job(models::gpt2, 1);
+  j.hardware.gpu = gpus::b200_sxm_180gb;
+  const auto workspaces = [&] { return estimate(j).ranks[0].at_peak[row::workspace]; };
+  const auto unsaid = workspaces();
+  j.environment.torch = 211;
+  CHECK(workspaces() == unsaid);
+  j.environment.torch = 212;
+  CHECK(workspaces() - unsaid == bytes{2 * (32 * 1024 - 8320) * 1024});
+  j.hardware.gpu = gpus::h100_sxm_80gb;
+  const auto hopper = workspaces();
+  j.environment.torch = 211;
+  CHECK(workspaces() == hopper);
+}
+
 TEST_CASE("NCCL_BUFFSIZE is the buffer of the Simple protocol") {
   auto j = megatron_job(models::llama_3_1_8b, 1);
   j.environment.nccl_buffsize = bytes{16 << 20};

@@ -120,7 +120,7 @@ constexpr std::string_view assumption_text(assumption a) {
     case assumption::compiled_chunks_in_place:
       return "the gradient of a compiled chunk of logits takes the chunk's own place: inferred from two measured runs of torchtune.";
     case assumption::cublas_workspace_before_2026:
-      return "cuBLAS workspaces of this GPU are the 8.1 MiB of PyTorch before 2026-02; from then on each takes 32 MiB.";
+      return "cuBLAS workspaces of this GPU are the 8.1 MiB of PyTorch before 2.12 (2026-02), where each takes 32 MiB; environment.torch says which.";
     case assumption::samples_of_one_length:
       return "every micro-batch of a step is as long as batch.sequence; with samples of their own length the later micro-batches, in which a "
              "sharded model peaks, are shorter.";

@@ -180,6 +180,24 @@ inline bytes read_cublas_workspace(const json_value& value, const std::string& p
   return sum;
 }
 
+/// "2.12", "2.12.0a0+0291f96": 212.
+inline std::int32_t read_torch_version(const json_value& value, const std::string& path) {
+  constexpr std::string_view expected = "a version of PyTorch, e.g. \"2.12\"";
+  if (!value.is_string()) wrong_value(path, expected, value);
+  const std::string_view text = *value.get_ptr<const json_value::string_t*>();
+  std::size_t at = 0;
+  const auto number = [&] {
+    std::int32_t n = 0;
+    const auto from = at;
+    for (; at < text.size() && at < from + 3 && text[at] >= '0' && text[at] <= '9'; ++at) n = n * 10 + (text[at] - '0');
+    if (at == from || n > 99) wrong_value(path, expected, value);
+    return n;
+  };
+  const auto major = number();
+  if (major < 1 || at == text.size() || text[at++] != '.') wrong_value(path, expected, value);
+  return major * 100 + number();
+}
+
 template <class Keys>
 void describe(Keys& k, environment& e) {
   constexpr std::int64_t most = std::int64_t{1} << 40;
@@ -200,6 +218,7 @@ void describe(Keys& k, environment& e) {
       inner.finish();
     }
     if (const auto* v = k.take("nccl_buffsize")) e.nccl_buffsize = bytes{whole_at(*v, k.at("nccl_buffsize"), 0, most)};
+    if (const auto* v = k.take("torch")) e.torch = read_torch_version(*v, k.at("torch"));
   } else {
     if (e.cublas_workspace >= bytes{0}) k.put("cublas_workspace", e.cublas_workspace.count());
     json_value a = json_value::object();
@@ -209,6 +228,7 @@ void describe(Keys& k, environment& e) {
     if (e.garbage_collection_threshold.positive()) a["garbage_collection_threshold"] = e.garbage_collection_threshold.per_million / 1e6;
     if (!a.empty()) k.put("allocator", a);
     if (e.nccl_buffsize >= bytes{0}) k.put("nccl_buffsize", e.nccl_buffsize.count());
+    if (e.torch > 0) k.put("torch", std::to_string(e.torch / 100) + "." + std::to_string(e.torch % 100));
   }
 }
 

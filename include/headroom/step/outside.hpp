@@ -17,14 +17,16 @@ constexpr bytes rotary_caches(const settled_job& s) {
 }
 
 /// cuBLAS workspace of one handle and stream, which lies in the caching allocator: 4096 KiB × 2 + 16 KiB × 8, and 32 MiB with
-/// compute capability 9.x, with 10.x and later since 2026-02 (aten/src/ATen/cuda/CublasHandlePool.cpp,
+/// compute capability 9.x, with 10.x and 12.x since 2026-02, which is PyTorch 2.12 (aten/src/ATen/cuda/CublasHandlePool.cpp,
 /// parseChosenWorkspaceSize; pytorch pull request 175344); 32 MiB on AMD.
 constexpr bytes cublas_workspace(const settled_job& s) {
   const auto& j = *s.source;
   const auto& g = *s.on;
   if (g.maker == vendor::cpu) return bytes{0};
   if (j.environment.cublas_workspace >= bytes{0}) return j.environment.cublas_workspace;
-  if (g.maker == vendor::amd || g.compute_capability / 10 == 9 || (g.compute_capability >= 100 && j.framework.date >= 202602)) return 32 * mib;
+  const auto torch = j.environment.torch;
+  const bool recent = torch > 0 ? torch >= 212 : j.framework.date >= 202602;
+  if (g.maker == vendor::amd || g.compute_capability / 10 == 9 || (g.compute_capability >= 100 && recent)) return 32 * mib;
   return 8'519'680 * bytes{1};
 }
 

@@ -39,7 +39,7 @@ def stated_job(job: Job, environment: dict[str, Any], how: dict[str, Any]) -> di
     more = "".join(f", {name} {environment[name]}" for name in ("bitsandbytes", "deepspeed") if environment.get(name))
     framework = {"name": "deepspeed" if job.sharding == "zero" else "libtorch",
                  "version": f"{month}, torch {environment['torch']}, {modules}{more}"}
-    set_here = stated_environment(how["settings"])
+    set_here = stated_environment(how["settings"]) | ({"torch": environment["torch"]} if environment["gpu"] != "cpu" else {})
     return {**job.raw, **({"environment": set_here} if set_here else {}), "hardware": {"gpu": gpu, "nodes": 1, "gpus_per_node": job.gpus}, "framework": framework,
             "attention": job.attention}
 
