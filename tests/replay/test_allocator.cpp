@@ -1,14 +1,10 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The caching allocator's rules: sequences worked out by hand from c10/cuda/CUDACachingAllocator.cpp, and a slow allocator written
-// differently.
+// The caching allocator's rules: sequences worked out by hand from c10/cuda/CUDACachingAllocator.cpp.
 #include <headroom/step/allocator.hpp>
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <optional>
-#include <random>
-#include <vector>
+#include <cstdint>
 
 using namespace headroom;
 
@@ -157,95 +153,31 @@ TEST_CASE("an expandable segment grows by 20 MiB at its end, uses its free end, 
   CHECK(a.reserved() == 140 * mib_);
 }
 
-namespace {
+TEST_CASE("the end of an expandable segment is kept for what fits nowhere else") {
+  // get_free_block's expandable_size: a block that can grow counts with what it can grow to.
+  caching_allocator a({.expandable_segments = true});
+  const auto x = a.allocate(60 * mib_);
+  a.allocate(10 * mib_);  // 10 MiB are left at the end of 80
+  a.release(x);
+  const auto y = a.allocate(8 * mib_);  // into the 60, not into the 10
+  CHECK(a.reserved() == 80 * mib_);
+  a.allocate(52 * mib_);  // what is left of the 60
+  a.allocate(29 * mib_);  // the 10, and a page
+  CHECK(a.reserved() == 100 * mib_);
+  a.release(y);
+}
 
-/// The same rules over plain lists of intervals, every search from end to end.
-class slow_allocator {
- public:
-  std::size_t allocate(std::int64_t asked) {
-    std::int64_t size = 512;
-    while (size < asked) size += 512;
-    const bool small = size <= mib_;
-    std::optional<std::pair<std::size_t, std::size_t>> best;
-    for (std::size_t s = 0; s < segments_.size(); ++s)
-      for (std::size_t i = 0; i < segments_[s].pieces.size() && segments_[s].small == small; ++i) {
-        const auto& p = segments_[s].pieces[i];
-        if (p.owner == 0 && p.size >= size && (!best || p.size < segments_[best->first].pieces[best->second].size)) best = {s, i};
-      }
-    if (!best) {
-      const auto length = small ? 2 * mib_ : size < 10 * mib_ ? 20 * mib_ : (size + 2 * mib_ - 1) / (2 * mib_) * (2 * mib_);
-      segments_.push_back({small, {{length, 0}}});
-      best = {segments_.size() - 1, 0};
-    }
-    auto& pieces = segments_[best->first].pieces;
-    const auto rest = pieces[best->second].size - size;
-    if (small ? rest >= 512 : rest > mib_) {
-      pieces[best->second].size = size;
-      pieces.insert(pieces.begin() + static_cast<std::ptrdiff_t>(best->second) + 1, {rest, 0});
-    }
-    pieces[best->second].owner = ++last_;
-    return last_;
-  }
-  void release(std::size_t owner) {
-    for (auto& s : segments_) {
-      for (auto& p : s.pieces)
-        if (p.owner == owner) p.owner = 0;
-      for (std::size_t i = 1; i < s.pieces.size();) {
-        if (s.pieces[i - 1].owner == 0 && s.pieces[i].owner == 0) {
-          s.pieces[i - 1].size += s.pieces[i].size;
-          s.pieces.erase(s.pieces.begin() + static_cast<std::ptrdiff_t>(i));
-        } else {
-          ++i;
-        }
-      }
-    }
-  }
-  [[nodiscard]] std::int64_t allocated() const { return sum(false); }
-  [[nodiscard]] std::int64_t reserved() const { return sum(true); }
-
- private:
-  struct piece {
-    std::int64_t size;
-    std::size_t owner;  // 0: free
-  };
-  struct segment {
-    bool small;
-    std::vector<piece> pieces;
-  };
-  [[nodiscard]] std::int64_t sum(bool all) const {
-    std::int64_t n = 0;
-    for (const auto& s : segments_)
-      for (const auto& p : s.pieces)
-        if (all || p.owner != 0) n += p.size;
-    return n;
-  }
-  std::vector<segment> segments_;
-  std::size_t last_ = 0;
-};
-
-}  // namespace
-
-TEST_CASE("random sequences end as they do under the slow allocator") {
-  std::mt19937_64 random(7);
-  for (int round = 0; round < 40; ++round) {
-    caching_allocator fast;
-    slow_allocator slow;
-    std::vector<std::pair<caching_allocator::block, std::size_t>> alive;
-    for (int i = 0; i < 400; ++i) {
-      if (alive.empty() || random() % 5 < 3) {
-        // Every other round takes few sizes, as the layers of a step do.
-        const auto few = static_cast<std::int64_t>(1 + random() % 6) * 3 * mib_ / 2;
-        const auto size = round % 2 == 1 ? few : static_cast<std::int64_t>(1 + random() % (std::uint64_t{1} << (6 + random() % 20)));
-        alive.emplace_back(fast.allocate(size), slow.allocate(size));
-      } else {
-        const auto k = random() % alive.size();
-        fast.release(alive[k].first);
-        slow.release(alive[k].second);
-        alive[k] = alive.back();
-        alive.pop_back();
-      }
-      REQUIRE(fast.allocated() == slow.allocated());
-      REQUIRE(fast.reserved() == slow.reserved());
-    }
-  }
+TEST_CASE("an expandable segment gives back whole pages, also between what is in use, and maps them again first") {
+  caching_allocator a({.expandable_segments = true});
+  const auto x = a.allocate(70 * mib_);
+  a.allocate(5 * mib_);  // of 80
+  a.release(x);
+  a.empty_cache();  // 0 to 60 of the 70; the 5 behind 75 are no page
+  CHECK(a.reserved() == 20 * mib_);
+  a.allocate(25 * mib_);  // two pages from 0 on
+  CHECK(a.reserved() == 60 * mib_);
+  a.allocate(30 * mib_);  // the 15 that are left there, and the page up to 60 and the 10 behind it
+  CHECK(a.reserved() == 80 * mib_);
+  a.allocate(16 * mib_);  // 15 are left before 70, 5 at the end: a page more
+  CHECK(a.reserved() == 100 * mib_);
 }

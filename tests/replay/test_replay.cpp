@@ -1,11 +1,14 @@
 // Distributed under the Boost Software License, Version 1.0.
 // The steps written out allocation by allocation agree with the walk that only adds up: with segments that expand, blocks are as large
 // as the tensors in them, so that the tallest moment is the same to the byte.
+#include "plain_allocator.hpp"
+
 #include <headroom/headroom.hpp>
 #include <headroom/replay.hpp>
 
 #include <doctest/doctest.h>
 
+#include <map>
 #include <random>
 
 using namespace headroom;
@@ -42,9 +45,22 @@ class jobs {
     j.environment.expandable_segments = choice::yes;
     return j;
   }
+  /// The same under FSDP, now and then, in segments of any kind and on a GPU that may be full.
+  job any_setting() {
+    auto j = any();
+    if (below(3) == 0) {
+      j.hardware.gpus_per_node = 4;
+      j.framework = frameworks::libtorch;
+      j.sharding = below(2) == 0 ? fsdp1() : fsdp2();
+    }
+    j.environment.expandable_segments = below(2) == 0 ? choice::yes : choice::no;
+    if (below(3) == 0) j.environment.max_split_size = (20 + static_cast<std::int64_t>(below(500))) * mib;
+    if (below(4) == 0) j.environment.roundup_power2_divisions = 4;
+    return j;
+  }
+  std::size_t below(std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random_); }
 
  private:
-  std::size_t below(std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random_); }
   std::mt19937_64 random_{11};
 };
 
@@ -99,4 +115,91 @@ TEST_CASE("the replayed peak is the walked one") {
   }
   MESSAGE("within 1 KiB: ", exact, ", within 0.07 %: ", near, ", refused: ", refused);
   CHECK(exact > near);
+}
+
+namespace {
+
+/// What two steps of a job ask of the allocator.
+std::vector<allocator_call> calls_of(const job& j, const allocator_settings& a) {
+  std::vector<allocator_call> calls;
+  caching_allocator allocator(a);
+  allocator.write_calls_to(&calls);
+  const auto s = settle(j);
+  const auto list = weights_of(s.model);
+  if (detail::replays_stages(j)) {
+    stage_run(s, list, stage_cut(j.parallel, s.model.layers), 0, allocator).run();
+    return calls;
+  }
+  const auto st = states(s, list);
+  const auto w = windows_of(s, st);
+  step_trace trace(s, list, st, w, detail::resident_bytes(s, st, w), allocator);
+  trace.run();
+  trace.run();
+  return calls;
+}
+
+/// Repeats them in both allocators: the first call after which they differ, or all.
+std::size_t alike_until(const std::vector<allocator_call>& calls, const allocator_settings& a) {
+  caching_allocator fast(a);
+  plain_allocator plain(a);
+  std::map<std::int32_t, std::int64_t> names;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const auto& c = calls[i];
+    using kind = allocator_call::kind;
+    if (c.what == kind::allocate) {
+      const auto block = fast.allocate(c.value, c.on);
+      if (block != c.block) return i;
+      names[block] = plain.allocate(c.value, static_cast<int>(c.on));
+    } else if (c.what == kind::release) {
+      fast.release(c.block);
+      plain.release(names[c.block]);
+    } else if (c.what == kind::retire) {
+      fast.retire(c.block);
+      plain.retire(names[c.block]);
+    } else if (c.what == kind::wait) {
+      fast.wait(static_cast<std::size_t>(c.value));
+      plain.wait(static_cast<std::size_t>(c.value));
+    } else {
+      fast.empty_cache();
+      plain.empty_cache();
+    }
+    if (fast.allocated() != plain.allocated() || fast.reserved() != plain.reserved() || fast.overflowed() != plain.overflowed) return i;
+  }
+  return calls.size();
+}
+
+}  // namespace
+
+TEST_CASE("the calls of random jobs end as they do under the plain allocator") {
+  jobs source;
+  std::size_t calls_seen = 0;
+  int full = 0, seen = 0;
+  for (int i = 0; i < 120; ++i) {
+    auto j = source.any_setting();
+    if (i % 6 == 0) {
+      j = {.model = j.model, .hardware = {.gpu = gpus::h100_sxm_80gb}, .framework = frameworks::megatron, .batch = j.batch, .recompute = j.recompute,
+           .environment = j.environment};
+      j.model.vocab_multiple = 128;
+    }
+    bytes reserved{0};
+    try {
+      if (!replays(j)) continue;
+      reserved = replay(j).ranks[0].reserved;
+    } catch (const job_error&) {
+      continue;
+    }
+    CAPTURE(i);
+    auto a = detail::allocator_of(j, 80_GiB);
+    if (source.below(2) == 0) {  // what the step takes at most is not there
+      a.capacity = reserved.count() - static_cast<std::int64_t>(source.below(200)) * mib.count();
+      ++full;
+    }
+    const auto calls = calls_of(j, a);
+    CHECK(alike_until(calls, a) == calls.size());
+    calls_seen += calls.size();
+    ++seen;
+  }
+  MESSAGE(seen, " jobs, ", full, " of them on a full GPU, ", calls_seen, " calls");
+  CHECK(seen > 60);
+  CHECK(calls_seen > 100'000);
 }

@@ -16,13 +16,14 @@ class free_blocks {
   /// Returns the shelf that it lies on.
   std::uint32_t insert(std::int64_t size, std::int64_t address, block b) {
     const auto i = place(size);
-    if (i == sizes_.size() || sizes_[i] != size) open(i, size);
-    auto& s = shelves_[shelf_of_[i]];
+    if (i == sizes_.size() || sizes_[i].size != size) open(i, size);
+    const auto on = sizes_[i].shelf;
+    auto& s = shelves_[on];
     if (s.empty() || address < s.back().address)
       s.push_back({address, b});
     else
       s.insert(s.begin() + static_cast<std::ptrdiff_t>(place(s, address)), {address, b});
-    return shelf_of_[i];
+    return on;
   }
 
   /// Takes a block out that is joined to a neighbour.
@@ -38,8 +39,8 @@ class free_blocks {
   /// The best fit below a limit; none where all are too small, or too large.
   block take(std::int64_t size, std::int64_t limit) {
     const auto i = place(size);
-    if (i == sizes_.size() || sizes_[i] >= limit) return none;
-    auto& s = shelves_[shelf_of_[i]];
+    if (i == sizes_.size() || sizes_[i].size >= limit) return none;
+    auto& s = shelves_[sizes_[i].shelf];
     const auto b = s.back().which;
     s.pop_back();
     if (s.empty()) close(i);
@@ -48,14 +49,20 @@ class free_blocks {
 
   [[nodiscard]] block peek(std::int64_t size) const {
     const auto i = place(size);
-    return i == sizes_.size() ? none : shelves_[shelf_of_[i]].back().which;
+    return i == sizes_.size() ? none : shelf_at(i).back().which;
   }
-  [[nodiscard]] block largest() const { return sizes_.empty() ? none : shelves_[shelf_of_.back()].back().which; }
+  /// The next larger one, or the next of the same size by address.
+  [[nodiscard]] block after(std::int64_t size, std::int64_t address) const {
+    const auto i = place(size);
+    if (const auto k = place(shelf_at(i), address); k > 0) return shelf_at(i)[k - 1].which;
+    return i + 1 < sizes_.size() ? shelf_at(i + 1).back().which : none;
+  }
+  [[nodiscard]] block largest() const { return sizes_.empty() ? none : shelf_at(sizes_.size() - 1).front().which; }
 
   template <class Visit>
   void for_each(Visit&& visit) const {
-    for (const auto s : shelf_of_)
-      for (const auto& e : shelves_[s]) visit(e.which);
+    for (const auto& of : sizes_)
+      for (const auto& e : shelves_[of.shelf]) visit(e.which);
   }
 
  private:
@@ -64,13 +71,19 @@ class free_blocks {
     block which;
   };
   using shelf = std::vector<entry>;  // blocks of one size, the lowest address last
+  struct shelf_of_size {
+    std::int64_t size;
+    std::uint32_t shelf;
+  };
+  [[nodiscard]] const shelf& shelf_at(std::size_t i) const { return shelves_[sizes_[i].shelf]; }
 
   /// The first size that is not smaller: there are about ten.
   [[nodiscard]] std::size_t place(std::int64_t size) const {
-    std::size_t i = 0;
+    const auto* const all = sizes_.data();
     const auto n = sizes_.size();
-    for (; i + 8 < n && sizes_[i + 7] < size; i += 8) {}
-    while (i < n && sizes_[i] < size) ++i;
+    std::size_t i = 0;
+    for (; i + 8 < n && all[i + 7].size < size; i += 8) {}
+    while (i < n && all[i].size < size) ++i;
     return i;
   }
   /// The first entry whose address is not higher.
@@ -89,18 +102,15 @@ class free_blocks {
       spare_.push_back(static_cast<std::uint32_t>(shelves_.size()));
       shelves_.emplace_back();
     }
-    sizes_.insert(sizes_.begin() + static_cast<std::ptrdiff_t>(i), size);
-    shelf_of_.insert(shelf_of_.begin() + static_cast<std::ptrdiff_t>(i), spare_.back());
+    sizes_.insert(sizes_.begin() + static_cast<std::ptrdiff_t>(i), {size, spare_.back()});
     spare_.pop_back();
   }
   void close(std::size_t i) {
-    spare_.push_back(shelf_of_[i]);
+    spare_.push_back(sizes_[i].shelf);
     sizes_.erase(sizes_.begin() + static_cast<std::ptrdiff_t>(i));
-    shelf_of_.erase(shelf_of_.begin() + static_cast<std::ptrdiff_t>(i));
   }
 
-  std::vector<std::int64_t> sizes_;    // ascending
-  std::vector<std::uint32_t> shelf_of_;  // of each
+  std::vector<shelf_of_size> sizes_;  // ascending
   std::vector<shelf> shelves_;
   std::vector<std::uint32_t> spare_;
 };

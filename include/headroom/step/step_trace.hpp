@@ -39,7 +39,7 @@ class step_trace {
     update();
     with_units([](auto& u) { u.zero_gradients(); });
     if (!job_->source->framework.gradients_stay) {
-      for (auto& h : gradients_) memory_.free(h);
+      free_reversed(gradients_);
       gradients_.clear();
     } else {
       stays_ = true;
@@ -310,12 +310,11 @@ class step_trace {
         for (auto& copy : named) {
           std::vector<handle> made;
           for (const auto b : group) made.push_back(memory_.make(b));
-          for (auto& h : copy) memory_.free(h);
+          free_reversed(copy);
           copy = made;
         }
       }
-      for (auto& copy : named)
-        for (auto& h : copy) memory_.free(h);
+      for (auto& copy : named) free_reversed(copy);
     } else if (job_->optimizer.how == implementation::loop) {
       for (const auto& group : start_.updates)
         for (const auto b : group) {
@@ -326,6 +325,11 @@ class step_trace {
     }
   }
 
+
+  /// Tensors that go at once, the last one first, as a cache of blocks takes them best.
+  void free_reversed(std::vector<handle>& handles) {
+    for (auto i = handles.size(); i-- > 0;) memory_.free(handles[i]);
+  }
 
   const settled_job* job_;
   const windows* windows_;
