@@ -10,9 +10,14 @@ namespace headroom {
 
 namespace detail {
 
-/// Trainers that allocate as they go, dense layers, whose parameters stay whole or are gathered by FSDP.
+/// Experts that are computed all at once, each layer alike, and all of them here. A loop over experts is walked, not replayed.
+constexpr bool replays_experts(const job& j) {
+  return experts_at_once(j.model, j.framework) && j.parallel.expert == 1 && j.model.experts.every == 1 && !j.model.encoder.cross_attention;
+}
+
+/// Trainers that allocate as they go, whose parameters stay whole or are gathered by FSDP.
 constexpr bool replays_steps(const job& j) {
-  return j.framework.runtime == runtime::autograd && j.framework.layers == layer_modules::eager && !j.model.sparse() &&
+  return j.framework.runtime == runtime::autograd && j.framework.layers == layer_modules::eager && (!j.model.sparse() || replays_experts(j)) &&
          j.hardware.accelerator().maker != vendor::cpu && j.model.vision.kind == vision_kind::none && j.model.encoder.layers == 0 &&
          j.parallel.pipeline == 1 && j.optimizer.blocks <= 1 &&
          j.offload.activations == place::on_gpu && (j.offload.parameters == place::on_gpu || j.sharding.kind == sharding_kind::fsdp1) &&

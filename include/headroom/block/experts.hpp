@@ -22,6 +22,9 @@ constexpr expert_style style_of(const shape& m) {
   return m.experts.active == 1 && m.mla.kv_rank == 0 ? expert_style::repeated : expert_style::wide;
 }
 
+/// Whether the experts of a layer are computed all at once, out of one parameter, and not in a loop.
+constexpr bool experts_at_once(const shape& m, const profile& habits) { return habits.groups_experts || style_of(m) == expert_style::repeated; }
+
 /// Tokens that one expert computes: routing is taken to be balanced.
 constexpr std::int64_t routed_to_one(const scene& s) {
   return checked::ceil_div(checked::mul(s.tokens, s.model->experts.active), s.model->experts.count);

@@ -128,6 +128,15 @@ constexpr void join_sparse_half(layer_walk& r, const scene& s, const module_set&
 
 }  // namespace detail
 
+/// Calls visit(program) for each part of such a layer, in the order of forward.
+template <class Visit>
+constexpr void for_each_sparse_block(const scene& s, const module_set& trained, bool input_has_gradient, Visit&& visit) {
+  const auto attends = decoder_block(s, layer_part::attention, trained, input_has_gradient);
+  const bool flows = attends.needs_gradient(attends.output());
+  visit(attends);
+  visit(s.habits->groups_experts ? grouped_experts_block(s, trained, flows, attends.matrices()) : repeated_experts_block(s, trained, flows));
+}
+
 /// Walks a layer whose MLP is routed; see walk_layer.
 constexpr layer_walk walk_sparse_layer(const scene& s, const module_set& trained, std::int64_t trained_experts, bool input_has_gradient, bool graphless = false,
                                        bool accumulate = false) {

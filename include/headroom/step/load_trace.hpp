@@ -71,6 +71,7 @@ class load_trace {
     };
     for (auto w : list) {
       if (j.framework.divides_modules) w = detail::divided(w, j.parallel.tensor);
+      w = detail::joined(w, s);
       const auto all = w.copies(), train = detail::trained_copies(j, outside, w, all);
       const bool linear = w.linear && !w.vector(), table = w.role == module::embedding || w.role == module::head;
       if (train > 0) add(tensor_of(w.rows, w.columns, table, false), train, o.moments);

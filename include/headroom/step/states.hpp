@@ -6,6 +6,7 @@
 #pragma once
 
 #include <headroom/model/inventory.hpp>
+#include <headroom/block/experts.hpp>
 #include <headroom/step/settle.hpp>
 
 namespace headroom {
@@ -232,6 +233,14 @@ constexpr weight divided(weight w, std::int64_t tensor) {
     w.columns = checked::ceil_div(w.columns, tensor);
   else if (w.split != split_axis::none)
     w.rows = checked::ceil_div(w.rows, tensor);
+  return w;
+}
+
+/// One tensor of all experts of a layer, where they are computed at once.
+constexpr weight joined(weight w, const settled_job& s) {
+  if (!w.expert || s.layer.adapts(w.role) || s.layer.quantised.has(w.role) || !experts_at_once(s.model, s.source->framework)) return w;
+  w.rows = checked::mul(w.rows, w.per_layer);
+  w.per_layer = 1;
   return w;
 }
 

@@ -87,7 +87,11 @@ class step_trace {
     for (std::size_t i = 0; i < runs.size; ++i) {
       const auto& r = runs.list[i];
       layer_kind kind;
-      for_each_block(scene_, r.trained, r.input_has_gradient, [&](const program& p) { kind.parts.push_back(p); });
+      const auto add = [&](const program& p) { kind.parts.push_back(p); };
+      if (r.sparse)
+        for_each_sparse_block(scene_, r.trained, r.input_has_gradient, add);
+      else
+        for_each_block(scene_, r.trained, r.input_has_gradient, add);
       kind.back = r.input_has_gradient || detail::anything_trains(scene_, r.trained);
       flows = flows || detail::anything_trains(scene_, r.trained);
       kinds_.push_back(kind);

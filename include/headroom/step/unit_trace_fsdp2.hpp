@@ -66,6 +66,7 @@ class fsdp2_units {
     layers_.resize(static_cast<std::size_t>(s.model.layers));
     for (auto w : list) {
       if (habits.divides_modules) w = detail::divided(w, j.parallel.tensor);
+      w = detail::joined(w, s);
       const bool linear = w.linear && !w.vector();
       const bool packed = linear && s.layer.quantised.has(w.role);
       const bool narrow = habits.gathers_in_fp8 && linear && w.role != module::head;
