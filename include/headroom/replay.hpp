@@ -90,8 +90,9 @@ inline void replay_stage(rank_report& rank, const settled_job& s, const inventor
 /// Whether replay() writes out a job's steps, or leaves the report as estimate() has it.
 constexpr bool replays(const job& j) { return detail::replays_steps(j) || detail::replays_stages(j); }
 
-/// The report of estimate(), with blocks instead of tensors: `allocated`, `reserved` and `device` after a replay of two steps through
-/// the rules of PyTorch's caching allocator: rounding, segments, splitting, what stays cached, what a full GPU gives back.
+/// The report of estimate(), with blocks instead of tensors: `allocated`, `reserved` and `device` after a replay of two steps, of at most
+/// two micro-batches or as many as show a stage at work, through the rules of PyTorch's caching allocator: rounding, segments, splitting,
+/// what stays cached, what a full GPU gives back.
 /// Errors: those of estimate().
 inline report replay(const job& j) {
   auto r = estimate(j);

@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <map>
 #include <random>
 
@@ -230,4 +231,80 @@ TEST_CASE("the calls of random jobs end as they do under the plain allocator") {
   MESSAGE(seen, " jobs, ", full, " of them on a full GPU, ", calls_seen, " calls");
   CHECK(seen > 60);
   CHECK(calls_seen > 100'000);
+}
+
+TEST_CASE("two steps of two micro-batches stand for all, but for what fragments now and then") {
+  jobs source;
+  int seen = 0, same = 0, near = 0;
+  for (int i = 0; i < 200; ++i) {
+    auto j = source.any_setting();
+    j.batch.accumulation = static_cast<std::int64_t>(1 + source.below(6));
+    try {
+      if (!replays(j)) continue;
+      (void)estimate(j);
+    } catch (const job_error&) {
+      continue;
+    }
+    const auto s = settle(j);
+    const auto list = weights_of(s.model);
+    const auto st = states(s, list);
+    const auto w = windows_of(s, st);
+    const auto after = [&](std::int64_t steps, std::int64_t micros) {
+      caching_allocator a(detail::allocator_of(j, bytes{std::int64_t{1} << 42}));
+      step_trace trace(s, list, st, w, detail::resident_bytes(s, st, w), a);
+      for (std::int64_t n = 0; n < steps; ++n) trace.run(micros);
+      return std::pair{a.peak_asked(), a.peak_reserved()};
+    };
+    CAPTURE(i);
+    const auto few = after(2, std::min<std::int64_t>(j.batch.accumulation, 2)), all = after(5, j.batch.accumulation);
+    CHECK(few.first == all.first);
+    const auto apart = few.second - all.second;
+    ++seen;
+    same += apart == 0;
+    near += std::abs(apart) * 20 <= all.second;
+  }
+  MESSAGE("reserved: ", same, " of ", seen, " the same, ", near, " within 5 %");
+  CHECK(seen > 150);
+  CHECK(same * 100 >= seen * 90);
+  CHECK(near * 100 >= seen * 97);
+}
+
+TEST_CASE("a stage's first micro-batches stand for all") {
+  jobs source;
+  int seen = 0, same = 0;
+  for (int i = 0; i < 120; ++i) {
+    const auto of = source.any();
+    job j{.model = of.model, .hardware = {.gpu = gpus::h100_sxm_80gb}, .framework = frameworks::megatron, .batch = of.batch, .recompute = of.recompute};
+    j.model.layers = 8;
+    j.parallel.pipeline = std::int64_t{1} << source.below(3);
+    if (source.below(2) == 0 && j.parallel.pipeline > 1) j.parallel.virtual_pipeline = 2;
+    j.hardware.gpus_per_node = j.parallel.pipeline;
+    j.batch.accumulation = j.parallel.pipeline * static_cast<std::int64_t>(1 + source.below(8));
+    j.environment.expandable_segments = source.below(2) == 0 ? choice::yes : choice::no;
+    try {
+      (void)estimate(j);
+    } catch (const job_error&) {
+      continue;
+    }
+    const auto s = settle(j);
+    const stage_cut cut(j.parallel, s.model.layers);
+    for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage) {
+      const auto after = [&](std::int64_t micros) {
+        caching_allocator a(detail::allocator_of(j, bytes{std::int64_t{1} << 42}));
+        stage_trace trace(s, cut, stage, a);
+        trace.run(stage, micros);
+        trace.run(stage, micros);
+        return std::pair{a.peak_asked(), a.peak_reserved()};
+      };
+      CAPTURE(i);
+      CAPTURE(stage);
+      const auto few = after(detail::enough_micros(j, stage)), all = after(j.batch.accumulation);
+      CHECK(few.first == all.first);
+      ++seen;
+      same += few.second == all.second;
+    }
+  }
+  MESSAGE("reserved: ", same, " of ", seen, " the same");
+  CHECK(seen > 100);
+  CHECK(same * 100 >= seen * 95);
 }

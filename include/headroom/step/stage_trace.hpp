@@ -23,12 +23,13 @@ class stage_trace {
   }
 
   /// The order of layout/schedule.hpp for this stage, as many micro-batches as show its steady state.
-  void run(std::int64_t stage) {
+  void run(std::int64_t stage) { run(stage, detail::enough_micros(*job_->source, stage)); }
+  void run(std::int64_t stage, std::int64_t micros) {
     const auto& j = *job_->source;
     const auto& d = j.parallel;
     const auto kind = d.virtual_pipeline > 1 ? schedule::interleaved : d.schedule;
     const auto chunks = static_cast<std::int64_t>(chunks_.size());
-    const pipeline_plan plan{kind, d.pipeline, chunks, detail::enough_micros(j, stage), j.framework.microbatch_group};
+    const pipeline_plan plan{kind, d.pipeline, chunks, micros, j.framework.microbatch_group};
     run_schedule(plan, stage, [&](const work& step) {
       if (step.kind == work_kind::forward)
         forward(step);

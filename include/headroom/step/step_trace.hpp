@@ -29,10 +29,9 @@ class step_trace {
   }
 
   /// One step: at most two micro-batches, since the third repeats the second.
-  void run() {
-    const auto& j = *job_->source;
-    const auto micros = j.batch.accumulation < 2 ? 1 : 2;
-    for (int i = 0; i < micros; ++i) {
+  void run() { run(job_->source->batch.accumulation < 2 ? 1 : 2); }
+  void run(std::int64_t micros) {
+    for (std::int64_t i = 0; i < micros; ++i) {
       forward();
       backward(i > 0 || stays_ || start_.gradients_made, i + 1 == micros);
     }
