@@ -114,7 +114,9 @@ class caching_allocator {
   [[nodiscard]] std::int64_t allocated() const { return allocated_; }
   [[nodiscard]] std::int64_t reserved() const { return pieces_.reserved(); }
   /// Of it, what one stream's pools hold.
-  [[nodiscard]] std::int64_t reserved(stream on) const { return pieces_.reserved(static_cast<std::size_t>(on) * 2) + pieces_.reserved(static_cast<std::size_t>(on) * 2 + 1); }
+  [[nodiscard]] std::int64_t reserved(stream on) const {
+    return pieces_.reserved(static_cast<std::size_t>(on) * 2) + pieces_.reserved(static_cast<std::size_t>(on) * 2 + 1);
+  }
   [[nodiscard]] std::int64_t peak_allocated() const { return peak_allocated_; }
   /// The same without what blocks are larger than was asked for, 512 bytes apart.
   [[nodiscard]] std::int64_t asked() const { return asked_; }

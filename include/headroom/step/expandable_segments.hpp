@@ -23,7 +23,8 @@ class expandable_segments {
     auto b = pool.peek(size);
     if (b == none) return none;
     if (const auto next = pieces[b].next; next == none || pieces[next].hole) [[unlikely]] {
-      for (auto n = pool.after(pieces[b].size, pieces[b].address); n != none && reach(pieces, n) < reach(pieces, b); n = pool.after(pieces[n].size, pieces[n].address)) b = n;
+      const auto after = [&](block of) { return pool.after(pieces[of].size, pieces[of].address); };
+      for (auto n = after(b); n != none && reach(pieces, n) < reach(pieces, b); n = after(n)) b = n;
     }
     if (pieces[b].size >= limit) return none;
     pieces.remove_free(b);
@@ -104,7 +105,8 @@ class expandable_segments {
     const auto length = std::min(where == none ? unbounded : pieces[where].size, (size + page_of(which) - 1) / page_of(which) * page_of(which));
     if (where == none) {
       const auto last = pieces.last(which);
-      where = pieces.add_last({.address = last == none ? start_of(which) : pieces[last].address + pieces[last].size, .previous = last, .pool = static_cast<std::uint8_t>(which)});
+      const auto end = last == none ? start_of(which) : pieces[last].address + pieces[last].size;
+      where = pieces.add_last({.address = end, .previous = last, .pool = static_cast<std::uint8_t>(which)});
     } else {
       auto& holes = holes_[which];
       const auto i = std::find(holes.begin(), holes.end(), where);
