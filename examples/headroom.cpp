@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The program: headroom estimate | solve | plan | merge | diagnose | count | validate. Each command is one file of program/.
+// The program: headroom estimate | solve | plan | merge | diagnose | import | count | validate. Each command is one file of program/.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -20,6 +20,7 @@ constexpr auto examples_of_use = R"(Examples:
   headroom solve job.json --for batch.micro
   headroom plan examples/searches/llama-3.1-70b-512-gpus.json --top 5
   headroom diagnose job.json --message run.log
+  headroom import ds_config.json run.sh --model llama-3.1-8b --gpu h100-sxm-80gb > job.json
   headroom count llama-3.1-8b mixtral-8x7b ./my-model/config.json
   headroom validate tests/accuracy/measured.jsonl --by family
 
@@ -81,6 +82,16 @@ int main(int argc, char** argv) {
   on_diagnose->add_option("--message", diagnose.message, "The run's log, or the message out of it; - reads standard input")
       ->required()->type_name("FILE");
   on_diagnose->callback([&] { status = program::run(diagnose, io); });
+
+  program::import_request import;
+  auto* on_import = app.add_subcommand("import", "A job file from the files of other programs: config.json, DeepSpeed, accelerate, Megatron-LM, torchtitan, LLaMA-Factory, launch scripts");
+  on_import->add_option("FILE", import.files, "What people already have; what a later file says counts; - reads standard input")->required();
+  on_import->add_option("--as", import.as, "What the files are, where that cannot be seen")->type_name("KIND");
+  on_import->add_option("--model", import.model, "The model: a name, or the path of a config.json")->type_name("MODEL");
+  on_import->add_option("--gpu", import.gpu, "The GPU's name")->type_name("NAME");
+  on_import->add_option("--auto", import.automatic, "Who fills in DeepSpeed's \"auto\": trainer or deepspeed, which drops such keys")->capture_default_str()->type_name("HOST");
+  on_import->add_option("--set", import.set, "A key of the job, e.g. --set batch.sequence=4096; last of all")->type_name("KEY=VALUE");
+  on_import->callback([&] { status = program::run(import, io); });
 
   program::count_request count;
   auto* on_count = app.add_subcommand("count", "Exact parameter counts of models, by component");

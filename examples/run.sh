@@ -8,7 +8,7 @@ set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/tests/needs.sh"
-needs g++ cmake ninja-build libboost-dev nlohmann-json3-dev libcli11-dev
+needs g++ cmake ninja-build libboost-dev nlohmann-json3-dev libcli11-dev libyaml-cpp-dev libtomlplusplus-dev
 
 # A build folder that is there already is used as it is configured; a new one builds the program and nothing else.
 build() {

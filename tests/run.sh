@@ -11,7 +11,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
 . tests/needs.sh
 needs g++ clang libclang-rt-14-dev cmake ninja-build pkg-config \
-  libboost-dev doctest-dev libbenchmark-dev nlohmann-json3-dev libcli11-dev python3-torch
+  libboost-dev doctest-dev libbenchmark-dev nlohmann-json3-dev libcli11-dev libyaml-cpp-dev libtomlplusplus-dev python3-torch
 
 [ $# -gt 0 ] || set -- gcc clang sanitizers no-exceptions fuzz
 jobs=$(nproc)

@@ -71,4 +71,15 @@ struct plan_request {
 /// 0: a plan fits, 1: none does.
 int run(const plan_request& asked, const streams& io);
 
+struct import_request {
+  std::vector<std::string> files;
+  std::string as;
+  std::string model;
+  std::string gpu;
+  std::string automatic{"trainer"};
+  std::vector<std::string> set;
+};
+/// 0: a job was written.
+int run(const import_request& asked, const streams& io);
+
 }  // namespace program

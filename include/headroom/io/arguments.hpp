@@ -53,9 +53,9 @@ inline json_value typed(const std::string& word) {
 /// An argument's value: true for a flag, several words joined with blanks.
 inline json_value value_of(const argument& a) {
   if (a.values.empty()) return true;
-  if (a.values.size() == 1) return typed(a.values[0].text);
+  if (a.values.size() == 1) return typed(a.values[0].shown());
   std::string all;
-  for (const auto& v : a.values) all += (all.empty() ? "" : " ") + v.text;
+  for (const auto& v : a.values) all += (all.empty() ? "" : " ") + v.shown();
   return all;
 }
 

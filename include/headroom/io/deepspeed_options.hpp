@@ -10,7 +10,7 @@ namespace headroom::io {
 namespace detail {
 
 /// Keys that change no memory that this library counts. They are accepted as they are.
-inline constexpr std::array<std::string_view, 30> deepspeed_neutral{"aio",
+inline constexpr std::array<std::string_view, 31> deepspeed_neutral{"aio",
                                                                     "checkpoint",
                                                                     "comms_logger",
                                                                     "csv_monitor",
@@ -39,11 +39,12 @@ inline constexpr std::array<std::string_view, 30> deepspeed_neutral{"aio",
                                                                     "eigenvalue",
                                                                     "elasticity",
                                                                     "autotuning",
-                                                                    "gradient_accumulation_dtype"};
+                                                                    "gradient_accumulation_dtype",
+                                                                    "comms_config"};
 
 /// Keys of features that would change memory in ways that are not modelled: accepted only where they are switched off.
-inline constexpr std::array<std::string_view, 5> deepspeed_unmodelled{"amp", "compression_training", "hybrid_engine",
-                                                                      "sparse_attention", "fp8"};
+inline constexpr std::array<std::string_view, 6> deepspeed_unmodelled{"amp", "compression_training", "hybrid_engine",
+                                                                      "sparse_attention", "fp8", "tensor_parallel"};
 
 enum class switched : std::uint8_t { unsaid, off, on, by_trainer };
 

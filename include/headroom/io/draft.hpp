@@ -10,14 +10,24 @@
 
 namespace headroom::io {
 
+/// What the index of a checkpoint in several files says: see io/safetensors_index.hpp.
+struct safetensors_index {
+  std::string source;
+  std::int64_t bytes{};    ///< 0: not stated
+  std::int64_t tensors{};
+  std::int64_t buffers{};  ///< tensors that are no parameters
+  std::int64_t scales{};   ///< of quantised weights
+  bool head{};             ///< the head has a matrix of its own
+};
+
 class draft {
  public:
+  /// Checkpoints to compare the model with.
+  std::vector<safetensors_index> indices;
   /// Keys of a job file, as far as they are known.
   json_value job = json_value::object();
   /// For people: what was overridden, assumed or left out.
   std::vector<std::string> notes;
-  /// What was said and does not matter here: "file:12: key".
-  std::vector<std::string> ignored;
 
   /// `value` for the key at `path`; an object is merged key by key. What is said later counts, and a note says so.
   void say(std::initializer_list<std::string_view> path, json_value value, const std::string& place) {
@@ -71,6 +81,9 @@ class draft {
   std::optional<said> half;
   std::string hybrid;
 
+  /// A file that another one names and that was not given; a model's name that the zoo does not have.
+  std::optional<said> awaits, awaits_model;
+
   void know(std::optional<fact>& of, const char* what, std::int64_t value, const std::string& place) {
     if (of && of->value != value) notes.push_back(place + ": " + what + " " + std::to_string(value) + " instead of " + std::to_string(of->value) + " (" + of->place + ")");
     of = fact{value, place};
@@ -102,6 +115,10 @@ class draft {
     settle_sharding();
     settle_formats();
     settle_batch();
+    if (const auto* s = find({"sharding"}); awaits && framework_is("deepspeed") && !has({"framework", "options"}) && s != nullptr && s->is_object() && s->size() == 1)
+      fail("headroom: " + awaits->place + ": names " + in_quotes(awaits->word) + ", which no file here is: give it, too, or --set sharding=zero3");
+    if (!has({"model"}) && awaits_model)
+      fail("headroom: " + awaits_model->place + ": the model " + in_quotes(awaits_model->word) + " is not in the model zoo: give its config.json, too, or --model NAME");
     if (!has({"model"})) fail("headroom: no file says which model is trained: add --model NAME, or the model's config.json");
     if (!has({"batch", "sequence"})) fail("headroom: no file says how long a sequence is: add --set batch.sequence=TOKENS");
     std::string sentence;
@@ -211,7 +228,8 @@ class draft {
     std::vector<std::string> found;
     const auto add = [&](const std::string& path) {
       const auto place = place_of(path);
-      if (!place.empty() && std::find(found.begin(), found.end(), place) == found.end()) found.push_back(place);
+      const bool again = std::any_of(found.begin(), found.end(), [&](const std::string& f) { return f.starts_with(place); });
+      if (!place.empty() && !again) found.push_back(place);
     };
     if (const auto key = sentence.find("unknown key \""), in = sentence.find("\" in "); key != std::string::npos && in != std::string::npos)
       add(joined(sentence.substr(in + 5, sentence.find_first_of("; ", in + 5) - in - 5), sentence.substr(key + 13, in - key - 13)));
@@ -241,12 +259,27 @@ class draft {
   std::map<std::string, std::string, std::less<>> places_;
 };
 
-/// A model of the library's own by the name that another program gives it. Files are not looked for.
-inline bool say_model(draft& d, const std::string& name, const std::string& place) {
-  const auto* known = models::find(name);
-  if (known == nullptr) return false;
+/// A model of the library's own by the name that another program gives it: fine-tuned ones have the shape of what they were made of.
+/// Files are not looked for.
+inline void say_model(draft& d, const std::string& name, const std::string& place) {
+  if (d.has({"model"})) return;
+  auto base = name;
+  const auto* known = models::find(base);
+  for (bool shorter = true; known == nullptr && shorter;) {
+    shorter = false;
+    for (const std::string_view end : {"-2507", "-Instruct", "-instruct", "-Chat", "-chat", "-hf", "-it", "-Base"})
+      if (base.ends_with(end) && base.size() > end.size()) {
+        base.resize(base.size() - end.size());
+        shorter = true;
+      }
+    known = models::find(base);
+  }
+  if (known == nullptr) {
+    d.awaits_model = draft::said{name, place};
+    return;
+  }
+  if (base != name) d.notes.push_back(place + ": " + in_quotes(name) + " is taken to have the shape of " + std::string{known->label.view()});
   d.replace("model", model_to_json(*known), place);
-  return true;
 }
 
 }  // namespace headroom::io

@@ -136,7 +136,7 @@ class accelerate_config {
     k.finish();
     if (!file.empty()) {
       if (!d_->has({"framework", "options"})) d_->say({"sharding", "kind"}, "zero", at(k.at("deepspeed_config_file")));
-      d_->notes.push_back(at(k.at("deepspeed_config_file")) + ": names " + in_quotes(file) + ", which is read only where it is given beside this file");
+      d_->awaits = draft::said{file, at(k.at("deepspeed_config_file"))};
       return;
     }
     if (!zero.contains("stage")) zero["stage"] = 2;  // DeepSpeedPlugin's default

@@ -33,6 +33,7 @@ inline void import_deepspeed(draft& d, const document& from, auto_means means = 
     if (!d.has({"framework", "options"})) d.say({"framework", "options"}, json_value::object(), from.source);
     // Sections are merged a key at a time, so that each has its line.
     for (const auto& [key, value] : options.items()) {
+      if (key.starts_with('_')) continue;  // a comment, in a format that has none
       if (!value.is_object()) {
         d.say({"framework", "options", key}, value, from.place(key));
         continue;

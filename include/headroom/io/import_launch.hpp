@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/import_megatron.hpp>
+#include <headroom/io/import_torchtitan.hpp>
 #include <headroom/io/import_trainer.hpp>
 
 namespace headroom::io {
@@ -18,7 +19,7 @@ inline std::string_view file_part(std::string_view path) { return path.substr(pa
 
 /// NAME=value of the environment that changes memory, or says how many GPUs there are. The names of numbers are conventions of launch
 /// scripts, not of torchrun.
-inline void import_setting(draft& d, const shell_word& w, const std::string& source) {
+inline bool import_setting(draft& d, const shell_word& w, const std::string& source) {
   const auto equals = w.text.find('=');
   const auto name = w.text.substr(0, equals);
   const auto value = w.text.substr(equals + 1);
@@ -49,7 +50,23 @@ inline void import_setting(draft& d, const shell_word& w, const std::string& sou
         fail("headroom: " + place + ": PYTORCH_CUDA_ALLOC_CONF has no " + in_quotes(key));
       at = end + 1;
     }
+  } else {
+    return false;
   }
+  return true;
+}
+
+/// The usual names of a launch script's numbers, where no launcher says them.
+inline bool import_count(draft& d, const shell_word& w, const std::string& source) {
+  const auto equals = w.text.find('=');
+  const auto name = w.text.substr(0, equals);
+  const auto* key = name == "NNODES" || name == "NUM_NODES" || name == "SLURM_NNODES"                                      ? "nodes"
+                    : name == "NPROC_PER_NODE" || name == "GPUS_PER_NODE" || name == "LOCAL_WORLD_SIZE" || name == "NGPU" ? "gpus_per_node"
+                                                                                                                          : nullptr;
+  if (key == nullptr || !w.known()) return false;
+  const auto n = typed(w.text.substr(equals + 1));
+  if (n.is_number()) d.say({"hardware", key}, whole_at(n, source + ":" + std::to_string(w.line) + ": " + name, 1, 1 << 20), source + ":" + std::to_string(w.line));
+  return true;
 }
 
 /// How many: a number, or "MIN:MAX" with both alike. What stays open is left to --set.
@@ -261,8 +278,6 @@ class launch {
     if (megatron(words, 0)) {
       settings(c);
       const auto all = arguments_of(words);
-      for (const auto& a : all)
-        if (!among(megatron_elsewhere, a.name)) check_known(a, source_);
       import_megatron(*d_, document_of(all, source_));
       return true;
     }
@@ -275,7 +290,28 @@ class launch {
     if (script < c.words.size() && script != first) d_->notes.push_back(at(c.words[script].line) + ": the arguments of " + in_quotes(c.words[script].shown()) + " are its own and are not read");
     return false;
   }
-  bool torchtitan(const shell_command& c, std::span<const shell_word> words);
+  /// --section.key=value beside a configuration.
+  bool torchtitan(const shell_command& c, std::span<const shell_word> words) {
+    settings(c);
+    document from{.source = source_, .root = json_value::object(), .lines = {}};
+    for (const auto& a : arguments_of(words)) {
+      if (a.name == "job.config_file" || a.name == "job.config-file") {
+        named(a);
+        continue;
+      }
+      const auto dot = a.name.find('.');
+      if (dot == std::string::npos) continue;
+      const auto section = a.name.substr(0, dot), key = a.name.substr(dot + 1);
+      if (!a.known()) continue;
+      auto value = value_of(a);
+      if (value == "True" || value == "true") value = true;
+      if (value == "False" || value == "false") value = false;
+      from.root[section][key] = value;
+      from.lines[a.name] = a.line;
+    }
+    import_torchtitan(*d_, from);
+    return true;
+  }
 
   draft* d_;
   std::string source_;

@@ -102,7 +102,7 @@ class megatron_arguments {
   void positions(json_value& m) {
     auto kind = word("position-embedding-type", "learned_absolute");
     if (on("use-rotary-position-embeddings") || on("multi-latent-attention")) kind = kind == "learned_absolute" && !on("use-rotary-position-embeddings") ? kind : "rope";
-    if (kind == "learned_absolute" && on("no-position-embedding")) kind = "none";
+    on("no-position-embedding");  // before position-embedding-type there was this
     if (kind != "learned_absolute" && kind != "rope" && kind != "none") fail("headroom: position-embedding-type " + in_quotes(kind) + " is not modelled by this version; accepted: learned_absolute, rope, none");
     m["position"] = kind == "learned_absolute" ? "learned" : kind;
     // What an argument says as a part of one, a job says in steps of 1 %.
@@ -209,7 +209,7 @@ class megatron_arguments {
       for_each_word(modules.empty() ? "core_attn" : std::string_view{modules}, [&](std::string_view m) { r["modules"].push_back(m); });
     }
     // The keys of a job say it with Megatron's words.
-    read_recompute(r, "recompute");
+    read_recompute(granularity == "none" || granularity == "full" || granularity == "selective" ? r : r["mode"], "recompute-granularity");
     d_->replace("recompute", r, at("recompute-granularity"));
 
     const auto backend = word("attention-backend", "auto");
@@ -250,11 +250,7 @@ class megatron_arguments {
     for (const auto& [key, value] : from_->root.items()) {
       if (value.is_null() || (value.is_boolean() && !flag_at(value, key))) continue;
       const bool sizes = fp8 && (key == "hidden-size" || key == "bf16" || key == "fp16");
-      if (!sizes && (taken_.contains(key) || among(megatron_silent, key))) continue;
-      if (!sizes && among(megatron_elsewhere, key)) {
-        d_->ignored.push_back(from_->place(key) + ": " + key);
-        continue;
-      }
+      if (!sizes && (taken_.contains(key) || among(megatron_silent, key) || among(megatron_elsewhere, key))) continue;
       d_->say({"framework", "options", key}, value, from_->place(key));
     }
     // A command line that says nothing of it means allgather; only experts are dispatched.

@@ -67,7 +67,7 @@ class trainer_arguments {
 
  private:
   const json_value* take(std::string_view key) {
-    taken_.emplace_back(key);
+    if (std::find(taken_.begin(), taken_.end(), key) == taken_.end()) taken_.emplace_back(key);
     const auto it = from_->root.find(key);
     return it == from_->root.end() || it->is_null() ? nullptr : &*it;
   }
@@ -96,9 +96,7 @@ class trainer_arguments {
   }
   void model() {
     const auto name = word("model_name_or_path", "");
-    if (name.empty() || d_->has({"model"})) return;
-    if (!say_model(*d_, name, at("model_name_or_path")))
-      d_->notes.push_back(at("model_name_or_path") + ": " + in_quotes(name) + " is not in the model zoo: give its config.json, too, or --model NAME");
+    if (!name.empty()) say_model(*d_, name, at("model_name_or_path"));
   }
   void batch() {
     d_->say({"batch", "micro"}, number("per_device_train_batch_size", 8), at("per_device_train_batch_size"));
@@ -130,7 +128,7 @@ class trainer_arguments {
     const bool magnitudes = on("use_dora");
     const auto* targets = take("lora_target");
     const auto* more = take("additional_target");
-    const auto* dropped = take("lora_dropout");
+    const auto* chance = take("lora_dropout");
     const auto layers = number("freeze_trainable_layers", 2, -(std::int64_t{1} << 20));
     const auto modules = word("freeze_trainable_modules", "all");
     const bool tower = on("freeze_vision_tower", true), projector = on("freeze_multi_modal_projector", true), language = on("freeze_language_model");
@@ -138,7 +136,7 @@ class trainer_arguments {
     if (language) fail("headroom: freeze_language_model = true is not read by this version: say what trains with --set trainable=[…]");
     if (type == "lora") {
       json_value a = {{"kind", magnitudes ? "dora" : "lora"}, {"rank", rank}, {"targets", names_in(targets, "lora_target", "all-linear")}};
-      if (dropped != nullptr) a["dropout"] = number_at(*dropped, "lora_dropout", 0.0, 1.0);
+      if (chance != nullptr) a["dropout"] = number_at(*chance, "lora_dropout", 0.0, 1.0);
       if (more != nullptr) a["modules_to_save"] = names_in(more, "additional_target", "");
       if (bits > 0) {
         if (method == "hqq" || method == "eetq" || (bits != 4 && bits != 8)) fail("headroom: quantization_bit " + std::to_string(bits) + " by " + method + " is not modelled by this version; accepted: 4 and 8 by bnb");
@@ -231,12 +229,15 @@ class trainer_arguments {
       d_->framework_is("deepspeed", at("deepspeed"));
       d_->say({"sharding", "kind"}, "zero", at("deepspeed"));
       if (!ds->is_string()) fail("headroom: deepspeed must be the path of a configuration here");
-      if (!d_->has({"framework", "options"}))
-        d_->notes.push_back(at("deepspeed") + ": names " + in_quotes(ds->get_ref<const std::string&>()) + ", which is read only where it is given beside this file");
+      d_->awaits = draft::said{ds->get_ref<const std::string&>(), at("deepspeed")};
     }
     const auto* fsdp = take("fsdp");
     if (fsdp == nullptr || (fsdp->is_boolean() && !flag_at(*fsdp, "fsdp"))) return;
-    std::string kind = "fsdp1", text = fsdp->is_boolean() ? "full_shard" : string_at(*fsdp, "fsdp");
+    std::string kind = "fsdp1", text = fsdp->is_boolean() ? "full_shard" : "";
+    if (fsdp->is_array())
+      each_at(*fsdp, "fsdp", "a list of words", [&](const json_value& v, const std::string& path) { text += string_at(v, path) + " "; });
+    else if (!fsdp->is_boolean())
+      text = string_at(*fsdp, "fsdp");
     std::int64_t stage = 0;
     for_each_word(text, [&](std::string_view w) {
       if (w == "full_shard" || w == "hybrid_shard")
@@ -259,8 +260,7 @@ class trainer_arguments {
       const bool off = v == nullptr || (v->is_boolean() && !flag_at(*v, "")) || (v->is_string() && v->get_ref<const std::string&>().empty()) || (v->is_number() && *v == 1);
       if (!off) fail("headroom: " + std::string{key} + " is not modelled by this version");
     }
-    for (const auto key : trainer_elsewhere)
-      if (take(key) != nullptr) d_->ignored.push_back(at(key) + ": " + std::string{key});
+    for (const auto key : trainer_elsewhere) take(key);
     if (factory_) return check_keys(from_->root, "", taken_);
     for (const auto& [key, value] : from_->root.items())  // a script has arguments of its own
       if (std::find(taken_.begin(), taken_.end(), key) == taken_.end()) {

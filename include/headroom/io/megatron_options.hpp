@@ -14,7 +14,7 @@ namespace detail {
 inline constexpr auto megatron_silent = std::to_array<std::string_view>({
     "accumulate-allreduce-grads-in-fp32", "apply-layernorm-1p", "apply-query-key-layer-scaling", "attention-backend", "attention-dropout",
     "attention-softmax-in-fp32", "bf16", "calculate-per-token-loss", "clip-grad", "context-parallel-size", "decoder-first-pipeline-num-layers",
-    "decoder-last-pipeline-num-layers", "deterministic-mode", "disable-bias-linear", "enable-experimental", "expert-model-parallel-size",
+    "decoder-last-pipeline-num-layers", "deterministic-mode", "disable-bias-linear", "empty-unused-memory-level", "enable-experimental", "expert-model-parallel-size",
     "expert-tensor-parallel-size", "ffn-hidden-size", "global-batch-size", "group-query-attention", "hidden-dropout", "hidden-size",
     "kv-channels", "kv-lora-rank", "log-num-zeros-in-grad", "log-params-norm", "make-vocab-size-divisible-by", "manual-gc",
     "manual-gc-interval", "max-position-embeddings", "micro-batch-size", "mock-data", "moe-aux-loss-coeff",
@@ -40,8 +40,8 @@ inline constexpr auto megatron_silent = std::to_array<std::string_view>({
 
 /// Arguments that have nothing to do with what a step allocates: data, learning rate, logging, checkpoints.
 inline constexpr auto megatron_elsewhere = std::to_array<std::string_view>({
-    "adam-beta1", "adam-beta2", "adam-eps", "apply-wd-to-qk-layernorm", "async-save", "async-strategy", "auto-detect-ckpt-format",
-    "ckpt-assume-constant-structure", "ckpt-format", "ckpt-fully-parallel-load", "ckpt-fully-parallel-save", "data-cache-path", "data-path",
+    "adam-beta1", "adam-beta2", "adam-eps", "apply-wd-to-qk-layernorm", "async-ckpt-use-cpu-shm", "async-save", "check-weight-hash-across-dp-replicas-interval", "async-strategy", "auto-detect-ckpt-format",
+    "ckpt-assume-constant-structure", "ckpt-format", "ckpt-fully-parallel-load", "ckpt-fully-parallel-save", "data-cache-path", "data-path", "dataloader-type",
     "ddp-average-in-collective", "decoupled-lr", "decoupled-min-lr", "disable-gloo-process-groups", "dist-ckpt-optim-fully-reshardable",
     "dist-ckpt-strictness", "distributed-backend", "distributed-timeout-minutes", "eval-global-batch-size", "eval-interval", "eval-iters",
     "exit-duration-in-mins", "exit-interval", "fim-data", "fim-rate", "fim-spm-rate", "finetune", "fp16", "fp8-amax-compute-algo",
@@ -50,9 +50,9 @@ inline constexpr auto megatron_elsewhere = std::to_array<std::string_view>({
     "logging-level", "loss-scale", "lr", "lr-decay-iters", "lr-decay-samples", "lr-decay-style", "lr-warmup-fraction", "lr-warmup-init",
     "lr-warmup-iters", "lr-warmup-samples", "merge-file", "min-lr", "min-loss-scale", "moe-z-loss-coeff", "no-ckpt-fully-parallel-save",
     "no-load-optim", "no-load-rng", "no-mmap-bin-files", "no-persist-layer-norm", "no-save-optim", "no-save-rng", "num-workers",
-    "overlap-p2p-communication", "override-opt-param-scheduler", "rerun-mode", "save", "save-interval", "save-retain-interval", "seed",
+    "overlap-p2p-communication", "override-opt-param-scheduler", "profile", "profile-ranks", "profile-step-end", "profile-step-start", "record-memory-history", "memory-snapshot-path", "rerun-mode", "save", "save-interval", "save-retain-interval", "seed",
     "split", "step-batch-size-schedule", "tensorboard-dir", "tensorboard-log-interval", "test-mode", "tiktoken-pattern", "timing-log-level",
-    "timing-log-option", "tokenizer-model", "train-iters", "train-samples", "use-checkpoint-args", "use-persistent-ckpt-worker",
+    "timing-log-option", "tokenizer-model", "train-iters", "train-samples", "use-checkpoint-args", "use-checkpoint-opt_param-scheduler", "use-persistent-ckpt-worker",
     "use-rotary-position-embeddings", "verify-integrity", "vocab-file", "wandb-entity", "wandb-exp-name", "wandb-project", "wandb-save-dir",
     "weight-decay",
 });

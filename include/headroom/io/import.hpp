@@ -1,0 +1,168 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A job from the files of other programs, each recognised by what stands in it. YAML and TOML come parsed: io/yaml.hpp, io/toml.hpp.
+#pragma once
+
+#include <headroom/io/import_accelerate.hpp>
+#include <headroom/io/import_launch.hpp>
+#include <headroom/io/safetensors_index.hpp>
+
+namespace headroom::io {
+
+enum class file_kind : std::uint8_t { unknown, job, huggingface, safetensors_index, deepspeed, accelerate, megatron, torchtitan, trainer, launch };
+
+inline constexpr std::array<named<file_kind>, 9> file_kinds{{{"job", file_kind::job},
+                                                             {"huggingface", file_kind::huggingface},
+                                                             {"safetensors-index", file_kind::safetensors_index},
+                                                             {"deepspeed", file_kind::deepspeed},
+                                                             {"accelerate", file_kind::accelerate},
+                                                             {"megatron", file_kind::megatron},
+                                                             {"torchtitan", file_kind::torchtitan},
+                                                             {"trainer", file_kind::trainer},
+                                                             {"launch", file_kind::launch}}};
+
+/// Whose file an object is, by keys that only one program has.
+inline file_kind kind_of(const json_value& root) {
+  if (!root.is_object()) return file_kind::unknown;
+  const auto any = [&](std::initializer_list<const char*> keys) { return std::any_of(keys.begin(), keys.end(), [&](const char* k) { return root.contains(k); }); };
+  if (any({"weight_map"})) return file_kind::safetensors_index;
+  if (any({"distributed_type", "fsdp_config", "compute_environment"}) && !any({"per_device_train_batch_size"})) return file_kind::accelerate;
+  if (any({"MODEL_ARGS", "--num-layers", "--tensor-model-parallel-size", "--hidden-size"})) return file_kind::megatron;
+  if (any({"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size"})) return file_kind::deepspeed;
+  if (any({"finetuning_type", "per_device_train_batch_size", "cutoff_len", "model_name_or_path"})) return file_kind::trainer;
+  if (any({"model_type", "architectures"})) return file_kind::huggingface;
+  if (any({"parallelism", "activation_checkpoint"}) || (any({"training"}) && any({"model", "job", "experimental"}))) return file_kind::torchtitan;
+  if (any({"model"}) && any({"batch", "hardware", "framework", "parallel", "sharding"})) return file_kind::job;
+  if (any({"fp16", "bf16", "optimizer", "gradient_clipping", "gradient_accumulation_steps"})) return file_kind::deepspeed;
+  return file_kind::unknown;
+}
+
+/// A model's config.json: `label` names it where the library does not know its shape.
+inline void import_huggingface(draft& d, const document& from, const std::string& label) {
+  with_places(from, [&] {
+    if (!from.root.is_object()) wrong_value("a model's configuration", "an object", from.root);
+    auto m = model_from_config(from.root, "");
+    if (m.label.empty()) m.label = name{std::string_view{label}.substr(0, name::capacity)};
+    for (const auto& known : models::all()) {  // the name that people know it by
+      auto same = m;
+      same.label = known.label;
+      if (same.position == position_kind::rope) same.max_positions = known.max_positions;  // no table of them
+      if (same == known) m = known;
+    }
+    d.replace("model", model_to_json(m), from.source);
+  });
+}
+
+/// A job file of this library. Its model may be a path, beside the file or below.
+inline void import_job(draft& d, const document& from, const std::filesystem::path& base) {
+  with_places(from, [&] {
+    if (!from.root.is_object()) wrong_value("a job", "an object", from.root);
+    for (const auto& [key, value] : from.root.items()) {
+      if (key == "model")
+        d.replace(key, model_to_json(read_model(value, key, base)), from.place(key));
+      else if (value.is_object())
+        d.say({key}, value, from.place(key));
+      else
+        d.replace(key, value, from.place(key));
+    }
+  });
+}
+
+/// What a reader of files is told besides.
+struct import_settings {
+  auto_means automatic{auto_means::by_trainer};
+  std::filesystem::path base{"."};  ///< what paths in a job file are relative to
+  /// parse_yaml and parse_toml, where there are libraries for them.
+  document (*yaml)(std::string_view text, const std::string& source){};
+  document (*toml)(std::string_view text, const std::string& source){};
+};
+
+/// Adds what a file says to the draft. Throws job_error.
+inline void import_document(draft& d, const document& from, file_kind kind, const import_settings& with = {}) {
+  if (kind == file_kind::unknown) kind = kind_of(from.root);
+  switch (kind) {
+    case file_kind::job: return import_job(d, from, with.base);
+    case file_kind::huggingface: return import_huggingface(d, from, with.base.filename().string());
+    case file_kind::safetensors_index: return d.indices.push_back(read_safetensors_index(from));
+    case file_kind::deepspeed: return import_deepspeed(d, from, with.automatic);
+    case file_kind::accelerate: return import_accelerate(d, from);
+    case file_kind::megatron: return import_megatron(d, megatron_yaml(from));
+    case file_kind::torchtitan: return import_torchtitan(d, from);
+    case file_kind::trainer: return import_trainer(d, from);
+    case file_kind::launch:
+    case file_kind::unknown: break;
+  }
+  fail("headroom: " + from.source + " is not a file that is known here: say what it is with --as " + listed(texts(file_kinds, [](const auto& n) { return n.text; })));
+}
+
+/// Adds what a shell script, a command line or NAME=value lines say.
+inline void import_text(draft& d, std::string_view text, const std::string& source) {
+  const auto script = read_shell(text, source);
+  detail::launch launch{d, source};
+  launch.directives(script.directives);
+  bool started = false, set = false;
+  for (const auto& w : script.settings) {
+    set = detail::import_setting(d, w, source) || set;
+    set = detail::import_count(d, w, source) || set;
+  }
+  for (const auto& c : script.commands) {
+    if (c.words[0].text.starts_with("--")) {
+      launch.bare(c.words);
+      started = true;
+    } else if (launch.read(c)) {
+      started = true;
+    }
+  }
+  if (started && script.branches) d.notes.push_back(source + ": if, for and case are read as if every line ran");
+  if (!started && script.directives.empty() && !set) fail("headroom: " + source + " is not a file that is known here, and starts no training that is");
+}
+
+/// KEY=VALUE of a job, a value in JSON or a bare word.
+inline void say_key(draft& d, const std::string& said) {
+  const auto equals = said.find('=');
+  if (equals == std::string::npos || equals == 0) fail("headroom: --set must be KEY=VALUE, found " + in_quotes(said));
+  const auto text = said.substr(equals + 1), key = said.substr(0, equals);
+  const auto first = text.empty() ? ' ' : text[0];
+  const bool word = (first >= 'a' && first <= 'z' && text != "true" && text != "false" && text != "null") || (first >= 'A' && first <= 'Z');
+  const auto value = word ? json_value(text) : parse_json(text, "--set " + key);
+  const auto dot = key.find('.');
+  if (dot == std::string::npos)
+    d.replace(key, value, "--set " + key);
+  else
+    d.say({key.substr(0, dot), key.substr(dot + 1)}, value, "--set " + key);
+}
+
+enum class syntax : std::uint8_t { json, yaml, toml, shell };
+
+/// How a text is written: by the end of its file's name, else by how it begins.
+inline syntax syntax_of(std::string_view text, const std::filesystem::path& file, file_kind kind) {
+  const auto end = file.extension().string();
+  if (kind == file_kind::launch || end == ".sh" || end == ".env" || end == ".sbatch" || end == ".slurm") return syntax::shell;
+  if (end == ".json") return syntax::json;
+  if (end == ".yaml" || end == ".yml") return syntax::yaml;
+  if (end == ".toml") return syntax::toml;
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) fail("headroom: " + file.filename().string() + " is empty");
+  text.remove_prefix(first);
+  if (text[0] == '{') return syntax::json;
+  if (text[0] == '[') return syntax::toml;
+  if (text.starts_with("#!") || text.starts_with("--")) return syntax::shell;
+  const auto line = text.substr(0, text.find('\n'));
+  return line.find(": ") != std::string_view::npos || line.ends_with(':') ? syntax::yaml : syntax::shell;
+}
+
+/// Adds what a file says; its name is for errors, and nothing but `text` is read.
+inline void import_file(draft& d, std::string_view text, const std::filesystem::path& file, file_kind kind, const import_settings& with = {}) {
+  const auto source = file.filename().string();
+  switch (syntax_of(text, file, kind)) {
+    case syntax::json: return import_document(d, parse_json_document(text, source), kind, with);
+    case syntax::yaml:
+      if (with.yaml == nullptr) fail("headroom: " + source + " is YAML, which this program was built without: it needs yaml-cpp (Debian: libyaml-cpp-dev)");
+      return import_document(d, with.yaml(text, source), kind, with);
+    case syntax::toml:
+      if (with.toml == nullptr) fail("headroom: " + source + " is TOML, which this program was built without: it needs toml++ (Debian: libtomlplusplus-dev)");
+      return import_document(d, with.toml(text, source), kind, with);
+    case syntax::shell: return import_text(d, text, source);
+  }
+}
+
+}  // namespace headroom::io

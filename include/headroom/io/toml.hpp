@@ -1,0 +1,55 @@
+// Distributed under the Boost Software License, Version 1.0.
+// TOML, with the lines of its keys. Needs toml++.
+#pragma once
+
+#include <headroom/io/document.hpp>
+
+#include <toml++/toml.h>
+
+#include <sstream>
+
+namespace headroom::io {
+
+namespace detail {
+
+inline json_value toml_value(const toml::node& node, const std::string& path, document& d, int depth) {
+  if (depth > deepest_nesting) fail("headroom: " + d.source + " is nested deeper than " + std::to_string(deepest_nesting) + " levels");
+  if (const auto* table = node.as_table()) {
+    auto object = json_value::object();
+    for (const auto& [key, inner] : *table) {
+      const auto at = joined(path, key.str());
+      d.lines[at] = static_cast<int>(inner.source().begin.line);
+      object[std::string{key.str()}] = toml_value(inner, at, d, depth + 1);
+    }
+    return object;
+  }
+  if (const auto* array = node.as_array()) {
+    auto list = json_value::array();
+    for (const auto& inner : *array) list.push_back(toml_value(inner, joined(path, list.size()), d, depth + 1));
+    return list;
+  }
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* whole = node.as_integer()) return whole->get();
+  if (const auto* real = node.as_floating_point()) return std::isfinite(real->get()) ? json_value(real->get()) : json_value("nan");
+  if (const auto* flag = node.as_boolean()) return flag->get();
+  return "a date";
+}
+
+}  // namespace detail
+
+inline document parse_toml(std::string_view text, const std::string& source) {
+  if (text.size() > (std::size_t{1} << 20)) fail("headroom: " + source + " is larger than 1 MiB");
+  check_utf8(text, source);
+  document d{.source = source, .root = nullptr, .lines = {}};
+  std::string sentence;
+  try {
+    const auto table = toml::parse(text);
+    d.root = detail::toml_value(table, "", d, 0);
+  } catch (const toml::parse_error& e) {
+    sentence = "headroom: " + source + ":" + std::to_string(e.source().begin.line) + ": not valid TOML: " + detail::cause_of(e.description());
+  }
+  if (!sentence.empty()) fail(sentence);
+  return d;
+}
+
+}  // namespace headroom::io

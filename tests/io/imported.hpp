@@ -1,0 +1,55 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Jobs from texts, as `headroom import` makes them of files.
+#pragma once
+
+#include <headroom/io/import.hpp>
+#if HEADROOM_HAS_YAML
+#include <headroom/io/yaml.hpp>
+#endif
+#if HEADROOM_HAS_TOML
+#include <headroom/io/toml.hpp>
+#endif
+
+namespace imported {
+
+using namespace headroom;
+
+struct text {
+  std::string file, said;
+};
+
+inline io::import_settings settings(io::auto_means means = io::auto_means::by_trainer) {
+  io::import_settings with{.automatic = means, .base = "/nonexistent/folder"};
+#if HEADROOM_HAS_YAML
+  with.yaml = io::parse_yaml;
+#endif
+#if HEADROOM_HAS_TOML
+  with.toml = io::parse_toml;
+#endif
+  return with;
+}
+
+/// The draft of files in their order, then KEY=VALUE each.
+inline io::draft draft_of(const std::vector<text>& files, const std::vector<std::string>& set = {}, io::auto_means means = io::auto_means::by_trainer) {
+  io::draft d;
+  for (const auto& f : files) io::import_file(d, f.said, f.file, io::file_kind::unknown, settings(means));
+  for (const auto& s : set) io::say_key(d, s);
+  return d;
+}
+inline job job_of(const std::vector<text>& files, const std::vector<std::string>& set = {}, io::auto_means means = io::auto_means::by_trainer) {
+  return draft_of(files, set, means).settled();
+}
+
+/// Why the files are refused; empty where they are not.
+inline std::string refusal_of(const std::vector<text>& files, const std::vector<std::string>& set = {}, io::auto_means means = io::auto_means::by_trainer) {
+  try {
+    job_of(files, set, means);
+  } catch (const headroom::error& e) {
+    return e.what();
+  }
+  return {};
+}
+
+inline const std::vector<std::string> llama{"model=llama-3.1-8b", "batch.sequence=2048", "hardware.gpus_per_node=8"};
+
+}  // namespace imported

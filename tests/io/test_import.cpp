@@ -1,0 +1,524 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Other programs' files as jobs. The files are written for these tests; where one says "as", its keys and values are those of the
+// public file named.
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+#include "imported.hpp"
+
+using namespace imported;
+
+namespace {
+
+bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+// DeepSpeed
+
+TEST_CASE("DeepSpeed: 'auto' as the Trainer fills it in") {
+  // As LLaMA-Factory examples/deepspeed/ds_z3_offload_config.json.
+  const text z3{"ds_z3.json", R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "gradient_clipping": "auto",
+    "zero_allow_untested_optimizer": true, "fp16": {"enabled": "auto", "loss_scale": 0, "initial_scale_power": 16}, "bf16": {"enabled": "auto"},
+    "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu", "pin_memory": true}, "offload_param": {"device": "cpu", "pin_memory": true}, "overlap_comm": false,
+      "contiguous_gradients": true, "sub_group_size": 1e9, "reduce_bucket_size": "auto", "stage3_prefetch_bucket_size": "auto", "stage3_param_persistence_threshold": "auto",
+      "stage3_max_live_parameters": 1e9, "stage3_max_reuse_distance": 1e9, "stage3_gather_16bit_weights_on_model_save": true}})"};
+  const auto j = job_of({z3}, llama);
+  CHECK(j.framework.label.view() == "deepspeed");
+  CHECK(j.sharding.kind == sharding_kind::zero);
+  CHECK(j.sharding.stage == 3);
+  CHECK(j.sharding.reduce_bucket_size == 16'777'216);                  // 4096²
+  CHECK(j.sharding.stage3_prefetch_bucket_size == 15'099'494);         // int(0.9 · 4096²)
+  CHECK(j.sharding.stage3_param_persistence_threshold == 40'960);      // 10 · 4096
+  CHECK(j.sharding.sub_group_size == 1'000'000'000);
+  CHECK(j.sharding.overlap_comm == choice::no);
+  CHECK(j.offload.optimizer == place::on_cpu);
+  CHECK(j.offload.parameters == place::on_cpu);
+  CHECK(j.offload.pin_memory);
+  // DeepSpeed by itself has nobody who fills it in.
+  CHECK(holds(refusal_of({z3}, llama, io::auto_means::by_deepspeed), "ds_z3.json"));
+  CHECK(holds(refusal_of({z3}, llama, io::auto_means::by_deepspeed), "must not be \"auto\""));
+}
+
+TEST_CASE("DeepSpeed: 'auto' inside a section is dropped by DeepSpeed itself") {
+  const text f{"ds.json", R"({"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto", "stage3_prefetch_bucket_size": "auto"}})"};
+  const auto j = job_of({f}, llama, io::auto_means::by_deepspeed);
+  CHECK(j.sharding.reduce_bucket_size == -1);
+  CHECK(j.sharding.stage3_prefetch_bucket_size == -1);
+  CHECK(j.batch.micro == 2);
+}
+
+TEST_CASE("DeepSpeed: legacy booleans, and the micro-batch that follows from the rest") {
+  // As DeepSpeedExamples Megatron-LM/scripts/ds_zero-offload_10B_config.json, its misspelt comm_overlap put right.
+  const std::string said = R"({"train_batch_size": 30, "gradient_accumulation_steps": 3, "zero_optimization": {"stage": 2, "cpu_offload": true, "overlap_comm": true, "contiguous_gradients": true,
+    "reduce_bucket_size": 50000000}, "optimizer": {"type": "Adam", "params": {"lr": 0.00015}}, "fp16": {"enabled": true, "loss_scale": 4096},
+    "activation_checkpointing": {"partition_activations": true, "contiguous_memory_optimization": true, "cpu_checkpointing": true}})";
+  auto set = llama;
+  set.back() = "hardware.gpus_per_node=5";
+  const auto j = job_of({{"ds.json", said}}, set);
+  CHECK(j.batch.micro == 2);  // 30 / 3 / 5
+  CHECK(j.batch.accumulation == 3);
+  CHECK(j.offload.optimizer == place::on_cpu);
+  CHECK(j.offload.activations == place::on_cpu);
+  CHECK(j.recompute == recompute::full);
+  CHECK(j.precision == precisions::fp16_mixed);
+  auto misspelt = said;
+  misspelt.replace(misspelt.find("overlap_comm"), 12, "comm_overlap");
+  CHECK(holds(refusal_of({{"ds.json", misspelt}}, set), "did you mean \"overlap_comm\"?"));
+  CHECK(holds(refusal_of({{"ds.json", misspelt}}, set), "ds.json:1: unknown key \"comm_overlap\""));
+}
+
+TEST_CASE("DeepSpeed: NVMe, a misspelt key, keys without their prefix, a boolean that is 'auto'") {
+  // As DeepSpeedExamples Megatron-LM-v1.1.5-ZeRO3/examples/ds_zero_stage_infinity_config.json.
+  std::string said = R"({
+"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 1,
+"zero_optimization": {"stage": 3, "stage3_max_live_parameters": 1e9, "stage3_max_reuse_distance": 1e8,
+  "stage3_param_persitance_threshold": 1e5, "stage3_prefetch_bucket_size": 5e7, "reduce_bucket_size": 90000000, "sub_group_size": 1e8,
+  "offload_optimizer": {"device": "nvme", "nvme_path": "/nvme_data", "buffer_count": 4, "pipeline_read": false, "pipeline_write": false, "pin_memory": true},
+  "offload_param": {"device": "nvme", "nvme_path": "/nvme_data", "max_in_cpu": 1, "pin_memory": true}},
+"fp16": {"enabled": true, "loss_scale": 1024}, "aio": {"block_size": 1048576, "queue_depth": 16}})";
+  const auto why = refusal_of({{"infinity.json", said}}, llama);
+  CHECK(holds(why, "infinity.json:4: unknown key \"stage3_param_persitance_threshold\""));
+  CHECK(holds(why, "did you mean \"stage3_param_persistence_threshold\"?"));
+  said.replace(said.find("persitance"), 10, "persistence");
+  const auto j = job_of({{"infinity.json", said}}, llama);
+  CHECK(j.offload.optimizer == place::on_nvme);
+  CHECK(j.offload.parameters == place::on_nvme);
+  CHECK(j.offload.optimizer_buffer_count == 4);
+  CHECK(j.offload.max_in_cpu == 1);
+  CHECK(j.sharding.stage3_param_persistence_threshold == 100'000);
+  CHECK(j.batch.micro == 4);
+
+  // As axolotl deepspeed_configs/zero3_bf16_cpuoffload_all.json.
+  const auto a = job_of({{"axolotl.json", R"({"zero_force_ds_cpu_optimizer": false, "zero_allow_untested_optimizer": true, "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu", "pin_memory": true},
+    "offload_param": {"device": "cpu", "pin_memory": true}, "overlap_comm": true, "contiguous_gradients": true, "sub_group_size": 0, "reduce_bucket_size": "auto", "stage3_prefetch_bucket_size": "auto",
+    "stage3_param_persistence_threshold": "auto", "max_live_parameters": 0, "max_reuse_distance": 0, "gather_16bit_weights_on_model_save": true}, "bf16": {"enabled": true},
+    "gradient_accumulation_steps": "auto", "gradient_clipping": "auto", "train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "wall_clock_breakdown": false})"}}, llama);
+  CHECK(a.sharding.sub_group_size == 0);
+  CHECK(a.sharding.stage3_max_live_parameters == 0);
+  CHECK(a.sharding.stage3_max_reuse_distance == 0);
+  CHECK(a.precision == precisions::bf16_mixed);
+
+  // As MedicalGPT deepspeed_zero_stage3_config.json.
+  const auto m = job_of({{"medical.json", R"({"fp16": {"enabled": true, "loss_scale": 0}, "optimizer": {"type": "AdamW", "params": {"lr": "auto"}}, "scheduler": {"type": "WarmupDecayLR", "params": {"warmup_min_lr": "auto"}},
+    "zero_optimization": {"stage": 3, "overlap_comm": true, "contiguous_gradients": true, "reduce_bucket_size": "auto", "stage3_prefetch_bucket_size": "auto", "stage3_param_persistence_threshold": "auto",
+    "sub_group_size": 1e9, "stage3_max_live_parameters": 1e9, "stage3_max_reuse_distance": 1e9, "stage3_gather_16bit_weights_on_model_save": "auto"}, "gradient_accumulation_steps": "auto",
+    "steps_per_print": 2000, "train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto"})"}}, llama);
+  CHECK(m.precision == precisions::fp16_mixed);
+  CHECK(m.sharding.stage3_prefetch_bucket_size == 15'099'494);
+}
+
+// Launchers
+
+TEST_CASE("torchrun, sbatch and the environment") {
+  const text run{"run.sh", R"(#!/bin/bash
+#SBATCH --nodes=4
+#SBATCH --gres=gpu:h100:8   # all of a node
+export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,max_split_size_mb:512
+export CUBLAS_WORKSPACE_CONFIG=:4096:8
+GPUS_PER_NODE=8
+srun torchrun --nnodes $SLURM_NNODES --nproc-per-node "$GPUS_PER_NODE" --rdzv_backend=c10d train.py --lr 1e-4
+)"};
+  // What sbatch fills in stays open, where the file has said it already it need not be said again.
+  const auto why = refusal_of({run}, llama);
+  CHECK(holds(why, "run.sh:7: --nnodes is \"$SLURM_NNODES\", which the file itself does not say"));
+  auto fixed = run;
+  fixed.said.replace(fixed.said.find("$SLURM_NNODES"), 13, "4:4");
+  const auto j = job_of({fixed}, {"model=llama-3.1-8b", "batch.sequence=2048"});
+  CHECK(j.hardware.nodes == 4);
+  CHECK(j.hardware.gpus_per_node == 8);
+  CHECK(j.environment.expandable_segments == choice::yes);
+  CHECK(j.environment.max_split_size == 512 * mib);
+  CHECK(j.environment.cublas_workspace == bytes{4096 * 1024 * 8});
+  CHECK(job_of({{"env", "NNODES=2\nNPROC_PER_NODE=4\n"}}, {"model=llama-3.1-8b", "batch.sequence=2048"}).hardware.gpus() == 8);
+  CHECK(holds(refusal_of({{"a.sh", "torchrun --nnodes 1:4 --nproc_per_node 8 t.py"}}, llama), "a.sh:1: --nnodes \"1:4\" leaves the number of nodes open"));
+  CHECK(holds(refusal_of({{"a.sh", "torchrun --nproc_per_nod 8 t.py"}}, llama), "did you mean --nproc-per-node?"));
+}
+
+TEST_CASE("what a script says with variables, arrays, arithmetic and strings of commands") {
+  const auto s = io::read_shell(R"(A=3; B="x y"; LIST=(--one 1 --two "2 3")
+LIST+=(--three)
+if [ -z "$C" ]; then N=$((A * (2 + 2) / 3)); fi
+run $N ${B} "$B" ${LIST[@]} ${D:-d$A} $E 2>&1 | tee log
+CMD="inner --a \
+  --b $A"
+srun -l sh -c "${CMD}"
+cat <<END
+run never
+END
+)", "s.sh");
+  REQUIRE(s.commands.size() == 4);
+  std::vector<std::string> words;
+  for (const auto& w : s.commands[0].words) words.push_back(w.shown());
+  CHECK(words == std::vector<std::string>{"run", "4", "x", "y", "x y", "--one", "1", "--two", "2", "3", "--three", "d3", "$E"});
+  CHECK_FALSE(s.commands[0].words.back().known());
+  CHECK(s.commands[2].words.size() == 4);
+  CHECK(s.commands[2].words[3].text == "3");
+  CHECK(s.commands[2].words[3].line == 8);
+  CHECK(s.commands[3].words.size() == 1);
+  CHECK(s.branches);
+}
+
+// Megatron-LM
+
+TEST_CASE("Megatron-LM: a script's arguments") {
+  const auto d = [] {
+    // The shape of Mixtral 8x7B in the arguments of examples/mixtral/train_mixtral_8x7b_distributed.sh.
+    auto draft = draft_of({{"mixtral.sh", R"(NODES=2
+MODEL=(--use-mcore-models --disable-bias-linear --seq-length 4096 --max-position-embeddings 32768 --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336
+  --num-attention-heads 32 --attention-dropout 0.0 --hidden-dropout 0.0 --normalization RMSNorm --position-embedding-type rope --swiglu
+  --untie-embeddings-and-output-weights --group-query-attention --num-query-groups 8 --rotary-base 1000000)
+MOE=(--num-experts 8 --moe-router-topk 2 --moe-router-load-balancing-type aux_loss --moe-aux-loss-coeff 1e-2 --moe-grouped-gemm --moe-token-dispatcher-type alltoall)
+torchrun --nnodes $NODES --nproc_per_node 8 pretrain_gpt.py ${MODEL[@]} ${MOE[@]} --micro-batch-size 1 --global-batch-size 256 --lr 1e-4 --bf16 \
+  --pipeline-model-parallel-size 4 --expert-model-parallel-size 4 --use-distributed-optimizer --vocab-size 32000 --data-path $DATA
+)"}});
+    return draft;
+  }();
+  auto copy = d;
+  const auto j = copy.settled();
+  const auto& m = *models::find("mixtral-8x7b");
+  CHECK(count(j.model).total == count(m).total);
+  CHECK(j.parallel.pipeline == 4);
+  CHECK(j.parallel.expert == 4);
+  CHECK(j.hardware.gpus() == 16);
+  CHECK(j.batch.accumulation == 64);  // 256 / (16 / 4)
+  CHECK(j.sharding.kind == sharding_kind::megatron_distributed_optimizer);
+  CHECK(j.framework.grouped_gemm);
+  CHECK(j.recompute == recompute::none);
+  const std::string small = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --max-position-embeddings 32 ";
+  CHECK(holds(refusal_of({{"a.txt", small + "--micro-batch-siz 2"}}), "did you mean \"micro-batch-size\"?"));
+  CHECK(holds(refusal_of({{"a.txt", "\n" + small + "\\\n --recompute-granularity some"}}), "a.txt:3: "));
+  CHECK(holds(refusal_of({{"a.txt", small + "--micro-batch-size $MBS"}}), "found \"$MBS\""));
+  CHECK(holds(refusal_of({{"a.txt", small + "--global-batch-size 7 --micro-batch-size 2"}}), "a.txt:1: 7 samples of a step"));
+}
+
+TEST_CASE("Megatron-LM: the arguments of measured runs are the jobs that were derived from them by hand") {
+  std::ifstream in{HEADROOM_TEST_DATA "/../accuracy/measured.jsonl"};
+  int read = 0;
+  for (std::string line; std::getline(in, line);) {
+    if (!holds(line, "\"hidden-size\"") || !holds(line, "\"megatron\"")) continue;
+    const auto record = io::parse_json(line, "record");
+    const auto id = record["id"].get<std::string>();
+    const auto& stated = record["job"];
+    CAPTURE(id);
+    const auto want = io::read_job(stated);
+    // As a command line: quoted, names before values.
+    std::string arguments;
+    for (const auto& [key, value] : stated["framework"]["options"].items()) {
+      if (value == false) continue;
+      arguments += "--" + key + (value == true ? "" : " '" + (value.is_string() ? value.get<std::string>() : value.dump()) + "'") + " \\\n";
+    }
+    auto d = draft_of({{"arguments.txt", arguments}});
+    d.say({"hardware"}, stated["hardware"], "record");
+    d.say({"model", "vocab"}, want.model.vocab, "record");  // the tokenizer's
+    auto got = d.settled();
+    auto model = want.model;
+    model.rotary_percent = got.model.rotary_percent;                          // records leave it out
+    if (model.mla.kv_rank > 0) model.head_dim = got.model.head_dim;              // without effect there
+    CHECK((got.model == model));
+    auto parallel = want.parallel;
+    if (parallel.tensor == 1) parallel.sequence = false;                      // nothing to divide
+    if (!want.model.sparse()) parallel.expert_tensor = got.parallel.expert_tensor;
+    parallel.data = got.parallel.data;                                        // whatever the GPUs leave
+    CHECK((got.parallel == parallel));
+    CHECK((got.batch == want.batch));
+    CHECK((got.sharding == want.sharding));
+    CHECK((got.recompute == want.recompute));
+    CHECK((got.attention == want.attention));
+    CHECK((got.dropout == want.dropout));
+    CHECK((got.offload == want.offload));
+    CHECK((got.framework == want.framework));
+    auto precision = got.precision.set() ? got.precision : got.framework.precision, stated_precision = want.precision;
+    precision.label = stated_precision.label = {};
+    CHECK((precision == stated_precision));
+    ++read;
+  }
+  CHECK(read == 99);
+}
+
+TEST_CASE("Megatron-LM: layouts of pipelines and patterns of sparse layers") {
+  CHECK(io::detail::layers_of_layout("Et*2|(tt|)*5t|tmL", "layout") == std::vector<std::int64_t>{2, 2, 2, 2, 2, 2, 1, 1});
+  CHECK_THROWS_AS(io::detail::layers_of_layout("(((t*4000)*4000)*4000", "layout"), job_error);
+  CHECK_THROWS_AS(io::detail::layers_of_layout("((t*4000)*4000)*4000", "layout"), job_error);
+  const auto sparse = io::detail::sparse_layers("([0]*3+[1]*58)", 61, "f");
+  CHECK(std::count(sparse.begin(), sparse.end(), true) == 58);
+  CHECK(io::detail::sparse_layers(2, 4, "f") == std::vector<bool>{true, false, true, false});
+  CHECK_THROWS_AS(io::detail::sparse_layers("[0,1]", 3, "f"), job_error);
+}
+
+// The Trainer, accelerate, LLaMA-Factory
+
+TEST_CASE("the Trainer's arguments beside DeepSpeed's configuration") {
+  const text ds{"ds.json", R"({"train_micro_batch_size_per_gpu": "auto", "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 2}})"};
+  const text run{"run.sh", "deepspeed --num_gpus=4 run_clm.py --model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 2 --gradient_accumulation_steps 4 --bf16 True --deepspeed ds.json "
+                           "--gradient_checkpointing True --optim adamw_torch_fused --block_size 1024 --data $DATA\n"};
+  const auto j = job_of({ds, run});
+  CHECK(j.model == *models::find("llama-3.1-8b"));
+  CHECK(j.framework.label.view() == "deepspeed");
+  CHECK(j.sharding.stage == 2);
+  CHECK(j.batch == batch{.micro = 2, .sequence = 1024, .accumulation = 4});
+  CHECK(j.precision == precisions::bf16_mixed);
+  CHECK(j.optimizer.how == implementation::fused);
+  CHECK(j.recompute == recompute::full);
+  CHECK(j.hardware.gpus_per_node == 4);
+  // Two files that contradict each other: one sentence with both places.
+  const text stated{"ds.json", R"({"train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 2}})"};
+  const auto why = refusal_of({stated, run});
+  CHECK(holds(why, "ds.json:1"));
+  CHECK(holds(why, "run.sh:1"));
+  CHECK(holds(refusal_of({run}), "names \"ds.json\", which no file here is: give it, too"));
+  const text megatron{"m.txt", "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32"};
+  CHECK(holds(refusal_of({ds, megatron}), "m.txt is for megatron, but ds.json for deepspeed"));
+}
+
+TEST_CASE("what is said later counts, and both places are named") {
+  auto d = draft_of({{"a.sh", "torchrun --nnodes 2 --nproc-per-node 8 t.py"}, {"b.sh", "\ntorchrun --nnodes 4 --nproc-per-node 8 t.py"}}, {"model=llama-3.1-8b", "batch.sequence=2048"});
+  CHECK(d.settled().hardware.nodes == 4);
+  CHECK(std::any_of(d.notes.begin(), d.notes.end(), [](const std::string& n) { return n == "b.sh:2: hardware.nodes 4 instead of 2 (a.sh:1)"; }));
+}
+
+#if HEADROOM_HAS_YAML
+
+TEST_CASE("accelerate: FSDP of both versions, DeepSpeed, DDP") {
+  // As LLaMA-Factory examples/accelerate/fsdp2_config.yaml.
+  const text two{"fsdp2.yaml", R"(compute_environment: LOCAL_MACHINE
+distributed_type: FSDP
+downcast_bf16: 'no'
+fsdp_config:
+  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP
+  fsdp_offload_params: false
+  fsdp_reshard_after_forward: true
+  fsdp_state_dict_type: FULL_STATE_DICT
+  fsdp_version: 2
+mixed_precision: bf16  # or fp16
+num_machines: 1
+num_processes: 2
+tpu_env: []
+use_cpu: false
+)"};
+  const std::vector<std::string> set{"model=llama-3.1-8b", "batch.sequence=2048"};
+  auto j = job_of({two}, set);
+  CHECK(j.framework.label.view() == "hf-trainer");
+  CHECK(j.sharding.kind == sharding_kind::fsdp2);
+  CHECK(j.sharding.stage == 3);
+  CHECK(j.precision == precisions::bf16_mixed);
+  CHECK(j.hardware.gpus() == 2);
+  // As fsdp_config_multiple_nodes.yaml there, offloaded and hybrid.
+  j = job_of({{"fsdp1.yaml", R"(distributed_type: FSDP
+fsdp_config: {fsdp_sharding_strategy: HYBRID_SHARD, fsdp_offload_params: true, fsdp_activation_checkpointing: true, fsdp_use_orig_params: true}
+mixed_precision: no
+num_machines: 2
+num_processes: 16
+)"}}, set);
+  CHECK(j.sharding.kind == sharding_kind::fsdp1);
+  CHECK(j.parallel.replicate == 2);
+  CHECK(j.hardware.nodes == 2);
+  CHECK(j.hardware.gpus_per_node == 8);
+  CHECK(j.precision == precisions::fp32);
+  CHECK(j.offload.parameters == place::on_cpu);
+  CHECK(j.recompute == recompute::full);
+  j = job_of({{"ds.yaml", "distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 3\n  offload_optimizer_device: cpu\n  gradient_accumulation_steps: 4\nmixed_precision: fp16\nnum_processes: 4\n"}}, set);
+  CHECK(j.sharding.kind == sharding_kind::zero);
+  CHECK(j.sharding.stage == 3);
+  CHECK(j.offload.optimizer == place::on_cpu);
+  CHECK(j.batch.accumulation == 4);
+  CHECK(j.precision == precisions::fp16_mixed);
+  j = job_of({{"ddp.yaml", "distributed_type: MULTI_GPU\nmixed_precision: bf16\nnum_processes: 4\ndynamo_config:\n  dynamo_backend: INDUCTOR\n"}}, set);
+  CHECK(j.sharding.kind == sharding_kind::ddp);
+  CHECK(j.precision == precisions::bf16_autocast);
+  CHECK(j.compile);
+
+  CHECK(holds(refusal_of({{"a.yaml", "distributed_type: FSDP\nfsdp_config:\n  fsdp_shardin_strategy: FULL_SHARD\n"}}, set), "a.yaml:3: unknown key \"fsdp_shardin_strategy\" in fsdp_config; did you mean \"fsdp_sharding_strategy\"?"));
+  CHECK(holds(refusal_of({{"a.yaml", "distributed_type: FSDB\n"}}, set), "did you mean \"FSDP\"?"));
+  CHECK(holds(refusal_of({{"a.yaml", "distributed_type: FSDP\nnum_machines: 3\nnum_processes: 16\n"}}, set), "a.yaml:3: 16 GPUs contradict 3 nodes (a.yaml:2)"));
+  CHECK(holds(refusal_of({{"a.yaml", "distributed_type: DEEPSPEED\ndeepspeed_config:\n  deepspeed_config_file: ../zero1.json\n"}}, set), "a.yaml:3: names \"../zero1.json\", which no file here is"));
+}
+
+TEST_CASE("LLaMA-Factory: full and LoRA fine-tuning") {
+  // As LLaMA-Factory examples/train_qlora/qwen3_lora_sft_otfq.yaml.
+  const text qlora{"qlora.yaml", R"(model_name_or_path: Qwen/Qwen3-4B-Instruct-2507
+quantization_bit: 4
+quantization_method: bnb
+stage: sft
+do_train: true
+finetuning_type: lora
+lora_rank: 8
+lora_target: all
+dataset: identity,alpaca_en_demo
+template: qwen3_nothink
+cutoff_len: 2048
+per_device_train_batch_size: 1
+gradient_accumulation_steps: 8
+learning_rate: 1.0e-4
+bf16: true
+resume_from_checkpoint: null
+)"};
+  const auto j = job_of({qlora}, {"hardware.gpus_per_node=1"});
+  CHECK(j.model == *models::find("qwen3-4b"));
+  CHECK(j.adapter.kind == adapter_kind::lora);
+  CHECK(j.adapter.rank == 8);
+  CHECK(j.adapter.targets == all_linear);
+  CHECK(j.adapter.base == formats::nf4_double);
+  CHECK(j.precision.gradients == formats::fp32);
+  CHECK(j.precision.compute == formats::bf16);
+  CHECK(j.recompute.mode == recompute_mode::full);  // on unless it is switched off
+  CHECK(j.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 8});
+  const auto full = job_of({{"full.yaml", "model_name_or_path: meta-llama/Llama-3.1-8B\nfinetuning_type: full\ncutoff_len: 1024\nper_device_train_batch_size: 2\npure_bf16: true\noptim: paged_adamw_8bit\n"
+                                          "disable_gradient_checkpointing: true\nflash_attn: fa2\nenable_liger_kernel: true\n"}},
+                           {"hardware.gpus_per_node=1"});
+  CHECK(full.precision == precisions::bf16);
+  CHECK(full.optimizer.label.view() == "paged-adamw-8bit");
+  CHECK(full.recompute == recompute::none);
+  CHECK(full.attention == attention::flash);
+  CHECK(full.loss.kind == loss_kind::fused_linear);
+  const auto frozen = job_of({{"freeze.yaml", "model_name_or_path: meta-llama/Llama-3.1-8B\nfinetuning_type: freeze\nfreeze_trainable_layers: 3\nbf16: true\n"}}, {"hardware.gpus_per_node=1"});
+  REQUIRE(frozen.trainable.size == 1);
+  CHECK(frozen.trainable.list[0].first_layer == 29);
+  CHECK(frozen.trainable.list[0].last_layer == 31);
+  CHECK(holds(refusal_of({{"a.yaml", "finetuning_type: lora\nlora_rnk: 8\n"}}), "a.yaml:2: unknown key \"lora_rnk\" at top level; did you mean \"lora_rank\"?"));
+  CHECK(holds(refusal_of({{"a.yaml", "finetuning_type: lora\nmodel_name_or_path: me/mine\n"}}), "a.yaml:2: the model \"me/mine\" is not in the model zoo"));
+  CHECK(holds(refusal_of({{"a.yaml", "finetuning_type: full\nstage: dpo\n"}}), "a.yaml:2: stage \"dpo\" is not modelled"));
+}
+
+TEST_CASE("YAML: the words of PyYAML, and what is refused") {
+  const auto root = io::parse_yaml("a: no\nb: 'no'\nc: 5e8\nd: 1_000\ne: ~\nf: .5\ng: [1, 2.0, x]\nh: '1'\ni: -3\nj: 1e\n", "y").root;
+  CHECK(root.dump() == R"({"a":false,"b":"no","c":500000000.0,"d":1000,"e":null,"f":0.5,"g":[1,2.0,"x"],"h":"1","i":-3,"j":"1e"})");
+  for (const auto& [said, why] : std::vector<std::pair<std::string, std::string>>{{"a: &x 1\nb: *x\n", "y:2: YAML with an alias"},
+                                                                                 {"a: 1\na: 2\n", "y:2: key \"a\" is given twice"},
+                                                                                 {"---\na: 1\n---\nb: 2\n", "YAML with a second document"},
+                                                                                 {"a: !!python/object:os.system x\n", "YAML with the tag"},
+                                                                                 {"a: [1, 2\n", "not valid YAML"},
+                                                                                 {"a: \xff\n", "not valid UTF-8"},
+                                                                                 {"? [1]\n: 2\n", "a key that is no word"},
+                                                                                 {std::string(200, '['), "y"},
+                                                                                 {"", "y is empty"}}) {
+    std::string seen;
+    try {
+      io::parse_yaml(said, "y");
+    } catch (const job_error& e) {
+      seen = e.what();
+    }
+    CAPTURE(said);
+    CHECK_MESSAGE(holds(seen, why), seen);
+  }
+}
+
+#endif
+
+#if HEADROOM_HAS_TOML
+
+TEST_CASE("torchtitan: the keys of 2024 and of 2025") {
+  // As torchtitan train_configs/llama3_405b.toml of December 2024.
+  const auto old = job_of({{"llama3_405b.toml", R"([job]
+description = "Llama 3 405B training"
+[model]
+name = "llama3"
+flavor = "405B"
+norm_type = "rmsnorm"
+[optimizer]
+name = "AdamW"
+lr = 8e-5
+[training]
+batch_size = 2
+seq_len = 8192
+data_parallel_replicate_degree = 1
+data_parallel_shard_degree = -1
+tensor_parallel_degree = 8
+compile = true
+[experimental]
+context_parallel_degree = 1
+pipeline_parallel_degree = 1
+enable_async_tensor_parallel = true
+[activation_checkpoint]
+mode = 'full'
+[float8]
+enable_float8_linear = true
+enable_fsdp_float8_all_gather = true
+)"}}, {"hardware.nodes=16", "hardware.gpus_per_node=8"});
+  CHECK(old.model == *models::find("llama-3.1-405b"));
+  CHECK(old.framework.date == 202411);
+  CHECK(old.framework.gathers_in_fp8);
+  CHECK(old.framework.async_tensor_parallel);
+  CHECK(old.precision.compute == formats::fp8);
+  CHECK(old.parallel.tensor == 8);
+  CHECK(old.parallel.sequence);
+  CHECK(old.loss.kind == loss_kind::vocab_parallel);
+  CHECK(old.recompute == recompute::full);
+  CHECK(old.batch == batch{.micro = 2, .sequence = 8192});
+  CHECK(old.compile);
+  const std::string said = R"([model]
+name = "llama3"
+flavor = "8B"
+[optimizer]
+implementation = "foreach"
+[training]
+local_batch_size = 4
+global_batch_size = 64
+seq_len = 4096
+[parallelism]
+data_parallel_replicate_degree = 2
+data_parallel_shard_degree = 4
+fsdp_reshard_after_forward = "never"
+[activation_checkpoint]
+mode = "selective"
+selective_ac_option = "op"
+[compile]
+enable = false
+)";
+  const auto j = job_of({{"llama3_8b.toml", said}});
+  CHECK(j.framework.date == 202508);
+  CHECK(j.hardware.gpus() == 8);
+  CHECK(j.parallel.replicate == 2);
+  CHECK(j.parallel.data == 8);
+  CHECK(j.batch == batch{.micro = 4, .sequence = 4096, .accumulation = 2});
+  CHECK(j.sharding.kind == sharding_kind::fsdp2);
+  CHECK(j.sharding.reshard_after_forward == choice::no);
+  CHECK(j.recompute.policy == recompute_policy::every_other_matmul);
+  CHECK(j.optimizer.how == implementation::foreach);
+  // Arguments of the command line come after the file.
+  const auto over = job_of({{"llama3_8b.toml", said}, {"run.sh", "torchrun --nproc_per_node=8 train.py --job.config_file llama3_8b.toml --training.local_batch_size 2 --training.global_batch_size 64 --training.seq_len=4096 "
+                                                                  "--model.flavor 8B --parallelism.data_parallel_shard_degree 8"}});
+  CHECK(over.batch.micro == 2);
+  CHECK(holds(refusal_of({{"a.toml", "[model]\nflavor = \"8B\"\n[training]\nlocal_batchsize = 2\n[parallelism]\n"}}), "a.toml:4: unknown key \"local_batchsize\" in training; did you mean \"local_batch_size\"?"));
+  CHECK(holds(refusal_of({{"a.toml", "[model]\nflavor = \"8B\"\n[training]\nseq_len = \"long\"\n[parallelism]\n"}}), "a.toml:4: training.seq_len must be a whole number"));
+  CHECK(holds(refusal_of({{"a.toml", "[model]\nname = 1\nname = 2\n"}}), "a.toml:3: not valid TOML"));
+}
+
+#endif
+
+// Models
+
+TEST_CASE("config.json and the index of a checkpoint") {
+  const text config{"config.json", R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "num_attention_heads": 32,
+    "num_key_value_heads": 8, "head_dim": 64, "vocab_size": 128256, "max_position_embeddings": 131072, "tie_word_embeddings": true})"};
+  const auto index = [](std::int64_t bytes, const char* tensor) {
+    return text{"model.safetensors.index.json", R"({"metadata": {"total_size": )" + std::to_string(bytes) + R"(}, "weight_map": {")" + tensor + R"(": "model-00001.safetensors"}})"};
+  };
+  const auto said = [&](std::int64_t bytes, const char* tensor) {
+    auto d = draft_of({config, index(bytes, tensor)}, {"batch.sequence=2048"});
+    const auto j = d.settled();
+    REQUIRE(d.indices.size() == 1);
+    return io::compared(d.indices[0], j.model);
+  };
+  // Llama-3.2-1B: 1,235,814,400 parameters, tied.
+  CHECK(holds(said(2'471'628'800, "model.norm.weight"), "the model's 1235814400 parameters in 16-bit, exactly"));
+  CHECK(holds(said(4'943'257'600, "model.norm.weight"), "in fp32, exactly"));
+  CHECK(holds(said(2'471'628'800 + 2 * 262'668'288, "lm_head.weight"), "a copy of the tied embedding as its head, 262668288"));
+  CHECK(holds(said(2'471'628'800 + 128, "layers.0.rotary_emb.inv_freq"), "1 buffers are among them"));
+  CHECK(holds(said(700'000'000, "model.layers.0.q_proj.qweight"), "tensors of scales, so the weights are quantised"));
+  CHECK(job_of({config}, {"batch.sequence=2048"}).model == *models::find("llama-3.2-1b"));
+  CHECK(holds(refusal_of({{"x.json", R"({"a": 1})"}}), "x.json is not a file that is known here"));
+}
+
+TEST_CASE("a job file is a start") {
+  const text mine{"job.json", R"({"model": "llama-3.1-8b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "batch": {"sequence": 4096}, "recompute": "full"})"};
+  const auto j = job_of({mine, {"ds.json", R"({"zero_optimization": {"stage": 3}, "bf16": {"enabled": true}})"}}, {"batch.micro=2"});
+  CHECK(j.hardware.gpu.label.view() == "h100-sxm-80gb");
+  CHECK(j.recompute == recompute::full);
+  CHECK(j.sharding.stage == 3);
+  CHECK(j.batch.micro == 2);
+  // Its paths are looked for; those that another program's file names are not opened.
+  CHECK(holds(refusal_of({{"job.json", R"({"model": "./no-such-folder", "batch": {"sequence": 1}})"}}), "job.json:1: model"));
+  CHECK(holds(refusal_of({{"run.sh", "python t.py --model_name_or_path " HEADROOM_EXAMPLES "/models/config.json --bf16 True"}}), "is not in the model zoo"));
+}
