@@ -3,7 +3,9 @@
 // public file named.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <fstream>
+#include <random>
 
 #include "imported.hpp"
 
@@ -521,4 +523,92 @@ TEST_CASE("a job file is a start") {
   // Its paths are looked for; those that another program's file names are not opened.
   CHECK(holds(refusal_of({{"job.json", R"({"model": "./no-such-folder", "batch": {"sequence": 1}})"}}), "job.json:1: model"));
   CHECK(holds(refusal_of({{"run.sh", "python t.py --model_name_or_path " HEADROOM_EXAMPLES "/models/config.json --bf16 True"}}), "is not in the model zoo"));
+}
+
+// Hostile input
+
+namespace {
+
+std::vector<text> seeds() {
+  return {
+      {"a.json", R"({"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 3, "reduce_bucket_size": 5e8, "offload_param": {"device": "cpu"}}, "bf16": {"enabled": true}, "optimizer": {"type": "Adam", "params": {}}})"},
+      {"b.json", R"({"metadata": {"total_size": 12}, "weight_map": {"lm_head.weight": "a", "norm.weight": "b"}})"},
+      {"c.json", R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100})"},
+      {"d.json", R"({"model": "gpt2", "hardware": {"gpu": "h100-sxm-80gb", "nodes": 2}, "batch": {"sequence": 8}, "parallel": {"stage_layers": [1, 2]}})"},
+      {"e.yaml", "distributed_type: FSDP\nfsdp_config:\n  fsdp_version: 2\n  fsdp_reshard_after_forward: true\nmixed_precision: bf16\nnum_machines: 2\nnum_processes: 16\n"},
+      {"f.yaml", "distributed_type: DEEPSPEED\ndeepspeed_config: {zero_stage: 3, offload_param_device: cpu}\nnum_processes: 4\n"},
+      {"g.yaml", "model_name_or_path: Qwen/Qwen3-4B\nfinetuning_type: lora\nlora_target: q_proj,v_proj\nquantization_bit: 4\ncutoff_len: 64\nbf16: true\nfsdp: [full_shard, auto_wrap]\n"},
+      {"h.yaml", "MODEL_ARGS:\n  --num-layers: 4\n  --hidden-size: 64\n  --num-attention-heads: 4\n  --moe-layer-freq: ([0]*1+[1]*3)\n  --num-experts: 2\n  --seq-length: 32\n  --pipeline-model-parallel-layout: Et|(tt|)*1tL\n"},
+      {"i.toml", "[model]\nname = \"llama3\"\nflavor = \"8B\"\nconverters = [\"float8\"]\n[training]\nlocal_batch_size = 2\nseq_len = 64\n[parallelism]\ntensor_parallel_degree = 2\n[activation_checkpoint]\nmode = \"selective\"\n"},
+      {"j.sh", "N=$((1+2*(3)))\nA=(--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 8)\nB=\"--micro-batch-size ${M:-1} \\\n --bf16\"\nif true; then X=1; fi\n#SBATCH --nodes=2\n"
+               "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64 torchrun --nnodes $N --nproc_per_node=8 t.py ${A[@]} $B 2>&1 <<E\nE\nsh -c 'deepspeed --num_gpus 2 t.py --bf16 True'\n"},
+      {"k.sh", "accelerate launch --config_file c.yaml --num_processes 8 run.py --per_device_train_batch_size 2 --fsdp 'full_shard auto_wrap' --optim adamw_8bit\n"},
+  };
+}
+
+/// Nothing but a job or a sentence, soon.
+void survives(const text& one) {
+  const auto started = std::chrono::steady_clock::now();
+  std::string why = "headroom: ";
+  try {
+    auto d = draft_of({one});
+    if (!d.has({"batch", "sequence"})) io::say_key(d, "batch.sequence=8");
+    if (!d.has({"model"})) io::say_key(d, "model=gpt2");
+    d.settled();
+  } catch (const headroom::error& e) {
+    why = e.what();
+  }
+  const auto took = std::chrono::steady_clock::now() - started;
+  const bool good = why.starts_with("headroom: ") && why.find('\n') == std::string::npos && took < std::chrono::seconds{5};
+  if (!good) {
+    CAPTURE(one.file);
+    CAPTURE(one.said.substr(0, 400));
+    CAPTURE(why);
+    CHECK(good);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("ten thousand damaged files are refused in a sentence each, or read") {
+  std::mt19937 dice{20261121};
+  const auto below = [&](std::size_t n) { return std::uniform_int_distribution<std::size_t>{0, n - 1}(dice); };
+  const std::vector<std::string> pieces{"\"", "'", "{", "}", "[", "]", "(", ")", ":", ": ", "- ", "\n", "\t", "#", "\\", "$", "${", "$((", "`", "<<E\n", "&a ", "*a", "!!x ", "? ", "| ", "> ", "%", "@", ",", "=", "--", "--a=", "-1",
+                                        "1e999", "-0", "9223372036854775807", "18446744073709551616", "123456789012345678901234567890", "1e400", "nan", "inf", "null", "true", "auto", "0", "4294967296", "\xff", "\xc0\x80",
+                                        "\xed\xa0\x80", std::string(1, '\0'), "\x01", "\x7f", "\xef\xbb\xbf", "\r\n", "A=$A$A", "\"\"\"", "'''", "\\u0000", "\\ud800", "0x10", "1_0", "2026-01-01", "[[", "a.b.c = 1\n"};
+  const auto all = seeds();
+  int tried = 0;
+  for (; tried < 10'000; ++tried) {
+    auto one = all[below(all.size())];
+    for (auto changes = 1 + below(4); changes > 0 && !one.said.empty(); --changes) {
+      const auto at = below(one.said.size());
+      switch (below(6)) {
+        case 0: one.said.resize(at); break;
+        case 1: one.said.erase(at, 1 + below(20)); break;
+        case 2: one.said.insert(at, pieces[below(pieces.size())]); break;
+        case 3: one.said.insert(at, one.said.substr(below(one.said.size()), below(60))); break;
+        case 4: one.said[at] = static_cast<char>(below(256)); break;
+        default: one.said.replace(at, std::min<std::size_t>(3, one.said.size() - at), pieces[below(pieces.size())]); break;
+      }
+    }
+    survives(one);
+  }
+  CHECK(tried == 10'000);
+}
+
+TEST_CASE("files made to be deep, long or to grow") {
+  const auto repeated = [](std::string_view piece, int times) {
+    std::string r;
+    for (int i = 0; i < times; ++i) r += piece;
+    return r;
+  };
+  std::string doubling = "A0=xxxxxxxxxx\n";
+  for (int i = 1; i < 60; ++i) doubling += "A" + std::to_string(i) + "=$A" + std::to_string(i - 1) + "$A" + std::to_string(i - 1) + "\n";
+  std::string aliases = "a: &a [x, x, x]\n";
+  for (char c = 'b'; c < 'q'; ++c) aliases += std::string{c} + ": &" + c + " [*" + static_cast<char>(c - 1) + ", *" + static_cast<char>(c - 1) + "]\n";
+  for (const auto& said : {repeated("[", 100'000), repeated("{\"a\":", 100'000), repeated("(", 50'000), repeated("$((", 20'000), repeated("${a:-", 2'000), repeated("a: \n ", 20'000), repeated("- ", 20'000), repeated("? ", 5'000),
+                           repeated("a.", 20'000) + "b = 1", repeated("'\"", 20'000), repeated("x ", 300'000), repeated("--a ", 100'000), repeated("[a]\n", 1000), repeated("\"\"\"", 2001), repeated("sh -c 'sh -c \"", 500), doubling, aliases,
+                           repeated("{a: ", 30'000), repeated("!", 30'000), repeated("&a ", 30'000), repeated("\\\n", 100'000), std::string(3 << 20, ' ')})
+    for (const auto* file : {"a.json", "a.yaml", "a.toml", "a.sh", "a"}) survives({file, said});
+  CHECK(holds(refusal_of({{"a.sh", doubling}}), "expand to more than 4 MiB"));
 }

@@ -218,7 +218,9 @@ class launch {
   }
   bool accelerate(const shell_command& c, std::size_t i) {
     while (i < c.words.size() && c.words[i].text.starts_with("-")) {
-      auto one = arguments_of(std::span{&c.words[i], 1})[0];
+      auto said = arguments_of(std::span{&c.words[i], 1});
+      if (said.empty()) break;
+      auto& one = said[0];
       one.name = dashed(one.name);
       ++i;
       static constexpr auto flags = std::to_array<std::string_view>({"multi-gpu", "use-deepspeed", "use-fsdp", "cpu", "tpu", "m", "module", "no-python", "quiet", "q", "debug", "same-network", "dynamo-use-dynamic",
