@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The program: headroom estimate | solve | plan | merge | diagnose | import | count | validate. Each command is one file of program/.
+// The program: headroom estimate | solve | plan | merge | diagnose | import | export | count | validate. Each command is one file of program/.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -21,6 +21,7 @@ constexpr auto examples_of_use = R"(Examples:
   headroom plan examples/searches/llama-3.1-70b-512-gpus.json --top 5
   headroom diagnose job.json --message run.log
   headroom import ds_config.json run.sh --model llama-3.1-8b --gpu h100-sxm-80gb > job.json
+  headroom export examples/jobs/llama-3.1-8b-zero3.json --to deepspeed > ds_config.json
   headroom count llama-3.1-8b mixtral-8x7b ./my-model/config.json
   headroom validate tests/accuracy/measured.jsonl --by family
 
@@ -92,6 +93,12 @@ int main(int argc, char** argv) {
   on_import->add_option("--auto", import.automatic, "Who fills in DeepSpeed's \"auto\": trainer or deepspeed, which drops such keys")->capture_default_str()->type_name("HOST");
   on_import->add_option("--set", import.set, "A key of the job, e.g. --set batch.sequence=4096; last of all")->type_name("KEY=VALUE");
   on_import->callback([&] { status = program::run(import, io); });
+
+  program::export_request out;
+  auto* on_export = app.add_subcommand("export", "A job in the files of other programs");
+  on_export->add_option("JOB", out.job, "The job file; - reads standard input")->required();
+  on_export->add_option("--to", out.to, "deepspeed, accelerate, megatron, torchtitan, torchrun or sbatch")->required()->type_name("TARGET");
+  on_export->callback([&] { status = program::run(out, io); });
 
   program::count_request count;
   auto* on_count = app.add_subcommand("count", "Exact parameter counts of models, by component");

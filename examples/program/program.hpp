@@ -82,4 +82,11 @@ struct import_request {
 /// 0: a job was written.
 int run(const import_request& asked, const streams& io);
 
+struct export_request {
+  std::string job;
+  std::string to;
+};
+/// 0: a file was written.
+int run(const export_request& asked, const streams& io);
+
 }  // namespace program

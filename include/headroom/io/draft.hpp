@@ -115,7 +115,7 @@ class draft {
     settle_sharding();
     settle_formats();
     settle_batch();
-    if (const auto* s = find({"sharding"}); awaits && framework_is("deepspeed") && !has({"framework", "options"}) && s != nullptr && s->is_object() && s->size() == 1)
+    if (const auto* s = find({"sharding"}); awaits && framework_is("deepspeed") && !has({"framework", "options"}) && s != nullptr && *s == json_value{{"kind", "zero"}})
       fail("headroom: " + awaits->place + ": names " + in_quotes(awaits->word) + ", which no file here is: give it, too, or --set sharding=zero3");
     if (!has({"model"}) && awaits_model)
       fail("headroom: " + awaits_model->place + ": the model " + in_quotes(awaits_model->word) + " is not in the model zoo: give its config.json, too, or --model NAME");

@@ -15,7 +15,8 @@ class accelerate_config {
   accelerate_config(draft& d, const document& from) : d_(&d), from_(&from), k_(from.root, "") {}
 
   void import() {
-    const auto type = word(k_, "distributed_type", "NO");
+    auto type = word(k_, "distributed_type", "NO");
+    if (type == "no") type = "NO";  // without quotes a boolean, too
     static constexpr std::string_view types[] = {"NO", "MULTI_GPU", "FSDP", "DEEPSPEED", "MEGATRON_LM", "MULTI_CPU", "MULTI_NPU", "MULTI_XPU", "XLA", "TPU"};
     if (std::find(std::begin(types), std::end(types), type) == std::end(types)) unknown_name("distributed_type", type, types);
     if (type != "NO" && type != "MULTI_GPU" && type != "FSDP" && type != "DEEPSPEED") fail("headroom: distributed_type " + type + " is not read by this version; accepted: NO, MULTI_GPU, FSDP, DEEPSPEED");
