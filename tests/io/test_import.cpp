@@ -386,23 +386,26 @@ resume_from_checkpoint: null
 TEST_CASE("YAML: the words of PyYAML, and what is refused") {
   const auto root = io::parse_yaml("a: no\nb: 'no'\nc: 5e8\nd: 1_000\ne: ~\nf: .5\ng: [1, 2.0, x]\nh: '1'\ni: -3\nj: 1e\n", "y").root;
   CHECK(root.dump() == R"({"a":false,"b":"no","c":500000000.0,"d":1000,"e":null,"f":0.5,"g":[1,2.0,"x"],"h":"1","i":-3,"j":"1e"})");
-  for (const auto& [said, why] : std::vector<std::pair<std::string, std::string>>{{"a: &x 1\nb: *x\n", "y:2: YAML with an alias"},
-                                                                                 {"a: 1\na: 2\n", "y:2: key \"a\" is given twice"},
-                                                                                 {"---\na: 1\n---\nb: 2\n", "YAML with a second document"},
-                                                                                 {"a: !!python/object:os.system x\n", "YAML with the tag"},
-                                                                                 {"a: [1, 2\n", "not valid YAML"},
-                                                                                 {"a: \xff\n", "not valid UTF-8"},
-                                                                                 {"? [1]\n: 2\n", "a key that is no word"},
-                                                                                 {std::string(200, '['), "y"},
-                                                                                 {"", "y is empty"}}) {
+  struct refused {
+    std::string said, why;
+  };
+  for (const auto& one : std::vector<refused>{{"a: &x 1\nb: *x\n", "y:2: YAML with an alias"},
+                                              {"a: 1\na: 2\n", "y:2: key \"a\" is given twice"},
+                                              {"---\na: 1\n---\nb: 2\n", "YAML with a second document"},
+                                              {"a: !!python/object:os.system x\n", "YAML with the tag"},
+                                              {"a: [1, 2\n", "not valid YAML"},
+                                              {"a: \xff\n", "not valid UTF-8"},
+                                              {"? [1]\n: 2\n", "a key that is no word"},
+                                              {std::string(200, '['), "y"},
+                                              {"", "y is empty"}}) {
     std::string seen;
     try {
-      io::parse_yaml(said, "y");
+      io::parse_yaml(one.said, "y");
     } catch (const job_error& e) {
       seen = e.what();
     }
-    CAPTURE(said);
-    CHECK_MESSAGE(holds(seen, why), seen);
+    CAPTURE(one.said);
+    CHECK_MESSAGE(holds(seen, one.why), seen);
   }
 }
 
