@@ -68,7 +68,9 @@ TEST_CASE("exit status 0, 1 and 2") {
         call{"validate - --by banana", "{}"}, call{"estimate - --confidence 95", small}, call{"estimate - --confidence 0.3", small},
         call{"estimate - --confidence much", small}, call{"validate - --confidence 1", "{}"}, call{"solve -", small}, call{"solve - --for banana", small},
         call{"solve - --for batch.micro", "{"}, call{"diagnose -", small}, call{"diagnose - --message -", small},
-        call{"diagnose - --message /no/such.log", small}, call{"diagnose /no/such.json --message -", "Tried to allocate 1.00 GiB."}}) {
+        call{"diagnose - --message /no/such.log", small}, call{"diagnose /no/such.json --message -", "Tried to allocate 1.00 GiB."}, call{"import", ""}, call{"import /no/such.json", ""}, call{"import -", ""},
+        call{"import -", "{}"}, call{"import - --as banana", "{}"}, call{"import -", small.substr(1)}, call{"import - --set batch", small}, call{"import - --auto me", small}, call{"import - --model no-such", small},
+        call{"import -", "--num-layers 2"}, call{"export -", small}, call{"export - --to banana", small}, call{"export - --to deepspeed", small}, call{"export - --to torchrun", "{"}}) {
     CAPTURE(bad.arguments);
     CAPTURE(bad.input);
     const auto seen = at.run(bad.arguments, bad.input);
@@ -276,6 +278,26 @@ TEST_CASE("validate judges what was measured") {
   CHECK(holds(at.run("validate - --by family", records).out, "VIOLATED"));
   CHECK(holds(at.run("validate -", records).out, "100.0 %"));
   CHECK(holds(at.run("validate -", records + "{\"id\": 3}\n").err, "standard input line 8: id must be a string, found 3"));
+}
+
+TEST_CASE("import makes a job of other programs' files, export makes files of a job") {
+  const scratch at;
+  const auto ds = at.file("ds_config.json", R"({"train_micro_batch_size_per_gpu": "auto", "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto"}})");
+  const auto run = at.file("run.sh", "torchrun --nproc_per_node 8 train.py --model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 2 --bf16 True --gradient_checkpointing True --deepspeed ds_config.json\n");
+  const auto seen = at.run("import " + ds + " " + run + " --gpu h100-sxm-80gb --set batch.sequence=4096");
+  CHECK(seen.status == 0);
+  CAPTURE(seen.err);
+  const auto job = at.file("job.json", seen.out);
+  CHECK(at.run("estimate " + job).status == 0);
+  // The numbers of a file written from it are those of the job.
+  const auto written = at.run("export " + job + " --to deepspeed");
+  CHECK(written.status == 0);
+  CHECK(holds(written.out, "\"reduce_bucket_size\": 16777216"));
+  const auto again = at.run("import " + job + " " + at.file("again.json", written.out));
+  CHECK(again.status == 0);
+  const auto first = io::parse_json(seen.out, "first"), second = io::parse_json(again.out, "second");
+  for (const auto* key : {"model", "hardware", "sharding", "batch", "recompute"}) CHECK(first[key] == second[key]);
+  for (const auto* target : {"accelerate", "torchrun", "sbatch"}) CHECK(at.run(std::string{"export "} + job + " --to " + target).status == 0);
 }
 
 #endif

@@ -84,6 +84,7 @@ inline job as_megatron(job j) {
   if (j.parallel.pipeline == 1 || order == schedule::interleaved) order = schedule::one_forward_one_backward;
   if (j.parallel.virtual_pipeline > 1 && order == schedule::one_forward_one_backward) order = schedule::interleaved;
   if (j.sharding.kind == sharding_kind::megatron_distributed_optimizer) j.sharding.stage = 1;
+  if (j.sharding.kind == sharding_kind::none) j.sharding.kind = sharding_kind::ddp;
   if (!m.sparse()) {
     j.parallel.expert_tensor = 1;
     j.framework.dispatcher = frameworks::megatron.dispatcher;  // of experts

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/document.hpp>
+#include <headroom/io/shell_arithmetic.hpp>
 
 #include <optional>
 
@@ -65,7 +66,6 @@ class shell_parser {
     if (spent_ > (std::size_t{4} << 20)) stop("the script's variables expand to more than 4 MiB");
   }
   [[nodiscard]] char peek(std::size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
-  static bool name_char(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9'); }
   static bool blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == line_goes_on; }
 
   void step() {
@@ -267,7 +267,7 @@ class shell_parser {
       return braced(inside, depth);
     }
     std::size_t n = 0;
-    while (name_char(peek(n))) ++n;
+    while (shell_name_char(peek(n))) ++n;
     if (n == 0) {
       if (peek() == '@' || peek() == '*' || peek() == '?' || peek() == '#' || peek() == '!' || peek() == '$') {
         ++at_;
@@ -291,7 +291,7 @@ class shell_parser {
   }
   variable braced(std::string_view inside, int depth) {
     std::size_t n = 0;
-    while (n < inside.size() && name_char(inside[n])) ++n;
+    while (n < inside.size() && shell_name_char(inside[n])) ++n;
     const auto name = std::string{inside.substr(0, n)};
     const auto rest = inside.substr(n);
     const auto it = variables_.find(name);
@@ -335,90 +335,12 @@ class shell_parser {
     for (; at_ < to && at_ < text_.size(); ++at_) line_ += text_[at_] == '\n';
   }
 
-  /// Whole numbers, names, + - * / % and brackets; nothing where it is anything else.
+  /// $((…)), where the script says its names.
   [[nodiscard]] std::optional<std::int64_t> arithmetic(std::string_view text) const {
-    struct sum {
-      std::string_view s;
-      const std::map<std::string, variable, std::less<>>* names;
-      std::size_t i{};
-      bool good{true};
-      void space() {
-        while (i < s.size() && blank(s[i])) ++i;
-      }
-      bool eat(char c) {
-        space();
-        if (i < s.size() && s[i] == c) {
-          ++i;
-          return true;
-        }
-        return false;
-      }
-      std::int64_t number(std::string_view digits) {
-        std::int64_t n = 0;
-        if (digits.empty()) good = false;
-        for (const char c : digits)
-          if (c < '0' || c > '9' || __builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, c - '0', &n)) good = false;
-        return n;
-      }
-      std::int64_t atom(int depth) {
-        if (depth > deepest) good = false;
-        if (!good) return 0;
-        if (eat('(')) {
-          const auto n = add(depth + 1);
-          if (!eat(')')) good = false;
-          return n;
-        }
-        const bool dollar = eat('$');
-        const bool brace = dollar && eat('{');
-        space();
-        const auto from = i;
-        while (i < s.size() && name_char(s[i])) ++i;
-        const auto word = s.substr(from, i - from);
-        if (brace && !eat('}')) good = false;
-        if (!word.empty() && word[0] >= '0' && word[0] <= '9' && !dollar) return number(word);
-        const auto it = names->find(word);
-        if (it == names->end() || it->second.items.size() != 1) {
-          good = false;
-          return 0;
-        }
-        return number(it->second.items[0].text);
-      }
-      std::int64_t multiply(int depth) {
-        auto n = atom(depth);
-        while (good) {
-          if (eat('*')) {
-            if (__builtin_mul_overflow(n, atom(depth), &n)) good = false;
-          } else if (eat('/')) {
-            const auto by = atom(depth);
-            if (by <= 0) good = false; else n /= by;
-          } else if (eat('%')) {
-            const auto by = atom(depth);
-            if (by <= 0) good = false; else n %= by;
-          } else {
-            break;
-          }
-        }
-        return n;
-      }
-      std::int64_t add(int depth) {
-        auto n = multiply(depth);
-        while (good) {
-          if (eat('+')) {
-            if (__builtin_add_overflow(n, multiply(depth), &n)) good = false;
-          } else if (eat('-')) {
-            if (__builtin_sub_overflow(n, multiply(depth), &n)) good = false;
-          } else {
-            break;
-          }
-        }
-        return n;
-      }
-    };
-    sum of{text, &variables_};
-    const auto n = of.add(0);
-    of.space();
-    if (!of.good || of.i != text.size()) return std::nullopt;
-    return n;
+    return shell_sum{text, [this](std::string_view name) -> const std::string* {
+                       const auto it = variables_.find(name);
+                       return it == variables_.end() || it->second.items.size() != 1 ? nullptr : &it->second.items[0].text;
+                     }}.value();
   }
 
   void redirect() {
@@ -465,7 +387,7 @@ class shell_parser {
   /// Length of a NAME in NAME=value or NAME+=value; 0 for any other word.
   static std::size_t assigned(std::string_view word) {
     std::size_t n = 0;
-    while (n < word.size() && name_char(word[n])) ++n;
+    while (n < word.size() && shell_name_char(word[n])) ++n;
     if (n == 0 || (word[0] >= '0' && word[0] <= '9')) return 0;
     return n < word.size() && (word[n] == '=' || word.substr(n, 2) == "+=") ? n : 0;
   }

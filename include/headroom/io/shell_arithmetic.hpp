@@ -1,0 +1,108 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A shell's arithmetic: whole numbers, names, + - * / % and brackets.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace headroom::io::detail {
+
+inline bool shell_name_char(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9'); }
+
+class shell_sum {
+ public:
+  /// `look_up` gives the text of a name, or null.
+  shell_sum(std::string_view text, std::function<const std::string*(std::string_view)> look_up) : text_(text), look_up_(std::move(look_up)) {}
+
+  /// Nothing for what is anything else, names something unknown, overflows, or is nested deeper than 16 levels.
+  std::optional<std::int64_t> value() {
+    const auto n = add(0);
+    space();
+    if (!good_ || at_ != text_.size()) return std::nullopt;
+    return n;
+  }
+
+ private:
+  static constexpr int deepest = 16;
+
+  void space() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n')) ++at_;
+  }
+  bool eat(char c) {
+    space();
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+  std::int64_t number(std::string_view digits) {
+    std::int64_t n = 0;
+    if (digits.empty()) good_ = false;
+    for (const char c : digits)
+      if (c < '0' || c > '9' || __builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, c - '0', &n)) good_ = false;
+    return n;
+  }
+  std::int64_t atom(int depth) {
+    if (depth > deepest) good_ = false;
+    if (!good_) return 0;
+    if (eat('(')) {
+      const auto n = add(depth + 1);
+      if (!eat(')')) good_ = false;
+      return n;
+    }
+    const bool dollar = eat('$');
+    const bool brace = dollar && eat('{');
+    space();
+    const auto from = at_;
+    while (at_ < text_.size() && shell_name_char(text_[at_])) ++at_;
+    const auto word = text_.substr(from, at_ - from);
+    if (brace && !eat('}')) good_ = false;
+    if (!word.empty() && word[0] >= '0' && word[0] <= '9' && !dollar) return number(word);
+    const auto* said = look_up_(word);
+    if (said == nullptr) {
+      good_ = false;
+      return 0;
+    }
+    return number(*said);
+  }
+  std::int64_t multiply(int depth) {
+    auto n = atom(depth);
+    while (good_) {
+      if (eat('*')) {
+        if (__builtin_mul_overflow(n, atom(depth), &n)) good_ = false;
+      } else if (eat('/') || eat('%')) {
+        const bool rest = text_[at_ - 1] == '%';
+        const auto by = atom(depth);
+        if (by <= 0)
+          good_ = false;
+        else
+          n = rest ? n % by : n / by;
+      } else {
+        break;
+      }
+    }
+    return n;
+  }
+  std::int64_t add(int depth) {
+    auto n = multiply(depth);
+    while (good_) {
+      if (eat('+')) {
+        if (__builtin_add_overflow(n, multiply(depth), &n)) good_ = false;
+      } else if (eat('-')) {
+        if (__builtin_sub_overflow(n, multiply(depth), &n)) good_ = false;
+      } else {
+        break;
+      }
+    }
+    return n;
+  }
+
+  std::string_view text_;
+  std::function<const std::string*(std::string_view)> look_up_;
+  std::size_t at_{};
+  bool good_{true};
+};
+
+}  // namespace headroom::io::detail
