@@ -35,7 +35,7 @@ std::vector<seen_plan> brute_force(const search& s) {
         for (std::int64_t e = 1; e <= upto("parallel.expert", 8); ++e) {
           if (gpus % (t * p * c) != 0 || (c > 1 && s.job.batch.sequence % (2 * c) != 0)) continue;
           const auto data = gpus / (t * p * c);
-          for (int kind = 0; kind < (is_open("sharding") ? 8 : 1); ++kind)
+          for (int kind = 0; kind < (is_open("sharding") ? 9 : 1); ++kind)
             for (int sequence = 0; sequence < (is_open("parallel.sequence") && t > 1 ? 2 : 1); ++sequence)
               for (std::int64_t v = 1; v <= (is_open("parallel.virtual_pipeline") && p > 1 ? 8 : 1); ++v)
                 for (int again = 0; again < (is_open("recompute") ? 2 : 1); ++again)
@@ -48,10 +48,15 @@ std::vector<seen_plan> brute_force(const search& s) {
                       if (v > 1) j.parallel.schedule = schedule::interleaved;
                       if (v > 1 && s.job.model.layers % (p * v) != 0) continue;
                       if (is_open("sharding")) {
-                        const sharding kinds[] = {{}, ddp(), zero(1), zero(2), zero(3), fsdp1(), fsdp2(), {.kind = sharding_kind::megatron_distributed_optimizer, .stage = 1}};
-                        if ((data * c == 1) != (kind == 0)) continue;  // where there is nothing to divide, nothing is; where there is, plain is called ddp
+                        const sharding kinds[] = {{}, ddp(), zero(1), zero(2), zero(3), fsdp1(), fsdp2(), {.kind = sharding_kind::megatron_distributed_optimizer, .stage = 1}, megatron_fsdp()};
+                        // Where there is nothing to divide, nothing is, but for ZeRO's offload; where there is, plain is called ddp.
+                        if (kind == 0 ? data * c != 1 : data * c == 1 && kind != 3 && kind != 4) continue;
+                        const std::string_view trainer = j.framework.label.view();
+                        if (kind > 1 && trainer == "deepspeed" && kinds[kind].kind != sharding_kind::zero) continue;
+                        if (kind > 1 && trainer == "torchtitan" && kinds[kind].kind != sharding_kind::fsdp2) continue;
                         j.sharding.kind = kinds[kind].kind, j.sharding.stage = kinds[kind].stage;
                       }
+                      if (off != 0 && j.sharding.kind <= sharding_kind::ddp) continue;  // these three trainers have no other offload
                       if (is_open("recompute")) j.recompute = again != 0 ? recompute::full : recompute::none;
                       if (off != 0) j.offload.optimizer = place::on_cpu;
                       if (s.open_micro) {
@@ -147,6 +152,6 @@ TEST_CASE("a search that is stopped says so, and one that makes no sense is refu
   CHECK_THROWS_WITH_AS(plan(s), doctest::Contains("how many sequences a step has"), job_error);
   s.global_batch = 8;
   CHECK_THROWS_WITH_AS(plan(s, {.part = 3, .parts = 3}), doctest::Contains("part of a search"), job_error);
-  CHECK(axes::find("parallel.tensor") == 0);
+  CHECK(axes::all[axes::find("parallel.tensor")].key == "parallel.tensor");
   CHECK(axes::find("parallel.tensors") == axes::all.size());
 }

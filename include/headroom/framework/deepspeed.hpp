@@ -17,6 +17,7 @@ constexpr profile over_deepspeed(profile p) {
   p.adapters_in_fp32 = false;
   p.bf16_optimizer = true;
   p.precision = precisions::bf16_mixed;
+  p.shardings = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::zero);
   return p;
 }
 inline constexpr profile deepspeed = over_deepspeed(hf_trainer);

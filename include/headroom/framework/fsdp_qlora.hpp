@@ -25,6 +25,8 @@ inline constexpr profile fsdp_qlora{
     .rotary_cache_in_layers = true,
     .loads_on_host = false,
     .precision = precisions::bf16,
+    .shardings = one_of(sharding_kind::ddp, sharding_kind::fsdp1),
+    .checkpoints_all = true,
 };
 
 }  // namespace headroom::frameworks

@@ -16,6 +16,8 @@ constexpr profile over_trainer(profile p) {
   p.converts_outputs = true;
   p.first_flash_kernels = false;  // attn_implementation "flash_attention_2" came first (transformers 4.34, 2023-10)
   p.precision = precisions::bf16_autocast;
+  p.shardings = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::fsdp1, sharding_kind::fsdp2);
+  p.checkpoints_all = true;  // gradient_checkpointing is on or off
   return p;
 }
 inline constexpr profile hf_trainer = over_trainer(libtorch);

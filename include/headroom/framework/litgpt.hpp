@@ -27,6 +27,8 @@ inline constexpr profile litgpt_202310{
     .unties_embeddings = true,
     .quantises_head = true,
     .precision = precisions::bf16,
+    .shardings = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::fsdp1),
+    .checkpoints_all = true,
 };
 
 /// The loop assigns `loss` and `logits` anew only after the next forward: what hangs on the old graph is alive until then.

@@ -17,6 +17,8 @@ inline constexpr profile llm_c{
     .loads_all_kernels = true,
     .loads_on_host = false,
     .precision = precisions::bf16_mixed,
+    .shardings = one_of(sharding_kind::none, sharding_kind::ddp),
+    .checkpoints_all = true,
 };
 
 }  // namespace headroom::frameworks

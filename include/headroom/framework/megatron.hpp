@@ -21,6 +21,7 @@ inline constexpr profile megatron{
     .optimizer = implementation::fused,
     .loads_on_host = false,
     .precision = {"bf16-mixed", formats::bf16, formats::bf16, formats::fp32, formats::fp32, formats::fp32, formats::fp32},
+    .shardings = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::megatron_distributed_optimizer, sharding_kind::megatron_fsdp),
 };
 
 /// Its precision settings name the recipe "tensorwise", for bf16 too, and pass it on to the optimizer (Megatron-Bridge

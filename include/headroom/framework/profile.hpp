@@ -7,6 +7,8 @@
 #include <headroom/recipe/optimizer.hpp>
 #include <headroom/recipe/precision.hpp>
 
+#include <concepts>
+
 namespace headroom {
 
 /// How RMSNorm is written, which decides what autograd keeps of it (x: its input, n: the normalised tensor).
@@ -55,6 +57,9 @@ enum class offload_module : std::uint8_t { attn_norm, qkv_linear, core_attn, att
 enum class input_gradient : std::uint8_t { never, if_checkpointed, always };
 
 enum class runtime : std::uint8_t { autograd, preallocated };
+
+/// Kinds of sharding as bits.
+constexpr std::uint8_t one_of(std::same_as<sharding_kind> auto... kinds) { return static_cast<std::uint8_t>((0U | ... | (1U << static_cast<int>(kinds)))); }
 
 struct profile {
   short_name label{};
@@ -182,6 +187,10 @@ struct profile {
   bool quantises_head{};               ///< a quantised base includes the head (litgpt); PEFT leaves it out
   bool upcasts_frozen{};               ///< what is not quantised becomes fp32 (PEFT prepare_model_for_kbit_training)
   headroom::precision precision{precisions::bf16_mixed};  ///< where the job leaves it open
+
+  // What a search may ask of it; a job may ask for more.
+  std::uint8_t shardings{0xFF};        ///< bit i: sharding_kind i; all: no launcher that would say no
+  bool checkpoints_all{};              ///< all layers or none
 
   friend constexpr bool operator==(const profile&, const profile&) = default;
 };

@@ -23,6 +23,7 @@ inline constexpr profile torchtitan_202404{
     .rotary_cache = true,
     .loads_on_host = false,
     .precision = {"bf16-mixed", formats::fp32, formats::bf16, formats::fp32, formats::fp32, formats::none, formats::fp32},
+    .shardings = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::fsdp2),
 };
 
 /// run_llama_train.sh sets expandable segments since 2024-10-22 (a5e57e4a); a torchrun of one's own does not.

@@ -28,6 +28,8 @@ inline constexpr profile torchtune_202401{
     .packs_documents = true,
     .loads_on_host = true,
     .precision = precisions::bf16,
+    .shardings = one_of(sharding_kind::none, sharding_kind::fsdp1),
+    .checkpoints_all = true,
 };
 
 /// Head and loss in eight chunks (4fba6cd4, 2024-08-28), layers and loss compiled one by one (c169bcdd, 2024-09-07; training/_compile.py),
@@ -42,6 +44,7 @@ inline constexpr profile torchtune_202409 = [] {
   p.loss_chunks = 8;
   p.int8_copies = 3;
   p.expandable_segments = true;
+  p.shardings = one_of(sharding_kind::none, sharding_kind::fsdp2);
   return p;
 }();
 

@@ -12,7 +12,7 @@ namespace headroom {
 
 /// The job with its open keys, and what stays the same.
 struct search {
-  headroom::job job{};             ///< open keys are as they would be alone: degrees 1, nothing offloaded
+  headroom::job job{};             ///< open keys are as they would be alone: degrees 1, nothing offloaded; nodes and GPUs of a node as many as there may be
   std::uint32_t open{};            ///< bit i: axes::all[i]
   bool open_micro{};               ///< batch.micro, and with it batch.accumulation
   std::int64_t global_batch{};     ///< sequences of a step, of all data-parallel ranks; 0: those of `job`
@@ -63,11 +63,24 @@ constexpr choices either(bool possible) {
   if (possible) c.add(1);
   return c;
 }
+/// Powers of two, and the most.
+constexpr choices up_to(std::int64_t most) {
+  choices c;
+  for (std::int64_t n = 1; n < most; n *= 2) c.add(n);
+  c.add(most);
+  return c;
+}
 constexpr std::int64_t code(sharding_kind kind, std::int64_t stage) { return 4 * static_cast<std::int64_t>(kind) + stage; }
+constexpr bool can_shard(const job& j, sharding_kind kind) { return (j.framework.shardings >> static_cast<int>(kind) & 1U) != 0; }
+constexpr bool fully_sharded(const job& j) { return j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2; }
 constexpr void set_place(place& p, std::int64_t v) { p = v != 0 ? place::on_cpu : place::on_gpu; }
 
 }  // namespace detail
 
+/// Of one kind of GPU: which nodes of a mixed cluster would go is not for a search to say.
+inline constexpr axis nodes{"hardware.nodes", [](const job& j) { return detail::up_to(j.hardware.nodes); }, [](job& j, std::int64_t v) { j.hardware.nodes = v; }};
+inline constexpr axis gpus_per_node{"hardware.gpus_per_node", [](const job& j) { return detail::up_to(j.hardware.gpus_per_node); },
+                                    [](job& j, std::int64_t v) { j.hardware.gpus_per_node = v; }};
 /// Tensor parallelism stays within a node.
 inline constexpr axis tensor{
     "parallel.tensor",
@@ -76,7 +89,10 @@ inline constexpr axis tensor{
     },
     [](job& j, std::int64_t v) { j.parallel.tensor = v; }};
 inline constexpr axis pipeline{
-    "parallel.pipeline", [](const job& j) { return detail::divisors(detail::left(j), degrees::max_chunks, [&](std::int64_t p) { return j.model.layers % p == 0; }); },
+    "parallel.pipeline",
+    [](const job& j) {  // of a mixed cluster, stages need not be equally deep: see divided()
+      return detail::divisors(detail::left(j), degrees::max_chunks, [&](std::int64_t p) { return j.model.layers % p == 0 || (j.hardware.kinds() > 1 && p <= j.model.layers); });
+    },
     [](job& j, std::int64_t v) { j.parallel.pipeline = v; }};
 inline constexpr axis context{
     "parallel.context", [](const job& j) { return detail::divisors(detail::left(j), 64, [&](std::int64_t c) { return c == 1 || j.batch.sequence % (2 * c) == 0; }); },
@@ -88,7 +104,15 @@ inline constexpr axis expert{
       return detail::divisors(j.model.sparse() ? j.model.experts.count : 1, 1 << 10, [&](std::int64_t e) { return ranks % (e * j.parallel.expert_tensor) == 0; });
     },
     [](job& j, std::int64_t v) { j.parallel.expert = v; }};
-/// Every kind there is; those that a framework does not know are refused, and not tried again.
+/// Experts are divided as the other weights are, or less.
+inline constexpr axis expert_tensor{
+    "parallel.expert_tensor",
+    [](const job& j) {
+      const auto ranks = j.hardware.gpus() / j.parallel.pipeline;
+      return detail::divisors(j.model.sparse() ? j.parallel.tensor : 1, 64, [&](std::int64_t t) { return t == 1 || (j.model.experts.ffn % t == 0 && ranks % (j.parallel.expert * t) == 0); });
+    },
+    [](job& j, std::int64_t v) { j.parallel.expert_tensor = v; }};
+/// Every kind that the framework has; ZeRO on one GPU, too, for what it offloads.
 inline constexpr axis sharding{
     "sharding",
     [](const job& j) {
@@ -96,11 +120,16 @@ inline constexpr axis sharding{
       choices c;
       if (detail::left(j) * j.parallel.context == 1) {
         c.add(detail::code(none, 0));
+        if (detail::can_shard(j, zero))
+          for (std::int64_t stage = 2; stage <= 3; ++stage) c.add(detail::code(zero, stage));
         return c;
       }
-      for (const auto v : {detail::code(ddp, 0), detail::code(zero, 1), detail::code(zero, 2), detail::code(zero, 3), detail::code(fsdp1, 3), detail::code(fsdp2, 3),
-                           detail::code(megatron_distributed_optimizer, 1)})
-        c.add(v);
+      const auto add = [&](sharding_kind kind, std::int64_t first, std::int64_t last) {
+        if (detail::can_shard(j, kind))
+          for (auto stage = first; stage <= last; ++stage) c.add(detail::code(kind, stage));
+      };
+      add(ddp, 0, 0), add(zero, 1, 3), add(fsdp1, 3, 3), add(fsdp2, 3, 3), add(megatron_distributed_optimizer, 1, 1), add(megatron_fsdp, 3, 3);
+      if (c.size() == 0) c.add(detail::code(none, 0));
       return c;
     },
     [](job& j, std::int64_t v) {
@@ -131,7 +160,8 @@ inline constexpr axis recomputation{
     "recompute",
     [](const job& j) {
       choices c;  // a schedule that puts weight gradients off has nothing computed again
-      for (std::int64_t v = 0; v <= (j.parallel.schedule == schedule::zero_bubble ? 0 : 6); ++v) c.add(v);
+      for (std::int64_t v = 0; v <= (j.parallel.schedule == schedule::zero_bubble ? 0 : 6); ++v)
+        if (v == 0 || v == 6 || !j.framework.checkpoints_all) c.add(v);
       return c;
     },
     [](job& j, std::int64_t v) {
@@ -150,15 +180,31 @@ inline constexpr axis recomputation{
         default: j.recompute = recompute::full;
       }
     }};
-inline constexpr axis optimizer_place{"offload.optimizer", [](const job&) { return detail::either(true); }, [](job& j, std::int64_t v) { detail::set_place(j.offload.optimizer, v); }};
-inline constexpr axis parameter_place{"offload.parameters", [](const job&) { return detail::either(true); }, [](job& j, std::int64_t v) { detail::set_place(j.offload.parameters, v); }};
+/// Where nothing is sharded, by an optimizer of one's own.
+inline constexpr axis optimizer_place{
+    "offload.optimizer",
+    [](const job& j) {
+      const bool unsharded = j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp;
+      return detail::either(!unsharded || j.framework.shardings == 0xFF);
+    },
+    [](job& j, std::int64_t v) { detail::set_place(j.offload.optimizer, v); }};
+/// ZeRO's third stage alone can (deepspeed runtime/zero/config.py, offload_param). FSDP has parameters, gradients and update together on the
+/// host (torch distributed/fsdp/api.py CPUOffload, _fully_shard/_fsdp_api.py CPUOffloadPolicy).
+inline constexpr axis parameter_place{
+    "offload.parameters",
+    [](const job& j) {
+      if (!detail::fully_sharded(j)) return detail::either(j.sharding.kind == sharding_kind::zero && j.sharding.stage == 3);
+      choices c;
+      c.add(j.offload.optimizer == place::on_gpu ? 0 : 1);
+      return c;
+    },
+    [](job& j, std::int64_t v) { detail::set_place(j.offload.parameters, v); }};
 inline constexpr axis activation_place{"offload.activations", [](const job&) { return detail::either(true); }, [](job& j, std::int64_t v) { detail::set_place(j.offload.activations, v); }};
 
-/// Degrees first: the GPUs are divided among them, and a search is divided by them. The others follow.
-inline constexpr std::array all{tensor, pipeline, context, expert, sharding, sequence, virtual_pipeline, order, recomputation, optimizer_place, parameter_place, activation_place};
-inline constexpr std::size_t degrees_end = 4;
-/// Those whose values are refused or not whatever the degrees are.
-inline constexpr std::uint32_t of_framework = 1U << 4 | 1U << 8 | 1U << 9 | 1U << 10 | 1U << 11;
+/// GPUs and degrees first: the GPUs are divided among them, and a search is divided by them. The others follow.
+inline constexpr std::array all{nodes,    gpus_per_node,    tensor, pipeline,      context,         expert,          expert_tensor,   sharding,
+                                sequence, virtual_pipeline, order,  recomputation, optimizer_place, parameter_place, activation_place};
+inline constexpr std::size_t degrees_end = 7;
 
 /// The place of a key in `all`; size() where it is none.
 constexpr std::size_t find(std::string_view key) {
@@ -166,6 +212,9 @@ constexpr std::size_t find(std::string_view key) {
   while (i < all.size() && all[i].key != key) ++i;
   return i;
 }
+constexpr std::uint32_t bit(const axis& a) { return std::uint32_t{1} << find(a.key); }
+/// Those whose values are refused or not whatever the degrees are.
+inline constexpr std::uint32_t of_framework = bit(sharding) | bit(recomputation) | bit(optimizer_place) | bit(parameter_place) | bit(activation_place);
 
 }  // namespace axes
 
