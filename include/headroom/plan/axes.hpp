@@ -128,7 +128,8 @@ inline constexpr axis sharding{
         if (detail::can_shard(j, kind))
           for (auto stage = first; stage <= last; ++stage) c.add(detail::code(kind, stage));
       };
-      add(ddp, 0, 0), add(zero, 1, 3), add(fsdp1, 3, 3), add(fsdp2, 3, 3), add(megatron_distributed_optimizer, 1, 1), add(megatron_fsdp, 3, 3);
+      add(ddp, 0, 0), add(zero, 1, 3), add(fsdp1, 3, 3), add(fsdp2, 3, 3), add(megatron_distributed_optimizer, 1, 1);
+      if (j.parallel.pipeline == 1) add(megatron_fsdp, 3, 3);  // pipelines of it are not modelled
       if (c.size() == 0) c.add(detail::code(none, 0));
       return c;
     },

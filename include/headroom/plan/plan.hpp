@@ -41,7 +41,7 @@ struct plan_options {
 
 struct plan_result {
   std::vector<ranked_plan> best;                   ///< the fastest first
-  std::vector<ranked_plan> front;                  ///< no other is both as fast and as small; the fastest first
+  std::vector<ranked_plan> front;                  ///< no other is as fast, as small and on as few GPUs; the fastest first
   std::int64_t evaluated{};                        ///< judged one by one
   std::int64_t passed_over{};                      ///< known not to fit, or not to be possible, by another that was judged
   std::int64_t fitting{};
@@ -64,17 +64,21 @@ inline void keep_best(std::vector<ranked_plan>& best, const ranked_plan& p, std:
   if (best.size() > top) best.pop_back();
 }
 
-/// Those that no other beats in both time and memory: they fall in memory as they rise in time.
+/// Those that no other beats in time, memory and number of GPUs. On one number of GPUs they fall in memory as they rise in time.
 inline void keep_front(std::vector<ranked_plan>& front, const ranked_plan& p) {
   const auto before = [](const ranked_plan& a, const ranked_plan& b) {
     const auto &x = a.outcome, &y = b.outcome;
     return x.seconds != y.seconds ? x.seconds < y.seconds : x.device != y.device ? x.device < y.device : a.ordinal < b.ordinal;
   };
+  const auto as_small = [](const ranked_plan& a, const ranked_plan& b) {
+    return a.outcome.device <= b.outcome.device && a.job.hardware.gpus() <= b.job.hardware.gpus();
+  };
   const auto at = std::upper_bound(front.begin(), front.end(), p, before);
-  if (at != front.begin() && std::prev(at)->outcome.device <= p.outcome.device) return;
-  auto end = at;
-  while (end != front.end() && end->outcome.device >= p.outcome.device) ++end;
-  front.insert(front.erase(at, end), p);
+  for (auto i = at; i != front.begin();)
+    if (as_small(*--i, p)) return;
+  const auto place = at - front.begin();
+  front.erase(std::remove_if(at, front.end(), [&](const ranked_plan& later) { return as_small(p, later); }), front.end());
+  front.insert(front.begin() + place, p);
 }
 
 inline void join(plan_result& to, const plan_result& from, std::size_t top) {
