@@ -82,6 +82,7 @@ int main(int argc, char** argv) {
   on_diagnose->add_option("JOB", diagnose.job, "The job file; - reads standard input")->required();
   on_diagnose->add_option("--message", diagnose.message, "The run's log, or the message out of it; - reads standard input")
       ->required()->type_name("FILE");
+  on_diagnose->add_flag("--json", diagnose.json, "Cause, suspects and advice as JSON");
   on_diagnose->callback([&] { status = program::run(diagnose, io); });
 
   program::import_request import;

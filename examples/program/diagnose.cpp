@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // headroom diagnose JOB --message FILE: why a run went out of memory, and what would help.
+#include <headroom/io/diagnosis_json.hpp>
 #include <headroom/io/diagnosis_text.hpp>
 #include <headroom/io/verdict.hpp>
 
@@ -11,9 +12,9 @@
 
 namespace program {
 
-std::vector<headroom::advice> advice_for(const headroom::job& j) {
+std::vector<headroom::advice> advice_for(const headroom::job& j, std::optional<headroom::confidence> sure) {
   using namespace headroom;
-  return advise(j, [](const job& k) { return judged(k, report_of); });
+  return advise(j, [&](const job& k) { return judged(k, report_of, sure); });
 }
 
 int run(const diagnose_request& asked, const streams& io) {
@@ -26,6 +27,13 @@ int run(const diagnose_request& asked, const streams& io) {
     io::fail("headroom: " + asked.message + " holds no out-of-memory message that headroom knows: PyTorch's \"Tried to allocate …\", one of NCCL, cuBLAS or host memory, or a kill by signal 9");
   const auto r = report_of(j);
   const auto d = diagnose(*message, j, r);
+  if (asked.json) {
+    auto document = io::to_json(d, *message);
+    document["fits"] = r.fits();
+    if (!r.fits()) document["advice"] = io::to_json(advice_for(j));
+    io.out << document.dump(2) << '\n';
+    return r.fits() ? 0 : 1;
+  }
   const io::palette ink{io.colour};
   io.out << io::diagnosis_text(d, *message, r) << "The job as it is given " << io::verdict_text(r) << ".\n";
   if (!r.fits()) io.out << "\n" << io::advice_text(advice_for(j), ink);

@@ -43,18 +43,19 @@ int run(const estimate_request& asked, const streams& io) {
   if (!asked.svg.empty()) write(asked.svg, io::to_svg(r, j));
   const auto time = cost_of(j);
   if (!asked.html.empty()) write(asked.html, io::to_html(r, j, explore(j, report_of), time ? &*time : nullptr));
-  const auto advice = r.fits() ? std::vector<headroom::advice>{} : advice_for(j);
+  const bool fit = asked.confidence ? fits(r, sure) : r.fits();
+  const auto advice = fit ? std::vector<headroom::advice>{} : advice_for(j, asked.confidence ? std::optional{sure} : std::nullopt);
   if (asked.json) {
     auto document = io::to_json(r, sure);
     if (time) document.update(io::to_json(*time, sure));
-    if (!r.fits()) document["advice"] = io::to_json(advice);
+    if (!fit) document["advice"] = io::to_json(advice);
     io.out << document.dump(2) << '\n';
   } else {
     io.out << io::to_text(r, j, io.colour, sure);
     if (time) io.out << '\n' << io::to_text(*time, io.colour, sure);
-    if (!r.fits()) io.out << '\n' << io::advice_text(advice, io::palette{io.colour});
+    if (!fit) io.out << '\n' << io::advice_text(advice, io::palette{io.colour});
   }
-  return (asked.confidence ? fits(r, sure) : r.fits()) ? 0 : 1;
+  return fit ? 0 : 1;
 }
 
 }  // namespace program

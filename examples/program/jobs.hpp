@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <istream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ headroom::report report_of(const headroom::job& j);
 /// headroom::io::admit.
 headroom::io::admission admit(const headroom::io::admission_request& asked);
 
-/// The smallest changes that make it fit, by that report (diagnose.cpp).
-std::vector<headroom::advice> advice_for(const headroom::job& j);
+/// The smallest changes that make it fit, by that report, or with a confidence (diagnose.cpp).
+std::vector<headroom::advice> advice_for(const headroom::job& j, std::optional<headroom::confidence> sure = {});
 
 }  // namespace program

@@ -57,6 +57,7 @@ int run(const merge_request& asked, const streams& io);
 struct diagnose_request {
   std::string job;
   std::string message;
+  bool json{};
 };
 /// 0: by the estimate the job fits, 1: it does not.
 int run(const diagnose_request& asked, const streams& io);

@@ -94,3 +94,21 @@ TEST_CASE("a change of one's own") {
   const auto all = advise(j, judge, 8, own);
   for (const auto& a : all) CHECK(a.job.model.layers == 30);
 }
+
+TEST_CASE("advice says what it costs") {
+  auto j = yi;
+  j.hardware.nodes = 2;
+  const auto before = cost(j);
+  const auto all = advise(j);
+  bool recomputes = false;
+  for (const auto& a : all) {
+    const auto with = cost(a.job);
+    CHECK(a.seconds == with.step.value);
+    CHECK(a.slower == doctest::Approx(with.step.value / before.step.value * before.tokens / with.tokens));
+    if (texts({a}).front() != "recompute full") continue;
+    recomputes = true;
+    CHECK(a.slower > 1.2);  // one forward more, of three parts: at most a third (Korthikanti et al. 2022, section 1: 30 to 40 %)
+    CHECK(a.slower < 1.4);
+  }
+  CHECK(recomputes);
+}

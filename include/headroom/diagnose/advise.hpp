@@ -1,7 +1,8 @@
 // Distributed under the Boost Software License, Version 1.0.
-// For a job that does not fit: the smallest changes to it that make it fit.
+// For a job that does not fit: the smallest changes to it that make it fit, and what they cost.
 #pragma once
 
+#include <headroom/cost/cost.hpp>
 #include <headroom/fits.hpp>
 
 #include <array>
@@ -124,7 +125,27 @@ struct advice {
   std::vector<const change*> changes;  ///< one to three, in the order of the list
   headroom::job job;                   ///< with them
   judgement outcome{};
+  double seconds{};                    ///< of a step, predicted; 0: it is not (encoder-decoders, vision towers, mixed clusters)
+  double slower{1};                    ///< predicted time of a token, of what it was
 };
+
+namespace detail {
+
+/// A step's seconds and seconds a token; none where they are not predicted.
+inline std::optional<std::pair<double, double>> predicted_times(const job& j) {
+#if HEADROOM_EXCEPTIONS
+  try {
+    const auto c = cost(j);
+    return std::pair{c.step.value, 1 / c.tokens_per_second()};
+  } catch (const error&) {
+  }
+#else
+  (void)j;  // whether a step time is predicted is said by throwing
+#endif
+  return std::nullopt;
+}
+
+}  // namespace detail
 
 /// Every single change that makes the job fit, in the order of the list; if none does, pairs; then three at a time. At most `most` of
 /// them, no one twice. `judge(job)` gives std::optional<judgement>.
@@ -146,17 +167,23 @@ std::vector<advice> advise(const job& given, Judge judge, std::size_t most = 8, 
       found.push_back(std::move(next));
     }
   };
-  for (std::size_t together = 1; together <= 3 && found.empty(); ++together) try_with(advice{{}, given, {}}, 0, together, try_with);
+  for (std::size_t together = 1; together <= 3 && found.empty(); ++together) try_with(advice{{}, given, {}, {}, 1}, 0, together, try_with);
+  if (const auto before = detail::predicted_times(given); before && !found.empty())
+    for (auto& a : found)
+      if (const auto with = detail::predicted_times(a.job)) {
+        a.seconds = with->first;
+        a.slower = with->second / before->second;
+      }
   return found;
 }
 
 #if HEADROOM_EXCEPTIONS
-/// What a report says, or nothing where making it throws.
+/// What a report says, with a confidence: at the upper end of its range; nothing where making it throws.
 template <class Report>
-std::optional<judgement> judged(const job& j, Report report_of) {
+std::optional<judgement> judged(const job& j, Report report_of, std::optional<confidence> sure = {}) {
   try {
     const auto r = report_of(j);
-    return judgement{r.device(), r.headroom(), r.fits()};
+    return judgement{r.device(), r.headroom(), sure ? fits(r, *sure) : r.fits()};
   } catch (const error&) {
     return std::nullopt;
   }

@@ -7,6 +7,7 @@
 #include <headroom/diagnose/diagnose.hpp>
 #include <headroom/io/text_table.hpp>
 
+#include <cmath>
 #include <string>
 
 namespace headroom::io {
@@ -17,12 +18,24 @@ inline std::string changes_text(const advice& a) {
   return text;
 }
 
-/// One line each, with the tightest GPU's new peak.
+namespace detail {
+
+/// What it costs: "12.31 s a step, 25 % more time a token".
+inline std::string time_text(const advice& a) {
+  if (a.seconds <= 0) return "";
+  const auto percent = std::lround(100 * (a.slower - 1));
+  const auto change = percent == 0 ? std::string{"as fast"} : a.slower >= 2 ? fixed(a.slower, 1) + " times the time a token" : std::to_string(percent > 0 ? percent : -percent) + (percent > 0 ? " % more" : " % less") + " time a token";
+  return "; " + fixed(a.seconds, a.seconds < 10 ? 3 : 2) + " s a step, " + change;
+}
+
+}  // namespace detail
+
+/// One line each, with the tightest GPU's new peak and the predicted time of a step.
 inline std::string advice_text(const std::vector<advice>& all, const palette& ink) {
   if (all.empty()) return ink.bold("What would help") + "\n  No three of the changes that headroom knows make it fit.\n";
-  std::string text = ink.bold("What would make it fit") + ink.dim(", each alone, the least change first") + "\n";
+  std::string text = ink.bold("What would make it fit") + ink.dim(", each alone, the least change first: the tightest GPU's new peak and the predicted time") + "\n";
   for (const auto& a : all)
-    text += "  - " + changes_text(a) + ink.dim(": " + gib_text(a.outcome.device) + ", " + gib_text(a.outcome.headroom) + " of headroom") + "\n";
+    text += "  - " + changes_text(a) + ink.dim(": " + gib_text(a.outcome.device) + ", " + gib_text(a.outcome.headroom) + " of headroom" + detail::time_text(a)) + "\n";
   return text;
 }
 
