@@ -60,15 +60,17 @@ int main(int argc, char** argv) {
   on_solve->add_option("--for", solve.key, "What is looked for: batch.micro, batch.sequence, hardware.nodes, …; a wrong one lists all")
       ->required()->type_name("KEY");
   on_solve->add_flag("--json", solve.json, "The value and the report as JSON");
+  on_solve->add_option("--confidence", solve.confidence, "Fits at the upper end of its range with this confidence, from 0.5 to 0.999")->type_name("SHARE");
   on_solve->callback([&] { status = program::run(solve, io); });
 
   program::plan_request plan;
-  auto* on_plan = app.add_subcommand("plan", "The fastest plans that fit, of all that the keys given as \"auto\" allow");
+  auto* on_plan = app.add_subcommand("plan", "The fastest plans that fit, of all that the keys given as \"auto\" allow; several searches with \"sweep\"");
   on_plan->add_option("JOB", plan.job, "The job file with keys that are \"auto\"; - reads standard input")->required();
   on_plan->add_option("--top", plan.top, "How many plans to name (10)")->check(CLI::Range(1, 1000));
   on_plan->add_option("--threads", plan.threads, "How many threads to search with (all cores)")->check(CLI::Range(1, 1024));
   on_plan->add_option("--shard", plan.shard, "Only part I (from 0) of N of the search, for `merge`")->type_name("I/N");
   on_plan->add_flag("--json", plan.json, "Plans, front and reasons as JSON");
+  on_plan->add_option("--confidence", plan.confidence, "Only plans that fit at the upper end of their range with this confidence, from 0.5 to 0.999")->type_name("SHARE");
   on_plan->callback([&] { status = program::run(plan, io); });
 
   program::merge_request merge;

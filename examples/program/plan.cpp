@@ -2,11 +2,13 @@
 // headroom plan JOB: searches the keys that are "auto" for the fastest plans that fit.
 #include <headroom/io/plan_reader.hpp>
 #include <headroom/io/plan_text.hpp>
-#include <headroom/io/search_reader.hpp>
+#include <headroom/io/sweep_reader.hpp>
+#include <headroom/plan/confirm.hpp>
 #include <headroom/plan/judge.hpp>
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <iostream>
@@ -47,16 +49,58 @@ void watch(const std::stop_token& over, std::stop_source& search_over, const std
   if (shows) std::cerr << "\r\033[K" << std::flush;
 }
 
-void print(const plan_result& r, double seconds, const streams& io, bool json, std::size_t top, std::int64_t part, std::int64_t parts) {
+/// What a part of a search is called, and how sure its plans are.
+struct heading {
+  std::size_t top{};
+  std::optional<double> sure;
+  std::int64_t part{0}, parts{1};
+};
+
+void print(const std::vector<io::search_result>& all, double seconds, const streams& io, bool json, const heading& h) {
+  const bool sweeps = !all.front().sweep.is_null();
   if (!json) {
-    io.out << io::to_text(r, seconds, io.colour);
+    std::vector<std::string> names;
+    std::vector<plan_result> results;
+    for (const auto& s : all) names.push_back(sweeps ? io::detail::sweep_name(s.sweep) : ""), results.push_back(s.found);
+    io.out << (sweeps ? io::sweep_text(names, results, seconds, io.colour) : io::to_text(results.front(), seconds, io.colour));
     return;
   }
   nlohmann::ordered_json out;
-  if (parts > 1) out = {{"part", part}, {"parts", parts}};
-  out["top"] = top;
-  out.update(io::to_json(r, seconds));
+  if (h.parts > 1) out = {{"part", h.part}, {"parts", h.parts}};
+  out["top"] = h.top;
+  if (h.sure) out["confidence"] = *h.sure;
+  if (sweeps) {
+    out["seconds"] = seconds;
+    out["searches"] = nlohmann::ordered_json::array();
+    for (const auto& s : all) {
+      nlohmann::ordered_json one{{"sweep", s.sweep}};
+      one.update(io::to_json(s.found, 0.0));
+      one.erase("seconds");
+      out["searches"].push_back(std::move(one));
+    }
+  } else {
+    out.update(io::to_json(all.front().found, seconds));
+  }
   io.out << out.dump(2) << '\n';
+}
+
+int status_of(const std::vector<io::search_result>& all) {
+  return std::any_of(all.begin(), all.end(), [](const io::search_result& s) { return s.found.best.empty(); }) ? 1 : 0;
+}
+
+void look_again(plan_result& r, std::size_t top, std::optional<double> sure) {
+  confirm_plans(r, top, [&](const job& j) { return fits_for_sure(j, sure ? std::optional{confidence{*sure}} : std::nullopt); });
+}
+
+/// The fastest that also fit on a closer look. Where so many do not that too few are left, more are kept.
+plan_result searched(const search& s, plan_options o, std::size_t top, std::optional<double> sure) {
+  for (o.top = top + spare_plans;; o.top *= 8) {
+    auto r = plan(s, o);
+    const bool more = r.best.size() == o.top;
+    if (o.parts > 1) return r;  // by merge
+    look_again(r, top, sure);
+    if (r.best.size() >= top || !more || !r.complete) return r;
+  }
 }
 
 /// "2/8": the third of eight parts.
@@ -78,31 +122,37 @@ void read_share(const std::string& text, plan_options& o) {
 int run(const merge_request& asked, const streams& io) {
   std::vector<io::read_part> parts;
   for (const auto& file : asked.parts) parts.push_back(io::read_plans(io::parse_json_file(file), std::filesystem::path{file}.filename().string()));
-  const auto r = io::join_plans(parts);
-  print(r, 0.0, io, asked.json, parts.empty() ? 0 : parts.front().top, 0, 1);
-  return r.best.empty() ? 1 : 0;
+  const heading h{.top = parts.front().top, .sure = parts.front().confidence};
+  auto all = io::join_plans(parts, h.top + spare_plans);
+  for (auto& s : all) look_again(s.found, h.top, h.sure);
+  print(all, 0.0, io, asked.json, h);
+  return status_of(all);
 }
 
 int run(const plan_request& asked, const streams& io) {
   const auto value = asked.job == "-" ? io::parse_json(io::read_text(io.in, "standard input"), "standard input") : io::parse_json_file(asked.job);
   const auto base = asked.job == "-" ? std::filesystem::path{"."} : std::filesystem::path{asked.job}.parent_path();
-  const auto s = io::read_search(value, base);
+  if (asked.confidence) (void)confidence{*asked.confidence};
+  const auto searches = io::read_sweep(value, base);
   std::atomic<std::int64_t> done{0}, all{0};
   std::stop_source stop;
   const interruptible guard;
   const auto start = std::chrono::steady_clock::now();
-  plan_result r;
-  std::int64_t part = 0, parts = 1;
+  heading h{.top = asked.top, .sure = asked.confidence};
+  std::vector<io::search_result> results;
   {
     const std::jthread watcher([&](const std::stop_token& over) { watch(over, stop, done, all); });
-    plan_options options{.top = asked.top, .threads = asked.threads, .stop = stop.get_token(), .finished = &done, .divisions = &all};
+    plan_options options{.threads = asked.threads, .stop = stop.get_token(), .finished = &done, .divisions = &all};
     read_share(asked.shard, options);
-    part = options.part, parts = options.parts;
-    r = plan(s, options);
+    h.part = options.part, h.parts = options.parts;
+    for (const auto& s : searches) {
+      done = 0;
+      results.push_back({s.values, searched(s.search, options, asked.top, asked.confidence)});
+    }
   }
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  print(r, seconds, io, asked.json, asked.top, part, parts);
-  return r.best.empty() ? 1 : 0;
+  print(results, seconds, io, asked.json, h);
+  return status_of(results);
 }
 
 }  // namespace program

@@ -43,6 +43,7 @@ struct solve_request {
   std::string job;
   std::string key;
   bool json{};
+  std::optional<double> confidence{};  ///< of the verdict
 };
 /// 0: a value fits, 1: none does.
 int run(const solve_request& asked, const streams& io);
@@ -68,6 +69,7 @@ struct plan_request {
   unsigned threads{};
   std::string shard;
   bool json{};
+  std::optional<double> confidence{};
 };
 /// 0: a plan fits, 1: none does.
 int run(const plan_request& asked, const streams& io);

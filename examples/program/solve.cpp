@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <optional>
 
 #include "jobs.hpp"
 #include "program.hpp"
@@ -24,6 +25,15 @@ struct answer {
   std::string sentence;  ///< and what the next one would need
 };
 
+/// Whether a job fits: as predicted or, with a confidence, at the upper end of its range.
+struct verdict {
+  std::optional<confidence> sure;
+  bool operator()(const job& j) const {
+    const auto r = report_of(j);
+    return sure ? fits(r, *sure) : r.fits();
+  }
+};
+
 std::string keys() {
   std::string all = "model";
   for (const auto& u : unknowns::all) all += ", " + std::string{u.key};
@@ -31,7 +41,7 @@ std::string keys() {
 }
 
 /// Of the models that the library knows, the one with most parameters.
-answer largest_model(const job& given) {
+answer largest_model(const job& given, const verdict& fits) {
   struct candidate {
     parameters size;
     const shape* model;
@@ -45,7 +55,7 @@ answer largest_model(const job& given) {
     auto j = given;
     j.model = *c.model;
     try {
-      if (!report_of(j).fits()) continue;
+      if (!fits(j)) continue;
     } catch (const job_error&) {
       continue;  // heads that do not divide, a family that the framework does not train
     }
@@ -58,17 +68,18 @@ answer largest_model(const job& given) {
 std::string next_text(const unknown& u, std::int64_t value, const job& j) {
   auto next = j;
   u.set(next, value);
-  return "With " + std::to_string(value) + " it " + io::verdict_text(report_of(next));
+  const auto r = report_of(next);
+  return "With " + std::to_string(value) + " it " + (r.fits() ? "may not fit: as predicted it " : "") + io::verdict_text(r);
 }
 
-answer solved(const job& given, const unknown& u) {
-  const auto s = headroom::solve(given, u, [](const job& j) { return report_of(j).fits(); });
+answer solved(const job& given, const unknown& u, const verdict& fits) {
+  const auto s = headroom::solve(given, u, fits);
   const std::string key{u.key};
   answer a{s.found, s.found ? nlohmann::json(s.value) : nlohmann::json(nullptr), s.job, {}};
   if (!s.found) {
     a.sentence = "No " + key + (u.fewest ? " up to " + std::to_string(u.most(given) / s.step * s.step) : " from " + std::to_string(s.step)) + " fits.";
   } else {
-    a.sentence = key + " " + std::to_string(s.value) + " is the " + (u.fewest ? "least" : "largest") + " that fits";
+    a.sentence = key + " " + std::to_string(s.value) + " is the " + (u.fewest ? "least" : "largest") + " that fits" + (fits.sure ? " with a confidence of " + io::fixed(fits.sure->share() * 100, 1) + " %" : "");
     if (s.limited)
       a.sentence += "; more is not tried.";
     else if (const auto next = s.value + (u.fewest ? -s.step : s.step); next > 0)
@@ -85,12 +96,14 @@ int run(const solve_request& asked, const streams& in_out) {
   const job given = job_named(asked.job, in_out.in);
   const auto* u = unknowns::find(asked.key);
   if (u == nullptr && asked.key != "model") io::fail("headroom: --for must be one of " + keys() + "; found " + io::in_quotes(asked.key));
-  const auto a = u == nullptr ? largest_model(given) : solved(given, *u);
+  const verdict fits{asked.confidence ? std::optional{confidence{*asked.confidence}} : std::nullopt};
+  const auto a = u == nullptr ? largest_model(given, fits) : solved(given, *u, fits);
   const auto r = report_of(a.of);
+  const auto sure = fits.sure.value_or(confidence{});
   if (asked.json)
-    in_out.out << nlohmann::ordered_json{{"key", asked.key}, {"value", a.value}, {"report", io::to_json(r)}}.dump(2) << '\n';
+    in_out.out << nlohmann::ordered_json{{"key", asked.key}, {"value", a.value}, {"report", io::to_json(r, sure)}}.dump(2) << '\n';
   else
-    in_out.out << a.sentence << "\n\n" << io::to_text(r, a.of, in_out.colour);
+    in_out.out << a.sentence << "\n\n" << io::to_text(r, a.of, in_out.colour, sure);
   return a.found ? 0 : 1;
 }
 

@@ -146,6 +146,25 @@ TEST_CASE("plan names the fastest that fit, and its jobs are jobs") {
   CHECK(one_sentence(at.run("plan -", R"({"model": "auto", "batch": {"sequence": 4096}})")));
 }
 
+TEST_CASE("a sweep is one table, and its parts join") {
+  const scratch at;
+  const std::string sweep = R"({"sweep": {"model": ["llama-3.1-8b", "llama-3.1-405b"], "batch.sequence": [2048, 4096]}, "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8},
+                               "framework": "megatron", "parallel": {"tensor": "auto"}, "sharding": "auto", "batch": {"global": 32}, "recompute": "auto"})";
+  const auto text = at.run("plan -", sweep);
+  CHECK(text.status == 1);  // 405B fits nowhere
+  CHECK(holds(text.out, "4 searches, "));
+  CHECK(holds(text.out, "sequence 2048, llama-3.1-8b "));
+  CHECK(holds(text.out, "no plan fits"));
+  const auto whole = io::parse_json(at.run("plan - --json --top 2 --confidence 0.9", sweep).out, "plan");
+  REQUIRE(whole.at("searches").size() == 4);
+  CHECK(whole.at("searches").at(0).at("sweep") == io::parse_json(R"({"batch.sequence": 2048, "model": "llama-3.1-8b"})", "sweep"));
+  std::string parts;
+  for (const char* i : {"0", "1"}) parts += " " + at.file(std::string{"half"} + i + ".json", at.run(std::string{"plan - --json --top 2 --confidence 0.9 --shard "} + i + "/2", sweep).out);
+  CHECK(io::parse_json(at.run("merge --json" + parts).out, "merge").at("searches") == whole.at("searches"));
+  CHECK(one_sentence(at.run("plan -", R"({"sweep": [], "batch": {"sequence": 64}})")));
+  CHECK(one_sentence(at.run("plan - --confidence 2", sweep)));
+}
+
 TEST_CASE("a job that does not fit comes with advice, and diagnose reads a log") {
   const scratch at;
   const std::string eight = R"({"model": "llama-3.1-8b", "framework": {"name": "deepspeed"}, "precision": "bf16-mixed", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8},
@@ -155,6 +174,8 @@ TEST_CASE("a job that does not fit comes with advice, and diagnose reads a log")
   const auto json = io::parse_json(seen.out, "estimate");
   REQUIRE(json.contains("advice"));
   CHECK(json.at("advice").at(0).at("headroom") >= 0);
+  CHECK(json.at("advice").at(0).at("step_seconds") > 0);
+  CHECK(json.at("advice").at(0).at("relative_time") > 0);
   CHECK(holds(at.run("estimate -", eight).out, "What would make it fit"));
   CHECK_FALSE(io::parse_json(at.run("estimate - --json", small).out, "estimate").contains("advice"));
   const auto log = at.file("run.log", "step 1\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 31.31 GiB. GPU 3 has a total capacity of 79.10 GiB of which 9.00 GiB is free.\n");
@@ -162,6 +183,12 @@ TEST_CASE("a job that does not fit comes with advice, and diagnose reads a log")
   CHECK(told.status == 1);
   CHECK(holds(told.out, "logits of the head and the loss"));
   CHECK(holds(told.out, "What would make it fit"));
+  CHECK(holds(told.out, " s a step, "));
+  const auto diagnosed = io::parse_json(at.run("diagnose - --json --message " + log, eight).out, "diagnose");
+  CHECK(diagnosed.at("cause") == "capacity");
+  CHECK(diagnosed.at("asked") == std::int64_t{33'618'856'509});
+  CHECK(diagnosed.at("suspects").size() > 0);
+  CHECK(diagnosed.at("advice") == json.at("advice"));
   CHECK(one_sentence(at.run("diagnose - --message " + at.file("calm.log", "loss 2.1\n"), eight)));
 }
 
@@ -180,6 +207,11 @@ TEST_CASE("estimate writes JSON and the picture") {
 
 TEST_CASE("a confidence is part of the verdict") {
   const scratch at;
+  const std::string dense = R"({"model": "llama-3.1-8b", "framework": "deepspeed", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "sharding": "zero3",
+                               "batch": {"sequence": 8192}, "recompute": "full"})";
+  const auto largest = [&](const std::string& more) { return io::parse_json(at.run("solve - --for batch.micro --json" + more, dense).out, "solve").at("value"); };
+  CHECK(largest(" --confidence 0.99") < largest(""));
+  CHECK(holds(at.run("solve - --for batch.micro --confidence 0.99", dense).out, "fits with a confidence of 99.0 %"));
   // Of a GPU with 2 % more than what the job is predicted to occupy, a confidence of 0.99 wants more.
   const auto needed = io::parse_json(at.run("estimate - --json", small).out, "report")["ranks"][0]["device"].get<std::int64_t>();
   const auto gib = std::to_string(static_cast<double>(needed) * 1.02 / 1073741824.0);

@@ -27,6 +27,12 @@ inline std::string plan_line(const job& j) {
   if (d.schedule == schedule::zero_bubble) text += " zero-bubble";
   degree("context", d.context);
   degree("expert", d.expert);
+  degree("expert tensor", d.expert_tensor);
+  if (d.chunks > 0 && j.hardware.kinds() > 1) {
+    text += " (";
+    for (std::int32_t i = 0; i < d.chunks; ++i) text += (i > 0 ? "+" : "") + std::to_string(d.stage_layers[i]);
+    text += " layers)";
+  }
   if (j.sharding.kind != sharding_kind::none) text += (text.empty() ? "" : ", ") + std::string{text_of(j.sharding.kind)};
   if (j.sharding.kind == sharding_kind::zero) text += " " + std::to_string(j.sharding.stage);
   text += (text.empty() ? "" : ", ") + std::string{"batch "} + std::to_string(j.batch.micro) + " x " + std::to_string(j.batch.accumulation);
@@ -38,12 +44,57 @@ inline std::string plan_line(const job& j) {
   return text;
 }
 
-inline std::string plan_table(const std::vector<ranked_plan>& plans) {
-  std::string text = "  " + right("step", 11) + right("tokens/s", 14) + right("device", 13) + "  plan\n";
-  for (const auto& p : plans)
-    text += "  " + right(fixed(p.outcome.seconds, 3) + " s", 11) + right(grouped(static_cast<std::int64_t>(cost(p.job).tokens_per_second())), 14) +
-            right(gib_text(p.outcome.device), 13) + "  " + plan_line(p.job) + "\n";
+/// What sets a search of a sweep apart: names as they are, clusters by their GPUs, numbers with their key.
+inline std::string sweep_name(const json_value& values) {
+  std::string text;
+  for (const auto& [key, v] : values.items()) {
+    text += text.empty() ? "" : ", ";
+    const auto name = key.substr(key.rfind('.') + 1);
+    if (v.is_string()) {
+      text += v.template get<std::string>();
+    } else if (v.is_object() && v.contains("gpu") && v.at("gpu").is_string()) {
+      const auto count = [&](const char* k) { return v.contains(k) && !v.at(k).is_string() ? v.at(k).dump() : std::string{"1"}; };
+      text += count("nodes") + " x " + count("gpus_per_node") + " " + v.at("gpu").template get<std::string>();
+    } else {
+      text += name + " " + v.dump();
+    }
+  }
   return text;
+}
+
+/// Whether plans differ in how many GPUs they take.
+inline bool several_sizes(const plan_result& r) {
+  const auto differs = [&](const ranked_plan& p) { return p.job.hardware.gpus() != r.front.front().job.hardware.gpus(); };
+  return std::any_of(r.best.begin(), r.best.end(), differs) || std::any_of(r.front.begin(), r.front.end(), differs);
+}
+
+/// Step, tokens a second, memory of the tightest GPU.
+inline std::string plan_columns(const ranked_plan& p, bool gpus) {
+  return (gpus ? right(grouped(p.job.hardware.gpus()), 7) : "") + right(fixed(p.outcome.seconds, 3) + " s", 11) +
+         right(grouped(static_cast<std::int64_t>(cost(p.job).tokens_per_second())), 14) + right(gib_text(p.outcome.device), 13);
+}
+inline std::string plan_header(bool gpus) { return (gpus ? right("GPUs", 7) : "") + right("step", 11) + right("tokens/s", 14) + right("device", 13); }
+
+inline std::string plan_table(const std::vector<ranked_plan>& plans, bool gpus) {
+  std::string text = "  " + plan_header(gpus) + "  plan\n";
+  for (const auto& p : plans) text += "  " + plan_columns(p, gpus) + "  " + plan_line(p.job) + "\n";
+  return text;
+}
+
+/// At most so many, evenly, both ends kept.
+inline std::vector<ranked_plan> thinned(const std::vector<ranked_plan>& all, std::size_t most) {
+  if (all.size() <= most) return all;
+  std::vector<ranked_plan> some;
+  for (std::size_t i = 0; i < most; ++i) some.push_back(all[i * (all.size() - 1) / (most - 1)]);
+  return some;
+}
+
+/// The fastest of the front on each number of GPUs, from the most to the fewest; fewer GPUs that are faster leave out more.
+inline std::vector<ranked_plan> fewer_gpus(const std::vector<ranked_plan>& front) {
+  std::vector<ranked_plan> each;
+  for (const auto& p : front)
+    if (each.empty() || p.job.hardware.gpus() < each.back().job.hardware.gpus()) each.push_back(p);
+  return each;
 }
 
 }  // namespace detail
@@ -55,20 +106,33 @@ inline std::string to_text(const plan_result& r, double seconds, bool colour = f
   if (r.best.empty()) {
     text += ink.bad("No plan fits.") + "\n";
   } else {
-    text += ink.bold("The fastest that fit") + "\n" + detail::plan_table(r.best) + "\n" + ink.bold("Less memory for more time") + "\n";
-    constexpr std::size_t shown = 12;
-    auto front = r.front;
-    if (front.size() > shown) {  // evenly, both ends kept
-      std::vector<ranked_plan> some;
-      for (std::size_t i = 0; i < shown; ++i) some.push_back(front[i * (front.size() - 1) / (shown - 1)]);
-      front = std::move(some);
-    }
-    text += detail::plan_table(front);
+    const bool gpus = detail::several_sizes(r);
+    text += ink.bold("The fastest that fit") + "\n" + detail::plan_table(r.best, gpus);
+    if (gpus) text += "\n" + ink.bold("Fewer GPUs for more time") + "\n" + detail::plan_table(detail::thinned(detail::fewer_gpus(r.front), 12), gpus);
+    text += "\n" + ink.bold(gpus ? "Less memory or fewer GPUs for more time" : "Less memory for more time") + "\n" + detail::plan_table(detail::thinned(r.front, 12), gpus);
   }
   if (r.rejected.empty()) return text;
   text += "\n" + ink.bold("Rejected") + "\n";
   for (const auto& [reason, n] : r.rejected) text += "  " + right(grouped(n), 12) + "  " + reason + "\n";
   return text;
+}
+
+/// A sweep: the fastest plan of each search. `names` say what sets them apart.
+inline std::string sweep_text(const std::vector<std::string>& names, const std::vector<plan_result>& results, double seconds, bool colour = false) {
+  const palette ink{colour};
+  std::int64_t evaluated = 0, fitting = 0;
+  bool complete = true;
+  std::size_t width = 6;
+  for (const auto& n : names) width = std::max(width, n.size());
+  std::string rows;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto& r = results[i];
+    evaluated += r.evaluated, fitting += r.fitting;
+    complete = complete && r.complete;
+    rows += "  " + left(names[i], width) + (r.best.empty() ? "  " + ink.bad(r.complete ? "no plan fits" : "stopped") : detail::plan_columns(r.best.front(), true) + "  " + detail::plan_line(r.best.front().job)) + "\n";
+  }
+  return ink.bold(std::to_string(results.size()) + " searches, " + grouped(evaluated) + " jobs evaluated") + ", " + grouped(fitting) + " fit, in " + fixed(seconds, 2) + " s" +
+         (complete ? "" : "; stopped before the end: the best so far") + "\n\n" + ink.bold("The fastest that fit") + "\n  " + left("search", width) + detail::plan_header(true) + "  plan\n" + rows;
 }
 
 /// {"evaluated", "passed_over", "fitting", "seconds", "complete", "plans", "front", "rejected"}; read_plans() is its reverse.

@@ -9,12 +9,30 @@ namespace headroom::io {
 
 namespace detail {
 
-
 /// What may be "auto", as a list for people.
 inline std::string open_keys() {
   std::string all;
   for (const auto& a : axes::all) all += std::string{a.key} + ", ";
   return all + "batch.micro with batch.accumulation; parallel and offload stand for all of theirs";
+}
+
+/// hardware.nodes and gpus_per_node: "auto" up to hardware.max_nodes and max_gpus_per_node.
+inline void open_hardware(json_value& value, search& s) {
+  if (!value.is_object() || !value.contains("hardware") || !value.at("hardware").is_object()) return;
+  auto& hardware = value.at("hardware");
+  for (const auto& [axis, most] : {std::pair{&axes::nodes, "max_nodes"}, std::pair{&axes::gpus_per_node, "max_gpus_per_node"}}) {
+    const std::string name{axis->key.substr(axis->key.find('.') + 1)};
+    const bool open = hardware.contains(name) && is_auto(hardware.at(name));
+    if (!hardware.contains(most)) {
+      if (open) fail("headroom: hardware." + std::string{most} + " is required where " + std::string{axis->key} + " is \"auto\": the most there can be");
+      continue;
+    }
+    if (!open) fail("headroom: hardware." + std::string{most} + " goes with " + std::string{axis->key} + " \"auto\"");
+    if (hardware.contains("gpu") && hardware.at("gpu").is_array()) fail("headroom: " + std::string{axis->key} + " cannot be \"auto\" for several kinds of GPU: which would go is not said");
+    hardware[name] = whole_at(hardware.at(most), "hardware." + std::string{most}, 1, 1 << 20);
+    hardware.erase(most);
+    s.open |= axes::bit(*axis);
+  }
 }
 
 /// The first "auto" that is left, by its path; options of a framework have theirs.
@@ -32,9 +50,10 @@ inline std::string left_open(const json_value& v, const std::string& path) {
 }  // namespace detail
 
 /// Reads a job whose values may be "auto": parallel degrees, sharding, recompute, offload, and batch.micro with batch.accumulation, for
-/// which batch.global says how many sequences a step has. Errors: those of read_job(), and for an "auto" elsewhere.
+/// which batch.global says how many sequences a step has; hardware.nodes and gpus_per_node up to a maximum. Errors: those of read_job(), and for an "auto" elsewhere.
 inline search read_search(json_value value, const std::filesystem::path& base = ".") {
   search s;
+  detail::open_hardware(value, s);
   const auto whole = [&](const char* section) {
     if (!value.is_object() || !value.contains(section) || !detail::is_auto(value.at(section))) return;
     value.erase(section);
@@ -67,6 +86,8 @@ inline search read_search(json_value value, const std::filesystem::path& base = 
     }
     if (s.open_micro && s.global_batch == 0) fail("headroom: batch.global is required where batch.micro is \"auto\": sequences of a step, of all data-parallel ranks");
   }
+  if ((s.open & (axes::bit(axes::nodes) | axes::bit(axes::gpus_per_node))) != 0 && !s.open_micro)
+    fail("headroom: batch.global is required where the number of GPUs is open: sequences of a step, of all data-parallel ranks; with it batch.micro is open, too");
   if (const auto where = detail::left_open(value, ""); !where.empty())
     fail("headroom: " + where + " cannot be \"auto\"; what can: " + detail::open_keys());
   s.job = read_job(value, base);

@@ -1,0 +1,159 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Searches with an open number of GPUs, sweeps of several searches, and confidence.
+#include <headroom/io/plan_reader.hpp>
+#include <headroom/io/sweep_reader.hpp>
+#include <headroom/plan/confirm.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace headroom;
+using namespace headroom::literals;
+
+namespace {
+
+io::json_value parse(const std::string& text) { return io::parse_json(text, "search.json"); }
+
+const std::string nodes_open = R"({"model": "llama-3.1-8b",
+  "hardware": {"gpu": "h100-sxm-80gb", "nodes": "auto", "max_nodes": 6, "gpus_per_node": "auto", "max_gpus_per_node": 8},
+  "framework": "megatron", "parallel": {"tensor": "auto", "pipeline": "auto"}, "sharding": "megatron-distributed-optimizer",
+  "batch": {"sequence": 4096, "global": 96}})";
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  const auto at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+std::string refusal(const std::string& text) {
+  try {
+    (void)io::read_sweep(parse(text));
+  } catch (const job_error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("the fewest GPUs, and the front of time, memory and GPUs, against every size searched by itself") {
+  const auto s = io::read_search(parse(nodes_open));
+  const auto r = plan(s, {.top = 50'000});
+  // 1, 2, 4 and 6 nodes of 1, 2, 4 and 8 GPUs, each with its own search.
+  std::vector<ranked_plan> every;
+  for (const auto nodes : {1, 2, 4, 6})
+    for (const auto each : {1, 2, 4, 8}) {
+      auto one = s;
+      one.open &= ~(axes::bit(axes::nodes) | axes::bit(axes::gpus_per_node));
+      one.job.hardware.nodes = nodes, one.job.hardware.gpus_per_node = each;
+      const auto alone = plan(one, {.top = 50'000});
+      every.insert(every.end(), alone.best.begin(), alone.best.end());
+    }
+  CHECK(r.best.size() == every.size());
+  std::int64_t fewest = 1'000;
+  for (const auto& p : every) fewest = std::min(fewest, p.job.hardware.gpus());
+  CHECK(std::any_of(r.front.begin(), r.front.end(), [&](const ranked_plan& p) { return p.job.hardware.gpus() == fewest; }));
+  const auto no_worse = [](const ranked_plan& a, const ranked_plan& b) {
+    return a.outcome.seconds <= b.outcome.seconds && a.outcome.device <= b.outcome.device && a.job.hardware.gpus() <= b.job.hardware.gpus();
+  };
+  for (const auto& p : every) CHECK(std::any_of(r.front.begin(), r.front.end(), [&](const ranked_plan& f) { return no_worse(f, p); }));
+  for (std::size_t i = 0; i < r.front.size(); ++i)
+    for (std::size_t k = 0; k < r.front.size(); ++k) CHECK((i == k || !no_worse(r.front[i], r.front[k])));
+  for (std::int64_t part = 0; part < 2; ++part) CHECK(plan(s, {.part = part, .parts = 2}).evaluated < r.evaluated);
+}
+
+TEST_CASE("an open number of GPUs needs a most, one kind and a global batch") {
+  CHECK(refusal(nodes_open).empty());
+  CHECK(refusal(with(nodes_open, R"("max_nodes": 6, )", "")).find("hardware.max_nodes is required") != std::string::npos);
+  CHECK(refusal(with(nodes_open, R"("nodes": "auto")", R"("nodes": 2)")).find("hardware.max_nodes goes with hardware.nodes \"auto\"") != std::string::npos);
+  CHECK(refusal(with(nodes_open, R"("max_nodes": 6)", R"("max_nodes": 0)")).find("hardware.max_nodes must be a whole number from 1") != std::string::npos);
+  CHECK(refusal(with(nodes_open, R"("h100-sxm-80gb")", R"([{"gpu": "l4", "count": 8}])")).find("several kinds") != std::string::npos);
+  CHECK(refusal(with(nodes_open, R"(, "global": 96)", "")).find("batch.global is required where the number of GPUs is open") != std::string::npos);
+}
+
+TEST_CASE("expert tensor parallelism, and Megatron-FSDP without pipelines") {
+  auto s = io::read_search(parse(R"({"model": "mixtral-8x7b", "hardware": {"gpu": "h100-sxm-80gb", "nodes": 2, "gpus_per_node": 8}, "framework": "megatron",
+    "parallel": {"tensor": "auto", "pipeline": "auto", "expert": "auto", "expert_tensor": "auto"}, "sharding": "auto", "batch": {"sequence": 4096, "global": 32}})"));
+  std::map<std::int64_t, int> degrees;
+  int fsdp = 0;
+  (void)plan(s, [&](const job& j) {
+    ++degrees[j.parallel.expert_tensor];
+    fsdp += j.sharding.kind == sharding_kind::megatron_fsdp ? 1 : 0;
+    if (j.sharding.kind == sharding_kind::megatron_fsdp) CHECK(j.parallel.pipeline == 1);
+    CHECK(j.parallel.tensor % j.parallel.expert_tensor == 0);
+    CHECK(16 / j.parallel.pipeline % (j.parallel.expert * j.parallel.expert_tensor) == 0);
+    return judged_plan{.fits = true, .device = bytes{1}, .seconds = 1};
+  }, {.threads = 1});
+  CHECK(degrees.size() == 4);  // 1, 2, 4, 8
+  CHECK(fsdp > 0);
+}
+
+TEST_CASE("a sweep is a product of lists, or a list") {
+  const std::string rest = R"("framework": "megatron", "parallel": {"tensor": "auto"}, "batch": {"sequence": 4096, "micro": 1}})";
+  const auto product = io::read_sweep(parse(R"({"sweep": {"model": ["llama-3.1-8b", "llama-2-7b"], "hardware": [{"gpu": "l40", "gpus_per_node": 8}], "batch.micro": [1, 2, 4]}, )" + rest));
+  REQUIRE(product.size() == 6);
+  CHECK(product[0].search.job.model == models::llama_3_1_8b);
+  CHECK(product[1].search.job.model == models::llama_2_7b);
+  CHECK(product[1].search.job.batch.micro == 1);
+  CHECK(product[2].search.job.batch.micro == 2);
+  CHECK(product[5].search.job.hardware.gpu == gpus::l40);
+  CHECK(product[5].search.job.batch.sequence == 4096);
+  const auto list = io::read_sweep(parse(R"({"sweep": [{"model": "llama-3.1-8b"}, {"model": "llama-2-7b", "hardware.gpu": "l40", "parallel": {"pipeline": "auto"}}], )" + rest));
+  REQUIRE(list.size() == 2);
+  CHECK(list[0].search.open == axes::bit(axes::tensor));
+  CHECK(list[1].search.open == axes::bit(axes::pipeline));
+  CHECK(list[1].values.at("hardware.gpu") == "l40");
+  const auto none = io::read_sweep(parse(R"({"model": "llama-2-7b", )" + rest));
+  REQUIRE(none.size() == 1);
+  CHECK(none[0].values.is_null());
+}
+
+TEST_CASE("errors of a sweep name their place") {
+  const std::string rest = R"("framework": "megatron", "model": "llama-2-7b", "batch": {"sequence": 4096}})";
+  struct mistake {
+    const char* sweep;
+    const char* sentence;
+  };
+  for (const auto& m : {mistake{R"(7)", "sweep must be an object of lists, or a list of objects, found 7"}, mistake{R"([])", "sweep must be"}, mistake{R"({})", "sweep must be"},
+                        mistake{R"([{}])", "sweep[0] must be an object of keys and their values"}, mistake{R"([{"model": "gpt2"}, 3])", "sweep[1] must be an object"},
+                        mistake{R"({"model": "gpt2"})", "sweep.model must be a list of values, found \"gpt2\""}, mistake{R"({"model": []})", "sweep.model must be a list of values"},
+                        mistake{R"({"framework.name.x": [1]})", "sweep.framework.name.x sets a key of framework, which is \"megatron\", not an object"},
+                        mistake{R"([{"sweep": []}])", "sweep[0].sweep: a sweep cannot hold another"},
+                        mistake{R"({"model": ["gpt2", "gpt-nine"]})", "; in the search of sweep with {\"model\":\"gpt-nine\"}"},
+                        mistake{R"({"modle": ["gpt2"]})", "unknown key \"modle\""}, mistake{R"({"batch.micro": [0]})", "batch.micro must be a whole number"}}) {
+    CAPTURE(std::string(m.sweep));
+    const auto said = refusal(std::string{R"({"sweep": )"} + m.sweep + ", " + rest);
+    CAPTURE(said);
+    CHECK(said.find(m.sentence) != std::string::npos);
+  }
+  std::string long_list = "[1";
+  for (int i = 0; i < 40; ++i) long_list += ", 1";
+  CHECK(refusal(R"({"sweep": {"batch.micro": )" + long_list + R"(], "batch.accumulation": )" + long_list + "]}, " + rest).find("more than 1000") != std::string::npos);
+}
+
+TEST_CASE("parts of other searches do not join") {
+  const auto part = [](std::int64_t n, const char* model, std::optional<double> sure = {}) {
+    return io::read_part{.part = n, .parts = 2, .top = 3, .confidence = sure, .searches = {{io::json_value{{"model", model}}, {}}}};
+  };
+  CHECK(io::join_plans({part(0, "a"), part(1, "a")}, 3).size() == 1);
+  CHECK_THROWS_WITH_AS(io::join_plans({part(0, "a"), part(1, "b")}, 3), doctest::Contains("is another"), job_error);
+  CHECK_THROWS_WITH_AS(io::join_plans({part(0, "a"), part(1, "a", 0.9)}, 3), doctest::Contains("divided otherwise"), job_error);
+  auto two = part(1, "a");
+  two.searches.push_back(two.searches.front());
+  CHECK_THROWS_WITH_AS(io::join_plans({part(0, "a"), two}, 3), doctest::Contains("other sweeps"), job_error);
+}
+
+TEST_CASE("plans with a confidence fit at the upper end of their range") {
+  auto s = io::read_search(parse(R"({"model": "llama-3.1-8b", "hardware": {"gpu": "h100-sxm-80gb", "nodes": 1, "gpus_per_node": 8}, "framework": "torchtitan",
+    "sharding": "fsdp2", "recompute": "auto", "batch": {"sequence": 8192, "global": 64}})"));
+  const auto all = plan(s, {.top = 1'000});
+  auto likely = all, sure = all;
+  confirm_plans(likely, 1'000, [](const job& j) { return fits_for_sure(j); });
+  confirm_plans(sure, 1'000, [](const job& j) { return fits_for_sure(j, confidence{0.99}); });
+  CHECK(sure.best.size() < likely.best.size());
+  CHECK_FALSE(sure.best.empty());
+  for (const auto& p : all.best) {
+    const auto r = replay(p.job);
+    const auto in = [&](const plan_result& of) { return std::any_of(of.best.begin(), of.best.end(), [&](const ranked_plan& q) { return q.job == p.job; }); };
+    CHECK(in(likely) == r.fits());
+    CHECK(in(sure) == (r.fits() && bounds(r, confidence{0.99}).high <= r.tightest().capacity));
+  }
+}
