@@ -53,7 +53,10 @@ inline std::string sweep_name(const json_value& values) {
     if (v.is_string()) {
       text += v.template get<std::string>();
     } else if (v.is_object() && v.contains("gpu") && v.at("gpu").is_string()) {
-      const auto count = [&](const char* k) { return v.contains(k) && !v.at(k).is_string() ? v.at(k).dump() : std::string{"1"}; };
+      const auto count = [&](const std::string& k) {
+        if (v.contains("max_" + k)) return "up to " + v.at("max_" + k).dump();
+        return v.contains(k) ? v.at(k).dump() : std::string{"1"};
+      };
       text += count("nodes") + " x " + count("gpus_per_node") + " " + v.at("gpu").template get<std::string>();
     } else {
       text += name + " " + v.dump();
@@ -68,10 +71,16 @@ inline bool several_sizes(const plan_result& r) {
   return std::any_of(r.best.begin(), r.best.end(), differs) || std::any_of(r.front.begin(), r.front.end(), differs);
 }
 
+inline double tokens_per_second(const ranked_plan& p) {
+  const auto &j = p.job;
+  const auto data = j.hardware.gpus() / (j.parallel.tensor * j.parallel.pipeline * j.parallel.context);
+  return product(data, j.batch.micro, j.batch.accumulation, j.batch.sequence) / p.outcome.seconds;
+}
+
 /// Step, tokens a second, memory of the tightest GPU.
 inline std::string plan_columns(const ranked_plan& p, bool gpus) {
   return (gpus ? right(grouped(p.job.hardware.gpus()), 7) : "") + right(fixed(p.outcome.seconds, 3) + " s", 11) +
-         right(grouped(static_cast<std::int64_t>(cost(p.job).tokens_per_second())), 14) + right(gib_text(p.outcome.device), 13);
+         right(grouped(static_cast<std::int64_t>(tokens_per_second(p))), 14) + right(gib_text(p.outcome.device), 13);
 }
 inline std::string plan_header(bool gpus) { return (gpus ? right("GPUs", 7) : "") + right("step", 11) + right("tokens/s", 14) + right("device", 13); }
 
@@ -143,7 +152,7 @@ inline ordered_json to_json(const plan_result& r, double seconds) {
       all.push_back({{"job", job_to_json(p.job)},
                      {"ordinal", p.ordinal},
                      {"step_seconds", p.outcome.seconds},
-                     {"tokens_per_second", cost(p.job).tokens_per_second()},
+                     {"tokens_per_second", detail::tokens_per_second(p)},
                      {"report", to_json(estimate(p.job))}});
     return all;
   };

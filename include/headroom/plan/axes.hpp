@@ -90,7 +90,7 @@ inline constexpr axis tensor{
     [](job& j, std::int64_t v) { j.parallel.tensor = v; }};
 inline constexpr axis pipeline{
     "parallel.pipeline",
-    [](const job& j) {  // of a mixed cluster, stages need not be equally deep: see divided()
+    [](const job& j) {  // of a mixed cluster, stages need not be equally deep: see stage_divisions()
       return detail::divisors(detail::left(j), degrees::max_chunks, [&](std::int64_t p) { return j.model.layers % p == 0 || (j.hardware.kinds() > 1 && p <= j.model.layers); });
     },
     [](job& j, std::int64_t v) { j.parallel.pipeline = v; }};
@@ -142,7 +142,7 @@ inline constexpr axis sequence{"parallel.sequence", [](const job& j) { return de
 /// Chunks of a stage; with more than one the schedule interleaves them.
 inline constexpr axis virtual_pipeline{
     "parallel.virtual_pipeline",
-    [](const job& j) { return detail::divisors(j.parallel.pipeline > 1 ? j.model.layers / j.parallel.pipeline : 1, degrees::max_chunks / j.parallel.pipeline, [](std::int64_t) { return true; }); },
+    [](const job& j) { return detail::divisors(j.parallel.pipeline > 1 && j.model.layers % j.parallel.pipeline == 0 ? j.model.layers / j.parallel.pipeline : 1, degrees::max_chunks / j.parallel.pipeline, [](std::int64_t) { return true; }); },
     [](job& j, std::int64_t v) {
       j.parallel.virtual_pipeline = v;
       if (v > 1 || j.parallel.schedule == schedule::interleaved) j.parallel.schedule = v > 1 ? schedule::interleaved : schedule::one_forward_one_backward;

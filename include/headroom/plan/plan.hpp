@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/plan/axes.hpp>
+#include <headroom/plan/mixed.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -213,6 +214,27 @@ class searcher {
 
   /// False: it does not fit.
   bool look(const job& j, plan_result& r) {
+    if (cuts_stages(given_->job, j)) [[unlikely]] return look_divided(j, r);
+    return look_at(j, r);
+  }
+  /// Over several kinds of GPU: in each way that its stages may be cut.
+  bool look_divided(const job& j, plan_result& r) {
+#if HEADROOM_EXCEPTIONS
+    try {
+#endif
+      bool any = false;
+      for (const auto& way : stage_divisions(j)) any = look_at(way, r) || any;
+      return any;
+#if HEADROOM_EXCEPTIONS
+    } catch (const error& e) {
+      ++r.evaluated;
+      ++ordinal_;
+      ++r.rejected[reason_of(e.what())];
+    }
+    return true;
+#endif
+  }
+  bool look_at(const job& j, plan_result& r) {
     ++r.evaluated;
     const auto ordinal = ordinal_++;
 #if HEADROOM_EXCEPTIONS
