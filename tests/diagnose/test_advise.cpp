@@ -112,3 +112,18 @@ TEST_CASE("advice says what it costs") {
   }
   CHECK(recomputes);
 }
+
+TEST_CASE("advice is what the framework can do") {
+  auto j = yi;
+  j.recompute = recompute::full;
+  j.sharding = zero(2);
+  for (const auto& a : advise(j, 50)) CHECK((a.job.offload.parameters == place::on_gpu || a.job.sharding.stage == 3));  // DeepSpeed's offload_param: stage 3 alone
+  j.sharding = {};
+  for (const auto& a : advise(j, 50)) CHECK((a.job.sharding.kind == sharding_kind::zero || a.job.sharding.kind == sharding_kind::none));
+  j.framework = frameworks::hf_trainer;
+  j.precision = {};
+  for (const auto& a : advise(j, 50)) {
+    CHECK(a.job.sharding.kind != sharding_kind::zero);
+    CHECK(a.job.offload.optimizer == a.job.offload.parameters);  // torch's FSDP moves both
+  }
+}

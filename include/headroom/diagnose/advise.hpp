@@ -27,7 +27,21 @@ namespace changes {
 namespace detail {
 constexpr bool replicas(const job& j) { return j.hardware.gpus() / (j.parallel.tensor * j.parallel.pipeline * j.parallel.context) > 1; }
 constexpr bool unsharded(const job& j) { return j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp; }
+constexpr bool has(const job& j, sharding_kind kind) { return (j.framework.shardings >> static_cast<int>(kind) & 1U) != 0; }
+constexpr bool fully_sharded(const job& j) { return j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2; }
+/// Of ZeRO; where nothing is sharded, by an optimizer of one's own. FSDP has parameters and update on the host together.
+constexpr bool optimizer_on_host(job& j) {
+  if (unsharded(j) && j.framework.shardings != 0xFF) return false;
+  if (fully_sharded(j)) j.offload.parameters = place::on_cpu;
+  return std::exchange(j.offload.optimizer, place::on_cpu) == place::on_gpu;
+}
+/// DeepSpeed offloads parameters in ZeRO's third stage alone (runtime/zero/config.py, offload_param).
+constexpr bool parameters_on_host(job& j) {
+  if (fully_sharded(j) || (j.sharding.kind == sharding_kind::zero && j.sharding.stage < 3) || (unsharded(j) && j.framework.shardings != 0xFF)) return false;
+  return std::exchange(j.offload.parameters, place::on_cpu) == place::on_gpu;
+}
 constexpr bool zero_stage(job& j, std::int64_t stage) {
+  if (!has(j, sharding_kind::zero)) return false;
   const bool more = (unsharded(j) && replicas(j)) || (j.sharding.kind == sharding_kind::zero && j.sharding.stage < stage);
   if (!more) return false;
   j.sharding.kind = sharding_kind::zero;
@@ -35,7 +49,7 @@ constexpr bool zero_stage(job& j, std::int64_t stage) {
   return true;
 }
 constexpr bool fsdp(job& j, sharding_kind kind) {
-  if (!unsharded(j) || !replicas(j)) return false;
+  if (!unsharded(j) || !replicas(j) || !has(j, kind)) return false;
   j.sharding.kind = kind;
   j.sharding.stage = 3;
   return true;
@@ -59,7 +73,7 @@ inline constexpr std::array all{
            [](job& j) { return j.hardware.accelerator().maker != vendor::cpu && std::exchange(j.environment.expandable_segments, choice::yes) != choice::yes; }},
     change{"sharding.kind megatron-distributed-optimizer",
            [](job& j) {
-             if (!detail::unsharded(j) || !detail::replicas(j)) return false;
+             if (!detail::unsharded(j) || !detail::replicas(j) || !detail::has(j, sharding_kind::megatron_distributed_optimizer)) return false;
              j.sharding.kind = sharding_kind::megatron_distributed_optimizer;
              return true;
            }},
@@ -75,13 +89,13 @@ inline constexpr std::array all{
     change{"batch.micro 1, with as many micro-batches more", [](job& j) { return j.batch.micro > 2 && detail::micro(j, j.batch.micro); }},
     change{"recompute selective: core_attn",
            [](job& j) {
-             if (j.recompute.mode != recompute_mode::none) return false;
+             if (j.recompute.mode != recompute_mode::none || j.framework.checkpoints_all) return false;
              j.recompute = {.mode = recompute_mode::selective, .modules = 1U << static_cast<int>(recompute_module::core_attn)};
              return true;
            }},
     change{"recompute selective: every other matmul",
            [](job& j) {
-             if (j.recompute.mode != recompute_mode::none) return false;
+             if (j.recompute.mode != recompute_mode::none || j.framework.checkpoints_all) return false;
              j.recompute = {.mode = recompute_mode::selective, .policy = recompute_policy::every_other_matmul};
              return true;
            }},
@@ -94,9 +108,9 @@ inline constexpr std::array all{
     change{"parallel.tensor doubled", [](job& j) { return detail::replicas(j) && detail::twice(j.parallel.tensor, j); }},
     change{"parallel.pipeline doubled", [](job& j) { return detail::replicas(j) && detail::twice(j.parallel.pipeline, j); }},
     change{"parallel.context doubled", [](job& j) { return detail::replicas(j) && detail::twice(j.parallel.context, j); }},
-    change{"offload.optimizer cpu", [](job& j) { return std::exchange(j.offload.optimizer, place::on_cpu) == place::on_gpu; }},
+    change{"offload.optimizer cpu", [](job& j) { return detail::optimizer_on_host(j); }},
     change{"offload.activations cpu", [](job& j) { return std::exchange(j.offload.activations, place::on_cpu) == place::on_gpu; }},
-    change{"offload.parameters cpu", [](job& j) { return std::exchange(j.offload.parameters, place::on_cpu) == place::on_gpu; }},
+    change{"offload.parameters cpu", [](job& j) { return detail::parameters_on_host(j); }},
     change{"hardware.nodes doubled", [](job& j) { return j.hardware.kinds() == 1 && detail::twice(j.hardware.nodes, j); }},
     change{"optimizer adamw-8bit",
            [](job& j) {
