@@ -44,23 +44,27 @@ inline std::string plan_line(const job& j) {
   return text;
 }
 
+/// "4 x 8 h100-sxm-80gb", of an object of `hardware`.
+inline std::string cluster_name(const json_value& hardware) {
+  const auto count = [&](const std::string& key) {
+    if (hardware.contains("max_" + key)) return "up to " + hardware.at("max_" + key).dump();
+    return hardware.contains(key) ? hardware.at(key).dump() : std::string{"1"};
+  };
+  return count("nodes") + " x " + count("gpus_per_node") + " " + hardware.at("gpu").get<std::string>();
+}
+
 /// What sets a search of a sweep apart: names as they are, clusters by their GPUs, numbers with their key.
 inline std::string sweep_name(const json_value& values) {
   std::string text;
-  for (const auto& [key, v] : values.items()) {
+  for (auto it = values.begin(); it != values.end(); ++it) {
+    const auto& v = *it;
     text += text.empty() ? "" : ", ";
-    const auto name = key.substr(key.rfind('.') + 1);
-    if (v.is_string()) {
-      text += v.template get<std::string>();
-    } else if (v.is_object() && v.contains("gpu") && v.at("gpu").is_string()) {
-      const auto count = [&](const std::string& k) {
-        if (v.contains("max_" + k)) return "up to " + v.at("max_" + k).dump();
-        return v.contains(k) ? v.at(k).dump() : std::string{"1"};
-      };
-      text += count("nodes") + " x " + count("gpus_per_node") + " " + v.at("gpu").template get<std::string>();
-    } else {
-      text += name + " " + v.dump();
-    }
+    if (v.is_string())
+      text += v.get<std::string>();
+    else if (v.is_object() && v.contains("gpu") && v.at("gpu").is_string())
+      text += cluster_name(v);
+    else
+      text += it.key().substr(it.key().rfind('.') + 1) + " " + v.dump();
   }
   return text;
 }
