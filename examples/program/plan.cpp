@@ -1,8 +1,11 @@
 // Distributed under the Boost Software License, Version 1.0.
 // headroom plan JOB: searches the keys that are "auto" for the fastest plans that fit.
+#include <headroom/io/diagnosis_text.hpp>
 #include <headroom/io/plan_reader.hpp>
 #include <headroom/io/plan_text.hpp>
 #include <headroom/io/sweep_reader.hpp>
+#include <headroom/io/verdict.hpp>
+#include <headroom/plan/closest.hpp>
 #include <headroom/plan/confirm.hpp>
 #include <headroom/plan/judge.hpp>
 
@@ -13,6 +16,7 @@
 #include <csignal>
 #include <iostream>
 
+#include "jobs.hpp"
 #include "program.hpp"
 
 namespace program {
@@ -84,6 +88,16 @@ void print(const std::vector<io::search_result>& all, double seconds, const stre
   io.out << out.dump(2) << '\n';
 }
 
+/// Of a search without a plan that fits: the one that comes closest, and what would help it.
+void print_closest(const search& s, const plan_options& o, std::optional<double> sure, const streams& io) {
+  const auto closest = closest_plan(s, o);
+  if (!closest) return;
+  const auto r = report_of(closest->job);
+  const io::palette ink{io.colour};
+  io.out << "\n" << ink.bold("The closest") << "\n  " << io::detail::plan_line(closest->job) << ": " << (r.fits() ? "may not fit: as predicted it " : "") << io::verdict_text(r) << "\n\n"
+         << io::advice_text(advice_for(closest->job, sure ? std::optional{confidence{*sure}} : std::nullopt), ink);
+}
+
 int status_of(const std::vector<io::search_result>& all) {
   return std::any_of(all.begin(), all.end(), [](const io::search_result& s) { return s.found.best.empty(); }) ? 1 : 0;
 }
@@ -152,6 +166,8 @@ int run(const plan_request& asked, const streams& io) {
   }
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   print(results, seconds, io, asked.json, h);
+  const auto& only = results.front().found;
+  if (!asked.json && results.size() == 1 && h.parts == 1 && only.best.empty() && only.complete) print_closest(searches.front().search, {.threads = asked.threads}, asked.confidence, io);
   return status_of(results);
 }
 

@@ -127,3 +127,13 @@ TEST_CASE("advice is what the framework can do") {
     CHECK(a.job.offload.optimizer == a.job.offload.parameters);  // torch's FSDP moves both
   }
 }
+
+TEST_CASE("a change may need another before it") {
+  // 70B on 32 A100 of 40 GB, all in one replica: only with more nodes is there anything to shard the optimizer's state over.
+  job j{.model = models::llama_3_1_70b, .hardware = {.gpu = gpus::a100_sxm_40gb, .nodes = 4, .gpus_per_node = 8}, .framework = frameworks::megatron,
+        .parallel = {.tensor = 8, .sequence = true, .pipeline = 4}, .batch = {.micro = 1, .sequence = 4096, .accumulation = 64}, .recompute = recompute::full};
+  REQUIRE_FALSE(fits(j));
+  const auto t = texts(advise(j));
+  CHECK(has(t, "hardware.nodes doubled + sharding.kind megatron-distributed-optimizer"));
+  CHECK(has(t, "hardware.nodes doubled + parallel.pipeline doubled"));
+}

@@ -143,6 +143,7 @@ TEST_CASE("plan names the fastest that fit, and its jobs are jobs") {
   for (const char* bad : {"3/3", "x/3", "1", "1/", "-1/3", "1/0"}) CHECK(one_sentence(at.run(std::string{"plan - --shard "} + bad, open)));
   const std::string nothing = R"({"model": "llama-3.1-405b", "hardware": {"gpu": "rtx-4090"}, "batch": {"sequence": 4096}, "recompute": "auto"})";
   CHECK(at.run("plan -", nothing).status == 1);
+  CHECK(holds(at.run("plan -", nothing).out, "The closest\n  batch 1 x 1: DOES NOT FIT: "));
   CHECK(one_sentence(at.run("plan -", R"({"model": "auto", "batch": {"sequence": 4096}})")));
 }
 

@@ -2,6 +2,7 @@
 // Searches with an open number of GPUs, sweeps of several searches, and confidence.
 #include <headroom/io/plan_reader.hpp>
 #include <headroom/io/sweep_reader.hpp>
+#include <headroom/plan/closest.hpp>
 #include <headroom/plan/confirm.hpp>
 
 #include <doctest/doctest.h>
@@ -156,4 +157,28 @@ TEST_CASE("plans with a confidence fit at the upper end of their range") {
     CHECK(in(likely) == r.fits());
     CHECK(in(sure) == (r.fits() && bounds(r, confidence{0.99}).high <= r.tightest().capacity));
   }
+}
+
+TEST_CASE("where nothing fits, the closest needs the least of what there is") {
+  auto s = io::read_search(parse(R"({"model": "llama-3.1-70b", "hardware": {"gpu": "a100-sxm-40gb", "gpus_per_node": 8, "host_memory_gib": 512}, "framework": "deepspeed",
+    "sharding": "auto", "recompute": "auto", "offload": "auto", "batch": {"sequence": 4096, "global": 32}})"));
+  REQUIRE(plan(s).best.empty());
+  const auto closest = closest_plan(s);
+  REQUIRE(closest.has_value());
+  CHECK(closest->outcome.seconds == share_needed(estimate(closest->job)));
+  CHECK(closest->outcome.seconds > 1);
+  int tried = 0;
+  for (std::int64_t stage = 1; stage <= 3; ++stage)
+    for (const auto optimizer : {place::on_gpu, place::on_cpu})
+      for (const auto parameters : {place::on_gpu, place::on_cpu})
+        for (const auto micro : {1, 2, 4}) {
+          auto j = s.job;
+          j.sharding = zero(stage);
+          j.recompute = recompute::full;
+          j.offload = {.optimizer = optimizer, .parameters = stage == 3 ? parameters : place::on_gpu};
+          j.batch.micro = micro, j.batch.accumulation = 4 / micro;
+          CHECK(share_needed(estimate(j)) >= closest->outcome.seconds);
+          ++tried;
+        }
+  CHECK(tried == 36);
 }

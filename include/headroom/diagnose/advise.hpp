@@ -136,7 +136,7 @@ struct judgement {
 };
 
 struct advice {
-  std::vector<const change*> changes;  ///< one to three, in the order of the list
+  std::vector<const change*> changes;  ///< one to three, in the order in which they are made
   headroom::job job;                   ///< with them
   judgement outcome{};
   double seconds{};                    ///< of a step, predicted; 0: it is not (encoder-decoders, vision towers, mixed clusters)
@@ -166,22 +166,33 @@ inline std::optional<std::pair<double, double>> predicted_times(const job& j) {
 template <std::invocable<const job&> Judge>
 std::vector<advice> advise(const job& given, Judge judge, std::size_t most = 8, std::span<const change> list = changes::all) {
   std::vector<advice> found;
-  const auto try_with = [&](const advice& base, std::size_t from, std::size_t more, const auto& self) -> void {
+  const auto change_with = [](advice& a, const change& c) {
+    const auto before = a.job;
+    if (!c.apply(a.job) || a.job == before) return false;
+    a.changes.push_back(&c);
+    return true;
+  };
+  // `waiting` can be applied only after one of those that follow: sharding, say, after there are more nodes.
+  const auto try_with = [&](const advice& base, const std::vector<const change*>& waiting, std::size_t from, std::size_t more, const auto& self) -> void {
     for (std::size_t i = from; i < list.size() && found.size() < most; ++i) {
       auto next = base;
-      if (!list[i].apply(next.job) || next.job == base.job) continue;
-      next.changes.push_back(&list[i]);
+      auto still = waiting;
+      if (change_with(next, list[i]))
+        std::erase_if(still, [&](const change* c) { return change_with(next, *c); });
+      else
+        still.push_back(&list[i]);
       if (more > 1) {
-        self(next, i + 1, more - 1, self);
+        self(next, still, i + 1, more - 1, self);
         continue;
       }
+      if (!still.empty()) continue;
       const auto seen = judge(next.job);
       if (!seen || !seen->fits) continue;
       next.outcome = *seen;
       found.push_back(std::move(next));
     }
   };
-  for (std::size_t together = 1; together <= 3 && found.empty(); ++together) try_with(advice{{}, given, {}, {}, 1}, 0, together, try_with);
+  for (std::size_t together = 1; together <= 3 && found.empty(); ++together) try_with(advice{{}, given, {}, {}, 1}, {}, 0, together, try_with);
   if (const auto before = detail::predicted_times(given); before && !found.empty())
     for (auto& a : found)
       if (const auto with = detail::predicted_times(a.job)) {
