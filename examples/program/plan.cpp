@@ -103,7 +103,7 @@ int status_of(const std::vector<io::search_result>& all) {
 }
 
 void look_again(plan_result& r, std::size_t top, std::optional<double> sure) {
-  confirm_plans(r, top, [&](const job& j) { return fits_for_sure(j, sure ? std::optional{confidence{*sure}} : std::nullopt); });
+  confirm_plans(r, top, [&](const job& j) { return fits_for_sure(j, report_of, sure ? std::optional{confidence{*sure}} : std::nullopt); });
 }
 
 /// The fastest that also fit on a closer look. Where so many do not that too few are left, more are kept.

@@ -1,9 +1,10 @@
 // Distributed under the Boost Software License, Version 1.0.
 // The planner on published tables of one model's plans on one cluster: how near its choice comes to the fastest that was measured; and on
-// runs that went out of memory: that it proposes none of them.
+// runs that went out of memory: that it proposes none of them. With a confidence: that what it names fits for sure.
 #include <headroom/io/measured.hpp>
 #include <headroom/plan/confirm.hpp>
 #include <headroom/plan/judge.hpp>
+#include <headroom/replay.hpp>
 
 #include <doctest/doctest.h>
 
@@ -141,10 +142,28 @@ TEST_CASE("no plan is proposed that went out of memory") {
     }, {.top = 1'000, .threads = 1});
     std::erase_if(r.best, [&](const ranked_plan& p) { return p.job != theirs; });
     r.front.clear();
-    confirm_plans(r, 1, [](const job& j) { return fits_for_sure(j); });
+    confirm_plans(r, 1, [](const job& j) { return fits_for_sure(j, replay); });
     const auto proposed = std::find_if(r.best.begin(), r.best.end(), [&](const ranked_plan& p) { return p.job == theirs; });
     CHECK(proposed == r.best.end());
     tried += visited ? 1 : 0;
   }
   CHECK(tried == 19);  // of 20: one recomputes two modules, which no open key does
+}
+
+TEST_CASE("plans with a confidence fit at the upper end of their range") {
+  search s{.job = {.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8}, .framework = frameworks::torchtitan_202504, .sharding = fsdp2(),
+                   .batch = {.sequence = 8192}},
+           .open = axes::bit(axes::recomputation), .open_micro = true, .global_batch = 64};
+  const auto all = plan(s, {.top = 1'000});
+  auto likely = all, sure = all;
+  confirm_plans(likely, 1'000, [](const job& j) { return fits_for_sure(j, replay); });
+  confirm_plans(sure, 1'000, [](const job& j) { return fits_for_sure(j, replay, confidence{0.99}); });
+  CHECK(sure.best.size() < likely.best.size());
+  CHECK_FALSE(sure.best.empty());
+  for (const auto& p : all.best) {
+    const auto r = replay(p.job);
+    const auto in = [&](const plan_result& of) { return std::any_of(of.best.begin(), of.best.end(), [&](const ranked_plan& q) { return q.job == p.job; }); };
+    CHECK(in(likely) == r.fits());
+    CHECK(in(sure) == (r.fits() && bounds(r, confidence{0.99}).high <= r.tightest().capacity));
+  }
 }

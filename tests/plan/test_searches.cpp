@@ -1,9 +1,8 @@
 // Distributed under the Boost Software License, Version 1.0.
-// Searches with an open number of GPUs, sweeps of several searches, and confidence.
+// Searches with an open number of GPUs, sweeps of several searches, and what comes closest.
 #include <headroom/io/plan_reader.hpp>
 #include <headroom/io/sweep_reader.hpp>
 #include <headroom/plan/closest.hpp>
-#include <headroom/plan/confirm.hpp>
 
 #include <doctest/doctest.h>
 
@@ -140,23 +139,6 @@ TEST_CASE("parts of other searches do not join") {
   auto two = part(1, "a");
   two.searches.push_back(two.searches.front());
   CHECK_THROWS_WITH_AS(io::join_plans({part(0, "a"), two}, 3), doctest::Contains("other sweeps"), job_error);
-}
-
-TEST_CASE("plans with a confidence fit at the upper end of their range") {
-  auto s = io::read_search(parse(R"({"model": "llama-3.1-8b", "hardware": {"gpu": "h100-sxm-80gb", "nodes": 1, "gpus_per_node": 8}, "framework": "torchtitan",
-    "sharding": "fsdp2", "recompute": "auto", "batch": {"sequence": 8192, "global": 64}})"));
-  const auto all = plan(s, {.top = 1'000});
-  auto likely = all, sure = all;
-  confirm_plans(likely, 1'000, [](const job& j) { return fits_for_sure(j); });
-  confirm_plans(sure, 1'000, [](const job& j) { return fits_for_sure(j, confidence{0.99}); });
-  CHECK(sure.best.size() < likely.best.size());
-  CHECK_FALSE(sure.best.empty());
-  for (const auto& p : all.best) {
-    const auto r = replay(p.job);
-    const auto in = [&](const plan_result& of) { return std::any_of(of.best.begin(), of.best.end(), [&](const ranked_plan& q) { return q.job == p.job; }); };
-    CHECK(in(likely) == r.fits());
-    CHECK(in(sure) == (r.fits() && bounds(r, confidence{0.99}).high <= r.tightest().capacity));
-  }
 }
 
 TEST_CASE("where nothing fits, the closest needs the least of what there is") {

@@ -4,7 +4,6 @@
 
 #include <headroom/bounds.hpp>
 #include <headroom/plan/plan.hpp>
-#include <headroom/replay.hpp>
 
 #include <optional>
 
@@ -13,11 +12,12 @@ namespace headroom {
 /// Plans more than asked for that a search keeps, for those that a closer look leaves out.
 inline constexpr std::size_t spare_plans = 32;
 
-/// Whether a plan fits with fragmentation: by replay() where estimate() does not leave it room for any; with a confidence, at the upper
-/// end of its range.
-inline bool fits_for_sure(const job& j, std::optional<confidence> sure = {}) {
+/// Whether a plan fits by a report of one's own, replay() say: it is made where estimate() does not leave room for what a measured run may
+/// take more. With a confidence: at the upper end of its range.
+template <class Report>
+bool fits_for_sure(const job& j, Report report_of, std::optional<confidence> sure = {}) {
   if (!sure && fits(estimate(j), confidence{0.99})) return true;
-  const auto r = replay(j);
+  const auto r = report_of(j);
   return sure ? fits(r, *sure) : r.fits();
 }
 
