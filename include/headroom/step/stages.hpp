@@ -93,6 +93,32 @@ class offloaded_layers {
   bytes stays_{}, comes_{}, here_{}, away_{}, most_{};
 };
 
+/// What of a micro-batch lies beside the residual stream of a chunk: a dropout's mask behind the embedding, and an attention mask that the
+/// loader makes.
+struct chunk_masks {
+  bytes embedding, attention;
+};
+constexpr chunk_masks masks_of(const settled_job& s, bool has_embedding, bool has_head) {
+  const auto& j = *s.source;
+  const auto& sc = s.layer;
+  const bool masks = j.framework.masks_in_loader && (has_embedding || has_head);
+  return {bytes{has_embedding && j.dropout.embedding.positive() ? checked::mul(sc.stream_tokens(), s.model.hidden) : 0},
+          bytes{masks ? checked::mul(checked::mul(sc.samples, sc.sequence), sc.sequence / sc.context) : 0}};
+}
+
+/// What a stage holds all the time: states, buffers, tokens and labels.
+constexpr moment resident_of_stage(const settled_job& s, const breakdown& states, stage_parts parts) {
+  moment r{};
+  r.rows = states + buffers_of_stage(s, parts);
+  r.rows[row::activations] += 2 * bytes{checked::mul(s.layer.tokens, 8)};
+  r.total = r.rows.total();
+  return r;
+}
+
+/// Each chunk's last input stays an attribute of its layers (TransformerBlock.input_tensor), its gradient with it. `given`: chunks that
+/// have theirs from another stage.
+constexpr bytes inputs_left(const degrees& d, std::int64_t given, bytes input) { return d.pipeline > 1 ? 2 * given * input : bytes{0}; }
+
 /// Micro-batches after which the steps of a stage only repeat: every state of the steady phase has been seen.
 constexpr std::int64_t enough_micros(const job& j, std::int64_t stage) {
   const auto& d = j.parallel;
@@ -110,6 +136,109 @@ constexpr std::int64_t enough_micros(const job& j, std::int64_t stage) {
   return j.batch.accumulation < enough ? j.batch.accumulation : enough;
 }
 
+/// The order of a stage with so many chunks, as long as it has to be followed.
+template <class Order>
+constexpr pipeline_plan plan_of_stage(const job& j, std::int64_t stage, std::int64_t chunks) {
+  const auto& d = j.parallel;
+  return {d.virtual_pipeline > 1 ? schedule::interleaved : d.schedule, d.pipeline, chunks, Order::repeats ? enough_micros(j, stage) : j.batch.accumulation, j.framework.microbatch_group};
+}
+
+/// Follows a stage's order: forward(step, inputs), backward(step, inputs) and weight_gradient(step) of `seen` are told of each, with how
+/// many tensors as large as an input the schedule's variables name then. `has_head(chunk)`.
+template <class Order, class Head, class Seen>
+constexpr void follow_order(const Order& order, const pipeline_plan& plan, std::int64_t stage, boundary_tensors boundary, const Head& has_head, Seen& seen) {
+  auto forwards = plan.micros * (plan.kind == schedule::dualpipe ? 1 : plan.chunks);
+  order.run(plan, stage, [&](const work& step) {
+    switch (step.kind) {
+      case work_kind::forward: {
+        const auto named = boundary.in_forward(has_head(step.chunk));
+        boundary.forward(step);
+        seen.forward(step, named);
+        --forwards;
+        break;
+      }
+      case work_kind::backward:
+        seen.backward(step, boundary.in_backward(forwards > 0));
+        boundary.backward(step);
+        break;
+      case work_kind::weight_gradient: seen.weight_gradient(step); break;
+    }
+  });
+}
+
+/// The tallest moment of each phase: which chunk, how many micro-batches of each chunk are held then, and which of those only for the
+/// gradients of their weights.
+class tallest_of_stage {
+ public:
+  using counts = std::array<std::int32_t, degrees::max_chunks>;
+  struct moment_held {
+    bytes total;
+    std::size_t chunk;
+    std::int64_t boundary;
+    counts held;
+    std::int32_t waiting;
+    bytes ahead;
+  };
+
+  constexpr tallest_of_stage(const chunk_cost* chunks, std::size_t n, bytes input, bool splits, offloaded_layers& offloaded)
+      : chunks_(chunks), n_(n), input_(input), splits_(splits), offloaded_(&offloaded) {
+    for (auto& b : best_) b.total = bytes{-1};
+    for (std::size_t c = 0; c < n; ++c) held_[c] = 0;
+    if (std::is_constant_evaluated()) {
+      held_ = {};
+      for (auto& b : best_) b = {bytes{-1}, 0, 0, {}, 0, bytes{0}};
+    }
+  }
+  /// Of forward, loss and backward.
+  [[nodiscard]] constexpr const std::array<moment_held, 3>& best() const { return best_; }
+
+  constexpr void forward(const work& step, std::int64_t boundary) {
+    const auto c = static_cast<std::size_t>(step.chunk);
+    const auto& k = chunks_[c];
+    look(0, c, k.forward.total, boundary, offloaded_->in_forward(step));
+    if (k.has_head) look(1, c, k.loss.total, boundary, offloaded_->in_loss(step));
+    offloaded_->forward(step, k.on_host);
+    live_ += k.saved.total;
+    ++held_[c];
+  }
+  constexpr void backward(const work& step, std::int64_t boundary) {
+    const auto c = static_cast<std::size_t>(step.chunk);
+    const auto& k = chunks_[c];
+    live_ -= k.saved.total;
+    --held_[c];
+    look(2, c, k.backward.total, boundary, bytes{0});
+    offloaded_->backward(k.on_host);
+    if (splits_) live_ += k.kept.total, ++waiting_;
+  }
+  constexpr void weight_gradient(const work& step) {
+    live_ -= chunks_[static_cast<std::size_t>(step.chunk)].kept.total;
+    --waiting_;
+  }
+
+ private:
+  constexpr void look(std::size_t which, std::size_t chunk, bytes peak, std::int64_t boundary, bytes ahead) {
+    const auto all = live_ + peak + boundary * input_ + ahead;
+    auto& b = best_[which];
+    if (all <= b.total) return;
+    b.total = all;
+    b.chunk = chunk;
+    b.boundary = boundary;
+    b.waiting = waiting_;
+    b.ahead = ahead;
+    for (std::size_t c = 0; c < n_; ++c) b.held[c] = held_[c];
+  }
+
+  const chunk_cost* chunks_;
+  std::size_t n_;
+  bytes input_;
+  bool splits_;
+  offloaded_layers* offloaded_;
+  std::array<moment_held, 3> best_;
+  counts held_;
+  std::int32_t waiting_ = 0;
+  bytes live_{0};
+};
+
 }  // namespace detail
 
 /// Walks the schedule of one stage. Only totals are added up on the way; what the tallest moments are made of is put together at
@@ -119,7 +248,6 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
                               const Order& order = {}, bytes* on_host = nullptr, const detail::fsdp_layout* fsdp = nullptr) {
   const auto& j = *s.source;
   const auto& d = j.parallel;
-  const auto& sc = s.layer;
 
   std::array<detail::chunk_cost, degrees::max_chunks> chunks;
   if (std::is_constant_evaluated()) chunks = {};
@@ -130,110 +258,38 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
   cut.for_each(stage, [&](const layer_chunk& c) {
     if (n == chunks.size()) refuse("headroom: a stage holds at most 64 chunks; parallel.virtual_pipeline", d.virtual_pipeline);
     auto& k = chunks[n++];
-    k = detail::cut_chunk(j, s.model, c, parts);
-    k.has_head = c.index == cut.chunks() - 1;
+    k = detail::chunk_of<moment>(detail::cut_chunk(j, s.model, c, parts), c.index == cut.chunks() - 1);
     if (c.index > 0) ++inputs;
-    parts.first = parts.first || c.index == 0;
-    parts.last = parts.last || k.has_head;
-    if (k.has_head && s.model.mtp_layers > 0) (s.model.sparse() ? parts.sparse : parts.dense) = true;
-    const bytes embedding_mask{c.index == 0 && j.dropout.embedding.positive() ? checked::mul(sc.stream_tokens(), s.model.hidden) : 0};
-    const bool masks = j.framework.masks_in_loader && (c.index == 0 || k.has_head);
-    const bytes mask{masks ? checked::mul(checked::mul(sc.samples, sc.sequence), sc.sequence / sc.context) : 0};
+    detail::add_ends(parts, s.model, c.index == 0, k.has_head);
+    const auto [embedding_mask, mask] = detail::masks_of(s, c.index == 0, k.has_head);
     if (fsdp == nullptr)
       detail::walk_chunk(k, j, s.model, w, embedding_mask, mask);
     else [[unlikely]]
       gathered = detail::walk_fsdp_chunk(k, s, w, *fsdp, embedding_mask, mask);
   });
 
-  moment resident{};
   const auto held_weights = weights.of_stage(cut, stage);
   const bool whole = detail::layer_wise(s);
-  resident.rows = (fsdp != nullptr ? detail::fsdp_states(s, *fsdp)
-                   : whole         ? detail::layer_wise_states(s, weights.list(), cut, stage)
-                                   : detail::states_of_stage(s, held_weights)) +
-                  detail::buffers_of_stage(s, parts);
-  resident.rows[row::activations] += 2 * bytes{checked::mul(sc.tokens, 8)};
-  resident.total = resident.rows.total();
-
-  // The tallest moment of each phase: which chunk, how many micro-batches of each chunk are held then, and which of those only for
-  // the gradients of their weights.
-  using counts = std::array<std::int32_t, degrees::max_chunks>;
-  struct tallest {
-    bytes total;
-    std::size_t chunk;
-    std::int64_t boundary;
-    counts held;
-    std::int32_t waiting;
-    bytes ahead;
-  };
-  std::array<tallest, 3> best;
-  for (auto& b : best) b.total = bytes{-1};
-  counts held;
-  for (std::size_t c = 0; c < n; ++c) held[c] = 0;
-  std::int32_t waiting = 0;
-  if (std::is_constant_evaluated()) {
-    held = {};
-    for (auto& b : best) b = {bytes{-1}, 0, 0, {}, 0, bytes{0}};
-  }
-  bytes live{0};
-  const auto look = [&](std::size_t which, std::size_t chunk, bytes peak, std::int64_t boundary, bytes ahead) {
-    const auto all = live + peak + boundary * w.input + ahead;
-    auto& b = best[which];
-    if (all <= b.total) return;
-    b.total = all;
-    b.chunk = chunk;
-    b.boundary = boundary;
-    b.waiting = waiting;
-    b.ahead = ahead;
-    for (std::size_t c = 0; c < n; ++c) b.held[c] = held[c];
-  };
-  const bool splits = d.schedule == schedule::zero_bubble;
-  const auto kind = d.virtual_pipeline > 1 ? schedule::interleaved : d.schedule;
-  const pipeline_plan plan{kind, d.pipeline, static_cast<std::int64_t>(n), Order::repeats ? detail::enough_micros(j, stage) : j.batch.accumulation, j.framework.microbatch_group};
-  auto forwards = plan.micros * (kind == schedule::dualpipe ? 1 : plan.chunks);
-  detail::boundary_tensors boundary(d, j.framework, parts);
+  const auto resident = detail::resident_of_stage(s,
+                                                  fsdp != nullptr ? detail::fsdp_states(s, *fsdp)
+                                                  : whole         ? detail::layer_wise_states(s, weights.list(), cut, stage)
+                                                                  : detail::states_of_stage(s, held_weights),
+                                                  parts);
+  const auto plan = detail::plan_of_stage<Order>(j, stage, static_cast<std::int64_t>(n));
   detail::offloaded_layers offloaded(chunks, n, plan, j.framework.overlaps_experts);
-  order.run(plan, stage, [&](const work& step) {
-    const auto c = static_cast<std::size_t>(step.chunk);
-    const auto& k = chunks[c];
-    switch (step.kind) {
-      case work_kind::forward: {
-        const auto extra = boundary.in_forward(k.has_head);
-        boundary.forward(step);
-        look(0, c, k.forward.total, extra, offloaded.in_forward(step));
-        if (k.has_head) look(1, c, k.loss.total, extra, offloaded.in_loss(step));
-        offloaded.forward(step, k.on_host);
-        live += k.saved.total;
-        ++held[c];
-        --forwards;
-        break;
-      }
-      case work_kind::backward:
-        live -= k.saved.total;
-        --held[c];
-        look(2, c, k.backward.total, boundary.in_backward(forwards > 0), bytes{0});
-        offloaded.backward(k.on_host);
-        boundary.backward(step);
-        if (splits) live += k.kept.total, ++waiting;
-        break;
-      case work_kind::weight_gradient:
-        live -= k.kept.total;
-        --waiting;
-        break;
-    }
-  });
+  detail::tallest_of_stage tallest(chunks.data(), n, w.input, d.schedule == schedule::zero_bubble, offloaded);
+  detail::follow_order(order, plan, stage, detail::boundary_tensors(d, j.framework, parts), [&](std::int64_t c) { return chunks[static_cast<std::size_t>(c)].has_head; }, tallest);
 
   if (on_host != nullptr) *on_host = max(*on_host, offloaded.on_host());
   timeline t;
   t.look(phase::load, -1, moment(row::model_parameters, resident.rows[row::model_parameters]));
-  // Each chunk's last input stays an attribute of its layers (TransformerBlock.input_tensor), its gradient with it.
-  const part inputs_left{row::communication_buffers, d.pipeline > 1 ? 2 * inputs * w.input : bytes{0}};
+  const part inputs_left{row::communication_buffers, detail::inputs_left(d, inputs, w.input)};
   t.look(phase::reduce, -1, resident, inputs_left);
   t.look(phase::step, -1, resident, inputs_left, part{row::temporaries, detail::update_temporaries(s, held_weights) + (whole ? detail::layer_wise_temporaries(s, held_weights) : bytes{0})});
   t.look(phase::save, -1, resident, inputs_left);
   constexpr std::array phases{phase::forward, phase::loss_forward, phase::backward};
-  for (std::size_t i = 0; i < best.size(); ++i) {
-    const auto& b = best[i];
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    const auto& b = tallest.best()[i];
     if (b.total < bytes{0}) continue;
     const auto& k = chunks[b.chunk];
     auto all = resident;
