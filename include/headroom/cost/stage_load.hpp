@@ -37,7 +37,12 @@ constexpr stage_load load_stages(const cost_scene& c, const both_passes& dense, 
     if (t.total() > r.slowest.total()) r.slowest = t;
     if (count > most) most = count;
   };
+  // The stages between the ends mostly hold the same: then one stands for all.
+  const auto alike = [&](std::int64_t from) { return !m.sparse() || (m.experts.every <= 1 && !m.experts.masked_dense() && from >= m.experts.first_dense_layers); };
+  const bool even_chunks = even && !given;
+  const auto each = even_chunks ? m.layers / chunks : 0;
   for (std::int64_t stage = 0; stage < d.pipeline; ++stage) {
+    if (even_chunks && stage > 1 && stage < d.pipeline - 1 && alike((stage - 1) * each)) continue;
     both_passes t;
     double count = 0;
     if (even) {
