@@ -119,6 +119,66 @@ TEST_CASE("the fastest plans are those of trying everything, with any number of 
   CHECK(found > draw::some(100));
 }
 
+TEST_CASE("what jobs of a search have in common changes nothing: one after the other they are judged as each is by itself") {
+  draw::dice dice(97);
+  std::int64_t same = 0, refused = 0;
+  for (int i = 0; i < draw::some(40); ++i) {
+    job base;
+    const shape models[] = {models::llama_3_1_8b, models::gpt2_xl, models::mixtral_8x7b, models::deepseek_v3, models::qwen3_30b_a3b};
+    base.model = models[dice.index(5)];
+    base.model.layers = dice.pick({8, 12, 24});
+    base.hardware = {.gpu = dice.flip() ? gpus::h100_sxm_80gb : gpus::b200_sxm_180gb, .nodes = dice.pick({2, 8, 16}), .gpus_per_node = 8};
+    base.framework = frameworks::megatron;
+    base.framework.microbatch_group = dice.flip() ? 0 : 4;
+    base.framework.masks_in_loader = dice.flip();
+    if (dice.flip()) base.precision = headroom::precisions::bf16_mixed;
+    if (base.model.sparse() && dice.flip()) base.model.experts.every = 1 + dice.pick({0, 1});
+    base.attention = dice.flip() ? attention::te : attention::flash;
+    base.batch.sequence = 4096;
+    plan_judge judge;
+    for (int k = 0; k < 400; ++k) {
+      auto j = base;
+      j.parallel.tensor = dice.pick({1, 2, 8});
+      j.parallel.pipeline = dice.pick({1, 2, 4, 8});
+      j.parallel.context = dice.pick({1, 1, 2});
+      if (base.model.sparse()) j.parallel.expert = dice.pick({1, 4, 8});
+      j.parallel.sequence = dice.flip();
+      j.parallel.virtual_pipeline = j.parallel.pipeline > 1 ? dice.pick({1, 1, 2, 3}) : 1;
+      const schedule orders[] = {schedule::one_forward_one_backward, schedule::gpipe, schedule::zero_bubble, schedule::dualpipe};
+      j.parallel.schedule = j.parallel.virtual_pipeline > 1 ? schedule::interleaved : orders[dice.index(4)];
+      if (j.parallel.pipeline > 2 && dice.flip()) j.parallel.first_stage_layers = dice.pick({1, 2}), j.parallel.last_stage_layers = dice.pick({0, 1});
+      if (dice.flip()) j.sharding = {.kind = sharding_kind::megatron_distributed_optimizer, .stage = 1};
+      axes::recomputation.set(j, dice.pick({0, 1, 3, 4, 6}));
+      if (dice.flip() && dice.flip()) j.recompute = {.mode = recompute_mode::full, .method = recompute_method::uniform, .layers = dice.pick({1, 2, 3})};
+      j.batch.micro = dice.pick({1, 1, 2, 4});
+      j.batch.accumulation = dice.pick({1, 2, 8, 16, 64});
+      judged_plan alone;
+      std::string why, here;
+      try {
+        alone = judge_plan(j);
+      } catch (const error& e) {
+        why = e.what();
+      }
+      judged_plan seen;
+      try {
+        seen = judge(j);
+      } catch (const error& e) {
+        here = e.what();
+      }
+      CAPTURE(i);
+      CAPTURE(k);
+      CHECK(here == why);
+      ++(why.empty() ? same : refused);
+      if (!why.empty()) continue;
+      CHECK(seen.fits == alone.fits);
+      CHECK(seen.device == alone.device);
+      CHECK(seen.seconds == alone.seconds);
+    }
+  }
+  CHECK(same > draw::some(4000));
+  CHECK(refused > 0);
+}
+
 TEST_CASE("parts of a search join to the whole") {
   search s;
   s.job = {.model = models::llama_3_1_70b, .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 4, .gpus_per_node = 8}, .framework = frameworks::megatron, .batch = {.micro = 1, .sequence = 8192}};
