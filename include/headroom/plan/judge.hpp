@@ -29,7 +29,7 @@ class plan_judge {
     const auto& d = j.parallel;
     const auto layers = key_of_layer(s);
     const auto& list = inventories_.at({s.model.vocab}, [&] { return weights_of(s.model); });
-    const auto degrees = d.pipeline + (d.virtual_pipeline << 16) + (static_cast<std::int64_t>(d.schedule) << 32), ends = d.first_stage_layers + (d.last_stage_layers << 32);
+    const auto degrees = d.pipeline + (d.virtual_pipeline << 16) + (static_cast<std::int64_t>(d.schedule) << 32), ends = d.first_stage_layers + (d.last_stage_layers << 24) + (cut_of(d) << 48);
     const auto shards = s.data + (d.replicate << 30) + (static_cast<std::int64_t>(j.sharding.kind) << 56) + (j.sharding.stage << 60);
     auto& layout = layouts_.at({degrees, d.tensor + (d.expert << 20) + (d.expert_tensor << 40), ends, layers[4], j.recompute.layers},
                                      [&] { return detail::layout_of(s, list); });
@@ -60,7 +60,7 @@ class plan_judge {
   /// Whether a job is one of divided layers, without what would be asked of its host, its pools or its graphs.
   static bool divided(const job& j) {
     return j.framework.layers == layer_modules::megatron && j.framework.runtime == runtime::autograd && j.hardware.kinds() == 1 && j.sharding.kind != sharding_kind::megatron_fsdp &&
-           j.hardware.accelerator().maker != vendor::cpu && j.hardware.host_memory == bytes{0} && j.hardware.nvme == bytes{0} && j.offload.activations == place::on_gpu && j.parallel.chunks == 0 &&
+           j.hardware.accelerator().maker != vendor::cpu && j.hardware.host_memory == bytes{0} && j.hardware.nvme == bytes{0} && j.offload.activations == place::on_gpu &&
            j.optimizer.vector_moments == 0 && !captures_first(j);
   }
 
@@ -75,19 +75,30 @@ class plan_judge {
             static_cast<std::int64_t>(s.on->compute_capability) + flag(s.source->parallel.schedule == schedule::zero_bubble, 32)};
   }
 
+  /// A number for the layers of each chunk, where they are given: the same for the same.
+  std::int64_t cut_of(const degrees& d) {
+    if (d.chunks == 0) return 0;
+    const auto end = d.stage_layers + std::min(d.chunks, static_cast<std::int32_t>(degrees::max_chunks));
+    for (auto i = cuts_.size(); i-- > 0;)
+      if (std::equal(d.stage_layers, end, cuts_[i].begin(), cuts_[i].end())) return static_cast<std::int64_t>(i) + 1;
+    cuts_.emplace_back(d.stage_layers, end);
+    return static_cast<std::int64_t>(cuts_.size());
+  }
+
   const detail::scheduled_moments& moments_of(const settled_job& s, const detail::stage_kind& k) {
     const auto& j = *s.source;
     const auto& d = j.parallel;
     const auto most = 4 * std::max<std::int64_t>(d.pipeline, j.framework.microbatch_group);  // no stage is followed longer, but for gpipe
     const auto micros = d.schedule == schedule::gpipe ? j.batch.accumulation : std::min(j.batch.accumulation, most);
-    return moments_.at({d.pipeline + (k.chunks << 20) + (static_cast<std::int64_t>(d.schedule) << 40), k.first + (k.last << 20) + (k.roles.code() << 40), micros}, [&] { return detail::moments_of(s, k); });
+    return moments_.at({d.pipeline + (k.chunks << 20) + (static_cast<std::int64_t>(d.schedule) << 40), k.first + (k.last << 20) + (k.head << 40), k.of.code(0), k.of.code(1), micros}, [&] { return detail::moments_of(s, k); });
   }
 
+  std::vector<std::vector<std::int32_t>> cuts_;
   detail::memo<1, inventory> inventories_{4};
   detail::memo<5, detail::stage_layout> layouts_{10};
   detail::memo<6, basic_divided_layers<height>> walks_{11};
   detail::memo<8, detail::held_of_stage> held_{11};
-  detail::memo<3, detail::scheduled_moments> moments_{11};
+  detail::memo<5, detail::scheduled_moments> moments_{11};
   detail::memo<7, detail::layer_passes> passes_{10};
   detail::memo<11, detail::stage_load> loads_{11};
   detail::memo<2, detail::rank_parameters> weights_{8};

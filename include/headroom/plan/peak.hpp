@@ -13,13 +13,13 @@ namespace headroom::detail {
 struct scheduled_moment {
   std::int32_t phase{};                ///< 0 forward, 1 loss, 2 backward
   std::int32_t chunk{};                ///< that runs, by its part
-  std::array<std::int32_t, 3> held{};  ///< of each of these
+  std::array<std::int32_t, 4> held{};  ///< of each
   std::int32_t named{};                ///< tensors as large as an input, by the schedule's variables
   std::int32_t waiting{};              ///< for the gradients of weights
 
   /// Whether nothing that is held then is missing now.
   [[nodiscard]] constexpr bool covers(const scheduled_moment& o) const {
-    return phase == o.phase && chunk == o.chunk && held[0] >= o.held[0] && held[1] >= o.held[1] && held[2] >= o.held[2] && named >= o.named && waiting >= o.waiting;
+    return phase == o.phase && chunk == o.chunk && held[0] >= o.held[0] && held[1] >= o.held[1] && held[2] >= o.held[2] && held[3] >= o.held[3] && named >= o.named && waiting >= o.waiting;
   }
 };
 
@@ -45,46 +45,49 @@ class scheduled_moments {
   std::size_t recent_ = 0;
 };
 
-/// The parts that a stage's chunks play: its first, those between, its last. One that weighs as much as an earlier one plays that one's.
-struct chunk_parts {
-  std::array<std::int32_t, 3> as{0, 1, 2};
-  [[nodiscard]] constexpr std::int32_t operator()(std::int64_t chunk, std::int64_t chunks) const {
-    return as[chunk == 0 ? 0U : chunk == chunks - 1 ? 2U : 1U];
+/// The kinds of a stage's chunks, by number: chunks of one kind weigh the same.
+class chunk_parts {
+ public:
+  static constexpr std::size_t most = 4;
+  constexpr void set(std::size_t chunk, std::size_t part) { code_[chunk / 32] |= static_cast<std::uint64_t>(part) << (2 * (chunk % 32)); }
+  [[nodiscard]] constexpr std::size_t operator[](std::int64_t chunk) const {
+    const auto c = static_cast<std::size_t>(chunk);
+    return static_cast<std::size_t>(code_[c / 32] >> (2 * (c % 32)) & 3U);
   }
-  [[nodiscard]] constexpr std::int64_t code() const { return as[1] + 4 * as[2]; }
+  [[nodiscard]] constexpr std::int64_t code(std::size_t half) const { return static_cast<std::int64_t>(code_[half]); }
   friend constexpr bool operator==(const chunk_parts&, const chunk_parts&) = default;
+
+ private:
+  std::array<std::uint64_t, degrees::max_chunks / 32> code_{};
 };
 
 /// Writes down the moments of one stage while its order is followed.
 class order_watch {
  public:
-  order_watch(scheduled_moments& to, std::int64_t chunks, chunk_parts parts, bool has_head, bool splits)
-      : to_(&to), chunks_(chunks), parts_(parts), has_head_(has_head), splits_(splits) {}
-  [[nodiscard]] bool has_head(std::int64_t chunk) const { return has_head_ && chunk == chunks_ - 1; }
+  order_watch(scheduled_moments& to, chunk_parts parts, std::int64_t head, bool splits) : to_(&to), parts_(parts), head_(head), splits_(splits) {}
   void forward(const work& step, std::int64_t named) {
     look(0, step, named);
-    if (has_head(step.chunk)) look(1, step, named);
-    ++now_.held[place(step)];
+    if (step.chunk == head_) look(1, step, named);
+    ++now_.held[parts_[step.chunk]];
   }
   void backward(const work& step, std::int64_t named) {
-    --now_.held[place(step)];
+    --now_.held[parts_[step.chunk]];
     look(2, step, named);
     if (splits_) ++now_.waiting;
   }
   void weight_gradient(const work&) { --now_.waiting; }
 
  private:
-  [[nodiscard]] std::size_t place(const work& step) const { return static_cast<std::size_t>(parts_(step.chunk, chunks_)); }
   void look(std::int32_t phase, const work& step, std::int64_t named) {
     now_.phase = phase;
-    now_.chunk = parts_(step.chunk, chunks_);
+    now_.chunk = static_cast<std::int32_t>(parts_[step.chunk]);
     now_.named = static_cast<std::int32_t>(named);
     to_->add(now_);
   }
   scheduled_moments* to_;
-  std::int64_t chunks_;
   chunk_parts parts_;
-  bool has_head_, splits_;
+  std::int64_t head_;
+  bool splits_;
   scheduled_moment now_{};
 };
 
@@ -96,13 +99,14 @@ struct chunk_kind {
 struct stage_kind {
   std::int64_t first{}, last{};
   std::int64_t chunks{};
-  std::array<std::size_t, 3> kinds{};  ///< of the first chunk, those between, the last
-  chunk_parts roles{};
-  std::int64_t given{};                ///< chunks that have their input from another stage
+  chunk_parts of{};                                   ///< its chunks
+  std::array<std::size_t, chunk_parts::most> kinds{}; ///< what is of which
+  std::int64_t head{-1};                              ///< the chunk that has it
+  std::int64_t given{};                               ///< chunks that have their input from another stage
   stage_parts parts{};
   stage_weights weights{};
 };
-/// How a job's layers lie on its stages, and room for what its chunks cost. Not `alike`: some stage's chunks differ more than by being first or last.
+/// How a job's layers lie on its stages, and room for what its chunks cost. Not `alike`: a stage has more kinds of chunk than are told apart.
 struct stage_layout {
   bool alike{true};
   std::vector<chunk_kind> chunks;
@@ -132,24 +136,26 @@ inline stage_layout layout_of(const settled_job& s, const inventory& list) {
   };
   for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage) {
     stage_kind here{.first = stage, .last = stage};
-    std::vector<std::size_t> kinds;
+    std::size_t parts = 0;
     cut.for_each(stage, [&](const layer_chunk& c) {
       const bool head = c.index == cut.chunks() - 1;
-      kinds.push_back(kind_of({chunk_of<height>(cut_chunk(j, s.model, c, here.parts), head), c.index == 0}));
+      if (here.chunks == degrees::max_chunks) refuse("headroom: a stage holds at most 64 chunks; parallel.virtual_pipeline", j.parallel.virtual_pipeline);
+      const auto kind = kind_of({chunk_of<height>(cut_chunk(j, s.model, c, here.parts), head), c.index == 0});
+      std::size_t part = 0;
+      while (part < parts && here.kinds[part] != kind) ++part;
+      r.alike = r.alike && part < here.kinds.size();
+      if (!r.alike) part = 0;
+      if (part == parts) here.kinds[parts++] = kind;
+      here.of.set(static_cast<std::size_t>(here.chunks), part);
+      if (head) here.head = here.chunks;
+      ++here.chunks;
       add_ends(here.parts, s.model, c.index == 0, head);
       if (c.index > 0) ++here.given;
     });
-    here.chunks = static_cast<std::int64_t>(kinds.size());
-    here.kinds = {kinds.front(), kinds.size() > 2 ? kinds[1] : kinds.front(), kinds.back()};
-    for (std::size_t i = 1; i < 3; ++i)
-      for (std::size_t k = i; k-- > 0;)
-        if (here.kinds[i] == here.kinds[k]) here.roles.as[i] = here.roles.as[k];
-    for (std::size_t i = 1; i + 1 < kinds.size(); ++i) r.alike = r.alike && kinds[i] == kinds[1];
-    for (std::size_t i = 0; i + 1 < kinds.size(); ++i) r.alike = r.alike && !r.chunks[kinds[i]].cost.has_head;
     here.weights = weights.of_stage(cut, stage);
     if (!r.stages.empty()) {
       auto& last = r.stages.back();
-      if (last.chunks == here.chunks && last.kinds == here.kinds && last.given == here.given && last.parts == here.parts && last.weights == here.weights) {
+      if (last.chunks == here.chunks && last.of == here.of && last.kinds == here.kinds && last.head == here.head && last.given == here.given && last.parts == here.parts && last.weights == here.weights) {
         last.last = stage;
         continue;
       }
@@ -165,8 +171,8 @@ inline scheduled_moments moments_of(const settled_job& s, const stage_kind& k) {
   scheduled_moments r;
   for (auto stage = k.first; stage <= k.last; ++stage) {
     const auto plan = plan_of_stage<shipped_order>(j, stage, k.chunks);
-    order_watch watch(r, k.chunks, k.roles, k.parts.last, j.parallel.schedule == schedule::zero_bubble);
-    follow_order(shipped_order{}, plan, stage, boundary_tensors(j.parallel, j.framework, k.parts), [&](std::int64_t c) { return watch.has_head(c); }, watch);
+    order_watch watch(r, k.of, k.head, j.parallel.schedule == schedule::zero_bubble);
+    follow_order(shipped_order{}, plan, stage, boundary_tensors(j.parallel, j.framework, k.parts), [&](std::int64_t c) { return c == k.head; }, watch);
   }
   return r;
 }
@@ -193,7 +199,7 @@ bytes highest_peak(const settled_job& s, const basic_divided_layers<height>& w, 
   for (const auto& k : layout.stages) {
     const auto [resident, step] = held(k);
     highest = max(highest, step);
-    const std::array here{&chunks[k.kinds[0]].cost, &chunks[k.kinds[1]].cost, &chunks[k.kinds[2]].cost};
+    const std::array here{&chunks[k.kinds[0]].cost, &chunks[k.kinds[1]].cost, &chunks[k.kinds[2]].cost, &chunks[k.kinds[3]].cost};
     for (const scheduled_moment& m : moments(k)) {
       const auto& runs = *here[static_cast<std::size_t>(m.chunk)];
       auto all = resident + (m.phase == 0 ? runs.forward : m.phase == 1 ? runs.loss : runs.backward).total + m.named * w.input;
