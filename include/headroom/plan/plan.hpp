@@ -116,26 +116,21 @@ class searcher {
  public:
   searcher(const search& s, Judge judge, const plan_options& o) : given_(&s), judge_(judge), options_(&o) { screen(); }
 
-  /// What is left of the axes once the GPUs are divided: every job of one division.
-  void run(job j, std::uint64_t division, plan_result& r) {
-    ordinal_ = division * most_ordinals;
+  /// What is left of the axes once the GPUs are divided: every job of the n-th division.
+  void run(const std::array<std::int64_t, axes::degrees_end>& values, std::uint64_t n, plan_result& r) {
+    auto j = given_->job;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (open(i)) axes::all[i].set(j, values[i]);
+    ordinal_ = n * most_ordinals;
     descend(j, axes::degrees_end, r);
     for (std::size_t i = 0; i < counted_.size(); ++i)
-      if (const auto n = std::exchange(counted_[i], 0); n > 0) r.rejected[std::string{frequent[i]}] += n;
+      if (const auto count = std::exchange(counted_[i], 0); count > 0) r.rejected[std::string{frequent[i]}] += count;
   }
-  /// Ways to divide the GPUs.
-  [[nodiscard]] std::vector<job> divisions() const {
-    std::vector<job> all{given_->job};
-    for (std::size_t i = 0; i < axes::degrees_end; ++i) {
-      if (!open(i)) continue;
-      std::vector<job> next;
-      for (const auto& j : all)
-        for (const auto v : axes::all[i].values(j)) {
-          next.push_back(j);
-          axes::all[i].set(next.back(), v);
-        }
-      all = std::move(next);
-    }
+  /// A way to divide the GPUs: the values of the first axes. A list of jobs would take a hundred times the room.
+  using division = std::array<std::int64_t, axes::degrees_end>;
+  [[nodiscard]] std::vector<division> divisions() const {
+    std::vector<division> all;
+    divide(given_->job, 0, {}, all);
     return all;
   }
   /// Reasons for values that no division of the GPUs can have.
@@ -143,6 +138,17 @@ class searcher {
 
  private:
   [[nodiscard]] bool open(std::size_t i) const { return (given_->open >> i & 1U) != 0; }
+
+  void divide(const job& j, std::size_t i, division d, std::vector<division>& all) const {
+    if (i == axes::degrees_end) return all.push_back(d);
+    if (!open(i)) return divide(j, i + 1, d, all);
+    for (const auto v : axes::all[i].values(j)) {
+      auto next = j;
+      axes::all[i].set(next, v);
+      d[i] = v;
+      divide(next, i + 1, d, all);
+    }
+  }
 
   /// Values that a framework refuses by themselves are not tried with everything else.
   void screen() {
@@ -283,7 +289,7 @@ plan_result plan(const search& s, Judge judge, const plan_options& o = {}) {
   if (s.open_micro && s.global_batch < 1) refuse("headroom: with batch.micro open, search.global_batch must say how many sequences a step has; found", s.global_batch);
   if (o.parts < 1 || o.part < 0 || o.part >= o.parts) refuse("headroom: a part of a search must be from 0 to parts - 1; found", o.part);
   const detail::searcher<Judge> first(s, judge, o);
-  std::vector<job> divisions = first.divisions();
+  const auto divisions = first.divisions();
   if (o.divisions != nullptr) o.divisions->store(static_cast<std::int64_t>(divisions.size()));
   std::atomic<std::size_t> next{0};
   const auto cores = std::max(1U, std::thread::hardware_concurrency());
