@@ -88,8 +88,7 @@ class plan_judge {
   const detail::scheduled_moments& moments_of(const settled_job& s, const detail::stage_kind& k) {
     const auto& j = *s.source;
     const auto& d = j.parallel;
-    const auto most = 4 * std::max<std::int64_t>(d.pipeline, j.framework.microbatch_group);  // no stage is followed longer, but for gpipe
-    const auto micros = d.schedule == schedule::gpipe ? j.batch.accumulation : std::min(j.batch.accumulation, most);
+    const auto micros = detail::enough_micros(j, k.first);  // the first is followed longest
     return moments_.at({d.pipeline + (k.chunks << 20) + (static_cast<std::int64_t>(d.schedule) << 40), k.first + (k.last << 20) + (k.head << 40), k.of.code(0), k.of.code(1), micros}, [&] { return detail::moments_of(s, k); });
   }
 
