@@ -67,7 +67,8 @@ constexpr std::int64_t code(sharding_kind kind, std::int64_t stage) { return 4 *
 /// Whether so many stages that the layers do not divide by are worth a try: where no more stages are even. Megatron takes any cut
 /// (pipeline-model-parallel-layout).
 constexpr bool uneven(const job& j, std::int64_t stages) {
-  if (j.framework.layers != layer_modules::megatron || stages > j.model.layers || j.parallel.chunks > 0 || j.parallel.first_stage_layers + j.parallel.last_stage_layers > 0) return false;
+  const auto& d = j.parallel;
+  if (j.framework.layers != layer_modules::megatron || stages > j.model.layers || j.hardware.kinds() > 1 || d.chunks > 0 || d.first_stage_layers + d.last_stage_layers > 0) return false;
   for (auto p = stages; p <= j.model.layers && p <= degrees::max_chunks; ++p)
     if (j.model.layers % p == 0 && left(j) % p == 0) return false;
   return true;
@@ -76,7 +77,7 @@ constexpr bool uneven(const job& j, std::int64_t stages) {
 constexpr void cut_unevenly(job& j) {
   auto& d = j.parallel;
   const auto chunks = d.pipeline * d.virtual_pipeline, more = j.model.layers % chunks;
-  if (more == 0 || j.model.layers < chunks) return;
+  if (more == 0 || j.model.layers < chunks || j.hardware.kinds() > 1) return;
   d.chunks = static_cast<std::int32_t>(chunks);
   for (std::int64_t i = 0; i < chunks; ++i) d.stage_layers[i] = static_cast<std::int32_t>(j.model.layers / chunks + (i > 0 && i <= more ? 1 : 0));
 }
