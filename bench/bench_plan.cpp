@@ -29,12 +29,12 @@ search all_of_megatron(const shape& model, std::int64_t nodes, std::int64_t sequ
 search dense_70b_on_512() { return all_of_megatron(models::llama_3_1_70b, 64, 8192, 1024); }
 search experts_671b_on_16384() { return all_of_megatron(models::deepseek_v3, 2048, 4096, 16384); }
 
-/// Configurations a second, each by itself on one core: the best of three.
-double plain_rate(const search& s) {
+/// Configurations a second, each by itself on one core, of every `parts`-th division of the GPUs: the best of three.
+double plain_rate(const search& s, std::int64_t parts) {
   double best = 0;
   for (int i = 0; i < 3; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    const auto r = plan(s, judge_plan, {.threads = 1});
+    const auto r = plan(s, judge_plan, {.threads = 1, .parts = parts});
     best = std::max(best, static_cast<double>(r.evaluated) / std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   return best;
@@ -42,7 +42,7 @@ double plain_rate(const search& s) {
 
 void search_of(benchmark::State& state, search (*make)(), bool all_cores) {
   const auto s = make();
-  const auto plain = plain_rate(s);
+  const auto plain = plain_rate(s, s.job.model.sparse() ? 61 : 1);
   plan_result r;
   for (auto _ : state) r = plan(s, {.threads = all_cores ? std::max(1U, std::thread::hardware_concurrency()) : 1U});
   const auto evaluated = static_cast<double>(r.evaluated);
