@@ -13,8 +13,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <iostream>
+#include <mutex>
 
 #include "jobs.hpp"
 #include "program.hpp"
@@ -41,6 +43,8 @@ class interruptible {
 void watch(const std::stop_token& over, std::stop_source& search_over, const std::atomic<std::int64_t>& done, const std::atomic<std::int64_t>& all) {
   const bool shows = isatty(STDERR_FILENO) != 0;
   constexpr int width = 40;
+  std::mutex nobody;
+  std::condition_variable_any wake;
   for (int ticks = 0; !over.stop_requested(); ++ticks) {
     if (interrupted != 0) search_over.request_stop();
     if (shows && ticks > 10) {
@@ -48,7 +52,8 @@ void watch(const std::stop_token& over, std::stop_source& search_over, const std
       std::cerr << "\r[" << std::string(static_cast<std::size_t>(n), '#') << std::string(static_cast<std::size_t>(width - n), ' ') << "] " << done.load() << " of " << all.load()
                 << " divisions of the GPUs" << std::flush;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::unique_lock lock(nobody);
+    wake.wait_for(lock, over, std::chrono::milliseconds(50), [] { return false; });  // or until the search is over
   }
   if (shows) std::cerr << "\r\033[K" << std::flush;
 }

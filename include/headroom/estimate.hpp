@@ -149,7 +149,7 @@ constexpr void finish_rank(rank_report& r, const settled_job& s, const timeline&
   r.reserved = s.layer.host ? r.active : round_up(r.active, 2 * mib);
   if (t.watches_pools()) [[unlikely]]
     r.reserved = max(r.reserved, round_up(t.default_pool(), 2 * mib) + round_up(t.gather_pool(), 2 * mib) + round_up(t.reduce_pool(), 2 * mib));
-  r.outside = {context_of(*s.on, s.source->framework.loads_all_kernels), nccl_of(s)};
+  r.outside = outside_of(s);
   r.device = r.reserved + r.outside.context + r.outside.nccl;
 }
 

@@ -23,6 +23,14 @@ struct seen_plan {
   friend auto operator<=>(const seen_plan&, const seen_plan&) = default;
 };
 
+/// Stages that layers do not divide by are tried where there is no even cut into as many or more, by a trainer that can cut anywhere.
+bool tries_uneven(const job& j, std::int64_t p, std::int64_t ranks) {
+  if (j.framework.layers != layer_modules::megatron || p > j.model.layers) return false;
+  for (std::int64_t more = p + 1; more <= j.model.layers; ++more)
+    if (j.model.layers % more == 0 && ranks % more == 0) return false;
+  return true;
+}
+
 /// Every combination of whatever could be meant; what is refused is not possible.
 std::vector<seen_plan> brute_force(const search& s) {
   std::vector<seen_plan> all;
@@ -35,9 +43,11 @@ std::vector<seen_plan> brute_force(const search& s) {
         for (std::int64_t e = 1; e <= upto("parallel.expert", 8); ++e) {
           if (gpus % (t * p * c) != 0 || (c > 1 && s.job.batch.sequence % (2 * c) != 0)) continue;
           const auto data = gpus / (t * p * c);
+          const bool even = s.job.model.layers % p == 0;
+          if (!even && !tries_uneven(s.job, p, gpus / t)) continue;
           for (int kind = 0; kind < (is_open("sharding") ? 9 : 1); ++kind)
             for (int sequence = 0; sequence < (is_open("parallel.sequence") && t > 1 ? 2 : 1); ++sequence)
-              for (std::int64_t v = 1; v <= (is_open("parallel.virtual_pipeline") && p > 1 ? 8 : 1); ++v)
+              for (std::int64_t v = 1; v <= (is_open("parallel.virtual_pipeline") && p > 1 ? 24 : 1); ++v)
                 for (int again = 0; again < (is_open("recompute") ? 2 : 1); ++again)
                   for (int off = 0; off < (is_open("offload.optimizer") ? 2 : 1); ++off)
                     for (std::int64_t micro = 1; micro <= (s.open_micro ? s.global_batch : 1); ++micro) {
@@ -46,7 +56,12 @@ std::vector<seen_plan> brute_force(const search& s) {
                       if (is_open("parallel.sequence")) j.parallel.sequence = sequence != 0;
                       j.parallel.virtual_pipeline = v;
                       if (v > 1) j.parallel.schedule = schedule::interleaved;
-                      if (v > 1 && s.job.model.layers % (p * v) != 0) continue;
+                      const auto chunks = p * v, each = s.job.model.layers / chunks, more = s.job.model.layers % chunks;
+                      if (more != 0 && (even || each == 0)) continue;
+                      if (more != 0) {  // the first chunk has the embedding, the last ones have the head and what is left
+                        j.parallel.chunks = static_cast<std::int32_t>(chunks);
+                        for (std::int64_t i = 0; i < chunks; ++i) j.parallel.stage_layers[i] = static_cast<std::int32_t>(1 <= i && i <= more ? each + 1 : each);
+                      }
                       if (is_open("sharding")) {
                         const sharding kinds[] = {{}, ddp(), zero(1), zero(2), zero(3), fsdp1(), fsdp2(), {.kind = sharding_kind::megatron_distributed_optimizer, .stage = 1}, megatron_fsdp()};
                         // Where there is nothing to divide, nothing is, but for ZeRO's offload; where there is, plain is called ddp.
@@ -122,6 +137,66 @@ TEST_CASE("the fastest plans are those of trying everything, with any number of 
     found += all.empty() ? 0 : 1;
   }
   CHECK(found > draw::some(100));
+}
+
+TEST_CASE("what jobs of a search have in common changes nothing: one after the other they are judged as each is by itself") {
+  draw::dice dice(97);
+  std::int64_t same = 0, refused = 0;
+  for (int i = 0; i < draw::some(40); ++i) {
+    job base;
+    const shape models[] = {models::llama_3_1_8b, models::gpt2_xl, models::mixtral_8x7b, models::deepseek_v3, models::qwen3_30b_a3b};
+    base.model = models[dice.index(5)];
+    base.model.layers = dice.pick({8, 12, 24, 61});
+    base.hardware = {.gpu = dice.flip() ? gpus::h100_sxm_80gb : gpus::b200_sxm_180gb, .nodes = dice.pick({2, 8, 16}), .gpus_per_node = 8};
+    base.framework = frameworks::megatron;
+    base.framework.microbatch_group = dice.flip() ? 0 : 4;
+    base.framework.masks_in_loader = dice.flip();
+    if (dice.flip()) base.precision = headroom::precisions::bf16_mixed;
+    if (base.model.sparse() && dice.flip()) base.model.experts.every = 1 + dice.pick({0, 1});
+    base.attention = dice.flip() ? attention::te : attention::flash;
+    base.batch.sequence = 4096;
+    plan_judge judge;
+    for (int k = 0; k < 400; ++k) {
+      auto j = base;
+      j.parallel.tensor = dice.pick({1, 2, 8});
+      axes::pipeline.set(j, dice.pick({1, 2, 4, 8}));
+      j.parallel.context = dice.pick({1, 1, 2});
+      if (base.model.sparse()) j.parallel.expert = dice.pick({1, 4, 8});
+      j.parallel.sequence = dice.flip();
+      axes::virtual_pipeline.set(j, j.parallel.pipeline > 1 ? dice.pick({1, 1, 2, 3}) : 1);
+      const schedule orders[] = {schedule::one_forward_one_backward, schedule::gpipe, schedule::zero_bubble, schedule::dualpipe};
+      j.parallel.schedule = j.parallel.virtual_pipeline > 1 ? schedule::interleaved : orders[dice.index(4)];
+      if (j.parallel.pipeline > 2 && j.parallel.chunks == 0 && dice.flip()) j.parallel.first_stage_layers = dice.pick({1, 2}), j.parallel.last_stage_layers = dice.pick({0, 1});
+      if (dice.flip()) j.sharding = {.kind = sharding_kind::megatron_distributed_optimizer, .stage = 1};
+      axes::recomputation.set(j, dice.pick({0, 1, 3, 4, 6}));
+      if (dice.flip() && dice.flip()) j.recompute = {.mode = recompute_mode::full, .method = recompute_method::uniform, .layers = dice.pick({1, 2, 3})};
+      j.batch.micro = dice.pick({1, 1, 2, 4});
+      j.batch.accumulation = dice.pick({1, 2, 8, 16, 64});
+      judged_plan alone;
+      std::string why, here;
+      try {
+        alone = judge_plan(j);
+      } catch (const error& e) {
+        why = e.what();
+      }
+      judged_plan seen;
+      try {
+        seen = judge(j);
+      } catch (const error& e) {
+        here = e.what();
+      }
+      CAPTURE(i);
+      CAPTURE(k);
+      CHECK(here == why);
+      ++(why.empty() ? same : refused);
+      if (!why.empty()) continue;
+      CHECK(seen.fits == alone.fits);
+      CHECK(seen.device == alone.device);
+      CHECK(seen.seconds == alone.seconds);
+    }
+  }
+  CHECK(same > draw::some(4000));
+  CHECK(refused > 0);
 }
 
 TEST_CASE("parts of a search join to the whole") {

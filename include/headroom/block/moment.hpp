@@ -70,12 +70,34 @@ struct moment {
   }
 };
 
+/// A moment of which only the bytes are asked: what it is made of is not kept. height{} is nothing.
+struct height {
+  bytes total;
+
+  constexpr height() = default;
+  constexpr explicit height(const moment& m) : total(m.total) {}
+  constexpr height(row, bytes b) : total(b) {}
+  constexpr void add(row, bytes b) { total += b; }
+  constexpr height& operator-=(const height& b) { total -= b.total; return *this; }
+  template <class Part>
+  constexpr height& operator+=(const Part& p) { total += p.total; return *this; }
+  friend constexpr height operator+(height a, const height& b) { return a += b; }
+  template <class... Others>
+  constexpr bool rise_to(const height& first, const Others&... others) {
+    const auto sum = (first.total + ... + others.total);
+    if (sum <= total) return false;
+    total = sum;
+    return true;
+  }
+};
+
 /// n times a moment.
+template <class Moment>
 struct multiple {
   std::int64_t n;
-  const moment& of;
+  const Moment& of;
   bytes total;
-  constexpr multiple(std::int64_t times, const moment& m) : n(times), of(m), total(times * m.total) {}
+  constexpr multiple(std::int64_t times, const Moment& m) : n(times), of(m), total(times * m.total) {}
   constexpr void add_to(breakdown& b) const {
     if (total == bytes{0}) return;
     for (std::size_t i = 0; i < b.rows.size(); ++i) b.rows[i] += n * of.rows.rows[i];

@@ -72,15 +72,9 @@ constexpr time_assumption_set assumed_of(const cost_scene& c, const gpu& g, cons
   return a;
 }
 
-}  // namespace detail
-
-/// The time of a step of `j`, by rates of one's own.
-/// Errors: job_error as of settle(), and for what is not predicted.
-constexpr step_cost cost(const job& j, const rates& share) {
-  using namespace detail;
-  check_cost(j);
-  const auto s = settle(j);
-  const auto list = weights_of(s.model);
+/// It refers to `s`, which must outlive it.
+constexpr cost_scene cost_scene_of(const settled_job& s, const rates& share) {
+  const auto& j = *s.source;
   const bool fast = s.layer.kernel == attention::flash3 || s.layer.kernel == attention::te;
   const double flash = fast ? share.flash_fast : j.framework.first_flash_kernels ? share.flash_first : share.flash;
   const auto& compute = j.precision.set() ? j.precision.compute : s.precision.compute;
@@ -88,14 +82,29 @@ constexpr step_cost cost(const job& j, const rates& share) {
   cost_scene c{.job = &s, .layer = s.layer, .on = machine_of(j.hardware, *s.on, share, compute, flash, j.framework.fp8), .share = share, .trained = trained_modules(j, -1),
                .host_operation = captured ? 0.0 : s.layer.compiled ? share.host_compiled : share.host_operation};
   c.layer.model = &s.model;
-  const auto& d = j.parallel;
+  return c;
+}
 
-  const auto& m = s.model;
+/// What each kind of layer and both ends take for a micro-batch, wherever they lie.
+struct layer_passes {
+  both_passes dense, sparse, first, last;
+};
+constexpr layer_passes passes_of(const cost_scene& c, const inventory& list) {
+  const auto& m = c.job->model;
   both_passes dense, sparse;
   bool any_dense = !m.sparse();
   for (std::int64_t i = 0; i < m.layers && !any_dense; ++i) any_dense = !m.sparse_layer(i);
   if (any_dense) dense = layer_seconds(c, list, false);
   if (m.sparse()) sparse = layer_seconds(c, list, true);
+  return {dense, sparse, embedding_seconds(c), head_seconds(c, list)};
+}
+
+/// … on the stages of a pipeline.
+constexpr stage_load load_of(const cost_scene& c, const layer_passes& passes) {
+  const auto& s = *c.job;
+  const auto& m = s.model;
+  const auto& d = s.source->parallel;
+  auto dense = passes.dense, sparse = passes.sparse;
   const double again = recomputed_share(s);
   if (again < 1) {
     both_passes less;
@@ -104,19 +113,25 @@ constexpr step_cost cost(const job& j, const rates& share) {
     less.again = sparse.again;
     sparse.add(less, again - 1);
   }
-  const auto first = embedding_seconds(c), last = head_seconds(c, list);
-  auto load = load_stages(c, dense, sparse, first, last);
+  auto load = load_stages(c, dense, sparse, passes.first, passes.last);
 
   if (d.pipeline > 1 && d.schedule != schedule::naive) {  // inputs are received, and gradients sent back; interleaved stages do it behind their work
     // Ranks of tensor parallelism send a part each (Narayanan et al. 2021, section 4.1).
     const double boundary = product(c.layer.tokens, m.hidden, c.layer.residual_width) / static_cast<double>(d.tensor);
     const double send = send_seconds(c.on.links, s.data * d.context * d.tensor, boundary);
     // DeepSpeed's engine receives and sends one after the other (runtime/pipe/schedule.py TrainSchedule), Megatron both at once.
-    const double turns = j.sharding.kind == sharding_kind::zero ? 2 : 1;
+    const double turns = s.source->sharding.kind == sharding_kind::zero ? 2 : 1;
     const auto add = [&](both_passes& t, double times) { t.forward.communication += times * send, t.backward.communication += times * send; };
     if (d.virtual_pipeline == 1) add(load.slowest, turns), add(load.sum, turns * static_cast<double>(d.pipeline));
   }
+  return load;
+}
 
+/// The step and its parts. `n`: of a rank of the fullest stage.
+constexpr step_cost step_of(const cost_scene& c, const stage_load& load, const rank_parameters& n) {
+  const auto& s = *c.job;
+  const auto& j = *s.source;
+  const auto& d = j.parallel;
   const auto seconds_of_stage = [](const both_passes& t) {
     return stage_seconds{t.forward.total(), t.backward.total() + t.again.total(), t.backward.weights};
   };
@@ -124,7 +139,6 @@ constexpr step_cost cost(const job& j, const rates& share) {
   const auto micros = static_cast<double>(j.batch.accumulation);
   const double piped = pipeline_seconds(d.schedule, d.pipeline, d.virtual_pipeline, j.batch.accumulation, slowest, sum);
 
-  const auto n = parameters_of(c, list, load.share);
   const bool on_gpu = j.offload.optimizer == place::on_gpu;
   step_cost r;
   const auto part = [&](double pass_seconds::* p) { return seconds{micros * (load.slowest.forward.*p + load.slowest.backward.*p + load.slowest.again.*p)}; };
@@ -135,7 +149,7 @@ constexpr step_cost cost(const job& j, const rates& share) {
   r.launch = seconds{micros * slowest.both()} - r.matmul - r.attention - r.memory - r.communication;
   r.bubble = seconds{piped - micros * slowest.both()};
   r.data_parallel = seconds{data_parallel_seconds(c, n, slowest.forward, slowest.backward)};
-  r.optimizer = seconds{on_gpu ? n.trained / static_cast<double>(s.shards.optimizer) * update_bytes(s) / c.on.memory + share.step : share.step};
+  r.optimizer = seconds{on_gpu ? n.trained / static_cast<double>(s.shards.optimizer) * update_bytes(s) / c.on.memory + c.share.step : c.share.step};
   if (on_gpu && s.optimizer.how == implementation::loop) r.optimizer = r.optimizer + seconds{n.tensors * c.host_operation};
   r.offload = seconds{offload_seconds(c, n, micros * slowest.both())};
   r.communication = r.communication + seconds{tied_seconds(c)};
@@ -143,19 +157,36 @@ constexpr step_cost cost(const job& j, const rates& share) {
 
   r.gpus = static_cast<double>(j.hardware.gpus());
   r.peak = c.on.peak;
-  const double sequences = product(j.batch.micro, s.data) * micros;
-  r.tokens = sequences * static_cast<double>(s.layer.sequence);
+  r.tokens = product(j.batch.micro, s.data) * micros * static_cast<double>(s.layer.sequence);
+  return r;
+}
+
+}  // namespace detail
+
+/// The time of a step of `j`, by rates of one's own.
+/// Errors: job_error as of settle(), and for what is not predicted.
+constexpr step_cost cost(const job& j, const rates& share) {
+  using namespace detail;
+  check_cost(j);
+  const auto s = settle(j);
+  const auto list = weights_of(s.model);
+  const auto c = cost_scene_of(s, share);
+  const auto load = load_of(c, passes_of(c, list));
+  auto r = step_of(c, load, parameters_of(c, list, load.share));
+
+  const auto& m = s.model;
+  const double sequences = product(j.batch.micro, s.data) * static_cast<double>(j.batch.accumulation);
   const auto f = forward_flops_of(m, list, sequences, static_cast<double>(s.layer.sequence), causal_convention::whole_square);
   r.model = flops{3 * f.total()};
   double repeated = 0;
-  if (j.recompute.mode == recompute_mode::full) repeated = again * (f.layers + f.attention);
+  if (j.recompute.mode == recompute_mode::full) repeated = recomputed_share(s) * (f.layers + f.attention);
   if (j.recompute.mode == recompute_mode::selective) {
     if (s.layer.policy == recompute_policy::every_other_matmul) repeated += f.layers / 2;
     if (s.layer.policy == recompute_policy::attention_only || s.layer.recomputes(recompute_module::core_attn)) repeated += f.attention;
   }
   r.hardware = flops{r.model.value + repeated};
   const auto waits = [](const both_passes& t) { return t.forward.host > t.forward.device() || t.backward.host > t.backward.device(); };
-  r.assumptions = assumed_of(c, *s.on, compute, waits(load.slowest));
+  r.assumptions = assumed_of(c, *s.on, j.precision.set() ? j.precision.compute : s.precision.compute, waits(load.slowest));
   return r;
 }
 

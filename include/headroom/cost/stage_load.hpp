@@ -5,6 +5,9 @@
 #include <headroom/cost/layer.hpp>
 #include <headroom/layout/stages.hpp>
 
+#include <optional>
+#include <utility>
+
 namespace headroom::detail {
 
 /// What the slowest stage takes for a micro-batch, and all of them together.
@@ -37,12 +40,29 @@ constexpr stage_load load_stages(const cost_scene& c, const both_passes& dense, 
     if (t.total() > r.slowest.total()) r.slowest = t;
     if (count > most) most = count;
   };
+  // Stages between the ends that hold as many layers of one kind take as long: the first of them stands for all. Chunks of the stage
+  // before are kept for that.
+  std::array<std::int64_t, degrees::max_chunks> before{};
+  bool before_alike = false;
+  const auto repeats = [&](const stage_cut& cut, std::int64_t stage) {
+    bool alike = stage > 0 && stage < d.pipeline - 1 && m.experts.every <= 1 && !m.experts.masked_dense(), same = true;
+    std::size_t n = 0;
+    cut.for_each(stage, [&](const layer_chunk& k) {
+      if (n == before.size()) return;
+      alike = alike && (!m.sparse() || k.first >= m.experts.first_dense_layers);
+      same = same && before[n] == k.count;
+      before[n++] = k.count;
+    });
+    alike = alike && n < before.size();
+    return std::exchange(before_alike, alike) && alike && same;
+  };
+  const std::optional<stage_cut> cut = even ? std::optional<stage_cut>(std::in_place, d, m.layers) : std::nullopt;
   for (std::int64_t stage = 0; stage < d.pipeline; ++stage) {
+    if (even && repeats(*cut, stage)) continue;
     both_passes t;
     double count = 0;
     if (even) {
-      const stage_cut cut(d, m.layers);
-      cut.for_each(stage, [&](const layer_chunk& k) {
+      cut->for_each(stage, [&](const layer_chunk& k) {
         if (d.schedule == schedule::dualpipe && count > 0) return;
         layers(t, static_cast<double>(k.first), static_cast<double>(k.count));
         count += static_cast<double>(k.count);

@@ -5,6 +5,8 @@
 #include <headroom/error.hpp>
 #include <headroom/layout/degrees.hpp>
 
+#include <array>
+
 namespace headroom {
 
 /// Layers in a row that run as one: the index-th part of the model.
@@ -30,10 +32,13 @@ class stage_cut {
  public:
   /// Errors: job_error where the layers do not come out even, or do not add up.
   constexpr stage_cut(const degrees& d, std::int64_t layers)
-      : d_(&d), chunks_(checked::mul(d.pipeline, d.virtual_pipeline)), last_(layers - d.last_stage_layers) {
+      : d_(&d), chunks_(checked::mul(d.pipeline, d.virtual_pipeline)), layers_(layers), last_(layers - d.last_stage_layers) {
     if (d.chunks > 0) {
       std::int64_t sum = 0;
-      for (std::int64_t i = 0; i < chunks_ && i < d.chunks; ++i) sum = checked::add(sum, d.stage_layers[i]);
+      for (std::int64_t i = 0; i < chunks_ && i < d.chunks; ++i) {
+        if (i < degrees::max_chunks) first_[static_cast<std::size_t>(i)] = sum;
+        sum = checked::add(sum, d.stage_layers[i]);
+      }
       if (sum != layers) refuse("headroom: parallel.stage_layers must add up to model.layers; they add up to", sum);
       return;
     }
@@ -54,9 +59,8 @@ class stage_cut {
   [[nodiscard]] constexpr layer_chunk at(std::int64_t index) const {
     const auto& d = *d_;
     if (d.chunks > 0) {
-      layer_chunk c{index, 0, index < d.chunks ? d.stage_layers[index] : 0};
-      for (std::int64_t i = 0; i < index && i < d.chunks; ++i) c.first += d.stage_layers[i];
-      return c;
+      const bool given = index < d.chunks && index < degrees::max_chunks;
+      return {index, given ? first_[static_cast<std::size_t>(index)] : layers_, given ? d.stage_layers[index] : 0};
     }
     if (index == 0) return {0, 0, d.first_stage_layers > 0 ? d.first_stage_layers : each_};
     if (index == chunks_ - 1 && d.last_stage_layers > 0) return {index, last_, d.last_stage_layers};
@@ -77,9 +81,10 @@ class stage_cut {
 
  private:
   const degrees* d_;
-  std::int64_t chunks_;
+  std::int64_t chunks_, layers_;
   std::int64_t last_;    // first layer of the last chunk, where its layers are given
   std::int64_t each_{};
+  std::array<std::int64_t, degrees::max_chunks> first_{};  // layer of each chunk, where those of each are given
 };
 
 }  // namespace headroom

@@ -73,6 +73,23 @@ constexpr choices up_to(std::int64_t most) {
 constexpr std::int64_t code(sharding_kind kind, std::int64_t stage) { return 4 * static_cast<std::int64_t>(kind) + stage; }
 constexpr bool can_shard(const job& j, sharding_kind kind) { return (j.framework.shardings >> static_cast<int>(kind) & 1U) != 0; }
 constexpr bool fully_sharded(const job& j) { return j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2; }
+/// Whether so many stages that the layers do not divide by are worth a try: where no more stages are even. Megatron takes any cut
+/// (pipeline-model-parallel-layout).
+constexpr bool uneven(const job& j, std::int64_t stages) {
+  const auto& d = j.parallel;
+  if (j.framework.layers != layer_modules::megatron || stages > j.model.layers || j.hardware.kinds() > 1 || d.chunks > 0 || d.first_stage_layers + d.last_stage_layers > 0) return false;
+  for (auto p = stages; p <= j.model.layers && p <= degrees::max_chunks; ++p)
+    if (j.model.layers % p == 0 && left(j) % p == 0) return false;
+  return true;
+}
+/// Cuts layers that do not divide by their chunks: the ends, which hold embedding and head, get no more than the others.
+constexpr void cut_unevenly(job& j) {
+  auto& d = j.parallel;
+  const auto chunks = d.pipeline * d.virtual_pipeline, more = j.model.layers % chunks;
+  if (more == 0 || j.model.layers < chunks || j.hardware.kinds() > 1) return;
+  d.chunks = static_cast<std::int32_t>(chunks);
+  for (std::int64_t i = 0; i < chunks; ++i) d.stage_layers[i] = static_cast<std::int32_t>(j.model.layers / chunks + (i > 0 && i <= more ? 1 : 0));
+}
 constexpr void set_place(place& p, std::int64_t v) { p = v != 0 ? place::on_cpu : place::on_gpu; }
 
 }  // namespace detail
@@ -91,9 +108,14 @@ inline constexpr axis tensor{
 inline constexpr axis pipeline{
     "parallel.pipeline",
     [](const job& j) {  // of a mixed cluster, stages need not be equally deep: see stage_divisions()
-      return detail::divisors(detail::left(j), degrees::max_chunks, [&](std::int64_t p) { return j.model.layers % p == 0 || (j.hardware.kinds() > 1 && p <= j.model.layers); });
+      const bool mixed = j.hardware.kinds() > 1;
+      return detail::divisors(detail::left(j), degrees::max_chunks,
+                              [&](std::int64_t p) { return j.model.layers % p == 0 || (mixed ? p <= j.model.layers : detail::uneven(j, p)); });
     },
-    [](job& j, std::int64_t v) { j.parallel.pipeline = v; }};
+    [](job& j, std::int64_t v) {
+      j.parallel.pipeline = v;
+      if (j.model.layers % v != 0) detail::cut_unevenly(j);
+    }};
 inline constexpr axis context{
     "parallel.context", [](const job& j) { return detail::divisors(detail::left(j), 64, [&](std::int64_t c) { return c == 1 || j.batch.sequence % (2 * c) == 0; }); },
     [](job& j, std::int64_t v) { j.parallel.context = v; }};
@@ -142,9 +164,17 @@ inline constexpr axis sequence{"parallel.sequence", [](const job& j) { return de
 /// Chunks of a stage; with more than one the schedule interleaves them.
 inline constexpr axis virtual_pipeline{
     "parallel.virtual_pipeline",
-    [](const job& j) { return detail::divisors(j.parallel.pipeline > 1 && j.model.layers % j.parallel.pipeline == 0 ? j.model.layers / j.parallel.pipeline : 1, degrees::max_chunks / j.parallel.pipeline, [](std::int64_t) { return true; }); },
+    [](const job& j) {
+      const auto p = j.parallel.pipeline, most = degrees::max_chunks / p;
+      if (j.model.layers % p == 0) return detail::divisors(p > 1 ? j.model.layers / p : 1, most, [](std::int64_t) { return true; });
+      choices c;
+      if (j.hardware.kinds() > 1) c.add(1);
+      else for (std::int64_t v = 1; v <= most && v * p <= j.model.layers; ++v) c.add(v);
+      return c;
+    },
     [](job& j, std::int64_t v) {
       j.parallel.virtual_pipeline = v;
+      if (j.model.layers % j.parallel.pipeline != 0) detail::cut_unevenly(j);
       if (v > 1 || j.parallel.schedule == schedule::interleaved) j.parallel.schedule = v > 1 ? schedule::interleaved : schedule::one_forward_one_backward;
     }};
 inline constexpr axis order{

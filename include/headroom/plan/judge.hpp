@@ -3,7 +3,11 @@
 #pragma once
 
 #include <headroom/cost/cost.hpp>
+#include <headroom/plan/memo.hpp>
+#include <headroom/plan/peak.hpp>
 #include <headroom/plan/plan.hpp>
+
+#include <bit>
 
 namespace headroom {
 
@@ -13,6 +17,92 @@ constexpr judged_plan judge_plan(const job& j) {
   return {r.fits(), r.device(), r.fits() ? step_seconds(j) : 0.0};
 }
 
-inline plan_result plan(const search& s, const plan_options& o = {}) { return plan(s, judge_plan, o); }
+/// judge_plan() for the jobs of one search, one after the other: what jobs have in common is worked out once. They may differ in what
+/// axes.hpp opens, in the batch, and in nothing else. For one thread.
+/// Errors: those of estimate() and cost().
+class plan_judge {
+ public:
+  judged_plan operator()(const job& j) {
+    if (!divided(j)) return judge_plan(j);
+    const auto s = settle(j);
+    check_walk(j);
+    const auto& d = j.parallel;
+    const auto layers = key_of_layer(s);
+    const auto& list = inventories_.at({s.model.vocab}, [&] { return weights_of(s.model); });
+    const auto degrees = d.pipeline + (d.virtual_pipeline << 16) + (static_cast<std::int64_t>(d.schedule) << 32), ends = d.first_stage_layers + (d.last_stage_layers << 24) + (cut_of(d) << 48);
+    const auto shards = s.data + (d.replicate << 30) + (static_cast<std::int64_t>(j.sharding.kind) << 56) + (j.sharding.stage << 60);
+    auto& layout = layouts_.at({degrees, d.tensor + (d.expert << 20) + (d.expert_tensor << 40), ends, layers[4], j.recompute.layers},
+                                     [&] { return detail::layout_of(s, list); });
+    if (!layout.alike) return judge_plan(j);
+    const auto& walked = walks_.at(layers, [&] { return detail::height_of(walk_divided_layers(s)); });
+    const auto peak = detail::highest_peak(s, walked, layout, [&](const detail::stage_kind& k) -> const detail::scheduled_moments& { return moments_of(s, k); },
+                                           [&](const detail::stage_kind& k) {
+                                             return held_.at({layers[0], layers[1], layers[2], layers[3], degrees, ends, k.first + (k.last << 32), shards}, [&] { return detail::held_of(s, k, walked.input); });
+                                           });
+    const auto device = detail::device_of(s, round_up(peak, 2 * mib));
+    if (device > s.on->memory) return {false, device, 0.0};
+
+    detail::check_cost(j);
+    const auto c = detail::cost_scene_of(s, rates_of(*s.on));
+    const auto machine = std::bit_cast<std::int64_t>(c.on.matmul) ^ std::bit_cast<std::int64_t>(c.on.links.network) ^ c.on.links.domain;
+    const auto& load = loads_.at({layers[0], layers[1], layers[2], layers[3], layers[4], layers[5], degrees, ends, s.data + (std::int64_t{j.sharding.kind == sharding_kind::zero} << 62), j.recompute.layers, machine},
+                                 [&] {
+                                   return detail::load_of(c, passes_.at({layers[0], layers[1], layers[2], layers[3], layers[4], layers[5], machine}, [&] { return detail::passes_of(c, list); }));
+                                 });
+    const auto& weights = weights_.at({d.tensor + (d.expert << 20) + (d.expert_tensor << 40), std::bit_cast<std::int64_t>(load.share)},
+                                      [&] { return detail::parameters_of(c, list, load.share); });
+    return {true, device, detail::step_of(c, load, weights).step.value};
+  }
+
+ private:
+  using layer_key = std::array<std::int64_t, 6>;
+
+  /// Whether a job is one of divided layers, without what would be asked of its host, its pools or its graphs.
+  static bool divided(const job& j) {
+    return j.framework.layers == layer_modules::megatron && j.framework.runtime == runtime::autograd && j.hardware.kinds() == 1 && j.sharding.kind != sharding_kind::megatron_fsdp &&
+           j.hardware.accelerator().maker != vendor::cpu && j.hardware.host_memory == bytes{0} && j.hardware.nvme == bytes{0} && j.offload.activations == place::on_gpu &&
+           j.optimizer.vector_moments == 0 && !captures_first(j);
+  }
+
+  /// What the walk through a layer and its time depend on, of what may differ between jobs of a search.
+  static layer_key key_of_layer(const settled_job& s) {
+    const auto& l = s.layer;
+    const auto& r = s.source->recompute;
+    const auto flag = [](bool yes, int at) { return std::int64_t{yes} << at; };
+    return {l.samples + (static_cast<std::int64_t>(l.context_kind) << 50), l.sequence, l.tensor + (l.sequence_split << 20) + (l.context << 40),
+            l.expert + (l.expert_tensor << 20) + (l.expert_imbalance << 40),
+            static_cast<std::int64_t>(r.mode) + (static_cast<std::int64_t>(r.method) << 4) + (static_cast<std::int64_t>(r.policy) << 8) + (static_cast<std::int64_t>(r.modules) << 12),
+            static_cast<std::int64_t>(s.on->compute_capability) + flag(s.source->parallel.schedule == schedule::zero_bubble, 32)};
+  }
+
+  /// A number for the layers of each chunk, where they are given: the same for the same.
+  std::int64_t cut_of(const degrees& d) {
+    if (d.chunks == 0) return 0;
+    const auto end = d.stage_layers + std::min(d.chunks, static_cast<std::int32_t>(degrees::max_chunks));
+    for (auto i = cuts_.size(); i-- > 0;)
+      if (std::equal(d.stage_layers, end, cuts_[i].begin(), cuts_[i].end())) return static_cast<std::int64_t>(i) + 1;
+    cuts_.emplace_back(d.stage_layers, end);
+    return static_cast<std::int64_t>(cuts_.size());
+  }
+
+  const detail::scheduled_moments& moments_of(const settled_job& s, const detail::stage_kind& k) {
+    const auto& j = *s.source;
+    const auto& d = j.parallel;
+    const auto micros = detail::enough_micros(j, k.first);  // the first is followed longest
+    return moments_.at({d.pipeline + (k.chunks << 20) + (static_cast<std::int64_t>(d.schedule) << 40), k.first + (k.last << 20) + (k.head << 40), k.of.code(0), k.of.code(1), micros}, [&] { return detail::moments_of(s, k); });
+  }
+
+  std::vector<std::vector<std::int32_t>> cuts_;
+  detail::memo<1, inventory> inventories_{4};
+  detail::memo<5, detail::stage_layout> layouts_{10};
+  detail::memo<6, basic_divided_layers<height>> walks_{11};
+  detail::memo<8, detail::held_of_stage> held_{11};
+  detail::memo<5, detail::scheduled_moments> moments_{11};
+  detail::memo<7, detail::layer_passes> passes_{10};
+  detail::memo<11, detail::stage_load> loads_{11};
+  detail::memo<2, detail::rank_parameters> weights_{8};
+};
+
+inline plan_result plan(const search& s, const plan_options& o = {}) { return plan(s, plan_judge{}, o); }
 
 }  // namespace headroom

@@ -14,6 +14,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace headroom {
@@ -82,6 +83,22 @@ inline void keep_front(std::vector<ranked_plan>& front, const ranked_plan& p) {
   front.insert(front.begin() + place, p);
 }
 
+/// Whether a plan would be kept among the fastest, or in the front: most are not, and need not be copied.
+inline bool among_best(const std::vector<ranked_plan>& best, const judged_plan& seen, std::uint64_t ordinal, std::size_t top) {
+  if (best.size() < top || top == 0) return top > 0;
+  const auto& last = best.back();
+  return seen.seconds != last.outcome.seconds ? seen.seconds < last.outcome.seconds : ordinal < last.ordinal;
+}
+inline bool in_front(const std::vector<ranked_plan>& front, const judged_plan& seen, std::uint64_t ordinal, std::int64_t gpus) {
+  auto i = std::upper_bound(front.begin(), front.end(), seen.seconds, [](double s, const ranked_plan& p) { return s < p.outcome.seconds; });
+  while (i != front.begin()) {
+    const auto& p = *--i;
+    if (p.outcome.device > seen.device || p.job.hardware.gpus() > gpus) continue;
+    if (p.outcome.seconds < seen.seconds || p.outcome.device < seen.device || p.ordinal < ordinal) return false;
+  }
+  return true;
+}
+
 inline void join(plan_result& to, const plan_result& from, std::size_t top) {
   for (const auto& p : from.best) keep_best(to.best, p, top);
   for (const auto& p : from.front) keep_front(to.front, p);
@@ -104,24 +121,21 @@ class searcher {
  public:
   searcher(const search& s, Judge judge, const plan_options& o) : given_(&s), judge_(judge), options_(&o) { screen(); }
 
-  /// What is left of the axes once the GPUs are divided: every job of one division.
-  void run(job j, std::uint64_t division, plan_result& r) {
-    ordinal_ = division * most_ordinals;
+  /// What is left of the axes once the GPUs are divided: every job of the n-th division.
+  void run(const std::array<std::int64_t, axes::degrees_end>& values, std::uint64_t n, plan_result& r) {
+    auto j = given_->job;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (open(i)) axes::all[i].set(j, values[i]);
+    ordinal_ = n * most_ordinals;
     descend(j, axes::degrees_end, r);
+    for (std::size_t i = 0; i < counted_.size(); ++i)
+      if (const auto count = std::exchange(counted_[i], 0); count > 0) r.rejected[std::string{frequent[i]}] += count;
   }
-  /// Ways to divide the GPUs.
-  [[nodiscard]] std::vector<job> divisions() const {
-    std::vector<job> all{given_->job};
-    for (std::size_t i = 0; i < axes::degrees_end; ++i) {
-      if (!open(i)) continue;
-      std::vector<job> next;
-      for (const auto& j : all)
-        for (const auto v : axes::all[i].values(j)) {
-          next.push_back(j);
-          axes::all[i].set(next.back(), v);
-        }
-      all = std::move(next);
-    }
+  /// A way to divide the GPUs: the values of the first axes. A list of jobs would take a hundred times the room.
+  using division = std::array<std::int64_t, axes::degrees_end>;
+  [[nodiscard]] std::vector<division> divisions() const {
+    std::vector<division> all;
+    divide(given_->job, 0, {}, all);
     return all;
   }
   /// Reasons for values that no division of the GPUs can have.
@@ -129,6 +143,17 @@ class searcher {
 
  private:
   [[nodiscard]] bool open(std::size_t i) const { return (given_->open >> i & 1U) != 0; }
+
+  void divide(const job& j, std::size_t i, division d, std::vector<division>& all) const {
+    if (i == axes::degrees_end) return all.push_back(d);
+    if (!open(i)) return divide(j, i + 1, d, all);
+    for (const auto v : axes::all[i].values(j)) {
+      auto next = j;
+      axes::all[i].set(next, v);
+      d[i] = v;
+      divide(next, i + 1, d, all);
+    }
+  }
 
   /// Values that a framework refuses by themselves are not tried with everything else.
   void screen() {
@@ -147,7 +172,7 @@ class searcher {
       }
     }
   }
-  bool accepts(const job& j, std::string* why) const {
+  bool accepts(const job& j, std::string* why) {
 #if HEADROOM_EXCEPTIONS
     try {
       (void)judge_(j);
@@ -187,17 +212,16 @@ class searcher {
       return;
     }
     if (global % data != 0) {
-      ++r.rejected["the global batch does not divide by the data-parallel ranks"];
+      ++counted_[uneven_batch];
       return;
     }
     const auto each = global / data;
     bool full = false;
-    for (std::int64_t micro = 1; micro <= each; ++micro) {
-      if (each % micro != 0) continue;
+    for (const auto micro : divisors(each)) {
       if (full && micro != each) {
         ++ordinal_;
         ++r.passed_over;
-        ++r.rejected[reason_memory];
+        ++counted_[too_large];
         continue;
       }
       j.batch.micro = micro;
@@ -205,7 +229,7 @@ class searcher {
       if (j.parallel.schedule == schedule::interleaved && j.batch.accumulation % j.parallel.pipeline != 0) {  // checked here too: many are
         ++ordinal_;
         ++r.passed_over;
-        ++r.rejected["interleaved stages need a multiple of parallel.pipeline micro-batches"];
+        ++counted_[uneven_stages];
         continue;
       }
       full = !look(j, r) || full;
@@ -242,13 +266,12 @@ class searcher {
 #endif
       const auto seen = judge_(j);
       if (!seen.fits) {
-        ++r.rejected[reason_memory];
+        ++counted_[too_large];
         return false;
       }
       ++r.fitting;
-      const ranked_plan p{j, seen, ordinal};
-      keep_best(r.best, p, options_->top);
-      keep_front(r.front, p);
+      if (among_best(r.best, seen, ordinal, options_->top)) keep_best(r.best, {j, seen, ordinal}, options_->top);
+      if (in_front(r.front, seen, ordinal, j.hardware.gpus())) keep_front(r.front, {j, seen, ordinal});
 #if HEADROOM_EXCEPTIONS
     } catch (const error& e) {
       ++r.rejected[reason_of(e.what())];
@@ -257,24 +280,42 @@ class searcher {
     return true;
   }
 
-  inline static const std::string reason_memory = "does not fit";
+  /// Of the sequences of a rank, the sizes of a micro-batch: ascending.
+  const std::vector<std::int64_t>& divisors(std::int64_t of) {
+    if (of != divided_) {
+      divided_ = of;
+      divisors_.clear();
+      for (std::int64_t i = 1; i <= of; ++i)
+        if (of % i == 0) divisors_.push_back(i);
+    }
+    return divisors_;
+  }
+
+  /// Reasons that come so often that looking them up would cost more than judging does.
+  enum : std::size_t { too_large, uneven_batch, uneven_stages };
+  static constexpr std::array<std::string_view, 3> frequent{"does not fit", "the global batch does not divide by the data-parallel ranks",
+                                                            "interleaved stages need a multiple of parallel.pipeline micro-batches"};
   const search* given_;
   Judge judge_;
   const plan_options* options_;
   std::array<std::uint64_t, axes::all.size()> excluded_{};
   std::map<std::string, std::int64_t> screened_;
+  std::array<std::int64_t, frequent.size()> counted_{};
+  std::int64_t divided_ = 0;
+  std::vector<std::int64_t> divisors_;
   std::uint64_t ordinal_ = 0;
 };
 
 }  // namespace detail
 
 /// By a judge of one's own: judge(job) -> judged_plan, called from several threads at once; job_error refuses a job.
-template <std::invocable<const job&> Judge>
+template <class Judge>
+  requires std::invocable<Judge&, const job&>
 plan_result plan(const search& s, Judge judge, const plan_options& o = {}) {
   if (s.open_micro && s.global_batch < 1) refuse("headroom: with batch.micro open, search.global_batch must say how many sequences a step has; found", s.global_batch);
   if (o.parts < 1 || o.part < 0 || o.part >= o.parts) refuse("headroom: a part of a search must be from 0 to parts - 1; found", o.part);
   const detail::searcher<Judge> first(s, judge, o);
-  std::vector<job> divisions = first.divisions();
+  const auto divisions = first.divisions();
   if (o.divisions != nullptr) o.divisions->store(static_cast<std::int64_t>(divisions.size()));
   std::atomic<std::size_t> next{0};
   const auto cores = std::max(1U, std::thread::hardware_concurrency());

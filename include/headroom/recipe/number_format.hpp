@@ -50,7 +50,10 @@ struct number_format {
     return bytes{checked::add(total, checked::ceil_div(checked::mul(rows, row_bits), 8))};
   }
 
-  friend constexpr bool operator==(const number_format&, const number_format&) = default;
+  friend constexpr bool operator==(const number_format& a, const number_format& b) {  // first what differs most
+    return a.bits == b.bits && a.block == b.block && a.scale_bits == b.scale_bits && a.outer_block == b.outer_block && a.outer_bits == b.outer_bits &&
+           a.column_bits == b.column_bits && a.row_bits == b.row_bits && a.table == b.table && a.label == b.label;
+  }
 };
 
 /// Number formats. A new one is one value here, or anywhere else: nothing looks them up by name but the readers.

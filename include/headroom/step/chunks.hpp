@@ -20,16 +20,18 @@ struct chunk_run {
   bool recomputes;
 };
 
-/// One unit as the step sees it: kept, or its input kept and the rest computed again.
-struct layer_cost {
-  moment saved{};
-  moment forward{};
-  moment backward{};
-  moment backward_first{};  ///< where the caller holds the gradient of the chunk's output: the first unit to run backward
-  moment kept{};            ///< after a backward that leaves the gradients of weights for later
+/// One unit as the step sees it: kept, or its input kept and the rest computed again. In moments, or in heights alone.
+template <class Moment>
+struct basic_layer_cost {
+  Moment saved{};
+  Moment forward{};
+  Moment backward{};
+  Moment backward_first{};  ///< where the caller holds the gradient of the chunk's output: the first unit to run backward
+  Moment kept{};            ///< after a backward that leaves the gradients of weights for later
   bytes offloaded{};        ///< of what it saves, in host memory
   bytes doubled{};          ///< … which comes back in so many bytes more
 };
+using layer_cost = basic_layer_cost<moment>;
 
 constexpr layer_cost cost_of(const layer_walk& w, bool recomputes) {
   if (!recomputes) return {w.saved, w.forward, w.backward, w.backward, {}, w.offloaded, w.doubled};
@@ -76,16 +78,17 @@ constexpr divided_walk walk_divided_layer(const scene& sc, const module_set& tra
 }  // namespace detail
 
 /// What all stages of a job share: its kinds of layer and its head, walked once.
-struct divided_layers {
-  std::array<detail::layer_cost, 2> whole{};       ///< dense, sparse: kept for backward
-  std::array<detail::layer_cost, 2> checkpoint{};  ///< … computed again
-  std::array<moment, 2> graphless{};               ///< forward of one without a graph
-  detail::layer_cost norm{}, mtp{};                ///< the last norm and a module of multi-token prediction
-  forward_walk head_forward{};
-  backward_walk head_backward{};
-  moment head_kept{};
-  bytes input{};                                   ///< a tensor of the residual stream
+template <class Moment>
+struct basic_divided_layers {
+  using layer = detail::basic_layer_cost<Moment>;
+  std::array<layer, 2> whole{};       ///< dense, sparse: kept for backward
+  std::array<layer, 2> checkpoint{};  ///< … computed again
+  std::array<Moment, 2> graphless{};  ///< forward of one without a graph
+  layer norm{}, mtp{};                ///< the last norm and a module of multi-token prediction
+  Moment head_saved{}, head_forward{}, head_backward{}, head_kept{};
+  bytes input{};                      ///< a tensor of the residual stream
 };
+using divided_layers = basic_divided_layers<moment>;
 
 constexpr divided_layers walk_divided_layers(const settled_job& s, detail::walked_parts parts = {}) {
   const auto& j = *s.source;
@@ -123,32 +126,55 @@ constexpr divided_layers walk_divided_layers(const settled_job& s, detail::walke
   }
   if (!parts.outside) return r;
   const auto head = megatron::head_and_loss(sc, trained);
-  r.head_forward = walk_forward(head);
-  r.head_backward = walk_backward(head, true);
+  const auto forward = walk_forward(head);
+  r.head_saved = moment(forward.saved, forward.saved_rows);
+  r.head_forward = forward.peak;
+  r.head_backward = walk_backward(head, true).peak;
   if (later) r.head_kept = walk_backward(head, true, weight_work::later).kept;
   return r;
 }
 
 namespace detail {
 
+/// The layers of a chunk, in the order of forward.
+struct chunk_runs {
+  static constexpr int capacity = 8;
+  std::array<chunk_run, capacity> runs;
+  std::int32_t size;
+};
+
 /// One chunk of layers, for one micro-batch: what it leaves for backward, and its tallest moments above what the stage holds
 /// for other micro-batches.
-struct chunk_cost {
-  static constexpr int capacity = 8;
-  std::array<chunk_run, capacity> runs;  // in the order of forward
-  std::int32_t size;
+template <class Moment>
+struct basic_chunk_cost : chunk_runs {
   bool has_head;
-  moment saved, kept;
-  moment forward, loss, backward;
+  Moment saved, kept;
+  Moment forward, loss, backward;
   bytes on_host;       ///< of what is saved, in host memory
   bytes stays, comes;  ///< of its last layer: what would be there, and what comes back
   std::int64_t forward_layer, backward_layer;
 };
+using chunk_cost = basic_chunk_cost<moment>;
+
+/// A chunk that has not been walked yet, or not for this job.
+template <class Moment>
+constexpr void begin_walk(basic_chunk_cost<Moment>& k) {
+  k.saved = k.kept = k.forward = k.loss = k.backward = Moment{};
+  k.on_host = k.stays = k.comes = bytes{0};
+  k.forward_layer = k.backward_layer = 0;
+}
+template <class Moment>
+constexpr basic_chunk_cost<Moment> chunk_of(const chunk_runs& runs, bool has_head) {
+  basic_chunk_cost<Moment> k{};
+  static_cast<chunk_runs&>(k) = runs;
+  k.has_head = has_head;
+  return k;
+}
 
 /// The layers of a chunk as runs of one kind. Full recomputation may take the first layers of each chunk (method block), or put
 /// several layers in a checkpoint (method uniform).
-constexpr chunk_cost cut_chunk(const job& j, const shape& m, const layer_chunk& c, stage_parts& kinds) {
-  chunk_cost k{};
+constexpr chunk_runs cut_chunk(const job& j, const shape& m, const layer_chunk& c, stage_parts& kinds) {
+  chunk_runs k{};
   const bool full = j.recompute.mode == recompute_mode::full;
   const auto n = j.recompute.layers;
   const bool block = full && j.recompute.method == recompute_method::block && n > 0;
@@ -167,7 +193,7 @@ constexpr chunk_cost cut_chunk(const job& j, const shape& m, const layer_chunk& 
     if (k.size > 0 && !mixed && k.runs[last].sparse == sparse && k.runs[last].recomputes == recomputes && k.runs[last].each == size) {
       ++k.runs[last].count;
     } else {
-      if (k.size == chunk_cost::capacity) refuse("headroom: a pipeline chunk holds at most 8 runs of dense and sparse layers; use more stages", k.size);
+      if (k.size == chunk_runs::capacity) refuse("headroom: a pipeline chunk holds at most 8 runs of dense and sparse layers; use more stages", k.size);
       k.runs[static_cast<std::size_t>(k.size++)] = {i, 1, size, sparse, recomputes};
     }
     i += size;
@@ -176,11 +202,12 @@ constexpr chunk_cost cut_chunk(const job& j, const shape& m, const layer_chunk& 
 }
 
 /// Several layers in one checkpoint: its input is kept; in backward all of them run forward again, then backward.
-constexpr layer_cost cost_of_unit(const shape& m, const divided_layers& w, const chunk_run& r) {
-  layer_cost c;
+template <class Moment>
+constexpr basic_layer_cost<Moment> cost_of_unit(const shape& m, const basic_divided_layers<Moment>& w, const chunk_run& r) {
+  basic_layer_cost<Moment> c;
   const part input{row::activations, w.input}, gradient{row::temporaries, w.input};
-  c.saved = moment(row::activations, w.input);
-  moment live{};
+  c.saved = Moment(row::activations, w.input);
+  Moment live{};
   for (auto l = r.first; l < r.first + r.each; ++l) {
     const auto i = static_cast<std::size_t>(m.sparse_layer(l));
     if (l == r.first)
@@ -198,20 +225,21 @@ constexpr layer_cost cost_of_unit(const shape& m, const divided_layers& w, const
 
 /// Fills in what a chunk costs: up through its layers to the loss, and down again.
 /// `attention_mask` is an argument of the model's forward, and saved with every checkpoint that is given it.
-constexpr void walk_chunk(chunk_cost& k, const job& j, const shape& m, const divided_layers& w, bytes embedding_mask, bytes attention_mask) {
-  layer_cost unit;
-  const auto cost = [&](const chunk_run& r) -> const layer_cost& {
+template <class Moment>
+constexpr void walk_chunk(basic_chunk_cost<Moment>& k, const job& j, const shape& m, const basic_divided_layers<Moment>& w, bytes embedding_mask, bytes attention_mask) {
+  basic_layer_cost<Moment> unit;
+  const auto cost = [&](const chunk_run& r) -> const basic_layer_cost<Moment>& {
     const auto i = static_cast<std::size_t>(r.sparse);
     if (r.each > 1) [[unlikely]] return unit = cost_of_unit(m, w, r);
     return r.recomputes ? w.checkpoint[i] : w.whole[i];
   };
-  const auto keep = [](moment& tallest, std::int64_t& layer, const moment& live, const moment& peak, std::int64_t at) {
+  const auto keep = [](Moment& tallest, std::int64_t& layer, const Moment& live, const Moment& peak, std::int64_t at) {
     if (tallest.rise_to(live, peak)) layer = at;
   };
   const auto modules = j.recompute.mode == recompute_mode::selective ? j.recompute.modules : 0;
   const bool saves_mask = j.recompute.mode == recompute_mode::full || (modules >> static_cast<int>(recompute_module::core_attn) & 1U) != 0;
   const bytes mask_in_forward = saves_mask ? bytes{0} : attention_mask;
-  moment live(row::activations, embedding_mask + (saves_mask ? attention_mask : bytes{0}));
+  Moment live(row::activations, embedding_mask + (saves_mask ? attention_mask : bytes{0}));
   live.add(row::activations, mask_in_forward);
   std::int64_t none = -1;
   for (std::int32_t i = 0; i < k.size; ++i) {
@@ -238,15 +266,15 @@ constexpr void walk_chunk(chunk_cost& k, const job& j, const shape& m, const div
       k.comes = w.mtp.offloaded + w.mtp.doubled;
       k.kept += multiple{m.mtp_layers, w.mtp.kept};
     }
-    k.saved = live + moment(w.head_forward.saved, w.head_forward.saved_rows);
+    k.saved = live + w.head_saved;
     k.kept += w.head_kept;
-    keep(k.loss, none, live, w.head_forward.peak, -1);
+    keep(k.loss, none, live, w.head_forward, -1);
     live.add(row::activations, -mask_in_forward);
     k.saved.add(row::activations, -mask_in_forward);
-    keep(k.backward, k.backward_layer, live + moment(row::activations, k.stays), w.head_backward.peak, -1);
+    keep(k.backward, k.backward_layer, live + Moment(row::activations, k.stays), w.head_backward, -1);
     if (m.mtp_layers > 0) {
       // The gradients of all hidden states lie in one tensor until the stack's own is used.
-      const moment joined(row::temporaries, m.mtp_layers * w.input);
+      const Moment joined(row::temporaries, m.mtp_layers * w.input);
       for (std::int64_t i = 0; i < m.mtp_layers; ++i) {
         live -= w.mtp.saved;
         if (k.backward.rise_to(live, w.mtp.backward, joined)) k.backward_layer = -1;

@@ -164,14 +164,14 @@ constexpr bytes walk_fsdp_chunk(chunk_cost& k, const settled_job& s, const divid
     if (k.forward.rise_to(live, c.forward, during(up, layer))) k.forward_layer = layer;
     live += c.saved;
   });
-  k.saved = live + moment(w.head_forward.saved, w.head_forward.saved_rows);
+  k.saved = live + w.head_saved;
   // In a run's first micro-batch layers are gathered in the loss; the backward thread's cuBLAS workspace, which is counted all the time, is
   // not there yet. Optimizer states are, where the run goes on from a checkpoint.
   const part first{row::gathered_parameters, max(gathered_by_final_norm(order, l, m.layers) - cublas_workspace(s), bytes{0})};
-  k.loss.rise_to(live, w.head_forward.peak, first);
+  k.loss.rise_to(live, w.head_forward, first);
   live.add(row::activations, -mask_in_forward);
   k.saved.add(row::activations, -mask_in_forward);
-  if (k.backward.rise_to(live, w.head_backward.peak, first)) k.backward_layer = -1;
+  if (k.backward.rise_to(live, w.head_backward, first)) k.backward_layer = -1;
 
   const bool waits = m.tied && !s.layer.fuses_weight_gradients;
   const bytes table{checked::mul(checked::mul(m.vocab, m.hidden) / s.layer.tensor, s.layer.weight_width)};

@@ -77,4 +77,16 @@ constexpr bytes nccl_of(const settled_job& s) {
   return checked::add(checked::mul(16, rings_of(s)), checked::mul(32, token_peers(s))) * peer;
 }
 
+namespace detail {
+
+constexpr outside_allocator outside_of(const settled_job& s) { return {context_of(*s.on, s.source->framework.loads_all_kernels), nccl_of(s)}; }
+
+/// All that is used of a GPU whose allocator has reserved so much.
+constexpr bytes device_of(const settled_job& s, bytes reserved) {
+  const auto o = outside_of(s);
+  return reserved + o.context + o.nccl;
+}
+
+}  // namespace detail
+
 }  // namespace headroom

@@ -9,6 +9,7 @@ namespace headroom {
 /// Of one sparse layer, what grows as its rank's tokens do: of what it keeps for backward, and of what it needs then.
 struct routed_bytes {
   bytes kept{}, needed{};
+  std::int64_t layers{};  ///< that are sparse
 };
 
 /// The layer's program with twice the tokens, less the one with an even share. Nothing where routing is stated or limited.
@@ -21,7 +22,9 @@ constexpr routed_bytes routed_of_layer(const settled_job& s) {
   sc.expert_imbalance = 200;
   const auto twice = megatron::sparse_block(sc, trained, true);
   const auto kept = [](const program& p) { return p.sum((p.saved() | p.sticky()) & ~p.recomputed()); };
-  return {kept(twice) - kept(even), twice.sum(twice.saved()) - even.sum(even.saved())};
+  std::int64_t sparse = s.model.mtp_layers;
+  for (std::int64_t i = 0; i < s.model.layers; ++i) sparse += s.model.sparse_layer(i) ? 1 : 0;
+  return {kept(twice) - kept(even), twice.sum(twice.saved()) - even.sum(even.saved()), sparse};
 }
 
 /// … of a rank's peak: of the activations that are kept, the same share as of all layers' together, and what the layer that runs needs,
@@ -31,8 +34,7 @@ constexpr bytes routed_at_peak(const settled_job& s, const divided_layers& w, co
   const auto activations = rank.at_peak[row::activations];
   const auto running = rank.peak_phase == phase::loss_forward ? bytes{0} : one.needed;
   if (s.source->recompute.mode == recompute_mode::full) return min(running, activations);
-  std::int64_t sparse = s.model.mtp_layers;
-  for (std::int64_t i = 0; i < s.model.layers; ++i) sparse += s.model.sparse_layer(i) ? 1 : 0;
+  const auto sparse = one.layers;
   const auto saved = sparse * w.whole[1].saved.total + (s.model.layers + s.model.mtp_layers - sparse) * w.whole[0].saved.total;
   if (saved == bytes{0}) return min(running, activations);
   const double share = static_cast<double>((sparse * one.kept).count()) / static_cast<double>(saved.count());

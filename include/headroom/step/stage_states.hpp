@@ -20,6 +20,7 @@ struct stage_weights {
   parameters linear{};  ///< of all, matrices of TransformerEngine's linear layers: what fp8 is for
   parameters plain{};  ///< of the dense ones, vectors, embeddings and heads: an optimizer for matrices leaves them to AdamW, but for learned
                        ///< positions (core/optimizer/emerging_optimizers.py _is_nonlinear_or_embedding)
+  friend constexpr bool operator==(const stage_weights&, const stage_weights&) = default;
 };
 
 /// A vector, an embedding or a head. Learned positions are a matrix.
@@ -175,7 +176,14 @@ struct stage_parts {
   bool sparse{};
   bool first{};
   bool last{};
+  friend constexpr bool operator==(const stage_parts&, const stage_parts&) = default;
 };
+/// A chunk at an end of the model adds what lies there.
+constexpr void add_ends(stage_parts& parts, const shape& m, bool has_embedding, bool has_head) {
+  parts.first = parts.first || has_embedding;
+  parts.last = parts.last || has_head;
+  if (has_head && m.mtp_layers > 0) (m.sparse() ? parts.sparse : parts.dense) = true;
+}
 
 /// TransformerEngine returns, for a weight whose gradient was accumulated elsewhere, an empty tensor of the weight's shape, and
 /// keeps one for each distinct shape for the whole run.

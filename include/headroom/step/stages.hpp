@@ -3,112 +3,40 @@
 // Source: Megatron-LM core/pipeline_parallel/schedules.py; the orders are generated in layout/schedule.hpp.
 #pragma once
 
-#include <headroom/layout/schedule.hpp>
 #include <headroom/step/fsdp_chunk.hpp>
 #include <headroom/step/layer_wise.hpp>
+#include <headroom/step/stage_order.hpp>
 #include <headroom/step/timeline.hpp>
 
 namespace headroom {
 
 namespace detail {
 
-/// Tensors as large as a stage's input that the schedule's variables name, beside what the layers hold.
-/// Without virtual stages (forward_backward_pipelining_without_interleaving) a forward finds `output_tensor` of the micro-batch that
-/// ran backward last: its graph, though used, holds the input that it began with and that one's gradient; and `output_tensor_grad`.
-/// A backward finds the previous `input_tensor_grad`.
-/// Interleaved, with sends and receives under way meanwhile: a forward finds the previous `input_tensor_grad` and the gradient
-/// received for the backward to come, a backward the former and the input received for the next forward. The input that the last
-/// forward of the warm-up received stays in `input_tensor` (unless the warm-up overlaps, too), and with it its gradient once its
-/// backward has run. Wider groups than stages wait in a buffer of so many more slots at the ends of the pipeline.
-class boundary_tensors {
- public:
-  constexpr boundary_tensors(const degrees& d, const profile& habits, stage_parts parts) : first_(parts.first), last_(parts.last) {
-    if (d.pipeline == 1 || d.schedule == schedule::dualpipe || d.schedule == schedule::naive) return;
-    plain_ = d.virtual_pipeline == 1;
-    keeps_warm_up_ = !plain_ && !habits.overlaps_warm_up;
-    if (!plain_ && (first_ || last_) && habits.microbatch_group > d.pipeline) slots_ = habits.microbatch_group - d.pipeline;
-    interleaved_ = !plain_;
-  }
-  [[nodiscard]] constexpr std::int64_t in_forward(bool has_head) const {
-    if (plain_) return went_back_ ? (first_ ? 0 : 2) + (last_ ? 0 : 1) : 0;
-    return interleaved_ && went_back_ ? 1 + (has_head ? 0 : 1) + slots_ + kept_ : 0;
-  }
-  [[nodiscard]] constexpr std::int64_t in_backward(bool more_forwards) const {
-    if (plain_) return went_back_ && !first_ ? 1 : 0;
-    return interleaved_ ? (went_back_ ? 1 + slots_ : 0) + (more_forwards ? 1 : 0) + kept_ : 0;
-  }
-  /// Told of each forward before the first backward, of the one that follows, and of each backward.
-  constexpr void forward(const work& step) {
-    if (!went_back_) steady_ = step;
-  }
-  constexpr void backward(const work& step) {
-    went_back_ = true;
-    if (keeps_warm_up_ && step.chunk == steady_.chunk && step.micro == steady_.micro) kept_ = 2;
-  }
-
- private:
-  bool first_, last_, plain_ = false, interleaved_ = false, keeps_warm_up_ = false, went_back_ = false;
-  std::int64_t slots_ = 0, kept_ = 0;
-  work steady_{};  // the first forward after the warm-up
+/// What of a micro-batch lies beside the residual stream of a chunk: a dropout's mask behind the embedding, and an attention mask that the
+/// loader makes.
+struct chunk_masks {
+  bytes embedding, attention;
 };
-
-/// What a stage holds of layers whose activations are moved to host memory, beside the layer that runs (Megatron-LM core/pipeline_parallel/
-/// fine_grained_activation_offload.py). A chunk whose backward is the next keeps its last layer (should_bulk_offload). Otherwise a layer
-/// ahead is brought back while backward runs, of the chunk whose backward is the next, once that has run forward (bulk_reload).
-/// The most that is away at once is what the pinned pool on the host holds.
-class offloaded_layers {
- public:
-  template <class Chunks>
-  constexpr offloaded_layers(const Chunks& chunks, std::size_t n, const pipeline_plan& plan, bool beside) : beside_(beside), group_(plan.group > 0 ? plan.group : plan.stages) {
-    for (std::size_t c = 0; c < n; ++c)
-      if (chunks[c].stays > bytes{0}) last_ = static_cast<std::int64_t>(c), stays_ = chunks[c].stays, comes_ = chunks[c].comes, ++moving_;
-    if (n == 1) group_ = plan.micros;
-  }
-  [[nodiscard]] constexpr bytes in_forward(const work& step) const { return next(step) && !beside_ ? bytes{0} : here_; }
-  [[nodiscard]] constexpr bytes in_loss(const work& step) const { return next(step) ? stays_ : here_; }
-  [[nodiscard]] constexpr bytes on_host() const { return most_; }
-  constexpr void forward(const work& step, bytes leaves) {
-    if (next(step)) {
-      here_ = stays_;
-      leaves -= comes_;
-    }
-    away_ += leaves;
-    most_ = max(most_, away_);
-  }
-  constexpr void backward(bytes returns) {
-    if (returns == bytes{0}) return;
-    away_ = max(away_ - returns, bytes{0});
-    here_ = comes_;
-    ++done_;
-  }
-
- private:
-  /// Whether the backward of a forward's chunk comes before all others: in groups of micro-batches, last chunk first.
-  [[nodiscard]] constexpr bool next(const work& step) const {
-    return step.chunk == last_ && done_ == (step.micro / group_) * group_ * moving_ + step.micro % group_;
-  }
-
-  bool beside_;  // a backward runs at the same time
-  std::int64_t group_, last_ = -1, moving_ = 0, done_ = 0;
-  bytes stays_{}, comes_{}, here_{}, away_{}, most_{};
-};
-
-/// Micro-batches after which the steps of a stage only repeat: every state of the steady phase has been seen.
-constexpr std::int64_t enough_micros(const job& j, std::int64_t stage) {
-  const auto& d = j.parallel;
-  std::int64_t enough = checked::mul(3, d.pipeline);
-  if (d.virtual_pipeline > 1) {
-    const std::int64_t group = j.framework.microbatch_group > 0 ? j.framework.microbatch_group : d.pipeline;
-    enough = checked::mul(3, group);
-  } else if (d.schedule == schedule::one_forward_one_backward) {
-    enough = d.pipeline - stage + 2;
-  } else if (d.schedule == schedule::gpipe) {
-    return j.batch.accumulation;
-  } else if (d.schedule == schedule::dualpipe) {
-    enough = checked::mul(4, d.pipeline);
-  }
-  return j.batch.accumulation < enough ? j.batch.accumulation : enough;
+constexpr chunk_masks masks_of(const settled_job& s, bool has_embedding, bool has_head) {
+  const auto& j = *s.source;
+  const auto& sc = s.layer;
+  const bool masks = j.framework.masks_in_loader && (has_embedding || has_head);
+  return {bytes{has_embedding && j.dropout.embedding.positive() ? checked::mul(sc.stream_tokens(), s.model.hidden) : 0},
+          bytes{masks ? checked::mul(checked::mul(sc.samples, sc.sequence), sc.sequence / sc.context) : 0}};
 }
+
+/// What a stage holds all the time: states, buffers, tokens and labels.
+constexpr moment resident_of_stage(const settled_job& s, const breakdown& states, stage_parts parts) {
+  moment r{};
+  r.rows = states + buffers_of_stage(s, parts);
+  r.rows[row::activations] += 2 * bytes{checked::mul(s.layer.tokens, 8)};
+  r.total = r.rows.total();
+  return r;
+}
+
+/// Each chunk's last input stays an attribute of its layers (TransformerBlock.input_tensor), its gradient with it. `given`: chunks that
+/// have theirs from another stage.
+constexpr bytes inputs_left(const degrees& d, std::int64_t given, bytes input) { return d.pipeline > 1 ? 2 * given * input : bytes{0}; }
 
 }  // namespace detail
 
@@ -119,7 +47,6 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
                               const Order& order = {}, bytes* on_host = nullptr, const detail::fsdp_layout* fsdp = nullptr) {
   const auto& j = *s.source;
   const auto& d = j.parallel;
-  const auto& sc = s.layer;
 
   std::array<detail::chunk_cost, degrees::max_chunks> chunks;
   if (std::is_constant_evaluated()) chunks = {};
@@ -130,110 +57,38 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
   cut.for_each(stage, [&](const layer_chunk& c) {
     if (n == chunks.size()) refuse("headroom: a stage holds at most 64 chunks; parallel.virtual_pipeline", d.virtual_pipeline);
     auto& k = chunks[n++];
-    k = detail::cut_chunk(j, s.model, c, parts);
-    k.has_head = c.index == cut.chunks() - 1;
+    k = detail::chunk_of<moment>(detail::cut_chunk(j, s.model, c, parts), c.index == cut.chunks() - 1);
     if (c.index > 0) ++inputs;
-    parts.first = parts.first || c.index == 0;
-    parts.last = parts.last || k.has_head;
-    if (k.has_head && s.model.mtp_layers > 0) (s.model.sparse() ? parts.sparse : parts.dense) = true;
-    const bytes embedding_mask{c.index == 0 && j.dropout.embedding.positive() ? checked::mul(sc.stream_tokens(), s.model.hidden) : 0};
-    const bool masks = j.framework.masks_in_loader && (c.index == 0 || k.has_head);
-    const bytes mask{masks ? checked::mul(checked::mul(sc.samples, sc.sequence), sc.sequence / sc.context) : 0};
+    detail::add_ends(parts, s.model, c.index == 0, k.has_head);
+    const auto [embedding_mask, mask] = detail::masks_of(s, c.index == 0, k.has_head);
     if (fsdp == nullptr)
       detail::walk_chunk(k, j, s.model, w, embedding_mask, mask);
     else [[unlikely]]
       gathered = detail::walk_fsdp_chunk(k, s, w, *fsdp, embedding_mask, mask);
   });
 
-  moment resident{};
   const auto held_weights = weights.of_stage(cut, stage);
   const bool whole = detail::layer_wise(s);
-  resident.rows = (fsdp != nullptr ? detail::fsdp_states(s, *fsdp)
-                   : whole         ? detail::layer_wise_states(s, weights.list(), cut, stage)
-                                   : detail::states_of_stage(s, held_weights)) +
-                  detail::buffers_of_stage(s, parts);
-  resident.rows[row::activations] += 2 * bytes{checked::mul(sc.tokens, 8)};
-  resident.total = resident.rows.total();
-
-  // The tallest moment of each phase: which chunk, how many micro-batches of each chunk are held then, and which of those only for
-  // the gradients of their weights.
-  using counts = std::array<std::int32_t, degrees::max_chunks>;
-  struct tallest {
-    bytes total;
-    std::size_t chunk;
-    std::int64_t boundary;
-    counts held;
-    std::int32_t waiting;
-    bytes ahead;
-  };
-  std::array<tallest, 3> best;
-  for (auto& b : best) b.total = bytes{-1};
-  counts held;
-  for (std::size_t c = 0; c < n; ++c) held[c] = 0;
-  std::int32_t waiting = 0;
-  if (std::is_constant_evaluated()) {
-    held = {};
-    for (auto& b : best) b = {bytes{-1}, 0, 0, {}, 0, bytes{0}};
-  }
-  bytes live{0};
-  const auto look = [&](std::size_t which, std::size_t chunk, bytes peak, std::int64_t boundary, bytes ahead) {
-    const auto all = live + peak + boundary * w.input + ahead;
-    auto& b = best[which];
-    if (all <= b.total) return;
-    b.total = all;
-    b.chunk = chunk;
-    b.boundary = boundary;
-    b.waiting = waiting;
-    b.ahead = ahead;
-    for (std::size_t c = 0; c < n; ++c) b.held[c] = held[c];
-  };
-  const bool splits = d.schedule == schedule::zero_bubble;
-  const auto kind = d.virtual_pipeline > 1 ? schedule::interleaved : d.schedule;
-  const pipeline_plan plan{kind, d.pipeline, static_cast<std::int64_t>(n), Order::repeats ? detail::enough_micros(j, stage) : j.batch.accumulation, j.framework.microbatch_group};
-  auto forwards = plan.micros * (kind == schedule::dualpipe ? 1 : plan.chunks);
-  detail::boundary_tensors boundary(d, j.framework, parts);
+  const auto resident = detail::resident_of_stage(s,
+                                                  fsdp != nullptr ? detail::fsdp_states(s, *fsdp)
+                                                  : whole         ? detail::layer_wise_states(s, weights.list(), cut, stage)
+                                                                  : detail::states_of_stage(s, held_weights),
+                                                  parts);
+  const auto plan = detail::plan_of_stage<Order>(j, stage, static_cast<std::int64_t>(n));
   detail::offloaded_layers offloaded(chunks, n, plan, j.framework.overlaps_experts);
-  order.run(plan, stage, [&](const work& step) {
-    const auto c = static_cast<std::size_t>(step.chunk);
-    const auto& k = chunks[c];
-    switch (step.kind) {
-      case work_kind::forward: {
-        const auto extra = boundary.in_forward(k.has_head);
-        boundary.forward(step);
-        look(0, c, k.forward.total, extra, offloaded.in_forward(step));
-        if (k.has_head) look(1, c, k.loss.total, extra, offloaded.in_loss(step));
-        offloaded.forward(step, k.on_host);
-        live += k.saved.total;
-        ++held[c];
-        --forwards;
-        break;
-      }
-      case work_kind::backward:
-        live -= k.saved.total;
-        --held[c];
-        look(2, c, k.backward.total, boundary.in_backward(forwards > 0), bytes{0});
-        offloaded.backward(k.on_host);
-        boundary.backward(step);
-        if (splits) live += k.kept.total, ++waiting;
-        break;
-      case work_kind::weight_gradient:
-        live -= k.kept.total;
-        --waiting;
-        break;
-    }
-  });
+  detail::tallest_of_stage tallest(chunks.data(), n, w.input, d.schedule == schedule::zero_bubble, offloaded);
+  detail::follow_order(order, plan, stage, detail::boundary_tensors(d, j.framework, parts), [&](std::int64_t c) { return chunks[static_cast<std::size_t>(c)].has_head; }, tallest);
 
   if (on_host != nullptr) *on_host = max(*on_host, offloaded.on_host());
   timeline t;
   t.look(phase::load, -1, moment(row::model_parameters, resident.rows[row::model_parameters]));
-  // Each chunk's last input stays an attribute of its layers (TransformerBlock.input_tensor), its gradient with it.
-  const part inputs_left{row::communication_buffers, d.pipeline > 1 ? 2 * inputs * w.input : bytes{0}};
+  const part inputs_left{row::communication_buffers, detail::inputs_left(d, inputs, w.input)};
   t.look(phase::reduce, -1, resident, inputs_left);
   t.look(phase::step, -1, resident, inputs_left, part{row::temporaries, detail::update_temporaries(s, held_weights) + (whole ? detail::layer_wise_temporaries(s, held_weights) : bytes{0})});
   t.look(phase::save, -1, resident, inputs_left);
   constexpr std::array phases{phase::forward, phase::loss_forward, phase::backward};
-  for (std::size_t i = 0; i < best.size(); ++i) {
-    const auto& b = best[i];
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    const auto& b = tallest.best()[i];
     if (b.total < bytes{0}) continue;
     const auto& k = chunks[b.chunk];
     auto all = resident;
