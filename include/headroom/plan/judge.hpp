@@ -94,12 +94,12 @@ class plan_judge {
 
   std::vector<std::vector<std::int32_t>> cuts_;
   detail::memo<1, inventory> inventories_{4};
-  detail::memo<5, detail::stage_layout> layouts_{10};
+  detail::memo<5, detail::stage_layout> layouts_{12};
   detail::memo<6, basic_divided_layers<height>> walks_{11};
-  detail::memo<8, detail::held_of_stage> held_{11};
-  detail::memo<5, detail::scheduled_moments> moments_{11};
-  detail::memo<7, detail::layer_passes> passes_{10};
-  detail::memo<11, detail::stage_load> loads_{11};
+  detail::memo<8, detail::held_of_stage> held_{12};
+  detail::memo<5, detail::scheduled_moments> moments_{13};
+  detail::memo<7, detail::layer_passes> passes_{11};
+  detail::memo<11, detail::stage_load> loads_{13};
   detail::memo<2, detail::rank_parameters> weights_{8};
 };
 
