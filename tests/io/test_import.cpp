@@ -383,6 +383,41 @@ resume_from_checkpoint: null
   CHECK(holds(refusal_of({{"a.yaml", "finetuning_type: full\nstage: dpo\n"}}), "a.yaml:2: stage \"dpo\" is not modelled"));
 }
 
+TEST_CASE("Megatron-LM: arguments as YAML") {
+  // In the form of tests/functional_tests/test_cases/gpt/*/model_config.yaml.
+  const auto j = job_of({{"model_config.yaml", R"(ENV_VARS:
+  CUDA_DEVICE_MAX_CONNECTIONS: 1
+  CUBLAS_WORKSPACE_CONFIG: :4096:8
+MODEL_ARGS:
+  --num-layers: 4
+  --hidden-size: 512
+  --num-attention-heads: 8
+  --multi-latent-attention: true
+  --q-lora-rank: 192
+  --kv-lora-rank: 64
+  --seq-length: 1024
+  --max-position-embeddings: 1024
+  --micro-batch-size: 4
+  --global-batch-size: 32
+  --data-path: ${DATA_PATH}/text
+  --lr: 0.00015
+  --lr-warmup-fraction: .01
+  --tensor-model-parallel-size: 2
+  --sequence-parallel: true
+  --use-distributed-optimizer: false
+  --attention-backend: unfused
+  --bf16: true
+)"}}, {"hardware.gpus_per_node=8"});
+  CHECK(j.environment.cublas_workspace == bytes{4096 * 1024 * 8});
+  CHECK(j.model.mla == mla_shape{.q_rank = 192, .kv_rank = 64, .nope_dim = 128, .rope_dim = 64, .value_dim = 128});
+  CHECK(j.model.vocab == 50257);  // GPT2BPETokenizer's
+  CHECK(j.batch.accumulation == 2);  // 32 / 4 / 4
+  CHECK(j.sharding.kind == sharding_kind::ddp);
+  CHECK(j.attention == attention::eager);
+  CHECK(j.parallel.sequence);
+  CHECK(holds(refusal_of({{"a.yaml", "MODEL_ARGS:\n  --num-layers: 4\n  --hidden-size: 64\n  --num-attention-heads: 4\n  --micro-batch-sise: 2\n"}}), "a.yaml:5: unknown key \"micro-batch-sise\""));
+}
+
 TEST_CASE("YAML: the words of PyYAML, and what is refused") {
   const auto root = io::parse_yaml("a: no\nb: 'no'\nc: 5e8\nd: 1_000\ne: ~\nf: .5\ng: [1, 2.0, x]\nh: '1'\ni: -3\nj: 1e\n", "y").root;
   CHECK(root.dump() == R"({"a":false,"b":"no","c":500000000.0,"d":1000,"e":null,"f":0.5,"g":[1,2.0,"x"],"h":"1","i":-3,"j":"1e"})");

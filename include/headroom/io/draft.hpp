@@ -120,14 +120,18 @@ class draft {
     if (!has({"model"}) && awaits_model)
       fail("headroom: " + awaits_model->place + ": the model " + in_quotes(awaits_model->word) + " is not in the model zoo: give its config.json, too, or --model NAME");
     if (!has({"model"})) fail("headroom: no file says which model is trained: add --model NAME, or the model's config.json");
-    if (!has({"batch", "sequence"})) fail("headroom: no file says how long a sequence is: add --set batch.sequence=TOKENS");
+    const bool open = !has({"batch", "sequence"});
+    auto whole = job;
+    if (open && (!whole.contains("batch") || whole["batch"].is_object())) whole["batch"]["sequence"] = 1;
     std::string sentence;
     try {
-      return read_job(job, "/nonexistent/folder");
+      const auto read = read_job(whole, "/nonexistent/folder");
+      if (!open) return read;
+      sentence = "headroom: no file says how long a sequence is: add --set batch.sequence=TOKENS";
     } catch (const job_error& e) {
-      sentence = e.what();
+      sentence = with_places_of(e.what());
     }
-    fail(with_places_of(sentence));
+    fail(sentence);
   }
 
  private:

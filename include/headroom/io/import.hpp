@@ -85,7 +85,13 @@ inline void import_document(draft& d, const document& from, file_kind kind, cons
     case file_kind::safetensors_index: return d.indices.push_back(read_safetensors_index(from));
     case file_kind::deepspeed: return import_deepspeed(d, from, with.automatic);
     case file_kind::accelerate: return import_accelerate(d, from);
-    case file_kind::megatron: return import_megatron(d, megatron_yaml(from));
+    case file_kind::megatron:
+      if (const auto set = from.root.find("ENV_VARS"); set != from.root.end() && set->is_object())
+        for (const auto& [key, value] : set->items()) {
+          const auto line = from.lines.find("ENV_VARS." + key);
+          detail::import_setting(d, {key + "=" + (value.is_string() ? value.get<std::string>() : value.dump()), line == from.lines.end() ? 1 : line->second}, from.source);
+        }
+      return import_megatron(d, megatron_yaml(from));
     case file_kind::torchtitan: return import_torchtitan(d, from);
     case file_kind::trainer: return import_trainer(d, from);
     case file_kind::launch:

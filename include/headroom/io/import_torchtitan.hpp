@@ -37,7 +37,7 @@ class torchtitan_config {
     if (v == nullptr) return nullptr;
     return &sections_.emplace_back(name, key_reader{*v, name}).second;
   }
-  /// The value of the first of several names of one key, "section.key".
+  /// The value of the first, newest, of several names of one key, "section.key".
   const json_value* take(std::initializer_list<std::string_view> names) {
     const json_value* found = nullptr;
     for (const auto n : names) {
@@ -46,8 +46,10 @@ class torchtitan_config {
       if (s == nullptr) continue;
       const auto* v = s->take(n.substr(dot + 1));
       if (v == nullptr) continue;
-      if (found != nullptr && *found != *v) fail("headroom: " + std::string{n} + " and " + path_ + " are two names of one key; give one");
-      if (found != nullptr) continue;
+      if (found != nullptr) {
+        if (*found != *v) d_->notes.push_back(at(std::string{n}) + ": " + std::string{n} + " is not read beside " + path_ + ", the newer name of the same key");
+        continue;
+      }
       found = v;
       path_ = std::string{n};
     }
