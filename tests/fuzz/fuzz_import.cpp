@@ -30,12 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!d.has({"model"})) io::say_key(d, "model=gpt2");
     const job j = d.settled();
     for (const auto& index : d.indices) io::compared(index, j.model);
-    for (const auto& target : io::export_targets) {
-      try {
-        io::exported(j, target.value);
-      } catch (const headroom::error&) {
-      }
-    }
+    io::exported(j, io::export_targets[size % io::export_targets.size()].value);
   } catch (const headroom::error&) {
   }
   return 0;
