@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_admission {
+
 using namespace accuracy;
 
 TEST_CASE("where the estimate's range decides, a replay decides alike") {
@@ -24,3 +26,5 @@ TEST_CASE("where the estimate's range decides, a replay decides alike") {
   CHECK(decided > 200);
   CHECK(replayed > 0);
 }
+
+}  // namespace test_admission

@@ -34,7 +34,7 @@ judged_ranges ranges_of(double sure, Choose choose) {
   return all;
 }
 
-struct held {
+struct held_range {
   const char* family;
   headroom::io::metric what;
   int outside;   ///< at most
@@ -43,7 +43,7 @@ struct held {
 using headroom::io::metric;
 
 // One GPU of litgpt, SimuMax and dense Megatron within 1 % either way; wide where little is known (README.md).
-constexpr held families[] = {
+constexpr held_range family_ranges[] = {
     {"simumax", metric::allocated, 0, 0.01},   {"litgpt", metric::allocated, 1, 0.02},     {"megatron", metric::allocated, 6, 0.05},
     {"bridge", metric::allocated, 0, 0.25},    {"fsdp-qlora", metric::allocated, 0, 0.05}, {"fsdp-qlora", metric::reserved, 0, 0.21},
     {"torchtitan", metric::reserved, 1, 0.27}, {"torchtune", metric::active, 0, 0.25},     {"torchtune", metric::allocated, 0, 0.25},
@@ -53,6 +53,8 @@ constexpr held families[] = {
 
 }  // namespace
 }  // namespace accuracy
+
+namespace test_bounds {
 
 using namespace accuracy;
 
@@ -65,7 +67,7 @@ TEST_CASE("95 % of the measured values lie in ranges of 95 %, and half of the ra
 
 TEST_CASE("the ranges of each family and metric") {
   int seen = 0;
-  for (const auto& f : families) {
+  for (const auto& f : family_ranges) {
     const auto of = ranges_of(0.95, [&](const judged_record& r) { return r.of.family == f.family && r.of.what == f.what; });
     CAPTURE(std::string(f.family));
     CAPTURE(static_cast<int>(f.what));
@@ -104,3 +106,5 @@ TEST_CASE("what went out of memory does not fit for sure, and what ran may fit")
     CHECK((r.fits || !r.fits_surely));
   }
 }
+
+}  // namespace test_bounds

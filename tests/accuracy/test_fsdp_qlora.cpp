@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_fsdp_qlora {
+
 using namespace accuracy;
 
 TEST_CASE("fsdp_qlora's benchmark") {
@@ -32,3 +34,5 @@ TEST_CASE("fsdp_qlora's benchmark: what wrapping the model has reserved") {
     CHECK(std::abs(static_cast<double>(allocator.reserved()) / (1 << 30) - 3.72) <= 0.005);
   }
 }
+
+}  // namespace test_fsdp_qlora

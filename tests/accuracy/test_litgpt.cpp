@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_litgpt {
+
 using namespace accuracy;
 
 TEST_CASE("allocated memory of litgpt on one GPU") {
@@ -33,3 +35,5 @@ TEST_CASE("allocated memory of litgpt over FSDP1") {
     if (!r.job.adapter.active()) CHECK(r.error() <= 0.001);
   }
 }
+
+}  // namespace test_litgpt

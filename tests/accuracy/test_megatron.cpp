@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_megatron {
+
 using namespace accuracy;
 
 // Of the dense rows the two largest errors are a toy of 0.4 GiB in fp8 on Blackwell and a run whose data-parallel degree was inferred.
@@ -41,3 +43,5 @@ TEST_CASE("Megatron-LM, activations on the host and in graphs") {
   REQUIRE(captured.sizes.size() == 1);
   CHECK(captured.largest() <= 0.0005);
 }
+
+}  // namespace test_megatron

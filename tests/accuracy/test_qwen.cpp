@@ -10,6 +10,8 @@
 
 #include <array>
 
+namespace test_qwen {
+
 using namespace accuracy;
 
 namespace {
@@ -64,3 +66,5 @@ TEST_CASE("LoRA on one GPU, 1.8B") {
   CHECK(errors[10] <= 0.02);
   CHECK(errors.back() <= 0.21);  // 8,192 tokens: the replay leaves 4.5 GB of holes that the run did not have
 }
+
+}  // namespace test_qwen

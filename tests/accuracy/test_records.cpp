@@ -68,6 +68,8 @@ constexpr held families[] = {
 }  // namespace
 }  // namespace accuracy
 
+namespace test_records {
+
 TEST_CASE("every family of records is as accurate as it was") {
   using namespace accuracy;
   std::size_t seen = 0;
@@ -86,3 +88,5 @@ TEST_CASE("every family of records is as accurate as it was") {
   }
   CHECK(seen == all_records().size());  // no family is missing
 }
+
+}  // namespace test_records

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+namespace test_throughput {
+
 using namespace headroom;
 
 namespace {
@@ -172,3 +174,5 @@ TEST_CASE("plans of a table are ordered as measured") {
     CHECK(o.right >= asked.share * o.pairs);
   }
 }
+
+}  // namespace test_throughput

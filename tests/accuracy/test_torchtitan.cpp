@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_torchtitan {
+
 using namespace accuracy;
 
 namespace {
@@ -48,3 +50,5 @@ TEST_CASE("torchtitan, head and loss in chunks") {
   REQUIRE(e.sizes.size() == 3);
   CHECK(e.largest() <= 0.015);
 }
+
+}  // namespace test_torchtitan

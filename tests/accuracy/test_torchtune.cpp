@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_torchtune {
+
 using namespace accuracy;
 
 namespace {
@@ -27,3 +29,5 @@ TEST_CASE("torchtune's older rows") {
   for (const auto* id : {"tune-l2-7b-lora-r8-qv", "tune-l2-7b-lora-r8-all", "tune-l2-7b-lora-r64-qv"}) CHECK(error_of(id) <= 0.035);
   for (const auto* id : {"tune-pr527", "tune-pr961", "tune-8b-lora-4090", "tune-70b-lora-8a100"}) CHECK(error_of(id) <= 0.1);
 }
+
+}  // namespace test_torchtune

@@ -7,6 +7,8 @@
 #include <both.hpp>
 #include <headroom/framework/frameworks.hpp>
 
+namespace test_checkpoint {
+
 using namespace headroom;
 
 namespace {
@@ -85,3 +87,5 @@ TEST_CASE("the first layers can be recomputed and the others kept") {
   CHECK(allocated(0) == allocated(4));
   CHECK(allocated(4) < allocated(3));
 }
+
+}  // namespace test_checkpoint

@@ -5,6 +5,8 @@
 
 #include <both.hpp>
 
+namespace test_compiled {
+
 using namespace headroom;
 
 namespace {
@@ -50,3 +52,5 @@ TEST_CASE("compiling is refused where its extent is not known") {
   j.attention = attention::eager;
   CHECK_THROWS_AS(estimate(j), job_error);
 }
+
+}  // namespace test_compiled

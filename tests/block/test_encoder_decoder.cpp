@@ -4,6 +4,8 @@
 
 #include "../both.hpp"
 
+namespace test_encoder_decoder {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -90,3 +92,5 @@ TEST_CASE("longer inputs and deeper stacks take more") {
     CHECK(estimate(real).ranks[0].allocated > 0_B);
   }
 }
+
+}  // namespace test_encoder_decoder

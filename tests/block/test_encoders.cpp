@@ -4,6 +4,8 @@
 
 #include "../both.hpp"
 
+namespace test_encoders {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -139,3 +141,5 @@ TEST_CASE("a narrow embedding") {
   CHECK(walk_forward(tail).saved == bytes{b * s * 4 * (1024 + 512 + 50272) + 4});
   CHECK(walk_backward(tail).weight_gradients == bytes{4 * (512 * 1024 + 50272 * 512)});
 }
+
+}  // namespace test_encoders

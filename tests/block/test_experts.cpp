@@ -7,6 +7,8 @@
 
 #include <cmath>
 
+namespace test_experts {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -198,3 +200,5 @@ TEST_CASE("dense and sparse layers in one stack") {
   leading.model.experts.first_dense_layers = 2;
   CHECK(estimate(leading).ranks[0].allocated < estimate(on_host(small_mixtral(4))).ranks[0].allocated);
 }
+
+}  // namespace test_experts

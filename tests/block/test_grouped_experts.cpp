@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_grouped_experts {
+
 using namespace headroom;
 
 namespace {
@@ -70,3 +72,5 @@ TEST_CASE("what is refused") {
   CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("fsdp2"), job_error);
   CHECK_NOTHROW(estimate(experts(8)));
 }
+
+}  // namespace test_grouped_experts

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_megatron {
+
 using namespace headroom;
 
 namespace {
@@ -175,3 +177,5 @@ TEST_CASE("routed tokens: an even share, a busy rank, and a capacity") {
   CHECK(route().received == 240 * 64);
   CHECK(route().computed == 2 * 240 * 64);
 }
+
+}  // namespace test_megatron

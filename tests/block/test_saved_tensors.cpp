@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_saved_tensors {
+
 using namespace headroom;
 
 namespace {
@@ -56,3 +58,5 @@ TEST_CASE("a layer saves what was counted, to the byte") {
   }
   CHECK(seen == 33);
 }
+
+}  // namespace test_saved_tensors

@@ -5,6 +5,8 @@
 #include <both.hpp>
 #include <headroom/framework/frameworks.hpp>
 
+namespace test_titan_loss {
+
 using namespace headroom;
 
 namespace {
@@ -72,3 +74,5 @@ TEST_CASE("in eight chunks with the head") {
   CHECK(chunks.forward >= 12 * v / 8 + 2 * weights);
   CHECK(chunks.forward <= 12 * v / 8 + 3 * weights + 1 * mib);
 }
+
+}  // namespace test_titan_loss

@@ -4,6 +4,8 @@
 
 #include "../both.hpp"
 
+namespace test_towers {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -144,3 +146,5 @@ TEST_CASE("a tower's checkpoints go to the host with the others") {
   j.trainable = {{.modules = {module::projector}}};
   CHECK(tower_of(j).checkpoints == 0_B);
 }
+
+}  // namespace test_towers

@@ -5,6 +5,8 @@
 
 #include "../both.hpp"
 
+namespace test_trainer_layers {
+
 using namespace headroom;
 
 namespace {
@@ -100,3 +102,5 @@ TEST_CASE("DoRA saves what the base made and what the adapter made") {
   constexpr auto lora = of(adapter_kind::lora), dora = of(adapter_kind::dora);
   BOTH((saved(dora) - saved(lora)).count() == 2 * T * h * (2 + 4));
 }
+
+}  // namespace test_trainer_layers

@@ -8,6 +8,8 @@
 
 #include <string>
 
+namespace test_cases {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -262,3 +264,5 @@ TEST_CASE("MiniCPM-V on two 40 GB cards") {
   const auto activations = [](const job& j) { return estimate(j).ranks[0].at_phase[static_cast<std::size_t>(phase::loss_forward)][row::activations]; };
   CHECK(activations(offloaded) - activations(frozen) > 27 * bytes{10 * 1024 * 1152 * 2});
 }
+
+}  // namespace test_cases

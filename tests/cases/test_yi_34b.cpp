@@ -8,6 +8,8 @@
 
 #include <string>
 
+namespace test_yi_34b {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -180,3 +182,5 @@ TEST_CASE("stage_layers moves layers by hand; what does not add up is refused") 
   j.hardware.gpus_per_node = 4;
   CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("spreads one process"), job_error);
 }
+
+}  // namespace test_yi_34b

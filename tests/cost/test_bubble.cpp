@@ -4,6 +4,8 @@
 
 #include "both.hpp"
 
+namespace test_bubble {
+
 using namespace headroom;
 
 namespace {
@@ -39,3 +41,5 @@ TEST_CASE("the slowest stage sets the pace") {
   BOTH(pipeline_seconds(schedule::naive, 4, 1, 10, slow, sum) == 10 * 15.0);  // one GPU works at a time
   BOTH(pipeline_seconds(plain, 1, 1, 10, even, even) == 30.0);
 }
+
+}  // namespace test_bubble

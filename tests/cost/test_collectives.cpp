@@ -4,6 +4,8 @@
 
 #include "both.hpp"
 
+namespace test_collectives {
+
 using namespace headroom;
 
 namespace {
@@ -56,3 +58,5 @@ TEST_CASE("PCIe by generation") {
   BOTH(pcie_rate(3) == 15.75e9);
   BOTH(pcie_rate(5) == 63e9);
 }
+
+}  // namespace test_collectives

@@ -6,6 +6,8 @@
 
 #include "both.hpp"
 
+namespace test_cost {
+
 using namespace headroom;
 
 namespace {
@@ -150,3 +152,5 @@ TEST_CASE("what is not predicted is refused") {
   j.model.encoder.layers = 2;
   CHECK_THROWS(cost(j));
 }
+
+}  // namespace test_cost

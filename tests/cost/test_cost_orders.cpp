@@ -9,6 +9,8 @@
 
 #include <vector>
 
+namespace test_cost_orders {
+
 using namespace headroom;
 
 namespace {
@@ -206,3 +208,5 @@ TEST_CASE("a range holds its time, and grows with confidence") {
   BOTH(usual.high < most.high);
   CHECK(c.step / usual.low == doctest::Approx(usual.high / c.step));  // errors are factors
 }
+
+}  // namespace test_cost_orders

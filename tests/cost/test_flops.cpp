@@ -5,6 +5,8 @@
 
 #include "both.hpp"
 
+namespace test_flops {
+
 using namespace headroom;
 
 namespace {
@@ -53,3 +55,5 @@ TEST_CASE("of routed experts, those count that a token visits") {
   constexpr double tokens = 512;
   BOTH(model_flops(models::mixtral_8x7b, 1, 512).value == 6 * tokens * (32 * layer + 32000 * 4096.0) + 12 * 32 * 32 * 128 * tokens * tokens);
 }
+
+}  // namespace test_flops

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <string>
 
+namespace test_advise {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -137,3 +139,5 @@ TEST_CASE("a change may need another before it") {
   CHECK(has(t, "hardware.nodes doubled + sharding.kind megatron-distributed-optimizer"));
   CHECK(has(t, "hardware.nodes doubled + parallel.pipeline doubled"));
 }
+
+}  // namespace test_advise

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+namespace test_diagnose {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -87,3 +89,5 @@ TEST_CASE("Megatron's and expert models' tensors are listed too") {
     }
   }
 }
+
+}  // namespace test_diagnose

@@ -7,6 +7,8 @@
 
 #include <string>
 
+namespace test_message {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -104,3 +106,5 @@ TEST_CASE("the first of several, and what is cut off or absurd") {
       "GiB memory in use. Of the allocated memory 12.09 GiB is allocated by PyTorch, and 4.84 GiB is reserved by PyTorch but unallocated.";
   for (std::size_t n = 0; n < whole.size(); ++n) (void)read_oom(std::string_view(whole).substr(0, n));
 }
+
+}  // namespace test_message

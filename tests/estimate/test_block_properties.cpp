@@ -10,6 +10,8 @@
 
 #include <vector>
 
+namespace test_block_properties {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -139,3 +141,5 @@ TEST_CASE("rows add up and none is negative, whatever the blocks") {
   }
   CHECK(walked > draw::some(15'000));
 }
+
+}  // namespace test_block_properties

@@ -10,6 +10,8 @@
 #include <cmath>
 #include <limits>
 
+namespace test_bounds {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -229,3 +231,5 @@ TEST_CASE("every line of the table has a source and a name of its own") {
     CHECK(excused == (spreads_it ? 0 : 1));
   }
 }
+
+}  // namespace test_bounds

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_counted_trainers {
+
 using namespace headroom;
 
 namespace {
@@ -151,3 +153,5 @@ TEST_CASE("SGD updates in place") {
       CHECK(at[row::optimizer_state] == o.moments * at[row::gradients]);
     }
 }
+
+}  // namespace test_counted_trainers

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+namespace test_divided_jobs {
 
 using namespace headroom;
 
@@ -152,3 +153,5 @@ TEST_CASE("what does not factor is refused") {
     CHECK_THROWS_AS(estimate(j), job_error);
   }
 }
+
+}  // namespace test_divided_jobs

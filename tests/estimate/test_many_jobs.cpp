@@ -14,6 +14,8 @@
 #include <string>
 #include <string_view>
 
+namespace test_many_jobs {
+
 using namespace headroom;
 
 namespace {
@@ -211,3 +213,5 @@ TEST_CASE("worlds that do not factor are refused") {
     REQUIRE_FALSE(answer(wrong));
   }
 }
+
+}  // namespace test_many_jobs

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+namespace test_own {
+
 using namespace headroom;
 
 namespace {
@@ -164,3 +166,5 @@ TEST_CASE("a schedule that is none is refused") {
   auto j = llama();
   CHECK_THROWS_AS(estimate(j, plain_1f1b{}), job_error);
 }
+
+}  // namespace test_own

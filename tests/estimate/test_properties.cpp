@@ -9,6 +9,8 @@
 
 #include <vector>
 
+namespace test_properties {
+
 using namespace headroom;
 
 namespace {
@@ -162,3 +164,5 @@ TEST_CASE("shards of all ranks hold at least the whole, and higher stages hold l
     }
   }
 }
+
+}  // namespace test_properties

@@ -9,6 +9,8 @@
 
 #include <cmath>
 
+namespace test_published {
+
 using namespace headroom;
 
 namespace {
@@ -172,3 +174,5 @@ TEST_CASE("GaLore, table 1") {
   CHECK(lora[row::adapters].count() == 4 * lora_weights);
   CHECK(lora[row::optimizer_state].count() == 4 * 2 * lora_weights);
 }
+
+}  // namespace test_published

@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+namespace test_torchtitan_jobs {
 
 using namespace headroom;
 
@@ -88,3 +89,5 @@ TEST_CASE("more work never takes less, more ranks never take more") {
     }
   }
 }
+
+}  // namespace test_torchtitan_jobs

@@ -7,6 +7,8 @@
 #include "estimate/draw.hpp"
 #include "imported.hpp"
 
+namespace test_export {
+
 using namespace imported;
 
 namespace {
@@ -189,3 +191,5 @@ TEST_CASE("what is written reads back as the same job") {
     CHECK(written[static_cast<int>(t.value)] >= 20);
   }
 }
+
+}  // namespace test_export

@@ -4,6 +4,8 @@
 
 #include <headroom/io/job_reader.hpp>
 
+namespace test_framework_options {
+
 using namespace headroom;
 
 namespace {
@@ -177,3 +179,5 @@ TEST_CASE("llm.c") {
   CHECK(holds(sentence_of([] { llm_c(R"({"r": 1})", R"({"recompute": "none"})"); }),
               "framework.options.r contradicts recompute"));
 }
+
+}  // namespace test_framework_options

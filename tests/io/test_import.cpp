@@ -9,6 +9,8 @@
 
 #include "imported.hpp"
 
+namespace test_import {
+
 using namespace imported;
 
 namespace {
@@ -21,7 +23,7 @@ bool holds(const std::string& text, std::string_view part) { return text.find(pa
 
 TEST_CASE("DeepSpeed: 'auto' as the Trainer fills it in") {
   // As LLaMA-Factory examples/deepspeed/ds_z3_offload_config.json.
-  const text z3{"ds_z3.json", R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "gradient_clipping": "auto",
+  const imported::text z3{"ds_z3.json", R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "gradient_clipping": "auto",
     "zero_allow_untested_optimizer": true, "fp16": {"enabled": "auto", "loss_scale": 0, "initial_scale_power": 16}, "bf16": {"enabled": "auto"},
     "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu", "pin_memory": true}, "offload_param": {"device": "cpu", "pin_memory": true}, "overlap_comm": false,
       "contiguous_gradients": true, "sub_group_size": 1e9, "reduce_bucket_size": "auto", "stage3_prefetch_bucket_size": "auto", "stage3_param_persistence_threshold": "auto",
@@ -44,7 +46,7 @@ TEST_CASE("DeepSpeed: 'auto' as the Trainer fills it in") {
 }
 
 TEST_CASE("DeepSpeed: 'auto' inside a section is dropped by DeepSpeed itself") {
-  const text f{"ds.json", R"({"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto", "stage3_prefetch_bucket_size": "auto"}})"};
+  const imported::text f{"ds.json", R"({"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto", "stage3_prefetch_bucket_size": "auto"}})"};
   const auto j = job_of({f}, llama, io::auto_means::by_deepspeed);
   CHECK(j.sharding.reduce_bucket_size == -1);
   CHECK(j.sharding.stage3_prefetch_bucket_size == -1);
@@ -114,7 +116,7 @@ TEST_CASE("DeepSpeed: NVMe, a misspelt key, keys without their prefix, a boolean
 // Launchers
 
 TEST_CASE("torchrun, sbatch and the environment") {
-  const text run{"run.sh", R"(#!/bin/bash
+  const imported::text run{"run.sh", R"(#!/bin/bash
 #SBATCH --nodes=4
 #SBATCH --gres=gpu:h100:8   # all of a node
 export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,max_split_size_mb:512
@@ -252,8 +254,8 @@ TEST_CASE("Megatron-LM: layouts of pipelines and patterns of sparse layers") {
 // The Trainer, accelerate, LLaMA-Factory
 
 TEST_CASE("the Trainer's arguments beside DeepSpeed's configuration") {
-  const text ds{"ds.json", R"({"train_micro_batch_size_per_gpu": "auto", "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 2}})"};
-  const text run{"run.sh", "deepspeed --num_gpus=4 run_clm.py --model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 2 --gradient_accumulation_steps 4 --bf16 True --deepspeed ds.json "
+  const imported::text ds{"ds.json", R"({"train_micro_batch_size_per_gpu": "auto", "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 2}})"};
+  const imported::text run{"run.sh", "deepspeed --num_gpus=4 run_clm.py --model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 2 --gradient_accumulation_steps 4 --bf16 True --deepspeed ds.json "
                            "--gradient_checkpointing True --optim adamw_torch_fused --block_size 1024 --data $DATA\n"};
   const auto j = job_of({ds, run});
   CHECK(j.model == *models::find("llama-3.1-8b"));
@@ -265,12 +267,12 @@ TEST_CASE("the Trainer's arguments beside DeepSpeed's configuration") {
   CHECK(j.recompute == recompute::full);
   CHECK(j.hardware.gpus_per_node == 4);
   // Two files that contradict each other: one sentence with both places.
-  const text stated{"ds.json", R"({"train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 2}})"};
+  const imported::text stated{"ds.json", R"({"train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 2}})"};
   const auto why = refusal_of({stated, run});
   CHECK(holds(why, "ds.json:1"));
   CHECK(holds(why, "run.sh:1"));
   CHECK(holds(refusal_of({run}), "names \"ds.json\", which no file here is: give it, too"));
-  const text megatron{"m.txt", "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32"};
+  const imported::text megatron{"m.txt", "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32"};
   CHECK(holds(refusal_of({ds, megatron}), "m.txt is for megatron, but ds.json for deepspeed"));
 }
 
@@ -284,7 +286,7 @@ TEST_CASE("what is said later counts, and both places are named") {
 
 TEST_CASE("accelerate: FSDP of both versions, DeepSpeed, DDP") {
   // As LLaMA-Factory examples/accelerate/fsdp2_config.yaml.
-  const text two{"fsdp2.yaml", R"(compute_environment: LOCAL_MACHINE
+  const imported::text two{"fsdp2.yaml", R"(compute_environment: LOCAL_MACHINE
 distributed_type: FSDP
 downcast_bf16: 'no'
 fsdp_config:
@@ -339,7 +341,7 @@ num_processes: 16
 
 TEST_CASE("LLaMA-Factory: full and LoRA fine-tuning") {
   // As LLaMA-Factory examples/train_qlora/qwen3_lora_sft_otfq.yaml.
-  const text qlora{"qlora.yaml", R"(model_name_or_path: Qwen/Qwen3-4B-Instruct-2507
+  const imported::text qlora{"qlora.yaml", R"(model_name_or_path: Qwen/Qwen3-4B-Instruct-2507
 quantization_bit: 4
 quantization_method: bnb
 stage: sft
@@ -530,10 +532,10 @@ enable = false
 // Models
 
 TEST_CASE("config.json and the index of a checkpoint") {
-  const text config{"config.json", R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "num_attention_heads": 32,
+  const imported::text config{"config.json", R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "num_attention_heads": 32,
     "num_key_value_heads": 8, "head_dim": 64, "vocab_size": 128256, "max_position_embeddings": 131072, "tie_word_embeddings": true})"};
   const auto index = [](std::int64_t bytes, const char* tensor) {
-    return text{"model.safetensors.index.json", R"({"metadata": {"total_size": )" + std::to_string(bytes) + R"(}, "weight_map": {")" + tensor + R"(": "model-00001.safetensors"}})"};
+    return imported::text{"model.safetensors.index.json", R"({"metadata": {"total_size": )" + std::to_string(bytes) + R"(}, "weight_map": {")" + tensor + R"(": "model-00001.safetensors"}})"};
   };
   const auto said = [&](std::int64_t bytes, const char* tensor) {
     auto d = draft_of({config, index(bytes, tensor)}, {"batch.sequence=2048"});
@@ -552,7 +554,7 @@ TEST_CASE("config.json and the index of a checkpoint") {
 }
 
 TEST_CASE("a job file is a start") {
-  const text mine{"job.json", R"({"model": "llama-3.1-8b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "batch": {"sequence": 4096}, "recompute": "full"})"};
+  const imported::text mine{"job.json", R"({"model": "llama-3.1-8b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "batch": {"sequence": 4096}, "recompute": "full"})"};
   const auto j = job_of({mine, {"ds.json", R"({"zero_optimization": {"stage": 3}, "bf16": {"enabled": true}})"}}, {"batch.micro=2"});
   CHECK(j.hardware.gpu.label.view() == "h100-sxm-80gb");
   CHECK(j.recompute == recompute::full);
@@ -567,7 +569,7 @@ TEST_CASE("a job file is a start") {
 
 namespace {
 
-std::vector<text> seeds() {
+std::vector<imported::text> seeds() {
   return {
       {"a.json", R"({"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 3, "reduce_bucket_size": 5e8, "offload_param": {"device": "cpu"}}, "bf16": {"enabled": true}, "optimizer": {"type": "Adam", "params": {}}})"},
       {"b.json", R"({"metadata": {"total_size": 12}, "weight_map": {"lm_head.weight": "a", "norm.weight": "b"}})"},
@@ -585,7 +587,7 @@ std::vector<text> seeds() {
 }
 
 /// Nothing but a job or a sentence, soon.
-void survives(const text& one) {
+void survives(const imported::text& one) {
   const auto started = std::chrono::steady_clock::now();
   std::string why = "headroom: ";
   try {
@@ -650,3 +652,5 @@ TEST_CASE("files made to be deep, long or to grow") {
     for (const auto* file : {"a.json", "a.yaml", "a.toml", "a.sh", "a"}) survives({file, said});
   CHECK(holds(refusal_of({{"a.sh", doubling}}), "expand to more than 4 MiB"));
 }
+
+}  // namespace test_import

@@ -4,6 +4,8 @@
 
 #include <headroom/io/job_reader.hpp>
 
+namespace test_job_errors {
+
 using namespace headroom;
 
 namespace {
@@ -201,3 +203,5 @@ TEST_CASE("a path is relative to the job's folder, and only that file is read") 
   CHECK_THROWS_AS(io::read_job_file("/no/such/file.json"), job_error);
   CHECK_THROWS_AS(io::read_job_file(HEADROOM_EXAMPLES), job_error);
 }
+
+}  // namespace test_job_errors

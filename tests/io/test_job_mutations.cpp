@@ -6,6 +6,8 @@
 #include <headroom/io/job_reader.hpp>
 #include <random>
 
+namespace test_job_mutations {
+
 using namespace headroom;
 
 namespace {
@@ -92,3 +94,5 @@ TEST_CASE("jobs with one value replaced") {
   CHECK(seen.jobs > 0);
   CHECK(seen.errors > 1000);
 }
+
+}  // namespace test_job_mutations

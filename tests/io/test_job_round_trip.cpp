@@ -5,6 +5,8 @@
 #include <headroom/io/job_reader.hpp>
 #include <random>
 
+namespace test_job_round_trip {
+
 using namespace headroom;
 
 namespace {
@@ -296,3 +298,5 @@ TEST_CASE("what a file cannot say is refused, not dropped") {
   mine.framework.gradients_stay = true;
   CHECK_THROWS_AS(io::job_to_json(mine), job_error);
 }
+
+}  // namespace test_job_round_trip

@@ -4,6 +4,8 @@
 
 #include <headroom/io/job_reader.hpp>
 
+namespace test_job_values {
+
 using namespace headroom;
 
 namespace {
@@ -96,3 +98,5 @@ TEST_CASE("dates of versions") {
   CHECK(io::version_date("") == 0);
   CHECK(io::version_date("2024-13") == 202406);
 }
+
+}  // namespace test_job_values

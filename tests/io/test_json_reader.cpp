@@ -4,6 +4,8 @@
 
 #include <headroom/io/json_reader.hpp>
 
+namespace test_json_reader {
+
 using namespace headroom;
 
 namespace {
@@ -88,3 +90,5 @@ TEST_CASE("misspellings find the name that was meant") {
   CHECK(io::edits("abc", "acb") == 1);
   CHECK(io::edits("", "abc") == 3);
 }
+
+}  // namespace test_json_reader

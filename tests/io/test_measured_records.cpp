@@ -4,6 +4,8 @@
 
 #include <headroom/io/measured.hpp>
 
+namespace test_measured_records {
+
 using namespace headroom;
 
 TEST_CASE("the measured records") {
@@ -28,3 +30,5 @@ TEST_CASE("the measured records") {
   }
   CHECK(read > 150);
 }
+
+}  // namespace test_measured_records

@@ -6,6 +6,8 @@
 
 #include <string>
 
+namespace test_megatron_options {
+
 using namespace headroom;
 
 namespace {
@@ -146,3 +148,5 @@ TEST_CASE("what is not modelled is refused by name") {
   for (const std::string key : {"keep-fp8-transpose-cache", "cuda-graph-impl", "fine-grained-activation-offloading", "optimizer-cpu-offload", "delay-wgrad-compute"})
     CHECK(refusal("{\"" + key + "\": true}").find(key) != std::string::npos);
 }
+
+}  // namespace test_megatron_options

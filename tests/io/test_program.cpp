@@ -334,3 +334,9 @@ TEST_CASE("import makes a job of other programs' files, export makes files of a 
 }
 
 #endif
+
+namespace test_program {
+
+
+
+}  // namespace test_program

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_report_html {
+
 using namespace headroom;
 
 namespace {
@@ -73,3 +75,5 @@ TEST_CASE("other settings are the job's with one key changed") {
   megatron.sharding = {};
   CHECK(explore(megatron, estimated).size() == 3);  // no stage to choose
 }
+
+}  // namespace test_report_html

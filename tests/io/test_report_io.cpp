@@ -7,6 +7,8 @@
 #include <headroom/io/report_svg.hpp>
 #include <headroom/io/report_text.hpp>
 
+namespace test_report_io {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -176,3 +178,5 @@ TEST_CASE("which number a record is compared with") {
   CHECK(!io::violates(io::bound_kind::at_most, 70, 80));
   CHECK(!io::violates(io::bound_kind::equal, 70, 80));
 }
+
+}  // namespace test_report_io

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_search_reader {
+
 using namespace headroom;
 
 namespace {
@@ -44,3 +46,5 @@ TEST_CASE("sentences") {
   says(R"({"model": "llama-3.1-8b", "parallel": {"tensors": "auto"}, "batch": {"sequence": 4096}})", "parallel.tensors cannot be \"auto\"");
   says("[]", "an object");
 }
+
+}  // namespace test_search_reader

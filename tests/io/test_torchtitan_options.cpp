@@ -5,6 +5,8 @@
 #include <headroom/estimate.hpp>
 #include <headroom/io/job_reader.hpp>
 
+namespace test_torchtitan_options {
+
 using namespace headroom;
 
 namespace {
@@ -70,3 +72,5 @@ TEST_CASE("the example fits an H100") {
   const auto j = io::read_job_file(std::string(HEADROOM_EXAMPLES) + "/jobs/llama-3.1-8b-torchtitan.json");
   CHECK(estimate(j).fits());
 }
+
+}  // namespace test_torchtitan_options

@@ -5,6 +5,7 @@ import gzip, http.client, json, os, pathlib, random, signal, socket, ssl, subpro
 
 ROOT = pathlib.Path(__file__).parents[2]
 REQUESTS = int(os.environ.get("HEADROOM_REQUESTS", "6000"))
+GROWTH = 512 << 10 if os.environ.get("HEADROOM_SANITIZE") else 0  # KiB: AddressSanitizer keeps what was freed for a while
 
 JOB = {"model": "llama-3.1-8b", "framework": "deepspeed", "precision": "bf16-mixed", "sharding": {"kind": "zero", "stage": 3},
        "batch": {"micro": 1, "sequence": 8192}, "recompute": "full", "hardware": {"gpu": "h100-sxm-80gb"}}
@@ -137,7 +138,7 @@ class Webhook(unittest.TestCase):
             pass  # refused before all was sent
         finally:
             connection.close()
-        self.assertLess(self.memory() - before, 64 << 10)
+        self.assertLess(self.memory() - before, GROWTH + (64 << 10))
 
     def test_connections_that_go_nowhere(self):
         idle = [socket.create_connection(("127.0.0.1", self.port)) for _ in range(20)]
@@ -182,7 +183,7 @@ class Webhook(unittest.TestCase):
             second = run(REQUESTS)
             self.assertEqual(second.returncode, 0, second.stderr)
             print(second.stdout.strip(), f"; memory {before} KiB before, {self.memory()} KiB after", file=sys.stderr)
-            self.assertLess(self.memory() - before, 8 << 10)
+            self.assertLess(self.memory() - before, GROWTH + (8 << 10))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@
 #include <set>
 #include <string>
 
+namespace test_counts {
+
 namespace {
 
 using nlohmann::json;
@@ -127,3 +129,5 @@ TEST_CASE("names of the zoo") {
   CHECK(find("meta-llama/") == nullptr);
   CHECK(find("llama-3.1-8") == nullptr);
 }
+
+}  // namespace test_counts

@@ -10,6 +10,8 @@
 #include <limits>
 #include <string>
 
+namespace test_huggingface {
+
 namespace {
 
 using headroom::io::model_from_config;
@@ -174,3 +176,5 @@ TEST_CASE("class defaults stand in for a whole config") {
   CHECK(total({{"model_type", "t5"}}) == 60'506'624);         // small
   CHECK(total({{"model_type", "vit"}}) == 86'389'248);        // base, with pooler
 }
+
+}  // namespace test_huggingface

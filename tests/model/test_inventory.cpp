@@ -7,6 +7,8 @@
 
 #include <type_traits>
 
+namespace test_inventory {
+
 namespace {
 
 using namespace headroom;
@@ -165,3 +167,5 @@ TEST_CASE("contradictions and overflow are refused") {
   CHECK_THROWS_AS((void)count(with(models::llama_3_1_8b, [](shape& s) { s.layers = std::int64_t{1} << 62; })), overflow_error);
   CHECK_THROWS_AS((void)count(with(models::llama_3_1_8b, [](shape& s) { s.head_dim = std::int64_t{1} << 62; })), overflow_error);
 }
+
+}  // namespace test_inventory

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_mixed {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -101,3 +103,5 @@ TEST_CASE("a search over a mixed cluster cuts what it may, and leaves stages tha
   for (std::size_t i = 0; i < 4; ++i) s.job.parallel.stage_layers[i] = said[i];
   for (const auto& p : plan(s).best) CHECK(p.job.parallel.stage_layers[0] == 10);
 }
+
+}  // namespace test_mixed

@@ -10,6 +10,8 @@
 
 #include "../estimate/dice.hpp"
 
+namespace test_plan {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -230,3 +232,5 @@ TEST_CASE("a search that is stopped says so, and one that makes no sense is refu
   CHECK(axes::all[axes::find("parallel.tensor")].key == "parallel.tensor");
   CHECK(axes::find("parallel.tensors") == axes::all.size());
 }
+
+}  // namespace test_plan

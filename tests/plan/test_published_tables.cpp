@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+namespace test_published_tables {
+
 using namespace headroom;
 
 namespace {
@@ -167,3 +169,5 @@ TEST_CASE("plans with a confidence fit at the upper end of their range") {
     CHECK(in(sure) == (r.fits() && bounds(r, confidence{0.99}).high <= r.tightest().capacity));
   }
 }
+
+}  // namespace test_published_tables

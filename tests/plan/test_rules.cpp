@@ -6,6 +6,8 @@
 
 #include "../../examples/rules/rules.hpp"
 
+namespace test_rules {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -107,3 +109,5 @@ TEST_CASE("the planner is never worse than the flow chart, whose every stop is i
   CHECK(charted >= 9);
   CHECK(faster >= 3);
 }
+
+}  // namespace test_rules

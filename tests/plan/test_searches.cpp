@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_searches {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -164,3 +166,5 @@ TEST_CASE("where nothing fits, the closest needs the least of what there is") {
         }
   CHECK(tried == 36);
 }
+
+}  // namespace test_searches

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+namespace test_allocator {
+
 using namespace headroom;
 
 namespace {
@@ -181,3 +183,5 @@ TEST_CASE("an expandable segment gives back whole pages, also between what is in
   a.allocate(16 * mib_);  // 15 are left before 70, 5 at the end: a page more
   CHECK(a.reserved() == 100 * mib_);
 }
+
+}  // namespace test_allocator

@@ -11,6 +11,8 @@
 #include <map>
 #include <random>
 
+namespace test_plain_allocator {
+
 using namespace headroom;
 
 namespace {
@@ -99,3 +101,5 @@ TEST_CASE("random calls end as they do under the plain allocator") {
     }
   }
 }
+
+}  // namespace test_plain_allocator

@@ -12,6 +12,8 @@
 #include <map>
 #include <random>
 
+namespace test_replay {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -308,3 +310,5 @@ TEST_CASE("a stage's first micro-batches stand for all") {
   CHECK(seen > 100);
   CHECK(same * 100 >= seen * 95);
 }
+
+}  // namespace test_replay

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_stage_run {
+
 using namespace headroom;
 
 namespace {
@@ -85,3 +87,5 @@ TEST_CASE("the last rank's share of a divided buffer holds the first tensors, an
   CHECK(last_share(all, false, 1).size() == 3);
   CHECK(last_share(all, true, 1).size() == 1);
 }
+
+}  // namespace test_stage_run

@@ -7,6 +7,8 @@
 
 #include <random>
 
+namespace test_stage_trace {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -120,3 +122,5 @@ TEST_CASE("ends of blocks count as allocated, and the report still adds up") {
   j.environment.expandable_segments = choice::yes;
   CHECK(replay(j).ranks[0].allocated <= walked.ranks[0].allocated + 1_KiB);
 }
+
+}  // namespace test_stage_trace

@@ -8,6 +8,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_unit_trace {
+
 using namespace headroom;
 
 namespace {
@@ -80,3 +82,5 @@ TEST_CASE("the tallest moment is the walked one") {
     CHECK(max(apart, -apart) <= walked / 200);
   }
 }
+
+}  // namespace test_unit_trace

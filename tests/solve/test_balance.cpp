@@ -4,6 +4,8 @@
 
 #include "both.hpp"
 
+namespace test_balance {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -127,3 +129,5 @@ static_assert([] {
   const auto b = balance_stages(j);
   return b.parallel.stage_layers[0] + b.parallel.stage_layers[1] + b.parallel.stage_layers[2] + b.parallel.stage_layers[3] == 6;
 }());
+
+}  // namespace test_balance

@@ -4,6 +4,8 @@
 
 #include "both.hpp"
 
+namespace test_solve {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -140,3 +142,5 @@ TEST_CASE("sentences") {
   CHECK(unknowns::find("batch.micro") == &unknowns::all[0]);
   CHECK(unknowns::find("batch.macro") == nullptr);
 }
+
+}  // namespace test_solve

@@ -7,6 +7,8 @@
 
 #include <cmath>
 
+namespace test_counted_points {
+
 using namespace headroom;
 
 namespace {
@@ -195,3 +197,5 @@ TEST_CASE("LoRA on small Llamas") {
   }
   CHECK(seen == 6);
 }
+
+}  // namespace test_counted_points

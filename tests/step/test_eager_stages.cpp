@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_eager_stages {
+
 using namespace headroom;
 
 namespace {
@@ -85,3 +87,5 @@ TEST_CASE("what pipelines need") {
   j.parallel.schedule = schedule::naive;
   CHECK_THROWS_AS(estimate(j), job_error);
 }
+
+}  // namespace test_eager_stages

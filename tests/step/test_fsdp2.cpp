@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_fsdp2 {
+
 using namespace headroom;
 
 namespace {
@@ -86,3 +88,5 @@ TEST_CASE("tensor parallelism gathers and reduces a rank's share") {
   CHECK(estimate(j).parameter_count.total == parameters{all});
   CHECK(estimate(j).parameter_count.trainable == parameters{all});
 }
+
+}  // namespace test_fsdp2

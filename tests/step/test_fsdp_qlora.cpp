@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_fsdp_qlora {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -97,3 +99,5 @@ TEST_CASE("70B on two 24 GB GPUs") {
   j.offload = {.optimizer = place::on_cpu, .parameters = place::on_cpu};
   CHECK(estimate(j).fits());
 }
+
+}  // namespace test_fsdp_qlora

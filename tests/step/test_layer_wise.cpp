@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_layer_wise {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -129,3 +131,5 @@ TEST_CASE("what is not modelled is refused") {
   j.framework.precision_aware = true;
   CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("precision-aware"), job_error);
 }
+
+}  // namespace test_layer_wise

@@ -8,6 +8,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_megatron_fsdp {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -210,3 +212,5 @@ TEST_CASE("at compile time, too") {
   }();
   BOTH(estimate(sharded).fits());
 }
+
+}  // namespace test_megatron_fsdp

@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_offloaded_modules {
+
 using namespace headroom;
 
 namespace {
@@ -102,3 +104,5 @@ TEST_CASE("graphs of attention, captured before the first step") {
   CHECK(estimate(plain).ranks[0].allocated == estimate(eager).ranks[0].allocated);
   CHECK(estimate(plain).assumptions.has(assumption::graphs_as_eager));
 }
+
+}  // namespace test_offloaded_modules

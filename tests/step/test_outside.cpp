@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_outside {
+
 using namespace headroom;
 
 namespace {
@@ -75,3 +77,5 @@ TEST_CASE("NCCL_BUFFSIZE is the buffer of the Simple protocol") {
   j.environment.nccl_buffsize = bytes{16 << 20};
   CHECK(nccl(j) == ring + bytes{16 * 12 * 1'048'576});  // 12 MiB more for each channel
 }
+
+}  // namespace test_outside

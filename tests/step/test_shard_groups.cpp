@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_shard_groups {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -84,3 +86,5 @@ TEST_CASE("MiCS divides states within a group") {
   four.sharding.mics_shard_size = 3;
   CHECK_THROWS_AS(estimate(four), job_error);
 }
+
+}  // namespace test_shard_groups

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_stages {
+
 using namespace headroom;
 
 namespace {
@@ -310,3 +312,5 @@ TEST_CASE("what the dispatchers hold") {
   CHECK(buffer(token_dispatcher::all_gather) == 4 * x);
   CHECK(buffer(token_dispatcher::all_to_all) == 0);
 }
+
+}  // namespace test_stages

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+namespace test_states {
+
 using namespace headroom;
 
 namespace {
@@ -196,3 +198,5 @@ TEST_CASE("LoRA, DoRA and quantised bases") {
   }
   CHECK(s.gpu[row::model_parameters].count() == packed + plain);
 }
+
+}  // namespace test_states

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_torchtune {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -86,3 +88,5 @@ TEST_CASE("an optimizer in backward keeps a shared weight's gradient to the end"
   CHECK(in(r, phase::backward, row::gradients) + in(r, phase::backward, row::temporaries) >= 3 * table);
   CHECK(in(r, phase::step, row::gradients) == 0_B);
 }
+
+}  // namespace test_torchtune

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace test_windows {
+
 using namespace headroom;
 using namespace headroom::literals;
 
@@ -128,3 +130,5 @@ TEST_CASE("FSDP1 makes a flat gradient of a layer's") {
   j.framework.wraps_adapters = true;
   CHECK(in(j, phase::reduce, row::communication_buffers) == bytes{2 * 8 * 4096 / 8});
 }
+
+}  // namespace test_windows

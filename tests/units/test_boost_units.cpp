@@ -6,6 +6,8 @@
 
 #include <boost/units/quantity.hpp>
 
+namespace test_boost_units {
+
 using namespace headroom::literals;
 
 namespace {
@@ -47,3 +49,5 @@ TEST_CASE("Boost's arithmetic gives the units that ours gives") {
   static_assert(std::is_same_v<decltype(6_B / 2_params)::unit_type, decltype(quotient)::unit_type>);
   BOTH((6_B / 2_params).count() == quotient.value());
 }
+
+}  // namespace test_boost_units

@@ -3,6 +3,8 @@
 
 #include <headroom/units/literals.hpp>
 
+namespace test_bytes_per_parameter {
+
 using headroom::bytes;
 using headroom::bytes_per_parameter;
 using headroom::parameters;
@@ -58,3 +60,5 @@ TEST_CASE("a product outside the range is an overflow_error") {
   CHECK_THROWS_AS((void)(many * fp32 + many * fp32), headroom::overflow_error);
   CHECK_THROWS_AS((void)bytes_per_parameter::of_bytes(std::int64_t{1} << 61), headroom::overflow_error);
 }
+
+}  // namespace test_bytes_per_parameter

@@ -8,6 +8,8 @@
 #include <limits>
 #include <optional>
 
+namespace test_checked {
+
 namespace {
 
 __extension__ using wide = __int128;
@@ -82,3 +84,5 @@ TEST_CASE("powers of two and long products") {
   BOTH(checked::mul(2, 3, 4, 5) == 120);
   CHECK_THROWS_AS((void)checked::mul(1 << 20, 1 << 20, 1 << 20, 1 << 20), headroom::overflow_error);
 }
+
+}  // namespace test_checked

@@ -3,6 +3,8 @@
 
 #include <headroom/units/literals.hpp>
 
+namespace test_literals {
+
 using namespace headroom::literals;
 
 TEST_CASE("GiB are powers of two, GB are powers of ten") {
@@ -33,3 +35,5 @@ TEST_CASE("parameters and tokens") {
   BOTH(5_params + 2_params == 7_params);
   BOTH(4 * 8192_tokens == headroom::tokens{32768});
 }
+
+}  // namespace test_literals

@@ -9,6 +9,8 @@
 #include <limits>
 #include <type_traits>
 
+namespace test_quantity {
+
 using headroom::bytes;
 using headroom::parameters;
 using headroom::tokens;
@@ -155,3 +157,5 @@ TEST_CASE("outside the range is an overflow_error") {
   CHECK_THROWS_WITH_AS((void)(high + 1_B), "headroom: a sum does not fit in a signed 64-bit integer", overflow_error);
   CHECK_THROWS_AS((void)(high + 1_B), headroom::error);
 }
+
+}  // namespace test_quantity
