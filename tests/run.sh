@@ -113,7 +113,7 @@ for what in "$@"; do
       stage default '^$' -DHEADROOM_BUILD_TESTS=ON -DHEADROOM_BUILD_EXAMPLES=ON -DHEADROOM_BUILD_BENCH=ON -DHEADROOM_BENCH_OPTIONS=-O0 -DHEADROOM_LIBTORCH=ON
       ;;
     # Areas run under clang in the next stage: here are its sentences for what must not compile, and the examples.
-    clang) stage clang '^headers|^consumer|^slurm|^kubernetes|^c[.]' -DHEADROOM_BUILD_BENCH=OFF -DHEADROOM_TEST_AREAS=units ;;
+    clang) stage clang '^headers|^consumer|^slurm|^kubernetes|^c[.]|^docs' -DHEADROOM_BUILD_BENCH=OFF -DHEADROOM_TEST_AREAS=units ;;
     # What runs long, parses or has a heap; areas of constant expressions alone are checked by the compiler that evaluates them.
     sanitizers) stage asan-ubsan '^$' '-DHEADROOM_TEST_AREAS=diagnose;estimate;io;plan;replay;solve;step' ;;
     no-exceptions) stage no-exceptions '^$' ;;

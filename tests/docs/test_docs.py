@@ -1,0 +1,60 @@
+# Distributed under the Boost Software License, Version 1.0.
+# The documents' commands run, and their programs compile.
+#   HEADROOM=…/headroom HEADROOM_LIBRARY=…/libheadroom.so CXX=g++ python3 test_docs.py
+import os, pathlib, re, subprocess, sys, tempfile, unittest
+
+ROOT = pathlib.Path(__file__).parents[2]
+PROGRAM = pathlib.Path(os.environ["HEADROOM"]).resolve()
+
+
+def blocks(file, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / file).read_text(), re.M | re.S)
+
+
+class Documents(unittest.TestCase):
+    def test_commands(self):
+        environment = {**os.environ, "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}"}
+        count = 0
+        with tempfile.TemporaryDirectory() as folder:
+            for line in "\n".join(blocks("examples/README.md", "sh")).splitlines():
+                code = int(re.search(r"# exits (\d)", line)[1]) if "# exits" in line else 0
+                command = line.split("  #")[0].replace("build/", f"{folder}/")
+                with self.subTest(command):
+                    run = subprocess.run(command, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+                    self.assertEqual(run.returncode, code, run.stdout[-2000:] + run.stderr)
+                    count += 1
+        self.assertGreater(count, 8)
+
+    def test_cpp(self):
+        includes = [f"-I{ROOT / 'include'}"]
+        for file in ("README.md", "examples/README.md"):
+            for block in blocks(file, "cpp"):
+                with self.subTest(block[:60]):
+                    run = subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", *includes, "-x", "c++", "-"], input=block,
+                                         capture_output=True, text=True)
+                    self.assertEqual(run.returncode, 0, run.stderr[:4000])
+
+    @unittest.skipUnless(os.environ.get("HEADROOM_LIBRARY"), "the library for C is not built")
+    def test_python(self):
+        library = pathlib.Path(os.environ["HEADROOM_LIBRARY"]).resolve()
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(library.parent)}
+        for block in blocks("examples/README.md", "python"):
+            run = subprocess.run([sys.executable, "-c", block], env=environment, capture_output=True, text=True, timeout=60)
+            self.assertEqual((run.returncode, run.stdout[:14]), (0, "True FITS with"), run.stderr)
+
+    def test_links(self):
+        for file in ("README.md", "examples/README.md", "tests/accuracy/README.md"):
+            folder = (ROOT / file).parent
+            for link in re.findall(r"\]\(([^)#:]+)\)", (ROOT / file).read_text()):
+                self.assertTrue((folder / link).exists(), f"{file}: {link}")
+
+    def test_job_in_the_readme(self):
+        for block in blocks("README.md", "json"):
+            if '"model"' not in block or not block.startswith("{"):
+                continue
+            run = subprocess.run([PROGRAM, "plan", "/dev/stdin", "--top", "1"], input=block, capture_output=True, text=True, timeout=120)
+            self.assertEqual(run.returncode, 0, run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
