@@ -5,6 +5,7 @@
 
 #include <headroom/plan/axes.hpp>
 #include <headroom/plan/mixed.hpp>
+#include <headroom/plan/result.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -19,19 +20,6 @@
 
 namespace headroom {
 
-/// What a judge says of one job.
-struct judged_plan {
-  bool fits{};
-  bytes device{};     ///< of the tightest GPU
-  double seconds{};   ///< of a step; of those that fit
-};
-
-struct ranked_plan {
-  headroom::job job{};
-  judged_plan outcome{};
-  std::uint64_t ordinal{};  ///< in the order of the search, which decides where two are as fast
-};
-
 struct plan_options {
   std::size_t top{10};
   unsigned threads{};                              ///< 0: all cores
@@ -41,73 +29,9 @@ struct plan_options {
   std::atomic<std::int64_t>* divisions{};          ///< … of so many
 };
 
-struct plan_result {
-  std::vector<ranked_plan> best;                   ///< the fastest first
-  std::vector<ranked_plan> front;                  ///< no other is as fast, as small and on as few GPUs; the fastest first
-  std::int64_t evaluated{};                        ///< judged one by one
-  std::int64_t passed_over{};                      ///< known not to fit, or not to be possible, by another that was judged
-  std::int64_t fitting{};
-  std::map<std::string, std::int64_t> rejected;    ///< how many, by reason
-  bool complete{true};
-};
-
 namespace detail {
 
 constexpr std::uint64_t most_ordinals = std::uint64_t{1} << 40;  // of one division of the GPUs
-
-inline bool faster(const ranked_plan& a, const ranked_plan& b) {
-  return a.outcome.seconds != b.outcome.seconds ? a.outcome.seconds < b.outcome.seconds : a.ordinal < b.ordinal;
-}
-
-/// The fastest so many. Which they are does not depend on the order of arrival.
-inline void keep_best(std::vector<ranked_plan>& best, const ranked_plan& p, std::size_t top) {
-  if (best.size() >= top && (top == 0 || !faster(p, best.back()))) return;
-  best.insert(std::upper_bound(best.begin(), best.end(), p, faster), p);
-  if (best.size() > top) best.pop_back();
-}
-
-/// Those that no other beats in time, memory and number of GPUs. On one number of GPUs they fall in memory as they rise in time.
-inline void keep_front(std::vector<ranked_plan>& front, const ranked_plan& p) {
-  const auto before = [](const ranked_plan& a, const ranked_plan& b) {
-    const auto &x = a.outcome, &y = b.outcome;
-    return x.seconds != y.seconds ? x.seconds < y.seconds : x.device != y.device ? x.device < y.device : a.ordinal < b.ordinal;
-  };
-  const auto as_small = [](const ranked_plan& a, const ranked_plan& b) {
-    return a.outcome.device <= b.outcome.device && a.job.hardware.gpus() <= b.job.hardware.gpus();
-  };
-  const auto at = std::upper_bound(front.begin(), front.end(), p, before);
-  for (auto i = at; i != front.begin();)
-    if (as_small(*--i, p)) return;
-  const auto place = at - front.begin();
-  front.erase(std::remove_if(at, front.end(), [&](const ranked_plan& later) { return as_small(p, later); }), front.end());
-  front.insert(front.begin() + place, p);
-}
-
-/// Whether a plan would be kept among the fastest, or in the front: most are not, and need not be copied.
-inline bool among_best(const std::vector<ranked_plan>& best, const judged_plan& seen, std::uint64_t ordinal, std::size_t top) {
-  if (best.size() < top || top == 0) return top > 0;
-  const auto& last = best.back();
-  return seen.seconds != last.outcome.seconds ? seen.seconds < last.outcome.seconds : ordinal < last.ordinal;
-}
-inline bool in_front(const std::vector<ranked_plan>& front, const judged_plan& seen, std::uint64_t ordinal, std::int64_t gpus) {
-  auto i = std::upper_bound(front.begin(), front.end(), seen.seconds, [](double s, const ranked_plan& p) { return s < p.outcome.seconds; });
-  while (i != front.begin()) {
-    const auto& p = *--i;
-    if (p.outcome.device > seen.device || p.job.hardware.gpus() > gpus) continue;
-    if (p.outcome.seconds < seen.seconds || p.outcome.device < seen.device || p.ordinal < ordinal) return false;
-  }
-  return true;
-}
-
-inline void join(plan_result& to, const plan_result& from, std::size_t top) {
-  for (const auto& p : from.best) keep_best(to.best, p, top);
-  for (const auto& p : from.front) keep_front(to.front, p);
-  to.evaluated += from.evaluated;
-  to.passed_over += from.passed_over;
-  to.fitting += from.fitting;
-  for (const auto& [reason, n] : from.rejected) to.rejected[reason] += n;
-  to.complete = to.complete && from.complete;
-}
 
 /// The first clause of a sentence: what jobs that are refused alike have in common.
 inline std::string reason_of(std::string_view sentence) {
