@@ -3,6 +3,7 @@
 # Runs every test: g++, clang++, both sanitizers, the core without exceptions, the fuzzers. The last line is the sum.
 #   sh tests/run.sh            everything
 #   sh tests/run.sh gcc fuzz   only these of: gcc clang sanitizers no-exceptions fuzz
+#   sh tests/run.sh headers    each header of headroom::io by itself, too (four minutes, and not part of everything)
 # HEADROOM_FUZZ_SECONDS: how long each fuzzer runs (40).
 # On Debian and its like, what is missing is installed first (as root or with sudo).
 set -eu
@@ -116,6 +117,10 @@ for what in "$@"; do
     clang) stage clang '^headers|^consumer|^slurm|^kubernetes|^c[.]|^docs' -DHEADROOM_BUILD_BENCH=OFF -DHEADROOM_TEST_AREAS=units ;;
     # What runs long, parses or has a heap; areas of constant expressions alone are checked by the compiler that evaluates them.
     sanitizers) stage asan-ubsan '^$' '-DHEADROOM_TEST_AREAS=diagnose;estimate;io;plan;replay;solve;step' ;;
+    headers)
+      cmake --preset default -DHEADROOM_VERIFY_IO=ON >/dev/null
+      if cmake --build build --target all_verify_interface_header_sets; then passed=$((passed + 1)); else fail "a header by itself"; fi
+      ;;
     no-exceptions) stage no-exceptions '^$' ;;
     fuzz)
       stage fuzz '^$'

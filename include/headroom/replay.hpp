@@ -10,6 +10,9 @@ namespace headroom {
 
 namespace detail {
 
+/// A replay takes as long as there are layers; ten times as deep as any model that is trained, it is not worth the wait.
+constexpr std::int64_t most_replayed_layers = 1024;
+
 /// Experts that are computed all at once, each layer alike, and all of them here. A loop over experts is walked, not replayed.
 constexpr bool replays_experts(const job& j) {
   return experts_at_once(j.model, j.framework) && j.parallel.expert == 1 && j.model.experts.every == 1 && !j.model.encoder.cross_attention;
@@ -88,7 +91,9 @@ inline void replay_stage(rank_report& rank, const settled_job& s, const inventor
 }  // namespace detail
 
 /// Whether replay() writes out a job's steps, or leaves the report as estimate() has it.
-constexpr bool replays(const job& j) { return detail::replays_steps(j) || detail::replays_stages(j); }
+constexpr bool replays(const job& j) {
+  return j.model.layers <= detail::most_replayed_layers && (detail::replays_steps(j) || detail::replays_stages(j));
+}
 
 /// The report of estimate(), with blocks instead of tensors: `allocated`, `reserved` and `device` after a replay of two steps, of at most
 /// two micro-batches or as many as show a stage at work, through the rules of PyTorch's caching allocator: rounding, segments, splitting,

@@ -50,7 +50,8 @@ inline std::string left_open(const json_value& v, const std::string& path) {
 }  // namespace detail
 
 /// Reads a job whose values may be "auto": parallel degrees, sharding, recompute, offload, and batch.micro with batch.accumulation, for
-/// which batch.global says how many sequences a step has; hardware.nodes and gpus_per_node up to a maximum. Errors: those of read_job(), and for an "auto" elsewhere.
+/// which batch.global says how many sequences a step has; hardware.nodes and gpus_per_node up to a maximum. Errors: those of read_job(),
+/// and for an "auto" elsewhere.
 inline search read_search(json_value value, const std::filesystem::path& base = ".") {
   search s;
   detail::open_hardware(value, s);
