@@ -196,7 +196,7 @@ ordered_json to_json(const std::vector<outcome>& all) {
     ordered_json s = {
         {"family", std::get<0>(key)}, {"metric", std::get<1>(key)}, {"grade", std::get<2>(key)}, {"count", g.judged}};
     const auto spread = spread_of(g.errors);
-    const auto number = [&](double program::spread::*member) {
+    const auto number = [&](double ::program::spread::*member) {
       return spread ? ordered_json((*spread).*member) : ordered_json(nullptr);
     };
     s["median"] = number(&spread::median);
