@@ -70,7 +70,7 @@ class memory_pieces {
   }
   void remove_free(block b) {
     const auto& p = (*this)[b];
-    free_[p.pool].remove(p.size, p.address, p.shelf);
+    free_[p.pool].remove(p.address, p.shelf);
   }
 
   /// Joins a piece to the one before it.
