@@ -52,7 +52,7 @@ class caching_allocator {
   /// A block of at least so many bytes; none for no bytes.
   block allocate(std::int64_t asked, stream on = stream::compute) {
     if (asked <= 0) return none;
-    const auto size = settings_.roundup_power2_divisions > 1 ? rounded_to_divisions(asked) : std::max(granule, (asked + granule - 1) / granule * granule);
+    const auto size = settings_.roundup_power2_divisions > 1 ? rounded_to_divisions(asked) : rounded(asked);
     const auto which = static_cast<std::size_t>(on) * 2 + (size <= small_size ? 0 : 1);
     auto found = settings_.expandable_segments ? expandable_.take(pieces_, which, size, limit_of(size)) : pieces_.pool(which).take(size, limit_of(size));
     if (found == none) found = settings_.expandable_segments ? extend(which, size) : new_segment(which, size);
@@ -158,10 +158,11 @@ class caching_allocator {
     }
   }
 
-  /// round_size with roundup_power2_divisions: so many steps from one power of two to the next.
+  /// round_size.
+  static std::int64_t rounded(std::int64_t asked) { return (asked + granule - 1) & -granule; }
+  /// … with roundup_power2_divisions: so many steps from one power of two to the next.
   [[nodiscard]] std::int64_t rounded_to_divisions(std::int64_t asked) const {
-    const auto plain = std::max(granule, (asked + granule - 1) / granule * granule);
-    if (asked <= granule * settings_.roundup_power2_divisions) return plain;
+    if (asked <= granule * settings_.roundup_power2_divisions) return rounded(asked);
     const auto floor = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(asked)));
     const auto step = floor / settings_.roundup_power2_divisions;
     return (asked + step - 1) / step * step;

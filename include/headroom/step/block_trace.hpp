@@ -20,13 +20,10 @@ class tensor_memory {
 
   handle make(bytes size, stream on = stream::compute) { return allocator_->allocate(size.count(), on); }
   void free(handle& h) {
-    if (h >= 0) {
+    if (h >= 0)
       allocator_->release(h);
-    } else if (h != none) {
-      for (const auto b : pieces_[index(h)]) allocator_->release(b);
-      pieces_[index(h)].clear();
-      spare_.push_back(h);
-    }
+    else if (h != none)
+      free_pieces(h);
     h = none;
   }
 
@@ -68,6 +65,11 @@ class tensor_memory {
   }
 
  private:
+  void free_pieces(handle h) {
+    for (const auto b : pieces_[index(h)]) allocator_->release(b);
+    pieces_[index(h)].clear();
+    spare_.push_back(h);
+  }
   static std::size_t index(handle h) { return static_cast<std::size_t>(-2 - h); }
   caching_allocator* allocator_;
   std::vector<std::vector<caching_allocator::block>> pieces_;

@@ -8,6 +8,7 @@
 #include <headroom/step/unit_trace_fsdp1.hpp>
 #include <headroom/step/unit_trace_fsdp2.hpp>
 
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -314,7 +315,7 @@ class step_trace {
           std::vector<handle> made;
           for (const auto b : group) made.push_back(memory_.make(b));
           free_reversed(copy);
-          copy = made;
+          copy = std::move(made);
         }
       }
       for (auto& copy : named) free_reversed(copy);
