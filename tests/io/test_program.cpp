@@ -215,10 +215,10 @@ TEST_CASE("a confidence is part of the verdict") {
   CHECK(holds(at.run("solve - --for batch.micro --confidence 0.99", dense).out, "fits with a confidence of 99.0 %"));
   // Of a GPU with 2 % more than what the job is predicted to occupy, a confidence of 0.99 wants more.
   const auto needed = io::parse_json(at.run("estimate - --json", small).out, "report")["ranks"][0]["device"].get<std::int64_t>();
-  const auto gib = std::to_string(static_cast<double>(needed) * 1.02 / 1073741824.0);
+  const auto room = std::to_string(static_cast<double>(needed) * 1.02 / 1073741824.0);
   auto tight = small;
   const std::string gpu = R"("h100-sxm-80gb")";
-  tight.replace(tight.find(gpu), gpu.size(), R"({"name": "h100-sxm-80gb", "memory_gib": )" + gib + "}");
+  tight.replace(tight.find(gpu), gpu.size(), R"({"name": "h100-sxm-80gb", "memory_gib": )" + room + "}");
   CAPTURE(tight);
   CHECK(at.run("estimate -", tight).status == 0);
   CHECK(at.run("estimate - --confidence 0.99", tight).status == 1);
