@@ -12,14 +12,7 @@ inline job stated(job j) {
   const bool open = !p.set();
   if (open) p = j.framework.precision;
   if (open && j.sharding.kind == sharding_kind::megatron_fsdp) p.gradients = p.reduce = p.parameters;
-  const auto fill = [](number_format& f, const number_format& with) {
-    if (!f.set()) f = with;
-  };
-  fill(p.compute, p.parameters);
-  fill(p.gradients, p.parameters);
-  fill(p.reduce, p.gradients);
-  fill(p.master, formats::none);
-  fill(p.state, p.master.present() ? p.master : p.parameters);
+  fill_open_formats(p);
   p.label = {};
   if (!j.optimizer.set()) {
     const auto how = j.optimizer.how;

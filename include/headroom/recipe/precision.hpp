@@ -21,6 +21,19 @@ struct precision {
   friend constexpr bool operator==(const precision&, const precision&) = default;
 };
 
+/// Fills formats that a recipe leaves open from those that it states: compute and gradients as parameters, reductions as gradients, no master
+/// copy, the optimizer's state as what it updates.
+constexpr void fill_open_formats(precision& p) {
+  const auto fill = [](number_format& f, const number_format& with) {
+    if (!f.set()) f = with;
+  };
+  fill(p.compute, p.parameters);
+  fill(p.gradients, p.parameters);
+  fill(p.reduce, p.gradients);
+  fill(p.master, formats::none);
+  fill(p.state, p.master.present() ? p.master : p.parameters);
+}
+
 namespace precisions {
 inline constexpr precision fp32{"fp32", formats::fp32, formats::fp32, formats::fp32, formats::fp32, formats::none, formats::fp32};
 /// Everything in bf16, Adam's state included: torch optimizers keep state in the format of the parameter.

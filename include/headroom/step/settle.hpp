@@ -18,14 +18,7 @@ constexpr void settle_precision(settled_job& r) {
     r.assumptions.add(assumption::framework_precision);
     if (j.sharding.kind == sharding_kind::megatron_fsdp) p.gradients = p.reduce = p.parameters;  // megatron-fsdp-main-grads-dtype auto
   }
-  const auto fill = [](number_format& f, const number_format& with) {
-    if (!f.set()) f = with;
-  };
-  fill(p.compute, p.parameters);
-  fill(p.gradients, p.parameters);
-  fill(p.reduce, p.gradients);
-  fill(p.master, formats::none);
-  fill(p.state, p.master.present() ? p.master : p.parameters);
+  fill_open_formats(p);
   const bool fsdp = j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2;
   if (fsdp && p.master.present() && p.parameters.bits < p.master.bits) {
     // The shards are the master copy; the short format exists only while a layer is gathered.
