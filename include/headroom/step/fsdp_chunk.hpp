@@ -4,6 +4,7 @@
 // Source: Megatron-LM core/distributed/fsdp/src/megatron_fsdp/param_and_grad_buffer.py, AllGatherPipeline and GradReducePipeline.
 #pragma once
 
+#include <headroom/layout/schedule.hpp>
 #include <headroom/step/chunks.hpp>
 #include <headroom/step/fsdp_units.hpp>
 
@@ -19,11 +20,22 @@ class fsdp_order {
   /// Two groups a layer, numbered from the first layer's dense one.
   [[nodiscard]] constexpr const fsdp_group& group(std::int64_t i) const { return i % 2 == 0 ? unit(i / 2).dense : unit(i / 2).experts; }
   [[nodiscard]] constexpr bool pooled(std::int64_t layer) const { return layout_->pooled == static_cast<int>(shape_->sparse_layer(layer)); }
+  /// The first of the layers around `layer` that are of its kind one after the other, and the last: itself where kinds alternate.
+  [[nodiscard]] constexpr std::int64_t first_alike(std::int64_t layer) const {
+    const auto dense = shape_->sparse() ? shape_->experts.first_dense_layers : 0;
+    return alternates() ? layer : layer < dense ? 0 : dense;
+  }
+  [[nodiscard]] constexpr std::int64_t last_alike(std::int64_t layer) const {
+    const auto dense = shape_->sparse() ? shape_->experts.first_dense_layers : 0;
+    return alternates() ? layer : (layer < dense && dense < shape_->layers ? dense : shape_->layers) - 1;
+  }
   /// What a group takes for a while: nothing where it has a place in the pool.
   [[nodiscard]] constexpr bytes gathered(std::int64_t i) const { return pooled(i / 2) ? bytes{0} : layout_->gathered(group(i)); }
   [[nodiscard]] constexpr bytes gradients(std::int64_t i) const { return pooled(i / 2) ? bytes{0} : layout_->gradients(group(i)); }
 
  private:
+  [[nodiscard]] constexpr bool alternates() const { return shape_->sparse() && (shape_->experts.every > 1 || shape_->experts.masked_dense()); }
+
   const shape* shape_;
   const fsdp_layout* layout_;
 };
@@ -38,6 +50,8 @@ class fsdp_gathers {
   constexpr bytes during(std::int64_t layer) {
     const auto at = backward_ ? layers_ - 1 - layer : layer;  // in the order of the pass
     const auto own = 2 * at + 2;
+    const auto before = next_ - own, ahead_before = ahead_;
+    const auto live_before = live_;
     for (; next_ < own; ++next_) take();
     while (next_ < 2 * layers_ && ahead_ - elements_of(at) < layout_->prefetch && !(layout_->pooled >= 0 && next_ >= own + 2)) {
       take();
@@ -48,8 +62,16 @@ class fsdp_gathers {
       live_ -= order_->gathered(group(i));
       ahead_ -= order_->group(group(i)).elements();
     }
+    steady_ = next_ - own == before + 2 && ahead_ == ahead_before && live_ == live_before;
     return now;
   }
+  /// Of the layers that follow the one last asked for, how many are sure to find the same: two groups come for each two that go, and all are of one kind.
+  [[nodiscard]] constexpr std::int64_t repeats(std::int64_t layer) const {
+    const auto end = !steady_ ? 0 : backward_ ? layers_ - order_->first_alike(layer) : order_->last_alike(layer) + 1;  // in the order of the pass
+    const auto left = end - (next_ + 1) / 2;
+    return left > 0 ? left : 0;
+  }
+  constexpr void skip(std::int64_t layers) { next_ += 2 * layers; }
 
  private:
   [[nodiscard]] constexpr std::int64_t group(std::int64_t i) const { return backward_ ? 2 * layers_ - 1 - i : i; }
@@ -68,6 +90,7 @@ class fsdp_gathers {
   std::int64_t next_{};   // groups gathered so far
   std::int64_t ahead_{};  // elements of those that are not released
   bytes live_{0};
+  bool steady_ = false;  // the last layer left as much as it found
 };
 
 /// What the final norm gathers ahead in the first micro-batch of a run: layers from the first one on. Modules outside the layers do so no
@@ -100,6 +123,8 @@ class fsdp_reductions {
   /// The backward of a layer: its groups' gradients are there whole.
   constexpr bytes during(std::int64_t layer) const { return live_ + order_->gradients(2 * layer) + order_->gradients(2 * layer + 1); }
   constexpr void push(std::int64_t layer) {
+    const auto before = first_ - 2 * (layer + 1), under_way_before = under_way_;
+    const auto live_before = live_;
     for (auto i = 2 * layer + 1; i >= 2 * layer; --i) {
       const auto n = order_->group(i).elements();
       if (n == 0) continue;
@@ -107,7 +132,13 @@ class fsdp_reductions {
       under_way_ += n;
       live_ += order_->gradients(i);
     }
+    steady_ = ends_ == 0 && first_ - 2 * layer == before && under_way_ == under_way_before && live_ == live_before;
   }
+  /// As fsdp_gathers::repeats(): of the layers below `layer`.
+  [[nodiscard]] constexpr std::int64_t repeats(std::int64_t layer) const {
+    return steady_ && first_ / 2 <= order_->last_alike(layer) ? layer - order_->first_alike(layer) : 0;
+  }
+  constexpr void skip(std::int64_t layers) { first_ -= 2 * layers; }
 
  private:
   [[nodiscard]] constexpr std::int64_t oldest() const { return ends_ > 0 ? layers_ : (first_ / 2); }
@@ -130,6 +161,7 @@ class fsdp_reductions {
   std::int64_t under_way_{};
   std::int64_t ends_{};
   bytes live_{0}, ends_bytes_{0};
+  bool steady_ = false;
 };
 
 /// walk_chunk for the one chunk of a job under Megatron-FSDP. A buffer across both ends exists from the final norm's gradient to the end.
@@ -144,11 +176,12 @@ constexpr bytes walk_fsdp_chunk(chunk_cost& k, const settled_job& s, const divid
   const bool saves_mask = j.recompute.mode == recompute_mode::full || (modules >> static_cast<int>(recompute_module::core_attn) & 1U) != 0;
   const bytes mask_in_forward = saves_mask ? bytes{0} : attention_mask;
   moment live(row::activations, embedding_mask + attention_mask);
+  // Visits the layers of a pass. A visit says how many of those that follow are like it in all but what lies below them.
   const auto each_layer = [&](bool backward, auto&& visit) {
     for (std::int32_t n = 0; n < k.size; ++n) {
       const auto& r = k.runs[static_cast<std::size_t>(backward ? k.size - 1 - n : n)];
       const auto& c = r.recomputes ? w.checkpoint[static_cast<std::size_t>(r.sparse)] : w.whole[static_cast<std::size_t>(r.sparse)];
-      for (std::int64_t i = 0; i < r.count; ++i) visit(backward ? r.first + r.count - 1 - i : r.first + i, c);
+      for (std::int64_t i = 0; i < r.count; ++i) i += visit(backward ? r.first + r.count - 1 - i : r.first + i, r.count - 1 - i, c);
     }
   };
   const auto transposes = [&](std::int64_t layer) { return l.transposes(order.unit(layer)); };
@@ -160,9 +193,15 @@ constexpr bytes walk_fsdp_chunk(chunk_cost& k, const settled_job& s, const divid
     return part{row::gathered_parameters, now};
   };
   fsdp_gathers up(order, l, m.layers, false);
-  each_layer(false, [&](std::int64_t layer, const layer_cost& c) {
-    if (k.forward.rise_to(live, c.forward, during(up, layer))) k.forward_layer = layer;
+  each_layer(false, [&](std::int64_t layer, std::int64_t left, const layer_cost& c) {
+    const auto gathered = during(up, layer);
+    if (k.forward.rise_to(live, c.forward, gathered)) k.forward_layer = layer;
+    const auto alike = detail::least(left, up.repeats(layer));  // the last of them is the highest
+    up.skip(alike);
+    live += multiple{alike, c.saved};
+    if (alike > 0 && k.forward.rise_to(live, c.forward, gathered)) k.forward_layer = layer + alike;
     live += c.saved;
+    return alike;
   });
   k.saved = live + w.head_saved;
   // In a run's first micro-batch layers are gathered in the loss; the backward thread's cuBLAS workspace, which is counted all the time, is
@@ -180,10 +219,15 @@ constexpr bytes walk_fsdp_chunk(chunk_cost& k, const settled_job& s, const divid
   fsdp_gathers down(order, l, m.layers, true);
   fsdp_reductions reduced(order, l, m.layers);
   reduced.push_ends(l.back);
-  each_layer(true, [&](std::int64_t layer, const layer_cost& c) {
+  each_layer(true, [&](std::int64_t layer, std::int64_t left, const layer_cost& c) {
     live -= c.saved;
     if (k.backward.rise_to(live, c.backward, during(down, layer), part{row::communication_buffers, reduced.during(layer)})) k.backward_layer = layer;
     reduced.push(layer);
+    const auto alike = detail::least(left, detail::least(down.repeats(layer), reduced.repeats(layer)));  // none of them is higher
+    down.skip(alike);
+    reduced.skip(alike);
+    live += multiple{-alike, c.saved};
+    return alike;
   });
   // The embedding's backward makes a whole gradient, whatever is added in place elsewhere.
   const part on_the_way{row::communication_buffers, reduced.live() + l.gradients(l.front)};
