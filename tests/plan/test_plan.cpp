@@ -170,6 +170,10 @@ TEST_CASE("what jobs of a search have in common changes nothing: one after the o
       j.parallel.schedule = j.parallel.virtual_pipeline > 1 ? schedule::interleaved : orders[dice.index(4)];
       if (j.parallel.pipeline > 2 && j.parallel.chunks == 0 && dice.flip()) j.parallel.first_stage_layers = dice.pick({1, 2}), j.parallel.last_stage_layers = dice.pick({0, 1});
       if (dice.flip()) j.sharding = {.kind = sharding_kind::megatron_distributed_optimizer, .stage = 1};
+      if (j.parallel.pipeline == 1 && j.parallel.virtual_pipeline == 1 && dice.flip()) {
+        j.sharding = megatron_fsdp(dice.pick({1, 2, 3, 3}));
+        j.parallel.schedule = schedule::one_forward_one_backward;
+      }
       axes::recomputation.set(j, dice.pick({0, 1, 3, 4, 6}));
       if (dice.flip() && dice.flip()) j.recompute = {.mode = recompute_mode::full, .method = recompute_method::uniform, .layers = dice.pick({1, 2, 3})};
       j.batch.micro = dice.pick({1, 1, 2, 4});

@@ -8,6 +8,7 @@
 #include <headroom/plan/plan.hpp>
 
 #include <bit>
+#include <optional>
 
 namespace headroom {
 
@@ -31,15 +32,28 @@ class plan_judge {
     const auto& list = inventories_.at({s.model.vocab}, [&] { return weights_of(s.model); });
     const auto degrees = d.pipeline + (d.virtual_pipeline << 16) + (static_cast<std::int64_t>(d.schedule) << 32), ends = d.first_stage_layers + (d.last_stage_layers << 24) + (cut_of(d) << 48);
     const auto shards = s.data + (d.replicate << 30) + (static_cast<std::int64_t>(j.sharding.kind) << 56) + (j.sharding.stage << 60);
-    auto& layout = layouts_.at({degrees, d.tensor + (d.expert << 20) + (d.expert_tensor << 40), ends, layers[4], j.recompute.layers},
-                                     [&] { return detail::layout_of(s, list); });
-    if (!layout.alike) return judge_plan(j);
-    const auto& walked = walks_.at(layers, [&] { return detail::height_of(walk_divided_layers(s)); });
-    const auto peak = detail::highest_peak(s, walked, layout, [&](const detail::stage_kind& k) -> const detail::scheduled_moments& { return moments_of(s, k); },
-                                           [&](const detail::stage_kind& k) {
-                                             return held_.at({layers[0], layers[1], layers[2], layers[3], degrees, ends, k.first + (k.last << 32), shards}, [&] { return detail::held_of(s, k, walked.input); });
-                                           });
-    const auto device = detail::device_of(s, round_up(peak, 2 * mib));
+    const auto peak = [&]() -> std::optional<bytes> {
+      auto& layout = layouts_.at({degrees, d.tensor + (d.expert << 20) + (d.expert_tensor << 40), ends, layers[4], j.recompute.layers},
+                                 [&] { return detail::layout_of(s, list); });
+      if (!layout.alike) return std::nullopt;
+      const auto& walked = walks_.at(layers, [&] { return detail::height_of(walk_divided_layers(s)); });
+      return detail::highest_peak(s, walked, layout, [&](const detail::stage_kind& k) -> const detail::scheduled_moments& { return moments_of(s, k); },
+                                  [&](const detail::stage_kind& k) {
+                                    return held_.at({layers[0], layers[1], layers[2], layers[3], degrees, ends, k.first + (k.last << 32), shards}, [&] { return detail::held_of(s, k, walked.input); });
+                                  });
+    };
+    bytes device;
+    if (j.sharding.kind == sharding_kind::megatron_fsdp) {
+      const auto& walked = whole_walks_.at(layers, [&] { return walk_divided_layers(s); });
+      const auto& buffers = buffers_.at({degrees, d.tensor + (d.expert << 20) + (d.expert_tensor << 40), shards, d.context}, [&] { return detail::fsdp_layout_of(s, list); });
+      rank_report rank;
+      detail::finish_rank(rank, s, walk_stage(s, detail::rank_weights(s, list), stage_cut(d, s.model.layers), walked, 0, detail::shipped_order{}, nullptr, &buffers), 1);
+      device = rank.device;
+    } else if (const auto highest = peak()) {
+      device = detail::device_of(s, round_up(*highest, 2 * mib));
+    } else {
+      return judge_plan(j);
+    }
     if (device > s.on->memory) return {false, device, 0.0};
 
     detail::check_cost(j);
@@ -59,7 +73,7 @@ class plan_judge {
 
   /// Whether a job is one of divided layers, without what would be asked of its host, its pools or its graphs.
   static bool divided(const job& j) {
-    return j.framework.layers == layer_modules::megatron && j.framework.runtime == runtime::autograd && j.hardware.kinds() == 1 && j.sharding.kind != sharding_kind::megatron_fsdp &&
+    return j.framework.layers == layer_modules::megatron && j.framework.runtime == runtime::autograd && j.hardware.kinds() == 1 &&
            j.hardware.accelerator().maker != vendor::cpu && j.hardware.host_memory == bytes{0} && j.hardware.nvme == bytes{0} && j.offload.activations == place::on_gpu &&
            j.optimizer.vector_moments == 0 && !captures_first(j);
   }
@@ -72,7 +86,8 @@ class plan_judge {
     return {l.samples + (static_cast<std::int64_t>(l.context_kind) << 50), l.sequence, l.tensor + (l.sequence_split << 20) + (l.context << 40),
             l.expert + (l.expert_tensor << 20) + (l.expert_imbalance << 40),
             static_cast<std::int64_t>(r.mode) + (static_cast<std::int64_t>(r.method) << 4) + (static_cast<std::int64_t>(r.policy) << 8) + (static_cast<std::int64_t>(r.modules) << 12),
-            static_cast<std::int64_t>(s.on->compute_capability) + flag(s.source->parallel.schedule == schedule::zero_bubble, 32)};
+            static_cast<std::int64_t>(s.on->compute_capability) + flag(s.source->parallel.schedule == schedule::zero_bubble, 32) +
+                flag(s.source->sharding.kind == sharding_kind::megatron_fsdp, 33)};
   }
 
   /// A number for the layers of each chunk, where they are given: the same for the same.
@@ -96,6 +111,8 @@ class plan_judge {
   detail::memo<1, inventory> inventories_{4};
   detail::memo<5, detail::stage_layout> layouts_{12};
   detail::memo<6, basic_divided_layers<height>> walks_{11};
+  detail::memo<6, divided_layers> whole_walks_{10};
+  detail::memo<4, detail::fsdp_layout> buffers_{8};
   detail::memo<8, detail::held_of_stage> held_{12};
   detail::memo<5, detail::scheduled_moments> moments_{13};
   detail::memo<7, detail::layer_passes> passes_{11};
