@@ -58,18 +58,50 @@ template <class Error>
 
 }  // namespace detail
 
+/// Why a job is refused: what was expected, and what was found. Empty where nothing is wrong.
+struct objection {
+  const char* sentence{};
+  std::int64_t found{};
+  bool has_found{};
+  const char* name{};  ///< found; a text of the job, which must outlive this
+  [[nodiscard]] constexpr explicit operator bool() const { return sentence != nullptr; }
+  /// In words. Not in constant expressions.
+  [[nodiscard]] job_error in_words() const {
+    char text[400];
+    if (name != nullptr) std::snprintf(text, sizeof text, "%s (found \"%s\")", sentence, name);
+    else if (has_found) std::snprintf(text, sizeof text, "%s (found %lld)", sentence, static_cast<long long>(found));
+    else std::snprintf(text, sizeof text, "%s", sentence);
+    return job_error(text);
+  }
+};
+
 /// Refuses a job. `sentence` says what was expected; the value found is appended.
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse(const char* sentence, std::int64_t found) {
-  char text[400];
-  std::snprintf(text, sizeof text, "%s (found %lld)", sentence, static_cast<long long>(found));
-  detail::raise<job_error>(text);
+  detail::raise<job_error>(objection{sentence, found, true, nullptr}.in_words().what());
 }
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse(const char* sentence) { detail::raise<job_error>(sentence); }
 template <std::size_t N>
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse(const char* sentence, const basic_name<N>& found) {
-  char text[400];
-  std::snprintf(text, sizeof text, "%s (found \"%.*s\")", sentence, static_cast<int>(N), found.text);
-  detail::raise<job_error>(text);
+  detail::raise<job_error>(objection{sentence, 0, false, found.text}.in_words().what());
 }
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse(const objection& why) { detail::raise<job_error>(why.in_words().what()); }
+
+/// What a check does with the first thing that is wrong: refuse the job, …
+struct refusing {
+  template <class... Found>
+  constexpr objection operator()(const char* sentence, const Found&... found) const {
+    return refuse(sentence, found...), objection{};
+  }
+};
+/// … or say what it is.
+struct objecting {
+  constexpr objection operator()(const char* sentence) const { return {sentence, 0, false, nullptr}; }
+  constexpr objection operator()(const char* sentence, std::int64_t found) const { return {sentence, found, true, nullptr}; }
+  template <std::size_t N>
+  constexpr objection operator()(const char* sentence, const basic_name<N>& found) const {
+    return {sentence, 0, false, found.text};
+  }
+};
 
 }  // namespace headroom

@@ -19,6 +19,15 @@ constexpr headroom::job job{
     .batch = {.micro = 1, .sequence = 1024},
 };
 
+constexpr headroom::job with_sequence(std::int64_t sequence) {
+  auto j = job;
+  j.batch.sequence = sequence;
+  return j;
+}
+static_assert(!headroom::objection_to(job));
+static_assert(headroom::objection_to(with_sequence(0)));
+static_assert(headroom::objection_to(with_sequence(-7)).found == -7);
+
 extern "C" void aborted(int) {
   std::fputs("then aborted\n", stderr);
   std::_Exit(0);
@@ -46,6 +55,10 @@ int main(int argc, char** argv) {
     headroom::job j = job;
     j.batch.sequence = hidden(0);
     return headroom::estimate(j).fits();
+  }
+  if (std::strcmp(what, "asked") == 0) {
+    const auto why = headroom::objection_to(with_sequence(hidden(0)));
+    return std::strcmp(why.in_words().what(), "headroom: batch.sequence is required: a whole number from 1 to 2^40 (found 0)") == 0 ? 0 : 1;
   }
   return 2;
 }

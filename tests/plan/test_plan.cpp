@@ -181,6 +181,7 @@ TEST_CASE("what jobs of a search have in common changes nothing: one after the o
       judged_plan alone;
       std::string why, here;
       try {
+        (void)estimate(j);
         alone = judge_plan(j);
       } catch (const error& e) {
         why = e.what();
@@ -188,6 +189,7 @@ TEST_CASE("what jobs of a search have in common changes nothing: one after the o
       judged_plan seen;
       try {
         seen = judge(j);
+        if (seen.refused) here = seen.refused.in_words().what();
       } catch (const error& e) {
         here = e.what();
       }

@@ -40,6 +40,7 @@ inline void read_plan_list(key_reader& k, std::string_view key, std::vector<rank
     one.ordinal = static_cast<std::uint64_t>(whole_at(p.need("ordinal", "a whole number"), p.at("ordinal"), 0, std::numeric_limits<std::int64_t>::max()));
     p.finish();
     one.outcome = judge_plan(one.job);
+    if (one.outcome.refused) refuse(one.outcome.refused);
     to.push_back(one);
   });
 }

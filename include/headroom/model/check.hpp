@@ -8,7 +8,8 @@ namespace headroom {
 
 namespace detail {
 
-constexpr void check_numbers(const shape& m) {
+template <class No>
+constexpr objection check_numbers(const shape& m, const No& no) {
   const auto& e = m.experts;
   const auto& v = m.vision;
   // One test for the common case: the sign bit of any of them.
@@ -19,23 +20,26 @@ constexpr void check_numbers(const shape& m) {
                            m.encoder.layers | m.encoder.heads | m.encoder.ffn | m.encoder.max_positions |
                            m.encoder.audio_channels | v.layers | v.hidden | v.heads | v.ffn | v.patch | v.temporal_patch |
                            v.channels | v.positions | v.merge | v.output | v.projector_hidden | v.deep_mergers | v.resampler;
-  if (any < 0) refuse("headroom: model: every size of a shape must be zero or more; one is negative", m.label);
+  if (any < 0) return no("headroom: model: every size of a shape must be zero or more; one is negative", m.label);
+  return {};
 }
 
 }  // namespace detail
 
 /// Refuses a shape that no network has. Sizes so large that a count overflows are caught where they are multiplied.
-constexpr void check(const shape& m) {
-  detail::check_numbers(m);
-  if (m.hidden < 1) refuse("headroom: model.hidden must be at least 1", m.hidden);
-  if (m.heads < 1) refuse("headroom: model.heads must be at least 1", m.heads);
-  if (m.heads % m.kv() != 0) refuse("headroom: model.heads must be a multiple of model.kv_heads", m.kv());
+template <class No = refusing>
+constexpr objection check(const shape& m, const No& no = {}) {
+  if (const auto why = detail::check_numbers(m, no)) return why;
+  if (m.hidden < 1) return no("headroom: model.hidden must be at least 1", m.hidden);
+  if (m.heads < 1) return no("headroom: model.heads must be at least 1", m.heads);
+  if (m.heads % m.kv() != 0) return no("headroom: model.heads must be a multiple of model.kv_heads", m.kv());
   if (m.head_dim == 0 && m.mla.kv_rank == 0 && m.hidden % m.heads != 0)
-    refuse("headroom: model.hidden must be a multiple of model.heads, or model.head_dim be given", m.hidden);
-  if (!m.sparse()) return;
+    return no("headroom: model.hidden must be a multiple of model.heads, or model.head_dim be given", m.hidden);
+  if (!m.sparse()) return {};
   if (m.experts.active < 1 || m.experts.active > m.experts.count)
-    refuse("headroom: model.experts.active must be from 1 to model.experts.count", m.experts.active);
-  if (m.experts.ffn < 1) refuse("headroom: model.experts.ffn must be at least 1", m.experts.ffn);
+    return no("headroom: model.experts.active must be from 1 to model.experts.count", m.experts.active);
+  if (m.experts.ffn < 1) return no("headroom: model.experts.ffn must be at least 1", m.experts.ffn);
+  return {};
 }
 
 }  // namespace headroom

@@ -14,8 +14,9 @@ namespace headroom {
 
 /// Memory first; the time only of what fits.
 constexpr judged_plan judge_plan(const job& j) {
+  if (const auto why = objection_to(j)) return {.refused = why};
   const auto r = estimate(j);
-  return {r.fits(), r.device(), r.fits() ? step_seconds(j) : 0.0};
+  return {r.fits(), r.device(), r.fits() ? step_seconds(j) : 0.0, {}};
 }
 
 /// judge_plan() for the jobs of one search, one after the other: what jobs have in common is worked out once. They may differ in what
@@ -25,8 +26,8 @@ class plan_judge {
  public:
   judged_plan operator()(const job& j) {
     if (!divided(j)) return judge_plan(j);
+    if (const auto why = objection_to(j)) return {.refused = why};
     const auto s = settle(j);
-    check_walk(j);
     const auto& d = j.parallel;
     const auto layers = key_of_layer(s);
     const auto& list = inventories_.at({s.model.vocab}, [&] { return weights_of(s.model); });
@@ -54,7 +55,7 @@ class plan_judge {
     } else {
       return judge_plan(j);
     }
-    if (device > s.on->memory) return {false, device, 0.0};
+    if (device > s.on->memory) return {false, device, 0.0, {}};
 
     detail::check_cost(j);
     const auto c = detail::cost_scene_of(s, rates_of(*s.on));
@@ -65,7 +66,7 @@ class plan_judge {
                                  });
     const auto& weights = weights_.at({d.tensor + (d.expert << 20) + (d.expert_tensor << 40), std::bit_cast<std::int64_t>(load.share)},
                                       [&] { return detail::parameters_of(c, list, load.share); });
-    return {true, device, detail::step_of(c, load, weights).step.value};
+    return {true, device, detail::step_of(c, load, weights).step.value, {}};
   }
 
  private:

@@ -54,6 +54,8 @@ class searcher {
     descend(j, axes::degrees_end, r);
     for (std::size_t i = 0; i < counted_.size(); ++i)
       if (const auto count = std::exchange(counted_[i], 0); count > 0) r.rejected[std::string{frequent[i]}] += count;
+    for (const auto& [sentence, count] : refused_) r.rejected[reason_of(sentence)] += count;
+    refused_.clear();
   }
   /// A way to divide the GPUs: the values of the first axes. A list of jobs would take a hundred times the room.
   using division = std::array<std::int64_t, axes::degrees_end>;
@@ -99,16 +101,18 @@ class searcher {
   bool accepts(const job& j, std::string* why) {
 #if HEADROOM_EXCEPTIONS
     try {
-      (void)judge_(j);
+      const auto seen = judge_(j);
+      if (seen.refused && why != nullptr) *why = reason_of(seen.refused.sentence);
+      return !seen.refused;
     } catch (const job_error& e) {
       if (why != nullptr) *why = reason_of(e.what());
       return false;
     }
 #else
-    (void)why;
-    (void)judge_(j);
+    const auto seen = judge_(j);
+    if (seen.refused && why != nullptr) *why = reason_of(seen.refused.sentence);
+    return !seen.refused;
 #endif
-    return true;
   }
 
   void descend(job& j, std::size_t i, plan_result& r) {
@@ -160,6 +164,13 @@ class searcher {
     }
   }
 
+  /// A refusal. Sentences are the library's own: as many as there are places that refuse.
+  void count(const char* sentence) {
+    for (auto& [known, n] : refused_)
+      if (known == sentence) return ++n, void();
+    refused_.emplace_back(sentence, 1);
+  }
+
   /// False: it does not fit.
   bool look(const job& j, plan_result& r) {
     if (cuts_stages(given_->job, j)) [[unlikely]] return look_divided(j, r);
@@ -189,6 +200,10 @@ class searcher {
     try {
 #endif
       const auto seen = judge_(j);
+      if (seen.refused) {
+        count(seen.refused.sentence);
+        return true;
+      }
       if (!seen.fits) {
         ++counted_[too_large];
         return false;
@@ -225,6 +240,7 @@ class searcher {
   std::array<std::uint64_t, axes::all.size()> excluded_{};
   std::map<std::string, std::int64_t> screened_;
   std::array<std::int64_t, frequent.size()> counted_{};
+  std::vector<std::pair<const char*, std::int64_t>> refused_;
   std::int64_t divided_ = 0;
   std::vector<std::int64_t> divisors_;
   std::uint64_t ordinal_ = 0;
@@ -232,7 +248,7 @@ class searcher {
 
 }  // namespace detail
 
-/// By a judge of one's own: judge(job) -> judged_plan, called from several threads at once; job_error refuses a job.
+/// By a judge of one's own: judge(job) -> judged_plan, called from several threads at once; an objection in it, or a job_error, refuses a job.
 template <class Judge>
   requires std::invocable<Judge&, const job&>
 plan_result plan(const search& s, Judge judge, const plan_options& o = {}) {

@@ -16,6 +16,7 @@ struct judged_plan {
   bool fits{};
   bytes device{};     ///< of the tightest GPU
   double seconds{};   ///< of a step; of those that fit
+  objection refused{};  ///< why it is not possible
 };
 
 struct ranked_plan {

@@ -9,41 +9,43 @@ namespace headroom {
 
 namespace detail {
 
-constexpr void at_least(std::int64_t value, std::int64_t least, const char* sentence) {
-  if (value < least || value > (std::int64_t{1} << 40)) refuse(sentence, value);
+constexpr bool within(std::int64_t value, std::int64_t least) { return least <= value && value <= (std::int64_t{1} << 40); }
+
+template <class No>
+constexpr objection check_model(const shape& m, const No& no) {
+  if (const auto why = check(m, no)) return why;
+  if (m.layers < 1 || m.layers > (std::int64_t{1} << 20)) return no("headroom: model.layers must be a whole number from 1 to 2^20", m.layers);
+  if (!within(m.vocab_multiple, 1)) return no("headroom: model.vocab_multiple must be a whole number from 1 to 2^40", m.vocab_multiple);
+  return {};
 }
 
-constexpr void check_model(const shape& m) {
-  check(m);
-  if (m.layers < 1 || m.layers > (std::int64_t{1} << 20)) refuse("headroom: model.layers must be a whole number from 1 to 2^20", m.layers);
-  at_least(m.vocab_multiple, 1, "headroom: model.vocab_multiple must be a whole number from 1 to 2^40");
-}
-
-constexpr void check_layout(const job& j) {
+template <class No>
+constexpr objection check_layout(const job& j, const No& no) {
   const auto& p = j.parallel;
-  at_least(j.hardware.nodes, 1, "headroom: hardware.nodes must be a whole number from 1 to 2^40");
-  at_least(j.hardware.gpus_per_node, 1, "headroom: hardware.gpus_per_node must be a whole number from 1 to 2^40");
+  if (!within(j.hardware.nodes, 1)) return no("headroom: hardware.nodes must be a whole number from 1 to 2^40", j.hardware.nodes);
+  if (!within(j.hardware.gpus_per_node, 1)) return no("headroom: hardware.gpus_per_node must be a whole number from 1 to 2^40", j.hardware.gpus_per_node);
   for (std::size_t i = 0; i < j.hardware.kinds(); ++i)
     if (j.hardware.count(i) < 1)
-      refuse("headroom: the counts of a mixed cluster's GPUs must be positive and add up to hardware.nodes × gpus_per_node; one is", j.hardware.count(i));
-  if (j.hardware.accelerator().memory < bytes{1}) refuse("headroom: hardware.gpu.memory_gib must be positive: name a GPU of the table, or give its memory", j.hardware.accelerator().memory.count());
-  at_least(p.data, 0, "headroom: parallel.data must be 0 (what the GPUs leave) or a whole number up to 2^40");
-  at_least(p.replicate, 1, "headroom: parallel.replicate must be a whole number from 1 to 2^40");
+      return no("headroom: the counts of a mixed cluster's GPUs must be positive and add up to hardware.nodes × gpus_per_node; one is", j.hardware.count(i));
+  if (j.hardware.accelerator().memory < bytes{1}) return no("headroom: hardware.gpu.memory_gib must be positive: name a GPU of the table, or give its memory", j.hardware.accelerator().memory.count());
+  if (!within(p.data, 0)) return no("headroom: parallel.data must be 0 (what the GPUs leave) or a whole number up to 2^40", p.data);
+  if (!within(p.replicate, 1)) return no("headroom: parallel.replicate must be a whole number from 1 to 2^40", p.replicate);
   if (p.data > 0 && checked::mul(p.data, p.context) % p.replicate != 0)
-    refuse("headroom: parallel.data × context must be a multiple of parallel.replicate; replicate", p.replicate);
+    return no("headroom: parallel.data × context must be a multiple of parallel.replicate; replicate", p.replicate);
   if (p.expert_imbalance_percent < 100 || p.expert_imbalance_percent > 100'000)
-    refuse("headroom: parallel.expert_imbalance must be from 1 (an even share) to 1000; in percent", p.expert_imbalance_percent);
-  at_least(j.batch.micro, 1, "headroom: batch.micro must be a whole number from 1 to 2^40");
-  at_least(j.batch.sequence, 1, "headroom: batch.sequence is required: a whole number from 1 to 2^40");
-  at_least(j.batch.accumulation, 1, "headroom: batch.accumulation must be a whole number from 1 to 2^40");
-  if (j.sharding.stage < 0 || j.sharding.stage > 3) refuse("headroom: sharding.stage must be 0, 1, 2 or 3", j.sharding.stage);
+    return no("headroom: parallel.expert_imbalance must be from 1 (an even share) to 1000; in percent", p.expert_imbalance_percent);
+  if (!within(j.batch.micro, 1)) return no("headroom: batch.micro must be a whole number from 1 to 2^40", j.batch.micro);
+  if (!within(j.batch.sequence, 1)) return no("headroom: batch.sequence is required: a whole number from 1 to 2^40", j.batch.sequence);
+  if (!within(j.batch.accumulation, 1)) return no("headroom: batch.accumulation must be a whole number from 1 to 2^40", j.batch.accumulation);
+  if (j.sharding.stage < 0 || j.sharding.stage > 3) return no("headroom: sharding.stage must be 0, 1, 2 or 3", j.sharding.stage);
   const auto hpz = j.sharding.zero_hpz_partition_size, mics = j.sharding.mics_shard_size;
   if ((hpz > 1 || mics > 0) && (j.sharding.kind != sharding_kind::zero || j.sharding.stage != 3))
-    refuse("headroom: sharding.zero_hpz_partition_size and mics_shard_size need sharding.kind \"zero\" and stage 3; stage", j.sharding.stage);
+    return no("headroom: sharding.zero_hpz_partition_size and mics_shard_size need sharding.kind \"zero\" and stage 3; stage", j.sharding.stage);
   const auto others = checked::mul(checked::mul(p.tensor, p.pipeline), p.context);
   const auto gpus = j.hardware.gpus();
   if (p.data == 0 ? gpus % others != 0 : checked::mul(p.data, others) != gpus)
-    refuse("headroom: parallel.data × tensor × pipeline × context must equal hardware.nodes × gpus_per_node; GPUs", gpus);
+    return no("headroom: parallel.data × tensor × pipeline × context must equal hardware.nodes × gpus_per_node; GPUs", gpus);
+  return {};
 }
 
 /// Whether weights are cast for each matrix multiplication; FSDP gathers them in the format that they are computed in instead.
@@ -54,212 +56,236 @@ constexpr bool autocasts(const job& j) {
 }
 
 /// Layers that tensor, sequence and context parallelism divide come out even.
-constexpr void check_division(const job& j) {
+template <class No>
+constexpr objection check_division(const job& j, const No& no) {
   const auto& m = j.model;
   const auto& p = j.parallel;
   if (m.heads % p.tensor != 0 || m.kv() % p.tensor != 0)
-    refuse("headroom: model.heads and kv_heads must be multiples of parallel.tensor; heads", m.heads);
-  if (m.ffn % p.tensor != 0) refuse("headroom: model.ffn must be a multiple of parallel.tensor; ffn", m.ffn);
-  if (j.batch.sequence % p.context != 0) refuse("headroom: batch.sequence must be a multiple of parallel.context; sequence", j.batch.sequence);
+    return no("headroom: model.heads and kv_heads must be multiples of parallel.tensor; heads", m.heads);
+  if (m.ffn % p.tensor != 0) return no("headroom: model.ffn must be a multiple of parallel.tensor; ffn", m.ffn);
+  if (j.batch.sequence % p.context != 0) return no("headroom: batch.sequence must be a multiple of parallel.context; sequence", j.batch.sequence);
   if (p.sequence && j.batch.sequence / p.context % p.tensor != 0)
-    refuse("headroom: with parallel.sequence, batch.sequence / context must be a multiple of parallel.tensor; sequence", j.batch.sequence);
+    return no("headroom: with parallel.sequence, batch.sequence / context must be a multiple of parallel.tensor; sequence", j.batch.sequence);
+  return {};
 }
 
-constexpr void check_recipe(const job& j) {
+template <class No>
+constexpr objection check_recipe(const job& j, const No& no) {
   if (j.adapter.active()) {
-    at_least(j.adapter.rank, 1, "headroom: adapter.rank must be a whole number from 1 to 2^40");
-    if (j.adapter.targets.empty()) refuse("headroom: adapter.targets must name modules (q_proj, v_proj, …) or be \"all-linear\"");
+    if (!within(j.adapter.rank, 1)) return no("headroom: adapter.rank must be a whole number from 1 to 2^40", j.adapter.rank);
+    if (j.adapter.targets.empty()) return no("headroom: adapter.targets must name modules (q_proj, v_proj, …) or be \"all-linear\"");
   }
-  if (j.optimizer.extent == state_extent::low_rank) at_least(j.optimizer.rank, 1, "headroom: optimizer.rank must be a whole number from 1 to 2^40");
-  if (j.optimizer.blocks < 0) refuse("headroom: optimizer.blocks must not be negative", j.optimizer.blocks);
+  if (j.optimizer.extent == state_extent::low_rank) if (!within(j.optimizer.rank, 1)) return no("headroom: optimizer.rank must be a whole number from 1 to 2^40", j.optimizer.rank);
+  if (j.optimizer.blocks < 0) return no("headroom: optimizer.blocks must not be negative", j.optimizer.blocks);
   for (std::int32_t i = 0; i < j.trainable.size; ++i) {
     const auto& s = j.trainable.list[i];
     if (s.last_layer >= 0 && (s.first_layer < 0 || s.first_layer > s.last_layer || s.last_layer >= j.model.layers))
-      refuse("headroom: trainable.layers must be [first, last] within the model's layers; last", s.last_layer);
+      return no("headroom: trainable.layers must be [first, last] within the model's layers; last", s.last_layer);
   }
+  return {};
 }
 
 /// Layers spread over the GPUs of one process (schedule::naive).
-constexpr void check_spread(const job& j) {
+template <class No>
+constexpr objection check_spread(const job& j, const No& no) {
   const auto& p = j.parallel;
   if (p.schedule != schedule::naive || p.virtual_pipeline > 1)
-    refuse("headroom: for this framework parallel.schedule must be \"naive\" (device_map=\"auto\") or parallel.pipeline 1; pipeline", p.pipeline);
-  if (p.pipeline > degrees::max_chunks) refuse("headroom: parallel.pipeline must be from 1 to 64", p.pipeline);
+    return no("headroom: for this framework parallel.schedule must be \"naive\" (device_map=\"auto\") or parallel.pipeline 1; pipeline", p.pipeline);
+  if (p.pipeline > degrees::max_chunks) return no("headroom: parallel.pipeline must be from 1 to 64", p.pipeline);
   if (j.hardware.gpus() != p.pipeline)
-    refuse("headroom: the naive schedule spreads one process over all GPUs; parallel.pipeline must be hardware.nodes × gpus_per_node", p.pipeline);
-  if (j.sharding.kind != sharding_kind::none && j.sharding.kind != sharding_kind::ddp) refuse("headroom: the naive schedule goes without sharding; sharding.kind must be none");
+    return no("headroom: the naive schedule spreads one process over all GPUs; parallel.pipeline must be hardware.nodes × gpus_per_node", p.pipeline);
+  if (j.sharding.kind != sharding_kind::none && j.sharding.kind != sharding_kind::ddp) return no("headroom: the naive schedule goes without sharding; sharding.kind must be none");
   std::int64_t given = 0;
   for (std::int32_t i = 0; i < p.chunks; ++i) given = checked::add(given, p.stage_layers[i]);
   if (p.chunks > 0 && (p.chunks != p.pipeline || given != j.model.layers))
-    refuse("headroom: parallel.stage_layers must have parallel.pipeline entries that add up to model.layers; they add up to", given);
+    return no("headroom: parallel.stage_layers must have parallel.pipeline entries that add up to model.layers; they add up to", given);
+  return {};
 }
 
 /// What of Megatron-FSDP is not modelled.
-constexpr void check_megatron_fsdp(const job& j) {
+template <class No>
+constexpr objection check_megatron_fsdp(const job& j, const No& no) {
   if (j.parallel.pipeline > 1 || j.parallel.virtual_pipeline > 1 || j.parallel.schedule != schedule::one_forward_one_backward)
-    refuse("headroom: Megatron-FSDP over pipeline stages is not modelled by this version; parallel.pipeline must be 1, without a schedule; pipeline", j.parallel.pipeline);
-  if (j.model.mtp_layers > 0) refuse("headroom: multi-token prediction under Megatron-FSDP is not modelled by this version; model.mtp_layers must be 0", j.model.mtp_layers);
+    return no("headroom: Megatron-FSDP over pipeline stages is not modelled by this version; parallel.pipeline must be 1, without a schedule; pipeline", j.parallel.pipeline);
+  if (j.model.mtp_layers > 0) return no("headroom: multi-token prediction under Megatron-FSDP is not modelled by this version; model.mtp_layers must be 0", j.model.mtp_layers);
   if (j.recompute.mode == recompute_mode::full && j.recompute.method == recompute_method::uniform && j.recompute.layers > 1)
-    refuse("headroom: several layers in a checkpoint under Megatron-FSDP are not modelled by this version; recompute.layers must be 1", j.recompute.layers);
-  if (j.optimizer.vector_moments > 0) refuse("headroom: Megatron-FSDP has no Muon; optimizer must be adamw or sgd");
+    return no("headroom: several layers in a checkpoint under Megatron-FSDP are not modelled by this version; recompute.layers must be 1", j.recompute.layers);
+  if (j.optimizer.vector_moments > 0) return no("headroom: Megatron-FSDP has no Muon; optimizer must be adamw or sgd");
   const auto& p = j.precision.set() ? j.precision : j.framework.precision;
   if (p.parameters.bits == 8 && j.framework.fp8 == fp8_scaling::block)
-    refuse("headroom: block-scaled fp8 parameters under Megatron-FSDP are not modelled by this version; framework.options.fp8-recipe must be tensorwise or delayed");
+    return no("headroom: block-scaled fp8 parameters under Megatron-FSDP are not modelled by this version; framework.options.fp8-recipe must be tensorwise or delayed");
+  return {};
 }
 
 /// What of Muon's layer-wise distributed optimizer is not modelled, or does not exist.
-constexpr void check_layer_wise(const job& j) {
-  if (j.parallel.replicate > 1) refuse("headroom: Muon's layer-wise optimizer has no instances; parallel.replicate must be 1", j.parallel.replicate);
+template <class No>
+constexpr objection check_layer_wise(const job& j, const No& no) {
+  if (j.parallel.replicate > 1) return no("headroom: Muon's layer-wise optimizer has no instances; parallel.replicate must be 1", j.parallel.replicate);
   if (j.framework.precision_aware || j.precision.compute.bits == 8)
-    refuse("headroom: Muon's layer-wise optimizer with fp8 or a precision-aware optimizer is not modelled by this version; precision.compute must have 16 or 32 bits");
-  if (j.model.mtp_layers > 0) refuse("headroom: multi-token prediction under Muon's layer-wise optimizer is not modelled by this version; model.mtp_layers must be 0", j.model.mtp_layers);
+    return no("headroom: Muon's layer-wise optimizer with fp8 or a precision-aware optimizer is not modelled by this version; precision.compute must have 16 or 32 bits");
+  if (j.model.mtp_layers > 0) return no("headroom: multi-token prediction under Muon's layer-wise optimizer is not modelled by this version; model.mtp_layers must be 0", j.model.mtp_layers);
+  return {};
 }
 
 }  // namespace detail
 
-/// Refuses a job that contradicts itself. States can be counted for every job that passes.
-constexpr void check(const job& j) {
-  detail::check_model(j.model);
-  detail::check_layout(j);
-  detail::check_recipe(j);
+/// Refuses a job that contradicts itself, or what `no` does instead. States can be counted for every job that passes.
+template <class No = refusing>
+constexpr objection check(const job& j, const No& no = {}) {
+  if (const auto why = detail::check_model(j.model, no)) return why;
+  if (const auto why = detail::check_layout(j, no)) return why;
+  if (const auto why = detail::check_recipe(j, no)) return why;
+  return {};
 }
 
 /// Refuses what can be counted but not yet walked: parallelisms and blocks whose activations this version does not know.
-constexpr void check_walk(const job& j) {
+template <class No = refusing>
+constexpr objection check_walk(const job& j, const No& no = {}) {
   const auto& m = j.model;
-  detail::at_least(m.ffn, m.sparse() ? 0 : 1, "headroom: model.ffn must be a whole number from 1 to 2^40");
-  detail::at_least(m.vocab, m.head == head_kind::language ? 1 : 0, "headroom: model.vocab must be a whole number from 1 to 2^40");
+  if (!detail::within(m.ffn, m.sparse() ? 0 : 1)) return no("headroom: model.ffn must be a whole number from 1 to 2^40", m.ffn);
+  if (!detail::within(m.vocab, m.head == head_kind::language ? 1 : 0)) return no("headroom: model.vocab must be a whole number from 1 to 2^40", m.vocab);
   const auto& p = j.parallel;
   const bool divides = j.framework.layers == layer_modules::megatron;
-  if (m.sparse() && m.parallel_block) refuse("headroom: experts beside a parallel attention block are not modelled by this version; model.parallel_block must be false");
-  if (j.framework.runtime == runtime::preallocated && (m.sparse() || m.mla.kv_rank > 0)) refuse("headroom: this framework has no experts and no latent attention; framework", j.framework.label);
+  if (m.sparse() && m.parallel_block) return no("headroom: experts beside a parallel attention block are not modelled by this version; model.parallel_block must be false");
+  if (j.framework.runtime == runtime::preallocated && (m.sparse() || m.mla.kv_rank > 0)) return no("headroom: this framework has no experts and no latent attention; framework", j.framework.label);
   const bool divides_eager = j.framework.divides_modules;
-  if (!divides && m.mtp_layers > 0) refuse("headroom: multi-token-prediction modules are not modelled for this framework by this version; model.mtp_layers", m.mtp_layers);
+  if (!divides && m.mtp_layers > 0) return no("headroom: multi-token-prediction modules are not modelled for this framework by this version; model.mtp_layers", m.mtp_layers);
   const auto& v = m.vision;
   if (v.kind != vision_kind::none) {
     if (divides || divides_eager || j.compile || p.pipeline > 1)
-      refuse("headroom: activations of vision towers are not modelled for this framework or layout by this version; states(job) counts their weights", j.framework.label);
+      return no("headroom: activations of vision towers are not modelled for this framework or layout by this version; states(job) counts their weights", j.framework.label);
     if (v.projector == projector_kind::contrastive || v.deep_mergers > 0 || v.attention_pool)
-      refuse("headroom: contrastive towers, pooling heads and deep mergers are not modelled by this version; states(job) counts their weights");
-    if (v.patch < 1 || v.image < v.patch) refuse("headroom: model.vision.image and patch must say how large the images are; image", v.image);
-    if (v.merge > 1 && v.image / v.patch % v.merge != 0) refuse("headroom: model.vision.image / patch must be a multiple of model.vision.merge; image", v.image);
-    if (v.layers > 0 && (v.hidden < 1 || v.heads < 1 || v.hidden % v.heads != 0)) refuse("headroom: model.vision.hidden must be a multiple of model.vision.heads; hidden", v.hidden);
+      return no("headroom: contrastive towers, pooling heads and deep mergers are not modelled by this version; states(job) counts their weights");
+    if (v.patch < 1 || v.image < v.patch) return no("headroom: model.vision.image and patch must say how large the images are; image", v.image);
+    if (v.merge > 1 && v.image / v.patch % v.merge != 0) return no("headroom: model.vision.image / patch must be a multiple of model.vision.merge; image", v.image);
+    if (v.layers > 0 && (v.hidden < 1 || v.heads < 1 || v.hidden % v.heads != 0)) return no("headroom: model.vision.hidden must be a multiple of model.vision.heads; hidden", v.hidden);
   }
   if (m.encoder.layers > 0) {
     if (divides || divides_eager || j.compile || p.pipeline > 1 || j.framework.runtime == runtime::preallocated)
-      refuse("headroom: encoder-decoder models are not modelled for this framework by this version; states(job) counts their weights", j.framework.label);
+      return no("headroom: encoder-decoder models are not modelled for this framework by this version; states(job) counts their weights", j.framework.label);
     if (!m.encoder.cross_attention || m.sparse() || m.parallel_block || v.kind != vision_kind::none)
-      refuse("headroom: encoders without cross-attention, or beside experts, parallel blocks or towers, are not modelled by this version; model.encoder.layers", m.encoder.layers);
+      return no("headroom: encoders without cross-attention, or beside experts, parallel blocks or towers, are not modelled by this version; model.encoder.layers", m.encoder.layers);
   }
   if ((divides || divides_eager || j.framework.runtime == runtime::preallocated) && (m.bidirectional || m.norm_after || m.head != head_kind::language))
-    refuse("headroom: encoders and post-norm models are not modelled for this framework by this version; states(job) counts their weights", j.framework.label);
-  if (divides || divides_eager) detail::check_division(j);
+    return no("headroom: encoders and post-norm models are not modelled for this framework by this version; states(job) counts their weights", j.framework.label);
+  if (divides || divides_eager)
+    if (const auto why = detail::check_division(j, no)) return why;
   const bool plain = !m.sparse() && m.mla.kv_rank == 0;
   if (divides_eager && !plain) {
     if (!j.framework.groups_experts || p.tensor > 1 || p.context > 1 || p.pipeline > 1 || (j.compile && j.framework.compiles_layers) || m.experts.every > 1 || m.experts.bias)
-      refuse("headroom: mixtures of experts and latent attention are modelled for this framework without tensor, context and pipeline parallelism and compiled layers alone, and of plain layers; states(job) counts their weights",
+      return no("headroom: mixtures of experts and latent attention are modelled for this framework without tensor, context and pipeline parallelism and compiled layers alone, and of plain layers; states(job) counts their weights",
              j.framework.label);
     if (m.sparse() && (m.experts.count % p.expert != 0 || j.hardware.gpus() % p.expert != 0 || p.expert_tensor > 1))
-      refuse("headroom: model.experts.count and the GPUs must be multiples of parallel.expert, and parallel.expert_tensor 1; expert", p.expert);
-    if (p.expert > 1 && j.sharding.kind != sharding_kind::fsdp2) refuse("headroom: expert parallelism of eager modules needs sharding.kind \"fsdp2\" in this version");
+      return no("headroom: model.experts.count and the GPUs must be multiples of parallel.expert, and parallel.expert_tensor 1; expert", p.expert);
+    if (p.expert > 1 && j.sharding.kind != sharding_kind::fsdp2) return no("headroom: expert parallelism of eager modules needs sharding.kind \"fsdp2\" in this version");
   }
   if (!divides && !divides_eager && !plain && (j.compile || j.recompute.mode == recompute_mode::selective))
-    refuse("headroom: compiled or selectively recomputed experts and latent attention are not modelled by this version; compile must be false, recompute \"none\" or \"full\"");
+    return no("headroom: compiled or selectively recomputed experts and latent attention are not modelled by this version; compile must be false, recompute \"none\" or \"full\"");
   if (divides) {
     if (m.sparse() && (m.experts.count % p.expert != 0 || m.experts.ffn % p.expert_tensor != 0))
-      refuse("headroom: model.experts.count must be a multiple of parallel.expert, and experts.ffn of parallel.expert_tensor; experts", m.experts.count);
+      return no("headroom: model.experts.count must be a multiple of parallel.expert, and experts.ffn of parallel.expert_tensor; experts", m.experts.count);
     if (m.sparse() && j.hardware.gpus() / p.pipeline % checked::mul(p.expert, p.expert_tensor) != 0)
-      refuse("headroom: data × tensor × context must be a multiple of parallel.expert × expert_tensor; expert", p.expert);
-    if (p.pipeline > 64) refuse("headroom: parallel.pipeline must be from 1 to 64", p.pipeline);
-    if (m.mtp_layers > 4) refuse("headroom: for megatron model.mtp_layers must be from 0 to 4", m.mtp_layers);
-    if (p.schedule == schedule::naive) refuse("headroom: for megatron parallel.schedule must be 1f1b, interleaved-1f1b, gpipe, zero-bubble or dualpipe");
+      return no("headroom: data × tensor × context must be a multiple of parallel.expert × expert_tensor; expert", p.expert);
+    if (p.pipeline > 64) return no("headroom: parallel.pipeline must be from 1 to 64", p.pipeline);
+    if (m.mtp_layers > 4) return no("headroom: for megatron model.mtp_layers must be from 0 to 4", m.mtp_layers);
+    if (p.schedule == schedule::naive) return no("headroom: for megatron parallel.schedule must be 1f1b, interleaved-1f1b, gpipe, zero-bubble or dualpipe");
     if ((p.schedule == schedule::dualpipe || p.schedule == schedule::zero_bubble) && p.virtual_pipeline > 1)
-      refuse("headroom: the zero-bubble and dualpipe schedules need parallel.virtual_pipeline 1; found", p.virtual_pipeline);
+      return no("headroom: the zero-bubble and dualpipe schedules need parallel.virtual_pipeline 1; found", p.virtual_pipeline);
     if (p.schedule == schedule::dualpipe && (p.pipeline % 2 != 0 || j.batch.accumulation % 2 != 0))
-      refuse("headroom: the dualpipe schedule needs an even number of stages and of micro-batches; parallel.pipeline", p.pipeline);
+      return no("headroom: the dualpipe schedule needs an even number of stages and of micro-batches; parallel.pipeline", p.pipeline);
     if (p.schedule == schedule::zero_bubble && j.recompute.mode != recompute_mode::none)
-      refuse("headroom: recomputation is not modelled for the zero-bubble schedule by this version; recompute must be \"none\"");
+      return no("headroom: recomputation is not modelled for the zero-bubble schedule by this version; recompute must be \"none\"");
     if (j.framework.microbatch_group > 0 && j.framework.microbatch_group < p.pipeline)
-      refuse("headroom: microbatch-group-size-per-virtual-pipeline-stage must be at least parallel.pipeline; found", j.framework.microbatch_group);
+      return no("headroom: microbatch-group-size-per-virtual-pipeline-stage must be at least parallel.pipeline; found", j.framework.microbatch_group);
     if (p.schedule == schedule::gpipe && j.batch.accumulation > 65'536)
-      refuse("headroom: with the gpipe schedule batch.accumulation must be from 1 to 65536; accumulation", j.batch.accumulation);
+      return no("headroom: with the gpipe schedule batch.accumulation must be from 1 to 65536; accumulation", j.batch.accumulation);
     if (p.virtual_pipeline > 1 && j.framework.microbatch_group == 0 && j.batch.accumulation % p.pipeline != 0)
-      refuse("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
+      return no("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
     if (j.sharding.kind != sharding_kind::none && j.sharding.kind != sharding_kind::ddp && j.sharding.kind != sharding_kind::megatron_distributed_optimizer &&
         j.sharding.kind != sharding_kind::megatron_fsdp)
-      refuse("headroom: for megatron sharding.kind must be none, ddp, megatron-distributed-optimizer or megatron-fsdp");
-    if (j.sharding.kind == sharding_kind::megatron_fsdp) detail::check_megatron_fsdp(j);
-    if (j.precision.compute.bits == 8 && j.framework.local_modules) refuse("headroom: fp8 needs TransformerEngine: framework.options.transformer-impl must not be local");
-    if (j.precision.parameters.bits == 8 && j.precision.compute.bits != 8) refuse("headroom: fp8 parameters need precision.compute fp8; found bits", j.precision.compute.bits);
-    if (j.precision.compute.set() && j.precision.compute.bits != 8 && j.precision.compute.bits < 16) refuse("headroom: precision.compute must have 8, 16 or 32 bits", j.precision.compute.bits);
-    if (j.optimizer.vector_moments > 0 && j.sharding.kind == sharding_kind::megatron_distributed_optimizer) detail::check_layer_wise(j);
+      return no("headroom: for megatron sharding.kind must be none, ddp, megatron-distributed-optimizer or megatron-fsdp");
+    if (j.sharding.kind == sharding_kind::megatron_fsdp)
+      if (const auto why = detail::check_megatron_fsdp(j, no)) return why;
+    if (j.precision.compute.bits == 8 && j.framework.local_modules) return no("headroom: fp8 needs TransformerEngine: framework.options.transformer-impl must not be local");
+    if (j.precision.parameters.bits == 8 && j.precision.compute.bits != 8) return no("headroom: fp8 parameters need precision.compute fp8; found bits", j.precision.compute.bits);
+    if (j.precision.compute.set() && j.precision.compute.bits != 8 && j.precision.compute.bits < 16) return no("headroom: precision.compute must have 8, 16 or 32 bits", j.precision.compute.bits);
+    if (j.optimizer.vector_moments > 0 && j.sharding.kind == sharding_kind::megatron_distributed_optimizer)
+      if (const auto why = detail::check_layer_wise(j, no)) return why;
     if (j.optimizer.extent != state_extent::full || j.optimizer.state.quantised() || j.optimizer.blocks > 0 || j.optimizer.in_backward)
-      refuse("headroom: for megatron the optimizer must be adamw, sgd, sgd-momentum, lion, adagrad or muon");
-    if (j.adapter.active() || !j.trainable.all()) refuse("headroom: adapters and partly frozen models are not modelled for megatron by this version");
-    if (m.parallel_block || m.post_norms) refuse("headroom: parallel blocks and post-norms are not modelled for megatron by this version");
+      return no("headroom: for megatron the optimizer must be adamw, sgd, sgd-momentum, lion, adagrad or muon");
+    if (j.adapter.active() || !j.trainable.all()) return no("headroom: adapters and partly frozen models are not modelled for megatron by this version");
+    if (m.parallel_block || m.post_norms) return no("headroom: parallel blocks and post-norms are not modelled for megatron by this version");
     if (j.framework.graphs != graph_capture::none && j.recompute.mode == recompute_mode::full)
-      refuse("headroom: CUDA graphs of layers do not go with full recompute; framework.options.cuda-graph-impl must be none", j.framework.label);
+      return no("headroom: CUDA graphs of layers do not go with full recompute; framework.options.cuda-graph-impl must be none", j.framework.label);
     if (j.framework.captured_modules != 0 && (j.offload.activations != place::on_gpu || p.schedule == schedule::zero_bubble || p.schedule == schedule::dualpipe))
-      refuse("headroom: graphs that are captured before the first step are not modelled with offload or for the zero-bubble and dualpipe schedules by this version");
+      return no("headroom: graphs that are captured before the first step are not modelled with offload or for the zero-bubble and dualpipe schedules by this version");
     if (j.offload.optimizer != place::on_gpu || j.offload.parameters != place::on_gpu)
-      refuse("headroom: offload of optimizer or parameters is not modelled for megatron by this version");
+      return no("headroom: offload of optimizer or parameters is not modelled for megatron by this version");
     if (j.offload.activations != place::on_gpu) {
       if (j.framework.offloaded_modules == 0 || j.recompute.mode == recompute_mode::full)
-        refuse("headroom: for megatron offload.activations needs framework.options.offload-modules (attn_norm, qkv_linear, core_attn, attn_proj, mlp_norm, expert_fc1, moe_act), and no full recompute");
+        return no("headroom: for megatron offload.activations needs framework.options.offload-modules (attn_norm, qkv_linear, core_attn, attn_proj, mlp_norm, expert_fc1, moe_act), and no full recompute");
       if (j.precision.compute.bits == 8 || p.schedule == schedule::zero_bubble || p.schedule == schedule::dualpipe)
-        refuse("headroom: offloaded modules are not modelled with fp8 or for the zero-bubble and dualpipe schedules by this version; framework", j.framework.label);
+        return no("headroom: offloaded modules are not modelled with fp8 or for the zero-bubble and dualpipe schedules by this version; framework", j.framework.label);
     }
   }
-  if (!divides && !divides_eager && (p.tensor > 1 || p.sequence)) refuse("headroom: tensor parallelism is not modelled by this version; parallel.tensor must be 1", p.tensor);
+  if (!divides && !divides_eager && (p.tensor > 1 || p.sequence)) return no("headroom: tensor parallelism is not modelled by this version; parallel.tensor must be 1", p.tensor);
   if (divides_eager && (p.pipeline > 1 || p.virtual_pipeline > 1)) {
     if (p.schedule != schedule::one_forward_one_backward && p.schedule != schedule::interleaved && p.schedule != schedule::gpipe)
-      refuse("headroom: for this framework parallel.schedule must be 1f1b, interleaved-1f1b or gpipe", j.framework.label);
+      return no("headroom: for this framework parallel.schedule must be 1f1b, interleaved-1f1b or gpipe", j.framework.label);
     if (p.virtual_pipeline > 1 && j.batch.accumulation % p.pipeline != 0)
-      refuse("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
-    if (p.pipeline > 64 || j.batch.accumulation > 65'536) refuse("headroom: parallel.pipeline must be from 1 to 64, and batch.accumulation at most 65536; accumulation", j.batch.accumulation);
+      return no("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
+    if (p.pipeline > 64 || j.batch.accumulation > 65'536) return no("headroom: parallel.pipeline must be from 1 to 64, and batch.accumulation at most 65536; accumulation", j.batch.accumulation);
     if (j.sharding.kind != sharding_kind::fsdp2 || j.framework.loss == loss_style::chunked_head || j.adapter.active() || !j.trainable.all() || j.optimizer.in_backward || m.tied)
-      refuse("headroom: pipelines of this framework are modelled under sharding.kind fsdp2, with whole logits, every weight trained by an optimizer step and untied embeddings alone");
+      return no("headroom: pipelines of this framework are modelled under sharding.kind fsdp2, with whole logits, every weight trained by an optimizer step and untied embeddings alone");
   } else if (!divides && (p.pipeline > 1 || p.virtual_pipeline > 1)) {
-    detail::check_spread(j);
+    if (const auto why = detail::check_spread(j, no)) return why;
   }
-  if (!divides && !divides_eager && (p.context > 1)) refuse("headroom: context parallelism is not modelled by this version; parallel.context must be 1", p.context);
-  if (!divides && !divides_eager && (p.expert > 1 || p.expert_tensor > 1)) refuse("headroom: expert parallelism is not modelled by this version; parallel.expert must be 1", p.expert);
+  if (!divides && !divides_eager && (p.context > 1)) return no("headroom: context parallelism is not modelled by this version; parallel.context must be 1", p.context);
+  if (!divides && !divides_eager && (p.expert > 1 || p.expert_tensor > 1)) return no("headroom: expert parallelism is not modelled by this version; parallel.expert must be 1", p.expert);
   if (p.replicate > 1 && j.sharding.kind == sharding_kind::zero)
-    refuse("headroom: parallel.replicate is FSDP's; DeepSpeed shards within groups by sharding.mics_shard_size; replicate", p.replicate);
-  if (divides_eager && !m.sparse() && p.expert > 1) refuse("headroom: parallel.expert needs a mixture of experts; it is", p.expert);
+    return no("headroom: parallel.replicate is FSDP's; DeepSpeed shards within groups by sharding.mics_shard_size; replicate", p.replicate);
+  if (divides_eager && !m.sparse() && p.expert > 1) return no("headroom: parallel.expert needs a mixture of experts; it is", p.expert);
   if (divides_eager && (p.tensor > 1 || p.context > 1)) {
     if (p.tensor == 1 ? j.sharding.kind != sharding_kind::fsdp2 : j.sharding.kind != sharding_kind::fsdp2 && j.sharding.kind != sharding_kind::none)
-      refuse("headroom: tensor and context parallelism of eager modules need sharding.kind \"fsdp2\" in this version");
-    if (j.adapter.active()) refuse("headroom: adapters under tensor or context parallelism are not modelled for this framework by this version", j.framework.label);
+      return no("headroom: tensor and context parallelism of eager modules need sharding.kind \"fsdp2\" in this version");
+    if (j.adapter.active()) return no("headroom: adapters under tensor or context parallelism are not modelled for this framework by this version", j.framework.label);
   }
   if (divides_eager && p.context > 1 && p.context_kind == context_kind::ulysses)
-    refuse("headroom: for this framework parallel.context_kind must be ring or all-gather", j.framework.label);
+    return no("headroom: for this framework parallel.context_kind must be ring or all-gather", j.framework.label);
   if (divides_eager && p.context > 1 && (j.attention == attention::eager || j.attention == attention::math || m.attention_softcap > 0))
-    refuse("headroom: context parallelism with attention written out is not modelled by this version; attention must be sdpa, flash or flash3");
+    return no("headroom: context parallelism with attention written out is not modelled by this version; attention must be sdpa, flash or flash3");
   if (j.compile && !j.framework.compiles_layers && !j.framework.compiles_loss)
-    refuse("headroom: torch.compile is not modelled for this framework by this version; compile must be false", j.framework.label);
+    return no("headroom: torch.compile is not modelled for this framework by this version; compile must be false", j.framework.label);
   if (j.compile && (j.attention == attention::eager || j.attention == attention::math || m.attention_softcap > 0))
-    refuse("headroom: compiled layers with attention written out are not modelled by this version; attention must be sdpa, flash or flash3");
-  if (!divides && j.precision.compute.bits == 8 && !j.framework.quantises_in_linear) refuse("headroom: fp8 computation is not modelled by this version; precision.compute must have 16 or 32 bits", j.precision.compute.bits);
+    return no("headroom: compiled layers with attention written out are not modelled by this version; attention must be sdpa, flash or flash3");
+  if (!divides && j.precision.compute.bits == 8 && !j.framework.quantises_in_linear) return no("headroom: fp8 computation is not modelled by this version; precision.compute must have 16 or 32 bits", j.precision.compute.bits);
   if (j.batch.packed && !j.framework.packs_documents)
-    refuse("headroom: packed sequences are not modelled for this framework by this version; batch.packed must be false", j.framework.label);
+    return no("headroom: packed sequences are not modelled for this framework by this version; batch.packed must be false", j.framework.label);
   if (!divides && (j.sharding.kind == sharding_kind::megatron_distributed_optimizer || j.sharding.kind == sharding_kind::megatron_fsdp))
-    refuse("headroom: Megatron's sharding is not modelled by this version; sharding.kind must be none, ddp, zero, fsdp1 or fsdp2");
+    return no("headroom: Megatron's sharding is not modelled by this version; sharding.kind must be none, ddp, zero, fsdp1 or fsdp2");
   const bool selective = j.recompute.mode == recompute_mode::selective && j.framework.runtime == runtime::autograd && !divides;
   if (selective && (j.recompute.policy == recompute_policy::unset || j.recompute.modules != 0))
-    refuse("headroom: for this framework selective recompute needs recompute.policy (every-other-matmul or attention-only), and no modules", j.framework.label);
+    return no("headroom: for this framework selective recompute needs recompute.policy (every-other-matmul or attention-only), and no modules", j.framework.label);
   if (j.recompute.mode == recompute_mode::selective && divides && j.recompute.modules == 0)
-    refuse("headroom: for megatron selective recompute needs recompute.modules: core_attn, mlp, moe, moe_act, layernorm, mla_up_proj, shared_experts");
+    return no("headroom: for megatron selective recompute needs recompute.modules: core_attn, mlp, moe, moe_act, layernorm, mla_up_proj, shared_experts");
   const bool from_first = !divides && j.recompute.method == recompute_method::block;
   const bool all = j.recompute.layers == 0 || j.recompute.layers == m.layers || (j.recompute.method == recompute_method::uniform && j.recompute.layers == 1);
   if (j.recompute.mode == recompute_mode::full && !all && !from_first && (!divides || j.recompute.method == recompute_method::unset))
-    refuse(divides ? "headroom: recompute.layers needs recompute.method: uniform (layers a checkpoint) or block (the first layers of each chunk); layers"
+    return no(divides ? "headroom: recompute.layers needs recompute.method: uniform (layers a checkpoint) or block (the first layers of each chunk); layers"
                    : "headroom: recomputing some of the layers is not modelled here by this version; recompute.layers must be 0 (all)",
            j.recompute.layers);
   if (j.compile && detail::autocasts(j))
-    refuse("headroom: compiled layers under autocast are not modelled by this version; choose bf16 parameters, fsdp1 or fsdp2, or compile false");
+    return no("headroom: compiled layers under autocast are not modelled by this version; choose bf16 parameters, fsdp1 or fsdp2, or compile false");
   if (detail::autocasts(j) && (selective || (from_first && j.recompute.layers > 0 && j.recompute.layers < m.layers && j.recompute.mode == recompute_mode::full)))
-    refuse("headroom: recomputing a part of the model under autocast is not modelled by this version; recompute must be \"none\" or \"full\"");
+    return no("headroom: recomputing a part of the model under autocast is not modelled by this version; recompute must be \"none\" or \"full\"");
+  return {};
+}
+
+/// Why estimate(j) refuses a job that contradicts itself or is not modelled, without refusing it: for who asks about many jobs, or builds
+/// without exceptions. Empty where nothing is known against it; sizes that overflow are still an overflow_error.
+constexpr objection objection_to(const job& j) {
+  if (const auto why = check(j, objecting{})) return why;
+  return j.framework.runtime == runtime::preallocated ? objection{} : check_walk(j, objecting{});
 }
 
 }  // namespace headroom
