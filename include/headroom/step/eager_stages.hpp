@@ -10,95 +10,123 @@
 #pragma once
 
 #include <headroom/layout/schedule.hpp>
-#include <headroom/step/outside.hpp>
-#include <headroom/step/spread.hpp>
-#include <headroom/step/timeline.hpp>
+#include <headroom/step/eager_chunk.hpp>
 
 namespace headroom {
 
 namespace detail {
 
-/// Layers of one stage that run in a row: what they cost for one micro-batch, and what they hold for all.
-struct eager_chunk {
-  moment saved{};                     ///< for backward; what was received is not in it
-  moment forward{}, loss{}, backward{}, end{};  ///< peaks; `end`: of the backward of its first layer, when all else is done
-  std::int64_t forward_layer{-1}, backward_layer{-1};
-  bytes logits{};                     ///< what its head returns
-  bytes loss_span{};                  ///< the segment that head and loss need
-  bytes gathered{}, gradients{}, sharded{};  ///< parameters, and gradients whole and reduced
-  bytes largest{};                    ///< the largest unit's gradients
-  bytes gather_pool{};
-  bool first{}, last{};
-};
+/// A stage's steps, one after the other: only totals are added up, and what the tallest moments were made of is put together at the end.
+class eager_steps {
+ public:
+  constexpr eager_steps(const eager_chunk* chunks, std::size_t n, std::int64_t micros, bytes stream, bytes resident)
+      : chunks_(chunks), n_(n), micros_(micros), stream_(stream), live_(resident) {
+    if (std::is_constant_evaluated()) forwards_ = backwards_ = {}, best_ = {};
+    for (std::size_t c = 0; c < n; ++c) forwards_[c] = backwards_[c] = 0;
+    for (auto& b : best_) b.total = bytes{0};
+  }
+  constexpr void operator()(const work& step) {
+    const auto c = static_cast<std::size_t>(step.chunk);
+    step.kind == work_kind::forward ? forward(c, chunks_[c]) : backward(c, chunks_[c]);
+  }
+  /// The tallest moments, and what is left when all is done; `resident` is there all the time.
+  constexpr void tell(timeline& t, const moment& resident, moment& left) const {
+    constexpr std::array phases{phase::forward, phase::loss_forward, phase::backward, phase::reduce};
+    for (std::size_t i = 0; i < phases.size(); ++i) {
+      const auto& b = best_[i];
+      if (b.total == bytes{0}) continue;
+      const auto& k = chunks_[b.chunk];
+      auto all = resident;
+      for (std::size_t c = 0; c < n_; ++c) all += held(chunks_[c], b.forwards[c], b.backwards[c]);
+      t.elsewhere(b.reduced);
+      switch (b.at) {
+        case place_of::forward:
+        case place_of::loss:
+          if (b.forwards[b.chunk] == 0) all.add(row::gathered_parameters, k.gathered);
+          t.look(phases[i], b.at == place_of::forward ? k.forward_layer : -1, all, b.at == place_of::forward ? k.forward : k.loss);
+          break;
+        case place_of::backward:
+          all -= k.saved;
+          t.look(phases[i], k.backward_layer, all, k.backward);
+          break;
+        case place_of::end:
+          all -= k.saved;
+          all.add(row::gradients, k.gradients);
+          t.look(phases[i], -1, all, k.end);
+          break;
+        case place_of::reduce:
+          all.add(row::gathered_parameters, k.gathered);
+          all.add(row::gradients, k.gradients - k.sharded);
+          t.look(phases[i], -1, all, part{row::communication_buffers, k.largest});
+      }
+    }
+    left = resident;
+    for (std::size_t c = 0; c < n_; ++c) left += held(chunks_[c], forwards_[c], backwards_[c]);
+    t.elsewhere(bytes{0});
+    t.reach(pool_);
+  }
 
-constexpr bool units_apart(const settled_job& s) { return s.source->framework.splits_root && !s.model.tied; }
-
-/// Walks the layers of a chunk up and down.
-constexpr void walk_eager_chunk(eager_chunk& k, const settled_job& s, const model_slice& here) {
-  const auto& j = *s.source;
-  scene sc = s.layer;
-  sc.model = &s.model;
-  sc.compiled = false;  // embedding and head are not
-  const auto outside = trained_modules(j, -1);
-  moment live{};
-  const auto keep = [&](moment& tallest, std::int64_t& layer, const moment& peak, std::int64_t at) {
-    if (tallest.rise_to(live, peak)) layer = at;
+ private:
+  using counts = std::array<std::int32_t, degrees::max_chunks>;
+  enum class place_of : std::uint8_t { forward, loss, backward, end, reduce };
+  /// What runs, and how often each chunk had run before.
+  struct tallest {
+    bytes total, reduced;
+    std::size_t chunk;
+    place_of at;
+    counts forwards, backwards;
   };
-  std::int64_t none = -1;
-  const auto front = embedding(sc, outside);
-  const auto front_forward = k.first ? walk_forward(front) : forward_walk{};
-  if (k.first) keep(k.forward, k.forward_layer, front_forward.peak, -1);
-  const moment front_saved(front_forward.saved, front_forward.saved_rows);
-  live += front_saved;
-  auto runs = cut_layers(s, sc, here, true);
-  sc.compiled = s.layer.compiled;
-  for (std::size_t i = 0; i < runs.size; ++i) {
-    auto& r = runs.list[i];
-    cost_run(r, s, sc, false, false, shipped_layers{});
-    live += multiple{r.count - 1, r.saved};
-    keep(k.forward, k.forward_layer, r.forward, r.first + r.count * r.span - 1);
-    live += r.saved;
-  }
-  sc.compiled = false;
-  k.saved = live;
-  if (k.last) {
-    const auto tail = tail_of(sc, outside, true);
-    const auto tail_forward = walk_forward(tail);
-    const auto logits = checked::mul(checked::mul(sc.tokens, sc.divided(sc.vocabulary)), sc.width);
-    k.logits = bytes{logits};
-    k.loss_span = live.total + tail.size(tail.input()) + span_of(tail);
-    keep(k.loss, none, tail_forward.peak, -1);
-    keep(k.backward, none, walk_backward(tail).peak, -1);
-    k.saved += moment(tail_forward.saved, tail_forward.saved_rows);
-  }
-  for (auto i = runs.size; i-- > 0;) {
-    const auto& r = runs.list[i];
-    live -= r.saved;
-    keep(k.backward, k.backward_layer, r.backward, r.first + r.count * r.span - 1);
-    live += multiple{1 - r.count, r.saved};
-    if (i == 0) k.end = live + r.backward;
-  }
-  if (k.first || runs.size == 0) return;
-  // What the first layer reads lies in a buffer for all micro-batches.
-  const bytes received = -front.size(front.output());
-  k.forward.add(row::activations, received);
-  if (!runs.list[0].keeps_input) return;
-  for (auto* m : {&k.saved, &k.loss, &k.backward, &k.end})
-    if (m->total > bytes{0}) m->add(row::activations, received);
-  k.loss_span += k.last ? received : bytes{0};
-}
 
-/// What a chunk holds for all micro-batches.
-constexpr void hold_eager_chunk(eager_chunk& k, const settled_job& s, const state_bytes& st, std::int64_t layers) {
-  const auto& p = s.precision;
-  const auto matrices = share(st.unit, s.source->framework.gathers_in_fp8 ? 1 : p.compute.width());
-  k.gathered = layers * matrices + share(st.root, p.compute.width());
-  k.gradients = layers * share(st.unit, p.reduce.width()) + share(st.root, p.reduce.width());
-  k.sharded = st.gpu[row::gradients];
-  const auto largest = units_apart(s) && st.embedding < st.root ? st.root - st.embedding : st.root;
-  k.largest = share(st.unit > largest ? st.unit : largest, p.reduce.width());
-  k.gather_pool = windows_of(s, st).gather_pool;
-}
+  constexpr void forward(std::size_t c, const eager_chunk& k) {
+    if (forwards_[c] == 0) live_ += k.gathered;
+    look(0, c, place_of::forward, k.forward.total);
+    if (k.last) {
+      look(1, c, place_of::loss, k.loss.total);
+      pool_ = max(pool_, live_ + k.loss_span - reduced_);
+    }
+    live_ += k.saved.total + (k.last ? k.logits : stream_);  // what it sends
+    ++forwards_[c];
+  }
+  constexpr void backward(std::size_t c, const eager_chunk& k) {
+    live_ -= k.saved.total;
+    look(2, c, place_of::backward, k.backward.total);
+    if (backwards_[c] == 0) {
+      live_ += k.gradients;
+      look(2, c, place_of::end, k.end.total);
+    }
+    if (!k.last) live_ -= stream_;
+    if (!k.first) live_ += stream_;  // the gradient of what it received
+    if (++backwards_[c] < micros_) return;
+    look(3, c, place_of::reduce, k.largest);
+    live_ += k.sharded - k.gradients - k.gathered;
+    reduced_ += k.sharded;
+  }
+  constexpr void look(std::size_t which, std::size_t chunk, place_of at, bytes more) {
+    const auto all = live_ + more;
+    pool_ = max(pool_, all - reduced_);
+    auto& b = best_[which];
+    if (all <= b.total) return;
+    b.total = all, b.reduced = reduced_, b.chunk = chunk, b.at = at;
+    for (std::size_t c = 0; c < n_; ++c) b.forwards[c] = forwards_[c], b.backwards[c] = backwards_[c];
+  }
+  /// What a chunk holds after so many micro-batches.
+  [[nodiscard]] constexpr moment held(const eager_chunk& k, std::int64_t forwards, std::int64_t backwards) const {
+    auto m = (forwards - backwards) * k.saved;
+    if (forwards > 0 && backwards < micros_) m.add(row::gathered_parameters, k.gathered);
+    if (k.last) m.add(row::logits, forwards * k.logits);
+    else m.add(row::activations, (forwards - backwards) * stream_);
+    if (!k.first) m.add(row::communication_buffers, backwards * stream_);
+    if (backwards > 0) m.add(row::gradients, backwards < micros_ ? k.gradients : k.sharded);
+    return m;
+  }
+
+  const eager_chunk* chunks_;
+  std::size_t n_;
+  std::int64_t micros_;
+  bytes stream_, live_, reduced_{0}, pool_{0};
+  counts forwards_, backwards_;
+  std::array<tallest, 4> best_;
+};
 
 }  // namespace detail
 
@@ -143,45 +171,11 @@ constexpr timeline walk_eager_stage(const settled_job& s, const inventory& list,
   t.watch_pools(gather_pool, sharded);
   t.look(phase::load, -1, moment(row::model_parameters, resident.rows[row::model_parameters]));
 
-  // What is alive of all chunks, step by step.
-  moment live = resident;
-  bytes reduced{0};
-  std::array<std::int64_t, degrees::max_chunks> forwards, backwards;
-  for (std::size_t c = 0; c < n; ++c) forwards[c] = backwards[c] = 0;
-  if (std::is_constant_evaluated()) forwards = backwards = {};
   const auto kind = d.virtual_pipeline > 1 ? schedule::interleaved : d.schedule;
-  order.run(pipeline_plan{kind, d.pipeline, static_cast<std::int64_t>(n), micros, 0}, stage, [&](const work& step) {
-    const auto c = static_cast<std::size_t>(step.chunk);
-    const auto& k = chunks[c];
-    t.elsewhere(reduced);
-    if (step.kind == work_kind::forward) {
-      if (forwards[c]++ == 0) live.add(row::gathered_parameters, k.gathered);
-      t.look(phase::forward, k.forward_layer, live, k.forward);
-      if (k.last) {
-        t.look(phase::loss_forward, -1, live, k.loss);
-        t.reach(live.total + k.loss_span);
-      }
-      live += k.saved;
-      if (k.last) live.add(row::logits, k.logits);
-      else live.add(row::activations, stream);  // what it sends
-      return;
-    }
-    live -= k.saved;
-    if (backwards[c] == 0) {
-      t.look(phase::backward, k.backward_layer, live, k.backward);
-      live.add(row::gradients, k.gradients);
-      t.look(phase::backward, -1, live, k.end);
-    } else {
-      t.look(phase::backward, k.backward_layer, live, k.backward);
-    }
-    if (!k.last) live.add(row::activations, -stream);
-    if (!k.first) live.add(row::communication_buffers, stream);  // the gradient of what it received
-    if (++backwards[c] < micros) return;
-    t.look(phase::reduce, -1, live, part{row::communication_buffers, k.largest});
-    live.add(row::gathered_parameters, -k.gathered);
-    live.add(row::gradients, k.sharded - k.gradients);
-    reduced += k.sharded;
-  });
+  detail::eager_steps steps(chunks.data(), n, micros, stream, resident.total);
+  order.run(pipeline_plan{kind, d.pipeline, static_cast<std::int64_t>(n), micros, 0}, stage, [&](const work& step) { steps(step); });
+  moment live;
+  steps.tell(t, resident, live);
   t.elsewhere(sharded);
   bytes joined{0};
   for (std::size_t c = 0; c < n; ++c) joined += micros * chunks[c].logits;
