@@ -231,8 +231,9 @@ constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind, const
       if (ranks_of(stage) > 0) add(walk_stage(s, weights, cut, divided, stage, order, &k.checkpoints), stage);
   } else if (j.parallel.pipeline > 1 && j.framework.divides_modules) {
     const stage_cut cut(j.parallel, s.model.layers);
+    known_eager_chunk known;
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
-      if (ranks_of(stage) > 0) finish_rank(r.add(), s, walk_eager_stage(s, list, cut, stage, order), ranks_of(stage), stage);
+      if (ranks_of(stage) > 0) finish_rank(r.add(), s, walk_eager_stage(s, list, cut, stage, order, known), ranks_of(stage), stage);
     s.assumptions.add(assumption::reserved_by_pools);
   } else if (j.parallel.pipeline > 1) {
     const auto d = spread_layers(s, list);

@@ -92,6 +92,32 @@ constexpr void hold_eager_chunk(eager_chunk& k, const settled_job& s, const stat
   k.gather_pool = windows_of(s, st).gather_pool;
 }
 
+/// The last chunk between the ends that was looked at. Others with as many layers, of which as many are recomputed, cost the same.
+struct known_eager_chunk {
+  std::int64_t count{}, recomputed{}, first{};
+  eager_chunk cost{};
+  state_bytes states{};
+};
+
+constexpr eager_chunk eager_chunk_of(const settled_job& s, const inventory& list, const model_slice& here, state_bytes& st, known_eager_chunk& known) {
+  const auto again = recomputed_layers(s.source->recompute, s.model.layers) - here.first;
+  const auto recomputed = again < 0 ? 0 : smaller(again, here.count);
+  const bool between = !here.embedding && !here.head;
+  if (between && known.count == here.count && known.recomputed == recomputed) {
+    auto k = known.cost;
+    if (k.forward_layer >= 0) k.forward_layer += here.first - known.first;
+    if (k.backward_layer >= 0) k.backward_layer += here.first - known.first;
+    st = known.states;
+    return k;
+  }
+  eager_chunk k{.first = here.embedding, .last = here.head};
+  st = states(s, weights_of_slice(list, here));
+  walk_eager_chunk(k, s, here);
+  hold_eager_chunk(k, s, st, here.count);
+  if (between) known = {here.count, recomputed, here.first, k, st};
+  return k;
+}
+
 }  // namespace detail
 
 }  // namespace headroom

@@ -19,14 +19,16 @@ namespace detail {
 /// A stage's steps, one after the other: only totals are added up, and what the tallest moments were made of is put together at the end.
 class eager_steps {
  public:
-  constexpr eager_steps(const eager_chunk* chunks, std::size_t n, std::int64_t micros, bytes stream, bytes resident)
-      : chunks_(chunks), n_(n), micros_(micros), stream_(stream), live_(resident) {
+  /// Of `micros` micro-batches, `skipped` are not told of: see steps_to_skip().
+  constexpr eager_steps(const eager_chunk* chunks, std::size_t n, std::int64_t micros, std::int64_t skipped, bytes stream, bytes resident)
+      : chunks_(chunks), n_(n), micros_(micros), skipped_(skipped), stream_(stream), live_(resident) {
     if (std::is_constant_evaluated()) forwards_ = backwards_ = {}, best_ = {};
     for (std::size_t c = 0; c < n; ++c) forwards_[c] = backwards_[c] = 0;
     for (auto& b : best_) b.total = bytes{0};
   }
   constexpr void operator()(const work& step) {
     const auto c = static_cast<std::size_t>(step.chunk);
+    if (skipped_ > 0 && started_ == n_) skip();
     step.kind == work_kind::forward ? forward(c, chunks_[c]) : backward(c, chunks_[c]);
   }
   /// The tallest moments, and what is left when all is done; `resident` is there all the time.
@@ -91,6 +93,7 @@ class eager_steps {
     live_ -= k.saved.total;
     look(2, c, place_of::backward, k.backward.total);
     if (backwards_[c] == 0) {
+      ++started_;
       live_ += k.gradients;
       look(2, c, place_of::end, k.end.total);
     }
@@ -100,6 +103,14 @@ class eager_steps {
     look(3, c, place_of::reduce, k.largest);
     live_ += k.sharded - k.gradients - k.gathered;
     reduced_ += k.sharded;
+  }
+  /// Every chunk has run both ways: as many micro-batches more, and all that grows has grown by as much. No moment between is taller.
+  constexpr void skip() {
+    for (std::size_t c = 0; c < n_; ++c) {
+      forwards_[c] += static_cast<std::int32_t>(skipped_), backwards_[c] += static_cast<std::int32_t>(skipped_);
+      live_ += skipped_ * ((chunks_[c].last ? chunks_[c].logits : bytes{0}) + (chunks_[c].first ? bytes{0} : stream_));
+    }
+    skipped_ = 0;
   }
   constexpr void look(std::size_t which, std::size_t chunk, place_of at, bytes more) {
     const auto all = live_ + more;
@@ -122,17 +133,28 @@ class eager_steps {
 
   const eager_chunk* chunks_;
   std::size_t n_;
-  std::int64_t micros_;
+  std::int64_t micros_, skipped_;
+  std::size_t started_ = 0;  // chunks that have run backward
   bytes stream_, live_, reduced_{0}, pool_{0};
   counts forwards_, backwards_;
   std::array<tallest, 4> best_;
 };
 
+/// Micro-batches that an order of the library's own can go without: once it is under way it repeats, in groups of as many as there are stages
+/// where it is interleaved. Of five groups the first three are enough for every chunk to have run both ways.
+constexpr std::int64_t steps_to_skip(schedule kind, std::int64_t stages, std::int64_t micros) {
+  const auto group = kind == schedule::interleaved ? stages : 1;
+  const auto enough = kind == schedule::interleaved ? 5 * stages : stages + 4;
+  if (kind == schedule::gpipe || micros <= enough) return 0;
+  return (micros - enough) / group * group;
+}
+
 }  // namespace detail
 
 /// Walks the schedule of one stage of a job whose eager layers are cut into a pipeline.
 template <class Order>
-constexpr timeline walk_eager_stage(const settled_job& s, const inventory& list, const stage_cut& cut, std::int64_t stage, const Order& order) {
+constexpr timeline walk_eager_stage(const settled_job& s, const inventory& list, const stage_cut& cut, std::int64_t stage, const Order& order,
+                                    detail::known_eager_chunk& known) {
   const auto& j = *s.source;
   const auto& d = j.parallel;
   const auto& sc = s.layer;
@@ -143,14 +165,8 @@ constexpr timeline walk_eager_stage(const settled_job& s, const inventory& list,
   bytes sharded{0}, gather_pool{0}, update{0};
   cut.for_each(stage, [&](const layer_chunk& c) {
     if (n == chunks.size()) refuse("headroom: a stage holds at most 64 chunks; parallel.virtual_pipeline", d.virtual_pipeline);
-    auto& k = chunks[n++];
-    k = {};
-    k.first = c.index == 0;
-    k.last = c.index == cut.chunks() - 1;
-    const model_slice here{c.first, c.count, k.first, k.last};
-    const auto st = states(s, detail::weights_of_slice(list, here));
-    detail::walk_eager_chunk(k, s, here);
-    detail::hold_eager_chunk(k, s, st, c.count);
+    state_bytes st;
+    const auto& k = chunks[n++] = detail::eager_chunk_of(s, list, {c.first, c.count, c.index == 0, c.index == cut.chunks() - 1}, st, known);
     resident.rows += st.gpu;
     sharded += k.sharded;
     gather_pool = max(gather_pool, k.gather_pool);
@@ -172,8 +188,9 @@ constexpr timeline walk_eager_stage(const settled_job& s, const inventory& list,
   t.look(phase::load, -1, moment(row::model_parameters, resident.rows[row::model_parameters]));
 
   const auto kind = d.virtual_pipeline > 1 ? schedule::interleaved : d.schedule;
-  detail::eager_steps steps(chunks.data(), n, micros, stream, resident.total);
-  order.run(pipeline_plan{kind, d.pipeline, static_cast<std::int64_t>(n), micros, 0}, stage, [&](const work& step) { steps(step); });
+  const auto skipped = Order::repeats ? detail::steps_to_skip(kind, d.pipeline, micros) : 0;
+  detail::eager_steps steps(chunks.data(), n, micros, skipped, stream, resident.total);
+  order.run(pipeline_plan{kind, d.pipeline, static_cast<std::int64_t>(n), micros - skipped, 0}, stage, [&](const work& step) { steps(step); });
   moment live;
   steps.tell(t, resident, live);
   t.elsewhere(sharded);
