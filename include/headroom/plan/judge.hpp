@@ -37,10 +37,10 @@ class plan_judge {
       auto& layout = layouts_.at({degrees, d.tensor + (d.expert << 20) + (d.expert_tensor << 40), ends, layers[4], j.recompute.layers},
                                  [&] { return detail::layout_of(s, list); });
       if (!layout.alike) return std::nullopt;
-      const auto& walked = walks_.at(layers, [&] { return detail::height_of(walk_divided_layers(s)); });
-      return detail::highest_peak(s, walked, layout, [&](const detail::stage_kind& k) -> const detail::scheduled_moments& { return moments_of(s, k); },
-                                  [&](const detail::stage_kind& k) {
-                                    return held_.at({layers[0], layers[1], layers[2], layers[3], degrees, ends, k.first + (k.last << 32), shards}, [&] { return detail::held_of(s, k, walked.input); });
+      auto& heights = walks_.at(layers, [&] { return detail::layer_heights(s); });
+      return detail::highest_peak(s, heights, layout, [&](const detail::stage_kind& k) -> const detail::scheduled_moments& { return moments_of(s, k); },
+                                  [&](const detail::stage_kind& k) -> const detail::weights_held& {
+                                    return held_.at({layers[2], layers[3], degrees, ends, k.first + (k.last << 32), shards}, [&] { return detail::weights_held_of(s, k); });
                                   });
     };
     bytes device;
@@ -111,12 +111,12 @@ class plan_judge {
   std::vector<std::vector<std::int32_t>> cuts_;
   detail::memo<1, inventory> inventories_{4};
   detail::memo<5, detail::stage_layout> layouts_{12};
-  detail::memo<6, basic_divided_layers<height>> walks_{11};
-  detail::memo<6, divided_layers> whole_walks_{10};
+  detail::memo<6, detail::layer_heights> walks_{13};
+  detail::memo<6, divided_layers> whole_walks_{12};
   detail::memo<4, detail::fsdp_layout> buffers_{8};
-  detail::memo<8, detail::held_of_stage> held_{12};
+  detail::memo<6, detail::weights_held> held_{12};
   detail::memo<5, detail::scheduled_moments> moments_{13};
-  detail::memo<7, detail::layer_passes> passes_{11};
+  detail::memo<7, detail::layer_passes> passes_{13};
   detail::memo<11, detail::stage_load> loads_{13};
   detail::memo<2, detail::rank_parameters> weights_{8};
 };

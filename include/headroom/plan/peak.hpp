@@ -177,41 +177,6 @@ inline scheduled_moments moments_of(const settled_job& s, const stage_kind& k) {
   return r;
 }
 
-/// What stages of a kind hold all the time, and the peak of their optimizer's step.
-struct held_of_stage {
-  bytes resident, step;
-};
-inline held_of_stage held_of(const settled_job& s, const stage_kind& k, bytes input) {
-  const auto resident = resident_of_stage(s, states_of_stage(s, k.weights), k.parts).total;
-  return {resident, resident + inputs_left(s.source->parallel, k.given, input) + update_temporaries(s, k.weights)};
-}
-
-/// The highest peak of all stages. `moments(kind)`: moments_of() it; `held(kind)`: held_of() it.
-template <class Moments, class Held>
-bytes highest_peak(const settled_job& s, const basic_divided_layers<height>& w, stage_layout& layout, const Moments& moments, const Held& held) {
-  auto& chunks = layout.chunks;
-  for (auto& [cost, has_embedding] : chunks) {
-    const auto [embedding_mask, mask] = masks_of(s, has_embedding, cost.has_head);
-    begin_walk(cost);
-    walk_chunk(cost, *s.source, s.model, w, embedding_mask, mask);
-  }
-  bytes highest{0};
-  for (const auto& k : layout.stages) {
-    const auto [resident, step] = held(k);
-    highest = max(highest, step);
-    const std::array here{&chunks[k.kinds[0]].cost, &chunks[k.kinds[1]].cost, &chunks[k.kinds[2]].cost, &chunks[k.kinds[3]].cost};
-    for (const scheduled_moment& m : moments(k)) {
-      const auto& runs = *here[static_cast<std::size_t>(m.chunk)];
-      auto all = resident + (m.phase == 0 ? runs.forward : m.phase == 1 ? runs.loss : runs.backward).total + m.named * w.input;
-      for (std::size_t i = 0; i < here.size(); ++i)
-        if (m.held[i] != 0) all += m.held[i] * here[i]->saved.total;
-      if (m.waiting != 0) all += m.waiting * here[0]->kept.total;
-      highest = max(highest, all);
-    }
-  }
-  return highest;
-}
-
 constexpr basic_layer_cost<height> height_of(const layer_cost& c) {
   return {height(c.saved), height(c.forward), height(c.backward), height(c.backward_first), height(c.kept), c.offloaded, c.doubled};
 }
@@ -230,6 +195,55 @@ constexpr basic_divided_layers<height> height_of(const divided_layers& w) {
   r.head_kept = height(w.head_kept);
   r.input = w.input;
   return r;
+}
+
+/// What the weights of stages of a kind take all the time, and for their optimizer's step.
+struct weights_held {
+  bytes states, temporaries;
+};
+inline weights_held weights_held_of(const settled_job& s, const stage_kind& k) { return {states_of_stage(s, k.weights).total(), update_temporaries(s, k.weights)}; }
+
+/// What a layer's walk and a stage's buffers come to for one set of layer keys. Buffers are asked for by what a stage has.
+class layer_heights {
+ public:
+  explicit layer_heights(const settled_job& s) : walk(height_of(walk_divided_layers(s))) { buffers_.fill(bytes{-1}); }
+  bytes buffers(const settled_job& s, stage_parts p) {
+    auto& known = buffers_[std::size_t{p.dense} + 2 * std::size_t{p.sparse} + 4 * std::size_t{p.first} + 8 * std::size_t{p.last}];
+    if (known < bytes{0}) known = resident_of_stage(s, breakdown{}, p).total;
+    return known;
+  }
+  basic_divided_layers<height> walk;
+
+ private:
+  std::array<bytes, 16> buffers_;
+};
+
+/// The highest peak of all stages. `moments(kind)`: moments_of() it; `held(kind)`: weights_held_of() it.
+template <class Moments, class Held>
+bytes highest_peak(const settled_job& s, layer_heights& layers, stage_layout& layout, const Moments& moments, const Held& held) {
+  const auto& w = layers.walk;
+  auto& chunks = layout.chunks;
+  for (auto& [cost, has_embedding] : chunks) {
+    const auto [embedding_mask, mask] = masks_of(s, has_embedding, cost.has_head);
+    begin_walk(cost);
+    walk_chunk(cost, *s.source, s.model, w, embedding_mask, mask);
+  }
+  bytes highest{0};
+  for (const auto& k : layout.stages) {
+    const auto [states, temporaries] = held(k);
+    const auto resident = states + layers.buffers(s, k.parts);
+    highest = max(highest, resident + inputs_left(s.source->parallel, k.given, w.input) + temporaries);
+    const std::array here{&chunks[k.kinds[0]].cost, &chunks[k.kinds[1]].cost, &chunks[k.kinds[2]].cost, &chunks[k.kinds[3]].cost};
+    for (const scheduled_moment& m : moments(k)) {
+      const auto& runs = *here[static_cast<std::size_t>(m.chunk)];
+      auto all = resident + (m.phase == 0 ? runs.forward : m.phase == 1 ? runs.loss : runs.backward).total + m.named * w.input;
+      for (std::size_t i = 0; i < here.size(); ++i)
+        if (m.held[i] != 0) all += m.held[i] * here[i]->saved.total;
+      if (m.waiting != 0) all += m.waiting * here[0]->kept.total;
+      highest = max(highest, all);
+    }
+  }
+  return highest;
 }
 
 }  // namespace headroom::detail
