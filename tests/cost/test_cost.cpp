@@ -6,6 +6,8 @@
 
 #include "both.hpp"
 
+#include <algorithm>
+
 namespace test_cost {
 
 using namespace headroom;
@@ -141,10 +143,126 @@ TEST_CASE("a stated network counts") {
   CHECK(seconds_of(j) == doctest::Approx(usual));
 }
 
+constexpr job on_two(job j, const gpu& second, std::int64_t count) {
+  j.hardware.others = {{second, count}};
+  return j;
+}
+constexpr job cut(job j, std::initializer_list<std::int32_t> layers) {
+  j.parallel.chunks = 0, j.model.layers = 0;
+  for (const auto n : layers) j.parallel.stage_layers[j.parallel.chunks++] = n, j.model.layers += n;
+  return j;
+}
+/// A GPU of half of everything that a step takes time for, and rates without constant times.
+constexpr gpu half_of(gpu g) {
+  g.bandwidth_gb_s /= 2, g.bf16_tflops_x10 /= 2, g.fp16_tflops_x10 /= 2, g.fp32_tflops_x10 /= 2, g.link_gb_s /= 2, g.matmul_tflops_x10 = 7944 / 2;
+  g.network_gbit = 200;
+  return g;
+}
+constexpr rates only_rates = [] {
+  auto r = calibrated::hopper;
+  r.gap = r.host_operation = r.host_compiled = r.latency = r.step = 0;
+  return r;
+}();
+constexpr gpu whole_gpu = [] {
+  auto g = gpus::h100_sxm_80gb;
+  g.matmul_tflops_x10 = 7944, g.network_gbit = 400;
+  return g;
+}();
+
+TEST_CASE("one kind of GPU named twice is one kind") {
+  const auto same = [](job j) {
+    for (const std::int64_t count : {j.hardware.gpus() / 2, std::int64_t{5}, std::int64_t{3}}) {
+      const auto one = cost(j), two = cost(on_two(j, j.hardware.gpu, count));
+      CHECK(two.step.value == doctest::Approx(one.step.value).epsilon(1e-9));
+      CHECK(two.data_parallel.value == doctest::Approx(one.data_parallel.value).epsilon(1e-9));
+      CHECK(two.bubble.value == doctest::Approx(one.bubble.value).epsilon(1e-9));
+      CHECK(two.mfu() == doctest::Approx(one.mfu()).epsilon(1e-9));
+      CHECK(two.assumptions.has(time_assumption::mixed_kinds));
+      CHECK_FALSE(one.assumptions.has(time_assumption::mixed_kinds));
+    }
+  };
+  for (const std::int64_t stages : {1, 2, 4, 8}) same(divided(4, 2, stages, 16));
+  same(cut(divided(2, 4, 2, 16), {20, 12}));
+  for (const auto kind : {schedule::interleaved, schedule::zero_bubble, schedule::dualpipe, schedule::gpipe}) {
+    auto j = divided(1, 4, 4, 16);
+    j.parallel.schedule = kind;
+    j.parallel.virtual_pipeline = kind == schedule::interleaved ? 2 : 1;
+    same(j);
+  }
+  auto j = divided(4, 2, 4, 8);
+  j.model.tied = true;  // the first stage's and the last one's gradients of a table
+  same(j);
+  j.recompute = {.mode = recompute_mode::full, .method = recompute_method::block, .layers = 3};
+  same(j);
+  j = divided(8, 1, 2, 8);
+  j.model = models::mixtral_8x7b;
+  j.parallel.expert = 8;
+  same(j);
+  same(llama);
+  j = llama;
+  j.sharding = zero(3);
+  j.offload = {.optimizer = place::on_cpu, .parameters = place::on_cpu};
+  same(j);
+}
+
+TEST_CASE("half the layers at half the rates take as long") {
+  // Embedding and head are next to nothing with 64 words. Both stages take a time t: m micro-batches and one more stage to pass, (m + 1) t.
+  auto j = divided(4, 2, 2, 6);
+  j.hardware.gpu = whole_gpu;
+  j.model.vocab = 64;
+  j.sharding = {};
+  const auto even = cost(cut(j, {32, 32}), only_rates), uneven = cost(on_two(cut(j, {32, 16}), half_of(whole_gpu), 8), only_rates);
+  CHECK(((uneven.step - uneven.data_parallel - uneven.optimizer) / (even.step - even.data_parallel - even.optimizer)) == doctest::Approx(1).epsilon(0.005));
+  CHECK(uneven.bubble.value == doctest::Approx((uneven.step - uneven.data_parallel - uneven.optimizer).value / 7).epsilon(0.005));
+  // A quarter fewer layers on GPUs of three quarters of the peak: MFU is that of even stages.
+  CHECK(uneven.mfu() * uneven.step.value == doctest::Approx(even.mfu() * even.step.value).epsilon(0.005));
+  // Twice the layers there, and that stage alone sets the pace: m of its times of 2 t, and the other's t.
+  const auto slow = cost(on_two(cut(j, {32, 32}), half_of(whole_gpu), 8), only_rates);
+  CHECK(((slow.step - slow.data_parallel - slow.optimizer) / (even.step - even.data_parallel - even.optimizer)) == doctest::Approx((2 * 6 + 1) / 7.0).epsilon(0.005));
+  BOTH(cost(on_two(cut(divided(4, 2, 2, 6), {20, 12}), gpus::a100_sxm_80gb, 8)).step.value > cost(cut(divided(4, 2, 2, 6), {20, 12})).step.value);
+}
+
+TEST_CASE("groups on two kinds run at the slower's network, groups on one at their own") {
+  auto slow = whole_gpu;
+  slow.network_gbit = 100;
+  auto all = llama;  // FSDP over both nodes
+  all.hardware.gpu = whole_gpu, all.hardware.nodes = 2, all.parallel.data = 16;
+  auto all_slow = all;
+  all_slow.hardware.gpu = slow;
+  CHECK(cost(on_two(all, slow, 8)).step.value == doctest::Approx(cost(all_slow).step.value));
+  CHECK(cost(on_two(all, slow, 8)).step.value > cost(all).step.value);
+  // Two stages of two nodes each: the slow ones reduce their own gradients, and so end the step.
+  auto staged = divided(16, 1, 2, 8), staged_slow = staged;
+  staged.hardware.gpu = whole_gpu, staged_slow.hardware.gpu = slow;
+  const auto both = cost(on_two(staged, slow, 16));
+  CHECK(both.data_parallel.value == doctest::Approx(cost(staged_slow).data_parallel.value));
+  CHECK(both.matmul.value == doctest::Approx(cost(staged).matmul.value));
+  // In one node of a stage each the network joins the stages alone.
+  auto local = divided(8, 1, 2, 8);
+  local.hardware.gpu = whole_gpu;
+  CHECK(cost(on_two(local, slow, 8)).data_parallel.value == doctest::Approx(cost(local).data_parallel.value));
+  CHECK(cost(on_two(local, slow, 8)).communication.value > cost(local).communication.value);
+}
+
+TEST_CASE("a mixed cluster lies between its kinds, and gains from a faster one") {
+  for (const std::int64_t stages : {1, 2, 4})
+    for (const auto& g : {gpus::a100_sxm_80gb, gpus::l40s, gpus::h200_sxm_141gb, gpus::mi300x_192gb}) {
+      const auto j = divided(4, 2, stages, 8);
+      if (j.hardware.gpus() < 16) continue;
+      auto other = j;
+      other.hardware.gpu = g;
+      const double fast = std::min(seconds_of(j), seconds_of(other)), slow = std::max(seconds_of(j), seconds_of(other));
+      const double mixed = seconds_of(on_two(j, g, j.hardware.gpus() / 2));
+      CHECK(mixed >= fast * 0.999999);
+      if (g != gpus::mi300x_192gb) CHECK(mixed <= slow * 1.000001);  // whose links are slower, its memory faster
+    }
+}
+
 TEST_CASE("what is not predicted is refused") {
   job j = llama;
   j.hardware.gpu = gpus::cpu;
   CHECK_THROWS_WITH(cost(j), "headroom: step time needs a GPU");
+  CHECK_THROWS_WITH(cost(on_two(llama, gpus::cpu, 4)), "headroom: step time needs a GPU");
   j = llama;
   j.hardware.gpu.bf16_tflops_x10 = j.hardware.gpu.fp16_tflops_x10 = 0;
   CHECK_THROWS(cost(j));

@@ -12,6 +12,8 @@ using namespace headroom::literals;
 
 namespace {
 
+double step_seconds(const job& j) { return cost(j).step.value; }
+
 job mixed(std::int64_t layers, const gpu& small, std::int64_t count) {
   job j{.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 2, .gpus_per_node = 8, .others = {{small, count}}}, .framework = frameworks::megatron,
         .parallel = {.tensor = 4, .pipeline = 4}, .batch = {.micro = 1, .sequence = 4096, .accumulation = 16}, .attention = attention::flash};

@@ -24,8 +24,9 @@ enum class time_assumption : std::uint8_t {
   quantised_base,         ///< weights are dequantised for every multiplication
   host_update,            ///< memory of a usual node
   nvme_rate,
+  mixed_kinds,            ///< stages on several kinds of GPU, or at their own speeds
 };
-inline constexpr int time_assumption_count = static_cast<int>(time_assumption::nvme_rate) + 1;
+inline constexpr int time_assumption_count = static_cast<int>(time_assumption::mixed_kinds) + 1;
 
 struct time_assumption_set {
   std::uint32_t bits{};

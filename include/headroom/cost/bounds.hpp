@@ -20,7 +20,7 @@ struct time_uncertainty {
 
 /// Calibrated on the published runs that the rates are calibrated on too (cost/rates.hpp): the greatest likelihood of Student's t with four
 /// degrees of freedom, families weighed by the root of their size, rounded. tests/accuracy/test_throughput.cpp holds what the others
-/// come to. `processor_update` and `another_gpu` are stated: no run, and two.
+/// come to. `processor_update`, `another_gpu` and `mixed` are stated: no run, two, and none.
 inline constexpr std::array time_uncertainties{
     time_uncertainty{"rates", time_assumption::rates_calibrated, time_base::step, 80},
     time_uncertainty{"launch", time_assumption::rates_calibrated, time_base::launch, 480},
@@ -32,6 +32,7 @@ inline constexpr std::array time_uncertainties{
     time_uncertainty{"best_matmul", time_assumption::best_matmul_assumed, time_base::matmul, 300},
     time_uncertainty{"another_gpu", time_assumption::rates_of_another_gpu, time_base::step, 200},
     time_uncertainty{"processor_update", time_assumption::host_update, time_base::offload, 500},
+    time_uncertainty{"mixed", time_assumption::mixed_kinds, time_base::step, 100},
 };
 
 constexpr seconds base_of(const step_cost& c, time_base b) {

@@ -97,14 +97,14 @@ constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameter
 }
 
 /// The first and the last stage add up their gradients of a table that is embedding and head (Shoeybi et al. 2019, appendix A.1; Megatron-LM
-/// core/distributed/finalize_model_grads.py).
-constexpr double tied_seconds(const cost_scene& c) {
+/// core/distributed/finalize_model_grads.py). `links`: between the two.
+constexpr double tied_seconds(const cost_scene& c, const fabric& links) {
   const auto& s = *c.job;
   const auto& d = s.source->parallel;
   if (!s.model.tied || d.pipeline <= 1 || !c.trained.has(module::embedding)) return 0.0;
   const double table = product(c.layer.vocabulary, s.model.embedding_width(), s.precision.gradients.width()) / static_cast<double>(c.layer.tensor);
   const auto apart = (d.pipeline - 1) * s.data * c.layer.context * c.layer.tensor;
-  return reduce_seconds(c.on.links, {2, apart < c.on.links.domain ? 1 : apart}, table);
+  return reduce_seconds(links, {2, apart < links.domain ? 1 : apart}, table);
 }
 
 /// PCIe, and the update on the processor.

@@ -45,6 +45,9 @@ constexpr std::string_view assumption_text(time_assumption a) {
       return "an update on the processor is bound by a node's memory, 150 * 10^9 bytes a second.";
     case time_assumption::nvme_rate:
       return "a node's NVMe reads and writes 10 * 10^9 bytes a second.";
+    case time_assumption::mixed_kinds:
+      return "each pipeline stage runs at the speed of its own kind of GPU, one that lies on several at that of the slowest, and what passes between "
+             "kinds at the slower's link; no published run on a mixed cluster is among those that the rates are calibrated on.";
   }
   return {};
 }

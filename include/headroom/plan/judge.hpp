@@ -16,7 +16,7 @@ namespace headroom {
 constexpr judged_plan judge_plan(const job& j) {
   if (const auto why = objection_to(j)) return {.refused = why};
   const auto r = estimate(j);
-  return {r.fits(), r.device(), r.fits() ? step_seconds(j) : 0.0, {}};
+  return {r.fits(), r.device(), r.fits() ? cost(j).step.value : 0.0, {}};
 }
 
 /// judge_plan() for the jobs of one search, one after the other: what jobs have in common is worked out once. They may differ in what

@@ -1,0 +1,166 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A step's time and its parts, of one kind of GPU.
+#pragma once
+
+#include <headroom/cost/assumed.hpp>
+#include <headroom/cost/pipeline.hpp>
+#include <headroom/cost/stage_load.hpp>
+#include <headroom/cost/states.hpp>
+
+namespace headroom {
+
+/// A step's time and where it goes, of the rank that sets the pace. The parts add up to `step`.
+struct step_cost {
+  seconds step{};
+  seconds matmul{};         ///< linear layers
+  seconds attention{};      ///< scores, and what they weigh
+  seconds memory{};         ///< norms, activations, softmax where it is written out, weights and gradients read and written
+  seconds communication{};  ///< tensor, expert, context and pipeline parallelism, as far as they are waited for
+  seconds launch{};         ///< between kernels, and where the GPU waits for the processor
+  seconds data_parallel{};  ///< gradients and parameters, as far as they are waited for
+  seconds bubble{};         ///< the pipeline's
+  seconds optimizer{};
+  seconds offload{};        ///< PCIe and the processor's part of the update, as far as they are waited for
+  flops model{};            ///< of all GPUs, recompute not counted, attention's whole square
+  flops hardware{};         ///< … recompute counted
+  double tokens{};          ///< of a step, of all data-parallel ranks
+  double gpus{1};
+  double peak{};            ///< FLOP/s of one GPU by its data sheet
+  time_assumption_set assumptions{};
+
+  [[nodiscard]] constexpr double tokens_per_second() const { return tokens / step.value; }
+  [[nodiscard]] constexpr double tokens_per_second_per_gpu() const { return tokens / step.value / gpus; }
+  [[nodiscard]] constexpr double model_tflops_per_gpu() const { return model.value / step.value / gpus / 1e12; }
+  [[nodiscard]] constexpr double hardware_tflops_per_gpu() const { return hardware.value / step.value / gpus / 1e12; }
+  [[nodiscard]] constexpr double mfu() const { return model.value / step.value / gpus / peak; }
+};
+
+namespace detail {
+
+/// What linear layers multiply in.
+constexpr const number_format& compute_format(const settled_job& s) { return s.source->precision.set() ? s.source->precision.compute : s.precision.compute; }
+
+/// `slowest`: passes of the stage that sets the pace.
+constexpr time_assumption_set assumed_of(const cost_scene& c, const both_passes& slowest) {
+  using enum time_assumption;
+  const auto& s = *c.job;
+  const auto& j = *s.source;
+  const auto& f = j.framework;
+  const auto& g = *s.on;
+  const auto& compute = compute_format(s);
+  time_assumption_set a;
+  a.add(steady_state);
+  a.add(rates_calibrated);
+  a.add(rates_of_another_gpu, !has_calibrated_rates(g));
+  a.add(best_matmul_assumed, g.matmul_tflops_x10 == 0);
+  a.add(formats_without_units, lacks_units(g, compute));
+  a.add(network_of_gpu, j.hardware.network_gbit == 0 && j.hardware.gpus() > c.on.links.domain);
+  a.add(traffic_overlapped, s.data * c.layer.context > 1);
+  a.add(even_experts, s.model.sparse());
+  a.add(release_recipe, f.recipes_change);
+  a.add(fp8_in_one_share, compute.bits == 8 && !lacks_units(g, compute));
+  a.add(host_bound, slowest.forward.host > slowest.forward.device() || slowest.backward.host > slowest.backward.device());
+  a.add(graphs_start_themselves, f.graphs != graph_capture::none);
+  a.add(compiled_start, c.layer.compiled);
+  a.add(quantised_base, !c.layer.quantised.empty());
+  a.add(host_update, j.offload.optimizer != place::on_gpu);
+  a.add(nvme_rate, j.offload.optimizer == place::on_nvme || j.offload.parameters == place::on_nvme);
+  return a;
+}
+
+/// It refers to `s`, which must outlive it.
+constexpr cost_scene cost_scene_of(const settled_job& s, const rates& share) {
+  const auto& j = *s.source;
+  const bool fast = s.layer.kernel == attention::flash3 || s.layer.kernel == attention::te;
+  const double flash = fast ? share.flash_fast : j.framework.first_flash_kernels ? share.flash_first : share.flash;
+  const auto& compute = compute_format(s);
+  const bool captured = j.framework.graphs != graph_capture::none;
+  cost_scene c{.job = &s, .layer = s.layer, .on = machine_of(j.hardware, *s.on, share, compute, flash, j.framework.fp8), .share = share, .trained = trained_modules(j, -1),
+               .host_operation = captured ? 0.0 : s.layer.compiled ? share.host_compiled : share.host_operation};
+  c.layer.model = &s.model;
+  return c;
+}
+
+/// What each kind of layer and both ends take for a micro-batch, wherever they lie.
+constexpr layer_passes passes_of(const cost_scene& c, const inventory& list) {
+  const auto& m = c.job->model;
+  both_passes dense, sparse;
+  bool any_dense = !m.sparse();
+  for (std::int64_t i = 0; i < m.layers && !any_dense; ++i) any_dense = !m.sparse_layer(i);
+  if (any_dense) dense = layer_seconds(c, list, false);
+  if (m.sparse()) sparse = layer_seconds(c, list, true);
+  return {dense, sparse, embedding_seconds(c), head_seconds(c, list)};
+}
+
+/// … with as much of them as the job recomputes.
+constexpr layer_passes recomputed(layer_passes p, const settled_job& s) {
+  const double again = recomputed_share(s);
+  if (again < 1) {
+    both_passes less;
+    less.again = p.dense.again;
+    p.dense.add(less, again - 1);
+    less.again = p.sparse.again;
+    p.sparse.add(less, again - 1);
+  }
+  return p;
+}
+
+/// What a stage receives and sends in each direction; interleaved stages do it behind their work. Ranks of tensor parallelism send a part
+/// each (Narayanan et al. 2021, section 4.1).
+constexpr double between_stages(const cost_scene& c, const fabric& links) {
+  const auto& s = *c.job;
+  const auto& d = s.source->parallel;
+  if (d.pipeline == 1 || d.schedule == schedule::naive || d.virtual_pipeline > 1) return 0.0;
+  const double boundary = product(c.layer.tokens, s.model.hidden, c.layer.residual_width) / static_cast<double>(d.tensor);
+  const double send = send_seconds(links, s.data * d.context * d.tensor, boundary);
+  // DeepSpeed's engine receives and sends one after the other (runtime/pipe/schedule.py TrainSchedule), Megatron both at once.
+  return s.source->sharding.kind == sharding_kind::zero ? 2 * send : send;
+}
+constexpr void add_sends(both_passes& t, double seconds) { t.forward.communication += seconds, t.backward.communication += seconds; }
+
+/// … on the stages of a pipeline.
+constexpr stage_load load_of(const cost_scene& c, const layer_passes& passes) {
+  auto load = load_stages(c, recomputed(passes, *c.job));
+  const double sends = between_stages(c, c.on.links);
+  if (sends > 0) add_sends(load.slowest, sends), add_sends(load.sum, sends * static_cast<double>(c.job->source->parallel.pipeline));
+  return load;
+}
+
+/// The step and its parts. `n`: of a rank of the fullest stage; `ends`: what joins the first stage and the last.
+constexpr step_cost step_of(const cost_scene& c, const stage_load& load, const rank_parameters& n, const fabric& ends) {
+  const auto& s = *c.job;
+  const auto& j = *s.source;
+  const auto& d = j.parallel;
+  const auto seconds_of_stage = [](const both_passes& t) {
+    return stage_seconds{t.forward.total(), t.backward.total() + t.again.total(), t.backward.weights};
+  };
+  const auto slowest = seconds_of_stage(load.slowest), sum = seconds_of_stage(load.sum);
+  const auto micros = static_cast<double>(j.batch.accumulation);
+  const double piped = pipeline_seconds(d.schedule, d.pipeline, d.virtual_pipeline, j.batch.accumulation, slowest, sum);
+
+  const bool on_gpu = j.offload.optimizer == place::on_gpu;
+  step_cost r;
+  const auto part = [&](double pass_seconds::* p) { return seconds{micros * (load.slowest.forward.*p + load.slowest.backward.*p + load.slowest.again.*p)}; };
+  r.matmul = part(&pass_seconds::matmul);
+  r.attention = part(&pass_seconds::attention);
+  r.memory = part(&pass_seconds::memory);
+  r.communication = part(&pass_seconds::communication);
+  r.launch = seconds{micros * slowest.both()} - r.matmul - r.attention - r.memory - r.communication;
+  r.bubble = seconds{piped - micros * slowest.both()};
+  r.data_parallel = seconds{data_parallel_seconds(c, n, slowest.forward, slowest.backward)};
+  r.optimizer = seconds{on_gpu ? n.trained / static_cast<double>(s.shards.optimizer) * update_bytes(s) / c.on.memory + c.share.step : c.share.step};
+  if (on_gpu && s.optimizer.how == implementation::loop) r.optimizer = r.optimizer + seconds{n.tensors * c.host_operation};
+  r.offload = seconds{offload_seconds(c, n, micros * slowest.both())};
+  r.communication = r.communication + seconds{tied_seconds(c, ends)};
+  r.step = seconds{piped + tied_seconds(c, ends)} + r.data_parallel + r.optimizer + r.offload;
+
+  r.gpus = static_cast<double>(j.hardware.gpus());
+  r.peak = c.on.peak;
+  r.tokens = product(j.batch.micro, s.data) * micros * static_cast<double>(s.layer.sequence);
+  return r;
+}
+constexpr step_cost step_of(const cost_scene& c, const stage_load& load, const rank_parameters& n) { return step_of(c, load, n, c.on.links); }
+
+}  // namespace detail
+
+}  // namespace headroom
