@@ -159,6 +159,39 @@ TEST_CASE("ranges hold as many of the runs that they were not calibrated on") {
   }
 }
 
+TEST_CASE("plans that are not tied are ordered as measured, and the others are as far apart as is said") {
+  // Rows of a table that differ only in what a search opens.
+  const auto one_search = [](const timed_record& x, const timed_record& y) {
+    for (const char* key : {"model", "hardware", "precision", "optimizer", "framework", "attention", "compile", "adapter", "loss"})
+      if (x.of.job.value(key, io::json_value()) != y.of.job.value(key, io::json_value())) return false;
+    return x.of.table == y.of.table && x.of.job.at("batch").at("sequence") == y.of.job.at("batch").at("sequence");
+  };
+  const auto& all = all_records();
+  std::map<std::string, double> rows;
+  for (const auto& r : all) ++rows[r.of.table];
+  int pairs = 0, apart = 0, wrong = 0;
+  const double shares[] = {0.5, 0.8, 0.95};
+  double weight = 0, inside[3]{};
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k) {
+      const auto &x = all[i], &y = all[k];
+      if (!one_search(x, y)) continue;
+      ++pairs;
+      const double predicted = y.speed / x.speed, measured = y.measured_speed() / x.measured_speed();
+      if (!tied(x.cost, y.cost)) {
+        ++apart;
+        wrong += (predicted > 1) != (measured > 1);
+      }
+      const double off = measured > predicted ? measured / predicted : predicted / measured;
+      weight += 1 / rows[x.of.table];
+      for (std::size_t c = 0; c < 3; ++c) inside[c] += off <= detail::factor_of(detail::squares_between(x.cost, y.cost), confidence{shares[c]}) ? 1 / rows[x.of.table] : 0.0;
+    }
+  CHECK(pairs == 1964);
+  CHECK(apart > 750);
+  CHECK(wrong <= 1);
+  for (std::size_t c = 0; c < 3; ++c) CHECK(inside[c] / weight == doctest::Approx(shares[c]).epsilon(0.08));
+}
+
 TEST_CASE("plans of a table are ordered as measured") {
   struct at_least {
     const char* family;

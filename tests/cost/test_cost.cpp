@@ -1,6 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // What a predicted step time must hold, whatever the calibration.
-#include <headroom/cost/cost.hpp>
+#include <headroom/cost/bounds.hpp>
 #include <headroom/framework/frameworks.hpp>
 #include <headroom/model/zoo.hpp>
 
@@ -256,6 +256,29 @@ TEST_CASE("a mixed cluster lies between its kinds, and gains from a faster one")
       CHECK(mixed >= fast * 0.999999);
       if (g != gpus::mi300x_192gb) CHECK(mixed <= slow * 1.000001);  // whose links are slower, its memory faster
     }
+}
+
+TEST_CASE("two plans are tied within what is not common to their errors") {
+  constexpr auto of = [](double step, double communication, double tokens = 1) {
+    step_cost c;
+    c.step = seconds{step}, c.communication = seconds{communication}, c.tokens = tokens;
+    c.assumptions.add(time_assumption::rates_calibrated);
+    return c;
+  };
+  // 50 thousandths each are their own: sqrt(2) 0.05 = 0.0707; 2.776 times that at 95 %: 0.1963, a factor of 1.2156.
+  BOTH(tied(of(1, 0), of(1.21, 0)));
+  BOTH(!tied(of(1, 0), of(1.22, 0)));
+  BOTH(tied(of(1.21, 0), of(1, 0)));
+  BOTH(tied(of(1, 0), of(1.09, 0), 0.5 + 0.3));   // 1.533: 0.1084, 1.1143
+  BOTH(!tied(of(1, 0), of(1.12, 0), 0.5 + 0.3));
+  BOTH(tied(of(1, 0, 1), of(2.4, 0, 2)));         // twice the tokens
+  // Traffic is 30 % off alike in both: with the same share of it nothing is added, with half a step more 0.15.
+  BOTH(!tied(of(1, 0.5), of(1.22, 0.61)));
+  BOTH(tied(of(1, 0), of(1.5, 0.75)));            // sqrt(0.0707^2 + 0.15^2) 2.776 = 0.4604, 1.5664
+  BOTH(!tied(of(1, 0), of(1.6, 0.80)));
+  // A range of one plan alone is wider than half of that: 2.776 x 0.08 = 0.2221, 1.2467.
+  BOTH(bounds(of(1, 0)).high.value > 1.246);
+  BOTH(bounds(of(1, 0)).high.value < 1.247);
 }
 
 TEST_CASE("what is not predicted is refused") {
