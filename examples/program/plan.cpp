@@ -48,7 +48,7 @@ void watch(const std::stop_token& over, std::stop_source& search_over, const std
   for (int ticks = 0; !over.stop_requested(); ++ticks) {
     if (interrupted != 0) search_over.request_stop();
     if (shows && ticks > 10) {
-      const auto n = all.load() > 0 ? static_cast<int>(done.load() * width / all.load()) : 0;
+      const auto n = all.load() > 0 ? static_cast<int>(std::min<std::int64_t>(width, done.load() * width / all.load())) : 0;
       std::cerr << "\r[" << std::string(static_cast<std::size_t>(n), '#') << std::string(static_cast<std::size_t>(width - n), ' ') << "] " << done.load() << " of " << all.load()
                 << " divisions of the GPUs" << std::flush;
     }
@@ -67,11 +67,12 @@ struct heading {
 
 void print(const std::vector<io::search_result>& all, double seconds, const streams& io, bool json, const heading& h) {
   const bool sweeps = !all.front().sweep.is_null();
+  const confidence sure = h.sure ? confidence{*h.sure} : confidence{};
   if (!json) {
     std::vector<std::string> names;
     std::vector<plan_result> results;
     for (const auto& s : all) names.push_back(sweeps ? io::detail::sweep_name(s.sweep) : ""), results.push_back(s.found);
-    io.out << (sweeps ? io::sweep_text(names, results, seconds, io.colour) : io::to_text(results.front(), seconds, io.colour));
+    io.out << (sweeps ? io::sweep_text(names, results, seconds, io.colour, sure) : io::to_text(results.front(), seconds, io.colour, sure));
     return;
   }
   nlohmann::ordered_json out;
@@ -83,12 +84,12 @@ void print(const std::vector<io::search_result>& all, double seconds, const stre
     out["searches"] = nlohmann::ordered_json::array();
     for (const auto& s : all) {
       nlohmann::ordered_json one{{"sweep", s.sweep}};
-      one.update(io::to_json(s.found, 0.0));
+      one.update(io::to_json(s.found, 0.0, sure));
       one.erase("seconds");
       out["searches"].push_back(std::move(one));
     }
   } else {
-    out.update(io::to_json(all.front().found, seconds));
+    out.update(io::to_json(all.front().found, seconds, sure));
   }
   io.out << out.dump(2) << '\n';
 }
@@ -107,19 +108,9 @@ int status_of(const std::vector<io::search_result>& all) {
   return std::any_of(all.begin(), all.end(), [](const io::search_result& s) { return s.found.best.empty(); }) ? 1 : 0;
 }
 
-void look_again(plan_result& r, std::size_t top, std::optional<double> sure) {
-  confirm_plans(r, top, [&](const job& j) { return fits_for_sure(j, report_of, sure ? std::optional{confidence{*sure}} : std::nullopt); });
-}
-
-/// The fastest that also fit on a closer look. Where so many do not that too few are left, more are kept.
-plan_result searched(const search& s, plan_options o, std::size_t top, std::optional<double> sure) {
-  for (o.top = top + spare_plans;; o.top *= 8) {
-    auto r = plan(s, o);
-    const bool more = r.best.size() == o.top;
-    if (o.parts > 1) return r;  // by merge
-    look_again(r, top, sure);
-    if (r.best.size() >= top || !more || !r.complete) return r;
-  }
+/// The fastest that also fit on a closer look, in a part of a search as in the whole, so that parts need only be joined.
+plan_result searched(const search& s, const plan_options& o, std::optional<double> sure) {
+  return confirmed_plan(s, plan_judge{}, o, [&](const job& j) { return fits_for_sure(j, report_of, sure ? std::optional{confidence{*sure}} : std::nullopt); });
 }
 
 /// "2/8": the third of eight parts.
@@ -142,8 +133,7 @@ int run(const merge_request& asked, const streams& io) {
   std::vector<io::read_part> parts;
   for (const auto& file : asked.parts) parts.push_back(io::read_plans(io::parse_json_file(file), std::filesystem::path{file}.filename().string()));
   const heading h{.top = parts.front().top, .sure = parts.front().confidence};
-  auto all = io::join_plans(parts, h.top + spare_plans);
-  for (auto& s : all) look_again(s.found, h.top, h.sure);
+  const auto all = io::join_plans(parts, h.top);
   print(all, 0.0, io, asked.json, h);
   return status_of(all);
 }
@@ -161,13 +151,10 @@ int run(const plan_request& asked, const streams& io) {
   std::vector<io::search_result> results;
   {
     const std::jthread watcher([&](const std::stop_token& over) { watch(over, stop, done, all); });
-    plan_options options{.threads = asked.threads, .stop = stop.get_token(), .finished = &done, .divisions = &all};
+    plan_options options{.top = asked.top, .threads = asked.threads, .stop = stop.get_token(), .finished = &done, .divisions = &all};
     read_share(asked.shard, options);
     h.part = options.part, h.parts = options.parts;
-    for (const auto& s : searches) {
-      done = 0;
-      results.push_back({s.values, searched(s.search, options, asked.top, asked.confidence)});
-    }
+    for (const auto& s : searches) results.push_back({s.values, searched(s.search, options, asked.confidence)});
   }
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   print(results, seconds, io, asked.json, h);

@@ -3,8 +3,14 @@
 #include <headroom/io/plan_reader.hpp>
 #include <headroom/io/sweep_reader.hpp>
 #include <headroom/plan/closest.hpp>
+#include <headroom/plan/confirm.hpp>
 
 #include <doctest/doctest.h>
+
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
 
 namespace test_searches {
 
@@ -60,6 +66,50 @@ TEST_CASE("the fewest GPUs, and the front of time, memory and GPUs, against ever
   for (std::size_t i = 0; i < r.front.size(); ++i)
     for (std::size_t k = 0; k < r.front.size(); ++k) CHECK((i == k || !no_worse(r.front[i], r.front[k])));
   for (std::int64_t part = 0; part < 2; ++part) CHECK(plan(s, {.part = part, .parts = 2}).evaluated < r.evaluated);
+}
+
+TEST_CASE("every plan that is named is confirmed, and the next best takes the place of one that is not") {
+  const auto s = io::read_search(parse(nodes_open));
+  const auto all = plan(s, {.top = 50'000}).best;
+  // Judges whose word is worth little: every third plan is none, the fastest 400 are, most of what is fast and large is, none is left.
+  const auto ordinal_of = [&](const job& j) { return std::find_if(all.begin(), all.end(), [&](const ranked_plan& p) { return p.job == j; })->ordinal; };
+  std::set<std::uint64_t> quick;
+  for (std::size_t i = 0; i < 400; ++i) quick.insert(all[i].ordinal);
+  const std::pair<const char*, std::function<bool(const ranked_plan&)>> truths[] = {
+      {"all", [](const ranked_plan&) { return true; }},
+      {"two of three", [](const ranked_plan& p) { return p.ordinal % 3 != 0; }},
+      {"none of the fastest", [&](const ranked_plan& p) { return !quick.contains(p.ordinal); }},
+      {"small", [](const ranked_plan& p) { return p.outcome.device < 40_GiB; }},
+      {"a few", [](const ranked_plan& p) { return p.ordinal % 97 == 0; }},
+      {"none", [](const ranked_plan&) { return false; }}};
+  for (const auto& [name, truth] : truths) {
+    CAPTURE(std::string(name));
+    plan_result expected;
+    for (const auto& p : all) {
+      if (!truth(p)) continue;
+      detail::keep_best(expected.best, p, 10);
+      detail::keep_front(expected.front, p);
+    }
+    std::map<std::uint64_t, bool> told;
+    for (const auto& p : all) told[p.ordinal] = truth(p);
+    std::set<std::uint64_t> asked;
+    const auto r = confirmed_plan(s, plan_judge{}, {.top = 10}, [&](const job& j) {
+      const auto n = ordinal_of(j);
+      CHECK(asked.insert(n).second);  // once
+      return told.at(n);
+    });
+    const auto same = [](const std::vector<ranked_plan>& a, const std::vector<ranked_plan>& b) {
+      return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const ranked_plan& x, const ranked_plan& y) { return x.ordinal == y.ordinal && x.job == y.job; });
+    };
+    CHECK(same(r.best, expected.best));
+    CHECK(same(r.front, expected.front));
+    // In parts, joined: the same.
+    plan_result joined;
+    for (std::int64_t part = 0; part < 3; ++part)
+      detail::join(joined, confirmed_plan(s, plan_judge{}, {.top = 10, .part = part, .parts = 3}, [&](const job& j) { return told.at(ordinal_of(j)); }), 10);
+    CHECK(same(joined.best, expected.best));
+    CHECK(same(joined.front, expected.front));
+  }
 }
 
 TEST_CASE("an open number of GPUs needs a most, one kind and a global batch") {

@@ -34,7 +34,7 @@ inline constexpr std::int64_t most_plans = std::int64_t{1} << 53;
 inline void read_plan_list(key_reader& k, std::string_view key, std::vector<ranked_plan>& to) {
   each_at(k.need(key, "a list of plans"), k.at(key), "a list of plans", [&](const json_value& v, const std::string& path) {
     key_reader p{v, path};
-    for (const auto* shown : {"step_seconds", "tokens_per_second", "report"}) p.take(shown);
+    for (const auto* shown : {"step_seconds", "step_bounds", "tokens_per_second", "tied", "report"}) p.take(shown);
     ranked_plan one;
     one.job = read_job(p.need("job", "a job"));
     one.ordinal = static_cast<std::uint64_t>(whole_at(p.need("ordinal", "a whole number"), p.at("ordinal"), 0, std::numeric_limits<std::int64_t>::max()));

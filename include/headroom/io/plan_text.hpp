@@ -2,11 +2,11 @@
 // Plans as a table and as JSON.
 #pragma once
 
-#include <headroom/cost/cost.hpp>
 #include <headroom/io/job_reader.hpp>
 #include <headroom/io/report_json.hpp>
 #include <headroom/io/report_text.hpp>
 #include <headroom/plan/plan.hpp>
+#include <headroom/plan/tied.hpp>
 
 namespace headroom::io {
 
@@ -81,17 +81,59 @@ inline double tokens_per_second(const ranked_plan& p) {
   return product(data, j.batch.micro, j.batch.accumulation, j.batch.sequence) / p.outcome.seconds;
 }
 
-/// Step, tokens a second, memory of the tightest GPU.
-inline std::string plan_columns(const ranked_plan& p, bool gpus) {
-  return (gpus ? right(grouped(p.job.hardware.gpus()), 7) : "") + right(fixed(p.outcome.seconds, 3) + " s", 11) +
+/// "4.31-5.62": a range of seconds, to three digits.
+inline std::string range_text(const ranked_plan& p, confidence sure) {
+  const auto c = cost_of_plan(p);
+  if (!c) return "";
+  const auto seen = bounds(*c, sure);
+  const auto digits = [](double v) { return fixed(v, v < 1 ? 3 : v < 10 ? 2 : v < 100 ? 1 : 0); };
+  return digits(seen.low.value) + "-" + digits(seen.high.value);
+}
+inline std::string share_text(confidence sure) { return fixed(sure.share() * 100, sure.per_mille % 10 == 0 ? 0 : 1) + " %"; }
+
+/// Step and its range, tokens a second, memory of the tightest GPU.
+inline std::string plan_columns(const ranked_plan& p, bool gpus, confidence sure) {
+  return (gpus ? right(grouped(p.job.hardware.gpus()), 7) : "") + right(fixed(p.outcome.seconds, 3) + " s", 11) + right(range_text(p, sure), 13) +
          right(grouped(static_cast<std::int64_t>(tokens_per_second(p))), 14) + right(gib_text(p.outcome.device), 13);
 }
-inline std::string plan_header(bool gpus) { return (gpus ? right("GPUs", 7) : "") + right("step", 11) + right("tokens/s", 14) + right("device", 13); }
+inline std::string plan_header(bool gpus, confidence sure) {
+  return (gpus ? right("GPUs", 7) : "") + right("step", 11) + right(share_text(sure) + " sure", 13) + right("tokens/s", 14) + right("device", 13);
+}
 
-inline std::string plan_table(const std::vector<ranked_plan>& plans, bool gpus) {
-  std::string text = "  " + plan_header(gpus) + "  plan\n";
-  for (const auto& p : plans) text += "  " + plan_columns(p, gpus) + "  " + plan_line(p.job) + "\n";
+/// `numbered`: what plans are called in the sentence below.
+inline std::string plan_table(const std::vector<ranked_plan>& plans, bool gpus, confidence sure, bool numbered = false) {
+  const auto number = [&](const std::string& n) { return numbered ? right(n, 4) : std::string{}; };
+  std::string text = "  " + number("") + plan_header(gpus, sure) + "  plan\n";
+  std::size_t i = 0;
+  for (const auto& p : plans) text += "  " + number(std::to_string(++i)) + plan_columns(p, gpus, sure) + "  " + plan_line(p.job) + "\n";
   return text;
+}
+
+/// "1 to 4", "1, 2 and 5": of those that are true.
+inline std::string numbers_text(const std::vector<bool>& of) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    if (!of[i]) continue;
+    const auto from = i;
+    while (i + 1 < of.size() && of[i + 1]) ++i;
+    parts.push_back(std::to_string(from + 1));
+    if (i > from) parts.back() += (i > from + 1 ? " to " : " and ") + std::to_string(i + 1);
+  }
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
+  return text;
+}
+
+/// What the order of the fastest is worth.
+inline std::string tied_text(const std::vector<ranked_plan>& best, confidence sure) {
+  if (best.size() < 2) return "";
+  const auto tied = tied_with_first(best, sure);
+  const auto n = std::count(tied.begin(), tied.end(), true);
+  if (n == 0) return "";
+  if (n == 1) return "The first is the fastest, " + share_text(sure) + " sure of each of the others.\n";
+  const bool all = static_cast<std::size_t>(n) == tied.size();
+  return wrapped("Plans " + numbers_text(tied) + (all ? ", all of these," : "") + " are within the error of the prediction: measure them." +
+                     (all ? " More that are slower may be, too (--top)." : ""), "  ");
 }
 
 /// At most so many, evenly, both ends kept.
@@ -112,7 +154,8 @@ inline std::vector<ranked_plan> fewer_gpus(const std::vector<ranked_plan>& front
 
 }  // namespace detail
 
-inline std::string to_text(const plan_result& r, double seconds, bool colour = false) {
+/// `sure`: of the ranges of times, and of which plans the prediction tells apart.
+inline std::string to_text(const plan_result& r, double seconds, bool colour = false, confidence sure = {}) {
   const palette ink{colour};
   std::string text = ink.bold(grouped(r.evaluated) + " jobs evaluated") + ", " + grouped(r.passed_over) + " passed over, " + grouped(r.fitting) + " fit, in " + fixed(seconds, 2) + " s" +
                      (r.complete ? "" : "; stopped before the end: the best so far") + "\n\n";
@@ -120,9 +163,9 @@ inline std::string to_text(const plan_result& r, double seconds, bool colour = f
     text += ink.bad("No plan fits.") + "\n";
   } else {
     const bool gpus = detail::several_sizes(r);
-    text += ink.bold("The fastest that fit") + "\n" + detail::plan_table(r.best, gpus);
-    if (gpus) text += "\n" + ink.bold("Fewer GPUs for more time") + "\n" + detail::plan_table(detail::thinned(detail::fewer_gpus(r.front), 12), gpus);
-    text += "\n" + ink.bold(gpus ? "Less memory or fewer GPUs for more time" : "Less memory for more time") + "\n" + detail::plan_table(detail::thinned(r.front, 12), gpus);
+    text += ink.bold("The fastest that fit") + "\n" + detail::plan_table(r.best, gpus, sure, true) + detail::tied_text(r.best, sure);
+    if (gpus) text += "\n" + ink.bold("Fewer GPUs for more time") + "\n" + detail::plan_table(detail::thinned(detail::fewer_gpus(r.front), 12), gpus, sure);
+    text += "\n" + ink.bold(gpus ? "Less memory or fewer GPUs for more time" : "Less memory for more time") + "\n" + detail::plan_table(detail::thinned(r.front, 12), gpus, sure);
   }
   if (r.rejected.empty()) return text;
   text += "\n" + ink.bold("Rejected") + "\n";
@@ -131,7 +174,7 @@ inline std::string to_text(const plan_result& r, double seconds, bool colour = f
 }
 
 /// A sweep: the fastest plan of each search. `names` say what sets them apart.
-inline std::string sweep_text(const std::vector<std::string>& names, const std::vector<plan_result>& results, double seconds, bool colour = false) {
+inline std::string sweep_text(const std::vector<std::string>& names, const std::vector<plan_result>& results, double seconds, bool colour = false, confidence sure = {}) {
   const palette ink{colour};
   std::int64_t evaluated = 0, fitting = 0;
   bool complete = true;
@@ -142,28 +185,35 @@ inline std::string sweep_text(const std::vector<std::string>& names, const std::
     const auto& r = results[i];
     evaluated += r.evaluated, fitting += r.fitting;
     complete = complete && r.complete;
-    rows += "  " + left(names[i], width) + (r.best.empty() ? "  " + ink.bad(r.complete ? "no plan fits" : "stopped") : detail::plan_columns(r.best.front(), true) + "  " + detail::plan_line(r.best.front().job)) + "\n";
+    rows += "  " + left(names[i], width) + (r.best.empty() ? "  " + ink.bad(r.complete ? "no plan fits" : "stopped") : detail::plan_columns(r.best.front(), true, sure) + "  " + detail::plan_line(r.best.front().job)) + "\n";
   }
   return ink.bold(std::to_string(results.size()) + " searches, " + grouped(evaluated) + " jobs evaluated") + ", " + grouped(fitting) + " fit, in " + fixed(seconds, 2) + " s" +
-         (complete ? "" : "; stopped before the end: the best so far") + "\n\n" + ink.bold("The fastest that fit") + "\n  " + left("search", width) + detail::plan_header(true) + "  plan\n" + rows;
+         (complete ? "" : "; stopped before the end: the best so far") + "\n\n" + ink.bold("The fastest that fit") + "\n  " + left("search", width) + detail::plan_header(true, sure) + "  plan\n" + rows;
 }
 
-/// {"evaluated", "passed_over", "fitting", "seconds", "complete", "plans", "front", "rejected"}; read_plans() is its reverse.
-inline ordered_json to_json(const plan_result& r, double seconds) {
-  const auto list = [](const std::vector<ranked_plan>& plans) {
+/// {"evaluated", "passed_over", "fitting", "seconds", "complete", "plans", "front", "rejected"}; read_plans() is its reverse. Of each plan the
+/// range of its time and, of the fastest, whether the prediction tells it from the first.
+inline ordered_json to_json(const plan_result& r, double seconds, confidence sure = {}) {
+  const auto list = [&](const std::vector<ranked_plan>& plans, const std::vector<bool>& tied) {
     auto all = ordered_json::array();
-    for (const auto& p : plans)
-      all.push_back({{"job", job_to_json(p.job)},
-                     {"ordinal", p.ordinal},
-                     {"step_seconds", p.outcome.seconds},
-                     {"tokens_per_second", detail::tokens_per_second(p)},
-                     {"report", to_json(estimate(p.job))}});
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      const auto& p = plans[i];
+      ordered_json one{{"job", job_to_json(p.job)}, {"ordinal", p.ordinal}, {"step_seconds", p.outcome.seconds}};
+      if (const auto c = cost_of_plan(p)) {
+        const auto seen = bounds(*c, sure);
+        one["step_bounds"] = {{"low", seen.low.value}, {"high", seen.high.value}, {"confidence", sure.share()}};
+      }
+      one["tokens_per_second"] = detail::tokens_per_second(p);
+      if (!tied.empty()) one["tied"] = static_cast<bool>(tied[i]);
+      one["report"] = to_json(estimate(p.job));
+      all.push_back(std::move(one));
+    }
     return all;
   };
   auto rejected = ordered_json::array();
   for (const auto& [reason, n] : r.rejected) rejected.push_back({{"reason", reason}, {"count", n}});
   return {{"evaluated", r.evaluated}, {"passed_over", r.passed_over}, {"fitting", r.fitting}, {"seconds", seconds}, {"complete", r.complete},
-          {"plans", list(r.best)}, {"front", list(r.front)}, {"rejected", rejected}};
+          {"plans", list(r.best, tied_with_first(r.best, sure))}, {"front", list(r.front, {})}, {"rejected", rejected}};
 }
 
 }  // namespace headroom::io

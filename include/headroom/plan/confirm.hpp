@@ -5,11 +5,13 @@
 #include <headroom/bounds.hpp>
 #include <headroom/plan/plan.hpp>
 
+#include <map>
 #include <optional>
+#include <vector>
 
 namespace headroom {
 
-/// Plans more than asked for that a search keeps, for those that a closer look leaves out.
+/// Plans more than asked for that a search keeps at first, for those that a closer look leaves out.
 inline constexpr std::size_t spare_plans = 32;
 
 /// Whether a plan fits by a report of one's own, replay() say: it is made where estimate() does not leave room for what a measured run may
@@ -21,14 +23,50 @@ bool fits_for_sure(const job& j, Report report_of, std::optional<confidence> sur
   return sure ? fits(r, *sure) : r.fits();
 }
 
-/// Leaves out what `fits(job)` says no to; of the fastest, `top` are kept.
-template <class Fits>
-void confirm_plans(plan_result& r, std::size_t top, const Fits& fits) {
+namespace detail {
+
+/// Leaves out what `look(plan)` says no to; of the fastest, `top` are kept. How many of the front are left out.
+template <class Look>
+std::size_t keep_confirmed(plan_result& r, std::size_t top, const Look& look) {
   std::vector<ranked_plan> best;
   for (auto i = r.best.begin(); i != r.best.end() && best.size() < top; ++i)
-    if (fits(i->job)) best.push_back(*i);
+    if (look(*i)) best.push_back(*i);
   r.best = std::move(best);
-  std::erase_if(r.front, [&](const ranked_plan& p) { return !fits(p.job); });
+  return std::erase_if(r.front, [&](const ranked_plan& p) { return !look(p); });
+}
+
+}  // namespace detail
+
+/// Leaves out what `fits(job)` says no to; of the fastest, `top` are kept. Nothing takes the place of what is left out: confirmed_plan().
+template <class Fits>
+void confirm_plans(plan_result& r, std::size_t top, const Fits& fits) {
+  detail::keep_confirmed(r, top, [&](const ranked_plan& p) { return fits(p.job); });
+}
+
+/// plan(), of which every plan that is named also fits by `fits(job)`: where one does not, the search goes on without it, since those that it
+/// beat may take its place. The result is that of a judge that says so at once, which would have to look closely at every job.
+template <class Judge, class Fits>
+  requires std::invocable<Judge&, const job&>
+plan_result confirmed_plan(const search& s, const Judge& judge, plan_options o, const Fits& fits) {
+  std::map<std::uint64_t, bool> seen;
+  const auto look = [&](const ranked_plan& p) {
+    const auto [at, fresh] = seen.try_emplace(p.ordinal, false);
+    if (fresh) at->second = fits(p.job);
+    return at->second;
+  };
+  const auto top = o.top;
+  std::vector<std::uint64_t> out;
+  o.left_out = &out;
+  for (auto spare = spare_plans;; spare *= 8) {
+    o.top = top + spare;
+    auto r = plan(s, judge, o);
+    const bool more = r.best.size() == o.top;
+    const auto lost = detail::keep_confirmed(r, top, look);
+    if (!r.complete || (lost == 0 && (r.best.size() >= top || !more))) return r;
+    out.clear();
+    for (const auto& [ordinal, kept] : seen)
+      if (!kept) out.push_back(ordinal);
+  }
 }
 
 }  // namespace headroom

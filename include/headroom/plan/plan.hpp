@@ -27,6 +27,7 @@ struct plan_options {
   std::stop_token stop{};                          ///< ends it with the best so far
   std::atomic<std::int64_t>* finished{};           ///< counts finished divisions of the GPUs, for a progress bar
   std::atomic<std::int64_t>* divisions{};          ///< … of so many
+  const std::vector<std::uint64_t>* left_out{};    ///< ordinals of plans that are neither kept nor beat another, ascending: see plan/confirm.hpp
 };
 
 namespace detail {
@@ -209,14 +210,20 @@ class searcher {
         return false;
       }
       ++r.fitting;
-      if (among_best(r.best, seen, ordinal, options_->top)) keep_best(r.best, {j, seen, ordinal}, options_->top);
-      if (in_front(r.front, seen, ordinal, j.hardware.gpus())) keep_front(r.front, {j, seen, ordinal});
+      const bool fast = among_best(r.best, seen, ordinal, options_->top), front = in_front(r.front, seen, ordinal, j.hardware.gpus());
+      if (!(fast || front) || left_out(ordinal)) return true;
+      if (fast) keep_best(r.best, {j, seen, ordinal}, options_->top);
+      if (front) keep_front(r.front, {j, seen, ordinal});
 #if HEADROOM_EXCEPTIONS
     } catch (const error& e) {
       ++r.rejected[reason_of(e.what())];
     }
 #endif
     return true;
+  }
+
+  [[nodiscard]] bool left_out(std::uint64_t ordinal) const {
+    return options_->left_out != nullptr && std::binary_search(options_->left_out->begin(), options_->left_out->end(), ordinal);
   }
 
   /// Of the sequences of a rank, the sizes of a micro-batch: ascending.
@@ -257,6 +264,7 @@ plan_result plan(const search& s, Judge judge, const plan_options& o = {}) {
   const detail::searcher<Judge> first(s, judge, o);
   const auto divisions = first.divisions();
   if (o.divisions != nullptr) o.divisions->store(static_cast<std::int64_t>(divisions.size()));
+  if (o.finished != nullptr) o.finished->store(0);
   std::atomic<std::size_t> next{0};
   const auto cores = std::max(1U, std::thread::hardware_concurrency());
   const auto threads = std::min<std::size_t>(o.threads > 0 ? o.threads : cores, std::max<std::size_t>(divisions.size(), 1));
