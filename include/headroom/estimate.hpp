@@ -46,7 +46,7 @@ constexpr moment resident_bytes(const settled_job& s, const state_bytes& st, con
     r.rows[row::optimizer_state] = bytes{0};
     r.rows[row::master_parameters] = bytes{0};
   }
-  if (j.offload.parameters != place::on_gpu) {
+  if (place_of_parameters(j) != place::on_gpu) {
     r.rows[row::model_parameters] = st.frozen_extra;  // quantisation statistics are no parameters
     r.rows[row::adapters] = bytes{0};
   }
@@ -75,6 +75,7 @@ constexpr void add_assumptions(settled_job& s) {
   const bool buckets_open = z.reduce_bucket_size < 0 || (z.stage == 3 ? z.stage3_prefetch_bucket_size < 0 : z.allgather_bucket_size < 0);
   if (z.kind == sharding_kind::zero && z.stage > 0 && buckets_open) a.add(assumption::zero_buckets_default);
   if (j.sharding.kind == sharding_kind::zero && j.sharding.stage == 3) a.add(assumption::deepspeed_stage3_trace);
+  if (j.offload.parameters != place_of_parameters(j)) a.add(assumption::parameters_stay_on_gpu);
   if (s.layer.kernel != attention::eager && s.layer.kernel != attention::math && !s.layer.host) a.add(assumption::flash_backward_workspace);
   if (j.offload.activations != place::on_gpu) a.add(assumption::activations_offload_overlap);
   if (s.layer.compiled_loss && s.layer.loss.kind == loss_kind::full && j.framework.scatters_loss_gradient) a.add(assumption::compiled_loss_targets);
@@ -104,7 +105,7 @@ constexpr moment load_moment(const settled_job& s, const state_bytes& st, const 
            moment(row::gathered_parameters, passing);
   }
   const bytes passing = s.shards.parameters > 1 ? share(st.largest, width) : bytes{0};
-  const bool here = j.offload.parameters == place::on_gpu;
+  const bool here = place_of_parameters(j) == place::on_gpu;
   return moment(row::model_parameters, here ? st.gpu[row::model_parameters] : bytes{0}) +
          moment(row::adapters, here ? st.gpu[row::adapters] : bytes{0}) + moment(row::gathered_parameters, passing) +
          moment(row::activations, position_buffers(s));

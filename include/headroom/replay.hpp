@@ -23,7 +23,7 @@ constexpr bool replays_steps(const job& j) {
   return j.framework.runtime == runtime::autograd && j.framework.layers == layer_modules::eager && (!j.model.sparse() || replays_experts(j)) &&
          j.hardware.accelerator().maker != vendor::cpu && j.model.vision.kind == vision_kind::none && j.model.encoder.layers == 0 &&
          j.parallel.pipeline == 1 && j.optimizer.blocks <= 1 &&
-         j.offload.activations == place::on_gpu && (j.offload.parameters == place::on_gpu || j.sharding.kind == sharding_kind::fsdp1) &&
+         j.offload.activations == place::on_gpu && (place_of_parameters(j) == place::on_gpu || j.sharding.kind == sharding_kind::fsdp1) &&
          (j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp || j.sharding.kind == sharding_kind::fsdp1 ||
           j.sharding.kind == sharding_kind::fsdp2 || j.sharding.kind == sharding_kind::zero);
 }

@@ -127,8 +127,9 @@ enum class assumption : std::uint8_t {
   recipe_of_one_date,
   towers_on_few_runs,
   eager_stages_on_two_runs,
+  parameters_stay_on_gpu,
 };
-inline constexpr int assumption_count = static_cast<int>(assumption::eager_stages_on_two_runs) + 1;
+inline constexpr int assumption_count = static_cast<int>(assumption::parameters_stay_on_gpu) + 1;
 
 struct assumption_set {
   std::uint64_t bits{};

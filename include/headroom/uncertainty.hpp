@@ -133,6 +133,7 @@ inline constexpr std::array counted_elsewhere{
     assumption::framework_precision, assumption::optimizer_adamw, assumption::optimizer_implementation, assumption::data_parallel_from_gpus,
     assumption::attention_sdpa, assumption::attention_eager_for_softcap, assumption::loss_of_framework, assumption::logits_format_of_framework, assumption::fsdp_keeps_fp32_shards,
     assumption::zero_buckets_default, assumption::adapter_format, assumption::recompute_reentrant_default, assumption::gpu_assumed, assumption::ddp_assumed,
+    assumption::parameters_stay_on_gpu,
     // They say what is no part of these numbers.
     assumption::host_runtime_not_counted, assumption::no_eval_no_generation,
     // Their errors are in the records that other lines are calibrated on: tensors, compiler, recipe.

@@ -97,6 +97,33 @@ TEST_CASE("offload leaves the GPU with what it works on") {
   CHECK_FALSE(estimate(j).fits());
 }
 
+// deepspeed/runtime/engine.py _configure_zero_optimizer: DeepSpeedZeroOptimizer, of stages 1 and 2, is given offload_optimizer_config alone.
+TEST_CASE("DeepSpeed keeps parameters on the GPU below ZeRO's third stage, whatever offload_param says") {
+  for (const int stage : {1, 2}) {
+    auto j = llama(zero(stage));
+    j.offload.optimizer = place::on_cpu;
+    const auto without = estimate(j);
+    for (const auto at : {place::on_cpu, place::on_nvme}) {
+      j.offload.parameters = at;
+      const auto with = estimate(j);
+      CHECK(with.ranks[0].at_peak[row::model_parameters] == bytes{2 * n});
+      CHECK(with.ranks[0].device == without.ranks[0].device);
+      CHECK(with.host.per_node == without.host.per_node);
+      CHECK(with.nvme_per_node == 0_B);
+      CHECK(with.assumptions.has(assumption::parameters_stay_on_gpu));
+      CHECK(cost(j).step == cost([&] { auto plain = j; plain.offload.parameters = place::on_gpu; return plain; }()).step);
+    }
+    CHECK_FALSE(without.assumptions.has(assumption::parameters_stay_on_gpu));
+  }
+  auto j = llama(zero(3));
+  j.offload.parameters = place::on_cpu;
+  CHECK_FALSE(estimate(j).assumptions.has(assumption::parameters_stay_on_gpu));
+  for (const auto kind : {sharding_kind::none, sharding_kind::ddp}) {
+    j.sharding = {.kind = kind};
+    CHECK_THROWS_AS(estimate(j), job_error);  // nothing would gather them
+  }
+}
+
 // torch distributed/fsdp/_fully_shard/_fsdp_param_group.py post_backward: only parameters that have a gradient are reduced.
 TEST_CASE("FSDP2 reduces adapters alone beside a frozen base") {
   auto j = llama(fsdp2());

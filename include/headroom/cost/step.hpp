@@ -64,7 +64,7 @@ constexpr time_assumption_set assumed_of(const cost_scene& c, const both_passes&
   a.add(compiled_start, c.layer.compiled);
   a.add(quantised_base, !c.layer.quantised.empty());
   a.add(host_update, j.offload.optimizer != place::on_gpu);
-  a.add(nvme_rate, j.offload.optimizer == place::on_nvme || j.offload.parameters == place::on_nvme);
+  a.add(nvme_rate, j.offload.optimizer == place::on_nvme || place_of_parameters(j) == place::on_nvme);
   return a;
 }
 

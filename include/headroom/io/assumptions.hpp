@@ -131,6 +131,9 @@ constexpr std::string_view assumption_text(assumption a) {
     case assumption::towers_on_few_runs:
       return "vision towers, resamplers and their ZeRO-3 gathers follow their source; the only measured runs (MiniCPM-V) occupied twice as "
              "much, and why is not known.";
+    case assumption::parameters_stay_on_gpu:
+      return "offload.parameters has no effect: DeepSpeed offloads parameters in ZeRO's third stage alone and keeps them on the GPU in the others, "
+             "without a word.";
   }
   return "an assumption that this version has no sentence for.";
 }

@@ -39,7 +39,7 @@ inline std::string plan_line(const job& j) {
   if (j.recompute.mode == recompute_mode::full) text += j.recompute.layers > 0 ? ", recompute " + std::to_string(j.recompute.layers) + " layers of a chunk" : std::string{", full recompute"};
   if (j.recompute.mode == recompute_mode::selective) text += ", selective recompute";
   if (j.offload.optimizer != place::on_gpu) text += ", optimizer offloaded";
-  if (j.offload.parameters != place::on_gpu) text += ", parameters offloaded";
+  if (place_of_parameters(j) != place::on_gpu) text += ", parameters offloaded";
   if (j.offload.activations != place::on_gpu) text += ", activations offloaded";
   return text;
 }

@@ -242,6 +242,8 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
   }
   if (!divides && !divides_eager && (p.context > 1)) return no("headroom: context parallelism is not modelled by this version; parallel.context must be 1", p.context);
   if (!divides && !divides_eager && (p.expert > 1 || p.expert_tensor > 1)) return no("headroom: expert parallelism is not modelled by this version; parallel.expert must be 1", p.expert);
+  if (!divides && j.offload.parameters != place::on_gpu && (j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp))
+    return no("headroom: offload.parameters needs sharding that gathers them for every layer: sharding.kind \"zero\" with stage 3, \"fsdp1\" or \"fsdp2\"");
   if (p.replicate > 1 && j.sharding.kind == sharding_kind::zero)
     return no("headroom: parallel.replicate is FSDP's; DeepSpeed shards within groups by sharding.mics_shard_size; replicate", p.replicate);
   if (divides_eager && !m.sparse() && p.expert > 1) return no("headroom: parallel.expert needs a mixture of experts; it is", p.expert);

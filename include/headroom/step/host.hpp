@@ -66,10 +66,11 @@ constexpr void offload_zero(host_bytes& h, const settled_job& s, const state_byt
     h.nvme += master + moments + gradients;
     pin(h, share(st.trained, p.gradients.width(), d), o.pin_memory);
   }
-  if (o.parameters == place::on_cpu) {
+  const auto parameters_at = place_of_parameters(j);
+  if (parameters_at == place::on_cpu) {
     h.pinned += pinned(share(st.total, p.parameters.width(), s.shards.parameters));
     if (s.shards.secondary > 1) h.pinned += pinned(share(st.total, p.parameters.width(), s.shards.secondary));
-  } else if (o.parameters == place::on_nvme) {
+  } else if (parameters_at == place::on_nvme) {
     const std::int64_t count = o.parameter_buffer_count >= 0 ? o.parameter_buffer_count : 5;
     const std::int64_t size = o.parameter_buffer_size >= 0 ? o.parameter_buffer_size : 100'000'000;
     h.plain += bytes{checked::mul(checked::mul(count, size), p.parameters.width())};

@@ -39,7 +39,7 @@ class load_trace {
     const auto& s = *job_;
     const auto& j = *s.source;
     const auto outside = trained_modules(j, -1);
-    const bool here = j.offload.parameters == place::on_gpu;
+    const bool here = place_of_parameters(j) == place::on_gpu;
     const bool on_gpu = j.offload.optimizer == place::on_gpu && here;
     const bool vectors = s.flat && j.sharding.kind != sharding_kind::fsdp1;
     const bool partitions = vectors && j.sharding.stage == 3;
