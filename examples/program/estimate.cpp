@@ -9,6 +9,8 @@
 #include <headroom/io/report_text.hpp>
 #include <iostream>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "jobs.hpp"
 #include "program.hpp"
@@ -17,12 +19,17 @@ namespace program {
 
 namespace {
 
-/// Nothing for a job whose step time is not predicted.
-std::optional<headroom::step_cost> cost_of(const headroom::job& j) {
+/// The time of a step, or the sentence why it is not predicted.
+struct timed {
+  std::optional<headroom::step_cost> cost;
+  std::string refused;
+};
+timed time_of(const headroom::job& j) {
   try {
-    return headroom::cost(j);
-  } catch (const headroom::error&) {
-    return std::nullopt;
+    return {headroom::cost(j), {}};
+  } catch (const headroom::error& e) {
+    const std::string_view sentence = e.what(), prefix = "headroom: ";
+    return {std::nullopt, std::string{sentence.starts_with(prefix) ? sentence.substr(prefix.size()) : sentence}};
   }
 }
 
@@ -41,18 +48,21 @@ int run(const estimate_request& asked, const streams& io) {
   const job j = job_named(asked.job, io.in);
   const report r = report_of(j);
   if (!asked.svg.empty()) write(asked.svg, io::to_svg(r, j));
-  const auto time = cost_of(j);
+  const auto [time, refused] = time_of(j);
   if (!asked.html.empty()) write(asked.html, io::to_html(r, j, explore(j, report_of), time ? &*time : nullptr));
   const bool fit = asked.confidence ? fits(r, sure) : r.fits();
   const auto advice = fit ? std::vector<headroom::advice>{} : advice_for(j, asked.confidence ? std::optional{sure} : std::nullopt);
   if (asked.json) {
     auto document = io::to_json(r, sure);
-    if (time) document.update(io::to_json(*time, sure));
+    if (time)
+      document.update(io::to_json(*time, sure));
+    else
+      document["step_refused"] = refused;
     if (!fit) document["advice"] = io::to_json(advice);
     io.out << document.dump(2) << '\n';
   } else {
     io.out << io::to_text(r, j, io.colour, sure);
-    if (time) io.out << '\n' << io::to_text(*time, io.colour, sure);
+    io.out << '\n' << (time ? io::to_text(*time, io.colour, sure) : io::palette{io.colour}.bold("No step time") + ": " + refused + "\n");
     if (!fit) io.out << '\n' << io::advice_text(advice, io::palette{io.colour});
   }
   return fit ? 0 : 1;

@@ -2,6 +2,7 @@
 #include "jobs.hpp"
 
 #include <headroom/io/job_reader.hpp>
+#include <headroom/io/search_reader.hpp>
 #include <headroom/replay.hpp>
 
 namespace program {
@@ -10,7 +11,14 @@ headroom::job job_of(const headroom::io::json_value& value, const std::filesyste
 
 headroom::job job_named(const std::string& file, std::istream& in) {
   using namespace headroom::io;
-  return file == "-" ? read_job(parse_json(read_text(in, "standard input"), "standard input")) : read_job_file(file);
+  const auto value = file == "-" ? parse_json(read_text(in, "standard input"), "standard input") : parse_json_file(file);
+  try {
+    return read_job(value, file == "-" ? std::filesystem::path{"."} : std::filesystem::path{file}.parent_path());
+  } catch (const headroom::job_error&) {
+    const auto open = detail::left_open(value, "");
+    if (open.empty() || open == "model" || open.starts_with("model.")) throw;
+    fail("headroom: " + open + " is \"auto\": only `headroom plan` looks for values; here it needs one");
+  }
 }
 
 headroom::report report_of(const headroom::job& j) { return headroom::replay(j); }

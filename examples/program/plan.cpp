@@ -8,6 +8,7 @@
 #include <headroom/plan/closest.hpp>
 #include <headroom/plan/confirm.hpp>
 #include <headroom/plan/judge.hpp>
+#include <headroom/plan/untimed.hpp>
 
 #include <unistd.h>
 
@@ -110,7 +111,12 @@ int status_of(const std::vector<io::search_result>& all) {
 
 /// The fastest that also fit on a closer look, in a part of a search as in the whole, so that parts need only be joined.
 plan_result searched(const search& s, const plan_options& o, std::optional<double> sure) {
-  return confirmed_plan(s, plan_judge{}, o, [&](const job& j) { return fits_for_sure(j, report_of, sure ? std::optional{confidence{*sure}} : std::nullopt); });
+  const auto fits = [&](const job& j) { return fits_for_sure(j, report_of, sure ? std::optional{confidence{*sure}} : std::nullopt); };
+  auto why = untimed(s);
+  if (why.empty()) return confirmed_plan(s, plan_judge{}, o, fits);
+  auto r = confirmed_plan(s, judge_memory, o, fits);
+  r.untimed = std::move(why);
+  return r;
 }
 
 /// "2/8": the third of eight parts.
@@ -157,6 +163,8 @@ int run(const plan_request& asked, const streams& io) {
     for (const auto& s : searches) results.push_back({s.values, searched(s.search, options, asked.confidence)});
   }
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const auto& first = searches.front();
+  if (!asked.json && first.values.is_null() && first.search.open == 0 && !first.search.open_micro) io.out << "No key of the job is \"auto\": it is the only plan.\n";
   print(results, seconds, io, asked.json, h);
   const auto& only = results.front().found;
   if (!asked.json && results.size() == 1 && h.parts == 1 && only.best.empty() && only.complete) print_closest(searches.front().search, {.threads = asked.threads}, asked.confidence, io);

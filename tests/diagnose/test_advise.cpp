@@ -140,4 +140,20 @@ TEST_CASE("a change may need another before it") {
   CHECK(has(t, "hardware.nodes doubled + parallel.pipeline doubled"));
 }
 
+TEST_CASE("small GPUs of a mixed cluster are given fewer layers") {
+  // 20 of 80 layers with their states take 50 GB on eight ranks: too much for 40 GB, and little beside 80 GB.
+  job j{.model = models::llama_3_1_70b, .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 4, .gpus_per_node = 8, .others = {{gpus::a100_sxm_40gb, 16}}}, .framework = frameworks::megatron,
+        .parallel = {.tensor = 8, .sequence = true, .pipeline = 4}, .batch = {.micro = 1, .sequence = 8192, .accumulation = 8}, .attention = attention::flash};
+  REQUIRE_FALSE(fits(j));
+  const auto all = advise(j);
+  REQUIRE(has(texts(all), "parallel.stage_layers by what fits"));
+  const auto& cut = std::find_if(all.begin(), all.end(), [](const advice& a) { return a.changes.size() == 1 && a.changes[0]->text.starts_with("parallel.stage_layers"); })->job;
+  CHECK(fits(cut));
+  CHECK(cut.parallel.stage_layers[3] < 20);
+  CHECK(cut.parallel.stage_layers[1] > 20);
+  for (const auto& a : all) CHECK(a.seconds > 0);
+  j.hardware.others = {};
+  CHECK_FALSE(has(texts(advise(j)), "parallel.stage_layers by what fits"));
+}
+
 }  // namespace test_advise

@@ -8,12 +8,15 @@ namespace headroom {
 
 namespace detail {
 
+/// Whether a job's time is predicted, by its model and its GPUs.
 constexpr void check_cost(const job& j) {
   const auto& m = j.model;
   if (m.vision.kind != vision_kind::none || m.encoder.layers > 0)
     refuse("headroom: the step time of vision towers and encoder-decoder models is not predicted by this version");
-  for (std::size_t k = 0; k < j.hardware.kinds(); ++k)
+  for (std::size_t k = 0; k < j.hardware.kinds(); ++k) {
     if (j.hardware.accelerator(k).maker == vendor::cpu) refuse("headroom: step time needs a GPU");
+    (void)peak_16_of(j.hardware.accelerator(k));
+  }
 }
 
 /// Of all GPUs; recompute is not counted in `model`.

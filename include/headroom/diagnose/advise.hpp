@@ -4,6 +4,7 @@
 
 #include <headroom/cost/cost.hpp>
 #include <headroom/fits.hpp>
+#include <headroom/solve/balance.hpp>
 
 #include <array>
 #include <concepts>
@@ -66,11 +67,26 @@ constexpr bool twice(std::int64_t& degree, job& j) {
   j.parallel.data = 0;  // whatever the GPUs leave: half as many
   return true;
 }
+/// On several kinds of GPU stages of as many layers are tight on the small kind alone.
+inline bool balanced_stages(job& j) {
+  if (j.hardware.kinds() == 1 || j.parallel.pipeline < 2 || j.parallel.virtual_pipeline > 1 || j.parallel.schedule == schedule::dualpipe) return false;
+#if HEADROOM_EXCEPTIONS
+  try {
+#endif
+    j = balance_stages(j);
+#if HEADROOM_EXCEPTIONS
+  } catch (const job_error&) {
+    return false;
+  }
+#endif
+  return true;
+}
 }  // namespace detail
 
 inline constexpr std::array all{
     change{"environment.allocator.expandable_segments true",
            [](job& j) { return j.hardware.accelerator().maker != vendor::cpu && std::exchange(j.environment.expandable_segments, choice::yes) != choice::yes; }},
+    change{"parallel.stage_layers by what fits", [](job& j) { return detail::balanced_stages(j); }},
     change{"sharding.kind megatron-distributed-optimizer",
            [](job& j) {
              if (!detail::unsharded(j) || !detail::replicas(j) || !detail::has(j, sharding_kind::megatron_distributed_optimizer)) return false;
@@ -139,7 +155,7 @@ struct advice {
   std::vector<const change*> changes;  ///< one to three, in the order in which they are made
   headroom::job job;                   ///< with them
   judgement outcome{};
-  double seconds{};                    ///< of a step, predicted; 0: it is not (encoder-decoders, vision towers, mixed clusters)
+  double seconds{};                    ///< of a step, predicted; 0: it is not (encoder-decoders, vision towers)
   double slower{1};                    ///< predicted time of a token, of what it was
 };
 

@@ -14,7 +14,12 @@ namespace headroom::io {
 
 inline std::string changes_text(const advice& a) {
   std::string text;
-  for (const auto* c : a.changes) text += (text.empty() ? "" : "; ") + std::string{c->text};
+  for (const auto* c : a.changes) {
+    text += (text.empty() ? "" : "; ") + std::string{c->text};
+    if (!c->text.starts_with("parallel.stage_layers")) continue;
+    text += ":";
+    for (std::int32_t i = 0; i < a.job.parallel.chunks; ++i) text += " " + std::to_string(a.job.parallel.stage_layers[i]);
+  }
   return text;
 }
 

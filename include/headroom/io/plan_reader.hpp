@@ -4,6 +4,7 @@
 
 #include <headroom/io/job_reader.hpp>
 #include <headroom/plan/judge.hpp>
+#include <headroom/plan/untimed.hpp>
 
 #include <optional>
 #include <set>
@@ -31,7 +32,7 @@ namespace detail {
 inline constexpr std::int64_t most_plans = std::int64_t{1} << 53;
 
 /// Plans are judged again, so that nothing depends on how a number was printed.
-inline void read_plan_list(key_reader& k, std::string_view key, std::vector<ranked_plan>& to) {
+inline void read_plan_list(key_reader& k, std::string_view key, judged_plan (*judge)(const job&), std::vector<ranked_plan>& to) {
   each_at(k.need(key, "a list of plans"), k.at(key), "a list of plans", [&](const json_value& v, const std::string& path) {
     key_reader p{v, path};
     for (const auto* shown : {"step_seconds", "step_bounds", "tokens_per_second", "tied", "report"}) p.take(shown);
@@ -39,7 +40,7 @@ inline void read_plan_list(key_reader& k, std::string_view key, std::vector<rank
     one.job = read_job(p.need("job", "a job"));
     one.ordinal = static_cast<std::uint64_t>(whole_at(p.need("ordinal", "a whole number"), p.at("ordinal"), 0, std::numeric_limits<std::int64_t>::max()));
     p.finish();
-    one.outcome = judge_plan(one.job);
+    one.outcome = judge(one.job);
     if (one.outcome.refused) refuse(one.outcome.refused);
     to.push_back(one);
   });
@@ -53,8 +54,10 @@ inline plan_result read_found(key_reader& k) {
   r.fitting = count("fitting");
   r.complete = flag_at(k.need("complete", "a result of plan --json"), k.at("complete"));
   k.take("seconds");
-  read_plan_list(k, "plans", r.best);
-  read_plan_list(k, "front", r.front);
+  if (const auto* v = k.take("untimed")) r.untimed = string_at(*v, k.at("untimed"));
+  const auto judge = r.untimed.empty() ? judge_plan : judge_memory;
+  read_plan_list(k, "plans", judge, r.best);
+  read_plan_list(k, "front", judge, r.front);
   each_at(k.need("rejected", "a list of reasons"), k.at("rejected"), "a list of reasons", [&](const json_value& v, const std::string& path) {
     key_reader p{v, path};
     const auto reason = string_at(p.need("reason", "a sentence"), p.at("reason"));

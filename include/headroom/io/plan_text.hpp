@@ -93,8 +93,9 @@ inline std::string share_text(confidence sure) { return fixed(sure.share() * 100
 
 /// Step and its range, tokens a second, memory of the tightest GPU.
 inline std::string plan_columns(const ranked_plan& p, bool gpus, confidence sure) {
-  return (gpus ? right(grouped(p.job.hardware.gpus()), 7) : "") + right(fixed(p.outcome.seconds, 3) + " s", 11) + right(range_text(p, sure), 13) +
-         right(grouped(static_cast<std::int64_t>(tokens_per_second(p))), 14) + right(gib_text(p.outcome.device), 13);
+  const bool timed = p.outcome.seconds > 0;
+  return (gpus ? right(grouped(p.job.hardware.gpus()), 7) : "") + right(timed ? fixed(p.outcome.seconds, 3) + " s" : "-", 11) + right(range_text(p, sure), 13) +
+         right(timed ? grouped(static_cast<std::int64_t>(tokens_per_second(p))) : "-", 14) + right(gib_text(p.outcome.device), 13);
 }
 inline std::string plan_header(bool gpus, confidence sure) {
   return (gpus ? right("GPUs", 7) : "") + right("step", 11) + right(share_text(sure) + " sure", 13) + right("tokens/s", 14) + right("device", 13);
@@ -157,15 +158,17 @@ inline std::vector<ranked_plan> fewer_gpus(const std::vector<ranked_plan>& front
 /// `sure`: of the ranges of times, and of which plans the prediction tells apart.
 inline std::string to_text(const plan_result& r, double seconds, bool colour = false, confidence sure = {}) {
   const palette ink{colour};
-  std::string text = ink.bold(grouped(r.evaluated) + " jobs evaluated") + ", " + grouped(r.passed_over) + " passed over, " + grouped(r.fitting) + " fit, in " + fixed(seconds, 2) + " s" +
+  std::string text = ink.bold(grouped(r.evaluated) + (r.evaluated == 1 ? " job" : " jobs") + " evaluated") + ", " + grouped(r.passed_over) + " passed over, " + grouped(r.fitting) + " fit, in " + fixed(seconds, 2) + " s" +
                      (r.complete ? "" : "; stopped before the end: the best so far") + "\n\n";
   if (r.best.empty()) {
-    text += ink.bad("No plan fits.") + "\n";
+    const bool too_large = r.rejected.contains("does not fit");
+    text += (r.complete && !too_large && !r.rejected.empty() ? ink.bad("No plan is possible") + ": every job is refused.\n" : ink.bad("No plan fits.") + "\n");
   } else {
-    const bool gpus = detail::several_sizes(r);
-    text += ink.bold("The fastest that fit") + "\n" + detail::plan_table(r.best, gpus, sure, true) + detail::tied_text(r.best, sure);
-    if (gpus) text += "\n" + ink.bold("Fewer GPUs for more time") + "\n" + detail::plan_table(detail::thinned(detail::fewer_gpus(r.front), 12), gpus, sure);
-    text += "\n" + ink.bold(gpus ? "Less memory or fewer GPUs for more time" : "Less memory for more time") + "\n" + detail::plan_table(detail::thinned(r.front, 12), gpus, sure);
+    const bool gpus = detail::several_sizes(r), timed = r.untimed.empty();
+    if (!timed) text += detail::wrapped("No step times, so that plans are in order of memory: " + r.untimed + ".", "") + "\n";
+    text += ink.bold(timed ? "The fastest that fit" : "The smallest that fit") + "\n" + detail::plan_table(r.best, gpus, sure, true) + detail::tied_text(r.best, sure);
+    if (gpus && timed) text += "\n" + ink.bold("Fewer GPUs for more time") + "\n" + detail::plan_table(detail::thinned(detail::fewer_gpus(r.front), 12), gpus, sure);
+    if (timed) text += "\n" + ink.bold(gpus ? "Less memory or fewer GPUs for more time" : "Less memory for more time") + "\n" + detail::plan_table(detail::thinned(r.front, 12), gpus, sure);
   }
   if (r.rejected.empty()) return text;
   text += "\n" + ink.bold("Rejected") + "\n";
@@ -198,12 +201,13 @@ inline ordered_json to_json(const plan_result& r, double seconds, confidence sur
     auto all = ordered_json::array();
     for (std::size_t i = 0; i < plans.size(); ++i) {
       const auto& p = plans[i];
-      ordered_json one{{"job", job_to_json(p.job)}, {"ordinal", p.ordinal}, {"step_seconds", p.outcome.seconds}};
+      const bool timed = p.outcome.seconds > 0;
+      ordered_json one{{"job", job_to_json(p.job)}, {"ordinal", p.ordinal}, {"step_seconds", timed ? ordered_json(p.outcome.seconds) : ordered_json(nullptr)}};
       if (const auto c = cost_of_plan(p)) {
         const auto seen = bounds(*c, sure);
         one["step_bounds"] = {{"low", seen.low.value}, {"high", seen.high.value}, {"confidence", sure.share()}};
       }
-      one["tokens_per_second"] = detail::tokens_per_second(p);
+      one["tokens_per_second"] = timed ? ordered_json(detail::tokens_per_second(p)) : ordered_json(nullptr);
       if (!tied.empty()) one["tied"] = static_cast<bool>(tied[i]);
       one["report"] = to_json(estimate(p.job));
       all.push_back(std::move(one));
@@ -212,8 +216,10 @@ inline ordered_json to_json(const plan_result& r, double seconds, confidence sur
   };
   auto rejected = ordered_json::array();
   for (const auto& [reason, n] : r.rejected) rejected.push_back({{"reason", reason}, {"count", n}});
-  return {{"evaluated", r.evaluated}, {"passed_over", r.passed_over}, {"fitting", r.fitting}, {"seconds", seconds}, {"complete", r.complete},
-          {"plans", list(r.best, tied_with_first(r.best, sure))}, {"front", list(r.front, {})}, {"rejected", rejected}};
+  ordered_json all{{"evaluated", r.evaluated}, {"passed_over", r.passed_over}, {"fitting", r.fitting}, {"seconds", seconds}, {"complete", r.complete},
+          {"plans", list(r.best, r.untimed.empty() ? tied_with_first(r.best, sure) : std::vector<bool>{})}, {"front", list(r.front, {})}, {"rejected", rejected}};
+  if (!r.untimed.empty()) all["untimed"] = r.untimed;
+  return all;
 }
 
 }  // namespace headroom::io

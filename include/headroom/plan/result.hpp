@@ -22,7 +22,7 @@ struct judged_plan {
 struct ranked_plan {
   headroom::job job{};
   judged_plan outcome{};
-  std::uint64_t ordinal{};  ///< in the order of the search, which decides where two are as fast
+  std::uint64_t ordinal{};  ///< in the order of the search, which decides where two are as fast and as small
 };
 
 struct plan_result {
@@ -33,12 +33,15 @@ struct plan_result {
   std::int64_t fitting{};
   std::map<std::string, std::int64_t> rejected;    ///< how many, by reason
   bool complete{true};
+  std::string untimed;                             ///< why no times are predicted, where none are: plans are in order of memory (plan/untimed.hpp)
 };
 
 namespace detail {
 
+/// Of those that are as fast, the one that needs less is the better.
 inline bool faster(const ranked_plan& a, const ranked_plan& b) {
-  return a.outcome.seconds != b.outcome.seconds ? a.outcome.seconds < b.outcome.seconds : a.ordinal < b.ordinal;
+  const auto &x = a.outcome, &y = b.outcome;
+  return x.seconds != y.seconds ? x.seconds < y.seconds : x.device != y.device ? x.device < y.device : a.ordinal < b.ordinal;
 }
 
 /// The fastest so many. Which they are does not depend on the order of arrival.
@@ -50,14 +53,10 @@ inline void keep_best(std::vector<ranked_plan>& best, const ranked_plan& p, std:
 
 /// Those that no other beats in time, memory and number of GPUs. On one number of GPUs they fall in memory as they rise in time.
 inline void keep_front(std::vector<ranked_plan>& front, const ranked_plan& p) {
-  const auto before = [](const ranked_plan& a, const ranked_plan& b) {
-    const auto &x = a.outcome, &y = b.outcome;
-    return x.seconds != y.seconds ? x.seconds < y.seconds : x.device != y.device ? x.device < y.device : a.ordinal < b.ordinal;
-  };
   const auto as_small = [](const ranked_plan& a, const ranked_plan& b) {
     return a.outcome.device <= b.outcome.device && a.job.hardware.gpus() <= b.job.hardware.gpus();
   };
-  const auto at = std::upper_bound(front.begin(), front.end(), p, before);
+  const auto at = std::upper_bound(front.begin(), front.end(), p, faster);
   for (auto i = at; i != front.begin();)
     if (as_small(*--i, p)) return;
   const auto place = at - front.begin();
@@ -69,7 +68,8 @@ inline void keep_front(std::vector<ranked_plan>& front, const ranked_plan& p) {
 inline bool among_best(const std::vector<ranked_plan>& best, const judged_plan& seen, std::uint64_t ordinal, std::size_t top) {
   if (best.size() < top || top == 0) return top > 0;
   const auto& last = best.back();
-  return seen.seconds != last.outcome.seconds ? seen.seconds < last.outcome.seconds : ordinal < last.ordinal;
+  const auto& x = last.outcome;
+  return seen.seconds != x.seconds ? seen.seconds < x.seconds : seen.device != x.device ? seen.device < x.device : ordinal < last.ordinal;
 }
 inline bool in_front(const std::vector<ranked_plan>& front, const judged_plan& seen, std::uint64_t ordinal, std::int64_t gpus) {
   auto i = std::upper_bound(front.begin(), front.end(), seen.seconds, [](double s, const ranked_plan& p) { return s < p.outcome.seconds; });
@@ -89,6 +89,7 @@ inline void join(plan_result& to, const plan_result& from, std::size_t top) {
   to.fitting += from.fitting;
   for (const auto& [reason, n] : from.rejected) to.rejected[reason] += n;
   to.complete = to.complete && from.complete;
+  if (!from.untimed.empty()) to.untimed = from.untimed;
 }
 
 }  // namespace detail

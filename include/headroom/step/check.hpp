@@ -27,7 +27,7 @@ constexpr objection check_layout(const job& j, const No& no) {
   for (std::size_t i = 0; i < j.hardware.kinds(); ++i)
     if (j.hardware.count(i) < 1)
       return no("headroom: the counts of a mixed cluster's GPUs must be positive and add up to hardware.nodes × gpus_per_node; one is", j.hardware.count(i));
-  if (j.hardware.accelerator().memory < bytes{1}) return no("headroom: hardware.gpu.memory_gib must be positive: name a GPU of the table, or give its memory", j.hardware.accelerator().memory.count());
+  if (j.hardware.accelerator().memory < bytes{1}) return no("headroom: this GPU's memory is not known; hardware.gpu must be another of the table, or {\"name\", \"memory_gib\"} with a positive number", j.hardware.accelerator().label);
   if (!within(p.data, 0)) return no("headroom: parallel.data must be 0 (what the GPUs leave) or a whole number up to 2^40", p.data);
   if (!within(p.replicate, 1)) return no("headroom: parallel.replicate must be a whole number from 1 to 2^40", p.replicate);
   if (p.data > 0 && checked::mul(p.data, p.context) % p.replicate != 0)

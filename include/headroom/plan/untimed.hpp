@@ -1,0 +1,34 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Searches over jobs whose step time is not predicted: by memory alone.
+#pragma once
+
+#include <headroom/cost/cost.hpp>
+#include <headroom/plan/axes.hpp>
+#include <headroom/plan/result.hpp>
+
+#include <string>
+
+namespace headroom {
+
+/// Why the times of a search's jobs are not predicted; nothing where they are. It lies with the model and the GPU, which no axis changes.
+inline std::string untimed(const search& s) {
+#if HEADROOM_EXCEPTIONS
+  try {
+#endif
+    detail::check_cost(s.job);
+#if HEADROOM_EXCEPTIONS
+  } catch (const job_error& e) {
+    const std::string_view sentence = e.what(), prefix = "headroom: ";
+    return std::string{sentence.starts_with(prefix) ? sentence.substr(prefix.size()) : sentence};
+  }
+#endif
+  return {};
+}
+
+/// All plans are as fast; those that need least come first.
+constexpr judged_plan judge_memory(const job& j) {
+  const auto r = estimate(j);
+  return {r.fits(), r.device(), 0.0};
+}
+
+}  // namespace headroom
