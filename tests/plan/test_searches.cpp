@@ -1,9 +1,11 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Searches with an open number of GPUs, sweeps of several searches, and what comes closest.
 #include <headroom/io/plan_reader.hpp>
+#include <headroom/io/plan_text.hpp>
 #include <headroom/io/sweep_reader.hpp>
 #include <headroom/plan/closest.hpp>
 #include <headroom/plan/confirm.hpp>
+#include <headroom/plan/untimed.hpp>
 
 #include <doctest/doctest.h>
 
@@ -110,6 +112,67 @@ TEST_CASE("every plan that is named is confirmed, and the next best takes the pl
     CHECK(same(joined.best, expected.best));
     CHECK(same(joined.front, expected.front));
   }
+}
+
+TEST_CASE("plans that are tied are named, with the range of each time") {
+  using io::detail::numbers_text;
+  CHECK(numbers_text({true, true, true, true}) == "1 to 4");
+  CHECK(numbers_text({true, true, false, false, true}) == "1, 2 and 5");
+  CHECK(numbers_text({true, true, true, false, true}) == "1 to 3 and 5");
+  CHECK(numbers_text({true, false}) == "1");
+  auto s = io::read_search(parse(nodes_open));
+  s.open &= ~(axes::bit(axes::nodes) | axes::bit(axes::gpus_per_node));
+  const auto r = plan(s, {.top = 12});
+  const auto tied = tied_with_first(r.best);
+  REQUIRE(tied.size() == r.best.size());
+  CHECK(tied[0]);
+  std::size_t k = 0;
+  while (k < tied.size() && tied[k]) ++k;
+  for (std::size_t i = 0; i < tied.size(); ++i) CHECK(tied[i] == headroom::tied(cost(r.best[0].job), cost(r.best[i].job)));
+  CHECK(k < tied.size());  // pipelines without micro-batches enough are slower for sure
+  CHECK(k > 1);
+  const auto text = io::to_text(r, 0.0);
+  const auto holds = [&](const std::string& part) { return text.find(part) != std::string::npos; };
+  CHECK(holds("95 % sure"));
+  CHECK(holds(" are within the error of the prediction: measure them."));
+  const auto json = io::to_json(r, 0.0, confidence{0.8});
+  for (std::size_t i = 0; i < r.best.size(); ++i) {
+    const auto& p = json.at("plans").at(i);
+    CHECK(p.at("step_bounds").at("low") < p.at("step_seconds"));
+    CHECK(p.at("step_bounds").at("high") > p.at("step_seconds"));
+    CHECK(p.at("step_bounds").at("confidence") == 0.8);
+    CHECK((!p.at("tied").get<bool>() || tied[i]));  // less sure, fewer
+  }
+  CHECK_FALSE(json.at("front").at(0).contains("tied"));
+  // Read again, it is the same.
+  auto again = json;
+  again["top"] = 12;
+  CHECK(io::to_json(io::read_plans(again, "again").searches.front().found, 0.0, confidence{0.8}) == json);
+}
+
+TEST_CASE("where no time is predicted plans are in order of memory, and say so") {
+  auto s = io::read_search(parse(nodes_open));
+  s.open &= ~(axes::bit(axes::nodes) | axes::bit(axes::gpus_per_node));
+  CHECK(untimed(s).empty());
+  s.job.hardware.gpu.bf16_tflops_x10 = s.job.hardware.gpu.fp16_tflops_x10 = 0;
+  CHECK(untimed(s).find("peak FLOP/s and memory bandwidth") != std::string::npos);
+  CHECK(plan(s).best.empty());
+  auto r = plan(s, judge_memory, {.top = 20});
+  r.untimed = untimed(s);
+  REQUIRE(r.best.size() > 3);
+  for (std::size_t i = 1; i < r.best.size(); ++i) CHECK(r.best[i - 1].outcome.device <= r.best[i].outcome.device);
+  CHECK(r.front.size() == 1);
+  const auto text = io::to_text(r, 0.0);
+  CHECK(text.find("plans are in order of memory") != std::string::npos);
+  CHECK(text.find("within the error") == std::string::npos);
+  auto json = io::to_json(r, 0.0);
+  CHECK(json.at("plans").at(0).at("step_seconds").is_null());
+  CHECK_FALSE(json.at("plans").at(0).contains("tied"));
+  json["top"] = 20;
+  const auto again = io::read_plans(json, "again").searches.front().found;
+  CHECK(again.untimed == r.untimed);
+  CHECK(again.best.size() == r.best.size());
+  CHECK(again.best.front().job == r.best.front().job);
 }
 
 TEST_CASE("an open number of GPUs needs a most, one kind and a global batch") {

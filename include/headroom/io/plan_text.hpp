@@ -118,7 +118,8 @@ inline std::string numbers_text(const std::vector<bool>& of) {
     const auto from = i;
     while (i + 1 < of.size() && of[i + 1]) ++i;
     parts.push_back(std::to_string(from + 1));
-    if (i > from) parts.back() += (i > from + 1 ? " to " : " and ") + std::to_string(i + 1);
+    if (i == from + 1) parts.push_back(std::to_string(i + 1));
+    if (i > from + 1) parts.back() += " to " + std::to_string(i + 1);
   }
   std::string text;
   for (std::size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
