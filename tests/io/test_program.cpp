@@ -141,6 +141,24 @@ TEST_CASE("plan names the fastest that fit, and its jobs are jobs") {
   CHECK(one_sentence(at.run("merge" + parts + parts.substr(parts.rfind(' ')))));
   CHECK(one_sentence(at.run("merge " + at.file("odd.json", "{}"))));
   for (const char* bad : {"3/3", "x/3", "1", "1/", "-1/3", "1/0"}) CHECK(one_sentence(at.run(std::string{"plan - --shard "} + bad, open)));
+  // Each time with its range, and which are tied.
+  CHECK(holds(text.out, "95 % sure"));
+  CHECK(holds(text.out, "within the error of the prediction: measure them"));
+  for (const auto& p : json.at("plans")) {
+    CHECK(p.at("step_bounds").at("low") < p.at("step_seconds"));
+    CHECK(p.at("step_seconds") < p.at("step_bounds").at("high"));
+    CHECK(p.at("tied").is_boolean());
+  }
+  CHECK(holds(at.run("estimate -", open).err, "parallel is \"auto\": only `headroom plan` looks for values"));
+  // Without a time: by memory. With nothing open, and with nothing possible: it says so.
+  const auto cpu = at.run("plan -", R"({"model": "gpt2", "hardware": {"gpu": "cpu"}, "batch": {"sequence": 1024}})");
+  CHECK(cpu.status == 0);
+  CHECK(holds(cpu.out, "No key of the job is \"auto\""));
+  CHECK(holds(cpu.out, "The smallest that fit"));
+  const auto odd = at.run("plan -", R"({"model": "llama-3.1-8b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "framework": "megatron", "parallel": {"data": 8},
+                                     "sharding": "auto", "batch": {"micro": "auto", "sequence": 4096, "global": 7}})");
+  CHECK(odd.status == 1);
+  CHECK(holds(odd.out, "No plan is possible: every job is refused."));
   const std::string nothing = R"({"model": "llama-3.1-405b", "hardware": {"gpu": "rtx-4090"}, "batch": {"sequence": 4096}, "recompute": "auto"})";
   CHECK(at.run("plan -", nothing).status == 1);
   CHECK(holds(at.run("plan -", nothing).out, "The closest\n  batch 1 x 1: DOES NOT FIT: "));

@@ -39,9 +39,9 @@ struct rates {
 /// weight) and, lightly, megatron-paper, qwen, torchtitan and fms-fsdp; Hopper on llm-foundry, torchtitan (grade A) and, lightly, nemo,
 /// megatron, sailor and bridge; Blackwell on simumax and, lightly, bridge and megatron. The results are rounded. Ampere's gap, Hopper's
 /// link and memory, and latency and backward_traffic were picked among a few values with all the runs in view: the other half is not
-/// quite unseen. What is the same for all is Ampere's. fp8_rows is what makes torchao's own benchmark come out (docs/source/workflows/training.md, before
-/// in float8/README.md: Llama-3 8B on 8 H100, 6,768 tokens a second with a scale a row, 7,689.5 with one a tensor). Not calibrated, for want of runs: flash_fast on Ampere, flash_first on Blackwell,
-/// host_compiled, host_memory, nvme.
+/// quite unseen. What is the same for all is Ampere's. fp8_rows is what makes torchao's own benchmark come out (docs/source/workflows/
+/// training.md, before in float8/README.md: Llama-3 8B on 8 H100, 6,768 tokens a second with a scale a row, 7,689.5 with one a tensor). Not
+/// calibrated, for want of runs: flash_fast on Ampere, flash_first on Blackwell, host_compiled, host_memory, nvme.
 namespace calibrated {
 inline constexpr rates ampere{.matmul = 0.81, .matmul_fp8 = 0.8, .flash_first = 0.314, .flash = 0.52, .flash_fast = 0.55,
                               .memory = 0.88, .link = 0.55, .network = 1.0, .gap = 28e-6};

@@ -163,7 +163,8 @@ inline std::string to_text(const plan_result& r, double seconds, bool colour = f
                      (r.complete ? "" : "; stopped before the end: the best so far") + "\n\n";
   if (r.best.empty()) {
     const bool too_large = r.rejected.contains("does not fit");
-    text += (r.complete && !too_large && !r.rejected.empty() ? ink.bad("No plan is possible") + ": every job is refused.\n" : ink.bad("No plan fits.") + "\n");
+    const bool refused = r.complete && !too_large && !r.rejected.empty();
+    text += ink.bad(refused ? "No plan is possible" : "No plan fits") + (refused ? ": every job is refused.\n" : ".\n");
   } else {
     const bool gpus = detail::several_sizes(r), timed = r.untimed.empty();
     if (!timed) text += detail::wrapped("No step times, so that plans are in order of memory: " + r.untimed + ".", "") + "\n";
