@@ -4,6 +4,8 @@
 
 #include <headroom/cost/step.hpp>
 
+#include <utility>
+
 namespace headroom::detail {
 
 /// The slower of two ways in everything.
@@ -88,10 +90,11 @@ class mixed_stages {
       for (std::size_t i = 0; i < size_; ++i) {
         auto& p = placed_[i];
         if (stage < p.from || stage >= p.to) continue;
-        auto work = work_of_stage(settled_[p.kind], p.passes, cut ? &*cut : nullptr, stage);
-        add_sends(work.passes, between_stages(p.scene, links));
-        if (work.layers > p.layers) p.layers = work.layers;
-        if (work.passes.total() > longest.total()) longest = work.passes;
+        const auto here = layers_of_stage(settled_[p.kind], cut ? &*cut : nullptr, stage);
+        auto work = work_of(settled().model, p.passes, here);
+        add_sends(work, between_stages(p.scene, links));
+        if (here.all() > p.layers) p.layers = here.all();
+        if (work.total() > longest.total()) longest = work;
       }
       r.sum.add(longest);
       if (longest.total() > r.slowest.total()) r.slowest = longest;
@@ -129,11 +132,11 @@ class mixed_stages {
     for (std::size_t i = 0; i < size_; ++i) {
       const auto& p = placed_[i];
       if (stage < p.from || stage >= p.to) continue;
-      both_passes all, beside;
-      add_layers(all, settled(), p.passes, 0, static_cast<double>(settled().model.layers));
-      if (stage == 0) beside.add(p.passes.first);
-      if (stage == job_->parallel.pipeline - 1) add_last(beside, settled(), p.passes);
-      const double layer = all.total() / static_cast<double>(settled().model.layers);
+      const auto& m = settled().model;
+      stage_layers layers;
+      layers.add(m, 0, m.layers);
+      const auto all = work_of(m, p.passes, layers), beside = work_of(m, p.passes, {.first = stage == 0, .last = stage == job_->parallel.pipeline - 1});
+      const double layer = all.total() / static_cast<double>(m.layers);
       if (layer > r.layer) r = {layer, beside.total()};
     }
     return r;

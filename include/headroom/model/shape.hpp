@@ -186,6 +186,18 @@ struct shape {
     if (experts.every > 1 && (i + 1) % experts.every != 0) return false;
     return i >= 128 || ((experts.dense_mask[i / 64] >> (i % 64)) & 1U) == 0;
   }
+  /// How many of the layers from `first` on are.
+  [[nodiscard]] constexpr std::int64_t sparse_layers(std::int64_t first, std::int64_t count) const {
+    if (!sparse()) return 0;
+    const auto end = first + count;
+    if (experts.every <= 1 && !experts.masked_dense()) {
+      const auto from = first > experts.first_dense_layers ? first : experts.first_dense_layers;
+      return end > from ? end - from : 0;
+    }
+    std::int64_t n = 0;
+    for (auto i = first; i < end; ++i) n += sparse_layer(i) ? 1 : 0;
+    return n;
+  }
   friend constexpr bool operator==(const shape&, const shape&) = default;
 };
 

@@ -60,10 +60,7 @@ class plan_judge {
     detail::check_cost(j);
     const auto c = detail::cost_scene_of(s, rates_of(*s.on));
     const auto machine = std::bit_cast<std::int64_t>(c.on.matmul) ^ std::bit_cast<std::int64_t>(c.on.links.network) ^ c.on.links.domain;
-    const auto& load = loads_.at({layers[0], layers[1], layers[2], layers[3], layers[4], layers[5], degrees, ends, s.data + (std::int64_t{j.sharding.kind == sharding_kind::zero} << 62), j.recompute.layers, machine},
-                                 [&] {
-                                   return detail::load_of(c, passes_.at({layers[0], layers[1], layers[2], layers[3], layers[4], layers[5], machine}, [&] { return detail::passes_of(c, list); }));
-                                 });
+    const auto load = detail::load_of(c, passes_.at({layers[0], layers[1], layers[2], layers[3], layers[4], layers[5], machine}, [&] { return detail::passes_of(c, list); }));
     const auto& weights = weights_.at({d.tensor + (d.expert << 20) + (d.expert_tensor << 40), std::bit_cast<std::int64_t>(load.share)},
                                       [&] { return detail::parameters_of(c, list, load.share); });
     return {true, device, detail::step_of(c, load, weights).step.value, {}};
@@ -117,7 +114,6 @@ class plan_judge {
   detail::memo<6, detail::weights_held> held_{12};
   detail::memo<5, detail::scheduled_moments> moments_{13};
   detail::memo<7, detail::layer_passes> passes_{13};
-  detail::memo<11, detail::stage_load> loads_{13};
   detail::memo<2, detail::rank_parameters> weights_{8};
 };
 
