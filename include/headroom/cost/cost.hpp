@@ -8,15 +8,15 @@ namespace headroom {
 
 namespace detail {
 
-/// Whether a job's time is predicted, by its model and its GPUs.
-constexpr void check_cost(const job& j) {
+/// Whether a job's time is predicted, by its model and its GPUs. Refuses, or what `no` does instead.
+template <class No = refusing>
+constexpr objection check_cost(const job& j, const No& no = {}) {
   const auto& m = j.model;
   if (m.vision.kind != vision_kind::none || m.encoder.layers > 0)
-    refuse("headroom: the step time of vision towers and encoder-decoder models is not predicted by this version");
-  for (std::size_t k = 0; k < j.hardware.kinds(); ++k) {
-    if (j.hardware.accelerator(k).maker == vendor::cpu) refuse("headroom: step time needs a GPU");
-    (void)peak_16_of(j.hardware.accelerator(k));
-  }
+    return no("headroom: the step time of vision towers and encoder-decoder models is not predicted by this version");
+  for (std::size_t k = 0; k < j.hardware.kinds(); ++k)
+    if (const auto why = check_rates(j.hardware.accelerator(k), no)) return why;
+  return {};
 }
 
 /// Of all GPUs; recompute is not counted in `model`.

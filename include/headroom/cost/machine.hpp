@@ -48,18 +48,21 @@ constexpr bool lacks_units(const gpu& g, const number_format& compute) {
   return compute.bits == 8 ? g.fp8_tflops_x10 == 0 : g.bf16_tflops_x10 == 0 && compute == formats::bf16;
 }
 
-/// FLOP/s of 16-bit multiplications. Errors: job_error where the data sheet is not known.
-constexpr double peak_16_of(const gpu& g) {
-  const double peak = 1e11 * (g.bf16_tflops_x10 > 0 ? g.bf16_tflops_x10 : g.fp16_tflops_x10);  // fields are in tenths
-  if (peak <= 0 || g.bandwidth_gb_s <= 0) refuse("headroom: step time needs a GPU whose peak FLOP/s and memory bandwidth are known; hardware.gpu", g.label);
-  return peak;
+/// Whether a step's time on a GPU can be predicted: its data sheet is known. Refuses, or what `no` does instead.
+template <class No = refusing>
+constexpr objection check_rates(const gpu& g, const No& no = {}) {
+  if (g.maker == vendor::cpu) return no("headroom: step time needs a GPU");
+  if ((g.bf16_tflops_x10 <= 0 && g.fp16_tflops_x10 <= 0) || g.bandwidth_gb_s <= 0)
+    return no("headroom: step time needs a GPU whose peak FLOP/s and memory bandwidth are known; hardware.gpu", g.label);
+  return {};
 }
 
 /// `flash`: what the job's fused attention kernel sustains of the peak.
 constexpr machine machine_of(const cluster& c, const gpu& g, const rates& r, const number_format& compute, double flash,
                              fp8_scaling scaling = {}) {
   constexpr double tera = 1e11;
-  double peak_16 = peak_16_of(g);
+  check_rates(g);
+  double peak_16 = tera * (g.bf16_tflops_x10 > 0 ? g.bf16_tflops_x10 : g.fp16_tflops_x10);  // fields are in tenths
   machine m;
   const double best = g.matmul_tflops_x10 > 0 ? tera * g.matmul_tflops_x10 : 0.8 * peak_16;
   m.matmul_16 = r.matmul * best;

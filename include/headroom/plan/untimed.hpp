@@ -12,23 +12,17 @@ namespace headroom {
 
 /// Why the times of a search's jobs are not predicted; nothing where they are. It lies with the model and the GPU, which no axis changes.
 inline std::string untimed(const search& s) {
-#if HEADROOM_EXCEPTIONS
-  try {
-#endif
-    detail::check_cost(s.job);
-#if HEADROOM_EXCEPTIONS
-  } catch (const job_error& e) {
-    const std::string_view sentence = e.what(), prefix = "headroom: ";
-    return std::string{sentence.starts_with(prefix) ? sentence.substr(prefix.size()) : sentence};
-  }
-#endif
-  return {};
+  const auto why = detail::check_cost(s.job, objecting{});
+  if (!why) return {};
+  const std::string text = why.in_words().what(), prefix = "headroom: ";
+  return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
 }
 
 /// All plans are as fast; those that need least come first.
 constexpr judged_plan judge_memory(const job& j) {
+  if (const auto why = objection_to(j)) return {.refused = why};
   const auto r = estimate(j);
-  return {r.fits(), r.device(), 0.0};
+  return {r.fits(), r.device(), 0.0, {}};
 }
 
 }  // namespace headroom
