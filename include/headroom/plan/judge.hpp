@@ -28,42 +28,13 @@ class plan_judge {
     if (!divided(j)) return judge_plan(j);
     if (const auto why = objection_to(j)) return {.refused = why};
     const auto s = settle(j);
-    const auto& d = j.parallel;
-    const auto layers = key_of_layer(s);
+    const auto keys = keys_of(s);
     const auto& list = inventories_.at({s.model.vocab}, [&] { return weights_of(s.model); });
-    const auto degrees = d.pipeline + (d.virtual_pipeline << 16) + (static_cast<std::int64_t>(d.schedule) << 32), ends = d.first_stage_layers + (d.last_stage_layers << 24) + (cut_of(d) << 48);
-    const auto shards = s.data + (d.replicate << 30) + (static_cast<std::int64_t>(j.sharding.kind) << 56) + (j.sharding.stage << 60);
-    const auto peak = [&]() -> std::optional<bytes> {
-      auto& layout = layouts_.at({degrees, d.tensor + (d.expert << 20) + (d.expert_tensor << 40), ends, layers[4], j.recompute.layers},
-                                 [&] { return detail::layout_of(s, list); });
-      if (!layout.alike) return std::nullopt;
-      auto& heights = walks_.at(layers, [&] { return detail::layer_heights(s); });
-      return detail::highest_peak(s, heights, layout, [&](const detail::stage_kind& k) -> const detail::scheduled_moments& { return moments_of(s, k); },
-                                  [&](const detail::stage_kind& k) -> const detail::weights_held& {
-                                    return held_.at({layers[2], layers[3], degrees, ends, k.first + (k.last << 32), shards}, [&] { return detail::weights_held_of(s, k); });
-                                  });
-    };
-    bytes device;
-    if (j.sharding.kind == sharding_kind::megatron_fsdp) {
-      const auto& walked = whole_walks_.at(layers, [&] { return walk_divided_layers(s); });
-      const auto& buffers = buffers_.at({degrees, d.tensor + (d.expert << 20) + (d.expert_tensor << 40), shards, d.context}, [&] { return detail::fsdp_layout_of(s, list); });
-      rank_report rank;
-      detail::finish_rank(rank, s, walk_stage(s, detail::rank_weights(s, list), stage_cut(d, s.model.layers), walked, 0, detail::shipped_order{}, nullptr, &buffers), 1);
-      device = rank.device;
-    } else if (const auto highest = peak()) {
-      device = detail::device_of(s, round_up(*highest, 2 * mib));
-    } else {
-      return judge_plan(j);
-    }
-    if (device > s.on->memory) return {false, device, 0.0, {}};
-
+    const auto device = j.sharding.kind == sharding_kind::megatron_fsdp ? device_of_fsdp(s, keys, list) : device_of_stages(s, keys, list);
+    if (!device) return judge_plan(j);
+    if (*device > s.on->memory) return {false, *device, 0.0, {}};
     detail::check_cost(j);
-    const auto c = detail::cost_scene_of(s, rates_of(*s.on));
-    const auto machine = std::bit_cast<std::int64_t>(c.on.matmul) ^ std::bit_cast<std::int64_t>(c.on.links.network) ^ c.on.links.domain;
-    const auto load = detail::load_of(c, passes_.at({layers[0], layers[1], layers[2], layers[3], layers[4], layers[5], machine}, [&] { return detail::passes_of(c, list); }));
-    const auto& weights = weights_.at({d.tensor + (d.expert << 20) + (d.expert_tensor << 40), std::bit_cast<std::int64_t>(load.share)},
-                                      [&] { return detail::parameters_of(c, list, load.share); });
-    return {true, device, detail::step_of(c, load, weights).step.value, {}};
+    return {true, *device, seconds_of(s, keys, list), {}};
   }
 
  private:
@@ -76,7 +47,20 @@ class plan_judge {
            j.optimizer.vector_moments == 0 && !captures_first(j);
   }
 
-  /// What the walk through a layer and its time depend on, of what may differ between jobs of a search.
+  /// What the parts of an answer depend on, of what may differ between jobs of a search.
+  struct job_keys {
+    layer_key layers;           ///< the walk through a layer, and its time
+    std::int64_t degrees, ends; ///< where layers lie
+    std::int64_t split;         ///< into how many parts a weight is divided
+    std::int64_t shards;        ///< … its states
+  };
+  job_keys keys_of(const settled_job& s) {
+    const auto& j = *s.source;
+    const auto& d = j.parallel;
+    return {key_of_layer(s), d.pipeline + (d.virtual_pipeline << 16) + (static_cast<std::int64_t>(d.schedule) << 32), d.first_stage_layers + (d.last_stage_layers << 24) + (cut_of(d) << 48),
+            d.tensor + (d.expert << 20) + (d.expert_tensor << 40), s.data + (d.replicate << 30) + (static_cast<std::int64_t>(j.sharding.kind) << 56) + (j.sharding.stage << 60)};
+  }
+
   static layer_key key_of_layer(const settled_job& s) {
     const auto& l = s.layer;
     const auto& r = s.source->recompute;
@@ -105,12 +89,43 @@ class plan_judge {
     return moments_.at({d.pipeline + (k.chunks << 20) + (static_cast<std::int64_t>(d.schedule) << 40), k.first + (k.last << 20) + (k.head << 40), k.of.code(0), k.of.code(1), micros}, [&] { return detail::moments_of(s, k); });
   }
 
+  /// Nothing where a stage has more kinds of chunk than are told apart.
+  std::optional<bytes> device_of_stages(const settled_job& s, const job_keys& keys, const inventory& list) {
+    const auto& layers = keys.layers;
+    auto& layout = layouts_.at({keys.degrees, keys.split, keys.ends, layers[4], s.source->recompute.layers}, [&] { return detail::layout_of(s, list); });
+    if (!layout.alike) return std::nullopt;
+    auto& heights = walks_.at(layers, [&] { return detail::layer_heights(s); });
+    const auto moments = [&](const detail::stage_kind& k) -> const detail::scheduled_moments& { return moments_of(s, k); };
+    const auto held = [&](const detail::stage_kind& k) -> const detail::weights_held& {
+      return held_.at({layers[2], layers[3], keys.degrees, keys.ends, k.first + (k.last << 32), keys.shards}, [&] { return detail::weights_held_of(s, k); });
+    };
+    return detail::device_of(s, round_up(detail::highest_peak(s, heights, layout, moments, held), 2 * mib));
+  }
+
+  std::optional<bytes> device_of_fsdp(const settled_job& s, const job_keys& keys, const inventory& list) {
+    const auto& d = s.source->parallel;
+    const auto& walked = whole_walks_.at(keys.layers, [&] { return walk_divided_layers(s); });
+    const auto& buffers = buffers_.at({keys.split, keys.shards, d.context}, [&] { return detail::fsdp_layout_of(s, list); });
+    rank_report rank;
+    detail::finish_rank(rank, s, walk_stage(s, detail::rank_weights(s, list), stage_cut(d, s.model.layers), walked, 0, detail::shipped_order{}, nullptr, &buffers), 1);
+    return rank.device;
+  }
+
+  double seconds_of(const settled_job& s, const job_keys& keys, const inventory& list) {
+    const auto& l = keys.layers;
+    const auto c = detail::cost_scene_of(s, rates_of(*s.on));
+    const auto machine = std::bit_cast<std::int64_t>(c.on.matmul) ^ std::bit_cast<std::int64_t>(c.on.links.network) ^ c.on.links.domain;
+    const auto load = detail::load_of(c, passes_.at({l[0], l[1], l[2], l[3], l[4], l[5], machine}, [&] { return detail::passes_of(c, list); }));
+    const auto& weights = weights_.at({keys.split, std::bit_cast<std::int64_t>(load.share)}, [&] { return detail::parameters_of(c, list, load.share); });
+    return detail::step_of(c, load, weights).step.value;
+  }
+
   std::vector<std::vector<std::int32_t>> cuts_;
   detail::memo<1, inventory> inventories_{4};
   detail::memo<5, detail::stage_layout> layouts_{12};
   detail::memo<6, detail::layer_heights> walks_{13};
   detail::memo<6, divided_layers> whole_walks_{12};
-  detail::memo<4, detail::fsdp_layout> buffers_{8};
+  detail::memo<3, detail::fsdp_layout> buffers_{8};
   detail::memo<6, detail::weights_held> held_{12};
   detail::memo<5, detail::scheduled_moments> moments_{13};
   detail::memo<7, detail::layer_passes> passes_{13};
