@@ -183,6 +183,8 @@ struct report {
   [[nodiscard]] constexpr const rank_report* begin() const { return ranks.data(); }
   [[nodiscard]] constexpr const rank_report* end() const { return ranks.data() + size; }
 
+  /// Whether its ranks are of several pipeline stages; on a mixed cluster there are several without.
+  [[nodiscard]] constexpr bool staged() const { return size > 1 && ranks[static_cast<std::size_t>(size) - 1].pipeline_stage + ranks[0].pipeline_stage > 0; }
   /// The rank with the least headroom.
   [[nodiscard]] constexpr const rank_report& tightest() const {
     std::size_t worst = 0;

@@ -175,6 +175,28 @@ TEST_CASE("where no time is predicted plans are in order of memory, and say so")
   CHECK(again.best.front().job == r.best.front().job);
 }
 
+TEST_CASE("a global batch is kept with what is given of its parts") {
+  const auto of = [](const std::string& batch) {
+    return plan(io::read_search(parse(R"({"model": "llama-3.1-8b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "framework": "megatron",
+                                         "parallel": {"tensor": "auto"}, "sharding": "megatron-distributed-optimizer", "recompute": "full", "batch": {"sequence": 4096, )" + batch + "}}")),
+                {.top = 100});
+  };
+  const auto all = of(R"("global": 24)"), micro = of(R"("global": 24, "micro": 3)"), times = of(R"("global": 24, "accumulation": 4)"), both = of(R"("global": 24, "micro": 3, "accumulation": 2)");
+  const auto count = [&](const auto& choose) { return static_cast<std::size_t>(std::count_if(all.best.begin(), all.best.end(), [&](const ranked_plan& p) { return choose(p.job.batch); })); };
+  REQUIRE(all.best.size() > 10);
+  CHECK(micro.best.size() == count([](const batch& b) { return b.micro == 3; }));
+  CHECK(times.best.size() == count([](const batch& b) { return b.accumulation == 4; }));
+  CHECK(both.best.size() == count([](const batch& b) { return b.micro == 3 && b.accumulation == 2; }));
+  CHECK(micro.best.size() > 1);
+  CHECK(times.best.size() > 1);
+  CHECK(both.best.size() == 1);
+  for (const auto* r : {&all, &micro, &times, &both})
+    for (const auto& p : r->best) CHECK(p.job.batch.micro * p.job.batch.accumulation * (8 / p.job.parallel.tensor) == 24);
+  const auto none = of(R"("global": 24, "micro": 7)");
+  CHECK(none.best.empty());
+  CHECK(none.rejected.contains("the global batch is not made of batch.micro or batch.accumulation as given"));
+}
+
 TEST_CASE("an open number of GPUs needs a most, one kind and a global batch") {
   CHECK(refusal(nodes_open).empty());
   CHECK(refusal(with(nodes_open, R"("max_nodes": 6, )", "")).find("hardware.max_nodes is required") != std::string::npos);

@@ -44,7 +44,7 @@ inline gpu read_gpu(const json_value& value, const std::string& path) {
     std::string sentence = "headroom: " + path + " " + in_quotes(label) + " is not in the table of GPUs";
     if (const auto meant = closest(label, names); !meant.empty())
       sentence += "; did you mean \"" + std::string{meant} + "\"?";
-    fail(sentence + " State its memory to use any other: {\"name\": …, \"memory_gib\": …}");
+    fail(sentence + (sentence.back() == '?' ? " Any other" : "; any other") + " needs its memory: {\"name\": …, \"memory_gib\": …}");
   }
   key_reader keys{value, path};
   const auto& label = string_at(keys.need("name", "what the GPU is called"), keys.at("name"));

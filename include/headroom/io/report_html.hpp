@@ -43,8 +43,8 @@ inline std::string html_row(std::span<const std::string> cells, std::string_view
 }
 
 /// What a kind of rank holds at its peak, tallest first.
-inline std::string html_rank(const rank_report& r, bool several) {
-  std::string out = "<h3>" + std::to_string(r.count) + " × " + escaped(r.gpu.view()) + (several ? ", pipeline stage " + std::to_string(r.pipeline_stage) : "") +
+inline std::string html_rank(const rank_report& r, bool staged) {
+  std::string out = "<h3>" + std::to_string(r.count) + " × " + escaped(r.gpu.view()) + (staged ? ", pipeline stage " + std::to_string(r.pipeline_stage) : "") +
                     " <span class=\"dim\">peak in " + std::string{text(r.peak_phase)} +
                     (r.peak_layer >= 0 ? ", layer " + std::to_string(r.peak_layer) : std::string{}) + "</span></h3>\n<table>\n";
   std::vector<std::pair<std::size_t, bytes>> parts;
@@ -105,7 +105,7 @@ inline std::string to_html(const report& r, const job& j, std::span<const what_i
   if (time != nullptr)
     out += " · " + fixed(time->step.value, 2) + " s a step, " + grouped(static_cast<std::int64_t>(time->tokens_per_second_per_gpu())) + " tokens/s per GPU";
   out += "</span></p>\n<h2>One training step</h2>\n" + to_svg(r, j) + "<h2>What the peak is made of</h2>\n<div class=\"knobs\">\n";
-  for (const auto& rank : r) out += "<div>" + detail::html_rank(rank, r.size > 1) + "</div>\n";
+  for (const auto& rank : r) out += "<div>" + detail::html_rank(rank, r.staged()) + "</div>\n";
   out += "</div>\n";
   if (r.host.per_node > bytes{0} || r.nvme_per_node > bytes{0})
     out += "<p>Host memory per node: " + gib_text(r.host.per_node) + " (" + gib_text(r.host.pinned_per_node) + " pinned). NVMe per node: " + gib_text(r.nvme_per_node) + ".</p>\n";

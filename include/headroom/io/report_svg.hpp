@@ -134,7 +134,7 @@ inline void draw_bars(svg_canvas& svg, const svg_frame& f, const rank_report& r)
   }
 }
 
-inline void draw_rank(svg_canvas& svg, const svg_frame& f, const rank_report& r, bool several) {
+inline void draw_rank(svg_canvas& svg, const svg_frame& f, const rank_report& r, bool staged) {
   const double right_edge = f.x + f.width;
   const double step = tick_of(f.scale);
   for (double v = 0; v <= f.scale * 0.999; v += step) {
@@ -156,7 +156,7 @@ inline void draw_rank(svg_canvas& svg, const svg_frame& f, const rank_report& r,
              "fill=\"#c0392b\" font-weight=\"bold\"");
   }
   std::string head = std::to_string(r.count) + " x " + std::string{r.gpu.view()};
-  if (several) head += ", pipeline stage " + std::to_string(r.pipeline_stage);
+  if (staged) head += ", pipeline stage " + std::to_string(r.pipeline_stage);
   svg.text(f.x, f.top - 14, 13, head, "font-weight=\"bold\"");
 }
 
@@ -215,7 +215,7 @@ inline std::string to_svg(const report& r, const job& j) {
       "font-weight=\"bold\"");
   svg.text(24, 58, 14, verdict_text(r), r.fits() ? "fill=\"#2e7d32\"" : "fill=\"#c0392b\"");
   for (std::size_t i = 0; i < static_cast<std::size_t>(r.size); ++i)
-    detail::draw_rank(svg, panel(i), r.ranks[i], r.size > 1);
+    detail::draw_rank(svg, panel(i), r.ranks[i], r.staged());
   if (r.size > 0) detail::draw_legend(svg, r, legend, panel(0).top + 6);
   return svg.finished();
 }

@@ -52,9 +52,9 @@ inline std::string peak_text(const rank_report& r) {
   return text;
 }
 
-inline std::string rank_text(const rank_report& r, bool several, const palette& ink) {
+inline std::string rank_text(const rank_report& r, bool staged, const palette& ink) {
   std::string head = std::to_string(r.count) + " x " + std::string{r.gpu.view()};
-  if (several) head += ", pipeline stage " + std::to_string(r.pipeline_stage);
+  if (staged) head += ", pipeline stage " + std::to_string(r.pipeline_stage);
   std::string text = ink.bold(head) + ink.dim("  peak in " + peak_text(r)) + "\n";
   for (int i = 0; i < row_count; ++i) {
     const auto kind = static_cast<row>(i);
@@ -167,7 +167,7 @@ inline std::string to_text(const report& r, const job& j, bool colour = false, c
   text += ink.dim(detail::plan_text(j)) + "\n";
   text += r.fits() ? ink.good(verdict_text(r)) : ink.bad(verdict_text(r));
   text += "\n" + ink.dim(detail::range_text(r, sure)) + "\n\n";
-  for (std::size_t i = 0; i < static_cast<std::size_t>(r.size); ++i) text += detail::rank_text(r.ranks[i], r.size > 1, ink);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(r.size); ++i) text += detail::rank_text(r.ranks[i], r.staged(), ink);
   text += detail::off_gpu_text(r, ink);
   bool first = true;
   for (int i = 0; i < assumption_count; ++i) {

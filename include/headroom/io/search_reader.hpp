@@ -50,7 +50,7 @@ inline std::string left_open(const json_value& v, const std::string& path) {
 }  // namespace detail
 
 /// Reads a job whose values may be "auto": parallel degrees, sharding, recompute, offload, and batch.micro with batch.accumulation, for
-/// which batch.global says how many sequences a step has; hardware.nodes and gpus_per_node up to a maximum. Errors: those of read_job(),
+/// which batch.global says how many sequences a step has (with one of the two given the other follows); hardware.nodes and gpus_per_node up to a maximum. Errors: those of read_job(),
 /// and for an "auto" elsewhere.
 inline search read_search(json_value value, const std::filesystem::path& base = ".") {
   search s;
@@ -83,7 +83,8 @@ inline search read_search(json_value value, const std::filesystem::path& base = 
     if (batch.contains("global")) {
       s.global_batch = whole_at(batch.at("global"), "batch.global", 1, 1 << 24);
       batch.erase("global");
-      s.open_micro = s.open_micro || !(batch.contains("micro") || batch.contains("accumulation"));
+      if (!s.open_micro) s.keeps_micro = batch.contains("micro"), s.keeps_accumulation = batch.contains("accumulation");
+      s.open_micro = true;
     }
     if (s.open_micro && s.global_batch == 0) fail("headroom: batch.global is required where batch.micro is \"auto\": sequences of a step, of all data-parallel ranks");
   }

@@ -16,6 +16,8 @@ struct search {
   std::uint32_t open{};            ///< bit i: axes::all[i]
   bool open_micro{};               ///< batch.micro, and with it batch.accumulation
   std::int64_t global_batch{};     ///< sequences of a step, of all data-parallel ranks; 0: those of `job`
+  bool keeps_micro{};              ///< … but batch.micro is the job's, and accumulation what that leaves of global_batch
+  bool keeps_accumulation{};       ///< … but batch.accumulation is the job's
 };
 
 /// Values that a key may take: small numbers, ascending.

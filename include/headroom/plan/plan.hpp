@@ -145,8 +145,11 @@ class searcher {
       return;
     }
     const auto each = global / data;
-    bool full = false;
+    bool full = false, any = false;
+    const auto given_micro = given_->job.batch.micro, given_accumulation = given_->job.batch.accumulation;
     for (const auto micro : divisors(each)) {
+      if ((given_->keeps_micro && micro != given_micro) || (given_->keeps_accumulation && each / micro != given_accumulation)) continue;
+      any = true;
       if (full && micro != each) {
         ++ordinal_;
         ++r.passed_over;
@@ -163,6 +166,7 @@ class searcher {
       }
       full = !look(j, r) || full;
     }
+    if (!any) ++counted_[other_batch];
   }
 
   /// A refusal. Sentences are the library's own: as many as there are places that refuse.
@@ -238,9 +242,10 @@ class searcher {
   }
 
   /// Reasons that come so often that looking them up would cost more than judging does.
-  enum : std::size_t { too_large, uneven_batch, uneven_stages };
-  static constexpr std::array<std::string_view, 3> frequent{"does not fit", "the global batch does not divide by the data-parallel ranks",
-                                                            "interleaved stages need a multiple of parallel.pipeline micro-batches"};
+  enum : std::size_t { too_large, uneven_batch, uneven_stages, other_batch };
+  static constexpr std::array<std::string_view, 4> frequent{"does not fit", "the global batch does not divide by the data-parallel ranks",
+                                                            "interleaved stages need a multiple of parallel.pipeline micro-batches",
+                                                            "the global batch is not made of batch.micro or batch.accumulation as given"};
   const search* given_;
   Judge judge_;
   const plan_options* options_;

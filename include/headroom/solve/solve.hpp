@@ -82,6 +82,7 @@ inline constexpr unknown gpus_per_node{
 inline constexpr unknown gpu_memory{
     "hardware.gpu.memory_gib", true, [](const job&) -> std::int64_t { return 1; }, [](const job&) -> std::int64_t { return 1 << 20; },
     [](job& j, std::int64_t n) {
+      if (j.hardware.kinds() > 1) refuse("headroom: the memory of a mixed cluster's GPUs cannot be solved for: of which kind is not said; name one kind. Kinds", static_cast<std::int64_t>(j.hardware.kinds()));
       j.hardware.gpu = j.hardware.accelerator();
       j.hardware.gpu.memory = n * gib;
     }};
