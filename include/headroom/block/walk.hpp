@@ -11,6 +11,8 @@
 #include <headroom/block/moment.hpp>
 #include <headroom/block/program.hpp>
 
+#include <utility>
+
 namespace headroom {
 
 struct forward_walk {
@@ -103,39 +105,18 @@ constexpr forward_walk walk_forward(const program& p, recording mode = recording
 
 namespace detail {
 
-/// The gradients of a block's tensors. An addition hands its own gradient on: then one buffer serves several tensors, and goes
-/// with the last of them.
-class gradient_buffers {
+/// Gradients that share a buffer: an addition hands its own gradient on, then one buffer serves several tensors, and goes with the
+/// last of them. Few operations are additions, so that all of this is out of the way of the others.
+class shared_gradients {
  public:
-  constexpr explicit gradient_buffers(const program& p) : program_(&p) {}
-  /// The tensors that have a gradient.
-  [[nodiscard]] constexpr tensor_set present() const { return present_; }
-  /// What of all buffers the report counts as logits.
-  [[nodiscard]] constexpr bytes logits() const { return logits_; }
-
-  /// New buffers for these tensors, and the end of such buffers: how many bytes that is.
-  constexpr bytes make(tensor_set s) {
-    if (const auto wide = s & program_->logits(); wide != 0) logits_ += program_->sum(wide);
-    return program_->sum(s);
-  }
-  constexpr bytes free(tensor_set s) {
-    if (const auto wide = s & program_->logits(); wide != 0) logits_ -= program_->sum(wide);
-    return program_->sum(s);
-  }
-  /// These tensors have a gradient now; and have one no more: how many bytes that frees.
-  constexpr void put(tensor_set s) { present_ |= s; }
-  constexpr bytes drop(tensor_set s) {
-    present_ &= ~s;
-    auto joint = s & shared_;
-    auto freed = free(s & ~joint);
-    if (joint == 0) return freed;
-    shared_ &= ~joint;
-    for (; joint != 0; joint &= joint - 1) freed += unshare(buffer_[first_of(joint)], tensor{joint & -joint});
-    return freed;
-  }
+  constexpr explicit shared_gradients(const program& p) : program_(&p) {}
+  /// The tensors whose gradient lies in a shared buffer.
+  [[nodiscard]] constexpr tensor_set all() const { return shared_; }
+  /// What of buffers that went the report counts as logits, since it was last asked.
+  [[nodiscard]] constexpr bytes logits_freed() { return std::exchange(logits_freed_, bytes{0}); }
 
   /// One more reference to the buffer of a tensor: which buffer that is. One fewer: how many bytes that frees.
-  constexpr int share(tensor of) {
+  [[gnu::noinline]] constexpr int share(tensor of) {
     auto& buffer = buffer_[first_of(of.bit())];
     if ((shared_ & of.bit()) == 0) {
       buffer = count_++;
@@ -149,28 +130,45 @@ class gradient_buffers {
   constexpr bytes unshare(int buffer, tensor as_large_as) {
     if (--references_[static_cast<std::size_t>(buffer)] > 0) return bytes{0};
     const auto freed = program_->size(as_large_as);
-    if ((logits_buffers_ >> buffer & 1U) != 0) logits_ -= freed;
+    if ((logits_buffers_ >> buffer & 1U) != 0) logits_freed_ += freed;
     return freed;
   }
-  constexpr void put_shared(tensor_set s, int buffer) {
-    present_ |= s;
+  /// These have a gradient in that buffer; these have none any more: how many bytes that frees.
+  constexpr void put(tensor_set s, int buffer) {
     shared_ |= s;
     for (; s != 0; s &= s - 1) buffer_[first_of(s)] = static_cast<std::int8_t>(buffer);
   }
-  [[nodiscard]] constexpr bool shared(tensor t) const {
+  [[gnu::noinline]] constexpr bytes drop(tensor_set s) {
+    shared_ &= ~s;
+    bytes freed{0};
+    for (; s != 0; s &= s - 1) freed += unshare(buffer_[first_of(s)], tensor{s & -s});
+    return freed;
+  }
+  [[nodiscard]] constexpr bool has(tensor t) const {
     return (shared_ & t.bit()) != 0 && references_[static_cast<std::size_t>(buffer_[first_of(t.bit())])] > 1;
   }
 
  private:
   const program* program_;
-  bytes logits_{};
-  tensor_set present_ = 0;
-  tensor_set shared_ = 0;          // of `present`: those in a shared buffer
+  tensor_set shared_ = 0;
   tensor_set logits_buffers_ = 0;  // shared buffers, by number
+  bytes logits_freed_{};
   std::int8_t count_ = 0;
-  std::array<std::int8_t, program::max_tensors> buffer_;         // of a tensor in `shared`
+  std::array<std::int8_t, program::max_tensors> buffer_;         // of a tensor in `shared_`
   std::array<std::int8_t, program::max_operations> references_;  // to a shared buffer; an operation shares at most one
 };
+
+/// The tallest temporary of an operation that runs piece by piece: one piece's share is made before the first share is released, and one
+/// is left at the last.
+[[gnu::noinline]] constexpr bytes temporary_of_pieces(const program& p, const operation& o, tensor_set fresh, tensor_set released, tensor_set arriving) {
+  const auto n = o.pieces;
+  const auto made = p.sum(fresh);
+  const auto given_up = (p.sum(released) + p.sum(arriving)) / n;
+  auto most = max(o.backward_temporary - (made - made / n), o.backward_temporary - given_up * (n - 1));
+  if (o.weight_gradient > bytes{0})  // the second piece's weight gradient is added to the first's
+    most = max(most, o.backward_temporary + o.weight_gradient - (made - made / n * 2 + given_up));
+  return most;
+}
 
 }  // namespace detail
 
@@ -179,100 +177,104 @@ enum class weight_work : std::uint8_t { with_inputs, later };
 
 /// Walks the backward of a block. `accumulate`: gradients exist already, so a new one is added to it and goes.
 constexpr backward_walk walk_backward(const program& p, bool accumulate = false, weight_work weights_when = weight_work::with_inputs) {
-  detail::gradient_buffers grads(p);
+  detail::shared_gradients shared(p);
   const bool later = weights_when == weight_work::later;
   const auto stays = p.sticky() | p.held() | (later ? p.splits() : 0);
+  const auto wide = p.logits();
   tensor_set alive = p.saved() | stays;
+  tensor_set present = p.output().bit() & p.gradients();  // tensors that have a gradient
   tensor_set waiting = 0;  // whose gradients stay for the gradients of weights
-  bytes now = p.sum(alive);  // with the gradients of tensors and weights
-  bytes weights{0};
+  bytes now = p.sum(alive) + p.sum(present);  // with the gradients of tensors and weights
+  bytes weights{0}, logits = p.sum(present & wide);
+  if (p.borrows_output_gradient() && present != 0) shared.share(tensor{present});
 
   struct {
-    bytes total{0};
-    tensor_set alive = 0;
-    bytes weights{0}, logits{0}, temporary{0};
-    row temporaries{row::temporaries};
-  } top;
+    bytes total;
+    tensor_set alive;
+    bytes weights, logits, temporary;
+    row temporaries;
+  } top{now, alive, weights, logits, bytes{0}, row::temporaries};
   const auto look = [&](bytes temporary, row temporaries) {
-    if (now + temporary <= top.total) return;
-    top.total = now + temporary;
-    top.alive = alive;
-    top.weights = weights;
-    top.logits = grads.logits();
-    top.temporary = temporary;
-    top.temporaries = temporaries;
+    if (const auto here = now + temporary; here > top.total) top = {here, alive, weights, logits, temporary, temporaries};
   };
-
-  const auto output = p.output().bit() & p.gradients();
-  now += grads.make(output);
-  grads.put(output);
-  if (p.borrows_output_gradient() && output != 0) grads.share(tensor{output});
-  look(bytes{0}, row::temporaries);
 
   for (auto i = p.operations(); i-- > 0;) {
     const auto& o = p[i];
     if (!o.recorded) continue;
-    const auto arriving = o.makes & grads.present();  // a result that nobody used has no gradient
-    const auto released = o.saves & ~stays;
-    const auto release = [&] {
-      alive &= ~released;
+    const auto arriving = o.makes & present;  // a result that nobody used has no gradient
+    const auto operands = o.reads & p.gradients();
+    auto released = o.saves & ~stays;
+    if (o.releases_first) [[unlikely]] {
       now -= p.sum(released);
-    };
-    if (o.releases_first) release();
+      alive &= ~released;
+      released = 0;
+    }
 
     // The gradients that it makes, and those that it hands on.
-    const auto operands = o.reads & p.gradients();
     tensor_set handed_on = 0;
     int handed = 0;
-    if (o.passes_gradient && arriving != 0) {
+    if (o.passes_gradient && arriving != 0) [[unlikely]] {
       const tensor from{std::bit_floor(arriving)};
       for (auto s = operands; s != 0; s &= s - 1) {
         const tensor t{s & -s};
         if (p.size(t) != p.size(from)) continue;
-        handed = grads.share(from);
+        handed = shared.share(from);
         handed_on |= t.bit();
       }
     }
     const auto fresh = operands & ~handed_on;
-    now += grads.make(fresh) + o.weight_gradient;
+    now += p.sum(fresh) + o.weight_gradient;
     weights += o.weight_gradient;
-    if (o.pieces > 1) {
-      // Piece by piece: one piece's share is made before the first share is released, and one is left at the last.
-      const auto n = o.pieces;
-      const auto made = p.sum(fresh);
-      const auto given_up = (p.sum(released) + p.sum(arriving)) / n;
-      look(o.backward_temporary - (made - made / n), o.temporaries);
-      if (o.weight_gradient > bytes{0})  // the second piece's weight gradient is added to the first's
-        look(o.backward_temporary + o.weight_gradient - (made - made / n * 2 + given_up), o.temporaries);
-      look(o.backward_temporary - given_up * (n - 1), o.temporaries);
-    } else {
+    if ((fresh & wide) != 0) [[unlikely]] logits += p.sum(fresh & wide);
+    if (o.pieces > 1) [[unlikely]]
+      look(detail::temporary_of_pieces(p, o, fresh, o.saves & ~stays, arriving), o.temporaries);
+    else
       look(o.backward_temporary, o.temporaries);
-    }
     if (accumulate && !o.gradient_waits) {
       now -= o.weight_gradient;
       weights -= o.weight_gradient;
     }
-    if (!o.releases_first) release();
-    now -= grads.drop(arriving);
+    alive &= ~released;
+    now -= p.sum(released);
+    present &= ~arriving;
+    const auto joint = arriving & shared.all(), own = arriving & ~joint;
+    now -= p.sum(own);
+    if ((own & wide) != 0) [[unlikely]] logits -= p.sum(own & wide);
+    if (joint != 0) [[unlikely]] {
+      now -= shared.drop(joint);
+      logits -= shared.logits_freed();
+    }
     if (later && o.splits) [[unlikely]] {
       now += p.sum(arriving);
       waiting |= arriving;
     }
 
     // A second gradient of a tensor is added to the first, unless somebody else holds that: then the sum takes a third buffer.
-    const auto again = operands & grads.present();
+    const auto again = operands & present;
     for (auto s = again; s != 0; s &= s - 1) {
       const tensor t{s & -s};
-      if (grads.shared(t) || p.sums_out_of_place()) {
-        now += grads.make(t.bit());
+      const auto logits_of_one = p.is_logits(t) ? p.size(t) : bytes{0};
+      if (shared.has(t) || p.sums_out_of_place()) {
+        now += p.size(t);
+        logits += logits_of_one;
         look(bytes{0}, row::temporaries);
-        now -= grads.drop(t.bit());
-        grads.put(t.bit());
+        if ((shared.all() & t.bit()) != 0) {
+          now -= shared.drop(t.bit());
+        } else {
+          now -= p.size(t);
+          logits -= logits_of_one;
+        }
       }
-      now -= (handed_on & t.bit()) != 0 ? grads.unshare(handed, t) : grads.free(t.bit());
+      if ((handed_on & t.bit()) != 0) {
+        now -= shared.unshare(handed, t);
+      } else {
+        now -= p.size(t);
+        logits -= logits_of_one;
+      }
+      logits -= shared.logits_freed();
     }
-    grads.put(fresh);
-    if (handed_on != 0) grads.put_shared(handed_on & ~again, handed);
+    present |= operands;
+    if (handed_on != 0) [[unlikely]] shared.put(handed_on & ~again, handed);
   }
   backward_walk r{.peak = detail::moment_of(p, top.alive), .weight_gradients = weights};
   r.peak.add(row::gradients, top.weights);
