@@ -178,29 +178,37 @@ constexpr void finish_host(report& r, const settled_job& s, const state_bytes& s
   r.nvme_capacity = j.hardware.nvme;
 }
 
-/// What the whole job shares, beside its ranks.
+/// What the whole job shares, beside its ranks: made in place, since it is large.
 struct walked_kind {
   settled_job job;
-  state_bytes states{};
+  inventory list;
+  state_bytes states;
   bytes checkpoints{0};  ///< on the host
+
+  template <class Layers>
+  constexpr walked_kind(const headroom::job& j, std::size_t kind, const Layers& layers)
+      : job(settle(j, kind)), list(layers.weights(job.model)), states(states_of(job, list)) {}
+
+ private:
+  static constexpr state_bytes states_of(settled_job& s, const inventory& list) {
+    if (s.source->framework.runtime == runtime::preallocated) settle_preallocated(s, list);
+    return headroom::states(s, list);
+  }
 };
 
 /// Adds a report for each pipeline stage that has ranks on GPUs of a kind.
 template <class Layers, class Order>
 constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind, const Layers& layers, const Order& order) {
-  walked_kind k{settle(j, kind)};
+  walked_kind k(j, kind, layers);
   auto& s = k.job;
-  const auto list = layers.weights(s.model);
-  const bool preallocated = j.framework.runtime == runtime::preallocated;
-  if (preallocated) settle_preallocated(s, list);
-  k.states = states(s, list);
+  const auto& list = k.list;
   // Stages lie on ranks in a row, and so do kinds of GPU.
   const auto stage_size = j.hardware.gpus() / j.parallel.pipeline;
   std::int64_t first = 0;
   for (std::size_t i = 0; i < kind; ++i) first += j.hardware.count(i);
   const auto end = first + j.hardware.count(kind);
   const auto ranks_of = [&](std::int64_t stage) { return smaller(end, (stage + 1) * stage_size) - (first > stage * stage_size ? first : stage * stage_size); };
-  if (preallocated) {
+  if (j.framework.runtime == runtime::preallocated) {
     finish_rank(r.add(), s, walk_preallocated(s, k.states), ranks_of(0));
     return k;
   }

@@ -33,7 +33,7 @@ constexpr void join_repeated(layer_walk& r, const program& p, std::int64_t times
   live += c.backward;
   live.add(row::activations, -c.counted_saved);
   // Backward runs the last first: all that was saved is there, then all the weight gradients are.
-  r.backward.clear();
+  r.backward = {};
   r.backward.rise_to(b.peak, live, multiple{times - 1, one});
   const auto gradients = accumulate ? bytes{0} : b.weight_gradients;
   const part later{row::temporaries, c.backward_later};

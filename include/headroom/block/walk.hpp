@@ -39,7 +39,6 @@ namespace detail {
 /// A set of storages, and nothing else.
 constexpr moment moment_of(const program& p, tensor_set s) {
   moment m;
-  m.clear();
   if (s == 0) return m;
   if (const auto these = s & p.logits(); these != 0) m.add(row::logits, p.sum(these));
   if (const auto these = s & p.weights(); these != 0) m.add(row::gathered_parameters, p.sum(these));

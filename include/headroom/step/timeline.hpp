@@ -15,7 +15,6 @@ namespace headroom {
 class timeline {
  public:
   constexpr timeline() {
-    for (auto& m : tallest_) m.clear();
     for (auto& l : layer_) l = -1;
   }
   /// Considers the sum of some moments.
