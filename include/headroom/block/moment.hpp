@@ -7,6 +7,21 @@
 
 namespace headroom {
 
+namespace detail {
+
+/// Rows of a moment, `n` times, added to another's. Totals are checked, and no row is above its total: a row needs no check of its own, and
+/// one that leaves 64 bits on its way comes back.
+constexpr void add_rows(breakdown& __restrict to, const breakdown& __restrict b) {
+  for (std::size_t i = 0; i < row_count - 1; ++i) to.rows[i].value = proven::add(to.rows[i].value, b.rows[i].value);
+  auto& odd = to.rows[row_count - 1].value;  // the others go in pairs
+  odd = proven::add(odd, b.rows[row_count - 1].value);
+}
+constexpr void add_rows(breakdown& __restrict to, const breakdown& __restrict b, std::int64_t n) {
+  for (std::size_t i = 0; i < row_count; ++i) to.rows[i].value = proven::add(to.rows[i].value, proven::mul(n, b.rows[i].value));
+}
+
+}  // namespace detail
+
 /// Bytes of one row.
 struct part {
   row of;
@@ -37,12 +52,12 @@ struct moment {
   }
   // Most moments of most jobs are empty, and an empty one has eleven empty rows: no row is ever negative.
   constexpr void add_to(breakdown& b) const {
-    if (total != bytes{0}) b += rows;
+    if (total != bytes{0}) detail::add_rows(b, rows);
   }
   constexpr moment& operator-=(const moment& b) {
     if (b.total == bytes{0}) return *this;
     total -= b.total;
-    for (std::size_t i = 0; i < rows.rows.size(); ++i) rows.rows[i] -= b.rows.rows[i];
+    detail::add_rows(rows, b.rows, -1);
     return *this;
   }
   /// Adds a moment, a multiple of one, or bytes of a row.
@@ -109,8 +124,7 @@ struct multiple {
   bytes total;
   constexpr multiple(std::int64_t times, const Moment& m) : n(times), of(m), total(times * m.total) {}
   constexpr void add_to(breakdown& b) const {
-    if (total == bytes{0}) return;
-    for (std::size_t i = 0; i < b.rows.size(); ++i) b.rows[i] += n * of.rows.rows[i];
+    if (total != bytes{0}) detail::add_rows(b, of.rows, n);
   }
 };
 

@@ -147,12 +147,12 @@ struct chunk_runs {
 /// for other micro-batches.
 template <class Moment>
 struct basic_chunk_cost : chunk_runs {
-  bool has_head;
-  Moment saved, kept;
-  Moment forward, loss, backward;
-  bytes on_host;       ///< of what is saved, in host memory
-  bytes stays, comes;  ///< of its last layer: what would be there, and what comes back
-  std::int64_t forward_layer, backward_layer;
+  bool has_head{};
+  Moment saved{}, kept{};
+  Moment forward{}, loss{}, backward{};
+  bytes on_host{};         ///< of what is saved, in host memory
+  bytes stays{}, comes{};  ///< of its last layer: what would be there, and what comes back
+  std::int64_t forward_layer{}, backward_layer{};
 };
 using chunk_cost = basic_chunk_cost<moment>;
 

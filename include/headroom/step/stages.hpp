@@ -48,16 +48,14 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
   const auto& j = *s.source;
   const auto& d = j.parallel;
 
-  std::array<detail::chunk_cost, degrees::max_chunks> chunks;
-  if (std::is_constant_evaluated()) chunks = {};
+  auto chunks = room<detail::chunk_cost, degrees::max_chunks>::open();
   std::size_t n = 0;
   detail::stage_parts parts;
   std::int64_t inputs = 0;  // chunks that are given theirs by another stage
   bytes gathered{0};
   cut.for_each(stage, [&](const layer_chunk& c) {
-    if (n == chunks.size()) refuse("headroom: a stage holds at most 64 chunks; parallel.virtual_pipeline", d.virtual_pipeline);
-    auto& k = chunks[n++];
-    k = detail::chunk_of<moment>(detail::cut_chunk(j, s.model, c, parts), c.index == cut.chunks() - 1);
+    if (n == degrees::max_chunks) refuse("headroom: a stage holds at most 64 chunks; parallel.virtual_pipeline", d.virtual_pipeline);
+    auto& k = chunks.put(n++, detail::cut_chunk(j, s.model, c, parts), c.index == cut.chunks() - 1);
     if (c.index > 0) ++inputs;
     detail::add_ends(parts, s.model, c.index == 0, k.has_head);
     const auto [embedding_mask, mask] = detail::masks_of(s, c.index == 0, k.has_head);
@@ -76,7 +74,7 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
                                                   parts);
   const auto plan = detail::plan_of_stage<Order>(j, stage, static_cast<std::int64_t>(n));
   detail::offloaded_layers offloaded(chunks, n, plan, j.framework.overlaps_experts);
-  detail::tallest_of_stage tallest(chunks.data(), n, w.input, d.schedule == schedule::zero_bubble, offloaded);
+  detail::tallest_of_stage tallest(&chunks[0], n, w.input, d.schedule == schedule::zero_bubble, offloaded);
   detail::follow_order(order, plan, stage, detail::boundary_tensors(d, j.framework, parts), [&](std::int64_t c) { return chunks[static_cast<std::size_t>(c)].has_head; }, tallest);
 
   if (on_host != nullptr) *on_host = max(*on_host, offloaded.on_host());
