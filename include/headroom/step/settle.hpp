@@ -173,11 +173,7 @@ constexpr void settle_layer(settled_job& r) {
 /// Errors: job_error for a job that contradicts itself (step/check.hpp). The result refers to `j`, which must outlive it.
 constexpr settled_job settle(const job& j, std::size_t kind = 0) {
   check(j);
-  settled_job r{.source = &j,
-                .on = &j.hardware.accelerator(kind),
-                .model = j.model,
-                .precision = j.precision.set() ? j.precision : j.framework.precision,
-                .optimizer = j.optimizer.set() ? j.optimizer : optimizers::adamw};
+  settled_job r(j, j.hardware.accelerator(kind));
   r.model.vocab = checked::round_up(r.model.vocab, checked::mul(r.model.vocab_multiple, j.parallel.tensor));
   if (j.framework.unties_embeddings) r.model.tied = false;
   if (j.framework.layers == layer_modules::megatron) r.model.experts.bias = r.model.mlp_bias;  // one switch, add_bias_linear

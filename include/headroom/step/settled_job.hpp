@@ -16,11 +16,15 @@ struct shard_degrees {
 };
 
 struct settled_job {
+  /// Member by member: as an aggregate all of it is cleared first.
+  constexpr settled_job(const job& j, const gpu& kind)
+      : source(&j), on(&kind), model(j.model), precision(j.precision.set() ? j.precision : j.framework.precision), optimizer(j.optimizer.set() ? j.optimizer : optimizers::adamw) {}
+
   const job* source{};
   const gpu* on{};             ///< the kind of GPU
-  shape model{};               ///< vocabulary padded; untied where the framework unties
-  headroom::precision precision{};
-  headroom::optimizer optimizer{};
+  shape model;                 ///< vocabulary padded; untied where the framework unties
+  headroom::precision precision;  ///< as stated, or the framework's
+  headroom::optimizer optimizer;  ///< as stated, or AdamW
   std::int64_t data{1};
   shard_degrees shards{};
   bool flat{};                 ///< sharded states are one flat vector (ZeRO, FSDP1), not tensor by tensor (FSDP2)
