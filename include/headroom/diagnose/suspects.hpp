@@ -4,7 +4,7 @@
 
 #include <headroom/block/megatron_experts.hpp>
 #include <headroom/step/stages.hpp>
-#include <headroom/step/timeline.hpp>
+#include <headroom/step/step_parts.hpp>
 
 #include <algorithm>
 #include <string>

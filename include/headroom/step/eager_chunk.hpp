@@ -2,8 +2,10 @@
 // Layers of one pipeline stage that run in a row, eager and under FSDP2: what they cost for one micro-batch, and what they hold for all.
 #pragma once
 
+#include <headroom/step/layer_runs.hpp>
 #include <headroom/step/outside.hpp>
 #include <headroom/step/spread.hpp>
+#include <headroom/step/step_parts.hpp>
 #include <headroom/step/timeline.hpp>
 
 namespace headroom {

@@ -2,7 +2,7 @@
 // A trainer's start written out, allocation by allocation: parameters as they are moved, shards as they are cut, and what else stays.
 #pragma once
 
-#include <headroom/step/timeline.hpp>
+#include <headroom/step/step_parts.hpp>
 #include <headroom/step/wrap_trace.hpp>
 
 #include <array>

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <headroom/step/timeline.hpp>
+#include <headroom/step/windows.hpp>
 
 namespace headroom {
 

@@ -4,6 +4,8 @@
 // fill_in_activation_sizes (recompute r, USE_CUDNN), gpt2_allocate_state.
 #pragma once
 
+#include <headroom/step/settle.hpp>
+#include <headroom/step/states.hpp>
 #include <headroom/step/timeline.hpp>
 
 namespace headroom {

@@ -3,7 +3,8 @@
 #pragma once
 
 #include <headroom/block/tower.hpp>
-#include <headroom/step/timeline.hpp>
+#include <headroom/step/layer_runs.hpp>
+#include <headroom/step/step_parts.hpp>
 
 namespace headroom {
 

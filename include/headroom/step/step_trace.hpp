@@ -1,10 +1,11 @@
 // Distributed under the Boost Software License, Version 1.0.
-// A trainer's first steps written out, allocation by allocation: the walk of step/timeline.hpp for a program that allocates as it goes.
+// A trainer's first steps written out, allocation by allocation: the walk of step/walk_step.hpp for a program that allocates as it goes.
 #pragma once
 
 #include <headroom/step/block_trace.hpp>
+#include <headroom/step/layer_runs.hpp>
 #include <headroom/step/load_trace.hpp>
-#include <headroom/step/timeline.hpp>
+#include <headroom/step/step_parts.hpp>
 #include <headroom/step/unit_trace_fsdp1.hpp>
 #include <headroom/step/unit_trace_fsdp2.hpp>
 
