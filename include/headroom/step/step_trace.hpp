@@ -3,11 +3,11 @@
 #pragma once
 
 #include <headroom/step/block_trace.hpp>
-#include <headroom/step/layer_runs.hpp>
 #include <headroom/step/load_trace.hpp>
-#include <headroom/step/step_parts.hpp>
+#include <headroom/step/traced_stack.hpp>
 #include <headroom/step/unit_trace_fsdp1.hpp>
 #include <headroom/step/unit_trace_fsdp2.hpp>
+#include <headroom/step/update_trace.hpp>
 
 #include <utility>
 #include <variant>
@@ -21,9 +21,7 @@ class step_trace {
   using handle = tensor_memory::handle;
 
   step_trace(const settled_job& s, const inventory& list, const state_bytes& st, const windows& w, const moment& resident, caching_allocator& a)
-      : job_(&s), windows_(&w), scene_(s.layer), memory_(a), blocks_(memory_) {
-    scene_.model = &s.model;
-    build();
+      : job_(&s), windows_(&w), stack_(s), memory_(a), blocks_(memory_) {
     const auto& j = *s.source;
     start_ = load_trace(s, st, w, memory_, a).run(list, resident);
     if (j.sharding.kind == sharding_kind::fsdp2) units_.emplace<fsdp2_units>(s, list, memory_);
@@ -37,10 +35,10 @@ class step_trace {
       forward();
       backward(i > 0 || stays_ || start_.gradients_made, i + 1 == micros);
     }
-    update();
+    trace_update(*job_, *windows_, start_, averaged_, memory_);
     with_units([](auto& u) { u.zero_gradients(); });
     if (!job_->source->framework.gradients_stay) {
-      free_reversed(gradients_);
+      free_reversed(memory_, gradients_);
       gradients_.clear();
     } else {
       stays_ = true;
@@ -58,87 +56,45 @@ class step_trace {
   }
   [[nodiscard]] bool sharded() const { return units_.index() != 0; }
 
-  struct layer {
-    std::size_t kind{};      ///< in kinds_
-    bool recomputes{};
-    handle input{none};      ///< of a checkpoint
-    std::vector<block_tensors> parts;
-  };
-  /// What layers of a run have in common.
-  struct layer_kind {
-    std::vector<program> parts;
-    bool back{};             ///< something trains in it or below it
-  };
-
-  void build() {
-    const auto& j = *job_->source;
-    const auto& habits = *scene_.habits;
-    const auto outside = trained_modules(j, -1);
-    const bool compiled = scene_.compiled;
-    scene_.compiled = false;
-    embedding_.push_back(embedding(scene_, outside));
-    const auto& emb = embedding_.front();
-    const bool recomputes = j.recompute.mode == recompute_mode::full;
-    leaf_ = !emb.needs_gradient(emb.output()) && j.adapter.active() &&
-            (habits.embeddings_need_gradient == input_gradient::always ||
-             (habits.embeddings_need_gradient == input_gradient::if_checkpointed && (recomputes || scene_.base.quantised())));
-    bool flows = leaf_ || emb.needs_gradient(emb.output());
-    const auto runs = detail::cut_layers(*job_, scene_, {0, job_->model.layers}, flows);
-    scene_.compiled = compiled;
-    for (std::size_t i = 0; i < runs.size; ++i) {
-      const auto& r = runs.list[i];
-      layer_kind kind;
-      const auto add = [&](const program& p) { kind.parts.push_back(p); };
-      if (r.sparse)
-        for_each_sparse_block(scene_, r.trained, r.input_has_gradient, add);
-      else
-        for_each_block(scene_, r.trained, r.input_has_gradient, add);
-      kind.back = r.input_has_gradient || detail::anything_trains(scene_, r.trained);
-      flows = flows || detail::anything_trains(scene_, r.trained);
-      kinds_.push_back(kind);
-      for (std::int64_t n = 0; n < r.count; ++n) layers_.push_back({i, r.recomputes, none, std::vector<block_tensors>(kind.parts.size())});
-    }
-    scene_.compiled = false;
-    tail_.push_back(detail::tail_of(scene_, outside, flows));
-  }
+  using layer = traced_layer;
 
   void forward() {
-    const auto& habits = *scene_.habits;
+    const auto& habits = *stack_.sizes.habits;
     block_tensors b;
     with_units([](auto& u) { u.begin_forward(); });
-    blocks_.forward(embedding_.front(), recording::on, b);
+    blocks_.forward(stack_.embedding(), recording::on, b);
     with_units([](auto& u) { u.after_embedding(); });
-    auto x = blocks_.take_output(embedding_.front(), b, recording::on);
+    auto x = blocks_.take_output(stack_.embedding(), b, recording::on);
     embedding_tensors_ = b;
     if (job_->model.position == position_kind::rope && !habits.rotary_cache) {
-      const auto angles = bytes{checked::mul(checked::mul(scene_.tokens, job_->model.mla.kv_rank > 0 ? job_->model.mla.rope_dim : job_->model.head_width()), scene_.width)};
+      const auto angles = bytes{checked::mul(checked::mul(stack_.sizes.tokens, job_->model.mla.kv_rank > 0 ? job_->model.mla.rope_dim : job_->model.head_width()), stack_.sizes.width)};
       cosine_ = memory_.make(angles);
       sine_ = memory_.make(angles);
     }
-    for (std::size_t i = 0; i < layers_.size(); ++i) {
+    for (std::size_t i = 0; i < stack_.layers.size(); ++i) {
       with_units([&](auto& u) { u.before_forward(i); });
-      x = forward(layers_[i], x);
+      x = forward(stack_.layers[i], x);
       with_units([&](auto& u) { u.after_forward(i); });
     }
     with_units([](auto& u) { u.before_head(); });
     block_tensors tail;
-    tail.of[first_of(tail_.front().input().bit())] = x;
+    tail.of[first_of(stack_.tail().input().bit())] = x;
     const auto leave = [&] { with_units([](auto& u) { u.end_forward(); }); };
-    if (scene_.loss_program == loss_style::chunked_head) leave();
-    blocks_.forward(tail_.front(), recording::on, tail, [&] {
+    if (stack_.sizes.loss_program == loss_style::chunked_head) leave();
+    blocks_.forward(stack_.tail(), recording::on, tail, [&] {
       free_previous();
-      if (scene_.loss_outside()) leave();
+      if (stack_.sizes.loss_outside()) leave();
     });
     leave();
-    loss_ = blocks_.take_output(tail_.front(), tail, recording::on);
+    loss_ = blocks_.take_output(stack_.tail(), tail, recording::on);
     tail_tensors_ = tail;
-    for (auto& l : layers_)  // what autocast cached goes when forward closes
+    for (auto& l : stack_.layers)  // what autocast cached goes when forward closes
       if (l.recomputes)
         for (auto& part : l.parts) blocks_.free(part, part.alive);
   }
 
   handle forward(layer& l, handle x) {
-    const auto& kind = kinds_[l.kind];
+    const auto& kind = stack_.kinds[l.kind];
     const auto mode = l.recomputes ? recording::off : recording::on;
     const bool checkpointed = l.recomputes && kind.back;
     if (checkpointed) l.input = x;
@@ -150,7 +106,7 @@ class step_trace {
       const auto in = p.storages(p.input().bit());
       b.of[first_of(in)] = x;
       if (checkpointed && i == 0) b.borrowed = in;
-      if (leaf_ && &l == &layers_.front() && i == 0) {  // the embedding's result is a leaf: its owner keeps it
+      if (stack_.leaf && &l == &stack_.layers.front() && i == 0) {  // the embedding's result is a leaf: its owner keeps it
         b.borrowed = in;
         leaf_tensor_ = x;
       }
@@ -173,12 +129,12 @@ class step_trace {
       for (std::int32_t i = 0; i < w.buckets; ++i) buffers.push_back(memory_.make(w.turn.total / w.buckets));
     }
     const auto enter = [&] { with_units([](auto& u) { u.begin_backward(); }); };
-    if (!scene_.loss_outside()) enter();
-    auto g = memory_.make(tail_.front().size(tail_.front().output()));  // of the scalar
-    auto first = memory_.make(tail_.front().size(tail_.front().output()));  // … which the caller names, too
-    if (const auto tied = detail::tied_gradient(*job_, scene_); tied > bytes{0}) sink.tied_size = tied;
-    g = blocks_.backward(tail_.front(), tail_tensors_, g, sink, [&] {
-      if (scene_.loss_outside()) enter();
+    if (!stack_.sizes.loss_outside()) enter();
+    auto g = memory_.make(stack_.tail().size(stack_.tail().output()));  // of the scalar
+    auto first = memory_.make(stack_.tail().size(stack_.tail().output()));  // … which the caller names, too
+    if (const auto tied = detail::tied_gradient(*job_, stack_.sizes); tied > bytes{0}) sink.tied_size = tied;
+    g = blocks_.backward(stack_.tail(), tail_tensors_, g, sink, [&] {
+      if (stack_.sizes.loss_outside()) enter();
     });
     const bool share = !gradients_exist && w.partition == bytes{0};
     handle partition = none;
@@ -187,17 +143,17 @@ class step_trace {
     };
     with_units([&](auto& u) { u.after_head(sink, last); });
     collect(sink, share ? w.kept_root : bytes{0});
-    for (auto i = layers_.size(); i-- > 0;) {
-      auto& l = layers_[i];
-      if (!kinds_[l.kind].back) continue;
+    for (auto i = stack_.layers.size(); i-- > 0;) {
+      auto& l = stack_.layers[i];
+      if (!stack_.kinds[l.kind].back) continue;
       with_units([&](auto& u) { u.before_backward(i); });
       g = backward(l, g, sink);
       with_units([&](auto& u) { u.after_backward(i, sink, last); });
       collect(sink, share ? w.kept_per_unit : bytes{0});
-      if (static_cast<std::int64_t>(layers_.size() - i) >= w.partition_after) reduce();
+      if (static_cast<std::int64_t>(stack_.layers.size() - i) >= w.partition_after) reduce();
     }
     with_units([](auto& u) { u.before_embedding_backward(); });
-    if (const auto& p = embedding_.front(); p.needs_gradient(p.output())) g = blocks_.backward(p, embedding_tensors_, g, sink);
+    if (const auto& p = stack_.embedding(); p.needs_gradient(p.output())) g = blocks_.backward(p, embedding_tensors_, g, sink);
     if (sink.accumulate)
       memory_.free(sink.tied);
     else if (sink.tied != none)
@@ -214,12 +170,12 @@ class step_trace {
     for (auto& b : buffers) memory_.free(b);
     memory_.free(cosine_);
     memory_.free(sine_);
-    if (leaf_) memory_.free(leaf_tensor_);
+    if (stack_.leaf) memory_.free(leaf_tensor_);
     leave_previous();
   }
 
   handle backward(layer& l, handle g, gradient_sink& sink) {
-    const auto& kind = kinds_[l.kind];
+    const auto& kind = stack_.kinds[l.kind];
     handle local = none;
     if (l.recomputes) {
       auto x = l.input;
@@ -252,7 +208,7 @@ class step_trace {
 
   /// A selective checkpoint: the layer runs again over what it kept.
   void run_again(layer& l) {
-    const auto& kind = kinds_[l.kind];
+    const auto& kind = stack_.kinds[l.kind];
     handle x = none;
     for (std::size_t i = 0; i < kind.parts.size(); ++i) {
       const auto& p = kind.parts[i];
@@ -275,13 +231,13 @@ class step_trace {
 
   /// What outlives a micro-batch's graph: until the next one's forward has returned, or not at all.
   void leave_previous() {
-    const bool stays = scene_.habits->keeps_loss_graph;
+    const bool stays = stack_.sizes.habits->keeps_loss_graph;
     const auto leave = [&](block_tensors& b) {
       if (!stays) return blocks_.free(b, b.alive);
       for (auto s = b.alive & ~b.borrowed; s != 0; s &= s - 1) previous_.push_back(b.of[first_of(s)]);
       b.alive = 0;
     };
-    for (auto& l : layers_)
+    for (auto& l : stack_.layers)
       for (auto& b : l.parts) leave(b);
     leave(tail_tensors_);
     leave(embedding_tensors_);
@@ -292,60 +248,13 @@ class step_trace {
     previous_.clear();
   }
 
-  void update() {
-    const auto& habits = *scene_.habits;
-    for (const auto b : start_.states) memory_.make(b);
-    start_.states.clear();
-    const auto& w = *windows_;
-    if (w.partition > bytes{0}) {
-      auto flat = memory_.make(w.flat_gradients), wide = memory_.make(w.wide_gradients);
-      memory_.free(flat);
-      memory_.free(averaged_);
-      memory_.free(wide);
-    }
-    if (w.partition == bytes{0} || w.step.total > w.flat_gradients + w.wide_gradients) {
-      auto buffers = memory_.make(w.step.total);
-      memory_.free(buffers);
-    }
-    if (job_->source->offload.optimizer != place::on_gpu || job_->optimizer.in_backward) return;
-    if (job_->optimizer.how == implementation::foreach) {
-      std::vector<std::vector<handle>> named(static_cast<std::size_t>(habits.foreach_copies));  // until the other format's are there
-      for (const auto& group : start_.updates) {
-        if (group.empty()) continue;
-        for (auto& copy : named) {
-          std::vector<handle> made;
-          for (const auto b : group) made.push_back(memory_.make(b));
-          free_reversed(copy);
-          copy = std::move(made);
-        }
-      }
-      for (auto& copy : named) free_reversed(copy);
-    } else if (job_->optimizer.how == implementation::loop) {
-      for (const auto& group : start_.updates)
-        for (const auto b : group) {
-          auto first = memory_.make(b), second = memory_.make(b);
-          memory_.free(first);
-          memory_.free(second);
-        }
-    }
-  }
-
-
-  /// Tensors that go at once, the last one first, as a cache of blocks takes them best.
-  void free_reversed(std::vector<handle>& handles) {
-    for (auto i = handles.size(); i-- > 0;) memory_.free(handles[i]);
-  }
-
   const settled_job* job_;
   const windows* windows_;
-  scene scene_;
+  traced_stack stack_;
   tensor_memory memory_;
   block_trace blocks_;
   std::variant<std::monostate, fsdp2_units, fsdp1_units> units_;
-  bool leaf_{}, stays_{};
-  std::vector<program> embedding_, tail_;  // one each
-  std::vector<layer_kind> kinds_;
-  std::vector<layer> layers_;
+  bool stays_{};
   block_tensors embedding_tensors_{}, tail_tensors_{};
   handle cosine_{none}, sine_{none}, loss_{none}, leaf_tensor_{none}, averaged_{none};
   std::vector<handle> gradients_, previous_;
