@@ -16,6 +16,7 @@ struct shard_degrees {
 };
 
 struct settled_job {
+  constexpr settled_job() = default;  ///< a place for one
   /// Member by member: as an aggregate all of it is cleared first.
   constexpr settled_job(const job& j, const gpu& kind)
       : source(&j), on(&kind), model(j.model), precision(j.precision.set() ? j.precision : j.framework.precision), optimizer(j.optimizer.set() ? j.optimizer : optimizers::adamw) {}
