@@ -11,7 +11,7 @@ using namespace headroom;
 namespace {
 
 /// Eight GPUs a node: 200 to each other, 10 each to other nodes.
-constexpr fabric nodes{.link = 200.0, .network = 10.0, .latency = 0.5, .domain = 8};
+constexpr fabric nodes{.link = 200.0, .network = 10.0, .latency = 0.5, .hop = 0.5, .domain = 8};
 
 }  // namespace
 
@@ -32,7 +32,7 @@ TEST_CASE("a ring runs at the rate of its narrowest crossing") {
   BOTH(ring_rate(nodes, {4, 8}) == 10.0);   // one member a node: eight such rings run side by side
   BOTH(ring_rate(nodes, {8, 4}) == 20.0);
   BOTH(ring_rate(nodes, {2, 4}) == 200.0);
-  constexpr fabric wide{.link = 200.0, .network = 50.0, .latency = 0.5, .domain = 8};
+  constexpr fabric wide{.link = 200.0, .network = 50.0, .latency = 0.5, .hop = 0.5, .domain = 8};
   BOTH(ring_rate(wide, {16, 1}) == 200.0);  // no faster than the links
 }
 
@@ -46,6 +46,28 @@ TEST_CASE("times") {
   BOTH(exchange_seconds(nodes, {16, 1}, 160.0) == 1.0 + 8.0);
   BOTH(send_seconds(nodes, 4, 400.0) == 0.5 + 2.0);
   BOTH(send_seconds(nodes, 8, 400.0) == 0.5 + 40.0);
+}
+
+TEST_CASE("all-reduces over A100s of a node") {
+  // NCCL tests, out of place, in microseconds (VIA-Research/vTrain trace/a100/AR_GPU{2,4,8}_1M_1024M_LUT).
+  struct measured {
+    std::int64_t ranks;
+    double mebibytes, microseconds;
+  };
+  constexpr measured runs[] = {{2, 4, 61.2}, {2, 16, 131.9}, {2, 64, 404.7}, {2, 256, 1455.8}, {4, 4, 77.3}, {4, 16, 179.6}, {4, 64, 543.8},
+                               {4, 256, 1929}, {8, 4, 95.8}, {8, 16, 232.4}, {8, 64, 579.9}, {8, 256, 2162.3}};
+  constexpr auto m = machine_of({.gpu = gpus::a100_sxm_80gb, .gpus_per_node = 8}, gpus::a100_sxm_80gb, calibrated::ampere, formats::bf16, 0.5);
+  double all = 0;
+  for (const auto& r : runs) {
+    CAPTURE(r.ranks);
+    CAPTURE(r.mebibytes);
+    const double error = reduce_seconds(m.links, {r.ranks, 1}, r.mebibytes * 1048576) * 1e6 / r.microseconds - 1;
+    CHECK(error < 0.4);
+    CHECK(error > -0.1);
+    all += error / 12;
+  }
+  CHECK(all < 0.2);  // back to back, without layers beside them: faster
+  CHECK(all > 0);
 }
 
 TEST_CASE("a link domain may be wider than a node") {

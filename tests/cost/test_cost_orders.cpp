@@ -164,6 +164,21 @@ TEST_CASE("every GPU of the table has a time, and says whose rates those are") {
   CHECK(cost(j).matmul > 4 * [&] { job k = j; k.precision = precisions::fp16_mixed; return cost(k).matmul; }());
 }
 
+// Megatron-LM core/tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication: of a layer's four sums (Shoeybi et al. 2019,
+// figure 4) the two of backward run beside a weight gradient; with sequence parallelism their scatters do, their gathers do not.
+TEST_CASE("gradients of inputs are added up behind weight gradients") {
+  job j{.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::a100_sxm_80gb, .gpus_per_node = 8}, .framework = frameworks::megatron, .parallel = {.tensor = 4}, .batch = {.micro = 4, .sequence = 4096}};
+  job waits = j;
+  waits.framework.overlaps_input_gradients = false;
+  const double one = 2 * (30e-6 + 0.75 * 4 * 4096 * 4096 * 2 / (0.60 * 300e9));  // an all-reduce of a tensor of the residual stream over four
+  const auto hidden = [](const job& with, const job& without) { return (cost(without).communication - cost(with).communication).value; };
+  CHECK(hidden(j, waits) == doctest::Approx(32 * 2 * one * 0.78));
+  j.parallel.sequence = waits.parallel.sequence = true;
+  CHECK(hidden(j, waits) == doctest::Approx(32 * one * 0.78));
+  CHECK(frameworks::find("megatron", 202104)->overlaps_input_gradients == false);
+  CHECK(frameworks::find("megatron", 202311)->overlaps_input_gradients);
+}
+
 TEST_CASE("what a time assumes has a sentence, and a job that assumes it") {
   time_assumption_set seen;
   const auto note = [&](const job& j) { seen.bits |= cost(j).assumptions.bits; };

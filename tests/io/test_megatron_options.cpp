@@ -103,6 +103,22 @@ TEST_CASE("Megatron-Bridge by its name") {
   CHECK_FALSE(megatron(R"({"fp8-recipe": "delayed"})").framework.names_fp8_recipe);
 }
 
+TEST_CASE("other trainers over Megatron by their names") {
+  const auto named = [](const std::string& version) {
+    const auto j = io::read_job(io::parse_json(R"({"model": "llama-2-13b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "batch": {"sequence": 2048},
+      "framework": {"name": "megatron", "version": ")" + version + R"("}})", "job"));
+    CHECK(io::read_job(io::job_to_json(j)).framework.overlaps_input_gradients == j.framework.overlaps_input_gradients);
+    return j;
+  };
+  const auto nemo = named("NeMo 24.07");
+  CHECK(nemo.framework.overlaps_gradients);
+  CHECK(io::read_job(io::job_to_json(nemo)) == nemo);
+  CHECK_FALSE(named("Megatron-DeepSpeed bigscience 2022-02, DeepSpeed pipeline + ZeRO-1").framework.overlaps_input_gradients);
+  CHECK_FALSE(named("2021-04").framework.overlaps_input_gradients);
+  CHECK(named("2022-05").framework.overlaps_input_gradients);
+  CHECK_FALSE(megatron(R"({"no-async-tensor-model-parallel-allreduce": true})").framework.overlaps_input_gradients);
+}
+
 // megatron/training/arguments.py: the strategy is optim_grads_params unless it is given; formats that are not given are "auto".
 TEST_CASE("Megatron-FSDP") {
   const auto plain = megatron(R"({"use-megatron-fsdp": true})");

@@ -41,7 +41,7 @@ constexpr double ring_rate(const fabric& f, const rank_group& g) {
 constexpr double start_up(const fabric& f, const rank_group& g) {
   if (g.size <= 1) return 0.0;
   double r = f.latency;
-  for (auto nodes = (g.size + local_members(f, g) - 1) / local_members(f, g); nodes > 1; nodes = (nodes + 1) / 2) r += f.latency;
+  for (auto nodes = (g.size + local_members(f, g) - 1) / local_members(f, g); nodes > 1; nodes = (nodes + 1) / 2) r += f.hop;
   return r;
 }
 

@@ -24,7 +24,10 @@ constexpr void add_tensor_parallel(both_passes& t, const cost_scene& c, double b
   // place at once, and a compiler puts the copies into other kernels.
   if (l.habits->divides_modules && l.sequence_split > 1 && !behind && !l.compiled) seconds += blocks * 4 * whole / c.on.memory;
   t.forward.communication += seconds;
-  t.backward.communication += seconds;
+  // Gradients of the inputs of a half's first layer are added up behind that layer's weight gradient; with sequence parallelism they are only
+  // scattered so, and gradients of its last layer's output gathered before.
+  const double beside_weights = l.habits->overlaps_input_gradients && !behind ? (l.sequence_split > 1 ? 0.5 : 1.0) * seconds : 0.0, room = t.backward.weights / 2;
+  t.backward.communication += seconds - (1 - c.share.channels) * (beside_weights < room ? beside_weights : room);
 }
 
 /// Context parallelism: keys and values of the other ranks' tokens, in a ring behind attention, gathered first, or exchanged for heads.

@@ -19,7 +19,8 @@ constexpr double product(Counts... n) {
 struct fabric {
   double link{};              ///< bytes a second of a GPU to its neighbours in a node, one direction
   double network{};           ///< bytes a second of a GPU to other nodes, its share of the node's
-  double latency{};
+  double latency{};           ///< seconds of a collective inside a node
+  double hop{};               ///< … more for each doubling of the nodes
   std::int64_t domain{1};     ///< GPUs that the links join
 };
 
@@ -93,6 +94,7 @@ constexpr machine machine_of(const cluster& c, const gpu& g, const rates& r, con
   m.links = {.link = r.link * 1e9 * (g.link_gb_s > 0 ? g.link_gb_s : 16),
              .network = 1.25e8 * r.network * share,
              .latency = r.latency,
+             .hop = r.hop,
              .domain = g.link_domain > c.gpus_per_node ? g.link_domain : c.gpus_per_node};
   return m;
 }

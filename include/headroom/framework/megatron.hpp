@@ -17,12 +17,26 @@ inline constexpr profile megatron{
     .fuses_weight_gradients = true,
     .masks_in_loader = true,
     .unscales_moments = true,
+    .overlaps_input_gradients = true,
     .loss = loss_style::upcast_in_loss,
     .optimizer = implementation::fused,
     .loads_on_host = false,
     .precision = {"bf16-mixed", formats::bf16, formats::bf16, formats::fp32, formats::fp32, formats::fp32, formats::fp32},
     .shardings = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::megatron_distributed_optimizer, sharding_kind::megatron_fsdp),
 };
+
+/// From 2021-09 on (v2.6); ColumnParallelLinear before it waits for the sum of its input's gradient (mpu/layers.py, mpu/mappings.py).
+inline constexpr profile megatron_202109 = [] {
+  profile p = megatron;
+  p.date = 202109;
+  return p;
+}();
+inline constexpr profile megatron_202104 = [] {
+  profile p = megatron;
+  p.date = 202104;
+  p.overlaps_input_gradients = false;
+  return p;
+}();
 
 /// Its precision settings name the recipe "tensorwise", for bf16 too, and pass it on to the optimizer (Megatron-Bridge
 /// training/mixed_precision.py MixedPrecisionConfig.fp8_recipe). Over TransformerEngine 2.18, the version that it is locked to.
@@ -34,6 +48,15 @@ inline constexpr profile megatron_bridge = [] {
   p.unscales_moments = false;
   // Its performance recipes all set CommOverlapConfig(tp_comm_overlap=True), whose other defaults are to overlap data-parallel traffic
   // (perf_recipes/*, training/comm_overlap.py).
+  p.async_tensor_parallel = p.overlaps_gradients = p.overlaps_parameters = true;
+  return p;
+}();
+
+/// All its training configurations overlap data-parallel traffic (NeMo-Framework-Launcher launcher_scripts/conf/training, overlap_grad_sync,
+/// overlap_param_sync), most of those with tensor parallelism that, too (ub_tp_comm_overlap).
+inline constexpr profile nemo_2024 = [] {
+  profile p = megatron;
+  p.date = 202407;
   p.async_tensor_parallel = p.overlaps_gradients = p.overlaps_parameters = true;
   return p;
 }();

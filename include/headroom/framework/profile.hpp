@@ -116,6 +116,8 @@ struct profile {
   bool overlaps_tensor_parallel{};     ///< TransformerEngine keeps a workspace of three streams' size more (since 2025-11)
   bool overlaps_gradients{};           ///< gradients are reduced behind backward (Megatron's overlap-grad-reduce; DDP's buckets do it anyway)
   bool overlaps_parameters{};          ///< updated shards are gathered behind the next forward (overlap-param-gather)
+  bool overlaps_input_gradients{};     ///< tensor-parallel ranks add up a linear layer's input gradient behind its weight gradient (Megatron-LM since 2021-09,
+                                       ///< LinearWithGradAccumulationAndAsyncCommunication; TransformerEngine's modules)
   bool async_tensor_parallel{};        ///< collectives of tensor parallelism run in pieces behind the multiplications (torchtitan enable_async_tensor_parallel)
   bool overlaps_warm_up{};             ///< the interleaved schedule receives ahead in its warm-up, too (overlap-p2p-communication-warmup-flush)
   std::int32_t microbatch_group{};     ///< micro-batches that pass a virtual stage in a row; 0: as many as stages
