@@ -191,7 +191,7 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
 inline json_value megatron_options_of(const profile& p, const profile& plain = frameworks::megatron) {
   json_value out = json_value::object();
   if (p.fuses_weight_gradients != plain.fuses_weight_gradients) out["no-gradient-accumulation-fusion"] = true;
-  if (p.overlaps_input_gradients != plain.overlaps_input_gradients) out["no-async-tensor-model-parallel-allreduce"] = true;
+  if (plain.overlaps_input_gradients && !p.overlaps_input_gradients) out["no-async-tensor-model-parallel-allreduce"] = true;
   if (p.local_modules != plain.local_modules) out["transformer-impl"] = "local";
   if (p.masks_in_loader != plain.masks_in_loader) out["no-create-attention-mask-in-dataloader"] = true;
   if (p.pads_experts != plain.pads_experts) out["moe-pad-expert-input-to-capacity"] = true;
