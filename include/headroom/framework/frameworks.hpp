@@ -17,7 +17,7 @@ namespace headroom::frameworks {
 /// Every profile, oldest first within a label.
 inline constexpr std::array known{
     libtorch_2023, libtorch,      libtorch_cpp,  hf_trainer_202110, hf_trainer_202203, hf_trainer_2023, hf_trainer_202312, hf_trainer, deepspeed_2023,
-    deepspeed,     litgpt_202310, litgpt_202402, litgpt_202407,   litgpt_202410, llm_c, megatron_202104, megatron_202109, megatron,
+    deepspeed,     litgpt_202310, litgpt_202402, litgpt_202407,   litgpt_202410, llm_c, megatron,
     torchtitan_202404, torchtitan_202411, torchtitan_202504, torchtitan_202508, torchtitan_202602, torchtitan_202605, torchtitan_202607,
     fsdp_qlora, torchtune_202401, torchtune_202409,
 };
@@ -50,13 +50,14 @@ struct named_profile {
   std::string_view text;
   profile of;
 };
-inline constexpr std::array<named_profile, 4> named_profiles{{
+inline constexpr std::array<named_profile, 5> named_profiles{{
     {"megatron", "Megatron-Bridge", megatron_bridge},
     {"megatron", "NeMo 24", nemo_2024},
-    {"megatron", "bigscience", megatron_202104},  // its fork is of 2021-07 (bigscience-workshop/Megatron-DeepSpeed megatron/mpu/layers.py)
+    {"megatron", "2021-0", megatron_2021},
+    {"megatron", "bigscience", megatron_2021},  // its fork is of 2021-07 (bigscience-workshop/Megatron-DeepSpeed megatron/mpu/layers.py)
     // Its collectives are asynchronous, but nothing starts them before the multiplication: CUDA_DEVICE_MAX_CONNECTIONS, without which
     // Megatron-LM warns that they do not overlap (core/tensor_parallel/layers.py), is set nowhere in InternLM/InternEvo.
-    {"megatron", "InternEvo", megatron_202104},
+    {"megatron", "InternEvo", megatron_2021},
 }};
 
 }  // namespace headroom::frameworks

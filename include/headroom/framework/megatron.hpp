@@ -25,15 +25,9 @@ inline constexpr profile megatron{
     .shardings = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::megatron_distributed_optimizer, sharding_kind::megatron_fsdp),
 };
 
-/// From 2021-09 on (v2.6); ColumnParallelLinear before it waits for the sum of its input's gradient (mpu/layers.py, mpu/mappings.py).
-inline constexpr profile megatron_202109 = [] {
+/// Before 2021-09 ColumnParallelLinear waits for the sum of its input's gradient (mpu/layers.py, mpu/mappings.py).
+inline constexpr profile megatron_2021 = [] {
   profile p = megatron;
-  p.date = 202109;
-  return p;
-}();
-inline constexpr profile megatron_202104 = [] {
-  profile p = megatron;
-  p.date = 202104;
   p.overlaps_input_gradients = false;
   return p;
 }();
