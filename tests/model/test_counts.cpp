@@ -80,6 +80,18 @@ TEST_CASE("small random configurations count exactly") {
   CHECK(exact == 112);
 }
 
+TEST_CASE("checkpoints of other families have as many parameters as their pages say") {
+  int exact = 0;
+  for (const auto& entry : data("hub_totals.json")) {
+    const auto name = entry.at("name").get<std::string>();
+    CAPTURE(name);
+    const auto counted = headroom::count(headroom::io::model_from_config(entry.at("config")));
+    CHECK(counted.total.count() + entry.value("buffers", 0) == entry.at("hub_total").get<std::int64_t>());
+    ++exact;
+  }
+  CHECK(exact == 75);
+}
+
 TEST_CASE("the zoo agrees with the collection") {
   int found = 0;
   for (const auto& entry : data("models.json")) {

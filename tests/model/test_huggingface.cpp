@@ -163,6 +163,41 @@ TEST_CASE("unknown families are refused, never guessed") {
   CHECK(complaint(json{{"model_type", "baichuan"}}) == "headroom: config.num_hidden_layers is missing; this family has no default for it");
 }
 
+TEST_CASE("what shapes the network is never passed over") {
+  const auto with = [](const char* key, json value) { return complaint(changed(llama(), key, std::move(value))); };
+  CHECK(with("num_local_experts", 8) ==
+        "headroom: config.num_local_experts describes 8 experts, which model_type \"llama\" does not have here. Give the model as a shape object, "
+        "or take the key away if the model is without it");
+  CHECK(with("num_experts", 1) == "accepted");
+  CHECK(with("vision_config", {{"hidden_size", 1792}}).find("config.vision_config describes a vision tower") != std::string::npos);
+  CHECK(with("vision_config", json::object()) == "accepted");
+  CHECK(with("mm_vision_tower", "openai/clip-vit-large-patch14-336").find("vision tower") != std::string::npos);
+  CHECK(with("audio_config", {{"d_model", 1280}}).find("audio tower") != std::string::npos);
+  CHECK(with("text_config", {{"hidden_size", 4096}}).find("language model of its own") != std::string::npos);
+  CHECK(with("num_kv_shared_layers", 10).find("share keys and values") != std::string::npos);
+  CHECK(with("num_kv_shared_layers", 0) == "accepted");
+  CHECK(with("layer_types", {"full_attention", "sliding_attention"}) == "accepted");
+  CHECK(with("layer_types", {"full_attention", "linear_attention"}).find("config.layer_types describes layers of the kind \"linear_attention\"") != std::string::npos);
+  CHECK(with("layer_types", {7}).find("of the kind 7") != std::string::npos);
+  CHECK(complaint(json{{"model_type", "gpt2"}, {"add_cross_attention", true}}).find("cross-attention") != std::string::npos);
+  // Qwen-VL has Qwen's model_type, GLM-4V has ChatGLM's, LLaVA's own checkpoints have llava's.
+  json qwen = {{"model_type", "qwen"}, {"hidden_size", 4096}, {"num_hidden_layers", 32}, {"num_attention_heads", 32}, {"intermediate_size", 22016},
+               {"vocab_size", 151936}};
+  CHECK(total(qwen) == 7'721'324'544);
+  CHECK(complaint(changed(qwen, "visual", {{"width", 1664}})).find("config.visual") != std::string::npos);
+  CHECK(complaint(json{{"model_type", "llava"}, {"hidden_size", 5120}, {"mm_vision_tower", "x"}}).find("config.text_config is missing") != std::string::npos);
+  CHECK(complaint(json{{"model_type", "llava"}, {"text_config", {{"num_experts", 4}}}}).find("config.text_config.num_experts") != std::string::npos);
+  // A class that is not the family's, and whose code comes with the checkpoint or that is no bare model of it.
+  auto other = changed(llama(), "architectures", {"OpenMoeForCausalLM"});
+  CHECK(complaint(other) == "accepted");  // transformers picks the class by model_type
+  other["auto_map"] = {{"AutoModelForCausalLM", "modeling_openmoe.OpenMoeForCausalLM"}};
+  CHECK(complaint(other).find("\"OpenMoeForCausalLM\", which is no class of model_type \"llama\"") != std::string::npos);
+  CHECK(with("architectures", {"LlamaForRewardModel"}).find("LlamaForRewardModel") != std::string::npos);
+  // llm-foundry's blocks under MPT's name.
+  CHECK(complaint(json{{"model_type", "mpt"}, {"attn_config", {{"attn_type", "grouped_query_attention"}, {"kv_n_heads", 8}}}}).find("config.attn_config.attn_type") != std::string::npos);
+  CHECK(complaint(json{{"model_type", "mpt"}, {"attn_config", {{"alibi", false}}}}).find("config.attn_config.alibi") != std::string::npos);
+}
+
 TEST_CASE("class defaults stand in for a whole config") {
   CHECK(total({{"model_type", "llama"}}) == 6'738'415'616);   // Llama-7B
   CHECK(total({{"model_type", "mistral"}}) == 7'241'732'096); // Mistral-7B

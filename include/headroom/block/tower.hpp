@@ -1,7 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // A vision tower in front of a language model: patches, blocks, and what joins them to the text. Its blocks are those of
 // block/decoder.hpp over a shape of their own.
-// Sources: transformers models/{clip,siglip,qwen2_vl,qwen2_5_vl,llama4,llava,gemma3}/modeling_*.py; MiniCPM-V's resampler.py and
+// Sources: transformers models/{clip,siglip,qwen2_vl,qwen2_5_vl,llama4,llava,gemma3,paligemma,pixtral,mistral3}/modeling_*.py; MiniCPM-V's resampler.py and
 // slice_config.scale_resolution.
 #pragma once
 
@@ -21,13 +21,15 @@ constexpr shape tower_shape(const vision_shape& v) {
   m.mlp = t.gated ? mlp_kind::gated : mlp_kind::plain;
   m.norm = t.norm_vectors == 1 ? norm_kind::rmsnorm : norm_kind::layernorm;
   m.norm_bias = t.norm_vectors == 2;
-  m.attention_bias = m.output_bias = m.mlp_bias = m.bidirectional = true;
+  m.attention_bias = m.output_bias = m.mlp_bias = t.biased;
+  m.bidirectional = true;
   m.position = position_kind::none;
   switch (v.kind) {
     case vision_kind::clip: m.activation = activation_kind::quick_gelu; break;
     case vision_kind::qwen2_vl: m.activation = activation_kind::quick_gelu; break;
     case vision_kind::siglip:
     case vision_kind::qwen3_vl: m.activation = activation_kind::gelu_pytorch_tanh; break;
+    case vision_kind::pixtral:
     case vision_kind::qwen2_5_vl: m.activation = activation_kind::silu; break;
     case vision_kind::none:
     case vision_kind::vit:
@@ -37,6 +39,7 @@ constexpr shape tower_shape(const vision_shape& v) {
     m.position = position_kind::rope;
     m.fused_qkv = true;
   }
+  if (v.kind == vision_kind::pixtral) m.position = position_kind::rope;
   return m;
 }
 
@@ -90,7 +93,7 @@ constexpr program patch_embedding(const scene& t, const vision_shape& v, bool tr
     p.step(x | table, y.bit(), {.passes_gradient = true});
     x = y;
   }
-  if (traits.front_norm) x = ops::layer_norm(p, t, x, v.hidden, trains, true);
+  if (traits.front_norm) x = traits.norm_vectors == 1 ? ops::rms_norm(p, t, x, v.hidden, trains) : ops::layer_norm(p, t, x, v.hidden, trains, true);
   p.set_output(x);
   return p;
 }
@@ -164,6 +167,13 @@ constexpr program projector(const scene& t, const shape& m, bool tower_trains, b
       x = ops::activate(p, t, project(ops::pointwise(p, x), merged, v.projector_hidden, false), activation_kind::gelu);
       x = ops::activate(p, t, project(x, v.projector_hidden, v.output, false), activation_kind::gelu);
       x = project(x, v.output, m.hidden, false);
+      break;
+    }
+    case projector_kind::linear: x = project(x, v.hidden, out, true); break;
+    case projector_kind::patch_merger: {  // a copy lays merge² patches side by side
+      x = ops::pointwise(p, ops::rms_norm(p, t, x, v.hidden, trains));
+      x = project(x, checked::mul(v.merge, v.merge, v.hidden), v.hidden, false);
+      x = project(ops::activate(p, t, project(x, v.hidden, out, false), activation_kind::gelu), out, out, false);
       break;
     }
     case projector_kind::resampler: x = ops::resample(p, t, v, out, x, trains); break;

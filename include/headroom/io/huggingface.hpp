@@ -35,30 +35,19 @@ inline constexpr family_name family_names[] = {
     {"MT5", "mt5"},               {"MT5Encoder", "mt5"},        {"Whisper", "whisper"},       {"Bart", "bart"},
     {"MBart", "mbart"},           {"ViT", "vit"},               {"CLIP", "clip"},             {"Siglip", "siglip"},
     {"Llava", "llava"},           {"Qwen2VL", "qwen2_vl"},      {"Qwen2_5_VL", "qwen2_5_vl"}, {"Qwen3VL", "qwen3_vl"},
-    {"Qwen3VLMoe", "qwen3_vl_moe"}, {"MiniCPMV", "minicpmv"},
+    {"Qwen3VLMoe", "qwen3_vl_moe"}, {"MiniCPMV", "minicpmv"},     {"Yi", "llama"},              {"LLaMA", "llama"},
+    {"BaiChuan", "baichuan"},     {"InternLM", "internlm"},     {"InternLM3", "internlm3"},   {"Exaone", "exaone"},
+    {"Exaone4", "exaone4"},       {"SeedOss", "seed_oss"},      {"Ernie4_5", "ernie4_5"},     {"Ernie4_5_", "ernie4_5"},
+    {"Ernie4_5Moe", "ernie4_5_moe"}, {"Ernie4_5_Moe", "ernie4_5_moe"}, {"Ernie4_5_MoE", "ernie4_5_moe"}, {"Dots1", "dots1"},
+    {"HunYuanDenseV1", "hunyuan_v1_dense"}, {"HunYuanMoEV1", "hunyuan_v1_moe"}, {"Arcee", "arcee"}, {"Helium", "helium"},
+    {"GraniteMoeShared", "granitemoeshared"}, {"PaliGemma", "paligemma"}, {"Mistral3", "mistral3"}, {"LlavaNext", "llava_next"},
+    {"Camembert", "camembert"},   {"XGLM", "xglm"},             {"BioGpt", "biogpt"},
 };
 
 /// Other spellings of model_type that checkpoints carry.
 inline constexpr family_name type_aliases[] = {
     {"Yi", "llama"}, {"RefinedWeb", "falcon"}, {"RefinedWebModel", "falcon"}, {"kimi_k2", "deepseek_v3"}, {"stablelm_epoch", "stablelm"},
-};
-
-/// Families whose layers this library has no closed form for.
-struct refused_family {
-  const char* type;
-  const char* reason;
-};
-inline constexpr refused_family refused_families[] = {
-    {"qwen3_next", "its linear-attention layers"},
-    {"qwen3_5", "its linear-attention layers"},
-    {"qwen3_5_text", "its linear-attention layers"},
-    {"qwen3_5_moe", "its linear-attention layers"},
-    {"qwen3_5_moe_text", "its linear-attention layers"},
-    {"glm_moe_dsa", "its sparse-attention indexer"},
-    {"deepseek_v32", "its sparse-attention indexer"},
-    {"mamba", "its state-space layers"},
-    {"mamba2", "its state-space layers"},
-    {"jamba", "its state-space layers"},
+    {"qwen2_5_vl_text", "qwen2_vl_text"}, {"camembert", "roberta"},
 };
 
 inline std::string family_of(const config& c, const architecture& a) {
@@ -77,6 +66,23 @@ inline std::string family_of(const config& c, const architecture& a) {
       c.has("hidden_size"))
     type += "_text";
   return type;
+}
+
+/// Whether a class of that prefix is one of the family's.
+inline bool belongs(const std::string& prefix, const std::string& type) {
+  for (const auto& f : family_names)
+    if (prefix == f.prefix && (type == f.type || type == std::string{f.type} + "_text")) return true;
+  return false;
+}
+
+/// A class that the family does not have is another network, if its code comes beside the checkpoint or it is a bare model of an unknown name.
+inline void check_class(const config& c, const architecture& a, const std::string& type) {
+  if (a.family.empty() || belongs(a.family, type)) return;
+  bool known = false;
+  for (const auto& f : family_names) known = known || a.family == f.prefix;
+  if ((!known && a.head == task::base) || c.has("auto_map"))
+    complain(c.at("architectures") + " names " + shown(c.find({"architectures"})->front()) + ", which is no class of model_type " + quoted_word(type) +
+             "; give the model as a shape object, or the class that the weights belong to");
 }
 
 [[noreturn]] inline void refuse_family(const config& c, const std::string& type) {
@@ -116,11 +122,13 @@ inline shape read_family(const config& c, const architecture& a, const std::stri
   if (type == "bart" || type == "mbart") return read_bart(c, a.head, type == "mbart");
   if (type == "vit") return read_vit(c, a.head);
   if (type == "clip" || type == "siglip") return read_contrastive(c, a.head, type == "siglip");
-  if (type == "llava") return read_llava(c);
+  if (type == "llava" || type == "llava_next") return read_llava(c, type == "llava_next");
   if (type == "gemma3") return read_gemma3(c);
   if (type == "llama4") return read_llama4(c);
   if (type == "qwen2_vl" || type == "qwen2_5_vl" || type == "qwen3_vl" || type == "qwen3_vl_moe") return read_qwen_vl(c, type);
   if (type == "minicpmv") return read_minicpmv(c);
+  if (type == "paligemma") return read_paligemma(c);
+  if (type == "mistral3") return read_mistral3(c);
   if (!read_decoder(c, type, m)) refuse_family(c, type);
   if (type != "chatglm") set_decoder_head(c, m, a.head);
   return m;
@@ -134,7 +142,9 @@ inline shape model_from_config(const nlohmann::json& json, const std::string& pa
   const detail::config c{json, path};
   const auto architecture = detail::architecture_of(c);
   const auto type = detail::family_of(c, architecture);
+  detail::check_class(c, architecture, type);
   shape m = detail::read_family(c, architecture, type);
+  detail::check_foreign(c, m, type);
   if (!m.sparse()) m.experts = {};
   if (m.experts.every > m.layers && m.sparse() && m.experts.every > 1) m.experts.every = m.layers + 1;
   detail::check_read(c, m);

@@ -60,8 +60,21 @@ inline constexpr dense_family dense_families[] = {
     {"qwen2_vl_text", 152064, 8192, 29568, 80, 64, 8, 0, 32768, false, bias_rule::always_qkv},
     {"qwen3_vl_text", 151936, 4096, 22016, 32, 32, 32, 128, 128000, false, bias_rule::key_all},
     {"qwen3_vl_moe_text", 151936, 2048, 5632, 24, 16, 16, 128, 128000, false, bias_rule::key_all},
+    {"seed_oss", 155136, 4096, 27648, 64, 80, 8, 128, 524288, false, bias_rule::key_qkv, "attention_bias", true},
+    {"ernie4_5", 103424, 1024, 3072, 18, 16, 2, 128, 131072, true, bias_rule::key_all, "use_bias"},
+    {"ernie4_5_moe", 103424, 2560, 12288, 28, 20, 4, 0, 131072, true, bias_rule::key_all, "use_bias"},
+    {"hunyuan_v1_dense", 290943, 4096, 11008, 32, 32, 0, 0, 2048, false, bias_rule::key_all},
+    {"hunyuan_v1_moe", 290943, 4096, 11008, 32, 32, 0, 0, 2048, false, bias_rule::key_all},
+    {"exaone4", 102400, 4096, 16384, 32, 32, 32, 0, 2048, false, bias_rule::none, "", false, "silu", 4096},
+    {"arcee", 32000, 2560, 18432, 32, 32, 0, 0, 4096, false, bias_rule::key_all, "attention_bias", false, "relu2"},
+    {"helium", 48000, 2560, 7040, 24, 20, 20, 128, 4096, false, bias_rule::key_qkv},
+    {"dots1", 152064, 4608, 10944, 62, 32, 32, 0, 2048, false, bias_rule::key_all},
+    {"granitemoeshared", 32000, 4096, 11008, 32, 32, 0, 0, 2048, false, bias_rule::key_all},
     // Code beside the checkpoint: sizes must be stated.
-    {"internlm2", ask, ask, ask, ask, ask, 0, 0, 2048, false, bias_rule::key_all, "bias"},
+    {"exaone", ask, ask, ask, ask, ask, 0, 0, 2048, true},
+    {"internlm", ask, ask, ask, ask, ask, 0, 0, 2048, false, bias_rule::key_all, "bias", true},
+    {"internlm2", ask, ask, ask, ask, ask, 0, 0, 2048, false, bias_rule::key_all, "bias", true},
+    {"internlm3", ask, ask, ask, ask, ask, 0, 0, 32768, false, bias_rule::key_qkv, "qkv_bias"},
     {"baichuan", ask, ask, ask, ask, ask, 0, 0, 4096},
     {"minicpm", ask, ask, ask, ask, ask, 0, 0, 2048, true, bias_rule::key_all},
     {"deepseek", ask, ask, ask, ask, ask, 0, 0, 2048, false, bias_rule::key_all},
@@ -76,7 +89,7 @@ inline const dense_family& dense_defaults(std::string_view type) {
 /// Sizes, ties and biases that all of them spell alike.
 inline shape read_dense(const config& c, const dense_family& f) {
   shape m;
-  m.layers = c.count({"num_hidden_layers"}, f.layers);
+  m.layers = f.layers == ask ? c.count({"num_hidden_layers", "num_layers"}, ask) : c.count({"num_hidden_layers"}, f.layers);
   m.hidden = c.size({"hidden_size"}, f.hidden);
   m.heads = c.count({"num_attention_heads"}, f.heads);
   m.kv_heads = c.nullable({"num_key_value_heads"}, f.kv, 0, 1, config::most);
@@ -103,10 +116,11 @@ inline bool read_dense_decoder(const config& c, std::string_view type, shape& m)
   };
   if (!is({"llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "phi3", "phi", "olmo", "olmo2", "olmo3", "stablelm",
            "starcoder2", "cohere", "cohere2", "glm", "glm4", "nemotron", "granite", "smollm3", "internlm2", "baichuan", "minicpm",
-           "qwen2_vl_text", "qwen3_vl_text"}))
+           "qwen2_vl_text", "qwen3_vl_text", "seed_oss", "ernie4_5", "hunyuan_v1_dense", "exaone", "exaone4", "arcee", "helium", "internlm",
+           "internlm3"}))
     return false;
   m = read_dense(c, dense_defaults(type));
-  if (is({"llama", "granite", "smollm3"})) m.mlp_bias = c.flag("mlp_bias", false);
+  if (is({"llama", "granite", "smollm3", "seed_oss", "arcee", "helium"})) m.mlp_bias = c.flag("mlp_bias", false);
   if (is({"qwen2", "qwen2_vl_text", "smollm3"}) && !c.flag("use_sliding_window", false)) m.sliding_window = 0;
   if (is({"qwen3", "qwen3_vl_text"})) {
     m.qk_norm = true;
@@ -160,6 +174,13 @@ inline bool read_dense_decoder(const config& c, std::string_view type, shape& m)
     m.mlp_bias = c.flag("mlp_bias", false);
     m.rotary_percent = c.percent({"partial_rotary_factor"}, 50);
   }
+  if (is({"seed_oss"})) m.output_bias = c.flag("attention_out_bias", false);
+  if (is({"ernie4_5"})) m.mlp_bias = m.attention_bias;          // Ernie4_5MLP reads use_bias too
+  if (is({"hunyuan_v1_dense", "exaone4"})) m.qk_norm = true;    // HunYuanDenseV1Attention, Exaone4Attention
+  if (is({"exaone4"})) m.norm_after = true;                     // Exaone4DecoderLayer: norms follow both sub-blocks
+  if (is({"exaone"})) m.activation = activation_of(c, {"activation_function", "hidden_act"}, "silu");
+  if (is({"arcee"})) m.mlp = mlp_kind::plain;                   // ArceeMLP has no gate
+  if (is({"internlm3"})) m.output_bias = m.mlp_bias = c.flag("bias", false);
   if (is({"internlm2", "baichuan"})) m.fused_qkv = true;
   if (is({"baichuan"})) m.normalised_head = m.vocab == 125696;  // Baichuan2's NormHead; Baichuan 1 has 64000
   return true;

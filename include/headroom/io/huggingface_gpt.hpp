@@ -85,6 +85,12 @@ inline void read_falcon(const config& c, shape& m) {  // FalconDecoderLayer, Fal
 }
 
 inline void read_mpt(const config& c, shape& m) {  // MptBlock: no bias anywhere, LayerNorm included
+  const auto attention = c.child("attn_config");
+  if (const auto kind = attention.text({"attn_type"}, "multihead_attention"); kind != "multihead_attention")
+    complain(attention.at("attn_type") + " must be \"multihead_attention\", as MptAttention has it, found " + quoted_word(kind));
+  if (!attention.flag("alibi", true)) complain(attention.at("alibi") + " must be true: MptModel has no other positions; found false");
+  if (const auto kind = c.child("ffn_config").text({"ffn_type"}, "mptmlp"); kind != "mptmlp")
+    complain(c.at("ffn_config.ffn_type") + " must be \"mptmlp\", found " + quoted_word(kind));
   m.layers = c.count({"n_layers", "num_hidden_layers"}, 24);
   m.hidden = c.size({"d_model", "hidden_size"}, 2048);
   m.heads = c.count({"n_heads", "num_attention_heads"}, 16);
@@ -155,6 +161,26 @@ inline bool read_gpt_decoder(const config& c, std::string_view type, shape& m) {
     read_falcon(c, m);
   } else if (type == "mpt") {
     read_mpt(c, m);
+  } else if (type == "xglm") {  // XGLMDecoderLayer; sinusoids are a buffer
+    m.layers = c.count({"num_layers", "num_hidden_layers"}, 24);
+    m.hidden = c.size({"d_model", "hidden_size"}, 1024);
+    m.heads = c.count({"attention_heads", "num_attention_heads"}, 16);
+    m.ffn = c.size({"ffn_dim"}, 4096);
+    m.vocab = c.size({"vocab_size"}, 256008);
+    m.position = position_kind::none;
+    m.tied = c.flag("tie_word_embeddings", true);
+    m.activation = activation_of(c, {"activation_function"}, "gelu");
+  } else if (type == "biogpt") {  // BioGptLearnedPositionalEmbedding: two rows before position 0
+    m.layers = c.count({"num_hidden_layers"}, 24);
+    m.hidden = c.size({"hidden_size"}, 1024);
+    m.heads = c.count({"num_attention_heads"}, 16);
+    m.ffn = c.size({"intermediate_size"}, 4096);
+    m.vocab = c.size({"vocab_size"}, 42384);
+    m.position = position_kind::learned;
+    m.max_positions = c.size({"max_position_embeddings"}, 1024);
+    m.position_offset = 2;
+    m.tied = c.flag("tie_word_embeddings", true);
+    m.activation = activation_of(c, {"hidden_act"}, "gelu");
   } else if (type == "qwen") {  // QWenLMHeadModel: intermediate_size counts gate and up together
     m = shape{};
     m.layers = c.count({"num_hidden_layers"}, ask);

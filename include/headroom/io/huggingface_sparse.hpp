@@ -23,6 +23,16 @@ inline void read_dense_layers(const config& c, const char* key, shape& m) {
     make_dense(c, key, m, config::whole((*list)[i], c.at(key) + "[" + std::to_string(i) + "]", 0, config::most));
 }
 
+/// A whole number, or a list of one for each layer that are all the same.
+inline std::int64_t first_of_list(const config& c, const char* key, std::int64_t fallback) {
+  const json* list = c.find({key});
+  if (list == nullptr || !list->is_array()) return c.count({key}, fallback);
+  if (list->empty()) complain(c.at(key) + " must be a whole number or a list of one for each layer, found []");
+  for (const auto& one : *list)
+    if (one != list->front()) complain(c.at(key) + " must be the same for all layers, found " + shown(*list));
+  return config::whole(list->front(), c.at(key) + "[0]", 1, config::widest);
+}
+
 /// Qwen2MoeDecoderLayer, Qwen3MoeDecoderLayer: sparse every `decoder_sparse_step` layers, but for mlp_only_layers.
 inline void read_qwen_experts(const config& c, shape& m, std::int64_t experts, std::int64_t active, std::int64_t width) {
   m.experts.count = c.nullable({"num_experts", "num_local_experts"}, experts, 0, 0, config::most);
@@ -72,6 +82,42 @@ inline bool read_sparse_decoder(const config& c, std::string_view type, shape& m
   } else if (type == "granitemoe") {
     start();
     local_experts(8, 2);
+  } else if (type == "granitemoeshared") {  // GraniteMoeSharedMLP beside the experts
+    start();
+    local_experts(8, 2);
+    e.shared_ffn = c.number({"shared_intermediate_size"}, 1024, 0);
+    e.shared = e.shared_ffn > 0 ? 1 : 0;
+  } else if (type == "minicpm" && c.has("num_experts") && c.number({"num_experts"}, 0, 0, config::most) > 0) {  // MiniCPMMoE
+    start();
+    local_experts(8, 2);
+  } else if (type == "hunyuan_v1_moe") {  // HunYuanMoEV1Moe: one shared MLP as wide as a routed expert
+    start();
+    m.qk_norm = true;
+    e.count = c.number({"num_experts"}, 1, 1, config::most);
+    e.active = first_of_list(c, "moe_topk", 1);
+    e.ffn = m.ffn;
+    e.shared = 1;
+    e.shared_ffn = e.ffn;
+    for (const char* key : {"num_shared_expert", "moe_intermediate_size"})
+      if (const auto usual = std::string_view{key} == "num_shared_expert" ? 1 : m.ffn; c.has(key) && first_of_list(c, key, usual) != usual)
+        complain(c.at(key) + " must be " + std::to_string(usual) + ", as HunYuanMoEV1MLP has it, found " + shown(*c.find({key})));
+  } else if (type == "ernie4_5_moe") {  // Ernie4_5_MoeSparseMoeBlock, Ernie4_5_MoeStatics: the correction bias is a parameter
+    start();
+    if (m.attention_bias) complain(c.at("use_bias") + " must be false for ernie4_5_moe, found true");
+    e.router_bias = true;
+    e.count = c.number({"moe_num_experts", "num_experts"}, 64, 0, config::most);
+    e.active = c.count({"moe_k", "num_experts_per_tok"}, 6);
+    e.ffn = c.size({"moe_intermediate_size"}, 1536);
+    e.shared = c.number({"moe_num_shared_experts"}, 2, 0, config::most);
+    e.shared_ffn = checked::mul(e.shared, e.ffn);
+    e.first_dense_layers = c.number({"moe_layer_start_index"}, 1, 0, config::most);
+    e.every = c.count({"moe_layer_interval"}, 1);
+    const auto last = c.number({"moe_layer_end_index"}, m.layers - 1, -1, config::most);
+    for (std::int64_t i = last + 1; last >= 0 && i < m.layers; ++i) make_dense(c, "moe_layer_end_index", m, i);
+  } else if (type == "dots1") {  // Dots1Attention: norms over each head; Dots1MoE: the correction bias is a buffer
+    start();
+    m.qk_norm = true;
+    read_deepseek_experts(c, m, 0, 1, 1408, 0, 0);
   } else if (type == "olmoe") {
     start();
     m.qk_norm_full = true;

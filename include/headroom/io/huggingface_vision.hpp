@@ -3,13 +3,14 @@
 #pragma once
 
 #include <headroom/io/huggingface_encoders.hpp>
+#include <headroom/io/huggingface_refusals.hpp>
 #include <headroom/io/huggingface_sparse.hpp>
 
 namespace headroom::io::detail {
 
 /// A decoder of any family that has one.
 inline bool read_decoder(const config& c, std::string_view type, shape& m) {
-  return read_dense_decoder(c, type, m) || read_sparse_decoder(c, type, m) || read_gpt_decoder(c, type, m);
+  return read_sparse_decoder(c, type, m) || read_dense_decoder(c, type, m) || read_gpt_decoder(c, type, m);
 }
 
 /// Patches of an image: whole ones along each edge.
@@ -27,6 +28,7 @@ struct tower_defaults {
 inline constexpr tower_defaults clip_tower{768, 3072, 12, 12, 32, 224};
 inline constexpr tower_defaults siglip_tower{768, 3072, 12, 12, 16, 224};
 inline constexpr tower_defaults llava_tower{1024, 4096, 24, 16, 14, 336};
+inline constexpr tower_defaults pixtral_tower{1024, 4096, 24, 16, 16, 1024};
 inline constexpr tower_defaults llama4_tower{768, 5632, 34, 16, 14, 448};
 
 /// CLIP's spelling, which SigLIP, ViT and Llama 4 share.
@@ -104,10 +106,15 @@ inline shape read_text_config(const config& text, const char* usual, const char*
   shape m;
   if (!read_decoder(text, type, m))
     complain(text.at("model_type") + " is " + quoted_word(type) + ", which no language model here has; accepted are " + accepted);
+  check_foreign(text, m, type);
   return m;
 }
 
-inline shape read_llava(const config& c) {  // LlavaForConditionalGeneration; the text's own config says whether it is tied
+/// LlavaForConditionalGeneration, LlavaNextForConditionalGeneration; the text's own config says whether it is tied.
+inline shape read_llava(const config& c, bool next) {
+  if (!c.has("text_config") && c.has("hidden_size"))
+    complain(c.at("text_config") + " is missing and the text's keys stand at the top, as in checkpoints of LLaVA's own code; give the config of "
+                                   "the converted checkpoint (llava-hf), or the model as a shape object");
   shape m = read_text_config(c.child("text_config"), "llama", "llama, mistral, qwen2 and the other decoders");
   const auto sight = c.child("vision_config");
   const auto kind = sight.text({"model_type"}, "clip_vision_model");
@@ -122,6 +129,32 @@ inline shape read_llava(const config& c) {  // LlavaForConditionalGeneration; th
   if (!c.flag("multimodal_projector_bias", true)) complain(c.at("multimodal_projector_bias") + " must be true, found false");
   if (const json* layer = c.find({"vision_feature_layer"}); layer != nullptr && layer->is_array() && layer->size() > 1)
     complain(c.at("vision_feature_layer") + " must be one layer, found " + shown(*layer));
+  m.vision.newline = next;
+  if (next) m.vision.slices = 5;  // the image as a whole, and up to 2 × 2 tiles of it (image_grid_pinpoints)
+  return m;
+}
+
+inline shape read_paligemma(const config& c) {  // PaliGemmaForConditionalGeneration: Gemma or Gemma 2 behind SigLIP
+  shape m = read_text_config(c.child("text_config"), "gemma", "gemma, gemma2");
+  const auto sight = c.child("vision_config");
+  m.vision = read_tower(sight, vision_kind::siglip, siglip_tower);
+  m.vision.attention_pool = sight.flag("vision_use_head", true);
+  m.vision.projector = projector_kind::linear;
+  if (const auto out = sight.size({"projection_dim"}, m.hidden); out != m.hidden)
+    complain(sight.at("projection_dim") + " must equal the text's hidden_size, " + std::to_string(m.hidden) + ", found " + std::to_string(out));
+  return m;
+}
+
+inline shape read_mistral3(const config& c) {  // Mistral3ForConditionalGeneration: Mistral behind Pixtral's tower, images of any size
+  shape m = read_text_config(c.child("text_config"), "mistral", "mistral");
+  const auto sight = c.child("vision_config");
+  m.vision = read_tower(sight, vision_kind::pixtral, pixtral_tower);
+  m.vision.image = m.vision.positions = 0;
+  m.vision.projector = projector_kind::patch_merger;
+  m.vision.merge = c.number({"spatial_merge_size"}, 2, 1, 1024);
+  if (c.flag("multimodal_projector_bias", false)) complain(c.at("multimodal_projector_bias") + " must be false, found true");
+  if (const auto width = sight.nullable({"head_dim"}, 0, 0); width > 0 && width != m.vision.hidden / m.vision.heads)
+    complain(sight.at("head_dim") + " must be hidden_size / num_attention_heads, found " + std::to_string(width));
   return m;
 }
 
@@ -155,6 +188,7 @@ inline shape read_qwen_vl(const config& c, std::string_view type) {
   const std::string family = type == "qwen3_vl" ? "qwen3_vl_text" : type == "qwen3_vl_moe" ? "qwen3_vl_moe_text" : "qwen2_vl_text";
   shape m;
   read_decoder(text, family, m);
+  if (nested) check_foreign(text, m, family);
   if (nested && text.find({"tie_word_embeddings"}) == nullptr) m.tied = c.flag("tie_word_embeddings", false);
   const auto sight = c.child("vision_config");
   auto& v = m.vision;

@@ -87,6 +87,7 @@ void describe(Keys& k, vision_shape& v) {
   k.whole("projector_hidden", v.projector_hidden);
   k.whole("deep_mergers", v.deep_mergers);
   k.whole("slices", v.slices);
+  k.flag("newline", v.newline);
   if constexpr (Keys::reads) {
     // A resampler is a number of queries, or {"queries", "hidden"}.
     if (const auto* r = k.take("resampler"); r != nullptr && r->is_object()) {

@@ -46,7 +46,7 @@ template <>
 inline constexpr auto names_of<head_kind> = std::array<named<head_kind>, 3>{
     {{"language", head_kind::language}, {"masked-language", head_kind::masked_language}, {"none", head_kind::none}}};
 template <>
-inline constexpr auto names_of<vision_kind> = std::array<named<vision_kind>, 9>{{{"none", vision_kind::none},
+inline constexpr auto names_of<vision_kind> = std::array<named<vision_kind>, 10>{{{"none", vision_kind::none},
                                                                                  {"vit", vision_kind::vit},
                                                                                  {"clip", vision_kind::clip},
                                                                                  {"siglip", vision_kind::siglip},
@@ -54,16 +54,19 @@ inline constexpr auto names_of<vision_kind> = std::array<named<vision_kind>, 9>{
                                                                                  {"qwen2.5-vl", vision_kind::qwen2_5_vl},
                                                                                  {"qwen3-vl", vision_kind::qwen3_vl},
                                                                                  {"llama4", vision_kind::llama4},
+                                                                                 {"pixtral", vision_kind::pixtral},
                                                                                  {"siglip-so400m", vision_kind::siglip}}};
 template <>
 inline constexpr auto names_of<projector_kind> =
-    std::array<named<projector_kind>, 7>{{{"none", projector_kind::none},
+    std::array<named<projector_kind>, 9>{{{"none", projector_kind::none},
                                           {"mlp", projector_kind::mlp},
                                           {"norm-linear", projector_kind::norm_linear},
                                           {"merger", projector_kind::merger},
                                           {"pixel-mlp", projector_kind::pixel_mlp},
                                           {"resampler", projector_kind::resampler},
-                                          {"contrastive", projector_kind::contrastive}}};
+                                          {"contrastive", projector_kind::contrastive},
+                                          {"linear", projector_kind::linear},
+                                          {"patch-merger", projector_kind::patch_merger}}};
 template <>
 inline constexpr auto names_of<implementation> = std::array<named<implementation>, 3>{
     {{"fused", implementation::fused}, {"foreach", implementation::foreach}, {"loop", implementation::loop}}};

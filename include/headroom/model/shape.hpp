@@ -78,6 +78,7 @@ enum class vision_kind : std::uint8_t {
   qwen2_5_vl,  ///< …with RMSNorm and a gated MLP
   qwen3_vl,    ///< …with biased 3-d patches and learned positions
   llama4,      ///< Llama4VisionModel
+  pixtral,     ///< PixtralVisionModel: no bias anywhere, RMSNorm, a gated MLP, rotary positions
 };
 
 /// What joins a tower to the language model.
@@ -89,6 +90,8 @@ enum class projector_kind : std::uint8_t {
   pixel_mlp,    ///< Llama 4: a two-layer bias-free MLP over merged patches, then a bias-free matrix
   resampler,    ///< MiniCPM-V: `queries` learned queries attend to the patches
   contrastive,  ///< CLIP, SigLIP: both towers project into one space and are compared
+  linear,       ///< PaliGemma: one biased layer
+  patch_merger,  ///< Mistral 3: norm, a bias-free matrix over merge² patches side by side, then two bias-free layers
 };
 
 /// A vision tower. `kind` none: no images. `layers` 0 with a kind: the main stack itself reads the patches (ViT).
@@ -112,6 +115,7 @@ struct vision_shape {
   std::int64_t deep_mergers{};      ///< Qwen3-VL: further mergers that feed earlier language layers
   std::int64_t slices{};            ///< images or tiles of one sample; 0: one
   std::int64_t resampler{};         ///< learned queries of the resampler
+  bool newline{};                   ///< LLaVA-NeXT: a learned vector that ends each row of tiles
   friend constexpr bool operator==(const vision_shape&, const vision_shape&) = default;
 };
 

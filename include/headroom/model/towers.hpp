@@ -48,6 +48,7 @@ struct tower_traits {
   bool front_norm{};
   bool last_norm{};
   bool gated{};
+  bool biased{true};
   std::int64_t norm_vectors{2};
 };
 constexpr tower_traits traits_of(vision_kind kind) {
@@ -58,6 +59,7 @@ constexpr tower_traits traits_of(vision_kind kind) {
     case vision_kind::qwen2_5_vl: return {.gated = true, .norm_vectors = 1};
     case vision_kind::qwen3_vl: return {.patch_bias = true};
     case vision_kind::llama4: return {.class_token = true, .front_norm = true, .last_norm = true};
+    case vision_kind::pixtral: return {.front_norm = true, .gated = true, .biased = false, .norm_vectors = 1};
     case vision_kind::qwen2_vl:
     case vision_kind::none: break;
   }
@@ -81,16 +83,19 @@ constexpr void add_unbiased(inventory& list, module role, std::int64_t rows, std
   add_matrix(list, {}, role, rows, columns, split_axis::none, false);
 }
 
-/// The blocks of a tower and its position table. Every matrix inside a block is biased in all the kinds listed.
+/// The blocks of a tower and its position table.
 constexpr void add_tower(inventory& list, const vision_shape& v) {
   const auto t = traits_of(v.kind);
   constexpr module role = module::vision;
   add_patches(list, v, v.hidden, role);
   list.add({.role = role, .rows = v.positions, .columns = v.hidden});
-  add_biased(list, role, v.hidden, v.hidden, checked::mul(3, v.layers), split_axis::rows);
-  add_biased(list, role, v.hidden, v.hidden, v.layers, split_axis::columns);
-  add_biased(list, role, v.ffn, v.hidden, checked::mul(t.gated ? 2 : 1, v.layers), split_axis::rows);
-  add_biased(list, role, v.hidden, v.ffn, v.layers, split_axis::columns);
+  const auto matrix = [&](std::int64_t rows, std::int64_t columns, std::int64_t copies, split_axis split) {
+    add_matrix(list, {{}, copies, nullptr}, role, rows, columns, split, t.biased);
+  };
+  matrix(v.hidden, v.hidden, checked::mul(3, v.layers), split_axis::rows);
+  matrix(v.hidden, v.hidden, v.layers, split_axis::columns);
+  matrix(v.ffn, v.hidden, checked::mul(t.gated ? 2 : 1, v.layers), split_axis::rows);
+  matrix(v.hidden, v.ffn, v.layers, split_axis::columns);
   const std::int64_t norms = checked::add(checked::mul(2, v.layers), (t.front_norm ? 1 : 0) + (t.last_norm ? 1 : 0));
   list.add({.role = role, .rows = v.hidden, .per_layer = checked::mul(norms, t.norm_vectors)});
   if (v.attention_pool) {  // SiglipMultiheadAttentionPoolingHead: probe, attention, norm, MLP
@@ -136,6 +141,13 @@ constexpr void add_projector(inventory& list, const shape& m) {
       list.add({.role = role, .rows = out, .per_layer = 6});
       list.add({.role = role, .rows = out, .columns = out});
       break;
+    case projector_kind::linear: add_biased(list, role, out, v.hidden, 1); break;  // PaliGemmaMultiModalProjector
+    case projector_kind::patch_merger:  // Mistral3PatchMerger, Mistral3MultiModalProjector
+      list.add({.role = role, .rows = v.hidden});
+      add_unbiased(list, role, v.hidden, checked::mul(v.merge, v.merge, v.hidden));
+      add_unbiased(list, role, out, v.hidden);
+      add_unbiased(list, role, out, out);
+      break;
     case projector_kind::contrastive:
       if (v.kind == vision_kind::siglip) {  // SiglipModel: logit_scale, logit_bias
         list.add({.role = module::other, .rows = 1, .per_layer = 2});
@@ -153,6 +165,7 @@ constexpr void add_vision(inventory& list, const shape& m) {
   if (m.vision.layers <= 0) return add_patches(list, m.vision, m.hidden, module::other);
   add_tower(list, m.vision);
   add_projector(list, m);
+  if (m.vision.newline) list.add({.role = module::projector, .rows = m.hidden});
 }
 
 }  // namespace headroom::detail
