@@ -89,7 +89,7 @@ TEST_CASE("checkpoints of other families have as many parameters as their pages 
     CHECK(counted.total.count() + entry.value("buffers", 0) == entry.at("hub_total").get<std::int64_t>());
     ++exact;
   }
-  CHECK(exact == 75);
+  CHECK(exact == 77);
 }
 
 TEST_CASE("the zoo agrees with the collection") {
@@ -104,6 +104,15 @@ TEST_CASE("the zoo agrees with the collection") {
     ++found;
   }
   CHECK(found >= 130);
+  for (const auto& entry : data("hub_totals.json")) {
+    const auto name = entry.at("name").get<std::string>();
+    const auto* model = headroom::models::find(name);
+    if (model == nullptr) continue;
+    CAPTURE(name);
+    CHECK(headroom::count(*model).total.count() + entry.value("buffers", 0) == entry.at("hub_total").get<std::int64_t>());
+    ++found;
+  }
+  CHECK(found >= 170);
 }
 
 TEST_CASE("what some checkpoints carry and transformers does not build") {
@@ -137,6 +146,12 @@ TEST_CASE("names of the zoo") {
   CHECK(find("meta-llama/Llama-3.1-8B") == &headroom::models::llama_3_1_8b);
   CHECK(find("LLAMA-3.1-8B-instruct") == &headroom::models::llama_3_1_8b);
   CHECK(find("Mistral-7B-v0.1") == &headroom::models::mistral_7b);
+  CHECK(find("Qwen/Qwen2.5-7B-Instruct") == &headroom::models::qwen2_5_7b);
+  CHECK(find("google/gemma-2-9b-it") == &headroom::models::gemma_2_9b);
+  CHECK(find("codellama/CodeLlama-13b-Instruct-hf") == &headroom::models::codellama_13b);
+  CHECK(find("mistralai/Mixtral-8x22B-Instruct-v0.1") == &headroom::models::mixtral_8x22b_instruct);  // another vocabulary
+  CHECK(find("codellama/CodeLlama-7b-Python-hf") == nullptr);                                         // likewise, and not in the zoo
+  CHECK(find("-instruct") == nullptr);
   CHECK(find("") == nullptr);
   CHECK(find("meta-llama/") == nullptr);
   CHECK(find("llama-3.1-8") == nullptr);

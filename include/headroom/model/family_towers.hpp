@@ -29,15 +29,15 @@ constexpr shape t5(name label, n layers, n hidden, n heads, n head_dim, n ffn, b
   return s;
 }
 
-constexpr shape whisper(name label, n layers, n hidden, n heads) {
-  auto s = gpt(label, layers, hidden, heads, 51865, 448);
+constexpr shape whisper(name label, n layers, n hidden, n heads, n vocab = 51865, n mel_bins = 80) {
+  auto s = gpt(label, layers, hidden, heads, vocab, 448);
   s.activation = activation_kind::gelu;
   s.fused_qkv = false;
   s.no_key_bias = true;
   s.encoder.layers = layers;
   s.encoder.cross_attention = s.encoder.frozen_positions = true;
   s.encoder.sequence = s.encoder.max_positions = 1500;
-  s.encoder.audio_channels = 80;
+  s.encoder.audio_channels = mel_bins;
   return s;
 }
 

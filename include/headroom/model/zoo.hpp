@@ -13,7 +13,7 @@ namespace models {
 /// A model and the names it answers to: its own, and last components of Hugging Face ids, in lower case.
 struct entry {
   const shape* model;
-  std::string_view names[3];
+  std::string_view names[5];
 };
 
 inline constexpr entry table[] = {
@@ -29,28 +29,41 @@ inline constexpr entry table[] = {
     {&codellama_34b, {"codellama-34b", "codellama-34b-hf"}},
     {&llama_3_8b, {"llama-3-8b", "meta-llama-3-8b", "meta-llama-3-8b-instruct"}},
     {&llama_3_70b, {"llama-3-70b", "meta-llama-3-70b", "meta-llama-3-70b-instruct"}},
-    {&llama_3_1_8b, {"llama-3.1-8b", "llama-3.1-8b-instruct", "meta-llama-3.1-8b"}},
+    {&llama_3_1_8b, {"llama-3.1-8b", "llama-3.1-8b-instruct", "meta-llama-3.1-8b", "deepseek-r1-distill-llama-8b"}},
     {&llama_3_1_70b, {"llama-3.1-70b", "llama-3.1-70b-instruct", "meta-llama-3.1-70b"}},
     {&llama_3_1_405b, {"llama-3.1-405b", "llama-3.1-405b-instruct", "meta-llama-3.1-405b"}},
     {&llama_3_2_1b, {"llama-3.2-1b", "llama-3.2-1b-instruct"}},
     {&llama_3_2_3b, {"llama-3.2-3b", "llama-3.2-3b-instruct"}},
-    {&llama_3_3_70b, {"llama-3.3-70b", "llama-3.3-70b-instruct"}},
+    {&llama_3_3_70b, {"llama-3.3-70b", "llama-3.3-70b-instruct", "deepseek-r1-distill-llama-70b"}},
     {&tinyllama_1_1b, {"tinyllama-1.1b", "tinyllama-1.1b-chat-v1.0"}},
     {&smollm2_135m, {"smollm2-135m"}},
     {&smollm2_360m, {"smollm2-360m"}},
     {&smollm2_1_7b, {"smollm2-1.7b"}},
-    {&yi_6b, {"yi-6b"}},
-    {&yi_34b, {"yi-34b"}},
+    {&yi_6b, {"yi-6b", "yi-1.5-6b"}},
+    {&yi_34b, {"yi-34b", "yi-1.5-34b"}},
     {&deepseek_llm_7b, {"deepseek-llm-7b", "deepseek-llm-7b-base"}},
     {&deepseek_llm_67b, {"deepseek-llm-67b", "deepseek-llm-67b-base"}},
-    {&internlm2_7b, {"internlm2-7b"}},
+    {&internlm2_7b, {"internlm2-7b", "internlm2-chat-7b", "internlm2_5-7b"}},
+    {&solar_10_7b, {"solar-10.7b", "solar-10.7b-v1.0", "solar-10.7b-instruct-v1.0"}},
+    {&yi_9b, {"yi-9b", "yi-1.5-9b"}},
+    {&falcon3_1b, {"falcon3-1b"}},
+    {&falcon3_3b, {"falcon3-3b"}},
+    {&falcon3_7b, {"falcon3-7b"}},
+    {&falcon3_10b, {"falcon3-10b"}},
+    {&smollm3_3b, {"smollm3-3b"}},
+    {&granite_3_8b, {"granite-3.0-8b", "granite-3.1-8b"}},
+    {&internlm2_1_8b, {"internlm2-1.8b", "internlm2-chat-1_8b", "internlm2_5-1_8b"}},
+    {&internlm2_20b, {"internlm2-20b", "internlm2-chat-20b", "internlm2_5-20b"}},
     {&baichuan2_7b, {"baichuan2-7b", "baichuan2-7b-base"}},
     {&baichuan2_13b, {"baichuan2-13b", "baichuan2-13b-base"}},
     {&minicpm_2b, {"minicpm-2b", "minicpm-2b-sft-bf16"}},
-    {&mistral_7b, {"mistral-7b", "mistral-7b-v0.1", "mistral-7b-v0.2"}},
-    {&mistral_7b_v0_3, {"mistral-7b-v0.3"}},
+    {&mistral_7b, {"mistral-7b", "mistral-7b-v0.1", "mistral-7b-v0.2", "mistral-7b-instruct-v0.1", "mistral-7b-instruct-v0.2"}},
+    {&mistral_7b_v0_3, {"mistral-7b-v0.3", "mistral-7b-instruct-v0.3", "mathstral-7b-v0.1"}},
     {&mistral_nemo_12b, {"mistral-nemo-12b", "mistral-nemo-base-2407", "mistral-nemo-instruct-2407"}},
     {&mistral_large_2, {"mistral-large-2", "mistral-large-instruct-2407"}},
+    {&mistral_small_24b, {"mistral-small-24b", "mistral-small-24b-base-2501", "mistral-small-24b-instruct-2501"}},
+    {&ministral_8b, {"ministral-8b", "ministral-8b-instruct-2410"}},
+    {&codestral_22b, {"codestral-22b", "codestral-22b-v0.1"}},
     {&mixtral_8x7b, {"mixtral-8x7b", "mixtral-8x7b-v0.1", "mixtral-8x7b-instruct-v0.1"}},
     {&mixtral_8x22b, {"mixtral-8x22b", "mixtral-8x22b-v0.1"}},
     {&mixtral_8x22b_instruct, {"mixtral-8x22b-instruct", "mixtral-8x22b-instruct-v0.1"}},
@@ -67,23 +80,25 @@ inline constexpr entry table[] = {
     {&qwen2_1_5b, {"qwen2-1.5b"}},
     {&qwen2_7b, {"qwen2-7b"}},
     {&qwen2_72b, {"qwen2-72b"}},
-    {&qwen2_5_0_5b, {"qwen2.5-0.5b"}},
-    {&qwen2_5_1_5b, {"qwen2.5-1.5b"}},
-    {&qwen2_5_3b, {"qwen2.5-3b"}},
-    {&qwen2_5_7b, {"qwen2.5-7b"}},
-    {&qwen2_5_14b, {"qwen2.5-14b"}},
-    {&qwen2_5_32b, {"qwen2.5-32b"}},
-    {&qwen2_5_72b, {"qwen2.5-72b"}},
+    {&qwen2_5_0_5b, {"qwen2.5-0.5b", "qwen2.5-coder-0.5b"}},
+    {&qwen2_5_1_5b, {"qwen2.5-1.5b", "qwen2.5-coder-1.5b", "qwen2.5-math-1.5b"}},
+    {&qwen2_5_3b, {"qwen2.5-3b", "qwen2.5-coder-3b"}},
+    {&deepseek_r1_distill_qwen_1_5b, {"deepseek-r1-distill-qwen-1.5b"}},
+    {&seed_oss_36b, {"seed-oss-36b"}},
+    {&qwen2_5_7b, {"qwen2.5-7b", "qwen2.5-coder-7b", "qwen2.5-math-7b", "deepseek-r1-distill-qwen-7b"}},
+    {&qwen2_5_14b, {"qwen2.5-14b", "qwen2.5-coder-14b", "deepseek-r1-distill-qwen-14b"}},
+    {&qwen2_5_32b, {"qwen2.5-32b", "qwen2.5-coder-32b", "qwq-32b", "deepseek-r1-distill-qwen-32b"}},
+    {&qwen2_5_72b, {"qwen2.5-72b", "qwen2.5-math-72b"}},
     {&qwen1_5_moe_a2_7b, {"qwen1.5-moe-a2.7b"}},
     {&qwen2_57b_a14b, {"qwen2-57b-a14b"}},
     {&qwen3_0_6b, {"qwen3-0.6b"}},
     {&qwen3_1_7b, {"qwen3-1.7b"}},
-    {&qwen3_4b, {"qwen3-4b"}},
+    {&qwen3_4b, {"qwen3-4b", "qwen3-4b-instruct-2507", "qwen3-4b-thinking-2507"}},
     {&qwen3_8b, {"qwen3-8b"}},
     {&qwen3_14b, {"qwen3-14b"}},
     {&qwen3_32b, {"qwen3-32b"}},
-    {&qwen3_30b_a3b, {"qwen3-30b-a3b"}},
-    {&qwen3_235b_a22b, {"qwen3-235b-a22b"}},
+    {&qwen3_30b_a3b, {"qwen3-30b-a3b", "qwen3-30b-a3b-instruct-2507", "qwen3-30b-a3b-thinking-2507", "qwen3-coder-30b-a3b"}},
+    {&qwen3_235b_a22b, {"qwen3-235b-a22b", "qwen3-235b-a22b-instruct-2507", "qwen3-235b-a22b-thinking-2507"}},
     {&qwen3_coder_480b_a35b, {"qwen3-coder-480b-a35b", "qwen3-coder-480b-a35b-instruct"}},
     {&gemma_2b, {"gemma-2b"}},
     {&gemma_7b, {"gemma-7b"}},
@@ -96,12 +111,14 @@ inline constexpr entry table[] = {
     {&gemma_3_12b, {"gemma-3-12b", "gemma-3-12b-pt", "gemma-3-12b-it"}},
     {&gemma_3_27b, {"gemma-3-27b", "gemma-3-27b-pt", "gemma-3-27b-it"}},
     {&gpt2, {"gpt2"}},
+    {&distilgpt2, {"distilgpt2"}},
     {&gpt2_medium, {"gpt2-medium"}},
     {&gpt2_large, {"gpt2-large"}},
     {&gpt2_xl, {"gpt2-xl"}},
     {&gpt_3_175b, {"gpt-3-175b"}},
     {&gpt_j_6b, {"gpt-j-6b"}},
     {&gpt_neo_1_3b, {"gpt-neo-1.3b"}},
+    {&gpt_neo_125m, {"gpt-neo-125m"}},
     {&gpt_neo_2_7b, {"gpt-neo-2.7b"}},
     {&gpt_neox_20b, {"gpt-neox-20b"}},
     {&pythia_70m, {"pythia-70m"}},
@@ -135,13 +152,14 @@ inline constexpr entry table[] = {
     {&starcoder2_3b, {"starcoder2-3b"}},
     {&starcoder2_7b, {"starcoder2-7b"}},
     {&starcoder2_15b, {"starcoder2-15b"}},
-    {&phi_3_mini, {"phi-3-mini", "phi-3-mini-4k-instruct", "phi-3-mini-128k-instruct"}},
+    {&phi_3_mini, {"phi-3-mini", "phi-3-mini-4k-instruct", "phi-3-mini-128k-instruct", "phi-3.5-mini-instruct"}},
     {&phi_3_medium, {"phi-3-medium", "phi-3-medium-4k-instruct", "phi-3-medium-128k-instruct"}},
     {&phi_4, {"phi-4"}},
     {&phi_4_mini, {"phi-4-mini", "phi-4-mini-instruct"}},
     {&olmo_1b, {"olmo-1b", "olmo-1b-hf"}},
     {&olmo_7b, {"olmo-7b", "olmo-7b-hf"}},
     {&olmo_2_7b, {"olmo-2-7b", "olmo-2-1124-7b"}},
+    {&olmo_2_1b, {"olmo-2-1b", "olmo-2-0425-1b"}},
     {&olmo_2_13b, {"olmo-2-13b", "olmo-2-1124-13b"}},
     {&olmo_2_32b, {"olmo-2-32b", "olmo-2-0325-32b"}},
     {&olmo_3_7b, {"olmo-3-7b"}},
@@ -151,6 +169,8 @@ inline constexpr entry table[] = {
     {&stablelm_2_12b, {"stablelm-2-12b"}},
     {&command_r, {"command-r", "c4ai-command-r-v01"}},
     {&command_r_plus, {"command-r-plus", "c4ai-command-r-plus"}},
+    {&aya_expanse_8b, {"aya-expanse-8b"}},
+    {&aya_expanse_32b, {"aya-expanse-32b"}},
     {&deepseek_v2_lite, {"deepseek-v2-lite"}},
     {&deepseek_v2, {"deepseek-v2"}},
     {&deepseek_v3, {"deepseek-v3"}},
@@ -171,6 +191,8 @@ inline constexpr entry table[] = {
     {&bert_base_cased, {"bert-base-cased"}},
     {&roberta_base, {"roberta-base"}},
     {&roberta_large, {"roberta-large"}},
+    {&xlm_roberta_base, {"xlm-roberta-base"}},
+    {&xlm_roberta_large, {"xlm-roberta-large"}},
     {&t5_small, {"t5-small"}},
     {&t5_base, {"t5-base"}},
     {&t5_large, {"t5-large"}},
@@ -179,16 +201,21 @@ inline constexpr entry table[] = {
     {&flan_t5_small, {"flan-t5-small"}},
     {&flan_t5_base, {"flan-t5-base"}},
     {&flan_t5_xl, {"flan-t5-xl"}},
+    {&flan_t5_large, {"flan-t5-large"}},
     {&flan_t5_xxl, {"flan-t5-xxl"}},
     {&whisper_tiny, {"whisper-tiny"}},
     {&whisper_base, {"whisper-base"}},
     {&whisper_small, {"whisper-small"}},
     {&whisper_medium, {"whisper-medium"}},
+    {&whisper_large_v2, {"whisper-large-v2"}},
+    {&whisper_large_v3, {"whisper-large-v3"}},
     {&vit_base_patch16_224, {"vit-base-patch16-224"}},
     {&vit_large_patch16_224, {"vit-large-patch16-224"}},
     {&llava_1_5_7b, {"llava-1.5-7b", "llava-1.5-7b-hf"}},
     {&llava_1_5_13b, {"llava-1.5-13b", "llava-1.5-13b-hf"}},
     {&qwen2_vl_2b, {"qwen2-vl-2b", "qwen2-vl-2b-instruct"}},
+    {&qwen2_vl_7b, {"qwen2-vl-7b"}},
+    {&qwen2_5_vl_3b, {"qwen2.5-vl-3b"}},
     {&qwen2_5_vl_7b, {"qwen2.5-vl-7b", "qwen2.5-vl-7b-instruct"}},
     {&qwen2_5_vl_32b, {"qwen2.5-vl-32b", "qwen2.5-vl-32b-instruct"}},
     {&qwen2_5_vl_72b, {"qwen2.5-vl-72b", "qwen2.5-vl-72b-instruct"}},
@@ -225,13 +252,19 @@ struct model_range {
 };
 constexpr model_range all() { return {}; }
 
-/// The model of that name, or null. Case does not matter, and "meta-llama/Llama-3.1-8B" finds "llama-3.1-8b".
+/// Endings of names that tell how a model was tuned or stored, never its shape. A checkpoint of another shape has an entry of its own.
+inline constexpr std::string_view endings[] = {"-instruct", "-chat", "-base", "-it", "-pt", "-hf"};
+
+/// The model of that name, or null. Case does not matter, "meta-llama/Llama-3.1-8B" finds "llama-3.1-8b", and so does "llama-3.1-8b-instruct".
 constexpr const shape* find(std::string_view name) {
   if (const auto slash = name.rfind('/'); slash != std::string_view::npos) name.remove_prefix(slash + 1);
   if (name.empty()) return nullptr;
   for (const auto& e : table)
     for (const auto& n : e.names)
       if (detail::equal_ignoring_case(name, n)) return e.model;
+  for (const auto& end : endings)
+    if (name.size() > end.size() && detail::equal_ignoring_case(name.substr(name.size() - end.size()), end))
+      return find(name.substr(0, name.size() - end.size()));
   return nullptr;
 }
 
