@@ -155,11 +155,28 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
   return y;
 }
 
+/// SwiGLU without its fused kernel: the sum with the bias, two views, the function of one and its product with the other.
+constexpr tensor written_out_glu(program& p, const scene& s, tensor up, std::int64_t width) {
+  const auto part = divided(s, width);
+  if (s.model->mlp_bias) {
+    const auto sum = p.make(p.elements(up), s.width);
+    p.step(up.bit(), sum.bit(), {.passes_gradient = true});
+    up = sum;
+  }
+  const auto gate = p.view(up, part), value = p.view(up, part);
+  p.step(up.bit(), gate | value);
+  const auto activated = p.make(part, s.width), product = p.make(part, s.width);
+  p.step(gate.bit(), activated.bit(), {.saves = gate.bit()});
+  p.step(activated | value, product.bit(), {.saves = activated | value});
+  return product;
+}
+
 /// The dense MLP, `width` features wide; the activation is one kernel over the first projection's whole result.
 constexpr tensor feed_forward(program& p, const scene& s, tensor x, std::int64_t width, bool trains) {
   const auto& m = *s.model;
   const std::int64_t factor = m.mlp == mlp_kind::gated ? 2 : 1;
   const auto up = column(p, s, x, m.hidden, factor * width, trains);
+  if (m.mlp == mlp_kind::gated && s.habits->writes_out_glu) return row_parallel(p, s, written_out_glu(p, s, up, width), width, m.hidden, trains);
   const auto activated = p.make(divided(s, width), s.width);
   p.step(up.bit(), activated.bit(), {.saves = up.bit()});
   return row_parallel(p, s, activated, width, m.hidden, trains);
@@ -191,12 +208,13 @@ constexpr tensor cross_entropy(program& p, const scene& s, tensor logits) {
   }
   const auto elements = p.elements(logits);
   const auto masks = p.make(checked::mul(9, s.tokens), 1);  // masked targets (int64) and the mask of each row
-  if (p.width(logits) == 4 && s.loss_program != loss_style::autocast) {  // logits.float() is the logits themselves, and so is their gradient
+  const bool copies = s.habits->copies_scaled_logits;
+  if (p.width(logits) == 4 && s.loss_program != loss_style::autocast && !copies) {  // logits.float() is the logits themselves, and so is their gradient
     p.step(logits.bit(), loss | masks, {.saves = logits | masks, .releases_first = true});
     return loss;
   }
   const auto wide = p.make(elements, 4, row::logits);
-  const bytes copy = s.loss_program == loss_style::autocast ? p.rounded(elements, 4) : bytes{0};
+  const bytes copy = s.loss_program == loss_style::autocast || (copies && p.width(logits) != 4) ? p.rounded(elements, 4) : bytes{0};
   p.step(logits.bit(), loss | wide | masks, {.saves = wide | masks, .forward_temporary = copy, .temporaries = row::logits});
   return loss;
 }

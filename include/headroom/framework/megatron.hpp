@@ -25,9 +25,40 @@ inline constexpr profile megatron{
     .shardings = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::megatron_distributed_optimizer, sharding_kind::megatron_fsdp),
 };
 
+/// The same code since 2024-06.
+inline constexpr profile megatron_202406 = [] {
+  profile p = megatron;
+  p.date = 202406;
+  return p;
+}();
+
+/// transformer_engine has been the default of transformer-impl since 2024-04-03 (e7b74a4b7e).
+inline constexpr profile megatron_202404 = [] {
+  profile p = megatron_202406;
+  p.date = 202404;
+  p.copies_scaled_logits = true;
+  return p;
+}();
+
+inline constexpr profile megatron_202311 = [] {
+  profile p = megatron_202404;
+  p.date = 202311;
+  p.local_modules = true;
+  p.masks_in_loader = false;  // made on the GPU, one for all samples
+  return p;
+}();
+
+/// Rotary embedding and SwiGLU without fused kernels, which came on 2023-11-19 (8503f75401).
+inline constexpr profile megatron_2023 = [] {
+  profile p = megatron_202311;
+  p.date = 202301;
+  p.writes_out_glu = p.writes_out_rope = true;
+  return p;
+}();
+
 /// Before 2021-09 ColumnParallelLinear waits for the sum of its input's gradient (mpu/layers.py, mpu/mappings.py).
 inline constexpr profile megatron_2021 = [] {
-  profile p = megatron;
+  profile p = megatron_2023;
   p.overlaps_input_gradients = false;
   return p;
 }();

@@ -98,6 +98,8 @@ struct profile {
   bool local_modules{};                ///< Megatron without TransformerEngine: attention written out into a global buffer
   bool fuses_weight_gradients{};       ///< accumulated in the GEMM; TransformerEngine then keeps one empty gradient a weight shape
   bool writes_out_rope{};              ///< rotary embedding without the fused kernel: cosine and sine are made and saved by each call
+  bool writes_out_glu{};               ///< a gated activation is a chunk, the function and a product (no-bias-swiglu-fusion; all before 2023-11-19, 8503f75401)
+  bool copies_scaled_logits{};         ///< the loss subtracts each row's maximum out of place, beside its fp32 copy of the logits (before 2024-06-13, 9634c0e4a3)
   bool masks_in_loader{};              ///< a boolean b × s × s mask comes with each micro-batch, on the first and last stage
   bool pads_experts{};                 ///< every expert gets its capacity of tokens, padded (moe-pad-expert-input-to-capacity)
   fp8_scaling fp8{};                   ///< of linear layers, where the job computes in fp8

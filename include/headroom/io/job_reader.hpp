@@ -30,11 +30,11 @@ inline json_value framework_with_options(const profile& p) {
   if (p.label.view() == "torchtitan") return torchtitan_to_json(p);
   if (p.label.view() != "megatron") return framework_to_json(p);
   const bool bridge = p.date == frameworks::megatron_bridge.date, nemo = p.date == frameworks::nemo_2024.date;
-  const auto& plain = bridge ? frameworks::megatron_bridge : nemo ? frameworks::nemo_2024 : frameworks::megatron;
-  json_value out = framework_to_json(frameworks::megatron);
+  const profile& shipped = bridge ? frameworks::megatron_bridge : nemo ? frameworks::nemo_2024 : *frameworks::find("megatron", p.date);
+  json_value out = framework_to_json(bridge || nemo ? frameworks::megatron : shipped);
   if (bridge) out["version"] = "Megatron-Bridge";
   if (nemo) out["version"] = "NeMo 24";
-  if (const auto options = megatron_options_of(p, plain); !options.empty()) out["options"] = options;
+  if (const auto options = megatron_options_of(p, shipped); !options.empty()) out["options"] = options;
   return out;
 }
 

@@ -126,7 +126,7 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   };
   if (on("no-gradient-accumulation-fusion")) f.fuses_weight_gradients = false;
   if (on("no-async-tensor-model-parallel-allreduce")) f.overlaps_input_gradients = false;
-  if (word("transformer-impl") == "local") f.local_modules = true;
+  if (const auto impl = word("transformer-impl"); !impl.empty()) f.local_modules = impl == "local";
   if (on("no-create-attention-mask-in-dataloader")) f.masks_in_loader = false;
   if (const auto* v = k.take("moe-expert-capacity-factor")) {
     const auto percent = std::llround(number_at(*v, k.at("moe-expert-capacity-factor"), 0.0, 1e6) * 100);
@@ -139,6 +139,7 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   if (on("overlap-param-gather")) f.overlaps_parameters = true;
   if (on("overlap-p2p-communication-warmup-flush")) f.overlaps_warm_up = true;
   if (on("no-rope-fusion")) f.writes_out_rope = true;
+  if (on("no-bias-swiglu-fusion")) f.writes_out_glu = true;
   if (on("moe-grouped-gemm")) f.grouped_gemm = true;
   const bool deep = on("moe-enable-deepep");
   const auto dispatcher = word("moe-token-dispatcher-type"), backend = word("moe-flex-dispatcher-backend");
@@ -192,13 +193,14 @@ inline json_value megatron_options_of(const profile& p, const profile& plain = f
   json_value out = json_value::object();
   if (p.fuses_weight_gradients != plain.fuses_weight_gradients) out["no-gradient-accumulation-fusion"] = true;
   if (plain.overlaps_input_gradients && !p.overlaps_input_gradients) out["no-async-tensor-model-parallel-allreduce"] = true;
-  if (p.local_modules != plain.local_modules) out["transformer-impl"] = "local";
+  if (p.local_modules != plain.local_modules) out["transformer-impl"] = p.local_modules ? "local" : "transformer_engine";
   if (p.masks_in_loader != plain.masks_in_loader) out["no-create-attention-mask-in-dataloader"] = true;
   if (p.pads_experts != plain.pads_experts) out["moe-pad-expert-input-to-capacity"] = true;
   if (p.overlaps_gradients != plain.overlaps_gradients) out["overlap-grad-reduce"] = true;
   if (p.overlaps_parameters != plain.overlaps_parameters) out["overlap-param-gather"] = true;
   if (p.overlaps_warm_up != plain.overlaps_warm_up) out["overlap-p2p-communication-warmup-flush"] = true;
   if (p.writes_out_rope != plain.writes_out_rope) out["no-rope-fusion"] = true;
+  if (p.writes_out_glu != plain.writes_out_glu) out["no-bias-swiglu-fusion"] = true;
   if (p.grouped_gemm != plain.grouped_gemm) out["moe-grouped-gemm"] = true;
   if (p.overlaps_tensor_parallel != plain.overlaps_tensor_parallel) out["tp-comm-overlap"] = true;
   if (p.loss != plain.loss) {
