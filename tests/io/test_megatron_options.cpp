@@ -165,4 +165,24 @@ TEST_CASE("what is not modelled is refused by name") {
     CHECK(refusal("{\"" + key + "\": true}").find(key) != std::string::npos);
 }
 
+TEST_CASE("what Megatron-LM did before 2024-06 goes by the version's date, and is written with it") {
+  const auto of = [](const char* version, const char* options) {
+    return io::read_job(io::parse_json(std::string(R"({"model": "llama-2-7b", "hardware": {"gpu": "a100-sxm-80gb"}, "batch": {"sequence": 8}, "framework": {"name": "megatron", "version": ")") + version +
+                                           R"(", "options": )" + options + "}}", "job"));
+  };
+  const auto old = of("2023-08", "{}").framework, later = of("2024-01", "{}").framework, spring = of("2024-05", "{}").framework, now = of("2024-06", "{}").framework;
+  CHECK((old.writes_out_glu && old.writes_out_rope && old.copies_scaled_logits && old.local_modules));
+  CHECK((!later.writes_out_glu && !later.writes_out_rope && later.copies_scaled_logits && later.local_modules));
+  CHECK((spring.copies_scaled_logits && !spring.local_modules));
+  CHECK((!now.copies_scaled_logits && !now.local_modules));
+  CHECK_FALSE(of("2023-08", R"({"transformer-impl": "transformer_engine"})").framework.local_modules);
+  CHECK(of("", R"({"no-bias-swiglu-fusion": true})").framework.writes_out_glu);
+  for (const auto* version : {"2023-08", "2024-01", "2024-05", "2024-06", ""}) {
+    for (const auto* options : {"{}", R"({"transformer-impl": "local"})", R"({"transformer-impl": "transformer_engine", "no-bias-swiglu-fusion": true})"}) {
+      const auto j = of(version, options);
+      CHECK((io::read_job(io::job_to_json(j)).framework == j.framework));
+    }
+  }
+}
+
 }  // namespace test_megatron_options
