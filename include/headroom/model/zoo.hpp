@@ -17,8 +17,8 @@ struct entry {
 };
 
 inline constexpr entry table[] = {
-    {&llama_7b, {"llama-7b"}},
-    {&llama_13b, {"llama-13b"}},
+    {&llama_7b, {"llama-7b", "open_llama_7b"}},
+    {&llama_13b, {"llama-13b", "open_llama_13b"}},
     {&llama_30b, {"llama-30b"}},
     {&llama_65b, {"llama-65b"}},
     {&llama_2_7b, {"llama-2-7b", "llama-2-7b-hf", "llama-2-7b-chat-hf"}},
@@ -60,7 +60,7 @@ inline constexpr entry table[] = {
     {&mistral_7b, {"mistral-7b", "mistral-7b-v0.1", "mistral-7b-v0.2", "mistral-7b-instruct-v0.1", "mistral-7b-instruct-v0.2"}},
     {&mistral_7b_v0_3, {"mistral-7b-v0.3", "mistral-7b-instruct-v0.3", "mathstral-7b-v0.1"}},
     {&mistral_nemo_12b, {"mistral-nemo-12b", "mistral-nemo-base-2407", "mistral-nemo-instruct-2407"}},
-    {&mistral_large_2, {"mistral-large-2", "mistral-large-instruct-2407"}},
+    {&mistral_large_2, {"mistral-large-2", "mistral-large-instruct-2407", "mistral-large-instruct-2411"}},
     {&mistral_small_24b, {"mistral-small-24b", "mistral-small-24b-base-2501", "mistral-small-24b-instruct-2501"}},
     {&ministral_8b, {"ministral-8b", "ministral-8b-instruct-2410"}},
     {&codestral_22b, {"codestral-22b", "codestral-22b-v0.1"}},
@@ -87,7 +87,7 @@ inline constexpr entry table[] = {
     {&seed_oss_36b, {"seed-oss-36b"}},
     {&qwen2_5_7b, {"qwen2.5-7b", "qwen2.5-coder-7b", "qwen2.5-math-7b", "deepseek-r1-distill-qwen-7b"}},
     {&qwen2_5_14b, {"qwen2.5-14b", "qwen2.5-coder-14b", "deepseek-r1-distill-qwen-14b"}},
-    {&qwen2_5_32b, {"qwen2.5-32b", "qwen2.5-coder-32b", "qwq-32b", "deepseek-r1-distill-qwen-32b"}},
+    {&qwen2_5_32b, {"qwen2.5-32b", "qwen2.5-coder-32b", "qwq-32b", "qwq-32b-preview", "deepseek-r1-distill-qwen-32b"}},
     {&qwen2_5_72b, {"qwen2.5-72b", "qwen2.5-math-72b"}},
     {&qwen1_5_moe_a2_7b, {"qwen1.5-moe-a2.7b"}},
     {&qwen2_57b_a14b, {"qwen2-57b-a14b"}},
@@ -154,8 +154,8 @@ inline constexpr entry table[] = {
     {&starcoder2_15b, {"starcoder2-15b"}},
     {&phi_3_mini, {"phi-3-mini", "phi-3-mini-4k-instruct", "phi-3-mini-128k-instruct", "phi-3.5-mini-instruct"}},
     {&phi_3_medium, {"phi-3-medium", "phi-3-medium-4k-instruct", "phi-3-medium-128k-instruct"}},
-    {&phi_4, {"phi-4"}},
-    {&phi_4_mini, {"phi-4-mini", "phi-4-mini-instruct"}},
+    {&phi_4, {"phi-4", "phi-4-reasoning", "phi-4-reasoning-plus"}},
+    {&phi_4_mini, {"phi-4-mini", "phi-4-mini-instruct", "phi-4-mini-reasoning"}},
     {&olmo_1b, {"olmo-1b", "olmo-1b-hf"}},
     {&olmo_7b, {"olmo-7b", "olmo-7b-hf"}},
     {&olmo_2_7b, {"olmo-2-7b", "olmo-2-1124-7b"}},
@@ -253,7 +253,7 @@ struct model_range {
 constexpr model_range all() { return {}; }
 
 /// Endings of names that tell how a model was tuned or stored, never its shape. A checkpoint of another shape has an entry of its own.
-inline constexpr std::string_view endings[] = {"-instruct", "-chat", "-base", "-it", "-pt", "-hf"};
+inline constexpr std::string_view endings[] = {"-instruct", "-chat", "-base", "-it", "-pt", "-hf", "-deduped"};
 
 /// The model of that name, or null. Case does not matter, "meta-llama/Llama-3.1-8B" finds "llama-3.1-8b", and so does "llama-3.1-8b-instruct".
 constexpr const shape* find(std::string_view name) {
