@@ -204,8 +204,14 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
       if (habits.keeps_outputs) p.hold_through_backward(logits);
       if (habits.outputs_live_in_loss) p.hold_in_forward(logits);
       p.returns_here();
-      const auto wide = ops::cast(p, logits, loss_width);
+      auto wide = ops::cast(p, logits, loss_width);
       p.hold_in_forward(wide);
+      if (habits.shifts_logits && s.samples > 1) [[unlikely]] {
+        const auto shifted = p.make(checked::mul(checked::mul(s.samples, s.sequence > 1 ? s.sequence - 1 : 1), s.vocabulary), p.width(wide), row::logits);
+        p.step(wide.bit(), shifted.bit());
+        p.hold_in_forward(shifted);
+        wide = shifted;
+      }
       p.set_output(ops::cross_entropy(p, s, wide));
       break;
     }

@@ -20,7 +20,11 @@ constexpr profile over_deepspeed(profile p) {
   p.shardings = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::zero);
   return p;
 }
-inline constexpr profile deepspeed = over_deepspeed(hf_trainer);
+inline constexpr profile deepspeed = [] {
+  profile p = over_deepspeed(hf_trainer);
+  p.date = 202410;
+  return p;
+}();
 inline constexpr profile deepspeed_2023 = over_deepspeed(hf_trainer_2023);
 
 }  // namespace headroom::frameworks

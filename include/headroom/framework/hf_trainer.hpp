@@ -20,7 +20,19 @@ constexpr profile over_trainer(profile p) {
   p.checkpoints_all = true;  // gradient_checkpointing is on or off
   return p;
 }
-inline constexpr profile hf_trainer = over_trainer(libtorch);
+inline constexpr profile hf_trainer = [] {
+  profile p = over_trainer(libtorch);
+  p.date = 202503;
+  p.wraps_adapters = true;
+  return p;
+}();
+/// … with transformers 4.46 (2024-10-24) to 4.48: the loss makes a shifted copy of the fp32 logits (pull request 35646, in 4.49, shifts the labels).
+inline constexpr profile hf_trainer_202410 = [] {
+  profile p = hf_trainer;
+  p.date = 202410;
+  p.shifts_logits = true;
+  return p;
+}();
 /// … of 2023, over torch 2.0 and PEFT before 0.7, whose adapters are fp32 (tuners/lora.py update_layer: nn.Linear, moved, not cast).
 inline constexpr profile hf_trainer_2023 = [] {
   profile p = over_trainer(libtorch_2023);
@@ -31,6 +43,16 @@ inline constexpr profile hf_trainer_2023 = [] {
 inline constexpr profile hf_trainer_202312 = [] {
   profile p = over_trainer(libtorch_2023);
   p.date = 202312;
+  return p;
+}();
+
+/// … since 4.39 (2024-03-21) the modules of an adapter are units of their own under FSDP (trainer.py _fsdp_qlora_plugin_updates sets PEFT's
+/// fsdp_auto_wrap_policy, whatever the base is); over torch 2.1 or newer, whose foreach Adam makes one temporary.
+inline constexpr profile hf_trainer_202403 = [] {
+  profile p = hf_trainer_202312;
+  p.date = 202403;
+  p.wraps_adapters = true;
+  p.foreach_copies = libtorch.foreach_copies;
   return p;
 }();
 
