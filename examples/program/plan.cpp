@@ -16,6 +16,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
+#include <fstream>
 #include <iostream>
 #include <mutex>
 
@@ -119,6 +120,15 @@ plan_result searched(const search& s, const plan_options& o, std::optional<doubl
   return r;
 }
 
+/// The fastest plan as a job file.
+void write_fastest(const std::string& name, const std::vector<io::search_result>& all) {
+  if (all.front().found.best.empty()) return;
+  std::ofstream file{name, std::ios::binary};
+  file << io::job_to_json(all.front().found.best.front().job).dump(2) << '\n';
+  file.close();
+  if (!file) io::fail("headroom: " + name + " could not be written");
+}
+
 /// "2/8": the third of eight parts.
 void read_share(const std::string& text, plan_options& o) {
   const auto slash = text.find('/');
@@ -149,6 +159,7 @@ int run(const plan_request& asked, const streams& io) {
   const auto base = asked.job == "-" ? std::filesystem::path{"."} : std::filesystem::path{asked.job}.parent_path();
   if (asked.confidence) (void)confidence{*asked.confidence};
   const auto searches = io::read_sweep(value, base);
+  if (!asked.write.empty() && searches.size() != 1) io::fail("headroom: --write is for one search, and the file holds " + std::to_string(searches.size()));
   std::atomic<std::int64_t> done{0}, all{0};
   std::stop_source stop;
   const interruptible guard;
@@ -170,6 +181,7 @@ int run(const plan_request& asked, const streams& io) {
     io.out << "batch.global is not given: plans with fewer data-parallel ranks do less in a step; compare tokens a second.\n";
   print(results, seconds, io, asked.json, h);
   const auto& only = results.front().found;
+  if (!asked.write.empty()) write_fastest(asked.write, results);
   if (!asked.json && results.size() == 1 && h.parts == 1 && only.best.empty() && only.complete) print_closest(searches.front().search, {.threads = asked.threads}, asked.confidence, io);
   return status_of(results);
 }

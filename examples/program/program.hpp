@@ -31,6 +31,13 @@ struct count_request {
 };
 int run(const count_request& asked, const streams& io);
 
+struct list_request {
+  std::string what;
+  std::string part;
+};
+/// 0: names were listed.
+int run(const list_request& asked, const streams& io);
+
 struct validate_request {
   std::string records;
   bool json{};
@@ -68,6 +75,7 @@ struct plan_request {
   std::size_t top{10};
   unsigned threads{};
   std::string shard;
+  std::string write;
   bool json{};
   std::optional<double> confidence{};
 };

@@ -63,7 +63,7 @@ TEST_CASE("exit status 0, 1 and 2") {
        {call{"estimate -", "{"}, call{"estimate -", ""}, call{"estimate -", "[]"},
         call{"estimate -", R"({"model": "no-such"})"}, call{"estimate /no/such/file.json", ""}, call{"estimate /", ""},
         call{"estimate", ""}, call{"estimate - --svg /no/such/folder/x.svg", small}, call{"estimate - --jsn", small},
-        call{"guess", ""}, call{"", ""}, call{"count no-such-model", ""}, call{"count", ""},
+        call{"guess", ""}, call{"", ""}, call{"--gues", ""}, call{"list", ""}, call{"list gpu", ""}, call{"list gpus no-such", ""}, call{"count no-such-model", ""}, call{"count", ""},
         call{"validate /no/such.jsonl", ""}, call{"validate -", "{}"}, call{"validate -", ""},
         call{"validate - --by banana", "{}"}, call{"estimate - --confidence 95", small}, call{"estimate - --confidence 0.3", small},
         call{"estimate - --confidence much", small}, call{"validate - --confidence 1", "{}"}, call{"solve -", small}, call{"solve - --for banana", small},
@@ -78,6 +78,29 @@ TEST_CASE("exit status 0, 1 and 2") {
     CHECK(seen.status == 2);
     CHECK(one_sentence(seen));
   }
+}
+
+TEST_CASE("a misspelt command or option is told what was probably meant") {
+  const scratch at;
+  CHECK(holds(at.run("estimat -", small).err, "there is no command estimat; did you mean \"estimate\"?"));
+  CHECK(holds(at.run("estimate - --jsn", small).err, "estimate has no option --jsn; did you mean \"--json\"?"));
+  CHECK(holds(at.run("estimate - --confidence=95%", small).err, "must be a share from 0.5 to 0.999 (0.95 is 95 %), found \"95%\""));
+  const auto help = at.run("help plan");
+  CHECK(help.status == 0);
+  CHECK(help.out == at.run("plan --help").out);
+  CHECK(holds(help.out, "Exit status: 0 a plan fits"));
+}
+
+TEST_CASE("list names what a job file may use") {
+  const scratch at;
+  const auto gpus = at.run("list gpus h100");
+  CHECK(gpus.status == 0);
+  CHECK(holds(gpus.out, "h100-sxm-80gb                  79.11 GiB    989 TFLOP/s in bf16  also h100-80gb\n"));
+  CHECK_FALSE(holds(gpus.out, "a100"));
+  CHECK(holds(at.run("list models mixtral").out, "mixtral-8x7b                  46.70 B parameters  also mixtral-8x7b-v0.1, "));
+  CHECK(holds(at.run("list frameworks").out, "deepspeed\n"));
+  CHECK(holds(at.run("list optimizers").out, "adamw\n"));
+  CHECK(holds(at.run("list precisions").out, "bf16-mixed\n"));
 }
 
 TEST_CASE("solve names the value, the next one and the keys there are") {
@@ -122,6 +145,9 @@ TEST_CASE("plan names the fastest that fit, and its jobs are jobs") {
     CHECK(again.at("ranks").at(0).at("gpu") == "h100-sxm-80gb");
   }
   CHECK_FALSE(json.at("front").empty());
+  const auto fastest = at.file("fastest.json");
+  CHECK(at.run("plan - --top 1 --write " + fastest, open).status == 0);
+  CHECK(io::parse_json(io::read_file(fastest), "fastest") == json.at("plans").at(0).at("job"));
   CHECK(json.at("rejected").is_array());
   // In three parts, joined: the same.
   std::string parts;
@@ -182,6 +208,7 @@ TEST_CASE("a sweep is one table, and its parts join") {
   CHECK(io::parse_json(at.run("merge --json" + parts).out, "merge").at("searches") == whole.at("searches"));
   CHECK(one_sentence(at.run("plan -", R"({"sweep": [], "batch": {"sequence": 64}})")));
   CHECK(one_sentence(at.run("plan - --confidence 2", sweep)));
+  CHECK(one_sentence(at.run("plan - --write " + at.file("one.json"), sweep)));
 }
 
 TEST_CASE("a job that does not fit comes with advice, and diagnose reads a log") {
