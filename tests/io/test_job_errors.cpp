@@ -2,6 +2,7 @@
 // What is wrong with a job is said by path, with what was found and what is accepted.
 #include <doctest/doctest.h>
 
+#include <headroom/estimate.hpp>
 #include <headroom/io/job_reader.hpp>
 
 namespace test_job_errors {
@@ -202,6 +203,33 @@ TEST_CASE("a path is relative to the job's folder, and only that file is read") 
   CHECK(holds(with("/model", "\"jobs\""), "neither a name"));
   CHECK_THROWS_AS(io::read_job_file("/no/such/file.json"), job_error);
   CHECK_THROWS_AS(io::read_job_file(HEADROOM_EXAMPLES), job_error);
+}
+
+TEST_CASE("what is refused names what was probably meant") {
+  CHECK(holds(with("/hardware/gpu", R"("h100")"), "did you mean one of h100-pcie-80gb, h100-sxm-80gb, h100-sxm-96gb, h100-nvl-94gb, h100-80gb?"));
+  CHECK(holds(with("/hardware/gpu", "null"), "must be a GPU's name, or {\"name\", \"memory_gib\"}, found null"));
+  CHECK(holds(with("/hardware/gpu", R"({"name": "mine", "memory_gb": 80})"), "accepted: name, memory_gib, compute"));
+  CHECK(holds(with("/model", R"("meta-llama/Llama-3.1-8B-Instrct")"), "did you mean \"llama-3.1-8b-instruct\"?"));
+  CHECK(holds(with("/precision", R"("fp16")"), "did you mean \"fp16-mixed\"?"));
+  CHECK(holds(with("/batch/micro_batch_size", "2"), "did you mean \"micro\"?"));
+  CHECK(holds(with("/hardware/memory", "80"), "did you mean \"host_memory_gib\"?"));
+  CHECK(holds(with("/batch/global", "32"), "is for headroom plan"));
+  CHECK(holds(with("/parallel", R"("auto")"), "\"auto\" is for headroom plan"));
+  CHECK(holds(with("/recompute", "true"), "must be \"none\", \"full\", \"selective\" or an object, found true"));
+  CHECK(holds(reading(io::parse_json(R"({"train_batch_size": 32, "zero_optimization": {"stage": 3}})", "ds")), "headroom import makes a job of it"));
+}
+
+TEST_CASE("degrees that do not make the GPUs are told with their product") {
+  const auto sentence = [](degrees parallel) {
+    try {
+      estimate(job{.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8}, .parallel = parallel, .batch = {.sequence = 8}});
+    } catch (const job_error& e) {
+      return std::string{e.what()};
+    }
+    return std::string{"no error"};
+  };
+  CHECK(holds(sentence({.tensor = 3}), "must divide the GPUs, hardware.nodes × gpus_per_node; the product (found 3)"));
+  CHECK(holds(sentence({.data = 2, .tensor = 8}), "must be the GPUs, hardware.nodes × gpus_per_node; the product (found 16)"));
 }
 
 }  // namespace test_job_errors

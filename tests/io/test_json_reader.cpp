@@ -27,13 +27,35 @@ bool holds(const std::string& text, std::string_view part) { return text.find(pa
 
 TEST_CASE("a syntax error is placed by line and column") {
   CHECK(parsing("{\n  \"a\": 1,\n  }") ==
-        "headroom: job.json is not valid JSON: line 3, column 3: unexpected '}'; expected string literal");
+        "headroom: job.json is not valid JSON: line 3, column 3: unexpected '}'; expected string literal; there is no comma before a closing bracket");
   CHECK(holds(parsing("{\"a\": nan}"), "line 1, column 8"));
   CHECK(holds(parsing("{\"a\": 1} x"), "line 1, column 10"));
   CHECK(holds(parsing("{\"a\": 1"), "unexpected end of input"));
   CHECK(holds(parsing("{\"a\": \"\xff\"}"), "ill-formed UTF-8"));
   CHECK(parsing("   \n") == "headroom: job.json is empty");
-  CHECK(holds(parsing("{\"a\": 1e999}"), "number overflow"));
+  CHECK(holds(parsing("{\"b\": 1,\n\"a\": 1e999}"), "line 2: number overflow"));
+}
+
+TEST_CASE("what people write that is not JSON gets a hint") {
+  struct mistake {
+    std::string text;
+    std::string_view hint;
+  };
+  const auto wide = [](std::string_view text) {
+    std::string both = "\xff\xfe";
+    for (const char c : text) both += c, both += '\0';
+    return both;
+  };
+  for (const auto& m : {mistake{"{\"a\": 1, // two\n\"b\": 2}", "JSON has no comments"}, mistake{"{\"a\": 1, /* two */ \"b\": 2}", "no comments"}, mistake{"# a job\n{}", "no comments"},
+                        mistake{"{\"a\": [1, 2,]}", "no comma before a closing bracket"}, mistake{"{'a': 1}", "double quotes"}, mistake{"{\"a\": True}", "true, false and null"},
+                        mistake{"{\"a\": None}", "true, false and null"}, mistake{"{\"a\": NaN}", "neither NaN nor infinity"}, mistake{"{\"a\": 1 \"b\": 2}", "is a comma missing?"},
+                        mistake{"{\"a\": \"x\"\n \"b\": 2}", "is a comma missing?"}, mistake{"model: llama\n", "JSON begins with {"}, mistake{"{\xe2\x80\x9c" "a\xe2\x80\x9d: 1}", "typographic quote"},
+                        mistake{wide("{\"a\": 1}"), "UTF-16"}}) {
+    CAPTURE(m.text);
+    CAPTURE(parsing(m.text));
+    CHECK(holds(parsing(m.text), m.hint));
+    CHECK(holds(parsing(m.text), "is not valid JSON: line "));
+  }
 }
 
 TEST_CASE("a key given twice is an error, wherever it is") {

@@ -42,10 +42,15 @@ inline gpu read_gpu(const json_value& value, const std::string& path) {
     auto names = texts(gpus::all, [](const gpu& g) { return g.label.view(); });
     for (const auto& a : gpus::aliases) names.push_back(a.from.view());
     std::string sentence = "headroom: " + path + " " + in_quotes(label) + " is not in the table of GPUs";
-    if (const auto meant = closest(label, names); !meant.empty())
+    std::vector<std::string_view> larger;
+    std::copy_if(names.begin(), names.end(), std::back_inserter(larger), [&](std::string_view n) { return n.starts_with(label + "-"); });
+    if (const auto meant = closest(label, names); !larger.empty())
+      sentence += "; did you mean one of " + listed(larger) + "?";
+    else if (!meant.empty())
       sentence += "; did you mean \"" + std::string{meant} + "\"?";
-    fail(sentence + (sentence.back() == '?' ? " Any other" : "; any other") + " needs its memory: {\"name\": …, \"memory_gib\": …}");
+    fail(sentence + (sentence.back() == '?' ? "" : ".") + " State its memory to use any other: {\"name\": …, \"memory_gib\": …}");
   }
+  if (!value.is_object()) wrong_value(path, "a GPU's name, or {\"name\", \"memory_gib\"}", value);
   key_reader keys{value, path};
   const auto& label = string_at(keys.need("name", "what the GPU is called"), keys.at("name"));
   gpu g;

@@ -165,10 +165,12 @@ void describe(Keys& k, shape& m) {
   k.nested("vision", m.vision);
 }
 
-/// Every name of the zoo.
+/// Every name that a model of the zoo answers to.
 inline std::vector<std::string_view> zoo_names() {
   std::vector<std::string_view> names;
-  for (const auto& m : models::all()) names.push_back(m.label.view());
+  for (const auto& e : models::table)
+    for (const auto name : e.names)
+      if (!name.empty()) names.push_back(name);
   return names;
 }
 
@@ -220,7 +222,9 @@ inline shape read_model_named(const std::string& text, const std::string& path, 
   std::string sentence = "headroom: " + path + " " + in_quotes(text) +
                          (base.folder() != nullptr ? " is neither a name of the model zoo nor a file" : " is no name of the model zoo, and files are not read here");
   const auto names = zoo_names();
-  if (const auto meant = closest(text, names); !meant.empty()) sentence += "; did you mean \"" + std::string{meant} + "\"?";
+  std::string spelt = text.substr(text.rfind('/') + 1);  // npos + 1 is 0
+  for (char& c : spelt) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  if (const auto meant = likely(spelt, names); !meant.empty()) sentence += "; did you mean \"" + std::string{meant} + "\"?";
   fail(sentence);
 }
 

@@ -46,6 +46,9 @@ inline json_value framework_with_options(const profile& p) {
 inline job read_job(const json_value& value, const file_base& base = ".") {
   job j;
   key_reader k{value, ""};
+  if (!value.contains("model"))
+    for (const auto* theirs : {"train_batch_size", "train_micro_batch_size_per_gpu", "zero_optimization", "architectures", "model_type"})
+      if (value.contains(theirs)) fail("headroom: model is required, and \"" + std::string{theirs} + "\" is a key of another program's file: headroom import makes a job of it");
   j.model = read_model(k.need("model", "a name, a path, a configuration or a shape"), "model", base);
   const bool sparse = j.model.sparse();
   k.nested("hardware", j.hardware);

@@ -163,6 +163,7 @@ inline recompute read_recompute(const json_value& value, const std::string& path
   if (value.is_string()) {
     r.mode = name_at<recompute_mode>(value, path);
   } else {
+    if (!value.is_object()) wrong_value(path, "\"none\", \"full\", \"selective\" or an object", value);
     key_reader k{value, path};
     k.need("mode", "\"none\", \"full\" or \"selective\"");
     describe(k, r);

@@ -3,11 +3,13 @@
 // what it refuses, it refuses in a sentence that names the place, what was found and what is accepted.
 #pragma once
 
+#include <cerrno>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <headroom/error.hpp>
+#include <headroom/io/json_hints.hpp>
 #include <headroom/io/spelling.hpp>
 #include <istream>
 #include <limits>
@@ -15,6 +17,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace headroom::io {
@@ -71,9 +74,12 @@ inline std::string joined(const std::string& path, std::string_view key) {
 }
 inline std::string joined(const std::string& path, std::size_t index) { return path + "[" + std::to_string(index) + "]"; }
 
+/// Where a value is left to a search: what reads those.
+inline constexpr std::string_view for_searches = "; \"auto\" is for headroom plan";
+
 /// "must be `expected`, found …".
 [[noreturn]] inline void wrong_value(const std::string& path, std::string_view expected, const json_value& found) {
-  fail("headroom: " + path + " must be " + std::string{expected} + ", found " + described(found));
+  fail("headroom: " + path + " must be " + std::string{expected} + ", found " + described(found) + (found == "auto" ? std::string{for_searches} : ""));
 }
 
 namespace detail {
@@ -146,8 +152,15 @@ inline json_value parse_json(std::string_view text, const std::string& source) {
     return json_value::parse(text, [&watch](int depth, json_value::parse_event_t event, json_value& parsed) {
       return watch(depth, event, parsed);
     });
-  } catch (const json_value::exception& e) {
-    fail("headroom: " + source + " is not valid JSON: " + detail::cause_of(e.what()));
+  } catch (const json_value::parse_error& e) {
+    const auto cause = detail::cause_of(e.what());
+    const auto hint = detail::json_hint(text, e.byte, cause);
+    fail("headroom: " + source + " is not valid JSON: " + cause + (hint.empty() ? "" : "; " + std::string{hint}));
+  } catch (const json_value::exception& e) {  // a number beyond a double's range
+    const auto cause = detail::cause_of(e.what());
+    const auto from = cause.find('\''), to = cause.rfind('\'');
+    const auto place = from < to ? detail::line_of(text, cause.substr(from + 1, to - from - 1)) + ": " : std::string{};
+    fail("headroom: " + source + " is not valid JSON: " + place + cause);
   }
 }
 
@@ -167,8 +180,9 @@ inline std::string read_text(std::istream& in, const std::string& source) {
 inline std::string read_file(const std::filesystem::path& file) {
   std::error_code problem;
   if (std::filesystem::is_directory(file, problem)) fail("headroom: " + file.string() + " is a folder, not a file");
+  errno = 0;
   std::ifstream in{file, std::ios::binary};
-  if (!in) fail("headroom: " + file.string() + " cannot be opened");
+  if (!in) fail("headroom: " + (file.empty() ? "a file without a name" : file.string()) + " cannot be opened" + (errno != 0 ? ": " + std::generic_category().message(errno) : ""));
   return read_text(in, file.string());
 }
 
@@ -230,7 +244,8 @@ inline const std::string& string_at(const json_value& value, const std::string& 
 [[noreturn]] inline void unknown_name(const std::string& path, std::string_view found,
                                       std::span<const std::string_view> names) {
   std::string sentence = "headroom: " + path + " must not be " + in_quotes(found);
-  if (const auto meant = closest(found, names); !meant.empty()) sentence += "; did you mean \"" + std::string{meant} + "\"?";
+  if (found == "auto") sentence += for_searches;
+  if (const auto meant = likely(found, names); !meant.empty()) sentence += "; did you mean \"" + std::string{meant} + "\"?";
   fail(sentence + (sentence.back() == '?' ? " accepted: " : "; accepted: ") + listed(names, 200));
 }
 

@@ -19,7 +19,8 @@ inline void check_keys(const json_value& object, const std::string& path, std::s
     const auto& key = it.key();
     if (std::find(accepted.begin(), accepted.end(), key) != accepted.end()) continue;
     std::string sentence = "headroom: unknown key " + in_quotes(key) + (path.empty() ? " at top level" : " in " + path);
-    if (const auto meant = closest(key, accepted); !meant.empty())
+    if (path == "batch" && key == "global") sentence += ", which is for headroom plan: a job has batch.micro and batch.accumulation";
+    else if (const auto meant = likely(key, accepted); !meant.empty())
       sentence += "; did you mean \"" + std::string{meant} + "\"?";
     fail(sentence + (sentence.back() == '?' ? " accepted: " : "; accepted: ") + listed(accepted));
   }
@@ -39,7 +40,7 @@ class key_reader {
 
   /// The value of an accepted key, or null where it is absent.
   const json_value* take(std::string_view key) {
-    accepted_.push_back(key);
+    if (std::find(accepted_.begin(), accepted_.end(), key) == accepted_.end()) accepted_.push_back(key);
     const auto it = object_->find(key);
     return it == object_->end() ? nullptr : &*it;
   }

@@ -58,6 +58,24 @@ inline std::string_view closest(std::string_view found, std::span<const std::str
   return best;
 }
 
+/// The name that is probably meant by what is refused anyway: a misspelt one, one of which `found` is the beginning, or one that shares its
+/// words: "fp16" for "fp16-mixed", "micro_batch_size" for "micro", "memory" for "host_memory_gib".
+inline std::string_view likely(std::string_view found, std::span<const std::string_view> names) {
+  const auto separates = [](char c) { return c == '-' || c == '_' || c == '.'; };
+  if (found.size() > 1)
+    for (const auto name : names)
+      if (name.size() > found.size() && name.starts_with(found) && separates(name[found.size()])) return name;
+  if (const auto name = closest(found, names); !name.empty()) return name;
+  const auto said = words_of(found);
+  std::string_view best;
+  for (const auto name : names) {
+    const auto words = words_of(name);
+    const bool within = std::includes(said.begin(), said.end(), words.begin(), words.end()) || std::includes(words.begin(), words.end(), said.begin(), said.end());
+    if (name.size() > 2 && found.size() > 2 && within && name.size() > best.size()) best = name;
+  }
+  return best;
+}
+
 /// "a, b, c", cut with an ellipsis after about `room` characters.
 inline std::string listed(std::span<const std::string_view> names, std::size_t room = 180) {
   std::string text;

@@ -43,8 +43,9 @@ constexpr objection check_layout(const job& j, const No& no) {
     return no("headroom: sharding.zero_hpz_partition_size and mics_shard_size need sharding.kind \"zero\" and stage 3; stage", j.sharding.stage);
   const auto others = checked::mul(checked::mul(p.tensor, p.pipeline), p.context);
   const auto gpus = j.hardware.gpus();
-  if (p.data == 0 ? gpus % others != 0 : checked::mul(p.data, others) != gpus)
-    return no("headroom: parallel.data × tensor × pipeline × context must equal hardware.nodes × gpus_per_node; GPUs", gpus);
+  if (p.data == 0 && gpus % others != 0) return no("headroom: parallel.tensor × pipeline × context must divide the GPUs, hardware.nodes × gpus_per_node; the product", others);
+  if (p.data > 0 && checked::mul(p.data, others) != gpus)
+    return no("headroom: parallel.data × tensor × pipeline × context must be the GPUs, hardware.nodes × gpus_per_node; the product", checked::mul(p.data, others));
   return {};
 }
 
