@@ -10,6 +10,12 @@ inline constexpr bytes kib{std::int64_t{1} << 10};
 inline constexpr bytes mib{std::int64_t{1} << 20};
 inline constexpr bytes gib{std::int64_t{1} << 30};
 
+namespace detail {
+constexpr void whole_only(long double n) {
+  if (n >= 0) overflowed("headroom: a literal is a whole number of its unit: 1536_MiB, not 1.5_GiB; 7500_Mparams, not 7.5_Bparams");
+}
+}  // namespace detail
+
 inline namespace literals {
 
 consteval bytes operator""_B(unsigned long long n) { return bytes{n}; }
@@ -26,6 +32,18 @@ consteval parameters operator""_params(unsigned long long n) { return parameters
 consteval parameters operator""_Mparams(unsigned long long n) { return parameters{n} * 1'000'000; }
 consteval parameters operator""_Bparams(unsigned long long n) { return parameters{n} * 1'000'000'000; }
 consteval tokens operator""_tokens(unsigned long long n) { return tokens{n}; }
+
+// Fractions are errors of compilation with a sentence.
+consteval bytes operator""_KiB(long double n) { return detail::whole_only(n), bytes{0}; }
+consteval bytes operator""_MiB(long double n) { return detail::whole_only(n), bytes{0}; }
+consteval bytes operator""_GiB(long double n) { return detail::whole_only(n), bytes{0}; }
+consteval bytes operator""_TiB(long double n) { return detail::whole_only(n), bytes{0}; }
+consteval bytes operator""_kB(long double n) { return detail::whole_only(n), bytes{0}; }
+consteval bytes operator""_MB(long double n) { return detail::whole_only(n), bytes{0}; }
+consteval bytes operator""_GB(long double n) { return detail::whole_only(n), bytes{0}; }
+consteval bytes operator""_TB(long double n) { return detail::whole_only(n), bytes{0}; }
+consteval parameters operator""_Mparams(long double n) { return detail::whole_only(n), parameters{0}; }
+consteval parameters operator""_Bparams(long double n) { return detail::whole_only(n), parameters{0}; }
 
 }  // namespace literals
 }  // namespace headroom
