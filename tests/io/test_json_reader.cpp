@@ -50,7 +50,8 @@ TEST_CASE("what people write that is not JSON gets a hint") {
                         mistake{"{\"a\": [1, 2,]}", "no comma before a closing bracket"}, mistake{"{'a': 1}", "double quotes"}, mistake{"{\"a\": True}", "true, false and null"},
                         mistake{"{\"a\": None}", "true, false and null"}, mistake{"{\"a\": NaN}", "neither NaN nor infinity"}, mistake{"{\"a\": 1 \"b\": 2}", "is a comma missing?"},
                         mistake{"{\"a\": \"x\"\n \"b\": 2}", "is a comma missing?"}, mistake{"model: llama\n", "JSON begins with {"}, mistake{"{\xe2\x80\x9c" "a\xe2\x80\x9d: 1}", "typographic quote"},
-                        mistake{wide("{\"a\": 1}"), "UTF-16"}}) {
+                        mistake{"{\"a\": 8,192}", "a number has no comma in it"}, mistake{"{\"a\": 08192}", "a number does not begin with 0"},
+                        mistake{"{\"a\": \"f\xfcll\"}", "save the file as UTF-8"}, mistake{wide("{\"a\": 1}"), "UTF-16"}}) {
     CAPTURE(m.text);
     CAPTURE(parsing(m.text));
     CHECK(holds(parsing(m.text), m.hint));

@@ -31,6 +31,10 @@ inline std::string_view json_hint(std::string_view text, std::size_t read, std::
   // Typographic quotes: U+201C, U+201D, U+2018, U+2019; the parser stops at their first byte or later.
   for (const auto start : {at, at > 0 ? at - 1 : at, at > 1 ? at - 2 : at})
     if (const auto c = text.substr(start, 3); c == "\xe2\x80\x9c" || c == "\xe2\x80\x9d" || c == "\xe2\x80\x98" || c == "\xe2\x80\x99") return "a plain \" is needed, not a typographic quote";
+  if (cause.find("ill-formed UTF-8") != std::string_view::npos) return "save the file as UTF-8";
+  if (cause.find("number literal; expected string") != std::string_view::npos) return "a number has no comma in it";
+  const auto not_digit = before == std::string_view::npos ? before : text.find_last_not_of("0123456789", at);
+  if (not_digit != std::string_view::npos && not_digit + 1 < at && text[not_digit + 1] == '0') return "a number does not begin with 0";
   if (cause.find(" literal; expected '}'") != std::string_view::npos || cause.find(" literal; expected ']'") != std::string_view::npos) return "is a comma missing?";
   if (at == first && text[first] != '{' && text[first] != '[') return "JSON begins with {";
   return {};
