@@ -48,6 +48,13 @@ class Documents(unittest.TestCase):
             for link in re.findall(r"\]\(([^)#:]+)\)", (ROOT / file).read_text()):
                 self.assertTrue((folder / link).exists(), f"{file}: {link}")
 
+    def test_output_in_the_readme(self):
+        run = subprocess.run([PROGRAM, "estimate", "examples/jobs/llama-3.1-8b-zero3.json"], cwd=ROOT, capture_output=True, text=True, timeout=60)
+        said = iter(run.stdout.splitlines())
+        for line in "".join(blocks("README.md", "text")).splitlines():
+            if line != "…":
+                self.assertIn(line, said, "the README shows what the program does not print")
+
     def test_job_in_the_readme(self):
         for block in blocks("README.md", "json"):
             if '"model"' not in block or not block.startswith("{"):
