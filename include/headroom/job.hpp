@@ -22,7 +22,9 @@ struct batch {
   friend constexpr bool operator==(const batch&, const batch&) = default;
 };
 
+/// What is computed again in backward instead of being saved (activation checkpointing): nothing, whole layers, or parts of them.
 enum class recompute_mode : std::uint8_t { none, full, selective };
+/// Megatron-LM's --recompute-method: groups of `layers` layers over the whole stack, or the first `layers` of each stage one by one.
 enum class recompute_method : std::uint8_t { unset, uniform, block };
 /// Which saved tensors a selective policy drops.
 enum class recompute_policy : std::uint8_t { unset, every_other_matmul, attention_only };
@@ -47,6 +49,8 @@ inline constexpr recompute recompute::full{.mode = recompute_mode::full};
 /// The attention kernel. `unset`: sdpa. `math` and `eager` write the scores out, the others do not.
 enum class attention : std::uint8_t { unset, eager, sdpa, flash, flash3, te, math };
 
+/// How cross entropy is computed: on all logits at once, chunk by chunk of the sequence, in one kernel, on logits that stay divided over
+/// tensor-parallel ranks, or together with the head, so that logits never exist as a whole (Liger).
 enum class loss_kind : std::uint8_t { unset, full, chunked, fused, vocab_parallel, fused_linear };
 struct loss {
   loss_kind kind{};
@@ -56,6 +60,7 @@ struct loss {
   friend constexpr bool operator==(const loss&, const loss&) = default;
 };
 
+/// Of the process: what CUBLAS_WORKSPACE_CONFIG, PYTORCH_CUDA_ALLOC_CONF and NCCL_BUFFSIZE say.
 struct environment {
   bytes cublas_workspace{-1};    ///< of one handle and stream; -1: by compute capability
   choice expandable_segments{};
@@ -69,6 +74,8 @@ struct environment {
   friend constexpr bool operator==(const environment&, const environment&) = default;
 };
 
+/// A training job. `model`, `hardware` and `batch.sequence` are all that has to be said; what is left open is the framework's, and the report
+/// names what was assumed. Structural and trivially copyable: constexpr, a template argument, a key.
 struct job {
   shape model{};
   cluster hardware{};

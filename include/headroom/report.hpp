@@ -11,22 +11,30 @@ namespace headroom {
 
 /// What memory is occupied by. The rows of a report, in the order they are printed.
 enum class row : std::uint8_t {
-  model_parameters,  // "parameters" in the file: the plain name is the unit's
-  master_parameters,
+  model_parameters,       ///< this rank's share; "parameters" in the file, where the plain name is not a unit's
+  master_parameters,      ///< copies in the optimizer's precision
   gradients,
-  optimizer_state,
-  adapters,
-  activations,
-  logits,
-  gathered_parameters,
-  communication_buffers,
-  workspace,
-  temporaries,
+  optimizer_state,        ///< moments, quantization constants
+  adapters,               ///< LoRA's and DoRA's weights
+  activations,            ///< saved for backward, or flowing between layers
+  logits,                 ///< of the head and the loss, with what the loss keeps and computes
+  gathered_parameters,    ///< whole weights for as long as a sharded layer computes with them
+  communication_buffers,  ///< buckets of a reduction or a gather
+  workspace,              ///< cuBLAS's
+  temporaries,            ///< of one operation or update, freed when it ends
 };
 inline constexpr int row_count = static_cast<int>(row::temporaries) + 1;
 
-/// The moments of a step. The columns of a report.
-enum class phase : std::uint8_t { load, forward, loss_forward, backward, reduce, step, save };
+/// The moments of a step, in order. The columns of a report.
+enum class phase : std::uint8_t {
+  load,          ///< the model goes to the GPU
+  forward,       ///< of the layers
+  loss_forward,  ///< head and loss; "loss" in the file
+  backward,
+  reduce,        ///< gradients go to the ranks that own them
+  step,          ///< the optimizer's
+  save,          ///< what outlives the step
+};
 inline constexpr int phase_count = static_cast<int>(phase::save) + 1;
 
 /// Bytes by row; total() is their sum.
@@ -50,8 +58,8 @@ struct breakdown {
 
 /// Memory of a GPU that PyTorch's allocator does not see.
 struct outside_allocator {
-  bytes context;
-  bytes nccl;
+  bytes context;  ///< CUDA's, with the libraries' code
+  bytes nccl;     ///< its buffers, of every communicator
   friend constexpr bool operator==(const outside_allocator&, const outside_allocator&) = default;
 };
 
@@ -60,7 +68,7 @@ struct rank_report {
   std::int64_t pipeline_stage;
   std::int64_t count;          ///< how many GPUs are like this
   name gpu;
-  bytes capacity;
+  bytes capacity;              ///< what a process can use of it
   bytes allocated;           ///< live tensors at the peak: torch's max_memory_allocated
   bytes active;              ///< plus blocks held for another stream
   bytes reserved;            ///< what the caching allocator took from the driver
@@ -141,18 +149,20 @@ struct assumption_set {
 };
 static_assert(assumption_count <= 64);
 
+/// Host memory of a node: tensors and pinned buffers of its ranks, at the moment when they are largest.
 struct host_report {
   bytes per_node{};
-  bytes pinned_per_node{};
+  bytes pinned_per_node{};  ///< of these, page-locked
   phase at{};
   bytes capacity{};  ///< 0: not stated, so not judged
   friend constexpr bool operator==(const host_report&, const host_report&) = default;
 };
 
+/// Of the whole model, adapters included.
 struct parameter_totals {
   parameters total{};
   parameters trainable{};
-  parameters active{};
+  parameters active{};  ///< that one token passes through: of a mixture of experts, fewer than `total`
   friend constexpr bool operator==(const parameter_totals&, const parameter_totals&) = default;
 };
 
@@ -194,7 +204,9 @@ struct report {
   }
   /// `allocated` of the tightest rank.
   [[nodiscard]] constexpr bytes peak() const { return tightest().allocated; }
+  /// `device` of the tightest rank: what nvidia-smi shows.
   [[nodiscard]] constexpr bytes device() const { return tightest().device; }
+  /// What the tightest rank has left; negative where it does not fit.
   [[nodiscard]] constexpr bytes headroom() const { return tightest().headroom(); }
   /// Every rank, the host and NVMe (where their sizes are stated) are large enough.
   [[nodiscard]] constexpr bool fits() const {

@@ -8,27 +8,30 @@
 
 namespace headroom {
 
+/// Of a pipeline's micro-batches: 1F1B (Narayanan et al. 2019), one stage at a time (`naive`), GPipe, 1F1B over virtual stages (Narayanan et
+/// al. 2021), zero bubble (Qi et al. 2023), DualPipe (DeepSeek-V3).
 enum class schedule : std::uint8_t { one_forward_one_backward, naive, gpipe, interleaved, zero_bubble, dualpipe };
+/// How ranks of context parallelism exchange keys and values: around a ring, heads for tokens (DeepSpeed-Ulysses), or all gathered.
 enum class context_kind : std::uint8_t { ring, ulysses, all_gather };
 
-/// Degrees of parallelism. `data` counts all replicas, `replicate` included; 0: whatever the GPUs leave.
+/// Degrees of parallelism. data × tensor × pipeline × context is the number of GPUs; expert parallelism divides the same GPUs anew.
 struct degrees {
   static constexpr int max_chunks = 64;
-  std::int64_t data{};
-  std::int64_t replicate{1};
+  std::int64_t data{};                      ///< data-parallel ranks, `replicate` included; 0: whatever the GPUs leave
+  std::int64_t replicate{1};                ///< groups that each hold all shards (HSDP)
   std::int64_t tensor{1};
-  bool sequence{};
-  std::int64_t pipeline{1};
-  std::int64_t virtual_pipeline{1};
+  bool sequence{};                          ///< Megatron-LM's sequence parallelism, beside `tensor`
+  std::int64_t pipeline{1};                 ///< stages
+  std::int64_t virtual_pipeline{1};         ///< chunks of layers in each stage
   headroom::schedule schedule{};
-  std::int64_t first_stage_layers{};
+  std::int64_t first_stage_layers{};        ///< 0: as many as the others
   std::int64_t last_stage_layers{};
   std::int32_t stage_layers[max_chunks]{};  ///< layers of each chunk, when they are uneven
   std::int32_t chunks{};                    ///< how many of them are given
   std::int64_t context{1};
   headroom::context_kind context_kind{};
-  std::int64_t expert{1};
-  std::int64_t expert_tensor{1};
+  std::int64_t expert{1};                   ///< ranks that divide a layer's experts
+  std::int64_t expert_tensor{1};            ///< … and each expert's matrices
   std::int64_t expert_imbalance_percent{100};  ///< tokens of the busiest expert-parallel rank, of an even share; routing decides
 
   friend constexpr bool operator==(const degrees&, const degrees&) = default;

@@ -8,6 +8,7 @@
 
 namespace headroom {
 
+/// DeepSpeed's ZeRO, PyTorch's FullyShardedDataParallel (fsdp1) and fully_shard (fsdp2), Megatron-LM's two.
 enum class sharding_kind : std::uint8_t { none, ddp, zero, fsdp1, fsdp2, megatron_distributed_optimizer, megatron_fsdp };
 
 /// A switch that may be left to the framework.
@@ -40,6 +41,7 @@ struct sharding {
   friend constexpr bool operator==(const sharding&, const sharding&) = default;
 };
 
+/// .sharding = zero(3), in a job.
 constexpr sharding ddp() { return {.kind = sharding_kind::ddp}; }
 constexpr sharding zero(std::int64_t stage) { return {.kind = sharding_kind::zero, .stage = stage}; }
 constexpr sharding fsdp1(std::int64_t stage = 3) { return {.kind = sharding_kind::fsdp1, .stage = stage}; }
