@@ -4,7 +4,7 @@
 #   sh tests/run.sh            everything
 #   sh tests/run.sh gcc fuzz   only these of: gcc clang sanitizers no-exceptions fuzz
 #   sh tests/run.sh headers    each header of headroom::io by itself, too (four minutes, and not part of everything)
-# HEADROOM_FUZZ_SECONDS: how long each fuzzer runs (40).
+# HEADROOM_FUZZ_SECONDS: how long each fuzzer runs (30).
 # On Debian and its like, what is missing is installed first (as root or with sudo).
 set -eu
 
@@ -79,7 +79,7 @@ stage() {
 
 # Each fuzzer by itself, all at once, over the examples and the tests' data.
 fuzz() {
-  seconds=${HEADROOM_FUZZ_SECONDS:-40}
+  seconds=${HEADROOM_FUZZ_SECONDS:-30}
   mkdir -p build-fuzz/seeds build-fuzz/found
   find examples/jobs examples/models tests/data -type f -size -64k \( -name '*.json' -o -name '*.log' \) 2>/dev/null | while read -r file; do
     cp "$file" "build-fuzz/seeds/$(echo "$file" | tr '/' '_')"
