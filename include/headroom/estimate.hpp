@@ -48,6 +48,10 @@ constexpr void add_assumptions(settled_job& s) {
   if (s.model.vision.layers > 0) a.add(assumption::towers_on_few_runs);
   if (j.parallel.pipeline > 1 && j.framework.divides_modules) a.add(assumption::eager_stages_on_two_runs);
   if (j.precision.compute.bits == 8 && j.framework.quantises_in_linear) a.add(assumption::fp8_in_linear);
+  if (j.framework.converts_outputs && j.adapter.active()) {  // accelerate does, under PEFT's adapters
+    if (j.sharding.kind == sharding_kind::fsdp1 && s.shards.parameters > 1) a.add(assumption::sharded_adapters_unexplained);
+    if (j.adapter.base.quantised()) a.add(assumption::upcast_quantised_base);
+  }
   a.add(assumption::no_eval_no_generation);
 }
 

@@ -136,8 +136,10 @@ enum class assumption : std::uint8_t {
   towers_on_few_runs,
   eager_stages_on_two_runs,
   parameters_stay_on_gpu,
+  sharded_adapters_unexplained,
+  upcast_quantised_base,
 };
-inline constexpr int assumption_count = static_cast<int>(assumption::parameters_stay_on_gpu) + 1;
+inline constexpr int assumption_count = static_cast<int>(assumption::upcast_quantised_base) + 1;
 
 struct assumption_set {
   std::uint64_t bits{};

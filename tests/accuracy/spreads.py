@@ -33,6 +33,8 @@ def has(r, source):
 CALIBRATED = [
     ("tensors", 1, 1, 5, lambda r: r["family"] in ("megatron", "simumax", "litgpt") and not any(has(r, s) for s in ("routing", "sample_lengths"))),
     ("recipe", 1, 1, 30, lambda r: r["family"] in ("torchtune", "bridge")),
+    ("adapter_base", 1, 1, 20, lambda r: r["family"] == "fms" and not has(r, "adapter_units")),
+    ("adapter_units", 0.2, 1, 30, lambda r: r["family"] == "fms"),
     ("sample_lengths", 1, 0, 50, lambda r: r["family"] == "litgpt"),
     ("gather_windows", 1, 1, 50, lambda r: live(r) and not has(r, "routing") and r["errors"]["gather_windows"] > 0.03 * r["predicted"]),
     ("routing", 0.2, 1, 150, lambda r: live(r) and not has(r, "moment_copies")),
