@@ -84,8 +84,9 @@ TEST_CASE("every plan that is named is confirmed, and the next best takes the pl
       {"small", [](const ranked_plan& p) { return p.outcome.device < 40_GiB; }},
       {"a few", [](const ranked_plan& p) { return p.ordinal % 97 == 0; }},
       {"none", [](const ranked_plan&) { return false; }}};
-  for (const auto& [name, truth] : truths) {
-    CAPTURE(std::string(name));
+  for (const auto& told_by : truths) {
+    const auto& truth = told_by.second;
+    CAPTURE(std::string(told_by.first));
     plan_result expected;
     for (const auto& p : all) {
       if (!truth(p)) continue;

@@ -13,6 +13,7 @@ constexpr fabric slower(const fabric& a, const fabric& b) {
   return {.link = a.link < b.link ? a.link : b.link,
           .network = a.network < b.network ? a.network : b.network,
           .latency = a.latency > b.latency ? a.latency : b.latency,
+          .hop = a.hop > b.hop ? a.hop : b.hop,
           .domain = a.domain < b.domain ? a.domain : b.domain};
 }
 

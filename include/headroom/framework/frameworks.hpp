@@ -56,9 +56,7 @@ inline constexpr std::array<named_profile, 5> named_profiles{{
     {"megatron", "NeMo 24", nemo_2024},
     {"megatron", "2021-0", megatron_2021},
     {"megatron", "bigscience", megatron_2021},  // its fork is of 2021-07 (bigscience-workshop/Megatron-DeepSpeed megatron/mpu/layers.py)
-    // Its collectives are asynchronous, but nothing starts them before the multiplication: CUDA_DEVICE_MAX_CONNECTIONS, without which
-    // Megatron-LM warns that they do not overlap (core/tensor_parallel/layers.py), is set nowhere in InternLM/InternEvo.
-    {"megatron", "InternEvo", megatron_2021},
+    {"megatron", "InternEvo", internevo},
 }};
 
 }  // namespace headroom::frameworks

@@ -63,6 +63,15 @@ inline constexpr profile megatron_2021 = [] {
   return p;
 }();
 
+/// InternEvo's own modules with Megatron-LM's parallelism. Its collectives are asynchronous, but nothing starts them before the
+/// multiplication: CUDA_DEVICE_MAX_CONNECTIONS, without which Megatron-LM warns that they do not overlap (core/tensor_parallel/layers.py), is
+/// set nowhere in InternLM/InternEvo.
+inline constexpr profile internevo = [] {
+  profile p = megatron;
+  p.overlaps_input_gradients = false;
+  return p;
+}();
+
 /// Its precision settings name the recipe "tensorwise", for bf16 too, and pass it on to the optimizer (Megatron-Bridge
 /// training/mixed_precision.py MixedPrecisionConfig.fp8_recipe). Over TransformerEngine 2.18, the version that it is locked to.
 inline constexpr profile megatron_bridge = [] {
