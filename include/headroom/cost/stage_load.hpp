@@ -61,33 +61,39 @@ constexpr both_passes work_of(const shape& m, const layer_passes& p, const stage
   return t;
 }
 
+/// What lies on each stage, but for stages like the one before: visit(stage_layers).
+template <class Visit>
+constexpr void for_each_kind_of_stage(const settled_job& s, Visit&& visit) {
+  const auto cut = cut_of_layers(s);
+  stage_layers before;
+  for (std::int64_t stage = 0; stage < s.source->parallel.pipeline; ++stage) {
+    const auto here = layers_of_stage(s, cut ? &*cut : nullptr, stage);
+    if (stage == 0 || here != before) visit(before = here);
+  }
+}
+
 /// What the slowest stage takes for a micro-batch, and all of them together.
 struct stage_load {
   both_passes slowest{}, sum{};
   double share{1};  ///< of the layers, on the fullest stage
 };
-constexpr stage_load load_stages(const cost_scene& c, const layer_passes& passes) {
-  const auto& s = *c.job;
-  const auto& d = s.source->parallel;
+/// `kinds(visit)`: for_each_kind_of_stage().
+template <class Kinds>
+constexpr stage_load load_stages(const settled_job& s, const layer_passes& passes, const Kinds& kinds) {
   const auto& m = s.model;
   stage_layers whole{.first = true, .last = true};
   whole.add(m, 0, m.layers);
   stage_load r{.sum = work_of(m, passes, whole)};
-  if (d.pipeline == 1) {
+  if (s.source->parallel.pipeline == 1) {
     r.slowest = r.sum;
     return r;
   }
   double most = 0;
-  stage_layers before;
-  const auto cut = cut_of_layers(s);
-  for (std::int64_t stage = 0; stage < d.pipeline; ++stage) {
-    const auto here = layers_of_stage(s, cut ? &*cut : nullptr, stage);
-    if (stage > 0 && here == before) continue;  // most are like the one before
-    before = here;
+  kinds([&](const stage_layers& here) {
     const auto work = work_of(m, passes, here);
     if (work.total() > r.slowest.total()) r.slowest = work;
     if (here.all() > most) most = here.all();
-  }
+  });
   r.share = most / static_cast<double>(m.layers);
   return r;
 }

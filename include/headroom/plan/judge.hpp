@@ -27,7 +27,7 @@ class plan_judge {
   judged_plan operator()(const job& j) {
     if (!divided(j)) return judge_plan(j);
     if (const auto why = objection_to(j)) return {.refused = why};
-    const auto s = settle(j);
+    const auto s = detail::settle_checked(j);
     const auto keys = keys_of(s);
     const auto& list = inventories_.at({s.model.vocab}, [&] { return weights_of(s.model); });
     const auto device = j.sharding.kind == sharding_kind::megatron_fsdp ? device_of_fsdp(s, keys, list) : device_of_stages(s, keys, list);
@@ -115,7 +115,13 @@ class plan_judge {
     const auto& l = keys.layers;
     const auto c = detail::cost_scene_of(s, rates_of(*s.on));
     const auto machine = std::bit_cast<std::int64_t>(c.on.matmul) ^ std::bit_cast<std::int64_t>(c.on.links.network) ^ c.on.links.domain;
-    const auto load = detail::load_of(c, passes_.at({l[0], l[1], l[2], l[3], l[4], l[5], machine}, [&] { return detail::passes_of(c, list); }));
+    const auto& stages = stages_.at({keys.degrees, keys.ends}, [&] {
+      std::vector<detail::stage_layers> all;
+      detail::for_each_kind_of_stage(s, [&](const detail::stage_layers& k) { all.push_back(k); });
+      return all;
+    });
+    const auto load = detail::load_of(c, passes_.at({l[0], l[1], l[2], l[3], l[4], l[5], machine}, [&] { return detail::passes_of(c, list); }),
+                                      [&](auto&& visit) { for (const auto& k : stages) visit(k); });
     const auto& weights = weights_.at({keys.split, std::bit_cast<std::int64_t>(load.share)}, [&] { return detail::parameters_of(c, list, load.share); });
     return detail::step_of(c, load, weights).step.value;
   }
@@ -129,6 +135,7 @@ class plan_judge {
   detail::memo<6, detail::weights_held> held_{12};
   detail::memo<5, detail::scheduled_moments> moments_{13};
   detail::memo<7, detail::layer_passes> passes_{13};
+  detail::memo<2, std::vector<detail::stage_layers>> stages_{8};
   detail::memo<2, detail::rank_parameters> weights_{8};
 };
 

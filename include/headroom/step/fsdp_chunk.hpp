@@ -15,11 +15,22 @@ namespace detail {
 /// The groups of a stack in the order in which a pass needs them: in each layer of a forward the dense weights, then the experts.
 class fsdp_order {
  public:
-  constexpr fsdp_order(const shape& m, const fsdp_layout& l) : shape_(&m), layout_(&l) {}
-  [[nodiscard]] constexpr const fsdp_unit& unit(std::int64_t layer) const { return layout_->layer[static_cast<std::size_t>(shape_->sparse_layer(layer))]; }
-  /// Two groups a layer, numbered from the first layer's dense one.
-  [[nodiscard]] constexpr const fsdp_group& group(std::int64_t i) const { return i % 2 == 0 ? unit(i / 2).dense : unit(i / 2).experts; }
-  [[nodiscard]] constexpr bool pooled(std::int64_t layer) const { return layout_->pooled == static_cast<int>(shape_->sparse_layer(layer)); }
+  constexpr fsdp_order(const shape& m, const fsdp_layout& l) : shape_(&m) {
+    for (std::size_t kind = 0; kind < 2; ++kind) {
+      const bool pooled = l.pooled == static_cast<int>(kind);
+      const auto& u = l.layer[kind];
+      const auto part_of = [&](const fsdp_group& g) { return group_size{g.elements(), pooled ? bytes{0} : l.gathered(g), pooled ? bytes{0} : l.gradients(g)}; };
+      sizes_[kind] = {part_of(u.dense), part_of(u.experts)};
+      transposes_[kind] = l.transposes(u);
+    }
+  }
+  /// Groups are two a layer, numbered from the first layer's dense one.
+  [[nodiscard]] constexpr std::int64_t elements(std::int64_t i) const { return size(i).elements; }
+  /// What a group takes for a while: nothing where it has a place in the pool.
+  [[nodiscard]] constexpr bytes gathered(std::int64_t i) const { return size(i).gathered; }
+  [[nodiscard]] constexpr bytes gradients(std::int64_t i) const { return size(i).gradients; }
+  /// What a layer's fp8 weights take more while it runs.
+  [[nodiscard]] constexpr bytes transposes(std::int64_t layer) const { return transposes_[kind(layer)]; }
   /// The first of the layers around `layer` that are of its kind one after the other, and the last: itself where kinds alternate.
   [[nodiscard]] constexpr std::int64_t first_alike(std::int64_t layer) const {
     const auto dense = shape_->sparse() ? shape_->experts.first_dense_layers : 0;
@@ -29,15 +40,19 @@ class fsdp_order {
     const auto dense = shape_->sparse() ? shape_->experts.first_dense_layers : 0;
     return alternates() ? layer : (layer < dense && dense < shape_->layers ? dense : shape_->layers) - 1;
   }
-  /// What a group takes for a while: nothing where it has a place in the pool.
-  [[nodiscard]] constexpr bytes gathered(std::int64_t i) const { return pooled(i / 2) ? bytes{0} : layout_->gathered(group(i)); }
-  [[nodiscard]] constexpr bytes gradients(std::int64_t i) const { return pooled(i / 2) ? bytes{0} : layout_->gradients(group(i)); }
 
  private:
+  struct group_size {
+    std::int64_t elements{};
+    bytes gathered{}, gradients{};
+  };
+  [[nodiscard]] constexpr std::size_t kind(std::int64_t layer) const { return static_cast<std::size_t>(shape_->sparse_layer(layer)); }
+  [[nodiscard]] constexpr const group_size& size(std::int64_t i) const { return sizes_[kind(i / 2)][static_cast<std::size_t>(i % 2)]; }
   [[nodiscard]] constexpr bool alternates() const { return shape_->sparse() && (shape_->experts.every > 1 || shape_->experts.masked_dense()); }
 
   const shape* shape_;
-  const fsdp_layout* layout_;
+  std::array<std::array<group_size, 2>, 2> sizes_{};  // of a dense layer and of a sparse one
+  std::array<bytes, 2> transposes_{};
 };
 
 /// Weights gathered while a layer runs: its own, and those of the next until `prefetch` elements are ahead (all_gather_params); with
@@ -60,7 +75,7 @@ class fsdp_gathers {
     const auto now = live_;
     for (auto i = own - 2; i < own; ++i) {
       live_ -= order_->gathered(group(i));
-      ahead_ -= order_->group(group(i)).elements();
+      ahead_ -= order_->elements(group(i));
     }
     steady_ = next_ - own == before + 2 && ahead_ == ahead_before && live_ == live_before;
     return now;
@@ -76,11 +91,11 @@ class fsdp_gathers {
  private:
   [[nodiscard]] constexpr std::int64_t group(std::int64_t i) const { return backward_ ? 2 * layers_ - 1 - i : i; }
   [[nodiscard]] constexpr std::int64_t elements_of(std::int64_t at) const {
-    return order_->group(group(2 * at)).elements() + order_->group(group(2 * at + 1)).elements();
+    return order_->elements(group(2 * at)) + order_->elements(group(2 * at + 1));
   }
   constexpr void take() {
     live_ += order_->gathered(group(next_));
-    ahead_ += order_->group(group(next_)).elements();
+    ahead_ += order_->elements(group(next_));
   }
 
   const fsdp_order* order_;
@@ -101,7 +116,7 @@ constexpr bytes gathered_by_final_norm(const fsdp_order& order, const fsdp_layou
   std::int64_t ahead = 0;
   for (std::int64_t i = 0; i < 2 * layers && ahead < l.prefetch; ++i) {
     sum += order.gathered(i);
-    ahead += order.group(i).elements();
+    ahead += order.elements(i);
   }
   return sum;
 }
@@ -126,7 +141,7 @@ class fsdp_reductions {
     const auto before = first_ - 2 * (layer + 1), under_way_before = under_way_;
     const auto live_before = live_;
     for (auto i = 2 * layer + 1; i >= 2 * layer; --i) {
-      const auto n = order_->group(i).elements();
+      const auto n = order_->elements(i);
       if (n == 0) continue;
       while (under_way_ > 0 && (under_way_ > layout_->queue || (layout_->pooled >= 0 && oldest() > layer + 1))) pop();
       under_way_ += n;
@@ -149,7 +164,7 @@ class fsdp_reductions {
       ends_ = 0;
       return;
     }
-    under_way_ -= order_->group(first_).elements();
+    under_way_ -= order_->elements(first_);
     live_ -= order_->gradients(first_);
     --first_;
   }
@@ -184,11 +199,10 @@ constexpr bytes walk_fsdp_chunk(chunk_cost& k, const settled_job& s, const divid
       for (std::int64_t i = 0; i < r.count; ++i) i += visit(backward ? r.first + r.count - 1 - i : r.first + i, r.count - 1 - i, c);
     }
   };
-  const auto transposes = [&](std::int64_t layer) { return l.transposes(order.unit(layer)); };
 
   bytes tallest{0};
   const auto during = [&](fsdp_gathers& pass, std::int64_t layer) {
-    const auto now = pass.during(layer) + transposes(layer);
+    const auto now = pass.during(layer) + order.transposes(layer);
     tallest = max(tallest, now);
     return part{row::gathered_parameters, now};
   };

@@ -167,21 +167,17 @@ constexpr void settle_layer(settled_job& r) {
   }
 }
 
-}  // namespace detail
-
-/// Fills in what a job leaves open, on a GPU of the given kind (0 where all are alike; see cluster).
-/// Errors: job_error for a job that contradicts itself (step/check.hpp). The result refers to `j`, which must outlive it.
-constexpr settled_job settle(const job& j, std::size_t kind = 0) {
-  check(j);
+/// settle() of a job that check() has nothing against.
+constexpr settled_job settle_checked(const job& j, std::size_t kind = 0) {
   settled_job r(j, j.hardware.accelerator(kind));
   r.model.vocab = checked::round_up(r.model.vocab, checked::mul(r.model.vocab_multiple, j.parallel.tensor));
   if (j.framework.unties_embeddings) r.model.tied = false;
   if (j.framework.layers == layer_modules::megatron) r.model.experts.bias = r.model.mlp_bias;  // one switch, add_bias_linear
-  detail::settle_precision(r);
-  detail::settle_optimizer(r);
-  detail::settle_shards(r);
-  detail::settle_loss(r);
-  detail::settle_layer(r);
+  settle_precision(r);
+  settle_optimizer(r);
+  settle_shards(r);
+  settle_loss(r);
+  settle_layer(r);
   r.reentrant = chosen(j.recompute.reentrant, j.framework.reentrant_checkpoint);
   r.layer.nested_backward = r.reentrant && j.recompute.mode == recompute_mode::full && j.recompute.method != recompute_method::block;
   if (j.recompute.mode == recompute_mode::full && j.recompute.reentrant == choice::unset) r.assumptions.add(assumption::recompute_reentrant_default);
@@ -196,6 +192,15 @@ constexpr settled_job settle(const job& j, std::size_t kind = 0) {
   if (!j.hardware.names_gpu()) r.assumptions.add(assumption::gpu_assumed);
   r.assumptions.add(assumption::steady_state);
   return r;
+}
+
+}  // namespace detail
+
+/// Fills in what a job leaves open, on a GPU of the given kind (0 where all are alike; see cluster).
+/// Errors: job_error for a job that contradicts itself (step/check.hpp). The result refers to `j`, which must outlive it.
+constexpr settled_job settle(const job& j, std::size_t kind = 0) {
+  check(j);
+  return detail::settle_checked(j, kind);
 }
 
 /// Modules that train in layer `layer` (-1: outside the stack).
