@@ -276,10 +276,12 @@ plan_result plan(const search& s, Judge judge, const plan_options& o = {}) {
   std::vector<plan_result> partial(threads);
   const auto work = [&](std::size_t me) {
     auto mine = first;
+    plan_result found;  // of its own: counters of two threads side by side would share a cache line
     for (auto i = next.fetch_add(1); i < divisions.size(); i = next.fetch_add(1)) {
-      if (static_cast<std::int64_t>(i) % o.parts == o.part) mine.run(divisions[i], i, partial[me]);
+      if (static_cast<std::int64_t>(i) % o.parts == o.part) mine.run(divisions[i], i, found);
       if (o.finished != nullptr) o.finished->fetch_add(1);
     }
+    partial[me] = std::move(found);
   };
   {
     std::vector<std::jthread> others;
