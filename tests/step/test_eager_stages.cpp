@@ -77,6 +77,31 @@ TEST_CASE("the last stage keeps the logits of every micro-batch") {
   CHECK(at(r, 2, phase::step, row::logits) == 0);
 }
 
+/// The library's orders, of which no step is left out.
+struct every_step {
+  static constexpr bool repeats = false;
+  template <class Visit>
+  static constexpr void run(const pipeline_plan& p, std::int64_t stage, Visit&& visit) {
+    run_schedule(p, stage, visit);
+  }
+};
+
+// Once a schedule is under way its steps only repeat: following all of them finds nothing else, in eager stages and in Megatron's.
+TEST_CASE("steps that repeat need not be followed") {
+  for (const std::int64_t micros : {1, 3, 4, 8, 20, 24, 28, 100, 200})
+    for (const std::int64_t chunks : {1, 2, 4})
+      for (const int which : {0, 1, 2, 3}) {
+        auto j = pipeline(micros, chunks);
+        if (which > 0) j.framework = frameworks::megatron, j.sharding = ddp();
+        if (which > 1) j.parallel.schedule = which == 2 ? schedule::zero_bubble : schedule::dualpipe, j.recompute = recompute::none;
+        if (chunks > 1 ? micros % stages != 0 || which > 1 : which == 3 && micros % 2 != 0) continue;
+        CAPTURE(micros);
+        CAPTURE(chunks);
+        CAPTURE(which);
+        CHECK((detail::estimate_with(j, detail::shipped_layers{}, every_step{}) == estimate(j)));
+      }
+}
+
 TEST_CASE("what pipelines need") {
   auto j = pipeline(8);
   j.sharding = {};

@@ -204,6 +204,26 @@ TEST_CASE("what is not modelled is refused") {
   CHECK_THROWS_AS(estimate(j), job_error);
 }
 
+// A mask over layers that are not there changes nothing but that every layer is looked at: layers that find the same gathers are passed in one
+// step where none is masked.
+TEST_CASE("layers that find the same need not be looked at one by one") {
+  for (const std::int64_t layers : {1, 2, 5, 24, 61})
+    for (const std::int64_t dense : {0, 1, 3})
+      for (const std::int64_t again : {0, 1, 7}) {
+        job j{.model = models::qwen3_30b_a3b, .framework = frameworks::megatron, .parallel = {.expert = 4}, .sharding = megatron_fsdp(), .batch = {.micro = 1, .sequence = 2048}};
+        j.hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8};
+        j.model.layers = layers;
+        j.model.experts.first_dense_layers = dense;
+        if (again > 0) j.recompute = {.mode = recompute_mode::full, .method = recompute_method::block, .layers = again};
+        auto one_by_one = j;
+        one_by_one.model.experts.dense_mask[1] = std::uint64_t{1} << 63;
+        CAPTURE(layers);
+        CAPTURE(dense);
+        CAPTURE(again);
+        CHECK((estimate(one_by_one) == estimate(j)));
+      }
+}
+
 TEST_CASE("at compile time, too") {
   static constexpr job sharded = [] {
     job j{.model = models::llama_3_1_8b, .framework = frameworks::megatron, .sharding = megatron_fsdp(), .batch = {.micro = 1, .sequence = 4096}};

@@ -89,13 +89,14 @@ class offloaded_layers {
   bytes stays_{}, comes_{}, here_{}, away_{}, most_{};
 };
 
-/// Micro-batches after which the steps of a stage only repeat: every state of the steady phase has been seen.
+/// Micro-batches after which the steps of a stage only repeat: every state of the steady phase has been seen. Interleaved, the backward of the
+/// first forward after the warm-up (boundary_tensors) runs in the fourth group of micro-batches, and a whole group comes after it.
 constexpr std::int64_t enough_micros(const job& j, std::int64_t stage) {
   const auto& d = j.parallel;
   std::int64_t enough = checked::mul(3, d.pipeline);
   if (d.virtual_pipeline > 1) {
     const std::int64_t group = j.framework.microbatch_group > 0 ? j.framework.microbatch_group : d.pipeline;
-    enough = checked::mul(3, group);
+    enough = checked::mul(5, group);
   } else if (d.schedule == schedule::one_forward_one_backward) {
     enough = d.pipeline - stage + 2;
   } else if (d.schedule == schedule::gpipe) {
