@@ -112,7 +112,7 @@ TEST_CASE("frozen weights need no gradients: 4 N a token instead of 6") {
 }
 
 TEST_CASE("an update on the processor takes what ZeRO-Offload's takes") {
-  // Ren et al. 2021, ZeRO-Offload, table 4: CPU-Adam updates 4 and 10 billion parameters in 1.03 and 2.57 s on a DGX-2: 0.257 s a billion.
+  // Ren et al. 2021, ZeRO-Offload, table 4, as it is remembered: CPU-Adam updates 4 and 10 billion parameters in 1.03 and 2.57 s on a DGX-2: 0.257 s a billion.
   job j{.model = models::llama_2_7b, .hardware = {.gpu = gpus::v100_sxm2_32gb, .nodes = 1, .gpus_per_node = 16}, .framework = frameworks::deepspeed,
         .precision = precisions::fp16_mixed, .parallel = {.data = 16}, .sharding = zero(2), .batch = {.micro = 1, .sequence = 1024}};
   j.offload.optimizer = place::on_cpu;

@@ -42,10 +42,10 @@ struct rates {
 /// megatron, sailor and bridge; Blackwell on simumax and, lightly, bridge and megatron. The results are rounded. Ampere's gap, link and
 /// network, Hopper's link and memory, and backward_traffic were picked among a few values with all the runs in view: the other half is not
 /// quite unseen. What is the same for all is Ampere's. latency is no fit, but that of all-reduces over 2 to 8 A100 (NCCL tests,
-/// VIA-Research/vTrain trace/a100); channels are NCCL's there, 24 of 108 multiprocessors. fp8_rows is what makes torchao's own benchmark
-/// come out (docs/source/workflows/training.md, before in float8/README.md: Llama-3 8B on 8 H100, 6,768 tokens a second with a scale a row,
-/// 7,689.5 with one a tensor). Not calibrated, for want of runs: flash_fast on Ampere, flash_first on Blackwell, host_compiled,
-/// host_memory, nvme.
+/// VIA-Research/vTrain trace/a100). channels is stated, not calibrated: 24 of an A100's 108 multiprocessors, NCCL's number of channels as it
+/// is remembered; 0 and 0.4 fit the runs as well. fp8_rows is what makes torchao's own benchmark come out (docs/source/workflows/
+/// training.md, before in float8/README.md: Llama-3 8B on 8 H100, 6,768 tokens a second with a scale a row, 7,689.5 with one a tensor). Not
+/// calibrated, for want of runs: flash_fast on Ampere, flash_first on Blackwell, host_compiled, host_memory, nvme.
 namespace calibrated {
 inline constexpr rates ampere{.matmul = 0.81, .matmul_fp8 = 0.8, .flash_first = 0.314, .flash = 0.52, .flash_fast = 0.55,
                               .memory = 0.88, .link = 0.60, .network = 0.96, .gap = 25e-6};
