@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <headroom/error.hpp>
-#include <headroom/io/spelling.hpp>
+#include <headroom/io/syntax/spelling.hpp>
 #include <headroom/version.hpp>
 #include <iostream>
 

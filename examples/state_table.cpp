@@ -2,7 +2,7 @@
 // What a model's states take of each GPU, for every precision, optimizer and ZeRO stage: 36 jobs, all of them settled while
 // compiling. At run time only the printing is left.
 #include <headroom/headroom.hpp>
-#include <headroom/step/states.hpp>
+#include <headroom/states/states.hpp>
 
 #include <array>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // headroom count MODEL…: exact parameters, by component.
-#include <headroom/io/job_model.hpp>
-#include <headroom/io/text_table.hpp>
+#include <headroom/io/job/model.hpp>
+#include <headroom/io/report/text_table.hpp>
 #include <headroom/model/inventory.hpp>
 #include <iostream>
 

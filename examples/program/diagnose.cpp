@@ -2,7 +2,7 @@
 // headroom diagnose JOB --message FILE: why a run went out of memory, and what would help.
 #include <headroom/io/diagnosis_json.hpp>
 #include <headroom/io/diagnosis_text.hpp>
-#include <headroom/io/verdict.hpp>
+#include <headroom/io/report/verdict.hpp>
 
 #include <fstream>
 #include <iostream>

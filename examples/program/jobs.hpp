@@ -4,7 +4,7 @@
 
 #include <headroom/diagnose/advise.hpp>
 #include <headroom/io/admission.hpp>
-#include <headroom/io/json_reader.hpp>
+#include <headroom/io/syntax/json_reader.hpp>
 #include <headroom/job.hpp>
 #include <headroom/report.hpp>
 

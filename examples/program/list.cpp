@@ -1,7 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // headroom list WHAT [PART]: the names that a job file may use, with what tells them apart.
 #include <headroom/io/job_reader.hpp>
-#include <headroom/io/text_table.hpp>
+#include <headroom/io/report/text_table.hpp>
 #include <headroom/model/inventory.hpp>
 
 #include <ostream>

@@ -3,8 +3,8 @@
 #include <headroom/io/diagnosis_text.hpp>
 #include <headroom/io/plan_reader.hpp>
 #include <headroom/io/plan_text.hpp>
+#include <headroom/io/report/verdict.hpp>
 #include <headroom/io/sweep_reader.hpp>
-#include <headroom/io/verdict.hpp>
 #include <headroom/plan/closest.hpp>
 #include <headroom/plan/confirm.hpp>
 #include <headroom/plan/judge.hpp>

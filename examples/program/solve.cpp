@@ -1,8 +1,8 @@
 // Distributed under the Boost Software License, Version 1.0.
 // headroom solve JOB --for KEY: the largest (or least) value of one number of a job that fits.
+#include <headroom/io/report/verdict.hpp>
 #include <headroom/io/report_json.hpp>
 #include <headroom/io/report_text.hpp>
-#include <headroom/io/verdict.hpp>
 #include <headroom/model/zoo.hpp>
 #include <headroom/solve/solve.hpp>
 

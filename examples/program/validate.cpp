@@ -3,7 +3,7 @@
 #include <headroom/cost/bounds.hpp>
 #include <headroom/estimate.hpp>
 #include <headroom/io/measured.hpp>
-#include <headroom/io/text_table.hpp>
+#include <headroom/io/report/text_table.hpp>
 #include <iostream>
 #include <map>
 #include <tuple>

@@ -2,16 +2,16 @@
 // estimate(job): the one function that most users need.
 #pragma once
 
-#include <headroom/step/autograd_rank.hpp>
-#include <headroom/step/capture.hpp>
-#include <headroom/step/eager_stages.hpp>
-#include <headroom/step/host.hpp>
-#include <headroom/step/outside.hpp>
-#include <headroom/step/pools.hpp>
-#include <headroom/step/preallocated.hpp>
-#include <headroom/step/routing.hpp>
-#include <headroom/step/spread.hpp>
-#include <headroom/step/stages.hpp>
+#include <headroom/engine/eager/autograd_rank.hpp>
+#include <headroom/engine/eager/eager_stages.hpp>
+#include <headroom/engine/eager/pools.hpp>
+#include <headroom/engine/eager/spread.hpp>
+#include <headroom/engine/preallocated/preallocated.hpp>
+#include <headroom/engine/tensor_parallel/capture.hpp>
+#include <headroom/engine/tensor_parallel/routing.hpp>
+#include <headroom/engine/tensor_parallel/stages.hpp>
+#include <headroom/sharding/host.hpp>
+#include <headroom/states/outside.hpp>
 #include <headroom/step/timeline.hpp>
 
 namespace headroom {

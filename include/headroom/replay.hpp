@@ -3,8 +3,8 @@
 #pragma once
 
 #include <headroom/estimate.hpp>
-#include <headroom/step/stage_run.hpp>
-#include <headroom/step/step_trace.hpp>
+#include <headroom/replay/stage_run.hpp>
+#include <headroom/replay/step_trace.hpp>
 
 namespace headroom {
 

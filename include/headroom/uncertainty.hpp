@@ -124,7 +124,7 @@ inline constexpr std::array uncertainties{
     uncertainty{error_source::graph_pools, assumption::graphs_as_eager, reading::reserved, error_base::activations, 0, 500},
     // Calibrated on Qwen under ZeRO-3: its pool grows beyond what is ever gathered at once.
     uncertainty{error_source::stage3_gathers, assumption::deepspeed_stage3_trace, reading::reserved, error_base::allocated, 0, 110},
-    // Derived: contexts of 287 MB (lazily loaded) to 667 MB (eagerly), and libraries on top, have been reported (step/outside.hpp).
+    // Derived: contexts of 287 MB (lazily loaded) to 667 MB (eagerly), and libraries on top, have been reported (states/outside.hpp).
     uncertainty{error_source::context, assumption::context_calibrated, reading::device, error_base::mebibyte, 60'000, 300'000},
     // Derived: 8 to 32 channels where 16 are assumed.
     uncertainty{error_source::nccl_buffers, assumption::nccl_derived, reading::device, error_base::nccl, 400, 600},

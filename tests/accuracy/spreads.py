@@ -29,7 +29,7 @@ def has(r, source):
 
 
 # Source of error; how far it reaches below and above, in proportion; the least that is said of it; its records. Of routing 0.15: a busy rank
-# computes up to 1.4 times its share (io/assumptions.hpp), two or three standard deviations.
+# computes up to 1.4 times its share (io/report/assumptions.hpp), two or three standard deviations.
 CALIBRATED = [
     ("tensors", 1, 1, 5, lambda r: r["family"] in ("megatron", "simumax", "litgpt") and not any(has(r, s) for s in ("routing", "sample_lengths"))),
     ("recipe", 1, 1, 30, lambda r: r["family"] in ("torchtune", "bridge")),

@@ -2,7 +2,7 @@
 // What must hold between two predicted step times, what a time assumes, and times that papers publish of a single mechanism.
 #include <headroom/cost/bounds.hpp>
 #include <headroom/framework/frameworks.hpp>
-#include <headroom/io/cost_assumptions.hpp>
+#include <headroom/io/report/cost_assumptions.hpp>
 #include <headroom/model/zoo.hpp>
 
 #include "both.hpp"

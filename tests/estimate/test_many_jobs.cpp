@@ -4,7 +4,7 @@
 #include "add_up.hpp"
 #include "draw.hpp"
 
-#include <headroom/step/states.hpp>
+#include <headroom/states/states.hpp>
 
 #include <doctest/doctest.h>
 

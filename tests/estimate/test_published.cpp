@@ -3,7 +3,7 @@
 #include <headroom/headroom.hpp>
 #include <headroom/layout/schedule.hpp>
 #include <headroom/model/inventory.hpp>
-#include <headroom/step/states.hpp>
+#include <headroom/states/states.hpp>
 
 #include <doctest/doctest.h>
 

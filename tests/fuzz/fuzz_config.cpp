@@ -2,7 +2,7 @@
 // Any bytes are a model's config.json, whose weights can be counted, or a headroom::error.
 #include <cstdint>
 #include <headroom/io/huggingface.hpp>
-#include <headroom/io/job_model.hpp>
+#include <headroom/io/job/model.hpp>
 #include <headroom/model/inventory.hpp>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

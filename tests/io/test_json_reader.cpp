@@ -2,7 +2,7 @@
 // The strict layer: what is no JSON, what nlohmann would let through, and numbers.
 #include <doctest/doctest.h>
 
-#include <headroom/io/json_reader.hpp>
+#include <headroom/io/syntax/json_reader.hpp>
 
 namespace test_json_reader {
 

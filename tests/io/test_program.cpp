@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <headroom/io/json_reader.hpp>
+#include <headroom/io/syntax/json_reader.hpp>
 
 using namespace headroom;
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <headroom/headroom.hpp>
-#include <headroom/step/states.hpp>
+#include <headroom/states/states.hpp>
 
 #include <algorithm>
 #include <map>

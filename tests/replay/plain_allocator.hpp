@@ -1,9 +1,9 @@
 // Distributed under the Boost Software License, Version 1.0.
 // The caching allocator's rules once more, over plain lists that every search walks from end to end: slow, and with as little in common with
-// step/allocator.hpp as the rules allow. Written from c10/cuda/CUDACachingAllocator.cpp, function by function, whose names are kept.
+// allocator/allocator.hpp as the rules allow. Written from c10/cuda/CUDACachingAllocator.cpp, function by function, whose names are kept.
 #pragma once
 
-#include <headroom/step/allocator.hpp>
+#include <headroom/allocator/allocator.hpp>
 
 #include <algorithm>
 #include <cstdint>

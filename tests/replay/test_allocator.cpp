@@ -1,6 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // The caching allocator's rules: sequences worked out by hand from c10/cuda/CUDACachingAllocator.cpp.
-#include <headroom/step/allocator.hpp>
+#include <headroom/allocator/allocator.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // What a block needs to know of a job to be built: sizes, widths of formats, and the framework's habits. Filled once for a
-// job by step/settle.hpp; blocks read it and nothing else.
+// job by settle/settle.hpp; blocks read it and nothing else.
 #pragma once
 
 #include <headroom/job.hpp>

@@ -4,7 +4,7 @@
 
 #include <headroom/cost/machine.hpp>
 #include <headroom/model/inventory.hpp>
-#include <headroom/step/settled_job.hpp>
+#include <headroom/settle/settled_job.hpp>
 
 namespace headroom {
 

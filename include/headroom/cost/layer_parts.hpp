@@ -6,7 +6,7 @@
 #include <headroom/block/program.hpp>
 #include <headroom/cost/flops.hpp>
 #include <headroom/cost/matmul.hpp>
-#include <headroom/step/settle.hpp>
+#include <headroom/settle/settle.hpp>
 
 namespace headroom::detail {
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <headroom/block/megatron_experts.hpp>
-#include <headroom/step/stages.hpp>
-#include <headroom/step/step_parts.hpp>
+#include <headroom/engine/eager/step_parts.hpp>
+#include <headroom/engine/tensor_parallel/stages.hpp>
 
 #include <algorithm>
 #include <string>

@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// Hugging Face Trainer with DeepSpeed. ZeRO itself is in step/windows.hpp and step/states.hpp.
+// Hugging Face Trainer with DeepSpeed. ZeRO itself is in sharding/windows.hpp and states/states.hpp.
 #pragma once
 
 #include <headroom/framework/hf_trainer.hpp>

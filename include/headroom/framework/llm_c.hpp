@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// llm.c (karpathy): GPT-2 in C and CUDA, everything allocated before the first step (step/preallocated.hpp).
+// llm.c (karpathy): GPT-2 in C and CUDA, everything allocated before the first step (engine/preallocated/preallocated.hpp).
 #pragma once
 
 #include <headroom/framework/profile.hpp>

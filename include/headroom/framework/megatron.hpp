@@ -7,7 +7,7 @@
 namespace headroom::frameworks {
 
 /// Sources: Megatron-LM megatron/training/arguments.py (defaults), core/model_parallel_config.py; see block/megatron.hpp and
-/// step/stages.hpp for the mechanisms.
+/// engine/tensor_parallel/stages.hpp for the mechanisms.
 inline constexpr profile megatron{
     .label = "megatron",
     .date = 202501,

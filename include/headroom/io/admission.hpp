@@ -3,8 +3,8 @@
 #pragma once
 
 #include <headroom/io/job_reader.hpp>
+#include <headroom/io/report/verdict.hpp>
 #include <headroom/io/report_json.hpp>
-#include <headroom/io/verdict.hpp>
 #include <headroom/replay.hpp>
 
 #include <string_view>

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <headroom/cost/bounds.hpp>
-#include <headroom/io/cost_assumptions.hpp>
+#include <headroom/io/report/cost_assumptions.hpp>
+#include <headroom/io/report/text_table.hpp>
 #include <headroom/io/report_json.hpp>
 #include <headroom/io/report_text.hpp>
-#include <headroom/io/text_table.hpp>
 
 #include <string>
 #include <utility>

@@ -5,7 +5,7 @@
 #include <headroom/bounds.hpp>
 #include <headroom/diagnose/advise.hpp>
 #include <headroom/diagnose/diagnose.hpp>
-#include <headroom/io/text_table.hpp>
+#include <headroom/io/report/text_table.hpp>
 
 #include <cmath>
 #include <string>

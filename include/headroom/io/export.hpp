@@ -2,11 +2,11 @@
 // A job in the files of other programs. What is written reads back as the same job, or is refused in a sentence.
 #pragma once
 
-#include <headroom/io/export_accelerate.hpp>
-#include <headroom/io/export_deepspeed.hpp>
-#include <headroom/io/export_launch.hpp>
-#include <headroom/io/export_megatron.hpp>
-#include <headroom/io/export_torchtitan.hpp>
+#include <headroom/io/launchers/export_accelerate.hpp>
+#include <headroom/io/launchers/export_deepspeed.hpp>
+#include <headroom/io/launchers/export_launch.hpp>
+#include <headroom/io/launchers/export_megatron.hpp>
+#include <headroom/io/launchers/export_torchtitan.hpp>
 
 namespace headroom::io {
 

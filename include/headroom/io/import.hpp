@@ -2,9 +2,9 @@
 // A job from the files of other programs, each recognised by what stands in it. YAML and TOML come parsed: io/yaml.hpp, io/toml.hpp.
 #pragma once
 
-#include <headroom/io/import_accelerate.hpp>
-#include <headroom/io/import_launch.hpp>
-#include <headroom/io/safetensors_index.hpp>
+#include <headroom/io/huggingface/safetensors_index.hpp>
+#include <headroom/io/launchers/import_accelerate.hpp>
+#include <headroom/io/launchers/import_launch.hpp>
 
 namespace headroom::io {
 

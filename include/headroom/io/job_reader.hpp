@@ -1,13 +1,13 @@
 // Distributed under the Boost Software License, Version 1.0.
-// A job from its JSON form, and back. Every key is described beside its section: io/job_*.hpp.
+// A job from its JSON form, and back. Every key is described beside its section: io/job/.
 #pragma once
 
-#include <headroom/io/deepspeed_options.hpp>
-#include <headroom/io/job_model.hpp>
-#include <headroom/io/job_modules.hpp>
-#include <headroom/io/llm_c_options.hpp>
-#include <headroom/io/megatron_options.hpp>
-#include <headroom/io/torchtitan_options.hpp>
+#include <headroom/io/job/model.hpp>
+#include <headroom/io/job/modules.hpp>
+#include <headroom/io/options/deepspeed.hpp>
+#include <headroom/io/options/llm_c.hpp>
+#include <headroom/io/options/megatron.hpp>
+#include <headroom/io/options/torchtitan.hpp>
 
 namespace headroom::io {
 

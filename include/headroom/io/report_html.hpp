@@ -5,9 +5,9 @@
 
 #include <headroom/cost/cost.hpp>
 #include <headroom/diagnose/what_if.hpp>
-#include <headroom/io/assumptions.hpp>
-#include <headroom/io/names.hpp>
+#include <headroom/io/report/assumptions.hpp>
 #include <headroom/io/report_svg.hpp>
+#include <headroom/io/syntax/names.hpp>
 
 #include <span>
 

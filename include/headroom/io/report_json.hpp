@@ -4,7 +4,7 @@
 
 #include <headroom/bounds.hpp>
 #include <headroom/diagnose/advise.hpp>
-#include <headroom/io/assumptions.hpp>
+#include <headroom/io/report/assumptions.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
 

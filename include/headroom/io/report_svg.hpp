@@ -3,7 +3,7 @@
 #pragma once
 
 #include <array>
-#include <headroom/io/verdict.hpp>
+#include <headroom/io/report/verdict.hpp>
 #include <headroom/job.hpp>
 #include <headroom/report.hpp>
 #include <string>

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <headroom/bounds.hpp>
-#include <headroom/io/assumptions.hpp>
-#include <headroom/io/names.hpp>
-#include <headroom/io/verdict.hpp>
+#include <headroom/io/report/assumptions.hpp>
+#include <headroom/io/report/verdict.hpp>
+#include <headroom/io/syntax/names.hpp>
 #include <headroom/job.hpp>
 #include <string>
 #include <utility>

@@ -2,7 +2,7 @@
 // TOML, with the lines of its keys. Needs toml++.
 #pragma once
 
-#include <headroom/io/document.hpp>
+#include <headroom/io/syntax/document.hpp>
 
 #include <toml++/toml.h>
 

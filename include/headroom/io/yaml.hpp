@@ -2,7 +2,7 @@
 // YAML as PyYAML reads it (YAML 1.1's words for true and false), strictly: one document, no key twice, no aliases, no tags. Needs yaml-cpp.
 #pragma once
 
-#include <headroom/io/document.hpp>
+#include <headroom/io/syntax/document.hpp>
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>

@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The highest peak of all stages of a divided job (Megatron's layers), without the report: by the same walk as step/stages.hpp, of which
+// The highest peak of all stages of a divided job (Megatron's layers), without the report: by the same walk as engine/tensor_parallel/stages.hpp, of which
 // only the heights are added up. A search tries thousands of jobs whose stages, schedules and layers are alike, so each is looked at once.
 #pragma once
 

@@ -1,0 +1,96 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A rank of a trainer that allocates as it goes: what it holds all along, and its step from load to save.
+#pragma once
+
+#include <headroom/engine/eager/prelude.hpp>
+#include <headroom/engine/eager/walk_step.hpp>
+#include <headroom/states/outside.hpp>
+
+namespace headroom {
+
+namespace detail {
+
+/// Positions and masks that are buffers of the model.
+constexpr bytes position_buffers(const settled_job& s) {
+  const auto& habits = s.source->framework;
+  const auto& m = s.model;
+  const bool rotary = m.position == position_kind::rope;
+  bytes sum{0};
+  if (habits.position_buffers && (rotary || m.position == position_kind::learned)) {
+    const auto row_bytes = rotary ? checked::mul(2 * m.rotary_width(), s.layer.residual_width) : 8;
+    sum += bytes{checked::mul(m.max_positions, checked::add(m.max_positions, row_bytes))};
+  }
+  if (habits.rotary_cache && rotary) {
+    const auto row_bytes = bytes{checked::mul(m.head_width() * m.rotary_percent / 100, 4)};  // of half the features, or of all
+    sum += habits.rotary_cache_whole ? m.max_positions * row_bytes : 2 * s.layer.sequence * row_bytes;
+  }
+  return sum;
+}
+
+/// What a rank holds from the first step on: states, buffers, workspaces.
+constexpr moment resident_bytes(const settled_job& s, const state_bytes& st, const windows& w) {
+  const auto& j = *s.source;
+  moment r{};
+  r.rows = st.gpu;
+  r.rows[row::gradients] = bytes{0};
+  const bool fsdp = j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2;
+  if (j.offload.optimizer != place::on_gpu || (fsdp && j.offload.parameters != place::on_gpu)) {
+    r.rows[row::optimizer_state] = bytes{0};
+    r.rows[row::master_parameters] = bytes{0};
+  }
+  if (place_of_parameters(j) != place::on_gpu) {
+    r.rows[row::model_parameters] = st.frozen_extra;  // quantisation statistics are no parameters
+    r.rows[row::adapters] = bytes{0};
+  }
+  r.rows[row::workspace] += j.framework.cublas_handles * cublas_workspace(s);
+  // Token numbers and labels, int64.
+  r.rows[row::activations] += 2 * bytes{checked::mul(s.layer.tokens, 8)};
+  r.rows[row::activations] += position_buffers(s);
+  if (j.framework.rotary_cache_in_layers) [[unlikely]] r.rows[row::activations] += s.model.layers * rotary_caches(s);
+  w.always.add_to(r.rows);
+  r.total = r.rows.total();
+  return r;
+}
+
+/// The tallest moment of loading: parameters and adapters that stay, and what passes through. Sharded parameters pass one tensor
+/// at a time, whole; where units are wrapped on the GPU, the root comes last: its tensors, and their concatenation.
+constexpr moment load_moment(const settled_job& s, const state_bytes& st, const moment& resident) {
+  const auto& j = *s.source;
+  const auto width = s.precision.parameters.width();
+  if (j.framework.wraps_on_gpu && j.sharding.kind == sharding_kind::fsdp1) {
+    const bool leaves = j.offload.parameters != place::on_gpu;
+    const auto passing = 2 * share(st.root, width) - (leaves ? bytes{0} : share(st.root, width, s.shards.parameters));
+    return moment(row::model_parameters, resident.rows[row::model_parameters]) + moment(row::adapters, resident.rows[row::adapters]) +
+           moment(row::gathered_parameters, passing);
+  }
+  const bytes passing = s.shards.parameters > 1 ? share(st.largest, width) : bytes{0};
+  const bool here = place_of_parameters(j) == place::on_gpu;
+  return moment(row::model_parameters, here ? st.gpu[row::model_parameters] : bytes{0}) +
+         moment(row::adapters, here ? st.gpu[row::adapters] : bytes{0}) + moment(row::gathered_parameters, passing) +
+         moment(row::activations, position_buffers(s));
+}
+
+/// Gradients of an encoder's or a tower's layers that stay once they are reduced: shards, under paths that shrink them.
+constexpr bytes kept_beside(const settled_job& s, const state_bytes& st, const windows& w) {
+  if (w.path == gradient_path::grows || w.gradients_before.total > bytes{0} || w.kept_per_unit == bytes{0}) return bytes{0};
+  const auto most = st.trained - st.adapters < st.side ? st.trained - st.adapters : st.side;
+  return share(most, s.precision.gradients.width(), s.shards.gradients);
+}
+
+/// The step of a trainer that allocates as it goes.
+template <class Layers>
+constexpr timeline walk_autograd(const settled_job& s, const state_bytes& st, const model_slice& here, bytes& checkpoints, const Layers& layers) {
+  const auto w = windows_of(s, st);
+  const auto resident = resident_bytes(s, st, w);
+  const bool sees = s.model.vision.layers > 0, reads = s.model.encoder.layers > 0;
+  const auto before = sees ? walk_tower(s, w, kept_beside(s, st, w)) : reads ? walk_encoder(s, w, kept_beside(s, st, w)) : prelude{};
+  auto t = walk_step(s, st, w, resident, here, checkpoints, layers, sees || reads ? &before : nullptr);
+  checkpoints += before.checkpoints;
+  t.look(phase::load, -1, load_moment(s, st, resident));
+  t.look(phase::save, -1, resident);
+  return t;
+}
+
+}  // namespace detail
+
+}  // namespace headroom

@@ -1,0 +1,211 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A stack of layers as runs of layers that are alike. Layers of one kind save alike, so saved bytes fall and gradients grow
+// linearly through backward: only the first and the last layer of each run need a visit.
+#pragma once
+
+#include <headroom/block/own_layer.hpp>
+#include <headroom/block/walk.hpp>
+#include <headroom/layout/stages.hpp>
+#include <headroom/settle/settle.hpp>
+
+namespace headroom {
+
+namespace detail {
+
+/// Layers in a row that train the same modules.
+struct layer_run {
+  std::int64_t first{};
+  std::int64_t count{};
+  module_set trained{};
+  bool input_has_gradient{};
+  bool recomputes{};
+  bool sparse{};
+  std::int64_t experts{};   ///< routed experts that train in each
+  std::int64_t span{1};     ///< a group of so many layers, dense and sparse in turn, counts as one
+
+  // Of one layer of it:
+  moment saved{};           ///< for backward; a checkpoint's input under recompute
+  bytes sticky{};           ///< of it, what stays until the graph dies
+  moment forward{};         ///< the forward's peak, its input included
+  moment backward{};        ///< the backward's peak, what it saved and its output's gradient included
+  bytes input_gradient{};   ///< what is left when its backward is done
+  bytes gradients{};        ///< of its weights, as autograd makes them
+  bool keeps_input{};       ///< its input is among what it saved
+};
+
+struct layer_runs {
+  static constexpr std::size_t capacity = 2 * trainable::capacity + 15;
+  room<layer_run, capacity> list = room<layer_run, capacity>::open();
+  std::size_t size{};
+  constexpr void add(std::int64_t first, std::int64_t count, const module_set& trained, bool gradient, bool recomputes) {
+    if (count > 0) list.put(size++, first, count, trained, gradient, recomputes);
+  }
+  constexpr void add_routed(std::int64_t first, std::int64_t count, const module_set& trained, bool gradient, bool recomputes, bool sparse,
+                            std::int64_t experts, std::int64_t span) {
+    if (count <= 0) return;
+    if (size == capacity) refuse("headroom: model.experts: dense and sparse layers, trained and frozen, change too often; at most 30 runs are walked", static_cast<std::int64_t>(size));
+    list.put(size++, first, count, trained, gradient, recomputes, sparse, experts, span);
+  }
+};
+
+/// Whether something trains in a layer: a module of its own, or an adapter.
+constexpr bool anything_trains(const scene& s, const module_set& trained) {
+  constexpr module_set layer_modules{module::q_proj,    module::k_proj,       module::v_proj,     module::o_proj,       module::gate_proj,
+                                     module::up_proj,   module::down_proj,    module::norm,       module::mla_down,     module::router,
+                                     module::experts_up, module::experts_down, module::experts_gate, module::shared_gate, module::shared_up,
+                                     module::shared_down, module::cross_attention};
+  return (trained.bits & layer_modules.bits) != 0 || (s.side->active() && (s.side->targets.bits & layer_modules.bits) != 0);
+}
+
+/// How many routed experts train in a layer.
+constexpr std::int64_t trained_experts(const job& j, std::int64_t layer) {
+  constexpr module_set experts{module::experts_gate, module::experts_up, module::experts_down};
+  const auto all = j.model.experts.count;
+  if ((trained_modules(j, layer).bits & experts.bits) == 0) return 0;
+  if (j.trainable.all() || (j.adapter.modules_to_save.bits & experts.bits) != 0) return all;
+  std::int64_t most = 0;
+  for (std::int32_t i = 0; i < j.trainable.size; ++i) {
+    const auto& t = j.trainable.list[i];
+    if ((t.last_layer >= 0 && (layer < t.first_layer || layer > t.last_layer)) || (!t.modules.empty() && (t.modules.bits & experts.bits) == 0)) continue;
+    const auto n = t.experts >= 0 && t.experts < all ? t.experts : all;
+    if (n > most) most = n;
+  }
+  return most;
+}
+
+/// Layers from `at` up to `next`, which train alike, cut where dense and sparse ones meet; where they alternate, in groups.
+constexpr void cut_routed(layer_runs& runs, const settled_job& s, std::int64_t at, std::int64_t next, const module_set& trained, bool flows, bool recomputes) {
+  const auto& m = s.model;
+  const auto experts = trained_experts(*s.source, at);
+  while (at < next) {
+    const auto every = m.experts.every;
+    if (every > 1 && !m.experts.masked_dense() && at >= m.experts.first_dense_layers && next - at >= every) {
+      const auto groups = (next - at) / every;
+      runs.add_routed(at, groups, trained, flows, recomputes, false, experts, every);
+      at += groups * every;
+      continue;
+    }
+    const bool sparse = m.sparse_layer(at);
+    auto end = at + 1;
+    while (end < next && m.sparse_layer(end) == sparse) ++end;
+    if (every > 1 && !m.experts.masked_dense() && at < m.experts.first_dense_layers && end > m.experts.first_dense_layers) end = m.experts.first_dense_layers;
+    runs.add_routed(at, end - at, trained, flows, recomputes, sparse, experts, 1);
+    at = end;
+  }
+}
+
+/// Layers from the first that are recomputed whole (Megatron's block method; torchtitan's "every n-th layer" comes to as many).
+constexpr std::int64_t recomputed_layers(const recompute& r, std::int64_t layers) {
+  if (r.mode != recompute_mode::full) return 0;
+  return r.method == recompute_method::block && r.layers > 0 && r.layers < layers ? r.layers : layers;
+}
+
+/// Cuts the layers of a slice where `trainable` and recomputation change, and after the first layer that trains below a frozen rest:
+/// nothing flows back into that one's input. `flows`: something below the slice trains.
+constexpr layer_runs cut_layers(const settled_job& s, const scene& sc, const model_slice& here, bool flows) {
+  const auto& j = *s.source;
+  const auto layers = here.end();
+  const auto recomputed = recomputed_layers(j.recompute, s.model.layers);
+  layer_runs runs;
+  std::int64_t at = here.first;
+  while (at < layers) {
+    std::int64_t next = layers;
+    for (std::int32_t i = 0; i < j.trainable.size; ++i) {
+      const auto& t = j.trainable.list[i];
+      if (t.last_layer < 0) continue;
+      if (t.first_layer > at && t.first_layer < next) next = t.first_layer;
+      if (t.last_layer + 1 > at && t.last_layer + 1 < next) next = t.last_layer + 1;
+    }
+    if (recomputed > at && recomputed < next) next = recomputed;
+    const auto trained = trained_modules(j, at);
+    const bool recomputes = at < recomputed;
+    const auto add = [&](std::int64_t end) {
+      if (s.model.sparse())
+        cut_routed(runs, s, at, end, trained, flows, recomputes);
+      else
+        runs.add(at, end - at, trained, flows, recomputes);
+    };
+    if (!flows && anything_trains(sc, trained)) {
+      add(at + 1);
+      flows = true;
+      ++at;
+    }
+    add(next);
+    at = next;
+  }
+  return runs;
+}
+
+/// T5's biases of the scores, and the mask in them: made once for a stack, read by all its layers.
+constexpr moment relative_positions(const scene& s) {
+  if (s.model->position != position_kind::relative) return {};
+  return {row::activations, bytes{checked::mul(checked::mul(checked::mul(s.samples, s.model->heads), checked::mul(s.sequence, s.sequence)), s.residual_width)}};
+}
+
+/// State that torch.utils.checkpoint keeps of the random number generators: 5056 bytes of the CPU's (torch.get_rng_state()),
+/// which count where tensors are counted on a CPU.
+inline constexpr bytes cpu_generator_state{5056};
+
+/// Fills in what one layer of a run costs.
+template <class Layers>
+constexpr void cost_layer(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, const Layers& layers) {
+  const bool recomputes = run.recomputes;
+  const auto layer = layers.walk(sc, run, accumulate);
+  run.gradients = layer.weight_gradients;
+  run.keeps_input = recomputes || layer.input_saved;
+  run.input_gradient = run.input_has_gradient ? layer.input : bytes{0};
+  if (!recomputes) {
+    run.saved = layer.saved;
+    run.sticky = layer.sticky;
+    run.forward = layer.forward;
+    run.backward = layer.backward;
+    if (layer.again.total > bytes{0}) [[unlikely]]
+      run.backward.rise_to(layer.again, part{row::temporaries, layer.output_has_gradient ? layer.input : bytes{0}});
+    return;
+  }
+  // The input is kept; forward runs without a graph, and once more, with one, before its backward.
+  const bool on_host = s.source->offload.activations != place::on_gpu;
+  run.saved = layer.cached;
+  run.sticky = s.reentrant ? bytes{0} : layer.sticky;  // a reentrant checkpoint's graph dies with its backward
+  if (!on_host) run.saved.add(row::activations, layer.input);
+  if (sc.host) run.saved.add(row::activations, cpu_generator_state);
+  run.forward = layer.forward_off;
+  if (sc.host) run.forward.add(row::activations, cpu_generator_state);
+  run.backward = layer.backward;
+  if (!layer.input_saved) run.backward.add(row::activations, layer.input);
+  if (s.reentrant) run.backward.add(row::activations, layer.input);  // the recomputed output, as large as the input, is a local of the engine's caller
+  run.backward.rise_to(layer.forward, part{row::temporaries, layer.output_has_gradient ? layer.input : bytes{0}},
+                       part{row::activations, sc.host ? cpu_generator_state : bytes{0}});  // of the random numbers outside, meanwhile
+}
+
+/// A layer on top of what `low` costs: both together. `grow`: weight gradients stay whole.
+constexpr void stack(layer_run& low, const layer_run& up, bool grow) {
+  low.forward.rise_to(up.forward, low.saved);
+  auto lower = low.backward;
+  if (grow) lower.add(row::gradients, up.gradients);
+  low.backward = up.backward;
+  low.backward += low.saved;
+  low.backward.rise_to(lower);
+  low.saved += up.saved;
+  low.sticky += up.sticky;
+  low.gradients = grow ? low.gradients + up.gradients : max(low.gradients, up.gradients);
+}
+
+/// Fills in what a run's layer costs, or a group of them.
+template <class Layers>
+constexpr void cost_run(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, bool grow, const Layers& layers) {
+  if (run.span == 1) return cost_layer(run, s, sc, accumulate, layers);
+  auto dense = run, sparse = run;
+  sparse.sparse = true;
+  cost_layer(dense, s, sc, accumulate, layers);
+  cost_layer(sparse, s, sc, accumulate, layers);
+  const auto of = [&](std::int64_t i) -> const layer_run& { return s.model.sparse_layer(i) ? sparse : dense; };
+  const auto span = run.span, first = run.first, count = run.count;
+  run = of(first);
+  run.span = span, run.count = count;
+  for (std::int64_t i = first + 1; i < first + span; ++i) stack(run, of(i), grow);
+}
+
+}  // namespace detail
+
+}  // namespace headroom

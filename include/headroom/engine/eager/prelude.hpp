@@ -1,0 +1,109 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The walk through what stands before the main stack: an embedding of its own, layers, and what hands their result on.
+#pragma once
+
+#include <headroom/block/tower.hpp>
+#include <headroom/engine/eager/layer_runs.hpp>
+#include <headroom/engine/eager/step_parts.hpp>
+
+namespace headroom {
+
+namespace detail {
+
+/// Walks front, layers and back of a stack beside the main one.
+constexpr prelude walk_side(const settled_job& s, const scene& sc, const windows& w, const program& front, layer_run run, const program& back, bytes shard) {
+  const bool momentary = momentary_gradients(s, w);
+  const bool grows = !momentary && w.path == gradient_path::grows;
+  const bool recomputes = s.source->recompute.mode == recompute_mode::full;
+  cost_layer(run, s, sc, momentary, shipped_layers{});
+  const bool layers_flow = run.input_has_gradient || anything_trains(sc, run.trained);
+  prelude r;
+  if (recomputes && layers_flow && s.source->offload.activations != place::on_gpu) r.checkpoints = run.count * run.input_gradient;
+  if (!layers_flow) run.saved = {};  // nothing of it is in a graph, so a checkpoint keeps nothing either
+  const auto n = run.count;
+  const auto f = walk_forward(front), b = walk_forward(back);
+  const moment front_saved(f.saved, f.saved_rows), back_saved(b.saved, b.saved_rows);
+
+  r.forward = f.peak;
+  const auto bias = relative_positions(sc);
+  auto live = front_saved;
+  live += bias;
+  live += multiple{n - 1, run.saved};
+  r.forward.rise_to(run.forward, live);
+  live += run.saved;
+  r.forward.rise_to(b.peak, live);
+  live -= bias;
+  live += back_saved;
+  r.saved = live;
+  r.has_gradient = back.needs_gradient(back.output());
+  if (!r.has_gradient) return r;
+
+  const auto front_back = walk_backward(front, momentary), back_back = walk_backward(back, momentary);
+  auto own = run.saved;
+  if (recomputes && sc.autocast) {
+    own.add(row::gathered_parameters, -own.rows[row::gathered_parameters]);
+    live.add(row::gathered_parameters, -live.rows[row::gathered_parameters]);
+  } else {
+    live -= back_saved;
+  }
+  r.backward.rise_to(back_back.peak, live);
+  live.add(row::gradients, grows ? back_back.weight_gradients : bytes{0});
+  live += bias;
+  if (layers_flow) {
+    const auto made = grows ? run.gradients : ceil_div(shard, n);
+    live -= own;
+    r.backward.rise_to(run.backward, live);
+    live += multiple{1 - n, own};
+    live.add(row::gradients, (n - 1) * made);
+    r.backward.rise_to(run.backward, live);
+    live.add(row::gradients, made);
+    live -= front_saved;
+    live -= bias;
+    r.backward.rise_to(front_back.peak, live);
+    live.add(row::gradients, grows ? front_back.weight_gradients : bytes{0});
+  }
+  r.gradients = live.rows[row::gradients];
+  return r;
+}
+
+constexpr module_set all_if(bool trains) {
+  module_set r;
+  r.bits = trains ? (std::uint32_t{1} << module_count) - 1 : 0;
+  return r;
+}
+
+}  // namespace detail
+
+/// A vision tower and what joins it to the text. `kept`: bytes of its gradients that stay once they are reduced.
+constexpr prelude walk_tower(const settled_job& s, const windows& w, bytes kept) {
+  const auto& v = s.model.vision;
+  const auto outside = trained_modules(*s.source, -1);
+  const bool tower_trains = outside.has(module::vision), joint_trains = outside.has(module::projector);
+  const shape tower = tower_shape(v);
+  const adapter none{};
+  const scene sc = tower_scene(s.layer, tower, v, none);
+  const detail::layer_run run{.first = 0, .count = v.layers, .trained = detail::all_if(tower_trains), .input_has_gradient = tower_trains,
+                              .recomputes = s.source->recompute.mode == recompute_mode::full};
+  return detail::walk_side(s, sc, w, patch_embedding(sc, v, tower_trains), run, projector(sc, s.model, tower_trains, joint_trains, tower_trains), kept);
+}
+
+/// The encoder of an encoder-decoder model. Its result is read by every layer of the decoder, and gathers a gradient from each.
+constexpr prelude walk_encoder(const settled_job& s, const windows& w, bytes kept) {
+  const auto outside = trained_modules(*s.source, -1);
+  const bool trains = outside.has(module::encoder), table = outside.has(module::embedding) && s.model.encoder.audio_channels == 0;
+  const shape stack = encoder_stack(s.model);
+  const adapter none{};
+  const scene sc = encoder_scene(s.layer, stack, none);
+  const auto front = encoder_front(sc, s.model.encoder, trains, table);
+  const bool flows = front.needs_gradient(front.output());
+  const detail::layer_run run{.first = 0, .count = stack.layers, .trained = detail::all_if(trains), .input_has_gradient = flows,
+                              .recomputes = s.source->recompute.mode == recompute_mode::full};
+  const auto back = encoder_back(sc, trains, flows || trains);
+  auto r = detail::walk_side(s, sc, w, front, run, back, kept);
+  const auto result = back.size(back.output());
+  if ((back.saved() & back.storages(back.output().bit())) == 0) r.saved.add(row::activations, result);
+  if (r.has_gradient) r.output_gradient = result;
+  return r;
+}
+
+}  // namespace headroom

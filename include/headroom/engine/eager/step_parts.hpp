@@ -1,0 +1,67 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What a step consists of beside its stack of layers: what comes before and after them, and the update.
+#pragma once
+
+#include <headroom/block/embedding.hpp>
+#include <headroom/block/encoder.hpp>
+#include <headroom/block/loss.hpp>
+#include <headroom/block/tower.hpp>
+#include <headroom/sharding/windows.hpp>
+
+namespace headroom {
+
+/// What runs before the main stack and is walked back through after it: a vision tower, an encoder.
+struct prelude {
+  moment forward{};         ///< the peak of its forward
+  moment saved{};           ///< for its backward, and what the main stack reads of it all along
+  moment backward{};        ///< the peak of its backward: what it saved and the gradient of its output included
+  bytes output_gradient{};  ///< of what the main stack's layers read, gathered from one after the other
+  bytes gradients{};        ///< of its weights, left when it is done
+  bytes checkpoints{};      ///< of its layers, in host memory
+  bool has_gradient{};      ///< something in it trains
+};
+
+/// Whether gradients that autograd makes are added to existing ones, or leave at once: then they are only a moment.
+constexpr bool momentary_gradients(const settled_job& s, const windows& w) {
+  return w.gradients_before.total > bytes{0} ? w.path != gradient_path::unit || (s.source->sharding.no_sync && !w.flat_pieces) : w.path == gradient_path::leaves;
+}
+
+namespace detail {
+
+/// What comes after the layers.
+constexpr program tail_of(const scene& s, const module_set& trained, bool input_has_gradient) {
+  return s.model->head == head_kind::language && s.model->classes == 0 ? head_and_loss(s, trained, input_has_gradient) : encoder_head(s, trained, input_has_gradient);
+}
+
+/// The gradient of a table that serves as embedding and head: autograd adds up both in the input buffer of its AccumulateGrad, which
+/// runs behind the embedding's backward (torch/csrc/autograd/engine.cpp), so that the head's stays until then. 0: no such table.
+constexpr bytes tied_gradient(const settled_job& s, const scene& sc) {
+  if (!s.model.tied || !trained_modules(*s.source, -1).has(module::head)) return bytes{0};
+  const auto width = sc.weight_width;
+  return bytes{checked::round_up(checked::mul(checked::mul(sc.divided(sc.vocabulary), s.model.embedding_width()), width), sc.granule)};
+}
+
+/// Temporaries of an update that runs tensor by tensor: of the largest.
+constexpr bytes update_of_one(const settled_job& s, const state_bytes& st) {
+  const auto& o = s.optimizer;
+  const auto& habits = s.source->framework;
+  if (o.state.quantised()) return o.paged_from > 0 ? bytes{0} : habits.int8_copies * st.largest_trained;
+  if (o.how == implementation::foreach) return habits.foreach_copies * st.largest_trained;
+  return o.how == implementation::loop ? 2 * st.largest_trained : bytes{0};
+}
+
+/// Temporaries of a foreach update (torch/optim/adamw.py _multi_tensor_adamw): so many copies of the tensors of one format, then of the
+/// other's, each named until the next is there.
+constexpr bytes foreach_temporaries(std::int32_t copies, const state_bytes& st) {
+  if (copies == 0) return bytes{0};
+  return st.trained_copy + (copies - 1) * max(st.trained_copy - st.adapter_copy, st.adapter_copy);
+}
+
+/// The gradient of an embedding table, or of the head.
+constexpr bytes table_gradient(const settled_job& s, const scene& sc) {
+  return bytes{checked::mul(checked::mul(sc.vocabulary, s.model.hidden), sc.weight_width)};
+}
+
+}  // namespace detail
+
+}  // namespace headroom

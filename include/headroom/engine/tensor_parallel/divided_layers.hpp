@@ -1,0 +1,130 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What one layer of each kind costs on a rank that divides layers with others, and what head and loss do: walked once for all stages.
+// Source: Megatron-LM core/models/gpt/gpt_model.py.
+#pragma once
+
+#include <headroom/block/decoder.hpp>
+#include <headroom/block/megatron_mtp.hpp>
+#include <headroom/settle/settle.hpp>
+
+#include <array>
+
+namespace headroom {
+
+namespace detail {
+
+/// One unit as the step sees it: kept, or its input kept and the rest computed again. In moments, or in heights alone.
+template <class Moment>
+struct basic_layer_cost {
+  Moment saved{};
+  Moment forward{};
+  Moment backward{};
+  Moment backward_first{};  ///< where the caller holds the gradient of the chunk's output: the first unit to run backward
+  Moment kept{};            ///< after a backward that leaves the gradients of weights for later
+  bytes offloaded{};        ///< of what it saves, in host memory
+  bytes doubled{};          ///< … which comes back in so many bytes more
+};
+using layer_cost = basic_layer_cost<moment>;
+
+constexpr layer_cost cost_of(const layer_walk& w, bool recomputes) {
+  if (!recomputes) return {w.saved, w.forward, w.backward, w.backward, {}, w.offloaded, w.doubled};
+  const moment input(row::activations, w.input);
+  auto backward = w.backward;
+  if (!w.input_saved) backward += input;
+  backward = taller(backward, w.forward + moment(row::temporaries, w.input));
+  return {input, w.forward_off, backward, backward, {}};
+}
+
+/// One layer walked, or a module of multi-token prediction: its front, a layer and a norm.
+struct divided_walk : layer_walk {
+  moment backward_first{};
+  moment kept{};
+};
+
+/// What of a layer is walked: all of it or, where graphs are captured before the first step, what is in them, or the rest.
+struct walked_parts {
+  bool attention{true}, dense{true}, sparse{true}, outside{true};  ///< `outside`: embedding, head, what surrounds the layers
+};
+
+constexpr divided_walk walk_divided_layer(const scene& sc, const module_set& trained, bool sparse, bool graphless, bool later = false, bool mtp = false,
+                                          walked_parts parts = {}) {
+  divided_walk r;
+  bool first = true;
+  const auto add = [&](const program& p) {
+    join(r, p, first, graphless, true);
+    if (later) r.kept += walk_backward(p, true, weight_work::later).kept;
+    first = false;
+  };
+  if (mtp && parts.outside) add(megatron::mtp_front(sc, trained));
+  if (parts.attention) add(sc.model->mla.kv_rank > 0 ? megatron::latent_block(sc, true) : megatron::dense_block(sc, true, trained, true));
+  // The caller's reference to the output's gradient outlives the last part's backward.
+  auto before = r.backward;
+  const auto back = r.offloaded + r.doubled;
+  if (sparse ? parts.sparse : parts.dense) add(sparse ? megatron::sparse_block(sc, trained, true) : megatron::dense_block(sc, false, trained, true));
+  r.backward_first = r.backward;
+  if (r.offloaded + r.doubled > back) [[unlikely]] before.add(row::activations, r.offloaded + r.doubled - back);
+  r.backward_first.rise_to(before, part{row::communication_buffers, r.input});
+  if (mtp && parts.outside) add(megatron::norm_block(sc));
+  return r;
+}
+
+}  // namespace detail
+
+/// What all stages of a job share: its kinds of layer and its head, walked once.
+template <class Moment>
+struct basic_divided_layers {
+  using layer = detail::basic_layer_cost<Moment>;
+  std::array<layer, 2> whole{};       ///< dense, sparse: kept for backward
+  std::array<layer, 2> checkpoint{};  ///< … computed again
+  std::array<Moment, 2> graphless{};  ///< forward of one without a graph
+  layer norm{}, mtp{};                ///< the last norm and a module of multi-token prediction
+  Moment head_saved{}, head_forward{}, head_backward{}, head_kept{};
+  bytes input{};                      ///< a tensor of the residual stream
+};
+using divided_layers = basic_divided_layers<moment>;
+
+constexpr divided_layers walk_divided_layers(const settled_job& s, detail::walked_parts parts = {}) {
+  const auto& j = *s.source;
+  scene sc = s.layer;
+  sc.model = &s.model;
+  const auto trained = trained_modules(j, -1);
+  const bool full = j.recompute.mode == recompute_mode::full;
+  const bool later = j.parallel.schedule == schedule::zero_bubble;
+  divided_layers r;
+  r.input = bytes{checked::round_up(checked::mul(checked::mul(sc.stream_tokens(), s.model.hidden), sc.residual_width), sc.granule)};
+  bool dense = false;
+  for (std::int64_t i = 0; i < s.model.layers && !dense; ++i) dense = !s.model.sparse_layer(i);
+  for (const bool sparse : {false, true}) {
+    if (sparse ? !s.model.sparse() : !dense) continue;
+    const auto i = static_cast<std::size_t>(sparse);
+    const auto w = detail::walk_divided_layer(sc, trained, sparse, full, later, false, parts);
+    r.whole[i] = detail::cost_of(w, false);
+    r.whole[i].backward_first = w.backward_first;
+    r.whole[i].kept = w.kept;
+    if (!full) continue;
+    r.checkpoint[i] = detail::cost_of(w, true);
+    r.checkpoint[i].kept = w.kept;
+    r.graphless[i] = w.forward_off;
+  }
+  if (s.model.mtp_layers > 0) {
+    detail::divided_walk norm;
+    if (parts.outside) detail::join(norm, megatron::norm_block(sc), true, false, true);
+    r.norm = detail::cost_of(norm, false);
+    // A module is a checkpoint of its own, but for method block (MultiTokenPredictionLayer._checkpointed_forward).
+    const bool recomputes = full && j.recompute.method != recompute_method::block;
+    const auto w = detail::walk_divided_layer(sc, trained, s.model.sparse(), recomputes, later, true, parts);
+    r.mtp = detail::cost_of(w, recomputes);
+    r.mtp.kept = w.kept;
+    if (recomputes) r.mtp.saved += moment(row::activations, w.input);  // the embedding's result is an input, too
+  }
+  if (!parts.outside) return r;
+  const auto head = megatron::head_and_loss(sc, trained);
+  const auto forward = walk_forward(head);
+  r.head_saved = moment(forward.saved, forward.saved_rows);
+  r.head_forward = forward.peak;
+  r.head_backward = walk_backward(head, true).peak;
+  if (later) r.head_kept = walk_backward(head, true, weight_work::later).kept;
+  return r;
+}
+
+}  // namespace headroom

@@ -1,0 +1,44 @@
+// Distributed under the Boost Software License, Version 1.0.
+// How much of a rank's peak grows with the tokens that are routed to its experts: what an uneven router puts in doubt (uncertainty.hpp).
+#pragma once
+
+#include <headroom/engine/tensor_parallel/chunks.hpp>
+
+namespace headroom {
+
+/// Of one sparse layer, what grows as its rank's tokens do: of what it keeps for backward, and of what it needs then.
+struct routed_bytes {
+  bytes kept{}, needed{};
+  std::int64_t layers{};  ///< that are sparse
+};
+
+/// The layer's program with twice the tokens, less the one with an even share. Nothing where routing is stated or limited.
+constexpr routed_bytes routed_of_layer(const settled_job& s) {
+  if (!s.assumptions.has(assumption::balanced_routing)) return {};
+  auto sc = s.layer;
+  sc.model = &s.model;
+  const auto trained = trained_modules(*s.source, -1);
+  const auto even = megatron::sparse_block(sc, trained, true);
+  sc.expert_imbalance = 200;
+  const auto twice = megatron::sparse_block(sc, trained, true);
+  const auto kept = [](const program& p) { return p.sum((p.saved() | p.sticky()) & ~p.recomputed()); };
+  std::int64_t sparse = s.model.mtp_layers;
+  for (std::int64_t i = 0; i < s.model.layers; ++i) sparse += s.model.sparse_layer(i) ? 1 : 0;
+  return {kept(twice) - kept(even), twice.sum(twice.saved()) - even.sum(even.saved()), sparse};
+}
+
+/// … of a rank's peak: of the activations that are kept, the same share as of all layers' together, and what the layer that runs needs,
+/// without its gradients.
+constexpr bytes routed_at_peak(const settled_job& s, const divided_layers& w, const routed_bytes& one, const rank_report& rank) {
+  if (one.needed == bytes{0} || rank.peak_phase == phase::step) return bytes{0};
+  const auto activations = rank.at_peak[row::activations];
+  const auto running = rank.peak_phase == phase::loss_forward ? bytes{0} : one.needed;
+  if (s.source->recompute.mode == recompute_mode::full) return min(running, activations);
+  const auto sparse = one.layers;
+  const auto saved = sparse * w.whole[1].saved.total + (s.model.layers + s.model.mtp_layers - sparse) * w.whole[0].saved.total;
+  if (saved == bytes{0}) return min(running, activations);
+  const double share = static_cast<double>((sparse * one.kept).count()) / static_cast<double>(saved.count());
+  return bytes{static_cast<std::int64_t>(share * static_cast<double>(activations.count()))} + running;
+}
+
+}  // namespace headroom

@@ -1,0 +1,213 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A stage's order of forwards and backwards, where layers are divided: what is held and named at each, and which is the tallest.
+// Source: Megatron-LM core/pipeline_parallel/schedules.py; the orders are generated in layout/schedule.hpp.
+#pragma once
+
+#include <headroom/engine/tensor_parallel/chunks.hpp>
+#include <headroom/layout/schedule.hpp>
+
+namespace headroom::detail {
+
+/// Tensors as large as a stage's input that the schedule's variables name, beside what the layers hold.
+/// Without virtual stages (forward_backward_pipelining_without_interleaving) a forward finds `output_tensor` of the micro-batch that
+/// ran backward last: its graph, though used, holds the input that it began with and that one's gradient; and `output_tensor_grad`.
+/// A backward finds the previous `input_tensor_grad`.
+/// Interleaved, with sends and receives under way meanwhile: a forward finds the previous `input_tensor_grad` and the gradient
+/// received for the backward to come, a backward the former and the input received for the next forward. The input that the last
+/// forward of the warm-up received stays in `input_tensor` (unless the warm-up overlaps, too), and with it its gradient once its
+/// backward has run. Wider groups than stages wait in a buffer of so many more slots at the ends of the pipeline.
+class boundary_tensors {
+ public:
+  constexpr boundary_tensors(const degrees& d, const profile& habits, stage_parts parts) : first_(parts.first), last_(parts.last) {
+    if (d.pipeline == 1 || d.schedule == schedule::dualpipe || d.schedule == schedule::naive) return;
+    plain_ = d.virtual_pipeline == 1;
+    keeps_warm_up_ = !plain_ && !habits.overlaps_warm_up;
+    if (!plain_ && (first_ || last_) && habits.microbatch_group > d.pipeline) slots_ = habits.microbatch_group - d.pipeline;
+    interleaved_ = !plain_;
+  }
+  [[nodiscard]] constexpr std::int64_t in_forward(bool has_head) const {
+    if (plain_) return went_back_ ? (first_ ? 0 : 2) + (last_ ? 0 : 1) : 0;
+    return interleaved_ && went_back_ ? 1 + (has_head ? 0 : 1) + slots_ + kept_ : 0;
+  }
+  [[nodiscard]] constexpr std::int64_t in_backward(bool more_forwards) const {
+    if (plain_) return went_back_ && !first_ ? 1 : 0;
+    return interleaved_ ? (went_back_ ? 1 + slots_ : 0) + (more_forwards ? 1 : 0) + kept_ : 0;
+  }
+  /// Told of each forward before the first backward, of the one that follows, and of each backward.
+  constexpr void forward(const work& step) {
+    if (!went_back_) steady_ = step;
+  }
+  constexpr void backward(const work& step) {
+    went_back_ = true;
+    if (keeps_warm_up_ && step.chunk == steady_.chunk && step.micro == steady_.micro) kept_ = 2;
+  }
+
+ private:
+  bool first_, last_, plain_ = false, interleaved_ = false, keeps_warm_up_ = false, went_back_ = false;
+  std::int64_t slots_ = 0, kept_ = 0;
+  work steady_{};  // the first forward after the warm-up
+};
+
+/// What a stage holds of layers whose activations are moved to host memory, beside the layer that runs (Megatron-LM core/pipeline_parallel/
+/// fine_grained_activation_offload.py). A chunk whose backward is the next keeps its last layer (should_bulk_offload). Otherwise a layer
+/// ahead is brought back while backward runs, of the chunk whose backward is the next, once that has run forward (bulk_reload).
+/// The most that is away at once is what the pinned pool on the host holds.
+class offloaded_layers {
+ public:
+  template <class Chunks>
+  constexpr offloaded_layers(const Chunks& chunks, std::size_t n, const pipeline_plan& plan, bool beside) : beside_(beside), group_(plan.group > 0 ? plan.group : plan.stages) {
+    for (std::size_t c = 0; c < n; ++c)
+      if (chunks[c].stays > bytes{0}) last_ = static_cast<std::int64_t>(c), stays_ = chunks[c].stays, comes_ = chunks[c].comes, ++moving_;
+    if (n == 1) group_ = plan.micros;
+  }
+  [[nodiscard]] constexpr bytes in_forward(const work& step) const { return next(step) && !beside_ ? bytes{0} : here_; }
+  [[nodiscard]] constexpr bytes in_loss(const work& step) const { return next(step) ? stays_ : here_; }
+  [[nodiscard]] constexpr bytes on_host() const { return most_; }
+  constexpr void forward(const work& step, bytes leaves) {
+    if (next(step)) {
+      here_ = stays_;
+      leaves -= comes_;
+    }
+    away_ += leaves;
+    most_ = max(most_, away_);
+  }
+  constexpr void backward(bytes returns) {
+    if (returns == bytes{0}) return;
+    away_ = max(away_ - returns, bytes{0});
+    here_ = comes_;
+    ++done_;
+  }
+
+ private:
+  /// Whether the backward of a forward's chunk comes before all others: in groups of micro-batches, last chunk first.
+  [[nodiscard]] constexpr bool next(const work& step) const {
+    return step.chunk == last_ && done_ == (step.micro / group_) * group_ * moving_ + step.micro % group_;
+  }
+
+  bool beside_;  // a backward runs at the same time
+  std::int64_t group_, last_ = -1, moving_ = 0, done_ = 0;
+  bytes stays_{}, comes_{}, here_{}, away_{}, most_{};
+};
+
+/// Micro-batches after which the steps of a stage only repeat: every state of the steady phase has been seen. Interleaved, the backward of the
+/// first forward after the warm-up (boundary_tensors) runs in the fourth group of micro-batches, and a whole group comes after it.
+constexpr std::int64_t enough_micros(const job& j, std::int64_t stage) {
+  const auto& d = j.parallel;
+  std::int64_t enough = checked::mul(3, d.pipeline);
+  if (d.virtual_pipeline > 1) {
+    const std::int64_t group = j.framework.microbatch_group > 0 ? j.framework.microbatch_group : d.pipeline;
+    enough = checked::mul(5, group);
+  } else if (d.schedule == schedule::one_forward_one_backward) {
+    enough = d.pipeline - stage + 2;
+  } else if (d.schedule == schedule::gpipe) {
+    return j.batch.accumulation;
+  } else if (d.schedule == schedule::dualpipe) {
+    enough = checked::mul(4, d.pipeline);
+  }
+  return j.batch.accumulation < enough ? j.batch.accumulation : enough;
+}
+
+/// The order of a stage with so many chunks, as long as it has to be followed.
+template <class Order>
+constexpr pipeline_plan plan_of_stage(const job& j, std::int64_t stage, std::int64_t chunks) {
+  const auto& d = j.parallel;
+  return {d.virtual_pipeline > 1 ? schedule::interleaved : d.schedule, d.pipeline, chunks, Order::repeats ? enough_micros(j, stage) : j.batch.accumulation, j.framework.microbatch_group};
+}
+
+/// Follows a stage's order: forward(step, inputs), backward(step, inputs) and weight_gradient(step) of `seen` are told of each, with how
+/// many tensors as large as an input the schedule's variables name then. `has_head(chunk)`.
+template <class Order, class Head, class Seen>
+constexpr void follow_order(const Order& order, const pipeline_plan& plan, std::int64_t stage, boundary_tensors boundary, const Head& has_head, Seen& seen) {
+  auto forwards = plan.micros * (plan.kind == schedule::dualpipe ? 1 : plan.chunks);
+  order.run(plan, stage, [&](const work& step) {
+    switch (step.kind) {
+      case work_kind::forward: {
+        const auto named = boundary.in_forward(has_head(step.chunk));
+        boundary.forward(step);
+        seen.forward(step, named);
+        --forwards;
+        break;
+      }
+      case work_kind::backward:
+        seen.backward(step, boundary.in_backward(forwards > 0));
+        boundary.backward(step);
+        break;
+      case work_kind::weight_gradient: seen.weight_gradient(step); break;
+    }
+  });
+}
+
+/// The tallest moment of each phase: which chunk, how many micro-batches of each chunk are held then, and which of those only for the
+/// gradients of their weights.
+class tallest_of_stage {
+ public:
+  using counts = std::array<std::int32_t, degrees::max_chunks>;
+  struct moment_held {
+    bytes total;
+    std::size_t chunk;
+    std::int64_t boundary;
+    counts held;
+    std::int32_t waiting;
+    bytes ahead;
+  };
+
+  constexpr tallest_of_stage(const chunk_cost* chunks, std::size_t n, bytes input, bool splits, offloaded_layers& offloaded)
+      : chunks_(chunks), n_(n), input_(input), splits_(splits), offloaded_(&offloaded) {
+    for (auto& b : best_) b.total = bytes{-1};
+    for (std::size_t c = 0; c < n; ++c) held_[c] = 0;
+    if (std::is_constant_evaluated()) {
+      held_ = {};
+      for (auto& b : best_) b = {bytes{-1}, 0, 0, {}, 0, bytes{0}};
+    }
+  }
+  /// Of forward, loss and backward.
+  [[nodiscard]] constexpr const std::array<moment_held, 3>& best() const { return best_; }
+
+  constexpr void forward(const work& step, std::int64_t boundary) {
+    const auto c = static_cast<std::size_t>(step.chunk);
+    const auto& k = chunks_[c];
+    look(0, c, k.forward.total, boundary, offloaded_->in_forward(step));
+    if (k.has_head) look(1, c, k.loss.total, boundary, offloaded_->in_loss(step));
+    offloaded_->forward(step, k.on_host);
+    live_ += k.saved.total;
+    ++held_[c];
+  }
+  constexpr void backward(const work& step, std::int64_t boundary) {
+    const auto c = static_cast<std::size_t>(step.chunk);
+    const auto& k = chunks_[c];
+    live_ -= k.saved.total;
+    --held_[c];
+    look(2, c, k.backward.total, boundary, bytes{0});
+    offloaded_->backward(k.on_host);
+    if (splits_) live_ += k.kept.total, ++waiting_;
+  }
+  constexpr void weight_gradient(const work& step) {
+    live_ -= chunks_[static_cast<std::size_t>(step.chunk)].kept.total;
+    --waiting_;
+  }
+
+ private:
+  constexpr void look(std::size_t which, std::size_t chunk, bytes peak, std::int64_t boundary, bytes ahead) {
+    const auto all = live_ + peak + boundary * input_ + ahead;
+    auto& b = best_[which];
+    if (all <= b.total) return;
+    b.total = all;
+    b.chunk = chunk;
+    b.boundary = boundary;
+    b.waiting = waiting_;
+    b.ahead = ahead;
+    for (std::size_t c = 0; c < n_; ++c) b.held[c] = held_[c];
+  }
+
+  const chunk_cost* chunks_;
+  std::size_t n_;
+  bytes input_;
+  bool splits_;
+  offloaded_layers* offloaded_;
+  std::array<moment_held, 3> best_;
+  counts held_;
+  std::int32_t waiting_ = 0;
+  bytes live_{0};
+};
+
+}  // namespace headroom::detail

@@ -1,0 +1,171 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Encoders, and models of an encoder and a decoder.
+#pragma once
+
+#include <headroom/io/huggingface/gpt.hpp>
+
+namespace headroom::io::detail {
+
+/// The heads of BertFor…, RobertaFor…, DistilBertFor…. RoBERTa's and DistilBERT's classifiers have a dense layer of their
+/// own where BERT has its pooler: the same weights.
+inline void set_encoder_head(const config& c, shape& m, task head, bool has_pooler) {
+  m.head = head_kind::none;
+  switch (head) {
+    case task::unstated:
+    case task::base: m.pooler = has_pooler; break;
+    case task::language:
+    case task::masked_language: m.head = head_kind::masked_language; break;
+    case task::pretraining:
+      m.head = head_kind::masked_language;
+      m.pooler = true;
+      m.classes = 2;
+      break;
+    case task::next_sentence: m.pooler = true, m.classes = 2; break;
+    case task::sequence: m.pooler = true, m.classes = labels_of(c); break;
+    case task::choice: m.pooler = true, m.classes = 1; break;
+    case task::token: m.classes = labels_of(c); break;
+    case task::question: m.classes = 2; break;
+    case task::image: complain(c.at("architectures") + " names an image classifier of a text encoder");
+  }
+  m.head_bias = m.classes > 0;
+}
+
+/// Norms after each sub-block and after the embedding, none at the end (BertLayer, BertEmbeddings).
+inline shape bert_block() {
+  shape m = gpt_block();
+  m.position = position_kind::learned;
+  m.bidirectional = m.norm_after = m.no_final_norm = m.embedding_norm = true;
+  return m;
+}
+
+inline shape read_bert(const config& c, task head) {
+  shape m = bert_block();
+  m.layers = c.count({"num_hidden_layers"}, 12);
+  m.hidden = c.size({"hidden_size"}, 768);
+  m.heads = c.count({"num_attention_heads"}, 12);
+  m.ffn = c.size({"intermediate_size"}, 3072);
+  m.vocab = c.size({"vocab_size"}, c.text({"model_type"}, "") == "roberta" ? 50265 : 30522);
+  m.max_positions = c.size({"max_position_embeddings"}, 512);
+  m.token_types = c.number({"type_vocab_size"}, 2, 0);
+  m.tied = c.flag("tie_word_embeddings", true);
+  m.activation = activation_of(c, {"hidden_act"}, "gelu");
+  if (const auto kind = c.text({"position_embedding_type"}, "absolute"); kind != "absolute")
+    complain(c.at("position_embedding_type") + " must be \"absolute\", found " + quoted_word(kind));
+  set_encoder_head(c, m, head, true);
+  return m;
+}
+
+inline shape read_distilbert(const config& c, task head) {
+  shape m = bert_block();
+  m.layers = c.count({"n_layers", "num_hidden_layers"}, 6);
+  m.hidden = c.size({"dim", "hidden_size"}, 768);
+  m.heads = c.count({"n_heads", "num_attention_heads"}, 12);
+  m.ffn = c.size({"hidden_dim"}, 3072);
+  m.vocab = c.size({"vocab_size"}, 30522);
+  m.max_positions = c.size({"max_position_embeddings"}, 512);
+  m.tied = c.flag("tie_word_embeddings", true);
+  m.activation = activation_of(c, {"activation"}, "gelu");
+  set_encoder_head(c, m, head, false);
+  return m;
+}
+
+/// T5Stack: bias-free, RMSNorm, one table of relative biases for each stack. mT5 differs in its defaults.
+inline shape read_t5(const config& c, task head, bool encoder_only, bool multilingual) {
+  shape m;
+  m.hidden = c.size({"d_model", "hidden_size"}, 512);
+  m.heads = c.count({"num_heads", "num_attention_heads"}, multilingual ? 6 : 8);
+  m.head_dim = c.size({"d_kv"}, 64);
+  m.ffn = c.size({"d_ff"}, multilingual ? 1024 : 2048);
+  m.vocab = c.size({"vocab_size"}, multilingual ? 250112 : 32128);
+  m.tied = c.flag("tie_word_embeddings", !multilingual);
+  m.position = position_kind::relative;
+  m.relative_buckets = c.size({"relative_attention_num_buckets"}, 32);
+  const auto encoder_layers = c.count({"num_layers", "num_hidden_layers"}, multilingual ? 8 : 6);
+  const auto kind = c.text({"feed_forward_proj"}, multilingual ? "gated-gelu" : "relu");
+  const bool gated = kind.rfind("gated-", 0) == 0;
+  m.mlp = gated ? mlp_kind::gated : mlp_kind::plain;
+  if (kind == "gated-gelu" || kind == "gelu_new" || kind == "gated-gelu_new")
+    m.activation = activation_kind::gelu_new;
+  else if (kind == "relu" || kind == "gated-relu")
+    m.activation = activation_kind::relu;
+  else if (kind == "gated-silu" || kind == "silu")
+    m.activation = activation_kind::silu;
+  else if (kind == "gelu")
+    m.activation = activation_kind::gelu;
+  else
+    complain(c.at("feed_forward_proj") + " must be one of relu, gelu, gelu_new, silu, or one of them after \"gated-\", found " +
+             quoted_word(kind));
+  if (encoder_only) {
+    m.layers = encoder_layers;
+    m.head = head_kind::none;
+    m.bidirectional = true;
+    return m;
+  }
+  m.layers = c.nullable({"num_decoder_layers"}, encoder_layers, encoder_layers, 1, config::most);
+  m.encoder.layers = encoder_layers;
+  m.encoder.cross_attention = true;
+  if (head == task::base)
+    m.head = head_kind::none;
+  else if (head != task::language && head != task::unstated)
+    complain(c.at("architectures") + " puts a head on T5 that is not known; accepted are T5ForConditionalGeneration, T5Model, T5EncoderModel");
+  return m;
+}
+
+inline shape read_whisper(const config& c, task head) {  // WhisperEncoder, WhisperDecoder
+  shape m = gpt_block();
+  m.hidden = c.size({"d_model", "hidden_size"}, 384);
+  m.layers = c.count({"decoder_layers"}, 4);
+  m.heads = c.count({"decoder_attention_heads"}, 6);
+  m.ffn = c.size({"decoder_ffn_dim"}, 1536);
+  m.vocab = c.size({"vocab_size"}, 51865);
+  m.position = position_kind::learned;
+  m.max_positions = c.size({"max_target_positions"}, 448);
+  m.tied = c.flag("tie_word_embeddings", true);
+  m.activation = activation_of(c, {"activation_function"}, "gelu");
+  m.no_key_bias = true;
+  m.encoder.layers = c.count({"encoder_layers"}, 4);
+  m.encoder.heads = c.count({"encoder_attention_heads"}, 6);
+  m.encoder.ffn = c.size({"encoder_ffn_dim"}, 1536);
+  m.encoder.max_positions = m.encoder.sequence = c.size({"max_source_positions"}, 1500);
+  m.encoder.audio_channels = c.size({"num_mel_bins"}, 80);
+  m.encoder.cross_attention = m.encoder.frozen_positions = true;
+  if (head == task::base)
+    m.head = head_kind::none;
+  else if (head != task::language && head != task::unstated)
+    complain(c.at("architectures") + " puts a head on Whisper that is not known; accepted are WhisperForConditionalGeneration, WhisperModel");
+  return m;
+}
+
+/// BartEncoder, BartDecoder: norms after the sub-blocks. mBART has them in front, and one at each stack's end.
+inline shape read_bart(const config& c, task head, bool multilingual) {
+  shape m = gpt_block();
+  m.hidden = c.size({"d_model", "hidden_size"}, 1024);
+  m.layers = c.count({"decoder_layers"}, 12);
+  m.heads = c.count({"decoder_attention_heads"}, 16);
+  m.ffn = c.size({"decoder_ffn_dim"}, 4096);
+  m.vocab = c.size({"vocab_size"}, 50265);
+  m.position = position_kind::learned;
+  m.max_positions = c.size({"max_position_embeddings"}, 1024);
+  m.position_offset = 2;
+  m.tied = c.flag("tie_word_embeddings", true);
+  m.activation = activation_of(c, {"activation_function"}, "gelu");
+  m.embedding_norm = true;
+  m.norm_after = m.no_final_norm = !multilingual;
+  m.encoder.layers = c.count({"encoder_layers"}, 12);
+  m.encoder.heads = c.count({"encoder_attention_heads"}, 16);
+  m.encoder.ffn = c.size({"encoder_ffn_dim"}, 4096);
+  m.encoder.cross_attention = true;
+  if (head == task::base) {
+    m.head = head_kind::none;
+  } else if (head == task::sequence) {
+    m.head = head_kind::none;
+    m.pooler = m.head_bias = true;
+    m.classes = labels_of(c);
+  } else if (head != task::language && head != task::unstated) {
+    complain(c.at("architectures") + " puts a head on BART that is not known; accepted are ...ForConditionalGeneration, "
+                                     "...ForSequenceClassification, ...Model");
+  }
+  return m;
+}
+
+}  // namespace headroom::io::detail

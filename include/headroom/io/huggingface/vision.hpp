@@ -1,0 +1,248 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Models that see: towers by themselves, and in front of a language model.
+#pragma once
+
+#include <headroom/io/huggingface/encoders.hpp>
+#include <headroom/io/huggingface/refusals.hpp>
+#include <headroom/io/huggingface/sparse.hpp>
+
+namespace headroom::io::detail {
+
+/// A decoder of any family that has one.
+inline bool read_decoder(const config& c, std::string_view type, shape& m) {
+  return read_sparse_decoder(c, type, m) || read_dense_decoder(c, type, m) || read_gpt_decoder(c, type, m);
+}
+
+/// Patches of an image: whole ones along each edge.
+inline std::int64_t patches_of(const config& c, std::int64_t image, std::int64_t patch) {
+  if (image < patch || image > (std::int64_t{1} << 20))
+    complain(c.at("image_size") + " must be a whole number from " + c.at("patch_size") + " (" + std::to_string(patch) +
+             ") to 1048576, found " + std::to_string(image));
+  return (image / patch) * (image / patch);
+}
+
+/// What the sizes of a tower default to.
+struct tower_defaults {
+  std::int64_t hidden, ffn, layers, heads, patch, image;
+};
+inline constexpr tower_defaults clip_tower{768, 3072, 12, 12, 32, 224};
+inline constexpr tower_defaults siglip_tower{768, 3072, 12, 12, 16, 224};
+inline constexpr tower_defaults llava_tower{1024, 4096, 24, 16, 14, 336};
+inline constexpr tower_defaults pixtral_tower{1024, 4096, 24, 16, 16, 1024};
+inline constexpr tower_defaults llama4_tower{768, 5632, 34, 16, 14, 448};
+
+/// CLIP's spelling, which SigLIP, ViT and Llama 4 share.
+inline vision_shape read_tower(const config& c, vision_kind kind, const tower_defaults& d) {
+  vision_shape v;
+  v.kind = kind;
+  v.layers = c.count({"num_hidden_layers"}, d.layers);
+  v.hidden = c.size({"hidden_size"}, d.hidden);
+  v.heads = c.count({"num_attention_heads"}, d.heads);
+  v.ffn = c.size({"intermediate_size"}, d.ffn);
+  v.channels = c.size({"num_channels"}, 3);
+  v.patch = c.size({"patch_size"}, d.patch);
+  v.image = c.size({"image_size"}, d.image);
+  v.positions = patches_of(c, v.image, v.patch) + (kind == vision_kind::siglip ? 0 : 1);
+  return v;
+}
+
+inline shape read_vit(const config& c, task head) {  // ViTModel, ViTForImageClassification
+  shape m = gpt_block();
+  const auto v = read_tower(c, vision_kind::vit, {768, 3072, 12, 12, 16, 224});
+  m.layers = v.layers;
+  m.hidden = v.hidden;
+  m.heads = v.heads;
+  m.ffn = v.ffn;
+  m.position = position_kind::learned;
+  m.max_positions = v.positions;
+  m.attention_bias = c.flag("qkv_bias", true);
+  m.activation = activation_of(c, {"hidden_act"}, "gelu");
+  m.bidirectional = m.head_bias = true;
+  m.head = head_kind::none;
+  m.vision.kind = vision_kind::vit;
+  m.vision.patch = v.patch;
+  m.vision.image = v.image;
+  m.vision.channels = v.channels;
+  if (head == task::image)
+    m.classes = labels_of(c);
+  else if (head == task::base || head == task::unstated)
+    m.pooler = true;
+  else
+    complain(c.at("architectures") + " puts a head on ViT that is not known; accepted are ViTModel, ViTForImageClassification");
+  return m;
+}
+
+/// CLIPModel and SiglipModel: a text tower as the main stack, a vision tower beside it.
+inline shape read_contrastive(const config& c, task head, bool siglip) {
+  if (head != task::base && head != task::unstated)
+    complain(c.at("architectures") + " puts a head on this family that is not known; accepted are CLIPModel, SiglipModel");
+  const auto text = c.child("text_config");
+  const auto sight = c.child("vision_config");
+  shape m = gpt_block();
+  m.layers = text.count({"num_hidden_layers"}, 12);
+  m.hidden = text.size({"hidden_size"}, siglip ? 768 : 512);
+  m.heads = text.count({"num_attention_heads"}, siglip ? 12 : 8);
+  m.ffn = text.size({"intermediate_size"}, siglip ? 3072 : 2048);
+  m.vocab = text.size({"vocab_size"}, siglip ? 32000 : 49408);
+  m.position = position_kind::learned;
+  m.max_positions = text.size({"max_position_embeddings"}, siglip ? 64 : 77);
+  m.activation = activation_of(text, {"hidden_act"}, siglip ? "gelu_pytorch_tanh" : "quick_gelu");
+  m.head = head_kind::none;
+  m.vision = read_tower(sight, siglip ? vision_kind::siglip : vision_kind::clip, siglip ? siglip_tower : clip_tower);
+  m.vision.projector = projector_kind::contrastive;
+  if (siglip) {
+    m.bidirectional = m.pooler = true;  // SiglipTextTransformer.head is a dense layer over the last position
+    if (text.nullable({"projection_size"}, m.hidden, m.hidden) != m.hidden)
+      complain(text.at("projection_size") + " must equal " + text.at("hidden_size") + ", found " + shown(*text.find({"projection_size"})));
+    m.vision.attention_pool = sight.flag("vision_use_head", true);
+  } else {
+    m.vision.output = c.size({"projection_dim"}, 512);
+  }
+  return m;
+}
+
+inline shape read_text_config(const config& text, const char* usual, const char* accepted) {
+  const auto type = text.text({"model_type"}, usual);
+  shape m;
+  if (!read_decoder(text, type, m))
+    complain(text.at("model_type") + " is " + quoted_word(type) + ", which no language model here has; accepted are " + accepted);
+  check_foreign(text, m, type);
+  return m;
+}
+
+/// LlavaForConditionalGeneration, LlavaNextForConditionalGeneration; the text's own config says whether it is tied.
+inline shape read_llava(const config& c, bool next) {
+  if (!c.has("text_config") && c.has("hidden_size"))
+    complain(c.at("text_config") + " is missing and the text's keys stand at the top, as in checkpoints of LLaVA's own code; give the config of "
+                                   "the converted checkpoint (llava-hf), or the model as a shape object");
+  shape m = read_text_config(c.child("text_config"), "llama", "llama, mistral, qwen2 and the other decoders");
+  const auto sight = c.child("vision_config");
+  const auto kind = sight.text({"model_type"}, "clip_vision_model");
+  if (kind != "clip_vision_model" && kind != "siglip_vision_model")
+    complain(sight.at("model_type") + " must be clip_vision_model or siglip_vision_model, found " + quoted_word(kind));
+  const bool siglip = kind == "siglip_vision_model";
+  // Without any vision_config the class builds CLIP-L/336; with one, whatever it leaves out is CLIP's own default.
+  m.vision = read_tower(sight, siglip ? vision_kind::siglip : vision_kind::clip,
+                        siglip ? siglip_tower : c.has("vision_config") ? clip_tower : llava_tower);
+  m.vision.attention_pool = siglip && sight.flag("vision_use_head", true);
+  m.vision.projector = projector_kind::mlp;
+  if (!c.flag("multimodal_projector_bias", true)) complain(c.at("multimodal_projector_bias") + " must be true, found false");
+  if (const json* layer = c.find({"vision_feature_layer"}); layer != nullptr && layer->is_array() && layer->size() > 1)
+    complain(c.at("vision_feature_layer") + " must be one layer, found " + shown(*layer));
+  m.vision.newline = next;
+  if (next) m.vision.slices = 5;  // the image as a whole, and up to 2 × 2 tiles of it (image_grid_pinpoints)
+  return m;
+}
+
+inline shape read_paligemma(const config& c) {  // PaliGemmaForConditionalGeneration: Gemma or Gemma 2 behind SigLIP
+  shape m = read_text_config(c.child("text_config"), "gemma", "gemma, gemma2");
+  const auto sight = c.child("vision_config");
+  m.vision = read_tower(sight, vision_kind::siglip, siglip_tower);
+  m.vision.attention_pool = sight.flag("vision_use_head", true);
+  m.vision.projector = projector_kind::linear;
+  if (const auto out = sight.size({"projection_dim"}, m.hidden); out != m.hidden)
+    complain(sight.at("projection_dim") + " must equal the text's hidden_size, " + std::to_string(m.hidden) + ", found " + std::to_string(out));
+  return m;
+}
+
+inline shape read_mistral3(const config& c) {  // Mistral3ForConditionalGeneration: Mistral behind Pixtral's tower, images of any size
+  shape m = read_text_config(c.child("text_config"), "mistral", "mistral");
+  const auto sight = c.child("vision_config");
+  m.vision = read_tower(sight, vision_kind::pixtral, pixtral_tower);
+  m.vision.image = m.vision.positions = 0;
+  m.vision.projector = projector_kind::patch_merger;
+  m.vision.merge = c.number({"spatial_merge_size"}, 2, 1, 1024);
+  if (c.flag("multimodal_projector_bias", false)) complain(c.at("multimodal_projector_bias") + " must be false, found true");
+  if (const auto width = sight.nullable({"head_dim"}, 0, 0); width > 0 && width != m.vision.hidden / m.vision.heads)
+    complain(sight.at("head_dim") + " must be hidden_size / num_attention_heads, found " + std::to_string(width));
+  return m;
+}
+
+inline shape read_gemma3(const config& c) {  // Gemma3ForConditionalGeneration
+  shape m = read_text_config(c.child("text_config"), "gemma3_text", "gemma3_text");
+  const auto sight = c.child("vision_config");
+  m.vision = read_tower(sight, vision_kind::siglip, siglip_tower);
+  m.vision.attention_pool = sight.flag("vision_use_head", true);
+  m.vision.projector = projector_kind::norm_linear;
+  return m;
+}
+
+inline shape read_llama4(const config& c) {  // Llama4ForConditionalGeneration
+  shape m = read_text_config(c.child("text_config"), "llama4_text", "llama4_text");
+  const auto sight = c.child("vision_config");
+  auto& v = m.vision;
+  v = read_tower(sight, vision_kind::llama4, llama4_tower);
+  v.projector = projector_kind::pixel_mlp;
+  v.merge = 2;
+  v.projector_hidden = sight.size({"projector_input_dim"}, 4096);
+  v.output = sight.size({"projector_output_dim"}, 4096);
+  if (const auto out = sight.size({"vision_output_dim"}, 7680); out != v.output || out != v.projector_hidden)
+    complain(sight.at("vision_output_dim") + " must equal projector_input_dim and projector_output_dim, found " + std::to_string(out));
+  return m;
+}
+
+/// Qwen2-VL, Qwen2.5-VL, Qwen3-VL. Older configs hold the text's keys at the top.
+inline shape read_qwen_vl(const config& c, std::string_view type) {
+  const bool nested = c.has("text_config");
+  const auto text = nested ? c.child("text_config") : c;
+  const std::string family = type == "qwen3_vl" ? "qwen3_vl_text" : type == "qwen3_vl_moe" ? "qwen3_vl_moe_text" : "qwen2_vl_text";
+  shape m;
+  read_decoder(text, family, m);
+  if (nested) check_foreign(text, m, family);
+  if (nested && text.find({"tie_word_embeddings"}) == nullptr) m.tied = c.flag("tie_word_embeddings", false);
+  const auto sight = c.child("vision_config");
+  auto& v = m.vision;
+  v.projector = projector_kind::merger;
+  v.heads = sight.count({"num_heads"}, 16);
+  v.channels = sight.size({"in_channels"}, 3);
+  v.merge = sight.number({"spatial_merge_size"}, 2, 1, 1024);
+  v.temporal_patch = sight.number({"temporal_patch_size"}, 2, 1, 1024);
+  if (type == "qwen2_vl") {
+    v.kind = vision_kind::qwen2_vl;
+    v.layers = sight.count({"depth"}, 32);
+    v.hidden = sight.size({"embed_dim"}, 1280);
+    v.ffn = checked::mul(sight.size({"mlp_ratio"}, 4), v.hidden);
+    v.patch = sight.size({"patch_size"}, 14);
+    v.output = sight.size({"hidden_size"}, 3584);
+  } else if (type == "qwen2_5_vl") {
+    v.kind = vision_kind::qwen2_5_vl;
+    v.layers = sight.count({"depth"}, 32);
+    v.hidden = sight.size({"hidden_size"}, 3584);
+    v.ffn = sight.size({"intermediate_size"}, 3420);
+    v.patch = sight.size({"patch_size"}, 14);
+    v.output = sight.size({"out_hidden_size"}, 3584);
+  } else {  // Qwen3VLVisionModel: learned positions, and mergers that feed early language layers
+    v.kind = vision_kind::qwen3_vl;
+    v.layers = sight.count({"depth"}, 27);
+    v.hidden = sight.size({"hidden_size"}, 1152);
+    v.ffn = sight.size({"intermediate_size"}, 4304);
+    v.patch = sight.size({"patch_size"}, 16);
+    v.output = sight.size({"out_hidden_size"}, 3584);
+    v.positions = sight.size({"num_position_embeddings"}, 2304);
+    v.deep_mergers = 3;
+    if (const json* deep = sight.find({"deepstack_visual_indexes"}); deep != nullptr) {
+      if (!deep->is_array()) complain(sight.at("deepstack_visual_indexes") + " must be a list of layer numbers, found " + shown(*deep));
+      v.deep_mergers = static_cast<std::int64_t>(deep->size());
+    }
+  }
+  return m;
+}
+
+/// MiniCPM-V 2.5 (Llama 3) and 2.6 (Qwen2): the text's keys at the top, SigLIP without its head, a resampler.
+inline shape read_minicpmv(const config& c) {
+  const json* version = c.find({"version"});
+  const double v = version != nullptr && version->is_number() ? version->get<double>() : 0.0;
+  const char* family = v == 2.6 ? "qwen2" : v == 2.5 ? "llama" : nullptr;
+  if (family == nullptr || !c.has("vision_config"))
+    complain(c.at("version") + " of MiniCPM-V must be 2.5 or 2.6, with a vision_config (earlier ones take their tower from timm), found " +
+             (version != nullptr ? shown(*version) : "none"));
+  shape m;
+  read_decoder(c, family, m);
+  m.vision = read_tower(c.child("vision_config"), vision_kind::siglip, siglip_tower);
+  if (c.flag("drop_vision_last_layer", false)) m.vision.layers -= 1;
+  m.vision.projector = projector_kind::resampler;
+  m.vision.resampler = c.size({"query_num"}, 64);
+  return m;
+}
+
+}  // namespace headroom::io::detail

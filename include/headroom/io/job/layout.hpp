@@ -1,0 +1,235 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The keys of a job that say how it is divided, and the environment: parallel, sharding, offload, environment.
+#pragma once
+
+#include <headroom/io/job/hardware.hpp>
+#include <headroom/io/syntax/keys.hpp>
+#include <headroom/job.hpp>
+
+namespace headroom::io {
+
+template <class Keys>
+void describe(Keys& k, degrees& d) {
+  constexpr std::int64_t most = std::int64_t{1} << 20;
+  const std::int64_t one{1};
+  k.whole("data", d.data, {}, 1, most);
+  k.whole("replicate", d.replicate, one, 1, most);
+  k.whole("tensor", d.tensor, one, 1, most);
+  k.flag("sequence", d.sequence);
+  k.whole("pipeline", d.pipeline, one, 1, most);
+  k.whole("virtual_pipeline", d.virtual_pipeline, one, 1, most);
+  k.whole("first_stage_layers", d.first_stage_layers, {}, 0, most);
+  k.whole("last_stage_layers", d.last_stage_layers, {}, 0, most);
+  k.whole("context", d.context, one, 1, most);
+  k.word("context_kind", d.context_kind);
+  k.whole("expert", d.expert, one, 1, most);
+  k.whole("expert_tensor", d.expert_tensor, one, 1, most);
+  k.scaled("expert_imbalance", d.expert_imbalance_percent, std::int64_t{100}, 100.0, 1e3);
+  if constexpr (Keys::reads) {
+    // Chunks that interleave have one schedule; without them the plain one is meant.
+    if (const auto* v = k.take("schedule"))
+      d.schedule = name_at<schedule>(*v, k.at("schedule"));
+    else if (d.virtual_pipeline > 1)
+      d.schedule = schedule::interleaved;
+    if (const auto* v = k.take("stage_layers")) {
+      d.chunks = 0;
+      each_at(*v, k.at("stage_layers"), "a list of layers, one number for each chunk",
+              [&](const json_value& n, const std::string& path) {
+                if (d.chunks == degrees::max_chunks)
+                  fail("headroom: " + k.at("stage_layers") + " must have at most 64 entries");
+                d.stage_layers[d.chunks++] = static_cast<std::int32_t>(whole_at(n, path, 0, most));
+              });
+    }
+  } else {
+    k.word("schedule", d.schedule, d.virtual_pipeline > 1 ? schedule::interleaved : schedule::one_forward_one_backward);
+    if (d.chunks > 0) {
+      auto list = json_value::array();
+      for (std::int32_t i = 0; i < d.chunks; ++i) list.push_back(d.stage_layers[i]);
+      k.put("stage_layers", list);
+    }
+  }
+}
+
+/// The stage that a kind means where none is stated.
+constexpr std::int64_t usual_stage(sharding_kind kind) {
+  switch (kind) {
+    case sharding_kind::none:
+    case sharding_kind::ddp:
+    case sharding_kind::zero:
+      return 0;
+    case sharding_kind::megatron_distributed_optimizer:
+      return 1;
+    case sharding_kind::fsdp1:
+    case sharding_kind::fsdp2:
+    case sharding_kind::megatron_fsdp:
+      break;
+  }
+  return 3;
+}
+
+/// ZeRO has no usual stage. A DeepSpeed configuration may still say it; read_job() refuses what is left over.
+inline constexpr std::int64_t stage_not_stated = -1;
+
+/// A key that DeepSpeed takes with and without its prefix.
+template <class Keys>
+void stage3_key(Keys& k, std::string_view key, std::int64_t& field) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  k.whole(key, field, std::int64_t{-1}, 0, most);
+  if constexpr (Keys::reads) k.whole(key.substr(std::string_view{"stage3_"}.size()), field, std::int64_t{-1}, 0, most);
+}
+
+template <class Keys>
+void describe(Keys& k, sharding& s) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t unset = -1;
+  if constexpr (Keys::reads) {
+    s.kind = name_at<sharding_kind>(
+        k.need("kind", "one of " + listed(texts(names_of<sharding_kind>, [](const auto& n) { return n.text; }))),
+        k.at("kind"));
+    s.stage = usual_stage(s.kind);
+    if (s.kind == sharding_kind::zero) s.stage = stage_not_stated;
+    const bool whole = s.kind == sharding_kind::none || s.kind == sharding_kind::ddp;
+    k.whole("stage", s.stage, s.stage, 0, whole ? 0 : 3);
+    if (const auto* unit = k.take("unit"); unit != nullptr && string_at(*unit, k.at("unit")) != "layer")
+      wrong_value(k.at("unit"), "\"layer\"", *unit);
+  } else {
+    k.put("kind", text_of(s.kind));
+    k.whole("stage", s.stage, s.kind == sharding_kind::zero ? unset : usual_stage(s.kind));
+  }
+  k.flag("reshard_after_forward", s.reshard_after_forward);
+  k.flag("no_sync", s.no_sync);
+  k.flag("overlap_comm", s.overlap_comm);
+  k.flag("contiguous_gradients", s.contiguous_gradients);
+  k.flag("reduce_scatter", s.reduce_scatter);
+  k.flag("round_robin_gradients", s.round_robin_gradients);
+  k.whole("reduce_bucket_size", s.reduce_bucket_size, unset, 0, most);
+  k.whole("allgather_bucket_size", s.allgather_bucket_size, unset, 0, most);
+  k.whole("sub_group_size", s.sub_group_size, unset, 0, most);
+  stage3_key(k, "stage3_prefetch_bucket_size", s.stage3_prefetch_bucket_size);
+  stage3_key(k, "stage3_param_persistence_threshold", s.stage3_param_persistence_threshold);
+  stage3_key(k, "stage3_max_live_parameters", s.stage3_max_live_parameters);
+  stage3_key(k, "stage3_max_reuse_distance", s.stage3_max_reuse_distance);
+  k.whole("zero_hpz_partition_size", s.zero_hpz_partition_size, unset, 0, most);
+  k.whole("mics_shard_size", s.mics_shard_size, unset, 0, most);
+  k.flag("gradient_as_bucket_view", s.gradient_as_bucket_view);
+  k.whole("suggested_communication_unit_size", s.communication_unit, unset, 1, most);
+  k.flag("fsdp_double_buffer", s.double_buffer);
+}
+
+/// An object, or a bare word: a kind, or "zero" with its stage.
+inline sharding read_sharding(const json_value& value, const std::string& path) {
+  sharding s;
+  if (!value.is_string()) {
+    read_keys(value, path, s);
+    return s;
+  }
+  const auto& word = *value.get_ptr<const json_value::string_t*>();
+  if (word.size() == 5 && word.starts_with("zero") && word[4] >= '0' && word[4] <= '3') return zero(word[4] - '0');
+  std::vector<std::string_view> accepted{"zero1", "zero2", "zero3"};
+  for (const auto& n : names_of<sharding_kind>) {
+    if (n.value == sharding_kind::zero) continue;
+    if (n.text == word) {
+      s.kind = n.value;
+      s.stage = usual_stage(n.value);
+      return s;
+    }
+    accepted.push_back(n.text);
+  }
+  unknown_name(path, word, accepted);
+}
+
+template <class Keys>
+void describe(Keys& k, offload& o) {
+  constexpr std::int64_t unset = -1;
+  k.word("optimizer", o.optimizer);
+  k.word("parameters", o.parameters);
+  k.word("activations", o.activations);
+  if constexpr (Keys::reads)
+    if (o.activations == place::on_nvme)
+      fail("headroom: " + k.at("activations") + " must be \"none\" or \"cpu\", found \"nvme\"");
+  k.flag("pin_memory", o.pin_memory, true);
+  k.whole("optimizer_buffer_count", o.optimizer_buffer_count, unset);
+  k.whole("parameter_buffer_count", o.parameter_buffer_count, unset);
+  k.whole("parameter_buffer_size", o.parameter_buffer_size, unset);
+  k.whole("max_in_cpu", o.max_in_cpu, unset);
+}
+
+/// ":SIZE:COUNT" pairs in KiB, as CUBLAS_WORKSPACE_CONFIG has them (ATen/cuda/CublasHandlePool.cpp), or bytes.
+inline bytes read_cublas_workspace(const json_value& value, const std::string& path) {
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  if (!value.is_string()) return bytes{whole_at(value, path, 0, most)};
+  constexpr std::string_view expected = "\":SIZE:COUNT\" in KiB, e.g. \":4096:8\", or a number of bytes";
+  std::string_view rest = *value.get_ptr<const json_value::string_t*>();
+  const auto number = [&] {
+    if (rest.empty() || rest[0] != ':') wrong_value(path, expected, value);
+    std::size_t digits = 1;
+    std::int64_t n = 0;
+    for (; digits < rest.size() && rest[digits] >= '0' && rest[digits] <= '9' && digits < 10; ++digits)
+      n = n * 10 + (rest[digits] - '0');
+    if (digits == 1) wrong_value(path, expected, value);
+    rest.remove_prefix(digits);
+    return n;
+  };
+  if (rest.empty()) wrong_value(path, expected, value);
+  bytes sum{0};
+  while (!rest.empty()) {
+    const auto size = number();
+    sum += bytes{checked::mul(size, number(), 1024)};
+  }
+  if (sum.count() > most) wrong_value(path, "at most 1 TiB", value);
+  return sum;
+}
+
+/// "2.12", "2.12.0a0+0291f96": 212.
+inline std::int32_t read_torch_version(const json_value& value, const std::string& path) {
+  constexpr std::string_view expected = "a version of PyTorch, e.g. \"2.12\"";
+  if (!value.is_string()) wrong_value(path, expected, value);
+  const std::string_view text = *value.get_ptr<const json_value::string_t*>();
+  std::size_t at = 0;
+  const auto number = [&] {
+    std::int32_t n = 0;
+    const auto from = at;
+    for (; at < text.size() && at < from + 3 && text[at] >= '0' && text[at] <= '9'; ++at) n = n * 10 + (text[at] - '0');
+    if (at == from || n > 99) wrong_value(path, expected, value);
+    return n;
+  };
+  const auto major = number();
+  if (major < 1 || at == text.size() || text[at++] != '.') wrong_value(path, expected, value);
+  return major * 100 + number();
+}
+
+template <class Keys>
+void describe(Keys& k, environment& e) {
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  if constexpr (Keys::reads) {
+    if (const auto* v = k.take("cublas_workspace")) e.cublas_workspace = read_cublas_workspace(*v, k.at("cublas_workspace"));
+    if (const auto* v = k.take("allocator")) {
+      key_reader inner{*v, k.at("allocator")};
+      inner.flag("expandable_segments", e.expandable_segments);
+      if (const auto* mb = inner.take("max_split_size_mb")) e.max_split_size = whole_at(*mb, inner.at("max_split_size_mb"), 21, 1 << 20) * mib;
+      if (const auto* n = inner.take("roundup_power2_divisions")) {
+        const auto path = inner.at("roundup_power2_divisions");
+        e.roundup_power2_divisions = static_cast<std::int32_t>(whole_at(*n, path, 1, 64));
+        if ((e.roundup_power2_divisions & (e.roundup_power2_divisions - 1)) != 0) wrong_value(path, "a power of two", *n);
+      }
+      if (const auto* part = inner.take("garbage_collection_threshold")) {
+        e.garbage_collection_threshold = probability::of(number_at(*part, inner.at("garbage_collection_threshold"), 0.0, 1.0));
+      }
+      inner.finish();
+    }
+    if (const auto* v = k.take("nccl_buffsize")) e.nccl_buffsize = bytes{whole_at(*v, k.at("nccl_buffsize"), 0, most)};
+    if (const auto* v = k.take("torch")) e.torch = read_torch_version(*v, k.at("torch"));
+  } else {
+    if (e.cublas_workspace >= bytes{0}) k.put("cublas_workspace", e.cublas_workspace.count());
+    json_value a = json_value::object();
+    if (e.expandable_segments != choice::unset) a["expandable_segments"] = e.expandable_segments == choice::yes;
+    if (e.max_split_size >= bytes{0}) a["max_split_size_mb"] = e.max_split_size.count() / mib.count();
+    if (e.roundup_power2_divisions > 0) a["roundup_power2_divisions"] = e.roundup_power2_divisions;
+    if (e.garbage_collection_threshold.positive()) a["garbage_collection_threshold"] = e.garbage_collection_threshold.per_million / 1e6;
+    if (!a.empty()) k.put("allocator", a);
+    if (e.nccl_buffsize >= bytes{0}) k.put("nccl_buffsize", e.nccl_buffsize.count());
+    if (e.torch > 0) k.put("torch", std::to_string(e.torch / 100) + "." + std::to_string(e.torch % 100));
+  }
+}
+
+}  // namespace headroom::io

@@ -1,0 +1,254 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The `model` key of a job: a name of the zoo, a Hugging Face configuration (inline, a file, a folder), or a shape.
+#pragma once
+
+#include <headroom/io/huggingface.hpp>
+#include <headroom/io/syntax/keys.hpp>
+#include <headroom/model/zoo.hpp>
+
+namespace headroom::io {
+
+template <class Keys>
+void describe(Keys& k, expert_shape& e) {
+  k.whole("count", e.count);
+  k.whole("active", e.active);
+  k.whole("ffn", e.ffn);
+  k.whole("shared", e.shared);
+  k.whole("shared_ffn", e.shared_ffn);
+  k.whole("first_dense_layers", e.first_dense_layers);
+  k.whole("every", e.every, std::int64_t{1}, 1);
+  k.flag("router_bias", e.router_bias);
+  k.flag("shared_gate", e.shared_gate);
+  k.flag("bias", e.bias);
+  k.scaled("capacity_factor", e.capacity_factor_percent, std::int64_t{}, 100.0, 1e6);
+  constexpr std::string_view key = "dense_layers";  // layers 0 to 127 that are dense although the rule says sparse
+  if constexpr (Keys::reads) {
+    if (const auto* list = k.take(key)) {
+      e.dense_mask[0] = e.dense_mask[1] = 0;
+      each_at(*list, k.at(key), "a list of layers", [&](const json_value& v, const std::string& path) {
+        const auto i = whole_at(v, path, 0, 127);
+        e.dense_mask[i / 64] |= std::uint64_t{1} << (i % 64);
+      });
+    }
+  } else if (e.masked_dense()) {
+    auto list = json_value::array();
+    for (int i = 0; i < 128; ++i)
+      if (((e.dense_mask[i / 64] >> (i % 64)) & 1U) != 0) list.push_back(i);
+    k.put(key, list);
+  }
+}
+
+template <class Keys>
+void describe(Keys& k, mla_shape& m) {
+  k.whole("q_rank", m.q_rank);
+  k.whole("kv_rank", m.kv_rank);
+  k.whole("nope_dim", m.nope_dim);
+  k.whole("rope_dim", m.rope_dim);
+  k.whole("value_dim", m.value_dim);
+}
+
+template <class Keys>
+void describe(Keys& k, encoder_shape& e) {
+  k.whole("layers", e.layers);
+  k.whole("sequence", e.sequence);
+  k.flag("cross_attention", e.cross_attention);
+  k.whole("heads", e.heads);
+  k.whole("ffn", e.ffn);
+  k.whole("max_positions", e.max_positions);
+  k.flag("frozen_positions", e.frozen_positions);
+  k.whole("audio_channels", e.audio_channels);
+}
+
+/// Rows of a tower's position table where the file leaves them out: one for each patch, and the class token's.
+constexpr std::int64_t usual_positions(const vision_shape& v) {
+  const bool table = v.kind == vision_kind::vit || v.kind == vision_kind::clip || v.kind == vision_kind::siglip;
+  if (!table || v.patch <= 0) return 0;
+  const auto edge = v.image / v.patch;
+  return edge * edge + (v.kind == vision_kind::siglip ? 0 : 1);
+}
+
+template <class Keys>
+void describe(Keys& k, vision_shape& v) {
+  constexpr std::int64_t largest_edge = std::int64_t{1} << 20;  // so that patches² stays in range
+  k.word("kind", v.kind);
+  k.word("projector", v.projector);
+  k.flag("attention_pool", v.attention_pool);
+  k.flag("no_patch_bias", v.no_patch_bias);
+  k.whole("layers", v.layers);
+  k.whole("hidden", v.hidden);
+  k.whole("heads", v.heads);
+  k.whole("ffn", v.ffn);
+  k.whole("patch", v.patch, {}, 0, largest_edge);
+  k.whole("temporal_patch", v.temporal_patch, std::int64_t{1}, 1, largest_edge);
+  k.whole("channels", v.channels, std::int64_t{3}, 1, largest_edge);
+  k.whole("image", v.image, {}, 0, largest_edge);
+  k.whole("merge", v.merge, std::int64_t{1}, 1, largest_edge);
+  k.whole("output", v.output);
+  k.whole("projector_hidden", v.projector_hidden);
+  k.whole("deep_mergers", v.deep_mergers);
+  k.whole("slices", v.slices);
+  k.flag("newline", v.newline);
+  if constexpr (Keys::reads) {
+    // A resampler is a number of queries, or {"queries", "hidden"}.
+    if (const auto* r = k.take("resampler"); r != nullptr && r->is_object()) {
+      key_reader inner{*r, k.at("resampler")};
+      inner.whole("queries", v.resampler);
+      inner.whole("hidden", v.output);
+      inner.finish();
+    } else if (r != nullptr) {
+      v.resampler = whole_at(*r, k.at("resampler"), 0, largest_count);
+    }
+    if (v.resampler > 0 && k.take("projector") == nullptr) v.projector = projector_kind::resampler;
+    const auto* rows = k.take("positions");
+    v.positions = rows != nullptr   ? whole_at(*rows, k.at("positions"), 0, largest_count)
+                  : v.positions > 0 ? v.positions
+                                    : usual_positions(v);
+  } else {
+    k.whole("resampler", v.resampler);
+    if (v.resampler > 0) k.put("projector", text_of(v.projector));  // else the reader would fill it in
+    k.whole("positions", v.positions, usual_positions(v));
+  }
+}
+
+template <class Keys>
+void describe(Keys& k, shape& m) {
+  k.text("name", m.label);
+  k.whole("layers", m.layers, {}, 0, std::int64_t{1} << 20);
+  k.whole("hidden", m.hidden);
+  k.whole("heads", m.heads);
+  k.whole("kv_heads", m.kv_heads);
+  k.whole("head_dim", m.head_dim);
+  k.whole("ffn", m.ffn);
+  k.word("mlp", m.mlp);
+  k.word("activation", m.activation);
+  k.word("norm", m.norm);
+  k.flag("norm_bias", m.norm_bias);
+  k.flag("norm_weight", m.norm_weight, true);
+  k.flag("attention_bias", m.attention_bias);
+  k.flag("output_bias", m.output_bias);
+  k.flag("mlp_bias", m.mlp_bias);
+  k.word("position", m.position);
+  k.scaled("rotary_fraction", m.rotary_percent, std::int64_t{100}, 100.0, 1.0);
+  k.whole("max_positions", m.max_positions);
+  k.whole("vocab", m.vocab);
+  k.whole("vocab_multiple", m.vocab_multiple, std::int64_t{1}, 1);
+  k.flag("tied", m.tied);
+  k.flag("head_bias", m.head_bias);
+  k.flag("normalised_head", m.normalised_head);
+  k.flag("qk_norm", m.qk_norm);
+  k.flag("qk_norm_full", m.qk_norm_full);
+  k.flag("post_norms", m.post_norms);
+  k.flag("parallel_block", m.parallel_block);
+  k.flag("shared_attention_norm", m.shared_attention_norm);
+  k.flag("fused_qkv", m.fused_qkv);
+  k.flag("fused_gate_up", m.fused_gate_up);
+  k.whole("attention_softcap", m.attention_softcap);
+  k.whole("logit_softcap", m.logit_softcap);
+  k.whole("sliding_window", m.sliding_window);
+  k.nested("experts", m.experts);
+  k.nested("mla", m.mla);
+  k.whole("mtp_layers", m.mtp_layers);
+  k.word("head", m.head);
+  k.flag("pooler", m.pooler);
+  k.flag("bidirectional", m.bidirectional);
+  k.flag("norm_after", m.norm_after);
+  k.flag("no_final_norm", m.no_final_norm);
+  k.flag("embedding_norm", m.embedding_norm);
+  k.flag("attention_sinks", m.attention_sinks);
+  k.flag("no_key_bias", m.no_key_bias);
+  k.whole("classes", m.classes);
+  k.whole("embedding_dim", m.embedding_dim);
+  k.whole("position_offset", m.position_offset);
+  k.whole("token_types", m.token_types);
+  k.whole("relative_buckets", m.relative_buckets);
+  k.nested("encoder", m.encoder);
+  k.nested("vision", m.vision);
+}
+
+/// Every name that a model of the zoo answers to.
+inline std::vector<std::string_view> zoo_names() {
+  std::vector<std::string_view> names;
+  for (const auto& e : models::table)
+    for (const auto name : e.names)
+      if (!name.empty()) names.push_back(name);
+  return names;
+}
+
+/// Where the paths in a job lead: below a folder, or nowhere, where the job comes from somebody who must not choose what is read.
+class file_base {
+ public:
+  file_base() = default;  ///< nowhere
+  file_base(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  template <class Text>
+    requires std::convertible_to<const Text&, std::filesystem::path>
+  file_base(const Text& folder) : folder_(std::filesystem::path{folder}) {}
+  [[nodiscard]] const std::filesystem::path* folder() const { return folder_ ? &*folder_ : nullptr; }
+
+ private:
+  std::optional<std::filesystem::path> folder_{};
+};
+inline const file_base no_files{};
+
+/// The `config.json` at a path (a file, or the folder that holds it), or nothing. Never a pipe or a device.
+inline std::optional<std::filesystem::path> config_at(const std::string& path, const file_base& base) {
+  if (base.folder() == nullptr) return std::nullopt;
+  std::error_code problem;
+  auto file = *base.folder() / std::filesystem::path{path};
+  if (std::filesystem::is_directory(file, problem)) file /= "config.json";
+  if (!std::filesystem::is_regular_file(file, problem)) return std::nullopt;
+  return file;
+}
+
+/// A shape from a name of the zoo, or from the configuration at a path. No other file is read, and none at all with `no_files`. A bare
+/// word is a name first, anything with a slash in it a path first: "./llama-2-7b" is the folder, "meta-llama/Llama-2-7b" the model
+/// unless there is such a folder. Throws job_error.
+inline shape read_model_named(const std::string& text, const std::string& path, const file_base& base) {
+  if (text.empty() || text.size() > 4096 || text.find('\0') != std::string::npos)
+    fail("headroom: " + path + " must be a model's name or the path of a config.json, found " + in_quotes(text));
+  const shape* known = models::find(text);
+  if (known != nullptr && text.find('/') == std::string::npos) return *known;
+  if (const auto file = config_at(text, base)) {
+    const auto config = parse_json_file(*file);
+    if (!config.is_object()) wrong_value(file->string(), "a model's configuration", config);
+    auto m = model_from_config(config, path);
+    std::error_code problem;
+    if (m.label.empty())
+      m.label =
+          name{file->filename() == "config.json" ? std::filesystem::absolute(*file, problem).parent_path().filename().string()
+                                                 : file->stem().string()};
+    return m;
+  }
+  if (known != nullptr) return *known;
+  std::string sentence = "headroom: " + path + " " + in_quotes(text) +
+                         (base.folder() != nullptr ? " is neither a name of the model zoo nor a file" : " is no name of the model zoo, and files are not read here");
+  const auto names = zoo_names();
+  std::string spelt = text.substr(text.rfind('/') + 1);  // npos + 1 is 0
+  for (char& c : spelt) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  if (const auto meant = likely(spelt, names); !meant.empty()) sentence += "; did you mean \"" + std::string{meant} + "\"?";
+  fail(sentence);
+}
+
+/// The `model` key in any of its forms. Throws job_error.
+inline shape read_model(const json_value& value, const std::string& path, const file_base& base) {
+  if (value.is_string()) return read_model_named(*value.get_ptr<const json_value::string_t*>(), path, base);
+  if (!value.is_object()) wrong_value(path, "a name, a path, a configuration or a shape", value);
+  if (value.contains("model_type") || value.contains("architectures")) return model_from_config(value, path);
+  shape m;
+  key_reader keys{value, path};
+  if (const auto* over = keys.take("base")) m = read_model_named(string_at(*over, keys.at("base")), keys.at("base"), base);
+  describe(keys, m);
+  keys.finish();
+  for (const auto& [key, size] : {std::pair{"layers", m.layers}, std::pair{"hidden", m.hidden}})
+    if (size == 0)
+      fail("headroom: " + keys.at(key) +
+           " is required: " + (std::string_view{key} == "layers" ? "how many layers" : "the width of the model"));
+  return m;
+}
+
+/// A name where the zoo holds exactly this shape, else the shape's keys.
+inline json_value model_to_json(const shape& m) {
+  if (const shape* known = models::find(m.label.view()); known != nullptr && *known == m) return m.label.view();
+  return written_keys(m);
+}
+
+}  // namespace headroom::io

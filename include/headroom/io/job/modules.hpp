@@ -1,0 +1,217 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The keys of a job that pick modules of the model by name: adapter, trainable.
+#pragma once
+
+#include <headroom/io/job/recipe.hpp>
+
+namespace headroom::io {
+
+/// One name and the modules it means. Names as they stand in model code come first, the library's own after them.
+struct module_name {
+  std::string_view text;
+  module_set means;
+};
+
+inline constexpr std::array<module_name, 24> exact_modules{{
+    {"embed_tokens", {module::embedding}},
+    {"position", {module::position}},
+    {"q_proj", {module::q_proj}},
+    {"k_proj", {module::k_proj}},
+    {"v_proj", {module::v_proj}},
+    {"o_proj", {module::o_proj}},
+    {"mla_down", {module::mla_down}},
+    {"dense_gate", {module::gate_proj}},
+    {"dense_up", {module::up_proj}},
+    {"dense_down", {module::down_proj}},
+    {"experts_gate", {module::experts_gate}},
+    {"experts_up", {module::experts_up}},
+    {"experts_down", {module::experts_down}},
+    {"shared_gate", {module::shared_gate}},
+    {"shared_up", {module::shared_up}},
+    {"shared_down", {module::shared_down}},
+    {"router", {module::router}},
+    {"norm", {module::norm}},
+    {"lm_head", {module::head}},
+    {"mtp", {module::mtp}},
+    {"cross_attention", {module::cross_attention}},
+    {"encoder", {module::encoder}},
+    {"vision", {module::vision}},
+    {"other", {module::other}},
+}};
+
+// In a model with experts the same word names the dense layers', the experts' and the shared experts' matrices, as PEFT
+// matches the end of a module's path.
+inline constexpr module_set gate_anywhere{module::gate_proj, module::experts_gate, module::shared_gate};
+inline constexpr module_set up_anywhere{module::up_proj, module::experts_up, module::shared_up};
+inline constexpr module_set down_anywhere{module::down_proj, module::experts_down, module::shared_down};
+
+inline constexpr std::array<module_name, 36> usual_modules{{
+    {"gate_proj", gate_anywhere},
+    {"up_proj", up_anywhere},
+    {"down_proj", down_anywhere},
+    {"projector", {module::projector}},
+    {"resampler", {module::projector}},
+    {"head", {module::head}},
+    {"embedding", {module::embedding}},
+    {"wte", {module::embedding}},
+    {"wpe", {module::position}},
+    {"out_proj", {module::o_proj}},
+    {"dense", {module::o_proj}},
+    {"c_attn", {module::q_proj, module::k_proj, module::v_proj}},
+    {"qkv_proj", {module::q_proj, module::k_proj, module::v_proj}},
+    {"query_key_value", {module::q_proj, module::k_proj, module::v_proj}},
+    {"Wqkv", {module::q_proj, module::k_proj, module::v_proj}},
+    {"W_pack", {module::q_proj, module::k_proj, module::v_proj}},
+    {"attention", {module::q_proj, module::k_proj, module::v_proj, module::o_proj, module::mla_down}},
+    {"mlp", {module::gate_proj, module::up_proj, module::down_proj}},
+    {"q_a_proj", {module::mla_down}},
+    {"kv_a_proj_with_mqa", {module::mla_down}},
+    {"q_b_proj", {module::q_proj}},
+    {"kv_b_proj", {module::k_proj}},
+    {"gate_up_proj",
+     {module::gate_proj, module::experts_gate, module::shared_gate, module::up_proj, module::experts_up, module::shared_up}},
+    {"dense_h_to_4h", {module::up_proj}},
+    {"dense_4h_to_h", {module::down_proj}},
+    {"fc1", {module::up_proj}},
+    {"fc2", {module::down_proj}},
+    {"fc_in", {module::up_proj}},
+    {"fc_out", {module::down_proj}},
+    {"c_fc", {module::up_proj}},
+    {"w1", gate_anywhere},
+    {"w3", up_anywhere},
+    {"w2", down_anywhere},
+    {"experts", {module::experts_gate, module::experts_up, module::experts_down}},
+    {"shared_experts", {module::shared_gate, module::shared_up, module::shared_down}},
+    {"gate", {module::router}},
+}};
+
+/// What a model without experts has of a set.
+constexpr module_set in_model(module_set set, bool sparse) {
+  constexpr module_set of_experts{module::experts_gate, module::experts_up, module::experts_down,
+                                  module::shared_gate,  module::shared_up,  module::shared_down};
+  if (!sparse) set.bits &= ~of_experts.bits;
+  return set;
+}
+
+/// A list of names, or "all-linear" where that is accepted.
+inline module_set read_modules(const json_value& value, const std::string& path, bool sparse, bool all = false) {
+  if (all && value.is_string() && *value.get_ptr<const json_value::string_t*>() == "all-linear") return all_linear;
+  module_set set;
+  each_at(value, path, all ? "a list of modules or \"all-linear\"" : "a list of modules",
+          [&](const json_value& v, const std::string& at) {
+            const auto& word = string_at(v, at, "a module's name");
+            for (const auto& m : exact_modules)
+              if (m.text == word) return void(set |= m.means);
+            for (const auto& m : usual_modules)
+              if (m.text == word) return void(set |= in_model(m.means, sparse));
+            auto names = texts(usual_modules, [](const module_name& m) { return m.text; });
+            for (const auto& m : exact_modules) names.push_back(m.text);
+            std::sort(names.begin(), names.end());
+            unknown_name(at, word, names);
+          });
+  return set;
+}
+
+inline json_value modules_to_json(module_set set, bool sparse) {
+  if (set == all_linear) return "all-linear";
+  auto list = json_value::array();
+  for (const auto& m : exact_modules) {
+    if ((set.bits & m.means.bits) == 0) continue;
+    // The plain word is nicer to read where nothing else is called so.
+    const bool plain = !sparse && m.text.starts_with("dense_");
+    list.push_back(plain ? std::string{m.text.substr(6)} + "_proj" : std::string{m.text});
+  }
+  if (set.has(module::projector)) list.push_back("projector");
+  return list;
+}
+
+inline adapter read_adapter(const json_value& value, const std::string& path, bool sparse) {
+  adapter a;
+  key_reader k{value, path};
+  a.kind = name_at<adapter_kind>(k.need("kind", "\"lora\" or \"dora\""), k.at("kind"));
+  k.whole("rank", a.rank, {}, 1, std::int64_t{1} << 20);
+  if (const auto* v = k.take("targets")) a.targets = read_modules(*v, k.at("targets"), sparse, true);
+  format_key(k, "format", a.format);
+  probability_key(k, "dropout", a.dropout);
+  format_key(k, "base", a.base);
+  if (const auto* v = k.take("base_skips")) a.base_skips = read_modules(*v, k.at("base_skips"), sparse);
+  if (const auto* v = k.take("modules_to_save")) a.modules_to_save = read_modules(*v, k.at("modules_to_save"), sparse);
+  if (const auto* v = k.take("fused_qkv")) {
+    // litgpt computes q, k and v in one matrix but keeps an A and a B for each of them that is a target: as if separate.
+    const bool litgpt = v->is_string() && *v->get_ptr<const json_value::string_t*>() == "litgpt";
+    if (!litgpt && !v->is_boolean()) wrong_value(k.at("fused_qkv"), "true, false or \"litgpt\"", *v);
+    a.fused_qkv = !litgpt && flag_at(*v, k.at("fused_qkv"));
+  }
+  k.finish();
+  if (a.active() && a.rank == 0) fail("headroom: " + k.at("rank") + " is required: the rank of the adapters");
+  if (a.active() && a.targets.empty())
+    fail("headroom: " + k.at("targets") + " is required: a list of modules or \"all-linear\"");
+  return a;
+}
+
+inline json_value adapter_to_json(adapter a, bool sparse) {
+  key_writer k;
+  k.put("kind", text_of(a.kind));
+  k.whole("rank", a.rank);
+  if (!a.targets.empty()) k.put("targets", modules_to_json(a.targets, sparse));
+  format_key(k, "format", a.format);
+  probability_key(k, "dropout", a.dropout);
+  format_key(k, "base", a.base);
+  if (!a.base_skips.empty()) k.put("base_skips", modules_to_json(a.base_skips, sparse));
+  if (!a.modules_to_save.empty()) k.put("modules_to_save", modules_to_json(a.modules_to_save, sparse));
+  k.flag("fused_qkv", a.fused_qkv);
+  return k.written();
+}
+
+inline selection read_selection(const json_value& value, const std::string& path, bool sparse) {
+  constexpr std::int64_t most = std::int64_t{1} << 20;
+  selection s;
+  key_reader k{value, path};
+  if (const auto* v = k.take("layers")) {
+    if (!v->is_array() || v->size() != 2) wrong_value(k.at("layers"), "[first, last]", *v);
+    s.first_layer = whole_at((*v)[0], k.at("layers[0]"), 0, most);
+    s.last_layer = whole_at((*v)[1], k.at("layers[1]"), -1, most);
+    if (s.last_layer >= 0 && s.last_layer < s.first_layer)
+      fail("headroom: " + k.at("layers") + " must be [first, last] with first <= last");
+  }
+  if (const auto* v = k.take("experts")) {
+    if (v->is_array()) {
+      each_at(*v, k.at("experts"), "", [&](const json_value& n, const std::string& at) { whole_at(n, at, 0, most); });
+      s.experts = static_cast<std::int64_t>(v->size());  // which ones does not change what they occupy
+    } else {
+      s.experts = whole_at(*v, k.at("experts"), 0, most);
+    }
+  }
+  if (const auto* v = k.take("modules")) {
+    s.modules = read_modules(*v, k.at("modules"), sparse, true);
+    if (s.modules.empty()) wrong_value(k.at("modules"), "at least one module, or left out for all", *v);
+  }
+  k.finish();
+  return s;
+}
+
+inline trainable read_trainable(const json_value& value, const std::string& path, bool sparse) {
+  trainable t;
+  if (value.is_string() && *value.get_ptr<const json_value::string_t*>() == "all") return t;
+  if (value.is_array() && value.empty()) wrong_value(path, "\"all\" or at least one selection", value);
+  each_at(value, path, "\"all\" or a list of selections", [&](const json_value& v, const std::string& at) {
+    if (t.size == trainable::capacity) fail("headroom: " + path + " must have at most 8 selections; join some");
+    t.add(read_selection(v, at, sparse));
+  });
+  return t;
+}
+
+inline json_value trainable_to_json(const trainable& t, bool sparse) {
+  auto list = json_value::array();
+  for (std::int32_t i = 0; i < t.size; ++i) {
+    const auto& s = t.list[i];
+    auto object = json_value::object();
+    if (s.first_layer != 0 || s.last_layer != -1) object["layers"] = {s.first_layer, s.last_layer};
+    if (s.experts >= 0) object["experts"] = s.experts;
+    if (!s.modules.empty()) object["modules"] = modules_to_json(s.modules, sparse);
+    list.push_back(object);
+  }
+  return list;
+}
+
+}  // namespace headroom::io

@@ -1,0 +1,72 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A job as DeepSpeed's JSON, with numbers where people write "auto". What is left out has DeepSpeed's default.
+#pragma once
+
+#include <headroom/io/launchers/export_document.hpp>
+#include <headroom/io/launchers/import_deepspeed.hpp>
+
+namespace headroom::io {
+
+/// Throws job_error for what DeepSpeed's configuration cannot say.
+inline json_value deepspeed_document(const job& given) {
+  constexpr std::string_view target = "a DeepSpeed configuration";
+  detail::needs_framework(given, "deepspeed", target);
+  const auto j = stated(given);
+  if (j.sharding.kind != sharding_kind::zero) fail("headroom: " + std::string{target} + " needs sharding \"zero\", found " + in_quotes(text_of(j.sharding.kind)));
+  const auto& s = j.sharding;
+  json_value zero = {{"stage", s.stage}};
+  const auto size = [&](const char* key, std::int64_t n) {
+    if (n >= 0) zero[key] = n;
+  };
+  const auto flag = [&](const char* key, choice c) {
+    if (c != choice::unset) zero[key] = c == choice::yes;
+  };
+  size("reduce_bucket_size", s.reduce_bucket_size);
+  size("allgather_bucket_size", s.allgather_bucket_size);
+  size("sub_group_size", s.sub_group_size);
+  size("stage3_prefetch_bucket_size", s.stage3_prefetch_bucket_size);
+  size("stage3_param_persistence_threshold", s.stage3_param_persistence_threshold);
+  size("stage3_max_live_parameters", s.stage3_max_live_parameters);
+  size("stage3_max_reuse_distance", s.stage3_max_reuse_distance);
+  size("zero_hpz_partition_size", s.zero_hpz_partition_size);
+  size("mics_shard_size", s.mics_shard_size);
+  flag("overlap_comm", s.overlap_comm);
+  flag("contiguous_gradients", s.contiguous_gradients);
+  flag("reduce_scatter", s.reduce_scatter);
+  flag("round_robin_gradients", s.round_robin_gradients);
+  const auto& o = j.offload;
+  const auto block = [&](const char* key, place where) -> json_value* {
+    if (where == place::on_gpu) return nullptr;
+    zero[key] = {{"device", text_of(where)}, {"pin_memory", o.pin_memory}};
+    if (where == place::on_nvme) zero[key]["nvme_path"] = "/local_nvme";
+    return &zero[key];
+  };
+  if (auto* b = block("offload_optimizer", o.optimizer); b != nullptr && o.optimizer_buffer_count >= 0) (*b)["buffer_count"] = o.optimizer_buffer_count;
+  if (auto* b = block("offload_param", o.parameters)) {
+    if (o.parameter_buffer_count >= 0) (*b)["buffer_count"] = o.parameter_buffer_count;
+    if (o.parameter_buffer_size >= 0) (*b)["buffer_size"] = o.parameter_buffer_size;
+    if (o.max_in_cpu >= 0) (*b)["max_in_cpu"] = o.max_in_cpu;
+  }
+  json_value ds = {{"train_micro_batch_size_per_gpu", j.batch.micro},
+                   {"gradient_accumulation_steps", j.batch.accumulation},
+                   {"train_batch_size", checked::mul(j.batch.micro, j.batch.accumulation, j.parallel.data)},
+                   {"zero_optimization", zero},
+                   {"zero_allow_untested_optimizer", true}};
+  const auto& p = j.precision;
+  const bool half = p.compute == formats::fp16, brain = p.compute == formats::bf16;
+  ds["fp16"] = {{"enabled", half}};
+  ds["bf16"] = {{"enabled", brain}};
+  const auto& usual = half ? formats::fp16 : brain ? formats::bf16 : formats::fp32;
+  if (p.gradients != usual) ds["data_types"] = {{"grad_accum_dtype", p.gradients.label.view()}};
+  if (p.reduce != usual) ds["communication_data_type"] = p.reduce.label.view();
+  if (o.activations == place::on_cpu) ds["activation_checkpointing"] = {{"cpu_checkpointing", true}};
+  for (const auto& [ours, theirs] : {std::pair{"adamw", "AdamW"}, {"adam", "Adam"}, {"lion", "Lion"}, {"adagrad", "Adagrad"}, {"sgd", "SGD"}, {"muon", "Muon"}})
+    if (j.optimizer.label.view() == ours) ds["optimizer"] = {{"type", theirs}, {"params", json_value::object()}};
+
+  auto d = detail::draft_from(detail::without(job_to_json(j), {"sharding", "offload", "precision", "batch.micro", "batch.accumulation"}));
+  import_deepspeed(d, {.source = std::string{target}, .root = ds, .lines = {}});
+  detail::check_reads_back(j, d.settled(), target);
+  return ds;
+}
+
+}  // namespace headroom::io

@@ -1,0 +1,180 @@
+// Distributed under the Boost Software License, Version 1.0.
+// accelerate's configuration (`accelerate config`): how many GPUs, and DDP, FSDP or DeepSpeed over them
+// (accelerate/commands/config/config_args.py, cluster.py; utils/dataclasses.py, FullyShardedDataParallelPlugin).
+#pragma once
+
+#include <headroom/io/launchers/import_deepspeed.hpp>
+#include <headroom/io/launchers/import_trainer.hpp>
+
+namespace headroom::io {
+
+namespace detail {
+
+class accelerate_config {
+ public:
+  accelerate_config(draft& d, const document& from) : d_(&d), from_(&from), k_(from.root, "") {}
+
+  void import() {
+    auto type = word(k_, "distributed_type", "NO");
+    if (type == "no") type = "NO";  // without quotes a boolean, too
+    static constexpr std::string_view types[] = {"NO", "MULTI_GPU", "FSDP", "DEEPSPEED", "MEGATRON_LM", "MULTI_CPU", "MULTI_NPU", "MULTI_XPU", "XLA", "TPU"};
+    if (std::find(std::begin(types), std::end(types), type) == std::end(types)) unknown_name("distributed_type", type, types);
+    if (type != "NO" && type != "MULTI_GPU" && type != "FSDP" && type != "DEEPSPEED") fail("headroom: distributed_type " + type + " is not read by this version; accepted: NO, MULTI_GPU, FSDP, DEEPSPEED");
+    if (type == "DEEPSPEED")
+      d_->framework_is("deepspeed", at("distributed_type"));
+    else if (!d_->framework_is("deepspeed"))
+      d_->framework_is("hf-trainer", at("distributed_type"));
+    machines();
+    formats();
+    if (type == "MULTI_GPU") d_->replace("sharding", "ddp", at("distributed_type"));
+    const auto* fsdp = k_.take("fsdp_config");
+    const auto* ds = k_.take("deepspeed_config");
+    if (type == "FSDP") sharded(fsdp);
+    if (type == "DEEPSPEED") engine(ds);
+    compiled();
+    for (const auto* key : {"parallelism_config", "megatron_lm_config", "fp8_config"})
+      if (const auto* v = k_.take(key); v != nullptr && !v->is_null() && !v->empty()) fail("headroom: " + std::string{key} + " is not read by this version");
+    for (const auto* key : {"compute_environment", "debug", "machine_rank", "main_process_ip", "main_process_port", "rdzv_backend", "same_network", "main_training_function", "enable_cpu_affinity", "use_cpu",
+                            "downcast_bf16", "tpu_name", "tpu_zone", "tpu_use_cluster", "tpu_use_sudo", "tpu_env", "tpu_vm", "command_file", "commands", "mpirun_config", "ipex_config", "gpu_ids", "fp16"})
+      k_.take(key);
+    k_.finish();
+  }
+
+ private:
+  [[nodiscard]] std::string at(const std::string& key) const { return from_->place(key); }
+  static const json_value* stated(key_reader& k, std::string_view key) {
+    const auto* v = k.take(key);
+    return v == nullptr || v->is_null() || (v->is_string() && v->get_ref<const std::string&>().empty()) ? nullptr : v;
+  }
+  static std::string word(key_reader& k, std::string_view key, std::string_view otherwise) {
+    const auto* v = stated(k, key);
+    if (v == nullptr) return std::string{otherwise};
+    if (v->is_boolean() && !flag_at(*v, "")) return "no";  // an unquoted no is a boolean of YAML 1.1
+    return string_at(*v, k.at(key));
+  }
+  /// true, false, or the words that accelerate's questions make of them.
+  static bool flag(key_reader& k, std::string_view key, bool otherwise) {
+    const auto* v = stated(k, key);
+    if (v == nullptr) return otherwise;
+    if (!v->is_string()) return flag_at(*v, k.at(key));
+    const auto& w = v->get_ref<const std::string&>();
+    if (w == "true" || w == "True" || w == "yes") return true;
+    if (w == "false" || w == "False" || w == "no") return false;
+    wrong_value(k.at(key), "true or false", *v);
+  }
+
+  void machines() {
+    if (const auto* n = stated(k_, "num_machines")) d_->say({"hardware", "nodes"}, whole_at(*n, "num_machines", 1, 1 << 20), at("num_machines"));
+    if (const auto* n = stated(k_, "num_processes"); n != nullptr && *n != -1) d_->know(d_->gpus, "GPUs", whole_at(*n, "num_processes", 1, 1 << 20), at("num_processes"));
+  }
+  void formats() {
+    const auto format = word(k_, "mixed_precision", "");
+    if (format.empty()) return;
+    if (format == "fp8") fail("headroom: mixed_precision \"fp8\" is not read by this version; accepted: no, fp16, bf16");
+    if (format != "no" && format != "fp16" && format != "bf16") wrong_value("mixed_precision", "\"no\", \"fp16\", \"bf16\" or \"fp8\"", format);
+    d_->half = draft::said{format, at("mixed_precision")};
+  }
+
+  void sharded(const json_value* config) {
+    static const json_value empty = json_value::object();
+    key_reader k{config == nullptr || config->is_null() ? empty : *config, "fsdp_config"};
+    std::int64_t version = 1;
+    if (const auto* v = stated(k, "fsdp_version")) version = whole_at(*v, k.at("fsdp_version"), 1, 2);
+    const auto strategy = strategy_of(k);
+    bool again = strategy == "FULL_SHARD" || strategy == "HYBRID_SHARD";
+    if (const auto* v = stated(k, "fsdp_reshard_after_forward")) {
+      // FSDP1 took the strategy by this name for a while.
+      if (v->is_string() && (v->get_ref<const std::string&>() == "FULL_SHARD" || v->get_ref<const std::string&>() == "SHARD_GRAD_OP"))
+        again = *v == "FULL_SHARD";
+      else if (version == 2 || config->find("fsdp_sharding_strategy") == config->end())
+        again = flag(k, "fsdp_reshard_after_forward", true);
+    }
+    const auto place = at("fsdp_config");
+    if (strategy == "NO_SHARD")
+      d_->replace("sharding", "ddp", place);
+    else
+      d_->replace("sharding", json_value{{"kind", version == 2 ? "fsdp2" : "fsdp1"}, {"stage", again ? 3 : 2}}, place);
+    if (strategy.starts_with("HYBRID")) d_->hybrid = place;
+    if (flag(k, "fsdp_offload_params", false)) d_->say({"offload"}, {{"parameters", "cpu"}, {"optimizer", "cpu"}}, at(k.at("fsdp_offload_params")));
+    if (flag(k, "fsdp_activation_checkpointing", false)) d_->replace("recompute", "full", at(k.at("fsdp_activation_checkpointing")));
+    const auto wrap = word(k, "fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP");
+    if (wrap != "TRANSFORMER_BASED_WRAP" && wrap != "NO_WRAP" && wrap != "SIZE_BASED_WRAP") wrong_value(k.at("fsdp_auto_wrap_policy"), "\"TRANSFORMER_BASED_WRAP\"", wrap);
+    if (wrap != "TRANSFORMER_BASED_WRAP") fail("headroom: " + k.at("fsdp_auto_wrap_policy") + " " + wrap + " is not modelled by this version: a unit is a layer");
+    for (const auto* key : {"fsdp_transformer_layer_cls_to_wrap", "fsdp_use_orig_params", "fsdp_backward_prefetch", "fsdp_backward_prefetch_policy", "fsdp_forward_prefetch", "fsdp_cpu_ram_efficient_loading",
+                            "fsdp_sync_module_states", "fsdp_state_dict_type", "fsdp_min_num_params", "fsdp_ignored_modules"})
+      k.take(key);
+    k.finish();
+  }
+  std::string strategy_of(key_reader& k) {
+    static constexpr std::string_view names[] = {"FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2"};
+    const auto* v = stated(k, "fsdp_sharding_strategy");
+    if (v == nullptr) return "FULL_SHARD";
+    const auto path = k.at("fsdp_sharding_strategy");
+    if (v->is_number()) return std::string{names[whole_at(*v, path, 1, 5) - 1]};
+    auto said = string_at(*v, path);
+    if (said.size() == 1 && said[0] >= '1' && said[0] <= '5') return std::string{names[said[0] - '1']};
+    if (std::find(std::begin(names), std::end(names), said) == std::end(names)) unknown_name(path, said, names);
+    return said;
+  }
+
+  /// A file's name, or a few keys (utils/dataclasses.py, DeepSpeedPlugin).
+  void engine(const json_value* config) {
+    static const json_value empty = json_value::object();
+    key_reader k{config == nullptr || config->is_null() ? empty : *config, "deepspeed_config"};
+    const auto file = word(k, "deepspeed_config_file", "");
+    json_value zero = json_value::object();
+    if (const auto* v = stated(k, "zero_stage")) zero["stage"] = whole_at(*v, k.at("zero_stage"), 0, 3);
+    for (const auto& [key, theirs] : {std::pair{"offload_optimizer_device", "offload_optimizer"}, {"offload_param_device", "offload_param"}}) {
+      const auto where = word(k, key, "none");
+      if (where != "none" && where != "cpu" && where != "nvme") wrong_value(k.at(key), "\"none\", \"cpu\" or \"nvme\"", where);
+      if (where == "none" || where == "no") continue;
+      zero[theirs] = {{"device", where}};
+    }
+    const auto* accumulation = stated(k, "gradient_accumulation_steps");
+    for (const auto* key : {"gradient_clipping", "zero3_init_flag", "zero3_save_16bit_model", "offload_optimizer_nvme_path", "offload_param_nvme_path", "deepspeed_hostfile", "deepspeed_multinode_launcher",
+                            "deepspeed_exclusion_filter", "deepspeed_inclusion_filter", "deepspeed_moe_layer_cls_names"})
+      k.take(key);
+    k.finish();
+    if (!file.empty()) {
+      if (!d_->has({"framework", "options"})) d_->say({"sharding", "kind"}, "zero", at(k.at("deepspeed_config_file")));
+      d_->awaits = draft::said{file, at(k.at("deepspeed_config_file"))};
+      return;
+    }
+    if (!zero.contains("stage")) zero["stage"] = 2;  // DeepSpeedPlugin's default
+    d_->say({"framework", "options", "zero_optimization"}, zero, at("deepspeed_config"));
+    if (accumulation != nullptr && !(accumulation->is_string() && *accumulation == "auto"))
+      d_->say({"framework", "options", "gradient_accumulation_steps"}, whole_at(*accumulation, k.at("gradient_accumulation_steps"), 1, 1 << 20), at(k.at("gradient_accumulation_steps")));
+  }
+
+  void compiled() {
+    const auto* config = k_.take("dynamo_config");
+    const auto* legacy = k_.take("dynamo_backend");
+    std::string backend = "no";
+    if (legacy != nullptr && legacy->is_string()) backend = legacy->get<std::string>();
+    if (config != nullptr && !config->is_null()) {
+      key_reader k{*config, "dynamo_config"};
+      backend = word(k, "dynamo_backend", "no");
+      for (const auto* key : {"dynamo_mode", "dynamo_use_dynamic", "dynamo_use_fullgraph", "dynamo_use_regional_compilation"}) k.take(key);
+      k.finish();
+    }
+    if (backend == "INDUCTOR" || backend == "inductor")
+      d_->replace("compile", true, at("dynamo_config"));
+    else if (backend != "no" && backend != "NO")
+      fail("headroom: dynamo_config.dynamo_backend " + in_quotes(backend) + " is not modelled by this version; accepted: INDUCTOR, NO");
+  }
+
+  draft* d_;
+  const document* from_;
+  key_reader k_;
+};
+
+}  // namespace detail
+
+inline void import_accelerate(draft& d, const document& from) {
+  with_places(from, [&] {
+    if (!from.root.is_object()) wrong_value("accelerate's configuration", "an object", from.root);
+    detail::accelerate_config{d, from}.import();
+  });
+}
+
+}  // namespace headroom::io

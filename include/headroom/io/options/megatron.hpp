@@ -1,0 +1,242 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Megatron-LM's command-line arguments, without the leading dashes (megatron/training/arguments.py): those that change what is
+// allocated without being a neutral key of the job, and those that a job may repeat.
+#pragma once
+
+#include <headroom/io/options/megatron_fsdp.hpp>
+#include <headroom/io/options/megatron_modules.hpp>
+
+namespace headroom::io {
+
+namespace detail {
+
+/// Arguments that a neutral key says as well, or that change no byte of a step: read past.
+inline constexpr auto megatron_silent = std::to_array<std::string_view>({
+    "accumulate-allreduce-grads-in-fp32", "apply-layernorm-1p", "apply-query-key-layer-scaling", "attention-backend", "attention-dropout",
+    "attention-softmax-in-fp32", "bf16", "calculate-per-token-loss", "clip-grad", "context-parallel-size", "decoder-first-pipeline-num-layers",
+    "decoder-last-pipeline-num-layers", "deterministic-mode", "disable-bias-linear", "empty-unused-memory-level", "enable-experimental", "expert-model-parallel-size",
+    "expert-tensor-parallel-size", "ffn-hidden-size", "global-batch-size", "group-query-attention", "hidden-dropout", "hidden-size",
+    "kv-channels", "kv-lora-rank", "log-num-zeros-in-grad", "log-params-norm", "make-vocab-size-divisible-by", "manual-gc",
+    "manual-gc-interval", "max-position-embeddings", "micro-batch-size", "mock-data", "moe-aux-loss-coeff",
+    "moe-ffn-hidden-size", "moe-layer-freq", "moe-permute-fusion", "moe-router-bias-update-rate",
+    "moe-router-enable-expert-bias", "moe-router-group-topk", "moe-router-load-balancing-type", "moe-router-num-groups",
+    "moe-router-pre-softmax", "moe-router-score-function", "moe-router-topk", "moe-router-topk-scaling-factor",
+    "moe-shared-expert-intermediate-size", "mscale", "mscale-all-dim", "mtp-loss-scaling-factor",
+    "mtp-num-layers", "multi-latent-attention", "no-bias-dropout-fusion", "no-bias-gelu-fusion", "no-check-for-nan-in-loss-and-grad",
+    "no-masked-softmax-fusion", "norm-epsilon", "normalization", "num-attention-heads",
+    "num-distributed-optimizer-instances", "num-experts", "num-layers", "num-layers-per-virtual-pipeline-stage", "num-query-groups",
+    "num-virtual-stages-per-pipeline-rank", "optimizer",
+    "overlap-param-gather-with-optimizer-step", "pipeline-model-parallel-layout", "pipeline-model-parallel-size",
+    "position-embedding-type", "q-lora-rank", "qk-head-dim", "qk-layernorm", "qk-pos-emb-head-dim", "rampup-batch-size",
+    "recompute-granularity", "recompute-method", "recompute-modules", "recompute-num-layers", "rotary-base", "rotary-interleaved",
+    "rotary-percent", "rotary-scaling-factor", "seq-length", "sequence-parallel", "squared-relu", "swiglu", "te-rng-tracker",
+    "tensor-model-parallel-size", "tokenizer-type", "tp-comm-overlap-cfg", "untie-embeddings-and-output-weights",
+    "use-distributed-optimizer", "use-flash-attn", "use-mcore-models", "use-tp-pp-dp-mapping", "v-head-dim", "vocab-size",
+    "moe-router-fusion", "muon-extra-scale-factor", "muon-momentum", "muon-scale-mode",
+    // The op fuser saves what the modules do: each linear layer's input, the activation's input (TransformerEngine ops/basic).
+    "use-transformer-engine-op-fuser",
+    "account-for-embedding-in-pipeline-split", "account-for-loss-in-pipeline-split", "hierarchical-context-parallel-sizes",
+});
+
+/// Arguments that have nothing to do with what a step allocates: data, learning rate, logging, checkpoints.
+inline constexpr auto megatron_elsewhere = std::to_array<std::string_view>({
+    "adam-beta1", "adam-beta2", "adam-eps", "apply-wd-to-qk-layernorm", "async-ckpt-use-cpu-shm", "async-save", "check-weight-hash-across-dp-replicas-interval", "async-strategy", "auto-detect-ckpt-format",
+    "ckpt-assume-constant-structure", "ckpt-format", "ckpt-fully-parallel-load", "ckpt-fully-parallel-save", "data-cache-path", "data-path", "dataloader-type",
+    "ddp-average-in-collective", "decoupled-lr", "decoupled-min-lr", "disable-gloo-process-groups", "dist-ckpt-optim-fully-reshardable",
+    "dist-ckpt-strictness", "distributed-backend", "distributed-timeout-minutes", "eval-global-batch-size", "eval-interval", "eval-iters",
+    "exit-duration-in-mins", "exit-interval", "fim-data", "fim-rate", "fim-spm-rate", "finetune", "fp16", "fp8-amax-compute-algo",
+    "fp8-amax-history-len", "fp8-interval", "fp8-margin", "init-method-std", "initial-loss-scale", "load", "log-interval",
+    "log-memory-to-tensorboard", "log-progress", "log-throughput", "log-timers-to-tensorboard", "log-validation-ppl-to-tensorboard",
+    "logging-level", "loss-scale", "lr", "lr-decay-iters", "lr-decay-samples", "lr-decay-style", "lr-warmup-fraction", "lr-warmup-init",
+    "lr-warmup-iters", "lr-warmup-samples", "merge-file", "min-lr", "min-loss-scale", "moe-z-loss-coeff", "no-ckpt-fully-parallel-save",
+    "no-load-optim", "no-load-rng", "no-mmap-bin-files", "no-persist-layer-norm", "no-save-optim", "no-save-rng", "num-workers",
+    "overlap-p2p-communication", "override-opt-param-scheduler", "profile", "profile-ranks", "profile-step-end", "profile-step-start", "record-memory-history", "memory-snapshot-path", "rerun-mode", "save", "save-interval", "save-retain-interval", "seed",
+    "split", "step-batch-size-schedule", "tensorboard-dir", "tensorboard-log-interval", "test-mode", "tiktoken-pattern", "timing-log-level",
+    "timing-log-option", "tokenizer-model", "train-iters", "train-samples", "use-checkpoint-args", "use-checkpoint-opt_param-scheduler", "use-persistent-ckpt-worker",
+    "use-rotary-position-embeddings", "verify-integrity", "vocab-file", "wandb-entity", "wandb-exp-name", "wandb-project", "wandb-save-dir",
+    "weight-decay",
+});
+
+/// Arguments whose effect on memory this version does not model.
+inline constexpr auto megatron_unmodelled = std::to_array<std::string_view>({
+    "activation-offload-fraction", "delta-offload-bytes-across-pp-ranks", "min-offloaded-tensor-size",
+    "init-model-with-meta-device", "keep-fp8-transpose-cache", "megatron-fsdp-version",
+    "megatron-fsdp-max-pool-double-buffer", "fsdp-db-use-persist-buf-on-alloc-fail", "ddp-bucket-size", "ddp-num-buckets",
+    "cpu-offloading", "cpu-offloading-num-layers", "delay-wgrad-compute", "experimental-attention-variant", "fp4-format", "moe-latent-size",
+    "moe-layer-recompute", "moe-shared-expert-overlap", "mtp-use-repeated-layer", "no-overlap-p2p-communication", "optimizer-cpu-offload",
+    "optimizer-offload-fraction", "softmax-type", "use-mup", "use-torch-fsdp2", "window-size",
+});
+
+/// The formats of the optimizer and of the gradient buffer: use-precision-aware-optimizer, main-grads-dtype, main-params-dtype,
+/// exp-avg-dtype, exp-avg-sq-dtype, grad-reduce-in-bf16.
+inline void apply_megatron_formats(job& j, key_reader& k, const option_merger& merge) {
+  const auto apply = [&](const std::string& path, number_format precision::*member, std::string_view key, const number_format& format) {
+    if (!j.precision.set()) j.precision = j.framework.precision;
+    const auto before = j.precision.*member;
+    merge.set(j.precision.*member, format, "precision", key, path);
+    if (j.precision.*member != before) j.precision.label = {};  // it is no longer the recipe of that name
+  };
+  const auto format_of = [&](const char* key) -> const number_format* {
+    const auto* v = k.take(key);
+    if (v == nullptr) return nullptr;
+    const auto& word = string_at(*v, k.at(key), "\"fp32\", \"bf16\", \"fp16\" or \"fp8\"");
+    for (const auto* f : {&formats::fp32, &formats::bf16, &formats::fp16, &formats::fp8})
+      if (word == f->label.view()) return f;
+    wrong_value(k.at(key), "\"fp32\", \"bf16\", \"fp16\" or \"fp8\"", *v);
+  };
+  if (const auto* v = k.take("use-precision-aware-optimizer"); v != nullptr) j.framework.precision_aware = flag_at(*v, k.at("use-precision-aware-optimizer"));
+  if (const auto* v = k.take("grad-reduce-in-bf16"); v != nullptr && flag_at(*v, k.at("grad-reduce-in-bf16")))
+    apply(k.at("grad-reduce-in-bf16"), &precision::gradients, "gradients", formats::bf16);
+  if (const auto* f = format_of("main-grads-dtype")) apply(k.at("main-grads-dtype"), &precision::gradients, "gradients", *f);
+  if (const auto* f = format_of("main-params-dtype")) apply(k.at("main-params-dtype"), &precision::master, "master", *f);
+  if (const auto* v = k.take("fp8-format"); v != nullptr) {
+    const auto& word = string_at(*v, k.at("fp8-format"), "\"hybrid\" or \"e4m3\"");
+    if (word != "hybrid" && word != "e4m3") wrong_value(k.at("fp8-format"), "\"hybrid\" or \"e4m3\"", *v);
+    apply(k.at("fp8-format"), &precision::compute, "compute", formats::fp8);
+  }
+  if (const auto* v = k.take("fp8-recipe"); v != nullptr) {
+    const auto& word = string_at(*v, k.at("fp8-recipe"), "\"tensorwise\", \"delayed\", \"blockwise\" or \"mxfp8\"");
+    const bool whole = word == "tensorwise" || word == "delayed";
+    if (!whole && word != "blockwise" && word != "mxfp8") wrong_value(k.at("fp8-recipe"), "\"tensorwise\", \"delayed\", \"blockwise\" or \"mxfp8\"", *v);
+    j.framework.fp8 = whole ? fp8_scaling::tensor : fp8_scaling::block;
+    j.framework.names_fp8_recipe = word != "delayed";
+  }
+  if (const auto* v = k.take("fp8-param-gather"); v != nullptr && flag_at(*v, k.at("fp8-param-gather")))
+    apply(k.at("fp8-param-gather"), &precision::parameters, "parameters", formats::fp8);
+  const auto *first = format_of("exp-avg-dtype"), *second = format_of("exp-avg-sq-dtype");
+  const auto& one = first != nullptr ? *first : formats::fp32;
+  const auto& other = second != nullptr ? *second : formats::fp32;
+  if (one != other) fail("headroom: " + k.at("exp-avg-dtype") + " and exp-avg-sq-dtype must be alike in this version; found " + std::string{one.label.view()} + " and " + std::string{other.label.view()});
+  if (first != nullptr) apply(k.at("exp-avg-dtype"), &precision::state, "state", one);
+}
+
+}  // namespace detail
+
+/// Throws job_error for arguments that Megatron does not have, and for those that this version does not model.
+inline void apply_megatron_options(job& j, const json_value& options, const option_merger& merge) {
+  auto& f = j.framework;
+  key_reader k{options, "framework.options"};
+  const auto on = [&](const char* key) {
+    const auto* v = k.take(key);
+    return v != nullptr && flag_at(*v, k.at(key));
+  };
+  const auto word = [&](const char* key) {
+    const auto* v = k.take(key);
+    return v != nullptr ? string_at(*v, k.at(key)) : std::string{};
+  };
+  if (on("no-gradient-accumulation-fusion")) f.fuses_weight_gradients = false;
+  if (on("no-async-tensor-model-parallel-allreduce")) f.overlaps_input_gradients = false;
+  if (const auto impl = word("transformer-impl"); !impl.empty()) f.local_modules = impl == "local";
+  if (on("no-create-attention-mask-in-dataloader")) f.masks_in_loader = false;
+  if (const auto* v = k.take("moe-expert-capacity-factor")) {
+    const auto percent = std::llround(number_at(*v, k.at("moe-expert-capacity-factor"), 0.0, 1e6) * 100);
+    auto& own = j.model.experts.capacity_factor_percent;
+    if (own != 0 && own != percent) fail("headroom: " + k.at("moe-expert-capacity-factor") + " contradicts model.experts.capacity_factor; state one of them, or both alike");
+    own = percent;
+  }
+  if (on("moe-pad-expert-input-to-capacity")) f.pads_experts = true;
+  if (on("overlap-grad-reduce")) f.overlaps_gradients = true;
+  if (on("overlap-param-gather")) f.overlaps_parameters = true;
+  if (on("overlap-p2p-communication-warmup-flush")) f.overlaps_warm_up = true;
+  if (on("no-rope-fusion")) f.writes_out_rope = true;
+  if (on("no-bias-swiglu-fusion")) f.writes_out_glu = true;
+  if (on("moe-grouped-gemm")) f.grouped_gemm = true;
+  const bool deep = on("moe-enable-deepep");
+  const auto dispatcher = word("moe-token-dispatcher-type"), backend = word("moe-flex-dispatcher-backend");
+  if (!dispatcher.empty() && dispatcher != "flex" && dispatcher != "alltoall" && dispatcher != "allgather")
+    fail("headroom: framework.options.moe-token-dispatcher-type " + in_quotes(dispatcher) + " is unknown; accepted: allgather, alltoall, flex");
+  // The arguments are a command line, whose default is allgather, or change a recipe, which keeps its own (Megatron-Bridge's models
+  // are all made with alltoall: models/*/*_provider.py moe_token_dispatcher_type).
+  f.dispatcher = dispatcher == "flex" || deep || !backend.empty() ? token_dispatcher::flex
+                 : dispatcher == "alltoall"                       ? token_dispatcher::all_to_all
+                 : dispatcher.empty() && f.recipes_change         ? f.dispatcher
+                                                                  : token_dispatcher::all_gather;
+  if (on("no-use-layer-wise-param-layout")) f.deals_out_weights = true;
+  if (on("overlap-grad-reduce") && j.optimizer.vector_moments > 0) f.overlaps_reduction = true;
+  if (const auto type = word("moe-router-dtype"); type == "fp32" || type == "fp64") f.routes_in_fp32 = true;
+  detail::apply_megatron_formats(j, k, merge);
+  detail::apply_megatron_fsdp(j, k, merge);
+  // A whole command line, one that says how large the model is, computes in fp32 unless it says otherwise.
+  if (j.precision.compute.bits == 8 && options.contains("hidden-size") && !options.contains("bf16") && !options.contains("fp16")) f.wide_beside_fp8 = true;
+  if (on("tp-comm-overlap")) f.overlaps_tensor_parallel = true;
+  const auto impl = word("cross-entropy-fusion-impl");
+  if (on("cross-entropy-loss-fusion")) f.loss = impl == "te" ? loss_style::in_place : loss_style::autocast;
+  if (const auto kind = word("cp-comm-type"); !kind.empty()) {
+    if (kind != "a2a" && kind != "p2p" && kind != "all_gather" && kind != "a2a+p2p")
+      fail("headroom: framework.options.cp-comm-type " + in_quotes(kind) + " is unknown; accepted: p2p, a2a, all_gather, a2a+p2p");
+    f.exchanges_heads = kind == "a2a+p2p";
+    merge.set(j.parallel.context_kind, kind == "a2a" ? context_kind::ulysses : kind == "all_gather" ? context_kind::all_gather : context_kind::ring,
+              "parallel", "context_kind", k.at("cp-comm-type"));
+  }
+  if (const auto* v = k.take("microbatch-group-size-per-virtual-pipeline-stage"); v != nullptr)
+    f.microbatch_group = static_cast<std::int32_t>(whole_at(*v, k.at("microbatch-group-size-per-virtual-pipeline-stage"), 1, 4096));
+  const bool defers = on("defer-embedding-wgrad-compute");
+  if (const auto* v = k.take("wgrad-deferral-limit"); v != nullptr && defers)
+    f.deferral_limit = static_cast<std::int32_t>(whole_at(*v, k.at("wgrad-deferral-limit"), 0, 1024));
+  {
+    const bool offloads = on("fine-grained-activation-offloading");
+    detail::apply_megatron_offload(j, offloads, word("offload-modules"), merge, k.at("offload-modules"));
+  }
+  detail::apply_megatron_graphs(f, k);
+  if (on("first-last-layers-bf16")) f.ends_in_bf16 = true;
+  if (on("overlap-moe-expert-parallel-comm")) f.overlaps_experts = true;
+  for (const auto key : detail::megatron_unmodelled)
+    if (k.take(key) != nullptr)
+      fail("headroom: framework.options." + std::string{key} + " is not modelled by this version; leave it out to estimate the job without it");
+  for (const auto key : detail::megatron_silent) k.take(key);
+  for (const auto key : detail::megatron_elsewhere) k.take(key);
+  k.finish();
+}
+
+/// The options that make `p` of the profile that the library ships.
+inline json_value megatron_options_of(const profile& p, const profile& plain = frameworks::megatron) {
+  json_value out = json_value::object();
+  if (p.fuses_weight_gradients != plain.fuses_weight_gradients) out["no-gradient-accumulation-fusion"] = true;
+  if (plain.overlaps_input_gradients && !p.overlaps_input_gradients) out["no-async-tensor-model-parallel-allreduce"] = true;
+  if (p.local_modules != plain.local_modules) out["transformer-impl"] = p.local_modules ? "local" : "transformer_engine";
+  if (p.masks_in_loader != plain.masks_in_loader) out["no-create-attention-mask-in-dataloader"] = true;
+  if (p.pads_experts != plain.pads_experts) out["moe-pad-expert-input-to-capacity"] = true;
+  if (p.overlaps_gradients != plain.overlaps_gradients) out["overlap-grad-reduce"] = true;
+  if (p.overlaps_parameters != plain.overlaps_parameters) out["overlap-param-gather"] = true;
+  if (p.overlaps_warm_up != plain.overlaps_warm_up) out["overlap-p2p-communication-warmup-flush"] = true;
+  if (p.writes_out_rope != plain.writes_out_rope) out["no-rope-fusion"] = true;
+  if (p.writes_out_glu != plain.writes_out_glu) out["no-bias-swiglu-fusion"] = true;
+  if (p.grouped_gemm != plain.grouped_gemm) out["moe-grouped-gemm"] = true;
+  if (p.overlaps_tensor_parallel != plain.overlaps_tensor_parallel) out["tp-comm-overlap"] = true;
+  if (p.loss != plain.loss) {
+    out["cross-entropy-loss-fusion"] = true;
+    out["cross-entropy-fusion-impl"] = p.loss == loss_style::in_place ? "te" : "native";
+  }
+  if (p.fp8 != plain.fp8)
+    out["fp8-recipe"] = "blockwise";
+  else if (p.names_fp8_recipe != plain.names_fp8_recipe)
+    out["fp8-recipe"] = p.names_fp8_recipe ? "tensorwise" : "delayed";
+  if (p.wide_beside_fp8) out["hidden-size"] = 0;
+  if (p.deals_out_weights) out["no-use-layer-wise-param-layout"] = true;
+  if (p.overlaps_reduction) out["overlap-grad-reduce"] = true;
+  if (p.precision_aware) out["use-precision-aware-optimizer"] = true;
+  if (p.routes_in_fp32) out["moe-router-dtype"] = "fp32";
+  if (p.exchanges_heads) out["cp-comm-type"] = "a2a+p2p";
+  if (p.microbatch_group > 0) out["microbatch-group-size-per-virtual-pipeline-stage"] = p.microbatch_group;
+  if (p.graphs != graph_capture::none) out["cuda-graph-impl"] = p.graphs == graph_capture::by_framework ? "local" : "transformer_engine";
+  if (p.captured_modules != 0) {
+    out["cuda-graph-warmup-steps"] = 0;
+    out["cuda-graph-scope"] = detail::words_of(p.captured_modules, detail::megatron_graph_names);
+  }
+  if (p.ends_in_bf16) out["first-last-layers-bf16"] = true;
+  if (p.overlaps_experts) out["overlap-moe-expert-parallel-comm"] = true;
+  if (p.offloaded_modules != 0) {
+    out["fine-grained-activation-offloading"] = true;
+    out["offload-modules"] = detail::words_of(p.offloaded_modules, detail::megatron_offload_names);
+  }
+  if (p.deferral_limit > 0) {
+    out["defer-embedding-wgrad-compute"] = true;
+    out["wgrad-deferral-limit"] = p.deferral_limit;
+  }
+  // Said wherever anything is: without it the arguments mean allgather.
+  if (p.dispatcher != plain.dispatcher || !out.empty())
+    out["moe-token-dispatcher-type"] = p.dispatcher == token_dispatcher::flex ? "flex" : p.dispatcher == token_dispatcher::all_gather ? "allgather" : "alltoall";
+  return out;
+}
+
+}  // namespace headroom::io

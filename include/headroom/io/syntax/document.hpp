@@ -1,0 +1,143 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A file of another program, read into values whose lines are known: what a reader refuses, it refuses with file, line and key.
+#pragma once
+
+#include <headroom/io/syntax/json_reader.hpp>
+
+#include <map>
+
+namespace headroom::io {
+
+/// `lines` has the line of each key, by its path ("a.b[0].c").
+struct document {
+  std::string source;
+  json_value root;
+  std::map<std::string, int, std::less<>> lines;
+
+  /// "run.yaml:12": the line of the key, or of what it lies in.
+  [[nodiscard]] std::string place(std::string path) const {
+    while (true) {
+      if (const auto it = lines.find(path); it != lines.end()) return source + ":" + std::to_string(it->second);
+      const auto cut = path.find_last_of(".[");
+      if (cut == std::string::npos) return source;
+      path.resize(cut);
+    }
+  }
+};
+
+/// Throws job_error for bytes that are not UTF-8 (RFC 3629), and for the NUL that no text file has.
+inline void check_utf8(std::string_view text, const std::string& source) {
+  int line = 1;
+  const auto bad = [&] { fail("headroom: " + source + ":" + std::to_string(line) + ": not valid UTF-8 text"); };
+  for (std::size_t i = 0; i < text.size();) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c == '\n') ++line;
+    if (c == 0) bad();
+    if (c < 0x80) {
+      ++i;
+      continue;
+    }
+    const std::size_t more = c >= 0xC2 && c <= 0xDF ? 1 : c >= 0xE0 && c <= 0xEF ? 2 : c >= 0xF0 && c <= 0xF4 ? 3 : 0;
+    if (more == 0 || i + more >= text.size()) bad();
+    for (std::size_t k = 1; k <= more; ++k)
+      if ((static_cast<unsigned char>(text[i + k]) & 0xC0U) != 0x80U) bad();
+    const auto next = static_cast<unsigned char>(text[i + 1]);
+    if ((c == 0xE0 && next < 0xA0) || (c == 0xED && next > 0x9F) || (c == 0xF0 && next < 0x90) || (c == 0xF4 && next > 0x8F)) bad();
+    i += more + 1;
+  }
+}
+
+namespace detail {
+
+/// The lines of the keys of a text that has been parsed as JSON already.
+class json_lines {
+ public:
+  json_lines(std::string_view text, std::map<std::string, int, std::less<>>& lines) : text_(text), lines_(&lines) { value(""); }
+
+ private:
+  void blank() {
+    for (; at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'); ++at_) line_ += text_[at_] == '\n';
+  }
+  std::string string() {
+    const auto from = at_++;
+    while (at_ < text_.size() && text_[at_] != '"') at_ += text_[at_] == '\\' ? 2U : 1U;
+    at_ = std::min(at_ + 1, text_.size());
+    const auto raw = text_.substr(from, at_ - from);
+    return raw.find('\\') == std::string_view::npos ? std::string{raw.substr(1, raw.size() - 2)} : json_value::parse(raw).get<std::string>();
+  }
+  void value(const std::string& path) {  // as deep as the parser let through
+    blank();
+    if (at_ >= text_.size()) return;
+    const char c = text_[at_];
+    if (c == '"') return void(string());
+    if (c != '{' && c != '[') {
+      while (at_ < text_.size() && text_[at_] != ',' && text_[at_] != ']' && text_[at_] != '}' && text_[at_] != '\n') ++at_;
+      return;
+    }
+    ++at_;
+    for (std::size_t index = 0; at_ < text_.size(); ++index) {
+      blank();
+      if (at_ < text_.size() && text_[at_] == ',') {
+        ++at_;
+        blank();
+      }
+      if (at_ >= text_.size() || text_[at_] == '}' || text_[at_] == ']') break;
+      const int line = line_;
+      const auto inner = c == '{' ? joined(path, string()) : joined(path, index);
+      if (c == '{') {
+        blank();
+        ++at_;  // the colon
+        (*lines_)[inner] = line;
+      }
+      value(inner);
+      blank();
+    }
+    ++at_;
+  }
+
+  std::string_view text_;
+  std::map<std::string, int, std::less<>>* lines_;
+  std::size_t at_{};
+  int line_{1};
+};
+
+/// The place of a sentence's key before the sentence: "headroom: key must …" becomes "headroom: file:12: key must …".
+inline std::string with_place(const std::string& sentence, const document& from) {
+  constexpr std::string_view us = "headroom: ";
+  if (!sentence.starts_with(us) || sentence.starts_with("headroom: " + from.source)) return sentence;
+  const auto said = sentence.substr(us.size());
+  constexpr std::string_view unknown = "unknown key \"";
+  std::string path;
+  if (said.starts_with(unknown)) {
+    const auto end = said.find('"', unknown.size());
+    const auto key = said.substr(unknown.size(), end == std::string::npos ? end : end - unknown.size());
+    const auto in = end == std::string::npos ? end : said.find(" in ", end);
+    const auto stop = in == end + 1 ? said.find_first_of("; ", in + 4) : std::string::npos;
+    path = stop != std::string::npos ? joined(said.substr(in + 4, stop - in - 4), key) : key;
+  } else {
+    path = said.substr(0, said.find(' '));
+  }
+  return std::string{us} + from.place(path) + ": " + said;
+}
+
+}  // namespace detail
+
+/// Whatever `read` refuses is refused with its place in `from`.
+template <class Read>
+auto with_places(const document& from, Read&& read) {
+  std::string sentence;
+  try {
+    return read();
+  } catch (const job_error& e) {
+    sentence = e.what();
+  }
+  fail(detail::with_place(sentence, from));
+}
+
+inline document parse_json_document(std::string_view text, const std::string& source) {
+  document d{.source = source, .root = parse_json(text, source), .lines = {}};
+  if (text.size() < (std::size_t{1} << 20)) detail::json_lines{text, d.lines};
+  return d;
+}
+
+}  // namespace headroom::io

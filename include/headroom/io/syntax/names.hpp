@@ -1,0 +1,163 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What the library's enumerators are called in a file. The first name of a value is the one that is written; any further
+// ones are read as well.
+#pragma once
+
+#include <array>
+#include <headroom/io/syntax/json_reader.hpp>
+#include <headroom/job.hpp>
+
+namespace headroom::io {
+
+template <class E>
+struct named {
+  std::string_view text;
+  E value;
+};
+
+/// The names of E: a specialisation below for each enumeration that a file can hold.
+template <class E>
+inline constexpr auto names_of = nullptr;
+
+template <>
+inline constexpr auto names_of<mlp_kind> =
+    std::array<named<mlp_kind>, 2>{{{"gated", mlp_kind::gated}, {"plain", mlp_kind::plain}}};
+template <>
+inline constexpr auto names_of<norm_kind> =
+    std::array<named<norm_kind>, 2>{{{"rmsnorm", norm_kind::rmsnorm}, {"layernorm", norm_kind::layernorm}}};
+template <>
+inline constexpr auto names_of<position_kind> = std::array<named<position_kind>, 5>{{{"rope", position_kind::rope},
+                                                                                     {"learned", position_kind::learned},
+                                                                                     {"alibi", position_kind::alibi},
+                                                                                     {"none", position_kind::none},
+                                                                                     {"relative", position_kind::relative}}};
+template <>
+inline constexpr auto names_of<activation_kind> =
+    std::array<named<activation_kind>, 9>{{{"silu", activation_kind::silu},
+                                           {"gelu", activation_kind::gelu},
+                                           {"gelu_new", activation_kind::gelu_new},
+                                           {"gelu_pytorch_tanh", activation_kind::gelu_pytorch_tanh},
+                                           {"quick_gelu", activation_kind::quick_gelu},
+                                           {"relu", activation_kind::relu},
+                                           {"relu2", activation_kind::relu2},
+                                           {"tanh", activation_kind::tanh},
+                                           {"swish", activation_kind::silu}}};
+template <>
+inline constexpr auto names_of<head_kind> = std::array<named<head_kind>, 3>{
+    {{"language", head_kind::language}, {"masked-language", head_kind::masked_language}, {"none", head_kind::none}}};
+template <>
+inline constexpr auto names_of<vision_kind> = std::array<named<vision_kind>, 10>{{{"none", vision_kind::none},
+                                                                                 {"vit", vision_kind::vit},
+                                                                                 {"clip", vision_kind::clip},
+                                                                                 {"siglip", vision_kind::siglip},
+                                                                                 {"qwen2-vl", vision_kind::qwen2_vl},
+                                                                                 {"qwen2.5-vl", vision_kind::qwen2_5_vl},
+                                                                                 {"qwen3-vl", vision_kind::qwen3_vl},
+                                                                                 {"llama4", vision_kind::llama4},
+                                                                                 {"pixtral", vision_kind::pixtral},
+                                                                                 {"siglip-so400m", vision_kind::siglip}}};
+template <>
+inline constexpr auto names_of<projector_kind> =
+    std::array<named<projector_kind>, 9>{{{"none", projector_kind::none},
+                                          {"mlp", projector_kind::mlp},
+                                          {"norm-linear", projector_kind::norm_linear},
+                                          {"merger", projector_kind::merger},
+                                          {"pixel-mlp", projector_kind::pixel_mlp},
+                                          {"resampler", projector_kind::resampler},
+                                          {"contrastive", projector_kind::contrastive},
+                                          {"linear", projector_kind::linear},
+                                          {"patch-merger", projector_kind::patch_merger}}};
+template <>
+inline constexpr auto names_of<implementation> = std::array<named<implementation>, 3>{
+    {{"fused", implementation::fused}, {"foreach", implementation::foreach}, {"loop", implementation::loop}}};
+template <>
+inline constexpr auto names_of<adapter_kind> = std::array<named<adapter_kind>, 3>{
+    {{"none", adapter_kind::none}, {"lora", adapter_kind::lora}, {"dora", adapter_kind::dora}}};
+template <>
+inline constexpr auto names_of<schedule> = std::array<named<schedule>, 6>{{{"1f1b", schedule::one_forward_one_backward},
+                                                                           {"naive", schedule::naive},
+                                                                           {"gpipe", schedule::gpipe},
+                                                                           {"interleaved-1f1b", schedule::interleaved},
+                                                                           {"zero-bubble", schedule::zero_bubble},
+                                                                           {"dualpipe", schedule::dualpipe}}};
+template <>
+inline constexpr auto names_of<context_kind> = std::array<named<context_kind>, 3>{
+    {{"ring", context_kind::ring}, {"ulysses", context_kind::ulysses}, {"all-gather", context_kind::all_gather}}};
+template <>
+inline constexpr auto names_of<sharding_kind> =
+    std::array<named<sharding_kind>, 7>{{{"none", sharding_kind::none},
+                                         {"ddp", sharding_kind::ddp},
+                                         {"zero", sharding_kind::zero},
+                                         {"fsdp1", sharding_kind::fsdp1},
+                                         {"fsdp2", sharding_kind::fsdp2},
+                                         {"megatron-distributed-optimizer", sharding_kind::megatron_distributed_optimizer},
+                                         {"megatron-fsdp", sharding_kind::megatron_fsdp}}};
+template <>
+inline constexpr auto names_of<place> =
+    std::array<named<place>, 3>{{{"none", place::on_gpu}, {"cpu", place::on_cpu}, {"nvme", place::on_nvme}}};
+template <>
+inline constexpr auto names_of<recompute_mode> = std::array<named<recompute_mode>, 3>{
+    {{"none", recompute_mode::none}, {"full", recompute_mode::full}, {"selective", recompute_mode::selective}}};
+template <>
+inline constexpr auto names_of<recompute_method> =
+    std::array<named<recompute_method>, 2>{{{"uniform", recompute_method::uniform}, {"block", recompute_method::block}}};
+template <>
+inline constexpr auto names_of<recompute_policy> = std::array<named<recompute_policy>, 2>{
+    {{"every-other-matmul", recompute_policy::every_other_matmul}, {"attention-only", recompute_policy::attention_only}}};
+template <>
+inline constexpr auto names_of<recompute_module> =
+    std::array<named<recompute_module>, 8>{{{"core_attn", recompute_module::core_attn},
+                                            {"mlp", recompute_module::mlp},
+                                            {"moe", recompute_module::moe},
+                                            {"moe_act", recompute_module::moe_act},
+                                            {"layernorm", recompute_module::layernorm},
+                                            {"mla_up_proj", recompute_module::mla_up_proj},
+                                            {"shared_experts", recompute_module::shared_experts},
+                                            {"gelu", recompute_module::gelu}}};
+template <>
+inline constexpr auto names_of<attention> = std::array<named<attention>, 6>{{{"eager", attention::eager},
+                                                                             {"sdpa", attention::sdpa},
+                                                                             {"flash", attention::flash},
+                                                                             {"flash3", attention::flash3},
+                                                                             {"te", attention::te},
+                                                                             {"math", attention::math}}};
+template <>
+inline constexpr auto names_of<loss_kind> = std::array<named<loss_kind>, 5>{{{"full", loss_kind::full},
+                                                                             {"chunked", loss_kind::chunked},
+                                                                             {"fused", loss_kind::fused},
+                                                                             {"vocab-parallel", loss_kind::vocab_parallel},
+                                                                             {"fused-linear", loss_kind::fused_linear}}};
+template <>
+inline constexpr auto names_of<vendor> = std::array<named<vendor>, 6>{{{"nvidia", vendor::nvidia},
+                                                                       {"amd", vendor::amd},
+                                                                       {"google", vendor::google},
+                                                                       {"huawei", vendor::huawei},
+                                                                       {"intel", vendor::intel},
+                                                                       {"cpu", vendor::cpu}}};
+
+/// What a value is called; empty for one that a file cannot say (it is left out instead).
+template <class E>
+constexpr std::string_view text_of(E value) {
+  for (const auto& n : names_of<E>)
+    if (n.value == value) return n.text;
+  return {};
+}
+
+template <class Table, class Text>
+std::vector<std::string_view> texts(const Table& table, Text text) {
+  std::vector<std::string_view> all;
+  for (const auto& entry : table) all.push_back(text(entry));
+  return all;
+}
+
+/// The enumerator that a string names. Throws job_error with the accepted names.
+template <class E>
+E name_at(const json_value& value, const std::string& path) {
+  const auto accepted = texts(names_of<E>, [](const auto& n) { return n.text; });
+  const auto& word = string_at(value, path, "one of " + listed(accepted));
+  for (const auto& n : names_of<E>)
+    if (n.text == word) return n.value;
+  unknown_name(path, word, accepted);
+}
+
+}  // namespace headroom::io

@@ -1,0 +1,161 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A trainer's start written out, allocation by allocation: parameters as they are moved, shards as they are cut, and what else stays.
+#pragma once
+
+#include <headroom/engine/eager/step_parts.hpp>
+#include <headroom/replay/wrap_trace.hpp>
+
+#include <array>
+#include <vector>
+
+namespace headroom {
+
+/// What a start leaves for the steps to do.
+struct loaded_model {
+  std::vector<bytes> states;                  ///< master copies and moments that the first update makes
+  std::array<std::vector<bytes>, 2> updates;  ///< tensors of an update: of weights, and of adapters in another format
+  bool gradients_made{};                      ///< gradients are there before the first backward
+};
+
+class load_trace {
+ public:
+  load_trace(const settled_job& s, const state_bytes& st, const windows& w, tensor_memory& m, caching_allocator& a)
+      : job_(&s), states_(&st), windows_(&w), memory_(m), allocator_(&a), wraps_(wraps_on_gpu(s)) {}
+
+  loaded_model run(const inventory& list, const moment& resident) {
+    if (wraps_) {
+      if (job_->layer.base.quantised()) detail::quantise_weights(memory_, *allocator_, *job_, list);
+      detail::wrap_units(memory_, *job_, list);
+    }
+    load(list, resident);
+    return std::move(left_);
+  }
+
+ private:
+  using handle = tensor_memory::handle;
+
+  /// Parameters tensor by tensor, as they are moved; what else stays.
+  void load(const inventory& list, const moment& resident) {
+    const auto& s = *job_;
+    const auto& j = *s.source;
+    const auto outside = trained_modules(j, -1);
+    const bool here = place_of_parameters(j) == place::on_gpu;
+    const bool on_gpu = j.offload.optimizer == place::on_gpu && here;
+    const bool vectors = s.flat && j.sharding.kind != sharding_kind::fsdp1;
+    const bool partitions = vectors && j.sharding.stage == 3;
+    if (partitions) partition_weights(list);
+    bytes flat{0};  // DeepSpeed joins what trains in one vector
+    const auto add = [&](const state_bytes& one, std::int64_t copies, std::int64_t moments) {
+      for (std::int64_t i = 0; i < copies; ++i) {
+        if (vectors && one.trained_copy > bytes{0}) {
+          flat += one.gpu[row::model_parameters] + one.gpu[row::adapters];
+          continue;
+        }
+        if (partitions) continue;
+        if (!wraps_ && here) {
+          keep(one.gpu[row::model_parameters] - one.frozen_extra);
+          keep(one.gpu[row::adapters]);
+        }
+        if (!wraps_) keep(one.frozen_extra);  // scales of a quantised weight
+        if (one.gpu[row::master_parameters] > bytes{0} && on_gpu) left_.states.push_back(one.gpu[row::master_parameters]);
+        for (std::int64_t k = 0; k < moments && on_gpu; ++k)
+          if (const auto b = ceil_div(one.gpu[row::optimizer_state], moments); b > bytes{0}) left_.states.push_back(b);
+        if (one.trained_copy > bytes{0}) left_.updates[one.adapter_copy > bytes{0} ? 1 : 0].push_back(one.trained_copy);
+      }
+    };
+    const auto& o = s.optimizer;
+    const auto tensor_of = [&](std::int64_t rows, std::int64_t columns, bool table, bool adapter) {
+      detail::state_sum sum(s);
+      sum.trained(rows, columns, 1, table, adapter);
+      return sum.r;
+    };
+    for (auto w : list) {
+      if (j.framework.divides_modules) w = detail::divided(w, j.parallel.tensor);
+      w = detail::joined(w, s);
+      const auto all = w.copies(), train = detail::trained_copies(j, outside, w, all);
+      const bool linear = w.linear && !w.vector(), table = w.role == module::embedding || w.role == module::head;
+      if (train > 0) add(tensor_of(w.rows, w.columns, table, false), train, o.moments);
+      if (all > train) {
+        detail::state_sum sum(s);
+        sum.frozen(w, 1, linear && s.layer.quantised.has(w.role));
+        add(sum.r, all - train, 0);
+      }
+      if (j.adapter.active() && j.adapter.modules_to_save.has(w.role) && train > 0) {
+        detail::state_sum sum(s);
+        sum.frozen(w, 1, false);
+        add(sum.r, train, 0);
+      }
+      if (const auto rows = linear && s.layer.adapts(w.role) ? detail::adapted_rows(s, w) : 0; rows > 0) {
+        add(tensor_of(j.adapter.rank, w.columns, false, true), all, o.moments);
+        add(tensor_of(rows, j.adapter.rank, false, true), all, o.moments);
+        if (j.adapter.kind == adapter_kind::dora) add(tensor_of(rows, 1, false, true), all, o.moments);
+      }
+    }
+    // A sharded optimizer's states are flat vectors, made before the first step.
+    if (vectors) {
+      keep(flat);
+      left_.updates[0].assign(1, states_->trained_copy);
+      const auto& gpu = states_->gpu;
+      if (on_gpu) {
+        keep(gpu[row::master_parameters]);
+        auto zeros = memory_.make(windows_->wide_gradients);  // initialize_optimizer_states runs a step on them
+        for (std::int64_t k = 0; k < o.moments; ++k) keep(ceil_div(gpu[row::optimizer_state], o.moments));
+        memory_.free(zeros);
+      }
+    }
+    const auto handles = s.source->framework.cublas_handles;
+    const auto workspace = resident.rows[row::workspace];
+    for (std::int32_t i = 0; i < handles; ++i) keep(ceil_div(workspace, handles));
+    keep(resident.rows[row::activations] - (wraps_ && s.source->framework.rotary_cache_in_layers ? s.model.layers * rotary_caches(s) : bytes{0}));
+    keep(resident.rows[row::communication_buffers]);
+    if (partitions) memory_.make(windows_->gather_pool, stream::gather);
+    if ((j.batch.accumulation == 1 || partitions) && !j.framework.gradients_stay && windows_->gradients_before.total > bytes{0}) {
+      keep(windows_->gradients_before.total);
+      left_.gradients_made = true;
+    }
+  }
+
+  /// deepspeed.zero.Init (runtime/zero/partition_parameters.py): each weight is made whole, in torch's default format, cast, and cut; the
+  /// shard finds a place among what the weights before have left. Shards that train are joined later on, and the others stay where they are.
+  void partition_weights(const inventory& list) {
+    const auto& s = *job_;
+    const auto outside = trained_modules(*s.source, -1);
+    std::vector<handle> leave;
+    const auto cut = [&](const weight& w, std::int64_t rows, bool trains) {
+      const auto n = checked::mul(rows, w.columns);
+      auto made = memory_.make(bytes{checked::mul(n, 4)});
+      auto whole = memory_.make(detail::share(parameters{n}, s.precision.parameters.width()));
+      memory_.free(made);
+      const auto shard = memory_.make(detail::share(parameters{n}, s.precision.parameters.width(), s.shards.parameters));
+      memory_.free(whole);
+      if (trains) leave.push_back(shard);
+    };
+    const auto fused = [&](const weight& w) { return s.model.fused_qkv && w.linear && !w.vector() && (w.role == module::q_proj || w.role == module::k_proj || w.role == module::v_proj); };
+    const auto one = [&](const weight& w, std::int64_t copies) {
+      if (fused(w) && w.role != module::q_proj) return;
+      const auto all = w.copies(), train = detail::trained_copies(*s.source, outside, w, all);
+      for (std::int64_t i = 0; i < copies; ++i) cut(w, fused(w) ? w.rows + 2 * s.model.kv_width() : w.rows, train == all);
+    };
+    for (const auto& w : list)
+      if (w.layers.count == 0 && w.role != module::head) one(w, w.copies());
+    for (std::int64_t at = 0; at < s.model.layers; ++at)
+      for (const auto& w : list)
+        if (w.layers.count > 0) one(w, w.per_layer);
+    for (const auto& w : list)
+      if (w.layers.count == 0 && w.role == module::head) one(w, w.copies());
+    for (auto& h : leave) memory_.free(h);
+    allocator_->empty_cache();
+  }
+
+  void keep(bytes b) { memory_.make(b); }
+
+  const settled_job* job_;
+  const state_bytes* states_;
+  const windows* windows_;
+  tensor_memory& memory_;
+  caching_allocator* allocator_;
+  bool wraps_;
+  loaded_model left_;
+};
+
+}  // namespace headroom

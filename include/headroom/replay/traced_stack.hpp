@@ -1,0 +1,73 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What a trace of a step runs: the programs of embedding, layers and loss, and of each layer the tensors that it has at the moment.
+#pragma once
+
+#include <headroom/engine/eager/layer_runs.hpp>
+#include <headroom/engine/eager/step_parts.hpp>
+#include <headroom/replay/block_trace.hpp>
+
+#include <vector>
+
+namespace headroom {
+
+struct traced_layer {
+  std::size_t kind{};      ///< in traced_stack::kinds
+  bool recomputes{};
+  tensor_memory::handle input{tensor_memory::none};  ///< of a checkpoint
+  std::vector<block_tensors> parts;
+};
+
+/// What layers of a run have in common.
+struct traced_kind {
+  std::vector<program> parts;
+  bool back{};             ///< something trains in it or below it
+};
+
+struct traced_stack {
+  scene sizes;
+  bool leaf{};             ///< the embedding's result is a leaf that needs a gradient
+  std::vector<traced_kind> kinds;
+  std::vector<traced_layer> layers;
+
+  explicit traced_stack(const settled_job& s) : sizes(s.layer) {
+    sizes.model = &s.model;
+    const auto& j = *s.source;
+    const auto& habits = *sizes.habits;
+    const auto outside = trained_modules(j, -1);
+    const bool compiled = sizes.compiled;
+    sizes.compiled = false;
+    ends_.reserve(2);
+    ends_.push_back(headroom::embedding(sizes, outside));
+    const auto& emb = embedding();
+    const bool recomputes = j.recompute.mode == recompute_mode::full;
+    leaf = !emb.needs_gradient(emb.output()) && j.adapter.active() &&
+           (habits.embeddings_need_gradient == input_gradient::always ||
+            (habits.embeddings_need_gradient == input_gradient::if_checkpointed && (recomputes || sizes.base.quantised())));
+    bool flows = leaf || emb.needs_gradient(emb.output());
+    const auto runs = detail::cut_layers(s, sizes, {0, s.model.layers}, flows);
+    sizes.compiled = compiled;
+    for (std::size_t i = 0; i < runs.size; ++i) {
+      const auto& r = runs.list[i];
+      traced_kind kind;
+      const auto add = [&](const program& p) { kind.parts.push_back(p); };
+      if (r.sparse)
+        for_each_sparse_block(sizes, r.trained, r.input_has_gradient, add);
+      else
+        for_each_block(sizes, r.trained, r.input_has_gradient, add);
+      kind.back = r.input_has_gradient || detail::anything_trains(sizes, r.trained);
+      flows = flows || detail::anything_trains(sizes, r.trained);
+      for (std::int64_t n = 0; n < r.count; ++n) layers.push_back({i, r.recomputes, tensor_memory::none, std::vector<block_tensors>(kind.parts.size())});
+      kinds.push_back(std::move(kind));
+    }
+    sizes.compiled = false;
+    ends_.push_back(detail::tail_of(sizes, outside, flows));
+  }
+
+  [[nodiscard]] const program& embedding() const { return ends_.front(); }
+  [[nodiscard]] const program& tail() const { return ends_.back(); }
+
+ private:
+  std::vector<program> ends_;  // the embedding's, and what comes after the layers
+};
+
+}  // namespace headroom

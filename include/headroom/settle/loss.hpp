@@ -1,0 +1,73 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Which program computes the loss, and in which format.
+#pragma once
+
+#include <headroom/error.hpp>
+#include <headroom/settle/settled_job.hpp>
+
+namespace headroom::detail {
+
+/// Megatron computes its loss over a divided vocabulary whatever it is called; fused, by TransformerEngine where the logits stay in
+/// their format.
+constexpr void settle_divided_loss(settled_job& r) {
+  const auto& j = *r.source;
+  auto& s = r.layer;
+  if (j.loss.kind == loss_kind::chunked || j.loss.kind == loss_kind::fused_linear)
+    refuse("headroom: for megatron loss.kind must be vocab-parallel, full or fused");
+  s.loss_program = loss_style::upcast_in_loss;
+  if (j.loss.kind == loss_kind::fused) s.loss_program = j.loss.logits.bits == 16 ? loss_style::in_place : j.framework.loss;
+  if (j.loss.kind == loss_kind::unset) r.assumptions.add(assumption::loss_of_framework);
+}
+
+constexpr void settle_loss(settled_job& r) {
+  const auto& j = *r.source;
+  auto& s = r.layer;
+  s.loss = j.loss;
+  s.loss_program = j.framework.loss;
+  if (j.framework.layers == layer_modules::megatron) return settle_divided_loss(r);
+  switch (j.loss.kind) {
+    case loss_kind::unset:
+      r.assumptions.add(assumption::loss_of_framework);
+      break;
+    case loss_kind::full:
+      if (s.loss_program == loss_style::chunked || s.loss_program == loss_style::in_place) s.loss_program = loss_style::upcast_in_loss;
+      break;
+    case loss_kind::chunked:
+      if (s.loss_program != loss_style::chunked && s.loss_program != loss_style::chunked_head && s.loss_program != loss_style::chunked_in_loss)
+        refuse("headroom: loss.kind \"chunked\" is modelled for litgpt, torchtitan and torchtune alone by this version; choose full, fused or fused-linear", j.framework.label);
+      break;
+    case loss_kind::fused: s.loss_program = loss_style::in_place; break;
+    case loss_kind::fused_linear: s.loss_program = loss_style::fused_linear; break;
+    case loss_kind::vocab_parallel:
+      if (j.parallel.tensor == 1 || !j.framework.divides_modules)
+        refuse("headroom: loss.kind \"vocab-parallel\" needs tensor parallelism, for this framework or layout not modelled; choose full, fused or fused-linear");
+  }
+  if (j.framework.divides_modules) {
+    if (j.loss.kind == loss_kind::fused_linear && j.parallel.tensor > 1)
+      refuse("headroom: loss.kind \"fused-linear\" is not modelled under tensor parallelism by this version; choose vocab-parallel or full");
+    if ((j.loss.kind == loss_kind::unset || j.loss.kind == loss_kind::chunked) && j.parallel.tensor > 1) s.loss.kind = loss_kind::vocab_parallel;
+    if (s.loss_program == loss_style::chunked_head && j.loss.chunked_head == choice::no) s.loss_program = loss_style::whole_or_divided;
+  }
+  s.compiled_loss = j.compile && j.framework.compiles_loss;
+  if (r.model.encoder.layers > 0 && s.loss_program == loss_style::upcast_shifted) s.loss_program = loss_style::upcast_in_loss;  // labels are not shifted
+  if (s.loss.kind == loss_kind::unset && s.loss_program == loss_style::chunked) s.loss.kind = loss_kind::chunked;
+  if (!s.loss.logits.set()) {
+    // T5, BART and Whisper hand their logits to cross_entropy as they are; so do models with one projection for q, k and v.
+    const bool leaves = r.model.encoder.layers > 0 || (s.loss_program == loss_style::upcast_shifted && r.model.fused_qkv);
+    s.loss.logits = leaves && !r.precision.autocast ? r.precision.compute : formats::fp32;
+    r.assumptions.add(assumption::logits_format_of_framework);
+  }
+  if (s.loss_program == loss_style::chunked_in_loss) {
+    const auto chunks = j.framework.loss_chunks;
+    if (s.loss.kind == loss_kind::unset && chunks > 0) s.loss.kind = loss_kind::chunked;
+    if (s.loss.chunk_tokens <= 0) s.loss.chunk_tokens = checked::ceil_div(j.batch.sequence, chunks > 0 ? chunks : 8);
+    s.loss.chunked_head = choice::yes;
+  }
+  if (s.loss_program == loss_style::chunked) {
+    s.loss.logits = formats::fp32;  // Fabric converts what a module returns
+    if (s.loss.chunk_tokens <= 0) s.loss.chunk_tokens = 128;
+    if (s.loss.chunked_head == choice::unset) s.loss.chunked_head = j.adapter.active() ? choice::yes : choice::no;
+  }
+}
+
+}  // namespace headroom::detail

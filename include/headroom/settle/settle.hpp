@@ -1,0 +1,220 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A job with every open key filled in. What was filled in is noted as an assumption; the steps after this one read a settled
+// job and never ask again.
+#pragma once
+
+#include <headroom/model/towers.hpp>
+#include <headroom/settle/check.hpp>
+#include <headroom/settle/loss.hpp>
+
+namespace headroom {
+
+namespace detail {
+
+constexpr void settle_precision(settled_job& r) {
+  const auto& j = *r.source;
+  auto& p = r.precision;
+  if (!j.precision.set()) {
+    r.assumptions.add(assumption::framework_precision);
+    if (j.sharding.kind == sharding_kind::megatron_fsdp) p.gradients = p.reduce = p.parameters;  // megatron-fsdp-main-grads-dtype auto
+  }
+  fill_open_formats(p);
+  const bool fsdp = j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2;
+  if (fsdp && p.master.present() && p.parameters.bits < p.master.bits) {
+    // The shards are the master copy; the short format exists only while a layer is gathered.
+    p.parameters = p.master;
+    p.gradients = p.master;
+    p.master = formats::none;
+    r.assumptions.add(assumption::fsdp_keeps_fp32_shards);
+  }
+  if (!fsdp && p.compute.bits < p.parameters.bits && p.compute.bits >= 16) p.autocast = true;
+  if (j.framework.autocasts_16bit && j.sharding.kind != sharding_kind::zero && p.compute.bits == 16) p.autocast = true;
+  if (fsdp) p.autocast = false;
+  if (p.compute.bits == 8 && j.framework.quantises_in_linear) p.compute = formats::bf16;
+}
+
+constexpr void settle_optimizer(settled_job& r) {
+  const auto& j = *r.source;
+  if (!j.optimizer.set()) {
+    r.optimizer.how = j.optimizer.how;
+    r.assumptions.add(assumption::optimizer_adamw);
+  }
+  if (!r.optimizer.state.set()) r.optimizer.state = r.precision.state;
+  if (r.optimizer.how == implementation::unset) {
+    r.optimizer.how = j.framework.optimizer;
+    if (!r.optimizer.updates_in_place) r.assumptions.add(assumption::optimizer_implementation);
+  }
+  if (r.optimizer.updates_in_place) r.optimizer.how = implementation::fused;
+}
+
+constexpr void settle_shards(settled_job& r) {
+  const auto& j = *r.source;
+  const auto others = checked::mul(checked::mul(j.parallel.tensor, j.parallel.pipeline), j.parallel.context);
+  r.data = j.parallel.data;
+  if (r.data == 0) {
+    r.data = j.hardware.gpus() / others;
+    if (r.data > 1) r.assumptions.add(assumption::data_parallel_from_gpus);
+  }
+  auto d = checked::mul(r.data, j.parallel.context) / j.parallel.replicate;
+  switch (j.sharding.kind) {
+    case sharding_kind::none:
+      if (r.data > 1 && j.framework.runtime == runtime::autograd && j.framework.layers == layer_modules::eager) r.assumptions.add(assumption::ddp_assumed);
+      break;
+    case sharding_kind::ddp: break;
+    case sharding_kind::zero:
+      r.flat = true;
+      if (j.sharding.mics_shard_size > 0) {  // deepspeed runtime/zero/mics.py: every state is divided within a group, and groups are replicas
+        d = j.sharding.mics_shard_size;
+        if (r.data % d != 0) refuse("headroom: the data-parallel ranks must be a multiple of sharding.mics_shard_size; mics_shard_size", d);
+      }
+      if (j.sharding.zero_hpz_partition_size > 1) {
+        r.shards.secondary = j.sharding.zero_hpz_partition_size;
+        if (r.data % r.shards.secondary != 0)
+          refuse("headroom: the data-parallel ranks must be a multiple of sharding.zero_hpz_partition_size; zero_hpz_partition_size", r.shards.secondary);
+      }
+      r.shards.optimizer = j.sharding.stage >= 1 ? d : 1;
+      r.shards.gradients = j.sharding.stage >= 2 ? d : 1;
+      r.shards.parameters = j.sharding.stage >= 3 ? d : 1;
+      break;
+    case sharding_kind::megatron_distributed_optimizer:
+      r.flat = true;
+      r.shards.optimizer = d;
+      break;
+    case sharding_kind::fsdp1:
+      r.flat = true;
+      if (j.sharding.stage > 0) r.shards = {d, d, d, 0};  // 0: NO_SHARD
+      break;
+    case sharding_kind::fsdp2: r.shards = {d, d, d, 0}; break;
+    case sharding_kind::megatron_fsdp:
+      r.flat = true;
+      r.shards = {j.sharding.stage == 3 ? d : 1, j.sharding.stage >= 2 ? d : 1, j.sharding.stage >= 1 ? d : 1, 0};
+      break;
+  }
+}
+
+constexpr void settle_layer(settled_job& r) {
+  const auto& j = *r.source;
+  const auto& p = r.precision;
+  auto& s = r.layer;
+  s.habits = &j.framework;
+  s.side = &j.adapter;
+  s.samples = j.batch.micro;
+  s.sequence = j.batch.sequence;
+  if (r.model.vision.kind != vision_kind::none && r.model.vision.layers == 0 && r.model.vision.patch > 0) {  // the main stack reads patches
+    const auto edge = r.model.vision.image / r.model.vision.patch;
+    s.sequence = checked::mul(edge, edge) + (detail::traits_of(r.model.vision.kind).class_token ? 1 : 0);
+  }
+  s.tokens = checked::mul(s.samples, s.sequence) / j.parallel.context;
+  if (r.model.encoder.layers > 0) s.memory = r.model.encoder.sequence > 0 ? r.model.encoder.sequence : s.sequence;
+  s.tensor = j.parallel.tensor;
+  s.sequence_split = j.parallel.sequence ? j.parallel.tensor : 1;
+  s.context = j.parallel.context;
+  s.context_kind = j.parallel.context_kind;
+  s.expert = j.parallel.expert;
+  s.expert_tensor = j.parallel.expert_tensor;
+  s.expert_imbalance = j.parallel.expert_imbalance_percent;
+  if (r.model.sparse() && j.parallel.expert > 1 && s.expert_imbalance == 100 && r.model.experts.capacity_factor_percent == 0)
+    r.assumptions.add(assumption::balanced_routing);
+  if (j.recompute.mode == recompute_mode::selective) {
+    s.recomputed_modules = j.recompute.modules;
+    if (j.framework.layers == layer_modules::eager) s.policy = j.recompute.policy;
+  }
+  if (j.offload.activations != place::on_gpu) s.offloaded_modules = j.framework.offloaded_modules;
+  s.fuses_weight_gradients = j.framework.fuses_weight_gradients;
+  s.host = r.on->maker == vendor::cpu;
+  s.granule = s.host ? 1 : 512;
+  s.autocast = p.autocast;
+  s.casts_weights = p.autocast && p.parameters.width() > p.compute.width();
+  s.fp8 = p.compute.bits == 8;
+  s.fp8_copies = j.framework.fp8 == fp8_scaling::tensor && j.hardware.accelerator().compute_capability >= 100 ? 1 : 2;
+  s.width = !s.fp8 ? p.compute.width() : j.framework.wide_beside_fp8 ? 4 : 2;
+  s.residual_width = p.autocast ? p.parameters.width() : s.width;
+  s.weight_width = p.autocast ? p.parameters.width() : s.width;
+  s.statistic_width = j.framework.statistics_in_input_format || s.host ? s.residual_width : 4;
+  s.padded = j.batch.padded;
+  s.packed = j.batch.packed;
+  s.drops = j.dropout;
+  s.accumulated_width = r.sharded() ? p.reduce.width() : s.weight_width;
+  s.vocabulary = r.model.vocab;
+  s.compiled = j.compile && j.framework.compiles_layers;
+  s.kernel = j.attention;
+  if (s.kernel == attention::unset) {
+    s.kernel = attention::sdpa;
+    r.assumptions.add(assumption::attention_sdpa);
+  }
+  // TransformerEngine prefers cuDNN on Hopper, whose result needs no transposed copy, and flash attention elsewhere (attention/
+  // dot_product_attention/utils.py get_attention_backend; Blackwell inferred from a measured run).
+  s.copies_flash_output = s.kernel == attention::flash || (s.kernel == attention::te && r.on->compute_capability / 10 != 9);
+  if (r.model.attention_softcap > 0 && s.kernel != attention::eager) {
+    s.kernel = attention::eager;
+    r.assumptions.add(assumption::attention_eager_for_softcap);
+  }
+  if (j.adapter.active()) {
+    const auto& f = j.adapter.format;
+    s.adapter_width = f.set() ? f.width() : s.width;
+    if (!f.set()) r.assumptions.add(assumption::adapter_format);
+    if (j.framework.adapters_in_fp32 && s.adapter_width < 4) {
+      s.adapter_width = 4;
+      r.assumptions.add(assumption::adapters_in_fp32);
+    }
+    if (j.adapter.base.quantised()) {
+      s.base = j.adapter.base;
+      auto packed = all_linear;
+      if (j.framework.quantises_head) packed |= module_set{module::head};
+      packed.bits &= ~(j.adapter.base_skips.bits | j.adapter.modules_to_save.bits);
+      s.quantised = packed;
+    }
+  }
+}
+
+/// settle() of a job that check() has nothing against.
+constexpr settled_job settle_checked(const job& j, std::size_t kind = 0) {
+  settled_job r(j, j.hardware.accelerator(kind));
+  r.model.vocab = checked::round_up(r.model.vocab, checked::mul(r.model.vocab_multiple, j.parallel.tensor));
+  if (j.framework.unties_embeddings) r.model.tied = false;
+  if (j.framework.layers == layer_modules::megatron) r.model.experts.bias = r.model.mlp_bias;  // one switch, add_bias_linear
+  settle_precision(r);
+  settle_optimizer(r);
+  settle_shards(r);
+  settle_loss(r);
+  settle_layer(r);
+  r.reentrant = chosen(j.recompute.reentrant, j.framework.reentrant_checkpoint);
+  r.layer.nested_backward = r.reentrant && j.recompute.mode == recompute_mode::full && j.recompute.method != recompute_method::block;
+  if (j.recompute.mode == recompute_mode::full && j.recompute.reentrant == choice::unset) r.assumptions.add(assumption::recompute_reentrant_default);
+  if (j.framework.layers == layer_modules::megatron) {
+    if (j.framework.precision_aware && j.framework.unscales_moments && r.optimizer.state.width() < 4) r.assumptions.add(assumption::moments_copied_for_step);
+    if (j.framework.graphs != graph_capture::none && j.framework.captured_modules == 0) r.assumptions.add(assumption::graphs_as_eager);
+    if (j.framework.ends_in_bf16 && r.layer.fp8) r.assumptions.add(assumption::fp8_in_all_layers);
+    if (j.framework.overlaps_experts) r.assumptions.add(assumption::experts_overlap_in_turn);
+    if (j.parallel.schedule == schedule::zero_bubble) r.assumptions.add(assumption::zero_bubble_defers_all);
+    if (r.optimizer.vector_moments > 0 && j.sharding.kind == sharding_kind::megatron_distributed_optimizer) r.assumptions.add(assumption::rank_with_most_weights);
+  }
+  if (!j.hardware.names_gpu()) r.assumptions.add(assumption::gpu_assumed);
+  r.assumptions.add(assumption::steady_state);
+  return r;
+}
+
+}  // namespace detail
+
+/// Fills in what a job leaves open, on a GPU of the given kind (0 where all are alike; see cluster).
+/// Errors: job_error for a job that contradicts itself (settle/check.hpp). The result refers to `j`, which must outlive it.
+constexpr settled_job settle(const job& j, std::size_t kind = 0) {
+  check(j);
+  return detail::settle_checked(j, kind);
+}
+
+/// Modules that train in layer `layer` (-1: outside the stack).
+constexpr module_set trained_modules(const job& j, std::int64_t layer) {
+  module_set all;
+  all.bits = (std::uint32_t{1} << module_count) - 1;
+  if (j.trainable.all()) return j.adapter.active() ? j.adapter.modules_to_save : all;
+  module_set r = j.adapter.modules_to_save;
+  for (std::int32_t i = 0; i < j.trainable.size; ++i) {
+    const auto& s = j.trainable.list[i];
+    if (s.last_layer >= 0 && (layer < s.first_layer || layer > s.last_layer)) continue;
+    r |= s.modules.empty() ? all : s.modules;
+  }
+  return r;
+}
+
+}  // namespace headroom

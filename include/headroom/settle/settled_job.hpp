@@ -1,0 +1,39 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A job with every open key filled in (settle/settle.hpp). What comes after reads this and never asks again.
+#pragma once
+
+#include <headroom/block/scene.hpp>
+#include <headroom/report.hpp>
+
+namespace headroom {
+
+/// Ranks over which each kind of state is divided.
+struct shard_degrees {
+  std::int64_t parameters{1};
+  std::int64_t gradients{1};
+  std::int64_t optimizer{1};
+  std::int64_t secondary{};    ///< ZeRO++ hpZ: of a second partition of the parameters; 0: none
+};
+
+struct settled_job {
+  constexpr settled_job() = default;  ///< a place for one
+  /// Member by member: as an aggregate all of it is cleared first.
+  constexpr settled_job(const job& j, const gpu& kind)
+      : source(&j), on(&kind), model(j.model), precision(j.precision.set() ? j.precision : j.framework.precision), optimizer(j.optimizer.set() ? j.optimizer : optimizers::adamw) {}
+
+  const job* source{};
+  const gpu* on{};             ///< the kind of GPU
+  shape model;                 ///< vocabulary padded; untied where the framework unties
+  headroom::precision precision;  ///< as stated, or the framework's
+  headroom::optimizer optimizer;  ///< as stated, or AdamW
+  std::int64_t data{1};
+  shard_degrees shards{};
+  bool flat{};                 ///< sharded states are one flat vector (ZeRO, FSDP1), not tensor by tensor (FSDP2)
+  scene layer{};
+  bool reentrant{};
+  assumption_set assumptions{};
+
+  [[nodiscard]] constexpr bool sharded() const { return source->sharding.kind != sharding_kind::none && source->sharding.kind != sharding_kind::ddp; }
+};
+
+}  // namespace headroom

@@ -1,0 +1,128 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Host memory and NVMe of a node: what is offloaded, what is pinned, and what loading takes.
+// Sources: DeepSpeed runtime/zero/stage_1_and_2.py, stage3.py, runtime/swap_tensor; torch ATen/core/CachingHostAllocator.h
+// (each pinned allocation is rounded up to a power of two).
+#pragma once
+
+#include <headroom/sharding/windows.hpp>
+
+namespace headroom {
+
+struct host_bytes {
+  bytes pinned{};    ///< of one rank, rounding included
+  bytes plain{};     ///< of one rank, pageable
+  bytes load{};      ///< of one rank, while the model is loaded and sharded
+  bytes nvme{};      ///< of one rank
+};
+
+namespace detail {
+
+/// A pinned allocation as the caching host allocator makes it; DeepSpeed and FSDP allocate each flat buffer separately.
+constexpr bytes pinned(bytes b) { return b == bytes{0} ? b : bytes{checked::power_of_two_ceil(b.count())}; }
+
+constexpr void pin(host_bytes& h, bytes b, bool pins) {
+  if (pins)
+    h.pinned += pinned(b);
+  else
+    h.plain += b;
+}
+
+constexpr void offload_zero(host_bytes& h, const settled_job& s, const state_bytes& st) {
+  const auto& j = *s.source;
+  const auto& p = s.precision;
+  const auto& o = j.offload;
+  const auto z = zero_sizes_of(j);
+  const auto d = s.shards.optimizer;
+  const auto master = share(st.trained, 4, d);
+  const auto gradients = share(st.trained, 4, d);
+  const auto low = share(st.trained, p.parameters.width(), d);
+  const auto moments = share(st.trained, 4 * s.optimizer.moments, d);
+  if (o.optimizer == place::on_cpu) {
+    h.plain += moments;
+    if (j.sharding.stage < 3) {
+      pin(h, master, o.pin_memory);
+      pin(h, gradients, o.pin_memory);
+      pin(h, low, o.pin_memory);
+      if (j.batch.accumulation > 1) h.plain += share(st.trained, p.gradients.width(), d);  // async_accumulate buffers
+      h.plain += share(st.largest, p.parameters.width());
+    } else {
+      h.plain += master;  // an unpinned clone
+      // Gradients in fp32 by sub-group, and the flat buffer in the gradients' format.
+      auto rest = checked::ceil_div(st.trained.count(), d);
+      const auto group = z.sub_group > 0 ? smaller(z.sub_group, rest) : rest;
+      if (group > 0) {
+        const auto groups = rest / group;
+        if (o.pin_memory)
+          h.pinned += groups * pinned(share(parameters{group}, 4)) + pinned(share(parameters{rest - groups * group}, 4));
+        else
+          h.plain += share(parameters{rest}, 4);
+      }
+      pin(h, share(st.trained, p.gradients.width(), d), o.pin_memory);
+    }
+  } else if (o.optimizer == place::on_nvme) {
+    const std::int64_t buffers = o.optimizer_buffer_count >= 0 ? o.optimizer_buffer_count : 4;
+    const auto group = smaller(z.sub_group > 0 ? z.sub_group : st.trained.count(), checked::ceil_div(st.trained.count(), d));
+    h.plain += buffers * share(parameters{group}, 4);  // locked by the aio handle, not by the caching allocator
+    h.nvme += master + moments + gradients;
+    pin(h, share(st.trained, p.gradients.width(), d), o.pin_memory);
+  }
+  const auto parameters_at = place_of_parameters(j);
+  if (parameters_at == place::on_cpu) {
+    h.pinned += pinned(share(st.total, p.parameters.width(), s.shards.parameters));
+    if (s.shards.secondary > 1) h.pinned += pinned(share(st.total, p.parameters.width(), s.shards.secondary));
+  } else if (parameters_at == place::on_nvme) {
+    const std::int64_t count = o.parameter_buffer_count >= 0 ? o.parameter_buffer_count : 5;
+    const std::int64_t size = o.parameter_buffer_size >= 0 ? o.parameter_buffer_size : 100'000'000;
+    h.plain += bytes{checked::mul(checked::mul(count, size), p.parameters.width())};
+    h.plain += share(parameters{o.max_in_cpu >= 0 ? smaller(o.max_in_cpu, st.total.count()) : smaller(1'000'000'000, st.total.count())}, p.parameters.width());
+    h.nvme += share(st.total, p.parameters.width(), s.shards.parameters);
+  }
+}
+
+/// FSDP's CPUOffload(Policy): shards, their gradients and the optimizer state live on the host.
+constexpr void offload_fsdp(host_bytes& h, const settled_job& s, const state_bytes& st) {
+  const auto& o = s.source->offload;
+  if (o.parameters == place::on_gpu && o.optimizer == place::on_gpu) return;
+  const auto d = s.shards.parameters;
+  const auto shards = st.gpu[row::model_parameters] + st.gpu[row::adapters] - st.frozen_extra;
+  if (o.pin_memory && s.source->sharding.kind == sharding_kind::fsdp1) {  // unit by unit (_flat_param.py init_flat_param_attributes)
+    const auto unit = ceil_div(gathered_unit(s, st), d);
+    h.pinned += s.model.layers * pinned(unit) + pinned(shards - s.model.layers * unit);
+  } else {
+    pin(h, shards, o.pin_memory);
+  }
+  pin(h, share(st.trained, s.precision.gradients.width(), d), o.pin_memory);
+  h.plain += share(st.trained, s.optimizer.state.width() * s.optimizer.moments, d);
+}
+
+}  // namespace detail
+
+/// Host memory of one rank.
+constexpr host_bytes host_of(const settled_job& s, const state_bytes& st, bytes checkpoints) {
+  const auto& j = *s.source;
+  host_bytes h;
+  switch (j.sharding.kind) {
+    case sharding_kind::zero: detail::offload_zero(h, s, st); break;
+    case sharding_kind::fsdp1:
+    case sharding_kind::fsdp2:
+    case sharding_kind::megatron_fsdp: detail::offload_fsdp(h, s, st); break;
+    case sharding_kind::none:
+    case sharding_kind::ddp:
+    case sharding_kind::megatron_distributed_optimizer:
+      if (j.offload.optimizer != place::on_gpu) detail::pin(h, st.gpu[row::optimizer_state], j.offload.pin_memory);
+      break;
+  }
+  // Megatron moves activations into tensors that are pinned one by one; their rounding is left out.
+  (j.framework.layers == layer_modules::megatron ? h.pinned : h.plain) += checkpoints;
+  h.plain += st.paged;
+  if (j.framework.loads_on_host) {
+    const auto& f = j.framework.load_format.set() ? j.framework.load_format : s.precision.parameters;
+    h.load = detail::share(st.total, f.width());
+    // Under zero.Init the model is partitioned as it is built, and the checkpoint is read file by file (save_pretrained cuts
+    // files of at most 5 GB).
+    if (j.sharding.kind == sharding_kind::zero && j.sharding.stage == 3) h.load = min(h.load, bytes{5'000'000'000});
+  }
+  return h;
+}
+
+}  // namespace headroom

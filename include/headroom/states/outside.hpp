@@ -1,0 +1,92 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Memory of a GPU beside its tensors: library workspaces inside the allocator, context and communicators outside it.
+#pragma once
+
+#include <headroom/settle/settle.hpp>
+
+#include <algorithm>
+#include <iterator>
+
+namespace headroom {
+
+/// One layer's cos and sin where each layer keeps its own.
+constexpr bytes rotary_caches(const settled_job& s) {
+  if (s.model.position != position_kind::rope) return bytes{0};
+  const auto width = s.layer.base.quantised() ? 4 : s.precision.parameters.width();
+  return bytes{checked::mul(checked::mul(2 * s.model.max_positions, s.model.head_width()), width)};
+}
+
+/// cuBLAS workspace of one handle and stream, which lies in the caching allocator: 4096 KiB × 2 + 16 KiB × 8, and 32 MiB with
+/// compute capability 9.x, with 10.x and 12.x since 2026-02, which is PyTorch 2.12 (aten/src/ATen/cuda/CublasHandlePool.cpp,
+/// parseChosenWorkspaceSize; pytorch pull request 175344); 32 MiB on AMD.
+constexpr bytes cublas_workspace(const settled_job& s) {
+  const auto& j = *s.source;
+  const auto& g = *s.on;
+  if (g.maker == vendor::cpu) return bytes{0};
+  if (j.environment.cublas_workspace >= bytes{0}) return j.environment.cublas_workspace;
+  const auto torch = j.environment.torch;
+  const bool recent = torch > 0 ? torch >= 212 : j.framework.date >= 202602;
+  if (g.maker == vendor::amd || g.compute_capability / 10 == 9 || (g.compute_capability >= 100 && recent)) return 32 * mib;
+  return 8'519'680 * bytes{1};
+}
+
+/// CUDA context with its kernels. Calibrated, not derived: 300 to 400 MiB with lazily loaded modules in public reports
+/// (426 MiB on an RTX 6000 Ada with torch 2.10; 287 MB lazily and 667 MB eagerly loaded with torch 1.13).
+/// Loaded whole, they took 1,343 MiB on a V100 with torch 1.10 (transformers, guide to training on one GPU: before the model).
+constexpr bytes context_of(const gpu& g, bool loads_all_kernels = false) {
+  return g.maker == vendor::cpu ? bytes{0} : (loads_all_kernels ? 1343 : 400) * mib;
+}
+
+/// Communicators that pass data around a ring: one for each kind of group of more than one rank, opened at its first use
+/// (Megatron-LM core/parallel_state.py initialize_model_parallel; torch.distributed.device_mesh, a group for each dimension). Copies
+/// between the GPUs of one process need none.
+constexpr std::int64_t rings_of(const settled_job& s) {
+  const auto& d = s.source->parallel;
+  const auto& z = s.source->sharding;
+  const auto replicas = checked::mul(s.data, d.context);
+  const auto experts = s.model.sparse() ? checked::mul(d.expert, d.expert_tensor) : 1;
+  const bool hybrid = d.replicate > 1 || s.shards.secondary > 1 || (z.mics_shard_size > 0 && z.mics_shard_size < s.data);
+  const bool groups[] = {
+      replicas > 1,                                                   // gradients, and whatever is sharded
+      replicas > 1 && hybrid,                                         // the same in a second direction
+      d.tensor > 1,
+      d.context > 1,
+      d.pipeline > 1 && d.schedule != schedule::naive,
+      experts > 1 && d.expert_tensor > 1,
+      experts > 1 && checked::mul(replicas, d.tensor) / experts > 1,  // gradients of the same experts
+  };
+  return std::count(std::begin(groups), std::end(groups), true);
+}
+
+/// GPUs of the node with which a rank exchanges experts' tokens: each sends to each, where a ring has one neighbour on either side.
+/// Expert-parallel ranks lie next to each other, those of one expert's tensor-parallel group nearer still.
+constexpr std::int64_t token_peers(const settled_job& s) {
+  const auto& d = s.source->parallel;
+  if (!s.model.sparse() || d.expert <= 1) return 0;
+  const auto near = s.source->hardware.gpus_per_node / d.expert_tensor;
+  return std::max<std::int64_t>(std::min(d.expert, near), 2) - 1;  // other nodes share the buffers of a network card: as much as one peer
+}
+
+/// NCCL's buffers: a channel takes 10 MiB to receive from one peer (Simple, LL and LL128 together, in pages of 2 MiB) and 2 MiB to send to
+/// one (src/init.cc computeBuffSizes, transport/p2p.cc; blocks of these sizes are in the log of NCCL issue 1685). Rings have the 16
+/// channels that NCCL opens within a node of NVLink GPUs, and across nodes; an exchange of all with all 32 (the same issue).
+constexpr bytes nccl_of(const settled_job& s) {
+  if (s.on->maker == vendor::cpu) return bytes{0};
+  const bytes simple = s.source->environment.nccl_buffsize >= bytes{0} ? s.source->environment.nccl_buffsize : 4 * mib;
+  const auto peer = round_up(simple + bytes{8 * 512 * 8 * 16} + bytes{120 * 640 * 8 * 8}, 2 * mib) + 2 * mib;
+  return checked::add(checked::mul(16, rings_of(s)), checked::mul(32, token_peers(s))) * peer;
+}
+
+namespace detail {
+
+constexpr outside_allocator outside_of(const settled_job& s) { return {context_of(*s.on, s.source->framework.loads_all_kernels), nccl_of(s)}; }
+
+/// All that is used of a GPU whose allocator has reserved so much.
+constexpr bytes device_of(const settled_job& s, bytes reserved) {
+  const auto o = outside_of(s);
+  return reserved + o.context + o.nccl;
+}
+
+}  // namespace detail
+
+}  // namespace headroom

@@ -1,0 +1,145 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What outlives a step on one GPU: parameters, master copies, gradients, optimizer state, adapters. Exact: read off the
+// inventory tensor by tensor, for any model that can be counted.
+// Source: Rajbhandari et al. 2020 (ZeRO), section 3 and 5.
+#pragma once
+
+#include <headroom/block/experts.hpp>
+#include <headroom/model/inventory.hpp>
+#include <headroom/states/state_sum.hpp>
+
+namespace headroom {
+
+namespace detail {
+
+/// Output features of the adapter beside a weight: the weight's own; of one over a fused q, k, v projection all three's, counted with q.
+constexpr std::int64_t adapted_rows(const settled_job& s, const weight& w) {
+  if (!s.source->adapter.fused_qkv || !s.model.fused_qkv) return w.rows;
+  if (w.role == module::k_proj || w.role == module::v_proj) return 0;
+  return w.role == module::q_proj ? checked::add(w.rows, 2 * s.model.kv_width()) : w.rows;
+}
+
+/// How many of a weight's copies, `all` together, train. `outside`: the modules that train outside the stack.
+constexpr std::int64_t trained_copies(const job& j, const module_set& outside, const weight& w, std::int64_t all) {
+  if (w.frozen) return 0;
+  if (j.trainable.all() || w.layers.count == 0) return outside.has(w.role) ? all : 0;
+  std::int64_t copies = 0;
+  for (std::int64_t i = 0; i < w.layers.count; ++i) {
+    const auto layer = w.layers.first + i * w.layers.stride;
+    std::int64_t here = j.adapter.modules_to_save.has(w.role) ? w.per_layer : 0;
+    for (std::int32_t k = 0; k < j.trainable.size; ++k) {
+      const auto& s = j.trainable.list[k];
+      if (s.last_layer >= 0 && (layer < s.first_layer || layer > s.last_layer)) continue;
+      if (!s.modules.empty() && !s.modules.has(w.role)) continue;
+      const auto n = w.expert && s.experts >= 0 && s.experts < w.per_layer ? s.experts : w.per_layer;
+      if (n > here) here = n;
+    }
+    copies = checked::add(copies, here);
+  }
+  return copies;
+}
+
+/// One rank's share of a weight.
+constexpr weight divided(weight w, std::int64_t tensor) {
+  if (w.split == split_axis::columns)
+    w.columns = checked::ceil_div(w.columns, tensor);
+  else if (w.split != split_axis::none)
+    w.rows = checked::ceil_div(w.rows, tensor);
+  return w;
+}
+
+/// One tensor of all experts of a layer, where they are computed at once.
+constexpr weight joined(weight w, const settled_job& s) {
+  if (!w.expert || s.layer.adapts(w.role) || s.layer.quantised.has(w.role) || !experts_at_once(s.model, s.source->framework)) return w;
+  w.rows = checked::mul(w.rows, w.per_layer);
+  w.per_layer = 1;
+  return w;
+}
+
+/// Adds a layer's weight to what all layers hold, or to what the first dense or the first sparse one does. Experts that are divided
+/// over ranks are gathered and reduced as a rank's share of them.
+constexpr void add_to_unit(const shape& m, const weight& w, std::int64_t expert, parameters& every, parameters& dense, parameters& sparse) {
+  const auto all = parameters{w.elements()} * (w.expert ? checked::ceil_div(w.per_layer, expert) : w.per_layer);
+  if (!m.sparse() || w.layers.count == m.layers) {
+    every += all;
+    return;
+  }
+  for (const bool kind : {false, true}) {
+    std::int64_t i = 0;
+    while (i < m.layers && m.sparse_layer(i) != kind) ++i;
+    const auto& at = w.layers;
+    const auto behind = i - at.first;
+    if (behind >= 0 && behind % at.stride == 0 && behind / at.stride < at.count) (kind ? sparse : dense) += all;
+  }
+}
+
+}  // namespace detail
+
+/// States of one rank of a settled job. `list` is the inventory of its model.
+constexpr state_bytes states(const settled_job& s, const inventory& list) {
+  const auto& j = *s.source;
+  detail::state_sum sum(s);
+  const auto threshold = j.sharding.stage3_param_persistence_threshold >= 0 ? j.sharding.stage3_param_persistence_threshold : 100'000;
+  const auto outside = trained_modules(j, -1);
+  const bool divided = j.parallel.tensor > 1 && j.framework.divides_modules;
+  const bool fused = s.model.fused_qkv || j.framework.fused_qkv;
+  bool in_layers = false;
+  parameters dense_unit{}, sparse_unit{};
+  for (const auto& w : list) {
+    if ((w.layers.count > 0) != in_layers) {
+      if (in_layers)
+        sum.end_layers(s.model.layers > 1);
+      else
+        sum.begin_layers();
+      in_layers = !in_layers;
+    }
+    const auto all = w.copies();
+    const auto train = detail::trained_copies(j, outside, w, all);
+    const bool linear = w.linear && !w.vector();
+    sum.join_next(fused && (w.role == module::q_proj || w.role == module::k_proj));
+    if (divided && w.split != split_axis::none) [[unlikely]] {
+      const auto here = detail::divided(w, j.parallel.tensor);
+      sum.trained(here.rows, here.columns, train, w.role == module::embedding || w.role == module::head, false);
+      sum.frozen(here, all - train, false);
+      sum.count_whole(w, here, all, train);
+      continue;
+    }
+    sum.trained(w.rows, w.columns, train, w.role == module::embedding || w.role == module::head, false);
+    sum.frozen(w, all - train, linear && s.layer.quantised.has(w.role));
+    if (j.adapter.active() && j.adapter.modules_to_save.has(w.role)) sum.frozen(w, train, false);  // the original stays beside the trained copy
+    if (const auto rows = linear && s.layer.adapts(w.role) ? detail::adapted_rows(s, w) : 0; rows > 0) {
+      sum.trained(j.adapter.rank, w.columns, all, false, true);
+      sum.trained(rows, j.adapter.rank, all, false, true);
+      if (j.adapter.kind == adapter_kind::dora) sum.trained(rows, 1, all, false, true);
+    }
+    auto& r = sum.r;
+    const parameters one{w.elements()};
+    const auto total = one * all;
+    r.total += total;
+    r.active += w.expert ? total / s.model.experts.count * s.model.experts.active : total;
+    if (w.layers.count > 0) {
+      detail::add_to_unit(s.model, w, j.parallel.expert, r.unit, dense_unit, sparse_unit);
+      if (linear && s.layer.quantised.has(w.role)) r.packed += one * w.per_layer;
+    } else if (w.role == module::encoder || w.role == module::vision) {
+      r.side += total;
+    } else {
+      r.root += total;
+    }
+    if (w.role == module::embedding) r.embedding += total;
+    if (one.count() <= threshold) r.small += total;
+    r.largest = max(r.largest, one);
+  }
+  sum.r.unit += dense_unit > sparse_unit ? dense_unit : sparse_unit;
+  if (const auto side_layers = s.model.encoder.layers + s.model.vision.layers; side_layers > 0 && sum.r.side / side_layers > sum.r.unit)
+    sum.r.unit = sum.r.side / side_layers;
+  return sum.r;
+}
+
+/// States of one rank of a job, for every model that can be counted (mixture of experts, encoders and towers included).
+/// Errors: job_error for a job that contradicts itself.
+constexpr state_bytes states(const job& j) {
+  const auto s = settle(j);
+  return states(s, weights_of(s.model));
+}
+
+}  // namespace headroom
