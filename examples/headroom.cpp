@@ -85,11 +85,13 @@ int main(int argc, char** argv) {
   on_estimate->add_option("JOB", estimate.job, "The job file; - reads standard input")->required();
   on_estimate->add_flag("--json", estimate.json, "The report as JSON");
   on_estimate->add_option("--html", estimate.html, "Also write a page with pictures and what other settings would do")->type_name("FILE");
+  on_estimate->add_option("--trace", estimate.trace, "Also write the step, event by event, as a trace that Perfetto opens (ui.perfetto.dev)")->type_name("FILE");
   on_estimate->add_option("--svg", estimate.svg, "Also draw the step into this file")->type_name("FILE");
   on_estimate->add_option("--confidence", estimate.confidence, "Judge and give ranges with this confidence, from 0.5 to 0.999 (ranges alone: 0.95)")
       ->check(a_confidence)->type_name("SHARE");
   on_estimate->footer(use(R"(  headroom estimate examples/jobs/llama-3.1-8b-zero3.json
   headroom estimate job.json --html step.html
+  headroom estimate job.json --trace step.json
   headroom estimate job.json --confidence 0.99
   headroom estimate - --json < job.json
 )", verdict_status));

@@ -7,6 +7,7 @@
 #include <headroom/io/report_json.hpp>
 #include <headroom/io/report_svg.hpp>
 #include <headroom/io/report_text.hpp>
+#include <headroom/io/report_trace.hpp>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -33,11 +34,14 @@ timed time_of(const headroom::job& j) {
   }
 }
 
+void close(std::ofstream& file, const std::string& name) {
+  file.close();
+  if (!file) headroom::io::fail("headroom: " + name + " could not be written");
+}
 void write(const std::string& name, const std::string& text) {
   std::ofstream file{name, std::ios::binary};
   file << text;
-  file.close();
-  if (!file) headroom::io::fail("headroom: " + name + " could not be written");
+  close(file, name);
 }
 
 }  // namespace
@@ -49,7 +53,13 @@ int run(const estimate_request& asked, const streams& io) {
   const report r = report_of(j);
   if (!asked.svg.empty()) write(asked.svg, io::to_svg(r, j));
   const auto [time, refused] = time_of(j);
-  if (!asked.html.empty()) write(asked.html, io::to_html(r, j, explore(j, report_of), time ? &*time : nullptr));
+  if (!asked.trace.empty()) {
+    const auto step = steps_of(j);
+    std::ofstream file{asked.trace, std::ios::binary};
+    io::write_trace(file, step, j);
+    close(file, asked.trace);
+  }
+  if (!asked.html.empty()) write(asked.html, io::to_html(r, j, explore(j, report_of), time ? &*time : nullptr, has_steps(j) ? steps_of(j) : std::vector<recorded_step>{}));
   const bool fit = asked.confidence ? fits(r, sure) : r.fits();
   const auto advice = fit ? std::vector<headroom::advice>{} : advice_for(j, asked.confidence ? std::optional{sure} : std::nullopt);
   if (asked.json) {

@@ -23,6 +23,10 @@ headroom::job job_named(const std::string& file, std::istream& in) {
 
 headroom::report report_of(const headroom::job& j) { return headroom::replay(j); }
 
+bool has_steps(const headroom::job& j) { return headroom::replays(j); }
+
+std::vector<headroom::recorded_step> steps_of(const headroom::job& j) { return headroom::record(j); }
+
 headroom::io::admission admit(const headroom::io::admission_request& asked) { return headroom::io::admit(asked); }
 
 }  // namespace program

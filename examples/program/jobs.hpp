@@ -6,6 +6,7 @@
 #include <headroom/io/admission.hpp>
 #include <headroom/io/syntax/json_reader.hpp>
 #include <headroom/job.hpp>
+#include <headroom/replay/recording.hpp>
 #include <headroom/report.hpp>
 
 #include <filesystem>
@@ -22,6 +23,9 @@ headroom::job job_of(const headroom::io::json_value& value, const std::filesyste
 headroom::job job_named(const std::string& file, std::istream& in);
 /// Its report, with reserved memory replayed.
 headroom::report report_of(const headroom::job& j);
+/// Whether its steps are replayed, and one of them, event by event. Throws headroom::error where they are not.
+bool has_steps(const headroom::job& j);
+std::vector<headroom::recorded_step> steps_of(const headroom::job& j);
 
 /// headroom::io::admit.
 headroom::io::admission admit(const headroom::io::admission_request& asked);

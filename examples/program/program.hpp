@@ -19,6 +19,7 @@ struct estimate_request {
   std::string job;
   bool json{};
   std::string svg;
+  std::string trace;
   std::string html;
   std::optional<double> confidence{};  ///< of the verdict, too, where it is given
 };

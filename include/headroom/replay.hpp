@@ -59,15 +59,17 @@ constexpr void finish_replayed(rank_report& rank, bytes reserved) {
   rank.device = rank.reserved + rank.outside.context + rank.outside.nccl;
 }
 
-/// One rank's first two steps, through an allocator that may take what lies between the GPU's capacity and what others take of it.
-inline void replay_rank(rank_report& rank, const job& j, std::size_t kind) {
+/// One rank's first two steps, through an allocator that may take what lies between the GPU's capacity and what others take of it. A listener
+/// hears the second.
+inline void replay_rank(rank_report& rank, const job& j, std::size_t kind, step_recorder* listener = nullptr) {
   const auto s = settle(j, kind);
   const auto list = weights_of(s.model);
   const auto st = states(s, list);
   const auto w = windows_of(s, st);
   caching_allocator allocator(allocator_of(j, rank.capacity - rank.outside.context - rank.outside.nccl));
-  step_trace trace(s, list, st, w, resident_bytes(s, st, w), allocator);
+  step_trace trace(s, list, st, w, resident_bytes(s, st, w), allocator, listener);
   trace.run();
+  if (listener != nullptr) listener->begin();
   trace.run();
   // A quantised matrix is dequantised in several blocks, which the walk has as one: where they find room is not the same.
   const bool pooled = j.sharding.kind == sharding_kind::zero && w.gather_pool > bytes{0};
@@ -78,9 +80,9 @@ inline void replay_rank(rank_report& rank, const job& j, std::size_t kind) {
 
 /// A stage's tensors, one by one; what else stays (workspaces, gathered inputs, tensors between stages) and what an update makes are added
 /// as they are. Ends that are left over: of the tallest moment of all steps or, where the update is that, of what lies there then.
-inline void replay_stage(rank_report& rank, const settled_job& s, const inventory& list, const stage_cut& cut) {
+inline void replay_stage(rank_report& rank, const settled_job& s, const inventory& list, const stage_cut& cut, step_recorder* listener = nullptr) {
   caching_allocator real(allocator_of(*s.source, rank.capacity));
-  stage_run(s, list, cut, rank.pipeline_stage, real).run();
+  stage_run(s, list, cut, rank.pipeline_stage, real, listener).run();
   const auto tensors = bytes{real.peak_asked()};
   const auto others = rank.allocated - tensors;
   const bool updates = rank.peak_phase == phase::step;
@@ -95,6 +97,24 @@ constexpr bool replays(const job& j) {
   return j.model.layers <= detail::most_replayed_layers && (detail::replays_steps(j) || detail::replays_stages(j));
 }
 
+namespace detail {
+
+/// Replays every kind of rank of a report; for_rank(i) may name a listener.
+template <class ForRank>
+void replay_ranks(report& r, const job& j, const ForRank& for_rank) {
+  const auto ranks = static_cast<std::size_t>(r.size);
+  if (replays_steps(j)) {
+    for (std::size_t kind = 0; kind < ranks; ++kind) for_rank(kind, [&](step_recorder* l) { replay_rank(r.ranks[kind], j, kind, l); });
+    return;
+  }
+  const auto s = settle(j);
+  const auto list = weights_of(s.model);
+  const stage_cut cut(j.parallel, s.model.layers);
+  for (std::size_t i = 0; i < ranks; ++i) for_rank(i, [&](step_recorder* l) { replay_stage(r.ranks[i], s, list, cut, l); });
+}
+
+}  // namespace detail
+
 /// The report of estimate(), with blocks instead of tensors: `allocated`, `reserved` and `device` after a replay of two steps, of at most
 /// two micro-batches or as many as show a stage at work, through the rules of PyTorch's caching allocator: rounding, segments, splitting,
 /// what stays cached, what a full GPU gives back.
@@ -102,18 +122,32 @@ constexpr bool replays(const job& j) {
 inline report replay(const job& j) {
   auto r = estimate(j);
   if (!replays(j)) return r;
-  if (detail::replays_steps(j)) {
-    for (std::size_t kind = 0; kind < j.hardware.kinds(); ++kind) detail::replay_rank(r.ranks[kind], j, kind);
-  } else {
-    const auto s = settle(j);
-    const auto list = weights_of(s.model);
-    const stage_cut cut(j.parallel, s.model.layers);
-    for (std::int32_t i = 0; i < r.size; ++i) detail::replay_stage(r.ranks[static_cast<std::size_t>(i)], s, list, cut);
-  }
+  detail::replay_ranks(r, j, [](std::size_t, const auto& run) { run(nullptr); });
   r.assumptions.remove(assumption::reserved_without_fragmentation);
   r.assumptions.remove(assumption::reserved_by_pools);
   r.assumptions.add(assumption::reserved_replayed);
   return r;
+}
+
+/// What happens in a step of each kind of rank, in the report's order: the last step of replay(), tensor by tensor.
+/// Errors: those of estimate(); job_error for a job that is not replayed.
+inline std::vector<recorded_step> record(const job& j) {
+  if (!replays(j))
+    refuse("headroom: a step is recorded where it is replayed: eager trainers and Megatron's stages on GPUs, without encoders, towers, offloaded activations or a backward in two parts; framework", j.framework.label);
+  auto r = estimate(j);
+  std::vector<recorded_step> out;
+  detail::replay_ranks(r, j, [&](std::size_t i, const auto& run) {
+    const auto& rank = r.ranks[i];
+    step_recorder listener;
+    const auto at_peak = rank.at_peak;
+    run(&listener);
+    out.push_back({rank.pipeline_stage, rank.count, rank.gpu, {}, listener.take()});
+    if (detail::replays_steps(j)) return;
+    // Of a stage the replay makes parameters, optimizer state and activations; the rest of the walk's peak lies beside them.
+    const auto made = tallest_moment(out.back());
+    for (std::size_t k = 0; k < row_count; ++k) out.back().beside.rows[k] = max(bytes{0}, at_peak.rows[k] - made.rows[k]);
+  });
+  return out;
 }
 
 }  // namespace headroom

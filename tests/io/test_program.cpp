@@ -248,6 +248,13 @@ TEST_CASE("estimate writes JSON and the picture") {
   CHECK(report["fits"] == true);
   CHECK(report["ranks"][0]["gpu"] == "h100-sxm-80gb");
   CHECK(io::read_file(picture).starts_with("<svg"));
+  const auto trace = at.file("step.json");
+  CHECK(at.run("estimate - --trace " + trace, small).status == 0);
+  const auto events = io::parse_json(io::read_file(trace), "trace");
+  CHECK(events["traceEvents"].size() > 1000);
+  const auto refused = at.run("estimate - --trace " + trace, R"({"model": "whisper-small", "framework": "hf-trainer", "hardware": {"gpu": "h100-sxm-80gb"}, "batch": {"sequence": 64}})");
+  CHECK(refused.status == 2);
+  CHECK(holds(refused.err, "a step is recorded where it is replayed"));
   CHECK(at.run("estimate -", small).out.find('\x1b') == std::string::npos);
 }
 

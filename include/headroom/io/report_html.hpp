@@ -6,6 +6,7 @@
 #include <headroom/cost/cost.hpp>
 #include <headroom/diagnose/what_if.hpp>
 #include <headroom/io/report/assumptions.hpp>
+#include <headroom/io/report/timeline_svg.hpp>
 #include <headroom/io/report_svg.hpp>
 #include <headroom/io/syntax/names.hpp>
 
@@ -93,8 +94,9 @@ inline std::string html_knob(const what_if& w) {
 
 }  // namespace detail
 
-/// The report of `j` as one HTML document, with what `explore(j, …)` found.
-inline std::string to_html(const report& r, const job& j, std::span<const what_if> others, const step_cost* time = nullptr) {
+/// The report of `j` as one HTML document, with what `explore(j, …)` found, and the step over time where record(j) has written it out.
+inline std::string to_html(const report& r, const job& j, std::span<const what_if> others, const step_cost* time = nullptr,
+                           std::span<const recorded_step> step = {}) {
   const auto name = j.model.label.empty() ? std::string{"model"} : std::string{j.model.label.view()};
   const auto title = detail::escaped(name) + " on " + std::to_string(j.hardware.gpus()) + " × " + detail::escaped(j.hardware.accelerator().label.view());
   std::string out = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>" + title +
@@ -104,7 +106,10 @@ inline std::string to_html(const report& r, const job& j, std::span<const what_i
          grouped(j.batch.sequence) + " tokens · recompute " + std::string{text_of(j.recompute.mode)};
   if (time != nullptr)
     out += " · " + fixed(time->step.value, 2) + " s a step, " + grouped(static_cast<std::int64_t>(time->tokens_per_second_per_gpu())) + " tokens/s per GPU";
-  out += "</span></p>\n<h2>One training step</h2>\n" + to_svg(r, j) + "<h2>What the peak is made of</h2>\n<div class=\"knobs\">\n";
+  out += "</span></p>\n<h2>One training step</h2>\n" + to_svg(r, j);
+  if (!step.empty())
+    out += "<h2>The same step over time</h2>\n<p class=\"dim\">What is alive after each event of a replayed step, in GiB; the time between events is not to scale.</p>\n" + to_svg(step, r);
+  out += "<h2>What the peak is made of</h2>\n<div class=\"knobs\">\n";
   for (const auto& rank : r) out += "<div>" + detail::html_rank(rank, r.staged()) + "</div>\n";
   out += "</div>\n";
   if (r.host.per_node > bytes{0} || r.nvme_per_node > bytes{0})

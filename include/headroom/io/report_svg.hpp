@@ -6,7 +6,9 @@
 #include <headroom/io/report/verdict.hpp>
 #include <headroom/job.hpp>
 #include <headroom/report.hpp>
+#include <span>
 #include <string>
+#include <utility>
 
 namespace headroom::io {
 namespace detail {
@@ -71,6 +73,12 @@ class svg_canvas {
     const auto point = [](double x, double y) { return fixed(x, 1) + "," + fixed(y, 1) + " "; };
     out_ += "<polygon points=\"" + point(x1, top1) + point(x2, top2) + point(x2, bottom2) + point(x1, bottom1) +
             "\" fill=\"" + std::string{colour} + "\" fill-opacity=\"0.45\"/>\n";
+  }
+  /// An area with these corners.
+  void area(std::span<const std::pair<double, double>> corners, std::string_view fill, std::string_view tip) {
+    out_ += "<polygon points=\"";
+    for (const auto& [x, y] : corners) out_ += fixed(x, 1) + "," + fixed(y, 1) + " ";
+    out_ += "\" fill=\"" + std::string{fill} + "\"><title>" + escaped(tip) + "</title></polygon>\n";
   }
   [[nodiscard]] std::string finished() { return std::move(out_) + "</svg>\n"; }
 

@@ -2,79 +2,24 @@
 // A block's forward and backward written out, allocation by allocation: what block/walk.hpp adds up, in the same order.
 #pragma once
 
-#include <headroom/allocator/allocator.hpp>
 #include <headroom/block/walk.hpp>
+#include <headroom/replay/tensor_memory.hpp>
 
 #include <array>
 #include <vector>
 
 namespace headroom {
 
-/// Tensors in the allocator's blocks. A tensor that is made piece by piece has several, which come and go one by one.
-class tensor_memory {
- public:
-  using handle = std::int32_t;
-  static constexpr handle none = -1;
+namespace detail {
 
-  explicit tensor_memory(caching_allocator& a) : allocator_(&a) {}
+/// What the report counts a storage of a program as, and its gradient.
+constexpr row row_of(const program& p, std::size_t t) {
+  const auto one = tensor_set{1} << t;
+  return (p.logits() & one) != 0 ? row::logits : (p.weights() & one) != 0 ? row::gathered_parameters : row::activations;
+}
+constexpr row row_of_gradient(const program& p, std::size_t t) { return (p.logits() >> t & 1U) != 0 ? row::logits : row::temporaries; }
 
-  handle make(bytes size, stream on = stream::compute) { return allocator_->allocate(size.count(), on); }
-  void free(handle& h) {
-    if (h >= 0)
-      allocator_->release(h);
-    else if (h != none)
-      free_pieces(h);
-    h = none;
-  }
-
-  /// Temporaries: blocks of one size, and what is left of them.
-  handle make_cut(bytes all, bytes block) {
-    if (block <= bytes{0} || all <= block) return make(all);
-    const auto h = make_pieced();
-    for (; all > block; all -= block) add_piece(h, block);
-    add_piece(h, all);
-    return h;
-  }
-  /// Freed, but held for another stream until an event behind it is waited for (caching_allocator::retire).
-  void retire(handle& h) {
-    if (h >= 0)
-      allocator_->retire(h);
-    else
-      return free(h);
-    h = none;
-  }
-  [[nodiscard]] std::size_t record() const { return allocator_->record(); }
-  void wait(std::size_t event) { allocator_->wait(event); }
-  void wait_for_all() { allocator_->wait(allocator_->record()); }
-
-  /// A tensor without pieces yet; one more; and one fewer, where it has any.
-  handle make_pieced() {
-    if (!spare_.empty()) {
-      const auto h = spare_.back();
-      spare_.pop_back();
-      return h;
-    }
-    pieces_.emplace_back();
-    return -1 - static_cast<handle>(pieces_.size());
-  }
-  void add_piece(handle h, bytes size) { pieces_[index(h)].push_back(allocator_->allocate(size.count())); }
-  void drop_piece(handle h) {
-    if (h >= none || pieces_[index(h)].empty()) return;
-    allocator_->release(pieces_[index(h)].back());
-    pieces_[index(h)].pop_back();
-  }
-
- private:
-  void free_pieces(handle h) {
-    for (const auto b : pieces_[index(h)]) allocator_->release(b);
-    pieces_[index(h)].clear();
-    spare_.push_back(h);
-  }
-  static std::size_t index(handle h) { return static_cast<std::size_t>(-2 - h); }
-  caching_allocator* allocator_;
-  std::vector<std::vector<caching_allocator::block>> pieces_;
-  std::vector<handle> spare_;
-};
+}  // namespace detail
 
 /// The storages of a block's tensors between its forward and its backward.
 struct block_tensors {
@@ -112,15 +57,15 @@ class block_trace {
       const auto& o = p[i];
       const auto fresh = p.storages(o.makes) & ~b.alive;
       if (o.pieces > 1)
-        for_each(fresh, [&](std::size_t t) { b.of[t] = memory_->make_pieced(); });
+        for_each(fresh, [&](std::size_t t) { b.of[t] = memory_->make_pieced(detail::row_of(p, t)); });
       for (std::int64_t piece = 0; piece < o.pieces; ++piece) {
-        auto temporary = memory_->make_cut(o.forward_temporary, o.temporary_block);
+        auto temporary = memory_->make_cut(o.forward_temporary, o.temporary_block, o.temporaries);
         for_each(fresh, [&](std::size_t t) {
           const auto size = p.size(tensor{tensor_set{1} << t});
           if (o.pieces > 1)
             memory_->add_piece(b.of[t], ceil_div(size, o.pieces));
           else
-            b.of[t] = memory_->make(size);
+            b.of[t] = memory_->make(size, detail::row_of(p, t));
         });
         memory_->free(temporary);
       }
@@ -180,7 +125,7 @@ class block_trace {
       const auto again = operands & present_;
       for_each(again, [&](std::size_t t) {
         if (buffers_[at(buffer_[t])].references > 1 || p.sums_out_of_place()) {
-          const auto sum = new_buffer(memory_->make(p.size(tensor{tensor_set{1} << t})));
+          const auto sum = new_buffer(memory_->make(p.size(tensor{tensor_set{1} << t}), detail::row_of_gradient(p, t)));
           drop(t);
           put(tensor{tensor_set{1} << t}, sum);
         }
@@ -226,24 +171,24 @@ class block_trace {
   /// Megatron's selective recomputation makes tensors again when the block's backward begins.
   void refill(const program& p, block_tensors& b) {
     const auto missing = (p.saved() | p.sticky()) & ~b.alive;
-    for_each(missing, [&](std::size_t t) { b.of[t] = memory_->make(p.size(tensor{tensor_set{1} << t})); });
+    for_each(missing, [&](std::size_t t) { b.of[t] = memory_->make(p.size(tensor{tensor_set{1} << t}), detail::row_of(p, t)); });
     b.alive |= missing;
   }
 
   /// Gradients of an operation's operands and weights, made while its temporary is alive; in pieces where it runs in pieces.
   void run_operation(const program& p, block_tensors& b, const operation& o, tensor_set fresh, tensor_set released, tensor_set arriving,
                      std::array<int, program::max_tensors>& made, gradient_sink& sink) {
-    if (o.pieces > 1) for_each(fresh, [&](std::size_t t) { made[t] = new_buffer(memory_->make_pieced()); });
+    if (o.pieces > 1) for_each(fresh, [&](std::size_t t) { made[t] = new_buffer(memory_->make_pieced(detail::row_of_gradient(p, t))); });
     for (std::int64_t piece = 0; piece < o.pieces; ++piece) {
-      auto temporary = memory_->make_cut(o.backward_temporary, o.temporary_block);
+      auto temporary = memory_->make_cut(o.backward_temporary, o.temporary_block, o.temporaries);
       for_each(fresh, [&](std::size_t t) {
         const auto size = p.size(tensor{tensor_set{1} << t});
         if (o.pieces > 1)
           memory_->add_piece(buffers_[at(made[t])].storage, ceil_div(size, o.pieces));
         else
-          made[t] = new_buffer(memory_->make(size));
+          made[t] = new_buffer(memory_->make(size, detail::row_of_gradient(p, t)));
       });
-      auto weight = memory_->make(o.weight_gradient);
+      auto weight = memory_->make(o.weight_gradient, row::gradients);
       memory_->free(temporary);
       if (o.weight_gradient == sink.tied_size && sink.tied == none)
         sink.tied = weight;

@@ -10,9 +10,15 @@
 
 namespace headroom {
 
+/// A tensor to make.
+struct sized_row {
+  bytes size{};
+  row of{};
+};
+
 /// What a start leaves for the steps to do.
 struct loaded_model {
-  std::vector<bytes> states;                  ///< master copies and moments that the first update makes
+  std::vector<sized_row> states;              ///< master copies and moments that the first update makes
   std::array<std::vector<bytes>, 2> updates;  ///< tensors of an update: of weights, and of adapters in another format
   bool gradients_made{};                      ///< gradients are there before the first backward
 };
@@ -53,13 +59,13 @@ class load_trace {
         }
         if (partitions) continue;
         if (!wraps_ && here) {
-          keep(one.gpu[row::model_parameters] - one.frozen_extra);
-          keep(one.gpu[row::adapters]);
+          keep(one.gpu[row::model_parameters] - one.frozen_extra, row::model_parameters);
+          keep(one.gpu[row::adapters], row::adapters);
         }
-        if (!wraps_) keep(one.frozen_extra);  // scales of a quantised weight
-        if (one.gpu[row::master_parameters] > bytes{0} && on_gpu) left_.states.push_back(one.gpu[row::master_parameters]);
+        if (!wraps_) keep(one.frozen_extra, row::model_parameters);  // scales of a quantised weight
+        if (one.gpu[row::master_parameters] > bytes{0} && on_gpu) left_.states.push_back({one.gpu[row::master_parameters], row::master_parameters});
         for (std::int64_t k = 0; k < moments && on_gpu; ++k)
-          if (const auto b = ceil_div(one.gpu[row::optimizer_state], moments); b > bytes{0}) left_.states.push_back(b);
+          if (const auto b = ceil_div(one.gpu[row::optimizer_state], moments); b > bytes{0}) left_.states.push_back({b, row::optimizer_state});
         if (one.trained_copy > bytes{0}) left_.updates[one.adapter_copy > bytes{0} ? 1 : 0].push_back(one.trained_copy);
       }
     };
@@ -93,24 +99,24 @@ class load_trace {
     }
     // A sharded optimizer's states are flat vectors, made before the first step.
     if (vectors) {
-      keep(flat);
+      keep(flat, row::model_parameters);
       left_.updates[0].assign(1, states_->trained_copy);
       const auto& gpu = states_->gpu;
       if (on_gpu) {
-        keep(gpu[row::master_parameters]);
-        auto zeros = memory_.make(windows_->wide_gradients);  // initialize_optimizer_states runs a step on them
-        for (std::int64_t k = 0; k < o.moments; ++k) keep(ceil_div(gpu[row::optimizer_state], o.moments));
+        keep(gpu[row::master_parameters], row::master_parameters);
+        auto zeros = memory_.make(windows_->wide_gradients, row::temporaries);  // initialize_optimizer_states runs a step on them
+        for (std::int64_t k = 0; k < o.moments; ++k) keep(ceil_div(gpu[row::optimizer_state], o.moments), row::optimizer_state);
         memory_.free(zeros);
       }
     }
     const auto handles = s.source->framework.cublas_handles;
     const auto workspace = resident.rows[row::workspace];
-    for (std::int32_t i = 0; i < handles; ++i) keep(ceil_div(workspace, handles));
-    keep(resident.rows[row::activations] - (wraps_ && s.source->framework.rotary_cache_in_layers ? s.model.layers * rotary_caches(s) : bytes{0}));
-    keep(resident.rows[row::communication_buffers]);
-    if (partitions) memory_.make(windows_->gather_pool, stream::gather);
+    for (std::int32_t i = 0; i < handles; ++i) keep(ceil_div(workspace, handles), row::workspace);
+    keep(resident.rows[row::activations] - (wraps_ && s.source->framework.rotary_cache_in_layers ? s.model.layers * rotary_caches(s) : bytes{0}), row::activations);
+    keep(resident.rows[row::communication_buffers], row::communication_buffers);
+    if (partitions) memory_.make(windows_->gather_pool, row::gathered_parameters, stream::gather);
     if ((j.batch.accumulation == 1 || partitions) && !j.framework.gradients_stay && windows_->gradients_before.total > bytes{0}) {
-      keep(windows_->gradients_before.total);
+      keep(windows_->gradients_before.total, row::gradients);
       left_.gradients_made = true;
     }
   }
@@ -123,10 +129,10 @@ class load_trace {
     std::vector<handle> leave;
     const auto cut = [&](const weight& w, std::int64_t rows, bool trains) {
       const auto n = checked::mul(rows, w.columns);
-      auto made = memory_.make(bytes{checked::mul(n, 4)});
-      auto whole = memory_.make(detail::share(parameters{n}, s.precision.parameters.width()));
+      auto made = memory_.make(bytes{checked::mul(n, 4)}, row::model_parameters);
+      auto whole = memory_.make(detail::share(parameters{n}, s.precision.parameters.width()), row::gathered_parameters);
       memory_.free(made);
-      const auto shard = memory_.make(detail::share(parameters{n}, s.precision.parameters.width(), s.shards.parameters));
+      const auto shard = memory_.make(detail::share(parameters{n}, s.precision.parameters.width(), s.shards.parameters), row::model_parameters);
       memory_.free(whole);
       if (trains) leave.push_back(shard);
     };
@@ -147,7 +153,7 @@ class load_trace {
     allocator_->empty_cache();
   }
 
-  void keep(bytes b) { memory_.make(b); }
+  void keep(bytes b, row of) { memory_.make(b, of); }
 
   const settled_job* job_;
   const state_bytes* states_;

@@ -12,45 +12,47 @@ namespace headroom {
 
 class stage_run {
  public:
-  stage_run(const settled_job& s, const inventory& list, const stage_cut& cut, std::int64_t stage, caching_allocator& a)
-      : job_(&s), stage_(stage), memory_(&a), steps_(s, cut, stage, a) {
+  stage_run(const settled_job& s, const inventory& list, const stage_cut& cut, std::int64_t stage, caching_allocator& a, step_recorder* listener = nullptr)
+      : job_(&s), stage_(stage), listener_(listener), memory_(a, listener), steps_(s, cut, stage, a, listener) {
     // Megatron-FSDP's shards are buffers, and Muon's layer-wise optimizer gives whole weights to ranks: theirs are added as they are.
     const auto& j = *s.source;
     const bool in_shares = j.sharding.kind == sharding_kind::megatron_distributed_optimizer && s.optimizer.vector_moments > 0;
     if (j.sharding.kind != sharding_kind::megatron_fsdp && !in_shares) make_parameters(tensors_of_stage(s, list, cut, stage));
   }
 
-  /// Three steps: without state, with it made, and with it there from the start.
+  /// Three steps: without state, with it made, and with it there from the start. The listener hears the last.
   void run() {
     steps_.run(stage_);
     const auto& o = job_->optimizer;
+    memory_.enter(phase::step);
     for (const auto& t : mine_) {
       const auto moments = t.plain && o.vector_moments > 0 ? o.vector_moments : o.moments;
-      for (std::int64_t i = 0; i < moments; ++i) make(t.elements, o.state.width());
+      for (std::int64_t i = 0; i < moments; ++i) make(t.elements, o.state.width(), row::optimizer_state);
     }
     steps_.run(stage_);
+    if (listener_ != nullptr) listener_->begin();
     steps_.run(stage_);
   }
 
  private:
-  caching_allocator::block make(std::int64_t elements, std::int64_t width) { return memory_->allocate(checked::mul(elements, width)); }
+  tensor_memory::handle make(std::int64_t elements, std::int64_t width, row of) { return memory_.make(bytes{checked::mul(elements, width)}, of); }
 
   /// With the distributed optimizer parameters move into one buffer, of which each rank then copies its share.
   void make_parameters(std::vector<stage_tensor> all) {
     const auto& p = job_->precision;
     const bool divided = job_->source->sharding.kind == sharding_kind::megatron_distributed_optimizer;
-    std::vector<caching_allocator::block> apart;
+    std::vector<tensor_memory::handle> apart;
     std::array<std::int64_t, 2> buffers{};  // dense, of experts
     for (const auto& t : all) {
-      apart.push_back(make(t.elements, p.parameters.width()));
+      apart.push_back(make(t.elements, p.parameters.width(), row::model_parameters));
       buffers[t.expert ? 1 : 0] += t.elements;
     }
     for (const auto n : buffers) {
-      if (divided) make(n, p.parameters.width());
-      make(n, p.gradients.width());
+      if (divided) make(n, p.parameters.width(), row::model_parameters);
+      make(n, p.gradients.width(), row::gradients);
     }
     if (divided) {
-      for (const auto b : apart) memory_->release(b);
+      for (auto& h : apart) memory_.free(h);
       const auto d = detail::degrees_of_states(*job_);
       mine_ = last_share(all, false, d.dense);
       const auto experts = last_share(all, true, d.experts);
@@ -60,15 +62,16 @@ class stage_run {
     }
     if (p.master.bits == 0) return;
     for (const auto& t : mine_) {
-      const auto copied = make(t.elements, p.parameters.width());  // detach().clone().float()
-      make(t.elements, detail::master_width(*job_));
-      memory_->release(copied);
+      auto copied = make(t.elements, p.parameters.width(), row::temporaries);  // detach().clone().float()
+      make(t.elements, detail::master_width(*job_), row::master_parameters);
+      memory_.free(copied);
     }
   }
 
   const settled_job* job_;
   std::int64_t stage_;
-  caching_allocator* memory_;
+  step_recorder* listener_;
+  tensor_memory memory_;
   stage_trace steps_;
   std::vector<stage_tensor> mine_;  ///< of which this rank holds master copy and state
 };

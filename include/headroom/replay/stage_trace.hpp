@@ -16,8 +16,8 @@ class stage_trace {
  public:
   using handle = tensor_memory::handle;
 
-  stage_trace(const settled_job& s, const stage_cut& cut, std::int64_t stage, caching_allocator& a)
-      : job_(&s), scene_(s.layer), memory_(a), blocks_(memory_) {
+  stage_trace(const settled_job& s, const stage_cut& cut, std::int64_t stage, caching_allocator& a, step_recorder* listener = nullptr)
+      : job_(&s), scene_(s.layer), memory_(a, listener), blocks_(memory_) {
     scene_.model = &s.model;
     build(cut, stage);
   }
@@ -45,6 +45,7 @@ class stage_trace {
   struct unit {
     std::vector<bool> sparse;  ///< of each layer
     bool recomputes{};
+    std::int64_t first{};      ///< its first layer
   };
   struct chunk {
     std::vector<unit> units;
@@ -83,7 +84,7 @@ class stage_trace {
       for (std::int32_t i = 0; i < runs.size; ++i) {
         const auto& r = runs.runs[static_cast<std::size_t>(i)];
         for (std::int64_t n = 0; n < r.count; ++n) {
-          unit u{{}, r.recomputes};
+          unit u{{}, r.recomputes, r.first + n * r.each};
           for (std::int64_t l = 0; l < r.each; ++l) u.sparse.push_back(job_->model.sparse_layer(r.first + n * r.each + l));
           k.units.push_back(u);
         }
@@ -95,15 +96,18 @@ class stage_trace {
   void forward(const work& step) {
     const auto& k = chunks_[static_cast<std::size_t>(step.chunk)];
     auto& held = held_[{step.chunk, step.micro}];
+    memory_.enter(phase::forward);
     held.units.resize(k.units.size());
     const auto& first = parts_[k.units.empty() || !k.units.front().sparse.front() ? 0 : 1];
-    auto x = first.empty() ? none : memory_.make(first.front().size(first.front().input()));  // received, or the embedding's
+    auto x = first.empty() ? none : memory_.make(first.front().size(first.front().input()), row::activations);  // received, or the embedding's
     for (std::size_t i = 0; i < k.units.size(); ++i) {
       const auto& u = k.units[i];
+      memory_.enter(phase::forward, u.first);
       if (u.recomputes) held.units[i].input = x;
       x = forward(u, held.units[i], x, u.recomputes ? recording::off : recording::on, u.recomputes);
     }
     if (!k.has_head) return memory_.free(x);  // sent, then deallocated
+    memory_.enter(phase::loss_forward);
     held.head.alive = 0;
     held.head.of[first_of(head_.front().input().bit())] = x;
     blocks_.forward(head_.front(), recording::on, held.head);
@@ -134,18 +138,20 @@ class stage_trace {
     const auto found = held_.find({step.chunk, step.micro});
     if (found == held_.end()) return;
     auto& held = found->second;
+    memory_.enter(phase::backward);
     gradient_sink sink;
     sink.accumulate = true;
     handle g = none;
     if (k.has_head) {
-      g = blocks_.backward(head_.front(), held.head, memory_.make(head_.front().size(head_.front().output())), sink);
+      g = blocks_.backward(head_.front(), held.head, memory_.make(head_.front().size(head_.front().output()), row::activations), sink);
     } else if (!k.units.empty()) {
       const auto& last = parts_[k.units.back().sparse.back() ? 1 : 0];
-      g = memory_.make(last.back().size(last.back().output()));  // received
+      g = memory_.make(last.back().size(last.back().output()), row::temporaries);  // received
     }
     for (auto i = k.units.size(); i-- > 0;) {
       const auto& u = k.units[i];
       auto& of = held.units[i];
+      memory_.enter(phase::backward, u.first);
       if (u.recomputes) {
         auto out = forward(u, of, of.input, recording::on, true);
         memory_.free(out);

@@ -20,8 +20,9 @@ class step_trace {
  public:
   using handle = tensor_memory::handle;
 
-  step_trace(const settled_job& s, const inventory& list, const state_bytes& st, const windows& w, const moment& resident, caching_allocator& a)
-      : job_(&s), windows_(&w), stack_(s), memory_(a), blocks_(memory_) {
+  step_trace(const settled_job& s, const inventory& list, const state_bytes& st, const windows& w, const moment& resident, caching_allocator& a,
+             step_recorder* listener = nullptr)
+      : job_(&s), windows_(&w), stack_(s), memory_(a, listener), blocks_(memory_) {
     const auto& j = *s.source;
     start_ = load_trace(s, st, w, memory_, a).run(list, resident);
     if (j.sharding.kind == sharding_kind::fsdp2) units_.emplace<fsdp2_units>(s, list, memory_);
@@ -60,6 +61,7 @@ class step_trace {
 
   void forward() {
     const auto& habits = *stack_.sizes.habits;
+    memory_.enter(phase::forward);
     block_tensors b;
     with_units([](auto& u) { u.begin_forward(); });
     blocks_.forward(stack_.embedding(), recording::on, b);
@@ -68,14 +70,16 @@ class step_trace {
     embedding_tensors_ = b;
     if (job_->model.position == position_kind::rope && !habits.rotary_cache) {
       const auto angles = bytes{checked::mul(checked::mul(stack_.sizes.tokens, job_->model.mla.kv_rank > 0 ? job_->model.mla.rope_dim : job_->model.head_width()), stack_.sizes.width)};
-      cosine_ = memory_.make(angles);
-      sine_ = memory_.make(angles);
+      cosine_ = memory_.make(angles, row::activations);
+      sine_ = memory_.make(angles, row::activations);
     }
     for (std::size_t i = 0; i < stack_.layers.size(); ++i) {
+      memory_.enter(phase::forward, static_cast<std::int64_t>(i));
       with_units([&](auto& u) { u.before_forward(i); });
       x = forward(stack_.layers[i], x);
       with_units([&](auto& u) { u.after_forward(i); });
     }
+    memory_.enter(phase::loss_forward);
     with_units([](auto& u) { u.before_head(); });
     block_tensors tail;
     tail.of[first_of(stack_.tail().input().bit())] = x;
@@ -118,20 +122,21 @@ class step_trace {
 
   void backward(bool gradients_exist, bool last) {
     const auto& w = *windows_;
+    memory_.enter(phase::backward);
     gradient_sink sink;
     sink.accumulate = !sharded() && (gradients_exist || w.path == gradient_path::leaves);
     std::vector<handle> buffers;
     if (!sharded()) {
       if (w.gather_pool > bytes{0} && job_->flat)
-        buffers.push_back(memory_.make(w.backward.rows[row::communication_buffers], stream::reduce));
+        buffers.push_back(memory_.make(w.backward.rows[row::communication_buffers], row::communication_buffers, stream::reduce));
       else if (w.buckets == 0)
-        buffers.push_back(memory_.make(w.backward.total));
-      for (std::int32_t i = 0; i < w.buckets; ++i) buffers.push_back(memory_.make(w.turn.total / w.buckets));
+        buffers.push_back(memory_.make(w.backward.total, row::communication_buffers));
+      for (std::int32_t i = 0; i < w.buckets; ++i) buffers.push_back(memory_.make(w.turn.total / w.buckets, row::communication_buffers));
     }
     const auto enter = [&] { with_units([](auto& u) { u.begin_backward(); }); };
     if (!stack_.sizes.loss_outside()) enter();
-    auto g = memory_.make(stack_.tail().size(stack_.tail().output()));  // of the scalar
-    auto first = memory_.make(stack_.tail().size(stack_.tail().output()));  // … which the caller names, too
+    auto g = memory_.make(stack_.tail().size(stack_.tail().output()), row::activations);  // of the scalar
+    auto first = memory_.make(stack_.tail().size(stack_.tail().output()), row::activations);  // … which the caller names, too
     if (const auto tied = detail::tied_gradient(*job_, stack_.sizes); tied > bytes{0}) sink.tied_size = tied;
     g = blocks_.backward(stack_.tail(), tail_tensors_, g, sink, [&] {
       if (stack_.sizes.loss_outside()) enter();
@@ -139,19 +144,21 @@ class step_trace {
     const bool share = !gradients_exist && w.partition == bytes{0};
     handle partition = none;
     const auto reduce = [&] {
-      if (w.partition > bytes{0} && partition == none) partition = memory_.make(w.partition, w.partition_apart ? stream::reduce : stream::compute);
+      if (w.partition > bytes{0} && partition == none) partition = memory_.make(w.partition, row::gradients, w.partition_apart ? stream::reduce : stream::compute);
     };
     with_units([&](auto& u) { u.after_head(sink, last); });
     collect(sink, share ? w.kept_root : bytes{0});
     for (auto i = stack_.layers.size(); i-- > 0;) {
       auto& l = stack_.layers[i];
       if (!stack_.kinds[l.kind].back) continue;
+      memory_.enter(phase::backward, static_cast<std::int64_t>(i));
       with_units([&](auto& u) { u.before_backward(i); });
       g = backward(l, g, sink);
       with_units([&](auto& u) { u.after_backward(i, sink, last); });
       collect(sink, share ? w.kept_per_unit : bytes{0});
       if (static_cast<std::int64_t>(stack_.layers.size() - i) >= w.partition_after) reduce();
     }
+    memory_.enter(phase::backward);
     with_units([](auto& u) { u.before_embedding_backward(); });
     if (const auto& p = stack_.embedding(); p.needs_gradient(p.output())) g = blocks_.backward(p, embedding_tensors_, g, sink);
     if (sink.accumulate)
@@ -160,6 +167,7 @@ class step_trace {
       sink.kept.push_back(sink.tied);
     memory_.free(g);
     memory_.free(first);
+    if (sharded()) memory_.enter(phase::reduce);
     with_units([&](auto& u) { u.end_backward(sink, last); });
     collect(sink, bytes{0});
     reduce();
@@ -226,7 +234,7 @@ class step_trace {
     if (sharded()) return;
     for (const auto h : sink.kept) gradients_.push_back(h);
     sink.kept.clear();
-    if (windows_->path == gradient_path::leaves && share > bytes{0} && !start_.gradients_made) gradients_.push_back(memory_.make(share));
+    if (windows_->path == gradient_path::leaves && share > bytes{0} && !start_.gradients_made) gradients_.push_back(memory_.make(share, row::gradients));
   }
 
   /// What outlives a micro-batch's graph: until the next one's forward has returned, or not at all.

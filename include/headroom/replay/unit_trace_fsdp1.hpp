@@ -124,12 +124,12 @@ class fsdp1_units {
 
   void unshard(unit& u) {
     if (u.whole != none) return;
-    if (!on_gpu_ || u.of.part > bytes{0}) u.part = memory_->make(u.of.part, stream::copy);
+    if (!on_gpu_ || u.of.part > bytes{0}) u.part = memory_->make(u.of.part, row::gathered_parameters, stream::copy);
     if (events_.size() >= most_events) {
       memory_->wait(events_.front());
       events_.pop_front();
     }
-    u.whole = memory_->make(u.of.whole, stream::gather);
+    u.whole = memory_->make(u.of.whole, row::gathered_parameters, stream::gather);
     memory_->retire(u.part);
   }
   void reshard(unit& u) {
@@ -149,7 +149,7 @@ class fsdp1_units {
     for (std::size_t i = adapters_.size(); i-- > 0;) {
       unit u{.of = adapters_[i]};
       unshard(u);
-      auto part = memory_->make(u.of.reduced, stream::reduce);
+      auto part = memory_->make(u.of.reduced, row::gradients, stream::reduce);
       auto& kept = gradients_[layer * adapters_.size() + i];
       if (on_gpu_ && kept == none && !updates_at_once_)
         kept = part;
@@ -166,8 +166,8 @@ class fsdp1_units {
       for (auto& h : pieces) memory_->free(h);
       return pieces.clear();
     }
-    auto zeros = memory_->make(u.of.zeros);
-    auto whole = memory_->make(u.of.gradient);
+    auto zeros = memory_->make(u.of.zeros, row::communication_buffers);
+    auto whole = memory_->make(u.of.gradient, row::communication_buffers);
     memory_->free(zeros);
     for (auto& h : pieces) memory_->free(h);
     pieces.clear();
@@ -177,10 +177,10 @@ class fsdp1_units {
       memory_->free(whole);
     if (whole_gradients_ && !last) return;
     auto& from = whole_gradients_ ? u.summed : whole;
-    auto part = memory_->make(u.of.reduced, stream::reduce);
+    auto part = memory_->make(u.of.reduced, row::gradients, stream::reduce);
     memory_->retire(from);
     if (u.of.kept > bytes{0}) {
-      const auto kept = memory_->make(u.of.kept, stream::reduce);
+      const auto kept = memory_->make(u.of.kept, row::gradients, stream::reduce);
       memory_->free(part);
       part = kept;
     }

@@ -158,15 +158,15 @@ class fsdp2_units {
   /// foreach_all_gather, on the copy-in stream.
   void gather(unit& u) {
     if (u.there || u.arriving != tensor_memory::none || u.of.whole.empty()) return;
-    auto shard = memory_->make(u.of.shard, stream::gather);
-    u.arriving = memory_->make(u.of.gathered, stream::gather);
+    auto shard = memory_->make(u.of.shard, row::communication_buffers, stream::gather);
+    u.arriving = memory_->make(u.of.gathered, row::gathered_parameters, stream::gather);
     memory_->free(shard);
   }
   /// wait_for_unshard: parameters are copied out. In forward what they are copied from stays until the next unit's turn.
   void unshard(unit& u, bool forward) {
     if (u.there || u.arriving == tensor_memory::none) return;
     if (forward) memory_->free(gathered_);
-    for (const auto b : u.of.whole) u.whole.push_back(memory_->make(b));
+    for (const auto b : u.of.whole) u.whole.push_back(memory_->make(b, row::gathered_parameters));
     u.there = true;
     if (forward)
       gathered_ = u.arriving;
@@ -188,12 +188,12 @@ class fsdp2_units {
     auto& gradients = whole_gradients_ ? u.summed : sink.kept;
     if (u.of.reduced == bytes{0}) return;
     memory_->free(reducing_);
-    reducing_ = memory_->make(u.of.reduced);
+    reducing_ = memory_->make(u.of.reduced, row::communication_buffers);
     for (auto& h : gradients) memory_->free(h);
     gradients.clear();
-    auto sum = memory_->make(u.of.sum, stream::reduce);
+    auto sum = memory_->make(u.of.sum, row::gradients, stream::reduce);
     if (u.of.gradient > bytes{0}) {
-      const auto wide = memory_->make(u.of.gradient, stream::reduce);
+      const auto wide = memory_->make(u.of.gradient, row::gradients, stream::reduce);
       memory_->free(sum);
       sum = wide;
     }
@@ -208,7 +208,7 @@ class fsdp2_units {
       u.summed.swap(sink.kept);
       return;
     }
-    if (u.summed.empty()) u.summed.push_back(memory_->make(u.of.reduced));
+    if (u.summed.empty()) u.summed.push_back(memory_->make(u.of.reduced, row::gradients));
     for (auto& h : sink.kept) memory_->free(h);
     sink.kept.clear();
   }

@@ -17,16 +17,17 @@ inline void free_reversed(tensor_memory& memory, std::vector<tensor_memory::hand
 /// `averaged`: the partition of gradients that ZeRO stages 1 and 2 reduced.
 inline void trace_update(const settled_job& s, const windows& w, loaded_model& start, tensor_memory::handle& averaged, tensor_memory& memory) {
   const auto& habits = s.source->framework;
-  for (const auto b : start.states) memory.make(b);
+  memory.enter(phase::step);
+  for (const auto& t : start.states) memory.make(t.size, t.of);
   start.states.clear();
   if (w.partition > bytes{0}) {
-    auto flat = memory.make(w.flat_gradients), wide = memory.make(w.wide_gradients);
+    auto flat = memory.make(w.flat_gradients, row::temporaries), wide = memory.make(w.wide_gradients, row::temporaries);
     memory.free(flat);
     memory.free(averaged);
     memory.free(wide);
   }
   if (w.partition == bytes{0} || w.step.total > w.flat_gradients + w.wide_gradients) {
-    auto buffers = memory.make(w.step.total);
+    auto buffers = memory.make(w.step.total, row::communication_buffers);
     memory.free(buffers);
   }
   if (s.source->offload.optimizer != place::on_gpu || s.optimizer.in_backward) return;
@@ -36,7 +37,7 @@ inline void trace_update(const settled_job& s, const windows& w, loaded_model& s
       if (group.empty()) continue;
       for (auto& copy : named) {
         std::vector<tensor_memory::handle> made;
-        for (const auto b : group) made.push_back(memory.make(b));
+        for (const auto b : group) made.push_back(memory.make(b, row::temporaries));
         free_reversed(memory, copy);
         copy = std::move(made);
       }
@@ -45,7 +46,7 @@ inline void trace_update(const settled_job& s, const windows& w, loaded_model& s
   } else if (s.optimizer.how == implementation::loop) {
     for (const auto& group : start.updates)
       for (const auto b : group) {
-        auto first = memory.make(b), second = memory.make(b);
+        auto first = memory.make(b, row::temporaries), second = memory.make(b, row::temporaries);
         memory.free(first);
         memory.free(second);
       }

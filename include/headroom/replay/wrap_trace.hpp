@@ -25,10 +25,10 @@ inline void quantise_weights(tensor_memory& m, caching_allocator& a, const settl
   for (const auto& w : list) {
     if (!w.linear || w.vector() || !s.layer.quantised.has(w.role)) continue;
     for (std::int64_t i = 0; i < w.copies(); ++i) {
-      auto wide = m.make(bytes{checked::mul(w.elements(), s.precision.parameters.width())});
-      auto scales = m.make(bytes{checked::mul(checked::ceil_div(w.elements(), 64), 4)});
-      auto packed = m.make(bytes{checked::ceil_div(checked::mul(w.elements(), format.bits), 8)});
-      m.make(format.metadata(w.rows, w.columns));
+      auto wide = m.make(bytes{checked::mul(w.elements(), s.precision.parameters.width())}, row::temporaries);
+      auto scales = m.make(bytes{checked::mul(checked::ceil_div(w.elements(), 64), 4)}, row::temporaries);
+      auto packed = m.make(bytes{checked::ceil_div(checked::mul(w.elements(), format.bits), 8)}, row::model_parameters);
+      m.make(format.metadata(w.rows, w.columns), row::model_parameters);
       m.free(scales);
       m.free(wide);
       m.free(packed);
@@ -48,11 +48,11 @@ inline void wrap_unit(tensor_memory& m, const std::vector<bytes>& tensors, bytes
   std::vector<tensor> moved;
   bytes all{0};
   for (const auto t : tensors) {
-    moved.push_back({m.make(t), false});
+    moved.push_back({m.make(t, row::model_parameters), false});
     m.wait_for_all();
     all += t;
   }
-  m.make(buffers);
+  m.make(buffers, row::activations);
   std::deque<tensor_memory::handle> under_way;
   bytes bucket{0};
   std::size_t count = 0;
@@ -61,7 +61,7 @@ inline void wrap_unit(tensor_memory& m, const std::vector<bytes>& tensors, bytes
       m.retire(under_way.front());
       under_way.pop_front();
     }
-    under_way.push_back(count == 1 ? tensor_memory::none : m.make(bucket));
+    under_way.push_back(count == 1 ? tensor_memory::none : m.make(bucket, row::communication_buffers));
     if (count == 1) moved[end - 1].sent = true;
     bucket = bytes{0};
     count = 0;
@@ -73,14 +73,14 @@ inline void wrap_unit(tensor_memory& m, const std::vector<bytes>& tensors, bytes
   }
   if (count > 0) send(tensors.size());
   for (auto& h : under_way) m.retire(h);
-  auto flat = m.make(all);
+  auto flat = m.make(all, row::gathered_parameters);
   for (auto& t : moved) {
     if (t.sent)
       m.retire(t.storage);
     else
       m.free(t.storage);
   }
-  if (stays && ranks > 1) m.make(ceil_div(all, ranks));
+  if (stays && ranks > 1) m.make(ceil_div(all, ranks), row::model_parameters);
   if (!stays || ranks > 1) m.free(flat);
 }
 

@@ -1,0 +1,100 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Tensors of a step that is written out, in the allocator's blocks. Whoever listens is told of each.
+#pragma once
+
+#include <headroom/replay/recording.hpp>
+
+#include <vector>
+
+namespace headroom {
+
+/// A tensor that is made piece by piece has several blocks, which come and go one by one.
+class tensor_memory {
+ public:
+  using handle = std::int32_t;
+  static constexpr handle none = -1;
+
+  explicit tensor_memory(caching_allocator& a, step_recorder* listener = nullptr) : allocator_(&a), listener_(listener) {}
+
+  /// A phase of the step begins, in it a layer; -1: none.
+  void enter(phase p, std::int64_t layer = -1) {
+    if (listener_ != nullptr) listener_->enter(p, layer);
+  }
+
+  /// A tensor of a row of the report; none where it has no bytes.
+  handle make(bytes size, row of, stream on = stream::compute) {
+    const auto h = allocator_->allocate(size.count(), on);
+    if (listener_ != nullptr && h >= 0) listener_->make(h, of, on, size);
+    return h;
+  }
+  void free(handle& h) {
+    if (h >= 0)
+      release(h);
+    else if (h != none)
+      free_pieces(h);
+    h = none;
+  }
+
+  /// Temporaries: blocks of one size, and what is left of them.
+  handle make_cut(bytes all, bytes block, row of) {
+    if (block <= bytes{0} || all <= block) return make(all, of);
+    const auto h = make_pieced(of);
+    for (; all > block; all -= block) add_piece(h, block);
+    add_piece(h, all);
+    return h;
+  }
+  /// Freed, but held for another stream until an event behind it is waited for (caching_allocator::retire).
+  void retire(handle& h) {
+    if (h < 0) return free(h);
+    if (listener_ != nullptr) listener_->free(h);
+    allocator_->retire(h);
+    h = none;
+  }
+  [[nodiscard]] std::size_t record() const { return allocator_->record(); }
+  void wait(std::size_t event) { allocator_->wait(event); }
+  void wait_for_all() { allocator_->wait(allocator_->record()); }
+
+  /// A tensor without pieces yet; one more; and one fewer, where it has any.
+  handle make_pieced(row of) {
+    if (spare_.empty()) {
+      pieces_.push_back({of, {}});
+      return -1 - static_cast<handle>(pieces_.size());
+    }
+    const auto h = spare_.back();
+    spare_.pop_back();
+    pieces_[index(h)].of = of;
+    return h;
+  }
+  void add_piece(handle h, bytes size) {
+    auto& p = pieces_[index(h)];
+    p.blocks.push_back(make(size, p.of));
+  }
+  void drop_piece(handle h) {
+    if (h >= none || pieces_[index(h)].blocks.empty()) return;
+    release(pieces_[index(h)].blocks.back());
+    pieces_[index(h)].blocks.pop_back();
+  }
+
+ private:
+  struct pieced {
+    row of{};
+    std::vector<caching_allocator::block> blocks;
+  };
+  void release(caching_allocator::block b) {
+    if (listener_ != nullptr && b >= 0) listener_->free(b);
+    allocator_->release(b);
+  }
+  void free_pieces(handle h) {
+    for (const auto b : pieces_[index(h)].blocks) release(b);
+    pieces_[index(h)].blocks.clear();
+    spare_.push_back(h);
+  }
+  static std::size_t index(handle h) { return static_cast<std::size_t>(-2 - h); }
+
+  caching_allocator* allocator_;
+  step_recorder* listener_;
+  std::vector<pieced> pieces_;
+  std::vector<handle> spare_;
+};
+
+}  // namespace headroom
