@@ -36,19 +36,19 @@ constexpr void add_assumptions(settled_job& s) {
   if (j.offload.parameters != place_of_parameters(j)) a.add(assumption::parameters_stay_on_gpu);
   if (s.layer.kernel != attention::eager && s.layer.kernel != attention::math && !s.layer.host) a.add(assumption::flash_backward_workspace);
   if (j.offload.activations != place::on_gpu) a.add(assumption::activations_offload_overlap);
-  if (s.layer.compiled_loss && s.layer.loss.kind == loss_kind::full && j.framework.scatters_loss_gradient) a.add(assumption::compiled_loss_targets);
-  if (j.framework.int8_copies > 0 && s.optimizer.state.quantised() && s.optimizer.paged_from == 0) a.add(assumption::int8_update_copies);
-  if (s.optimizer.how == implementation::foreach && j.framework.foreach_copies == 0) a.add(assumption::update_without_copies);
+  if (s.layer.compiled_loss && s.layer.loss.kind == loss_kind::full && j.framework.compile.scatters_loss_gradient) a.add(assumption::compiled_loss_targets);
+  if (j.framework.optimizer.int8_copies > 0 && s.optimizer.state.quantised() && s.optimizer.paged_from == 0) a.add(assumption::int8_update_copies);
+  if (s.optimizer.how == implementation::foreach && j.framework.optimizer.foreach_copies == 0) a.add(assumption::update_without_copies);
   if (s.layer.compiled_loss && s.layer.loss_program == loss_style::chunked_in_loss) a.add(assumption::compiled_chunks_in_place);
   a.add(assumption::host_runtime_not_counted);
-  if (s.model.sparse() && j.framework.layers == layer_modules::eager) a.add(assumption::balanced_routing);
+  if (s.model.sparse() && j.framework.modules.kind == layer_modules::eager) a.add(assumption::balanced_routing);
   if (s.layer.compiled) a.add(assumption::compiled_layers);
   if (j.adapter.kind != adapter_kind::none && j.batch.accumulation > 1 && !j.batch.packed && s.shards.parameters > 1) a.add(assumption::samples_of_one_length);
   if (j.framework.recipes_change) a.add(assumption::recipe_of_one_date);
   if (s.model.vision.layers > 0) a.add(assumption::towers_on_few_runs);
-  if (j.parallel.pipeline > 1 && j.framework.divides_modules) a.add(assumption::eager_stages_on_two_runs);
-  if (j.precision.compute.bits == 8 && j.framework.quantises_in_linear) a.add(assumption::fp8_in_linear);
-  if (j.framework.converts_outputs && j.adapter.active()) {  // accelerate does, under PEFT's adapters
+  if (j.parallel.pipeline > 1 && j.framework.modules.dtensor) a.add(assumption::eager_stages_on_two_runs);
+  if (j.precision.compute.bits == 8 && j.framework.fp8.quantises_in_linear) a.add(assumption::fp8_in_linear);
+  if (j.framework.autocast.converts_outputs && j.adapter.active()) {  // accelerate does, under PEFT's adapters
     if (j.sharding.kind == sharding_kind::fsdp1 && s.shards.parameters > 1) a.add(assumption::sharded_adapters_unexplained);
     if (j.adapter.base.quantised()) a.add(assumption::upcast_quantised_base);
   }
@@ -136,7 +136,7 @@ constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind, const
     return k;
   }
   check_walk(j);
-  if (j.framework.layers == layer_modules::megatron) {
+  if (j.framework.modules.kind == layer_modules::megatron) {
     const auto divided = walk_divided_layers(s);
     const rank_weights weights(s, list);
     const stage_cut cut(j.parallel, s.model.layers);
@@ -161,7 +161,7 @@ constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind, const
     }
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
       if (ranks_of(stage) > 0) add(walk_stage(s, weights, cut, divided, stage, order, &k.checkpoints), stage);
-  } else if (j.parallel.pipeline > 1 && j.framework.divides_modules) {
+  } else if (j.parallel.pipeline > 1 && j.framework.modules.dtensor) {
     const stage_cut cut(j.parallel, s.model.layers);
     known_eager_chunk known;
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
@@ -224,7 +224,7 @@ constexpr report estimate(const job& j, const Own& own) {
     layers.check(j);
     return detail::estimate_with(j, layers, detail::shipped_order{});
   } else if constexpr (own_schedule<Own>) {
-    if (j.framework.layers != layer_modules::megatron) refuse("headroom: a schedule of one's own is walked for megatron alone by this version; framework", j.framework.label);
+    if (j.framework.modules.kind != layer_modules::megatron) refuse("headroom: a schedule of one's own is walked for megatron alone by this version; framework", j.framework.label);
     if (j.parallel.schedule == schedule::zero_bubble || j.parallel.schedule == schedule::dualpipe)
       refuse("headroom: with a schedule of one's own parallel.schedule must be 1f1b, gpipe or interleaved-1f1b: chunks lie as these lay them");
     if (j.batch.accumulation > 65'536) refuse("headroom: with a schedule of one's own batch.accumulation must be from 1 to 65536; accumulation", j.batch.accumulation);
