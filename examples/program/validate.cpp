@@ -48,7 +48,7 @@ std::vector<std::pair<std::string_view, double>> errors_of(const headroom::repor
   std::vector<std::pair<std::string_view, double>> all;
   for (const auto& s : headroom::uncertainties)
     if (headroom::applies(s, r.assumptions, which))
-      all.emplace_back(headroom::text(s.from), times * static_cast<double>(headroom::base_of(rank, s.of).count()));
+      all.emplace_back(s.from, times * static_cast<double>(headroom::base_of(rank, s.of).count()));
   return all;
 }
 

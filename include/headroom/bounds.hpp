@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// How sure: the range in which a measured value is expected, from the sources of error in uncertainty.hpp, and whether a job fits for sure.
+// How sure: the range in which a measured value is expected, from the spreads of its assumptions (uncertainty.hpp), and whether a job fits for sure.
 #pragma once
 
 #include <headroom/uncertainty.hpp>

@@ -2,6 +2,7 @@
 // What a job occupies, where and when. Key for key the report file; reading it needs nothing else of the library.
 #pragma once
 
+#include <headroom/report/assumption.hpp>
 #include <headroom/units/literals.hpp>
 
 #include <array>
@@ -87,70 +88,6 @@ struct rank_report {
   friend constexpr bool operator==(const rank_report&, const rank_report&) = default;
 };
 
-/// A default that was filled in, or a term that is calibrated or incomplete rather than derived. Sentences: assumption_text().
-enum class assumption : std::uint8_t {
-  framework_precision,
-  optimizer_adamw,
-  optimizer_implementation,
-  data_parallel_from_gpus,
-  attention_sdpa,
-  attention_eager_for_softcap,
-  loss_of_framework,
-  logits_format_of_framework,
-  fsdp_keeps_fp32_shards,
-  steady_state,
-  zero_buckets_default,
-  deepspeed_stage3_trace,
-  adapter_format,
-  adapters_in_fp32,
-  recompute_reentrant_default,
-  flash_backward_workspace,
-  cublas_workspace_by_capability,
-  context_calibrated,
-  nccl_derived,
-  reserved_without_fragmentation,
-  host_runtime_not_counted,
-  activations_offload_overlap,
-  experts_overlap_in_turn,
-  graphs_as_eager,
-  fp8_in_all_layers,
-  no_eval_no_generation,
-  gpu_assumed,
-  ddp_assumed,
-  balanced_routing,
-  reserved_by_pools,
-  compiled_layers,
-  fp8_in_linear,
-  compiled_loss_targets,
-  int8_update_copies,
-  reserved_replayed,
-  moments_copied_for_step,
-  zero_bubble_defers_all,
-  rank_with_most_weights,
-  first_micro_batch_gathers,
-  update_without_copies,
-  compiled_chunks_in_place,
-  cublas_workspace_before_2026,
-  samples_of_one_length,
-  recipe_of_one_date,
-  towers_on_few_runs,
-  eager_stages_on_two_runs,
-  parameters_stay_on_gpu,
-  sharded_adapters_unexplained,
-  upcast_quantised_base,
-};
-inline constexpr int assumption_count = static_cast<int>(assumption::upcast_quantised_base) + 1;
-
-struct assumption_set {
-  std::uint64_t bits{};
-  constexpr void add(assumption a) { bits |= std::uint64_t{1} << static_cast<int>(a); }
-  constexpr void remove(assumption a) { bits &= ~(std::uint64_t{1} << static_cast<int>(a)); }
-  constexpr assumption_set& operator|=(assumption_set b) { bits |= b.bits; return *this; }
-  [[nodiscard]] constexpr bool has(assumption a) const { return (bits >> static_cast<int>(a) & 1U) != 0; }
-  friend constexpr bool operator==(const assumption_set&, const assumption_set&) = default;
-};
-static_assert(assumption_count <= 64);
-
 /// Host memory of a node: tensors and pinned buffers of its ranks, at the moment when they are largest.
 struct host_report {
   bytes per_node{};
@@ -226,7 +163,7 @@ struct report {
   }
 };
 
-/// What a row, phase or assumption is called in the report file.
+/// What a row or phase is called in the report file.
 constexpr std::string_view text(row r) {
   constexpr std::array<std::string_view, row_count> names{"parameters",  "master_parameters",   "gradients",             "optimizer_state",
                                                           "adapters",    "activations",         "logits",                "gathered_parameters",

@@ -37,7 +37,7 @@ inline ordered_json errors_json(const report& all, const rank_report& r) {
   for (const auto& s : uncertainties) {
     const auto one = deviation_of(s, r);
     if (!applies(s, all.assumptions, reading::device) || one.of == bytes{0}) continue;
-    out.push_back({{"from", std::string{text(s.from)}}, {"of", one.of.count()}, {"below", one.below.count()}, {"above", one.above.count()}});
+    out.push_back({{"from", std::string{s.from}}, {"of", one.of.count()}, {"below", one.below.count()}, {"above", one.above.count()}});
   }
   return out;
 }

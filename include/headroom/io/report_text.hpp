@@ -126,8 +126,8 @@ inline std::string range_text(const report& r, confidence sure) {
     }
   }
   std::string text = fixed(sure.share() * 100.0, sure.per_mille % 10 == 0 ? 0 : 1) + " % sure: device memory between " + gib_text(seen.low) + " and " + gib_text(seen.high);
-  if (widest[0] != nullptr) text += ", for " + std::string{headroom::text(widest[0]->from)};
-  if (widest[1] != nullptr) text += " and " + std::string{headroom::text(widest[1]->from)};
+  if (widest[0] != nullptr) text += ", for " + std::string{widest[0]->from};
+  if (widest[1] != nullptr) text += " and " + std::string{widest[1]->from};
   std::replace(text.begin(), text.end(), '_', ' ');
   if (r.fits()) text += fits(r, sure) ? "; fits even then" : "; may not fit then";
   return text;
