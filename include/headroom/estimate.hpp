@@ -18,43 +18,6 @@ namespace headroom {
 
 namespace detail {
 
-constexpr void add_assumptions(settled_job& s) {
-  const auto& j = *s.source;
-  auto& a = s.assumptions;
-  if (s.on->maker != vendor::cpu) {
-    a.add(assumption::context_calibrated);
-    if (j.environment.cublas_workspace < bytes{0}) {
-      a.add(assumption::cublas_workspace_by_capability);
-      if (s.on->maker == vendor::nvidia && s.on->compute_capability >= 100 && j.environment.torch == 0 && j.framework.date < 202602) a.add(assumption::cublas_workspace_before_2026);
-    }
-    if (j.framework.runtime == runtime::autograd && !a.has(assumption::reserved_by_pools)) a.add(assumption::reserved_without_fragmentation);
-  }
-  const auto& z = j.sharding;
-  const bool buckets_open = z.reduce_bucket_size < 0 || (z.stage == 3 ? z.stage3_prefetch_bucket_size < 0 : z.allgather_bucket_size < 0);
-  if (z.kind == sharding_kind::zero && z.stage > 0 && buckets_open) a.add(assumption::zero_buckets_default);
-  if (j.sharding.kind == sharding_kind::zero && j.sharding.stage == 3) a.add(assumption::deepspeed_stage3_trace);
-  if (j.offload.parameters != place_of_parameters(j)) a.add(assumption::parameters_stay_on_gpu);
-  if (s.layer.kernel != attention::eager && s.layer.kernel != attention::math && !s.layer.host) a.add(assumption::flash_backward_workspace);
-  if (j.offload.activations != place::on_gpu) a.add(assumption::activations_offload_overlap);
-  if (s.layer.compiled_loss && s.layer.loss.kind == loss_kind::full && j.framework.scatters_loss_gradient) a.add(assumption::compiled_loss_targets);
-  if (j.framework.int8_copies > 0 && s.optimizer.state.quantised() && s.optimizer.paged_from == 0) a.add(assumption::int8_update_copies);
-  if (s.optimizer.how == implementation::foreach && j.framework.foreach_copies == 0) a.add(assumption::update_without_copies);
-  if (s.layer.compiled_loss && s.layer.loss_program == loss_style::chunked_in_loss) a.add(assumption::compiled_chunks_in_place);
-  a.add(assumption::host_runtime_not_counted);
-  if (s.model.sparse() && j.framework.layers == layer_modules::eager) a.add(assumption::balanced_routing);
-  if (s.layer.compiled) a.add(assumption::compiled_layers);
-  if (j.adapter.kind != adapter_kind::none && j.batch.accumulation > 1 && !j.batch.packed && s.shards.parameters > 1) a.add(assumption::samples_of_one_length);
-  if (j.framework.recipes_change) a.add(assumption::recipe_of_one_date);
-  if (s.model.vision.layers > 0) a.add(assumption::towers_on_few_runs);
-  if (j.parallel.pipeline > 1 && j.framework.divides_modules) a.add(assumption::eager_stages_on_two_runs);
-  if (j.precision.compute.bits == 8 && j.framework.quantises_in_linear) a.add(assumption::fp8_in_linear);
-  if (j.framework.converts_outputs && j.adapter.active()) {  // accelerate does, under PEFT's adapters
-    if (j.sharding.kind == sharding_kind::fsdp1 && s.shards.parameters > 1) a.add(assumption::sharded_adapters_unexplained);
-    if (j.adapter.base.quantised()) a.add(assumption::upcast_quantised_base);
-  }
-  a.add(assumption::no_eval_no_generation);
-}
-
 constexpr void finish_rank(rank_report& r, const settled_job& s, const timeline& t, std::int64_t count, std::int64_t stage = 0) {
   r.pipeline_stage = stage;
   r.count = count;
@@ -167,6 +130,7 @@ constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind, const
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
       if (ranks_of(stage) > 0) finish_rank(r.add(), s, walk_eager_stage(s, list, cut, stage, order, known), ranks_of(stage), stage);
     s.assumptions.add(assumption::reserved_by_pools);
+    s.assumptions.add(assumption::eager_stages_on_two_runs);
   } else if (j.parallel.pipeline > 1) {
     const auto d = spread_layers(s, list);
     for (std::int64_t device = 0; device < d.pipeline; ++device) {
@@ -195,10 +159,11 @@ constexpr report estimate_with(const job& j, const Layers& layers, const Order& 
   for (std::size_t kind = 1; kind < j.hardware.kinds(); ++kind) k.job.assumptions |= add_ranks(r, j, kind, layers, order).job.assumptions;
   const auto& st = k.states;
   finish_host(r, k.job, st, k.checkpoints);
-  add_assumptions(k.job);
-  if (r.ranks[0].outside.nccl > bytes{0}) k.job.assumptions.add(assumption::nccl_derived);
+  auto& a = k.job.assumptions;
+  if (r.ranks[0].outside.nccl > bytes{0}) a.add(assumption::nccl_derived);
+  if (k.job.on->maker != vendor::cpu && j.framework.runtime == runtime::autograd && !a.has(assumption::reserved_by_pools)) a.add(assumption::reserved_without_fragmentation);
   r.parameter_count = {st.total + st.adapters, st.trained, st.active + st.adapters};
-  r.assumptions = k.job.assumptions;
+  r.assumptions = a;
   return r;
 }
 
