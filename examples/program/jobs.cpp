@@ -21,7 +21,7 @@ headroom::job job_named(const std::string& file, std::istream& in) {
   }
 }
 
-headroom::report report_of(const headroom::job& j) { return headroom::replay(j); }
+headroom::full_report report_of(const headroom::job& j) { return headroom::replay(j); }
 
 headroom::io::admission admit(const headroom::io::admission_request& asked) { return headroom::io::admit(asked); }
 

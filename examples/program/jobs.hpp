@@ -3,10 +3,10 @@
 #pragma once
 
 #include <headroom/diagnose/advise.hpp>
+#include <headroom/full_report.hpp>
 #include <headroom/io/admission.hpp>
 #include <headroom/io/syntax/json_reader.hpp>
 #include <headroom/job.hpp>
-#include <headroom/report.hpp>
 
 #include <filesystem>
 #include <istream>
@@ -21,7 +21,7 @@ headroom::job job_of(const headroom::io::json_value& value, const std::filesyste
 /// … from a file, or from `in` where the name is "-".
 headroom::job job_named(const std::string& file, std::istream& in);
 /// Its report, with reserved memory replayed.
-headroom::report report_of(const headroom::job& j);
+headroom::full_report report_of(const headroom::job& j);
 
 /// headroom::io::admit.
 headroom::io::admission admit(const headroom::io::admission_request& asked);

@@ -2,7 +2,7 @@
 // replay(job): estimate(job) with what the caching allocator really takes. At run time, with a heap; about a millisecond.
 #pragma once
 
-#include <headroom/estimate.hpp>
+#include <headroom/full_report.hpp>
 #include <headroom/replay/stage_run.hpp>
 #include <headroom/replay/step_trace.hpp>
 
@@ -99,8 +99,8 @@ constexpr bool replays(const job& j) {
 /// two micro-batches or as many as show a stage at work, through the rules of PyTorch's caching allocator: rounding, segments, splitting,
 /// what stays cached, what a full GPU gives back.
 /// Errors: those of estimate().
-inline report replay(const job& j) {
-  auto r = estimate(j);
+inline full_report replay(const job& j) {
+  auto r = estimate_all(j);
   if (!replays(j)) return r;
   if (detail::replays_steps(j)) {
     for (std::size_t kind = 0; kind < j.hardware.kinds(); ++kind) detail::replay_rank(r.ranks[kind], j, kind);
