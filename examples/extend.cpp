@@ -22,9 +22,9 @@ constexpr headroom::gpu card{.label = "my-card-64gb", .memory = 64 * headroom::g
 
 constexpr headroom::profile trainer_of(headroom::profile p) {
   p.label = "my-trainer";
-  p.norm = headroom::norm_style::fused;
-  p.optimizer = headroom::implementation::fused;
-  p.loss = headroom::loss_style::in_place;
+  p.norm.style = headroom::norm_style::fused;
+  p.optimizer.how = headroom::implementation::fused;
+  p.loss.style = headroom::loss_style::in_place;
   return p;
 }
 constexpr headroom::profile trainer = trainer_of(headroom::frameworks::libtorch);

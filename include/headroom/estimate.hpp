@@ -103,7 +103,7 @@ constexpr walked_kind add_ranks(const Add& add, const job& j, std::size_t kind, 
     return k;
   }
   check_walk(j);
-  if (j.framework.layers == layer_modules::megatron) {
+  if (j.framework.modules.kind == layer_modules::megatron) {
     const auto divided = walk_divided_layers(s);
     const rank_weights weights(s, list);
     const stage_cut cut(j.parallel, s.model.layers);
@@ -128,7 +128,7 @@ constexpr walked_kind add_ranks(const Add& add, const job& j, std::size_t kind, 
     }
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
       if (ranks_of(stage) > 0) add_stage(walk_stage(s, weights, cut, divided, stage, order, &k.checkpoints), stage);
-  } else if (j.parallel.pipeline > 1 && j.framework.divides_modules) {
+  } else if (j.parallel.pipeline > 1 && j.framework.modules.dtensor) {
     const stage_cut cut(j.parallel, s.model.layers);
     known_eager_chunk known;
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
@@ -212,7 +212,7 @@ constexpr report estimate(const job& j, const Own& own) {
     layers.check(j);
     return detail::estimate_with(j, layers, detail::shipped_order{});
   } else if constexpr (own_schedule<Own>) {
-    if (j.framework.layers != layer_modules::megatron) refuse("headroom: a schedule of one's own is walked for megatron alone by this version; framework", j.framework.label);
+    if (j.framework.modules.kind != layer_modules::megatron) refuse("headroom: a schedule of one's own is walked for megatron alone by this version; framework", j.framework.label);
     if (j.parallel.schedule == schedule::zero_bubble || j.parallel.schedule == schedule::dualpipe)
       refuse("headroom: with a schedule of one's own parallel.schedule must be 1f1b, gpipe or interleaved-1f1b: chunks lie as these lay them");
     if (j.batch.accumulation > 65'536) refuse("headroom: with a schedule of one's own batch.accumulation must be from 1 to 65536; accumulation", j.batch.accumulation);

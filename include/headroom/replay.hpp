@@ -20,7 +20,7 @@ constexpr bool replays_experts(const job& j) {
 
 /// Trainers that allocate as they go, whose parameters stay whole or are gathered by FSDP.
 constexpr bool replays_steps(const job& j) {
-  return j.framework.runtime == runtime::autograd && j.framework.layers == layer_modules::eager && (!j.model.sparse() || replays_experts(j)) &&
+  return j.framework.runtime == runtime::autograd && j.framework.modules.kind == layer_modules::eager && (!j.model.sparse() || replays_experts(j)) &&
          j.hardware.accelerator().maker != vendor::cpu && j.model.vision.kind == vision_kind::none && j.model.encoder.layers == 0 &&
          j.parallel.pipeline == 1 && j.optimizer.blocks <= 1 &&
          j.offload.activations == place::on_gpu && (place_of_parameters(j) == place::on_gpu || j.sharding.kind == sharding_kind::fsdp1) &&
@@ -30,14 +30,14 @@ constexpr bool replays_steps(const job& j) {
 
 /// Megatron's stages, whose backward is in one piece.
 constexpr bool replays_stages(const job& j) {
-  return j.framework.layers == layer_modules::megatron && j.hardware.accelerator().maker != vendor::cpu && j.model.mtp_layers == 0 &&
+  return j.framework.modules.kind == layer_modules::megatron && j.hardware.accelerator().maker != vendor::cpu && j.model.mtp_layers == 0 &&
          j.offload.activations == place::on_gpu && !captures_first(j) &&
          j.parallel.schedule != schedule::zero_bubble && j.parallel.schedule != schedule::dualpipe;
 }
 
 constexpr allocator_settings allocator_of(const job& j, bytes capacity) {
   const auto& e = j.environment;
-  allocator_settings s{.expandable_segments = chosen(e.expandable_segments, j.framework.expandable_segments), .capacity = capacity.count()};
+  allocator_settings s{.expandable_segments = chosen(e.expandable_segments, j.framework.process.expandable_segments), .capacity = capacity.count()};
   if (e.max_split_size >= bytes{0}) s.max_split_size = e.max_split_size.count();
   if (e.roundup_power2_divisions > 1) s.roundup_power2_divisions = e.roundup_power2_divisions;
   return s;

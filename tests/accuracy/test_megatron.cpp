@@ -36,10 +36,10 @@ TEST_CASE("Megatron-LM, mixture of experts") {
 
 // Fine-grained activation offloading, and a step in which CUDA graphs of attention are captured.
 TEST_CASE("Megatron-LM, activations on the host and in graphs") {
-  const auto moved = errors_of("megatron", [](const judged_record& r) { return r.refused.empty() && r.job.framework.offloaded_modules != 0; });
+  const auto moved = errors_of("megatron", [](const judged_record& r) { return r.refused.empty() && r.job.framework.checkpointing.offloaded_modules != 0; });
   REQUIRE(moved.sizes.size() == 3);
   CHECK(moved.largest() <= 0.057);
-  const auto captured = errors_of("megatron", [](const judged_record& r) { return r.refused.empty() && r.job.framework.captured_modules != 0; });
+  const auto captured = errors_of("megatron", [](const judged_record& r) { return r.refused.empty() && r.job.framework.graphs.modules != 0; });
   REQUIRE(captured.sizes.size() == 1);
   CHECK(captured.largest() <= 0.0005);
 }

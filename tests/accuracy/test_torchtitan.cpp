@@ -46,7 +46,7 @@ TEST_CASE("torchtitan, tensor parallelism with a divided loss") {
 }
 
 TEST_CASE("torchtitan, head and loss in chunks") {
-  const auto e = titan([](const headroom::job& j) { return j.framework.loss == headroom::loss_style::chunked_head; });
+  const auto e = titan([](const headroom::job& j) { return j.framework.loss.style == headroom::loss_style::chunked_head; });
   REQUIRE(e.sizes.size() == 3);
   CHECK(e.largest() <= 0.015);
 }

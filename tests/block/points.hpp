@@ -72,11 +72,11 @@ inline headroom::job job_of(const nlohmann::json& c, const headroom::shape& m) {
   headroom::job j;
   j.model = m;
   j.hardware.gpu = headroom::gpus::cpu;
-  j.framework.expands_kv = c.value("kvrep", "") == "repeat";
-  j.framework.expands_kv_if_padded = false;
-  j.framework.foreach_copies = 2;  // torch 1.13
-  j.framework.reentrant_checkpoint = false;
-  if (c.value("norm", "") == "fused") j.framework.norm = headroom::norm_style::fused;
+  j.framework.attention.expands_kv = c.value("kvrep", "") == "repeat";
+  j.framework.attention.expands_kv_if_padded = false;
+  j.framework.optimizer.foreach_copies = 2;  // torch 1.13
+  j.framework.checkpointing.reentrant = false;
+  if (c.value("norm", "") == "fused") j.framework.norm.style = headroom::norm_style::fused;
   j.precision = c.value("e", 2) == 4 ? headroom::precisions::fp32 : headroom::precisions::bf16;
   j.optimizer = headroom::optimizers::adamw;
   j.batch.micro = c["b"];

@@ -22,8 +22,8 @@ constexpr module_set everything() {
 
 constexpr layer_walk walked(bool compiled, bool expands) {
   job j{.model = llama, .hardware = {.gpu = gpus::h100_sxm_80gb}, .precision = precisions::bf16, .batch = {.micro = 2, .sequence = 64}};
-  j.framework.expands_kv = expands;
-  j.framework.compiles_layers = true;
+  j.framework.attention.expands_kv = expands;
+  j.framework.compile.layers = true;
   j.compile = compiled;
   const auto s = settle(j);
   auto sc = s.layer;
@@ -47,7 +47,7 @@ TEST_CASE("a compiled layer keeps inputs and outputs of its matrices and a stati
 TEST_CASE("compiling is refused where its extent is not known") {
   job j{.model = llama, .batch = {.micro = 2, .sequence = 64}, .compile = true};
   CHECK_THROWS_AS(estimate(j), job_error);
-  j.framework.compiles_layers = true;
+  j.framework.compile.layers = true;
   CHECK_NOTHROW(estimate(j));
   j.attention = attention::eager;
   CHECK_THROWS_AS(estimate(j), job_error);

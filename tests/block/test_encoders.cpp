@@ -64,7 +64,7 @@ TEST_CASE("a BERT layer in fp32") {
 TEST_CASE("softmax of torch 1.10 keeps its input") {
   constexpr auto old = [] {
     auto j = small_job();
-    j.framework.softmax_keeps_input = true;
+    j.framework.autograd.softmax_keeps_input = true;
     return j;
   }();
   BOTH(layer_of(old).saved.total == bytes{b * s * by_token + scores * (by_score + 4)});

@@ -167,7 +167,7 @@ TEST_CASE("routed tokens: an even share, a busy rank, and a capacity") {
   m.experts.capacity_factor_percent = 100;  // 383.9 tokens an expert: 384
   CHECK(route().received == 384 * 64);
   CHECK(route().sent == 24'570);
-  habits.pads_experts = true;
+  habits.experts.pads_to_capacity = true;
   CHECK(route().sent == 384 * 64);
   m.experts.capacity_factor_percent = 125;
   CHECK(route().received == 480 * 64);

@@ -127,9 +127,9 @@ TEST_CASE("fp8 with a scale a row is as much slower than with one a tensor as to
         .batch = {.micro = 1, .sequence = 8192}, .recompute = {.mode = recompute_mode::selective, .policy = recompute_policy::every_other_matmul}, .compile = true};
   j.precision = j.framework.precision;
   j.precision.compute = formats::fp8;
-  j.framework.fp8 = fp8_scaling::row;
+  j.framework.fp8.scaling = fp8_scaling::row;
   const auto row = cost(j);
-  j.framework.fp8 = fp8_scaling::tensor, j.framework.gathers_in_fp8 = true;
+  j.framework.fp8.scaling = fp8_scaling::tensor, j.framework.sharding.gathers_in_fp8 = true;
   CHECK(cost(j).step / row.step == doctest::Approx(6768 / 7689.5).epsilon(0.01));
 }
 
@@ -169,7 +169,7 @@ TEST_CASE("every GPU of the table has a time, and says whose rates those are") {
 TEST_CASE("gradients of inputs are added up behind weight gradients") {
   job j{.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::a100_sxm_80gb, .gpus_per_node = 8}, .framework = frameworks::megatron, .parallel = {.tensor = 4}, .batch = {.micro = 4, .sequence = 4096}};
   job waits = j;
-  waits.framework.overlaps_input_gradients = false;
+  waits.framework.communication.overlaps_input_gradients = false;
   const double one = 2 * (30e-6 + 0.75 * 4 * 4096 * 4096 * 2 / (0.60 * 300e9));  // an all-reduce of a tensor of the residual stream over four
   const auto hidden = [](const job& with, const job& without) { return (cost(without).communication - cost(with).communication).value; };
   CHECK(hidden(j, waits) == doctest::Approx(32 * 2 * one * 0.78));
@@ -188,7 +188,7 @@ TEST_CASE("what a time assumes has a sentence, and a job that assumes it") {
   j.framework = frameworks::megatron_bridge;
   j.sharding = {.kind = sharding_kind::megatron_distributed_optimizer, .stage = 1};
   note(j);
-  j.framework.graphs = graph_capture::by_engine;
+  j.framework.graphs.capture = graph_capture::by_engine;
   note(j);
   CHECK(!cost(j).assumptions.has(time_assumption::host_bound));
   j = plain;

@@ -19,7 +19,7 @@ class jobs {
     j.framework = dice_.index(3) == 0 ? frameworks::megatron : frameworks::known[dice_.index(frameworks::known.size())];
     if (j.framework.runtime == runtime::preallocated)
       preallocated(j);
-    else if (j.framework.layers == layer_modules::megatron)
+    else if (j.framework.modules.kind == layer_modules::megatron)
       divided(j);
     else
       eager(j);
@@ -75,9 +75,9 @@ class jobs {
       default: j.recompute = {.mode = recompute_mode::selective, .policy = static_cast<recompute_policy>(1 + dice_.index(2))}; break;
     }
     j.attention = static_cast<attention>(dice_.index(7));
-    if (j.framework.divides_modules) divide_modules(j);
-    if (j.framework.compiles_layers) j.compile = dice_.flip();
-    if (!j.framework.divides_modules && dice_.index(8) == 0) spread(j);
+    if (j.framework.modules.dtensor) divide_modules(j);
+    if (j.framework.compile.layers) j.compile = dice_.flip();
+    if (!j.framework.modules.dtensor && dice_.index(8) == 0) spread(j);
     if (dice_.index(8) == 0) mix(j);
     j.loss.kind = static_cast<loss_kind>(dice_.index(6));
     if (dice_.index(3) == 0) {
@@ -151,8 +151,8 @@ class jobs {
     if (dice_.index(3) == 0) m.mla = {.q_rank = dice_.pick({0, 96}), .kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .value_dim = 32};
     j.hardware = {.gpu = dice_.flip() ? gpus::h100_sxm_80gb : gpus::a100_sxm_80gb, .nodes = p.data * p.pipeline, .gpus_per_node = p.tensor * p.context};
     if (dice_.index(8) == 0) mix(j);
-    j.framework.fuses_weight_gradients = dice_.flip();
-    j.framework.pads_experts = dice_.flip();
+    j.framework.gradients.fused_accumulation = dice_.flip();
+    j.framework.experts.pads_to_capacity = dice_.flip();
     j.sharding.kind = dice_.flip() ? sharding_kind::ddp : sharding_kind::megatron_distributed_optimizer;
     j.batch = {.micro = dice_.pick({1, 2}), .sequence = dice_.pick({256, 1024}), .accumulation = p.pipeline * dice_.pick({1, 2, 5})};
     if (p.virtual_pipeline == 1) p.schedule = static_cast<schedule>(dice_.index(6));

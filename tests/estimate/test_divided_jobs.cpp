@@ -48,21 +48,21 @@ class divided_jobs {
     if (dice_.pick({0, 1, 2}) == 0) m.mla = {.q_rank = dice_.pick({0, 96}), .kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .value_dim = 32};
     j.hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = p.data * p.pipeline, .gpus_per_node = p.tensor * p.context};
     j.framework = frameworks::megatron;
-    j.framework.fuses_weight_gradients = dice_.flip();
+    j.framework.gradients.fused_accumulation = dice_.flip();
     j.sharding.kind = dice_.flip() ? sharding_kind::ddp : sharding_kind::megatron_distributed_optimizer;
     j.batch = {.micro = dice_.pick({1, 2}), .sequence = dice_.pick({256, 1024}), .accumulation = p.pipeline * dice_.pick({1, 2, 5})};
     if (p.pipeline > 1 && p.virtual_pipeline == 1) p.schedule = static_cast<schedule>(dice_.pick({0, 0, 2, 4, 5}));
-    if (p.virtual_pipeline > 1) j.framework.microbatch_group = static_cast<std::int32_t>(dice_.pick({0, 0, p.pipeline + 1}));
+    if (p.virtual_pipeline > 1) j.framework.pipeline.microbatch_group = static_cast<std::int32_t>(dice_.pick({0, 0, p.pipeline + 1}));
     if (dice_.pick({0, 1, 2, 3}) == 0) {
       j.precision = j.framework.precision;
       j.precision.compute = formats::fp8;
       if (dice_.flip()) j.precision.parameters = formats::fp8;
-      j.framework.fp8 = dice_.flip() ? fp8_scaling::tensor : fp8_scaling::block;
+      j.framework.fp8.scaling = dice_.flip() ? fp8_scaling::tensor : fp8_scaling::block;
     }
-    j.framework.dispatcher = static_cast<token_dispatcher>(dice_.pick({0, 1, 2}));
-    j.framework.routes_in_fp32 = dice_.flip();
-    j.framework.overlaps_warm_up = dice_.flip();
-    j.framework.writes_out_rope = dice_.flip();
+    j.framework.experts.dispatcher = static_cast<token_dispatcher>(dice_.pick({0, 1, 2}));
+    j.framework.experts.routes_in_fp32 = dice_.flip();
+    j.framework.pipeline.overlaps_warm_up = dice_.flip();
+    j.framework.rotary.writes_out = dice_.flip();
     j.attention = dice_.flip() ? attention::flash : attention::eager;
     switch (dice_.pick({0, 1, 2})) {
       case 0:
@@ -129,7 +129,7 @@ TEST_CASE("more data-parallel ranks never hold more each, and more recompute nev
       REQUIRE(b.ranks[k].at_phase[static_cast<std::size_t>(phase::step)].total() <= a.ranks[k].at_phase[static_cast<std::size_t>(phase::step)].total());
       REQUIRE(b.ranks[k].allocated <= a.ranks[k].allocated);
     }
-    j.framework.masks_in_loader = false;  // a checkpoint of attention saves the mask that it is given, which is more than it drops of a fused kernel
+    j.framework.attention.masks_in_loader = false;  // a checkpoint of attention saves the mask that it is given, which is more than it drops of a fused kernel
     auto less = j;
     less.recompute = headroom::recompute::none;
     if (j.recompute.mode != recompute_mode::selective) continue;

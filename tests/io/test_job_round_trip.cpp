@@ -297,7 +297,7 @@ TEST_CASE("what a file cannot say is refused, not dropped") {
   mine.optimizer.moments = 3;
   CHECK_THROWS_AS(io::job_to_json(mine), job_error);
   mine = j;
-  mine.framework.gradients_stay = true;
+  mine.framework.gradients.stay = true;
   CHECK_THROWS_AS(io::job_to_json(mine), job_error);
 }
 

@@ -32,20 +32,20 @@ TEST_CASE("arguments set the profile, and are written again") {
   const auto j = megatron(R"({"no-rope-fusion": true, "overlap-p2p-communication-warmup-flush": true, "microbatch-group-size-per-virtual-pipeline-stage": 6,
     "moe-token-dispatcher-type": "flex", "cp-comm-type": "a2a+p2p", "use-precision-aware-optimizer": true, "num-layers": 40})");
   const auto& f = j.framework;
-  CHECK(f.writes_out_rope);
-  CHECK(f.overlaps_warm_up);
-  CHECK(f.microbatch_group == 6);
-  CHECK(f.dispatcher == token_dispatcher::flex);
-  CHECK(f.exchanges_heads);
-  CHECK(f.precision_aware);
+  CHECK(f.rotary.writes_out);
+  CHECK(f.pipeline.overlaps_warm_up);
+  CHECK(f.pipeline.microbatch_group == 6);
+  CHECK(f.experts.dispatcher == token_dispatcher::flex);
+  CHECK(f.communication.exchanges_heads);
+  CHECK(f.optimizer.precision_aware);
   CHECK(j.parallel.context_kind == context_kind::ring);
   CHECK(io::read_job(io::job_to_json(j)) == j);
-  CHECK(megatron(R"({"moe-enable-deepep": true})").framework.dispatcher == token_dispatcher::flex);
-  CHECK(megatron(R"({"moe-flex-dispatcher-backend": "hybridep"})").framework.dispatcher == token_dispatcher::flex);
-  CHECK(megatron(R"({"moe-token-dispatcher-type": "alltoall"})").framework.dispatcher == token_dispatcher::all_to_all);
-  CHECK(megatron(R"({"num-layers": 40})").framework.dispatcher == token_dispatcher::all_gather);  // Megatron's default
+  CHECK(megatron(R"({"moe-enable-deepep": true})").framework.experts.dispatcher == token_dispatcher::flex);
+  CHECK(megatron(R"({"moe-flex-dispatcher-backend": "hybridep"})").framework.experts.dispatcher == token_dispatcher::flex);
+  CHECK(megatron(R"({"moe-token-dispatcher-type": "alltoall"})").framework.experts.dispatcher == token_dispatcher::all_to_all);
+  CHECK(megatron(R"({"num-layers": 40})").framework.experts.dispatcher == token_dispatcher::all_gather);  // Megatron's default
   CHECK(refusal(R"({"moe-token-dispatcher-type": "nvls"})").find("moe-token-dispatcher-type") != std::string::npos);
-  CHECK(megatron(R"({"moe-router-dtype": "fp32", "moe-token-dispatcher-type": "alltoall"})").framework.routes_in_fp32);
+  CHECK(megatron(R"({"moe-router-dtype": "fp32", "moe-token-dispatcher-type": "alltoall"})").framework.experts.routes_in_fp32);
 }
 
 TEST_CASE("formats of gradients and moments: the precision recipe's, or what they contradict") {
@@ -64,31 +64,31 @@ TEST_CASE("fp8") {
   const auto j = megatron(R"({"fp8-format": "hybrid", "fp8-recipe": "mxfp8", "fp8-param-gather": true})");
   CHECK(j.precision.compute == formats::fp8);
   CHECK(j.precision.parameters == formats::fp8);
-  CHECK(j.framework.fp8 == fp8_scaling::block);
+  CHECK(j.framework.fp8.scaling == fp8_scaling::block);
   CHECK(io::read_job(io::job_to_json(j)) == j);
   CHECK(refusal(R"({"fp8-format": "e5m2"})").find("fp8-format") != std::string::npos);
 }
 
 TEST_CASE("modules whose activations go to host memory") {
   const auto j = megatron(R"({"fine-grained-activation-offloading": true, "offload-modules": "[core_attn, attn_proj moe_act]", "overlap-moe-expert-parallel-comm": true})");
-  CHECK(j.framework.offloaded_modules == 0b1001100);
+  CHECK(j.framework.checkpointing.offloaded_modules == 0b1001100);
   CHECK(j.offload.activations == place::on_cpu);
-  CHECK(j.framework.overlaps_experts);
+  CHECK(j.framework.pipeline.overlaps_experts);
   CHECK(io::read_job(io::job_to_json(j)) == j);
-  CHECK(megatron(R"({"offload-modules": "[core_attn]"})").framework.offloaded_modules == 0);
+  CHECK(megatron(R"({"offload-modules": "[core_attn]"})").framework.checkpointing.offloaded_modules == 0);
   CHECK(refusal(R"({"fine-grained-activation-offloading": true, "offload-modules": "[fused_group_mlp]"})").find("fused_group_mlp") != std::string::npos);
 }
 
 TEST_CASE("CUDA graphs") {
   const auto j = megatron(R"({"cuda-graph-impl": "transformer_engine", "cuda-graph-scope": "[attn moe_router]", "cuda-graph-warmup-steps": 0})");
-  CHECK(j.framework.graphs == graph_capture::by_engine);
-  CHECK(j.framework.captured_modules == 1);
+  CHECK(j.framework.graphs.capture == graph_capture::by_engine);
+  CHECK(j.framework.graphs.modules == 1);
   CHECK(io::read_job(io::job_to_json(j)) == j);
-  CHECK(megatron(R"({"cuda-graph-impl": "transformer_engine", "cuda-graph-warmup-steps": 0})").framework.captured_modules == 7);
+  CHECK(megatron(R"({"cuda-graph-impl": "transformer_engine", "cuda-graph-warmup-steps": 0})").framework.graphs.modules == 7);
   const auto later = megatron(R"({"cuda-graph-impl": "local", "cuda-graph-modules": "attn", "first-last-layers-bf16": true})");
-  CHECK(later.framework.captured_modules == 0);
+  CHECK(later.framework.graphs.modules == 0);
   CHECK(io::read_job(io::job_to_json(later)) == later);
-  CHECK(megatron(R"({"cuda-graph-impl": "none", "cuda-graph-scope": "full"})").framework.graphs == graph_capture::none);
+  CHECK(megatron(R"({"cuda-graph-impl": "none", "cuda-graph-scope": "full"})").framework.graphs.capture == graph_capture::none);
   CHECK(refusal(R"({"cuda-graph-impl": "full_iteration"})").find("full_iteration") != std::string::npos);
   CHECK(refusal(R"({"cuda-graph-impl": "local", "cuda-graph-scope": "full_iteration"})").find("full_iteration") != std::string::npos);
 }
@@ -99,24 +99,24 @@ TEST_CASE("Megatron-Bridge by its name") {
     "framework": {"name": "megatron", "version": "Megatron-Bridge @600d069, Megatron Core @24bad8e"}})", "job"));
   CHECK(j.framework == frameworks::megatron_bridge);
   CHECK(io::read_job(io::job_to_json(j)) == j);
-  CHECK(megatron(R"({"fp8-recipe": "tensorwise"})").framework.names_fp8_recipe);
-  CHECK_FALSE(megatron(R"({"fp8-recipe": "delayed"})").framework.names_fp8_recipe);
+  CHECK(megatron(R"({"fp8-recipe": "tensorwise"})").framework.fp8.names_recipe);
+  CHECK_FALSE(megatron(R"({"fp8-recipe": "delayed"})").framework.fp8.names_recipe);
 }
 
 TEST_CASE("other trainers over Megatron by their names") {
   const auto named = [](const std::string& version) {
     const auto j = io::read_job(io::parse_json(R"({"model": "llama-2-13b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "batch": {"sequence": 2048},
       "framework": {"name": "megatron", "version": ")" + version + R"("}})", "job"));
-    CHECK(io::read_job(io::job_to_json(j)).framework.overlaps_input_gradients == j.framework.overlaps_input_gradients);
+    CHECK(io::read_job(io::job_to_json(j)).framework.communication.overlaps_input_gradients == j.framework.communication.overlaps_input_gradients);
     return j;
   };
   const auto nemo = named("NeMo 24.07");
-  CHECK(nemo.framework.overlaps_gradients);
+  CHECK(nemo.framework.communication.overlaps_gradients);
   CHECK(io::read_job(io::job_to_json(nemo)) == nemo);
-  CHECK_FALSE(named("Megatron-DeepSpeed bigscience 2022-02, DeepSpeed pipeline + ZeRO-1").framework.overlaps_input_gradients);
-  CHECK_FALSE(named("2021-04").framework.overlaps_input_gradients);
-  CHECK(named("2022-05").framework.overlaps_input_gradients);
-  CHECK_FALSE(megatron(R"({"no-async-tensor-model-parallel-allreduce": true})").framework.overlaps_input_gradients);
+  CHECK_FALSE(named("Megatron-DeepSpeed bigscience 2022-02, DeepSpeed pipeline + ZeRO-1").framework.communication.overlaps_input_gradients);
+  CHECK_FALSE(named("2021-04").framework.communication.overlaps_input_gradients);
+  CHECK(named("2022-05").framework.communication.overlaps_input_gradients);
+  CHECK_FALSE(megatron(R"({"no-async-tensor-model-parallel-allreduce": true})").framework.communication.overlaps_input_gradients);
 }
 
 // megatron/training/arguments.py: the strategy is optim_grads_params unless it is given; formats that are not given are "auto".
@@ -141,17 +141,17 @@ TEST_CASE("Megatron-FSDP") {
 }
 
 TEST_CASE("Muon's layer-wise optimizer") {
-  CHECK(megatron(R"({"no-use-layer-wise-param-layout": true})").framework.deals_out_weights);
-  CHECK(megatron(R"({"overlap-grad-reduce": true})", R"("optimizer": "muon", )").framework.overlaps_reduction);
-  CHECK_FALSE(megatron(R"({"overlap-grad-reduce": true})").framework.overlaps_reduction);
+  CHECK(megatron(R"({"no-use-layer-wise-param-layout": true})").framework.optimizer.deals_out_weights);
+  CHECK(megatron(R"({"overlap-grad-reduce": true})", R"("optimizer": "muon", )").framework.optimizer.layout_in_buckets);
+  CHECK_FALSE(megatron(R"({"overlap-grad-reduce": true})").framework.optimizer.layout_in_buckets);
   const auto j = megatron(R"({"overlap-grad-reduce": true, "no-use-layer-wise-param-layout": true})", R"("optimizer": "muon", )");
   CHECK(io::read_job(io::job_to_json(j)) == j);
 }
 
 TEST_CASE("fp8 beside fp32: a whole command line without --bf16 and --fp16") {
-  CHECK(megatron(R"({"fp8-format": "e4m3", "hidden-size": 512})").framework.wide_beside_fp8);
-  CHECK_FALSE(megatron(R"({"fp8-format": "e4m3", "hidden-size": 512, "bf16": true})").framework.wide_beside_fp8);
-  CHECK_FALSE(megatron(R"({"fp8-format": "e4m3"})").framework.wide_beside_fp8);
+  CHECK(megatron(R"({"fp8-format": "e4m3", "hidden-size": 512})").framework.fp8.rest_in_fp32);
+  CHECK_FALSE(megatron(R"({"fp8-format": "e4m3", "hidden-size": 512, "bf16": true})").framework.fp8.rest_in_fp32);
+  CHECK_FALSE(megatron(R"({"fp8-format": "e4m3"})").framework.fp8.rest_in_fp32);
 }
 
 TEST_CASE("a command line as it stands in a recipe") {
@@ -171,12 +171,12 @@ TEST_CASE("what Megatron-LM did before 2024-06 goes by the version's date, and i
                                            R"(", "options": )" + options + "}}", "job"));
   };
   const auto old = of("2023-08", "{}").framework, later = of("2024-01", "{}").framework, spring = of("2024-05", "{}").framework, now = of("2024-06", "{}").framework;
-  CHECK((old.writes_out_glu && old.writes_out_rope && old.copies_scaled_logits && old.local_modules));
-  CHECK((!later.writes_out_glu && !later.writes_out_rope && later.copies_scaled_logits && later.local_modules));
-  CHECK((spring.copies_scaled_logits && !spring.local_modules));
-  CHECK((!now.copies_scaled_logits && !now.local_modules));
-  CHECK_FALSE(of("2023-08", R"({"transformer-impl": "transformer_engine"})").framework.local_modules);
-  CHECK(of("", R"({"no-bias-swiglu-fusion": true})").framework.writes_out_glu);
+  CHECK((old.mlp.writes_out_glu && old.rotary.writes_out && old.loss.copies_scaled_logits && old.modules.local));
+  CHECK((!later.mlp.writes_out_glu && !later.rotary.writes_out && later.loss.copies_scaled_logits && later.modules.local));
+  CHECK((spring.loss.copies_scaled_logits && !spring.modules.local));
+  CHECK((!now.loss.copies_scaled_logits && !now.modules.local));
+  CHECK_FALSE(of("2023-08", R"({"transformer-impl": "transformer_engine"})").framework.modules.local);
+  CHECK(of("", R"({"no-bias-swiglu-fusion": true})").framework.mlp.writes_out_glu);
   for (const auto* version : {"2023-08", "2024-01", "2024-05", "2024-06", ""}) {
     for (const auto* options : {"{}", R"({"transformer-impl": "local"})", R"({"transformer-impl": "transformer_engine", "no-bias-swiglu-fusion": true})"}) {
       const auto j = of(version, options);

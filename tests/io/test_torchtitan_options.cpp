@@ -39,10 +39,10 @@ TEST_CASE("versions of torchtitan are known by their date") {
 }
 
 TEST_CASE("float8: tensorwise scaling gathers 8-bit weights, the others do not") {
-  CHECK(titan(R"({"float8": "tensorwise + fsdp float8 all-gather + precompute"})").framework.gathers_in_fp8);
-  CHECK_FALSE(titan(R"({"float8": "rowwise"})").framework.gathers_in_fp8);
-  CHECK_FALSE(titan(R"({"float8": "MXFP8"})").framework.gathers_in_fp8);
-  CHECK_FALSE(titan(R"({"float8": "tensorwise", "float8.enable_fsdp_float8_all_gather": false})").framework.gathers_in_fp8);
+  CHECK(titan(R"({"float8": "tensorwise + fsdp float8 all-gather + precompute"})").framework.sharding.gathers_in_fp8);
+  CHECK_FALSE(titan(R"({"float8": "rowwise"})").framework.sharding.gathers_in_fp8);
+  CHECK_FALSE(titan(R"({"float8": "MXFP8"})").framework.sharding.gathers_in_fp8);
+  CHECK_FALSE(titan(R"({"float8": "tensorwise", "float8.enable_fsdp_float8_all_gather": false})").framework.sharding.gathers_in_fp8);
   CHECK(holds(refusal(R"({"float8": "nvfp4"})"), "framework.options.float8 \"nvfp4\" is not modelled by this version; accepted: tensorwise"));
 }
 
@@ -55,8 +55,8 @@ TEST_CASE("checkpointing, components, loss and context by torchtitan's names") {
   CHECK(holds(refusal(R"({"activation_checkpoint.mode": "full"})", R"({"recompute": "none"})"), "contradicts recompute"));
   CHECK(holds(refusal(R"({"activation_checkpoint.mode": "some"})"), "must be \"none\", \"full\" or \"selective\", found \"some\""));
   const auto loss_alone = titan(R"({"compile.components": ["loss"]})").framework;
-  CHECK(loss_alone.compiles_loss);
-  CHECK_FALSE(loss_alone.compiles_layers);
+  CHECK(loss_alone.compile.loss);
+  CHECK_FALSE(loss_alone.compile.layers);
   CHECK(titan(R"({"disable_loss_parallel": true})", R"({"parallel": {"tensor": 2, "sequence": true}})").loss.kind == loss_kind::full);
   CHECK(holds(refusal(R"({"disable_loss_parallel": true})", R"({"parallel": {"tensor": 2}, "loss": {"kind": "vocab-parallel"}})"), "contradicts loss.kind"));
   CHECK(titan(R"({"context_parallel_rotate_method": "allgather"})").parallel.context_kind == context_kind::all_gather);

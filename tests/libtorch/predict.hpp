@@ -54,7 +54,7 @@ inline counts predict(const headroom::job& j) {
 
   // The first step runs without the optimizer's state, which it makes, and its first micro-batch finds no gradients.
   auto unseen = j;
-  unseen.framework.gradients_stay = false;
+  unseen.framework.gradients.stay = false;
   unseen.batch.accumulation = 1;
   auto first = steady;
   first.micro_batches[0] = predict_micro_batch(unseen);

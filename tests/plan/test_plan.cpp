@@ -27,7 +27,7 @@ struct seen_plan {
 
 /// Stages that layers do not divide by are tried where there is no even cut into as many or more, by a trainer that can cut anywhere.
 bool tries_uneven(const job& j, std::int64_t p, std::int64_t ranks) {
-  if (j.framework.layers != layer_modules::megatron || p > j.model.layers) return false;
+  if (j.framework.modules.kind != layer_modules::megatron || p > j.model.layers) return false;
   for (std::int64_t more = p + 1; more <= j.model.layers; ++more)
     if (j.model.layers % more == 0 && ranks % more == 0) return false;
   return true;
@@ -151,8 +151,8 @@ TEST_CASE("what jobs of a search have in common changes nothing: one after the o
     base.model.layers = dice.pick({8, 12, 24, 61});
     base.hardware = {.gpu = dice.flip() ? gpus::h100_sxm_80gb : gpus::b200_sxm_180gb, .nodes = dice.pick({2, 8, 16}), .gpus_per_node = 8};
     base.framework = frameworks::megatron;
-    base.framework.microbatch_group = dice.flip() ? 0 : 4;
-    base.framework.masks_in_loader = dice.flip();
+    base.framework.pipeline.microbatch_group = dice.flip() ? 0 : 4;
+    base.framework.attention.masks_in_loader = dice.flip();
     if (dice.flip()) base.precision = headroom::precisions::bf16_mixed;
     if (base.model.sparse() && dice.flip()) base.model.experts.every = 1 + dice.pick({0, 1});
     base.attention = dice.flip() ? attention::te : attention::flash;

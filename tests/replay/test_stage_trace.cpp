@@ -32,7 +32,7 @@ job any(std::mt19937_64& random) {
   if (j.model.experts.first_dense_layers > 1) j.model.experts.first_dense_layers = 1;
   j.model.layers = static_cast<std::int64_t>(4 * (1 + below(2)));
   j.framework = frameworks::megatron;
-  j.framework.masks_in_loader = false;
+  j.framework.attention.masks_in_loader = false;
   j.hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8};
   j.parallel.tensor = below(2) == 0 ? 1 : j.model.heads % 2 == 0 ? 2 : 1;
   j.parallel.sequence = j.parallel.tensor > 1 && below(2) == 0;

@@ -30,7 +30,7 @@ walked walk(const job& j) {
   auto sc = w.settled.layer;
   sc.model = &w.settled.model;
   const auto trained = trained_modules(j, 0);
-  const bool flows = j.trainable.all() && !j.adapter.active() ? true : j.framework.embeddings_need_gradient != input_gradient::never;
+  const bool flows = j.trainable.all() && !j.adapter.active() ? true : j.framework.adapters.embeddings_need_gradient != input_gradient::never;
   const bool recomputes = j.recompute.mode == recompute_mode::full;
   const auto layer = walk_layer(sc, trained, flows, recomputes);
   const auto per_layer = recomputes ? bytes{layer.input} + detail::cpu_generator_state : layer.saved.total;
@@ -81,7 +81,7 @@ TEST_CASE("head and loss") {
     j.framework = name.starts_with("ce_old") ? frameworks::libtorch_2023 : frameworks::libtorch;
     if (name.find("amp") != std::string::npos) {
       j.precision = precisions::bf16_autocast;
-      j.framework.loss = loss_style::autocast;
+      j.framework.loss.style = loss_style::autocast;
     }
     const auto s = settle(j);
     auto sc = s.layer;
@@ -159,10 +159,10 @@ TEST_CASE("autocast, with and without checkpoints and weight cache") {
     const auto& c = p["config"];
     auto j = points::job_of(c, points::llama_of(c));
     j.precision = precisions::bf16_autocast;
-    j.framework.loss = loss_style::autocast;
+    j.framework.loss.style = loss_style::autocast;
     const auto mode = c.value("mode", "none");
-    j.framework.outputs_live_in_loss = !name.starts_with("amp_ckpt");  // that script passes the logits on without a name
-    j.framework.checkpoint_weight_cache = c.value("cache", true);
+    j.framework.loss.outputs_live_in_loss = !name.starts_with("amp_ckpt");  // that script passes the logits on without a name
+    j.framework.autocast.caches_checkpointed = c.value("cache", true);
     if (mode != "none") j.recompute = headroom::recompute::full;
     j.recompute.reentrant = mode == "reentrant" ? choice::yes : choice::no;
     const auto w = walk(j);
@@ -186,7 +186,7 @@ TEST_CASE("LoRA on small Llamas") {
     CAPTURE(p.dump());
     const auto& c = p["config"];
     auto j = points::job_of(c, points::llama_of(c));
-    j.framework.embeddings_need_gradient = input_gradient::always;
+    j.framework.adapters.embeddings_need_gradient = input_gradient::always;
     j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = points::targets_of(c["targets"]),
                  .format = c["adapter"] == "torch.float32" ? formats::fp32 : formats::bf16};
     if (c["ckpt"].get<bool>()) j.recompute = headroom::recompute::full;

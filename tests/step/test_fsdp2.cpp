@@ -58,7 +58,7 @@ TEST_CASE("the embedding by itself, and norm with head: the head's gradients are
 
 TEST_CASE("fp8 all-gather moves one byte an element of a layer") {
   auto j = titan(frameworks::torchtitan_202508);
-  j.framework.gathers_in_fp8 = true;
+  j.framework.sharding.gathers_in_fp8 = true;
   CHECK(windows_around(j).forward.total == bytes{2 * layer});
   CHECK(windows_around(j).loss.total == bytes{2 * (table + norm)});
 }

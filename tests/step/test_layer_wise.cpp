@@ -27,9 +27,9 @@ job functional_test() {
              .experts = {.count = 8, .active = 2, .ffn = 1024}};
   j.hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8};
   j.framework = frameworks::megatron;
-  j.framework.fuses_weight_gradients = false;
-  j.framework.grouped_gemm = true;
-  j.framework.dispatcher = token_dispatcher::all_gather;
+  j.framework.gradients.fused_accumulation = false;
+  j.framework.experts.grouped_gemm = true;
+  j.framework.experts.dispatcher = token_dispatcher::all_gather;
   j.optimizer = optimizers::muon;
   j.parallel = {.data = 8, .expert = 8};
   j.sharding = {.kind = sharding_kind::megatron_distributed_optimizer, .stage = 1};
@@ -58,7 +58,7 @@ TEST_CASE("without distribution") {
 // to 7 and back. The eighth and the ninth of each sixteen are rank 7's: six vectors, two routers, two projections, and, last, the table.
 TEST_CASE("whole weights dealt out by size") {
   auto j = functional_test();
-  j.framework.deals_out_weights = true;
+  j.framework.optimizer.deals_out_weights = true;
   const auto b = after_step(j);
   const std::int64_t of_muon = 2 * (router + projection) + experts, of_adamw = table + 6 * 512;
   CHECK(b[row::model_parameters].count() == 2 * all);
@@ -99,7 +99,7 @@ TEST_CASE("buffers hold everything, and no rank more than its part") {
   for (const bool overlaps : {false, true})
     for (const std::int64_t data : {1, 2, 8, 64, 512}) {
       job j{.model = models::llama_3_1_8b, .framework = frameworks::megatron, .optimizer = optimizers::muon};
-      j.framework.overlaps_reduction = overlaps;
+      j.framework.optimizer.layout_in_buckets = overlaps;
       j.hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = data};
       j.hardware.gpus_per_node = 1;
       j.parallel.data = data;
@@ -128,7 +128,7 @@ TEST_CASE("what is not modelled is refused") {
   j.parallel.replicate = 2;
   CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("replicate"), job_error);
   j = functional_test();
-  j.framework.precision_aware = true;
+  j.framework.optimizer.precision_aware = true;
   CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("precision-aware"), job_error);
 }
 

@@ -23,7 +23,7 @@ job functional_test(const gpu& on, std::int64_t data) {
              .vocab = 50257, .vocab_multiple = 128, .tied = true};
   j.hardware = {.gpu = on, .gpus_per_node = 2 * data};
   j.framework = frameworks::megatron;
-  j.framework.fuses_weight_gradients = false;
+  j.framework.gradients.fused_accumulation = false;
   j.precision = frameworks::megatron.precision;  // megatron-fsdp-main-grads-dtype and -grad-comm-dtype fp32
   j.parallel = {.data = data, .tensor = 2};
   j.sharding = megatron_fsdp();

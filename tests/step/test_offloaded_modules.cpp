@@ -26,7 +26,7 @@ job gpt(std::int64_t layers, std::int64_t pipeline = 1) {
              .norm = norm_kind::layernorm, .norm_bias = true, .position = position_kind::learned, .max_positions = s, .vocab = 512, .tied = true};
   j.hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = pipeline};
   j.framework = frameworks::megatron;
-  j.framework.masks_in_loader = false;
+  j.framework.attention.masks_in_loader = false;
   j.parallel = {.data = 1, .pipeline = pipeline};
   j.batch = {.micro = b, .sequence = s, .accumulation = 2 * pipeline};
   j.attention = attention::te;
@@ -44,7 +44,7 @@ TEST_CASE("attention moved to host memory") {
   auto j = gpt(8);
   const auto all = at(estimate(j), 0, phase::loss_forward, row::activations);
   j.offload.activations = place::on_cpu;
-  j.framework.offloaded_modules = bit(offload_module::core_attn) | bit(offload_module::attn_proj);
+  j.framework.checkpointing.offloaded_modules = bit(offload_module::core_attn) | bit(offload_module::attn_proj);
   const auto r = estimate(j);
   CHECK(all - at(r, 0, phase::loss_forward, row::activations) == 7 * 4 * x);
   CHECK(r.host.pinned_per_node.count() == 7 * 4 * x);
@@ -57,7 +57,7 @@ TEST_CASE("probabilities come back twice") {
   auto j = gpt(8, 4);
   j.attention = attention::eager;
   j.offload.activations = place::on_cpu;
-  j.framework.offloaded_modules = bit(offload_module::core_attn) | bit(offload_module::attn_proj);
+  j.framework.checkpointing.offloaded_modules = bit(offload_module::core_attn) | bit(offload_module::attn_proj);
   // Stage 0 of 4 holds 3 micro-batches of its 2 layers when the first comes back, and moves all of them.
   const auto layer = 4 * x + 2 * 2 * scores;
   const auto r = estimate(j);
@@ -70,7 +70,7 @@ TEST_CASE("small tensors are not moved") {
   j.batch.sequence = 256;  // x has 2^19 elements
   const auto all = estimate(j).ranks[0].allocated;
   j.offload.activations = place::on_cpu;
-  j.framework.offloaded_modules = bit(offload_module::attn_proj);
+  j.framework.checkpointing.offloaded_modules = bit(offload_module::attn_proj);
   CHECK(estimate(j).ranks[0].allocated == all);
 }
 
@@ -78,7 +78,7 @@ TEST_CASE("what offloading needs") {
   auto j = gpt(8);
   j.offload.activations = place::on_cpu;
   CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("offload-modules"), job_error);
-  j.framework.offloaded_modules = bit(offload_module::core_attn);
+  j.framework.checkpointing.offloaded_modules = bit(offload_module::core_attn);
   j.recompute = recompute::full;
   CHECK_THROWS_AS(estimate(j), job_error);
 }
@@ -88,8 +88,8 @@ TEST_CASE("what offloading needs") {
 // kernel's result and a statistic of 4 bytes a row and head: 6x. Steps then keep the MLP's: input, norm, 4h twice: 10x.
 TEST_CASE("graphs of attention, captured before the first step") {
   auto j = gpt(8, 1);
-  j.framework.graphs = graph_capture::by_engine;
-  j.framework.captured_modules = bit(graph_module::attn);
+  j.framework.graphs.capture = graph_capture::by_engine;
+  j.framework.graphs.modules = bit(graph_module::attn);
   const auto r = estimate(j);
   const auto attention = 6 * x + statistics + 4 * s * b * a, mlp = 10 * x + statistics;
   const auto tokens = 2 * 8 * s * b;
@@ -98,9 +98,9 @@ TEST_CASE("graphs of attention, captured before the first step") {
   CHECK(at(r, 0, phase::load, row::activations) == tokens + 8 * attention);
   // Without a scope that is captured, steps are as without graphs.
   auto plain = j;
-  plain.framework.captured_modules = 0;
+  plain.framework.graphs.modules = 0;
   auto eager = plain;
-  eager.framework.graphs = graph_capture::none;
+  eager.framework.graphs.capture = graph_capture::none;
   CHECK(estimate(plain).ranks[0].allocated == estimate(eager).ranks[0].allocated);
   CHECK(estimate(plain).assumptions.has(assumption::graphs_as_eager));
 }

@@ -24,7 +24,7 @@ job gpt(std::int64_t layers, std::int64_t pipeline, std::int64_t chunks = 1) {
              .position = position_kind::learned, .max_positions = s, .vocab = vocab, .tied = true};
   j.hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = pipeline};
   j.framework = frameworks::megatron;
-  j.framework.masks_in_loader = false;
+  j.framework.attention.masks_in_loader = false;
   j.parallel = {.data = 1, .pipeline = pipeline, .virtual_pipeline = chunks};
   j.batch = {.micro = b, .sequence = s, .accumulation = 4 * pipeline};
   j.attention = attention::eager;
@@ -160,9 +160,9 @@ TEST_CASE("what the schedule's variables hold on the last stage") {
   CHECK(held(estimate(j), 3, phase::loss_forward) == 3);
   CHECK(held(estimate(j), 3, phase::step) == 4);
   CHECK(held(estimate(j), 0, phase::step) == 2);
-  j.framework.overlaps_warm_up = true;
+  j.framework.pipeline.overlaps_warm_up = true;
   CHECK(held(estimate(j), 3, phase::loss_forward) == 1);
-  j.framework.microbatch_group = 6;  // a buffer of 6 - 4 + 1 slots
+  j.framework.pipeline.microbatch_group = 6;  // a buffer of 6 - 4 + 1 slots
   CHECK(held(estimate(j), 3, phase::loss_forward) == 3);
 }
 
@@ -175,7 +175,7 @@ static_assert(in_flight({schedule::interleaved, 4, 3, 24, 4}, 2) == in_flight({s
 TEST_CASE("the loader's attention mask") {
   auto j = gpt(16, 4);
   const auto without = estimate(j);
-  j.framework.masks_in_loader = true;
+  j.framework.attention.masks_in_loader = true;
   const auto with = estimate(j);
   const auto more = [&](const report& r, const report& than, std::int64_t stage, phase p) { return at(r, stage, p, row::activations) - at(than, stage, p, row::activations); };
   CHECK(more(with, without, 0, phase::forward) == b * s * s);
@@ -184,7 +184,7 @@ TEST_CASE("the loader's attention mask") {
   CHECK(more(with, without, 3, phase::loss_forward) == b * s * s);
   j.recompute = headroom::recompute::full;
   const auto saved = estimate(j);
-  j.framework.masks_in_loader = false;
+  j.framework.attention.masks_in_loader = false;
   CHECK(more(saved, estimate(j), 0, phase::backward) == 4 * b * s * s);
 }
 
@@ -193,10 +193,10 @@ TEST_CASE("rotary embedding") {
   auto j = gpt(8, 1);
   j.model.position = position_kind::rope;
   const auto fused = estimate(j);
-  j.framework.writes_out_rope = true;
+  j.framework.rotary.writes_out = true;
   constexpr std::int64_t d = h / a;
   CHECK(at(estimate(j), 0, phase::loss_forward, row::activations) - at(fused, 0, phase::loss_forward, row::activations) == 8 * 4 * s * d * 2);
-  j.framework.writes_out_rope = false;
+  j.framework.rotary.writes_out = false;
   j.model.rotary_percent = 50;
   CHECK(at(fused, 0, phase::step, row::activations) - at(estimate(j), 0, phase::step, row::activations) == s * d / 2 * 4);
 }
@@ -232,15 +232,15 @@ TEST_CASE("bytes of the optimizer") {
   CHECK(step(row::gradients) == 2 * n);
   CHECK(step(row::temporaries) == n);
   // Precision-aware: gradients as they are, the low half of the master, moments in bf16 that are copied to fp32 (before 2026-02).
-  j.framework.precision_aware = true;
+  j.framework.optimizer.precision_aware = true;
   j.precision.state = formats::bf16;
   CHECK(step(row::master_parameters) == n / 2);
   CHECK(step(row::optimizer_state) == n);
   CHECK(step(row::temporaries) == 2 * n);
-  j.framework.unscales_moments = false;
+  j.framework.optimizer.unscales_moments = false;
   CHECK(step(row::temporaries) == 0);
   // With an fp8 recipe named that is not delayed (optimizer_config.py): a whole master again, and the shard's gradient in fp32.
-  j.framework.names_fp8_recipe = true;
+  j.framework.fp8.names_recipe = true;
   CHECK(step(row::master_parameters) == n);
   CHECK(step(row::optimizer_state) == n);
   CHECK(step(row::temporaries) == n);
@@ -271,9 +271,9 @@ TEST_CASE("fp8: activations and weights") {
   // bf16 weights, and fp8 copies with their transposes for Hopper's multiplications; Blackwell's need none, but for scales by block.
   const auto copies = [&] { return at(estimate(j), 0, phase::step, row::workspace) - at(wide, 0, phase::step, row::workspace); };
   CHECK(copies() == 2 * linear);
-  j.framework.fp8 = fp8_scaling::block;
+  j.framework.fp8.scaling = fp8_scaling::block;
   CHECK(copies() == 2 * linear);
-  j.framework.fp8 = fp8_scaling::tensor;
+  j.framework.fp8.scaling = fp8_scaling::tensor;
   // fp8-param-gather: those are the parameters.
   j.precision.parameters = formats::fp8;
   CHECK(at(estimate(j), 0, phase::load, row::model_parameters) == 2 * n);
@@ -294,7 +294,7 @@ job sparse(token_dispatcher how) {
   j.parallel.expert = 4;
   j.attention = attention::te;
   j.dropout = {};
-  j.framework.dispatcher = how;
+  j.framework.experts.dispatcher = how;
   return j;
 }
 

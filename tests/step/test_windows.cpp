@@ -154,7 +154,7 @@ TEST_CASE("FSDP1 makes a flat gradient of a layer's") {
   // Adapters in the same flat parameter as the frozen weights: zeros, their concatenation, and a shard of that.
   CHECK(in(j, phase::reduce, row::communication_buffers) == 2 * layer + layer / 8);
   // Each adapter matrix a unit of its own: only the largest of them is on its way.
-  j.framework.wraps_adapters = true;
+  j.framework.sharding.wraps_adapters = true;
   CHECK(in(j, phase::reduce, row::communication_buffers) == bytes{2 * 8 * 4096 / 8});
 }
 

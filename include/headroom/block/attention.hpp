@@ -17,7 +17,7 @@ constexpr tensor rotate(program& p, const scene& s, tensor x) {
     return y;
   }
   bytes block = p.rounded(n, p.width(x)), temporary = 2 * block;
-  if (s.habits->rotates_pairs) {
+  if (s.habits->rotary.rotates_pairs) {
     // torchtune/modules/position_embeddings.py: the fp32 copy, two turned halves, their products and the stack, y not yet there. The
     // cache is a constant that the products save: its own rows are, if they were looked up for this call.
     block = p.rounded(n, 4);
@@ -28,7 +28,7 @@ constexpr tensor rotate(program& p, const scene& s, tensor x) {
       return y;
     }
   }
-  if (s.habits->rotates_parts) {
+  if (s.habits->rotary.rotates_parts) {
     // litgpt/model.py apply_rope: the rotated part is computed in fp32 and concatenated with the rest.
     const auto part = n / 100 * s.model->rotary_percent;
     block = p.rounded(part, 4);
@@ -63,7 +63,7 @@ constexpr tensor expand(program& p, const scene& s, tensor x) {
 }
 
 /// Whether the axes of heads and positions have traded places in memory, so that one cannot be walked through as the other.
-constexpr bool heads_apart(const scene& s) { return s.habits->copies_heads && s.sequence > 1 && s.divided(s.model->heads) > 1; }
+constexpr bool heads_apart(const scene& s) { return s.habits->attention.copies_heads && s.sequence > 1 && s.divided(s.model->heads) > 1; }
 
 /// A projection's result as heads: a view, whose gradient is copied into the order of the result (ViewBackward0, reshape).
 constexpr tensor split_heads(program& p, const scene& s, tensor x, std::int64_t heads) {
@@ -74,7 +74,7 @@ constexpr tensor split_heads(program& p, const scene& s, tensor x, std::int64_t 
 }
 /// … one behind the other, over all samples: a copy, which hands its gradient on (CloneBackward0). `part`: of a fused projection's rows.
 constexpr tensor join_samples(program& p, const scene& s, tensor x, bool part) {
-  const bool apart = s.habits->copies_heads && s.samples > 1 && s.model->heads > 1;
+  const bool apart = s.habits->attention.copies_heads && s.samples > 1 && s.model->heads > 1;
   if (!apart || !(part || heads_apart(s))) return x;
   const auto y = p.make(p.elements(x), p.width(x));
   p.step(x.bit(), y.bit(), {.passes_gradient = true});
@@ -103,11 +103,11 @@ constexpr tensor eager_attention(program& p, const scene& s, heads views, bool f
     t = pointwise(p, tanh);
   }
   auto masked = p.make(scores, w);
-  p.step(t.bit(), masked.bit(), {.passes_gradient = !s.habits->fills_masked_scores});
+  p.step(t.bit(), masked.bit(), {.passes_gradient = !s.habits->attention.fills_masked_scores});
   t = masked;
-  if ((s.autocast && s.habits->softmax_keeps_input) || (s.host && fp32_softmax)) masked = cast(p, masked, 4);  // what softmax reads; one kernel on a GPU
+  if ((s.autocast && s.habits->autograd.softmax_keeps_input) || (s.host && fp32_softmax)) masked = cast(p, masked, 4);  // what softmax reads; one kernel on a GPU
   auto soft = p.make(scores, fp32_softmax ? 4 : w);
-  p.step(masked.bit(), soft.bit(), {.saves = s.habits->softmax_keeps_input ? soft | masked : soft.bit(), .holds = s.host ? t.bit() : 0});
+  p.step(masked.bit(), soft.bit(), {.saves = s.habits->autograd.softmax_keeps_input ? soft | masked : soft.bit(), .holds = s.host ? t.bit() : 0});
   soft = drop(p, cast(p, soft, w), s.drops.attention);
   if (m.attention_sinks) soft = pointwise(p, soft);  // without the sink's column: a copy
   if (!h.repeated) h.v = join_samples(p, s, h.v, h.parts);
@@ -115,9 +115,9 @@ constexpr tensor eager_attention(program& p, const scene& s, heads views, bool f
   p.step(soft | h.v, product.bit(), {.saves = factors(p, soft, h.v), .holds = views.v.bit()});
   if (s.policy == recompute_policy::attention_only) p.recompute_since(first, 0);
   // Heads back beside each other: a copy, of whose gradient matmul needs one in turn.
-  if (s.habits->copies_heads && !heads_apart(s)) return product;
+  if (s.habits->attention.copies_heads && !heads_apart(s)) return product;
   const auto y = p.make(p.elements(product), w);
-  p.step(product.bit(), y.bit(), {.passes_gradient = s.habits->copies_heads && s.samples == 1});
+  p.step(product.bit(), y.bit(), {.passes_gradient = s.habits->attention.copies_heads && s.samples == 1});
   return y;
 }
 
@@ -210,12 +210,12 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
   const auto& m = *s.model;
   const auto q_out = s.divided(m.query_width()), kv_out = s.divided(m.kv_width());
   heads h;
-  if (s.habits->fused_qkv || m.fused_qkv) {
+  if (s.habits->attention.fused_qkv || m.fused_qkv) {
     h = fused_projection(p, s, trained, x);
-    if (s.habits->copies_qkv && (m.kv() != m.heads || !s.habits->expands_kv)) {
+    if (s.habits->attention.copies_qkv && (m.kv() != m.heads || !s.habits->attention.expands_kv)) {
       h.q = pointwise(p, h.q);
-      h.k = s.habits->expands_kv ? expand(p, s, h.k) : pointwise(p, h.k);
-      h.v = s.habits->expands_kv ? expand(p, s, h.v) : pointwise(p, h.v);
+      h.k = s.habits->attention.expands_kv ? expand(p, s, h.k) : pointwise(p, h.k);
+      h.v = s.habits->attention.expands_kv ? expand(p, s, h.v) : pointwise(p, h.v);
     }
   } else {
     h.q = linear(p, s, trained, module::q_proj, x, m.hidden, q_out, m.attention_bias);
@@ -229,7 +229,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     h.q = norm(p, s, h.q, m.qk_norm ? m.head_width() : q_out, trained.has(module::norm));
     h.k = norm(p, s, h.k, m.qk_norm ? m.head_width() : kv_out, trained.has(module::norm));
   }
-  if (s.habits->rotates_in_fp32 && !s.compiled)
+  if (s.habits->rotary.rotates_in_fp32 && !s.compiled)
     rotate_pair(p, s, h);
   else {
     h.q = rotate(p, s, h.q);
@@ -240,14 +240,14 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     h.k = cast(p, h.k, s.width);
   }
   const bool written_out = s.kernel == attention::eager || s.kernel == attention::math || m.attention_softcap > 0 || m.position == position_kind::relative || (m.attention_sinks && s.kernel == attention::sdpa);
-  const bool expands = s.habits->expands_kv || written_out || (s.habits->expands_kv_if_padded && s.padded);
+  const bool expands = s.habits->attention.expands_kv || written_out || (s.habits->attention.expands_kv_if_padded && s.padded);
   if (expands && p.elements(h.k) < p.elements(h.q)) {
     h.k = expand(p, s, h.k);
     h.v = expand(p, s, h.v);
     h.repeated = true;
   }
   auto out = written_out ? eager_attention(p, s, h, m.position == position_kind::rope || m.position == position_kind::relative || s.autocast) : fused_attention(p, s, h);
-  if (s.habits->copies_attention_output && !written_out) out = pointwise(p, out);
+  if (s.habits->attention.copies_output && !written_out) out = pointwise(p, out);
   return reduce_partial(p, s, linear(p, s, trained, module::o_proj, out, q_out, m.hidden, m.output_bias), m.hidden);
 }
 

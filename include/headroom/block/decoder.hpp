@@ -37,7 +37,7 @@ constexpr program decoder_block(const scene& s, layer_part part, const module_se
   const auto& m = *s.model;
   program p(s.granule);
   p.count_matrices_from(matrices);
-  p.sum_out_of_place(s.habits->sums_out_of_place);
+  p.sum_out_of_place(s.habits->autograd.sums_out_of_place);
   p.borrow_output_gradient(s.nested_backward && part != layer_part::attention);
   const bool norms = trained.has(module::norm);
   const auto x = p.input(checked::mul(s.stream_tokens(), m.hidden), s.residual_width, input_has_gradient);

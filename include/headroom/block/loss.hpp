@@ -16,12 +16,12 @@ constexpr tensor cross_entropy(program& p, const scene& s, tensor logits, std::i
   const auto scalar = p.make(1, p.width(logits));
   const auto weight = p.make(1, p.width(logits));
   if (pieces == 1) {
-    p.step(logits.bit(), probabilities.bit(), {.saves = (s.habits->softmax_keeps_input ? logits.bit() : 0) | probabilities});
+    p.step(logits.bit(), probabilities.bit(), {.saves = (s.habits->autograd.softmax_keeps_input ? logits.bit() : 0) | probabilities});
     p.step(probabilities.bit(), scalar | weight, {.saves = probabilities | weight});
     return scalar;
   }
   p.step(logits.bit(), probabilities | scalar | weight,
-         {.saves = probabilities | weight | (s.habits->softmax_keeps_input ? logits.bit() : 0), .backward_temporary = ceil_div(p.size(probabilities), pieces), .pieces = pieces, .temporaries = row::logits});
+         {.saves = probabilities | weight | (s.habits->autograd.softmax_keeps_input ? logits.bit() : 0), .backward_temporary = ceil_div(p.size(probabilities), pieces), .pieces = pieces, .temporaries = row::logits});
   return scalar;
 }
 
@@ -29,7 +29,7 @@ constexpr tensor cross_entropy(program& p, const scene& s, tensor logits, std::i
 /// (aten/src/ATen/native/LossNLL.cpp cross_entropy_loss), and nll_loss, on autocast's fp32 list, casts and saves what it reads.
 constexpr tensor autocast_cross_entropy(program& p, const scene& s, tensor logits) {
   const auto probabilities = p.make(p.elements(logits), p.width(logits), row::logits);
-  p.step(logits.bit(), probabilities.bit(), {.saves = probabilities.bit() | (s.habits->softmax_keeps_input ? logits.bit() : 0)});
+  p.step(logits.bit(), probabilities.bit(), {.saves = probabilities.bit() | (s.habits->autograd.softmax_keeps_input ? logits.bit() : 0)});
   const auto wide = cast(p, probabilities, 4);
   const auto scalar = p.make(1, 4);
   const auto weight = p.make(1, 4);
@@ -53,7 +53,7 @@ constexpr tensor divided_cross_entropy(program& p, tensor logits) {
 constexpr tensor compiled_cross_entropy(program& p, const scene& s, tensor logits) {
   const auto rows = p.make(checked::mul(2, s.tokens), 4);  // maximum and sum of each
   const auto scalar = p.make(1, 4);
-  const auto targets = s.habits->scatters_loss_gradient ? p.rounded(p.elements(logits), 4) : bytes{0};
+  const auto targets = s.habits->compile.scatters_loss_gradient ? p.rounded(p.elements(logits), 4) : bytes{0};
   p.step(logits.bit(), rows | scalar, {.saves = rows | logits, .backward_temporary = targets, .temporaries = row::logits});
   return scalar;
 }
@@ -91,7 +91,7 @@ constexpr tensor titan_cross_entropy(program& p, const scene& s, tensor logits) 
 constexpr tensor chunked_head_and_loss(program& p, const scene& s, tensor x, const matrix& head) {
   const auto hidden = s.model->hidden;
   scene part = s;
-  part.tokens = checked::ceil_div(s.tokens, s.habits->loss_chunks);
+  part.tokens = checked::ceil_div(s.tokens, s.habits->loss.chunks);
   if (s.loss.chunk_tokens > 0) part.tokens = checked::mul(s.samples, s.loss.chunk_tokens) < s.tokens ? s.samples * s.loss.chunk_tokens : s.tokens;
   program chunk(s.granule);
   const auto rows = chunk.input(checked::mul(part.tokens, hidden), p.width(x), true);
@@ -135,7 +135,7 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
   const auto& m = *s.model;
   const auto& habits = *s.habits;
   program p(s.granule);
-  p.sum_out_of_place(habits.sums_out_of_place);
+  p.sum_out_of_place(habits.autograd.sums_out_of_place);
   const auto x = p.input(checked::mul(s.stream_tokens(), m.hidden), s.residual_width, input_has_gradient);
   const bool trains = trained.has(module::head);
   auto n = ops::gather_tokens(p, s, m.no_final_norm ? x : ops::norm(p, s, x, m.hidden, trained.has(module::norm)), m.hidden);
@@ -183,7 +183,7 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
     case loss_style::upcast_shifted: {
       const bool leaves = m.fused_qkv && s.autocast;
       if (!leaves) logits = ops::cast(p, logits, loss_width);
-      if (habits.keeps_outputs) p.hold_through_backward(logits);
+      if (habits.loss.keeps_outputs) p.hold_through_backward(logits);
       p.hold_in_forward(logits);
       if (!leaves) p.returns_here();
       const auto elements = checked::mul(checked::mul(s.samples, s.sequence > 1 ? s.sequence - 1 : 1), s.vocabulary);
@@ -192,7 +192,7 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
       p.hold_in_forward(shifted);
       if (leaves) {
         p.set_output(ops::autocast_cross_entropy(p, s, shifted));
-        if (habits.converts_outputs)
+        if (habits.autocast.converts_outputs)
           p.step(0, 0, {.holds = logits.bit(), .forward_temporary = p.rounded(p.elements(logits), 4), .temporaries = row::logits});
       } else {
         p.set_output(ops::cross_entropy(p, s, shifted));
@@ -201,12 +201,12 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
     }
     case loss_style::upcast_in_loss:
     case loss_style::autocast: {
-      if (habits.keeps_outputs) p.hold_through_backward(logits);
-      if (habits.outputs_live_in_loss) p.hold_in_forward(logits);
+      if (habits.loss.keeps_outputs) p.hold_through_backward(logits);
+      if (habits.loss.outputs_live_in_loss) p.hold_in_forward(logits);
       p.returns_here();
       auto wide = ops::cast(p, logits, loss_width);
       p.hold_in_forward(wide);
-      if (habits.shifts_logits && s.samples > 1) [[unlikely]] {
+      if (habits.loss.shifts_logits && s.samples > 1) [[unlikely]] {
         const auto shifted = p.make(checked::mul(checked::mul(s.samples, s.sequence > 1 ? s.sequence - 1 : 1), s.vocabulary), p.width(wide), row::logits);
         p.step(wide.bit(), shifted.bit());
         p.hold_in_forward(shifted);
@@ -216,7 +216,7 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
       break;
     }
     case loss_style::plain: {
-      if (habits.keeps_outputs) p.hold_through_backward(logits);
+      if (habits.loss.keeps_outputs) p.hold_through_backward(logits);
       p.hold_in_forward(logits);
       p.returns_here();
       p.set_output(ops::cross_entropy(p, s, logits));

@@ -113,14 +113,14 @@ constexpr tensor core_attention(program& p, const scene& s, tensor_set inputs, s
   offload(p, s, offload_module::core_attn, inputs | out | lse);
   // Ulysses (and a2a+p2p) brings the result back by an all-to-all that makes a second copy; a flash kernel's b-s-h-d result is transposed, under
   // context parallelism too (backends.py FlashAttention.forward: output.contiguous()).
-  if ((ring && (s.context_kind == context_kind::ulysses || s.habits->exchanges_heads)) || (s.copies_flash_output && s.samples > 1)) return ops::pointwise(p, out);
+  if ((ring && (s.context_kind == context_kind::ulysses || s.habits->communication.exchanges_heads)) || (s.copies_flash_output && s.samples > 1)) return ops::pointwise(p, out);
   return out;
 }
 
 /// What a rotary embedding written out saves: each call makes cosine and sine in the format of q and k, of this rank's positions
 /// (core/models/common/embeddings/rope_utils.py _apply_rotary_pos_emb_bshd). The fused kernel makes them on the way.
 constexpr tensor_set rotary_factors(program& p, const scene& s, std::int64_t width) {
-  if (!s.habits->writes_out_rope || s.model->position != position_kind::rope) return 0;
+  if (!s.habits->rotary.writes_out || s.model->position != position_kind::rope) return 0;
   return p.make(checked::mul(checked::mul(4, s.sequence / s.context), width), s.width).bit();  // two factors, for q and for k
 }
 
@@ -176,7 +176,7 @@ constexpr tensor feed_forward(program& p, const scene& s, tensor x, std::int64_t
   const auto& m = *s.model;
   const std::int64_t factor = m.mlp == mlp_kind::gated ? 2 : 1;
   const auto up = column(p, s, x, m.hidden, factor * width, trains);
-  if (m.mlp == mlp_kind::gated && s.habits->writes_out_glu) return row_parallel(p, s, written_out_glu(p, s, up, width), width, m.hidden, trains);
+  if (m.mlp == mlp_kind::gated && s.habits->mlp.writes_out_glu) return row_parallel(p, s, written_out_glu(p, s, up, width), width, m.hidden, trains);
   const auto activated = p.make(divided(s, width), s.width);
   p.step(up.bit(), activated.bit(), {.saves = up.bit()});
   return row_parallel(p, s, activated, width, m.hidden, trains);
@@ -208,7 +208,7 @@ constexpr tensor cross_entropy(program& p, const scene& s, tensor logits) {
   }
   const auto elements = p.elements(logits);
   const auto masks = p.make(checked::mul(9, s.tokens), 1);  // masked targets (int64) and the mask of each row
-  const bool copies = s.habits->copies_scaled_logits;
+  const bool copies = s.habits->loss.copies_scaled_logits;
   if (p.width(logits) == 4 && s.loss_program != loss_style::autocast && !copies) {  // logits.float() is the logits themselves, and so is their gradient
     p.step(logits.bit(), loss | masks, {.saves = logits | masks, .releases_first = true});
     return loss;

@@ -23,7 +23,7 @@ constexpr routed_tokens route(const scene& s) {
     const auto busiest = arriving && s.expert > 1 ? checked::ceil_div(checked::mul(copies, s.expert_imbalance), 100) : copies;
     if (e.capacity_factor_percent == 0) return busiest;
     const auto capacity = checked::mul(e.count, checked::ceil_div(checked::mul(copies, e.capacity_factor_percent), checked::mul(e.count, 100)));
-    return s.habits->pads_experts || busiest > capacity ? capacity : busiest;
+    return s.habits->experts.pads_to_capacity || busiest > capacity ? capacity : busiest;
   };
   const auto here = s.stream_tokens();
   const auto received = routed(here, true);
@@ -55,7 +55,7 @@ constexpr tensor expert_mlp(program& p, const scene& s, tensor x, std::int64_t c
   p.step(hidden.bit(), activated.bit(), {.saves = hidden.bit()});
   hidden = activated;
   if (m.mlp != mlp_kind::gated) {  // GELU, times the router's probabilities, cast back; weighted SwiGLU applies them inside
-    const auto weighted = p.make(checked::mul(computed, width), s.habits->routes_in_fp32 ? 4 : s.width);
+    const auto weighted = p.make(checked::mul(computed, width), s.habits->experts.routes_in_fp32 ? 4 : s.width);
     p.step(activated.bit(), weighted.bit(), {.saves = activated.bit(), .backward_temporary = p.size(weighted)});
     hidden = ops::cast(p, weighted, s.width);
   }
@@ -73,7 +73,7 @@ constexpr tensor routed_experts(program& p, const scene& s, tensor x) {
   const auto tokens = route(s);
   const auto sent = tokens.sent, received = tokens.received, computed = tokens.computed;
   const bool exchanges = s.expert > 1, gathers = s.expert_tensor > 1;
-  const auto sum_width = s.habits->routes_in_fp32 ? 4 : s.width;
+  const auto sum_width = s.habits->experts.routes_in_fp32 ? 4 : s.width;
   const auto move = [&](tensor from, std::int64_t count, tensor_set holds = 0, bytes temporary = bytes{0}) {
     const auto to = p.make(checked::mul(count, h), s.width);
     p.step(from.bit(), to.bit(), {.holds = holds, .forward_temporary = temporary});
@@ -82,7 +82,7 @@ constexpr tensor routed_experts(program& p, const scene& s, tensor x) {
   const auto widened = [&](std::int64_t from, std::int64_t to) {
     return sum_width > s.width ? p.rounded(checked::mul(from, h), sum_width) + p.rounded(checked::mul(to, h), sum_width) : bytes{0};
   };
-  if (s.habits->dispatcher == token_dispatcher::all_gather) {
+  if (s.habits->experts.dispatcher == token_dispatcher::all_gather) {
     // All tokens come into a global buffer, of which each rank copies what its experts get; the results, at the places of all
     // tokens, are summed and scattered.
     const auto all = gathered_tokens(s);
@@ -93,7 +93,7 @@ constexpr tensor routed_experts(program& p, const scene& s, tensor x) {
     const auto placed = move(output, all);
     return move(placed, s.stream_tokens(), 0, exchanges || gathers ? widened(all, s.stream_tokens()) : bytes{0});
   }
-  const bool flex = s.habits->dispatcher == token_dispatcher::flex;  // its kernels copy each token on the way
+  const bool flex = s.habits->experts.dispatcher == token_dispatcher::flex;  // its kernels copy each token on the way
   const bool sorts = s.model->experts.count / s.expert > 1 && (exchanges || gathers);
   const auto permuted = p.make(checked::mul(sent, h), s.width);
   const auto order = p.make(sent, 8);
@@ -127,7 +127,7 @@ constexpr program sparse_block(const scene& s, const module_set& trained, bool i
   // Logits and probabilities in fp32, and the routing map.
   const auto probabilities = p.make(scores, 4);
   const auto routing = p.make(scores, 9);
-  const bytes wide = s.habits->routes_in_fp32 ? 2 * p.rounded(p.elements(n), 4) : bytes{0};  // the input, and its gradient
+  const bytes wide = s.habits->experts.routes_in_fp32 ? 2 * p.rounded(p.elements(n), 4) : bytes{0};  // the input, and its gradient
   p.step(n.bit(), probabilities | routing, {.saves = n | routing, .backward_temporary = wide});
   tensor shared{};
   const auto before_shared = p.tensors();

@@ -103,18 +103,18 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
   const auto rows = n / columns;
   const auto w = p.width(x);
   const auto weight = trains ? p.rounded(columns, s.weight_width) : bytes{0};
-  if (s.compiled || s.habits->norm == norm_style::fused) {
+  if (s.compiled || s.habits->norm.style == norm_style::fused) {
     const auto y = p.make(n, w);
     const auto statistic = p.make(rows, 4);
     p.step(x.bit(), y | statistic, {.saves = x | statistic, .weight_gradient = weight});
     return y;
   }
-  const std::int64_t inner = s.habits->norm == norm_style::input_format ? w : 4;
+  const std::int64_t inner = s.habits->norm.style == norm_style::input_format ? w : 4;
   const auto wide = cast(p, x, inner);
   // Square, mean and inverse root: the square lives for a moment, and so does its gradient.
   const bytes square = p.rounded(n, inner);
   const auto root = p.make(rows, inner);
-  if (s.habits->mean_keeps_input) {  // the power's gradient is three products (pow_backward)
+  if (s.habits->autograd.mean_keeps_input) {  // the power's gradient is three products (pow_backward)
     const auto kept = p.make(n, inner);
     p.step(wide.bit(), kept.bit(), {.saves = wide.bit(), .backward_temporary = 2 * square});
     p.step(kept.bit(), root.bit(), {.saves = kept | root, .forward_temporary = number(s, inner)});
@@ -124,7 +124,7 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
   auto scaled = p.make(n, inner);
   const auto scales = s.model->position == position_kind::relative ? x : wide;  // T5LayerNorm squares a fp32 copy and scales x itself
   p.step(scales | root, scaled.bit(), {.saves = scales | root, .backward_temporary = p.size(scaled)});
-  if (s.habits->norm == norm_style::cast_before_weight) scaled = cast(p, scaled, w);
+  if (s.habits->norm.style == norm_style::cast_before_weight) scaled = cast(p, scaled, w);
   const auto y = p.make(n, p.width(scaled));
   p.step(scaled.bit(), y.bit(),
          {.saves = trains ? scaled.bit() : 0, .backward_temporary = trains ? p.size(y) : bytes{0}, .weight_gradient = weight});
@@ -185,12 +185,12 @@ constexpr tensor multiply(program& p, const scene& s, tensor x, const matrix& m)
   if (m.quantised) {
     // bitsandbytes, autograd/_functions.py MatMul4Bit: dequantise, multiply, forget; the same again in backward.
     const bytes whole = p.rounded(weights, s.width);
-    bytes temporary = s.habits->dequantises_through_half ? 2 * whole : whole;
+    bytes temporary = s.habits->quantised.dequantises_through_half ? 2 * whole : whole;
     // torchao/dtypes/nf4tensor.py get_original_weight: for N weights two times N/2 indices of 8 bytes, then three times N weights of 2.
-    if (s.habits->dequantises_through_indices && !s.compiled) temporary = p.rounded(weights, 8) + 3 * whole;
+    if (s.habits->quantised.dequantises_through_indices && !s.compiled) temporary = p.rounded(weights, 8) + 3 * whole;
     const auto y = p.make(checked::mul(rows, m.out), s.width, m.result);
     p.step(x.bit(), y.bit(),
-           {.sticky = s.habits->quantised_keeps_input && p.needs_gradient(x) ? x.bit() : 0,
+           {.sticky = s.habits->quantised.keeps_input && p.needs_gradient(x) ? x.bit() : 0,
             .forward_temporary = temporary, .backward_temporary = temporary, .pieces = m.pieces, .temporary_block = whole, .temporaries = row::temporaries});
     return y;
   }
@@ -199,7 +199,7 @@ constexpr tensor multiply(program& p, const scene& s, tensor x, const matrix& m)
   if (s.casts_weights) {
     weight = p.make(weights, s.width, row::gathered_parameters);
     p.step(0, weight.bit(), {.weight_gradient = m.trains ? p.rounded(weights, 4) : bytes{0}});
-    if (m.trains && s.habits->checkpoint_weight_cache) p.cache_in_forward(weight);
+    if (m.trains && s.habits->autocast.caches_checkpointed) p.cache_in_forward(weight);
   }
   const auto y = p.make(checked::mul(rows, m.out), s.width, m.result);
   bytes gradient{0};
@@ -256,7 +256,7 @@ constexpr tensor adapt(program& p, const scene& s, tensor x, tensor base, std::i
   const auto rank = s.side->rank;
   const auto result_width = p.width(base);
   const auto train = [&](std::int64_t i, std::int64_t o) { return p.rounded(checked::mul(i, o), s.adapter_width); };
-  auto h = s.habits->casts_adapter_input ? cast(p, x, s.adapter_width) : x;
+  auto h = s.habits->adapters.casts_input ? cast(p, x, s.adapter_width) : x;
   h = drop(p, h, s.side->dropout);
   if (s.autocast) h = cast(p, h, s.width);
   const auto rows = p.elements(x) / in;
@@ -267,7 +267,7 @@ constexpr tensor adapt(program& p, const scene& s, tensor x, tensor base, std::i
     if (!casts) return tensor{};
     const auto weight = p.make(checked::mul(i, o), product_width, row::gathered_parameters);
     p.step(0, weight.bit(), {.weight_gradient = train(i, o)});
-    if (s.habits->checkpoint_weight_cache) p.cache_in_forward(weight);
+    if (s.habits->autocast.caches_checkpointed) p.cache_in_forward(weight);
     return weight;
   };
   const auto gradient = [&](std::int64_t i, std::int64_t o) { return casts ? bytes{0} : train(i, o); };

@@ -134,7 +134,7 @@ constexpr void for_each_sparse_block(const scene& s, const module_set& trained, 
   const auto attends = decoder_block(s, layer_part::attention, trained, input_has_gradient);
   const bool flows = attends.needs_gradient(attends.output());
   visit(attends);
-  visit(s.habits->groups_experts ? grouped_experts_block(s, trained, flows, attends.matrices()) : repeated_experts_block(s, trained, flows));
+  visit(s.habits->experts.grouped_mm ? grouped_experts_block(s, trained, flows, attends.matrices()) : repeated_experts_block(s, trained, flows));
 }
 
 /// Walks a layer whose MLP is routed; see walk_layer.
@@ -143,7 +143,7 @@ constexpr layer_walk walk_sparse_layer(const scene& s, const module_set& trained
   layer_walk r;
   const auto attends = decoder_block(s, layer_part::attention, trained, input_has_gradient);
   detail::join(r, attends, true, graphless, accumulate);
-  if (s.habits->groups_experts) {
+  if (s.habits->experts.grouped_mm) {
     detail::join(r, grouped_experts_block(s, trained, r.output_has_gradient, attends.matrices()), false, graphless, accumulate);
     return r;
   }

@@ -12,7 +12,7 @@ namespace headroom::detail {
 
 /// (token, expert) pairs that this rank's experts compute.
 constexpr double routed_pairs(const scene& s) {
-  if (s.habits->layers == layer_modules::megatron) return static_cast<double>(megatron::route(s).computed);
+  if (s.habits->modules.kind == layer_modules::megatron) return static_cast<double>(megatron::route(s).computed);
   return product(s.tokens, s.model->experts.active);
 }
 
@@ -60,7 +60,7 @@ constexpr void settle_recompute(both_passes& t, const cost_scene& c, bool sparse
     return;
   }
   const auto& l = c.layer;
-  if (c.job->source->framework.layers == layer_modules::eager) {
+  if (c.job->source->framework.modules.kind == layer_modules::eager) {
     if (l.policy == recompute_policy::attention_only) {
       t.again.attention = t.forward.attention;
       return;
@@ -97,14 +97,14 @@ constexpr traffic fused_dropout(const cost_scene& c, traffic t) {
 }
 constexpr traffic attention_traffic(const cost_scene& c) {
   const auto& l = c.layer;
-  if (c.job->source->framework.layers == layer_modules::megatron)
+  if (c.job->source->framework.modules.kind == layer_modules::megatron)
     return fused_dropout(c, traffic_of(c.job->model.mla.kv_rank > 0 ? megatron::latent_block(l, true) : megatron::dense_block(l, true, c.trained, true)));
   return traffic_of(decoder_block(l, c.job->model.parallel_block ? layer_part::parallel : layer_part::attention, c.trained, true));
 }
 constexpr traffic mlp_traffic(const cost_scene& c, bool sparse) {
   const auto& l = c.layer;
   const auto& m = c.job->model;
-  if (c.job->source->framework.layers == layer_modules::megatron)
+  if (c.job->source->framework.modules.kind == layer_modules::megatron)
     return fused_dropout(c, traffic_of(sparse ? megatron::sparse_block(l, c.trained, true) : megatron::dense_block(l, false, c.trained, true)));
   if (m.parallel_block) return {};
   if (!sparse) return traffic_of(decoder_block(l, layer_part::mlp, c.trained, true));
@@ -143,7 +143,7 @@ constexpr both_passes head_seconds(const cost_scene& c, const inventory& list) {
   if (m.tied && m.head != head_kind::none)
     add_linear(t, c, static_cast<double>(l.tokens), vocabulary, static_cast<double>(m.embedding_width()), 1, c.trained.has(module::embedding), false,
                c.on.matmul_16);
-  const bool divided = c.job->source->framework.layers == layer_modules::megatron;
+  const bool divided = c.job->source->framework.modules.kind == layer_modules::megatron;
   add_traffic(t, c, traffic_of(divided ? megatron::head_and_loss(l, c.trained) : head_and_loss(l, c.trained, true)));
   if (heads > 1) {
     const auto one = t;

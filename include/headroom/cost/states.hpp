@@ -64,7 +64,7 @@ constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameter
   const auto shard = j.sharding.mics_shard_size > 0 ? j.sharding.mics_shard_size : ranks / j.parallel.replicate;
   const rank_group shards{shard, c.layer.tensor}, copies{ranks / shard, c.layer.tensor * shard};
   const double reduced = n.trained * static_cast<double>(s.precision.reduce.width());
-  const double gathered = n.all * (j.framework.gathers_in_fp8 ? 1.0 : static_cast<double>(c.layer.width));
+  const double gathered = n.all * (j.framework.sharding.gathers_in_fp8 ? 1.0 : static_cast<double>(c.layer.width));
   const auto kind = j.sharding.kind;
   const bool fsdp = kind == sharding_kind::fsdp1 || kind == sharding_kind::fsdp2 || kind == sharding_kind::megatron_fsdp;
   if (fsdp || (kind == sharding_kind::zero && j.sharding.stage == 3)) {
@@ -87,12 +87,12 @@ constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameter
     double scatter = reduce_seconds(f, all, reduced);
     if (megatron) scatter = gather_seconds(f, shards, reduced) + reduce_seconds(f, copies, reduced / static_cast<double>(shard));
     double gather = j.sharding.stage > 0 ? gather_seconds(f, shards, n.trained * static_cast<double>(s.precision.parameters.width())) : 0.0;
-    if (j.framework.overlaps_gradients || j.sharding.overlap_comm == choice::yes) scatter = beside(scatter, backward, c.share.stall);
-    if (j.framework.overlaps_parameters) gather = beside(gather, forward, c.share.stall);
+    if (j.framework.communication.overlaps_gradients || j.sharding.overlap_comm == choice::yes) scatter = beside(scatter, backward, c.share.stall);
+    if (j.framework.communication.overlaps_parameters) gather = beside(gather, forward, c.share.stall);
     return scatter + gather;
   }
   const double reduce = reduce_seconds(f, all, reduced);
-  const bool overlaps = j.framework.layers == layer_modules::eager || j.framework.overlaps_gradients;  // DDP's buckets
+  const bool overlaps = j.framework.modules.kind == layer_modules::eager || j.framework.communication.overlaps_gradients;  // DDP's buckets
   return overlaps ? beside(reduce, backward, c.share.stall) : reduce;
 }
 

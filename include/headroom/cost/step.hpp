@@ -60,7 +60,7 @@ constexpr time_assumption_set assumed_of(const cost_scene& c, const both_passes&
   a.add(release_recipe, f.recipes_change);
   a.add(fp8_in_one_share, compute.bits == 8 && !lacks_units(g, compute));
   a.add(host_bound, slowest.forward.host > slowest.forward.device() || slowest.backward.host > slowest.backward.device());
-  a.add(graphs_start_themselves, f.graphs != graph_capture::none);
+  a.add(graphs_start_themselves, f.graphs.capture != graph_capture::none);
   a.add(compiled_start, c.layer.compiled);
   a.add(quantised_base, !c.layer.quantised.empty());
   a.add(host_update, j.offload.optimizer != place::on_gpu);
@@ -72,10 +72,10 @@ constexpr time_assumption_set assumed_of(const cost_scene& c, const both_passes&
 constexpr cost_scene cost_scene_of(const settled_job& s, const rates& share) {
   const auto& j = *s.source;
   const bool fast = s.layer.kernel == attention::flash3 || s.layer.kernel == attention::te;
-  const double flash = fast ? share.flash_fast : j.framework.first_flash_kernels ? share.flash_first : share.flash;
+  const double flash = fast ? share.flash_fast : j.framework.attention.first_flash_kernels ? share.flash_first : share.flash;
   const auto& compute = compute_format(s);
-  const bool captured = j.framework.graphs != graph_capture::none;
-  cost_scene c{.job = &s, .layer = s.layer, .on = machine_of(j.hardware, *s.on, share, compute, flash, j.framework.fp8), .share = share, .trained = trained_modules(j, -1),
+  const bool captured = j.framework.graphs.capture != graph_capture::none;
+  cost_scene c{.job = &s, .layer = s.layer, .on = machine_of(j.hardware, *s.on, share, compute, flash, j.framework.fp8.scaling), .share = share, .trained = trained_modules(j, -1),
                .host_operation = captured ? 0.0 : s.layer.compiled ? share.host_compiled : share.host_operation};
   c.layer.model = &s.model;
   return c;

@@ -28,17 +28,17 @@ namespace changes {
 namespace detail {
 constexpr bool replicas(const job& j) { return j.hardware.gpus() / (j.parallel.tensor * j.parallel.pipeline * j.parallel.context) > 1; }
 constexpr bool unsharded(const job& j) { return j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp; }
-constexpr bool has(const job& j, sharding_kind kind) { return (j.framework.shardings >> static_cast<int>(kind) & 1U) != 0; }
+constexpr bool has(const job& j, sharding_kind kind) { return (j.framework.sharding.kinds >> static_cast<int>(kind) & 1U) != 0; }
 constexpr bool fully_sharded(const job& j) { return j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2; }
 /// Of ZeRO; where nothing is sharded, by an optimizer of one's own. FSDP has parameters and update on the host together.
 constexpr bool optimizer_on_host(job& j) {
-  if (unsharded(j) && j.framework.shardings != 0xFF) return false;
+  if (unsharded(j) && j.framework.sharding.kinds != 0xFF) return false;
   if (fully_sharded(j)) j.offload.parameters = place::on_cpu;
   return std::exchange(j.offload.optimizer, place::on_cpu) == place::on_gpu;
 }
 /// DeepSpeed offloads parameters in ZeRO's third stage alone (runtime/zero/config.py, offload_param).
 constexpr bool parameters_on_host(job& j) {
-  if (fully_sharded(j) || (j.sharding.kind == sharding_kind::zero && j.sharding.stage < 3) || (unsharded(j) && j.framework.shardings != 0xFF)) return false;
+  if (fully_sharded(j) || (j.sharding.kind == sharding_kind::zero && j.sharding.stage < 3) || (unsharded(j) && j.framework.sharding.kinds != 0xFF)) return false;
   return std::exchange(j.offload.parameters, place::on_cpu) == place::on_gpu;
 }
 constexpr bool zero_stage(job& j, std::int64_t stage) {
@@ -105,13 +105,13 @@ inline constexpr std::array all{
     change{"batch.micro 1, with as many micro-batches more", [](job& j) { return j.batch.micro > 2 && detail::micro(j, j.batch.micro); }},
     change{"recompute selective: core_attn",
            [](job& j) {
-             if (j.recompute.mode != recompute_mode::none || j.framework.checkpoints_all) return false;
+             if (j.recompute.mode != recompute_mode::none || j.framework.checkpointing.all_or_none) return false;
              j.recompute = {.mode = recompute_mode::selective, .modules = 1U << static_cast<int>(recompute_module::core_attn)};
              return true;
            }},
     change{"recompute selective: every other matmul",
            [](job& j) {
-             if (j.recompute.mode != recompute_mode::none || j.framework.checkpoints_all) return false;
+             if (j.recompute.mode != recompute_mode::none || j.framework.checkpointing.all_or_none) return false;
              j.recompute = {.mode = recompute_mode::selective, .policy = recompute_policy::every_other_matmul};
              return true;
            }},

@@ -84,7 +84,7 @@ class suspect_list {
   void blocks() {
     const auto& j = *job_.source;
     const auto trained = trained_modules(j, -1);
-    if (j.framework.layers == layer_modules::megatron) {
+    if (j.framework.modules.kind == layer_modules::megatron) {
       const auto attention = [&] { return job_.model.mla.kv_rank > 0 ? megatron::latent_block(scene_, true) : megatron::dense_block(scene_, true, trained, true); };
       tensors_of(attention(), "attention", phase::forward);
       if (job_.model.sparse())

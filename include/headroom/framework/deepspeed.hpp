@@ -10,14 +10,14 @@ namespace headroom::frameworks {
 /// nothing is autocast; its FusedAdam makes no temporaries.
 constexpr profile over_deepspeed(profile p) {
   p.label = "deepspeed";
-  p.optimizer = implementation::fused;
-  p.upcasts_frozen = false;
-  p.autocasts_16bit = false;
-  p.converts_outputs = false;
-  p.adapters_in_fp32 = false;
-  p.bf16_optimizer = true;
+  p.optimizer.how = implementation::fused;
+  p.quantised.upcasts_rest = false;
+  p.autocast.over_16bit = false;
+  p.autocast.converts_outputs = false;
+  p.adapters.in_fp32 = false;
+  p.sharding.bf16_optimizer = true;
   p.precision = precisions::bf16_mixed;
-  p.shardings = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::zero);
+  p.sharding.kinds = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::zero);
   return p;
 }
 inline constexpr profile deepspeed = [] {

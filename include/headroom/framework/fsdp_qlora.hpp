@@ -13,20 +13,15 @@ namespace headroom::frameworks {
 inline constexpr profile fsdp_qlora{
     .label = "fsdp-qlora",
     .date = 202403,
-    .expands_kv = true,
-    .loss = loss_style::upcast_shifted,
-    .shifts_logits = true,
-    .keeps_outputs = true,
-    .quantised_keeps_input = true,
-    .embeddings_need_gradient = input_gradient::if_checkpointed,
-    .reentrant_checkpoint = true,
-    .wraps_adapters = true,
-    .wraps_on_gpu = true,
-    .rotary_cache_in_layers = true,
-    .loads_on_host = false,
+    .attention = {.expands_kv = true},
+    .rotary = {.cache_in_layers = true},
+    .loss = {.style = loss_style::upcast_shifted, .shifts_logits = true, .keeps_outputs = true},
+    .adapters = {.embeddings_need_gradient = input_gradient::if_checkpointed},
+    .quantised = {.keeps_input = true},
+    .checkpointing = {.reentrant = true, .all_or_none = true},
+    .sharding = {.kinds = one_of(sharding_kind::ddp, sharding_kind::fsdp1), .wraps_adapters = true, .wraps_on_gpu = true},
+    .loading = {.on_host = false},
     .precision = precisions::bf16,
-    .shardings = one_of(sharding_kind::ddp, sharding_kind::fsdp1),
-    .checkpoints_all = true,
 };
 
 }  // namespace headroom::frameworks

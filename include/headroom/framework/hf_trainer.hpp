@@ -11,32 +11,32 @@ namespace headroom::frameworks {
 /// accelerator.py prepare_model (autocast, convert_outputs_to_fp32), peft utils/other.py prepare_model_for_kbit_training.
 constexpr profile over_trainer(profile p) {
   p.label = "hf-trainer";
-  p.reentrant_checkpoint = true;
-  p.autocasts_16bit = true;
-  p.converts_outputs = true;
-  p.first_flash_kernels = false;  // attn_implementation "flash_attention_2" came first (transformers 4.34, 2023-10)
+  p.checkpointing.reentrant = true;
+  p.autocast.over_16bit = true;
+  p.autocast.converts_outputs = true;
+  p.attention.first_flash_kernels = false;  // attn_implementation "flash_attention_2" came first (transformers 4.34, 2023-10)
   p.precision = precisions::bf16_autocast;
-  p.shardings = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::fsdp1, sharding_kind::fsdp2);
-  p.checkpoints_all = true;  // gradient_checkpointing is on or off
+  p.sharding.kinds = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::fsdp1, sharding_kind::fsdp2);
+  p.checkpointing.all_or_none = true;  // gradient_checkpointing is on or off
   return p;
 }
 inline constexpr profile hf_trainer = [] {
   profile p = over_trainer(libtorch);
   p.date = 202503;
-  p.wraps_adapters = true;
+  p.sharding.wraps_adapters = true;
   return p;
 }();
 /// … with transformers 4.46 (2024-10-24) to 4.48: the loss makes a shifted copy of the fp32 logits (pull request 35646, in 4.49, shifts the labels).
 inline constexpr profile hf_trainer_202410 = [] {
   profile p = hf_trainer;
   p.date = 202410;
-  p.shifts_logits = true;
+  p.loss.shifts_logits = true;
   return p;
 }();
 /// … of 2023, over torch 2.0 and PEFT before 0.7, whose adapters are fp32 (tuners/lora.py update_layer: nn.Linear, moved, not cast).
 inline constexpr profile hf_trainer_2023 = [] {
   profile p = over_trainer(libtorch_2023);
-  p.adapters_in_fp32 = true;
+  p.adapters.in_fp32 = true;
   return p;
 }();
 /// … with PEFT 0.7 (2023-12-06) to 0.11: adapters in the format of the weight beside them.
@@ -51,8 +51,8 @@ inline constexpr profile hf_trainer_202312 = [] {
 inline constexpr profile hf_trainer_202403 = [] {
   profile p = hf_trainer_202312;
   p.date = 202403;
-  p.wraps_adapters = true;
-  p.foreach_copies = libtorch.foreach_copies;
+  p.sharding.wraps_adapters = true;
+  p.optimizer.foreach_copies = libtorch.optimizer.foreach_copies;
   return p;
 }();
 
@@ -61,16 +61,16 @@ inline constexpr profile hf_trainer_202403 = [] {
 inline constexpr profile hf_trainer_202203 = [] {
   profile p = hf_trainer_2023;
   p.date = 202203;
-  p.optimizer = implementation::loop;
-  p.gradients_stay = true;
-  p.loads_all_kernels = true;
+  p.optimizer.how = implementation::loop;
+  p.gradients.stay = true;
+  p.process.loads_all_kernels = true;
   return p;
 }();
 /// … over torch 1.10 and older.
 inline constexpr profile hf_trainer_202110 = [] {
   profile p = hf_trainer_202203;
   p.date = 202110;
-  p.softmax_keeps_input = true;
+  p.autograd.softmax_keeps_input = true;
   return p;
 }();
 

@@ -11,9 +11,9 @@ namespace headroom::frameworks {
 inline constexpr profile libtorch{
     .label = "libtorch",
     .date = 202410,
-    .expands_kv_if_padded = true,
-    .embeddings_need_gradient = input_gradient::if_checkpointed,
-    .upcasts_frozen = true,
+    .attention = {.expands_kv_if_padded = true},
+    .adapters = {.embeddings_need_gradient = input_gradient::if_checkpointed},
+    .quantised = {.upcasts_rest = true},
     .precision = precisions::bf16,
 };
 
@@ -22,11 +22,11 @@ inline constexpr profile libtorch{
 inline constexpr profile libtorch_2023 = [] {
   profile p = libtorch;
   p.date = 202301;
-  p.expands_kv = true;
-  p.loss = loss_style::upcast_shifted;
-  p.shifts_logits = true;
-  p.foreach_copies = 2;
-  p.first_flash_kernels = true;
+  p.attention.expands_kv = true;
+  p.loss.style = loss_style::upcast_shifted;
+  p.loss.shifts_logits = true;
+  p.optimizer.foreach_copies = 2;
+  p.attention.first_flash_kernels = true;
   return p;
 }();
 
@@ -35,20 +35,15 @@ inline constexpr profile libtorch_2023 = [] {
 inline constexpr profile libtorch_cpp{
     .label = "libtorch-cpp",
     .date = 202210,
-    .mean_keeps_input = true,
-    .sums_out_of_place = true,
-    .copies_heads = true,
-    .fills_masked_scores = true,
-    .loss = loss_style::plain,
-    .keeps_outputs = true,
-    .loss_leaves = true,
-    .embeddings_need_gradient = input_gradient::if_checkpointed,
-    .reentrant_checkpoint = true,
-    .optimizer = implementation::loop,
-    .loop_keeps_previous = false,
-    .gradients_stay = true,
-    .position_buffers = true,
-    .loads_on_host = false,
+    .autograd = {.mean_keeps_input = true, .sums_out_of_place = true},
+    .attention = {.copies_heads = true, .fills_masked_scores = true},
+    .rotary = {.position_buffers = true},
+    .loss = {.style = loss_style::plain, .keeps_outputs = true, .freed_before_step = true},
+    .adapters = {.embeddings_need_gradient = input_gradient::if_checkpointed},
+    .checkpointing = {.reentrant = true},
+    .gradients = {.stay = true},
+    .optimizer = {.how = implementation::loop, .loop_keeps_previous = false},
+    .loading = {.on_host = false},
     .precision = precisions::fp32,
 };
 

@@ -12,39 +12,33 @@ namespace headroom::frameworks {
 inline constexpr profile litgpt_202310{
     .label = "litgpt",
     .date = 202310,
-    .norm = norm_style::cast_after_weight,
-    .expands_kv = true,
-    .fused_qkv = true,
-    .copies_qkv = true,
-    .copies_attention_output = true,
-    .rotates_parts = true,
-    .casts_adapter_input = false,
-    .loss = loss_style::chunked,
-    .quantised_keeps_input = true,
-    .dequantises_through_half = true,
-    .foreach_copies = 2,
-    .rotary_cache = true,
-    .unties_embeddings = true,
-    .quantises_head = true,
+    .norm = {.style = norm_style::cast_after_weight},
+    .attention = {.expands_kv = true, .fused_qkv = true, .copies_qkv = true, .copies_output = true},
+    .rotary = {.rotates_parts = true, .cache = true},
+    .loss = {.style = loss_style::chunked},
+    .adapters = {.casts_input = false},
+    .quantised = {.keeps_input = true, .dequantises_through_half = true, .with_head = true},
+    .checkpointing = {.all_or_none = true},
+    .sharding = {.kinds = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::fsdp1)},
+    .optimizer = {.foreach_copies = 2},
+    .loading = {.unties_embeddings = true},
     .precision = precisions::bf16,
-    .shardings = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::fsdp1),
-    .checkpoints_all = true,
 };
 
 /// The loop assigns `loss` and `logits` anew only after the next forward: what hangs on the old graph is alive until then.
 inline constexpr profile litgpt_202402 = [] {
   profile p = litgpt_202310;
   p.date = 202402;
-  p.norm = norm_style::cast_before_weight;
-  p.keeps_loss_graph = true;
-  p.foreach_copies = 1;
+  p.norm.style = norm_style::cast_before_weight;
+  p.loss.keeps_graph = true;
+  p.optimizer.foreach_copies = 1;
   return p;
 }();
 
 inline constexpr profile litgpt_202407 = [] {
   profile p = litgpt_202402;
   p.date = 202407;
-  p.norm = norm_style::cast_after_weight;
+  p.norm.style = norm_style::cast_after_weight;
   return p;
 }();
 
@@ -52,7 +46,7 @@ inline constexpr profile litgpt_202407 = [] {
 inline constexpr profile litgpt_202410 = [] {
   profile p = litgpt_202407;
   p.date = 202410;
-  p.quantised_keeps_input = false;
+  p.quantised.keeps_input = false;
   return p;
 }();
 

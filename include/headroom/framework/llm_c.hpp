@@ -12,13 +12,13 @@ inline constexpr profile llm_c{
     .label = "llm.c",
     .date = 202405,
     .runtime = runtime::preallocated,
-    .loss = loss_style::in_place,
-    .optimizer = implementation::fused,
-    .loads_all_kernels = true,
-    .loads_on_host = false,
+    .loss = {.style = loss_style::in_place},
+    .checkpointing = {.all_or_none = true},
+    .sharding = {.kinds = one_of(sharding_kind::none, sharding_kind::ddp)},
+    .optimizer = {.how = implementation::fused},
+    .process = {.loads_all_kernels = true},
+    .loading = {.on_host = false},
     .precision = precisions::bf16_mixed,
-    .shardings = one_of(sharding_kind::none, sharding_kind::ddp),
-    .checkpoints_all = true,
 };
 
 }  // namespace headroom::frameworks

@@ -11,18 +11,16 @@ namespace headroom::frameworks {
 inline constexpr profile megatron{
     .label = "megatron",
     .date = 202501,
-    .norm = norm_style::fused,
-    .fused_qkv = true,
-    .layers = layer_modules::megatron,
-    .fuses_weight_gradients = true,
-    .masks_in_loader = true,
-    .unscales_moments = true,
-    .overlaps_input_gradients = true,
-    .loss = loss_style::upcast_in_loss,
-    .optimizer = implementation::fused,
-    .loads_on_host = false,
+    .modules = {.kind = layer_modules::megatron},
+    .norm = {.style = norm_style::fused},
+    .attention = {.fused_qkv = true, .masks_in_loader = true},
+    .loss = {.style = loss_style::upcast_in_loss},
+    .sharding = {.kinds = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::megatron_distributed_optimizer, sharding_kind::megatron_fsdp)},
+    .gradients = {.fused_accumulation = true},
+    .optimizer = {.how = implementation::fused, .unscales_moments = true},
+    .communication = {.overlaps_input_gradients = true},
+    .loading = {.on_host = false},
     .precision = {"bf16-mixed", formats::bf16, formats::bf16, formats::fp32, formats::fp32, formats::fp32, formats::fp32},
-    .shardings = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::megatron_distributed_optimizer, sharding_kind::megatron_fsdp),
 };
 
 /// The same code since 2024-06.
@@ -36,15 +34,15 @@ inline constexpr profile megatron_202406 = [] {
 inline constexpr profile megatron_202404 = [] {
   profile p = megatron_202406;
   p.date = 202404;
-  p.copies_scaled_logits = true;
+  p.loss.copies_scaled_logits = true;
   return p;
 }();
 
 inline constexpr profile megatron_202311 = [] {
   profile p = megatron_202404;
   p.date = 202311;
-  p.local_modules = true;
-  p.masks_in_loader = false;  // made on the GPU, one for all samples
+  p.modules.local = true;
+  p.attention.masks_in_loader = false;  // made on the GPU, one for all samples
   return p;
 }();
 
@@ -52,14 +50,14 @@ inline constexpr profile megatron_202311 = [] {
 inline constexpr profile megatron_2023 = [] {
   profile p = megatron_202311;
   p.date = 202301;
-  p.writes_out_glu = p.writes_out_rope = true;
+  p.mlp.writes_out_glu = p.rotary.writes_out = true;
   return p;
 }();
 
 /// Before 2021-09 ColumnParallelLinear waits for the sum of its input's gradient (mpu/layers.py, mpu/mappings.py).
 inline constexpr profile megatron_2021 = [] {
   profile p = megatron_2023;
-  p.overlaps_input_gradients = false;
+  p.communication.overlaps_input_gradients = false;
   return p;
 }();
 
@@ -68,7 +66,7 @@ inline constexpr profile megatron_2021 = [] {
 /// set nowhere in InternLM/InternEvo.
 inline constexpr profile internevo = [] {
   profile p = megatron;
-  p.overlaps_input_gradients = false;
+  p.communication.overlaps_input_gradients = false;
   return p;
 }();
 
@@ -77,12 +75,12 @@ inline constexpr profile internevo = [] {
 inline constexpr profile megatron_bridge = [] {
   profile p = megatron;
   p.date = 202608;
-  p.names_fp8_recipe = true;
+  p.fp8.names_recipe = true;
   p.recipes_change = true;
-  p.unscales_moments = false;
+  p.optimizer.unscales_moments = false;
   // Its performance recipes all set CommOverlapConfig(tp_comm_overlap=True), whose other defaults are to overlap data-parallel traffic
   // (perf_recipes/*, training/comm_overlap.py).
-  p.async_tensor_parallel = p.overlaps_gradients = p.overlaps_parameters = true;
+  p.communication.async_tensor_parallel = p.communication.overlaps_gradients = p.communication.overlaps_parameters = true;
   return p;
 }();
 
@@ -91,7 +89,7 @@ inline constexpr profile megatron_bridge = [] {
 inline constexpr profile nemo_2024 = [] {
   profile p = megatron;
   p.date = 202407;
-  p.async_tensor_parallel = p.overlaps_gradients = p.overlaps_parameters = true;
+  p.communication.async_tensor_parallel = p.communication.overlaps_gradients = p.communication.overlaps_parameters = true;
   return p;
 }();
 

@@ -11,26 +11,24 @@ namespace headroom::frameworks {
 inline constexpr profile torchtitan_202404{
     .label = "torchtitan",
     .date = 202404,
-    .norm = norm_style::cast_before_weight,
-    .expands_kv = true,
-    .rotates_in_fp32 = true,
-    .compiles_layers = true,
-    .divides_modules = true,
-    .groups_experts = true,
-    .quantises_in_linear = true,
-    .loss = loss_style::whole_or_divided,
-    .keeps_last_layer = true,
-    .rotary_cache = true,
-    .loads_on_host = false,
+    .modules = {.dtensor = true},
+    .compile = {.layers = true},
+    .norm = {.style = norm_style::cast_before_weight},
+    .attention = {.expands_kv = true},
+    .rotary = {.rotates_in_fp32 = true, .cache = true},
+    .experts = {.grouped_mm = true},
+    .fp8 = {.quantises_in_linear = true},
+    .loss = {.style = loss_style::whole_or_divided},
+    .sharding = {.kinds = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::fsdp2), .keeps_last_layer = true},
+    .loading = {.on_host = false},
     .precision = {"bf16-mixed", formats::fp32, formats::bf16, formats::fp32, formats::fp32, formats::none, formats::fp32},
-    .shardings = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::fsdp2),
 };
 
 /// run_llama_train.sh sets expandable segments since 2024-10-22 (a5e57e4a); a torchrun of one's own does not.
 inline constexpr profile torchtitan_202411 = [] {
   profile p = torchtitan_202404;
   p.date = 202411;
-  p.expandable_segments = true;
+  p.process.expandable_segments = true;
   return p;
 }();
 
@@ -38,8 +36,8 @@ inline constexpr profile torchtitan_202411 = [] {
 inline constexpr profile torchtitan_202504 = [] {
   profile p = torchtitan_202411;
   p.date = 202504;
-  p.compiles_loss = true;
-  p.optimizer = implementation::fused;
+  p.compile.loss = true;
+  p.optimizer.how = implementation::fused;
   return p;
 }();
 
@@ -48,9 +46,9 @@ inline constexpr profile torchtitan_202504 = [] {
 inline constexpr profile torchtitan_202508 = [] {
   profile p = torchtitan_202504;
   p.date = 202508;
-  p.norm = norm_style::fused;
-  p.splits_root = true;
-  p.keeps_last_layer = false;
+  p.norm.style = norm_style::fused;
+  p.sharding.splits_root = true;
+  p.sharding.keeps_last_layer = false;
   return p;
 }();
 
@@ -58,7 +56,7 @@ inline constexpr profile torchtitan_202508 = [] {
 inline constexpr profile torchtitan_202602 = [] {
   profile p = torchtitan_202508;
   p.date = 202602;
-  p.expands_kv = false;
+  p.attention.expands_kv = false;
   return p;
 }();
 
@@ -66,7 +64,7 @@ inline constexpr profile torchtitan_202602 = [] {
 inline constexpr profile torchtitan_202605 = [] {
   profile p = torchtitan_202602;
   p.date = 202605;
-  p.loss = loss_style::chunked_head;
+  p.loss.style = loss_style::chunked_head;
   return p;
 }();
 
@@ -75,8 +73,8 @@ inline constexpr profile torchtitan_202605 = [] {
 inline constexpr profile torchtitan_202607 = [] {
   profile p = torchtitan_202605;
   p.date = 202607;
-  p.fused_qkv = true;
-  p.copies_qkv = true;
+  p.attention.fused_qkv = true;
+  p.attention.copies_qkv = true;
   return p;
 }();
 

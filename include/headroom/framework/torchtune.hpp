@@ -14,22 +14,16 @@ inline constexpr profile torchtune_202401{
     .label = "torchtune",
     .date = 202401,
     .recipes_change = true,
-    .norm = norm_style::cast_before_weight,
-    .expands_kv = true,
-    .rotates_pairs = true,
-    .loss = loss_style::chunked_in_loss,
-    .loss_chunks = 0,
-    .dequantises_through_indices = true,
-    .wraps_adapters = true,
-    .wraps_on_gpu = true,
-    .foreach_copies = 0,
-    .rotary_cache = true,
-    .rotary_cache_whole = true,
-    .packs_documents = true,
-    .loads_on_host = true,
+    .norm = {.style = norm_style::cast_before_weight},
+    .attention = {.expands_kv = true, .packs_documents = true},
+    .rotary = {.rotates_pairs = true, .cache = true, .cache_whole = true},
+    .loss = {.style = loss_style::chunked_in_loss, .chunks = 0},
+    .quantised = {.dequantises_through_indices = true},
+    .checkpointing = {.all_or_none = true},
+    .sharding = {.kinds = one_of(sharding_kind::none, sharding_kind::fsdp1), .wraps_adapters = true, .wraps_on_gpu = true},
+    .optimizer = {.foreach_copies = 0},
+    .loading = {.on_host = true},
     .precision = precisions::bf16,
-    .shardings = one_of(sharding_kind::none, sharding_kind::fsdp1),
-    .checkpoints_all = true,
 };
 
 /// Head and loss in eight chunks (4fba6cd4, 2024-08-28), layers and loss compiled one by one (c169bcdd, 2024-09-07; training/_compile.py),
@@ -38,13 +32,13 @@ inline constexpr profile torchtune_202401{
 inline constexpr profile torchtune_202409 = [] {
   profile p = torchtune_202401;
   p.date = 202409;
-  p.compiles_layers = true;
-  p.compiles_loss = true;
-  p.scatters_loss_gradient = true;
-  p.loss_chunks = 8;
-  p.int8_copies = 3;
-  p.expandable_segments = true;
-  p.shardings = one_of(sharding_kind::none, sharding_kind::fsdp2);
+  p.compile.layers = true;
+  p.compile.loss = true;
+  p.compile.scatters_loss_gradient = true;
+  p.loss.chunks = 8;
+  p.optimizer.int8_copies = 3;
+  p.process.expandable_segments = true;
+  p.sharding.kinds = one_of(sharding_kind::none, sharding_kind::fsdp2);
   return p;
 }();
 

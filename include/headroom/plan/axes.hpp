@@ -73,13 +73,13 @@ constexpr choices up_to(std::int64_t most) {
   return c;
 }
 constexpr std::int64_t code(sharding_kind kind, std::int64_t stage) { return 4 * static_cast<std::int64_t>(kind) + stage; }
-constexpr bool can_shard(const job& j, sharding_kind kind) { return (j.framework.shardings >> static_cast<int>(kind) & 1U) != 0; }
+constexpr bool can_shard(const job& j, sharding_kind kind) { return (j.framework.sharding.kinds >> static_cast<int>(kind) & 1U) != 0; }
 constexpr bool fully_sharded(const job& j) { return j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2; }
 /// Whether so many stages that the layers do not divide by are worth a try: where no more stages are even. Megatron takes any cut
 /// (pipeline-model-parallel-layout).
 constexpr bool uneven(const job& j, std::int64_t stages) {
   const auto& d = j.parallel;
-  if (j.framework.layers != layer_modules::megatron || stages > j.model.layers || j.hardware.kinds() > 1 || d.chunks > 0 || d.first_stage_layers + d.last_stage_layers > 0) return false;
+  if (j.framework.modules.kind != layer_modules::megatron || stages > j.model.layers || j.hardware.kinds() > 1 || d.chunks > 0 || d.first_stage_layers + d.last_stage_layers > 0) return false;
   for (auto p = stages; p <= j.model.layers && p <= degrees::max_chunks; ++p)
     if (j.model.layers % p == 0 && left(j) % p == 0) return false;
   return true;
@@ -194,7 +194,7 @@ inline constexpr axis recomputation{
     [](const job& j) {
       choices c;  // a schedule that puts weight gradients off has nothing computed again
       for (std::int64_t v = 0; v <= (j.parallel.schedule == schedule::zero_bubble ? 0 : 6); ++v)
-        if (v == 0 || v == 6 || !j.framework.checkpoints_all) c.add(v);
+        if (v == 0 || v == 6 || !j.framework.checkpointing.all_or_none) c.add(v);
       return c;
     },
     [](job& j, std::int64_t v) {
@@ -218,7 +218,7 @@ inline constexpr axis optimizer_place{
     "offload.optimizer",
     [](const job& j) {
       const bool unsharded = j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp;
-      return detail::either(!unsharded || j.framework.shardings == 0xFF);
+      return detail::either(!unsharded || j.framework.sharding.kinds == 0xFF);
     },
     [](job& j, std::int64_t v) { detail::set_place(j.offload.optimizer, v); }};
 /// ZeRO's third stage alone can (deepspeed runtime/zero/config.py, offload_param). FSDP has parameters, gradients and update together on the

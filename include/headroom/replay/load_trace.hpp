@@ -70,7 +70,7 @@ class load_trace {
       return sum.r;
     };
     for (auto w : list) {
-      if (j.framework.divides_modules) w = detail::divided(w, j.parallel.tensor);
+      if (j.framework.modules.dtensor) w = detail::divided(w, j.parallel.tensor);
       w = detail::joined(w, s);
       const auto all = w.copies(), train = detail::trained_copies(j, outside, w, all);
       const bool linear = w.linear && !w.vector(), table = w.role == module::embedding || w.role == module::head;
@@ -103,13 +103,13 @@ class load_trace {
         memory_.free(zeros);
       }
     }
-    const auto handles = s.source->framework.cublas_handles;
+    const auto handles = s.source->framework.process.cublas_handles;
     const auto workspace = resident.rows[row::workspace];
     for (std::int32_t i = 0; i < handles; ++i) keep(ceil_div(workspace, handles));
-    keep(resident.rows[row::activations] - (wraps_ && s.source->framework.rotary_cache_in_layers ? s.model.layers * rotary_caches(s) : bytes{0}));
+    keep(resident.rows[row::activations] - (wraps_ && s.source->framework.rotary.cache_in_layers ? s.model.layers * rotary_caches(s) : bytes{0}));
     keep(resident.rows[row::communication_buffers]);
     if (partitions) memory_.make(windows_->gather_pool, stream::gather);
-    if ((j.batch.accumulation == 1 || partitions) && !j.framework.gradients_stay && windows_->gradients_before.total > bytes{0}) {
+    if ((j.batch.accumulation == 1 || partitions) && !j.framework.gradients.stay && windows_->gradients_before.total > bytes{0}) {
       keep(windows_->gradients_before.total);
       left_.gradients_made = true;
     }

@@ -29,7 +29,7 @@ class stage_trace {
     const auto& d = j.parallel;
     const auto kind = d.virtual_pipeline > 1 ? schedule::interleaved : d.schedule;
     const auto chunks = static_cast<std::int64_t>(chunks_.size());
-    const pipeline_plan plan{kind, d.pipeline, chunks, micros, j.framework.microbatch_group};
+    const pipeline_plan plan{kind, d.pipeline, chunks, micros, j.framework.pipeline.microbatch_group};
     run_schedule(plan, stage, [&](const work& step) {
       if (step.kind == work_kind::forward)
         forward(step);

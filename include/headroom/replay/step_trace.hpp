@@ -37,7 +37,7 @@ class step_trace {
     }
     trace_update(*job_, *windows_, start_, averaged_, memory_);
     with_units([](auto& u) { u.zero_gradients(); });
-    if (!job_->source->framework.gradients_stay) {
+    if (!job_->source->framework.gradients.stay) {
       free_reversed(memory_, gradients_);
       gradients_.clear();
     } else {
@@ -66,7 +66,7 @@ class step_trace {
     with_units([](auto& u) { u.after_embedding(); });
     auto x = blocks_.take_output(stack_.embedding(), b, recording::on);
     embedding_tensors_ = b;
-    if (job_->model.position == position_kind::rope && !habits.rotary_cache) {
+    if (job_->model.position == position_kind::rope && !habits.rotary.cache) {
       const auto angles = bytes{checked::mul(checked::mul(stack_.sizes.tokens, job_->model.mla.kv_rank > 0 ? job_->model.mla.rope_dim : job_->model.head_width()), stack_.sizes.width)};
       cosine_ = memory_.make(angles);
       sine_ = memory_.make(angles);
@@ -231,7 +231,7 @@ class step_trace {
 
   /// What outlives a micro-batch's graph: until the next one's forward has returned, or not at all.
   void leave_previous() {
-    const bool stays = stack_.sizes.habits->keeps_loss_graph;
+    const bool stays = stack_.sizes.habits->loss.keeps_graph;
     const auto leave = [&](block_tensors& b) {
       if (!stays) return blocks_.free(b, b.alive);
       for (auto s = b.alive & ~b.borrowed; s != 0; s &= s - 1) previous_.push_back(b.of[first_of(s)]);

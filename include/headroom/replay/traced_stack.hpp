@@ -41,8 +41,8 @@ struct traced_stack {
     const auto& emb = embedding();
     const bool recomputes = j.recompute.mode == recompute_mode::full;
     leaf = !emb.needs_gradient(emb.output()) && j.adapter.active() &&
-           (habits.embeddings_need_gradient == input_gradient::always ||
-            (habits.embeddings_need_gradient == input_gradient::if_checkpointed && (recomputes || sizes.base.quantised())));
+           (habits.adapters.embeddings_need_gradient == input_gradient::always ||
+            (habits.adapters.embeddings_need_gradient == input_gradient::if_checkpointed && (recomputes || sizes.base.quantised())));
     bool flows = leaf || emb.needs_gradient(emb.output());
     const auto runs = detail::cut_layers(s, sizes, {0, s.model.layers}, flows);
     sizes.compiled = compiled;

@@ -32,7 +32,7 @@ class fsdp1_units {
     const auto& p = s.precision;
     const auto d = s.shards.parameters;
     resident_ = j.sharding.stage == 2 || j.sharding.reshard_after_forward == choice::no;
-    apart_ = j.framework.wraps_adapters && j.adapter.active();
+    apart_ = j.framework.sharding.wraps_adapters && j.adapter.active();
     on_gpu_ = j.offload.parameters == place::on_gpu;
     whole_gradients_ = j.sharding.no_sync && j.batch.accumulation > 1;
     updates_at_once_ = s.optimizer.in_backward;

@@ -57,19 +57,19 @@ class fsdp2_units {
     const auto& j = *s.source;
     const detail::unit_builder builder(s);
     const auto& habits = j.framework;
-    split_ = habits.splits_root && !s.model.tied;
+    split_ = habits.sharding.splits_root && !s.model.tied;
     resident_ = j.sharding.stage == 2 || j.sharding.reshard_after_forward == choice::no;
-    keeps_last_ = habits.keeps_last_layer;
+    keeps_last_ = habits.sharding.keeps_last_layer;
     whole_gradients_ = j.sharding.no_sync && j.batch.accumulation > 1;
     accumulated_ = s.precision.reduce.width() != s.precision.compute.width();
     updates_at_once_ = s.optimizer.in_backward;
     layers_.resize(static_cast<std::size_t>(s.model.layers));
     for (auto w : list) {
-      if (habits.divides_modules) w = detail::divided(w, j.parallel.tensor);
+      if (habits.modules.dtensor) w = detail::divided(w, j.parallel.tensor);
       w = detail::joined(w, s);
       const bool linear = w.linear && !w.vector();
       const bool packed = linear && s.layer.quantised.has(w.role);
-      const bool narrow = habits.gathers_in_fp8 && linear && w.role != module::head;
+      const bool narrow = habits.sharding.gathers_in_fp8 && linear && w.role != module::head;
       const auto bits = packed ? s.layer.base.bits : narrow ? 8 : s.precision.compute.bits;
       const auto add = [&](sharded_unit& u, std::int64_t layer) {
         for (std::int64_t i = 0; i < w.per_layer; ++i) builder.add(u, w.rows, w.columns, !packed && !w.frozen && trained_modules(j, layer).has(w.role), bits);

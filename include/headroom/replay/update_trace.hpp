@@ -31,7 +31,7 @@ inline void trace_update(const settled_job& s, const windows& w, loaded_model& s
   }
   if (s.source->offload.optimizer != place::on_gpu || s.optimizer.in_backward) return;
   if (s.optimizer.how == implementation::foreach) {
-    std::vector<std::vector<tensor_memory::handle>> named(static_cast<std::size_t>(habits.foreach_copies));  // until the other format's are there
+    std::vector<std::vector<tensor_memory::handle>> named(static_cast<std::size_t>(habits.optimizer.foreach_copies));  // until the other format's are there
     for (const auto& group : start.updates) {
       if (group.empty()) continue;
       for (auto& copy : named) {

@@ -105,7 +105,7 @@ inline void wrap_units(tensor_memory& m, const settled_job& s, const inventory& 
       if (!w.linear || w.vector() || !s.layer.adapts(w.role)) continue;
       for (const auto elements : {checked::mul(j.adapter.rank, w.columns), checked::mul(w.rows, j.adapter.rank)}) {
         const bytes matrix{checked::mul(elements, s.layer.adapter_width)};
-        if (!j.framework.wraps_adapters) {
+        if (!j.framework.sharding.wraps_adapters) {
           unit.push_back(matrix);
           continue;
         }
@@ -114,7 +114,7 @@ inline void wrap_units(tensor_memory& m, const settled_job& s, const inventory& 
       }
     }
     unit.insert(unit.end(), norms.begin(), norms.end());
-    wrap_unit(m, unit, j.framework.rotary_cache_in_layers ? rotary_caches(s) : bytes{0}, d, stays);
+    wrap_unit(m, unit, j.framework.rotary.cache_in_layers ? rotary_caches(s) : bytes{0}, d, stays);
   }
   wrap_unit(m, root, bytes{0}, d, stays);
   m.wait_for_all();

@@ -52,7 +52,7 @@ constexpr objection check_layout(const job& j, const No& no) {
 /// Whether weights are cast for each matrix multiplication; FSDP gathers them in the format that they are computed in instead.
 constexpr bool autocasts(const job& j) {
   const auto& p = j.precision.set() ? j.precision : j.framework.precision;
-  if (j.framework.layers == layer_modules::megatron || j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2) return false;
+  if (j.framework.modules.kind == layer_modules::megatron || j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2) return false;
   return p.autocast || (p.compute.bits >= 16 && p.compute.bits < p.parameters.bits);
 }
 
@@ -113,7 +113,7 @@ constexpr objection check_megatron_fsdp(const job& j, const No& no) {
     return no("headroom: several layers in a checkpoint under Megatron-FSDP are not modelled by this version; recompute.layers must be 1", j.recompute.layers);
   if (j.optimizer.vector_moments > 0) return no("headroom: Megatron-FSDP has no Muon; optimizer must be adamw or sgd");
   const auto& p = j.precision.set() ? j.precision : j.framework.precision;
-  if (p.parameters.bits == 8 && j.framework.fp8 == fp8_scaling::block)
+  if (p.parameters.bits == 8 && j.framework.fp8.scaling == fp8_scaling::block)
     return no("headroom: block-scaled fp8 parameters under Megatron-FSDP are not modelled by this version; framework.options.fp8-recipe must be tensorwise or delayed");
   return {};
 }
@@ -122,7 +122,7 @@ constexpr objection check_megatron_fsdp(const job& j, const No& no) {
 template <class No>
 constexpr objection check_layer_wise(const job& j, const No& no) {
   if (j.parallel.replicate > 1) return no("headroom: Muon's layer-wise optimizer has no instances; parallel.replicate must be 1", j.parallel.replicate);
-  if (j.framework.precision_aware || j.precision.compute.bits == 8)
+  if (j.framework.optimizer.precision_aware || j.precision.compute.bits == 8)
     return no("headroom: Muon's layer-wise optimizer with fp8 or a precision-aware optimizer is not modelled by this version; precision.compute must have 16 or 32 bits");
   if (j.model.mtp_layers > 0) return no("headroom: multi-token prediction under Muon's layer-wise optimizer is not modelled by this version; model.mtp_layers must be 0", j.model.mtp_layers);
   return {};
@@ -146,10 +146,10 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
   if (!detail::within(m.ffn, m.sparse() ? 0 : 1)) return no("headroom: model.ffn must be a whole number from 1 to 2^40", m.ffn);
   if (!detail::within(m.vocab, m.head == head_kind::language ? 1 : 0)) return no("headroom: model.vocab must be a whole number from 1 to 2^40", m.vocab);
   const auto& p = j.parallel;
-  const bool divides = j.framework.layers == layer_modules::megatron;
+  const bool divides = j.framework.modules.kind == layer_modules::megatron;
   if (m.sparse() && m.parallel_block) return no("headroom: experts beside a parallel attention block are not modelled by this version; model.parallel_block must be false");
   if (j.framework.runtime == runtime::preallocated && (m.sparse() || m.mla.kv_rank > 0)) return no("headroom: this framework has no experts and no latent attention; framework", j.framework.label);
-  const bool divides_eager = j.framework.divides_modules;
+  const bool divides_eager = j.framework.modules.dtensor;
   if (!divides && m.mtp_layers > 0) return no("headroom: multi-token-prediction modules are not modelled for this framework by this version; model.mtp_layers", m.mtp_layers);
   const auto& v = m.vision;
   if (v.kind != vision_kind::none) {
@@ -173,7 +173,7 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
     if (const auto why = detail::check_division(j, no)) return why;
   const bool plain = !m.sparse() && m.mla.kv_rank == 0;
   if (divides_eager && !plain) {
-    if (!j.framework.groups_experts || p.tensor > 1 || p.context > 1 || p.pipeline > 1 || (j.compile && j.framework.compiles_layers) || m.experts.every > 1 || m.experts.bias)
+    if (!j.framework.experts.grouped_mm || p.tensor > 1 || p.context > 1 || p.pipeline > 1 || (j.compile && j.framework.compile.layers) || m.experts.every > 1 || m.experts.bias)
       return no("headroom: mixtures of experts and latent attention are modelled for this framework without tensor, context and pipeline parallelism and compiled layers alone, and of plain layers; states(job) counts their weights",
              j.framework.label);
     if (m.sparse() && (m.experts.count % p.expert != 0 || j.hardware.gpus() % p.expert != 0 || p.expert_tensor > 1))
@@ -196,18 +196,18 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
       return no("headroom: the dualpipe schedule needs an even number of stages and of micro-batches; parallel.pipeline", p.pipeline);
     if (p.schedule == schedule::zero_bubble && j.recompute.mode != recompute_mode::none)
       return no("headroom: recomputation is not modelled for the zero-bubble schedule by this version; recompute must be \"none\"");
-    if (j.framework.microbatch_group > 0 && j.framework.microbatch_group < p.pipeline)
-      return no("headroom: microbatch-group-size-per-virtual-pipeline-stage must be at least parallel.pipeline; found", j.framework.microbatch_group);
+    if (j.framework.pipeline.microbatch_group > 0 && j.framework.pipeline.microbatch_group < p.pipeline)
+      return no("headroom: microbatch-group-size-per-virtual-pipeline-stage must be at least parallel.pipeline; found", j.framework.pipeline.microbatch_group);
     if (p.schedule == schedule::gpipe && j.batch.accumulation > 65'536)
       return no("headroom: with the gpipe schedule batch.accumulation must be from 1 to 65536; accumulation", j.batch.accumulation);
-    if (p.virtual_pipeline > 1 && j.framework.microbatch_group == 0 && j.batch.accumulation % p.pipeline != 0)
+    if (p.virtual_pipeline > 1 && j.framework.pipeline.microbatch_group == 0 && j.batch.accumulation % p.pipeline != 0)
       return no("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
     if (j.sharding.kind != sharding_kind::none && j.sharding.kind != sharding_kind::ddp && j.sharding.kind != sharding_kind::megatron_distributed_optimizer &&
         j.sharding.kind != sharding_kind::megatron_fsdp)
       return no("headroom: for megatron sharding.kind must be none, ddp, megatron-distributed-optimizer or megatron-fsdp");
     if (j.sharding.kind == sharding_kind::megatron_fsdp)
       if (const auto why = detail::check_megatron_fsdp(j, no)) return why;
-    if (j.precision.compute.bits == 8 && j.framework.local_modules) return no("headroom: fp8 needs TransformerEngine: framework.options.transformer-impl must not be local");
+    if (j.precision.compute.bits == 8 && j.framework.modules.local) return no("headroom: fp8 needs TransformerEngine: framework.options.transformer-impl must not be local");
     if (j.precision.parameters.bits == 8 && j.precision.compute.bits != 8) return no("headroom: fp8 parameters need precision.compute fp8; found bits", j.precision.compute.bits);
     if (j.precision.compute.set() && j.precision.compute.bits != 8 && j.precision.compute.bits < 16) return no("headroom: precision.compute must have 8, 16 or 32 bits", j.precision.compute.bits);
     if (j.optimizer.vector_moments > 0 && j.sharding.kind == sharding_kind::megatron_distributed_optimizer)
@@ -216,14 +216,14 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
       return no("headroom: for megatron the optimizer must be adamw, sgd, sgd-momentum, lion, adagrad or muon");
     if (j.adapter.active() || !j.trainable.all()) return no("headroom: adapters and partly frozen models are not modelled for megatron by this version");
     if (m.parallel_block || m.post_norms) return no("headroom: parallel blocks and post-norms are not modelled for megatron by this version");
-    if (j.framework.graphs != graph_capture::none && j.recompute.mode == recompute_mode::full)
+    if (j.framework.graphs.capture != graph_capture::none && j.recompute.mode == recompute_mode::full)
       return no("headroom: CUDA graphs of layers do not go with full recompute; framework.options.cuda-graph-impl must be none", j.framework.label);
-    if (j.framework.captured_modules != 0 && (j.offload.activations != place::on_gpu || p.schedule == schedule::zero_bubble || p.schedule == schedule::dualpipe))
+    if (j.framework.graphs.modules != 0 && (j.offload.activations != place::on_gpu || p.schedule == schedule::zero_bubble || p.schedule == schedule::dualpipe))
       return no("headroom: graphs that are captured before the first step are not modelled with offload or for the zero-bubble and dualpipe schedules by this version");
     if (j.offload.optimizer != place::on_gpu || j.offload.parameters != place::on_gpu)
       return no("headroom: offload of optimizer or parameters is not modelled for megatron by this version");
     if (j.offload.activations != place::on_gpu) {
-      if (j.framework.offloaded_modules == 0 || j.recompute.mode == recompute_mode::full)
+      if (j.framework.checkpointing.offloaded_modules == 0 || j.recompute.mode == recompute_mode::full)
         return no("headroom: for megatron offload.activations needs framework.options.offload-modules (attn_norm, qkv_linear, core_attn, attn_proj, mlp_norm, expert_fc1, moe_act), and no full recompute");
       if (j.precision.compute.bits == 8 || p.schedule == schedule::zero_bubble || p.schedule == schedule::dualpipe)
         return no("headroom: offloaded modules are not modelled with fp8 or for the zero-bubble and dualpipe schedules by this version; framework", j.framework.label);
@@ -236,7 +236,7 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
     if (p.virtual_pipeline > 1 && j.batch.accumulation % p.pipeline != 0)
       return no("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
     if (p.pipeline > 64 || j.batch.accumulation > 65'536) return no("headroom: parallel.pipeline must be from 1 to 64, and batch.accumulation at most 65536; accumulation", j.batch.accumulation);
-    if (j.sharding.kind != sharding_kind::fsdp2 || j.framework.loss == loss_style::chunked_head || j.adapter.active() || !j.trainable.all() || j.optimizer.in_backward || m.tied)
+    if (j.sharding.kind != sharding_kind::fsdp2 || j.framework.loss.style == loss_style::chunked_head || j.adapter.active() || !j.trainable.all() || j.optimizer.in_backward || m.tied)
       return no("headroom: pipelines of this framework are modelled under sharding.kind fsdp2, with whole logits, every weight trained by an optimizer step and untied embeddings alone");
   } else if (!divides && (p.pipeline > 1 || p.virtual_pipeline > 1)) {
     if (const auto why = detail::check_spread(j, no)) return why;
@@ -257,12 +257,12 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
     return no("headroom: for this framework parallel.context_kind must be ring or all-gather", j.framework.label);
   if (divides_eager && p.context > 1 && (j.attention == attention::eager || j.attention == attention::math || m.attention_softcap > 0))
     return no("headroom: context parallelism with attention written out is not modelled by this version; attention must be sdpa, flash or flash3");
-  if (j.compile && !j.framework.compiles_layers && !j.framework.compiles_loss)
+  if (j.compile && !j.framework.compile.layers && !j.framework.compile.loss)
     return no("headroom: torch.compile is not modelled for this framework by this version; compile must be false", j.framework.label);
   if (j.compile && (j.attention == attention::eager || j.attention == attention::math || m.attention_softcap > 0))
     return no("headroom: compiled layers with attention written out are not modelled by this version; attention must be sdpa, flash or flash3");
-  if (!divides && j.precision.compute.bits == 8 && !j.framework.quantises_in_linear) return no("headroom: fp8 computation is not modelled by this version; precision.compute must have 16 or 32 bits", j.precision.compute.bits);
-  if (j.batch.packed && !j.framework.packs_documents)
+  if (!divides && j.precision.compute.bits == 8 && !j.framework.fp8.quantises_in_linear) return no("headroom: fp8 computation is not modelled by this version; precision.compute must have 16 or 32 bits", j.precision.compute.bits);
+  if (j.batch.packed && !j.framework.attention.packs_documents)
     return no("headroom: packed sequences are not modelled for this framework by this version; batch.packed must be false", j.framework.label);
   if (!divides && (j.sharding.kind == sharding_kind::megatron_distributed_optimizer || j.sharding.kind == sharding_kind::megatron_fsdp))
     return no("headroom: Megatron's sharding is not modelled by this version; sharding.kind must be none, ddp, zero, fsdp1 or fsdp2");

@@ -15,7 +15,7 @@ constexpr void settle_divided_loss(settled_job& r) {
   if (j.loss.kind == loss_kind::chunked || j.loss.kind == loss_kind::fused_linear)
     refuse("headroom: for megatron loss.kind must be vocab-parallel, full or fused");
   s.loss_program = loss_style::upcast_in_loss;
-  if (j.loss.kind == loss_kind::fused) s.loss_program = j.loss.logits.bits == 16 ? loss_style::in_place : j.framework.loss;
+  if (j.loss.kind == loss_kind::fused) s.loss_program = j.loss.logits.bits == 16 ? loss_style::in_place : j.framework.loss.style;
   if (j.loss.kind == loss_kind::unset) r.assumptions.add(assumption::loss_of_framework);
 }
 
@@ -23,8 +23,8 @@ constexpr void settle_loss(settled_job& r) {
   const auto& j = *r.source;
   auto& s = r.layer;
   s.loss = j.loss;
-  s.loss_program = j.framework.loss;
-  if (j.framework.layers == layer_modules::megatron) return settle_divided_loss(r);
+  s.loss_program = j.framework.loss.style;
+  if (j.framework.modules.kind == layer_modules::megatron) return settle_divided_loss(r);
   switch (j.loss.kind) {
     case loss_kind::unset:
       r.assumptions.add(assumption::loss_of_framework);
@@ -39,16 +39,16 @@ constexpr void settle_loss(settled_job& r) {
     case loss_kind::fused: s.loss_program = loss_style::in_place; break;
     case loss_kind::fused_linear: s.loss_program = loss_style::fused_linear; break;
     case loss_kind::vocab_parallel:
-      if (j.parallel.tensor == 1 || !j.framework.divides_modules)
+      if (j.parallel.tensor == 1 || !j.framework.modules.dtensor)
         refuse("headroom: loss.kind \"vocab-parallel\" needs tensor parallelism, for this framework or layout not modelled; choose full, fused or fused-linear");
   }
-  if (j.framework.divides_modules) {
+  if (j.framework.modules.dtensor) {
     if (j.loss.kind == loss_kind::fused_linear && j.parallel.tensor > 1)
       refuse("headroom: loss.kind \"fused-linear\" is not modelled under tensor parallelism by this version; choose vocab-parallel or full");
     if ((j.loss.kind == loss_kind::unset || j.loss.kind == loss_kind::chunked) && j.parallel.tensor > 1) s.loss.kind = loss_kind::vocab_parallel;
     if (s.loss_program == loss_style::chunked_head && j.loss.chunked_head == choice::no) s.loss_program = loss_style::whole_or_divided;
   }
-  s.compiled_loss = j.compile && j.framework.compiles_loss;
+  s.compiled_loss = j.compile && j.framework.compile.loss;
   if (r.model.encoder.layers > 0 && s.loss_program == loss_style::upcast_shifted) s.loss_program = loss_style::upcast_in_loss;  // labels are not shifted
   if (s.loss.kind == loss_kind::unset && s.loss_program == loss_style::chunked) s.loss.kind = loss_kind::chunked;
   if (!s.loss.logits.set()) {
@@ -58,13 +58,13 @@ constexpr void settle_loss(settled_job& r) {
     r.assumptions.add(assumption::logits_format_of_framework);
   }
   if (s.loss_program == loss_style::chunked_in_loss) {
-    const auto chunks = j.framework.loss_chunks;
+    const auto chunks = j.framework.loss.chunks;
     if (s.loss.kind == loss_kind::unset && chunks > 0) s.loss.kind = loss_kind::chunked;
     if (s.loss.chunk_tokens <= 0) s.loss.chunk_tokens = checked::ceil_div(j.batch.sequence, chunks > 0 ? chunks : 8);
     s.loss.chunked_head = choice::yes;
     if (s.compiled_loss) r.assumptions.add(assumption::compiled_chunks_in_place);
   }
-  if (s.compiled_loss && s.loss.kind == loss_kind::full && j.framework.scatters_loss_gradient) r.assumptions.add(assumption::compiled_loss_targets);
+  if (s.compiled_loss && s.loss.kind == loss_kind::full && j.framework.compile.scatters_loss_gradient) r.assumptions.add(assumption::compiled_loss_targets);
   if (s.loss_program == loss_style::chunked) {
     s.loss.logits = formats::fp32;  // Fabric converts what a module returns
     if (s.loss.chunk_tokens <= 0) s.loss.chunk_tokens = 128;

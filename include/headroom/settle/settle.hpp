@@ -28,9 +28,9 @@ constexpr void settle_precision(settled_job& r) {
     r.assumptions.add(assumption::fsdp_keeps_fp32_shards);
   }
   if (!fsdp && p.compute.bits < p.parameters.bits && p.compute.bits >= 16) p.autocast = true;
-  if (j.framework.autocasts_16bit && j.sharding.kind != sharding_kind::zero && p.compute.bits == 16) p.autocast = true;
+  if (j.framework.autocast.over_16bit && j.sharding.kind != sharding_kind::zero && p.compute.bits == 16) p.autocast = true;
   if (fsdp) p.autocast = false;
-  if (p.compute.bits == 8 && j.framework.quantises_in_linear) {
+  if (p.compute.bits == 8 && j.framework.fp8.quantises_in_linear) {
     p.compute = formats::bf16;
     r.assumptions.add(assumption::fp8_in_linear);
   }
@@ -44,12 +44,12 @@ constexpr void settle_optimizer(settled_job& r) {
   }
   if (!r.optimizer.state.set()) r.optimizer.state = r.precision.state;
   if (r.optimizer.how == implementation::unset) {
-    r.optimizer.how = j.framework.optimizer;
+    r.optimizer.how = j.framework.optimizer.how;
     if (!r.optimizer.updates_in_place) r.assumptions.add(assumption::optimizer_implementation);
   }
   if (r.optimizer.updates_in_place) r.optimizer.how = implementation::fused;
-  if (r.optimizer.how == implementation::foreach && j.framework.foreach_copies == 0) r.assumptions.add(assumption::update_without_copies);
-  if (j.framework.int8_copies > 0 && r.optimizer.state.quantised() && r.optimizer.paged_from == 0) r.assumptions.add(assumption::int8_update_copies);
+  if (r.optimizer.how == implementation::foreach && j.framework.optimizer.foreach_copies == 0) r.assumptions.add(assumption::update_without_copies);
+  if (j.framework.optimizer.int8_copies > 0 && r.optimizer.state.quantised() && r.optimizer.paged_from == 0) r.assumptions.add(assumption::int8_update_copies);
 }
 
 constexpr void settle_shards(settled_job& r) {
@@ -63,7 +63,7 @@ constexpr void settle_shards(settled_job& r) {
   auto d = checked::mul(r.data, j.parallel.context) / j.parallel.replicate;
   switch (j.sharding.kind) {
     case sharding_kind::none:
-      if (r.data > 1 && j.framework.runtime == runtime::autograd && j.framework.layers == layer_modules::eager) r.assumptions.add(assumption::ddp_assumed);
+      if (r.data > 1 && j.framework.runtime == runtime::autograd && j.framework.modules.kind == layer_modules::eager) r.assumptions.add(assumption::ddp_assumed);
       break;
     case sharding_kind::ddp: break;
     case sharding_kind::zero:
@@ -120,30 +120,30 @@ constexpr void settle_layer(settled_job& r) {
   s.expert = j.parallel.expert;
   s.expert_tensor = j.parallel.expert_tensor;
   s.expert_imbalance = j.parallel.expert_imbalance_percent;
-  if (r.model.sparse() && (j.framework.layers == layer_modules::eager || (j.parallel.expert > 1 && s.expert_imbalance == 100 && r.model.experts.capacity_factor_percent == 0)))
+  if (r.model.sparse() && (j.framework.modules.kind == layer_modules::eager || (j.parallel.expert > 1 && s.expert_imbalance == 100 && r.model.experts.capacity_factor_percent == 0)))
     r.assumptions.add(assumption::balanced_routing);
   if (j.recompute.mode == recompute_mode::selective) {
     s.recomputed_modules = j.recompute.modules;
-    if (j.framework.layers == layer_modules::eager) s.policy = j.recompute.policy;
+    if (j.framework.modules.kind == layer_modules::eager) s.policy = j.recompute.policy;
   }
-  if (j.offload.activations != place::on_gpu) s.offloaded_modules = j.framework.offloaded_modules;
-  s.fuses_weight_gradients = j.framework.fuses_weight_gradients;
+  if (j.offload.activations != place::on_gpu) s.offloaded_modules = j.framework.checkpointing.offloaded_modules;
+  s.fuses_weight_gradients = j.framework.gradients.fused_accumulation;
   s.host = r.on->maker == vendor::cpu;
   s.granule = s.host ? 1 : 512;
   s.autocast = p.autocast;
   s.casts_weights = p.autocast && p.parameters.width() > p.compute.width();
   s.fp8 = p.compute.bits == 8;
-  s.fp8_copies = j.framework.fp8 == fp8_scaling::tensor && j.hardware.accelerator().compute_capability >= 100 ? 1 : 2;
-  s.width = !s.fp8 ? p.compute.width() : j.framework.wide_beside_fp8 ? 4 : 2;
+  s.fp8_copies = j.framework.fp8.scaling == fp8_scaling::tensor && j.hardware.accelerator().compute_capability >= 100 ? 1 : 2;
+  s.width = !s.fp8 ? p.compute.width() : j.framework.fp8.rest_in_fp32 ? 4 : 2;
   s.residual_width = p.autocast ? p.parameters.width() : s.width;
   s.weight_width = p.autocast ? p.parameters.width() : s.width;
-  s.statistic_width = j.framework.statistics_in_input_format || s.host ? s.residual_width : 4;
+  s.statistic_width = j.framework.norm.statistics_in_input_format || s.host ? s.residual_width : 4;
   s.padded = j.batch.padded;
   s.packed = j.batch.packed;
   s.drops = j.dropout;
   s.accumulated_width = r.sharded() ? p.reduce.width() : s.weight_width;
   s.vocabulary = r.model.vocab;
-  s.compiled = j.compile && j.framework.compiles_layers;
+  s.compiled = j.compile && j.framework.compile.layers;
   if (s.compiled) r.assumptions.add(assumption::compiled_layers);
   s.kernel = j.attention;
   if (s.kernel == attention::unset) {
@@ -162,18 +162,18 @@ constexpr void settle_layer(settled_job& r) {
     const auto& f = j.adapter.format;
     s.adapter_width = f.set() ? f.width() : s.width;
     if (!f.set()) r.assumptions.add(assumption::adapter_format);
-    if (j.framework.adapters_in_fp32 && s.adapter_width < 4) {
+    if (j.framework.adapters.in_fp32 && s.adapter_width < 4) {
       s.adapter_width = 4;
       r.assumptions.add(assumption::adapters_in_fp32);
     }
     if (j.adapter.base.quantised()) {
       s.base = j.adapter.base;
       auto packed = all_linear;
-      if (j.framework.quantises_head) packed |= module_set{module::head};
+      if (j.framework.quantised.with_head) packed |= module_set{module::head};
       packed.bits &= ~(j.adapter.base_skips.bits | j.adapter.modules_to_save.bits);
       s.quantised = packed;
     }
-    if (j.framework.converts_outputs) {  // accelerate does, under PEFT's adapters
+    if (j.framework.autocast.converts_outputs) {  // accelerate does, under PEFT's adapters
       if (j.sharding.kind == sharding_kind::fsdp1 && r.shards.parameters > 1) r.assumptions.add(assumption::sharded_adapters_unexplained);
       if (j.adapter.base.quantised()) r.assumptions.add(assumption::upcast_quantised_base);
     }
@@ -210,21 +210,21 @@ constexpr void settle_step(settled_job& r) {
 constexpr settled_job settle_checked(const job& j, std::size_t kind = 0) {
   settled_job r(j, j.hardware.accelerator(kind));
   r.model.vocab = checked::round_up(r.model.vocab, checked::mul(r.model.vocab_multiple, j.parallel.tensor));
-  if (j.framework.unties_embeddings) r.model.tied = false;
-  if (j.framework.layers == layer_modules::megatron) r.model.experts.bias = r.model.mlp_bias;  // one switch, add_bias_linear
+  if (j.framework.loading.unties_embeddings) r.model.tied = false;
+  if (j.framework.modules.kind == layer_modules::megatron) r.model.experts.bias = r.model.mlp_bias;  // one switch, add_bias_linear
   settle_precision(r);
   settle_optimizer(r);
   settle_shards(r);
   settle_loss(r);
   settle_layer(r);
-  r.reentrant = chosen(j.recompute.reentrant, j.framework.reentrant_checkpoint);
+  r.reentrant = chosen(j.recompute.reentrant, j.framework.checkpointing.reentrant);
   r.layer.nested_backward = r.reentrant && j.recompute.mode == recompute_mode::full && j.recompute.method != recompute_method::block;
   if (j.recompute.mode == recompute_mode::full && j.recompute.reentrant == choice::unset) r.assumptions.add(assumption::recompute_reentrant_default);
-  if (j.framework.layers == layer_modules::megatron) {
-    if (j.framework.precision_aware && j.framework.unscales_moments && r.optimizer.state.width() < 4) r.assumptions.add(assumption::moments_copied_for_step);
-    if (j.framework.graphs != graph_capture::none && j.framework.captured_modules == 0) r.assumptions.add(assumption::graphs_as_eager);
-    if (j.framework.ends_in_bf16 && r.layer.fp8) r.assumptions.add(assumption::fp8_in_all_layers);
-    if (j.framework.overlaps_experts) r.assumptions.add(assumption::experts_overlap_in_turn);
+  if (j.framework.modules.kind == layer_modules::megatron) {
+    if (j.framework.optimizer.precision_aware && j.framework.optimizer.unscales_moments && r.optimizer.state.width() < 4) r.assumptions.add(assumption::moments_copied_for_step);
+    if (j.framework.graphs.capture != graph_capture::none && j.framework.graphs.modules == 0) r.assumptions.add(assumption::graphs_as_eager);
+    if (j.framework.fp8.ends_in_bf16 && r.layer.fp8) r.assumptions.add(assumption::fp8_in_all_layers);
+    if (j.framework.pipeline.overlaps_experts) r.assumptions.add(assumption::experts_overlap_in_turn);
     if (j.parallel.schedule == schedule::zero_bubble) r.assumptions.add(assumption::zero_bubble_defers_all);
     if (r.optimizer.vector_moments > 0 && j.sharding.kind == sharding_kind::megatron_distributed_optimizer) r.assumptions.add(assumption::rank_with_most_weights);
   }

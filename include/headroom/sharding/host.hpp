@@ -113,10 +113,10 @@ constexpr host_bytes host_of(const settled_job& s, const state_bytes& st, bytes 
       break;
   }
   // Megatron moves activations into tensors that are pinned one by one; their rounding is left out.
-  (j.framework.layers == layer_modules::megatron ? h.pinned : h.plain) += checkpoints;
+  (j.framework.modules.kind == layer_modules::megatron ? h.pinned : h.plain) += checkpoints;
   h.plain += st.paged;
-  if (j.framework.loads_on_host) {
-    const auto& f = j.framework.load_format.set() ? j.framework.load_format : s.precision.parameters;
+  if (j.framework.loading.on_host) {
+    const auto& f = j.framework.loading.format.set() ? j.framework.loading.format : s.precision.parameters;
     h.load = detail::share(st.total, f.width());
     // Under zero.Init the model is partitioned as it is built, and the checkpoint is read file by file (save_pretrained cuts
     // files of at most 5 GB).

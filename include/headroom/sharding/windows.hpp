@@ -51,7 +51,7 @@ constexpr windows windows_of(const settled_job& s, const state_bytes& st) {
     w.kept_embedding = min(w.kept_embedding, w.kept_root);
   }
   if (s.optimizer.in_backward) w.path = gradient_path::leaves;
-  const bool exist = j.batch.accumulation > 1 || j.framework.gradients_stay;
+  const bool exist = j.batch.accumulation > 1 || j.framework.gradients.stay;
   if (exist && w.gradients_before.total == bytes{0}) w.gradients_before = moment(row::gradients, st.gpu[row::gradients]);
   return w;
 }

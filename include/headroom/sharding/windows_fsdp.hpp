@@ -29,13 +29,13 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
   const bool frozen = side.active() && side.modules_to_save.empty() && s.source->trainable.all();
   const auto reduced = frozen ? ceil_div(st.adapters, layers) : st.unit;
   const auto reduced_of = [&](parameters n) { return frozen ? parameters{0} : n; };
-  const auto unit = habits.gathers_in_fp8 ? share(st.unit, 1) : gathered_unit(s, st) + (frozen ? share(reduced, c) : bytes{0});
+  const auto unit = habits.sharding.gathers_in_fp8 ? share(st.unit, 1) : gathered_unit(s, st) + (frozen ? share(reduced, c) : bytes{0});
   const bool resident = s.source->sharding.stage == 2 || s.source->sharding.reshard_after_forward == choice::no;
-  const bool split = habits.splits_root && !s.model.tied;
+  const bool split = habits.sharding.splits_root && !s.model.tied;
   const auto first = split ? st.embedding : st.root;             // gathered when forward begins, reduced when backward ends
   const auto head = split ? st.root - st.embedding : st.root;    // gathered in the loss
   const auto root = split ? bytes{0} : share(resident ? st.root + st.side : st.root, c);  // gathered all the way
-  const auto kept = habits.keeps_last_layer ? unit : bytes{0};
+  const auto kept = habits.sharding.keeps_last_layer ? unit : bytes{0};
   const auto shard = [&](parameters n) { return share(n, r, d) + (r == m ? bytes{0} : share(n, m, d)); };
   w.path = gradient_path::unit;
   w.ends_apart = true;
@@ -65,7 +65,7 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
     w.gathering = resident ? bytes{0} : unit;
     const auto largest = st.embedding.count() > head.count() ? first : head;
     w.gather_pool = share(largest, c) + share(largest, c, d);
-    const auto beside = share(largest, c) + unit + share(st.unit, habits.gathers_in_fp8 ? 1 : c, d);
+    const auto beside = share(largest, c) + unit + share(st.unit, habits.sharding.gathers_in_fp8 ? 1 : c, d);
     w.gather_pool = w.gather_pool > beside ? w.gather_pool : beside;
     w.reduce_pool = st.gpu[row::gradients] + (r == m ? bytes{0} : share(reduced_of(largest), r, d));
   }
@@ -110,7 +110,7 @@ constexpr void fsdp1_windows(windows& w, const settled_job& s, const state_bytes
   const auto unit = gathered_unit(s, st);
   const bool resident = j.sharding.stage == 2 || j.sharding.reshard_after_forward == choice::no;
   const auto root = share(resident ? st.root + st.side : st.root, c);
-  if (j.framework.wraps_adapters && j.adapter.active()) return fsdp1_frozen_windows(w, s, st, unit, root, resident);
+  if (j.framework.sharding.wraps_adapters && j.adapter.active()) return fsdp1_frozen_windows(w, s, st, unit, root, resident);
   const auto layers = s.model.layers;
   const auto cast_shard = c == m ? bytes{0} : share(st.unit, c, d);
   w.path = gradient_path::unit;

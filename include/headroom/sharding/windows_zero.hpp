@@ -69,7 +69,7 @@ constexpr void zero12_windows(windows& w, const settled_job& s, const state_byte
     const auto gathered = share(parameters{smaller(z.allgather_bucket, st.trained.count())}, e);
     w.step = w.step.total > gathered ? w.step : moment(row::communication_buffers, gathered);
   }
-  if (j.framework.bf16_optimizer && j.sharding.stage == 1 && g == 4 && e == 2) {
+  if (j.framework.sharding.bf16_optimizer && j.sharding.stage == 1 && g == 4 && e == 2) {
     w.gradients_before = moment(row::gradients, share(st.trained, 4));
     w.step = moment(row::temporaries, bytes{0});
   }

@@ -81,8 +81,8 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
   detail::state_sum sum(s);
   const auto threshold = j.sharding.stage3_param_persistence_threshold >= 0 ? j.sharding.stage3_param_persistence_threshold : 100'000;
   const auto outside = trained_modules(j, -1);
-  const bool divided = j.parallel.tensor > 1 && j.framework.divides_modules;
-  const bool fused = s.model.fused_qkv || j.framework.fused_qkv;
+  const bool divided = j.parallel.tensor > 1 && j.framework.modules.dtensor;
+  const bool fused = s.model.fused_qkv || j.framework.attention.fused_qkv;
   bool in_layers = false;
   parameters dense_unit{}, sparse_unit{};
   for (const auto& w : list) {

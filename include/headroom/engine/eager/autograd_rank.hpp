@@ -16,13 +16,13 @@ constexpr bytes position_buffers(const settled_job& s) {
   const auto& m = s.model;
   const bool rotary = m.position == position_kind::rope;
   bytes sum{0};
-  if (habits.position_buffers && (rotary || m.position == position_kind::learned)) {
+  if (habits.rotary.position_buffers && (rotary || m.position == position_kind::learned)) {
     const auto row_bytes = rotary ? checked::mul(2 * m.rotary_width(), s.layer.residual_width) : 8;
     sum += bytes{checked::mul(m.max_positions, checked::add(m.max_positions, row_bytes))};
   }
-  if (habits.rotary_cache && rotary) {
+  if (habits.rotary.cache && rotary) {
     const auto row_bytes = bytes{checked::mul(m.head_width() * m.rotary_percent / 100, 4)};  // of half the features, or of all
-    sum += habits.rotary_cache_whole ? m.max_positions * row_bytes : 2 * s.layer.sequence * row_bytes;
+    sum += habits.rotary.cache_whole ? m.max_positions * row_bytes : 2 * s.layer.sequence * row_bytes;
   }
   return sum;
 }
@@ -42,11 +42,11 @@ constexpr moment resident_bytes(const settled_job& s, const state_bytes& st, con
     r.rows[row::model_parameters] = st.frozen_extra;  // quantisation statistics are no parameters
     r.rows[row::adapters] = bytes{0};
   }
-  r.rows[row::workspace] += j.framework.cublas_handles * cublas_workspace(s);
+  r.rows[row::workspace] += j.framework.process.cublas_handles * cublas_workspace(s);
   // Token numbers and labels, int64.
   r.rows[row::activations] += 2 * bytes{checked::mul(s.layer.tokens, 8)};
   r.rows[row::activations] += position_buffers(s);
-  if (j.framework.rotary_cache_in_layers) [[unlikely]] r.rows[row::activations] += s.model.layers * rotary_caches(s);
+  if (j.framework.rotary.cache_in_layers) [[unlikely]] r.rows[row::activations] += s.model.layers * rotary_caches(s);
   w.always.add_to(r.rows);
   r.total = r.rows.total();
   return r;
@@ -57,7 +57,7 @@ constexpr moment resident_bytes(const settled_job& s, const state_bytes& st, con
 constexpr moment load_moment(const settled_job& s, const state_bytes& st, const moment& resident) {
   const auto& j = *s.source;
   const auto width = s.precision.parameters.width();
-  if (j.framework.wraps_on_gpu && j.sharding.kind == sharding_kind::fsdp1) {
+  if (j.framework.sharding.wraps_on_gpu && j.sharding.kind == sharding_kind::fsdp1) {
     const bool leaves = j.offload.parameters != place::on_gpu;
     const auto passing = 2 * share(st.root, width) - (leaves ? bytes{0} : share(st.root, width, s.shards.parameters));
     return moment(row::model_parameters, resident.rows[row::model_parameters]) + moment(row::adapters, resident.rows[row::adapters]) +

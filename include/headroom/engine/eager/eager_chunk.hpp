@@ -25,7 +25,7 @@ struct eager_chunk {
   bool first{}, last{};
 };
 
-constexpr bool units_apart(const settled_job& s) { return s.source->framework.splits_root && !s.model.tied; }
+constexpr bool units_apart(const settled_job& s) { return s.source->framework.sharding.splits_root && !s.model.tied; }
 
 /// Walks the layers of a chunk up and down.
 constexpr void walk_eager_chunk(eager_chunk& k, const settled_job& s, const model_slice& here) {
@@ -85,7 +85,7 @@ constexpr void walk_eager_chunk(eager_chunk& k, const settled_job& s, const mode
 /// What a chunk holds for all micro-batches.
 constexpr void hold_eager_chunk(eager_chunk& k, const settled_job& s, const state_bytes& st, std::int64_t layers) {
   const auto& p = s.precision;
-  const auto matrices = share(st.unit, s.source->framework.gathers_in_fp8 ? 1 : p.compute.width());
+  const auto matrices = share(st.unit, s.source->framework.sharding.gathers_in_fp8 ? 1 : p.compute.width());
   k.gathered = layers * matrices + share(st.root, p.compute.width());
   k.gradients = layers * share(st.unit, p.reduce.width()) + share(st.root, p.reduce.width());
   k.sharded = st.gpu[row::gradients];

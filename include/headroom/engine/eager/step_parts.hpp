@@ -45,8 +45,8 @@ constexpr bytes tied_gradient(const settled_job& s, const scene& sc) {
 constexpr bytes update_of_one(const settled_job& s, const state_bytes& st) {
   const auto& o = s.optimizer;
   const auto& habits = s.source->framework;
-  if (o.state.quantised()) return o.paged_from > 0 ? bytes{0} : habits.int8_copies * st.largest_trained;
-  if (o.how == implementation::foreach) return habits.foreach_copies * st.largest_trained;
+  if (o.state.quantised()) return o.paged_from > 0 ? bytes{0} : habits.optimizer.int8_copies * st.largest_trained;
+  if (o.how == implementation::foreach) return habits.optimizer.foreach_copies * st.largest_trained;
   return o.how == implementation::loop ? 2 * st.largest_trained : bytes{0};
 }
 

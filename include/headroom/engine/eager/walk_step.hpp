@@ -32,8 +32,8 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   const auto emb_backward = here.embedding ? walk_backward(emb, momentary) : backward_walk{};
   const bool recomputes = j.recompute.mode == recompute_mode::full;
   const bool leaf = !emb.needs_gradient(emb.output()) && j.adapter.active() &&
-                    (habits.embeddings_need_gradient == input_gradient::always ||
-                     (habits.embeddings_need_gradient == input_gradient::if_checkpointed && (recomputes || sc.base.quantised())));
+                    (habits.adapters.embeddings_need_gradient == input_gradient::always ||
+                     (habits.adapters.embeddings_need_gradient == input_gradient::if_checkpointed && (recomputes || sc.base.quantised())));
   bool flows = leaf || emb.needs_gradient(emb.output()) || (before != nullptr && before->has_gradient);
   for (std::int64_t i = 0; i < here.first && !flows; ++i) flows = detail::anything_trains(sc, trained_modules(j, i));
   auto runs = detail::cut_layers(s, sc, here, flows);
@@ -57,8 +57,8 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   const auto sharded_before = j.sharding.no_sync ? bytes{0} : w.gradients_before.total;  // where pools are watched: in the reduction's
   t.elsewhere(w.gathering + sharded_before);
   // What the previous micro-batch leaves behind until this one's forward has returned.
-  const part previous_graph{row::activations, habits.keeps_loss_graph ? sticky : bytes{0}};
-  const part previous_outputs{row::logits, habits.keeps_loss_graph ? tail_forward.held : bytes{0}};
+  const part previous_graph{row::activations, habits.loss.keeps_graph ? sticky : bytes{0}};
+  const part previous_outputs{row::logits, habits.loss.keeps_graph ? tail_forward.held : bytes{0}};
 
   // Forward.
   t.look(phase::forward, -1, begin, w.forward, previous_graph, previous_outputs, emb_forward.peak);
@@ -69,7 +69,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   live += emb_saved;
   if (before != nullptr) live += before->saved;
   if (leaf && here.embedding && !(runs.size > 0 && runs.list[0].keeps_input)) live.add(row::activations, emb.size(emb.output()));
-  if (s.model.position == position_kind::rope && !habits.rotary_cache && !habits.position_buffers)  // cos and sin, in the compute format, for every sample
+  if (s.model.position == position_kind::rope && !habits.rotary.cache && !habits.rotary.position_buffers)  // cos and sin, in the compute format, for every sample
     live.add(row::activations, bytes{checked::mul(checked::mul(2 * sc.tokens, s.model.mla.kv_rank > 0 ? s.model.mla.rope_dim : s.model.head_width()), sc.width)});
   live += previous_graph;
   const auto bias = detail::relative_positions(sc);
@@ -162,7 +162,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   t.elsewhere(sharded);
   const part partition{row::gradients, w.partition};
   t.look(phase::backward, -1, live, s.model.layers >= w.partition_after ? partition : part{}, w.ends_apart ? w.end : w.backward, emb_backward.peak);
-  if (tied > bytes{0} && habits.sums_out_of_place)
+  if (tied > bytes{0} && habits.autograd.sums_out_of_place)
     t.look(phase::backward, -1, live, w.backward, part{row::gradients, (keeps ? emb_backward.weight_gradients : tied) + tied});
   if (w.ends_apart) t.look(phase::reduce, -1, live, w.last_reduce, part{row::gradients, emb_backward.weight_gradients});
   if (updates_here && outside.has(module::embedding)) [[unlikely]]
@@ -184,20 +184,20 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   // Optimizer step: activations are gone, the loss is not. On a CPU the scalars of a tensor-by-tensor update are tensors, too
   // (ATen/ScalarOps.h wrapped_scalar_tensor: one double at a time).
   const bool on_gpu = j.offload.optimizer == place::on_gpu && !s.optimizer.in_backward;
-  const part loss{row::activations, here.head && !habits.loss_leaves ? tail.size(tail.output()) : bytes{0}};
+  const part loss{row::activations, here.head && !habits.loss.freed_before_step ? tail.size(tail.output()) : bytes{0}};
   const part gradients{row::gradients, on_gpu ? st.gpu[row::gradients] : bytes{0}};
   t.elsewhere(gradients.total);
-  const part outlives{row::logits, habits.keeps_loss_graph ? tail_forward.held : bytes{0}};
-  const part inputs{row::activations, habits.keeps_loss_graph ? sticky : bytes{0}};
+  const part outlives{row::logits, habits.loss.keeps_graph ? tail_forward.held : bytes{0}};
+  const part inputs{row::activations, habits.loss.keeps_graph ? sticky : bytes{0}};
   t.look(phase::step, -1, resident, loss, gradients, outlives, inputs, w.step);
   if (on_gpu) {
     bytes update{0};
-    if (s.optimizer.state.quantised() && habits.int8_copies > 0)
+    if (s.optimizer.state.quantised() && habits.optimizer.int8_copies > 0)
       update = detail::update_of_one(s, st);
     else if (s.optimizer.how == implementation::foreach)
-      update = detail::foreach_temporaries(habits.foreach_copies, st);
+      update = detail::foreach_temporaries(habits.optimizer.foreach_copies, st);
     else if (s.optimizer.how == implementation::loop)
-      update = habits.loop_keeps_previous ? st.loop_temporary : 2 * st.largest_trained;
+      update = habits.optimizer.loop_keeps_previous ? st.loop_temporary : 2 * st.largest_trained;
     if (sc.host && s.optimizer.how == implementation::loop) update += bytes{8 + (j.adapter.active() ? sc.adapter_width : s.optimizer.state.width())};
     t.look(phase::step, -1, resident, loss, gradients, outlives, inputs, part{row::temporaries, update});
   }

@@ -15,10 +15,10 @@ struct captured_layers {
   divided_layers outside;
 };
 
-constexpr bool captures_first(const job& j) { return j.framework.captured_modules != 0; }
+constexpr bool captures_first(const job& j) { return j.framework.graphs.modules != 0; }
 
 constexpr captured_layers walk_captured_layers(const settled_job& s) {
-  const auto has = [&](graph_module m) { return (s.source->framework.captured_modules >> static_cast<int>(m) & 1U) != 0; };
+  const auto has = [&](graph_module m) { return (s.source->framework.graphs.modules >> static_cast<int>(m) & 1U) != 0; };
   const bool attention = has(graph_module::attn), dense = has(graph_module::mlp), sparse = has(graph_module::moe);
   return {walk_divided_layers(s, {attention, dense, sparse, false}), walk_divided_layers(s, {!attention, !dense, !sparse, true})};
 }

@@ -21,8 +21,8 @@ class boundary_tensors {
   constexpr boundary_tensors(const degrees& d, const profile& habits, stage_parts parts) : first_(parts.first), last_(parts.last) {
     if (d.pipeline == 1 || d.schedule == schedule::dualpipe || d.schedule == schedule::naive) return;
     plain_ = d.virtual_pipeline == 1;
-    keeps_warm_up_ = !plain_ && !habits.overlaps_warm_up;
-    if (!plain_ && (first_ || last_) && habits.microbatch_group > d.pipeline) slots_ = habits.microbatch_group - d.pipeline;
+    keeps_warm_up_ = !plain_ && !habits.pipeline.overlaps_warm_up;
+    if (!plain_ && (first_ || last_) && habits.pipeline.microbatch_group > d.pipeline) slots_ = habits.pipeline.microbatch_group - d.pipeline;
     interleaved_ = !plain_;
   }
   [[nodiscard]] constexpr std::int64_t in_forward(bool has_head) const {
@@ -95,7 +95,7 @@ constexpr std::int64_t enough_micros(const job& j, std::int64_t stage) {
   const auto& d = j.parallel;
   std::int64_t enough = checked::mul(3, d.pipeline);
   if (d.virtual_pipeline > 1) {
-    const std::int64_t group = j.framework.microbatch_group > 0 ? j.framework.microbatch_group : d.pipeline;
+    const std::int64_t group = j.framework.pipeline.microbatch_group > 0 ? j.framework.pipeline.microbatch_group : d.pipeline;
     enough = checked::mul(5, group);
   } else if (d.schedule == schedule::one_forward_one_backward) {
     enough = d.pipeline - stage + 2;
@@ -111,7 +111,7 @@ constexpr std::int64_t enough_micros(const job& j, std::int64_t stage) {
 template <class Order>
 constexpr pipeline_plan plan_of_stage(const job& j, std::int64_t stage, std::int64_t chunks) {
   const auto& d = j.parallel;
-  return {d.virtual_pipeline > 1 ? schedule::interleaved : d.schedule, d.pipeline, chunks, Order::repeats ? enough_micros(j, stage) : j.batch.accumulation, j.framework.microbatch_group};
+  return {d.virtual_pipeline > 1 ? schedule::interleaved : d.schedule, d.pipeline, chunks, Order::repeats ? enough_micros(j, stage) : j.batch.accumulation, j.framework.pipeline.microbatch_group};
 }
 
 /// Follows a stage's order: forward(step, inputs), backward(step, inputs) and weight_gradient(step) of `seen` are told of each, with how

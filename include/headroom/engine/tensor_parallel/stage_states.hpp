@@ -119,7 +119,7 @@ constexpr state_degrees degrees_of_states(const settled_job& s) {
 /// leaves it a master and gradients of its own, in fp32 (core/optimizer/optimizer_config.py, use_precision_aware_optimizer_no_fp8_or_ds_fp8).
 constexpr bool updates_shards(const settled_job& s) {
   const auto& habits = s.source->framework;
-  return habits.precision_aware && (s.precision.master != formats::fp32 || !habits.names_fp8_recipe);
+  return habits.optimizer.precision_aware && (s.precision.master != formats::fp32 || !habits.fp8.names_recipe);
 }
 
 /// What the optimizer makes for the time of a step. Gradients that are not fp32 are copied to fp32 (distrib_optimizer.py
@@ -131,8 +131,8 @@ constexpr bytes update_temporaries(const settled_job& s, const stage_weights& w)
   const auto& p = s.precision;
   const auto one = share(w.dense, 4, d.dense), other = share(w.experts, 4, d.experts);
   const auto gradients = !updates_shards(s) && p.gradients.width() < 4 && p.master.width() == 4 ? one + other : bytes{0};
-  if (!habits.precision_aware) return gradients;
-  const bool copies = s.optimizer.state.width() < 4 && (habits.unscales_moments || s.optimizer.state.bits == 8 || s.optimizer.state == formats::fp16);
+  if (!habits.optimizer.precision_aware) return gradients;
+  const bool copies = s.optimizer.state.width() < 4 && (habits.optimizer.unscales_moments || s.optimizer.state.bits == 8 || s.optimizer.state == formats::fp16);
   return gradients + (copies ? s.optimizer.moments * max(one, other) : bytes{0});
 }
 
@@ -244,12 +244,12 @@ constexpr breakdown buffers_of_stage(const settled_job& s, stage_parts kinds) {
   breakdown b{};
   const bool written_out = sc.kernel == attention::eager || sc.kernel == attention::math;
   // A stage of TransformerEngine modules alone never calls a matrix multiplication of torch; its router does not either.
-  if (last || written_out || habits.local_modules) b[row::workspace] += habits.cublas_handles * cublas_workspace(s);
+  if (last || written_out || habits.modules.local) b[row::workspace] += habits.process.cublas_handles * cublas_workspace(s);
   // The router multiplies by TransformerEngine in either case (moe_utils.py RouterGatingLinearFunction, since 2025-06).
-  if (!habits.local_modules || kinds.sparse) {
+  if (!habits.modules.local || kinds.sparse) {
     const bytes one = s.on->compute_capability >= 90 ? 32 * mib : 4 * mib;
-    b[row::workspace] += ((habits.overlaps_tensor_parallel ? 4 : 1) + (habits.grouped_gemm ? 4 : 0)) * one;
-    if (habits.fuses_weight_gradients && !habits.local_modules) b[row::workspace] += empty_gradients(s, kinds);
+    b[row::workspace] += ((habits.communication.overlaps_tensor_parallel ? 4 : 1) + (habits.experts.grouped_gemm ? 4 : 0)) * one;
+    if (habits.gradients.fused_accumulation && !habits.modules.local) b[row::workspace] += empty_gradients(s, kinds);
   }
   // The angles of rotary embedding, fp32, of this rank's positions, are made once (RotaryEmbedding.forward, an lru_cache).
   if (s.model.position == position_kind::rope && (kinds.dense || kinds.sparse))
@@ -258,17 +258,17 @@ constexpr breakdown buffers_of_stage(const settled_job& s, stage_parts kinds) {
   const bytes whole{checked::mul(checked::mul(sc.tokens, s.model.hidden), sc.width)};
   // One global buffer for whatever is gathered: the input of the head, and tokens of the all-gather dispatcher.
   bytes gathered = last && sc.sequence_split > 1 ? whole : bytes{0};
-  if (kinds.sparse && habits.dispatcher == token_dispatcher::all_gather && sc.expert * sc.expert_tensor > 1)
+  if (kinds.sparse && habits.experts.dispatcher == token_dispatcher::all_gather && sc.expert * sc.expert_tensor > 1)
     gathered = max(gathered, sc.expert * sc.expert_tensor * stream);
-  if (habits.local_modules && written_out) {
+  if (habits.modules.local && written_out) {
     // One global buffer serves the score matrices and the gathered input of the head.
     const bytes scores{checked::mul(checked::mul(checked::mul(sc.samples, s.model.heads / sc.tensor), sc.sequence / sc.context), checked::mul(sc.sequence, sc.width))};
     b[row::communication_buffers] += max(scores, gathered);
   } else {
     b[row::communication_buffers] += gathered;
   }
-  if (habits.deferral_limit > 0 && last)
-    b[row::logits] += habits.deferral_limit * (bytes{checked::mul(checked::mul(sc.tokens, sc.vocabulary) / sc.tensor, sc.width)} + whole);
+  if (habits.pipeline.deferral_limit > 0 && last)
+    b[row::logits] += habits.pipeline.deferral_limit * (bytes{checked::mul(checked::mul(sc.tokens, sc.vocabulary) / sc.tensor, sc.width)} + whole);
   return b;
 }
 

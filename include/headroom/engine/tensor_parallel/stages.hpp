@@ -20,7 +20,7 @@ struct chunk_masks {
 constexpr chunk_masks masks_of(const settled_job& s, bool has_embedding, bool has_head) {
   const auto& j = *s.source;
   const auto& sc = s.layer;
-  const bool masks = j.framework.masks_in_loader && (has_embedding || has_head);
+  const bool masks = j.framework.attention.masks_in_loader && (has_embedding || has_head);
   return {bytes{has_embedding && j.dropout.embedding.positive() ? checked::mul(sc.stream_tokens(), s.model.hidden) : 0},
           bytes{masks ? checked::mul(checked::mul(sc.samples, sc.sequence), sc.sequence / sc.context) : 0}};
 }
@@ -73,7 +73,7 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
                                                                   : detail::states_of_stage(s, held_weights),
                                                   parts);
   const auto plan = detail::plan_of_stage<Order>(j, stage, static_cast<std::int64_t>(n));
-  detail::offloaded_layers offloaded(chunks, n, plan, j.framework.overlaps_experts);
+  detail::offloaded_layers offloaded(chunks, n, plan, j.framework.pipeline.overlaps_experts);
   detail::tallest_of_stage tallest(&chunks[0], n, w.input, d.schedule == schedule::zero_bubble, offloaded);
   detail::follow_order(order, plan, stage, detail::boundary_tensors(d, j.framework, parts), [&](std::int64_t c) { return chunks[static_cast<std::size_t>(c)].has_head; }, tallest);
 

@@ -87,11 +87,11 @@ inline job as_megatron(job j) {
   if (j.sharding.kind == sharding_kind::none) j.sharding.kind = sharding_kind::ddp;
   if (!m.sparse()) {
     j.parallel.expert_tensor = 1;
-    j.framework.dispatcher = frameworks::megatron.dispatcher;  // of experts
+    j.framework.experts.dispatcher = frameworks::megatron.experts.dispatcher;  // of experts
   }
   if (j.recompute.mode == recompute_mode::selective && j.recompute.modules == 0) j.recompute.modules = 1U << static_cast<int>(recompute_module::core_attn);
   if (j.attention == attention::unset || j.attention == attention::sdpa) j.attention = attention::te;
-  if (j.optimizer.how == j.framework.optimizer) j.optimizer.how = implementation::unset;
+  if (j.optimizer.how == j.framework.optimizer.how) j.optimizer.how = implementation::unset;
   if ((j.loss.kind == loss_kind::vocab_parallel || j.loss.kind == loss_kind::full) && (!j.loss.logits.set() || j.loss.logits == formats::fp32) && j.loss.chunk_tokens == 0) j.loss = {};
   return j;
 }
@@ -113,7 +113,7 @@ inline json_value megatron_document(const job& given) {
   if (j.model.sparse()) {
     a.update({{"expert-model-parallel-size", p.expert}, {"expert-tensor-parallel-size", p.expert_tensor}});
     if (!a.contains("moe-token-dispatcher-type"))
-      a["moe-token-dispatcher-type"] = j.framework.dispatcher == token_dispatcher::flex ? "flex" : j.framework.dispatcher == token_dispatcher::all_to_all ? "alltoall" : "allgather";
+      a["moe-token-dispatcher-type"] = j.framework.experts.dispatcher == token_dispatcher::flex ? "flex" : j.framework.experts.dispatcher == token_dispatcher::all_to_all ? "alltoall" : "allgather";
   }
   if (p.first_stage_layers > 0) a["decoder-first-pipeline-num-layers"] = p.first_stage_layers;
   if (p.last_stage_layers > 0) a["decoder-last-pipeline-num-layers"] = p.last_stage_layers;

@@ -14,7 +14,7 @@ inline job as_torchtitan(job j) {
     j.sharding.stage = 3;
   }
   if (j.parallel.tensor == 1) j.parallel.sequence = false;
-  if (j.optimizer.how == j.framework.optimizer) j.optimizer.how = implementation::unset;
+  if (j.optimizer.how == j.framework.optimizer.how) j.optimizer.how = implementation::unset;
   if (j.loss.logits == formats::fp32) j.loss.logits = {};
   if (j.loss.kind == loss_kind::unset) j.loss.kind = j.parallel.tensor > 1 ? loss_kind::vocab_parallel : loss_kind::full;
   if (j.parallel.context == 1) j.parallel.context_kind = {};
@@ -55,7 +55,7 @@ inline json_value torchtitan_document(const job& given) {
   if (p.expert_tensor > 1) par["expert_tensor_parallel_degree"] = p.expert_tensor;
   if (p.context > 1) par["context_parallel_rotate_method"] = p.context_kind == context_kind::all_gather ? "allgather" : "alltoall";
   if (p.tensor > 1) par["disable_loss_parallel"] = j.loss.kind == loss_kind::full;
-  if (j.framework.async_tensor_parallel) par["enable_async_tensor_parallel"] = true;
+  if (j.framework.communication.async_tensor_parallel) par["enable_async_tensor_parallel"] = true;
   if (p.pipeline > 1) {
     par["pipeline_parallel_microbatch_size"] = j.batch.micro;
     par["pipeline_parallel_schedule"] = p.schedule == schedule::gpipe ? "GPipe" : p.schedule == schedule::interleaved ? "Interleaved1F1B" : "1F1B";
@@ -75,14 +75,14 @@ inline json_value torchtitan_document(const job& given) {
   t["compile"] = {{"enable", j.compile}};
   if (j.compile) {
     auto parts = json_value::array();
-    if (j.framework.compiles_layers) parts.push_back("model");
-    if (j.framework.compiles_loss) parts.push_back("loss");
+    if (j.framework.compile.layers) parts.push_back("model");
+    if (j.framework.compile.loss) parts.push_back("loss");
     t["compile"]["components"] = parts;
   }
   if (j.precision.compute == formats::fp8) {
     t["model"]["converters"] = {"float8"};
-    t["float8"] = {{"enable_fsdp_float8_all_gather", j.framework.gathers_in_fp8}};
-    if (!j.framework.gathers_in_fp8) t["float8"]["recipe_name"] = "rowwise";
+    t["float8"] = {{"enable_fsdp_float8_all_gather", j.framework.sharding.gathers_in_fp8}};
+    if (!j.framework.sharding.gathers_in_fp8) t["float8"]["recipe_name"] = "rowwise";
   }
 
   const auto whole = job_to_json(j);

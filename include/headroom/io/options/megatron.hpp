@@ -84,7 +84,7 @@ inline void apply_megatron_formats(job& j, key_reader& k, const option_merger& m
       if (word == f->label.view()) return f;
     wrong_value(k.at(key), "\"fp32\", \"bf16\", \"fp16\" or \"fp8\"", *v);
   };
-  if (const auto* v = k.take("use-precision-aware-optimizer"); v != nullptr) j.framework.precision_aware = flag_at(*v, k.at("use-precision-aware-optimizer"));
+  if (const auto* v = k.take("use-precision-aware-optimizer"); v != nullptr) j.framework.optimizer.precision_aware = flag_at(*v, k.at("use-precision-aware-optimizer"));
   if (const auto* v = k.take("grad-reduce-in-bf16"); v != nullptr && flag_at(*v, k.at("grad-reduce-in-bf16")))
     apply(k.at("grad-reduce-in-bf16"), &precision::gradients, "gradients", formats::bf16);
   if (const auto* f = format_of("main-grads-dtype")) apply(k.at("main-grads-dtype"), &precision::gradients, "gradients", *f);
@@ -98,8 +98,8 @@ inline void apply_megatron_formats(job& j, key_reader& k, const option_merger& m
     const auto& word = string_at(*v, k.at("fp8-recipe"), "\"tensorwise\", \"delayed\", \"blockwise\" or \"mxfp8\"");
     const bool whole = word == "tensorwise" || word == "delayed";
     if (!whole && word != "blockwise" && word != "mxfp8") wrong_value(k.at("fp8-recipe"), "\"tensorwise\", \"delayed\", \"blockwise\" or \"mxfp8\"", *v);
-    j.framework.fp8 = whole ? fp8_scaling::tensor : fp8_scaling::block;
-    j.framework.names_fp8_recipe = word != "delayed";
+    j.framework.fp8.scaling = whole ? fp8_scaling::tensor : fp8_scaling::block;
+    j.framework.fp8.names_recipe = word != "delayed";
   }
   if (const auto* v = k.take("fp8-param-gather"); v != nullptr && flag_at(*v, k.at("fp8-param-gather")))
     apply(k.at("fp8-param-gather"), &precision::parameters, "parameters", formats::fp8);
@@ -124,62 +124,62 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
     const auto* v = k.take(key);
     return v != nullptr ? string_at(*v, k.at(key)) : std::string{};
   };
-  if (on("no-gradient-accumulation-fusion")) f.fuses_weight_gradients = false;
-  if (on("no-async-tensor-model-parallel-allreduce")) f.overlaps_input_gradients = false;
-  if (const auto impl = word("transformer-impl"); !impl.empty()) f.local_modules = impl == "local";
-  if (on("no-create-attention-mask-in-dataloader")) f.masks_in_loader = false;
+  if (on("no-gradient-accumulation-fusion")) f.gradients.fused_accumulation = false;
+  if (on("no-async-tensor-model-parallel-allreduce")) f.communication.overlaps_input_gradients = false;
+  if (const auto impl = word("transformer-impl"); !impl.empty()) f.modules.local = impl == "local";
+  if (on("no-create-attention-mask-in-dataloader")) f.attention.masks_in_loader = false;
   if (const auto* v = k.take("moe-expert-capacity-factor")) {
     const auto percent = std::llround(number_at(*v, k.at("moe-expert-capacity-factor"), 0.0, 1e6) * 100);
     auto& own = j.model.experts.capacity_factor_percent;
     if (own != 0 && own != percent) fail("headroom: " + k.at("moe-expert-capacity-factor") + " contradicts model.experts.capacity_factor; state one of them, or both alike");
     own = percent;
   }
-  if (on("moe-pad-expert-input-to-capacity")) f.pads_experts = true;
-  if (on("overlap-grad-reduce")) f.overlaps_gradients = true;
-  if (on("overlap-param-gather")) f.overlaps_parameters = true;
-  if (on("overlap-p2p-communication-warmup-flush")) f.overlaps_warm_up = true;
-  if (on("no-rope-fusion")) f.writes_out_rope = true;
-  if (on("no-bias-swiglu-fusion")) f.writes_out_glu = true;
-  if (on("moe-grouped-gemm")) f.grouped_gemm = true;
+  if (on("moe-pad-expert-input-to-capacity")) f.experts.pads_to_capacity = true;
+  if (on("overlap-grad-reduce")) f.communication.overlaps_gradients = true;
+  if (on("overlap-param-gather")) f.communication.overlaps_parameters = true;
+  if (on("overlap-p2p-communication-warmup-flush")) f.pipeline.overlaps_warm_up = true;
+  if (on("no-rope-fusion")) f.rotary.writes_out = true;
+  if (on("no-bias-swiglu-fusion")) f.mlp.writes_out_glu = true;
+  if (on("moe-grouped-gemm")) f.experts.grouped_gemm = true;
   const bool deep = on("moe-enable-deepep");
   const auto dispatcher = word("moe-token-dispatcher-type"), backend = word("moe-flex-dispatcher-backend");
   if (!dispatcher.empty() && dispatcher != "flex" && dispatcher != "alltoall" && dispatcher != "allgather")
     fail("headroom: framework.options.moe-token-dispatcher-type " + in_quotes(dispatcher) + " is unknown; accepted: allgather, alltoall, flex");
   // The arguments are a command line, whose default is allgather, or change a recipe, which keeps its own (Megatron-Bridge's models
   // are all made with alltoall: models/*/*_provider.py moe_token_dispatcher_type).
-  f.dispatcher = dispatcher == "flex" || deep || !backend.empty() ? token_dispatcher::flex
+  f.experts.dispatcher = dispatcher == "flex" || deep || !backend.empty() ? token_dispatcher::flex
                  : dispatcher == "alltoall"                       ? token_dispatcher::all_to_all
-                 : dispatcher.empty() && f.recipes_change         ? f.dispatcher
+                 : dispatcher.empty() && f.recipes_change         ? f.experts.dispatcher
                                                                   : token_dispatcher::all_gather;
-  if (on("no-use-layer-wise-param-layout")) f.deals_out_weights = true;
-  if (on("overlap-grad-reduce") && j.optimizer.vector_moments > 0) f.overlaps_reduction = true;
-  if (const auto type = word("moe-router-dtype"); type == "fp32" || type == "fp64") f.routes_in_fp32 = true;
+  if (on("no-use-layer-wise-param-layout")) f.optimizer.deals_out_weights = true;
+  if (on("overlap-grad-reduce") && j.optimizer.vector_moments > 0) f.optimizer.layout_in_buckets = true;
+  if (const auto type = word("moe-router-dtype"); type == "fp32" || type == "fp64") f.experts.routes_in_fp32 = true;
   detail::apply_megatron_formats(j, k, merge);
   detail::apply_megatron_fsdp(j, k, merge);
   // A whole command line, one that says how large the model is, computes in fp32 unless it says otherwise.
-  if (j.precision.compute.bits == 8 && options.contains("hidden-size") && !options.contains("bf16") && !options.contains("fp16")) f.wide_beside_fp8 = true;
-  if (on("tp-comm-overlap")) f.overlaps_tensor_parallel = true;
+  if (j.precision.compute.bits == 8 && options.contains("hidden-size") && !options.contains("bf16") && !options.contains("fp16")) f.fp8.rest_in_fp32 = true;
+  if (on("tp-comm-overlap")) f.communication.overlaps_tensor_parallel = true;
   const auto impl = word("cross-entropy-fusion-impl");
-  if (on("cross-entropy-loss-fusion")) f.loss = impl == "te" ? loss_style::in_place : loss_style::autocast;
+  if (on("cross-entropy-loss-fusion")) f.loss.style = impl == "te" ? loss_style::in_place : loss_style::autocast;
   if (const auto kind = word("cp-comm-type"); !kind.empty()) {
     if (kind != "a2a" && kind != "p2p" && kind != "all_gather" && kind != "a2a+p2p")
       fail("headroom: framework.options.cp-comm-type " + in_quotes(kind) + " is unknown; accepted: p2p, a2a, all_gather, a2a+p2p");
-    f.exchanges_heads = kind == "a2a+p2p";
+    f.communication.exchanges_heads = kind == "a2a+p2p";
     merge.set(j.parallel.context_kind, kind == "a2a" ? context_kind::ulysses : kind == "all_gather" ? context_kind::all_gather : context_kind::ring,
               "parallel", "context_kind", k.at("cp-comm-type"));
   }
   if (const auto* v = k.take("microbatch-group-size-per-virtual-pipeline-stage"); v != nullptr)
-    f.microbatch_group = static_cast<std::int32_t>(whole_at(*v, k.at("microbatch-group-size-per-virtual-pipeline-stage"), 1, 4096));
+    f.pipeline.microbatch_group = static_cast<std::int32_t>(whole_at(*v, k.at("microbatch-group-size-per-virtual-pipeline-stage"), 1, 4096));
   const bool defers = on("defer-embedding-wgrad-compute");
   if (const auto* v = k.take("wgrad-deferral-limit"); v != nullptr && defers)
-    f.deferral_limit = static_cast<std::int32_t>(whole_at(*v, k.at("wgrad-deferral-limit"), 0, 1024));
+    f.pipeline.deferral_limit = static_cast<std::int32_t>(whole_at(*v, k.at("wgrad-deferral-limit"), 0, 1024));
   {
     const bool offloads = on("fine-grained-activation-offloading");
     detail::apply_megatron_offload(j, offloads, word("offload-modules"), merge, k.at("offload-modules"));
   }
   detail::apply_megatron_graphs(f, k);
-  if (on("first-last-layers-bf16")) f.ends_in_bf16 = true;
-  if (on("overlap-moe-expert-parallel-comm")) f.overlaps_experts = true;
+  if (on("first-last-layers-bf16")) f.fp8.ends_in_bf16 = true;
+  if (on("overlap-moe-expert-parallel-comm")) f.pipeline.overlaps_experts = true;
   for (const auto key : detail::megatron_unmodelled)
     if (k.take(key) != nullptr)
       fail("headroom: framework.options." + std::string{key} + " is not modelled by this version; leave it out to estimate the job without it");
@@ -191,51 +191,51 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
 /// The options that make `p` of the profile that the library ships.
 inline json_value megatron_options_of(const profile& p, const profile& plain = frameworks::megatron) {
   json_value out = json_value::object();
-  if (p.fuses_weight_gradients != plain.fuses_weight_gradients) out["no-gradient-accumulation-fusion"] = true;
-  if (plain.overlaps_input_gradients && !p.overlaps_input_gradients) out["no-async-tensor-model-parallel-allreduce"] = true;
-  if (p.local_modules != plain.local_modules) out["transformer-impl"] = p.local_modules ? "local" : "transformer_engine";
-  if (p.masks_in_loader != plain.masks_in_loader) out["no-create-attention-mask-in-dataloader"] = true;
-  if (p.pads_experts != plain.pads_experts) out["moe-pad-expert-input-to-capacity"] = true;
-  if (p.overlaps_gradients != plain.overlaps_gradients) out["overlap-grad-reduce"] = true;
-  if (p.overlaps_parameters != plain.overlaps_parameters) out["overlap-param-gather"] = true;
-  if (p.overlaps_warm_up != plain.overlaps_warm_up) out["overlap-p2p-communication-warmup-flush"] = true;
-  if (p.writes_out_rope != plain.writes_out_rope) out["no-rope-fusion"] = true;
-  if (p.writes_out_glu != plain.writes_out_glu) out["no-bias-swiglu-fusion"] = true;
-  if (p.grouped_gemm != plain.grouped_gemm) out["moe-grouped-gemm"] = true;
-  if (p.overlaps_tensor_parallel != plain.overlaps_tensor_parallel) out["tp-comm-overlap"] = true;
-  if (p.loss != plain.loss) {
+  if (p.gradients.fused_accumulation != plain.gradients.fused_accumulation) out["no-gradient-accumulation-fusion"] = true;
+  if (plain.communication.overlaps_input_gradients && !p.communication.overlaps_input_gradients) out["no-async-tensor-model-parallel-allreduce"] = true;
+  if (p.modules.local != plain.modules.local) out["transformer-impl"] = p.modules.local ? "local" : "transformer_engine";
+  if (p.attention.masks_in_loader != plain.attention.masks_in_loader) out["no-create-attention-mask-in-dataloader"] = true;
+  if (p.experts.pads_to_capacity != plain.experts.pads_to_capacity) out["moe-pad-expert-input-to-capacity"] = true;
+  if (p.communication.overlaps_gradients != plain.communication.overlaps_gradients) out["overlap-grad-reduce"] = true;
+  if (p.communication.overlaps_parameters != plain.communication.overlaps_parameters) out["overlap-param-gather"] = true;
+  if (p.pipeline.overlaps_warm_up != plain.pipeline.overlaps_warm_up) out["overlap-p2p-communication-warmup-flush"] = true;
+  if (p.rotary.writes_out != plain.rotary.writes_out) out["no-rope-fusion"] = true;
+  if (p.mlp.writes_out_glu != plain.mlp.writes_out_glu) out["no-bias-swiglu-fusion"] = true;
+  if (p.experts.grouped_gemm != plain.experts.grouped_gemm) out["moe-grouped-gemm"] = true;
+  if (p.communication.overlaps_tensor_parallel != plain.communication.overlaps_tensor_parallel) out["tp-comm-overlap"] = true;
+  if (p.loss.style != plain.loss.style) {
     out["cross-entropy-loss-fusion"] = true;
-    out["cross-entropy-fusion-impl"] = p.loss == loss_style::in_place ? "te" : "native";
+    out["cross-entropy-fusion-impl"] = p.loss.style == loss_style::in_place ? "te" : "native";
   }
-  if (p.fp8 != plain.fp8)
+  if (p.fp8.scaling != plain.fp8.scaling)
     out["fp8-recipe"] = "blockwise";
-  else if (p.names_fp8_recipe != plain.names_fp8_recipe)
-    out["fp8-recipe"] = p.names_fp8_recipe ? "tensorwise" : "delayed";
-  if (p.wide_beside_fp8) out["hidden-size"] = 0;
-  if (p.deals_out_weights) out["no-use-layer-wise-param-layout"] = true;
-  if (p.overlaps_reduction) out["overlap-grad-reduce"] = true;
-  if (p.precision_aware) out["use-precision-aware-optimizer"] = true;
-  if (p.routes_in_fp32) out["moe-router-dtype"] = "fp32";
-  if (p.exchanges_heads) out["cp-comm-type"] = "a2a+p2p";
-  if (p.microbatch_group > 0) out["microbatch-group-size-per-virtual-pipeline-stage"] = p.microbatch_group;
-  if (p.graphs != graph_capture::none) out["cuda-graph-impl"] = p.graphs == graph_capture::by_framework ? "local" : "transformer_engine";
-  if (p.captured_modules != 0) {
+  else if (p.fp8.names_recipe != plain.fp8.names_recipe)
+    out["fp8-recipe"] = p.fp8.names_recipe ? "tensorwise" : "delayed";
+  if (p.fp8.rest_in_fp32) out["hidden-size"] = 0;
+  if (p.optimizer.deals_out_weights) out["no-use-layer-wise-param-layout"] = true;
+  if (p.optimizer.layout_in_buckets) out["overlap-grad-reduce"] = true;
+  if (p.optimizer.precision_aware) out["use-precision-aware-optimizer"] = true;
+  if (p.experts.routes_in_fp32) out["moe-router-dtype"] = "fp32";
+  if (p.communication.exchanges_heads) out["cp-comm-type"] = "a2a+p2p";
+  if (p.pipeline.microbatch_group > 0) out["microbatch-group-size-per-virtual-pipeline-stage"] = p.pipeline.microbatch_group;
+  if (p.graphs.capture != graph_capture::none) out["cuda-graph-impl"] = p.graphs.capture == graph_capture::by_framework ? "local" : "transformer_engine";
+  if (p.graphs.modules != 0) {
     out["cuda-graph-warmup-steps"] = 0;
-    out["cuda-graph-scope"] = detail::words_of(p.captured_modules, detail::megatron_graph_names);
+    out["cuda-graph-scope"] = detail::words_of(p.graphs.modules, detail::megatron_graph_names);
   }
-  if (p.ends_in_bf16) out["first-last-layers-bf16"] = true;
-  if (p.overlaps_experts) out["overlap-moe-expert-parallel-comm"] = true;
-  if (p.offloaded_modules != 0) {
+  if (p.fp8.ends_in_bf16) out["first-last-layers-bf16"] = true;
+  if (p.pipeline.overlaps_experts) out["overlap-moe-expert-parallel-comm"] = true;
+  if (p.checkpointing.offloaded_modules != 0) {
     out["fine-grained-activation-offloading"] = true;
-    out["offload-modules"] = detail::words_of(p.offloaded_modules, detail::megatron_offload_names);
+    out["offload-modules"] = detail::words_of(p.checkpointing.offloaded_modules, detail::megatron_offload_names);
   }
-  if (p.deferral_limit > 0) {
+  if (p.pipeline.deferral_limit > 0) {
     out["defer-embedding-wgrad-compute"] = true;
-    out["wgrad-deferral-limit"] = p.deferral_limit;
+    out["wgrad-deferral-limit"] = p.pipeline.deferral_limit;
   }
   // Said wherever anything is: without it the arguments mean allgather.
-  if (p.dispatcher != plain.dispatcher || !out.empty())
-    out["moe-token-dispatcher-type"] = p.dispatcher == token_dispatcher::flex ? "flex" : p.dispatcher == token_dispatcher::all_gather ? "allgather" : "alltoall";
+  if (p.experts.dispatcher != plain.experts.dispatcher || !out.empty())
+    out["moe-token-dispatcher-type"] = p.experts.dispatcher == token_dispatcher::flex ? "flex" : p.experts.dispatcher == token_dispatcher::all_gather ? "allgather" : "alltoall";
   return out;
 }
 

@@ -43,9 +43,9 @@ inline void apply_megatron_offload(job& j, bool on, const std::string& modules, 
     const auto at = std::find(megatron_offload_names.begin(), megatron_offload_names.end(), word);
     if (at == megatron_offload_names.end())
       fail("headroom: " + path + " " + in_quotes(word) + " is not modelled by this version; accepted: " + listed(megatron_offload_names));
-    j.framework.offloaded_modules |= std::uint32_t{1} << (at - megatron_offload_names.begin());
+    j.framework.checkpointing.offloaded_modules |= std::uint32_t{1} << (at - megatron_offload_names.begin());
   });
-  if (j.framework.offloaded_modules == 0) fail("headroom: with fine-grained-activation-offloading " + path + " must name modules: " + listed(megatron_offload_names));
+  if (j.framework.checkpointing.offloaded_modules == 0) fail("headroom: with fine-grained-activation-offloading " + path + " must name modules: " + listed(megatron_offload_names));
   merge.set(j.offload.activations, place::on_cpu, "offload", "activations", path);
 }
 
@@ -73,8 +73,8 @@ inline void apply_megatron_graphs(profile& f, key_reader& k) {
   const auto* steps = k.take("cuda-graph-warmup-steps");
   const bool at_once = steps != nullptr && whole_at(*steps, k.at("cuda-graph-warmup-steps"), 0, 1 << 20) == 0;
   if (impl == "none") return;
-  f.graphs = impl == "local" ? graph_capture::by_framework : graph_capture::by_engine;
-  if (at_once && impl != "local") f.captured_modules = whole ? 7 : modules;
+  f.graphs.capture = impl == "local" ? graph_capture::by_framework : graph_capture::by_engine;
+  if (at_once && impl != "local") f.graphs.modules = whole ? 7 : modules;
 }
 
 }  // namespace headroom::io::detail

@@ -20,12 +20,12 @@ inline void read_float8(profile& f, const std::string& said, const std::string& 
     word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
   if (word == "tensorwise") {
-    f.gathers_in_fp8 = true;
+    f.sharding.gathers_in_fp8 = true;
     return;
   }
   if (word != "rowwise" && word != "rowwise_with_gw_hp" && word != "mxfp8")
     fail("headroom: " + path + " " + in_quotes(said) + " is not modelled by this version; accepted: tensorwise, rowwise, rowwise_with_gw_hp, mxfp8");
-  f.fp8 = word == "mxfp8" ? fp8_scaling::block : fp8_scaling::row;
+  f.fp8.scaling = word == "mxfp8" ? fp8_scaling::block : fp8_scaling::row;
 }
 
 /// activation_checkpoint.mode and selective_ac_option: "op", or every n-th layer whole.
@@ -55,7 +55,7 @@ inline void apply_torchtitan_options(job& j, const json_value& options, const op
     return v != nullptr ? string_at(*v, k.at(key)) : std::string{otherwise};
   };
   if (const auto recipe = word("float8", ""); !recipe.empty()) detail::read_float8(f, recipe, k.at("float8"));
-  f.gathers_in_fp8 = on("float8.enable_fsdp_float8_all_gather", f.gathers_in_fp8);
+  f.sharding.gathers_in_fp8 = on("float8.enable_fsdp_float8_all_gather", f.sharding.gathers_in_fp8);
   if (const auto method = word("context_parallel_rotate_method", ""); !method.empty()) {
     if (method != "allgather" && method != "alltoall")
       fail("headroom: framework.options.context_parallel_rotate_method must be \"allgather\" or \"alltoall\", found " + in_quotes(method));
@@ -68,17 +68,17 @@ inline void apply_torchtitan_options(job& j, const json_value& options, const op
   }
   if (const auto* v = k.take("compile.components")) {
     if (!v->is_array()) wrong_value(k.at("compile.components"), "a list of \"model\" and \"loss\"", *v);
-    f.compiles_layers = f.compiles_loss = false;
+    f.compile.layers = f.compile.loss = false;
     for (const auto& item : *v) {
       const auto& name = string_at(item, k.at("compile.components"));
       if (name != "model" && name != "loss") wrong_value(k.at("compile.components"), "a list of \"model\" and \"loss\"", item);
-      (name == "model" ? f.compiles_layers : f.compiles_loss) = true;
+      (name == "model" ? f.compile.layers : f.compile.loss) = true;
     }
   }
   const auto option = word("activation_checkpoint.selective_ac_option", "op");
   if (const auto mode = word("activation_checkpoint.mode", ""); !mode.empty())
     merge.set(j.recompute, detail::checkpointing_of(j, mode, option, k.at("activation_checkpoint.mode")), "recompute", {}, k.at("activation_checkpoint.mode"));
-  if (const auto* v = k.take("enable_async_tensor_parallel")) f.async_tensor_parallel = flag_at(*v, k.at("enable_async_tensor_parallel"));
+  if (const auto* v = k.take("enable_async_tensor_parallel")) f.communication.async_tensor_parallel = flag_at(*v, k.at("enable_async_tensor_parallel"));
   // A neutral key says the schedule.
   k.take("pipeline_parallel_schedule");
   k.finish();
@@ -90,19 +90,19 @@ inline json_value torchtitan_to_json(const profile& p) {
   json_value options = json_value::object();
   for (const auto& shipped : frameworks::known) {
     if (shipped.label != p.label || shipped.date != p.date) continue;
-    plain.gathers_in_fp8 = shipped.gathers_in_fp8;
-    plain.fp8 = shipped.fp8;
-    plain.compiles_layers = shipped.compiles_layers;
-    plain.compiles_loss = shipped.compiles_loss;
-    plain.async_tensor_parallel = shipped.async_tensor_parallel;
+    plain.sharding.gathers_in_fp8 = shipped.sharding.gathers_in_fp8;
+    plain.fp8.scaling = shipped.fp8.scaling;
+    plain.compile.layers = shipped.compile.layers;
+    plain.compile.loss = shipped.compile.loss;
+    plain.communication.async_tensor_parallel = shipped.communication.async_tensor_parallel;
   }
-  if (p.async_tensor_parallel != plain.async_tensor_parallel) options["enable_async_tensor_parallel"] = p.async_tensor_parallel;
-  if (p.fp8 != plain.fp8) options["float8"] = p.fp8 == fp8_scaling::row ? "rowwise" : "mxfp8";
-  if (p.gathers_in_fp8 != plain.gathers_in_fp8) options["float8.enable_fsdp_float8_all_gather"] = p.gathers_in_fp8;
-  if (p.compiles_layers != plain.compiles_layers || p.compiles_loss != plain.compiles_loss) {
+  if (p.communication.async_tensor_parallel != plain.communication.async_tensor_parallel) options["enable_async_tensor_parallel"] = p.communication.async_tensor_parallel;
+  if (p.fp8.scaling != plain.fp8.scaling) options["float8"] = p.fp8.scaling == fp8_scaling::row ? "rowwise" : "mxfp8";
+  if (p.sharding.gathers_in_fp8 != plain.sharding.gathers_in_fp8) options["float8.enable_fsdp_float8_all_gather"] = p.sharding.gathers_in_fp8;
+  if (p.compile.layers != plain.compile.layers || p.compile.loss != plain.compile.loss) {
     auto& components = options["compile.components"] = json_value::array();
-    if (p.compiles_layers) components.push_back("model");
-    if (p.compiles_loss) components.push_back("loss");
+    if (p.compile.layers) components.push_back("model");
+    if (p.compile.loss) components.push_back("loss");
   }
   json_value out = framework_to_json(plain);
   if (!options.empty()) out["options"] = options;

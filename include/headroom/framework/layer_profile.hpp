@@ -1,0 +1,179 @@
+// Distributed under the Boost Software License, Version 1.0.
+// How a framework writes the layers, the embedding and the loss of a model: one part for each owner.
+#pragma once
+
+#include <headroom/recipe/precision.hpp>
+
+#include <cstdint>
+
+namespace headroom {
+
+/// How RMSNorm is written, which decides what autograd keeps of it (x: its input, n: the normalised tensor).
+enum class norm_style : std::uint8_t {
+  fused,               ///< one kernel: x and one statistic a row
+  cast_before_weight,  ///< eager in fp32, n cast back before × weight: fp32 x, n in compute format
+  cast_after_weight,   ///< eager in fp32, the product cast back: fp32 x, fp32 n
+  input_format,        ///< eager in the format of x
+};
+
+/// What happens between the head's logits and the scalar loss.
+enum class loss_style : std::uint8_t {
+  upcast_in_loss,   ///< loss casts logits to fp32; the caller keeps what the model returned, in its format
+  upcast_shifted,   ///< logits.float() in the model, a contiguous shifted copy, then the loss (transformers before 2024-10); models with
+                    ///< one projection for q, k and v (GPT-2, Bloom, Falcon, GPT-NeoX, Qwen's first) leave their logits as they are
+  autocast,         ///< under autocast: outputs are converted to fp32 for the caller, and loss is computed from fp32
+  plain,            ///< cross entropy on the logits as they are
+  chunked,          ///< litgpt: chunks of 128 positions, each converted to fp32 for the caller
+  whole_or_divided, ///< torchtitan: fp32 inside the loss; under tensor parallelism over a divided vocabulary
+  chunked_in_loss,  ///< torchtune: whole logits made fp32 by the model, or the head's chunks, each cast inside the loss
+  chunked_head,     ///< torchtitan's ChunkedLossWrapper: head, loss and both backwards, one chunk of tokens after another, all in forward
+  in_place,         ///< one kernel that overwrites the logits with their gradient (llm.c, flash-attn)
+  fused_linear,        ///< head and loss together, chunk by chunk; the gradients are made in forward (Liger)
+};
+
+/// How TransformerEngine scales fp8 tensors: one factor a tensor, or one a block. Blocks are cut along rows or along columns, so that a
+/// tensor and its transpose are two tensors; with one factor they are one where the GPU multiplies either way (Blackwell).
+enum class fp8_scaling : std::uint8_t { tensor, block, row };  // row: torchao's rowwise recipes
+
+/// How tokens reach their experts: all_to_all; all_gather, through a global buffer for the tokens of all ranks; flex, by DeepEP or
+/// HybridEP, whose buffers lie outside PyTorch's allocator.
+enum class token_dispatcher : std::uint8_t { all_to_all, all_gather, flex };
+
+/// Whose modules a layer is made of: transformers-like eager ones, or Megatron's over TransformerEngine.
+enum class layer_modules : std::uint8_t { eager, megatron };
+
+enum class input_gradient : std::uint8_t { never, if_checkpointed, always };
+
+struct modules_profile {
+  layer_modules kind{layer_modules::eager};
+  bool dtensor{};                    ///< DTensor divides eager modules over tensor, sequence and context parallelism (torchtitan)
+  bool local{};                      ///< Megatron without TransformerEngine: attention written out into a global buffer
+
+  friend constexpr bool operator==(const modules_profile&, const modules_profile&) = default;
+};
+
+/// What PyTorch's operations keep for backward, by their version.
+struct autograd_profile {
+  bool softmax_keeps_input{};        ///< torch before 1.11: softmax and log_softmax save their input, too (pytorch pull request 65242)
+  bool mean_keeps_input{};           ///< torch 1.13: mean saves its input, so that an eager RMSNorm keeps the square (MeanBackward1, self.sym_numel())
+  bool sums_out_of_place{};          ///< torch before 2.0: a tensor's second gradient and the first are added into a third (autograd/input_buffer.cpp)
+
+  friend constexpr bool operator==(const autograd_profile&, const autograd_profile&) = default;
+};
+
+struct autocast_profile {
+  bool over_16bit{};                 ///< forward runs under autocast even where the weights are in 16 bits already
+  bool converts_outputs{};           ///< … and what the model returns is converted to fp32
+  bool caches_checkpointed{true};    ///< autocast keeps cast weights of checkpointed layers until the end of forward
+
+  friend constexpr bool operator==(const autocast_profile&, const autocast_profile&) = default;
+};
+
+/// torch.compile, where the job asks for it.
+struct compile_profile {
+  bool layers{};                     ///< torch.compile is applied to each layer by itself, not to embedding and head
+  bool loss{};                       ///< inductor also generates the loss: see ops::compiled_cross_entropy
+  bool scatters_loss_gradient{};     ///< … with the one-hot targets of its gradient written out (inductor of torch 2.5)
+
+  friend constexpr bool operator==(const compile_profile&, const compile_profile&) = default;
+};
+
+struct norm_profile {
+  norm_style style{norm_style::cast_before_weight};
+  bool statistics_in_input_format{}; ///< LayerNorm on a CPU keeps mean and deviation in the input's format
+
+  friend constexpr bool operator==(const norm_profile&, const norm_profile&) = default;
+};
+
+struct attention_profile {
+  bool expands_kv{};                 ///< grouped k and v are repeated to the query heads before attention
+  bool expands_kv_if_padded{};       ///< … only where an attention mask is passed
+  bool fused_qkv{};                  ///< one projection makes q, k and v
+  bool copies_qkv{};                 ///< … which are then copied out of it: k and v repeated to the query heads with expands_kv, where they are fewer
+  bool copies_output{};              ///< the kernel's output has q's layout and is copied for the output projection
+  bool copies_heads{};               ///< heads are views, which matmul copies where samples and heads do not lie one behind the other (reshape)
+  bool fills_masked_scores{};        ///< by masked_fill, whose gradient is another tensor
+  bool first_flash_kernels{};        ///< FlashAttention before its second version (2023-07; torch's own before 2.2), Triton's among them: slower, not smaller
+  bool masks_in_loader{};            ///< a boolean b × s × s mask comes with each micro-batch, on the first and last stage
+  bool packs_documents{};            ///< knows packed sequences: a block mask, and position numbers that rotary embedding looks up
+
+  friend constexpr bool operator==(const attention_profile&, const attention_profile&) = default;
+};
+
+struct rotary_profile {
+  bool rotates_parts{};              ///< cuts q and k apart and concatenates them again (new storage)
+  bool rotates_pairs{};              ///< pairs of an fp32 copy are taken apart, turned and stacked, first q, then k (torchtune)
+  bool rotates_in_fp32{};            ///< q and k become fp32 for it, both at once (torchtitan)
+  bool writes_out{};                 ///< Megatron without the fused kernel: cosine and sine are made and saved by each call
+  bool position_buffers{};           ///< a boolean causal mask and position numbers (int64), or cos and sin in the model's format, are its buffers
+  bool cache{};                      ///< cos and sin are fp32 buffers of the model's length (litgpt), not made in each forward
+  bool cache_whole{};                ///< … of max_positions, however short the sequence (torchtune)
+  bool cache_in_layers{};            ///< each layer keeps cos and sin of max_positions (transformers up to 4.38; fp32 where weights are
+                                     ///< quantised as they are loaded, else in the parameters' format)
+
+  friend constexpr bool operator==(const rotary_profile&, const rotary_profile&) = default;
+};
+
+struct mlp_profile {
+  bool writes_out_glu{};             ///< a gated activation is a chunk, the function and a product (no-bias-swiglu-fusion; all before 2023-11-19, 8503f75401)
+
+  friend constexpr bool operator==(const mlp_profile&, const mlp_profile&) = default;
+};
+
+struct experts_profile {
+  bool grouped_mm{};                 ///< routed experts are grouped matrix multiplications over sorted tokens (torchtitan)
+  bool grouped_gemm{};               ///< Megatron's experts in one call: a workspace for each of four streams more
+  bool pads_to_capacity{};           ///< every expert gets its capacity of tokens, padded (moe-pad-expert-input-to-capacity)
+  bool routes_in_fp32{};             ///< moe-router-dtype fp32: probabilities, and what they are multiplied with for a moment
+  token_dispatcher dispatcher{};
+
+  friend constexpr bool operator==(const experts_profile&, const experts_profile&) = default;
+};
+
+/// Linear layers, where the job computes in fp8.
+struct fp8_profile {
+  fp8_scaling scaling{};
+  bool quantises_in_linear{};        ///< fp8 is made of tensors inside each linear layer; between layers they stay in 16 bits (torchao)
+  bool rest_in_fp32{};               ///< what fp8 does not multiply is fp32: neither --bf16 nor --fp16 (arguments.py params_dtype)
+  bool names_recipe{};               ///< an fp8 recipe that is not delayed is set, though perhaps nothing computes in fp8: with an fp32 master that
+                                     ///< leaves of precision_aware only the formats of the moments (Megatron-LM core/optimizer/optimizer_config.py)
+  bool ends_in_bf16{};               ///< the first layer and the last compute in bf16 (first-last-layers-bf16)
+
+  friend constexpr bool operator==(const fp8_profile&, const fp8_profile&) = default;
+};
+
+struct loss_profile {
+  loss_style style{loss_style::upcast_in_loss};
+  std::int32_t chunks{8};            ///< of chunked_head and chunked_in_loss; 0: whole logits where the job leaves it open
+  bool copies_scaled_logits{};       ///< the loss subtracts each row's maximum out of place, beside its fp32 copy of the logits (before 2024-06-13, 9634c0e4a3)
+  bool shifts_logits{};              ///< logits[:, :-1] is made contiguous
+  bool outputs_live_in_loss{true};   ///< the caller still names the logits while the loss is computed from a cast of them
+  bool keeps_outputs{};              ///< the caller holds the model's output through backward
+  bool freed_before_step{};          ///< the loss is gone when the optimizer steps
+  bool keeps_graph{};                ///< … and the previous step's until the next forward has returned
+
+  friend constexpr bool operator==(const loss_profile&, const loss_profile&) = default;
+};
+
+/// Adapters, and a frozen base in few bits under them.
+struct adapter_profile {
+  bool casts_input{true};            ///< fp32 adapters cast their input (PEFT)
+  bool in_fp32{};                    ///< adapters are made in torch's default format, whatever the base's and the job's
+  /// Embedding outputs are made to require a gradient although the embedding is frozen, so that something reaches the
+  /// adapters through a checkpoint: never, with checkpoints or a quantised base (transformers), always.
+  input_gradient embeddings_need_gradient{};
+
+  friend constexpr bool operator==(const adapter_profile&, const adapter_profile&) = default;
+};
+
+struct quantised_profile {
+  bool keeps_input{};                ///< MatMul4Bit up to 0.43.1: input on the context, alive until the graph dies
+  bool dequantises_through_half{};   ///< fp16 first, then bf16: both alive for a moment
+  bool dequantises_through_indices{}; ///< int64 indices of both halves, what they stand for, and its product with the scales (torchao)
+  bool with_head{};                  ///< a quantised base includes the head (litgpt); PEFT leaves it out
+  bool upcasts_rest{};               ///< what is not quantised becomes fp32 (PEFT prepare_model_for_kbit_training)
+
+  friend constexpr bool operator==(const quantised_profile&, const quantised_profile&) = default;
+};
+
+}  // namespace headroom

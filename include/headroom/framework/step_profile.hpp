@@ -1,0 +1,120 @@
+// Distributed under the Boost Software License, Version 1.0.
+// How a framework checkpoints, shards, updates and communicates, and what its process is like: one part for each owner.
+#pragma once
+
+#include <headroom/layout/sharding.hpp>
+#include <headroom/recipe/optimizer.hpp>
+#include <headroom/recipe/precision.hpp>
+
+#include <concepts>
+#include <cstdint>
+
+namespace headroom {
+
+/// Who captures layers in CUDA graphs: Megatron itself, after a step that it records, or TransformerEngine.
+enum class graph_capture : std::uint8_t { none, by_framework, by_engine };
+
+/// Parts of a layer that are captured, as bits: attention, a dense MLP, experts with their router.
+enum class graph_module : std::uint8_t { attn, mlp, moe };
+
+/// Modules whose saved tensors Megatron can keep in host memory, as bits (fine-grained-activation-offloading).
+enum class offload_module : std::uint8_t { attn_norm, qkv_linear, core_attn, attn_proj, mlp_norm, expert_fc1, moe_act };
+
+/// Kinds of sharding as bits.
+constexpr std::uint8_t one_of(std::same_as<sharding_kind> auto... kinds) { return static_cast<std::uint8_t>((0U | ... | (1U << static_cast<int>(kinds)))); }
+
+struct checkpointing_profile {
+  bool reentrant{};
+  bool all_or_none{};                ///< what a search may ask of it: all layers or none; a job may ask for more
+  std::uint32_t offloaded_modules{}; ///< bit i: offload_module i, where the job keeps activations on the host
+
+  friend constexpr bool operator==(const checkpointing_profile&, const checkpointing_profile&) = default;
+};
+
+struct graph_profile {
+  graph_capture capture{};
+  std::uint32_t modules{};           ///< bit i: graph_module i, where graphs are captured before the first step (cuda-graph-warmup-steps 0)
+
+  friend constexpr bool operator==(const graph_profile&, const graph_profile&) = default;
+};
+
+struct sharding_profile {
+  std::uint8_t kinds{0xFF};          ///< what a search may ask of it: bit i: sharding_kind i; all: no launcher that would say no
+
+  // FSDP2.
+  bool splits_root{};                ///< the embedding is one unit, final norm and head another; else both lie in the root's, gathered
+                                     ///< from the start of forward to the end of backward, its gradients reduced last
+  bool keeps_last_layer{};           ///< the last layer stays gathered between forward and backward
+  bool gathers_in_fp8{};             ///< matrices of the layers are quantised before they are gathered (torchao enable_fsdp_float8_all_gather)
+
+  // FSDP1.
+  bool wraps_adapters{};             ///< FSDP1 wraps each adapter matrix by itself, so that a layer's own flat parameter is frozen
+  bool wraps_on_gpu{};               ///< each unit is moved to the GPU, broadcast, concatenated and sharded there (sync_module_states)
+
+  // ZeRO.
+  bool bf16_optimizer{};             ///< DeepSpeed: bf16, stage 1 and fp32 gradients keep all fp32 gradients
+
+  friend constexpr bool operator==(const sharding_profile&, const sharding_profile&) = default;
+};
+
+struct gradients_profile {
+  bool stay{};                       ///< zero_grad() fills with zeros instead of freeing
+  bool fused_accumulation{};         ///< accumulated in the GEMM; TransformerEngine then keeps one empty gradient a weight shape
+
+  friend constexpr bool operator==(const gradients_profile&, const gradients_profile&) = default;
+};
+
+struct optimizer_profile {
+  implementation how{implementation::foreach};
+  std::int32_t foreach_copies{1};    ///< parameter-sized temporaries of a foreach Adam step
+  bool loop_keeps_previous{true};    ///< Python keeps the previous tensor's denominator while the next is made
+  std::int32_t int8_copies{};        ///< fp32 copies of a tensor in the update of its 8-bit state (torchao; bitsandbytes makes none)
+  bool precision_aware{};            ///< TransformerEngine's FusedAdam on the shards themselves: no fp32 copy of gradients; of an fp32 master beside bf16 parameters only the other 16 bits are kept
+  bool unscales_moments{};           ///< … which makes fp32 copies of 16-bit moments for a step (TransformerEngine before 2026-02)
+  bool deals_out_weights{};          ///< Muon's distributed optimizer deals whole weights out by size, without a layout in buffers
+                                     ///< (no-use-layer-wise-param-layout; all before 2026-05)
+  bool layout_in_buckets{};          ///< Muon's layout in buffers is in buckets (overlap-grad-reduce)
+
+  friend constexpr bool operator==(const optimizer_profile&, const optimizer_profile&) = default;
+};
+
+struct communication_profile {
+  bool overlaps_gradients{};         ///< gradients are reduced behind backward (Megatron's overlap-grad-reduce; DDP's buckets do it anyway)
+  bool overlaps_parameters{};        ///< updated shards are gathered behind the next forward (overlap-param-gather)
+  bool overlaps_input_gradients{};   ///< tensor-parallel ranks add up a linear layer's input gradient behind its weight gradient (Megatron-LM since 2021-09,
+                                     ///< LinearWithGradAccumulationAndAsyncCommunication; TransformerEngine's modules)
+  bool overlaps_tensor_parallel{};   ///< TransformerEngine keeps a workspace of three streams' size more (since 2025-11)
+  bool async_tensor_parallel{};      ///< collectives of tensor parallelism run in pieces behind the multiplications (torchtitan enable_async_tensor_parallel)
+  bool exchanges_heads{};            ///< cp-comm-type a2a+p2p: an all-to-all over heads within groups of the context ring
+
+  friend constexpr bool operator==(const communication_profile&, const communication_profile&) = default;
+};
+
+struct pipeline_profile {
+  bool overlaps_warm_up{};           ///< the interleaved schedule receives ahead in its warm-up, too (overlap-p2p-communication-warmup-flush)
+  bool overlaps_experts{};           ///< a forward runs beside each backward (overlap-moe-expert-parallel-comm), one micro-batch further ahead
+  std::int32_t microbatch_group{};   ///< micro-batches that pass a virtual stage in a row; 0: as many as stages
+  std::int32_t deferral_limit{};     ///< micro-batches whose head weight gradient waits (defer-embedding-wgrad-compute)
+
+  friend constexpr bool operator==(const pipeline_profile&, const pipeline_profile&) = default;
+};
+
+/// The process on each GPU: CUDA, its libraries and PyTorch's allocator.
+struct process_profile {
+  bool loads_all_kernels{};          ///< CUDA modules are loaded whole (torch before 1.13; CUDA before 12.2 where nobody asks for LAZY): a large context
+  bool expandable_segments{};        ///< its launcher sets PyTorch's allocator so, where the job leaves it open
+  std::int32_t cublas_handles{2};    ///< forward thread and autograd thread
+
+  friend constexpr bool operator==(const process_profile&, const process_profile&) = default;
+};
+
+/// How the model comes into memory.
+struct loading_profile {
+  bool on_host{true};                ///< a full copy of the weights in host memory at load, one for each local rank
+  number_format format{};            ///< of that copy; not set(): the parameters' format
+  bool unties_embeddings{};          ///< the head is a matrix of its own even where the model ties it (litgpt)
+
+  friend constexpr bool operator==(const loading_profile&, const loading_profile&) = default;
+};
+
+}  // namespace headroom
