@@ -50,7 +50,7 @@ int run(const estimate_request& asked, const streams& io) {
   using namespace headroom;
   const confidence sure = asked.confidence ? confidence{*asked.confidence} : confidence{};
   const job j = job_named(asked.job, io.in);
-  const report r = report_of(j);
+  const auto r = report_of(j);
   if (!asked.svg.empty()) write(asked.svg, io::to_svg(r, j));
   const auto [time, refused] = time_of(j);
   if (!asked.trace.empty()) {

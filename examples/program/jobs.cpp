@@ -21,7 +21,7 @@ headroom::job job_named(const std::string& file, std::istream& in) {
   }
 }
 
-headroom::report report_of(const headroom::job& j) { return headroom::replay(j); }
+headroom::full_report report_of(const headroom::job& j) { return headroom::replay(j); }
 
 bool has_steps(const headroom::job& j) { return headroom::replays(j); }
 

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <headroom/diagnose/advise.hpp>
+#include <headroom/full_report.hpp>
 #include <headroom/io/admission.hpp>
 #include <headroom/io/syntax/json_reader.hpp>
 #include <headroom/job.hpp>
 #include <headroom/replay/recording.hpp>
-#include <headroom/report.hpp>
 
 #include <filesystem>
 #include <istream>
@@ -22,7 +22,7 @@ headroom::job job_of(const headroom::io::json_value& value, const std::filesyste
 /// … from a file, or from `in` where the name is "-".
 headroom::job job_named(const std::string& file, std::istream& in);
 /// Its report, with reserved memory replayed.
-headroom::report report_of(const headroom::job& j);
+headroom::full_report report_of(const headroom::job& j);
 /// Whether its steps are replayed, and one of them, event by event. Throws headroom::error where they are not.
 bool has_steps(const headroom::job& j);
 std::vector<headroom::recorded_step> steps_of(const headroom::job& j);

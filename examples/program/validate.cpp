@@ -1,7 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // headroom validate MEASURED.jsonl: predicted against measured, record by record and in sum.
 #include <headroom/cost/bounds.hpp>
-#include <headroom/estimate.hpp>
+#include <headroom/full_report.hpp>
 #include <headroom/io/measured.hpp>
 #include <headroom/io/report/text_table.hpp>
 #include <iostream>
@@ -41,14 +41,14 @@ struct outcome {
 };
 
 /// What a predicted number may be wrong by.
-std::vector<std::pair<std::string_view, double>> errors_of(const headroom::report& r, const headroom::io::measured_record& of, double predicted) {
+std::vector<std::pair<std::string_view, double>> errors_of(const headroom::full_report& r, const headroom::io::measured_record& of, double predicted) {
   const auto& rank = headroom::io::rank_of(r, of.what, of.rank);
   const auto which = headroom::io::reading_of(of.what);
   const double times = predicted / static_cast<double>(headroom::value_of(rank, which).count());
   std::vector<std::pair<std::string_view, double>> all;
   for (const auto& s : headroom::uncertainties)
     if (headroom::applies(s, r.assumptions, which))
-      all.emplace_back(headroom::text(s.from), times * static_cast<double>(headroom::base_of(rank, s.of).count()));
+      all.emplace_back(s.from, times * static_cast<double>(headroom::base_of(rank, s.of).count()));
   return all;
 }
 
@@ -68,7 +68,7 @@ outcome judge(headroom::io::measured_record record, const std::filesystem::path&
     }
     const auto report = report_of(job);
     o.predicted = headroom::io::predict(report, o.record.what, o.record.rank, sure);
-    o.unreplayed = headroom::io::predict(headroom::estimate(job), o.record.what, o.record.rank, sure);
+    o.unreplayed = headroom::io::predict(headroom::estimate_all(job), o.record.what, o.record.rank, sure);
     o.errors = errors_of(report, o.record, o.predicted.value);
   } catch (const headroom::error& e) {
     o.refused = e.what();

@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// How sure: the range in which a measured value is expected, from the sources of error in uncertainty.hpp, and whether a job fits for sure.
+// How sure: the range in which a measured value is expected, from the spreads of its assumptions (uncertainty.hpp), and whether a job fits for sure.
 #pragma once
 
 #include <headroom/uncertainty.hpp>
@@ -31,36 +31,6 @@ struct byte_range {
   [[nodiscard]] constexpr bool contains(bytes b) const { return low <= b && b <= high; }
   friend constexpr bool operator==(const byte_range&, const byte_range&) = default;
 };
-
-constexpr bytes value_of(const rank_report& r, reading m) {
-  return m == reading::allocated ? r.allocated : m == reading::active ? r.active : m == reading::reserved ? r.reserved : r.device;
-}
-
-/// What a source of error is proportional to, in one rank.
-constexpr bytes base_of(const rank_report& r, error_base b) {
-  const auto& at = r.at_peak;
-  const auto states = at[row::model_parameters] + at[row::master_parameters] + at[row::gradients] + at[row::optimizer_state] + at[row::adapters];
-  switch (b) {
-    case error_base::mebibyte: return mib;
-    case error_base::step_tensors: return r.allocated - states;
-    case error_base::activations: return at[row::activations];
-    case error_base::routed: return r.routed;
-    case error_base::samples: return at[row::activations] + at[row::logits];
-    case error_base::gathered: return at[row::gathered_parameters] + at[row::communication_buffers];
-    case error_base::over_next: {
-      bytes next{0};
-      for (int i = 0; i < phase_count; ++i)
-        if (static_cast<phase>(i) != r.peak_phase) next = max(next, r[static_cast<phase>(i)]);
-      return r.allocated - next;
-    }
-    case error_base::temporaries: return at[row::temporaries];
-    case error_base::allocated: return r.allocated;
-    case error_base::turnover: return r.reserved - states;
-    case error_base::nccl: return r.outside.nccl;
-    case error_base::device: break;
-  }
-  return r.device;
-}
 
 constexpr bool applies(const uncertainty& s, const assumption_set& listed, reading m) {
   return s.first <= m && listed.has(s.when);
@@ -124,31 +94,49 @@ constexpr deviation deviation_of(const uncertainty& s, const rank_report& rank) 
   return {base, bytes{detail::thousandths(s.below, base.count())}, bytes{detail::thousandths(s.above, base.count())}};
 }
 
-/// The range in which a measured number of a rank is expected, with a confidence: independent sources of error, added in quadrature.
-constexpr byte_range bounds(const report& r, const rank_report& rank, reading m, confidence sure = {}) {
+namespace detail {
+
+/// How far a measured number reaches below and above a predicted one: independent sources of error, added in quadrature. `base` says what
+/// each is proportional to.
+template <class Base>
+constexpr byte_range reach_of(const assumption_set& listed, reading m, confidence sure, const Base& base) {
   std::array<std::int64_t, uncertainties.size()> below{}, above{};
   for (std::size_t i = 0; i < uncertainties.size(); ++i) {
-    if (!applies(uncertainties[i], r.assumptions, m)) continue;
-    const auto one = deviation_of(uncertainties[i], rank);
-    below[i] = one.below.count();
-    above[i] = one.above.count();
+    const auto& s = uncertainties[i];
+    if (!applies(s, listed, m)) continue;
+    const auto of = base(s.of).count();
+    below[i] = thousandths(s.below, of);
+    above[i] = thousandths(s.above, of);
   }
-  const auto reach = detail::deviations_of(sure);
-  const auto down = detail::thousandths(reach, detail::in_quadrature(below)), up = detail::thousandths(reach, detail::in_quadrature(above));
-  const auto value = value_of(rank, m).count();
-  const auto most = std::numeric_limits<std::int64_t>::max();
-  return {bytes{value > down ? value - down : 0}, bytes{up > most - value ? most : value + up}};
+  const auto reach = deviations_of(sure);
+  return {bytes{thousandths(reach, in_quadrature(below))}, bytes{thousandths(reach, in_quadrature(above))}};
+}
+
+}  // namespace detail
+
+/// The range in which a measured number of a rank is expected, with a confidence.
+template <class Ranks>
+constexpr byte_range bounds(const basic_report<Ranks>& r, const rank_report& rank, reading m, confidence sure = {}) {
+  const auto reach = detail::reach_of(r.assumptions, m, sure, [&](error_base b) { return base_of(rank, b); });
+  const auto value = value_of(rank, m), most = bytes{std::numeric_limits<std::int64_t>::max()};
+  return {value > reach.low ? value - reach.low : bytes{0}, reach.high > most - value ? most : value + reach.high};
 }
 
 /// … of `device` of the tightest rank.
-constexpr byte_range bounds(const report& r, confidence sure = {}) { return bounds(r, r.tightest(), reading::device, sure); }
+template <class Ranks>
+constexpr byte_range bounds(const basic_report<Ranks>& r, confidence sure = {}) {
+  return bounds(r, r.tightest(), reading::device, sure);
+}
 
-/// Every rank fits even at the upper end of its range; host memory and NVMe are judged as predicted.
-constexpr bool fits(const report& r, confidence sure) {
+/// Every rank fits even at the upper end of its range; host memory and NVMe are judged as predicted. Ranks that the report has no room for
+/// are judged together, by the least headroom and the largest errors of any: at worst a job that fits is said not to.
+template <class Ranks>
+constexpr bool fits(const basic_report<Ranks>& r, confidence sure) {
   if (!r.fits()) return false;
   for (const auto& rank : r)
     if (bounds(r, rank, reading::device, sure).high > rank.capacity) return false;
-  return true;
+  if (r.kinds <= r.size) return true;
+  return detail::reach_of(r.assumptions, reading::device, sure, [&](error_base b) { return r.others.largest[static_cast<std::size_t>(b)]; }).high <= r.others.least_headroom;
 }
 
 }  // namespace headroom

@@ -14,46 +14,11 @@
 #include <headroom/states/outside.hpp>
 #include <headroom/step/timeline.hpp>
 
+#include <concepts>
+
 namespace headroom {
 
 namespace detail {
-
-constexpr void add_assumptions(settled_job& s) {
-  const auto& j = *s.source;
-  auto& a = s.assumptions;
-  if (s.on->maker != vendor::cpu) {
-    a.add(assumption::context_calibrated);
-    if (j.environment.cublas_workspace < bytes{0}) {
-      a.add(assumption::cublas_workspace_by_capability);
-      if (s.on->maker == vendor::nvidia && s.on->compute_capability >= 100 && j.environment.torch == 0 && j.framework.date < 202602) a.add(assumption::cublas_workspace_before_2026);
-    }
-    if (j.framework.runtime == runtime::autograd && !a.has(assumption::reserved_by_pools)) a.add(assumption::reserved_without_fragmentation);
-  }
-  const auto& z = j.sharding;
-  const bool buckets_open = z.reduce_bucket_size < 0 || (z.stage == 3 ? z.stage3_prefetch_bucket_size < 0 : z.allgather_bucket_size < 0);
-  if (z.kind == sharding_kind::zero && z.stage > 0 && buckets_open) a.add(assumption::zero_buckets_default);
-  if (j.sharding.kind == sharding_kind::zero && j.sharding.stage == 3) a.add(assumption::deepspeed_stage3_trace);
-  if (j.offload.parameters != place_of_parameters(j)) a.add(assumption::parameters_stay_on_gpu);
-  if (s.layer.kernel != attention::eager && s.layer.kernel != attention::math && !s.layer.host) a.add(assumption::flash_backward_workspace);
-  if (j.offload.activations != place::on_gpu) a.add(assumption::activations_offload_overlap);
-  if (s.layer.compiled_loss && s.layer.loss.kind == loss_kind::full && j.framework.compile.scatters_loss_gradient) a.add(assumption::compiled_loss_targets);
-  if (j.framework.optimizer.int8_copies > 0 && s.optimizer.state.quantised() && s.optimizer.paged_from == 0) a.add(assumption::int8_update_copies);
-  if (s.optimizer.how == implementation::foreach && j.framework.optimizer.foreach_copies == 0) a.add(assumption::update_without_copies);
-  if (s.layer.compiled_loss && s.layer.loss_program == loss_style::chunked_in_loss) a.add(assumption::compiled_chunks_in_place);
-  a.add(assumption::host_runtime_not_counted);
-  if (s.model.sparse() && j.framework.modules.kind == layer_modules::eager) a.add(assumption::balanced_routing);
-  if (s.layer.compiled) a.add(assumption::compiled_layers);
-  if (j.adapter.kind != adapter_kind::none && j.batch.accumulation > 1 && !j.batch.packed && s.shards.parameters > 1) a.add(assumption::samples_of_one_length);
-  if (j.framework.recipes_change) a.add(assumption::recipe_of_one_date);
-  if (s.model.vision.layers > 0) a.add(assumption::towers_on_few_runs);
-  if (j.parallel.pipeline > 1 && j.framework.modules.dtensor) a.add(assumption::eager_stages_on_two_runs);
-  if (j.precision.compute.bits == 8 && j.framework.fp8.quantises_in_linear) a.add(assumption::fp8_in_linear);
-  if (j.framework.autocast.converts_outputs && j.adapter.active()) {  // accelerate does, under PEFT's adapters
-    if (j.sharding.kind == sharding_kind::fsdp1 && s.shards.parameters > 1) a.add(assumption::sharded_adapters_unexplained);
-    if (j.adapter.base.quantised()) a.add(assumption::upcast_quantised_base);
-  }
-  a.add(assumption::no_eval_no_generation);
-}
 
 constexpr void finish_rank(rank_report& r, const settled_job& s, const timeline& t, std::int64_t count, std::int64_t stage = 0) {
   r.pipeline_stage = stage;
@@ -68,6 +33,7 @@ constexpr void finish_rank(rank_report& r, const settled_job& s, const timeline&
     const auto& m = t.at(static_cast<phase>(i));
     r.phases[i] = m.total;
     r.at_phase[i] = m.rows;
+    if (m.total == bytes{0}) r.absent |= static_cast<std::uint8_t>(1U << i);  // a rank holds something at every moment that it has
   }
   r.active = r.allocated;
   r.reserved = s.layer.host ? r.active : round_up(r.active, 2 * mib);
@@ -86,7 +52,8 @@ constexpr void reserve_after_wrapping(rank_report& r, const settled_job& s, cons
   r.device = r.reserved + r.outside.context + r.outside.nccl;
 }
 
-constexpr void finish_host(report& r, const settled_job& s, const state_bytes& st, bytes checkpoints) {
+template <class Ranks>
+constexpr void finish_host(basic_report<Ranks>& r, const settled_job& s, const state_bytes& st, bytes checkpoints) {
   const auto& j = *s.source;
   const auto h = host_of(s, st, checkpoints);
   const bool spread = j.parallel.pipeline > 1 && j.parallel.schedule == schedule::naive;  // one process for all GPUs
@@ -119,9 +86,9 @@ struct walked_kind {
   }
 };
 
-/// Adds a report for each pipeline stage that has ranks on GPUs of a kind.
-template <class Layers, class Order>
-constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind, const Layers& layers, const Order& order) {
+/// Fills in `add()`, a new rank_report, for each pipeline stage that has ranks on GPUs of a kind.
+template <class Add, class Layers, class Order>
+constexpr walked_kind add_ranks(const Add& add, const job& j, std::size_t kind, const Layers& layers, const Order& order) {
   walked_kind k(j, kind, layers);
   auto& s = k.job;
   const auto& list = k.list;
@@ -132,7 +99,7 @@ constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind, const
   const auto end = first + j.hardware.count(kind);
   const auto ranks_of = [&](std::int64_t stage) { return smaller(end, (stage + 1) * stage_size) - (first > stage * stage_size ? first : stage * stage_size); };
   if (j.framework.runtime == runtime::preallocated) {
-    finish_rank(r.add(), s, walk_preallocated(s, k.states), ranks_of(0));
+    finish_rank(add(), s, walk_preallocated(s, k.states), ranks_of(0));
     return k;
   }
   check_walk(j);
@@ -141,41 +108,42 @@ constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind, const
     const rank_weights weights(s, list);
     const stage_cut cut(j.parallel, s.model.layers);
     const auto routed = routed_of_layer(s);
-    const auto add = [&](const timeline& t, std::int64_t stage) {
-      auto& rank = r.add();
+    const auto add_stage = [&](const timeline& t, std::int64_t stage) {
+      auto& rank = add();
       finish_rank(rank, s, t, ranks_of(stage), stage);
       rank.routed = routed_at_peak(s, divided, routed, rank);
     };
     if (captures_first(j)) [[unlikely]] {
       const auto captured = walk_captured_layers(s);
       for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
-        if (ranks_of(stage) > 0) add(walk_captured_stage(s, weights, cut, captured, stage, order), stage);
+        if (ranks_of(stage) > 0) add_stage(walk_captured_stage(s, weights, cut, captured, stage, order), stage);
       return k;
     }
     if (j.sharding.kind == sharding_kind::megatron_fsdp) [[unlikely]] {
       const auto buffers = fsdp_layout_of(s, list);
-      add(walk_stage(s, weights, cut, divided, 0, order, nullptr, &buffers), 0);
+      add_stage(walk_stage(s, weights, cut, divided, 0, order, nullptr, &buffers), 0);
       s.assumptions.add(assumption::reserved_by_pools);
       if (j.sharding.stage == 3) s.assumptions.add(assumption::first_micro_batch_gathers);
       return k;
     }
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
-      if (ranks_of(stage) > 0) add(walk_stage(s, weights, cut, divided, stage, order, &k.checkpoints), stage);
+      if (ranks_of(stage) > 0) add_stage(walk_stage(s, weights, cut, divided, stage, order, &k.checkpoints), stage);
   } else if (j.parallel.pipeline > 1 && j.framework.modules.dtensor) {
     const stage_cut cut(j.parallel, s.model.layers);
     known_eager_chunk known;
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
-      if (ranks_of(stage) > 0) finish_rank(r.add(), s, walk_eager_stage(s, list, cut, stage, order, known), ranks_of(stage), stage);
+      if (ranks_of(stage) > 0) finish_rank(add(), s, walk_eager_stage(s, list, cut, stage, order, known), ranks_of(stage), stage);
     s.assumptions.add(assumption::reserved_by_pools);
+    s.assumptions.add(assumption::eager_stages_on_two_runs);
   } else if (j.parallel.pipeline > 1) {
     const auto d = spread_layers(s, list);
     for (std::int64_t device = 0; device < d.pipeline; ++device) {
       const auto here = slice_of(d, s.model.tied, device);
-      if (ranks_of(device) > 0) finish_rank(r.add(), s, walk_autograd(s, states(s, weights_of_slice(list, here)), here, k.checkpoints, layers), ranks_of(device), device);
+      if (ranks_of(device) > 0) finish_rank(add(), s, walk_autograd(s, states(s, weights_of_slice(list, here)), here, k.checkpoints, layers), ranks_of(device), device);
     }
   } else {
     const auto t = walk_autograd(s, k.states, {0, s.model.layers}, k.checkpoints, layers);
-    auto& rank = r.add();
+    auto& rank = add();
     finish_rank(rank, s, t, ranks_of(0));
     if (s.model.sparse()) [[unlikely]] rank.routed = rank.at_peak[row::temporaries];  // every expert is here: only one's moment depends on its share
     if (t.watches_pools()) s.assumptions.add(assumption::reserved_by_pools);
@@ -187,32 +155,52 @@ constexpr walked_kind add_ranks(report& r, const job& j, std::size_t kind, const
   return k;
 }
 
-/// estimate(job), with the layers and the schedule that it is given.
+/// estimate(job), with the layers and the schedule that it is given, of which `add()` makes place for each kind of rank in `r`.
+template <class Ranks, class Add, class Layers, class Order>
+constexpr void estimate_into(basic_report<Ranks>& r, const Add& add, const job& j, const Layers& layers, const Order& order) {
+  auto k = add_ranks(add, j, 0, layers, order);
+  for (std::size_t kind = 1; kind < j.hardware.kinds(); ++kind) k.job.assumptions |= add_ranks(add, j, kind, layers, order).job.assumptions;
+  const auto& st = k.states;
+  finish_host(r, k.job, st, k.checkpoints);
+  auto& a = k.job.assumptions;
+  if (r.ranks[0].outside.nccl > bytes{0}) a.add(assumption::nccl_derived);
+  if (k.job.on->maker != vendor::cpu && j.framework.runtime == runtime::autograd && !a.has(assumption::reserved_by_pools)) a.add(assumption::reserved_without_fragmentation);
+  r.parameter_count = {st.total + st.adapters, st.trained, st.active + st.adapters};
+  r.assumptions = a;
+}
+
 template <class Layers, class Order>
 constexpr report estimate_with(const job& j, const Layers& layers, const Order& order) {
   report r;
-  auto k = add_ranks(r, j, 0, layers, order);
-  for (std::size_t kind = 1; kind < j.hardware.kinds(); ++kind) k.job.assumptions |= add_ranks(r, j, kind, layers, order).job.assumptions;
-  const auto& st = k.states;
-  finish_host(r, k.job, st, k.checkpoints);
-  add_assumptions(k.job);
-  if (r.ranks[0].outside.nccl > bytes{0}) k.job.assumptions.add(assumption::nccl_derived);
-  r.parameter_count = {st.total + st.adapters, st.trained, st.active + st.adapters};
-  r.assumptions = k.job.assumptions;
+  estimate_into(r, [&]() -> rank_report& { return r.add(); }, j, layers, order);
   return r;
 }
 
 }  // namespace detail
 
 /// What a job occupies on every GPU, in host memory and on NVMe, at every moment of a step. One function at compile time and
-/// at run time; about two microseconds for a dense model, and no heap.
+/// at run time; about two microseconds for a dense model, and no heap. Of more than eight kinds of rank the report holds those that decide:
+/// for_each_rank() shows all, estimate_all() (full_report.hpp) keeps them.
 /// Errors: job_error for a job that contradicts itself or that this version does not model; overflow_error where a size does
 /// not fit in 63 bits.
 constexpr report estimate(const job& j) {
   return detail::estimate_with(j, detail::shipped_layers{}, detail::shipped_order{});
 }
 
-/// The same with a part of one's own: a layer (own_layer, block/own_layer.hpp) that the stack is made of, or a pipeline's order
+/// The same; `visit(rank)` is called for every kind of rank, stage by stage, of each kind of GPU.
+template <std::invocable<const rank_report&> Visit>
+constexpr report for_each_rank(const job& j, Visit&& visit) {
+  report r;
+  const auto add = [&]() -> rank_report& {
+    if (r.size > 0) visit(r.last());
+    return r.add();
+  };
+  detail::estimate_into(r, add, j, detail::shipped_layers{}, detail::shipped_order{});
+  visit(r.last());
+  return r;
+}
+
+/// estimate() with a part of one's own: a layer (own_layer, block/own_layer.hpp) that the stack is made of, or a pipeline's order
 /// (own_schedule, layout/schedule.hpp).
 template <class Own>
 constexpr report estimate(const job& j, const Own& own) {

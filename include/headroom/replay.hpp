@@ -2,7 +2,7 @@
 // replay(job): estimate(job) with what the caching allocator really takes. At run time, with a heap; about a millisecond.
 #pragma once
 
-#include <headroom/estimate.hpp>
+#include <headroom/full_report.hpp>
 #include <headroom/replay/stage_run.hpp>
 #include <headroom/replay/step_trace.hpp>
 
@@ -101,7 +101,7 @@ namespace detail {
 
 /// Replays every kind of rank of a report; for_rank(i) may name a listener.
 template <class ForRank>
-void replay_ranks(report& r, const job& j, const ForRank& for_rank) {
+void replay_ranks(full_report& r, const job& j, const ForRank& for_rank) {
   const auto ranks = static_cast<std::size_t>(r.size);
   if (replays_steps(j)) {
     for (std::size_t kind = 0; kind < ranks; ++kind) for_rank(kind, [&](step_recorder* l) { replay_rank(r.ranks[kind], j, kind, l); });
@@ -119,8 +119,8 @@ void replay_ranks(report& r, const job& j, const ForRank& for_rank) {
 /// two micro-batches or as many as show a stage at work, through the rules of PyTorch's caching allocator: rounding, segments, splitting,
 /// what stays cached, what a full GPU gives back.
 /// Errors: those of estimate().
-inline report replay(const job& j) {
-  auto r = estimate(j);
+inline full_report replay(const job& j) {
+  auto r = estimate_all(j);
   if (!replays(j)) return r;
   detail::replay_ranks(r, j, [](std::size_t, const auto& run) { run(nullptr); });
   r.assumptions.remove(assumption::reserved_without_fragmentation);
@@ -134,7 +134,7 @@ inline report replay(const job& j) {
 inline std::vector<recorded_step> record(const job& j) {
   if (!replays(j))
     refuse("headroom: a step is recorded where it is replayed: eager trainers and Megatron's stages on GPUs, without encoders, towers, offloaded activations or a backward in two parts; framework", j.framework.label);
-  auto r = estimate(j);
+  auto r = estimate_all(j);
   std::vector<recorded_step> out;
   detail::replay_ranks(r, j, [&](std::size_t i, const auto& run) {
     const auto& rank = r.ranks[i];

@@ -2,154 +2,13 @@
 // What a job occupies, where and when. Key for key the report file; reading it needs nothing else of the library.
 #pragma once
 
-#include <headroom/units/literals.hpp>
+#include <headroom/report/assumption.hpp>
+#include <headroom/report/rank.hpp>
 
 #include <array>
 #include <type_traits>
 
 namespace headroom {
-
-/// What memory is occupied by. The rows of a report, in the order they are printed.
-enum class row : std::uint8_t {
-  model_parameters,       ///< this rank's share; "parameters" in the file, where the plain name is not a unit's
-  master_parameters,      ///< copies in the optimizer's precision
-  gradients,
-  optimizer_state,        ///< moments, quantization constants
-  adapters,               ///< LoRA's and DoRA's weights
-  activations,            ///< saved for backward, or flowing between layers
-  logits,                 ///< of the head and the loss, with what the loss keeps and computes
-  gathered_parameters,    ///< whole weights for as long as a sharded layer computes with them
-  communication_buffers,  ///< buckets of a reduction or a gather
-  workspace,              ///< cuBLAS's
-  temporaries,            ///< of one operation or update, freed when it ends
-};
-inline constexpr int row_count = static_cast<int>(row::temporaries) + 1;
-
-/// The moments of a step, in order. The columns of a report.
-enum class phase : std::uint8_t {
-  load,          ///< the model goes to the GPU
-  forward,       ///< of the layers
-  loss_forward,  ///< head and loss; "loss" in the file
-  backward,
-  reduce,        ///< gradients go to the ranks that own them
-  step,          ///< the optimizer's
-  save,          ///< what outlives the step
-};
-inline constexpr int phase_count = static_cast<int>(phase::save) + 1;
-
-/// Bytes by row; total() is their sum.
-struct breakdown {
-  std::array<bytes, row_count> rows;  // breakdown{} is all zero
-
-  [[nodiscard]] constexpr bytes operator[](row r) const { return rows[static_cast<std::size_t>(r)]; }
-  [[nodiscard]] constexpr bytes& operator[](row r) { return rows[static_cast<std::size_t>(r)]; }
-  [[nodiscard]] constexpr bytes total() const {
-    bytes sum{0};
-    for (auto b : rows) sum += b;
-    return sum;
-  }
-  constexpr breakdown& operator+=(const breakdown& b) {
-    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] += b.rows[i];
-    return *this;
-  }
-  friend constexpr breakdown operator+(breakdown a, const breakdown& b) { return a += b; }
-  friend constexpr bool operator==(const breakdown&, const breakdown&) = default;
-};
-
-/// Memory of a GPU that PyTorch's allocator does not see.
-struct outside_allocator {
-  bytes context;  ///< CUDA's, with the libraries' code
-  bytes nccl;     ///< its buffers, of every communicator
-  friend constexpr bool operator==(const outside_allocator&, const outside_allocator&) = default;
-};
-
-/// One kind of rank: every GPU of a pipeline stage on one type of GPU holds the same.
-struct rank_report {
-  std::int64_t pipeline_stage;
-  std::int64_t count;          ///< how many GPUs are like this
-  name gpu;
-  bytes capacity;              ///< what a process can use of it
-  bytes allocated;           ///< live tensors at the peak: torch's max_memory_allocated
-  bytes active;              ///< plus blocks held for another stream
-  bytes reserved;            ///< what the caching allocator took from the driver
-  bytes device;              ///< plus what lies outside the allocator: what nvidia-smi shows
-  phase peak_phase;
-  std::int64_t peak_layer;   ///< -1: not in a layer (embedding, head, optimizer)
-  breakdown at_peak;         ///< adds up to `allocated` exactly
-  outside_allocator outside;
-  bytes routed;              ///< of `allocated`, what grows with the tokens routed to this rank's experts, where that is assumed to be an even share
-  std::array<bytes, phase_count> phases;  ///< the tallest moment of each
-  std::array<breakdown, phase_count> at_phase;  ///< what each of those is made of
-
-  [[nodiscard]] constexpr bytes headroom() const { return capacity - device; }
-  [[nodiscard]] constexpr bool fits() const { return device <= capacity; }
-  [[nodiscard]] constexpr bytes operator[](phase p) const { return phases[static_cast<std::size_t>(p)]; }
-  friend constexpr bool operator==(const rank_report&, const rank_report&) = default;
-};
-
-/// A default that was filled in, or a term that is calibrated or incomplete rather than derived. Sentences: assumption_text().
-enum class assumption : std::uint8_t {
-  framework_precision,
-  optimizer_adamw,
-  optimizer_implementation,
-  data_parallel_from_gpus,
-  attention_sdpa,
-  attention_eager_for_softcap,
-  loss_of_framework,
-  logits_format_of_framework,
-  fsdp_keeps_fp32_shards,
-  steady_state,
-  zero_buckets_default,
-  deepspeed_stage3_trace,
-  adapter_format,
-  adapters_in_fp32,
-  recompute_reentrant_default,
-  flash_backward_workspace,
-  cublas_workspace_by_capability,
-  context_calibrated,
-  nccl_derived,
-  reserved_without_fragmentation,
-  host_runtime_not_counted,
-  activations_offload_overlap,
-  experts_overlap_in_turn,
-  graphs_as_eager,
-  fp8_in_all_layers,
-  no_eval_no_generation,
-  gpu_assumed,
-  ddp_assumed,
-  balanced_routing,
-  reserved_by_pools,
-  compiled_layers,
-  fp8_in_linear,
-  compiled_loss_targets,
-  int8_update_copies,
-  reserved_replayed,
-  moments_copied_for_step,
-  zero_bubble_defers_all,
-  rank_with_most_weights,
-  first_micro_batch_gathers,
-  update_without_copies,
-  compiled_chunks_in_place,
-  cublas_workspace_before_2026,
-  samples_of_one_length,
-  recipe_of_one_date,
-  towers_on_few_runs,
-  eager_stages_on_two_runs,
-  parameters_stay_on_gpu,
-  sharded_adapters_unexplained,
-  upcast_quantised_base,
-};
-inline constexpr int assumption_count = static_cast<int>(assumption::upcast_quantised_base) + 1;
-
-struct assumption_set {
-  std::uint64_t bits{};
-  constexpr void add(assumption a) { bits |= std::uint64_t{1} << static_cast<int>(a); }
-  constexpr void remove(assumption a) { bits &= ~(std::uint64_t{1} << static_cast<int>(a)); }
-  constexpr assumption_set& operator|=(assumption_set b) { bits |= b.bits; return *this; }
-  [[nodiscard]] constexpr bool has(assumption a) const { return (bits >> static_cast<int>(a) & 1U) != 0; }
-  friend constexpr bool operator==(const assumption_set&, const assumption_set&) = default;
-};
-static_assert(assumption_count <= 64);
 
 /// Host memory of a node: tensors and pinned buffers of its ranks, at the moment when they are largest.
 struct host_report {
@@ -168,41 +27,76 @@ struct parameter_totals {
   friend constexpr bool operator==(const parameter_totals&, const parameter_totals&) = default;
 };
 
-/// How far each number may be from a measured one: bounds(report) (bounds.hpp).
-struct report {
-  static constexpr int max_ranks = 64;
-  std::array<rank_report, max_ranks> ranks;  ///< the first `size` are used; at run time the others are left as they are
+/// What the kinds of rank have in common that a report has no room for: enough to say whether they fit for sure.
+struct other_ranks {
+  bytes least_headroom{};
+  std::array<bytes, error_base_count> largest{};  ///< by error_base
+
+  constexpr void add(const rank_report& r, bool first) {
+    least_headroom = first ? r.headroom() : min(least_headroom, r.headroom());
+    for (std::size_t i = 0; i < largest.size(); ++i) largest[i] = max(largest[i], base_of(r, static_cast<error_base>(i)));
+  }
+  friend constexpr bool operator==(const other_ranks&, const other_ranks&) = default;
+};
+
+/// A job's report over some storage for its ranks: `report` holds eight kinds of them by value, `full_report` (full_report.hpp) all, on the
+/// heap. How far each number may be from a measured one: bounds(report) (bounds.hpp).
+template <class Ranks>
+struct basic_report {
+  Ranks ranks;             ///< the first `size` are used; at run time the others are left as they are
   std::int32_t size{};
+  std::int64_t kinds{};    ///< how many kinds of rank the job has; where that is more than `size`, those that decide are here: add()
+  other_ranks others{};    ///< the rest
   host_report host{};
   bytes nvme_per_node{};
   bytes nvme_capacity{};
   parameter_totals parameter_count{};
   assumption_set assumptions{};
 
-  constexpr report() {
+  constexpr basic_report() {
     if (std::is_constant_evaluated())
       for (auto& r : ranks) r = rank_report{};
   }
-  /// Room for one more kind of rank.
-  /// Errors: job_error where a job has more than max_ranks of them.
+  /// The same, over other storage.
+  template <class Other>
+  constexpr basic_report(const basic_report<Other>& all)  // NOLINT(google-explicit-constructor)
+      : basic_report() {
+    for (const auto& r : all) add() = r;
+    kinds = all.kinds;
+    if (all.kinds > all.size) others = all.others;
+    host = all.host;
+    nvme_per_node = all.nvme_per_node;
+    nvme_capacity = all.nvme_capacity;
+    parameter_count = all.parameter_count;
+    assumptions = all.assumptions;
+  }
+
+  /// One more kind of rank, the last for now; those before it are complete. Where there is no room, one goes that is not the first, the
+  /// tightest, the one with the most `allocated` or with the most `device`: of the others, the last.
   constexpr rank_report& add() {
-    if (size == max_ranks) refuse("headroom: a report holds at most 64 kinds of rank; parallel.pipeline must not exceed it", size);
-    auto& r = ranks[static_cast<std::size_t>(size++)];
+    ++kinds;
+    if constexpr (requires { ranks.emplace_back(); }) {
+      ranks.emplace_back();
+      ++size;
+    } else if (static_cast<std::size_t>(size) < ranks.size()) {
+      ++size;
+    } else {
+      make_room();
+    }
+    auto& r = ranks[static_cast<std::size_t>(size) - 1];
     r = rank_report{};
     r.peak_layer = -1;
     return r;
   }
   [[nodiscard]] constexpr const rank_report* begin() const { return ranks.data(); }
   [[nodiscard]] constexpr const rank_report* end() const { return ranks.data() + size; }
+  [[nodiscard]] constexpr const rank_report& last() const { return ranks[static_cast<std::size_t>(size) - 1]; }
 
   /// Whether its ranks are of several pipeline stages; on a mixed cluster there are several without.
-  [[nodiscard]] constexpr bool staged() const { return size > 1 && ranks[static_cast<std::size_t>(size) - 1].pipeline_stage + ranks[0].pipeline_stage > 0; }
+  [[nodiscard]] constexpr bool staged() const { return size > 1 && last().pipeline_stage + ranks[0].pipeline_stage > 0; }
   /// The rank with the least headroom.
   [[nodiscard]] constexpr const rank_report& tightest() const {
-    std::size_t worst = 0;
-    for (std::size_t i = 1; i < static_cast<std::size_t>(size); ++i)
-      if (ranks[i].headroom() < ranks[worst].headroom()) worst = i;
-    return ranks[worst];
+    return ranks[best([](const rank_report& a, const rank_report& b) { return a.headroom() < b.headroom(); })];
   }
   /// `allocated` of the tightest rank.
   [[nodiscard]] constexpr bytes peak() const { return tightest().allocated; }
@@ -212,30 +106,40 @@ struct report {
   [[nodiscard]] constexpr bytes headroom() const { return tightest().headroom(); }
   /// Every rank, the host and NVMe (where their sizes are stated) are large enough.
   [[nodiscard]] constexpr bool fits() const {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(size); ++i)
-      if (!ranks[i].fits()) return false;
+    if (size > 0 && !tightest().fits()) return false;
     if (host.capacity > bytes{0} && host.per_node > host.capacity) return false;
     return nvme_capacity == bytes{0} || nvme_per_node <= nvme_capacity;
   }
-  friend constexpr bool operator==(const report& a, const report& b) {
-    if (a.size != b.size) return false;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(a.size); ++i)
-      if (!(a.ranks[i] == b.ranks[i])) return false;
-    return a.host == b.host && a.nvme_per_node == b.nvme_per_node && a.nvme_capacity == b.nvme_capacity && a.parameter_count == b.parameter_count &&
-           a.assumptions == b.assumptions;
+
+ private:
+  /// The first rank than which none comes before.
+  template <class Before>
+  [[nodiscard]] constexpr std::size_t best(const Before& before) const {
+    std::size_t r = 0;
+    for (std::size_t i = 1; i < static_cast<std::size_t>(size); ++i)
+      if (before(ranks[i], ranks[r])) r = i;
+    return r;
+  }
+  constexpr void make_room() {
+    const auto tight = best([](const rank_report& a, const rank_report& b) { return a.headroom() < b.headroom(); });
+    const auto allocated = best([](const rank_report& a, const rank_report& b) { return a.allocated > b.allocated; });
+    const auto device = best([](const rank_report& a, const rank_report& b) { return a.device > b.device; });
+    auto i = static_cast<std::size_t>(size) - 1;
+    while (i == tight || i == allocated || i == device) --i;
+    others.add(ranks[i], kinds == size + 1);
+    for (; i + 1 < static_cast<std::size_t>(size); ++i) ranks[i] = ranks[i + 1];
   }
 };
 
-/// What a row, phase or assumption is called in the report file.
-constexpr std::string_view text(row r) {
-  constexpr std::array<std::string_view, row_count> names{"parameters",  "master_parameters",   "gradients",             "optimizer_state",
-                                                          "adapters",    "activations",         "logits",                "gathered_parameters",
-                                                          "communication_buffers", "workspace", "temporaries"};
-  return names[static_cast<std::size_t>(r)];
-}
-constexpr std::string_view text(phase p) {
-  constexpr std::array<std::string_view, phase_count> names{"load", "forward", "loss", "backward", "reduce", "step", "save"};
-  return names[static_cast<std::size_t>(p)];
+using report = basic_report<std::array<rank_report, 8>>;
+
+template <class A, class B>
+constexpr bool operator==(const basic_report<A>& a, const basic_report<B>& b) {
+  if (a.size != b.size || a.kinds != b.kinds) return false;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(a.size); ++i)
+    if (!(a.ranks[i] == b.ranks[i])) return false;
+  return a.others == b.others && a.host == b.host && a.nvme_per_node == b.nvme_per_node && a.nvme_capacity == b.nvme_capacity &&
+         a.parameter_count == b.parameter_count && a.assumptions == b.assumptions;
 }
 
 }  // namespace headroom

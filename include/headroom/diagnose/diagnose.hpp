@@ -48,7 +48,8 @@ inline diagnosis diagnose(const oom_message& m) {
 }
 
 /// … and by the job and its report.
-inline diagnosis diagnose(const oom_message& m, const job& j, const report& r) {
+template <class Ranks>
+diagnosis diagnose(const oom_message& m, const job& j, const basic_report<Ranks>& r) {
   auto d = diagnose(m);
   const auto& worst = r.tightest();
   if (d.why == cause::host) {

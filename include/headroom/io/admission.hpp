@@ -25,14 +25,14 @@ struct admission {
   headroom::io::decision decision{headroom::io::decision::bad_input};
   std::string sentence{};                       ///< for a person
   headroom::job job{};                          ///< unless the input was bad
-  std::optional<headroom::report> report{};     ///< unless the input was bad
+  std::optional<full_report> report{};     ///< unless the input was bad
 };
 
 namespace detail {
 
 /// Whether no replay could change the decision: every GPU is outside the range in which its memory is expected, on the same side for all
 /// that fit, or host memory or NVMe does not suffice, of which replay() says the same.
-constexpr bool is_decided(const report& r) {
+inline bool is_decided(const full_report& r) {
   constexpr confidence almost_sure{0.999};
   const bool others_suffice = r.host.capacity == bytes{0} || r.host.per_node <= r.host.capacity;
   if (!others_suffice || (r.nvme_capacity > bytes{0} && r.nvme_per_node > r.nvme_capacity)) return true;
@@ -52,11 +52,11 @@ constexpr bool is_decided(const report& r) {
 inline admission admit(const admission_request& asked) {
   try {
     const job j = read_job(parse_json(asked.job, "the job"), asked.base);
-    report r = estimate(j);
+    auto r = estimate_all(j);
     if (asked.full || !detail::is_decided(r)) r = replay(j);
     const bool fitting = asked.sure ? fits(r, *asked.sure) : r.fits();
     const std::string doubt = r.fits() && !fitting ? "DOES NOT FIT FOR SURE: " : "";
-    return {fitting ? decision::fits : decision::does_not_fit, doubt + verdict_text(r), j, r};
+    return {fitting ? decision::fits : decision::does_not_fit, doubt + verdict_text(r), j, std::move(r)};
   } catch (const error& e) {
     return {decision::bad_input, e.what(), {}, {}};
   } catch (const std::filesystem::filesystem_error& e) {

@@ -68,7 +68,8 @@ inline std::string cause_text(const diagnosis& d, const oom_message& m) {
 
 }  // namespace detail
 
-inline std::string diagnosis_text(const diagnosis& d, const oom_message& m, const report& r) {
+template <class Ranks>
+std::string diagnosis_text(const diagnosis& d, const oom_message& m, const basic_report<Ranks>& r) {
   std::string text = detail::cause_text(d, m) + "\n";
   if (d.died_in) text += "By the estimate the " + std::string{headroom::text(*d.died_in)} + " is the first phase that needs more than there is.\n";
   if (!d.suspects.empty()) {

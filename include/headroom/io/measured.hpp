@@ -80,7 +80,8 @@ struct prediction {
 };
 
 /// The rank that a record is about. Of a sum over all ranks: the one with most.
-inline const rank_report& rank_of(const report& r, metric what, rank_choice choice) {
+template <class Ranks>
+const rank_report& rank_of(const basic_report<Ranks>& r, metric what, rank_choice choice) {
   const auto most = reading_of(what);
   const rank_report* chosen = &r.ranks[0];
   for (const auto& other : r)
@@ -92,7 +93,8 @@ inline const rank_report& rank_of(const report& r, metric what, rank_choice choi
 }
 
 /// What a report says about a metric of the chosen ranks. The errors of ranks that are added up are one error.
-inline prediction predict(const report& r, metric what, rank_choice choice, confidence sure = {}) {
+template <class Ranks>
+prediction predict(const basic_report<Ranks>& r, metric what, rank_choice choice, confidence sure = {}) {
   if (r.size == 0) return {};
   prediction p;
   const auto add = [&](const rank_report& rank, double times) {

@@ -95,8 +95,9 @@ inline std::string html_knob(const what_if& w) {
 }  // namespace detail
 
 /// The report of `j` as one HTML document, with what `explore(j, …)` found, and the step over time where record(j) has written it out.
-inline std::string to_html(const report& r, const job& j, std::span<const what_if> others, const step_cost* time = nullptr,
-                           std::span<const recorded_step> step = {}) {
+template <class Ranks>
+std::string to_html(const basic_report<Ranks>& r, const job& j, std::span<const what_if> others, const step_cost* time = nullptr,
+                    std::span<const recorded_step> step = {}) {
   const auto name = j.model.label.empty() ? std::string{"model"} : std::string{j.model.label.view()};
   const auto title = detail::escaped(name) + " on " + std::to_string(j.hardware.gpus()) + " × " + detail::escaped(j.hardware.accelerator().label.view());
   std::string out = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>" + title +

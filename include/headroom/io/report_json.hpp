@@ -25,28 +25,30 @@ inline ordered_json to_json(const breakdown& b) {
 inline ordered_json to_json(const byte_range& r) { return {{"low", r.low.count()}, {"high", r.high.count()}}; }
 
 /// The range of each of the four numbers.
-inline ordered_json bounds_json(const report& all, const rank_report& r, confidence sure) {
+template <class Ranks>
+ordered_json bounds_json(const basic_report<Ranks>& all, const rank_report& r, confidence sure) {
   ordered_json out = ordered_json::object();
   for (int i = 0; i < reading_count; ++i) out[std::string{text(static_cast<reading>(i))}] = to_json(bounds(all, r, static_cast<reading>(i), sure));
   return out;
 }
 
 /// What makes the range of `device`: each source of error with one standard deviation to either side.
-inline ordered_json errors_json(const report& all, const rank_report& r) {
+inline ordered_json errors_json(const assumption_set& listed, const rank_report& r) {
   auto out = ordered_json::array();
   for (const auto& s : uncertainties) {
     const auto one = deviation_of(s, r);
-    if (!applies(s, all.assumptions, reading::device) || one.of == bytes{0}) continue;
-    out.push_back({{"from", std::string{text(s.from)}}, {"of", one.of.count()}, {"below", one.below.count()}, {"above", one.above.count()}});
+    if (!applies(s, listed, reading::device) || one.of == bytes{0}) continue;
+    out.push_back({{"from", std::string{s.from}}, {"of", one.of.count()}, {"below", one.below.count()}, {"above", one.above.count()}});
   }
   return out;
 }
 
-inline ordered_json to_json(const report& all, const rank_report& r, confidence sure) {
+template <class Ranks>
+ordered_json to_json(const basic_report<Ranks>& all, const rank_report& r, confidence sure) {
   ordered_json phases = ordered_json::object();
   for (int i = 0; i < phase_count; ++i) {
     const auto p = static_cast<phase>(i);
-    phases[std::string{text(p)}] = r[p].count();
+    phases[std::string{text(p)}] = r.has(p) ? ordered_json(r[p].count()) : ordered_json(nullptr);
   }
   return {{"pipeline_stage", r.pipeline_stage},
           {"count", r.count},
@@ -64,11 +66,13 @@ inline ordered_json to_json(const report& all, const rank_report& r, confidence 
           {"fits", r.fits()},
           {"headroom", r.headroom().count()},
           {"bounds", bounds_json(all, r, sure)},
-          {"errors", errors_json(all, r)}};
+          {"errors", errors_json(all.assumptions, r)}};
 }
 
-/// The whole report. `at_peak` of each rank adds up to its `allocated`. Ranges are those of a confidence.
-inline ordered_json to_json(const report& r, confidence sure = {}) {
+/// The whole report. `at_peak` of each rank adds up to its `allocated`; a phase that a rank's step does not have is null. Ranges are those
+/// of a confidence.
+template <class Ranks>
+ordered_json to_json(const basic_report<Ranks>& r, confidence sure = {}) {
   ordered_json ranks = ordered_json::array();
   for (std::size_t i = 0; i < static_cast<std::size_t>(r.size); ++i) ranks.push_back(to_json(r, r.ranks[i], sure));
   ordered_json assumptions = ordered_json::array();
@@ -76,7 +80,7 @@ inline ordered_json to_json(const report& r, confidence sure = {}) {
     if (r.assumptions.has(static_cast<assumption>(i)))
       assumptions.push_back(std::string{assumption_text(static_cast<assumption>(i))});
   const auto seen = bounds(r, sure);
-  return {{"ranks", std::move(ranks)},
+  ordered_json out = {{"ranks", std::move(ranks)},
           {"host",
            {{"per_node", r.host.per_node.count()},
             {"pinned_per_node", r.host.pinned_per_node.count()},
@@ -89,6 +93,8 @@ inline ordered_json to_json(const report& r, confidence sure = {}) {
           {"fits", r.fits()},
           {"bounds", {{"low", seen.low.count()}, {"high", seen.high.count()}, {"confidence", sure.share()}, {"fits", fits(r, sure)}}},
           {"assumptions", std::move(assumptions)}};
+  if (r.kinds > r.size) out["kinds"] = r.kinds;  // of which `ranks` shows those that decide; a full_report shows all
+  return out;
 }
 
 /// [{"changes", "device", "headroom"}], the least change first.

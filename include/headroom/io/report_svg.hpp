@@ -97,6 +97,7 @@ struct svg_frame {
 inline void draw_bands(svg_canvas& svg, const svg_frame& f, const rank_report& r, double slot, double width) {
   const bytes outside = r.outside.context + r.outside.nccl;
   for (std::size_t i = 0; i + 1 < phase_count; ++i) {
+    if (!r.has(static_cast<phase>(i)) || !r.has(static_cast<phase>(i + 1))) continue;  // a gap
     double left = 0, right = 0;
     const double x1 = f.x + slot * static_cast<double>(i) + (slot + width) / 2, x2 = x1 + slot - width;
     for (std::size_t k = 0; k <= row_count; ++k) {
@@ -128,13 +129,15 @@ inline void draw_bars(svg_canvas& svg, const svg_frame& f, const rank_report& r)
     };
     for (int k = 0; k < row_count; ++k)
       stack(made_of[static_cast<row>(k)], static_cast<std::size_t>(k), text(static_cast<row>(k)));
-    stack(outside, row_count, "outside the allocator");
+    if (r.has(p)) stack(outside, row_count, "outside the allocator");
     const bool peak = p == r.peak_phase && r[p] > bytes{0};
     if (level > 0)
       svg.text(x + width / 2, f.y(level) - 6, 12, fixed(level, 1),
                peak ? "text-anchor=\"middle\" font-weight=\"bold\"" : "text-anchor=\"middle\" fill=\"#5b6470\"");
     svg.text(x + width / 2, f.bottom + 18, 12, text(p),
-             peak ? "text-anchor=\"middle\" font-weight=\"bold\"" : "text-anchor=\"middle\"");
+             peak       ? "text-anchor=\"middle\" font-weight=\"bold\""
+             : r.has(p) ? "text-anchor=\"middle\""
+                        : "text-anchor=\"middle\" fill=\"#b4bac2\"");
     if (peak) {
       const std::string where = r.peak_layer >= 0 ? "peak, layer " + std::to_string(r.peak_layer) : "peak";
       svg.text(x + width / 2, f.bottom + 33, 11, where, "text-anchor=\"middle\" fill=\"#c0392b\"");
@@ -169,7 +172,8 @@ inline void draw_rank(svg_canvas& svg, const svg_frame& f, const rank_report& r,
 }
 
 /// The rows that are ever occupied, top of the stack first, with what each has at the peak of the tightest rank.
-inline void draw_legend(svg_canvas& svg, const report& r, double x, double y) {
+template <class Ranks>
+void draw_legend(svg_canvas& svg, const basic_report<Ranks>& r, double x, double y) {
   const auto& tightest = r.tightest();
   const auto entry = [&](std::size_t colour, std::string_view label, bytes amount) {
     svg.box(x, y - 10, 12, 12, svg_colours[colour]);
@@ -193,11 +197,11 @@ inline void draw_legend(svg_canvas& svg, const report& r, double x, double y) {
 }  // namespace detail
 
 /// The report of `j` as an SVG document that needs no other file.
-inline std::string to_svg(const report& r, const job& j) {
+template <class Ranks>
+std::string to_svg(const basic_report<Ranks>& r, const job& j) {
   const auto ranks = static_cast<std::size_t>(std::max<std::int32_t>(1, r.size));
   double tallest = 0.01;
-  for (std::size_t i = 0; i < ranks; ++i) {
-    const auto& rank = r.ranks[i];
+  for (const auto& rank : r) {
     const auto highest =
         *std::max_element(rank.phases.begin(), rank.phases.end()) + rank.outside.context + rank.outside.nccl;
     tallest = std::max({tallest, in_gib(rank.capacity), in_gib(rank.device), in_gib(highest)});

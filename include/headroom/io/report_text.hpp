@@ -79,7 +79,7 @@ inline std::string rank_text(const rank_report& r, bool staged, const palette& i
     const auto p = static_cast<phase>(i);
     const double height = tallest > bytes{0} ? in_gib(r[p]) / in_gib(tallest) : 0.0;
     const bool peak = p == r.peak_phase && r[p] > bytes{0};
-    text += "  " + left(headroom::text(p), label_width) + right(gib_text(r[p]), number_width) + std::string(11, ' ') +
+    text += "  " + left(headroom::text(p), label_width) + right(r.has(p) ? gib_text(r[p]) : "–", number_width) + std::string(11, ' ') +
             ink.hue(bar(height, bar_width)) + (peak ? ink.bold(" ◀ peak") : "") + "\n";
   }
   return text + "\n";
@@ -108,7 +108,8 @@ inline std::string wrapped(std::string_view text, std::string_view first, std::s
 }
 
 /// "95 % sure: device memory between 30.1 and 35.9 GiB (most of it driver reading, then context), which fits".
-inline std::string range_text(const report& r, confidence sure) {
+template <class Ranks>
+std::string range_text(const basic_report<Ranks>& r, confidence sure) {
   const auto& rank = r.tightest();
   const auto seen = bounds(r, sure);
   const uncertainty* widest[2]{};
@@ -126,14 +127,15 @@ inline std::string range_text(const report& r, confidence sure) {
     }
   }
   std::string text = fixed(sure.share() * 100.0, sure.per_mille % 10 == 0 ? 0 : 1) + " % sure: device memory between " + gib_text(seen.low) + " and " + gib_text(seen.high);
-  if (widest[0] != nullptr) text += ", for " + std::string{headroom::text(widest[0]->from)};
-  if (widest[1] != nullptr) text += " and " + std::string{headroom::text(widest[1]->from)};
+  if (widest[0] != nullptr) text += ", for " + std::string{widest[0]->from};
+  if (widest[1] != nullptr) text += " and " + std::string{widest[1]->from};
   std::replace(text.begin(), text.end(), '_', ' ');
   if (r.fits()) text += fits(r, sure) ? "; fits even then" : "; may not fit then";
   return text;
 }
 
-inline std::string off_gpu_text(const report& r, const palette& ink) {
+template <class Ranks>
+std::string off_gpu_text(const basic_report<Ranks>& r, const palette& ink) {
   std::string text;
   const auto judged = [&](bytes used, bytes capacity) {
     if (capacity == bytes{0}) return std::string{};
@@ -154,7 +156,8 @@ inline std::string off_gpu_text(const report& r, const palette& ink) {
 
 /// The report of `j` in lines of at most about a hundred characters. `colour`: with escape sequences for a terminal. Ranges are those
 /// of a confidence.
-inline std::string to_text(const report& r, const job& j, bool colour = false, confidence sure = {}) {
+template <class Ranks>
+std::string to_text(const basic_report<Ranks>& r, const job& j, bool colour = false, confidence sure = {}) {
   const palette ink{colour};
   std::string text;
   const auto label = j.model.label.empty() ? std::string{"model"} : std::string{j.model.label.view()};

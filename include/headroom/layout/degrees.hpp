@@ -2,6 +2,7 @@
 // How the work is divided over GPUs: degrees, and the pipeline's schedule.
 #pragma once
 
+#include <headroom/error.hpp>
 #include <headroom/units/checked.hpp>
 
 #include <cstdint>
@@ -14,9 +15,25 @@ enum class schedule : std::uint8_t { one_forward_one_backward, naive, gpipe, int
 /// How ranks of context parallelism exchange keys and values: around a ring, heads for tokens (DeepSpeed-Ulysses), or all gathered.
 enum class context_kind : std::uint8_t { ring, ulysses, all_gather };
 
+/// How many layers a chunk has, in two bytes. It reads and is written like a number.
+struct layer_count {
+  std::uint16_t value{};
+
+  constexpr layer_count() = default;
+  /// Errors: job_error for a count that is not from 0 to 65535.
+  constexpr layer_count(std::int64_t n) : value(static_cast<std::uint16_t>(n)) {  // NOLINT(google-explicit-constructor)
+    if (n < 0 || n > 65'535) refuse("headroom: parallel.stage_layers must be from 0 to 65535", n);
+  }
+  constexpr operator std::int32_t() const { return value; }  // NOLINT(google-explicit-constructor)
+  constexpr layer_count& operator+=(std::int64_t n) { return *this = layer_count{value + n}; }
+  constexpr layer_count& operator++() { return *this += 1; }
+  constexpr layer_count& operator--() { return *this += -1; }
+};
+
 /// Degrees of parallelism. data × tensor × pipeline × context is the number of GPUs; expert parallelism divides the same GPUs anew.
 struct degrees {
-  static constexpr int max_chunks = 64;
+  static constexpr int max_chunks = 64;    ///< of layers on one stage
+  static constexpr int max_entries = 256;  ///< chunks of all stages whose layers can be given
   std::int64_t data{};                      ///< data-parallel ranks, `replicate` included; 0: whatever the GPUs leave
   std::int64_t replicate{1};                ///< groups that each hold all shards (HSDP)
   std::int64_t tensor{1};
@@ -26,7 +43,7 @@ struct degrees {
   headroom::schedule schedule{};
   std::int64_t first_stage_layers{};        ///< 0: as many as the others
   std::int64_t last_stage_layers{};
-  std::int32_t stage_layers[max_chunks]{};  ///< layers of each chunk, when they are uneven
+  layer_count stage_layers[max_entries]{};  ///< layers of each chunk, when they are uneven
   std::int32_t chunks{};                    ///< how many of them are given
   std::int64_t context{1};
   headroom::context_kind context_kind{};

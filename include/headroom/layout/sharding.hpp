@@ -38,6 +38,8 @@ struct sharding {
   std::int64_t communication_unit{-1};         ///< Megatron-FSDP's suggested_communication_unit_size
   choice double_buffer{};                      ///< Megatron-FSDP: buffers of two layers stay (fsdp-double-buffer)
 
+  /// Whether a bucket that ZeRO's stage has is left to DeepSpeed's default.
+  [[nodiscard]] constexpr bool leaves_buckets_open() const { return reduce_bucket_size < 0 || (stage == 3 ? stage3_prefetch_bucket_size : allgather_bucket_size) < 0; }
   friend constexpr bool operator==(const sharding&, const sharding&) = default;
 };
 

@@ -54,7 +54,7 @@ constexpr job divide_by_speed(const job& given) {
     ++d.stage_layers[best];
   }
   for (auto moves = j.model.layers; moves > 0; --moves) {
-    const detail::stage_headroom now(estimate(j));
+    const detail::stage_headroom now(j);
     const auto from = now.tightest(stages);
     if (now.of[from] >= bytes{0} || d.stage_layers[from] < 2) break;
     std::size_t best = stages;
@@ -63,7 +63,7 @@ constexpr job divide_by_speed(const job& given) {
       auto next = j;
       --next.parallel.stage_layers[from];
       ++next.parallel.stage_layers[i];
-      if (detail::stage_headroom(estimate(next)).of[i] >= bytes{0}) best = i;
+      if (detail::stage_headroom(next).of[i] >= bytes{0}) best = i;
     }
     if (best == stages) break;
     --d.stage_layers[from];

@@ -62,7 +62,9 @@ constexpr void settle_loss(settled_job& r) {
     if (s.loss.kind == loss_kind::unset && chunks > 0) s.loss.kind = loss_kind::chunked;
     if (s.loss.chunk_tokens <= 0) s.loss.chunk_tokens = checked::ceil_div(j.batch.sequence, chunks > 0 ? chunks : 8);
     s.loss.chunked_head = choice::yes;
+    if (s.compiled_loss) r.assumptions.add(assumption::compiled_chunks_in_place);
   }
+  if (s.compiled_loss && s.loss.kind == loss_kind::full && j.framework.compile.scatters_loss_gradient) r.assumptions.add(assumption::compiled_loss_targets);
   if (s.loss_program == loss_style::chunked) {
     s.loss.logits = formats::fp32;  // Fabric converts what a module returns
     if (s.loss.chunk_tokens <= 0) s.loss.chunk_tokens = 128;

@@ -30,7 +30,10 @@ constexpr void settle_precision(settled_job& r) {
   if (!fsdp && p.compute.bits < p.parameters.bits && p.compute.bits >= 16) p.autocast = true;
   if (j.framework.autocast.over_16bit && j.sharding.kind != sharding_kind::zero && p.compute.bits == 16) p.autocast = true;
   if (fsdp) p.autocast = false;
-  if (p.compute.bits == 8 && j.framework.fp8.quantises_in_linear) p.compute = formats::bf16;
+  if (p.compute.bits == 8 && j.framework.fp8.quantises_in_linear) {
+    p.compute = formats::bf16;
+    r.assumptions.add(assumption::fp8_in_linear);
+  }
 }
 
 constexpr void settle_optimizer(settled_job& r) {
@@ -45,6 +48,8 @@ constexpr void settle_optimizer(settled_job& r) {
     if (!r.optimizer.updates_in_place) r.assumptions.add(assumption::optimizer_implementation);
   }
   if (r.optimizer.updates_in_place) r.optimizer.how = implementation::fused;
+  if (r.optimizer.how == implementation::foreach && j.framework.optimizer.foreach_copies == 0) r.assumptions.add(assumption::update_without_copies);
+  if (j.framework.optimizer.int8_copies > 0 && r.optimizer.state.quantised() && r.optimizer.paged_from == 0) r.assumptions.add(assumption::int8_update_copies);
 }
 
 constexpr void settle_shards(settled_job& r) {
@@ -75,6 +80,8 @@ constexpr void settle_shards(settled_job& r) {
       r.shards.optimizer = j.sharding.stage >= 1 ? d : 1;
       r.shards.gradients = j.sharding.stage >= 2 ? d : 1;
       r.shards.parameters = j.sharding.stage >= 3 ? d : 1;
+      if (j.sharding.stage == 3) r.assumptions.add(assumption::deepspeed_stage3_trace);
+      if (j.sharding.stage > 0 && j.sharding.leaves_buckets_open()) r.assumptions.add(assumption::zero_buckets_default);
       break;
     case sharding_kind::megatron_distributed_optimizer:
       r.flat = true;
@@ -113,7 +120,7 @@ constexpr void settle_layer(settled_job& r) {
   s.expert = j.parallel.expert;
   s.expert_tensor = j.parallel.expert_tensor;
   s.expert_imbalance = j.parallel.expert_imbalance_percent;
-  if (r.model.sparse() && j.parallel.expert > 1 && s.expert_imbalance == 100 && r.model.experts.capacity_factor_percent == 0)
+  if (r.model.sparse() && (j.framework.modules.kind == layer_modules::eager || (j.parallel.expert > 1 && s.expert_imbalance == 100 && r.model.experts.capacity_factor_percent == 0)))
     r.assumptions.add(assumption::balanced_routing);
   if (j.recompute.mode == recompute_mode::selective) {
     s.recomputed_modules = j.recompute.modules;
@@ -137,6 +144,7 @@ constexpr void settle_layer(settled_job& r) {
   s.accumulated_width = r.sharded() ? p.reduce.width() : s.weight_width;
   s.vocabulary = r.model.vocab;
   s.compiled = j.compile && j.framework.compile.layers;
+  if (s.compiled) r.assumptions.add(assumption::compiled_layers);
   s.kernel = j.attention;
   if (s.kernel == attention::unset) {
     s.kernel = attention::sdpa;
@@ -149,6 +157,7 @@ constexpr void settle_layer(settled_job& r) {
     s.kernel = attention::eager;
     r.assumptions.add(assumption::attention_eager_for_softcap);
   }
+  if (s.kernel != attention::eager && s.kernel != attention::math && !s.host) r.assumptions.add(assumption::flash_backward_workspace);
   if (j.adapter.active()) {
     const auto& f = j.adapter.format;
     s.adapter_width = f.set() ? f.width() : s.width;
@@ -164,7 +173,37 @@ constexpr void settle_layer(settled_job& r) {
       packed.bits &= ~(j.adapter.base_skips.bits | j.adapter.modules_to_save.bits);
       s.quantised = packed;
     }
+    if (j.framework.autocast.converts_outputs) {  // accelerate does, under PEFT's adapters
+      if (j.sharding.kind == sharding_kind::fsdp1 && r.shards.parameters > 1) r.assumptions.add(assumption::sharded_adapters_unexplained);
+      if (j.adapter.base.quantised()) r.assumptions.add(assumption::upcast_quantised_base);
+    }
   }
+}
+
+/// What lies outside the allocator, and cuBLAS's workspaces (states/outside.hpp): constants of a kind of GPU and a release.
+constexpr void settle_gpu(settled_job& r) {
+  const auto& j = *r.source;
+  const auto& g = *r.on;
+  if (!j.hardware.names_gpu()) r.assumptions.add(assumption::gpu_assumed);
+  if (g.maker == vendor::cpu) return;
+  r.assumptions.add(assumption::context_calibrated);
+  if (j.environment.cublas_workspace >= bytes{0}) return;
+  r.assumptions.add(assumption::cublas_workspace_by_capability);
+  if (g.maker == vendor::nvidia && g.compute_capability >= 100 && j.environment.torch == 0 && j.framework.date < 202602) r.assumptions.add(assumption::cublas_workspace_before_2026);
+}
+
+/// What is assumed of every step, and of what a whole job asks for.
+constexpr void settle_step(settled_job& r) {
+  const auto& j = *r.source;
+  auto& a = r.assumptions;
+  a.add(assumption::steady_state);
+  a.add(assumption::host_runtime_not_counted);
+  a.add(assumption::no_eval_no_generation);
+  if (j.framework.recipes_change) a.add(assumption::recipe_of_one_date);
+  if (r.model.vision.layers > 0) a.add(assumption::towers_on_few_runs);
+  if (j.offload.parameters != place_of_parameters(j)) a.add(assumption::parameters_stay_on_gpu);
+  if (j.offload.activations != place::on_gpu) a.add(assumption::activations_offload_overlap);
+  if (j.adapter.kind != adapter_kind::none && j.batch.accumulation > 1 && !j.batch.packed && r.shards.parameters > 1) a.add(assumption::samples_of_one_length);
 }
 
 /// settle() of a job that check() has nothing against.
@@ -189,8 +228,8 @@ constexpr settled_job settle_checked(const job& j, std::size_t kind = 0) {
     if (j.parallel.schedule == schedule::zero_bubble) r.assumptions.add(assumption::zero_bubble_defers_all);
     if (r.optimizer.vector_moments > 0 && j.sharding.kind == sharding_kind::megatron_distributed_optimizer) r.assumptions.add(assumption::rank_with_most_weights);
   }
-  if (!j.hardware.names_gpu()) r.assumptions.add(assumption::gpu_assumed);
-  r.assumptions.add(assumption::steady_state);
+  settle_gpu(r);
+  settle_step(r);
   return r;
 }
 

@@ -10,15 +10,15 @@ namespace detail {
 
 /// The least headroom of each stage's kinds of GPU.
 struct stage_headroom {
-  std::array<bytes, report::max_ranks> of{};
-  std::array<bool, report::max_ranks> seen{};
+  std::array<bytes, degrees::max_entries> of{};
+  std::array<bool, degrees::max_entries> seen{};
 
-  constexpr explicit stage_headroom(const report& r) {
-    for (const auto& rank : r) {
+  constexpr explicit stage_headroom(const job& j) {
+    for_each_rank(j, [&](const rank_report& rank) {
       const auto stage = static_cast<std::size_t>(rank.pipeline_stage);
       if (!seen[stage] || rank.headroom() < of[stage]) of[stage] = rank.headroom();
       seen[stage] = true;
-    }
+    });
   }
   /// The tightest of all.
   [[nodiscard]] constexpr std::size_t tightest(std::size_t stages) const {
@@ -37,7 +37,7 @@ struct stage_headroom {
 /// Errors: job_error without pipeline stages, with virtual ones, and with fewer layers than stages; those of estimate().
 constexpr job balance_stages(job j) {
   auto& d = j.parallel;
-  if (d.pipeline < 2 || d.pipeline > degrees::max_chunks) refuse("headroom: balance_stages() needs parallel.pipeline from 2 to 64", d.pipeline);
+  if (d.pipeline < 2 || d.pipeline > degrees::max_entries) refuse("headroom: balance_stages() needs parallel.pipeline from 2 to 256", d.pipeline);
   if (d.virtual_pipeline > 1) refuse("headroom: balance_stages() divides whole stages; parallel.virtual_pipeline must be 1", d.virtual_pipeline);
   if (j.model.layers < d.pipeline) refuse("headroom: every pipeline stage needs a layer; model.layers", j.model.layers);
   const auto stages = static_cast<std::size_t>(d.pipeline);
@@ -45,7 +45,7 @@ constexpr job balance_stages(job j) {
   d.chunks = static_cast<std::int32_t>(d.pipeline);
   for (std::size_t i = 0; i < stages; ++i)
     d.stage_layers[i] = static_cast<std::int32_t>(j.model.layers / d.pipeline + (static_cast<std::int64_t>(i) < j.model.layers % d.pipeline ? 1 : 0));
-  detail::stage_headroom now(estimate(j));
+  detail::stage_headroom now(j);
   for (bool moved = true; moved;) {
     moved = false;
     const auto from = now.tightest(stages);
@@ -56,7 +56,7 @@ constexpr job balance_stages(job j) {
       auto other = j;
       --other.parallel.stage_layers[from];
       ++other.parallel.stage_layers[to];
-      const detail::stage_headroom then(estimate(other));
+      const detail::stage_headroom then(other);
       const auto left = min(then.of[to], then.of[from]);
       if (left > now.of[from] && (best == stages || left > best_left)) {
         best = to;
@@ -68,7 +68,7 @@ constexpr job balance_stages(job j) {
     if (best == stages) break;
     --d.stage_layers[from];
     ++d.stage_layers[best];
-    now = detail::stage_headroom(estimate(j));
+    now = detail::stage_headroom(j);
     moved = true;
   }
   return j;

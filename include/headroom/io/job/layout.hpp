@@ -35,16 +35,16 @@ void describe(Keys& k, degrees& d) {
       d.chunks = 0;
       each_at(*v, k.at("stage_layers"), "a list of layers, one number for each chunk",
               [&](const json_value& n, const std::string& path) {
-                if (d.chunks == degrees::max_chunks)
-                  fail("headroom: " + k.at("stage_layers") + " must have at most 64 entries");
-                d.stage_layers[d.chunks++] = static_cast<std::int32_t>(whole_at(n, path, 0, most));
+                if (d.chunks == degrees::max_entries)
+                  fail("headroom: " + k.at("stage_layers") + " must have at most 256 entries");
+                d.stage_layers[d.chunks++] = whole_at(n, path, 0, 65'535);
               });
     }
   } else {
     k.word("schedule", d.schedule, d.virtual_pipeline > 1 ? schedule::interleaved : schedule::one_forward_one_backward);
     if (d.chunks > 0) {
       auto list = json_value::array();
-      for (std::int32_t i = 0; i < d.chunks; ++i) list.push_back(d.stage_layers[i]);
+      for (std::int32_t i = 0; i < d.chunks; ++i) list.push_back(std::int32_t{d.stage_layers[i]});
       k.put("stage_layers", list);
     }
   }

@@ -44,7 +44,7 @@ inline std::string megatron_layout(const job& j) {
   std::string r = "E";
   for (std::int32_t i = 0; i < j.parallel.chunks; ++i) {
     if (i > 0) r += '|';
-    r += std::string(static_cast<std::size_t>(std::clamp(j.parallel.stage_layers[i], 0, 4096)), 't');
+    r += std::string(static_cast<std::size_t>(std::clamp(std::int32_t{j.parallel.stage_layers[i]}, 0, 4096)), 't');
   }
   return r + std::string(static_cast<std::size_t>(std::clamp<std::int64_t>(j.model.mtp_layers, 0, 64)), 'm') + "L";
 }

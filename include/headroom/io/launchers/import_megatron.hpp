@@ -185,7 +185,7 @@ class megatron_arguments {
       if (parts > pipeline) say({"parallel", "virtual_pipeline"}, parts / pipeline, "num-layers-per-virtual-pipeline-stage");
     }
     if (!embedding && !loss) return;
-    if (all % parts != 0 || parts > degrees::max_chunks) fail("headroom: pipeline-model-parallel-size: " + std::to_string(all) + " layers, embedding and loss among them, must divide into " + std::to_string(parts) + " parts");
+    if (all % parts != 0 || parts > degrees::max_entries) fail("headroom: pipeline-model-parallel-size: " + std::to_string(all) + " layers, embedding and loss among them, must divide into " + std::to_string(parts) + " parts");
     std::vector<std::int64_t> list(static_cast<std::size_t>(parts), all / parts);
     list.front() -= embedding ? 1 : 0;
     list.back() -= loss ? 1 : 0;

@@ -113,7 +113,8 @@ inline void draw_step(svg_canvas& svg, const svg_frame& f, const recorded_step& 
 
 /// A step as the replay made it, kind of rank by kind of rank, in GiB over the order of events. Reserved but unused memory and what lies
 /// outside the allocator are not in it.
-inline std::string to_svg(std::span<const recorded_step> ranks, const report& r) {
+template <class Ranks>
+std::string to_svg(std::span<const recorded_step> ranks, const basic_report<Ranks>& r) {
   double tallest = 0.01;
   for (const auto& rank : r) tallest = std::max({tallest, in_gib(rank.capacity), in_gib(rank.allocated)});
   constexpr double width = 900, height = 260, left = 72, gap = 84;

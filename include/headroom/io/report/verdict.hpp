@@ -7,7 +7,8 @@
 
 namespace headroom::io {
 
-inline std::string verdict_text(const report& r) {
+template <class Ranks>
+std::string verdict_text(const basic_report<Ranks>& r) {
   const std::string where = r.size > 1 ? " on the tightest GPU" : " on each GPU";
   const auto spare = r.headroom();
   if (r.fits()) return "FITS with " + gib_text(spare) + " of headroom" + where;

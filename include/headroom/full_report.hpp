@@ -1,0 +1,22 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Every kind of rank of a job, however many: on the heap, at run time.
+#pragma once
+
+#include <headroom/estimate.hpp>
+
+#include <vector>
+
+namespace headroom {
+
+/// A report that holds all kinds of rank. It converts to a `report`, and that to one of these with the ranks that it holds.
+using full_report = basic_report<std::vector<rank_report>>;
+
+/// estimate(job) with every kind of rank.
+/// Errors: those of estimate().
+inline full_report estimate_all(const job& j) {
+  full_report r;
+  detail::estimate_into(r, [&]() -> rank_report& { return r.add(); }, j, detail::shipped_layers{}, detail::shipped_order{});
+  return r;
+}
+
+}  // namespace headroom

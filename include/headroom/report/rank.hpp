@@ -1,0 +1,136 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What one kind of rank occupies: rows, phases, and the four numbers of its peak.
+#pragma once
+
+#include <headroom/name.hpp>
+#include <headroom/report/spread.hpp>
+#include <headroom/units/literals.hpp>
+
+#include <array>
+
+namespace headroom {
+
+/// What memory is occupied by. The rows of a report, in the order they are printed.
+enum class row : std::uint8_t {
+  model_parameters,       ///< this rank's share; "parameters" in the file, where the plain name is not a unit's
+  master_parameters,      ///< copies in the optimizer's precision
+  gradients,
+  optimizer_state,        ///< moments, quantization constants
+  adapters,               ///< LoRA's and DoRA's weights
+  activations,            ///< saved for backward, or flowing between layers
+  logits,                 ///< of the head and the loss, with what the loss keeps and computes
+  gathered_parameters,    ///< whole weights for as long as a sharded layer computes with them
+  communication_buffers,  ///< buckets of a reduction or a gather
+  workspace,              ///< cuBLAS's
+  temporaries,            ///< of one operation or update, freed when it ends
+};
+inline constexpr int row_count = static_cast<int>(row::temporaries) + 1;
+
+/// The moments of a step, in order. The columns of a report.
+enum class phase : std::uint8_t {
+  load,          ///< the model goes to the GPU
+  forward,       ///< of the layers
+  loss_forward,  ///< head and loss; "loss" in the file
+  backward,
+  reduce,        ///< gradients go to the ranks that own them
+  step,          ///< the optimizer's
+  save,          ///< what outlives the step
+};
+inline constexpr int phase_count = static_cast<int>(phase::save) + 1;
+
+/// Bytes by row; total() is their sum.
+struct breakdown {
+  std::array<bytes, row_count> rows;  // breakdown{} is all zero
+
+  [[nodiscard]] constexpr bytes operator[](row r) const { return rows[static_cast<std::size_t>(r)]; }
+  [[nodiscard]] constexpr bytes& operator[](row r) { return rows[static_cast<std::size_t>(r)]; }
+  [[nodiscard]] constexpr bytes total() const {
+    bytes sum{0};
+    for (auto b : rows) sum += b;
+    return sum;
+  }
+  constexpr breakdown& operator+=(const breakdown& b) {
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] += b.rows[i];
+    return *this;
+  }
+  friend constexpr breakdown operator+(breakdown a, const breakdown& b) { return a += b; }
+  friend constexpr bool operator==(const breakdown&, const breakdown&) = default;
+};
+
+/// Memory of a GPU that PyTorch's allocator does not see.
+struct outside_allocator {
+  bytes context;  ///< CUDA's, with the libraries' code
+  bytes nccl;     ///< its buffers, of every communicator
+  friend constexpr bool operator==(const outside_allocator&, const outside_allocator&) = default;
+};
+
+/// One kind of rank: every GPU of a pipeline stage on one type of GPU holds the same.
+struct rank_report {
+  std::int64_t pipeline_stage;
+  std::int64_t count;          ///< how many GPUs are like this
+  name gpu;
+  bytes capacity;              ///< what a process can use of it
+  bytes allocated;           ///< live tensors at the peak: torch's max_memory_allocated
+  bytes active;              ///< plus blocks held for another stream
+  bytes reserved;            ///< what the caching allocator took from the driver
+  bytes device;              ///< plus what lies outside the allocator: what nvidia-smi shows
+  phase peak_phase;
+  std::uint8_t absent;       ///< a bit for each phase that this rank's step does not have; has()
+  std::int64_t peak_layer;   ///< -1: not in a layer (embedding, head, optimizer)
+  breakdown at_peak;         ///< adds up to `allocated` exactly
+  outside_allocator outside;
+  bytes routed;              ///< of `allocated`, what grows with the tokens routed to this rank's experts, where that is assumed to be an even share
+  std::array<bytes, phase_count> phases;  ///< the tallest moment of each
+  std::array<breakdown, phase_count> at_phase;  ///< what each of those is made of
+
+  [[nodiscard]] constexpr bytes headroom() const { return capacity - device; }
+  [[nodiscard]] constexpr bool fits() const { return device <= capacity; }
+  [[nodiscard]] constexpr bytes operator[](phase p) const { return phases[static_cast<std::size_t>(p)]; }
+  /// Whether its step has a phase: only a pipeline's last stage computes a loss. Of one that it does not have all bytes are 0.
+  [[nodiscard]] constexpr bool has(phase p) const { return (absent >> static_cast<unsigned>(p) & 1U) == 0; }
+  friend constexpr bool operator==(const rank_report&, const rank_report&) = default;
+};
+
+constexpr bytes value_of(const rank_report& r, reading m) {
+  return m == reading::allocated ? r.allocated : m == reading::active ? r.active : m == reading::reserved ? r.reserved : r.device;
+}
+
+/// What a source of error is proportional to, in one rank.
+constexpr bytes base_of(const rank_report& r, error_base b) {
+  const auto& at = r.at_peak;
+  const auto states = at[row::model_parameters] + at[row::master_parameters] + at[row::gradients] + at[row::optimizer_state] + at[row::adapters];
+  switch (b) {
+    case error_base::mebibyte: return mib;
+    case error_base::step_tensors: return r.allocated - states;
+    case error_base::activations: return at[row::activations];
+    case error_base::routed: return r.routed;
+    case error_base::samples: return at[row::activations] + at[row::logits];
+    case error_base::gathered: return at[row::gathered_parameters] + at[row::communication_buffers];
+    case error_base::over_next: {
+      bytes next{0};
+      for (int i = 0; i < phase_count; ++i)
+        if (static_cast<phase>(i) != r.peak_phase) next = max(next, r[static_cast<phase>(i)]);
+      return r.allocated - next;
+    }
+    case error_base::temporaries: return at[row::temporaries];
+    case error_base::allocated: return r.allocated;
+    case error_base::turnover: return r.reserved - states;
+    case error_base::nccl: return r.outside.nccl;
+    case error_base::device: break;
+  }
+  return r.device;
+}
+
+/// What a row or phase is called in the report file.
+constexpr std::string_view text(row r) {
+  constexpr std::array<std::string_view, row_count> names{"parameters",  "master_parameters",   "gradients",             "optimizer_state",
+                                                          "adapters",    "activations",         "logits",                "gathered_parameters",
+                                                          "communication_buffers", "workspace", "temporaries"};
+  return names[static_cast<std::size_t>(r)];
+}
+constexpr std::string_view text(phase p) {
+  constexpr std::array<std::string_view, phase_count> names{"load", "forward", "loss", "backward", "reduce", "step", "save"};
+  return names[static_cast<std::size_t>(p)];
+}
+
+}  // namespace headroom
