@@ -92,8 +92,13 @@ class suspect_list {
       tensors_of(megatron::head_and_loss(scene_, trained), "the head and the loss", phase::loss_forward);
       return;
     }
-    for (const auto& k : kinds_of(job_.model))
-      for_each_block(scene_, k.kind, trained, true, [&](const program& p) { tensors_of(p, "a layer", phase::forward); });
+    for (const auto& k : kinds_of(job_.model)) {
+      auto kind = k.kind;
+      const bool loops = kind.sparse() && !experts_at_once(job_.model, j.framework);  // over experts, one by one
+      if (loops) kind.feeds = feed_forward_kind::none;
+      for_each_block(scene_, kind, trained, true, [&](const program& p) { tensors_of(p, "a layer", phase::forward); });
+      if (loops) tensors_of(ops::one_expert(scene_, trained, scene_.residual_width, true), "an expert", phase::forward);
+    }
     tensors_of(tail_of(scene_, trained, true), "the head and the loss", phase::loss_forward);
   }
 
