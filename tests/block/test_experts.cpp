@@ -39,7 +39,7 @@ constexpr scene scene_of(const settled_job& s) {
 
 constexpr bytes saved(const job& j, std::int64_t trained_experts) {
   const auto s = settle(j);
-  return walk_sparse_layer(scene_of(s), trained_modules(j, 0), trained_experts, true).saved.total;
+  return walk_layer(scene_of(s), {s.model.attention(), feed_forward_kind::experts}, trained_modules(j, 0), trained_experts, true).saved.total;
 }
 
 // LlamaAttention under sdpa, of each token: fp32 copy and root of the norm, normalised bf16, its result; q, k, v, result, log-sum-exp.

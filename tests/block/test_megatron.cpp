@@ -37,7 +37,7 @@ std::int64_t saved_by_a_layer(const job& j) {
   sc.granule = 1;
   sc.copies_flash_output = false;
   const auto statistics = 2 * 2 * 4 * sc.stream_tokens();  // mean and deviation of two norms: the paper leaves them out
-  return detail::walk_divided_layer(sc, trained_modules(j, -1), false, false).saved.total.count() - statistics;
+  return detail::walk_divided_layer(sc, trained_modules(j, -1), s.model.kind_of(0), false).saved.total.count() - statistics;
 }
 
 constexpr sizes paper{2048, 4, 6144, 64, 8};
@@ -88,7 +88,7 @@ TEST_CASE("table 2, full recomputation: 2·s·b·h, the layer's input") {
   const auto s = settle(j);
   auto sc = s.layer;
   sc.model = &s.model;
-  CHECK(detail::cost_of(detail::walk_divided_layer(sc, trained_modules(j, -1), false, true), true).saved.total.count() == 2 * sbh);
+  CHECK(detail::cost_of(detail::walk_divided_layer(sc, trained_modules(j, -1), s.model.kind_of(0), true), true).saved.total.count() == 2 * sbh);
 }
 
 namespace {

@@ -45,7 +45,7 @@ constexpr bytes saved_weights(const job& j) {
   auto sc = s.layer;
   sc.model = &s.model;
   bytes sum{0};
-  for_each_block(sc, {}, true, [&](const program& p) { sum += p.sum(p.weights() & p.saved()); });
+  for_each_block(sc, s.model.kind_of(0), {}, true, [&](const program& p) { sum += p.sum(p.weights() & p.saved()); });
   return sum;
 }
 constexpr bytes saved(const job& j) {

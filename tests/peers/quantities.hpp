@@ -36,7 +36,7 @@ inline std::int64_t saved_by_layer(const job& j, bool sparse) {
   sc.granule = 1;
   const bool recomputes = j.recompute.mode == recompute_mode::full;
   if (j.framework.modules.kind == layer_modules::megatron)
-    return detail::cost_of(detail::walk_divided_layer(sc, trained_modules(j, -1), sparse, recomputes), recomputes).saved.total.count();
+    return detail::cost_of(detail::walk_divided_layer(sc, trained_modules(j, -1), {s.model.attention(), sparse ? feed_forward_kind::experts : feed_forward_kind::dense}, recomputes), recomputes).saved.total.count();
   const auto w = walk_layer(sc, trained_modules(j, 0), true, recomputes);
   return (recomputes ? w.cached.total + w.input : w.saved.total).count();
 }

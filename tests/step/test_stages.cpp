@@ -40,7 +40,7 @@ std::int64_t kept_for_weights(const job& j) {
   auto sc = settled.layer;
   sc.model = &settled.model;
   sc.granule = 1;
-  return detail::walk_divided_layer(sc, trained_modules(j, -1), false, false, true).kept.total.count();
+  return detail::walk_divided_layer(sc, trained_modules(j, -1), sc.model->kind_of(0), false, true).kept.total.count();
 }
 
 }  // namespace

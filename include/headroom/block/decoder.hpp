@@ -2,7 +2,7 @@
 // Whole decoder layers: Llama-type, GPT-2-type, and their parallel and post-norm relatives.
 #pragma once
 
-#include <headroom/block/latent.hpp>
+#include <headroom/block/mixers.hpp>
 #include <headroom/block/walk.hpp>
 
 namespace headroom {
@@ -31,9 +31,9 @@ constexpr tensor feed_forward(program& p, const scene& s, const module_set& trai
 /// attention wrote; one where both read the same input.
 enum class layer_part : std::uint8_t { attention, mlp, parallel };
 
-/// One part of a decoder layer. `trained`: the modules whose weights train here. `input_has_gradient`: something below trains.
-/// `matrices`: multiplied by earlier parts of the layer.
-constexpr program decoder_block(const scene& s, layer_part part, const module_set& trained, bool input_has_gradient, std::int64_t matrices = 0) {
+/// One part of a decoder layer with such a mixer. `trained`: the modules whose weights train here. `input_has_gradient`: something below
+/// trains. `matrices`: multiplied by earlier parts of the layer.
+constexpr program decoder_block(const scene& s, layer_part part, mixer_kind mixer, const module_set& trained, bool input_has_gradient, std::int64_t matrices = 0) {
   const auto& m = *s.model;
   program p(s.granule);
   p.count_matrices_from(matrices);
@@ -47,16 +47,16 @@ constexpr program decoder_block(const scene& s, layer_part part, const module_se
     if (m.post_norms || (m.norm_after && !norms_sum)) y = ops::norm(p, s, y, m.hidden, norms);
     return ops::drop(p, y, s.drops.hidden);
   };
-  const auto attended = [&](tensor y) { return m.mla.kv_rank > 0 ? ops::latent_attend(p, s, trained, y) : ops::attend(p, s, trained, y); };
+  const auto mixed = [&](tensor y) { return ops::mix(p, s, mixer, trained, y); };
   const auto normalised = [&] { return ops::gather_tokens(p, s, ops::norm(p, s, x, m.hidden, norms), m.hidden); };
   const auto first = m.norm_after ? x : normalised();
   if (part == layer_part::parallel) {
-    const auto side = branch(attended(first));
+    const auto side = branch(mixed(first));
     const auto second = m.shared_attention_norm ? first : normalised();
     const auto sum = ops::add(p, x, side);
     p.set_output(ops::add(p, sum, branch(ops::feed_forward(p, s, trained, second))));
   } else {
-    const auto y = part == layer_part::attention ? attended(first) : ops::feed_forward(p, s, trained, first);
+    const auto y = part == layer_part::attention ? mixed(first) : ops::feed_forward(p, s, trained, first);
     const auto sum = ops::add(p, x, branch(y));
     p.set_output(norms_sum ? ops::norm(p, s, sum, m.hidden, norms) : sum);
   }
@@ -68,6 +68,11 @@ constexpr program decoder_block(const scene& s, layer_part part, const module_se
     p.checkpoint();
   }
   return p;
+}
+
+/// … of a model whose layers all attend.
+constexpr program decoder_block(const scene& s, layer_part part, const module_set& trained, bool input_has_gradient, std::int64_t matrices = 0) {
+  return decoder_block(s, part, s.model->attention(), trained, input_has_gradient, matrices);
 }
 
 /// What a whole layer costs, its parts joined.
@@ -140,31 +145,5 @@ constexpr void join(layer_walk& r, const program& p, bool first, bool graphless,
 }
 
 }  // namespace detail
-
-/// Calls visit(program) for each part of a decoder layer, in the order of forward.
-template <class Visit>
-constexpr void for_each_block(const scene& s, const module_set& trained, bool input_has_gradient, Visit&& visit) {
-  if (s.model->parallel_block) return visit(decoder_block(s, layer_part::parallel, trained, input_has_gradient));
-  bool flows = input_has_gradient;
-  std::int64_t matrices = 0;
-  {
-    const auto attends = decoder_block(s, layer_part::attention, trained, flows);
-    flows = attends.needs_gradient(attends.output());
-    matrices = attends.matrices();
-    visit(attends);
-  }
-  visit(decoder_block(s, layer_part::mlp, trained, flows, matrices));
-}
-
-/// Walks a decoder layer. `graphless`: also without a graph, as a checkpoint's first forward. `accumulate`: see walk_backward.
-constexpr layer_walk walk_layer(const scene& s, const module_set& trained, bool input_has_gradient, bool graphless = false, bool accumulate = false) {
-  layer_walk r;
-  bool first = true;
-  for_each_block(s, trained, input_has_gradient, [&](const program& p) {
-    detail::join(r, p, first, graphless, accumulate);
-    first = false;
-  });
-  return r;
-}
 
 }  // namespace headroom

@@ -19,7 +19,7 @@ enum class expert_style : std::uint8_t {
 constexpr expert_style style_of(const shape& m) {
   if (m.experts.bias) return expert_style::fused;
   if (m.experts.shared_ffn == 0 || m.experts.shared_gate) return expert_style::gathered;
-  return m.experts.active == 1 && m.mla.kv_rank == 0 ? expert_style::repeated : expert_style::wide;
+  return m.experts.active == 1 && !m.latent() ? expert_style::repeated : expert_style::wide;
 }
 
 /// Whether the experts of a layer are computed all at once, out of one parameter, and not in a loop.

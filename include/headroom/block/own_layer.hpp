@@ -3,8 +3,7 @@
 #pragma once
 
 #include <headroom/block/cross.hpp>
-#include <headroom/block/decoder.hpp>
-#include <headroom/block/sparse_layer.hpp>
+#include <headroom/block/layer.hpp>
 #include <headroom/model/inventory.hpp>
 
 #include <concepts>
@@ -31,8 +30,7 @@ struct shipped_layers {
   template <class Run>
   static constexpr layer_walk walk(const scene& s, const Run& run, bool accumulate) {
     if (s.model->encoder.cross_attention) return walk_cross_layer(s, run.trained, run.input_has_gradient, run.recomputes, accumulate);
-    if (run.sparse) return walk_sparse_layer(s, run.trained, run.experts, run.input_has_gradient, run.recomputes, accumulate);
-    return walk_layer(s, run.trained, run.input_has_gradient, run.recomputes, accumulate);
+    return walk_layer(s, run.kind, run.trained, run.experts, run.input_has_gradient, run.recomputes, accumulate);
   }
 };
 
@@ -64,8 +62,8 @@ struct given_layers {
     if (j.compile || j.recompute.mode == recompute_mode::selective)
       refuse("headroom: a layer of one's own is walked as it is written: compile must be false, and recompute none or full");
     const auto& m = j.model;
-    if (m.sparse() || m.mla.kv_rank > 0 || m.mtp_layers > 0 || m.vision.kind != vision_kind::none || m.encoder.layers > 0)
-      refuse("headroom: a layer of one's own replaces the stack: the shape must leave experts, mla, mtp_layers, vision and encoder out");
+    if (m.sparse() || m.latent() || m.pattern.given() || m.mtp_layers > 0 || m.vision.kind != vision_kind::none || m.encoder.layers > 0)
+      refuse("headroom: a layer of one's own replaces the stack: the shape must leave experts, mla, pattern, mtp_layers, vision and encoder out");
   }
 };
 

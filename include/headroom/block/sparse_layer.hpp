@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// A layer with routed experts, its parts joined: attention, norm and router, the loop over the experts, shared experts and sums.
+// The half of a layer with routed experts, its parts joined: norm and router, the loop over the experts, shared experts and sums.
 #pragma once
 
 #include <headroom/block/decoder.hpp>
@@ -127,28 +127,5 @@ constexpr void join_sparse_half(layer_walk& r, const scene& s, const module_set&
 }
 
 }  // namespace detail
-
-/// Calls visit(program) for each part of such a layer, in the order of forward.
-template <class Visit>
-constexpr void for_each_sparse_block(const scene& s, const module_set& trained, bool input_has_gradient, Visit&& visit) {
-  const auto attends = decoder_block(s, layer_part::attention, trained, input_has_gradient);
-  const bool flows = attends.needs_gradient(attends.output());
-  visit(attends);
-  visit(s.habits->experts.grouped_mm ? grouped_experts_block(s, trained, flows, attends.matrices()) : repeated_experts_block(s, trained, flows));
-}
-
-/// Walks a layer whose MLP is routed; see walk_layer.
-constexpr layer_walk walk_sparse_layer(const scene& s, const module_set& trained, std::int64_t trained_experts, bool input_has_gradient, bool graphless = false,
-                                       bool accumulate = false) {
-  layer_walk r;
-  const auto attends = decoder_block(s, layer_part::attention, trained, input_has_gradient);
-  detail::join(r, attends, true, graphless, accumulate);
-  if (s.habits->experts.grouped_mm) {
-    detail::join(r, grouped_experts_block(s, trained, r.output_has_gradient, attends.matrices()), false, graphless, accumulate);
-    return r;
-  }
-  detail::join_sparse_half(r, s, trained, trained_experts, graphless, accumulate);
-  return r;
-}
 
 }  // namespace headroom

@@ -37,7 +37,7 @@ constexpr void add_context_parallel(both_passes& t, const cost_scene& c) {
   const auto& m = c.job->model;
   const rank_group group{l.context, l.tensor};
   const double token = static_cast<double>(l.tokens) * static_cast<double>(l.width) / static_cast<double>(l.tensor);
-  const double kv = 2 * token * static_cast<double>(m.mla.kv_rank > 0 ? m.heads * (m.mla.nope_dim + m.mla.rope_dim) : m.kv_width());
+  const double kv = 2 * token * static_cast<double>(m.latent() ? m.heads * (m.mla.nope_dim + m.mla.rope_dim) : m.kv_width());
   const auto exposed = [](double communication, double behind) { return communication > behind ? communication - behind : 0.0; };
   if (l.context_kind == context_kind::ulysses) {
     const double all = kv + 2 * token * static_cast<double>(m.query_width());

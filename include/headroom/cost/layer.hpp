@@ -6,6 +6,7 @@
 #include <headroom/block/decoder.hpp>
 #include <headroom/block/embedding.hpp>
 #include <headroom/block/loss.hpp>
+#include <headroom/block/megatron_layer.hpp>
 #include <headroom/cost/exchanges.hpp>
 
 namespace headroom::detail {
@@ -16,17 +17,12 @@ constexpr double routed_pairs(const scene& s) {
   return product(s.tokens, s.model->experts.active);
 }
 
-/// The linear layers that `choose(role)` picks, of one layer of the stack or, `stack` false, outside it. Dense and sparse layers in turn
-/// list a kind of weight for each run of them: the first will do.
+/// The linear layers that `choose(weight)` picks, of one layer of the stack or outside it.
 template <class Choose>
-constexpr void add_linears(both_passes& t, const cost_scene& c, const inventory& list, bool stack, const Choose& choose) {
+constexpr void add_linears(both_passes& t, const cost_scene& c, const inventory& list, const Choose& choose) {
   const auto& l = c.layer;
-  std::array<layer_span, module_count> first{};
   for (const auto& w : list) {
-    if (!w.linear || (w.layers.count > 0) != stack || !choose(w.role)) continue;
-    auto& span = first[static_cast<std::size_t>(w.role)];
-    if (span.count == 0) span = w.layers;
-    if (span != w.layers) continue;
+    if (!w.linear || !choose(w)) continue;
     auto rows = static_cast<double>(w.rows), columns = static_cast<double>(w.columns);
     const auto degree = static_cast<double>(w.expert ? l.expert_tensor : l.tensor);
     if (w.split == split_axis::rows || w.split == split_axis::vocabulary) rows /= degree;
@@ -44,12 +40,6 @@ constexpr void add_linears(both_passes& t, const cost_scene& c, const inventory&
     }
   }
 }
-
-constexpr bool routed_module(module m) {
-  return m == module::router || m == module::experts_gate || m == module::experts_up || m == module::experts_down || m == module::shared_gate ||
-         m == module::shared_up || m == module::shared_down;
-}
-constexpr bool dense_module(module m) { return m == module::gate_proj || m == module::up_proj || m == module::down_proj; }
 
 /// What a layer computes again before its backward.
 constexpr void settle_recompute(both_passes& t, const cost_scene& c, bool sparse) {
@@ -95,40 +85,42 @@ constexpr traffic fused_dropout(const cost_scene& c, traffic t) {
   if (!l.drops.hidden.positive()) return t;
   return {t.bytes - 2 * product(l.stream_tokens(), c.job->model.hidden, l.width), t.operations - 1};
 }
-constexpr traffic attention_traffic(const cost_scene& c) {
+constexpr traffic mixer_traffic(const cost_scene& c, layer_kind kind) {
   const auto& l = c.layer;
-  if (c.job->source->framework.modules.kind == layer_modules::megatron)
-    return fused_dropout(c, traffic_of(c.job->model.mla.kv_rank > 0 ? megatron::latent_block(l, true) : megatron::dense_block(l, true, c.trained, true)));
-  return traffic_of(decoder_block(l, c.job->model.parallel_block ? layer_part::parallel : layer_part::attention, c.trained, true));
+  if (kind.mixer == mixer_kind::none) return {};
+  if (c.job->source->framework.modules.kind == layer_modules::megatron) return fused_dropout(c, traffic_of(megatron::mixer_block(l, kind, c.trained)));
+  return traffic_of(decoder_block(l, c.job->model.parallel_block ? layer_part::parallel : layer_part::attention, kind.mixer, c.trained, true));
 }
-constexpr traffic mlp_traffic(const cost_scene& c, bool sparse) {
+constexpr traffic feed_forward_traffic(const cost_scene& c, layer_kind kind) {
   const auto& l = c.layer;
   const auto& m = c.job->model;
-  if (c.job->source->framework.modules.kind == layer_modules::megatron)
-    return fused_dropout(c, traffic_of(sparse ? megatron::sparse_block(l, c.trained, true) : megatron::dense_block(l, false, c.trained, true)));
+  if (kind.feeds == feed_forward_kind::none) return {};
+  if (c.job->source->framework.modules.kind == layer_modules::megatron) return fused_dropout(c, traffic_of(megatron::feed_forward_block(l, kind, c.trained)));
   if (m.parallel_block) return {};
-  if (!sparse) return traffic_of(decoder_block(l, layer_part::mlp, c.trained, true));
+  if (!kind.sparse()) return traffic_of(decoder_block(l, layer_part::mlp, c.trained, true));
   // Routed tokens are gathered, go through an MLP each and are added back; the loop over experts runs the MLP's operations for each.
   const double each = static_cast<double>(4 * m.hidden + 6 * m.experts.ffn) * static_cast<double>(l.width);
   return {product(l.tokens, m.experts.active) * each + 10.0 * product(l.tokens, m.hidden, l.width), 10.0 + 8.0 * static_cast<double>(m.experts.count)};
 }
 
-/// One dense or sparse layer.
-constexpr both_passes layer_seconds(const cost_scene& c, const inventory& list, bool sparse) {
+/// One layer of a kind.
+constexpr both_passes layer_seconds(const cost_scene& c, const inventory& list, const layer_kinds::entry& of) {
   both_passes t;
-  add_linears(t, c, list, true, [sparse](module m) { return !(sparse ? dense_module(m) : routed_module(m)); });
-  add_attention(t, c);
-  add_traffic(t, c, attention_traffic(c));
-  add_traffic(t, c, mlp_traffic(c, sparse));
+  const auto kind = of.kind;
+  // The first layer is dense where only a module of multi-token prediction has experts.
+  add_linears(t, c, list, [&](const weight& w) { return w.layers.has(of.first) && !(kind.sparse() && component_of(w.role) == component::mlp); });
+  add_mixer(t, c, kind.mixer);
+  add_traffic(t, c, mixer_traffic(c, kind));
+  add_traffic(t, c, feed_forward_traffic(c, kind));
   if (!c.layer.quantised.empty()) [[unlikely]] {
     const bool parallel = c.job->model.parallel_block;
-    add_dequantised(t, c, decoder_block(c.layer, parallel ? layer_part::parallel : layer_part::attention, c.trained, true));
-    if (!parallel && !sparse) add_dequantised(t, c, decoder_block(c.layer, layer_part::mlp, c.trained, true));
+    if (kind.mixer != mixer_kind::none) add_dequantised(t, c, decoder_block(c.layer, parallel ? layer_part::parallel : layer_part::attention, kind.mixer, c.trained, true));
+    if (!parallel && kind.feeds == feed_forward_kind::dense) add_dequantised(t, c, decoder_block(c.layer, layer_part::mlp, c.trained, true));
   }
-  add_tensor_parallel(t, c, c.job->model.parallel_block || (sparse && c.layer.sequence_split > 1) ? 1 : 2);
+  add_tensor_parallel(t, c, c.job->model.parallel_block || (kind.sparse() && c.layer.sequence_split > 1) ? 1 : 2);
   add_context_parallel(t, c);
-  if (sparse) add_expert_parallel(t, c);
-  settle_recompute(t, c, sparse);
+  if (kind.sparse()) add_expert_parallel(t, c);
+  settle_recompute(t, c, kind.sparse());
   return t;
 }
 
@@ -138,7 +130,7 @@ constexpr both_passes head_seconds(const cost_scene& c, const inventory& list) {
   const auto& m = c.job->model;
   const auto& l = c.layer;
   const double heads = static_cast<double>(1 + m.mtp_layers);
-  add_linears(t, c, list, false, [](module r) { return r == module::head; });
+  add_linears(t, c, list, [](const weight& w) { return w.layers.count == 0 && w.role == module::head; });
   const double vocabulary = static_cast<double>(l.vocabulary) / static_cast<double>(l.tensor);
   if (m.tied && m.head != head_kind::none)
     add_linear(t, c, static_cast<double>(l.tokens), vocabulary, static_cast<double>(m.embedding_width()), 1, c.trained.has(module::embedding), false,

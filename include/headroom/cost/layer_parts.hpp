@@ -120,4 +120,9 @@ constexpr void add_attention(both_passes& t, const cost_scene& c) {
   t.backward.attention += 2.5 * work / c.on.attention;  // five multiplications for two: scores again, and four gradients (Dao et al. 2022, algorithm 4)
 }
 
+/// What a mixer multiplies beside its weights.
+constexpr void add_mixer(both_passes& t, const cost_scene& c, mixer_kind kind) {
+  if (kind == mixer_kind::attention || kind == mixer_kind::latent_attention) add_attention(t, c);
+}
+
 }  // namespace headroom::detail

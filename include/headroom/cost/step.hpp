@@ -81,15 +81,26 @@ constexpr cost_scene cost_scene_of(const settled_job& s, const rates& share) {
   return c;
 }
 
-/// What each kind of layer and both ends take for a micro-batch, wherever they lie.
+/// What layers and both ends take for a micro-batch, wherever they lie. Of several kinds with experts, or without, the mean.
 constexpr layer_passes passes_of(const cost_scene& c, const inventory& list) {
-  const auto& m = c.job->model;
-  both_passes dense, sparse;
-  bool any_dense = !m.sparse();
-  for (std::int64_t i = 0; i < m.layers && !any_dense; ++i) any_dense = !m.sparse_layer(i);
-  if (any_dense) dense = layer_seconds(c, list, false);
-  if (m.sparse()) sparse = layer_seconds(c, list, true);
-  return {dense, sparse, embedding_seconds(c), head_seconds(c, list)};
+  layer_passes r;
+  r.first = embedding_seconds(c);
+  r.last = head_seconds(c, list);
+  const auto kinds = kinds_of(c.job->model);
+  for (const bool sparse : {false, true}) {
+    std::int64_t layers = 0, alike = 0;
+    for (const auto& k : kinds)
+      if (k.kind.sparse() == sparse) layers += k.count, ++alike;
+    auto& mean = sparse ? r.sparse : r.dense;
+    for (const auto& k : kinds) {
+      if (k.kind.sparse() != sparse) continue;
+      if (alike == 1)
+        mean = layer_seconds(c, list, k);
+      else
+        mean.add(layer_seconds(c, list, k), static_cast<double>(k.count) / static_cast<double>(layers));
+    }
+  }
+  return r;
 }
 
 /// … with as much of them as the job recomputes.

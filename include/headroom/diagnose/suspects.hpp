@@ -85,16 +85,20 @@ class suspect_list {
     const auto& j = *job_.source;
     const auto trained = trained_modules(j, -1);
     if (j.framework.modules.kind == layer_modules::megatron) {
-      const auto attention = [&] { return job_.model.mla.kv_rank > 0 ? megatron::latent_block(scene_, true) : megatron::dense_block(scene_, true, trained, true); };
-      tensors_of(attention(), "attention", phase::forward);
-      if (job_.model.sparse())
-        tensors_of(megatron::sparse_block(scene_, trained, true), "the experts", phase::forward);
-      else
-        tensors_of(megatron::dense_block(scene_, false, trained, true), "the MLP", phase::forward);
+      for (const auto& k : kinds_of(job_.model)) {
+        tensors_of(megatron::mixer_block(scene_, k.kind, trained), "attention", phase::forward);
+        tensors_of(megatron::feed_forward_block(scene_, k.kind, trained), k.kind.sparse() ? "the experts" : "the MLP", phase::forward);
+      }
       tensors_of(megatron::head_and_loss(scene_, trained), "the head and the loss", phase::loss_forward);
       return;
     }
-    for_each_block(scene_, trained, true, [&](const program& p) { tensors_of(p, "a layer", phase::forward); });
+    for (const auto& k : kinds_of(job_.model)) {
+      auto kind = k.kind;
+      const bool loops = kind.sparse() && !experts_at_once(job_.model, j.framework);  // over experts, one by one
+      if (loops) kind.feeds = feed_forward_kind::none;
+      for_each_block(scene_, kind, trained, true, [&](const program& p) { tensors_of(p, "a layer", phase::forward); });
+      if (loops) tensors_of(ops::one_expert(scene_, trained, scene_.residual_width, true), "an expert", phase::forward);
+    }
     tensors_of(tail_of(scene_, trained, true), "the head and the loss", phase::loss_forward);
   }
 

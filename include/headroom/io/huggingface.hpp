@@ -98,7 +98,7 @@ inline void check_class(const config& c, const architecture& a, const std::strin
 
 /// Contradictions, told in the config's own words.
 inline void check_read(const config& c, const shape& m) {
-  if (m.mla.kv_rank == 0 && m.head_dim == 0 && m.hidden % m.heads != 0)
+  if (!m.latent() && m.head_dim == 0 && m.hidden % m.heads != 0)
     complain(c.path() + ": the hidden size must be a multiple of the number of attention heads where head_dim is absent, found " +
              std::to_string(m.hidden) + " and " + std::to_string(m.heads));
   if (m.heads % m.kv() != 0)

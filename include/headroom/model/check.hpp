@@ -33,7 +33,7 @@ constexpr objection check(const shape& m, const No& no = {}) {
   if (m.hidden < 1) return no("headroom: model.hidden must be at least 1", m.hidden);
   if (m.heads < 1) return no("headroom: model.heads must be at least 1", m.heads);
   if (m.heads % m.kv() != 0) return no("headroom: model.heads must be a multiple of model.kv_heads", m.kv());
-  if (m.head_dim == 0 && m.mla.kv_rank == 0 && m.hidden % m.heads != 0)
+  if (m.head_dim == 0 && !m.latent() && m.hidden % m.heads != 0)
     return no("headroom: model.hidden must be a multiple of model.heads, or model.head_dim be given", m.hidden);
   if (!m.sparse()) return {};
   if (m.experts.active < 1 || m.experts.active > m.experts.count)

@@ -4,6 +4,7 @@
 // 4.56, src/transformers/models/<family>/modeling_<family>.py; a comment names the class where a family is odd.
 #pragma once
 
+#include <headroom/model/layer_kinds.hpp>
 #include <headroom/model/weight.hpp>
 
 #include <array>
@@ -26,10 +27,32 @@ struct layer_spans {
   [[nodiscard]] constexpr const layer_span* end() const { return of.data() + size; }
 };
 
-/// Layers that are sparse (or, with `sparse` false, dense).
-constexpr layer_spans spans_of(const shape& m, bool sparse) {
+/// Layers that `chosen(layer)` picks, as few spans as come out of taking the longest from the first layer not yet covered.
+template <class Chosen>
+constexpr layer_spans spans_where(const shape& m, const Chosen& chosen) {
   layer_spans r;
-  if (m.layers <= 0) return r;
+  const auto covered = [&](std::int64_t i) {
+    for (const auto& s : r)
+      if (s.has(i)) return true;
+    return false;
+  };
+  const auto furthest = m.layers < layer_pattern::capacity ? m.layers : layer_pattern::capacity;
+  for (std::int64_t i = 0; i < m.layers; ++i) {
+    if (!chosen(i) || covered(i)) continue;
+    layer_span best{i, 1, 1};
+    for (std::int64_t stride = 1; stride < furthest && i + stride * best.count < m.layers; ++stride) {
+      layer_span s{i, 1, stride};
+      while (i + s.count * stride < m.layers && chosen(i + s.count * stride) && !covered(i + s.count * stride)) ++s.count;
+      if (s.count > best.count) best = s;
+    }
+    r.add(best);
+  }
+  return r;
+}
+
+/// Layers that are sparse (or, with `sparse` false, dense), of a model without a pattern.
+constexpr layer_spans spans_by_rule(const shape& m, bool sparse) {
+  layer_spans r;
   if (!m.sparse()) {
     if (!sparse) r.add({0, m.layers, 1});
     return r;
@@ -37,26 +60,6 @@ constexpr layer_spans spans_of(const shape& m, bool sparse) {
   const auto& e = m.experts;
   const std::int64_t every = e.every > 1 ? e.every : 1;
   const std::int64_t dense = e.first_dense_layers < m.layers ? e.first_dense_layers : m.layers;
-  if (e.masked_dense()) {  // irregular: take the longest arithmetic run from the first layer not yet covered
-    std::int64_t i = 0;
-    while (i < m.layers) {
-      if (m.sparse_layer(i) != sparse) { ++i; continue; }
-      std::int64_t next = i + 1;
-      while (next < m.layers && m.sparse_layer(next) != sparse) ++next;
-      layer_span s{i, 1, next < m.layers ? next - i : 1};
-      std::int64_t gap_free = i;  // the run goes on while nothing of this half lies between its steps
-      while (gap_free + s.stride < m.layers && m.sparse_layer(gap_free + s.stride) == sparse) {
-        bool between = false;
-        for (std::int64_t j = gap_free + 1; j < gap_free + s.stride; ++j) between = between || m.sparse_layer(j) == sparse;
-        if (between) break;
-        gap_free += s.stride;
-        ++s.count;
-      }
-      r.add(s);
-      i = gap_free + 1;
-    }
-    return r;
-  }
   // Sparse layers are i = every - 1 (mod every) from `dense` on; first: the smallest such i.
   const std::int64_t first = checked::add(checked::mul(dense / every, every), every - 1);
   if (sparse) {
@@ -71,6 +74,21 @@ constexpr layer_spans spans_of(const shape& m, bool sparse) {
     for (std::int64_t i = first; i < m.layers; i += every) r.add({i + 1, (m.layers - 1 - i < every ? m.layers - i : every) - 1, 1});
   }
   return r;
+}
+
+/// Layers with such a feed-forward.
+constexpr layer_spans spans_of(const shape& m, feed_forward_kind feeds) {
+  if (m.layers <= 0) return {};
+  if (!m.pattern.given() && !m.experts.masked_dense()) return spans_by_rule(m, feeds == feed_forward_kind::experts);
+  return spans_where(m, [&](std::int64_t i) { return m.kind_of(i).feeds == feeds; });
+}
+
+/// Layers with such a mixer.
+constexpr layer_spans spans_of(const shape& m, mixer_kind mixer) {
+  layer_spans r;
+  if (m.layers > 0 && !m.pattern.given() && mixer == m.attention()) r.add({0, m.layers, 1});
+  if (!m.pattern.given()) return r;
+  return spans_where(m, [&](std::int64_t i) { return m.kind_of(i).mixer == mixer; });
 }
 
 /// Vectors of one norm module: a weight, and for LayerNorm often a bias.
@@ -112,7 +130,6 @@ constexpr void add_latent_attention(inventory& list, const shape& m, const weigh
 }
 
 constexpr void add_attention(inventory& list, const shape& m, const weight_place& p) {
-  if (m.mla.kv_rank > 0) return add_latent_attention(list, m, p);
   const std::int64_t query = m.query_width();
   const std::int64_t key = m.kv_width();
   add_matrix(list, p, module::q_proj, query, m.hidden, split_axis::rows, m.attention_bias);
@@ -124,7 +141,6 @@ constexpr void add_attention(inventory& list, const shape& m, const weight_place
 /// Norms over q and k. Per head: one vector (Qwen3Attention), with a bias where norms have one (PhiAttention). In full:
 /// never a bias (Olmo2Attention; the per-head weights of CohereAttention and StableLmLayerNormPerHead count the same).
 constexpr void add_query_key_norms(inventory& list, const shape& m, const weight_place& p) {
-  if (m.mla.kv_rank > 0) return;  // latent attention has its own two, counted there
   if (m.qk_norm) {
     const std::int64_t vectors = m.norm_bias ? 4 : 2;
     list.add({.role = p.role(module::norm), .rows = m.head_width(), .layers = p.at, .per_layer = checked::mul(p.copies, vectors)});
@@ -135,6 +151,17 @@ constexpr void add_query_key_norms(inventory& list, const shape& m, const weight
   }
   if (m.attention_sinks)
     list.add({.role = p.role(module::other), .rows = m.heads, .layers = p.at, .per_layer = p.copies, .split = split_axis::rows});
+}
+
+/// The weights of each kind of mixer.
+constexpr void add_mixer(inventory& list, const shape& m, mixer_kind kind, const weight_place& p) {
+  switch (kind) {
+    case mixer_kind::none: return;
+    case mixer_kind::attention:
+      add_attention(list, m, p);
+      return add_query_key_norms(list, m, p);
+    case mixer_kind::latent_attention: return add_latent_attention(list, m, p);
+  }
 }
 
 constexpr void add_mlp(inventory& list, const shape& m, const weight_place& p, std::int64_t width) {
@@ -216,8 +243,7 @@ constexpr void add_mtp(inventory& list, const shape& m) {
   constexpr module into = module::mtp;
   const weight_place p{{}, m.mtp_layers, &into};
   add_matrix(list, p, into, m.hidden, checked::mul(2, m.hidden), split_axis::rows, false);
-  add_attention(list, m, p);
-  add_query_key_norms(list, m, p);
+  add_mixer(list, m, m.attention(), p);
   if (m.sparse())
     add_experts(list, m, p);
   else
@@ -225,20 +251,22 @@ constexpr void add_mtp(inventory& list, const shape& m) {
   list.add({.role = into, .rows = m.hidden, .per_layer = checked::mul(m.mtp_layers, norm_vectors(m), 3 + norms_per_layer(m))});
 }
 
-/// The layers of the main stack.
+/// The layers of the main stack, kind by kind.
 constexpr void add_layers(inventory& list, const shape& m) {
-  const weight_place everywhere{{0, m.layers, 1}, 1, nullptr};
-  if (m.layers > 0) {
-    add_attention(list, m, everywhere);
-    add_query_key_norms(list, m, everywhere);
-    list.add({.role = module::norm, .rows = m.hidden, .layers = everywhere.at, .per_layer = norms_per_layer(m) * norm_vectors(m)});
+  if (m.layers <= 0) return;
+  for (auto i = 0; i < mixer_kinds; ++i)
+    for (const auto& span : spans_of(m, static_cast<mixer_kind>(i))) add_mixer(list, m, static_cast<mixer_kind>(i), {span, 1, nullptr});
+  const auto norms = [&](const layer_span& at, std::int64_t each) {
+    list.add({.role = module::norm, .rows = m.hidden, .layers = at, .per_layer = each * norm_vectors(m)});
+  };
+  if (!m.pattern.given()) {
+    norms({0, m.layers, 1}, norms_per_layer(m));
+  } else {
+    for (const auto& span : spans_where(m, [&](std::int64_t i) { return m.kind_of(i).whole(); })) norms(span, norms_per_layer(m));
+    for (const auto& span : spans_where(m, [&](std::int64_t i) { return !m.kind_of(i).whole(); })) norms(span, 1);
   }
-  if (!m.sparse()) {
-    if (m.layers > 0) add_mlp(list, m, everywhere, m.ffn);
-    return;
-  }
-  for (const auto& span : spans_of(m, false)) add_mlp(list, m, {span, 1, nullptr}, m.ffn);
-  for (const auto& span : spans_of(m, true)) add_experts(list, m, {span, 1, nullptr});
+  for (const auto& span : spans_of(m, feed_forward_kind::dense)) add_mlp(list, m, {span, 1, nullptr}, m.ffn);
+  for (const auto& span : spans_of(m, feed_forward_kind::experts)) add_experts(list, m, {span, 1, nullptr});
 }
 
 }  // namespace headroom::detail

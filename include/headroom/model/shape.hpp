@@ -3,6 +3,7 @@
 // object of a job file. Nothing here knows about GPUs, optimizers or parallelism.
 #pragma once
 
+#include <headroom/model/layer_kind.hpp>
 #include <headroom/name.hpp>
 #include <headroom/units/checked.hpp>
 
@@ -156,6 +157,7 @@ struct shape {
   std::int64_t sliding_window{};     ///< 0: full attention
   expert_shape experts{};
   mla_shape mla{};
+  layer_pattern pattern{};
   std::int64_t mtp_layers{};  ///< multi-token-prediction modules (DeepSeek-V3)
 
   // What the odd ones need. The defaults are a plain decoder.
@@ -179,22 +181,27 @@ struct shape {
   [[nodiscard]] constexpr std::int64_t head_width() const { return head_dim > 0 ? head_dim : (heads > 0 ? hidden / heads : 0); }
   [[nodiscard]] constexpr std::int64_t query_width() const { return checked::mul(heads, head_width()); }
   [[nodiscard]] constexpr std::int64_t kv_width() const { return checked::mul(kv(), head_width()); }
+  [[nodiscard]] constexpr bool latent() const { return mla.kv_rank > 0; }  ///< attention is DeepSeek's
   /// Features of a head that rotary embedding turns.
-  [[nodiscard]] constexpr std::int64_t rotary_width() const { return mla.kv_rank > 0 ? mla.rope_dim : checked::mul(head_width(), rotary_percent) / 100; }
+  [[nodiscard]] constexpr std::int64_t rotary_width() const { return latent() ? mla.rope_dim : checked::mul(head_width(), rotary_percent) / 100; }
   [[nodiscard]] constexpr bool sparse() const { return experts.count > 0; }
   [[nodiscard]] constexpr std::int64_t embedding_width() const { return embedding_dim > 0 ? embedding_dim : hidden; }
 
-  /// Whether layer i of the main stack routes to experts.
-  [[nodiscard]] constexpr bool sparse_layer(std::int64_t i) const {
-    if (!sparse() || i < experts.first_dense_layers) return false;
-    if (experts.every > 1 && (i + 1) % experts.every != 0) return false;
-    return i >= 128 || ((experts.dense_mask[i / 64] >> (i % 64)) & 1U) == 0;
+  [[nodiscard]] constexpr mixer_kind attention() const { return latent() ? mixer_kind::latent_attention : mixer_kind::attention; }
+  /// The kind of layer i of the main stack.
+  [[nodiscard]] constexpr layer_kind kind_of(std::int64_t i) const {
+    auto k = pattern.given() ? pattern.at(i) : layer_kind{};
+    if (k.mixer == mixer_kind::attention) k.mixer = attention();
+    if (k.feeds == feed_forward_kind::unset) k.feeds = routes(i) ? feed_forward_kind::experts : feed_forward_kind::dense;
+    return k;
   }
+  /// Whether layer i of the main stack routes to experts.
+  [[nodiscard]] constexpr bool sparse_layer(std::int64_t i) const { return pattern.given() ? kind_of(i).sparse() : routes(i); }
   /// How many of the layers from `first` on are.
   [[nodiscard]] constexpr std::int64_t sparse_layers(std::int64_t first, std::int64_t count) const {
     if (!sparse()) return 0;
     const auto end = first + count;
-    if (experts.every <= 1 && !experts.masked_dense()) {
+    if (experts.every <= 1 && !experts.masked_dense() && !pattern.given()) {
       const auto from = first > experts.first_dense_layers ? first : experts.first_dense_layers;
       return end > from ? end - from : 0;
     }
@@ -202,7 +209,24 @@ struct shape {
     for (auto i = first; i < end; ++i) n += sparse_layer(i) ? 1 : 0;
     return n;
   }
+  /// From layer i on kinds repeat after so many layers; 0: they do not.
+  [[nodiscard]] constexpr std::int64_t period_from(std::int64_t i) const {
+    const auto own = pattern.given() ? pattern.period : 1;
+    if (!sparse()) return own;
+    if (experts.masked_dense() || i < experts.first_dense_layers) return 0;
+    auto both = own;
+    while (experts.every > 1 && both % experts.every != 0) both += own;
+    return both;
+  }
   friend constexpr bool operator==(const shape&, const shape&) = default;
+
+ private:
+  /// What `experts` says of layer i where the pattern leaves it open.
+  [[nodiscard]] constexpr bool routes(std::int64_t i) const {
+    if (!sparse() || i < experts.first_dense_layers) return false;
+    if (experts.every > 1 && (i + 1) % experts.every != 0) return false;
+    return i >= 128 || ((experts.dense_mask[i / 64] >> (i % 64)) & 1U) == 0;
+  }
 };
 
 }  // namespace headroom

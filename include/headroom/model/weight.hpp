@@ -38,6 +38,10 @@ struct layer_span {
   std::int64_t first{};
   std::int64_t count{};
   std::int64_t stride{1};
+  [[nodiscard]] constexpr bool has(std::int64_t layer) const {
+    const auto behind = layer - first;
+    return behind >= 0 && behind % stride == 0 && behind / stride < count;
+  }
   friend constexpr bool operator==(const layer_span&, const layer_span&) = default;
 };
 

@@ -76,7 +76,7 @@ class stage_tensors {
     for (const auto& w : *list_) {
       const auto past = layer - w.layers.first;
       if (w.layers.count == 0 || past < 0 || past % w.layers.stride != 0 || past / w.layers.stride >= w.layers.count) continue;
-      const auto with = job_->model.mla.kv_rank > 0 && w.role == module::k_proj ? w.role : made_with(w.role);
+      const auto with = job_->model.latent() && w.role == module::k_proj ? w.role : made_with(w.role);
       const auto same = [&](const group& g) { return g.role == with && g.vector == w.vector(); };
       const auto found = with == w.role ? groups_.end() : std::find_if(groups_.begin(), groups_.end(), same);
       const auto each = here(w);

@@ -64,16 +64,8 @@ class stage_trace {
   void build(const stage_cut& cut, std::int64_t stage) {
     const auto& j = *job_->source;
     const auto trained = trained_modules(j, -1);
-    const auto layer = [&](bool sparse) {
-      std::vector<program> parts;
-      parts.push_back(scene_.model->mla.kv_rank > 0 ? megatron::latent_block(scene_, true) : megatron::dense_block(scene_, true, trained, true));
-      parts.push_back(sparse ? megatron::sparse_block(scene_, trained, true) : megatron::dense_block(scene_, false, trained, true));
-      return parts;
-    };
-    bool dense = false;
-    for (std::int64_t i = 0; i < job_->model.layers && !dense; ++i) dense = !job_->model.sparse_layer(i);
-    if (dense) parts_[0] = layer(false);
-    if (job_->model.sparse()) parts_[1] = layer(true);
+    for (const auto& k : kinds_of(job_->model))
+      parts_[k.kind.sparse()] = {megatron::mixer_block(scene_, k.kind, trained), megatron::feed_forward_block(scene_, k.kind, trained)};
     head_.push_back(megatron::head_and_loss(scene_, trained));
     cut.for_each(stage, [&](const layer_chunk& c) {
       chunk k;

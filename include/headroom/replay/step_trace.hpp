@@ -69,7 +69,7 @@ class step_trace {
     auto x = blocks_.take_output(stack_.embedding(), b, recording::on);
     embedding_tensors_ = b;
     if (job_->model.position == position_kind::rope && !habits.rotary.cache) {
-      const auto angles = bytes{checked::mul(checked::mul(stack_.sizes.tokens, job_->model.mla.kv_rank > 0 ? job_->model.mla.rope_dim : job_->model.head_width()), stack_.sizes.width)};
+      const auto angles = bytes{checked::mul(checked::mul(stack_.sizes.tokens, job_->model.latent() ? job_->model.mla.rope_dim : job_->model.head_width()), stack_.sizes.width)};
       cosine_ = memory_.make(angles, row::activations);
       sine_ = memory_.make(angles, row::activations);
     }

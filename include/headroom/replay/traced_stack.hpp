@@ -48,16 +48,18 @@ struct traced_stack {
     sizes.compiled = compiled;
     for (std::size_t i = 0; i < runs.size; ++i) {
       const auto& r = runs.list[i];
-      traced_kind kind;
-      const auto add = [&](const program& p) { kind.parts.push_back(p); };
-      if (r.sparse)
-        for_each_sparse_block(sizes, r.trained, r.input_has_gradient, add);
-      else
-        for_each_block(sizes, r.trained, r.input_has_gradient, add);
-      kind.back = r.input_has_gradient || detail::anything_trains(sizes, r.trained);
+      const auto before = kinds.size();  // those of this run begin here, in the order of the group
+      for (auto l = r.first; l < r.first + r.span; ++l) {
+        traced_kind kind;
+        for_each_block(sizes, s.model.kind_of(l), r.trained, r.input_has_gradient, [&](const program& p) { kind.parts.push_back(p); });
+        kind.back = r.input_has_gradient || detail::anything_trains(sizes, r.trained);
+        kinds.push_back(std::move(kind));
+      }
       flows = flows || detail::anything_trains(sizes, r.trained);
-      for (std::int64_t n = 0; n < r.count; ++n) layers.push_back({i, r.recomputes, tensor_memory::none, std::vector<block_tensors>(kind.parts.size())});
-      kinds.push_back(std::move(kind));
+      for (std::int64_t n = 0; n < r.count * r.span; ++n) {
+        const auto k = before + static_cast<std::size_t>(n % r.span);
+        layers.push_back({k, r.recomputes, tensor_memory::none, std::vector<block_tensors>(kinds[k].parts.size())});
+      }
     }
     sizes.compiled = false;
     ends_.push_back(detail::tail_of(sizes, outside, flows));

@@ -148,7 +148,7 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
   const auto& p = j.parallel;
   const bool divides = j.framework.modules.kind == layer_modules::megatron;
   if (m.sparse() && m.parallel_block) return no("headroom: experts beside a parallel attention block are not modelled by this version; model.parallel_block must be false");
-  if (j.framework.runtime == runtime::preallocated && (m.sparse() || m.mla.kv_rank > 0)) return no("headroom: this framework has no experts and no latent attention; framework", j.framework.label);
+  if (j.framework.runtime == runtime::preallocated && (m.sparse() || m.latent())) return no("headroom: this framework has no experts and no latent attention; framework", j.framework.label);
   const bool divides_eager = j.framework.modules.dtensor;
   if (!divides && m.mtp_layers > 0) return no("headroom: multi-token-prediction modules are not modelled for this framework by this version; model.mtp_layers", m.mtp_layers);
   const auto& v = m.vision;
@@ -171,7 +171,7 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
     return no("headroom: encoders and post-norm models are not modelled for this framework by this version; states(job) counts their weights", j.framework.label);
   if (divides || divides_eager)
     if (const auto why = detail::check_division(j, no)) return why;
-  const bool plain = !m.sparse() && m.mla.kv_rank == 0;
+  const bool plain = !m.sparse() && !m.latent();
   if (divides_eager && !plain) {
     if (!j.framework.experts.grouped_mm || p.tensor > 1 || p.context > 1 || p.pipeline > 1 || (j.compile && j.framework.compile.layers) || m.experts.every > 1 || m.experts.bias)
       return no("headroom: mixtures of experts and latent attention are modelled for this framework without tensor, context and pipeline parallelism and compiled layers alone, and of plain layers; states(job) counts their weights",

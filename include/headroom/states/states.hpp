@@ -56,21 +56,31 @@ constexpr weight joined(weight w, const settled_job& s) {
   return w;
 }
 
-/// Adds a layer's weight to what all layers hold, or to what the first dense or the first sparse one does. Experts that are divided
-/// over ranks are gathered and reduced as a rank's share of them.
-constexpr void add_to_unit(const shape& m, const weight& w, std::int64_t expert, parameters& every, parameters& dense, parameters& sparse) {
+/// What one layer of each kind holds beside what all layers do.
+struct kind_units {
+  layer_kinds kinds{};
+  std::array<parameters, layer_kinds::capacity> of{};
+
+  constexpr explicit kind_units(const shape& m) {
+    if (m.sparse() || m.pattern.given()) kinds = kinds_of(m);
+  }
+  [[nodiscard]] constexpr parameters largest() const {
+    parameters r{};
+    for (const auto& p : of) r = max(r, p);
+    return r;
+  }
+};
+
+/// Adds a layer's weight to what all layers hold, or to what those of its kinds do. Experts that are divided over ranks are gathered
+/// and reduced as a rank's share of them.
+constexpr void add_to_unit(const shape& m, const weight& w, std::int64_t expert, parameters& every, kind_units& units) {
   const auto all = parameters{w.elements()} * (w.expert ? checked::ceil_div(w.per_layer, expert) : w.per_layer);
-  if (!m.sparse() || w.layers.count == m.layers) {
+  if (units.kinds.size < 2 || w.layers.count == m.layers) {
     every += all;
     return;
   }
-  for (const bool kind : {false, true}) {
-    std::int64_t i = 0;
-    while (i < m.layers && m.sparse_layer(i) != kind) ++i;
-    const auto& at = w.layers;
-    const auto behind = i - at.first;
-    if (behind >= 0 && behind % at.stride == 0 && behind / at.stride < at.count) (kind ? sparse : dense) += all;
-  }
+  for (std::size_t k = 0; k < units.kinds.size; ++k)
+    if (w.layers.has(units.kinds.of[k].first)) units.of[k] += all;
 }
 
 }  // namespace detail
@@ -84,7 +94,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
   const bool divided = j.parallel.tensor > 1 && j.framework.modules.dtensor;
   const bool fused = s.model.fused_qkv || j.framework.attention.fused_qkv;
   bool in_layers = false;
-  parameters dense_unit{}, sparse_unit{};
+  detail::kind_units units(s.model);
   for (const auto& w : list) {
     if ((w.layers.count > 0) != in_layers) {
       if (in_layers)
@@ -118,7 +128,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
     r.total += total;
     r.active += w.expert ? total / s.model.experts.count * s.model.experts.active : total;
     if (w.layers.count > 0) {
-      detail::add_to_unit(s.model, w, j.parallel.expert, r.unit, dense_unit, sparse_unit);
+      detail::add_to_unit(s.model, w, j.parallel.expert, r.unit, units);
       if (linear && s.layer.quantised.has(w.role)) r.packed += one * w.per_layer;
     } else if (w.role == module::encoder || w.role == module::vision) {
       r.side += total;
@@ -129,7 +139,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
     if (one.count() <= threshold) r.small += total;
     r.largest = max(r.largest, one);
   }
-  sum.r.unit += dense_unit > sparse_unit ? dense_unit : sparse_unit;
+  sum.r.unit += units.largest();
   if (const auto side_layers = s.model.encoder.layers + s.model.vision.layers; side_layers > 0 && sum.r.side / side_layers > sum.r.unit)
     sum.r.unit = sum.r.side / side_layers;
   return sum.r;

@@ -19,9 +19,9 @@ struct layer_run {
   module_set trained{};
   bool input_has_gradient{};
   bool recomputes{};
-  bool sparse{};
+  layer_kind kind{};        ///< of a group: its first layer's
   std::int64_t experts{};   ///< routed experts that train in each
-  std::int64_t span{1};     ///< a group of so many layers, dense and sparse in turn, counts as one
+  std::int64_t span{1};     ///< a group of so many layers, whose kinds repeat from group to group, counts as one
 
   // Of one layer of it:
   moment saved{};           ///< for backward; a checkpoint's input under recompute
@@ -37,14 +37,10 @@ struct layer_runs {
   static constexpr std::size_t capacity = 2 * trainable::capacity + 15;
   room<layer_run, capacity> list = room<layer_run, capacity>::open();
   std::size_t size{};
-  constexpr void add(std::int64_t first, std::int64_t count, const module_set& trained, bool gradient, bool recomputes) {
-    if (count > 0) list.put(size++, first, count, trained, gradient, recomputes);
-  }
-  constexpr void add_routed(std::int64_t first, std::int64_t count, const module_set& trained, bool gradient, bool recomputes, bool sparse,
-                            std::int64_t experts, std::int64_t span) {
-    if (count <= 0) return;
-    if (size == capacity) refuse("headroom: model.experts: dense and sparse layers, trained and frozen, change too often; at most 30 runs are walked", static_cast<std::int64_t>(size));
-    list.put(size++, first, count, trained, gradient, recomputes, sparse, experts, span);
+  constexpr void add(const layer_run& r) {
+    if (r.count <= 0) return;
+    if (size == capacity) refuse("headroom: model: kinds of layer, trained and frozen, change too often; at most 31 runs of equal layers are walked", static_cast<std::int64_t>(size));
+    list.put(size++, r.first, r.count, r.trained, r.input_has_gradient, r.recomputes, r.kind, r.experts, r.span);
   }
 };
 
@@ -73,24 +69,24 @@ constexpr std::int64_t trained_experts(const job& j, std::int64_t layer) {
   return most;
 }
 
-/// Layers from `at` up to `next`, which train alike, cut where dense and sparse ones meet; where they alternate, in groups.
-constexpr void cut_routed(layer_runs& runs, const settled_job& s, std::int64_t at, std::int64_t next, const module_set& trained, bool flows, bool recomputes) {
-  const auto& m = s.model;
-  const auto experts = trained_experts(*s.source, at);
-  while (at < next) {
-    const auto every = m.experts.every;
-    if (every > 1 && !m.experts.masked_dense() && at >= m.experts.first_dense_layers && next - at >= every) {
-      const auto groups = (next - at) / every;
-      runs.add_routed(at, groups, trained, flows, recomputes, false, experts, every);
-      at += groups * every;
-      continue;
+/// Layers from `like.first` up to `next`, which train alike, cut where their kind changes; where kinds repeat, in groups.
+constexpr void cut_kinds(layer_runs& runs, const shape& m, layer_run like, std::int64_t next) {
+  for (auto at = like.first; at < next;) {
+    auto run = like;
+    run.first = at;
+    run.kind = m.kind_of(at);
+    if (const auto period = m.period_from(at); period > 1 && next - at >= period) {
+      run.span = period;
+      run.count = (next - at) / period;
+    } else if (period == 1) {
+      run.count = next - at;
+    } else {
+      auto end = at + 1;
+      while (end < next && m.kind_of(end) == run.kind && (m.period_from(end) > 1) == (period > 1)) ++end;
+      run.count = end - at;
     }
-    const bool sparse = m.sparse_layer(at);
-    auto end = at + 1;
-    while (end < next && m.sparse_layer(end) == sparse) ++end;
-    if (every > 1 && !m.experts.masked_dense() && at < m.experts.first_dense_layers && end > m.experts.first_dense_layers) end = m.experts.first_dense_layers;
-    runs.add_routed(at, end - at, trained, flows, recomputes, sparse, experts, 1);
-    at = end;
+    runs.add(run);
+    at += run.count * run.span;
   }
 }
 
@@ -119,11 +115,9 @@ constexpr layer_runs cut_layers(const settled_job& s, const scene& sc, const mod
     if (recomputed > at && recomputed < next) next = recomputed;
     const auto trained = trained_modules(j, at);
     const bool recomputes = at < recomputed;
+    const auto experts = s.model.sparse() ? trained_experts(j, at) : 0;
     const auto add = [&](std::int64_t end) {
-      if (s.model.sparse())
-        cut_routed(runs, s, at, end, trained, flows, recomputes);
-      else
-        runs.add(at, end - at, trained, flows, recomputes);
+      cut_kinds(runs, s.model, {.first = at, .trained = trained, .input_has_gradient = flows, .recomputes = recomputes, .experts = experts}, end);
     };
     if (!flows && anything_trains(sc, trained)) {
       add(at + 1);
@@ -191,19 +185,25 @@ constexpr void stack(layer_run& low, const layer_run& up, bool grow) {
   low.gradients = grow ? low.gradients + up.gradients : max(low.gradients, up.gradients);
 }
 
-/// Fills in what a run's layer costs, or a group of them.
+/// Fills in what a run's layer costs, or a group of them: each kind is walked once.
 template <class Layers>
 constexpr void cost_run(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, bool grow, const Layers& layers) {
   if (run.span == 1) return cost_layer(run, s, sc, accumulate, layers);
-  auto dense = run, sparse = run;
-  sparse.sparse = true;
-  cost_layer(dense, s, sc, accumulate, layers);
-  cost_layer(sparse, s, sc, accumulate, layers);
-  const auto of = [&](std::int64_t i) -> const layer_run& { return s.model.sparse_layer(i) ? sparse : dense; };
-  const auto span = run.span, first = run.first, count = run.count;
-  run = of(first);
-  run.span = span, run.count = count;
-  for (std::int64_t i = first + 1; i < first + span; ++i) stack(run, of(i), grow);
+  std::array<layer_run, layer_kinds::capacity> kinds;
+  std::size_t known = 0;
+  const auto of = [&](std::int64_t i) -> const layer_run& {
+    const auto kind = s.model.kind_of(i);
+    for (std::size_t k = 0; k < known; ++k)
+      if (kinds[k].kind == kind) return kinds[k];
+    auto& r = kinds[known++] = run;
+    r.kind = kind;
+    cost_layer(r, s, sc, accumulate, layers);
+    return r;
+  };
+  auto group = of(run.first);
+  for (std::int64_t i = run.first + 1; i < run.first + run.span; ++i) stack(group, of(i), grow);
+  group.span = run.span;
+  run = group;
 }
 
 }  // namespace detail

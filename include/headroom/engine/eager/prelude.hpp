@@ -83,7 +83,7 @@ constexpr prelude walk_tower(const settled_job& s, const windows& w, bytes kept)
   const adapter none{};
   const scene sc = tower_scene(s.layer, tower, v, none);
   const detail::layer_run run{.first = 0, .count = v.layers, .trained = detail::all_if(tower_trains), .input_has_gradient = tower_trains,
-                              .recomputes = s.source->recompute.mode == recompute_mode::full};
+                              .recomputes = s.source->recompute.mode == recompute_mode::full, .kind = tower.kind_of(0)};
   return detail::walk_side(s, sc, w, patch_embedding(sc, v, tower_trains), run, projector(sc, s.model, tower_trains, joint_trains, tower_trains), kept);
 }
 
@@ -97,7 +97,7 @@ constexpr prelude walk_encoder(const settled_job& s, const windows& w, bytes kep
   const auto front = encoder_front(sc, s.model.encoder, trains, table);
   const bool flows = front.needs_gradient(front.output());
   const detail::layer_run run{.first = 0, .count = stack.layers, .trained = detail::all_if(trains), .input_has_gradient = flows,
-                              .recomputes = s.source->recompute.mode == recompute_mode::full};
+                              .recomputes = s.source->recompute.mode == recompute_mode::full, .kind = stack.kind_of(0)};
   const auto back = encoder_back(sc, trains, flows || trains);
   auto r = detail::walk_side(s, sc, w, front, run, back, kept);
   const auto result = back.size(back.output());

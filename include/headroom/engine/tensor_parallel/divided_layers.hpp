@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/block/decoder.hpp>
+#include <headroom/block/megatron_layer.hpp>
 #include <headroom/block/megatron_mtp.hpp>
 #include <headroom/settle/settle.hpp>
 
@@ -46,7 +47,7 @@ struct walked_parts {
   bool attention{true}, dense{true}, sparse{true}, outside{true};  ///< `outside`: embedding, head, what surrounds the layers
 };
 
-constexpr divided_walk walk_divided_layer(const scene& sc, const module_set& trained, bool sparse, bool graphless, bool later = false, bool mtp = false,
+constexpr divided_walk walk_divided_layer(const scene& sc, const module_set& trained, layer_kind kind, bool graphless, bool later = false, bool mtp = false,
                                           walked_parts parts = {}) {
   divided_walk r;
   bool first = true;
@@ -56,11 +57,11 @@ constexpr divided_walk walk_divided_layer(const scene& sc, const module_set& tra
     first = false;
   };
   if (mtp && parts.outside) add(megatron::mtp_front(sc, trained));
-  if (parts.attention) add(sc.model->mla.kv_rank > 0 ? megatron::latent_block(sc, true) : megatron::dense_block(sc, true, trained, true));
+  if (parts.attention) add(megatron::mixer_block(sc, kind, trained));
   // The caller's reference to the output's gradient outlives the last part's backward.
   auto before = r.backward;
   const auto back = r.offloaded + r.doubled;
-  if (sparse ? parts.sparse : parts.dense) add(sparse ? megatron::sparse_block(sc, trained, true) : megatron::dense_block(sc, false, trained, true));
+  if (kind.sparse() ? parts.sparse : parts.dense) add(megatron::feed_forward_block(sc, kind, trained));
   r.backward_first = r.backward;
   if (r.offloaded + r.doubled > back) [[unlikely]] before.add(row::activations, r.offloaded + r.doubled - back);
   r.backward_first.rise_to(before, part{row::communication_buffers, r.input});
@@ -92,12 +93,9 @@ constexpr divided_layers walk_divided_layers(const settled_job& s, detail::walke
   const bool later = j.parallel.schedule == schedule::zero_bubble;
   divided_layers r;
   r.input = bytes{checked::round_up(checked::mul(checked::mul(sc.stream_tokens(), s.model.hidden), sc.residual_width), sc.granule)};
-  bool dense = false;
-  for (std::int64_t i = 0; i < s.model.layers && !dense; ++i) dense = !s.model.sparse_layer(i);
-  for (const bool sparse : {false, true}) {
-    if (sparse ? !s.model.sparse() : !dense) continue;
-    const auto i = static_cast<std::size_t>(sparse);
-    const auto w = detail::walk_divided_layer(sc, trained, sparse, full, later, false, parts);
+  for (const auto& k : kinds_of(s.model)) {
+    const auto i = static_cast<std::size_t>(k.kind.sparse());
+    const auto w = detail::walk_divided_layer(sc, trained, k.kind, full, later, false, parts);
     r.whole[i] = detail::cost_of(w, false);
     r.whole[i].backward_first = w.backward_first;
     r.whole[i].kept = w.kept;
@@ -112,7 +110,7 @@ constexpr divided_layers walk_divided_layers(const settled_job& s, detail::walke
     r.norm = detail::cost_of(norm, false);
     // A module is a checkpoint of its own, but for method block (MultiTokenPredictionLayer._checkpointed_forward).
     const bool recomputes = full && j.recompute.method != recompute_method::block;
-    const auto w = detail::walk_divided_layer(sc, trained, s.model.sparse(), recomputes, later, true, parts);
+    const auto w = detail::walk_divided_layer(sc, trained, {s.model.attention(), s.model.sparse() ? feed_forward_kind::experts : feed_forward_kind::dense}, recomputes, later, true, parts);
     r.mtp = detail::cost_of(w, recomputes);
     r.mtp.kept = w.kept;
     if (recomputes) r.mtp.saved += moment(row::activations, w.input);  // the embedding's result is an input, too

@@ -36,7 +36,7 @@ struct whole_weight {
 constexpr module fused_role(const weight& w, const shape& m) {
   switch (w.role) {
     case module::k_proj:
-    case module::v_proj: return m.mla.kv_rank > 0 ? w.role : module::q_proj;
+    case module::v_proj: return m.latent() ? w.role : module::q_proj;
     case module::up_proj: return module::gate_proj;
     case module::experts_up: return module::experts_gate;
     case module::shared_up: return module::shared_gate;

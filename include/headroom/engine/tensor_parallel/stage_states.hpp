@@ -206,7 +206,7 @@ constexpr bytes empty_gradients(const settled_job& s, stage_parts kinds) {
     add(h, width);
   };
   if (kinds.dense || kinds.sparse) {
-    if (m.mla.kv_rank > 0) {
+    if (m.latent()) {
       const auto& a = m.mla;
       const auto query = checked::mul(m.heads, a.nope_dim + a.rope_dim) / t;
       if (a.q_rank > 0) {

@@ -26,7 +26,7 @@ inline void megatron_model(json_value& a, const shape& m) {
   if (!m.tied) a["untie-embeddings-and-output-weights"] = true;
   if (m.qk_norm) a["qk-layernorm"] = true;
   if (m.mtp_layers > 0) a["mtp-num-layers"] = m.mtp_layers;
-  if (m.mla.kv_rank > 0) {
+  if (m.latent()) {
     a.update({{"multi-latent-attention", true}, {"kv-lora-rank", m.mla.kv_rank}, {"qk-head-dim", m.mla.nope_dim}, {"qk-pos-emb-head-dim", m.mla.rope_dim}, {"v-head-dim", m.mla.value_dim}});
     if (m.mla.q_rank > 0) a["q-lora-rank"] = m.mla.q_rank;
   }

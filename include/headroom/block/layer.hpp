@@ -1,0 +1,60 @@
+// Distributed under the Boost Software License, Version 1.0.
+// An eager layer of any kind: the programs that it runs, and what they cost together.
+#pragma once
+
+#include <headroom/block/sparse_layer.hpp>
+
+namespace headroom {
+
+namespace detail {
+
+/// The half of a layer behind its mixer, or the whole of a layer without one.
+template <class Visit>
+constexpr void visit_feed_forward(const scene& s, layer_kind kind, const module_set& trained, bool flows, std::int64_t matrices, Visit&& visit) {
+  if (kind.feeds == feed_forward_kind::dense) visit(decoder_block(s, layer_part::mlp, kind.mixer, trained, flows, matrices));
+  if (!kind.sparse()) return;
+  visit(s.habits->experts.grouped_mm ? grouped_experts_block(s, trained, flows, matrices) : repeated_experts_block(s, trained, flows));
+}
+
+}  // namespace detail
+
+/// Calls visit(program) for each part of a layer, in the order of forward.
+template <class Visit>
+constexpr void for_each_block(const scene& s, layer_kind kind, const module_set& trained, bool input_has_gradient, Visit&& visit) {
+  if (s.model->parallel_block) return visit(decoder_block(s, layer_part::parallel, kind.mixer, trained, input_has_gradient));
+  bool flows = input_has_gradient;
+  std::int64_t matrices = 0;
+  if (kind.mixer != mixer_kind::none) {
+    const auto mixes = decoder_block(s, layer_part::attention, kind.mixer, trained, flows);
+    flows = mixes.needs_gradient(mixes.output());
+    matrices = mixes.matrices();
+    visit(mixes);
+  }
+  detail::visit_feed_forward(s, kind, trained, flows, matrices, visit);
+}
+
+/// Walks a layer. `trained_experts`: of the routed experts, how many train. `graphless`: also without a graph, as a checkpoint's first
+/// forward. `accumulate`: see walk_backward.
+constexpr layer_walk walk_layer(const scene& s, layer_kind kind, const module_set& trained, std::int64_t trained_experts, bool input_has_gradient,
+                                bool graphless = false, bool accumulate = false) {
+  layer_walk r;
+  r.output_has_gradient = input_has_gradient;
+  bool first = true;
+  const auto join = [&](const program& p) {
+    detail::join(r, p, first, graphless, accumulate);
+    first = false;
+  };
+  const bool loops = kind.sparse() && !s.habits->experts.grouped_mm;  // over experts, one by one
+  auto before = kind;
+  if (loops) before.feeds = feed_forward_kind::none;
+  for_each_block(s, before, trained, input_has_gradient, join);
+  if (loops) detail::join_sparse_half(r, s, trained, trained_experts, graphless, accumulate);
+  return r;
+}
+
+/// … a dense layer of a model whose layers all attend.
+constexpr layer_walk walk_layer(const scene& s, const module_set& trained, bool input_has_gradient, bool graphless = false, bool accumulate = false) {
+  return walk_layer(s, {s.model->attention(), feed_forward_kind::dense}, trained, 0, input_has_gradient, graphless, accumulate);
+}
+
+}  // namespace headroom

@@ -1,0 +1,18 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The program of each kind of mixer: from the normalised input to what is added to the residual stream.
+#pragma once
+
+#include <headroom/block/latent.hpp>
+
+namespace headroom::ops {
+
+constexpr tensor mix(program& p, const scene& s, mixer_kind kind, const module_set& trained, tensor x) {
+  switch (kind) {
+    case mixer_kind::none: break;
+    case mixer_kind::attention: return attend(p, s, trained, x);
+    case mixer_kind::latent_attention: return latent_attend(p, s, trained, x);
+  }
+  return x;
+}
+
+}  // namespace headroom::ops

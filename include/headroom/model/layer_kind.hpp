@@ -1,0 +1,72 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What kinds of layer there are: how a layer mixes the positions of a sequence, and what each position then passes through. A model is a
+// pattern of kinds. What belongs to a kind is asked of its tables: weights in model/decoder.hpp, programs in block/mixers.hpp.
+#pragma once
+
+#include <headroom/error.hpp>
+
+#include <cstdint>
+
+namespace headroom {
+
+/// How positions see each other.
+enum class mixer_kind : std::uint8_t {
+  none,              ///< not at all: the layer is its feed-forward alone
+  attention,
+  latent_attention,  ///< DeepSeek's; see mla_shape
+};
+inline constexpr int mixer_kinds = static_cast<int>(mixer_kind::latent_attention) + 1;
+
+/// What each position passes through.
+enum class feed_forward_kind : std::uint8_t {
+  unset,    ///< in a pattern: dense or experts, as the shape's `experts` says
+  none,     ///< nothing: the layer is its mixer alone
+  dense,
+  experts,
+};
+
+struct layer_kind {
+  mixer_kind mixer{mixer_kind::attention};
+  feed_forward_kind feeds{feed_forward_kind::unset};
+  [[nodiscard]] constexpr bool sparse() const { return feeds == feed_forward_kind::experts; }
+  /// Whether both halves are there, each with a norm of its own.
+  [[nodiscard]] constexpr bool whole() const { return mixer != mixer_kind::none && feeds != feed_forward_kind::none; }
+  friend constexpr bool operator==(const layer_kind&, const layer_kind&) = default;
+};
+
+/// Kinds in the order of the layers; the first `period` repeat to the end of the stack. `period` 0: every layer attends.
+/// Held as a byte a layer.
+struct layer_pattern {
+  static constexpr std::int64_t capacity = 128;
+  std::int64_t period{};
+  std::uint64_t codes[capacity / 8]{};
+
+  [[nodiscard]] constexpr bool given() const { return period > 0; }
+  [[nodiscard]] constexpr layer_kind at(std::int64_t layer) const {
+    const auto i = layer % period;
+    const auto code = codes[i / 8] >> (i % 8 * 8) & 0xff;
+    return {static_cast<mixer_kind>(code & 0x1f), static_cast<feed_forward_kind>(code >> 5)};
+  }
+  /// One more kind at the end of what repeats.
+  constexpr void add(layer_kind k) {
+    if (period == capacity) refuse("headroom: model.pattern: at most 128 layers are listed one by one; give the part that repeats", period);
+    const auto code = static_cast<std::uint64_t>(k.mixer) | static_cast<std::uint64_t>(k.feeds) << 5;
+    codes[period / 8] |= code << (period % 8 * 8);
+    ++period;
+  }
+  /// The shortest pattern that says the same.
+  [[nodiscard]] constexpr layer_pattern shortest() const {
+    for (std::int64_t p = 1; p < period; ++p) {
+      bool repeats = true;
+      for (std::int64_t i = p; i < period && repeats; ++i) repeats = at(i) == at(i - p);
+      if (!repeats) continue;
+      layer_pattern r;
+      for (std::int64_t i = 0; i < p; ++i) r.add(at(i));
+      return r;
+    }
+    return *this;
+  }
+  friend constexpr bool operator==(const layer_pattern&, const layer_pattern&) = default;
+};
+
+}  // namespace headroom
