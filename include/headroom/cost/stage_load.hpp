@@ -31,8 +31,9 @@ constexpr stage_layers layers_of_stage(const settled_job& s, const stage_cut* cu
   const auto& d = s.source->parallel;
   stage_layers r{.first = stage == 0, .last = stage == d.pipeline - 1};
   if (cut != nullptr) {
+    const bool both_ways = properties_of(d.schedule).both_ways();
     cut->for_each(stage, [&](const layer_chunk& k) {
-      if (d.schedule == schedule::dualpipe && r.dense + r.sparse > 0) return;
+      if (both_ways && r.dense + r.sparse > 0) return;  // a micro-batch passes one of the two
       r.add(s.model, k.first, k.count);
     });
   } else {

@@ -182,7 +182,7 @@ template <class Order = detail::shipped_order>
 constexpr std::int64_t in_flight(const pipeline_plan& p, std::int64_t stage, const Order& order = {}) {
   static_assert(own_schedule<Order>, "headroom: in_flight(plan, stage, order) takes an order with a run(plan, stage, visit)");
   std::int64_t now = 0, most = 0;
-  const auto last = p.kind == schedule::zero_bubble ? work_kind::weight_gradient : work_kind::backward;
+  const auto last = properties_of(p.kind).splits_backward ? work_kind::weight_gradient : work_kind::backward;
   order.run(p, stage, [&](const work& w) {
     if (w.kind == work_kind::forward) most = ++now > most ? now : most;
     if (w.kind == last) --now;

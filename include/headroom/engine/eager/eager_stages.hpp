@@ -140,13 +140,11 @@ class eager_steps {
   std::array<tallest, 4> best_;
 };
 
-/// Micro-batches that an order of the library's own can go without: once it is under way it repeats, in groups of as many as there are stages
-/// where it is interleaved. Of five groups the first three are enough for every chunk to have run both ways.
-constexpr std::int64_t steps_to_skip(schedule kind, std::int64_t stages, std::int64_t micros) {
-  const auto group = kind == schedule::interleaved ? stages : 1;
-  const auto enough = kind == schedule::interleaved ? 5 * stages : stages + 4;
-  if (kind == schedule::gpipe || micros <= enough) return 0;
-  return (micros - enough) / group * group;
+/// Micro-batches that an order of the library's own can go without: once it is under way it repeats, in groups where it has them.
+constexpr std::int64_t steps_to_skip(const schedule_properties& order, std::int64_t stages, std::int64_t micros) {
+  const auto group = order.in_groups ? stages : 1;
+  const auto enough = order.steady(stages, 0, stages);
+  return micros <= enough ? 0 : (micros - enough) / group * group;
 }
 
 }  // namespace detail
@@ -187,8 +185,8 @@ constexpr timeline walk_eager_stage(const settled_job& s, const inventory& list,
   t.watch_pools(gather_pool, sharded);
   t.look(phase::load, -1, moment(row::model_parameters, resident.rows[row::model_parameters]));
 
-  const auto kind = d.virtual_pipeline > 1 ? schedule::interleaved : d.schedule;
-  const auto skipped = Order::repeats ? detail::steps_to_skip(kind, d.pipeline, micros) : 0;
+  const auto kind = schedule_of(d);
+  const auto skipped = Order::repeats ? detail::steps_to_skip(properties_of(kind), d.pipeline, micros) : 0;
   detail::eager_steps steps(chunks.data(), n, micros, skipped, stream, resident.total);
   order.run(pipeline_plan{kind, d.pipeline, static_cast<std::int64_t>(n), micros - skipped, 0}, stage, [&](const work& step) { steps(step); });
   moment live;
