@@ -18,6 +18,7 @@ enum class schedule : std::uint8_t { one_forward_one_backward, naive, gpipe, int
 /// Which chunks of the model a stage holds.
 enum class chunk_place : std::uint8_t {
   in_turn,    ///< chunk i lies on stage i mod stages
+  in_a_v,     ///< two chunks a stage: up the stages and down again, chunk i on stage i, then on stage 2 × stages - 1 - i
   both_ways,  ///< as many chunks as stages: chunk i lies on stage i and, for the micro-batches that enter at the other end, on stage stages - 1 - i
 };
 
@@ -38,6 +39,7 @@ struct schedule_properties {
   std::int64_t chunks{1};          ///< of each stage (parallel.virtual_pipeline); 0: as many as the job says
   chunk_place place{};
   bool splits_backward{};          ///< weight gradients are work of their own
+  std::int64_t least_rounds{};     ///< micro-batches of a step, at least, for each stage
   bool in_groups{};                ///< micro-batches pass the chunks in groups of as many as there are stages
   bool one_process{};              ///< a process that drives all stages, one after the other
   bool searched{};                 ///< a search tries it

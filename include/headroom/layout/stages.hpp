@@ -70,12 +70,15 @@ class stage_cut {
   /// Calls visit(layer_chunk) for each chunk of a stage, in the order in which a micro-batch passes them.
   template <class Visit>
   constexpr void for_each(std::int64_t stage, Visit&& visit) const {
-    if (properties_of(d_->schedule).both_ways()) {
-      visit(at(stage));
-      visit(at(d_->pipeline - 1 - stage));
-      return;
+    switch (properties_of(d_->schedule).place) {
+      case chunk_place::in_turn:
+        for (auto i = stage; i < chunks_; i += d_->pipeline) visit(at(i));
+        break;
+      case chunk_place::in_a_v:
+      case chunk_place::both_ways:
+        visit(at(stage));
+        visit(at(chunks_ - 1 - stage));
     }
-    for (auto i = stage; i < chunks_; i += d_->pipeline) visit(at(i));
   }
 
  private:

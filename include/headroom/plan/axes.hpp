@@ -92,6 +92,8 @@ constexpr void cut_unevenly(job& j) {
   d.chunks = static_cast<std::int32_t>(chunks);
   for (std::int64_t i = 0; i < chunks; ++i) d.stage_layers[i] = static_cast<std::int32_t>(j.model.layers / chunks + (i > 0 && i <= more ? 1 : 0));
 }
+/// Whether a framework has a schedule.
+constexpr bool runs(const profile& framework, const schedule_properties& s) { return framework.modules.kind == layer_modules::megatron ? s.megatron : !s.torch.empty(); }
 constexpr void set_place(place& p, std::int64_t v) { p = v != 0 ? place::on_cpu : place::on_gpu; }
 
 }  // namespace detail
@@ -185,7 +187,7 @@ inline constexpr axis order{
       choices c;
       c.add(static_cast<std::int64_t>(usual_schedule(j.parallel.virtual_pipeline)));
       for (const auto& s : schedules)
-        if (s.searched && j.parallel.pipeline > 1 && j.parallel.virtual_pipeline == s.chunks) c.add(static_cast<std::int64_t>(s.kind));
+        if (s.searched && detail::runs(j.framework, s) && j.parallel.pipeline > 1 && j.parallel.virtual_pipeline == s.chunks) c.add(static_cast<std::int64_t>(s.kind));
       return c;
     },
     [](job& j, std::int64_t v) { j.parallel.schedule = static_cast<schedule>(v); }};

@@ -44,6 +44,11 @@ constexpr objection check_layout(const job& j, const No& no) {
   const auto others = checked::mul(checked::mul(p.tensor, p.pipeline), p.context);
   const auto gpus = j.hardware.gpus();
   if (p.data == 0 && gpus % others != 0) return no("headroom: parallel.tensor × pipeline × context must divide the GPUs, hardware.nodes × gpus_per_node; the product", others);
+  const auto& order = properties_of(p.schedule);
+  if (p.pipeline > 1 && order.chunks > 1 && p.virtual_pipeline != order.chunks)
+    return no("headroom: parallel.virtual_pipeline must be the number of chunks into which the schedule cuts a stage (zero-bubble-v: 2)", p.virtual_pipeline);
+  if (p.pipeline > 1 && j.batch.accumulation < checked::mul(order.least_rounds, p.pipeline))
+    return no("headroom: this schedule needs at least as many micro-batches as there are stages, parallel.pipeline; batch.accumulation", j.batch.accumulation);
   if (p.data > 0 && checked::mul(p.data, others) != gpus)
     return no("headroom: parallel.data × tensor × pipeline × context must be the GPUs, hardware.nodes × gpus_per_node; the product", checked::mul(p.data, others));
   return {};
@@ -238,7 +243,9 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
   if (divides_eager && (p.pipeline > 1 || p.virtual_pipeline > 1)) {
     if (order.torch.empty())
       return no(detail::torch_schedules.text, j.framework.label);  // headroom: parallel.schedule must be one that torch.distributed.pipelining has
-    if (p.virtual_pipeline > 1 && j.batch.accumulation % p.pipeline != 0)
+    if (order.splits_backward && (j.recompute.mode != recompute_mode::none || (j.compile && j.framework.compile.layers)))
+      return no("headroom: torch runs no schedule that splits the backward with compiled layers, and recomputation is not modelled for one by this version; compile must be false, recompute \"none\"");
+    if (properties_of(schedule_of(p)).in_groups && p.virtual_pipeline > 1 && j.batch.accumulation % p.pipeline != 0)
       return no("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
     if (p.pipeline > 64 || j.batch.accumulation > 65'536) return no("headroom: parallel.pipeline must be from 1 to 64, and batch.accumulation at most 65536; accumulation", j.batch.accumulation);
     if (j.sharding.kind != sharding_kind::fsdp2 || j.framework.loss.style == loss_style::chunked_head || j.adapter.active() || !j.trainable.all() || j.optimizer.in_backward || m.tied)
