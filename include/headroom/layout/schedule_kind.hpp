@@ -5,6 +5,7 @@
 
 #include <headroom/name.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -12,8 +13,8 @@
 namespace headroom {
 
 /// Of a pipeline's micro-batches: 1F1B (Narayanan et al. 2019), one stage at a time (`naive`), GPipe, 1F1B over virtual stages (Narayanan et
-/// al. 2021), zero bubble (Qi et al. 2023), DualPipe (DeepSeek-V3).
-enum class schedule : std::uint8_t { one_forward_one_backward, naive, gpipe, interleaved, zero_bubble, dualpipe };
+/// al. 2021), zero bubble (Qi et al. 2023), DualPipe (DeepSeek-V3), zero bubble over two chunks in a V (ZB-V: Qi et al. 2024, arXiv 2405.15362).
+enum class schedule : std::uint8_t { one_forward_one_backward, naive, gpipe, interleaved, zero_bubble, dualpipe, zero_bubble_v };
 
 /// Which chunks of the model a stage holds.
 enum class chunk_place : std::uint8_t {
@@ -99,6 +100,23 @@ inline constexpr std::array schedules{
                         .place = chunk_place::both_ways,
                         .steady = [](std::int64_t stages, std::int64_t, std::int64_t) { return 4 * stages; },
                         .bubble = [](double stages, double, const stage_seconds& t) { return (stages / 2 - 1) * detail::least_none(t.both() + t.backward - 3 * t.weights); }},
+    // Zero at F = B = W where the optimizer does not wait for other stages (arXiv 2405.15362, table 1: of the longest stage); here it does,
+    // and stages begin and end a chunk's input gradient after one another. Where that takes longer than W, the last ones wait for it at the end.
+    // Both are read off the order; exact where neither F nor W takes longer than the input gradient.
+    schedule_properties{.kind = schedule::zero_bubble_v,
+                        .name = "zero-bubble-v",
+                        .torch = "ZBVZeroBubble",
+                        .chunks = 2,
+                        .place = chunk_place::in_a_v,
+                        .splits_backward = true,
+                        .least_rounds = 1,
+                        .searched = true,
+                        .steady = detail::three_rounds,
+                        .bubble =
+                            [](double stages, double, const stage_seconds& t) {
+                              const double inputs = t.backward - t.weights;
+                              return (stages - 1) * std::max({t.forward / 2, inputs / 2, inputs - t.weights});
+                            }},
     // Every micro-batch passes all stages before the next one starts: see pipeline_seconds().
     schedule_properties{.kind = schedule::naive,
                         .name = "naive",
