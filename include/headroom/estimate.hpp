@@ -56,7 +56,7 @@ template <class Ranks>
 constexpr void finish_host(basic_report<Ranks>& r, const settled_job& s, const state_bytes& st, bytes checkpoints) {
   const auto& j = *s.source;
   const auto h = host_of(s, st, checkpoints);
-  const bool spread = j.parallel.pipeline > 1 && j.parallel.schedule == schedule::naive;  // one process for all GPUs
+  const bool spread = j.parallel.pipeline > 1 && properties_of(j.parallel.schedule).one_process;
   const auto ranks = spread ? 1 : j.hardware.gpus_per_node;
   const auto running = ranks * (h.pinned + h.plain);
   const auto loading = ranks * h.load;
@@ -213,7 +213,7 @@ constexpr report estimate(const job& j, const Own& own) {
     return detail::estimate_with(j, layers, detail::shipped_order{});
   } else if constexpr (own_schedule<Own>) {
     if (j.framework.modules.kind != layer_modules::megatron) refuse("headroom: a schedule of one's own is walked for megatron alone by this version; framework", j.framework.label);
-    if (j.parallel.schedule == schedule::zero_bubble || j.parallel.schedule == schedule::dualpipe)
+    if (!properties_of(j.parallel.schedule).plain())
       refuse("headroom: with a schedule of one's own parallel.schedule must be 1f1b, gpipe or interleaved-1f1b: chunks lie as these lay them");
     if (j.batch.accumulation > 65'536) refuse("headroom: with a schedule of one's own batch.accumulation must be from 1 to 65536; accumulation", j.batch.accumulation);
     return detail::estimate_with(j, detail::shipped_layers{}, detail::given_order<Own>{own});

@@ -32,7 +32,7 @@ constexpr bool replays_steps(const job& j) {
 constexpr bool replays_stages(const job& j) {
   return j.framework.modules.kind == layer_modules::megatron && j.hardware.accelerator().maker != vendor::cpu && j.model.mtp_layers == 0 &&
          j.offload.activations == place::on_gpu && !captures_first(j) &&
-         j.parallel.schedule != schedule::zero_bubble && j.parallel.schedule != schedule::dualpipe;
+         properties_of(j.parallel.schedule).plain();
 }
 
 constexpr allocator_settings allocator_of(const job& j, bytes capacity) {

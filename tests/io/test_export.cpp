@@ -73,6 +73,21 @@ job fit_for(job j, io::export_target target) {
 
 }  // namespace
 
+TEST_CASE("torchtitan: every schedule of torch's by its name") {
+  for (const auto& s : schedules) {
+    if (s.torch.empty()) continue;
+    job j = eight;
+    j.framework = frameworks::torchtitan_202508;
+    j.sharding = fsdp2();
+    j.parallel = {.data = 4, .pipeline = 4, .virtual_pipeline = s.chunks == 0 ? 2 : s.chunks, .schedule = s.kind};
+    const auto text = io::exported(j, io::export_target::torchtitan);
+    CHECK(holds(text, "pipeline_parallel_schedule = \"" + std::string{s.torch} + "\""));
+#if HEADROOM_HAS_TOML
+    CHECK(again(j, text, "job.toml", {"model", "hardware", "framework.name", "framework.version"}).parallel == j.parallel);
+#endif
+  }
+}
+
 TEST_CASE("DeepSpeed: numbers, and only what the job says") {
   job j = eight;
   j.framework = frameworks::deepspeed;

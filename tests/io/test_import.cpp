@@ -528,6 +528,21 @@ enable = false
   CHECK(holds(refusal_of({{"a.toml", "[model]\nname = 1\nname = 2\n"}}), "a.toml:3: not valid TOML"));
 }
 
+TEST_CASE("torchtitan: schedules by the names of torch.distributed.pipelining") {
+  const auto toml = [](const std::string& parallelism) {
+    return "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 8\nseq_len = 4096\n[activation_checkpoint]\nmode = \"none\"\n[parallelism]\ndata_parallel_shard_degree = 2\n"
+           "pipeline_parallel_degree = 4\n" + parallelism;
+  };
+  const auto j = job_of({{"a.toml", toml("pipeline_parallel_schedule = \"ZBVZeroBubble\"\n")}});
+  CHECK(j.parallel.schedule == schedule::zero_bubble_v);
+  CHECK(j.parallel.virtual_pipeline == 2);
+  CHECK(j.batch.accumulation == 8);
+  CHECK(job_of({{"a.toml", toml("pipeline_parallel_schedule = \"Interleaved1F1B\"\n")}}).parallel.schedule == schedule::interleaved);
+  CHECK(job_of({{"a.toml", toml("pipeline_parallel_schedule = \"GPipe\"\n")}}).parallel.schedule == schedule::gpipe);
+  CHECK(job_of({{"a.toml", toml("")}}).parallel.schedule == schedule::one_forward_one_backward);
+  CHECK(holds(refusal_of({{"a.toml", toml("pipeline_parallel_schedule = \"DualPipeV\"\n")}}), "\"DualPipeV\" is not read by this version; accepted: 1F1B, Interleaved1F1B, GPipe, ZBVZeroBubble"));
+}
+
 #endif
 
 // Models

@@ -66,6 +66,10 @@ TEST_CASE("recipes") {
   CHECK(with(R"("recompute": {"mode": "selective", "modules": ["moe_act", "mlp"]})").recompute.modules == 0b1010U);
   CHECK(with(R"("environment": {"cublas_workspace": ":4096:2:16:8"})").environment.cublas_workspace == 8320 * kib);
   CHECK(with(R"("parallel": {"pipeline": 2, "virtual_pipeline": 3})").parallel.schedule == schedule::interleaved);
+  // A schedule of two chunks a stage says how many they are.
+  CHECK(with(R"("parallel": {"pipeline": 4, "schedule": "zero-bubble-v"})").parallel.virtual_pipeline == 2);
+  CHECK(with(R"("parallel": {"pipeline": 4, "virtual_pipeline": 3, "schedule": "zero-bubble-v"})").parallel.virtual_pipeline == 3);  // which the job then refuses
+  CHECK(with(R"("parallel": {"pipeline": 4, "schedule": "dualpipe"})").parallel.virtual_pipeline == 1);
   CHECK(with(R"("dropout": {"hidden": 0.1})").dropout.hidden.per_million == 100'000);
 }
 

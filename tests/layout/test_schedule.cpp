@@ -35,13 +35,13 @@ static_assert(in_flight(plan(schedule::dualpipe, 8, 40, 2), 5) == 9);
 static_assert(in_flight(plan(schedule::naive, 8, 40), 2) == 1);
 
 TEST_CASE("every micro-batch passes every chunk once, forward before backward before weight gradient") {
-  for (const auto kind : {schedule::naive, schedule::gpipe, schedule::one_forward_one_backward, schedule::interleaved, schedule::zero_bubble, schedule::dualpipe})
+  for (const auto& entry : schedules)
     for (const std::int64_t stages : {1, 2, 4, 7})
       for (const std::int64_t micros : {1, 2, 3, 8, 21})
         for (std::int64_t stage = 0; stage < stages; ++stage) {
-          const std::int64_t chunks = kind == schedule::interleaved ? 3 : kind == schedule::dualpipe ? 2 : 1;
+          const std::int64_t chunks = entry.chunks == 0 ? 3 : entry.both_ways() ? 2 : entry.chunks;
           std::set<std::tuple<work_kind, std::int64_t, std::int64_t>> done;
-          run_schedule(plan(kind, stages, micros, chunks), stage, [&](const work& w) {
+          run_schedule(plan(entry.kind, stages, micros, chunks), stage, [&](const work& w) {
             REQUIRE(w.micro >= 0);
             REQUIRE(w.micro < micros);
             REQUIRE(w.chunk >= 0);
@@ -50,8 +50,8 @@ TEST_CASE("every micro-batch passes every chunk once, forward before backward be
             if (w.kind == work_kind::weight_gradient) REQUIRE(done.count({work_kind::backward, w.chunk, w.micro}) == 1);
             REQUIRE(done.insert({w.kind, w.chunk, w.micro}).second);
           });
-          const auto each = kind == schedule::zero_bubble ? 3 : 2;
-          const auto passes = kind == schedule::dualpipe ? micros : micros * chunks;
+          const auto each = entry.splits_backward ? 3 : 2;
+          const auto passes = entry.both_ways() ? micros : micros * chunks;
           CHECK(static_cast<std::int64_t>(done.size()) == each * passes);
         }
 }

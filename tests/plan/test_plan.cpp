@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <tuple>
 
@@ -205,6 +206,25 @@ TEST_CASE("what jobs of a search have in common changes nothing: one after the o
   }
   CHECK(same > draw::some(4000));
   CHECK(refused > 0);
+}
+
+TEST_CASE("a search tries the schedules that a framework has") {
+  search s;
+  s.job = {.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8}, .framework = frameworks::torchtitan_202508, .sharding = fsdp2()};
+  s.job.batch = {.micro = 1, .sequence = 4096, .accumulation = 8};
+  s.job.parallel = {.data = 2, .pipeline = 4};
+  s.open = bit("parallel.virtual_pipeline") | bit("parallel.schedule");
+  const auto found = [&](schedule kind) {
+    const auto r = plan(s, {.top = 100});
+    return std::any_of(r.best.begin(), r.best.end(), [&](const ranked_plan& p) { return p.job.parallel.schedule == kind; });
+  };
+  CHECK(found(schedule::zero_bubble_v));
+  CHECK(found(schedule::interleaved));
+  CHECK_FALSE(found(schedule::zero_bubble));
+  s.job.framework = frameworks::megatron;
+  s.job.sharding = ddp();
+  CHECK(found(schedule::zero_bubble));
+  CHECK_FALSE(found(schedule::zero_bubble_v));
 }
 
 TEST_CASE("parts of a search join to the whole") {

@@ -27,7 +27,7 @@ struct forward_walk {
 struct backward_walk {
   moment peak{};             ///< what the block saved and the gradient of its output included
   bytes weight_gradients{};  ///< of all its weights
-  moment kept{};             ///< until the gradients of its weights are computed, where that is later
+  moment kept{};             ///< until the gradients of its weights are computed, where that is later; beside what is saved where autograd runs it
 };
 
 /// Whether a block's forward leaves something for backward: what the graph needs (of a checkpointed block, what is kept), nothing, or
@@ -171,14 +171,16 @@ class shared_gradients {
 
 }  // namespace detail
 
-/// Whether a backward computes the gradients of weights, too, or leaves them for later (zero bubble).
-enum class weight_work : std::uint8_t { with_inputs, later };
+/// Whether a backward computes the gradients of weights, too, or leaves them for later (zero bubble): then what they need stays, or, where
+/// autograd runs it, all that the graph has saved (retain_graph), and the gradients of the results that weights were multiplied into.
+enum class weight_work : std::uint8_t { with_inputs, later, later_in_graph };
 
 /// Walks the backward of a block. `accumulate`: gradients exist already, so a new one is added to it and goes.
 constexpr backward_walk walk_backward(const program& p, bool accumulate = false, weight_work weights_when = weight_work::with_inputs) {
   detail::shared_gradients shared(p);
-  const bool later = weights_when == weight_work::later;
-  const auto stays = p.sticky() | p.held() | (later ? p.splits() : 0);
+  const bool in_graph = weights_when == weight_work::later_in_graph, later = weights_when == weight_work::later || in_graph;
+  const auto needed = in_graph ? p.saved() : later ? p.splits() : 0;
+  const auto stays = p.sticky() | p.held() | needed;
   const auto wide = p.logits();
   tensor_set alive = p.saved() | stays;
   tensor_set present = p.output().bit() & p.gradients();  // tensors that have a gradient
@@ -222,16 +224,17 @@ constexpr backward_walk walk_backward(const program& p, bool accumulate = false,
       }
     }
     const auto fresh = operands & ~handed_on;
-    now += p.sum(fresh) + o.weight_gradient;
-    weights += o.weight_gradient;
+    const auto weight_gradient = in_graph ? bytes{0} : o.weight_gradient;
+    now += p.sum(fresh) + weight_gradient;
+    weights += weight_gradient;
     if ((fresh & wide) != 0) [[unlikely]] logits += p.sum(fresh & wide);
     if (o.pieces > 1) [[unlikely]]
       look(detail::temporary_of_pieces(p, o, fresh, o.saves & ~stays, arriving), o.temporaries);
     else
       look(o.backward_temporary, o.temporaries);
     if (accumulate && !o.gradient_waits) {
-      now -= o.weight_gradient;
-      weights -= o.weight_gradient;
+      now -= weight_gradient;
+      weights -= weight_gradient;
     }
     alive &= ~released;
     now -= p.sum(released);
@@ -243,7 +246,7 @@ constexpr backward_walk walk_backward(const program& p, bool accumulate = false,
       now -= shared.drop(joint);
       logits -= shared.logits_freed();
     }
-    if (later && o.splits) [[unlikely]] {
+    if (later && (in_graph ? o.weight_gradient > bytes{0} : o.splits)) [[unlikely]] {
       now += p.sum(arriving);
       waiting |= arriving;
     }
@@ -279,7 +282,7 @@ constexpr backward_walk walk_backward(const program& p, bool accumulate = false,
   r.peak.add(row::gradients, top.weights);
   r.peak.add(row::logits, top.logits);
   if (later) [[unlikely]] {
-    r.kept = detail::moment_of(p, p.splits());
+    if (!in_graph) r.kept = detail::moment_of(p, needed);
     r.kept += detail::moment_of(p, waiting);
   }
   r.peak.add(top.temporaries, top.temporary);

@@ -29,10 +29,11 @@ struct stage_layers {
 /// `cut`: none where layers do not come out even; then the first stages have one more.
 constexpr stage_layers layers_of_stage(const settled_job& s, const stage_cut* cut, std::int64_t stage) {
   const auto& d = s.source->parallel;
-  stage_layers r{.first = stage == 0, .last = stage == d.pipeline - 1};
+  const auto& order = properties_of(d.schedule);
+  stage_layers r{.first = stage == 0, .last = stage == (order.place == chunk_place::in_a_v ? 0 : d.pipeline - 1)};
   if (cut != nullptr) {
     cut->for_each(stage, [&](const layer_chunk& k) {
-      if (d.schedule == schedule::dualpipe && r.dense + r.sparse > 0) return;
+      if (order.both_ways() && r.dense + r.sparse > 0) return;  // a micro-batch passes one of the two
       r.add(s.model, k.first, k.count);
     });
   } else {

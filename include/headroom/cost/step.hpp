@@ -121,7 +121,7 @@ constexpr layer_passes recomputed(layer_passes p, const settled_job& s) {
 constexpr double between_stages(const cost_scene& c, const fabric& links) {
   const auto& s = *c.job;
   const auto& d = s.source->parallel;
-  if (d.pipeline == 1 || d.schedule == schedule::naive || d.virtual_pipeline > 1) return 0.0;
+  if (d.pipeline == 1 || properties_of(d.schedule).one_process || d.virtual_pipeline > 1) return 0.0;
   const double boundary = product(c.layer.tokens, s.model.hidden, c.layer.residual_width) / static_cast<double>(d.tensor);
   const double send = send_seconds(links, s.data * d.context * d.tensor, boundary);
   // DeepSpeed's engine receives and sends one after the other (runtime/pipe/schedule.py TrainSchedule), Megatron both at once.

@@ -69,7 +69,7 @@ constexpr bool twice(std::int64_t& degree, job& j) {
 }
 /// On several kinds of GPU stages of as many layers are tight on the small kind alone.
 inline bool balanced_stages(job& j) {
-  if (j.hardware.kinds() == 1 || j.parallel.pipeline < 2 || j.parallel.virtual_pipeline > 1 || j.parallel.schedule == schedule::dualpipe) return false;
+  if (j.hardware.kinds() == 1 || j.parallel.pipeline < 2 || j.parallel.virtual_pipeline > 1 || properties_of(j.parallel.schedule).both_ways()) return false;
 #if HEADROOM_EXCEPTIONS
   try {
 #endif

@@ -25,7 +25,7 @@ inline std::string plan_line(const job& j) {
   if (d.sequence) text += "+sequence";
   degree("pipeline", d.pipeline);
   degree("virtual", d.virtual_pipeline);
-  if (d.schedule == schedule::zero_bubble) text += " zero-bubble";
+  if (properties_of(d.schedule).searched) text += " " + std::string{text_of(d.schedule)};
   degree("context", d.context);
   degree("expert", d.expert);
   degree("expert tensor", d.expert_tensor);

@@ -31,7 +31,7 @@ inline std::string plan_text(const job& j) {
                                                                {j.parallel.pipeline, "pipeline"}};
   for (const auto& [degree, name] : degrees_said)
     if (degree > 1) text += ", " + std::string{name} + " " + std::to_string(degree);
-  if (j.parallel.pipeline > 1 && j.parallel.schedule != schedule::one_forward_one_backward)
+  if (j.parallel.pipeline > 1 && j.parallel.schedule != usual_schedule(1))
     text += " (" + std::string{text_of(j.parallel.schedule)} + ")";
   text += ", batch " + std::to_string(j.batch.micro) + " x " + grouped(j.batch.sequence);
   if (j.batch.accumulation > 1) text += " x " + std::to_string(j.batch.accumulation);

@@ -1,17 +1,15 @@
 // Distributed under the Boost Software License, Version 1.0.
-// How the work is divided over GPUs: degrees, and the pipeline's schedule.
+// How the work is divided over GPUs.
 #pragma once
 
 #include <headroom/error.hpp>
+#include <headroom/layout/schedule_kind.hpp>
 #include <headroom/units/checked.hpp>
 
 #include <cstdint>
 
 namespace headroom {
 
-/// Of a pipeline's micro-batches: 1F1B (Narayanan et al. 2019), one stage at a time (`naive`), GPipe, 1F1B over virtual stages (Narayanan et
-/// al. 2021), zero bubble (Qi et al. 2023), DualPipe (DeepSeek-V3).
-enum class schedule : std::uint8_t { one_forward_one_backward, naive, gpipe, interleaved, zero_bubble, dualpipe };
 /// How ranks of context parallelism exchange keys and values: around a ring, heads for tokens (DeepSpeed-Ulysses), or all gathered.
 enum class context_kind : std::uint8_t { ring, ulysses, all_gather };
 
@@ -53,5 +51,10 @@ struct degrees {
 
   friend constexpr bool operator==(const degrees&, const degrees&) = default;
 };
+
+/// The schedule that runs: one of whole stages interleaves them where they have several chunks.
+constexpr schedule schedule_of(const degrees& d) {
+  return d.virtual_pipeline > 1 && properties_of(d.schedule).chunks == 1 ? schedule::interleaved : d.schedule;
+}
 
 }  // namespace headroom

@@ -113,6 +113,38 @@ constexpr void dualpipe(const pipeline_plan& p, std::int64_t stage, Visit& visit
   }
 }
 
+/// ZB-V (arXiv 2405.15362, section 4), in the order of torch distributed/pipelining/schedules.py ScheduleZBVZeroBubble: a stage's first chunk runs
+/// forward until the second's first backward is there; then chunks take turns, each with its weight gradients, until no forward is left; at the
+/// end weight gradients fill what would be idle. With fewer than 2 × stages - 1 micro-batches it is the order of so many, with gaps.
+template <class Visit>
+constexpr void zero_bubble_v(const pipeline_plan& p, std::int64_t stage, Visit& visit) {
+  const auto micros = p.micros < 2 * p.stages - 1 ? 2 * p.stages - 1 : p.micros;
+  std::int64_t done[3][2]{};  // micro-batches, by kind of work and chunk
+  const auto run = [&](work_kind kind, std::int64_t chunk) {
+    const auto micro = done[static_cast<int>(kind)][chunk]++;
+    if (micro < p.micros) visit(work{kind, chunk, micro});
+  };
+  const auto back = [&](std::int64_t chunk) {
+    run(work_kind::backward, chunk);
+    run(work_kind::weight_gradient, chunk);
+  };
+  const auto& forwards = done[static_cast<int>(work_kind::forward)];
+  const auto& weighted = done[static_cast<int>(work_kind::weight_gradient)];
+  for (auto i = 2 * (p.stages - stage) - 1; i > 0; --i) run(work_kind::forward, 0);
+  for (std::int64_t i = 0; i < stage; ++i) run(work_kind::forward, 1), run(work_kind::forward, 0);
+  for (auto i = p.stages - stage; i > 0; --i) run(work_kind::forward, 1), back(1);
+  while (forwards[1] < micros) {
+    if (forwards[0] < micros) run(work_kind::forward, 0);
+    back(0);
+    run(work_kind::forward, 1);
+    back(1);
+  }
+  for (std::int64_t i = 0; i < stage; ++i) run(work_kind::backward, 0), run(work_kind::backward, 1);
+  for (auto i = p.stages - stage; i > 0; --i) run(work_kind::backward, 0), run(work_kind::weight_gradient, 0);
+  for (const std::int64_t chunk : {1, 0})
+    while (weighted[chunk] < micros) run(work_kind::weight_gradient, chunk);
+}
+
 }  // namespace detail
 
 /// Calls visit(work) for everything that `stage` (from 0) does in a step, in order.
@@ -135,6 +167,7 @@ constexpr void run_schedule(const pipeline_plan& p, std::int64_t stage, Visit&& 
     case schedule::interleaved: detail::interleaved(p, stage, visit); break;
     case schedule::zero_bubble: detail::zero_bubble(p, stage, visit); break;
     case schedule::dualpipe: detail::dualpipe(p, stage, visit); break;
+    case schedule::zero_bubble_v: detail::zero_bubble_v(p, stage, visit); break;
   }
 }
 
@@ -182,7 +215,7 @@ template <class Order = detail::shipped_order>
 constexpr std::int64_t in_flight(const pipeline_plan& p, std::int64_t stage, const Order& order = {}) {
   static_assert(own_schedule<Order>, "headroom: in_flight(plan, stage, order) takes an order with a run(plan, stage, visit)");
   std::int64_t now = 0, most = 0;
-  const auto last = p.kind == schedule::zero_bubble ? work_kind::weight_gradient : work_kind::backward;
+  const auto last = properties_of(p.kind).splits_backward ? work_kind::weight_gradient : work_kind::backward;
   order.run(p, stage, [&](const work& w) {
     if (w.kind == work_kind::forward) most = ++now > most ? now : most;
     if (w.kind == last) --now;

@@ -26,8 +26,7 @@ struct model_slice {
   [[nodiscard]] constexpr std::int64_t end() const { return first + count; }
 };
 
-/// The stack cut into chunks: pipeline × virtual_pipeline of them, chunk i on stage i mod pipeline; with DualPipe as many as
-/// stages, chunk i on stage i and, for the micro-batches that enter at the other end, on stage pipeline - 1 - i.
+/// The stack cut into chunks: pipeline × virtual_pipeline of them, which lie on stages as the schedule says (chunk_place).
 /// Layers of each are given one by one, or first and last given and the others even, or all even.
 class stage_cut {
  public:
@@ -73,12 +72,15 @@ class stage_cut {
   /// Calls visit(layer_chunk) for each chunk of a stage, in the order in which a micro-batch passes them.
   template <class Visit>
   constexpr void for_each(std::int64_t stage, Visit&& visit) const {
-    if (d_->schedule == schedule::dualpipe) {
-      visit(at(stage));
-      visit(at(d_->pipeline - 1 - stage));
-      return;
+    switch (properties_of(d_->schedule).place) {
+      case chunk_place::in_turn:
+        for (auto i = stage; i < chunks_; i += d_->pipeline) visit(at(i));
+        break;
+      case chunk_place::in_a_v:
+      case chunk_place::both_ways:
+        visit(at(stage));
+        visit(at(chunks_ - 1 - stage));
     }
-    for (auto i = stage; i < chunks_; i += d_->pipeline) visit(at(i));
   }
 
  private:

@@ -92,6 +92,8 @@ constexpr void cut_unevenly(job& j) {
   d.chunks = static_cast<std::int32_t>(chunks);
   for (std::int64_t i = 0; i < chunks; ++i) d.stage_layers[i] = static_cast<std::int32_t>(j.model.layers / chunks + (i > 0 && i <= more ? 1 : 0));
 }
+/// Whether a framework has a schedule.
+constexpr bool runs(const profile& framework, const schedule_properties& s) { return framework.modules.kind == layer_modules::megatron ? s.megatron : !s.torch.empty(); }
 constexpr void set_place(place& p, std::int64_t v) { p = v != 0 ? place::on_cpu : place::on_gpu; }
 
 }  // namespace detail
@@ -177,14 +179,15 @@ inline constexpr axis virtual_pipeline{
     [](job& j, std::int64_t v) {
       j.parallel.virtual_pipeline = v;
       if (j.model.layers % j.parallel.pipeline != 0) detail::cut_unevenly(j);
-      if (v > 1 || j.parallel.schedule == schedule::interleaved) j.parallel.schedule = v > 1 ? schedule::interleaved : schedule::one_forward_one_backward;
+      if (v > 1 || properties_of(j.parallel.schedule).chunks != 1) j.parallel.schedule = usual_schedule(v);
     }};
 inline constexpr axis order{
     "parallel.schedule",
     [](const job& j) {
       choices c;
-      c.add(static_cast<std::int64_t>(j.parallel.virtual_pipeline > 1 ? schedule::interleaved : schedule::one_forward_one_backward));
-      if (j.parallel.pipeline > 1 && j.parallel.virtual_pipeline == 1) c.add(static_cast<std::int64_t>(schedule::zero_bubble));
+      c.add(static_cast<std::int64_t>(usual_schedule(j.parallel.virtual_pipeline)));
+      for (const auto& s : schedules)
+        if (s.searched && detail::runs(j.framework, s) && j.parallel.pipeline > 1 && j.parallel.virtual_pipeline == s.chunks) c.add(static_cast<std::int64_t>(s.kind));
       return c;
     },
     [](job& j, std::int64_t v) { j.parallel.schedule = static_cast<schedule>(v); }};
@@ -193,7 +196,7 @@ inline constexpr axis recomputation{
     "recompute",
     [](const job& j) {
       choices c;  // a schedule that puts weight gradients off has nothing computed again
-      for (std::int64_t v = 0; v <= (j.parallel.schedule == schedule::zero_bubble ? 0 : 6); ++v)
+      for (std::int64_t v = 0; v <= (properties_of(j.parallel.schedule).splits_backward ? 0 : 6); ++v)
         if (v == 0 || v == 6 || !j.framework.checkpointing.all_or_none) c.add(v);
       return c;
     },

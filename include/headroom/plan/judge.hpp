@@ -68,7 +68,7 @@ class plan_judge {
     return {l.samples + (static_cast<std::int64_t>(l.context_kind) << 50), l.sequence, l.tensor + (l.sequence_split << 20) + (l.context << 40),
             l.expert + (l.expert_tensor << 20) + (l.expert_imbalance << 40),
             static_cast<std::int64_t>(r.mode) + (static_cast<std::int64_t>(r.method) << 4) + (static_cast<std::int64_t>(r.policy) << 8) + (static_cast<std::int64_t>(r.modules) << 12),
-            static_cast<std::int64_t>(s.on->compute_capability) + flag(s.source->parallel.schedule == schedule::zero_bubble, 32) +
+            static_cast<std::int64_t>(s.on->compute_capability) + flag(properties_of(s.source->parallel.schedule).splits_backward, 32) +
                 flag(s.source->sharding.kind == sharding_kind::megatron_fsdp, 33)};
   }
 

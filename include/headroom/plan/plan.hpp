@@ -158,7 +158,7 @@ class searcher {
       }
       j.batch.micro = micro;
       j.batch.accumulation = each / micro;
-      if (j.parallel.schedule == schedule::interleaved && j.batch.accumulation % j.parallel.pipeline != 0) {  // checked here too: many are
+      if (properties_of(j.parallel.schedule).in_groups && j.batch.accumulation % j.parallel.pipeline != 0) {  // checked here too: many are
         ++ordinal_;
         ++r.passed_over;
         ++counted_[uneven_stages];

@@ -27,9 +27,8 @@ class stage_trace {
   void run(std::int64_t stage, std::int64_t micros) {
     const auto& j = *job_->source;
     const auto& d = j.parallel;
-    const auto kind = d.virtual_pipeline > 1 ? schedule::interleaved : d.schedule;
     const auto chunks = static_cast<std::int64_t>(chunks_.size());
-    const pipeline_plan plan{kind, d.pipeline, chunks, micros, j.framework.pipeline.microbatch_group};
+    const pipeline_plan plan{schedule_of(d), d.pipeline, chunks, micros, j.framework.pipeline.microbatch_group};
     run_schedule(plan, stage, [&](const work& step) {
       if (step.kind == work_kind::forward)
         forward(step);

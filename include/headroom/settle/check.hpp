@@ -44,6 +44,11 @@ constexpr objection check_layout(const job& j, const No& no) {
   const auto others = checked::mul(checked::mul(p.tensor, p.pipeline), p.context);
   const auto gpus = j.hardware.gpus();
   if (p.data == 0 && gpus % others != 0) return no("headroom: parallel.tensor × pipeline × context must divide the GPUs, hardware.nodes × gpus_per_node; the product", others);
+  const auto& order = properties_of(p.schedule);
+  if (p.pipeline > 1 && order.chunks > 1 && p.virtual_pipeline != order.chunks)
+    return no("headroom: parallel.virtual_pipeline must be the number of chunks into which the schedule cuts a stage (zero-bubble-v: 2)", p.virtual_pipeline);
+  if (p.pipeline > 1 && j.batch.accumulation < checked::mul(order.least_rounds, p.pipeline))
+    return no("headroom: this schedule needs at least as many micro-batches as there are stages, parallel.pipeline; batch.accumulation", j.batch.accumulation);
   if (p.data > 0 && checked::mul(p.data, others) != gpus)
     return no("headroom: parallel.data × tensor × pipeline × context must be the GPUs, hardware.nodes × gpus_per_node; the product", checked::mul(p.data, others));
   return {};
@@ -86,11 +91,14 @@ constexpr objection check_recipe(const job& j, const No& no) {
   return {};
 }
 
-/// Layers spread over the GPUs of one process (schedule::naive).
+inline constexpr auto megatron_schedules = with_schedules("headroom: for megatron parallel.schedule must be ", [](const schedule_properties& s) { return s.megatron; });
+inline constexpr auto torch_schedules = with_schedules("headroom: for this framework parallel.schedule must be ", [](const schedule_properties& s) { return !s.torch.empty(); });
+
+/// Layers spread over the GPUs of one process.
 template <class No>
 constexpr objection check_spread(const job& j, const No& no) {
   const auto& p = j.parallel;
-  if (p.schedule != schedule::naive || p.virtual_pipeline > 1)
+  if (!properties_of(p.schedule).one_process || p.virtual_pipeline > 1)
     return no("headroom: for this framework parallel.schedule must be \"naive\" (device_map=\"auto\") or parallel.pipeline 1; pipeline", p.pipeline);
   if (p.pipeline > degrees::max_chunks) return no("headroom: parallel.pipeline must be from 1 to 64", p.pipeline);
   if (j.hardware.gpus() != p.pipeline)
@@ -106,7 +114,7 @@ constexpr objection check_spread(const job& j, const No& no) {
 /// What of Megatron-FSDP is not modelled.
 template <class No>
 constexpr objection check_megatron_fsdp(const job& j, const No& no) {
-  if (j.parallel.pipeline > 1 || j.parallel.virtual_pipeline > 1 || j.parallel.schedule != schedule::one_forward_one_backward)
+  if (j.parallel.pipeline > 1 || j.parallel.virtual_pipeline > 1 || j.parallel.schedule != usual_schedule(1))
     return no("headroom: Megatron-FSDP over pipeline stages is not modelled by this version; parallel.pipeline must be 1, without a schedule; pipeline", j.parallel.pipeline);
   if (j.model.mtp_layers > 0) return no("headroom: multi-token prediction under Megatron-FSDP is not modelled by this version; model.mtp_layers must be 0", j.model.mtp_layers);
   if (j.recompute.mode == recompute_mode::full && j.recompute.method == recompute_method::uniform && j.recompute.layers > 1)
@@ -146,6 +154,7 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
   if (!detail::within(m.ffn, m.sparse() ? 0 : 1)) return no("headroom: model.ffn must be a whole number from 1 to 2^40", m.ffn);
   if (!detail::within(m.vocab, m.head == head_kind::language ? 1 : 0)) return no("headroom: model.vocab must be a whole number from 1 to 2^40", m.vocab);
   const auto& p = j.parallel;
+  const auto& order = properties_of(p.schedule);
   const bool divides = j.framework.modules.kind == layer_modules::megatron;
   if (m.sparse() && m.parallel_block) return no("headroom: experts beside a parallel attention block are not modelled by this version; model.parallel_block must be false");
   if (j.framework.runtime == runtime::preallocated && (m.sparse() || m.latent())) return no("headroom: this framework has no experts and no latent attention; framework", j.framework.label);
@@ -189,16 +198,17 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
       return no("headroom: data × tensor × context must be a multiple of parallel.expert × expert_tensor; expert", p.expert);
     if (p.pipeline > 64) return no("headroom: parallel.pipeline must be from 1 to 64", p.pipeline);
     if (m.mtp_layers > 4) return no("headroom: for megatron model.mtp_layers must be from 0 to 4", m.mtp_layers);
-    if (p.schedule == schedule::naive) return no("headroom: for megatron parallel.schedule must be 1f1b, interleaved-1f1b, gpipe, zero-bubble or dualpipe");
-    if ((p.schedule == schedule::dualpipe || p.schedule == schedule::zero_bubble) && p.virtual_pipeline > 1)
+    if (!order.megatron)
+      return no(detail::megatron_schedules.text);  // headroom: parallel.schedule must be one that Megatron-LM runs (layout/schedule_kind.hpp)
+    if (!order.plain() && p.virtual_pipeline > 1)
       return no("headroom: the zero-bubble and dualpipe schedules need parallel.virtual_pipeline 1; found", p.virtual_pipeline);
-    if (p.schedule == schedule::dualpipe && (p.pipeline % 2 != 0 || j.batch.accumulation % 2 != 0))
+    if (order.both_ways() && (p.pipeline % 2 != 0 || j.batch.accumulation % 2 != 0))
       return no("headroom: the dualpipe schedule needs an even number of stages and of micro-batches; parallel.pipeline", p.pipeline);
-    if (p.schedule == schedule::zero_bubble && j.recompute.mode != recompute_mode::none)
+    if (order.splits_backward && j.recompute.mode != recompute_mode::none)
       return no("headroom: recomputation is not modelled for the zero-bubble schedule by this version; recompute must be \"none\"");
     if (j.framework.pipeline.microbatch_group > 0 && j.framework.pipeline.microbatch_group < p.pipeline)
       return no("headroom: microbatch-group-size-per-virtual-pipeline-stage must be at least parallel.pipeline; found", j.framework.pipeline.microbatch_group);
-    if (p.schedule == schedule::gpipe && j.batch.accumulation > 65'536)
+    if (order.steady(p.pipeline, 0, p.pipeline) > 65'536 && j.batch.accumulation > 65'536)
       return no("headroom: with the gpipe schedule batch.accumulation must be from 1 to 65536; accumulation", j.batch.accumulation);
     if (p.virtual_pipeline > 1 && j.framework.pipeline.microbatch_group == 0 && j.batch.accumulation % p.pipeline != 0)
       return no("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
@@ -218,22 +228,24 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
     if (m.parallel_block || m.post_norms) return no("headroom: parallel blocks and post-norms are not modelled for megatron by this version");
     if (j.framework.graphs.capture != graph_capture::none && j.recompute.mode == recompute_mode::full)
       return no("headroom: CUDA graphs of layers do not go with full recompute; framework.options.cuda-graph-impl must be none", j.framework.label);
-    if (j.framework.graphs.modules != 0 && (j.offload.activations != place::on_gpu || p.schedule == schedule::zero_bubble || p.schedule == schedule::dualpipe))
+    if (j.framework.graphs.modules != 0 && (j.offload.activations != place::on_gpu || !order.plain()))
       return no("headroom: graphs that are captured before the first step are not modelled with offload or for the zero-bubble and dualpipe schedules by this version");
     if (j.offload.optimizer != place::on_gpu || j.offload.parameters != place::on_gpu)
       return no("headroom: offload of optimizer or parameters is not modelled for megatron by this version");
     if (j.offload.activations != place::on_gpu) {
       if (j.framework.checkpointing.offloaded_modules == 0 || j.recompute.mode == recompute_mode::full)
         return no("headroom: for megatron offload.activations needs framework.options.offload-modules (attn_norm, qkv_linear, core_attn, attn_proj, mlp_norm, expert_fc1, moe_act), and no full recompute");
-      if (j.precision.compute.bits == 8 || p.schedule == schedule::zero_bubble || p.schedule == schedule::dualpipe)
+      if (j.precision.compute.bits == 8 || !order.plain())
         return no("headroom: offloaded modules are not modelled with fp8 or for the zero-bubble and dualpipe schedules by this version; framework", j.framework.label);
     }
   }
   if (!divides && !divides_eager && (p.tensor > 1 || p.sequence)) return no("headroom: tensor parallelism is not modelled by this version; parallel.tensor must be 1", p.tensor);
   if (divides_eager && (p.pipeline > 1 || p.virtual_pipeline > 1)) {
-    if (p.schedule != schedule::one_forward_one_backward && p.schedule != schedule::interleaved && p.schedule != schedule::gpipe)
-      return no("headroom: for this framework parallel.schedule must be 1f1b, interleaved-1f1b or gpipe", j.framework.label);
-    if (p.virtual_pipeline > 1 && j.batch.accumulation % p.pipeline != 0)
+    if (order.torch.empty())
+      return no(detail::torch_schedules.text, j.framework.label);  // headroom: parallel.schedule must be one that torch.distributed.pipelining has
+    if (order.splits_backward && (j.recompute.mode != recompute_mode::none || (j.compile && j.framework.compile.layers)))
+      return no("headroom: torch runs no schedule that splits the backward with compiled layers, and recomputation is not modelled for one by this version; compile must be false, recompute \"none\"");
+    if (properties_of(schedule_of(p)).in_groups && p.virtual_pipeline > 1 && j.batch.accumulation % p.pipeline != 0)
       return no("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
     if (p.pipeline > 64 || j.batch.accumulation > 65'536) return no("headroom: parallel.pipeline must be from 1 to 64, and batch.accumulation at most 65536; accumulation", j.batch.accumulation);
     if (j.sharding.kind != sharding_kind::fsdp2 || j.framework.loss.style == loss_style::chunked_head || j.adapter.active() || !j.trainable.all() || j.optimizer.in_backward || m.tied)

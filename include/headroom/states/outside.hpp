@@ -51,7 +51,7 @@ constexpr std::int64_t rings_of(const settled_job& s) {
       replicas > 1 && hybrid,                                         // the same in a second direction
       d.tensor > 1,
       d.context > 1,
-      d.pipeline > 1 && d.schedule != schedule::naive,
+      d.pipeline > 1 && !properties_of(d.schedule).one_process,
       experts > 1 && d.expert_tensor > 1,
       experts > 1 && checked::mul(replicas, d.tensor) / experts > 1,  // gradients of the same experts
   };

@@ -16,16 +16,73 @@ namespace detail {
 struct eager_chunk {
   moment saved{};                     ///< for backward; what was received is not in it
   moment forward{}, loss{}, backward{}, end{};  ///< peaks; `end`: of the backward of its first layer, when all else is done
-  std::int64_t forward_layer{-1}, backward_layer{-1};
+  moment adding{};                    ///< … of a backward that adds gradients of weights to those of earlier micro-batches on its way
+  std::int64_t forward_layer{-1}, backward_layer{-1}, adding_layer{-1};
   bytes logits{};                     ///< what its head returns
   bytes loss_span{};                  ///< the segment that head and loss need
   bytes gathered{}, gradients{}, sharded{};  ///< parameters, and gradients whole and reduced
   bytes largest{};                    ///< the largest unit's gradients
   bytes gather_pool{};
   bool first{}, last{};
+
+  // Where gradients of weights are work of their own, and its input has a gradient:
+  bool splits{};
+  moment waiting{};                   ///< gradients of results, between the two
+  bytes fresh{};                      ///< gradients of weights as autograd makes them, until the next backward adds them up in another format
+  bytes fresh_layer{};                ///< … of a layer
+  bool hands_on{}, handed{};          ///< its result is the next chunk's input, on the same stage; its input the one's before
 };
 
 constexpr bool units_apart(const settled_job& s) { return s.source->framework.sharding.splits_root && !s.model.tied; }
+
+/// A layer's backward that leaves the gradients of its weights for later, above what the layer did not save.
+struct inputs_backward {
+  moment peak{}, waiting{};
+};
+constexpr inputs_backward inputs_backward_of(const scene& sc, layer_kind kind, const module_set& trained) {
+  inputs_backward r;
+  moment saved{};  // by earlier parts, which run later
+  for_each_block(sc, kind, trained, true, [&](const program& p) {
+    const auto f = walk_forward(p);
+    const auto b = walk_backward(p, false, weight_work::later_in_graph);
+    const auto earlier = r.peak;
+    r.peak = b.peak + saved;
+    r.peak.rise_to(earlier, moment(f.saved, f.saved_rows), b.kept);
+    r.waiting += b.kept;
+    saved += moment(f.saved, f.saved_rows);
+  });
+  return r;
+}
+
+/// The backward of a chunk's inputs (torch distributed/pipelining/_backward.py stage_backward_input): the graph stays whole. Of earlier
+/// micro-batches FSDP adds up a layer's gradients of weights when the layer's backward is done (_fsdp_param_group.py post_backward,
+/// _fsdp_param.py to_accumulated_grad_if_needed), since autograd.grad() for weights alone runs no hook of it.
+constexpr void walk_inputs_backward(eager_chunk& k, const scene& sc, const layer_runs& runs, const program* tail) {
+  const auto all_saved = k.saved;
+  if (tail != nullptr) {
+    const auto f = walk_forward(*tail);
+    const auto b = walk_backward(*tail, false, weight_work::later_in_graph);
+    k.backward = all_saved + b.peak;
+    k.backward -= moment(f.saved, f.saved_rows);
+    k.waiting = b.kept;
+  }
+  k.adding = k.backward;
+  const moment layer(row::gradients, k.fresh_layer);
+  std::int64_t done = 0;
+  for (auto i = runs.size; i-- > 0;) {
+    const auto& r = runs.list[i];
+    const auto one = inputs_backward_of(sc, r.kind, r.trained);
+    for (const auto n : {std::int64_t{0}, r.count - 1}) {  // what waits grows, and what is added up shrinks, from layer to layer
+      auto live = all_saved + k.waiting + n * one.waiting;
+      live -= r.saved;
+      const auto at = r.first + (r.count - n) * r.span - 1;
+      if (k.backward.rise_to(live, one.peak)) k.backward_layer = at;
+      if (k.adding.rise_to(live, one.peak, multiple{-(done + n), layer})) k.adding_layer = at;
+    }
+    k.waiting += multiple{r.count, one.waiting};
+    done += r.count;
+  }
+}
 
 /// Walks the layers of a chunk up and down.
 constexpr void walk_eager_chunk(eager_chunk& k, const settled_job& s, const model_slice& here) {
@@ -64,8 +121,11 @@ constexpr void walk_eager_chunk(eager_chunk& k, const settled_job& s, const mode
     keep(k.loss, none, tail_forward.peak, -1);
     keep(k.backward, none, walk_backward(tail).peak, -1);
     k.saved += moment(tail_forward.saved, tail_forward.saved_rows);
+    if (k.splits) walk_inputs_backward(k, sc, runs, &tail);
+  } else if (k.splits) {
+    walk_inputs_backward(k, sc, runs, nullptr);
   }
-  for (auto i = runs.size; i-- > 0;) {
+  for (auto i = k.splits ? 0 : runs.size; i-- > 0;) {
     const auto& r = runs.list[i];
     live -= r.saved;
     keep(k.backward, k.backward_layer, r.backward, r.first + r.count * r.span - 1);
@@ -77,7 +137,7 @@ constexpr void walk_eager_chunk(eager_chunk& k, const settled_job& s, const mode
   const bytes received = -front.size(front.output());
   k.forward.add(row::activations, received);
   if (!runs.list[0].keeps_input) return;
-  for (auto* m : {&k.saved, &k.loss, &k.backward, &k.end})
+  for (auto* m : {&k.saved, &k.loss, &k.backward, &k.adding, &k.end})
     if (m->total > bytes{0}) m->add(row::activations, received);
   k.loss_span += k.last ? received : bytes{0};
 }
@@ -109,11 +169,17 @@ constexpr eager_chunk eager_chunk_of(const settled_job& s, const inventory& list
     auto k = known.cost;
     if (k.forward_layer >= 0) k.forward_layer += here.first - known.first;
     if (k.backward_layer >= 0) k.backward_layer += here.first - known.first;
+    if (k.adding_layer >= 0) k.adding_layer += here.first - known.first;
     st = known.states;
     return k;
   }
   eager_chunk k{.first = here.embedding, .last = here.head};
   st = states(s, weights_of_slice(list, here));
+  if (properties_of(s.source->parallel.schedule).splits_backward && !k.first) {
+    k.splits = true;
+    k.fresh_layer = share(st.unit, s.layer.weight_width);
+    if (s.layer.weight_width != s.precision.reduce.width()) k.fresh = here.count * k.fresh_layer + share(st.root, s.layer.weight_width);
+  }
   walk_eager_chunk(k, s, here);
   hold_eager_chunk(k, s, st, here.count);
   if (between) known = {here.count, recomputed, here.first, k, st};

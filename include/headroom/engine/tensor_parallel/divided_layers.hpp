@@ -90,7 +90,7 @@ constexpr divided_layers walk_divided_layers(const settled_job& s, detail::walke
   sc.model = &s.model;
   const auto trained = trained_modules(j, -1);
   const bool full = j.recompute.mode == recompute_mode::full;
-  const bool later = j.parallel.schedule == schedule::zero_bubble;
+  const bool later = properties_of(j.parallel.schedule).splits_backward;
   divided_layers r;
   r.input = bytes{checked::round_up(checked::mul(checked::mul(sc.stream_tokens(), s.model.hidden), sc.residual_width), sc.granule)};
   for (const auto& k : kinds_of(s.model)) {

@@ -19,7 +19,7 @@ namespace headroom::detail {
 class boundary_tensors {
  public:
   constexpr boundary_tensors(const degrees& d, const profile& habits, stage_parts parts) : first_(parts.first), last_(parts.last) {
-    if (d.pipeline == 1 || d.schedule == schedule::dualpipe || d.schedule == schedule::naive) return;
+    if (d.pipeline == 1 || properties_of(d.schedule).both_ways()) return;
     plain_ = d.virtual_pipeline == 1;
     keeps_warm_up_ = !plain_ && !habits.pipeline.overlaps_warm_up;
     if (!plain_ && (first_ || last_) && habits.pipeline.microbatch_group > d.pipeline) slots_ = habits.pipeline.microbatch_group - d.pipeline;
@@ -89,21 +89,11 @@ class offloaded_layers {
   bytes stays_{}, comes_{}, here_{}, away_{}, most_{};
 };
 
-/// Micro-batches after which the steps of a stage only repeat: every state of the steady phase has been seen. Interleaved, the backward of the
-/// first forward after the warm-up (boundary_tensors) runs in the fourth group of micro-batches, and a whole group comes after it.
+/// As many micro-batches as show every state of a stage.
 constexpr std::int64_t enough_micros(const job& j, std::int64_t stage) {
   const auto& d = j.parallel;
-  std::int64_t enough = checked::mul(3, d.pipeline);
-  if (d.virtual_pipeline > 1) {
-    const std::int64_t group = j.framework.pipeline.microbatch_group > 0 ? j.framework.pipeline.microbatch_group : d.pipeline;
-    enough = checked::mul(5, group);
-  } else if (d.schedule == schedule::one_forward_one_backward) {
-    enough = d.pipeline - stage + 2;
-  } else if (d.schedule == schedule::gpipe) {
-    return j.batch.accumulation;
-  } else if (d.schedule == schedule::dualpipe) {
-    enough = checked::mul(4, d.pipeline);
-  }
+  const std::int64_t group = j.framework.pipeline.microbatch_group > 0 ? j.framework.pipeline.microbatch_group : d.pipeline;
+  const auto enough = properties_of(schedule_of(d)).steady(d.pipeline, stage, group);
   return j.batch.accumulation < enough ? j.batch.accumulation : enough;
 }
 
@@ -111,14 +101,14 @@ constexpr std::int64_t enough_micros(const job& j, std::int64_t stage) {
 template <class Order>
 constexpr pipeline_plan plan_of_stage(const job& j, std::int64_t stage, std::int64_t chunks) {
   const auto& d = j.parallel;
-  return {d.virtual_pipeline > 1 ? schedule::interleaved : d.schedule, d.pipeline, chunks, Order::repeats ? enough_micros(j, stage) : j.batch.accumulation, j.framework.pipeline.microbatch_group};
+  return {schedule_of(d), d.pipeline, chunks, Order::repeats ? enough_micros(j, stage) : j.batch.accumulation, j.framework.pipeline.microbatch_group};
 }
 
 /// Follows a stage's order: forward(step, inputs), backward(step, inputs) and weight_gradient(step) of `seen` are told of each, with how
 /// many tensors as large as an input the schedule's variables name then. `has_head(chunk)`.
 template <class Order, class Head, class Seen>
 constexpr void follow_order(const Order& order, const pipeline_plan& plan, std::int64_t stage, boundary_tensors boundary, const Head& has_head, Seen& seen) {
-  auto forwards = plan.micros * (plan.kind == schedule::dualpipe ? 1 : plan.chunks);
+  auto forwards = plan.micros * (properties_of(plan.kind).both_ways() ? 1 : plan.chunks);
   order.run(plan, stage, [&](const work& step) {
     switch (step.kind) {
       case work_kind::forward: {

@@ -17,6 +17,12 @@ void describe(Keys& k, degrees& d) {
   k.whole("tensor", d.tensor, one, 1, most);
   k.flag("sequence", d.sequence);
   k.whole("pipeline", d.pipeline, one, 1, most);
+  const json_value* order = nullptr;
+  if constexpr (Keys::reads) {
+    order = k.take("schedule");
+    if (order != nullptr) d.schedule = name_at<schedule>(*order, k.at("schedule"));
+    d.virtual_pipeline = std::max(one, properties_of(d.schedule).chunks);
+  }
   k.whole("virtual_pipeline", d.virtual_pipeline, one, 1, most);
   k.whole("first_stage_layers", d.first_stage_layers, {}, 0, most);
   k.whole("last_stage_layers", d.last_stage_layers, {}, 0, most);
@@ -26,11 +32,7 @@ void describe(Keys& k, degrees& d) {
   k.whole("expert_tensor", d.expert_tensor, one, 1, most);
   k.scaled("expert_imbalance", d.expert_imbalance_percent, std::int64_t{100}, 100.0, 1e3);
   if constexpr (Keys::reads) {
-    // Chunks that interleave have one schedule; without them the plain one is meant.
-    if (const auto* v = k.take("schedule"))
-      d.schedule = name_at<schedule>(*v, k.at("schedule"));
-    else if (d.virtual_pipeline > 1)
-      d.schedule = schedule::interleaved;
+    if (order == nullptr) d.schedule = usual_schedule(d.virtual_pipeline);
     if (const auto* v = k.take("stage_layers")) {
       d.chunks = 0;
       each_at(*v, k.at("stage_layers"), "a list of layers, one number for each chunk",
@@ -41,7 +43,7 @@ void describe(Keys& k, degrees& d) {
               });
     }
   } else {
-    k.word("schedule", d.schedule, d.virtual_pipeline > 1 ? schedule::interleaved : schedule::one_forward_one_backward);
+    k.word("schedule", d.schedule, usual_schedule(d.virtual_pipeline));
     if (d.chunks > 0) {
       auto list = json_value::array();
       for (std::int32_t i = 0; i < d.chunks; ++i) list.push_back(std::int32_t{d.stage_layers[i]});

@@ -20,7 +20,7 @@ inline json_value accelerate_document(const job& given) {
   const bool engine = j.framework.label.view() == "deepspeed";
   if (!engine) detail::needs_framework(j, "hf-trainer", target);
   if (engine != (j.sharding.kind == sharding_kind::zero)) fail("headroom: " + std::string{target} + " says sharding \"zero\" by DeepSpeed alone; found " + in_quotes(text_of(j.sharding.kind)) + " for " + std::string{j.framework.label.view()});
-  if (j.parallel.schedule == schedule::naive && j.parallel.pipeline > 1) fail("headroom: " + std::string{target} + " does not say how device_map spreads layers over GPUs");
+  if (properties_of(j.parallel.schedule).one_process && j.parallel.pipeline > 1) fail("headroom: " + std::string{target} + " does not say how device_map spreads layers over GPUs");
   json_value a = {{"compute_environment", "LOCAL_MACHINE"}, {"machine_rank", 0}, {"main_training_function", "main"}, {"num_machines", j.hardware.nodes}, {"num_processes", j.hardware.gpus()}, {"use_cpu", false}};
   if (j.hardware.nodes > 1) a.update({{"rdzv_backend", "static"}, {"same_network", true}});
   auto rest = detail::without(job_to_json(j), {"hardware.nodes", "hardware.gpus_per_node"});

@@ -81,8 +81,7 @@ inline job as_megatron(job j) {
   if (j.parallel.tensor == 1) j.parallel.sequence = false;
   if (j.parallel.context == 1) j.parallel.context_kind = {};
   auto& order = j.parallel.schedule;
-  if (j.parallel.pipeline == 1 || order == schedule::interleaved) order = schedule::one_forward_one_backward;
-  if (j.parallel.virtual_pipeline > 1 && order == schedule::one_forward_one_backward) order = schedule::interleaved;
+  if (j.parallel.pipeline == 1 || order == usual_schedule(1) || properties_of(order).in_groups) order = usual_schedule(j.parallel.virtual_pipeline);
   if (j.sharding.kind == sharding_kind::megatron_distributed_optimizer) j.sharding.stage = 1;
   if (j.sharding.kind == sharding_kind::none) j.sharding.kind = sharding_kind::ddp;
   if (!m.sparse()) {

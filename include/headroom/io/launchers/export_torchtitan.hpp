@@ -58,7 +58,7 @@ inline json_value torchtitan_document(const job& given) {
   if (j.framework.communication.async_tensor_parallel) par["enable_async_tensor_parallel"] = true;
   if (p.pipeline > 1) {
     par["pipeline_parallel_microbatch_size"] = j.batch.micro;
-    par["pipeline_parallel_schedule"] = p.schedule == schedule::gpipe ? "GPipe" : p.schedule == schedule::interleaved ? "Interleaved1F1B" : "1F1B";
+    par["pipeline_parallel_schedule"] = properties_of(schedule_of(p)).torch;
   }
   const auto& r = j.recompute;
   auto& ac = t["activation_checkpoint"];

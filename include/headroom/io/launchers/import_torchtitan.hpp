@@ -142,15 +142,10 @@ class torchtitan_config {
     const auto less = number({"parallelism.pipeline_parallel_first_stage_less_layers"}, 1, 0), last = number({"parallelism.pipeline_parallel_last_stage_less_layers"}, 1, 0);
     (void)less, (void)last;
     if (pipeline_ == 1) return;
-    struct known {
-      std::string_view theirs, ours;
-      std::int64_t chunks;
-    };
-    static constexpr known names[] = {{"1F1B", "1f1b", 1}, {"GPipe", "gpipe", 1}, {"Interleaved1F1B", "interleaved-1f1b", 2}};
-    for (const auto& n : names) {
-      if (n.theirs != name) continue;
-      d_->say({"parallel", "schedule"}, n.ours, at(said));
-      auto chunks = n.chunks;
+    for (const auto& s : schedules) {
+      if (s.torch.empty() || s.torch != name) continue;
+      d_->say({"parallel", "schedule"}, s.name, at(said));
+      std::int64_t chunks = s.chunks == 0 ? 2 : s.chunks;
       if (each > 0 && d_->has({"model"})) {
         const auto layers = read_model(*d_->find({"model"}), "model", "/nonexistent/folder").layers;
         chunks = std::max<std::int64_t>(1, (layers + each * pipeline_ - 1) / (each * pipeline_));
@@ -158,7 +153,10 @@ class torchtitan_config {
       if (chunks > 1) d_->say({"parallel", "virtual_pipeline"}, chunks, at(said));
       return;
     }
-    fail("headroom: " + said + " " + in_quotes(name) + " is not read by this version; accepted: 1F1B, GPipe, Interleaved1F1B");
+    std::string accepted;
+    for (const auto& s : schedules)
+      if (!s.torch.empty()) accepted += (accepted.empty() ? "" : ", ") + std::string{s.torch};
+    fail("headroom: " + said + " " + in_quotes(name) + " is not read by this version; accepted: " + accepted);
   }
 
   void training() {

@@ -74,12 +74,11 @@ template <>
 inline constexpr auto names_of<adapter_kind> = std::array<named<adapter_kind>, 3>{
     {{"none", adapter_kind::none}, {"lora", adapter_kind::lora}, {"dora", adapter_kind::dora}}};
 template <>
-inline constexpr auto names_of<schedule> = std::array<named<schedule>, 6>{{{"1f1b", schedule::one_forward_one_backward},
-                                                                           {"naive", schedule::naive},
-                                                                           {"gpipe", schedule::gpipe},
-                                                                           {"interleaved-1f1b", schedule::interleaved},
-                                                                           {"zero-bubble", schedule::zero_bubble},
-                                                                           {"dualpipe", schedule::dualpipe}}};
+inline constexpr auto names_of<schedule> = [] {
+  std::array<named<schedule>, schedules.size()> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = {schedules[i].name, schedules[i].kind};
+  return all;
+}();
 template <>
 inline constexpr auto names_of<context_kind> = std::array<named<context_kind>, 3>{
     {{"ring", context_kind::ring}, {"ulysses", context_kind::ulysses}, {"all-gather", context_kind::all_gather}}};
