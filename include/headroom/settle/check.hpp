@@ -100,7 +100,7 @@ constexpr objection check_spread(const job& j, const No& no) {
   const auto& p = j.parallel;
   if (!properties_of(p.schedule).one_process || p.virtual_pipeline > 1)
     return no("headroom: for this framework parallel.schedule must be \"naive\" (device_map=\"auto\") or parallel.pipeline 1; pipeline", p.pipeline);
-  if (p.pipeline > degrees::max_chunks) return no("headroom: parallel.pipeline must be from 1 to 64", p.pipeline);
+  if (p.pipeline > degrees::max_entries) return no("headroom: parallel.pipeline must be from 1 to 256", p.pipeline);
   if (j.hardware.gpus() != p.pipeline)
     return no("headroom: the naive schedule spreads one process over all GPUs; parallel.pipeline must be hardware.nodes × gpus_per_node", p.pipeline);
   if (j.sharding.kind != sharding_kind::none && j.sharding.kind != sharding_kind::ddp) return no("headroom: the naive schedule goes without sharding; sharding.kind must be none");
@@ -196,7 +196,7 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
       return no("headroom: model.experts.count must be a multiple of parallel.expert, and experts.ffn of parallel.expert_tensor; experts", m.experts.count);
     if (m.sparse() && j.hardware.gpus() / p.pipeline % checked::mul(p.expert, p.expert_tensor) != 0)
       return no("headroom: data × tensor × context must be a multiple of parallel.expert × expert_tensor; expert", p.expert);
-    if (p.pipeline > 64) return no("headroom: parallel.pipeline must be from 1 to 64", p.pipeline);
+    if (p.pipeline > degrees::max_entries) return no("headroom: parallel.pipeline must be from 1 to 256", p.pipeline);
     if (m.mtp_layers > 4) return no("headroom: for megatron model.mtp_layers must be from 0 to 4", m.mtp_layers);
     if (!order.megatron)
       return no(detail::megatron_schedules.text);  // headroom: parallel.schedule must be one that Megatron-LM runs (layout/schedule_kind.hpp)
@@ -247,7 +247,7 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
       return no("headroom: torch runs no schedule that splits the backward with compiled layers, and recomputation is not modelled for one by this version; compile must be false, recompute \"none\"");
     if (properties_of(schedule_of(p)).in_groups && p.virtual_pipeline > 1 && j.batch.accumulation % p.pipeline != 0)
       return no("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
-    if (p.pipeline > 64 || j.batch.accumulation > 65'536) return no("headroom: parallel.pipeline must be from 1 to 64, and batch.accumulation at most 65536; accumulation", j.batch.accumulation);
+    if (p.pipeline > degrees::max_entries || j.batch.accumulation > 65'536) return no("headroom: parallel.pipeline must be from 1 to 256, and batch.accumulation at most 65536; accumulation", j.batch.accumulation);
     if (j.sharding.kind != sharding_kind::fsdp2 || j.framework.loss.style == loss_style::chunked_head || j.adapter.active() || !j.trainable.all() || j.optimizer.in_backward || m.tied)
       return no("headroom: pipelines of this framework are modelled under sharding.kind fsdp2, with whole logits, every weight trained by an optimizer step and untied embeddings alone");
   } else if (!divides && (p.pipeline > 1 || p.virtual_pipeline > 1)) {
