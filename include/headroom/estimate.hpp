@@ -199,6 +199,22 @@ constexpr void estimate_into(basic_report<Ranks>& r, const Add& add, const job& 
   if (on_gpu && !a.has(assumption::reserved_by_pools)) a.add(assumption::reserved_without_fragmentation);
 }
 
+/// Calls visit(rank) for every kind of rank, in the order of stages, of each kind of GPU; gives what else there is to say of the job.
+template <class Visit>
+constexpr basic_report<std::array<rank_report, 1>> visit_ranks(const job& j, const Visit& visit) {
+  basic_report<std::array<rank_report, 1>> r;
+  auto& rank = r.ranks[0];
+  const auto add = [&]() -> rank_report& {
+    if (r.kinds++ > 0) visit(rank);
+    rank = rank_report{};
+    rank.peak_layer = -1;
+    return rank;
+  };
+  estimate_into(r, add, j, shipped_layers{}, shipped_order{});
+  visit(rank);
+  return r;
+}
+
 template <class Layers, class Order>
 constexpr report estimate_with(const job& j, const Layers& layers, const Order& order) {
   report r;

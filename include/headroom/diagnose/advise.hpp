@@ -8,6 +8,7 @@
 
 #include <array>
 #include <concepts>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -71,11 +72,13 @@ constexpr bool twice(std::int64_t& degree, job& j) {
 inline bool balanced_stages(job& j) {
   if (j.hardware.kinds() == 1 || j.parallel.pipeline < 2 || j.parallel.virtual_pipeline > 1 || properties_of(j.parallel.schedule).both_ways()) return false;
 #if HEADROOM_EXCEPTIONS
+  const auto before = j.parallel;
   try {
 #endif
-    j = balance_stages(j);
+    headroom::detail::balance(j);
 #if HEADROOM_EXCEPTIONS
   } catch (const job_error&) {
+    j.parallel = before;
     return false;
   }
 #endif
@@ -183,15 +186,16 @@ template <std::invocable<const job&> Judge>
 std::vector<advice> advise(const job& given, Judge judge, std::size_t most = 8, std::span<const change> list = changes::all) {
   std::vector<advice> found;
   const auto change_with = [](advice& a, const change& c) {
-    const auto before = a.job;
-    if (!c.apply(a.job) || a.job == before) return false;
+    const auto before = std::make_unique<job>(a.job);
+    if (!c.apply(a.job) || a.job == *before) return false;
     a.changes.push_back(&c);
     return true;
   };
   // `waiting` can be applied only after one of those that follow: sharding, say, after there are more nodes.
   const auto try_with = [&](const advice& base, const std::vector<const change*>& waiting, std::size_t from, std::size_t more, const auto& self) -> void {
     for (std::size_t i = from; i < list.size() && found.size() < most; ++i) {
-      auto next = base;
+      auto copy = std::make_unique<advice>(base);  // on the heap, as all jobs here: they are large
+      auto& next = *copy;
       auto still = waiting;
       if (change_with(next, list[i]))
         std::erase_if(still, [&](const change* c) { return change_with(next, *c); });
@@ -208,7 +212,8 @@ std::vector<advice> advise(const job& given, Judge judge, std::size_t most = 8, 
       found.push_back(std::move(next));
     }
   };
-  for (std::size_t together = 1; together <= 3 && found.empty(); ++together) try_with(advice{{}, given, {}, {}, 1}, {}, 0, together, try_with);
+  const auto start = std::make_unique<advice>(advice{{}, given, {}, {}, 1});
+  for (std::size_t together = 1; together <= 3 && found.empty(); ++together) try_with(*start, {}, 0, together, try_with);
   if (const auto before = detail::predicted_times(given); before && !found.empty())
     for (auto& a : found)
       if (const auto with = detail::predicted_times(a.job)) {
