@@ -13,7 +13,7 @@ namespace headroom::frameworks {
 inline constexpr profile fsdp_qlora{
     .label = "fsdp-qlora",
     .date = 202403,
-    .attention = {.expands_kv = true},
+    .attention = {.expands_kv = kv_expansion::always},
     .rotary = {.cache_in_layers = true},
     .loss = {.style = loss_style::upcast_shifted, .shifts_logits = true, .keeps_outputs = true},
     .adapters = {.embeddings_need_gradient = input_gradient::if_checkpointed},

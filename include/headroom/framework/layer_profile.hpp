@@ -42,6 +42,12 @@ enum class token_dispatcher : std::uint8_t { all_to_all, all_gather, flex };
 /// Whose modules a layer is made of: transformers-like eager ones, or Megatron's over TransformerEngine.
 enum class layer_modules : std::uint8_t { eager, megatron };
 
+/// Where grouped k and v are repeated to the query heads before attention (transformers repeat_kv): for a kernel that reads a mask, or always.
+enum class kv_expansion : std::uint8_t { never, if_padded, always };
+
+/// Three projections make q, k and v, or one, out of whose result they may be copied.
+enum class qkv_projection : std::uint8_t { separate, fused, fused_then_copied };
+
 enum class input_gradient : std::uint8_t { never, if_checkpointed, always };
 
 struct modules_profile {
@@ -86,10 +92,8 @@ struct norm_profile {
 };
 
 struct attention_profile {
-  bool expands_kv{};                 ///< grouped k and v are repeated to the query heads before attention
-  bool expands_kv_if_padded{};       ///< … only where an attention mask is passed
-  bool fused_qkv{};                  ///< one projection makes q, k and v
-  bool copies_qkv{};                 ///< … which are then copied out of it: k and v repeated to the query heads with expands_kv, where they are fewer
+  kv_expansion expands_kv{};
+  qkv_projection qkv{};              ///< copies are repeated to the query heads where k and v always are
   bool copies_output{};              ///< the kernel's output has q's layout and is copied for the output projection
   bool copies_heads{};               ///< heads are views, which matmul copies where samples and heads do not lie one behind the other (reshape)
   bool fills_masked_scores{};        ///< by masked_fill, whose gradient is another tensor

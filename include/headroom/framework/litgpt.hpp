@@ -13,7 +13,7 @@ inline constexpr profile litgpt_202310{
     .label = "litgpt",
     .date = 202310,
     .norm = {.style = norm_style::cast_after_weight},
-    .attention = {.expands_kv = true, .fused_qkv = true, .copies_qkv = true, .copies_output = true},
+    .attention = {.expands_kv = kv_expansion::always, .qkv = qkv_projection::fused_then_copied, .copies_output = true},
     .rotary = {.rotates_parts = true, .cache = true},
     .loss = {.style = loss_style::chunked},
     .adapters = {.casts_input = false},

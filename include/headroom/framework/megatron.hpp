@@ -13,7 +13,7 @@ inline constexpr profile megatron{
     .date = 202501,
     .modules = {.kind = layer_modules::megatron},
     .norm = {.style = norm_style::fused},
-    .attention = {.fused_qkv = true, .masks_in_loader = true},
+    .attention = {.qkv = qkv_projection::fused, .masks_in_loader = true},
     .loss = {.style = loss_style::upcast_in_loss},
     .sharding = {.kinds = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::megatron_distributed_optimizer, sharding_kind::megatron_fsdp)},
     .gradients = {.fused_accumulation = true},
