@@ -17,7 +17,7 @@ constexpr tensor rotate(program& p, const scene& s, tensor x) {
     return y;
   }
   bytes block = p.rounded(n, p.width(x)), temporary = 2 * block;
-  if (s.habits->rotary.rotates_pairs) {
+  if (s.habits->rotary.style == rope_style::pairs_stacked) {
     // torchtune/modules/position_embeddings.py: the fp32 copy, two turned halves, their products and the stack, y not yet there. The
     // cache is a constant that the products save: its own rows are, if they were looked up for this call.
     block = p.rounded(n, 4);
@@ -28,7 +28,7 @@ constexpr tensor rotate(program& p, const scene& s, tensor x) {
       return y;
     }
   }
-  if (s.habits->rotary.rotates_parts) {
+  if (s.habits->rotary.style == rope_style::parts_concatenated) {
     // litgpt/model.py apply_rope: the rotated part is computed in fp32 and concatenated with the rest.
     const auto part = n / 100 * s.model->rotary_percent;
     block = p.rounded(part, 4);
@@ -231,7 +231,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     h.q = norm(p, s, h.q, m.qk_norm ? m.head_width() : q_out, trained.has(module::norm));
     h.k = norm(p, s, h.k, m.qk_norm ? m.head_width() : kv_out, trained.has(module::norm));
   }
-  if (s.habits->rotary.rotates_in_fp32 && !s.compiled)
+  if (s.habits->rotary.style == rope_style::complex_fp32 && !s.compiled)
     rotate_pair(p, s, h);
   else {
     h.q = rotate(p, s, h.q);

@@ -14,7 +14,7 @@ inline constexpr profile fsdp_qlora{
     .label = "fsdp-qlora",
     .date = 202403,
     .attention = {.expands_kv = kv_expansion::always},
-    .rotary = {.cache_in_layers = true},
+    .rotary = {.tables = rope_tables::in_each_layer},
     .loss = {.style = loss_style::upcast_shifted, .shifts_logits = true, .keeps_outputs = true},
     .adapters = {.embeddings_need_gradient = input_gradient::if_checkpointed},
     .quantised = {.keeps_input = true},

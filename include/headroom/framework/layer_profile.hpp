@@ -48,6 +48,24 @@ enum class kv_expansion : std::uint8_t { never, if_padded, always };
 /// Three projections make q, k and v, or one, out of whose result they may be copied.
 enum class qkv_projection : std::uint8_t { separate, fused, fused_then_copied };
 
+/// How q and k are turned by their positions where no kernel does it; new storage in each case.
+enum class rope_style : std::uint8_t {
+  rotate_half,         ///< transformers: a turned copy, two products and their sum
+  parts_concatenated,  ///< litgpt: only some features are turned, in fp32, and concatenated with the rest
+  pairs_stacked,       ///< torchtune: pairs of an fp32 copy are taken apart, turned and stacked, first q, then k
+  complex_fp32,        ///< torchtitan: q and k become complex fp32 numbers, both at once
+};
+
+/// Where cos and sin come from.
+enum class rope_tables : std::uint8_t {
+  each_forward,         ///< made in the compute format, for every sample
+  cached,               ///< fp32 buffers of the sequence's length (litgpt)
+  cached_whole,         ///< fp32 buffers of max_positions, however short the sequence (torchtune)
+  buffers_beside_mask,  ///< buffers in the model's format, beside a boolean causal mask; position numbers (int64) of a model that learns them
+  in_each_layer,        ///< each layer keeps max_positions, and forward makes its own (transformers up to 4.38; fp32 where weights are
+                        ///< quantised as they are loaded, else in the parameters' format)
+};
+
 enum class input_gradient : std::uint8_t { never, if_checkpointed, always };
 
 struct modules_profile {
@@ -105,16 +123,11 @@ struct attention_profile {
 };
 
 struct rotary_profile {
-  bool rotates_parts{};              ///< cuts q and k apart and concatenates them again (new storage)
-  bool rotates_pairs{};              ///< pairs of an fp32 copy are taken apart, turned and stacked, first q, then k (torchtune)
-  bool rotates_in_fp32{};            ///< q and k become fp32 for it, both at once (torchtitan)
+  rope_style style{};
+  rope_tables tables{};
   bool writes_out{};                 ///< Megatron without the fused kernel: cosine and sine are made and saved by each call
-  bool position_buffers{};           ///< a boolean causal mask and position numbers (int64), or cos and sin in the model's format, are its buffers
-  bool cache{};                      ///< cos and sin are fp32 buffers of the model's length (litgpt), not made in each forward
-  bool cache_whole{};                ///< … of max_positions, however short the sequence (torchtune)
-  bool cache_in_layers{};            ///< each layer keeps cos and sin of max_positions (transformers up to 4.38; fp32 where weights are
-                                     ///< quantised as they are loaded, else in the parameters' format)
 
+  [[nodiscard]] constexpr bool caches() const { return tables == rope_tables::cached || tables == rope_tables::cached_whole; }
   friend constexpr bool operator==(const rotary_profile&, const rotary_profile&) = default;
 };
 

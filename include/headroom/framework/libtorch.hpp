@@ -37,7 +37,7 @@ inline constexpr profile libtorch_cpp{
     .date = 202210,
     .autograd = {.mean_keeps_input = true, .sums_out_of_place = true},
     .attention = {.copies_heads = true, .fills_masked_scores = true},
-    .rotary = {.position_buffers = true},
+    .rotary = {.tables = rope_tables::buffers_beside_mask},
     .loss = {.style = loss_style::plain, .keeps_outputs = true, .freed_before_step = true},
     .adapters = {.embeddings_need_gradient = input_gradient::if_checkpointed},
     .checkpointing = {.reentrant = true},

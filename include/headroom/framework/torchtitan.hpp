@@ -15,7 +15,7 @@ inline constexpr profile torchtitan_202404{
     .compile = {.layers = true},
     .norm = {.style = norm_style::cast_before_weight},
     .attention = {.expands_kv = kv_expansion::always},
-    .rotary = {.rotates_in_fp32 = true, .cache = true},
+    .rotary = {.style = rope_style::complex_fp32, .tables = rope_tables::cached},
     .experts = {.grouped_mm = true},
     .fp8 = {.quantises_in_linear = true},
     .loss = {.style = loss_style::whole_or_divided},

@@ -16,7 +16,7 @@ inline constexpr profile torchtune_202401{
     .recipes_change = true,
     .norm = {.style = norm_style::cast_before_weight},
     .attention = {.expands_kv = kv_expansion::always, .packs_documents = true},
-    .rotary = {.rotates_pairs = true, .cache = true, .cache_whole = true},
+    .rotary = {.style = rope_style::pairs_stacked, .tables = rope_tables::cached_whole},
     .loss = {.style = loss_style::chunked_in_loss, .chunks = 0},
     .quantised = {.dequantises_through_indices = true},
     .checkpointing = {.all_or_none = true},

@@ -112,7 +112,7 @@ class load_trace {
     const auto handles = s.source->framework.process.cublas_handles;
     const auto workspace = resident.rows[row::workspace];
     for (std::int32_t i = 0; i < handles; ++i) keep(ceil_div(workspace, handles), row::workspace);
-    keep(resident.rows[row::activations] - (wraps_ && s.source->framework.rotary.cache_in_layers ? s.model.layers * rotary_caches(s) : bytes{0}), row::activations);
+    keep(resident.rows[row::activations] - (wraps_ && s.source->framework.rotary.tables == rope_tables::in_each_layer ? s.model.layers * rotary_caches(s) : bytes{0}), row::activations);
     keep(resident.rows[row::communication_buffers], row::communication_buffers);
     if (partitions) memory_.make(windows_->gather_pool, row::gathered_parameters, stream::gather);
     if ((j.batch.accumulation == 1 || partitions) && !j.framework.gradients.stay && windows_->gradients_before.total > bytes{0}) {

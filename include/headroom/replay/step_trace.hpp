@@ -68,7 +68,7 @@ class step_trace {
     with_units([](auto& u) { u.after_embedding(); });
     auto x = blocks_.take_output(stack_.embedding(), b, recording::on);
     embedding_tensors_ = b;
-    if (job_->model.position == position_kind::rope && !habits.rotary.cache) {
+    if (job_->model.position == position_kind::rope && !habits.rotary.caches()) {
       const auto angles = bytes{checked::mul(checked::mul(stack_.sizes.tokens, job_->model.latent() ? job_->model.mla.rope_dim : job_->model.head_width()), stack_.sizes.width)};
       cosine_ = memory_.make(angles, row::activations);
       sine_ = memory_.make(angles, row::activations);

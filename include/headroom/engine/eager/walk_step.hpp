@@ -69,7 +69,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   live += emb_saved;
   if (before != nullptr) live += before->saved;
   if (leaf && here.embedding && !(runs.size > 0 && runs.list[0].keeps_input)) live.add(row::activations, emb.size(emb.output()));
-  if (s.model.position == position_kind::rope && !habits.rotary.cache && !habits.rotary.position_buffers)  // cos and sin, in the compute format, for every sample
+  if (s.model.position == position_kind::rope && !habits.rotary.caches() && habits.rotary.tables != rope_tables::buffers_beside_mask)  // cos and sin, in the compute format, for every sample
     live.add(row::activations, bytes{checked::mul(checked::mul(2 * sc.tokens, s.model.latent() ? s.model.mla.rope_dim : s.model.head_width()), sc.width)});
   live += previous_graph;
   const auto bias = detail::relative_positions(sc);
