@@ -31,6 +31,17 @@ enum class loss_style : std::uint8_t {
   fused_linear,        ///< head and loss together, chunk by chunk; the gradients are made in forward (Liger)
 };
 
+/// How long the caller names the logits that the model returned, where the loss is computed from a cast of them.
+enum class output_lifetime : std::uint8_t { unnamed, through_loss, through_backward };
+
+/// How long the loss lives: until the optimizer has stepped; only until backward is over; or, with the graph behind it, until the next
+/// forward has returned.
+enum class loss_lifetime : std::uint8_t { through_step, through_backward, with_graph };
+
+/// What passes between a quantised matrix and its weights in the compute format: nothing; fp16, alive beside bf16 for a moment; or int64
+/// indices of both halves, what they stand for, and its product with the scales (torchao).
+enum class dequantisation : std::uint8_t { direct, through_half, through_indices };
+
 /// How TransformerEngine scales fp8 tensors: one factor a tensor, or one a block. Blocks are cut along rows or along columns, so that a
 /// tensor and its transpose are two tensors; with one factor they are one where the GPU multiplies either way (Blackwell).
 enum class fp8_scaling : std::uint8_t { tensor, block, row };  // row: torchao's rowwise recipes
@@ -164,10 +175,11 @@ struct loss_profile {
   std::int32_t chunks{8};            ///< of chunked_head and chunked_in_loss; 0: whole logits where the job leaves it open
   bool copies_scaled_logits{};       ///< the loss subtracts each row's maximum out of place, beside its fp32 copy of the logits (before 2024-06-13, 9634c0e4a3)
   bool shifts_logits{};              ///< logits[:, :-1] is made contiguous
-  bool outputs_live_in_loss{true};   ///< the caller still names the logits while the loss is computed from a cast of them
-  bool keeps_outputs{};              ///< the caller holds the model's output through backward
-  bool freed_before_step{};          ///< the loss is gone when the optimizer steps
-  bool keeps_graph{};                ///< … and the previous step's until the next forward has returned
+  output_lifetime outputs{output_lifetime::through_loss};
+  loss_lifetime lives{};
+
+  [[nodiscard]] constexpr bool keeps_outputs() const { return outputs == output_lifetime::through_backward; }
+  [[nodiscard]] constexpr bool keeps_graph() const { return lives == loss_lifetime::with_graph; }
 
   friend constexpr bool operator==(const loss_profile&, const loss_profile&) = default;
 };
@@ -185,8 +197,7 @@ struct adapter_profile {
 
 struct quantised_profile {
   bool keeps_input{};                ///< MatMul4Bit up to 0.43.1: input on the context, alive until the graph dies
-  bool dequantises_through_half{};   ///< fp16 first, then bf16: both alive for a moment
-  bool dequantises_through_indices{}; ///< int64 indices of both halves, what they stand for, and its product with the scales (torchao)
+  dequantisation dequantises{};
   bool with_head{};                  ///< a quantised base includes the head (litgpt); PEFT leaves it out
   bool upcasts_rest{};               ///< what is not quantised becomes fp32 (PEFT prepare_model_for_kbit_training)
 

@@ -38,7 +38,7 @@ inline constexpr profile libtorch_cpp{
     .autograd = {.mean_keeps_input = true, .sums_out_of_place = true},
     .attention = {.copies_heads = true, .fills_masked_scores = true},
     .rotary = {.tables = rope_tables::buffers_beside_mask},
-    .loss = {.style = loss_style::plain, .keeps_outputs = true, .freed_before_step = true},
+    .loss = {.style = loss_style::plain, .outputs = output_lifetime::through_backward, .lives = loss_lifetime::through_backward},
     .adapters = {.embeddings_need_gradient = input_gradient::if_checkpointed},
     .checkpointing = {.reentrant = true},
     .gradients = {.stay = true},

@@ -239,7 +239,7 @@ class step_trace {
 
   /// What outlives a micro-batch's graph: until the next one's forward has returned, or not at all.
   void leave_previous() {
-    const bool stays = stack_.sizes.habits->loss.keeps_graph;
+    const bool stays = stack_.sizes.habits->loss.keeps_graph();
     const auto leave = [&](block_tensors& b) {
       if (!stays) return blocks_.free(b, b.alive);
       for (auto s = b.alive & ~b.borrowed; s != 0; s &= s - 1) previous_.push_back(b.of[first_of(s)]);

@@ -57,8 +57,8 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   const auto sharded_before = j.sharding.no_sync ? bytes{0} : w.gradients_before.total;  // where pools are watched: in the reduction's
   t.elsewhere(w.gathering + sharded_before);
   // What the previous micro-batch leaves behind until this one's forward has returned.
-  const part previous_graph{row::activations, habits.loss.keeps_graph ? sticky : bytes{0}};
-  const part previous_outputs{row::logits, habits.loss.keeps_graph ? tail_forward.held : bytes{0}};
+  const part previous_graph{row::activations, habits.loss.keeps_graph() ? sticky : bytes{0}};
+  const part previous_outputs{row::logits, habits.loss.keeps_graph() ? tail_forward.held : bytes{0}};
 
   // Forward.
   t.look(phase::forward, -1, begin, w.forward, previous_graph, previous_outputs, emb_forward.peak);
@@ -184,11 +184,11 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   // Optimizer step: activations are gone, the loss is not. On a CPU the scalars of a tensor-by-tensor update are tensors, too
   // (ATen/ScalarOps.h wrapped_scalar_tensor: one double at a time).
   const bool on_gpu = j.offload.optimizer == place::on_gpu && !s.optimizer.in_backward;
-  const part loss{row::activations, here.head && !habits.loss.freed_before_step ? tail.size(tail.output()) : bytes{0}};
+  const part loss{row::activations, here.head && habits.loss.lives != loss_lifetime::through_backward ? tail.size(tail.output()) : bytes{0}};
   const part gradients{row::gradients, on_gpu ? st.gpu[row::gradients] : bytes{0}};
   t.elsewhere(gradients.total);
-  const part outlives{row::logits, habits.loss.keeps_graph ? tail_forward.held : bytes{0}};
-  const part inputs{row::activations, habits.loss.keeps_graph ? sticky : bytes{0}};
+  const part outlives{row::logits, habits.loss.keeps_graph() ? tail_forward.held : bytes{0}};
+  const part inputs{row::activations, habits.loss.keeps_graph() ? sticky : bytes{0}};
   t.look(phase::step, -1, resident, loss, gradients, outlives, inputs, w.step);
   if (on_gpu) {
     bytes update{0};
