@@ -50,6 +50,10 @@ enum class fp8_scaling : std::uint8_t { tensor, block, row };  // row: torchao's
 /// HybridEP, whose buffers lie outside PyTorch's allocator.
 enum class token_dispatcher : std::uint8_t { all_to_all, all_gather, flex };
 
+/// How routed experts multiply: one matrix after another; torch._grouped_mm over sorted tokens (torchtitan); or grouped GEMM in one call
+/// (moe-grouped-gemm), with a workspace for each of four streams more.
+enum class expert_gemm : std::uint8_t { one_by_one, grouped_mm, grouped_gemm };
+
 /// Whose modules a layer is made of: transformers-like eager ones, or Megatron's over TransformerEngine.
 enum class layer_modules : std::uint8_t { eager, megatron };
 
@@ -149,8 +153,7 @@ struct mlp_profile {
 };
 
 struct experts_profile {
-  bool grouped_mm{};                 ///< routed experts are grouped matrix multiplications over sorted tokens (torchtitan)
-  bool grouped_gemm{};               ///< Megatron's experts in one call: a workspace for each of four streams more
+  expert_gemm gemm{};
   bool pads_to_capacity{};           ///< every expert gets its capacity of tokens, padded (moe-pad-expert-input-to-capacity)
   bool routes_in_fp32{};             ///< moe-router-dtype fp32: probabilities, and what they are multiplied with for a moment
   token_dispatcher dispatcher{};

@@ -80,7 +80,8 @@ inline constexpr profile megatron_bridge = [] {
   p.optimizer.unscales_moments = false;
   // Its performance recipes all set CommOverlapConfig(tp_comm_overlap=True), whose other defaults are to overlap data-parallel traffic
   // (perf_recipes/*, training/comm_overlap.py).
-  p.communication.async_tensor_parallel = p.communication.overlaps_gradients = p.communication.overlaps_parameters = true;
+  p.communication.tensor_parallel = tensor_parallel_overlap::in_pieces;
+  p.communication.overlaps_gradients = p.communication.overlaps_parameters = true;
   return p;
 }();
 
@@ -89,7 +90,8 @@ inline constexpr profile megatron_bridge = [] {
 inline constexpr profile nemo_2024 = [] {
   profile p = megatron;
   p.date = 202407;
-  p.communication.async_tensor_parallel = p.communication.overlaps_gradients = p.communication.overlaps_parameters = true;
+  p.communication.tensor_parallel = tensor_parallel_overlap::in_pieces;
+  p.communication.overlaps_gradients = p.communication.overlaps_parameters = true;
   return p;
 }();
 

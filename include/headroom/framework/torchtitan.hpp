@@ -16,7 +16,7 @@ inline constexpr profile torchtitan_202404{
     .norm = {.style = norm_style::cast_before_weight},
     .attention = {.expands_kv = kv_expansion::always},
     .rotary = {.style = rope_style::complex_fp32, .tables = rope_tables::cached},
-    .experts = {.grouped_mm = true},
+    .experts = {.gemm = expert_gemm::grouped_mm},
     .fp8 = {.quantises_in_linear = true},
     .loss = {.style = loss_style::whole_or_divided},
     .sharding = {.kinds = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::fsdp2), .keeps_last_layer = true},

@@ -55,7 +55,7 @@ inline json_value torchtitan_document(const job& given) {
   if (p.expert_tensor > 1) par["expert_tensor_parallel_degree"] = p.expert_tensor;
   if (p.context > 1) par["context_parallel_rotate_method"] = p.context_kind == context_kind::all_gather ? "allgather" : "alltoall";
   if (p.tensor > 1) par["disable_loss_parallel"] = j.loss.kind == loss_kind::full;
-  if (j.framework.communication.async_tensor_parallel) par["enable_async_tensor_parallel"] = true;
+  if (j.framework.communication.tensor_parallel != tensor_parallel_overlap::none) par["enable_async_tensor_parallel"] = true;
   if (p.pipeline > 1) {
     par["pipeline_parallel_microbatch_size"] = j.batch.micro;
     par["pipeline_parallel_schedule"] = properties_of(schedule_of(p)).torch;
