@@ -83,6 +83,10 @@ struct sharding {
   [[nodiscard]] constexpr bool divides() const { return method().cut_from[static_cast<std::size_t>(sharded_state::optimizer)] != sharding_method::never; }
   [[nodiscard]] constexpr bool flat() const { return method().flat; }
   [[nodiscard]] constexpr bool gathers_units() const { return method().gathers_units; }
+  /// Whether a unit that is gathered for forward stays so until its backward.
+  [[nodiscard]] constexpr bool stays_gathered() const { return stage == 2 || reshard_after_forward == choice::no; }
+  /// Megatron's distributed optimizer: whole parameters, and shares of optimizer states.
+  [[nodiscard]] constexpr bool distributes_optimizer() const { return by(sharder::megatron) && divides() && !gathers_units(); }
   /// PyTorch's FSDP, of either version.
   [[nodiscard]] constexpr bool fully_sharded() const { return by(sharder::pytorch) && gathers_units(); }
 

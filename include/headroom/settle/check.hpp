@@ -219,7 +219,7 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
     if (j.precision.compute.bits == 8 && j.framework.modules.local) return no("headroom: fp8 needs TransformerEngine: framework.options.transformer-impl must not be local");
     if (j.precision.parameters.bits == 8 && j.precision.compute.bits != 8) return no("headroom: fp8 parameters need precision.compute fp8; found bits", j.precision.compute.bits);
     if (j.precision.compute.set() && j.precision.compute.bits != 8 && j.precision.compute.bits < 16) return no("headroom: precision.compute must have 8, 16 or 32 bits", j.precision.compute.bits);
-    if (j.optimizer.vector_moments > 0 && j.sharding.kind == sharding_kind::megatron_distributed_optimizer)
+    if (j.optimizer.vector_moments > 0 && j.sharding.distributes_optimizer())
       if (const auto why = detail::check_layer_wise(j, no)) return why;
     if (j.optimizer.extent != state_extent::full || j.optimizer.state.quantised() || j.optimizer.blocks > 0 || j.optimizer.in_backward)
       return no("headroom: for megatron the optimizer must be adamw, sgd, sgd-momentum, lion, adagrad or muon");

@@ -16,7 +16,7 @@ constexpr void settle_precision(settled_job& r) {
   auto& p = r.precision;
   if (!j.precision.set()) {
     r.assumptions.add(assumption::framework_precision);
-    if (j.sharding.kind == sharding_kind::megatron_fsdp) p.gradients = p.reduce = p.parameters;  // megatron-fsdp-main-grads-dtype auto
+    if (j.sharding.by(sharder::megatron) && j.sharding.gathers_units()) p.gradients = p.reduce = p.parameters;  // megatron-fsdp-main-grads-dtype auto
   }
   fill_open_formats(p);
   const bool master_in_shards = j.sharding.method().shards_are_master;
@@ -209,7 +209,7 @@ constexpr settled_job settle_checked(const job& j, std::size_t kind = 0) {
     if (j.framework.fp8.ends_in_bf16 && r.layer.fp8) r.assumptions.add(assumption::fp8_in_all_layers);
     if (j.framework.pipeline.overlaps_experts) r.assumptions.add(assumption::experts_overlap_in_turn);
     if (properties_of(j.parallel.schedule).splits_backward) r.assumptions.add(assumption::zero_bubble_defers_all);
-    if (r.optimizer.vector_moments > 0 && j.sharding.kind == sharding_kind::megatron_distributed_optimizer) r.assumptions.add(assumption::rank_with_most_weights);
+    if (r.optimizer.vector_moments > 0 && j.sharding.distributes_optimizer()) r.assumptions.add(assumption::rank_with_most_weights);
   }
   settle_gpu(r);
   settle_step(r);

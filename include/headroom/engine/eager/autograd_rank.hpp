@@ -33,8 +33,7 @@ constexpr moment resident_bytes(const settled_job& s, const state_bytes& st, con
   moment r{};
   r.rows = st.gpu;
   r.rows[row::gradients] = bytes{0};
-  const bool fsdp = j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2;
-  if (j.offload.optimizer != place::on_gpu || (fsdp && j.offload.parameters != place::on_gpu)) {
+  if (j.offload.optimizer != place::on_gpu || (j.sharding.fully_sharded() && j.offload.parameters != place::on_gpu)) {
     r.rows[row::optimizer_state] = bytes{0};
     r.rows[row::master_parameters] = bytes{0};
   }
@@ -57,7 +56,7 @@ constexpr moment resident_bytes(const settled_job& s, const state_bytes& st, con
 constexpr moment load_moment(const settled_job& s, const state_bytes& st, const moment& resident) {
   const auto& j = *s.source;
   const auto width = s.precision.parameters.width();
-  if (j.framework.sharding.wraps_on_gpu && j.sharding.kind == sharding_kind::fsdp1) {
+  if (wraps_on_gpu(s)) {
     const bool leaves = j.offload.parameters != place::on_gpu;
     const auto passing = 2 * share(st.root, width) - (leaves ? bytes{0} : share(st.root, width, s.shards.parameters));
     return moment(row::model_parameters, resident.rows[row::model_parameters]) + moment(row::adapters, resident.rows[row::adapters]) +

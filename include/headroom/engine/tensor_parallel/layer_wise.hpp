@@ -14,7 +14,7 @@ namespace detail {
 
 /// Whether a job's optimizer is distributed so.
 constexpr bool layer_wise(const settled_job& s) {
-  return s.optimizer.vector_moments > 0 && s.source->sharding.kind == sharding_kind::megatron_distributed_optimizer;
+  return s.optimizer.vector_moments > 0 && s.source->sharding.distributes_optimizer();
 }
 
 /// Weights of one size, as Megatron's modules hold them on one rank: q, k and v are one tensor, and so are gate and up.

@@ -111,7 +111,7 @@ constexpr state_degrees degrees_of_shards(const settled_job& s) {
 }
 constexpr state_degrees degrees_of_states(const settled_job& s) {
   const auto& z = s.source->sharding;
-  const bool divides = z.kind == sharding_kind::megatron_distributed_optimizer || (z.kind == sharding_kind::megatron_fsdp && z.stage > 0);
+  const bool divides = z.by(sharder::megatron) && z.cuts(sharded_state::optimizer);
   return divides ? degrees_of_shards(s) : state_degrees{};
 }
 
