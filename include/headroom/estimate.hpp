@@ -119,7 +119,7 @@ constexpr walked_kind add_ranks(const Add& add, const job& j, std::size_t kind, 
         if (ranks_of(stage) > 0) add_stage(walk_captured_stage(s, weights, cut, captured, stage, order), stage);
       return k;
     }
-    if (j.sharding.kind == sharding_kind::megatron_fsdp) [[unlikely]] {
+    if (j.sharding.gathers_units()) [[unlikely]] {
       const auto buffers = fsdp_layout_of(s, list);
       add_stage(walk_stage(s, weights, cut, divided, 0, order, nullptr, &buffers), 0);
       s.assumptions.add(assumption::reserved_by_pools);

@@ -63,6 +63,10 @@ struct sharding_profile {
   // ZeRO.
   bool bf16_optimizer{};             ///< DeepSpeed: bf16, stage 1 and fp32 gradients keep all fp32 gradients
 
+  [[nodiscard]] constexpr bool offers(sharding_kind kind) const { return (kinds >> static_cast<int>(kind) & 1U) != 0; }
+  /// Whether any kind will do: a training loop of one's own.
+  [[nodiscard]] constexpr bool offers_all() const { return kinds == 0xFF; }
+
   friend constexpr bool operator==(const sharding_profile&, const sharding_profile&) = default;
 };
 

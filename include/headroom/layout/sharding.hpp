@@ -87,6 +87,8 @@ struct sharding {
   [[nodiscard]] constexpr bool stays_gathered() const { return stage == 2 || reshard_after_forward == choice::no; }
   /// Megatron's distributed optimizer: whole parameters, and shares of optimizer states.
   [[nodiscard]] constexpr bool distributes_optimizer() const { return by(sharder::megatron) && divides() && !gathers_units(); }
+  /// Each tensor is cut along its first dimension: shards are DTensors, which tensor and context parallelism cut further (FSDP2).
+  [[nodiscard]] constexpr bool cuts_tensors() const { return gathers_units() && !flat(); }
   /// PyTorch's FSDP, of either version.
   [[nodiscard]] constexpr bool fully_sharded() const { return by(sharder::pytorch) && gathers_units(); }
 

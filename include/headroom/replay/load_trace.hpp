@@ -47,8 +47,8 @@ class load_trace {
     const auto outside = trained_modules(j, -1);
     const bool here = place_of_parameters(j) == place::on_gpu;
     const bool on_gpu = j.offload.optimizer == place::on_gpu && here;
-    const bool vectors = s.flat && j.sharding.kind != sharding_kind::fsdp1;
-    const bool partitions = vectors && j.sharding.stage == 3;
+    const bool vectors = s.flat && !j.sharding.gathers_units();
+    const bool partitions = vectors && j.sharding.cuts(sharded_state::weights);
     if (partitions) partition_weights(list);
     bytes flat{0};  // DeepSpeed joins what trains in one vector
     const auto add = [&](const state_bytes& one, std::int64_t copies, std::int64_t moments) {

@@ -25,8 +25,8 @@ class step_trace {
       : job_(&s), windows_(&w), stack_(s), memory_(a, listener), blocks_(memory_) {
     const auto& j = *s.source;
     start_ = load_trace(s, st, w, memory_, a).run(list, resident);
-    if (j.sharding.kind == sharding_kind::fsdp2) units_.emplace<fsdp2_units>(s, list, memory_);
-    if (j.sharding.kind == sharding_kind::fsdp1 && j.sharding.stage > 0) units_.emplace<fsdp1_units>(s, list, st, memory_);
+    if (j.sharding.cuts_tensors()) units_.emplace<fsdp2_units>(s, list, memory_);
+    if (j.sharding.gathers_units() && j.sharding.flat() && j.sharding.cuts(sharded_state::weights)) units_.emplace<fsdp1_units>(s, list, st, memory_);
   }
 
   /// One step: at most two micro-batches, since the third repeats the second.

@@ -187,7 +187,7 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
              j.framework.label);
     if (m.sparse() && (m.experts.count % p.expert != 0 || j.hardware.gpus() % p.expert != 0 || p.expert_tensor > 1))
       return no("headroom: model.experts.count and the GPUs must be multiples of parallel.expert, and parallel.expert_tensor 1; expert", p.expert);
-    if (p.expert > 1 && j.sharding.kind != sharding_kind::fsdp2) return no("headroom: expert parallelism of eager modules needs sharding.kind \"fsdp2\" in this version");
+    if (p.expert > 1 && !j.sharding.cuts_tensors()) return no("headroom: expert parallelism of eager modules needs sharding.kind \"fsdp2\" in this version");
   }
   if (!divides && !divides_eager && !plain && (j.compile || j.recompute.mode == recompute_mode::selective))
     return no("headroom: compiled or selectively recomputed experts and latent attention are not modelled by this version; compile must be false, recompute \"none\" or \"full\"");
@@ -247,7 +247,7 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
     if (properties_of(schedule_of(p)).in_groups && p.virtual_pipeline > 1 && j.batch.accumulation % p.pipeline != 0)
       return no("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
     if (p.pipeline > 64 || j.batch.accumulation > 65'536) return no("headroom: parallel.pipeline must be from 1 to 64, and batch.accumulation at most 65536; accumulation", j.batch.accumulation);
-    if (j.sharding.kind != sharding_kind::fsdp2 || j.framework.loss.style == loss_style::chunked_head || j.adapter.active() || !j.trainable.all() || j.optimizer.in_backward || m.tied)
+    if (!j.sharding.cuts_tensors() || j.framework.loss.style == loss_style::chunked_head || j.adapter.active() || !j.trainable.all() || j.optimizer.in_backward || m.tied)
       return no("headroom: pipelines of this framework are modelled under sharding.kind fsdp2, with whole logits, every weight trained by an optimizer step and untied embeddings alone");
   } else if (!divides && (p.pipeline > 1 || p.virtual_pipeline > 1)) {
     if (const auto why = detail::check_spread(j, no)) return why;
@@ -260,7 +260,7 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
     return no("headroom: parallel.replicate is FSDP's; DeepSpeed shards within groups by sharding.mics_shard_size; replicate", p.replicate);
   if (divides_eager && !m.sparse() && p.expert > 1) return no("headroom: parallel.expert needs a mixture of experts; it is", p.expert);
   if (divides_eager && (p.tensor > 1 || p.context > 1)) {
-    if (p.tensor == 1 ? j.sharding.kind != sharding_kind::fsdp2 : j.sharding.kind != sharding_kind::fsdp2 && j.sharding.kind != sharding_kind::none)
+    if (!j.sharding.cuts_tensors() && (p.tensor == 1 || !j.sharding.by(sharder::nobody)))
       return no("headroom: tensor and context parallelism of eager modules need sharding.kind \"fsdp2\" in this version");
     if (j.adapter.active()) return no("headroom: adapters under tensor or context parallelism are not modelled for this framework by this version", j.framework.label);
   }

@@ -157,7 +157,7 @@ constexpr void settle_layer(settled_job& r) {
       s.quantised = packed;
     }
     if (j.framework.autocast.converts_outputs) {  // accelerate does, under PEFT's adapters
-      if (j.sharding.kind == sharding_kind::fsdp1 && r.shards.parameters > 1) r.assumptions.add(assumption::sharded_adapters_unexplained);
+      if (j.sharding.fully_sharded() && r.flat && r.shards.parameters > 1) r.assumptions.add(assumption::sharded_adapters_unexplained);
       if (j.adapter.base.quantised()) r.assumptions.add(assumption::upcast_quantised_base);
     }
   }
