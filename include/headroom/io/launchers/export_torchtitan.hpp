@@ -2,6 +2,7 @@
 // A job as torchtitan's TOML, in the keys of the autumn of 2025.
 #pragma once
 
+#include <headroom/io/job/optimizer_names.hpp>
 #include <headroom/io/launchers/export_document.hpp>
 #include <headroom/io/launchers/import_torchtitan.hpp>
 
@@ -69,7 +70,7 @@ inline json_value torchtitan_document(const job& given) {
       if (j.model.layers / every == r.layers) ac = {{"mode", "selective"}, {"selective_ac_option", std::to_string(every)}};
   }
   auto& o = t["optimizer"];
-  o = {{"name", "AdamW"}};
+  o = {{"name", name_of_optimizer(optimizer_namer::torchtitan, optimizers::adamw)}};
   if (j.optimizer.how != implementation::unset) o["implementation"] = j.optimizer.how == implementation::loop ? "for-loop" : text_of(j.optimizer.how);
   if (j.optimizer.in_backward) o["early_step_in_backward"] = true;
   t["compile"] = {{"enable", j.compile}};
