@@ -39,7 +39,7 @@ static_assert(cuts(distributed, false, false, true));
 static_assert(cuts(ddp(), false, false, false) && cuts({}, false, false, false));
 
 TEST_CASE("each kind has its row") {
-  CHECK(method_of(sharding_kind::none).by == sharder::nobody);
+  CHECK(properties_of(sharding_kind::none).by == sharder::nobody);
   CHECK(ddp().by(sharder::pytorch));
   CHECK_FALSE(ddp().divides());
   CHECK(zero(0).divides());  // though not in this stage

@@ -20,7 +20,7 @@ enum class sharder : std::uint8_t { nobody, pytorch, deepspeed, megatron };
 enum class sharded_state : std::uint8_t { weights, gradients, optimizer };
 
 /// What sets one kind of sharding apart from another.
-struct sharding_method {
+struct sharding_properties {
   static constexpr std::int64_t never = 4;
 
   sharder by{};
@@ -34,16 +34,16 @@ struct sharding_method {
 /// One row a kind, in the order of sharding_kind. Sources: torch nn/parallel/distributed.py; deepspeed runtime/zero/config.py
 /// (ZeroStageEnum); torch distributed/fsdp/api.py (ShardingStrategy) and _flat_param.py; torch distributed/fsdp/_fully_shard (FSDPParam);
 /// Megatron-LM core/optimizer/distrib_optimizer.py; megatron_fsdp param_and_grad_buffer.py (data_parallel_sharding_strategy).
-inline constexpr std::array<sharding_method, 7> sharding_methods{{
-    {},
-    {.by = sharder::pytorch},
-    {.by = sharder::deepspeed, .cut_from = {3, 2, 1}, .flat = true},
-    {.by = sharder::pytorch, .cut_from = {1, 1, 1}, .usual_stage = 3, .flat = true, .gathers_units = true, .shards_are_master = true},
-    {.by = sharder::pytorch, .cut_from = {0, 0, 0}, .usual_stage = 3, .gathers_units = true, .shards_are_master = true},
-    {.by = sharder::megatron, .cut_from = {sharding_method::never, sharding_method::never, 0}, .usual_stage = 1, .flat = true},
-    {.by = sharder::megatron, .cut_from = {3, 2, 1}, .usual_stage = 3, .flat = true, .gathers_units = true},
+inline constexpr std::array<sharding_properties, 7> sharding_table{{
+    {},  // none
+    {.by = sharder::pytorch},  // ddp
+    {.by = sharder::deepspeed, .cut_from = {3, 2, 1}, .flat = true},  // zero
+    {.by = sharder::pytorch, .cut_from = {1, 1, 1}, .usual_stage = 3, .flat = true, .gathers_units = true, .shards_are_master = true},  // fsdp1
+    {.by = sharder::pytorch, .cut_from = {0, 0, 0}, .usual_stage = 3, .gathers_units = true, .shards_are_master = true},  // fsdp2
+    {.by = sharder::megatron, .cut_from = {sharding_properties::never, sharding_properties::never, 0}, .usual_stage = 1, .flat = true},  // megatron_distributed_optimizer
+    {.by = sharder::megatron, .cut_from = {3, 2, 1}, .usual_stage = 3, .flat = true, .gathers_units = true},  // megatron_fsdp
 }};
-constexpr const sharding_method& method_of(sharding_kind kind) { return sharding_methods[static_cast<std::size_t>(kind)]; }
+constexpr const sharding_properties& properties_of(sharding_kind kind) { return sharding_table[static_cast<std::size_t>(kind)]; }
 
 /// A switch that may be left to the framework.
 enum class choice : std::uint8_t { unset, no, yes };
@@ -75,14 +75,14 @@ struct sharding {
   /// Whether a bucket that ZeRO's stage has is left to DeepSpeed's default.
   [[nodiscard]] constexpr bool leaves_buckets_open() const { return reduce_bucket_size < 0 || (stage == 3 ? stage3_prefetch_bucket_size : allgather_bucket_size) < 0; }
 
-  [[nodiscard]] constexpr const sharding_method& method() const { return method_of(kind); }
-  [[nodiscard]] constexpr bool by(sharder s) const { return method().by == s; }
+  [[nodiscard]] constexpr const sharding_properties& properties() const { return properties_of(kind); }
+  [[nodiscard]] constexpr bool by(sharder s) const { return properties().by == s; }
   /// Whether ranks keep parts of this state, as far as the stage goes.
-  [[nodiscard]] constexpr bool cuts(sharded_state state) const { return stage >= method().cut_from[static_cast<std::size_t>(state)]; }
+  [[nodiscard]] constexpr bool cuts(sharded_state state) const { return stage >= properties().cut_from[static_cast<std::size_t>(state)]; }
   /// Whether the kind divides anything, in whatever stage; else ranks are replicas.
-  [[nodiscard]] constexpr bool divides() const { return method().cut_from[static_cast<std::size_t>(sharded_state::optimizer)] != sharding_method::never; }
-  [[nodiscard]] constexpr bool flat() const { return method().flat; }
-  [[nodiscard]] constexpr bool gathers_units() const { return method().gathers_units; }
+  [[nodiscard]] constexpr bool divides() const { return properties().cut_from[static_cast<std::size_t>(sharded_state::optimizer)] != sharding_properties::never; }
+  [[nodiscard]] constexpr bool flat() const { return properties().flat; }
+  [[nodiscard]] constexpr bool gathers_units() const { return properties().gathers_units; }
   /// Whether a unit that is gathered for forward stays so until its backward.
   [[nodiscard]] constexpr bool stays_gathered() const { return stage == 2 || reshard_after_forward == choice::no; }
   /// Megatron's distributed optimizer: whole parameters, and shares of optimizer states.

@@ -57,7 +57,7 @@ constexpr objection check_layout(const job& j, const No& no) {
 /// Whether weights are cast for each matrix multiplication; FSDP gathers them in the format that they are computed in instead.
 constexpr bool autocasts(const job& j) {
   const auto& p = j.precision.set() ? j.precision : j.framework.precision;
-  if (j.framework.modules.kind == layer_modules::megatron || j.sharding.method().shards_are_master) return false;
+  if (j.framework.modules.kind == layer_modules::megatron || j.sharding.properties().shards_are_master) return false;
   return p.autocast || (p.compute.bits >= 16 && p.compute.bits < p.parameters.bits);
 }
 

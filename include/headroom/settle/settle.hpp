@@ -19,7 +19,7 @@ constexpr void settle_precision(settled_job& r) {
     if (j.sharding.by(sharder::megatron) && j.sharding.gathers_units()) p.gradients = p.reduce = p.parameters;  // megatron-fsdp-main-grads-dtype auto
   }
   fill_open_formats(p);
-  const bool master_in_shards = j.sharding.method().shards_are_master;
+  const bool master_in_shards = j.sharding.properties().shards_are_master;
   if (master_in_shards && p.master.present() && p.parameters.bits < p.master.bits) {
     // The shards are the master copy; the short format exists only while a layer is gathered.
     p.parameters = p.master;

@@ -71,14 +71,14 @@ void describe(Keys& k, sharding& s) {
     s.kind = name_at<sharding_kind>(
         k.need("kind", "one of " + listed(texts(names_of<sharding_kind>, [](const auto& n) { return n.text; }))),
         k.at("kind"));
-    s.stage = method_of(s.kind).usual_stage;
+    s.stage = properties_of(s.kind).usual_stage;
     if (s.kind == sharding_kind::zero) s.stage = stage_not_stated;
     k.whole("stage", s.stage, s.stage, 0, s.divides() ? 3 : 0);
     if (const auto* unit = k.take("unit"); unit != nullptr && string_at(*unit, k.at("unit")) != "layer")
       wrong_value(k.at("unit"), "\"layer\"", *unit);
   } else {
     k.put("kind", text_of(s.kind));
-    k.whole("stage", s.stage, s.kind == sharding_kind::zero ? unset : method_of(s.kind).usual_stage);
+    k.whole("stage", s.stage, s.kind == sharding_kind::zero ? unset : properties_of(s.kind).usual_stage);
   }
   k.flag("reshard_after_forward", s.reshard_after_forward);
   k.flag("no_sync", s.no_sync);
@@ -114,7 +114,7 @@ inline sharding read_sharding(const json_value& value, const std::string& path) 
     if (n.value == sharding_kind::zero) continue;
     if (n.text == word) {
       s.kind = n.value;
-      s.stage = method_of(n.value).usual_stage;
+      s.stage = properties_of(n.value).usual_stage;
       return s;
     }
     accepted.push_back(n.text);
