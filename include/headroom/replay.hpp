@@ -15,7 +15,7 @@ constexpr std::int64_t most_replayed_layers = 1024;
 
 /// Experts that are computed all at once, each layer alike, and all of them here. A loop over experts is walked, not replayed.
 constexpr bool replays_experts(const job& j) {
-  return experts_at_once(j.model, j.framework) && j.parallel.expert == 1 && j.model.experts.every == 1 && !j.model.encoder.cross_attention;
+  return experts_at_once(j.model, j.framework.experts) && j.parallel.expert == 1 && j.model.experts.every == 1 && !j.model.encoder.cross_attention;
 }
 
 /// Trainers that allocate as they go, whose parameters stay whole or are gathered by FSDP.

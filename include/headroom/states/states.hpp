@@ -50,7 +50,7 @@ constexpr weight divided(weight w, std::int64_t tensor) {
 
 /// One tensor of all experts of a layer, where they are computed at once.
 constexpr weight joined(weight w, const settled_job& s) {
-  if (!w.expert || s.layer.adapts(w.role) || s.layer.quantised.has(w.role) || !experts_at_once(s.model, s.source->framework)) return w;
+  if (!w.expert || s.layer.adapts(w.role) || s.layer.quantised.has(w.role) || !experts_at_once(s.model, s.source->framework.experts)) return w;
   w.rows = checked::mul(w.rows, w.per_layer);
   w.per_layer = 1;
   return w;
