@@ -125,7 +125,7 @@ template <class Add, class Order>
   if (captures_first(j)) [[unlikely]] {
     const auto captured = walk_captured_layers(s);
     add_stages(add, k, layers, j.parallel.pipeline, [&](std::int64_t stage) { return walk_captured_stage(s, weights, cut, captured, stage, order); });
-  } else if (j.sharding.kind == sharding_kind::megatron_fsdp) [[unlikely]] {
+  } else if (j.sharding.gathers_units()) [[unlikely]] {
     const auto buffers = fsdp_layout_of(s, k.list);
     add_stages(add, k, layers, 1, [&](std::int64_t stage) { return walk_stage(s, weights, cut, layers, stage, order, nullptr, &buffers); });
     s.assumptions.add(assumption::reserved_by_pools);

@@ -13,7 +13,7 @@ template <class Visit>
 constexpr void visit_feed_forward(const scene& s, layer_kind kind, const module_set& trained, bool flows, std::int64_t matrices, Visit&& visit) {
   if (kind.feeds == feed_forward_kind::dense) with_made([&] { return decoder_block(s, layer_part::mlp, kind.mixer, trained, flows, matrices); }, visit);
   if (!kind.sparse()) return;
-  with_made([&] { return s.habits->experts.grouped_mm ? grouped_experts_block(s, trained, flows, matrices) : repeated_experts_block(s, trained, flows); }, visit);
+  with_made([&] { return s.habits->experts.gemm == expert_gemm::grouped_mm ? grouped_experts_block(s, trained, flows, matrices) : repeated_experts_block(s, trained, flows); }, visit);
 }
 
 }  // namespace detail
@@ -45,7 +45,7 @@ constexpr layer_walk walk_layer(const scene& s, layer_kind kind, const module_se
     detail::join(r, p, first, graphless, accumulate);
     first = false;
   };
-  const bool loops = kind.sparse() && !s.habits->experts.grouped_mm;  // over experts, one by one
+  const bool loops = kind.sparse() && s.habits->experts.gemm != expert_gemm::grouped_mm;  // over experts, one by one
   auto before = kind;
   if (loops) before.feeds = feed_forward_kind::none;
   for_each_block(s, before, trained, input_has_gradient, join);

@@ -28,30 +28,27 @@ namespace changes {
 
 namespace detail {
 constexpr bool replicas(const job& j) { return j.hardware.gpus() / (j.parallel.tensor * j.parallel.pipeline * j.parallel.context) > 1; }
-constexpr bool unsharded(const job& j) { return j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp; }
-constexpr bool has(const job& j, sharding_kind kind) { return (j.framework.sharding.kinds >> static_cast<int>(kind) & 1U) != 0; }
-constexpr bool fully_sharded(const job& j) { return j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2; }
 /// Of ZeRO; where nothing is sharded, by an optimizer of one's own. FSDP has parameters and update on the host together.
 constexpr bool optimizer_on_host(job& j) {
-  if (unsharded(j) && j.framework.sharding.kinds != 0xFF) return false;
-  if (fully_sharded(j)) j.offload.parameters = place::on_cpu;
+  if (!j.sharding.divides() && !j.framework.sharding.offers_all()) return false;
+  if (j.sharding.fully_sharded()) j.offload.parameters = place::on_cpu;
   return std::exchange(j.offload.optimizer, place::on_cpu) == place::on_gpu;
 }
 /// DeepSpeed offloads parameters in ZeRO's third stage alone (runtime/zero/config.py, offload_param).
 constexpr bool parameters_on_host(job& j) {
-  if (fully_sharded(j) || (j.sharding.kind == sharding_kind::zero && j.sharding.stage < 3) || (unsharded(j) && j.framework.sharding.kinds != 0xFF)) return false;
+  if (j.sharding.fully_sharded() || (j.sharding.by(sharder::deepspeed) && !j.sharding.cuts(sharded_state::weights)) || (!j.sharding.divides() && !j.framework.sharding.offers_all())) return false;
   return std::exchange(j.offload.parameters, place::on_cpu) == place::on_gpu;
 }
 constexpr bool zero_stage(job& j, std::int64_t stage) {
-  if (!has(j, sharding_kind::zero)) return false;
-  const bool more = (unsharded(j) && replicas(j)) || (j.sharding.kind == sharding_kind::zero && j.sharding.stage < stage);
+  if (!j.framework.sharding.offers(sharding_kind::zero)) return false;
+  const bool more = (!j.sharding.divides() && replicas(j)) || (j.sharding.by(sharder::deepspeed) && j.sharding.stage < stage);
   if (!more) return false;
   j.sharding.kind = sharding_kind::zero;
   j.sharding.stage = stage;
   return true;
 }
 constexpr bool fsdp(job& j, sharding_kind kind) {
-  if (!unsharded(j) || !replicas(j) || !has(j, kind)) return false;
+  if (j.sharding.divides() || !replicas(j) || !j.framework.sharding.offers(kind)) return false;
   j.sharding.kind = kind;
   j.sharding.stage = 3;
   return true;
@@ -92,7 +89,7 @@ inline constexpr std::array all{
     change{"parallel.stage_layers by what fits", [](job& j) { return detail::balanced_stages(j); }},
     change{"sharding.kind megatron-distributed-optimizer",
            [](job& j) {
-             if (!detail::unsharded(j) || !detail::replicas(j) || !detail::has(j, sharding_kind::megatron_distributed_optimizer)) return false;
+             if (j.sharding.divides() || !detail::replicas(j) || !j.framework.sharding.offers(sharding_kind::megatron_distributed_optimizer)) return false;
              j.sharding.kind = sharding_kind::megatron_distributed_optimizer;
              return true;
            }},

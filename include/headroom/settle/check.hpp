@@ -39,7 +39,7 @@ constexpr objection check_layout(const job& j, const No& no) {
   if (!within(j.batch.accumulation, 1)) return no("headroom: batch.accumulation must be a whole number from 1 to 2^40", j.batch.accumulation);
   if (j.sharding.stage < 0 || j.sharding.stage > 3) return no("headroom: sharding.stage must be 0, 1, 2 or 3", j.sharding.stage);
   const auto hpz = j.sharding.zero_hpz_partition_size, mics = j.sharding.mics_shard_size;
-  if ((hpz > 1 || mics > 0) && (j.sharding.kind != sharding_kind::zero || j.sharding.stage != 3))
+  if ((hpz > 1 || mics > 0) && !(j.sharding.by(sharder::deepspeed) && j.sharding.cuts(sharded_state::weights)))
     return no("headroom: sharding.zero_hpz_partition_size and mics_shard_size need sharding.kind \"zero\" and stage 3; stage", j.sharding.stage);
   const auto others = checked::mul(checked::mul(p.tensor, p.pipeline), p.context);
   const auto gpus = j.hardware.gpus();
@@ -57,7 +57,7 @@ constexpr objection check_layout(const job& j, const No& no) {
 /// Whether weights are cast for each matrix multiplication; FSDP gathers them in the format that they are computed in instead.
 constexpr bool autocasts(const job& j) {
   const auto& p = j.precision.set() ? j.precision : j.framework.precision;
-  if (j.framework.modules.kind == layer_modules::megatron || j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2) return false;
+  if (j.framework.modules.kind == layer_modules::megatron || j.sharding.properties().shards_are_master) return false;
   return p.autocast || (p.compute.bits >= 16 && p.compute.bits < p.parameters.bits);
 }
 
@@ -103,7 +103,7 @@ constexpr objection check_spread(const job& j, const No& no) {
   if (p.pipeline > degrees::max_entries) return no("headroom: parallel.pipeline must be from 1 to 256", p.pipeline);
   if (j.hardware.gpus() != p.pipeline)
     return no("headroom: the naive schedule spreads one process over all GPUs; parallel.pipeline must be hardware.nodes × gpus_per_node", p.pipeline);
-  if (j.sharding.kind != sharding_kind::none && j.sharding.kind != sharding_kind::ddp) return no("headroom: the naive schedule goes without sharding; sharding.kind must be none");
+  if (j.sharding.divides()) return no("headroom: the naive schedule goes without sharding; sharding.kind must be none");
   std::int64_t given = 0;
   for (std::int32_t i = 0; i < p.chunks; ++i) given = checked::add(given, p.stage_layers[i]);
   if (p.chunks > 0 && (p.chunks != p.pipeline || given != j.model.layers))
@@ -182,12 +182,12 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
     if (const auto why = detail::check_division(j, no)) return why;
   const bool plain = !m.sparse() && !m.latent();
   if (divides_eager && !plain) {
-    if (!j.framework.experts.grouped_mm || p.tensor > 1 || p.context > 1 || p.pipeline > 1 || (j.compile && j.framework.compile.layers) || m.experts.every > 1 || m.experts.bias)
+    if (j.framework.experts.gemm != expert_gemm::grouped_mm || p.tensor > 1 || p.context > 1 || p.pipeline > 1 || (j.compile && j.framework.compile.layers) || m.experts.every > 1 || m.experts.bias)
       return no("headroom: mixtures of experts and latent attention are modelled for this framework without tensor, context and pipeline parallelism and compiled layers alone, and of plain layers; states(job) counts their weights",
              j.framework.label);
     if (m.sparse() && (m.experts.count % p.expert != 0 || j.hardware.gpus() % p.expert != 0 || p.expert_tensor > 1))
       return no("headroom: model.experts.count and the GPUs must be multiples of parallel.expert, and parallel.expert_tensor 1; expert", p.expert);
-    if (p.expert > 1 && j.sharding.kind != sharding_kind::fsdp2) return no("headroom: expert parallelism of eager modules needs sharding.kind \"fsdp2\" in this version");
+    if (p.expert > 1 && !j.sharding.cuts_tensors()) return no("headroom: expert parallelism of eager modules needs sharding.kind \"fsdp2\" in this version");
   }
   if (!divides && !divides_eager && !plain && (j.compile || j.recompute.mode == recompute_mode::selective))
     return no("headroom: compiled or selectively recomputed experts and latent attention are not modelled by this version; compile must be false, recompute \"none\" or \"full\"");
@@ -212,15 +212,14 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
       return no("headroom: with the gpipe schedule batch.accumulation must be from 1 to 65536; accumulation", j.batch.accumulation);
     if (p.virtual_pipeline > 1 && j.framework.pipeline.microbatch_group == 0 && j.batch.accumulation % p.pipeline != 0)
       return no("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
-    if (j.sharding.kind != sharding_kind::none && j.sharding.kind != sharding_kind::ddp && j.sharding.kind != sharding_kind::megatron_distributed_optimizer &&
-        j.sharding.kind != sharding_kind::megatron_fsdp)
+    if (j.sharding.divides() && !j.sharding.by(sharder::megatron))
       return no("headroom: for megatron sharding.kind must be none, ddp, megatron-distributed-optimizer or megatron-fsdp");
-    if (j.sharding.kind == sharding_kind::megatron_fsdp)
+    if (j.sharding.gathers_units())
       if (const auto why = detail::check_megatron_fsdp(j, no)) return why;
     if (j.precision.compute.bits == 8 && j.framework.modules.local) return no("headroom: fp8 needs TransformerEngine: framework.options.transformer-impl must not be local");
     if (j.precision.parameters.bits == 8 && j.precision.compute.bits != 8) return no("headroom: fp8 parameters need precision.compute fp8; found bits", j.precision.compute.bits);
     if (j.precision.compute.set() && j.precision.compute.bits != 8 && j.precision.compute.bits < 16) return no("headroom: precision.compute must have 8, 16 or 32 bits", j.precision.compute.bits);
-    if (j.optimizer.vector_moments > 0 && j.sharding.kind == sharding_kind::megatron_distributed_optimizer)
+    if (j.optimizer.vector_moments > 0 && j.sharding.distributes_optimizer())
       if (const auto why = detail::check_layer_wise(j, no)) return why;
     if (j.optimizer.extent != state_extent::full || j.optimizer.state.quantised() || j.optimizer.blocks > 0 || j.optimizer.in_backward)
       return no("headroom: for megatron the optimizer must be adamw, sgd, sgd-momentum, lion, adagrad or muon");
@@ -255,13 +254,13 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
   }
   if (!divides && !divides_eager && (p.context > 1)) return no("headroom: context parallelism is not modelled by this version; parallel.context must be 1", p.context);
   if (!divides && !divides_eager && (p.expert > 1 || p.expert_tensor > 1)) return no("headroom: expert parallelism is not modelled by this version; parallel.expert must be 1", p.expert);
-  if (!divides && j.offload.parameters != place::on_gpu && (j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp))
+  if (!divides && j.offload.parameters != place::on_gpu && !j.sharding.divides())
     return no("headroom: offload.parameters needs sharding that gathers them for every layer: sharding.kind \"zero\" with stage 3, \"fsdp1\" or \"fsdp2\"");
-  if (p.replicate > 1 && j.sharding.kind == sharding_kind::zero)
+  if (p.replicate > 1 && j.sharding.by(sharder::deepspeed))
     return no("headroom: parallel.replicate is FSDP's; DeepSpeed shards within groups by sharding.mics_shard_size; replicate", p.replicate);
   if (divides_eager && !m.sparse() && p.expert > 1) return no("headroom: parallel.expert needs a mixture of experts; it is", p.expert);
   if (divides_eager && (p.tensor > 1 || p.context > 1)) {
-    if (p.tensor == 1 ? j.sharding.kind != sharding_kind::fsdp2 : j.sharding.kind != sharding_kind::fsdp2 && j.sharding.kind != sharding_kind::none)
+    if (!j.sharding.cuts_tensors() && (p.tensor == 1 || !j.sharding.by(sharder::nobody)))
       return no("headroom: tensor and context parallelism of eager modules need sharding.kind \"fsdp2\" in this version");
     if (j.adapter.active()) return no("headroom: adapters under tensor or context parallelism are not modelled for this framework by this version", j.framework.label);
   }
@@ -276,7 +275,7 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
   if (!divides && j.precision.compute.bits == 8 && !j.framework.fp8.quantises_in_linear) return no("headroom: fp8 computation is not modelled by this version; precision.compute must have 16 or 32 bits", j.precision.compute.bits);
   if (j.batch.packed && !j.framework.attention.packs_documents)
     return no("headroom: packed sequences are not modelled for this framework by this version; batch.packed must be false", j.framework.label);
-  if (!divides && (j.sharding.kind == sharding_kind::megatron_distributed_optimizer || j.sharding.kind == sharding_kind::megatron_fsdp))
+  if (!divides && j.sharding.by(sharder::megatron))
     return no("headroom: Megatron's sharding is not modelled by this version; sharding.kind must be none, ddp, zero, fsdp1 or fsdp2");
   const bool selective = j.recompute.mode == recompute_mode::selective && j.framework.runtime == runtime::autograd && !divides;
   if (selective && (j.recompute.policy == recompute_policy::unset || j.recompute.modules != 0))

@@ -62,8 +62,8 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   const auto sharded_before = j.sharding.no_sync ? bytes{0} : w.gradients_before.total;  // where pools are watched: in the reduction's
   t.elsewhere(w.gathering + sharded_before);
   // What the previous micro-batch leaves behind until this one's forward has returned.
-  const part previous_graph{row::activations, habits.loss.keeps_graph ? sticky : bytes{0}};
-  const part previous_outputs{row::logits, habits.loss.keeps_graph ? tail_forward.held : bytes{0}};
+  const part previous_graph{row::activations, habits.loss.keeps_graph() ? sticky : bytes{0}};
+  const part previous_outputs{row::logits, habits.loss.keeps_graph() ? tail_forward.held : bytes{0}};
 
   // Forward.
   t.look(phase::forward, -1, begin, w.forward, previous_graph, previous_outputs, emb_forward.peak);
@@ -74,7 +74,7 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   live += emb_saved;
   if (before != nullptr) live += before->saved;
   if (leaf && here.embedding && !(runs.size > 0 && runs.list[0].keeps_input)) live.add(row::activations, emb.output);
-  if (s.model.position == position_kind::rope && !habits.rotary.cache && !habits.rotary.position_buffers)  // cos and sin, in the compute format, for every sample
+  if (s.model.position == position_kind::rope && !habits.rotary.caches() && habits.rotary.tables != rope_tables::buffers_beside_mask)  // cos and sin, in the compute format, for every sample
     live.add(row::activations, bytes{checked::mul(checked::mul(2 * sc.tokens, s.model.latent() ? s.model.mla.rope_dim : s.model.head_width()), sc.width)});
   live += previous_graph;
   const auto bias = detail::relative_positions(sc);
@@ -189,11 +189,11 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   // Optimizer step: activations are gone, the loss is not. On a CPU the scalars of a tensor-by-tensor update are tensors, too
   // (ATen/ScalarOps.h wrapped_scalar_tensor: one double at a time).
   const bool on_gpu = j.offload.optimizer == place::on_gpu && !s.optimizer.in_backward;
-  const part loss{row::activations, here.head && !habits.loss.freed_before_step ? tail.output : bytes{0}};
+  const part loss{row::activations, here.head && habits.loss.lives != loss_lifetime::through_backward ? tail.output : bytes{0}};
   const part gradients{row::gradients, on_gpu ? st.gpu[row::gradients] : bytes{0}};
   t.elsewhere(gradients.total);
-  const part outlives{row::logits, habits.loss.keeps_graph ? tail_forward.held : bytes{0}};
-  const part inputs{row::activations, habits.loss.keeps_graph ? sticky : bytes{0}};
+  const part outlives{row::logits, habits.loss.keeps_graph() ? tail_forward.held : bytes{0}};
+  const part inputs{row::activations, habits.loss.keeps_graph() ? sticky : bytes{0}};
   t.look(phase::step, -1, resident, loss, gradients, outlives, inputs, w.step);
   if (on_gpu) {
     bytes update{0};

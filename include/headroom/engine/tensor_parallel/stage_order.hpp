@@ -18,11 +18,11 @@ namespace headroom::detail {
 /// backward has run. Wider groups than stages wait in a buffer of so many more slots at the ends of the pipeline.
 class boundary_tensors {
  public:
-  constexpr boundary_tensors(const degrees& d, const profile& habits, stage_parts parts) : first_(parts.first), last_(parts.last) {
+  constexpr boundary_tensors(const degrees& d, const pipeline_profile& how, stage_parts parts) : first_(parts.first), last_(parts.last) {
     if (d.pipeline == 1 || properties_of(d.schedule).both_ways()) return;
     plain_ = d.virtual_pipeline == 1;
-    keeps_warm_up_ = !plain_ && !habits.pipeline.overlaps_warm_up;
-    if (!plain_ && (first_ || last_) && habits.pipeline.microbatch_group > d.pipeline) slots_ = habits.pipeline.microbatch_group - d.pipeline;
+    keeps_warm_up_ = !plain_ && !how.overlaps_warm_up;
+    if (!plain_ && (first_ || last_) && how.microbatch_group > d.pipeline) slots_ = how.microbatch_group - d.pipeline;
     interleaved_ = !plain_;
   }
   [[nodiscard]] constexpr std::int64_t in_forward(bool has_head) const {

@@ -3,6 +3,7 @@
 // All others are options of the framework and read by io/options/megatron.hpp.
 #pragma once
 
+#include <headroom/io/job/optimizer_names.hpp>
 #include <headroom/io/launchers/megatron_layout.hpp>
 #include <headroom/io/syntax/arguments.hpp>
 
@@ -221,12 +222,9 @@ class megatron_arguments {
     const auto hidden = share("hidden-dropout", 0.1), attention = share("attention-dropout", 0.1);
     d_->replace("dropout", json_value{{"hidden", hidden}, {"attention", attention}, {"embedding", hidden}}, at("hidden-dropout"));
     const auto update = word("optimizer", "adam");
-    if (update == "adam" || update == "sgd" || update == "lion")
-      d_->replace("optimizer", update == "adam" ? "adamw" : update == "sgd" ? "sgd-momentum" : "lion", at("optimizer"));
-    else if (update == "muon" || update == "dist_muon")
-      d_->replace("optimizer", "muon", at("optimizer"));
-    else
-      fail("headroom: optimizer " + in_quotes(update) + " is not modelled by this version; accepted: adam, sgd, lion, muon");
+    const auto* known = optimizer_called(optimizer_namer::megatron, update).is;
+    if (known == nullptr) fail("headroom: optimizer " + in_quotes(update) + " is not modelled by this version; accepted: " + listed(optimizer_names_of(optimizer_namer::megatron)));
+    d_->replace("optimizer", known->label.view(), at("optimizer"));
   }
 
   /// bf16 is what the framework's profile says; gradients of fp16 weights are added up in fp16 unless asked otherwise.
