@@ -4,7 +4,7 @@
 #pragma once
 
 #include <headroom/io/launchers/megatron_layout.hpp>
-#include <headroom/io/syntax/arguments.hpp>
+#include <headroom/io/launchers/arguments.hpp>
 
 namespace headroom::io {
 
