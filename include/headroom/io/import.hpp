@@ -5,6 +5,7 @@
 #include <headroom/io/launchers/safetensors_index.hpp>
 #include <headroom/io/launchers/import_accelerate.hpp>
 #include <headroom/io/launchers/import_text.hpp>
+#include <headroom/io/launchers/megatron_yaml.hpp>
 
 namespace headroom::io {
 
