@@ -1,7 +1,8 @@
 #!/bin/sh
 # Distributed under the Boost Software License, Version 1.0.
 # What the library costs a translation unit: wall time of `-c -O0`, the median of five, in milliseconds and as a multiple of
-# including <chrono>. Raw Boost.Units stands beside it, since that is what the core is built on.
+# including <chrono>. Raw Boost.Units stands beside it, since that is what the core is built on. Then, with -O2 and measured once, what a call at
+# run time costs with the headers alone and with headroom::compiled.
 #   sh bench/compile_cost.sh [compiler…]
 set -eu
 
@@ -46,6 +47,22 @@ constexpr headroom::job job{
 };
 static_assert(headroom::estimate(job).peak() < headroom::bytes{1} * (std::int64_t{1} << 40));
 CPP
+cat >"$work/calls_estimate.cpp" <<'CPP'
+#include <headroom/estimate.hpp>
+headroom::report answer(const headroom::job& job) { return headroom::estimate(job); }
+CPP
+cat >"$work/calls_cost.cpp" <<'CPP'
+#include <headroom/cost/cost.hpp>
+headroom::step_cost answer(const headroom::job& job) { return headroom::cost(job); }
+CPP
+cat >"$work/calls_replay.cpp" <<'CPP'
+#include <headroom/replay.hpp>
+headroom::report answer(const headroom::job& job) { return headroom::replay(job); }
+CPP
+cat >"$work/calls_admit.cpp" <<'CPP'
+#include <headroom/io/admission.hpp>
+headroom::io::decision answer(const char* text) { return headroom::io::admit({.job = text}).decision; }
+CPP
 
 now() { date +%s%N; }
 kinds='empty chrono boost_units units_only umbrella estimate estimate_in_static_assert'
@@ -65,5 +82,12 @@ for compiler in "$@"; do
   for kind in $kinds; do
     sort -n "$work/$kind.ms" | sed -n 3p |
       awk -v kind="$kind" -v unit="$unit" '{ printf "%-28s %6d ms  %5.2f x <chrono>\n", kind, $1, $1 / unit }'
+  done
+  for kind in calls_estimate calls_cost calls_replay calls_admit; do
+    for how in '' -DHEADROOM_COMPILED=1; do
+      start=$(now)
+      "$compiler" -std=c++20 -O2 -c $how -I"$root/include" -o "$work/out.o" "$work/$kind.cpp"
+      printf '%-28s %6d ms  -O2 %s\n' $kind $((($(now) - start) / 1000000)) "$how"
+    done
   done
 done

@@ -13,11 +13,11 @@ constexpr headroom::job finetune{
     .hardware = {.gpu = headroom::gpus::h100_sxm_80gb},
     .batch = {.micro = 1, .sequence = 2048},
 };
+// Where it does not fit, the compiler names the model, the GPU, the MiB needed and the MiB there are.
+static_assert(headroom::require_fits<finetune>);
+// The same as a plain bool, for what is decided rather than required; a static_assert of it says no more than "false".
 static_assert(headroom::fits(finetune));
 static_assert(headroom::estimate(finetune).peak() < 60_GiB);
-
-// Says more than "false" where it fails: the model, the GPU, the MiB needed and the MiB there are.
-static_assert(headroom::require_fits<finetune>);
 
 // A job is also a template argument: a trainer that knows at compile time what it trains.
 template <headroom::job Job>

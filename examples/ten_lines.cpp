@@ -14,7 +14,7 @@ constexpr headroom::job job{
     .batch = {.micro = 1, .sequence = 8192},
     .recompute = headroom::recompute::full,
 };
-static_assert(headroom::estimate(job).fits());
+static_assert(headroom::require_fits<job>);
 static_assert(headroom::estimate(job).peak() < 40_GiB);
 
 int main() {

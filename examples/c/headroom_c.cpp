@@ -2,9 +2,10 @@
 // The library behind headroom.h.
 #include "headroom.h"
 
-#include "program/jobs.hpp"
-
+#include <headroom/io/admission.hpp>
 #include <headroom/version.hpp>
+
+#include <nlohmann/json.hpp>
 
 #include <cstdlib>
 #include <cstring>
@@ -30,7 +31,7 @@ admission admit(const char* job, std::size_t size, const char* folder, double co
     } catch (const headroom::error& e) {
       return {decision::bad_input, e.what(), {}, {}};
     }
-  return program::admit({.job = {job, size}, .base = base, .sure = sure});
+  return headroom::io::admit({.job = {job, size}, .base = base, .sure = sure});
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // Distributed under the Boost Software License, Version 1.0.
-#include "kubernetes/review.hpp"
+#include "review.hpp"
 
-#include "program/jobs.hpp"
+#include <headroom/io/admission.hpp>
+#include <headroom/io/syntax/json_reader.hpp>
 
 namespace kubernetes {
 
@@ -112,7 +113,7 @@ io::admission judge(const json_value* object, const std::string& text, std::opti
       share = io::number_at(value, "annotation " + std::string{confidence_annotation}, 0.5, 0.999);
     }
     const auto judged = job.dump(-1, ' ', false, json_value::error_handler_t::replace);
-    return ::program::admit({.job = judged, .sure = share ? std::optional<confidence>{*share} : std::nullopt, .full = false});
+    return io::admit({.job = judged, .sure = share ? std::optional<confidence>{*share} : std::nullopt, .full = false});
   } catch (const error& e) {
     return {io::decision::bad_input, e.what(), {}, {}};
   }

@@ -2,7 +2,7 @@
 // A validating admission webhook for Kubernetes: refuses pods and workloads whose training job will not fit.
 //   headroom_webhook --certificate tls.crt --key tls.key --listen 0.0.0.0:8443
 // examples/kubernetes/webhook.yaml registers it. SIGTERM ends it after the requests that are under way.
-#include "kubernetes/review.hpp"
+#include "review.hpp"
 
 #include <CLI/CLI.hpp>
 #include <httplib.h>

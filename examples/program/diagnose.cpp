@@ -14,7 +14,7 @@ namespace program {
 
 std::vector<headroom::advice> advice_for(const headroom::job& j, std::optional<headroom::confidence> sure) {
   using namespace headroom;
-  return advise(j, [&](const job& k) { return judged(k, report_of, sure); });
+  return advise(j, [&](const job& k) { return judged(k, replay, sure); });
 }
 
 int run(const diagnose_request& asked, const streams& io) {
@@ -25,7 +25,7 @@ int run(const diagnose_request& asked, const streams& io) {
   const auto message = read_oom(log);
   if (!message)
     io::fail("headroom: " + asked.message + " holds no out-of-memory message that headroom knows: PyTorch's \"Tried to allocate …\", one of NCCL, cuBLAS or host memory, or a kill by signal 9");
-  const auto r = report_of(j);
+  const auto r = replay(j);
   const auto d = diagnose(*message, j, r);
   if (asked.json) {
     auto document = io::to_json(d, *message);

@@ -50,16 +50,16 @@ int run(const estimate_request& asked, const streams& io) {
   using namespace headroom;
   const confidence sure = asked.confidence ? confidence{*asked.confidence} : confidence{};
   const job j = job_named(asked.job, io.in);
-  const auto r = report_of(j);
+  const auto r = replay(j);
   if (!asked.svg.empty()) write(asked.svg, io::to_svg(r, j));
   const auto [time, refused] = time_of(j);
   if (!asked.trace.empty()) {
-    const auto step = steps_of(j);
+    const auto step = record(j);
     std::ofstream file{asked.trace, std::ios::binary};
     io::write_trace(file, step, j);
     close(file, asked.trace);
   }
-  if (!asked.html.empty()) write(asked.html, io::to_html(r, j, explore(j, report_of), time ? &*time : nullptr, has_steps(j) ? steps_of(j) : std::vector<recorded_step>{}));
+  if (!asked.html.empty()) write(asked.html, io::to_html(r, j, explore(j, replay), time ? &*time : nullptr, replays(j) ? record(j) : std::vector<recorded_step>{}));
   const bool fit = asked.confidence ? fits(r, sure) : r.fits();
   const auto advice = fit ? std::vector<headroom::advice>{} : advice_for(j, asked.confidence ? std::optional{sure} : std::nullopt);
   if (asked.json) {

@@ -100,7 +100,7 @@ void print(const std::vector<io::search_result>& all, double seconds, const stre
 void print_closest(const search& s, const plan_options& o, std::optional<double> sure, const streams& io) {
   const auto closest = closest_plan(s, o);
   if (!closest) return;
-  const auto r = report_of(closest->job);
+  const auto r = replay(closest->job);
   const io::palette ink{io.colour};
   io.out << "\n" << ink.bold("The closest") << "\n  " << io::detail::plan_line(closest->job) << ": " << (r.fits() ? "may not fit: as predicted it " : "") << io::verdict_text(r) << "\n\n"
          << io::advice_text(advice_for(closest->job, sure ? std::optional{confidence{*sure}} : std::nullopt), ink);
@@ -112,7 +112,7 @@ int status_of(const std::vector<io::search_result>& all) {
 
 /// The fastest that also fit on a closer look, in a part of a search as in the whole, so that parts need only be joined.
 plan_result searched(const search& s, const plan_options& o, std::optional<double> sure) {
-  const auto fits = [&](const job& j) { return fits_for_sure(j, report_of, sure ? std::optional{confidence{*sure}} : std::nullopt); };
+  const auto fits = [&](const job& j) { return fits_for_sure(j, replay, sure ? std::optional{confidence{*sure}} : std::nullopt); };
   auto why = untimed(s);
   if (why.empty()) return confirmed_plan(s, plan_judge{}, o, fits);
   auto r = confirmed_plan(s, judge_memory, o, fits);

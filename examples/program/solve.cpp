@@ -29,7 +29,7 @@ struct answer {
 struct verdict {
   std::optional<confidence> sure;
   bool operator()(const job& j) const {
-    const auto r = report_of(j);
+    const auto r = replay(j);
     return sure ? fits(r, *sure) : r.fits();
   }
 };
@@ -68,7 +68,7 @@ answer largest_model(const job& given, const verdict& fits) {
 std::string next_text(const unknown& u, std::int64_t value, const job& j) {
   auto next = j;
   u.set(next, value);
-  const auto r = report_of(next);
+  const auto r = replay(next);
   return "With " + std::to_string(value) + " it " + (r.fits() ? "may not fit: as predicted it " : "") + io::verdict_text(r);
 }
 
@@ -98,7 +98,7 @@ int run(const solve_request& asked, const streams& in_out) {
   if (u == nullptr && asked.key != "model") io::fail("headroom: --for must be one of " + keys() + "; found " + io::in_quotes(asked.key));
   const verdict fits{asked.confidence ? std::optional{confidence{*asked.confidence}} : std::nullopt};
   const auto a = u == nullptr ? largest_model(given, fits) : solved(given, *u, fits);
-  const auto r = report_of(a.of);
+  const auto r = replay(a.of);
   const auto sure = fits.sure.value_or(confidence{});
   if (asked.json)
     in_out.out << nlohmann::ordered_json{{"key", asked.key}, {"value", a.value}, {"report", io::to_json(r, sure)}}.dump(2) << '\n';

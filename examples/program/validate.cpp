@@ -55,7 +55,7 @@ std::vector<std::pair<std::string_view, double>> errors_of(const headroom::full_
 outcome judge(headroom::io::measured_record record, const std::filesystem::path& base, headroom::confidence sure) {
   outcome o{.record = std::move(record), .predicted = {}, .unreplayed = {}, .errors = {}, .refused = {}};
   try {
-    const auto job = job_of(o.record.job, base);
+    const auto job = headroom::io::read_job(o.record.job, base);
     if (o.is_throughput()) {
       const auto cost = headroom::cost(job);
       o.predicted.value = headroom::io::throughput_of(cost, o.record.what);
@@ -66,7 +66,7 @@ outcome judge(headroom::io::measured_record record, const std::filesystem::path&
       o.tokens = cost.tokens;
       return o;
     }
-    const auto report = report_of(job);
+    const auto report = headroom::replay(job);
     o.predicted = headroom::io::predict(report, o.record.what, o.record.rank, sure);
     o.unreplayed = headroom::io::predict(headroom::estimate_all(job), o.record.what, o.record.rank, sure);
     o.errors = errors_of(report, o.record, o.predicted.value);

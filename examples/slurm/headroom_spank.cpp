@@ -6,7 +6,8 @@
 // It runs in sbatch, salloc and srun, as the user who calls them, and reads the job file and the model configuration that it names.
 // Submissions without the option are not looked at. Whatever goes wrong in here, a mistake in plugstack.conf too, refuses at most the one
 // job that asked.
-#include "program/jobs.hpp"
+#include <headroom/io/admission.hpp>
+#include <headroom/io/syntax/json_reader.hpp>
 
 #include <cstdlib>
 
@@ -68,7 +69,7 @@ headroom::io::admission judge(const std::filesystem::path& file, const std::stri
   if (std::filesystem::exists(file, problem) && !std::filesystem::is_regular_file(file, problem))
     headroom::io::fail("headroom: " + file.string() + " is not a file");
   const auto text = headroom::io::read_file(file);
-  return program::admit({.job = text, .base = file.parent_path(), .sure = read_confidence(confidence), .full = false});
+  return headroom::io::admit({.job = text, .base = file.parent_path(), .sure = read_confidence(confidence), .full = false});
 }
 
 /// 0, or -1 with the reason in Slurm's own words.

@@ -224,13 +224,27 @@ constexpr report estimate_with(const job& j, const Layers& layers, const Order& 
 
 }  // namespace detail
 
+#ifdef HEADROOM_COMPILED
+namespace compiled {
+report estimate(const job& j);  ///< in the library headroom::compiled
+}
+#endif
+
 /// What a job occupies on every GPU, in host memory and on NVMe, at every moment of a step. One function at compile time and
 /// at run time; about two microseconds for a dense model, and no heap. Of more than eight kinds of rank the report holds those that decide:
 /// for_each_rank() shows all, estimate_all() (full_report.hpp) keeps them.
 /// Errors: job_error for a job that contradicts itself or that this version does not model; overflow_error where a size does
 /// not fit in 63 bits.
 constexpr report estimate(const job& j) {
+#ifdef HEADROOM_COMPILED
+  // The operator itself, and in this order: g++ then generates no code for what is in the headers.
+  if (__builtin_is_constant_evaluated())
+    return detail::estimate_with(j, detail::shipped_layers{}, detail::shipped_order{});
+  else
+    return compiled::estimate(j);
+#else
   return detail::estimate_with(j, detail::shipped_layers{}, detail::shipped_order{});
+#endif
 }
 
 /// The same; `visit(rank)` is called for every kind of rank, stage by stage, of each kind of GPU.

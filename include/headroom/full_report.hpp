@@ -11,12 +11,22 @@ namespace headroom {
 /// A report that holds all kinds of rank. It converts to a `report`, and that to one of these with the ranks that it holds.
 using full_report = basic_report<std::vector<rank_report>>;
 
-/// estimate(job) with every kind of rank.
-/// Errors: those of estimate().
-inline full_report estimate_all(const job& j) {
+namespace detail {
+
+inline full_report estimate_of_all(const job& j) {
   full_report r;
-  detail::estimate_into(r, [&]() -> rank_report& { return r.add(); }, j, detail::shipped_layers{}, detail::shipped_order{});
+  estimate_into(r, [&]() -> rank_report& { return r.add(); }, j, shipped_layers{}, shipped_order{});
   return r;
 }
+
+}  // namespace detail
+
+/// estimate(job) with every kind of rank.
+/// Errors: those of estimate().
+full_report estimate_all(const job& j);
+
+#ifndef HEADROOM_COMPILED
+inline full_report estimate_all(const job& j) { return detail::estimate_of_all(j); }
+#endif
 
 }  // namespace headroom

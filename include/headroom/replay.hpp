@@ -3,150 +3,29 @@
 #pragma once
 
 #include <headroom/full_report.hpp>
-#include <headroom/replay/stage_run.hpp>
-#include <headroom/replay/step_trace.hpp>
+#include <headroom/replay/recording.hpp>
+#include <headroom/replay/replayed_jobs.hpp>
+#ifndef HEADROOM_COMPILED
+#include <headroom/replay/replay_ranks.hpp>
+#endif
+
+#include <vector>
 
 namespace headroom {
-
-namespace detail {
-
-/// A replay takes as long as there are layers; ten times as deep as any model that is trained, it is not worth the wait.
-constexpr std::int64_t most_replayed_layers = 1024;
-
-/// Experts that are computed all at once, each layer alike, and all of them here. A loop over experts is walked, not replayed.
-constexpr bool replays_experts(const job& j) {
-  return experts_at_once(j.model, j.framework.experts) && j.parallel.expert == 1 && j.model.experts.every == 1 && !j.model.encoder.cross_attention;
-}
-
-/// Trainers that allocate as they go, whose parameters stay whole or are gathered by FSDP.
-constexpr bool replays_steps(const job& j) {
-  return j.framework.runtime == runtime::autograd && j.framework.modules.kind == layer_modules::eager && (!j.model.sparse() || replays_experts(j)) &&
-         j.hardware.accelerator().maker != vendor::cpu && j.model.vision.kind == vision_kind::none && j.model.encoder.layers == 0 &&
-         j.parallel.pipeline == 1 && j.optimizer.blocks <= 1 &&
-         j.offload.activations == place::on_gpu && (place_of_parameters(j) == place::on_gpu || (j.sharding.fully_sharded() && j.sharding.flat())) &&
-         !j.sharding.by(sharder::megatron);
-}
-
-/// Megatron's stages, whose backward is in one piece.
-constexpr bool replays_stages(const job& j) {
-  return j.framework.modules.kind == layer_modules::megatron && j.hardware.accelerator().maker != vendor::cpu && j.model.mtp_layers == 0 &&
-         j.offload.activations == place::on_gpu && !captures_first(j) &&
-         properties_of(j.parallel.schedule).plain();
-}
-
-constexpr allocator_settings allocator_of(const job& j, bytes capacity) {
-  const auto& e = j.environment;
-  allocator_settings s{.expandable_segments = chosen(e.expandable_segments, j.framework.process.expandable_segments), .capacity = capacity.count()};
-  if (e.max_split_size >= bytes{0}) s.max_split_size = e.max_split_size.count();
-  if (e.roundup_power2_divisions > 1) s.roundup_power2_divisions = e.roundup_power2_divisions;
-  return s;
-}
-
-/// Ends of blocks that were too small to be cut off count as allocated; what they are of is not known.
-constexpr void add_unused_ends(rank_report& rank, bytes ends) {
-  if (ends <= bytes{0}) return;
-  rank.allocated += ends;
-  rank.at_peak[row::temporaries] += ends;
-  const auto peak = static_cast<std::size_t>(rank.peak_phase);
-  rank.phases[peak] += ends;
-  rank.at_phase[peak][row::temporaries] += ends;
-}
-
-constexpr void finish_replayed(rank_report& rank, bytes reserved) {
-  rank.active = max(rank.active, rank.allocated);
-  rank.reserved = max(rank.active, round_up(reserved, 2 * mib));
-  rank.device = rank.reserved + rank.outside.context + rank.outside.nccl;
-}
-
-/// One rank's first two steps, through an allocator that may take what lies between the GPU's capacity and what others take of it. A listener
-/// hears the second.
-inline void replay_rank(rank_report& rank, const job& j, std::size_t kind, step_recorder* listener = nullptr) {
-  const auto s = settle(j, kind);
-  const auto list = weights_of(s.model);
-  const auto st = states(s, list);
-  const auto w = windows_of(s, st);
-  caching_allocator allocator(allocator_of(j, rank.capacity - rank.outside.context - rank.outside.nccl));
-  step_trace trace(s, list, st, w, resident_bytes(s, st, w), allocator, listener);
-  trace.run();
-  if (listener != nullptr) listener->begin();
-  trace.run();
-  // A quantised matrix is dequantised in several blocks, which the walk has as one: where they find room is not the same.
-  const bool pooled = j.sharding.by(sharder::deepspeed) && w.gather_pool > bytes{0};
-  if (!s.layer.base.quantised() && !pooled) add_unused_ends(rank, bytes{allocator.peak_allocated()} - rank.allocated);
-  rank.active = max(rank.allocated, bytes{allocator.peak_active()});
-  finish_replayed(rank, bytes{allocator.peak_reserved()});
-}
-
-/// A stage's tensors, one by one; what else stays (workspaces, gathered inputs, tensors between stages) and what an update makes are added
-/// as they are. Ends that are left over: of the tallest moment of all steps or, where the update is that, of what lies there then.
-inline void replay_stage(rank_report& rank, const settled_job& s, const inventory& list, const stage_cut& cut, step_recorder* listener = nullptr) {
-  caching_allocator real(allocator_of(*s.source, rank.capacity));
-  stage_run(s, list, cut, rank.pipeline_stage, real, listener).run();
-  const auto tensors = bytes{real.peak_asked()};
-  const auto others = rank.allocated - tensors;
-  const bool updates = rank.peak_phase == phase::step;
-  add_unused_ends(rank, updates ? bytes{real.allocated() - real.asked()} : bytes{real.peak_allocated()} - tensors);
-  finish_replayed(rank, max(rank.reserved, others + bytes{real.peak_reserved()}));  // more where streams have pools of their own
-}
-
-}  // namespace detail
-
-/// Whether replay() writes out a job's steps, or leaves the report as estimate() has it.
-constexpr bool replays(const job& j) {
-  return j.model.layers <= detail::most_replayed_layers && (detail::replays_steps(j) || detail::replays_stages(j));
-}
-
-namespace detail {
-
-/// Replays every kind of rank of a report; for_rank(i) may name a listener.
-template <class ForRank>
-void replay_ranks(full_report& r, const job& j, const ForRank& for_rank) {
-  const auto ranks = static_cast<std::size_t>(r.size);
-  if (replays_steps(j)) {
-    for (std::size_t kind = 0; kind < ranks; ++kind) for_rank(kind, [&](step_recorder* l) { replay_rank(r.ranks[kind], j, kind, l); });
-    return;
-  }
-  const auto s = settle(j);
-  const auto list = weights_of(s.model);
-  const stage_cut cut(j.parallel, s.model.layers);
-  for (std::size_t i = 0; i < ranks; ++i) for_rank(i, [&](step_recorder* l) { replay_stage(r.ranks[i], s, list, cut, l); });
-}
-
-}  // namespace detail
 
 /// The report of estimate(), with blocks instead of tensors: `allocated`, `reserved` and `device` after a replay of two steps, of at most
 /// two micro-batches or as many as show a stage at work, through the rules of PyTorch's caching allocator: rounding, segments, splitting,
 /// what stays cached, what a full GPU gives back.
 /// Errors: those of estimate().
-inline full_report replay(const job& j) {
-  auto r = estimate_all(j);
-  if (!replays(j)) return r;
-  detail::replay_ranks(r, j, [](std::size_t, const auto& run) { run(nullptr); });
-  r.assumptions.remove(assumption::reserved_without_fragmentation);
-  r.assumptions.remove(assumption::reserved_by_pools);
-  r.assumptions.add(assumption::reserved_replayed);
-  return r;
-}
+full_report replay(const job& j);
 
 /// What happens in a step of each kind of rank, in the report's order: the last step of replay(), tensor by tensor.
 /// Errors: those of estimate(); job_error for a job that is not replayed.
-inline std::vector<recorded_step> record(const job& j) {
-  if (!replays(j))
-    refuse("headroom: a step is recorded where it is replayed: eager trainers and Megatron's stages on GPUs, without encoders, towers, offloaded activations or a backward in two parts; framework", j.framework.label);
-  auto r = estimate_all(j);
-  std::vector<recorded_step> out;
-  detail::replay_ranks(r, j, [&](std::size_t i, const auto& run) {
-    const auto& rank = r.ranks[i];
-    step_recorder listener;
-    const auto at_peak = rank.at_peak;
-    run(&listener);
-    out.push_back({rank.pipeline_stage, rank.count, rank.gpu, {}, listener.take()});
-    if (detail::replays_steps(j)) return;
-    // Of a stage the replay makes parameters, optimizer state and activations; the rest of the walk's peak lies beside them.
-    const auto made = tallest_moment(out.back());
-    for (std::size_t k = 0; k < row_count; ++k) out.back().beside.rows[k] = max(bytes{0}, at_peak.rows[k] - made.rows[k]);
-  });
-  return out;
-}
+std::vector<recorded_step> record(const job& j);
+
+#ifndef HEADROOM_COMPILED
+inline full_report replay(const job& j) { return detail::replayed(j); }
+inline std::vector<recorded_step> record(const job& j) { return detail::recorded(j); }
+#endif
 
 }  // namespace headroom

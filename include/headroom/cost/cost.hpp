@@ -65,8 +65,23 @@ constexpr step_cost cost(const job& j, const rates& share) {
   return detail::cost_by(j, [&](const gpu&) -> const rates& { return share; });
 }
 
+#ifdef HEADROOM_COMPILED
+namespace compiled {
+step_cost cost(const job& j);  ///< in the library headroom::compiled
+}
+#endif
+
 /// The time of a step of `j`. A few hundred nanoseconds; usable in constant expressions.
 /// Errors: job_error as of settle(), and for what is not predicted.
-constexpr step_cost cost(const job& j) { return detail::cost_by(j, rates_of); }
+constexpr step_cost cost(const job& j) {
+#ifdef HEADROOM_COMPILED
+  if (__builtin_is_constant_evaluated())  // the operator itself, and in this order: see estimate()
+    return detail::cost_by(j, rates_of);
+  else
+    return compiled::cost(j);
+#else
+  return detail::cost_by(j, rates_of);
+#endif
+}
 
 }  // namespace headroom

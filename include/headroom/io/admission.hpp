@@ -2,74 +2,27 @@
 // A job's text in, a decision out: what schedulers, admission hooks and other languages ask.
 #pragma once
 
-#include <headroom/io/job_reader.hpp>
-#include <headroom/io/report/verdict.hpp>
-#include <headroom/io/report_json.hpp>
-#include <headroom/replay.hpp>
+#include <headroom/io/admission/answer.hpp>
+#ifndef HEADROOM_COMPILED
+#include <headroom/io/admission/admit.hpp>
+#endif
 
-#include <string_view>
+#include <nlohmann/json_fwd.hpp>
 
 namespace headroom::io {
 
-enum class decision { fits, does_not_fit, bad_input };
-
-/// What an admission is asked.
-struct admission_request {
-  std::string_view job{};                       ///< a job file's text
-  file_base base{no_files};                     ///< where the paths in it lead
-  std::optional<confidence> sure{};             ///< fits at the upper end of that range; none: by the prediction itself
-  bool full{true};                              ///< false: a job that estimate()'s range of 99.9 % decides is not replayed, which takes microseconds
-};
-
-struct admission {
-  headroom::io::decision decision{headroom::io::decision::bad_input};
-  std::string sentence{};                       ///< for a person
-  headroom::job job{};                          ///< unless the input was bad
-  std::optional<full_report> report{};     ///< unless the input was bad
-};
-
-namespace detail {
-
-/// Whether no replay could change the decision: every GPU is outside the range in which its memory is expected, on the same side for all
-/// that fit, or host memory or NVMe does not suffice, of which replay() says the same.
-inline bool is_decided(const full_report& r) {
-  constexpr confidence almost_sure{0.999};
-  const bool others_suffice = r.host.capacity == bytes{0} || r.host.per_node <= r.host.capacity;
-  if (!others_suffice || (r.nvme_capacity > bytes{0} && r.nvme_per_node > r.nvme_capacity)) return true;
-  bool all_fit = true;
-  for (const auto& rank : r) {
-    const auto range = bounds(r, rank, reading::device, almost_sure);
-    if (range.low > rank.capacity) return true;
-    all_fit = all_fit && range.high <= rank.capacity;
-  }
-  return all_fit;
-}
-
-}  // namespace detail
+using ordered_json = nlohmann::ordered_json;
 
 /// Reads a job and says whether it fits. Bad input of any kind is a decision, not an exception; std::bad_alloc is what can be thrown.
 /// Nothing is shared between calls.
-inline admission admit(const admission_request& asked) {
-  try {
-    const job j = read_job(parse_json(asked.job, "the job"), asked.base);
-    auto r = estimate_all(j);
-    if (asked.full || !detail::is_decided(r)) r = replay(j);
-    const bool fitting = asked.sure ? fits(r, *asked.sure) : r.fits();
-    const std::string doubt = r.fits() && !fitting ? "DOES NOT FIT FOR SURE: " : "";
-    return {fitting ? decision::fits : decision::does_not_fit, doubt + verdict_text(r), j, std::move(r)};
-  } catch (const error& e) {
-    return {decision::bad_input, e.what(), {}, {}};
-  } catch (const std::filesystem::filesystem_error& e) {
-    return {decision::bad_input, std::string{"headroom: "} + e.what(), {}, {}};
-  }
-}
+admission admit(const admission_request& asked);
 
 /// {"decision", "sentence"} and, unless the input was bad, the report's own keys.
-inline ordered_json to_json(const admission& a, confidence sure = {}) {
-  constexpr const char* names[] = {"fits", "does not fit", "bad input"};
-  ordered_json out = {{"decision", names[static_cast<int>(a.decision)]}, {"sentence", a.sentence}};
-  if (a.report) out.update(to_json(*a.report, sure));
-  return out;
-}
+ordered_json to_json(const admission& a, confidence sure = {});
+
+#ifndef HEADROOM_COMPILED
+inline admission admit(const admission_request& asked) { return detail::admitted(asked); }
+inline ordered_json to_json(const admission& a, confidence sure) { return detail::json_of(a, sure); }
+#endif
 
 }  // namespace headroom::io

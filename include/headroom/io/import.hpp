@@ -2,9 +2,10 @@
 // A job from the files of other programs, each recognised by what stands in it. YAML and TOML come parsed: io/yaml.hpp, io/toml.hpp.
 #pragma once
 
-#include <headroom/io/huggingface/safetensors_index.hpp>
+#include <headroom/io/launchers/safetensors_index.hpp>
 #include <headroom/io/launchers/import_accelerate.hpp>
-#include <headroom/io/launchers/import_launch.hpp>
+#include <headroom/io/launchers/import_text.hpp>
+#include <headroom/io/launchers/megatron_yaml.hpp>
 
 namespace headroom::io {
 
@@ -100,28 +101,6 @@ inline void import_document(draft& d, const document& from, file_kind kind, cons
   for (const auto& k : file_kinds)
     if (k.value == kind && k.read != nullptr) return k.read(d, from, with);
   fail("headroom: " + from.source + " is not a file that is known here: say what it is with --as " + listed(texts(file_kinds, [](const auto& n) { return n.text; })));
-}
-
-/// Adds what a shell script, a command line or NAME=value lines say.
-inline void import_text(draft& d, std::string_view text, const std::string& source) {
-  const auto script = read_shell(text, source);
-  detail::launch launch{d, source};
-  launch.directives(script.directives);
-  bool started = false, set = false;
-  for (const auto& w : script.settings) {
-    set = detail::import_setting(d, w, source) || set;
-    set = detail::import_count(d, w, source) || set;
-  }
-  for (const auto& c : script.commands) {
-    if (c.words[0].text.starts_with("--")) {
-      launch.bare(c.words);
-      started = true;
-    } else if (launch.read(c)) {
-      started = true;
-    }
-  }
-  if (started && script.branches) d.notes.push_back(source + ": if, for and case are read as if every line ran");
-  if (!started && script.directives.empty() && !set) fail("headroom: " + source + " is not a file that is known here, and starts no training that is");
 }
 
 /// KEY=VALUE of a job, a value in JSON or a bare word.

@@ -8,10 +8,9 @@
 
 namespace headroom::io {
 
-/// Reads every key of a job. Paths in it are relative to `base`; with `no_files` none is followed. Throws job_error: unknown keys,
-/// wrong types, impossible values, and options that contradict neutral keys, each with its path. Whether the job makes sense as a
-/// whole is for estimate() to say.
-inline job read_job(const json_value& value, const file_base& base = ".") {
+namespace detail {
+
+inline job job_from(const json_value& value, const file_base& base) {
   job j;
   key_reader k{value, ""};
   if (!value.contains("model"))
@@ -44,6 +43,17 @@ inline job read_job(const json_value& value, const file_base& base = ".") {
     fail("headroom: sharding.stage is required for \"zero\": a whole number from 0 to 3");
   return j;
 }
+
+}  // namespace detail
+
+/// Reads every key of a job. Paths in it are relative to `base`; with `no_files` none is followed. Throws job_error: unknown keys,
+/// wrong types, impossible values, and options that contradict neutral keys, each with its path. Whether the job makes sense as a
+/// whole is for estimate() to say.
+job read_job(const json_value& value, const file_base& base = ".");
+
+#ifndef HEADROOM_COMPILED
+inline job read_job(const json_value& value, const file_base& base) { return detail::job_from(value, base); }
+#endif
 
 /// The job in a file; paths in it are relative to the file's folder.
 inline job read_job_file(const std::filesystem::path& file) { return read_job(parse_json_file(file), file.parent_path()); }

@@ -5,7 +5,6 @@
 
 #include <headroom/name.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -115,7 +114,8 @@ inline constexpr std::array schedules{
                         .bubble =
                             [](double stages, double, const stage_seconds& t) {
                               const double inputs = t.backward - t.weights;
-                              return (stages - 1) * std::max({t.forward / 2, inputs / 2, inputs - t.weights});
+                              const auto longer = t.forward > inputs ? t.forward / 2 : inputs / 2;
+                              return (stages - 1) * (longer < inputs - t.weights ? inputs - t.weights : longer);
                             }},
     // Every micro-batch passes all stages before the next one starts: see pipeline_seconds().
     schedule_properties{.kind = schedule::naive,

@@ -4,9 +4,6 @@
 
 #include <headroom/settle/settle.hpp>
 
-#include <algorithm>
-#include <iterator>
-
 namespace headroom {
 
 /// One layer's cos and sin where each layer keeps its own.
@@ -55,7 +52,9 @@ constexpr std::int64_t rings_of(const settled_job& s) {
       experts > 1 && d.expert_tensor > 1,
       experts > 1 && checked::mul(replicas, d.tensor) / experts > 1,  // gradients of the same experts
   };
-  return std::count(std::begin(groups), std::end(groups), true);
+  std::int64_t count = 0;
+  for (const bool there : groups) count += there;
+  return count;
 }
 
 /// GPUs of the node with which a rank exchanges experts' tokens: each sends to each, where a ring has one neighbour on either side.
@@ -64,7 +63,8 @@ constexpr std::int64_t token_peers(const settled_job& s) {
   const auto& d = s.source->parallel;
   if (!s.model.sparse() || d.expert <= 1) return 0;
   const auto near = s.source->hardware.gpus_per_node / d.expert_tensor;
-  return std::max<std::int64_t>(std::min(d.expert, near), 2) - 1;  // other nodes share the buffers of a network card: as much as one peer
+  const auto together = d.expert < near ? d.expert : near;
+  return together > 2 ? together - 1 : 1;  // other nodes share the buffers of a network card: as much as one peer
 }
 
 /// NCCL's buffers: a channel takes 10 MiB to receive from one peer (Simple, LL and LL128 together, in pages of 2 MiB) and 2 MiB to send to

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/huggingface.hpp>
+#include <headroom/io/syntax/file_base.hpp>
 #include <headroom/io/syntax/keys.hpp>
 #include <headroom/model/zoo.hpp>
 
@@ -173,21 +174,6 @@ inline std::vector<std::string_view> zoo_names() {
       if (!name.empty()) names.push_back(name);
   return names;
 }
-
-/// Where the paths in a job lead: below a folder, or nowhere, where the job comes from somebody who must not choose what is read.
-class file_base {
- public:
-  file_base() = default;  ///< nowhere
-  file_base(std::filesystem::path folder) : folder_(std::move(folder)) {}
-  template <class Text>
-    requires std::convertible_to<const Text&, std::filesystem::path>
-  file_base(const Text& folder) : folder_(std::filesystem::path{folder}) {}
-  [[nodiscard]] const std::filesystem::path* folder() const { return folder_ ? &*folder_ : nullptr; }
-
- private:
-  std::optional<std::filesystem::path> folder_{};
-};
-inline const file_base no_files{};
 
 /// The `config.json` at a path (a file, or the folder that holds it), or nothing. Never a pipe or a device.
 inline std::optional<std::filesystem::path> config_at(const std::string& path, const file_base& base) {

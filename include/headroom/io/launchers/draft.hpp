@@ -10,7 +10,7 @@
 
 namespace headroom::io {
 
-/// What the index of a checkpoint in several files says: see io/huggingface/safetensors_index.hpp.
+/// What the index of a checkpoint in several files says: see io/launchers/safetensors_index.hpp.
 struct safetensors_index {
   std::string source;
   std::int64_t bytes{};    ///< 0: not stated

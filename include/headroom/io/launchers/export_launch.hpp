@@ -2,8 +2,8 @@
 // A job's launch: torchrun on each node, and a script for Slurm's sbatch that starts it there.
 #pragma once
 
-#include <headroom/io/import.hpp>
 #include <headroom/io/launchers/export_document.hpp>
+#include <headroom/io/launchers/import_text.hpp>
 
 namespace headroom::io {
 

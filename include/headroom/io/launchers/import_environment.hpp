@@ -2,7 +2,7 @@
 // What a launch script sets: the environment that PyTorch, cuBLAS and NCCL read, and numbers of nodes and GPUs.
 #pragma once
 
-#include <headroom/io/syntax/arguments.hpp>
+#include <headroom/io/launchers/arguments.hpp>
 
 namespace headroom::io::detail {
 

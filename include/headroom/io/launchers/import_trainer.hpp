@@ -4,57 +4,21 @@
 #pragma once
 
 #include <headroom/io/job/optimizer_names.hpp>
-#include <headroom/io/launchers/draft.hpp>
+#include <headroom/io/launchers/named_values.hpp>
+#include <headroom/io/launchers/trainer_keys.hpp>
 
 namespace headroom::io {
 
 namespace detail {
 
-/// Data, logging, saving, evaluation, learning rate: nothing of a step's memory.
-inline constexpr auto trainer_elsewhere = std::to_array<std::string_view>({
-    // transformers
-    "output_dir", "overwrite_output_dir", "do_train", "do_eval", "do_predict", "eval_strategy", "evaluation_strategy", "prediction_loss_only", "per_device_eval_batch_size", "eval_accumulation_steps",
-    "eval_delay", "learning_rate", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon", "max_grad_norm", "num_train_epochs", "max_steps", "lr_scheduler_type", "lr_scheduler_kwargs", "warmup_ratio",
-    "warmup_steps", "log_level", "log_level_replica", "log_on_each_node", "logging_dir", "logging_strategy", "logging_first_step", "logging_steps", "logging_nan_inf_filter", "save_strategy", "save_steps",
-    "save_total_limit", "save_safetensors", "save_on_each_node", "save_only_model", "restore_callback_states_from_checkpoint", "use_cpu", "seed", "data_seed", "jit_mode_eval", "fp16_opt_level",
-    "half_precision_backend", "local_rank", "ddp_backend", "debug", "dataloader_drop_last", "eval_steps", "dataloader_num_workers", "dataloader_prefetch_factor", "past_index", "run_name", "disable_tqdm",
-    "remove_unused_columns", "label_names", "load_best_model_at_end", "metric_for_best_model", "greater_is_better", "ignore_data_skip", "fsdp_config", "accelerator_config", "label_smoothing_factor",
-    "length_column_name", "report_to", "ddp_find_unused_parameters", "ddp_bucket_cap_mb", "ddp_broadcast_buffers", "ddp_timeout", "dataloader_pin_memory", "dataloader_persistent_workers",
-    "skip_memory_metrics", "push_to_hub", "resume_from_checkpoint", "hub_model_id", "hub_strategy", "hub_token", "hub_private_repo", "hub_always_push", "hub_revision", "include_for_metrics",
-    "include_inputs_for_metrics", "eval_do_concat_batches", "mp_parameters", "auto_find_batch_size", "full_determinism", "ray_scope", "torch_empty_cache_steps", "include_tokens_per_second",
-    "include_num_input_tokens_seen", "average_tokens_across_devices", "neftune_noise_alpha", "batch_eval_metrics", "eval_on_start", "eval_use_gather_object", "predict_with_generate", "generation_max_length",
-    "generation_num_beams", "generation_config", "group_by_length", "optim_args", "optim_target_modules", "tf32", "fp16_full_eval", "bf16_full_eval", "gradient_checkpointing_kwargs", "torch_compile_backend",
-    "torch_compile_mode", "project", "trackio_space_id",
-    // LLaMA-Factory
-    "adapter_name_or_path", "adapter_folder", "cache_dir", "use_fast_tokenizer", "resize_vocab", "split_special_tokens", "add_tokens", "add_special_tokens", "new_special_tokens_config",
-    "init_special_tokens", "model_revision", "low_cpu_mem_usage", "rope_scaling", "moe_aux_loss_coef", "train_from_scratch", "infer_backend", "offload_folder", "use_kv_cache", "use_cache", "infer_dtype",
-    "hf_hub_token", "ms_hub_token", "om_hub_token", "print_param_status", "trust_remote_code", "quantization_device_map", "image_max_pixels", "image_min_pixels", "image_do_pan_and_scan", "crop_to_patches",
-    "video_max_pixels", "video_min_pixels", "video_fps", "video_maxlen", "use_audio_in_video", "audio_sampling_rate", "export_dir", "export_size", "export_device", "export_legacy_format",
-    "export_hub_model_id", "template", "dataset", "eval_dataset", "dataset_dir", "media_dir", "train_on_prompt", "mask_history", "streaming", "buffer_size", "mix_strategy", "interleave_probs",
-    "overwrite_cache", "preprocessing_batch_size", "preprocessing_num_workers", "max_samples", "eval_num_beams", "ignore_pad_token_for_loss", "val_size", "eval_on_each_dataset", "tool_format",
-    "default_system", "enable_thinking", "preserve_thinking", "tokenized_path", "data_shared_file_system", "lora_alpha", "loraplus_lr_ratio", "loraplus_lr_embedding", "use_rslora", "pissa_init",
-    "pissa_iter", "pissa_convert", "create_new_adapter", "galore_scale", "galore_proj_type", "galore_target", "apollo_scale", "apollo_proj", "apollo_proj_type", "apollo_scale_type", "apollo_target",
-    "apollo_scale_front", "badam_start_block", "badam_switch_mode", "badam_switch_interval", "badam_verbose", "badam_update_ratio", "badam_mask_mode", "use_swanlab", "swanlab_project", "swanlab_workspace",
-    "swanlab_run_name", "swanlab_mode", "swanlab_api_key", "swanlab_logdir", "swanlab_lark_webhook_url", "swanlab_lark_secret", "compute_accuracy", "disable_shuffling", "early_stopping_steps", "plot_loss",
-    "include_effective_tokens_per_second", "ray_num_workers", "ray_init_kwargs", "ray_run_name", "ray_storage_path", "ray_storage_filesystem", "resources_per_worker", "placement_strategy", "master_addr",
-    "master_port", "use_dft_loss", "max_new_tokens", "do_sample", "temperature", "top_p", "top_k", "num_beams", "max_length", "repetition_penalty", "length_penalty", "skip_special_tokens", "pref_beta",
-    "pref_ftx", "pref_loss", "dpo_label_smoothing", "upcast_layernorm", "enable_torch_profiler", "use_v1_kernels",
-});
-
-/// What would change memory in ways that are not modelled: accepted where it is switched off.
-inline constexpr auto trainer_unmodelled = std::to_array<std::string_view>({
-    "shift_attn", "mixture_of_depths", "use_unsloth", "use_kt", "use_mca", "use_megatron_bridge", "use_hyper_parallel", "use_llama_pro", "use_adam_mini", "use_asft_loss", "use_eaft_loss", "fp8", "ref_model",
-    "reward_model", "oft_rank", "oft_block_size", "upcast_lmhead_output", "tp_size", "sequence_parallel_size", "parallelism_config",
-});
-
 class trainer_arguments {
  public:
-  trainer_arguments(draft& d, const document& from) : d_(&d), from_(&from) {}
+  trainer_arguments(draft& d, const document& from) : d_(&d), v_(from, std::int64_t{1} << 31) {}
 
   void import() {
-    if (!from_->root.is_object()) wrong_value("the Trainer's arguments", "an object", from_->root);
-    factory_ = from_->root.contains("finetuning_type") || from_->root.contains("cutoff_len");
-    if (!d_->framework_is("deepspeed")) d_->framework_is("hf-trainer", from_->source);
+    if (!v_.all().is_object()) wrong_value("the Trainer's arguments", "an object", v_.all());
+    factory_ = v_.has("finetuning_type") || v_.has("cutoff_len");
+    if (!d_->framework_is("deepspeed")) d_->framework_is("hf-trainer", v_.source());
     stage();
     model();
     batch();
@@ -67,72 +31,54 @@ class trainer_arguments {
   }
 
  private:
-  const json_value* take(std::string_view key) {
-    if (std::find(taken_.begin(), taken_.end(), key) == taken_.end()) taken_.emplace_back(key);
-    const auto it = from_->root.find(key);
-    return it == from_->root.end() || it->is_null() ? nullptr : &*it;
-  }
-  bool on(std::string_view key, bool otherwise = false) {
-    const auto* v = take(key);
-    return v == nullptr ? otherwise : flag_at(*v, std::string{key});
-  }
-  std::int64_t number(std::string_view key, std::int64_t otherwise, std::int64_t low = 1) {
-    const auto* v = take(key);
-    return v == nullptr ? otherwise : whole_at(*v, std::string{key}, low, std::int64_t{1} << 31);
-  }
-  std::string word(std::string_view key, std::string_view otherwise) {
-    const auto* v = take(key);
-    return v == nullptr ? std::string{otherwise} : string_at(*v, std::string{key});
-  }
   std::string one_of(std::string_view key, std::string_view otherwise, std::initializer_list<std::string_view> accepted) {
-    auto said = word(key, otherwise);
+    auto said = v_.word(key, otherwise);
     if (std::find(accepted.begin(), accepted.end(), said) == accepted.end()) unknown_name(std::string{key}, said, std::span{accepted.begin(), accepted.size()});
     return said;
   }
-  [[nodiscard]] std::string at(std::string_view key) const { return from_->place(std::string{key}); }
 
   void stage() {
     const auto what = one_of("stage", "sft", {"pt", "sft", "rm", "ppo", "dpo", "kto"});
     if (what != "pt" && what != "sft") fail("headroom: stage " + in_quotes(what) + " is not modelled by this version (a second model, a value head, pairs of answers); accepted: pt, sft");
   }
   void model() {
-    const auto name = word("model_name_or_path", "");
-    if (!name.empty()) say_model(*d_, name, at("model_name_or_path"));
+    const auto name = v_.word("model_name_or_path", "");
+    if (!name.empty()) say_model(*d_, name, v_.place("model_name_or_path"));
   }
   void batch() {
-    d_->say({"batch", "micro"}, number("per_device_train_batch_size", 8), at("per_device_train_batch_size"));
-    if (take("gradient_accumulation_steps") != nullptr) d_->say({"batch", "accumulation"}, number("gradient_accumulation_steps", 1), at("gradient_accumulation_steps"));
+    d_->say({"batch", "micro"}, v_.number("per_device_train_batch_size", 8), v_.place("per_device_train_batch_size"));
+    if (v_.take("gradient_accumulation_steps") != nullptr) d_->say({"batch", "accumulation"}, v_.number("gradient_accumulation_steps", 1), v_.place("gradient_accumulation_steps"));
     for (const auto* key : {"cutoff_len", "max_seq_length", "model_max_length", "block_size"})
-      if (take(key) != nullptr) d_->say({"batch", "sequence"}, number(key, 0), at(key));
-    if (factory_ && !from_->root.contains("cutoff_len")) d_->say({"batch", "sequence"}, 2048, from_->source);
-    const bool neat = on("neat_packing"), packs = on("packing");
-    if (neat) d_->say({"batch", "packed"}, true, at("neat_packing"));
+      if (v_.take(key) != nullptr) d_->say({"batch", "sequence"}, v_.number(key, 0), v_.place(key));
+    if (factory_ && !v_.has("cutoff_len")) d_->say({"batch", "sequence"}, 2048, v_.source());
+    const bool neat = v_.on("neat_packing"), packs = v_.on("packing");
+    if (neat) d_->say({"batch", "packed"}, true, v_.place("neat_packing"));
     (void)packs;  // samples are cut to one length either way
   }
   void formats() {
-    const bool brain = on("bf16"), half = on("fp16"), pure = on("pure_bf16");
+    const bool brain = v_.on("bf16"), half = v_.on("fp16"), pure = v_.on("pure_bf16");
     if ((brain || pure) && half) fail("headroom: fp16 and bf16 must not both be true");
     if (pure)
-      d_->replace("precision", "bf16", at("pure_bf16"));
+      d_->replace("precision", "bf16", v_.place("pure_bf16"));
     else if (brain || half)
-      d_->half = draft::said{brain ? "bf16" : "fp16", at(brain ? "bf16" : "fp16")};
+      d_->half = draft::said{brain ? "bf16" : "fp16", v_.place(brain ? "bf16" : "fp16")};
     else if (!d_->half)
-      d_->half = draft::said{"no", from_->source};
+      d_->half = draft::said{"no", v_.source()};
   }
   void adapters() {
     const auto type = one_of("finetuning_type", factory_ ? "lora" : "full", {"lora", "freeze", "full", "oft"});
     if (type == "oft") fail("headroom: finetuning_type \"oft\" is not modelled by this version; accepted: lora, freeze, full");
-    const auto bits = number("quantization_bit", 0), rank = number("lora_rank", 8);
+    const auto bits = v_.number("quantization_bit", 0), rank = v_.number("lora_rank", 8);
     const auto method = one_of("quantization_method", "bnb", {"bnb", "bitsandbytes", "BNB", "hqq", "eetq"});
-    const bool twice = on("double_quantization", true);
+    const bool twice = v_.on("double_quantization", true);
     const auto kind = one_of("quantization_type", "nf4", {"nf4", "fp4"});
-    const bool magnitudes = on("use_dora");
-    const auto* targets = take("lora_target");
-    const auto* more = take("additional_target");
-    const auto* chance = take("lora_dropout");
-    const auto layers = number("freeze_trainable_layers", 2, -(std::int64_t{1} << 20));
-    const auto modules = word("freeze_trainable_modules", "all");
-    const bool tower = on("freeze_vision_tower", true), projector = on("freeze_multi_modal_projector", true), language = on("freeze_language_model");
+    const bool magnitudes = v_.on("use_dora");
+    const auto* targets = v_.take("lora_target");
+    const auto* more = v_.take("additional_target");
+    const auto* chance = v_.take("lora_dropout");
+    const auto layers = v_.number("freeze_trainable_layers", 2, -(std::int64_t{1} << 20));
+    const auto modules = v_.word("freeze_trainable_modules", "all");
+    const bool tower = v_.on("freeze_vision_tower", true), projector = v_.on("freeze_multi_modal_projector", true), language = v_.on("freeze_language_model");
     if (bits > 0 && type != "lora") fail("headroom: quantization_bit needs finetuning_type \"lora\"");
     if (language) fail("headroom: freeze_language_model = true is not read by this version: say what trains with --set trainable=[…]");
     if (type == "lora") {
@@ -145,7 +91,7 @@ class trainer_arguments {
         a["base_skips"] = {"lm_head"};  // bitsandbytes leaves the head as it is (transformers/integrations/bitsandbytes.py)
       }
       a["format"] = "fp32";
-      d_->replace("adapter", a, at("finetuning_type"));
+      d_->replace("adapter", a, v_.place("finetuning_type"));
     } else if (type == "freeze") {
       freeze(layers, modules);
     } else if (factory_ && (tower || projector)) {
@@ -156,7 +102,7 @@ class trainer_arguments {
       trains.bits = (std::uint32_t{1} << module_count) - 1;
       if (tower) trains.bits &= ~module_set{module::vision}.bits;
       if (projector) trains.bits &= ~module_set{module::projector}.bits;
-      d_->replace("trainable", json_value::array({{{"modules", modules_to_json(trains, m.sparse())}}}), at("freeze_vision_tower"));
+      d_->replace("trainable", json_value::array({{{"modules", modules_to_json(trains, m.sparse())}}}), v_.place("freeze_vision_tower"));
     }
   }
   static json_value names_in(const json_value* said, const std::string& path, std::string_view all) {
@@ -177,50 +123,50 @@ class trainer_arguments {
       const json_value list(modules);
       one["modules"] = names_in(&list, "freeze_trainable_modules", "");
     }
-    d_->replace("trainable", json_value::array({one}), at("freeze_trainable_layers"));
+    d_->replace("trainable", json_value::array({one}), v_.place("freeze_trainable_layers"));
   }
   void updates() {
-    const auto rate = number("galore_rank", 16), every = number("galore_update_interval", 200), apollo = number("apollo_rank", 16), again = number("apollo_update_interval", 200);
-    const bool layerwise = on("galore_layerwise"), layers = on("apollo_layerwise");
+    const auto rate = v_.number("galore_rank", 16), every = v_.number("galore_update_interval", 200), apollo = v_.number("apollo_rank", 16), again = v_.number("apollo_update_interval", 200);
+    const bool layerwise = v_.on("galore_layerwise"), layers = v_.on("apollo_layerwise");
     const auto mode = one_of("badam_mode", "layer", {"layer", "ratio"});
-    const auto optim = word("optim", "adamw_torch");
-    if (on("use_galore")) return d_->replace("optimizer", json_value{{"name", "galore"}, {"rank", rate}, {"update_interval", every}, {"in_backward", layerwise}}, at("use_galore"));
-    if (on("use_apollo")) return d_->replace("optimizer", json_value{{"name", "apollo"}, {"rank", apollo}, {"update_interval", again}, {"in_backward", layers}}, at("use_apollo"));
-    if (on("use_badam")) {
+    const auto optim = v_.word("optim", "adamw_torch");
+    if (v_.on("use_galore")) return d_->replace("optimizer", json_value{{"name", "galore"}, {"rank", rate}, {"update_interval", every}, {"in_backward", layerwise}}, v_.place("use_galore"));
+    if (v_.on("use_apollo")) return d_->replace("optimizer", json_value{{"name", "apollo"}, {"rank", apollo}, {"update_interval", again}, {"in_backward", layers}}, v_.place("use_apollo"));
+    if (v_.on("use_badam")) {
       if (mode != "layer") fail("headroom: badam_mode \"ratio\" is not modelled by this version; accepted: layer");
-      return d_->replace("optimizer", "badam", at("use_badam"));
+      return d_->replace("optimizer", "badam", v_.place("use_badam"));
     }
-    if (on("use_muon")) return d_->replace("optimizer", "muon", at("use_muon"));
+    if (v_.on("use_muon")) return d_->replace("optimizer", "muon", v_.place("use_muon"));
     const auto known = optimizer_called(optimizer_namer::trainer, optim);
     if (known.is == nullptr) unknown_name("optim", optim, optimizer_names_of(optimizer_namer::trainer));
     const auto ours = known.is->label.view();
-    d_->replace("optimizer", known.how == implementation::unset ? json_value(ours) : json_value{{"name", ours}, {"implementation", text_of(known.how)}}, at("optim"));
+    d_->replace("optimizer", known.how == implementation::unset ? json_value(ours) : json_value{{"name", ours}, {"implementation", text_of(known.how)}}, v_.place("optim"));
   }
   void memory() {
-    const bool off = on("disable_gradient_checkpointing"), reentrant = on("use_reentrant_gc", true), asked = on("gradient_checkpointing", factory_), to_host = on("use_unsloth_gc");
+    const bool off = v_.on("disable_gradient_checkpointing"), reentrant = v_.on("use_reentrant_gc", true), asked = v_.on("gradient_checkpointing", factory_), to_host = v_.on("use_unsloth_gc");
     if (asked && !off)
-      d_->replace("recompute", factory_ ? json_value{{"mode", "full"}, {"reentrant", reentrant}} : json_value("full"), at("gradient_checkpointing"));
+      d_->replace("recompute", factory_ ? json_value{{"mode", "full"}, {"reentrant", reentrant}} : json_value("full"), v_.place("gradient_checkpointing"));
     else
-      d_->replace("recompute", "none", at("disable_gradient_checkpointing"));
-    if (to_host) d_->say({"offload", "activations"}, "cpu", at("use_unsloth_gc"));
+      d_->replace("recompute", "none", v_.place("disable_gradient_checkpointing"));
+    if (to_host) d_->say({"offload", "activations"}, "cpu", v_.place("use_unsloth_gc"));
     const auto flash = one_of("flash_attn", "auto", {"auto", "disabled", "sdpa", "fa2", "fa3"});
     const auto kernel = one_of("attn_implementation", "", {"", "eager", "sdpa", "flash_attention_2", "flash_attention_3"});
     if (flash == "fa2" || kernel == "flash_attention_2" || flash == "fa3" || kernel == "flash_attention_3")
-      d_->replace("attention", flash == "fa3" || kernel == "flash_attention_3" ? "flash3" : "flash", at(kernel.empty() ? "flash_attn" : "attn_implementation"));
+      d_->replace("attention", flash == "fa3" || kernel == "flash_attention_3" ? "flash3" : "flash", v_.place(kernel.empty() ? "flash_attn" : "attn_implementation"));
     else if (flash != "auto" || !kernel.empty())
-      d_->replace("attention", flash == "disabled" || kernel == "eager" ? "eager" : "sdpa", at(kernel.empty() ? "flash_attn" : "attn_implementation"));
+      d_->replace("attention", flash == "disabled" || kernel == "eager" ? "eager" : "sdpa", v_.place(kernel.empty() ? "flash_attn" : "attn_implementation"));
     for (const auto* key : {"enable_liger_kernel", "use_liger_kernel"})
-      if (on(key)) d_->say({"loss", "kind"}, "fused-linear", at(key));
-    if (on("torch_compile")) d_->replace("compile", true, at("torch_compile"));
+      if (v_.on(key)) d_->say({"loss", "kind"}, "fused-linear", v_.place(key));
+    if (v_.on("torch_compile")) d_->replace("compile", true, v_.place("torch_compile"));
   }
   void distribution() {
-    if (const auto* ds = take("deepspeed"); ds != nullptr && !(ds->is_string() && ds->get_ref<const std::string&>().empty())) {
-      d_->framework_is("deepspeed", at("deepspeed"));
-      d_->say({"sharding", "kind"}, "zero", at("deepspeed"));
+    if (const auto* ds = v_.take("deepspeed"); ds != nullptr && !(ds->is_string() && ds->get_ref<const std::string&>().empty())) {
+      d_->framework_is("deepspeed", v_.place("deepspeed"));
+      d_->say({"sharding", "kind"}, "zero", v_.place("deepspeed"));
       if (!ds->is_string()) fail("headroom: deepspeed must be the path of a configuration here");
-      d_->awaits = draft::said{ds->get_ref<const std::string&>(), at("deepspeed")};
+      d_->awaits = draft::said{ds->get_ref<const std::string&>(), v_.place("deepspeed")};
     }
-    const auto* fsdp = take("fsdp");
+    const auto* fsdp = v_.take("fsdp");
     if (fsdp == nullptr || (fsdp->is_boolean() && !flag_at(*fsdp, "fsdp"))) return;
     std::string kind = "fsdp1", text = fsdp->is_boolean() ? "full_shard" : "";
     if (fsdp->is_array())
@@ -236,39 +182,32 @@ class trainer_arguments {
       else if (w == "no_shard")
         kind = "ddp";
       else if (w == "offload")
-        d_->say({"offload"}, {{"parameters", "cpu"}, {"optimizer", "cpu"}}, at("fsdp"));
+        d_->say({"offload"}, {{"parameters", "cpu"}, {"optimizer", "cpu"}}, v_.place("fsdp"));
       else if (w != "auto_wrap")
         fail("headroom: fsdp must not have " + in_quotes(w) + "; accepted: full_shard, shard_grad_op, hybrid_shard, hybrid_shard_zero2, no_shard, offload, auto_wrap");
-      if (w.starts_with("hybrid")) d_->hybrid = at("fsdp");
+      if (w.starts_with("hybrid")) d_->hybrid = v_.place("fsdp");
     });
-    d_->replace("sharding", stage > 0 ? json_value{{"kind", kind}, {"stage", stage}} : json_value("ddp"), at("fsdp"));
+    d_->replace("sharding", stage > 0 ? json_value{{"kind", kind}, {"stage", stage}} : json_value("ddp"), v_.place("fsdp"));
   }
   void rest() {
     for (const auto key : trainer_unmodelled) {
-      const auto* v = take(key);
+      const auto* v = v_.take(key);
       const bool off = v == nullptr || (v->is_boolean() && !flag_at(*v, "")) || (v->is_string() && v->get_ref<const std::string&>().empty()) || (v->is_number() && *v == 1);
       if (!off) fail("headroom: " + std::string{key} + " is not modelled by this version");
     }
-    for (const auto key : trainer_elsewhere) take(key);
-    if (factory_) return check_keys(from_->root, "", taken_);
-    for (const auto& [key, value] : from_->root.items())  // a script has arguments of its own
-      if (std::find(taken_.begin(), taken_.end(), key) == taken_.end()) {
-        const auto meant = closest(key, taken_);
-        d_->notes.push_back(at(key) + ": " + key + " is not read" + (meant.empty() ? "" : "; did you mean " + std::string{meant} + "?"));
+    for (const auto key : trainer_elsewhere) v_.take(key);
+    if (factory_) return check_keys(v_.all(), "", v_.taken());
+    for (const auto& [key, value] : v_.all().items())  // a script has arguments of its own
+      if (!v_.taken(key)) {
+        const auto meant = closest(key, v_.taken());
+        d_->notes.push_back(v_.place(key) + ": " + key + " is not read" + (meant.empty() ? "" : "; did you mean " + std::string{meant} + "?"));
       }
   }
 
   draft* d_;
-  const document* from_;
+  named_values v_;
   bool factory_{};
-  std::vector<std::string_view> taken_;
 };
-
-/// Whether a value is needed: one that a script leaves open may be a path or a rate.
-inline bool trainer_reads(std::string_view key) {
-  return key != "model_name_or_path" && key != "deepspeed" && std::find(trainer_elsewhere.begin(), trainer_elsewhere.end(), key) == trainer_elsewhere.end() &&
-         (key.find("batch_size") != std::string_view::npos || key.find("accumulation") != std::string_view::npos || key.find("_len") != std::string_view::npos || key.find("rank") != std::string_view::npos);
-}
 
 }  // namespace detail
 

@@ -2,7 +2,7 @@
 // A step over time as a picture: what is alive after each event of a recording, stacked by row, phase after phase.
 #pragma once
 
-#include <headroom/io/report_svg.hpp>
+#include <headroom/io/report/svg.hpp>
 #include <headroom/replay/recording.hpp>
 
 #include <algorithm>

@@ -1,0 +1,11 @@
+// Distributed under the Boost Software License, Version 1.0.
+#include <headroom/replay.hpp>
+#include <headroom/replay/replay_ranks.hpp>
+
+namespace headroom {
+
+full_report replay(const job& j) { return detail::replayed(j); }
+
+std::vector<recorded_step> record(const job& j) { return detail::recorded(j); }
+
+}  // namespace headroom

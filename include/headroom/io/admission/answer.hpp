@@ -1,0 +1,33 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What an admission is asked and what it answers. Light to include: neither the readers nor JSON's definition.
+#pragma once
+
+#include <headroom/bounds.hpp>
+#include <headroom/full_report.hpp>
+#include <headroom/io/syntax/file_base.hpp>
+#include <headroom/job.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace headroom::io {
+
+enum class decision { fits, does_not_fit, bad_input };
+
+/// What an admission is asked.
+struct admission_request {
+  std::string_view job{};                       ///< a job file's text
+  file_base base{no_files};                     ///< where the paths in it lead
+  std::optional<confidence> sure{};             ///< fits at the upper end of that range; none: by the prediction itself
+  bool full{true};                              ///< false: a job that estimate()'s range of 99.9 % decides is not replayed, which takes microseconds
+};
+
+struct admission {
+  headroom::io::decision decision{headroom::io::decision::bad_input};
+  std::string sentence{};                       ///< for a person
+  headroom::job job{};                          ///< unless the input was bad
+  std::optional<full_report> report{};          ///< unless the input was bad
+};
+
+}  // namespace headroom::io

@@ -1,0 +1,51 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Values of a document by their names, each asked for once by whoever knows it: what nobody asks for is left over.
+#pragma once
+
+#include <headroom/io/launchers/draft.hpp>
+
+#include <algorithm>
+
+namespace headroom::io::detail {
+
+class named_values {
+ public:
+  named_values(const document& from, std::int64_t most) : from_(&from), most_(most) {}
+
+  /// Null where the document does not say it. `key` is kept: it is a literal.
+  const json_value* take(std::string_view key) {
+    if (!taken(key)) taken_.push_back(key);
+    const auto it = from_->root.find(key);
+    return it == from_->root.end() || it->is_null() ? nullptr : &*it;
+  }
+  bool on(std::string_view key, bool otherwise = false) {
+    const auto* v = take(key);
+    return v == nullptr ? otherwise : flag_at(*v, std::string{key});
+  }
+  std::int64_t number(std::string_view key, std::int64_t otherwise, std::int64_t low = 1) {
+    const auto* v = take(key);
+    return v == nullptr ? otherwise : whole_at(*v, std::string{key}, low, most_);
+  }
+  std::string word(std::string_view key, std::string_view otherwise) {
+    const auto* v = take(key);
+    return v == nullptr ? std::string{otherwise} : string_at(*v, std::string{key});
+  }
+  double share(std::string_view key, double otherwise) {
+    const auto* v = take(key);
+    return v == nullptr ? otherwise : number_at(*v, std::string{key}, 0.0, 1.0);
+  }
+
+  [[nodiscard]] bool taken(std::string_view key) const { return std::find(taken_.begin(), taken_.end(), key) != taken_.end(); }
+  [[nodiscard]] const std::vector<std::string_view>& taken() const { return taken_; }
+  [[nodiscard]] const json_value& all() const { return from_->root; }
+  [[nodiscard]] bool has(std::string_view key) const { return from_->root.contains(key); }
+  [[nodiscard]] std::string place(std::string_view key) const { return from_->place(std::string{key}); }
+  [[nodiscard]] const std::string& source() const { return from_->source; }
+
+ private:
+  const document* from_;
+  std::int64_t most_;
+  std::vector<std::string_view> taken_;
+};
+
+}  // namespace headroom::io::detail

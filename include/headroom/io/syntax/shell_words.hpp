@@ -1,0 +1,158 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The words of a shell command as they are read: quotes and backslashes gone, what stands for a `$` in its place.
+#pragma once
+
+#include <headroom/io/syntax/shell_cursor.hpp>
+
+#include <algorithm>
+
+namespace headroom::io::detail {
+
+/// Length of a NAME in NAME=value or NAME+=value; 0 for any other word.
+inline std::size_t shell_assigned(std::string_view word) {
+  std::size_t n = 0;
+  while (n < word.size() && shell_name_char(word[n])) ++n;
+  if (n == 0 || (word[0] >= '0' && word[0] <= '9')) return 0;
+  return n < word.size() && (word[n] == '=' || word.substr(n, 2) == "+=") ? n : 0;
+}
+
+/// The words of the command, or of the array NAME=(…), that is being read.
+struct shell_words {
+  shell_cursor cursor;
+  std::vector<shell_word> words{};  ///< of the command
+  bool in_array{};
+  std::string array_name{};         ///< with its = or +=
+  std::vector<shell_word> array{};
+  std::string word{};               ///< that has not ended yet
+  bool has_word{};                  ///< also where it is empty: ''
+  int start{1};                     ///< its line
+
+  void add(char c) {
+    if (!has_word) start = cursor.line;
+    has_word = true;
+    word += c;
+  }
+  /// A backslash and what it takes the meaning of.
+  void escape() {
+    std::size_t spaces = 1;
+    while (cursor.peek(spaces) == ' ' || cursor.peek(spaces) == '\t' || cursor.peek(spaces) == '\r') ++spaces;
+    if (cursor.peek(spaces) == '\n' || cursor.at + spaces >= cursor.text.size()) {  // a line that goes on, blanks behind its backslash or not
+      if (spaces > 1) end_word();
+      cursor.at = std::min(cursor.at + spaces + 1, cursor.text.size());
+      ++cursor.line;
+      return;
+    }
+    add(cursor.text[cursor.at + 1]);
+    cursor.at += 2;
+  }
+  /// '…'
+  void single() {
+    const auto end = cursor.text.find('\'', cursor.at + 1);
+    if (end == std::string_view::npos) cursor.stop("a ' is not closed");
+    if (!has_word) start = cursor.line;
+    has_word = true;
+    for (const char c : cursor.text.substr(cursor.at + 1, end - cursor.at - 1)) {
+      word += c;
+      cursor.line += c == '\n';
+    }
+    cursor.at = end + 1;
+  }
+  /// "…"
+  void twice() {
+    if (!has_word) start = cursor.line;
+    has_word = true;
+    const int opened = cursor.line;
+    ++cursor.at;
+    while (true) {
+      if (cursor.at >= cursor.text.size()) {
+        cursor.line = opened;
+        cursor.stop("a \" is not closed");
+      }
+      const char c = cursor.text[cursor.at];
+      if (c == '"') {
+        ++cursor.at;
+        return;
+      }
+      if (c == '\\' && cursor.at + 1 < cursor.text.size()) {
+        const char next = cursor.text[cursor.at + 1];
+        if (next == '\n') {
+          word += line_goes_on;
+          ++cursor.line;
+        } else {
+          if (next != '"' && next != '\\' && next != '$' && next != '`') word += c;
+          word += next;
+        }
+        cursor.at += 2;
+      } else if (c == '$' || c == '`') {
+        const auto value = cursor.expansion(0);
+        if (value.array) {
+          for (std::size_t i = 0; i < value.items.size(); ++i) {
+            if (i > 0 && assigns())
+              word += ' ';
+            else if (i > 0)
+              end_word();
+            if (!has_word) start = value.items[i].line;
+            has_word = true;
+            append(value.items[i].text);
+          }
+        } else if (!value.items.empty()) {
+          append(value.items[0].text);
+        }
+      } else {
+        word += c;
+        cursor.line += c == '\n';
+        ++cursor.at;
+      }
+    }
+  }
+  void append(const std::string& text) {
+    cursor.spend(text.size());
+    word += text;
+  }
+  /// A value is not divided into words.
+  [[nodiscard]] bool assigns() const { return !in_array && words.empty() && shell_assigned(word) > 0; }
+  /// A `$` or a backquote outside of quotes.
+  void unquoted() {
+    const auto value = cursor.expansion(0);
+    if (assigns()) {
+      for (std::size_t i = 0; i < value.items.size(); ++i) append((i > 0 ? " " : "") + value.items[i].text);
+      return;
+    }
+    for (std::size_t i = 0; i < value.items.size(); ++i) {
+      if (i > 0) end_word();
+      int line = value.items[i].line;
+      bool between = false;
+      const auto& text = value.items[i].text;
+      cursor.spend(text.size());
+      bool open = false;
+      for (const char c : text) {
+        open = c == open_from || (open && c != open_to);
+        if (!open && shell_blank(c)) {
+          line += c == '\n' || c == line_goes_on;
+          between = true;
+          continue;
+        }
+        if (between) end_word();
+        between = false;
+        if (!has_word) start = line;
+        has_word = true;
+        word += c;
+      }
+      if (between) end_word();
+    }
+  }
+
+  void drop_word() {
+    word.clear();
+    has_word = false;
+  }
+  void end_word() {
+    if (!has_word) return;
+    auto& to = in_array ? array : words;
+    if (to.size() > 100'000) cursor.stop("the script has more than 100,000 words");
+    if (word != "\\") to.push_back({word, start});
+    drop_word();
+  }
+};
+
+}  // namespace headroom::io::detail

@@ -1,0 +1,86 @@
+# Distributed under the Boost Software License, Version 1.0.
+# The map of the library is true: include/headroom/README.md names every folder, every path in it exists, and no header includes one of a room
+# that stands after its own in the map's table.
+#   python3 test_map.py
+import pathlib, re, unittest
+
+ROOT = pathlib.Path(__file__).parents[2]
+LIBRARY = ROOT / "include/headroom"
+MAP = (LIBRARY / "README.md").read_text()
+
+
+def rooms_of(text):
+    """The rooms in the order of the table, folders with a slash at the end."""
+    table = text.split("| room | is |\n|---|---|\n")[1].split("\n\n")[0]
+    return [room for line in table.splitlines() for room in re.findall(r"`([^`]+)`", line.split("|")[1])]
+
+
+def room_of(path, rooms):
+    """The most special room that a header lies in, or None."""
+    found = [room for room in rooms if path == room or (room.endswith("/") and path.startswith(room))]
+    return max(found, key=len, default=None)
+
+
+def upward(includes, rooms):
+    """What includes a header of a room that stands later, or lies in no room."""
+    wrong = []
+    for path, included in includes:
+        own, other = room_of(path, rooms), room_of(included, rooms)
+        if own is None or other is None:
+            wrong.append(f"{path if own is None else included} is in no room of the map")
+        elif rooms.index(other) > rooms.index(own):
+            wrong.append(f"{path} ({own}) includes {included} ({other}), which stands above it")
+    return wrong
+
+
+class TheMap(unittest.TestCase):
+    def headers(self):
+        return {str(p.relative_to(LIBRARY)): p.read_text() for p in sorted(LIBRARY.rglob("*.hpp"))}
+
+    def test_every_folder_is_a_room(self):
+        rooms = rooms_of(MAP)
+        self.assertEqual(len(rooms), len(set(rooms)))
+        self.assertGreater(len(rooms), 30)
+        for path in self.headers():
+            folder = path.rpartition("/")[0]
+            if folder and folder != "io":
+                self.assertIn(folder + "/", rooms, f"{path}: its folder is not in the map")
+            else:
+                self.assertIn(path, rooms, "a header of a front is not in the map")
+
+    def test_every_path_exists(self):
+        for path in re.findall(r"`([a-z_/]+(?:\.hpp|/))`", MAP):
+            self.assertTrue((LIBRARY / path).exists(), path)
+
+    def test_no_include_goes_upward(self):
+        headers = self.headers()
+        includes = [(path, found) for path, text in headers.items() for found in re.findall(r"^#include <headroom/([^>]+)>", text, re.M)]
+        self.assertGreater(len(includes), 300)
+        self.assertEqual(upward(includes, rooms_of(MAP)), [])
+
+    def test_what_goes_upward_is_seen(self):
+        rooms = ["units/", "block/", "estimate.hpp", "io/", "io/report/"]
+        self.assertEqual(upward([("block/walk.hpp", "units/bytes.hpp"), ("estimate.hpp", "block/walk.hpp"), ("io/report/a.hpp", "io/b.hpp")], rooms), [])
+        self.assertEqual(len(upward([("units/bytes.hpp", "block/walk.hpp"), ("block/walk.hpp", "estimate.hpp"), ("io/b.hpp", "io/report/a.hpp"),
+                                     ("attic/a.hpp", "units/bytes.hpp")], rooms)), 4)
+
+    def test_no_circle(self):
+        includes = {path: re.findall(r"^#include <headroom/([^>]+)>", text, re.M) for path, text in self.headers().items()}
+        done, open_ = set(), []
+
+        def visit(path):
+            self.assertNotIn(path, open_, "a circle: " + " -> ".join([*open_, path]))
+            if path in done:
+                return
+            open_.append(path)
+            for included in includes[path]:
+                visit(included)
+            open_.pop()
+            done.add(path)
+
+        for path in includes:
+            visit(path)
+
+
+if __name__ == "__main__":
+    unittest.main()
