@@ -210,6 +210,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
   const auto& m = *s.model;
   const auto q_out = s.divided(m.query_width()), kv_out = s.divided(m.kv_width());
   heads h;
+  tensor gate{};
   if (s.habits->attention.fused_qkv || m.fused_qkv) {
     h = fused_projection(p, s, trained, x);
     if (s.habits->attention.copies_qkv && (m.kv() != m.heads || !s.habits->attention.expands_kv)) {
@@ -218,7 +219,13 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
       h.v = s.habits->attention.expands_kv ? expand(p, s, h.v) : pointwise(p, h.v);
     }
   } else {
-    h.q = linear(p, s, trained, module::q_proj, x, m.hidden, q_out, m.attention_bias);
+    h.q = linear(p, s, trained, module::q_proj, x, m.hidden, m.gated_attention ? 2 * q_out : q_out, m.attention_bias);
+    if (m.gated_attention) {  // of each head one half is the gate
+      const auto both = h.q;
+      h.q = p.view(both, checked::mul(s.tokens, q_out));
+      gate = p.view(both, checked::mul(s.tokens, q_out));
+      p.step(both.bit(), h.q | gate);
+    }
     h.k = linear(p, s, trained, module::k_proj, x, m.hidden, kv_out, m.attention_bias);
     h.v = linear(p, s, trained, module::v_proj, x, m.hidden, kv_out, m.attention_bias);
   }
@@ -248,6 +255,11 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
   }
   auto out = written_out ? eager_attention(p, s, h, m.position == position_kind::rope || m.position == position_kind::relative || s.autocast) : fused_attention(p, s, h);
   if (s.habits->attention.copies_output && !written_out) out = pointwise(p, out);
+  if (gate.valid()) {
+    const auto sigmoid = p.make(p.elements(gate), p.width(gate));
+    p.step(gate.bit(), sigmoid.bit(), {.saves = sigmoid.bit()});
+    out = multiply(p, out, sigmoid);
+  }
   return reduce_partial(p, s, linear(p, s, trained, module::o_proj, out, q_out, m.hidden, m.output_bias), m.hidden);
 }
 

@@ -6,6 +6,7 @@
 #include <headroom/error.hpp>
 
 #include <cstdint>
+#include <string_view>
 
 namespace headroom {
 
@@ -16,6 +17,12 @@ enum class mixer_kind : std::uint8_t {
   latent_attention,  ///< DeepSeek's; see mla_shape
 };
 inline constexpr int mixer_kinds = static_cast<int>(mixer_kind::latent_attention) + 1;
+constexpr std::string_view name_of(mixer_kind k) {
+  constexpr std::string_view names[mixer_kinds] = {"none", "attention", "latent-attention"};
+  return names[static_cast<int>(k)];
+}
+/// Whether it reads positions one after the other into a state (ssm_shape), instead of each beside every other.
+constexpr bool recurrent(mixer_kind k) { return k > mixer_kind::latent_attention; }
 
 /// What each position passes through.
 enum class feed_forward_kind : std::uint8_t {

@@ -23,6 +23,7 @@ enum class module : std::uint8_t {
   head,        ///< output projection, its bias, heads of encoders
   mtp,         ///< multi-token-prediction modules
   cross_attention,
+  mixer_in, mixer_out, mixer,  ///< projections of a recurrent mixer; its convolution, gates and norm
   encoder,     ///< the encoder of an encoder-decoder model
   vision,      ///< vision or audio tower
   projector,   ///< projector, merger, resampler

@@ -150,6 +150,11 @@ constexpr void settle_layer(settled_job& r) {
     s.kernel = attention::sdpa;
     r.assumptions.add(assumption::attention_sdpa);
   }
+  s.recurrence = j.recurrence;
+  if (s.recurrence == recurrence::unset && r.model.recurs()) {
+    s.recurrence = recurrence::fused;
+    r.assumptions.add(assumption::recurrence_fused);
+  }
   // TransformerEngine prefers cuDNN on Hopper, whose result needs no transposed copy, and flash attention elsewhere (attention/
   // dot_product_attention/utils.py get_attention_backend; Blackwell inferred from a measured run).
   s.copies_flash_output = s.kernel == attention::flash || (s.kernel == attention::te && r.on->compute_capability / 10 != 9);

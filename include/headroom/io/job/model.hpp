@@ -3,7 +3,7 @@
 #pragma once
 
 #include <headroom/io/huggingface.hpp>
-#include <headroom/io/syntax/keys.hpp>
+#include <headroom/io/job/pattern.hpp>
 #include <headroom/model/zoo.hpp>
 
 namespace headroom::io {
@@ -147,6 +147,8 @@ void describe(Keys& k, shape& m) {
   k.whole("sliding_window", m.sliding_window);
   k.nested("experts", m.experts);
   k.nested("mla", m.mla);
+  describe_pattern(k, m.pattern);
+  k.nested("ssm", m.ssm);
   k.whole("mtp_layers", m.mtp_layers);
   k.word("head", m.head);
   k.flag("pooler", m.pooler);
@@ -155,6 +157,8 @@ void describe(Keys& k, shape& m) {
   k.flag("no_final_norm", m.no_final_norm);
   k.flag("embedding_norm", m.embedding_norm);
   k.flag("attention_sinks", m.attention_sinks);
+  k.flag("gated_attention", m.gated_attention);
+  k.flag("norm_offset", m.norm_offset);
   k.flag("no_key_bias", m.no_key_bias);
   k.whole("classes", m.classes);
   k.whole("embedding_dim", m.embedding_dim);
