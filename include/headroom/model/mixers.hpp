@@ -4,7 +4,7 @@
 // src/transformers/models/<family>/modeling_<family>.py; a comment names the class where a family is odd.
 #pragma once
 
-#include <headroom/model/weight_place.hpp>
+#include <headroom/model/gated_delta_net.hpp>
 
 namespace headroom::detail {
 
@@ -58,15 +58,17 @@ constexpr void add_mixer(inventory& list, const shape& m, mixer_kind kind, const
       add_attention(list, m, p);
       return add_query_key_norms(list, m, p);
     case mixer_kind::latent_attention: return add_latent_attention(list, m, p);
+    case mixer_kind::gated_delta_net: return add_gated_delta_net(list, m, p);
   }
 }
 
 /// FLOPs of one position in the forward of a recurrent mixer, beside its matrices.
-constexpr double recurrence_flops(const shape&, mixer_kind kind) {
+constexpr double recurrence_flops(const shape& m, mixer_kind kind) {
   switch (kind) {
     case mixer_kind::none:
     case mixer_kind::attention:
     case mixer_kind::latent_attention: break;
+    case mixer_kind::gated_delta_net: return gated_delta_net_flops(m);
   }
   return 0;
 }
