@@ -13,11 +13,6 @@ struct refused_family {
   const char* reason;
 };
 inline constexpr refused_family refused_families[] = {
-    {"qwen3_next", "its linear-attention layers"},
-    {"qwen3_5", "its linear-attention layers"},
-    {"qwen3_5_text", "its linear-attention layers"},
-    {"qwen3_5_moe", "its linear-attention layers"},
-    {"qwen3_5_moe_text", "its linear-attention layers"},
     {"kimi_linear", "its linear-attention layers"},
     {"minimax", "its linear-attention layers"},
     {"minimax_text_01", "its linear-attention layers"},
@@ -100,7 +95,7 @@ inline void check_foreign(const config& c, const shape& m, const std::string& ty
     for (const char* key : expert_keys)
       if (const json* v = c.find({key}); v != nullptr && v->is_number() && *v > 1) refuse(key, shown(*v) + " experts");
   for (const char* key : {"layer_types", "layers_block_type"})
-    if (const json* list = c.find({key}); list != nullptr && list->is_array())
+    if (const json* list = c.find({key}); list != nullptr && list->is_array() && !m.pattern.given())
       for (const auto& layer : *list)
         if (!layer.is_string() || layer.get_ref<const std::string&>().find("attention") == std::string::npos || layer == "linear_attention")
           refuse(key, "layers of the kind " + shown(layer));
