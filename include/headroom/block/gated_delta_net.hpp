@@ -6,7 +6,7 @@
 // causal_conv1d_interface.py.
 #pragma once
 
-#include <headroom/block/operations.hpp>
+#include <headroom/block/short_convolution.hpp>
 #include <headroom/model/gated_delta_net.hpp>
 
 namespace headroom::ops {
@@ -28,20 +28,6 @@ struct delta_chunks {
         rows(checked::mul(all, positions)), keys(checked::mul(rows, s.model->ssm.state)), values(checked::mul(rows, s.model->ssm.head_dim)),
         square(checked::mul(rows, positions)), state(checked::mul(heads, checked::mul(s.model->ssm.state, s.model->ssm.head_dim))) {}
 };
-
-/// A result of one operation.
-constexpr tensor made_of(program& p, tensor_set reads, std::int64_t elements, std::int64_t width, operation_details d = {}) {
-  const auto y = p.make(elements, width);
-  p.step(reads, y.bit(), d);
-  return y;
-}
-/// … that it saves itself.
-constexpr tensor kept_of(program& p, tensor_set reads, std::int64_t elements, std::int64_t width, operation_details d = {}) {
-  const auto y = p.make(elements, width);
-  d.saves |= y.bit();
-  p.step(reads, y.bit(), d);
-  return y;
-}
 
 /// beta, the sigmoid of one half of a projection; g = -exp(A_log) softplus(a + dt_bias) in fp32 of the other.
 struct delta_gates {
@@ -130,17 +116,6 @@ constexpr tensor gated_norm(program& p, const scene& s, const module_set& traine
   const auto weighed = made_of(p, scaled.bit(), n, w, {.saves = trains ? scaled.bit() : 0, .backward_temporary = trains ? p.size(scaled) : bytes{0}, .weight_gradient = weight});
   const auto silu = made_of(p, gate.bit(), w == 4 ? n : 2 * n, 4);  // with an fp32 copy of the gate
   return cast(p, made_of(p, weighed | silu, n, 4, {.saves = w == 4 ? (weighed | silu) | gate : weighed | silu}), w);
-}
-
-/// The convolution over the last positions of each channel, and its silu.
-constexpr tensor short_convolution(program& p, const scene& s, const module_set& trained, tensor x) {
-  const auto& m = *s.model;
-  const auto channels = p.elements(x) / s.tokens, w = p.width(x);
-  const auto weight = trained.has(module::mixer) ? p.rounded(checked::mul(channels, m.ssm.conv + (m.ssm.conv_bias ? 1 : 0)), s.weight_width) : bytes{0};
-  if (s.recurrence == recurrence::fused) return made_of(p, x.bit(), p.elements(x), w, {.saves = x.bit(), .weight_gradient = weight});
-  const auto padded = checked::mul(checked::mul(s.samples, channels), s.sequence + m.ssm.conv - 1);
-  const auto y = made_of(p, x.bit(), padded, w, {.saves = x.bit(), .weight_gradient = weight});
-  return made_of(p, y.bit(), p.elements(x), w, {.saves = y.bit()});
 }
 
 constexpr tensor gated_delta_net(program& p, const scene& s, const module_set& trained, tensor x) {

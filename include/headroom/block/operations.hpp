@@ -201,7 +201,7 @@ constexpr tensor multiply(program& p, const scene& s, tensor x, const matrix& m)
     return y;
   }
   tensor weight{};
-  if (s.autocast) x = cast(p, x, s.width);
+  if (s.autocast || s.model->fp32_residual) x = cast(p, x, s.width);
   if (s.casts_weights) {
     weight = p.make(weights, s.width, row::gathered_parameters);
     p.step(0, weight.bit(), {.weight_gradient = m.trains ? p.rounded(weights, 4) : bytes{0}});

@@ -185,6 +185,7 @@ struct shape {
   bool embedding_norm{};      ///< a norm right after the embedding (BLOOM, BERT, BART)
   bool attention_sinks{};     ///< gpt-oss: one learned logit for each head
   bool gated_attention{};     ///< Qwen3-Next: the query projection is twice as wide, its other half a sigmoid gate on what attention gives
+  bool fp32_residual{};       ///< the residual stream is in fp32 whatever is computed in (Mamba's residual_in_fp32)
   bool norm_offset{};         ///< norms scale by 1 + weight, in fp32 (Qwen3-Next)
   bool no_key_bias{};         ///< Whisper: `attention_bias` spares the key projection
   std::int64_t classes{};           ///< outputs of a classifier, 0: none. Its bias follows `head_bias`

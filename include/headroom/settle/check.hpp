@@ -166,7 +166,7 @@ constexpr objection check(const job& j, const No& no = {}) {
 template <class No = refusing>
 constexpr objection check_walk(const job& j, const No& no = {}) {
   const auto& m = j.model;
-  if (!detail::within(m.ffn, m.sparse() ? 0 : 1)) return no("headroom: model.ffn must be a whole number from 1 to 2^40", m.ffn);
+  if (!detail::within(m.ffn, m.sparse() || m.pattern.given() ? 0 : 1)) return no("headroom: model.ffn must be a whole number from 1 to 2^40", m.ffn);
   if (!detail::within(m.vocab, m.head == head_kind::language ? 1 : 0)) return no("headroom: model.vocab must be a whole number from 1 to 2^40", m.vocab);
   const auto& p = j.parallel;
   const auto& order = properties_of(p.schedule);
@@ -175,6 +175,8 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
   if (j.framework.runtime == runtime::preallocated && (m.sparse() || m.latent())) return no("headroom: this framework has no experts and no latent attention; framework", j.framework.label);
   const bool divides_eager = j.framework.modules.dtensor;
   if (!divides && m.mtp_layers > 0) return no("headroom: multi-token-prediction modules are not modelled for this framework by this version; model.mtp_layers", m.mtp_layers);
+  if (m.fp32_residual && (divides || m.sparse() || j.adapter.active() || m.vision.kind != vision_kind::none))
+    return no("headroom: an fp32 residual stream (model.fp32_residual) is modelled for eager dense models without adapters by this version", j.framework.label);
   if (m.pattern.given())
     if (const auto why = detail::check_pattern_walk(j, no)) return why;
   const auto& v = m.vision;

@@ -158,6 +158,7 @@ void describe(Keys& k, shape& m) {
   k.flag("embedding_norm", m.embedding_norm);
   k.flag("attention_sinks", m.attention_sinks);
   k.flag("gated_attention", m.gated_attention);
+  k.flag("fp32_residual", m.fp32_residual);
   k.flag("norm_offset", m.norm_offset);
   k.flag("no_key_bias", m.no_key_bias);
   k.whole("classes", m.classes);
