@@ -4,6 +4,7 @@
 
 #include <headroom/block/gated_delta_net.hpp>
 #include <headroom/block/latent.hpp>
+#include <headroom/block/mamba2.hpp>
 
 namespace headroom::ops {
 
@@ -13,6 +14,7 @@ constexpr tensor mix(program& p, const scene& s, mixer_kind kind, const module_s
     case mixer_kind::attention: return attend(p, s, trained, x);
     case mixer_kind::latent_attention: return latent_attend(p, s, trained, x);
     case mixer_kind::gated_delta_net: return gated_delta_net(p, s, trained, x);
+    case mixer_kind::mamba2: return mamba2(p, s, trained, x);
   }
   return x;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <headroom/model/gated_delta_net.hpp>
+#include <headroom/model/mamba2.hpp>
 
 namespace headroom::detail {
 
@@ -59,6 +60,7 @@ constexpr void add_mixer(inventory& list, const shape& m, mixer_kind kind, const
       return add_query_key_norms(list, m, p);
     case mixer_kind::latent_attention: return add_latent_attention(list, m, p);
     case mixer_kind::gated_delta_net: return add_gated_delta_net(list, m, p);
+    case mixer_kind::mamba2: return add_mamba2(list, m, p);
   }
 }
 
@@ -69,6 +71,7 @@ constexpr double recurrence_flops(const shape& m, mixer_kind kind) {
     case mixer_kind::attention:
     case mixer_kind::latent_attention: break;
     case mixer_kind::gated_delta_net: return gated_delta_net_flops(m);
+    case mixer_kind::mamba2: return mamba2_flops(m);
   }
   return 0;
 }
