@@ -80,14 +80,21 @@ TEST_CASE("a pattern is written as it was read") {
   CHECK(io::read_model(io::model_to_json(m), "model", io::no_files) == m);
 }
 
+TEST_CASE("Megatron's letters are halves of layers") {
+  const auto m = io::read_model(model_with(R"("*-")"), "model", io::no_files);
+  CHECK(m == io::read_model(model_with(R"(["attention+none", "none+dense"])"), "model", io::no_files));
+}
+
 TEST_CASE("patterns that no network has are refused by name") {
   CHECK(refusal(model_with(R"(["attentoin"])")).find("model.pattern[0] must be one of") != std::string::npos);
   CHECK(refusal(model_with(R"(["attention+both"])")).find("\"+experts\" behind it") != std::string::npos);
   CHECK(refusal(model_with(R"(["none"])")).find("needs \"+dense\"") != std::string::npos);
-  CHECK(refusal(model_with(R"("M-M-")")).find("a list of kinds of layer") != std::string::npos);
+  CHECK(refusal(model_with(R"("M-M|M-")")).find("without | and /") != std::string::npos);
   job j;
-  j.model = io::read_model(model_with(R"(["attention", "none+dense"])"), "model", io::no_files);
+  j.model = io::read_model(model_with(R"("M-")"), "model", io::no_files);
   j.batch.sequence = 64;
+  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("model.ssm must have heads"), job_error);
+  j.model = io::read_model(model_with(R"(["attention", "none+dense"])"), "model", io::no_files);
   j.framework = frameworks::megatron;
   CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("patterns of layer kinds (model.pattern) are not modelled for this framework"), job_error);
   j.framework = frameworks::libtorch;

@@ -73,7 +73,12 @@ constexpr void join_sparse_half(layer_walk& r, const scene& s, const module_set&
   const auto width = front.width(n);
   const bool n_flows = front.needs_gradient(n) || flows;
   const auto stream = front.size(x), normed = front.size(n);
+  const bool begins = r.input == bytes{0};  // the layer has no mixer
   const bool keeps_x = (front.saved() & front.storages(x.bit())) != 0, keeps_n = (front.saved() & front.storages(n.bit())) != 0;
+  if (begins) {
+    r.input = stream;
+    r.input_saved = keeps_x;
+  }
   // Behind it the residual stream's gradient waits for the norm's.
   const auto residual = part{row::temporaries, flows ? stream : bytes{0}};
 

@@ -45,6 +45,21 @@ inline layer_kind read_layer_kind(const json_value& value, const std::string& pa
   return k;
 }
 
+/// Megatron's letters, each of them half a layer (core/models/hybrid/hybrid_layer_allocation.py Symbols).
+inline layer_pattern letters_at(const json_value& value, const std::string& path) {
+  layer_pattern p;
+  for (const char letter : string_at(value, path)) {
+    const auto found = std::string_view{"MG*-E"}.find(letter);
+    if (found == std::string_view::npos)
+      wrong_value(path, "a list of kinds of layer, or Megatron's letters M (Mamba-2), G (Gated DeltaNet), * (attention), - (MLP) and E (experts), without | and /", value);
+    constexpr layer_kind halves[] = {{mixer_kind::mamba2, feed_forward_kind::none}, {mixer_kind::gated_delta_net, feed_forward_kind::none}, {mixer_kind::attention, feed_forward_kind::none},
+                                     {mixer_kind::none, feed_forward_kind::dense}, {mixer_kind::none, feed_forward_kind::experts}};
+    p.add(halves[found]);
+  }
+  if (!p.given()) wrong_value(path, "at least one layer", value);
+  return p.shortest();
+}
+
 /// The kinds of a model's layers, in order; they repeat to the end of the stack.
 template <class Keys>
 void describe_pattern(Keys& k, layer_pattern& p) {
@@ -53,7 +68,11 @@ void describe_pattern(Keys& k, layer_pattern& p) {
     const auto* list = k.take(key);
     if (list == nullptr) return;
     p = {};
-    each_at(*list, k.at(key), "a list of kinds of layer", [&](const json_value& v, const std::string& path) { p.add(read_layer_kind(v, path)); });
+    if (list->is_string()) {
+      p = letters_at(*list, k.at(key));
+      return;
+    }
+    each_at(*list, k.at(key), "a list of kinds of layer, or Megatron's letters M, G, *, - and E", [&](const json_value& v, const std::string& path) { p.add(read_layer_kind(v, path)); });
     p = p.shortest();
   } else if (p.given()) {
     constexpr std::string_view fed[] = {"", "+none", "+dense", "+experts"};
