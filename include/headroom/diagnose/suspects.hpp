@@ -2,7 +2,8 @@
 // The tensors of a job that an out-of-memory message may speak of: what the walk allocates, one by one, with its size.
 #pragma once
 
-#include <headroom/block/megatron_experts.hpp>
+#include <headroom/block/layer.hpp>
+#include <headroom/block/megatron_layer.hpp>
 #include <headroom/engine/eager/step_parts.hpp>
 #include <headroom/engine/tensor_parallel/stages.hpp>
 

@@ -36,4 +36,7 @@ constexpr double gated_delta_net_flops(const shape& m) {
          2 * static_cast<double>(delta_channels(m)) * static_cast<double>(m.ssm.conv);
 }
 
+/// Kernels that PyTorch starts in the loops of torch_chunk_gated_delta_rule: six for each of 63 rows, 18 for each chunk.
+constexpr double gated_delta_net_loops(const shape&, std::int64_t sequence) { return 6 * 63 + 18 * static_cast<double>(checked::ceil_div(sequence, 64)); }
+
 }  // namespace headroom::detail

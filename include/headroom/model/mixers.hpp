@@ -76,4 +76,9 @@ constexpr double recurrence_flops(const shape& m, mixer_kind kind) {
   return 0;
 }
 
+/// Kernels of one forward that an eager recurrent mixer starts in loops, beside those that its program lists.
+constexpr double looped_kernels(const shape& m, mixer_kind kind, std::int64_t sequence) {
+  return kind == mixer_kind::gated_delta_net ? gated_delta_net_loops(m, sequence) : 0.0;
+}
+
 }  // namespace headroom::detail
