@@ -140,6 +140,10 @@ constexpr void join_sparse_half(layer_walk& r, const scene& s, const module_set&
   sparse_input in;
   with_made([&] { return sparse_front(s, trained, flows); }, [&](const program& p) {
     in = input_of(p, flows);
+    if (r.input == bytes{0}) {  // the layer has no mixer
+      r.input = in.stream;
+      r.input_saved = in.keeps_stream;
+    }
     company start;
     start.backward += part{row::temporaries, flows ? in.stream : bytes{0}};  // behind it the residual stream's gradient waits for the norm's
     start.backward_after = there;

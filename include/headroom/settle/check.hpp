@@ -136,6 +136,21 @@ constexpr objection check_layer_wise(const job& j, const No& no) {
   return {};
 }
 
+/// What of patterns of layer kinds is not modelled.
+template <class No>
+constexpr objection check_pattern_walk(const job& j, const No& no) {
+  const auto& p = j.parallel;
+  if (j.framework.modules.kind == layer_modules::megatron || j.framework.modules.dtensor || j.framework.runtime == runtime::preallocated)
+    return no("headroom: patterns of layer kinds (model.pattern) are not modelled for this framework by this version; states(job) counts their weights", j.framework.label);
+  if (p.tensor > 1 || p.context > 1 || p.expert > 1)
+    return no("headroom: tensor, context and expert parallelism are not modelled for patterns of layer kinds (model.pattern) by this version; parallel.tensor, context and expert must be 1");
+  if (j.compile || j.recompute.mode == recompute_mode::selective)
+    return no("headroom: compiled or selectively recomputed layers are not modelled for patterns of layer kinds (model.pattern) by this version; compile must be false, recompute \"none\" or \"full\"");
+  if (j.batch.packed && j.model.recurs())
+    return no("headroom: packed sequences are not modelled for recurrent mixers by this version; batch.packed must be false");
+  return {};
+}
+
 }  // namespace detail
 
 /// Refuses a job that contradicts itself, or what `no` does instead. States can be counted for every job that passes.
@@ -151,7 +166,7 @@ constexpr objection check(const job& j, const No& no = {}) {
 template <class No = refusing>
 constexpr objection check_walk(const job& j, const No& no = {}) {
   const auto& m = j.model;
-  if (!detail::within(m.ffn, m.sparse() ? 0 : 1)) return no("headroom: model.ffn must be a whole number from 1 to 2^40", m.ffn);
+  if (!detail::within(m.ffn, m.sparse() || m.pattern.given() ? 0 : 1)) return no("headroom: model.ffn must be a whole number from 1 to 2^40", m.ffn);
   if (!detail::within(m.vocab, m.head == head_kind::language ? 1 : 0)) return no("headroom: model.vocab must be a whole number from 1 to 2^40", m.vocab);
   const auto& p = j.parallel;
   const auto& order = properties_of(p.schedule);
@@ -160,6 +175,10 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
   if (j.framework.runtime == runtime::preallocated && (m.sparse() || m.latent())) return no("headroom: this framework has no experts and no latent attention; framework", j.framework.label);
   const bool divides_eager = j.framework.modules.dtensor;
   if (!divides && m.mtp_layers > 0) return no("headroom: multi-token-prediction modules are not modelled for this framework by this version; model.mtp_layers", m.mtp_layers);
+  if (m.fp32_residual && (divides || m.sparse() || j.adapter.active() || m.vision.kind != vision_kind::none))
+    return no("headroom: an fp32 residual stream (model.fp32_residual) is modelled for eager dense models without adapters by this version", j.framework.label);
+  if (m.pattern.given())
+    if (const auto why = detail::check_pattern_walk(j, no)) return why;
   const auto& v = m.vision;
   if (v.kind != vision_kind::none) {
     if (divides || divides_eager || j.compile || p.pipeline > 1)
