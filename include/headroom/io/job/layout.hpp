@@ -44,9 +44,9 @@ void describe(Keys& k, degrees& d) {
     }
   } else {
     k.word("schedule", d.schedule, usual_schedule(d.virtual_pipeline));
-    if (d.chunks > 0) {
+    if (const auto given = chunks_given(d); given > 0) {
       auto list = json_value::array();
-      for (std::int32_t i = 0; i < d.chunks; ++i) list.push_back(std::int32_t{d.stage_layers[i]});
+      for (std::int64_t i = 0; i < given; ++i) list.push_back(std::int32_t{d.stage_layers[i]});
       k.put("stage_layers", list);
     }
   }
