@@ -230,6 +230,10 @@ constexpr report estimate_with(const job& j, const Layers& layers, const Order& 
 /// Errors: job_error for a job that contradicts itself or that this version does not model; overflow_error where a size does
 /// not fit in 63 bits.
 constexpr report estimate(const job& j) {
+  if (std::is_constant_evaluated()) {  // at once, so that compilers show the sentence near the top
+    check(j);
+    if (j.framework.runtime != runtime::preallocated) check_walk(j);
+  }
   return detail::estimate_with(j, detail::shipped_layers{}, detail::shipped_order{});
 }
 
