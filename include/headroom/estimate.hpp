@@ -236,15 +236,18 @@ report estimate(const job& j);  ///< in the library headroom::compiled
 /// Errors: job_error for a job that contradicts itself or that this version does not model; overflow_error where a size does
 /// not fit in 63 bits.
 constexpr report estimate(const job& j) {
-#ifdef HEADROOM_COMPILED
-  // The operator itself, and in this order: g++ then generates no code for what is in the headers.
-  if (__builtin_is_constant_evaluated())
+  // The operator itself, and in this order: where the library is linked, g++ then generates no code for what is in the headers.
+  if (__builtin_is_constant_evaluated()) {
+    check(j);  // at once, so that compilers show the sentence near the top
+    if (j.framework.runtime != runtime::preallocated) check_walk(j);
     return detail::estimate_with(j, detail::shipped_layers{}, detail::shipped_order{});
-  else
+  } else {
+#ifdef HEADROOM_COMPILED
     return compiled::estimate(j);
 #else
-  return detail::estimate_with(j, detail::shipped_layers{}, detail::shipped_order{});
+    return detail::estimate_with(j, detail::shipped_layers{}, detail::shipped_order{});
 #endif
+  }
 }
 
 /// The same; `visit(rank)` is called for every kind of rank, stage by stage, of each kind of GPU.

@@ -74,8 +74,9 @@ class plan_judge {
 
   /// A number for the layers of each chunk, where they are given: the same for the same.
   std::int64_t cut_of(const degrees& d) {
-    if (d.chunks == 0) return 0;
-    const auto end = d.stage_layers + std::min(d.chunks, static_cast<std::int32_t>(degrees::max_entries));
+    const auto given = chunks_given(d);
+    if (given == 0) return 0;
+    const auto end = d.stage_layers + std::min<std::int64_t>(given, degrees::max_entries);
     for (auto i = cuts_.size(); i-- > 0;)
       if (std::equal(d.stage_layers, end, cuts_[i].begin(), cuts_[i].end())) return static_cast<std::int64_t>(i) + 1;
     cuts_.emplace_back(d.stage_layers, end);

@@ -19,6 +19,12 @@ constexpr objection check_model(const shape& m, const No& no) {
   return {};
 }
 
+/// Whether parallel.stage_layers has an entry for each chunk, or none; where it does not say how many it has, none may follow the last chunk's.
+constexpr bool entries_match(const degrees& d) {
+  const auto chunks = checked::mul(d.pipeline, d.virtual_pipeline);
+  return d.chunks > 0 ? d.chunks == chunks : chunks >= degrees::max_entries || d.stage_layers[chunks] == 0;
+}
+
 template <class No>
 constexpr objection check_layout(const job& j, const No& no) {
   const auto& p = j.parallel;
@@ -44,6 +50,8 @@ constexpr objection check_layout(const job& j, const No& no) {
   const auto others = checked::mul(checked::mul(p.tensor, p.pipeline), p.context);
   const auto gpus = j.hardware.gpus();
   if (p.data == 0 && gpus % others != 0) return no("headroom: parallel.tensor × pipeline × context must divide the GPUs, hardware.nodes × gpus_per_node; the product", others);
+  if (p.chunks < 0 || p.chunks > degrees::max_entries) return no("headroom: parallel.stage_layers must have at most 256 entries; it has", p.chunks);
+  if (!entries_match(p)) return no("headroom: parallel.stage_layers must have an entry for each chunk, as many as parallel.pipeline × virtual_pipeline; they are", checked::mul(p.pipeline, p.virtual_pipeline));
   const auto& order = properties_of(p.schedule);
   if (p.pipeline > 1 && order.chunks > 1 && p.virtual_pipeline != order.chunks)
     return no("headroom: parallel.virtual_pipeline must be the number of chunks into which the schedule cuts a stage (zero-bubble-v: 2)", p.virtual_pipeline);
@@ -105,8 +113,8 @@ constexpr objection check_spread(const job& j, const No& no) {
     return no("headroom: the naive schedule spreads one process over all GPUs; parallel.pipeline must be hardware.nodes × gpus_per_node", p.pipeline);
   if (j.sharding.divides()) return no("headroom: the naive schedule goes without sharding; sharding.kind must be none");
   std::int64_t given = 0;
-  for (std::int32_t i = 0; i < p.chunks; ++i) given = checked::add(given, p.stage_layers[i]);
-  if (p.chunks > 0 && (p.chunks != p.pipeline || given != j.model.layers))
+  for (std::int64_t i = 0; i < chunks_given(p); ++i) given = checked::add(given, p.stage_layers[i]);
+  if (chunks_given(p) > 0 && (chunks_given(p) != p.pipeline || given != j.model.layers))
     return no("headroom: parallel.stage_layers must have parallel.pipeline entries that add up to model.layers; they add up to", given);
   return {};
 }

@@ -35,14 +35,14 @@ struct eager_chunk {
 
 constexpr bool units_apart(const settled_job& s) { return s.source->framework.sharding.splits_root && !s.model.tied; }
 
-/// A layer's backward that leaves the gradients of its weights for later, above what the layer did not save.
+/// The backward of a run's layer (or group of them) that leaves the gradients of its weights for later, above what it did not save.
 struct inputs_backward {
   moment peak{}, waiting{};
 };
-constexpr inputs_backward inputs_backward_of(const scene& sc, layer_kind kind, const module_set& trained) {
+constexpr inputs_backward inputs_backward_of(const scene& sc, const layer_run& run) {
   inputs_backward r;
   moment saved{};  // by earlier parts, which run later
-  for_each_block(sc, kind, trained, true, [&](const program& p) {
+  const auto add = [&](const program& p) {
     const auto f = walk_forward(p);
     const auto b = walk_backward(p, false, weight_work::later_in_graph);
     const auto earlier = r.peak;
@@ -50,7 +50,8 @@ constexpr inputs_backward inputs_backward_of(const scene& sc, layer_kind kind, c
     r.peak.rise_to(earlier, moment(f.saved, f.saved_rows), b.kept);
     r.waiting += b.kept;
     saved += moment(f.saved, f.saved_rows);
-  });
+  };
+  for (auto i = run.first; i < run.first + run.span; ++i) for_each_block(sc, sc.model->kind_of(i), run.trained, true, add);
   return r;
 }
 
@@ -71,16 +72,16 @@ constexpr void walk_inputs_backward(eager_chunk& k, const scene& sc, const layer
   std::int64_t done = 0;
   for (auto i = runs.size; i-- > 0;) {
     const auto& r = runs.list[i];
-    const auto one = inputs_backward_of(sc, r.kind, r.trained);
+    const auto one = inputs_backward_of(sc, r);
     for (const auto n : {std::int64_t{0}, r.count - 1}) {  // what waits grows, and what is added up shrinks, from layer to layer
       auto live = all_saved + k.waiting + n * one.waiting;
       live -= r.saved;
       const auto at = r.first + (r.count - n) * r.span - 1;
       if (k.backward.rise_to(live, one.peak)) k.backward_layer = at;
-      if (k.adding.rise_to(live, one.peak, multiple{-(done + n), layer})) k.adding_layer = at;
+      if (k.adding.rise_to(live, one.peak, multiple{-(done + n * r.span), layer})) k.adding_layer = at;
     }
     k.waiting += multiple{r.count, one.waiting};
-    done += r.count;
+    done += r.count * r.span;
   }
 }
 

@@ -36,7 +36,7 @@ constexpr inventory weights_of_slice(const inventory& list, const model_slice& h
 /// layers, head. (Where a model has fewer bytes in a layer than in its modules' mean, that mean would count instead.)
 constexpr degrees spread_layers(const settled_job& s, const inventory& list) {
   auto d = s.source->parallel;
-  if (d.chunks > 0) return d;
+  if (chunks_given(d) > 0) return d;
   const auto size_of = [&](const model_slice& here) { return states(s, weights_of_slice(list, here)).gpu[row::model_parameters].count(); };
   const auto layers = s.model.layers;
   const auto embedding = size_of({0, 0, true, false}), head = size_of({0, 0, false, true});
