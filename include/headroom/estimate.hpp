@@ -153,7 +153,7 @@ template <class Add, class Layers>
   for (std::int64_t device = 0; device < d.pipeline; ++device) {
     if (k.ranks_of(device) <= 0) continue;
     const auto here = slice_of(d, k.job.model.tied, device);
-    finish_rank(add(), k.job, walk_autograd(k.job, states(k.job, weights_of_slice(k.list, here)), here, k.checkpoints, layers), k.ranks_of(device), device);
+    finish_rank(add(), k.job, walk_autograd(k.job, states_of_slice(k.job, k.list, here), here, k.checkpoints, layers), k.ranks_of(device), device);
   }
 }
 
