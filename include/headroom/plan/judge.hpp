@@ -25,7 +25,11 @@ constexpr judged_plan judge_plan(const job& j) {
 class plan_judge {
  public:
   judged_plan operator()(const job& j) {
-    if (!divided(j)) return judge_plan(j);
+    return divided(j) ? judge_divided(j) : judge_plan(j);
+  }
+
+ private:
+  [[gnu::noinline]] judged_plan judge_divided(const job& j) {
     if (const auto why = objection_to(j)) return {.refused = why};
     const auto s = detail::settle_checked(j);
     const auto keys = keys_of(s);
@@ -37,7 +41,6 @@ class plan_judge {
     return {true, *device, seconds_of(s, keys, list), {}};
   }
 
- private:
   using layer_key = std::array<std::int64_t, 6>;
 
   /// Whether a job is one of divided layers, without what would be asked of its host, its pools or its graphs.
