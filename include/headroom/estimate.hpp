@@ -116,6 +116,12 @@ constexpr void add_stages(const Add& add, const walked_kind& k, const divided_la
 }
 
 template <class Add, class Order>
+[[gnu::noinline]] constexpr void add_captured(const Add& add, const walked_kind& k, const divided_layers& layers, const rank_weights& weights, const stage_cut& cut, const Order& order) {
+  const auto captured = walk_captured_layers(k.job);
+  add_stages(add, k, layers, k.job.source->parallel.pipeline, [&](std::int64_t stage) { return walk_captured_stage(k.job, weights, cut, captured, stage, order); });
+}
+
+template <class Add, class Order>
 [[gnu::noinline]] constexpr void add_divided(const Add& add, walked_kind& k, const Order& order) {
   auto& s = k.job;
   const auto& j = *s.source;
@@ -123,13 +129,17 @@ template <class Add, class Order>
   const rank_weights weights(s, k.list);
   const stage_cut cut(j.parallel, s.model.layers);
   if (captures_first(j)) [[unlikely]] {
-    const auto captured = walk_captured_layers(s);
-    add_stages(add, k, layers, j.parallel.pipeline, [&](std::int64_t stage) { return walk_captured_stage(s, weights, cut, captured, stage, order); });
+    add_captured(add, k, layers, weights, cut, order);
   } else if (j.sharding.gathers_units()) [[unlikely]] {
     const auto buffers = fsdp_layout_of(s, k.list);
     add_stages(add, k, layers, 1, [&](std::int64_t stage) { return walk_stage(s, weights, cut, layers, stage, order, nullptr, &buffers); });
     s.assumptions.add(assumption::reserved_by_pools);
     if (j.sharding.stage == 3) s.assumptions.add(assumption::first_micro_batch_gathers);
+  } else if (layer_wise(s)) [[unlikely]] {
+    add_stages(add, k, layers, j.parallel.pipeline, [&](std::int64_t stage) {
+      const auto states = layer_wise_states(s, k.list, cut, stage);  // before the walk, of which nothing is on the stack yet
+      return walk_stage(s, weights, cut, layers, stage, order, &k.checkpoints, nullptr, &states);
+    });
   } else {
     add_stages(add, k, layers, j.parallel.pipeline, [&](std::int64_t stage) { return walk_stage(s, weights, cut, layers, stage, order, &k.checkpoints); });
   }

@@ -55,13 +55,13 @@ void over_random_jobs(const char* what, int n, const Call& call) {
 }  // namespace
 
 TEST_CASE("estimate() takes less than 64 KB of stack") {
-  over_random_jobs("estimate", 600, [](const job& j) { (void)estimate(j); });
+  over_random_jobs("estimate", 300, [](const job& j) { (void)estimate(j); });
   over_random_jobs("estimate_all", 100, [](const job& j) { (void)estimate_all(j); });
   over_random_jobs("fits for sure", 100, [](const job& j) { (void)fits(j, 0.95); });
 }
 
 TEST_CASE("cost(), replay() and objection_to() do") {
-  over_random_jobs("cost", 400, [](const job& j) { (void)cost(j); });
+  over_random_jobs("cost", 200, [](const job& j) { (void)cost(j); });
   over_random_jobs("objection_to", 400, [](const job& j) { (void)objection_to(j); });
   over_random_jobs("replay", 60, [](const job& j) { if (replays(j)) (void)replay(j); });
 }
