@@ -66,6 +66,27 @@ TEST_CASE("halves of layers count as the layers that they are halves of") {
   CHECK(of_halves.ranks[0].allocated == estimate(j).ranks[0].allocated);
 }
 
+TEST_CASE("a layer of experts alone saves what the sparse half of a layer does, and reads its own input") {
+  for (const bool at_once : {false, true}) {
+    job j;
+    j.model = io::read_model(model_with(R"(["attention+none", "none+experts"])"), "model", io::no_files);
+    j.model.experts = {.count = 8, .active = at_once ? 1 : 2, .ffn = 96, .shared = at_once ? 1 : 0, .shared_ffn = at_once ? 96 : 0};
+    j.hardware.gpu = gpus::cpu;
+    j.precision = precisions::bf16;
+    j.batch = {.micro = 2, .sequence = 32};
+    const auto s = settle(j);
+    auto sc = s.layer;
+    sc.model = &s.model;
+    const auto walked = [&](layer_kind k) { return walk_layer(sc, k, trained_modules(j, 0), 8, true, true); };
+    const auto mixer = walked({mixer_kind::attention, feed_forward_kind::none}), experts = walked({mixer_kind::none, feed_forward_kind::experts}),
+               whole = walked({mixer_kind::attention, feed_forward_kind::experts});
+    CHECK(mixer.saved.total + experts.saved.total == whole.saved.total);
+    CHECK(experts.input == whole.input);
+    CHECK(experts.weight_gradients + mixer.weight_gradients == whole.weight_gradients);
+    CHECK(estimate(j).ranks[0].allocated > bytes{0});
+  }
+}
+
 TEST_CASE("a pattern that repeats the default is the default") {
   job j;
   j.model = io::read_model(model_with(R"(["attention"])"), "model", io::no_files);

@@ -187,6 +187,9 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
     return no("headroom: an fp32 residual stream (model.fp32_residual) is modelled for eager dense models without adapters by this version", j.framework.label);
   if (m.pattern.given())
     if (const auto why = detail::check_pattern_walk(j, no)) return why;
+  if ((m.gated_attention || m.norm_offset) && (divides || divides_eager || j.framework.runtime == runtime::preallocated || m.fused_qkv || m.latent() ||
+                                               j.framework.attention.qkv != qkv_projection::separate))
+    return no("headroom: gated attention and norms of 1 + weight (model.gated_attention, norm_offset) are not modelled for this framework, or with one matrix for q, k and v, by this version", j.framework.label);
   const auto& v = m.vision;
   if (v.kind != vision_kind::none) {
     if (divides || divides_eager || j.compile || p.pipeline > 1)
