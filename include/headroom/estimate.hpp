@@ -68,7 +68,7 @@ constexpr void finish_host(basic_report<Ranks>& r, const settled_job& s, const s
   r.nvme_capacity = j.hardware.nvme;
 }
 
-/// What the whole job shares, beside its ranks: made in place, since it is large.
+/// A job on one kind of GPU, with what all its ranks share: made in place, since it is large.
 struct walked_kind {
   settled_job job;
   inventory list;
@@ -77,96 +77,142 @@ struct walked_kind {
 
   template <class Layers>
   constexpr walked_kind(const headroom::job& j, std::size_t kind, const Layers& layers)
-      : job(settle(j, kind)), list(layers.weights(job.model)), states(states_of(job, list)) {}
+      : job(settle(j, kind)), list(layers.weights(job.model)), states(states_of(job, list)) {
+    for (std::size_t i = 0; i < kind; ++i) first_ += j.hardware.count(i);
+    end_ = first_ + j.hardware.count(kind);
+  }
+  /// GPUs of this kind on a stage: stages lie on ranks in a row, and so do kinds of GPU.
+  [[nodiscard]] constexpr std::int64_t ranks_of(std::int64_t stage) const {
+    const auto size = job.source->hardware.gpus() / job.source->parallel.pipeline;
+    return smaller(end_, (stage + 1) * size) - (first_ > stage * size ? first_ : stage * size);
+  }
 
  private:
   static constexpr state_bytes states_of(settled_job& s, const inventory& list) {
     if (s.source->framework.runtime == runtime::preallocated) settle_preallocated(s, list);
     return headroom::states(s, list);
   }
+  std::int64_t first_{0}, end_{0};  // of this kind's ranks
 };
 
-/// Fills in `add()`, a new rank_report, for each pipeline stage that has ranks on GPUs of a kind.
-template <class Add, class Layers, class Order>
-constexpr walked_kind add_ranks(const Add& add, const job& j, std::size_t kind, const Layers& layers, const Order& order) {
-  walked_kind k(j, kind, layers);
-  auto& s = k.job;
-  const auto& list = k.list;
-  // Stages lie on ranks in a row, and so do kinds of GPU.
-  const auto stage_size = j.hardware.gpus() / j.parallel.pipeline;
-  std::int64_t first = 0;
-  for (std::size_t i = 0; i < kind; ++i) first += j.hardware.count(i);
-  const auto end = first + j.hardware.count(kind);
-  const auto ranks_of = [&](std::int64_t stage) { return smaller(end, (stage + 1) * stage_size) - (first > stage * stage_size ? first : stage * stage_size); };
-  if (j.framework.runtime == runtime::preallocated) {
-    finish_rank(add(), s, walk_preallocated(s, k.states), ranks_of(0));
-    return k;
-  }
-  check_walk(j);
-  if (j.framework.modules.kind == layer_modules::megatron) {
-    const auto divided = walk_divided_layers(s);
-    const rank_weights weights(s, list);
-    const stage_cut cut(j.parallel, s.model.layers);
-    const auto routed = routed_of_layer(s);
-    const auto add_stage = [&](const timeline& t, std::int64_t stage) {
-      auto& rank = add();
-      finish_rank(rank, s, t, ranks_of(stage), stage);
-      rank.routed = routed_at_peak(s, divided, routed, rank);
-    };
-    if (captures_first(j)) [[unlikely]] {
-      const auto captured = walk_captured_layers(s);
-      for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
-        if (ranks_of(stage) > 0) add_stage(walk_captured_stage(s, weights, cut, captured, stage, order), stage);
-      return k;
-    }
-    if (j.sharding.kind == sharding_kind::megatron_fsdp) [[unlikely]] {
-      const auto buffers = fsdp_layout_of(s, list);
-      add_stage(walk_stage(s, weights, cut, divided, 0, order, nullptr, &buffers), 0);
-      s.assumptions.add(assumption::reserved_by_pools);
-      if (j.sharding.stage == 3) s.assumptions.add(assumption::first_micro_batch_gathers);
-      return k;
-    }
-    for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
-      if (ranks_of(stage) > 0) add_stage(walk_stage(s, weights, cut, divided, stage, order, &k.checkpoints), stage);
-  } else if (j.parallel.pipeline > 1 && j.framework.modules.dtensor) {
-    const stage_cut cut(j.parallel, s.model.layers);
-    known_eager_chunk known;
-    for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
-      if (ranks_of(stage) > 0) finish_rank(add(), s, walk_eager_stage(s, list, cut, stage, order, known), ranks_of(stage), stage);
-    s.assumptions.add(assumption::reserved_by_pools);
-    s.assumptions.add(assumption::eager_stages_on_two_runs);
-  } else if (j.parallel.pipeline > 1) {
-    const auto d = spread_layers(s, list);
-    for (std::int64_t device = 0; device < d.pipeline; ++device) {
-      const auto here = slice_of(d, s.model.tied, device);
-      if (ranks_of(device) > 0) finish_rank(add(), s, walk_autograd(s, states(s, weights_of_slice(list, here)), here, k.checkpoints, layers), ranks_of(device), device);
-    }
-  } else {
-    const auto t = walk_autograd(s, k.states, {0, s.model.layers}, k.checkpoints, layers);
+// Each of the following fills in `add()`, a new rank_report, for every pipeline stage that has ranks on a kind of GPU. They are not inlined,
+// so that their frames do not lie in one.
+
+template <class Add>
+[[gnu::noinline]] constexpr void add_preallocated(const Add& add, walked_kind& k) {
+  finish_rank(add(), k.job, walk_preallocated(k.job, k.states), k.ranks_of(0));
+}
+
+/// The stages of Megatron's layers, by a walk of one's own: walk(stage) -> timeline.
+template <class Add, class Walk>
+constexpr void add_stages(const Add& add, const walked_kind& k, const divided_layers& layers, std::int64_t stages, const Walk& walk) {
+  const auto routed = routed_of_layer(k.job);
+  for (std::int64_t stage = 0; stage < stages; ++stage) {
+    if (k.ranks_of(stage) <= 0) continue;
     auto& rank = add();
-    finish_rank(rank, s, t, ranks_of(0));
-    if (s.model.sparse()) [[unlikely]] rank.routed = rank.at_peak[row::temporaries];  // every expert is here: only one's moment depends on its share
-    if (t.watches_pools()) s.assumptions.add(assumption::reserved_by_pools);
-    if (wraps_on_gpu(s)) [[unlikely]] {
-      reserve_after_wrapping(rank, s, k.states, t);
-      s.assumptions.add(assumption::reserved_by_pools);
-    }
+    finish_rank(rank, k.job, walk(stage), k.ranks_of(stage), stage);
+    rank.routed = routed_at_peak(k.job, layers, routed, rank);
   }
-  return k;
+}
+
+template <class Add, class Order>
+[[gnu::noinline]] constexpr void add_divided(const Add& add, walked_kind& k, const Order& order) {
+  auto& s = k.job;
+  const auto& j = *s.source;
+  const auto layers = walk_divided_layers(s);
+  const rank_weights weights(s, k.list);
+  const stage_cut cut(j.parallel, s.model.layers);
+  if (captures_first(j)) [[unlikely]] {
+    const auto captured = walk_captured_layers(s);
+    add_stages(add, k, layers, j.parallel.pipeline, [&](std::int64_t stage) { return walk_captured_stage(s, weights, cut, captured, stage, order); });
+  } else if (j.sharding.gathers_units()) [[unlikely]] {
+    const auto buffers = fsdp_layout_of(s, k.list);
+    add_stages(add, k, layers, 1, [&](std::int64_t stage) { return walk_stage(s, weights, cut, layers, stage, order, nullptr, &buffers); });
+    s.assumptions.add(assumption::reserved_by_pools);
+    if (j.sharding.stage == 3) s.assumptions.add(assumption::first_micro_batch_gathers);
+  } else {
+    add_stages(add, k, layers, j.parallel.pipeline, [&](std::int64_t stage) { return walk_stage(s, weights, cut, layers, stage, order, &k.checkpoints); });
+  }
+}
+
+template <class Add, class Order>
+[[gnu::noinline]] constexpr void add_eager_stages(const Add& add, walked_kind& k, const Order& order) {
+  const auto& d = k.job.source->parallel;
+  const stage_cut cut(d, k.job.model.layers);
+  known_eager_chunk known;
+  for (std::int64_t stage = 0; stage < d.pipeline; ++stage)
+    if (k.ranks_of(stage) > 0) finish_rank(add(), k.job, walk_eager_stage(k.job, k.list, cut, stage, order, known), k.ranks_of(stage), stage);
+  k.job.assumptions.add(assumption::reserved_by_pools);
+  k.job.assumptions.add(assumption::eager_stages_on_two_runs);
+}
+
+/// A model whose layers are spread over the GPUs of one process.
+template <class Add, class Layers>
+[[gnu::noinline]] constexpr void add_spread(const Add& add, walked_kind& k, const Layers& layers) {
+  const auto d = spread_layers(k.job, k.list);
+  for (std::int64_t device = 0; device < d.pipeline; ++device) {
+    if (k.ranks_of(device) <= 0) continue;
+    const auto here = slice_of(d, k.job.model.tied, device);
+    finish_rank(add(), k.job, walk_autograd(k.job, states(k.job, weights_of_slice(k.list, here)), here, k.checkpoints, layers), k.ranks_of(device), device);
+  }
+}
+
+template <class Add, class Layers>
+[[gnu::noinline]] constexpr void add_whole(const Add& add, walked_kind& k, const Layers& layers) {
+  auto& s = k.job;
+  const auto t = walk_autograd(s, k.states, {0, s.model.layers}, k.checkpoints, layers);
+  auto& rank = add();
+  finish_rank(rank, s, t, k.ranks_of(0));
+  if (s.model.sparse()) [[unlikely]] rank.routed = rank.at_peak[row::temporaries];  // every expert is here: only one's moment depends on its share
+  if (t.watches_pools()) s.assumptions.add(assumption::reserved_by_pools);
+  if (wraps_on_gpu(s)) [[unlikely]] {
+    reserve_after_wrapping(rank, s, k.states, t);
+    s.assumptions.add(assumption::reserved_by_pools);
+  }
+}
+
+template <class Add, class Layers, class Order>
+constexpr void add_ranks(const Add& add, walked_kind& k, const Layers& layers, const Order& order) {
+  const auto& j = *k.job.source;
+  if (j.framework.runtime == runtime::preallocated) return add_preallocated(add, k);
+  check_walk(j);
+  if (j.framework.modules.kind == layer_modules::megatron) return add_divided(add, k, order);
+  if (j.parallel.pipeline == 1) return add_whole(add, k, layers);
+  return j.framework.modules.dtensor ? add_eager_stages(add, k, order) : add_spread(add, k, layers);
 }
 
 /// estimate(job), with the layers and the schedule that it is given, of which `add()` makes place for each kind of rank in `r`.
 template <class Ranks, class Add, class Layers, class Order>
 constexpr void estimate_into(basic_report<Ranks>& r, const Add& add, const job& j, const Layers& layers, const Order& order) {
-  auto k = add_ranks(add, j, 0, layers, order);
-  for (std::size_t kind = 1; kind < j.hardware.kinds(); ++kind) k.job.assumptions |= add_ranks(add, j, kind, layers, order).job.assumptions;
-  const auto& st = k.states;
-  finish_host(r, k.job, st, k.checkpoints);
-  auto& a = k.job.assumptions;
+  auto& a = r.assumptions;
+  for (std::size_t kind = 0; kind < j.hardware.kinds(); ++kind) {
+    walked_kind k(j, kind, layers);
+    add_ranks(add, k, layers, order);
+    a |= k.job.assumptions;
+    if (kind > 0) continue;
+    const auto& st = k.states;
+    finish_host(r, k.job, st, k.checkpoints);
+    r.parameter_count = {st.total + st.adapters, st.trained, st.active + st.adapters};
+  }
   if (r.ranks[0].outside.nccl > bytes{0}) a.add(assumption::nccl_derived);
-  if (k.job.on->maker != vendor::cpu && j.framework.runtime == runtime::autograd && !a.has(assumption::reserved_by_pools)) a.add(assumption::reserved_without_fragmentation);
-  r.parameter_count = {st.total + st.adapters, st.trained, st.active + st.adapters};
-  r.assumptions = a;
+  const bool on_gpu = j.hardware.accelerator().maker != vendor::cpu && j.framework.runtime == runtime::autograd;
+  if (on_gpu && !a.has(assumption::reserved_by_pools)) a.add(assumption::reserved_without_fragmentation);
+}
+
+/// Calls visit(rank) for every kind of rank, in the order of stages, of each kind of GPU; gives what else there is to say of the job.
+template <class Visit>
+constexpr basic_report<std::array<rank_report, 1>> visit_ranks(const job& j, const Visit& visit) {
+  basic_report<std::array<rank_report, 1>> r;
+  auto& rank = r.ranks[0];
+  const auto add = [&]() -> rank_report& {
+    if (r.kinds++ > 0) visit(rank);
+    rank = rank_report{};
+    rank.peak_layer = -1;
+    return rank;
+  };
+  estimate_into(r, add, j, shipped_layers{}, shipped_order{});
+  visit(rank);
+  return r;
 }
 
 template <class Layers, class Order>

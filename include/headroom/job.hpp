@@ -101,7 +101,7 @@ struct job {
 /// Where parameters are kept. DeepSpeed takes offload_param in ZeRO's third stage alone: the optimizer of stages 1 and 2 is not given it, and
 /// nothing is said (runtime/engine.py _configure_zero_optimizer; runtime/zero/config.py, "Valid only with stage 3").
 constexpr place place_of_parameters(const job& j) {
-  return j.sharding.kind == sharding_kind::zero && j.sharding.stage < 3 ? place::on_gpu : j.offload.parameters;
+  return j.sharding.by(sharder::deepspeed) && !j.sharding.cuts(sharded_state::weights) ? place::on_gpu : j.offload.parameters;
 }
 
 }  // namespace headroom

@@ -29,10 +29,12 @@ struct parameter_totals {
 
 /// What the kinds of rank have in common that a report has no room for: enough to say whether they fit for sure.
 struct other_ranks {
+  bool fit{true};  ///< all of them, as predicted
   bytes least_headroom{};
   std::array<bytes, error_base_count> largest{};  ///< by error_base
 
   constexpr void add(const rank_report& r, bool first) {
+    fit = fit && r.fits();
     least_headroom = first ? r.headroom() : min(least_headroom, r.headroom());
     for (std::size_t i = 0; i < largest.size(); ++i) largest[i] = max(largest[i], base_of(r, static_cast<error_base>(i)));
   }
@@ -106,7 +108,9 @@ struct basic_report {
   [[nodiscard]] constexpr bytes headroom() const { return tightest().headroom(); }
   /// Every rank, the host and NVMe (where their sizes are stated) are large enough.
   [[nodiscard]] constexpr bool fits() const {
-    if (size > 0 && !tightest().fits()) return false;
+    for (const auto& r : *this)
+      if (!r.fits()) return false;
+    if (!others.fit) return false;
     if (host.capacity > bytes{0} && host.per_node > host.capacity) return false;
     return nvme_capacity == bytes{0} || nvme_per_node <= nvme_capacity;
   }

@@ -72,8 +72,7 @@ inline headroom::job job_of(const nlohmann::json& c, const headroom::shape& m) {
   headroom::job j;
   j.model = m;
   j.hardware.gpu = headroom::gpus::cpu;
-  j.framework.attention.expands_kv = c.value("kvrep", "") == "repeat";
-  j.framework.attention.expands_kv_if_padded = false;
+  j.framework.attention.expands_kv = c.value("kvrep", "") == "repeat" ? headroom::kv_expansion::always : headroom::kv_expansion::never;
   j.framework.optimizer.foreach_copies = 2;  // torch 1.13
   j.framework.checkpointing.reentrant = false;
   if (c.value("norm", "") == "fused") j.framework.norm.style = headroom::norm_style::fused;

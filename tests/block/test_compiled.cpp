@@ -22,7 +22,7 @@ constexpr module_set everything() {
 
 constexpr layer_walk walked(bool compiled, bool expands) {
   job j{.model = llama, .hardware = {.gpu = gpus::h100_sxm_80gb}, .precision = precisions::bf16, .batch = {.micro = 2, .sequence = 64}};
-  j.framework.attention.expands_kv = expands;
+  j.framework.attention.expands_kv = expands ? kv_expansion::always : kv_expansion::never;
   j.framework.compile.layers = true;
   j.compile = compiled;
   const auto s = settle(j);

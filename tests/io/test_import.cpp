@@ -189,7 +189,7 @@ torchrun --nnodes $NODES --nproc_per_node 8 pretrain_gpt.py ${MODEL[@]} ${MOE[@]
   CHECK(j.hardware.gpus() == 16);
   CHECK(j.batch.accumulation == 64);  // 256 / (16 / 4)
   CHECK(j.sharding.kind == sharding_kind::megatron_distributed_optimizer);
-  CHECK(j.framework.experts.grouped_gemm);
+  CHECK(j.framework.experts.gemm == expert_gemm::grouped_gemm);
   CHECK(j.recompute == recompute::none);
   const std::string small = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --max-position-embeddings 32 ";
   CHECK(holds(refusal_of({{"a.txt", small + "--micro-batch-siz 2"}}), "did you mean \"micro-batch-size\"?"));
@@ -482,7 +482,7 @@ enable_fsdp_float8_all_gather = true
   CHECK(old.model == *models::find("llama-3.1-405b"));
   CHECK(old.framework.date == 202411);
   CHECK(old.framework.sharding.gathers_in_fp8);
-  CHECK(old.framework.communication.async_tensor_parallel);
+  CHECK(old.framework.communication.tensor_parallel == tensor_parallel_overlap::in_pieces);
   CHECK(old.precision.compute == formats::fp8);
   CHECK(old.parallel.tensor == 8);
   CHECK(old.parallel.sequence);

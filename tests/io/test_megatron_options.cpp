@@ -141,9 +141,9 @@ TEST_CASE("Megatron-FSDP") {
 }
 
 TEST_CASE("Muon's layer-wise optimizer") {
-  CHECK(megatron(R"({"no-use-layer-wise-param-layout": true})").framework.optimizer.deals_out_weights);
-  CHECK(megatron(R"({"overlap-grad-reduce": true})", R"("optimizer": "muon", )").framework.optimizer.layout_in_buckets);
-  CHECK_FALSE(megatron(R"({"overlap-grad-reduce": true})").framework.optimizer.layout_in_buckets);
+  CHECK(megatron(R"({"no-use-layer-wise-param-layout": true})").framework.optimizer.muon == muon_layout::dealt_out);
+  CHECK(megatron(R"({"overlap-grad-reduce": true})", R"("optimizer": "muon", )").framework.optimizer.muon == muon_layout::buckets);
+  CHECK(megatron(R"({"overlap-grad-reduce": true})").framework.optimizer.muon == muon_layout::one_buffer);
   const auto j = megatron(R"({"overlap-grad-reduce": true, "no-use-layer-wise-param-layout": true})", R"("optimizer": "muon", )");
   CHECK(io::read_job(io::job_to_json(j)) == j);
 }

@@ -2,6 +2,7 @@
 // The report as JSON, text and picture.
 #include <doctest/doctest.h>
 
+#include <headroom/full_report.hpp>
 #include <headroom/io/measured.hpp>
 #include <headroom/io/report_json.hpp>
 #include <headroom/io/report_svg.hpp>
@@ -91,6 +92,43 @@ TEST_CASE("the JSON report has the keys of the contract, in their order, and add
   CHECK(surer["bounds"]["confidence"] == 0.99);
   CHECK(surer["bounds"]["high"].get<std::int64_t>() > r["bounds"]["high"].get<std::int64_t>());
   CHECK(r["assumptions"].size() == 2);
+}
+
+TEST_CASE("a phase that a rank does not have is a gap, not zero") {
+  auto r = sample();
+  auto& first = r.ranks[0];
+  const auto loss = static_cast<std::size_t>(phase::loss_forward);
+  first.phases[loss] = bytes{0};
+  first.at_phase[loss] = breakdown{};
+  first.absent = static_cast<std::uint8_t>(1U << loss);
+  const auto json = io::to_json(r);
+  CHECK(json["ranks"][0]["phases"]["loss"].is_null());
+  CHECK(json["ranks"][1]["phases"]["loss"].is_number());
+  CHECK(json["ranks"][0]["phases"]["forward"].is_number());
+  const auto text = io::to_text(r, sample_job);
+  const auto line = [&](std::size_t from) { return text.substr(text.find("  loss ", from), 60); };
+  CHECK(holds(line(0), "–"));
+  CHECK_FALSE(holds(line(0), "GiB"));
+  CHECK(holds(line(text.find("  loss ") + 1), "GiB"));
+  // Of 14 bars one is not drawn, and neither are the bands on both sides of it; what lies outside the allocator is part of each.
+  const auto count = [](const std::string& of, std::string_view part) {
+    int n = 0;
+    for (auto i = of.find(part); i != std::string::npos; i = of.find(part, i + 1)) ++n;
+    return n;
+  };
+  const auto whole = io::to_svg(sample(), sample_job), gap = io::to_svg(r, sample_job);
+  CHECK(count(whole, "<title>outside the allocator") == 14);
+  CHECK(count(gap, "<title>outside the allocator") == 13);
+  CHECK(count(whole, "<polygon") - count(gap, "<polygon") == 2 * (row_count + 1));
+}
+
+TEST_CASE("a report of more kinds of rank than it holds says so; a full one shows all") {
+  full_report all;
+  for (int i = 0; i < 20; ++i) all.add().capacity = 1_GiB;
+  CHECK(io::to_json(all)["ranks"].size() == 20);
+  CHECK_FALSE(io::to_json(all).contains("kinds"));
+  CHECK(io::to_json(report{all})["ranks"].size() == 8);
+  CHECK(io::to_json(report{all})["kinds"] == 20);
 }
 
 TEST_CASE("every assumption has a sentence of its own") {

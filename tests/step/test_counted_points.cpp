@@ -161,7 +161,7 @@ TEST_CASE("autocast, with and without checkpoints and weight cache") {
     j.precision = precisions::bf16_autocast;
     j.framework.loss.style = loss_style::autocast;
     const auto mode = c.value("mode", "none");
-    j.framework.loss.outputs_live_in_loss = !name.starts_with("amp_ckpt");  // that script passes the logits on without a name
+    j.framework.loss.outputs = name.starts_with("amp_ckpt") ? output_lifetime::unnamed : output_lifetime::through_loss;  // that script passes the logits on without a name
     j.framework.autocast.caches_checkpointed = c.value("cache", true);
     if (mode != "none") j.recompute = headroom::recompute::full;
     j.recompute.reentrant = mode == "reentrant" ? choice::yes : choice::no;

@@ -28,7 +28,7 @@ job functional_test() {
   j.hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8};
   j.framework = frameworks::megatron;
   j.framework.gradients.fused_accumulation = false;
-  j.framework.experts.grouped_gemm = true;
+  j.framework.experts.gemm = expert_gemm::grouped_gemm;
   j.framework.experts.dispatcher = token_dispatcher::all_gather;
   j.optimizer = optimizers::muon;
   j.parallel = {.data = 8, .expert = 8};
@@ -58,7 +58,7 @@ TEST_CASE("without distribution") {
 // to 7 and back. The eighth and the ninth of each sixteen are rank 7's: six vectors, two routers, two projections, and, last, the table.
 TEST_CASE("whole weights dealt out by size") {
   auto j = functional_test();
-  j.framework.optimizer.deals_out_weights = true;
+  j.framework.optimizer.muon = muon_layout::dealt_out;
   const auto b = after_step(j);
   const std::int64_t of_muon = 2 * (router + projection) + experts, of_adamw = table + 6 * 512;
   CHECK(b[row::model_parameters].count() == 2 * all);
@@ -99,7 +99,7 @@ TEST_CASE("buffers hold everything, and no rank more than its part") {
   for (const bool overlaps : {false, true})
     for (const std::int64_t data : {1, 2, 8, 64, 512}) {
       job j{.model = models::llama_3_1_8b, .framework = frameworks::megatron, .optimizer = optimizers::muon};
-      j.framework.optimizer.layout_in_buckets = overlaps;
+      j.framework.optimizer.muon = overlaps ? muon_layout::buckets : muon_layout::one_buffer;
       j.hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = data};
       j.hardware.gpus_per_node = 1;
       j.parallel.data = data;

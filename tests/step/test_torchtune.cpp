@@ -67,7 +67,7 @@ TEST_CASE("what torchtune keeps of the logits") {
 TEST_CASE("torchtune's rotary cache does not depend on the sequence") {
   auto j = small();
   const auto whole = in(estimate(j), phase::save, row::activations);
-  j.framework.rotary.cache_whole = false;
+  j.framework.rotary.tables = rope_tables::cached;
   CHECK(whole - in(estimate(j), phase::save, row::activations) == bytes{4096 * 32 * 4 - 2 * 512 * 32 * 4});  // litgpt's: both of all features
 }
 

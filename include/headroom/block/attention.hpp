@@ -17,7 +17,7 @@ constexpr tensor rotate(program& p, const scene& s, tensor x) {
     return y;
   }
   bytes block = p.rounded(n, p.width(x)), temporary = 2 * block;
-  if (s.habits->rotary.rotates_pairs) {
+  if (s.habits->rotary.style == rope_style::pairs_stacked) {
     // torchtune/modules/position_embeddings.py: the fp32 copy, two turned halves, their products and the stack, y not yet there. The
     // cache is a constant that the products save: its own rows are, if they were looked up for this call.
     block = p.rounded(n, 4);
@@ -28,7 +28,7 @@ constexpr tensor rotate(program& p, const scene& s, tensor x) {
       return y;
     }
   }
-  if (s.habits->rotary.rotates_parts) {
+  if (s.habits->rotary.style == rope_style::parts_concatenated) {
     // litgpt/model.py apply_rope: the rotated part is computed in fp32 and concatenated with the rest.
     const auto part = n / 100 * s.model->rotary_percent;
     block = p.rounded(part, 4);
@@ -209,13 +209,15 @@ constexpr heads fused_projection(program& p, const scene& s, const module_set& t
 constexpr tensor attend(program& p, const scene& s, const module_set& trained, tensor x) {
   const auto& m = *s.model;
   const auto q_out = s.divided(m.query_width()), kv_out = s.divided(m.kv_width());
+  const auto& style = s.habits->attention;
+  const bool repeats = style.expands_kv == kv_expansion::always;
   heads h;
-  if (s.habits->attention.fused_qkv || m.fused_qkv) {
+  if (style.qkv != qkv_projection::separate || m.fused_qkv) {
     h = fused_projection(p, s, trained, x);
-    if (s.habits->attention.copies_qkv && (m.kv() != m.heads || !s.habits->attention.expands_kv)) {
+    if (style.qkv == qkv_projection::fused_then_copied && (m.kv() != m.heads || !repeats)) {
       h.q = pointwise(p, h.q);
-      h.k = s.habits->attention.expands_kv ? expand(p, s, h.k) : pointwise(p, h.k);
-      h.v = s.habits->attention.expands_kv ? expand(p, s, h.v) : pointwise(p, h.v);
+      h.k = repeats ? expand(p, s, h.k) : pointwise(p, h.k);
+      h.v = repeats ? expand(p, s, h.v) : pointwise(p, h.v);
     }
   } else {
     h.q = linear(p, s, trained, module::q_proj, x, m.hidden, q_out, m.attention_bias);
@@ -229,7 +231,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     h.q = norm(p, s, h.q, m.qk_norm ? m.head_width() : q_out, trained.has(module::norm));
     h.k = norm(p, s, h.k, m.qk_norm ? m.head_width() : kv_out, trained.has(module::norm));
   }
-  if (s.habits->rotary.rotates_in_fp32 && !s.compiled)
+  if (s.habits->rotary.style == rope_style::complex_fp32 && !s.compiled)
     rotate_pair(p, s, h);
   else {
     h.q = rotate(p, s, h.q);
@@ -240,14 +242,14 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     h.k = cast(p, h.k, s.width);
   }
   const bool written_out = s.kernel == attention::eager || s.kernel == attention::math || m.attention_softcap > 0 || m.position == position_kind::relative || (m.attention_sinks && s.kernel == attention::sdpa);
-  const bool expands = s.habits->attention.expands_kv || written_out || (s.habits->attention.expands_kv_if_padded && s.padded);
+  const bool expands = repeats || written_out || (style.expands_kv == kv_expansion::if_padded && s.padded);
   if (expands && p.elements(h.k) < p.elements(h.q)) {
     h.k = expand(p, s, h.k);
     h.v = expand(p, s, h.v);
     h.repeated = true;
   }
   auto out = written_out ? eager_attention(p, s, h, m.position == position_kind::rope || m.position == position_kind::relative || s.autocast) : fused_attention(p, s, h);
-  if (s.habits->attention.copies_output && !written_out) out = pointwise(p, out);
+  if (style.copies_output && !written_out) out = pointwise(p, out);
   return reduce_partial(p, s, linear(p, s, trained, module::o_proj, out, q_out, m.hidden, m.output_bias), m.hidden);
 }
 

@@ -109,9 +109,14 @@ constexpr program cross_block(const scene& self, const module_set& trained, bool
 /// Walks a decoder layer that also attends to an encoder; see walk_layer.
 constexpr layer_walk walk_cross_layer(const scene& s, const module_set& trained, bool input_has_gradient, bool graphless = false, bool accumulate = false) {
   layer_walk r;
-  detail::join(r, decoder_block(s, layer_part::attention, trained, input_has_gradient), true, graphless, accumulate);
-  detail::join(r, cross_block(s, trained, r.output_has_gradient, s.memory_has_gradient), false, graphless, accumulate);
-  detail::join(r, decoder_block(s, layer_part::mlp, trained, r.output_has_gradient), false, graphless, accumulate);
+  bool first = true;
+  const auto add = [&](const program& p) {
+    detail::join(r, p, first, graphless, accumulate);
+    first = false;
+  };
+  with_made([&] { return decoder_block(s, layer_part::attention, trained, input_has_gradient); }, add);
+  with_made([&] { return cross_block(s, trained, r.output_has_gradient, s.memory_has_gradient); }, add);
+  with_made([&] { return decoder_block(s, layer_part::mlp, trained, r.output_has_gradient); }, add);
   return r;
 }
 

@@ -2,6 +2,7 @@
 // Whole decoder layers: Llama-type, GPT-2-type, and their parallel and post-norm relatives.
 #pragma once
 
+#include <headroom/block/in_place.hpp>
 #include <headroom/block/mixers.hpp>
 #include <headroom/block/walk.hpp>
 

@@ -23,7 +23,7 @@ constexpr expert_style style_of(const shape& m) {
 }
 
 /// Whether the experts of a layer are computed all at once, out of one parameter, and not in a loop.
-constexpr bool experts_at_once(const shape& m, const profile& habits) { return habits.experts.grouped_mm || style_of(m) == expert_style::repeated; }
+constexpr bool experts_at_once(const shape& m, const experts_profile& how) { return how.gemm == expert_gemm::grouped_mm || style_of(m) == expert_style::repeated; }
 
 /// Tokens that one expert computes: routing is taken to be balanced.
 constexpr std::int64_t routed_to_one(const scene& s) {

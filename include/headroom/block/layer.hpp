@@ -11,9 +11,9 @@ namespace detail {
 /// The half of a layer behind its mixer, or the whole of a layer without one.
 template <class Visit>
 constexpr void visit_feed_forward(const scene& s, layer_kind kind, const module_set& trained, bool flows, std::int64_t matrices, Visit&& visit) {
-  if (kind.feeds == feed_forward_kind::dense) visit(decoder_block(s, layer_part::mlp, kind.mixer, trained, flows, matrices));
+  if (kind.feeds == feed_forward_kind::dense) with_made([&] { return decoder_block(s, layer_part::mlp, kind.mixer, trained, flows, matrices); }, visit);
   if (!kind.sparse()) return;
-  visit(s.habits->experts.grouped_mm ? grouped_experts_block(s, trained, flows, matrices) : repeated_experts_block(s, trained, flows));
+  with_made([&] { return s.habits->experts.gemm == expert_gemm::grouped_mm ? grouped_experts_block(s, trained, flows, matrices) : repeated_experts_block(s, trained, flows); }, visit);
 }
 
 }  // namespace detail
@@ -21,14 +21,15 @@ constexpr void visit_feed_forward(const scene& s, layer_kind kind, const module_
 /// Calls visit(program) for each part of a layer, in the order of forward.
 template <class Visit>
 constexpr void for_each_block(const scene& s, layer_kind kind, const module_set& trained, bool input_has_gradient, Visit&& visit) {
-  if (s.model->parallel_block) return visit(decoder_block(s, layer_part::parallel, kind.mixer, trained, input_has_gradient));
+  if (s.model->parallel_block) return with_made([&] { return decoder_block(s, layer_part::parallel, kind.mixer, trained, input_has_gradient); }, visit);
   bool flows = input_has_gradient;
   std::int64_t matrices = 0;
   if (kind.mixer != mixer_kind::none) {
-    const auto mixes = decoder_block(s, layer_part::attention, kind.mixer, trained, flows);
-    flows = mixes.needs_gradient(mixes.output());
-    matrices = mixes.matrices();
-    visit(mixes);
+    with_made([&] { return decoder_block(s, layer_part::attention, kind.mixer, trained, flows); }, [&](const program& mixes) {
+      flows = mixes.needs_gradient(mixes.output());
+      matrices = mixes.matrices();
+      visit(mixes);
+    });
   }
   detail::visit_feed_forward(s, kind, trained, flows, matrices, visit);
 }
@@ -44,7 +45,7 @@ constexpr layer_walk walk_layer(const scene& s, layer_kind kind, const module_se
     detail::join(r, p, first, graphless, accumulate);
     first = false;
   };
-  const bool loops = kind.sparse() && !s.habits->experts.grouped_mm;  // over experts, one by one
+  const bool loops = kind.sparse() && s.habits->experts.gemm != expert_gemm::grouped_mm;  // over experts, one by one
   auto before = kind;
   if (loops) before.feeds = feed_forward_kind::none;
   for_each_block(s, before, trained, input_has_gradient, join);

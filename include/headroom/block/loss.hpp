@@ -183,7 +183,7 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
     case loss_style::upcast_shifted: {
       const bool leaves = m.fused_qkv && s.autocast;
       if (!leaves) logits = ops::cast(p, logits, loss_width);
-      if (habits.loss.keeps_outputs) p.hold_through_backward(logits);
+      if (habits.loss.keeps_outputs()) p.hold_through_backward(logits);
       p.hold_in_forward(logits);
       if (!leaves) p.returns_here();
       const auto elements = checked::mul(checked::mul(s.samples, s.sequence > 1 ? s.sequence - 1 : 1), s.vocabulary);
@@ -201,8 +201,8 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
     }
     case loss_style::upcast_in_loss:
     case loss_style::autocast: {
-      if (habits.loss.keeps_outputs) p.hold_through_backward(logits);
-      if (habits.loss.outputs_live_in_loss) p.hold_in_forward(logits);
+      if (habits.loss.keeps_outputs()) p.hold_through_backward(logits);
+      if (habits.loss.outputs != output_lifetime::unnamed) p.hold_in_forward(logits);
       p.returns_here();
       auto wide = ops::cast(p, logits, loss_width);
       p.hold_in_forward(wide);
@@ -216,7 +216,7 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
       break;
     }
     case loss_style::plain: {
-      if (habits.loss.keeps_outputs) p.hold_through_backward(logits);
+      if (habits.loss.keeps_outputs()) p.hold_through_backward(logits);
       p.hold_in_forward(logits);
       p.returns_here();
       p.set_output(ops::cross_entropy(p, s, logits));

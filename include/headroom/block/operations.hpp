@@ -185,9 +185,9 @@ constexpr tensor multiply(program& p, const scene& s, tensor x, const matrix& m)
   if (m.quantised) {
     // bitsandbytes, autograd/_functions.py MatMul4Bit: dequantise, multiply, forget; the same again in backward.
     const bytes whole = p.rounded(weights, s.width);
-    bytes temporary = s.habits->quantised.dequantises_through_half ? 2 * whole : whole;
+    bytes temporary = s.habits->quantised.dequantises == dequantisation::through_half ? 2 * whole : whole;
     // torchao/dtypes/nf4tensor.py get_original_weight: for N weights two times N/2 indices of 8 bytes, then three times N weights of 2.
-    if (s.habits->quantised.dequantises_through_indices && !s.compiled) temporary = p.rounded(weights, 8) + 3 * whole;
+    if (s.habits->quantised.dequantises == dequantisation::through_indices && !s.compiled) temporary = p.rounded(weights, 8) + 3 * whole;
     const auto y = p.make(checked::mul(rows, m.out), s.width, m.result);
     p.step(x.bit(), y.bit(),
            {.sticky = s.habits->quantised.keeps_input && p.needs_gradient(x) ? x.bit() : 0,

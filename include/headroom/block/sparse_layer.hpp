@@ -56,74 +56,112 @@ constexpr void join_repeated(layer_walk& r, const program& p, std::int64_t times
   r.weight_gradients += times * b.weight_gradients;
 }
 
+/// Norm and router of a sparse half.
+constexpr program sparse_front(const scene& s, const module_set& trained, bool flows) {
+  program p(s.granule);
+  const auto x = p.input(checked::mul(s.tokens, s.model->hidden), s.residual_width, flows);
+  const auto n = ops::norm(p, s, x, s.model->hidden, trained.has(module::norm));
+  ops::route(p, s, trained, n);
+  p.set_output(n);
+  return p;
+}
+
+/// What the rest of it needs to know of that.
+struct sparse_input {
+  std::int64_t width{};  ///< of the normed input
+  bool has_gradient{};
+  bytes stream{}, normed{};
+  bool keeps_stream{}, keeps_normed{};
+};
+constexpr sparse_input input_of(const program& p, bool flows) {
+  const auto x = p.input(), n = p.output();
+  return {p.width(n), p.needs_gradient(n) || flows, p.size(x), p.size(n), (p.saved() & p.storages(x.bit())) != 0, (p.saved() & p.storages(n.bit())) != 0};
+}
+
+/// Shared experts and the sums. The experts' sum comes in as the first input, then the residual stream, then the normed one.
+constexpr program sparse_back(const scene& s, const module_set& trained, const sparse_input& in, std::int64_t sum_width, bool flows) {
+  const auto& m = *s.model;
+  const auto elements = checked::mul(s.tokens, m.hidden);
+  program p(s.granule);
+  const auto y0 = p.input(elements, sum_width, true);
+  const auto x1 = p.input(elements, s.residual_width, flows);
+  const auto n1 = p.input(elements, in.width, in.has_gradient);
+  p.step(0, y0 | x1);
+  auto y = ops::cast(p, y0, s.residual_width);
+  if (m.experts.shared_ffn > 0) y = ops::add(p, y, ops::shared_experts(p, s, trained, n1));
+  if (m.post_norms) y = ops::norm(p, s, y, m.hidden, trained.has(module::norm));
+  p.set_output(ops::add(p, x1, ops::drop(p, y, s.drops.hidden)));
+  return p;
+}
+
+/// What lies beside the loop over experts. `trained_experts` of all train.
+constexpr company beside_experts(const scene& s, const sparse_input& in, std::int64_t sum_width, bool flows) {
+  const auto& m = *s.model;
+  const auto& e = m.experts;
+  const auto rounded = [&](std::int64_t elements, std::int64_t width) { return bytes{checked::round_up(checked::mul(elements, width), s.granule)}; };
+  const auto sum = rounded(checked::mul(s.tokens, m.hidden), sum_width);
+  const auto numbers = rounded(checked::mul(checked::mul(s.tokens, e.active), e.count), 8);  // one_hot, int64
+  const auto locals = rounded(checked::mul(routed_to_one(s), m.hidden), s.width);            // without a graph: the expert's before, named until the next is done
+  company loop;
+  loop.forward_off = moment(row::temporaries, sum + numbers + 2 * locals) + moment(row::activations, in.stream);
+  loop.forward = moment(row::temporaries, sum + numbers) + moment(row::activations, in.keeps_stream ? bytes{0} : in.stream);
+  loop.counted = in.keeps_normed ? in.normed : bytes{0};
+  // Gradients of the sum, which may be the residual stream's, and of n as far as it has been added up.
+  const bool apart = sum_width != s.residual_width || m.post_norms || s.drops.hidden.positive();
+  loop.backward = moment(row::temporaries, sum + (apart && flows ? in.stream : bytes{0}));
+  const auto gathered = part{row::temporaries, in.has_gradient ? in.normed : bytes{0}};
+  if (e.shared_ffn > 0) loop.backward += gathered;
+  else loop.backward_later = gathered.total;
+  return loop;
+}
+
+/// Gradients of experts that lie in one tensor.
+constexpr bytes fused_gradients(const scene& s) {
+  const auto &m = *s.model;
+  const auto& e = m.experts;
+  const auto rounded = [&](std::int64_t elements) { return bytes{checked::round_up(checked::mul(elements, s.weight_width), s.granule)}; };
+  return e.count * (rounded(checked::mul(3 * m.hidden, e.ffn)) + rounded(2 * e.ffn + m.hidden));
+}
+
 /// Norm and router; then the loop; then shared experts and the sums. `trained_experts` of all train.
 constexpr void join_sparse_half(layer_walk& r, const scene& s, const module_set& trained, std::int64_t trained_experts, bool graphless, bool accumulate) {
   const auto& m = *s.model;
   const auto& e = m.experts;
   const auto style = style_of(m);
   const bool flows = r.output_has_gradient;
-  if (style == expert_style::repeated) return join(r, repeated_experts_block(s, trained, flows), false, graphless, accumulate);
-
-  const auto elements = checked::mul(s.tokens, m.hidden);
-  program front(s.granule);
-  const auto x = front.input(elements, s.residual_width, flows);
-  const auto n = ops::norm(front, s, x, m.hidden, trained.has(module::norm));
-  ops::route(front, s, trained, n);
-  front.set_output(n);
-  const auto width = front.width(n);
-  const bool n_flows = front.needs_gradient(n) || flows;
-  const auto stream = front.size(x), normed = front.size(n);
-  const bool keeps_x = (front.saved() & front.storages(x.bit())) != 0, keeps_n = (front.saved() & front.storages(n.bit())) != 0;
-  // Behind it the residual stream's gradient waits for the norm's.
-  const auto residual = part{row::temporaries, flows ? stream : bytes{0}};
+  const auto repeat = [&](const program& p, std::int64_t times, const company& beside) { join_repeated(r, p, times, beside, graphless, accumulate); };
+  if (style == expert_style::repeated)
+    return with_made([&] { return repeated_experts_block(s, trained, flows); }, [&](const program& p) { join(r, p, false, graphless, accumulate); });
 
   const std::int64_t sum_width = style == expert_style::wide ? 4 : s.residual_width;
-  program back(s.granule);
-  const auto y0 = back.input(elements, sum_width, true);
-  const auto x1 = back.input(elements, s.residual_width, flows);
-  const auto n1 = back.input(elements, width, n_flows);
-  back.step(0, y0 | x1);
-  auto y = ops::cast(back, y0, s.residual_width);
-  if (e.shared_ffn > 0) y = ops::add(back, y, ops::shared_experts(back, s, trained, n1));
-  if (m.post_norms) y = ops::norm(back, s, y, m.hidden, trained.has(module::norm));
-  back.set_output(ops::add(back, x1, ops::drop(back, y, s.drops.hidden)));
-  const bool again = keeps_n && (back.saved() & back.storages(n1.bit())) != 0;
-
-  const auto sum = back.size(y0);
-  const auto numbers = front.rounded(checked::mul(checked::mul(s.tokens, e.active), e.count), 8);  // one_hot, int64
-  const auto locals = front.rounded(checked::mul(routed_to_one(s), m.hidden), s.width);            // without a graph: the expert's before, named until the next is done
-  company start, loop;
-  start.backward += residual;
-  loop.forward_off = moment(row::temporaries, sum + numbers + 2 * locals) + moment(row::activations, stream);
-  loop.forward = moment(row::temporaries, sum + numbers) + moment(row::activations, keeps_x ? bytes{0} : stream);
-  loop.counted = keeps_n ? normed : bytes{0};
-  // Gradients of the sum, which may be the residual stream's, and of n as far as it has been added up.
-  const bool apart = sum_width != s.residual_width || m.post_norms || s.drops.hidden.positive();
-  loop.backward = moment(row::temporaries, sum + (apart && flows ? stream : bytes{0}));
-  const auto gathered = part{row::temporaries, n_flows ? normed : bytes{0}};
-  if (e.shared_ffn > 0) loop.backward += gathered;
-  else loop.backward_later = gathered.total;
-  if (style == expert_style::fused && trained_experts > 0) {
-    const auto fused = e.count * (front.rounded(checked::mul(3 * m.hidden, e.ffn), s.weight_width) + front.rounded(2 * e.ffn + m.hidden, s.weight_width));
-    r.weight_gradients += fused;
-    if (!accumulate) {  // there from the first expert's backward on
-      loop.backward.add(row::gradients, fused);
-      start.backward_after = fused;
-    }
-  }
-  company end;
-  end.forward_off = moment(row::activations, stream);
-  end.counted = (keeps_n ? normed : bytes{0}) + (keeps_x ? stream : bytes{0});
-  end.counted_saved = again ? normed : bytes{0};
+  const auto fused = style == expert_style::fused && trained_experts > 0 ? fused_gradients(s) : bytes{0};
+  const auto there = accumulate ? bytes{0} : fused;  // from the first expert's backward on
+  r.weight_gradients += fused;
+  sparse_input in;
+  with_made([&] { return sparse_front(s, trained, flows); }, [&](const program& p) {
+    in = input_of(p, flows);
+    company start;
+    start.backward += part{row::temporaries, flows ? in.stream : bytes{0}};  // behind it the residual stream's gradient waits for the norm's
+    start.backward_after = there;
+    repeat(p, 1, start);
+  });
+  auto loop = beside_experts(s, in, sum_width, flows);
+  loop.backward.add(row::gradients, there);
   module_set frozen = trained;
   frozen.bits &= ~module_set{module::experts_gate, module::experts_up, module::experts_down}.bits;
-  join_repeated(r, front, 1, start, graphless, accumulate);
   auto before = loop;  // backward has been through the others
-  if (trained_experts > 0 && e.shared_ffn == 0) before.backward += gathered, before.backward_later = bytes{0};
-  join_repeated(r, ops::one_expert(s, frozen, width, n_flows), e.count - trained_experts, before, graphless, accumulate);
-  join_repeated(r, ops::one_expert(s, trained, width, n_flows), trained_experts, loop, graphless, accumulate);
-  join_repeated(r, back, 1, end, graphless, accumulate);
-  r.output_has_gradient = back.needs_gradient(back.output());
+  if (trained_experts > 0 && e.shared_ffn == 0) before.backward += part{row::temporaries, before.backward_later}, before.backward_later = bytes{0};
+  with_made([&] { return ops::one_expert(s, frozen, in.width, in.has_gradient); }, [&](const program& p) { repeat(p, e.count - trained_experts, before); });
+  with_made([&] { return ops::one_expert(s, trained, in.width, in.has_gradient); }, [&](const program& p) { repeat(p, trained_experts, loop); });
+  company end;
+  end.forward_off = moment(row::activations, in.stream);
+  end.counted = (in.keeps_normed ? in.normed : bytes{0}) + (in.keeps_stream ? in.stream : bytes{0});
+  with_made([&] { return sparse_back(s, trained, in, sum_width, flows); }, [&](const program& p) {
+    const bool again = in.keeps_normed && (p.saved() & p.storages(p.input().bit())) != 0;
+    end.counted_saved = again ? in.normed : bytes{0};
+    repeat(p, 1, end);
+    r.output_has_gradient = p.needs_gradient(p.output());
+  });
 }
 
 }  // namespace detail

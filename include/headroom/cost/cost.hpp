@@ -35,7 +35,7 @@ constexpr void count_flops(step_cost& r, const settled_job& s, const inventory& 
 }
 
 template <class Rates>
-constexpr step_cost mixed_cost(const job& j, const Rates& rates_for) {
+[[gnu::noinline]] constexpr step_cost mixed_cost(const job& j, const Rates& rates_for) {
   mixed_stages stages(j, rates_for);
   auto r = stages.step(stages.load());
   count_flops(r, stages.settled(), stages.list());

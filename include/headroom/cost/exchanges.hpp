@@ -14,7 +14,7 @@ constexpr void add_tensor_parallel(both_passes& t, const cost_scene& c, double b
   const auto& l = c.layer;
   if (l.tensor <= 1) return;
   const double whole = static_cast<double>(l.tokens) * static_cast<double>(c.job->model.hidden) * static_cast<double>(l.width);
-  const bool behind = l.habits->communication.async_tensor_parallel || l.habits->communication.overlaps_tensor_parallel;
+  const bool behind = l.habits->communication.tensor_parallel != tensor_parallel_overlap::none;
   double seconds = blocks * (behind ? 0.5 : 1.0) * reduce_seconds(c.on.links, {l.tensor, 1}, whole);
   // What is gathered is quantised first, what is scattered is not (torchao float8/float8_tensor_parallel.py, tensorwise; TransformerEngine
   // pytorch/module/{layernorm_linear,linear}.py, gather_along_first_dim with a quantizer): a quarter less.

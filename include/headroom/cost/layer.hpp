@@ -88,16 +88,18 @@ constexpr traffic fused_dropout(const cost_scene& c, traffic t) {
 constexpr traffic mixer_traffic(const cost_scene& c, layer_kind kind) {
   const auto& l = c.layer;
   if (kind.mixer == mixer_kind::none) return {};
-  if (c.job->source->framework.modules.kind == layer_modules::megatron) return fused_dropout(c, traffic_of(megatron::mixer_block(l, kind, c.trained)));
-  return traffic_of(decoder_block(l, c.job->model.parallel_block ? layer_part::parallel : layer_part::attention, kind.mixer, c.trained, true));
+  if (c.job->source->framework.modules.kind == layer_modules::megatron)
+    return fused_dropout(c, with_made([&] { return megatron::mixer_block(l, kind, c.trained); }, traffic_of));
+  return with_made([&] { return decoder_block(l, c.job->model.parallel_block ? layer_part::parallel : layer_part::attention, kind.mixer, c.trained, true); }, traffic_of);
 }
 constexpr traffic feed_forward_traffic(const cost_scene& c, layer_kind kind) {
   const auto& l = c.layer;
   const auto& m = c.job->model;
   if (kind.feeds == feed_forward_kind::none) return {};
-  if (c.job->source->framework.modules.kind == layer_modules::megatron) return fused_dropout(c, traffic_of(megatron::feed_forward_block(l, kind, c.trained)));
+  if (c.job->source->framework.modules.kind == layer_modules::megatron)
+    return fused_dropout(c, with_made([&] { return megatron::feed_forward_block(l, kind, c.trained); }, traffic_of));
   if (m.parallel_block) return {};
-  if (!kind.sparse()) return traffic_of(decoder_block(l, layer_part::mlp, c.trained, true));
+  if (!kind.sparse()) return with_made([&] { return decoder_block(l, layer_part::mlp, c.trained, true); }, traffic_of);
   // Routed tokens are gathered, go through an MLP each and are added back; the loop over experts runs the MLP's operations for each.
   const double each = static_cast<double>(4 * m.hidden + 6 * m.experts.ffn) * static_cast<double>(l.width);
   return {product(l.tokens, m.experts.active) * each + 10.0 * product(l.tokens, m.hidden, l.width), 10.0 + 8.0 * static_cast<double>(m.experts.count)};
@@ -114,8 +116,10 @@ constexpr both_passes layer_seconds(const cost_scene& c, const inventory& list, 
   add_traffic(t, c, feed_forward_traffic(c, kind));
   if (!c.layer.quantised.empty()) [[unlikely]] {
     const bool parallel = c.job->model.parallel_block;
-    if (kind.mixer != mixer_kind::none) add_dequantised(t, c, decoder_block(c.layer, parallel ? layer_part::parallel : layer_part::attention, kind.mixer, c.trained, true));
-    if (!parallel && kind.feeds == feed_forward_kind::dense) add_dequantised(t, c, decoder_block(c.layer, layer_part::mlp, c.trained, true));
+    const auto add = [&](const program& p) { add_dequantised(t, c, p); };
+    if (kind.mixer != mixer_kind::none)
+      with_made([&] { return decoder_block(c.layer, parallel ? layer_part::parallel : layer_part::attention, kind.mixer, c.trained, true); }, add);
+    if (!parallel && kind.feeds == feed_forward_kind::dense) with_made([&] { return decoder_block(c.layer, layer_part::mlp, c.trained, true); }, add);
   }
   add_tensor_parallel(t, c, c.job->model.parallel_block || (kind.sparse() && c.layer.sequence_split > 1) ? 1 : 2);
   add_context_parallel(t, c);
@@ -136,7 +140,7 @@ constexpr both_passes head_seconds(const cost_scene& c, const inventory& list) {
     add_linear(t, c, static_cast<double>(l.tokens), vocabulary, static_cast<double>(m.embedding_width()), 1, c.trained.has(module::embedding), false,
                c.on.matmul_16);
   const bool divided = c.job->source->framework.modules.kind == layer_modules::megatron;
-  add_traffic(t, c, traffic_of(divided ? megatron::head_and_loss(l, c.trained) : head_and_loss(l, c.trained, true)));
+  add_traffic(t, c, with_made([&] { return divided ? megatron::head_and_loss(l, c.trained) : head_and_loss(l, c.trained, true); }, traffic_of));
   if (heads > 1) {
     const auto one = t;
     t.add(one, heads - 1);
@@ -153,7 +157,7 @@ constexpr both_passes head_seconds(const cost_scene& c, const inventory& list) {
 /// Token embedding: a look-up, and the gradient of the whole table.
 constexpr both_passes embedding_seconds(const cost_scene& c) {
   both_passes t;
-  add_traffic(t, c, traffic_of(embedding(c.layer, c.trained)));
+  add_traffic(t, c, with_made([&] { return embedding(c.layer, c.trained); }, traffic_of));
   if (c.layer.tensor > 1) {
     const double whole = static_cast<double>(c.layer.tokens) * static_cast<double>(c.job->model.hidden) * static_cast<double>(c.layer.width);
     t.forward.communication += reduce_seconds(c.on.links, {c.layer.tensor, 1}, whole);

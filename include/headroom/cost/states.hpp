@@ -65,9 +65,9 @@ constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameter
   const rank_group shards{shard, c.layer.tensor}, copies{ranks / shard, c.layer.tensor * shard};
   const double reduced = n.trained * static_cast<double>(s.precision.reduce.width());
   const double gathered = n.all * (j.framework.sharding.gathers_in_fp8 ? 1.0 : static_cast<double>(c.layer.width));
-  const auto kind = j.sharding.kind;
-  const bool fsdp = kind == sharding_kind::fsdp1 || kind == sharding_kind::fsdp2 || kind == sharding_kind::megatron_fsdp;
-  if (fsdp || (kind == sharding_kind::zero && j.sharding.stage == 3)) {
+  const auto& z = j.sharding;
+  const bool deepspeed = z.by(sharder::deepspeed);
+  if (z.gathers_units() || (deepspeed && z.cuts(sharded_state::weights))) {
     const double scatter = gather_seconds(f, shards, reduced) + reduce_seconds(f, copies, reduced / static_cast<double>(shard));
     const bool again = j.sharding.stage == 3 && j.sharding.reshard_after_forward != choice::no;
     const double gather = gather_seconds(f, shards, gathered);
@@ -76,16 +76,15 @@ constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameter
     const double each = beside(gather, forward, c.share.stall) + beside((again ? gather : 0.0) + (j.sharding.no_sync ? 0.0 : scatter), backward, c.share.stall);
     return micros * (each + sticks_out) + (j.sharding.no_sync ? beside(scatter, backward, c.share.stall) + scatter / units : 0.0);
   }
-  if (kind == sharding_kind::zero && j.sharding.stage == 2) {
+  if (deepspeed && z.cuts(sharded_state::gradients)) {
     const double scatter = gather_seconds(f, all, reduced);
     const bool overlaps = chosen(j.sharding.overlap_comm, false);
     return micros * (overlaps ? beside(scatter, backward, c.share.stall) : scatter) + gather_seconds(f, all, gathered);
   }
-  if (kind == sharding_kind::zero || kind == sharding_kind::megatron_distributed_optimizer) {
+  if (deepspeed || z.distributes_optimizer()) {
     // Reduced once, behind the last backward or after it; shards of the updated parameters are gathered.
-    const bool megatron = kind == sharding_kind::megatron_distributed_optimizer;
     double scatter = reduce_seconds(f, all, reduced);
-    if (megatron) scatter = gather_seconds(f, shards, reduced) + reduce_seconds(f, copies, reduced / static_cast<double>(shard));
+    if (!deepspeed) scatter = gather_seconds(f, shards, reduced) + reduce_seconds(f, copies, reduced / static_cast<double>(shard));
     double gather = j.sharding.stage > 0 ? gather_seconds(f, shards, n.trained * static_cast<double>(s.precision.parameters.width())) : 0.0;
     if (j.framework.communication.overlaps_gradients || j.sharding.overlap_comm == choice::yes) scatter = beside(scatter, backward, c.share.stall);
     if (j.framework.communication.overlaps_parameters) gather = beside(gather, forward, c.share.stall);

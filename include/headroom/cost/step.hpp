@@ -125,7 +125,7 @@ constexpr double between_stages(const cost_scene& c, const fabric& links) {
   const double boundary = product(c.layer.tokens, s.model.hidden, c.layer.residual_width) / static_cast<double>(d.tensor);
   const double send = send_seconds(links, s.data * d.context * d.tensor, boundary);
   // DeepSpeed's engine receives and sends one after the other (runtime/pipe/schedule.py TrainSchedule), Megatron both at once.
-  return s.source->sharding.kind == sharding_kind::zero ? 2 * send : send;
+  return s.source->sharding.by(sharder::deepspeed) ? 2 * send : send;
 }
 constexpr void add_sends(both_passes& t, double seconds) { t.forward.communication += seconds, t.backward.communication += seconds; }
 

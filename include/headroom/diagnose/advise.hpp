@@ -8,6 +8,7 @@
 
 #include <array>
 #include <concepts>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -27,30 +28,27 @@ namespace changes {
 
 namespace detail {
 constexpr bool replicas(const job& j) { return j.hardware.gpus() / (j.parallel.tensor * j.parallel.pipeline * j.parallel.context) > 1; }
-constexpr bool unsharded(const job& j) { return j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp; }
-constexpr bool has(const job& j, sharding_kind kind) { return (j.framework.sharding.kinds >> static_cast<int>(kind) & 1U) != 0; }
-constexpr bool fully_sharded(const job& j) { return j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2; }
 /// Of ZeRO; where nothing is sharded, by an optimizer of one's own. FSDP has parameters and update on the host together.
 constexpr bool optimizer_on_host(job& j) {
-  if (unsharded(j) && j.framework.sharding.kinds != 0xFF) return false;
-  if (fully_sharded(j)) j.offload.parameters = place::on_cpu;
+  if (!j.sharding.divides() && !j.framework.sharding.offers_all()) return false;
+  if (j.sharding.fully_sharded()) j.offload.parameters = place::on_cpu;
   return std::exchange(j.offload.optimizer, place::on_cpu) == place::on_gpu;
 }
 /// DeepSpeed offloads parameters in ZeRO's third stage alone (runtime/zero/config.py, offload_param).
 constexpr bool parameters_on_host(job& j) {
-  if (fully_sharded(j) || (j.sharding.kind == sharding_kind::zero && j.sharding.stage < 3) || (unsharded(j) && j.framework.sharding.kinds != 0xFF)) return false;
+  if (j.sharding.fully_sharded() || (j.sharding.by(sharder::deepspeed) && !j.sharding.cuts(sharded_state::weights)) || (!j.sharding.divides() && !j.framework.sharding.offers_all())) return false;
   return std::exchange(j.offload.parameters, place::on_cpu) == place::on_gpu;
 }
 constexpr bool zero_stage(job& j, std::int64_t stage) {
-  if (!has(j, sharding_kind::zero)) return false;
-  const bool more = (unsharded(j) && replicas(j)) || (j.sharding.kind == sharding_kind::zero && j.sharding.stage < stage);
+  if (!j.framework.sharding.offers(sharding_kind::zero)) return false;
+  const bool more = (!j.sharding.divides() && replicas(j)) || (j.sharding.by(sharder::deepspeed) && j.sharding.stage < stage);
   if (!more) return false;
   j.sharding.kind = sharding_kind::zero;
   j.sharding.stage = stage;
   return true;
 }
 constexpr bool fsdp(job& j, sharding_kind kind) {
-  if (!unsharded(j) || !replicas(j) || !has(j, kind)) return false;
+  if (j.sharding.divides() || !replicas(j) || !j.framework.sharding.offers(kind)) return false;
   j.sharding.kind = kind;
   j.sharding.stage = 3;
   return true;
@@ -71,11 +69,13 @@ constexpr bool twice(std::int64_t& degree, job& j) {
 inline bool balanced_stages(job& j) {
   if (j.hardware.kinds() == 1 || j.parallel.pipeline < 2 || j.parallel.virtual_pipeline > 1 || properties_of(j.parallel.schedule).both_ways()) return false;
 #if HEADROOM_EXCEPTIONS
+  const auto before = j.parallel;
   try {
 #endif
-    j = balance_stages(j);
+    headroom::detail::balance(j);
 #if HEADROOM_EXCEPTIONS
   } catch (const job_error&) {
+    j.parallel = before;
     return false;
   }
 #endif
@@ -89,7 +89,7 @@ inline constexpr std::array all{
     change{"parallel.stage_layers by what fits", [](job& j) { return detail::balanced_stages(j); }},
     change{"sharding.kind megatron-distributed-optimizer",
            [](job& j) {
-             if (!detail::unsharded(j) || !detail::replicas(j) || !detail::has(j, sharding_kind::megatron_distributed_optimizer)) return false;
+             if (j.sharding.divides() || !detail::replicas(j) || !j.framework.sharding.offers(sharding_kind::megatron_distributed_optimizer)) return false;
              j.sharding.kind = sharding_kind::megatron_distributed_optimizer;
              return true;
            }},
@@ -183,15 +183,16 @@ template <std::invocable<const job&> Judge>
 std::vector<advice> advise(const job& given, Judge judge, std::size_t most = 8, std::span<const change> list = changes::all) {
   std::vector<advice> found;
   const auto change_with = [](advice& a, const change& c) {
-    const auto before = a.job;
-    if (!c.apply(a.job) || a.job == before) return false;
+    const auto before = std::make_unique<job>(a.job);
+    if (!c.apply(a.job) || a.job == *before) return false;
     a.changes.push_back(&c);
     return true;
   };
   // `waiting` can be applied only after one of those that follow: sharding, say, after there are more nodes.
   const auto try_with = [&](const advice& base, const std::vector<const change*>& waiting, std::size_t from, std::size_t more, const auto& self) -> void {
     for (std::size_t i = from; i < list.size() && found.size() < most; ++i) {
-      auto next = base;
+      auto copy = std::make_unique<advice>(base);  // on the heap, as all jobs here: they are large
+      auto& next = *copy;
       auto still = waiting;
       if (change_with(next, list[i]))
         std::erase_if(still, [&](const change* c) { return change_with(next, *c); });
@@ -208,7 +209,8 @@ std::vector<advice> advise(const job& given, Judge judge, std::size_t most = 8, 
       found.push_back(std::move(next));
     }
   };
-  for (std::size_t together = 1; together <= 3 && found.empty(); ++together) try_with(advice{{}, given, {}, {}, 1}, {}, 0, together, try_with);
+  const auto start = std::make_unique<advice>(advice{{}, given, {}, {}, 1});
+  for (std::size_t together = 1; together <= 3 && found.empty(); ++together) try_with(*start, {}, 0, together, try_with);
   if (const auto before = detail::predicted_times(given); before && !found.empty())
     for (auto& a : found)
       if (const auto with = detail::predicted_times(a.job)) {

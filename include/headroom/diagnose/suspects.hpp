@@ -95,7 +95,7 @@ class suspect_list {
     }
     for (const auto& k : kinds_of(job_.model)) {
       auto kind = k.kind;
-      const bool loops = kind.sparse() && !experts_at_once(job_.model, j.framework);  // over experts, one by one
+      const bool loops = kind.sparse() && !experts_at_once(job_.model, j.framework.experts);  // over experts, one by one
       if (loops) kind.feeds = feed_forward_kind::none;
       for_each_block(scene_, kind, trained, true, [&](const program& p) { tensors_of(p, "a layer", phase::forward); });
       if (loops) tensors_of(ops::one_expert(scene_, trained, scene_.residual_width, true), "an expert", phase::forward);

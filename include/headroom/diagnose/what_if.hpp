@@ -58,8 +58,8 @@ inline constexpr knob recompute{"recompute", [](const job& j) { return static_ca
 /// Of ZeRO and FSDP, which shards gradients (2) or parameters too (3).
 inline constexpr knob stage{"sharding.stage", [](const job& j) { return j.sharding.stage; },
                             [](const job& j) -> std::vector<std::int64_t> {
-                              if (j.sharding.kind == sharding_kind::zero) return {0, 1, 2, 3};
-                              if (j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2) return {2, 3};
+                              if (j.sharding.by(sharder::deepspeed)) return {0, 1, 2, 3};
+                              if (j.sharding.fully_sharded()) return {2, 3};
                               return {};
                             },
                             [](job& j, std::int64_t n) { j.sharding.stage = n; }};

@@ -32,31 +32,4 @@ constexpr const profile* find(std::string_view label, std::int32_t date = 0) {
   return best;
 }
 
-/// Names that stand for a date: published tables that were measured before the snapshot they are found in.
-struct dated_name {
-  std::string_view framework;
-  std::string_view text;
-  std::int32_t date;
-};
-inline constexpr std::array<dated_name, 4> dated_names{{
-    {"hf-trainer", "transformers 4.1x", 202201},  // the guide to training on one GPU was written for 4.16 (2022-01), over torch 1.10
-    {"litgpt", "config_hub", 202404},  // its table grew from 2024-03-14 (4a9b7e62) to 2024-07-22 (e5493986)
-    {"torchtune", "0.0.1", 202404},       // released 2024-04-16
-    {"torchtune", "@1814feb", 202411},    // the README's table of optimization flags, 2024-11-18
-}};
-
-/// Versions that are another framework's, over this one: found by that name, whatever the date.
-struct named_profile {
-  std::string_view framework;
-  std::string_view text;
-  profile of;
-};
-inline constexpr std::array<named_profile, 5> named_profiles{{
-    {"megatron", "Megatron-Bridge", megatron_bridge},
-    {"megatron", "NeMo 24", nemo_2024},
-    {"megatron", "2021-0", megatron_2021},
-    {"megatron", "bigscience", megatron_2021},  // its fork is of 2021-07 (bigscience-workshop/Megatron-DeepSpeed megatron/mpu/layers.py)
-    {"megatron", "InternEvo", internevo},
-}};
-
 }  // namespace headroom::frameworks

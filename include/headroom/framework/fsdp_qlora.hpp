@@ -13,9 +13,9 @@ namespace headroom::frameworks {
 inline constexpr profile fsdp_qlora{
     .label = "fsdp-qlora",
     .date = 202403,
-    .attention = {.expands_kv = true},
-    .rotary = {.cache_in_layers = true},
-    .loss = {.style = loss_style::upcast_shifted, .shifts_logits = true, .keeps_outputs = true},
+    .attention = {.expands_kv = kv_expansion::always},
+    .rotary = {.tables = rope_tables::in_each_layer},
+    .loss = {.style = loss_style::upcast_shifted, .shifts_logits = true, .outputs = output_lifetime::through_backward},
     .adapters = {.embeddings_need_gradient = input_gradient::if_checkpointed},
     .quantised = {.keeps_input = true},
     .checkpointing = {.reentrant = true, .all_or_none = true},

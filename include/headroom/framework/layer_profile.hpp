@@ -31,6 +31,17 @@ enum class loss_style : std::uint8_t {
   fused_linear,        ///< head and loss together, chunk by chunk; the gradients are made in forward (Liger)
 };
 
+/// How long the caller names the logits that the model returned, where the loss is computed from a cast of them.
+enum class output_lifetime : std::uint8_t { unnamed, through_loss, through_backward };
+
+/// How long the loss lives: until the optimizer has stepped; only until backward is over; or, with the graph behind it, until the next
+/// forward has returned.
+enum class loss_lifetime : std::uint8_t { through_step, through_backward, with_graph };
+
+/// What passes between a quantised matrix and its weights in the compute format: nothing; fp16, alive beside bf16 for a moment; or int64
+/// indices of both halves, what they stand for, and its product with the scales (torchao).
+enum class dequantisation : std::uint8_t { direct, through_half, through_indices };
+
 /// How TransformerEngine scales fp8 tensors: one factor a tensor, or one a block. Blocks are cut along rows or along columns, so that a
 /// tensor and its transpose are two tensors; with one factor they are one where the GPU multiplies either way (Blackwell).
 enum class fp8_scaling : std::uint8_t { tensor, block, row };  // row: torchao's rowwise recipes
@@ -39,8 +50,36 @@ enum class fp8_scaling : std::uint8_t { tensor, block, row };  // row: torchao's
 /// HybridEP, whose buffers lie outside PyTorch's allocator.
 enum class token_dispatcher : std::uint8_t { all_to_all, all_gather, flex };
 
+/// How routed experts multiply: one matrix after another; torch._grouped_mm over sorted tokens (torchtitan); or grouped GEMM in one call
+/// (moe-grouped-gemm), with a workspace for each of four streams more.
+enum class expert_gemm : std::uint8_t { one_by_one, grouped_mm, grouped_gemm };
+
 /// Whose modules a layer is made of: transformers-like eager ones, or Megatron's over TransformerEngine.
 enum class layer_modules : std::uint8_t { eager, megatron };
+
+/// Where grouped k and v are repeated to the query heads before attention (transformers repeat_kv): for a kernel that reads a mask, or always.
+enum class kv_expansion : std::uint8_t { never, if_padded, always };
+
+/// Three projections make q, k and v, or one, out of whose result they may be copied.
+enum class qkv_projection : std::uint8_t { separate, fused, fused_then_copied };
+
+/// How q and k are turned by their positions where no kernel does it; new storage in each case.
+enum class rope_style : std::uint8_t {
+  rotate_half,         ///< transformers: a turned copy, two products and their sum
+  parts_concatenated,  ///< litgpt: only some features are turned, in fp32, and concatenated with the rest
+  pairs_stacked,       ///< torchtune: pairs of an fp32 copy are taken apart, turned and stacked, first q, then k
+  complex_fp32,        ///< torchtitan: q and k become complex fp32 numbers, both at once
+};
+
+/// Where cos and sin come from.
+enum class rope_tables : std::uint8_t {
+  each_forward,         ///< made in the compute format, for every sample
+  cached,               ///< fp32 buffers of the sequence's length (litgpt)
+  cached_whole,         ///< fp32 buffers of max_positions, however short the sequence (torchtune)
+  buffers_beside_mask,  ///< buffers in the model's format, beside a boolean causal mask; position numbers (int64) of a model that learns them
+  in_each_layer,        ///< each layer keeps max_positions, and forward makes its own (transformers up to 4.38; fp32 where weights are
+                        ///< quantised as they are loaded, else in the parameters' format)
+};
 
 enum class input_gradient : std::uint8_t { never, if_checkpointed, always };
 
@@ -86,10 +125,8 @@ struct norm_profile {
 };
 
 struct attention_profile {
-  bool expands_kv{};                 ///< grouped k and v are repeated to the query heads before attention
-  bool expands_kv_if_padded{};       ///< … only where an attention mask is passed
-  bool fused_qkv{};                  ///< one projection makes q, k and v
-  bool copies_qkv{};                 ///< … which are then copied out of it: k and v repeated to the query heads with expands_kv, where they are fewer
+  kv_expansion expands_kv{};
+  qkv_projection qkv{};              ///< copies are repeated to the query heads where k and v always are
   bool copies_output{};              ///< the kernel's output has q's layout and is copied for the output projection
   bool copies_heads{};               ///< heads are views, which matmul copies where samples and heads do not lie one behind the other (reshape)
   bool fills_masked_scores{};        ///< by masked_fill, whose gradient is another tensor
@@ -101,16 +138,11 @@ struct attention_profile {
 };
 
 struct rotary_profile {
-  bool rotates_parts{};              ///< cuts q and k apart and concatenates them again (new storage)
-  bool rotates_pairs{};              ///< pairs of an fp32 copy are taken apart, turned and stacked, first q, then k (torchtune)
-  bool rotates_in_fp32{};            ///< q and k become fp32 for it, both at once (torchtitan)
+  rope_style style{};
+  rope_tables tables{};
   bool writes_out{};                 ///< Megatron without the fused kernel: cosine and sine are made and saved by each call
-  bool position_buffers{};           ///< a boolean causal mask and position numbers (int64), or cos and sin in the model's format, are its buffers
-  bool cache{};                      ///< cos and sin are fp32 buffers of the model's length (litgpt), not made in each forward
-  bool cache_whole{};                ///< … of max_positions, however short the sequence (torchtune)
-  bool cache_in_layers{};            ///< each layer keeps cos and sin of max_positions (transformers up to 4.38; fp32 where weights are
-                                     ///< quantised as they are loaded, else in the parameters' format)
 
+  [[nodiscard]] constexpr bool caches() const { return tables == rope_tables::cached || tables == rope_tables::cached_whole; }
   friend constexpr bool operator==(const rotary_profile&, const rotary_profile&) = default;
 };
 
@@ -121,8 +153,7 @@ struct mlp_profile {
 };
 
 struct experts_profile {
-  bool grouped_mm{};                 ///< routed experts are grouped matrix multiplications over sorted tokens (torchtitan)
-  bool grouped_gemm{};               ///< Megatron's experts in one call: a workspace for each of four streams more
+  expert_gemm gemm{};
   bool pads_to_capacity{};           ///< every expert gets its capacity of tokens, padded (moe-pad-expert-input-to-capacity)
   bool routes_in_fp32{};             ///< moe-router-dtype fp32: probabilities, and what they are multiplied with for a moment
   token_dispatcher dispatcher{};
@@ -147,10 +178,11 @@ struct loss_profile {
   std::int32_t chunks{8};            ///< of chunked_head and chunked_in_loss; 0: whole logits where the job leaves it open
   bool copies_scaled_logits{};       ///< the loss subtracts each row's maximum out of place, beside its fp32 copy of the logits (before 2024-06-13, 9634c0e4a3)
   bool shifts_logits{};              ///< logits[:, :-1] is made contiguous
-  bool outputs_live_in_loss{true};   ///< the caller still names the logits while the loss is computed from a cast of them
-  bool keeps_outputs{};              ///< the caller holds the model's output through backward
-  bool freed_before_step{};          ///< the loss is gone when the optimizer steps
-  bool keeps_graph{};                ///< … and the previous step's until the next forward has returned
+  output_lifetime outputs{output_lifetime::through_loss};
+  loss_lifetime lives{};
+
+  [[nodiscard]] constexpr bool keeps_outputs() const { return outputs == output_lifetime::through_backward; }
+  [[nodiscard]] constexpr bool keeps_graph() const { return lives == loss_lifetime::with_graph; }
 
   friend constexpr bool operator==(const loss_profile&, const loss_profile&) = default;
 };
@@ -168,8 +200,7 @@ struct adapter_profile {
 
 struct quantised_profile {
   bool keeps_input{};                ///< MatMul4Bit up to 0.43.1: input on the context, alive until the graph dies
-  bool dequantises_through_half{};   ///< fp16 first, then bf16: both alive for a moment
-  bool dequantises_through_indices{}; ///< int64 indices of both halves, what they stand for, and its product with the scales (torchao)
+  dequantisation dequantises{};
   bool with_head{};                  ///< a quantised base includes the head (litgpt); PEFT leaves it out
   bool upcasts_rest{};               ///< what is not quantised becomes fp32 (PEFT prepare_model_for_kbit_training)
 

@@ -11,7 +11,7 @@ namespace headroom::frameworks {
 inline constexpr profile libtorch{
     .label = "libtorch",
     .date = 202410,
-    .attention = {.expands_kv_if_padded = true},
+    .attention = {.expands_kv = kv_expansion::if_padded},
     .adapters = {.embeddings_need_gradient = input_gradient::if_checkpointed},
     .quantised = {.upcasts_rest = true},
     .precision = precisions::bf16,
@@ -22,7 +22,7 @@ inline constexpr profile libtorch{
 inline constexpr profile libtorch_2023 = [] {
   profile p = libtorch;
   p.date = 202301;
-  p.attention.expands_kv = true;
+  p.attention.expands_kv = kv_expansion::always;
   p.loss.style = loss_style::upcast_shifted;
   p.loss.shifts_logits = true;
   p.optimizer.foreach_copies = 2;
@@ -37,8 +37,8 @@ inline constexpr profile libtorch_cpp{
     .date = 202210,
     .autograd = {.mean_keeps_input = true, .sums_out_of_place = true},
     .attention = {.copies_heads = true, .fills_masked_scores = true},
-    .rotary = {.position_buffers = true},
-    .loss = {.style = loss_style::plain, .keeps_outputs = true, .freed_before_step = true},
+    .rotary = {.tables = rope_tables::buffers_beside_mask},
+    .loss = {.style = loss_style::plain, .outputs = output_lifetime::through_backward, .lives = loss_lifetime::through_backward},
     .adapters = {.embeddings_need_gradient = input_gradient::if_checkpointed},
     .checkpointing = {.reentrant = true},
     .gradients = {.stay = true},

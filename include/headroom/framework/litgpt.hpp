@@ -13,11 +13,11 @@ inline constexpr profile litgpt_202310{
     .label = "litgpt",
     .date = 202310,
     .norm = {.style = norm_style::cast_after_weight},
-    .attention = {.expands_kv = true, .fused_qkv = true, .copies_qkv = true, .copies_output = true},
-    .rotary = {.rotates_parts = true, .cache = true},
+    .attention = {.expands_kv = kv_expansion::always, .qkv = qkv_projection::fused_then_copied, .copies_output = true},
+    .rotary = {.style = rope_style::parts_concatenated, .tables = rope_tables::cached},
     .loss = {.style = loss_style::chunked},
     .adapters = {.casts_input = false},
-    .quantised = {.keeps_input = true, .dequantises_through_half = true, .with_head = true},
+    .quantised = {.keeps_input = true, .dequantises = dequantisation::through_half, .with_head = true},
     .checkpointing = {.all_or_none = true},
     .sharding = {.kinds = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::fsdp1)},
     .optimizer = {.foreach_copies = 2},
@@ -30,7 +30,7 @@ inline constexpr profile litgpt_202402 = [] {
   profile p = litgpt_202310;
   p.date = 202402;
   p.norm.style = norm_style::cast_before_weight;
-  p.loss.keeps_graph = true;
+  p.loss.lives = loss_lifetime::with_graph;
   p.optimizer.foreach_copies = 1;
   return p;
 }();

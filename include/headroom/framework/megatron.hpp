@@ -13,7 +13,7 @@ inline constexpr profile megatron{
     .date = 202501,
     .modules = {.kind = layer_modules::megatron},
     .norm = {.style = norm_style::fused},
-    .attention = {.fused_qkv = true, .masks_in_loader = true},
+    .attention = {.qkv = qkv_projection::fused, .masks_in_loader = true},
     .loss = {.style = loss_style::upcast_in_loss},
     .sharding = {.kinds = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::megatron_distributed_optimizer, sharding_kind::megatron_fsdp)},
     .gradients = {.fused_accumulation = true},
@@ -80,7 +80,8 @@ inline constexpr profile megatron_bridge = [] {
   p.optimizer.unscales_moments = false;
   // Its performance recipes all set CommOverlapConfig(tp_comm_overlap=True), whose other defaults are to overlap data-parallel traffic
   // (perf_recipes/*, training/comm_overlap.py).
-  p.communication.async_tensor_parallel = p.communication.overlaps_gradients = p.communication.overlaps_parameters = true;
+  p.communication.tensor_parallel = tensor_parallel_overlap::in_pieces;
+  p.communication.overlaps_gradients = p.communication.overlaps_parameters = true;
   return p;
 }();
 
@@ -89,7 +90,8 @@ inline constexpr profile megatron_bridge = [] {
 inline constexpr profile nemo_2024 = [] {
   profile p = megatron;
   p.date = 202407;
-  p.communication.async_tensor_parallel = p.communication.overlaps_gradients = p.communication.overlaps_parameters = true;
+  p.communication.tensor_parallel = tensor_parallel_overlap::in_pieces;
+  p.communication.overlaps_gradients = p.communication.overlaps_parameters = true;
   return p;
 }();
 

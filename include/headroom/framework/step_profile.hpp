@@ -20,6 +20,15 @@ enum class graph_module : std::uint8_t { attn, mlp, moe };
 /// Modules whose saved tensors Megatron can keep in host memory, as bits (fine-grained-activation-offloading).
 enum class offload_module : std::uint8_t { attn_norm, qkv_linear, core_attn, attn_proj, mlp_norm, expert_fc1, moe_act };
 
+/// Whether collectives of tensor parallelism run in pieces behind the multiplications: PyTorch's async tensor parallelism
+/// (torchtitan enable_async_tensor_parallel); TransformerEngine's userbuffers (tp-comm-overlap), with a workspace of three streams' size
+/// more (since 2025-11).
+enum class tensor_parallel_overlap : std::uint8_t { none, in_pieces, userbuffers };
+
+/// How Muon's distributed optimizer lays out whole weights: in one buffer, in buckets (overlap-grad-reduce), or not at all, dealt out by
+/// size (no-use-layer-wise-param-layout; all before 2026-05).
+enum class muon_layout : std::uint8_t { one_buffer, buckets, dealt_out };
+
 /// Kinds of sharding as bits.
 constexpr std::uint8_t one_of(std::same_as<sharding_kind> auto... kinds) { return static_cast<std::uint8_t>((0U | ... | (1U << static_cast<int>(kinds)))); }
 
@@ -54,6 +63,10 @@ struct sharding_profile {
   // ZeRO.
   bool bf16_optimizer{};             ///< DeepSpeed: bf16, stage 1 and fp32 gradients keep all fp32 gradients
 
+  [[nodiscard]] constexpr bool offers(sharding_kind kind) const { return (kinds >> static_cast<int>(kind) & 1U) != 0; }
+  /// Whether any kind will do: a training loop of one's own.
+  [[nodiscard]] constexpr bool offers_all() const { return kinds == 0xFF; }
+
   friend constexpr bool operator==(const sharding_profile&, const sharding_profile&) = default;
 };
 
@@ -71,9 +84,7 @@ struct optimizer_profile {
   std::int32_t int8_copies{};        ///< fp32 copies of a tensor in the update of its 8-bit state (torchao; bitsandbytes makes none)
   bool precision_aware{};            ///< TransformerEngine's FusedAdam on the shards themselves: no fp32 copy of gradients; of an fp32 master beside bf16 parameters only the other 16 bits are kept
   bool unscales_moments{};           ///< … which makes fp32 copies of 16-bit moments for a step (TransformerEngine before 2026-02)
-  bool deals_out_weights{};          ///< Muon's distributed optimizer deals whole weights out by size, without a layout in buffers
-                                     ///< (no-use-layer-wise-param-layout; all before 2026-05)
-  bool layout_in_buckets{};          ///< Muon's layout in buffers is in buckets (overlap-grad-reduce)
+  muon_layout muon{};
 
   friend constexpr bool operator==(const optimizer_profile&, const optimizer_profile&) = default;
 };
@@ -83,8 +94,7 @@ struct communication_profile {
   bool overlaps_parameters{};        ///< updated shards are gathered behind the next forward (overlap-param-gather)
   bool overlaps_input_gradients{};   ///< tensor-parallel ranks add up a linear layer's input gradient behind its weight gradient (Megatron-LM since 2021-09,
                                      ///< LinearWithGradAccumulationAndAsyncCommunication; TransformerEngine's modules)
-  bool overlaps_tensor_parallel{};   ///< TransformerEngine keeps a workspace of three streams' size more (since 2025-11)
-  bool async_tensor_parallel{};      ///< collectives of tensor parallelism run in pieces behind the multiplications (torchtitan enable_async_tensor_parallel)
+  tensor_parallel_overlap tensor_parallel{};
   bool exchanges_heads{};            ///< cp-comm-type a2a+p2p: an all-to-all over heads within groups of the context ring
 
   friend constexpr bool operator==(const communication_profile&, const communication_profile&) = default;

@@ -14,9 +14,9 @@ inline constexpr profile torchtitan_202404{
     .modules = {.dtensor = true},
     .compile = {.layers = true},
     .norm = {.style = norm_style::cast_before_weight},
-    .attention = {.expands_kv = true},
-    .rotary = {.rotates_in_fp32 = true, .cache = true},
-    .experts = {.grouped_mm = true},
+    .attention = {.expands_kv = kv_expansion::always},
+    .rotary = {.style = rope_style::complex_fp32, .tables = rope_tables::cached},
+    .experts = {.gemm = expert_gemm::grouped_mm},
     .fp8 = {.quantises_in_linear = true},
     .loss = {.style = loss_style::whole_or_divided},
     .sharding = {.kinds = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::fsdp2), .keeps_last_layer = true},
@@ -56,7 +56,7 @@ inline constexpr profile torchtitan_202508 = [] {
 inline constexpr profile torchtitan_202602 = [] {
   profile p = torchtitan_202508;
   p.date = 202602;
-  p.attention.expands_kv = false;
+  p.attention.expands_kv = kv_expansion::never;
   return p;
 }();
 
@@ -73,8 +73,7 @@ inline constexpr profile torchtitan_202605 = [] {
 inline constexpr profile torchtitan_202607 = [] {
   profile p = torchtitan_202605;
   p.date = 202607;
-  p.attention.fused_qkv = true;
-  p.attention.copies_qkv = true;
+  p.attention.qkv = qkv_projection::fused_then_copied;
   return p;
 }();
 

@@ -12,27 +12,29 @@ namespace headroom::io {
 
 enum class export_target : std::uint8_t { deepspeed, accelerate, megatron, torchtitan, torchrun, sbatch };
 
-inline constexpr std::array<named<export_target>, 6> export_targets{{{"deepspeed", export_target::deepspeed},
-                                                                     {"accelerate", export_target::accelerate},
-                                                                     {"megatron", export_target::megatron},
-                                                                     {"torchtitan", export_target::torchtitan},
-                                                                     {"torchrun", export_target::torchrun},
-                                                                     {"sbatch", export_target::sbatch}}};
+/// What can be written, a row each.
+struct export_format {
+  std::string_view text;
+  export_target value;
+  std::string (*write)(const job&);
+};
+inline constexpr std::array<export_format, 6> export_targets{{
+    {"deepspeed", export_target::deepspeed, [](const job& j) { return deepspeed_document(j).dump(2) + "\n"; }},
+    {"accelerate", export_target::accelerate, [](const job& j) {
+       std::string text;
+       detail::write_yaml(text, accelerate_document(j), 0);
+       return text;
+     }},
+    {"megatron", export_target::megatron, [](const job& j) { return detail::write_arguments(megatron_document(j)); }},
+    {"torchtitan", export_target::torchtitan, [](const job& j) { return detail::write_toml(torchtitan_document(j)); }},
+    {"torchrun", export_target::torchrun, torchrun_text},
+    {"sbatch", export_target::sbatch, sbatch_text},
+}};
 
 /// The file's text. Throws job_error for a job that the target cannot express.
 inline std::string exported(const job& j, export_target target) {
-  switch (target) {
-    case export_target::deepspeed: return deepspeed_document(j).dump(2) + "\n";
-    case export_target::accelerate: {
-      std::string text;
-      detail::write_yaml(text, accelerate_document(j), 0);
-      return text;
-    }
-    case export_target::megatron: return detail::write_arguments(megatron_document(j));
-    case export_target::torchtitan: return detail::write_toml(torchtitan_document(j));
-    case export_target::torchrun: return torchrun_text(j);
-    case export_target::sbatch: return sbatch_text(j);
-  }
+  for (const auto& t : export_targets)
+    if (t.value == target) return t.write(j);
   return {};
 }
 

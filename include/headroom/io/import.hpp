@@ -11,16 +11,6 @@ namespace headroom::io {
 
 enum class file_kind : std::uint8_t { unknown, job, huggingface, safetensors_index, deepspeed, accelerate, megatron, torchtitan, trainer, launch };
 
-inline constexpr std::array<named<file_kind>, 9> file_kinds{{{"job", file_kind::job},
-                                                             {"huggingface", file_kind::huggingface},
-                                                             {"safetensors-index", file_kind::safetensors_index},
-                                                             {"deepspeed", file_kind::deepspeed},
-                                                             {"accelerate", file_kind::accelerate},
-                                                             {"megatron", file_kind::megatron},
-                                                             {"torchtitan", file_kind::torchtitan},
-                                                             {"trainer", file_kind::trainer},
-                                                             {"launch", file_kind::launch}}};
-
 /// Whose file an object is, by keys that only one program has.
 inline file_kind kind_of(const json_value& root) {
   if (!root.is_object()) return file_kind::unknown;
@@ -77,27 +67,39 @@ struct import_settings {
   document (*toml)(std::string_view text, const std::string& source){};
 };
 
+/// Megatron's arguments as keys, and the settings of a recipe's environment.
+inline void import_megatron_recipe(draft& d, const document& from) {
+  if (const auto set = from.root.find("ENV_VARS"); set != from.root.end() && set->is_object())
+    for (const auto& [key, value] : set->items()) {
+      const auto line = from.lines.find("ENV_VARS." + key);
+      detail::import_setting(d, {key + "=" + (value.is_string() ? value.get<std::string>() : value.dump()), line == from.lines.end() ? 1 : line->second}, from.source);
+    }
+  import_megatron(d, megatron_yaml(from));
+}
+
+/// What can be read, a row each. `read` is null for what is no object: a script.
+struct import_format {
+  std::string_view text;
+  file_kind value;
+  void (*read)(draft&, const document&, const import_settings&);
+};
+inline constexpr std::array<import_format, 9> file_kinds{{
+    {"job", file_kind::job, [](draft& d, const document& from, const import_settings& with) { import_job(d, from, with.base); }},
+    {"huggingface", file_kind::huggingface, [](draft& d, const document& from, const import_settings& with) { import_huggingface(d, from, with.base.filename().string()); }},
+    {"safetensors-index", file_kind::safetensors_index, [](draft& d, const document& from, const import_settings&) { d.indices.push_back(read_safetensors_index(from)); }},
+    {"deepspeed", file_kind::deepspeed, [](draft& d, const document& from, const import_settings& with) { import_deepspeed(d, from, with.automatic); }},
+    {"accelerate", file_kind::accelerate, [](draft& d, const document& from, const import_settings&) { import_accelerate(d, from); }},
+    {"megatron", file_kind::megatron, [](draft& d, const document& from, const import_settings&) { import_megatron_recipe(d, from); }},
+    {"torchtitan", file_kind::torchtitan, [](draft& d, const document& from, const import_settings&) { import_torchtitan(d, from); }},
+    {"trainer", file_kind::trainer, [](draft& d, const document& from, const import_settings&) { import_trainer(d, from); }},
+    {"launch", file_kind::launch, nullptr},
+}};
+
 /// Adds what a file says to the draft. Throws job_error.
 inline void import_document(draft& d, const document& from, file_kind kind, const import_settings& with = {}) {
   if (kind == file_kind::unknown) kind = kind_of(from.root);
-  switch (kind) {
-    case file_kind::job: return import_job(d, from, with.base);
-    case file_kind::huggingface: return import_huggingface(d, from, with.base.filename().string());
-    case file_kind::safetensors_index: return d.indices.push_back(read_safetensors_index(from));
-    case file_kind::deepspeed: return import_deepspeed(d, from, with.automatic);
-    case file_kind::accelerate: return import_accelerate(d, from);
-    case file_kind::megatron:
-      if (const auto set = from.root.find("ENV_VARS"); set != from.root.end() && set->is_object())
-        for (const auto& [key, value] : set->items()) {
-          const auto line = from.lines.find("ENV_VARS." + key);
-          detail::import_setting(d, {key + "=" + (value.is_string() ? value.get<std::string>() : value.dump()), line == from.lines.end() ? 1 : line->second}, from.source);
-        }
-      return import_megatron(d, megatron_yaml(from));
-    case file_kind::torchtitan: return import_torchtitan(d, from);
-    case file_kind::trainer: return import_trainer(d, from);
-    case file_kind::launch:
-    case file_kind::unknown: break;
-  }
+  for (const auto& k : file_kinds)
+    if (k.value == kind && k.read != nullptr) return k.read(d, from, with);
   fail("headroom: " + from.source + " is not a file that is known here: say what it is with --as " + listed(texts(file_kinds, [](const auto& n) { return n.text; })));
 }
 

@@ -2,41 +2,13 @@
 // A job from its JSON form, and back. Every key is described beside its section: io/job/.
 #pragma once
 
+#include <headroom/io/frameworks.hpp>
 #include <headroom/io/job/model.hpp>
 #include <headroom/io/job/modules.hpp>
-#include <headroom/io/options/deepspeed.hpp>
-#include <headroom/io/options/llm_c.hpp>
-#include <headroom/io/options/megatron.hpp>
-#include <headroom/io/options/torchtitan.hpp>
 
 namespace headroom::io {
 
 namespace detail {
-
-inline void apply_options(job& j, const json_value* options, const json_value& whole) {
-  const option_merger merge{whole};
-  if (j.framework.label.view() == "llm.c") return apply_llm_c_options(j, options, merge);
-  if (options == nullptr) return;
-  if (j.framework.label.view() == "deepspeed") return apply_deepspeed_options(j, *options, merge);
-  if (j.framework.label.view() == "megatron") return apply_megatron_options(j, *options, merge);
-  if (j.framework.label.view() == "torchtitan") return apply_torchtitan_options(j, *options, merge);
-  if (options->empty()) return;
-  fail("headroom: unknown key " + in_quotes(options->begin().key()) + " in framework.options: " +
-       std::string{j.framework.label.view()} + " has no options here; state the neutral keys instead");
-}
-
-/// A profile and the options that changed it.
-inline json_value framework_with_options(const profile& p) {
-  if (p.label.view() == "torchtitan") return torchtitan_to_json(p);
-  if (p.label.view() != "megatron") return framework_to_json(p);
-  const bool bridge = p.date == frameworks::megatron_bridge.date, nemo = p.date == frameworks::nemo_2024.date;
-  const profile& shipped = bridge ? frameworks::megatron_bridge : nemo ? frameworks::nemo_2024 : *frameworks::find("megatron", p.date);
-  json_value out = framework_to_json(bridge || nemo ? frameworks::megatron : shipped);
-  if (bridge) out["version"] = "Megatron-Bridge";
-  if (nemo) out["version"] = "NeMo 24";
-  if (const auto options = megatron_options_of(p, shipped); !options.empty()) out["options"] = options;
-  return out;
-}
 
 inline job job_from(const json_value& value, const file_base& base) {
   job j;
@@ -65,7 +37,7 @@ inline job job_from(const json_value& value, const file_base& base) {
   k.flag("compile", j.compile);
   k.nested("environment", j.environment);
   k.finish();
-  apply_options(j, framework.options, value);
+  read_framework_options(j, framework.options, value);
   if (j.batch.sequence == 0) fail("headroom: batch.sequence is required: tokens of a sequence");
   if (j.sharding.stage == stage_not_stated)
     fail("headroom: sharding.stage is required for \"zero\": a whole number from 0 to 3");
@@ -92,7 +64,7 @@ inline job read_job_file(const std::filesystem::path& file) { return read_job(pa
 inline json_value job_to_json(const job& j) {
   const bool sparse = j.model.sparse();
   json_value out = {
-      {"model", model_to_json(j.model)}, {"framework", detail::framework_with_options(j.framework)}, {"batch", written_keys(j.batch)}};
+      {"model", model_to_json(j.model)}, {"framework", write_framework(j.framework)}, {"batch", written_keys(j.batch)}};
   const auto put = [&out](const char* key, const json_value& value) {
     if (!value.empty()) out[key] = value;
   };

@@ -34,8 +34,8 @@ inline std::string plan_line(const job& j) {
     for (std::int32_t i = 0; i < d.chunks; ++i) text += (i > 0 ? "+" : "") + std::to_string(d.stage_layers[i]);
     text += " layers)";
   }
-  if (j.sharding.kind != sharding_kind::none) text += (text.empty() ? "" : ", ") + std::string{text_of(j.sharding.kind)};
-  if (j.sharding.kind == sharding_kind::zero) text += " " + std::to_string(j.sharding.stage);
+  if (!j.sharding.by(sharder::nobody)) text += (text.empty() ? "" : ", ") + std::string{text_of(j.sharding.kind)};
+  if (j.sharding.by(sharder::deepspeed)) text += " " + std::to_string(j.sharding.stage);
   text += (text.empty() ? "" : ", ") + std::string{"batch "} + std::to_string(j.batch.micro) + " x " + std::to_string(j.batch.accumulation);
   if (j.recompute.mode == recompute_mode::full) text += j.recompute.layers > 0 ? ", recompute " + std::to_string(j.recompute.layers) + " layers of a chunk" : std::string{", full recompute"};
   if (j.recompute.mode == recompute_mode::selective) text += ", selective recompute";

@@ -21,9 +21,9 @@ inline constexpr int bar_width = 30;
 /// "deepspeed, zero stage 3, data 8 x tensor 2".
 inline std::string plan_text(const job& j) {
   std::string text{j.framework.label.view()};
-  if (j.sharding.kind != sharding_kind::none) {
+  if (!j.sharding.by(sharder::nobody)) {
     text += ", " + std::string{text_of(j.sharding.kind)};
-    if (j.sharding.kind != sharding_kind::ddp) text += " stage " + std::to_string(j.sharding.stage);
+    if (j.sharding.divides()) text += " stage " + std::to_string(j.sharding.stage);
   }
   const std::pair<std::int64_t, const char*> degrees_said[] = {{j.parallel.tensor, "tensor"},
                                                                {j.parallel.context, "context"},

@@ -4,12 +4,46 @@
 
 #include <headroom/units/checked.hpp>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace headroom {
 
 /// DeepSpeed's ZeRO, PyTorch's FullyShardedDataParallel (fsdp1) and fully_shard (fsdp2), Megatron-LM's two.
 enum class sharding_kind : std::uint8_t { none, ddp, zero, fsdp1, fsdp2, megatron_distributed_optimizer, megatron_fsdp };
+
+/// Whose code shards: PyTorch's, DeepSpeed's engine, Megatron-LM's.
+enum class sharder : std::uint8_t { nobody, pytorch, deepspeed, megatron };
+
+/// What may be divided over data-parallel ranks.
+enum class sharded_state : std::uint8_t { weights, gradients, optimizer };
+
+/// What sets one kind of sharding apart from another.
+struct sharding_properties {
+  static constexpr std::int64_t never = 4;
+
+  sharder by{};
+  std::array<std::int64_t, 3> cut_from{never, never, never};  ///< the first stage that divides parameters, gradients, optimizer states
+  std::int64_t usual_stage{};   ///< where none is stated
+  bool flat{};                  ///< one flat vector is cut into equal pieces; else each tensor is
+  bool gathers_units{};         ///< a unit, mostly a layer, is gathered whole before it computes and reduced whole after its backward
+  bool shards_are_master{};     ///< shards keep the master's format; the format that is computed in exists only while a unit is gathered
+};
+
+/// One row a kind, in the order of sharding_kind. Sources: torch nn/parallel/distributed.py; deepspeed runtime/zero/config.py
+/// (ZeroStageEnum); torch distributed/fsdp/api.py (ShardingStrategy) and _flat_param.py; torch distributed/fsdp/_fully_shard (FSDPParam);
+/// Megatron-LM core/optimizer/distrib_optimizer.py; megatron_fsdp param_and_grad_buffer.py (data_parallel_sharding_strategy).
+inline constexpr std::array<sharding_properties, 7> sharding_table{{
+    {},  // none
+    {.by = sharder::pytorch},  // ddp
+    {.by = sharder::deepspeed, .cut_from = {3, 2, 1}, .flat = true},  // zero
+    {.by = sharder::pytorch, .cut_from = {1, 1, 1}, .usual_stage = 3, .flat = true, .gathers_units = true, .shards_are_master = true},  // fsdp1
+    {.by = sharder::pytorch, .cut_from = {0, 0, 0}, .usual_stage = 3, .gathers_units = true, .shards_are_master = true},  // fsdp2
+    {.by = sharder::megatron, .cut_from = {sharding_properties::never, sharding_properties::never, 0}, .usual_stage = 1, .flat = true},  // megatron_distributed_optimizer
+    {.by = sharder::megatron, .cut_from = {3, 2, 1}, .usual_stage = 3, .flat = true, .gathers_units = true},  // megatron_fsdp
+}};
+constexpr const sharding_properties& properties_of(sharding_kind kind) { return sharding_table[static_cast<std::size_t>(kind)]; }
 
 /// A switch that may be left to the framework.
 enum class choice : std::uint8_t { unset, no, yes };
@@ -40,6 +74,24 @@ struct sharding {
 
   /// Whether a bucket that ZeRO's stage has is left to DeepSpeed's default.
   [[nodiscard]] constexpr bool leaves_buckets_open() const { return reduce_bucket_size < 0 || (stage == 3 ? stage3_prefetch_bucket_size : allgather_bucket_size) < 0; }
+
+  [[nodiscard]] constexpr const sharding_properties& properties() const { return properties_of(kind); }
+  [[nodiscard]] constexpr bool by(sharder s) const { return properties().by == s; }
+  /// Whether ranks keep parts of this state, as far as the stage goes.
+  [[nodiscard]] constexpr bool cuts(sharded_state state) const { return stage >= properties().cut_from[static_cast<std::size_t>(state)]; }
+  /// Whether the kind divides anything, in whatever stage; else ranks are replicas.
+  [[nodiscard]] constexpr bool divides() const { return properties().cut_from[static_cast<std::size_t>(sharded_state::optimizer)] != sharding_properties::never; }
+  [[nodiscard]] constexpr bool flat() const { return properties().flat; }
+  [[nodiscard]] constexpr bool gathers_units() const { return properties().gathers_units; }
+  /// Whether a unit that is gathered for forward stays so until its backward.
+  [[nodiscard]] constexpr bool stays_gathered() const { return stage == 2 || reshard_after_forward == choice::no; }
+  /// Megatron's distributed optimizer: whole parameters, and shares of optimizer states.
+  [[nodiscard]] constexpr bool distributes_optimizer() const { return by(sharder::megatron) && divides() && !gathers_units(); }
+  /// Each tensor is cut along its first dimension: shards are DTensors, which tensor and context parallelism cut further (FSDP2).
+  [[nodiscard]] constexpr bool cuts_tensors() const { return gathers_units() && !flat(); }
+  /// PyTorch's FSDP, of either version.
+  [[nodiscard]] constexpr bool fully_sharded() const { return by(sharder::pytorch) && gathers_units(); }
+
   friend constexpr bool operator==(const sharding&, const sharding&) = default;
 };
 

@@ -73,8 +73,6 @@ constexpr choices up_to(std::int64_t most) {
   return c;
 }
 constexpr std::int64_t code(sharding_kind kind, std::int64_t stage) { return 4 * static_cast<std::int64_t>(kind) + stage; }
-constexpr bool can_shard(const job& j, sharding_kind kind) { return (j.framework.sharding.kinds >> static_cast<int>(kind) & 1U) != 0; }
-constexpr bool fully_sharded(const job& j) { return j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2; }
 /// Whether so many stages that the layers do not divide by are worth a try: where no more stages are even. Megatron takes any cut
 /// (pipeline-model-parallel-layout).
 constexpr bool uneven(const job& j, std::int64_t stages) {
@@ -146,12 +144,12 @@ inline constexpr axis sharding{
       choices c;
       if (detail::left(j) * j.parallel.context == 1) {
         c.add(detail::code(none, 0));
-        if (detail::can_shard(j, zero))
+        if (j.framework.sharding.offers(zero))
           for (std::int64_t stage = 2; stage <= 3; ++stage) c.add(detail::code(zero, stage));
         return c;
       }
       const auto add = [&](sharding_kind kind, std::int64_t first, std::int64_t last) {
-        if (detail::can_shard(j, kind))
+        if (j.framework.sharding.offers(kind))
           for (auto stage = first; stage <= last; ++stage) c.add(detail::code(kind, stage));
       };
       add(ddp, 0, 0), add(zero, 1, 3), add(fsdp1, 3, 3), add(fsdp2, 3, 3), add(megatron_distributed_optimizer, 1, 1);
@@ -219,17 +217,14 @@ inline constexpr axis recomputation{
 /// Where nothing is sharded, by an optimizer of one's own.
 inline constexpr axis optimizer_place{
     "offload.optimizer",
-    [](const job& j) {
-      const bool unsharded = j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp;
-      return detail::either(!unsharded || j.framework.sharding.kinds == 0xFF);
-    },
+    [](const job& j) { return detail::either(j.sharding.divides() || j.framework.sharding.offers_all()); },
     [](job& j, std::int64_t v) { detail::set_place(j.offload.optimizer, v); }};
 /// ZeRO's third stage alone can (deepspeed runtime/zero/config.py, offload_param). FSDP has parameters, gradients and update together on the
 /// host (torch distributed/fsdp/api.py CPUOffload, _fully_shard/_fsdp_api.py CPUOffloadPolicy).
 inline constexpr axis parameter_place{
     "offload.parameters",
     [](const job& j) {
-      if (!detail::fully_sharded(j)) return detail::either(j.sharding.kind == sharding_kind::zero && j.sharding.stage == 3);
+      if (!j.sharding.fully_sharded()) return detail::either(j.sharding.by(sharder::deepspeed) && j.sharding.cuts(sharded_state::weights));
       choices c;
       c.add(j.offload.optimizer == place::on_gpu ? 0 : 1);
       return c;

@@ -30,7 +30,7 @@ class plan_judge {
     const auto s = detail::settle_checked(j);
     const auto keys = keys_of(s);
     const auto& list = inventories_.at({s.model.vocab}, [&] { return weights_of(s.model); });
-    const auto device = j.sharding.kind == sharding_kind::megatron_fsdp ? device_of_fsdp(s, keys, list) : device_of_stages(s, keys, list);
+    const auto device = j.sharding.gathers_units() ? device_of_fsdp(s, keys, list) : device_of_stages(s, keys, list);
     if (!device) return judge_plan(j);
     if (*device > s.on->memory) return {false, *device, 0.0, {}};
     detail::check_cost(j);
@@ -69,7 +69,7 @@ class plan_judge {
             l.expert + (l.expert_tensor << 20) + (l.expert_imbalance << 40),
             static_cast<std::int64_t>(r.mode) + (static_cast<std::int64_t>(r.method) << 4) + (static_cast<std::int64_t>(r.policy) << 8) + (static_cast<std::int64_t>(r.modules) << 12),
             static_cast<std::int64_t>(s.on->compute_capability) + flag(properties_of(s.source->parallel.schedule).splits_backward, 32) +
-                flag(s.source->sharding.kind == sharding_kind::megatron_fsdp, 33)};
+                flag(s.source->sharding.gathers_units(), 33)};
   }
 
   /// A number for the layers of each chunk, where they are given: the same for the same.

@@ -14,7 +14,7 @@ namespace detail {
 /// How long each stage takes for so many layers, by cost()'s own parts.
 struct stage_speeds {
   std::array<mixed_stages::pace, degrees::max_chunks> of_stage{};
-  constexpr explicit stage_speeds(const job& j) {
+  [[gnu::noinline]] constexpr explicit stage_speeds(const job& j) {
     const mixed_stages stages(j, rates_of);
     for (std::int64_t i = 0; i < j.parallel.pipeline; ++i) of_stage[static_cast<std::size_t>(i)] = stages.pace_of(i);
   }
@@ -60,10 +60,9 @@ constexpr job divide_by_speed(const job& given) {
     std::size_t best = stages;
     for (std::size_t i = 0; i < stages; ++i) {
       if (i == from || (best < stages && longer(i) >= longer(best))) continue;
-      auto next = j;
-      --next.parallel.stage_layers[from];
-      ++next.parallel.stage_layers[i];
-      if (detail::stage_headroom(next).of[i] >= bytes{0}) best = i;
+      --d.stage_layers[from], ++d.stage_layers[i];
+      if (detail::stage_headroom(j).of[i] >= bytes{0}) best = i;
+      ++d.stage_layers[from], --d.stage_layers[i];
     }
     if (best == stages) break;
     --d.stage_layers[from];

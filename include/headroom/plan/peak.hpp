@@ -172,7 +172,7 @@ inline scheduled_moments moments_of(const settled_job& s, const stage_kind& k) {
   for (auto stage = k.first; stage <= k.last; ++stage) {
     const auto plan = plan_of_stage<shipped_order>(j, stage, k.chunks);
     order_watch watch(r, k.of, k.head, properties_of(j.parallel.schedule).splits_backward);
-    follow_order(shipped_order{}, plan, stage, boundary_tensors(j.parallel, j.framework, k.parts), [&](std::int64_t c) { return c == k.head; }, watch);
+    follow_order(shipped_order{}, plan, stage, boundary_tensors(j.parallel, j.framework.pipeline, k.parts), [&](std::int64_t c) { return c == k.head; }, watch);
   }
   return r;
 }

@@ -47,8 +47,8 @@ class load_trace {
     const auto outside = trained_modules(j, -1);
     const bool here = place_of_parameters(j) == place::on_gpu;
     const bool on_gpu = j.offload.optimizer == place::on_gpu && here;
-    const bool vectors = s.flat && j.sharding.kind != sharding_kind::fsdp1;
-    const bool partitions = vectors && j.sharding.stage == 3;
+    const bool vectors = s.flat && !j.sharding.gathers_units();
+    const bool partitions = vectors && j.sharding.cuts(sharded_state::weights);
     if (partitions) partition_weights(list);
     bytes flat{0};  // DeepSpeed joins what trains in one vector
     const auto add = [&](const state_bytes& one, std::int64_t copies, std::int64_t moments) {
@@ -112,7 +112,7 @@ class load_trace {
     const auto handles = s.source->framework.process.cublas_handles;
     const auto workspace = resident.rows[row::workspace];
     for (std::int32_t i = 0; i < handles; ++i) keep(ceil_div(workspace, handles), row::workspace);
-    keep(resident.rows[row::activations] - (wraps_ && s.source->framework.rotary.cache_in_layers ? s.model.layers * rotary_caches(s) : bytes{0}), row::activations);
+    keep(resident.rows[row::activations] - (wraps_ && s.source->framework.rotary.tables == rope_tables::in_each_layer ? s.model.layers * rotary_caches(s) : bytes{0}), row::activations);
     keep(resident.rows[row::communication_buffers], row::communication_buffers);
     if (partitions) memory_.make(windows_->gather_pool, row::gathered_parameters, stream::gather);
     if ((j.batch.accumulation == 1 || partitions) && !j.framework.gradients.stay && windows_->gradients_before.total > bytes{0}) {

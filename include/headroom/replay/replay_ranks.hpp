@@ -46,7 +46,7 @@ inline void replay_rank(rank_report& rank, const job& j, std::size_t kind, step_
   if (listener != nullptr) listener->begin();
   trace.run();
   // A quantised matrix is dequantised in several blocks, which the walk has as one: where they find room is not the same.
-  const bool pooled = j.sharding.kind == sharding_kind::zero && w.gather_pool > bytes{0};
+  const bool pooled = j.sharding.by(sharder::deepspeed) && w.gather_pool > bytes{0};
   if (!s.layer.base.quantised() && !pooled) add_unused_ends(rank, bytes{allocator.peak_allocated()} - rank.allocated);
   rank.active = max(rank.allocated, bytes{allocator.peak_active()});
   finish_replayed(rank, bytes{allocator.peak_reserved()});

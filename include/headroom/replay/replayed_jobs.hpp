@@ -14,7 +14,7 @@ constexpr std::int64_t most_replayed_layers = 1024;
 
 /// Experts that are computed all at once, each layer alike, and all of them here. A loop over experts is walked, not replayed.
 constexpr bool replays_experts(const job& j) {
-  return experts_at_once(j.model, j.framework) && j.parallel.expert == 1 && j.model.experts.every == 1 && !j.model.encoder.cross_attention;
+  return experts_at_once(j.model, j.framework.experts) && j.parallel.expert == 1 && j.model.experts.every == 1 && !j.model.encoder.cross_attention;
 }
 
 /// Trainers that allocate as they go, whose parameters stay whole or are gathered by FSDP.
@@ -22,9 +22,8 @@ constexpr bool replays_steps(const job& j) {
   return j.framework.runtime == runtime::autograd && j.framework.modules.kind == layer_modules::eager && (!j.model.sparse() || replays_experts(j)) &&
          j.hardware.accelerator().maker != vendor::cpu && j.model.vision.kind == vision_kind::none && j.model.encoder.layers == 0 &&
          j.parallel.pipeline == 1 && j.optimizer.blocks <= 1 &&
-         j.offload.activations == place::on_gpu && (place_of_parameters(j) == place::on_gpu || j.sharding.kind == sharding_kind::fsdp1) &&
-         (j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp || j.sharding.kind == sharding_kind::fsdp1 ||
-          j.sharding.kind == sharding_kind::fsdp2 || j.sharding.kind == sharding_kind::zero);
+         j.offload.activations == place::on_gpu && (place_of_parameters(j) == place::on_gpu || (j.sharding.fully_sharded() && j.sharding.flat())) &&
+         !j.sharding.by(sharder::megatron);
 }
 
 /// Megatron's stages, whose backward is in one piece.

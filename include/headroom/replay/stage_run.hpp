@@ -16,8 +16,8 @@ class stage_run {
       : job_(&s), stage_(stage), listener_(listener), memory_(a, listener), steps_(s, cut, stage, a, listener) {
     // Megatron-FSDP's shards are buffers, and Muon's layer-wise optimizer gives whole weights to ranks: theirs are added as they are.
     const auto& j = *s.source;
-    const bool in_shares = j.sharding.kind == sharding_kind::megatron_distributed_optimizer && s.optimizer.vector_moments > 0;
-    if (j.sharding.kind != sharding_kind::megatron_fsdp && !in_shares) make_parameters(tensors_of_stage(s, list, cut, stage));
+    const bool in_shares = j.sharding.distributes_optimizer() && s.optimizer.vector_moments > 0;
+    if (!j.sharding.gathers_units() && !in_shares) make_parameters(tensors_of_stage(s, list, cut, stage));
   }
 
   /// Three steps: without state, with it made, and with it there from the start. The listener hears the last.
@@ -40,7 +40,7 @@ class stage_run {
   /// With the distributed optimizer parameters move into one buffer, of which each rank then copies its share.
   void make_parameters(std::vector<stage_tensor> all) {
     const auto& p = job_->precision;
-    const bool divided = job_->source->sharding.kind == sharding_kind::megatron_distributed_optimizer;
+    const bool divided = job_->source->sharding.distributes_optimizer();
     std::vector<tensor_memory::handle> apart;
     std::array<std::int64_t, 2> buffers{};  // dense, of experts
     for (const auto& t : all) {

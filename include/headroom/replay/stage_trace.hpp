@@ -63,9 +63,14 @@ class stage_trace {
   void build(const stage_cut& cut, std::int64_t stage) {
     const auto& j = *job_->source;
     const auto trained = trained_modules(j, -1);
-    for (const auto& k : kinds_of(job_->model))
-      parts_[k.kind.sparse()] = {megatron::mixer_block(scene_, k.kind, trained), megatron::feed_forward_block(scene_, k.kind, trained)};
-    head_.push_back(megatron::head_and_loss(scene_, trained));
+    for (const auto& k : kinds_of(job_->model)) {
+      auto& parts = parts_[k.kind.sparse()];
+      parts.clear();
+      const auto keep = [&](const program& p) { parts.push_back(p); };
+      with_made([&] { return megatron::mixer_block(scene_, k.kind, trained); }, keep);
+      with_made([&] { return megatron::feed_forward_block(scene_, k.kind, trained); }, keep);
+    }
+    with_made([&] { return megatron::head_and_loss(scene_, trained); }, [&](const program& p) { head_.push_back(p); });
     cut.for_each(stage, [&](const layer_chunk& c) {
       chunk k;
       k.first = c.index == 0;

@@ -25,8 +25,8 @@ class step_trace {
       : job_(&s), windows_(&w), stack_(s), memory_(a, listener), blocks_(memory_) {
     const auto& j = *s.source;
     start_ = load_trace(s, st, w, memory_, a).run(list, resident);
-    if (j.sharding.kind == sharding_kind::fsdp2) units_.emplace<fsdp2_units>(s, list, memory_);
-    if (j.sharding.kind == sharding_kind::fsdp1 && j.sharding.stage > 0) units_.emplace<fsdp1_units>(s, list, st, memory_);
+    if (j.sharding.cuts_tensors()) units_.emplace<fsdp2_units>(s, list, memory_);
+    if (j.sharding.gathers_units() && j.sharding.flat() && j.sharding.cuts(sharded_state::weights)) units_.emplace<fsdp1_units>(s, list, st, memory_);
   }
 
   /// One step: at most two micro-batches, since the third repeats the second.
@@ -68,7 +68,7 @@ class step_trace {
     with_units([](auto& u) { u.after_embedding(); });
     auto x = blocks_.take_output(stack_.embedding(), b, recording::on);
     embedding_tensors_ = b;
-    if (job_->model.position == position_kind::rope && !habits.rotary.cache) {
+    if (job_->model.position == position_kind::rope && !habits.rotary.caches()) {
       const auto angles = bytes{checked::mul(checked::mul(stack_.sizes.tokens, job_->model.latent() ? job_->model.mla.rope_dim : job_->model.head_width()), stack_.sizes.width)};
       cosine_ = memory_.make(angles, row::activations);
       sine_ = memory_.make(angles, row::activations);
@@ -239,7 +239,7 @@ class step_trace {
 
   /// What outlives a micro-batch's graph: until the next one's forward has returned, or not at all.
   void leave_previous() {
-    const bool stays = stack_.sizes.habits->loss.keeps_graph;
+    const bool stays = stack_.sizes.habits->loss.keeps_graph();
     const auto leave = [&](block_tensors& b) {
       if (!stays) return blocks_.free(b, b.alive);
       for (auto s = b.alive & ~b.borrowed; s != 0; s &= s - 1) previous_.push_back(b.of[first_of(s)]);

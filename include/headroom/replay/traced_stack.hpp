@@ -37,7 +37,8 @@ struct traced_stack {
     const bool compiled = sizes.compiled;
     sizes.compiled = false;
     ends_.reserve(2);
-    ends_.push_back(headroom::embedding(sizes, outside));
+    const auto keep = [&](const program& p) { ends_.push_back(p); };
+    with_made([&] { return headroom::embedding(sizes, outside); }, keep);
     const auto& emb = embedding();
     const bool recomputes = j.recompute.mode == recompute_mode::full;
     leaf = !emb.needs_gradient(emb.output()) && j.adapter.active() &&
@@ -62,7 +63,7 @@ struct traced_stack {
       }
     }
     sizes.compiled = false;
-    ends_.push_back(detail::tail_of(sizes, outside, flows));
+    with_made([&] { return detail::tail_of(sizes, outside, flows); }, keep);
   }
 
   [[nodiscard]] const program& embedding() const { return ends_.front(); }

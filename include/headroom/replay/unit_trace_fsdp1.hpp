@@ -31,7 +31,7 @@ class fsdp1_units {
     const auto& j = *s.source;
     const auto& p = s.precision;
     const auto d = s.shards.parameters;
-    resident_ = j.sharding.stage == 2 || j.sharding.reshard_after_forward == choice::no;
+    resident_ = j.sharding.stays_gathered();
     apart_ = j.framework.sharding.wraps_adapters && j.adapter.active();
     on_gpu_ = j.offload.parameters == place::on_gpu;
     whole_gradients_ = j.sharding.no_sync && j.batch.accumulation > 1;

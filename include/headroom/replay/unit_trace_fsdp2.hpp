@@ -58,7 +58,7 @@ class fsdp2_units {
     const detail::unit_builder builder(s);
     const auto& habits = j.framework;
     split_ = habits.sharding.splits_root && !s.model.tied;
-    resident_ = j.sharding.stage == 2 || j.sharding.reshard_after_forward == choice::no;
+    resident_ = j.sharding.stays_gathered();
     keeps_last_ = habits.sharding.keeps_last_layer;
     whole_gradients_ = j.sharding.no_sync && j.batch.accumulation > 1;
     accumulated_ = s.precision.reduce.width() != s.precision.compute.width();

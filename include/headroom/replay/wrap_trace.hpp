@@ -114,7 +114,7 @@ inline void wrap_units(tensor_memory& m, const settled_job& s, const inventory& 
       }
     }
     unit.insert(unit.end(), norms.begin(), norms.end());
-    wrap_unit(m, unit, j.framework.rotary.cache_in_layers ? rotary_caches(s) : bytes{0}, d, stays);
+    wrap_unit(m, unit, j.framework.rotary.tables == rope_tables::in_each_layer ? rotary_caches(s) : bytes{0}, d, stays);
   }
   wrap_unit(m, root, bytes{0}, d, stays);
   m.wait_for_all();

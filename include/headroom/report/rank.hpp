@@ -75,7 +75,7 @@ struct rank_report {
   bytes reserved;            ///< what the caching allocator took from the driver
   bytes device;              ///< plus what lies outside the allocator: what nvidia-smi shows
   phase peak_phase;
-  std::uint8_t absent;       ///< a bit for each phase that this rank's step does not have; has()
+  std::uint8_t absent{};     ///< a bit for each phase that this rank's step does not have; has()
   std::int64_t peak_layer;   ///< -1: not in a layer (embedding, head, optimizer)
   breakdown at_peak;         ///< adds up to `allocated` exactly
   outside_allocator outside;

@@ -39,7 +39,7 @@ constexpr objection check_layout(const job& j, const No& no) {
   if (!within(j.batch.accumulation, 1)) return no("headroom: batch.accumulation must be a whole number from 1 to 2^40", j.batch.accumulation);
   if (j.sharding.stage < 0 || j.sharding.stage > 3) return no("headroom: sharding.stage must be 0, 1, 2 or 3", j.sharding.stage);
   const auto hpz = j.sharding.zero_hpz_partition_size, mics = j.sharding.mics_shard_size;
-  if ((hpz > 1 || mics > 0) && (j.sharding.kind != sharding_kind::zero || j.sharding.stage != 3))
+  if ((hpz > 1 || mics > 0) && !(j.sharding.by(sharder::deepspeed) && j.sharding.cuts(sharded_state::weights)))
     return no("headroom: sharding.zero_hpz_partition_size and mics_shard_size need sharding.kind \"zero\" and stage 3; stage", j.sharding.stage);
   const auto others = checked::mul(checked::mul(p.tensor, p.pipeline), p.context);
   const auto gpus = j.hardware.gpus();
@@ -57,7 +57,7 @@ constexpr objection check_layout(const job& j, const No& no) {
 /// Whether weights are cast for each matrix multiplication; FSDP gathers them in the format that they are computed in instead.
 constexpr bool autocasts(const job& j) {
   const auto& p = j.precision.set() ? j.precision : j.framework.precision;
-  if (j.framework.modules.kind == layer_modules::megatron || j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2) return false;
+  if (j.framework.modules.kind == layer_modules::megatron || j.sharding.properties().shards_are_master) return false;
   return p.autocast || (p.compute.bits >= 16 && p.compute.bits < p.parameters.bits);
 }
 
@@ -100,10 +100,10 @@ constexpr objection check_spread(const job& j, const No& no) {
   const auto& p = j.parallel;
   if (!properties_of(p.schedule).one_process || p.virtual_pipeline > 1)
     return no("headroom: for this framework parallel.schedule must be \"naive\" (device_map=\"auto\") or parallel.pipeline 1; pipeline", p.pipeline);
-  if (p.pipeline > degrees::max_chunks) return no("headroom: parallel.pipeline must be from 1 to 64", p.pipeline);
+  if (p.pipeline > degrees::max_entries) return no("headroom: parallel.pipeline must be from 1 to 256", p.pipeline);
   if (j.hardware.gpus() != p.pipeline)
     return no("headroom: the naive schedule spreads one process over all GPUs; parallel.pipeline must be hardware.nodes × gpus_per_node", p.pipeline);
-  if (j.sharding.kind != sharding_kind::none && j.sharding.kind != sharding_kind::ddp) return no("headroom: the naive schedule goes without sharding; sharding.kind must be none");
+  if (j.sharding.divides()) return no("headroom: the naive schedule goes without sharding; sharding.kind must be none");
   std::int64_t given = 0;
   for (std::int32_t i = 0; i < p.chunks; ++i) given = checked::add(given, p.stage_layers[i]);
   if (p.chunks > 0 && (p.chunks != p.pipeline || given != j.model.layers))
@@ -182,12 +182,12 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
     if (const auto why = detail::check_division(j, no)) return why;
   const bool plain = !m.sparse() && !m.latent();
   if (divides_eager && !plain) {
-    if (!j.framework.experts.grouped_mm || p.tensor > 1 || p.context > 1 || p.pipeline > 1 || (j.compile && j.framework.compile.layers) || m.experts.every > 1 || m.experts.bias)
+    if (j.framework.experts.gemm != expert_gemm::grouped_mm || p.tensor > 1 || p.context > 1 || p.pipeline > 1 || (j.compile && j.framework.compile.layers) || m.experts.every > 1 || m.experts.bias)
       return no("headroom: mixtures of experts and latent attention are modelled for this framework without tensor, context and pipeline parallelism and compiled layers alone, and of plain layers; states(job) counts their weights",
              j.framework.label);
     if (m.sparse() && (m.experts.count % p.expert != 0 || j.hardware.gpus() % p.expert != 0 || p.expert_tensor > 1))
       return no("headroom: model.experts.count and the GPUs must be multiples of parallel.expert, and parallel.expert_tensor 1; expert", p.expert);
-    if (p.expert > 1 && j.sharding.kind != sharding_kind::fsdp2) return no("headroom: expert parallelism of eager modules needs sharding.kind \"fsdp2\" in this version");
+    if (p.expert > 1 && !j.sharding.cuts_tensors()) return no("headroom: expert parallelism of eager modules needs sharding.kind \"fsdp2\" in this version");
   }
   if (!divides && !divides_eager && !plain && (j.compile || j.recompute.mode == recompute_mode::selective))
     return no("headroom: compiled or selectively recomputed experts and latent attention are not modelled by this version; compile must be false, recompute \"none\" or \"full\"");
@@ -196,7 +196,7 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
       return no("headroom: model.experts.count must be a multiple of parallel.expert, and experts.ffn of parallel.expert_tensor; experts", m.experts.count);
     if (m.sparse() && j.hardware.gpus() / p.pipeline % checked::mul(p.expert, p.expert_tensor) != 0)
       return no("headroom: data × tensor × context must be a multiple of parallel.expert × expert_tensor; expert", p.expert);
-    if (p.pipeline > 64) return no("headroom: parallel.pipeline must be from 1 to 64", p.pipeline);
+    if (p.pipeline > degrees::max_entries) return no("headroom: parallel.pipeline must be from 1 to 256", p.pipeline);
     if (m.mtp_layers > 4) return no("headroom: for megatron model.mtp_layers must be from 0 to 4", m.mtp_layers);
     if (!order.megatron)
       return no(detail::megatron_schedules.text);  // headroom: parallel.schedule must be one that Megatron-LM runs (layout/schedule_kind.hpp)
@@ -212,15 +212,14 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
       return no("headroom: with the gpipe schedule batch.accumulation must be from 1 to 65536; accumulation", j.batch.accumulation);
     if (p.virtual_pipeline > 1 && j.framework.pipeline.microbatch_group == 0 && j.batch.accumulation % p.pipeline != 0)
       return no("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
-    if (j.sharding.kind != sharding_kind::none && j.sharding.kind != sharding_kind::ddp && j.sharding.kind != sharding_kind::megatron_distributed_optimizer &&
-        j.sharding.kind != sharding_kind::megatron_fsdp)
+    if (j.sharding.divides() && !j.sharding.by(sharder::megatron))
       return no("headroom: for megatron sharding.kind must be none, ddp, megatron-distributed-optimizer or megatron-fsdp");
-    if (j.sharding.kind == sharding_kind::megatron_fsdp)
+    if (j.sharding.gathers_units())
       if (const auto why = detail::check_megatron_fsdp(j, no)) return why;
     if (j.precision.compute.bits == 8 && j.framework.modules.local) return no("headroom: fp8 needs TransformerEngine: framework.options.transformer-impl must not be local");
     if (j.precision.parameters.bits == 8 && j.precision.compute.bits != 8) return no("headroom: fp8 parameters need precision.compute fp8; found bits", j.precision.compute.bits);
     if (j.precision.compute.set() && j.precision.compute.bits != 8 && j.precision.compute.bits < 16) return no("headroom: precision.compute must have 8, 16 or 32 bits", j.precision.compute.bits);
-    if (j.optimizer.vector_moments > 0 && j.sharding.kind == sharding_kind::megatron_distributed_optimizer)
+    if (j.optimizer.vector_moments > 0 && j.sharding.distributes_optimizer())
       if (const auto why = detail::check_layer_wise(j, no)) return why;
     if (j.optimizer.extent != state_extent::full || j.optimizer.state.quantised() || j.optimizer.blocks > 0 || j.optimizer.in_backward)
       return no("headroom: for megatron the optimizer must be adamw, sgd, sgd-momentum, lion, adagrad or muon");
@@ -247,7 +246,7 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
       return no("headroom: torch runs no schedule that splits the backward with compiled layers, and recomputation is not modelled for one by this version; compile must be false, recompute \"none\"");
     if (properties_of(schedule_of(p)).in_groups && p.virtual_pipeline > 1 && j.batch.accumulation % p.pipeline != 0)
       return no("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
-    if (p.pipeline > 64 || j.batch.accumulation > 65'536) return no("headroom: parallel.pipeline must be from 1 to 64, and batch.accumulation at most 65536; accumulation", j.batch.accumulation);
+    if (p.pipeline > degrees::max_entries || j.batch.accumulation > 65'536) return no("headroom: parallel.pipeline must be from 1 to 256, and batch.accumulation at most 65536; accumulation", j.batch.accumulation);
     if (j.sharding.kind != sharding_kind::fsdp2 || j.framework.loss.style == loss_style::chunked_head || j.adapter.active() || !j.trainable.all() || j.optimizer.in_backward || m.tied)
       return no("headroom: pipelines of this framework are modelled under sharding.kind fsdp2, with whole logits, every weight trained by an optimizer step and untied embeddings alone");
   } else if (!divides && (p.pipeline > 1 || p.virtual_pipeline > 1)) {
@@ -255,13 +254,13 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
   }
   if (!divides && !divides_eager && (p.context > 1)) return no("headroom: context parallelism is not modelled by this version; parallel.context must be 1", p.context);
   if (!divides && !divides_eager && (p.expert > 1 || p.expert_tensor > 1)) return no("headroom: expert parallelism is not modelled by this version; parallel.expert must be 1", p.expert);
-  if (!divides && j.offload.parameters != place::on_gpu && (j.sharding.kind == sharding_kind::none || j.sharding.kind == sharding_kind::ddp))
+  if (!divides && j.offload.parameters != place::on_gpu && !j.sharding.divides())
     return no("headroom: offload.parameters needs sharding that gathers them for every layer: sharding.kind \"zero\" with stage 3, \"fsdp1\" or \"fsdp2\"");
-  if (p.replicate > 1 && j.sharding.kind == sharding_kind::zero)
+  if (p.replicate > 1 && j.sharding.by(sharder::deepspeed))
     return no("headroom: parallel.replicate is FSDP's; DeepSpeed shards within groups by sharding.mics_shard_size; replicate", p.replicate);
   if (divides_eager && !m.sparse() && p.expert > 1) return no("headroom: parallel.expert needs a mixture of experts; it is", p.expert);
   if (divides_eager && (p.tensor > 1 || p.context > 1)) {
-    if (p.tensor == 1 ? j.sharding.kind != sharding_kind::fsdp2 : j.sharding.kind != sharding_kind::fsdp2 && j.sharding.kind != sharding_kind::none)
+    if (!j.sharding.cuts_tensors() && (p.tensor == 1 || !j.sharding.by(sharder::nobody)))
       return no("headroom: tensor and context parallelism of eager modules need sharding.kind \"fsdp2\" in this version");
     if (j.adapter.active()) return no("headroom: adapters under tensor or context parallelism are not modelled for this framework by this version", j.framework.label);
   }
@@ -276,7 +275,7 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
   if (!divides && j.precision.compute.bits == 8 && !j.framework.fp8.quantises_in_linear) return no("headroom: fp8 computation is not modelled by this version; precision.compute must have 16 or 32 bits", j.precision.compute.bits);
   if (j.batch.packed && !j.framework.attention.packs_documents)
     return no("headroom: packed sequences are not modelled for this framework by this version; batch.packed must be false", j.framework.label);
-  if (!divides && (j.sharding.kind == sharding_kind::megatron_distributed_optimizer || j.sharding.kind == sharding_kind::megatron_fsdp))
+  if (!divides && j.sharding.by(sharder::megatron))
     return no("headroom: Megatron's sharding is not modelled by this version; sharding.kind must be none, ddp, zero, fsdp1 or fsdp2");
   const bool selective = j.recompute.mode == recompute_mode::selective && j.framework.runtime == runtime::autograd && !divides;
   if (selective && (j.recompute.policy == recompute_policy::unset || j.recompute.modules != 0))

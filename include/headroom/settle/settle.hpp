@@ -16,20 +16,20 @@ constexpr void settle_precision(settled_job& r) {
   auto& p = r.precision;
   if (!j.precision.set()) {
     r.assumptions.add(assumption::framework_precision);
-    if (j.sharding.kind == sharding_kind::megatron_fsdp) p.gradients = p.reduce = p.parameters;  // megatron-fsdp-main-grads-dtype auto
+    if (j.sharding.by(sharder::megatron) && j.sharding.gathers_units()) p.gradients = p.reduce = p.parameters;  // megatron-fsdp-main-grads-dtype auto
   }
   fill_open_formats(p);
-  const bool fsdp = j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2;
-  if (fsdp && p.master.present() && p.parameters.bits < p.master.bits) {
+  const bool master_in_shards = j.sharding.properties().shards_are_master;
+  if (master_in_shards && p.master.present() && p.parameters.bits < p.master.bits) {
     // The shards are the master copy; the short format exists only while a layer is gathered.
     p.parameters = p.master;
     p.gradients = p.master;
     p.master = formats::none;
     r.assumptions.add(assumption::fsdp_keeps_fp32_shards);
   }
-  if (!fsdp && p.compute.bits < p.parameters.bits && p.compute.bits >= 16) p.autocast = true;
-  if (j.framework.autocast.over_16bit && j.sharding.kind != sharding_kind::zero && p.compute.bits == 16) p.autocast = true;
-  if (fsdp) p.autocast = false;
+  if (!master_in_shards && p.compute.bits < p.parameters.bits && p.compute.bits >= 16) p.autocast = true;
+  if (j.framework.autocast.over_16bit && !j.sharding.by(sharder::deepspeed) && p.compute.bits == 16) p.autocast = true;
+  if (master_in_shards) p.autocast = false;
   if (p.compute.bits == 8 && j.framework.fp8.quantises_in_linear) {
     p.compute = formats::bf16;
     r.assumptions.add(assumption::fp8_in_linear);
@@ -61,42 +61,25 @@ constexpr void settle_shards(settled_job& r) {
     if (r.data > 1) r.assumptions.add(assumption::data_parallel_from_gpus);
   }
   auto d = checked::mul(r.data, j.parallel.context) / j.parallel.replicate;
-  switch (j.sharding.kind) {
-    case sharding_kind::none:
-      if (r.data > 1 && j.framework.runtime == runtime::autograd && j.framework.modules.kind == layer_modules::eager) r.assumptions.add(assumption::ddp_assumed);
-      break;
-    case sharding_kind::ddp: break;
-    case sharding_kind::zero:
-      r.flat = true;
-      if (j.sharding.mics_shard_size > 0) {  // deepspeed runtime/zero/mics.py: every state is divided within a group, and groups are replicas
-        d = j.sharding.mics_shard_size;
-        if (r.data % d != 0) refuse("headroom: the data-parallel ranks must be a multiple of sharding.mics_shard_size; mics_shard_size", d);
-      }
-      if (j.sharding.zero_hpz_partition_size > 1) {
-        r.shards.secondary = j.sharding.zero_hpz_partition_size;
-        if (r.data % r.shards.secondary != 0)
-          refuse("headroom: the data-parallel ranks must be a multiple of sharding.zero_hpz_partition_size; zero_hpz_partition_size", r.shards.secondary);
-      }
-      r.shards.optimizer = j.sharding.stage >= 1 ? d : 1;
-      r.shards.gradients = j.sharding.stage >= 2 ? d : 1;
-      r.shards.parameters = j.sharding.stage >= 3 ? d : 1;
-      if (j.sharding.stage == 3) r.assumptions.add(assumption::deepspeed_stage3_trace);
-      if (j.sharding.stage > 0 && j.sharding.leaves_buckets_open()) r.assumptions.add(assumption::zero_buckets_default);
-      break;
-    case sharding_kind::megatron_distributed_optimizer:
-      r.flat = true;
-      r.shards.optimizer = d;
-      break;
-    case sharding_kind::fsdp1:
-      r.flat = true;
-      if (j.sharding.stage > 0) r.shards = {d, d, d, 0};  // 0: NO_SHARD
-      break;
-    case sharding_kind::fsdp2: r.shards = {d, d, d, 0}; break;
-    case sharding_kind::megatron_fsdp:
-      r.flat = true;
-      r.shards = {j.sharding.stage == 3 ? d : 1, j.sharding.stage >= 2 ? d : 1, j.sharding.stage >= 1 ? d : 1, 0};
-      break;
+  const auto& z = j.sharding;
+  if (z.by(sharder::nobody) && r.data > 1 && j.framework.runtime == runtime::autograd && j.framework.modules.kind == layer_modules::eager) r.assumptions.add(assumption::ddp_assumed);
+  if (z.by(sharder::deepspeed)) {
+    if (z.mics_shard_size > 0) {  // deepspeed runtime/zero/mics.py: every state is divided within a group, and groups are replicas
+      d = z.mics_shard_size;
+      if (r.data % d != 0) refuse("headroom: the data-parallel ranks must be a multiple of sharding.mics_shard_size; mics_shard_size", d);
+    }
+    if (z.zero_hpz_partition_size > 1) {
+      r.shards.secondary = z.zero_hpz_partition_size;
+      if (r.data % r.shards.secondary != 0)
+        refuse("headroom: the data-parallel ranks must be a multiple of sharding.zero_hpz_partition_size; zero_hpz_partition_size", r.shards.secondary);
+    }
+    if (z.cuts(sharded_state::weights)) r.assumptions.add(assumption::deepspeed_stage3_trace);
+    if (z.cuts(sharded_state::optimizer) && z.leaves_buckets_open()) r.assumptions.add(assumption::zero_buckets_default);
   }
+  r.flat = z.flat();
+  r.shards.parameters = z.cuts(sharded_state::weights) ? d : 1;
+  r.shards.gradients = z.cuts(sharded_state::gradients) ? d : 1;
+  r.shards.optimizer = z.cuts(sharded_state::optimizer) ? d : 1;
 }
 
 constexpr void settle_layer(settled_job& r) {
@@ -174,7 +157,7 @@ constexpr void settle_layer(settled_job& r) {
       s.quantised = packed;
     }
     if (j.framework.autocast.converts_outputs) {  // accelerate does, under PEFT's adapters
-      if (j.sharding.kind == sharding_kind::fsdp1 && r.shards.parameters > 1) r.assumptions.add(assumption::sharded_adapters_unexplained);
+      if (j.sharding.fully_sharded() && r.flat && r.shards.parameters > 1) r.assumptions.add(assumption::sharded_adapters_unexplained);
       if (j.adapter.base.quantised()) r.assumptions.add(assumption::upcast_quantised_base);
     }
   }
@@ -226,7 +209,7 @@ constexpr settled_job settle_checked(const job& j, std::size_t kind = 0) {
     if (j.framework.fp8.ends_in_bf16 && r.layer.fp8) r.assumptions.add(assumption::fp8_in_all_layers);
     if (j.framework.pipeline.overlaps_experts) r.assumptions.add(assumption::experts_overlap_in_turn);
     if (properties_of(j.parallel.schedule).splits_backward) r.assumptions.add(assumption::zero_bubble_defers_all);
-    if (r.optimizer.vector_moments > 0 && j.sharding.kind == sharding_kind::megatron_distributed_optimizer) r.assumptions.add(assumption::rank_with_most_weights);
+    if (r.optimizer.vector_moments > 0 && j.sharding.distributes_optimizer()) r.assumptions.add(assumption::rank_with_most_weights);
   }
   settle_gpu(r);
   settle_step(r);

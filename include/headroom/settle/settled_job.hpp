@@ -33,7 +33,7 @@ struct settled_job {
   bool reentrant{};
   assumption_set assumptions{};
 
-  [[nodiscard]] constexpr bool sharded() const { return source->sharding.kind != sharding_kind::none && source->sharding.kind != sharding_kind::ddp; }
+  [[nodiscard]] constexpr bool sharded() const { return source->sharding.divides(); }
 };
 
 }  // namespace headroom

@@ -39,7 +39,7 @@ constexpr void offload_zero(host_bytes& h, const settled_job& s, const state_byt
   const auto moments = share(st.trained, 4 * s.optimizer.moments, d);
   if (o.optimizer == place::on_cpu) {
     h.plain += moments;
-    if (j.sharding.stage < 3) {
+    if (!j.sharding.cuts(sharded_state::weights)) {
       pin(h, master, o.pin_memory);
       pin(h, gradients, o.pin_memory);
       pin(h, low, o.pin_memory);
@@ -85,7 +85,7 @@ constexpr void offload_fsdp(host_bytes& h, const settled_job& s, const state_byt
   if (o.parameters == place::on_gpu && o.optimizer == place::on_gpu) return;
   const auto d = s.shards.parameters;
   const auto shards = st.gpu[row::model_parameters] + st.gpu[row::adapters] - st.frozen_extra;
-  if (o.pin_memory && s.source->sharding.kind == sharding_kind::fsdp1) {  // unit by unit (_flat_param.py init_flat_param_attributes)
+  if (o.pin_memory && s.flat && s.source->sharding.fully_sharded()) {  // unit by unit (_flat_param.py init_flat_param_attributes)
     const auto unit = ceil_div(gathered_unit(s, st), d);
     h.pinned += s.model.layers * pinned(unit) + pinned(shards - s.model.layers * unit);
   } else {
@@ -101,17 +101,12 @@ constexpr void offload_fsdp(host_bytes& h, const settled_job& s, const state_byt
 constexpr host_bytes host_of(const settled_job& s, const state_bytes& st, bytes checkpoints) {
   const auto& j = *s.source;
   host_bytes h;
-  switch (j.sharding.kind) {
-    case sharding_kind::zero: detail::offload_zero(h, s, st); break;
-    case sharding_kind::fsdp1:
-    case sharding_kind::fsdp2:
-    case sharding_kind::megatron_fsdp: detail::offload_fsdp(h, s, st); break;
-    case sharding_kind::none:
-    case sharding_kind::ddp:
-    case sharding_kind::megatron_distributed_optimizer:
-      if (j.offload.optimizer != place::on_gpu) detail::pin(h, st.gpu[row::optimizer_state], j.offload.pin_memory);
-      break;
-  }
+  if (j.sharding.by(sharder::deepspeed))
+    detail::offload_zero(h, s, st);
+  else if (j.sharding.gathers_units())
+    detail::offload_fsdp(h, s, st);
+  else if (j.offload.optimizer != place::on_gpu)
+    detail::pin(h, st.gpu[row::optimizer_state], j.offload.pin_memory);
   // Megatron moves activations into tensors that are pinned one by one; their rounding is left out.
   (j.framework.modules.kind == layer_modules::megatron ? h.pinned : h.plain) += checkpoints;
   h.plain += st.paged;
@@ -120,7 +115,7 @@ constexpr host_bytes host_of(const settled_job& s, const state_bytes& st, bytes 
     h.load = detail::share(st.total, f.width());
     // Under zero.Init the model is partitioned as it is built, and the checkpoint is read file by file (save_pretrained cuts
     // files of at most 5 GB).
-    if (j.sharding.kind == sharding_kind::zero && j.sharding.stage == 3) h.load = min(h.load, bytes{5'000'000'000});
+    if (j.sharding.by(sharder::deepspeed) && j.sharding.cuts(sharded_state::weights)) h.load = min(h.load, bytes{5'000'000'000});
   }
   return h;
 }

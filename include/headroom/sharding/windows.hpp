@@ -23,6 +23,9 @@ constexpr void ddp_windows(windows& w, const settled_job& s, const state_bytes& 
 
 }  // namespace detail
 
+/// Whether a job wraps its model on the GPU, unit by unit (FSDP1).
+constexpr bool wraps_on_gpu(const settled_job& s) { return s.source->framework.sharding.wraps_on_gpu && s.flat && s.source->sharding.fully_sharded(); }
+
 /// The windows of a settled job.
 constexpr windows windows_of(const settled_job& s, const state_bytes& st) {
   windows w;
@@ -33,7 +36,7 @@ constexpr windows windows_of(const settled_job& s, const state_bytes& st) {
     case sharding_kind::fsdp2: detail::fsdp2_windows(w, s, st); break;
     case sharding_kind::zero: {
       const auto z = detail::zero_sizes_of(j);
-      if (j.sharding.stage == 3)
+      if (j.sharding.cuts(sharded_state::weights))
         detail::zero3_windows(w, s, st, z);
       else
         detail::zero12_windows(w, s, st, z);

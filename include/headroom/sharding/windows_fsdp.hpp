@@ -30,7 +30,7 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
   const auto reduced = frozen ? ceil_div(st.adapters, layers) : st.unit;
   const auto reduced_of = [&](parameters n) { return frozen ? parameters{0} : n; };
   const auto unit = habits.sharding.gathers_in_fp8 ? share(st.unit, 1) : gathered_unit(s, st) + (frozen ? share(reduced, c) : bytes{0});
-  const bool resident = s.source->sharding.stage == 2 || s.source->sharding.reshard_after_forward == choice::no;
+  const bool resident = s.source->sharding.stays_gathered();
   const bool split = habits.sharding.splits_root && !s.model.tied;
   const auto first = split ? st.embedding : st.root;             // gathered when forward begins, reduced when backward ends
   const auto head = split ? st.root - st.embedding : st.root;    // gathered in the loss
@@ -108,7 +108,7 @@ constexpr void fsdp1_windows(windows& w, const settled_job& s, const state_bytes
   const auto d = s.shards.gradients;
   if (j.sharding.stage == 0 && c == m) return;  // NO_SHARD: whole flat parameters, and gradients averaged in place
   const auto unit = gathered_unit(s, st);
-  const bool resident = j.sharding.stage == 2 || j.sharding.reshard_after_forward == choice::no;
+  const bool resident = j.sharding.stays_gathered();
   const auto root = share(resident ? st.root + st.side : st.root, c);
   if (j.framework.sharding.wraps_adapters && j.adapter.active()) return fsdp1_frozen_windows(w, s, st, unit, root, resident);
   const auto layers = s.model.layers;

@@ -38,14 +38,14 @@ constexpr void zero12_windows(windows& w, const settled_job& s, const state_byte
   const auto& j = *s.source;
   const auto& p = s.precision;
   const auto e = p.parameters.width(), g = p.gradients.width();
-  if (j.sharding.stage >= 1) {
+  if (j.sharding.cuts(sharded_state::optimizer)) {
     const auto bucket = bytes{checked::mul(e, z.reduce_bucket)};
     const bool contiguous = chosen(j.sharding.contiguous_gradients, true);
     if (contiguous) {
       w.turn = w.backward = w.reduce = moment(row::communication_buffers, z.overlap ? 2 * bucket : bucket);
       w.buckets = z.overlap ? 2 : 1;
     }
-    if (j.sharding.stage == 2) {
+    if (j.sharding.cuts(sharded_state::gradients)) {
       w.path = gradient_path::leaves;
       if (j.offload.optimizer == place::on_gpu && contiguous) {
         // copy_grads_in_partition; the first micro-batch's stays as averaged_gradients, later ones' are added to it.

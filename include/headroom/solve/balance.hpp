@@ -13,8 +13,8 @@ struct stage_headroom {
   std::array<bytes, degrees::max_entries> of{};
   std::array<bool, degrees::max_entries> seen{};
 
-  constexpr explicit stage_headroom(const job& j) {
-    for_each_rank(j, [&](const rank_report& rank) {
+  [[gnu::noinline]] constexpr explicit stage_headroom(const job& j) {
+    visit_ranks(j, [&](const rank_report& rank) {
       const auto stage = static_cast<std::size_t>(rank.pipeline_stage);
       if (!seen[stage] || rank.headroom() < of[stage]) of[stage] = rank.headroom();
       seen[stage] = true;
@@ -29,13 +29,7 @@ struct stage_headroom {
   }
 };
 
-}  // namespace detail
-
-/// The job with `parallel.stage_layers` chosen so that its tightest GPU has the most headroom: on a mixed cluster the small GPUs
-/// get fewer layers, and so does a stage that also holds the embedding or the logits. What a stage occupies grows with its own
-/// layers alone, so moving one layer at a time off the tightest stage ends only where no division is better.
-/// Errors: job_error without pipeline stages, with virtual ones, and with fewer layers than stages; those of estimate().
-constexpr job balance_stages(job j) {
+constexpr void balance(job& j) {
   auto& d = j.parallel;
   if (d.pipeline < 2 || d.pipeline > degrees::max_entries) refuse("headroom: balance_stages() needs parallel.pipeline from 2 to 256", d.pipeline);
   if (d.virtual_pipeline > 1) refuse("headroom: balance_stages() divides whole stages; parallel.virtual_pipeline must be 1", d.virtual_pipeline);
@@ -45,7 +39,7 @@ constexpr job balance_stages(job j) {
   d.chunks = static_cast<std::int32_t>(d.pipeline);
   for (std::size_t i = 0; i < stages; ++i)
     d.stage_layers[i] = static_cast<std::int32_t>(j.model.layers / d.pipeline + (static_cast<std::int64_t>(i) < j.model.layers % d.pipeline ? 1 : 0));
-  detail::stage_headroom now(j);
+  stage_headroom now(j);
   for (bool moved = true; moved;) {
     moved = false;
     const auto from = now.tightest(stages);
@@ -53,10 +47,9 @@ constexpr job balance_stages(job j) {
     std::size_t best = stages;
     bytes best_left{};
     const auto try_move = [&](std::size_t to) {
-      auto other = j;
-      --other.parallel.stage_layers[from];
-      ++other.parallel.stage_layers[to];
-      const detail::stage_headroom then(other);
+      --d.stage_layers[from], ++d.stage_layers[to];
+      const stage_headroom then(j);
+      ++d.stage_layers[from], --d.stage_layers[to];
       const auto left = min(then.of[to], then.of[from]);
       if (left > now.of[from] && (best == stages || left > best_left)) {
         best = to;
@@ -68,9 +61,19 @@ constexpr job balance_stages(job j) {
     if (best == stages) break;
     --d.stage_layers[from];
     ++d.stage_layers[best];
-    now = detail::stage_headroom(j);
+    now = stage_headroom(j);
     moved = true;
   }
+}
+
+}  // namespace detail
+
+/// The job with `parallel.stage_layers` chosen so that its tightest GPU has the most headroom: on a mixed cluster the small GPUs
+/// get fewer layers, and so does a stage that also holds the embedding or the logits. What a stage occupies grows with its own
+/// layers alone, so moving one layer at a time off the tightest stage ends only where no division is better.
+/// Errors: job_error without pipeline stages, with virtual ones, and with fewer layers than stages; those of estimate().
+constexpr job balance_stages(job j) {
+  detail::balance(j);
   return j;
 }
 

@@ -155,9 +155,9 @@ class state_sum {
     const bool vector = columns == 1 || cut;
     // Muon leaves vectors and embeddings to AdamW. DeepSpeed keeps its matrices in partitions of their own, whose momentum has the
     // gradients' format below stage 3 (runtime/zero/stage_1_and_2.py get_flat_partition, stage3.py _create_momentum_buffer).
-    const bool apart = o_->vector_moments > 0 && cut && !embedding && columns > 1 && s_->source->sharding.kind == sharding_kind::zero;
+    const bool apart = o_->vector_moments > 0 && cut && !embedding && columns > 1 && s_->source->sharding.by(sharder::deepspeed);
     const bool plain_kind = o_->vector_moments > 0 && (vector || embedding) && !apart;
-    const auto& format = apart && s_->source->sharding.stage < 3 ? as.gradient : as.state;
+    const auto& format = apart && !s_->source->sharding.cuts(sharded_state::weights) ? as.gradient : as.state;
     const auto moments = checked::mul(copies, plain_kind ? o_->vector_moments : o_->moments);
     if (moments == 0) return;
     if (o_->extent != state_extent::full && !vector && reduced_state(rows, columns, moments, copies, format)) return;

@@ -50,7 +50,7 @@ constexpr weight divided(weight w, std::int64_t tensor) {
 
 /// One tensor of all experts of a layer, where they are computed at once.
 constexpr weight joined(weight w, const settled_job& s) {
-  if (!w.expert || s.layer.adapts(w.role) || s.layer.quantised.has(w.role) || !experts_at_once(s.model, s.source->framework)) return w;
+  if (!w.expert || s.layer.adapts(w.role) || s.layer.quantised.has(w.role) || !experts_at_once(s.model, s.source->framework.experts)) return w;
   w.rows = checked::mul(w.rows, w.per_layer);
   w.per_layer = 1;
   return w;
@@ -92,7 +92,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
   const auto threshold = j.sharding.stage3_param_persistence_threshold >= 0 ? j.sharding.stage3_param_persistence_threshold : 100'000;
   const auto outside = trained_modules(j, -1);
   const bool divided = j.parallel.tensor > 1 && j.framework.modules.dtensor;
-  const bool fused = s.model.fused_qkv || j.framework.attention.fused_qkv;
+  const bool fused = s.model.fused_qkv || j.framework.attention.qkv != qkv_projection::separate;
   bool in_layers = false;
   detail::kind_units units(s.model);
   for (const auto& w : list) {

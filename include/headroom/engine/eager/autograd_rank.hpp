@@ -16,13 +16,13 @@ constexpr bytes position_buffers(const settled_job& s) {
   const auto& m = s.model;
   const bool rotary = m.position == position_kind::rope;
   bytes sum{0};
-  if (habits.rotary.position_buffers && (rotary || m.position == position_kind::learned)) {
+  if (habits.rotary.tables == rope_tables::buffers_beside_mask && (rotary || m.position == position_kind::learned)) {
     const auto row_bytes = rotary ? checked::mul(2 * m.rotary_width(), s.layer.residual_width) : 8;
     sum += bytes{checked::mul(m.max_positions, checked::add(m.max_positions, row_bytes))};
   }
-  if (habits.rotary.cache && rotary) {
+  if (habits.rotary.caches() && rotary) {
     const auto row_bytes = bytes{checked::mul(m.head_width() * m.rotary_percent / 100, 4)};  // of half the features, or of all
-    sum += habits.rotary.cache_whole ? m.max_positions * row_bytes : 2 * s.layer.sequence * row_bytes;
+    sum += habits.rotary.tables == rope_tables::cached_whole ? m.max_positions * row_bytes : 2 * s.layer.sequence * row_bytes;
   }
   return sum;
 }
@@ -33,8 +33,7 @@ constexpr moment resident_bytes(const settled_job& s, const state_bytes& st, con
   moment r{};
   r.rows = st.gpu;
   r.rows[row::gradients] = bytes{0};
-  const bool fsdp = j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2;
-  if (j.offload.optimizer != place::on_gpu || (fsdp && j.offload.parameters != place::on_gpu)) {
+  if (j.offload.optimizer != place::on_gpu || (j.sharding.fully_sharded() && j.offload.parameters != place::on_gpu)) {
     r.rows[row::optimizer_state] = bytes{0};
     r.rows[row::master_parameters] = bytes{0};
   }
@@ -46,7 +45,7 @@ constexpr moment resident_bytes(const settled_job& s, const state_bytes& st, con
   // Token numbers and labels, int64.
   r.rows[row::activations] += 2 * bytes{checked::mul(s.layer.tokens, 8)};
   r.rows[row::activations] += position_buffers(s);
-  if (j.framework.rotary.cache_in_layers) [[unlikely]] r.rows[row::activations] += s.model.layers * rotary_caches(s);
+  if (j.framework.rotary.tables == rope_tables::in_each_layer) [[unlikely]] r.rows[row::activations] += s.model.layers * rotary_caches(s);
   w.always.add_to(r.rows);
   r.total = r.rows.total();
   return r;
@@ -57,7 +56,7 @@ constexpr moment resident_bytes(const settled_job& s, const state_bytes& st, con
 constexpr moment load_moment(const settled_job& s, const state_bytes& st, const moment& resident) {
   const auto& j = *s.source;
   const auto width = s.precision.parameters.width();
-  if (j.framework.sharding.wraps_on_gpu && j.sharding.kind == sharding_kind::fsdp1) {
+  if (wraps_on_gpu(s)) {
     const bool leaves = j.offload.parameters != place::on_gpu;
     const auto passing = 2 * share(st.root, width) - (leaves ? bytes{0} : share(st.root, width, s.shards.parameters));
     return moment(row::model_parameters, resident.rows[row::model_parameters]) + moment(row::adapters, resident.rows[row::adapters]) +

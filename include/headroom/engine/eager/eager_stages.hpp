@@ -57,7 +57,7 @@ constexpr timeline walk_eager_stage(const settled_job& s, const inventory& list,
   resident.rows[row::gradients] = bytes{0};
   resident.rows[row::workspace] += j.framework.process.cublas_handles * cublas_workspace(s);
   resident.rows[row::activations] += 2 * bytes{checked::mul(checked::mul(sc.tokens, micros), 8)};
-  if (j.framework.rotary.cache && s.model.position == position_kind::rope)
+  if (j.framework.rotary.caches() && s.model.position == position_kind::rope)
     resident.rows[row::activations] += static_cast<std::int64_t>(n) * (2 * sc.sequence * bytes{checked::mul(s.model.head_width() * s.model.rotary_percent / 100, 4)});
   for (std::size_t c = 0; c < n; ++c)
     resident.rows[row::communication_buffers] += ((chunks[c].first ? 0 : 1) + (chunks[c].last ? 0 : 1)) * (micros * stream);

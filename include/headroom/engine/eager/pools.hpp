@@ -34,9 +34,6 @@ constexpr bytes left_by_wrapping(const settled_job& s, const state_bytes& st) {
 
 }  // namespace detail
 
-/// Whether a job wraps its model on the GPU.
-constexpr bool wraps_on_gpu(const settled_job& s) { return s.source->framework.sharding.wraps_on_gpu && s.source->sharding.kind == sharding_kind::fsdp1; }
-
 /// High-water mark of the default stream's pool.
 constexpr bytes default_pool_after_wrapping(const settled_job& s, const state_bytes& st, const timeline& t) {
   const auto own = [&](phase p) {

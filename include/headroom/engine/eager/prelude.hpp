@@ -11,7 +11,7 @@ namespace headroom {
 namespace detail {
 
 /// Walks front, layers and back of a stack beside the main one.
-constexpr prelude walk_side(const settled_job& s, const scene& sc, const windows& w, const program& front, layer_run run, const program& back, bytes shard) {
+constexpr prelude walk_side(const settled_job& s, const scene& sc, const windows& w, const end_walk& front, layer_run run, const end_walk& back, bytes shard) {
   const bool momentary = momentary_gradients(s, w);
   const bool grows = !momentary && w.path == gradient_path::grows;
   const bool recomputes = s.source->recompute.mode == recompute_mode::full;
@@ -21,7 +21,7 @@ constexpr prelude walk_side(const settled_job& s, const scene& sc, const windows
   if (recomputes && layers_flow && s.source->offload.activations != place::on_gpu) r.checkpoints = run.count * run.input_gradient;
   if (!layers_flow) run.saved = {};  // nothing of it is in a graph, so a checkpoint keeps nothing either
   const auto n = run.count;
-  const auto f = walk_forward(front), b = walk_forward(back);
+  const auto &f = front.forward, &b = back.forward;
   const moment front_saved(f.saved, f.saved_rows), back_saved(b.saved, b.saved_rows);
 
   r.forward = f.peak;
@@ -35,10 +35,10 @@ constexpr prelude walk_side(const settled_job& s, const scene& sc, const windows
   live -= bias;
   live += back_saved;
   r.saved = live;
-  r.has_gradient = back.needs_gradient(back.output());
+  r.has_gradient = back.flows;
   if (!r.has_gradient) return r;
 
-  const auto front_back = walk_backward(front, momentary), back_back = walk_backward(back, momentary);
+  const auto &front_back = front.backward, &back_back = back.backward;
   auto own = run.saved;
   if (recomputes && sc.autocast) {
     own.add(row::gathered_parameters, -own.rows[row::gathered_parameters]);
@@ -84,7 +84,11 @@ constexpr prelude walk_tower(const settled_job& s, const windows& w, bytes kept)
   const scene sc = tower_scene(s.layer, tower, v, none);
   const detail::layer_run run{.first = 0, .count = v.layers, .trained = detail::all_if(tower_trains), .input_has_gradient = tower_trains,
                               .recomputes = s.source->recompute.mode == recompute_mode::full, .kind = tower.kind_of(0)};
-  return detail::walk_side(s, sc, w, patch_embedding(sc, v, tower_trains), run, projector(sc, s.model, tower_trains, joint_trains, tower_trains), kept);
+  const bool momentary = momentary_gradients(s, w);
+  const auto walked = [&](const program& p) { return detail::walk_end(p, true, momentary); };
+  const auto front = with_made([&] { return patch_embedding(sc, v, tower_trains); }, walked);
+  const auto back = with_made([&] { return projector(sc, s.model, tower_trains, joint_trains, tower_trains); }, walked);
+  return detail::walk_side(s, sc, w, front, run, back, kept);
 }
 
 /// The encoder of an encoder-decoder model. Its result is read by every layer of the decoder, and gathers a gradient from each.
@@ -94,14 +98,16 @@ constexpr prelude walk_encoder(const settled_job& s, const windows& w, bytes kep
   const shape stack = encoder_stack(s.model);
   const adapter none{};
   const scene sc = encoder_scene(s.layer, stack, none);
-  const auto front = encoder_front(sc, s.model.encoder, trains, table);
-  const bool flows = front.needs_gradient(front.output());
+  const bool momentary = momentary_gradients(s, w);
+  const auto walked = [&](const program& p) { return detail::walk_end(p, true, momentary); };
+  const auto front = with_made([&] { return encoder_front(sc, s.model.encoder, trains, table); }, walked);
+  const bool flows = front.flows;
   const detail::layer_run run{.first = 0, .count = stack.layers, .trained = detail::all_if(trains), .input_has_gradient = flows,
                               .recomputes = s.source->recompute.mode == recompute_mode::full, .kind = stack.kind_of(0)};
-  const auto back = encoder_back(sc, trains, flows || trains);
+  const auto back = with_made([&] { return encoder_back(sc, trains, flows || trains); }, walked);
   auto r = detail::walk_side(s, sc, w, front, run, back, kept);
-  const auto result = back.size(back.output());
-  if ((back.saved() & back.storages(back.output().bit())) == 0) r.saved.add(row::activations, result);
+  const auto result = back.output;
+  if (!back.keeps_output) r.saved.add(row::activations, result);
   if (r.has_gradient) r.output_gradient = result;
   return r;
 }

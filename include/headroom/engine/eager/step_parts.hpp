@@ -4,6 +4,7 @@
 
 #include <headroom/block/embedding.hpp>
 #include <headroom/block/encoder.hpp>
+#include <headroom/block/in_place.hpp>
 #include <headroom/block/loss.hpp>
 #include <headroom/block/tower.hpp>
 #include <headroom/sharding/windows.hpp>
@@ -31,6 +32,20 @@ namespace detail {
 /// What comes after the layers.
 constexpr program tail_of(const scene& s, const module_set& trained, bool input_has_gradient) {
   return s.model->head == head_kind::language && s.model->classes == 0 ? head_and_loss(s, trained, input_has_gradient) : encoder_head(s, trained, input_has_gradient);
+}
+
+/// What comes before or after the layers, walked by itself: nothing where it is not `here`.
+struct end_walk {
+  forward_walk forward{};
+  backward_walk backward{};
+  bytes input{}, output{};  ///< of its ends, wherever they are
+  bool flows{};             ///< its output has a gradient
+  bool keeps_output{};      ///< … and is saved
+};
+constexpr end_walk walk_end(const program& p, bool here, bool momentary) {
+  const auto out = p.output();
+  return {here ? walk_forward(p) : forward_walk{}, here ? walk_backward(p, momentary) : backward_walk{}, p.size(p.input()), p.size(out), p.needs_gradient(out),
+          (p.saved() & p.storages(out.bit())) != 0};
 }
 
 /// The gradient of a table that serves as embedding and head: autograd adds up both in the input buffer of its AccumulateGrad, which

@@ -27,14 +27,15 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
 
   const auto outside = trained_modules(j, -1);
   const bool patches = s.model.vision.kind != vision_kind::none && s.model.vision.layers == 0;
-  const auto emb = patches ? patch_embedding(sc, outside) : embedding(sc, outside);
-  const auto emb_forward = here.embedding ? walk_forward(emb) : forward_walk{};
-  const auto emb_backward = here.embedding ? walk_backward(emb, momentary) : backward_walk{};
+  const auto emb = with_made([&] { return patches ? patch_embedding(sc, outside) : embedding(sc, outside); },
+                             [&](const program& p) { return detail::walk_end(p, here.embedding, momentary); });
+  const auto& emb_forward = emb.forward;
+  const auto& emb_backward = emb.backward;
   const bool recomputes = j.recompute.mode == recompute_mode::full;
-  const bool leaf = !emb.needs_gradient(emb.output()) && j.adapter.active() &&
+  const bool leaf = !emb.flows && j.adapter.active() &&
                     (habits.adapters.embeddings_need_gradient == input_gradient::always ||
                      (habits.adapters.embeddings_need_gradient == input_gradient::if_checkpointed && (recomputes || sc.base.quantised())));
-  bool flows = leaf || emb.needs_gradient(emb.output()) || (before != nullptr && before->has_gradient);
+  bool flows = leaf || emb.flows || (before != nullptr && before->has_gradient);
   for (std::int64_t i = 0; i < here.first && !flows; ++i) flows = detail::anything_trains(sc, trained_modules(j, i));
   auto runs = detail::cut_layers(s, sc, here, flows);
   sc.compiled = s.layer.compiled;
@@ -44,9 +45,13 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
     flows = flows || detail::anything_trains(sc, r.trained);
   }
   sc.compiled = false;
-  const auto tail = detail::tail_of(sc, outside, flows);
-  const auto tail_forward = here.head ? walk_forward(tail) : forward_walk{};
-  const auto tail_backward = here.head ? walk_backward(tail, momentary) : backward_walk{};
+  bytes tail_span{0};  // what its segment holds, where that is asked for
+  const auto tail = with_made([&] { return detail::tail_of(sc, outside, flows); }, [&](const program& p) {
+    if (w.pools) [[unlikely]] tail_span = p.size(p.input()) + span_of(p);
+    return detail::walk_end(p, here.head, momentary);
+  });
+  const auto& tail_forward = tail.forward;
+  const auto& tail_backward = tail.backward;
   const part tail_held{row::logits, tail_forward.held};
 
   bytes sticky = tail_forward.sticky;
@@ -57,8 +62,8 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   const auto sharded_before = j.sharding.no_sync ? bytes{0} : w.gradients_before.total;  // where pools are watched: in the reduction's
   t.elsewhere(w.gathering + sharded_before);
   // What the previous micro-batch leaves behind until this one's forward has returned.
-  const part previous_graph{row::activations, habits.loss.keeps_graph ? sticky : bytes{0}};
-  const part previous_outputs{row::logits, habits.loss.keeps_graph ? tail_forward.held : bytes{0}};
+  const part previous_graph{row::activations, habits.loss.keeps_graph() ? sticky : bytes{0}};
+  const part previous_outputs{row::logits, habits.loss.keeps_graph() ? tail_forward.held : bytes{0}};
 
   // Forward.
   t.look(phase::forward, -1, begin, w.forward, previous_graph, previous_outputs, emb_forward.peak);
@@ -68,8 +73,8 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   auto live = begin;
   live += emb_saved;
   if (before != nullptr) live += before->saved;
-  if (leaf && here.embedding && !(runs.size > 0 && runs.list[0].keeps_input)) live.add(row::activations, emb.size(emb.output()));
-  if (s.model.position == position_kind::rope && !habits.rotary.cache && !habits.rotary.position_buffers)  // cos and sin, in the compute format, for every sample
+  if (leaf && here.embedding && !(runs.size > 0 && runs.list[0].keeps_input)) live.add(row::activations, emb.output);
+  if (s.model.position == position_kind::rope && !habits.rotary.caches() && habits.rotary.tables != rope_tables::buffers_beside_mask)  // cos and sin, in the compute format, for every sample
     live.add(row::activations, bytes{checked::mul(checked::mul(2 * sc.tokens, s.model.latent() ? s.model.mla.rope_dim : s.model.head_width()), sc.width)});
   live += previous_graph;
   const auto bias = detail::relative_positions(sc);
@@ -93,10 +98,10 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   t.elsewhere(sharded_before);
   t.look(phase::loss_forward, -1, live, previous_outputs, w.loss, tail_forward.before_return);
   t.look(phase::loss_forward, -1, live, w.loss, tail_forward.peak);
-  if (w.pools) [[unlikely]] t.reach(live.total + w.loss.total + tail.size(tail.input()) + span_of(tail));
+  if (w.pools) [[unlikely]] t.reach(live.total + w.loss.total + tail_span);
   live.add(row::activations, -previous_graph.total);
   // The caller names the loss, and backward the gradient that it begins with.
-  const auto loss_and_gradient = here.head ? 2 * tail.size(tail.output()) : bytes{0};
+  const auto loss_and_gradient = here.head ? 2 * tail.output : bytes{0};
   live.add(row::activations, loss_and_gradient);
   // Autocast's cache is dropped when the forward's context closes.
   const bool drops_cache = recomputes && sc.autocast;
@@ -184,11 +189,11 @@ constexpr timeline walk_step(const settled_job& s, const state_bytes& st, const 
   // Optimizer step: activations are gone, the loss is not. On a CPU the scalars of a tensor-by-tensor update are tensors, too
   // (ATen/ScalarOps.h wrapped_scalar_tensor: one double at a time).
   const bool on_gpu = j.offload.optimizer == place::on_gpu && !s.optimizer.in_backward;
-  const part loss{row::activations, here.head && !habits.loss.freed_before_step ? tail.size(tail.output()) : bytes{0}};
+  const part loss{row::activations, here.head && habits.loss.lives != loss_lifetime::through_backward ? tail.output : bytes{0}};
   const part gradients{row::gradients, on_gpu ? st.gpu[row::gradients] : bytes{0}};
   t.elsewhere(gradients.total);
-  const part outlives{row::logits, habits.loss.keeps_graph ? tail_forward.held : bytes{0}};
-  const part inputs{row::activations, habits.loss.keeps_graph ? sticky : bytes{0}};
+  const part outlives{row::logits, habits.loss.keeps_graph() ? tail_forward.held : bytes{0}};
+  const part inputs{row::activations, habits.loss.keeps_graph() ? sticky : bytes{0}};
   t.look(phase::step, -1, resident, loss, gradients, outlives, inputs, w.step);
   if (on_gpu) {
     bytes update{0};

@@ -52,7 +52,7 @@ constexpr bytes llm_c_device_activations(std::int64_t b, std::int64_t t, const s
 /// off without a word (train_gpt2.cu, set_zero_configs).
 constexpr void settle_preallocated(settled_job& s, const inventory& list) {
   const auto total = count(list, s.model.experts).total.count();
-  const bool shards = s.source->sharding.kind == sharding_kind::zero && s.source->sharding.stage == 1 && total % s.data == 0;
+  const bool shards = s.source->sharding.by(sharder::deepspeed) && s.source->sharding.stage == 1 && total % s.data == 0;
   s.flat = true;
   s.shards = {1, 1, shards ? s.data : 1};
 }

@@ -39,6 +39,16 @@ struct basic_chunk_cost : chunk_runs {
 };
 using chunk_cost = basic_chunk_cost<moment>;
 
+/// Of a chunk what a schedule's order adds up: totals.
+struct chunk_totals {
+  bytes saved{}, kept{}, forward{}, loss{}, backward{};
+  bytes on_host{}, stays{}, comes{};
+  bool has_head{};
+};
+constexpr chunk_totals totals_of(const chunk_cost& k) {
+  return {k.saved.total, k.kept.total, k.forward.total, k.loss.total, k.backward.total, k.on_host, k.stays, k.comes, k.has_head};
+}
+
 /// A chunk that has not been walked yet, or not for this job.
 template <class Moment>
 constexpr void begin_walk(basic_chunk_cost<Moment>& k) {

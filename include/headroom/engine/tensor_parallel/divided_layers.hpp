@@ -56,16 +56,16 @@ constexpr divided_walk walk_divided_layer(const scene& sc, const module_set& tra
     if (later) r.kept += walk_backward(p, true, weight_work::later).kept;
     first = false;
   };
-  if (mtp && parts.outside) add(megatron::mtp_front(sc, trained));
-  if (parts.attention) add(megatron::mixer_block(sc, kind, trained));
+  if (mtp && parts.outside) with_made([&] { return megatron::mtp_front(sc, trained); }, add);
+  if (parts.attention) with_made([&] { return megatron::mixer_block(sc, kind, trained); }, add);
   // The caller's reference to the output's gradient outlives the last part's backward.
   auto before = r.backward;
   const auto back = r.offloaded + r.doubled;
-  if (kind.sparse() ? parts.sparse : parts.dense) add(megatron::feed_forward_block(sc, kind, trained));
+  if (kind.sparse() ? parts.sparse : parts.dense) with_made([&] { return megatron::feed_forward_block(sc, kind, trained); }, add);
   r.backward_first = r.backward;
   if (r.offloaded + r.doubled > back) [[unlikely]] before.add(row::activations, r.offloaded + r.doubled - back);
   r.backward_first.rise_to(before, part{row::communication_buffers, r.input});
-  if (mtp && parts.outside) add(megatron::norm_block(sc));
+  if (mtp && parts.outside) with_made([&] { return megatron::norm_block(sc); }, add);
   return r;
 }
 
@@ -106,7 +106,7 @@ constexpr divided_layers walk_divided_layers(const settled_job& s, detail::walke
   }
   if (s.model.mtp_layers > 0) {
     detail::divided_walk norm;
-    if (parts.outside) detail::join(norm, megatron::norm_block(sc), true, false, true);
+    if (parts.outside) with_made([&] { return megatron::norm_block(sc); }, [&](const program& p) { detail::join(norm, p, true, false, true); });
     r.norm = detail::cost_of(norm, false);
     // A module is a checkpoint of its own, but for method block (MultiTokenPredictionLayer._checkpointed_forward).
     const bool recomputes = full && j.recompute.method != recompute_method::block;
@@ -116,12 +116,13 @@ constexpr divided_layers walk_divided_layers(const settled_job& s, detail::walke
     if (recomputes) r.mtp.saved += moment(row::activations, w.input);  // the embedding's result is an input, too
   }
   if (!parts.outside) return r;
-  const auto head = megatron::head_and_loss(sc, trained);
-  const auto forward = walk_forward(head);
-  r.head_saved = moment(forward.saved, forward.saved_rows);
-  r.head_forward = forward.peak;
-  r.head_backward = walk_backward(head, true).peak;
-  if (later) r.head_kept = walk_backward(head, true, weight_work::later).kept;
+  with_made([&] { return megatron::head_and_loss(sc, trained); }, [&](const program& head) {
+    const auto forward = walk_forward(head);
+    r.head_saved = moment(forward.saved, forward.saved_rows);
+    r.head_forward = forward.peak;
+    r.head_backward = walk_backward(head, true).peak;
+    if (later) r.head_kept = walk_backward(head, true, weight_work::later).kept;
+  });
   return r;
 }
 

@@ -185,17 +185,17 @@ constexpr fsdp_layout fsdp_layout_of(const settled_job& s, const inventory& list
 /// What a rank keeps: shards of each buffer, and what stays gathered. Optimizer states are tensors of their own, without the padding.
 constexpr breakdown fsdp_states(const settled_job& s, const fsdp_layout& of) {
   const auto& p = s.precision;
-  const auto stage = s.source->sharding.stage;
+  const auto& z = s.source->sharding;
+  const bool cuts_weights = z.cuts(sharded_state::weights), cuts_gradients = z.cuts(sharded_state::gradients), cuts_states = z.cuts(sharded_state::optimizer);
   const auto state = checked::mul(s.optimizer.state.width(), s.optimizer.moments);
   breakdown b{};
   const auto add = [&](const fsdp_group& g, std::int64_t n) {
     if (g.empty()) return;
     const auto part = [&](std::int64_t elements, bool sharded) { return checked::mul(n, sharded ? checked::ceil_div(elements, g.ranks) : elements); };
-    const bool divided = stage == 3;
-    b[row::model_parameters] += bytes{checked::add(checked::mul(part(g.fp8.padded, divided), of.fp8_width), checked::mul(part(g.rest.padded, divided), of.width))};
-    b[row::master_parameters] += bytes{checked::mul(part(g.elements(), stage >= 1), p.master.width())};
-    b[row::gradients] += bytes{checked::mul(part(g.elements(), stage >= 2), p.gradients.width())};
-    b[row::optimizer_state] += bytes{checked::mul(part(checked::add(g.fp8.exact, g.rest.exact), stage >= 1), state)};
+    b[row::model_parameters] += bytes{checked::add(checked::mul(part(g.fp8.padded, cuts_weights), of.fp8_width), checked::mul(part(g.rest.padded, cuts_weights), of.width))};
+    b[row::master_parameters] += bytes{checked::mul(part(g.elements(), cuts_states), p.master.width())};
+    b[row::gradients] += bytes{checked::mul(part(g.elements(), cuts_gradients), p.gradients.width())};
+    b[row::optimizer_state] += bytes{checked::mul(part(checked::add(g.fp8.exact, g.rest.exact), cuts_states), state)};
   };
   for (std::size_t k = 0; k < of.layer.size(); ++k) {
     add(of.layer[k].dense, of.layers[k]);

@@ -12,7 +12,7 @@ namespace detail {
 
 /// Whether a job's optimizer is distributed so.
 constexpr bool layer_wise(const settled_job& s) {
-  return s.optimizer.vector_moments > 0 && s.source->sharding.kind == sharding_kind::megatron_distributed_optimizer;
+  return s.optimizer.vector_moments > 0 && s.source->sharding.distributes_optimizer();
 }
 
 /// Weights of one size, as Megatron's modules hold them on one rank: q, k and v are one tensor, and so are gate and up.
@@ -250,13 +250,13 @@ constexpr breakdown layer_wise_states(const settled_job& s, const inventory& lis
   const auto width = s.optimizer.state.width(), master = p.master.width();
   const auto of_matrix = master + width * s.optimizer.moments, of_rest = master + width * s.optimizer.vector_moments;
   const auto replicas = ranks.dense;
-  const std::int64_t bucket_size = habits.optimizer.layout_in_buckets && stage == 0 ? replicas > 40 ? checked::mul(1'000'000, replicas) : 40'000'000 : 0;
+  const std::int64_t bucket_size = habits.optimizer.muon == muon_layout::buckets && stage == 0 ? replicas > 40 ? checked::mul(1'000'000, replicas) : 40'000'000 : 0;
   breakdown b{};
   for (const bool expert : {false, true}) {
     const auto d = expert ? ranks.experts : ranks.dense;
     const auto mine = [&](const whole_weight& w) { return w.expert == expert; };
     owned_weights own;
-    if (habits.optimizer.deals_out_weights) {
+    if (habits.optimizer.muon == muon_layout::dealt_out) {
       own = ping_pong(all, d, of_matrix, of_rest, mine);
     } else {
       own = lay_out(all, d, bucket_size, mine);
@@ -276,7 +276,7 @@ constexpr breakdown layer_wise_states(const settled_job& s, const inventory& lis
 
 /// Without a layout the updated weights are flattened and gathered into new tensors, the dense ones' first (allgather_params).
 constexpr bytes layer_wise_temporaries(const settled_job& s, const stage_weights& w) {
-  if (!s.source->framework.optimizer.deals_out_weights) return bytes{0};
+  if (s.source->framework.optimizer.muon != muon_layout::dealt_out) return bytes{0};
   const auto ranks = degrees_of_shards(s);
   const auto gathered = [&](parameters n, std::int64_t d) { return d > 1 ? share(n, s.precision.parameters.width()) : bytes{0}; };
   return max(gathered(w.dense, ranks.dense), gathered(w.experts, ranks.experts));

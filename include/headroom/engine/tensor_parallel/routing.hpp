@@ -18,13 +18,15 @@ constexpr routed_bytes routed_of_layer(const settled_job& s) {
   auto sc = s.layer;
   sc.model = &s.model;
   const auto trained = trained_modules(*s.source, -1);
-  const auto even = megatron::sparse_block(sc, trained, true);
-  sc.expert_imbalance = 200;
-  const auto twice = megatron::sparse_block(sc, trained, true);
-  const auto kept = [](const program& p) { return p.sum((p.saved() | p.sticky()) & ~p.recomputed()); };
+  const auto at = [&](std::int64_t imbalance) {
+    sc.expert_imbalance = imbalance;
+    return with_made([&] { return megatron::sparse_block(sc, trained, true); },
+                     [](const program& p) { return routed_bytes{p.sum((p.saved() | p.sticky()) & ~p.recomputed()), p.sum(p.saved())}; });
+  };
+  const auto even = at(sc.expert_imbalance), twice = at(200);
   std::int64_t sparse = s.model.mtp_layers;
   for (std::int64_t i = 0; i < s.model.layers; ++i) sparse += s.model.sparse_layer(i) ? 1 : 0;
-  return {kept(twice) - kept(even), twice.sum(twice.saved()) - even.sum(even.saved()), sparse};
+  return {twice.kept - even.kept, twice.needed - even.needed, sparse};
 }
 
 /// … of a rank's peak: of the activations that are kept, the same share as of all layers' together, and what the layer that runs needs,

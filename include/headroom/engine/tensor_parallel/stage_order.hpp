@@ -18,11 +18,11 @@ namespace headroom::detail {
 /// backward has run. Wider groups than stages wait in a buffer of so many more slots at the ends of the pipeline.
 class boundary_tensors {
  public:
-  constexpr boundary_tensors(const degrees& d, const profile& habits, stage_parts parts) : first_(parts.first), last_(parts.last) {
+  constexpr boundary_tensors(const degrees& d, const pipeline_profile& how, stage_parts parts) : first_(parts.first), last_(parts.last) {
     if (d.pipeline == 1 || properties_of(d.schedule).both_ways()) return;
     plain_ = d.virtual_pipeline == 1;
-    keeps_warm_up_ = !plain_ && !habits.pipeline.overlaps_warm_up;
-    if (!plain_ && (first_ || last_) && habits.pipeline.microbatch_group > d.pipeline) slots_ = habits.pipeline.microbatch_group - d.pipeline;
+    keeps_warm_up_ = !plain_ && !how.overlaps_warm_up;
+    if (!plain_ && (first_ || last_) && how.microbatch_group > d.pipeline) slots_ = how.microbatch_group - d.pipeline;
     interleaved_ = !plain_;
   }
   [[nodiscard]] constexpr std::int64_t in_forward(bool has_head) const {
@@ -141,7 +141,7 @@ class tallest_of_stage {
     bytes ahead;
   };
 
-  constexpr tallest_of_stage(const chunk_cost* chunks, std::size_t n, bytes input, bool splits, offloaded_layers& offloaded)
+  constexpr tallest_of_stage(const chunk_totals* chunks, std::size_t n, bytes input, bool splits, offloaded_layers& offloaded)
       : chunks_(chunks), n_(n), input_(input), splits_(splits), offloaded_(&offloaded) {
     for (auto& b : best_) b.total = bytes{-1};
     for (std::size_t c = 0; c < n; ++c) held_[c] = 0;
@@ -156,23 +156,23 @@ class tallest_of_stage {
   constexpr void forward(const work& step, std::int64_t boundary) {
     const auto c = static_cast<std::size_t>(step.chunk);
     const auto& k = chunks_[c];
-    look(0, c, k.forward.total, boundary, offloaded_->in_forward(step));
-    if (k.has_head) look(1, c, k.loss.total, boundary, offloaded_->in_loss(step));
+    look(0, c, k.forward, boundary, offloaded_->in_forward(step));
+    if (k.has_head) look(1, c, k.loss, boundary, offloaded_->in_loss(step));
     offloaded_->forward(step, k.on_host);
-    live_ += k.saved.total;
+    live_ += k.saved;
     ++held_[c];
   }
   constexpr void backward(const work& step, std::int64_t boundary) {
     const auto c = static_cast<std::size_t>(step.chunk);
     const auto& k = chunks_[c];
-    live_ -= k.saved.total;
+    live_ -= k.saved;
     --held_[c];
-    look(2, c, k.backward.total, boundary, bytes{0});
+    look(2, c, k.backward, boundary, bytes{0});
     offloaded_->backward(k.on_host);
-    if (splits_) live_ += k.kept.total, ++waiting_;
+    if (splits_) live_ += k.kept, ++waiting_;
   }
   constexpr void weight_gradient(const work& step) {
-    live_ -= chunks_[static_cast<std::size_t>(step.chunk)].kept.total;
+    live_ -= chunks_[static_cast<std::size_t>(step.chunk)].kept;
     --waiting_;
   }
 
@@ -189,7 +189,7 @@ class tallest_of_stage {
     for (std::size_t c = 0; c < n_; ++c) b.held[c] = held_[c];
   }
 
-  const chunk_cost* chunks_;
+  const chunk_totals* chunks_;
   std::size_t n_;
   bytes input_;
   bool splits_;

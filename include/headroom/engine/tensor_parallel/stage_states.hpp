@@ -111,7 +111,7 @@ constexpr state_degrees degrees_of_shards(const settled_job& s) {
 }
 constexpr state_degrees degrees_of_states(const settled_job& s) {
   const auto& z = s.source->sharding;
-  const bool divides = z.kind == sharding_kind::megatron_distributed_optimizer || (z.kind == sharding_kind::megatron_fsdp && z.stage > 0);
+  const bool divides = z.by(sharder::megatron) && z.cuts(sharded_state::optimizer);
   return divides ? degrees_of_shards(s) : state_degrees{};
 }
 
@@ -248,7 +248,7 @@ constexpr breakdown buffers_of_stage(const settled_job& s, stage_parts kinds) {
   // The router multiplies by TransformerEngine in either case (moe_utils.py RouterGatingLinearFunction, since 2025-06).
   if (!habits.modules.local || kinds.sparse) {
     const bytes one = s.on->compute_capability >= 90 ? 32 * mib : 4 * mib;
-    b[row::workspace] += ((habits.communication.overlaps_tensor_parallel ? 4 : 1) + (habits.experts.grouped_gemm ? 4 : 0)) * one;
+    b[row::workspace] += ((habits.communication.tensor_parallel == tensor_parallel_overlap::userbuffers ? 4 : 1) + (habits.experts.gemm == expert_gemm::grouped_gemm ? 4 : 0)) * one;
     if (habits.gradients.fused_accumulation && !habits.modules.local) b[row::workspace] += empty_gradients(s, kinds);
   }
   // The angles of rotary embedding, fp32, of this rank's positions, are made once (RotaryEmbedding.forward, an lru_cache).

@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The `framework` key: which profile is meant, and how a framework's own options meet the neutral keys.
+// The date of a framework's version, and how a framework's own options meet the neutral keys of a job.
 #pragma once
 
 #include <headroom/framework/frameworks.hpp>
@@ -38,48 +38,6 @@ inline std::int32_t version_date(std::string_view version) {
       packed = number(i, 4) * 100 + number(i + 4, 2);
   }
   return packed != 0 ? packed : year != 0 ? year * 100 + 6 : 0;
-}
-
-/// What a job file may name. Those without a profile yet are refused as such, not as misspelt.
-inline constexpr std::array<std::string_view, 9> framework_names{
-    "torchtitan", "megatron", "deepspeed", "hf-trainer", "torchtune", "litgpt", "fsdp-qlora", "llm.c", "libtorch"};
-
-/// Throws job_error for an unknown name, and for one that this version has no profile of.
-inline profile read_framework_named(const std::string& label, std::string_view version, const std::string& path) {
-  for (const auto& n : frameworks::named_profiles)
-    if (n.framework == label && version.find(n.text) != std::string_view::npos) return n.of;
-  auto date = version_date(version);
-  for (const auto& d : frameworks::dated_names)
-    if (d.framework == label && version.find(d.text) != std::string_view::npos) date = d.date;
-  if (const auto* known = frameworks::find(label, date)) return *known;
-  std::vector<std::string_view> supported;
-  for (const auto& p : frameworks::known)
-    if (std::find(supported.begin(), supported.end(), p.label.view()) == supported.end())
-      supported.push_back(p.label.view());
-  if (std::find(framework_names.begin(), framework_names.end(), label) != framework_names.end())
-    fail("headroom: " + path + " " + in_quotes(label) +
-         " is not supported by this version; supported: " + listed(supported));
-  unknown_name(path, label, framework_names);
-}
-
-struct framework_choice {
-  profile chosen{frameworks::libtorch};
-  const json_value* options{};  ///< of the framework, where the job states any
-};
-
-/// A name, or {"name", "version", "options"}. The options are not looked at here.
-inline framework_choice read_framework(const json_value& value, const std::string& path) {
-  if (value.is_string()) return {read_framework_named(*value.get_ptr<const json_value::string_t*>(), {}, path), nullptr};
-  key_reader k{value, path};
-  const auto& label = string_at(k.need("name", "one of " + listed(framework_names)), k.at("name"));
-  const auto* version = k.take("version");
-  const auto* options = k.take("options");
-  k.finish();
-  if (options != nullptr && !options->is_object()) wrong_value(k.at("options"), "an object", *options);
-  return {read_framework_named(
-              label, version != nullptr ? std::string_view{string_at(*version, k.at("version"))} : std::string_view{},
-              k.at("name")),
-          options};
 }
 
 /// Throws job_error for a profile that this library does not ship.

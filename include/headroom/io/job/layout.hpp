@@ -52,23 +52,6 @@ void describe(Keys& k, degrees& d) {
   }
 }
 
-/// The stage that a kind means where none is stated.
-constexpr std::int64_t usual_stage(sharding_kind kind) {
-  switch (kind) {
-    case sharding_kind::none:
-    case sharding_kind::ddp:
-    case sharding_kind::zero:
-      return 0;
-    case sharding_kind::megatron_distributed_optimizer:
-      return 1;
-    case sharding_kind::fsdp1:
-    case sharding_kind::fsdp2:
-    case sharding_kind::megatron_fsdp:
-      break;
-  }
-  return 3;
-}
-
 /// ZeRO has no usual stage. A DeepSpeed configuration may still say it; read_job() refuses what is left over.
 inline constexpr std::int64_t stage_not_stated = -1;
 
@@ -88,15 +71,14 @@ void describe(Keys& k, sharding& s) {
     s.kind = name_at<sharding_kind>(
         k.need("kind", "one of " + listed(texts(names_of<sharding_kind>, [](const auto& n) { return n.text; }))),
         k.at("kind"));
-    s.stage = usual_stage(s.kind);
+    s.stage = properties_of(s.kind).usual_stage;
     if (s.kind == sharding_kind::zero) s.stage = stage_not_stated;
-    const bool whole = s.kind == sharding_kind::none || s.kind == sharding_kind::ddp;
-    k.whole("stage", s.stage, s.stage, 0, whole ? 0 : 3);
+    k.whole("stage", s.stage, s.stage, 0, s.divides() ? 3 : 0);
     if (const auto* unit = k.take("unit"); unit != nullptr && string_at(*unit, k.at("unit")) != "layer")
       wrong_value(k.at("unit"), "\"layer\"", *unit);
   } else {
     k.put("kind", text_of(s.kind));
-    k.whole("stage", s.stage, s.kind == sharding_kind::zero ? unset : usual_stage(s.kind));
+    k.whole("stage", s.stage, s.kind == sharding_kind::zero ? unset : properties_of(s.kind).usual_stage);
   }
   k.flag("reshard_after_forward", s.reshard_after_forward);
   k.flag("no_sync", s.no_sync);
@@ -132,7 +114,7 @@ inline sharding read_sharding(const json_value& value, const std::string& path) 
     if (n.value == sharding_kind::zero) continue;
     if (n.text == word) {
       s.kind = n.value;
-      s.stage = usual_stage(n.value);
+      s.stage = properties_of(n.value).usual_stage;
       return s;
     }
     accepted.push_back(n.text);

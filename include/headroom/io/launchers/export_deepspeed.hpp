@@ -2,6 +2,7 @@
 // A job as DeepSpeed's JSON, with numbers where people write "auto". What is left out has DeepSpeed's default.
 #pragma once
 
+#include <headroom/io/job/optimizer_names.hpp>
 #include <headroom/io/launchers/export_document.hpp>
 #include <headroom/io/launchers/import_deepspeed.hpp>
 
@@ -60,8 +61,7 @@ inline json_value deepspeed_document(const job& given) {
   if (p.gradients != usual) ds["data_types"] = {{"grad_accum_dtype", p.gradients.label.view()}};
   if (p.reduce != usual) ds["communication_data_type"] = p.reduce.label.view();
   if (o.activations == place::on_cpu) ds["activation_checkpointing"] = {{"cpu_checkpointing", true}};
-  for (const auto& [ours, theirs] : {std::pair{"adamw", "AdamW"}, {"adam", "Adam"}, {"lion", "Lion"}, {"adagrad", "Adagrad"}, {"sgd", "SGD"}, {"muon", "Muon"}})
-    if (j.optimizer.label.view() == ours) ds["optimizer"] = {{"type", theirs}, {"params", json_value::object()}};
+  if (const auto theirs = name_of_optimizer(optimizer_namer::deepspeed, j.optimizer); !theirs.empty()) ds["optimizer"] = {{"type", theirs}, {"params", json_value::object()}};
 
   auto d = detail::draft_from(detail::without(job_to_json(j), {"sharding", "offload", "precision", "batch.micro", "batch.accumulation"}));
   import_deepspeed(d, {.source = std::string{target}, .root = ds, .lines = {}});

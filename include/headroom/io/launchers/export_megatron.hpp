@@ -2,6 +2,7 @@
 // A job as Megatron-LM's arguments, the model's among them.
 #pragma once
 
+#include <headroom/io/job/optimizer_names.hpp>
 #include <headroom/io/launchers/export_document.hpp>
 #include <headroom/io/launchers/import_megatron.hpp>
 
@@ -141,10 +142,7 @@ inline json_value megatron_document(const job& given) {
   }
   a["attention-backend"] = j.attention == attention::flash ? "flash" : j.attention == attention::eager ? "unfused" : "fused";
   a.update({{"attention-dropout", static_cast<double>(j.dropout.attention.per_million) / 1e6}, {"hidden-dropout", static_cast<double>(j.dropout.hidden.per_million) / 1e6}});
-  const auto o = j.optimizer.label.view();
-  if (o == "adamw") a["optimizer"] = "adam";
-  if (o == "sgd-momentum") a["optimizer"] = "sgd";
-  if (o == "lion" || o == "muon") a["optimizer"] = o;
+  if (const auto theirs = name_of_optimizer(optimizer_namer::megatron, j.optimizer); !theirs.empty()) a["optimizer"] = theirs;
   detail::megatron_formats(a, j);
 
   // The GPUs and the environment are not Megatron's; its optimizer is fused, its loss and padding are the framework's.

@@ -2,6 +2,7 @@
 // A job as torchtitan's TOML, in the keys of the autumn of 2025.
 #pragma once
 
+#include <headroom/io/job/optimizer_names.hpp>
 #include <headroom/io/launchers/export_document.hpp>
 #include <headroom/io/launchers/import_torchtitan.hpp>
 
@@ -55,7 +56,7 @@ inline json_value torchtitan_document(const job& given) {
   if (p.expert_tensor > 1) par["expert_tensor_parallel_degree"] = p.expert_tensor;
   if (p.context > 1) par["context_parallel_rotate_method"] = p.context_kind == context_kind::all_gather ? "allgather" : "alltoall";
   if (p.tensor > 1) par["disable_loss_parallel"] = j.loss.kind == loss_kind::full;
-  if (j.framework.communication.async_tensor_parallel) par["enable_async_tensor_parallel"] = true;
+  if (j.framework.communication.tensor_parallel != tensor_parallel_overlap::none) par["enable_async_tensor_parallel"] = true;
   if (p.pipeline > 1) {
     par["pipeline_parallel_microbatch_size"] = j.batch.micro;
     par["pipeline_parallel_schedule"] = properties_of(schedule_of(p)).torch;
@@ -69,7 +70,7 @@ inline json_value torchtitan_document(const job& given) {
       if (j.model.layers / every == r.layers) ac = {{"mode", "selective"}, {"selective_ac_option", std::to_string(every)}};
   }
   auto& o = t["optimizer"];
-  o = {{"name", "AdamW"}};
+  o = {{"name", name_of_optimizer(optimizer_namer::torchtitan, optimizers::adamw)}};
   if (j.optimizer.how != implementation::unset) o["implementation"] = j.optimizer.how == implementation::loop ? "for-loop" : text_of(j.optimizer.how);
   if (j.optimizer.in_backward) o["early_step_in_backward"] = true;
   t["compile"] = {{"enable", j.compile}};

@@ -3,6 +3,7 @@
 // All others are options of the framework and read by io/options/megatron.hpp.
 #pragma once
 
+#include <headroom/io/job/optimizer_names.hpp>
 #include <headroom/io/launchers/megatron_layout.hpp>
 #include <headroom/io/launchers/named_values.hpp>
 
@@ -199,12 +200,9 @@ class megatron_arguments {
     const auto hidden = v_.share("hidden-dropout", 0.1), attention = v_.share("attention-dropout", 0.1);
     d_->replace("dropout", json_value{{"hidden", hidden}, {"attention", attention}, {"embedding", hidden}}, v_.place("hidden-dropout"));
     const auto update = v_.word("optimizer", "adam");
-    if (update == "adam" || update == "sgd" || update == "lion")
-      d_->replace("optimizer", update == "adam" ? "adamw" : update == "sgd" ? "sgd-momentum" : "lion", v_.place("optimizer"));
-    else if (update == "muon" || update == "dist_muon")
-      d_->replace("optimizer", "muon", v_.place("optimizer"));
-    else
-      fail("headroom: optimizer " + in_quotes(update) + " is not modelled by this version; accepted: adam, sgd, lion, muon");
+    const auto* known = optimizer_called(optimizer_namer::megatron, update).is;
+    if (known == nullptr) fail("headroom: optimizer " + in_quotes(update) + " is not modelled by this version; accepted: " + listed(optimizer_names_of(optimizer_namer::megatron)));
+    d_->replace("optimizer", known->label.view(), v_.place("optimizer"));
   }
 
   /// bf16 is what the framework's profile says; gradients of fp16 weights are added up in fp16 unless asked otherwise.

@@ -3,6 +3,7 @@
 // run_train.sh). What has no neutral key is an option and read by io/options/torchtitan.hpp.
 #pragma once
 
+#include <headroom/io/job/optimizer_names.hpp>
 #include <headroom/io/launchers/draft.hpp>
 
 namespace headroom::io {
@@ -240,11 +241,13 @@ class torchtitan_config {
   }
   void updates() {
     const auto name = word({"optimizer.name"}, "AdamW");
-    if (name != "AdamW" && name != "Adam") fail("headroom: optimizer.name " + in_quotes(name) + " is not modelled by this version; accepted: Adam, AdamW");
+    const auto* known = optimizer_called(optimizer_namer::torchtitan, name).is;
+    if (known == nullptr)
+      fail("headroom: optimizer.name " + in_quotes(name) + " is not modelled by this version; accepted: " + listed(optimizer_names_of(optimizer_namer::torchtitan)));
     auto how = word({"optimizer.implementation"}, "");
     if (const auto* fused = take({"optimizer.fused"})) how = flag_at(*fused, path_) ? "fused" : "foreach";
     if (how == "for-loop") how = "loop";
-    json_value o = {{"name", "adamw"}};
+    json_value o = {{"name", known->label.view()}};
     if (!how.empty()) o["implementation"] = how;
     if (flag({"optimizer.early_step_in_backward"})) o["in_backward"] = true;
     d_->replace("optimizer", o.size() == 1 ? o["name"] : o, at("optimizer"));

@@ -3,6 +3,7 @@
 // (transformers/training_args.py; LLaMA-Factory src/llamafactory/hparams/*_args.py).
 #pragma once
 
+#include <headroom/io/job/optimizer_names.hpp>
 #include <headroom/io/launchers/named_values.hpp>
 #include <headroom/io/launchers/trainer_keys.hpp>
 
@@ -136,22 +137,10 @@ class trainer_arguments {
       return d_->replace("optimizer", "badam", v_.place("use_badam"));
     }
     if (v_.on("use_muon")) return d_->replace("optimizer", "muon", v_.place("use_muon"));
-    // transformers/training_args.py, OptimizerNames.
-    struct known {
-      std::string_view theirs, ours, how;
-    };
-    static constexpr known names[] = {
-        {"adamw_torch", "adamw", ""}, {"adamw_hf", "adamw", ""}, {"adamw_torch_fused", "adamw", "fused"}, {"adamw_apex_fused", "adamw", "fused"}, {"adamw_8bit", "adamw-8bit", ""},
-        {"adamw_bnb_8bit", "adamw-8bit", ""}, {"paged_adamw_8bit", "paged-adamw-8bit", ""}, {"paged_adamw", "paged-adamw", ""}, {"paged_adamw_32bit", "paged-adamw", ""}, {"adafactor", "adafactor", ""},
-        {"lion", "lion", ""}, {"lion_32bit", "lion", ""}, {"sgd", "sgd", ""}, {"adagrad", "adagrad", ""}, {"galore_adamw", "galore", ""}, {"apollo_adamw", "apollo", ""}, {"lomo", "lomo", ""}, {"adalomo", "adalomo", ""}};
-    std::vector<std::string_view> accepted;
-    for (const auto& n : names) {
-      accepted.push_back(n.theirs);
-      if (n.theirs != optim) continue;
-      d_->replace("optimizer", n.how.empty() ? json_value(n.ours) : json_value{{"name", n.ours}, {"implementation", n.how}}, v_.place("optim"));
-      return;
-    }
-    unknown_name("optim", optim, accepted);
+    const auto known = optimizer_called(optimizer_namer::trainer, optim);
+    if (known.is == nullptr) unknown_name("optim", optim, optimizer_names_of(optimizer_namer::trainer));
+    const auto ours = known.is->label.view();
+    d_->replace("optimizer", known.how == implementation::unset ? json_value(ours) : json_value{{"name", ours}, {"implementation", text_of(known.how)}}, v_.place("optim"));
   }
   void memory() {
     const bool off = v_.on("disable_gradient_checkpointing"), reentrant = v_.on("use_reentrant_gc", true), asked = v_.on("gradient_checkpointing", factory_), to_host = v_.on("use_unsloth_gc");

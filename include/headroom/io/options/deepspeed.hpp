@@ -4,6 +4,7 @@
 // runtime/constants.py; "auto": transformers/integrations/deepspeed.py, HfTrainerDeepSpeedConfig.
 #pragma once
 
+#include <headroom/io/job/optimizer_names.hpp>
 #include <headroom/io/options/deepspeed_zero.hpp>
 
 namespace headroom::io {
@@ -147,11 +148,9 @@ inline void apply_optimizer(job& j, const json_value* value, const std::string& 
   const auto* type = k.take("type");
   k.finish();
   if (type == nullptr || is_auto(*type)) return;
-  std::string word;
-  for (const char c : string_at(*type, k.at("type"))) word += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  constexpr std::array<std::string_view, 6> accepted{"adam", "adamw", "lion", "adagrad", "sgd", "muon"};
-  const auto* known = std::find(accepted.begin(), accepted.end(), word) != accepted.end() ? find_optimizer(word) : nullptr;
-  if (known == nullptr) unknown_name(k.at("type"), string_at(*type, k.at("type")), accepted);
+  const auto& word = string_at(*type, k.at("type"));
+  const auto* known = optimizer_called(optimizer_namer::deepspeed, word).is;
+  if (known == nullptr) unknown_name(k.at("type"), word, optimizer_names_of(optimizer_namer::deepspeed));
   if (!merge.given("optimizer")) {
     j.optimizer = *known;
   } else if (j.optimizer.moments != known->moments || j.optimizer.extent != known->extent) {

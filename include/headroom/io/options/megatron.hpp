@@ -140,7 +140,7 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   if (on("overlap-p2p-communication-warmup-flush")) f.pipeline.overlaps_warm_up = true;
   if (on("no-rope-fusion")) f.rotary.writes_out = true;
   if (on("no-bias-swiglu-fusion")) f.mlp.writes_out_glu = true;
-  if (on("moe-grouped-gemm")) f.experts.grouped_gemm = true;
+  if (on("moe-grouped-gemm")) f.experts.gemm = expert_gemm::grouped_gemm;
   const bool deep = on("moe-enable-deepep");
   const auto dispatcher = word("moe-token-dispatcher-type"), backend = word("moe-flex-dispatcher-backend");
   if (!dispatcher.empty() && dispatcher != "flex" && dispatcher != "alltoall" && dispatcher != "allgather")
@@ -148,17 +148,17 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   // The arguments are a command line, whose default is allgather, or change a recipe, which keeps its own (Megatron-Bridge's models
   // are all made with alltoall: models/*/*_provider.py moe_token_dispatcher_type).
   f.experts.dispatcher = dispatcher == "flex" || deep || !backend.empty() ? token_dispatcher::flex
-                 : dispatcher == "alltoall"                       ? token_dispatcher::all_to_all
-                 : dispatcher.empty() && f.recipes_change         ? f.experts.dispatcher
-                                                                  : token_dispatcher::all_gather;
-  if (on("no-use-layer-wise-param-layout")) f.optimizer.deals_out_weights = true;
-  if (on("overlap-grad-reduce") && j.optimizer.vector_moments > 0) f.optimizer.layout_in_buckets = true;
+                         : dispatcher == "alltoall"                       ? token_dispatcher::all_to_all
+                         : dispatcher.empty() && f.recipes_change         ? f.experts.dispatcher
+                                                                          : token_dispatcher::all_gather;
+  if (on("no-use-layer-wise-param-layout")) f.optimizer.muon = muon_layout::dealt_out;
+  if (on("overlap-grad-reduce") && j.optimizer.vector_moments > 0 && f.optimizer.muon == muon_layout::one_buffer) f.optimizer.muon = muon_layout::buckets;
   if (const auto type = word("moe-router-dtype"); type == "fp32" || type == "fp64") f.experts.routes_in_fp32 = true;
   detail::apply_megatron_formats(j, k, merge);
   detail::apply_megatron_fsdp(j, k, merge);
   // A whole command line, one that says how large the model is, computes in fp32 unless it says otherwise.
   if (j.precision.compute.bits == 8 && options.contains("hidden-size") && !options.contains("bf16") && !options.contains("fp16")) f.fp8.rest_in_fp32 = true;
-  if (on("tp-comm-overlap")) f.communication.overlaps_tensor_parallel = true;
+  if (on("tp-comm-overlap")) f.communication.tensor_parallel = tensor_parallel_overlap::userbuffers;
   const auto impl = word("cross-entropy-fusion-impl");
   if (on("cross-entropy-loss-fusion")) f.loss.style = impl == "te" ? loss_style::in_place : loss_style::autocast;
   if (const auto kind = word("cp-comm-type"); !kind.empty()) {
@@ -201,8 +201,8 @@ inline json_value megatron_options_of(const profile& p, const profile& plain = f
   if (p.pipeline.overlaps_warm_up != plain.pipeline.overlaps_warm_up) out["overlap-p2p-communication-warmup-flush"] = true;
   if (p.rotary.writes_out != plain.rotary.writes_out) out["no-rope-fusion"] = true;
   if (p.mlp.writes_out_glu != plain.mlp.writes_out_glu) out["no-bias-swiglu-fusion"] = true;
-  if (p.experts.grouped_gemm != plain.experts.grouped_gemm) out["moe-grouped-gemm"] = true;
-  if (p.communication.overlaps_tensor_parallel != plain.communication.overlaps_tensor_parallel) out["tp-comm-overlap"] = true;
+  if (p.experts.gemm != plain.experts.gemm) out["moe-grouped-gemm"] = true;
+  if (p.communication.tensor_parallel != plain.communication.tensor_parallel) out["tp-comm-overlap"] = true;
   if (p.loss.style != plain.loss.style) {
     out["cross-entropy-loss-fusion"] = true;
     out["cross-entropy-fusion-impl"] = p.loss.style == loss_style::in_place ? "te" : "native";
@@ -212,8 +212,8 @@ inline json_value megatron_options_of(const profile& p, const profile& plain = f
   else if (p.fp8.names_recipe != plain.fp8.names_recipe)
     out["fp8-recipe"] = p.fp8.names_recipe ? "tensorwise" : "delayed";
   if (p.fp8.rest_in_fp32) out["hidden-size"] = 0;
-  if (p.optimizer.deals_out_weights) out["no-use-layer-wise-param-layout"] = true;
-  if (p.optimizer.layout_in_buckets) out["overlap-grad-reduce"] = true;
+  if (p.optimizer.muon == muon_layout::dealt_out) out["no-use-layer-wise-param-layout"] = true;
+  if (p.optimizer.muon == muon_layout::buckets) out["overlap-grad-reduce"] = true;
   if (p.optimizer.precision_aware) out["use-precision-aware-optimizer"] = true;
   if (p.experts.routes_in_fp32) out["moe-router-dtype"] = "fp32";
   if (p.communication.exchanges_heads) out["cp-comm-type"] = "a2a+p2p";
@@ -236,6 +236,17 @@ inline json_value megatron_options_of(const profile& p, const profile& plain = f
   // Said wherever anything is: without it the arguments mean allgather.
   if (p.experts.dispatcher != plain.experts.dispatcher || !out.empty())
     out["moe-token-dispatcher-type"] = p.experts.dispatcher == token_dispatcher::flex ? "flex" : p.experts.dispatcher == token_dispatcher::all_gather ? "allgather" : "alltoall";
+  return out;
+}
+
+/// A profile that the library ships, and the options that changed it. Throws job_error where they do not say all.
+inline json_value megatron_to_json(const profile& p) {
+  const bool bridge = p.date == frameworks::megatron_bridge.date, nemo = p.date == frameworks::nemo_2024.date;
+  const profile& shipped = bridge ? frameworks::megatron_bridge : nemo ? frameworks::nemo_2024 : *frameworks::find("megatron", p.date);
+  json_value out = framework_to_json(bridge || nemo ? frameworks::megatron : shipped);
+  if (bridge) out["version"] = "Megatron-Bridge";
+  if (nemo) out["version"] = "NeMo 24";
+  if (const auto options = megatron_options_of(p, shipped); !options.empty()) out["options"] = options;
   return out;
 }
 

@@ -78,7 +78,8 @@ inline void apply_torchtitan_options(job& j, const json_value& options, const op
   const auto option = word("activation_checkpoint.selective_ac_option", "op");
   if (const auto mode = word("activation_checkpoint.mode", ""); !mode.empty())
     merge.set(j.recompute, detail::checkpointing_of(j, mode, option, k.at("activation_checkpoint.mode")), "recompute", {}, k.at("activation_checkpoint.mode"));
-  if (const auto* v = k.take("enable_async_tensor_parallel")) f.communication.async_tensor_parallel = flag_at(*v, k.at("enable_async_tensor_parallel"));
+  if (const auto* v = k.take("enable_async_tensor_parallel")) 
+    f.communication.tensor_parallel = flag_at(*v, k.at("enable_async_tensor_parallel")) ? tensor_parallel_overlap::in_pieces : tensor_parallel_overlap::none;
   // A neutral key says the schedule.
   k.take("pipeline_parallel_schedule");
   k.finish();
@@ -94,9 +95,10 @@ inline json_value torchtitan_to_json(const profile& p) {
     plain.fp8.scaling = shipped.fp8.scaling;
     plain.compile.layers = shipped.compile.layers;
     plain.compile.loss = shipped.compile.loss;
-    plain.communication.async_tensor_parallel = shipped.communication.async_tensor_parallel;
+    plain.communication.tensor_parallel = shipped.communication.tensor_parallel;
   }
-  if (p.communication.async_tensor_parallel != plain.communication.async_tensor_parallel) options["enable_async_tensor_parallel"] = p.communication.async_tensor_parallel;
+  if (p.communication.tensor_parallel != plain.communication.tensor_parallel)
+    options["enable_async_tensor_parallel"] = p.communication.tensor_parallel != tensor_parallel_overlap::none;
   if (p.fp8.scaling != plain.fp8.scaling) options["float8"] = p.fp8.scaling == fp8_scaling::row ? "rowwise" : "mxfp8";
   if (p.sharding.gathers_in_fp8 != plain.sharding.gathers_in_fp8) options["float8.enable_fsdp_float8_all_gather"] = p.sharding.gathers_in_fp8;
   if (p.compile.layers != plain.compile.layers || p.compile.loss != plain.compile.loss) {

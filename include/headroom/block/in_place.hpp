@@ -1,0 +1,14 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A program (8.6 KB) in a frame of its own. Threads have stacks of 64 KB in some runtimes, so that a function which builds several programs,
+// or calls far with one in its frame, does not keep them there.
+#pragma once
+
+namespace headroom {
+
+/// use(make()), of which nothing stays on the stack.
+template <class Make, class Use>
+[[gnu::noinline]] constexpr decltype(auto) with_made(const Make& make, const Use& use) {
+  return use(make());
+}
+
+}  // namespace headroom

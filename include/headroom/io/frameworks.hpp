@@ -1,0 +1,118 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The frameworks that a job file may name, a row each: versions that are said in words, and who reads and writes its options.
+#pragma once
+
+#include <headroom/io/options/deepspeed.hpp>
+#include <headroom/io/options/llm_c.hpp>
+#include <headroom/io/options/megatron.hpp>
+#include <headroom/io/options/torchtitan.hpp>
+
+namespace headroom::io {
+
+/// A version that has these words in it: the date it stands for, or the profile that it is, whatever the date.
+struct said_version {
+  std::string_view text;
+  std::int32_t date{};
+  const profile* is{};
+};
+
+struct framework_row {
+  std::string_view name;
+  std::array<said_version, 5> said{};
+  /// The options that a job states; null: it has none here. What they say has to agree with the neutral keys.
+  void (*read_options)(job&, const json_value* options, const option_merger&){};
+  json_value (*write)(const profile&){framework_to_json};
+};
+
+namespace detail {
+template <auto Read>
+void where_stated(job& j, const json_value* options, const option_merger& merge) {
+  if (options != nullptr) Read(j, *options, merge);
+}
+}  // namespace detail
+
+inline constexpr std::array<framework_row, 9> framework_rows{{
+    {.name = "torchtitan", .read_options = detail::where_stated<apply_torchtitan_options>, .write = torchtitan_to_json},
+    {.name = "megatron",
+     .said = {{{.text = "Megatron-Bridge", .is = &frameworks::megatron_bridge},
+               {.text = "NeMo 24", .is = &frameworks::nemo_2024},
+               {.text = "2021-0", .is = &frameworks::megatron_2021},
+               // Its fork is of 2021-07 (bigscience-workshop/Megatron-DeepSpeed megatron/mpu/layers.py).
+               {.text = "bigscience", .is = &frameworks::megatron_2021},
+               {.text = "InternEvo", .is = &frameworks::internevo}}},
+     .read_options = detail::where_stated<apply_megatron_options>,
+     .write = megatron_to_json},
+    {.name = "deepspeed", .read_options = detail::where_stated<apply_deepspeed_options>},
+    // The guide to training on one GPU was written for 4.16 (2022-01), over torch 1.10.
+    {.name = "hf-trainer", .said = {{{.text = "transformers 4.1x", .date = 202201}}}},
+    // 0.0.1 was released on 2024-04-16; the README's table of optimization flags is of 2024-11-18.
+    {.name = "torchtune", .said = {{{.text = "0.0.1", .date = 202404}, {.text = "@1814feb", .date = 202411}}}},
+    // The table of config_hub grew from 2024-03-14 (4a9b7e62) to 2024-07-22 (e5493986).
+    {.name = "litgpt", .said = {{{.text = "config_hub", .date = 202404}}}},
+    {.name = "fsdp-qlora"},
+    {.name = "llm.c", .read_options = apply_llm_c_options},
+    {.name = "libtorch"},
+}};
+
+inline constexpr auto framework_names = [] {
+  std::array<std::string_view, framework_rows.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = framework_rows[i].name;
+  return names;
+}();
+
+/// Null for a framework of one's own.
+constexpr const framework_row* row_of_framework(std::string_view name) {
+  for (const auto& row : framework_rows)
+    if (row.name == name) return &row;
+  return nullptr;
+}
+
+/// Throws job_error for an unknown name.
+inline profile read_framework_named(const std::string& label, std::string_view version, const std::string& path) {
+  auto date = version_date(version);
+  if (const auto* row = row_of_framework(label))
+    for (const auto& s : row->said) {
+      if (s.text.empty() || version.find(s.text) == std::string_view::npos) continue;
+      if (s.is != nullptr) return *s.is;
+      date = s.date;
+    }
+  if (const auto* known = frameworks::find(label, date)) return *known;
+  unknown_name(path, label, framework_names);
+}
+
+struct framework_choice {
+  profile chosen{frameworks::libtorch};
+  const json_value* options{};  ///< of the framework, where the job states any
+};
+
+/// A name, or {"name", "version", "options"}. The options are not looked at here.
+inline framework_choice read_framework(const json_value& value, const std::string& path) {
+  if (value.is_string()) return {read_framework_named(*value.get_ptr<const json_value::string_t*>(), {}, path), nullptr};
+  key_reader k{value, path};
+  const auto& label = string_at(k.need("name", "one of " + listed(framework_names)), k.at("name"));
+  const auto* version = k.take("version");
+  const auto* options = k.take("options");
+  k.finish();
+  if (options != nullptr && !options->is_object()) wrong_value(k.at("options"), "an object", *options);
+  return {read_framework_named(
+              label, version != nullptr ? std::string_view{string_at(*version, k.at("version"))} : std::string_view{},
+              k.at("name")),
+          options};
+}
+
+/// Lets the options of a job's framework fill in what its neutral keys, in `whole`, leave open.
+inline void read_framework_options(job& j, const json_value* options, const json_value& whole) {
+  const auto* row = row_of_framework(j.framework.label.view());
+  if (row != nullptr && row->read_options != nullptr) return row->read_options(j, options, option_merger{whole});
+  if (options == nullptr || options->empty()) return;
+  fail("headroom: unknown key " + in_quotes(options->begin().key()) + " in framework.options: " +
+       std::string{j.framework.label.view()} + " has no options here; state the neutral keys instead");
+}
+
+/// A profile, and the options that changed it. Throws job_error for one that this library does not ship.
+inline json_value write_framework(const profile& p) {
+  const auto* row = row_of_framework(p.label.view());
+  return row != nullptr ? row->write(p) : framework_to_json(p);
+}
+
+}  // namespace headroom::io

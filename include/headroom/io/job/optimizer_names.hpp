@@ -1,0 +1,96 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What other programs call each optimizer: one entry holds all its names, and whoever reads or writes a file looks here.
+#pragma once
+
+#include <headroom/recipe/optimizer.hpp>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom::io {
+
+enum class optimizer_namer : std::uint8_t { trainer, deepspeed, megatron, torchtitan };
+
+/// A name, and how the update is carried out where the name says that, too.
+struct optimizer_name {
+  std::string_view text;
+  implementation how{};
+};
+
+/// The first of a program's names is the one that is written.
+struct optimizer_entry {
+  const optimizer* is;
+  std::array<optimizer_name, 4> trainer{};     ///< transformers training_args.py OptimizerNames
+  std::array<optimizer_name, 4> deepspeed{};   ///< deepspeed runtime/config.py DEEPSPEED_OPTIMIZERS; upper or lower case
+  std::array<optimizer_name, 4> megatron{};    ///< Megatron-LM training/arguments.py --optimizer
+  std::array<optimizer_name, 4> torchtitan{};  ///< torchtitan components/optimizer.py
+
+  [[nodiscard]] constexpr const std::array<optimizer_name, 4>& of(optimizer_namer who) const {
+    return who == optimizer_namer::trainer ? trainer : who == optimizer_namer::deepspeed ? deepspeed : who == optimizer_namer::megatron ? megatron : torchtitan;
+  }
+};
+
+namespace detail {
+inline constexpr std::array<optimizer_entry, optimizers::all.size()> optimizer_entries{{
+    {.is = &optimizers::adamw,
+     .trainer = {{{"adamw_torch"}, {"adamw_hf"}, {"adamw_torch_fused", implementation::fused}, {"adamw_apex_fused", implementation::fused}}},
+     .deepspeed = {{{"AdamW"}}},
+     .megatron = {{{"adam"}}},
+     .torchtitan = {{{"AdamW"}, {"Adam"}}}},
+    {.is = &optimizers::adam, .deepspeed = {{{"Adam"}}}},
+    {.is = &optimizers::adamw_8bit, .trainer = {{{"adamw_8bit"}, {"adamw_bnb_8bit"}}}},
+    {.is = &optimizers::paged_adamw_8bit, .trainer = {{{"paged_adamw_8bit"}}}},
+    {.is = &optimizers::paged_adamw, .trainer = {{{"paged_adamw"}, {"paged_adamw_32bit"}}}},
+    {.is = &optimizers::adafactor, .trainer = {{{"adafactor"}}}},
+    {.is = &optimizers::lion, .trainer = {{{"lion"}, {"lion_32bit"}}}, .deepspeed = {{{"Lion"}}}, .megatron = {{{"lion"}}}},
+    {.is = &optimizers::sgd, .trainer = {{{"sgd"}}}, .deepspeed = {{{"SGD"}}}},
+    {.is = &optimizers::sgd_momentum, .megatron = {{{"sgd"}}}},
+    {.is = &optimizers::adagrad, .trainer = {{{"adagrad"}}}, .deepspeed = {{{"Adagrad"}}}},
+    {.is = &optimizers::galore, .trainer = {{{"galore_adamw"}}}},
+    {.is = &optimizers::apollo, .trainer = {{{"apollo_adamw"}}}},
+    {.is = &optimizers::apollo_mini},
+    {.is = &optimizers::lomo, .trainer = {{{"lomo"}}}},
+    {.is = &optimizers::adalomo, .trainer = {{{"adalomo"}}}},
+    {.is = &optimizers::badam},
+    {.is = &optimizers::muon, .deepspeed = {{{"Muon"}}}, .megatron = {{{"muon"}, {"dist_muon"}}}},
+}};
+
+inline std::string lower_case(std::string_view text) {
+  std::string r{text};
+  for (auto& c : r) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return r;
+}
+}  // namespace detail
+
+/// What a program's name means: an optimizer of the table, or null, and how it updates.
+struct named_optimizer {
+  const optimizer* is{};
+  implementation how{};
+};
+inline named_optimizer optimizer_called(optimizer_namer who, std::string_view text) {
+  const bool any_case = who == optimizer_namer::deepspeed;  // get_optimizer_name().lower()
+  for (const auto& e : detail::optimizer_entries)
+    for (const auto& n : e.of(who))
+      if (!n.text.empty() && (n.text == text || (any_case && detail::lower_case(n.text) == detail::lower_case(text)))) return {e.is, n.how};
+  return {};
+}
+
+/// What a program calls an optimizer; empty where it has none of that label.
+inline std::string_view name_of_optimizer(optimizer_namer who, const optimizer& o) {
+  for (const auto& e : detail::optimizer_entries)
+    if (e.is->label == o.label) return e.of(who)[0].text;
+  return {};
+}
+
+/// All names that a program takes.
+inline std::vector<std::string_view> optimizer_names_of(optimizer_namer who) {
+  std::vector<std::string_view> r;
+  for (const auto& e : detail::optimizer_entries)
+    for (const auto& n : e.of(who))
+      if (!n.text.empty()) r.push_back(n.text);
+  return r;
+}
+
+}  // namespace headroom::io
