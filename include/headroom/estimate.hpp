@@ -121,6 +121,13 @@ template <class Add, class Order>
   add_stages(add, k, layers, k.job.source->parallel.pipeline, [&](std::int64_t stage) { return walk_captured_stage(k.job, weights, cut, captured, stage, order); });
 }
 
+/// Under Megatron-FSDP, which has one stage.
+template <class Add, class Order>
+[[gnu::noinline]] constexpr void add_gathered(const Add& add, const walked_kind& k, const divided_layers& layers, const rank_weights& weights, const stage_cut& cut, const Order& order) {
+  const auto buffers = fsdp_layout_of(k.job, k.list);
+  add_stages(add, k, layers, 1, [&](std::int64_t stage) { return walk_stage(k.job, weights, cut, layers, stage, order, nullptr, &buffers); });
+}
+
 template <class Add, class Order>
 [[gnu::noinline]] constexpr void add_divided(const Add& add, walked_kind& k, const Order& order) {
   auto& s = k.job;
@@ -131,8 +138,7 @@ template <class Add, class Order>
   if (captures_first(j)) [[unlikely]] {
     add_captured(add, k, layers, weights, cut, order);
   } else if (j.sharding.gathers_units()) [[unlikely]] {
-    const auto buffers = fsdp_layout_of(s, k.list);
-    add_stages(add, k, layers, 1, [&](std::int64_t stage) { return walk_stage(s, weights, cut, layers, stage, order, nullptr, &buffers); });
+    add_gathered(add, k, layers, weights, cut, order);
     s.assumptions.add(assumption::reserved_by_pools);
     if (j.sharding.stage == 3) s.assumptions.add(assumption::first_micro_batch_gathers);
   } else if (layer_wise(s)) [[unlikely]] {
