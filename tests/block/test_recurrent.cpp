@@ -2,6 +2,7 @@
 // Recurrent mixers: counts of their models, what their layers save (tests/data/kinds.json), and whole jobs from a configuration on.
 #include <headroom/cost/cost.hpp>
 #include <headroom/io/job_reader.hpp>
+#include <headroom/plan/judge.hpp>
 #include <headroom/replay.hpp>
 
 #include <doctest/doctest.h>
@@ -231,6 +232,17 @@ TEST_CASE("Nemotron-H's halves of layers, from its configuration to a report") {
   CHECK(io::read_job(io::job_to_json(j), io::no_files).model == j.model);
   j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = {module::mixer_out}};
   CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("PEFT has no adapters for Mamba's out_proj"), job_error);
+}
+
+TEST_CASE("a search plans a hybrid: what it reports is what estimate() says of the plan") {
+  search s;
+  s.job = whole_job(R"({"model": {"model_type": "qwen3_5_text", "num_hidden_layers": 8}, "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "framework": "hf-trainer",
+                        "precision": "bf16", "sharding": {"kind": "fsdp2", "stage": 3}, "batch": {"micro": 1, "sequence": 4096}})");
+  s.open_micro = true;
+  s.global_batch = 64;
+  const auto found = plan(s, {.top = 3, .threads = 1});
+  REQUIRE(!found.best.empty());
+  for (const auto& p : found.best) CHECK(estimate(p.job).ranks[0].device == p.outcome.device);
 }
 
 TEST_CASE("what is not modelled of recurrent mixers is refused by name") {
