@@ -116,6 +116,12 @@ constexpr void add_stages(const Add& add, const walked_kind& k, const divided_la
 }
 
 template <class Add, class Order>
+[[gnu::noinline]] constexpr void add_captured(const Add& add, const walked_kind& k, const divided_layers& layers, const rank_weights& weights, const stage_cut& cut, const Order& order) {
+  const auto captured = walk_captured_layers(k.job);
+  add_stages(add, k, layers, k.job.source->parallel.pipeline, [&](std::int64_t stage) { return walk_captured_stage(k.job, weights, cut, captured, stage, order); });
+}
+
+template <class Add, class Order>
 [[gnu::noinline]] constexpr void add_divided(const Add& add, walked_kind& k, const Order& order) {
   auto& s = k.job;
   const auto& j = *s.source;
@@ -123,13 +129,17 @@ template <class Add, class Order>
   const rank_weights weights(s, k.list);
   const stage_cut cut(j.parallel, s.model.layers);
   if (captures_first(j)) [[unlikely]] {
-    const auto captured = walk_captured_layers(s);
-    add_stages(add, k, layers, j.parallel.pipeline, [&](std::int64_t stage) { return walk_captured_stage(s, weights, cut, captured, stage, order); });
+    add_captured(add, k, layers, weights, cut, order);
   } else if (j.sharding.gathers_units()) [[unlikely]] {
     const auto buffers = fsdp_layout_of(s, k.list);
     add_stages(add, k, layers, 1, [&](std::int64_t stage) { return walk_stage(s, weights, cut, layers, stage, order, nullptr, &buffers); });
     s.assumptions.add(assumption::reserved_by_pools);
     if (j.sharding.stage == 3) s.assumptions.add(assumption::first_micro_batch_gathers);
+  } else if (layer_wise(s)) [[unlikely]] {
+    add_stages(add, k, layers, j.parallel.pipeline, [&](std::int64_t stage) {
+      const auto states = layer_wise_states(s, k.list, cut, stage);  // before the walk, of which nothing is on the stack yet
+      return walk_stage(s, weights, cut, layers, stage, order, &k.checkpoints, nullptr, &states);
+    });
   } else {
     add_stages(add, k, layers, j.parallel.pipeline, [&](std::int64_t stage) { return walk_stage(s, weights, cut, layers, stage, order, &k.checkpoints); });
   }
@@ -153,7 +163,7 @@ template <class Add, class Layers>
   for (std::int64_t device = 0; device < d.pipeline; ++device) {
     if (k.ranks_of(device) <= 0) continue;
     const auto here = slice_of(d, k.job.model.tied, device);
-    finish_rank(add(), k.job, walk_autograd(k.job, states(k.job, weights_of_slice(k.list, here)), here, k.checkpoints, layers), k.ranks_of(device), device);
+    finish_rank(add(), k.job, walk_autograd(k.job, states_of_slice(k.job, k.list, here), here, k.checkpoints, layers), k.ranks_of(device), device);
   }
 }
 
@@ -236,15 +246,18 @@ report estimate(const job& j);  ///< in the library headroom::compiled
 /// Errors: job_error for a job that contradicts itself or that this version does not model; overflow_error where a size does
 /// not fit in 63 bits.
 constexpr report estimate(const job& j) {
-#ifdef HEADROOM_COMPILED
-  // The operator itself, and in this order: g++ then generates no code for what is in the headers.
-  if (__builtin_is_constant_evaluated())
+  // The operator itself, and in this order: where the library is linked, g++ then generates no code for what is in the headers.
+  if (__builtin_is_constant_evaluated()) {
+    check(j);  // at once, so that compilers show the sentence near the top
+    if (j.framework.runtime != runtime::preallocated) check_walk(j);
     return detail::estimate_with(j, detail::shipped_layers{}, detail::shipped_order{});
-  else
+  } else {
+#ifdef HEADROOM_COMPILED
     return compiled::estimate(j);
 #else
-  return detail::estimate_with(j, detail::shipped_layers{}, detail::shipped_order{});
+    return detail::estimate_with(j, detail::shipped_layers{}, detail::shipped_order{});
 #endif
+  }
 }
 
 /// The same; `visit(rank)` is called for every kind of rank, stage by stage, of each kind of GPU.

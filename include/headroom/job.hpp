@@ -49,6 +49,10 @@ inline constexpr recompute recompute::full{.mode = recompute_mode::full};
 /// The attention kernel. `unset`: sdpa. `math` and `eager` write the scores out, the others do not.
 enum class attention : std::uint8_t { unset, eager, sdpa, flash, flash3, te, math };
 
+/// Kernels of recurrent mixers: those of flash-linear-attention, mamba_ssm and causal_conv1d, or PyTorch's operations one by one, which
+/// transformers falls back on without a word where these packages are missing, and which keep several times as much. `unset`: fused.
+enum class recurrence : std::uint8_t { unset, fused, eager };
+
 /// How cross entropy is computed: on all logits at once, chunk by chunk of the sequence, in one kernel, on logits that stay divided over
 /// tensor-parallel ranks, or together with the head, so that logits never exist as a whole (Liger).
 enum class loss_kind : std::uint8_t { unset, full, chunked, fused, vocab_parallel, fused_linear };
@@ -88,6 +92,7 @@ struct job {
   headroom::batch batch{};
   headroom::recompute recompute{};
   headroom::attention attention{};
+  headroom::recurrence recurrence{};
   headroom::loss loss{};
   headroom::adapter adapter{};
   headroom::trainable trainable{};

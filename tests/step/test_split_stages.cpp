@@ -148,7 +148,7 @@ TEST_CASE("gradients that wait for the weights'") {
   const auto s = settle(pipeline(4, 8));
   auto sc = s.layer;
   sc.model = &s.model;
-  const auto one = detail::inputs_backward_of(sc, trained_modules(*s.source, -1));
+  const auto one = detail::inputs_backward_of(sc, {.count = 1, .trained = trained_modules(*s.source, -1)});
   constexpr auto kv = h / heads * kv_heads;
   CHECK(one.waiting.total.count() == 2 * t * (h + kv + kv + h + f + f + h + h + h));
   // All that the layer has saved is there to the end, and all that waits, and the gradient of the layer's input.

@@ -212,6 +212,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
   const auto& style = s.habits->attention;
   const bool repeats = style.expands_kv == kv_expansion::always;
   heads h;
+  tensor gate{};
   if (style.qkv != qkv_projection::separate || m.fused_qkv) {
     h = fused_projection(p, s, trained, x);
     if (style.qkv == qkv_projection::fused_then_copied && (m.kv() != m.heads || !repeats)) {
@@ -220,7 +221,13 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
       h.v = repeats ? expand(p, s, h.v) : pointwise(p, h.v);
     }
   } else {
-    h.q = linear(p, s, trained, module::q_proj, x, m.hidden, q_out, m.attention_bias);
+    h.q = linear(p, s, trained, module::q_proj, x, m.hidden, m.gated_attention ? 2 * q_out : q_out, m.attention_bias);
+    if (m.gated_attention) {  // of each head one half is the gate
+      const auto both = h.q;
+      h.q = p.view(both, checked::mul(s.tokens, q_out));
+      gate = p.view(both, checked::mul(s.tokens, q_out));
+      p.step(both.bit(), h.q | gate);
+    }
     h.k = linear(p, s, trained, module::k_proj, x, m.hidden, kv_out, m.attention_bias);
     h.v = linear(p, s, trained, module::v_proj, x, m.hidden, kv_out, m.attention_bias);
   }
@@ -250,6 +257,11 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
   }
   auto out = written_out ? eager_attention(p, s, h, m.position == position_kind::rope || m.position == position_kind::relative || s.autocast) : fused_attention(p, s, h);
   if (style.copies_output && !written_out) out = pointwise(p, out);
+  if (gate.valid()) {
+    const auto sigmoid = p.make(p.elements(gate), p.width(gate));
+    p.step(gate.bit(), sigmoid.bit(), {.saves = sigmoid.bit()});
+    out = multiply(p, out, sigmoid);
+  }
   return reduce_partial(p, s, linear(p, s, trained, module::o_proj, out, q_out, m.hidden, m.output_bias), m.hidden);
 }
 

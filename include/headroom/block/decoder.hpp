@@ -49,7 +49,7 @@ constexpr program decoder_block(const scene& s, layer_part part, mixer_kind mixe
     return ops::drop(p, y, s.drops.hidden);
   };
   const auto mixed = [&](tensor y) { return ops::mix(p, s, mixer, trained, y); };
-  const auto normalised = [&] { return ops::gather_tokens(p, s, ops::norm(p, s, x, m.hidden, norms), m.hidden); };
+  const auto normalised = [&] { return ops::gather_tokens(p, s, ops::norm(p, s, m.fp32_residual ? ops::cast(p, x, s.width) : x, m.hidden, norms), m.hidden); };
   const auto first = m.norm_after ? x : normalised();
   if (part == layer_part::parallel) {
     const auto side = branch(mixed(first));

@@ -2,7 +2,9 @@
 // The program of each kind of mixer: from the normalised input to what is added to the residual stream.
 #pragma once
 
+#include <headroom/block/gated_delta_net.hpp>
 #include <headroom/block/latent.hpp>
+#include <headroom/block/mamba2.hpp>
 
 namespace headroom::ops {
 
@@ -11,6 +13,8 @@ constexpr tensor mix(program& p, const scene& s, mixer_kind kind, const module_s
     case mixer_kind::none: break;
     case mixer_kind::attention: return attend(p, s, trained, x);
     case mixer_kind::latent_attention: return latent_attend(p, s, trained, x);
+    case mixer_kind::gated_delta_net: return gated_delta_net(p, s, trained, x);
+    case mixer_kind::mamba2: return mamba2(p, s, trained, x);
   }
   return x;
 }

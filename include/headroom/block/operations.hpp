@@ -109,7 +109,8 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
     p.step(x.bit(), y | statistic, {.saves = x | statistic, .weight_gradient = weight});
     return y;
   }
-  const std::int64_t inner = s.habits->norm.style == norm_style::input_format ? w : 4;
+  const bool offset = s.model->norm_offset;  // Qwen3NextRMSNorm: fp32 throughout, times 1 + weight
+  const std::int64_t inner = s.habits->norm.style == norm_style::input_format && !offset ? w : 4;
   const auto wide = cast(p, x, inner);
   // Square, mean and inverse root: the square lives for a moment, and so does its gradient.
   const bytes square = p.rounded(n, inner);
@@ -124,10 +125,15 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
   auto scaled = p.make(n, inner);
   const auto scales = s.model->position == position_kind::relative ? x : wide;  // T5LayerNorm squares a fp32 copy and scales x itself
   p.step(scales | root, scaled.bit(), {.saves = scales | root, .backward_temporary = p.size(scaled)});
-  if (s.habits->norm.style == norm_style::cast_before_weight) scaled = cast(p, scaled, w);
+  if (s.habits->norm.style == norm_style::cast_before_weight && !offset) scaled = cast(p, scaled, w);
+  tensor factor{};
+  if (offset) {
+    factor = p.make(columns, 4);
+    p.step(0, factor.bit(), {.forward_temporary = p.size(factor)});
+  }
   const auto y = p.make(n, p.width(scaled));
-  p.step(scaled.bit(), y.bit(),
-         {.saves = trains ? scaled.bit() : 0, .backward_temporary = trains ? p.size(y) : bytes{0}, .weight_gradient = weight});
+  p.step(scaled | factor, y.bit(),
+         {.saves = (trains ? scaled.bit() : 0) | (p.needs_gradient(scaled) ? factor.bit() : 0), .backward_temporary = trains ? p.size(y) : bytes{0}, .weight_gradient = weight});
   return cast(p, y, w);
 }
 
@@ -195,7 +201,7 @@ constexpr tensor multiply(program& p, const scene& s, tensor x, const matrix& m)
     return y;
   }
   tensor weight{};
-  if (s.autocast) x = cast(p, x, s.width);
+  if (s.autocast || s.model->fp32_residual) x = cast(p, x, s.width);
   if (s.casts_weights) {
     weight = p.make(weights, s.width, row::gathered_parameters);
     p.step(0, weight.bit(), {.weight_gradient = m.trains ? p.rounded(weights, 4) : bytes{0}});

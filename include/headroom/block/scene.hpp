@@ -31,6 +31,7 @@ struct scene {
   bool compiled{};                   ///< inductor generates the layer's kernels: see ops::rms_norm, activate, gated, rotate
   bool host{};                       ///< tensors lie in host memory: no GPU kernels, no workspaces
   headroom::attention kernel{};
+  headroom::recurrence recurrence{};
   number_format base{};              ///< of frozen linear layers
   module_set quantised{};            ///< linear layers stored in `base`
   dropout drops{};

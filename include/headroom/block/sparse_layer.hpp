@@ -128,10 +128,10 @@ constexpr void join_sparse_half(layer_walk& r, const scene& s, const module_set&
   const auto& m = *s.model;
   const auto& e = m.experts;
   const auto style = style_of(m);
-  const bool flows = r.output_has_gradient;
+  const bool flows = r.output_has_gradient, begins = r.input == bytes{0};  // begins: the layer has no mixer
   const auto repeat = [&](const program& p, std::int64_t times, const company& beside) { join_repeated(r, p, times, beside, graphless, accumulate); };
   if (style == expert_style::repeated)
-    return with_made([&] { return repeated_experts_block(s, trained, flows); }, [&](const program& p) { join(r, p, false, graphless, accumulate); });
+    return with_made([&] { return repeated_experts_block(s, trained, flows); }, [&](const program& p) { join(r, p, begins, graphless, accumulate); });
 
   const std::int64_t sum_width = style == expert_style::wide ? 4 : s.residual_width;
   const auto fused = style == expert_style::fused && trained_experts > 0 ? fused_gradients(s) : bytes{0};
@@ -140,6 +140,10 @@ constexpr void join_sparse_half(layer_walk& r, const scene& s, const module_set&
   sparse_input in;
   with_made([&] { return sparse_front(s, trained, flows); }, [&](const program& p) {
     in = input_of(p, flows);
+    if (begins) {
+      r.input = in.stream;
+      r.input_saved = in.keeps_stream;
+    }
     company start;
     start.backward += part{row::temporaries, flows ? in.stream : bytes{0}};  // behind it the residual stream's gradient waits for the norm's
     start.backward_after = there;

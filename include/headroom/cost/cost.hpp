@@ -42,11 +42,8 @@ template <class Rates>
   return r;
 }
 
-/// `rates_for(gpu)`: a reference to its rates.
 template <class Rates>
-constexpr step_cost cost_by(const job& j, const Rates& rates_for) {
-  check_cost(j);
-  if (j.hardware.kinds() > 1) [[unlikely]] return mixed_cost(j, rates_for);
+[[gnu::noinline]] constexpr step_cost uniform_cost(const job& j, const Rates& rates_for) {
   const auto s = settle(j);
   const auto list = weights_of(s.model);
   const auto c = cost_scene_of(s, rates_for(*s.on));
@@ -55,6 +52,14 @@ constexpr step_cost cost_by(const job& j, const Rates& rates_for) {
   count_flops(r, s, list);
   r.assumptions = assumed_of(c, load.slowest);
   return r;
+}
+
+/// `rates_for(gpu)`: a reference to its rates.
+template <class Rates>
+constexpr step_cost cost_by(const job& j, const Rates& rates_for) {
+  check_cost(j);
+  if (j.hardware.kinds() > 1) [[unlikely]] return mixed_cost(j, rates_for);
+  return uniform_cost(j, rates_for);
 }
 
 }  // namespace detail

@@ -30,7 +30,7 @@ constexpr double pair_features(const shape& m) {
 /// FLOPs of one forward pass.
 struct forward_flops {
   double layers{};     ///< matrices of the stack
-  double attention{};  ///< scores and what they weigh
+  double attention{};  ///< scores and what they weigh; what recurrent mixers do with their states
   double head{};
   double embedding{};  ///< 0: a look-up
   [[nodiscard]] constexpr double total() const { return layers + attention + head; }
@@ -48,7 +48,14 @@ constexpr forward_flops forward_flops_of(const shape& m, const inventory& list, 
   }
   if (m.tied && m.head != head_kind::none) r.head += 2 * positions * static_cast<double>(m.vocab) * static_cast<double>(m.embedding_width());
   if (m.mtp_layers > 0) r.head *= static_cast<double>(m.mtp_layers + 1);
-  r.attention = 2 * samples * attended_pairs(m, sequence, c) * pair_features(m) * static_cast<double>(m.layers + m.mtp_layers);
+  const double pairs = 2 * samples * attended_pairs(m, sequence, c) * pair_features(m);
+  if (!m.pattern.given()) {
+    r.attention = pairs * static_cast<double>(m.layers + m.mtp_layers);
+    return r;
+  }
+  for (const auto& k : kinds_of(m))
+    if (k.kind.mixer != mixer_kind::none)
+      r.attention += (recurrent(k.kind.mixer) ? positions * detail::recurrence_flops(m, k.kind.mixer) : pairs) * static_cast<double>(k.count);
   return r;
 }
 

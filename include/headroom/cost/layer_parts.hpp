@@ -123,6 +123,17 @@ constexpr void add_attention(both_passes& t, const cost_scene& c) {
 /// What a mixer multiplies beside its weights.
 constexpr void add_mixer(both_passes& t, const cost_scene& c, mixer_kind kind) {
   if (kind == mixer_kind::attention || kind == mixer_kind::latent_attention) add_attention(t, c);
+  if (!recurrent(kind)) return;
+  // Matrices of a chunk's size, in 16 bits where kernels are fused; backward is two multiplications for one, and one again.
+  const bool eager = c.layer.recurrence == recurrence::eager;
+  const double seconds = product(c.layer.tokens) * recurrence_flops(c.job->model, kind) / (eager ? c.on.unaligned : c.on.matmul_16);
+  t.forward.attention += seconds;
+  t.backward.attention += 3 * seconds;
+  const double kernels = eager ? looped_kernels(c.job->model, kind, c.layer.sequence) : 0.0;
+  t.forward.gaps += kernels * c.share.gap;
+  t.backward.gaps += 2 * kernels * c.share.gap;
+  t.forward.host += kernels * c.host_operation;
+  t.backward.host += kernels * c.host_operation;
 }
 
 }  // namespace headroom::detail

@@ -51,8 +51,7 @@ class mixed_stages {
   /// `rates_for(gpu)`: a reference to its rates.
   template <class Rates>
   constexpr mixed_stages(const job& j, const Rates& rates_for) : job_(&j) {
-    for (std::size_t k = 0; k < j.hardware.kinds(); ++k) settled_[k] = settle(j, k);
-    list_ = weights_of(settled_[0].model);
+    settle_all(j);
     kind_range before{1, 0};
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage) {
       const auto kinds = kinds_of_stage(j, stage);
@@ -144,6 +143,10 @@ class mixed_stages {
   }
 
  private:
+  [[gnu::noinline]] constexpr void settle_all(const job& j) {
+    for (std::size_t k = 0; k < j.hardware.kinds(); ++k) settled_[k] = settle(j, k);
+    list_ = weights_of(settled_[0].model);
+  }
   [[nodiscard]] constexpr const fabric& links_of(std::int64_t stage) const {
     std::size_t i = 0;
     while (i + 1 < size_ && stage >= placed_[i].to) ++i;

@@ -209,7 +209,8 @@ std::vector<advice> advise(const job& given, Judge judge, std::size_t most = 8, 
       found.push_back(std::move(next));
     }
   };
-  const auto start = std::make_unique<advice>(advice{{}, given, {}, {}, 1});
+  const auto start = std::make_unique<advice>();
+  start->job = given;
   for (std::size_t together = 1; together <= 3 && found.empty(); ++together) try_with(*start, {}, 0, together, try_with);
   if (const auto before = detail::predicted_times(given); before && !found.empty())
     for (auto& a : found)

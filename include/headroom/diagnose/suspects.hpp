@@ -4,6 +4,7 @@
 
 #include <headroom/block/layer.hpp>
 #include <headroom/block/megatron_experts.hpp>
+#include <headroom/block/megatron_layer.hpp>
 #include <headroom/engine/eager/step_parts.hpp>
 #include <headroom/engine/tensor_parallel/stages.hpp>
 

@@ -18,7 +18,7 @@ inline std::string changes_text(const advice& a) {
     text += (text.empty() ? "" : "; ") + std::string{c->text};
     if (!c->text.starts_with("parallel.stage_layers")) continue;
     text += ":";
-    for (std::int32_t i = 0; i < a.job.parallel.chunks; ++i) text += " " + std::to_string(a.job.parallel.stage_layers[i]);
+    for (std::int32_t i = 0; i < chunks_given(a.job.parallel); ++i) text += " " + std::to_string(a.job.parallel.stage_layers[i]);
   }
   return text;
 }

@@ -41,6 +41,8 @@ inline constexpr family_name family_names[] = {
     {"Ernie4_5Moe", "ernie4_5_moe"}, {"Ernie4_5_Moe", "ernie4_5_moe"}, {"Ernie4_5_MoE", "ernie4_5_moe"}, {"Dots1", "dots1"},
     {"HunYuanDenseV1", "hunyuan_v1_dense"}, {"HunYuanMoEV1", "hunyuan_v1_moe"}, {"Arcee", "arcee"}, {"Helium", "helium"},
     {"GraniteMoeShared", "granitemoeshared"}, {"PaliGemma", "paligemma"}, {"Mistral3", "mistral3"}, {"LlavaNext", "llava_next"},
+    {"Qwen3Next", "qwen3_next"},  {"Qwen3_5", "qwen3_5"},       {"Qwen3_5Moe", "qwen3_5_moe"},
+    {"Mamba2", "mamba2"},         {"Bamba", "bamba"},           {"GraniteMoeHybrid", "granitemoehybrid"}, {"NemotronH", "nemotron_h"},
     {"Camembert", "camembert"},   {"XGLM", "xglm"},             {"BioGpt", "biogpt"},
 };
 
@@ -55,7 +57,6 @@ inline std::string family_of(const config& c, const architecture& a) {
   if (type.empty()) {
     for (const auto& f : family_names)
       if (a.family == f.prefix) type = f.type;
-    if (a.family == "Qwen3Next") type = "qwen3_next";
     if (type.empty() && a.family.empty()) complain(c.path() + " must have a model_type or architectures; without one its family is unknown");
     if (type.empty()) type = a.family;
   }
@@ -125,7 +126,7 @@ inline shape read_family(const config& c, const architecture& a, const std::stri
   if (type == "llava" || type == "llava_next") return read_llava(c, type == "llava_next");
   if (type == "gemma3") return read_gemma3(c);
   if (type == "llama4") return read_llama4(c);
-  if (type == "qwen2_vl" || type == "qwen2_5_vl" || type == "qwen3_vl" || type == "qwen3_vl_moe") return read_qwen_vl(c, type);
+  if (type == "qwen2_vl" || type == "qwen2_5_vl" || type == "qwen3_vl" || type == "qwen3_vl_moe" || type == "qwen3_5" || type == "qwen3_5_moe") return read_qwen_vl(c, type);
   if (type == "minicpmv") return read_minicpmv(c);
   if (type == "paligemma") return read_paligemma(c);
   if (type == "mistral3") return read_mistral3(c);

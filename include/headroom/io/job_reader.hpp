@@ -17,7 +17,7 @@ inline job job_from(const json_value& value, const file_base& base) {
     for (const auto* theirs : {"train_batch_size", "train_micro_batch_size_per_gpu", "zero_optimization", "architectures", "model_type"})
       if (value.contains(theirs)) fail("headroom: model is required, and \"" + std::string{theirs} + "\" is a key of another program's file: headroom import makes a job of it");
   j.model = read_model(k.need("model", "a name, a path, a configuration or a shape"), "model", base);
-  const bool sparse = j.model.sparse();
+  const model_parts parts = j.model;
   k.nested("hardware", j.hardware);
   framework_choice framework;
   if (const auto* v = k.take("framework")) framework = read_framework(*v, "framework");
@@ -30,9 +30,10 @@ inline job job_from(const json_value& value, const file_base& base) {
   k.nested("batch", j.batch);
   if (const auto* v = k.take("recompute")) j.recompute = read_recompute(*v, "recompute");
   if (const auto* v = k.take("attention")) j.attention = name_at<attention>(*v, "attention");
+  k.word("recurrence", j.recurrence);
   k.nested("loss", j.loss);
-  if (const auto* v = k.take("adapter")) j.adapter = read_adapter(*v, "adapter", sparse);
-  if (const auto* v = k.take("trainable")) j.trainable = read_trainable(*v, "trainable", sparse);
+  if (const auto* v = k.take("adapter")) j.adapter = read_adapter(*v, "adapter", parts);
+  if (const auto* v = k.take("trainable")) j.trainable = read_trainable(*v, "trainable", parts);
   k.nested("dropout", j.dropout);
   k.flag("compile", j.compile);
   k.nested("environment", j.environment);
@@ -62,7 +63,7 @@ inline job read_job_file(const std::filesystem::path& file) { return read_job(pa
 /// precision recipes of one's own lose their label. Throws job_error where a file cannot say it (formats, optimizers and
 /// frameworks that the library does not ship).
 inline json_value job_to_json(const job& j) {
-  const bool sparse = j.model.sparse();
+  const model_parts parts = j.model;
   json_value out = {
       {"model", model_to_json(j.model)}, {"framework", write_framework(j.framework)}, {"batch", written_keys(j.batch)}};
   const auto put = [&out](const char* key, const json_value& value) {
@@ -76,9 +77,10 @@ inline json_value job_to_json(const job& j) {
   put("offload", written_keys(j.offload));
   out["recompute"] = recompute_to_json(j.recompute);
   if (j.attention != attention::unset) out["attention"] = text_of(j.attention);
+  if (j.recurrence != recurrence::unset) out["recurrence"] = text_of(j.recurrence);
   put("loss", written_keys(j.loss));
-  if (j.adapter != adapter{}) out["adapter"] = adapter_to_json(j.adapter, sparse);
-  if (!j.trainable.all()) out["trainable"] = trainable_to_json(j.trainable, sparse);
+  if (j.adapter != adapter{}) out["adapter"] = adapter_to_json(j.adapter, parts);
+  if (!j.trainable.all()) out["trainable"] = trainable_to_json(j.trainable, parts);
   put("dropout", written_keys(j.dropout));
   if (j.compile) out["compile"] = true;
   put("environment", written_keys(j.environment));

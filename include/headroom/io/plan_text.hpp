@@ -29,9 +29,9 @@ inline std::string plan_line(const job& j) {
   degree("context", d.context);
   degree("expert", d.expert);
   degree("expert tensor", d.expert_tensor);
-  if (d.chunks > 0 && j.hardware.kinds() > 1) {
+  if (chunks_given(d) > 0 && j.hardware.kinds() > 1) {
     text += " (";
-    for (std::int32_t i = 0; i < d.chunks; ++i) text += (i > 0 ? "+" : "") + std::to_string(d.stage_layers[i]);
+    for (std::int32_t i = 0; i < chunks_given(d); ++i) text += (i > 0 ? "+" : "") + std::to_string(d.stage_layers[i]);
     text += " layers)";
   }
   if (!j.sharding.by(sharder::nobody)) text += (text.empty() ? "" : ", ") + std::string{text_of(j.sharding.kind)};

@@ -42,7 +42,7 @@ struct degrees {
   std::int64_t first_stage_layers{};        ///< 0: as many as the others
   std::int64_t last_stage_layers{};
   layer_count stage_layers[max_entries]{};  ///< layers of each chunk, when they are uneven
-  std::int32_t chunks{};                    ///< how many of them are given
+  std::int32_t chunks{};                    ///< how many of them are given; 0: all, if any is not 0 (chunks_given)
   std::int64_t context{1};
   headroom::context_kind context_kind{};
   std::int64_t expert{1};                   ///< ranks that divide a layer's experts
@@ -51,6 +51,15 @@ struct degrees {
 
   friend constexpr bool operator==(const degrees&, const degrees&) = default;
 };
+
+/// Of how many chunks stage_layers says the layers: where `chunks` does not say it, of every chunk, as soon as one of them has any.
+constexpr std::int64_t chunks_given(const degrees& d) {
+  if (d.chunks != 0) return d.chunks;
+  const auto all = checked::mul(d.pipeline, d.virtual_pipeline);
+  for (std::int64_t i = 0; i < all && i < degrees::max_entries; ++i)
+    if (d.stage_layers[i] != 0) return all;
+  return 0;
+}
 
 /// The schedule that runs: one of whole stages interleaves them where they have several chunks.
 constexpr schedule schedule_of(const degrees& d) {

@@ -32,11 +32,11 @@ class stage_cut {
  public:
   /// Errors: job_error where the layers do not come out even, or do not add up.
   constexpr stage_cut(const degrees& d, std::int64_t layers)
-      : d_(&d), chunks_(checked::mul(d.pipeline, d.virtual_pipeline)), layers_(layers), last_(layers - d.last_stage_layers) {
+      : d_(&d), chunks_(checked::mul(d.pipeline, d.virtual_pipeline)), given_(chunks_given(d)), layers_(layers), last_(layers - d.last_stage_layers) {
     if (std::is_constant_evaluated()) first_ = {};
-    if (d.chunks > 0) {
+    if (given_ > 0) {
       std::int64_t sum = 0;
-      for (std::int64_t i = 0; i < chunks_ && i < d.chunks; ++i) {
+      for (std::int64_t i = 0; i < chunks_ && i < given_; ++i) {
         if (i < degrees::max_entries) first_[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(sum);  // at most 256 × 65,535
         sum = checked::add(sum, d.stage_layers[i]);
       }
@@ -59,8 +59,8 @@ class stage_cut {
   [[nodiscard]] constexpr std::int64_t chunks() const { return chunks_; }
   [[nodiscard]] constexpr layer_chunk at(std::int64_t index) const {
     const auto& d = *d_;
-    if (d.chunks > 0) {
-      if (index >= d.chunks || index >= degrees::max_entries) return {index, layers_, 0};
+    if (given_ > 0) {
+      if (index >= given_ || index >= degrees::max_entries) return {index, layers_, 0};
       return {index, first_[static_cast<std::size_t>(index)], d.stage_layers[index]};
     }
     if (index == 0) return {0, 0, d.first_stage_layers > 0 ? d.first_stage_layers : each_};
@@ -85,7 +85,7 @@ class stage_cut {
 
  private:
   const degrees* d_;
-  std::int64_t chunks_, layers_;
+  std::int64_t chunks_, given_, layers_;
   std::int64_t last_;    // first layer of the last chunk, where its layers are given
   std::int64_t each_{};
   std::array<std::int32_t, degrees::max_entries> first_;  // layer of each chunk, where those of each are given

@@ -19,8 +19,25 @@ constexpr objection check_numbers(const shape& m, const No& no) {
                            m.mla.q_rank | m.mla.kv_rank | m.mla.nope_dim | m.mla.rope_dim | m.mla.value_dim |
                            m.encoder.layers | m.encoder.heads | m.encoder.ffn | m.encoder.max_positions |
                            m.encoder.audio_channels | v.layers | v.hidden | v.heads | v.ffn | v.patch | v.temporal_patch |
-                           v.channels | v.positions | v.merge | v.output | v.projector_hidden | v.deep_mergers | v.resampler;
+                           m.ssm.heads | m.ssm.head_dim | m.ssm.state | m.ssm.groups | m.ssm.conv | m.ssm.chunk | v.channels | v.positions | v.merge | v.output | v.projector_hidden | v.deep_mergers | v.resampler;
   if (any < 0) return no("headroom: model: every size of a shape must be zero or more; one is negative", m.label);
+  return {};
+}
+
+template <class No>
+constexpr objection check_pattern(const shape& m, const No& no) {
+  if (m.parallel_block || m.norm_after || m.post_norms || m.encoder.layers > 0 || m.mtp_layers > 0)
+    return no("headroom: model.pattern does not go with parallel_block, norm_after, post_norms, an encoder or multi-token prediction");
+  const auto& s = m.ssm;
+  for (std::int64_t i = 0; i < m.pattern.period; ++i) {
+    const auto k = m.pattern.at(i);
+    if (k.sparse() && !m.sparse()) return no("headroom: model.pattern names layers with experts, and model.experts.count is", m.experts.count);
+    if (k.mixer == mixer_kind::none && (k.feeds == feed_forward_kind::none || k.feeds == feed_forward_kind::unset))
+      return no("headroom: model.pattern: a layer without a mixer must be dense or have experts; layer", i);
+    if (!recurrent(k.mixer)) continue;
+    if (s.heads < 1 || s.head_dim < 1 || s.state < 1 || s.conv < 1) return no("headroom: model.ssm must have heads, head_dim, state and conv, of at least 1");
+    if (s.groups < 1 || s.heads % s.groups != 0) return no("headroom: model.ssm.heads must be a multiple of model.ssm.groups; groups", s.groups);
+  }
   return {};
 }
 
@@ -35,6 +52,8 @@ constexpr objection check(const shape& m, const No& no = {}) {
   if (m.heads % m.kv() != 0) return no("headroom: model.heads must be a multiple of model.kv_heads", m.kv());
   if (m.head_dim == 0 && !m.latent() && m.hidden % m.heads != 0)
     return no("headroom: model.hidden must be a multiple of model.heads, or model.head_dim be given", m.hidden);
+  if (m.pattern.given())
+    if (const auto why = detail::check_pattern(m, no)) return why;
   if (!m.sparse()) return {};
   if (m.experts.active < 1 || m.experts.active > m.experts.count)
     return no("headroom: model.experts.active must be from 1 to model.experts.count", m.experts.active);

@@ -47,6 +47,9 @@ constexpr component component_of(module m) {
     case module::v_proj:
     case module::o_proj:
     case module::mla_down:
+    case module::mixer_in:
+    case module::mixer_out:
+    case module::mixer:
     case module::cross_attention: return component::attention;
     case module::gate_proj:
     case module::up_proj:

@@ -6,6 +6,7 @@
 #include <headroom/error.hpp>
 
 #include <cstdint>
+#include <string_view>
 
 namespace headroom {
 
@@ -14,8 +15,16 @@ enum class mixer_kind : std::uint8_t {
   none,              ///< not at all: the layer is its feed-forward alone
   attention,
   latent_attention,  ///< DeepSeek's; see mla_shape
+  gated_delta_net,   ///< Qwen3-Next's linear attention (Yang et al. 2024, Gated Delta Networks); see ssm_shape
+  mamba2,            ///< a state-space model in chunks (Dao and Gu 2024, Transformers are SSMs)
 };
-inline constexpr int mixer_kinds = static_cast<int>(mixer_kind::latent_attention) + 1;
+inline constexpr int mixer_kinds = static_cast<int>(mixer_kind::mamba2) + 1;
+constexpr std::string_view name_of(mixer_kind k) {
+  constexpr std::string_view names[mixer_kinds] = {"none", "attention", "latent-attention", "gated-delta-net", "mamba2"};
+  return names[static_cast<int>(k)];
+}
+/// Whether it reads positions one after the other into a state (ssm_shape), instead of each beside every other.
+constexpr bool recurrent(mixer_kind k) { return k > mixer_kind::latent_attention; }
 
 /// What each position passes through.
 enum class feed_forward_kind : std::uint8_t {

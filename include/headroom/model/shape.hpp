@@ -56,6 +56,21 @@ struct mla_shape {
   friend constexpr bool operator==(const mla_shape&, const mla_shape&) = default;
 };
 
+/// State-space and linear-attention mixers: positions are read one after the other into a state of head_dim × state for each head. Which
+/// layers have them says the pattern.
+struct ssm_shape {
+  std::int64_t heads{};
+  std::int64_t head_dim{};  ///< features of a head's values
+  std::int64_t state{};     ///< … of its queries and keys (Gated DeltaNet), of B and C (Mamba)
+  std::int64_t groups{};    ///< heads of queries and keys; of B and C
+  std::int64_t conv{};      ///< positions that the convolution in front sees
+  std::int64_t chunk{};     ///< positions that are computed side by side; 0: as the mixer's own code has it
+  bool conv_bias{};
+  bool bias{};              ///< on the projections in and out
+  bool no_norm{};           ///< without the gated norm behind the scan
+  friend constexpr bool operator==(const ssm_shape&, const ssm_shape&) = default;
+};
+
 /// The encoder of an encoder-decoder model: the layers of the main stack without the cross-attention. `layers` 0: none.
 struct encoder_shape {
   std::int64_t layers{};
@@ -158,6 +173,7 @@ struct shape {
   expert_shape experts{};
   mla_shape mla{};
   layer_pattern pattern{};
+  ssm_shape ssm{};
   std::int64_t mtp_layers{};  ///< multi-token-prediction modules (DeepSeek-V3)
 
   // What the odd ones need. The defaults are a plain decoder.
@@ -168,6 +184,9 @@ struct shape {
   bool no_final_norm{};       ///< nothing after the last layer (BERT, OPT-350m)
   bool embedding_norm{};      ///< a norm right after the embedding (BLOOM, BERT, BART)
   bool attention_sinks{};     ///< gpt-oss: one learned logit for each head
+  bool gated_attention{};     ///< Qwen3-Next: the query projection is twice as wide, its other half a sigmoid gate on what attention gives
+  bool fp32_residual{};       ///< the residual stream is in fp32 whatever is computed in (Mamba's residual_in_fp32)
+  bool norm_offset{};         ///< norms scale by 1 + weight, in fp32 (Qwen3-Next)
   bool no_key_bias{};         ///< Whisper: `attention_bias` spares the key projection
   std::int64_t classes{};           ///< outputs of a classifier, 0: none. Its bias follows `head_bias`
   std::int64_t embedding_dim{};     ///< width of the token embedding when it is projected to `hidden` (OPT-350m); 0: hidden
@@ -194,6 +213,12 @@ struct shape {
     if (k.mixer == mixer_kind::attention) k.mixer = attention();
     if (k.feeds == feed_forward_kind::unset) k.feeds = routes(i) ? feed_forward_kind::experts : feed_forward_kind::dense;
     return k;
+  }
+  /// Whether a layer has a recurrent mixer.
+  [[nodiscard]] constexpr bool recurs() const {
+    for (std::int64_t i = 0; i < pattern.period && i < layers; ++i)
+      if (recurrent(pattern.at(i).mixer)) return true;
+    return false;
   }
   /// Whether layer i of the main stack routes to experts.
   [[nodiscard]] constexpr bool sparse_layer(std::int64_t i) const { return pattern.given() ? kind_of(i).sparse() : routes(i); }

@@ -23,6 +23,7 @@ enum class module : std::uint8_t {
   head,        ///< output projection, its bias, heads of encoders
   mtp,         ///< multi-token-prediction modules
   cross_attention,
+  mixer_in, mixer_out, mixer,  ///< projections of a recurrent mixer; its convolution, gates and norm
   encoder,     ///< the encoder of an encoder-decoder model
   vision,      ///< vision or audio tower
   projector,   ///< projector, merger, resampler
@@ -64,9 +65,9 @@ struct weight {
   [[nodiscard]] constexpr bool vector() const { return columns == 1; }
 };
 
-/// Up to 64 kinds of weight. Trivially copyable, 4 KiB.
+/// Up to 96 kinds of weight. Trivially copyable, 7 KiB.
 struct inventory {
-  static constexpr int capacity = 64;
+  static constexpr int capacity = 96;
   union {
     weight entries[capacity];
     char nothing;
@@ -74,7 +75,7 @@ struct inventory {
   int size{};
 
   constexpr inventory() : entries{} {}
-  /// An empty list to fill. Filling 4 KiB with initial values would cost three times what building a model's list does,
+  /// An empty list to fill. Filling 7 KiB with initial values would cost three times what building a model's list does,
   /// so at run time entries past `size` are left alone; a constant expression has no room for indeterminate parts.
   static constexpr inventory blank() {
     if (std::is_constant_evaluated()) return inventory{};
@@ -84,7 +85,7 @@ struct inventory {
   /// Absent parts have a size or a count of zero and are not listed.
   constexpr void add(weight w) {
     if (w.rows <= 0 || w.columns <= 0 || w.per_layer <= 0) return;
-    if (size == capacity) refuse("headroom: an inventory holds at most 64 kinds of weight tensor; join those of equal shape", size);
+    if (size == capacity) refuse("headroom: an inventory holds at most 96 kinds of weight tensor; join those of equal shape", size);
     weight& to = entries[size++];  // member by member: g++ then keeps `w` in registers
     to.role = w.role, to.rows = w.rows, to.columns = w.columns, to.layers = w.layers, to.per_layer = w.per_layer;
     to.split = w.split, to.linear = w.linear, to.expert = w.expert, to.frozen = w.frozen;

@@ -77,7 +77,7 @@ constexpr std::int64_t code(sharding_kind kind, std::int64_t stage) { return 4 *
 /// (pipeline-model-parallel-layout).
 constexpr bool uneven(const job& j, std::int64_t stages) {
   const auto& d = j.parallel;
-  if (j.framework.modules.kind != layer_modules::megatron || stages > j.model.layers || j.hardware.kinds() > 1 || d.chunks > 0 || d.first_stage_layers + d.last_stage_layers > 0) return false;
+  if (j.framework.modules.kind != layer_modules::megatron || stages > j.model.layers || j.hardware.kinds() > 1 || chunks_given(d) > 0 || d.first_stage_layers + d.last_stage_layers > 0) return false;
   for (auto p = stages; p <= j.model.layers && p <= degrees::max_chunks; ++p)
     if (j.model.layers % p == 0 && left(j) % p == 0) return false;
   return true;

@@ -25,7 +25,11 @@ constexpr judged_plan judge_plan(const job& j) {
 class plan_judge {
  public:
   judged_plan operator()(const job& j) {
-    if (!divided(j)) return judge_plan(j);
+    return divided(j) ? judge_divided(j) : judge_plan(j);
+  }
+
+ private:
+  [[gnu::noinline]] judged_plan judge_divided(const job& j) {
     if (const auto why = objection_to(j)) return {.refused = why};
     const auto s = detail::settle_checked(j);
     const auto keys = keys_of(s);
@@ -37,7 +41,6 @@ class plan_judge {
     return {true, *device, seconds_of(s, keys, list), {}};
   }
 
- private:
   using layer_key = std::array<std::int64_t, 6>;
 
   /// Whether a job is one of divided layers, without what would be asked of its host, its pools or its graphs.
@@ -74,8 +77,9 @@ class plan_judge {
 
   /// A number for the layers of each chunk, where they are given: the same for the same.
   std::int64_t cut_of(const degrees& d) {
-    if (d.chunks == 0) return 0;
-    const auto end = d.stage_layers + std::min(d.chunks, static_cast<std::int32_t>(degrees::max_entries));
+    const auto given = chunks_given(d);
+    if (given == 0) return 0;
+    const auto end = d.stage_layers + std::min<std::int64_t>(given, degrees::max_entries);
     for (auto i = cuts_.size(); i-- > 0;)
       if (std::equal(d.stage_layers, end, cuts_[i].begin(), cuts_[i].end())) return static_cast<std::int64_t>(i) + 1;
     cuts_.emplace_back(d.stage_layers, end);

@@ -32,7 +32,7 @@ constexpr job with_even_stages(job j) {
 constexpr bool cuts_stages(const job& given, const job& j) {
   const auto &d = j.parallel, &said = given.parallel;
   return j.hardware.kinds() > 1 && d.pipeline > 1 && d.pipeline <= degrees::max_chunks && d.virtual_pipeline == 1 && d.pipeline <= j.model.layers && !properties_of(d.schedule).one_process &&
-         !properties_of(d.schedule).both_ways() && said.chunks == 0 && said.first_stage_layers == 0 && said.last_stage_layers == 0;
+         !properties_of(d.schedule).both_ways() && chunks_given(said) == 0 && said.first_stage_layers == 0 && said.last_stage_layers == 0;
 }
 
 }  // namespace detail

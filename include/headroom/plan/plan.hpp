@@ -48,7 +48,7 @@ class searcher {
 
   /// What is left of the axes once the GPUs are divided: every job of the n-th division.
   void run(const std::array<std::int64_t, axes::degrees_end>& values, std::uint64_t n, plan_result& r) {
-    auto j = given_->job;
+    auto& j = tried_.back() = given_->job;
     for (std::size_t i = 0; i < values.size(); ++i)
       if (open(i)) axes::all[i].set(j, values[i]);
     ordinal_ = n * most_ordinals;
@@ -84,13 +84,13 @@ class searcher {
 
   /// Values that a framework refuses by themselves are not tried with everything else.
   void screen() {
-    auto plain = given_->job;
+    auto& plain = tried_[0] = given_->job;
     plain.batch.accumulation = std::max<std::int64_t>(plain.batch.accumulation, 2);
     if (!accepts(plain, nullptr)) return;
     for (std::size_t i = axes::degrees_end; i < axes::all.size(); ++i) {
       if (!open(i) || (axes::of_framework >> i & 1U) == 0) continue;
       for (const auto v : axes::all[i].values(plain)) {
-        auto j = plain;
+        auto& j = tried_[1] = plain;
         axes::all[i].set(j, v);
         std::string why;
         if (accepts(j, &why)) continue;
@@ -125,7 +125,7 @@ class searcher {
     if (!open(i)) return descend(j, i + 1, r);
     for (const auto v : axes::all[i].values(j)) {
       if (v < 64 && (excluded_[i] >> v & 1U) != 0) continue;
-      auto next = j;
+      auto& next = tried_[i] = j;
       axes::all[i].set(next, v);
       descend(next, i + 1, r);
     }
@@ -216,8 +216,7 @@ class searcher {
       ++r.fitting;
       const bool fast = among_best(r.best, seen, ordinal, options_->top), front = in_front(r.front, seen, ordinal, j.hardware.gpus());
       if (!(fast || front) || left_out(ordinal)) return true;
-      if (fast) keep_best(r.best, {j, seen, ordinal}, options_->top);
-      if (front) keep_front(r.front, {j, seen, ordinal});
+      keep(j, seen, ordinal, fast, front, r);
 #if HEADROOM_EXCEPTIONS
     } catch (const error& e) {
       ++r.rejected[reason_of(e.what())];
@@ -226,6 +225,10 @@ class searcher {
     return true;
   }
 
+  [[gnu::noinline]] void keep(const job& j, const judged_plan& seen, std::uint64_t ordinal, bool fast, bool front, plan_result& r) const {
+    if (fast) keep_best(r.best, {j, seen, ordinal}, options_->top);
+    if (front) keep_front(r.front, {j, seen, ordinal});
+  }
   [[nodiscard]] bool left_out(std::uint64_t ordinal) const {
     return options_->left_out != nullptr && std::binary_search(options_->left_out->begin(), options_->left_out->end(), ordinal);
   }
@@ -249,6 +252,7 @@ class searcher {
   const search* given_;
   Judge judge_;
   const plan_options* options_;
+  std::vector<job> tried_ = std::vector<job>(axes::all.size() + 1);  // one for each axis, and the one that they begin with: too large for the stack
   std::array<std::uint64_t, axes::all.size()> excluded_{};
   std::map<std::string, std::int64_t> screened_;
   std::array<std::int64_t, frequent.size()> counted_{};

@@ -19,6 +19,12 @@ constexpr objection check_model(const shape& m, const No& no) {
   return {};
 }
 
+/// Whether parallel.stage_layers has an entry for each chunk, or none; where it does not say how many it has, none may follow the last chunk's.
+constexpr bool entries_match(const degrees& d) {
+  const auto chunks = checked::mul(d.pipeline, d.virtual_pipeline);
+  return d.chunks > 0 ? d.chunks == chunks : chunks >= degrees::max_entries || d.stage_layers[chunks] == 0;
+}
+
 template <class No>
 constexpr objection check_layout(const job& j, const No& no) {
   const auto& p = j.parallel;
@@ -44,6 +50,8 @@ constexpr objection check_layout(const job& j, const No& no) {
   const auto others = checked::mul(checked::mul(p.tensor, p.pipeline), p.context);
   const auto gpus = j.hardware.gpus();
   if (p.data == 0 && gpus % others != 0) return no("headroom: parallel.tensor × pipeline × context must divide the GPUs, hardware.nodes × gpus_per_node; the product", others);
+  if (p.chunks < 0 || p.chunks > degrees::max_entries) return no("headroom: parallel.stage_layers must have at most 256 entries; it has", p.chunks);
+  if (!entries_match(p)) return no("headroom: parallel.stage_layers must have an entry for each chunk, as many as parallel.pipeline × virtual_pipeline; they are", checked::mul(p.pipeline, p.virtual_pipeline));
   const auto& order = properties_of(p.schedule);
   if (p.pipeline > 1 && order.chunks > 1 && p.virtual_pipeline != order.chunks)
     return no("headroom: parallel.virtual_pipeline must be the number of chunks into which the schedule cuts a stage (zero-bubble-v: 2)", p.virtual_pipeline);
@@ -105,8 +113,8 @@ constexpr objection check_spread(const job& j, const No& no) {
     return no("headroom: the naive schedule spreads one process over all GPUs; parallel.pipeline must be hardware.nodes × gpus_per_node", p.pipeline);
   if (j.sharding.divides()) return no("headroom: the naive schedule goes without sharding; sharding.kind must be none");
   std::int64_t given = 0;
-  for (std::int32_t i = 0; i < p.chunks; ++i) given = checked::add(given, p.stage_layers[i]);
-  if (p.chunks > 0 && (p.chunks != p.pipeline || given != j.model.layers))
+  for (std::int64_t i = 0; i < chunks_given(p); ++i) given = checked::add(given, p.stage_layers[i]);
+  if (chunks_given(p) > 0 && (chunks_given(p) != p.pipeline || given != j.model.layers))
     return no("headroom: parallel.stage_layers must have parallel.pipeline entries that add up to model.layers; they add up to", given);
   return {};
 }
@@ -136,6 +144,21 @@ constexpr objection check_layer_wise(const job& j, const No& no) {
   return {};
 }
 
+/// What of patterns of layer kinds is not modelled.
+template <class No>
+constexpr objection check_pattern_walk(const job& j, const No& no) {
+  const auto& p = j.parallel;
+  if (j.framework.modules.kind == layer_modules::megatron || j.framework.modules.dtensor || j.framework.runtime == runtime::preallocated)
+    return no("headroom: patterns of layer kinds (model.pattern) are not modelled for this framework by this version; states(job) counts their weights", j.framework.label);
+  if (p.tensor > 1 || p.context > 1 || p.expert > 1)
+    return no("headroom: tensor, context and expert parallelism are not modelled for patterns of layer kinds (model.pattern) by this version; parallel.tensor, context and expert must be 1");
+  if (j.compile || j.recompute.mode == recompute_mode::selective)
+    return no("headroom: compiled or selectively recomputed layers are not modelled for patterns of layer kinds (model.pattern) by this version; compile must be false, recompute \"none\" or \"full\"");
+  if (j.batch.packed && j.model.recurs())
+    return no("headroom: packed sequences are not modelled for recurrent mixers by this version; batch.packed must be false");
+  return {};
+}
+
 }  // namespace detail
 
 /// Refuses a job that contradicts itself, or what `no` does instead. States can be counted for every job that passes.
@@ -151,7 +174,7 @@ constexpr objection check(const job& j, const No& no = {}) {
 template <class No = refusing>
 constexpr objection check_walk(const job& j, const No& no = {}) {
   const auto& m = j.model;
-  if (!detail::within(m.ffn, m.sparse() ? 0 : 1)) return no("headroom: model.ffn must be a whole number from 1 to 2^40", m.ffn);
+  if (!detail::within(m.ffn, m.sparse() || m.pattern.given() ? 0 : 1)) return no("headroom: model.ffn must be a whole number from 1 to 2^40", m.ffn);
   if (!detail::within(m.vocab, m.head == head_kind::language ? 1 : 0)) return no("headroom: model.vocab must be a whole number from 1 to 2^40", m.vocab);
   const auto& p = j.parallel;
   const auto& order = properties_of(p.schedule);
@@ -160,6 +183,13 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
   if (j.framework.runtime == runtime::preallocated && (m.sparse() || m.latent())) return no("headroom: this framework has no experts and no latent attention; framework", j.framework.label);
   const bool divides_eager = j.framework.modules.dtensor;
   if (!divides && m.mtp_layers > 0) return no("headroom: multi-token-prediction modules are not modelled for this framework by this version; model.mtp_layers", m.mtp_layers);
+  if (m.fp32_residual && (divides || m.sparse() || j.adapter.active() || m.vision.kind != vision_kind::none))
+    return no("headroom: an fp32 residual stream (model.fp32_residual) is modelled for eager dense models without adapters by this version", j.framework.label);
+  if (m.pattern.given())
+    if (const auto why = detail::check_pattern_walk(j, no)) return why;
+  if ((m.gated_attention || m.norm_offset) && (divides || divides_eager || j.framework.runtime == runtime::preallocated || m.fused_qkv || m.latent() ||
+                                               j.framework.attention.qkv != qkv_projection::separate))
+    return no("headroom: gated attention and norms of 1 + weight (model.gated_attention, norm_offset) are not modelled for this framework, or with one matrix for q, k and v, by this version", j.framework.label);
   const auto& v = m.vision;
   if (v.kind != vision_kind::none) {
     if (divides || divides_eager || j.compile || p.pipeline > 1)

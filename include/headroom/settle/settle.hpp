@@ -119,6 +119,7 @@ constexpr void settle_layer(settled_job& r) {
   s.fp8_copies = j.framework.fp8.scaling == fp8_scaling::tensor && j.hardware.accelerator().compute_capability >= 100 ? 1 : 2;
   s.width = !s.fp8 ? p.compute.width() : j.framework.fp8.rest_in_fp32 ? 4 : 2;
   s.residual_width = p.autocast ? p.parameters.width() : s.width;
+  if (r.model.fp32_residual) s.residual_width = 4;
   s.weight_width = p.autocast ? p.parameters.width() : s.width;
   s.statistic_width = j.framework.norm.statistics_in_input_format || s.host ? s.residual_width : 4;
   s.padded = j.batch.padded;
@@ -132,6 +133,11 @@ constexpr void settle_layer(settled_job& r) {
   if (s.kernel == attention::unset) {
     s.kernel = attention::sdpa;
     r.assumptions.add(assumption::attention_sdpa);
+  }
+  s.recurrence = j.recurrence;
+  if (s.recurrence == recurrence::unset && r.model.recurs()) {
+    s.recurrence = recurrence::fused;
+    r.assumptions.add(assumption::recurrence_fused);
   }
   // TransformerEngine prefers cuDNN on Hopper, whose result needs no transposed copy, and flash attention elsewhere (attention/
   // dot_product_attention/utils.py get_attention_backend; Blackwell inferred from a measured run).

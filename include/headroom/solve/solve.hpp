@@ -63,6 +63,7 @@ inline constexpr unknown layers{
       j.model.layers = n;
       j.parallel.first_stage_layers = j.parallel.last_stage_layers = 0;
       j.parallel.chunks = 0;
+      for (auto& count : j.parallel.stage_layers) count = 0;
     }};
 inline constexpr unknown nodes{
     "hardware.nodes", true,

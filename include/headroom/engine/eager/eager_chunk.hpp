@@ -35,14 +35,14 @@ struct eager_chunk {
 
 constexpr bool units_apart(const settled_job& s) { return s.source->framework.sharding.splits_root && !s.model.tied; }
 
-/// A layer's backward that leaves the gradients of its weights for later, above what the layer did not save.
+/// The backward of a run's layer (or group of them) that leaves the gradients of its weights for later, above what it did not save.
 struct inputs_backward {
   moment peak{}, waiting{};
 };
-constexpr inputs_backward inputs_backward_of(const scene& sc, layer_kind kind, const module_set& trained) {
+constexpr inputs_backward inputs_backward_of(const scene& sc, const layer_run& run) {
   inputs_backward r;
   moment saved{};  // by earlier parts, which run later
-  for_each_block(sc, kind, trained, true, [&](const program& p) {
+  const auto add = [&](const program& p) {
     const auto f = walk_forward(p);
     const auto b = walk_backward(p, false, weight_work::later_in_graph);
     const auto earlier = r.peak;
@@ -50,38 +50,47 @@ constexpr inputs_backward inputs_backward_of(const scene& sc, layer_kind kind, c
     r.peak.rise_to(earlier, moment(f.saved, f.saved_rows), b.kept);
     r.waiting += b.kept;
     saved += moment(f.saved, f.saved_rows);
-  });
+  };
+  for (auto i = run.first; i < run.first + run.span; ++i) for_each_block(sc, sc.model->kind_of(i), run.trained, true, add);
   return r;
 }
 
 /// The backward of a chunk's inputs (torch distributed/pipelining/_backward.py stage_backward_input): the graph stays whole. Of earlier
 /// micro-batches FSDP adds up a layer's gradients of weights when the layer's backward is done (_fsdp_param_group.py post_backward,
 /// _fsdp_param.py to_accumulated_grad_if_needed), since autograd.grad() for weights alone runs no hook of it.
-constexpr void walk_inputs_backward(eager_chunk& k, const scene& sc, const layer_runs& runs, const program* tail) {
+constexpr void walk_inputs_backward(eager_chunk& k, const scene& sc, const layer_runs& runs) {
   const auto all_saved = k.saved;
-  if (tail != nullptr) {
-    const auto f = walk_forward(*tail);
-    const auto b = walk_backward(*tail, false, weight_work::later_in_graph);
-    k.backward = all_saved + b.peak;
-    k.backward -= moment(f.saved, f.saved_rows);
-    k.waiting = b.kept;
-  }
   k.adding = k.backward;
   const moment layer(row::gradients, k.fresh_layer);
   std::int64_t done = 0;
   for (auto i = runs.size; i-- > 0;) {
     const auto& r = runs.list[i];
-    const auto one = inputs_backward_of(sc, r.kind, r.trained);
+    const auto one = inputs_backward_of(sc, r);
     for (const auto n : {std::int64_t{0}, r.count - 1}) {  // what waits grows, and what is added up shrinks, from layer to layer
       auto live = all_saved + k.waiting + n * one.waiting;
       live -= r.saved;
       const auto at = r.first + (r.count - n) * r.span - 1;
       if (k.backward.rise_to(live, one.peak)) k.backward_layer = at;
-      if (k.adding.rise_to(live, one.peak, multiple{-(done + n), layer})) k.adding_layer = at;
+      if (k.adding.rise_to(live, one.peak, multiple{-(done + n * r.span), layer})) k.adding_layer = at;
     }
     k.waiting += multiple{r.count, one.waiting};
-    done += r.count;
+    done += r.count * r.span;
   }
+}
+
+/// Head and loss of the last chunk. `live`: what its layers have saved.
+constexpr void walk_tail(eager_chunk& k, const scene& sc, const program& tail, const moment& live) {
+  const auto f = walk_forward(tail);
+  k.logits = bytes{checked::mul(checked::mul(sc.tokens, sc.divided(sc.vocabulary)), sc.width)};
+  k.loss_span = live.total + tail.size(tail.input()) + span_of(tail);
+  k.loss.rise_to(live, f.peak);
+  if (!k.splits) k.backward.rise_to(live, walk_backward(tail).peak);
+  k.saved += moment(f.saved, f.saved_rows);
+  if (!k.splits) return;
+  const auto b = walk_backward(tail, false, weight_work::later_in_graph);
+  k.backward = k.saved + b.peak;
+  k.backward -= moment(f.saved, f.saved_rows);
+  k.waiting = b.kept;
 }
 
 /// Walks the layers of a chunk up and down.
@@ -95,12 +104,14 @@ constexpr void walk_eager_chunk(eager_chunk& k, const settled_job& s, const mode
   const auto keep = [&](moment& tallest, std::int64_t& layer, const moment& peak, std::int64_t at) {
     if (tallest.rise_to(live, peak)) layer = at;
   };
-  std::int64_t none = -1;
-  const auto front = embedding(sc, outside);
-  const auto front_forward = k.first ? walk_forward(front) : forward_walk{};
-  if (k.first) keep(k.forward, k.forward_layer, front_forward.peak, -1);
-  const moment front_saved(front_forward.saved, front_forward.saved_rows);
-  live += front_saved;
+  bytes input{0};
+  with_made([&] { return embedding(sc, outside); }, [&](const program& front) {
+    input = front.size(front.output());
+    if (!k.first) return;
+    const auto f = walk_forward(front);
+    keep(k.forward, k.forward_layer, f.peak, -1);
+    live += moment(f.saved, f.saved_rows);
+  });
   auto runs = cut_layers(s, sc, here, true);
   sc.compiled = s.layer.compiled;
   for (std::size_t i = 0; i < runs.size; ++i) {
@@ -112,19 +123,8 @@ constexpr void walk_eager_chunk(eager_chunk& k, const settled_job& s, const mode
   }
   sc.compiled = false;
   k.saved = live;
-  if (k.last) {
-    const auto tail = tail_of(sc, outside, true);
-    const auto tail_forward = walk_forward(tail);
-    const auto logits = checked::mul(checked::mul(sc.tokens, sc.divided(sc.vocabulary)), sc.width);
-    k.logits = bytes{logits};
-    k.loss_span = live.total + tail.size(tail.input()) + span_of(tail);
-    keep(k.loss, none, tail_forward.peak, -1);
-    keep(k.backward, none, walk_backward(tail).peak, -1);
-    k.saved += moment(tail_forward.saved, tail_forward.saved_rows);
-    if (k.splits) walk_inputs_backward(k, sc, runs, &tail);
-  } else if (k.splits) {
-    walk_inputs_backward(k, sc, runs, nullptr);
-  }
+  if (k.last) with_made([&] { return tail_of(sc, outside, true); }, [&](const program& tail) { walk_tail(k, sc, tail, live); });
+  if (k.splits) walk_inputs_backward(k, sc, runs);
   for (auto i = k.splits ? 0 : runs.size; i-- > 0;) {
     const auto& r = runs.list[i];
     live -= r.saved;
@@ -134,7 +134,7 @@ constexpr void walk_eager_chunk(eager_chunk& k, const settled_job& s, const mode
   }
   if (k.first || runs.size == 0) return;
   // What the first layer reads lies in a buffer for all micro-batches.
-  const bytes received = -front.size(front.output());
+  const bytes received = -input;
   k.forward.add(row::activations, received);
   if (!runs.list[0].keeps_input) return;
   for (auto* m : {&k.saved, &k.loss, &k.backward, &k.adding, &k.end})
@@ -174,7 +174,7 @@ constexpr eager_chunk eager_chunk_of(const settled_job& s, const inventory& list
     return k;
   }
   eager_chunk k{.first = here.embedding, .last = here.head};
-  st = states(s, weights_of_slice(list, here));
+  st = states_of_slice(s, list, here);
   if (properties_of(s.source->parallel.schedule).splits_backward && !k.first) {
     k.splits = true;
     k.fresh_layer = share(st.unit, s.layer.weight_width);

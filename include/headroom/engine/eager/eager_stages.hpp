@@ -24,25 +24,21 @@ constexpr std::int64_t steps_to_skip(const schedule_properties& order, std::int6
   return micros <= enough ? 0 : (micros - enough) / group * group;
 }
 
-}  // namespace detail
-
-/// Walks the schedule of one stage of a job whose eager layers are cut into a pipeline.
+/// The walk of walk_eager_stage(); `chunks`: room for `most`.
 template <class Order>
-constexpr timeline walk_eager_stage(const settled_job& s, const inventory& list, const stage_cut& cut, std::int64_t stage, const Order& order,
-                                    detail::known_eager_chunk& known) {
+constexpr timeline walk_eager_chunks(const settled_job& s, const inventory& list, const stage_cut& cut, std::int64_t stage, const Order& order,
+                                     known_eager_chunk& known, eager_chunk* chunks, std::size_t most) {
   const auto& j = *s.source;
   const auto& d = j.parallel;
   const auto& sc = s.layer;
-  std::array<detail::eager_chunk, degrees::max_chunks> chunks;
-  if (std::is_constant_evaluated()) chunks = {};
   std::size_t n = 0;
   moment resident{};
   bytes sharded{0}, gather_pool{0}, update{0};
   std::int64_t before = 0;
   cut.for_each(stage, [&](const layer_chunk& c) {
-    if (n == chunks.size()) refuse("headroom: a stage holds at most 64 chunks; parallel.virtual_pipeline", d.virtual_pipeline);
+    if (n == most) refuse("headroom: a stage holds at most 64 chunks; parallel.virtual_pipeline", d.virtual_pipeline);
     state_bytes st;
-    auto& k = chunks[n++] = detail::eager_chunk_of(s, list, {c.first, c.count, c.index == 0, c.index == cut.chunks() - 1}, st, known);
+    auto& k = chunks[n++] = eager_chunk_of(s, list, {c.first, c.count, c.index == 0, c.index == cut.chunks() - 1}, st, known);
     k.hands_on = false;
     k.handed = n > 1 && c.index == before + 1;
     if (k.handed) chunks[n - 2].hands_on = true;
@@ -68,8 +64,8 @@ constexpr timeline walk_eager_stage(const settled_job& s, const inventory& list,
   t.look(phase::load, -1, moment(row::model_parameters, resident.rows[row::model_parameters]));
 
   const auto kind = schedule_of(d);
-  const auto skipped = Order::repeats ? detail::steps_to_skip(properties_of(kind), d.pipeline, micros) : 0;
-  detail::eager_steps steps(chunks.data(), n, properties_of(kind).splits_backward, micros, skipped, stream, resident.total);
+  const auto skipped = Order::repeats ? steps_to_skip(properties_of(kind), d.pipeline, micros) : 0;
+  eager_steps steps(chunks, n, properties_of(kind).splits_backward, micros, skipped, stream, resident.total);
   order.run(pipeline_plan{kind, d.pipeline, static_cast<std::int64_t>(n), micros - skipped, 0}, stage, [&](const work& step) { steps(step); });
   moment live;
   steps.tell(t, resident, live);
@@ -80,6 +76,23 @@ constexpr timeline walk_eager_stage(const settled_job& s, const inventory& list,
   t.look(phase::step, -1, live, part{row::temporaries, update});
   t.look(phase::save, -1, resident);
   return t;
+}
+
+/// use(chunks): room for so many. A stage seldom has more than a few, and 64 of them take as much as the stack of some threads.
+template <std::size_t Room, class Use>
+[[gnu::noinline]] constexpr timeline with_chunks(const Use& use) {
+  auto chunks = room<eager_chunk, Room>::open();
+  return use(&chunks[0], Room);
+}
+
+}  // namespace detail
+
+/// Walks the schedule of one stage of a job whose eager layers are cut into a pipeline.
+template <class Order>
+constexpr timeline walk_eager_stage(const settled_job& s, const inventory& list, const stage_cut& cut, std::int64_t stage, const Order& order,
+                                    detail::known_eager_chunk& known) {
+  const auto walk = [&](detail::eager_chunk* chunks, std::size_t most) { return detail::walk_eager_chunks(s, list, cut, stage, order, known, chunks, most); };
+  return s.source->parallel.virtual_pipeline <= 4 ? detail::with_chunks<4>(walk) : detail::with_chunks<degrees::max_chunks>(walk);
 }
 
 }  // namespace headroom

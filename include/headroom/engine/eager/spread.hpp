@@ -31,13 +31,17 @@ constexpr inventory weights_of_slice(const inventory& list, const model_slice& h
   return r;
 }
 
+[[gnu::noinline]] constexpr state_bytes states_of_slice(const settled_job& s, const inventory& list, const model_slice& here) {
+  return states(s, weights_of_slice(list, here));
+}
+
 /// Where accelerate puts the layers: every GPU but the last takes an even share of the weights and 1.25 layers more, the first
 /// one less the largest module (room for what might be offloaded); the last takes what is left. Modules are whole: embedding,
 /// layers, head. (Where a model has fewer bytes in a layer than in its modules' mean, that mean would count instead.)
 constexpr degrees spread_layers(const settled_job& s, const inventory& list) {
   auto d = s.source->parallel;
-  if (d.chunks > 0) return d;
-  const auto size_of = [&](const model_slice& here) { return states(s, weights_of_slice(list, here)).gpu[row::model_parameters].count(); };
+  if (chunks_given(d) > 0) return d;
+  const auto size_of = [&](const model_slice& here) { return states_of_slice(s, list, here).gpu[row::model_parameters].count(); };
   const auto layers = s.model.layers;
   const auto embedding = size_of({0, 0, true, false}), head = size_of({0, 0, false, true});
   const auto all = size_of({0, layers, true, true});

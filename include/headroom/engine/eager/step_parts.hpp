@@ -44,7 +44,7 @@ struct end_walk {
 };
 constexpr end_walk walk_end(const program& p, bool here, bool momentary) {
   const auto out = p.output();
-  return {here ? walk_forward(p) : forward_walk{}, here ? walk_backward(p, momentary) : backward_walk{}, p.size(p.input()), p.size(out), p.needs_gradient(out),
+  return {here ? walk_forward(p) : forward_walk{}, here ? walk_backward(p, momentary) : backward_walk{}, p.input().valid() ? p.size(p.input()) : bytes{0}, p.size(out), p.needs_gradient(out),
           (p.saved() & p.storages(out.bit())) != 0};
 }
 

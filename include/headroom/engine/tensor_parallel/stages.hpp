@@ -28,10 +28,10 @@ constexpr bytes inputs_left(const degrees& d, std::int64_t given, bytes input) {
 }  // namespace detail
 
 /// Walks the schedule of one stage. Only totals are added up on the way; what the tallest moments are made of is put together at
-/// the end.
+/// the end. `states`: what the stage holds of them, where that is known.
 template <class Order = detail::shipped_order>
 constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& weights, const stage_cut& cut, const divided_layers& w, std::int64_t stage,
-                              const Order& order = {}, bytes* on_host = nullptr, const detail::fsdp_layout* fsdp = nullptr) {
+                              const Order& order = {}, bytes* on_host = nullptr, const detail::fsdp_layout* fsdp = nullptr, const breakdown* states = nullptr) {
   const auto& j = *s.source;
   const auto& d = j.parallel;
 
@@ -41,7 +41,8 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
   const auto held_weights = weights.of_stage(cut, stage);
   const bool whole = detail::layer_wise(s);
   const auto resident = detail::resident_of_stage(s,
-                                                  fsdp != nullptr ? detail::fsdp_states(s, *fsdp)
+                                                  states != nullptr ? *states
+                                                  : fsdp != nullptr ? detail::fsdp_states(s, *fsdp)
                                                   : whole         ? detail::layer_wise_states(s, weights.list(), cut, stage)
                                                                   : detail::states_of_stage(s, held_weights),
                                                   chunks.parts());

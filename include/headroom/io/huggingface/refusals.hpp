@@ -13,11 +13,6 @@ struct refused_family {
   const char* reason;
 };
 inline constexpr refused_family refused_families[] = {
-    {"qwen3_next", "its linear-attention layers"},
-    {"qwen3_5", "its linear-attention layers"},
-    {"qwen3_5_text", "its linear-attention layers"},
-    {"qwen3_5_moe", "its linear-attention layers"},
-    {"qwen3_5_moe_text", "its linear-attention layers"},
     {"kimi_linear", "its linear-attention layers"},
     {"minimax", "its linear-attention layers"},
     {"minimax_text_01", "its linear-attention layers"},
@@ -25,15 +20,11 @@ inline constexpr refused_family refused_families[] = {
     {"glm_moe_dsa", "its sparse-attention indexer"},
     {"deepseek_v32", "its sparse-attention indexer"},
     {"mamba", "its state-space layers"},
-    {"mamba2", "its state-space layers"},
     {"falcon_mamba", "its state-space layers"},
     {"jamba", "its state-space layers"},
-    {"bamba", "its state-space layers"},
     {"zamba", "its state-space layers"},
     {"zamba2", "its state-space layers"},
     {"falcon_h1", "its state-space layers"},
-    {"nemotron_h", "its state-space layers"},
-    {"granitemoehybrid", "its state-space layers"},
     {"recurrent_gemma", "its recurrent layers"},
     {"rwkv", "its recurrent layers"},
     {"lfm2", "its convolution layers"},
@@ -95,12 +86,12 @@ inline void check_foreign(const config& c, const shape& m, const std::string& ty
     for (const auto& f : seen_keys)
       if (says(c, f.key)) refuse(f.key, f.what);
   for (const auto& f : foreign_keys)
-    if (says(c, f.key)) refuse(f.key, f.what);
+    if (says(c, f.key) && !(m.ssm.state > 0 && std::string_view{f.key} == "mamba_d_state")) refuse(f.key, f.what);
   if (!m.sparse())
     for (const char* key : expert_keys)
       if (const json* v = c.find({key}); v != nullptr && v->is_number() && *v > 1) refuse(key, shown(*v) + " experts");
   for (const char* key : {"layer_types", "layers_block_type"})
-    if (const json* list = c.find({key}); list != nullptr && list->is_array())
+    if (const json* list = c.find({key}); list != nullptr && list->is_array() && !m.pattern.given())
       for (const auto& layer : *list)
         if (!layer.is_string() || layer.get_ref<const std::string&>().find("attention") == std::string::npos || layer == "linear_attention")
           refuse(key, "layers of the kind " + shown(layer));

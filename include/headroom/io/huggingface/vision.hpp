@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/huggingface/encoders.hpp>
+#include <headroom/io/huggingface/hybrid.hpp>
 #include <headroom/io/huggingface/refusals.hpp>
 #include <headroom/io/huggingface/sparse.hpp>
 
@@ -10,7 +11,7 @@ namespace headroom::io::detail {
 
 /// A decoder of any family that has one.
 inline bool read_decoder(const config& c, std::string_view type, shape& m) {
-  return read_sparse_decoder(c, type, m) || read_dense_decoder(c, type, m) || read_gpt_decoder(c, type, m);
+  return read_hybrid_decoder(c, type, m) || read_sparse_decoder(c, type, m) || read_dense_decoder(c, type, m) || read_gpt_decoder(c, type, m);
 }
 
 /// Patches of an image: whole ones along each edge.
@@ -185,11 +186,13 @@ inline shape read_llama4(const config& c) {  // Llama4ForConditionalGeneration
 inline shape read_qwen_vl(const config& c, std::string_view type) {
   const bool nested = c.has("text_config");
   const auto text = nested ? c.child("text_config") : c;
-  const std::string family = type == "qwen3_vl" ? "qwen3_vl_text" : type == "qwen3_vl_moe" ? "qwen3_vl_moe_text" : "qwen2_vl_text";
+  const std::string family = type == "qwen3_vl" ? "qwen3_vl_text" : type == "qwen3_vl_moe" ? "qwen3_vl_moe_text"
+                             : type == "qwen3_5" ? "qwen3_5_text" : type == "qwen3_5_moe" ? "qwen3_5_moe_text" : "qwen2_vl_text";
+  const bool newer = family.starts_with("qwen3_5");  // transformers 5: the outer object says whether tables are tied
   shape m;
   read_decoder(text, family, m);
   if (nested) check_foreign(text, m, family);
-  if (nested && text.find({"tie_word_embeddings"}) == nullptr) m.tied = c.flag("tie_word_embeddings", false);
+  if (nested && (newer || text.find({"tie_word_embeddings"}) == nullptr)) m.tied = c.flag("tie_word_embeddings", false);
   const auto sight = c.child("vision_config");
   auto& v = m.vision;
   v.projector = projector_kind::merger;
@@ -219,7 +222,7 @@ inline shape read_qwen_vl(const config& c, std::string_view type) {
     v.patch = sight.size({"patch_size"}, 16);
     v.output = sight.size({"out_hidden_size"}, 3584);
     v.positions = sight.size({"num_position_embeddings"}, 2304);
-    v.deep_mergers = 3;
+    v.deep_mergers = newer ? 0 : 3;
     if (const json* deep = sight.find({"deepstack_visual_indexes"}); deep != nullptr) {
       if (!deep->is_array()) complain(sight.at("deepstack_visual_indexes") + " must be a list of layer numbers, found " + shown(*deep));
       v.deep_mergers = static_cast<std::int64_t>(deep->size());

@@ -21,9 +21,10 @@ void describe(Keys& k, degrees& d) {
   if constexpr (Keys::reads) {
     order = k.take("schedule");
     if (order != nullptr) d.schedule = name_at<schedule>(*order, k.at("schedule"));
-    d.virtual_pipeline = std::max(one, properties_of(d.schedule).chunks);
   }
-  k.whole("virtual_pipeline", d.virtual_pipeline, one, 1, most);
+  const auto chunks = std::max(one, properties_of(d.schedule).chunks);
+  if constexpr (Keys::reads) d.virtual_pipeline = chunks;
+  k.whole("virtual_pipeline", d.virtual_pipeline, chunks, 1, most);
   k.whole("first_stage_layers", d.first_stage_layers, {}, 0, most);
   k.whole("last_stage_layers", d.last_stage_layers, {}, 0, most);
   k.whole("context", d.context, one, 1, most);
@@ -44,9 +45,9 @@ void describe(Keys& k, degrees& d) {
     }
   } else {
     k.word("schedule", d.schedule, usual_schedule(d.virtual_pipeline));
-    if (d.chunks > 0) {
+    if (const auto given = chunks_given(d); given > 0) {
       auto list = json_value::array();
-      for (std::int32_t i = 0; i < d.chunks; ++i) list.push_back(std::int32_t{d.stage_layers[i]});
+      for (std::int64_t i = 0; i < given; ++i) list.push_back(std::int32_t{d.stage_layers[i]});
       k.put("stage_layers", list);
     }
   }

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <headroom/io/huggingface.hpp>
+#include <headroom/io/job/pattern.hpp>
 #include <headroom/io/syntax/file_base.hpp>
-#include <headroom/io/syntax/keys.hpp>
 #include <headroom/model/zoo.hpp>
 
 namespace headroom::io {
@@ -148,6 +148,8 @@ void describe(Keys& k, shape& m) {
   k.whole("sliding_window", m.sliding_window);
   k.nested("experts", m.experts);
   k.nested("mla", m.mla);
+  describe_pattern(k, m.pattern);
+  k.nested("ssm", m.ssm);
   k.whole("mtp_layers", m.mtp_layers);
   k.word("head", m.head);
   k.flag("pooler", m.pooler);
@@ -156,6 +158,9 @@ void describe(Keys& k, shape& m) {
   k.flag("no_final_norm", m.no_final_norm);
   k.flag("embedding_norm", m.embedding_norm);
   k.flag("attention_sinks", m.attention_sinks);
+  k.flag("gated_attention", m.gated_attention);
+  k.flag("fp32_residual", m.fp32_residual);
+  k.flag("norm_offset", m.norm_offset);
   k.flag("no_key_bias", m.no_key_bias);
   k.whole("classes", m.classes);
   k.whole("embedding_dim", m.embedding_dim);

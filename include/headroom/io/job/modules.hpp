@@ -12,7 +12,7 @@ struct module_name {
   module_set means;
 };
 
-inline constexpr std::array<module_name, 24> exact_modules{{
+inline constexpr std::array<module_name, 27> exact_modules{{
     {"embed_tokens", {module::embedding}},
     {"position", {module::position}},
     {"q_proj", {module::q_proj}},
@@ -36,6 +36,9 @@ inline constexpr std::array<module_name, 24> exact_modules{{
     {"cross_attention", {module::cross_attention}},
     {"encoder", {module::encoder}},
     {"vision", {module::vision}},
+    {"mixer_in", {module::mixer_in}},
+    {"mixer_out", {module::mixer_out}},
+    {"mixer", {module::mixer}},
     {"other", {module::other}},
 }};
 
@@ -45,7 +48,7 @@ inline constexpr module_set gate_anywhere{module::gate_proj, module::experts_gat
 inline constexpr module_set up_anywhere{module::up_proj, module::experts_up, module::shared_up};
 inline constexpr module_set down_anywhere{module::down_proj, module::experts_down, module::shared_down};
 
-inline constexpr std::array<module_name, 36> usual_modules{{
+inline constexpr std::array<module_name, 39> usual_modules{{
     {"gate_proj", gate_anywhere},
     {"up_proj", up_anywhere},
     {"down_proj", down_anywhere},
@@ -55,8 +58,11 @@ inline constexpr std::array<module_name, 36> usual_modules{{
     {"embedding", {module::embedding}},
     {"wte", {module::embedding}},
     {"wpe", {module::position}},
-    {"out_proj", {module::o_proj}},
+    {"out_proj", {module::o_proj, module::mixer_out}},
     {"dense", {module::o_proj}},
+    {"in_proj", {module::mixer_in}},
+    {"in_proj_qkvz", {module::mixer_in}},
+    {"conv1d", {module::mixer}},
     {"c_attn", {module::q_proj, module::k_proj, module::v_proj}},
     {"qkv_proj", {module::q_proj, module::k_proj, module::v_proj}},
     {"query_key_value", {module::q_proj, module::k_proj, module::v_proj}},
@@ -85,16 +91,24 @@ inline constexpr std::array<module_name, 36> usual_modules{{
     {"gate", {module::router}},
 }};
 
-/// What a model without experts has of a set.
-constexpr module_set in_model(module_set set, bool sparse) {
+/// What decides which modules a word means.
+struct model_parts {
+  bool sparse{};  ///< it has experts
+  bool recurs{};  ///< … recurrent mixers, whose projections are in_proj and out_proj
+  constexpr model_parts(const shape& m) : sparse(m.sparse()), recurs(m.recurs()) {}
+};
+
+/// What a model has of a set.
+constexpr module_set in_model(module_set set, const model_parts& has) {
   constexpr module_set of_experts{module::experts_gate, module::experts_up, module::experts_down,
                                   module::shared_gate,  module::shared_up,  module::shared_down};
-  if (!sparse) set.bits &= ~of_experts.bits;
+  if (!has.sparse) set.bits &= ~of_experts.bits;
+  if (set == module_set{module::o_proj, module::mixer_out}) return has.recurs ? module_set{module::mixer_out} : module_set{module::o_proj};
   return set;
 }
 
 /// A list of names, or "all-linear" where that is accepted.
-inline module_set read_modules(const json_value& value, const std::string& path, bool sparse, bool all = false) {
+inline module_set read_modules(const json_value& value, const std::string& path, const model_parts& has, bool all = false) {
   if (all && value.is_string() && *value.get_ptr<const json_value::string_t*>() == "all-linear") return all_linear;
   module_set set;
   each_at(value, path, all ? "a list of modules or \"all-linear\"" : "a list of modules",
@@ -103,7 +117,7 @@ inline module_set read_modules(const json_value& value, const std::string& path,
             for (const auto& m : exact_modules)
               if (m.text == word) return void(set |= m.means);
             for (const auto& m : usual_modules)
-              if (m.text == word) return void(set |= in_model(m.means, sparse));
+              if (m.text == word) return void(set |= in_model(m.means, has));
             auto names = texts(usual_modules, [](const module_name& m) { return m.text; });
             for (const auto& m : exact_modules) names.push_back(m.text);
             std::sort(names.begin(), names.end());
@@ -112,30 +126,30 @@ inline module_set read_modules(const json_value& value, const std::string& path,
   return set;
 }
 
-inline json_value modules_to_json(module_set set, bool sparse) {
+inline json_value modules_to_json(module_set set, const model_parts& has) {
   if (set == all_linear) return "all-linear";
   auto list = json_value::array();
   for (const auto& m : exact_modules) {
     if ((set.bits & m.means.bits) == 0) continue;
     // The plain word is nicer to read where nothing else is called so.
-    const bool plain = !sparse && m.text.starts_with("dense_");
+    const bool plain = !has.sparse && m.text.starts_with("dense_");
     list.push_back(plain ? std::string{m.text.substr(6)} + "_proj" : std::string{m.text});
   }
   if (set.has(module::projector)) list.push_back("projector");
   return list;
 }
 
-inline adapter read_adapter(const json_value& value, const std::string& path, bool sparse) {
+inline adapter read_adapter(const json_value& value, const std::string& path, const model_parts& has) {
   adapter a;
   key_reader k{value, path};
   a.kind = name_at<adapter_kind>(k.need("kind", "\"lora\" or \"dora\""), k.at("kind"));
   k.whole("rank", a.rank, {}, 1, std::int64_t{1} << 20);
-  if (const auto* v = k.take("targets")) a.targets = read_modules(*v, k.at("targets"), sparse, true);
+  if (const auto* v = k.take("targets")) a.targets = read_modules(*v, k.at("targets"), has, true);
   format_key(k, "format", a.format);
   probability_key(k, "dropout", a.dropout);
   format_key(k, "base", a.base);
-  if (const auto* v = k.take("base_skips")) a.base_skips = read_modules(*v, k.at("base_skips"), sparse);
-  if (const auto* v = k.take("modules_to_save")) a.modules_to_save = read_modules(*v, k.at("modules_to_save"), sparse);
+  if (const auto* v = k.take("base_skips")) a.base_skips = read_modules(*v, k.at("base_skips"), has);
+  if (const auto* v = k.take("modules_to_save")) a.modules_to_save = read_modules(*v, k.at("modules_to_save"), has);
   if (const auto* v = k.take("fused_qkv")) {
     // litgpt computes q, k and v in one matrix but keeps an A and a B for each of them that is a target: as if separate.
     const bool litgpt = v->is_string() && *v->get_ptr<const json_value::string_t*>() == "litgpt";
@@ -149,21 +163,21 @@ inline adapter read_adapter(const json_value& value, const std::string& path, bo
   return a;
 }
 
-inline json_value adapter_to_json(adapter a, bool sparse) {
+inline json_value adapter_to_json(adapter a, const model_parts& has) {
   key_writer k;
   k.put("kind", text_of(a.kind));
   k.whole("rank", a.rank);
-  if (!a.targets.empty()) k.put("targets", modules_to_json(a.targets, sparse));
+  if (!a.targets.empty()) k.put("targets", modules_to_json(a.targets, has));
   format_key(k, "format", a.format);
   probability_key(k, "dropout", a.dropout);
   format_key(k, "base", a.base);
-  if (!a.base_skips.empty()) k.put("base_skips", modules_to_json(a.base_skips, sparse));
-  if (!a.modules_to_save.empty()) k.put("modules_to_save", modules_to_json(a.modules_to_save, sparse));
+  if (!a.base_skips.empty()) k.put("base_skips", modules_to_json(a.base_skips, has));
+  if (!a.modules_to_save.empty()) k.put("modules_to_save", modules_to_json(a.modules_to_save, has));
   k.flag("fused_qkv", a.fused_qkv);
   return k.written();
 }
 
-inline selection read_selection(const json_value& value, const std::string& path, bool sparse) {
+inline selection read_selection(const json_value& value, const std::string& path, const model_parts& has) {
   constexpr std::int64_t most = std::int64_t{1} << 20;
   selection s;
   key_reader k{value, path};
@@ -183,32 +197,32 @@ inline selection read_selection(const json_value& value, const std::string& path
     }
   }
   if (const auto* v = k.take("modules")) {
-    s.modules = read_modules(*v, k.at("modules"), sparse, true);
+    s.modules = read_modules(*v, k.at("modules"), has, true);
     if (s.modules.empty()) wrong_value(k.at("modules"), "at least one module, or left out for all", *v);
   }
   k.finish();
   return s;
 }
 
-inline trainable read_trainable(const json_value& value, const std::string& path, bool sparse) {
+inline trainable read_trainable(const json_value& value, const std::string& path, const model_parts& has) {
   trainable t;
   if (value.is_string() && *value.get_ptr<const json_value::string_t*>() == "all") return t;
   if (value.is_array() && value.empty()) wrong_value(path, "\"all\" or at least one selection", value);
   each_at(value, path, "\"all\" or a list of selections", [&](const json_value& v, const std::string& at) {
     if (t.size == trainable::capacity) fail("headroom: " + path + " must have at most 8 selections; join some");
-    t.add(read_selection(v, at, sparse));
+    t.add(read_selection(v, at, has));
   });
   return t;
 }
 
-inline json_value trainable_to_json(const trainable& t, bool sparse) {
+inline json_value trainable_to_json(const trainable& t, const model_parts& has) {
   auto list = json_value::array();
   for (std::int32_t i = 0; i < t.size; ++i) {
     const auto& s = t.list[i];
     auto object = json_value::object();
     if (s.first_layer != 0 || s.last_layer != -1) object["layers"] = {s.first_layer, s.last_layer};
     if (s.experts >= 0) object["experts"] = s.experts;
-    if (!s.modules.empty()) object["modules"] = modules_to_json(s.modules, sparse);
+    if (!s.modules.empty()) object["modules"] = modules_to_json(s.modules, has);
     list.push_back(object);
   }
   return list;

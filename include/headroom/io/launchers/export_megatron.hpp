@@ -43,7 +43,7 @@ inline void megatron_model(json_value& a, const shape& m) {
 /// Layers of chunks as a layout: the embedding in the first part, the loss in the last.
 inline std::string megatron_layout(const job& j) {
   std::string r = "E";
-  for (std::int32_t i = 0; i < j.parallel.chunks; ++i) {
+  for (std::int32_t i = 0; i < chunks_given(j.parallel); ++i) {
     if (i > 0) r += '|';
     r += std::string(static_cast<std::size_t>(std::clamp(std::int32_t{j.parallel.stage_layers[i]}, 0, 4096)), 't');
   }
@@ -117,7 +117,7 @@ inline json_value megatron_document(const job& given) {
   }
   if (p.first_stage_layers > 0) a["decoder-first-pipeline-num-layers"] = p.first_stage_layers;
   if (p.last_stage_layers > 0) a["decoder-last-pipeline-num-layers"] = p.last_stage_layers;
-  if (p.chunks > 0)
+  if (chunks_given(p) > 0)
     a["pipeline-model-parallel-layout"] = detail::megatron_layout(j);
   else if (p.virtual_pipeline > 1)
     a["num-virtual-stages-per-pipeline-rank"] = p.virtual_pipeline;

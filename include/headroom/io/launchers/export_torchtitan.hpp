@@ -91,7 +91,7 @@ inline json_value torchtitan_document(const job& given) {
   for (const auto* key : {"hardware", "environment", "attention", "dropout"})
     if (whole.contains(key)) rest[key] = whole[key];
   // Uneven stages are what torchtitan makes of layers; its configuration does not list them.
-  if (p.chunks > 0) rest["parallel"]["stage_layers"] = whole["parallel"]["stage_layers"];
+  if (chunks_given(p) > 0) rest["parallel"]["stage_layers"] = whole["parallel"]["stage_layers"];
   auto d = detail::draft_from(rest);
   import_torchtitan(d, {.source = std::string{target}, .root = t, .lines = {}});
   detail::check_reads_back(as_torchtitan(j), as_torchtitan(stated(d.settled())), target);

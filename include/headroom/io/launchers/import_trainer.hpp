@@ -102,7 +102,7 @@ class trainer_arguments {
       trains.bits = (std::uint32_t{1} << module_count) - 1;
       if (tower) trains.bits &= ~module_set{module::vision}.bits;
       if (projector) trains.bits &= ~module_set{module::projector}.bits;
-      d_->replace("trainable", json_value::array({{{"modules", modules_to_json(trains, m.sparse())}}}), v_.place("freeze_vision_tower"));
+      d_->replace("trainable", json_value::array({{{"modules", modules_to_json(trains, m)}}}), v_.place("freeze_vision_tower"));
     }
   }
   static json_value names_in(const json_value* said, const std::string& path, std::string_view all) {

@@ -121,6 +121,8 @@ inline constexpr auto names_of<attention> = std::array<named<attention>, 6>{{{"e
                                                                              {"te", attention::te},
                                                                              {"math", attention::math}}};
 template <>
+inline constexpr auto names_of<recurrence> = std::array<named<recurrence>, 2>{{{"fused", recurrence::fused}, {"eager", recurrence::eager}}};
+template <>
 inline constexpr auto names_of<loss_kind> = std::array<named<loss_kind>, 5>{{{"full", loss_kind::full},
                                                                              {"chunked", loss_kind::chunked},
                                                                              {"fused", loss_kind::fused},

@@ -1,0 +1,35 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What recurrent mixers share: the convolution in front of the scan.
+// Sources: torch.nn.Conv1d with padding, cut to the sequence; causal-conv1d causal_conv1d_interface.py, which keeps its input alone.
+#pragma once
+
+#include <headroom/block/operations.hpp>
+
+namespace headroom::ops {
+
+/// A result of one operation.
+constexpr tensor made_of(program& p, tensor_set reads, std::int64_t elements, std::int64_t width, operation_details d = {}) {
+  const auto y = p.make(elements, width);
+  p.step(reads, y.bit(), d);
+  return y;
+}
+/// … that it saves itself.
+constexpr tensor kept_of(program& p, tensor_set reads, std::int64_t elements, std::int64_t width, operation_details d = {}) {
+  const auto y = p.make(elements, width);
+  d.saves |= y.bit();
+  p.step(reads, y.bit(), d);
+  return y;
+}
+
+/// The convolution over the last positions of each channel, and its silu.
+constexpr tensor short_convolution(program& p, const scene& s, const module_set& trained, tensor x) {
+  const auto& m = *s.model;
+  const auto channels = p.elements(x) / s.tokens, w = p.width(x);
+  const auto weight = trained.has(module::mixer) ? p.rounded(checked::mul(channels, m.ssm.conv + (m.ssm.conv_bias ? 1 : 0)), s.weight_width) : bytes{0};
+  if (s.recurrence == recurrence::fused) return made_of(p, x.bit(), p.elements(x), w, {.saves = x.bit(), .weight_gradient = weight});
+  const auto padded = checked::mul(checked::mul(s.samples, channels), s.sequence + m.ssm.conv - 1);
+  const auto y = made_of(p, x.bit(), padded, w, {.saves = x.bit(), .weight_gradient = weight});
+  return made_of(p, y.bit(), p.elements(x), w, {.saves = y.bit()});
+}
+
+}  // namespace headroom::ops

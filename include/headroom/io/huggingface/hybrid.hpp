@@ -1,0 +1,192 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Decoders whose layers are of several kinds. Class defaults are those of transformers 5.16's configuration_<family>.py.
+#pragma once
+
+#include <headroom/io/huggingface/refusals.hpp>
+#include <headroom/io/huggingface/sparse.hpp>
+
+namespace headroom::io::detail {
+
+/// What a word of layer_types or layers_block_type stands for in a family.
+struct layer_word {
+  std::string_view text;
+  layer_kind kind;
+};
+
+/// The list of a config, one word a layer, as a pattern. False where it has none.
+inline bool read_layer_types(const config& c, std::initializer_list<const char*> keys, std::initializer_list<layer_word> words, shape& m) {
+  const json* list = c.find(keys);
+  if (list == nullptr || list->is_null()) return false;
+  const auto path = c.at(*keys.begin());
+  if (!list->is_array() || static_cast<std::int64_t>(list->size()) != m.layers)
+    complain(path + " must be a list of " + std::to_string(m.layers) + " words, one for each layer, found " + shown(*list));
+  for (const auto& word : *list) {
+    const layer_word* found = nullptr;
+    for (const auto& w : words)
+      if (word.is_string() && word.get_ref<const std::string&>() == w.text) found = &w;
+    if (found == nullptr) {
+      std::string accepted;
+      for (const auto& w : words) accepted += (accepted.empty() ? "" : ", ") + std::string{w.text};
+      complain(path + " must hold " + accepted + " alone, found " + shown(word));
+    }
+    m.pattern.add(found->kind);
+  }
+  m.pattern = m.pattern.shortest();
+  return true;
+}
+
+/// Qwen3NextForCausalLM, Qwen3_5ForCausalLM, Qwen3_5MoeForCausalLM: Gated DeltaNet, and attention with a gated output in every fourth layer.
+inline void read_qwen3_next(const config& c, std::string_view type, shape& m) {
+  m = read_dense(c, dense_defaults(type));
+  m.qk_norm = m.gated_attention = m.norm_offset = true;
+  m.rotary_percent = c.percent({"partial_rotary_factor"}, 25);
+  m.sliding_window = 0;
+  if (!c.flag("attn_output_gate", true)) complain(c.at("attn_output_gate") + " must be true for " + std::string(type) + ", found false");
+  m.ssm.heads = c.count({"linear_num_value_heads"}, 32);
+  m.ssm.head_dim = c.size({"linear_value_head_dim"}, 128);
+  m.ssm.state = c.size({"linear_key_head_dim"}, 128);
+  m.ssm.groups = c.count({"linear_num_key_heads"}, 16);
+  m.ssm.conv = c.size({"linear_conv_kernel_dim"}, 4);
+  if (m.ssm.heads % m.ssm.groups != 0)
+    complain(c.at("linear_num_value_heads") + " must be a multiple of linear_num_key_heads, found " + std::to_string(m.ssm.heads) + " and " + std::to_string(m.ssm.groups));
+  constexpr layer_kind linear{mixer_kind::gated_delta_net, feed_forward_kind::unset}, full{};
+  if (!read_layer_types(c, {"layer_types"}, {{"linear_attention", linear}, {"full_attention", full}}, m)) {
+    const auto interval = c.number({"full_attention_interval"}, 4, 1, layer_pattern::capacity);
+    for (std::int64_t i = 1; i < interval; ++i) m.pattern.add(linear);
+    m.pattern.add(full);
+  }
+  if (type == "qwen3_5_text") return;
+  const bool next = type == "qwen3_next";
+  read_qwen_experts(c, m, next ? 512 : 256, next ? 10 : 8, 512);
+  m.experts.shared = 1;
+  m.experts.shared_ffn = c.size({"shared_expert_intermediate_size"}, 512);
+  m.experts.shared_gate = true;
+}
+
+/// Mamba-2's sizes, by the words of a family. Its heads share what `expand` makes of the hidden size.
+struct mamba2_words {
+  const char *heads, *head_dim, *state, *groups, *conv, *chunk, *expand, *bias, *conv_bias;
+};
+inline void read_mamba2_mixer(const config& c, const mamba2_words& w, const ssm_shape& usual, shape& m) {
+  auto& s = m.ssm;
+  s.heads = c.count({w.heads}, usual.heads);
+  s.groups = c.count({w.groups}, usual.groups);
+  s.state = c.size({w.state}, usual.state);
+  s.conv = c.size({w.conv}, usual.conv);
+  s.chunk = c.size({w.chunk}, usual.chunk);
+  s.conv_bias = c.flag(w.conv_bias, true);
+  s.bias = c.flag(w.bias, false);
+  const json* each = c.find({w.head_dim});
+  const bool derived = usual.head_dim == 0 && (each == nullptr || *each == "auto");
+  const auto inner = w.expand == nullptr ? 0 : checked::mul(c.size({w.expand}, 2), m.hidden);
+  s.head_dim = derived ? inner / s.heads : c.size({w.head_dim}, usual.head_dim);
+  if (inner > 0 && checked::mul(s.heads, s.head_dim) != inner)
+    complain(c.at(w.heads) + " × " + w.head_dim + " must be " + w.expand + " × hidden_size, " + std::to_string(inner) + "; found " + std::to_string(s.heads) + " and " + std::to_string(s.head_dim));
+  if (s.heads % s.groups != 0)
+    complain(c.at(w.heads) + " must be a multiple of " + w.groups + ", found " + std::to_string(s.heads) + " and " + std::to_string(s.groups));
+  if (activation_of(c, {"hidden_act"}, "silu") != activation_kind::silu) complain(c.at("hidden_act") + " must be silu, as the convolution has it, found " + shown(*c.find({"hidden_act"})));
+}
+
+/// Mamba2ForCausalLM: one mixer and one norm a layer, over an fp32 residual stream.
+inline void read_mamba2(const config& c, shape& m) {
+  m.layers = c.count({"num_hidden_layers"}, 64);
+  m.hidden = c.size({"hidden_size"}, 4096);
+  m.heads = 1;  // of attention there is none
+  m.vocab = c.size({"vocab_size"}, 32768);
+  m.tied = c.flag("tie_word_embeddings", false);
+  m.position = position_kind::none;
+  m.fp32_residual = c.flag("residual_in_fp32", true);
+  read_mamba2_mixer(c, {"num_heads", "head_dim", "state_size", "n_groups", "conv_kernel", "chunk_size", "expand", "use_bias", "use_conv_bias"},
+                    {.heads = 128, .head_dim = 64, .state = 128, .groups = 8, .conv = 4, .chunk = 256}, m);
+  m.pattern.add({mixer_kind::mamba2, feed_forward_kind::none});
+}
+
+/// BambaForCausalLM, GraniteMoeHybridForCausalLM: Mamba-2 or attention, then an MLP or, Granite's, experts beside a shared MLP.
+inline void read_bamba(const config& c, std::string_view type, shape& m) {
+  const bool granite = type == "granitemoehybrid";
+  m = read_dense(c, dense_defaults(type));
+  m.sliding_window = 0;
+  read_mamba2_mixer(c, {"mamba_n_heads", "mamba_d_head", "mamba_d_state", "mamba_n_groups", "mamba_d_conv", "mamba_chunk_size", "mamba_expand", "mamba_proj_bias", "mamba_conv_bias"},
+                    {.heads = 128, .head_dim = 0, .state = 256, .groups = 1, .conv = 4, .chunk = 256}, m);
+  constexpr layer_kind mamba{mixer_kind::mamba2, feed_forward_kind::unset}, full{};
+  if (!granite) {
+    m.rotary_percent = c.percent({"partial_rotary_factor"}, 50);
+    m.mlp_bias = c.flag("mlp_bias", false);
+    std::vector<bool> attends(static_cast<std::size_t>(m.layers));
+    if (const json* list = c.find({"attn_layer_indices"}); list != nullptr && !list->is_null()) {
+      if (!list->is_array()) complain(c.at("attn_layer_indices") + " must be a list of layer numbers, found " + shown(*list));
+      for (const auto& one : *list)
+        if (const auto i = config::whole(one, c.at("attn_layer_indices"), 0, config::most); i < m.layers) attends[static_cast<std::size_t>(i)] = true;
+    }
+    if (read_layer_types(c, {"layer_types", "layers_block_type"}, {{"mamba", mamba}, {"linear_attention", mamba}, {"attention", full}, {"full_attention", full}}, m)) return;
+    for (std::int64_t i = 0; i < m.layers; ++i) m.pattern.add(attends[static_cast<std::size_t>(i)] ? full : mamba);
+    m.pattern = m.pattern.shortest();
+    return;
+  }
+  m.position = c.text({"position_embedding_type"}, "nope") == std::string{"rope"} ? position_kind::rope : position_kind::none;
+  m.fused_gate_up = true;
+  if (!read_layer_types(c, {"layer_types", "layers_block_type"}, {{"mamba", mamba}, {"linear_attention", mamba}, {"attention", full}, {"full_attention", full}}, m)) m.pattern.add(mamba);
+  auto& e = m.experts;
+  const auto shared = c.number({"shared_intermediate_size"}, 1024, 0);
+  e.count = c.nullable({"num_local_experts"}, 8, 0, 0, config::most);
+  if (e.count == 0) {
+    m.ffn = shared;
+    return;
+  }
+  e.active = c.count({"num_experts_per_tok"}, 2);
+  e.ffn = m.ffn;
+  e.shared_ffn = shared;
+  e.shared = shared > 0 ? 1 : 0;
+}
+
+/// NemotronHForCausalLM: every layer is one half, a mixer, an MLP or experts, behind one norm; relu² without a gate.
+inline void read_nemotron_h(const config& c, shape& m) {
+  m = read_dense(c, dense_defaults("nemotron_h"));
+  m.mlp = mlp_kind::plain;
+  m.activation = activation_of(c, {"mlp_hidden_act"}, "relu2");
+  m.mlp_bias = c.flag("mlp_bias", false);
+  // Neither biases of attention nor a tie are built, whatever attention_bias, mamba_proj_bias and tie_word_embeddings say.
+  m.attention_bias = m.output_bias = m.tied = false;
+  m.position = position_kind::none;
+  m.sliding_window = 0;
+  m.fp32_residual = c.flag("residual_in_fp32", false);
+  read_mamba2_mixer(c, {"mamba_num_heads", "mamba_head_dim", "ssm_state_size", "n_groups", "conv_kernel", "chunk_size", nullptr, "use_bias", "use_conv_bias"},
+                    {.heads = 128, .head_dim = 64, .state = 128, .groups = 8, .conv = 4, .chunk = 128}, m);
+  if (says(c, "moe_latent_size")) complain(c.at("moe_latent_size") + " must be absent: experts in a latent space are not known here, found " + shown(*c.find({"moe_latent_size"})));
+  constexpr layer_kind mamba{mixer_kind::mamba2, feed_forward_kind::none}, full{mixer_kind::attention, feed_forward_kind::none};
+  constexpr layer_kind dense{mixer_kind::none, feed_forward_kind::dense}, experts{mixer_kind::none, feed_forward_kind::experts};
+  if (const json* letters = c.find({"hybrid_override_pattern"}); letters != nullptr && !letters->is_null() && !c.has("layers_block_type")) {
+    const auto text = c.text({"hybrid_override_pattern"}, "");
+    for (const char letter : text) {
+      if (std::string_view{"M*-E"}.find(letter) == std::string_view::npos) complain(c.at("hybrid_override_pattern") + " must be made of M, *, - and E, found " + shown(*letters));
+      m.pattern.add(letter == 'M' ? mamba : letter == '*' ? full : letter == '-' ? dense : experts);
+    }
+    m.layers = static_cast<std::int64_t>(text.size());
+  } else {
+    const json* list = c.find({"layers_block_type"});
+    if (list != nullptr && list->is_array()) m.layers = static_cast<std::int64_t>(list->size());
+    if (!read_layer_types(c, {"layers_block_type"}, {{"mamba", mamba}, {"attention", full}, {"mlp", dense}, {"moe", experts}}, m))
+      complain(c.at("hybrid_override_pattern") + " is missing; it says which layers are of which kind");
+  }
+  bool routes = false;
+  for (std::int64_t i = 0; i < m.pattern.period; ++i) routes = routes || m.pattern.at(i).sparse();
+  m.pattern = m.pattern.shortest();
+  if (!routes) return;
+  auto& e = m.experts;
+  e.count = c.count({"n_routed_experts"}, 8);
+  e.active = c.count({"num_experts_per_tok"}, 2);
+  e.ffn = c.size({"moe_intermediate_size"}, 7688);
+  e.shared = c.number({"n_shared_experts"}, 1, 0, config::most);
+  e.shared_ffn = checked::mul(e.shared, c.size({"moe_shared_expert_intermediate_size"}, 7688));
+}
+
+/// The families with several kinds of layer. Returns false where the family is not one of them.
+inline bool read_hybrid_decoder(const config& c, std::string_view type, shape& m) {
+  if (type == "qwen3_next" || type == "qwen3_5_text" || type == "qwen3_5_moe_text") return read_qwen3_next(c, type, m), true;
+  if (type == "mamba2") return read_mamba2(c, m), true;
+  if (type == "bamba" || type == "granitemoehybrid") return read_bamba(c, type, m), true;
+  if (type == "nemotron_h") return read_nemotron_h(c, m), true;
+  return false;
+}
+
+}  // namespace headroom::io::detail

@@ -1,0 +1,85 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The keys of a shape that say which kinds of layer a model has: `pattern`, and `ssm` for the recurrent ones.
+#pragma once
+
+#include <headroom/io/syntax/keys.hpp>
+
+namespace headroom::io {
+
+template <class Keys>
+void describe(Keys& k, ssm_shape& s) {
+  k.whole("heads", s.heads);
+  k.whole("head_dim", s.head_dim);
+  k.whole("state", s.state);
+  k.whole("groups", s.groups);
+  k.whole("conv", s.conv);
+  k.whole("chunk", s.chunk);
+  k.flag("conv_bias", s.conv_bias);
+  k.flag("bias", s.bias);
+  k.flag("no_norm", s.no_norm);
+}
+
+/// A layer in a pattern: its mixer, and behind a plus what it is fed through where `experts` does not say: "attention", "none+dense".
+inline layer_kind read_layer_kind(const json_value& value, const std::string& path) {
+  const auto word = std::string_view{string_at(value, path, "a kind of layer")};
+  const auto plus = word.find('+');
+  const auto mixer = word.substr(0, plus);
+  const auto feeds = plus == word.npos ? std::string_view{} : word.substr(plus + 1);
+  constexpr std::string_view fed[] = {"", "none", "dense", "experts"};
+  layer_kind k;
+  bool known = false;
+  for (int i = 0; i < mixer_kinds && !known; ++i) {
+    k.mixer = static_cast<mixer_kind>(i);
+    known = mixer == name_of(k.mixer) && k.mixer != mixer_kind::latent_attention;
+  }
+  const auto at = std::find(std::begin(fed), std::end(fed), feeds);
+  if (!known || at == std::end(fed) || (plus != word.npos && feeds.empty())) {
+    std::vector<std::string_view> names;
+    for (int i = 0; i < mixer_kinds; ++i)
+      if (const auto m = static_cast<mixer_kind>(i); m != mixer_kind::latent_attention) names.push_back(name_of(m));
+    fail("headroom: " + path + " must be one of " + listed(names) + ", alone or with \"+none\", \"+dense\" or \"+experts\" behind it; found " + in_quotes(std::string{word}));
+  }
+  k.feeds = static_cast<feed_forward_kind>(at - std::begin(fed));
+  if (!k.whole() && k.mixer == mixer_kind::none && (k.feeds == feed_forward_kind::none || k.feeds == feed_forward_kind::unset))
+    fail("headroom: " + path + " \"none\" needs \"+dense\" or \"+experts\" behind it");
+  return k;
+}
+
+/// Megatron's letters, each of them half a layer (core/models/hybrid/hybrid_layer_allocation.py Symbols).
+inline layer_pattern letters_at(const json_value& value, const std::string& path) {
+  layer_pattern p;
+  for (const char letter : string_at(value, path)) {
+    const auto found = std::string_view{"MG*-E"}.find(letter);
+    if (found == std::string_view::npos)
+      wrong_value(path, "a list of kinds of layer, or Megatron's letters M (Mamba-2), G (Gated DeltaNet), * (attention), - (MLP) and E (experts), without | and /", value);
+    constexpr layer_kind halves[] = {{mixer_kind::mamba2, feed_forward_kind::none}, {mixer_kind::gated_delta_net, feed_forward_kind::none}, {mixer_kind::attention, feed_forward_kind::none},
+                                     {mixer_kind::none, feed_forward_kind::dense}, {mixer_kind::none, feed_forward_kind::experts}};
+    p.add(halves[found]);
+  }
+  if (!p.given()) wrong_value(path, "at least one layer", value);
+  return p.shortest();
+}
+
+/// The kinds of a model's layers, in order; they repeat to the end of the stack.
+template <class Keys>
+void describe_pattern(Keys& k, layer_pattern& p) {
+  constexpr std::string_view key = "pattern";
+  if constexpr (Keys::reads) {
+    const auto* list = k.take(key);
+    if (list == nullptr) return;
+    p = {};
+    if (list->is_string()) {
+      p = letters_at(*list, k.at(key));
+      return;
+    }
+    each_at(*list, k.at(key), "a list of kinds of layer, or Megatron's letters M, G, *, - and E", [&](const json_value& v, const std::string& path) { p.add(read_layer_kind(v, path)); });
+    p = p.shortest();
+  } else if (p.given()) {
+    constexpr std::string_view fed[] = {"", "+none", "+dense", "+experts"};
+    auto list = json_value::array();
+    for (std::int64_t i = 0; i < p.period; ++i) list.push_back(std::string{name_of(p.at(i).mixer)} + std::string{fed[static_cast<int>(p.at(i).feeds)]});
+    k.put(key, list);
+  }
+}
+
+}  // namespace headroom::io

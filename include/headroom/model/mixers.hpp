@@ -1,0 +1,84 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The weights of each kind of mixer, and what it multiplies beside them. Fused tensors (query_key_value, c_attn) are listed as their
+// parts: the count is the same, and a tensor-parallel split cuts every part. The formulas are those of Hugging Face transformers 4.56,
+// src/transformers/models/<family>/modeling_<family>.py; a comment names the class where a family is odd.
+#pragma once
+
+#include <headroom/model/gated_delta_net.hpp>
+#include <headroom/model/mamba2.hpp>
+
+namespace headroom::detail {
+
+/// DeepseekV2Attention, DeepseekV3Attention.
+constexpr void add_latent_attention(inventory& list, const shape& m, const weight_place& p) {
+  const auto& a = m.mla;
+  const std::int64_t query = checked::mul(m.heads, checked::add(a.nope_dim, a.rope_dim));
+  const auto down = module::mla_down;
+  if (a.q_rank > 0) {
+    add_matrix(list, p, down, a.q_rank, m.hidden, split_axis::none, m.attention_bias);
+    list.add({.role = p.role(down), .rows = a.q_rank, .layers = p.at, .per_layer = p.copies});
+    add_matrix(list, p, module::q_proj, query, a.q_rank, split_axis::rows, false);
+  } else {
+    add_matrix(list, p, module::q_proj, query, m.hidden, split_axis::rows, false);
+  }
+  add_matrix(list, p, down, checked::add(a.kv_rank, a.rope_dim), m.hidden, split_axis::none, m.attention_bias);
+  list.add({.role = p.role(down), .rows = a.kv_rank, .layers = p.at, .per_layer = p.copies});
+  add_matrix(list, p, module::k_proj, checked::mul(m.heads, checked::add(a.nope_dim, a.value_dim)), a.kv_rank, split_axis::rows, false);
+  add_matrix(list, p, module::o_proj, m.hidden, checked::mul(m.heads, a.value_dim), split_axis::columns, m.output_bias);
+}
+
+constexpr void add_attention(inventory& list, const shape& m, const weight_place& p) {
+  const std::int64_t query = m.query_width();
+  const std::int64_t key = m.kv_width();
+  add_matrix(list, p, module::q_proj, m.gated_attention ? checked::mul(2, query) : query, m.hidden, split_axis::rows, m.attention_bias);
+  add_matrix(list, p, module::k_proj, key, m.hidden, split_axis::rows, m.attention_bias && !m.no_key_bias);
+  add_matrix(list, p, module::v_proj, key, m.hidden, split_axis::rows, m.attention_bias);
+  add_matrix(list, p, module::o_proj, m.hidden, query, split_axis::columns, m.output_bias);
+}
+
+/// Norms over q and k. Per head: one vector (Qwen3Attention), with a bias where norms have one (PhiAttention). In full:
+/// never a bias (Olmo2Attention; the per-head weights of CohereAttention and StableLmLayerNormPerHead count the same).
+constexpr void add_query_key_norms(inventory& list, const shape& m, const weight_place& p) {
+  if (m.qk_norm) {
+    const std::int64_t vectors = m.norm_bias ? 4 : 2;
+    list.add({.role = p.role(module::norm), .rows = m.head_width(), .layers = p.at, .per_layer = checked::mul(p.copies, vectors)});
+  }
+  if (m.qk_norm_full) {
+    list.add({.role = p.role(module::norm), .rows = m.query_width(), .layers = p.at, .per_layer = p.copies});
+    list.add({.role = p.role(module::norm), .rows = m.kv_width(), .layers = p.at, .per_layer = p.copies});
+  }
+  if (m.attention_sinks)
+    list.add({.role = p.role(module::other), .rows = m.heads, .layers = p.at, .per_layer = p.copies, .split = split_axis::rows});
+}
+
+/// The weights of each kind of mixer.
+constexpr void add_mixer(inventory& list, const shape& m, mixer_kind kind, const weight_place& p) {
+  switch (kind) {
+    case mixer_kind::none: return;
+    case mixer_kind::attention:
+      add_attention(list, m, p);
+      return add_query_key_norms(list, m, p);
+    case mixer_kind::latent_attention: return add_latent_attention(list, m, p);
+    case mixer_kind::gated_delta_net: return add_gated_delta_net(list, m, p);
+    case mixer_kind::mamba2: return add_mamba2(list, m, p);
+  }
+}
+
+/// FLOPs of one position in the forward of a recurrent mixer, beside its matrices.
+constexpr double recurrence_flops(const shape& m, mixer_kind kind) {
+  switch (kind) {
+    case mixer_kind::none:
+    case mixer_kind::attention:
+    case mixer_kind::latent_attention: break;
+    case mixer_kind::gated_delta_net: return gated_delta_net_flops(m);
+    case mixer_kind::mamba2: return mamba2_flops(m);
+  }
+  return 0;
+}
+
+/// Kernels of one forward that an eager recurrent mixer starts in loops, beside those that its program lists.
+constexpr double looped_kernels(const shape& m, mixer_kind kind, std::int64_t sequence) {
+  return kind == mixer_kind::gated_delta_net ? gated_delta_net_loops(m, sequence) : 0.0;
+}
+
+}  // namespace headroom::detail

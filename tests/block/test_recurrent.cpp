@@ -1,0 +1,257 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Recurrent mixers: counts of their models, what their layers save (tests/data/kinds.json), and whole jobs from a configuration on.
+#include <headroom/cost/cost.hpp>
+#include <headroom/io/job_reader.hpp>
+#include <headroom/replay.hpp>
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <set>
+#include <string>
+
+namespace test_recurrent {
+
+using namespace headroom;
+using nlohmann::json;
+
+namespace {
+
+json data(const char* key) {
+  std::ifstream in(std::string(HEADROOM_TEST_DATA) + "/kinds.json");
+  REQUIRE(in.good());
+  return json::parse(in)[key];
+}
+
+json config_of(const json& entry) {
+  json config = entry.at("config");
+  config["architectures"] = entry.at("architectures");
+  if (entry.contains("tie_word_embeddings")) config["tie_word_embeddings"] = entry.at("tie_word_embeddings");
+  return config;
+}
+
+/// A point's job, on a CPU, where tensors cost exactly their bytes.
+job job_of(const json& point) {
+  job j;
+  j.model = io::model_from_config(point.at("config"));
+  j.hardware.gpu = gpus::cpu;
+  j.precision = point["dtype"] == "float32" ? precisions::fp32 : precisions::bf16;
+  j.batch = {.micro = point["b"], .sequence = point["s"]};
+  j.recurrence = recurrence::eager;
+  j.attention = point["attention"] == "eager" ? attention::eager : attention::sdpa;
+  j.framework.attention.copies_output = j.attention == attention::sdpa;  // the CPU's kernel has heads before positions
+  return j;
+}
+
+/// What a layer of a kind saves.
+std::int64_t saved(const job& j, layer_kind kind) {
+  const auto s = settle(j);
+  auto sc = s.layer;
+  sc.model = &s.model;
+  return walk_layer(sc, kind, trained_modules(j, 0), s.model.experts.count, true).saved.total.count();
+}
+
+/// … as counted: of the modules whose names begin so.
+std::int64_t counted(const json& point, const char* kind, std::initializer_list<std::string_view> modules) {
+  std::int64_t sum = 0;
+  for (const auto& layer : point["layers"]) {
+    if (layer["kind"] != kind) continue;
+    for (const auto& [name, bytes] : layer["by_module"].items())
+      for (const auto m : modules)
+        if (name.starts_with(m)) sum += bytes.get<std::int64_t>();
+  }
+  return sum;
+}
+
+job whole_job(const char* text) { return io::read_job(io::json_value::parse(text), io::no_files); }
+
+/// Bytes that are allocated, ends of blocks included that were too small to be cut off.
+double replayed(const job& j) { return static_cast<double>(replay(j).ranks[0].allocated.count()); }
+
+constexpr feed_forward_kind alone = feed_forward_kind::none;
+
+}  // namespace
+
+TEST_CASE("models with several kinds of layer count exactly") {
+  std::set<std::string> seen;
+  for (const auto& entry : data("models")) {
+    const auto name = entry.at("name").get<std::string>();
+    CAPTURE(name);
+    if (entry["config"].contains("moe_latent_size")) {
+      CHECK_THROWS_WITH_AS(io::model_from_config(config_of(entry)), doctest::Contains("moe_latent_size must be absent"), job_error);
+      continue;
+    }
+    seen.insert(name);
+    CHECK(count(io::model_from_config(config_of(entry))).total.count() == entry.at("params_total").get<std::int64_t>());
+  }
+  CHECK(seen.size() == 17);
+  for (const auto& point : data("saved"))
+    CHECK(count(io::model_from_config(point["config"])).total.count() * (point["dtype"] == "float32" ? 4 : 2) == point["param_bytes"].get<std::int64_t>());
+}
+
+TEST_CASE("an eager layer of Gated DeltaNet saves what was counted, to the byte") {
+  int seen = 0;
+  for (const auto& p : data("saved")) {
+    const auto name = p["name"].get<std::string>();
+    if (name.find("Qwen3") == std::string::npos) continue;
+    ++seen;
+    CAPTURE(name);
+    const auto j = job_of(p);
+    CHECK(saved(j, {mixer_kind::gated_delta_net, alone}) == counted(p, "linear_attention", {"input_layernorm", "linear_attn"}));
+    if (!j.model.sparse())
+      CHECK(saved(j, {mixer_kind::none, feed_forward_kind::dense}) == counted(p, "linear_attention", {"post_attention_layernorm", "mlp"}));
+  }
+  CHECK(seen == 7);
+}
+
+TEST_CASE("an eager layer of Mamba-2 saves what was counted, to the byte") {
+  int seen = 0;
+  for (const auto& p : data("saved")) {
+    const auto name = p["name"].get<std::string>();
+    if (name.find("Qwen3") != std::string::npos) continue;
+    ++seen;
+    CAPTURE(name);
+    const auto j = job_of(p);
+    const auto mixer = name.find("NemotronH") != std::string::npos || name.find("Mamba2") != std::string::npos ? "norm" : "input_layernorm";
+    CHECK(saved(j, {mixer_kind::mamba2, alone}) == counted(p, "linear_attention", {mixer, "mixer", "mamba"}));
+    if (!j.model.sparse() && j.model.ffn > 0)
+      CHECK(saved(j, {mixer_kind::none, feed_forward_kind::dense}) == counted(p, "linear_attention", {"post_attention_layernorm", "shared_mlp", "pre_ff_layernorm", "feed_forward"}));
+  }
+  CHECK(seen == 8);
+}
+
+TEST_CASE("a whole Mamba-2 model peaks where it was counted") {
+  // Forward and backward of the counted model, less its parameters: what the step holds beside weights and optimizer states.
+  for (const auto& p : data("saved")) {
+    const auto name = p["name"].get<std::string>();
+    if (name.find("Mamba2For") == std::string::npos) continue;
+    CAPTURE(name);
+    const auto j = job_of(p);
+    const auto r = estimate(j).ranks[0];
+    const auto states = r.at_peak[row::model_parameters] + r.at_peak[row::optimizer_state] + r.at_peak[row::master_parameters];
+    CHECK(static_cast<double>((r.allocated - states).count()) == doctest::Approx(p["backward_peak_bytes"].get<double>()).epsilon(0.01));
+  }
+}
+
+TEST_CASE("attention with a gated output saves what was counted, to the byte") {
+  int seen = 0;
+  for (const auto& p : data("saved")) {
+    const auto name = p["name"].get<std::string>();
+    const auto all = counted(p, "full_attention", {"input_layernorm", "self_attn"});
+    if (name.find("Qwen3") == std::string::npos || all == 0) continue;
+    ++seen;
+    CAPTURE(name);
+    const auto j = job_of(p);
+    // The model's cos and sin, which the first layer that reads them is said to have saved: Qwen 3.5 makes them for each sample.
+    const auto samples = name.find("Qwen3_5") != std::string::npos ? j.batch.micro : 1;
+    const auto angles = 2 * samples * j.batch.sequence * j.model.rotary_width() * (p["dtype"] == "float32" ? 4 : 2);
+    CHECK(saved(j, {mixer_kind::attention, alone}) + angles == all);
+  }
+  CHECK(seen == 4);
+}
+
+TEST_CASE("Qwen3-Next from its configuration to a report") {
+  // 48 layers, of which 36 are linear. Data: tests/data/models.json; FSDP over 64 GPUs.
+  auto j = whole_job(R"({"model": {"model_type": "qwen3_next", "num_hidden_layers": 8}, "hardware": {"gpu": "h100-sxm-80gb", "nodes": 1, "gpus_per_node": 8},
+                         "framework": {"name": "hf-trainer"}, "precision": "bf16", "optimizer": "adamw", "sharding": {"kind": "fsdp2", "stage": 3},
+                         "recompute": "full", "batch": {"micro": 1, "sequence": 4096}})");
+  CHECK(j.model.pattern.period == 4);
+  const auto fused = estimate(j);
+  CHECK(fused.assumptions.has(assumption::recurrence_fused));
+  j.recurrence = recurrence::eager;
+  const auto eager = estimate(j);
+  CHECK(!eager.assumptions.has(assumption::recurrence_fused));
+  CHECK(eager.ranks[0].allocated > fused.ranks[0].allocated);
+  CHECK(io::read_job(io::job_to_json(j), io::no_files).model == j.model);
+  CHECK(io::read_job(io::job_to_json(j), io::no_files).recurrence == recurrence::eager);
+}
+
+TEST_CASE("fused kernels of Gated DeltaNet keep a ninth of what PyTorch's operations keep") {
+  // Qwen3-Next at one sequence of 8192: about 4.5 GB against about 0.5 GB a layer, norms and projections included.
+  auto j = whole_job(R"({"model": {"model_type": "qwen3_next"}, "precision": "bf16", "batch": {"micro": 1, "sequence": 8192}})");
+  const layer_kind linear{mixer_kind::gated_delta_net, alone};
+  j.recurrence = recurrence::eager;
+  const auto eager = saved(j, linear);
+  j.recurrence = recurrence::fused;
+  const auto fused = saved(j, linear);
+  CHECK(static_cast<double>(eager) == doctest::Approx(4.6e9).epsilon(0.05));
+  // Of a token: the norm, 8·h and its result; q, k, v, z, the scan's result and the gated norm's; A, 64 a head; the convolution's input;
+  // and of each head beta, softplus in and out, g's sums, two lengths and the gated norm's root.
+  const std::int64_t token = 10 * 2048 + 4 + 6 * 2 * 4096 + 2 * 32 * 64 + 2 * 8192 + 32 * (2 + 8 + 4 + 8 + 4);
+  CHECK(static_cast<double>(fused) == doctest::Approx(8192.0 * static_cast<double>(token)).epsilon(0.001));
+}
+
+TEST_CASE("a hybrid is replayed as it is walked") {
+  auto j = whole_job(R"({"model": {"model_type": "qwen3_5_text", "num_hidden_layers": 8, "hidden_size": 1024, "intermediate_size": 2048, "vocab_size": 4096,
+                                   "linear_num_value_heads": 8, "linear_num_key_heads": 4},
+                         "hardware": {"gpu": "h100-sxm-80gb"}, "precision": "bf16", "optimizer": "adamw", "batch": {"micro": 2, "sequence": 1024}})");
+  for (const auto kernels : {recurrence::fused, recurrence::eager}) {
+    for (const auto mode : {recompute::none, recompute::full}) {
+      j.recurrence = kernels;
+      j.recompute = mode;
+      REQUIRE(replays(j));
+      const auto walked = static_cast<double>(estimate(j).ranks[0].allocated.count());
+      // PyTorch's operations make many tensors of a few MiB: ends of their blocks are not cut off.
+      CHECK(replayed(j) == doctest::Approx(walked).epsilon(kernels == recurrence::fused ? 1e-9 : 0.003));
+    }
+  }
+}
+
+TEST_CASE("linear attention costs time in proportion to the sequence") {
+  auto j = whole_job(R"({"model": {"model_type": "qwen3_next", "full_attention_interval": 128}, "precision": "bf16", "batch": {"micro": 1, "sequence": 4096}})");
+  const auto once = model_flops(j.model, 1, 4096), twice = model_flops(j.model, 1, 8192);
+  CHECK(twice.value == doctest::Approx(2 * once.value).epsilon(1e-9));
+  j.model.pattern = {};
+  CHECK(model_flops(j.model, 1, 8192).value > 2.2 * model_flops(j.model, 1, 4096).value);
+}
+
+TEST_CASE("Mamba-2 from its configuration to a report") {
+  auto j = whole_job(R"({"model": {"model_type": "mamba2", "num_hidden_layers": 4}, "hardware": {"gpu": "h100-sxm-80gb"}, "precision": "bf16", "batch": {"micro": 1, "sequence": 2048}})");
+  CHECK(j.model.kind_of(3) == layer_kind{mixer_kind::mamba2, alone});
+  // zxbcdt, the scan's result and eight roots a token, of an in-projection of 18560 features; the norm, of the fp32 stream, and its result.
+  j.recurrence = recurrence::fused;
+  CHECK(saved(j, {mixer_kind::mamba2, alone}) == 2048 * (2 * 18560 + 2 * 8192 + 4 * 8 + 4 * 4096 + 4 + 2 * 4096 + 2 * 4096));
+  const auto fused = estimate(j).ranks[0];
+  REQUIRE(replays(j));
+  CHECK(replayed(j) == doctest::Approx(static_cast<double>(fused.allocated.count())).epsilon(0.003));
+  CHECK(cost(j).step.value > 0);
+  j.recurrence = recurrence::eager;
+  CHECK(estimate(j).ranks[0].allocated > 4 * fused.allocated);
+  j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = {module::mixer_in}};
+  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("model.fp32_residual"), job_error);
+}
+
+TEST_CASE("Nemotron-H's halves of layers, from its configuration to a report") {
+  auto j = whole_job(R"({"model": {"model_type": "nemotron_h", "hybrid_override_pattern": "M-M*-", "hidden_size": 1024, "mamba_num_heads": 32, "num_attention_heads": 8,
+                                   "num_key_value_heads": 8, "intermediate_size": 4096, "vocab_size": 4096},
+                         "hardware": {"gpu": "h100-sxm-80gb"}, "precision": "bf16", "batch": {"micro": 1, "sequence": 2048}})");
+  CHECK(j.model.layers == 5);
+  REQUIRE(replays(j));
+  CHECK(replayed(j) == doctest::Approx(static_cast<double>(estimate(j).ranks[0].allocated.count())).epsilon(0.003));
+  CHECK(io::read_job(io::job_to_json(j), io::no_files).model == j.model);
+  j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = {module::mixer_out}};
+  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("PEFT has no adapters for Mamba's out_proj"), job_error);
+}
+
+TEST_CASE("what is not modelled of recurrent mixers is refused by name") {
+  const auto refused = [](const char* more) {
+    auto j = io::json_value::parse(R"({"model": {"model_type": "qwen3_next"}, "hardware": {"gpus_per_node": 8}, "batch": {"sequence": 4096}})");
+    j.merge_patch(io::json_value::parse(more));
+    try {
+      estimate(io::read_job(j, io::no_files));
+    } catch (const job_error& e) {
+      return std::string{e.what()};
+    }
+    return std::string{};
+  };
+  CHECK(refused(R"({"framework": {"name": "megatron"}})").find("model.pattern) are not modelled for this framework") != std::string::npos);
+  CHECK(refused(R"({"framework": {"name": "torchtitan"}})").find("model.pattern) are not modelled for this framework") != std::string::npos);
+  CHECK(refused(R"({"parallel": {"context": 2}})").find("parallel.tensor, context and expert must be 1") != std::string::npos);
+  CHECK(refused(R"({"compile": true, "framework": {"name": "torchtune"}})").find("compile must be false") != std::string::npos);
+  CHECK(refused(R"({"batch": {"packed": true}, "framework": {"name": "torchtune"}})").find("batch.packed must be false") != std::string::npos);
+  CHECK(refused(R"({"model": {"attn_output_gate": false}})").find("attn_output_gate must be true") != std::string::npos);
+  CHECK(refused(R"({"model": {"layer_types": ["linear_attention"]}})").find("must be a list of 48 words") != std::string::npos);
+  CHECK(refused(R"({"model": {"linear_num_key_heads": 5}})").find("must be a multiple of linear_num_key_heads") != std::string::npos);
+}
+
+}  // namespace test_recurrent

@@ -1,0 +1,110 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Every entry point of the core runs on a thread with a stack of 64 KB, as it is compiled here.
+#include "draw.hpp"
+#include "stack.hpp"
+
+#include <headroom/diagnose/advise.hpp>
+#include <headroom/full_report.hpp>
+#include <headroom/headroom.hpp>
+#include <headroom/plan/judge.hpp>
+#include <headroom/replay.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace test_stack {
+
+using namespace headroom;
+
+namespace {
+
+/// The most of many calls.
+struct tallest {
+  std::size_t bytes{};
+  std::string of{};
+  template <class Call>
+  void see(const std::string& name, const Call& call) {
+    const auto taken = stack::of([&] {
+      try {
+        call();
+      } catch (const error&) {
+      }
+    });
+    if (taken > bytes) bytes = taken, of = name;
+  }
+  void check(const char* what) const {
+    MESSAGE(what << ": " << bytes << " bytes of stack, " << of);
+    CHECK_MESSAGE(bytes <= stack::limit, what << " of " << of);
+  }
+};
+
+template <class Call>
+void over_random_jobs(const char* what, int n, const Call& call) {
+  if (!stack::measured) return;
+  draw::jobs jobs(64);
+  tallest most;
+  for (int i = 0; i < n; ++i) {
+    static job j;  // no part of the stack that is looked at
+    j = jobs.next();
+    most.see(std::string{j.framework.label.view()} + " " + std::to_string(i), [&] { call(j); });
+  }
+  most.check(what);
+}
+
+}  // namespace
+
+TEST_CASE("estimate() takes less than 64 KB of stack") {
+  over_random_jobs("estimate", 300, [](const job& j) { (void)estimate(j); });
+  over_random_jobs("estimate_all", 100, [](const job& j) { (void)estimate_all(j); });
+  over_random_jobs("fits for sure", 100, [](const job& j) { (void)fits(j, 0.95); });
+}
+
+TEST_CASE("cost(), replay() and objection_to() do") {
+  over_random_jobs("cost", 200, [](const job& j) { (void)cost(j); });
+  over_random_jobs("objection_to", 400, [](const job& j) { (void)objection_to(j); });
+  over_random_jobs("replay", 60, [](const job& j) { if (replays(j)) (void)replay(j); });
+}
+
+TEST_CASE("solve(), balance_stages() and advise() do") {
+  over_random_jobs("solve", 40, [](const job& j) { (void)solve(j, unknowns::micro_batch); });
+  over_random_jobs("balance_stages", 60, [](const job& j) { (void)balance_stages(j); });
+  over_random_jobs("advise", 30, [](const job& j) { (void)advise(j); });
+}
+
+TEST_CASE("plan() does") {
+  if (!stack::measured) return;
+  static search s;
+  s.job = {.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8}, .batch = {.micro = 1, .sequence = 2048}};
+  tallest most;
+  for (const auto& f : {frameworks::deepspeed, frameworks::hf_trainer, frameworks::megatron}) {
+    s.job.framework = f;
+    s.open = (1U << axes::all.size()) - 1;
+    s.open_micro = true;
+    s.global_batch = 16;
+    most.see(std::string{f.label.view()}, [] { (void)plan(s, {.threads = 1}); });
+  }
+  most.check("plan");
+}
+
+TEST_CASE("Muon over many ranks does, and a stage of 64 chunks") {
+  if (!stack::measured) return;
+  static job j{.model = models::llama_3_1_8b,
+               .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 64, .gpus_per_node = 8},
+               .framework = frameworks::megatron,
+               .optimizer = optimizers::muon,
+               .sharding = {.kind = sharding_kind::megatron_distributed_optimizer, .stage = 1},
+               .batch = {.micro = 1, .sequence = 2048}};
+  tallest most;
+  REQUIRE(!objection_to(j));
+  most.see("muon", [] { (void)estimate(j); });
+  j.optimizer = optimizers::adamw;
+  j.model.layers = 256;
+  j.parallel = {.pipeline = 4, .virtual_pipeline = 64};
+  j.batch.accumulation = 8;
+  REQUIRE(!objection_to(j));
+  most.see("64 chunks", [] { (void)estimate(j); });
+  most.check("estimate");
+}
+
+}  // namespace test_stack
