@@ -114,7 +114,7 @@ TEST_CASE("ends of blocks count as allocated, and the report still adds up") {
   j.model.kv_heads = 20;
   j.model.ffn = 2560;
   j.model.layers = 8;
-  const auto walked = estimate(j), replayed = replay(j);
+  const report walked = estimate(j), replayed = replay(j);
   CHECK(replayed.ranks[0].allocated > walked.ranks[0].allocated);
   CHECK(replayed.ranks[0].allocated < walked.ranks[0].allocated + 136_MiB);
   CHECK(replayed.ranks[0].at_peak.total() == replayed.ranks[0].allocated);
