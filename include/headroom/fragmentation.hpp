@@ -69,7 +69,7 @@ constexpr bool replays(const job& j) {
 constexpr bytes most_fragmentation(const job& j, const inventory& list, const rank_report& r) {
   constexpr bytes page = 20 * mib;
   const auto passing = detail::turnover_of(r);
-  if (j.adapter.active() && j.sharding.flat() && j.sharding.gathers_units()) return r.capacity;
+  if (j.adapter.active() && j.sharding.flat() && (j.sharding.cuts(sharded_state::weights) || j.sharding.fully_sharded())) return r.capacity;
   if (detail::expands_segments(j)) return min(passing, 4 * j.model.layers * page) + page;
   std::int64_t tensors = 0;
   for (const auto& w : list) tensors += w.copies();
