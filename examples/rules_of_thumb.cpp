@@ -1,6 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Rules of thumb that go round, and what the arithmetic says: what each technique saves, the largest model a machine trains, and the
 // flow chart that chooses a plan.
+#include <headroom/decide.hpp>
 #include <headroom/diagnose/advise.hpp>
 
 #include <cstdio>
@@ -115,14 +116,14 @@ void largest() {
   all[3].plan.sharding = fsdp2();
   std::printf("\nThe largest model of Llama's proportions that trains (micro-batch 1 of 2048, everything recomputed)\n\n%-34s %10s %10s   %s\n", "", "the rule", "fits", "the rule's model needs");
   for (const auto& r : all) {
-    const auto s = solve(r.plan, rules::size);
+    const auto s = solve(r.plan, rules::size, decided{});
     auto theirs = r.plan;
     rules::set_layers(theirs, 1);
     for (std::int64_t n = 16; billions(count(theirs.model).total) < r.claimed * 0.96; ++n) rules::set_layers(theirs, n);
     const auto seen = estimate(theirs);
     std::printf("%-34s %9.0fB %9.1fB   %.0f GiB of each GPU's %.0f", r.name, r.claimed, billions(count(s.job.model).total), gib_of(seen.device()), gib_of(seen.tightest().capacity));
     if (r.plan.offload.optimizer != place::on_gpu) std::printf(", %.0f GiB on each host", gib_of(seen.host.per_node));
-    if (const auto way_out = advise(theirs, 1); !seen.fits() && !way_out.empty()) {
+    if (const auto way_out = advise(theirs, 1); !decided{}(theirs) && !way_out.empty()) {
       std::printf("; fits with");
       for (const auto* c : way_out.front().changes) std::printf("%s %s", c == way_out.front().changes.front() ? "" : " and", std::string{c->text}.c_str());
     }

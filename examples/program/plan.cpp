@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // headroom plan JOB: searches the keys that are "auto" for the fastest plans that fit.
+#include <headroom/decide.hpp>
 #include <headroom/io/diagnosis_text.hpp>
 #include <headroom/io/plan_reader.hpp>
 #include <headroom/io/plan_text.hpp>
@@ -112,7 +113,7 @@ int status_of(const std::vector<io::search_result>& all) {
 
 /// The fastest that also fit on a closer look, in a part of a search as in the whole, so that parts need only be joined.
 plan_result searched(const search& s, const plan_options& o, std::optional<double> sure) {
-  const auto fits = [&](const job& j) { return fits_for_sure(j, replay, sure ? std::optional{confidence{*sure}} : std::nullopt); };
+  const decided fits{sure ? std::optional{confidence{*sure}} : std::nullopt};
   auto why = untimed(s);
   if (why.empty()) return confirmed_plan(s, plan_judge{}, o, fits);
   auto r = confirmed_plan(s, judge_memory, o, fits);

@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // headroom solve JOB --for KEY: the largest (or least) value of one number of a job that fits.
+#include <headroom/decide.hpp>
 #include <headroom/io/report/verdict.hpp>
 #include <headroom/io/report_json.hpp>
 #include <headroom/io/report_text.hpp>
@@ -25,15 +26,6 @@ struct answer {
   std::string sentence;  ///< and what the next one would need
 };
 
-/// Whether a job fits: as predicted or, with a confidence, at the upper end of its range.
-struct verdict {
-  std::optional<confidence> sure;
-  bool operator()(const job& j) const {
-    const auto r = replay(j);
-    return sure ? fits(r, *sure) : r.fits();
-  }
-};
-
 std::string keys() {
   std::string all = "model";
   for (const auto& u : unknowns::all) all += ", " + std::string{u.key};
@@ -41,7 +33,7 @@ std::string keys() {
 }
 
 /// Of the models that the library knows, the one with most parameters.
-answer largest_model(const job& given, const verdict& fits) {
+answer largest_model(const job& given, const decided& fits) {
   struct candidate {
     parameters size;
     const shape* model;
@@ -72,7 +64,7 @@ std::string next_text(const unknown& u, std::int64_t value, const job& j) {
   return "With " + std::to_string(value) + " it " + (r.fits() ? "may not fit: as predicted it " : "") + io::verdict_text(r);
 }
 
-answer solved(const job& given, const unknown& u, const verdict& fits) {
+answer solved(const job& given, const unknown& u, const decided& fits) {
   const auto s = headroom::solve(given, u, fits);
   const std::string key{u.key};
   answer a{s.found, s.found ? nlohmann::json(s.value) : nlohmann::json(nullptr), s.job, {}};
@@ -96,7 +88,7 @@ int run(const solve_request& asked, const streams& in_out) {
   const job given = job_named(asked.job, in_out.in);
   const auto* u = unknowns::find(asked.key);
   if (u == nullptr && asked.key != "model") io::fail("headroom: --for must be one of " + keys() + "; found " + io::in_quotes(asked.key));
-  const verdict fits{asked.confidence ? std::optional{confidence{*asked.confidence}} : std::nullopt};
+  const decided fits{asked.confidence ? std::optional{confidence{*asked.confidence}} : std::nullopt};
   const auto a = u == nullptr ? largest_model(given, fits) : solved(given, *u, fits);
   const auto r = replay(a.of);
   const auto sure = fits.sure.value_or(confidence{});

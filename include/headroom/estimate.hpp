@@ -10,6 +10,7 @@
 #include <headroom/engine/tensor_parallel/capture.hpp>
 #include <headroom/engine/tensor_parallel/routing.hpp>
 #include <headroom/engine/tensor_parallel/stages.hpp>
+#include <headroom/fragmentation.hpp>
 #include <headroom/sharding/host.hpp>
 #include <headroom/states/outside.hpp>
 #include <headroom/step/timeline.hpp>
@@ -112,6 +113,7 @@ constexpr void add_stages(const Add& add, const walked_kind& k, const divided_la
     auto& rank = add();
     finish_rank(rank, k.job, walk(stage), k.ranks_of(stage), stage);
     rank.routed = routed_at_peak(k.job, layers, routed, rank);
+    if (replays(*k.job.source)) rank.fragmentation = most_fragmentation(*k.job.source, k.list, rank);
   }
 }
 
@@ -185,6 +187,9 @@ template <class Add, class Layers>
     reserve_after_wrapping(rank, s, k.states, t);
     s.assumptions.add(assumption::reserved_by_pools);
   }
+  if (!replays(*s.source)) return;
+  rank.fragmentation = most_fragmentation(*s.source, k.list, rank);
+  rank.surplus = rank.reserved - round_up(rank.active, 2 * mib);
 }
 
 template <class Add, class Layers, class Order>

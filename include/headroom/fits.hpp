@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
-// Does it fit? At run time, in a static_assert, and as an error of compilation that says by how much not.
+// Does it fit, whatever fragmentation does? At run time, in a static_assert, and as an error of compilation that says by how much not. Of
+// those of which this is not certain, decide(job) (decide.hpp) says at run time whether they fit.
 #pragma once
 
 #include <headroom/bounds.hpp>
@@ -12,6 +13,7 @@
 
 namespace headroom {
 
+/// For certain: where the answer is yes, that of decide(job) is, too.
 constexpr bool fits(const job& j) { return estimate(j).fits(); }
 
 /// The same job on another GPU.
@@ -20,8 +22,8 @@ constexpr bool fits(job j, const gpu& on) {
   return fits(j);
 }
 
-/// Whether it fits even where a measured run occupies as much as it may: at the upper end of bounds(estimate(j), sure). What
-/// estimate() does not know of fragmentation is in that range; fits(replay(j), sure) is narrower.
+/// Whether it fits even where a measured run occupies as much as it may: at the upper end of bounds(estimate(j), sure), and whatever
+/// fragmentation does; fits(replay(j), sure) is narrower.
 ///   static_assert(headroom::fits(job, headroom::gpus::h100_sxm_80gb, 0.95));
 /// Errors: those of estimate(); job_error for a confidence that is not from 0.5 to 0.999.
 constexpr bool fits(const job& j, confidence sure) { return fits(estimate(j), sure); }
@@ -58,29 +60,36 @@ struct has_MiB;
 template <bool Fits, class Model, class Memory, class Needs, class Has>
 struct does_this_job_fit {
   static_assert(Fits,
-                "headroom: this job does not fit; the arguments of does_this_job_fit<> name the model, the memory that is too "
-                "small, the MiB needed and the MiB there are. Shard further, recompute, offload, or take a smaller micro-batch");
+                "headroom: this job does not fit, or not for certain; the arguments of does_this_job_fit<> name the model, the memory that is too "
+                "small, the MiB needed (with all that fragmentation may take, where only that is too much) and the MiB there are. Shard further, recompute, offload, or take a smaller micro-batch; with "
+                "expandable segments fragmentation takes little, and at run time decide(job) replays what it takes");
   static constexpr bool value = Fits;
 };
 
 template <const job& J>
 struct verdict {
   static constexpr report seen = estimate(J);
-  static constexpr bool host = seen.tightest().fits() && seen.host.capacity > bytes{0} && seen.host.per_node > seen.host.capacity;
-  static constexpr bool nvme = seen.tightest().fits() && !host && !seen.fits();
-  static constexpr bytes needs = host ? seen.host.per_node : nvme ? seen.nvme_per_node : seen.device();
-  static constexpr bytes has = host ? seen.host.capacity : nvme ? seen.nvme_capacity : seen.tightest().capacity;
+  static constexpr rank_report tightest = [] {
+    auto worst = seen.ranks[0];
+    for (const auto& r : seen)
+      if (r.headroom() - r.fragmentation < worst.headroom() - worst.fragmentation) worst = r;
+    return worst;
+  }();
+  static constexpr bool host = tightest.fits() && seen.host.capacity > bytes{0} && seen.host.per_node > seen.host.capacity;
+  static constexpr bool nvme = tightest.fits() && !host && !seen.fits();
+  static constexpr bytes needs = host ? seen.host.per_node : nvme ? seen.nvme_per_node : tightest.may_fit() ? tightest.device + tightest.fragmentation : tightest.device;
+  static constexpr bytes has = host ? seen.host.capacity : nvme ? seen.nvme_capacity : tightest.capacity;
 
 #if defined(__clang__)
   template <std::size_t... I>
   static auto spell_model(std::index_sequence<I...>) -> fact::model<J.model.label.text[I]...>;
   template <std::size_t... I>
-  static auto spell_gpu(std::index_sequence<I...>) -> fact::gpu<seen.tightest().gpu.text[I]...>;
+  static auto spell_gpu(std::index_sequence<I...>) -> fact::gpu<tightest.gpu.text[I]...>;
   using model = decltype(spell_model(std::make_index_sequence<J.model.label.view().size()>{}));
-  using gpu = decltype(spell_gpu(std::make_index_sequence<seen.tightest().gpu.view().size()>{}));
+  using gpu = decltype(spell_gpu(std::make_index_sequence<tightest.gpu.view().size()>{}));
 #else
   using model = fact::model<J.model.label>;
-  using gpu = fact::gpu<seen.tightest().gpu>;
+  using gpu = fact::gpu<tightest.gpu>;
 #endif
   using memory = std::conditional_t<host, fact::host_memory_of_a_node, std::conditional_t<nvme, fact::nvme_of_a_node, gpu>>;
   using type = does_this_job_fit<seen.fits(), model, memory, fact::needs_MiB<ceil_div(needs, mib.count()).count()>,

@@ -2,9 +2,9 @@
 // replay(job): estimate(job) with what the caching allocator really takes. At run time, with a heap; about a millisecond.
 #pragma once
 
+#include <headroom/fragmentation.hpp>
 #include <headroom/full_report.hpp>
 #include <headroom/replay/recording.hpp>
-#include <headroom/replay/replayed_jobs.hpp>
 #ifndef HEADROOM_COMPILED
 #include <headroom/replay/replay_ranks.hpp>
 #endif

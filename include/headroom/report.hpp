@@ -29,12 +29,13 @@ struct parameter_totals {
 
 /// What the kinds of rank have in common that a report has no room for: enough to say whether they fit for sure.
 struct other_ranks {
-  bool fit{true};  ///< all of them, as predicted
+  bool fit{true}, may_fit{true};  ///< all of them
   bytes least_headroom{};
   std::array<bytes, error_base_count> largest{};  ///< by error_base
 
   constexpr void add(const rank_report& r, bool first) {
     fit = fit && r.fits();
+    may_fit = may_fit && r.may_fit();
     least_headroom = first ? r.headroom() : min(least_headroom, r.headroom());
     for (std::size_t i = 0; i < largest.size(); ++i) largest[i] = max(largest[i], base_of(r, static_cast<error_base>(i)));
   }
@@ -106,11 +107,20 @@ struct basic_report {
   [[nodiscard]] constexpr bytes device() const { return tightest().device; }
   /// What the tightest rank has left; negative where it does not fit.
   [[nodiscard]] constexpr bytes headroom() const { return tightest().headroom(); }
-  /// Every rank, the host and NVMe (where their sizes are stated) are large enough.
+  /// Every rank, the host and NVMe (where their sizes are stated) are large enough, whatever fragmentation does.
   [[nodiscard]] constexpr bool fits() const {
     for (const auto& r : *this)
       if (!r.fits()) return false;
-    if (!others.fit) return false;
+    return others.fit && suffices_off_gpu();
+  }
+  /// It is not certain not to. Where an estimate may fit and does not by fits(), fragmentation decides, and decide(job) (decide.hpp) says how;
+  /// of a replay both are the same.
+  [[nodiscard]] constexpr bool may_fit() const {
+    for (const auto& r : *this)
+      if (!r.may_fit()) return false;
+    return others.may_fit && suffices_off_gpu();
+  }
+  [[nodiscard]] constexpr bool suffices_off_gpu() const {
     if (host.capacity > bytes{0} && host.per_node > host.capacity) return false;
     return nvme_capacity == bytes{0} || nvme_per_node <= nvme_capacity;
   }

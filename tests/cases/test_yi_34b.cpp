@@ -1,6 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Yi-34B-Chat with every parameter trained: two nodes of eight A800 80 GB under ZeRO, which ran out of memory ("tried to allocate
 // 8 GiB", about 72 GiB allocated, about 6 GB free), and one node with the layers spread over its GPUs, which was the advice.
+#include <headroom/decide.hpp>
 #include <headroom/headroom.hpp>
 #include <headroom/io/job_reader.hpp>
 
@@ -73,21 +74,24 @@ TEST_CASE("Yi-34B under ZeRO-3: 32 GiB of states fit, 150 GiB of activations do 
 TEST_CASE("Yi-34B: the ways out, and what does not help") {
   auto j = under_zero(3);
   j.batch.micro = 1;
-  CHECK_FALSE(fits(j));  // half of 150 GiB is still too much
+  CHECK_FALSE(decided{}(j));  // half of 150 GiB is still too much
   j = under_zero(3);
   j.offload.optimizer = place::on_cpu;
-  CHECK_FALSE(fits(j));  // frees 28 GiB of states, and the activations stay
+  CHECK_FALSE(decided{}(j));  // frees 28 GiB of states, and the activations stay
   j = under_zero(3);
   j.recompute = recompute::full;
-  CHECK(fits(j));
+  CHECK(decided{}(j));
   const auto recomputed = device_of(j);
   j.offload.optimizer = place::on_cpu;
   CHECK(device_of(j) < recomputed - 24_GiB);
-  // ZeRO-2 with both fits beside its 64 GiB of weights only where attention is one kernel.
+  // ZeRO-2 with both fits beside its 64 GiB of weights only where attention is one kernel and segments expand.
   j.sharding = zero(2);
-  CHECK(fits(j));
+  CHECK(estimate(j).may_fit());
+  CHECK_FALSE(decided{}(j));
+  j.environment.expandable_segments = choice::yes;
+  CHECK(decided{}(j));
   j.attention = attention::eager;
-  CHECK_FALSE(fits(j));
+  CHECK_FALSE(decided{}(j));
   // Tensor and pipeline parallelism divide weights and activations: no recompute needed.
   auto m = under_zero(0);
   m.framework = frameworks::megatron;
@@ -96,9 +100,9 @@ TEST_CASE("Yi-34B: the ways out, and what does not help") {
   m.attention = attention::flash;
   m.batch.accumulation = 8;
   m.parallel = {.tensor = 4, .sequence = true, .pipeline = 4};
-  CHECK(fits(m));
+  CHECK(decided{}(m));
   m.parallel = {.tensor = 8, .sequence = true, .pipeline = 2};
-  CHECK(fits(m));
+  CHECK(decided{}(m));
 }
 
 namespace {

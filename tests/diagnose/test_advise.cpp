@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Advice: every one fits, no smaller one does, and refusals are passed over.
+#include <headroom/decide.hpp>
 #include <headroom/diagnose/advise.hpp>
 #include <headroom/headroom.hpp>
 
@@ -45,9 +46,9 @@ TEST_CASE("Yi-34B under ZeRO-3 needs to recompute") {
   CHECK_FALSE(has(t, "offload.optimizer cpu"));
   for (const auto& a : all) {
     CHECK(a.changes.size() == 1);
-    CHECK(fits(a.job));
+    CHECK(decided{}(a.job));
     CHECK(a.outcome.headroom >= bytes{0});
-    CHECK(a.outcome.device == estimate(a.job).device());
+    CHECK(a.outcome.device == decide(a.job).device());
   }
 }
 
@@ -60,11 +61,11 @@ TEST_CASE("changes are combined only where none is enough alone, and no more tha
   for (const auto& a : all) {
     CHECK(a.changes.size() > 1);
     CHECK(a.changes.size() <= 3);
-    CHECK(fits(a.job));
+    CHECK(decided{}(a.job));
     for (const auto* c : a.changes) {
       auto alone = j;
       c->apply(alone);
-      CHECK_FALSE(judged(alone, [](const job& k) { return estimate(k); }).value_or(judgement{}).fits);
+      CHECK_FALSE(judged(alone, [](const job& k) { return decide(k); }).value_or(judgement{}).fits);
     }
   }
   auto hopeless = yi;
@@ -134,7 +135,7 @@ TEST_CASE("a change may need another before it") {
   // 70B on 32 A100 of 40 GB, all in one replica: only with more nodes is there anything to shard the optimizer's state over.
   job j{.model = models::llama_3_1_70b, .hardware = {.gpu = gpus::a100_sxm_40gb, .nodes = 4, .gpus_per_node = 8}, .framework = frameworks::megatron,
         .parallel = {.tensor = 8, .sequence = true, .pipeline = 4}, .batch = {.micro = 1, .sequence = 4096, .accumulation = 64}, .recompute = recompute::full};
-  REQUIRE_FALSE(fits(j));
+  REQUIRE_FALSE(decided{}(j));
   const auto t = texts(advise(j));
   CHECK(has(t, "hardware.nodes doubled + sharding.kind megatron-distributed-optimizer"));
   CHECK(has(t, "hardware.nodes doubled + parallel.pipeline doubled"));
@@ -144,11 +145,11 @@ TEST_CASE("small GPUs of a mixed cluster are given fewer layers") {
   // 20 of 80 layers with their states take 50 GB on eight ranks: too much for 40 GB, and little beside 80 GB.
   job j{.model = models::llama_3_1_70b, .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 4, .gpus_per_node = 8, .others = {{gpus::a100_sxm_40gb, 16}}}, .framework = frameworks::megatron,
         .parallel = {.tensor = 8, .sequence = true, .pipeline = 4}, .batch = {.micro = 1, .sequence = 8192, .accumulation = 8}, .attention = attention::flash};
-  REQUIRE_FALSE(fits(j));
+  REQUIRE_FALSE(decided{}(j));
   const auto all = advise(j);
   REQUIRE(has(texts(all), "parallel.stage_layers by what fits"));
   const auto& cut = std::find_if(all.begin(), all.end(), [](const advice& a) { return a.changes.size() == 1 && a.changes[0]->text.starts_with("parallel.stage_layers"); })->job;
-  CHECK(fits(cut));
+  CHECK(decided{}(cut));
   CHECK(cut.parallel.stage_layers[3] < 20);
   CHECK(cut.parallel.stage_layers[1] > 20);
   for (const auto& a : all) CHECK(a.seconds > 0);

@@ -74,7 +74,7 @@ TEST_CASE("the plan's division fits if any does, and is as fast as the fastest t
           for (std::int32_t c = 1; a + b + c < layers; ++c) {
             const std::int32_t cut[] = {a, b, c, static_cast<std::int32_t>(layers) - a - b - c};
             for (std::size_t i = 0; i < 4; ++i) j.parallel.stage_layers[i] = cut[i];
-            if (!fits(j)) continue;
+            if (!estimate(j).may_fit()) continue;
             const auto t = step_seconds(j);
             if (!any || t < fastest) fastest = t;
             any = true;
@@ -91,7 +91,7 @@ TEST_CASE("a search over a mixed cluster cuts what it may, and leaves stages tha
   REQUIRE_FALSE(r.best.empty());
   bool uneven = false;
   for (const auto& p : r.best) {
-    CHECK(fits(p.job));
+    CHECK(estimate(p.job).may_fit());
     const auto& d = p.job.parallel;
     for (std::int32_t i = 1; i < d.chunks; ++i) uneven = uneven || d.stage_layers[i] != d.stage_layers[0];
   }

@@ -129,7 +129,7 @@ TEST_CASE("the fastest plans are those of trying everything, with any number of 
     for (std::size_t k = 0; k < one.best.size(); ++k) {
       CHECK(one.best[k].outcome.seconds == all[k].seconds);
       CHECK(one.best[k].job == three.best[k].job);
-      CHECK(fits(one.best[k].job));
+      CHECK(estimate(one.best[k].job).may_fit());
     }
     CHECK(one.evaluated == three.evaluated);
     CHECK(one.rejected == three.rejected);

@@ -2,6 +2,7 @@
 // The planner on published tables of one model's plans on one cluster: how near its choice comes to the fastest that was measured; and on
 // runs that went out of memory: that it proposes none of them. With a confidence: that what it names fits for sure.
 #include <headroom/io/measured.hpp>
+#include <headroom/decide.hpp>
 #include <headroom/plan/confirm.hpp>
 #include <headroom/plan/judge.hpp>
 #include <headroom/replay.hpp>
@@ -148,7 +149,7 @@ TEST_CASE("no plan is proposed that went out of memory") {
     }, {.top = 1'000, .threads = 1});
     std::erase_if(r.best, [&](const ranked_plan& p) { return p.job != theirs; });
     r.front.clear();
-    confirm_plans(r, 1, [](const job& j) { return fits_for_sure(j, replay); });
+    confirm_plans(r, 1, decided{});
     const auto proposed = std::find_if(r.best.begin(), r.best.end(), [&](const ranked_plan& p) { return p.job == theirs; });
     CHECK(proposed == r.best.end());
     tried += visited ? 1 : 0;
@@ -162,8 +163,8 @@ TEST_CASE("plans with a confidence fit at the upper end of their range") {
            .open = axes::bit(axes::recomputation), .open_micro = true, .global_batch = 64};
   const auto all = plan(s, {.top = 1'000});
   auto likely = all, sure = all;
-  confirm_plans(likely, 1'000, [](const job& j) { return fits_for_sure(j, replay); });
-  confirm_plans(sure, 1'000, [](const job& j) { return fits_for_sure(j, replay, confidence{0.99}); });
+  confirm_plans(likely, 1'000, decided{});
+  confirm_plans(sure, 1'000, decided{confidence{0.99}});
   CHECK(sure.best.size() < likely.best.size());
   CHECK_FALSE(sure.best.empty());
   for (const auto& p : all.best) {

@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // FSDP1 over a frozen base, as fsdp_qlora wraps it: what is gathered, kept and left cached, counted by hand.
+#include <headroom/decide.hpp>
 #include <headroom/headroom.hpp>
 
 #include <doctest/doctest.h>
@@ -94,10 +95,10 @@ TEST_CASE("70B on two 24 GB GPUs") {
   j.model = models::llama_2_70b;
   j.hardware.host_memory = 128_GiB;
   j.batch = {.micro = 1, .sequence = 2048};
-  CHECK_FALSE(estimate(j).fits());
+  CHECK_FALSE(decided{}(j));
   j.batch.micro = 2;
   j.offload = {.optimizer = place::on_cpu, .parameters = place::on_cpu};
-  CHECK(estimate(j).fits());
+  CHECK(decided{}(j));
 }
 
 }  // namespace test_fsdp_qlora

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <headroom/cost/cost.hpp>
-#include <headroom/fits.hpp>
+#include <headroom/decide.hpp>
 #include <headroom/solve/balance.hpp>
 
 #include <array>
@@ -233,9 +233,9 @@ std::optional<judgement> judged(const job& j, Report report_of, std::optional<co
   }
 }
 
-/// By estimate().
+/// By decide(job).
 inline std::vector<advice> advise(const job& given, std::size_t most = 8) {
-  return advise(given, [](const job& j) { return judged(j, [](const job& k) { return estimate(k); }); }, most);
+  return advise(given, [](const job& j) { return judged(j, [](const job& k) { return decide(k); }); }, most);
 }
 #endif
 

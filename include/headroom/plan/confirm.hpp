@@ -14,15 +14,6 @@ namespace headroom {
 /// Plans more than asked for that a search keeps at first, for those that a closer look leaves out.
 inline constexpr std::size_t spare_plans = 32;
 
-/// Whether a plan fits by a report of one's own, replay() say: it is made where estimate() does not leave room for what a measured run may
-/// take more. With a confidence: at the upper end of its range.
-template <class Report>
-bool fits_for_sure(const job& j, Report report_of, std::optional<confidence> sure = {}) {
-  if (!sure && fits(estimate(j), confidence{0.99})) return true;
-  const auto r = report_of(j);
-  return sure ? fits(r, *sure) : r.fits();
-}
-
 namespace detail {
 
 /// Leaves out what `look(plan)` says no to; of the fastest, `top` are kept. How many of the front are left out.

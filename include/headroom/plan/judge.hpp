@@ -12,11 +12,11 @@
 
 namespace headroom {
 
-/// Memory first; the time only of what fits.
+/// Memory first; the time only of what may fit. Which of the plans that a search names do fit is for confirmed_plan() (plan/confirm.hpp).
 constexpr judged_plan judge_plan(const job& j) {
   if (const auto why = objection_to(j)) return {.refused = why};
   const auto r = estimate(j);
-  return {r.fits(), r.device(), r.fits() ? cost(j).step.value : 0.0, {}};
+  return {r.may_fit(), r.device(), r.may_fit() ? cost(j).step.value : 0.0, {}};
 }
 
 /// judge_plan() for the jobs of one search, one after the other: what jobs have in common is worked out once. They may differ in what

@@ -22,7 +22,7 @@ inline std::string untimed(const search& s) {
 constexpr judged_plan judge_memory(const job& j) {
   if (const auto why = objection_to(j)) return {.refused = why};
   const auto r = estimate(j);
-  return {r.fits(), r.device(), 0.0, {}};
+  return {r.may_fit(), r.device(), 0.0, {}};
 }
 
 }  // namespace headroom

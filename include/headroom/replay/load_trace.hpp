@@ -132,7 +132,9 @@ class load_trace {
       auto made = memory_.make(bytes{checked::mul(n, 4)}, row::model_parameters);
       auto whole = memory_.make(detail::share(parameters{n}, s.precision.parameters.width()), row::gathered_parameters);
       memory_.free(made);
-      const auto shard = memory_.make(detail::share(parameters{n}, s.precision.parameters.width(), s.shards.parameters), row::model_parameters);
+      const bool packed = w.linear && !w.vector() && s.layer.quantised.has(w.role);
+      const auto stays = bytes{checked::ceil_div(checked::mul(n, packed ? s.layer.base.bits : s.precision.parameters.bits), 8)};
+      const auto shard = memory_.make(ceil_div(stays, s.shards.parameters), row::model_parameters);
       memory_.free(whole);
       if (trains) leave.push_back(shard);
     };

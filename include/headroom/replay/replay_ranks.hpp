@@ -2,8 +2,8 @@
 // What replay() and record() do: each rank's steps, allocation by allocation.
 #pragma once
 
+#include <headroom/fragmentation.hpp>
 #include <headroom/full_report.hpp>
-#include <headroom/replay/replayed_jobs.hpp>
 #include <headroom/replay/stage_run.hpp>
 #include <headroom/replay/step_trace.hpp>
 
@@ -11,7 +11,7 @@ namespace headroom::detail {
 
 constexpr allocator_settings allocator_of(const job& j, bytes capacity) {
   const auto& e = j.environment;
-  allocator_settings s{.expandable_segments = chosen(e.expandable_segments, j.framework.process.expandable_segments), .capacity = capacity.count()};
+  allocator_settings s{.expandable_segments = expands_segments(j), .capacity = capacity.count()};
   if (e.max_split_size >= bytes{0}) s.max_split_size = e.max_split_size.count();
   if (e.roundup_power2_divisions > 1) s.roundup_power2_divisions = e.roundup_power2_divisions;
   return s;
@@ -31,6 +31,7 @@ constexpr void finish_replayed(rank_report& rank, bytes reserved) {
   rank.active = max(rank.active, rank.allocated);
   rank.reserved = max(rank.active, round_up(reserved, 2 * mib));
   rank.device = rank.reserved + rank.outside.context + rank.outside.nccl;
+  rank.fragmentation = rank.surplus = bytes{0};
 }
 
 /// One rank's first two steps, through an allocator that may take what lies between the GPU's capacity and what others take of it. A listener
@@ -55,10 +56,16 @@ inline void replay_rank(rank_report& rank, const job& j, std::size_t kind, step_
 /// A stage's tensors, one by one; what else stays (workspaces, gathered inputs, tensors between stages) and what an update makes are added
 /// as they are. Ends that are left over: of the tallest moment of all steps or, where the update is that, of what lies there then.
 inline void replay_stage(rank_report& rank, const settled_job& s, const inventory& list, const stage_cut& cut, step_recorder* listener = nullptr) {
-  caching_allocator real(allocator_of(*s.source, rank.capacity));
-  stage_run(s, list, cut, rank.pipeline_stage, real, listener).run();
+  const auto run = [&](bytes capacity) {
+    caching_allocator a(allocator_of(*s.source, capacity));
+    stage_run(s, list, cut, rank.pipeline_stage, a, listener).run();
+    return a;
+  };
+  auto real = run(rank.capacity);
   const auto tensors = bytes{real.peak_asked()};
   const auto others = rank.allocated - tensors;
+  const auto room = rank.capacity - rank.outside.context - rank.outside.nccl - others;  // which is known only now
+  if (bytes{real.peak_reserved()} > room && listener == nullptr) real = run(room);
   const bool updates = rank.peak_phase == phase::step;
   add_unused_ends(rank, updates ? bytes{real.allocated() - real.asked()} : bytes{real.peak_allocated()} - tensors);
   finish_replayed(rank, max(rank.reserved, others + bytes{real.peak_reserved()}));  // more where streams have pools of their own

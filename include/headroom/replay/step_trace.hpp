@@ -89,6 +89,7 @@ class step_trace {
       free_previous();
       if (stack_.sizes.loss_outside()) leave();
     });
+    free_previous();  // where no outputs are handed over before the loss
     leave();
     loss_ = blocks_.take_output(stack_.tail(), tail, recording::on);
     tail_tensors_ = tail;

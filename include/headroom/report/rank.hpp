@@ -74,6 +74,8 @@ struct rank_report {
   bytes active;              ///< plus blocks held for another stream
   bytes reserved;            ///< what the caching allocator took from the driver
   bytes device;              ///< plus what lies outside the allocator: what nvidia-smi shows
+  bytes fragmentation;       ///< what the caching allocator may need beyond that, at most; 0 after a replay, and where there is none
+  bytes surplus;             ///< of `device`, what streams' pools hold at different times: it may not be needed; 0 as before
   phase peak_phase;
   std::uint8_t absent{};     ///< a bit for each phase that this rank's step does not have; has()
   std::int64_t peak_layer;   ///< -1: not in a layer (embedding, head, optimizer)
@@ -84,7 +86,10 @@ struct rank_report {
   std::array<breakdown, phase_count> at_phase;  ///< what each of those is made of
 
   [[nodiscard]] constexpr bytes headroom() const { return capacity - device; }
-  [[nodiscard]] constexpr bool fits() const { return device <= capacity; }
+  /// Whatever fragmentation does.
+  [[nodiscard]] constexpr bool fits() const { return device + fragmentation <= capacity; }
+  /// Whether a replay may say that it fits.
+  [[nodiscard]] constexpr bool may_fit() const { return device - surplus <= capacity; }
   [[nodiscard]] constexpr bytes operator[](phase p) const { return phases[static_cast<std::size_t>(p)]; }
   /// Whether its step has a phase: only a pipeline's last stage computes a loss. Of one that it does not have all bytes are 0.
   [[nodiscard]] constexpr bool has(phase p) const { return (absent >> static_cast<unsigned>(p) & 1U) == 0; }

@@ -147,7 +147,8 @@ constexpr solution solve(const job& given, const unknown& u, Fits fits) {
   return s;
 }
 
-/// By estimate(). At compile time as well: static_assert(solve(job, unknowns::micro_batch).value >= 4).
+/// By estimate(): what fits for certain. At compile time as well: static_assert(solve(job, unknowns::micro_batch).value >= 4).
+/// solve(job, unknown, decided{}) (decide.hpp) also finds what only a replay says to fit.
 constexpr solution solve(const job& given, const unknown& u) {
   return solve(given, u, [](const job& j) { return fits(j); });
 }

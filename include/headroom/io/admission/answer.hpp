@@ -20,7 +20,7 @@ struct admission_request {
   std::string_view job{};                       ///< a job file's text
   file_base base{no_files};                     ///< where the paths in it lead
   std::optional<confidence> sure{};             ///< fits at the upper end of that range; none: by the prediction itself
-  bool full{true};                              ///< false: a job that estimate()'s range of 99.9 % decides is not replayed, which takes microseconds
+  bool full{true};                              ///< false: a job of which estimate() leaves nothing open is not replayed, which takes microseconds
 };
 
 struct admission {

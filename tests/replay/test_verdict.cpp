@@ -1,0 +1,77 @@
+// Distributed under the Boost Software License, Version 1.0.
+// One verdict: what an estimate says for certain of a job, a replay says as well, whatever fragmentation does; and where it leaves the
+// answer open a replay is what gives it, whoever asks.
+#include "near_capacity.hpp"
+
+#include <headroom/decide.hpp>
+#include <headroom/io/admission.hpp>
+#include <headroom/solve/solve.hpp>
+
+#include <doctest/doctest.h>
+
+namespace test_verdict {
+
+using namespace headroom;
+using namespace headroom::literals;
+
+TEST_CASE("no estimate says of a job near a GPU's capacity what a replay denies") {
+  near_capacity::jobs source(2'026);
+  int seen = 0, open = 0;
+  std::array<int, 2> fitting{}, proved{};  // in segments of a fixed size, and in those that expand
+  while (seen < draw::watched(6'000)) {
+    const auto j = source.next();
+    if (!j) continue;
+    ++seen;
+    CAPTURE(seen);
+    CAPTURE(j->model.label.view());
+    CAPTURE(j->framework.label.view());
+    const auto estimated = estimate(*j);
+    const auto replayed = replay(*j);
+    REQUIRE((!estimated.fits() || replayed.fits()));
+    REQUIRE((estimated.may_fit() || !replayed.fits()));
+    REQUIRE(replayed.fits() == replayed.may_fit());
+    open += is_decided(estimated) ? 0 : 1;
+    const std::size_t kind = detail::expands_segments(*j) ? 1 : 0;
+    fitting[kind] += replayed.fits() ? 1 : 0;
+    proved[kind] += estimated.fits() ? 1 : 0;
+  }
+  MESSAGE("open: ", open, " of ", seen, "; fixed segments: ", proved[0], " of ", fitting[0], " that fit are proved to, expandable: ", proved[1], " of ", fitting[1]);
+  CHECK(proved[1] * 4 > fitting[1] * 3);
+}
+
+TEST_CASE("a job whose tensors fit and whose segments do not, for all who ask") {
+  static constexpr job j{.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::h100_sxm_80gb}, .batch = {.micro = 2, .sequence = 8192}, .recompute = recompute::full};
+  constexpr auto estimated = estimate(j);
+  static_assert(estimated.device() <= estimated.tightest().capacity);
+  static_assert(!estimated.fits());
+  static_assert(estimated.may_fit());
+  static_assert(!fits(j));
+  const auto replayed = replay(j);
+  CHECK_FALSE(replayed.fits());
+  CHECK(replayed.device() > replayed.tightest().capacity + 1_GiB);
+  CHECK(replayed.tightest().fragmentation == bytes{0});
+  CHECK(decide(j) == replayed);
+  CHECK_FALSE(decided{}(j));
+  const std::string text = R"({"model": "llama-3.1-8b", "hardware": {"gpu": "h100-sxm-80gb"}, "framework": "libtorch", "batch": {"micro": 2, "sequence": 8192}, "recompute": "full"})";
+  for (const bool full : {true, false}) CHECK(io::admit({.job = text, .full = full}).decision == io::decision::does_not_fit);
+
+  // One that fits by a replay alone.
+  auto less = j;
+  less.batch.micro = 1;
+  CHECK_FALSE(estimate(less).fits());
+  CHECK(replay(less).fits());
+  CHECK(decide(less) == replay(less));
+}
+
+TEST_CASE("what is solved for fits by a replay, and the next does not") {
+  const job j{.model = models::llama_3_2_1b, .hardware = {.gpu = gpus::h100_sxm_80gb}, .batch = {.micro = 1, .sequence = 2048}};
+  const auto sure = solve(j, unknowns::micro_batch), exact = solve(j, unknowns::micro_batch, decided{});
+  CHECK(sure.value > 0);
+  CHECK(sure.value <= exact.value);
+  CHECK(replay(exact.job).fits());
+  auto next = exact.job;
+  ++next.batch.micro;
+  CHECK_FALSE(replay(next).fits());
+}
+
+}  // namespace test_verdict
