@@ -3,6 +3,7 @@
 #include <headroom/io/diagnosis_json.hpp>
 #include <headroom/io/diagnosis_text.hpp>
 #include <headroom/io/report/verdict.hpp>
+#include <headroom/io/syntax/json_reader.hpp>
 
 #include <fstream>
 #include <iostream>
