@@ -1,6 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // A layer as a short program: tensors, and the operations that read, make and save them. No coefficient of an activation
-// formula is written anywhere; the formulas come out of walking such a list (block/walk.hpp).
+// formula is written anywhere; the formulas come out of running such a list (block/run.hpp).
 #pragma once
 
 #include <headroom/report.hpp>
@@ -27,6 +27,27 @@ struct tensor {
 
 /// The place of a set's first tensor in its program.
 constexpr std::size_t first_of(tensor_set s) { return static_cast<std::size_t>(std::countr_zero(s)); }
+
+/// The tensors of a set, first to last: for (const auto t : each(set)).
+class each {
+ public:
+  class iterator {
+   public:
+    constexpr explicit iterator(tensor_set s) : rest_(s) {}
+    constexpr tensor operator*() const { return {rest_ & -rest_}; }
+    constexpr iterator& operator++() { return rest_ &= rest_ - 1, *this; }
+    constexpr bool operator==(const iterator&) const = default;
+
+   private:
+    tensor_set rest_;
+  };
+  constexpr explicit each(tensor_set s) : set_(s) {}
+  [[nodiscard]] constexpr iterator begin() const { return iterator(set_); }
+  [[nodiscard]] constexpr iterator end() const { return iterator(0); }
+
+ private:
+  tensor_set set_;
+};
 
 /// What program::step() may be told of an operation beside its tensors. What it saves is kept from its forward to its backward;
 /// what it needs only for a moment is a temporary.
@@ -235,7 +256,7 @@ class program {
   [[nodiscard]] constexpr bytes size(tensor t) const { return bytes{size_[index(t)]}; }
   [[nodiscard]] constexpr bool is_logits(tensor t) const { return (logits_ & t.bit()) != 0; }
   /// The storages behind a set of tensors.
-  [[nodiscard]] constexpr tensor_set storages(tensor_set s) const {
+  [[nodiscard, gnu::always_inline]] constexpr tensor_set storages(tensor_set s) const {
     if (views_ != 0) [[unlikely]] return owners(s);
     return s;
   }

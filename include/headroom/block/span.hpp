@@ -42,6 +42,10 @@ class segment {
       return;
     }
   }
+  constexpr void hand_on(std::int32_t from, std::int32_t to) {
+    for (std::size_t i = 0; i < count_; ++i)
+      if (blocks_[i].owner == from) blocks_[i].owner = to;
+  }
   /// The most that was ever in use, holes included.
   [[nodiscard]] constexpr bytes extent() const { return bytes{extent_}; }
 
@@ -68,57 +72,70 @@ class segment {
   std::int64_t extent_ = 0;
 };
 
-/// Calls visit(owner, bytes) for each of a set of tensors of a program, owners from `first`.
-template <class Visit>
-constexpr void for_each_tensor(const program& p, tensor_set s, std::size_t first, const Visit& visit) {
-  for (; s != 0; s &= s - 1) visit(static_cast<std::int32_t>(first + first_of(s)), p.size(tensor{s & -s}).count());
-}
+/// The listener that finds a place for everything in one segment. Storages are owners 0 and up, then gradients of tensors and second
+/// ones; the gradients of weights, which stay, are nobody's to remove. The block's input lies elsewhere.
+class placing {
+ public:
+  tensor_set alive = 0;
+
+  constexpr explicit placing(const program& p) : program_(&p), input_(p.storages(p.input().bit())) {}
+  [[nodiscard]] constexpr bytes extent() const { return room_.extent(); }
+
+  constexpr void make(tensor_set s) { place(s & ~input_, storages); }
+  constexpr void free(tensor_set s) { remove(s & ~input_, storages); }
+  constexpr void make_temporary(bytes b, const operation&) { room_.place(b.count(), temporary); }
+  constexpr void free_temporary(const operation&) { room_.remove(temporary); }
+  constexpr void returns() {}
+  constexpr void enters() {}
+
+  constexpr void adopt(tensor t) { place(t.bit(), gradients); }
+  constexpr void make_gradients(tensor_set s, tensor_set second) {
+    for (const auto t : each(s)) place(t.bit(), (second & t.bit()) != 0 ? seconds : gradients);
+  }
+  constexpr void free_gradients(tensor_set s) { remove(s, gradients); }
+  constexpr void free_second(tensor t) { remove(t.bit(), seconds); }
+  constexpr void make_sum(tensor t) { room_.place(program_->size(t).count(), sum); }
+  constexpr void settle_sum(tensor t) { room_.hand_on(sum, owner(gradients, t)); }
+  constexpr void keep_gradients(tensor_set) {}
+  constexpr void hand_back(tensor) {}
+  constexpr void make_weight(const operation& o) { room_.place(o.weight_gradient.count(), weights); }
+  constexpr void keep_weight(const operation&) {}
+
+  // What comes in pieces counts as whole.
+  constexpr void begin_pieces(tensor_set, const operation&) {}
+  constexpr void begin_gradient_pieces(tensor_set, tensor_set, const operation&) {}
+  constexpr void make_piece(tensor_set s, const operation&, std::int64_t) { make(s); }
+  constexpr void make_gradient_piece(tensor_set s, tensor_set second, const operation&, std::int64_t) { make_gradients(s, second); }
+  constexpr void drop_piece(tensor_set, tensor_set, const operation&) {}
+  constexpr void add_weight(const operation&) {}
+  constexpr void free_added_weight(const operation&) {}
+  constexpr void end_pieces() {}
+  static constexpr std::int64_t after_piece(std::int64_t, const operation& o) { return o.pieces; }
+
+ private:
+  static constexpr std::size_t storages = 0, gradients = program::max_tensors, seconds = 2 * gradients;
+  static constexpr std::int32_t temporary = 3 * static_cast<std::int32_t>(gradients), sum = temporary + 1, weights = sum + 1;
+  static constexpr std::int32_t owner(std::size_t first, tensor t) { return static_cast<std::int32_t>(first + first_of(t.bit())); }
+  constexpr void place(tensor_set s, std::size_t first) {
+    for (const auto t : each(s)) room_.place(program_->size(t).count(), owner(first, t));
+  }
+  constexpr void remove(tensor_set s, std::size_t first) {
+    for (const auto t : each(s)) room_.remove(owner(first, t));
+  }
+
+  const program* program_;
+  tensor_set input_;
+  segment room_;
+};
 
 }  // namespace detail
 
-/// The segment that a block's forward and then its backward need, without the block's input. The order is walk_forward's and
-/// walk_backward's; gradients that an addition hands on count as tensors of their own.
+/// The segment that a block's forward and then its backward need, without the block's input.
 constexpr bytes span_of(const program& p) {
-  constexpr std::size_t gradients = program::max_tensors, weights = 2 * gradients;
-  constexpr std::int32_t temporary = 3 * static_cast<std::int32_t>(gradients);
-  detail::segment room;
-  const auto place = [&](std::int32_t owner, std::int64_t size) { room.place(size, owner); };
-  const auto remove = [&](std::int32_t owner, std::int64_t) { room.remove(owner); };
-
-  const auto stays = p.sticky() | p.held();
-  const detail::last_readers last(p, p.cached() | stays | p.saved() | p.held_in_forward());
-  tensor_set alive = p.storages(p.input().bit());
-  for (std::size_t i = 0; i < p.operations(); ++i) {
-    const auto& o = p[i];
-    room.place(o.forward_temporary.count(), temporary);
-    const auto fresh = p.storages(o.makes) & ~alive;
-    detail::for_each_tensor(p, fresh, 0, place);
-    alive |= fresh;
-    room.remove(temporary);
-    detail::for_each_tensor(p, last.gone[i] & alive, 0, remove);
-    alive &= ~last.gone[i];
-  }
-  const auto kept = p.saved() | stays | p.storages(p.output().bit());
-  detail::for_each_tensor(p, alive & ~kept, 0, remove);
-
-  tensor_set present = p.output().bit() & p.gradients();
-  detail::for_each_tensor(p, present, gradients, place);
-  for (auto i = p.operations(); i-- > 0;) {
-    const auto& o = p[i];
-    if (!o.recorded) continue;
-    const auto arriving = o.makes & present;
-    const auto operands = o.reads & p.gradients();
-    const auto released = o.saves & ~stays;
-    if (o.releases_first) detail::for_each_tensor(p, released, 0, remove);
-    room.place(o.backward_temporary.count(), temporary);
-    detail::for_each_tensor(p, operands & ~present, gradients, place);
-    room.place(o.weight_gradient.count(), static_cast<std::int32_t>(weights + i));
-    room.remove(temporary);
-    if (!o.releases_first) detail::for_each_tensor(p, released, 0, remove);
-    detail::for_each_tensor(p, arriving, gradients, remove);
-    present = (present & ~arriving) | operands;
-  }
-  return room.extent() + p.holes();
+  detail::placing to(p);
+  run_forward(p, recording::on, to);
+  run_backward(p, weight_work::with_inputs, to);
+  return to.extent() + p.holes();
 }
 
 }  // namespace headroom

@@ -1,0 +1,228 @@
+// Distributed under the Boost Software License, Version 1.0.
+// How a block runs, forward and backward, told to a listener: what is made and what is freed, in PyTorch's order. The rules stand here
+// and nowhere else; what they add up to is the listener's: sums (block/walk.hpp), places in one segment (block/span.hpp), blocks of the
+// caching allocator (replay/block_trace.hpp). They are those of PyTorch's autograd engine (torch/csrc/autograd/engine.cpp,
+// input_buffer.cpp, functions/accumulate_grad.h):
+//  forward:  outputs are made while the operation's temporary is alive; then the temporary goes; then every tensor after its
+//            last reader, unless it is saved or held.
+//  backward: reversed. Gradients of the operands and of the weights are made while the temporary is alive; then the temporary
+//            goes, then what was saved, then the gradients of the results. A second gradient for the same tensor is added in
+//            place only if nobody else holds the first.
+//
+// A listener has, for forward and backward:
+//   alive                       the storages that are there; the run reads and writes it
+//   make(set), free(set)        storages come, and go
+//   make_temporary(bytes, operation), free_temporary(operation)
+//   begin_pieces(set, operation), make_piece(set, operation, i), end_pieces()
+//   after_piece(i, operation)   the next piece to be told of: i + 1, or a later one
+//   returns()                   the model hands its outputs to the caller
+// and for backward alone:
+//   adopt(tensor)               the gradient of the block's result is there
+//   make_gradients(set, second) gradients come; of those in `second` there is one already
+//   free_gradients(set)         first gradients go
+//   free_second(tensor)         a second one goes, added to the first
+//   make_sum(tensor), settle_sum(tensor)  a third, of first and second; it takes the first's place, which has gone
+//   begin_gradient_pieces(set, second, operation), make_gradient_piece(set, second, operation, i), drop_piece(storages, gradients, operation)
+//   make_weight(operation), add_weight(operation), free_added_weight(operation)   the first gradient of weights, another, and that one's end
+//   keep_weight(operation)      the gradient of weights is complete: it stays, or is added to one that exists
+//   keep_gradients(set)         the gradients of weights, which come later, are computed from these
+//   enters()                    the gradient of what the model returned is there
+//   hand_back(tensor)           the gradient of the block's input: the caller's from here on
+#pragma once
+
+#include <headroom/block/program.hpp>
+#include <headroom/block/shared_gradients.hpp>
+
+namespace headroom {
+
+/// Whether a block's forward leaves something for backward: what the graph needs (of a checkpointed block, what is kept), nothing, or
+/// all of it, when a checkpointed block runs again with what was kept.
+enum class recording : std::uint8_t { on, off, again };
+
+/// Whether a backward computes the gradients of weights, too, or leaves them for later (zero bubble): then what they need stays, or, where
+/// autograd runs it, all that the graph has saved (retain_graph), and the gradients of the results that weights were multiplied into.
+enum class weight_work : std::uint8_t { with_inputs, later, later_in_graph };
+
+/// What a block's forward leaves for its graph.
+constexpr tensor_set kept_for_graph(const program& p, recording mode) {
+  if (mode == recording::off) return 0;
+  if (p.checkpointed() && mode == recording::on) [[unlikely]] return p.kept();
+  return (p.saved() | p.sticky()) & ~(p.recomputed() | p.offloaded());
+}
+/// What a block's backward leaves: what is kept on the context, or by the caller.
+constexpr tensor_set kept_in_backward(const program& p, weight_work when) {
+  if (when == weight_work::later_in_graph) [[unlikely]] return p.sticky() | p.held() | p.saved();
+  return p.sticky() | p.held() | (when == weight_work::later ? p.splits() : 0);
+}
+
+namespace detail {
+
+/// For each operation the storages that nobody reads after it and nothing else keeps.
+struct last_readers {
+  std::array<tensor_set, program::max_operations> gone;
+  constexpr last_readers(const program& p, tensor_set kept) {
+    auto seen = kept | p.storages(p.output().bit());
+    for (auto i = p.operations(); i-- > 0;) {
+      const auto used = p.storages(p[i].reads | p[i].makes | p[i].holds);
+      gone[i] = used & ~seen;
+      seen |= used;
+    }
+  }
+};
+
+template <class Listener>
+[[gnu::always_inline]] constexpr void run_forward_operation(const operation& o, tensor_set fresh, Listener& to) {
+  if (o.pieces > 1) [[unlikely]] {
+    to.begin_pieces(fresh, o);
+    for (std::int64_t i = 0; i < o.pieces; i = to.after_piece(i, o)) {
+      to.make_temporary(o.forward_temporary, o);
+      to.make_piece(fresh, o, i);
+      to.free_temporary(o);
+    }
+    return to.end_pieces();
+  }
+  to.make_temporary(o.forward_temporary, o);
+  to.make(fresh);
+  to.free_temporary(o);
+}
+
+/// The gradients of an operation's operands and weights. Piece by piece: what was saved and the result's gradient go with each, and a
+/// weight's gradients are added up before anybody sees the sum (engine.cpp: its node waits for all of them).
+template <class Listener>
+[[gnu::always_inline]] constexpr void run_backward_operation(const operation& o, tensor_set fresh, tensor_set second, tensor_set released, tensor_set arriving,
+                                                             bool weights, Listener& to) {
+  if (o.pieces > 1) [[unlikely]] {
+    to.begin_gradient_pieces(fresh, second, o);
+    for (std::int64_t i = 0; i < o.pieces; i = to.after_piece(i, o)) {
+      to.make_temporary(o.backward_temporary, o);
+      to.make_gradient_piece(fresh, second, o, i);
+      if (weights && i == 0) to.make_weight(o);
+      if (weights && i > 0) to.add_weight(o);
+      to.free_temporary(o);
+      if (weights && i > 0) to.free_added_weight(o);
+      to.drop_piece(released, arriving, o);
+    }
+    to.end_pieces();
+  } else {
+    to.make_temporary(o.backward_temporary, o);
+    to.make_gradients(fresh, second);
+    if (weights) to.make_weight(o);
+    to.free_temporary(o);
+  }
+  if (weights) to.keep_weight(o);
+}
+
+/// A second gradient of a tensor is added to the first, unless somebody else holds that: then the sum takes a third buffer. `handed`:
+/// the second is one that an addition hands on.
+template <class Listener>
+[[gnu::always_inline]] constexpr void add_second(const program& p, tensor t, tensor handed, shared_gradients& shared, Listener& to) {
+  if (shared.has(t) || p.sums_out_of_place()) {
+    to.make_sum(t);
+    to.free_gradients((shared.all() & t.bit()) != 0 ? shared.drop(t.bit()) : t.bit());
+    to.settle_sum(t);
+  }
+  if (!handed.valid())
+    to.free_second(t);
+  else if (shared.let_go(handed))
+    to.free_gradients(handed.bit());
+}
+
+}  // namespace detail
+
+/// Runs a block's forward; its input is there.
+template <class Listener>
+[[gnu::always_inline]] constexpr void run_forward(const program& p, recording mode, Listener& to) {
+  const bool on = mode != recording::off;
+  const auto stays = kept_for_graph(p, mode) | p.cached() | p.held();
+  const detail::last_readers last(p, stays | (on ? p.held_in_forward() : 0));
+  to.alive |= p.storages(p.input().bit());
+  if (mode == recording::again) to.alive |= p.kept();
+  for (std::size_t i = 0; i < p.operations(); ++i) {
+    if (i == p.returns_at()) to.returns();
+    const auto& o = p[i];
+    const auto fresh = p.storages(o.makes) & ~to.alive;
+    to.alive |= fresh;
+    detail::run_forward_operation(o, fresh, to);
+    const auto gone = last.gone[i] & to.alive;
+    to.alive &= ~gone;
+    to.free(gone);
+  }
+  if (!on) return;
+  // Locals of the caller end with forward.
+  const auto gone = p.held_in_forward() & ~stays & ~p.storages(p.output().bit()) & to.alive;
+  if (gone == 0) return;
+  to.alive &= ~gone;
+  to.free(gone);
+}
+
+/// Runs a block's backward. What was dropped or moved away is there again when it begins.
+template <class Listener>
+[[gnu::always_inline]] constexpr void run_backward(const program& p, weight_work weights_when, Listener& to) {
+  detail::shared_gradients shared;
+  const bool in_graph = weights_when == weight_work::later_in_graph;
+  const auto stays = kept_in_backward(p, weights_when);
+  if (const auto missing = (p.saved() | p.sticky()) & ~to.alive; missing != 0) [[unlikely]] {
+    to.alive |= missing;
+    to.make(missing);
+  }
+  tensor_set present = p.output().bit() & p.gradients();  // tensors that have a gradient
+  if (present != 0) to.adopt(p.output());
+  if (p.borrows_output_gradient() && present != 0) shared.hold(p.output());
+  const auto release = [&](tensor_set s) {
+    const auto gone = s & to.alive;
+    to.alive &= ~gone;
+    to.free(gone);
+  };
+
+  for (auto i = p.operations(); i-- > 0;) {
+    const auto& o = p[i];
+    if (i + 1 == p.returns_at()) to.enters();
+    if (!o.recorded) continue;
+    const auto arriving = o.makes & present;  // a result that nobody used has no gradient
+    const auto operands = o.reads & p.gradients();
+    auto released = o.saves & ~stays;
+    if (o.releases_first) [[unlikely]] {
+      release(released);
+      released = 0;
+    }
+
+    // The gradients that it makes, and those that it hands on.
+    tensor_set handed_on = 0;
+    tensor handed{};
+    if (o.passes_gradient && arriving != 0) [[unlikely]] {
+      const tensor from{std::bit_floor(arriving)};
+      for (const auto t : each(operands)) {
+        if (p.size(t) != p.size(from)) continue;
+        handed = shared.hold(from);
+        handed_on |= t.bit();
+      }
+    }
+    const auto fresh = operands & ~handed_on;
+    const auto second = operands & present;
+    detail::run_backward_operation(o, fresh, second, released, o.pieces > 1 ? shared.alone(arriving) : 0, !in_graph, to);
+    release(released);
+    present &= ~arriving;
+    if (in_graph ? o.weight_gradient > bytes{0} : weights_when == weight_work::later && o.splits) [[unlikely]] {
+      to.keep_gradients(arriving);
+    } else {
+      const auto joint = arriving & shared.all();
+      to.free_gradients(arriving & ~joint);
+      if (joint != 0) [[unlikely]] to.free_gradients(shared.drop(joint));
+    }
+
+    for (const auto t : each(second)) detail::add_second(p, t, (handed_on & t.bit()) != 0 ? handed : tensor{}, shared, to);
+    present |= operands;
+    if (handed_on != 0) [[unlikely]] shared.put(handed_on & ~second, handed);
+  }
+
+  // The input's gradient is the caller's; of tensors that nothing in the block made, they go.
+  const auto left = present & p.input().bit();
+  if (left != 0) to.hand_back((shared.all() & left) != 0 ? shared.home(p.input()) : p.input());
+  if (const auto rest = present & ~left; rest != 0) [[unlikely]] {
+    to.free_gradients(rest & ~shared.all());
+    to.free_gradients(shared.drop(rest & shared.all()));
+  }
+  release(to.alive & ~stays);
+}
+
+}  // namespace headroom
