@@ -171,14 +171,14 @@ template <class Add, class Layers>
   for (std::int64_t device = 0; device < d.pipeline; ++device) {
     if (k.ranks_of(device) <= 0) continue;
     const auto here = slice_of(d, k.job.model.tied, device);
-    finish_rank(add(), k.job, walk_autograd(k.job, states_of_slice(k.job, k.list, here), here, k.checkpoints, layers), k.ranks_of(device), device);
+    finish_rank(add(), k.job, walk_autograd(k.job, k.list, states_of_slice(k.job, k.list, here), here, k.checkpoints, layers), k.ranks_of(device), device);
   }
 }
 
 template <class Add, class Layers>
 [[gnu::noinline]] constexpr void add_whole(const Add& add, walked_kind& k, const Layers& layers) {
   auto& s = k.job;
-  const auto t = walk_autograd(s, k.states, {0, s.model.layers}, k.checkpoints, layers);
+  const auto t = walk_autograd(s, k.list, k.states, {0, s.model.layers}, k.checkpoints, layers);
   auto& rank = add();
   finish_rank(rank, s, t, k.ranks_of(0));
   if (s.model.sparse()) [[unlikely]] rank.routed = rank.at_peak[row::temporaries];  // every expert is here: only one's moment depends on its share

@@ -115,10 +115,13 @@ void agree(const program& p, bool through_allocator) {
     CAPTURE(static_cast<int>(mode));
     const auto walked = walk_forward(p, mode);
     const auto expected = slow.forward(mode);
+    handover returns;
+    const auto behind = walk_forward(p, mode, &returns).peak;
     CHECK(walked.peak.total.count() == expected.peak);
     CHECK(walked.peak.rows.total() == walked.peak.total);
     CHECK(walked.saved.count() == expected.left);
-    CHECK(walked.before_return.total.count() == expected.before_return);
+    CHECK(returns.before.total.count() == expected.before_return);
+    CHECK(max(returns.before.total, behind.total) == walked.peak.total);
     if (through_allocator && p.offloaded() == 0) CHECK(allocated(p, mode) == expected.peak);
   }
   for (const bool accumulate : {false, true}) {

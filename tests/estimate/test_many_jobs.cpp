@@ -127,6 +127,7 @@ bool enlarge(job& j, int what) {
     case 1: j.batch.sequence += 64 * unit; return true;
     case 2:
       if (!j.trainable.all()) return false;
+      if (j.sharding.gathers_units() && m.layers == 1) return false;  // a layer that is first and last meets the head's gradients and the embedding's gather
       m.layers += j.parallel.pipeline * j.parallel.virtual_pipeline * m.experts.every;  // the top of the stack stays as it is
       for (std::int32_t i = 0; i < j.parallel.chunks; ++i) j.parallel.stage_layers[i] += static_cast<std::int32_t>(m.experts.every);
       return true;

@@ -77,7 +77,8 @@ TEST_CASE("FSDP2 gathers a layer twice over") {
   CHECK(in(j, phase::forward, row::gathered_parameters) == root + 2 * layer);
   CHECK(in(j, phase::step, row::model_parameters) == bytes{4 * n / 8});
   j.sharding.reshard_after_forward = choice::no;
-  CHECK(in(j, phase::loss_forward, row::gathered_parameters) == root + 32 * layer);
+  // Whole layers, and what the last one was copied out of: this model computes its own loss, and has not returned.
+  CHECK(in(j, phase::loss_forward, row::gathered_parameters) == root + 33 * layer);
 }
 
 TEST_CASE("offload leaves the GPU with what it works on") {
@@ -131,7 +132,7 @@ TEST_CASE("FSDP2 reduces adapters alone beside a frozen base") {
   j.precision = precisions::bf16;
   j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = {module::q_proj, module::v_proj}, .format = formats::bf16};
   const std::int64_t adapters = 8 * (4096 + 4096) + 8 * (4096 + 1024);  // of a layer
-  CHECK(in(j, phase::reduce, row::communication_buffers) == bytes{2 * adapters + 2 * adapters / 8});
+  CHECK(in(j, phase::reduce, row::communication_buffers) == bytes{2 * adapters});
   CHECK(in(j, phase::step, row::gradients) == bytes{2 * 32 * adapters / 8});
   const bytes root{2 * (2 * 128256 * std::int64_t{4096} + 4096)};
   const bytes layer{2 * (218'112'000 + adapters)};
@@ -151,11 +152,11 @@ TEST_CASE("FSDP1 makes a flat gradient of a layer's") {
   CHECK(in(j, phase::reduce, row::communication_buffers) == root);
   CHECK(in(j, phase::reduce, row::gradients) == 32 * layer / 8 + root);
   j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = {module::q_proj, module::v_proj}, .format = formats::bf16};
-  // Adapters in the same flat parameter as the frozen weights: zeros, their concatenation, and a shard of that.
-  CHECK(in(j, phase::reduce, row::communication_buffers) == 2 * layer + layer / 8);
-  // Each adapter matrix a unit of its own: only the largest of them is on its way.
+  // Adapters in the same flat parameter as the frozen weights: zeros, and their concatenation, before a shard of that is made.
+  CHECK(in(j, phase::reduce, row::communication_buffers) == 2 * layer);
+  // Each adapter matrix a unit of its own: nothing is concatenated.
   j.framework.sharding.wraps_adapters = true;
-  CHECK(in(j, phase::reduce, row::communication_buffers) == bytes{2 * 8 * 4096 / 8});
+  CHECK(in(j, phase::reduce, row::communication_buffers) == 0_B);
 }
 
 }  // namespace test_windows

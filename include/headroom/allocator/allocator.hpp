@@ -5,6 +5,7 @@
 #pragma once
 
 #include <headroom/allocator/expandable_segments.hpp>
+#include <headroom/allocator/stream.hpp>
 #include <headroom/units/quantity.hpp>
 
 #include <algorithm>
@@ -15,10 +16,6 @@
 #include <vector>
 
 namespace headroom {
-
-/// Streams whose blocks are never lent to each other.
-enum class stream : std::uint8_t { compute, gather, reduce, copy };
-inline constexpr std::size_t stream_count = 4;
 
 struct allocator_settings {
   bool expandable_segments{};

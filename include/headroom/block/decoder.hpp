@@ -86,7 +86,8 @@ struct layer_walk {
   moment backward{};          ///< peak of the backward: what it saved and the gradient of its output included
   moment rebuilt{};           ///< of a checkpointed layer: what it saves when it has run again
   moment again{};             ///< … and the peak of that
-  bytes weight_gradients{};
+  bytes weight_gradients{};   ///< as far as they stay
+  bytes made{};               ///< all of them
   bytes offloaded{};          ///< saved in host memory instead
   bytes doubled{};            ///< … and come back in more copies than there were
   bytes input{};
@@ -138,6 +139,7 @@ constexpr void join(layer_walk& r, const program& p, bool first, bool graphless,
   r.saved += moment(f.saved, f.saved_rows);
   r.sticky += f.sticky;
   r.weight_gradients += b.weight_gradients;
+  r.made += b.made;
   r.output_has_gradient = p.needs_gradient(p.output());
   if (first) {
     r.input = p.size(p.input());

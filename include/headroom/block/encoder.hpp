@@ -30,7 +30,7 @@ constexpr tensor masked_language(program& p, const scene& s, const module_set& t
   const bool trains = trained.has(module::head);
   auto y = activate(p, s, multiply(p, s, x, {.in = m.hidden, .out = m.hidden, .bias = true, .trains = trains}), m.activation);
   y = norm(p, s, y, m.hidden, trains);
-  const auto logits = multiply(p, s, y, {.in = m.hidden, .out = s.vocabulary, .bias = true, .trains = trains, .result = row::logits});
+  const auto logits = multiply(p, s, y, {.in = m.hidden, .out = s.vocabulary, .bias = true, .trains = trains, .waits = m.tied, .result = row::logits});
   if (s.habits->loss.keeps_outputs()) p.hold_through_backward(logits);
   p.hold_in_forward(logits);
   return cross_entropy(p, s, cast(p, logits, s.autocast ? 4 : p.width(logits)));

@@ -104,7 +104,7 @@ constexpr tensor chunked_head_and_loss(program& p, const scene& s, tensor x, con
   const auto gradient = p.make(p.elements(x), p.width(x));
   const auto scalar = p.make(1, 4);
   p.step(x | collected, gradient | scalar,
-         {.saves = gradient.bit(), .weight_gradient = head.trains ? p.rounded(checked::mul(hidden, head.out), s.weight_width) : bytes{0}, .releases_first = true});
+         {.saves = gradient.bit(), .weight_gradient = head.trains ? p.rounded(checked::mul(hidden, head.out), s.weight_width) : bytes{0}, .gradient_waits = head.waits, .releases_first = true});
   return scalar;
 }
 
@@ -124,7 +124,7 @@ constexpr tensor fused_linear_cross_entropy(program& p, const scene& s, tensor x
     saves |= weight_gradient.bit();
   }
   p.step(x.bit(), makes, {.saves = saves, .forward_temporary = p.rounded(checked::mul(chunk, s.vocabulary), s.width) + p.rounded(s.tokens, 4),
-                          .weight_gradient = trains ? p.rounded(weights, s.weight_width) : bytes{0}, .temporaries = row::logits, .releases_first = true});
+                          .weight_gradient = trains ? p.rounded(weights, s.weight_width) : bytes{0}, .gradient_waits = s.model->tied, .temporaries = row::logits, .releases_first = true});
   return scalar;
 }
 
@@ -152,7 +152,7 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
   }
 
   const ops::matrix head{.in = m.embedding_width(), .out = s.divided(s.vocabulary), .bias = m.head_bias, .trains = trains,
-                         .quantised = s.quantised.has(module::head), .waits = m.tied && m.embedding_dim == 0, .pieces = chunked_head ? pieces : 1,
+                         .quantised = s.quantised.has(module::head), .waits = m.tied, .pieces = chunked_head ? pieces : 1,
                          .result = row::logits};
   if (s.loss_program == loss_style::chunked_head) [[unlikely]] {
     p.set_output(ops::chunked_head_and_loss(p, s, n, head));

@@ -204,7 +204,7 @@ constexpr tensor multiply(program& p, const scene& s, tensor x, const matrix& m)
   if (s.autocast || s.model->fp32_residual) x = cast(p, x, s.width);
   if (s.casts_weights) {
     weight = p.make(weights, s.width, row::gathered_parameters);
-    p.step(0, weight.bit(), {.weight_gradient = m.trains ? p.rounded(weights, 4) : bytes{0}});
+    p.step(0, weight.bit(), {.weight_gradient = m.trains ? p.rounded(weights, 4) : bytes{0}, .gradient_waits = m.waits});
     if (m.trains && s.habits->autocast.caches_checkpointed) p.cache_in_forward(weight);
   }
   const auto y = p.make(checked::mul(rows, m.out), s.width, m.result);

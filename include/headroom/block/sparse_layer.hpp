@@ -54,6 +54,7 @@ constexpr void join_repeated(layer_walk& r, const program& p, std::int64_t times
   r.saved += multiple{times, one};
   r.sticky += times * f.sticky;
   r.weight_gradients += times * b.weight_gradients;
+  r.made += times * b.made;
 }
 
 /// Norm and router of a sparse half.
@@ -137,6 +138,7 @@ constexpr void join_sparse_half(layer_walk& r, const scene& s, const module_set&
   const auto fused = style == expert_style::fused && trained_experts > 0 ? fused_gradients(s) : bytes{0};
   const auto there = accumulate ? bytes{0} : fused;  // from the first expert's backward on
   r.weight_gradients += fused;
+  r.made += fused;
   sparse_input in;
   with_made([&] { return sparse_front(s, trained, flows); }, [&](const program& p) {
     in = input_of(p, flows);

@@ -7,18 +7,26 @@
 
 namespace headroom {
 
+/// The place in a block where the model hands its outputs to its caller, or, in backward, where their gradients come back.
+struct handover {
+  bool reached{};
+  moment before{};  ///< the peak up to there
+  moment there{};   ///< what is alive there
+};
+
 struct forward_walk {
   bytes saved{};      ///< alive when the block has run, for the graph; without its output and what outlives the graph
   bytes sticky{};     ///< of it, what stays until the graph dies
   bytes held{};       ///< alive for a caller
   breakdown saved_rows{};
-  moment peak{};      ///< its input included
-  moment before_return{};  ///< the peak up to the place where the model hands over its outputs
+  moment peak{};      ///< its input included; behind a handover that is asked for
 };
 
 struct backward_walk {
   moment peak{};             ///< what the block saved and the gradient of its output included
-  bytes weight_gradients{};  ///< of all its weights
+  bytes weight_gradients{};  ///< of all its weights, as far as they stay
+  bytes made{};              ///< all of them
+  bytes waits{};             ///< … of a table that is used twice
   moment kept{};             ///< until the gradients of its weights are computed, where that is later; beside what is saved where autograd runs it
 };
 
@@ -40,14 +48,15 @@ class tally {
  public:
   tensor_set alive;
 
-  constexpr tally(const program& p, tensor_set at_first, bool accumulates = false)
-      : alive(at_first), program_(&p), accumulates_(accumulates), now_(p.sum(at_first)), top_{now_, at_first, {}, {}, {}, row::temporaries} {}
+  constexpr tally(const program& p, tensor_set at_first, handover* meeting, bool accumulates = false)
+      : alive(at_first), program_(&p), meeting_(meeting), accumulates_(accumulates), now_(p.sum(at_first)), top_{now_, at_first, {}, {}, {}, row::temporaries} {}
 
   /// The tallest moment.
   [[nodiscard]] constexpr moment peak() const { return moment_of(top_); }
-  /// … before the model handed over its outputs.
-  [[nodiscard]] constexpr moment before_return() const { return returned_.total > bytes{0} ? moment_of(returned_) : moment{}; }
   [[nodiscard]] constexpr bytes weight_gradients() const { return weights_; }
+  [[nodiscard]] constexpr bytes made() const { return made_; }
+  /// Of them, what waits for a second gradient of the same table.
+  [[nodiscard]] constexpr bytes waits() const { return waits_; }
   /// Gradients that stay for the gradients of weights.
   [[nodiscard]] constexpr tensor_set waiting() const { return waiting_; }
 
@@ -55,8 +64,8 @@ class tally {
   [[gnu::always_inline]] constexpr void free(tensor_set s) { now_ -= program_->sum(s); }
   [[gnu::always_inline]] constexpr void make_temporary(bytes b, const operation&) { temporary_ = b; }
   [[gnu::always_inline]] constexpr void free_temporary(const operation& o) { look(temporary_ + pieces_, o.temporaries); }
-  constexpr void returns() { returned_ = top_; }
-  constexpr void enters() {}
+  constexpr void returns() { meet(); }
+  constexpr void enters() { meet(); }
 
   [[gnu::always_inline]] constexpr void adopt(tensor t) { make_gradients(t.bit(), 0); look(bytes{0}, row::temporaries); }
   [[gnu::always_inline]] constexpr void make_gradients(tensor_set s, tensor_set) {
@@ -81,6 +90,8 @@ class tally {
     weights_ += o.weight_gradient;
   }
   [[gnu::always_inline]] constexpr void keep_weight(const operation& o) {
+    made_ += o.weight_gradient;
+    if (o.gradient_waits) [[unlikely]] waits_ += o.weight_gradient;
     if (!accumulates_ || o.gradient_waits) return;
     now_ -= o.weight_gradient;
     weights_ -= o.weight_gradient;
@@ -96,12 +107,12 @@ class tally {
     pieces_ = -program_->sum(s);
   }
   [[gnu::always_inline]] constexpr void make_piece(tensor_set s, const operation& o, std::int64_t i) {
-    const auto all = program_->sum(s), one = all / o.pieces;
-    pieces_ += i + 1 == o.pieces ? all - one * (o.pieces - 1) : one;
+    const auto one = piece_of(s, o);
+    pieces_ += i == 0 ? program_->sum(s) - one * (o.pieces - 1) : one;
   }
   [[gnu::always_inline]] constexpr void make_gradient_piece(tensor_set s, tensor_set, const operation& o, std::int64_t i) { make_piece(s, o, i); }
   [[gnu::always_inline]] constexpr void drop_piece(tensor_set storages, tensor_set gradients, const operation& o) {
-    pieces_ -= (program_->sum(storages) + program_->sum(gradients)) / o.pieces;
+    pieces_ -= piece_of(storages, o) + piece_of(gradients, o);
   }
   [[gnu::always_inline]] constexpr void add_weight(const operation& o) { pieces_ += o.weight_gradient; }
   [[gnu::always_inline]] constexpr void free_added_weight(const operation& o) { pieces_ -= o.weight_gradient; }
@@ -117,6 +128,20 @@ class tally {
   }
 
  private:
+  /// What comes behind the handover is looked at apart.
+  constexpr void meet() {
+    if (meeting_ == nullptr) return;
+    meeting_->reached = true;
+    meeting_->before = peak();
+    top_ = {now_, alive, weights_, logits_, bytes{0}, row::temporaries};
+    meeting_->there = peak();
+  }
+  /// Each piece of these but the first, which has what is left over.
+  [[nodiscard]] constexpr bytes piece_of(tensor_set s, const operation& o) const {
+    bytes sum{0};
+    for (const auto t : each(s)) sum += program_->size(t) / o.pieces;
+    return sum;
+  }
   struct sight {
     bytes total;
     tensor_set alive;
@@ -143,18 +168,19 @@ class tally {
   }
 
   const program* program_;
+  handover* meeting_;
   bool accumulates_;
   bytes now_;  ///< with the gradients of tensors and weights
-  bytes weights_{}, logits_{}, temporary_{}, pieces_{}, after_first_{};
+  bytes weights_{}, made_{}, waits_{}, logits_{}, temporary_{}, pieces_{}, after_first_{};
   tensor_set waiting_ = 0;
-  sight top_, returned_{};
+  sight top_;
 };
 
 }  // namespace detail
 
 /// Walks the forward of a block.
-constexpr forward_walk walk_forward(const program& p, recording mode = recording::on) {
-  detail::tally t(p, p.storages(p.input().bit()) | (mode == recording::again ? p.kept() : 0));
+constexpr forward_walk walk_forward(const program& p, recording mode = recording::on, handover* returns = nullptr) {
+  detail::tally t(p, p.storages(p.input().bit()) | (mode == recording::again ? p.kept() : 0), returns);
   run_forward(p, mode, t);
   const bool on = mode != recording::off;
   const auto left = detail::moment_of(p, on ? kept_for_graph(p, mode) & ~p.held() : p.cached());
@@ -162,15 +188,15 @@ constexpr forward_walk walk_forward(const program& p, recording mode = recording
           .sticky = on ? p.sum(p.sticky() & ~p.held()) : bytes{0},
           .held = on ? p.sum(p.held()) : bytes{0},
           .saved_rows = left.rows,
-          .peak = t.peak(),
-          .before_return = t.before_return()};
+          .peak = t.peak()};
 }
 
 /// Walks the backward of a block. `accumulate`: gradients exist already, so a new one is added to it and goes.
-constexpr backward_walk walk_backward(const program& p, bool accumulate = false, weight_work weights_when = weight_work::with_inputs) {
-  detail::tally t(p, p.saved() | kept_in_backward(p, weights_when), accumulate);
+constexpr backward_walk walk_backward(const program& p, bool accumulate = false, weight_work weights_when = weight_work::with_inputs,
+                                      handover* enters = nullptr) {
+  detail::tally t(p, p.saved() | kept_in_backward(p, weights_when), enters, accumulate);
   run_backward(p, weights_when, t);
-  backward_walk r{.peak = t.peak(), .weight_gradients = t.weight_gradients()};
+  backward_walk r{.peak = t.peak(), .weight_gradients = t.weight_gradients(), .made = t.made(), .waits = t.waits()};
   if (weights_when != weight_work::with_inputs) [[unlikely]] {
     if (weights_when == weight_work::later) r.kept = detail::moment_of(p, p.splits());
     r.kept += detail::moment_of(p, t.waiting());

@@ -31,8 +31,10 @@ struct block_tensors {
 struct gradient_sink {
   bool accumulate{};
   std::vector<tensor_memory::handle> kept{};
-  bytes tied_size{-1};     ///< a gradient as large as this is of a table that is used twice: the first waits for the second
+  bool waits{};            ///< a gradient of a table that is used twice waits for its second
+  bytes tied_size{-1};     ///< … which is as large as this
   tensor_memory::handle tied{tensor_memory::none};
+  tensor_memory::handle second{tensor_memory::none};
 };
 
 namespace detail {
@@ -79,9 +81,11 @@ class allocating {
   void add_weight(const operation& o) { added_ = memory_->make(o.weight_gradient, row::gradients); }
   void free_added_weight(const operation&) { memory_->free(added_); }
   void keep_weight(const operation& o) {
-    if (o.weight_gradient == sink_->tied_size && sink_->tied == none)
+    if (o.gradient_waits && sink_->waits)
       sink_->tied = weight_;
-    else if (o.weight_gradient == sink_->tied_size || sink_->accumulate)
+    else if (o.weight_gradient == sink_->tied_size)
+      sink_->second = weight_;
+    else if (sink_->accumulate)
       memory_->free(weight_);
     else if (weight_ != none)
       sink_->kept.push_back(weight_);
@@ -90,14 +94,14 @@ class allocating {
   void begin_pieces(tensor_set s, const operation&) {
     for (const auto t : each(s)) block_->of[at(t)] = memory_->make_pieced(row_of(*program_, t));
   }
-  void make_piece(tensor_set s, const operation& o, std::int64_t) {
-    for (const auto t : each(s)) memory_->add_piece(block_->of[at(t)], ceil_div(program_->size(t), o.pieces));
+  void make_piece(tensor_set s, const operation& o, std::int64_t i) {
+    for (const auto t : each(s)) memory_->add_piece(block_->of[at(t)], piece_of(t, o, i));
   }
   void begin_gradient_pieces(tensor_set s, tensor_set second, const operation&) {
     for (const auto t : each(s)) gradient(t, second) = memory_->make_pieced(row_of_gradient(*program_, t));
   }
-  void make_gradient_piece(tensor_set s, tensor_set second, const operation& o, std::int64_t) {
-    for (const auto t : each(s)) memory_->add_piece(gradient(t, second), ceil_div(program_->size(t), o.pieces));
+  void make_gradient_piece(tensor_set s, tensor_set second, const operation& o, std::int64_t i) {
+    for (const auto t : each(s)) memory_->add_piece(gradient(t, second), piece_of(t, o, i));
   }
   void drop_piece(tensor_set storages, tensor_set gradients, const operation&) {
     for (const auto t : each(storages & alive & ~block_->borrowed)) memory_->drop_piece(block_->of[at(t)]);
@@ -108,6 +112,11 @@ class allocating {
 
  private:
   static std::size_t at(tensor t) { return first_of(t.bit()); }
+  /// The first piece has what is left over.
+  [[nodiscard]] bytes piece_of(tensor t, const operation& o, std::int64_t i) const {
+    const auto all = program_->size(t), one = all / o.pieces;
+    return i == 0 ? all - one * (o.pieces - 1) : one;
+  }
   handle& gradient(tensor t, tensor_set second) { return ((second & t.bit()) != 0 ? second_ : first_)[at(t)]; }
 
   const program* program_;

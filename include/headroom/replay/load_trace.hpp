@@ -20,7 +20,6 @@ struct sized_row {
 struct loaded_model {
   std::vector<sized_row> states;              ///< master copies and moments that the first update makes
   std::array<std::vector<bytes>, 2> updates;  ///< tensors of an update: of weights, and of adapters in another format
-  bool gradients_made{};                      ///< gradients are there before the first backward
 };
 
 class load_trace {
@@ -66,7 +65,7 @@ class load_trace {
         if (one.gpu[row::master_parameters] > bytes{0} && on_gpu) left_.states.push_back({one.gpu[row::master_parameters], row::master_parameters});
         for (std::int64_t k = 0; k < moments && on_gpu; ++k)
           if (const auto b = ceil_div(one.gpu[row::optimizer_state], moments); b > bytes{0}) left_.states.push_back({b, row::optimizer_state});
-        if (one.trained_copy > bytes{0}) left_.updates[one.adapter_copy > bytes{0} ? 1 : 0].push_back(one.trained_copy);
+        if (one.trained_copy > bytes{0}) left_.updates[one.adapter_copy > bytes{0} ? 1 : 0].push_back(s.optimizer.how == implementation::loop ? one.largest_trained : one.trained_copy);
       }
     };
     const auto& o = s.optimizer;
@@ -114,11 +113,12 @@ class load_trace {
     for (std::int32_t i = 0; i < handles; ++i) keep(ceil_div(workspace, handles), row::workspace);
     keep(resident.rows[row::activations] - (wraps_ && s.source->framework.rotary.tables == rope_tables::in_each_layer ? s.model.layers * rotary_caches(s) : bytes{0}), row::activations);
     keep(resident.rows[row::communication_buffers], row::communication_buffers);
-    if (partitions) memory_.make(windows_->gather_pool, row::gathered_parameters, stream::gather);
-    if ((j.batch.accumulation == 1 || partitions) && !j.framework.gradients.stay && windows_->gradients_before.total > bytes{0}) {
-      keep(windows_->gradients_before.total, row::gradients);
-      left_.gradients_made = true;
+    keep(resident.rows[row::gathered_parameters], row::gathered_parameters);
+    if (partitions) {  // as large as the pool ever gets
+      auto pool = memory_.make(windows_->gather_pool, row::gathered_parameters, stream::gather);
+      memory_.free(pool);
     }
+    if (windows_->gradients_at_load) keep(windows_->gradients_before.total, row::gradients);
   }
 
   /// deepspeed.zero.Init (runtime/zero/partition_parameters.py): each weight is made whole, in torch's default format, cast, and cut; the

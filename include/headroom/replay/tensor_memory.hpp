@@ -25,6 +25,7 @@ class tensor_memory {
   handle make(bytes size, row of, stream on = stream::compute) {
     const auto h = allocator_->allocate(size.count(), on);
     if (listener_ != nullptr && h >= 0) listener_->make(h, of, on, size);
+    if (h >= 0) count(static_cast<std::size_t>(h), size);
     return h;
   }
   void free(handle& h) {
@@ -47,6 +48,7 @@ class tensor_memory {
   void retire(handle& h) {
     if (h < 0) return free(h);
     if (listener_ != nullptr) listener_->free(h);
+    asked_ -= sizes_[static_cast<std::size_t>(h)];
     allocator_->retire(h);
     h = none;
   }
@@ -75,13 +77,25 @@ class tensor_memory {
     pieces_[index(h)].blocks.pop_back();
   }
 
+  /// Bytes of the tensors that are alive, as they were asked for, and the most since the peak was last reset.
+  [[nodiscard]] bytes asked() const { return asked_; }
+  [[nodiscard]] bytes peak_asked() const { return peak_; }
+  void reset_peak() { peak_ = asked_; }
+
  private:
   struct pieced {
     row of{};
     std::vector<caching_allocator::block> blocks;
   };
+  void count(std::size_t block, bytes size) {
+    if (sizes_.size() <= block) sizes_.resize(block + 1);
+    sizes_[block] = size;
+    asked_ += size;
+    peak_ = max(peak_, asked_);
+  }
   void release(caching_allocator::block b) {
     if (listener_ != nullptr && b >= 0) listener_->free(b);
+    if (b >= 0) asked_ -= sizes_[static_cast<std::size_t>(b)];
     allocator_->release(b);
   }
   void free_pieces(handle h) {
@@ -95,6 +109,8 @@ class tensor_memory {
   step_recorder* listener_;
   std::vector<pieced> pieces_;
   std::vector<handle> spare_;
+  std::vector<bytes> sizes_;  // by block
+  bytes asked_{}, peak_{};
 };
 
 }  // namespace headroom

@@ -6,6 +6,7 @@
 #include <headroom/engine/eager/step_parts.hpp>
 #include <headroom/replay/block_trace.hpp>
 
+#include <memory>
 #include <vector>
 
 namespace headroom {
@@ -20,19 +21,18 @@ struct traced_layer {
 /// What layers of a run have in common.
 struct traced_kind {
   std::vector<program> parts;
-  bool back{};             ///< something trains in it or below it
 };
 
 struct traced_stack {
   scene sizes;
   bool leaf{};             ///< the embedding's result is a leaf that needs a gradient
+  std::unique_ptr<detail::layer_runs> cut = std::make_unique<detail::layer_runs>();  ///< large, so not on the stack
   std::vector<traced_kind> kinds;
   std::vector<traced_layer> layers;
 
   explicit traced_stack(const settled_job& s) : sizes(s.layer) {
     sizes.model = &s.model;
     const auto& j = *s.source;
-    const auto& habits = *sizes.habits;
     const auto outside = trained_modules(j, -1);
     const bool compiled = sizes.compiled;
     sizes.compiled = false;
@@ -40,23 +40,22 @@ struct traced_stack {
     const auto keep = [&](const program& p) { ends_.push_back(p); };
     with_made([&] { return headroom::embedding(sizes, outside); }, keep);
     const auto& emb = embedding();
-    const bool recomputes = j.recompute.mode == recompute_mode::full;
-    leaf = !emb.needs_gradient(emb.output()) && j.adapter.active() &&
-           (habits.adapters.embeddings_need_gradient == input_gradient::always ||
-            (habits.adapters.embeddings_need_gradient == input_gradient::if_checkpointed && (recomputes || sizes.base.quantised())));
+    leaf = detail::embedding_is_leaf(s, emb);
     bool flows = leaf || emb.needs_gradient(emb.output());
-    const auto runs = detail::cut_layers(s, sizes, {0, s.model.layers}, flows);
+    auto& runs = *cut;
+    detail::cut_layers(runs, s, sizes, {0, s.model.layers}, flows);
     sizes.compiled = compiled;
     for (std::size_t i = 0; i < runs.size; ++i) {
-      const auto& r = runs.list[i];
+      auto& r = runs.list[i];
+      r.back = r.input_has_gradient || detail::anything_trains(sizes, r.trained);
+      r.recomputes = r.recomputes && r.back;
       const auto before = kinds.size();  // those of this run begin here, in the order of the group
       for (auto l = r.first; l < r.first + r.span; ++l) {
         traced_kind kind;
         for_each_block(sizes, s.model.kind_of(l), r.trained, r.input_has_gradient, [&](const program& p) { kind.parts.push_back(p); });
-        kind.back = r.input_has_gradient || detail::anything_trains(sizes, r.trained);
         kinds.push_back(std::move(kind));
       }
-      flows = flows || detail::anything_trains(sizes, r.trained);
+      flows = flows || r.back;
       for (std::int64_t n = 0; n < r.count * r.span; ++n) {
         const auto k = before + static_cast<std::size_t>(n % r.span);
         layers.push_back({k, r.recomputes, tensor_memory::none, std::vector<block_tensors>(kinds[k].parts.size())});

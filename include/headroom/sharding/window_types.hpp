@@ -25,6 +25,7 @@ struct windows {
   moment reduce{};            ///< when a layer's gradients are reduced, on top of those gradients
   moment step{};              ///< in the optimizer step
   moment gradients_before{};  ///< gradients that exist already when a step's last forward begins
+  bool gradients_at_load{};   ///< … and are made when the trainer starts, for good
   bool ends_apart{};          ///< `end` and `last_reduce` hold, else `backward` to the end
   moment end{};               ///< in the embedding's backward
   moment last_reduce{};       ///< when the last gradients of a step are reduced, beside them

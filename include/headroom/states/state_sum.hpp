@@ -16,6 +16,7 @@ struct state_bytes {
   bytes trained_copy{};            ///< one copy of this rank's trained tensors in the state's format: a foreach temporary
   bytes adapter_copy{};            ///< of it, adapters in a format of their own, which are updated apart
   bytes loop_temporary{};          ///< temporaries of a tensor-by-tensor Adam: two of the tensor, and the one before's (see walk_step)
+  bytes loop_previous{};           ///< of these, the one before's
   bytes largest_trained{};         ///< the largest of them, in that format
   parameters trained{};            ///< of the whole model, adapters included
   parameters trained_here{};       ///< of this rank's shard
@@ -114,7 +115,7 @@ class state_sum {
   /// The weights of one layer are updated one after another, then those of the next: the last comes before the first.
   constexpr void begin_layers() { first_of_layer_ = bytes{0}; in_layers_ = true; }
   constexpr void end_layers(bool repeated) {
-    if (repeated) r.loop_temporary = max(r.loop_temporary, previous_ + 2 * first_of_layer_);
+    if (repeated) rise(first_of_layer_);
     in_layers_ = false;
   }
 
@@ -184,8 +185,13 @@ class state_sum {
   /// torch/optim/adamw.py _single_tensor_adamw: sqrt, then its quotient, while Python still names the previous tensor's.
   constexpr void update(bytes temporary) {
     if (in_layers_ && first_of_layer_ == bytes{0}) first_of_layer_ = temporary;
-    r.loop_temporary = max(r.loop_temporary, previous_ + 2 * temporary);
+    rise(temporary);
     previous_ = temporary;
+  }
+  constexpr void rise(bytes temporary) {
+    if (previous_ + 2 * temporary <= r.loop_temporary) return;
+    r.loop_temporary = previous_ + 2 * temporary;
+    r.loop_previous = previous_;
   }
 
   const settled_job* s_;

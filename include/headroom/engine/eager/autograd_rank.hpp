@@ -78,12 +78,12 @@ constexpr bytes kept_beside(const settled_job& s, const state_bytes& st, const w
 
 /// The step of a trainer that allocates as it goes.
 template <class Layers>
-constexpr timeline walk_autograd(const settled_job& s, const state_bytes& st, const model_slice& here, bytes& checkpoints, const Layers& layers) {
+constexpr timeline walk_autograd(const settled_job& s, const inventory& list, const state_bytes& st, const model_slice& here, bytes& checkpoints, const Layers& layers) {
   const auto w = windows_of(s, st);
   const auto resident = resident_bytes(s, st, w);
   const bool sees = s.model.vision.layers > 0, reads = s.model.encoder.layers > 0;
   const auto before = sees ? walk_tower(s, w, kept_beside(s, st, w)) : reads ? walk_encoder(s, w, kept_beside(s, st, w)) : prelude{};
-  auto t = walk_step(s, st, w, resident, here, checkpoints, layers, sees || reads ? &before : nullptr);
+  auto t = walk_step(s, list, st, w, resident, here, checkpoints, layers, sees || reads ? &before : nullptr);
   checkpoints += before.checkpoints;
   t.look(phase::load, -1, load_moment(s, st, resident));
   t.look(phase::save, -1, resident);

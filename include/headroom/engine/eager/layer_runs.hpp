@@ -24,12 +24,16 @@ struct layer_run {
   std::int64_t span{1};     ///< a group of so many layers, whose kinds repeat from group to group, counts as one
 
   // Of one layer of it:
+  bool back{};              ///< backward comes by: something trains in it or below it
   moment saved{};           ///< for backward; a checkpoint's input under recompute
+  bytes cached{};           ///< of its gathered_parameters, what goes when forward closes: weights that a checkpointed layer cast
   bytes sticky{};           ///< of it, what stays until the graph dies
   moment forward{};         ///< the forward's peak, its input included
   moment backward{};        ///< the backward's peak, what it saved and its output's gradient included
   bytes input_gradient{};   ///< what is left when its backward is done
-  bytes gradients{};        ///< of its weights, as autograd makes them
+  bytes gradients{};        ///< of its weights, as autograd makes them, as far as they stay
+  bytes made{};             ///< … all of them
+  bytes stream{};           ///< of the residual stream
   bool keeps_input{};       ///< its input is among what it saved
 };
 
@@ -98,11 +102,10 @@ constexpr std::int64_t recomputed_layers(const recompute& r, std::int64_t layers
 
 /// Cuts the layers of a slice where `trainable` and recomputation change, and after the first layer that trains below a frozen rest:
 /// nothing flows back into that one's input. `flows`: something below the slice trains.
-constexpr layer_runs cut_layers(const settled_job& s, const scene& sc, const model_slice& here, bool flows) {
+constexpr void cut_layers(layer_runs& runs, const settled_job& s, const scene& sc, const model_slice& here, bool flows) {
   const auto& j = *s.source;
   const auto layers = here.end();
   const auto recomputed = recomputed_layers(j.recompute, s.model.layers);
-  layer_runs runs;
   std::int64_t at = here.first;
   while (at < layers) {
     std::int64_t next = layers;
@@ -127,6 +130,10 @@ constexpr layer_runs cut_layers(const settled_job& s, const scene& sc, const mod
     add(next);
     at = next;
   }
+}
+constexpr layer_runs cut_layers(const settled_job& s, const scene& sc, const model_slice& here, bool flows) {
+  layer_runs runs;
+  cut_layers(runs, s, sc, here, flows);
   return runs;
 }
 
@@ -143,9 +150,13 @@ inline constexpr bytes cpu_generator_state{5056};
 /// Fills in what one layer of a run costs.
 template <class Layers>
 constexpr void cost_layer(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, const Layers& layers) {
+  run.back = run.input_has_gradient || anything_trains(sc, run.trained);
+  run.recomputes = run.recomputes && run.back;  // a checkpoint without a graph keeps nothing
   const bool recomputes = run.recomputes;
   const auto layer = layers.walk(sc, run, accumulate);
   run.gradients = layer.weight_gradients;
+  run.made = layer.made;
+  run.stream = layer.input;
   run.keeps_input = recomputes || layer.input_saved;
   run.input_gradient = run.input_has_gradient ? layer.input : bytes{0};
   if (!recomputes) {
@@ -160,6 +171,7 @@ constexpr void cost_layer(layer_run& run, const settled_job& s, const scene& sc,
   // The input is kept; forward runs without a graph, and once more, with one, before its backward.
   const bool on_host = s.source->offload.activations != place::on_gpu;
   run.saved = layer.cached;
+  run.cached = layer.cached.rows[row::gathered_parameters];
   run.sticky = s.reentrant ? bytes{0} : layer.sticky;  // a reentrant checkpoint's graph dies with its backward
   if (!on_host) run.saved.add(row::activations, layer.input);
   if (sc.host) run.saved.add(row::activations, cpu_generator_state);
@@ -181,7 +193,9 @@ constexpr void stack(layer_run& low, const layer_run& up, bool grow) {
   low.backward += low.saved;
   low.backward.rise_to(lower);
   low.saved += up.saved;
+  low.cached += up.cached;
   low.sticky += up.sticky;
+  low.made += up.made;
   low.gradients = grow ? low.gradients + up.gradients : max(low.gradients, up.gradients);
 }
 

@@ -16,10 +16,9 @@ constexpr prelude walk_side(const settled_job& s, const scene& sc, const windows
   const bool grows = !momentary && w.path == gradient_path::grows;
   const bool recomputes = s.source->recompute.mode == recompute_mode::full;
   cost_layer(run, s, sc, momentary, shipped_layers{});
-  const bool layers_flow = run.input_has_gradient || anything_trains(sc, run.trained);
+  const bool layers_flow = run.back;
   prelude r;
   if (recomputes && layers_flow && s.source->offload.activations != place::on_gpu) r.checkpoints = run.count * run.input_gradient;
-  if (!layers_flow) run.saved = {};  // nothing of it is in a graph, so a checkpoint keeps nothing either
   const auto n = run.count;
   const auto &f = front.forward, &b = back.forward;
   const moment front_saved(f.saved, f.saved_rows), back_saved(b.saved, b.saved_rows);

@@ -22,6 +22,18 @@ struct prelude {
   bool has_gradient{};      ///< something in it trains
 };
 
+namespace detail {
+
+/// Whether the embedding's result is a leaf that needs a gradient, so that something reaches the adapters.
+constexpr bool embedding_is_leaf(const settled_job& s, const program& front) {
+  const auto& j = *s.source;
+  if (front.needs_gradient(front.output()) || !j.adapter.active()) return false;
+  const auto when = j.framework.adapters.embeddings_need_gradient;
+  return when == input_gradient::always || (when == input_gradient::if_checkpointed && (j.recompute.mode == recompute_mode::full || s.layer.base.quantised()));
+}
+
+}  // namespace detail
+
 /// Whether gradients that autograd makes are added to existing ones, or leave at once: then they are only a moment.
 constexpr bool momentary_gradients(const settled_job& s, const windows& w) {
   return w.gradients_before.total > bytes{0} ? w.path != gradient_path::unit || (s.source->sharding.no_sync && !w.flat_pieces) : w.path == gradient_path::leaves;
