@@ -12,12 +12,8 @@ namespace stack {
 
 /// What every entry point must do with. A thread of musl has 128 KB.
 inline constexpr std::size_t limit = 64 * 1024;
-/// Unoptimised, what holds a job or a replay of its own beside an estimate takes a little more.
-#ifdef __OPTIMIZE__
-inline constexpr std::size_t limit_around = limit;
-#else
+/// What holds a job or a replay of its own beside an estimate takes a little more.
 inline constexpr std::size_t limit_around = 72 * 1024;
-#endif
 
 /// Sanitizers make frames several times as large.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
