@@ -1,5 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Rules of thumb (examples/rules_of_thumb.cpp) against the ZeRO paper, hand counts and the planner.
+#include <headroom/decide.hpp>
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -60,22 +62,22 @@ TEST_CASE("the largest model of a machine") {
   rules::set_layers(j, 40);
   CHECK(headroom::count(j.model).total == headroom::count(models::llama_2_13b).total);
   // 16 bytes a parameter and nothing else fill an A100 of 81,050 MiB with 5.31B.
-  const auto one = headroom::count(solve(j, rules::size).job.model).total;
+  const auto one = headroom::count(solve(j, rules::size, decided{}).job.model).total;
   CHECK(one < parameters{5'312'000'000});
   CHECK(one > parameters{4'500'000'000});
   // ZeRO-2 on 8 of 40,335 MiB: 2 + 14 / 8 bytes; "20B" would need 2 for itself.
   j.hardware = {.gpu = gpus::a100_sxm_40gb, .gpus_per_node = 8};
   j.sharding = zero(2);
-  const auto eight = headroom::count(solve(j, rules::size).job.model).total;
+  const auto eight = headroom::count(solve(j, rules::size, decided{}).job.model).total;
   CHECK(eight < parameters{40'335LL * 1'048'576 * 100 / 375});
   CHECK(eight > parameters{8'000'000'000});
   // Offloaded, 64 layers or 50B take 16 bytes of each on the host, so 70B need more than a TiB there.
   j.hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8, .host_memory = 1024_GiB};
   j.sharding = zero(3);
   j.offload = {.optimizer = place::on_cpu, .parameters = place::on_cpu};
-  CHECK(headroom::count(solve(j, rules::size).job.model).total < parameters{1024LL * 1'073'741'824 / 16});
+  CHECK(headroom::count(solve(j, rules::size, decided{}).job.model).total < parameters{1024LL * 1'073'741'824 / 16});
   j.hardware.host_memory = 2048_GiB;
-  CHECK(headroom::count(solve(j, rules::size).job.model).total > parameters{70'000'000'000});
+  CHECK(headroom::count(solve(j, rules::size, decided{}).job.model).total > parameters{70'000'000'000});
 }
 
 TEST_CASE("the planner is never worse than the flow chart, whose every stop is in its space") {

@@ -2,7 +2,7 @@
 // Plans as a table and as JSON.
 #pragma once
 
-#include <headroom/full_report.hpp>
+#include <headroom/decide.hpp>
 #include <headroom/io/job_reader.hpp>
 #include <headroom/io/report_json.hpp>
 #include <headroom/io/report_text.hpp>
@@ -212,7 +212,7 @@ inline ordered_json to_json(const plan_result& r, double seconds, confidence sur
       }
       one["tokens_per_second"] = timed ? ordered_json(detail::tokens_per_second(p)) : ordered_json(nullptr);
       if (!tied.empty()) one["tied"] = static_cast<bool>(tied[i]);
-      one["report"] = to_json(estimate_all(p.job));
+      one["report"] = to_json(decide(p.job));
       all.push_back(std::move(one));
     }
     return all;
