@@ -75,7 +75,7 @@ class caching_allocator {
     pieces_.give_back(b);
   }
 
-  /// Frees a block that another stream was told to read (Tensor.record_stream): it is nobody's, but no one else's yet.
+  /// Frees a block that another stream was told to read (Tensor.record_stream): it is not reusable until that stream's event completes.
   void retire(block b) {
     if (b == none) return;
     note(allocator_call::kind::retire, {}, b, 0);
