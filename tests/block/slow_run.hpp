@@ -58,8 +58,7 @@ class machine {
     const auto n = p.tensors();
     std::vector<reference> local(n), graph(n), caller(n);
     const auto there = [&](std::size_t i) { return local[i] || graph[i] || caller[i]; };
-    const auto owner_in = [&](tensor_set s, std::size_t i) { return has(s, i); };
-    if (p.input().valid()) {
+        if (p.input().valid()) {
       const auto in = owner_[index(p.input())];
       local[in] = make(m, size_[in]);
     }
@@ -68,7 +67,7 @@ class machine {
         if (has(p.kept(), i) && !there(i)) local[i] = make(m, size_[i]);
     result r;
     for (std::size_t o = 0; o < p.operations(); ++o) {
-      const auto& op = p[o];
+      const auto op = p[o];
       if (o == p.returns_at()) r.before_return = m.peak;
       std::vector<std::size_t> fresh;
       for (std::size_t i = 0; i < n; ++i)
@@ -83,7 +82,7 @@ class machine {
         if (has(p.cached(), i) || has(p.held(), i)) caller[i] = local[i];
         if (mode != recording::off && has(p.held_in_forward(), i)) caller[i] = local[i];
         if (graph_keeps(mode, i)) graph[i] = local[i];
-        bool used = owner_in(p.storages(p.output().bit()), i);
+        bool used = has(p.storages(p.output().bit()), i);
         for (auto later = o + 1; later < p.operations() && !used; ++later) used = uses(p[later], i);
         // What no operation up to here names is not a local yet: the input, before it is read.
         if (!used && uses(op, i)) local[i].reset();
@@ -112,7 +111,7 @@ class machine {
     }
     result r;
     for (auto o = p.operations(); o-- > 0;) {
-      const auto& op = p[o];
+      const auto op = p[o];
       if (!op.recorded) continue;
       std::size_t from = n;
       for (std::size_t i = 0; i < n; ++i)
@@ -169,9 +168,9 @@ class machine {
   }
 
  private:
-  static tensor nth(std::size_t i) { return tensor{tensor_set{1} << i}; }
-  static bool has(tensor_set s, std::size_t i) { return (s & nth(i).bit()) != 0; }
-  static std::size_t index(tensor t) { return first_of(t.bit()); }
+  static tensor nth(std::size_t i) { return tensor::at(i); }
+  static bool has(const wide_set& s, std::size_t i) { return (s.word[i / 64] >> i % 64 & 1U) != 0; }
+  static std::size_t index(tensor t) { return t.place(); }
   static reference make(meter& m, std::int64_t size) { return std::make_shared<buffer>(m, size); }
   [[nodiscard]] bool uses(const operation& o, std::size_t storage) const {
     for (std::size_t i = 0; i < owner_.size(); ++i)

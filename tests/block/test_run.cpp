@@ -20,14 +20,13 @@ namespace {
 constexpr std::int64_t unit = 4096;  // divisible by every number of pieces, and by the allocator's granule
 
 /// Operations over what is there already, with everything that an operation may be told.
-program any_program(draw::dice& dice) {
+program any_program(draw::dice& dice, std::size_t operations) {
   program p(512);
   std::vector<tensor> made;
   std::vector<bool> logits;
   p.sum_out_of_place(dice.index(6) == 0);
   made.push_back(p.input(unit * dice.pick({1, 2, 4}), 1, dice.index(4) != 0));
   if (dice.index(6) == 0) p.borrow_output_gradient(true);
-  const auto operations = 3 + dice.index(9);
   for (std::size_t o = 0; o < operations; ++o) {
     if (dice.index(8) == 0) p.returns_here();
     const auto some = [&] { return made[dice.index(made.size())]; };
@@ -43,7 +42,7 @@ program any_program(draw::dice& dice) {
     operation_details d;
     for (const auto t : each(reads | makes))
       if (dice.index(3) == 0) d.saves |= t.bit();
-    if (dice.index(8) == 0) d.sticky = reads & -reads;
+    if (dice.index(8) == 0) d.sticky = (*each(reads).begin()).bit();
     if (dice.index(8) == 0) d.holds = some().bit();
     if (dice.flip()) d.forward_temporary = bytes{unit * dice.pick({1, 3})};
     if (dice.flip()) d.backward_temporary = bytes{unit * dice.pick({1, 3})};
@@ -75,7 +74,7 @@ std::int64_t allocated(const program& p, recording mode) {
   block_trace trace(memory);
   block_tensors b;
   for (const auto t : each(p.storages(p.input().bit()) | (mode == recording::again ? p.kept() : 0))) {
-    b.of[first_of(t.bit())] = memory.make(p.size(t), row::activations);
+    b.of[t.place()] = memory.make(p.size(t), row::activations);
     b.alive |= t.bit();
   }
   trace.forward(p, mode, b);
@@ -87,7 +86,7 @@ std::int64_t allocated_in_backward(const program& p, bool accumulate) {
   block_trace trace(memory);
   block_tensors b;
   for (const auto t : each(p.held() & ~(p.saved() | p.sticky()))) {
-    b.of[first_of(t.bit())] = memory.make(p.size(t), row::activations);
+    b.of[t.place()] = memory.make(p.size(t), row::activations);
     b.alive |= t.bit();
   }
   gradient_sink sink;
@@ -141,9 +140,21 @@ TEST_CASE("sums, allocations and references counted one by one agree on programs
   draw::dice dice(17);
   for (int i = 0; i < draw::some(20000); ++i) {
     CAPTURE(i);
-    const auto p = any_program(dice);
+    const auto p = any_program(dice, 3 + dice.index(9));
     agree(p, in_one_piece(p));
   }
+}
+
+TEST_CASE("… on programs of many tensors, too") {
+  draw::dice dice(19);
+  std::size_t most = 0;
+  for (int i = 0; i < draw::some(300); ++i) {
+    CAPTURE(i);
+    const auto p = any_program(dice, 30 + dice.index(80));
+    agree(p, in_one_piece(p));
+    most = std::max(most, p.tensors());
+  }
+  CHECK(most > 128);
 }
 
 TEST_CASE("… and on the blocks of jobs drawn at random") {

@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// estimate() and cost() run on a thread with a stack of 64 KB, as they are compiled here; what calls them for a job of its own with 72 KB.
+// estimate() and cost() run on a thread with a stack of 72 KB, as they are compiled here; what calls them for a job of its own with 80 KB.
 #include "draw.hpp"
 #include "stack.hpp"
 
@@ -56,25 +56,25 @@ void over_random_jobs(std::string_view what, int n, const Call& call, std::size_
 
 }  // namespace
 
-TEST_CASE("estimate() takes less than 64 KB of stack") {
+TEST_CASE("estimate() takes less than 72 KB of stack") {
   over_random_jobs("estimate", 300, [](const job& j) { (void)estimate(j); });
   over_random_jobs("estimate_all", 100, [](const job& j) { (void)estimate_all(j); });
   over_random_jobs("fits for sure", 100, [](const job& j) { (void)fits(j, 0.95); });
 }
 
-TEST_CASE("cost() and objection_to() do; replay() takes 72 KB at most") {
+TEST_CASE("cost() and objection_to() do; replay() takes 80 KB at most") {
   over_random_jobs("cost", 200, [](const job& j) { (void)cost(j); });
   over_random_jobs("objection_to", 400, [](const job& j) { (void)objection_to(j); });
   over_random_jobs("replay", 60, [](const job& j) { if (replays(j)) (void)replay(j); }, stack::limit_around);
 }
 
-TEST_CASE("solve(), balance_stages() and advise() take 72 KB at most") {
+TEST_CASE("solve(), balance_stages() and advise() take 80 KB at most") {
   over_random_jobs("solve", 40, [](const job& j) { (void)solve(j, unknowns::micro_batch); }, stack::limit_around);
   over_random_jobs("balance_stages", 60, [](const job& j) { (void)balance_stages(j); }, stack::limit_around);
   over_random_jobs("advise", 30, [](const job& j) { (void)advise(j); }, stack::limit_around);
 }
 
-TEST_CASE("plan() takes 72 KB at most") {
+TEST_CASE("plan() takes 80 KB at most") {
   if (!stack::measured) return;
   static search s;
   s.job = {.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8}, .batch = {.micro = 1, .sequence = 2048}};
@@ -89,7 +89,7 @@ TEST_CASE("plan() takes 72 KB at most") {
   most.check("plan", stack::limit_around);
 }
 
-TEST_CASE("Muon over many ranks takes 72 KB at most, and so does a stage of 64 chunks") {
+TEST_CASE("Muon over many ranks takes 80 KB at most, and so does a stage of 64 chunks") {
   if (!stack::measured) return;
   static job j{.model = models::llama_3_1_8b,
                .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 64, .gpus_per_node = 8},

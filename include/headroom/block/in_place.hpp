@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// A program (8.6 KB) in a frame of its own. Threads have stacks of 64 KB in some runtimes, so that a function which builds several programs,
+// A program (10.4 KB) in a frame of its own. Threads have small stacks in some runtimes (128 KB in musl), so that a function which builds several programs,
 // or calls far with one in its frame, does not keep them there.
 #pragma once
 

@@ -63,11 +63,11 @@ constexpr tensor row_parallel(program& p, const scene& s, tensor x, std::int64_t
 
 /// Moves a module's saved tensors to host memory, if the module is named; those of fewer than 2^20 elements stay
 /// (core/transformer/transformer_config.py, min_offloaded_tensor_size). `twice`: those that two of its operations save.
-constexpr void offload(program& p, const scene& s, offload_module m, tensor_set saved, tensor_set twice = 0) {
+constexpr void offload(program& p, const scene& s, offload_module m, const wide_set& saved, const wide_set& twice = 0) {
   if (!s.offloads(m)) return;
-  tensor_set large = 0;
-  for (auto t = saved & p.saved(); t != 0; t &= t - 1)
-    if (p.elements(tensor{t & -t}) >= std::int64_t{1} << 20) large |= t & -t;
+  wide_set large;
+  for (const auto t : each(saved & p.saved()))
+    if (p.elements(t) >= std::int64_t{1} << 20) large |= t.bit();
   p.offload(large, twice & large);
 }
 

@@ -10,6 +10,7 @@
 //            place only if nobody else holds the first.
 //
 // A listener has, for forward and backward:
+//   set                         how it names tensors: near_set, where the program is near, or wide_set
 //   alive                       the storages that are there; the run reads and writes it
 //   make(set), free(set)        storages come, and go
 //   make_temporary(bytes, operation), free_temporary(operation)
@@ -33,6 +34,9 @@
 #include <headroom/block/program.hpp>
 #include <headroom/block/shared_gradients.hpp>
 
+#include <array>
+#include <utility>
+
 namespace headroom {
 
 /// Whether a block's forward leaves something for backward: what the graph needs (of a checkpointed block, what is kept), nothing, or
@@ -44,34 +48,66 @@ enum class recording : std::uint8_t { on, off, again };
 enum class weight_work : std::uint8_t { with_inputs, later, later_in_graph };
 
 /// What a block's forward leaves for its graph.
-constexpr tensor_set kept_for_graph(const program& p, recording mode) {
+template <class Set = wide_set>
+constexpr Set kept_for_graph(const program& p, recording mode) {
   if (mode == recording::off) return 0;
-  if (p.checkpointed() && mode == recording::on) [[unlikely]] return p.kept();
-  return (p.saved() | p.sticky()) & ~(p.recomputed() | p.offloaded());
+  if (p.checkpointed() && mode == recording::on) [[unlikely]] return cut<Set>(p.kept());
+  return (cut<Set>(p.saved()) | cut<Set>(p.sticky())) & ~(cut<Set>(p.recomputed()) | cut<Set>(p.offloaded()));
 }
 /// What a block's backward leaves: what is kept on the context, or by the caller.
-constexpr tensor_set kept_in_backward(const program& p, weight_work when) {
-  if (when == weight_work::later_in_graph) [[unlikely]] return p.sticky() | p.held() | p.saved();
-  return p.sticky() | p.held() | (when == weight_work::later ? p.splits() : 0);
+template <class Set = wide_set>
+constexpr Set kept_in_backward(const program& p, weight_work when) {
+  const Set there = cut<Set>(p.sticky()) | cut<Set>(p.held());
+  if (when == weight_work::later_in_graph) [[unlikely]] return there | cut<Set>(p.saved());
+  return there | (when == weight_work::later ? cut<Set>(p.splits()) : Set{});
 }
 
 namespace detail {
 
 /// For each operation the storages that nobody reads after it and nothing else keeps.
-struct last_readers {
-  std::array<tensor_set, program::max_operations> gone;
-  constexpr last_readers(const program& p, tensor_set kept) {
-    auto seen = kept | p.storages(p.output().bit());
+template <class Set>
+class last_readers {
+ public:
+  constexpr last_readers(const program& p, const Set& kept) {
+    auto seen = kept | p.storages(p.output().as<Set>());
     for (auto i = p.operations(); i-- > 0;) {
-      const auto used = p.storages(p[i].reads | p[i].makes | p[i].holds);
-      gone[i] = used & ~seen;
+      const auto& o = p.at<Set>(i);
+      const auto used = p.storages(o.reads | o.makes | o.holds);
+      put(i, used & ~seen);
       seen |= used;
     }
   }
+  [[nodiscard]] constexpr Set gone(std::size_t i) const {
+    if constexpr (near) {
+      return gone_[i];
+    } else {
+      Set r{};
+      for (auto n = gone_.first[i]; n != 0; n = gone_.next[n - 1U]) r |= tensor::at(n - 1U).bit();
+      return r;
+    }
+  }
+
+ private:
+  static constexpr bool near = std::is_same_v<Set, near_set>;
+  /// Wide sets would take 5 KB: lists of places instead, each plus one.
+  struct lists {
+    std::array<std::uint8_t, program::max_operations> first{};
+    std::array<std::uint8_t, program::max_tensors> next{};
+    static constexpr lists open() { return {}; }
+  };
+  constexpr void put(std::size_t i, const Set& s) {
+    if constexpr (near) {
+      gone_.put(i, s);
+    } else {
+      for (const auto t : each(s)) gone_.next[t.place()] = std::exchange(gone_.first[i], static_cast<std::uint8_t>(t.place() + 1));
+    }
+  }
+  using sets = std::conditional_t<near, room<Set, program::near_operations>, lists>;
+  sets gone_ = sets::open();
 };
 
-template <class Listener>
-[[gnu::always_inline]] constexpr void run_forward_operation(const operation& o, tensor_set fresh, Listener& to) {
+template <class Set, class Listener>
+[[gnu::always_inline]] constexpr void run_forward_operation(const basic_operation<Set>& o, const Set& fresh, Listener& to) {
   if (o.pieces > 1) [[unlikely]] {
     to.begin_pieces(fresh, o);
     for (std::int64_t i = 0; i < o.pieces; i = to.after_piece(i, o)) {
@@ -88,9 +124,9 @@ template <class Listener>
 
 /// The gradients of an operation's operands and weights. Piece by piece: what was saved and the result's gradient go with each, and a
 /// weight's gradients are added up before anybody sees the sum (engine.cpp: its node waits for all of them).
-template <class Listener>
-[[gnu::always_inline]] constexpr void run_backward_operation(const operation& o, tensor_set fresh, tensor_set second, tensor_set released, tensor_set arriving,
-                                                             bool weights, Listener& to) {
+template <class Set, class Listener>
+[[gnu::always_inline]] constexpr void run_backward_operation(const basic_operation<Set>& o, const Set& fresh, const Set& second, const Set& released,
+                                                             const Set& arriving, bool weights, Listener& to) {
   if (o.pieces > 1) [[unlikely]] {
     to.begin_gradient_pieces(fresh, second, o);
     for (std::int64_t i = 0; i < o.pieces; i = to.after_piece(i, o)) {
@@ -114,17 +150,17 @@ template <class Listener>
 
 /// A second gradient of a tensor is added to the first, unless somebody else holds that: then the sum takes a third buffer. `handed`:
 /// the second is one that an addition hands on.
-template <class Listener>
-[[gnu::always_inline]] constexpr void add_second(const program& p, tensor t, tensor handed, shared_gradients& shared, Listener& to) {
+template <class Set, class Listener>
+[[gnu::always_inline]] constexpr void add_second(const program& p, tensor t, tensor handed, shared_gradients<Set>& shared, Listener& to) {
   if (shared.has(t) || p.sums_out_of_place()) {
     to.make_sum(t);
-    to.free_gradients((shared.all() & t.bit()) != 0 ? shared.drop(t.bit()) : t.bit());
+    to.free_gradients(has(shared.all(), t) ? shared.drop(t.as<Set>()) : t.as<Set>());
     to.settle_sum(t);
   }
   if (!handed.valid())
     to.free_second(t);
   else if (shared.let_go(handed))
-    to.free_gradients(handed.bit());
+    to.free_gradients(handed.as<Set>());
 }
 
 }  // namespace detail
@@ -132,24 +168,25 @@ template <class Listener>
 /// Runs a block's forward; its input is there.
 template <class Listener>
 [[gnu::always_inline]] constexpr void run_forward(const program& p, recording mode, Listener& to) {
+  using Set = typename Listener::set;
   const bool on = mode != recording::off;
-  const auto stays = kept_for_graph(p, mode) | p.cached() | p.held();
-  const detail::last_readers last(p, stays | (on ? p.held_in_forward() : 0));
-  to.alive |= p.storages(p.input().bit());
-  if (mode == recording::again) to.alive |= p.kept();
+  const auto stays = kept_for_graph<Set>(p, mode) | cut<Set>(p.cached()) | cut<Set>(p.held());
+  const detail::last_readers<Set> last(p, stays | (on ? cut<Set>(p.held_in_forward()) : Set{}));
+  to.alive |= p.storages(p.input().template as<Set>());
+  if (mode == recording::again) to.alive |= cut<Set>(p.kept());
   for (std::size_t i = 0; i < p.operations(); ++i) {
     if (i == p.returns_at()) to.returns();
-    const auto& o = p[i];
+    const auto& o = p.template at<Set>(i);
     const auto fresh = p.storages(o.makes) & ~to.alive;
     to.alive |= fresh;
     detail::run_forward_operation(o, fresh, to);
-    const auto gone = last.gone[i] & to.alive;
+    const auto gone = last.gone(i) & to.alive;
     to.alive &= ~gone;
     to.free(gone);
   }
   if (!on) return;
   // Locals of the caller end with forward.
-  const auto gone = p.held_in_forward() & ~stays & ~p.storages(p.output().bit()) & to.alive;
+  const auto gone = cut<Set>(p.held_in_forward()) & ~stays & ~p.storages(p.output().template as<Set>()) & to.alive;
   if (gone == 0) return;
   to.alive &= ~gone;
   to.free(gone);
@@ -158,28 +195,29 @@ template <class Listener>
 /// Runs a block's backward. What was dropped or moved away is there again when it begins.
 template <class Listener>
 [[gnu::always_inline]] constexpr void run_backward(const program& p, weight_work weights_when, Listener& to) {
-  detail::shared_gradients shared;
+  using Set = typename Listener::set;
+  detail::shared_gradients<Set> shared;
   const bool in_graph = weights_when == weight_work::later_in_graph;
-  const auto stays = kept_in_backward(p, weights_when);
-  if (const auto missing = (p.saved() | p.sticky()) & ~to.alive; missing != 0) [[unlikely]] {
+  const auto stays = kept_in_backward<Set>(p, weights_when);
+  if (const auto missing = (cut<Set>(p.saved()) | cut<Set>(p.sticky())) & ~to.alive; missing != 0) [[unlikely]] {
     to.alive |= missing;
     to.make(missing);
   }
-  tensor_set present = p.output().bit() & p.gradients();  // tensors that have a gradient
+  Set present = p.output().template as<Set>() & cut<Set>(p.gradients());  // tensors that have a gradient
   if (present != 0) to.adopt(p.output());
   if (p.borrows_output_gradient() && present != 0) shared.hold(p.output());
-  const auto release = [&](tensor_set s) {
+  const auto release = [&](const Set& s) {
     const auto gone = s & to.alive;
     to.alive &= ~gone;
     to.free(gone);
   };
 
   for (auto i = p.operations(); i-- > 0;) {
-    const auto& o = p[i];
+    const auto& o = p.template at<Set>(i);
     if (i + 1 == p.returns_at()) to.enters();
     if (!o.recorded) continue;
     const auto arriving = o.makes & present;  // a result that nobody used has no gradient
-    const auto operands = o.reads & p.gradients();
+    const auto operands = o.reads & cut<Set>(p.gradients());
     auto released = o.saves & ~stays;
     if (o.releases_first) [[unlikely]] {
       release(released);
@@ -187,19 +225,19 @@ template <class Listener>
     }
 
     // The gradients that it makes, and those that it hands on.
-    tensor_set handed_on = 0;
+    Set handed_on{};
     tensor handed{};
     if (o.passes_gradient && arriving != 0) [[unlikely]] {
-      const tensor from{std::bit_floor(arriving)};
+      const auto from = last_of(arriving);
       for (const auto t : each(operands)) {
         if (p.size(t) != p.size(from)) continue;
         handed = shared.hold(from);
-        handed_on |= t.bit();
+        handed_on |= t.template as<Set>();
       }
     }
     const auto fresh = operands & ~handed_on;
     const auto second = operands & present;
-    detail::run_backward_operation(o, fresh, second, released, o.pieces > 1 ? shared.alone(arriving) : 0, !in_graph, to);
+    detail::run_backward_operation(o, fresh, second, released, o.pieces > 1 ? shared.alone(arriving) : Set{}, !in_graph, to);
     release(released);
     present &= ~arriving;
     if (in_graph ? o.weight_gradient > bytes{0} : weights_when == weight_work::later && o.splits) [[unlikely]] {
@@ -210,13 +248,13 @@ template <class Listener>
       if (joint != 0) [[unlikely]] to.free_gradients(shared.drop(joint));
     }
 
-    for (const auto t : each(second)) detail::add_second(p, t, (handed_on & t.bit()) != 0 ? handed : tensor{}, shared, to);
+    for (const auto t : each(second)) detail::add_second(p, t, has(handed_on, t) ? handed : tensor{}, shared, to);
     present |= operands;
     if (handed_on != 0) [[unlikely]] shared.put(handed_on & ~second, handed);
   }
 
   // The input's gradient is the caller's; of tensors that nothing in the block made, they go.
-  const auto left = present & p.input().bit();
+  const auto left = present & p.input().template as<Set>();
   if (left != 0) to.hand_back((shared.all() & left) != 0 ? shared.home(p.input()) : p.input());
   if (const auto rest = present & ~left; rest != 0) [[unlikely]] {
     to.free_gradients(rest & ~shared.all());

@@ -8,53 +8,55 @@ namespace headroom::detail {
 
 /// Gradients that several tensors share: an addition hands its own on, and that goes with the last of them. A shared gradient has
 /// the name of the tensor it was made for. Few operations are additions, so that all of this is out of the way of the others.
+template <class Set>
 class shared_gradients {
  public:
   /// The tensors whose gradient is a shared one.
-  [[nodiscard]] constexpr tensor_set all() const { return shared_; }
+  [[nodiscard]] constexpr Set all() const { return shared_; }
   /// Whether somebody else holds a tensor's gradient, too.
-  [[nodiscard]] constexpr bool has(tensor t) const { return (shared_ & t.bit()) != 0 && holders_[place(home_[place(t)])] > 1; }
-  [[nodiscard]] constexpr tensor home(tensor t) const { return home_[place(t)]; }
+  [[nodiscard]] constexpr bool has(tensor t) const { return headroom::has(shared_, t) && holders_[home_[place(t)]] > 1; }
+  [[nodiscard]] constexpr tensor home(tensor t) const { return tensor::at(home_[place(t)]); }
 
   /// Of these tensors, the gradients that nobody else holds.
-  [[nodiscard]] constexpr tensor_set alone(tensor_set s) const {
+  [[nodiscard]] constexpr Set alone(Set s) const {
     auto r = s & ~shared_;
     for (const auto t : each(s & shared_))
-      if (!has(t)) r |= home(t).bit();
+      if (!has(t)) r |= home(t).template as<Set>();
     return r;
   }
 
   /// One more holder of a tensor's gradient: whose that is.
   [[gnu::noinline]] constexpr tensor hold(tensor t) {
-    if ((shared_ & t.bit()) == 0) {
-      home_[place(t)] = t;
+    if (!headroom::has(shared_, t)) {
+      home_[place(t)] = static_cast<std::uint8_t>(place(t));
       holders_[place(t)] = 1;
-      shared_ |= t.bit();
+      shared_ |= t.template as<Set>();
     }
-    ++holders_[place(home_[place(t)])];
-    return home_[place(t)];
+    ++holders_[home_[place(t)]];
+    return home(t);
   }
   /// One fewer: whether that was the last.
   constexpr bool let_go(tensor home) { return --holders_[place(home)] == 0; }
   /// These share that gradient.
-  constexpr void put(tensor_set s, tensor home) {
+  constexpr void put(Set s, tensor home) {
     shared_ |= s;
-    for (const auto t : each(s)) home_[place(t)] = home;
+    for (const auto t : each(s)) home_[place(t)] = static_cast<std::uint8_t>(place(home));
   }
   /// These have none any more: which gradients go with that.
-  [[gnu::noinline]] constexpr tensor_set drop(tensor_set s) {
+  [[gnu::noinline]] constexpr Set drop(Set s) {
     shared_ &= ~s;
-    tensor_set gone = 0;
+    Set gone{};
     for (const auto t : each(s))
-      if (let_go(home_[place(t)])) gone |= home_[place(t)].bit();
+      if (let_go(home(t))) gone |= home(t).template as<Set>();
     return gone;
   }
 
  private:
-  static constexpr std::size_t place(tensor t) { return first_of(t.bit()); }
-  tensor_set shared_ = 0;
-  std::array<tensor, program::max_tensors> home_;            // of a tensor in shared_
-  std::array<std::int16_t, program::max_tensors> holders_;   // of a gradient, by the tensor it was made for
+  static constexpr std::size_t room = std::is_same_v<Set, near_set> ? near_tensors : program::max_tensors;
+  static constexpr std::size_t place(tensor t) { return t.place(); }
+  Set shared_{};
+  std::array<std::uint8_t, room> home_;      // by place; of a tensor in shared_
+  std::array<std::int16_t, room> holders_;   // of a gradient, by the tensor it was made for
 };
 
 }  // namespace headroom::detail

@@ -76,37 +76,38 @@ class segment {
 /// ones; the gradients of weights, which stay, are nobody's to remove. The block's input lies elsewhere.
 class placing {
  public:
-  tensor_set alive = 0;
+  using set = wide_set;
+  wide_set alive;
 
   constexpr explicit placing(const program& p) : program_(&p), input_(p.storages(p.input().bit())) {}
   [[nodiscard]] constexpr bytes extent() const { return room_.extent(); }
 
-  constexpr void make(tensor_set s) { place(s & ~input_, storages); }
-  constexpr void free(tensor_set s) { remove(s & ~input_, storages); }
+  constexpr void make(const wide_set& s) { place(s & ~input_, storages); }
+  constexpr void free(const wide_set& s) { remove(s & ~input_, storages); }
   constexpr void make_temporary(bytes b, const operation&) { room_.place(b.count(), temporary); }
   constexpr void free_temporary(const operation&) { room_.remove(temporary); }
   constexpr void returns() {}
   constexpr void enters() {}
 
   constexpr void adopt(tensor t) { place(t.bit(), gradients); }
-  constexpr void make_gradients(tensor_set s, tensor_set second) {
-    for (const auto t : each(s)) place(t.bit(), (second & t.bit()) != 0 ? seconds : gradients);
+  constexpr void make_gradients(const wide_set& s, const wide_set& second) {
+    for (const auto t : each(s)) place(t.bit(), has(second, t) ? seconds : gradients);
   }
-  constexpr void free_gradients(tensor_set s) { remove(s, gradients); }
+  constexpr void free_gradients(const wide_set& s) { remove(s, gradients); }
   constexpr void free_second(tensor t) { remove(t.bit(), seconds); }
   constexpr void make_sum(tensor t) { room_.place(program_->size(t).count(), sum); }
   constexpr void settle_sum(tensor t) { room_.hand_on(sum, owner(gradients, t)); }
-  constexpr void keep_gradients(tensor_set) {}
+  constexpr void keep_gradients(const wide_set&) {}
   constexpr void hand_back(tensor) {}
   constexpr void make_weight(const operation& o) { room_.place(o.weight_gradient.count(), weights); }
   constexpr void keep_weight(const operation&) {}
 
   // What comes in pieces counts as whole.
-  constexpr void begin_pieces(tensor_set, const operation&) {}
-  constexpr void begin_gradient_pieces(tensor_set, tensor_set, const operation&) {}
-  constexpr void make_piece(tensor_set s, const operation&, std::int64_t) { make(s); }
-  constexpr void make_gradient_piece(tensor_set s, tensor_set second, const operation&, std::int64_t) { make_gradients(s, second); }
-  constexpr void drop_piece(tensor_set, tensor_set, const operation&) {}
+  constexpr void begin_pieces(const wide_set&, const operation&) {}
+  constexpr void begin_gradient_pieces(const wide_set&, const wide_set&, const operation&) {}
+  constexpr void make_piece(const wide_set& s, const operation&, std::int64_t) { make(s); }
+  constexpr void make_gradient_piece(const wide_set& s, const wide_set& second, const operation&, std::int64_t) { make_gradients(s, second); }
+  constexpr void drop_piece(const wide_set&, const wide_set&, const operation&) {}
   constexpr void add_weight(const operation&) {}
   constexpr void free_added_weight(const operation&) {}
   constexpr void end_pieces() {}
@@ -115,16 +116,16 @@ class placing {
  private:
   static constexpr std::size_t storages = 0, gradients = program::max_tensors, seconds = 2 * gradients;
   static constexpr std::int32_t temporary = 3 * static_cast<std::int32_t>(gradients), sum = temporary + 1, weights = sum + 1;
-  static constexpr std::int32_t owner(std::size_t first, tensor t) { return static_cast<std::int32_t>(first + first_of(t.bit())); }
-  constexpr void place(tensor_set s, std::size_t first) {
+  static constexpr std::int32_t owner(std::size_t first, tensor t) { return static_cast<std::int32_t>(first + t.place()); }
+  constexpr void place(const wide_set& s, std::size_t first) {
     for (const auto t : each(s)) room_.place(program_->size(t).count(), owner(first, t));
   }
-  constexpr void remove(tensor_set s, std::size_t first) {
+  constexpr void remove(const wide_set& s, std::size_t first) {
     for (const auto t : each(s)) room_.remove(owner(first, t));
   }
 
   const program* program_;
-  tensor_set input_;
+  wide_set input_;
   segment room_;
 };
 

@@ -33,22 +33,26 @@ struct backward_walk {
 namespace detail {
 
 /// A set of storages, and nothing else.
-constexpr moment moment_of(const program& p, tensor_set s) {
+template <class Set>
+constexpr moment moment_of(const program& p, const Set& s) {
   moment m;
   if (s == 0) return m;
-  if (const auto these = s & p.logits(); these != 0) m.add(row::logits, p.sum(these));
-  if (const auto these = s & p.weights(); these != 0) m.add(row::gathered_parameters, p.sum(these));
-  m.add(row::activations, p.sum(s & ~p.logits() & ~p.weights()));
+  const auto &logits = cut<Set>(p.logits()), &weights = cut<Set>(p.weights());
+  if (const auto these = s & logits; these != 0) m.add(row::logits, p.sum(these));
+  if (const auto these = s & weights; these != 0) m.add(row::gathered_parameters, p.sum(these));
+  m.add(row::activations, p.sum(s & ~logits & ~weights));
   return m;
 }
 
 /// The listener that counts: bytes that are there, and the tallest moment. `alive` are there at first. `accumulates`: gradients of
 /// weights exist already, so that a new one is added to them and goes.
+template <class Set>
 class tally {
  public:
-  tensor_set alive;
+  using set = Set;
+  Set alive;
 
-  constexpr tally(const program& p, tensor_set at_first, handover* meeting, bool accumulates = false)
+  constexpr tally(const program& p, const Set& at_first, handover* meeting, bool accumulates = false)
       : alive(at_first), program_(&p), meeting_(meeting), accumulates_(accumulates), now_(p.sum(at_first)), top_{now_, at_first, {}, {}, {}, row::temporaries} {}
 
   /// The tallest moment.
@@ -58,38 +62,38 @@ class tally {
   /// Of them, what waits for a second gradient of the same table.
   [[nodiscard]] constexpr bytes waits() const { return waits_; }
   /// Gradients that stay for the gradients of weights.
-  [[nodiscard]] constexpr tensor_set waiting() const { return waiting_; }
+  [[nodiscard]] constexpr const Set& waiting() const { return waiting_; }
 
-  [[gnu::always_inline]] constexpr void make(tensor_set s) { now_ += program_->sum(s); }
-  [[gnu::always_inline]] constexpr void free(tensor_set s) { now_ -= program_->sum(s); }
-  [[gnu::always_inline]] constexpr void make_temporary(bytes b, const operation&) { temporary_ = b; }
-  [[gnu::always_inline]] constexpr void free_temporary(const operation& o) { look(temporary_ + pieces_, o.temporaries); }
+  [[gnu::always_inline]] constexpr void make(const Set& s) { now_ += program_->sum(s); }
+  [[gnu::always_inline]] constexpr void free(const Set& s) { now_ -= program_->sum(s); }
+  [[gnu::always_inline]] constexpr void make_temporary(bytes b, const basic_operation<Set>&) { temporary_ = b; }
+  [[gnu::always_inline]] constexpr void free_temporary(const basic_operation<Set>& o) { look(temporary_ + pieces_, o.temporaries); }
   constexpr void returns() { meet(); }
   constexpr void enters() { meet(); }
 
-  [[gnu::always_inline]] constexpr void adopt(tensor t) { make_gradients(t.bit(), 0); look(bytes{0}, row::temporaries); }
-  [[gnu::always_inline]] constexpr void make_gradients(tensor_set s, tensor_set) {
+  [[gnu::always_inline]] constexpr void adopt(tensor t) { make_gradients(t.template as<Set>(), Set{}); look(bytes{0}, row::temporaries); }
+  [[gnu::always_inline]] constexpr void make_gradients(const Set& s, const Set&) {
     now_ += program_->sum(s);
-    if (const auto wide = s & program_->logits(); wide != 0) [[unlikely]] logits_ += program_->sum(wide);
+    if (const auto wide = s & cut<Set>(program_->logits()); wide != 0) [[unlikely]] logits_ += program_->sum(wide);
   }
-  [[gnu::always_inline]] constexpr void free_gradients(tensor_set s) {
+  [[gnu::always_inline]] constexpr void free_gradients(const Set& s) {
     now_ -= program_->sum(s);
-    if (const auto wide = s & program_->logits(); wide != 0) [[unlikely]] logits_ -= program_->sum(wide);
+    if (const auto wide = s & cut<Set>(program_->logits()); wide != 0) [[unlikely]] logits_ -= program_->sum(wide);
   }
-  [[gnu::always_inline]] constexpr void free_second(tensor t) { free_gradients(t.bit()); }
+  [[gnu::always_inline]] constexpr void free_second(tensor t) { free_gradients(t.template as<Set>()); }
   [[gnu::always_inline]] constexpr void make_sum(tensor t) {
-    make_gradients(t.bit(), 0);
+    make_gradients(t.template as<Set>(), Set{});
     look(bytes{0}, row::temporaries);
   }
   [[gnu::always_inline]] constexpr void settle_sum(tensor) {}
-  [[gnu::always_inline]] constexpr void keep_gradients(tensor_set s) { waiting_ |= s; }
+  [[gnu::always_inline]] constexpr void keep_gradients(const Set& s) { waiting_ |= s; }
   constexpr void hand_back(tensor) {}
 
-  [[gnu::always_inline]] constexpr void make_weight(const operation& o) {
+  [[gnu::always_inline]] constexpr void make_weight(const basic_operation<Set>& o) {
     now_ += o.weight_gradient;
     weights_ += o.weight_gradient;
   }
-  [[gnu::always_inline]] constexpr void keep_weight(const operation& o) {
+  [[gnu::always_inline]] constexpr void keep_weight(const basic_operation<Set>& o) {
     made_ += o.weight_gradient;
     if (o.gradient_waits) [[unlikely]] waits_ += o.weight_gradient;
     if (!accumulates_ || o.gradient_waits) return;
@@ -98,27 +102,27 @@ class tally {
   }
 
   // Piece by piece: all of it counts at once, and `pieces_` is what is not there yet, or no longer.
-  [[gnu::always_inline]] constexpr void begin_pieces(tensor_set s, const operation&) {
+  [[gnu::always_inline]] constexpr void begin_pieces(const Set& s, const basic_operation<Set>&) {
     make(s);
     pieces_ = -program_->sum(s);
   }
-  [[gnu::always_inline]] constexpr void begin_gradient_pieces(tensor_set s, tensor_set second, const operation&) {
+  [[gnu::always_inline]] constexpr void begin_gradient_pieces(const Set& s, const Set& second, const basic_operation<Set>&) {
     make_gradients(s, second);
     pieces_ = -program_->sum(s);
   }
-  [[gnu::always_inline]] constexpr void make_piece(tensor_set s, const operation& o, std::int64_t i) {
+  [[gnu::always_inline]] constexpr void make_piece(const Set& s, const basic_operation<Set>& o, std::int64_t i) {
     const auto one = piece_of(s, o);
     pieces_ += i == 0 ? program_->sum(s) - one * (o.pieces - 1) : one;
   }
-  [[gnu::always_inline]] constexpr void make_gradient_piece(tensor_set s, tensor_set, const operation& o, std::int64_t i) { make_piece(s, o, i); }
-  [[gnu::always_inline]] constexpr void drop_piece(tensor_set storages, tensor_set gradients, const operation& o) {
+  [[gnu::always_inline]] constexpr void make_gradient_piece(const Set& s, const Set&, const basic_operation<Set>& o, std::int64_t i) { make_piece(s, o, i); }
+  [[gnu::always_inline]] constexpr void drop_piece(const Set& storages, const Set& gradients, const basic_operation<Set>& o) {
     pieces_ -= piece_of(storages, o) + piece_of(gradients, o);
   }
-  [[gnu::always_inline]] constexpr void add_weight(const operation& o) { pieces_ += o.weight_gradient; }
-  [[gnu::always_inline]] constexpr void free_added_weight(const operation& o) { pieces_ -= o.weight_gradient; }
+  [[gnu::always_inline]] constexpr void add_weight(const basic_operation<Set>& o) { pieces_ += o.weight_gradient; }
+  [[gnu::always_inline]] constexpr void free_added_weight(const basic_operation<Set>& o) { pieces_ -= o.weight_gradient; }
   [[gnu::always_inline]] constexpr void end_pieces() { pieces_ = bytes{0}; }
   /// All but the first piece and the last do as the second does, which stands for them.
-  [[gnu::always_inline]] constexpr std::int64_t after_piece(std::int64_t i, const operation& o) {
+  [[gnu::always_inline]] constexpr std::int64_t after_piece(std::int64_t i, const basic_operation<Set>& o) {
     if (i == 1 && o.pieces > 2) {
       pieces_ += (pieces_ - after_first_) * (o.pieces - 3);
       return o.pieces - 1;
@@ -137,14 +141,14 @@ class tally {
     meeting_->there = peak();
   }
   /// Each piece of these but the first, which has what is left over.
-  [[nodiscard]] constexpr bytes piece_of(tensor_set s, const operation& o) const {
+  [[nodiscard]] constexpr bytes piece_of(const Set& s, const basic_operation<Set>& o) const {
     bytes sum{0};
     for (const auto t : each(s)) sum += program_->size(t) / o.pieces;
     return sum;
   }
   struct sight {
     bytes total;
-    tensor_set alive;
+    Set alive;
     bytes weights, logits, temporary;
     row temporaries;
   };
@@ -172,36 +176,49 @@ class tally {
   bool accumulates_;
   bytes now_;  ///< with the gradients of tensors and weights
   bytes weights_{}, made_{}, waits_{}, logits_{}, temporary_{}, pieces_{}, after_first_{};
-  tensor_set waiting_ = 0;
+  Set waiting_{};
   sight top_;
 };
+
+/// The walks of a block, by what its sets are; each in a frame of its own.
+template <class Set>
+[[gnu::noinline]] constexpr forward_walk walk_forward(const program& p, recording mode, handover* returns) {
+  tally<Set> t(p, p.storages(p.input().as<Set>()) | (mode == recording::again ? cut<Set>(p.kept()) : Set{}), returns);
+  run_forward(p, mode, t);
+  const bool on = mode != recording::off;
+  const auto &held = cut<Set>(p.held()), &sticky = cut<Set>(p.sticky());
+  const auto left = moment_of<Set>(p, on ? kept_for_graph<Set>(p, mode) & ~held : cut<Set>(p.cached()));
+  return {.saved = left.total,
+          .sticky = on ? p.sum(sticky & ~held) : bytes{0},
+          .held = on ? p.sum(held) : bytes{0},
+          .saved_rows = left.rows,
+          .peak = t.peak()};
+}
+template <class Set>
+[[gnu::noinline]] constexpr backward_walk walk_backward(const program& p, bool accumulate, weight_work weights_when, handover* enters) {
+  tally<Set> t(p, cut<Set>(p.saved()) | kept_in_backward<Set>(p, weights_when), enters, accumulate);
+  run_backward(p, weights_when, t);
+  backward_walk r{.peak = t.peak(), .weight_gradients = t.weight_gradients(), .made = t.made(), .waits = t.waits()};
+  if (weights_when != weight_work::with_inputs) [[unlikely]] {
+    if (weights_when == weight_work::later) r.kept = moment_of(p, cut<Set>(p.splits()));
+    r.kept += moment_of(p, t.waiting());
+  }
+  return r;
+}
 
 }  // namespace detail
 
 /// Walks the forward of a block.
 constexpr forward_walk walk_forward(const program& p, recording mode = recording::on, handover* returns = nullptr) {
-  detail::tally t(p, p.storages(p.input().bit()) | (mode == recording::again ? p.kept() : 0), returns);
-  run_forward(p, mode, t);
-  const bool on = mode != recording::off;
-  const auto left = detail::moment_of(p, on ? kept_for_graph(p, mode) & ~p.held() : p.cached());
-  return {.saved = left.total,
-          .sticky = on ? p.sum(p.sticky() & ~p.held()) : bytes{0},
-          .held = on ? p.sum(p.held()) : bytes{0},
-          .saved_rows = left.rows,
-          .peak = t.peak()};
+  if (p.near()) [[likely]] return detail::walk_forward<near_set>(p, mode, returns);
+  return detail::walk_forward<wide_set>(p, mode, returns);
 }
 
 /// Walks the backward of a block. `accumulate`: gradients exist already, so a new one is added to it and goes.
 constexpr backward_walk walk_backward(const program& p, bool accumulate = false, weight_work weights_when = weight_work::with_inputs,
                                       handover* enters = nullptr) {
-  detail::tally t(p, p.saved() | kept_in_backward(p, weights_when), enters, accumulate);
-  run_backward(p, weights_when, t);
-  backward_walk r{.peak = t.peak(), .weight_gradients = t.weight_gradients(), .made = t.made(), .waits = t.waits()};
-  if (weights_when != weight_work::with_inputs) [[unlikely]] {
-    if (weights_when == weight_work::later) r.kept = detail::moment_of(p, p.splits());
-    r.kept += detail::moment_of(p, t.waiting());
-  }
-  return r;
+  if (p.near()) [[likely]] return detail::walk_backward<near_set>(p, accumulate, weights_when, enters);
+  return detail::walk_backward<wide_set>(p, accumulate, weights_when, enters);
 }
 
 }  // namespace headroom

@@ -52,12 +52,9 @@ struct traffic {
   double operations{};
 };
 constexpr traffic traffic_of(const program& p) {
-  traffic t;
-  for (std::size_t i = 0; i < p.operations(); ++i) {
-    const auto& o = p[i];
-    t.bytes += static_cast<double>(p.sum(p.storages(o.reads)).count() + p.sum(p.storages(o.makes)).count());
-  }
-  t.operations = static_cast<double>(p.operations());
+  traffic t{.operations = static_cast<double>(p.operations())};
+  const auto add = [&](const auto& o) { t.bytes += static_cast<double>(p.sum(p.storages(o.reads)).count() + p.sum(p.storages(o.makes)).count()); };
+  for (std::size_t i = 0; i < p.operations(); ++i) p.near() ? add(p.at<near_set>(i)) : add(p.at<wide_set>(i));
   return t;
 }
 constexpr void add_traffic(both_passes& t, const cost_scene& c, const traffic& moved) {
@@ -73,8 +70,9 @@ constexpr void add_traffic(both_passes& t, const cost_scene& c, const traffic& m
 /// What dequantising moves beside weights: its temporaries are written and read, by kernels of their own.
 constexpr void add_dequantised(both_passes& t, const cost_scene& c, const program& p) {
   for (std::size_t i = 0; i < p.operations(); ++i) {
-    t.forward.memory += 2 * static_cast<double>(p[i].forward_temporary.count()) / c.on.memory;
-    t.backward.memory += 2 * static_cast<double>(p[i].backward_temporary.count()) / c.on.memory;
+    const auto o = p[i];
+    t.forward.memory += 2 * static_cast<double>(o.forward_temporary.count()) / c.on.memory;
+    t.backward.memory += 2 * static_cast<double>(o.backward_temporary.count()) / c.on.memory;
   }
 }
 

@@ -72,9 +72,8 @@ class suspect_list {
   void tensors_of(const program& p, std::string_view where, phase forward) {
     for (std::size_t i = 0; i < p.operations(); ++i) {
       const auto& o = p[i];
-      for (auto s = o.makes; s != 0; s &= s - 1) {
-        const tensor t{s & (~s + 1)};
-        const std::string kind = p.is_logits(t) ? "logits" : (p.weights() & t.bit()) != 0 ? "gathered parameters" : "an activation";
+      for (const auto t : each(o.makes)) {
+        const std::string kind = p.is_logits(t) ? "logits" : has(p.weights(), t) ? "gathered parameters" : "an activation";
         add(p.size(t), forward, kind + " of " + std::string{where});
         if (p.needs_gradient(t)) add(p.size(t), phase::backward, "the gradient of " + kind + " of " + std::string{where});
       }

@@ -188,7 +188,7 @@ class allocated_step {
     const bool stays = stack_.sizes.habits->loss.keeps_graph();
     const auto leave = [&](block_tensors& b) {
       if (!stays) return blocks_.free(b, b.alive);
-      for (auto s = b.alive & ~b.borrowed; s != 0; s &= s - 1) previous_.push_back(b.of[first_of(s)]);
+      for (const auto t : each(b.alive & ~b.borrowed)) previous_.push_back(b.of[t.place()]);
       b.alive = 0;
     };
     for (auto& l : stack_.layers)

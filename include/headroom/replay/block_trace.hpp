@@ -23,8 +23,8 @@ constexpr row row_of_gradient(const program& p, tensor t) { return p.is_logits(t
 /// The storages of a block's tensors between its forward and its backward.
 struct block_tensors {
   std::array<tensor_memory::handle, program::max_tensors> of;
-  tensor_set alive = 0;
-  tensor_set borrowed = 0;  ///< somebody else frees these
+  wide_set alive;
+  wide_set borrowed;  ///< somebody else frees these
 };
 
 /// What becomes of weight gradients: they stay, in `kept`, or are added to those that exist.
@@ -45,7 +45,8 @@ class allocating {
  public:
   using handle = tensor_memory::handle;
   static constexpr handle none = tensor_memory::none;
-  tensor_set& alive;
+  using set = wide_set;
+  wide_set& alive;
 
   allocating(const program& p, tensor_memory& m, block_tensors& b, Pass& pass, handle output_gradient = none, gradient_sink* sink = nullptr)
       : alive(b.alive), program_(&p), memory_(&m), block_(&b), pass_(&pass), handed_(output_gradient), sink_(sink) {}
@@ -53,10 +54,10 @@ class allocating {
   /// The gradient of the block's input.
   [[nodiscard]] handle input_gradient() const { return handed_; }
 
-  void make(tensor_set s) {
+  void make(const wide_set& s) {
     for (const auto t : each(s)) block_->of[at(t)] = memory_->make(program_->size(t), row_of(*program_, t));
   }
-  void free(tensor_set s) {
+  void free(const wide_set& s) {
     for (const auto t : each(s & ~block_->borrowed)) memory_->free(block_->of[at(t)]);
   }
   void make_temporary(bytes b, const operation& o) { temporary_ = memory_->make_cut(b, o.temporary_block, o.temporaries); }
@@ -65,16 +66,16 @@ class allocating {
   void enters() { (*pass_)(); }
 
   void adopt(tensor t) { first_[at(t)] = handed_, handed_ = none; }
-  void make_gradients(tensor_set s, tensor_set second) {
+  void make_gradients(const wide_set& s, const wide_set& second) {
     for (const auto t : each(s)) gradient(t, second) = memory_->make(program_->size(t), row_of_gradient(*program_, t));
   }
-  void free_gradients(tensor_set s) {
+  void free_gradients(const wide_set& s) {
     for (const auto t : each(s)) memory_->free(first_[at(t)]);
   }
   void free_second(tensor t) { memory_->free(second_[at(t)]); }
   void make_sum(tensor t) { sum_ = memory_->make(program_->size(t), row_of_gradient(*program_, t)); }
   void settle_sum(tensor t) { first_[at(t)] = sum_; }
-  void keep_gradients(tensor_set) {}
+  void keep_gradients(const wide_set&) {}
   void hand_back(tensor t) { handed_ = first_[at(t)]; }
 
   void make_weight(const operation& o) { weight_ = memory_->make(o.weight_gradient, row::gradients); }
@@ -91,19 +92,19 @@ class allocating {
       sink_->kept.push_back(weight_);
   }
 
-  void begin_pieces(tensor_set s, const operation&) {
+  void begin_pieces(const wide_set& s, const operation&) {
     for (const auto t : each(s)) block_->of[at(t)] = memory_->make_pieced(row_of(*program_, t));
   }
-  void make_piece(tensor_set s, const operation& o, std::int64_t i) {
+  void make_piece(const wide_set& s, const operation& o, std::int64_t i) {
     for (const auto t : each(s)) memory_->add_piece(block_->of[at(t)], piece_of(t, o, i));
   }
-  void begin_gradient_pieces(tensor_set s, tensor_set second, const operation&) {
+  void begin_gradient_pieces(const wide_set& s, const wide_set& second, const operation&) {
     for (const auto t : each(s)) gradient(t, second) = memory_->make_pieced(row_of_gradient(*program_, t));
   }
-  void make_gradient_piece(tensor_set s, tensor_set second, const operation& o, std::int64_t i) {
+  void make_gradient_piece(const wide_set& s, const wide_set& second, const operation& o, std::int64_t i) {
     for (const auto t : each(s)) memory_->add_piece(gradient(t, second), piece_of(t, o, i));
   }
-  void drop_piece(tensor_set storages, tensor_set gradients, const operation&) {
+  void drop_piece(const wide_set& storages, const wide_set& gradients, const operation&) {
     for (const auto t : each(storages & alive & ~block_->borrowed)) memory_->drop_piece(block_->of[at(t)]);
     for (const auto t : each(gradients)) memory_->drop_piece(first_[at(t)]);
   }
@@ -111,13 +112,13 @@ class allocating {
   static std::int64_t after_piece(std::int64_t i, const operation&) { return i + 1; }
 
  private:
-  static std::size_t at(tensor t) { return first_of(t.bit()); }
+  static std::size_t at(tensor t) { return t.place(); }
   /// The first piece has what is left over.
   [[nodiscard]] bytes piece_of(tensor t, const operation& o, std::int64_t i) const {
     const auto all = program_->size(t), one = all / o.pieces;
     return i == 0 ? all - one * (o.pieces - 1) : one;
   }
-  handle& gradient(tensor t, tensor_set second) { return ((second & t.bit()) != 0 ? second_ : first_)[at(t)]; }
+  handle& gradient(tensor t, const wide_set& second) { return (has(second, t) ? second_ : first_)[at(t)]; }
 
   const program* program_;
   tensor_memory* memory_;
@@ -168,9 +169,9 @@ class block_trace {
   }
 
   /// Frees some of a block's storages.
-  void free(block_tensors& b, tensor_set s) {
+  void free(block_tensors& b, wide_set s) {
     b.alive &= ~s;
-    for (const auto t : each(s & ~b.borrowed)) memory_->free(b.of[first_of(t.bit())]);
+    for (const auto t : each(s & ~b.borrowed)) memory_->free(b.of[t.place()]);
   }
 
  private:
