@@ -2,6 +2,7 @@
 // Recurrent mixers: counts of their models, what their layers save (tests/data/kinds.json), and whole jobs from a configuration on.
 #include <headroom/cost/cost.hpp>
 #include <headroom/io/job_reader.hpp>
+#include <headroom/io/report_text.hpp>
 #include <headroom/plan/judge.hpp>
 #include <headroom/replay.hpp>
 
@@ -162,6 +163,10 @@ TEST_CASE("Qwen3-Next from its configuration to a report") {
   j.recurrence = recurrence::eager;
   const auto eager = estimate(j);
   CHECK(!eager.assumptions.has(assumption::recurrence_fused));
+  // A choice that takes several times as much is said before the numbers.
+  const auto words = io::to_text(fused, j);
+  CHECK(words.find("Assumed: recurrence was left open") < words.find("peak in the"));
+  CHECK(io::to_text(eager, j).find("Assumed: ") == std::string::npos);
   CHECK(eager.ranks[0].allocated > fused.ranks[0].allocated);
   CHECK(io::read_job(io::job_to_json(j), io::no_files).model == j.model);
   CHECK(io::read_job(io::job_to_json(j), io::no_files).recurrence == recurrence::eager);

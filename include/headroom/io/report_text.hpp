@@ -169,7 +169,10 @@ std::string to_text(const basic_report<Ranks>& r, const job& j, bool colour = fa
   text += "\n";
   text += ink.dim(detail::plan_text(j)) + "\n";
   text += r.fits() ? ink.good(verdict_text(r)) : ink.bad(verdict_text(r));
-  text += "\n" + ink.dim(detail::range_text(r, sure)) + "\n\n";
+  text += "\n" + ink.dim(detail::range_text(r, sure)) + "\n";
+  for (const auto& a : all_assumptions)
+    if (a.why == without_spread::decides && r.assumptions.has(a.id)) text += detail::wrapped(a.sentence, "Assumed: ");
+  text += "\n";
   for (std::size_t i = 0; i < static_cast<std::size_t>(r.size); ++i) text += detail::rank_text(r.ranks[i], r.staged(), ink);
   text += detail::off_gpu_text(r, ink);
   bool first = true;

@@ -217,7 +217,7 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     {assumption::upcast_quantised_base,
      "PEFT on a quantised base has been compared with four runs on one GPU, within 5 %; precision.parameters says what it leaves in fp32.",
      {"adapter_base", reading::allocated, error_base::allocated, 30, 30}},
-    {assumption::recurrence_fused, without_spread::fills_in,
+    {assumption::recurrence_fused, without_spread::decides,
      "recurrence was left open: the fused kernels of flash-linear-attention, mamba_ssm and causal_conv1d are assumed. Without these packages "
      "transformers runs PyTorch's operations one by one (recurrence \"eager\"), which keep several times as much."},
 });

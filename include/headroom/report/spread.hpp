@@ -40,6 +40,7 @@ struct spread {
 /// Why an assumption has no spread of its own.
 enum class without_spread : std::uint8_t {
   fills_in,          ///< it fills in what a job leaves open: the report is of the job with that
+  decides,           ///< … and another choice takes several times as much: said before the numbers
   left_out,          ///< it says what is no part of these numbers
   in_other_spreads,  ///< its errors are in the records that others are calibrated on: tensors, compiler, recipe
 };
