@@ -170,7 +170,7 @@ class Slurm(unittest.TestCase):
     def test_confidence(self):
         close = self.cluster.folder / "jobs/close.json"
         job = json.loads(FITS.read_text())
-        job["hardware"] = {"gpu": {"name": "made to measure", "memory_gib": 1}, "gpus_per_node": 8}
+        job["hardware"] = {"gpu": {"name": "made to measure", "memory_gib": 80}, "gpus_per_node": 8}
         need = json.loads(subprocess.run([HEADROOM, "estimate", "-", "--json"], input=json.dumps(job), capture_output=True, text=True).stdout)["ranks"][0]["device"]
         job["hardware"]["gpu"]["memory_gib"] = need / 2**30 * 1.02 + 1
         close.write_text(json.dumps(job))
