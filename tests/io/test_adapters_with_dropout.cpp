@@ -35,9 +35,10 @@ TEST_CASE("dropout before the adapters of Qwen3, Gemma 2 and OLMo 3") {
     const char* attention;
     shape m;
   };
-  for (const auto& [model, attention, m] : {point{"qwen3-8b", "flash", models::qwen3_8b}, point{"gemma-2-9b", "eager", models::gemma_2_9b}, point{"olmo-3-7b", "flash", models::olmo_3_7b}}) {
-    CAPTURE(model);
-    const auto with = reported(model, attention, R"(, "dropout": 0.05)"), without = reported(model, attention, "");
+  for (const auto& p : {point{"qwen3-8b", "flash", models::qwen3_8b}, point{"gemma-2-9b", "eager", models::gemma_2_9b}, point{"olmo-3-7b", "flash", models::olmo_3_7b}}) {
+    CAPTURE(p.model);
+    const auto& m = p.m;
+    const auto with = reported(p.model, p.attention, R"(, "dropout": 0.05)"), without = reported(p.model, p.attention, "");
     const auto activations = [](const io::ordered_json& r) { return r["ranks"][0]["at_peak"]["activations"].get<std::int64_t>(); };
     const auto h = m.hidden, q = m.query_width(), ffn = m.ffn;
     const auto shared = 2 * h + (m.attention_softcap > 0 ? 2 * q : 0) + 2 * h + 2 * ffn;

