@@ -252,7 +252,7 @@ report estimate(const job& j);  ///< in the library headroom::compiled
 #endif
 
 /// What a job occupies on every GPU, in host memory and on NVMe, at every moment of a step. One function at compile time and
-/// at run time; about two microseconds for a dense model, and no heap. Of more than eight kinds of rank the report holds those that decide:
+/// at run time; two to three microseconds for a dense model, and no heap. Of more than eight kinds of rank the report holds those that decide:
 /// for_each_rank() shows all, estimate_all() (full_report.hpp) keeps them.
 /// Errors: job_error for a job that contradicts itself or that this version does not model; overflow_error where a size does
 /// not fit in 63 bits.
