@@ -197,9 +197,9 @@ constexpr void add_ranks(const Add& add, walked_kind& k, const Layers& layers, c
   const auto& j = *k.job.source;
   if (j.framework.runtime == runtime::preallocated) return add_preallocated(add, k);
   check_walk(j);
-  if (j.framework.modules.kind == layer_modules::megatron) return add_divided(add, k, order);
+  if (j.framework.modules.megatron()) return add_divided(add, k, order);
   if (j.parallel.pipeline == 1) return add_whole(add, k, layers);
-  return j.framework.modules.dtensor ? add_eager_stages(add, k, order) : add_spread(add, k, layers);
+  return j.framework.modules.dtensor() ? add_eager_stages(add, k, order) : add_spread(add, k, layers);
 }
 
 /// estimate(job), with the layers and the schedule that it is given, of which `add()` makes place for each kind of rank in `r`.
@@ -296,7 +296,7 @@ constexpr report estimate(const job& j, const Own& own) {
     layers.check(j);
     return detail::estimate_with(j, layers, detail::shipped_order{});
   } else if constexpr (own_schedule<Own>) {
-    if (j.framework.modules.kind != layer_modules::megatron) refuse("headroom: a schedule of one's own is walked for megatron alone by this version; framework", j.framework.label);
+    if (!j.framework.modules.megatron()) refuse("headroom: a schedule of one's own is walked for megatron alone by this version; framework", j.framework.label);
     if (!properties_of(j.parallel.schedule).plain())
       refuse("headroom: with a schedule of one's own parallel.schedule must be 1f1b, gpipe or interleaved-1f1b: chunks lie as these lay them");
     if (j.batch.accumulation > 65'536) refuse("headroom: with a schedule of one's own batch.accumulation must be from 1 to 65536; accumulation", j.batch.accumulation);

@@ -23,7 +23,7 @@ constexpr bool replays_experts(const job& j) {
 
 /// Trainers that allocate as they go, whose parameters stay whole or are gathered by FSDP.
 constexpr bool replays_steps(const job& j) {
-  return j.framework.runtime == runtime::autograd && j.framework.modules.kind == layer_modules::eager && (!j.model.sparse() || replays_experts(j)) &&
+  return j.framework.runtime == runtime::autograd && j.framework.modules.eager() && (!j.model.sparse() || replays_experts(j)) &&
          j.hardware.accelerator().maker != vendor::cpu && j.model.vision.kind == vision_kind::none && j.model.encoder.layers == 0 &&
          j.parallel.pipeline == 1 && j.optimizer.blocks <= 1 &&
          j.offload.activations == place::on_gpu && (place_of_parameters(j) == place::on_gpu || (j.sharding.fully_sharded() && j.sharding.flat())) &&
@@ -32,7 +32,7 @@ constexpr bool replays_steps(const job& j) {
 
 /// Megatron's stages, whose backward is in one piece.
 constexpr bool replays_stages(const job& j) {
-  return j.framework.modules.kind == layer_modules::megatron && j.hardware.accelerator().maker != vendor::cpu && j.model.mtp_layers == 0 &&
+  return j.framework.modules.megatron() && j.hardware.accelerator().maker != vendor::cpu && j.model.mtp_layers == 0 &&
          j.offload.activations == place::on_gpu && !captures_first(j) &&
          properties_of(j.parallel.schedule).plain();
 }

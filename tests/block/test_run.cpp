@@ -176,14 +176,14 @@ TEST_CASE("… and on the blocks of jobs drawn at random") {
       // The first layer and the last: of two kinds, where dense ones come before sparse ones.
       for (const auto l : {std::int64_t{0}, s.model.layers - 1}) {
         const auto kind = s.model.kind_of(l);
-        if (j.framework.modules.kind == layer_modules::megatron) {
+        if (j.framework.modules.megatron()) {
           look(megatron::mixer_block(sc, kind, trained));
           look(megatron::feed_forward_block(sc, kind, trained));
         } else if (!kind.sparse() || experts_at_once(s.model, j.framework.experts)) {
           for (const bool flows : {false, true}) for_each_block(sc, kind, trained, flows, look);
         }
       }
-      if (j.framework.modules.kind == layer_modules::megatron) {
+      if (j.framework.modules.megatron()) {
         look(megatron::head_and_loss(sc, outside));
       } else {
         look(embedding(sc, outside));

@@ -19,7 +19,7 @@ class jobs {
     j.framework = dice_.index(3) == 0 ? frameworks::megatron : frameworks::known[dice_.index(frameworks::known.size())];
     if (j.framework.runtime == runtime::preallocated)
       preallocated(j);
-    else if (j.framework.modules.kind == layer_modules::megatron)
+    else if (j.framework.modules.megatron())
       divided(j);
     else
       eager(j);
@@ -75,9 +75,9 @@ class jobs {
       default: j.recompute = {.mode = recompute_mode::selective, .policy = static_cast<recompute_policy>(1 + dice_.index(2))}; break;
     }
     j.attention = static_cast<attention>(dice_.index(7));
-    if (j.framework.modules.dtensor) divide_modules(j);
+    if (j.framework.modules.dtensor()) divide_modules(j);
     if (j.framework.compile.layers) j.compile = dice_.flip();
-    if (!j.framework.modules.dtensor && dice_.index(8) == 0) spread(j);
+    if (!j.framework.modules.dtensor() && dice_.index(8) == 0) spread(j);
     if (dice_.index(8) == 0) mix(j);
     j.loss.kind = static_cast<loss_kind>(dice_.index(6));
     if (dice_.index(3) == 0) {

@@ -36,7 +36,7 @@ std::optional<report> answer(const job& j) {
   return std::nullopt;
 }
 
-bool divides(const job& j) { return j.framework.modules.kind == layer_modules::megatron; }
+bool divides(const job& j) { return j.framework.modules.megatron(); }
 
 /// Parameters and states of every stage.
 std::array<breakdown, 64> states_by_stage(const job& j) {
@@ -94,7 +94,7 @@ bool doubled(job& j, int way) {
   if (!divides(j)) {
     if (j.framework.runtime == runtime::preallocated) return false;  // llm.c divides only what comes out even
     c.nodes *= 2;
-    (j.framework.modules.dtensor && way == 1 ? p.tensor : j.framework.modules.dtensor && way == 3 ? p.context : p.data) *= 2;
+    (j.framework.modules.dtensor() && way == 1 ? p.tensor : j.framework.modules.dtensor() && way == 3 ? p.context : p.data) *= 2;
     return true;
   }
   switch (way) {

@@ -171,11 +171,11 @@ TEST_CASE("what Megatron-LM did before 2024-06 goes by the version's date, and i
                                            R"(", "options": )" + options + "}}", "job"));
   };
   const auto old = of("2023-08", "{}").framework, later = of("2024-01", "{}").framework, spring = of("2024-05", "{}").framework, now = of("2024-06", "{}").framework;
-  CHECK((old.mlp.writes_out_glu && old.rotary.writes_out && old.loss.copies_scaled_logits && old.modules.local));
-  CHECK((!later.mlp.writes_out_glu && !later.rotary.writes_out && later.loss.copies_scaled_logits && later.modules.local));
-  CHECK((spring.loss.copies_scaled_logits && !spring.modules.local));
-  CHECK((!now.loss.copies_scaled_logits && !now.modules.local));
-  CHECK_FALSE(of("2023-08", R"({"transformer-impl": "transformer_engine"})").framework.modules.local);
+  CHECK((old.mlp.writes_out_glu && old.rotary.writes_out && old.loss.copies_scaled_logits && old.modules.local()));
+  CHECK((!later.mlp.writes_out_glu && !later.rotary.writes_out && later.loss.copies_scaled_logits && later.modules.local()));
+  CHECK((spring.loss.copies_scaled_logits && !spring.modules.local()));
+  CHECK((!now.loss.copies_scaled_logits && !now.modules.local()));
+  CHECK_FALSE(of("2023-08", R"({"transformer-impl": "transformer_engine"})").framework.modules.local());
   CHECK(of("", R"({"no-bias-swiglu-fusion": true})").framework.mlp.writes_out_glu);
   for (const auto* version : {"2023-08", "2024-01", "2024-05", "2024-06", ""}) {
     for (const auto* options : {"{}", R"({"transformer-impl": "local"})", R"({"transformer-impl": "transformer_engine", "no-bias-swiglu-fusion": true})"}) {

@@ -17,7 +17,7 @@ using namespace headroom;
 
 /// States of the stage that holds most.
 inline breakdown states_of(const job& j) {
-  if (j.framework.modules.kind != layer_modules::megatron) return states(j).gpu;
+  if (!j.framework.modules.megatron()) return states(j).gpu;
   const auto s = settle(j);
   const auto list = weights_of(s.model);
   breakdown most{};
@@ -35,7 +35,7 @@ inline std::int64_t saved_by_layer(const job& j, bool sparse) {
   sc.model = &s.model;
   sc.granule = 1;
   const bool recomputes = j.recompute.mode == recompute_mode::full;
-  if (j.framework.modules.kind == layer_modules::megatron)
+  if (j.framework.modules.megatron())
     return detail::cost_of(detail::walk_divided_layer(sc, trained_modules(j, -1), {s.model.attention(), sparse ? feed_forward_kind::experts : feed_forward_kind::dense}, recomputes), recomputes).saved.total.count();
   const auto w = walk_layer(sc, trained_modules(j, 0), true, recomputes);
   return (recomputes ? w.cached.total + w.input : w.saved.total).count();

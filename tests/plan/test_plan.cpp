@@ -28,7 +28,7 @@ struct seen_plan {
 
 /// Stages that layers do not divide by are tried where there is no even cut into as many or more, by a trainer that can cut anywhere.
 bool tries_uneven(const job& j, std::int64_t p, std::int64_t ranks) {
-  if (j.framework.modules.kind != layer_modules::megatron || p > j.model.layers) return false;
+  if (!j.framework.modules.megatron() || p > j.model.layers) return false;
   for (std::int64_t more = p + 1; more <= j.model.layers; ++more)
     if (j.model.layers % more == 0 && ranks % more == 0) return false;
   return true;

@@ -56,7 +56,7 @@ struct given_layers {
     return r;
   }
   constexpr void check(const job& j) const {
-    if (j.framework.modules.kind != layer_modules::eager || j.framework.runtime != runtime::autograd)
+    if (!j.framework.modules.eager() || j.framework.runtime != runtime::autograd)
       refuse("headroom: a layer of one's own is walked where autograd runs eager layers; choose another framework than", j.framework.label);
     if (own.parts() < 1) refuse("headroom: a layer of one's own must run as at least one part; parts", own.parts());
     if (j.compile || j.recompute.mode == recompute_mode::selective)

@@ -18,11 +18,11 @@ constexpr void add_tensor_parallel(both_passes& t, const cost_scene& c, double b
   double seconds = blocks * (behind ? 0.5 : 1.0) * reduce_seconds(c.on.links, {l.tensor, 1}, whole);
   // What is gathered is quantised first, what is scattered is not (torchao float8/float8_tensor_parallel.py, tensorwise; TransformerEngine
   // pytorch/module/{layernorm_linear,linear}.py, gather_along_first_dim with a quantizer): a quarter less.
-  if (c.on.in_fp8 && l.sequence_split > 1 && (l.habits->modules.dtensor ? l.habits->fp8.scaling == fp8_scaling::tensor : l.fp8)) seconds *= 0.75;
+  if (c.on.in_fp8 && l.sequence_split > 1 && (l.habits->modules.dtensor() ? l.habits->fp8.scaling == fp8_scaling::tensor : l.fp8)) seconds *= 0.75;
   // DTensor gathers and scatters along the sequence, not along the first dimension: what all ranks sent is cut up and concatenated
   // (torch/distributed/_functional_collectives.py all_gather_tensor, reduce_scatter_tensor). In pieces it is put in its
   // place at once, and a compiler puts the copies into other kernels.
-  if (l.habits->modules.dtensor && l.sequence_split > 1 && !behind && !l.compiled) seconds += blocks * 4 * whole / c.on.memory;
+  if (l.habits->modules.dtensor() && l.sequence_split > 1 && !behind && !l.compiled) seconds += blocks * 4 * whole / c.on.memory;
   t.forward.communication += seconds;
   // Gradients of the inputs of a half's first layer are added up behind that layer's weight gradient; with sequence parallelism they are only
   // scattered so, and gradients of its last layer's output gathered before.
@@ -72,7 +72,7 @@ constexpr void add_expert_parallel(both_passes& t, const cost_scene& c) {
   if (l.expert <= 1 && l.expert_tensor <= 1) return;
   const double token = static_cast<double>(m.hidden) * static_cast<double>(l.width);
   double seconds = 0;
-  if (l.habits->experts.dispatcher == token_dispatcher::all_gather && c.job->source->framework.modules.kind == layer_modules::megatron) {
+  if (l.habits->experts.dispatcher == token_dispatcher::all_gather && c.job->source->framework.modules.megatron()) {
     seconds = 2 * gather_seconds(c.on.links, {l.expert * l.expert_tensor, 1}, static_cast<double>(megatron::gathered_tokens(l)) * token);
   } else {
     const auto sent = static_cast<double>(l.expert_imbalance) / 100 * product(l.stream_tokens(), m.experts.active) * token;

@@ -13,7 +13,7 @@ namespace headroom::detail {
 
 /// (token, expert) pairs that this rank's experts compute.
 constexpr double routed_pairs(const scene& s) {
-  if (s.habits->modules.kind == layer_modules::megatron) return static_cast<double>(megatron::route(s).computed);
+  if (s.habits->modules.megatron()) return static_cast<double>(megatron::route(s).computed);
   return product(s.tokens, s.model->experts.active);
 }
 
@@ -50,7 +50,7 @@ constexpr void settle_recompute(both_passes& t, const cost_scene& c, bool sparse
     return;
   }
   const auto& l = c.layer;
-  if (c.job->source->framework.modules.kind == layer_modules::eager) {
+  if (c.job->source->framework.modules.eager()) {
     if (l.policy == recompute_policy::attention_only) {
       t.again.attention = t.forward.attention;
       return;
@@ -88,7 +88,7 @@ constexpr traffic fused_dropout(const cost_scene& c, traffic t) {
 constexpr traffic mixer_traffic(const cost_scene& c, layer_kind kind) {
   const auto& l = c.layer;
   if (kind.mixer == mixer_kind::none) return {};
-  if (c.job->source->framework.modules.kind == layer_modules::megatron)
+  if (c.job->source->framework.modules.megatron())
     return fused_dropout(c, with_made([&] { return megatron::mixer_block(l, kind, c.trained); }, traffic_of));
   return with_made([&] { return decoder_block(l, c.job->model.parallel_block ? layer_part::parallel : layer_part::attention, kind.mixer, c.trained, true); }, traffic_of);
 }
@@ -96,7 +96,7 @@ constexpr traffic feed_forward_traffic(const cost_scene& c, layer_kind kind) {
   const auto& l = c.layer;
   const auto& m = c.job->model;
   if (kind.feeds == feed_forward_kind::none) return {};
-  if (c.job->source->framework.modules.kind == layer_modules::megatron)
+  if (c.job->source->framework.modules.megatron())
     return fused_dropout(c, with_made([&] { return megatron::feed_forward_block(l, kind, c.trained); }, traffic_of));
   if (m.parallel_block) return {};
   if (!kind.sparse()) return with_made([&] { return decoder_block(l, layer_part::mlp, c.trained, true); }, traffic_of);
@@ -139,7 +139,7 @@ constexpr both_passes head_seconds(const cost_scene& c, const inventory& list) {
   if (m.tied && m.head != head_kind::none)
     add_linear(t, c, static_cast<double>(l.tokens), vocabulary, static_cast<double>(m.embedding_width()), 1, c.trained.has(module::embedding), false,
                c.on.matmul_16);
-  const bool divided = c.job->source->framework.modules.kind == layer_modules::megatron;
+  const bool divided = c.job->source->framework.modules.megatron();
   add_traffic(t, c, with_made([&] { return divided ? megatron::head_and_loss(l, c.trained) : head_and_loss(l, c.trained, true); }, traffic_of));
   if (heads > 1) {
     const auto one = t;

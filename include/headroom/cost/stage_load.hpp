@@ -104,7 +104,7 @@ constexpr double recomputed_share(const settled_job& s) {
   const auto& r = s.source->recompute;
   if (r.mode != recompute_mode::full) return 1.0;
   const auto& d = s.source->parallel;
-  const auto each = s.source->framework.modules.kind == layer_modules::megatron ? s.model.layers / (d.pipeline * d.virtual_pipeline) : s.model.layers;
+  const auto each = s.source->framework.modules.megatron() ? s.model.layers / (d.pipeline * d.virtual_pipeline) : s.model.layers;
   if (r.method != recompute_method::block || r.layers <= 0 || r.layers >= each) return 1.0;
   return static_cast<double>(r.layers) / static_cast<double>(each);
 }

@@ -91,7 +91,7 @@ constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameter
     return scatter + gather;
   }
   const double reduce = reduce_seconds(f, all, reduced);
-  const bool overlaps = j.framework.modules.kind == layer_modules::eager || j.framework.communication.overlaps_gradients;  // DDP's buckets
+  const bool overlaps = j.framework.modules.eager() || j.framework.communication.overlaps_gradients;  // DDP's buckets
   return overlaps ? beside(reduce, backward, c.share.stall) : reduce;
 }
 

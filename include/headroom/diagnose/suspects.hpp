@@ -85,7 +85,7 @@ class suspect_list {
   void blocks() {
     const auto& j = *job_.source;
     const auto trained = trained_modules(j, -1);
-    if (j.framework.modules.kind == layer_modules::megatron) {
+    if (j.framework.modules.megatron()) {
       for (const auto& k : kinds_of(job_.model)) {
         tensors_of(megatron::mixer_block(scene_, k.kind, trained), "attention", phase::forward);
         tensors_of(megatron::feed_forward_block(scene_, k.kind, trained), k.kind.sparse() ? "the experts" : "the MLP", phase::forward);

@@ -54,8 +54,13 @@ enum class token_dispatcher : std::uint8_t { all_to_all, all_gather, flex };
 /// (moe-grouped-gemm), with a workspace for each of four streams more.
 enum class expert_gemm : std::uint8_t { one_by_one, grouped_mm, grouped_gemm };
 
-/// Whose modules a layer is made of: transformers-like eager ones, or Megatron's over TransformerEngine.
-enum class layer_modules : std::uint8_t { eager, megatron };
+/// Whose modules a layer is made of.
+enum class layer_modules : std::uint8_t {
+  eager,           ///< transformers-like ones, one operation after another
+  dtensor,         ///< the same, divided by DTensor over tensor, sequence and context parallelism (torchtitan)
+  megatron,        ///< Megatron-LM's, over TransformerEngine
+  megatron_local,  ///< Megatron-LM's own without TransformerEngine: attention written out into a global buffer
+};
 
 /// Where grouped k and v are repeated to the query heads before attention (transformers repeat_kv): for a kernel that reads a mask, or always.
 enum class kv_expansion : std::uint8_t { never, if_padded, always };
@@ -84,10 +89,12 @@ enum class rope_tables : std::uint8_t {
 enum class input_gradient : std::uint8_t { never, if_checkpointed, always };
 
 struct modules_profile {
-  layer_modules kind{layer_modules::eager};
-  bool dtensor{};                    ///< DTensor divides eager modules over tensor, sequence and context parallelism (torchtitan)
-  bool local{};                      ///< Megatron without TransformerEngine: attention written out into a global buffer
+  layer_modules kind{};
 
+  [[nodiscard]] constexpr bool megatron() const { return kind >= layer_modules::megatron; }
+  [[nodiscard]] constexpr bool local() const { return kind == layer_modules::megatron_local; }
+  [[nodiscard]] constexpr bool eager() const { return !megatron(); }  ///< divided by DTensor or not
+  [[nodiscard]] constexpr bool dtensor() const { return kind == layer_modules::dtensor; }
   friend constexpr bool operator==(const modules_profile&, const modules_profile&) = default;
 };
 

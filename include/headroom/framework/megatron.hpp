@@ -41,7 +41,7 @@ inline constexpr profile megatron_202404 = [] {
 inline constexpr profile megatron_202311 = [] {
   profile p = megatron_202404;
   p.date = 202311;
-  p.modules.local = true;
+  p.modules.kind = layer_modules::megatron_local;
   p.attention.masks_in_loader = false;  // made on the GPU, one for all samples
   return p;
 }();

@@ -11,7 +11,7 @@ namespace headroom::frameworks {
 inline constexpr profile torchtitan_202404{
     .label = "torchtitan",
     .date = 202404,
-    .modules = {.dtensor = true},
+    .modules = {.kind = layer_modules::dtensor},
     .compile = {.layers = true},
     .norm = {.style = norm_style::cast_before_weight},
     .attention = {.expands_kv = kv_expansion::always},

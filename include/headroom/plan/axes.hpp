@@ -77,7 +77,7 @@ constexpr std::int64_t code(sharding_kind kind, std::int64_t stage) { return 4 *
 /// (pipeline-model-parallel-layout).
 constexpr bool uneven(const job& j, std::int64_t stages) {
   const auto& d = j.parallel;
-  if (j.framework.modules.kind != layer_modules::megatron || stages > j.model.layers || j.hardware.kinds() > 1 || chunks_given(d) > 0 || d.first_stage_layers + d.last_stage_layers > 0) return false;
+  if (!j.framework.modules.megatron() || stages > j.model.layers || j.hardware.kinds() > 1 || chunks_given(d) > 0 || d.first_stage_layers + d.last_stage_layers > 0) return false;
   for (auto p = stages; p <= j.model.layers && p <= degrees::max_chunks; ++p)
     if (j.model.layers % p == 0 && left(j) % p == 0) return false;
   return true;
@@ -91,7 +91,7 @@ constexpr void cut_unevenly(job& j) {
   for (std::int64_t i = 0; i < chunks; ++i) d.stage_layers[i] = static_cast<std::int32_t>(j.model.layers / chunks + (i > 0 && i <= more ? 1 : 0));
 }
 /// Whether a framework has a schedule.
-constexpr bool runs(const profile& framework, const schedule_properties& s) { return framework.modules.kind == layer_modules::megatron ? s.megatron : !s.torch.empty(); }
+constexpr bool runs(const profile& framework, const schedule_properties& s) { return framework.modules.megatron() ? s.megatron : !s.torch.empty(); }
 constexpr void set_place(place& p, std::int64_t v) { p = v != 0 ? place::on_cpu : place::on_gpu; }
 
 }  // namespace detail

@@ -75,7 +75,7 @@ class load_trace {
       return sum.r;
     };
     for (auto w : list) {
-      if (j.framework.modules.dtensor) w = detail::divided(w, j.parallel.tensor);
+      if (j.framework.modules.dtensor()) w = detail::divided(w, j.parallel.tensor);
       w = detail::joined(w, s);
       const auto all = w.copies(), train = detail::trained_copies(j, outside, w, all);
       const bool linear = w.linear && !w.vector(), table = w.role == module::embedding || w.role == module::head;

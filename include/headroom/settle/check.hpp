@@ -65,7 +65,7 @@ constexpr objection check_layout(const job& j, const No& no) {
 /// Whether weights are cast for each matrix multiplication; FSDP gathers them in the format that they are computed in instead.
 constexpr bool autocasts(const job& j) {
   const auto& p = j.precision.set() ? j.precision : j.framework.precision;
-  if (j.framework.modules.kind == layer_modules::megatron || j.sharding.properties().shards_are_master) return false;
+  if (j.framework.modules.megatron() || j.sharding.properties().shards_are_master) return false;
   return p.autocast || (p.compute.bits >= 16 && p.compute.bits < p.parameters.bits);
 }
 
@@ -148,7 +148,7 @@ constexpr objection check_layer_wise(const job& j, const No& no) {
 template <class No>
 constexpr objection check_pattern_walk(const job& j, const No& no) {
   const auto& p = j.parallel;
-  if (j.framework.modules.kind == layer_modules::megatron || j.framework.modules.dtensor || j.framework.runtime == runtime::preallocated)
+  if (j.framework.modules.megatron() || j.framework.modules.dtensor() || j.framework.runtime == runtime::preallocated)
     return no("headroom: patterns of layer kinds (model.pattern) are not modelled for this framework by this version; states(job) counts their weights", j.framework.label);
   if (p.tensor > 1 || p.context > 1 || p.expert > 1)
     return no("headroom: tensor, context and expert parallelism are not modelled for patterns of layer kinds (model.pattern) by this version; parallel.tensor, context and expert must be 1");
@@ -178,10 +178,10 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
   if (!detail::within(m.vocab, m.head == head_kind::language ? 1 : 0)) return no("headroom: model.vocab must be a whole number from 1 to 2^40", m.vocab);
   const auto& p = j.parallel;
   const auto& order = properties_of(p.schedule);
-  const bool divides = j.framework.modules.kind == layer_modules::megatron;
+  const bool divides = j.framework.modules.megatron();
   if (m.sparse() && m.parallel_block) return no("headroom: experts beside a parallel attention block are not modelled by this version; model.parallel_block must be false");
   if (j.framework.runtime == runtime::preallocated && (m.sparse() || m.latent())) return no("headroom: this framework has no experts and no latent attention; framework", j.framework.label);
-  const bool divides_eager = j.framework.modules.dtensor;
+  const bool divides_eager = j.framework.modules.dtensor();
   if (!divides && m.mtp_layers > 0) return no("headroom: multi-token-prediction modules are not modelled for this framework by this version; model.mtp_layers", m.mtp_layers);
   if (m.fp32_residual && (divides || m.sparse() || j.adapter.active() || m.vision.kind != vision_kind::none))
     return no("headroom: an fp32 residual stream (model.fp32_residual) is modelled for eager dense models without adapters by this version", j.framework.label);
@@ -246,7 +246,7 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
       return no("headroom: for megatron sharding.kind must be none, ddp, megatron-distributed-optimizer or megatron-fsdp");
     if (j.sharding.gathers_units())
       if (const auto why = detail::check_megatron_fsdp(j, no)) return why;
-    if (j.precision.compute.bits == 8 && j.framework.modules.local) return no("headroom: fp8 needs TransformerEngine: framework.options.transformer-impl must not be local");
+    if (j.precision.compute.bits == 8 && j.framework.modules.local()) return no("headroom: fp8 needs TransformerEngine: framework.options.transformer-impl must not be local");
     if (j.precision.parameters.bits == 8 && j.precision.compute.bits != 8) return no("headroom: fp8 parameters need precision.compute fp8; found bits", j.precision.compute.bits);
     if (j.precision.compute.set() && j.precision.compute.bits != 8 && j.precision.compute.bits < 16) return no("headroom: precision.compute must have 8, 16 or 32 bits", j.precision.compute.bits);
     if (j.optimizer.vector_moments > 0 && j.sharding.distributes_optimizer())

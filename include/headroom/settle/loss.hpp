@@ -24,7 +24,7 @@ constexpr void settle_loss(settled_job& r) {
   auto& s = r.layer;
   s.loss = j.loss;
   s.loss_program = j.framework.loss.style;
-  if (j.framework.modules.kind == layer_modules::megatron) return settle_divided_loss(r);
+  if (j.framework.modules.megatron()) return settle_divided_loss(r);
   switch (j.loss.kind) {
     case loss_kind::unset:
       r.assumptions.add(assumption::loss_of_framework);
@@ -39,10 +39,10 @@ constexpr void settle_loss(settled_job& r) {
     case loss_kind::fused: s.loss_program = loss_style::in_place; break;
     case loss_kind::fused_linear: s.loss_program = loss_style::fused_linear; break;
     case loss_kind::vocab_parallel:
-      if (j.parallel.tensor == 1 || !j.framework.modules.dtensor)
+      if (j.parallel.tensor == 1 || !j.framework.modules.dtensor())
         refuse("headroom: loss.kind \"vocab-parallel\" needs tensor parallelism, for this framework or layout not modelled; choose full, fused or fused-linear");
   }
-  if (j.framework.modules.dtensor) {
+  if (j.framework.modules.dtensor()) {
     if (j.loss.kind == loss_kind::fused_linear && j.parallel.tensor > 1)
       refuse("headroom: loss.kind \"fused-linear\" is not modelled under tensor parallelism by this version; choose vocab-parallel or full");
     if ((j.loss.kind == loss_kind::unset || j.loss.kind == loss_kind::chunked) && j.parallel.tensor > 1) s.loss.kind = loss_kind::vocab_parallel;

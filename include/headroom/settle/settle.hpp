@@ -62,7 +62,7 @@ constexpr void settle_shards(settled_job& r) {
   }
   auto d = checked::mul(r.data, j.parallel.context) / j.parallel.replicate;
   const auto& z = j.sharding;
-  if (z.by(sharder::nobody) && r.data > 1 && j.framework.runtime == runtime::autograd && j.framework.modules.kind == layer_modules::eager) r.assumptions.add(assumption::ddp_assumed);
+  if (z.by(sharder::nobody) && r.data > 1 && j.framework.runtime == runtime::autograd && j.framework.modules.eager()) r.assumptions.add(assumption::ddp_assumed);
   if (z.by(sharder::deepspeed)) {
     if (z.mics_shard_size > 0) {  // deepspeed runtime/zero/mics.py: every state is divided within a group, and groups are replicas
       d = z.mics_shard_size;
@@ -103,11 +103,11 @@ constexpr void settle_layer(settled_job& r) {
   s.expert = j.parallel.expert;
   s.expert_tensor = j.parallel.expert_tensor;
   s.expert_imbalance = j.parallel.expert_imbalance_percent;
-  if (r.model.sparse() && (j.framework.modules.kind == layer_modules::eager || (j.parallel.expert > 1 && s.expert_imbalance == 100 && r.model.experts.capacity_factor_percent == 0)))
+  if (r.model.sparse() && (j.framework.modules.eager() || (j.parallel.expert > 1 && s.expert_imbalance == 100 && r.model.experts.capacity_factor_percent == 0)))
     r.assumptions.add(assumption::balanced_routing);
   if (j.recompute.mode == recompute_mode::selective) {
     s.recomputed_modules = j.recompute.modules;
-    if (j.framework.modules.kind == layer_modules::eager) s.policy = j.recompute.policy;
+    if (j.framework.modules.eager()) s.policy = j.recompute.policy;
   }
   if (j.offload.activations != place::on_gpu) s.offloaded_modules = j.framework.checkpointing.offloaded_modules;
   s.fuses_weight_gradients = j.framework.gradients.fused_accumulation;
@@ -200,7 +200,7 @@ constexpr settled_job settle_checked(const job& j, std::size_t kind = 0) {
   settled_job r(j, j.hardware.accelerator(kind));
   r.model.vocab = checked::round_up(r.model.vocab, checked::mul(r.model.vocab_multiple, j.parallel.tensor));
   if (j.framework.loading.unties_embeddings) r.model.tied = false;
-  if (j.framework.modules.kind == layer_modules::megatron) r.model.experts.bias = r.model.mlp_bias;  // one switch, add_bias_linear
+  if (j.framework.modules.megatron()) r.model.experts.bias = r.model.mlp_bias;  // one switch, add_bias_linear
   settle_precision(r);
   settle_optimizer(r);
   settle_shards(r);
@@ -209,7 +209,7 @@ constexpr settled_job settle_checked(const job& j, std::size_t kind = 0) {
   r.reentrant = chosen(j.recompute.reentrant, j.framework.checkpointing.reentrant);
   r.layer.nested_backward = r.reentrant && j.recompute.mode == recompute_mode::full && j.recompute.method != recompute_method::block;
   if (j.recompute.mode == recompute_mode::full && j.recompute.reentrant == choice::unset) r.assumptions.add(assumption::recompute_reentrant_default);
-  if (j.framework.modules.kind == layer_modules::megatron) {
+  if (j.framework.modules.megatron()) {
     if (j.framework.optimizer.precision_aware && j.framework.optimizer.unscales_moments && r.optimizer.state.width() < 4) r.assumptions.add(assumption::moments_copied_for_step);
     if (j.framework.graphs.capture != graph_capture::none && j.framework.graphs.modules == 0) r.assumptions.add(assumption::graphs_as_eager);
     if (j.framework.fp8.ends_in_bf16 && r.layer.fp8) r.assumptions.add(assumption::fp8_in_all_layers);

@@ -108,7 +108,7 @@ constexpr host_bytes host_of(const settled_job& s, const state_bytes& st, bytes 
   else if (j.offload.optimizer != place::on_gpu)
     detail::pin(h, st.gpu[row::optimizer_state], j.offload.pin_memory);
   // Megatron moves activations into tensors that are pinned one by one; their rounding is left out.
-  (j.framework.modules.kind == layer_modules::megatron ? h.pinned : h.plain) += checkpoints;
+  (j.framework.modules.megatron() ? h.pinned : h.plain) += checkpoints;
   h.plain += st.paged;
   if (j.framework.loading.on_host) {
     const auto& f = j.framework.loading.format.set() ? j.framework.loading.format : s.precision.parameters;

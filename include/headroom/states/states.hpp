@@ -91,7 +91,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
   detail::state_sum sum(s);
   const auto threshold = j.sharding.stage3_param_persistence_threshold >= 0 ? j.sharding.stage3_param_persistence_threshold : 100'000;
   const auto outside = trained_modules(j, -1);
-  const bool divided = j.parallel.tensor > 1 && j.framework.modules.dtensor;
+  const bool divided = j.parallel.tensor > 1 && j.framework.modules.dtensor();
   const bool fused = s.model.fused_qkv || j.framework.attention.qkv != qkv_projection::separate;
   bool in_layers = false;
   detail::kind_units units(s.model);

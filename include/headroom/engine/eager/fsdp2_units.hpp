@@ -227,7 +227,7 @@ class fsdp2_units {
   constexpr void add(unit& u, weight w, std::int64_t layer) const {
     const auto& s = *job_;
     const auto& j = *s.source;
-    if (j.framework.modules.dtensor) w = detail::divided(w, j.parallel.tensor);
+    if (j.framework.modules.dtensor()) w = detail::divided(w, j.parallel.tensor);
     w = detail::joined(w, s);
     const bool linear = w.linear && !w.vector();
     const bool packed = linear && s.layer.quantised.has(w.role);

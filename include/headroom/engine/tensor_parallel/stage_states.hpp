@@ -244,12 +244,12 @@ constexpr breakdown buffers_of_stage(const settled_job& s, stage_parts kinds) {
   breakdown b{};
   const bool written_out = sc.kernel == attention::eager || sc.kernel == attention::math;
   // A stage of TransformerEngine modules alone never calls a matrix multiplication of torch; its router does not either.
-  if (last || written_out || habits.modules.local) b[row::workspace] += habits.process.cublas_handles * cublas_workspace(s);
+  if (last || written_out || habits.modules.local()) b[row::workspace] += habits.process.cublas_handles * cublas_workspace(s);
   // The router multiplies by TransformerEngine in either case (moe_utils.py RouterGatingLinearFunction, since 2025-06).
-  if (!habits.modules.local || kinds.sparse) {
+  if (!habits.modules.local() || kinds.sparse) {
     const bytes one = s.on->compute_capability >= 90 ? 32 * mib : 4 * mib;
     b[row::workspace] += ((habits.communication.tensor_parallel == tensor_parallel_overlap::userbuffers ? 4 : 1) + (habits.experts.gemm == expert_gemm::grouped_gemm ? 4 : 0)) * one;
-    if (habits.gradients.fused_accumulation && !habits.modules.local) b[row::workspace] += empty_gradients(s, kinds);
+    if (habits.gradients.fused_accumulation && !habits.modules.local()) b[row::workspace] += empty_gradients(s, kinds);
   }
   // The angles of rotary embedding, fp32, of this rank's positions, are made once (RotaryEmbedding.forward, an lru_cache).
   if (s.model.position == position_kind::rope && (kinds.dense || kinds.sparse))
@@ -260,7 +260,7 @@ constexpr breakdown buffers_of_stage(const settled_job& s, stage_parts kinds) {
   bytes gathered = last && sc.sequence_split > 1 ? whole : bytes{0};
   if (kinds.sparse && habits.experts.dispatcher == token_dispatcher::all_gather && sc.expert * sc.expert_tensor > 1)
     gathered = max(gathered, sc.expert * sc.expert_tensor * stream);
-  if (habits.modules.local && written_out) {
+  if (habits.modules.local() && written_out) {
     // One global buffer serves the score matrices and the gathered input of the head.
     const bytes scores{checked::mul(checked::mul(checked::mul(sc.samples, s.model.heads / sc.tensor), sc.sequence / sc.context), checked::mul(sc.sequence, sc.width))};
     b[row::communication_buffers] += max(scores, gathered);

@@ -126,7 +126,7 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   };
   if (on("no-gradient-accumulation-fusion")) f.gradients.fused_accumulation = false;
   if (on("no-async-tensor-model-parallel-allreduce")) f.communication.overlaps_input_gradients = false;
-  if (const auto impl = word("transformer-impl"); !impl.empty()) f.modules.local = impl == "local";
+  if (const auto impl = word("transformer-impl"); !impl.empty()) f.modules.kind = impl == "local" ? layer_modules::megatron_local : layer_modules::megatron;
   if (on("no-create-attention-mask-in-dataloader")) f.attention.masks_in_loader = false;
   if (const auto* v = k.take("moe-expert-capacity-factor")) {
     const auto percent = std::llround(number_at(*v, k.at("moe-expert-capacity-factor"), 0.0, 1e6) * 100);
@@ -193,7 +193,7 @@ inline json_value megatron_options_of(const profile& p, const profile& plain = f
   json_value out = json_value::object();
   if (p.gradients.fused_accumulation != plain.gradients.fused_accumulation) out["no-gradient-accumulation-fusion"] = true;
   if (plain.communication.overlaps_input_gradients && !p.communication.overlaps_input_gradients) out["no-async-tensor-model-parallel-allreduce"] = true;
-  if (p.modules.local != plain.modules.local) out["transformer-impl"] = p.modules.local ? "local" : "transformer_engine";
+  if (p.modules.kind != plain.modules.kind) out["transformer-impl"] = p.modules.local() ? "local" : "transformer_engine";
   if (p.attention.masks_in_loader != plain.attention.masks_in_loader) out["no-create-attention-mask-in-dataloader"] = true;
   if (p.experts.pads_to_capacity != plain.experts.pads_to_capacity) out["moe-pad-expert-input-to-capacity"] = true;
   if (p.communication.overlaps_gradients != plain.communication.overlaps_gradients) out["overlap-grad-reduce"] = true;
