@@ -11,6 +11,7 @@
 #include <headroom/engine/tensor_parallel/routing.hpp>
 #include <headroom/engine/tensor_parallel/stages.hpp>
 #include <headroom/fragmentation.hpp>
+#include <headroom/objection.hpp>
 #include <headroom/sharding/host.hpp>
 #include <headroom/states/outside.hpp>
 #include <headroom/step/timeline.hpp>
@@ -195,8 +196,8 @@ template <class Add, class Layers>
 template <class Add, class Layers, class Order>
 constexpr void add_ranks(const Add& add, walked_kind& k, const Layers& layers, const Order& order) {
   const auto& j = *k.job.source;
-  if (j.framework.runtime == runtime::preallocated) return add_preallocated(add, k);
   check_walk(j);
+  if (j.framework.runtime == runtime::preallocated) return add_preallocated(add, k);
   if (j.framework.modules.megatron()) return add_divided(add, k, order);
   if (j.parallel.pipeline == 1) return add_whole(add, k, layers);
   return j.framework.modules.dtensor() ? add_eager_stages(add, k, order) : add_spread(add, k, layers);
@@ -260,7 +261,7 @@ constexpr report estimate(const job& j) {
   // The operator itself, and in this order: where the library is linked, g++ then generates no code for what is in the headers.
   if (__builtin_is_constant_evaluated()) {
     check(j);  // at once, so that compilers show the sentence near the top
-    if (j.framework.runtime != runtime::preallocated) check_walk(j);
+    check_walk(j);
     return detail::estimate_with(j, detail::shipped_layers{}, detail::shipped_order{});
   } else {
 #ifdef HEADROOM_COMPILED

@@ -5,6 +5,7 @@
 // First what refuses a job: the way to it is then a short one, which compilers write above its sentence.
 #include <headroom/model/check.hpp>
 #include <headroom/settle/check.hpp>
+#include <headroom/objection.hpp>
 
 #include <headroom/bounds.hpp>                 // bounds(report), fits(report, 0.95)
 #include <headroom/cost/bounds.hpp>            // cost(job) -> step time, tokens/s; bounds(cost(job))

@@ -103,6 +103,18 @@ TEST_CASE("a GPT on LibTorch") {
   }
 }
 
+TEST_CASE("what llm.c does not train is known before anything is counted") {
+  auto j = llm_c_job(llm_c_rows[0]);
+  REQUIRE(!objection_to(j));
+  j.model.norm = norm_kind::rmsnorm;
+  REQUIRE(objection_to(j));
+  CHECK(std::string_view(objection_to(j).sentence).starts_with("headroom: llm.c trains GPT-2 models in full"));
+  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("llm.c trains GPT-2 models in full"), job_error);
+  j = llm_c_job(llm_c_rows[0]);
+  j.hardware.gpus_per_node = j.parallel.tensor = 2;
+  CHECK(std::string_view(objection_to(j).sentence).starts_with("headroom: llm.c has data parallelism alone"));
+}
+
 TEST_CASE("llm.c on a CPU") {
   for (const auto& row : llm_c_rows) {
     const auto r = estimate(llm_c_job(row));

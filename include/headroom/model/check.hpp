@@ -8,6 +8,9 @@ namespace headroom {
 
 namespace detail {
 
+/// Sizes and counts of a job: from `least` to 2^40.
+constexpr bool within(std::int64_t value, std::int64_t least) { return least <= value && value <= (std::int64_t{1} << 40); }
+
 template <class No>
 constexpr objection check_numbers(const shape& m, const No& no) {
   const auto& e = m.experts;

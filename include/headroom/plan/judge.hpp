@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/cost/cost.hpp>
+#include <headroom/objection.hpp>
 #include <headroom/plan/memo.hpp>
 #include <headroom/plan/peak.hpp>
 #include <headroom/plan/plan.hpp>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/cost/cost.hpp>
+#include <headroom/objection.hpp>
 #include <headroom/plan/axes.hpp>
 #include <headroom/plan/result.hpp>
 

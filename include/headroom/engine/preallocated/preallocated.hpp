@@ -61,10 +61,6 @@ constexpr void settle_preallocated(settled_job& s, const inventory& list) {
 constexpr timeline walk_preallocated(const settled_job& s, const state_bytes& st) {
   const auto& j = *s.source;
   const auto& m = s.model;
-  if (m.position != position_kind::learned || m.mlp != mlp_kind::plain || m.norm != norm_kind::layernorm || m.sparse() || j.adapter.active())
-    refuse("headroom: llm.c trains GPT-2 models in full; model must have learned positions, layernorm and a plain MLP, and adapter be absent", m.label);
-  if (j.parallel.tensor > 1 || j.parallel.pipeline > 1 || j.parallel.context > 1)
-    refuse("headroom: llm.c has data parallelism alone; parallel.tensor, pipeline and context must be 1", j.parallel.tensor);
   moment all{};
   auto& rows = all.rows;
   const auto b = s.layer.samples, t = s.layer.sequence;

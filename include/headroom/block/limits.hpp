@@ -1,0 +1,110 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Which layers this version has no program for. What a framework's engine cannot run stands with the engine (engine/*/limits.hpp).
+#pragma once
+
+#include <headroom/job.hpp>
+#include <headroom/model/check.hpp>
+
+namespace headroom::detail {
+
+/// Frameworks whose layers tensor, context or expert parallelism may divide: they know fewer kinds of model.
+constexpr bool divides_layers(const profile& f) { return f.modules.megatron() || f.modules.dtensor(); }
+
+/// Attention that writes its scores out.
+constexpr bool writes_scores(const job& j) { return j.attention == attention::eager || j.attention == attention::math || j.model.attention_softcap > 0; }
+
+/// Patterns of layer kinds.
+template <class No>
+constexpr objection check_pattern_layers(const job& j, const No& no) {
+  const auto& p = j.parallel;
+  if (divides_layers(j.framework))
+    return no("headroom: patterns of layer kinds (model.pattern) are not modelled for this framework by this version; states(job) counts their weights", j.framework.label);
+  if (p.tensor > 1 || p.context > 1 || p.expert > 1)
+    return no("headroom: tensor, context and expert parallelism are not modelled for patterns of layer kinds (model.pattern) by this version; parallel.tensor, context and expert must be 1");
+  if (j.compile || j.recompute.mode == recompute_mode::selective)
+    return no("headroom: compiled or selectively recomputed layers are not modelled for patterns of layer kinds (model.pattern) by this version; compile must be false, recompute \"none\" or \"full\"");
+  if (j.batch.packed && j.model.recurs())
+    return no("headroom: packed sequences are not modelled for recurrent mixers by this version; batch.packed must be false");
+  return {};
+}
+
+/// Towers beside a language model, or in its place.
+template <class No>
+constexpr objection check_tower_layers(const job& j, const No& no) {
+  const auto& v = j.model.vision;
+  if (divides_layers(j.framework) || j.compile || j.parallel.pipeline > 1)
+    return no("headroom: activations of vision towers are not modelled for this framework or layout by this version; states(job) counts their weights", j.framework.label);
+  if (v.projector == projector_kind::contrastive || v.deep_mergers > 0 || v.attention_pool)
+    return no("headroom: contrastive towers, pooling heads and deep mergers are not modelled by this version; states(job) counts their weights");
+  if (v.patch < 1 || v.image < v.patch) return no("headroom: model.vision.image and patch must say how large the images are; image", v.image);
+  if (v.merge > 1 && v.image / v.patch % v.merge != 0) return no("headroom: model.vision.image / patch must be a multiple of model.vision.merge; image", v.image);
+  if (v.layers > 0 && (v.hidden < 1 || v.heads < 1 || v.hidden % v.heads != 0)) return no("headroom: model.vision.hidden must be a multiple of model.vision.heads; hidden", v.hidden);
+  return {};
+}
+
+/// An encoder whose result every layer of the decoder reads.
+template <class No>
+constexpr objection check_encoder_layers(const job& j, const No& no) {
+  const auto& m = j.model;
+  if (divides_layers(j.framework) || j.compile || j.parallel.pipeline > 1)
+    return no("headroom: encoder-decoder models are not modelled for this framework by this version; states(job) counts their weights", j.framework.label);
+  if (!m.encoder.cross_attention || m.sparse() || m.parallel_block || m.vision.kind != vision_kind::none)
+    return no("headroom: encoders without cross-attention, or beside experts, parallel blocks or towers, are not modelled by this version; model.encoder.layers", m.encoder.layers);
+  return {};
+}
+
+/// What a layer is made of, for the framework that the job names.
+template <class No>
+constexpr objection check_layers(const job& j, const No& no) {
+  const auto& m = j.model;
+  const auto& f = j.framework;
+  const bool divides = divides_layers(f);
+  if (!within(m.ffn, m.sparse() || m.pattern.given() ? 0 : 1)) return no("headroom: model.ffn must be a whole number from 1 to 2^40", m.ffn);
+  if (!within(m.vocab, m.head == head_kind::language ? 1 : 0)) return no("headroom: model.vocab must be a whole number from 1 to 2^40", m.vocab);
+  if (m.sparse() && m.parallel_block) return no("headroom: experts beside a parallel attention block are not modelled by this version; model.parallel_block must be false");
+  if (!f.modules.megatron() && m.mtp_layers > 0) return no("headroom: multi-token-prediction modules are not modelled for this framework by this version; model.mtp_layers", m.mtp_layers);
+  if (m.fp32_residual && (f.modules.megatron() || m.sparse() || j.adapter.active() || m.vision.kind != vision_kind::none))
+    return no("headroom: an fp32 residual stream (model.fp32_residual) is modelled for eager dense models without adapters by this version", f.label);
+  if (m.pattern.given())
+    if (const auto why = check_pattern_layers(j, no)) return why;
+  if ((m.gated_attention || m.norm_offset) && (divides || m.fused_qkv || m.latent() || f.attention.qkv != qkv_projection::separate))
+    return no("headroom: gated attention and norms of 1 + weight (model.gated_attention, norm_offset) are not modelled for this framework, or with one matrix for q, k and v, by this version", f.label);
+  if (m.vision.kind != vision_kind::none)
+    if (const auto why = check_tower_layers(j, no)) return why;
+  if (m.encoder.layers > 0)
+    if (const auto why = check_encoder_layers(j, no)) return why;
+  if (divides && (m.bidirectional || m.norm_after || m.head != head_kind::language))
+    return no("headroom: encoders and post-norm models are not modelled for this framework by this version; states(job) counts their weights", f.label);
+  return {};
+}
+
+/// Layers that tensor, sequence and context parallelism divide come out even.
+template <class No>
+constexpr objection check_division(const job& j, const No& no) {
+  const auto& m = j.model;
+  const auto& p = j.parallel;
+  if (m.heads % p.tensor != 0 || m.kv() % p.tensor != 0)
+    return no("headroom: model.heads and kv_heads must be multiples of parallel.tensor; heads", m.heads);
+  if (m.ffn % p.tensor != 0) return no("headroom: model.ffn must be a multiple of parallel.tensor; ffn", m.ffn);
+  if (j.batch.sequence % p.context != 0) return no("headroom: batch.sequence must be a multiple of parallel.context; sequence", j.batch.sequence);
+  if (p.sequence && j.batch.sequence / p.context % p.tensor != 0)
+    return no("headroom: with parallel.sequence, batch.sequence / context must be a multiple of parallel.tensor; sequence", j.batch.sequence);
+  return {};
+}
+
+/// How a layer runs: compiled, in fp8, over packed sequences.
+template <class No>
+constexpr objection check_running(const job& j, const No& no) {
+  const auto& f = j.framework;
+  if (j.compile && !f.compile.layers && !f.compile.loss)
+    return no("headroom: torch.compile is not modelled for this framework by this version; compile must be false", f.label);
+  if (j.compile && writes_scores(j))
+    return no("headroom: compiled layers with attention written out are not modelled by this version; attention must be sdpa, flash or flash3");
+  if (!f.modules.megatron() && j.precision.compute.bits == 8 && !f.fp8.quantises_in_linear)
+    return no("headroom: fp8 computation is not modelled by this version; precision.compute must have 16 or 32 bits", j.precision.compute.bits);
+  if (j.batch.packed && !f.attention.packs_documents)
+    return no("headroom: packed sequences are not modelled for this framework by this version; batch.packed must be false", f.label);
+  return {};
+}
+
+}  // namespace headroom::detail

@@ -1,0 +1,137 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What the engine of eager modules does not run: parallelism where nothing divides a layer, and what DTensor is not modelled with.
+#pragma once
+
+#include <headroom/block/limits.hpp>
+#include <headroom/layout/stages.hpp>
+
+namespace headroom::detail {
+
+inline constexpr auto torch_schedules = with_schedules("headroom: for this framework parallel.schedule must be ", [](const schedule_properties& s) { return !s.torch.empty(); });
+
+/// Whether weights are cast for each matrix multiplication; FSDP gathers them in the format that they are computed in instead.
+constexpr bool autocasts(const job& j) {
+  const auto& p = j.precision.set() ? j.precision : j.framework.precision;
+  if (j.sharding.properties().shards_are_master) return false;
+  return p.autocast || (p.compute.bits >= 16 && p.compute.bits < p.parameters.bits);
+}
+
+/// Layers spread over the GPUs of one process.
+template <class No>
+constexpr objection check_spread(const job& j, const No& no) {
+  const auto& p = j.parallel;
+  if (!properties_of(p.schedule).one_process || p.virtual_pipeline > 1)
+    return no("headroom: for this framework parallel.schedule must be \"naive\" (device_map=\"auto\") or parallel.pipeline 1; pipeline", p.pipeline);
+  if (p.pipeline > degrees::max_entries) return no("headroom: parallel.pipeline must be from 1 to 256", p.pipeline);
+  if (j.hardware.gpus() != p.pipeline)
+    return no("headroom: the naive schedule spreads one process over all GPUs; parallel.pipeline must be hardware.nodes × gpus_per_node", p.pipeline);
+  if (j.sharding.divides()) return no("headroom: the naive schedule goes without sharding; sharding.kind must be none");
+  std::int64_t given = 0;
+  for (std::int64_t i = 0; i < chunks_given(p); ++i) given = checked::add(given, p.stage_layers[i]);
+  if (chunks_given(p) > 0 && (chunks_given(p) != p.pipeline || given != j.model.layers))
+    return no("headroom: parallel.stage_layers must have parallel.pipeline entries that add up to model.layers; they add up to", given);
+  return {};
+}
+
+/// Modules that are not divided.
+template <class No>
+constexpr objection check_undivided(const job& j, const No& no) {
+  const auto& p = j.parallel;
+  if ((j.model.sparse() || j.model.latent()) && (j.compile || j.recompute.mode == recompute_mode::selective))
+    return no("headroom: compiled or selectively recomputed experts and latent attention are not modelled by this version; compile must be false, recompute \"none\" or \"full\"");
+  if (p.tensor > 1 || p.sequence) return no("headroom: tensor parallelism is not modelled by this version; parallel.tensor must be 1", p.tensor);
+  if (p.pipeline > 1 || p.virtual_pipeline > 1)
+    if (const auto why = check_spread(j, no)) return why;
+  if (p.context > 1) return no("headroom: context parallelism is not modelled by this version; parallel.context must be 1", p.context);
+  if (p.expert > 1 || p.expert_tensor > 1) return no("headroom: expert parallelism is not modelled by this version; parallel.expert must be 1", p.expert);
+  return {};
+}
+
+/// Experts and latent attention in modules that DTensor divides.
+template <class No>
+constexpr objection check_dtensor_experts(const job& j, const No& no) {
+  const auto& m = j.model;
+  const auto& p = j.parallel;
+  if (j.framework.experts.gemm != expert_gemm::grouped_mm || p.tensor > 1 || p.context > 1 || p.pipeline > 1 || (j.compile && j.framework.compile.layers) || m.experts.every > 1 || m.experts.bias)
+    return no("headroom: mixtures of experts and latent attention are modelled for this framework without tensor, context and pipeline parallelism and compiled layers alone, and of plain layers; states(job) counts their weights",
+              j.framework.label);
+  if (m.sparse() && (m.experts.count % p.expert != 0 || j.hardware.gpus() % p.expert != 0 || p.expert_tensor > 1))
+    return no("headroom: model.experts.count and the GPUs must be multiples of parallel.expert, and parallel.expert_tensor 1; expert", p.expert);
+  if (p.expert > 1 && !j.sharding.cuts_tensors()) return no("headroom: expert parallelism of eager modules needs sharding.kind \"fsdp2\" in this version");
+  return {};
+}
+
+/// Pipelines by torch.distributed.pipelining.
+template <class No>
+constexpr objection check_torch_pipeline(const job& j, const No& no) {
+  const auto& p = j.parallel;
+  const auto& order = properties_of(p.schedule);
+  if (order.torch.empty()) return no(torch_schedules.text, j.framework.label);  // headroom: parallel.schedule must be one that torch.distributed.pipelining has
+  if (order.splits_backward && (j.recompute.mode != recompute_mode::none || (j.compile && j.framework.compile.layers)))
+    return no("headroom: torch runs no schedule that splits the backward with compiled layers, and recomputation is not modelled for one by this version; compile must be false, recompute \"none\"");
+  if (properties_of(schedule_of(p)).in_groups && p.virtual_pipeline > 1 && j.batch.accumulation % p.pipeline != 0)
+    return no("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
+  if (p.pipeline > degrees::max_entries || j.batch.accumulation > 65'536)
+    return no("headroom: parallel.pipeline must be from 1 to 256, and batch.accumulation at most 65536; accumulation", j.batch.accumulation);
+  if (j.sharding.kind != sharding_kind::fsdp2 || j.framework.loss.style == loss_style::chunked_head || j.adapter.active() || !j.trainable.all() || j.optimizer.in_backward || j.model.tied)
+    return no("headroom: pipelines of this framework are modelled under sharding.kind fsdp2, with whole logits, every weight trained by an optimizer step and untied embeddings alone");
+  return {};
+}
+
+/// Modules that DTensor divides.
+template <class No>
+constexpr objection check_dtensor(const job& j, const No& no) {
+  const auto& m = j.model;
+  const auto& p = j.parallel;
+  if (const auto why = check_division(j, no)) return why;
+  if (m.sparse() || m.latent())
+    if (const auto why = check_dtensor_experts(j, no)) return why;
+  if (p.pipeline > 1 || p.virtual_pipeline > 1)
+    if (const auto why = check_torch_pipeline(j, no)) return why;
+  if (!m.sparse() && p.expert > 1) return no("headroom: parallel.expert needs a mixture of experts; it is", p.expert);
+  if (p.tensor > 1 || p.context > 1) {
+    if (!j.sharding.cuts_tensors() && (p.tensor == 1 || !j.sharding.by(sharder::nobody)))
+      return no("headroom: tensor and context parallelism of eager modules need sharding.kind \"fsdp2\" in this version");
+    if (j.adapter.active()) return no("headroom: adapters under tensor or context parallelism are not modelled for this framework by this version", j.framework.label);
+  }
+  if (p.context > 1 && p.context_kind == context_kind::ulysses)
+    return no("headroom: for this framework parallel.context_kind must be ring or all-gather", j.framework.label);
+  if (p.context > 1 && writes_scores(j))
+    return no("headroom: context parallelism with attention written out is not modelled by this version; attention must be sdpa, flash or flash3");
+  return {};
+}
+
+/// What is recomputed, and under which casts.
+template <class No>
+constexpr objection check_eager_recompute(const job& j, const No& no) {
+  const auto& r = j.recompute;
+  const bool selective = r.mode == recompute_mode::selective;
+  const bool full = r.mode == recompute_mode::full;
+  const bool from_first = r.method == recompute_method::block;
+  const bool all = r.layers == 0 || r.layers == j.model.layers || (r.method == recompute_method::uniform && r.layers == 1);
+  if (selective && (r.policy == recompute_policy::unset || r.modules != 0))
+    return no("headroom: for this framework selective recompute needs recompute.policy (every-other-matmul or attention-only), and no modules", j.framework.label);
+  if (full && !all && !from_first) return no("headroom: recomputing some of the layers is not modelled here by this version; recompute.layers must be 0 (all)", r.layers);
+  if (!autocasts(j)) return {};
+  if (j.compile) return no("headroom: compiled layers under autocast are not modelled by this version; choose bf16 parameters, fsdp1 or fsdp2, or compile false");
+  if (selective || (full && from_first && r.layers > 0 && r.layers < j.model.layers))
+    return no("headroom: recomputing a part of the model under autocast is not modelled by this version; recompute must be \"none\" or \"full\"");
+  return {};
+}
+
+/// A job of eager modules.
+template <class No>
+constexpr objection check_eager(const job& j, const No& no) {
+  if (const auto why = check_layers(j, no)) return why;
+  if (const auto why = j.framework.modules.dtensor() ? check_dtensor(j, no) : check_undivided(j, no)) return why;
+  if (j.offload.parameters != place::on_gpu && !j.sharding.divides())
+    return no("headroom: offload.parameters needs sharding that gathers them for every layer: sharding.kind \"zero\" with stage 3, \"fsdp1\" or \"fsdp2\"");
+  if (j.parallel.replicate > 1 && j.sharding.by(sharder::deepspeed))
+    return no("headroom: parallel.replicate is FSDP's; DeepSpeed shards within groups by sharding.mics_shard_size; replicate", j.parallel.replicate);
+  if (const auto why = check_running(j, no)) return why;
+  if (j.sharding.by(sharder::megatron))
+    return no("headroom: Megatron's sharding is not modelled by this version; sharding.kind must be none, ddp, zero, fsdp1 or fsdp2");
+  return check_eager_recompute(j, no);
+}
+
+}  // namespace headroom::detail

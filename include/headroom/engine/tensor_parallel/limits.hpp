@@ -1,0 +1,137 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What the engine of Megatron's layers and stages does not run.
+#pragma once
+
+#include <headroom/block/limits.hpp>
+
+namespace headroom::detail {
+
+inline constexpr auto megatron_schedules = with_schedules("headroom: for megatron parallel.schedule must be ", [](const schedule_properties& s) { return s.megatron; });
+
+/// Megatron-FSDP.
+template <class No>
+constexpr objection check_megatron_fsdp(const job& j, const No& no) {
+  if (j.parallel.pipeline > 1 || j.parallel.virtual_pipeline > 1 || j.parallel.schedule != usual_schedule(1))
+    return no("headroom: Megatron-FSDP over pipeline stages is not modelled by this version; parallel.pipeline must be 1, without a schedule; pipeline", j.parallel.pipeline);
+  if (j.model.mtp_layers > 0) return no("headroom: multi-token prediction under Megatron-FSDP is not modelled by this version; model.mtp_layers must be 0", j.model.mtp_layers);
+  if (j.recompute.mode == recompute_mode::full && j.recompute.method == recompute_method::uniform && j.recompute.layers > 1)
+    return no("headroom: several layers in a checkpoint under Megatron-FSDP are not modelled by this version; recompute.layers must be 1", j.recompute.layers);
+  if (j.optimizer.vector_moments > 0) return no("headroom: Megatron-FSDP has no Muon; optimizer must be adamw or sgd");
+  const auto& p = j.precision.set() ? j.precision : j.framework.precision;
+  if (p.parameters.bits == 8 && j.framework.fp8.scaling == fp8_scaling::block)
+    return no("headroom: block-scaled fp8 parameters under Megatron-FSDP are not modelled by this version; framework.options.fp8-recipe must be tensorwise or delayed");
+  return {};
+}
+
+/// Muon's layer-wise distributed optimizer.
+template <class No>
+constexpr objection check_layer_wise(const job& j, const No& no) {
+  if (j.parallel.replicate > 1) return no("headroom: Muon's layer-wise optimizer has no instances; parallel.replicate must be 1", j.parallel.replicate);
+  if (j.framework.optimizer.precision_aware || j.precision.compute.bits == 8)
+    return no("headroom: Muon's layer-wise optimizer with fp8 or a precision-aware optimizer is not modelled by this version; precision.compute must have 16 or 32 bits");
+  if (j.model.mtp_layers > 0) return no("headroom: multi-token prediction under Muon's layer-wise optimizer is not modelled by this version; model.mtp_layers must be 0", j.model.mtp_layers);
+  return {};
+}
+
+template <class No>
+constexpr objection check_megatron_experts(const job& j, const No& no) {
+  const auto& e = j.model.experts;
+  const auto& p = j.parallel;
+  if (e.count % p.expert != 0 || e.ffn % p.expert_tensor != 0)
+    return no("headroom: model.experts.count must be a multiple of parallel.expert, and experts.ffn of parallel.expert_tensor; experts", e.count);
+  if (j.hardware.gpus() / p.pipeline % checked::mul(p.expert, p.expert_tensor) != 0)
+    return no("headroom: data × tensor × context must be a multiple of parallel.expert × expert_tensor; expert", p.expert);
+  return {};
+}
+
+/// Stages and the order of their micro-batches.
+template <class No>
+constexpr objection check_megatron_stages(const job& j, const No& no) {
+  const auto& p = j.parallel;
+  const auto& order = properties_of(p.schedule);
+  const auto group = j.framework.pipeline.microbatch_group;
+  if (p.pipeline > degrees::max_entries) return no("headroom: parallel.pipeline must be from 1 to 256", p.pipeline);
+  if (j.model.mtp_layers > 4) return no("headroom: for megatron model.mtp_layers must be from 0 to 4", j.model.mtp_layers);
+  if (!order.megatron) return no(megatron_schedules.text);  // headroom: parallel.schedule must be one that Megatron-LM runs (layout/schedule_kind.hpp)
+  if (!order.plain() && p.virtual_pipeline > 1)
+    return no("headroom: the zero-bubble and dualpipe schedules need parallel.virtual_pipeline 1; found", p.virtual_pipeline);
+  if (order.both_ways() && (p.pipeline % 2 != 0 || j.batch.accumulation % 2 != 0))
+    return no("headroom: the dualpipe schedule needs an even number of stages and of micro-batches; parallel.pipeline", p.pipeline);
+  if (order.splits_backward && j.recompute.mode != recompute_mode::none)
+    return no("headroom: recomputation is not modelled for the zero-bubble schedule by this version; recompute must be \"none\"");
+  if (group > 0 && group < p.pipeline)
+    return no("headroom: microbatch-group-size-per-virtual-pipeline-stage must be at least parallel.pipeline; found", group);
+  if (order.steady(p.pipeline, 0, p.pipeline) > 65'536 && j.batch.accumulation > 65'536)
+    return no("headroom: with the gpipe schedule batch.accumulation must be from 1 to 65536; accumulation", j.batch.accumulation);
+  if (p.virtual_pipeline > 1 && group == 0 && j.batch.accumulation % p.pipeline != 0)
+    return no("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
+  return {};
+}
+
+/// States: how they are sharded, their formats, the optimizer.
+template <class No>
+constexpr objection check_megatron_states(const job& j, const No& no) {
+  const auto& compute = j.precision.compute;
+  if (j.sharding.divides() && !j.sharding.by(sharder::megatron))
+    return no("headroom: for megatron sharding.kind must be none, ddp, megatron-distributed-optimizer or megatron-fsdp");
+  if (j.sharding.gathers_units())
+    if (const auto why = check_megatron_fsdp(j, no)) return why;
+  if (compute.bits == 8 && j.framework.modules.local()) return no("headroom: fp8 needs TransformerEngine: framework.options.transformer-impl must not be local");
+  if (j.precision.parameters.bits == 8 && compute.bits != 8) return no("headroom: fp8 parameters need precision.compute fp8; found bits", compute.bits);
+  if (compute.set() && compute.bits != 8 && compute.bits < 16) return no("headroom: precision.compute must have 8, 16 or 32 bits", compute.bits);
+  if (j.optimizer.vector_moments > 0 && j.sharding.distributes_optimizer())
+    if (const auto why = check_layer_wise(j, no)) return why;
+  if (j.optimizer.extent != state_extent::full || j.optimizer.state.quantised() || j.optimizer.blocks > 0 || j.optimizer.in_backward)
+    return no("headroom: for megatron the optimizer must be adamw, sgd, sgd-momentum, lion, adagrad or muon");
+  if (j.adapter.active() || !j.trainable.all()) return no("headroom: adapters and partly frozen models are not modelled for megatron by this version");
+  return {};
+}
+
+/// CUDA graphs, and what is kept off the GPU.
+template <class No>
+constexpr objection check_megatron_graphs(const job& j, const No& no) {
+  const auto& f = j.framework;
+  const auto& o = j.offload;
+  const bool plain = properties_of(j.parallel.schedule).plain();
+  const bool full = j.recompute.mode == recompute_mode::full;
+  if (f.graphs.capture != graph_capture::none && full)
+    return no("headroom: CUDA graphs of layers do not go with full recompute; framework.options.cuda-graph-impl must be none", f.label);
+  if (f.graphs.modules != 0 && (o.activations != place::on_gpu || !plain))
+    return no("headroom: graphs that are captured before the first step are not modelled with offload or for the zero-bubble and dualpipe schedules by this version");
+  if (o.optimizer != place::on_gpu || o.parameters != place::on_gpu)
+    return no("headroom: offload of optimizer or parameters is not modelled for megatron by this version");
+  if (o.activations == place::on_gpu) return {};
+  if (f.checkpointing.offloaded_modules == 0 || full)
+    return no("headroom: for megatron offload.activations needs framework.options.offload-modules (attn_norm, qkv_linear, core_attn, attn_proj, mlp_norm, expert_fc1, moe_act), and no full recompute");
+  if (j.precision.compute.bits == 8 || !plain)
+    return no("headroom: offloaded modules are not modelled with fp8 or for the zero-bubble and dualpipe schedules by this version; framework", f.label);
+  return {};
+}
+
+/// What is recomputed.
+template <class No>
+constexpr objection check_megatron_recompute(const job& j, const No& no) {
+  const auto& r = j.recompute;
+  if (r.mode == recompute_mode::selective && r.modules == 0)
+    return no("headroom: for megatron selective recompute needs recompute.modules: core_attn, mlp, moe, moe_act, layernorm, mla_up_proj, shared_experts");
+  if (r.mode == recompute_mode::full && r.method == recompute_method::unset && r.layers != 0 && r.layers != j.model.layers)
+    return no("headroom: recompute.layers needs recompute.method: uniform (layers a checkpoint) or block (the first layers of each chunk); layers", r.layers);
+  return {};
+}
+
+/// A job of Megatron's modules.
+template <class No>
+constexpr objection check_megatron(const job& j, const No& no) {
+  if (const auto why = check_layers(j, no)) return why;
+  if (const auto why = check_division(j, no)) return why;
+  if (j.model.sparse())
+    if (const auto why = check_megatron_experts(j, no)) return why;
+  if (const auto why = check_megatron_stages(j, no)) return why;
+  if (const auto why = check_megatron_states(j, no)) return why;
+  if (j.model.parallel_block || j.model.post_norms) return no("headroom: parallel blocks and post-norms are not modelled for megatron by this version");
+  if (const auto why = check_megatron_graphs(j, no)) return why;
+  if (const auto why = check_running(j, no)) return why;
+  return check_megatron_recompute(j, no);
+}
+
+}  // namespace headroom::detail

@@ -1,0 +1,27 @@
+// Distributed under the Boost Software License, Version 1.0.
+// objection_to(job): why a job is refused. Each sentence stands with whoever has the limit: contradictions in settle/check.hpp, layers without
+// a program in block/limits.hpp, what an engine does not run in its own folder.
+#pragma once
+
+#include <headroom/engine/eager/limits.hpp>
+#include <headroom/engine/preallocated/limits.hpp>
+#include <headroom/engine/tensor_parallel/limits.hpp>
+#include <headroom/settle/check.hpp>
+
+namespace headroom {
+
+/// Refuses a job whose states can be counted, but whose step the framework's engine does not run in this version; or does what `no` does.
+template <class No = refusing>
+constexpr objection check_walk(const job& j, const No& no = {}) {
+  if (j.framework.runtime == runtime::preallocated) return detail::check_preallocated(j, no);
+  return j.framework.modules.megatron() ? detail::check_megatron(j, no) : detail::check_eager(j, no);
+}
+
+/// Why estimate(j) refuses a job that contradicts itself or is not modelled, without refusing it: for who asks about many jobs, or builds
+/// without exceptions. Empty where nothing is known against it; sizes that overflow are still an overflow_error.
+constexpr objection objection_to(const job& j) {
+  if (const auto why = check(j, objecting{})) return why;
+  return check_walk(j, objecting{});
+}
+
+}  // namespace headroom
