@@ -198,6 +198,53 @@ TEST_CASE("what shapes the network is never passed over") {
   CHECK(complaint(json{{"model_type", "mpt"}, {"attn_config", {{"alibi", false}}}}).find("config.attn_config.alibi") != std::string::npos);
 }
 
+TEST_CASE("decoders taken out of an encoder-decoder are refused: they are other networks") {
+  // transformers 5.16: BartForCausalLM() has 254,084,096 weights, WhisperForCausalLM() 29,552,256.
+  CHECK(complaint(json{{"model_type", "bart"}, {"architectures", {"BartForCausalLM"}}}).find("architectures puts a head on BART that is not known") != std::string::npos);
+  CHECK(complaint(json{{"model_type", "whisper"}, {"architectures", {"WhisperForCausalLM"}}}).find("architectures puts a head on Whisper that is not known") != std::string::npos);
+}
+
+TEST_CASE("a text model's class reads the text part of a model that sees") {
+  // Qwen/Qwen3.5-4B: 4,205,751,296 in model.language_model.*, whose head is the embedding.
+  const json text = {{"model_type", "qwen3_5_text"}, {"num_hidden_layers", 32}, {"hidden_size", 2560}, {"intermediate_size", 9216}, {"num_attention_heads", 16},
+                     {"num_key_value_heads", 4}, {"head_dim", 256}, {"vocab_size", 248320}, {"tie_word_embeddings", true}};
+  const json sight = {{"model_type", "qwen3_5_vision"}, {"depth", 24}, {"hidden_size", 1024}, {"num_heads", 16}, {"intermediate_size", 4096}, {"out_hidden_size", 2560}};
+  json whole = {{"model_type", "qwen3_5"}, {"architectures", {"Qwen3_5ForConditionalGeneration"}}, {"tie_word_embeddings", true}, {"text_config", text}, {"vision_config", sight}};
+  CHECK(total(whole) == 4'539'265'536);
+  CHECK(model_from_config(whole).vision.layers == 24);
+  whole["architectures"] = {"Qwen3_5ForCausalLM"};
+  CHECK(total(whole) == 4'205'751'296);
+  CHECK(model_from_config(whole).vision.kind == headroom::vision_kind::none);
+  // Stripped of its tower, and with the text's keys at the top.
+  whole.erase("vision_config");
+  CHECK(total(whole) == 4'205'751'296);
+  json flat = text;
+  flat["model_type"] = "qwen3_5";
+  flat["architectures"] = {"Qwen3_5ForCausalLM"};
+  CHECK(total(flat) == 4'205'751'296);
+  // The class's defaults (transformers 5.16).
+  CHECK(total(json{{"model_type", "qwen3_5"}, {"architectures", {"Qwen3_5ForCausalLM"}}}) == 8'953'803'264);
+  CHECK(total(json{{"model_type", "qwen3_5_moe"}, {"architectures", {"Qwen3_5MoeForCausalLM"}}}) == 34'660'610'688);
+  // What the text part does not have is refused where it stands.
+  json wrong = whole;
+  wrong["text_config"]["num_hidden_layers"] = 0;
+  CHECK(complaint(wrong).rfind("headroom: config.text_config.num_hidden_layers must be", 0) == 0);
+}
+
+TEST_CASE("Mistral 3 says at the top whether its tables are tied") {
+  // transformers 5.16: Mistral3ForConditionalGeneration() has 23,340,272,640 weights; its head would be 671,088,640 more.
+  json config = {{"model_type", "mistral3"}, {"architectures", {"Mistral3ForConditionalGeneration"}}};
+  CHECK(total(config) == 23'340'272'640);
+  config["tie_word_embeddings"] = false;
+  CHECK(total(config) == 23'340'272'640 + 671'088'640);
+  config["tie_word_embeddings"] = true;
+  config["text_config"] = {{"model_type", "mistral"}, {"hidden_size", 5120}, {"num_hidden_layers", 40}, {"intermediate_size", 32768}, {"num_attention_heads", 32},
+                           {"num_key_value_heads", 8}, {"head_dim", 128}, {"vocab_size", 131072}, {"tie_word_embeddings", false}};
+  CHECK(total(config) == 23'340'272'640);
+  config.erase("tie_word_embeddings");  // files of before transformers 5
+  CHECK(total(config) == 23'340'272'640 + 671'088'640);
+}
+
 TEST_CASE("class defaults stand in for a whole config") {
   CHECK(total({{"model_type", "llama"}}) == 6'738'415'616);   // Llama-7B
   CHECK(total({{"model_type", "mistral"}}) == 7'241'732'096); // Mistral-7B

@@ -110,6 +110,8 @@ TEST_CASE("patterns that no network has are refused by name") {
   CHECK(refusal(model_with(R"(["attentoin"])")).find("model.pattern[0] must be one of") != std::string::npos);
   CHECK(refusal(model_with(R"(["attention+both"])")).find("\"+experts\" behind it") != std::string::npos);
   CHECK(refusal(model_with(R"(["none"])")).find("needs \"+dense\"") != std::string::npos);
+  CHECK(refusal(model_with("[]")) == "headroom: model.pattern must be at least one layer, found an empty list");
+  CHECK(refusal(model_with("\"\"")).find("must be at least one layer") != std::string::npos);
   CHECK(refusal(model_with(R"("M-M|M-")")).find("without | and /") != std::string::npos);
   job j;
   j.model = io::read_model(model_with(R"("M-")"), "model", io::no_files);

@@ -52,6 +52,9 @@ inline constexpr family_name type_aliases[] = {
     {"qwen2_5_vl_text", "qwen2_vl_text"}, {"camembert", "roberta"},
 };
 
+/// Families that see, whose text model is a class of its own, ...ForCausalLM (transformers' Gemma3ForCausalLM reads a Gemma3TextConfig).
+inline constexpr const char* text_classes[] = {"gemma3", "llama4", "qwen3_5", "qwen3_5_moe"};
+
 inline std::string family_of(const config& c, const architecture& a) {
   std::string type = c.text({"model_type"}, "");
   if (type.empty()) {
@@ -62,11 +65,17 @@ inline std::string family_of(const config& c, const architecture& a) {
   }
   for (const auto& alias : type_aliases)
     if (type == alias.prefix) type = alias.type;
-  // Gemma 3's and Llama 4's text models also come by themselves.
-  if ((type == "gemma3" || type == "llama4") && !c.has("text_config") && !c.has("vision_config") && a.head == task::language &&
-      c.has("hidden_size"))
-    type += "_text";
+  const bool bare = !c.has("text_config") && !c.has("vision_config") && c.has("hidden_size");
+  for (const char* seeing : text_classes)
+    if (type == seeing && (a.head == task::language || (a.head == task::conditional && bare && !type.starts_with("qwen")))) return type + "_text";
   return type;
+}
+
+/// The part of a configuration that describes a model of `type`: its text_config where the class is that of the text model alone.
+inline config part_of(const config& c, const std::string& type) {
+  for (const char* seeing : text_classes)
+    if (type == std::string{seeing} + "_text" && c.has("text_config")) return c.child("text_config");
+  return c;
 }
 
 /// Whether a class of that prefix is one of the family's.
@@ -140,16 +149,17 @@ inline shape read_family(const config& c, const architecture& a, const std::stri
 /// The shape that a Hugging Face configuration describes. Throws job_error with the key's path, what is accepted and what
 /// was found.
 inline shape model_from_config(const nlohmann::json& json, const std::string& path = "config") {
-  const detail::config c{json, path};
-  const auto architecture = detail::architecture_of(c);
-  const auto type = detail::family_of(c, architecture);
-  detail::check_class(c, architecture, type);
+  const detail::config whole{json, path};
+  const auto architecture = detail::architecture_of(whole);
+  const auto type = detail::family_of(whole, architecture);
+  detail::check_class(whole, architecture, type);
+  const auto c = detail::part_of(whole, type);
   shape m = detail::read_family(c, architecture, type);
   detail::check_foreign(c, m, type);
   if (!m.sparse()) m.experts = {};
   if (m.experts.every > m.layers && m.sparse() && m.experts.every > 1) m.experts.every = m.layers + 1;
   detail::check_read(c, m);
-  const auto origin = c.text({"_name_or_path"}, "");
+  const auto origin = whole.text({"_name_or_path"}, "");
   m.label = name{std::string_view{origin}.substr(origin.find_last_of('/') + 1)};
   return m;
 }

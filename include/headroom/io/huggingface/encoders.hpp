@@ -14,6 +14,7 @@ inline void set_encoder_head(const config& c, shape& m, task head, bool has_pool
     case task::unstated:
     case task::base: m.pooler = has_pooler; break;
     case task::language:
+    case task::conditional:
     case task::masked_language: m.head = head_kind::masked_language; break;
     case task::pretraining:
       m.head = head_kind::masked_language;
@@ -106,7 +107,7 @@ inline shape read_t5(const config& c, task head, bool encoder_only, bool multili
   m.encoder.cross_attention = true;
   if (head == task::base)
     m.head = head_kind::none;
-  else if (head != task::language && head != task::unstated)
+  else if (head != task::conditional && head != task::language && head != task::unstated)  // T5WithLMHeadModel, of old
     complain(c.at("architectures") + " puts a head on T5 that is not known; accepted are T5ForConditionalGeneration, T5Model, T5EncoderModel");
   return m;
 }
@@ -131,7 +132,7 @@ inline shape read_whisper(const config& c, task head) {  // WhisperEncoder, Whis
   m.encoder.cross_attention = m.encoder.frozen_positions = true;
   if (head == task::base)
     m.head = head_kind::none;
-  else if (head != task::language && head != task::unstated)
+  else if (head != task::conditional && head != task::unstated)
     complain(c.at("architectures") + " puts a head on Whisper that is not known; accepted are WhisperForConditionalGeneration, WhisperModel");
   return m;
 }
@@ -161,7 +162,7 @@ inline shape read_bart(const config& c, task head, bool multilingual) {
     m.head = head_kind::none;
     m.pooler = m.head_bias = true;
     m.classes = labels_of(c);
-  } else if (head != task::language && head != task::unstated) {
+  } else if (head != task::conditional && head != task::unstated) {
     complain(c.at("architectures") + " puts a head on BART that is not known; accepted are ...ForConditionalGeneration, "
                                      "...ForSequenceClassification, ...Model");
   }

@@ -9,7 +9,7 @@ namespace headroom::io::detail {
 
 /// The class's name without its family: LlamaForCausalLM -> "ForCausalLM".
 enum class task : std::uint8_t {
-  unstated, base, language, masked_language, pretraining, next_sentence, sequence, token, question, choice, image,
+  unstated, base, language, conditional, masked_language, pretraining, next_sentence, sequence, token, question, choice, image,
 };
 
 struct architecture {
@@ -24,7 +24,7 @@ struct task_name {
 inline constexpr task_name task_names[] = {
     {"ForCausalLM", task::language},
     {"LMHeadModel", task::language},
-    {"ForConditionalGeneration", task::language},
+    {"ForConditionalGeneration", task::conditional},
     {"ForMaskedLM", task::masked_language},
     {"ForPreTraining", task::pretraining},
     {"ForNextSentencePrediction", task::next_sentence},
@@ -64,7 +64,8 @@ inline std::int64_t labels_of(const config& c) {
 inline void set_decoder_head(const config& c, shape& m, task head) {
   switch (head) {
     case task::unstated:
-    case task::language: return;
+    case task::language:
+    case task::conditional: return;
     case task::base: break;
     case task::sequence: m.classes = labels_of(c); break;
     case task::token: m.classes = labels_of(c); break;

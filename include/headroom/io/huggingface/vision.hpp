@@ -30,6 +30,7 @@ inline constexpr tower_defaults clip_tower{768, 3072, 12, 12, 32, 224};
 inline constexpr tower_defaults siglip_tower{768, 3072, 12, 12, 16, 224};
 inline constexpr tower_defaults llava_tower{1024, 4096, 24, 16, 14, 336};
 inline constexpr tower_defaults pixtral_tower{1024, 4096, 24, 16, 16, 1024};
+inline constexpr tower_defaults mistral3_tower{1024, 4096, 24, 16, 14, 1540};
 inline constexpr tower_defaults llama4_tower{768, 5632, 34, 16, 14, 448};
 
 /// CLIP's spelling, which SigLIP, ViT and Llama 4 share.
@@ -146,10 +147,16 @@ inline shape read_paligemma(const config& c) {  // PaliGemmaForConditionalGenera
   return m;
 }
 
-inline shape read_mistral3(const config& c) {  // Mistral3ForConditionalGeneration: Mistral behind Pixtral's tower, images of any size
-  shape m = read_text_config(c.child("text_config"), "mistral", "mistral");
+/// Mistral3ForConditionalGeneration: Mistral behind Pixtral's tower, images of any size. Without a text_config or a vision_config the class
+/// builds Mistral Small 3.1 (configuration_mistral3.py); with one, what it leaves out is Mistral's or Pixtral's own default. Whether tables are
+/// tied is said at the top (transformers 5); files of before that say it with the text.
+inline shape read_mistral3(const config& c) {
+  static const json small = {{"hidden_size", 5120}, {"num_hidden_layers", 40}, {"intermediate_size", 32768}, {"num_attention_heads", 32},
+                             {"num_key_value_heads", 8}, {"head_dim", 128}, {"vocab_size", 131072}, {"sliding_window", nullptr}, {"tie_word_embeddings", true}};
+  shape m = read_text_config(c.has("text_config") ? c.child("text_config") : config{small, c.at("text_config")}, "mistral", "mistral");
+  m.tied = c.flag("tie_word_embeddings", m.tied);
   const auto sight = c.child("vision_config");
-  m.vision = read_tower(sight, vision_kind::pixtral, pixtral_tower);
+  m.vision = read_tower(sight, vision_kind::pixtral, c.has("vision_config") ? pixtral_tower : mistral3_tower);
   m.vision.image = m.vision.positions = 0;
   m.vision.projector = projector_kind::patch_merger;
   m.vision.merge = c.number({"spatial_merge_size"}, 2, 1, 1024);

@@ -73,6 +73,7 @@ void describe_pattern(Keys& k, layer_pattern& p) {
       return;
     }
     each_at(*list, k.at(key), "a list of kinds of layer, or Megatron's letters M, G, *, - and E", [&](const json_value& v, const std::string& path) { p.add(read_layer_kind(v, path)); });
+    if (!p.given()) wrong_value(k.at(key), "at least one layer", *list);
     p = p.shortest();
   } else if (p.given()) {
     constexpr std::string_view fed[] = {"", "+none", "+dense", "+experts"};
