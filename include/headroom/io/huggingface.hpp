@@ -3,6 +3,7 @@
 // transformers 4.56 with every module instantiated without storage; tests/model/test_counts.cpp holds the totals.
 #pragma once
 
+#include <headroom/io/huggingface/encoders.hpp>
 #include <headroom/io/huggingface/vision.hpp>
 #include <headroom/model/check.hpp>
 

@@ -1,9 +1,9 @@
 // Distributed under the Boost Software License, Version 1.0.
-// Dense decoders built like Llama: their class defaults as a table, and one reader. Defaults are those of transformers
+// Decoders that spell their sizes as Llama does: their class defaults as a table, and one reader. Defaults are those of transformers
 // 4.56's configuration_<family>.py; `kv` 0 there means None (as many as heads), `head_dim` 0 means hidden / heads.
 #pragma once
 
-#include <headroom/io/huggingface/task.hpp>
+#include <headroom/io/huggingface/sizes.hpp>
 
 namespace headroom::io::detail {
 
@@ -20,8 +20,6 @@ struct dense_family {
   const char* activation{"silu"};
   std::int64_t window{};
 };
-
-inline constexpr std::int64_t ask = config::required;  // remote code: no class default is known
 
 inline constexpr dense_family dense_families[] = {
     {"llama", 32000, 4096, 11008, 32, 32, 0, 0, 2048, false, bias_rule::key_all},
@@ -113,82 +111,26 @@ inline shape read_dense(const config& c, const dense_family& f) {
   return m;
 }
 
-/// What each dense family adds. Returns false where the family is not one of them.
-inline bool read_dense_decoder(const config& c, std::string_view type, shape& m) {
-  const auto is = [&](std::initializer_list<std::string_view> names) {
-    for (const auto n : names)
-      if (type == n) return true;
-    return false;
-  };
-  if (!is({"llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "phi3", "phi", "olmo", "olmo2", "olmo3", "stablelm",
-           "starcoder2", "cohere", "cohere2", "glm", "glm4", "nemotron", "granite", "smollm3", "internlm2", "baichuan", "minicpm",
-           "qwen2_vl_text", "qwen3_vl_text", "seed_oss", "ernie4_5", "hunyuan_v1_dense", "exaone", "exaone4", "arcee", "helium", "internlm",
-           "internlm3"}))
-    return false;
+/// A family of decoders: what it has beyond its table of defaults.
+struct decoder_family {
+  std::string_view type;
+  void (*finish)(const config&, shape&);  ///< nullptr: nothing
+};
+
+template <std::size_t Count>
+const decoder_family* find_family(const decoder_family (&list)[Count], std::string_view type) {
+  for (const auto& f : list)
+    if (f.type == type) return &f;
+  return nullptr;
+}
+
+/// A decoder whose sizes stand in dense_families, if it is in the list.
+template <std::size_t Count>
+bool read_listed(const decoder_family (&list)[Count], const config& c, std::string_view type, shape& m) {
+  const auto* f = find_family(list, type);
+  if (f == nullptr) return false;
   m = read_dense(c, dense_defaults(type));
-  if (is({"llama", "granite", "smollm3", "seed_oss", "arcee", "helium"})) m.mlp_bias = c.flag("mlp_bias", false);
-  if (is({"qwen2", "qwen2_vl_text", "smollm3"}) && !c.flag("use_sliding_window", false)) m.sliding_window = 0;
-  if (is({"qwen3", "qwen3_vl_text"})) {
-    m.qk_norm = true;
-    if (!c.flag("use_sliding_window", false)) m.sliding_window = 0;
-  }
-  if (is({"gemma", "gemma2", "gemma3_text"})) m.activation = activation_of(c, {"hidden_activation"}, "gelu_pytorch_tanh");
-  if (is({"gemma2", "gemma3_text"})) {  // Gemma2DecoderLayer: a norm before and after both sub-blocks
-    m.post_norms = true;
-    m.attention_softcap = c.softcap("attn_logit_softcapping", type == "gemma2" ? 50 : 0);
-    m.logit_softcap = c.softcap("final_logit_softcapping", type == "gemma2" ? 30 : 0);
-    m.qk_norm = type == "gemma3_text";
-  }
-  if (is({"phi3"})) m.fused_qkv = m.fused_gate_up = true;
-  if (is({"phi"})) {  // PhiDecoderLayer: one norm for both sub-blocks, biases everywhere, the head too
-    m.mlp = mlp_kind::plain;
-    m.norm = norm_kind::layernorm;
-    m.norm_bias = m.attention_bias = m.output_bias = m.mlp_bias = m.head_bias = true;
-    m.parallel_block = m.shared_attention_norm = true;
-    m.rotary_percent = c.percent({"partial_rotary_factor"}, 50);
-    m.qk_norm = c.flag("qk_layernorm", false);
-  }
-  if (is({"olmo"})) m.norm = norm_kind::layernorm, m.norm_weight = false;
-  if (is({"olmo2", "olmo3"})) m.qk_norm_full = m.norm_after = true;
-  if (is({"stablelm"})) {
-    m.norm = norm_kind::layernorm;
-    m.norm_bias = true;
-    m.parallel_block = m.shared_attention_norm = c.flag("use_parallel_residual", false);
-    m.qk_norm_full = c.flag("qk_layernorm", false);
-    m.rotary_percent = c.percent({"partial_rotary_factor"}, 25);
-  }
-  if (is({"starcoder2"})) {
-    m.mlp = mlp_kind::plain;
-    m.norm = norm_kind::layernorm;
-    m.norm_bias = true;
-    m.mlp_bias = m.attention_bias;  // use_bias covers every linear layer
-  }
-  if (is({"cohere", "cohere2"})) {  // CohereLayerNorm has a weight and no bias
-    m.norm = norm_kind::layernorm;
-    m.parallel_block = m.shared_attention_norm = true;
-    m.qk_norm_full = type == "cohere" && c.flag("use_qk_norm", false);
-  }
-  if (is({"glm", "glm4"})) {
-    m.rotary_percent = c.percent({"partial_rotary_factor"}, 50);
-    m.fused_gate_up = true;
-    m.post_norms = type == "glm4";
-  }
-  if (is({"nemotron"})) {  // NemotronLayerNorm1P; MLP without a gate
-    m.mlp = mlp_kind::plain;
-    m.norm = norm_kind::layernorm;
-    m.norm_bias = true;
-    m.mlp_bias = c.flag("mlp_bias", false);
-    m.rotary_percent = c.percent({"partial_rotary_factor"}, 50);
-  }
-  if (is({"seed_oss"})) m.output_bias = c.flag("attention_out_bias", false);
-  if (is({"ernie4_5"})) m.mlp_bias = m.attention_bias;          // Ernie4_5MLP reads use_bias too
-  if (is({"hunyuan_v1_dense", "exaone4"})) m.qk_norm = true;    // HunYuanDenseV1Attention, Exaone4Attention
-  if (is({"exaone4"})) m.norm_after = true;                     // Exaone4DecoderLayer: norms follow both sub-blocks
-  if (is({"exaone"})) m.activation = activation_of(c, {"activation_function", "hidden_act"}, "silu");
-  if (is({"arcee"})) m.mlp = mlp_kind::plain;                   // ArceeMLP has no gate
-  if (is({"internlm3"})) m.output_bias = m.mlp_bias = c.flag("bias", false);
-  if (is({"internlm2", "baichuan"})) m.fused_qkv = true;
-  if (is({"baichuan"})) m.normalised_head = m.vocab == 125696;  // Baichuan2's NormHead; Baichuan 1 has 64000
+  if (f->finish != nullptr) f->finish(c, m);
   return true;
 }
 

@@ -41,15 +41,9 @@ inline shape bert_block() {
 
 inline shape read_bert(const config& c, task head) {
   shape m = bert_block();
-  m.layers = c.count({"num_hidden_layers"}, 12);
-  m.hidden = c.size({"hidden_size"}, 768);
-  m.heads = c.count({"num_attention_heads"}, 12);
-  m.ffn = c.size({"intermediate_size"}, 3072);
-  m.vocab = c.size({"vocab_size"}, c.text({"model_type"}, "") == "roberta" ? 50265 : 30522);
-  m.max_positions = c.size({"max_position_embeddings"}, 512);
+  read_sizes(c, {{"num_hidden_layers", 12}, {"hidden_size", 768}, {"num_attention_heads", 12}, {"intermediate_size", 3072},
+                 {"vocab_size", c.text({"model_type"}, "") == "roberta" ? 50265 : 30522}, {"max_position_embeddings", 512}, true, "hidden_act", "gelu"}, m);
   m.token_types = c.number({"type_vocab_size"}, 2, 0);
-  m.tied = c.flag("tie_word_embeddings", true);
-  m.activation = activation_of(c, {"hidden_act"}, "gelu");
   if (const auto kind = c.text({"position_embedding_type"}, "absolute"); kind != "absolute")
     complain(c.at("position_embedding_type") + " must be \"absolute\", found " + quoted_word(kind));
   set_encoder_head(c, m, head, true);
@@ -58,14 +52,8 @@ inline shape read_bert(const config& c, task head) {
 
 inline shape read_distilbert(const config& c, task head) {
   shape m = bert_block();
-  m.layers = c.count({"n_layers", "num_hidden_layers"}, 6);
-  m.hidden = c.size({"dim", "hidden_size"}, 768);
-  m.heads = c.count({"n_heads", "num_attention_heads"}, 12);
-  m.ffn = c.size({"hidden_dim"}, 3072);
-  m.vocab = c.size({"vocab_size"}, 30522);
-  m.max_positions = c.size({"max_position_embeddings"}, 512);
-  m.tied = c.flag("tie_word_embeddings", true);
-  m.activation = activation_of(c, {"activation"}, "gelu");
+  read_sizes(c, {{"n_layers", 6, "num_hidden_layers"}, {"dim", 768, "hidden_size"}, {"n_heads", 12, "num_attention_heads"}, {"hidden_dim", 3072},
+                 {"vocab_size", 30522}, {"max_position_embeddings", 512}, true, "activation", "gelu"}, m);
   set_encoder_head(c, m, head, false);
   return m;
 }
@@ -112,24 +100,25 @@ inline shape read_t5(const config& c, task head, bool encoder_only, bool multili
   return m;
 }
 
-inline shape read_whisper(const config& c, task head) {  // WhisperEncoder, WhisperDecoder
+/// A decoder with learned positions that attends to an encoder of its own sizes, as BART and Whisper spell them.
+inline shape read_encoder_decoder(const config& c, std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t ffn, std::int64_t vocab, const size_key& positions) {
   shape m = gpt_block();
-  m.hidden = c.size({"d_model", "hidden_size"}, 384);
-  m.layers = c.count({"decoder_layers"}, 4);
-  m.heads = c.count({"decoder_attention_heads"}, 6);
-  m.ffn = c.size({"decoder_ffn_dim"}, 1536);
-  m.vocab = c.size({"vocab_size"}, 51865);
+  read_sizes(c, {{"decoder_layers", layers}, {"d_model", hidden, "hidden_size"}, {"decoder_attention_heads", heads}, {"decoder_ffn_dim", ffn}, {"vocab_size", vocab},
+                 positions, true, "activation_function", "gelu"}, m);
   m.position = position_kind::learned;
-  m.max_positions = c.size({"max_target_positions"}, 448);
-  m.tied = c.flag("tie_word_embeddings", true);
-  m.activation = activation_of(c, {"activation_function"}, "gelu");
+  m.encoder.layers = c.count({"encoder_layers"}, layers);
+  m.encoder.heads = c.count({"encoder_attention_heads"}, heads);
+  m.encoder.ffn = c.size({"encoder_ffn_dim"}, ffn);
+  m.encoder.cross_attention = true;
+  return m;
+}
+
+inline shape read_whisper(const config& c, task head) {  // WhisperEncoder, WhisperDecoder
+  shape m = read_encoder_decoder(c, 4, 384, 6, 1536, 51865, {"max_target_positions", 448});
   m.no_key_bias = true;
-  m.encoder.layers = c.count({"encoder_layers"}, 4);
-  m.encoder.heads = c.count({"encoder_attention_heads"}, 6);
-  m.encoder.ffn = c.size({"encoder_ffn_dim"}, 1536);
   m.encoder.max_positions = m.encoder.sequence = c.size({"max_source_positions"}, 1500);
   m.encoder.audio_channels = c.size({"num_mel_bins"}, 80);
-  m.encoder.cross_attention = m.encoder.frozen_positions = true;
+  m.encoder.frozen_positions = true;
   if (head == task::base)
     m.head = head_kind::none;
   else if (head != task::conditional && head != task::unstated)
@@ -139,23 +128,10 @@ inline shape read_whisper(const config& c, task head) {  // WhisperEncoder, Whis
 
 /// BartEncoder, BartDecoder: norms after the sub-blocks. mBART has them in front, and one at each stack's end.
 inline shape read_bart(const config& c, task head, bool multilingual) {
-  shape m = gpt_block();
-  m.hidden = c.size({"d_model", "hidden_size"}, 1024);
-  m.layers = c.count({"decoder_layers"}, 12);
-  m.heads = c.count({"decoder_attention_heads"}, 16);
-  m.ffn = c.size({"decoder_ffn_dim"}, 4096);
-  m.vocab = c.size({"vocab_size"}, 50265);
-  m.position = position_kind::learned;
-  m.max_positions = c.size({"max_position_embeddings"}, 1024);
+  shape m = read_encoder_decoder(c, 12, 1024, 16, 4096, 50265, {"max_position_embeddings", 1024});
   m.position_offset = 2;
-  m.tied = c.flag("tie_word_embeddings", true);
-  m.activation = activation_of(c, {"activation_function"}, "gelu");
   m.embedding_norm = true;
   m.norm_after = m.no_final_norm = !multilingual;
-  m.encoder.layers = c.count({"encoder_layers"}, 12);
-  m.encoder.heads = c.count({"encoder_attention_heads"}, 16);
-  m.encoder.ffn = c.size({"encoder_ffn_dim"}, 4096);
-  m.encoder.cross_attention = true;
   if (head == task::base) {
     m.head = head_kind::none;
   } else if (head == task::sequence) {
