@@ -1,0 +1,125 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What the layers of a job read of it: sizes, formats, kernels, adapters (block/scene.hpp).
+#pragma once
+
+#include <headroom/model/towers.hpp>
+#include <headroom/settle/settled_job.hpp>
+
+namespace headroom::detail {
+
+/// What a layer sees: samples and positions, and how parallelism divides them.
+constexpr void settle_tokens(settled_job& r) {
+  const auto& j = *r.source;
+  auto& s = r.layer;
+  s.samples = j.batch.micro;
+  s.sequence = j.batch.sequence;
+  if (r.model.vision.kind != vision_kind::none && r.model.vision.layers == 0 && r.model.vision.patch > 0) {  // the main stack reads patches
+    const auto edge = r.model.vision.image / r.model.vision.patch;
+    s.sequence = checked::mul(edge, edge) + (traits_of(r.model.vision.kind).class_token ? 1 : 0);
+  }
+  s.tokens = checked::mul(s.samples, s.sequence) / j.parallel.context;
+  if (r.model.encoder.layers > 0) s.memory = r.model.encoder.sequence > 0 ? r.model.encoder.sequence : s.sequence;
+  s.tensor = j.parallel.tensor;
+  s.sequence_split = j.parallel.sequence ? j.parallel.tensor : 1;
+  s.context = j.parallel.context;
+  s.context_kind = j.parallel.context_kind;
+  s.expert = j.parallel.expert;
+  s.expert_tensor = j.parallel.expert_tensor;
+  s.expert_imbalance = j.parallel.expert_imbalance_percent;
+  if (r.model.sparse() && (j.framework.modules.eager() || (j.parallel.expert > 1 && s.expert_imbalance == 100 && r.model.experts.capacity_factor_percent == 0)))
+    r.assumptions.add(assumption::balanced_routing);
+  s.vocabulary = r.model.vocab;
+  s.padded = j.batch.padded;
+  s.packed = j.batch.packed;
+}
+
+/// The formats that pass between operations.
+constexpr void settle_widths(settled_job& r) {
+  const auto& j = *r.source;
+  const auto& p = r.precision;
+  auto& s = r.layer;
+  s.host = r.on->maker == vendor::cpu;
+  s.granule = s.host ? 1 : 512;
+  s.autocast = p.autocast;
+  s.casts_weights = p.autocast && p.parameters.width() > p.compute.width();
+  s.fp8 = p.compute.bits == 8;
+  s.fp8_copies = j.framework.fp8.scaling == fp8_scaling::tensor && j.hardware.accelerator().compute_capability >= 100 ? 1 : 2;
+  s.width = !s.fp8 ? p.compute.width() : j.framework.fp8.rest_in_fp32 ? 4 : 2;
+  s.residual_width = p.autocast ? p.parameters.width() : s.width;
+  if (r.model.fp32_residual) s.residual_width = 4;
+  s.weight_width = p.autocast ? p.parameters.width() : s.width;
+  s.statistic_width = j.framework.norm.statistics_in_input_format || s.host ? s.residual_width : 4;
+  s.accumulated_width = r.sharded() ? p.reduce.width() : s.weight_width;
+}
+
+/// Which kernels compute attention and recurrent mixers.
+constexpr void settle_kernels(settled_job& r) {
+  const auto& j = *r.source;
+  auto& s = r.layer;
+  s.kernel = j.attention;
+  if (s.kernel == attention::unset) {
+    s.kernel = attention::sdpa;
+    r.assumptions.add(assumption::attention_sdpa);
+  }
+  s.recurrence = j.recurrence;
+  if (s.recurrence == recurrence::unset && r.model.recurs()) {
+    s.recurrence = recurrence::fused;
+    r.assumptions.add(assumption::recurrence_fused);
+  }
+  // TransformerEngine prefers cuDNN on Hopper, whose result needs no transposed copy, and flash attention elsewhere (attention/
+  // dot_product_attention/utils.py get_attention_backend; Blackwell inferred from a measured run).
+  s.copies_flash_output = s.kernel == attention::flash || (s.kernel == attention::te && r.on->compute_capability / 10 != 9);
+  if (r.model.attention_softcap > 0 && s.kernel != attention::eager) {
+    s.kernel = attention::eager;
+    r.assumptions.add(assumption::attention_eager_for_softcap);
+  }
+  if (s.kernel != attention::eager && s.kernel != attention::math && !s.host) r.assumptions.add(assumption::flash_backward_workspace);
+}
+
+/// Adapters, and the frozen base under them.
+constexpr void settle_adapter(settled_job& r) {
+  const auto& j = *r.source;
+  auto& s = r.layer;
+  s.side = &j.adapter;
+  if (!j.adapter.active()) return;
+  const auto& f = j.adapter.format;
+  s.adapter_width = f.set() ? f.width() : s.width;
+  if (!f.set()) r.assumptions.add(assumption::adapter_format);
+  if (j.framework.adapters.in_fp32 && s.adapter_width < 4) {
+    s.adapter_width = 4;
+    r.assumptions.add(assumption::adapters_in_fp32);
+  }
+  if (j.adapter.base.quantised()) {
+    s.base = j.adapter.base;
+    auto packed = all_linear;
+    if (j.framework.quantised.with_head) packed |= module_set{module::head};
+    packed.bits &= ~(j.adapter.base_skips.bits | j.adapter.modules_to_save.bits);
+    s.quantised = packed;
+  }
+  if (j.framework.autocast.converts_outputs) {  // accelerate does, under PEFT's adapters
+    if (j.sharding.fully_sharded() && r.flat && r.shards.parameters > 1) r.assumptions.add(assumption::sharded_adapters_unexplained);
+    if (j.adapter.base.quantised()) r.assumptions.add(assumption::upcast_quantised_base);
+  }
+}
+
+/// What blocks read of the job.
+constexpr void settle_layer(settled_job& r) {
+  const auto& j = *r.source;
+  auto& s = r.layer;
+  s.habits = &j.framework;
+  settle_tokens(r);
+  settle_widths(r);
+  if (j.recompute.mode == recompute_mode::selective) {
+    s.recomputed_modules = j.recompute.modules;
+    if (j.framework.modules.eager()) s.policy = j.recompute.policy;
+  }
+  if (j.offload.activations != place::on_gpu) s.offloaded_modules = j.framework.checkpointing.offloaded_modules;
+  s.fuses_weight_gradients = j.framework.gradients.fused_accumulation;
+  s.drops = j.dropout;
+  s.compiled = j.compile && j.framework.compile.layers;
+  if (s.compiled) r.assumptions.add(assumption::compiled_layers);
+  settle_kernels(r);
+  settle_adapter(r);
+}
+
+}  // namespace headroom::detail
