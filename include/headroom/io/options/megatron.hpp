@@ -3,6 +3,7 @@
 // allocated without being a neutral key of the job, and those that a job may repeat.
 #pragma once
 
+#include <headroom/io/options/megatron_arguments.hpp>
 #include <headroom/io/options/megatron_fsdp.hpp>
 #include <headroom/io/options/megatron_modules.hpp>
 
@@ -10,62 +11,14 @@ namespace headroom::io {
 
 namespace detail {
 
-/// Arguments that a neutral key says as well, or that change no byte of a step: read past.
-inline constexpr auto megatron_silent = std::to_array<std::string_view>({
-    "accumulate-allreduce-grads-in-fp32", "apply-layernorm-1p", "apply-query-key-layer-scaling", "attention-backend", "attention-dropout",
-    "attention-softmax-in-fp32", "bf16", "calculate-per-token-loss", "clip-grad", "context-parallel-size", "decoder-first-pipeline-num-layers",
-    "decoder-last-pipeline-num-layers", "deterministic-mode", "disable-bias-linear", "empty-unused-memory-level", "enable-experimental", "expert-model-parallel-size",
-    "expert-tensor-parallel-size", "ffn-hidden-size", "global-batch-size", "group-query-attention", "hidden-dropout", "hidden-size",
-    "kv-channels", "kv-lora-rank", "log-num-zeros-in-grad", "log-params-norm", "make-vocab-size-divisible-by", "manual-gc",
-    "manual-gc-interval", "max-position-embeddings", "micro-batch-size", "mock-data", "moe-aux-loss-coeff",
-    "moe-ffn-hidden-size", "moe-layer-freq", "moe-permute-fusion", "moe-router-bias-update-rate",
-    "moe-router-enable-expert-bias", "moe-router-group-topk", "moe-router-load-balancing-type", "moe-router-num-groups",
-    "moe-router-pre-softmax", "moe-router-score-function", "moe-router-topk", "moe-router-topk-scaling-factor",
-    "moe-shared-expert-intermediate-size", "mscale", "mscale-all-dim", "mtp-loss-scaling-factor",
-    "mtp-num-layers", "multi-latent-attention", "no-bias-dropout-fusion", "no-bias-gelu-fusion", "no-check-for-nan-in-loss-and-grad",
-    "no-masked-softmax-fusion", "norm-epsilon", "normalization", "num-attention-heads",
-    "num-distributed-optimizer-instances", "num-experts", "num-layers", "num-layers-per-virtual-pipeline-stage", "num-query-groups",
-    "num-virtual-stages-per-pipeline-rank", "optimizer",
-    "overlap-param-gather-with-optimizer-step", "pipeline-model-parallel-layout", "pipeline-model-parallel-size",
-    "position-embedding-type", "q-lora-rank", "qk-head-dim", "qk-layernorm", "qk-pos-emb-head-dim", "rampup-batch-size",
-    "recompute-granularity", "recompute-method", "recompute-modules", "recompute-num-layers", "rotary-base", "rotary-interleaved",
-    "rotary-percent", "rotary-scaling-factor", "seq-length", "sequence-parallel", "squared-relu", "swiglu", "te-rng-tracker",
-    "tensor-model-parallel-size", "tokenizer-type", "tp-comm-overlap-cfg", "untie-embeddings-and-output-weights",
-    "use-distributed-optimizer", "use-flash-attn", "use-mcore-models", "use-tp-pp-dp-mapping", "v-head-dim", "vocab-size",
-    "moe-router-fusion", "muon-extra-scale-factor", "muon-momentum", "muon-scale-mode",
-    // The op fuser saves what the modules do: each linear layer's input, the activation's input (TransformerEngine ops/basic).
-    "use-transformer-engine-op-fuser",
-    "account-for-embedding-in-pipeline-split", "account-for-loss-in-pipeline-split", "hierarchical-context-parallel-sizes",
-});
-
-/// Arguments that have nothing to do with what a step allocates: data, learning rate, logging, checkpoints.
-inline constexpr auto megatron_elsewhere = std::to_array<std::string_view>({
-    "adam-beta1", "adam-beta2", "adam-eps", "apply-wd-to-qk-layernorm", "async-ckpt-use-cpu-shm", "async-save", "check-weight-hash-across-dp-replicas-interval", "async-strategy", "auto-detect-ckpt-format",
-    "ckpt-assume-constant-structure", "ckpt-format", "ckpt-fully-parallel-load", "ckpt-fully-parallel-save", "data-cache-path", "data-path", "dataloader-type",
-    "ddp-average-in-collective", "decoupled-lr", "decoupled-min-lr", "disable-gloo-process-groups", "dist-ckpt-optim-fully-reshardable",
-    "dist-ckpt-strictness", "distributed-backend", "distributed-timeout-minutes", "eval-global-batch-size", "eval-interval", "eval-iters",
-    "exit-duration-in-mins", "exit-interval", "fim-data", "fim-rate", "fim-spm-rate", "finetune", "fp16", "fp8-amax-compute-algo",
-    "fp8-amax-history-len", "fp8-interval", "fp8-margin", "init-method-std", "initial-loss-scale", "load", "log-interval",
-    "log-memory-to-tensorboard", "log-progress", "log-throughput", "log-timers-to-tensorboard", "log-validation-ppl-to-tensorboard",
-    "logging-level", "loss-scale", "lr", "lr-decay-iters", "lr-decay-samples", "lr-decay-style", "lr-warmup-fraction", "lr-warmup-init",
-    "lr-warmup-iters", "lr-warmup-samples", "merge-file", "min-lr", "min-loss-scale", "moe-z-loss-coeff", "no-ckpt-fully-parallel-save",
-    "no-load-optim", "no-load-rng", "no-mmap-bin-files", "no-persist-layer-norm", "no-save-optim", "no-save-rng", "num-workers",
-    "overlap-p2p-communication", "override-opt-param-scheduler", "profile", "profile-ranks", "profile-step-end", "profile-step-start", "record-memory-history", "memory-snapshot-path", "rerun-mode", "save", "save-interval", "save-retain-interval", "seed",
-    "split", "step-batch-size-schedule", "tensorboard-dir", "tensorboard-log-interval", "test-mode", "tiktoken-pattern", "timing-log-level",
-    "timing-log-option", "tokenizer-model", "train-iters", "train-samples", "use-checkpoint-args", "use-checkpoint-opt_param-scheduler", "use-persistent-ckpt-worker",
-    "use-rotary-position-embeddings", "verify-integrity", "vocab-file", "wandb-entity", "wandb-exp-name", "wandb-project", "wandb-save-dir",
-    "weight-decay",
-});
-
-/// Arguments whose effect on memory this version does not model.
-inline constexpr auto megatron_unmodelled = std::to_array<std::string_view>({
-    "activation-offload-fraction", "delta-offload-bytes-across-pp-ranks", "min-offloaded-tensor-size",
-    "init-model-with-meta-device", "keep-fp8-transpose-cache", "megatron-fsdp-version",
-    "megatron-fsdp-max-pool-double-buffer", "fsdp-db-use-persist-buf-on-alloc-fail", "ddp-bucket-size", "ddp-num-buckets",
-    "cpu-offloading", "cpu-offloading-num-layers", "delay-wgrad-compute", "experimental-attention-variant", "fp4-format", "moe-latent-size",
-    "moe-layer-recompute", "moe-shared-expert-overlap", "mtp-use-repeated-layer", "no-overlap-p2p-communication", "optimizer-cpu-offload",
-    "optimizer-offload-fraction", "softmax-type", "use-mup", "use-torch-fsdp2", "window-size",
-});
+inline bool takes(key_reader& k, const char* key) {
+  const auto* v = k.take(key);
+  return v != nullptr && flag_at(*v, k.at(key));
+}
+inline std::string word_of(key_reader& k, const char* key) {
+  const auto* v = k.take(key);
+  return v != nullptr ? string_at(*v, k.at(key)) : std::string{};
+}
 
 /// The formats of the optimizer and of the gradient buffer: use-precision-aware-optimizer, main-grads-dtype, main-params-dtype,
 /// exp-avg-dtype, exp-avg-sq-dtype, grad-reduce-in-bf16.
@@ -110,39 +63,18 @@ inline void apply_megatron_formats(job& j, key_reader& k, const option_merger& m
   if (first != nullptr) apply(k.at("exp-avg-dtype"), &precision::state, "state", one);
 }
 
-}  // namespace detail
-
-/// Throws job_error for arguments that Megatron does not have, and for those that this version does not model.
-inline void apply_megatron_options(job& j, const json_value& options, const option_merger& merge) {
+/// Experts: their GEMM, how tokens reach them, what room they have.
+inline void apply_megatron_experts(job& j, key_reader& k) {
   auto& f = j.framework;
-  key_reader k{options, "framework.options"};
-  const auto on = [&](const char* key) {
-    const auto* v = k.take(key);
-    return v != nullptr && flag_at(*v, k.at(key));
-  };
-  const auto word = [&](const char* key) {
-    const auto* v = k.take(key);
-    return v != nullptr ? string_at(*v, k.at(key)) : std::string{};
-  };
-  if (on("no-gradient-accumulation-fusion")) f.gradients.fused_accumulation = false;
-  if (on("no-async-tensor-model-parallel-allreduce")) f.communication.overlaps_input_gradients = false;
-  if (const auto impl = word("transformer-impl"); !impl.empty()) f.modules.kind = impl == "local" ? layer_modules::megatron_local : layer_modules::megatron;
-  if (on("no-create-attention-mask-in-dataloader")) f.attention.masks_in_loader = false;
   if (const auto* v = k.take("moe-expert-capacity-factor")) {
     const auto percent = std::llround(number_at(*v, k.at("moe-expert-capacity-factor"), 0.0, 1e6) * 100);
     auto& own = j.model.experts.capacity_factor_percent;
     if (own != 0 && own != percent) fail("headroom: " + k.at("moe-expert-capacity-factor") + " contradicts model.experts.capacity_factor; state one of them, or both alike");
     own = percent;
   }
-  if (on("moe-pad-expert-input-to-capacity")) f.experts.pads_to_capacity = true;
-  if (on("overlap-grad-reduce")) f.communication.overlaps_gradients = true;
-  if (on("overlap-param-gather")) f.communication.overlaps_parameters = true;
-  if (on("overlap-p2p-communication-warmup-flush")) f.pipeline.overlaps_warm_up = true;
-  if (on("no-rope-fusion")) f.rotary.writes_out = true;
-  if (on("no-bias-swiglu-fusion")) f.mlp.writes_out_glu = true;
-  if (on("moe-grouped-gemm")) f.experts.gemm = expert_gemm::grouped_gemm;
-  const bool deep = on("moe-enable-deepep");
-  const auto dispatcher = word("moe-token-dispatcher-type"), backend = word("moe-flex-dispatcher-backend");
+  if (takes(k, "moe-grouped-gemm")) f.experts.gemm = expert_gemm::grouped_gemm;
+  const bool deep = takes(k, "moe-enable-deepep");
+  const auto dispatcher = word_of(k, "moe-token-dispatcher-type"), backend = word_of(k, "moe-flex-dispatcher-backend");
   if (!dispatcher.empty() && dispatcher != "flex" && dispatcher != "alltoall" && dispatcher != "allgather")
     fail("headroom: framework.options.moe-token-dispatcher-type " + in_quotes(dispatcher) + " is unknown; accepted: allgather, alltoall, flex");
   // The arguments are a command line, whose default is allgather, or change a recipe, which keeps its own (Megatron-Bridge's models
@@ -151,17 +83,13 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
                          : dispatcher == "alltoall"                       ? token_dispatcher::all_to_all
                          : dispatcher.empty() && f.recipes_change         ? f.experts.dispatcher
                                                                           : token_dispatcher::all_gather;
-  if (on("no-use-layer-wise-param-layout")) f.optimizer.muon = muon_layout::dealt_out;
-  if (on("overlap-grad-reduce") && j.optimizer.vector_moments > 0 && f.optimizer.muon == muon_layout::one_buffer) f.optimizer.muon = muon_layout::buckets;
-  if (const auto type = word("moe-router-dtype"); type == "fp32" || type == "fp64") f.experts.routes_in_fp32 = true;
-  detail::apply_megatron_formats(j, k, merge);
-  detail::apply_megatron_fsdp(j, k, merge);
-  // A whole command line, one that says how large the model is, computes in fp32 unless it says otherwise.
-  if (j.precision.compute.bits == 8 && options.contains("hidden-size") && !options.contains("bf16") && !options.contains("fp16")) f.fp8.rest_in_fp32 = true;
-  if (on("tp-comm-overlap")) f.communication.tensor_parallel = tensor_parallel_overlap::userbuffers;
-  const auto impl = word("cross-entropy-fusion-impl");
-  if (on("cross-entropy-loss-fusion")) f.loss.style = impl == "te" ? loss_style::in_place : loss_style::autocast;
-  if (const auto kind = word("cp-comm-type"); !kind.empty()) {
+  if (const auto type = word_of(k, "moe-router-dtype"); type == "fp32" || type == "fp64") f.experts.routes_in_fp32 = true;
+}
+
+/// What context-parallel ranks exchange, and how stages interleave.
+inline void apply_megatron_exchanges(job& j, key_reader& k, const option_merger& merge) {
+  auto& f = j.framework;
+  if (const auto kind = word_of(k, "cp-comm-type"); !kind.empty()) {
     if (kind != "a2a" && kind != "p2p" && kind != "all_gather" && kind != "a2a+p2p")
       fail("headroom: framework.options.cp-comm-type " + in_quotes(kind) + " is unknown; accepted: p2p, a2a, all_gather, a2a+p2p");
     f.communication.exchanges_heads = kind == "a2a+p2p";
@@ -170,16 +98,37 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   }
   if (const auto* v = k.take("microbatch-group-size-per-virtual-pipeline-stage"); v != nullptr)
     f.pipeline.microbatch_group = static_cast<std::int32_t>(whole_at(*v, k.at("microbatch-group-size-per-virtual-pipeline-stage"), 1, 4096));
-  const bool defers = on("defer-embedding-wgrad-compute");
+  const bool defers = takes(k, "defer-embedding-wgrad-compute");
   if (const auto* v = k.take("wgrad-deferral-limit"); v != nullptr && defers)
     f.pipeline.deferral_limit = static_cast<std::int32_t>(whole_at(*v, k.at("wgrad-deferral-limit"), 0, 1024));
-  {
-    const bool offloads = on("fine-grained-activation-offloading");
-    detail::apply_megatron_offload(j, offloads, word("offload-modules"), merge, k.at("offload-modules"));
-  }
+}
+
+}  // namespace detail
+
+/// Throws job_error for arguments that Megatron does not have, and for those that this version does not model.
+inline void apply_megatron_options(job& j, const json_value& options, const option_merger& merge) {
+  auto& f = j.framework;
+  key_reader k{options, "framework.options"};
+  const auto on = [&](const char* key) { return detail::takes(k, key); };
+  const auto word = [&](const char* key) { return detail::word_of(k, key); };
+  const bool grads_overlap = on("overlap-grad-reduce");
+  for (const auto& s : detail::megatron_switches)
+    if (on(s.option)) s.of(f) = s.sets;
+  if (const auto impl = word("transformer-impl"); !impl.empty()) f.modules.kind = impl == "local" ? layer_modules::megatron_local : layer_modules::megatron;
+  if (on("no-use-layer-wise-param-layout")) f.optimizer.muon = muon_layout::dealt_out;
+  if (grads_overlap && j.optimizer.vector_moments > 0 && f.optimizer.muon == muon_layout::one_buffer) f.optimizer.muon = muon_layout::buckets;
+  detail::apply_megatron_formats(j, k, merge);
+  detail::apply_megatron_fsdp(j, k, merge);
+  // A whole command line, one that says how large the model is, computes in fp32 unless it says otherwise.
+  if (j.precision.compute.bits == 8 && options.contains("hidden-size") && !options.contains("bf16") && !options.contains("fp16")) f.fp8.rest_in_fp32 = true;
+  if (on("tp-comm-overlap")) f.communication.tensor_parallel = tensor_parallel_overlap::userbuffers;
+  const auto impl = word("cross-entropy-fusion-impl");
+  if (on("cross-entropy-loss-fusion")) f.loss.style = impl == "te" ? loss_style::in_place : loss_style::autocast;
+  detail::apply_megatron_experts(j, k);
+  detail::apply_megatron_exchanges(j, k, merge);
+  const bool offloads = on("fine-grained-activation-offloading");
+  detail::apply_megatron_offload(j, offloads, word("offload-modules"), merge, k.at("offload-modules"));
   detail::apply_megatron_graphs(f, k);
-  if (on("first-last-layers-bf16")) f.fp8.ends_in_bf16 = true;
-  if (on("overlap-moe-expert-parallel-comm")) f.pipeline.overlaps_experts = true;
   for (const auto key : detail::megatron_unmodelled)
     if (k.take(key) != nullptr)
       fail("headroom: framework.options." + std::string{key} + " is not modelled by this version; leave it out to estimate the job without it");
@@ -191,16 +140,10 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
 /// The options that make `p` of the profile that the library ships.
 inline json_value megatron_options_of(const profile& p, const profile& plain = frameworks::megatron) {
   json_value out = json_value::object();
-  if (p.gradients.fused_accumulation != plain.gradients.fused_accumulation) out["no-gradient-accumulation-fusion"] = true;
-  if (plain.communication.overlaps_input_gradients && !p.communication.overlaps_input_gradients) out["no-async-tensor-model-parallel-allreduce"] = true;
+  auto here = p, there = plain;
+  for (const auto& s : detail::megatron_switches)
+    if (s.of(here) == s.sets && s.of(there) != s.sets) out[s.option] = true;
   if (p.modules.kind != plain.modules.kind) out["transformer-impl"] = p.modules.local() ? "local" : "transformer_engine";
-  if (p.attention.masks_in_loader != plain.attention.masks_in_loader) out["no-create-attention-mask-in-dataloader"] = true;
-  if (p.experts.pads_to_capacity != plain.experts.pads_to_capacity) out["moe-pad-expert-input-to-capacity"] = true;
-  if (p.communication.overlaps_gradients != plain.communication.overlaps_gradients) out["overlap-grad-reduce"] = true;
-  if (p.communication.overlaps_parameters != plain.communication.overlaps_parameters) out["overlap-param-gather"] = true;
-  if (p.pipeline.overlaps_warm_up != plain.pipeline.overlaps_warm_up) out["overlap-p2p-communication-warmup-flush"] = true;
-  if (p.rotary.writes_out != plain.rotary.writes_out) out["no-rope-fusion"] = true;
-  if (p.mlp.writes_out_glu != plain.mlp.writes_out_glu) out["no-bias-swiglu-fusion"] = true;
   if (p.experts.gemm != plain.experts.gemm) out["moe-grouped-gemm"] = true;
   if (p.communication.tensor_parallel != plain.communication.tensor_parallel) out["tp-comm-overlap"] = true;
   if (p.loss.style != plain.loss.style) {
@@ -223,8 +166,6 @@ inline json_value megatron_options_of(const profile& p, const profile& plain = f
     out["cuda-graph-warmup-steps"] = 0;
     out["cuda-graph-scope"] = detail::words_of(p.graphs.modules, detail::megatron_graph_names);
   }
-  if (p.fp8.ends_in_bf16) out["first-last-layers-bf16"] = true;
-  if (p.pipeline.overlaps_experts) out["overlap-moe-expert-parallel-comm"] = true;
   if (p.checkpointing.offloaded_modules != 0) {
     out["fine-grained-activation-offloading"] = true;
     out["offload-modules"] = detail::words_of(p.checkpointing.offloaded_modules, detail::megatron_offload_names);
