@@ -23,63 +23,79 @@ inline job as_torchtitan(job j) {
   return j;
 }
 
+/// Which of torchtitan's models has the job's shape.
+inline json_value torchtitan_model(std::string_view label) {
+  if (label.starts_with("llama-3.1-")) return {{"name", "llama3"}, {"flavor", label == "llama-3.1-8b" ? "8B" : label == "llama-3.1-70b" ? "70B" : "405B"}};
+  if (label.starts_with("qwen3-")) {
+    std::string size{label.substr(6)};
+    for (char& c : size) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+    return {{"name", "qwen3"}, {"flavor", size}};
+  }
+  if (label == "deepseek-v3") return {{"name", "deepseek_v3"}, {"flavor", "671B"}};
+  return {{"name", "llama3"}, {"flavor", "debugmodel"}};
+}
+
+inline json_value torchtitan_training(const job& j) {
+  json_value t = {{"local_batch_size", j.batch.micro}, {"seq_len", j.batch.sequence}, {"dtype", j.precision.parameters == formats::bf16 ? "bfloat16" : "float32"},
+                  {"mixed_precision_param", j.precision.compute == formats::fp32 ? "float32" : "bfloat16"}, {"mixed_precision_reduce", "float32"}};
+  const auto samples = checked::mul(j.batch.micro, j.batch.accumulation);
+  if (j.parallel.pipeline > 1)
+    t["local_batch_size"] = samples;
+  else if (j.batch.accumulation > 1)
+    t["global_batch_size"] = checked::mul(samples, j.parallel.data);
+  if (j.offload.parameters == place::on_cpu) t["enable_cpu_offload"] = true;
+  return t;
+}
+
+inline json_value torchtitan_parallelism(const job& j) {
+  const auto& p = j.parallel;
+  const auto ranks = p.data / std::max<std::int64_t>(1, p.replicate);
+  const bool sharded = j.sharding.kind == sharding_kind::fsdp2;
+  json_value t = {{"data_parallel_replicate_degree", sharded ? p.replicate : p.data}, {"data_parallel_shard_degree", sharded ? ranks : 1}, {"tensor_parallel_degree", p.tensor},
+                  {"pipeline_parallel_degree", p.pipeline}, {"context_parallel_degree", p.context}};
+  if (sharded) t["fsdp_reshard_after_forward"] = as_torchtitan(j).sharding.reshard_after_forward == choice::yes ? "always" : "never";
+  if (p.expert > 1) t["expert_parallel_degree"] = p.expert;
+  if (p.expert_tensor > 1) t["expert_tensor_parallel_degree"] = p.expert_tensor;
+  if (p.context > 1) t["context_parallel_rotate_method"] = p.context_kind == context_kind::all_gather ? "allgather" : "alltoall";
+  if (p.tensor > 1) t["disable_loss_parallel"] = j.loss.kind == loss_kind::full;
+  if (j.framework.communication.tensor_parallel != tensor_parallel_overlap::none) t["enable_async_tensor_parallel"] = true;
+  if (p.pipeline > 1) {
+    t["pipeline_parallel_microbatch_size"] = j.batch.micro;
+    t["pipeline_parallel_schedule"] = properties_of(schedule_of(p)).torch;
+  }
+  return t;
+}
+
+inline json_value torchtitan_checkpoint(const job& j) {
+  const auto& r = j.recompute;
+  json_value t = {{"mode", text_of(r.mode)}};
+  if (r.mode == recompute_mode::selective) t["selective_ac_option"] = "op";
+  if (r.mode == recompute_mode::full && r.method == recompute_method::block && r.layers > 0) {
+    for (std::int64_t every = 1; every <= j.model.layers; ++every)  // every n-th layer whole
+      if (j.model.layers / every == r.layers) t = {{"mode", "selective"}, {"selective_ac_option", std::to_string(every)}};
+  }
+  return t;
+}
+
+inline json_value torchtitan_compile(const job& j) {
+  json_value t = {{"enable", j.compile}};
+  if (!j.compile) return t;
+  t["components"] = json_value::array();
+  if (j.framework.compile.layers) t["components"].push_back("model");
+  if (j.framework.compile.loss) t["components"].push_back("loss");
+  return t;
+}
+
 inline json_value torchtitan_document(const job& given) {
   constexpr std::string_view target = "torchtitan";
   detail::needs_framework(given, "torchtitan", target);
   const auto j = stated(given);
-  const auto& p = j.parallel;
-  json_value t = json_value::object();
-  const auto label = j.model.label.view();
-  t["model"] = {{"name", "llama3"}, {"flavor", "debugmodel"}};
-  if (label.starts_with("llama-3.1-")) t["model"]["flavor"] = label == "llama-3.1-8b" ? "8B" : label == "llama-3.1-70b" ? "70B" : "405B";
-  if (label.starts_with("qwen3-")) {
-    std::string size{label.substr(6)};
-    for (char& c : size) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-    t["model"] = {{"name", "qwen3"}, {"flavor", size}};
-  }
-  if (label == "deepseek-v3") t["model"] = {{"name", "deepseek_v3"}, {"flavor", "671B"}};
-  const auto ranks = p.data / std::max<std::int64_t>(1, p.replicate);
-  const bool sharded = j.sharding.kind == sharding_kind::fsdp2;
-  t["training"] = {{"local_batch_size", j.batch.micro}, {"seq_len", j.batch.sequence}, {"dtype", j.precision.parameters == formats::bf16 ? "bfloat16" : "float32"},
-                   {"mixed_precision_param", j.precision.compute == formats::fp32 ? "float32" : "bfloat16"}, {"mixed_precision_reduce", "float32"}};
-  const auto samples = checked::mul(j.batch.micro, j.batch.accumulation);
-  if (p.pipeline > 1)
-    t["training"]["local_batch_size"] = samples;
-  else if (j.batch.accumulation > 1)
-    t["training"]["global_batch_size"] = checked::mul(samples, p.data);
-  if (j.offload.parameters == place::on_cpu) t["training"]["enable_cpu_offload"] = true;
-  t["parallelism"] = {{"data_parallel_replicate_degree", sharded ? p.replicate : p.data}, {"data_parallel_shard_degree", sharded ? ranks : 1}, {"tensor_parallel_degree", p.tensor},
-                      {"pipeline_parallel_degree", p.pipeline}, {"context_parallel_degree", p.context}};
-  auto& par = t["parallelism"];
-  if (sharded) par["fsdp_reshard_after_forward"] = as_torchtitan(j).sharding.reshard_after_forward == choice::yes ? "always" : "never";
-  if (p.expert > 1) par["expert_parallel_degree"] = p.expert;
-  if (p.expert_tensor > 1) par["expert_tensor_parallel_degree"] = p.expert_tensor;
-  if (p.context > 1) par["context_parallel_rotate_method"] = p.context_kind == context_kind::all_gather ? "allgather" : "alltoall";
-  if (p.tensor > 1) par["disable_loss_parallel"] = j.loss.kind == loss_kind::full;
-  if (j.framework.communication.tensor_parallel != tensor_parallel_overlap::none) par["enable_async_tensor_parallel"] = true;
-  if (p.pipeline > 1) {
-    par["pipeline_parallel_microbatch_size"] = j.batch.micro;
-    par["pipeline_parallel_schedule"] = properties_of(schedule_of(p)).torch;
-  }
-  const auto& r = j.recompute;
-  auto& ac = t["activation_checkpoint"];
-  ac["mode"] = text_of(r.mode);
-  if (r.mode == recompute_mode::selective) ac["selective_ac_option"] = "op";
-  if (r.mode == recompute_mode::full && r.method == recompute_method::block && r.layers > 0) {
-    for (std::int64_t every = 1; every <= j.model.layers; ++every)  // every n-th layer whole
-      if (j.model.layers / every == r.layers) ac = {{"mode", "selective"}, {"selective_ac_option", std::to_string(every)}};
-  }
+  json_value t = {{"model", torchtitan_model(j.model.label.view())}, {"training", torchtitan_training(j)}, {"parallelism", torchtitan_parallelism(j)},
+                  {"activation_checkpoint", torchtitan_checkpoint(j)}, {"compile", torchtitan_compile(j)}};
   auto& o = t["optimizer"];
   o = {{"name", name_of_optimizer(optimizer_namer::torchtitan, optimizers::adamw)}};
   if (j.optimizer.how != implementation::unset) o["implementation"] = j.optimizer.how == implementation::loop ? "for-loop" : text_of(j.optimizer.how);
   if (j.optimizer.in_backward) o["early_step_in_backward"] = true;
-  t["compile"] = {{"enable", j.compile}};
-  if (j.compile) {
-    auto parts = json_value::array();
-    if (j.framework.compile.layers) parts.push_back("model");
-    if (j.framework.compile.loss) parts.push_back("loss");
-    t["compile"]["components"] = parts;
-  }
   if (j.precision.compute == formats::fp8) {
     t["model"]["converters"] = {"float8"};
     t["float8"] = {{"enable_fsdp_float8_all_gather", j.framework.sharding.gathers_in_fp8}};
@@ -91,7 +107,7 @@ inline json_value torchtitan_document(const job& given) {
   for (const auto* key : {"hardware", "environment", "attention", "dropout"})
     if (whole.contains(key)) rest[key] = whole[key];
   // Uneven stages are what torchtitan makes of layers; its configuration does not list them.
-  if (chunks_given(p) > 0) rest["parallel"]["stage_layers"] = whole["parallel"]["stage_layers"];
+  if (chunks_given(j.parallel) > 0) rest["parallel"]["stage_layers"] = whole["parallel"]["stage_layers"];
   auto d = detail::draft_from(rest);
   import_torchtitan(d, {.source = std::string{target}, .root = t, .lines = {}});
   detail::check_reads_back(as_torchtitan(j), as_torchtitan(stated(d.settled())), target);
