@@ -3,84 +3,21 @@
 // what it refuses, it refuses in a sentence that names the place, what was found and what is accepted.
 #pragma once
 
+#include <headroom/io/syntax/json_hints.hpp>
+#include <headroom/io/syntax/json_value.hpp>
+
 #include <cerrno>
-#include <cmath>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <headroom/error.hpp>
-#include <headroom/io/syntax/json_hints.hpp>
-#include <headroom/io/syntax/spelling.hpp>
 #include <istream>
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <set>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <vector>
 
 namespace headroom::io {
 
-using json_value = nlohmann::json;
-
 inline constexpr std::size_t largest_file = std::size_t{16} << 20;
 inline constexpr int deepest_nesting = 64;
-/// The largest whole number that a double holds together with all smaller ones: 2^53.
-inline constexpr std::int64_t largest_exact = std::int64_t{1} << 53;
-
-/// Throws job_error. Longer sentences are cut where a character ends, since an error holds 399 bytes.
-[[noreturn]] inline void fail(std::string sentence) {
-  constexpr std::size_t room = 396;
-  if (sentence.size() > room) {
-    std::size_t end = room;
-    while (end > 0 && (static_cast<unsigned char>(sentence[end]) & 0xC0U) == 0x80U) --end;
-    sentence.resize(end);
-    sentence += "…";
-  }
-  headroom::detail::raise<job_error>(sentence);
-}
-
-/// `text` fit for a sentence: one line, printable, at most `room` bytes.
-inline std::string in_quotes(std::string_view text, std::size_t room = 60) {
-  std::string out = "\"";
-  for (const char c : text.substr(0, room)) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c;
-  // A cut may have left half a character behind.
-  if (text.size() > room)
-    while (out.size() > 1 && (static_cast<unsigned char>(out.back()) & 0x80U) != 0) out.pop_back();
-  return out + (text.size() > room ? "…\"" : "\"");
-}
-
-/// What a value is, in words.
-inline std::string described(const json_value& value) {
-  switch (value.type()) {
-    case json_value::value_t::null:
-      return "null";
-    case json_value::value_t::boolean:
-      return *value.get_ptr<const json_value::boolean_t*>() ? "true" : "false";
-    case json_value::value_t::string:
-      return in_quotes(*value.get_ptr<const json_value::string_t*>());
-    case json_value::value_t::object:
-      return "an object";
-    case json_value::value_t::array:
-      return value.empty() ? "an empty list" : "a list";
-    default:
-      return value.dump();
-  }
-}
-
-inline std::string joined(const std::string& path, std::string_view key) {
-  return path.empty() ? std::string{key} : path + "." + std::string{key};
-}
-inline std::string joined(const std::string& path, std::size_t index) { return path + "[" + std::to_string(index) + "]"; }
-
-/// Where a value is left to a search: what reads those.
-inline constexpr std::string_view for_searches = "; \"auto\" is for headroom plan";
-
-/// "must be `expected`, found …".
-[[noreturn]] inline void wrong_value(const std::string& path, std::string_view expected, const json_value& found) {
-  fail("headroom: " + path + " must be " + std::string{expected} + ", found " + described(found) + (found == "auto" ? std::string{for_searches} : ""));
-}
 
 namespace detail {
 
@@ -188,72 +125,6 @@ inline std::string read_file(const std::filesystem::path& file) {
 
 inline json_value parse_json_file(const std::filesystem::path& file) {
   return parse_json(read_file(file), file.filename().string());
-}
-
-// One value each. All throw job_error with the path.
-
-/// A whole number in [low, high]. A float spelling counts if it is whole and exact: 5e8 does, 1e29 and 0.5 do not.
-inline std::int64_t whole_at(const json_value& value, const std::string& path, std::int64_t low, std::int64_t high) {
-  const auto refuse_it = [&] {
-    wrong_value(path, "a whole number from " + std::to_string(low) + " to " + std::to_string(high), value);
-  };
-  std::int64_t n{};
-  if (value.is_number_unsigned()) {
-    const auto u = *value.get_ptr<const json_value::number_unsigned_t*>();
-    if (u > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) refuse_it();
-    n = static_cast<std::int64_t>(u);
-  } else if (value.is_number_integer()) {
-    n = *value.get_ptr<const json_value::number_integer_t*>();
-  } else if (value.is_number_float()) {
-    const double d = *value.get_ptr<const json_value::number_float_t*>();
-    if (!(std::fabs(d) <= static_cast<double>(largest_exact)) || d != std::trunc(d)) refuse_it();
-    n = static_cast<std::int64_t>(d);
-  } else {
-    refuse_it();
-  }
-  if (n < low || n > high) refuse_it();
-  return n;
-}
-
-/// A number in [low, high], whole or not.
-inline double number_at(const json_value& value, const std::string& path, double low, double high) {
-  double d{};
-  if (value.is_number_unsigned())
-    d = static_cast<double>(*value.get_ptr<const json_value::number_unsigned_t*>());
-  else if (value.is_number_integer())
-    d = static_cast<double>(*value.get_ptr<const json_value::number_integer_t*>());
-  else if (value.is_number_float())
-    d = *value.get_ptr<const json_value::number_float_t*>();
-  if (!value.is_number() || !(d >= low && d <= high))
-    wrong_value(path, "a number from " + json_value(low).dump() + " to " + json_value(high).dump(), value);
-  return d;
-}
-
-inline bool flag_at(const json_value& value, const std::string& path) {
-  if (!value.is_boolean()) wrong_value(path, "true or false", value);
-  return *value.get_ptr<const json_value::boolean_t*>();
-}
-
-inline const std::string& string_at(const json_value& value, const std::string& path,
-                                    std::string_view expected = "a string") {
-  if (!value.is_string()) wrong_value(path, expected, value);
-  return *value.get_ptr<const json_value::string_t*>();
-}
-
-/// A word that is none of `names`: says which are, and which was probably meant.
-[[noreturn]] inline void unknown_name(const std::string& path, std::string_view found,
-                                      std::span<const std::string_view> names) {
-  std::string sentence = "headroom: " + path + " must not be " + in_quotes(found);
-  if (found == "auto") sentence += for_searches;
-  if (const auto meant = likely(found, names); !meant.empty()) sentence += "; did you mean \"" + std::string{meant} + "\"?";
-  fail(sentence + (sentence.back() == '?' ? " accepted: " : "; accepted: ") + listed(names, 200));
-}
-
-/// A list, element by element: f(element, path of the element).
-template <class F>
-void each_at(const json_value& value, const std::string& path, std::string_view expected, F f) {
-  if (!value.is_array()) wrong_value(path, expected, value);
-  for (std::size_t i = 0; i < value.size(); ++i) f(value[i], joined(path, i));
 }
 
 }  // namespace headroom::io
