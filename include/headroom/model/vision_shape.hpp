@@ -1,0 +1,60 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A tower that reads images, and what joins it to the language model.
+#pragma once
+
+#include <cstdint>
+
+namespace headroom {
+
+/// How a tower's blocks and its patch embedding are built (Hugging Face's class in the comment).
+enum class vision_kind : std::uint8_t {
+  none,
+  vit,         ///< ViTModel: class token, biased patches
+  clip,        ///< CLIPVisionModel: class token, bias-free patches, a norm in front
+  siglip,      ///< SiglipVisionModel: biased patches, no class token
+  qwen2_vl,    ///< Qwen2VisionTransformer: bias-free 3-d patches, rotary positions
+  qwen2_5_vl,  ///< …with RMSNorm and a gated MLP
+  qwen3_vl,    ///< …with biased 3-d patches and learned positions
+  llama4,      ///< Llama4VisionModel
+  pixtral,     ///< PixtralVisionModel: no bias anywhere, RMSNorm, a gated MLP, rotary positions
+};
+
+/// What joins a tower to the language model.
+enum class projector_kind : std::uint8_t {
+  none,
+  mlp,          ///< LLaVA: two biased layers
+  norm_linear,  ///< Gemma3: norm, then a bias-free matrix
+  merger,       ///< Qwen-VL: norm, then an MLP over merge² patches side by side
+  pixel_mlp,    ///< Llama 4: a two-layer bias-free MLP over merged patches, then a bias-free matrix
+  resampler,    ///< MiniCPM-V: `queries` learned queries attend to the patches
+  contrastive,  ///< CLIP, SigLIP: both towers project into one space and are compared
+  linear,       ///< PaliGemma: one biased layer
+  patch_merger,  ///< Mistral 3: norm, a bias-free matrix over merge² patches side by side, then two bias-free layers
+};
+
+/// A vision tower. `kind` none: no images. `layers` 0 with a kind: the main stack itself reads the patches (ViT).
+struct vision_shape {
+  vision_kind kind{vision_kind::none};
+  projector_kind projector{projector_kind::none};
+  bool attention_pool{};         ///< SigLIP's pooling head
+  bool no_patch_bias{};          ///< the patch layer has no bias although its kind's has one
+  std::int64_t layers{};
+  std::int64_t hidden{};
+  std::int64_t heads{};
+  std::int64_t ffn{};
+  std::int64_t patch{};
+  std::int64_t temporal_patch{1};
+  std::int64_t channels{3};
+  std::int64_t image{};            ///< edge of the image in pixels
+  std::int64_t positions{};        ///< rows of the position table; 0: none (rotary)
+  std::int64_t merge{1};           ///< patches merged along each edge before the projector
+  std::int64_t output{};           ///< width that the projector or the projections deliver; 0: hidden of the shape
+  std::int64_t projector_hidden{};  ///< Llama 4: width inside the pixel-shuffle MLP
+  std::int64_t deep_mergers{};      ///< Qwen3-VL: further mergers that feed earlier language layers
+  std::int64_t slices{};            ///< images or tiles of one sample; 0: one
+  std::int64_t resampler{};         ///< learned queries of the resampler
+  bool newline{};                   ///< LLaVA-NeXT: a learned vector that ends each row of tiles
+  friend constexpr bool operator==(const vision_shape&, const vision_shape&) = default;
+};
+
+}  // namespace headroom
