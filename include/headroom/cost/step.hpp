@@ -37,9 +37,6 @@ struct step_cost {
 
 namespace detail {
 
-/// What linear layers multiply in.
-constexpr const number_format& compute_format(const settled_job& s) { return s.source->precision.set() ? s.source->precision.compute : s.precision.compute; }
-
 /// `slowest`: passes of the stage that sets the pace.
 constexpr time_assumption_set assumed_of(const cost_scene& c, const both_passes& slowest) {
   using enum time_assumption;
@@ -47,7 +44,7 @@ constexpr time_assumption_set assumed_of(const cost_scene& c, const both_passes&
   const auto& j = *s.source;
   const auto& f = j.framework;
   const auto& g = *s.on;
-  const auto& compute = compute_format(s);
+  const auto& compute = s.multiplies;
   time_assumption_set a;
   a.add(steady_state);
   a.add(rates_calibrated);
@@ -73,7 +70,7 @@ constexpr cost_scene cost_scene_of(const settled_job& s, const rates& share) {
   const auto& j = *s.source;
   const bool fast = s.layer.kernel == attention::flash3 || s.layer.kernel == attention::te;
   const double flash = fast ? share.flash_fast : j.framework.attention.first_flash_kernels ? share.flash_first : share.flash;
-  const auto& compute = compute_format(s);
+  const auto& compute = s.multiplies;
   const bool captured = j.framework.graphs.capture != graph_capture::none;
   cost_scene c{.job = &s, .layer = s.layer, .on = machine_of(j.hardware, *s.on, share, compute, flash, j.framework.fp8.scaling), .share = share, .trained = trained_modules(j, -1),
                .host_operation = captured ? 0.0 : s.layer.compiled ? share.host_compiled : share.host_operation};

@@ -21,10 +21,13 @@ struct settled_job {
   constexpr settled_job(const job& j, const gpu& kind)
       : source(&j), on(&kind), model(j.model), precision(j.precision.set() ? j.precision : j.framework.precision), optimizer(j.optimizer.set() ? j.optimizer : optimizers::adamw) {}
 
+  /// The job, of which settle() leaves as they are: hardware, framework, parallel, sharding, offload, batch, recompute, adapter, trainable and
+  /// environment. What it fills in stands here and in `layer`, and is read from there.
   const job* source{};
   const gpu* on{};             ///< the kind of GPU
   shape model;                 ///< vocabulary padded; untied where the framework unties
   headroom::precision precision;  ///< as stated, or the framework's
+  number_format multiplies{};  ///< what linear layers multiply in: fp8 where it is made within them, and `precision.compute` is what passes between
   headroom::optimizer optimizer;  ///< as stated, or AdamW
   std::int64_t data{1};
   shard_degrees shards{};

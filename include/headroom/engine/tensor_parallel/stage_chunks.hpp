@@ -12,10 +12,9 @@ struct chunk_masks {
   bytes embedding, attention;
 };
 constexpr chunk_masks masks_of(const settled_job& s, bool has_embedding, bool has_head) {
-  const auto& j = *s.source;
   const auto& sc = s.layer;
-  const bool masks = j.framework.attention.masks_in_loader && (has_embedding || has_head);
-  return {bytes{has_embedding && j.dropout.embedding.positive() ? checked::mul(sc.stream_tokens(), s.model.hidden) : 0},
+  const bool masks = sc.habits->attention.masks_in_loader && (has_embedding || has_head);
+  return {bytes{has_embedding && sc.drops.embedding.positive() ? checked::mul(sc.stream_tokens(), s.model.hidden) : 0},
           bytes{masks ? checked::mul(checked::mul(sc.samples, sc.sequence), sc.sequence / sc.context) : 0}};
 }
 
