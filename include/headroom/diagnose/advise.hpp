@@ -28,7 +28,7 @@ namespace changes {
 
 namespace detail {
 constexpr bool replicas(const job& j) { return j.hardware.gpus() / (j.parallel.tensor * j.parallel.pipeline * j.parallel.context) > 1; }
-/// Of ZeRO; where nothing is sharded, by an optimizer of one's own. FSDP has parameters and update on the host together.
+/// The optimizer on the host: ZeRO's, or where nothing is sharded an optimizer of one's own. FSDP can only move parameters and update together.
 constexpr bool optimizer_on_host(job& j) {
   if (!j.sharding.divides() && !j.framework.sharding.offers_all()) return false;
   if (j.sharding.fully_sharded()) j.offload.parameters = place::on_cpu;
@@ -156,7 +156,7 @@ struct advice {
   headroom::job job;                   ///< with them
   judgement outcome{};
   double seconds{};                    ///< of a step, predicted; 0: it is not (encoder-decoders, vision towers)
-  double slower{1};                    ///< predicted time of a token, of what it was
+  double slower{1};                    ///< predicted time of a token, as a multiple of what it was
 };
 
 namespace detail {

@@ -31,15 +31,15 @@ enum class loss_style : std::uint8_t {
   fused_linear,        ///< head and loss together, chunk by chunk; the gradients are made in forward (Liger)
 };
 
-/// How long the caller names the logits that the model returned, where the loss is computed from a cast of them.
+/// How long a variable of the training loop holds the logits that the model returned, where the loss is computed from a cast of them.
 enum class output_lifetime : std::uint8_t { unnamed, through_loss, through_backward };
 
 /// How long the loss lives: until the optimizer has stepped; only until backward is over; or, with the graph behind it, until the next
 /// forward has returned.
 enum class loss_lifetime : std::uint8_t { through_step, through_backward, with_graph };
 
-/// What passes between a quantised matrix and its weights in the compute format: nothing; fp16, alive beside bf16 for a moment; or int64
-/// indices of both halves, what they stand for, and its product with the scales (torchao).
+/// What is made on the way from a quantised matrix to its weights in the compute format: nothing; fp16, alive beside bf16 for a moment; or
+/// (torchao) int64 indices of the two 4-bit halves of each byte, the values that they look up, and those times the scales.
 enum class dequantisation : std::uint8_t { direct, through_half, through_indices };
 
 /// How TransformerEngine scales fp8 tensors: one factor a tensor, or one a block. Blocks are cut along rows or along columns, so that a
@@ -65,10 +65,10 @@ enum class layer_modules : std::uint8_t {
 /// Where grouped k and v are repeated to the query heads before attention (transformers repeat_kv): for a kernel that reads a mask, or always.
 enum class kv_expansion : std::uint8_t { never, if_padded, always };
 
-/// Three projections make q, k and v, or one, out of whose result they may be copied.
+/// Three projections make q, k and v, or one; of one projection's result they are views, or copies of them.
 enum class qkv_projection : std::uint8_t { separate, fused, fused_then_copied };
 
-/// How q and k are turned by their positions where no kernel does it; new storage in each case.
+/// How rotary embedding turns q and k where no kernel does it. Each way makes new storage.
 enum class rope_style : std::uint8_t {
   rotate_half,         ///< transformers: a turned copy, two products and their sum
   parts_concatenated,  ///< litgpt: only some features are turned, in fp32, and concatenated with the rest
@@ -133,10 +133,10 @@ struct norm_profile {
 
 struct attention_profile {
   kv_expansion expands_kv{};
-  qkv_projection qkv{};              ///< copies are repeated to the query heads where k and v always are
+  qkv_projection qkv{};              ///< where k and v are always expanded, the copies of a fused projection are, too
   bool copies_output{};              ///< the kernel's output has q's layout and is copied for the output projection
   bool copies_heads{};               ///< heads are views, which matmul copies where samples and heads do not lie one behind the other (reshape)
-  bool fills_masked_scores{};        ///< by masked_fill, whose gradient is another tensor
+  bool fills_masked_scores{};        ///< scores are masked by masked_fill, whose gradient is another tensor; else a mask is added
   bool first_flash_kernels{};        ///< FlashAttention before its second version (2023-07; torch's own before 2.2), Triton's among them: slower, not smaller
   bool masks_in_loader{};            ///< a boolean b × s × s mask comes with each micro-batch, on the first and last stage
   bool packs_documents{};            ///< knows packed sequences: a block mask, and position numbers that rotary embedding looks up
@@ -197,7 +197,7 @@ struct loss_profile {
 /// Adapters, and a frozen base in few bits under them.
 struct adapter_profile {
   bool casts_input{true};            ///< fp32 adapters cast their input (PEFT)
-  bool in_fp32{};                    ///< adapters are made in torch's default format, whatever the base's and the job's
+  bool in_fp32{};                    ///< adapters are made in torch's default format, fp32, whatever the base and the job are in
   /// Embedding outputs are made to require a gradient although the embedding is frozen, so that something reaches the
   /// adapters through a checkpoint: never, with checkpoints or a quantised base (transformers), always.
   input_gradient embeddings_need_gradient{};
@@ -206,7 +206,7 @@ struct adapter_profile {
 };
 
 struct quantised_profile {
-  bool keeps_input{};                ///< MatMul4Bit up to 0.43.1: input on the context, alive until the graph dies
+  bool keeps_input{};                ///< bitsandbytes up to 0.43.1: MatMul4Bit sets its input on ctx, without save_for_backward, so that it lives as long as the graph
   dequantisation dequantises{};
   bool with_head{};                  ///< a quantised base includes the head (litgpt); PEFT leaves it out
   bool upcasts_rest{};               ///< what is not quantised becomes fp32 (PEFT prepare_model_for_kbit_training)

@@ -34,7 +34,7 @@ constexpr std::uint8_t one_of(std::same_as<sharding_kind> auto... kinds) { retur
 
 struct checkpointing_profile {
   bool reentrant{};
-  bool all_or_none{};                ///< what a search may ask of it: all layers or none; a job may ask for more
+  bool all_or_none{};                ///< a search tries to recompute all layers or none; a job may say how many
   std::uint32_t offloaded_modules{}; ///< bit i: offload_module i, where the job keeps activations on the host
 
   friend constexpr bool operator==(const checkpointing_profile&, const checkpointing_profile&) = default;
@@ -48,12 +48,12 @@ struct graph_profile {
 };
 
 struct sharding_profile {
-  std::uint8_t kinds{0xFF};          ///< what a search may ask of it: bit i: sharding_kind i; all: no launcher that would say no
+  std::uint8_t kinds{0xFF};          ///< bit i: a search tries sharding_kind i; all where no launcher of its own limits them
 
   // FSDP2.
-  bool splits_root{};                ///< the embedding is one unit, final norm and head another; else both lie in the root's, gathered
+  bool splits_root{};                ///< the embedding is one unit, final norm and head another; else both lie in the root's, which is unsharded
                                      ///< from the start of forward to the end of backward, its gradients reduced last
-  bool keeps_last_layer{};           ///< the last layer stays gathered between forward and backward
+  bool keeps_last_layer{};           ///< the last layer is not resharded between forward and backward
   bool gathers_in_fp8{};             ///< matrices of the layers are quantised before they are gathered (torchao enable_fsdp_float8_all_gather)
 
   // FSDP1.
@@ -64,15 +64,15 @@ struct sharding_profile {
   bool bf16_optimizer{};             ///< DeepSpeed: bf16, stage 1 and fp32 gradients keep all fp32 gradients
 
   [[nodiscard]] constexpr bool offers(sharding_kind kind) const { return (kinds >> static_cast<int>(kind) & 1U) != 0; }
-  /// Whether any kind will do: a training loop of one's own.
+  /// Whether every kind can be used: in a training loop of one's own.
   [[nodiscard]] constexpr bool offers_all() const { return kinds == 0xFF; }
 
   friend constexpr bool operator==(const sharding_profile&, const sharding_profile&) = default;
 };
 
 struct gradients_profile {
-  bool stay{};                       ///< zero_grad() fills with zeros instead of freeing
-  bool fused_accumulation{};         ///< accumulated in the GEMM; TransformerEngine then keeps one empty gradient a weight shape
+  bool stay{};                       ///< gradients stay: zero_grad() fills them with zeros instead of freeing them
+  bool fused_accumulation{};         ///< weight gradients are accumulated by the GEMM itself; TransformerEngine then keeps one empty gradient for each shape of weight
 
   friend constexpr bool operator==(const gradients_profile&, const gradients_profile&) = default;
 };
@@ -80,7 +80,7 @@ struct gradients_profile {
 struct optimizer_profile {
   implementation how{implementation::foreach};
   std::int32_t foreach_copies{1};    ///< parameter-sized temporaries of a foreach Adam step
-  bool loop_keeps_previous{true};    ///< Python keeps the previous tensor's denominator while the next is made
+  bool loop_keeps_previous{true};    ///< tensor by tensor: a Python variable keeps the previous tensor's denominator while the next is made
   std::int32_t int8_copies{};        ///< fp32 copies of a tensor in the update of its 8-bit state (torchao; bitsandbytes makes none)
   bool precision_aware{};            ///< TransformerEngine's FusedAdam on the shards themselves: no fp32 copy of gradients; of an fp32 master beside bf16 parameters only the other 16 bits are kept
   bool unscales_moments{};           ///< … which makes fp32 copies of 16-bit moments for a step (TransformerEngine before 2026-02)

@@ -47,12 +47,12 @@ struct degrees {
   headroom::context_kind context_kind{};
   std::int64_t expert{1};                   ///< ranks that divide a layer's experts
   std::int64_t expert_tensor{1};            ///< … and each expert's matrices
-  std::int64_t expert_imbalance_percent{100};  ///< tokens of the busiest expert-parallel rank, of an even share; routing decides
+  std::int64_t expert_imbalance_percent{100};  ///< tokens of the busiest expert-parallel rank, in percent of an even share; the router decides
 
   friend constexpr bool operator==(const degrees&, const degrees&) = default;
 };
 
-/// Of how many chunks stage_layers says the layers: where `chunks` does not say it, of every chunk, as soon as one of them has any.
+/// How many chunks have their layers given in stage_layers: `chunks`, or where that is 0 all of them if any entry is not 0.
 constexpr std::int64_t chunks_given(const degrees& d) {
   if (d.chunks != 0) return d.chunks;
   const auto all = checked::mul(d.pipeline, d.virtual_pipeline);
@@ -61,7 +61,7 @@ constexpr std::int64_t chunks_given(const degrees& d) {
   return 0;
 }
 
-/// The schedule that runs: one of whole stages interleaves them where they have several chunks.
+/// The schedule that runs: where stages have several chunks, interleaved 1F1B in place of a schedule of whole stages.
 constexpr schedule schedule_of(const degrees& d) {
   return d.virtual_pipeline > 1 && properties_of(d.schedule).chunks == 1 ? schedule::interleaved : d.schedule;
 }

@@ -187,7 +187,7 @@ struct shipped_order {
   }
 };
 
-/// Somebody else's, looked at while it is walked: what it names must be there, and what goes forward must come back.
+/// A schedule of one's own, checked while it is walked: the chunks and micro-batches that it names must exist, and each forward must have its backward.
 template <own_schedule S>
 struct given_order {
   static constexpr bool repeats = false;

@@ -43,7 +43,7 @@ struct schedule_properties {
   bool in_groups{};                ///< micro-batches pass the chunks in groups of as many as there are stages
   bool one_process{};              ///< a process that drives all stages, one after the other
   bool searched{};                 ///< a search tries it
-  /// Micro-batches after which a stage's steps only repeat: every state of the steady phase has been seen. `group`: of those that pass a chunk in a row.
+  /// Micro-batches after which a stage only repeats what it has done: memory has then seen every state of the steady phase. `group`: of those that pass a chunk in a row.
   std::int64_t (*steady)(std::int64_t stages, std::int64_t stage, std::int64_t group){};
   /// Idle time of a rank in a step, of stages that all take `t`.
   double (*bubble)(double stages, double chunks, const stage_seconds& t){};

@@ -27,7 +27,7 @@ struct sharding_properties {
   std::array<std::int64_t, 3> cut_from{never, never, never};  ///< the first stage that divides parameters, gradients, optimizer states
   std::int64_t usual_stage{};   ///< where none is stated
   bool flat{};                  ///< one flat vector is cut into equal pieces; else each tensor is
-  bool gathers_units{};         ///< a unit, mostly a layer, is gathered whole before it computes and reduced whole after its backward
+  bool gathers_units{};         ///< a unit, mostly a layer, is unsharded (gathered whole) before it computes, and its gradients are reduced after its backward
   bool shards_are_master{};     ///< shards keep the master's format; the format that is computed in exists only while a unit is gathered
 };
 
@@ -72,18 +72,18 @@ struct sharding {
   std::int64_t communication_unit{-1};         ///< Megatron-FSDP's suggested_communication_unit_size
   choice double_buffer{};                      ///< Megatron-FSDP: buffers of two layers stay (fsdp-double-buffer)
 
-  /// Whether a bucket that ZeRO's stage has is left to DeepSpeed's default.
+  /// Whether the size of a bucket that ZeRO's stage uses is left to DeepSpeed's default.
   [[nodiscard]] constexpr bool leaves_buckets_open() const { return reduce_bucket_size < 0 || (stage == 3 ? stage3_prefetch_bucket_size : allgather_bucket_size) < 0; }
 
   [[nodiscard]] constexpr const sharding_properties& properties() const { return properties_of(kind); }
   [[nodiscard]] constexpr bool by(sharder s) const { return properties().by == s; }
-  /// Whether ranks keep parts of this state, as far as the stage goes.
+  /// Whether the stage is high enough that each rank keeps only a part of this state.
   [[nodiscard]] constexpr bool cuts(sharded_state state) const { return stage >= properties().cut_from[static_cast<std::size_t>(state)]; }
-  /// Whether the kind divides anything, in whatever stage; else ranks are replicas.
+  /// Whether any stage of the kind divides anything; else ranks are replicas.
   [[nodiscard]] constexpr bool divides() const { return properties().cut_from[static_cast<std::size_t>(sharded_state::optimizer)] != sharding_properties::never; }
   [[nodiscard]] constexpr bool flat() const { return properties().flat; }
   [[nodiscard]] constexpr bool gathers_units() const { return properties().gathers_units; }
-  /// Whether a unit that is gathered for forward stays so until its backward.
+  /// Whether a unit stays unsharded from its forward to its backward, instead of being resharded in between.
   [[nodiscard]] constexpr bool stays_gathered() const { return stage == 2 || reshard_after_forward == choice::no; }
   /// Megatron's distributed optimizer: whole parameters, and shares of optimizer states.
   [[nodiscard]] constexpr bool distributes_optimizer() const { return by(sharder::megatron) && divides() && !gathers_units(); }

@@ -10,14 +10,14 @@
 
 namespace headroom {
 
-/// Layers in a row that run as one: the index-th part of the model.
+/// Consecutive layers that run together: the index-th chunk of the model.
 struct layer_chunk {
   std::int64_t index{};
   std::int64_t first{};
   std::int64_t count{};
 };
 
-/// What one device runs of a model: layers in a row, and which of its ends.
+/// What one device runs of a model: consecutive layers, and whether the embedding and the head are there.
 struct model_slice {
   std::int64_t first{};
   std::int64_t count{};

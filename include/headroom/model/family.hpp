@@ -1,7 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // What the dense models of a family share, so that a model is one line of numbers. Arguments stand in the order layers,
-// hidden, heads, key-value heads, MLP width, vocabulary. Where the numbers come from is said at the reader,
-// io/huggingface_*.hpp; tests/model/test_counts.cpp holds both to the same totals.
+// hidden, heads, key-value heads, MLP width, vocabulary. Where the numbers come from is said at the readers,
+// io/huggingface/; tests/model/test_counts.cpp holds both to the same totals.
 #pragma once
 
 #include <headroom/model/shape.hpp>

@@ -57,8 +57,8 @@ struct mla_shape {
   friend constexpr bool operator==(const mla_shape&, const mla_shape&) = default;
 };
 
-/// State-space and linear-attention mixers: positions are read one after the other into a state of head_dim × state for each head. Which
-/// layers have them says the pattern.
+/// State-space and linear-attention mixers: positions are read one after the other into a state of head_dim × state for each head. The
+/// pattern says which layers have them.
 struct ssm_shape {
   std::int64_t heads{};
   std::int64_t head_dim{};  ///< features of a head's values
@@ -85,7 +85,7 @@ struct encoder_shape {
   friend constexpr bool operator==(const encoder_shape&, const encoder_shape&) = default;
 };
 
-/// A neutral transformer. Zero in `kv_heads`, `head_dim` means: as `heads`, hidden / heads.
+/// A transformer, in no framework's words. Zero in `kv_heads`, `head_dim` means: as `heads`, hidden / heads.
 struct shape {
   name label{};  ///< for reports
   std::int64_t layers{};
@@ -126,7 +126,7 @@ struct shape {
   ssm_shape ssm{};
   std::int64_t mtp_layers{};  ///< multi-token-prediction modules (DeepSeek-V3)
 
-  // What the odd ones need. The defaults are a plain decoder.
+  // What only some families have. The defaults are a plain decoder.
   head_kind head{head_kind::language};
   bool pooler{};              ///< a biased dense layer over the first position (BERT, ViT, SigLIP's text tower)
   bool bidirectional{};       ///< every position sees every other (encoders)
@@ -135,9 +135,9 @@ struct shape {
   bool embedding_norm{};      ///< a norm right after the embedding (BLOOM, BERT, BART)
   bool attention_sinks{};     ///< gpt-oss: one learned logit for each head
   bool gated_attention{};     ///< Qwen3-Next: the query projection is twice as wide, its other half a sigmoid gate on what attention gives
-  bool fp32_residual{};       ///< the residual stream is in fp32 whatever is computed in (Mamba's residual_in_fp32)
+  bool fp32_residual{};       ///< the residual stream is in fp32, whatever format layers compute in (Mamba's residual_in_fp32)
   bool norm_offset{};         ///< norms scale by 1 + weight, in fp32 (Qwen3-Next)
-  bool no_key_bias{};         ///< Whisper: `attention_bias` spares the key projection
+  bool no_key_bias{};         ///< Whisper: of q, k and v the key projection has no bias, whatever `attention_bias` says
   std::int64_t classes{};           ///< outputs of a classifier, 0: none. Its bias follows `head_bias`
   std::int64_t embedding_dim{};     ///< width of the token embedding when it is projected to `hidden` (OPT-350m); 0: hidden
   std::int64_t position_offset{};   ///< rows of the position table before position 0 (OPT, BART: 2)

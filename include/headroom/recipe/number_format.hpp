@@ -26,7 +26,7 @@ struct number_format {
   /// False for a format that was left open: the framework's default takes its place.
   [[nodiscard]] constexpr bool set() const { return !label.empty(); }
   [[nodiscard]] constexpr bool present() const { return bits > 0; }
-  /// Packed into less than 16 bits with metadata beside it: dequantised before a matrix multiplication.
+  /// Whether it packs numbers into fewer than 16 bits with metadata beside them, and is dequantised before a matrix multiplication.
   [[nodiscard]] constexpr bool quantised() const { return block > 0 || column_bits > 0 || row_bits > 0; }
   /// Bytes of one element of a plain format.
   [[nodiscard]] constexpr std::int64_t width() const { return bits / 8; }

@@ -22,8 +22,8 @@ struct optimizer {
   bool plain_embedding{};                    ///< embeddings keep fp32 state (transformers registers them with bitsandbytes so)
   std::int64_t rank{};                       ///< of low-rank state
   bool stores_projector{};                   ///< GaLore keeps its projection; APOLLO draws it again from a seed
-  std::int32_t vector_moments{};             ///< Muon: matrices have `moments`, all else this many; 0: the same
-  bool in_backward{};                        ///< the update runs as each gradient arrives, and the gradient goes
+  std::int32_t vector_moments{};             ///< Muon: matrices have `moments` state tensors, all else this many; 0: `moments` for all
+  bool in_backward{};                        ///< the update runs as soon as a gradient is there, and frees it
   bool updates_in_place{};                   ///< without temporaries, however it is carried out (torch/optim/sgd.py, without weight decay)
   std::int64_t blocks{};                     ///< BAdam: one of so many blocks of layers trains at a time
   std::int64_t update_interval{};            ///< steps between changes of projection or block; informative

@@ -74,8 +74,8 @@ struct rank_report {
   bytes active;              ///< plus blocks held for another stream
   bytes reserved;            ///< what the caching allocator took from the driver
   bytes device;              ///< plus what lies outside the allocator: what nvidia-smi shows
-  bytes fragmentation;       ///< what the caching allocator may need beyond that, at most; 0 after a replay, and where there is none
-  bytes surplus;             ///< of `device`, what streams' pools hold at different times: it may not be needed; 0 as before
+  bytes fragmentation;       ///< what fragmentation may add to `device`, at most; 0 after a replay, and where there is none
+  bytes surplus;             ///< of `device`, what streams' pools hold at different times and perhaps need not; 0 likewise
   phase peak_phase;
   std::uint8_t absent{};     ///< a bit for each phase that this rank's step does not have; has()
   std::int64_t peak_layer;   ///< -1: not in a layer (embedding, head, optimizer)
@@ -86,7 +86,7 @@ struct rank_report {
   std::array<breakdown, phase_count> at_phase;  ///< what each of those is made of
 
   [[nodiscard]] constexpr bytes headroom() const { return capacity - device; }
-  /// Whatever fragmentation does.
+  /// Fits even with the most that fragmentation may add.
   [[nodiscard]] constexpr bool fits() const { return device + fragmentation <= capacity; }
   /// Whether a replay may say that it fits.
   [[nodiscard]] constexpr bool may_fit() const { return device - surplus <= capacity; }

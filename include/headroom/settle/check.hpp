@@ -18,7 +18,8 @@ constexpr objection check_model(const shape& m, const No& no) {
   return {};
 }
 
-/// Whether parallel.stage_layers has an entry for each chunk, or none; where it does not say how many it has, none may follow the last chunk's.
+/// Whether parallel.stage_layers has an entry for each chunk, or none. Where `chunks` does not say how many there are, the entry behind the last
+/// chunk's must be empty.
 constexpr bool entries_match(const degrees& d) {
   const auto chunks = checked::mul(d.pipeline, d.virtual_pipeline);
   return d.chunks > 0 ? d.chunks == chunks : chunks >= degrees::max_entries || d.stage_layers[chunks] == 0;

@@ -7,8 +7,8 @@
 
 namespace headroom::detail {
 
-/// Megatron computes its loss over a divided vocabulary whatever it is called; fused, by TransformerEngine where the logits stay in
-/// their format.
+/// Megatron's loss is computed over a divided vocabulary, whatever loss.kind says. A fused one is TransformerEngine's kernel where the logits
+/// stay in 16 bits, else the framework's own.
 constexpr void settle_divided_loss(settled_job& r) {
   const auto& j = *r.source;
   auto& s = r.layer;

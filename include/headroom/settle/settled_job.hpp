@@ -12,12 +12,12 @@ struct shard_degrees {
   std::int64_t parameters{1};
   std::int64_t gradients{1};
   std::int64_t optimizer{1};
-  std::int64_t secondary{};    ///< ZeRO++ hpZ: of a second partition of the parameters; 0: none
+  std::int64_t secondary{};    ///< ZeRO++ hpZ: ranks of a node that divide a second copy of the parameters; 0: there is none
 };
 
 struct settled_job {
-  constexpr settled_job() = default;  ///< a place for one
-  /// Member by member: as an aggregate all of it is cleared first.
+  constexpr settled_job() = default;  ///< to be assigned to
+  /// Sets its members one by one: of an aggregate the compiler would clear every byte first, which takes as long as settling.
   constexpr settled_job(const job& j, const gpu& kind)
       : source(&j), on(&kind), model(j.model), precision(j.precision.set() ? j.precision : j.framework.precision), optimizer(j.optimizer.set() ? j.optimizer : optimizers::adamw) {}
 
@@ -27,7 +27,7 @@ struct settled_job {
   const gpu* on{};             ///< the kind of GPU
   shape model;                 ///< vocabulary padded; untied where the framework unties
   headroom::precision precision;  ///< as stated, or the framework's
-  number_format multiplies{};  ///< what linear layers multiply in: fp8 where it is made within them, and `precision.compute` is what passes between
+  number_format multiplies{};  ///< what linear layers multiply in; fp8 where they make it themselves of the `precision.compute` that they are given
   headroom::optimizer optimizer;  ///< as stated, or AdamW
   std::int64_t data{1};
   shard_degrees shards{};

@@ -53,7 +53,7 @@ void describe(Keys& k, degrees& d) {
   }
 }
 
-/// ZeRO has no usual stage. A DeepSpeed configuration may still say it; read_job() refuses what is left over.
+/// ZeRO has no usual stage: where the job does not state one, a DeepSpeed configuration may; read_job() refuses a job in which neither does.
 inline constexpr std::int64_t stage_not_stated = -1;
 
 /// A key that DeepSpeed takes with and without its prefix.

@@ -98,7 +98,7 @@ struct model_parts {
   constexpr model_parts(const shape& m) : sparse(m.sparse()), recurs(m.recurs()) {}
 };
 
-/// What a model has of a set.
+/// Of a set of modules, those that the model has.
 constexpr module_set in_model(module_set set, const model_parts& has) {
   constexpr module_set of_experts{module::experts_gate, module::experts_up, module::experts_down,
                                   module::shared_gate,  module::shared_up,  module::shared_down};

@@ -19,7 +19,7 @@ void describe(Keys& k, ssm_shape& s) {
   k.flag("no_norm", s.no_norm);
 }
 
-/// A layer in a pattern: its mixer, and behind a plus what it is fed through where `experts` does not say: "attention", "none+dense".
+/// A layer in a pattern: the name of its mixer and, behind a plus, its feed-forward, where that is not what `experts` says: "attention", "none+dense".
 inline layer_kind read_layer_kind(const json_value& value, const std::string& path) {
   const auto word = std::string_view{string_at(value, path, "a kind of layer")};
   const auto plus = word.find('+');

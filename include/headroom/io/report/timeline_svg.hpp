@@ -13,7 +13,7 @@ namespace headroom::io {
 
 namespace detail {
 
-/// Of some events in a row the one after which most is alive.
+/// Of consecutive events, the one after which most is alive.
 struct moment_of_step {
   breakdown rows{};
   bytes total{};
