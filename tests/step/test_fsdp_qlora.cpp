@@ -101,4 +101,33 @@ TEST_CASE("70B on two 24 GB GPUs") {
   CHECK(decided{}(j));
 }
 
+// A hybrid's layers are visited in groups, a layer of each kind at a time, each with the adapters that it has.
+TEST_CASE("gradients of adapters in a stack of two kinds of layer") {
+  job j{.model = models::llama_3_2_1b,
+        .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8},
+        .framework = frameworks::hf_trainer,
+        .sharding = fsdp1(),
+        .batch = {.micro = 2, .sequence = 1024},
+        .adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = all_linear, .format = formats::fp32}};
+  j.model.ssm = {.heads = 16, .head_dim = 128, .state = 128, .groups = 16, .conv = 4};
+  const auto gradients = [&](std::initializer_list<layer_kind> kinds) {
+    j.model.pattern = {};
+    for (const auto& k : kinds) j.model.pattern.add(k);
+    return estimate(j).ranks[0].at_phase[static_cast<std::size_t>(phase::step)][row::gradients];
+  };
+  constexpr layer_kind attends{mixer_kind::attention, feed_forward_kind::dense}, recurs{mixer_kind::gated_delta_net, feed_forward_kind::dense};
+  // q, k, v, o, gate, up, down: rank 8 × (rows + columns), in fp32, over eight GPUs; Gated DeltaNet's q, k, v and z in one, beta and alpha in
+  // another, and out.
+  constexpr std::int64_t mlp = 3 * (2048 + 8192), attention = 2 * (2048 + 2048) + 2 * (512 + 2048) + mlp;
+  constexpr std::int64_t delta_net = (4 * 2048 + 2048) + (2 * 16 + 2048) + (2048 + 2048) + mlp;
+  constexpr auto of = [](std::int64_t sides) { return bytes{sides * 8 * 4 / 8}; };
+  CHECK(gradients({}) == of(16 * attention));
+  CHECK(gradients({attends, attends}) == of(16 * attention));
+  CHECK(gradients({recurs}) == of(16 * delta_net));
+  CHECK(gradients({attends, recurs}) == of(8 * attention + 8 * delta_net));
+  CHECK(gradients({recurs, recurs, recurs, attends}) == of(4 * attention + 12 * delta_net));
+  j.batch.accumulation = 2;
+  CHECK(gradients({attends, recurs}) == of(8 * attention + 8 * delta_net));
+}
+
 }  // namespace test_fsdp_qlora

@@ -148,7 +148,7 @@ class load_trace {
       if (w.layers.count == 0 && w.role != module::head) one(w, w.copies());
     for (std::int64_t at = 0; at < s.model.layers; ++at)
       for (const auto& w : list)
-        if (w.layers.count > 0) one(w, w.per_layer);
+        if (w.layers.has(at)) one(w, w.per_layer);
     for (const auto& w : list)
       if (w.layers.count == 0 && w.role == module::head) one(w, w.copies());
     for (auto& h : leave) memory_.free(h);

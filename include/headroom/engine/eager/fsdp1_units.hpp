@@ -49,7 +49,9 @@ class fsdp1_units {
     std::int64_t layers = 0;
     for (std::size_t i = 0; i < runs.size; ++i) layers += runs.list[i].back ? runs.list[i].count * runs.list[i].span : 0;
     to_->start_with(layers * left_by(layer_), row::gradients, on);
-    if (apart_ && on_gpu_) visit_adapters(false, [&](const flat& f) { to_->start_with(layers * f.reduced, row::gradients, on); });
+    if (!apart_ || !on_gpu_) return;
+    for (std::size_t i = 0; i < runs.size; ++i)
+      if (const auto& r = runs.list[i]; r.back) visit_adapters(r.first, r.span, false, [&](const flat& f) { to_->start_with(r.count * f.reduced, row::gradients, on); });
   }
 
   constexpr void begin_run(const detail::layer_run&) {}
@@ -60,7 +62,7 @@ class fsdp1_units {
   constexpr void after_embedding() {}
   constexpr void before_forward(const layer_place& at) {
     unshard_layer(at.layer, at.span);
-    gather_adapters();
+    gather_adapters(at);
   }
   constexpr void after_forward(const layer_place& at) {
     let_go(beside_);
@@ -82,12 +84,12 @@ class fsdp1_units {
   /// A layer's hook asks for the layer before; beside adapters that is the first adapter's, near the end of the layer's backward.
   constexpr void before_backward(const layer_place& at) {
     if (at.layer > 0 && !apart_ && !resident_) unshard_layer(at.layer - 1);
-    gather_adapters();
+    gather_adapters(at);
   }
   constexpr void after_backward(const layer_place& at) {
     let_go(beside_);
     if (apart_)
-      reduce_adapters(at.layer);
+      reduce_adapters(at);
     else
       reduce(layer_, at.layer);
     if (!apart_ && at.span > 1 && !exist_) [[unlikely]] to_->put(unit_slot::gradient, at.layer, (at.span - 1) * left_by(layer_), row::gradients, stream::reduce);
@@ -152,13 +154,13 @@ class fsdp1_units {
     to_->record();
   }
 
-  /// Calls visit(flat) for each adapter matrix of a layer.
+  /// Calls visit(flat) for each adapter matrix of `count` layers from `first` on.
   template <class Visit>
-  constexpr void visit_adapters(bool backwards, const Visit& visit) {
+  constexpr void visit_adapters(std::int64_t first, std::int64_t count, bool backwards, const Visit& visit) {
     const auto& s = *job_;
     const auto rank = s.source->adapter.rank;
-    const auto one = [&](const weight& w) {
-      if (w.layers.count == 0 || !w.linear || w.vector() || !s.layer.adapts(w.role)) return;
+    const auto one = [&](const weight& w, std::int64_t layer) {
+      if (!w.layers.has(layer) || !w.linear || w.vector() || !s.layer.adapts(w.role)) return;
       const std::int64_t elements[] = {checked::mul(rank, w.columns), checked::mul(w.rows, rank)};
       for (std::size_t k = 0; k < 2; ++k)
         for (std::int64_t i = 0; i < w.per_layer; ++i) {
@@ -167,16 +169,18 @@ class fsdp1_units {
           visit(flat{.whole = whole, .part = on_gpu_ ? bytes{0} : part, .gradient = whole, .reduced = part});
         }
     };
-    if (backwards)
-      for (auto w = list_->end(); w != list_->begin();) one(*--w);
-    else
-      for (const auto& w : *list_) one(w);
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (backwards)
+        for (auto w = list_->end(); w != list_->begin();) one(*--w, first + count - 1 - i);
+      else
+        for (const auto& w : *list_) one(w, first + i);
+    }
   }
   /// Each adapter matrix is gathered for its own multiplication: one of them, the widest, while the layer is at its tallest.
-  constexpr void gather_adapters() {
+  constexpr void gather_adapters(const layer_place& at) {
     if (!apart_) return;
     flat widest{};
-    visit_adapters(false, [&](const flat& f) {
+    visit_adapters(at.layer - at.span + 1, at.span, false, [&](const flat& f) {
       if (f.whole > widest.whole) widest = f;
       auto whole = unshard(f);
       let_go(whole);
@@ -189,7 +193,7 @@ class fsdp1_units {
     to_->record();
   }
   /// An adapter's hook asks for the next one, in the reverse of the order in which forward ended; the last one's for the layer before.
-  constexpr void reduce_adapters(std::int64_t layer) {
+  constexpr void reduce_adapters(const layer_place& at) {
     auto made = to_->gradients();
     flat last{};
     handle whole{};
@@ -197,18 +201,18 @@ class fsdp1_units {
       if (last.whole == bytes{0}) return;
       auto part = to_->make(last.reduced, row::gradients, stream::reduce);
       if (on_gpu_ && !exist_ && !updates_at_once_)
-        to_->put(unit_slot::gradient, layer, part);
+        to_->put(unit_slot::gradient, at.layer, part);
       else
         to_->retire(part);
       let_go(whole);
     };
-    visit_adapters(true, [&](const flat& f) {
+    visit_adapters(at.layer - at.span + 1, at.span, true, [&](const flat& f) {
       auto next = unshard(f);
       reduce_last();
       last = f;
       whole = next;
     });
-    if (layer > 0 && !resident_) unshard_layer(layer - 1);
+    if (at.layer > 0 && !resident_) unshard_layer(at.layer - 1);
     reduce_last();
     to_->retire(made);
   }
