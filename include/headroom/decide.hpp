@@ -24,6 +24,14 @@ inline full_report decide(const job& j, const std::optional<confidence>& sure = 
   return r;
 }
 
+/// … with layers of one's own (block/own_layer.hpp). Programs that link headroom::compiled include replay/replay_ranks.hpp, too.
+template <own_stack Own>
+full_report decide(const job& j, const Own& own, const std::optional<confidence>& sure = {}) {
+  auto r = estimate_all(j, own);
+  if (!is_decided(r, sure)) r = replay(j, own);
+  return r;
+}
+
 /// Whether it fits; with a confidence, at the upper end of its range. What solve() and confirmed_plan() are given to judge by.
 struct decided {
   std::optional<confidence> sure{};

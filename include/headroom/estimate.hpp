@@ -285,16 +285,24 @@ constexpr report for_each_rank(const job& j, Visit&& visit) {
   return r;
 }
 
-/// estimate() with a part of one's own: a layer (own_layer, block/own_layer.hpp) that the stack is made of, or a pipeline's order
-/// (own_schedule, layout/schedule.hpp).
+/// objection_to(j) (objection.hpp) where layers of one's own are given.
+template <own_stack Own>
+constexpr objection objection_to(const job& j, const Own& own) {
+  if (const auto why = detail::layers_from(own).check(j, objecting{})) return why;
+  return detail::objection_to_any(j);
+}
+
+/// estimate() with a part of one's own: layers (block/own_layer.hpp), own_layers{a, b} that the model's pattern names or one that the whole
+/// stack is made of, or a pipeline's order (own_schedule, layout/schedule.hpp).
+/// Errors: those of estimate(job); job_error for a pattern that names a layer which is not among those given.
 template <class Own>
 constexpr report estimate(const job& j, const Own& own) {
-  static_assert(own_layer<Own> || own_schedule<Own>,
-                "headroom: estimate(job, x) takes a layer or a schedule of your own: a layer has add_weights(list, shape, where), parts() and "
-                "part(i, scene, trained, flows) that returns a program; a schedule has run(plan, stage, visit)");
-  if constexpr (own_layer<Own>) {
-    const detail::given_layers<Own> layers{own};
-    layers.check(j);
+  static_assert(own_stack<Own> || own_schedule<Own>,
+                "headroom: estimate(job, x) takes layers or a schedule of your own: a layer, or own_layers{…} of such with a label(), has "
+                "add_weights(list, shape, where), parts() and part(i, scene, trained, flows) that returns a program; a schedule has run(plan, stage, visit)");
+  if constexpr (own_stack<Own>) {
+    const auto layers = detail::layers_from(own);
+    layers.check(j, refusing{});
     return detail::estimate_with(j, layers, detail::shipped_order{});
   } else if constexpr (own_schedule<Own>) {
     if (!j.framework.modules.megatron()) refuse("headroom: a schedule of one's own is walked for megatron alone by this version; framework", j.framework.label);

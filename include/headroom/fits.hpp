@@ -32,6 +32,13 @@ constexpr bool fits(job j, const gpu& on, confidence sure) {
   return fits(j, sure);
 }
 
+/// With layers of one's own (block/own_layer.hpp).
+/// Errors: those of estimate(job, own).
+template <own_stack Own>
+constexpr bool fits(const job& j, const Own& own) {
+  return estimate(j, own).fits();
+}
+
 namespace detail {
 
 // What a compiler prints of a failed require_fits is the name of a type, so the facts are its template arguments:

@@ -13,9 +13,10 @@ using full_report = basic_report<std::vector<rank_report>>;
 
 namespace detail {
 
-inline full_report estimate_of_all(const job& j) {
+template <class Layers = shipped_layers>
+full_report estimate_of_all(const job& j, const Layers& layers = {}) {
   full_report r;
-  estimate_into(r, [&]() -> rank_report& { return r.add(); }, j, shipped_layers{}, shipped_order{});
+  estimate_into(r, [&]() -> rank_report& { return r.add(); }, j, layers, shipped_order{});
   return r;
 }
 
@@ -28,5 +29,13 @@ full_report estimate_all(const job& j);
 #ifndef HEADROOM_COMPILED
 inline full_report estimate_all(const job& j) { return detail::estimate_of_all(j); }
 #endif
+
+/// … with layers of one's own (block/own_layer.hpp).
+template <own_stack Own>
+full_report estimate_all(const job& j, const Own& own) {
+  const auto layers = detail::layers_from(own);
+  layers.check(j, refusing{});
+  return detail::estimate_of_all(j, layers);
+}
 
 }  // namespace headroom

@@ -17,11 +17,21 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
   return j.framework.modules.megatron() ? detail::check_megatron(j, no) : detail::check_eager(j, no);
 }
 
+namespace detail {
+
+/// … whatever layers it is given.
+constexpr objection objection_to_any(const job& j) {
+  if (const auto why = check(j, objecting{})) return why;
+  return check_walk(j, objecting{});
+}
+
+}  // namespace detail
+
 /// Why estimate(j) refuses a job that contradicts itself or is not modelled, without refusing it: for who asks about many jobs, or builds
 /// without exceptions. Empty where nothing is known against it; sizes that overflow are still an overflow_error.
 constexpr objection objection_to(const job& j) {
-  if (const auto why = check(j, objecting{})) return why;
-  return check_walk(j, objecting{});
+  if (j.model.pattern.names_own()) return detail::object_to_own(j.model, mixer_kind::own, objecting{});
+  return detail::objection_to_any(j);
 }
 
 }  // namespace headroom

@@ -24,8 +24,8 @@ full_report replay(const job& j);
 std::vector<recorded_step> record(const job& j);
 
 #ifndef HEADROOM_COMPILED
-inline full_report replay(const job& j) { return detail::replayed(j); }
-inline std::vector<recorded_step> record(const job& j) { return detail::recorded(j); }
+inline full_report replay(const job& j) { return detail::replayed(estimate_all(j), j, detail::shipped_layers{}); }
+inline std::vector<recorded_step> record(const job& j) { return detail::recorded(estimate_all(j), j, detail::shipped_layers{}); }
 #endif
 
 }  // namespace headroom

@@ -34,10 +34,18 @@ constexpr void for_each_block(const scene& s, layer_kind kind, const module_set&
   detail::visit_feed_forward(s, kind, trained, flows, matrices, visit);
 }
 
+struct shipped_blocks {
+  template <class Visit>
+  constexpr void operator()(const scene& s, layer_kind kind, const module_set& trained, bool input_has_gradient, Visit&& visit) const {
+    for_each_block(s, kind, trained, input_has_gradient, visit);
+  }
+};
+
 /// Walks a layer. `trained_experts`: of the routed experts, how many train. `graphless`: also without a graph, as a checkpoint's first
-/// forward. `accumulate`: see walk_backward.
+/// forward. `accumulate`: see walk_backward. `blocks`: calls visit(program) for each part of the layer, as for_each_block() does.
+template <class Blocks = shipped_blocks>
 constexpr layer_walk walk_layer(const scene& s, layer_kind kind, const module_set& trained, std::int64_t trained_experts, bool input_has_gradient,
-                                bool graphless = false, bool accumulate = false) {
+                                bool graphless = false, bool accumulate = false, const Blocks& blocks = {}) {
   layer_walk r;
   r.output_has_gradient = input_has_gradient;
   bool first = true;
@@ -48,7 +56,7 @@ constexpr layer_walk walk_layer(const scene& s, layer_kind kind, const module_se
   const bool loops = kind.sparse() && s.habits->experts.gemm != expert_gemm::grouped_mm;  // over experts, one by one
   auto before = kind;
   if (loops) before.feeds = feed_forward_kind::none;
-  for_each_block(s, before, trained, input_has_gradient, join);
+  blocks(s, before, trained, input_has_gradient, join);
   if (loops) detail::join_sparse_half(r, s, trained, trained_experts, graphless, accumulate);
   return r;
 }

@@ -10,7 +10,8 @@ namespace headroom::ops {
 
 constexpr tensor mix(program& p, const scene& s, mixer_kind kind, const module_set& trained, tensor x) {
   switch (kind) {
-    case mixer_kind::none: break;
+    case mixer_kind::none:
+    case mixer_kind::own: break;
     case mixer_kind::attention: return attend(p, s, trained, x);
     case mixer_kind::latent_attention: return latent_attend(p, s, trained, x);
     case mixer_kind::gated_delta_net: return gated_delta_net(p, s, trained, x);

@@ -4,8 +4,8 @@
 
 namespace headroom {
 
-full_report replay(const job& j) { return detail::replayed(j); }
+full_report replay(const job& j) { return detail::replayed(estimate_all(j), j, detail::shipped_layers{}); }
 
-std::vector<recorded_step> record(const job& j) { return detail::recorded(j); }
+std::vector<recorded_step> record(const job& j) { return detail::recorded(estimate_all(j), j, detail::shipped_layers{}); }
 
 }  // namespace headroom

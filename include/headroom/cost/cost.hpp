@@ -19,11 +19,28 @@ constexpr objection check_cost(const job& j, const No& no = {}) {
   return {};
 }
 
+/// What the layers of one's own of a model compute beside their matrices in a forward of `sequences`.
+template <class Layers>
+constexpr double own_flops(const settled_job& s, double sequences, const Layers& layers) {
+  scene sc = s.layer;
+  sc.model = &s.model;
+  const double micros = sequences / static_cast<double>(sc.samples) * static_cast<double>(sc.tensor) * static_cast<double>(sc.context);
+  double r = 0;
+  for (const auto& k : kinds_of(s.model))
+    if (layers.replaces(k.kind)) r += layers.flops(sc, k.kind).model * micros * static_cast<double>(k.count);
+  return r;
+}
+
 /// Of all GPUs; recompute is not counted in `model`.
-constexpr void count_flops(step_cost& r, const settled_job& s, const inventory& list) {
+template <class Layers>
+constexpr void count_flops(step_cost& r, const settled_job& s, const inventory& list, const Layers& layers) {
   const auto& j = *s.source;
   const double sequences = product(j.batch.micro, s.data) * static_cast<double>(j.batch.accumulation);
-  const auto f = forward_flops_of(s.model, list, sequences, static_cast<double>(s.layer.sequence), causal_convention::whole_square);
+  auto f = forward_flops_of(s.model, list, sequences, static_cast<double>(s.layer.sequence), causal_convention::whole_square, layers);
+  if constexpr (Layers::any_own) {
+    f.attention += own_flops(s, sequences, layers);
+    r.assumptions.add(time_assumption::own_matrices_alone, !Layers::tells_all_flops);
+  }
   r.model = flops{3 * f.total()};
   double repeated = 0;
   if (j.recompute.mode == recompute_mode::full) repeated = recomputed_share(s) * (f.layers + f.attention);
@@ -34,32 +51,33 @@ constexpr void count_flops(step_cost& r, const settled_job& s, const inventory& 
   r.hardware = flops{r.model.value + repeated};
 }
 
-template <class Rates>
-[[gnu::noinline]] constexpr step_cost mixed_cost(const job& j, const Rates& rates_for) {
-  mixed_stages stages(j, rates_for);
+template <class Rates, class Layers>
+[[gnu::noinline]] constexpr step_cost mixed_cost(const job& j, const Rates& rates_for, const Layers& layers) {
+  mixed_stages stages(j, rates_for, layers);
   auto r = stages.step(stages.load());
-  count_flops(r, stages.settled(), stages.list());
+  count_flops(r, stages.settled(), stages.list(), layers);
   return r;
 }
 
-template <class Rates>
-[[gnu::noinline]] constexpr step_cost uniform_cost(const job& j, const Rates& rates_for) {
+template <class Rates, class Layers>
+[[gnu::noinline]] constexpr step_cost uniform_cost(const job& j, const Rates& rates_for, const Layers& layers) {
   const auto s = settle(j);
-  const auto list = weights_of(s.model);
+  const auto list = layers.weights(s.model);
   const auto c = cost_scene_of(s, rates_for(*s.on));
-  const auto load = load_of(c, passes_of(c, list));
+  const auto load = load_of(c, passes_of(c, list, layers));
   auto r = step_of(c, load, parameters_of(c, list, load.share));
-  count_flops(r, s, list);
   r.assumptions = assumed_of(c, load.slowest);
+  count_flops(r, s, list, layers);
   return r;
 }
 
 /// `rates_for(gpu)`: a reference to its rates.
-template <class Rates>
-constexpr step_cost cost_by(const job& j, const Rates& rates_for) {
+template <class Rates, class Layers = shipped_layers>
+constexpr step_cost cost_by(const job& j, const Rates& rates_for, const Layers& layers = {}) {
   check_cost(j);
-  if (j.hardware.kinds() > 1) [[unlikely]] return mixed_cost(j, rates_for);
-  return uniform_cost(j, rates_for);
+  layers.check(j, refusing{});
+  if (j.hardware.kinds() > 1) [[unlikely]] return mixed_cost(j, rates_for, layers);
+  return uniform_cost(j, rates_for, layers);
 }
 
 }  // namespace detail
@@ -68,6 +86,14 @@ constexpr step_cost cost_by(const job& j, const Rates& rates_for) {
 /// Errors: job_error as of settle(), and for what is not predicted.
 constexpr step_cost cost(const job& j, const rates& share) {
   return detail::cost_by(j, [&](const gpu&) -> const rates& { return share; });
+}
+
+/// The time of a step of `j` with layers of one's own (block/own_layer.hpp), which may say by flops() what they compute beside their
+/// matrices; of a layer that does not, that takes no time, and the answer says so (time_assumption::own_matrices_alone).
+/// Errors: those of cost(job) and estimate(job, own).
+template <own_stack Own>
+constexpr step_cost cost(const job& j, const Own& own) {
+  return detail::cost_by(j, rates_of, detail::layers_from(own));
 }
 
 #ifdef HEADROOM_COMPILED

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <headroom/cost/machine.hpp>
-#include <headroom/model/inventory.hpp>
+#include <headroom/block/stack_layers.hpp>
 #include <headroom/settle/settled_job.hpp>
 
 namespace headroom {
@@ -27,6 +27,15 @@ constexpr double pair_features(const shape& m) {
   return 2.0 * static_cast<double>(m.query_width());
 }
 
+/// What a layer of one's own that attends as the model's shape says may give as its flops(scene).
+constexpr layer_flops attention_flops(const scene& s) {
+  const auto& m = *s.model;
+  const auto samples = static_cast<double>(s.samples), sequence = static_cast<double>(s.sequence);
+  const double features = pair_features(m) / static_cast<double>(s.tensor) / static_cast<double>(s.context);
+  return {2 * samples * attended_pairs(m, sequence, causal_convention::whole_square) * features,
+          2 * samples * attended_pairs(m, sequence, causal_convention::half_square) * features, 0};
+}
+
 /// FLOPs of one forward pass.
 struct forward_flops {
   double layers{};     ///< matrices of the stack
@@ -36,8 +45,9 @@ struct forward_flops {
   [[nodiscard]] constexpr double total() const { return layers + attention + head; }
 };
 
-/// Of `samples` sequences. Of routed experts, those that a token visits.
-constexpr forward_flops forward_flops_of(const shape& m, const inventory& list, double samples, double sequence, causal_convention c) {
+/// Of `samples` sequences. Of routed experts, those that a token visits. What layers of one's own compute beside their matrices is not in it.
+template <class Layers = detail::shipped_layers>
+constexpr forward_flops forward_flops_of(const shape& m, const inventory& list, double samples, double sequence, causal_convention c, const Layers& = {}) {
   forward_flops r;
   const double positions = samples * sequence;
   for (const auto& w : list) {
@@ -49,12 +59,17 @@ constexpr forward_flops forward_flops_of(const shape& m, const inventory& list, 
   if (m.tied && m.head != head_kind::none) r.head += 2 * positions * static_cast<double>(m.vocab) * static_cast<double>(m.embedding_width());
   if (m.mtp_layers > 0) r.head *= static_cast<double>(m.mtp_layers + 1);
   const double pairs = 2 * samples * attended_pairs(m, sequence, c) * pair_features(m);
+  const auto replaced = [](layer_kind kind) {
+    if constexpr (Layers::any_own) return Layers::replaces(kind);
+    return kind.mixer == mixer_kind::none;
+  };
   if (!m.pattern.given()) {
+    if (replaced({})) return r;
     r.attention = pairs * static_cast<double>(m.layers + m.mtp_layers);
     return r;
   }
   for (const auto& k : kinds_of(m))
-    if (k.kind.mixer != mixer_kind::none)
+    if (k.kind.mixer != mixer_kind::none && !replaced(k.kind))
       r.attention += (recurrent(k.kind.mixer) ? positions * detail::recurrence_flops(m, k.kind.mixer) : pairs) * static_cast<double>(k.count);
   return r;
 }

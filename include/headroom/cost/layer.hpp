@@ -105,12 +105,26 @@ constexpr traffic feed_forward_traffic(const cost_scene& c, layer_kind kind) {
   return {product(l.tokens, m.experts.active) * each + 10.0 * product(l.tokens, m.hidden, l.width), 10.0 + 8.0 * static_cast<double>(m.experts.count)};
 }
 
+/// A layer of one's own: its programs, and what it says that it computes beside its matrices. Gives what of the library's stands behind it.
+template <class Layers>
+constexpr layer_kind add_own_layer(both_passes& t, const cost_scene& c, layer_kind kind, const Layers& layers) {
+  const auto f = layers.flops(c.layer, kind);
+  t.forward.attention += f.attention / c.on.attention + f.multiplied / c.on.matmul_16;
+  t.backward.attention += 2.5 * f.attention / c.on.attention + 2 * f.multiplied / c.on.matmul_16;
+  layers.for_each_part(c.layer, kind, c.trained, true, [&](const program& p) { add_traffic(t, c, traffic_of(p)); });
+  if (!c.layer.quantised.empty()) [[unlikely]] layers.for_each_part(c.layer, kind, c.trained, true, [&](const program& p) { add_dequantised(t, c, p); });
+  return layers.behind(kind);
+}
+
 /// One layer of a kind.
-constexpr both_passes layer_seconds(const cost_scene& c, const inventory& list, const layer_kinds::entry& of) {
+template <class Layers>
+constexpr both_passes layer_seconds(const cost_scene& c, const inventory& list, const layer_kinds::entry& of, const Layers& layers) {
   both_passes t;
-  const auto kind = of.kind;
+  auto kind = of.kind;
+  if constexpr (Layers::any_own)
+    if (layers.replaces(kind)) kind = add_own_layer(t, c, kind, layers);
   // The first layer is dense where only a module of multi-token prediction has experts.
-  add_linears(t, c, list, [&](const weight& w) { return w.layers.has(of.first) && !(kind.sparse() && component_of(w.role) == component::mlp); });
+  add_linears(t, c, list, [&](const weight& w) { return w.layers.has(of.first) && !(kind.sparse() && of.count == 0 && component_of(w.role) == component::mlp); });
   add_mixer(t, c, kind.mixer);
   add_traffic(t, c, mixer_traffic(c, kind));
   add_traffic(t, c, feed_forward_traffic(c, kind));

@@ -49,9 +49,9 @@ struct placed_stages {
 class mixed_stages {
  public:
   /// `rates_for(gpu)`: a reference to its rates.
-  template <class Rates>
-  constexpr mixed_stages(const job& j, const Rates& rates_for) : job_(&j) {
-    settle_all(j);
+  template <class Rates, class Layers = shipped_layers>
+  constexpr mixed_stages(const job& j, const Rates& rates_for, const Layers& layers = {}) : job_(&j) {
+    settle_all(j, layers);
     kind_range before{1, 0};
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage) {
       const auto kinds = kinds_of_stage(j, stage);
@@ -68,7 +68,7 @@ class mixed_stages {
       for (auto i = first; i < size_; ++i) {
         auto& p = placed_[i];
         p.scene.on.links = links;
-        p.passes = recomputed(passes_of(p.scene, list_), settled_[p.kind]);
+        p.passes = recomputed(passes_of(p.scene, list_, layers), settled_[p.kind]);
       }
     }
   }
@@ -143,9 +143,10 @@ class mixed_stages {
   }
 
  private:
-  [[gnu::noinline]] constexpr void settle_all(const job& j) {
+  template <class Layers>
+  [[gnu::noinline]] constexpr void settle_all(const job& j, const Layers& layers) {
     for (std::size_t k = 0; k < j.hardware.kinds(); ++k) settled_[k] = settle(j, k);
-    list_ = weights_of(settled_[0].model);
+    list_ = layers.weights(settled_[0].model);
   }
   [[nodiscard]] constexpr const fabric& links_of(std::int64_t stage) const {
     std::size_t i = 0;

@@ -79,7 +79,8 @@ constexpr cost_scene cost_scene_of(const settled_job& s, const rates& share) {
 }
 
 /// What layers and both ends take for a micro-batch, wherever they lie. Of several kinds with experts, or without, the mean.
-constexpr layer_passes passes_of(const cost_scene& c, const inventory& list) {
+template <class Layers = shipped_layers>
+constexpr layer_passes passes_of(const cost_scene& c, const inventory& list, const Layers& walked = {}) {
   layer_passes r;
   r.first = embedding_seconds(c);
   r.last = head_seconds(c, list);
@@ -92,9 +93,9 @@ constexpr layer_passes passes_of(const cost_scene& c, const inventory& list) {
     for (const auto& k : kinds) {
       if (k.kind.sparse() != sparse) continue;
       if (alike == 1)
-        mean = layer_seconds(c, list, k);
+        mean = layer_seconds(c, list, k, walked);
       else
-        mean.add(layer_seconds(c, list, k), static_cast<double>(k.count) / static_cast<double>(layers));
+        mean.add(layer_seconds(c, list, k, walked), static_cast<double>(k.count) / static_cast<double>(layers));
     }
   }
   return r;

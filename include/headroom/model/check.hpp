@@ -44,6 +44,12 @@ constexpr objection check_pattern(const shape& m, const No& no) {
   return {};
 }
 
+/// What only calls that are given the layer can answer.
+template <class No>
+constexpr objection object_to_own(const shape& m, mixer_kind kind, const No& no) {
+  return no("headroom: model.pattern names a layer of one's own, which this call is not given: write estimate(job, own_layers{layer}), and replay(), cost(), decide(), solve() and plan() alike; label", m.pattern.label_of(kind));
+}
+
 }  // namespace detail
 
 /// Refuses a shape that no network has. Sizes so large that a count overflows are caught where they are multiplied.

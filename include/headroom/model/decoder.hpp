@@ -96,9 +96,18 @@ constexpr void add_mtp(inventory& list, const shape& m) {
   list.add({.role = into, .rows = m.hidden, .per_layer = checked::mul(m.mtp_layers, norm_vectors(m), 3 + norms_per_layer(m))});
 }
 
-/// The layers of the main stack, kind by kind.
-constexpr void add_layers(inventory& list, const shape& m) {
+/// Norms of `hidden` in a layer of a pattern. A layer of one's own lists its own norms: what counts is the half behind it.
+constexpr std::int64_t norms_of(const shape& m, layer_kind k) {
+  if (is_own(k.mixer)) return k.feeds == feed_forward_kind::none ? 0 : 1;
+  return k.whole() ? norms_per_layer(m) : 1;
+}
+
+/// The layers of the main stack, kind by kind. `add_own(list, kind, span, begin)`: the weights of a layer of one's own, where the
+/// stack's begin at `begin`.
+template <class AddOwn>
+constexpr void add_layers(inventory& list, const shape& m, const AddOwn& add_own) {
   if (m.layers <= 0) return;
+  const auto begin = list.size;
   for (auto i = 0; i < mixer_kinds; ++i)
     for (const auto& span : spans_of(m, static_cast<mixer_kind>(i))) add_mixer(list, m, static_cast<mixer_kind>(i), {span, 1, nullptr});
   const auto norms = [&](const layer_span& at, std::int64_t each) {
@@ -107,11 +116,16 @@ constexpr void add_layers(inventory& list, const shape& m) {
   if (!m.pattern.given()) {
     norms({0, m.layers, 1}, norms_per_layer(m));
   } else {
-    for (const auto& span : spans_where(m, [&](std::int64_t i) { return m.kind_of(i).whole(); })) norms(span, norms_per_layer(m));
-    for (const auto& span : spans_where(m, [&](std::int64_t i) { return !m.kind_of(i).whole(); })) norms(span, 1);
+    for (const auto each : {norms_per_layer(m), std::int64_t{1}})
+      for (const auto& span : spans_where(m, [&](std::int64_t i) { return norms_of(m, m.kind_of(i)) == each; })) norms(span, each);
   }
   for (const auto& span : spans_of(m, feed_forward_kind::dense)) add_mlp(list, m, {span, 1, nullptr}, m.ffn);
   for (const auto& span : spans_of(m, feed_forward_kind::experts)) add_experts(list, m, {span, 1, nullptr});
+  if (!m.pattern.names_own()) return;
+  for (std::size_t i = 0; i < layer_pattern::most_own && !m.pattern.own[i].empty(); ++i) {
+    const auto kind = static_cast<mixer_kind>(static_cast<std::size_t>(mixer_kind::own) + i);
+    for (const auto& span : spans_of(m, kind)) add_own(list, kind, span, begin);
+  }
 }
 
 }  // namespace headroom::detail

@@ -13,17 +13,22 @@
 
 namespace headroom {
 
-/// The list. A tied head is not in it: that matrix is the embedding.
-constexpr inventory weights_of(const shape& m) {
+/// The list. A tied head is not in it: that matrix is the embedding. `add_own`: see add_layers().
+template <class AddOwn>
+constexpr inventory weights_of(const shape& m, const AddOwn& add_own) {
   check(m);
   inventory list = inventory::blank();
   detail::add_embedding(list, m);
   detail::add_vision(list, m);
-  detail::add_layers(list, m);
+  detail::add_layers(list, m, add_own);
   detail::add_encoder(list, m);
   detail::add_head(list, m);
   detail::add_mtp(list, m);
   return list;
+}
+
+constexpr inventory weights_of(const shape& m) {
+  return weights_of(m, [&](inventory&, mixer_kind kind, const layer_span&, int) { detail::object_to_own(m, kind, refusing{}); });
 }
 
 /// What a report groups parameters by.

@@ -1,6 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // What kinds of layer there are: how a layer mixes the positions of a sequence, and what each position then passes through. A model is a
-// pattern of kinds. What belongs to a kind is asked of its tables: weights in model/decoder.hpp, programs in block/mixers.hpp.
+// pattern of kinds. What belongs to a kind is asked of its tables: weights in model/mixers.hpp, programs in block/mixers.hpp.
 #pragma once
 
 #include <headroom/error.hpp>
@@ -17,14 +17,16 @@ enum class mixer_kind : std::uint8_t {
   latent_attention,  ///< DeepSeek's; see mla_shape
   gated_delta_net,   ///< Qwen3-Next's linear attention (Yang et al. 2024, Gated Delta Networks); see ssm_shape
   mamba2,            ///< a state-space model in chunks (Dao and Gu 2024, Transformers are SSMs)
+  own = 28,          ///< a layer of one's own (block/own_layer.hpp): own + i is the one with the label layer_pattern::own[i]
 };
-inline constexpr int mixer_kinds = static_cast<int>(mixer_kind::mamba2) + 1;
+inline constexpr int mixer_kinds = static_cast<int>(mixer_kind::mamba2) + 1;  ///< that are shipped
+constexpr bool is_own(mixer_kind k) { return k >= mixer_kind::own; }
 constexpr std::string_view name_of(mixer_kind k) {
   constexpr std::string_view names[mixer_kinds] = {"none", "attention", "latent-attention", "gated-delta-net", "mamba2"};
-  return names[static_cast<int>(k)];
+  return is_own(k) ? std::string_view{"own"} : names[static_cast<int>(k)];
 }
 /// Whether it reads positions one after the other into a state (ssm_shape), instead of each beside every other.
-constexpr bool recurrent(mixer_kind k) { return k > mixer_kind::latent_attention; }
+constexpr bool recurrent(mixer_kind k) { return k > mixer_kind::latent_attention && !is_own(k); }
 
 /// What each position passes through.
 enum class feed_forward_kind : std::uint8_t {
@@ -47,8 +49,10 @@ struct layer_kind {
 /// Held as a byte a layer.
 struct layer_pattern {
   static constexpr std::int64_t capacity = 128;
+  static constexpr std::size_t most_own = 4;
   std::int64_t period{};
   std::uint64_t codes[capacity / 8]{};
+  short_name own[most_own]{};  ///< labels of layers of one's own, in the order in which the pattern first names them
 
   [[nodiscard]] constexpr bool given() const { return period > 0; }
   [[nodiscard]] constexpr layer_kind at(std::int64_t layer) const {
@@ -63,6 +67,18 @@ struct layer_pattern {
     codes[period / 8] |= code << (period % 8 * 8);
     ++period;
   }
+  /// … a layer of one's own, by its label. `feeds`: what of the library's stands behind it, as a half with a norm of its own.
+  constexpr void add_own(std::string_view label, feed_forward_kind feeds = feed_forward_kind::none) {
+    if (label.empty() || label.size() > short_name::capacity) refuse("headroom: the label of a layer of one's own must have 1 to 23 characters; it has", static_cast<std::int64_t>(label.size()));
+    std::size_t i = 0;
+    while (i < most_own && !own[i].empty() && own[i] != label) ++i;
+    if (i == most_own) refuse("headroom: model.pattern: a model has at most 4 kinds of layer of one's own");
+    own[i] = short_name{label};
+    add({static_cast<mixer_kind>(static_cast<std::size_t>(mixer_kind::own) + i), feeds});
+  }
+  [[nodiscard]] constexpr bool names_own() const { return !own[0].empty(); }
+  /// The label of a layer of one's own.
+  [[nodiscard]] constexpr const short_name& label_of(mixer_kind k) const { return own[static_cast<std::size_t>(k) - static_cast<std::size_t>(mixer_kind::own)]; }
   /// The shortest pattern that says the same.
   [[nodiscard]] constexpr layer_pattern shortest() const {
     for (std::int64_t p = 1; p < period; ++p) {
@@ -70,6 +86,7 @@ struct layer_pattern {
       for (std::int64_t i = p; i < period && repeats; ++i) repeats = at(i) == at(i - p);
       if (!repeats) continue;
       layer_pattern r;
+      for (std::size_t i = 0; i < most_own; ++i) r.own[i] = own[i];
       for (std::int64_t i = 0; i < p; ++i) r.add(at(i));
       return r;
     }

@@ -61,6 +61,7 @@ constexpr void add_mixer(inventory& list, const shape& m, mixer_kind kind, const
     case mixer_kind::latent_attention: return add_latent_attention(list, m, p);
     case mixer_kind::gated_delta_net: return add_gated_delta_net(list, m, p);
     case mixer_kind::mamba2: return add_mamba2(list, m, p);
+    case mixer_kind::own: return;  // its own: see add_layers()
   }
 }
 
@@ -69,7 +70,8 @@ constexpr double recurrence_flops(const shape& m, mixer_kind kind) {
   switch (kind) {
     case mixer_kind::none:
     case mixer_kind::attention:
-    case mixer_kind::latent_attention: break;
+    case mixer_kind::latent_attention:
+    case mixer_kind::own: break;
     case mixer_kind::gated_delta_net: return gated_delta_net_flops(m);
     case mixer_kind::mamba2: return mamba2_flops(m);
   }

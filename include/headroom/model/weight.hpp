@@ -90,6 +90,13 @@ struct inventory {
     to.role = w.role, to.rows = w.rows, to.columns = w.columns, to.layers = w.layers, to.per_layer = w.per_layer;
     to.split = w.split, to.linear = w.linear, to.expert = w.expert, to.frozen = w.frozen;
   }
+  /// In front of what is at `place` now.
+  constexpr void insert(int place, const weight& w) {
+    const auto before = size;
+    add(w);
+    for (auto i = before; size > before && i > place; --i) entries[i] = entries[i - 1];
+    if (size > before) entries[place] = w;
+  }
   [[nodiscard]] constexpr const weight* begin() const { return entries; }
   [[nodiscard]] constexpr const weight* end() const { return entries + size; }
 

@@ -20,6 +20,14 @@ constexpr judged_plan judge_plan(const job& j) {
   return {r.may_fit(), r.device(), r.may_fit() ? cost(j).step.value : 0.0, {}};
 }
 
+/// … with layers of one's own (block/own_layer.hpp).
+template <own_stack Own>
+constexpr judged_plan judge_plan(const job& j, const Own& own) {
+  if (const auto why = objection_to(j, own)) return {.refused = why};
+  const auto r = estimate(j, own);
+  return {r.may_fit(), r.device(), r.may_fit() ? cost(j, own).step.value : 0.0, {}};
+}
+
 /// judge_plan() for the jobs of one search, one after the other: what jobs have in common is worked out once. They may differ in what
 /// axes.hpp opens, in the batch, and in nothing else. For one thread.
 /// Errors: those of estimate() and cost().
@@ -145,5 +153,11 @@ class plan_judge {
 };
 
 inline plan_result plan(const search& s, const plan_options& o = {}) { return plan(s, plan_judge{}, o); }
+/// … with layers of one's own (block/own_layer.hpp).
+/// Errors: those of plan(search). A job whose pattern names a layer that is not among those given is rejected, as any that is refused.
+template <own_stack Own>
+plan_result plan(const search& s, const Own& own, const plan_options& o = {}) {
+  return plan(s, [&](const job& j) { return judge_plan(j, own); }, o);
+}
 
 }  // namespace headroom

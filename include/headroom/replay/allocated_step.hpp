@@ -33,7 +33,8 @@ class allocated_step {
     bytes all{};  ///< nobody has to know: slots remember
   };
 
-  allocated_step(const settled_job& s, tensor_memory& m) : job_(&s), memory_(&m), blocks_(m), stack_(s) {
+  template <class Layers>
+  allocated_step(const settled_job& s, tensor_memory& m, const Layers& layers) : job_(&s), memory_(&m), blocks_(m), stack_(s, layers) {
     for (auto& slot : slots_) slot.resize(static_cast<std::size_t>(s.model.layers) + 2);
   }
   [[nodiscard]] const scene& sizes() const { return stack_.sizes; }

@@ -36,13 +36,14 @@ constexpr void finish_replayed(rank_report& rank, bytes reserved) {
 
 /// One rank's first two steps, through an allocator that may take what lies between the GPU's capacity and what others take of it. A listener
 /// hears the second.
-inline void replay_rank(rank_report& rank, const job& j, std::size_t kind, step_recorder* listener = nullptr) {
+template <class Layers>
+void replay_rank(rank_report& rank, const job& j, std::size_t kind, step_recorder* listener, const Layers& layers) {
   const auto s = settle(j, kind);
-  const auto list = weights_of(s.model);
+  const auto list = layers.weights(s.model);
   const auto st = states(s, list);
   const auto w = windows_of(s, st);
   caching_allocator allocator(allocator_of(j, rank.capacity - rank.outside.context - rank.outside.nccl));
-  step_trace trace(s, list, st, w, resident_bytes(s, st, w), allocator, listener);
+  step_trace trace(s, list, st, w, resident_bytes(s, st, w), allocator, listener, layers);
   trace.run();
   if (listener != nullptr) listener->begin();
   trace.run();
@@ -72,11 +73,11 @@ inline void replay_stage(rank_report& rank, const settled_job& s, const inventor
 }
 
 /// Replays every kind of rank of a report; for_rank(i) may name a listener.
-template <class ForRank>
-void replay_ranks(full_report& r, const job& j, const ForRank& for_rank) {
+template <class Layers, class ForRank>
+void replay_ranks(full_report& r, const job& j, const Layers& layers, const ForRank& for_rank) {
   const auto ranks = static_cast<std::size_t>(r.size);
   if (replays_steps(j)) {
-    for (std::size_t kind = 0; kind < ranks; ++kind) for_rank(kind, [&](step_recorder* l) { replay_rank(r.ranks[kind], j, kind, l); });
+    for (std::size_t kind = 0; kind < ranks; ++kind) for_rank(kind, [&](step_recorder* l) { replay_rank(r.ranks[kind], j, kind, l, layers); });
     return;
   }
   const auto s = settle(j);
@@ -85,22 +86,23 @@ void replay_ranks(full_report& r, const job& j, const ForRank& for_rank) {
   for (std::size_t i = 0; i < ranks; ++i) for_rank(i, [&](step_recorder* l) { replay_stage(r.ranks[i], s, list, cut, l); });
 }
 
-inline full_report replayed(const job& j) {
-  auto r = estimate_all(j);
+/// From an estimate of every kind of rank.
+template <class Layers>
+full_report replayed(full_report r, const job& j, const Layers& layers) {
   if (!replays(j)) return r;
-  replay_ranks(r, j, [](std::size_t, const auto& run) { run(nullptr); });
+  replay_ranks(r, j, layers, [](std::size_t, const auto& run) { run(nullptr); });
   r.assumptions.remove(assumption::reserved_without_fragmentation);
   r.assumptions.remove(assumption::reserved_by_pools);
   r.assumptions.add(assumption::reserved_replayed);
   return r;
 }
 
-inline std::vector<recorded_step> recorded(const job& j) {
+template <class Layers>
+std::vector<recorded_step> recorded(full_report r, const job& j, const Layers& layers) {
   if (!replays(j))
     refuse("headroom: a step is recorded where it is replayed: eager trainers and Megatron's stages on GPUs, without encoders, towers, offloaded activations or a backward in two parts; framework", j.framework.label);
-  auto r = estimate_all(j);
   std::vector<recorded_step> out;
-  replay_ranks(r, j, [&](std::size_t i, const auto& run) {
+  replay_ranks(r, j, layers, [&](std::size_t i, const auto& run) {
     const auto& rank = r.ranks[i];
     step_recorder listener;
     const auto at_peak = rank.at_peak;
@@ -115,3 +117,19 @@ inline std::vector<recorded_step> recorded(const job& j) {
 }
 
 }  // namespace headroom::detail
+
+namespace headroom {
+
+/// replay() and record() (replay.hpp) with layers of one's own (block/own_layer.hpp). Programs that link headroom::compiled include this
+/// file to have them.
+/// Errors: those of estimate(job, own).
+template <own_stack Own>
+full_report replay(const job& j, const Own& own) {
+  return detail::replayed(estimate_all(j, own), j, detail::layers_from(own));
+}
+template <own_stack Own>
+std::vector<recorded_step> record(const job& j, const Own& own) {
+  return detail::recorded(estimate_all(j, own), j, detail::layers_from(own));
+}
+
+}  // namespace headroom

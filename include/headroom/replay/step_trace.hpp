@@ -14,9 +14,10 @@ namespace headroom {
 /// Loads a model and runs steps of it. The first step makes the optimizer's state; from the second on all is as it stays.
 class step_trace {
  public:
+  template <class Layers = detail::shipped_layers>
   step_trace(const settled_job& s, const inventory& list, const state_bytes& st, const windows& w, const moment& resident, caching_allocator& a,
-             step_recorder* listener = nullptr)
-      : memory_(a, listener), tensors_(s, memory_), facts_(s, tensors_.sizes(), st, w, {0, s.model.layers}) {
+             step_recorder* listener = nullptr, const Layers& layers = {})
+      : memory_(a, listener), tensors_(s, memory_, layers), facts_(s, tensors_.sizes(), st, w, {0, s.model.layers}) {
     const auto& kind = s.source->sharding;
     tensors_.start_from(facts_, load_trace(s, st, w, memory_, a).run(list, resident));
     memory_.reset_peak();

@@ -30,7 +30,8 @@ struct traced_stack {
   std::vector<traced_kind> kinds;
   std::vector<traced_layer> layers;
 
-  explicit traced_stack(const settled_job& s) : sizes(s.layer) {
+  template <class Layers>
+  traced_stack(const settled_job& s, const Layers& own) : sizes(s.layer) {
     sizes.model = &s.model;
     const auto& j = *s.source;
     const auto outside = trained_modules(j, -1);
@@ -52,7 +53,7 @@ struct traced_stack {
       const auto before = kinds.size();  // those of this run begin here, in the order of the group
       for (auto l = r.first; l < r.first + r.span; ++l) {
         traced_kind kind;
-        for_each_block(sizes, s.model.kind_of(l), r.trained, r.input_has_gradient, [&](const program& p) { kind.parts.push_back(p); });
+        own.for_each_block(sizes, s.model.kind_of(l), r.trained, r.input_has_gradient, [&](const program& p) { kind.parts.push_back(p); });
         kinds.push_back(std::move(kind));
       }
       flows = flows || r.back;

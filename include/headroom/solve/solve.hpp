@@ -153,4 +153,10 @@ constexpr solution solve(const job& given, const unknown& u) {
   return solve(given, u, [](const job& j) { return fits(j); });
 }
 
+/// … with layers of one's own (block/own_layer.hpp).
+template <own_stack Own>
+constexpr solution solve(const job& given, const unknown& u, Own own) {
+  return solve(given, u, [&](const job& j) { return fits(j, own); });
+}
+
 }  // namespace headroom

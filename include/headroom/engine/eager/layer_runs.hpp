@@ -3,7 +3,7 @@
 // linearly through backward: only the first and the last layer of each run need a visit.
 #pragma once
 
-#include <headroom/block/own_layer.hpp>
+#include <headroom/block/stack_layers.hpp>
 #include <headroom/block/walk.hpp>
 #include <headroom/layout/stages.hpp>
 #include <headroom/settle/settle.hpp>
