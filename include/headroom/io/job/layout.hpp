@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/job/hardware.hpp>
+#include <headroom/io/job/zero_keys.hpp>
 #include <headroom/io/syntax/keys.hpp>
 #include <headroom/job.hpp>
 
@@ -56,14 +57,6 @@ void describe(Keys& k, degrees& d) {
 /// ZeRO has no usual stage: where the job does not state one, a DeepSpeed configuration may; read_job() refuses a job in which neither does.
 inline constexpr std::int64_t stage_not_stated = -1;
 
-/// A key that DeepSpeed takes with and without its prefix.
-template <class Keys>
-void stage3_key(Keys& k, std::string_view key, std::int64_t& field) {
-  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  k.whole(key, field, std::int64_t{-1}, 0, most);
-  if constexpr (Keys::reads) k.whole(key.substr(std::string_view{"stage3_"}.size()), field, std::int64_t{-1}, 0, most);
-}
-
 template <class Keys>
 void describe(Keys& k, sharding& s) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
@@ -83,19 +76,12 @@ void describe(Keys& k, sharding& s) {
   }
   k.flag("reshard_after_forward", s.reshard_after_forward);
   k.flag("no_sync", s.no_sync);
-  k.flag("overlap_comm", s.overlap_comm);
-  k.flag("contiguous_gradients", s.contiguous_gradients);
-  k.flag("reduce_scatter", s.reduce_scatter);
-  k.flag("round_robin_gradients", s.round_robin_gradients);
-  k.whole("reduce_bucket_size", s.reduce_bucket_size, unset, 0, most);
-  k.whole("allgather_bucket_size", s.allgather_bucket_size, unset, 0, most);
-  k.whole("sub_group_size", s.sub_group_size, unset, 0, most);
-  stage3_key(k, "stage3_prefetch_bucket_size", s.stage3_prefetch_bucket_size);
-  stage3_key(k, "stage3_param_persistence_threshold", s.stage3_param_persistence_threshold);
-  stage3_key(k, "stage3_max_live_parameters", s.stage3_max_live_parameters);
-  stage3_key(k, "stage3_max_reuse_distance", s.stage3_max_reuse_distance);
-  k.whole("zero_hpz_partition_size", s.zero_hpz_partition_size, unset, 0, most);
-  k.whole("mics_shard_size", s.mics_shard_size, unset, 0, most);
+  for (const auto& z : zero_switches) k.flag(z.key, s.*z.member);
+  for (const auto& z : zero_sizes) {
+    k.whole(z.key, s.*z.member, unset, 0, most);
+    if constexpr (Keys::reads)
+      if (!z.bare().empty()) k.whole(z.bare(), s.*z.member, unset, 0, most);
+  }
   k.flag("gradient_as_bucket_view", s.gradient_as_bucket_view);
   k.whole("suggested_communication_unit_size", s.communication_unit, unset, 1, most);
   k.flag("fsdp_double_buffer", s.double_buffer);

@@ -16,25 +16,10 @@ inline json_value deepspeed_document(const job& given) {
   if (j.sharding.kind != sharding_kind::zero) fail("headroom: " + std::string{target} + " needs sharding \"zero\", found " + in_quotes(text_of(j.sharding.kind)));
   const auto& s = j.sharding;
   json_value zero = {{"stage", s.stage}};
-  const auto size = [&](const char* key, std::int64_t n) {
-    if (n >= 0) zero[key] = n;
-  };
-  const auto flag = [&](const char* key, choice c) {
-    if (c != choice::unset) zero[key] = c == choice::yes;
-  };
-  size("reduce_bucket_size", s.reduce_bucket_size);
-  size("allgather_bucket_size", s.allgather_bucket_size);
-  size("sub_group_size", s.sub_group_size);
-  size("stage3_prefetch_bucket_size", s.stage3_prefetch_bucket_size);
-  size("stage3_param_persistence_threshold", s.stage3_param_persistence_threshold);
-  size("stage3_max_live_parameters", s.stage3_max_live_parameters);
-  size("stage3_max_reuse_distance", s.stage3_max_reuse_distance);
-  size("zero_hpz_partition_size", s.zero_hpz_partition_size);
-  size("mics_shard_size", s.mics_shard_size);
-  flag("overlap_comm", s.overlap_comm);
-  flag("contiguous_gradients", s.contiguous_gradients);
-  flag("reduce_scatter", s.reduce_scatter);
-  flag("round_robin_gradients", s.round_robin_gradients);
+  for (const auto& z : zero_sizes)
+    if (s.*z.member >= 0) zero[std::string{z.key}] = s.*z.member;
+  for (const auto& z : zero_switches)
+    if (s.*z.member != choice::unset) zero[std::string{z.key}] = s.*z.member == choice::yes;
   const auto& o = j.offload;
   const auto block = [&](const char* key, place where) -> json_value* {
     if (where == place::on_gpu) return nullptr;

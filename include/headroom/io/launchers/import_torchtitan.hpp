@@ -6,6 +6,8 @@
 #include <headroom/io/job/optimizer_names.hpp>
 #include <headroom/io/launchers/draft.hpp>
 
+#include <list>
+
 namespace headroom::io {
 
 namespace detail {

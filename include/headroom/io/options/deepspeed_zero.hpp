@@ -6,7 +6,6 @@
 #include <headroom/io/job/framework.hpp>
 #include <headroom/io/job/layout.hpp>
 #include <headroom/io/job/recipe.hpp>
-#include <list>
 
 namespace headroom::io::detail {
 
@@ -24,27 +23,11 @@ class zero_options {
 
   void apply() {
     auto& s = j_->sharding;
-    const auto h = j_->model.hidden;
     std::int64_t stage = 0;
     k_.whole("stage", stage, {}, 0, 3);
     set_stage(*j_, *merge_, stage, k_.at("stage"));
-    const bool third = stage == 3;
-    size("reduce_bucket_size", s.reduce_bucket_size, checked::mul(h, h));
-    size("allgather_bucket_size", s.allgather_bucket_size, dropped);
-    size("sub_group_size", s.sub_group_size, dropped);
-    // int(0.9 · h²), as the Trainer writes it, and only for stage 3.
-    size3("prefetch_bucket_size", s.stage3_prefetch_bucket_size, third ? checked::mul(checked::mul(h, h), 9) / 10 : dropped);
-    size3("param_persistence_threshold", s.stage3_param_persistence_threshold, third ? checked::mul(10, h) : dropped);
-    size3("max_live_parameters", s.stage3_max_live_parameters, dropped);
-    size3("max_reuse_distance", s.stage3_max_reuse_distance, dropped);
-    flag("overlap_comm", s.overlap_comm);
-    flag("contiguous_gradients", s.contiguous_gradients);
-    flag("reduce_scatter", s.reduce_scatter);
-    flag("round_robin_gradients", s.round_robin_gradients);
-    size("zero_hpz_partition_size", s.zero_hpz_partition_size, dropped);
-    if (const auto* v = k_.take("mics_shard_size"); v != nullptr && !is_auto(*v))
-      if (const auto n = whole_at(*v, k_.at("mics_shard_size"), -1, most); n > 0)
-        put(s.mics_shard_size, n, "mics_shard_size");
+    for (const auto& z : zero_sizes) size(z, s.*z.member, by_trainer(z.member, stage));
+    for (const auto& z : zero_switches) flag(z.key, s.*z.member);
     offload_block("offload_optimizer", "cpu_offload", j_->offload.optimizer, "optimizer");
     offload_block("offload_param", "cpu_offload_param", j_->offload.parameters, "parameters");
     settle_pinning();
@@ -63,24 +46,27 @@ class zero_options {
  private:
   static constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 
-  void put(std::int64_t& field, std::int64_t value, std::string_view key) {
-    merge_->set(field, value, "sharding", key, k_.at(key));
+  /// What the Trainer writes for "auto" (transformers integrations/deepspeed.py trainer_config_finalize); the last two only for stage 3.
+  [[nodiscard]] std::int64_t by_trainer(std::int64_t sharding::*member, std::int64_t stage) const {
+    const auto h = j_->model.hidden;
+    if (member == &sharding::reduce_bucket_size) return checked::mul(h, h);
+    if (stage == 3 && member == &sharding::stage3_prefetch_bucket_size) return checked::mul(checked::mul(h, h), 9) / 10;  // int(0.9 · h²)
+    if (stage == 3 && member == &sharding::stage3_param_persistence_threshold) return checked::mul(10, h);
+    return dropped;
   }
 
-  void size(std::string_view key, std::int64_t& field, std::int64_t by_trainer) { size(key, field, by_trainer, key); }
-  void size(std::string_view key, std::int64_t& field, std::int64_t by_trainer, std::string_view neutral) {
-    const auto* v = k_.take(key);
-    if (v == nullptr) return;
-    const auto n = is_auto(*v) ? by_trainer : whole_at(*v, k_.at(key), 0, most);
-    if (n != dropped) merge_->set(field, n, "sharding", neutral, k_.at(key));
-  }
-  /// Both spellings of a key; the prefixed one is the neutral key as well.
-  void size3(std::string_view bare, std::int64_t& field, std::int64_t by_trainer) {
-    const std::string& prefixed = names_.emplace_back("stage3_" + std::string{bare});
-    if (k_.take(prefixed) != nullptr && k_.take(bare) != nullptr)
-      fail("headroom: " + k_.at(bare) + " and " + prefixed + " are two names of one key; give one");
-    size(prefixed, field, by_trainer, prefixed);
-    size(bare, field, by_trainer, prefixed);
+  /// A size, in each of its spellings.
+  void size(const zero_size& z, std::int64_t& field, std::int64_t automatic) {
+    const auto bare = z.bare();
+    if (!bare.empty() && k_.take(z.key) != nullptr && k_.take(bare) != nullptr)
+      fail("headroom: " + k_.at(bare) + " and " + std::string{z.key} + " are two names of one key; give one");
+    const bool may_be_off = z.member == &sharding::mics_shard_size;  // by -1
+    for (const auto key : {z.key, bare}) {
+      const auto* v = key.empty() ? nullptr : k_.take(key);
+      if (v == nullptr) continue;
+      const auto n = is_auto(*v) ? automatic : whole_at(*v, k_.at(key), may_be_off ? -1 : 0, most);
+      if (n != dropped && !(may_be_off && n == 0)) merge_->set(field, n, "sharding", z.key, k_.at(key));
+    }
   }
   void flag(std::string_view key, choice& field) {
     const auto* v = k_.take(key);
@@ -160,7 +146,6 @@ class zero_options {
   const option_merger* merge_;
   bool offloads_{};
   bool pinned_{};
-  std::list<std::string> names_;  // the reader keeps views of the keys
 };
 
 /// An object, or the legacy `true`, which is stage 1. Absent: plain data parallelism, as with `false`.
