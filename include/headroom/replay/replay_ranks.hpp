@@ -54,21 +54,21 @@ void replay_rank(rank_report& rank, const job& j, std::size_t kind, step_recorde
   finish_replayed(rank, bytes{allocator.peak_reserved()});
 }
 
-/// A stage's tensors, one by one; what else stays (workspaces, gathered inputs, tensors between stages) and what an update makes are added
-/// as they are. Ends that are left over: of the tallest moment of all steps or, where the update is that, of what lies there then.
+/// A stage's tensors, one by one; what else stays (workspaces, gathered inputs) is added as it is.
 inline void replay_stage(rank_report& rank, const settled_job& s, const inventory& list, const stage_cut& cut, step_recorder* listener = nullptr) {
+  bytes tensors{};
   const auto run = [&](bytes capacity) {
     caching_allocator a(allocator_of(*s.source, capacity));
-    stage_run(s, list, cut, rank.pipeline_stage, a, listener).run();
+    stage_run stage(s, list, cut, rank.pipeline_stage, a, listener);
+    stage.run();
+    tensors = stage.peak_asked();
     return a;
   };
   auto real = run(rank.capacity);
-  const auto tensors = bytes{real.peak_asked()};
   const auto others = rank.allocated - tensors;
   const auto room = rank.capacity - rank.outside.context - rank.outside.nccl - others;  // which is known only now
   if (bytes{real.peak_reserved()} > room && listener == nullptr) real = run(room);
-  const bool updates = rank.peak_phase == phase::step;
-  add_unused_ends(rank, updates ? bytes{real.allocated() - real.asked()} : bytes{real.peak_allocated()} - tensors);
+  add_unused_ends(rank, bytes{real.peak_allocated()} - tensors);
   finish_replayed(rank, max(rank.reserved, others + bytes{real.peak_reserved()}));  // more where streams have pools of their own
 }
 

@@ -13,29 +13,38 @@ namespace headroom {
 class stage_run {
  public:
   stage_run(const settled_job& s, const inventory& list, const stage_cut& cut, std::int64_t stage, caching_allocator& a, step_recorder* listener = nullptr)
-      : job_(&s), stage_(stage), listener_(listener), memory_(a, listener), steps_(s, cut, stage, a, listener) {
+      : job_(&s), stage_(stage), listener_(listener), steps_(s, cut, stage, a, listener), memory_(&steps_.memory()), inputs_left_(steps_.inputs_left()) {
+    const auto held = detail::weights_of_stage(s, list, stage);
     // Megatron-FSDP's shards are buffers, and Muon's layer-wise optimizer gives whole weights to ranks: theirs are added as they are.
     const auto& j = *s.source;
     const bool in_shares = j.sharding.distributes_optimizer() && s.optimizer.vector_moments > 0;
-    if (!j.sharding.gathers_units() && !in_shares) make_parameters(tensors_of_stage(s, list, cut, stage));
+    if (j.sharding.gathers_units()) {
+      layout_ = detail::fsdp_layout_of(s, list);
+      steps_.gather(layout_);
+    }
+    if (!j.sharding.gathers_units() && !in_shares)
+      make_parameters(tensors_of_stage(s, list, cut, stage));
+    else
+      copies_ = detail::update_temporaries(s, held) + (in_shares ? detail::layer_wise_temporaries(s, held) : bytes{0});
   }
+  stage_run(const stage_run&) = delete;
+  stage_run& operator=(const stage_run&) = delete;
 
   /// Three steps: without state, with it made, and with it there from the start. The listener hears the last.
   void run() {
     steps_.run(stage_);
-    const auto& o = job_->optimizer;
-    memory_.enter(phase::step);
-    for (const auto& t : mine_) {
-      const auto moments = t.plain && o.vector_moments > 0 ? o.vector_moments : o.moments;
-      for (std::int64_t i = 0; i < moments; ++i) make(t.elements, o.state.width(), row::optimizer_state);
-    }
+    update(true);
     steps_.run(stage_);
+    update(false);
     if (listener_ != nullptr) listener_->begin();
     steps_.run(stage_);
+    update(false);
   }
+  /// The most bytes that it has asked for at a time.
+  [[nodiscard]] bytes peak_asked() const { return memory_->peak_asked(); }
 
  private:
-  tensor_memory::handle make(std::int64_t elements, std::int64_t width, row of) { return memory_.make(bytes{checked::mul(elements, width)}, of); }
+  tensor_memory::handle make(std::int64_t elements, std::int64_t width, row of) { return memory_->make(bytes{checked::mul(elements, width)}, of); }
 
   /// With the distributed optimizer parameters move into one buffer, of which each rank then copies its share.
   void make_parameters(std::vector<stage_tensor> all) {
@@ -52,7 +61,7 @@ class stage_run {
       make(n, p.gradients.width(), row::gradients);
     }
     if (divided) {
-      for (auto& h : apart) memory_.free(h);
+      for (auto& h : apart) memory_->free(h);
       const auto d = detail::degrees_of_states(*job_);
       mine_ = last_share(all, false, d.dense);
       const auto experts = last_share(all, true, d.experts);
@@ -64,15 +73,41 @@ class stage_run {
     for (const auto& t : mine_) {
       auto copied = make(t.elements, p.parameters.width(), row::temporaries);  // detach().clone().float()
       make(t.elements, detail::master_width(*job_), row::master_parameters);
-      memory_.free(copied);
+      memory_->free(copied);
     }
+  }
+
+  /// Gradients are copied to fp32 where that is not what they are in, and moments where they are kept in fewer bits (update_temporaries).
+  void update(bool makes_states) {
+    const auto& o = job_->optimizer;
+    memory_->enter(phase::step);
+    auto left = memory_->make(inputs_left_, row::communication_buffers), copies = memory_->make(copies_, row::temporaries);
+    const auto t = detail::update_copies(*job_);
+    std::vector<tensor_memory::handle> gradients;
+    for (const auto& w : mine_)
+      if (t.gradients) gradients.push_back(make(w.elements, 4, row::temporaries));
+    for (const auto& w : mine_) {
+      const auto moments = w.plain && o.vector_moments > 0 ? o.vector_moments : o.moments;
+      for (std::int64_t i = 0; makes_states && i < moments; ++i) make(w.elements, o.state.width(), row::optimizer_state);
+    }
+    for (const bool experts : {false, true}) {
+      std::vector<tensor_memory::handle> moments;
+      for (const auto& w : mine_)
+        for (std::int64_t i = 0; w.expert == experts && i < t.moments; ++i) moments.push_back(make(w.elements, 4, row::temporaries));
+      for (auto& h : moments) memory_->free(h);
+    }
+    for (auto& h : gradients) memory_->free(h);
+    memory_->free(copies);
+    memory_->free(left);
   }
 
   const settled_job* job_;
   std::int64_t stage_;
   step_recorder* listener_;
-  tensor_memory memory_;
   stage_trace steps_;
+  tensor_memory* memory_;           ///< of the steps
+  bytes inputs_left_, copies_{0};   ///< copies of an update where states are buffers
+  detail::fsdp_layout layout_;      ///< of Megatron-FSDP's buffers
   std::vector<stage_tensor> mine_;  ///< of which this rank holds master copy and state
 };
 

@@ -1,30 +1,13 @@
 // Distributed under the Boost Software License, Version 1.0.
-// What a chunk of divided layers costs for one micro-batch: a stage runs one chunk, or several in turn.
-// Source: Megatron-LM core/transformer/transformer_block.py (which layers a checkpoint holds).
+// What a chunk of divided layers costs for one micro-batch: chunk_step.hpp, added up. Layers that are alike are counted once and multiplied.
 #pragma once
 
+#include <headroom/engine/tensor_parallel/chunk_step.hpp>
 #include <headroom/engine/tensor_parallel/divided_layers.hpp>
-#include <headroom/engine/tensor_parallel/stage_states.hpp>
 
 namespace headroom {
 
 namespace detail {
-
-/// Layers of one kind in a row, within a chunk. `each` of them run as a unit: more than one where they share a checkpoint.
-struct chunk_run {
-  std::int64_t first;
-  std::int64_t count;  // units
-  std::int64_t each;
-  bool sparse;         // the first layer's kind; a unit of several may mix them
-  bool recomputes;
-};
-
-/// The layers of a chunk, in the order of forward.
-struct chunk_runs {
-  static constexpr int capacity = 8;
-  std::array<chunk_run, capacity> runs;
-  std::int32_t size;
-};
 
 /// One chunk of layers, for one micro-batch: what it leaves for backward, and its tallest moments above what the stage holds
 /// for other micro-batches.
@@ -64,36 +47,6 @@ constexpr basic_chunk_cost<Moment> chunk_of(const chunk_runs& runs, bool has_hea
   return k;
 }
 
-/// The layers of a chunk as runs of one kind. Full recomputation may take the first layers of each chunk (method block), or put
-/// several layers in a checkpoint (method uniform).
-constexpr chunk_runs cut_chunk(const job& j, const shape& m, const layer_chunk& c, stage_parts& kinds) {
-  chunk_runs k{};
-  const bool full = j.recompute.mode == recompute_mode::full;
-  const auto n = j.recompute.layers;
-  const bool block = full && j.recompute.method == recompute_method::block && n > 0;
-  const auto each = full && j.recompute.method == recompute_method::uniform && n > 1 ? n : 1;
-  const auto end = c.first + c.count;
-  for (auto i = c.first; i < end;) {
-    const auto size = each < end - i ? each : end - i;
-    const bool sparse = m.sparse_layer(i), recomputes = full && (!block || i - c.first < n);
-    bool mixed = false;
-    for (std::int64_t l = i; l < i + size; ++l) {
-      const bool s = m.sparse_layer(l);
-      (s ? kinds.sparse : kinds.dense) = true;
-      mixed = mixed || s != sparse;
-    }
-    const auto last = static_cast<std::size_t>(k.size) - 1;
-    if (k.size > 0 && !mixed && k.runs[last].sparse == sparse && k.runs[last].recomputes == recomputes && k.runs[last].each == size) {
-      ++k.runs[last].count;
-    } else {
-      if (k.size == chunk_runs::capacity) refuse("headroom: a pipeline chunk holds at most 8 runs of dense and sparse layers; use more stages", k.size);
-      k.runs[static_cast<std::size_t>(k.size++)] = {i, 1, size, sparse, recomputes};
-    }
-    i += size;
-  }
-  return k;
-}
-
 /// Several layers in one checkpoint: its input is kept; in backward all of them run forward again, then backward.
 template <class Moment>
 constexpr basic_layer_cost<Moment> cost_of_unit(const shape& m, const basic_divided_layers<Moment>& w, const chunk_run& r) {
@@ -116,78 +69,146 @@ constexpr basic_layer_cost<Moment> cost_of_unit(const shape& m, const basic_divi
   return c;
 }
 
+/// A listener of chunk_step that adds up. What flows from layer to layer is in what each of them needs.
+template <class Moment>
+class chunk_count {
+ public:
+  struct handle {
+    bytes size{};
+    row of{};
+  };
+
+  constexpr chunk_count(basic_chunk_cost<Moment>& k, const shape& m, const basic_divided_layers<Moment>& w) : k_(&k), shape_(&m), layers_(&w) {}
+
+  constexpr handle make(bytes size, row of, stream = stream::compute) {
+    live_.add(of, size);
+    return {size, of};
+  }
+  constexpr void free(handle& h) {
+    live_.add(h.of, -h.size);
+    h.size = bytes{0};
+  }
+  constexpr void put(group_slot, std::int64_t, bytes size, row of, stream on = stream::compute) { (void)make(size, of, on); }
+  constexpr void drop(group_slot, std::int64_t, bytes size, row of) { live_.add(of, -size); }
+  constexpr void enter(phase, std::int64_t) {}
+
+  /// The last of a run finds the most there.
+  template <class Units, class Body>
+  constexpr void each_up(const chunk_run& r, Units& units, const Body& body) {
+    const auto& c = count(r);
+    k_->kept += multiple{r.count, c.kept};
+    k_->on_host += r.count * (c.offloaded + c.doubled);
+    stays(c);
+    if constexpr (!Units::gathers) {
+      live_ += multiple{r.count - 1, c.saved};
+      body(r.count - 1);
+    } else {
+      for (std::int64_t n = 0; n < r.count; ++n) {
+        body(n);
+        const auto alike = units.skip_up(r.count - 1 - n);
+        live_ += multiple{alike, c.saved};
+        n += alike;
+      }
+    }
+  }
+  /// The first to run backward finds the most there.
+  template <class Units, class Body>
+  constexpr void each_down(const chunk_run& r, Units& units, const Body& body) {
+    const auto& c = count(r);
+    if constexpr (!Units::gathers) {
+      body(r.count - 1);
+      live_ += multiple{1 - r.count, c.saved};
+    } else {
+      for (auto n = r.count; n-- > 0;) {
+        body(n);
+        const auto alike = units.skip_down(n);
+        live_ += multiple{-alike, c.saved};
+        n -= alike;
+      }
+    }
+  }
+
+  constexpr void receive() {}
+  constexpr void send() {}
+  constexpr void forward(const layer_unit& u) {
+    if (k_->forward.rise_to(live_, cost_->forward)) k_->forward_layer = u.first();
+    live_ += cost_->saved;
+  }
+  constexpr void forward_norm() { module_up(layers_->norm); }
+  constexpr void forward_module() {
+    module_up(layers_->mtp);
+    k_->on_host += layers_->mtp.offloaded + layers_->mtp.doubled;
+    k_->kept += layers_->mtp.kept;
+    stays(layers_->mtp);
+  }
+  constexpr void forward_head() {
+    k_->loss.rise_to(live_, layers_->head_forward);
+    k_->kept += layers_->head_kept;
+    live_ += layers_->head_saved;
+  }
+
+  constexpr void receive_gradient() {}
+  constexpr void send_gradient() {}
+  constexpr void backward_head() {
+    live_ -= layers_->head_saved;
+    if (k_->backward.rise_to(live_, part{row::activations, k_->stays}, layers_->head_backward)) k_->backward_layer = -1;
+  }
+  constexpr void backward_module() { module_down(layers_->mtp); }
+  constexpr void backward_norm() { module_down(layers_->norm); }
+  constexpr void backward(const layer_unit& u, handle* held) {
+    live_ -= cost_->saved;
+    if (k_->backward.rise_to(live_, held != nullptr ? cost_->backward_first : cost_->backward)) k_->backward_layer = u.last();
+    if (held != nullptr) *held = make(layers_->input, row::communication_buffers);
+  }
+  constexpr void consider_gradient() {
+    if (k_->backward.rise_to(live_, part{row::temporaries, layers_->input})) k_->backward_layer = -1;
+  }
+  /// All that there is, between forward and backward.
+  [[nodiscard]] constexpr const Moment& live() const { return live_; }
+
+ private:
+  constexpr const basic_layer_cost<Moment>& count(const chunk_run& r) {
+    const auto i = static_cast<std::size_t>(r.sparse);
+    cost_ = r.recomputes ? &layers_->checkpoint[i] : &layers_->whole[i];
+    if (r.each > 1) [[unlikely]] cost_ = &(unit_ = cost_of_unit(*shape_, *layers_, r));
+    return *cost_;
+  }
+  constexpr void stays(const basic_layer_cost<Moment>& c) {
+    k_->stays = c.offloaded;
+    k_->comes = c.offloaded + c.doubled;
+  }
+  constexpr void module_up(const basic_layer_cost<Moment>& c) {
+    k_->forward.rise_to(live_, c.forward);
+    live_ += c.saved;
+  }
+  constexpr void module_down(const basic_layer_cost<Moment>& c) {
+    live_ -= c.saved;
+    if (k_->backward.rise_to(live_, c.backward)) k_->backward_layer = -1;
+  }
+
+  basic_chunk_cost<Moment>* k_;
+  const shape* shape_;
+  const basic_divided_layers<Moment>* layers_;
+  const basic_layer_cost<Moment>* cost_{};
+  Moment live_{};
+  basic_layer_cost<Moment> unit_{};
+};
+
 /// Fills in what a chunk costs: up through its layers to the loss, and down again.
-/// `attention_mask` is an argument of the model's forward, and saved with every checkpoint that is given it.
+template <class Moment, class Units>
+constexpr void walk_chunk(basic_chunk_cost<Moment>& k, const job& j, const shape& m, const basic_divided_layers<Moment>& w, const chunk_masks& masks, chunk_count<Moment>& to, Units& units) {
+  const auto facts = facts_of(j, m, k, k.has_head, w.input, masks);
+  chunk_step step(facts, units, to);
+  chunk_leaves<typename chunk_count<Moment>::handle> leaves;
+  step.forward(leaves);
+  k.saved = to.live();
+  step.backward(leaves);
+}
 template <class Moment>
 constexpr void walk_chunk(basic_chunk_cost<Moment>& k, const job& j, const shape& m, const basic_divided_layers<Moment>& w, bytes embedding_mask, bytes attention_mask) {
-  basic_layer_cost<Moment> unit;
-  const auto cost = [&](const chunk_run& r) -> const basic_layer_cost<Moment>& {
-    const auto i = static_cast<std::size_t>(r.sparse);
-    if (r.each > 1) [[unlikely]] return unit = cost_of_unit(m, w, r);
-    return r.recomputes ? w.checkpoint[i] : w.whole[i];
-  };
-  const auto keep = [](Moment& tallest, std::int64_t& layer, const Moment& live, const Moment& peak, std::int64_t at) {
-    if (tallest.rise_to(live, peak)) layer = at;
-  };
-  const auto modules = j.recompute.mode == recompute_mode::selective ? j.recompute.modules : 0;
-  const bool saves_mask = j.recompute.mode == recompute_mode::full || (modules >> static_cast<int>(recompute_module::core_attn) & 1U) != 0;
-  const bytes mask_in_forward = saves_mask ? bytes{0} : attention_mask;
-  Moment live(row::activations, embedding_mask + (saves_mask ? attention_mask : bytes{0}));
-  live.add(row::activations, mask_in_forward);
-  std::int64_t none = -1;
-  for (std::int32_t i = 0; i < k.size; ++i) {
-    const auto& r = k.runs[static_cast<std::size_t>(i)];
-    const auto& c = cost(r);
-    live += multiple{r.count - 1, c.saved};
-    keep(k.forward, k.forward_layer, live, c.forward, r.first + (r.count - 1) * r.each);
-    live += c.saved;
-    k.kept += multiple{r.count, c.kept};
-    k.on_host += r.count * (c.offloaded + c.doubled);
-    k.stays = c.offloaded;
-    k.comes = c.offloaded + c.doubled;
-  }
-  if (k.has_head) {
-    if (m.mtp_layers > 0) {
-      keep(k.forward, none, live, w.norm.forward, -1);
-      live += w.norm.saved;
-      for (std::int64_t i = 0; i < m.mtp_layers; ++i) {
-        keep(k.forward, none, live, w.mtp.forward, -1);
-        live += w.mtp.saved;
-      }
-      k.on_host += m.mtp_layers * (w.mtp.offloaded + w.mtp.doubled);
-      k.stays = w.mtp.offloaded;
-      k.comes = w.mtp.offloaded + w.mtp.doubled;
-      k.kept += multiple{m.mtp_layers, w.mtp.kept};
-    }
-    k.saved = live + w.head_saved;
-    k.kept += w.head_kept;
-    keep(k.loss, none, live, w.head_forward, -1);
-    live.add(row::activations, -mask_in_forward);
-    k.saved.add(row::activations, -mask_in_forward);
-    keep(k.backward, k.backward_layer, live + Moment(row::activations, k.stays), w.head_backward, -1);
-    if (m.mtp_layers > 0) {
-      // The gradients of all hidden states lie in one tensor until the stack's own is used.
-      const Moment joined(row::temporaries, m.mtp_layers * w.input);
-      for (std::int64_t i = 0; i < m.mtp_layers; ++i) {
-        live -= w.mtp.saved;
-        if (k.backward.rise_to(live, w.mtp.backward, joined)) k.backward_layer = -1;
-      }
-      live -= w.norm.saved;
-      if (k.backward.rise_to(live, w.norm.backward, joined)) k.backward_layer = -1;
-    }
-  } else {
-    live.add(row::activations, -mask_in_forward);
-    k.saved = live;
-  }
-  for (std::int32_t i = k.size; i-- > 0;) {
-    const auto& r = k.runs[static_cast<std::size_t>(i)];
-    const auto& c = cost(r);
-    live -= c.saved;
-    const bool held = !k.has_head && i == k.size - 1;  // by the schedule, whose caller this is: output_tensor_grad
-    keep(k.backward, k.backward_layer, live, held ? c.backward_first : c.backward, r.first + r.count * r.each - 1);
-    live += multiple{1 - r.count, c.saved};
-    if (held) live.add(row::communication_buffers, w.input);
-  }
+  weights_in_place units;
+  chunk_count<Moment> to(k, m, w);
+  walk_chunk(k, j, m, w, {embedding_mask, attention_mask}, to, units);
 }
 
 }  // namespace detail

@@ -36,6 +36,12 @@ constexpr layer_cost cost_of(const layer_walk& w, bool recomputes) {
   return {input, w.forward_off, backward, backward, {}};
 }
 
+/// A tensor of the residual stream, as stages hand it on.
+constexpr bytes residual_tensor(const settled_job& s) {
+  const auto& sc = s.layer;
+  return bytes{checked::round_up(checked::mul(checked::mul(sc.stream_tokens(), s.model.hidden), sc.residual_width), sc.granule)};
+}
+
 /// One layer walked, or a module of multi-token prediction: its front, a layer and a norm.
 struct divided_walk : layer_walk {
   moment backward_first{};
@@ -92,7 +98,7 @@ constexpr divided_layers walk_divided_layers(const settled_job& s, detail::walke
   const bool full = j.recompute.mode == recompute_mode::full;
   const bool later = properties_of(j.parallel.schedule).splits_backward;
   divided_layers r;
-  r.input = bytes{checked::round_up(checked::mul(checked::mul(sc.stream_tokens(), s.model.hidden), sc.residual_width), sc.granule)};
+  r.input = detail::residual_tensor(s);
   for (const auto& k : kinds_of(s.model)) {
     const auto i = static_cast<std::size_t>(k.kind.sparse());
     const auto w = detail::walk_divided_layer(sc, trained, k.kind, full, later, false, parts);

@@ -6,18 +6,6 @@
 
 namespace headroom::detail {
 
-/// What of a micro-batch lies beside the residual stream of a chunk: a dropout's mask behind the embedding, and an attention mask that the
-/// loader makes.
-struct chunk_masks {
-  bytes embedding, attention;
-};
-constexpr chunk_masks masks_of(const settled_job& s, bool has_embedding, bool has_head) {
-  const auto& sc = s.layer;
-  const bool masks = sc.habits->attention.masks_in_loader && (has_embedding || has_head);
-  return {bytes{has_embedding && sc.drops.embedding.positive() ? checked::mul(sc.stream_tokens(), s.model.hidden) : 0},
-          bytes{masks ? checked::mul(checked::mul(sc.samples, sc.sequence), sc.sequence / sc.context) : 0}};
-}
-
 /// A stage seldom has more than a few chunks, and may have 64. Of the first few all that they cost is kept; of the others totals are, and the
 /// rest is worked out again for who asks.
 class stage_chunks {
@@ -60,9 +48,9 @@ class stage_chunks {
   }
   [[nodiscard]] constexpr bool has_head(const layer_chunk& c) const { return c.index == cut_->chunks() - 1; }
   constexpr bytes walk(chunk_cost& k, const layer_chunk& c) const {
-    const auto [embedding, attention] = masks_of(*s_, c.index == 0, k.has_head);
-    if (fsdp_ != nullptr) [[unlikely]] return walk_fsdp_chunk(k, *s_, *layers_, *fsdp_, embedding, attention);
-    walk_chunk(k, *s_->source, s_->model, *layers_, embedding, attention);
+    const auto masks = masks_of(*s_, c.index == 0, k.has_head);
+    if (fsdp_ != nullptr) [[unlikely]] return walk_fsdp_chunk(k, *s_, *layers_, *fsdp_, masks);
+    walk_chunk(k, *s_->source, s_->model, *layers_, masks.embedding, masks.attention);
     return bytes{0};
   }
   [[nodiscard]] [[gnu::noinline]] constexpr chunk_cost made(const layer_chunk& c, stage_parts& parts) const {

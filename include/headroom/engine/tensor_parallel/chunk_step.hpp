@@ -1,0 +1,179 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A chunk of a pipeline stage, forward and backward for one micro-batch, written once: what is made and what is freed, in order. Who listens
+// decides what comes of it: sums (engine/tensor_parallel/chunks.hpp), or blocks of the caching allocator (replay/stage_trace.hpp).
+// Source: Megatron-LM core/pipeline_parallel/schedules.py forward_step, backward_step; core/models/gpt/gpt_model.py.
+//
+// A listener has
+//   make(bytes, row, stream), free(handle)            a tensor
+//   put(slot, place, bytes, row, stream), drop(…)     a tensor that belongs to a group of weights
+//   enter(phase, layer)                               what happens from here on
+//   each_up(run, units, body), each_down(run, units, body)   the units of a run: all of them, or those that tell what the others do
+//   receive(), send()                                 the residual stream comes into the chunk, and leaves it
+//   forward(unit), forward_norm(), forward_module(), forward_head()
+//   receive_gradient(), send_gradient()               … back: a gradient that comes in is held by the schedule, too
+//   backward_head(), backward_module(), backward_norm(), backward(unit, held)   held: not null where the gradient of what the unit returned
+//                                                     is held by the schedule when the unit has used it
+//   consider_gradient()                               the gradient of the stream is alive, beside all else
+#pragma once
+
+#include <headroom/allocator/stream.hpp>
+#include <headroom/engine/tensor_parallel/chunk_runs.hpp>
+
+namespace headroom {
+
+namespace detail {
+
+/// What of a micro-batch lies beside the residual stream of a chunk: a dropout's mask behind the embedding, and an attention mask that the
+/// loader makes.
+struct chunk_masks {
+  bytes embedding, attention;
+};
+constexpr chunk_masks masks_of(const settled_job& s, bool has_embedding, bool has_head) {
+  const auto& sc = s.layer;
+  const bool masks = sc.habits->attention.masks_in_loader && (has_embedding || has_head);
+  return {bytes{has_embedding && sc.drops.embedding.positive() ? checked::mul(sc.stream_tokens(), s.model.hidden) : 0},
+          bytes{masks ? checked::mul(checked::mul(sc.samples, sc.sequence), sc.sequence / sc.context) : 0}};
+}
+
+/// A chunk's layers, and what it has beside them.
+struct chunk_facts {
+  const chunk_runs* layers{};
+  chunk_masks masks{};
+  bytes input{};              ///< a tensor of the residual stream
+  std::int64_t modules{};     ///< of multi-token prediction, before the head
+  bool has_head{};
+  bool saves_mask{};          ///< the attention mask, which is an argument of the model's forward, is saved with every checkpoint that is given it
+};
+constexpr chunk_facts facts_of(const job& j, const shape& m, const chunk_runs& layers, bool has_head, bytes input, const chunk_masks& masks) {
+  const auto modules = j.recompute.mode == recompute_mode::selective ? j.recompute.modules : 0;
+  const bool saves = j.recompute.mode == recompute_mode::full || (modules >> static_cast<int>(recompute_module::core_attn) & 1U) != 0;
+  return {&layers, masks, input, m.mtp_layers, has_head, saves};
+}
+
+/// Layers that run together: one, or those that share a checkpoint.
+struct layer_unit {
+  const chunk_run& run;
+  std::int64_t n;  ///< of the run
+  [[nodiscard]] constexpr std::int64_t first() const { return run.first + n * run.each; }
+  [[nodiscard]] constexpr std::int64_t last() const { return first() + run.each - 1; }
+};
+
+/// What a group of weights has of its own for a while.
+enum class group_slot : std::uint8_t {
+  gathered,   ///< its weights, whole
+  gradients,  ///< their gradients, whole, until they are reduced
+};
+
+/// Weights that are there whole, with gradients that are added up in place: nothing happens around a layer.
+struct weights_in_place {
+  static constexpr bool gathers = false;
+  static constexpr void begin_forward() {}
+  static constexpr void before_forward(std::int64_t) {}
+  static constexpr void after_forward(std::int64_t) {}
+  static constexpr void before_head() {}
+  static constexpr void after_head() {}
+  static constexpr void begin_backward() {}
+  static constexpr void before_backward(std::int64_t) {}
+  static constexpr void after_backward(std::int64_t) {}
+  static constexpr void end_backward() {}
+};
+
+}  // namespace detail
+
+/// What a micro-batch leaves between a chunk's forward and its backward, beside what layers save.
+template <class Handle>
+struct chunk_leaves {
+  Handle embedding_mask{}, attention_mask{};
+};
+
+template <class Listener, class Units>
+class chunk_step {
+ public:
+  constexpr chunk_step(const detail::chunk_facts& f, Units& units, Listener& to) : of_(&f), units_(&units), to_(&to) {}
+
+  constexpr void forward(chunk_leaves<typename Listener::handle>& leaves) {
+    auto& to = *to_;
+    const auto& f = *of_;
+    to.enter(phase::forward, -1);
+    leaves.attention_mask = to.make(f.masks.attention, row::activations);
+    leaves.embedding_mask = to.make(f.masks.embedding, row::activations);
+    to.receive();
+    units_->begin_forward();
+    const auto& layers = *f.layers;
+    for (std::int32_t i = 0; i < layers.size; ++i) {
+      const auto& r = layers.runs[static_cast<std::size_t>(i)];
+      to.each_up(r, *units_, [&](std::int64_t n) {
+        const detail::layer_unit u{r, n};
+        to.enter(phase::forward, u.first());
+        units_->before_forward(u.first());
+        to.forward(u);
+        units_->after_forward(u.first());
+      });
+    }
+    if (f.has_head)
+      forward_head();
+    else
+      to.send();
+    if (!f.saves_mask) to.free(leaves.attention_mask);
+  }
+
+  constexpr void backward(chunk_leaves<typename Listener::handle>& leaves) {
+    auto& to = *to_;
+    const auto& f = *of_;
+    to.enter(phase::backward, -1);
+    typename Listener::handle held{};  // the gradient that came in is the schedule's output_tensor_grad until this has returned
+    if (f.has_head)
+      backward_head();
+    else
+      to.receive_gradient();
+    units_->begin_backward();
+    const auto& layers = *f.layers;
+    for (auto i = layers.size; i-- > 0;) {
+      const auto& r = layers.runs[static_cast<std::size_t>(i)];
+      to.each_down(r, *units_, [&](std::int64_t n) {
+        const detail::layer_unit u{r, n};
+        const bool first = i == layers.size - 1 && n == r.count - 1;
+        to.enter(phase::backward, u.first());
+        units_->before_backward(u.first());
+        to.backward(u, first && !f.has_head ? &held : nullptr);
+        units_->after_backward(u.first());
+      });
+    }
+    units_->end_backward();
+    to.send_gradient();
+    to.free(held);
+    to.free(leaves.embedding_mask);
+    to.free(leaves.attention_mask);
+  }
+
+ private:
+  constexpr void forward_head() {
+    auto& to = *to_;
+    if (of_->modules > 0) [[unlikely]] {
+      to.forward_norm();
+      for (std::int64_t i = 0; i < of_->modules; ++i) to.forward_module();
+    }
+    to.enter(phase::loss_forward, -1);
+    units_->before_head();
+    to.forward_head();
+    units_->after_head();
+  }
+  constexpr void backward_head() {
+    auto& to = *to_;
+    units_->before_head();
+    to.backward_head();
+    units_->after_head();
+    if (of_->modules == 0) return;
+    // The gradients of all hidden states lie in one tensor until the stack's own is used.
+    auto joined = to.make(of_->modules * of_->input, row::temporaries);
+    for (std::int64_t i = 0; i < of_->modules; ++i) to.backward_module();
+    to.backward_norm();
+    to.free(joined);
+  }
+
+  const detail::chunk_facts* of_;
+  Units* units_;
+  Listener* to_;
+};
+
+}  // namespace headroom

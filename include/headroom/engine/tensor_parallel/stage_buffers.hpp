@@ -1,0 +1,117 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Buffers that one pipeline stage keeps beside its states, where layers are divided.
+// Sources: TransformerEngine pytorch/module/base.py get_dummy_wgrad, cpp_extensions/gemm.py get_cublas_workspace; Megatron-LM
+// core/tensor_parallel/layers.py, core/models/common/embeddings/rotary_pos_embedding.py.
+#pragma once
+
+#include <headroom/states/outside.hpp>
+
+namespace headroom {
+
+namespace detail {
+
+/// What a stage has: which kinds of layer, the embedding, the head.
+struct stage_parts {
+  bool dense{};
+  bool sparse{};
+  bool first{};
+  bool last{};
+  friend constexpr bool operator==(const stage_parts&, const stage_parts&) = default;
+};
+/// A chunk at an end of the model adds what lies there.
+constexpr void add_ends(stage_parts& parts, const shape& m, bool has_embedding, bool has_head) {
+  parts.first = parts.first || has_embedding;
+  parts.last = parts.last || has_head;
+  if (has_head && m.mtp_layers > 0) (m.sparse() ? parts.sparse : parts.dense) = true;
+}
+
+/// TransformerEngine returns, for a weight whose gradient was accumulated elsewhere, an empty tensor of the weight's shape, and
+/// keeps one for each distinct shape for the whole run.
+constexpr bytes empty_gradients(const settled_job& s, stage_parts kinds) {
+  const auto& m = s.model;
+  const auto t = s.layer.tensor, h = m.hidden;
+  struct matrix {
+    std::int64_t rows, columns;
+  };
+  std::array<matrix, 16> shapes{};
+  std::size_t n = 0;
+  const auto add = [&](std::int64_t rows, std::int64_t columns) {
+    for (std::size_t i = 0; i < n; ++i)
+      if (shapes[i].rows == rows && shapes[i].columns == columns) return;
+    shapes[n++] = {rows, columns};
+  };
+  const std::int64_t factor = m.mlp == mlp_kind::gated ? 2 : 1;
+  const auto mlp = [&](std::int64_t width) {
+    add(factor * width, h);
+    add(h, width);
+  };
+  if (kinds.dense || kinds.sparse) {
+    if (m.latent()) {
+      const auto& a = m.mla;
+      const auto query = checked::mul(m.heads, a.nope_dim + a.rope_dim) / t;
+      if (a.q_rank > 0) {
+        add(a.q_rank, h);
+        add(query, a.q_rank);
+      } else {
+        add(query, h);
+      }
+      add(a.kv_rank + a.rope_dim, h);
+      add(checked::mul(m.heads, a.nope_dim + a.value_dim) / t, a.kv_rank);
+      add(h, checked::mul(m.heads, a.value_dim) / t);
+    } else {
+      add((m.query_width() + 2 * m.kv_width()) / t, h);
+      add(h, m.query_width() / t);
+    }
+  }
+  if (kinds.dense) mlp(m.ffn / t);
+  if (kinds.sparse) {
+    mlp(m.experts.ffn / s.layer.expert_tensor);
+    if (m.experts.shared_ffn > 0) mlp(m.experts.shared_ffn / t);
+  }
+  if (kinds.last && m.mtp_layers > 0) add(h / t, 2 * h);
+  if (kinds.last) add(m.vocab / t, h);
+  bytes sum{0};
+  for (std::size_t i = 0; i < n; ++i) sum += bytes{checked::mul(checked::mul(shapes[i].rows, shapes[i].columns), 2)};
+  return sum;
+}
+
+/// Buffers that a stage keeps: library workspaces, empty gradients, masks, gather buffers.
+constexpr breakdown buffers_of_stage(const settled_job& s, stage_parts kinds) {
+  const auto& j = *s.source;
+  const auto& habits = j.framework;
+  const auto& sc = s.layer;
+  const bool last = kinds.last;
+  breakdown b{};
+  const bool written_out = sc.kernel == attention::eager || sc.kernel == attention::math;
+  // A stage of TransformerEngine modules alone never calls a matrix multiplication of torch; its router does not either.
+  if (last || written_out || habits.modules.local()) b[row::workspace] += habits.process.cublas_handles * cublas_workspace(s);
+  // The router multiplies by TransformerEngine in either case (moe_utils.py RouterGatingLinearFunction, since 2025-06).
+  if (!habits.modules.local() || kinds.sparse) {
+    const bytes one = s.on->compute_capability >= 90 ? 32 * mib : 4 * mib;
+    b[row::workspace] += ((habits.communication.tensor_parallel == tensor_parallel_overlap::userbuffers ? 4 : 1) + (habits.experts.gemm == expert_gemm::grouped_gemm ? 4 : 0)) * one;
+    if (habits.gradients.fused_accumulation && !habits.modules.local()) b[row::workspace] += empty_gradients(s, kinds);
+  }
+  // The angles of rotary embedding, fp32, of this rank's positions, are made once (RotaryEmbedding.forward, an lru_cache).
+  if (s.model.position == position_kind::rope && (kinds.dense || kinds.sparse))
+    b[row::activations] += bytes{checked::mul(checked::mul(sc.sequence / sc.context, s.model.rotary_width()), 4)};
+  const bytes stream{checked::mul(checked::mul(sc.stream_tokens(), s.model.hidden), sc.width)};
+  const bytes whole{checked::mul(checked::mul(sc.tokens, s.model.hidden), sc.width)};
+  // One global buffer for whatever is gathered: the input of the head, and tokens of the all-gather dispatcher.
+  bytes gathered = last && sc.sequence_split > 1 ? whole : bytes{0};
+  if (kinds.sparse && habits.experts.dispatcher == token_dispatcher::all_gather && sc.expert * sc.expert_tensor > 1)
+    gathered = max(gathered, sc.expert * sc.expert_tensor * stream);
+  if (habits.modules.local() && written_out) {
+    // One global buffer serves the score matrices and the gathered input of the head.
+    const bytes scores{checked::mul(checked::mul(checked::mul(sc.samples, s.model.heads / sc.tensor), sc.sequence / sc.context), checked::mul(sc.sequence, sc.width))};
+    b[row::communication_buffers] += max(scores, gathered);
+  } else {
+    b[row::communication_buffers] += gathered;
+  }
+  if (habits.pipeline.deferral_limit > 0 && last)
+    b[row::logits] += habits.pipeline.deferral_limit * (bytes{checked::mul(checked::mul(sc.tokens, sc.vocabulary) / sc.tensor, sc.width)} + whole);
+  return b;
+}
+
+}  // namespace detail
+
+}  // namespace headroom

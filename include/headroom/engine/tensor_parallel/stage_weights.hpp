@@ -1,0 +1,99 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What one rank of a pipeline stage holds of a model's weights, where layers are divided.
+#pragma once
+
+#include <headroom/layout/stages.hpp>
+#include <headroom/settle/settle.hpp>
+
+namespace headroom {
+
+namespace detail {
+
+/// Weights of one rank of a stage: those that all data-parallel ranks hold, and experts, which fewer do.
+struct stage_weights {
+  parameters dense{};
+  parameters experts{};
+  parameters linear{};  ///< of all, matrices of TransformerEngine's linear layers: what fp8 is for
+  parameters plain{};  ///< of the dense ones, vectors, embeddings and heads: an optimizer for matrices leaves them to AdamW, but for learned
+                       ///< positions (core/optimizer/emerging_optimizers.py _is_nonlinear_or_embedding)
+  friend constexpr bool operator==(const stage_weights&, const stage_weights&) = default;
+};
+
+/// A vector, an embedding or a head. Learned positions are a matrix.
+constexpr bool plain(const weight& w) { return !w.expert && (w.vector() || w.role == module::embedding || w.role == module::head); }
+
+/// Layers first, first + stride, … of a weight's span that lie in a chunk.
+constexpr std::int64_t layers_within(const layer_span& span, const layer_chunk& chunk) {
+  const auto before = [&](std::int64_t layer) {  // of the span's layers, those below `layer`
+    const auto n = layer <= span.first ? 0 : span.stride == 1 ? layer - span.first : checked::ceil_div(layer - span.first, span.stride);
+    return n < span.count ? n : span.count;
+  };
+  return before(chunk.first + chunk.count) - before(chunk.first);
+}
+
+/// What one rank of any stage holds of the inventory: per layer of each span of layers, and outside the stack. Added up once for
+/// a job, so that a stage only counts layers.
+class rank_weights {
+ public:
+  constexpr rank_weights(const settled_job& s, const inventory& list) : list_(&list) {
+    const auto& d = s.source->parallel;
+    for (const auto& w : list) {
+      const auto whole = w.elements();
+      const auto here = w.expert ? whole / checked::mul(d.expert, d.expert_tensor) : w.split == split_axis::none || d.tensor == 1 ? whole : whole / d.tensor;
+      const parameters all{checked::mul(here, w.per_layer)};
+      auto& to = w.layers.count > 0 ? of_span(w.layers) : w.role == module::embedding || w.role == module::position ? front_ : back_;
+      (w.expert ? to.experts : to.dense) += all;
+      if (detail::plain(w)) to.plain += all;
+      if (w.linear && !w.vector() && w.role != module::head && w.role != module::router) to.linear += all;
+      // The head that is tied to the embedding, and the embedding that multi-token prediction reads, are a copy where it is not.
+      if (w.role == module::embedding && (s.model.tied || s.model.mtp_layers > 0)) copy_ += all;
+    }
+  }
+
+  /// What they were added up from; it has to outlive this.
+  [[nodiscard]] constexpr const inventory& list() const { return *list_; }
+
+  constexpr stage_weights of_stage(const stage_cut& cut, std::int64_t stage) const {
+    stage_weights r;
+    bool first = false, last = false;
+    cut.for_each(stage, [&](const layer_chunk& c) {
+      for (int i = 0; i < size_; ++i) {
+        const auto n = layers_within(spans_[i], c);
+        r.dense += n * layers_[i].dense;
+        r.experts += n * layers_[i].experts;
+        r.plain += n * layers_[i].plain;
+        r.linear += n * layers_[i].linear;
+      }
+      first = first || c.index == 0;
+      last = last || c.index == cut.chunks() - 1;
+    });
+    if (first) r.dense += front_.dense, r.plain += front_.plain;
+    if (last) r.dense += back_.dense, r.experts += back_.experts, r.plain += back_.plain, r.linear += back_.linear;
+    if (last && !first) r.dense += copy_, r.plain += copy_;
+    return r;
+  }
+
+ private:
+  constexpr stage_weights& of_span(const layer_span& span) {
+    for (int i = size_; i-- > 0;)
+      if (spans_[i] == span) return layers_[i];
+    spans_[size_] = span;
+    layers_[size_] = {};
+    return layers_[size_++];
+  }
+
+  const inventory* list_;
+  layer_span spans_[inventory::capacity];
+  stage_weights layers_[inventory::capacity];  // of one layer of the span
+  int size_ = 0;
+  stage_weights front_{}, back_{};
+  parameters copy_{};
+};
+
+constexpr stage_weights weights_of_stage(const settled_job& s, const inventory& list, std::int64_t stage) {
+  return rank_weights(s, list).of_stage(stage_cut(s.source->parallel, s.model.layers), stage);
+}
+
+}  // namespace detail
+
+}  // namespace headroom
