@@ -40,8 +40,11 @@ class stage_run {
     steps_.run(stage_);
     update(false);
   }
-  /// The most bytes that it has asked for at a time.
+  /// Of what is there between two steps, what it has made.
+  [[nodiscard]] bytes stays() const { return memory_->asked() + inputs_left_; }
+  /// The most bytes that it has asked for at a time, since parameters are where they stay; and before that.
   [[nodiscard]] bytes peak_asked() const { return memory_->peak_asked(); }
+  [[nodiscard]] bytes asked_in_load() const { return loading_; }
 
  private:
   tensor_memory::handle make(std::int64_t elements, std::int64_t width, row of) { return memory_->make(bytes{checked::mul(elements, width)}, of); }
@@ -50,18 +53,21 @@ class stage_run {
   void make_parameters(std::vector<stage_tensor> all) {
     const auto& p = job_->precision;
     const bool divided = job_->source->sharding.distributes_optimizer();
-    std::vector<tensor_memory::handle> apart;
-    std::array<std::int64_t, 2> buffers{};  // dense, of experts
+    std::array<std::vector<tensor_memory::handle>, 2> apart;  // dense, of experts
+    std::array<std::int64_t, 2> buffers{};
     for (const auto& t : all) {
-      apart.push_back(make(t.elements, p.parameters.width(), row::model_parameters));
+      apart[t.expert ? 1 : 0].push_back(make(t.elements, p.parameters.width(), row::model_parameters));
       buffers[t.expert ? 1 : 0] += t.elements;
     }
-    for (const auto n : buffers) {
-      if (divided) make(n, p.parameters.width(), row::model_parameters);
-      make(n, p.gradients.width(), row::gradients);
+    for (const auto i : {std::size_t{0}, std::size_t{1}}) {
+      if (divided) make(buffers[i], p.parameters.width(), row::model_parameters);
+      make(buffers[i], p.gradients.width(), row::gradients);
+      for (auto& h : apart[i])
+        if (divided) memory_->free(h);
     }
+    loading_ = memory_->peak_asked();
+    memory_->reset_peak();
     if (divided) {
-      for (auto& h : apart) memory_->free(h);
       const auto d = detail::degrees_of_states(*job_);
       mine_ = last_share(all, false, d.dense);
       const auto experts = last_share(all, true, d.experts);
@@ -106,7 +112,8 @@ class stage_run {
   step_recorder* listener_;
   stage_trace steps_;
   tensor_memory* memory_;           ///< of the steps
-  bytes inputs_left_, copies_{0};   ///< copies of an update where states are buffers
+  bytes inputs_left_, loading_{0};
+  bytes copies_{0};                 ///< of an update, where states are buffers
   detail::fsdp_layout layout_;      ///< of Megatron-FSDP's buffers
   std::vector<stage_tensor> mine_;  ///< of which this rank holds master copy and state
 };

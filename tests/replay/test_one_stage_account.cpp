@@ -1,0 +1,73 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A pipeline stage's step is written once (engine/tensor_parallel/chunk_step.hpp, stage_order.hpp): what estimate() adds up is what a replay
+// asks the allocator for, byte by byte.
+#include "../estimate/draw.hpp"
+
+#include <headroom/headroom.hpp>
+#include <headroom/replay.hpp>
+
+#include <doctest/doctest.h>
+
+namespace test_one_stage_account {
+
+using namespace headroom;
+
+namespace {
+
+/// What a replay of one rank asks for, parameters and states included, and what is no part of it: workspaces, tables, what stays gathered.
+bytes asked(const settled_job& s, std::int64_t stage) {
+  const auto& j = *s.source;
+  const auto list = weights_of(s.model);
+  const stage_cut cut(j.parallel, s.model.layers);
+  caching_allocator allocator;
+  stage_run run(s, list, cut, stage, allocator);
+  run.run();
+  detail::stage_parts parts;
+  cut.for_each(stage, [&](const layer_chunk& c) {
+    (void)detail::cut_chunk(j, s.model, c, parts);
+    detail::add_ends(parts, s.model, c.index == 0, c.index == cut.chunks() - 1);
+  });
+  auto beside = detail::resident_of_stage(s, breakdown{}, parts).total;
+  if (j.sharding.gathers_units()) beside += detail::fsdp_states(s, detail::fsdp_layout_of(s, list)).total();
+  return run.peak_asked() + beside;
+}
+
+/// Calls visit(settled job, rank) for every kind of rank of jobs drawn at random whose stages a replay writes out.
+template <class Visit>
+void each_stage(std::uint64_t seed, int jobs, const Visit& visit) {
+  draw::jobs source(seed);
+  for (int i = 0; i < jobs; ++i) {
+    const auto j = source.next();
+    if (!detail::replays_stages(j)) continue;
+    try {
+      const auto r = estimate_all(j);
+      for (std::size_t kind = 0; kind < j.hardware.kinds(); ++kind) {
+        const auto s = settle(j, kind);
+        for (const auto& rank : r) {
+          CAPTURE(i);
+          CAPTURE(rank.pipeline_stage);
+          if (rank.gpu == s.on->label) visit(s, rank);
+        }
+      }
+    } catch (const job_error&) {
+      continue;
+    }
+  }
+}
+
+}  // namespace
+
+// Every rank, whatever its schedule: masks, tensors between stages, gathers and reductions of Megatron-FSDP, recomputation, the update.
+TEST_CASE("estimate and replay ask for the same bytes of every rank of a pipeline stage") {
+  int seen = 0, gathers = 0;
+  each_stage(20261122, draw::some(8'000), [&](const settled_job& s, const rank_report& rank) {
+    ++seen;
+    gathers += s.source->sharding.gathers_units();
+    CHECK(rank.allocated.count() == asked(s, rank.pipeline_stage).count());
+  });
+  MESSAGE(seen, " ranks, ", gathers, " of them under Megatron-FSDP");
+  CHECK(seen >= draw::some(4'000));
+  CHECK(gathers >= draw::some(100));
+}
+
+}  // namespace test_one_stage_account
