@@ -2,8 +2,8 @@
 // A chunk of a pipeline stage that is allocated, tensor by tensor: what chunk_step makes and frees, in blocks of the caching allocator.
 #pragma once
 
-#include <headroom/block/megatron_layer.hpp>
 #include <headroom/engine/tensor_parallel/chunk_step.hpp>
+#include <headroom/engine/tensor_parallel/divided_layers.hpp>
 #include <headroom/replay/block_trace.hpp>
 
 #include <array>

@@ -68,10 +68,6 @@ class fsdp_gathers {
     ahead_ += order_->elements(group(next_));
   }
 
-  struct found {
-    std::int64_t next{}, ahead{};
-    bytes live{};
-  };
   const fsdp_order* order_;
   const fsdp_layout* layout_;
   std::int64_t layers_;
@@ -79,7 +75,10 @@ class fsdp_gathers {
   std::int64_t next_{};   // groups gathered so far
   std::int64_t ahead_{};  // elements of those that are not released
   bytes live_{0};
-  found before_{};        // what the layer found
+  struct {
+    std::int64_t next{}, ahead{};
+    bytes live{};
+  } before_{};            // what the layer found
   bool steady_ = false;   // the last layer left as much as it found
 };
 
