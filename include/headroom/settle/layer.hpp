@@ -7,17 +7,23 @@
 
 namespace headroom::detail {
 
+/// What of a layer depends on the micro-batch. A search settles this alone where the rest is as it was.
+constexpr void settle_micro_batch(settled_job& r) {
+  const auto& j = *r.source;
+  r.layer.samples = j.batch.micro;
+  r.layer.tokens = checked::mul(r.layer.samples, r.layer.sequence) / j.parallel.context;
+}
+
 /// What a layer sees: samples and positions, and how parallelism divides them.
 constexpr void settle_tokens(settled_job& r) {
   const auto& j = *r.source;
   auto& s = r.layer;
-  s.samples = j.batch.micro;
   s.sequence = j.batch.sequence;
   if (r.model.vision.kind != vision_kind::none && r.model.vision.layers == 0 && r.model.vision.patch > 0) {  // the main stack reads patches
     const auto edge = r.model.vision.image / r.model.vision.patch;
     s.sequence = checked::mul(edge, edge) + (traits_of(r.model.vision.kind).class_token ? 1 : 0);
   }
-  s.tokens = checked::mul(s.samples, s.sequence) / j.parallel.context;
+  settle_micro_batch(r);
   if (r.model.encoder.layers > 0) s.memory = r.model.encoder.sequence > 0 ? r.model.encoder.sequence : s.sequence;
   s.tensor = j.parallel.tensor;
   s.sequence_split = j.parallel.sequence ? j.parallel.tensor : 1;

@@ -238,8 +238,9 @@ class fsdp_units {
 };
 
 /// walk_chunk for the one chunk of a job under Megatron-FSDP. Returns the most that is gathered of the layers at once.
-constexpr bytes walk_fsdp_chunk(chunk_cost& k, const settled_job& s, const divided_layers& w, const fsdp_layout& l, const chunk_masks& masks) {
-  chunk_count<moment> to(k, s.model, w);
+template <class Moment>
+constexpr bytes walk_fsdp_chunk(basic_chunk_cost<Moment>& k, const settled_job& s, const basic_divided_layers<Moment>& w, const fsdp_layout& l, const chunk_masks& masks) {
+  chunk_count<Moment> to(k, s.model, w);
   fsdp_units units(s, l, to);
   walk_chunk(k, *s.source, s.model, w, masks, to, units);
   return units.most_gathered();

@@ -89,13 +89,13 @@ class offloaded_layers {
   bytes stays_{}, comes_{}, here_{}, away_{}, most_{};
 };
 
-/// As many micro-batches as show every state of a stage.
-constexpr std::int64_t enough_micros(const job& j, std::int64_t stage) {
+/// Micro-batches that show every state of a stage: with more it does nothing new.
+constexpr std::int64_t most_micros(const job& j, std::int64_t stage) {
   const auto& d = j.parallel;
-  const std::int64_t group = j.framework.pipeline.microbatch_group > 0 ? j.framework.pipeline.microbatch_group : d.pipeline;
-  const auto enough = properties_of(schedule_of(d)).steady(d.pipeline, stage, group);
-  return j.batch.accumulation < enough ? j.batch.accumulation : enough;
+  return properties_of(schedule_of(d)).steady(d.pipeline, stage, j.framework.pipeline.microbatch_group > 0 ? j.framework.pipeline.microbatch_group : d.pipeline);
 }
+/// … of those that the job has.
+constexpr std::int64_t enough_micros(const job& j, std::int64_t stage) { return least(j.batch.accumulation, most_micros(j, stage)); }
 
 /// The order of a stage with so many chunks, as long as it has to be followed.
 template <class Order>
