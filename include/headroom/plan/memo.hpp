@@ -9,47 +9,57 @@
 
 namespace headroom::detail {
 
-/// A table of bounded size. A result that falls on another's place takes it.
+/// A table of results, which stay where they are as long as it lives.
 template <std::size_t Words, class Value>
 class memo {
  public:
   using key = std::array<std::int64_t, Words>;
 
-  explicit memo(int bits) : bits_(bits) {}
-
-  /// The result for `k`, by make() where it is not known. Valid until the next call.
+  /// The result for `k`, by make() where it is not known. make() may refuse the job, and must not ask this table.
   template <class Make>
   Value& at(const key& k, Make&& make) {
-    if (places_.empty()) places_.resize(std::size_t{1} << bits_);
-    auto& place = places_[static_cast<std::size_t>(hash(k) >> (64 - bits_))];
-    if (place != 0 && same(slots_[place - 1].of, k)) return slots_[place - 1].value;
-    Value made = make();  // which may refuse the job
-    if (place == 0) {
-      slots_.push_back({k, std::move(made)});
-      place = static_cast<std::uint32_t>(slots_.size());
-    } else {
-      slots_[place - 1] = {k, std::move(made)};
+    if (places_.empty()) places_.resize(64);
+    auto* place = find(k);
+    if (*place == nullptr) {
+      slots_.emplace_back(k, make);
+      *place = &slots_.back();
+      if (2 * slots_.size() > places_.size()) return spread(), slots_.back().value;
     }
-    return slots_[place - 1].value;
+    return (*place)->value;
   }
+  [[nodiscard]] std::size_t size() const { return slots_.size(); }
 
  private:
-  static std::uint64_t hash(const key& k) {
+  struct slot {
+    template <class Make>
+    slot(const key& k, Make& make) : of(k), value(make()) {}
+    key of;
+    Value value;
+  };
+
+  /// Where `k` is, or belongs.
+  slot** find(const key& k) {
+    for (auto i = hash(k);; ++i) {
+      auto& place = places_[i & (places_.size() - 1)];
+      if (place == nullptr || same(place->of, k)) return &place;
+    }
+  }
+  void spread() {
+    places_.assign(2 * places_.size(), nullptr);
+    for (auto& s : slots_) *find(s.of) = &s;
+  }
+  static std::size_t hash(const key& k) {
     std::uint64_t h = 0x9e3779b97f4a7c15ULL;
     for (const auto w : k) h = (h ^ static_cast<std::uint64_t>(w)) * 0xff51afd7ed558ccdULL, h ^= h >> 29;
-    return h * 0x9e3779b97f4a7c15ULL;
+    return static_cast<std::size_t>(h * 0x9e3779b97f4a7c15ULL >> 32);
   }
   static bool same(const key& a, const key& b) {  // most are: no branch for each word
     std::int64_t differ = 0;
     for (std::size_t i = 0; i < Words; ++i) differ |= a[i] ^ b[i];
     return differ == 0;
   }
-  struct slot {
-    key of;
-    Value value;
-  };
-  int bits_;
-  std::vector<std::uint32_t> places_;  // 1 + a slot's number; 0: empty
+
+  std::vector<slot*> places_;  // a power of two; nullptr: empty
   std::deque<slot> slots_;
 };
 
