@@ -55,7 +55,8 @@ inline plan_result read_found(key_reader& k) {
   r.complete = flag_at(k.need("complete", "a result of plan --json"), k.at("complete"));
   k.take("seconds");
   if (const auto* v = k.take("untimed")) r.untimed = string_at(*v, k.at("untimed"));
-  const auto judge = r.untimed.empty() ? judge_plan : judge_memory;
+  judged_plan (*const timed)(const job&) = judge_plan;
+  const auto judge = r.untimed.empty() ? timed : judge_memory;
   read_plan_list(k, "plans", judge, r.best);
   read_plan_list(k, "front", judge, r.front);
   each_at(k.need("rejected", "a list of reasons"), k.at("rejected"), "a list of reasons", [&](const json_value& v, const std::string& path) {
