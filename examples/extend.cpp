@@ -1,6 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Everything that can be added from outside, without touching a header of the library: a number format, an optimizer, a GPU, a
-// framework, a layer and a pipeline schedule. All of it is known to the compiler.
+// framework, a layer (alone, and beside the library's), and a pipeline schedule. All of it is known to the compiler.
 #include <headroom/headroom.hpp>
 
 #include <cstdio>
@@ -31,7 +31,7 @@ constexpr headroom::profile trainer = trainer_of(headroom::frameworks::libtorch)
 
 /// A layer: a gated state-space mixer (after Gu & Dao 2023, Mamba, figure 3), then an MLP with a squared ReLU. Each part is a
 /// program: its tensors, and the operations that read, make and save them. Nothing else has to be told: what is alive when, and
-/// what a recomputed layer costs, is found by walking it.
+/// what a recomputed layer costs, is found by walking it. By its label a model's pattern names it.
 struct mixer_layer {
   std::int64_t inner;  ///< width of the mixer
   std::int64_t state;  ///< numbers of state for each feature
@@ -56,7 +56,10 @@ struct mixer_layer {
     matrix(module::down_proj, m.hidden, m.ffn);
   }
 
+  static constexpr std::string_view label() { return "mixer"; }
   static constexpr int parts() { return 2; }
+  /// Of the scan, for its time: nine for each feature and number of state (VMamba, vmamba.py flops_selective_scan_fn).
+  [[nodiscard]] constexpr double flops(const headroom::scene& s) const { return 9.0 * static_cast<double>(s.tokens) * static_cast<double>(inner * state); }
   [[nodiscard]] constexpr headroom::program part(int i, const headroom::scene& s, const headroom::module_set& trained, bool flows) const {
     namespace ops = headroom::ops;
     headroom::program p(s.granule);
@@ -128,6 +131,23 @@ static_assert(with_mixer.fits());
 static_assert(with_mixer.parameter_count.total ==
               headroom::parameters{50280 * 2560 + 2560 + std::int64_t{48} * (2 * 2560 + 3 * 5120 * 2560 + 5120 * (4 + 192 + 160 + 16 + 1) + 2 * 2560 * 6400)});
 
+// The same layer in a hybrid: three of four layers mix, the fourth is the library's own with attention.
+
+constexpr headroom::job hybrid_of(headroom::job j) {
+  j.model.label = "hybrid-3b";
+  j.model.heads = 20;
+  for (int i = 0; i < 3; ++i) j.model.pattern.add_own("mixer");
+  j.model.pattern.add({});
+  j.hardware.gpu = headroom::gpus::h100_sxm_80gb;  // whose speeds are known, too
+  return j;
+}
+constexpr headroom::job hybrid_job = hybrid_of(mixer_job);
+constexpr headroom::own_layers mine_in_hybrid{mine::mixer_layer{.inner = 5120, .state = 16, .rank = 160}};
+constexpr auto hybrid = headroom::estimate(hybrid_job, mine_in_hybrid);
+static_assert(hybrid.parameter_count.total - with_mixer.parameter_count.total ==  // twelve attentions and gated MLPs instead of mixers and plain ones
+              headroom::parameters{std::int64_t{12} * (4 * 2560 * 2560 + 2560 * 6400 - 3 * 5120 * 2560 - 5120 * (4 + 192 + 160 + 16 + 1))});
+constexpr auto hybrid_time = headroom::cost(hybrid_job, mine_in_hybrid);
+
 // A number format: the frozen base of an adapter.
 
 constexpr headroom::job adapted{
@@ -158,6 +178,8 @@ int main() {
   const auto gib = [](bytes b) { return static_cast<double>(b.count()) / static_cast<double>(headroom::gib.count()); };
   std::printf("%s on %s: %.2f GiB, the tallest moment in layer %d\n", mixer_job.model.label.text, mine::card.label.text, gib(with_mixer.peak()),
               static_cast<int>(with_mixer.tightest().peak_layer));
+  std::printf("%s on %s: %.2f GiB, %.1f seconds a step; the largest micro-batch that fits: %d\n", hybrid_job.model.label.text, hybrid_job.hardware.gpu.label.text,
+              gib(hybrid.peak()), hybrid_time.step.value, static_cast<int>(headroom::solve(hybrid_job, headroom::unknowns::micro_batch, mine_in_hybrid).value));
   std::printf("Llama-3.1-8B over a base in %s: %.2f GiB\n", mine::mxfp6.label.text, gib(headroom::estimate(adapted).peak()));
   std::printf("Llama-3.1-70B, first of four stages: %.2f GiB with 1F1B, %.2f GiB with two micro-batches at most\n", gib(usual.ranks[0].allocated),
               gib(patient.ranks[0].allocated));

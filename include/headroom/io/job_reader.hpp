@@ -8,15 +8,22 @@
 
 namespace headroom::io {
 
+/// How a job is read.
+struct job_reading {
+  file_base base{"."};                             ///< what its paths are relative to
+  std::span<const std::string_view> layers{};      ///< labels of layers of one's own that its model.pattern may name: own_layers::labels()
+};
+
 namespace detail {
 
-inline job job_from(const json_value& value, const file_base& base) {
+inline job job_from(const json_value& value, const job_reading& how) {
+  check_labels(how.layers);
   job j;
   key_reader k{value, ""};
   if (!value.contains("model"))
     for (const auto* theirs : {"train_batch_size", "train_micro_batch_size_per_gpu", "zero_optimization", "architectures", "model_type"})
       if (value.contains(theirs)) fail("headroom: model is required, and \"" + std::string{theirs} + "\" is a key of another program's file: headroom import makes a job of it");
-  j.model = read_model(k.need("model", "a name, a path, a configuration or a shape"), "model", base);
+  j.model = read_model(k.need("model", "a name, a path, a configuration or a shape"), "model", how.base, how.layers);
   const model_parts parts = j.model;
   k.nested("hardware", j.hardware);
   framework_choice framework;
@@ -51,9 +58,16 @@ inline job job_from(const json_value& value, const file_base& base) {
 /// wrong types, impossible values, and options that contradict neutral keys, each with its path. Whether the job makes sense as a
 /// whole is for estimate() to say.
 job read_job(const json_value& value, const file_base& base = ".");
+/// … of a program with layers of its own (block/own_layer.hpp):
+///   const own_layers mine{mixer{.inner = 4096}};
+///   const job j = read_job(value, {.layers = mine.labels()});    // "pattern": ["mixer", "mixer", "mixer", "attention"]
+///   const report r = estimate(j, mine);
+/// A name in a pattern that is neither shipped nor among the labels is refused with both lists.
+job read_job(const json_value& value, const job_reading& how);
 
 #ifndef HEADROOM_COMPILED
-inline job read_job(const json_value& value, const file_base& base) { return detail::job_from(value, base); }
+inline job read_job(const json_value& value, const file_base& base) { return detail::job_from(value, {.base = base}); }
+inline job read_job(const json_value& value, const job_reading& how) { return detail::job_from(value, how); }
 #endif
 
 /// The job in a file; paths in it are relative to the file's folder.

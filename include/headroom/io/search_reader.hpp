@@ -52,7 +52,7 @@ inline std::string left_open(const json_value& v, const std::string& path) {
 /// Reads a job whose values may be "auto": parallel degrees, sharding, recompute, offload, and batch.micro with batch.accumulation, for
 /// which batch.global says how many sequences a step has (with one of the two given the other follows); hardware.nodes and gpus_per_node up to a maximum. Errors: those of read_job(),
 /// and for an "auto" elsewhere.
-inline search read_search(json_value value, const std::filesystem::path& base = ".") {
+inline search read_search(json_value value, const job_reading& how) {
   search s;
   detail::open_hardware(value, s);
   const auto whole = [&](const char* section) {
@@ -92,8 +92,9 @@ inline search read_search(json_value value, const std::filesystem::path& base = 
     fail("headroom: batch.global is required where the number of GPUs is open: sequences of a step, of all data-parallel ranks; with it batch.micro is open, too");
   if (const auto where = detail::left_open(value, ""); !where.empty())
     fail("headroom: " + where + " cannot be \"auto\"; what can: " + detail::open_keys());
-  s.job = read_job(value, base);
+  s.job = read_job(value, how);
   return s;
 }
+inline search read_search(const json_value& value, const std::filesystem::path& base = ".") { return read_search(value, job_reading{.base = base}); }
 
 }  // namespace headroom::io

@@ -10,10 +10,12 @@
 
 namespace headroom::io::detail {
 
-inline admission admitted(const admission_request& asked) {
+/// `replayed(job)`, `decided(job)`: the reports of one and the other.
+template <class Replayed, class Decided>
+admission admitted(const admission_request& asked, std::span<const std::string_view> labels, const Replayed& replayed, const Decided& decided) {
   try {
-    const job j = read_job(parse_json(asked.job, "the job"), asked.base);
-    auto r = asked.full ? replay(j) : decide(j, asked.sure);
+    const job j = read_job(parse_json(asked.job, "the job"), {.base = asked.base, .layers = labels});
+    auto r = asked.full ? replayed(j) : decided(j);
     const bool fitting = asked.sure ? fits(r, *asked.sure) : r.fits();
     const std::string doubt = r.fits() && !fitting ? "DOES NOT FIT FOR SURE: " : "";
     return {fitting ? decision::fits : decision::does_not_fit, doubt + verdict_text(r), j, std::move(r)};
@@ -24,6 +26,10 @@ inline admission admitted(const admission_request& asked) {
   }
 }
 
+inline admission admitted(const admission_request& asked) {
+  return admitted(asked, {}, [](const job& j) { return replay(j); }, [&](const job& j) { return decide(j, asked.sure); });
+}
+
 inline ordered_json json_of(const admission& a, confidence sure) {
   constexpr const char* names[] = {"fits", "does not fit", "bad input"};
   ordered_json out = {{"decision", names[static_cast<int>(a.decision)]}, {"sentence", a.sentence}};
@@ -32,3 +38,15 @@ inline ordered_json json_of(const admission& a, confidence sure) {
 }
 
 }  // namespace headroom::io::detail
+
+namespace headroom::io {
+
+/// admit() by a program with layers of its own (block/own_layer.hpp), which the job's model.pattern may name. Programs that link
+/// headroom::compiled include this file and replay/replay_ranks.hpp to have it.
+template <labelled_layer... L>
+admission admit(const admission_request& asked, const own_layers<L...>& own) {
+  const auto labels = own.labels();
+  return detail::admitted(asked, labels, [&](const job& j) { return replay(j, own); }, [&](const job& j) { return decide(j, own, asked.sure); });
+}
+
+}  // namespace headroom::io

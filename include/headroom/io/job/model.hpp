@@ -112,7 +112,7 @@ void describe(Keys& k, vision_shape& v) {
 }
 
 template <class Keys>
-void describe(Keys& k, shape& m) {
+void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.text("name", m.label);
   k.whole("layers", m.layers, {}, 0, std::int64_t{1} << 20);
   k.whole("hidden", m.hidden);
@@ -148,7 +148,7 @@ void describe(Keys& k, shape& m) {
   k.whole("sliding_window", m.sliding_window);
   k.nested("experts", m.experts);
   k.nested("mla", m.mla);
-  describe_pattern(k, m.pattern);
+  describe_pattern(k, m.pattern, own);
   k.nested("ssm", m.ssm);
   k.whole("mtp_layers", m.mtp_layers);
   k.word("head", m.head);
@@ -219,15 +219,15 @@ inline shape read_model_named(const std::string& text, const std::string& path, 
   fail(sentence);
 }
 
-/// The `model` key in any of its forms. Throws job_error.
-inline shape read_model(const json_value& value, const std::string& path, const file_base& base) {
+/// The `model` key in any of its forms. `own`: labels of layers of one's own that a pattern may name. Throws job_error.
+inline shape read_model(const json_value& value, const std::string& path, const file_base& base, std::span<const std::string_view> own = {}) {
   if (value.is_string()) return read_model_named(*value.get_ptr<const json_value::string_t*>(), path, base);
   if (!value.is_object()) wrong_value(path, "a name, a path, a configuration or a shape", value);
   if (value.contains("model_type") || value.contains("architectures")) return model_from_config(value, path);
   shape m;
   key_reader keys{value, path};
   if (const auto* over = keys.take("base")) m = read_model_named(string_at(*over, keys.at("base")), keys.at("base"), base);
-  describe(keys, m);
+  describe(keys, m, own);
   keys.finish();
   for (const auto& [key, size] : {std::pair{"layers", m.layers}, std::pair{"hidden", m.hidden}})
     if (size == 0)

@@ -4,6 +4,8 @@
 
 #include <headroom/io/syntax/keys.hpp>
 
+#include <span>
+
 namespace headroom::io {
 
 template <class Keys>
@@ -20,7 +22,8 @@ void describe(Keys& k, ssm_shape& s) {
 }
 
 /// A layer in a pattern: the name of its mixer and, behind a plus, its feed-forward, where that is not what `experts` says: "attention", "none+dense".
-inline layer_kind read_layer_kind(const json_value& value, const std::string& path) {
+/// `own`: labels of layers of one's own, which may stand where mixers do.
+inline void add_layer_kind(layer_pattern& p, const json_value& value, const std::string& path, std::span<const std::string_view> own) {
   const auto word = std::string_view{string_at(value, path, "a kind of layer")};
   const auto plus = word.find('+');
   const auto mixer = word.substr(0, plus);
@@ -32,17 +35,29 @@ inline layer_kind read_layer_kind(const json_value& value, const std::string& pa
     k.mixer = static_cast<mixer_kind>(i);
     known = mixer == name_of(k.mixer) && k.mixer != mixer_kind::latent_attention;
   }
+  const bool given = !known && std::find(own.begin(), own.end(), mixer) != own.end();
   const auto at = std::find(std::begin(fed), std::end(fed), feeds);
-  if (!known || at == std::end(fed) || (plus != word.npos && feeds.empty())) {
+  if (!(known || given) || at == std::end(fed) || (plus != word.npos && feeds.empty())) {
     std::vector<std::string_view> names;
     for (int i = 0; i < mixer_kinds; ++i)
       if (const auto m = static_cast<mixer_kind>(i); m != mixer_kind::latent_attention) names.push_back(name_of(m));
+    names.insert(names.end(), own.begin(), own.end());
     fail("headroom: " + path + " must be one of " + listed(names) + ", alone or with \"+none\", \"+dense\" or \"+experts\" behind it; found " + in_quotes(std::string{word}));
   }
   k.feeds = static_cast<feed_forward_kind>(at - std::begin(fed));
+  if (given) return p.add_own(mixer, k.feeds == feed_forward_kind::unset ? feed_forward_kind::none : k.feeds);
   if (!k.whole() && k.mixer == mixer_kind::none && (k.feeds == feed_forward_kind::none || k.feeds == feed_forward_kind::unset))
     fail("headroom: " + path + " \"none\" needs \"+dense\" or \"+experts\" behind it");
-  return k;
+  p.add(k);
+}
+
+/// Labels that a program registers: none that is a shipped kind's, or that a pattern could not say.
+inline void check_labels(std::span<const std::string_view> own) {
+  for (const auto label : own) {
+    bool shipped = false;
+    for (int i = 0; i < mixer_kinds; ++i) shipped = shipped || label == name_of(static_cast<mixer_kind>(i));
+    if (shipped || label.find('+') != label.npos) fail("headroom: a layer of one's own needs a label of its own, without \"+\"; found " + in_quotes(std::string{label}));
+  }
 }
 
 /// Megatron's letters, each of them half a layer (core/models/hybrid/hybrid_layer_allocation.py Symbols).
@@ -62,7 +77,7 @@ inline layer_pattern letters_at(const json_value& value, const std::string& path
 
 /// The kinds of a model's layers, in order; they repeat to the end of the stack.
 template <class Keys>
-void describe_pattern(Keys& k, layer_pattern& p) {
+void describe_pattern(Keys& k, layer_pattern& p, std::span<const std::string_view> own = {}) {
   constexpr std::string_view key = "pattern";
   if constexpr (Keys::reads) {
     const auto* list = k.take(key);
@@ -72,13 +87,17 @@ void describe_pattern(Keys& k, layer_pattern& p) {
       p = letters_at(*list, k.at(key));
       return;
     }
-    each_at(*list, k.at(key), "a list of kinds of layer, or Megatron's letters M, G, *, - and E", [&](const json_value& v, const std::string& path) { p.add(read_layer_kind(v, path)); });
+    each_at(*list, k.at(key), "a list of kinds of layer, or Megatron's letters M, G, *, - and E", [&](const json_value& v, const std::string& path) { add_layer_kind(p, v, path, own); });
     if (!p.given()) wrong_value(k.at(key), "at least one layer", *list);
     p = p.shortest();
   } else if (p.given()) {
     constexpr std::string_view fed[] = {"", "+none", "+dense", "+experts"};
     auto list = json_value::array();
-    for (std::int64_t i = 0; i < p.period; ++i) list.push_back(std::string{name_of(p.at(i).mixer)} + std::string{fed[static_cast<int>(p.at(i).feeds)]});
+    for (std::int64_t i = 0; i < p.period; ++i) {
+      const auto kind = p.at(i);
+      const bool named = is_own(kind.mixer), alone = named && kind.feeds == feed_forward_kind::none;
+      list.push_back(std::string{named ? p.label_of(kind.mixer).view() : name_of(kind.mixer)} + std::string{alone ? "" : fed[static_cast<int>(kind.feeds)]});
+    }
     k.put(key, list);
   }
 }
