@@ -99,6 +99,7 @@ struct job {
   headroom::dropout dropout{};
   bool compile{};
   headroom::environment environment{};
+  std::int32_t ignored_keys{};       ///< of its launch files, that were passed over on request: what they say is not in this job
 
   friend constexpr bool operator==(const job&, const job&) = default;
 };

@@ -44,6 +44,9 @@ inline job job_from(const json_value& value, const job_reading& how) {
   k.nested("dropout", j.dropout);
   k.flag("compile", j.compile);
   k.nested("environment", j.environment);
+  // The keys by name, as `import` writes them, or how many.
+  if (const auto* v = k.take("ignored_keys"))
+    j.ignored_keys = static_cast<std::int32_t>(v->is_array() ? static_cast<std::int64_t>(v->size()) : whole_at(*v, "ignored_keys", 0, 1 << 20));
   k.finish();
   read_framework_options(j, framework.options, value);
   if (j.batch.sequence == 0) fail("headroom: batch.sequence is required: tokens of a sequence");
@@ -98,6 +101,7 @@ inline json_value job_to_json(const job& j) {
   put("dropout", written_keys(j.dropout));
   if (j.compile) out["compile"] = true;
   put("environment", written_keys(j.environment));
+  if (j.ignored_keys > 0) out["ignored_keys"] = j.ignored_keys;
   return out;
 }
 
