@@ -28,14 +28,16 @@ inline shell_word command_in_string(const shell_command& c) {
 
 class shell_parser {
  public:
-  shell_parser(std::string_view text, const std::string& source) : s_{.cursor = {.text = text, .source = source}} {}
+  shell_parser(std::string_view text, const std::string& source, const shell_values& environment) : s_{.cursor = {.text = text, .source = source}} {
+    for (const auto& [name, value] : environment) c_.variables[name] = {{{value, 0}}, false};
+  }
 
   shell_script parse() {
     if (c_.text.size() > (std::size_t{1} << 20)) c_.stop("is larger than 1 MiB");
     while (c_.at < c_.text.size()) step();
     end_command();
     for (const auto& [name, v] : c_.variables)
-      if (!v.array && !v.items.empty()) script_.settings.push_back({name + "=" + v.items[0].text, v.items[0].line});
+      if (!v.array && !v.items.empty() && v.items[0].line > 0) script_.settings.push_back({name + "=" + v.items[0].text, v.items[0].line});
     return std::move(script_);
   }
 
@@ -71,10 +73,25 @@ class shell_parser {
       }
     } else if (c == ')') {
       ++c_.at;
-      if (s_.in_array) end_array(); else end_command();
+      if (s_.in_array) {
+        end_array();
+      } else if (pattern_) {  // of a case: what stood before it is no command
+        s_.end_word();
+        s_.words.clear();
+        pattern_ = false;
+      } else {
+        end_command();
+      }
+    } else if (c == '|' && pattern_) {
+      ++c_.at;
+      s_.end_word();
     } else if ((c == ';' || c == '&' || c == '|') && !s_.in_array) {
       ++c_.at;
       end_command();
+      if (c == ';' && c_.peek() == ';') {
+        ++c_.at;
+        pattern_ = cases_ > 0;
+      }
     } else if ((c == '<' || c == '>') && !s_.in_array) {
       redirect();
     } else {
@@ -86,6 +103,7 @@ class shell_parser {
   void comment() {
     const auto end = std::min(c_.text.find('\n', c_.at), c_.text.size());
     const auto whole = c_.text.substr(c_.at, end - c_.at);
+    const auto known = script_.directives.size();
     if (whole.starts_with("#SBATCH") && (c_.at == 0 || c_.text[c_.at - 1] == '\n'))
       for (std::size_t i = 7; i < whole.size();) {
         while (i < whole.size() && shell_blank(whole[i])) ++i;
@@ -94,7 +112,23 @@ class shell_parser {
         if (from == i || whole[from] == '#') break;
         script_.directives.push_back({std::string{whole.substr(from, i - from)}, c_.line});
       }
+    name_slurm_values(known);
     c_.at = end;
+  }
+  /// What sbatch puts into the environment, from its lines (sbatch's manual, output environment variables).
+  void name_slurm_values(std::size_t from) {
+    for (std::size_t i = from; i < script_.directives.size(); ++i) {
+      std::string_view word = script_.directives[i].text;
+      const auto equals = word.find('=');
+      auto value = equals != std::string_view::npos ? word.substr(equals + 1) : i + 1 < script_.directives.size() ? std::string_view{script_.directives[i + 1].text} : std::string_view{};
+      if (const auto colon = value.rfind(':'); colon != std::string_view::npos) value = value.substr(colon + 1);
+      if (value.empty() || value.find_first_not_of("0123456789") != std::string_view::npos) continue;
+      static constexpr std::pair<std::string_view, std::string_view> names[] = {
+          {"--nodes", "SLURM_NNODES"}, {"--nodes", "SLURM_JOB_NUM_NODES"}, {"-N", "SLURM_NNODES"}, {"-N", "SLURM_JOB_NUM_NODES"}, {"--gres", "SLURM_GPUS_ON_NODE"}, {"--gpus-per-node", "SLURM_GPUS_ON_NODE"},
+          {"--gpus-per-node", "SLURM_GPUS_PER_NODE"}, {"--ntasks", "SLURM_NTASKS"}, {"-n", "SLURM_NTASKS"}, {"--ntasks-per-node", "SLURM_NTASKS_PER_NODE"}, {"--cpus-per-task", "SLURM_CPUS_PER_TASK"}};
+      for (const auto& [option, name] : names)
+        if (word.substr(0, equals) == option) c_.variables[std::string{name}] = {{{std::string{value}, 0}}, false};
+    }
   }
   void redirect() {
     s_.end_word();
@@ -156,6 +190,14 @@ class shell_parser {
     while (first < words.size() && std::find(std::begin(control), std::end(control), words[first].text) != std::end(control)) {
       const auto& w = words[first].text;
       if (w == "if" || w == "for" || w == "while" || w == "case") script_.branches = true;
+      if (w == "case") {
+        ++cases_;
+        pattern_ = true;
+      }
+      if (w == "esac") {
+        cases_ -= cases_ > 0;
+        pattern_ = false;
+      }
       if (w == "for" || w == "case" || w == "[" || w == "[[") return;  // a list, a pattern, a test: no command
       ++first;
     }
@@ -176,7 +218,7 @@ class shell_parser {
   bool parse_inside(std::string_view inside, int line, const std::vector<shell_word>& settings) {
     if (level_ >= 4) return false;
     c_.spend(inside.size());
-    shell_parser inner{inside, c_.source};
+    shell_parser inner{inside, c_.source, {}};
     inner.c_.variables = c_.variables;
     inner.c_.line = line;
     inner.level_ = level_ + 1;
@@ -193,18 +235,20 @@ class shell_parser {
 
   shell_words s_;
   shell_cursor& c_{s_.cursor};
-  int level_{};  ///< of scripts within scripts
+  int level_{};     ///< of scripts within scripts
+  int cases_{};     ///< that are open
+  bool pattern_{};  ///< the words are a pattern of one
   shell_script script_;
 };
 
 }  // namespace detail
 
 /// Throws job_error for quotes and brackets that are not closed, and for what expands without end.
-inline shell_script read_shell(std::string_view text, const std::string& source) {
+inline shell_script read_shell(std::string_view text, const std::string& source, const shell_values& environment = {}) {
   check_utf8(text, source);
   for (const char c : text)
     if (c == open_from || c == open_to || c == line_goes_on) fail("headroom: " + source + " is not a text file");
-  return detail::shell_parser{text, source}.parse();
+  return detail::shell_parser{text, source, environment}.parse();
 }
 
 }  // namespace headroom::io

@@ -37,6 +37,9 @@ struct shell_script {
   bool branches{};                     ///< has if, for, case or while: read as if every line ran
 };
 
+/// Values of the environment that a script is read in, by name; "1" and so on are its own arguments.
+using shell_values = std::vector<std::pair<std::string, std::string>>;
+
 namespace detail {
 
 inline bool shell_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == line_goes_on; }
