@@ -48,7 +48,7 @@ inline constexpr module_set gate_anywhere{module::gate_proj, module::experts_gat
 inline constexpr module_set up_anywhere{module::up_proj, module::experts_up, module::shared_up};
 inline constexpr module_set down_anywhere{module::down_proj, module::experts_down, module::shared_down};
 
-inline constexpr std::array<module_name, 39> usual_modules{{
+inline constexpr std::array<module_name, 40> usual_modules{{
     {"gate_proj", gate_anywhere},
     {"up_proj", up_anywhere},
     {"down_proj", down_anywhere},
@@ -83,6 +83,7 @@ inline constexpr std::array<module_name, 39> usual_modules{{
     {"fc_in", {module::up_proj}},
     {"fc_out", {module::down_proj}},
     {"c_fc", {module::up_proj}},
+    {"c_proj", {module::o_proj, module::down_proj, module::experts_down, module::shared_down}},  // attention's and the MLP's
     {"w1", gate_anywhere},
     {"w3", up_anywhere},
     {"w2", down_anywhere},
