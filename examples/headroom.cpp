@@ -149,11 +149,15 @@ While it searches, a terminal shows how far it is; Ctrl-C ends the search with t
 
   program::import_request import;
   auto* on_import = app.add_subcommand("import", "A job file from the files of other programs: config.json, DeepSpeed, accelerate, Megatron-LM, torchtitan, LLaMA-Factory, launch scripts");
-  on_import->add_option("FILE", import.files, "What people already have; what a later file says counts; - reads standard input")->required();
+  on_import->add_option("FILE", import.files, "What people already have, in any order; - reads standard input")->required();
   on_import->add_option("--as", import.as, "What the files are, where that cannot be seen")->type_name("KIND");
   on_import->add_option("--model", import.model, "The model: a name, or the path of a config.json")->type_name("MODEL");
   on_import->add_option("--gpu", import.gpu, "The GPU's name")->type_name("NAME");
   on_import->add_option("--auto", import.automatic, "Who fills in DeepSpeed's \"auto\": trainer or deepspeed, which drops such keys")->capture_default_str()->type_name("HOST");
+  on_import->add_option("--program", import.program, "Whose arguments a script's program takes, where its name is not known")->type_name("NAME");
+  on_import->add_option("--line", import.line, "Of a script that starts several trainings, the line of the one that is meant")->type_name("N");
+  on_import->add_option("--env", import.env, "A value of the environment a script is started in; NAME is 1, 2, … for its own arguments")->type_name("NAME=VALUE");
+  on_import->add_option("--ignore", import.ignore, "A key of the files that is passed over, though it may change what is allocated")->type_name("KEY");
   on_import->add_option("--set", import.set, "A key of the job, e.g. --set batch.sequence=4096; last of all")->type_name("KEY=VALUE");
   on_import->footer(use(R"(  headroom import ds_config.json run.sh --model llama-3.1-8b --gpu h100-sxm-80gb > job.json
   headroom import pretrain.sh --gpu h100-sxm-80gb --set hardware.nodes=16 > job.json

@@ -18,9 +18,14 @@ namespace {
 using namespace headroom;
 using namespace headroom::io;
 
-import_settings settings(const import_request& asked) {
+import_settings settings(const import_request& asked, shell_values environment) {
   if (asked.automatic != "trainer" && asked.automatic != "deepspeed") fail("headroom: --auto must be trainer or deepspeed, found " + in_quotes(asked.automatic));
-  import_settings with{.automatic = asked.automatic == "trainer" ? auto_means::by_trainer : auto_means::by_deepspeed};
+  import_settings with{.automatic = asked.automatic == "trainer" ? auto_means::by_trainer : auto_means::by_deepspeed, .base = {}, .script = {std::move(environment), asked.line}};
+  if (!asked.program.empty()) {
+    with.program = headroom::io::detail::program_named(asked.program);
+    if (with.program == nullptr) unknown_name("--program", asked.program, texts(headroom::io::detail::training_programs, [](const auto& p) { return p.name; }));
+    with.script.program = with.program;
+  }
 #if HEADROOM_HAS_YAML
   with.yaml = parse_yaml;
 #endif
@@ -30,11 +35,17 @@ import_settings settings(const import_request& asked) {
   return with;
 }
 
-void read(draft& d, const std::string& name, file_kind kind, import_settings with, std::istream& in) {
-  if (name == "-") return import_file(d, read_text(in, "standard input"), "standard input", kind, with);
+import_input input(const std::string& name, file_kind kind, const import_settings& with, std::istream& in) {
+  if (name == "-") return input_of(read_text(in, "standard input"), "standard input", kind, with);
   const std::filesystem::path file{name};
-  with.base = file.parent_path();
-  import_file(d, read_file(file), file, kind, with);
+  return input_of(read_file(file), file, kind, with);
+}
+
+/// NAME=VALUE of the environment.
+void add_value(shell_values& to, const std::string& said) {
+  const auto equals = said.find('=');
+  if (equals == std::string::npos || equals == 0) fail("headroom: --env must be NAME=VALUE, found " + in_quotes(said));
+  to.emplace_back(said.substr(0, equals), said.substr(equals + 1));
 }
 
 file_kind kind_named(const std::string& text) {
@@ -48,13 +59,18 @@ file_kind kind_named(const std::string& text) {
 
 int run(const import_request& asked, const streams& in_out) {
   draft d;
+  d.ignores = asked.ignore;
   const auto kind = kind_named(asked.as);
-  const auto with = settings(asked);
+  shell_values environment;
+  for (const auto& said : asked.env) add_value(environment, said);
+  const auto with = settings(asked, std::move(environment));
   const auto say_given = [&] {
     if (!asked.model.empty()) d.replace("model", model_to_json(read_model_named(asked.model, "--model", ".")), "--model");
   };
   say_given();
-  for (const auto& file : asked.files) read(d, file, kind, with, in_out.in);
+  std::vector<import_input> files;
+  for (const auto& file : asked.files) files.push_back(input(file, kind, with, in_out.in));
+  import_files(d, std::move(files), with);
   say_given();
   if (!asked.gpu.empty()) d.say({"hardware", "gpu"}, asked.gpu, "--gpu");
   for (const auto& s : asked.set) say_key(d, s);
@@ -63,6 +79,7 @@ int run(const import_request& asked, const streams& in_out) {
   for (const auto& note : d.notes) std::cerr << "note: " << note << '\n';
   auto written = job_to_json(j);
   if (read_job(written, "/nonexistent/folder") != j) written = d.job;
+  if (!d.ignored.empty()) written["ignored_keys"] = d.ignored;
   in_out.out << written.dump(2) << '\n';
   return 0;
 }

@@ -90,6 +90,10 @@ struct import_request {
   std::string gpu;
   std::string automatic{"trainer"};
   std::vector<std::string> set;
+  std::vector<std::string> env;
+  std::vector<std::string> ignore;
+  std::string program;
+  int line{};
 };
 /// 0: a job was written.
 int run(const import_request& asked, const streams& io);

@@ -29,11 +29,14 @@ inline io::import_settings settings(io::auto_means means = io::auto_means::by_tr
   return with;
 }
 
-/// The draft of files in their order, then KEY=VALUE each.
+/// The draft of files, then KEY=VALUE each; on an H100 where nothing says otherwise.
 inline io::draft draft_of(const std::vector<text>& files, const std::vector<std::string>& set = {}, io::auto_means means = io::auto_means::by_trainer) {
   io::draft d;
-  for (const auto& f : files) io::import_file(d, f.said, f.file, io::file_kind::unknown, settings(means));
+  std::vector<io::import_input> all;
+  for (const auto& f : files) all.push_back(io::input_of(f.said, f.file, io::file_kind::unknown, settings(means)));
+  io::import_files(d, std::move(all), settings(means));
   for (const auto& s : set) io::say_key(d, s);
+  if (!d.has({"hardware", "gpu"})) d.say({"hardware", "gpu"}, "h100-sxm-80gb", "--gpu");
   return d;
 }
 inline job job_of(const std::vector<text>& files, const std::vector<std::string>& set = {}, io::auto_means means = io::auto_means::by_trainer) {

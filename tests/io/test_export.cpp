@@ -172,6 +172,7 @@ TEST_CASE("what is written reads back as the same job") {
           if (!engine && sharded) whole.erase("offload");
           io::draft d;
           d.job = whole;
+          d.read.push_back(io::file_kind::job);
           io::import_file(d, text, "accelerate.yaml", io::file_kind::unknown, settings());
           auto back = io::stated(d.settled());
           back.offload.activations = j.offload.activations;
@@ -193,6 +194,7 @@ TEST_CASE("what is written reads back as the same job") {
             for (const auto* key : {"allocator", "cublas_workspace", "nccl_buffsize"}) whole["environment"].erase(key);
           io::draft d;
           d.job = whole;
+          d.read.push_back(io::file_kind::job);
           io::import_file(d, text, "run.sh", io::file_kind::unknown, settings());
           CHECK((io::stated(d.settled()) == j));
           break;

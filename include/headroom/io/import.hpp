@@ -6,10 +6,9 @@
 #include <headroom/io/launchers/import_accelerate.hpp>
 #include <headroom/io/launchers/import_text.hpp>
 #include <headroom/io/launchers/megatron_yaml.hpp>
+#include <headroom/io/launchers/settle_draft.hpp>
 
 namespace headroom::io {
-
-enum class file_kind : std::uint8_t { unknown, job, huggingface, safetensors_index, deepspeed, accelerate, megatron, torchtitan, trainer, launch };
 
 /// Whose file an object is, by keys that only one program has.
 inline file_kind kind_of(const json_value& root) {
@@ -62,6 +61,8 @@ inline void import_job(draft& d, const document& from, const std::filesystem::pa
 struct import_settings {
   auto_means automatic{auto_means::by_trainer};
   std::filesystem::path base{"."};  ///< what paths in a job file are relative to
+  script_settings script{};
+  const detail::training_program* program{};  ///< whose arguments the files have, where that cannot be seen
   /// parse_yaml and parse_toml, where there are libraries for them.
   document (*yaml)(std::string_view text, const std::string& source){};
   document (*toml)(std::string_view text, const std::string& source){};
@@ -91,7 +92,7 @@ inline constexpr std::array<import_format, 9> file_kinds{{
     {"accelerate", file_kind::accelerate, [](draft& d, const document& from, const import_settings&) { import_accelerate(d, from); }},
     {"megatron", file_kind::megatron, [](draft& d, const document& from, const import_settings&) { import_megatron_recipe(d, from); }},
     {"torchtitan", file_kind::torchtitan, [](draft& d, const document& from, const import_settings&) { import_torchtitan(d, from); }},
-    {"trainer", file_kind::trainer, [](draft& d, const document& from, const import_settings&) { import_trainer(d, from); }},
+    {"trainer", file_kind::trainer, [](draft& d, const document& from, const import_settings& with) { import_trainer(d, from, with.program); }},
     {"launch", file_kind::launch, nullptr},
 }};
 
@@ -99,7 +100,10 @@ inline constexpr std::array<import_format, 9> file_kinds{{
 inline void import_document(draft& d, const document& from, file_kind kind, const import_settings& with = {}) {
   if (kind == file_kind::unknown) kind = kind_of(from.root);
   for (const auto& k : file_kinds)
-    if (k.value == kind && k.read != nullptr) return k.read(d, from, with);
+    if (k.value == kind && k.read != nullptr) {
+      d.read.push_back(kind);
+      return k.read(d, from, with);
+    }
   fail("headroom: " + from.source + " is not a file that is known here: say what it is with --as " + listed(texts(file_kinds, [](const auto& n) { return n.text; })));
 }
 
@@ -110,7 +114,7 @@ inline void say_key(draft& d, const std::string& said) {
   const auto text = said.substr(equals + 1), key = said.substr(0, equals);
   const auto first = text.empty() ? ' ' : text[0];
   const bool word = (first >= 'a' && first <= 'z' && text != "true" && text != "false" && text != "null") || (first >= 'A' && first <= 'Z');
-  const auto value = word ? json_value(text) : parse_json(text, "--set " + key);
+  const auto value = word || key == "environment.torch" ? json_value(text) : parse_json(text, "--set " + key);  // 2.10 is no number
   const auto dot = key.find('.');
   if (dot == std::string::npos)
     d.replace(key, value, "--set " + key);
@@ -137,19 +141,55 @@ inline syntax syntax_of(std::string_view text, const std::filesystem::path& file
   return line.find(": ") != std::string_view::npos || line.ends_with(':') ? syntax::yaml : syntax::shell;
 }
 
-/// Adds what a file says; its name is for errors, and nothing but `text` is read.
-inline void import_file(draft& d, std::string_view text, const std::filesystem::path& file, file_kind kind, const import_settings& with = {}) {
+/// A text of a file, parsed as far as its syntax goes.
+struct import_input {
+  std::string text;
+  std::filesystem::path file;
+  document parsed{};                     ///< what is no script
+  file_kind kind{file_kind::unknown};
+};
+inline import_input input_of(std::string text, const std::filesystem::path& file, file_kind kind, const import_settings& with) {
   const auto source = file.filename().string();
-  switch (syntax_of(text, file, kind)) {
-    case syntax::json: return import_document(d, parse_json_document(text, source), kind, with);
+  import_input in{std::move(text), file, {}, kind};
+  switch (syntax_of(in.text, file, kind)) {
+    case syntax::json: in.parsed = parse_json_document(in.text, source); break;
     case syntax::yaml:
       if (with.yaml == nullptr) fail("headroom: " + source + " is YAML, which this program was built without: it needs yaml-cpp (Debian: libyaml-cpp-dev)");
-      return import_document(d, with.yaml(text, source), kind, with);
+      in.parsed = with.yaml(in.text, source);
+      break;
     case syntax::toml:
       if (with.toml == nullptr) fail("headroom: " + source + " is TOML, which this program was built without: it needs toml++ (Debian: libtomlplusplus-dev)");
-      return import_document(d, with.toml(text, source), kind, with);
-    case syntax::shell: return import_text(d, text, source);
+      in.parsed = with.toml(in.text, source);
+      break;
+    case syntax::shell: in.kind = file_kind::launch; return in;
   }
+  if (in.kind == file_kind::unknown) in.kind = kind_of(in.parsed.root);
+  return in;
+}
+/// Adds what a file says; its name is for errors, and nothing but `text` is read.
+inline void import_input_into(draft& d, const import_input& in, import_settings with) {
+  if (in.kind == file_kind::launch) return import_text(d, in.text, in.file.filename().string(), with.script);
+  with.base = with.base.empty() ? in.file.parent_path() : with.base;
+  import_document(d, in.parsed, in.kind, with);
+}
+inline void import_file(draft& d, std::string_view text, const std::filesystem::path& file, file_kind kind, const import_settings& with = {}) {
+  import_input_into(d, input_of(std::string{text}, file, kind, with), with);
+}
+
+/// Several files, in the order in which the programs themselves read them, whatever the order they are given in: a model's shape, what
+/// launchers are configured with, a program's configuration, and last the command line, which wins. Files of one kind keep their order.
+inline void import_files(draft& d, std::vector<import_input> all, const import_settings& with) {
+  constexpr file_kind order[] = {file_kind::huggingface, file_kind::safetensors_index, file_kind::job, file_kind::accelerate, file_kind::deepspeed, file_kind::megatron, file_kind::torchtitan, file_kind::trainer};
+  const auto rank = [&](const import_input& in) { return std::find(std::begin(order), std::end(order), in.kind) - std::begin(order); };
+  std::stable_sort(all.begin(), all.end(), [&](const import_input& a, const import_input& b) { return rank(a) < rank(b); });
+  auto inside = with;
+  for (const auto& in : all)  // what a .env file says, scripts know
+    if (in.kind == file_kind::launch && in.file.extension() == ".env")
+      for (const auto& w : read_shell(in.text, in.file.filename().string()).settings) {
+        const auto equals = w.text.find('=');
+        inside.script.environment.insert(inside.script.environment.begin(), {w.text.substr(0, equals), w.text.substr(equals + 1)});
+      }
+  for (const auto& in : all) import_input_into(d, in, inside);
 }
 
 }  // namespace headroom::io

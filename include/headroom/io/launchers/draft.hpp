@@ -20,6 +20,9 @@ struct safetensors_index {
   bool head{};             ///< the head has a matrix of its own
 };
 
+/// What a file is.
+enum class file_kind : std::uint8_t { unknown, job, huggingface, safetensors_index, deepspeed, accelerate, megatron, torchtitan, trainer, launch };
+
 class draft {
  public:
   /// Checkpoints to compare the model with.
@@ -79,10 +82,39 @@ class draft {
     std::string word, place;
   };
   std::optional<said> half;
+  /// The format in which the weights are loaded: "fp32", "bf16", "fp16"; "half" is that of autocast.
+  std::optional<said> loaded;
   std::string hybrid;
 
-  /// A file that another one names and that was not given; a model's name that the zoo does not have.
-  std::optional<said> awaits, awaits_model;
+  /// A model's name that the zoo does not have.
+  std::optional<said> awaits_model;
+  /// Files that another one names, and what each is for; they count only where they are given, too.
+  struct named_file {
+    file_kind kind{};
+    std::string path, place;
+  };
+  std::vector<named_file> named;
+  std::vector<file_kind> read;  ///< what was given
+  [[nodiscard]] bool has_read(file_kind kind) const { return std::find(read.begin(), read.end(), kind) != read.end(); }
+  /// accelerate's and torchtitan's configurations, as far as they are known: a command line goes over them.
+  std::optional<document> accelerate, torchtitan;
+  /// A launcher that takes every GPU of the machine it runs on, of which no file says how many there are.
+  std::optional<said> takes_all_gpus;
+
+  /// A number of nodes or GPUs that a file leaves to its environment.
+  std::optional<said> open_nodes, open_gpus;
+  static void leave_open(std::optional<said>& of, const std::string& name, const std::string& value, const std::string& place) { of = said{name + " is " + in_quotes(value), place}; }
+  /// GPUs that CUDA_VISIBLE_DEVICES leaves to a launcher on one node.
+  std::optional<fact> visible;
+
+  /// Keys that are to be passed over (--ignore), and those of them that were met.
+  std::vector<std::string> ignores, ignored;
+  /// A key that is neither read nor known to be harmless: refused, unless it is to be passed over.
+  void unknown_key(const std::string& key, const std::string& place, std::string_view meant = {}) {
+    refuse_key(key, place, " is not known here", meant.empty() ? std::string{} : " (did you mean " + std::string{meant} + "?)");
+  }
+  /// … or known to change memory in a way that is not modelled.
+  void unmodelled_key(const std::string& key, const json_value& value, const std::string& place) { refuse_key(key, place, " = " + shown_value(value) + " is not modelled by this version", {}); }
 
   void know(std::optional<fact>& of, const char* what, std::int64_t value, const std::string& place) {
     if (of && of->value != value) notes.push_back(place + ": " + what + " " + std::to_string(value) + " instead of " + std::to_string(of->value) + " (" + of->place + ")");
@@ -109,122 +141,8 @@ class draft {
     }
   }
 
-  /// Turns facts into keys, reads the whole, and refuses what is missing. Opens no file.
-  headroom::job settled() {
-    settle_gpus();
-    settle_sharding();
-    settle_formats();
-    settle_batch();
-    if (const auto* s = find({"sharding"}); awaits && framework_is("deepspeed") && !has({"framework", "options"}) && s != nullptr && *s == json_value{{"kind", "zero"}})
-      fail("headroom: " + awaits->place + ": names " + in_quotes(awaits->word) + ", which no file here is: give it, too, or --set sharding=zero3");
-    if (!has({"model"}) && awaits_model)
-      fail("headroom: " + awaits_model->place + ": the model " + in_quotes(awaits_model->word) + " is not in the model zoo: give its config.json, too, or --model NAME");
-    if (!has({"model"})) fail("headroom: no file says which model is trained: add --model NAME, or the model's config.json");
-    const bool open = !has({"batch", "sequence"});
-    auto whole = job;
-    if (open && (!whole.contains("batch") || whole["batch"].is_object())) whole["batch"]["sequence"] = 1;
-    std::string sentence;
-    try {
-      const auto read = read_job(whole, "/nonexistent/folder");
-      if (!open) return read;
-      sentence = "headroom: no file says how long a sequence is: add --set batch.sequence=TOKENS";
-    } catch (const job_error& e) {
-      sentence = with_places_of(e.what());
-    }
-    fail(sentence);
-  }
-
- private:
-  static std::string shown_value(const json_value& v) {
-    auto text = v.dump(-1, ' ', false, json_value::error_handler_t::replace);
-    return text.size() > 40 ? text.substr(0, 37) + "..." : text;
-  }
-  void overridden(const std::string& path, const json_value& before, const json_value& after, const std::string& place) {
-    const auto old = place_of(path);
-    notes.push_back(place + ": " + path + " " + shown_value(after) + " instead of " + shown_value(before) + (old.empty() ? "" : " (" + old + ")"));
-  }
-  void forget(const std::string& path) {
-    for (auto it = places_.lower_bound(path + "."); it != places_.end() && it->first.starts_with(path + ".");) it = places_.erase(it);
-  }
-  void put(json_value& at, json_value value, const std::string& path, const std::string& place) {
-    if (value.is_object() && at.is_object()) {
-      for (auto& [key, inner] : value.items()) put(at[key], inner, joined(path, key), place);
-      return;
-    }
-    if (!at.is_null() && at != value) overridden(path, at, value, place);
-    if (value.is_object()) {
-      at = json_value::object();
-      for (auto& [key, inner] : value.items()) put(at[key], inner, joined(path, key), place);
-    } else {
-      at = std::move(value);
-    }
-    places_[path] = place;
-  }
-
-  /// Whole numbers of job keys, 0 where they are not known.
-  [[nodiscard]] std::int64_t number(std::initializer_list<std::string_view> path, const std::string& shown) const {
-    const auto* v = find(path);
-    return v == nullptr ? 0 : whole_at(*v, shown, 1, std::int64_t{1} << 31);
-  }
-  void settle_gpus() {
-    auto nodes = number({"hardware", "nodes"}, "hardware.nodes");
-    auto each = number({"hardware", "gpus_per_node"}, "hardware.gpus_per_node");
-    if (gpus) {
-      const auto all = gpus->value;
-      if (nodes == 0) nodes = each > 0 && all % each == 0 ? all / each : 1;
-      if (each == 0 && all % nodes == 0) each = all / nodes;
-      if (each == 0 || checked::mul(nodes, each) != all)
-        fail("headroom: " + gpus->place + ": " + std::to_string(all) + " GPUs contradict " +
-             (each == 0 ? std::to_string(nodes) + " nodes" : std::to_string(nodes) + " nodes of " + std::to_string(each)) + " (" +
-             place_of(each == 0 || place_of("hardware.gpus_per_node").empty() ? "hardware.nodes" : "hardware.gpus_per_node") + ")");
-    }
-    if (nodes == 0 && each == 0) {
-      notes.emplace_back("no file says how many GPUs there are: one is assumed (--set hardware.nodes=N, --set hardware.gpus_per_node=N)");
-      return;
-    }
-    if (each == 0) notes.emplace_back("no file says how many GPUs a node has: one is assumed (--set hardware.gpus_per_node=N)");
-    if (nodes > 0) job["hardware"]["nodes"] = nodes;
-    if (each > 0) job["hardware"]["gpus_per_node"] = each;
-  }
-  /// A Trainer on several GPUs is data-parallel; a replica of hybrid sharding is a node.
-  void settle_sharding() {
-    const auto nodes = number({"hardware", "nodes"}, "hardware.nodes"), each = number({"hardware", "gpus_per_node"}, "hardware.gpus_per_node");
-    if (!hybrid.empty() && nodes > 1) say({"parallel", "replicate"}, nodes, hybrid);
-    if (framework_is("hf-trainer") && !has({"sharding"}) && std::max<std::int64_t>(nodes, 1) * std::max<std::int64_t>(each, 1) > 1) replace("sharding", "ddp", place_of("framework.name"));
-    // "zero" said by a file that names a configuration: its stage stands there.
-    if (framework_is("deepspeed") && has({"framework", "options"}) && has({"sharding", "kind"}) && job["sharding"].size() == 1) job.erase("sharding");
-  }
-  void settle_formats() {
-    if (!half || has({"precision"})) return;
-    const auto& word = half->word;
-    const auto* s = find({"sharding"});
-    const auto kind = s == nullptr ? json_value{} : s->is_object() && s->contains("kind") ? (*s)["kind"] : *s;
-    const bool sharded = kind == "fsdp1" || kind == "fsdp2", engine = framework_is("deepspeed");
-    json_value recipe = word == "no" ? json_value("fp32") : json_value(word + (sharded || engine ? "-mixed" : "-autocast"));
-    if (word == "no" && engine && has({"framework", "options"})) return;  // DeepSpeed's own configuration decides
-    // Adapters stay in fp32 over weights that are loaded in 16 bits (PEFT, autocast_adapter_dtype).
-    if (has({"adapter"}) && word != "no" && !engine)
-      recipe = {{"parameters", word}, {"compute", word}, {"gradients", "fp32"}, {"reduce", "fp32"}, {"master", "none"}, {"state", "fp32"}};
-    if (has({"adapter"}) && engine) job["adapter"].erase("format");  // the engine casts them, too
-    replace("precision", recipe, half->place);
-  }
-  /// Micro-batches of a step, from samples of a step.
-  void settle_batch() {
-    if (!global_batch) return;
-    const auto one = [](std::int64_t n) { return std::max<std::int64_t>(1, n); };
-    const auto micro = one(number({"batch", "micro"}, "batch.micro"));
-    auto data = number({"parallel", "data"}, "parallel.data");
-    if (data == 0) {
-      const auto all = checked::mul(one(number({"hardware", "nodes"}, "hardware.nodes")), one(number({"hardware", "gpus_per_node"}, "hardware.gpus_per_node")));
-      data = one(all / checked::mul(one(number({"parallel", "tensor"}, "parallel.tensor")), one(number({"parallel", "pipeline"}, "parallel.pipeline")),
-                                    one(number({"parallel", "context"}, "parallel.context"))));
-    }
-    const auto at_once = checked::mul(micro, data);
-    if (global_batch->value % at_once != 0)
-      fail("headroom: " + global_batch->place + ": " + std::to_string(global_batch->value) + " samples of a step must be a multiple of micro-batch × data-parallel ranks, " +
-           std::to_string(micro) + " × " + std::to_string(data));
-    say({"batch", "accumulation"}, global_batch->value / at_once, global_batch->place);
-  }
+  /// Turns facts into keys, reads the whole, and refuses what is missing (io/launchers/settle_draft.hpp). Opens no file.
+  headroom::job settled();
 
   /// The places of the keys that a sentence names, the first before it.
   [[nodiscard]] std::string with_places_of(std::string sentence) const {
@@ -258,6 +176,41 @@ class draft {
   [[nodiscard]] std::string framework_name() const {
     const auto* n = find({"framework", "name"});
     return n != nullptr && n->is_string() ? n->get<std::string>() : "the framework";
+  }
+
+ private:
+  void refuse_key(const std::string& key, const std::string& place, const std::string& why, const std::string& hint) {
+    const auto same = [&](std::string_view other) {
+      return std::equal(key.begin(), key.end(), other.begin(), other.end(), [](char a, char b) { return a == b || ((a == '-' || a == '_') && (b == '-' || b == '_')); });
+    };
+    if (std::none_of(ignores.begin(), ignores.end(), same)) fail("headroom: " + place + ": " + key + why + hint + ", and may change what is allocated: take it out, or go on without it by --ignore " + key);
+    notes.push_back(place + ": " + key + " is ignored, as asked");
+    if (std::find(ignored.begin(), ignored.end(), key) == ignored.end()) ignored.push_back(key);
+  }
+  static std::string shown_value(const json_value& v) {
+    auto text = v.dump(-1, ' ', false, json_value::error_handler_t::replace);
+    return text.size() > 40 ? text.substr(0, 37) + "..." : text;
+  }
+  void overridden(const std::string& path, const json_value& before, const json_value& after, const std::string& place) {
+    const auto old = place_of(path);
+    notes.push_back(place + ": " + path + " " + shown_value(after) + " instead of " + shown_value(before) + (old.empty() ? "" : " (" + old + ")"));
+  }
+  void forget(const std::string& path) {
+    for (auto it = places_.lower_bound(path + "."); it != places_.end() && it->first.starts_with(path + ".");) it = places_.erase(it);
+  }
+  void put(json_value& at, json_value value, const std::string& path, const std::string& place) {
+    if (value.is_object() && at.is_object()) {
+      for (auto& [key, inner] : value.items()) put(at[key], inner, joined(path, key), place);
+      return;
+    }
+    if (!at.is_null() && at != value) overridden(path, at, value, place);
+    if (value.is_object()) {
+      at = json_value::object();
+      for (auto& [key, inner] : value.items()) put(at[key], inner, joined(path, key), place);
+    } else {
+      at = std::move(value);
+    }
+    places_[path] = place;
   }
 
   std::map<std::string, std::string, std::less<>> places_;

@@ -101,6 +101,7 @@ inline json_value without(json_value j, std::initializer_list<std::string_view> 
 inline draft draft_from(const json_value& rest) {
   draft d;
   for (const auto& [key, value] : rest.items()) d.job[key] = value;
+  d.read.push_back(file_kind::job);
   return d;
 }
 

@@ -10,6 +10,22 @@ namespace headroom::io {
 
 namespace detail {
 
+/// Keys of fsdp_config and dynamo_config may stand without their prefix (accelerate/commands/launch.py, _validate_launch_command).
+inline document with_full_names(const document& from) {
+  auto whole = from;
+  for (const auto& [section, prefix] : {std::pair<std::string, std::string>{"fsdp_config", "fsdp_"}, {"dynamo_config", "dynamo_"}}) {
+    if (!whole.root.contains(section) || !whole.root[section].is_object()) continue;
+    auto named = json_value::object();
+    for (const auto& [key, value] : whole.root[section].items()) {
+      const auto full = key.starts_with(prefix) ? key : prefix + key;
+      named[full] = value;
+      if (const auto line = from.lines.find(section + "." + key); line != from.lines.end()) whole.lines[section + "." + full] = line->second;
+    }
+    whole.root[section] = std::move(named);
+  }
+  return whole;
+}
+
 class accelerate_config {
  public:
   accelerate_config(draft& d, const document& from) : d_(&d), from_(&from), k_(from.root, "") {}
@@ -26,7 +42,7 @@ class accelerate_config {
       d_->framework_is("hf-trainer", at("distributed_type"));
     machines();
     formats();
-    if (type == "MULTI_GPU") d_->replace("sharding", "ddp", at("distributed_type"));
+    if (type == "MULTI_GPU" && !d_->has({"sharding"})) d_->replace("sharding", "ddp", at("distributed_type"));
     const auto* fsdp = k_.take("fsdp_config");
     const auto* ds = k_.take("deepspeed_config");
     if (type == "FSDP") sharded(fsdp);
@@ -35,7 +51,7 @@ class accelerate_config {
     for (const auto* key : {"parallelism_config", "megatron_lm_config", "fp8_config"})
       if (const auto* v = k_.take(key); v != nullptr && !v->is_null() && !v->empty()) fail("headroom: " + std::string{key} + " is not read by this version");
     for (const auto* key : {"compute_environment", "debug", "machine_rank", "main_process_ip", "main_process_port", "rdzv_backend", "same_network", "main_training_function", "enable_cpu_affinity", "use_cpu",
-                            "downcast_bf16", "tpu_name", "tpu_zone", "tpu_use_cluster", "tpu_use_sudo", "tpu_env", "tpu_vm", "command_file", "commands", "mpirun_config", "ipex_config", "gpu_ids", "fp16"})
+                            "downcast_bf16", "tpu_name", "tpu_zone", "tpu_use_cluster", "tpu_use_sudo", "tpu_env", "tpu_vm", "command_file", "commands", "mpirun_config", "ipex_config", "gpu_ids", "xpu_config", "tpu_cluster", "command", "tpu_vm"})
       k_.take(key);
     k_.finish();
   }
@@ -68,7 +84,8 @@ class accelerate_config {
     if (const auto* n = stated(k_, "num_processes"); n != nullptr && *n != -1) d_->know(d_->gpus, "GPUs", whole_at(*n, "num_processes", 1, 1 << 20), at("num_processes"));
   }
   void formats() {
-    const auto format = word(k_, "mixed_precision", "");
+    auto format = word(k_, "mixed_precision", "");
+    if (const auto* old = k_.take("fp16"); format.empty() && old != nullptr && !old->is_null() && flag_at(*old, "fp16")) format = "fp16";  // a key of 2021
     if (format.empty()) return;
     if (format == "fp8") fail("headroom: mixed_precision \"fp8\" is not read by this version; accepted: no, fp16, bf16");
     if (format != "no" && format != "fp16" && format != "bf16") wrong_value("mixed_precision", "\"no\", \"fp16\", \"bf16\" or \"fp8\"", format);
@@ -137,7 +154,7 @@ class accelerate_config {
     k.finish();
     if (!file.empty()) {
       if (!d_->has({"framework", "options"})) d_->say({"sharding", "kind"}, "zero", at(k.at("deepspeed_config_file")));
-      d_->awaits = draft::said{file, at(k.at("deepspeed_config_file"))};
+      d_->named.push_back({file_kind::deepspeed, file, at(k.at("deepspeed_config_file"))});
       return;
     }
     if (!zero.contains("stage")) zero["stage"] = 2;  // DeepSpeedPlugin's default
@@ -170,10 +187,13 @@ class accelerate_config {
 
 }  // namespace detail
 
+/// Adds accelerate's configuration; what a command line says goes over it later (io/launchers/import_launch.hpp).
 inline void import_accelerate(draft& d, const document& from) {
   with_places(from, [&] {
     if (!from.root.is_object()) wrong_value("accelerate's configuration", "an object", from.root);
-    detail::accelerate_config{d, from}.import();
+    auto whole = detail::with_full_names(from);
+    detail::accelerate_config{d, whole}.import();
+    d.accelerate = std::move(whole);
   });
 }
 

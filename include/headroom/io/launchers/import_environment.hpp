@@ -22,6 +22,11 @@ inline bool import_setting(draft& d, const shell_word& w, const std::string& sou
   const auto known = [&] {
     if (!w.known()) fail("headroom: " + place + ": " + name + " is " + in_quotes(shell_word{value, 0}.shown()) + ", which the file itself does not say");
   };
+  if (name == "CUDA_VISIBLE_DEVICES" || name == "HIP_VISIBLE_DEVICES" || name == "ASCEND_RT_VISIBLE_DEVICES") {
+    if (!w.known() || value.empty() || value == "-1") return false;
+    d.visible = draft::fact{1 + std::count(value.begin(), value.end(), ','), place};
+    return false;
+  }
   if (name == "CUBLAS_WORKSPACE_CONFIG") {
     known();
     d.say({"environment", "cublas_workspace"}, value, place);
@@ -64,13 +69,13 @@ inline bool import_count(draft& d, const shell_word& w, const std::string& sourc
   return true;
 }
 
-/// How many: a number, or "MIN:MAX" with both alike. What stays open is left to --set.
+/// How many: a number, or "MIN:MAX" with both alike. "gpu" and its like take what the machine has: 0. Nothing where the file leaves it open.
 inline std::optional<std::int64_t> how_many(const argument& a, const std::string& source) {
-  check_known(a, source);
   const auto place = source + ":" + std::to_string(a.line) + ": --" + a.name;
   if (a.values.empty()) fail("headroom: " + place + " needs a number");
+  if (!a.known()) return std::nullopt;
   auto text = a.values[0].text;
-  if (text == "gpu" || text == "auto" || text == "cpu" || text == "xpu") return std::nullopt;
+  if (text == "gpu" || text == "auto" || text == "cpu" || text == "xpu") return 0;
   if (const auto colon = text.find(':'); colon != std::string::npos) {
     if (text.substr(0, colon) != text.substr(colon + 1)) fail("headroom: " + place + " " + in_quotes(text) + " leaves the number of nodes open: say how many with --set hardware.nodes=N");
     text.resize(colon);

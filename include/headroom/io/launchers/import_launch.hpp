@@ -1,200 +1,265 @@
 // Distributed under the Boost Software License, Version 1.0.
-// A launch: torchrun's and DeepSpeed's launchers, sbatch's directives, the environment. What a program's own arguments say goes to the
-// reader of that program.
+// A launch: srun, torchrun, DeepSpeed's and Accelerate's launchers, the environment. What a program's own arguments say goes to the reader of
+// that program (io/launchers/training_programs.hpp says which is which).
 #pragma once
 
-#include <headroom/io/launchers/import_environment.hpp>
+#include <headroom/io/launchers/accelerate_options.hpp>
+#include <headroom/io/launchers/import_accelerate.hpp>
 #include <headroom/io/launchers/import_megatron.hpp>
 #include <headroom/io/launchers/import_torchtitan.hpp>
 #include <headroom/io/launchers/import_trainer.hpp>
+#include <headroom/io/launchers/launcher_options.hpp>
+#include <headroom/io/launchers/slurm.hpp>
+#include <headroom/io/launchers/trainer_keys.hpp>
+#include <headroom/io/launchers/training_programs.hpp>
 
 namespace headroom::io {
 
 namespace detail {
 
-/// torchrun's own (torch/distributed/run.py), and those of torch.distributed.launch before it.
-inline constexpr auto torchrun_flags = std::to_array<std::string_view>({"standalone", "no-python", "m", "module", "run-path", "use-env", "virtual-local-rank"});
-inline constexpr auto torchrun_options = std::to_array<std::string_view>(
-    {"nnodes", "nproc-per-node", "rdzv-backend", "rdzv-endpoint", "rdzv-id", "rdzv-conf", "max-restarts", "monitor-interval", "start-method", "event-log-handler", "role",
-     "log-dir", "r", "redirects", "t", "tee", "local-ranks-filter", "node-rank", "master-addr", "master-port", "local-addr", "logs-specs", "numa-binding", "signals-to-handle"});
-/// The deepspeed launcher's (deepspeed/launcher/runner.py).
-inline constexpr auto deepspeed_flags = std::to_array<std::string_view>({"no-python", "module", "no-local-rank", "save-pid", "enable-each-rank-log", "no-ssh", "no-ssh-check", "force-multi", "bind-cores-to-rank"});
-inline constexpr auto deepspeed_launch = std::to_array<std::string_view>(
-    {"num-gpus", "num-nodes", "hostfile", "H", "i", "include", "e", "exclude", "master-addr", "master-port", "node-rank", "launcher", "launcher-args", "autotuning", "elastic-training", "ssh-port",
-     "bind-core-list", "min-elastic-nodes", "max-elastic-nodes"});
-
-template <class Names>
-bool among(const Names& names, std::string_view word) {
-  return std::find(names.begin(), names.end(), word) != names.end();
-}
-
 class launch {
  public:
-  launch(draft& d, std::string source) : d_(&d), source_(std::move(source)) {}
+  /// `program`: what scripts are that nobody knows; null: nothing.
+  launch(draft& d, std::string source, const training_program* program = nullptr) : d_(&d), source_(std::move(source)), otherwise_(program) {}
 
-  /// Whether the command starts a training run.
-  bool read(const shell_command& c) {
-    const auto& w = c.words;
-    std::size_t i = 0;
-    for (; i < w.size(); ++i) {
-      const auto name = file_part(w[i].text);
-      if (name == "torchrun" || w[i].text == "torch.distributed.run" || w[i].text == "torch.distributed.launch") return started(c, i + 1, torchrun_flags, torchrun_options);
-      if (name == "deepspeed" || name == "ds") return deepspeed(c, i + 1);
-      if (name == "accelerate" && i + 1 < w.size() && w[i + 1].text == "launch") return accelerate(c, i + 2);
-      if (name == "llamafactory-cli" && i + 1 < w.size() && w[i + 1].text == "train") return factory(c, i + 2);
-      if (w[i].text.starts_with("--") && megatron(c.words, i)) return program(c, i, i);
-      if (name.ends_with(".py")) return megatron(c.words, i + 1) || trainer(c.words, i + 1) || titan(c.words, i + 1) ? program(c, i, i + 1) : false;
+  /// Whether the command starts a training run that is known. Nothing is read yet.
+  [[nodiscard]] bool starts(const shell_command& c) const {
+    const auto s = find(c);
+    if (s.how == starter::none || s.how == starter::program || s.how == starter::factory || d_->has_read(file_kind::job)) return s.how != starter::none;
+    // A launcher may start anything.
+    for (auto i = s.at; i < c.words.size(); ++i)
+      if (c.words[i].text.ends_with(".py") || c.words[i].text.starts_with("torchtitan.")) return program_of(c.words[i].text, std::span{c.words}.subspan(i + 1)) != nullptr;
+    return program_of({}, std::span{c.words}.subspan(s.at)) != nullptr;
+  }
+  /// Reads a command that starts one.
+  void read(const shell_command& c) {
+    const auto s = find(c);
+    wrappers(c, s);
+    settings(c);
+    switch (s.how) {
+      case starter::none: return;
+      case starter::torchrun: return torchrun(c, s.at);
+      case starter::deepspeed: return deepspeed(c, s.at);
+      case starter::accelerate: return accelerate(c, s.at);
+      case starter::factory: return factory(c, s.at);
+      case starter::program: return program(c, s.at);
     }
-    return false;
   }
   /// Arguments alone, as they stand in a file.
   void bare(std::span<const shell_word> words) {
-    shell_command c;
-    c.words.assign(words.begin(), words.end());
-    if (!program(c, 0, 0)) fail("headroom: " + source_ + ":" + std::to_string(words.empty() ? 1 : words[0].line) + ": no program is known that has these arguments");
+    const auto* p = program_of({}, words);
+    if (p == nullptr) fail("headroom: " + at(words.empty() ? 1 : words[0].line) + ": no program is known that has these arguments");
+    arguments(*p, words);
   }
-  /// The #SBATCH lines (slurm's sbatch manual).
+  /// The #SBATCH lines.
   void directives(const std::vector<shell_word>& words) {
-    for (const auto& a : arguments_of(words)) {
-      const auto place = source_ + ":" + std::to_string(a.line);
-      const auto name = a.name == "N" ? "nodes" : a.name == "G" ? "gpus" : a.name;
-      if (a.values.empty() || (name != "nodes" && name != "gpus-per-node" && name != "gres" && name != "gpus")) continue;
-      auto value = a.values[0].text;
-      if (name == "gres" && !value.starts_with("gpu")) continue;
-      // [gpu:][type:]count
-      if (const auto colon = value.rfind(':'); colon != std::string::npos) value = value.substr(colon + 1);
-      const auto n = typed(value);
-      if (!n.is_number()) {
-        d_->notes.push_back(place + ": " + in_quotes(a.name + "=" + a.values[0].text) + " is no number and is not read");
-        continue;
-      }
-      const auto count = whole_at(n, place + ": " + a.name, 1, 1 << 20);
-      if (name == "gpus")
-        d_->know(d_->gpus, "GPUs", count, place);
-      else
-        d_->say({"hardware", name == "nodes" ? "nodes" : "gpus_per_node"}, count, place);
-    }
+    slurm_options s{*d_, source_};
+    for (const auto& a : arguments_of(words)) s.take(a);
+    s.say(false);
   }
 
  private:
+  enum class starter : std::uint8_t { none, torchrun, deepspeed, accelerate, factory, program };
+  /// What starts a run, and where its options or its program begin.
+  struct start {
+    starter how{starter::none};
+    std::size_t at{};
+  };
+  [[nodiscard]] start find(const shell_command& c) const {
+    const auto& w = c.words;
+    if (!w.empty() && (w[0].text == "echo" || w[0].text == "printf" || w[0].text == "cat" || w[0].text == "cp" || w[0].text == "grep" || w[0].text == "pkill")) return {};
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      const auto name = file_part(w[i].text);
+      if (name == "torchrun" || w[i].text == "torch.distributed.run" || w[i].text == "torch.distributed.launch") return {starter::torchrun, i + 1};
+      if (name == "deepspeed" || name == "ds") return {starter::deepspeed, i + 1};
+      if (name == "accelerate" && i + 1 < w.size() && w[i + 1].text == "launch") return {starter::accelerate, i + 2};
+      if (name == "llamafactory-cli") return i + 1 < w.size() && w[i + 1].text == "train" ? start{starter::factory, i + 2} : start{};
+      if (i == 0 && w[i].text.starts_with("--")) return program_of({}, w) != nullptr ? start{starter::program, i} : start{};
+      if (name.ends_with(".py") && !is_wrapper(name)) return program_of(w[i].text, std::span{w}.subspan(i + 1)) != nullptr ? start{starter::program, i} : start{};
+    }
+    return {};
+  }
+  [[nodiscard]] const training_program* program_of(std::string_view script, std::span<const shell_word> words) const {
+    const auto* p = detail::program_of(script, words);
+    return p == nullptr && !never_trains(script) ? otherwise_ : p;
+  }
+  static bool is_wrapper(std::string_view script) { return script == "mason.py"; }
   [[nodiscard]] std::string at(int line) const { return source_ + ":" + std::to_string(line); }
-  static bool has(std::span<const shell_word> words, std::size_t from, std::initializer_list<std::string_view> names) {
-    for (auto i = from; i < words.size(); ++i)
-      for (const auto n : names)
-        if (words[i].text == n || (words[i].text.starts_with(n) && words[i].text.size() > n.size() && words[i].text[n.size()] == '=')) return true;
-    return false;
+
+  /// srun and mason before the launcher.
+  void wrappers(const shell_command& c, const start& s) {
+    for (std::size_t i = 0; i < std::min(s.at, c.words.size()); ++i) {
+      const auto name = file_part(c.words[i].text);
+      if (name == "srun") {
+        slurm_options options{*d_, source_};
+        options.read(c.words, i + 1);
+        options.say(s.how == starter::program);
+      }
+      if (name == "mason.py") mason(std::span{c.words}.subspan(i + 1, s.at - i - 1));
+    }
   }
-  static bool megatron(std::span<const shell_word> w, std::size_t from) {
-    return has(w, from, {"--num-layers", "--tensor-model-parallel-size", "--pipeline-model-parallel-size", "--hidden-size", "--micro-batch-size", "--use-distributed-optimizer"});
-  }
-  static bool trainer(std::span<const shell_word> w, std::size_t from) {
-    return has(w, from, {"--per_device_train_batch_size", "--per-device-train-batch-size", "--model_name_or_path", "--model-name-or-path", "--deepspeed", "--gradient_accumulation_steps", "--gradient_checkpointing", "--bf16"});
-  }
-  static bool titan(std::span<const shell_word> w, std::size_t from) {
-    for (auto i = from; i < w.size(); ++i)
-      for (const auto* section : {"--job.", "--training.", "--parallelism.", "--model.", "--activation_checkpoint.", "--optimizer.", "--compile.", "--experimental."})
-        if (w[i].text.starts_with(section)) return true;
-    return false;
+  /// open-instruct's mason.py starts the command after "--" on so many nodes with so many GPUs each.
+  void mason(std::span<const shell_word> words) {
+    for (const auto& a : arguments_of(words)) {
+      const auto name = dashed(a.name);
+      if (name == "num-nodes") count(a, "nodes", d_->open_nodes);
+      if (name == "gpus") count(a, "gpus_per_node", d_->open_gpus);
+    }
+    mason_ = true;
   }
 
-  /// A launcher's options up to the program; `counts` is told each.
-  template <class Flags, class Options, class Counts>
-  std::size_t skip_options(const std::vector<shell_word>& w, std::size_t i, const Flags& flags, const Options& options, Counts counts) {
-    while (i < w.size() && w[i].text.starts_with("-")) {
-      auto one = arguments_of(std::span{&w[i], 1});
-      if (one.empty()) break;
-      one[0].name = dashed(one[0].name);
-      const auto& name = one[0].name;
-      ++i;
-      if (among(flags, name)) continue;
-      if (!among(options, name)) {
-        std::vector<std::string_view> all(options.begin(), options.end());
-        all.insert(all.end(), flags.begin(), flags.end());
-        const auto meant = closest(name, all);
-        fail("headroom: " + at(one[0].line) + ": the launcher has no option --" + name + (meant.empty() ? "" : "; did you mean --" + std::string{meant} + "?"));
-      }
-      if (one[0].values.empty() && i < w.size()) one[0].values.push_back(w[i++]);
-      counts(one[0]);
-    }
-    return i;
+  /// A number of nodes or GPUs.
+  void count(const argument& a, const char* key, std::optional<draft::said>& open) {
+    const auto n = how_many(a, source_);
+    if (!n)
+      draft::leave_open(open, "--" + a.name, a.values[0].shown(), at(a.line));
+    else if (*n == 0)
+      d_->takes_all_gpus = draft::said{"--" + a.name + " " + a.values[0].text, at(a.line)};
+    else
+      d_->say({"hardware", key}, *n, at(a.line));
   }
-  template <class Flags, class Options>
-  bool started(const shell_command& c, std::size_t i, const Flags& flags, const Options& options) {
-    i = skip_options(c.words, i, flags, options, [&](const argument& a) {
-      const auto* key = a.name == "nnodes" ? "nodes" : a.name == "nproc-per-node" ? "gpus_per_node" : nullptr;
-      if (key == nullptr) return;
-      if (const auto n = how_many(a, source_)) d_->say({"hardware", key}, *n, at(a.line));
+  void torchrun(const shell_command& c, std::size_t i) {
+    i = skip_options(c.words, i, source_, torchrun_flags, torchrun_options, [&](const argument& a) {
+      if (a.name == "nnodes") count(a, "nodes", d_->open_nodes);
+      if (a.name == "nproc-per-node") count(a, "gpus_per_node", d_->open_gpus);
     });
-    settings(c);
-    if (i < c.words.size()) program(c, i, i + 1);
-    return true;
+    if (!d_->has({"hardware", "gpus_per_node"}) && !d_->open_gpus && !d_->takes_all_gpus) d_->say({"hardware", "gpus_per_node"}, 1, at(c.words[0].line));  // run.py, --nproc-per-node
+    program(c, i);
   }
-  bool deepspeed(const shell_command& c, std::size_t i) {
-    i = skip_options(c.words, i, deepspeed_flags, deepspeed_launch, [&](const argument& a) {
-      const auto* key = a.name == "num-nodes" ? "nodes" : a.name == "num-gpus" ? "gpus_per_node" : nullptr;
-      if (key != nullptr) {
-        if (const auto n = how_many(a, source_)) d_->say({"hardware", key}, *n, at(a.line));
-      } else if ((a.name == "include" || a.name == "i") && !a.values.empty()) {
+  void deepspeed(const shell_command& c, std::size_t i) {
+    bool counted = false;
+    const auto begins = at(c.words[0].line);
+    i = skip_options(c.words, i, source_, deepspeed_flags, deepspeed_options, [&](const argument& a) {
+      if (a.name == "num-nodes") count(a, "nodes", d_->open_nodes);
+      if (a.name == "num-gpus") {
+        counted = true;
+        count(a, "gpus_per_node", d_->open_gpus);
+      }
+      if ((a.name == "include" || a.name == "i") && !a.values.empty()) {
         const auto& hosts = a.values[0].text;  // HOST:0,1,2@HOST:…
-        if (const auto colon = hosts.find(':'); colon != std::string::npos && hosts.find('@') == std::string::npos)
+        if (const auto colon = hosts.find(':'); colon != std::string::npos && hosts.find('@') == std::string::npos) {
+          counted = true;
           d_->say({"hardware", "gpus_per_node"}, 1 + std::count(hosts.begin() + static_cast<std::ptrdiff_t>(colon), hosts.end(), ','), at(a.line));
+        }
       }
     });
-    settings(c);
-    d_->framework_is("deepspeed", at(c.words[0].line));
-    if (i < c.words.size()) program(c, i, i + 1);
-    return true;
+    if (!counted) d_->takes_all_gpus = draft::said{"deepspeed", begins};
+    d_->framework_is("deepspeed", begins);
+    program(c, i);
   }
-  bool accelerate(const shell_command& c, std::size_t i) {
+
+  /// What the command line says goes over what the file says, key by key.
+  void accelerate(const shell_command& c, std::size_t i) {
+    const auto begins = at(c.words[0].line);
+    document over{.source = source_, .root = json_value::object(), .lines = {}};
     while (i < c.words.size() && c.words[i].text.starts_with("-")) {
-      auto said = arguments_of(std::span{&c.words[i], 1});
+      auto said = arguments_of(std::span{&c.words[i++], 1});
       if (said.empty()) break;
       auto& one = said[0];
-      one.name = dashed(one.name);
-      ++i;
-      static constexpr auto flags = std::to_array<std::string_view>({"multi-gpu", "use-deepspeed", "use-fsdp", "cpu", "tpu", "m", "module", "no-python", "quiet", "q", "debug", "same-network", "dynamo-use-dynamic",
-                                                                     "use-megatron-lm", "ipex", "use-xpu", "enable-cpu-affinity", "mpirun", "no-tpu-cluster"});
-      if (among(flags, one.name)) {
-        if (one.name == "use-megatron-lm") fail("headroom: " + at(one.line) + ": accelerate's Megatron-LM plugin is not read by this version");
-        if (one.name == "multi-gpu" && !d_->has({"sharding"})) d_->replace("sharding", "ddp", at(one.line));
-        continue;
-      }
-      if (one.values.empty() && i < c.words.size()) one.values.push_back(c.words[i++]);
-      if (one.name == "num-processes")
-        if (const auto n = how_many(one, source_)) d_->know(d_->gpus, "GPUs", *n, at(one.line));
-      if (one.name == "num-machines")
-        if (const auto n = how_many(one, source_)) d_->say({"hardware", "nodes"}, *n, at(one.line));
-      if (one.name == "config-file") named(one);
+      std::replace(one.name.begin(), one.name.end(), '-', '_');
+      const auto* option = std::find_if(accelerate_options.begin(), accelerate_options.end(), [&](const auto& o) { return o.name == one.name; });
+      if (option == accelerate_options.end()) unknown_option(one, source_, texts(accelerate_options, [](const auto& o) { return o.name; }));
+      if (option->kind == option_kind::valued && one.values.empty() && i < c.words.size()) one.values.push_back(c.words[i++]);
+      accelerate_option_said(over, *option, one);
     }
-    settings(c);
-    if (!d_->has({"framework"})) d_->framework_is("hf-trainer", at(c.words[0].line));
-    if (i < c.words.size()) program(c, i, i + 1);
-    return true;
+    if (mason_) over.root.erase("num_processes");  // mason.py writes it anew
+    auto whole = d_->accelerate ? *d_->accelerate : document{.source = source_, .root = {{"distributed_type", "MULTI_GPU"}}, .lines = {}};
+    merge(whole, over);
+    if (!whole.root.contains("num_processes") && !mason_) d_->takes_all_gpus = draft::said{"accelerate launch", begins};
+    import_accelerate(*d_, whole);
+    program(c, i);
   }
+  void accelerate_option_said(document& over, const accelerate_option& option, const argument& one) {
+    const auto value = value_of(one);
+    if (option.section.empty()) {
+      if (!passes({option.name, option.off}, value)) d_->unmodelled_key(one.name, value, at(one.line));
+      return;
+    }
+    if (one.name == "config_file") return named(file_kind::accelerate, one);
+    if (one.name == "use_deepspeed" || one.name == "use_fsdp" || one.name == "multi_gpu") {
+      auto& type = over.root["distributed_type"];  // DeepSpeed before FSDP before DDP
+      const auto* theirs = one.name == "use_deepspeed" ? "DEEPSPEED" : one.name == "use_fsdp" ? "FSDP" : "MULTI_GPU";
+      if (type.is_null() || type == "MULTI_GPU" || type == "NO") type = theirs;
+      over.lines["distributed_type"] = one.line;
+      return;
+    }
+    if (!one.known() && (one.name == "num_processes" || one.name == "num_machines"))
+      return draft::leave_open(one.name == "num_machines" ? d_->open_nodes : d_->open_gpus, "--" + one.name, one.values[0].shown(), at(one.line));
+    const bool path = one.name == "deepspeed_config_file";
+    if (!path) check_known(one, source_);
+    auto& section = option.section == "." ? over.root : over.root[std::string{option.section}];
+    const auto key = one.name == "fp16" ? "mixed_precision" : one.name;
+    section[key] = one.name == "fp16" ? json_value("fp16") : path ? json_value(one.values.empty() ? "" : one.values[0].shown()) : value;
+    over.lines[option.section == "." ? key : std::string{option.section} + "." + key] = one.line;
+  }
+  static void merge(document& whole, const document& over) {
+    const auto place_of_over = [&](const std::string& key) { return over.lines.contains(key) ? over.lines.at(key) : 1; };
+    for (const auto& [key, value] : over.root.items()) {
+      if (value.is_object() && whole.root.contains(key) && whole.root[key].is_object())
+        for (const auto& [inner, v] : value.items()) whole.root[key][inner] = v;
+      else
+        whole.root[key] = value;
+      if (whole.source == over.source) whole.lines[key] = place_of_over(key);
+    }
+    if (whole.source == over.source) whole.lines.insert(over.lines.begin(), over.lines.end());
+  }
+
   /// llamafactory-cli train FILE key=value …
-  bool factory(const shell_command& c, std::size_t i) {
-    settings(c);
-    if (i < c.words.size() && !c.words[i].text.starts_with("-")) {
-      named({"", {c.words[i]}, c.words[i].line});
-      std::vector<argument> over;
-      for (++i; i < c.words.size(); ++i)
-        if (const auto equals = c.words[i].text.find('='); equals != std::string::npos)
-          over.push_back({c.words[i].text.substr(0, equals), {{c.words[i].text.substr(equals + 1), c.words[i].line}}, c.words[i].line});
-      if (!over.empty()) trainer_arguments(over);
-      return true;
-    }
-    return program(c, i, i);
+  void factory(const shell_command& c, std::size_t i) {
+    d_->takes_all_gpus = draft::said{"llamafactory-cli", at(c.words[0].line)};
+    for (const auto& w : c.settings) import_count(*d_, w, source_);  // it starts torchrun by these itself (src/llamafactory/launcher.py)
+    if (i >= c.words.size() || c.words[i].text.starts_with("-")) return arguments(*program_named("llama-factory"), std::span{c.words}.subspan(i));
+    named(file_kind::trainer, {"", {c.words[i]}, c.words[i].line});
+    std::vector<argument> over;
+    for (++i; i < c.words.size(); ++i)
+      if (const auto equals = c.words[i].text.find('='); equals != std::string::npos)
+        over.push_back({c.words[i].text.substr(0, equals), {{c.words[i].text.substr(equals + 1), c.words[i].line}}, c.words[i].line});
+    if (!over.empty()) trainer_arguments(*program_named("llama-factory"), over);
   }
-  void named(const argument& a) {
-    if (!a.values.empty()) d_->notes.push_back(at(a.line) + ": names " + in_quotes(a.values[0].shown()) + ", which is read only where it is given beside this file");
+  void named(file_kind kind, const argument& a) {
+    if (!a.values.empty()) d_->named.push_back({kind, a.values[0].shown(), at(a.line)});
   }
   void settings(const shell_command& c) {
     for (const auto& w : c.settings) import_setting(*d_, w, source_);
   }
-  void trainer_arguments(std::vector<argument> all) {
+
+  /// The program at `i`, which a launcher starts.
+  void program(const shell_command& c, std::size_t i) {
+    if (i >= c.words.size()) return;
+    const bool script = !c.words[i].text.starts_with("--");
+    const auto words = std::span{c.words}.subspan(script ? i + 1 : i);
+    const auto* p = program_of(script ? std::string_view{c.words[i].text} : std::string_view{}, words);
+    if (p == nullptr && d_->has_read(file_kind::job)) return;  // the job file says what the program does
+    if (p == nullptr)
+      fail("headroom: " + at(c.words[i].line) + ": " + in_quotes(c.words[i].shown()) + " is no training program that is known here: say with --program whose arguments it takes (" +
+           listed(texts(training_programs, [](const auto& t) { return t.name; })) + ")");
+    arguments(*p, words);
+  }
+  void arguments(const training_program& p, std::span<const shell_word> words) {
+    if (!p.refused.empty()) fail("headroom: " + at(words.empty() ? 1 : words[0].line) + ": " + std::string{p.name} + " " + std::string{p.refused});
+    switch (p.takes) {
+      case file_kind::megatron: {
+        const auto all = arguments_of(words);
+        return import_megatron(*d_, document_of(all, source_));
+      }
+      case file_kind::torchtitan: return torchtitan(words);
+      default: break;
+    }
+    std::vector<shell_word> files;
+    auto all = arguments_of(words, &files);
+    for (const auto& f : files)
+      if (f.text.ends_with(".yaml") || f.text.ends_with(".yml") || f.text.ends_with(".json")) named(file_kind::trainer, {"", {f}, f.line});
+    std::erase_if(all, [&](const argument& a) {
+      if (a.name != "config") return false;
+      named(file_kind::trainer, a);
+      return true;
+    });
+    if (!all.empty() || files.empty()) trainer_arguments(p, std::move(all));
+  }
+  void trainer_arguments(const training_program& p, std::vector<argument> all) {
     for (auto& a : all) std::replace(a.name.begin(), a.name.end(), '-', '_');
     for (const auto& a : all)
-      if (trainer_reads(a.name)) check_known(a, source_);
+      if (must_be_known(a.name)) check_known(a, source_);
     auto from = document_of(all, source_);
     for (auto& [key, value] : from.root.items())  // "True" and "none" are words on a command line
       if (value.is_string()) {
@@ -202,50 +267,36 @@ class launch {
         if (word == "True" || word == "true") value = true;
         else if (word == "False" || word == "false") value = false;
       }
-    import_trainer(*d_, from);
-  }
-  bool program(const shell_command& c, std::size_t script, std::size_t first) {
-    const auto words = std::span{c.words}.subspan(std::min(first, c.words.size()));
-    if (megatron(words, 0)) {
-      settings(c);
-      const auto all = arguments_of(words);
-      import_megatron(*d_, document_of(all, source_));
-      return true;
-    }
-    if (titan(words, 0)) return torchtitan(c, words);
-    if (trainer(words, 0)) {
-      settings(c);
-      trainer_arguments(arguments_of(words));
-      return true;
-    }
-    if (script < c.words.size() && script != first) d_->notes.push_back(at(c.words[script].line) + ": the arguments of " + in_quotes(c.words[script].shown()) + " are its own and are not read");
-    return false;
+    import_trainer(*d_, from, &p);
   }
   /// --section.key=value beside a configuration.
-  bool torchtitan(const shell_command& c, std::span<const shell_word> words) {
-    settings(c);
+  void torchtitan(std::span<const shell_word> words) {
     document from{.source = source_, .root = json_value::object(), .lines = {}};
     for (const auto& a : arguments_of(words)) {
       if (a.name == "job.config_file" || a.name == "job.config-file") {
-        named(a);
+        named(file_kind::torchtitan, a);
         continue;
       }
       const auto dot = a.name.find('.');
       if (dot == std::string::npos) continue;
       const auto section = a.name.substr(0, dot), key = a.name.substr(dot + 1);
-      if (!a.known()) continue;
+      check_known(a, source_);
       auto value = value_of(a);
       if (value == "True" || value == "true") value = true;
       if (value == "False" || value == "false") value = false;
       from.root[section][key] = value;
       from.lines[a.name] = a.line;
     }
-    import_torchtitan(*d_, from);
-    return true;
+    if (from.root.empty() && d_->torchtitan) return;
+    auto whole = d_->torchtitan ? *d_->torchtitan : document{.source = source_, .root = json_value::object(), .lines = {}};
+    merge(whole, from);
+    import_torchtitan(*d_, whole);
   }
 
   draft* d_;
   std::string source_;
+  const training_program* otherwise_;
+  bool mason_{};
 };
 
 }  // namespace detail

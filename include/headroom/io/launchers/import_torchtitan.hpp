@@ -282,6 +282,7 @@ inline void import_torchtitan(draft& d, const document& from) {
   with_places(from, [&] {
     if (!from.root.is_object()) wrong_value("torchtitan's configuration", "an object", from.root);
     detail::torchtitan_config{d, from}.import();
+    d.torchtitan = from;
   });
 }
 

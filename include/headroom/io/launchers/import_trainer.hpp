@@ -1,11 +1,13 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The Hugging Face Trainer's arguments and LLaMA-Factory's, which are the same and more: a YAML file, or a command line
-// (transformers/training_args.py; LLaMA-Factory src/llamafactory/hparams/*_args.py).
+// The arguments of programs over the Hugging Face Trainer, LLaMA-Factory's among them: a YAML file, or a command line
+// (transformers/training_args.py; io/launchers/training_programs.hpp has the programs).
 #pragma once
 
 #include <headroom/io/job/optimizer_names.hpp>
-#include <headroom/io/launchers/named_values.hpp>
-#include <headroom/io/launchers/trainer_keys.hpp>
+#include <headroom/io/launchers/trainer_adapters.hpp>
+#include <headroom/io/launchers/trainer_memory.hpp>
+#include <headroom/io/launchers/training_programs.hpp>
+#include <headroom/io/launchers/transformers_keys.hpp>
 
 namespace headroom::io {
 
@@ -13,206 +15,179 @@ namespace detail {
 
 class trainer_arguments {
  public:
-  trainer_arguments(draft& d, const document& from) : d_(&d), v_(from, std::int64_t{1} << 31) {}
+  trainer_arguments(draft& d, const document& from, const training_program& p) : d_(&d), v_(from, std::int64_t{1} << 31), p_(&p), factory_(p.name == "llama-factory") {}
 
   void import() {
-    if (!v_.all().is_object()) wrong_value("the Trainer's arguments", "an object", v_.all());
-    factory_ = v_.has("finetuning_type") || v_.has("cutoff_len");
     if (!d_->framework_is("deepspeed")) d_->framework_is("hf-trainer", v_.source());
-    stage();
-    model();
+    if (factory_) stage();
+    const auto model = v_.word("model_name_or_path", "");
+    if (!model.empty()) say_model(*d_, model, v_.place("model_name_or_path"));
     batch();
     formats();
-    adapters();
+    if (factory_)
+      factory_adapters{*d_, v_}.read();
+    else
+      adapter_arguments{*d_, v_, *p_}.read(model);
+    if (p_->name == "llava") projector();
     updates();
-    memory();
-    distribution();
+    trainer_memory{*d_, v_, *p_}.read();
+    if (factory_) factory_adapters{*d_, v_}.check_formats(v_.on("bf16"), v_.on("fp16"), v_.on("pure_bf16"));
     rest();
   }
 
  private:
-  std::string one_of(std::string_view key, std::string_view otherwise, std::initializer_list<std::string_view> accepted) {
-    auto said = v_.word(key, otherwise);
-    if (std::find(accepted.begin(), accepted.end(), said) == accepted.end()) unknown_name(std::string{key}, said, std::span{accepted.begin(), accepted.size()});
-    return said;
-  }
-
   void stage() {
-    const auto what = one_of("stage", "sft", {"pt", "sft", "rm", "ppo", "dpo", "kto"});
+    const auto what = v_.one_of("stage", "sft", {"pt", "sft", "rm", "ppo", "dpo", "kto"});
     if (what != "pt" && what != "sft") fail("headroom: stage " + in_quotes(what) + " is not modelled by this version (a second model, a value head, pairs of answers); accepted: pt, sft");
   }
-  void model() {
-    const auto name = v_.word("model_name_or_path", "");
-    if (!name.empty()) say_model(*d_, name, v_.place("model_name_or_path"));
-  }
   void batch() {
-    d_->say({"batch", "micro"}, v_.number("per_device_train_batch_size", 8), v_.place("per_device_train_batch_size"));
+    d_->say({"batch", "micro"}, v_.number("per_device_train_batch_size", p_->micro_default), v_.place("per_device_train_batch_size"));
     if (v_.take("gradient_accumulation_steps") != nullptr) d_->say({"batch", "accumulation"}, v_.number("gradient_accumulation_steps", 1), v_.place("gradient_accumulation_steps"));
-    for (const auto* key : {"cutoff_len", "max_seq_length", "model_max_length", "block_size"})
-      if (v_.take(key) != nullptr) d_->say({"batch", "sequence"}, v_.number(key, 0), v_.place(key));
-    if (factory_ && !v_.has("cutoff_len")) d_->say({"batch", "sequence"}, 2048, v_.source());
-    const bool neat = v_.on("neat_packing"), packs = v_.on("packing");
+    std::string_view called;
+    if (const auto* n = first_of(v_, p_->length, called))
+      d_->say({"batch", "sequence"}, whole_at(*n, std::string{called}, 1, std::int64_t{1} << 31), v_.place(called));
+    else if (p_->length_default > 0 && !d_->has({"batch", "sequence"}))
+      d_->say({"batch", "sequence"}, p_->length_default, v_.source());
+    const bool neat = v_.on("neat_packing");
+    v_.on("packing");  // samples are cut to one length either way
     if (neat) d_->say({"batch", "packed"}, true, v_.place("neat_packing"));
-    (void)packs;  // samples are cut to one length either way
   }
   void formats() {
-    const bool brain = v_.on("bf16"), half = v_.on("fp16"), pure = v_.on("pure_bf16");
-    if ((brain || pure) && half) fail("headroom: fp16 and bf16 must not both be true");
-    if (pure)
-      d_->replace("precision", "bf16", v_.place("pure_bf16"));
-    else if (brain || half)
-      d_->half = draft::said{brain ? "bf16" : "fp16", v_.place(brain ? "bf16" : "fp16")};
-    else if (!d_->half)
+    const auto brain = v_.take("bf16"), half = v_.take("fp16");
+    const bool is_brain = brain != nullptr && flag_at(*brain, "bf16"), is_half = half != nullptr && flag_at(*half, "fp16"), pure = factory_ && v_.on("pure_bf16");
+    const bool resident = factory_ && v_.on("use_badam") && is_brain;  // trained weights stay as they were loaded (LLaMA-Factory model/adapter.py)
+    if ((is_brain || pure) && is_half) fail("headroom: fp16 and bf16 must not both be true");
+    if (p_->name == "deepspeed-chat-sft") {
+      d_->half = draft::said{v_.one_of("dtype", "fp16", {"fp16", "bf16"}), v_.place("dtype")};
+    } else if (pure || resident) {
+      d_->replace("precision", "bf16", v_.place(pure ? "pure_bf16" : "use_badam"));
+    } else if (is_brain || is_half) {
+      d_->half = draft::said{is_brain ? "bf16" : "fp16", v_.place(is_brain ? "bf16" : "fp16")};
+    } else if (!d_->half) {
+      if (brain == nullptr && p_->recompute == checkpoints::unknown) fail("headroom: " + v_.source() + ": bf16 is not given, and TRL's default differs by release: say bf16 true or false");
       d_->half = draft::said{"no", v_.source()};
+    }
+    loaded();
   }
-  void adapters() {
-    const auto type = one_of("finetuning_type", factory_ ? "lora" : "full", {"lora", "freeze", "full", "oft"});
-    if (type == "oft") fail("headroom: finetuning_type \"oft\" is not modelled by this version; accepted: lora, freeze, full");
-    const auto bits = v_.number("quantization_bit", 0), rank = v_.number("lora_rank", 8);
-    const auto method = one_of("quantization_method", "bnb", {"bnb", "bitsandbytes", "BNB", "hqq", "eetq"});
-    const bool twice = v_.on("double_quantization", true);
-    const auto kind = one_of("quantization_type", "nf4", {"nf4", "fp4"});
-    const bool magnitudes = v_.on("use_dora");
-    const auto* targets = v_.take("lora_target");
-    const auto* more = v_.take("additional_target");
-    const auto* chance = v_.take("lora_dropout");
-    const auto layers = v_.number("freeze_trainable_layers", 2, -(std::int64_t{1} << 20));
-    const auto modules = v_.word("freeze_trainable_modules", "all");
-    const bool tower = v_.on("freeze_vision_tower", true), projector = v_.on("freeze_multi_modal_projector", true), language = v_.on("freeze_language_model");
-    if (bits > 0 && type != "lora") fail("headroom: quantization_bit needs finetuning_type \"lora\"");
-    if (language) fail("headroom: freeze_language_model = true is not read by this version: say what trains with --set trainable=[…]");
-    if (type == "lora") {
-      json_value a = {{"kind", magnitudes ? "dora" : "lora"}, {"rank", rank}, {"targets", names_in(targets, "lora_target", "all-linear")}};
-      if (chance != nullptr) a["dropout"] = number_at(*chance, "lora_dropout", 0.0, 1.0);
-      if (more != nullptr) a["modules_to_save"] = names_in(more, "additional_target", "");
-      if (bits > 0) {
-        if (method == "hqq" || method == "eetq" || (bits != 4 && bits != 8)) fail("headroom: quantization_bit " + std::to_string(bits) + " by " + method + " is not modelled by this version; accepted: 4 and 8 by bnb");
-        a["base"] = bits == 8 ? "int8" : kind == "nf4" ? (twice ? "nf4-double" : "nf4") : "int4";
-        a["base_skips"] = {"lm_head"};  // bitsandbytes leaves the head as it is (transformers/integrations/bitsandbytes.py)
+  void loaded() {
+    std::string_view called;
+    const auto* said = first_of(v_, p_->dtype, called);
+    if (said == nullptr || *said == "auto" || *said == "uint8") {
+      d_->loaded = draft::said{said != nullptr ? "half" : std::string{p_->loads}, said != nullptr ? v_.place(called) : v_.source()};
+      return;
+    }
+    constexpr std::pair<std::string_view, std::string_view> words[] = {{"float32", "fp32"}, {"bfloat16", "bf16"}, {"float16", "fp16"}, {"torch.float32", "fp32"}, {"torch.bfloat16", "bf16"}, {"torch.float16", "fp16"}, {"bf16", "bf16"}, {"fp16", "fp16"}, {"fp32", "fp32"}};
+    const auto& word = string_at(*said, std::string{called});
+    for (const auto& [theirs, ours] : words)
+      if (word == theirs) {
+        d_->loaded = draft::said{std::string{ours}, v_.place(called)};
+        return;
       }
-      a["format"] = "fp32";
-      d_->replace("adapter", a, v_.place("finetuning_type"));
-    } else if (type == "freeze") {
-      freeze(layers, modules);
-    } else if (factory_ && (tower || projector)) {
-      if (!d_->has({"model"})) return;
-      const auto m = read_model(*d_->find({"model"}), "model", "/nonexistent/folder");
-      if (m.vision.layers == 0) return;
-      module_set trains{};
-      trains.bits = (std::uint32_t{1} << module_count) - 1;
-      if (tower) trains.bits &= ~module_set{module::vision}.bits;
-      if (projector) trains.bits &= ~module_set{module::projector}.bits;
-      d_->replace("trainable", json_value::array({{{"modules", modules_to_json(trains, m)}}}), v_.place("freeze_vision_tower"));
-    }
+    wrong_value(std::string{called}, "\"auto\", \"float32\", \"bfloat16\" or \"float16\"", *said);
   }
-  static json_value names_in(const json_value* said, const std::string& path, std::string_view all) {
-    if (said == nullptr) return json_value(all);
-    auto list = json_value::array();
-    if (said->is_array()) return *said;
-    const auto& text = string_at(*said, path, "names between commas or a list");
-    if (text == "all" && !all.empty()) return json_value(all);
-    for_each_word(text, [&](std::string_view w) { list.push_back(w); });
-    return list;
-  }
-  void freeze(std::int64_t count, const std::string& modules) {
-    if (!d_->has({"model"})) fail("headroom: finetuning_type \"freeze\" counts layers: give the model first, with --model or its config.json before this file");
-    const auto layers = read_model(*d_->find({"model"}), "model", "/nonexistent/folder").layers;
-    if (count == 0 || count > layers || -count > layers) fail("headroom: freeze_trainable_layers must be from 1 to the model's layers, " + std::to_string(layers) + ", or their negative");
-    json_value one = {{"layers", count > 0 ? json_value{layers - count, layers - 1} : json_value{0, -count - 1}}};
-    if (modules != "all") {
-      const json_value list(modules);
-      one["modules"] = names_in(&list, "freeze_trainable_modules", "");
+  /// LLaVA trains its projector beside adapters, and with tune_mm_mlp_adapter nothing else (llava/train/train.py).
+  void projector() {
+    const bool alone = v_.on("tune_mm_mlp_adapter");
+    if (alone) d_->job.erase("adapter");
+    if (!d_->has({"model"})) fail("headroom: " + v_.source() + ": LLaVA is named by its language model here: add --model llava-1.5-7b or the like");
+    const auto m = read_model(*d_->find({"model"}), "model", "/nonexistent/folder");
+    if (m.vision.layers == 0) fail("headroom: " + v_.source() + ": LLaVA is named by its language model here: add --model llava-1.5-7b or the like");
+    auto trains = json_value::array({"projector"});
+    if (!alone && !d_->has({"adapter"})) {
+      module_set all{};
+      all.bits = ((std::uint32_t{1} << module_count) - 1) & ~module_set{module::vision}.bits;
+      trains = modules_to_json(all, m);
     }
-    d_->replace("trainable", json_value::array({one}), v_.place("freeze_trainable_layers"));
+    d_->replace("trainable", json_value::array({{{"modules", trains}}}), v_.place("vision_tower"));
   }
   void updates() {
-    const auto rate = v_.number("galore_rank", 16), every = v_.number("galore_update_interval", 200), apollo = v_.number("apollo_rank", 16), again = v_.number("apollo_update_interval", 200);
-    const bool layerwise = v_.on("galore_layerwise"), layers = v_.on("apollo_layerwise");
-    const auto mode = one_of("badam_mode", "layer", {"layer", "ratio"});
-    const auto optim = v_.word("optim", "adamw_torch");
-    if (v_.on("use_galore")) return d_->replace("optimizer", json_value{{"name", "galore"}, {"rank", rate}, {"update_interval", every}, {"in_backward", layerwise}}, v_.place("use_galore"));
-    if (v_.on("use_apollo")) return d_->replace("optimizer", json_value{{"name", "apollo"}, {"rank", apollo}, {"update_interval", again}, {"in_backward", layers}}, v_.place("use_apollo"));
-    if (v_.on("use_badam")) {
-      if (mode != "layer") fail("headroom: badam_mode \"ratio\" is not modelled by this version; accepted: layer");
-      return d_->replace("optimizer", "badam", v_.place("use_badam"));
+    if (p_->name == "open-instruct") {
+      const bool fused = v_.on("fused_optimizer", true);
+      return d_->replace("optimizer", json_value{{"name", "adamw"}, {"implementation", fused ? "fused" : "foreach"}}, v_.place("fused_optimizer"));
     }
-    if (v_.on("use_muon")) return d_->replace("optimizer", "muon", v_.place("use_muon"));
+    if (p_->name == "deepspeed-chat-sft") return;
+    if (factory_ && projected()) return;
+    const auto optim = v_.word("optim", "adamw_torch");
     const auto known = optimizer_called(optimizer_namer::trainer, optim);
     if (known.is == nullptr) unknown_name("optim", optim, optimizer_names_of(optimizer_namer::trainer));
     const auto ours = known.is->label.view();
     d_->replace("optimizer", known.how == implementation::unset ? json_value(ours) : json_value{{"name", ours}, {"implementation", text_of(known.how)}}, v_.place("optim"));
   }
-  void memory() {
-    const bool off = v_.on("disable_gradient_checkpointing"), reentrant = v_.on("use_reentrant_gc", true), asked = v_.on("gradient_checkpointing", factory_), to_host = v_.on("use_unsloth_gc");
-    if (asked && !off)
-      d_->replace("recompute", factory_ ? json_value{{"mode", "full"}, {"reentrant", reentrant}} : json_value("full"), v_.place("gradient_checkpointing"));
-    else
-      d_->replace("recompute", "none", v_.place("disable_gradient_checkpointing"));
-    if (to_host) d_->say({"offload", "activations"}, "cpu", v_.place("use_unsloth_gc"));
-    const auto flash = one_of("flash_attn", "auto", {"auto", "disabled", "sdpa", "fa2", "fa3"});
-    const auto kernel = one_of("attn_implementation", "", {"", "eager", "sdpa", "flash_attention_2", "flash_attention_3"});
-    if (flash == "fa2" || kernel == "flash_attention_2" || flash == "fa3" || kernel == "flash_attention_3")
-      d_->replace("attention", flash == "fa3" || kernel == "flash_attention_3" ? "flash3" : "flash", v_.place(kernel.empty() ? "flash_attn" : "attn_implementation"));
-    else if (flash != "auto" || !kernel.empty())
-      d_->replace("attention", flash == "disabled" || kernel == "eager" ? "eager" : "sdpa", v_.place(kernel.empty() ? "flash_attn" : "attn_implementation"));
-    for (const auto* key : {"enable_liger_kernel", "use_liger_kernel"})
-      if (v_.on(key)) d_->say({"loss", "kind"}, "fused-linear", v_.place(key));
-    if (v_.on("torch_compile")) d_->replace("compile", true, v_.place("torch_compile"));
+  /// LLaMA-Factory's switches of optimizers.
+  bool projected() {
+    const auto rate = v_.number("galore_rank", 16), every = v_.number("galore_update_interval", 200), apollo = v_.number("apollo_rank", 16), again = v_.number("apollo_update_interval", 200);
+    const bool layerwise = v_.on("galore_layerwise"), layers = v_.on("apollo_layerwise");
+    const auto mode = v_.one_of("badam_mode", "layer", {"layer", "ratio"});
+    const bool galore = v_.on("use_galore"), is_apollo = v_.on("use_apollo"), badam = v_.on("use_badam"), muon = v_.on("use_muon");
+    v_.take("optim");
+    if (galore)
+      d_->replace("optimizer", json_value{{"name", "galore"}, {"rank", rate}, {"update_interval", every}, {"in_backward", layerwise}}, v_.place("use_galore"));
+    else if (is_apollo)
+      d_->replace("optimizer", json_value{{"name", "apollo"}, {"rank", apollo}, {"update_interval", again}, {"in_backward", layers}}, v_.place("use_apollo"));
+    else if (badam && mode != "layer")
+      fail("headroom: badam_mode \"ratio\" is not modelled by this version; accepted: layer");
+    else if (badam)
+      d_->replace("optimizer", "badam", v_.place("use_badam"));
+    else if (muon)
+      d_->replace("optimizer", "muon", v_.place("use_muon"));
+    return galore || is_apollo || badam || muon;
   }
-  void distribution() {
-    if (const auto* ds = v_.take("deepspeed"); ds != nullptr && !(ds->is_string() && ds->get_ref<const std::string&>().empty())) {
-      d_->framework_is("deepspeed", v_.place("deepspeed"));
-      d_->say({"sharding", "kind"}, "zero", v_.place("deepspeed"));
-      if (!ds->is_string()) fail("headroom: deepspeed must be the path of a configuration here");
-      d_->awaits = draft::said{ds->get_ref<const std::string&>(), v_.place("deepspeed")};
-    }
-    const auto* fsdp = v_.take("fsdp");
-    if (fsdp == nullptr || (fsdp->is_boolean() && !flag_at(*fsdp, "fsdp"))) return;
-    std::string kind = "fsdp1", text = fsdp->is_boolean() ? "full_shard" : "";
-    if (fsdp->is_array())
-      each_at(*fsdp, "fsdp", "a list of words", [&](const json_value& v, const std::string& path) { text += string_at(v, path) + " "; });
-    else if (!fsdp->is_boolean())
-      text = string_at(*fsdp, "fsdp");
-    std::int64_t stage = 0;
-    for_each_word(text, [&](std::string_view w) {
-      if (w == "full_shard" || w == "hybrid_shard")
-        stage = 3;
-      else if (w == "shard_grad_op" || w == "hybrid_shard_zero2")
-        stage = 2;
-      else if (w == "no_shard")
-        kind = "ddp";
-      else if (w == "offload")
-        d_->say({"offload"}, {{"parameters", "cpu"}, {"optimizer", "cpu"}}, v_.place("fsdp"));
-      else if (w != "auto_wrap")
-        fail("headroom: fsdp must not have " + in_quotes(w) + "; accepted: full_shard, shard_grad_op, hybrid_shard, hybrid_shard_zero2, no_shard, offload, auto_wrap");
-      if (w.starts_with("hybrid")) d_->hybrid = v_.place("fsdp");
-    });
-    d_->replace("sharding", stage > 0 ? json_value{{"kind", kind}, {"stage", stage}} : json_value("ddp"), v_.place("fsdp"));
-  }
+
+  /// The rule: what no reader took is harmless, or stops the import.
   void rest() {
-    for (const auto key : trainer_unmodelled) {
-      const auto* v = v_.take(key);
-      const bool off = v == nullptr || (v->is_boolean() && !flag_at(*v, "")) || (v->is_string() && v->get_ref<const std::string&>().empty()) || (v->is_number() && *v == 1);
-      if (!off) fail("headroom: " + std::string{key} + " is not modelled by this version");
+    if (factory_) images();
+    for (const auto& [key, value] : v_.all().items()) {
+      if (v_.taken(key)) continue;
+      auto rule = rule_of(p_->passed, key, value);
+      if (rule == key_rule::unknown) rule = rule_of(transformers_passed, key, value);
+      if (rule == key_rule::passed) continue;
+      if (rule == key_rule::refused)
+        d_->unmodelled_key(key, value, v_.place(key));
+      else
+        d_->unknown_key(key, v_.place(key), meant(key));
     }
-    for (const auto key : trainer_elsewhere) v_.take(key);
-    if (factory_) return check_keys(v_.all(), "", v_.taken());
-    for (const auto& [key, value] : v_.all().items())  // a script has arguments of its own
-      if (!v_.taken(key)) {
-        const auto meant = closest(key, v_.taken());
-        d_->notes.push_back(v_.place(key) + ": " + key + " is not read" + (meant.empty() ? "" : "; did you mean " + std::string{meant} + "?"));
-      }
+  }
+  /// Sizes of images and videos matter where a model sees.
+  void images() {
+    const auto* m = d_->find({"model"});
+    const bool sees = m != nullptr && read_model(*m, "model", "/nonexistent/folder").vision.layers > 0;
+    for (const auto* key : {"video_fps", "video_maxlen", "image_do_pan_and_scan", "crop_to_patches", "use_audio_in_video", "audio_sampling_rate", "image_max_pixels", "image_min_pixels", "video_max_pixels",
+                            "video_min_pixels", "image_resolution", "video_resolution"})
+      if (const auto* v = v_.take(key); v != nullptr && sees && *v != false) d_->unmodelled_key(key, *v, v_.place(key));
+  }
+  [[nodiscard]] std::string_view meant(const std::string& key) const {
+    std::vector<std::string_view> all = v_.taken();
+    for (const auto& k : transformers_passed) all.push_back(k.name);
+    for (const auto& k : p_->passed) all.push_back(k.name);
+    return closest(key, all);
   }
 
   draft* d_;
   named_values v_;
-  bool factory_{};
+  const training_program* p_;
+  bool factory_;
 };
+
+/// The program whose configuration an object is.
+inline const training_program& program_of_keys(const json_value& root) {
+  const auto any = [&](std::string_view names) {
+    for (const auto& [key, value] : root.items())
+      if (among_words(names, key)) return true;
+    return false;
+  };
+  if (any("finetuning_type|cutoff_len")) return *program_named("llama-factory");
+  const auto& trl = *program_named("trl-sft");
+  return any(trl.marks) ? trl : *program_named("transformers");
+}
 
 }  // namespace detail
 
-inline void import_trainer(draft& d, const document& from) {
-  with_places(from, [&] { detail::trainer_arguments{d, from}.import(); });
+/// `program`: whose arguments they are; null where the keys say it.
+inline void import_trainer(draft& d, const document& from, const detail::training_program* program = nullptr) {
+  with_places(from, [&] {
+    if (!from.root.is_object()) wrong_value("the Trainer's arguments", "an object", from.root);
+    detail::trainer_arguments{d, from, program != nullptr ? *program : detail::program_of_keys(from.root)}.import();
+  });
 }
 
 }  // namespace headroom::io

@@ -30,6 +30,16 @@ class named_values {
     const auto* v = take(key);
     return v == nullptr ? std::string{otherwise} : string_at(*v, std::string{key});
   }
+  std::string one_of(std::string_view key, std::string_view otherwise, std::initializer_list<std::string_view> accepted) {
+    auto said = word(key, otherwise);
+    if (std::find(accepted.begin(), accepted.end(), said) == accepted.end()) unknown_name(std::string{key}, said, std::span{accepted.begin(), accepted.size()});
+    return said;
+  }
+  /// A word, or nothing, without asking for it.
+  [[nodiscard]] std::string word_now(std::string_view key) const {
+    const auto it = from_->root.find(key);
+    return it != from_->root.end() && it->is_string() ? it->get<std::string>() : std::string{};
+  }
   double share(std::string_view key, double otherwise) {
     const auto* v = take(key);
     return v == nullptr ? otherwise : number_at(*v, std::string{key}, 0.0, 1.0);

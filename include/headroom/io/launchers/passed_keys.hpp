@@ -1,0 +1,60 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The rule for the keys of other programs: a key is read, or it is harmless, or it stops the import. What a reader takes is read; the rest is
+// listed with each program, from its source.
+#pragma once
+
+#include <headroom/io/launchers/draft.hpp>
+#include <headroom/io/syntax/spelling.hpp>
+
+#include <algorithm>
+
+namespace headroom::io::detail {
+
+/// A key that no reader takes. `off`: the values, between bars, with which it changes no memory, no time and no shape. "*" is any value.
+struct passed_key {
+  std::string_view name;
+  std::string_view off;
+};
+
+/// A value as `passed_key::off` writes it: words and numbers as they stand, null and "" as "none", false as "false".
+inline std::string off_word(const json_value& v) {
+  if (v.is_null() || (v.is_string() && v.get_ref<const std::string&>().empty()) || ((v.is_object() || v.is_array()) && v.empty())) return "none";
+  if (v.is_string()) {
+    auto word = v.get<std::string>();
+    if (word == "False" || word == "FALSE" || word == "no" || word == "No") return "false";
+    if (word == "True" || word == "TRUE" || word == "yes" || word == "Yes") return "true";
+    if (word == "None" || word == "null") return "none";
+    return word;
+  }
+  if (v.is_number_float() && v.get<double>() == 0.0) return "0";
+  if (v.is_number_float() && v.get<double>() == 1.0) return "1";
+  return v.dump();
+}
+
+/// Whether `word` is one of those between bars.
+inline bool among_words(std::string_view words, std::string_view word) {
+  while (true) {
+    const auto bar = words.find('|');
+    if (words.substr(0, bar) == word) return true;
+    if (bar == std::string_view::npos) return false;
+    words.remove_prefix(bar + 1);
+  }
+}
+
+inline bool passes(const passed_key& k, const json_value& v) {
+  if (k.off == "*") return true;
+  const auto word = off_word(v);
+  return word == "none" || among_words(k.off, word) || (word == "false" && k.off.empty());
+}
+
+enum class key_rule : std::uint8_t { unknown, passed, refused };
+
+/// What the list says of a key that has this value.
+template <class List>
+key_rule rule_of(const List& list, std::string_view key, const json_value& value) {
+  for (const auto& k : list)
+    if (k.name == key) return passes(k, value) ? key_rule::passed : key_rule::refused;
+  return key_rule::unknown;
+}
+
+}  // namespace headroom::io::detail

@@ -1,0 +1,163 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A draft becomes a job: facts of several files together decide keys, and what no file says is asked for.
+#pragma once
+
+#include <headroom/io/launchers/draft.hpp>
+
+namespace headroom::io {
+
+namespace detail {
+
+/// A whole number of the job, 0 where it is not known.
+inline std::int64_t draft_number(const draft& d, std::initializer_list<std::string_view> path, const std::string& shown) {
+  const auto* v = d.find(path);
+  return v == nullptr ? 0 : whole_at(*v, shown, 1, std::int64_t{1} << 31);
+}
+inline std::int64_t draft_nodes(const draft& d) { return draft_number(d, {"hardware", "nodes"}, "hardware.nodes"); }
+inline std::int64_t draft_gpus_per_node(const draft& d) { return draft_number(d, {"hardware", "gpus_per_node"}, "hardware.gpus_per_node"); }
+
+/// Nodes and GPUs of each, from what says either or all GPUs. What --set says wins over a launcher.
+inline void settle_gpus(draft& d) {
+  auto nodes = draft_nodes(d), each = draft_gpus_per_node(d);
+  const bool set = d.place_of("hardware.nodes").starts_with("--set") || d.place_of("hardware.gpus_per_node").starts_with("--set");
+  if (d.gpus && set && nodes > 0 && each > 0) d.gpus.reset();
+  if (d.gpus) {
+    const auto all = d.gpus->value;
+    if (nodes == 0) nodes = each > 0 && all % each == 0 ? all / each : 1;
+    if (each == 0 && all % nodes == 0) each = all / nodes;
+    if (each == 0 || checked::mul(nodes, each) != all)
+      fail("headroom: " + d.gpus->place + ": " + std::to_string(all) + " GPUs contradict " + (each == 0 ? std::to_string(nodes) + " nodes" : std::to_string(nodes) + " nodes of " + std::to_string(each)) + " (" +
+           d.place_of(each == 0 || d.place_of("hardware.gpus_per_node").empty() ? "hardware.nodes" : "hardware.gpus_per_node") + ")");
+  }
+  const auto open = [&](const std::optional<draft::said>& what, const char* key) {
+    if (what) fail("headroom: " + what->place + ": " + what->word + ", which the file itself does not say: add --env NAME=VALUE or --set hardware." + key + "=N");
+  };
+  if (nodes == 0) open(d.open_nodes, "nodes");
+  if (each == 0) open(d.open_gpus, "gpus_per_node");
+  if (each == 0 && d.visible) {
+    each = d.visible->value;
+    d.say({"hardware", "gpus_per_node"}, each, d.visible->place);
+  }
+  if (each == 0 && d.takes_all_gpus)
+    fail("headroom: " + d.takes_all_gpus->place + ": " + d.takes_all_gpus->word + " takes every GPU of its machine, and no file says how many that are: add --set hardware.gpus_per_node=N");
+  if (nodes == 0 && each == 0) {
+    d.notes.emplace_back("no file says how many GPUs there are: one is assumed (--set hardware.nodes=N, --set hardware.gpus_per_node=N)");
+    return;
+  }
+  if (each == 0) d.notes.emplace_back("no file says how many GPUs a node has: one is assumed (--set hardware.gpus_per_node=N)");
+  if (nodes > 0) d.job["hardware"]["nodes"] = nodes;
+  if (each > 0) d.job["hardware"]["gpus_per_node"] = each;
+}
+
+/// A Trainer on several GPUs is data-parallel; a replica of hybrid sharding is a node.
+inline void settle_sharding(draft& d) {
+  const auto nodes = draft_nodes(d), each = draft_gpus_per_node(d);
+  if (!d.hybrid.empty() && nodes > 1) d.say({"parallel", "replicate"}, nodes, d.hybrid);
+  if (d.framework_is("hf-trainer") && !d.has({"sharding"}) && std::max<std::int64_t>(nodes, 1) * std::max<std::int64_t>(each, 1) > 1) d.replace("sharding", "ddp", d.place_of("framework.name"));
+  // "zero" said by a file that names a configuration: its stage stands there.
+  if (d.framework_is("deepspeed") && d.has({"framework", "options"}) && d.has({"sharding", "kind"}) && d.job["sharding"].size() == 1) d.job.erase("sharding");
+}
+
+/// Whether DeepSpeed's own configuration switches a 16-bit format on, whatever its Trainer says.
+inline bool engine_decides_formats(const draft& d) {
+  for (const auto* key : {"bf16", "fp16"}) {
+    const auto* v = d.find({"framework", "options", key, "enabled"});
+    if (v != nullptr && v->is_boolean() && v->get<bool>()) return true;
+  }
+  return false;
+}
+
+/// The format of weights that nothing trains, or that adapters are added to: as they were loaded. Quantised ones are prepared for training
+/// in fp32 by some programs (peft/utils/other.py, prepare_model_for_kbit_training).
+inline std::string loaded_format(const draft& d, const std::string& compute) {
+  const auto word = d.loaded ? d.loaded->word : std::string{"fp32"};
+  return word == "auto" || word == "half" ? (compute == "no" ? "fp32" : compute) : word;
+}
+
+/// Formats of a step under the Trainer and Accelerate, from the format of autocast (or "no") and that in which the weights were loaded.
+inline void settle_formats(draft& d) {
+  if (!d.half || d.has({"precision"})) return;
+  const auto& word = d.half->word;
+  const auto loaded = loaded_format(d, word);
+  const auto* s = d.find({"sharding"});
+  const auto kind = s == nullptr ? json_value{} : s->is_object() && s->contains("kind") ? (*s)["kind"] : *s;
+  const bool sharded = kind == "fsdp1" || kind == "fsdp2", engine = d.framework_is("deepspeed");
+  const auto compute = word == "no" ? loaded : word;
+  if (engine) {  // it casts the module, adapters and all (deepspeed/runtime/engine.py, _configure_distributed_model)
+    if (d.has({"adapter"})) d.job["adapter"].erase("format");
+    if (word == "no" && engine_decides_formats(d)) return;
+    return d.replace("precision", word == "no" ? "fp32" : word + "-mixed", d.half->place);
+  }
+  if (d.has({"adapter"})) {  // adapters stay in fp32 over weights of 16 bits (PEFT, autocast_adapter_dtype)
+    if (compute == "fp32" && loaded == "fp32") return d.replace("precision", "fp32", d.half->place);
+    return d.replace("precision", json_value{{"parameters", loaded}, {"compute", compute}, {"gradients", "fp32"}, {"reduce", "fp32"}, {"master", "none"}, {"state", "fp32"}}, d.half->place);
+  }
+  // Accelerate makes what FSDP shards fp32 before it mixes formats (accelerate/accelerator.py, prepare_model; utils/fsdp_utils.py).
+  if (sharded && word != "no") return d.replace("precision", word + "-mixed", d.half->place);
+  if (loaded == "fp32") return d.replace("precision", word == "no" ? "fp32" : word + "-autocast", d.half->place);
+  if (loaded == "fp16" && word == "fp16") fail("headroom: " + d.half->place + ": fp16 scales gradients, which weights loaded in fp16 (" + d.loaded->place + ") do not let it: PyTorch refuses the first step");
+  d.replace("precision", json_value{{"parameters", loaded}, {"compute", compute}, {"gradients", loaded}, {"reduce", loaded}, {"master", "none"}, {"state", loaded}}, d.loaded->place);
+}
+
+/// Micro-batches of a step, from samples of a step.
+inline void settle_batch(draft& d) {
+  if (!d.global_batch) return;
+  const auto one = [](std::int64_t n) { return std::max<std::int64_t>(1, n); };
+  const auto degree = [&](std::string_view key) { return one(draft_number(d, {"parallel", key}, "parallel." + std::string{key})); };
+  const auto micro = one(draft_number(d, {"batch", "micro"}, "batch.micro"));
+  auto data = draft_number(d, {"parallel", "data"}, "parallel.data");
+  if (data == 0) data = one(checked::mul(one(draft_nodes(d)), one(draft_gpus_per_node(d))) / checked::mul(degree("tensor"), degree("pipeline"), degree("context")));
+  const auto at_once = checked::mul(micro, data);
+  if (d.global_batch->value % at_once != 0)
+    fail("headroom: " + d.global_batch->place + ": " + std::to_string(d.global_batch->value) + " samples of a step must be a multiple of micro-batch × data-parallel ranks, " +
+         std::to_string(micro) + " × " + std::to_string(data));
+  d.say({"batch", "accumulation"}, d.global_batch->value / at_once, d.global_batch->place);
+}
+
+/// What a file names and nobody gave decides the job: it is asked for.
+inline void ask_for_files(const draft& d) {
+  for (const auto& f : d.named) {
+    if (d.has_read(f.kind)) continue;
+    if (f.kind == file_kind::deepspeed) {
+      const auto* s = d.find({"sharding"});
+      if (s != nullptr && *s != json_value{{"kind", "zero"}}) continue;  // said by --set
+      fail("headroom: " + f.place + ": names " + in_quotes(f.path) + ", which no file here is: give it, too, or --set sharding=zero3");
+    }
+    fail("headroom: " + f.place + ": names " + in_quotes(f.path) + ", which no file here is: give it, too");
+  }
+}
+
+/// What no default may stand for.
+inline void ask_for_the_rest(const draft& d) {
+  if (!d.has({"framework"}) && !d.has_read(file_kind::job)) fail("headroom: no file says which program trains: give its launch command or its configuration, or --set framework=NAME");
+  if (!d.has({"model"}) && d.awaits_model)
+    fail("headroom: " + d.awaits_model->place + ": the model " + in_quotes(d.awaits_model->word) + " is not in the model zoo: give its config.json, too, or --model NAME");
+  if (!d.has({"model"})) fail("headroom: no file says which model is trained: add --model NAME, or the model's config.json");
+  if (!d.has({"hardware", "gpu"})) fail("headroom: no file says which GPU it is: add --gpu NAME (headroom list gpus has the names)");
+}
+
+}  // namespace detail
+
+inline job draft::settled() {
+  detail::ask_for_files(*this);
+  detail::settle_gpus(*this);
+  detail::settle_sharding(*this);
+  detail::settle_formats(*this);
+  detail::settle_batch(*this);
+  detail::ask_for_the_rest(*this);
+  const bool open = !has({"batch", "sequence"});
+  auto whole = job;
+  if (!ignored.empty()) whole["ignored_keys"] = ignored;
+  if (open && (!whole.contains("batch") || whole["batch"].is_object())) whole["batch"]["sequence"] = 1;
+  std::string sentence;
+  try {
+    const auto made = read_job(whole, "/nonexistent/folder");
+    if (!open) return made;
+    sentence = "headroom: no file says how long a sequence is: add --set batch.sequence=TOKENS";
+  } catch (const job_error& e) {
+    sentence = with_places_of(e.what());
+  }
+  fail(sentence);
+}
+
+}  // namespace headroom::io

@@ -1,0 +1,209 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What trains under the Trainer: PEFT's adapters, a quantised base, frozen parts.
+#pragma once
+
+#include <headroom/io/launchers/named_values.hpp>
+#include <headroom/io/launchers/training_program.hpp>
+
+namespace headroom::io::detail {
+
+/// Names between commas, blanks or bars, or a list; "all" and "all-linear" are the word.
+inline json_value names_in(const json_value& said, const std::string& path) {
+  if (said.is_array()) {
+    if (said.size() == 1 && said[0].is_string()) return names_in(said[0], path);
+    return said;
+  }
+  auto list = json_value::array();
+  std::string text = string_at(said, path, "names between commas or a list");
+  if (text == "all" || text == "all-linear") return json_value("all-linear");
+  for (auto& c : text)
+    if (c == '|') c = ' ';
+  for_each_word(text, [&](std::string_view w) { list.push_back(w); });
+  return list;
+}
+
+/// The first of several names that the arguments have.
+inline const json_value* first_of(named_values& v, std::string_view names, std::string_view& called) {
+  const json_value* found = nullptr;
+  for (auto rest = names; !rest.empty();) {
+    const auto bar = rest.find('|');
+    const auto one = rest.substr(0, bar);
+    if (const auto* said = v.take(one); said != nullptr && found == nullptr) {
+      found = said;
+      called = one;
+    }
+    if (bar == std::string_view::npos) break;
+    rest.remove_prefix(bar + 1);
+  }
+  return found;
+}
+
+class adapter_arguments {
+ public:
+  adapter_arguments(draft& d, named_values& v, const training_program& p) : d_(&d), v_(&v), p_(&p) {}
+
+  void read(const std::string& model) {
+    base();
+    const auto& l = p_->lora;
+    if (l.rank.empty()) return;
+    const json_value* said = first_of(*v_, l.on, on_);
+    const bool by_rank = !l.on.empty() && l.on == l.rank;
+    const bool on = said == nullptr ? l.by_default : by_rank ? whole_at(*said, std::string{on_}, 0, 1 << 20) > 0 : flag_at(*said, std::string{on_});
+    json_value a = {{"kind", "lora"}, {"rank", number(l.rank, l.rank_default)}, {"format", "fp32"}};
+    a["targets"] = targets(on);
+    dropout(a);
+    if (!l.dora.empty() && v_->on(l.dora)) a["kind"] = "dora";
+    saved(a, model);
+    if (!on) {
+      if (!p_->loads_whole.empty()) d_->loaded = draft::said{std::string{p_->loads_whole}, v_->source()};
+      if (!quantised_.empty()) fail("headroom: " + v_->place(quantised_by_) + ": " + std::string{quantised_by_} + " without an adapter has nothing that trains");
+      return;
+    }
+    if (!quantised_.empty()) {
+      a["base"] = quantised_;
+      a["base_skips"] = {"lm_head"};  // bitsandbytes leaves the head as it is (transformers/integrations/bitsandbytes.py)
+      if (p_->base.prepared) d_->loaded = draft::said{"fp32", v_->place(quantised_by_)};
+    }
+    d_->replace("adapter", a, on_.empty() ? v_->source() : v_->place(on_));
+  }
+
+ private:
+  std::int64_t number(std::string_view names, std::int64_t otherwise) {
+    std::string_view called;
+    const auto* v = first_of(*v_, names, called);
+    return v == nullptr ? otherwise : whole_at(*v, std::string{called}, 0, 1 << 20);
+  }
+  json_value targets(bool on) {
+    const auto& l = p_->lora;
+    std::string_view called;
+    if (const auto* said = first_of(*v_, l.targets, called); said != nullptr && !said->empty()) return names_in(*said, std::string{called});
+    if (on && l.targets_default.empty())
+      fail("headroom: " + v_->source() + ": " + std::string{l.targets} + " is not given, and PEFT's choice differs by model and release: say the layers with " + std::string{l.targets} + " or --set adapter.targets=[…]");
+    return names_in(json_value(l.targets_default.empty() ? "all" : l.targets_default), "targets");
+  }
+  void dropout(json_value& a) {
+    std::string_view called;
+    const auto* said = first_of(*v_, p_->lora.dropout, called);
+    const auto chance = said == nullptr ? static_cast<double>(p_->lora.dropout_percent) / 100.0 : number_at(*said, std::string{called}, 0.0, 1.0);
+    if (chance > 0) a["dropout"] = chance;
+  }
+  void saved(json_value& a, const std::string& model) {
+    const auto& l = p_->lora;
+    std::string_view called;
+    if (const auto* said = first_of(*v_, l.saved, called); said != nullptr && !said->empty() && *said != "") a["modules_to_save"] = names_in(*said, std::string{called});
+    if (l.saved_of_base.empty() || !quantised_.empty()) return;
+    auto small = model;
+    std::transform(small.begin(), small.end(), small.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    if (small.find("chat") == std::string::npos) a["modules_to_save"] = names_in(json_value(l.saved_of_base), "modules_to_save");
+  }
+  void base() {
+    const auto& b = p_->base;
+    std::string_view four, eight, bits, kind, nested;
+    const auto* is_four = first_of(*v_, b.four, four);
+    const auto* is_eight = first_of(*v_, b.eight, eight);
+    const auto* count = first_of(*v_, b.bits, bits);
+    const auto* what = first_of(*v_, b.kind, kind);
+    const auto* twice = first_of(*v_, b.nested, nested);
+    std::int64_t n = count == nullptr ? 16 : whole_at(*count, std::string{bits}, 1, 32);
+    quantised_by_ = bits;
+    if (is_four != nullptr && flag_at(*is_four, std::string{four})) n = 4, quantised_by_ = four;
+    if (is_eight != nullptr && flag_at(*is_eight, std::string{eight})) n = 8, quantised_by_ = eight;
+    if (n != 4 && n != 8) {
+      if (!b.double_by.empty()) v_->take(b.double_by);
+      return;
+    }
+    const auto word = what == nullptr ? std::string{b.kind_default} : string_at(*what, std::string{kind});
+    const bool doubled = twice == nullptr ? b.nested_default : flag_at(*twice, std::string{nested});
+    const bool both = !b.double_by.empty() && v_->on(b.double_by);
+    if (n == 4 && (word != "nf4" || (!b.double_by.empty() && !both))) fail("headroom: " + v_->place(kind) + ": " + std::string{kind} + " " + in_quotes(word) + " is not modelled by this version; accepted: nf4");
+    quantised_ = n == 8 ? "int8" : doubled || both ? "nf4-double" : "nf4";
+  }
+
+  draft* d_;
+  named_values* v_;
+  const training_program* p_;
+  std::string quantised_;
+  std::string_view quantised_by_, on_;
+};
+
+/// LLaMA-Factory's (src/llamafactory/hparams/finetuning_args.py, model/adapter.py): LoRA unless it says otherwise.
+class factory_adapters {
+ public:
+  factory_adapters(draft& d, named_values& v) : d_(&d), v_(&v) {}
+
+  void read() {
+    const auto type = v_->one_of("finetuning_type", "lora", {"lora", "freeze", "full", "oft"});
+    if (type == "oft") fail("headroom: finetuning_type \"oft\" is not modelled by this version; accepted: lora, freeze, full");
+    auto a = lora();
+    const auto base = quantised(type);
+    const auto layers = v_->number("freeze_trainable_layers", 2, -(std::int64_t{1} << 20));
+    const auto modules = v_->word("freeze_trainable_modules", "all"), more = v_->word("freeze_extra_modules", "");
+    const bool tower = v_->on("freeze_vision_tower", true), projector = v_->on("freeze_multi_modal_projector", true), language = v_->on("freeze_language_model");
+    if (language) fail("headroom: freeze_language_model = true is not read by this version: say what trains with --set trainable=[…]");
+    if (type == "freeze" && !more.empty()) fail("headroom: freeze_extra_modules is not read by this version: say what trains with --set trainable=[…]");
+    if (type == "lora") {
+      if (!base.empty()) {
+        a["base"] = base;
+        a["base_skips"] = {"lm_head"};
+      }
+      d_->replace("adapter", a, v_->place("finetuning_type"));
+    } else if (type == "freeze") {
+      freeze(layers, modules);
+    } else if (tower || projector) {
+      towers(tower, projector);
+    }
+  }
+  /// Frozen layers keep the checkpoint's 16 bits while trained ones become fp32 (model/adapter.py, _setup_freeze_tuning): two formats.
+  void check_formats(bool brain, bool half, bool pure) const {
+    if (d_->has({"trainable"}) && v_->word_now("finetuning_type") == "freeze" && (brain || half) && !pure && !d_->framework_is("deepspeed"))
+      fail("headroom: " + v_->place("finetuning_type") + ": freeze leaves frozen weights in 16 bits and trains others in fp32, which is not modelled by this version; pure_bf16 = true is");
+  }
+
+ private:
+  json_value lora() {
+    const auto rank = v_->number("lora_rank", 8);
+    const bool magnitudes = v_->on("use_dora");
+    const auto* targets = v_->take("lora_target");
+    const auto* more = v_->take("additional_target");
+    const auto* chance = v_->take("lora_dropout");
+    json_value a = {{"kind", magnitudes ? "dora" : "lora"}, {"rank", rank}, {"targets", targets == nullptr ? json_value("all-linear") : names_in(*targets, "lora_target")}, {"format", "fp32"}};
+    if (chance != nullptr) a["dropout"] = number_at(*chance, "lora_dropout", 0.0, 1.0);
+    if (more != nullptr) a["modules_to_save"] = names_in(*more, "additional_target");
+    return a;
+  }
+  /// The base's format; empty where it is not quantised.
+  std::string quantised(const std::string& type) {
+    const auto bits = v_->number("quantization_bit", 0);
+    const auto method = v_->one_of("quantization_method", "bnb", {"bnb", "bitsandbytes", "BNB", "hqq", "eetq"});
+    const bool twice = v_->on("double_quantization", true);
+    const auto kind = v_->one_of("quantization_type", "nf4", {"nf4", "fp4"});
+    if (bits == 0) return {};
+    if (type != "lora") fail("headroom: quantization_bit needs finetuning_type \"lora\"");
+    if (method == "hqq" || method == "eetq" || (bits != 4 && bits != 8)) fail("headroom: quantization_bit " + std::to_string(bits) + " by " + method + " is not modelled by this version; accepted: 4 and 8 by bnb");
+    if (bits == 4 && kind != "nf4") fail("headroom: quantization_type \"fp4\" is not modelled by this version; accepted: nf4");
+    return bits == 8 ? "int8" : twice ? "nf4-double" : "nf4";
+  }
+  void freeze(std::int64_t count, const std::string& modules) {
+    if (!d_->has({"model"})) fail("headroom: finetuning_type \"freeze\" counts layers: give the model first, with --model or its config.json before this file");
+    const auto layers = read_model(*d_->find({"model"}), "model", "/nonexistent/folder").layers;
+    if (count == 0 || count > layers || -count > layers) fail("headroom: freeze_trainable_layers must be from 1 to the model's layers, " + std::to_string(layers) + ", or their negative");
+    json_value one = {{"layers", count > 0 ? json_value{layers - count, layers - 1} : json_value{0, -count - 1}}};
+    if (modules != "all") one["modules"] = names_in(json_value(modules), "freeze_trainable_modules");
+    d_->replace("trainable", json_value::array({one}), v_->place("freeze_trainable_layers"));
+  }
+  void towers(bool tower, bool projector) {
+    if (!d_->has({"model"})) return;
+    const auto m = read_model(*d_->find({"model"}), "model", "/nonexistent/folder");
+    if (m.vision.layers == 0) return;
+    module_set trains{};
+    trains.bits = (std::uint32_t{1} << module_count) - 1;
+    if (tower) trains.bits &= ~module_set{module::vision}.bits;
+    if (projector) trains.bits &= ~module_set{module::projector}.bits;
+    d_->replace("trainable", json_value::array({{{"modules", modules_to_json(trains, m)}}}), v_->place("freeze_vision_tower"));
+  }
+
+  draft* d_;
+  named_values* v_;
+};
+
+}  // namespace headroom::io::detail

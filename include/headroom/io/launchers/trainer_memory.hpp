@@ -1,0 +1,163 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Checkpointing, attention, loss, compilation and sharding under the Trainer.
+#pragma once
+
+#include <headroom/io/launchers/trainer_adapters.hpp>
+
+namespace headroom::io::detail {
+
+class trainer_memory {
+ public:
+  trainer_memory(draft& d, named_values& v, const training_program& p) : d_(&d), v_(&v), p_(&p), factory_(p.name == "llama-factory") {}
+
+  void read() {
+    checkpointing();
+    attention();
+    bool liger = false;
+    for (const auto* key : {"enable_liger_kernel", "use_liger_kernel", "use_liger"})
+      if (v_->on(key)) {
+        liger = true;
+        d_->say({"loss", "kind"}, "fused-linear", v_->place(key));
+      }
+    (void)liger;
+    compiled();
+    if (p_->name == "deepspeed-chat-sft") return deepspeed_chat();
+    engine();
+    sharded();
+  }
+
+ private:
+  void checkpointing() {
+    const auto* asked = v_->take("gradient_checkpointing");
+    const bool off = v_->on("disable_gradient_checkpointing");
+    bool on = asked != nullptr && flag_at(*asked, "gradient_checkpointing");
+    if (factory_) on = !off;  // that switch alone decides (LLaMA-Factory model/model_utils/checkpointing.py)
+    const auto place = v_->place(asked != nullptr ? "gradient_checkpointing" : "disable_gradient_checkpointing");
+    if (!factory_ && asked == nullptr && p_->recompute == checkpoints::unknown && !(d_->has({"recompute"}) && d_->job["recompute"] != "none"))
+      fail("headroom: " + v_->source() + ": gradient_checkpointing is not given, and TRL's default differs by release: say true or false");
+    json_value r = "full";
+    if (const auto reentrant = re_entrant()) r = {{"mode", "full"}, {"reentrant", *reentrant}};
+    if (on)
+      d_->replace("recompute", r, place);
+    else if (asked != nullptr || factory_ || !d_->has({"recompute"}))  // Accelerate's FSDP may checkpoint by itself
+      d_->replace("recompute", "none", place);
+    if (v_->on("use_unsloth_gc")) d_->say({"offload", "activations"}, "cpu", v_->place("use_unsloth_gc"));
+  }
+  std::optional<bool> re_entrant() {
+    if (factory_) return v_->on("use_reentrant_gc", true);
+    if (const auto* v = v_->take("use_reentrant"); v != nullptr) return flag_at(*v, "use_reentrant");
+    const auto* said = v_->take("gradient_checkpointing_kwargs");
+    if (said == nullptr) return std::nullopt;
+    auto words = *said;
+    if (words.is_string()) {
+      auto text = words.get<std::string>();
+      for (const auto& [from, to] : {std::pair<std::string_view, std::string_view>{"'", "\""}, {"False", "false"}, {"True", "true"}})
+        for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
+      words = parse_json(text, "gradient_checkpointing_kwargs");
+    }
+    if (!words.is_object()) wrong_value("gradient_checkpointing_kwargs", "an object", *said);
+    const auto it = words.find("use_reentrant");
+    return it == words.end() ? std::nullopt : std::optional{flag_at(*it, "gradient_checkpointing_kwargs.use_reentrant")};
+  }
+  void attention() {
+    const auto* own = v_->take("flash_attn");  // a word, or a switch that is the script's own
+    std::string flash = "auto";
+    if (own != nullptr) flash = own->is_boolean() ? (own->get<bool>() ? "fa2" : "auto") : string_at(*own, "flash_attn");
+    for (const auto* key : {"use_flash_attn", "use_flash_attention_2"})
+      if (v_->on(key, p_->name == "open-instruct")) flash = "fa2";
+    const auto kernel = v_->one_of("attn_implementation", "", {"", "eager", "sdpa", "flash_attention_2", "flash_attention_3"});
+    constexpr std::string_view accepted[] = {"auto", "disabled", "off", "sdpa", "fa2", "fa3"};
+    if (std::find(std::begin(accepted), std::end(accepted), flash) == std::end(accepted)) unknown_name("flash_attn", flash, accepted);
+    const auto place = v_->place(kernel.empty() ? "flash_attn" : "attn_implementation");
+    if (flash == "fa3" || kernel == "flash_attention_3")
+      d_->replace("attention", "flash3", place);
+    else if (flash == "fa2" || kernel == "flash_attention_2")
+      d_->replace("attention", "flash", place);
+    else if (flash != "auto" || !kernel.empty())
+      d_->replace("attention", flash == "disabled" || kernel == "eager" ? "eager" : "sdpa", place);
+  }
+  void compiled() {
+    const bool on = v_->on("torch_compile");
+    const auto backend = v_->word("torch_compile_backend", ""), mode = v_->word("torch_compile_mode", "");
+    if (!backend.empty() && backend != "inductor") fail("headroom: torch_compile_backend " + in_quotes(backend) + " is not modelled by this version; accepted: inductor");
+    if (!mode.empty() && mode != "default") fail("headroom: torch_compile_mode " + in_quotes(mode) + " is not modelled by this version; accepted: default");
+    if (on || !backend.empty() || !mode.empty()) d_->replace("compile", true, v_->place(on ? "torch_compile" : backend.empty() ? "torch_compile_mode" : "torch_compile_backend"));
+  }
+  void engine() {
+    const auto* ds = v_->take("deepspeed");
+    if (ds == nullptr || (ds->is_string() && ds->get_ref<const std::string&>().empty()) || (ds->is_boolean() && !flag_at(*ds, "deepspeed"))) return;
+    d_->framework_is("deepspeed", v_->place("deepspeed"));
+    if (!ds->is_string()) fail("headroom: deepspeed must be the path of a configuration here");
+    d_->say({"sharding", "kind"}, "zero", v_->place("deepspeed"));
+    d_->named.push_back({file_kind::deepspeed, ds->get<std::string>(), v_->place("deepspeed")});
+  }
+  void sharded() {
+    const auto* fsdp = v_->take("fsdp");
+    const auto* config = v_->take("fsdp_config");
+    v_->take("fsdp_transformer_layer_cls_to_wrap");  // a unit is a layer
+    const bool off = fsdp == nullptr || (fsdp->is_boolean() && !flag_at(*fsdp, "fsdp")) || (fsdp->is_string() && fsdp->get_ref<const std::string&>().empty());
+    if (off) return;
+    std::string kind = "fsdp1", text = fsdp->is_boolean() ? "full_shard" : "";
+    if (fsdp->is_array())
+      each_at(*fsdp, "fsdp", "a list of words", [&](const json_value& v, const std::string& path) { text += string_at(v, path) + " "; });
+    else if (!fsdp->is_boolean())
+      text = string_at(*fsdp, "fsdp");
+    std::int64_t stage = 0;
+    for_each_word(text, [&](std::string_view w) {
+      if (w == "full_shard" || w == "hybrid_shard")
+        stage = 3;
+      else if (w == "shard_grad_op" || w == "hybrid_shard_zero2")
+        stage = 2;
+      else if (w == "no_shard")
+        kind = "ddp";
+      else if (w == "offload")
+        d_->say({"offload"}, {{"parameters", "cpu"}, {"optimizer", "cpu"}}, v_->place("fsdp"));
+      else if (w != "auto_wrap")
+        fail("headroom: fsdp must not have " + in_quotes(w) + "; accepted: full_shard, shard_grad_op, hybrid_shard, hybrid_shard_zero2, no_shard, offload, auto_wrap");
+      if (w.starts_with("hybrid")) d_->hybrid = v_->place("fsdp");
+    });
+    if (config != nullptr && !config->is_null()) kind = configured(*config, kind);
+    d_->replace("sharding", stage > 0 ? json_value{{"kind", kind}, {"stage", stage}} : json_value("ddp"), v_->place("fsdp"));
+  }
+  /// fsdp_config as a mapping, its keys with "fsdp_" before them or not (training_args.py, _process_fsdp_args).
+  std::string configured(const json_value& config, std::string kind) {
+    if (config.is_string() && config.get_ref<const std::string&>().empty()) return kind;
+    if (!config.is_object()) fail("headroom: fsdp_config " + config.dump() + " is a file, which is not read by this version: write its keys here");
+    for (const auto& [key, value] : config.items()) {
+      const auto name = key.starts_with("fsdp_") ? key.substr(5) : key;
+      const auto path = "fsdp_config." + key;
+      if (name == "version" && kind == "fsdp1") {
+        if (whole_at(value, path, 1, 2) == 2) kind = "fsdp2";
+      } else if (name == "activation_checkpointing") {
+        if (flag_at(value, path)) d_->replace("recompute", "full", v_->place("fsdp_config"));
+      } else if (name == "offload_params" || name == "cpu_offload") {
+        if (flag_at(value, path)) d_->say({"offload"}, {{"parameters", "cpu"}, {"optimizer", "cpu"}}, v_->place("fsdp_config"));
+      } else if (name != "transformer_layer_cls_to_wrap" && name != "cpu_ram_efficient_loading" && name != "sync_module_states" && name != "state_dict_type" && name != "limit_all_gathers" &&
+                 !(name == "use_orig_params" && value == true) && !((name == "forward_prefetch" || name == "xla" || name == "xla_fsdp_grad_ckpt") && value == false) &&
+                 !(name == "backward_prefetch" && (value == "backward_pre" || value == "BACKWARD_PRE")) && !(name == "min_num_params" && value == 0) && !(name == "reshard_after_forward" && value == true)) {
+        d_->unmodelled_key(path, value, v_->place("fsdp_config"));
+      }
+    }
+    return kind;
+  }
+  /// DeepSpeed-Chat writes its configuration itself (training/utils/ds_utils.py, get_train_ds_config).
+  void deepspeed_chat() {
+    v_->take("deepspeed");
+    const auto stage = v_->number("zero_stage", 0, 0);
+    const bool offload = v_->on("offload");
+    const auto* device = offload ? "cpu" : "none";
+    d_->framework_is("deepspeed", v_->place("zero_stage"));
+    json_value zero = {{"stage", stage}, {"overlap_comm", true}, {"stage3_param_persistence_threshold", 10'000}, {"stage3_max_live_parameters", 30'000'000}, {"stage3_prefetch_bucket_size", 30'000'000}};
+    zero["offload_optimizer"] = {{"device", device}};
+    zero["offload_param"] = {{"device", device}};
+    d_->say({"framework", "options", "zero_optimization"}, zero, v_->place("zero_stage"));
+    d_->replace("optimizer", json_value{{"name", "adamw"}, {"implementation", "fused"}}, v_->source());
+  }
+
+  draft* d_;
+  named_values* v_;
+  const training_program* p_;
+  bool factory_;
+};
+
+}  // namespace headroom::io::detail

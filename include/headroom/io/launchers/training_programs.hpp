@@ -1,0 +1,142 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The programs that launch scripts start, a row each, from their sources. Where two have a script of the same name, arguments tell.
+#pragma once
+
+#include <headroom/io/launchers/arguments.hpp>
+#include <headroom/io/launchers/llama_factory_keys.hpp>
+#include <headroom/io/launchers/program_keys.hpp>
+#include <headroom/io/launchers/training_program.hpp>
+
+namespace headroom::io::detail {
+
+// clang-format off
+inline constexpr auto training_programs = std::to_array<training_program>({
+    // Megatron-LM and what is built on it.
+    {.name = "megatron", .scripts = "pretrain_gpt.py", .marks = "num-layers|tensor-model-parallel-size|pipeline-model-parallel-size|micro-batch-size|use-distributed-optimizer|hidden-size", .takes = file_kind::megatron},
+    {.name = "megatron-bert", .scripts = "pretrain_bert.py", .takes = file_kind::megatron, .refused = "(token types, pooler, masked language model) is not modelled by this version"},
+    {.name = "megatron-t5", .scripts = "pretrain_t5.py", .takes = file_kind::megatron, .refused = "(two stacks) is not modelled under Megatron by this version"},
+    {.name = "megatron-mamba", .scripts = "pretrain_mamba.py|pretrain_hybrid.py", .takes = file_kind::megatron, .refused = "(recurrent layers) is not modelled under Megatron by this version"},
+    {.name = "megatron-other", .scripts = "pretrain_retro.py|pretrain_vlm.py|pretrain_vit.py|pretrain_vision_classify.py|pretrain_vision_dino.py|pretrain_vision_inpaint.py|pretrain_ict.py|train_rl.py|pretrain_gpt_single_dataset.py",
+     .takes = file_kind::megatron, .refused = "is not modelled by this version"},
+    {.name = "torchtitan", .scripts = "torchtitan/train.py|train.py|torchtitan.train|torchtitan.experiments.forge.example_train", .marks = "job.config_file|job.config-file|training.local_batch_size|training.batch_size|training.seq_len|parallelism.data_parallel_shard_degree|parallelism.tensor_parallel_degree|parallelism.pipeline_parallel_degree",
+     .takes = file_kind::torchtitan},
+    // transformers' Trainer (examples/pytorch/language-modeling/run_clm.py, 2026-08).
+    {.name = "run-clm", .scripts = "run_clm.py", .length = "block_size", .length_default = 1024, .dtype = "torch_dtype|dtype", .passed = run_clm_passed},
+    {.name = "transformers", .length = "block_size|model_max_length|max_seq_length", .dtype = "torch_dtype|dtype", .passed = run_clm_passed},
+    // src/llamafactory/hparams/*_args.py; its own reader says the rest.
+    {.name = "llama-factory", .scripts = "llamafactory/launcher.py|llamafactory/cli.py|src/train.py|src/train_bash.py|train_bash.py", .marks = "finetuning_type|cutoff_len|stage|template|dataset_dir", .length = "cutoff_len", .length_default = 2048, .loads = "half",
+     .recompute = checkpoints::yes, .passed = llama_factory_passed},
+    // lm-sys/FastChat fastchat/train/train.py and train_lora.py; tatsu-lab/stanford_alpaca train.py.
+    {.name = "fastchat", .scripts = "fastchat/train/train.py|fastchat/train/train_mem.py|fastchat/train/train_xformers.py", .length = "model_max_length", .length_default = 512, .passed = fastchat_passed},
+    {.name = "fastchat-lora", .scripts = "fastchat/train/train_lora.py", .length = "model_max_length", .length_default = 512,
+     .lora = {.by_default = true, .rank = "lora_r", .targets = "lora_target_modules", .targets_default = "q_proj|v_proj", .dropout = "lora_dropout", .dropout_percent = 5},
+     .base = {.four = "q_lora", .nested_default = true}, .passed = fastchat_passed},
+    // haotian-liu/LLaVA llava/train/train.py: LoRA on the language model's matrices, the projector trains, the tower does not.
+    {.name = "llava", .scripts = "llava/train/train.py|llava/train/train_mem.py|llava/train/train_xformers.py", .length = "model_max_length", .length_default = 512, .loads = "half",
+     .lora = {.on = "lora_enable", .rank = "lora_r", .rank_default = 64, .targets_default = "q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj", .dropout = "lora_dropout", .dropout_percent = 5},
+     .base = {.bits = "bits", .kind = "quant_type", .nested = "double_quant", .nested_default = true}, .passed = llava_passed},
+    // QwenLM/Qwen finetune.py. The model's own code loads itself in bf16.
+    {.name = "qwen", .scripts = "finetune.py", .marks = "q_lora|lazy_preprocess|use_lora", .length = "model_max_length", .length_default = 8192, .loads = "bf16",
+     .lora = {.on = "use_lora", .rank = "lora_r", .rank_default = 64, .targets = "lora_target_modules", .targets_default = "c_attn|c_proj|w1|w2", .dropout = "lora_dropout", .dropout_percent = 5, .saved_of_base = "wte|lm_head"},
+     .passed = fastchat_passed},
+    // shibing624/MedicalGPT training/supervised_finetuning.py, pretraining.py: whole models train in fp32.
+    {.name = "medicalgpt", .scripts = "supervised_finetuning.py|supervised_finetuning_accelerate.py", .length = "model_max_length", .length_default = 512, .loads = "fp16", .loads_whole = "fp32", .dtype = "torch_dtype",
+     .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
+     .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .double_by = "qlora"}, .passed = medicalgpt_passed},
+    {.name = "medicalgpt-pretrain", .scripts = "pretraining.py", .length = "block_size", .length_default = 1024, .loads_whole = "fp32", .dtype = "torch_dtype",
+     .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
+     .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .double_by = "qlora"}, .passed = medicalgpt_passed},
+    // OpenBMB/MiniCPM finetune/finetune.py; OptimalScale/LMFlow examples/finetune.py.
+    {.name = "minicpm", .scripts = "finetune.py", .marks = "train_data_path", .length = "model_max_length", .length_default = 512, .loads = "half",
+     .lora = {.on = "use_lora", .rank = "lora_r", .rank_default = 64, .targets = "lora_target_modules", .targets_default = "q_proj|v_proj", .dropout = "lora_dropout", .dropout_percent = 10},
+     .base = {.four = "qlora", .nested_default = true}, .passed = minicpm_passed},
+    {.name = "lmflow", .scripts = "examples/finetune.py", .length = "block_size", .dtype = "torch_dtype",
+     .lora = {.on = "use_lora", .rank = "lora_r", .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 10}, .passed = lmflow_passed},
+    // tatsu-lab/stanford_alpaca train.py.
+    {.name = "alpaca", .scripts = "train.py", .marks = "data_path", .length = "model_max_length", .length_default = 512, .passed = fastchat_passed},
+    // huggingface/peft examples/sft/train.py.
+    {.name = "peft-sft", .scripts = "train.py", .marks = "use_peft_lora|use_4bit_quantization|chat_template_format", .length = "max_length|max_seq_length|max_seq_len", .length_default = 1024, .dtype = "bnb_4bit_quant_storage_dtype",
+     .lora = {.on = "use_peft_lora", .rank = "lora_r", .rank_default = 64, .targets = "lora_target_modules", .targets_default = "q_proj|k_proj|v_proj|down_proj|up_proj|gate_proj", .dropout = "lora_dropout", .dropout_percent = 10},
+     .base = {.four = "use_4bit_quantization", .eight = "use_8bit_quantization", .kind = "bnb_4bit_quant_type", .nested = "use_nested_quant", .prepared = false}, .passed = peft_sft_passed},
+    // trl/scripts/sft.py and what reads SFTConfig, ModelConfig and ScriptArguments: huggingface/alignment-handbook, princeton-nlp/SimPO.
+    {.name = "trl-sft", .scripts = "trl/scripts/sft.py|run_sft.py|sft.py|sft", .marks = "dataset_mixer|dataset_mixture|dataset_train_split|use_peft|lora_target_modules|dataset_name|max_length|load_in_4bit|dataset_text_field|chat_template_path", .length = "max_length|max_seq_length",
+     .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown,
+     .lora = {.on = "use_peft", .rank = "lora_r", .rank_default = 16, .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 5, .dora = "use_dora", .saved = "lora_modules_to_save"},
+     .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .kind = "bnb_4bit_quant_type", .nested = "use_bnb_nested_quant"}, .passed = trl_passed},
+    // allenai/open-instruct open_instruct/finetune.py: weights in bf16, formats by Accelerate.
+    {.name = "open-instruct", .scripts = "open_instruct/finetune.py|open_instruct/finetune1.py", .length = "max_seq_length", .loads = "bf16",
+     .lora = {.on = "use_lora", .rank = "lora_rank", .rank_default = 64, .targets_default = "q_proj|o_proj|v_proj|k_proj|gate_proj|up_proj|down_proj", .dropout = "lora_dropout", .dropout_percent = 10},
+     .passed = open_instruct_passed},
+    // deepspeedai/DeepSpeedExamples applications/DeepSpeed-Chat/training/step1_supervised_finetuning/main.py.
+    {.name = "deepspeed-chat-sft", .scripts = "main.py|step1_supervised_finetuning/main.py", .marks = "max_seq_len", .length = "max_seq_len", .length_default = 512, .loads = "half", .micro_default = 16, .passed = deepspeed_chat_passed},
+});
+// clang-format on
+
+/// Other training that is known by its script, and is no job of this version.
+struct other_training {
+  std::string_view scripts, is;
+};
+inline constexpr auto other_trainings = std::to_array<other_training>({
+    {"dpo.py|run_dpo.py|run_simpo.py|run_orpo.py|orpo.py|kto.py|cpo.py|dpo_training.py|orpo_training.py|dpo_tune_cache.py", "preference training (a second model, or pairs of answers)"},
+    {"ppo.py|grpo.py|rloo.py|online_dpo.py|ppo_training.py|grpo_training.py|grpo_fast.py|ppo_vllm_thread.py|ppo_vllm_thread_ray_gtrl.py|grpo_vllm_thread_ray_gtrl.py", "reinforcement learning (several models, and generation)"},
+    {"reward_modeling.py|reward.py|run_reward_modeling.py|rm.py|reward_training.py", "training of a reward model"},
+    {"internvl_chat_finetune.py|internvl_chat_pretrain.py", "InternVL's trainer"},
+    {"internvl_chat_dpo.py|internvl_chat_mpo.py|run_mpo.py", "preference training (a second model, or pairs of answers)"},
+    {"train_flant5.py|train_lora_t5.py|finetune_multi_modal.py|olmo_core_finetune.py|run_mlm.py|run_plm.py|run_fim.py|run_seq2seq_qa.py|run_glue.py|run_summarization.py|run_translation.py", "a program that is read by name alone"},
+});
+
+/// Whether the words have one of the arguments, as --name or --na-me, with =VALUE or without.
+inline bool has_argument(std::span<const shell_word> words, std::string_view names) {
+  return std::any_of(words.begin(), words.end(), [&](const shell_word& w) {
+    if (!w.text.starts_with("--")) return false;
+    auto name = w.text.substr(2, w.text.find('=') == std::string::npos ? std::string::npos : w.text.find('=') - 2);
+    if (among_words(names, name)) return true;
+    std::replace(name.begin(), name.end(), '-', '_');
+    return among_words(names, name);
+  });
+}
+
+inline const training_program* program_named(std::string_view name) {
+  for (const auto& p : training_programs)
+    if (p.name == name) return &p;
+  return nullptr;
+}
+
+/// Scripts that take a trainer's arguments and do not train.
+inline bool never_trains(std::string_view script) {
+  const auto name = script.substr(script.rfind('/') == std::string_view::npos ? 0 : script.rfind('/') + 1);
+  for (const auto* word : {"generat", "server", "inference", "infer", "eval", "convert", "preprocess", "merge", "export", "serve", "vllm", "demo", "prepare", "download"})
+    if (name.find(word) != std::string_view::npos) return true;
+  return false;
+}
+
+/// Launchers that are recognised and not read: what a script starts with them, in a sentence's end.
+inline std::string likely_program(const std::vector<shell_command>& commands) {
+  static constexpr std::pair<std::string_view, std::string_view> known[] = {
+      {"axolotl", "axolotl"}, {"verl.", "verl"}, {"openrlhf", "OpenRLHF"}, {"swift", "ms-swift"}, {"litgpt", "litgpt"}, {"tune", "torchtune"}, {"run_train.py", "nanotron"}, {"deepy.py", "gpt-neox"},
+      {"run_recipe.py", "Megatron-Bridge"}, {"nemo", "NeMo"}, {"xtuner", "xtuner"}, {"slime", "slime"}, {"primus", "Primus"}, {"composer", "Composer"}, {"colossalai", "Colossal-AI"}};
+  for (const auto& c : commands)
+    for (const auto& w : c.words)
+      for (const auto& [part, name] : known)
+        if (w.text == part || (part.back() == '.' && w.text.starts_with(part)) || !path_end(w.text, part).empty()) return ": it is for " + std::string{name} + ", which is not read by this version";
+  for (const auto& c : commands)
+    for (const auto& w : c.words)
+      if (w.text.ends_with(".py") && !never_trains(w.text)) return ": " + in_quotes(w.shown()) + " is no program whose arguments are known; --program says whose they are";
+  return {};
+}
+
+/// The program that a script is, by its path and arguments; null where it does not train, or nobody knows.
+inline const training_program* program_of(std::string_view script, std::span<const shell_word> words) {
+  if (never_trains(script)) return nullptr;
+  for (const auto& p : training_programs)
+    if (const auto end = path_end(script, p.scripts); !end.empty() && (end.find('/') != std::string_view::npos || p.marks.empty() || has_argument(words, p.marks))) return &p;
+  for (const auto& o : other_trainings)
+    if (!path_end(script, o.scripts).empty()) fail("headroom: " + std::string{script} + " is " + std::string{o.is} + ", which is not modelled by this version");
+  if (script.empty() && has_argument(words, program_named("megatron")->marks)) return program_named("megatron");
+  if (script.empty() && has_argument(words, program_named("torchtitan")->marks)) return program_named("torchtitan");
+  if (has_argument(words, "finetuning_type|cutoff_len")) return program_named("llama-factory");
+  if (has_argument(words, "per_device_train_batch_size") && has_argument(words, "model_name_or_path")) return program_named("transformers");
+  return nullptr;
+}
+
+}  // namespace headroom::io::detail
