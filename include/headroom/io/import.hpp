@@ -169,6 +169,7 @@ inline import_input input_of(std::string text, const std::filesystem::path& file
 /// Adds what a file says; its name is for errors, and nothing but `text` is read.
 inline void import_input_into(draft& d, const import_input& in, import_settings with) {
   if (in.kind == file_kind::launch) return import_text(d, in.text, in.file.filename().string(), with.script);
+  d.notes.insert(d.notes.end(), in.parsed.notes.begin(), in.parsed.notes.end());
   with.base = with.base.empty() ? in.file.parent_path() : with.base;
   import_document(d, in.parsed, in.kind, with);
 }

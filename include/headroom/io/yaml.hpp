@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
-// YAML as PyYAML reads it (YAML 1.1's words for true and false), strictly: one document, no key twice, no aliases, no tags. Needs yaml-cpp.
+// YAML as PyYAML reads it (YAML 1.1's words for true and false; of a key that is given twice the last counts), one document without tags.
+// Needs yaml-cpp.
 #pragma once
 
 #include <headroom/io/syntax/document.hpp>
@@ -44,19 +45,25 @@ class yaml_events final : public YAML::EventHandler {
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { value(mark, nullptr); }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { stop(mark, "an alias (*name); write the value out"); }
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, const std::string& text) override {
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto it = anchors_.find(anchor);
+    if (it == anchors_.end()) stop(mark, "an alias of what is not complete yet");
+    count_ += it->second.second;
+    value(mark, it->second.first);
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& text) override {
     if (tag != "?" && tag != "!" && tag != "tag:yaml.org,2002:str") stop(mark, "the tag " + in_quotes(tag));
     if (key_next()) {
       key(mark, text);
       return;
     }
-    value(mark, tag == "?" ? yaml_scalar(text) : json_value(text));
+    const auto* at = value(mark, tag == "?" ? yaml_scalar(text) : json_value(text));
+    if (anchor != YAML::NullAnchor) anchors_[anchor] = {*at, 1};
   }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override { open(mark, json_value::array()); }
-  void OnSequenceEnd() override { open_.pop_back(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override { open(mark, json_value::object()); }
-  void OnMapEnd() override { open_.pop_back(); }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override { open(mark, json_value::array(), anchor); }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override { open(mark, json_value::object(), anchor); }
+  void OnMapEnd() override { close(); }
 
  private:
   struct level {
@@ -64,12 +71,14 @@ class yaml_events final : public YAML::EventHandler {
     std::string path;
     std::string key;
     bool has_key{};
+    YAML::anchor_t anchor{};
+    std::size_t began{};  ///< values before it
   };
   [[noreturn]] void stop(const YAML::Mark& mark, const std::string& what) const { fail("headroom: " + into_->source + ":" + std::to_string(mark.line + 1) + ": YAML with " + what + " is not read"); }
   [[nodiscard]] bool key_next() const { return !open_.empty() && open_.back().at->is_object() && !open_.back().has_key; }
   void key(const YAML::Mark& mark, const std::string& text) {
     auto& in = open_.back();
-    if (in.at->contains(text)) fail("headroom: " + into_->source + ":" + std::to_string(mark.line + 1) + ": " + (in.path.empty() ? "" : "in " + in.path + ", ") + "key " + in_quotes(text) + " is given twice");
+    if (in.at->contains(text)) into_->notes.push_back(into_->source + ":" + std::to_string(mark.line + 1) + ": " + joined(in.path, text) + " is given twice: this one counts, as in PyYAML");
     in.key = text;
     in.has_key = true;
     into_->lines[joined(in.path, text)] = mark.line + 1;
@@ -92,10 +101,14 @@ class yaml_events final : public YAML::EventHandler {
     path_ = joined(in.path, in.key);
     return &((*in.at)[in.key] = std::move(v));
   }
-  void open(const YAML::Mark& mark, json_value v) {
+  void close() {
+    if (const auto& done = open_.back(); done.anchor != YAML::NullAnchor) anchors_[done.anchor] = {*done.at, count_ - done.began};
+    open_.pop_back();
+  }
+  void open(const YAML::Mark& mark, json_value v, YAML::anchor_t anchor) {
     if (open_.size() >= static_cast<std::size_t>(deepest_nesting)) fail("headroom: " + into_->source + " is nested deeper than " + std::to_string(deepest_nesting) + " levels");
     auto* at = value(mark, std::move(v));
-    open_.push_back({at, path_, {}, false});
+    open_.push_back({at, path_, {}, false, anchor, count_});
   }
 
   document* into_;
@@ -103,6 +116,7 @@ class yaml_events final : public YAML::EventHandler {
   std::size_t count_{};
   std::string path_;
   std::vector<level> open_;
+  std::map<YAML::anchor_t, std::pair<json_value, std::size_t>> anchors_;  ///< what aliases stand for, and how many values that are
 };
 
 }  // namespace detail

@@ -54,7 +54,7 @@ class trainer_arguments {
   }
   void formats() {
     const auto brain = v_.take("bf16"), half = v_.take("fp16");
-    const bool is_brain = brain != nullptr && flag_at(*brain, "bf16"), is_half = half != nullptr && flag_at(*half, "fp16"), pure = factory_ && v_.on("pure_bf16");
+    const bool is_brain = brain != nullptr && truth(*brain, "bf16"), is_half = half != nullptr && truth(*half, "fp16"), pure = factory_ && v_.on("pure_bf16");
     const bool resident = factory_ && v_.on("use_badam") && is_brain;  // trained weights stay as they were loaded (LLaMA-Factory model/adapter.py)
     if ((is_brain || pure) && is_half) fail("headroom: fp16 and bf16 must not both be true");
     if (p_->name == "deepspeed-chat-sft") {
@@ -175,7 +175,9 @@ inline const training_program& program_of_keys(const json_value& root) {
       if (among_words(names, key)) return true;
     return false;
   };
+  if (any("infer_backend|export_dir|vllm_maxlen") && !any("do_train|dataset")) fail("headroom: this file is for inference or merging, and starts no training");
   if (any("finetuning_type|cutoff_len")) return *program_named("llama-factory");
+  if (any("use_slow_tokenizer|checkpointing_steps|with_tracking|dataset_mixer_list|use_flash_attn")) return *program_named("open-instruct");
   const auto& trl = *program_named("trl-sft");
   return any(trl.marks) ? trl : *program_named("transformers");
 }

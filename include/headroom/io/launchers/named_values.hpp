@@ -8,6 +8,20 @@
 
 namespace headroom::io::detail {
 
+/// true or false, or what Python programs take for it: 0, 1 and words (transformers/hf_argparser.py, string_to_bool).
+inline bool truth(const json_value& v, const std::string& path) {
+  if (v.is_number_integer() && (v == 0 || v == 1)) return v == 1;
+  if (v.is_string()) {
+    auto word = v.get<std::string>();
+    for (auto& c : word) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    for (const auto* yes : {"true", "yes", "t", "y", "1"})
+      if (word == yes) return true;
+    for (const auto* no : {"false", "no", "f", "n", "0"})
+      if (word == no) return false;
+  }
+  return flag_at(v, path);
+}
+
 class named_values {
  public:
   named_values(const document& from, std::int64_t most) : from_(&from), most_(most) {}
@@ -20,7 +34,7 @@ class named_values {
   }
   bool on(std::string_view key, bool otherwise = false) {
     const auto* v = take(key);
-    return v == nullptr ? otherwise : flag_at(*v, std::string{key});
+    return v == nullptr ? otherwise : truth(*v, std::string{key});
   }
   std::int64_t number(std::string_view key, std::int64_t otherwise, std::int64_t low = 1) {
     const auto* v = take(key);

@@ -48,7 +48,7 @@ class adapter_arguments {
     if (l.rank.empty()) return;
     const json_value* said = first_of(*v_, l.on, on_);
     const bool by_rank = !l.on.empty() && l.on == l.rank;
-    const bool on = said == nullptr ? l.by_default : by_rank ? whole_at(*said, std::string{on_}, 0, 1 << 20) > 0 : flag_at(*said, std::string{on_});
+    const bool on = said == nullptr ? l.by_default : by_rank ? whole_at(*said, std::string{on_}, 0, 1 << 20) > 0 : truth(*said, std::string{on_});
     json_value a = {{"kind", "lora"}, {"rank", number(l.rank, l.rank_default)}, {"format", "fp32"}};
     a["targets"] = targets(on);
     dropout(a);
@@ -106,14 +106,14 @@ class adapter_arguments {
     const auto* twice = first_of(*v_, b.nested, nested);
     std::int64_t n = count == nullptr ? 16 : whole_at(*count, std::string{bits}, 1, 32);
     quantised_by_ = bits;
-    if (is_four != nullptr && flag_at(*is_four, std::string{four})) n = 4, quantised_by_ = four;
-    if (is_eight != nullptr && flag_at(*is_eight, std::string{eight})) n = 8, quantised_by_ = eight;
+    if (is_four != nullptr && truth(*is_four, std::string{four})) n = 4, quantised_by_ = four;
+    if (is_eight != nullptr && truth(*is_eight, std::string{eight})) n = 8, quantised_by_ = eight;
     if (n != 4 && n != 8) {
       if (!b.double_by.empty()) v_->take(b.double_by);
       return;
     }
     const auto word = what == nullptr ? std::string{b.kind_default} : string_at(*what, std::string{kind});
-    const bool doubled = twice == nullptr ? b.nested_default : flag_at(*twice, std::string{nested});
+    const bool doubled = twice == nullptr ? b.nested_default : truth(*twice, std::string{nested});
     const bool both = !b.double_by.empty() && v_->on(b.double_by);
     if (n == 4 && (word != "nf4" || (!b.double_by.empty() && !both))) fail("headroom: " + v_->place(kind) + ": " + std::string{kind} + " " + in_quotes(word) + " is not modelled by this version; accepted: nf4");
     quantised_ = n == 8 ? "int8" : doubled || both ? "nf4-double" : "nf4";

@@ -30,7 +30,7 @@ class trainer_memory {
   void checkpointing() {
     const auto* asked = v_->take("gradient_checkpointing");
     const bool off = v_->on("disable_gradient_checkpointing");
-    bool on = asked != nullptr && flag_at(*asked, "gradient_checkpointing");
+    bool on = asked != nullptr && truth(*asked, "gradient_checkpointing");
     if (factory_) on = !off;  // that switch alone decides (LLaMA-Factory model/model_utils/checkpointing.py)
     const auto place = v_->place(asked != nullptr ? "gradient_checkpointing" : "disable_gradient_checkpointing");
     if (!factory_ && asked == nullptr && p_->recompute == checkpoints::unknown && !(d_->has({"recompute"}) && d_->job["recompute"] != "none"))
@@ -45,7 +45,7 @@ class trainer_memory {
   }
   std::optional<bool> re_entrant() {
     if (factory_) return v_->on("use_reentrant_gc", true);
-    if (const auto* v = v_->take("use_reentrant"); v != nullptr) return flag_at(*v, "use_reentrant");
+    if (const auto* v = v_->take("use_reentrant"); v != nullptr) return truth(*v, "use_reentrant");
     const auto* said = v_->take("gradient_checkpointing_kwargs");
     if (said == nullptr) return std::nullopt;
     auto words = *said;
@@ -57,7 +57,7 @@ class trainer_memory {
     }
     if (!words.is_object()) wrong_value("gradient_checkpointing_kwargs", "an object", *said);
     const auto it = words.find("use_reentrant");
-    return it == words.end() ? std::nullopt : std::optional{flag_at(*it, "gradient_checkpointing_kwargs.use_reentrant")};
+    return it == words.end() ? std::nullopt : std::optional{truth(*it, "gradient_checkpointing_kwargs.use_reentrant")};
   }
   void attention() {
     const auto* own = v_->take("flash_attn");  // a word, or a switch that is the script's own
@@ -85,7 +85,7 @@ class trainer_memory {
   }
   void engine() {
     const auto* ds = v_->take("deepspeed");
-    if (ds == nullptr || (ds->is_string() && ds->get_ref<const std::string&>().empty()) || (ds->is_boolean() && !flag_at(*ds, "deepspeed"))) return;
+    if (ds == nullptr || (ds->is_string() && ds->get_ref<const std::string&>().empty()) || (ds->is_boolean() && !truth(*ds, "deepspeed"))) return;
     d_->framework_is("deepspeed", v_->place("deepspeed"));
     if (!ds->is_string()) fail("headroom: deepspeed must be the path of a configuration here");
     d_->say({"sharding", "kind"}, "zero", v_->place("deepspeed"));
@@ -95,7 +95,7 @@ class trainer_memory {
     const auto* fsdp = v_->take("fsdp");
     const auto* config = v_->take("fsdp_config");
     v_->take("fsdp_transformer_layer_cls_to_wrap");  // a unit is a layer
-    const bool off = fsdp == nullptr || (fsdp->is_boolean() && !flag_at(*fsdp, "fsdp")) || (fsdp->is_string() && fsdp->get_ref<const std::string&>().empty());
+    const bool off = fsdp == nullptr || (fsdp->is_boolean() && !truth(*fsdp, "fsdp")) || (fsdp->is_string() && fsdp->get_ref<const std::string&>().empty());
     if (off) return;
     std::string kind = "fsdp1", text = fsdp->is_boolean() ? "full_shard" : "";
     if (fsdp->is_array())
@@ -129,9 +129,9 @@ class trainer_memory {
       if (name == "version" && kind == "fsdp1") {
         if (whole_at(value, path, 1, 2) == 2) kind = "fsdp2";
       } else if (name == "activation_checkpointing") {
-        if (flag_at(value, path)) d_->replace("recompute", "full", v_->place("fsdp_config"));
+        if (truth(value, path)) d_->replace("recompute", "full", v_->place("fsdp_config"));
       } else if (name == "offload_params" || name == "cpu_offload") {
-        if (flag_at(value, path)) d_->say({"offload"}, {{"parameters", "cpu"}, {"optimizer", "cpu"}}, v_->place("fsdp_config"));
+        if (truth(value, path)) d_->say({"offload"}, {{"parameters", "cpu"}, {"optimizer", "cpu"}}, v_->place("fsdp_config"));
       } else if (name != "transformer_layer_cls_to_wrap" && name != "cpu_ram_efficient_loading" && name != "sync_module_states" && name != "state_dict_type" && name != "limit_all_gathers" &&
                  !(name == "use_orig_params" && value == true) && !((name == "forward_prefetch" || name == "xla" || name == "xla_fsdp_grad_ckpt") && value == false) &&
                  !(name == "backward_prefetch" && (value == "backward_pre" || value == "BACKWARD_PRE")) && !(name == "min_num_params" && value == 0) && !(name == "reshard_after_forward" && value == true)) {

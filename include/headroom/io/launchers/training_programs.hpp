@@ -68,7 +68,7 @@ inline constexpr auto training_programs = std::to_array<training_program>({
      .lora = {.on = "use_lora", .rank = "lora_rank", .rank_default = 64, .targets_default = "q_proj|o_proj|v_proj|k_proj|gate_proj|up_proj|down_proj", .dropout = "lora_dropout", .dropout_percent = 10},
      .passed = open_instruct_passed},
     // deepspeedai/DeepSpeedExamples applications/DeepSpeed-Chat/training/step1_supervised_finetuning/main.py.
-    {.name = "deepspeed-chat-sft", .scripts = "main.py|step1_supervised_finetuning/main.py", .marks = "max_seq_len", .length = "max_seq_len", .length_default = 512, .loads = "half", .micro_default = 16, .passed = deepspeed_chat_passed},
+    {.name = "deepspeed-chat-sft", .scripts = "main.py|step1_supervised_finetuning/main.py", .marks = "max_seq_len|sft_only_data_path", .length = "max_seq_len", .length_default = 512, .loads = "half", .micro_default = 16, .passed = deepspeed_chat_passed},
 });
 // clang-format on
 
@@ -135,7 +135,9 @@ inline const training_program* program_of(std::string_view script, std::span<con
   if (script.empty() && has_argument(words, program_named("megatron")->marks)) return program_named("megatron");
   if (script.empty() && has_argument(words, program_named("torchtitan")->marks)) return program_named("torchtitan");
   if (has_argument(words, "finetuning_type|cutoff_len")) return program_named("llama-factory");
-  if (has_argument(words, "per_device_train_batch_size") && has_argument(words, "model_name_or_path")) return program_named("transformers");
+  bool flag = false;  // --deepspeed of the Trainer names a file; a flag is another program's
+  for (std::size_t i = 0; i < words.size(); ++i) flag = flag || (words[i].text == "--deepspeed" && (i + 1 == words.size() || words[i + 1].text.starts_with("--")));
+  if (!flag && has_argument(words, "per_device_train_batch_size") && has_argument(words, "model_name_or_path")) return program_named("transformers");
   return nullptr;
 }
 
