@@ -89,8 +89,13 @@ class trainer_arguments {
   void projector() {
     const bool alone = v_.on("tune_mm_mlp_adapter");
     if (alone) d_->job.erase("adapter");
-    if (!d_->has({"model"})) fail("headroom: " + v_.source() + ": LLaVA is named by its language model here: add --model llava-1.5-7b or the like");
-    const auto m = read_model(*d_->find({"model"}), "model", "/nonexistent/folder");
+    // By its language model and its tower: 1.5 is Vicuna 1.5 under CLIP ViT-L/14 at 336 pixels, with two layers between (its README).
+    const auto base = v_.word_now("model_name_or_path"), tower = v_.word("vision_tower", ""), between = v_.word("mm_projector_type", "linear");
+    const auto has = [](const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; };
+    if (!d_->has({"model"}) && has(base, "vicuna") && has(base, "v1.5") && has(tower, "clip-vit-large-patch14-336") && between == "mlp2x_gelu")
+      say_model(*d_, has(base, "13b") ? "llava-1.5-13b" : "llava-1.5-7b", v_.place("vision_tower"));
+    const auto* m_said = d_->find({"model"});
+    const auto m = m_said == nullptr ? shape{} : read_model(*m_said, "model", "/nonexistent/folder");
     if (m.vision.layers == 0) fail("headroom: " + v_.source() + ": LLaVA is named by its language model here: add --model llava-1.5-7b or the like");
     auto trains = json_value::array({"projector"});
     if (!alone && !d_->has({"adapter"})) {

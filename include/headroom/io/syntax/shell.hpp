@@ -173,6 +173,8 @@ class shell_parser {
   void assign(const shell_word& word) {
     const auto n = shell_assigned(word.text);
     auto& v = c_.variables[word.text.substr(0, n)];
+    // In a branch that may not run, what is open does not replace what is known.
+    if (depth_ > 0 && !word.known() && v.items.size() == 1 && v.items[0].known()) return;
     const bool more = word.text[n] == '+';
     auto value = word.text.substr(n + (more ? 2 : 1));
     if (more && !v.items.empty() && !v.array) value = v.items[0].text + value;
@@ -190,6 +192,8 @@ class shell_parser {
     while (first < words.size() && std::find(std::begin(control), std::end(control), words[first].text) != std::end(control)) {
       const auto& w = words[first].text;
       if (w == "if" || w == "for" || w == "while" || w == "case") script_.branches = true;
+      if (w == "if" || w == "for" || w == "while" || w == "until" || w == "case") ++depth_;
+      if (w == "fi" || w == "done" || w == "esac") depth_ -= depth_ > 0;
       if (w == "case") {
         ++cases_;
         pattern_ = true;
@@ -236,6 +240,7 @@ class shell_parser {
   shell_words s_;
   shell_cursor& c_{s_.cursor};
   int level_{};     ///< of scripts within scripts
+  int depth_{};     ///< of branches and loops
   int cases_{};     ///< that are open
   bool pattern_{};  ///< the words are a pattern of one
   shell_script script_;
