@@ -56,17 +56,16 @@ void replay_rank(rank_report& rank, const job& j, std::size_t kind, step_recorde
 
 /// A stage's tensors, one by one; what else stays (workspaces, gathered inputs) is added as it is.
 inline void replay_stage(rank_report& rank, const settled_job& s, const inventory& list, const stage_cut& cut, step_recorder* listener = nullptr) {
-  bytes tensors{}, stays{};
+  bytes tensors{};
   const auto run = [&](bytes capacity) {
     caching_allocator a(allocator_of(*s.source, capacity));
     stage_run stage(s, list, cut, rank.pipeline_stage, a, listener);
     stage.run();
     tensors = max(stage.peak_asked(), stage.asked_in_load());
-    stays = stage.stays();
     return a;
   };
   auto real = run(rank.capacity);
-  const auto others = rank.phases[static_cast<std::size_t>(phase::save)] - stays;
+  const auto others = rank.allocated - tensors;
   const auto room = rank.capacity - rank.outside.context - rank.outside.nccl - others;  // which is known only now
   if (bytes{real.peak_reserved()} > room && listener == nullptr) real = run(room);
   add_unused_ends(rank, bytes{real.peak_allocated()} - tensors);

@@ -40,8 +40,6 @@ class stage_run {
     steps_.run(stage_);
     update(false);
   }
-  /// Of what is there between two steps, what it has made.
-  [[nodiscard]] bytes stays() const { return memory_->asked() + inputs_left_; }
   /// The most bytes that it has asked for at a time, since parameters are where they stay; and before that.
   [[nodiscard]] bytes peak_asked() const { return memory_->peak_asked(); }
   [[nodiscard]] bytes asked_in_load() const { return loading_; }
