@@ -261,6 +261,7 @@ constexpr report estimate(const job& j) {
   // The operator itself, and in this order: where the library is linked, g++ then generates no code for what is in the headers.
   if (__builtin_is_constant_evaluated()) {
     check(j);  // at once, so that compilers show the sentence near the top
+    detail::shipped_layers::check(j, refusing{});
     check_walk(j);
     return detail::estimate_with(j, detail::shipped_layers{}, detail::shipped_order{});
   } else {

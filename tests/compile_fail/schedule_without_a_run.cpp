@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// expect: headroom: estimate\(job, x\) takes a layer or a schedule of your own
+// expect: headroom: estimate\(job, x\) takes layers or a schedule of your own
 // expect: run\(plan, stage, visit\)
 #include <headroom/headroom.hpp>
 
