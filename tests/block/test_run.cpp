@@ -157,6 +157,32 @@ TEST_CASE("… on programs of many tensors, too") {
   CHECK(most > 128);
 }
 
+TEST_CASE("sums of tensors as large as 64 bits count are exact, or an error") {
+  // x → y → z, of n bytes each. Forward holds two of them; backward, which saved y, the gradients of z and y beside it.
+  const auto chain = [](std::int64_t n) {
+    program p(1);
+    const auto x = p.input(n, 1, true), y = p.make(n, 1), z = p.make(n, 1);
+    p.step(x.bit(), y.bit(), {.saves = y.bit()});
+    p.step(y.bit(), z.bit());
+    p.set_output(z);
+    return p;
+  };
+  for (const int bits : {40, 52, 53, 60}) {
+    const auto n = (std::int64_t{1} << bits) - 1;
+    CAPTURE(bits);
+    CHECK(chain(n).near() == (bits <= 53));
+    CHECK(walk_forward(chain(n)).peak.total == bytes{2 * n});
+    CHECK(walk_backward(chain(n)).peak.total == bytes{3 * n});
+  }
+  const auto third = std::numeric_limits<std::int64_t>::max() / 3;
+  CHECK(walk_backward(chain(third)).peak.total == bytes{3 * third});
+#if HEADROOM_EXCEPTIONS
+  CHECK(walk_forward(chain(third + 1)).peak.total == bytes{2 * (third + 1)});
+  CHECK_THROWS_AS((void)walk_backward(chain(third + 1)), overflow_error);
+  CHECK_THROWS_AS((void)walk_forward(chain(std::int64_t{1} << 62)), overflow_error);
+#endif
+}
+
 TEST_CASE("… and on the blocks of jobs drawn at random") {
   draw::jobs jobs(18);
   int seen = 0;

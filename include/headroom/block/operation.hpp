@@ -29,17 +29,31 @@ struct operation_details {
 };
 
 /// One step of a layer, as it runs.
-template <class Set>
-struct basic_operation {
-  Set reads{}, makes{}, saves{}, holds{};
+struct operation {
+  wide_set reads{}, makes{}, saves{}, holds{};
   bytes forward_temporary{}, backward_temporary{}, weight_gradient{}, temporary_block{};
   std::int64_t pieces{1};
   row temporaries{row::temporaries};
   bool gradient_waits{}, passes_gradient{}, releases_first{}, splits{};
   bool recorded{};            ///< part of the graph: something that trains lies before it
 };
-using near_operation = basic_operation<near_set>;
-using operation = basic_operation<wide_set>;
+
+/// … of near tensors alone. What few operations have stands beside the list: program::rare().
+struct near_operation {
+  near_set reads, makes, saves;
+  bytes forward_temporary, backward_temporary, weight_gradient;
+  row temporaries;
+  bool gradient_waits, passes_gradient, releases_first, splits, recorded;
+  std::uint8_t rare;          ///< the place there; 0: it has nothing of it
+};
+struct rare_details {
+  near_set holds;
+  bytes temporary_block;
+  std::int64_t pieces;
+};
+
+template <class Set>
+using basic_operation = std::conditional_t<std::is_same_v<Set, near_set>, near_operation, operation>;
 
 namespace detail {
 

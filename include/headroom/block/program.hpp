@@ -57,11 +57,12 @@ class program {
 
  public:
   static constexpr std::size_t max_tensors = wide_set::places;
-  static constexpr std::size_t near_operations = 48;
+  static constexpr std::size_t near_operations = 48, rare_operations = 20;
   static constexpr std::size_t max_operations = near_operations + 144;
 
   /// `granule`: the allocator's rounding, a power of two (512 for PyTorch's caching allocator, 1 to count plain bytes).
   constexpr explicit program(std::int64_t granule) : spare_(granule - 1) {
+    rare_.put(0, near_set{0}, bytes{0}, std::int64_t{1});
     if (!std::is_constant_evaluated()) return;  // see room
     size_ = {};
     elements_ = {};
@@ -79,6 +80,7 @@ class program {
     elements_[i] = elements;
     width_[i] = static_cast<std::int32_t>(width);
     size_[i] = rounded(elements, width).count();
+    largest_ |= size_[i];
     if (r == row::activations) return t;
     if (r == row::logits) put(logits_, t);
     if (r == row::gathered_parameters) put(weights_, t);
@@ -118,13 +120,19 @@ class program {
   /// Appends an operation. It is recorded, and saves, only if something it reads needs a gradient or it trains a weight.
   /// Inlined, so that the details are written into the list at once; as an argument they are written, awaited and copied.
   [[gnu::always_inline]] constexpr void step(tensor_set reads, tensor_set makes, const operation_details& d = {}) {
-    if (tensors_ > near_tensors || operations_ >= near_operations) [[unlikely]] return step_packed(reads, makes, d);
+    if (tensors_ > near_tensors || operations_ >= near_end_) [[unlikely]] return step_packed(reads, makes, d);
+    std::uint8_t rare = 0;
+    if (d.holds.near != 0 || d.temporary_block != bytes{0} || d.pieces != 1) {
+      if (rare_size_ == rare_operations) [[unlikely]] return step_packed(reads, makes, d);
+      rare_.put(rare = rare_size_++, d.holds.near, d.temporary_block, d.pieces);
+    }
     const near_set from = reads.near, to = makes.near;
     const bool recorded = (from & gradient_.word[0]) != 0 || d.weight_gradient > bytes{0};
     // A tensor saved twice is released by its first saver.
     const near_set saves = recorded ? storages(d.saves.near) & ~saved_.word[0] : 0;
-    list_.put(operations_++, from, to, saves, d.holds.near, d.forward_temporary, d.backward_temporary, d.weight_gradient, d.temporary_block, d.pieces,
-              d.temporaries, d.gradient_waits, d.passes_gradient, d.releases_first, d.splits, recorded);
+    list_.put(operations_++, from, to, saves, d.forward_temporary, d.backward_temporary, d.weight_gradient, d.temporaries, d.gradient_waits,
+              d.passes_gradient, d.releases_first, d.splits, recorded, rare);
+    largest_ |= (d.forward_temporary.value | d.backward_temporary.value) | d.weight_gradient.value;
     saved_.word[0] |= saves;
     if (!recorded) return;
     if (d.splits) splits_.word[0] |= storages(d.saves.near);
@@ -198,8 +206,12 @@ class program {
     else
       return any(i);
   }
-  /// Whether no operation is packed, and no set needs a second word.
-  [[nodiscard]] constexpr bool near() const { return tensors_ <= near_tensors && packed_.size() == 0; }
+  /// What few operations have.
+  [[nodiscard]] constexpr const rare_details& rare(const near_operation& o) const { return rare_[o.rare]; }
+  [[nodiscard]] static constexpr const operation& rare(const operation& o) { return o; }
+  /// Whether no operation is packed, no set needs a second word, and no sum a check: of 63 tensors and 48 operations what is there at once,
+  /// four times a tensor (itself, two gradients, their sum) and twice an operation's number, stays below 348 × 2^53 bytes, or 2^62.
+  [[nodiscard]] constexpr bool near() const { return tensors_ <= near_tensors && packed_.size() == 0 && static_cast<std::uint64_t>(largest_) >> 53 == 0; }
   [[nodiscard]] constexpr tensor input() const { return input_; }
   [[nodiscard]] constexpr tensor output() const { return output_; }
   [[nodiscard]] constexpr const wide_set& saved() const { return saved_; }
@@ -232,6 +244,13 @@ class program {
     for (const auto t : each(s)) r = checked::add(r, size_[index(t)]);
     return bytes{r};
   }
+  /// The same as a number; where all is near, of tensors that need no check.
+  [[nodiscard, gnu::always_inline]] constexpr std::int64_t count(near_set s) const {
+    std::int64_t r = 0;
+    for (; s != 0; s &= s - 1) r = proven::add(r, size_[static_cast<std::size_t>(std::countr_zero(s))]);
+    return r;
+  }
+  [[nodiscard]] constexpr std::int64_t count(const wide_set& s) const { return sum(s).count(); }
 
  private:
   [[gnu::noinline, gnu::cold]] constexpr void step_packed(tensor_set reads, tensor_set makes, operation_details d) {
@@ -240,6 +259,7 @@ class program {
     packed_.add({reads, makes, saves, d.holds, d.forward_temporary, d.backward_temporary, d.weight_gradient, d.temporary_block, d.pieces, d.temporaries,
                  d.gradient_waits, d.passes_gradient, d.releases_first, d.splits, recorded});
     ++operations_;
+    near_end_ = 0;  // those behind it are packed, too
     saved_ |= saves;
     if (!recorded) return;
     if (d.splits) splits_ |= storages(d.saves);
@@ -250,7 +270,8 @@ class program {
     const auto near = operations_ - packed_.size();
     if (i >= near) return packed_[i - near];
     const auto& o = list_[i];
-    return {o.reads, o.makes, o.saves, o.holds, o.forward_temporary, o.backward_temporary, o.weight_gradient, o.temporary_block, o.pieces, o.temporaries,
+    const auto& r = rare_[o.rare];
+    return {o.reads, o.makes, o.saves, r.holds, o.forward_temporary, o.backward_temporary, o.weight_gradient, r.temporary_block, r.pieces, o.temporaries,
             o.gradient_waits, o.passes_gradient, o.releases_first, o.splits, o.recorded};
   }
   static constexpr std::size_t index(tensor t) { return t.place(); }
@@ -261,8 +282,12 @@ class program {
   std::array<std::int32_t, max_tensors> width_;
   std::array<std::uint8_t, max_tensors> owner_;  // of a view: the tensor whose storage it shares
   room<near_operation, near_operations> list_ = room<near_operation, near_operations>::open();
+  room<rare_details, rare_operations> rare_ = room<rare_details, rare_operations>::open();
   detail::packed_operations<1792, max_operations - near_operations> packed_;
   std::int64_t spare_;  // granule - 1
+  std::int64_t largest_ = 0;  // has a bit wherever a size or an operation's number has one
+  std::size_t near_end_ = near_operations;
+  std::uint8_t rare_size_ = 1;
   std::size_t tensors_ = 0;
   std::size_t operations_ = 0;
   std::size_t returns_at_ = max_operations;  // nowhere

@@ -72,7 +72,7 @@ class last_readers {
     auto seen = kept | p.storages(p.output().as<Set>());
     for (auto i = p.operations(); i-- > 0;) {
       const auto& o = p.at<Set>(i);
-      const auto used = p.storages(o.reads | o.makes | o.holds);
+      const auto used = p.storages(o.reads | o.makes | p.rare(o).holds);
       put(i, used & ~seen);
       seen |= used;
     }
@@ -106,11 +106,11 @@ class last_readers {
   sets gone_ = sets::open();
 };
 
-template <class Set, class Listener>
-[[gnu::always_inline]] constexpr void run_forward_operation(const basic_operation<Set>& o, const Set& fresh, Listener& to) {
-  if (o.pieces > 1) [[unlikely]] {
+template <class Operation, class Set, class Listener>
+[[gnu::always_inline]] constexpr void run_forward_operation(const Operation& o, std::int64_t pieces, const Set& fresh, Listener& to) {
+  if (pieces > 1) [[unlikely]] {
     to.begin_pieces(fresh, o);
-    for (std::int64_t i = 0; i < o.pieces; i = to.after_piece(i, o)) {
+    for (std::int64_t i = 0; i < pieces; i = to.after_piece(i, o)) {
       to.make_temporary(o.forward_temporary, o);
       to.make_piece(fresh, o, i);
       to.free_temporary(o);
@@ -124,12 +124,12 @@ template <class Set, class Listener>
 
 /// The gradients of an operation's operands and weights. Piece by piece: what was saved and the result's gradient go with each, and a
 /// weight's gradients are added up before anybody sees the sum (engine.cpp: its node waits for all of them).
-template <class Set, class Listener>
-[[gnu::always_inline]] constexpr void run_backward_operation(const basic_operation<Set>& o, const Set& fresh, const Set& second, const Set& released,
+template <class Operation, class Set, class Listener>
+[[gnu::always_inline]] constexpr void run_backward_operation(const Operation& o, std::int64_t pieces, const Set& fresh, const Set& second, const Set& released,
                                                              const Set& arriving, bool weights, Listener& to) {
-  if (o.pieces > 1) [[unlikely]] {
+  if (pieces > 1) [[unlikely]] {
     to.begin_gradient_pieces(fresh, second, o);
-    for (std::int64_t i = 0; i < o.pieces; i = to.after_piece(i, o)) {
+    for (std::int64_t i = 0; i < pieces; i = to.after_piece(i, o)) {
       to.make_temporary(o.backward_temporary, o);
       to.make_gradient_piece(fresh, second, o, i);
       if (weights && i == 0) to.make_weight(o);
@@ -179,7 +179,7 @@ template <class Listener>
     const auto& o = p.template at<Set>(i);
     const auto fresh = p.storages(o.makes) & ~to.alive;
     to.alive |= fresh;
-    detail::run_forward_operation(o, fresh, to);
+    detail::run_forward_operation(o, p.rare(o).pieces, fresh, to);
     const auto gone = last.gone(i) & to.alive;
     to.alive &= ~gone;
     to.free(gone);
@@ -237,7 +237,8 @@ template <class Listener>
     }
     const auto fresh = operands & ~handed_on;
     const auto second = operands & present;
-    detail::run_backward_operation(o, fresh, second, released, o.pieces > 1 ? shared.alone(arriving) : Set{}, !in_graph, to);
+    const auto pieces = p.rare(o).pieces;
+    detail::run_backward_operation(o, pieces, fresh, second, released, pieces > 1 ? shared.alone(arriving) : Set{}, !in_graph, to);
     release(released);
     present &= ~arriving;
     if (in_graph ? o.weight_gradient > bytes{0} : weights_when == weight_work::later && o.splits) [[unlikely]] {
