@@ -86,21 +86,31 @@ constexpr tensor titan_cross_entropy(program& p, const scene& s, tensor logits) 
   return divided ? divided_cross_entropy(p, wide) : cross_entropy(p, s, wide);
 }
 
-/// torchtitan's ChunkedLossWrapper (components/loss.py): for each chunk of tokens head, loss and their backward run in turn. The head's
-/// gradients are added up, the input's are collected in fp32 and then cast; the model's backward begins with them.
-constexpr tensor chunked_head_and_loss(program& p, const scene& s, tensor x, const matrix& head) {
-  const auto hidden = s.model->hidden;
+/// What one chunk of tokens needs for head, loss and their backward, beside the rows that it reads.
+struct head_chunk {
+  bytes temporary{};        ///< at its tallest moment
+  bytes holes{};            ///< see program::leave_holes
+  std::int64_t tokens{};
+};
+/// Built in `p`, which is empty and will be cleared: two programs would take twice the stack.
+constexpr head_chunk chunk_of_head(program& p, const scene& s, std::int64_t width, const matrix& head) {
   scene part = s;
   part.tokens = checked::ceil_div(s.tokens, s.habits->loss.chunks);
   if (s.loss.chunk_tokens > 0) part.tokens = checked::mul(s.samples, s.loss.chunk_tokens) < s.tokens ? s.samples * s.loss.chunk_tokens : s.tokens;
-  program chunk(s.granule);
-  const auto rows = chunk.input(checked::mul(part.tokens, hidden), p.width(x), true);
-  chunk.set_output(titan_cross_entropy(chunk, part, multiply(chunk, part, rows, head)));
-  const auto forward = walk_forward(chunk).peak.total, backward = walk_backward(chunk).peak.total;
-  p.leave_holes(max(bytes{0}, span_of(chunk) + chunk.size(rows) - max(forward, backward)));
+  const auto rows = p.input(checked::mul(part.tokens, s.model->hidden), width, true);
+  p.set_output(titan_cross_entropy(p, part, multiply(p, part, rows, head)));
+  const auto tallest = max(walk_forward(p).peak.total, walk_backward(p).peak.total);
+  return {.temporary = tallest - p.size(rows), .holes = max(bytes{0}, span_of(p) + p.size(rows) - tallest), .tokens = part.tokens};
+}
+
+/// torchtitan's ChunkedLossWrapper (components/loss.py): for each chunk of tokens head, loss and their backward run in turn. The head's
+/// gradients are added up, the input's are collected in fp32 and then cast; the model's backward begins with them.
+constexpr tensor chunked_head_and_loss(program& p, const scene& s, tensor x, const matrix& head, const head_chunk& chunk) {
+  const auto hidden = s.model->hidden;
+  p.leave_holes(chunk.holes);
   const auto sum = head.trains ? p.rounded(checked::mul(hidden, head.out), s.accumulated_width) : bytes{0};
   const auto collected = p.make(checked::mul(s.tokens, hidden), 4);
-  p.step(0, collected.bit(), {.holds = x.bit(), .forward_temporary = max(forward, backward) - chunk.size(rows) + sum, .temporary_block = chunk.rounded(checked::mul(part.tokens, head.out), 4), .temporaries = row::logits});
+  p.step(0, collected.bit(), {.holds = x.bit(), .forward_temporary = chunk.temporary + sum, .temporary_block = p.rounded(checked::mul(chunk.tokens, head.out), 4), .temporaries = row::logits});
   const auto gradient = p.make(p.elements(x), p.width(x));
   const auto scalar = p.make(1, 4);
   p.step(x | collected, gradient | scalar,
@@ -130,32 +140,138 @@ constexpr tensor fused_linear_cross_entropy(program& p, const scene& s, tensor x
 
 }  // namespace ops
 
-/// The head and its loss, as the framework computes them. Logits are tokens × padded vocabulary, or this rank's share of it.
-constexpr program head_and_loss(const scene& s, const module_set& trained, bool input_has_gradient) {
-  const auto& m = *s.model;
-  const auto& habits = *s.habits;
-  program p(s.granule);
-  p.sum_out_of_place(habits.autograd.sums_out_of_place);
-  const auto x = p.input(checked::mul(s.stream_tokens(), m.hidden), s.residual_width, input_has_gradient);
-  const bool trains = trained.has(module::head);
-  auto n = ops::gather_tokens(p, s, m.no_final_norm ? x : ops::norm(p, s, x, m.hidden, trained.has(module::norm)), m.hidden);
-  if (m.embedding_dim > 0) n = ops::multiply(p, s, n, {.in = m.hidden, .out = m.embedding_dim, .trains = trains});  // OPTDecoder's project_out
-  const auto loss_width = s.loss.logits.width();
+namespace ops {
+
+/// Whether and in how many pieces a trainer that cuts its logits does.
+struct logit_pieces {
+  std::int64_t count{1};
+  bool head{};  ///< the head makes them piece by piece
+};
+constexpr logit_pieces pieces_of(const scene& s) {
   const bool chunked = s.loss.kind == loss_kind::chunked && (s.loss_program == loss_style::chunked || s.loss_program == loss_style::chunked_in_loss);
   const std::int64_t chunk = chunked ? checked::mul(s.loss.chunk_tokens, s.samples) : s.tokens;
   const auto pieces = checked::ceil_div(s.tokens, chunk);
-  const bool chunked_head = pieces > 1 && s.loss.chunked_head == choice::yes;
+  return {pieces, pieces > 1 && s.loss.chunked_head == choice::yes};
+}
 
-  if (s.loss_program == loss_style::fused_linear) {
-    p.set_output(ops::fused_linear_cross_entropy(p, s, n, trains));
-    return p;
+/// The last layer's output, as the head reads it.
+constexpr tensor head_input(program& p, const scene& s, const module_set& trained, bool has_gradient) {
+  const auto& m = *s.model;
+  const auto x = p.input(checked::mul(s.stream_tokens(), m.hidden), s.residual_width, has_gradient);
+  const auto n = gather_tokens(p, s, m.no_final_norm ? x : norm(p, s, x, m.hidden, trained.has(module::norm)), m.hidden);
+  if (m.embedding_dim == 0) return n;
+  return multiply(p, s, n, {.in = m.hidden, .out = m.embedding_dim, .trains = trained.has(module::head)});  // OPTDecoder's project_out
+}
+
+/// The last position of each sample is cut off, and what is left is made contiguous.
+constexpr std::int64_t shifted_elements(const scene& s) {
+  return checked::mul(checked::mul(s.samples, s.sequence > 1 ? s.sequence - 1 : 1), s.vocabulary);
+}
+
+/// litgpt: chunks come back as fp32 (Fabric converts a module's outputs) in a list that the loop keeps.
+constexpr tensor chunked_loss(program& p, const scene& s, tensor logits, const logit_pieces& pieces) {
+  const auto wide = p.make(p.elements(logits), s.loss.logits.width(), row::logits);
+  if (s.loss.logits.width() != p.width(logits)) {
+    p.step(logits.bit(), wide.bit(), {.pieces = pieces.head ? pieces.count : 1, .temporaries = row::logits});
+    logits = wide;
   }
+  p.hold_through_backward(logits);
+  p.returns_here();
+  if (!pieces.head && s.samples > 1) logits = pointwise(p, logits);  // the last position is cut off, then flattened
+  return cross_entropy(p, s, logits, pieces.count);
+}
 
+constexpr tensor upcast_shifted_loss(program& p, const scene& s, tensor logits) {
+  const bool leaves = s.model->fused_qkv && s.autocast;
+  if (!leaves) logits = cast(p, logits, s.loss.logits.width());
+  if (s.habits->loss.keeps_outputs()) p.hold_through_backward(logits);
+  p.hold_in_forward(logits);
+  if (!leaves) p.returns_here();
+  const auto elements = shifted_elements(s);
+  const auto shifted = s.samples > 1 ? p.make(elements, p.width(logits), row::logits) : p.view(logits, elements);  // one slice is contiguous as it is
+  p.step(logits.bit(), shifted.bit());
+  p.hold_in_forward(shifted);
+  if (!leaves) return cross_entropy(p, s, shifted);
+  const auto scalar = autocast_cross_entropy(p, s, shifted);
+  if (s.habits->autocast.converts_outputs)
+    p.step(0, 0, {.holds = logits.bit(), .forward_temporary = p.rounded(p.elements(logits), 4), .temporaries = row::logits});
+  return scalar;
+}
+
+constexpr tensor upcast_in_loss(program& p, const scene& s, tensor logits) {
+  const auto& how = s.habits->loss;
+  if (how.keeps_outputs()) p.hold_through_backward(logits);
+  if (how.outputs != output_lifetime::unnamed) p.hold_in_forward(logits);
+  p.returns_here();
+  auto wide = cast(p, logits, s.loss.logits.width());
+  p.hold_in_forward(wide);
+  if (how.shifts_logits && s.samples > 1) [[unlikely]] {
+    const auto shifted = p.make(shifted_elements(s), p.width(wide), row::logits);
+    p.step(wide.bit(), shifted.bit());
+    p.hold_in_forward(shifted);
+    wide = shifted;
+  }
+  return cross_entropy(p, s, wide);
+}
+
+constexpr tensor chunked_in_loss(program& p, const scene& s, tensor logits, const logit_pieces& pieces) {
+  if (!pieces.head) logits = cast(p, logits, s.loss.logits.width());
+  p.hold_in_forward(logits);  // the caller's, until it calls backward
+  p.returns_here();
+  if (pieces.head) return chunk_by_chunk_cross_entropy(p, s, logits, pieces.count);
+  return s.compiled_loss ? compiled_cross_entropy(p, s, logits) : cross_entropy(p, s, logits);
+}
+
+/// One kernel: the logits become their own gradient; a log-sum-exp and a loss a row are kept.
+constexpr tensor in_place_loss(program& p, const scene& s, tensor logits) {
+  const auto rows = p.make(s.tokens, 4);
+  const auto scalar = p.make(1, 4);
+  p.step(logits.bit(), rows | scalar, {.saves = rows | logits, .releases_first = true});
+  return scalar;
+}
+
+/// From logits to the scalar, where the head makes logits.
+constexpr tensor loss_of(program& p, const scene& s, tensor logits, const logit_pieces& pieces) {
+  switch (s.loss_program) {
+    case loss_style::chunked: return chunked_loss(p, s, logits, pieces);
+    case loss_style::upcast_shifted: return upcast_shifted_loss(p, s, logits);
+    case loss_style::upcast_in_loss:
+    case loss_style::autocast: return upcast_in_loss(p, s, logits);
+    case loss_style::plain:
+      if (s.habits->loss.keeps_outputs()) p.hold_through_backward(logits);
+      p.hold_in_forward(logits);
+      p.returns_here();
+      return cross_entropy(p, s, logits);
+    case loss_style::chunked_in_loss: return chunked_in_loss(p, s, logits, pieces);
+    case loss_style::whole_or_divided: p.returns_here(); return titan_cross_entropy(p, s, logits);
+    case loss_style::in_place: return in_place_loss(p, s, logits);
+    case loss_style::chunked_head:
+    case loss_style::fused_linear: break;  // these make none
+  }
+  return logits;
+}
+
+}  // namespace ops
+
+/// The head and its loss, as the framework computes them. Logits are tokens × padded vocabulary, or this rank's share of it.
+constexpr program head_and_loss(const scene& s, const module_set& trained, bool input_has_gradient) {
+  const auto& m = *s.model;
+  const bool trains = trained.has(module::head), chunked_head = s.loss_program == loss_style::chunked_head;
+  const auto pieces = ops::pieces_of(s);
   const ops::matrix head{.in = m.embedding_width(), .out = s.divided(s.vocabulary), .bias = m.head_bias, .trains = trains,
-                         .quantised = s.quantised.has(module::head), .waits = m.tied, .pieces = chunked_head ? pieces : 1,
-                         .result = row::logits};
-  if (s.loss_program == loss_style::chunked_head) [[unlikely]] {
-    p.set_output(ops::chunked_head_and_loss(p, s, n, head));
+                         .quantised = s.quantised.has(module::head), .waits = m.tied, .pieces = pieces.head ? pieces.count : 1, .result = row::logits};
+  program p(s.granule);
+  ops::head_chunk chunk;
+  if (chunked_head) [[unlikely]] {
+    const auto width = p.width(ops::head_input(p, s, trained, input_has_gradient));
+    p.clear();
+    chunk = ops::chunk_of_head(p, s, width, head);
+    p.clear();
+  }
+  p.sum_out_of_place(s.habits->autograd.sums_out_of_place);
+  const auto n = ops::head_input(p, s, trained, input_has_gradient);
+  if (chunked_head || s.loss_program == loss_style::fused_linear) {
+    p.set_output(chunked_head ? ops::chunked_head_and_loss(p, s, n, head, chunk) : ops::fused_linear_cross_entropy(p, s, n, trains));
     return p;
   }
   auto logits = ops::multiply(p, s, n, head);
@@ -165,89 +281,7 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
     p.step(logits.bit(), whole.bit());
     logits = whole;
   }
-
-  switch (s.loss_program) {
-    case loss_style::chunked: {
-      // litgpt: chunks come back as fp32 (Fabric converts a module's outputs) in a list that the loop keeps.
-      const auto wide = p.make(p.elements(logits), loss_width, row::logits);
-      if (loss_width != p.width(logits)) {
-        p.step(logits.bit(), wide.bit(), {.pieces = chunked_head ? pieces : 1, .temporaries = row::logits});
-        logits = wide;
-      }
-      p.hold_through_backward(logits);
-      p.returns_here();
-      if (!chunked_head && s.samples > 1) logits = ops::pointwise(p, logits);  // the last position is cut off, then flattened
-      p.set_output(ops::cross_entropy(p, s, logits, pieces));
-      break;
-    }
-    case loss_style::upcast_shifted: {
-      const bool leaves = m.fused_qkv && s.autocast;
-      if (!leaves) logits = ops::cast(p, logits, loss_width);
-      if (habits.loss.keeps_outputs()) p.hold_through_backward(logits);
-      p.hold_in_forward(logits);
-      if (!leaves) p.returns_here();
-      const auto elements = checked::mul(checked::mul(s.samples, s.sequence > 1 ? s.sequence - 1 : 1), s.vocabulary);
-      const auto shifted = s.samples > 1 ? p.make(elements, p.width(logits), row::logits) : p.view(logits, elements);  // one slice is contiguous as it is
-      p.step(logits.bit(), shifted.bit());
-      p.hold_in_forward(shifted);
-      if (leaves) {
-        p.set_output(ops::autocast_cross_entropy(p, s, shifted));
-        if (habits.autocast.converts_outputs)
-          p.step(0, 0, {.holds = logits.bit(), .forward_temporary = p.rounded(p.elements(logits), 4), .temporaries = row::logits});
-      } else {
-        p.set_output(ops::cross_entropy(p, s, shifted));
-      }
-      break;
-    }
-    case loss_style::upcast_in_loss:
-    case loss_style::autocast: {
-      if (habits.loss.keeps_outputs()) p.hold_through_backward(logits);
-      if (habits.loss.outputs != output_lifetime::unnamed) p.hold_in_forward(logits);
-      p.returns_here();
-      auto wide = ops::cast(p, logits, loss_width);
-      p.hold_in_forward(wide);
-      if (habits.loss.shifts_logits && s.samples > 1) [[unlikely]] {
-        const auto shifted = p.make(checked::mul(checked::mul(s.samples, s.sequence > 1 ? s.sequence - 1 : 1), s.vocabulary), p.width(wide), row::logits);
-        p.step(wide.bit(), shifted.bit());
-        p.hold_in_forward(shifted);
-        wide = shifted;
-      }
-      p.set_output(ops::cross_entropy(p, s, wide));
-      break;
-    }
-    case loss_style::plain: {
-      if (habits.loss.keeps_outputs()) p.hold_through_backward(logits);
-      p.hold_in_forward(logits);
-      p.returns_here();
-      p.set_output(ops::cross_entropy(p, s, logits));
-      break;
-    }
-    case loss_style::chunked_in_loss: {
-      if (!chunked_head) logits = ops::cast(p, logits, loss_width);
-      p.hold_in_forward(logits);  // the caller's, until it calls backward
-      p.returns_here();
-      if (chunked_head)
-        p.set_output(ops::chunk_by_chunk_cross_entropy(p, s, logits, pieces));
-      else
-        p.set_output(s.compiled_loss ? ops::compiled_cross_entropy(p, s, logits) : ops::cross_entropy(p, s, logits));
-      break;
-    }
-    case loss_style::whole_or_divided: {
-      p.returns_here();
-      p.set_output(ops::titan_cross_entropy(p, s, logits));
-      break;
-    }
-    case loss_style::in_place: {
-      // One kernel: the logits become their own gradient; a log-sum-exp and a loss a row are kept.
-      const auto rows = p.make(s.tokens, 4);
-      const auto scalar = p.make(1, 4);
-      p.step(logits.bit(), rows | scalar, {.saves = rows | logits, .releases_first = true});
-      p.set_output(scalar);
-      break;
-    }
-    case loss_style::chunked_head:
-    case loss_style::fused_linear: break;  // returned above
-  }
+  p.set_output(ops::loss_of(p, s, logits, pieces));
   return p;
 }
 

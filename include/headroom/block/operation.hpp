@@ -65,6 +65,7 @@ class packed_operations {
     if (std::is_constant_evaluated()) bytes_ = {}, start_ = {};
   }
   [[nodiscard]] constexpr std::size_t size() const { return count_; }
+  constexpr void clear() { count_ = used_ = 0; }
 
   constexpr void add(const operation& o) {
     if (count_ == Count) refuse("headroom: a block's operations are too many; split it", static_cast<std::int64_t>(count_));
