@@ -158,7 +158,7 @@ template <class Add, class Order>
 [[gnu::noinline]] constexpr void add_eager_stages(const Add& add, walked_kind& k, const Order& order) {
   const auto& d = k.job.source->parallel;
   const stage_cut cut(d, k.job.model.layers);
-  known_eager_chunk known;
+  eager_chunk known;
   for (std::int64_t stage = 0; stage < d.pipeline; ++stage)
     if (k.ranks_of(stage) > 0) finish_rank(add(), k.job, walk_eager_stage(k.job, k.list, cut, stage, order, known), k.ranks_of(stage), stage);
   k.job.assumptions.add(assumption::reserved_by_pools);

@@ -18,7 +18,9 @@ inline headroom::bytes made_by_forward(const headroom::settled_job& s) {
   const auto front = embedding(sc, outside);
   bool flows = front.needs_gradient(front.output()) || j.recompute.mode == recompute_mode::full;
   bytes sum = walk_forward(front).saved;
-  auto runs = detail::cut_layers(s, sc, {0, j.model.layers}, flows);
+  detail::run_room<detail::layer_runs::most> room;
+  auto runs = room.all();
+  detail::cut_layers(runs, s, sc, {0, j.model.layers}, flows);
   for (std::size_t i = 0; i < runs.size; ++i) {
     detail::cost_run(runs.list[i], s, sc, false, false, detail::shipped_layers{});
     sum += runs.list[i].count * runs.list[i].saved.total;

@@ -73,9 +73,8 @@ tallest_moments follow(const job& j, std::int64_t stage, std::int64_t always) {
   std::vector<detail::eager_chunk> chunks;
   for (const auto i : {stage, 2 * stages - 1 - stage}) {
     const auto c = cut.at(i);
-    detail::known_eager_chunk unknown;
-    state_bytes st;
-    chunks.push_back(detail::eager_chunk_of(s, list, {c.first, c.count, i == 0, i == 2 * stages - 1}, st, unknown));
+    detail::eager_chunk unknown;
+    detail::make_eager_chunk(chunks.emplace_back(), s, list, {c.first, c.count, i == 0, i == 2 * stages - 1}, unknown);
   }
   const bool turns = stage == stages - 1;  // the bottom of the V: its first chunk's result is its second's input
   everything is(always);

@@ -94,7 +94,7 @@ class allocated_step {
   void visit_down(const layer_place& group, const Body& body) {
     for (auto l = group.layer; l > group.layer - group.span; --l) body(layer_place{group.run, l, 1});
   }
-  [[nodiscard]] const detail::layer_runs& runs() const { return *stack_.cut; }
+  [[nodiscard]] const detail::layer_runs& runs() const { return stack_.cut; }
 
   // --- blocks ----------------------------------------------------------------------------------------------------------
 

@@ -26,7 +26,8 @@ struct traced_kind {
 struct traced_stack {
   scene sizes;
   bool leaf{};             ///< the embedding's result is a leaf that needs a gradient
-  std::unique_ptr<detail::layer_runs> cut = std::make_unique<detail::layer_runs>();  ///< large, so not on the stack
+  std::unique_ptr<detail::run_room<detail::layer_runs::most>> room = std::make_unique<detail::run_room<detail::layer_runs::most>>();  ///< large, so not on the stack
+  detail::layer_runs cut = room->all();
   std::vector<traced_kind> kinds;
   std::vector<traced_layer> layers;
 
@@ -43,7 +44,7 @@ struct traced_stack {
     const auto& emb = embedding();
     leaf = detail::embedding_is_leaf(s, emb);
     bool flows = leaf || emb.needs_gradient(emb.output());
-    auto& runs = *cut;
+    auto& runs = cut;
     detail::cut_layers(runs, s, sizes, {0, s.model.layers}, flows);
     sizes.compiled = compiled;
     for (std::size_t i = 0; i < runs.size; ++i) {

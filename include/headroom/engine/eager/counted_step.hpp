@@ -30,7 +30,8 @@ class step_count {
     bytes all{};
   };
 
-  constexpr step_count(const settled_job& s, const moment& resident, const windows& w) : job_(&s), live_(resident), pools_(w.pools) {
+  constexpr step_count(const settled_job& s, const moment& resident, const windows& w, const detail::layer_runs& room)
+      : job_(&s), live_(resident), pools_(w.pools), runs_(room) {
     if (pools_) [[unlikely]] t_.watch_pools(w.gather_pool, w.reduce_pool);
   }
 

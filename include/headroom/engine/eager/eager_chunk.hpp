@@ -30,7 +30,23 @@ struct eager_chunk {
   moment waiting{};                   ///< gradients of results, between the two
   bytes fresh{};                      ///< gradients of weights as autograd makes them, until the next backward adds them up in another format
   bytes fresh_layer{};                ///< … of a layer
-  bool hands_on{}, handed{};          ///< its result is the next chunk's input, on the same stage; its input the one's before
+
+  // What it holds all along, and which others it stands for:
+  breakdown states{};
+  bytes updating{};                   ///< one copy of what trains, in the state's format
+  std::int64_t from{}, layers{}, recomputed{};  ///< where its layers begin, how many there are, and of how many the forward runs again
+
+  /// Chunks between the ends with as many layers, of which as many are recomputed, cost the same.
+  [[nodiscard]] constexpr bool like(const model_slice& here, std::int64_t again) const {
+    return !first && !last && !here.embedding && !here.head && layers == here.count && recomputed == again;
+  }
+};
+
+/// A chunk on its stage.
+struct placed_chunk {
+  const eager_chunk* cost{};
+  std::int64_t above{};      ///< so many layers behind those that were walked
+  bool hands_on{}, handed{}; ///< its result is the next chunk's input, on the same stage; its input the one's before
 };
 
 constexpr bool units_apart(const settled_job& s) { return s.source->framework.sharding.splits_root && !s.model.tied; }
@@ -93,8 +109,8 @@ constexpr void walk_tail(eager_chunk& k, const scene& sc, const program& tail, c
   k.waiting = b.kept;
 }
 
-/// Walks the layers of a chunk up and down.
-constexpr void walk_eager_chunk(eager_chunk& k, const settled_job& s, const model_slice& here) {
+/// Walks the layers of a chunk up and down; `runs`: room for them.
+constexpr void walk_eager_chunk(eager_chunk& k, const settled_job& s, const model_slice& here, layer_runs runs) {
   const auto& j = *s.source;
   scene sc = s.layer;
   sc.model = &s.model;
@@ -112,7 +128,7 @@ constexpr void walk_eager_chunk(eager_chunk& k, const settled_job& s, const mode
     keep(k.forward, k.forward_layer, f.peak, -1);
     live += moment(f.saved, f.saved_rows);
   });
-  auto runs = cut_layers(s, sc, here, true);
+  cut_layers(runs, s, sc, here, true);
   sc.compiled = s.layer.compiled;
   for (std::size_t i = 0; i < runs.size; ++i) {
     auto& r = runs.list[i];
@@ -152,38 +168,34 @@ constexpr void hold_eager_chunk(eager_chunk& k, const settled_job& s, const stat
   const auto largest = units_apart(s) && st.embedding < st.root ? st.root - st.embedding : st.root;
   k.largest = share(st.unit > largest ? st.unit : largest, p.reduce.width());
   k.gather_pool = windows_of(s, st).gather_pool;
+  k.states = st.gpu;
+  k.updating = st.trained_copy;
 }
 
-/// The last chunk between the ends that was looked at. Others with as many layers, of which as many are recomputed, cost the same.
-struct known_eager_chunk {
-  std::int64_t count{}, recomputed{}, first{};
-  eager_chunk cost{};
-  state_bytes states{};
-};
-
-constexpr eager_chunk eager_chunk_of(const settled_job& s, const inventory& list, const model_slice& here, state_bytes& st, known_eager_chunk& known) {
+/// Of so many layers of a slice the forward runs again.
+constexpr std::int64_t recomputed_of(const settled_job& s, const model_slice& here) {
   const auto again = recomputed_layers(s.source->recompute, s.model.layers) - here.first;
-  const auto recomputed = again < 0 ? 0 : smaller(again, here.count);
-  const bool between = !here.embedding && !here.head;
-  if (between && known.count == here.count && known.recomputed == recomputed) {
-    auto k = known.cost;
-    if (k.forward_layer >= 0) k.forward_layer += here.first - known.first;
-    if (k.backward_layer >= 0) k.backward_layer += here.first - known.first;
-    if (k.adding_layer >= 0) k.adding_layer += here.first - known.first;
-    st = known.states;
-    return k;
+  return again < 0 ? 0 : smaller(again, here.count);
+}
+
+/// `known`: the last chunk between the ends that was walked, on any stage.
+[[gnu::noinline]] constexpr void make_eager_chunk(eager_chunk& k, const settled_job& s, const inventory& list, const model_slice& here, eager_chunk& known) {
+  const auto recomputed = recomputed_of(s, here);
+  if (known.like(here, recomputed)) {
+    k = known;
+    return;
   }
-  eager_chunk k{.first = here.embedding, .last = here.head};
-  st = states_of_slice(s, list, here);
+  k = {.first = here.embedding, .last = here.head};
+  k.from = here.first, k.layers = here.count, k.recomputed = recomputed;
+  const auto st = states_of_slice(s, list, here);
   if (properties_of(s.source->parallel.schedule).splits_backward && !k.first) {
     k.splits = true;
     k.fresh_layer = share(st.unit, s.layer.weight_width);
     if (s.layer.weight_width != s.precision.reduce.width()) k.fresh = here.count * k.fresh_layer + share(st.root, s.layer.weight_width);
   }
-  walk_eager_chunk(k, s, here);
+  with_runs(s, s.layer, here, [&](const layer_runs& room) { walk_eager_chunk(k, s, here, room); });
   hold_eager_chunk(k, s, st, here.count);
-  if (between) known = {here.count, recomputed, here.first, k, st};
-  return k;
+  if (!here.embedding && !here.head) known = k;
 }
 
 }  // namespace detail

@@ -20,7 +20,7 @@ struct chunk_progress {
 class eager_steps {
  public:
   /// Of `micros` micro-batches, `skipped` are not told of: see steps_to_skip().
-  constexpr eager_steps(const eager_chunk* chunks, std::size_t n, bool splits, std::int64_t micros, std::int64_t skipped, bytes stream, bytes resident)
+  constexpr eager_steps(const placed_chunk* chunks, std::size_t n, bool splits, std::int64_t micros, std::int64_t skipped, bytes stream, bytes resident)
       : chunks_(chunks), n_(n), splits_(splits), micros_(micros), skipped_(skipped), stream_(stream), live_(resident) {
     if (std::is_constant_evaluated()) at_ = {}, best_ = {};
     for (std::size_t c = 0; c < n; ++c) at_[c] = {};
@@ -29,7 +29,7 @@ class eager_steps {
   constexpr void operator()(const work& step) {
     const auto c = static_cast<std::size_t>(step.chunk);
     if (skipped_ > 0 && started_ == n_) skip();
-    const auto& k = chunks_[c];
+    const auto& k = of(c);
     switch (step.kind) {
       case work_kind::forward: return forward(c, k);
       case work_kind::backward:
@@ -45,23 +45,24 @@ class eager_steps {
     for (std::size_t i = 0; i < phases.size(); ++i) {
       const auto& b = best_[i];
       if (b.total == bytes{0}) continue;
-      const auto& k = chunks_[b.chunk];
+      const auto& k = of(b.chunk);
+      const auto above = chunks_[b.chunk].above;
       auto all = resident;
-      for (std::size_t c = 0; c < n_; ++c) all += held(chunks_[c], b.progress[c]);
+      for (std::size_t c = 0; c < n_; ++c) all += held(c, b.progress[c]);
       t.elsewhere(b.reduced);
       switch (b.at) {
         case place_of::forward:
         case place_of::loss:
           if (b.progress[b.chunk].forwards == 0) all.add(row::gathered_parameters, k.gathered);
-          t.look(phases[i], b.at == place_of::forward ? k.forward_layer : -1, all, b.at == place_of::forward ? k.forward : k.loss);
+          t.look(phases[i], b.at == place_of::forward ? layer(k.forward_layer, above) : -1, all, b.at == place_of::forward ? k.forward : k.loss);
           break;
         case place_of::backward:
           all -= k.saved;
-          t.look(phases[i], k.backward_layer, all, k.backward);
+          t.look(phases[i], layer(k.backward_layer, above), all, k.backward);
           break;
         case place_of::adding:
           all -= k.saved;
-          t.look(phases[i], k.adding_layer, all, k.adding);
+          t.look(phases[i], layer(k.adding_layer, above), all, k.adding);
           break;
         case place_of::end:
           all -= k.saved;
@@ -76,7 +77,7 @@ class eager_steps {
       }
     }
     left = resident;
-    for (std::size_t c = 0; c < n_; ++c) left += held(chunks_[c], at_[c]);
+    for (std::size_t c = 0; c < n_; ++c) left += held(c, at_[c]);
     t.elsewhere(bytes{0});
     t.reach(pool_);
   }
@@ -92,10 +93,12 @@ class eager_steps {
     progress_of_all progress;
   };
 
+  [[nodiscard]] constexpr const eager_chunk& of(std::size_t c) const { return *chunks_[c].cost; }
+  [[nodiscard]] static constexpr std::int64_t layer(std::int64_t walked, std::int64_t above) { return walked < 0 ? walked : walked + above; }
   /// What it sends, until its backward is done.
-  [[nodiscard]] constexpr bytes sent(const eager_chunk& k) const { return k.last || k.hands_on ? bytes{0} : stream_; }
+  [[nodiscard]] constexpr bytes sent(std::size_t c) const { return of(c).last || chunks_[c].hands_on ? bytes{0} : stream_; }
   /// The gradient of what it received.
-  [[nodiscard]] constexpr bytes sent_back(const eager_chunk& k) const { return k.first || k.handed ? bytes{0} : stream_; }
+  [[nodiscard]] constexpr bytes sent_back(std::size_t c) const { return of(c).first || chunks_[c].handed ? bytes{0} : stream_; }
 
   [[nodiscard]] static constexpr bytes unreduced(const eager_chunk& k, const chunk_progress& at) {
     return (at.summed ? k.gradients : bytes{0}) + (at.fresh ? k.fresh : bytes{0});
@@ -108,7 +111,7 @@ class eager_steps {
       look(1, c, place_of::loss, k.loss.total);
       pool_ = max(pool_, live_ + k.loss_span - reduced_);
     }
-    live_ += k.saved.total + k.logits + sent(k);
+    live_ += k.saved.total + k.logits + sent(c);
     ++at_[c].forwards;
   }
   constexpr void whole_backward(std::size_t c, const eager_chunk& k) {
@@ -120,7 +123,7 @@ class eager_steps {
       look(2, c, place_of::end, k.end.total);
       at_[c].summed = true;
     }
-    live_ += sent_back(k) - sent(k);
+    live_ += sent_back(c) - sent(c);
     finish(c, k);
   }
   /// Its graph stays, and so do the gradients that weights are waiting for.
@@ -131,7 +134,7 @@ class eager_steps {
       look(2, c, place_of::adding, k.adding.total);
     else
       look(2, c, place_of::backward, k.backward.total);
-    live_ += k.saved.total + k.waiting.total + sent_back(k);
+    live_ += k.saved.total + k.waiting.total + sent_back(c);
     ++at.backwards;
     if (!std::exchange(at.fresh, false)) return;
     live_ -= k.fresh;
@@ -140,7 +143,7 @@ class eager_steps {
   constexpr void weights_backward(std::size_t c, const eager_chunk& k) {
     auto& at = at_[c];
     look(2, c, place_of::weights, k.fresh_layer);
-    live_ -= k.saved.total + k.waiting.total + sent(k);
+    live_ -= k.saved.total + k.waiting.total + sent(c);
     if (at.weights == 0) ++started_;
     if (k.fresh > bytes{0} && !std::exchange(at.fresh, true)) live_ += k.fresh;
     if (k.fresh == bytes{0} && !std::exchange(at.summed, true)) live_ += k.gradients;
@@ -159,7 +162,7 @@ class eager_steps {
     const auto n = static_cast<std::int32_t>(skipped_);
     for (std::size_t c = 0; c < n_; ++c) {
       at_[c].forwards += n, at_[c].backwards += n, at_[c].weights += n;
-      live_ += skipped_ * (chunks_[c].logits + sent_back(chunks_[c]));
+      live_ += skipped_ * (of(c).logits + sent_back(c));
     }
     skipped_ = 0;
   }
@@ -172,18 +175,19 @@ class eager_steps {
     for (std::size_t c = 0; c < n_; ++c) b.progress[c] = at_[c];
   }
   /// What a chunk holds.
-  [[nodiscard]] constexpr moment held(const eager_chunk& k, const chunk_progress& at) const {
+  [[nodiscard]] constexpr moment held(std::size_t c, const chunk_progress& at) const {
+    const auto& k = of(c);
     const std::int64_t graphs = at.forwards - at.weights, back = k.splits ? at.backwards : at.weights;
     auto m = graphs * k.saved + (back - at.weights) * k.waiting;
     if (at.forwards > 0 && at.weights < micros_) m.add(row::gathered_parameters, k.gathered);
     m.add(row::logits, at.forwards * k.logits);
-    m.add(row::activations, graphs * sent(k));
-    m.add(row::communication_buffers, back * sent_back(k));
+    m.add(row::activations, graphs * sent(c));
+    m.add(row::communication_buffers, back * sent_back(c));
     m.add(row::gradients, at.weights == micros_ ? k.sharded : unreduced(k, at));
     return m;
   }
 
-  const eager_chunk* chunks_;
+  const placed_chunk* chunks_;
   std::size_t n_;
   bool splits_;
   std::int64_t micros_, skipped_;

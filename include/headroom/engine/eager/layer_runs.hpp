@@ -37,15 +37,30 @@ struct layer_run {
   bool keeps_input{};       ///< its input is among what it saved
 };
 
+/// As many runs as most slices have, at most.
+inline constexpr std::size_t few = 5;
+
+/// A list of runs, in room that is somebody else's.
 struct layer_runs {
-  static constexpr std::size_t capacity = 2 * trainable::capacity + 15;
-  room<layer_run, capacity> list = room<layer_run, capacity>::open();
+  static constexpr std::size_t most = 2 * trainable::capacity + 15;
+  layer_run* list{};
+  std::size_t capacity{};
   std::size_t size{};
   constexpr void add(const layer_run& r) {
     if (r.count <= 0) return;
     if (size == capacity) refuse("headroom: model: kinds of layer, trained and frozen, change too often; at most 31 runs of equal layers are walked", static_cast<std::int64_t>(size));
-    list.put(size++, r.first, r.count, r.trained, r.input_has_gradient, r.recomputes, r.kind, r.experts, r.span);
+    list[size++] = r;
   }
+};
+/// How many there are.
+struct run_count {
+  std::size_t size{};
+  constexpr void add(const layer_run& r) { size += r.count > 0 ? 1 : 0; }
+};
+template <std::size_t Size>
+struct run_room {
+  room<layer_run, Size> runs = room<layer_run, Size>::open();
+  [[nodiscard]] constexpr layer_runs all() { return {&runs[0], Size}; }
 };
 
 /// Whether something trains in a layer: a module of its own, or an adapter.
@@ -74,7 +89,8 @@ constexpr std::int64_t trained_experts(const job& j, std::int64_t layer) {
 }
 
 /// Layers from `like.first` up to `next`, which train alike, cut where their kind changes; where kinds repeat, in groups.
-constexpr void cut_kinds(layer_runs& runs, const shape& m, layer_run like, std::int64_t next) {
+template <class Runs>
+constexpr void cut_kinds(Runs& runs, const shape& m, layer_run like, std::int64_t next) {
   for (auto at = like.first; at < next;) {
     auto run = like;
     run.first = at;
@@ -102,7 +118,8 @@ constexpr std::int64_t recomputed_layers(const recompute& r, std::int64_t layers
 
 /// Cuts the layers of a slice where `trainable` and recomputation change, and after the first layer that trains below a frozen rest:
 /// nothing flows back into that one's input. `flows`: something below the slice trains.
-constexpr void cut_layers(layer_runs& runs, const settled_job& s, const scene& sc, const model_slice& here, bool flows) {
+template <class Runs>
+constexpr void cut_layers(Runs& runs, const settled_job& s, const scene& sc, const model_slice& here, bool flows) {
   const auto& j = *s.source;
   const auto layers = here.end();
   const auto recomputed = recomputed_layers(j.recompute, s.model.layers);
@@ -131,10 +148,25 @@ constexpr void cut_layers(layer_runs& runs, const settled_job& s, const scene& s
     at = next;
   }
 }
-constexpr layer_runs cut_layers(const settled_job& s, const scene& sc, const model_slice& here, bool flows) {
-  layer_runs runs;
-  cut_layers(runs, s, sc, here, flows);
-  return runs;
+
+/// Whether a slice has so few runs that little room will do. Layers that are all alike are cut at the first that trains, and where
+/// recomputation ends.
+constexpr bool few_runs(const settled_job& s, const scene& sc, const model_slice& here) {
+  if (s.source->trainable.size == 0 && !s.model.sparse() && !s.model.pattern.given()) return true;
+  run_count flowing, still;
+  cut_layers(flowing, s, sc, here, true);
+  cut_layers(still, s, sc, here, false);
+  return flowing.size <= few && still.size <= few;
+}
+template <std::size_t Size, class Use>
+[[gnu::noinline]] constexpr decltype(auto) with_run_room(const Use& use) {
+  run_room<Size> room;
+  return use(room.all());
+}
+/// use(runs): room for the runs of a slice. Most have one or two, and 31 of them take 12 KB.
+template <class Use>
+constexpr decltype(auto) with_runs(const settled_job& s, const scene& sc, const model_slice& here, const Use& use) {
+  return few_runs(s, sc, here) ? with_run_room<few>(use) : with_run_room<layer_runs::most>(use);
 }
 
 /// T5's biases of the scores, and the mask in them: made once for a stack, read by all its layers.
@@ -199,11 +231,10 @@ constexpr void stack(layer_run& low, const layer_run& up, bool grow) {
   low.gradients = grow ? low.gradients + up.gradients : max(low.gradients, up.gradients);
 }
 
-/// Fills in what a run's layer costs, or a group of them: each kind is walked once.
+/// Fills in what a group of layers costs: each kind is walked once.
 template <class Layers>
-constexpr void cost_run(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, bool grow, const Layers& layers) {
-  if (run.span == 1) return cost_layer(run, s, sc, accumulate, layers);
-  std::array<layer_run, layer_kinds::capacity> kinds;
+[[gnu::noinline]] constexpr void cost_group(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, bool grow, const Layers& layers) {
+  auto kinds = room<layer_run, layer_kinds::capacity>::open();
   std::size_t known = 0;
   const auto of = [&](std::int64_t i) -> const layer_run& {
     const auto kind = s.model.kind_of(i);
@@ -218,6 +249,13 @@ constexpr void cost_run(layer_run& run, const settled_job& s, const scene& sc, b
   for (std::int64_t i = run.first + 1; i < run.first + run.span; ++i) stack(group, of(i), grow);
   group.span = run.span;
   run = group;
+}
+
+/// Fills in what a run's layer costs, or a group of them.
+template <class Layers>
+constexpr void cost_run(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, bool grow, const Layers& layers) {
+  if (run.span == 1) return cost_layer(run, s, sc, accumulate, layers);
+  cost_group(run, s, sc, accumulate, grow, layers);
 }
 
 }  // namespace detail

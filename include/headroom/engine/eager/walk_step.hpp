@@ -87,22 +87,24 @@ constexpr void step_count::update() {
 
 namespace detail {
 
-/// The last micro-batch of a step like all but the first, and its update. In a frame of its own: the runs of layers are in it.
+/// The last micro-batch of a step like all but the first, and its update.
 template <class Units, class Layers>
-[[gnu::noinline]] constexpr timeline count_step(const step_facts& f, const inventory& list, const moment& resident, const Layers& layers) {
+[[gnu::noinline]] constexpr timeline count_step(const step_facts& f, const inventory& list, const moment& resident, const Layers& layers, const scene& sc) {
   const auto& s = *f.job;
   const auto& w = *f.around;
   const bool exist = s.source->batch.accumulation > 1 || s.source->framework.gradients.stay || w.gradients_at_load;
-  step_count to(s, resident, w);
-  Units units(f, list, to);
-  to.count_blocks(f, units.momentary(exist), units.grows(exist), Units::gathers, layers);
-  if (exist) units.start();
-  to.start_with_graph();
-  eager_step step(f, units, to);
-  step.run_micro_batch(exist, true);
-  step.update();
-  to.settle();
-  return to.counted();
+  return with_runs(s, sc, f.here, [&](const layer_runs& room) {
+    step_count to(s, resident, w, room);
+    Units units(f, list, to);
+    to.count_blocks(f, units.momentary(exist), units.grows(exist), Units::gathers, layers);
+    if (exist) units.start();
+    to.start_with_graph();
+    eager_step step(f, units, to);
+    step.run_micro_batch(exist, true);
+    step.update();
+    to.settle();
+    return to.counted();
+  });
 }
 
 }  // namespace detail
@@ -118,9 +120,9 @@ constexpr timeline walk_step(const settled_job& s, const inventory& list, const 
   const step_facts f(s, sc, st, w, here, before);
   if (j.recompute.mode == recompute_mode::full && j.offload.activations != place::on_gpu)
     checkpoints_on_host = bytes{checked::mul(detail::recomputed_layers(j.recompute, s.model.layers), checked::mul(checked::mul(sc.tokens, s.model.hidden), sc.residual_width))};
-  if (j.sharding.cuts_tensors()) return detail::count_step<fsdp2_units<step_count>>(f, list, resident, layers);
-  if (j.sharding.gathers_units() && j.sharding.flat() && j.sharding.cuts(sharded_state::weights)) return detail::count_step<fsdp1_units<step_count>>(f, list, resident, layers);
-  return detail::count_step<whole_parameters<step_count>>(f, list, resident, layers);
+  if (j.sharding.cuts_tensors()) return detail::count_step<fsdp2_units<step_count>>(f, list, resident, layers, sc);
+  if (j.sharding.gathers_units() && j.sharding.flat() && j.sharding.cuts(sharded_state::weights)) return detail::count_step<fsdp1_units<step_count>>(f, list, resident, layers, sc);
+  return detail::count_step<whole_parameters<step_count>>(f, list, resident, layers, sc);
 }
 
 }  // namespace headroom
