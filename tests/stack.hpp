@@ -10,10 +10,8 @@
 
 namespace stack {
 
-/// What every entry point must do with. A thread of musl has 128 KB.
-inline constexpr std::size_t limit = 72 * 1024;
-/// What holds a job or a replay of its own beside an estimate takes a little more.
-inline constexpr std::size_t limit_around = 80 * 1024;
+/// What every entry point must do with. A thread of musl has 128 KB, of others 64.
+inline constexpr std::size_t limit = 64 * 1024;
 
 /// Sanitizers make frames several times as large.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

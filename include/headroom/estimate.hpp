@@ -131,27 +131,38 @@ template <class Add, class Order>
   add_stages(add, k, layers, 1, [&](std::int64_t stage) { return walk_stage(k.job, weights, cut, layers, stage, order, nullptr, &buffers); });
 }
 
+/// Under Megatron's layer-wise optimizer. The states of a stage are laid out before anything else of it is on the stack.
 template <class Add, class Order>
-[[gnu::noinline]] constexpr void add_divided(const Add& add, walked_kind& k, const Order& order) {
+[[gnu::noinline]] constexpr void add_layer_wise(const Add& add, walked_kind& k, const divided_layers& layers, const stage_cut& cut, const Order& order) {
+  const auto walk = [&](std::int64_t stage, const breakdown& states) {
+    return walk_stage(k.job, rank_weights(k.job, k.list), cut, layers, stage, order, &k.checkpoints, nullptr, &states);
+  };
+  add_stages(add, k, layers, k.job.source->parallel.pipeline, [&](std::int64_t stage) { return walk(stage, layer_wise_states(k.job, k.list, cut, stage)); });
+}
+
+template <class Add, class Order>
+[[gnu::noinline]] constexpr void add_by_weights(const Add& add, walked_kind& k, const divided_layers& layers, const stage_cut& cut, const Order& order) {
   auto& s = k.job;
   const auto& j = *s.source;
-  const auto layers = walk_divided_layers(s);
   const rank_weights weights(s, k.list);
-  const stage_cut cut(j.parallel, s.model.layers);
-  if (captures_first(j)) [[unlikely]] {
-    add_captured(add, k, layers, weights, cut, order);
-  } else if (j.sharding.gathers_units()) [[unlikely]] {
+  if (captures_first(j)) [[unlikely]] return add_captured(add, k, layers, weights, cut, order);
+  if (j.sharding.gathers_units()) [[unlikely]] {
     add_gathered(add, k, layers, weights, cut, order);
     s.assumptions.add(assumption::reserved_by_pools);
     if (j.sharding.stage == 3) s.assumptions.add(assumption::first_micro_batch_gathers);
-  } else if (layer_wise(s)) [[unlikely]] {
-    add_stages(add, k, layers, j.parallel.pipeline, [&](std::int64_t stage) {
-      const auto states = layer_wise_states(s, k.list, cut, stage);  // before the walk, of which nothing is on the stack yet
-      return walk_stage(s, weights, cut, layers, stage, order, &k.checkpoints, nullptr, &states);
-    });
-  } else {
-    add_stages(add, k, layers, j.parallel.pipeline, [&](std::int64_t stage) { return walk_stage(s, weights, cut, layers, stage, order, &k.checkpoints); });
+    return;
   }
+  add_stages(add, k, layers, j.parallel.pipeline, [&](std::int64_t stage) { return walk_stage(s, weights, cut, layers, stage, order, &k.checkpoints); });
+}
+
+/// Layers are walked before there is anything else on the stack.
+template <class Add, class Order>
+[[gnu::noinline]] constexpr void add_divided(const Add& add, walked_kind& k, const Order& order) {
+  const auto layers = walk_divided_layers(k.job);
+  const stage_cut cut(k.job.source->parallel, k.job.model.layers);
+  const auto& j = *k.job.source;
+  const bool by_layers = layer_wise(k.job) && !captures_first(j) && !j.sharding.gathers_units();
+  by_layers ? add_layer_wise(add, k, layers, cut, order) : add_by_weights(add, k, layers, cut, order);
 }
 
 template <class Add, class Order>
