@@ -49,9 +49,9 @@ struct held {
 // Rounded up; the gaps are explained, as far as they are, in README.md.
 constexpr held families[] = {
     {"simumax", 12, 0.0005, 0.003, 0, 0},
-    {"megatron", 87, 0.0054, 0.057, 0, 0},
+    {"megatron", 87, 0.0056, 0.057, 0, 0},
     {"megatron-2023", 4, 0.0028, 0.0031, 0, 0},
-    {"bridge", 7, 0.016, 0.036, 1, 0},
+    {"bridge", 7, 0.0042, 0.0232, 1, 0},
     {"litgpt", 56, 0.002, 0.13, 9, 0},
     {"torchtitan", 24, 0.019, 0.23, 9, 0},
     {"torchtune", 18, 0.02, 0.15, 0, 0},
