@@ -14,7 +14,7 @@ inline constexpr void add_matrix(inventory& list, const layer_span& layers, modu
   list.add({.role = role, .rows = out, .columns = in, .layers = layers, .linear = true});
 }
 
-/// Attention and what is added to it: half of a Llama layer.
+/// Attention, added to its input: half of a Llama layer.
 struct attention_half {
   static constexpr std::string_view label() { return "attends"; }
   static constexpr void add_weights(inventory& list, const shape& m, const layer_span& layers) {
@@ -27,6 +27,14 @@ struct attention_half {
   static constexpr int parts() { return 1; }
   static constexpr program part(int, const scene& s, const module_set& trained, bool flows) { return decoder_block(s, layer_part::attention, trained, flows); }
   static constexpr layer_flops flops(const scene& s) { return attention_flops(s); }
+};
+
+/// … which does not say what it computes beside its matrices.
+struct silent_half {
+  static constexpr std::string_view label() { return "attends"; }
+  static constexpr void add_weights(inventory& list, const shape& m, const layer_span& layers) { attention_half::add_weights(list, m, layers); }
+  static constexpr int parts() { return 1; }
+  static constexpr program part(int i, const scene& s, const module_set& trained, bool flows) { return attention_half::part(i, s, trained, flows); }
 };
 
 /// All of it.

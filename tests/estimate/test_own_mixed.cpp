@@ -3,7 +3,7 @@
 // hybrid comes out as counted by hand, and what cannot be is refused. Replays: tests/replay/test_own_layers.cpp.
 #include <headroom/headroom.hpp>
 
-#include "../own.hpp"
+#include "own.hpp"
 
 #include <doctest/doctest.h>
 

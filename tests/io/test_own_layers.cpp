@@ -3,7 +3,7 @@
 #include <headroom/io/admission.hpp>
 #include <headroom/io/job_reader.hpp>
 
-#include "../own.hpp"
+#include "own.hpp"
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 #include <headroom/plan/confirm.hpp>
 #include <headroom/plan/judge.hpp>
 
-#include "../own.hpp"
+#include "own.hpp"
 
 #include <doctest/doctest.h>
 

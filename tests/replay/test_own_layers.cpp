@@ -2,7 +2,7 @@
 // Layers from outside, replayed, recorded and decided: one that does what the library's does occupies the same blocks.
 #include <headroom/decide.hpp>
 
-#include "../own.hpp"
+#include "own.hpp"
 
 #include <doctest/doctest.h>
 
