@@ -2,57 +2,10 @@
 // Self-attention, from the normalised input to the output projection.
 #pragma once
 
-#include <headroom/block/operations.hpp>
+#include <headroom/block/linear.hpp>
+#include <headroom/block/rotary.hpp>
 
 namespace headroom::ops {
-
-/// Rotary embedding, x·cos + rotate_half(x)·sin: cos and sin are constants, so nothing is saved; two tensors of x's size live
-/// beside the result for a moment.
-constexpr tensor rotate(program& p, const scene& s, tensor x) {
-  if (s.model->position != position_kind::rope) return x;
-  const auto n = p.elements(x);
-  const auto y = p.make(n, p.width(x));
-  if (s.compiled) {
-    p.step(x.bit(), y.bit());
-    return y;
-  }
-  bytes block = p.rounded(n, p.width(x)), temporary = 2 * block;
-  if (s.habits->rotary.style == rope_style::pairs_stacked) {
-    // torchtune/modules/position_embeddings.py: the fp32 copy, two turned halves, their products and the stack, y not yet there. The
-    // cache is a constant that the products save: its own rows are, if they were looked up for this call.
-    block = p.rounded(n, 4);
-    temporary = 3 * block - p.size(y);
-    if (s.packed) {
-      const auto rows = p.make(checked::mul(s.tokens, s.model->head_width()), 4);
-      p.step(x.bit(), y | rows, {.saves = rows.bit(), .forward_temporary = temporary, .backward_temporary = temporary, .temporary_block = block});
-      return y;
-    }
-  }
-  if (s.habits->rotary.style == rope_style::parts_concatenated) {
-    // litgpt/model.py apply_rope: the rotated part is computed in fp32 and concatenated with the rest.
-    const auto part = n / 100 * s.model->rotary_percent;
-    block = p.rounded(part, 4);
-    temporary = 3 * block + p.rounded(part, p.width(x));
-  }
-  p.step(x.bit(), y.bit(), {.forward_temporary = temporary, .backward_temporary = temporary, .temporary_block = block});
-  return y;
-}
-
-struct heads {
-  tensor q{}, k{}, v{};
-  bool parts{};     ///< of a fused projection's rows
-  bool repeated{};  ///< k and v are copies, one for each query head
-};
-
-/// q and k as complex numbers (torchtitan, apply_rotary_emb): both in fp32, and both fp32 products, until both are cast back.
-constexpr void rotate_pair(program& p, const scene& s, heads& h) {
-  if (s.model->position != position_kind::rope) return;
-  const auto q = p.make(p.elements(h.q), p.width(h.q)), k = p.make(p.elements(h.k), p.width(h.k));
-  const bytes wide = 2 * (p.rounded(p.elements(q), 4) + p.rounded(p.elements(k), 4));
-  p.step(h.q | h.k, q | k, {.forward_temporary = wide, .backward_temporary = wide, .temporary_block = p.rounded(p.elements(q), 4)});
-  h.q = q;
-  h.k = k;
-}
 
 /// k or v repeated from the key heads to the query heads: a copy.
 constexpr tensor expand(program& p, const scene& s, tensor x) {

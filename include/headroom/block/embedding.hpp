@@ -2,7 +2,7 @@
 // From token numbers to the residual stream.
 #pragma once
 
-#include <headroom/block/operations.hpp>
+#include <headroom/block/linear.hpp>
 
 namespace headroom {
 

@@ -5,7 +5,7 @@
 // models/llama4/modeling_llama4.py Llama4TextMoe; all of 2025.
 #pragma once
 
-#include <headroom/block/operations.hpp>
+#include <headroom/block/linear.hpp>
 
 namespace headroom {
 

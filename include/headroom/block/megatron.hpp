@@ -4,7 +4,7 @@
 // cross_entropy}.py; TransformerEngine pytorch/module/{linear,layernorm_linear}.py, attention/dot_product_attention/backends.py.
 #pragma once
 
-#include <headroom/block/operations.hpp>
+#include <headroom/block/linear.hpp>
 
 namespace headroom::megatron {
 

@@ -4,46 +4,13 @@
 #pragma once
 
 #include <headroom/block/operation.hpp>
+#include <headroom/block/room.hpp>
 #include <headroom/units/quantity.hpp>
 
 #include <array>
-#include <new>
 #include <type_traits>
 
 namespace headroom {
-
-/// Room for so many values, of which only those that were put are ever read. The others are left uninitialised at run time,
-/// which halves the cost of a program; a constant expression has no room for indeterminate values.
-template <class T, std::size_t Size>
-class room {
- public:
-  static constexpr room open() {
-    if (std::is_constant_evaluated()) return room(filled{});
-    return room(empty{});
-  }
-  /// Makes value i of its parts.
-  template <class... Parts>
-  constexpr T& put(std::size_t i, const Parts&... parts) {
-    T* const place = values_ + i;
-    if (std::is_constant_evaluated())
-      *place = T{parts...};
-    else
-      ::new (static_cast<void*>(place)) T{parts...};
-    return *place;
-  }
-  [[nodiscard]] constexpr const T& operator[](std::size_t i) const { return values_[i]; }
-  [[nodiscard]] constexpr T& operator[](std::size_t i) { return values_[i]; }
-
- private:
-  struct filled {};
-  struct empty {};
-  constexpr explicit room(filled) : values_{} {}
-  constexpr explicit room(empty) : nothing_{} {}
-  union {
-    T values_[Size];
-    char nothing_;
-  };
-};
 
 /// A program with fixed room and no heap. Build it in the order of execution. Tensors are storages unless they are views. Its first
 /// operations, as many as most blocks have, lie side by side as long as there are no more than 63 tensors; the others are packed.

@@ -3,7 +3,7 @@
 // Sources: torch.nn.Conv1d with padding, cut to the sequence; causal-conv1d causal_conv1d_interface.py, which keeps its input alone.
 #pragma once
 
-#include <headroom/block/operations.hpp>
+#include <headroom/block/linear.hpp>
 
 namespace headroom::ops {
 

@@ -2,7 +2,7 @@
 // Layers of one pipeline stage that run in a row, eager and under FSDP2: what they cost for one micro-batch, and what they hold for all.
 #pragma once
 
-#include <headroom/engine/eager/layer_runs.hpp>
+#include <headroom/engine/eager/layer_costs.hpp>
 #include <headroom/engine/eager/spread.hpp>
 #include <headroom/engine/eager/step_parts.hpp>
 #include <headroom/states/outside.hpp>

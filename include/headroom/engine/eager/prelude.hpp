@@ -3,7 +3,7 @@
 #pragma once
 
 #include <headroom/block/tower.hpp>
-#include <headroom/engine/eager/layer_runs.hpp>
+#include <headroom/engine/eager/layer_costs.hpp>
 #include <headroom/engine/eager/step_parts.hpp>
 
 namespace headroom {

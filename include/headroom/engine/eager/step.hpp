@@ -15,7 +15,7 @@
 #pragma once
 
 #include <headroom/allocator/stream.hpp>
-#include <headroom/engine/eager/layer_runs.hpp>
+#include <headroom/engine/eager/layer_costs.hpp>
 #include <headroom/engine/eager/step_parts.hpp>
 
 namespace headroom {

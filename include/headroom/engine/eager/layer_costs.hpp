@@ -1,0 +1,102 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What a layer of a run costs, or a group of layers: the walk over its blocks, and what checkpoints make of it.
+#pragma once
+
+#include <headroom/engine/eager/layer_runs.hpp>
+
+namespace headroom {
+
+namespace detail {
+
+/// T5's biases of the scores, and the mask in them: made once for a stack, read by all its layers.
+constexpr moment relative_positions(const scene& s) {
+  if (s.model->position != position_kind::relative) return {};
+  return {row::activations, bytes{checked::mul(checked::mul(checked::mul(s.samples, s.model->heads), checked::mul(s.sequence, s.sequence)), s.residual_width)}};
+}
+
+/// State that torch.utils.checkpoint keeps of the random number generators: 5056 bytes of the CPU's (torch.get_rng_state()),
+/// which count where tensors are counted on a CPU.
+inline constexpr bytes cpu_generator_state{5056};
+
+/// Fills in what one layer of a run costs.
+template <class Layers>
+constexpr void cost_layer(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, const Layers& layers) {
+  run.back = run.input_has_gradient || anything_trains(sc, run.trained);
+  run.recomputes = run.recomputes && run.back;  // a checkpoint without a graph keeps nothing
+  const bool recomputes = run.recomputes;
+  const auto layer = layers.walk(sc, run, accumulate);
+  run.gradients = layer.weight_gradients;
+  run.made = layer.made;
+  run.stream = layer.input;
+  run.keeps_input = recomputes || layer.input_saved;
+  run.input_gradient = run.input_has_gradient ? layer.input : bytes{0};
+  if (!recomputes) {
+    run.saved = layer.saved;
+    run.sticky = layer.sticky;
+    run.forward = layer.forward;
+    run.backward = layer.backward;
+    if (layer.again.total > bytes{0}) [[unlikely]]
+      run.backward.rise_to(layer.again, part{row::temporaries, layer.output_has_gradient ? layer.input : bytes{0}});
+    return;
+  }
+  // The input is kept; forward runs without a graph, and once more, with one, before its backward.
+  const bool on_host = s.source->offload.activations != place::on_gpu;
+  run.saved = layer.cached;
+  run.cached = layer.cached.rows[row::gathered_parameters];
+  run.sticky = s.reentrant ? bytes{0} : layer.sticky;  // a reentrant checkpoint's graph dies with its backward
+  if (!on_host) run.saved.add(row::activations, layer.input);
+  if (sc.host) run.saved.add(row::activations, cpu_generator_state);
+  run.forward = layer.forward_off;
+  if (sc.host) run.forward.add(row::activations, cpu_generator_state);
+  run.backward = layer.backward;
+  if (!layer.input_saved) run.backward.add(row::activations, layer.input);
+  if (s.reentrant) run.backward.add(row::activations, layer.input);  // the recomputed output, as large as the input, is a local of the engine's caller
+  run.backward.rise_to(layer.forward, part{row::temporaries, layer.output_has_gradient ? layer.input : bytes{0}},
+                       part{row::activations, sc.host ? cpu_generator_state : bytes{0}});  // of the random numbers outside, meanwhile
+}
+
+/// A layer on top of what `low` costs: both together. `grow`: weight gradients stay whole.
+constexpr void stack(layer_run& low, const layer_run& up, bool grow) {
+  low.forward.rise_to(up.forward, low.saved);
+  auto lower = low.backward;
+  if (grow) lower.add(row::gradients, up.gradients);
+  low.backward = up.backward;
+  low.backward += low.saved;
+  low.backward.rise_to(lower);
+  low.saved += up.saved;
+  low.cached += up.cached;
+  low.sticky += up.sticky;
+  low.made += up.made;
+  low.gradients = grow ? low.gradients + up.gradients : max(low.gradients, up.gradients);
+}
+
+/// Fills in what a group of layers costs: each kind is walked once.
+template <class Layers>
+[[gnu::noinline]] constexpr void cost_group(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, bool grow, const Layers& layers) {
+  auto kinds = room<layer_run, layer_kinds::capacity>::open();
+  std::size_t known = 0;
+  const auto of = [&](std::int64_t i) -> const layer_run& {
+    const auto kind = s.model.kind_of(i);
+    for (std::size_t k = 0; k < known; ++k)
+      if (kinds[k].kind == kind) return kinds[k];
+    auto& r = kinds[known++] = run;
+    r.kind = kind;
+    cost_layer(r, s, sc, accumulate, layers);
+    return r;
+  };
+  auto group = of(run.first);
+  for (std::int64_t i = run.first + 1; i < run.first + run.span; ++i) stack(group, of(i), grow);
+  group.span = run.span;
+  run = group;
+}
+
+/// Fills in what a run's layer costs, or a group of them.
+template <class Layers>
+constexpr void cost_run(layer_run& run, const settled_job& s, const scene& sc, bool accumulate, bool grow, const Layers& layers) {
+  if (run.span == 1) return cost_layer(run, s, sc, accumulate, layers);
+  cost_group(run, s, sc, accumulate, grow, layers);
+}
+
+}  // namespace detail
+
+}  // namespace headroom

@@ -1,0 +1,258 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What each kind of rank of a job occupies: its engine walks a step, and a report is filled in with the result.
+#pragma once
+
+#include <headroom/engine/eager/autograd_rank.hpp>
+#include <headroom/engine/eager/eager_stages.hpp>
+#include <headroom/engine/eager/pools.hpp>
+#include <headroom/engine/eager/spread.hpp>
+#include <headroom/engine/preallocated/preallocated.hpp>
+#include <headroom/engine/tensor_parallel/capture.hpp>
+#include <headroom/engine/tensor_parallel/routing.hpp>
+#include <headroom/engine/tensor_parallel/stages.hpp>
+#include <headroom/fragmentation.hpp>
+#include <headroom/objection.hpp>
+#include <headroom/sharding/host.hpp>
+#include <headroom/states/outside.hpp>
+#include <headroom/step/timeline.hpp>
+
+namespace headroom {
+
+namespace detail {
+
+constexpr void finish_rank(rank_report& r, const settled_job& s, const timeline& t, std::int64_t count, std::int64_t stage = 0) {
+  r.pipeline_stage = stage;
+  r.count = count;
+  r.gpu = s.on->label;
+  r.capacity = s.on->memory;
+  r.peak_phase = t.peak();
+  r.peak_layer = t.layer(r.peak_phase);
+  r.at_peak = t.at(r.peak_phase).rows;
+  r.allocated = t.at(r.peak_phase).total;
+  for (std::size_t i = 0; i < r.phases.size(); ++i) {
+    const auto& m = t.at(static_cast<phase>(i));
+    r.phases[i] = m.total;
+    r.at_phase[i] = m.rows;
+    if (m.total == bytes{0}) r.absent |= static_cast<std::uint8_t>(1U << i);  // a rank holds something at every moment that it has
+  }
+  r.active = r.allocated;
+  r.reserved = s.layer.host ? r.active : round_up(r.active, 2 * mib);
+  if (t.watches_pools()) [[unlikely]]
+    r.reserved = max(r.reserved, round_up(t.default_pool(), 2 * mib) + round_up(t.gather_pool(), 2 * mib) + round_up(t.reduce_pool(), 2 * mib));
+  r.outside = outside_of(s);
+  r.device = r.reserved + r.outside.context + r.outside.nccl;
+}
+
+/// `reserved` as a sum over pools, where wrapping has left some. Where that is more than the GPU has, the allocator gives cached
+/// segments back and tries again (CUDACachingAllocator.cpp, release_cached_blocks), so that what is in use at once is what counts.
+constexpr void reserve_after_wrapping(rank_report& r, const settled_job& s, const state_bytes& st, const timeline& t) {
+  const auto sum = round_up(default_pool_after_wrapping(s, st, t), 2 * mib) + round_up(t.gather_pool(), 2 * mib) + round_up(t.reduce_pool(), 2 * mib);
+  const auto usable = r.capacity - r.outside.context - r.outside.nccl;
+  r.reserved = max(round_up(r.active, 2 * mib), min(sum, usable));
+  r.device = r.reserved + r.outside.context + r.outside.nccl;
+}
+
+template <class Ranks>
+constexpr void finish_host(basic_report<Ranks>& r, const settled_job& s, const state_bytes& st, bytes checkpoints) {
+  const auto& j = *s.source;
+  const auto h = host_of(s, st, checkpoints);
+  const bool spread = j.parallel.pipeline > 1 && properties_of(j.parallel.schedule).one_process;
+  const auto ranks = spread ? 1 : j.hardware.gpus_per_node;
+  const auto running = ranks * (h.pinned + h.plain);
+  const auto loading = ranks * h.load;
+  r.host.per_node = max(running, loading);
+  r.host.at = loading > running ? phase::load : phase::step;
+  r.host.pinned_per_node = ranks * h.pinned;
+  r.host.capacity = j.hardware.host_memory;
+  r.nvme_per_node = ranks * h.nvme;
+  r.nvme_capacity = j.hardware.nvme;
+}
+
+/// A job on one kind of GPU, with what all its ranks share: made in place, since it is large.
+struct walked_kind {
+  settled_job job;
+  inventory list;
+  state_bytes states;
+  bytes checkpoints{0};  ///< on the host
+
+  template <class Layers>
+  constexpr walked_kind(const headroom::job& j, std::size_t kind, const Layers& layers)
+      : job(settle(j, kind)), list(layers.weights(job.model)), states(states_of(job, list)) {
+    for (std::size_t i = 0; i < kind; ++i) first_ += j.hardware.count(i);
+    end_ = first_ + j.hardware.count(kind);
+  }
+  /// GPUs of this kind on a stage: stages lie on ranks in a row, and so do kinds of GPU.
+  [[nodiscard]] constexpr std::int64_t ranks_of(std::int64_t stage) const {
+    const auto size = job.source->hardware.gpus() / job.source->parallel.pipeline;
+    return smaller(end_, (stage + 1) * size) - (first_ > stage * size ? first_ : stage * size);
+  }
+
+ private:
+  static constexpr state_bytes states_of(settled_job& s, const inventory& list) {
+    if (s.source->framework.runtime == runtime::preallocated) settle_preallocated(s, list);
+    return headroom::states(s, list);
+  }
+  std::int64_t first_{0}, end_{0};  // of this kind's ranks
+};
+
+// Each of the following fills in `add()`, a new rank_report, for every pipeline stage that has ranks on a kind of GPU. They are not inlined,
+// so that their frames do not lie in one.
+
+template <class Add>
+[[gnu::noinline]] constexpr void add_preallocated(const Add& add, walked_kind& k) {
+  finish_rank(add(), k.job, walk_preallocated(k.job, k.states), k.ranks_of(0));
+}
+
+/// The stages of Megatron's layers, by a walk of one's own: walk(stage) -> timeline.
+template <class Add, class Walk>
+constexpr void add_stages(const Add& add, const walked_kind& k, const divided_layers& layers, std::int64_t stages, const Walk& walk) {
+  const auto routed = routed_of_layer(k.job);
+  for (std::int64_t stage = 0; stage < stages; ++stage) {
+    if (k.ranks_of(stage) <= 0) continue;
+    auto& rank = add();
+    finish_rank(rank, k.job, walk(stage), k.ranks_of(stage), stage);
+    rank.routed = routed_at_peak(k.job, layers, routed, rank);
+    if (replays(*k.job.source)) rank.fragmentation = most_fragmentation(*k.job.source, k.list, rank);
+  }
+}
+
+template <class Add, class Order>
+[[gnu::noinline]] constexpr void add_captured(const Add& add, const walked_kind& k, const divided_layers& layers, const rank_weights& weights, const stage_cut& cut, const Order& order) {
+  const auto captured = walk_captured_layers(k.job);
+  add_stages(add, k, layers, k.job.source->parallel.pipeline, [&](std::int64_t stage) { return walk_captured_stage(k.job, weights, cut, captured, stage, order); });
+}
+
+/// Under Megatron-FSDP, which has one stage.
+template <class Add, class Order>
+[[gnu::noinline]] constexpr void add_gathered(const Add& add, const walked_kind& k, const divided_layers& layers, const rank_weights& weights, const stage_cut& cut, const Order& order) {
+  const auto buffers = fsdp_layout_of(k.job, k.list);
+  add_stages(add, k, layers, 1, [&](std::int64_t stage) { return walk_stage(k.job, weights, cut, layers, stage, order, nullptr, &buffers); });
+}
+
+/// Under Megatron's layer-wise optimizer. The states of a stage are laid out before anything else of it is on the stack.
+template <class Add, class Order>
+[[gnu::noinline]] constexpr void add_layer_wise(const Add& add, walked_kind& k, const divided_layers& layers, const stage_cut& cut, const Order& order) {
+  const auto walk = [&](std::int64_t stage, const breakdown& states) {
+    return walk_stage(k.job, rank_weights(k.job, k.list), cut, layers, stage, order, &k.checkpoints, nullptr, &states);
+  };
+  add_stages(add, k, layers, k.job.source->parallel.pipeline, [&](std::int64_t stage) { return walk(stage, layer_wise_states(k.job, k.list, cut, stage)); });
+}
+
+template <class Add, class Order>
+[[gnu::noinline]] constexpr void add_by_weights(const Add& add, walked_kind& k, const divided_layers& layers, const stage_cut& cut, const Order& order) {
+  auto& s = k.job;
+  const auto& j = *s.source;
+  const rank_weights weights(s, k.list);
+  if (captures_first(j)) [[unlikely]] return add_captured(add, k, layers, weights, cut, order);
+  if (j.sharding.gathers_units()) [[unlikely]] {
+    add_gathered(add, k, layers, weights, cut, order);
+    s.assumptions.add(assumption::reserved_by_pools);
+    if (j.sharding.stage == 3) s.assumptions.add(assumption::first_micro_batch_gathers);
+    return;
+  }
+  add_stages(add, k, layers, j.parallel.pipeline, [&](std::int64_t stage) { return walk_stage(s, weights, cut, layers, stage, order, &k.checkpoints); });
+}
+
+/// Layers are walked before there is anything else on the stack.
+template <class Add, class Order>
+[[gnu::noinline]] constexpr void add_divided(const Add& add, walked_kind& k, const Order& order) {
+  const auto layers = walk_divided_layers(k.job);
+  const stage_cut cut(k.job.source->parallel, k.job.model.layers);
+  const auto& j = *k.job.source;
+  const bool by_layers = layer_wise(k.job) && !captures_first(j) && !j.sharding.gathers_units();
+  by_layers ? add_layer_wise(add, k, layers, cut, order) : add_by_weights(add, k, layers, cut, order);
+}
+
+template <class Add, class Order>
+[[gnu::noinline]] constexpr void add_eager_stages(const Add& add, walked_kind& k, const Order& order) {
+  const auto& d = k.job.source->parallel;
+  const stage_cut cut(d, k.job.model.layers);
+  eager_chunk known;
+  for (std::int64_t stage = 0; stage < d.pipeline; ++stage)
+    if (k.ranks_of(stage) > 0) finish_rank(add(), k.job, walk_eager_stage(k.job, k.list, cut, stage, order, known), k.ranks_of(stage), stage);
+  k.job.assumptions.add(assumption::reserved_by_pools);
+  k.job.assumptions.add(assumption::eager_stages_on_two_runs);
+}
+
+/// A model whose layers are spread over the GPUs of one process.
+template <class Add, class Layers>
+[[gnu::noinline]] constexpr void add_spread(const Add& add, walked_kind& k, const Layers& layers) {
+  const auto d = spread_layers(k.job, k.list);
+  for (std::int64_t device = 0; device < d.pipeline; ++device) {
+    if (k.ranks_of(device) <= 0) continue;
+    const auto here = slice_of(d, k.job.model.tied, device);
+    finish_rank(add(), k.job, walk_autograd(k.job, k.list, states_of_slice(k.job, k.list, here), here, k.checkpoints, layers), k.ranks_of(device), device);
+  }
+}
+
+template <class Add, class Layers>
+[[gnu::noinline]] constexpr void add_whole(const Add& add, walked_kind& k, const Layers& layers) {
+  auto& s = k.job;
+  const auto t = walk_autograd(s, k.list, k.states, {0, s.model.layers}, k.checkpoints, layers);
+  auto& rank = add();
+  finish_rank(rank, s, t, k.ranks_of(0));
+  if (s.model.sparse()) [[unlikely]] rank.routed = rank.at_peak[row::temporaries];  // every expert is here: only one's moment depends on its share
+  if (t.watches_pools()) s.assumptions.add(assumption::reserved_by_pools);
+  if (wraps_on_gpu(s)) [[unlikely]] {
+    reserve_after_wrapping(rank, s, k.states, t);
+    s.assumptions.add(assumption::reserved_by_pools);
+  }
+  if (!replays(*s.source)) return;
+  rank.fragmentation = most_fragmentation(*s.source, k.list, rank);
+  rank.surplus = rank.reserved - round_up(rank.active, 2 * mib);
+}
+
+template <class Add, class Layers, class Order>
+constexpr void add_ranks(const Add& add, walked_kind& k, const Layers& layers, const Order& order) {
+  const auto& j = *k.job.source;
+  check_walk(j);
+  if (j.framework.runtime == runtime::preallocated) return add_preallocated(add, k);
+  if (j.framework.modules.megatron()) return add_divided(add, k, order);
+  if (j.parallel.pipeline == 1) return add_whole(add, k, layers);
+  return j.framework.modules.dtensor() ? add_eager_stages(add, k, order) : add_spread(add, k, layers);
+}
+
+/// estimate(job), with the layers and the schedule that it is given, of which `add()` makes place for each kind of rank in `r`.
+template <class Ranks, class Add, class Layers, class Order>
+constexpr void estimate_into(basic_report<Ranks>& r, const Add& add, const job& j, const Layers& layers, const Order& order) {
+  auto& a = r.assumptions;
+  for (std::size_t kind = 0; kind < j.hardware.kinds(); ++kind) {
+    walked_kind k(j, kind, layers);
+    add_ranks(add, k, layers, order);
+    a |= k.job.assumptions;
+    if (kind > 0) continue;
+    const auto& st = k.states;
+    finish_host(r, k.job, st, k.checkpoints);
+    r.parameter_count = {st.total + st.adapters, st.trained, st.active + st.adapters};
+  }
+  if (r.ranks[0].outside.nccl > bytes{0}) a.add(assumption::nccl_derived);
+  const bool on_gpu = j.hardware.accelerator().maker != vendor::cpu && j.framework.runtime == runtime::autograd;
+  if (on_gpu && !a.has(assumption::reserved_by_pools)) a.add(assumption::reserved_without_fragmentation);
+}
+
+/// Calls visit(rank) for every kind of rank, in the order of stages, of each kind of GPU; gives what else there is to say of the job.
+template <class Visit>
+constexpr basic_report<std::array<rank_report, 1>> visit_ranks(const job& j, const Visit& visit) {
+  basic_report<std::array<rank_report, 1>> r;
+  auto& rank = r.ranks[0];
+  const auto add = [&]() -> rank_report& {
+    if (r.kinds++ > 0) visit(rank);
+    rank = rank_report{};
+    rank.peak_layer = -1;
+    return rank;
+  };
+  estimate_into(r, add, j, shipped_layers{}, shipped_order{});
+  visit(rank);
+  return r;
+}
+
+template <class Layers, class Order>
+constexpr report estimate_with(const job& j, const Layers& layers, const Order& order) {
+  report r;
+  estimate_into(r, [&]() -> rank_report& { return r.add(); }, j, layers, order);
+  return r;
+}
+
+}  // namespace detail
+
+}  // namespace headroom
