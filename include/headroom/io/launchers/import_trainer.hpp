@@ -42,6 +42,7 @@ class trainer_arguments {
   }
   void batch() {
     d_->say({"batch", "micro"}, v_.number("per_device_train_batch_size", p_->micro_default), v_.place("per_device_train_batch_size"));
+    if (v_.take("per_gpu_train_batch_size") != nullptr) d_->say({"batch", "micro"}, v_.number("per_gpu_train_batch_size", 1), v_.place("per_gpu_train_batch_size"));  // it wins where it is given
     if (v_.take("gradient_accumulation_steps") != nullptr) d_->say({"batch", "accumulation"}, v_.number("gradient_accumulation_steps", 1), v_.place("gradient_accumulation_steps"));
     std::string_view called;
     if (const auto* n = first_of(v_, p_->length, called))
@@ -112,7 +113,9 @@ class trainer_arguments {
     }
     if (p_->name == "deepspeed-chat-sft") return;
     if (factory_ && projected()) return;
-    const auto optim = v_.word("optim", "adamw_torch");
+    const bool adafactor = v_.on("adafactor");  // an older way to say it
+    const auto optim = adafactor ? std::string{"adafactor"} : v_.word("optim", "adamw_torch");
+    v_.take("optim");
     const auto known = optimizer_called(optimizer_namer::trainer, optim);
     if (known.is == nullptr) unknown_name("optim", optim, optimizer_names_of(optimizer_namer::trainer));
     const auto ours = known.is->label.view();

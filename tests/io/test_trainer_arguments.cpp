@@ -1,0 +1,88 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Every argument that the parsers of programs over the Trainer have is read, harmless, or stops the import. The lists in tests/data/launchers
+// were made from the parsers' sources.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "imported.hpp"
+
+namespace test_trainer_arguments {
+
+using namespace imported;
+
+namespace {
+
+bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+/// What the import says where the program is given `key: value` beside the least that makes a job.
+std::string answer(const io::detail::training_program& program, const std::string& key, const io::json_value& value) {
+  io::document from{.source = "args.yaml", .root = {{"model_name_or_path", "llava-1.5-7b"}, {"per_device_train_batch_size", 1}, {"bf16", true}, {"gradient_checkpointing", true}}, .lines = {}};
+  if (program.name == "llama-factory") from.root["finetuning_type"] = "full";
+  if (program.name == "trl-sft") from.root["max_length"] = 64;
+  from.root[key] = value;
+  try {
+    io::draft d;
+    io::import_trainer(d, from, &program);
+  } catch (const headroom::error& e) {
+    return e.what();
+  }
+  return {};
+}
+bool unknown(const std::string& said) { return holds(said, " is not known here"); }
+bool unmodelled(const std::string& said) { return holds(said, "is not modelled by this version"); }
+
+io::json_value value_of(const std::string& word) {
+  if (word == "true" || word == "false") return word == "true";
+  if (!word.empty() && word.find_first_not_of("-.0123456789") == std::string::npos) return io::parse_json(word, "value");
+  return word;
+}
+
+}  // namespace
+
+TEST_CASE("each argument alone") {
+  int arguments = 0;
+  for (const std::string name : {"transformers", "llama-factory", "trl-sft", "medicalgpt", "llava", "open-instruct"}) {
+    const auto* program = io::detail::program_named(name);
+    REQUIRE(program != nullptr);
+    std::ifstream in{std::string{HEADROOM_TEST_DATA} + "/launchers/" + name + ".txt"};
+    REQUIRE(in.good());
+    for (std::string line; std::getline(in, line);) {
+      if (line.starts_with('#')) continue;
+      std::istringstream words{line};
+      std::string key, is, off;
+      words >> key >> is >> off;
+      ++arguments;
+      CAPTURE(name);
+      CAPTURE(key);
+      if (is == "harmless") {
+        CHECK(answer(*program, key, "something") == "");
+        CHECK(answer(*program, key, 7) == "");
+      } else if (is == "read") {
+        CHECK_FALSE(unknown(answer(*program, key, true)));
+      } else {
+        CHECK(answer(*program, key, nullptr) == "");
+        const auto said = answer(*program, key, "surely-something-else");
+        CHECK_MESSAGE((unmodelled(said) || holds(said, key)), said);
+        if (!off.empty()) CHECK(answer(*program, key, value_of(off.substr(0, off.find('|')))) == "");
+      }
+    }
+    CHECK(unknown(answer(*program, "no_such_argument", 1)));
+  }
+  CHECK(arguments > 600);
+}
+
+TEST_CASE("a key that is passed over is named in the job") {
+  io::draft d;
+  d.ignores = {"no-such_argument"};
+  io::document from{.source = "args.yaml", .root = {{"model_name_or_path", "meta-llama/Llama-3.1-8B"}, {"per_device_train_batch_size", 1}, {"no_such_argument", 1}, {"bf16", true}, {"block_size", 64}}, .lines = {{"no_such_argument", 3}}};
+  io::import_trainer(d, from, io::detail::program_named("run-clm"));
+  io::say_key(d, "hardware.gpu=h100-sxm-80gb");
+  CHECK(d.settled().ignored_keys == 1);
+  CHECK(d.ignored == std::vector<std::string>{"no_such_argument"});
+  CHECK(std::find(d.notes.begin(), d.notes.end(), "args.yaml:3: no_such_argument is ignored, as asked") != d.notes.end());
+  CHECK(io::read_job(io::parse_json(R"({"model": "gpt2", "batch": {"sequence": 8}, "ignored_keys": ["a", "b"]})", "job")).ignored_keys == 2);
+}
+
+}  // namespace test_trainer_arguments
