@@ -21,6 +21,7 @@ class trainer_arguments {
     if (!d_->framework_is("deepspeed")) d_->framework_is("hf-trainer", v_.source());
     if (factory_) stage();
     const auto model = v_.word("model_name_or_path", "");
+    if (p_->name == "llava") seeing_model();
     if (!model.empty()) say_model(*d_, model, v_.place("model_name_or_path"));
     batch();
     formats();
@@ -86,17 +87,20 @@ class trainer_arguments {
       }
     wrong_value(std::string{called}, "\"auto\", \"float32\", \"bfloat16\" or \"float16\"", *said);
   }
-  /// LLaVA trains its projector beside adapters, and with tune_mm_mlp_adapter nothing else (llava/train/train.py).
-  void projector() {
-    const bool alone = v_.on("tune_mm_mlp_adapter");
-    if (alone) d_->job.erase("adapter");
+  /// LLaVA's model, which is named by its parts.
+  void seeing_model() {
     // By its language model and its tower: 1.5 is Vicuna 1.5 under CLIP ViT-L/14 at 336 pixels, with two layers between (its README).
     const auto base = v_.word_now("model_name_or_path"), tower = v_.word("vision_tower", ""), between = v_.word("mm_projector_type", "linear");
     const auto has = [](const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; };
     if (!d_->has({"model"}) && has(base, "vicuna") && has(base, "v1.5") && has(tower, "clip-vit-large-patch14-336") && between == "mlp2x_gelu")
       say_model(*d_, has(base, "13b") ? "llava-1.5-13b" : "llava-1.5-7b", v_.place("vision_tower"));
-    const auto* m_said = d_->find({"model"});
-    const auto m = m_said == nullptr ? shape{} : read_model(*m_said, "model", "/nonexistent/folder");
+  }
+  /// LLaVA trains its projector beside adapters, and with tune_mm_mlp_adapter nothing else (llava/train/train.py).
+  void projector() {
+    const bool alone = v_.on("tune_mm_mlp_adapter");
+    if (alone) d_->job.erase("adapter");
+    const auto* said = d_->find({"model"});
+    const auto m = said == nullptr ? shape{} : read_model(*said, "model", "/nonexistent/folder");
     if (m.vision.layers == 0) fail("headroom: " + v_.source() + ": LLaVA is named by its language model here: add --model llava-1.5-7b or the like");
     auto trains = json_value::array({"projector"});
     if (!alone && !d_->has({"adapter"})) {
@@ -144,6 +148,9 @@ class trainer_arguments {
   /// The rule: what no reader took is harmless, or stops the import.
   void rest() {
     if (factory_) images();
+    // Evaluation in 16 bits; DeepSpeed's "auto" takes it for training, too (transformers/integrations/deepspeed.py).
+    for (const auto& [key, format] : {std::pair<std::string_view, const char*>{"bf16_full_eval", "bf16"}, {"fp16_full_eval", "fp16"}})
+      if (v_.on(key) && d_->framework_is("deepspeed") && (!d_->half || d_->half->word != format)) d_->unmodelled_key(std::string{key}, true, v_.place(key));
     for (const auto& [key, value] : v_.all().items()) {
       if (v_.taken(key)) continue;
       auto rule = rule_of(p_->passed, key, value);
@@ -185,6 +192,8 @@ inline const training_program& program_of_keys(const json_value& root) {
   };
   if (any("infer_backend|export_dir|vllm_maxlen") && !any("do_train|dataset")) fail("headroom: this file is for inference or merging, and starts no training");
   if (any("finetuning_type|cutoff_len")) return *program_named("llama-factory");
+  if (any("beta|dpo_beta|max_prompt_length|ref_model|simpo_gamma|gamma_beta_ratio|num_generations|reward_funcs|reward_model_path|sft_model_path|max_completion_length|kl_coef"))
+    fail("headroom: preference and reinforcement learning (a second model, pairs of answers, generation) are not modelled by this version");
   if (any("use_slow_tokenizer|checkpointing_steps|with_tracking|dataset_mixer_list|use_flash_attn")) return *program_named("open-instruct");
   const auto& trl = *program_named("trl-sft");
   return any(trl.marks) ? trl : *program_named("transformers");

@@ -44,7 +44,8 @@ inline bool among_words(std::string_view words, std::string_view word) {
 inline bool passes(const passed_key& k, const json_value& v) {
   if (k.off == "*") return true;
   const auto word = off_word(v);
-  return word == "none" || among_words(k.off, word) || (word == "false" && k.off.empty());
+  const std::string_view same = word == "1" ? "true" : word == "0" ? "false" : word == "true" ? "1" : word == "false" ? "0" : "";
+  return word == "none" || among_words(k.off, word) || (!same.empty() && among_words(k.off, same)) || (word == "false" && k.off.empty());
 }
 
 enum class key_rule : std::uint8_t { unknown, passed, refused };
