@@ -6,6 +6,7 @@
 #include <headroom/plan/line.hpp>
 #include <headroom/plan/plan.hpp>
 
+#include <memory>
 #include <optional>
 
 namespace headroom {
@@ -33,8 +34,8 @@ class plan_judge {
   plan_judge() = default;
   plan_judge(const plan_judge&) {}
   plan_judge& operator=(const plan_judge&) {
-    line_.reset();
-    known_.emplace();
+    of_->line.reset();
+    of_->known.emplace();
     return *this;
   }
 
@@ -42,33 +43,33 @@ class plan_judge {
     begin(j);
     auto seen = next();
     if (seen.fits) seen.seconds = seconds();
-    if (!seen.fits && !seen.refused && line_ && line_->alike()) seen.device = line_->device(bytes{INT64_MAX});
+    if (!seen.fits && !seen.refused && of_->line && of_->line->alike()) seen.device = of_->line->device(bytes{INT64_MAX});
     return seen;
   }
 
   /// A line of jobs begins: `j`, and what it will be when next() is called again, which may differ in batch.micro and batch.accumulation.
   void begin(const job& j) {
-    line_.reset();
+    of_->line.reset();
     job_ = &j;
     divided_ = divided(j);
   }
   /// What judge_plan() says of the job as it is now; `seconds` may be less, and `device` where it does not fit.
   judged_plan next() {
     if (!divided_) return whole();
-    if (!line_ || !detail::runs_any_batch(*job_))
+    if (!of_->line || !detail::runs_any_batch(*job_))
       if (const auto why = objection_to(*job_)) return {.refused = why};
-    if (!line_) {
-      if (known_->full()) known_.emplace();
-      line_.emplace(*job_, *known_, stages_);
+    if (!of_->line) {
+      if (of_->known->full()) of_->known.emplace();
+      of_->line.emplace(*job_, *of_->known, of_->stages);
     }
-    if (!line_->alike()) return whole();
-    if (line_->fits_never()) return {};
-    const auto memory = job_->hardware.accelerator().memory, device = line_->device(memory);
+    if (!of_->line->alike()) return whole();
+    if (of_->line->fits_never()) return {};
+    const auto memory = job_->hardware.accelerator().memory, device = of_->line->device(memory);
     if (device > memory) return {.device = device};
-    return {true, device, line_->least(), {}};
+    return {true, device, of_->line->least(), {}};
   }
   /// The time of the job that next() last said to fit.
-  double seconds() { return line_ && line_->alike() ? line_->seconds() : seconds_; }
+  double seconds() { return of_->line && of_->line->alike() ? of_->line->seconds() : seconds_; }
 
  private:
   judged_plan whole() {
@@ -86,9 +87,12 @@ class plan_judge {
   const job* job_{};
   bool divided_{};
   double seconds_{};
-  std::optional<detail::known_parts> known_{std::in_place};
-  detail::stage_peaks stages_;
-  std::optional<detail::divided_line> line_;
+  struct found {
+    std::optional<detail::known_parts> known{std::in_place};
+    detail::stage_peaks stages;
+    std::optional<detail::divided_line> line;
+  };
+  std::unique_ptr<found> of_ = std::make_unique<found>();  ///< large, so not on the stack
 };
 
 inline plan_result plan(const search& s, const plan_options& o = {}) { return plan(s, plan_judge{}, o); }
