@@ -123,7 +123,12 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   if (j.precision.compute.bits == 8 && options.contains("hidden-size") && !options.contains("bf16") && !options.contains("fp16")) f.fp8.rest_in_fp32 = true;
   if (on("tp-comm-overlap")) f.communication.tensor_parallel = tensor_parallel_overlap::userbuffers;
   const auto impl = word("cross-entropy-fusion-impl");
-  if (on("cross-entropy-loss-fusion")) f.loss.style = impl == "te" ? loss_style::in_place : loss_style::autocast;
+  if (on("cross-entropy-loss-fusion")) {
+    f.loss.style = impl == "te" ? loss_style::in_place : loss_style::autocast;
+    merge.set(j.loss.kind, loss_kind::fused, "loss", "kind", k.at("cross-entropy-loss-fusion"));
+    const auto& weights = (j.precision.set() ? j.precision : f.precision).parameters;
+    if (!merge.given("loss", "logits")) j.loss.logits = impl != "te" ? formats::fp32 : weights.bits == 8 ? formats::bf16 : weights;
+  }
   detail::apply_megatron_experts(j, k);
   detail::apply_megatron_exchanges(j, k, merge);
   const bool offloads = on("fine-grained-activation-offloading");
