@@ -30,8 +30,9 @@ inline io::import_settings settings(io::auto_means means = io::auto_means::by_tr
 }
 
 /// The draft of files, then KEY=VALUE each; on an H100 where nothing says otherwise.
-inline io::draft draft_of(const std::vector<text>& files, const std::vector<std::string>& set = {}, io::auto_means means = io::auto_means::by_trainer) {
+inline io::draft draft_of(const std::vector<text>& files, const std::vector<std::string>& set = {}, io::auto_means means = io::auto_means::by_trainer, const std::vector<std::string>& ignores = {}) {
   io::draft d;
+  d.ignores = ignores;
   std::vector<io::import_input> all;
   for (const auto& f : files) all.push_back(io::input_of(f.said, f.file, io::file_kind::unknown, settings(means)));
   io::import_files(d, std::move(all), settings(means));

@@ -68,14 +68,19 @@ struct import_settings {
   document (*toml)(std::string_view text, const std::string& source){};
 };
 
-/// Megatron's arguments as keys, and the settings of a recipe's environment.
+/// Megatron's arguments as keys, and the settings of a recipe's environment. A recipe does not say which program it is for.
 inline void import_megatron_recipe(draft& d, const document& from) {
   if (const auto set = from.root.find("ENV_VARS"); set != from.root.end() && set->is_object())
     for (const auto& [key, value] : set->items()) {
       const auto line = from.lines.find("ENV_VARS." + key);
       detail::import_setting(d, {key + "=" + (value.is_string() ? value.get<std::string>() : value.dump()), line == from.lines.end() ? 1 : line->second}, from.source);
     }
-  import_megatron(d, megatron_yaml(from));
+  const auto arguments = megatron_yaml(from);
+  for (const auto& [key, value] : arguments.root.items())
+    if (among_words(detail::megatron_other_programs, key) && detail::given(arguments.root, key))
+      fail("headroom: " + arguments.place(key) + ": " + key + " is no argument of a training of GPT models, whose arguments alone are read");
+  d.notes.push_back(from.source + ": the arguments are taken to be pretrain_gpt.py's");
+  import_megatron(d, arguments);
 }
 
 /// What can be read, a row each. `read` is null for what is no object: a script.

@@ -88,6 +88,8 @@ class draft {
 
   /// A model's name that the zoo does not have.
   std::optional<said> awaits_model;
+  /// A vocabulary that a tokenizer decides, of which nothing is known.
+  std::optional<said> awaits_vocabulary;
   /// Files that another one names, and what each is for; they count only where they are given, too.
   struct named_file {
     file_kind kind{};

@@ -1,11 +1,10 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Megatron-LM's arguments as a job: those that a neutral key of a job says, with Megatron's defaults (megatron/training/arguments.py).
-// All others are options of the framework and read by io/options/megatron.hpp.
+// Others are options of the framework and read by io/options/megatron.hpp; megatron_rules.hpp says what becomes of the rest.
 #pragma once
 
 #include <headroom/io/job/optimizer_names.hpp>
-#include <headroom/io/launchers/megatron_layout.hpp>
-#include <headroom/io/launchers/named_values.hpp>
+#include <headroom/io/launchers/megatron_model.hpp>
 
 namespace headroom::io {
 
@@ -13,16 +12,16 @@ namespace detail {
 
 class megatron_arguments {
  public:
-  megatron_arguments(draft& d, const document& from) : d_(&d), v_(from, most) {}
+  /// `date`: yyyymm of the program, 0: today's.
+  megatron_arguments(draft& d, const document& from, std::int32_t date) : d_(&d), v_(from, most), date_(date), rules_(d, v_, date) {}
 
   void import() {
-    if (!v_.all().is_object()) wrong_value("Megatron's arguments", "an object", v_.all());
-    const auto everything = v_.source();
-    d_->framework_is("megatron", everything);
-    model();
+    rules_.refuse();
+    megatron_shape{*d_, v_, date_}.read();
     parallel();
     training();
     formats();
+    determinism();
     options();
   }
 
@@ -31,96 +30,6 @@ class megatron_arguments {
 
   /// Says a key of the job, from the argument that gave it.
   void say(std::initializer_list<std::string_view> path, const json_value& value, std::string_view key) { d_->say(path, value, v_.place(key)); }
-
-  void model() {
-    if (!v_.has("num-layers") && !v_.has("hidden-size")) return;
-    for (const auto* key : {"num-layers", "hidden-size", "num-attention-heads"})
-      if (v_.take(key) == nullptr) fail("headroom: " + std::string{key} + " is required: these arguments describe a model");
-    const auto layers = v_.number("num-layers", 0), hidden = v_.number("hidden-size", 0), heads = v_.number("num-attention-heads", 0);
-    const bool gated = v_.on("swiglu"), squared = v_.on("squared-relu"), no_bias = v_.on("disable-bias-linear");
-    const auto ffn = v_.number("ffn-hidden-size", gated ? hidden * 4 * 2 / 3 / 64 * 64 : checked::mul(4, hidden));
-    const bool grouped = v_.on("group-query-attention");
-    const auto groups = v_.number("num-query-groups", grouped ? 1 : heads);
-    const auto norm = v_.word("normalization", "LayerNorm");
-    if (norm != "LayerNorm" && norm != "RMSNorm") wrong_value("normalization", "\"LayerNorm\" or \"RMSNorm\"", norm);
-    json_value m = {{"layers", layers},
-                    {"hidden", hidden},
-                    {"heads", heads},
-                    {"kv_heads", grouped ? groups : heads},
-                    {"head_dim", v_.number("kv-channels", std::max<std::int64_t>(1, hidden / heads))},
-                    {"ffn", ffn},
-                    {"mlp", gated ? "gated" : "plain"},
-                    {"activation", gated ? "silu" : squared ? "relu2" : "gelu"},
-                    {"norm", norm == "RMSNorm" ? "rmsnorm" : "layernorm"},
-                    {"norm_bias", norm == "LayerNorm"},
-                    {"attention_bias", !no_bias || v_.on("add-qkv-bias")},
-                    {"output_bias", !no_bias},
-                    {"mlp_bias", !no_bias},
-                    {"vocab_multiple", v_.number("make-vocab-size-divisible-by", 128)},
-                    {"tied", !v_.on("untie-embeddings-and-output-weights")},
-                    {"qk_norm", v_.on("qk-layernorm")}};
-    positions(m);
-    vocabulary(m);
-    if (const auto n = v_.number("mtp-num-layers", 0, 0); n > 0) m["mtp_layers"] = n;
-    if (v_.on("multi-latent-attention"))
-      m["mla"] = {{"q_rank", v_.number("q-lora-rank", 0)}, {"kv_rank", v_.number("kv-lora-rank", 32)}, {"nope_dim", v_.number("qk-head-dim", 128)},
-                  {"rope_dim", v_.number("qk-pos-emb-head-dim", 64)}, {"value_dim", v_.number("v-head-dim", 128)}};
-    experts(m, layers, ffn);
-    // --model says the whole; arguments beside it describe the same one.
-    for (const auto& [key, value] : m.items()) say({"model", key}, value, argument_of(key));
-  }
-  /// The argument that most likely gave a key of the model.
-  static std::string_view argument_of(std::string_view key) {
-    constexpr std::pair<std::string_view, std::string_view> known[] = {
-        {"layers", "num-layers"}, {"hidden", "hidden-size"}, {"heads", "num-attention-heads"}, {"kv_heads", "num-query-groups"}, {"head_dim", "kv-channels"},
-        {"ffn", "ffn-hidden-size"}, {"max_positions", "max-position-embeddings"}, {"vocab", "vocab-size"}, {"experts", "num-experts"}};
-    for (const auto& [ours, theirs] : known)
-      if (ours == key) return theirs;
-    return "num-layers";
-  }
-  void positions(json_value& m) {
-    auto kind = v_.word("position-embedding-type", "learned_absolute");
-    if (v_.on("use-rotary-position-embeddings") || v_.on("multi-latent-attention")) kind = kind == "learned_absolute" && !v_.on("use-rotary-position-embeddings") ? kind : "rope";
-    v_.on("no-position-embedding");  // before position-embedding-type there was this
-    if (kind != "learned_absolute" && kind != "rope" && kind != "none") fail("headroom: position-embedding-type " + in_quotes(kind) + " is not modelled by this version; accepted: learned_absolute, rope, none");
-    m["position"] = kind == "learned_absolute" ? "learned" : kind;
-    // What an argument says as a part of one, a job says in steps of 1 %.
-    if (const auto part = v_.share("rotary-percent", 1.0); kind == "rope" && part < 1.0) m["rotary_fraction"] = std::round(part * 100.0) / 100.0;
-    if (const auto n = v_.number("max-position-embeddings", 0); n > 0) m["max_positions"] = n;
-  }
-  /// The tokenizer decides the vocabulary where the arguments do not.
-  void vocabulary(json_value& m) {
-    const auto stated = v_.number("vocab-size", 0);
-    const auto tokenizer = v_.word("tokenizer-type", "");
-    if (stated > 0)
-      m["vocab"] = tokenizer == "NullTokenizer" ? stated + 1 : stated;  // and one for the end of a document (tokenizer.py)
-    else if (tokenizer.empty() || tokenizer == "GPT2BPETokenizer")
-      m["vocab"] = 50257;
-  }
-  void experts(json_value& m, std::int64_t layers, std::int64_t ffn) {
-    const auto count = v_.number("num-experts", 0);
-    const auto wide = v_.number("moe-ffn-hidden-size", ffn), active = v_.number("moe-router-topk", 2), shared = v_.number("moe-shared-expert-intermediate-size", 0);
-    const bool bias = v_.on("moe-router-enable-expert-bias");
-    const auto* frequency = v_.take("moe-layer-freq");
-    if (count == 0) return;
-    json_value e = {{"count", count}, {"active", active}, {"ffn", wide}, {"router_bias", bias}};
-    if (shared > 0) e.update({{"shared", 1}, {"shared_ffn", shared}});
-    if (frequency != nullptr) {
-      const auto sparse = sparse_layers(*frequency, layers, "moe-layer-freq");
-      std::int64_t first = 0;
-      while (first < layers && !sparse[static_cast<std::size_t>(first)]) ++first;
-      if (first > 0) e["first_dense_layers"] = first;
-      auto dense = json_value::array();
-      for (auto i = first; i < layers; ++i)
-        if (!sparse[static_cast<std::size_t>(i)]) dense.push_back(i);
-      if (first == layers) fail("headroom: moe-layer-freq must leave a layer to the experts");
-      if (!dense.empty()) {
-        if (layers > 128) fail("headroom: moe-layer-freq with dense layers among sparse ones is modelled for at most 128 layers");
-        e["dense_layers"] = dense;
-      }
-    }
-    m["experts"] = e;
-  }
 
   void parallel() {
     const auto tensor = v_.number("tensor-model-parallel-size", 1), pipeline = v_.number("pipeline-model-parallel-size", 1), context = v_.number("context-parallel-size", 1);
@@ -172,7 +81,7 @@ class megatron_arguments {
   }
 
   void training() {
-    const bool distributed = v_.on("use-distributed-optimizer"), fsdp = v_.has("use-megatron-fsdp");
+    const bool distributed = v_.on("use-distributed-optimizer"), fsdp = given(v_.all(), "use-megatron-fsdp");
     if (!fsdp) d_->replace("sharding", distributed ? "megatron-distributed-optimizer" : "ddp", v_.place("use-distributed-optimizer"));
     say({"batch", "micro"}, v_.number("micro-batch-size", 1), "micro-batch-size");
     if (v_.take("seq-length") != nullptr) say({"batch", "sequence"}, v_.number("seq-length", 0), "seq-length");
@@ -180,8 +89,10 @@ class megatron_arguments {
 
     auto granularity = v_.word("recompute-granularity", v_.on("recompute-activations") ? "selective" : "none");
     json_value r = {{"mode", granularity}};
-    if (const auto method = v_.word("recompute-method", ""); !method.empty()) r["method"] = method;
-    if (const auto n = v_.number("recompute-num-layers", 0, 0); n > 0) r["layers"] = n;
+    const auto method = v_.word("recompute-method", "");
+    const auto each = v_.number("recompute-num-layers", 0, 0);
+    if (granularity != "none" && !method.empty()) r["method"] = method;
+    if (granularity != "none" && each > 0) r["layers"] = each;
     const auto modules = v_.word("recompute-modules", "");
     if (granularity == "selective") {
       r["modules"] = json_value::array();
@@ -195,8 +106,7 @@ class megatron_arguments {
     const bool flash = v_.on("use-flash-attn");
     if (backend != "auto" && backend != "flash" && backend != "fused" && backend != "unfused" && backend != "local")
       fail("headroom: attention-backend " + in_quotes(backend) + " is unknown; accepted: auto, flash, fused, unfused, local");
-    const bool local = v_.has("transformer-impl") && v_.all()["transformer-impl"] == "local";
-    d_->replace("attention", backend == "flash" || (flash && backend == "auto") ? "flash" : backend == "unfused" || backend == "local" || local ? "eager" : "te", v_.place("attention-backend"));
+    d_->replace("attention", backend == "flash" || (flash && backend == "auto") ? "flash" : backend == "unfused" || rules_.local_attention() ? "eager" : "te", v_.place("attention-backend"));
     const auto hidden = v_.share("hidden-dropout", 0.1), attention = v_.share("attention-dropout", 0.1);
     d_->replace("dropout", json_value{{"hidden", hidden}, {"attention", attention}, {"embedding", hidden}}, v_.place("hidden-dropout"));
     const auto update = v_.word("optimizer", "adam");
@@ -217,18 +127,20 @@ class megatron_arguments {
     }
   }
 
+  /// Deterministic kernels keep the same tensors, and take longer (training/determinism.py).
+  void determinism() {
+    if (!v_.on("deterministic-mode")) return;
+    const auto place = v_.place("deterministic-mode");
+    d_->notes.push_back(place + ": deterministic-mode slows kernels down, by how much is not modelled: a step takes longer than predicted");
+    // It sets CUBLAS_WORKSPACE_CONFIG itself since 2026-07 (3ab71eeb3e), where the environment does not.
+    if ((date_ == 0 || date_ > 202607) && !d_->has({"environment", "cublas_workspace"})) d_->say({"environment", "cublas_workspace"}, ":4096:8", place);
+  }
+
   /// What is left: options that count, options that do not, and names that Megatron does not have.
   void options() {
-    const auto among = [](const auto& names, const std::string& key) { return std::find(names.begin(), names.end(), key) != names.end(); };
-    const bool fp8 = v_.has("fp8-format");
     auto& keep = d_->job["framework"];
     if (!keep.contains("options")) keep["options"] = json_value::object();
-    for (const auto& [key, value] : v_.all().items()) {
-      if (value.is_null() || (value.is_boolean() && !flag_at(value, key))) continue;
-      const bool sizes = fp8 && (key == "hidden-size" || key == "bf16" || key == "fp16");
-      if (!sizes && (v_.taken(key) || among(megatron_silent, key) || among(megatron_elsewhere, key))) continue;
-      d_->say({"framework", "options", key}, value, v_.place(key));
-    }
+    rules_.rest();
     // A command line that says nothing of it means allgather; only experts are dispatched.
     if (v_.has("num-experts") && !v_.has("moe-token-dispatcher-type")) d_->say({"framework", "options", "moe-token-dispatcher-type"}, "allgather", v_.source());
     if (keep["options"].empty()) keep.erase("options");
@@ -236,12 +148,20 @@ class megatron_arguments {
 
   draft* d_;
   named_values v_;
+  std::int32_t date_;
+  megatron_rules rules_;
 };
 
 }  // namespace detail
 
 inline void import_megatron(draft& d, const document& from) {
-  with_places(from, [&] { detail::megatron_arguments{d, from}.import(); });
+  with_places(from, [&] {
+    if (!from.root.is_object()) wrong_value("Megatron's arguments", "an object", from.root);
+    d.framework_is("megatron", from.source);
+    const auto date = detail::megatron_date(d, from);
+    const auto now = detail::in_todays_words(from);
+    detail::megatron_arguments{d, now, date}.import();
+  });
 }
 
 }  // namespace headroom::io

@@ -31,16 +31,6 @@ inline std::string off_word(const json_value& v) {
   return v.dump();
 }
 
-/// Whether `word` is one of those between bars.
-inline bool among_words(std::string_view words, std::string_view word) {
-  while (true) {
-    const auto bar = words.find('|');
-    if (words.substr(0, bar) == word) return true;
-    if (bar == std::string_view::npos) return false;
-    words.remove_prefix(bar + 1);
-  }
-}
-
 inline bool passes(const passed_key& k, const json_value& v) {
   if (k.off == "*") return true;
   const auto word = off_word(v);

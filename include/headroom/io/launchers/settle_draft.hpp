@@ -133,6 +133,8 @@ inline void ask_for_the_rest(const draft& d) {
   if (!d.has({"model"}) && d.awaits_model)
     fail("headroom: " + d.awaits_model->place + ": the model " + in_quotes(d.awaits_model->word) + " is not in the model zoo: give its config.json, too, or --model NAME");
   if (!d.has({"model"})) fail("headroom: no file says which model is trained: add --model NAME, or the model's config.json");
+  if (const auto* m = d.find({"model"}); d.awaits_vocabulary && m->is_object() && m->contains("hidden") && !m->contains("vocab"))
+    fail("headroom: " + d.awaits_vocabulary->place + ": " + d.awaits_vocabulary->word + ": add --set model.vocab=N");
   if (!d.has({"hardware", "gpu"})) fail("headroom: no file says which GPU it is: add --gpu NAME (headroom list gpus has the names)");
 }
 

@@ -5,7 +5,9 @@
 
 #include <headroom/io/options/megatron_arguments.hpp>
 #include <headroom/io/options/megatron_fsdp.hpp>
+#include <headroom/io/options/megatron_harmless.hpp>
 #include <headroom/io/options/megatron_modules.hpp>
+#include <headroom/io/syntax/spelling.hpp>
 
 namespace headroom::io {
 
@@ -137,8 +139,11 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   for (const auto key : detail::megatron_unmodelled)
     if (k.take(key) != nullptr)
       fail("headroom: framework.options." + std::string{key} + " is not modelled by this version; leave it out to estimate the job without it");
-  for (const auto key : detail::megatron_silent) k.take(key);
-  for (const auto key : detail::megatron_elsewhere) k.take(key);
+  for (const auto key : detail::megatron_neutral) k.take(key);
+  for (const auto key : detail::megatron_stated) k.take(key);
+  for (const auto& [key, value] : options.items())
+    for (const auto names : detail::megatron_harmless)
+      if (among_words(names, key)) k.take(key);
   k.finish();
 }
 

@@ -87,4 +87,25 @@ inline std::string listed(std::span<const std::string_view> names, std::size_t r
   return text;
 }
 
+/// Whether `word` is one of those between bars.
+inline bool among_words(std::string_view words, std::string_view word) {
+  while (true) {
+    const auto bar = words.find('|');
+    if (words.substr(0, bar) == word) return true;
+    if (bar == std::string_view::npos) return false;
+    words.remove_prefix(bar + 1);
+  }
+}
+
+/// The words between bars, one by one.
+inline std::vector<std::string_view> words_between_bars(std::string_view words) {
+  std::vector<std::string_view> all;
+  while (true) {
+    const auto bar = words.find('|');
+    all.push_back(words.substr(0, bar));
+    if (bar == std::string_view::npos) return all;
+    words.remove_prefix(bar + 1);
+  }
+}
+
 }  // namespace headroom::io
