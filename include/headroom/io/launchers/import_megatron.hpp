@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/job/optimizer_names.hpp>
+#include <headroom/io/launchers/arguments.hpp>
 #include <headroom/io/launchers/megatron_model.hpp>
 
 namespace headroom::io {
@@ -21,7 +22,7 @@ class megatron_arguments {
     parallel();
     training();
     formats();
-    determinism();
+    slower();
     options();
   }
 
@@ -87,6 +88,8 @@ class megatron_arguments {
     if (v_.take("seq-length") != nullptr) say({"batch", "sequence"}, v_.number("seq-length", 0), "seq-length");
     if (v_.take("global-batch-size") != nullptr) d_->know(d_->global_batch, "global-batch-size", v_.number("global-batch-size", 0), v_.place("global-batch-size"));
 
+    schedule_of_batches();
+
     auto granularity = v_.word("recompute-granularity", v_.on("recompute-activations") ? "selective" : "none");
     json_value r = {{"mode", granularity}};
     const auto method = v_.word("recompute-method", "");
@@ -115,6 +118,16 @@ class megatron_arguments {
     d_->replace("optimizer", known->label.view(), v_.place("optimizer"));
   }
 
+  /// "0:16 2.4B:320 12B:1536": the samples of a step change after so many tokens. The last are those of most of the training, and the most.
+  void schedule_of_batches() {
+    const auto schedule = v_.word("step-batch-size-schedule", "");
+    if (schedule.empty()) return;
+    const auto last = schedule.substr(schedule.find_last_of(": ") + 1);
+    const auto place = v_.place("step-batch-size-schedule");
+    d_->know(d_->global_batch, "global-batch-size", whole_at(typed(last), "the last of step-batch-size-schedule", 1, most), place);
+    d_->notes.push_back(place + ": a step is one of the last of step-batch-size-schedule, of " + last + " samples");
+  }
+
   /// bf16 is what the framework's profile says; gradients of fp16 weights are added up in fp16 unless asked otherwise.
   void formats() {
     const bool half = v_.on("fp16"), wide = v_.on("accumulate-allreduce-grads-in-fp32"), brain = v_.on("bf16");
@@ -127,13 +140,17 @@ class megatron_arguments {
     }
   }
 
-  /// Deterministic kernels keep the same tensors, and take longer (training/determinism.py).
-  void determinism() {
+  /// What keeps the same tensors, and takes longer: deterministic kernels (training/determinism.py), a cache that is emptied in each step
+  /// (training/training.py, train_step).
+  void slower() {
+    const auto say_so = [&](std::string_view key, const char* how) {
+      d_->notes.push_back(v_.place(key) + ": " + std::string{key} + how + ", by how much is not modelled: a step takes longer than predicted");
+    };
+    if (v_.number("empty-unused-memory-level", 0, 0) > 0) say_so("empty-unused-memory-level", " gives freed memory back in each step, and slows it down");
     if (!v_.on("deterministic-mode")) return;
-    const auto place = v_.place("deterministic-mode");
-    d_->notes.push_back(place + ": deterministic-mode slows kernels down, by how much is not modelled: a step takes longer than predicted");
+    say_so("deterministic-mode", " slows kernels down");
     // It sets CUBLAS_WORKSPACE_CONFIG itself since 2026-07 (3ab71eeb3e), where the environment does not.
-    if ((date_ == 0 || date_ > 202607) && !d_->has({"environment", "cublas_workspace"})) d_->say({"environment", "cublas_workspace"}, ":4096:8", place);
+    if ((date_ == 0 || date_ > 202607) && !d_->has({"environment", "cublas_workspace"})) d_->say({"environment", "cublas_workspace"}, ":4096:8", v_.place("deterministic-mode"));
   }
 
   /// What is left: options that count, options that do not, and names that Megatron does not have.

@@ -10,7 +10,7 @@ namespace headroom::io::detail {
 /// Arguments of which these values change nothing.
 inline constexpr auto megatron_passed = std::to_array<passed_key>({
     {"DDP-impl", "local"}, {"cpu-offloading-num-layers", "0"}, {"distrib-opt-comm-mem-savings", "0"}, {"distributed-backend", "nccl"},
-    {"empty-unused-memory-level", "0"}, {"encoder-pipeline-model-parallel-size", "0"}, {"encoder-tensor-model-parallel-size", "0"}, {"export-draft-vocab-size", "0"},
+    {"encoder-pipeline-model-parallel-size", "0"}, {"encoder-tensor-model-parallel-size", "0"}, {"export-draft-vocab-size", "0"},
     {"export-eagle-algorithm", "0"}, {"export-freeze-mtp", "0"}, {"export-kd-finalize", "0"}, {"export-model-type", "GPTModel"}, {"export-num-eagle-layers", "0"},
     {"export-num-medusa-heads", "0"}, {"export-num-mtp", "0"}, {"hybrid-attention-ratio", "0"}, {"hybrid-mlp-ratio", "0"}, {"load-model-opt-format", "0"},
     {"megatron-fsdp-version", "1"}, {"mlp-chunks-for-training", "1"}, {"moe-combine-bwd-dtype", "bf16"}, {"moe-deepep-num-sms", ""},
@@ -64,7 +64,7 @@ inline constexpr std::string_view megatron_refused =
     "export-kd-teacher-model-config|export-kv-cache-quant|export-moe-apply-probs-on-input|export-offline-model|export-qk-l2-norm|export-quant-cfg|"
     "export-real-quant-cfg|export-te-mcore-model|fake-process-group|flash-attention-version|flextron|fp16-lm-cross-entropy|fp32-allreduce|fp32-embedding|"
     "fp32-layernorm|fp32-residual-connection|fp32-tokentypes|fp4-format|fp4-param-gather|fp4-quantizer-factory|fp8-output-proj|fp8-quantizer-factory|"
-    "freeze-all-layers|freeze-base-for-mtp|fsdp-db-use-persist-buf-on-alloc-fail|fsdp-manual-registration|fused-residual-rmsnorm|gtp-expert-remat-nccl-ub|"
+    "freeze-all-layers|freeze-base-for-mtp|fsdp-db-use-persist-buf-on-alloc-fail|fused-residual-rmsnorm|gtp-expert-remat-nccl-ub|"
     "gtp-remat-nccl-ub|gtp-remat-opt-in-modules|gtp-remat-reduce-scatter-with-fp32-accumulation|heterogeneous-layers-config-encoded-json|"
     "heterogeneous-layers-config-path|high-priority-a2a-comm-stream|high-priority-stream-groups|hybrid-context-parallel|hybrid-layer-pattern|hybrid-override-pattern|"
     "init-model-with-meta-device|inprocess-active-world-size|is-hybrid-model|keep-fp8-transpose-cache|keep-fp8-transpose-cache-when-using-custom-fsdp|"
@@ -83,7 +83,7 @@ inline constexpr std::string_view megatron_refused =
     "retro-cyclic-train-iters|retro-encoder-attention-dropout|retro-encoder-hidden-dropout|retro-encoder-layers|retro-no-verify-neighbor-count|retro-num-neighbors|"
     "retro-num-retrieved-chunks|retro-project-dir|retro-return-doc-ids|retro-workdir|reuse-grad-buf-for-mxfp8-param-ag|save-activations-interval|save-dgrads-interval|"
     "save-params-interval|save-wgrads-interval|scaled-masked-softmax-fusion|scaled-upper-triang-masked-softmax-fusion|sft|sharp-enabled-group|skip-train|spec|"
-    "standalone-embed-stage|standalone-embedding-stage|step-batch-size-schedule|te-precision-config-file|tensor-parallel-num-weight-shards|"
+    "standalone-embed-stage|standalone-embedding-stage|te-precision-config-file|tensor-parallel-num-weight-shards|"
     "torch-fsdp2-no-reshard-after-forward|train-sync-interval|use-checkpoint-args|use-fused-weighted-squared-relu|use-grouped-gemm-for-dense-mlp|"
     "use-grouped-gemm-for-shared-expert|use-kitchen-attention|use-legacy-models|use-mp-args-from-checkpoint-args|use-mup|use-pipelining|use-ring-exchange-p2p|"
     "use-sharp|use-te-activation-func|use-torch-fsdp2|use-tp-pp-dp-mapping|window-attn-skip-freq|window-size|yaml-cfg";

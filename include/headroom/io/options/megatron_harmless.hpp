@@ -85,6 +85,7 @@ inline constexpr std::string_view megatron_scalars =
 
 /// Parts of what is switched on by an argument of its own, and stops the import with it: reinforcement learning, elastic models, layers of other kinds.
 inline constexpr std::string_view megatron_parts =
+    "fsdp-manual-registration|"  // use-nccl-ub, without which it is an error, switches it on as well (arguments.py)
     "add-skipping|basemodel-type|binary-mask|bpe-kv-cache|bpe-max-buffer|bpe-params|bpe-ssm-cache|budget-list|budget-probs|budget-type|"
     "cpu-offloading-retain-pinned-cpu-buffers|curr-iteration|disable-budget|disable-dsa-indexer-rotate-activation|disable-dsa-indexer-scoring-relu|"
     "disable-mamba-mem-eff-path|distill-coeff|dsa-indexer-head-dim|dsa-indexer-k-norm-fp32|dsa-indexer-loss-coeff|dsa-indexer-n-heads|dsa-indexer-rope-interleaved|"
