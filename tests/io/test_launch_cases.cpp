@@ -151,6 +151,9 @@ TEST_CASE("full fine-tunes: FastChat, alignment-handbook, SimPO's base, DeepSpee
   CHECK(chat.optimizer.how == implementation::fused);
   CHECK(chat.recompute.mode == recompute_mode::full);
   CHECK(holds(why_not("deepspeed-chat-step1-llama2", "run_llama2_7b.sh"), "deepspeed takes every GPU of its machine"));
+  auto second = file("deepspeed-chat-step1-llama2", "run_llama2_7b.sh");  // the same arguments for another step
+  second.said.replace(second.said.find("step1"), 5, "step2");
+  CHECK(holds(refusal_of({second}, {eight}), "is where DeepSpeed-Chat's reward, preference or reinforcement learning writes"));
 }
 
 TEST_CASE("machines: mason, a cluster's pipeline, Slurm") {

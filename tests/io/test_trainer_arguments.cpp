@@ -24,6 +24,7 @@ std::string answer(const io::detail::training_program& program, const std::strin
   from.root[key] = value;
   try {
     io::draft d;
+    d.half = io::draft::said{"bf16", "accelerate"};
     io::import_trainer(d, from, &program);
   } catch (const headroom::error& e) {
     return e.what();

@@ -59,7 +59,10 @@ class trainer_arguments {
     const bool is_brain = brain != nullptr && truth(*brain, "bf16"), is_half = half != nullptr && truth(*half, "fp16"), pure = factory_ && v_.on("pure_bf16");
     const bool resident = factory_ && v_.on("use_badam") && is_brain;  // trained weights stay as they were loaded (LLaMA-Factory model/adapter.py)
     if ((is_brain || pure) && is_half) fail("headroom: fp16 and bf16 must not both be true");
+    if (p_->name == "open-instruct" && !d_->half)
+      fail("headroom: " + v_.source() + ": open-instruct's formats and sharding stand in its accelerate launch, which no file here has: give that command, too");
     if (p_->name == "deepspeed-chat-sft") {
+      first_step();
       d_->half = draft::said{v_.one_of("dtype", "fp16", {"fp16", "bf16"}), v_.place("dtype")};
     } else if (pure || resident) {
       d_->replace("precision", "bf16", v_.place(pure ? "pure_bf16" : "use_badam"));
@@ -70,6 +73,14 @@ class trainer_arguments {
       d_->half = draft::said{"no", v_.source()};
     }
     loaded();
+  }
+  /// DeepSpeed-Chat's three steps have a main.py each, and much the same arguments: where it writes says which of them it is.
+  void first_step() {
+    const auto to = v_.word_now("output_dir");
+    for (const auto* other : {"step2", "step3", "reward", "dpo", "rlhf"})
+      if (to.find(other) != std::string::npos)
+        fail("headroom: " + v_.place("output_dir") + ": " + in_quotes(to) + " is where DeepSpeed-Chat's reward, preference or reinforcement learning writes, which are not modelled by this version");
+    if (to.find("step1") == std::string::npos) d_->notes.push_back(v_.source() + ": main.py is taken to be DeepSpeed-Chat's first step, supervised fine-tuning");
   }
   void loaded() {
     std::string_view called;
