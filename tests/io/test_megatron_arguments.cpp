@@ -107,7 +107,7 @@ TEST_CASE("every argument is read, harmless or refused") {
       refused_by_name(a.name, given(a.value));
     }
   }
-  CHECK(seen["read"] == 133);
+  CHECK(seen["read"] == 134);
   CHECK(seen["refused"] == 279);
   CHECK(seen["harmless"] > 700);
 }
@@ -158,6 +158,13 @@ TEST_CASE("arguments of old say how old the program is") {
   CHECK(job_at("--data-impl mmap --transformer-impl transformer_engine").attention == attention::te);
   const auto notes = draft_of("--fp8-e4m3 --DDP-impl local --checkpoint-num-layers 1").notes;
   CHECK(std::any_of(notes.begin(), notes.end(), [](const std::string& n) { return holds(n, "Megatron-LM has checkpoint-num-layers up to 2021-07"); }));
+}
+
+TEST_CASE("a worker that saves in the background has a context of its own on the GPU") {
+  const auto context = [](const std::string& arguments) { return estimate(draft_of(arguments).settled()).tightest().outside.context; };
+  CHECK(context("--async-save") == context(""));
+  CHECK(context("--use-persistent-ckpt-worker") == context(""));
+  CHECK(context("--async-save --use-persistent-ckpt-worker") == context("") + context(""));
 }
 
 TEST_CASE("a schedule of batches is read at its end") {

@@ -114,6 +114,7 @@ struct process_profile {
   bool loads_all_kernels{};          ///< CUDA modules are loaded whole (torch before 1.13; CUDA before 12.2 where nobody asks for LAZY): a large context
   bool expandable_segments{};        ///< its launcher sets PyTorch's allocator so, where the job leaves it open
   std::int32_t cublas_handles{2};    ///< forward thread and autograd thread
+  std::int32_t contexts{1};          ///< processes that have a CUDA context on the GPU: the trainer's own, and those that help it
 
   friend constexpr bool operator==(const process_profile&, const process_profile&) = default;
 };

@@ -79,7 +79,10 @@ constexpr bytes nccl_of(const settled_job& s) {
 
 namespace detail {
 
-constexpr outside_allocator outside_of(const settled_job& s) { return {context_of(*s.on, s.source->framework.process.loads_all_kernels), nccl_of(s)}; }
+constexpr outside_allocator outside_of(const settled_job& s) {
+  const auto& process = s.source->framework.process;
+  return {process.contexts * context_of(*s.on, process.loads_all_kernels), nccl_of(s)};
+}
 
 /// All that is used of a GPU whose allocator has reserved so much.
 constexpr bytes device_of(const settled_job& s, bytes reserved) {

@@ -45,7 +45,7 @@ inline constexpr auto megatron_dependents = std::to_array<megatron_dependent>({
         "num-layers-at-end-in-bf16|num-layers-at-start-in-bf16",
         "first-last-layers-bf16", "1"},
     {
-        "async-ckpt-use-cpu-shm|use-persistent-ckpt-worker",
+        "async-ckpt-use-cpu-shm",
         "async-save"},
     {
         "no-overlap-p2p-communication",

@@ -123,6 +123,10 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   detail::apply_megatron_fsdp(j, k, merge);
   // A whole command line, one that says how large the model is, computes in fp32 unless it says otherwise.
   if (j.precision.compute.bits == 8 && options.contains("hidden-size") && !options.contains("bf16") && !options.contains("fp16")) f.fp8.rest_in_fp32 = true;
+  // A worker that saves in the background sets its device, and has a context there (core/dist_checkpointing/strategies/async_utils.py,
+  // PersistentAsyncCaller.async_loop; training/initialize.py starts it with the training).
+  const bool saves_behind = on("async-save"), keeps_worker = on("use-persistent-ckpt-worker");
+  if (saves_behind && keeps_worker) f.process.contexts = 2;
   if (on("tp-comm-overlap")) f.communication.tensor_parallel = tensor_parallel_overlap::userbuffers;
   const auto impl = word("cross-entropy-fusion-impl");
   if (on("cross-entropy-loss-fusion")) {
@@ -168,6 +172,7 @@ inline json_value megatron_options_of(const profile& p, const profile& plain = f
   if (p.optimizer.muon == muon_layout::dealt_out) out["no-use-layer-wise-param-layout"] = true;
   if (p.optimizer.muon == muon_layout::buckets) out["overlap-grad-reduce"] = true;
   if (p.optimizer.precision_aware) out["use-precision-aware-optimizer"] = true;
+  if (p.process.contexts > plain.process.contexts) out["async-save"] = out["use-persistent-ckpt-worker"] = true;
   if (p.experts.routes_in_fp32) out["moe-router-dtype"] = "fp32";
   if (p.communication.exchanges_heads) out["cp-comm-type"] = "a2a+p2p";
   if (p.pipeline.microbatch_group > 0) out["microbatch-group-size-per-virtual-pipeline-stage"] = p.pipeline.microbatch_group;

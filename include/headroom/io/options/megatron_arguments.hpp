@@ -32,7 +32,7 @@ inline constexpr megatron_switch megatron_switches[] = {
 
 /// Arguments that apply_megatron_options reads besides those.
 inline constexpr auto megatron_options_read = std::to_array<std::string_view>({
-    "transformer-impl", "no-use-layer-wise-param-layout", "use-precision-aware-optimizer", "grad-reduce-in-bf16", "main-grads-dtype",
+    "async-save", "use-persistent-ckpt-worker", "transformer-impl", "no-use-layer-wise-param-layout", "use-precision-aware-optimizer", "grad-reduce-in-bf16", "main-grads-dtype",
     "main-params-dtype", "fp8-format", "fp8-recipe", "fp8-param-gather", "exp-avg-dtype", "exp-avg-sq-dtype", "use-megatron-fsdp",
     "data-parallel-sharding-strategy", "outer-dp-sharding-strategy", "suggested-communication-unit-size", "fsdp-double-buffer", "use-nccl-ub",
     "megatron-fsdp-main-params-dtype", "megatron-fsdp-main-grads-dtype", "megatron-fsdp-grad-comm-dtype", "tp-comm-overlap",
@@ -65,7 +65,7 @@ inline constexpr auto megatron_neutral = std::to_array<std::string_view>({
 inline constexpr auto megatron_stated = std::to_array<std::string_view>({
     "apply-query-key-layer-scaling", "async-ckpt-use-cpu-shm", "attention-softmax-in-fp32", "deterministic-mode", "distributed-backend",
     "empty-unused-memory-level", "log-params-norm", "no-masked-softmax-fusion", "step-batch-size-schedule", "tp-comm-overlap-cfg",
-    "use-checkpoint-args", "use-persistent-ckpt-worker", "use-tp-pp-dp-mapping",
+    "use-checkpoint-args", "use-tp-pp-dp-mapping",
 });
 
 /// Arguments whose effect on memory this version does not model.
