@@ -51,27 +51,19 @@ class caching_allocator {
     if (asked <= 0) return none;
     const auto size = settings_.roundup_power2_divisions > 1 ? rounded_to_divisions(asked) : rounded(asked);
     const auto which = static_cast<std::size_t>(on) * 2 + (size <= small_size ? 0 : 1);
-    auto found = settings_.expandable_segments ? expandable_.take(pieces_, which, size, limit_of(size)) : pieces_.pool(which).take(size, limit_of(size));
-    if (found == none) found = settings_.expandable_segments ? extend(which, size) : new_segment(which, size);
-    split(found, size);
-    auto& b = pieces_[found];
-    b.free = false;
-    b.asked = size;
-    asked_ += size;
-    allocated_ += b.size;
-    peak_asked_ = std::max(peak_asked_, asked_);
-    peak_allocated_ = std::max(peak_allocated_, allocated_);
-    peak_active_ = std::max(peak_active_, allocated_ + retired_bytes_);
-    note(allocator_call::kind::allocate, on, found, asked);
-    return found;
+    auto b = settings_.expandable_segments ? none : pieces_.take(which, size);
+    if (b == none) b = take_larger(which, size);
+    allocated_ += pieces_[b].size;
+    if (allocated_ > peaks_rise_above_) raise_peaks();
+    note(allocator_call::kind::allocate, on, b, asked);
+    return b;
   }
 
   /// Gives a block back to its pool.
   void release(block b) {
     if (b == none) return;
     note(allocator_call::kind::release, {}, b, 0);
-    allocated_ -= pieces_[b].size;
-    asked_ -= pieces_[b].asked;
+    forget(b);
     pieces_.give_back(b);
   }
 
@@ -79,10 +71,10 @@ class caching_allocator {
   void retire(block b) {
     if (b == none) return;
     note(allocator_call::kind::retire, {}, b, 0);
-    allocated_ -= pieces_[b].size;
-    asked_ -= pieces_[b].asked;
+    forget(b);
     retired_bytes_ += pieces_[b].size;
     retired_.push_back(b);
+    watch_peaks();
   }
   /// An event behind what has been retired so far, and waiting for it: from then on those blocks are free.
   [[nodiscard]] std::size_t record() const { return retired_.size(); }
@@ -101,9 +93,8 @@ class caching_allocator {
 
   /// Peaks count from here on (torch.cuda.reset_peak_memory_stats).
   void reset_peaks() {
-    peak_allocated_ = allocated_;
-    peak_asked_ = asked_;
-    peak_active_ = allocated_ + retired_bytes_;
+    peak_allocated_ = peak_asked_ = peak_active_ = 0;
+    raise_peaks();
     pieces_.reset_peak();
   }
 
@@ -116,7 +107,7 @@ class caching_allocator {
   }
   [[nodiscard]] std::int64_t peak_allocated() const { return peak_allocated_; }
   /// The same without what blocks are larger than was asked for, 512 bytes apart.
-  [[nodiscard]] std::int64_t asked() const { return asked_; }
+  [[nodiscard]] std::int64_t asked() const { return allocated_ - unused_; }
   [[nodiscard]] std::int64_t peak_asked() const { return peak_asked_; }
   /// With what is held for other streams.
   [[nodiscard]] std::int64_t peak_active() const { return peak_active_; }
@@ -132,11 +123,51 @@ class caching_allocator {
     if (calls_ != nullptr) [[unlikely]] calls_->push_back({what, on, b, value});
   }
 
+  /// A free block that is large enough, or new memory.
+  [[gnu::noinline]] block take_larger(std::size_t which, std::int64_t size) {
+    const auto limit = limit_of(size), least = least_rest(which, size);
+    auto b = settings_.expandable_segments ? expandable_segments::best_fit(pieces_, which, size) : pieces_.pool(which).peek(size);
+    if (b == none || pieces_[b].size >= limit) {
+      b = settings_.expandable_segments ? extend(which, size) : new_segment(which, size);
+      pieces_.cut_rest(b, size, least);
+    } else {
+      pieces_.take(b, size, least);
+    }
+    if (const auto more = pieces_[b].size - size; more > 0) add_unused(b, more);
+    return b;
+  }
+
+  /// Blocks that are larger than was asked for are few: what they have beyond is noted apart.
+  [[gnu::noinline]] void add_unused(block b, std::int64_t more) {
+    const auto i = static_cast<std::size_t>(b);
+    if (unused_of_.size() <= i) unused_of_.resize(i + 1);
+    unused_of_[i] = more;
+    unused_ += more;
+    pieces_[b].uneven = true;
+    watch_peaks();
+  }
+  void forget(block b) {
+    auto& p = pieces_[b];
+    allocated_ -= p.size;
+    if (!p.uneven) [[likely]] return;
+    p.uneven = false;
+    unused_ -= unused_of_[static_cast<std::size_t>(b)];
+    watch_peaks();
+  }
+  [[gnu::noinline]] void raise_peaks() {
+    peak_asked_ = std::max(peak_asked_, asked());
+    peak_allocated_ = std::max(peak_allocated_, allocated_);
+    peak_active_ = std::max(peak_active_, allocated_ + retired_bytes_);
+    watch_peaks();
+  }
+  void watch_peaks() { peaks_rise_above_ = std::min({peak_allocated_, peak_asked_ + unused_, peak_active_ - retired_bytes_}); }
+
   void finish(std::size_t event) {
     for (; waited_ < event; ++waited_) {
       retired_bytes_ -= pieces_[retired_[waited_]].size;
       pieces_.give_back(retired_[waited_]);
     }
+    watch_peaks();
   }
   void give_back_cache() {
     finish(retired_.size());
@@ -171,16 +202,11 @@ class caching_allocator {
     return size < settings_.max_split_size ? settings_.max_split_size : size + large_segment;
   }
 
-  /// What is left of a block goes back to its pool, unless it is too little to be worth it.
-  void split(block b, std::int64_t size) {
-    const auto rest = pieces_[b].size - size;
-    const bool small = pieces_[b].pool % 2 == 0;
-    if (small || settings_.expandable_segments ? rest < granule : rest <= small_size || size >= settings_.max_split_size) return;
-    const auto other = pieces_.cut(b, size);
-    pieces_[other].free = true;
-    pieces_.insert_free(other);
+  /// What is left of a block goes back to its pool, unless it is less than this (should_split).
+  [[nodiscard]] std::int64_t least_rest(std::size_t which, std::int64_t size) const {
+    if (which % 2 == 0 || settings_.expandable_segments) return granule;
+    return size >= settings_.max_split_size ? std::numeric_limits<std::int64_t>::max() : small_size + 1;
   }
-
   [[nodiscard]] std::int64_t room() const { return settings_.capacity - pieces_.reserved(); }
   void reserve(std::size_t which, std::int64_t more, std::int64_t size) {
     if (more > room()) [[unlikely]] make_room(which, more, size);
@@ -232,7 +258,9 @@ class caching_allocator {
   expandable_segments expandable_;
   std::vector<block> given_back_;
   std::int64_t next_address_ = 0;
-  std::int64_t asked_ = 0, allocated_ = 0, retired_bytes_ = 0, peak_asked_ = 0, peak_allocated_ = 0, peak_active_ = 0;
+  std::int64_t allocated_ = 0, unused_ = 0, retired_bytes_ = 0, peak_asked_ = 0, peak_allocated_ = 0, peak_active_ = 0;
+  std::int64_t peaks_rise_above_ = 0;  // allocated bytes up to which no peak is a new one
+  std::vector<std::int64_t> unused_of_;  // by block, of uneven ones
   std::vector<block> retired_;  // in order; before waited_ they are free
   std::size_t waited_ = 0;
   bool overflowed_ = false;

@@ -18,7 +18,7 @@ class expandable_segments {
   static constexpr block none = memory_pieces::none;
 
   /// The best fit, where a block that can grow counts with what it can grow to.
-  block take(memory_pieces& pieces, std::size_t which, std::int64_t size, std::int64_t limit) const {
+  static block best_fit(memory_pieces& pieces, std::size_t which, std::int64_t size) {
     auto& pool = pieces.pool(which);
     auto b = pool.peek(size);
     if (b == none) return none;
@@ -26,8 +26,6 @@ class expandable_segments {
       const auto after = [&](block of) { return pool.after(pieces[of].size, pieces[of].address); };
       for (auto n = after(b); n != none && reach(pieces, n) < reach(pieces, b); n = after(n)) b = n;
     }
-    if (pieces[b].size >= limit) return none;
-    pieces.remove_free(b);
     return b;
   }
   /// Where so many bytes would be mapped, and how many pages that takes, in bytes.
@@ -61,10 +59,8 @@ class expandable_segments {
     }
     if (last < to) {
       const auto kept = pieces.cut(b, last - first);
-      pieces[kept].free = true;
       pieces.insert_free(kept);
     }
-    pieces[b].free = false;
     pieces.reserve(which, first - last);
     leave_hole(pieces, which, b);
   }
@@ -120,7 +116,10 @@ class expandable_segments {
     }
     pieces[where].size = length;
     pieces.reserve(which, length);
-    return pieces.give_back(where);
+    const auto before = pieces[where].previous;
+    const auto joined = before != none && pieces[before].free ? before : where;
+    pieces.give_back(where);
+    return joined;
   }
   /// Holes are joined, and those at the end are none.
   void leave_hole(memory_pieces& pieces, std::size_t which, block b) {

@@ -21,17 +21,22 @@ class memory_pieces {
     std::int64_t size{};
     std::int64_t address{};
     block previous{none}, next{none};  ///< neighbours in the segment
-    std::int64_t asked{};              ///< while it is not free
-    std::uint32_t shelf{};             ///< where it lies while it is free
+    free_blocks::shelf_id shelf{};     ///< where it lies while it is free, or lay last
     std::uint8_t pool{};
     bool free{};
-    bool hole{};                       ///< pages that were given back, between others of an expandable segment
+    bool hole{};    ///< pages that were given back, between others of an expandable segment
+    bool uneven{};  ///< in use, and larger than was asked for
   };
+  static_assert(sizeof(piece) == 32);
 
-  memory_pieces() { all_.reserve(4096); }
+  memory_pieces() {
+    all_.reserve(4096);
+    all_.emplace_back();
+  }
 
-  piece& operator[](block b) { return all_[static_cast<std::size_t>(b)]; }
-  const piece& operator[](block b) const { return all_[static_cast<std::size_t>(b)]; }
+  /// Of none, a piece that is neither free nor a hole.
+  piece& operator[](block b) { return all_[static_cast<std::size_t>(b + 1)]; }
+  const piece& operator[](block b) const { return all_[static_cast<std::size_t>(b + 1)]; }
   [[nodiscard]] free_blocks& pool(std::size_t which) { return free_[which]; }
   [[nodiscard]] const free_blocks& pool(std::size_t which) const { return free_[which]; }
   /// The last piece of an expandable segment.
@@ -45,7 +50,7 @@ class memory_pieces {
       return b;
     }
     all_.push_back(p);
-    return static_cast<block>(all_.size() - 1);
+    return static_cast<block>(all_.size()) - 2;
   }
   /// … at the end of an expandable segment.
   block add_last(const piece& p) {
@@ -66,11 +71,40 @@ class memory_pieces {
 
   void insert_free(block b) {
     auto& p = (*this)[b];
-    p.shelf = free_[p.pool].insert(p.size, p.address, b);
+    auto& pool = free_[p.pool];
+    p.free = true;
+    if (!pool.holds(p.shelf, p.size)) [[unlikely]] p.shelf = pool.shelf_of(p.size);
+    pool.insert({p.address, b}, p.shelf);
   }
   void remove_free(block b) {
-    const auto& p = (*this)[b];
+    auto& p = (*this)[b];
+    p.free = false;
     free_[p.pool].remove(p.address, p.shelf);
+  }
+  /// Takes a free block of exactly this size; none: there is none.
+  block take(std::size_t which, std::int64_t size) {
+    const auto b = free_[which].take(size);
+    (*this)[b].free = false;
+    return b;
+  }
+  /// Takes a free block. What it has beyond a size stays free, unless it is less than that.
+  void take(block b, std::int64_t size, std::int64_t least_rest) {
+    auto& whole = (*this)[b];
+    if (whole.size - size < least_rest) return remove_free(b);
+    auto& pool = free_[whole.pool];
+    const auto on = whole.shelf;
+    whole.free = false;
+    const auto rest = cut(b, size);
+    auto& left = (*this)[rest];
+    left.free = true;
+    left.shelf = on;
+    if (pool.replace(on, left.size, {left.address, rest})) return;
+    pool.remove((*this)[b].address, on);
+    insert_free(rest);
+  }
+  /// Leaves what a block has beyond a size to its pool, unless it is less than that.
+  void cut_rest(block b, std::int64_t size, std::int64_t least_rest) {
+    if ((*this)[b].size - size >= least_rest) insert_free(cut(b, size));
   }
 
   /// Joins a piece to the one before it.
@@ -95,20 +129,13 @@ class memory_pieces {
     return other;
   }
 
-  /// Into its pool, with its neighbours where they are free: the piece that they are now.
-  block give_back(block b) {
-    (*this)[b].free = true;
-    if (const auto next = (*this)[b].next; next != none && (*this)[next].free) {
-      remove_free(next);
-      absorb(b, next);
-    }
-    if (const auto previous = (*this)[b].previous; previous != none && (*this)[previous].free) {
-      remove_free(previous);
-      absorb(previous, b);
-      b = previous;
-    }
-    insert_free(b);
-    return b;
+  /// Into its pool, with its neighbours where they are free.
+  void give_back(block b) {
+    const auto& p = (*this)[b];
+    if ((*this)[p.next].free || (*this)[p.previous].free)
+      join(b);
+    else
+      insert_free(b);
   }
 
   [[nodiscard]] std::int64_t reserved() const { return reserved_; }
@@ -123,7 +150,27 @@ class memory_pieces {
   }
 
  private:
-  std::vector<piece> all_;
+  /// A block, and its free neighbours: one of them gives its place to all.
+  [[gnu::noinline]] void join(block b) {
+    const auto next = (*this)[b].next, previous = (*this)[b].previous;
+    auto& pool = free_[(*this)[b].pool];
+    const bool behind = (*this)[next].free, before = (*this)[previous].free;
+    const auto old = behind ? (*this)[next] : (*this)[previous];
+    if (behind) absorb(b, next);
+    if (before) {
+      if (behind) pool.remove((*this)[previous].address, (*this)[previous].shelf);
+      absorb(previous, b);
+      b = previous;
+    }
+    auto& all = (*this)[b];
+    all.free = true;
+    all.shelf = old.shelf;
+    if (pool.replace(old.shelf, all.size, {all.address, b})) return;
+    pool.remove(old.address, old.shelf);
+    insert_free(b);
+  }
+
+  std::vector<piece> all_;  // the first stands for none
   std::vector<block> unused_;
   std::array<free_blocks, pool_count> free_;
   std::array<block, pool_count> last_{none, none, none, none, none, none, none, none};
