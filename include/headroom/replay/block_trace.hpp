@@ -2,23 +2,14 @@
 // A block's run (block/run.hpp), allocation by allocation.
 #pragma once
 
-#include <headroom/block/run.hpp>
+#include <headroom/replay/block_script.hpp>
 #include <headroom/replay/tensor_memory.hpp>
 
 #include <array>
+#include <utility>
 #include <vector>
 
 namespace headroom {
-
-namespace detail {
-
-/// What the report counts a storage of a program as, and its gradient.
-constexpr row row_of(const program& p, tensor t) {
-  return (p.logits() & t.bit()) != 0 ? row::logits : (p.weights() & t.bit()) != 0 ? row::gathered_parameters : row::activations;
-}
-constexpr row row_of_gradient(const program& p, tensor t) { return p.is_logits(t) ? row::logits : row::temporaries; }
-
-}  // namespace detail
 
 /// The storages of a block's tensors between its forward and its backward.
 struct block_tensors {
@@ -37,100 +28,7 @@ struct gradient_sink {
   tensor_memory::handle second{tensor_memory::none};
 };
 
-namespace detail {
-
-/// The listener that allocates. `pass`: called where the model hands its outputs to the caller, and where their gradient is there.
-template <class Pass>
-class allocating {
- public:
-  using handle = tensor_memory::handle;
-  static constexpr handle none = tensor_memory::none;
-  using set = wide_set;
-  wide_set& alive;
-
-  allocating(const program& p, tensor_memory& m, block_tensors& b, Pass& pass, handle output_gradient = none, gradient_sink* sink = nullptr)
-      : alive(b.alive), program_(&p), memory_(&m), block_(&b), pass_(&pass), handed_(output_gradient), sink_(sink) {}
-
-  /// The gradient of the block's input.
-  [[nodiscard]] handle input_gradient() const { return handed_; }
-
-  void make(const wide_set& s) {
-    for (const auto t : each(s)) block_->of[at(t)] = memory_->make(program_->size(t), row_of(*program_, t));
-  }
-  void free(const wide_set& s) {
-    for (const auto t : each(s & ~block_->borrowed)) memory_->free(block_->of[at(t)]);
-  }
-  void make_temporary(bytes b, const operation& o) { temporary_ = memory_->make_cut(b, o.temporary_block, o.temporaries); }
-  void free_temporary(const operation&) { memory_->free(temporary_); }
-  void returns() { (*pass_)(); }
-  void enters() { (*pass_)(); }
-
-  void adopt(tensor t) { first_[at(t)] = handed_, handed_ = none; }
-  void make_gradients(const wide_set& s, const wide_set& second) {
-    for (const auto t : each(s)) gradient(t, second) = memory_->make(program_->size(t), row_of_gradient(*program_, t));
-  }
-  void free_gradients(const wide_set& s) {
-    for (const auto t : each(s)) memory_->free(first_[at(t)]);
-  }
-  void free_second(tensor t) { memory_->free(second_[at(t)]); }
-  void make_sum(tensor t) { sum_ = memory_->make(program_->size(t), row_of_gradient(*program_, t)); }
-  void settle_sum(tensor t) { first_[at(t)] = sum_; }
-  void keep_gradients(const wide_set&) {}
-  void hand_back(tensor t) { handed_ = first_[at(t)]; }
-
-  void make_weight(const operation& o) { weight_ = memory_->make(o.weight_gradient, row::gradients); }
-  void add_weight(const operation& o) { added_ = memory_->make(o.weight_gradient, row::gradients); }
-  void free_added_weight(const operation&) { memory_->free(added_); }
-  void keep_weight(const operation& o) {
-    if (o.gradient_waits && sink_->waits)
-      sink_->tied = weight_;
-    else if (o.weight_gradient == sink_->tied_size)
-      sink_->second = weight_;
-    else if (sink_->accumulate)
-      memory_->free(weight_);
-    else if (weight_ != none)
-      sink_->kept.push_back(weight_);
-  }
-
-  void begin_pieces(const wide_set& s, const operation&) {
-    for (const auto t : each(s)) block_->of[at(t)] = memory_->make_pieced(row_of(*program_, t));
-  }
-  void make_piece(const wide_set& s, const operation& o, std::int64_t i) {
-    for (const auto t : each(s)) memory_->add_piece(block_->of[at(t)], piece_of(t, o, i));
-  }
-  void begin_gradient_pieces(const wide_set& s, const wide_set& second, const operation&) {
-    for (const auto t : each(s)) gradient(t, second) = memory_->make_pieced(row_of_gradient(*program_, t));
-  }
-  void make_gradient_piece(const wide_set& s, const wide_set& second, const operation& o, std::int64_t i) {
-    for (const auto t : each(s)) memory_->add_piece(gradient(t, second), piece_of(t, o, i));
-  }
-  void drop_piece(const wide_set& storages, const wide_set& gradients, const operation&) {
-    for (const auto t : each(storages & alive & ~block_->borrowed)) memory_->drop_piece(block_->of[at(t)]);
-    for (const auto t : each(gradients)) memory_->drop_piece(first_[at(t)]);
-  }
-  void end_pieces() {}
-  static std::int64_t after_piece(std::int64_t i, const operation&) { return i + 1; }
-
- private:
-  static std::size_t at(tensor t) { return t.place(); }
-  /// The first piece has what is left over.
-  [[nodiscard]] bytes piece_of(tensor t, const operation& o, std::int64_t i) const {
-    const auto all = program_->size(t), one = all / o.pieces;
-    return i == 0 ? all - one * (o.pieces - 1) : one;
-  }
-  handle& gradient(tensor t, const wide_set& second) { return (has(second, t) ? second_ : first_)[at(t)]; }
-
-  const program* program_;
-  tensor_memory* memory_;
-  block_tensors* block_;
-  Pass* pass_;
-  handle handed_, temporary_{none}, sum_{none}, weight_{none}, added_{none};
-  gradient_sink* sink_;
-  std::array<handle, program::max_tensors> first_, second_;  // gradients of tensors that have one, and a second
-};
-
-}  // namespace detail
-
+/// Runs blocks. A program that it has seen stays where it is, as it is.
 class block_trace {
  public:
   using handle = tensor_memory::handle;
@@ -141,8 +39,9 @@ class block_trace {
   /// Runs a block whose input's storage is in `b` already. What is left is in `b`: the output, and what is kept for backward.
   template <class OnReturn>
   void forward(const program& p, recording mode, block_tensors& b, OnReturn&& on_return) {
-    detail::allocating to(p, *memory_, b, on_return);
-    run_forward(p, mode, to);
+    const auto run = mode == recording::on ? block_run::forward : mode == recording::off ? block_run::forward_without_graph : block_run::forward_again;
+    gradient_sink none_made;
+    play(script_of(p, run, b), b, on_return, none_made);
   }
   void forward(const program& p, recording mode, block_tensors& b) {
     forward(p, mode, b, [] {});
@@ -160,9 +59,11 @@ class block_trace {
   /// a gradient that is borrowed is left to its owner. `on_enter`: called when the gradient of what the model returned is there.
   template <class OnEnter>
   handle backward(const program& p, block_tensors& b, handle gradient, gradient_sink& sink, OnEnter&& on_enter) {
-    detail::allocating to(p, *memory_, b, on_enter, gradient, &sink);
-    run_backward(p, weight_work::with_inputs, to);
-    return to.input_gradient();
+    const auto& s = script_of(p, block_run::backward, b);
+    if (slots_.empty()) slots_.resize(1);
+    slots_.front() = gradient;
+    play(s, b, on_enter, sink);
+    return s.output == block_script::nowhere ? none : slots_[std::size_t{s.output} - block_script::first_slot];
   }
   handle backward(const program& p, block_tensors& b, handle gradient, gradient_sink& sink) {
     return backward(p, b, gradient, sink, [] {});
@@ -175,7 +76,48 @@ class block_trace {
   }
 
  private:
+  const block_script& script_of(const program& p, block_run run, const block_tensors& b) {
+    for (const auto& s : scripts_)
+      if (s.of == &p && s.run == run && s.alive == b.alive && s.borrowed == b.borrowed) return s;
+    scripts_.push_back({.of = &p, .run = run, .alive = b.alive, .borrowed = b.borrowed});
+    write_script(scripts_.back());
+    return scripts_.back();
+  }
+
+  template <class Pass>
+  void play(const block_script& script, block_tensors& b, Pass& pass, gradient_sink& sink) {
+    using detail::script_step;
+    if (slots_.size() < script.slots) slots_.resize(script.slots);
+    auto& m = *memory_;
+    for (const auto& s : script.steps) {
+      auto& h = s.at < block_script::first_slot ? b.of[s.at] : slots_[std::size_t{s.at} - block_script::first_slot];
+      switch (s.what) {
+        case script_step::kind::make: h = m.make(s.size, s.of); break;
+        case script_step::kind::make_cut: h = m.make_cut(s.size, s.cut, s.of); break;
+        case script_step::kind::free: m.free(h); break;
+        case script_step::kind::make_pieced: h = m.make_pieced(s.of); break;
+        case script_step::kind::add_piece: m.add_piece(h, s.size); break;
+        case script_step::kind::drop_piece: m.drop_piece(h); break;
+        case script_step::kind::keep_weight: keep_weight(h, s, sink); break;
+        case script_step::kind::pass: pass(); break;
+      }
+    }
+    b.alive = script.left;
+  }
+  void keep_weight(handle weight, const detail::script_step& s, gradient_sink& sink) {
+    if (s.waits && sink.waits)
+      sink.tied = weight;
+    else if (s.size == sink.tied_size)
+      sink.second = weight;
+    else if (sink.accumulate)
+      memory_->free(weight);
+    else if (weight != none)
+      sink.kept.push_back(weight);
+  }
+
   tensor_memory* memory_;
+  std::vector<block_script> scripts_;
+  std::vector<handle> slots_;  // of the run that goes on
 };
 
 }  // namespace headroom

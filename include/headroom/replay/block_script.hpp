@@ -1,0 +1,177 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What a block's run (block/run.hpp) asks of memory, written down once: layers that are alike repeat it, each with tensors of its own.
+#pragma once
+
+#include <headroom/block/run.hpp>
+
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace headroom {
+
+/// Which run of a block: a forward that leaves something or nothing, one from what was kept, or the backward.
+enum class block_run : std::uint8_t { forward, forward_without_graph, forward_again, backward };
+
+namespace detail {
+
+/// What the report counts a storage of a program as, and its gradient.
+constexpr row row_of(const program& p, tensor t) {
+  return (p.logits() & t.bit()) != 0 ? row::logits : (p.weights() & t.bit()) != 0 ? row::gathered_parameters : row::activations;
+}
+constexpr row row_of_gradient(const program& p, tensor t) { return p.is_logits(t) ? row::logits : row::temporaries; }
+
+struct script_step {
+  enum class kind : std::uint8_t {
+    make,         ///< a tensor
+    make_cut,     ///< … in blocks of a size
+    free,
+    make_pieced,  ///< a tensor that has no piece yet
+    add_piece,
+    drop_piece,
+    keep_weight,  ///< the gradient of a weight is complete
+    pass,         ///< the model hands its outputs to the caller, or their gradient is there
+  };
+  kind what{};
+  row of{};
+  std::uint16_t at{};   ///< a block_script::place
+  bool waits{};         ///< of `keep_weight`: for a second gradient of the same table
+  bytes size{};
+  bytes cut{};          ///< of `make_cut`: the blocks' size
+};
+
+}  // namespace detail
+
+struct block_script {
+  using place = std::uint16_t;  ///< a storage's in its program or, from first_slot on, what ends with the run
+  static constexpr place first_slot = program::max_tensors;
+  static constexpr place nowhere = 0xffff;
+
+  const program* of{};
+  block_run run{};
+  wide_set alive;     ///< when it begins
+  wide_set borrowed;  ///< somebody else frees these
+
+  std::vector<detail::script_step> steps{};
+  wide_set left{};         ///< alive when it has ended
+  std::size_t slots = 0;   ///< how many
+  place output = nowhere;  ///< of a backward: the gradient of the block's input; that of its output is in the first slot at first
+};
+
+namespace detail {
+
+/// The listener that writes a script.
+class script_writer {
+ public:
+  using set = wide_set;
+  wide_set alive;
+
+  explicit script_writer(block_script& to) : alive(to.alive), program_(to.of), borrowed_(to.borrowed), to_(&to) {
+    if (to.run == block_run::backward) to.output = new_slot();
+  }
+
+  void make(const wide_set& s) {
+    for (const auto t : each(s)) write(script_step::kind::make, at(t), program_->size(t), row_of(*program_, t));
+  }
+  void free(const wide_set& s) {
+    for (const auto t : each(s & ~borrowed_)) write(script_step::kind::free, at(t));
+  }
+  void make_temporary(bytes b, const operation& o) {
+    if (b <= bytes{0}) return;
+    temporary_ = new_slot();
+    const bool whole = o.temporary_block <= bytes{0} || b <= o.temporary_block;
+    write(whole ? script_step::kind::make : script_step::kind::make_cut, temporary_, b, o.temporaries);
+    to_->steps.back().cut = o.temporary_block;
+  }
+  void free_temporary(const operation&) { free_slot(temporary_); }
+  void returns() { write(script_step::kind::pass, 0); }
+  void enters() { returns(); }
+
+  void adopt(tensor t) { first_[at(t)] = std::exchange(to_->output, block_script::nowhere); }
+  void make_gradients(const wide_set& s, const wide_set& second) {
+    for (const auto t : each(s)) make_gradient(script_step::kind::make, gradient(t, second), t);
+  }
+  void free_gradients(const wide_set& s) {
+    for (const auto t : each(s)) write(script_step::kind::free, first_[at(t)]);
+  }
+  void free_second(tensor t) { write(script_step::kind::free, second_[at(t)]); }
+  void make_sum(tensor t) { make_gradient(script_step::kind::make, sum_, t); }
+  void settle_sum(tensor t) { first_[at(t)] = sum_; }
+  void keep_gradients(const wide_set&) {}
+  void hand_back(tensor t) { to_->output = first_[at(t)]; }
+
+  void make_weight(const operation& o) { make_weight(o, weight_); }
+  void add_weight(const operation& o) { make_weight(o, added_); }
+  void free_added_weight(const operation&) { free_slot(added_); }
+  void keep_weight(const operation& o) {
+    if (weight_ == block_script::nowhere) return;
+    write(script_step::kind::keep_weight, std::exchange(weight_, block_script::nowhere), o.weight_gradient);
+    to_->steps.back().waits = o.gradient_waits;
+  }
+
+  void begin_pieces(const wide_set& s, const operation&) {
+    for (const auto t : each(s)) write(script_step::kind::make_pieced, at(t), bytes{0}, row_of(*program_, t));
+  }
+  void make_piece(const wide_set& s, const operation& o, std::int64_t i) {
+    for (const auto t : each(s)) write(script_step::kind::add_piece, at(t), piece_of(t, o, i));
+  }
+  void begin_gradient_pieces(const wide_set& s, const wide_set& second, const operation&) {
+    for (const auto t : each(s)) make_gradient(script_step::kind::make_pieced, gradient(t, second), t);
+  }
+  void make_gradient_piece(const wide_set& s, const wide_set& second, const operation& o, std::int64_t i) {
+    for (const auto t : each(s)) write(script_step::kind::add_piece, gradient(t, second), piece_of(t, o, i));
+  }
+  void drop_piece(const wide_set& storages, const wide_set& gradients, const operation&) {
+    for (const auto t : each(storages & alive & ~borrowed_)) write(script_step::kind::drop_piece, at(t));
+    for (const auto t : each(gradients)) write(script_step::kind::drop_piece, first_[at(t)]);
+  }
+  void end_pieces() {}
+  static std::int64_t after_piece(std::int64_t i, const operation&) { return i + 1; }
+
+ private:
+  using slot = block_script::place;
+
+  static slot at(tensor t) { return static_cast<slot>(t.place()); }
+  slot new_slot() { return static_cast<slot>(block_script::first_slot + to_->slots++); }
+  void write(script_step::kind what, slot at, bytes size = {}, row of = {}) { to_->steps.push_back({.what = what, .of = of, .at = at, .size = size}); }
+  void free_slot(slot& s) {
+    if (s != block_script::nowhere) write(script_step::kind::free, std::exchange(s, block_script::nowhere));
+  }
+  slot& gradient(tensor t, const wide_set& second) { return (has(second, t) ? second_ : first_)[at(t)]; }
+  void make_gradient(script_step::kind what, slot& to, tensor t) {
+    to = new_slot();
+    write(what, to, program_->size(t), row_of_gradient(*program_, t));
+  }
+  void make_weight(const operation& o, slot& to) {
+    if (o.weight_gradient <= bytes{0} && !o.gradient_waits) return;
+    to = new_slot();
+    write(script_step::kind::make, to, o.weight_gradient, row::gradients);
+  }
+  /// The first piece has what is left over.
+  [[nodiscard]] bytes piece_of(tensor t, const operation& o, std::int64_t i) const {
+    const auto all = program_->size(t), one = all / o.pieces;
+    return i == 0 ? all - one * (o.pieces - 1) : one;
+  }
+
+  const program* program_;
+  wide_set borrowed_;
+  block_script* to_;
+  slot temporary_ = block_script::nowhere, sum_ = block_script::nowhere, weight_ = block_script::nowhere, added_ = block_script::nowhere;
+  std::array<slot, program::max_tensors> first_, second_;  // gradients of tensors that have one, and a second
+};
+
+}  // namespace detail
+
+inline void write_script(block_script& s) {
+  detail::script_writer to(s);
+  switch (s.run) {
+    case block_run::forward: run_forward(*s.of, recording::on, to); break;
+    case block_run::forward_without_graph: run_forward(*s.of, recording::off, to); break;
+    case block_run::forward_again: run_forward(*s.of, recording::again, to); break;
+    case block_run::backward: run_backward(*s.of, weight_work::with_inputs, to); break;
+  }
+  s.left = to.alive;
+}
+
+}  // namespace headroom
