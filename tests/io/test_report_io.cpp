@@ -40,6 +40,8 @@ report sample() {
     k.reserved = k.active + 1_GiB;
     k.outside = {500_MiB, 1_GiB};
     k.device = k.reserved + k.outside.context + k.outside.nccl;
+    k.fragmentation = i == 0 ? 3_GiB : 5_GiB;
+    k.surplus = i == 0 ? 7_MiB : 11_MiB;
   }
   r.host = {10_GiB, 4_GiB, phase::step, 5_GiB};
   r.parameter_count = {8_Bparams, 1_Bparams, 8_Bparams};
@@ -64,7 +66,7 @@ TEST_CASE("the JSON report has the keys of the contract, in their order, and add
   };
   CHECK(keys(r) == "ranks host nvme parameters fits bounds assumptions ");
   CHECK(keys(r["ranks"][0]) ==
-        "pipeline_stage count gpu allocated active reserved device peak_phase peak_layer at_peak outside_allocator phases "
+        "pipeline_stage count gpu allocated active reserved device fragmentation surplus peak_phase peak_layer at_peak outside_allocator phases "
         "capacity fits headroom bounds errors ");
   CHECK(keys(r["ranks"][0]["at_peak"]) ==
         "parameters master_parameters gradients optimizer_state adapters activations logits gathered_parameters "
@@ -78,6 +80,10 @@ TEST_CASE("the JSON report has the keys of the contract, in their order, and add
     CHECK(rank["allocated"] == rank["phases"][rank["peak_phase"].get<std::string>()]);
     CHECK(rank["headroom"].get<std::int64_t>() == rank["capacity"].get<std::int64_t>() - rank["device"].get<std::int64_t>());
   }
+  CHECK(r["ranks"][0]["fragmentation"] == 3'221'225'472);
+  CHECK(r["ranks"][1]["fragmentation"] == 5'368'709'120);
+  CHECK(r["ranks"][0]["surplus"] == 7'340'032);
+  CHECK(r["ranks"][1]["surplus"] == 11'534'336);
   CHECK(r["host"] == io::ordered_json{{"per_node", 10LL << 30}, {"pinned_per_node", 4LL << 30}, {"at", "step"}});
   CHECK(r["fits"] == false);
   CHECK(keys(r["bounds"]) == "low high confidence fits ");

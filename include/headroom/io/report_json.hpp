@@ -43,6 +43,7 @@ inline ordered_json errors_json(const assumption_set& listed, const rank_report&
   return out;
 }
 
+/// One kind of rank. It fits where `device` and `fragmentation` together are within `capacity`, and may fit where `device` without `surplus` is.
 template <class Ranks>
 ordered_json to_json(const basic_report<Ranks>& all, const rank_report& r, confidence sure) {
   ordered_json phases = ordered_json::object();
@@ -57,6 +58,8 @@ ordered_json to_json(const basic_report<Ranks>& all, const rank_report& r, confi
           {"active", r.active.count()},
           {"reserved", r.reserved.count()},
           {"device", r.device.count()},
+          {"fragmentation", r.fragmentation.count()},
+          {"surplus", r.surplus.count()},
           {"peak_phase", std::string{text(r.peak_phase)}},
           {"peak_layer", r.peak_layer},
           {"at_peak", to_json(r.at_peak)},
