@@ -25,7 +25,13 @@ struct loaded_model {
 class load_trace {
  public:
   load_trace(const settled_job& s, const state_bytes& st, const windows& w, tensor_memory& m, caching_allocator& a)
-      : job_(&s), states_(&st), windows_(&w), memory_(m), allocator_(&a), wraps_(wraps_on_gpu(s)) {}
+      : job_(&s), states_(&st), windows_(&w), memory_(m), allocator_(&a), wraps_(wraps_on_gpu(s)) {
+    const auto& j = *s.source;
+    here_ = place_of_parameters(j) == place::on_gpu;
+    states_here_ = j.offload.optimizer == place::on_gpu && here_;
+    vectors_ = s.flat && !j.sharding.gathers_units();
+    partitions_ = vectors_ && j.sharding.cuts(sharded_state::weights);
+  }
 
   loaded_model run(const inventory& list, const moment& resident) {
     if (wraps_) {
@@ -43,78 +49,86 @@ class load_trace {
   void load(const inventory& list, const moment& resident) {
     const auto& s = *job_;
     const auto& j = *s.source;
+    if (partitions_) partition_weights(list);
     const auto outside = trained_modules(j, -1);
-    const bool here = place_of_parameters(j) == place::on_gpu;
-    const bool on_gpu = j.offload.optimizer == place::on_gpu && here;
-    const bool vectors = s.flat && !j.sharding.gathers_units();
-    const bool partitions = vectors && j.sharding.cuts(sharded_state::weights);
-    if (partitions) partition_weights(list);
-    bytes flat{0};  // DeepSpeed joins what trains in one vector
-    const auto add = [&](const state_bytes& one, std::int64_t copies, std::int64_t moments) {
-      for (std::int64_t i = 0; i < copies; ++i) {
-        if (vectors && one.trained_copy > bytes{0}) {
-          flat += one.gpu[row::model_parameters] + one.gpu[row::adapters];
-          continue;
-        }
-        if (partitions) continue;
-        if (!wraps_ && here) {
-          keep(one.gpu[row::model_parameters] - one.frozen_extra, row::model_parameters);
-          keep(one.gpu[row::adapters], row::adapters);
-        }
-        if (!wraps_) keep(one.frozen_extra, row::model_parameters);  // scales of a quantised weight
-        if (one.gpu[row::master_parameters] > bytes{0} && on_gpu) left_.states.push_back({one.gpu[row::master_parameters], row::master_parameters});
-        for (std::int64_t k = 0; k < moments && on_gpu; ++k)
-          if (const auto b = ceil_div(one.gpu[row::optimizer_state], moments); b > bytes{0}) left_.states.push_back({b, row::optimizer_state});
-        if (one.trained_copy > bytes{0}) left_.updates[one.adapter_copy > bytes{0} ? 1 : 0].push_back(s.optimizer.how == implementation::loop ? one.largest_trained : one.trained_copy);
-      }
-    };
-    const auto& o = s.optimizer;
-    const auto tensor_of = [&](std::int64_t rows, std::int64_t columns, bool table, bool adapter) {
-      detail::state_sum sum(s);
-      sum.trained(rows, columns, 1, table, adapter);
-      return sum.r;
-    };
     for (auto w : list) {
       if (j.framework.modules.dtensor()) w = detail::divided(w, j.parallel.tensor);
-      w = detail::joined(w, s);
-      const auto all = w.copies(), train = detail::trained_copies(j, outside, w, all);
-      const bool linear = w.linear && !w.vector(), table = w.role == module::embedding || w.role == module::head;
-      if (train > 0) add(tensor_of(w.rows, w.columns, table, false), train, o.moments);
-      if (all > train) {
-        detail::state_sum sum(s);
-        sum.frozen(w, 1, linear && s.layer.quantised.has(w.role));
-        add(sum.r, all - train, 0);
-      }
-      if (j.adapter.active() && j.adapter.modules_to_save.has(w.role) && train > 0) {
-        detail::state_sum sum(s);
-        sum.frozen(w, 1, false);
-        add(sum.r, train, 0);
-      }
-      if (const auto rows = linear && s.layer.adapts(w.role) ? detail::adapted_rows(s, w) : 0; rows > 0) {
-        add(tensor_of(j.adapter.rank, w.columns, false, true), all, o.moments);
-        add(tensor_of(rows, j.adapter.rank, false, true), all, o.moments);
-        if (j.adapter.kind == adapter_kind::dora) add(tensor_of(rows, 1, false, true), all, o.moments);
-      }
+      load_weight(detail::joined(w, s), outside);
     }
-    // A sharded optimizer's states are flat vectors, made before the first step.
-    if (vectors) {
-      keep(flat, row::model_parameters);
-      left_.updates[0].assign(1, states_->trained_copy);
-      const auto& gpu = states_->gpu;
-      if (on_gpu) {
-        keep(gpu[row::master_parameters], row::master_parameters);
-        auto zeros = memory_.make(windows_->wide_gradients, row::temporaries);  // initialize_optimizer_states runs a step on them
-        for (std::int64_t k = 0; k < o.moments; ++k) keep(ceil_div(gpu[row::optimizer_state], o.moments), row::optimizer_state);
-        memory_.free(zeros);
-      }
+    if (vectors_) load_vectors();
+    load_the_rest(resident);
+  }
+
+  /// All copies of a weight, and its adapters.
+  void load_weight(const weight& w, const module_set& outside) {
+    const auto& s = *job_;
+    const auto& j = *s.source;
+    const auto all = w.copies(), train = detail::trained_copies(j, outside, w, all), moments = std::int64_t{s.optimizer.moments};
+    const bool linear = w.linear && !w.vector();
+    const auto trained = [&](std::int64_t rows, std::int64_t columns, bool table, bool adapter, std::int64_t copies) {
+      detail::state_sum sum(s);
+      sum.trained(rows, columns, 1, table, adapter);
+      add(sum.r, copies, moments);
+    };
+    const auto frozen = [&](bool quantised, std::int64_t copies) {
+      detail::state_sum sum(s);
+      sum.frozen(w, 1, quantised);
+      add(sum.r, copies, 0);
+    };
+    if (train > 0) trained(w.rows, w.columns, w.role == module::embedding || w.role == module::head, false, train);
+    if (all > train) frozen(linear && s.layer.quantised.has(w.role), all - train);
+    if (j.adapter.active() && j.adapter.modules_to_save.has(w.role) && train > 0) frozen(false, train);
+    if (const auto rows = linear && s.layer.adapts(w.role) ? detail::adapted_rows(s, w) : 0; rows > 0) {
+      trained(j.adapter.rank, w.columns, false, true, all);
+      trained(rows, j.adapter.rank, false, true, all);
+      if (j.adapter.kind == adapter_kind::dora) trained(rows, 1, false, true, all);
     }
+  }
+
+  /// Copies of a tensor, each with its states.
+  void add(const state_bytes& one, std::int64_t copies, std::int64_t moments) {
+    for (std::int64_t i = 0; i < copies; ++i) {
+      if (vectors_ && one.trained_copy > bytes{0}) {
+        flat_ += one.gpu[row::model_parameters] + one.gpu[row::adapters];
+        continue;
+      }
+      if (partitions_) continue;
+      if (!wraps_ && here_) {
+        keep(one.gpu[row::model_parameters] - one.frozen_extra, row::model_parameters);
+        keep(one.gpu[row::adapters], row::adapters);
+      }
+      if (!wraps_) keep(one.frozen_extra, row::model_parameters);  // scales of a quantised weight
+      if (one.gpu[row::master_parameters] > bytes{0} && states_here_) left_.states.push_back({one.gpu[row::master_parameters], row::master_parameters});
+      for (std::int64_t k = 0; k < moments && states_here_; ++k)
+        if (const auto b = ceil_div(one.gpu[row::optimizer_state], moments); b > bytes{0}) left_.states.push_back({b, row::optimizer_state});
+      if (one.trained_copy > bytes{0})
+        left_.updates[one.adapter_copy > bytes{0} ? 1 : 0].push_back(job_->optimizer.how == implementation::loop ? one.largest_trained : one.trained_copy);
+    }
+  }
+
+  /// A sharded optimizer's states are flat vectors, made before the first step.
+  void load_vectors() {
+    keep(flat_, row::model_parameters);
+    left_.updates[0].assign(1, states_->trained_copy);
+    const auto& gpu = states_->gpu;
+    if (!states_here_) return;
+    keep(gpu[row::master_parameters], row::master_parameters);
+    auto zeros = memory_.make(windows_->wide_gradients, row::temporaries);  // initialize_optimizer_states runs a step on them
+    const auto moments = job_->optimizer.moments;
+    for (std::int64_t k = 0; k < moments; ++k) keep(ceil_div(gpu[row::optimizer_state], moments), row::optimizer_state);
+    memory_.free(zeros);
+  }
+
+  void load_the_rest(const moment& resident) {
+    const auto& s = *job_;
     const auto handles = s.source->framework.process.cublas_handles;
     const auto workspace = resident.rows[row::workspace];
     for (std::int32_t i = 0; i < handles; ++i) keep(ceil_div(workspace, handles), row::workspace);
-    keep(resident.rows[row::activations] - (wraps_ && s.source->framework.rotary.tables == rope_tables::in_each_layer ? s.model.layers * rotary_caches(s) : bytes{0}), row::activations);
+    const bool wrapped_tables = wraps_ && s.source->framework.rotary.tables == rope_tables::in_each_layer;
+    keep(resident.rows[row::activations] - (wrapped_tables ? s.model.layers * rotary_caches(s) : bytes{0}), row::activations);
     keep(resident.rows[row::communication_buffers], row::communication_buffers);
     keep(resident.rows[row::gathered_parameters], row::gathered_parameters);
-    if (partitions) {  // as large as the pool ever gets
+    if (partitions_) {  // as large as the pool ever gets
       auto pool = memory_.make(windows_->gather_pool, row::gathered_parameters, stream::gather);
       memory_.free(pool);
     }
@@ -162,7 +176,9 @@ class load_trace {
   const windows* windows_;
   tensor_memory& memory_;
   caching_allocator* allocator_;
-  bool wraps_;
+  bool wraps_, here_, states_here_;  ///< FSDP1's units are loaded on the GPU; parameters lie there; states do
+  bool vectors_, partitions_;        ///< what trains lies in vectors, whole or cut
+  bytes flat_{0};                    ///< DeepSpeed joins what trains in one vector
   loaded_model left_;
 };
 
