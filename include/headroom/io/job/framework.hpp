@@ -56,7 +56,13 @@ inline json_value framework_to_json(const profile& p) {
 /// fine, one that contradicts it is an error.
 class option_merger {
  public:
-  explicit option_merger(const json_value& job) : job_(&job) {}
+  explicit option_merger(const json_value& job) : job_(&job) {
+    const auto found = job.find("framework");
+    if (found != job.end() && found->is_object() && found->contains("version") && (*found)["version"].is_string()) version_ = version_date((*found)["version"].get_ref<const std::string&>());
+  }
+
+  /// yyyymm of the framework's version, 0 where the job does not say one: the newest.
+  [[nodiscard]] std::int32_t version() const { return version_; }
 
   /// Whether the job states the neutral key: one at top level, or one a level below. A section given as a bare word
   /// ("zero3") states all its keys.
@@ -76,6 +82,7 @@ class option_merger {
 
  private:
   const json_value* job_;
+  std::int32_t version_{};
 };
 
 }  // namespace headroom::io

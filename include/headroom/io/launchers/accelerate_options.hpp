@@ -3,7 +3,7 @@
 // configuration that it stands for. What the command line says wins over the file (_validate_launch_command).
 #pragma once
 
-#include <headroom/io/launchers/passed_keys.hpp>
+#include <headroom/io/syntax/passed_keys.hpp>
 
 namespace headroom::io::detail {
 

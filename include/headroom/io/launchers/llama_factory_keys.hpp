@@ -3,7 +3,7 @@
 // 2026-08): harmless, or refused unless they switch a feature off.
 #pragma once
 
-#include <headroom/io/launchers/passed_keys.hpp>
+#include <headroom/io/syntax/passed_keys.hpp>
 
 namespace headroom::io::detail {
 

@@ -3,7 +3,7 @@
 // (d98e8a64dd of 2026-08-22, and every older version; io/options/megatron_harmless.hpp has those that change nothing).
 #pragma once
 
-#include <headroom/io/launchers/passed_keys.hpp>
+#include <headroom/io/syntax/passed_keys.hpp>
 
 namespace headroom::io::detail {
 

@@ -3,7 +3,7 @@
 // refused unless they have a value that stands here and switches a feature off.
 #pragma once
 
-#include <headroom/io/launchers/passed_keys.hpp>
+#include <headroom/io/syntax/passed_keys.hpp>
 
 namespace headroom::io::detail {
 

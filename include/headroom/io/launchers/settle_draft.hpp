@@ -58,6 +58,15 @@ inline void settle_sharding(draft& d) {
   if (d.framework_is("deepspeed") && d.has({"framework", "options"}) && d.has({"sharding", "kind"}) && d.job["sharding"].size() == 1) d.job.erase("sharding");
 }
 
+/// DeepSpeed's activation_checkpointing configures deepspeed.checkpointing, which the Trainer does not call: its layers are checkpointed by
+/// torch.utils.checkpoint (transformers modeling_utils.py, gradient_checkpointing_enable).
+inline void settle_checkpointing(draft& d) {
+  const auto* section = d.find({"framework", "options", "activation_checkpointing"});
+  if (!d.loaded || section == nullptr || !d.framework_is("deepspeed")) return;
+  if (section->dump().find("true") != std::string::npos) d.notes.push_back(d.place_of("framework.options.activation_checkpointing") + ": activation_checkpointing has no effect: the Trainer does not call deepspeed.checkpointing");
+  d.job["framework"]["options"].erase("activation_checkpointing");
+}
+
 /// Whether DeepSpeed's own configuration switches a 16-bit format on, whatever its Trainer says.
 inline bool engine_decides_formats(const draft& d) {
   for (const auto* key : {"bf16", "fp16"}) {
@@ -145,6 +154,7 @@ inline job draft::settled() {
   detail::settle_gpus(*this);
   detail::settle_sharding(*this);
   detail::settle_formats(*this);
+  detail::settle_checkpointing(*this);
   detail::settle_batch(*this);
   detail::ask_for_the_rest(*this);
   const bool open = !has({"batch", "sequence"});

@@ -3,7 +3,7 @@
 // harmless, or refused unless they switch a feature off. Evaluation has memory of its own, which no report counts (assumption no_eval_no_generation).
 #pragma once
 
-#include <headroom/io/launchers/passed_keys.hpp>
+#include <headroom/io/syntax/passed_keys.hpp>
 
 namespace headroom::io::detail {
 

@@ -10,67 +10,26 @@
 namespace headroom::io {
 namespace detail {
 
-/// Keys that change no memory that this library counts. They are accepted as they are.
-inline constexpr std::array<std::string_view, 31> deepspeed_neutral{"aio",
-                                                                    "checkpoint",
-                                                                    "comms_logger",
-                                                                    "csv_monitor",
-                                                                    "comet",
-                                                                    "curriculum_learning",
-                                                                    "data_efficiency",
-                                                                    "dataloader_drop_last",
-                                                                    "disable_allgather",
-                                                                    "dump_state",
-                                                                    "flops_profiler",
-                                                                    "gradient_clipping",
-                                                                    "gradient_predivide_factor",
-                                                                    "memory_breakdown",
-                                                                    "nebula",
-                                                                    "prescale_gradients",
-                                                                    "scheduler",
-                                                                    "seed",
-                                                                    "sparse_gradients",
-                                                                    "steps_per_print",
-                                                                    "tensorboard",
-                                                                    "wall_clock_breakdown",
-                                                                    "wandb",
-                                                                    "zero_allow_untested_optimizer",
-                                                                    "zero_force_ds_cpu_optimizer",
-                                                                    "progressive_layer_drop",
-                                                                    "eigenvalue",
-                                                                    "elasticity",
-                                                                    "autotuning",
-                                                                    "gradient_accumulation_dtype",
-                                                                    "comms_config"};
-
-/// Keys of features that would change memory in ways that are not modelled: accepted only where they are switched off.
-inline constexpr std::array<std::string_view, 6> deepspeed_unmodelled{"amp", "compression_training", "hybrid_engine",
-                                                                      "sparse_attention", "fp8", "tensor_parallel"};
-
 enum class switched : std::uint8_t { unsaid, off, on, by_trainer };
 
 /// {"enabled": bool | "auto", …}. The other keys are about loss scaling.
-inline switched read_enabled(const json_value* value, const std::string& path) {
+inline switched read_enabled(const json_value* value, const std::string& path, const std::string& section) {
   if (value == nullptr) return switched::unsaid;
   key_reader k{*value, path};
   auto state = switched::off;
   if (const auto* v = k.take("enabled"))
     state = is_auto(*v) ? switched::by_trainer : flag_at(*v, k.at("enabled")) ? switched::on : switched::off;
-  for (const auto key :
-       {"auto_cast", "loss_scale", "loss_scale_window", "initial_scale_power", "hysteresis", "consecutive_hysteresis",
-        "min_loss_scale", "immediate_grad_update", "check_grad_overflow", "opt_level"})
-    k.take(key);
-  for (const auto key : {"fp16_master_weights_and_grads", "bf16_master_weights_and_grads", "bf16_optimizer_states"})
-    if (const auto* v = k.take(key); v != nullptr && flag_at(*v, k.at(key)))
-      fail("headroom: " + k.at(key) + " = true is not modelled by this version");
+  pass_deepspeed(k, *value, section);
   k.finish();
   return state;
 }
 
 /// fp16, bf16, data_types and communication_data_type.
 inline void apply_formats(job& j, key_reader& k, const option_merger& merge) {
-  const auto half = read_enabled(k.take("fp16"), k.at("fp16"));
-  const auto brain = read_enabled(k.take("bf16"), k.at("bf16"));
+  const auto half = read_enabled(k.take("fp16"), k.at("fp16"), "fp16");
+  const auto* old = k.take("bfloat16");
+  const auto* newer = k.take("bf16");
+  const auto brain = read_enabled(newer != nullptr ? newer : old, k.at(newer != nullptr || old == nullptr ? "bf16" : "bfloat16"), "bf16");
   if (half == switched::on && brain == switched::on)
     fail("headroom: " + k.at("fp16") + " and bf16 must not both be enabled");
   precision stated;
@@ -104,6 +63,7 @@ inline void apply_formats(job& j, key_reader& k, const option_merger& merge) {
     key_reader inner{*types, k.at("data_types")};
     if (const auto* v = inner.take("grad_accum_dtype"))
       apply(*v, inner.at("grad_accum_dtype"), &precision::gradients, "gradients");
+    pass_deepspeed(inner, *types, "data_types");
     inner.finish();
   }
   if (const auto* v = k.take("communication_data_type"))
@@ -139,12 +99,16 @@ inline void apply_batch(job& j, key_reader& k, const option_merger& merge, std::
     merge.set(j.batch.accumulation, accumulation, "batch", "accumulation", k.at("gradient_accumulation_steps"));
 }
 
-/// {"type", "params"}: the hyperparameters change no memory.
+/// {"type", "params"}: rates and decays change no memory.
 inline void apply_optimizer(job& j, const json_value* value, const std::string& path, const option_merger& merge) {
   if (value == nullptr) return;
   key_reader k{*value, path};
-  k.take("params");
-  k.take("legacy_fusion");
+  if (const auto* params = k.take("params"); params != nullptr && !params->is_null()) {
+    key_reader inner{*params, k.at("params")};
+    pass_deepspeed(inner, *params, "optimizer.params");
+    inner.finish();
+  }
+  pass_deepspeed(k, *value, "optimizer");
   const auto* type = k.take("type");
   k.finish();
   if (type == nullptr || is_auto(*type)) return;
@@ -158,7 +122,8 @@ inline void apply_optimizer(job& j, const json_value* value, const std::string& 
   }
 }
 
-/// A checkpointed layer's inputs may be cut over tensor-parallel ranks, or lie in host memory.
+/// A checkpointed layer's inputs may be cut over tensor-parallel ranks, or lie in host memory. The section alone does nothing: it configures
+/// deepspeed.checkpointing for programs that call it (runtime/activation_checkpointing/checkpointing.py, configure), which the Trainer does not.
 inline void apply_checkpointing(job& j, const json_value* value, const std::string& path, const option_merger& merge) {
   if (value == nullptr) return;
   key_reader k{*value, path};
@@ -166,15 +131,15 @@ inline void apply_checkpointing(job& j, const json_value* value, const std::stri
   bool on_cpu = false;
   k.flag("partition_activations", partition);
   k.flag("cpu_checkpointing", on_cpu);
-  for (const auto key :
-       {"contiguous_memory_optimization", "number_checkpoints", "synchronize_checkpoint_boundary", "profile"})
-    k.take(key);
+  pass_deepspeed(k, *value, "activation_checkpointing");
   k.finish();
   if (partition && j.parallel.tensor > 1)
     fail("headroom: " + k.at("partition_activations") + " = true with tensor parallelism is not modelled by this version");
-  // The block configures checkpoints that the model makes; switching a feature of them on says that it makes them.
-  if ((partition || on_cpu) && !merge.given("recompute")) j.recompute = recompute::full;
-  if (on_cpu) merge.set(j.offload.activations, place::on_cpu, "offload", "activations", k.at("cpu_checkpointing"));
+  if (!on_cpu) return;
+  if (!merge.given("recompute"))
+    fail("headroom: " + k.at("cpu_checkpointing") + " = true acts only where the program calls deepspeed.checkpointing, as the Hugging Face Trainer does not: say recompute \"none\", or \"full\" where it does");
+  if (j.recompute.mode != recompute_mode::none)
+    merge.set(j.offload.activations, place::on_cpu, "offload", "activations", k.at("cpu_checkpointing"));
 }
 
 }  // namespace detail
@@ -191,12 +156,12 @@ inline void apply_deepspeed_options(job& j, const json_value& options, const opt
   detail::apply_batch(j, k, merge, ranks);
   detail::apply_optimizer(j, k.take("optimizer"), k.at("optimizer"), merge);
   detail::apply_checkpointing(j, k.take("activation_checkpointing"), k.at("activation_checkpointing"), merge);
-  for (const auto key : detail::deepspeed_neutral) k.take(key);
-  for (const auto key : detail::deepspeed_unmodelled) {
-    const auto* v = k.take(key);
-    const bool off = v == nullptr || v->is_null() || (v->is_object() && v->contains("enabled") && (*v)["enabled"] == false);
-    if (!off) fail("headroom: " + k.at(key) + " is not modelled by this version");
+  if (const auto* saves = k.take("checkpoint"); saves != nullptr && !saves->is_null()) {
+    key_reader inner{*saves, k.at("checkpoint")};
+    detail::pass_deepspeed(inner, *saves, "checkpoint");
+    inner.finish();
   }
+  detail::pass_deepspeed(k, options, {});
   k.finish();
 }
 

@@ -6,6 +6,7 @@
 #include <headroom/io/job/framework.hpp>
 #include <headroom/io/job/layout.hpp>
 #include <headroom/io/job/recipe.hpp>
+#include <headroom/io/options/deepspeed_keys.hpp>
 
 namespace headroom::io::detail {
 
@@ -19,7 +20,7 @@ inline constexpr std::int64_t dropped = -1;
 class zero_options {
  public:
   zero_options(job& j, const json_value& value, const std::string& path, const option_merger& merge)
-      : j_(&j), k_(value, path), merge_(&merge) {}
+      : j_(&j), value_(&value), k_(value, path), merge_(&merge) {}
 
   void apply() {
     auto& s = j_->sharding;
@@ -31,8 +32,7 @@ class zero_options {
     offload_block("offload_optimizer", "cpu_offload", j_->offload.optimizer, "optimizer");
     offload_block("offload_param", "cpu_offload_param", j_->offload.parameters, "parameters");
     settle_pinning();
-    unmodelled();
-    ignored();
+    pass_deepspeed(k_, *value_, "zero_optimization");
     k_.finish();
   }
 
@@ -85,8 +85,8 @@ class zero_options {
     auto where = place::on_gpu;
     inner.word("device", where);
     merge_->set(field, where, "offload", neutral, inner.at("device"));
-    bool pinned = false;
-    inner.flag("pin_memory", pinned);
+    bool pinned = pinned_by_default();
+    if (const auto* p = inner.take("pin_memory"); p != nullptr && !is_auto(*p)) pinned = flag_at(*p, inner.at("pin_memory"));
     if (where != place::on_gpu) {
       offloads_ = true;
       pinned_ = pinned_ || pinned;
@@ -103,9 +103,7 @@ class zero_options {
       inner.whole("buffer_size", o.parameter_buffer_size);
       inner.whole("max_in_cpu", o.max_in_cpu);
     }
-    for (const auto other :
-         {"nvme_path", "pipeline", "pipeline_read", "pipeline_write", "fast_init", "super_offload", "cpuadam_cores_perc"})
-      inner.take(other);
+    pass_deepspeed(inner, *v, "zero_optimization." + std::string{key});
     inner.finish();
   }
   void legacy_offload(const json_value& value, const std::string& path, place& field, std::string_view neutral) {
@@ -113,35 +111,20 @@ class zero_options {
     const bool on = flag_at(value, path);
     merge_->set(field, on ? place::on_cpu : place::on_gpu, "offload", neutral, path);
     offloads_ = offloads_ || on;
+    pinned_ = pinned_ || (on && pinned_by_default() && !value_->contains("cpu_offload_use_pin_memory"));
   }
+  /// Since 2026-08-07 (DeepSpeed 7dfa67ae, v0.19.5; runtime/zero/offload_config.py).
+  [[nodiscard]] bool pinned_by_default() const { return merge_->version() == 0 || merge_->version() >= 202608; }
   void settle_pinning() {
     if (const auto* v = k_.take("cpu_offload_use_pin_memory"); v != nullptr && !v->is_null())
       pinned_ = pinned_ || flag_at(*v, k_.at("cpu_offload_use_pin_memory"));
     if (offloads_)
       merge_->set(j_->offload.pin_memory, pinned_, "offload", "pin_memory",
-                  k_.at("offload_optimizer.pin_memory"));  // DeepSpeed's default: no
-  }
-
-  /// ZeRO++'s quantised communication and the like.
-  void unmodelled() {
-    for (const auto key : {"zero_quantized_weights", "zero_quantized_gradients", "zero_quantized_nontrainable_weights",
-                           "use_all_reduce_for_fetch_params"})
-      if (const auto* v = k_.take(key); v != nullptr && !is_auto(*v) && flag_at(*v, k_.at(key)))
-        fail("headroom: " + k_.at(key) + " = true is not modelled by this version");
-  }
-  void ignored() {
-    for (const auto key :
-         {"allgather_partitions", "load_from_fp32_weights", "elastic_checkpoint", "ignore_unused_parameters",
-          "legacy_stage1", "memory_efficient_linear", "pipeline_loading_checkpoint", "override_module_apply",
-          "use_multi_rank_bucket_allreduce", "mics_hierarchical_params_gather", "log_trace_cache_warnings",
-          "module_granularity_threshold", "stage3_module_granularity_threshold", "model_persistence_threshold",
-          "stage3_model_persistence_threshold", "gather_16bit_weights_on_model_save",
-          "stage3_gather_16bit_weights_on_model_save", "stage3_gather_fp16_weights_on_model_save",
-          "gather_fp16_weights_on_model_save"})
-      k_.take(key);
+                  k_.at("offload_optimizer.pin_memory"));
   }
 
   job* j_;
+  const json_value* value_;
   key_reader k_;
   const option_merger* merge_;
   bool offloads_{};

@@ -3,14 +3,16 @@
 // listed with each program, from its source.
 #pragma once
 
-#include <headroom/io/launchers/draft.hpp>
-#include <headroom/io/syntax/spelling.hpp>
+#include <headroom/io/syntax/json_value.hpp>
 
-#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace headroom::io::detail {
 
-/// A key that no reader takes. `off`: the values, between bars, with which it changes no memory, no time and no shape. "*" is any value.
+/// A key that no reader takes. `off`: the values, between bars, with which it changes no memory, no time and no shape. "*" is any value,
+/// "-" a section that is switched off.
 struct passed_key {
   std::string_view name;
   std::string_view off;
@@ -31,8 +33,21 @@ inline std::string off_word(const json_value& v) {
   return v.dump();
 }
 
+/// Whether a section does nothing: "enabled" is false, or nothing in it switches anything on.
+inline bool switched_off(const json_value& v) {
+  if (!v.is_object()) return v.is_null() || v == false || v.empty();
+  if (const auto said = v.find("enabled"); said != v.end()) return *said == false || *said == "auto";
+  for (const auto& [key, value] : v.items()) {
+    if (value.is_object() && !switched_off(value)) return false;
+    if (key == "deepcompile" && value != false) return false;
+    if ((key == "autotp_size" || key == "autoep_size" || key == "tp_size") && value != 0 && value != 1) return false;
+  }
+  return true;
+}
+
 inline bool passes(const passed_key& k, const json_value& v) {
   if (k.off == "*") return true;
+  if (k.off == "-") return switched_off(v);
   const auto word = off_word(v);
   const std::string_view same = word == "1" ? "true" : word == "0" ? "false" : word == "true" ? "1" : word == "false" ? "0" : "";
   return word == "none" || among_words(k.off, word) || (!same.empty() && among_words(k.off, same)) || (word == "false" && k.off.empty());
