@@ -318,7 +318,7 @@ use_cpu: false
   CHECK(j.hardware.gpus() == 2);
   // As fsdp_config_multiple_nodes.yaml there, offloaded and hybrid.
   j = job_of({{"fsdp1.yaml", R"(distributed_type: FSDP
-fsdp_config: {fsdp_sharding_strategy: HYBRID_SHARD, fsdp_offload_params: true, fsdp_activation_checkpointing: true, fsdp_use_orig_params: true}
+fsdp_config: {fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP, fsdp_sharding_strategy: HYBRID_SHARD, fsdp_offload_params: true, fsdp_activation_checkpointing: true, fsdp_use_orig_params: true}
 mixed_precision: no
 num_machines: 2
 num_processes: 16
@@ -341,9 +341,9 @@ num_processes: 16
   CHECK(j.precision == precisions::bf16_autocast);
   CHECK(j.compile);
 
-  CHECK(holds(refusal_of({{"a.yaml", "distributed_type: FSDP\nfsdp_config:\n  fsdp_shardin_strategy: FULL_SHARD\n"}}, set), "a.yaml:3: unknown key \"fsdp_shardin_strategy\" in fsdp_config; did you mean \"fsdp_sharding_strategy\"?"));
+  CHECK(holds(refusal_of({{"a.yaml", "distributed_type: FSDP\nfsdp_config:\n  fsdp_shardin_strategy: FULL_SHARD\n"}}, set), "a.yaml:3: fsdp_config.fsdp_shardin_strategy is not known here (did you mean fsdp_sharding_strategy?)"));
   CHECK(holds(refusal_of({{"a.yaml", "distributed_type: FSDB\n"}}, set), "did you mean \"FSDP\"?"));
-  CHECK(holds(refusal_of({{"a.yaml", "distributed_type: FSDP\nnum_machines: 3\nnum_processes: 16\n"}}, set), "a.yaml:3: 16 GPUs contradict 3 nodes (a.yaml:2)"));
+  CHECK(holds(refusal_of({{"a.yaml", "distributed_type: MULTI_GPU\nnum_machines: 3\nnum_processes: 16\n"}}, set), "a.yaml:3: 16 GPUs contradict 3 nodes (a.yaml:2)"));
   CHECK(holds(refusal_of({{"a.yaml", "distributed_type: DEEPSPEED\ndeepspeed_config:\n  deepspeed_config_file: ../zero1.json\n"}}, set), "a.yaml:3: names \"../zero1.json\", which no file here is"));
 }
 

@@ -3,6 +3,7 @@
 // (accelerate/commands/config/config_args.py, cluster.py; utils/dataclasses.py, FullyShardedDataParallelPlugin).
 #pragma once
 
+#include <headroom/io/launchers/accelerate_keys.hpp>
 #include <headroom/io/launchers/import_deepspeed.hpp>
 #include <headroom/io/launchers/import_trainer.hpp>
 
@@ -24,6 +25,17 @@ inline document with_full_names(const document& from) {
     whole.root[section] = std::move(named);
   }
   return whole;
+}
+
+/// Leaves out the sections that nothing asks for (utils/launch.py, prepare_multi_gpu_env, prepare_deepspeed_cmd_env).
+inline void drop_unasked(json_value& root) {
+  const auto unless = [&](const char* section, const char* key, const char* asked) {
+    if (!root.contains(key) || root[key] != asked) root.erase(section);
+  };
+  unless("fsdp_config", "distributed_type", "FSDP");
+  unless("deepspeed_config", "distributed_type", "DEEPSPEED");
+  unless("megatron_lm_config", "distributed_type", "MEGATRON_LM");
+  unless("fp8_config", "mixed_precision", "fp8");
 }
 
 class accelerate_config {
@@ -48,11 +60,7 @@ class accelerate_config {
     if (type == "FSDP") sharded(fsdp);
     if (type == "DEEPSPEED") engine(ds);
     compiled();
-    for (const auto* key : {"parallelism_config", "megatron_lm_config", "fp8_config"})
-      if (const auto* v = k_.take(key); v != nullptr && !v->is_null() && !v->empty()) fail("headroom: " + std::string{key} + " is not read by this version");
-    for (const auto* key : {"compute_environment", "debug", "machine_rank", "main_process_ip", "main_process_port", "rdzv_backend", "same_network", "main_training_function", "enable_cpu_affinity", "use_cpu",
-                            "downcast_bf16", "tpu_name", "tpu_zone", "tpu_use_cluster", "tpu_use_sudo", "tpu_env", "tpu_vm", "command_file", "commands", "mpirun_config", "ipex_config", "gpu_ids", "xpu_config", "tpu_cluster", "command", "tpu_vm"})
-      k_.take(key);
+    k_.take("tp_config");  // of one
     k_.finish();
   }
 
@@ -97,15 +105,13 @@ class accelerate_config {
     key_reader k{config == nullptr || config->is_null() ? empty : *config, "fsdp_config"};
     std::int64_t version = 1;
     if (const auto* v = stated(k, "fsdp_version")) version = whole_at(*v, k.at("fsdp_version"), 1, 2);
-    const auto strategy = strategy_of(k);
+    // Each version has its own key, and looks at no other (utils/dataclasses.py, __post_init__; utils/launch.py always says a strategy).
+    const auto said = strategy_of(k);
+    const auto strategy = version == 2 ? std::string{"FULL_SHARD"} : said;
+    const auto* whole = stated(k, "fsdp_reshard_after_forward");
     bool again = strategy == "FULL_SHARD" || strategy == "HYBRID_SHARD";
-    if (const auto* v = stated(k, "fsdp_reshard_after_forward")) {
-      // FSDP1 took the strategy by this name for a while.
-      if (v->is_string() && (v->get_ref<const std::string&>() == "FULL_SHARD" || v->get_ref<const std::string&>() == "SHARD_GRAD_OP"))
-        again = *v == "FULL_SHARD";
-      else if (version == 2 || config->find("fsdp_sharding_strategy") == config->end())
-        again = flag(k, "fsdp_reshard_after_forward", true);
-    }
+    if (version == 2) again = flag(k, "fsdp_reshard_after_forward", true);
+    if (version == 1 && whole != nullptr && k.take("fsdp_sharding_strategy") == nullptr && (*whole == "SHARD_GRAD_OP" || *whole == "FULL_SHARD")) again = *whole == "FULL_SHARD";
     const auto place = at("fsdp_config");
     if (strategy == "NO_SHARD")
       d_->replace("sharding", "ddp", place);
@@ -114,13 +120,26 @@ class accelerate_config {
     if (strategy.starts_with("HYBRID")) d_->hybrid = place;
     if (flag(k, "fsdp_offload_params", false)) d_->say({"offload"}, {{"parameters", "cpu"}, {"optimizer", "cpu"}}, at(k.at("fsdp_offload_params")));
     if (flag(k, "fsdp_activation_checkpointing", false)) d_->replace("recompute", "full", at(k.at("fsdp_activation_checkpointing")));
-    const auto wrap = word(k, "fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP");
-    if (wrap != "TRANSFORMER_BASED_WRAP" && wrap != "NO_WRAP" && wrap != "SIZE_BASED_WRAP") wrong_value(k.at("fsdp_auto_wrap_policy"), "\"TRANSFORMER_BASED_WRAP\"", wrap);
-    if (wrap != "TRANSFORMER_BASED_WRAP") fail("headroom: " + k.at("fsdp_auto_wrap_policy") + " " + wrap + " is not modelled by this version: a unit is a layer");
-    for (const auto* key : {"fsdp_transformer_layer_cls_to_wrap", "fsdp_use_orig_params", "fsdp_backward_prefetch", "fsdp_backward_prefetch_policy", "fsdp_forward_prefetch", "fsdp_cpu_ram_efficient_loading",
-                            "fsdp_sync_module_states", "fsdp_state_dict_type", "fsdp_min_num_params", "fsdp_ignored_modules"})
-      k.take(key);
+    units(k, version);
     k.finish();
+  }
+  /// Which modules are gathered together, and when.
+  void units(key_reader& k, std::int64_t version) {
+    const auto wrap = word(k, "fsdp_auto_wrap_policy", "");
+    if (!wrap.empty() && wrap != "TRANSFORMER_BASED_WRAP" && wrap != "NO_WRAP" && wrap != "SIZE_BASED_WRAP") wrong_value(k.at("fsdp_auto_wrap_policy"), "\"TRANSFORMER_BASED_WRAP\"", wrap);
+    if (wrap.empty()) fail("headroom: " + at("fsdp_config") + ": without fsdp_auto_wrap_policy the whole model is one unit (NO_WRAP), which is not modelled by this version: a unit is a layer (TRANSFORMER_BASED_WRAP)");
+    if (wrap != "TRANSFORMER_BASED_WRAP") fail("headroom: " + k.at("fsdp_auto_wrap_policy") + " " + wrap + " is not modelled by this version: a unit is a layer");
+    const auto layer = word(k, "fsdp_transformer_layer_cls_to_wrap", "");
+    if (!layer.empty() && (layer.find(',') != std::string::npos || !(layer.ends_with("Layer") || layer.ends_with("Block"))))
+      d_->unmodelled_key(k.at("fsdp_transformer_layer_cls_to_wrap"), layer, at(k.at("fsdp_transformer_layer_cls_to_wrap")));
+    const auto* ahead = stated(k, "fsdp_backward_prefetch");
+    const auto* older = stated(k, "fsdp_backward_prefetch_policy");
+    const bool forward = flag(k, "fsdp_forward_prefetch", false);
+    if (version == 2) return;
+    if (forward) d_->unmodelled_key(k.at("fsdp_forward_prefetch"), true, at(k.at("fsdp_forward_prefetch")));
+    if (ahead == nullptr) ahead = older;
+    if (ahead == nullptr || (*ahead != "BACKWARD_PRE" && *ahead != 1 && *ahead != "1"))
+      d_->notes.push_back(at("fsdp_config") + ": without fsdp_backward_prefetch BACKWARD_PRE backward gathers a layer no earlier than it needs it: the peak is up to one layer's weights less than is predicted");
   }
   std::string strategy_of(key_reader& k) {
     static constexpr std::string_view names[] = {"FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2"};
@@ -148,9 +167,6 @@ class accelerate_config {
       zero[theirs] = {{"device", where}};
     }
     const auto* accumulation = stated(k, "gradient_accumulation_steps");
-    for (const auto* key : {"gradient_clipping", "zero3_init_flag", "zero3_save_16bit_model", "offload_optimizer_nvme_path", "offload_param_nvme_path", "deepspeed_hostfile", "deepspeed_multinode_launcher",
-                            "deepspeed_exclusion_filter", "deepspeed_inclusion_filter", "deepspeed_moe_layer_cls_names"})
-      k.take(key);
     k.finish();
     if (!file.empty()) {
       if (!d_->has({"framework", "options"})) d_->say({"sharding", "kind"}, "zero", at(k.at("deepspeed_config_file")));
@@ -171,7 +187,6 @@ class accelerate_config {
     if (config != nullptr && !config->is_null()) {
       key_reader k{*config, "dynamo_config"};
       backend = word(k, "dynamo_backend", "no");
-      for (const auto* key : {"dynamo_mode", "dynamo_use_dynamic", "dynamo_use_fullgraph", "dynamo_use_regional_compilation"}) k.take(key);
       k.finish();
     }
     if (backend == "INDUCTOR" || backend == "inductor")
@@ -191,9 +206,11 @@ class accelerate_config {
 inline void import_accelerate(draft& d, const document& from) {
   with_places(from, [&] {
     if (!from.root.is_object()) wrong_value("accelerate's configuration", "an object", from.root);
-    auto whole = detail::with_full_names(from);
-    detail::accelerate_config{d, whole}.import();
-    d.accelerate = std::move(whole);
+    d.accelerate = detail::with_full_names(from);
+    auto judged = *d.accelerate;
+    detail::drop_unasked(judged.root);
+    detail::judge_keys(d, judged, judged.root, "", detail::key_lists{detail::accelerate_read, detail::accelerate_passed});
+    detail::accelerate_config{d, judged}.import();
   });
 }
 

@@ -3,7 +3,7 @@
 // them over.
 #pragma once
 
-#include <headroom/io/launchers/draft.hpp>
+#include <headroom/io/launchers/judged_keys.hpp>
 #include <headroom/io/options/deepspeed_keys.hpp>
 
 namespace headroom::io {
@@ -14,26 +14,24 @@ enum class auto_means : std::uint8_t { by_trainer, by_deepspeed };
 
 namespace detail {
 
-template <class List>
-bool among_list(const List& list, std::string_view name) {
-  return std::find(list.begin(), list.end(), name) != list.end();
-}
+/// Its keys, ZeRO's also with "stage3_" before them.
+struct deepspeed_lists {
+  key_lists all{deepspeed_read, deepspeed_passed};
 
-/// The key of a section that a misspelt one probably is; ZeRO's also with "stage3_".
-inline std::string meant_in_deepspeed(const std::string& path, const std::string& key) {
-  std::vector<std::string_view> all;
-  const auto add = [&](std::string_view name) {
-    const bool inside = path.empty() || (name.starts_with(path) && name.size() > path.size() && name[path.size()] == '.');
-    if (!inside) return;
-    if (!path.empty()) name.remove_prefix(path.size() + 1);
-    all.push_back(name.substr(0, name.find('.')));
-  };
-  for (const auto name : deepspeed_read) add(name);
-  for (const auto& k : deepspeed_passed) add(k.name);
-  const std::string prefix = path == "zero_optimization" && key.starts_with("stage3_") ? "stage3_" : "";
-  const auto meant = closest(std::string_view{key}.substr(prefix.size()), all);
-  return meant.empty() ? std::string{} : prefix + std::string{meant};
-}
+  static std::string plain(std::string_view name) {
+    const auto dot = name.rfind('.');
+    return dot == std::string_view::npos ? std::string{name} : deepspeed_name(std::string{name.substr(0, dot)}, std::string{name.substr(dot + 1)});
+  }
+  [[nodiscard]] bool reads(std::string_view name) const { return all.reads(plain(name)); }
+  [[nodiscard]] bool opens(std::string_view name) const { return all.opens(name); }
+  [[nodiscard]] key_rule rule(const json_value& section, std::string_view name, const json_value& value) const { return deepspeed_rule(section, plain(name), value); }
+  [[nodiscard]] std::string meant(std::string_view path, std::string_view key) const {
+    constexpr std::string_view prefix = "stage3_";
+    const bool third = path == "zero_optimization" && key.starts_with(prefix);
+    const auto found = all.meant(path, third ? key.substr(prefix.size()) : key);
+    return third && !found.empty() ? std::string{prefix} + found : found;
+  }
+};
 
 inline void drop_auto(json_value& section, const std::string& path) {
   for (auto it = section.begin(); it != section.end();) {
@@ -41,35 +39,6 @@ inline void drop_auto(json_value& section, const std::string& path) {
     const bool is_auto = it->is_string() && *it->get_ptr<const json_value::string_t*>() == "auto";
     if (is_auto && path.empty()) fail("headroom: " + it.key() + " must not be \"auto\": DeepSpeed by itself has no Trainer that fills it in");
     it = is_auto ? section.erase(it) : std::next(it);
-  }
-}
-
-/// Takes out of a section what is ignored, as asked, and comments, in a format that has none. Throws job_error for keys that are neither
-/// read nor harmless.
-inline void judge_deepspeed(draft& d, const document& from, json_value& section, const std::string& path) {
-  for (auto it = section.begin(); it != section.end();) {
-    const auto key = it.key();
-    if (key.starts_with('_')) {
-      it = section.erase(it);
-      continue;
-    }
-    const auto name = deepspeed_name(path, key), shown = joined(path, key);
-    const bool listed_inside = among_list(deepspeed_sections, name) && (it->is_object() || it->is_null());
-    if (listed_inside || among_list(deepspeed_read, name) || name == "zero_optimization") {
-      if (it->is_object()) judge_deepspeed(d, from, *it, shown);
-      ++it;
-      continue;
-    }
-    const auto rule = deepspeed_rule(section, name, *it);
-    if (rule == key_rule::passed || (rule == key_rule::refused && path == "activation_checkpointing")) {  // no Trainer reads that section
-      ++it;
-      continue;
-    }
-    if (rule == key_rule::refused)
-      d.unmodelled_key(shown, *it, from.place(shown));
-    else
-      d.unknown_key(shown, from.place(shown), meant_in_deepspeed(path, key));
-    it = section.erase(it);
   }
 }
 
@@ -84,8 +53,12 @@ inline void import_deepspeed(draft& d, const document& from, auto_means means = 
       if (!options.contains("bf16")) options["bf16"] = options["bfloat16"];
       options.erase("bfloat16");
     }
-    detail::judge_deepspeed(d, from, options, "");
     if (means == auto_means::by_deepspeed) detail::drop_auto(options, "");
+    // Whether anybody reads activation_checkpointing is known when the draft is settled.
+    auto layers = options.contains("activation_checkpointing") ? options["activation_checkpointing"] : json_value{};
+    options.erase("activation_checkpointing");
+    detail::judge_keys(d, from, options, "", detail::deepspeed_lists{});
+    if (!layers.is_null()) options["activation_checkpointing"] = std::move(layers);
     d.framework_is("deepspeed", from.source);
     if (!d.has({"framework", "options"})) d.say({"framework", "options"}, json_value::object(), from.source);
     // Sections are merged a key at a time, so that each has its line.

@@ -9,6 +9,7 @@
 #include <headroom/io/launchers/import_torchtitan.hpp>
 #include <headroom/io/launchers/import_trainer.hpp>
 #include <headroom/io/launchers/launcher_options.hpp>
+#include <headroom/io/launchers/mpi.hpp>
 #include <headroom/io/launchers/slurm.hpp>
 #include <headroom/io/launchers/trainer_keys.hpp>
 #include <headroom/io/launchers/training_programs.hpp>
@@ -73,6 +74,7 @@ class launch {
       if (name == "torchrun" || w[i].text == "torch.distributed.run" || w[i].text == "torch.distributed.launch") return {starter::torchrun, i + 1};
       if (name == "deepspeed" || name == "ds") return {starter::deepspeed, i + 1};
       if (name == "accelerate" && i + 1 < w.size() && w[i + 1].text == "launch") return {starter::accelerate, i + 2};
+      if (name == "accelerate-launch" || w[i].text == "accelerate.commands.launch") return {starter::accelerate, i + 1};
       if (name == "llamafactory-cli") return i + 1 < w.size() && w[i + 1].text == "train" ? start{starter::factory, i + 2} : start{};
       if (i == 0 && w[i].text.starts_with("--")) return program_of({}, w) != nullptr ? start{starter::program, i} : start{};
       if (name.ends_with(".py") && !is_wrapper(name)) return program_of(w[i].text, std::span{w}.subspan(i + 1)) != nullptr ? start{starter::program, i} : start{};
@@ -95,6 +97,7 @@ class launch {
         options.read(c.words, i + 1);
         options.say(s.how == starter::program);
       }
+      if ((name == "mpirun" || name == "mpiexec") && s.how == starter::program) read_mpirun(*d_, std::span{c.words}.subspan(i + 1, s.at - i - 1), source_);
       if (name == "mason.py") mason(std::span{c.words}.subspan(i + 1, s.at - i - 1));
     }
   }
@@ -131,16 +134,16 @@ class launch {
     const auto begins = at(c.words[0].line);
     i = skip_options(c.words, i, source_, deepspeed_flags, deepspeed_options, [&](const argument& a) {
       if (a.name == "num-nodes") count(a, "nodes", d_->open_nodes);
-      if (a.name == "num-gpus") {
+      if (a.name == "num-gpus" || a.name == "num-accelerators") {
         counted = true;
         count(a, "gpus_per_node", d_->open_gpus);
       }
+      if (a.name == "elastic-training" || a.name == "autotuning") d_->unmodelled_key(a.name, value_of(a), at(a.line));
       if ((a.name == "include" || a.name == "i") && !a.values.empty()) {
-        const auto& hosts = a.values[0].text;  // HOST:0,1,2@HOST:…
-        if (const auto colon = hosts.find(':'); colon != std::string::npos && hosts.find('@') == std::string::npos) {
-          counted = true;
-          d_->say({"hardware", "gpus_per_node"}, 1 + std::count(hosts.begin() + static_cast<std::ptrdiff_t>(colon), hosts.end(), ','), at(a.line));
-        }
+        const auto chosen = hosts_of(a.values[0].text, at(a.line));
+        if (chosen.nodes > 1) d_->say({"hardware", "nodes"}, chosen.nodes, at(a.line));
+        if (chosen.gpus > 0) d_->say({"hardware", "gpus_per_node"}, chosen.gpus, at(a.line));
+        counted = chosen.gpus > 0;
       }
     });
     if (!counted) d_->takes_all_gpus = draft::said{"deepspeed", begins};

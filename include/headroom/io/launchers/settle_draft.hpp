@@ -58,6 +58,14 @@ inline void settle_sharding(draft& d) {
   if (d.framework_is("deepspeed") && d.has({"framework", "options"}) && d.has({"sharding", "kind"}) && d.job["sharding"].size() == 1) d.job.erase("sharding");
 }
 
+/// A configuration that accelerate names, and that does not say how many micro-batches a step has, has one of them (accelerate
+/// utils/dataclasses.py, DeepSpeedPlugin.__post_init__).
+inline void settle_accumulation(draft& d) {
+  if (!d.accelerate || d.accelerate->root.value("distributed_type", json_value{}) != "DEEPSPEED" || !d.has({"framework", "options"}) || d.has({"framework", "options", "gradient_accumulation_steps"})) return;
+  const auto section = d.accelerate->root.value("deepspeed_config", json_value::object());
+  if (section.is_object() && section.contains("deepspeed_config_file")) d.say({"framework", "options", "gradient_accumulation_steps"}, 1, d.accelerate->place("deepspeed_config.deepspeed_config_file"));
+}
+
 /// DeepSpeed's activation_checkpointing configures deepspeed.checkpointing, which the Trainer does not call: its layers are checkpointed by
 /// torch.utils.checkpoint (transformers modeling_utils.py, gradient_checkpointing_enable).
 inline void settle_checkpointing(draft& d) {
@@ -155,6 +163,7 @@ inline job draft::settled() {
   detail::settle_sharding(*this);
   detail::settle_formats(*this);
   detail::settle_checkpointing(*this);
+  detail::settle_accumulation(*this);
   detail::settle_batch(*this);
   detail::ask_for_the_rest(*this);
   const bool open = !has({"batch", "sequence"});

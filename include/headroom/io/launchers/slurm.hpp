@@ -26,7 +26,7 @@ class slurm_options {
       auto one = arguments_of(w.subspan(i, 1));
       if (one.empty()) break;
       ++i;
-      glued(one[0], w[i - 1].text);
+      glued(one[0]);
       const bool flag = std::find(slurm_flags.begin(), slurm_flags.end(), one[0].name) != slurm_flags.end();
       const bool number_next = i < w.size() && !w[i].text.empty() && w[i].text.find_first_not_of("0123456789") == std::string::npos;
       if (one[0].values.empty() && i < w.size() && (!flag || number_next)) one[0].values.push_back(w[i++]);
@@ -35,18 +35,23 @@ class slurm_options {
     return i;
   }
   /// One option.
-  void take(const argument& a) {
+  void take(argument a) {
+    glued(a);
     static constexpr std::pair<std::string_view, std::string_view> shorts[] = {{"N", "nodes"}, {"n", "ntasks"}, {"G", "gpus"}, {"tasks-per-node", "ntasks-per-node"}};
     std::string_view name = a.name;
     for (const auto& [from, to] : shorts)
       if (name == from) name = to;
+    for (const auto* other : {"gpus-per-socket", "ntasks-per-gpu", "ntasks-per-tres", "nodefile", "F", "het-group", "hetjob", "packjob", "multi-prog"})
+      if (name == other) d_->unmodelled_key(a.name, a.values.empty() ? json_value(true) : json_value(a.values[0].shown()), *source_ + ":" + std::to_string(a.line));
     if (a.values.empty()) return;
     auto text = a.values[0].text;
+    if (name == "export") return settings(a);
     if (name == "gres") {
       const auto at = text.find("gpu");
       if (at == std::string::npos) return;
       text = text.substr(at, text.find(',', at) - at);
-      if (text.find(':') == std::string::npos) text = "1";
+      const auto colon = text.rfind(':');
+      if (colon == std::string::npos || (a.known() && text.find_first_of("0123456789", colon) != colon + 1)) text = "1";  // gpu, gpu:TYPE
       name = "gpus-per-node";
     }
     if (name == "nodes")
@@ -74,10 +79,20 @@ class slurm_options {
   }
 
  private:
+  /// --export=ALL,NAME=VALUE,…: the environment of the job.
+  void settings(const argument& a) {
+    const auto& text = a.values[0].text;
+    for (std::size_t at = 0; at < text.size();) {
+      const auto end = std::min(text.find(',', at), text.size());
+      const auto one = text.substr(at, end - at);
+      if (one.find('=') != std::string::npos) import_setting(*d_, {one, a.line}, *source_);
+      at = end + 1;
+    }
+  }
   /// -N4
-  static void glued(argument& a, const std::string& word) {
-    if (word.size() < 3 || word[1] == '-' || word[2] < '0' || word[2] > '9' || word.find('=') != std::string::npos) return;
-    a.values.push_back({word.substr(2), a.line});
+  static void glued(argument& a) {
+    if (a.name.size() < 2 || !a.values.empty() || a.name.find_first_not_of("0123456789", 1) != std::string::npos) return;
+    a.values.push_back({a.name.substr(1), a.line});
     a.name.resize(1);
   }
   /// [gpu:][type:]count

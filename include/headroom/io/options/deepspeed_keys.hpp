@@ -26,10 +26,6 @@ inline constexpr auto deepspeed_read = std::to_array<std::string_view>({
     "activation_checkpointing.partition_activations", "activation_checkpointing.cpu_checkpointing",
 });
 
-/// Sections whose keys are listed one by one.
-inline constexpr auto deepspeed_sections = std::to_array<std::string_view>({"data_types", "fp16", "bf16", "checkpoint", "optimizer", "optimizer.params", "zero_optimization",
-                                                                            "zero_optimization.offload_param", "zero_optimization.offload_optimizer", "activation_checkpointing"});
-
 // clang-format off
 inline constexpr auto deepspeed_passed = std::to_array<passed_key>({
     // Logs, checkpoints, checks, seeds; factors of gradients.
