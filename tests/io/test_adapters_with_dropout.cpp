@@ -21,7 +21,7 @@ io::ordered_json reported(const std::string& model, const std::string& attention
   const auto text = R"({"model": ")" + model + R"(", "hardware": {"gpu": "h200"}, "framework": "hf-trainer", "precision": "bf16", "recompute": "none",
     "attention": ")" + attention + R"(", "batch": {"micro": 1, "sequence": )" + std::to_string(tokens) + R"(},
     "adapter": {"kind": "lora", "rank": 16, "targets": "all-linear")" + adapter + "}}";
-  return io::to_json(estimate(io::read_job(io::parse_json(text, "job.json"), {})));
+  return io::to_json(estimate(io::read_job(io::parse_json(text, "job.json"))));
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ TEST_CASE("a search over a model with layers from outside") {
   REQUIRE(without.rejected.size() > 0);
   CHECK(without.rejected.begin()->first.find("names a layer of one's own") != std::string::npos);
   // Plans that fit whatever fragmentation does, by a judge and a verdict that are given the layers.
-  const auto sure = confirmed_plan(of(own::whole(s.job, own::dense)), [](const job& j) { return judge_plan(j, own::both); }, {.top = 2},
+  const auto sure = confirmed_plan(of(own::whole(s.job, own::dense)), [](const job& j) { return judge_own_plan(j, own::both); }, {.top = 2},
                                    [](const job& j) { return fits(j, own::both); });
   REQUIRE(sure.best.size() == 2);
   for (const auto& p : sure.best) CHECK(estimate(p.job, own::both).fits());

@@ -20,7 +20,7 @@ constexpr judged_plan judge_plan(const job& j) {
 
 /// … with layers of one's own (block/own_layer.hpp).
 template <own_stack Own>
-constexpr judged_plan judge_plan(const job& j, const Own& own) {
+constexpr judged_plan judge_own_plan(const job& j, const Own& own) {
   if (const auto why = objection_to(j, own)) return {.refused = why};
   const auto r = estimate(j, own);
   return {r.may_fit(), r.device(), r.may_fit() ? cost(j, own).step.value : 0.0, {}};
@@ -100,7 +100,7 @@ inline plan_result plan(const search& s, const plan_options& o = {}) { return pl
 /// Errors: those of plan(search). A job whose pattern names a layer that is not among those given is rejected, as any that is refused.
 template <own_stack Own>
 plan_result plan(const search& s, const Own& own, const plan_options& o = {}) {
-  return plan(s, [&](const job& j) { return judge_plan(j, own); }, o);
+  return plan(s, [&](const job& j) { return judge_own_plan(j, own); }, o);
 }
 
 }  // namespace headroom
