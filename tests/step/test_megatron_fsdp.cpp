@@ -104,6 +104,28 @@ TEST_CASE("peaks of the functional test") {
   }
 }
 
+namespace {
+
+/// What is there of the groups that come and go.
+struct held {
+  bytes live{0};
+  template <class... More>
+  void put(detail::group_slot, std::int64_t, bytes size, More...) { live += size; }
+  template <class... More>
+  void drop(detail::group_slot, std::int64_t, bytes size, More...) { live -= size; }
+
+  /// … while a layer runs, which is then over.
+  template <class Units>
+  bytes during(Units& units, std::int64_t layer) {
+    units.begin(layer, *this);
+    const auto now = live;
+    units.end(layer, *this);
+    return now;
+  }
+};
+
+}  // namespace
+
 // Half of 1e9 elements is ahead: three layers of 218 million and a little. The last layers have fewer in front of them.
 TEST_CASE("layers gathered ahead") {
   const auto j = llama(8);
@@ -113,9 +135,10 @@ TEST_CASE("layers gathered ahead") {
   const detail::fsdp_order order(j.model, l);
   const bytes one{2 * l.layer[0].dense.rest.padded};
   detail::fsdp_gathers up(order, l, 32, false), down(order, l, 32, true);
+  held rising, falling, single;
   for (std::int64_t i = 0; i < 32; ++i) {
-    CHECK(up.during(i) == (i < 28 ? 4 : 32 - i) * one);
-    CHECK(down.during(31 - i) == (i < 28 ? 4 : 32 - i) * one);
+    CHECK(rising.during(up, i) == (i < 28 ? 4 : 32 - i) * one);
+    CHECK(falling.during(down, 31 - i) == (i < 28 ? 4 : 32 - i) * one);
   }
   // A portion of one element: no layer waits for another.
   auto small = j;
@@ -123,7 +146,7 @@ TEST_CASE("layers gathered ahead") {
   const auto none = layout_of(small);
   const detail::fsdp_order alone(j.model, none);
   detail::fsdp_gathers each(alone, none, 32, false);
-  for (std::int64_t i = 0; i < 32; ++i) CHECK(each.during(i) == one);
+  for (std::int64_t i = 0; i < 32; ++i) CHECK(single.during(each, i) == one);
 }
 
 // Head and norm, 525 million elements, are reduced first; 525 + 3 × 218 is more than 1e9, so that the fifth to come waits for the oldest.
@@ -134,11 +157,11 @@ TEST_CASE("gradients under way") {
   const auto one = l.gradients(l.layer[0].dense), head = l.gradients(l.back);
   CHECK(one == bytes{2 * l.layer[0].dense.rest.padded});  // megatron-fsdp-main-grads-dtype auto: bf16
   detail::fsdp_reductions reduced(order, l, 32);
-  reduced.push_ends(l.back);
+  held waiting;
+  reduced.push_ends(l.back, waiting);
   for (std::int64_t i = 31; i >= 0; --i) {
     const auto before = 31 - i;
-    CHECK(reduced.during(i) == (before <= 3 ? head + (before + 1) * one : (before == 4 ? 5 : 6) * one));
-    reduced.push(i);
+    CHECK(waiting.during(reduced, i) == (before <= 3 ? head + (before + 1) * one : (before == 4 ? 5 : 6) * one));
   }
 }
 
