@@ -116,10 +116,10 @@ struct held {
 
   /// … while a layer runs, which is then over.
   template <class Units>
-  bytes during(Units& units, std::int64_t layer) {
-    units.begin(layer, *this);
+  bytes during(Units& units, std::int64_t i) {
+    units.begin(i, *this);
     const auto now = live;
-    units.end(layer, *this);
+    units.end(i, *this);
     return now;
   }
 };
