@@ -24,7 +24,8 @@ constexpr void finish_rank(rank_report& r, const settled_job& s, const timeline&
   r.pipeline_stage = stage;
   r.count = count;
   r.gpu = s.on->label;
-  r.capacity = s.on->memory;
+  r.capacity = s.source->hardware.left_of(*s.on);
+  r.taken = s.source->hardware.taken;
   r.peak_phase = t.peak();
   r.peak_layer = t.layer(r.peak_phase);
   r.at_peak = t.at(r.peak_phase).rows;

@@ -201,7 +201,8 @@ class draw {
                   .nodes = number(1, 100),
                   .gpus_per_node = number(1, 16),
                   .host_memory = bytes{maybe(0, 1, std::int64_t{1} << 43)},
-                  .nvme = bytes{maybe(0, 1, std::int64_t{1} << 45)}};
+                  .nvme = bytes{maybe(0, 1, std::int64_t{1} << 45)},
+                  .taken = bytes{maybe(0, 1, std::int64_t{1} << 35)}};
     if (coin()) j.hardware.gpu = device();
     if (j.hardware.names_gpu() && j.hardware.gpus() > 2 && coin()) j.hardware.others.add({device(), number(1, j.hardware.gpus() - 2)});
     if (coin()) j.framework = one(frameworks::known);

@@ -67,7 +67,7 @@ TEST_CASE("the JSON report has the keys of the contract, in their order, and add
   CHECK(keys(r) == "ranks host nvme parameters fits bounds assumptions ");
   CHECK(keys(r["ranks"][0]) ==
         "pipeline_stage count gpu allocated active reserved device fragmentation surplus peak_phase peak_layer at_peak outside_allocator phases "
-        "capacity fits headroom bounds errors ");
+        "capacity taken fits headroom bounds errors ");
   CHECK(keys(r["ranks"][0]["at_peak"]) ==
         "parameters master_parameters gradients optimizer_state adapters activations logits gathered_parameters "
         "communication_buffers workspace temporaries ");

@@ -35,6 +35,7 @@ search any(draw::dice& dice) {
     if (dice.flip()) s.open |= bit(key);
   s.open_micro = true;
   s.global_batch = dice.pick({8, 16, 24});
+  if (dice.flip()) s.job.hardware.taken = 1536 * mib;
   return s;
 }
 

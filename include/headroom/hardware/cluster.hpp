@@ -43,6 +43,7 @@ struct cluster {
   /// GPUs of other kinds, in the order of ranks: the first ranks are on `gpu`, as many as these leave, the last on the last of
   /// these. Launchers number pipeline stages outermost, so a stage lies on ranks in a row.
   gpu_groups others{};
+  bytes taken{};                 ///< of each GPU, what others hold: a desktop, a second process
 
   /// The GPU of the job, or the one that is assumed where a job names none.
   [[nodiscard]] constexpr bool names_gpu() const { return !gpu.label.empty() || gpu.memory != bytes{0}; }
@@ -57,6 +58,8 @@ struct cluster {
     return rest;
   }
   [[nodiscard]] constexpr const headroom::gpu& accelerator(std::size_t kind) const { return kind == 0 ? accelerator() : others.list[kind - 1].gpu; }
+  /// What a process can use of a GPU; 0 where others hold all of it.
+  [[nodiscard]] constexpr bytes left_of(const headroom::gpu& g) const { return taken < g.memory ? g.memory - taken : bytes{0}; }
   friend constexpr bool operator==(const cluster&, const cluster&) = default;
 };
 

@@ -66,6 +66,7 @@ ordered_json to_json(const basic_report<Ranks>& all, const rank_report& r, confi
           {"outside_allocator", {{"context", r.outside.context.count()}, {"nccl", r.outside.nccl.count()}}},
           {"phases", std::move(phases)},
           {"capacity", r.capacity.count()},
+          {"taken", r.taken.count()},
           {"fits", r.fits()},
           {"headroom", r.headroom().count()},
           {"bounds", bounds_json(all, r, sure)},

@@ -73,7 +73,7 @@ inline std::string rank_text(const rank_report& r, bool staged, const palette& i
   text += "  " + left("device", label_width) + ink.bold(right(gib_text(r.device), number_width)) +
           right(fixed(share * 100.0, 1) + " %", 9) + "  " +
           (r.fits() ? ink.good(bar(share, bar_width)) : ink.bad(bar(share, bar_width))) + " of " + gib_text(r.capacity) +
-          "\n\n";
+          (r.taken > bytes{0} ? ink.dim(", others hold " + gib_text(r.taken)) : "") + "\n\n";
   const auto tallest = *std::max_element(r.phases.begin(), r.phases.end());
   for (int i = 0; i < phase_count; ++i) {
     const auto p = static_cast<phase>(i);

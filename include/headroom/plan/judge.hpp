@@ -64,7 +64,7 @@ class plan_judge {
     }
     if (!of_->line->alike()) return whole();
     if (of_->line->fits_never()) return {};
-    const auto memory = job_->hardware.accelerator().memory, device = of_->line->device(memory);
+    const auto memory = job_->hardware.left_of(job_->hardware.accelerator()), device = of_->line->device(memory);
     if (device > memory) return {.device = device};
     return {true, device, of_->line->least(), {}};
   }

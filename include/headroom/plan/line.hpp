@@ -34,7 +34,7 @@ class divided_line {
       stages.begin(s, layout, [&](const stage_kind& k) { return known.held_by(s, keys_, k); });
     }
     outside_ = device_of(s, bytes{0});
-    fits_never_ = in_segments(units_ ? fsdp_->least() : stages.least()) > s.on->memory;
+    fits_never_ = in_segments(units_ ? fsdp_->least() : stages.least()) > j.hardware.left_of(*s.on);
   }
   /// Not: a stage has more kinds of chunk than are told apart, and the line cannot be judged.
   [[nodiscard]] bool alike() const { return alike_; }

@@ -69,7 +69,8 @@ struct rank_report {
   std::int64_t pipeline_stage;
   std::int64_t count;          ///< how many GPUs are like this
   name gpu;
-  bytes capacity;              ///< what a process can use of it
+  bytes capacity;              ///< what a process can use of it, without `taken`
+  bytes taken{};               ///< what others hold of it: cluster::taken
   bytes allocated;           ///< live tensors at the peak: torch's max_memory_allocated
   bytes active;              ///< plus blocks held for another stream
   bytes reserved;            ///< what the caching allocator took from the driver

@@ -25,6 +25,17 @@ constexpr bool entries_match(const degrees& d) {
   return d.chunks > 0 ? d.chunks == chunks : chunks >= degrees::max_entries || d.stage_layers[chunks] == 0;
 }
 
+/// Whether it is known what a process can use of each kind of GPU.
+template <class No>
+constexpr objection check_gpus(const job& j, const No& no) {
+  if (j.hardware.taken < bytes{0}) return no("headroom: hardware.taken_gib must not be negative; in bytes", j.hardware.taken.count());
+  for (std::size_t i = 0; i < j.hardware.kinds(); ++i) {
+    const auto& g = j.hardware.accelerator(i);
+    if (g.memory < bytes{1}) return no("headroom: this GPU's memory is not known; hardware.gpu must be another of the table, or {\"name\", \"memory_gib\"} with a positive number", g.label);
+  }
+  return {};
+}
+
 template <class No>
 constexpr objection check_layout(const job& j, const No& no) {
   const auto& p = j.parallel;
@@ -33,7 +44,7 @@ constexpr objection check_layout(const job& j, const No& no) {
   for (std::size_t i = 0; i < j.hardware.kinds(); ++i)
     if (j.hardware.count(i) < 1)
       return no("headroom: the counts of a mixed cluster's GPUs must be positive and add up to hardware.nodes × gpus_per_node; one is", j.hardware.count(i));
-  if (j.hardware.accelerator().memory < bytes{1}) return no("headroom: this GPU's memory is not known; hardware.gpu must be another of the table, or {\"name\", \"memory_gib\"} with a positive number", j.hardware.accelerator().label);
+  if (const auto why = check_gpus(j, no)) return why;
   if (!within(p.data, 0)) return no("headroom: parallel.data must be 0 (what the GPUs leave) or a whole number up to 2^40", p.data);
   if (!within(p.replicate, 1)) return no("headroom: parallel.replicate must be a whole number from 1 to 2^40", p.replicate);
   if (p.data > 0 && checked::mul(p.data, p.context) % p.replicate != 0)

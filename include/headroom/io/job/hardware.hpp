@@ -138,6 +138,7 @@ void describe(Keys& k, cluster& c) {
   k.whole("network_gbit_per_node", c.network_gbit, std::int64_t{}, 0, 1'000'000);
   k.gib("host_memory_gib", c.host_memory);
   k.gib("nvme_gib", c.nvme);
+  k.gib("taken_gib", c.taken);
 }
 
 }  // namespace headroom::io
