@@ -227,6 +227,8 @@ constexpr void estimate_into(basic_report<Ranks>& r, const Add& add, const job& 
     r.parameter_count = {st.total + st.adapters, st.trained, st.active + st.adapters};
   }
   if (r.ranks[0].outside.nccl > bytes{0}) a.add(assumption::nccl_derived);
+  for (std::size_t kind = 0; kind < j.hardware.kinds(); ++kind)
+    if (j.hardware.accelerator(kind).unified && j.hardware.taken == bytes{0}) a.add(assumption::unified_memory);
   const bool on_gpu = j.hardware.accelerator().maker != vendor::cpu && j.framework.runtime == runtime::autograd;
   if (on_gpu && !a.has(assumption::reserved_by_pools)) a.add(assumption::reserved_without_fragmentation);
 }

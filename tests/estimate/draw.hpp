@@ -10,6 +10,15 @@ namespace draw {
 
 using namespace headroom;
 
+/// A list of its own, so that a new GPU of the table leaves the drawn jobs as they are. Of three no memory is stated.
+inline constexpr std::array<gpu, 42> drawn_gpus{
+    gpus::v100_sxm2_16gb, gpus::v100_sxm2_32gb, gpus::t4, gpus::a10g, gpus::a40, gpus::rtx_3090, gpus::rtx_4090, gpus::rtx_5090, gpus::rtx_a6000,
+    gpus::rtx_6000_ada, gpus::l4, gpus::l40, gpus::l40s, gpus::a100_sxm_40gb, gpus::a100_sxm_80gb, gpus::a100_pcie_40gb, gpus::a100_pcie_80gb,
+    gpus::a800_sxm_80gb, gpus::h800_sxm_80gb, gpus::h20_96gb, gpus::h100_pcie_80gb, gpus::h100_sxm_80gb, gpus::h100_sxm_96gb, gpus::h100_nvl_94gb,
+    gpus::h200_sxm_141gb, gpus::gh200_96gb, gpus::gh200_144gb, gpus::b200_sxm_180gb, gpus::gb200_186gb, gpus::b300_sxm_288gb, gpus::gb300_288gb,
+    gpus::mi250x_128gb, gpus::mi300x_192gb, gpus::mi325x_256gb, gpus::mi355x_288gb, gpus::gaudi2_96gb, gpus::gaudi3_128gb, gpus::ascend_910b_64gb,
+    {.label = "tpu-v4"}, {.label = "tpu-v5e"}, {.label = "tpu-v5p"}, gpus::cpu};
+
 class jobs {
  public:
   explicit jobs(std::uint64_t seed) : dice_(seed) {}
@@ -54,7 +63,7 @@ class jobs {
     if (dice_.index(4) == 0)
       m.experts = {.count = 8, .active = dice_.pick({1, 2}), .ffn = m.hidden * 2, .shared_ffn = dice_.flip() ? m.hidden : 0, .first_dense_layers = dice_.pick({0, 1}), .every = dice_.pick({1, 1, 2})};
     if (dice_.index(4) == 0) m.mla = {.q_rank = dice_.pick({0, 96}), .kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .value_dim = 32};
-    j.hardware = {.gpu = gpus::all[dice_.index(gpus::all.size())], .nodes = dice_.pick({1, 1, 2, 16}), .gpus_per_node = dice_.pick({1, 2, 8})};
+    j.hardware = {.gpu = drawn_gpus[dice_.index(drawn_gpus.size())], .nodes = dice_.pick({1, 1, 2, 16}), .gpus_per_node = dice_.pick({1, 2, 8})};
     if (dice_.flip()) j.parallel.data = j.hardware.gpus();
     if (dice_.pick({0, 1, 2}) != 0) j.precision = precisions::all[dice_.index(precisions::all.size())];
     if (dice_.flip()) j.optimizer = optimizers::all[dice_.index(optimizers::all.size())];

@@ -140,6 +140,7 @@ class draw {
     if (coin()) g.compute_capability = static_cast<std::int32_t>(number(0, 120));
     if (coin()) g.bf16_tflops_x10 = static_cast<std::int32_t>(number(0, 50'000));
     if (coin()) g.maker = word<vendor>();
+    if (coin()) g.unified = coin();
     return g;
   }
 

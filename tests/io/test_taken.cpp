@@ -104,4 +104,44 @@ TEST_CASE("what others hold, they hold of each kind of GPU") {
   CHECK(r.last().capacity == 24207 * mib - 4 * gib);
 }
 
+TEST_CASE("memory that is the host's, too") {
+  job j = eager;
+  j.hardware.gpu = gpus::gb10;
+  CHECK(estimate(j).tightest().capacity == 122548 * mib);
+  CHECK(estimate(j).assumptions.has(assumption::unified_memory));
+  CHECK_FALSE(estimate(with_taken(j, 8 * gib)).assumptions.has(assumption::unified_memory));
+  CHECK_FALSE(estimate(eager).assumptions.has(assumption::unified_memory));
+  j.offload.activations = place::on_cpu;
+  CHECK_THROWS_WITH_AS((void)estimate(j), doctest::Contains("offload frees nothing where the GPU's memory is the host's, too"), job_error);
+}
+
+TEST_CASE("what a compiler lays out as a whole is refused, and its tensors can be counted") {
+  for (const auto& g : {gpus::tpu_v4, gpus::tpu_v5e, gpus::tpu_v5p, gpus::tpu_v6e, gpus::trainium2_96gb}) {
+    job j = eager;
+    j.hardware.gpu = g;
+    CAPTURE(g.label.view());
+    CHECK_THROWS_WITH_AS((void)estimate(j), doctest::Contains("are laid out as a whole by a compiler"), job_error);
+  }
+  const auto r = io::admit({.job = R"({"model": "gpt2", "hardware": {"gpu": {"name": "tpu-v5e", "vendor": "cpu"}}, "batch": {"sequence": 1024}})"});
+  REQUIRE(r.report);
+  CHECK(r.report->tightest().capacity == 16 * gib);
+  CHECK(r.report->tightest().outside == outside_allocator{bytes{0}, bytes{0}});
+}
+
+TEST_CASE("each name of the table is there once, and what is known of a GPU is plausible") {
+  for (const auto& g : gpus::all) {
+    CAPTURE(g.label.view());
+    CHECK(std::count_if(gpus::all.begin(), gpus::all.end(), [&](const gpu& o) { return o.label == g.label; }) == 1);
+    CHECK(io::find_gpu(g.label.view()) == &g);
+    if (g.maker == vendor::cpu) continue;
+    CHECK(g.memory >= 7 * gib);
+    CHECK(g.memory <= 300 * gib);
+    CHECK(g.bandwidth_gb_s > 200);
+    CHECK((g.maker == vendor::nvidia) == (g.compute_capability > 0));
+    if (g.bf16_tflops_x10 > 0 && g.maker == vendor::nvidia) CHECK(g.compute_capability >= 80);
+    if (g.fp8_tflops_x10 > 0 && g.maker == vendor::nvidia) CHECK(g.compute_capability >= 89);
+  }
+  for (const auto& a : gpus::aliases) CHECK(io::find_gpu(a.from.view())->label == a.to);
+}
+
 }  // namespace test_taken

@@ -20,7 +20,7 @@ enum class assumption : std::uint8_t {
   reserved_by_pools, compiled_layers, fp8_in_linear, compiled_loss_targets, int8_update_copies, reserved_replayed, moments_copied_for_step,
   zero_bubble_defers_all, rank_with_most_weights, first_micro_batch_gathers, update_without_copies, compiled_chunks_in_place,
   cublas_workspace_before_2026, samples_of_one_length, recipe_of_one_date, towers_on_few_runs, eager_stages_on_two_runs,
-  parameters_stay_on_gpu, sharded_adapters_unexplained, upcast_quantised_base, recurrence_fused, keys_ignored,
+  parameters_stay_on_gpu, sharded_adapters_unexplained, upcast_quantised_base, recurrence_fused, keys_ignored, unified_memory,
 };
 // clang-format on
 
@@ -222,6 +222,9 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
      "transformers runs PyTorch's operations one by one (recurrence \"eager\"), which keep several times as much."},
     {assumption::keys_ignored, without_spread::decides,
      "keys of the files that this job was imported from were ignored on request (ignored_keys): what they change is not in these numbers."},
+    {assumption::unified_memory, without_spread::decides,
+     "the GPU's memory is the host's, too: what the system and the program hold of it on the host is not in these numbers; hardware.taken_gib says how "
+     "much others hold."},
 });
 // clang-format on
 inline constexpr int assumption_count = static_cast<int>(all_assumptions.size());

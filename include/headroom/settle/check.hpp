@@ -29,9 +29,15 @@ constexpr bool entries_match(const degrees& d) {
 template <class No>
 constexpr objection check_gpus(const job& j, const No& no) {
   if (j.hardware.taken < bytes{0}) return no("headroom: hardware.taken_gib must not be negative; in bytes", j.hardware.taken.count());
+  const auto& o = j.offload;
+  const bool moves = o.optimizer != place::on_gpu || o.activations != place::on_gpu || place_of_parameters(j) != place::on_gpu;
   for (std::size_t i = 0; i < j.hardware.kinds(); ++i) {
     const auto& g = j.hardware.accelerator(i);
+    if (compiles_whole_programs(g))
+      return no("headroom: programs for TPUs and Trainium are laid out as a whole by a compiler, whose memory this version does not model; "
+                "{\"name\", \"vendor\": \"cpu\"} counts the tensors that PyTorch would make, and nothing else; hardware.gpu", g.label);
     if (g.memory < bytes{1}) return no("headroom: this GPU's memory is not known; hardware.gpu must be another of the table, or {\"name\", \"memory_gib\"} with a positive number", g.label);
+    if (g.unified && moves) return no("headroom: offload frees nothing where the GPU's memory is the host's, too; leave it out on hardware.gpu", g.label);
   }
   return {};
 }

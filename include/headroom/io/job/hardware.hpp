@@ -32,6 +32,7 @@ void describe(Keys& k, gpu& g) {
   k.scaled("matmul_tflops", g.matmul_tflops_x10, std::int32_t{}, 10.0, 1e8);
   k.whole("link_domain", g.link_domain);
   k.whole("network_gbit", g.network_gbit);
+  k.flag("unified", g.unified);
 }
 
 /// A name of the table, or an object: what it states replaces what the table says of that name.
@@ -77,7 +78,7 @@ inline json_value gpu_to_json(const gpu& g) {
   const auto table = written_keys(*known);
   for (const auto& [key, value] : table.items()) {
     if (!object.contains(key))
-      object[key] = key == "vendor" ? json_value("nvidia") : json_value(0);
+      object[key] = key == "vendor" ? json_value("nvidia") : value.is_boolean() ? json_value(false) : json_value(0);
     else if (key != "name" && object[key] == value)
       object.erase(key);
   }

@@ -129,7 +129,8 @@ inline constexpr auto names_of<loss_kind> = std::array<named<loss_kind>, 5>{{{"f
                                                                              {"vocab-parallel", loss_kind::vocab_parallel},
                                                                              {"fused-linear", loss_kind::fused_linear}}};
 template <>
-inline constexpr auto names_of<vendor> = std::array<named<vendor>, 6>{{{"nvidia", vendor::nvidia},
+inline constexpr auto names_of<vendor> = std::array<named<vendor>, 7>{{{"nvidia", vendor::nvidia},
+                                                                       {"amazon", vendor::amazon},
                                                                        {"amd", vendor::amd},
                                                                        {"google", vendor::google},
                                                                        {"huawei", vendor::huawei},
