@@ -88,7 +88,9 @@ struct shell_cursor {
     }
     if (peek() == '(') {
       const auto end = closing('(', ')');
+      const auto sum = sum_of_expr(text.substr(at + 1, end - at - 1));
       skip_to(end + 1);
+      if (const auto n = arithmetic(sum)) return {{{std::to_string(*n), line}}};
       return {open(text.substr(from, at - from), line)};
     }
     if (peek() == '{') {
@@ -167,6 +169,15 @@ struct shell_cursor {
     for (; at < to && at < text.size(); ++at) line += text[at] == '\n';
   }
 
+  /// The sum of `expr A / B`, whose stars are kept from the shell by a backslash; empty for any other command.
+  [[nodiscard]] static std::string sum_of_expr(std::string_view command) {
+    constexpr std::string_view name = "expr ";
+    const auto from = command.find_first_not_of(" \t");
+    if (from == std::string_view::npos || !command.substr(from).starts_with(name)) return {};
+    std::string sum{command.substr(from + name.size())};
+    std::erase(sum, '\\');
+    return sum;
+  }
   /// $((…)), where the script says its names.
   [[nodiscard]] std::optional<std::int64_t> arithmetic(std::string_view sum) const {
     return shell_sum{sum, [this](std::string_view name) -> const std::string* {
