@@ -109,6 +109,13 @@ class draft {
   /// GPUs that CUDA_VISIBLE_DEVICES leaves to a launcher on one node.
   std::optional<fact> visible;
 
+  /// Samples that a step has at least, by as many micro-batches as that takes.
+  std::optional<fact> least_samples;
+  /// Processes of a node whose layers are spread over the node's GPUs, as many GPUs for each; 0: as many as a launcher starts.
+  std::optional<fact> spread;
+  /// Who checkpoints by re-entering autograd, but where processes are data-parallel and nothing is sharded.
+  std::optional<said> reenters;
+
   /// Keys that are to be passed over (--ignore), and those of them that were met.
   std::vector<std::string> ignores, ignored;
   /// A key that is neither read nor known to be harmless: refused, unless it is to be passed over.

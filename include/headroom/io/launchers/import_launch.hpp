@@ -26,7 +26,8 @@ class launch {
   /// Whether the command starts a training run that is known. Nothing is read yet.
   [[nodiscard]] bool starts(const shell_command& c) const {
     const auto s = find(c);
-    if (s.how == starter::none || s.how == starter::program || s.how == starter::factory || d_->has_read(file_kind::job)) return s.how != starter::none;
+    if (s.how == starter::swift) check_swift(c, s.at);
+    if (s.how == starter::none || s.how == starter::program || s.how == starter::factory || s.how == starter::swift || d_->has_read(file_kind::job)) return s.how != starter::none;
     // A launcher may start anything.
     for (auto i = s.at; i < c.words.size(); ++i)
       if (c.words[i].text.ends_with(".py") || c.words[i].text.starts_with("torchtitan.")) return program_of(c.words[i].text, std::span{c.words}.subspan(i + 1)) != nullptr;
@@ -43,7 +44,10 @@ class launch {
       case starter::deepspeed: return deepspeed(c, s.at);
       case starter::accelerate: return accelerate(c, s.at);
       case starter::factory: return factory(c, s.at);
-      case starter::program: return program(c, s.at);
+      case starter::swift: return swift(c, s.at);
+      case starter::program:
+        one_process_ = true;
+        return program(c, s.at);
     }
   }
   /// Arguments alone, as they stand in a file.
@@ -60,7 +64,7 @@ class launch {
   }
 
  private:
-  enum class starter : std::uint8_t { none, torchrun, deepspeed, accelerate, factory, program };
+  enum class starter : std::uint8_t { none, torchrun, deepspeed, accelerate, factory, swift, program };
   /// What starts a run, and where its options or its program begin.
   struct start {
     starter how{starter::none};
@@ -75,6 +79,7 @@ class launch {
       if (name == "deepspeed" || name == "ds") return {starter::deepspeed, i + 1};
       if (name == "accelerate" && i + 1 < w.size() && w[i + 1].text == "launch") return {starter::accelerate, i + 2};
       if (name == "accelerate-launch" || w[i].text == "accelerate.commands.launch") return {starter::accelerate, i + 1};
+      if ((name == "swift" || name == "megatron") && i + 1 < w.size() && among_words("sft|pt|rlhf", w[i + 1].text)) return {starter::swift, i + 1};
       if (name == "llamafactory-cli") return i + 1 < w.size() && w[i + 1].text == "train" ? start{starter::factory, i + 2} : start{};
       if (i == 0 && w[i].text.starts_with("--")) return program_of({}, w) != nullptr ? start{starter::program, i} : start{};
       if (name.ends_with(".py") && !is_wrapper(name)) return program_of(w[i].text, std::span{w}.subspan(i + 1)) != nullptr ? start{starter::program, i} : start{};
@@ -147,7 +152,7 @@ class launch {
       }
     });
     if (!counted) d_->takes_all_gpus = draft::said{"deepspeed", begins};
-    d_->framework_is("deepspeed", begins);
+    by_deepspeed_ = begins;
     program(c, i);
   }
 
@@ -219,6 +224,31 @@ class launch {
         over.push_back({c.words[i].text.substr(0, equals), {{c.words[i].text.substr(equals + 1), c.words[i].line}}, c.words[i].line});
     if (!over.empty()) trainer_arguments(*program_named("llama-factory"), over);
   }
+  /// swift sft ARGUMENTS, swift sft FILE: it starts torchrun by the environment itself (swift/cli/main.py, get_torchrun_args).
+  void swift(const shell_command& c, std::size_t i) {
+    const auto begins = at(c.words[0].line);
+    const auto said = [&](const shell_word& w, std::string_view name) { return w.text.starts_with(name) && w.text.size() > name.size() && w.text[name.size()] == '='; };
+    for (const auto& w : c.settings) {
+      import_count(*d_, w, source_);
+      if (w.known()) continue;
+      if (said(w, "NNODES")) draft::leave_open(d_->open_nodes, "NNODES", w.shown().substr(7), at(w.line));
+      if (said(w, "NPROC_PER_NODE")) draft::leave_open(d_->open_gpus, "NPROC_PER_NODE", w.shown().substr(15), at(w.line));
+    }
+    const bool nodes = d_->has({"hardware", "nodes"}) || d_->open_nodes, each = d_->has({"hardware", "gpus_per_node"}) || d_->open_gpus;
+    one_process_ = !nodes && !each;
+    if (nodes && !each) d_->say({"hardware", "gpus_per_node"}, 1, begins);
+    if (one_process_) d_->takes_all_gpus = draft::said{"swift without NPROC_PER_NODE", begins};
+    spread(begins);
+    arguments(*program_named("ms-swift"), std::span{c.words}.subspan(i + 1));
+  }
+  void spread(const std::string& place) { d_->spread = draft::fact{one_process_ ? 1 : 0, place}; }
+  void check_swift(const shell_command& c, std::size_t i) const {
+    const auto& method = c.words[i].text;
+    const auto what = in_quotes(c.words[i - 1].shown() + " " + method);
+    if (method == "rlhf") fail("headroom: " + at(c.words[i].line) + ": " + what + " of ms-swift is preference or reinforcement learning (a second model, pairs of answers, generation), which is not modelled by this version");
+    if (file_part(c.words[i - 1].text) == "megatron")
+      fail("headroom: " + at(c.words[i].line) + ": " + what + " is ms-swift over Megatron-Core, whose arguments are not read by this version: write the same degrees as a job with framework megatron (headroom import of a Megatron-LM command does)");
+  }
   void named(file_kind kind, const argument& a) {
     if (!a.values.empty()) d_->named.push_back({kind, a.values[0].shown(), at(a.line)});
   }
@@ -232,6 +262,10 @@ class launch {
     const bool script = !c.words[i].text.starts_with("--");
     const auto words = std::span{c.words}.subspan(script ? i + 1 : i);
     const auto* p = program_of(script ? std::string_view{c.words[i].text} : std::string_view{}, words);
+    if (p != nullptr && p->name == "ms-swift") spread(at(c.words[i].line));
+    // A Trainer uses its engine where its own arguments ask for it (transformers/training_args.py, --deepspeed).
+    const bool asks = p != nullptr && p->takes == file_kind::trainer && p->name != "deepspeed-chat-sft";
+    if (!by_deepspeed_.empty() && !asks) d_->framework_is("deepspeed", by_deepspeed_);
     if (p == nullptr && d_->has_read(file_kind::job)) return;  // the job file says what the program does
     if (p == nullptr)
       fail("headroom: " + at(c.words[i].line) + ": " + in_quotes(c.words[i].shown()) + " is no training program that is known here: say with --program whose arguments it takes (" +
@@ -299,7 +333,8 @@ class launch {
   draft* d_;
   std::string source_;
   const training_program* otherwise_;
-  bool mason_{};
+  bool mason_{}, one_process_{};
+  std::string by_deepspeed_;  ///< where DeepSpeed's launcher begins
 };
 
 }  // namespace detail

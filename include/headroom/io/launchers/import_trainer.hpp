@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/job/optimizer_names.hpp>
+#include <headroom/io/launchers/swift_arguments.hpp>
 #include <headroom/io/launchers/trainer_adapters.hpp>
 #include <headroom/io/launchers/trainer_memory.hpp>
 #include <headroom/io/launchers/training_programs.hpp>
@@ -15,23 +16,34 @@ namespace detail {
 
 class trainer_arguments {
  public:
-  trainer_arguments(draft& d, const document& from, const training_program& p) : d_(&d), v_(from, std::int64_t{1} << 31), p_(&p), factory_(p.name == "llama-factory") {}
+  trainer_arguments(draft& d, const document& from, const training_program& p) : d_(&d), v_(from, std::int64_t{1} << 31), p_(&p), factory_(p.name == "llama-factory"), swift_(p.name == "ms-swift") {}
 
   void import() {
     if (!d_->framework_is("deepspeed")) d_->framework_is("hf-trainer", v_.source());
     if (factory_) stage();
-    const auto model = v_.word("model_name_or_path", "");
+    swift_arguments swift{*d_, v_};
+    if (swift_) swift.environment();
+    std::string_view called;
+    const auto* named = first_of(v_, p_->model, called);
+    const auto model = named == nullptr ? std::string{} : string_at(*named, std::string{called});
     if (p_->name == "llava") seeing_model();
-    if (!model.empty()) say_model(*d_, model, v_.place("model_name_or_path"));
+    if (!model.empty()) say_model(*d_, model, v_.place(called));
     batch();
-    formats();
+    if (swift_) swift.batch();
+    if (swift_)
+      loaded(), swift.formats();
+    else
+      formats();
     if (factory_)
       factory_adapters{*d_, v_}.read();
+    else if (swift_)
+      swift.adapters();
     else
       adapter_arguments{*d_, v_, *p_}.read(model);
     if (p_->name == "llava") projector();
-    updates();
+    if (!swift_ || !swift.updates()) updates();
     trainer_memory{*d_, v_, *p_}.read();
+    if (swift_) swift.rest();
     if (factory_) factory_adapters{*d_, v_}.check_formats(v_.on("bf16"), v_.on("fp16"), v_.on("pure_bf16"));
     rest();
   }
@@ -42,7 +54,9 @@ class trainer_arguments {
     if (what != "pt" && what != "sft") fail("headroom: stage " + in_quotes(what) + " is not modelled by this version (a second model, a value head, pairs of answers); accepted: pt, sft");
   }
   void batch() {
-    d_->say({"batch", "micro"}, v_.number("per_device_train_batch_size", p_->micro_default), v_.place("per_device_train_batch_size"));
+    std::string_view micro = "per_device_train_batch_size";
+    const auto* samples = first_of(v_, p_->micro, micro);
+    d_->say({"batch", "micro"}, samples == nullptr ? p_->micro_default : whole_at(*samples, std::string{micro}, 1, std::int64_t{1} << 31), v_.place(micro));
     if (v_.take("per_gpu_train_batch_size") != nullptr) d_->say({"batch", "micro"}, v_.number("per_gpu_train_batch_size", 1), v_.place("per_gpu_train_batch_size"));  // it wins where it is given
     if (v_.take("gradient_accumulation_steps") != nullptr) d_->say({"batch", "accumulation"}, v_.number("gradient_accumulation_steps", 1), v_.place("gradient_accumulation_steps"));
     std::string_view called;
@@ -85,7 +99,7 @@ class trainer_arguments {
   void loaded() {
     std::string_view called;
     const auto* said = first_of(v_, p_->dtype, called);
-    if (said == nullptr || *said == "auto" || *said == "uint8") {
+    if (said == nullptr || *said == "auto" || *said == "AUTO" || *said == "uint8") {
       d_->loaded = draft::said{said != nullptr ? "half" : std::string{p_->loads}, said != nullptr ? v_.place(called) : v_.source()};
       return;
     }
@@ -191,7 +205,7 @@ class trainer_arguments {
   draft* d_;
   named_values v_;
   const training_program* p_;
-  bool factory_;
+  bool factory_, swift_;
 };
 
 /// The program whose configuration an object is.
@@ -206,6 +220,7 @@ inline const training_program& program_of_keys(const json_value& root) {
   if (any("beta|dpo_beta|max_prompt_length|ref_model|simpo_gamma|gamma_beta_ratio|num_generations|reward_funcs|reward_model_path|sft_model_path|max_completion_length|kl_coef"))
     fail("headroom: preference and reinforcement learning (a second model, pairs of answers, generation) are not modelled by this version");
   if (any("use_slow_tokenizer|checkpointing_steps|with_tracking|dataset_mixer_list|use_flash_attn")) return *program_named("open-instruct");
+  if (any("tuner_type|train_type|sft_type|model_author|lora_target_regex|freeze_aligner") || (any("model") && !any("model_name_or_path"))) return *program_named("ms-swift");
   const auto& trl = *program_named("trl-sft");
   return any(trl.marks) ? trl : *program_named("transformers");
 }

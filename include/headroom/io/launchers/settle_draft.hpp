@@ -16,6 +16,22 @@ inline std::int64_t draft_number(const draft& d, std::initializer_list<std::stri
 inline std::int64_t draft_nodes(const draft& d) { return draft_number(d, {"hardware", "nodes"}, "hardware.nodes"); }
 inline std::int64_t draft_gpus_per_node(const draft& d) { return draft_number(d, {"hardware", "gpus_per_node"}, "hardware.gpus_per_node"); }
 
+/// Layers that a process spreads over the GPUs it has for itself (ms-swift swift/utils/env.py, is_mp; swift/model/utils.py,
+/// get_default_device_map).
+inline void settle_spread(draft& d) {
+  if (!d.spread || d.gpus) return;
+  const auto each = draft_gpus_per_node(d), processes = d.spread->value == 0 ? each : d.spread->value;
+  const bool set = d.place_of("hardware.gpus_per_node").starts_with("--set");
+  const auto seen = set || !d.visible ? each : d.visible->value;
+  if (processes == 0 || seen <= processes) return;
+  if (seen % processes != 0) fail("headroom: " + d.spread->place + ": " + std::to_string(seen) + " GPUs do not divide among " + std::to_string(processes) + " processes, which ms-swift asks for");
+  if (d.framework_is("deepspeed") || d.has({"sharding"}))
+    fail("headroom: " + d.spread->place + ": ms-swift spreads layers over the " + std::to_string(seen / processes) + " GPUs of a process, and refuses to shard them, too: set NPROC_PER_NODE, or --env NPROC_PER_NODE=" + std::to_string(seen));
+  d.job["hardware"]["gpus_per_node"] = seen;
+  d.say({"parallel", "pipeline"}, seen / processes, d.spread->place);
+  d.say({"parallel", "schedule"}, "naive", d.spread->place);
+}
+
 /// Nodes and GPUs of each, from what says either or all GPUs. What --set says wins over a launcher.
 inline void settle_gpus(draft& d) {
   auto nodes = draft_nodes(d), each = draft_gpus_per_node(d);
@@ -53,9 +69,19 @@ inline void settle_gpus(draft& d) {
 inline void settle_sharding(draft& d) {
   const auto nodes = draft_nodes(d), each = draft_gpus_per_node(d);
   if (!d.hybrid.empty() && nodes > 1) d.say({"parallel", "replicate"}, nodes, d.hybrid);
-  if (d.framework_is("hf-trainer") && !d.has({"sharding"}) && std::max<std::int64_t>(nodes, 1) * std::max<std::int64_t>(each, 1) > 1) d.replace("sharding", "ddp", d.place_of("framework.name"));
+  const auto stages = std::max<std::int64_t>(draft_number(d, {"parallel", "pipeline"}, "parallel.pipeline"), 1);
+  if (d.framework_is("hf-trainer") && !d.has({"sharding"}) && std::max<std::int64_t>(nodes, 1) * std::max<std::int64_t>(each, 1) > stages) d.replace("sharding", "ddp", d.place_of("framework.name"));
   // "zero" said by a file that names a configuration: its stage stands there.
   if (d.framework_is("deepspeed") && d.has({"framework", "options"}) && d.has({"sharding", "kind"}) && d.job["sharding"].size() == 1) d.job.erase("sharding");
+}
+
+/// How layers are checkpointed where the sharding decides it.
+inline void settle_reentry(draft& d) {
+  const auto* r = d.find({"recompute"});
+  if (!d.reenters || r == nullptr || *r != "full") return;
+  const auto* s = d.find({"sharding"});
+  const bool alone = s != nullptr && *s == "ddp" && !d.framework_is("deepspeed");
+  d.job["recompute"] = json_value{{"mode", "full"}, {"reentrant", !alone}};
 }
 
 /// A configuration that accelerate names, and that does not say how many micro-batches a step has, has one of them (accelerate
@@ -118,13 +144,17 @@ inline void settle_formats(draft& d) {
 
 /// Micro-batches of a step, from samples of a step.
 inline void settle_batch(draft& d) {
-  if (!d.global_batch) return;
+  if (!d.global_batch && !d.least_samples) return;
   const auto one = [](std::int64_t n) { return std::max<std::int64_t>(1, n); };
   const auto degree = [&](std::string_view key) { return one(draft_number(d, {"parallel", key}, "parallel." + std::string{key})); };
   const auto micro = one(draft_number(d, {"batch", "micro"}, "batch.micro"));
   auto data = draft_number(d, {"parallel", "data"}, "parallel.data");
   if (data == 0) data = one(checked::mul(one(draft_nodes(d)), one(draft_gpus_per_node(d))) / checked::mul(degree("tensor"), degree("pipeline"), degree("context")));
   const auto at_once = checked::mul(micro, data);
+  if (!d.global_batch) {
+    if (!d.has({"batch", "accumulation"})) d.say({"batch", "accumulation"}, one(checked::ceil_div(d.least_samples->value, at_once)), d.least_samples->place);
+    return;
+  }
   if (d.global_batch->value % at_once != 0)
     fail("headroom: " + d.global_batch->place + ": " + std::to_string(d.global_batch->value) + " samples of a step must be a multiple of micro-batch × data-parallel ranks, " +
          std::to_string(micro) + " × " + std::to_string(data));
@@ -159,8 +189,10 @@ inline void ask_for_the_rest(const draft& d) {
 
 inline job draft::settled() {
   detail::ask_for_files(*this);
+  detail::settle_spread(*this);
   detail::settle_gpus(*this);
   detail::settle_sharding(*this);
+  detail::settle_reentry(*this);
   detail::settle_formats(*this);
   detail::settle_checkpointing(*this);
   detail::settle_accumulation(*this);

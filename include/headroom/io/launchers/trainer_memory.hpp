@@ -2,13 +2,13 @@
 // Checkpointing, attention, loss, compilation and sharding under the Trainer.
 #pragma once
 
-#include <headroom/io/launchers/trainer_adapters.hpp>
+#include <headroom/io/launchers/swift_arguments.hpp>
 
 namespace headroom::io::detail {
 
 class trainer_memory {
  public:
-  trainer_memory(draft& d, named_values& v, const training_program& p) : d_(&d), v_(&v), p_(&p), factory_(p.name == "llama-factory") {}
+  trainer_memory(draft& d, named_values& v, const training_program& p) : d_(&d), v_(&v), p_(&p), factory_(p.name == "llama-factory"), swift_(p.name == "ms-swift") {}
 
   void read() {
     checkpointing();
@@ -22,15 +22,17 @@ class trainer_memory {
     (void)liger;
     compiled();
     if (p_->name == "deepspeed-chat-sft") return deepspeed_chat();
-    engine();
-    sharded();
+    if (!swift_ || !swift_arguments{*d_, *v_}.engine()) engine();
+    if (!swift_ || !swift_arguments{*d_, *v_}.sharded()) sharded();
   }
 
  private:
   void checkpointing() {
     const auto* asked = v_->take("gradient_checkpointing");
     const bool off = v_->on("disable_gradient_checkpointing");
-    bool on = asked != nullptr && truth(*asked, "gradient_checkpointing");
+    bool on = asked != nullptr ? truth(*asked, "gradient_checkpointing") : p_->recompute == checkpoints::yes;
+    // swift/trainers/mixin.py, _fix_gradient_checkpointing
+    if (swift_ && on) d_->reenters = draft::said{"ms-swift", v_->source()};
     if (factory_) on = !off;  // that switch alone decides (LLaMA-Factory model/model_utils/checkpointing.py)
     const auto place = v_->place(asked != nullptr ? "gradient_checkpointing" : "disable_gradient_checkpointing");
     if (!factory_ && asked == nullptr && p_->recompute == checkpoints::unknown && !(d_->has({"recompute"}) && d_->job["recompute"] != "none"))
@@ -39,10 +41,12 @@ class trainer_memory {
     if (const auto reentrant = re_entrant()) r = {{"mode", "full"}, {"reentrant", *reentrant}};
     if (on)
       d_->replace("recompute", r, place);
-    else if (asked != nullptr || factory_ || !d_->has({"recompute"}))  // Accelerate's FSDP may checkpoint by itself
+    else if (!checkpointed_by_fsdp() && (asked != nullptr || factory_ || !d_->has({"recompute"})))
       d_->replace("recompute", "none", place);
     if (v_->on("use_unsloth_gc")) d_->say({"offload", "activations"}, "cpu", v_->place("use_unsloth_gc"));
   }
+  /// Accelerate's FSDP may checkpoint by itself, whatever the Trainer is told (accelerate/accelerator.py, prepare_model).
+  [[nodiscard]] bool checkpointed_by_fsdp() const { return d_->accelerate && d_->accelerate->root.value("distributed_type", json_value{}) == "FSDP" && d_->has({"recompute"}) && d_->job["recompute"] == "full"; }
   std::optional<bool> re_entrant() {
     if (factory_) return v_->on("use_reentrant_gc", true);
     if (const auto* v = v_->take("use_reentrant"); v != nullptr) return truth(*v, "use_reentrant");
@@ -65,10 +69,12 @@ class trainer_memory {
     if (own != nullptr) flash = own->is_boolean() ? (own->get<bool>() ? "fa2" : "auto") : string_at(*own, "flash_attn");
     for (const auto* key : {"use_flash_attn", "use_flash_attention_2"})
       if (v_->on(key, p_->name == "open-instruct")) flash = "fa2";
-    const auto kernel = v_->one_of("attn_implementation", "", {"", "eager", "sdpa", "flash_attention_2", "flash_attention_3"});
+    const auto* theirs = swift_ ? "attn_impl" : "attn_implementation";
+    auto kernel = v_->one_of(theirs, "", {"", "eager", "sdpa", "flash_attention_2", "flash_attention_3", "flash_attn"});
+    if (kernel == "flash_attn") kernel = "flash_attention_2";
     constexpr std::string_view accepted[] = {"auto", "disabled", "off", "sdpa", "fa2", "fa3"};
     if (std::find(std::begin(accepted), std::end(accepted), flash) == std::end(accepted)) unknown_name("flash_attn", flash, accepted);
-    const auto place = v_->place(kernel.empty() ? "flash_attn" : "attn_implementation");
+    const auto place = v_->place(kernel.empty() ? "flash_attn" : theirs);
     if (flash == "fa3" || kernel == "flash_attention_3")
       d_->replace("attention", "flash3", place);
     else if (flash == "fa2" || kernel == "flash_attention_2")
@@ -157,7 +163,7 @@ class trainer_memory {
   draft* d_;
   named_values* v_;
   const training_program* p_;
-  bool factory_;
+  bool factory_, swift_;
 };
 
 }  // namespace headroom::io::detail

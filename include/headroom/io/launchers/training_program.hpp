@@ -46,6 +46,8 @@ struct training_program {
   std::string_view marks{};           ///< arguments of its own; a script's name that others have, too, needs one of them
   file_kind takes{file_kind::trainer};
   std::string_view refused{};         ///< why there is no job in it
+  std::string_view model{"model_name_or_path"};
+  std::string_view micro{"per_device_train_batch_size"};
   std::string_view length{};          ///< its names for batch.sequence
   std::int64_t length_default{};      ///< 0: it must be given
   std::string_view loads{"fp32"};     ///< "fp32", "bf16", "fp16", "half" (as it computes)

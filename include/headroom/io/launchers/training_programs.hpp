@@ -5,6 +5,7 @@
 #include <headroom/io/launchers/arguments.hpp>
 #include <headroom/io/launchers/llama_factory_keys.hpp>
 #include <headroom/io/launchers/program_keys.hpp>
+#include <headroom/io/launchers/swift_keys.hpp>
 #include <headroom/io/launchers/training_program.hpp>
 
 namespace headroom::io::detail {
@@ -63,6 +64,9 @@ inline constexpr auto training_programs = std::to_array<training_program>({
      .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown,
      .lora = {.on = "use_peft", .rank = "lora_r", .rank_default = 16, .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 5, .dora = "use_dora", .saved = "lora_modules_to_save"},
      .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .kind = "bnb_4bit_quant_type", .nested = "use_bnb_nested_quant"}, .passed = trl_passed},
+    // modelscope/ms-swift swift/cli/sft.py, pt.py; what is not the Trainer's stands in io/launchers/swift_arguments.hpp.
+    {.name = "ms-swift", .scripts = "swift/cli/sft.py|swift/cli/pt.py|llm_sft.py|llm_pt.py", .model = "model|model_id_or_path|model_type", .micro = "per_device_train_batch_size|batch_size", .length = "max_length", .loads = "bf16",
+     .dtype = "torch_dtype|dtype", .micro_default = 1, .recompute = checkpoints::yes, .passed = swift_passed},
     // allenai/open-instruct open_instruct/finetune.py: weights in bf16, formats by Accelerate.
     {.name = "open-instruct", .scripts = "open_instruct/finetune.py|open_instruct/finetune1.py", .length = "max_seq_length", .loads = "bf16",
      .lora = {.on = "use_lora", .rank = "lora_rank", .rank_default = 64, .targets_default = "q_proj|o_proj|v_proj|k_proj|gate_proj|up_proj|down_proj", .dropout = "lora_dropout", .dropout_percent = 10},

@@ -1,0 +1,185 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What ms-swift does otherwise than the Trainer that it is built on (modelscope/ms-swift 3602360a of 2026-08-22; "early": its releases 1 and 2).
+#pragma once
+
+#include <headroom/io/launchers/import_deepspeed.hpp>
+#include <headroom/io/launchers/import_environment.hpp>
+#include <headroom/io/launchers/swift_zero.hpp>
+#include <headroom/io/launchers/trainer_adapters.hpp>
+
+namespace headroom::io::detail {
+
+class swift_arguments {
+ public:
+  swift_arguments(draft& d, named_values& v) : d_(&d), v_(&v), early_(v.has("sft_type") || v.has("model_id_or_path") || v.has("quantization_bit") || v.has("batch_size")) {}
+
+  /// A configuration's own environment (swift/cli/main.py, parse_yaml_args).
+  void environment() {
+    const auto* set = v_->take("ENV");
+    if (set == nullptr || !set->is_object()) return;
+    for (const auto& [name, value] : set->items()) {
+      const shell_word said{name + "=" + (value.is_string() ? value.get<std::string>() : value.dump()), 1};
+      import_setting(*d_, said, v_->source());
+      import_count(*d_, said, v_->source());
+    }
+  }
+  void batch() {
+    // swift/trainers/arguments.py, TrainArgumentsMixin.__post_init__
+    if (!v_->has("gradient_accumulation_steps") && !d_->has({"batch", "accumulation"})) d_->least_samples = draft::fact{16, v_->source()};
+    if (early_ && !v_->has("max_length") && !d_->has({"batch", "sequence"})) d_->say({"batch", "sequence"}, 2048, v_->source());
+    // Rows are as long as packing_length, or samples lie one behind the other: flash attention tells them apart by where they begin.
+    const auto packed = v_->number("packing_length", 0);
+    if (v_->on("packing") && packed > 0) d_->say({"batch", "sequence"}, packed, v_->place("packing_length"));
+    v_->on("padding_free");
+    if (v_->on("use_logits_to_keep", true) && !v_->on("use_liger_kernel")) d_->notes.push_back(v_->source() + ": ms-swift keeps logits of answers alone; here every token of a sequence counts as one");
+  }
+  /// The checkpoint's format, and autocast after it (swift/arguments/base_args/model_args.py, _init_mixed_precision).
+  void formats() {
+    if (!v_->has("torch_dtype") && !v_->has("dtype")) d_->notes.push_back(v_->source() + ": torch_dtype is not given, and the checkpoint's is taken to be bfloat16");
+    const bool sixteen = d_->loaded->word == "bf16" || d_->loaded->word == "half";
+    const bool brain = v_->on("bf16", sixteen), half = v_->on("fp16", !sixteen);
+    if (brain && half) fail("headroom: fp16 and bf16 must not both be true");
+    d_->half = draft::said{brain ? "bf16" : half ? "fp16" : "no", v_->place(v_->has("bf16") ? "bf16" : v_->has("fp16") ? "fp16" : v_->has("dtype") ? "dtype" : "torch_dtype")};
+  }
+  /// What trains (swift/arguments/tuner_args.py, swift/pipelines/train/tuner.py).
+  void adapters() {
+    std::string_view called = "tuner_type";
+    const auto* said = first_of(*v_, "tuner_type|train_type|sft_type", called);
+    const auto type = said == nullptr ? std::string{"lora"} : string_at(*said, std::string{called});
+    if (type != "lora" && type != "full") fail("headroom: " + v_->place(called) + ": " + std::string{called} + " " + in_quotes(type) + " is not modelled by this version; accepted: lora, full");
+    const frozen parts{v_->on("freeze_llm"), v_->on("freeze_vit", true), v_->on("freeze_aligner", true)};
+    const auto base = quantised();
+    const auto a = lora(type == "lora", parts, base);
+    if (type == "lora") return d_->replace("adapter", a, v_->place(called));
+    if (!base.empty()) fail("headroom: " + v_->place(called) + ": a quantised model does not train as a whole: " + std::string{called} + " must be lora");
+    whole(parts);
+  }
+  /// GaLore as its authors wrote it (swift/optimizers/galore).
+  bool updates() {
+    const auto rank = v_->number("galore_rank", 128), every = v_->number("galore_update_proj_gap", 50);
+    const bool layerwise = v_->on("galore_optim_per_parameter");
+    if (!v_->on("use_galore")) return false;
+    v_->take("optim");
+    d_->replace("optimizer", json_value{{"name", "galore"}, {"rank", rank}, {"update_interval", every}, {"in_backward", layerwise}}, v_->place("use_galore"));
+    return true;
+  }
+  /// --deepspeed with the name of a configuration that ms-swift ships, or a configuration in JSON. False: a file's path.
+  bool engine() {
+    const auto* said = v_->take("deepspeed");
+    const auto* part = v_->take("zero_hpz_partition_size");
+    if (said == nullptr || !said->is_string()) return false;
+    const auto& name = said->get_ref<const std::string&>();
+    const auto shipped = name.starts_with('{') ? std::optional{parse_json(name, "deepspeed")} : swift_zero(name, early_);
+    if (shipped) import_deepspeed(*d_, {.source = v_->place("deepspeed") + ": " + (name.starts_with('{') ? "deepspeed" : "ms-swift's " + name), .root = *shipped, .lines = {}});
+    if (part != nullptr) {
+      d_->framework_is("deepspeed", v_->place("deepspeed"));
+      d_->say({"framework", "options", "zero_optimization", "zero_hpz_partition_size"}, *part, v_->place("zero_hpz_partition_size"));
+    }
+    return shipped.has_value();
+  }
+  /// --fsdp fsdp2: a configuration that ms-swift ships (swift/config/fsdp2.json); it checkpoints layers itself.
+  bool sharded() {
+    const auto* said = v_->take("fsdp");
+    if (said == nullptr || !said->is_string() || said->get_ref<const std::string&>().empty()) return false;
+    const auto& name = said->get_ref<const std::string&>();
+    if (name.ends_with(".json")) fail("headroom: " + v_->place("fsdp") + ": fsdp " + in_quotes(name) + " is a file, which is not read by this version; fsdp2 is");
+    if (name != "fsdp2") return false;
+    d_->replace("sharding", json_value{{"kind", "fsdp2"}, {"stage", 3}}, v_->place("fsdp"));
+    d_->replace("recompute", "full", v_->place("fsdp"));
+    d_->reenters.reset();
+    return true;
+  }
+  /// What depends on other arguments.
+  void rest() {
+    const auto* map = v_->take("device_map");
+    if (map != nullptr && *map != "auto") d_->unmodelled_key("device_map", *map, v_->place("device_map"));
+    const bool checkpoints = v_->on("gradient_checkpointing", true), towers = v_->on(v_->has("vit_use_gc") ? "vit_use_gc" : "vit_gradient_checkpointing", checkpoints);
+    const auto *pixels = v_->take("max_pixels"), *more = v_->take("model_kwargs");
+    if (!sees()) return;
+    if (towers != checkpoints) d_->unmodelled_key("vit_gradient_checkpointing", towers, v_->place("vit_gradient_checkpointing"));
+    if (pixels != nullptr) d_->unmodelled_key("max_pixels", *pixels, v_->place("max_pixels"));
+    if (more != nullptr && !more->empty()) d_->unmodelled_key("model_kwargs", *more, v_->place("model_kwargs"));
+  }
+
+ private:
+  struct frozen {
+    bool language, tower, projector;
+  };
+  [[nodiscard]] shape model() const {
+    const auto* said = d_->find({"model"});
+    return said == nullptr ? shape{} : read_model(*said, "model", "/nonexistent/folder");
+  }
+  [[nodiscard]] bool sees() const { return model().vision.layers > 0; }
+
+  json_value lora(bool on, const frozen& parts, const std::string& base) {
+    std::string_view called;
+    json_value a = {{"kind", v_->on("use_dora") ? "dora" : "lora"}, {"rank", v_->number("lora_rank", 8)}, {"targets", targets(on, parts)}, {"format", "fp32"}};
+    const auto* chance = first_of(*v_, "lora_dropout|lora_dropout_p", called);
+    const auto part = chance == nullptr ? 0.05 : number_at(*chance, std::string{called}, 0.0, 1.0);
+    if (part > 0) a["dropout"] = part;
+    if (const auto* saved = first_of(*v_, "modules_to_save|lora_modules_to_save", called); saved != nullptr && !saved->empty() && *saved != "") {
+      a["modules_to_save"] = names_in(*saved, std::string{called});
+      for (auto& name : a["modules_to_save"]) {
+        if (name == "all-embedding" || name == "EMBEDDING") name = "embed_tokens";
+        if (name == "all-norm" || name == "LN") name = "norm";
+      }
+    }
+    if (!base.empty()) {
+      a["base"] = base;
+      a["base_skips"] = {"lm_head"};
+    }
+    return a;
+  }
+  json_value targets(bool on, const frozen& parts) {
+    std::string_view called = "target_modules";
+    const auto* said = first_of(*v_, "target_modules|lora_target_modules", called);
+    auto names = said == nullptr || said->empty() || *said == "" ? json_value{} : names_in(*said, std::string{called});
+    if (names == json_value::array({"ALL"}) || (names.is_null() && !early_)) names = "all-linear";
+    const bool table = names.is_null() || names == json_value::array({"DEFAULT"}) || names == json_value::array({"AUTO"});
+    if (on && table) fail("headroom: " + v_->place(called) + ": " + std::string{called} + " of this release is a table by model, which is not read by this version: say the layers");
+    if (!on || names != "all-linear") return table ? json_value("all-linear") : names;
+    const auto m = model();
+    if (m.sparse()) fail("headroom: " + v_->place(called) + ": all-linear has experts and routers in it or not, by the release of transformers: say the layers with target_modules");
+    if (m.vision.layers == 0 || (!parts.language && parts.tower && parts.projector)) return names;
+    module_set all{};
+    if (!parts.language) all |= all_linear;
+    if (!parts.tower) all |= module_set{module::vision};
+    if (!parts.projector) all |= module_set{module::projector};
+    return modules_to_json(all, m);
+  }
+  /// bitsandbytes; nothing else is made fp32 (swift/arguments/base_args/quant_args.py).
+  std::string quantised() {
+    std::string_view called = "quant_bits";
+    const auto* said = first_of(*v_, "quant_bits|quantization_bit", called);
+    const auto method = v_->word("quant_method", "");
+    const auto kind = v_->one_of("bnb_4bit_quant_type", "nf4", {"nf4", "fp4"});
+    const bool twice = v_->on("bnb_4bit_use_double_quant", true);
+    if (said == nullptr || *said == 0) {
+      if (!method.empty()) d_->unmodelled_key("quant_method", method, v_->place("quant_method"));
+      return {};
+    }
+    if (method.empty() && !early_) fail("headroom: " + v_->place(called) + ": " + std::string{called} + " does nothing in ms-swift without quant_method: add quant_method bnb, or take it out");
+    if (!method.empty() && method != "bnb") fail("headroom: " + v_->place("quant_method") + ": quant_method " + in_quotes(method) + " is not modelled by this version; accepted: bnb");
+    const auto bits = whole_at(*said, std::string{called}, 1, 8);
+    if (bits != 4 && bits != 8) fail("headroom: " + v_->place(called) + ": " + std::string{called} + " must be 4 or 8 with bnb");
+    if (bits == 4 && kind != "nf4") fail("headroom: bnb_4bit_quant_type \"fp4\" is not modelled by this version; accepted: nf4");
+    return bits == 8 ? "int8" : twice ? "nf4-double" : "nf4";
+  }
+  /// All of a model trains but what is frozen, which towers are unless asked otherwise (tuner_args.py, _init_multimodal_full).
+  void whole(const frozen& parts) {
+    const auto m = model();
+    if (m.vision.layers == 0) return;
+    module_set trains{};
+    trains.bits = (std::uint32_t{1} << module_count) - 1;
+    if (parts.language) trains = module_set{module::vision, module::projector};
+    if (parts.tower) trains.bits &= ~module_set{module::vision}.bits;
+    if (parts.projector) trains.bits &= ~module_set{module::projector}.bits;
+    d_->replace("trainable", json_value::array({{{"modules", modules_to_json(trains, m)}}}), v_->place("freeze_vit"));
+  }
+
+  draft* d_;
+  named_values* v_;
+  bool early_;
+};
+
+}  // namespace headroom::io::detail

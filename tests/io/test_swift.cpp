@@ -1,0 +1,178 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Launches of ms-swift: files of its repository, read as somebody did by hand from its source, and what its command line may say.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "imported.hpp"
+
+#if HEADROOM_HAS_YAML
+
+namespace test_swift {
+
+using namespace imported;
+
+namespace {
+
+imported::text file(const std::string& folder, const std::string& name) {
+  std::ifstream in{std::string{HEADROOM_TEST_DATA} + "/launches/" + folder + "/" + name};
+  CAPTURE(folder);
+  REQUIRE(in.good());
+  return {name, {std::istreambuf_iterator<char>{in}, {}}};
+}
+bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+const std::string qwen = " --model Qwen/Qwen2.5-7B-Instruct --max_length 1024 ";
+job said(const std::string& command) { return job_of({{"run.sh", command}}); }
+std::string refused(const std::string& command, const std::vector<std::string>& set = {}) { return refusal_of({{"run.sh", command}}, set); }
+
+}  // namespace
+
+TEST_CASE("files of its repository") {
+  const auto full = job_of({file("swift-full-7b", "train.sh")});
+  CHECK(full.model == *models::find("qwen2.5-7b"));
+  CHECK(full.hardware.gpus() == 1);
+  CHECK(full.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 16});
+  CHECK_FALSE(full.adapter.active());
+  CHECK(full.precision.parameters == formats::bf16);  // weights and states stay as they were loaded
+  CHECK(full.precision.state == formats::bf16);
+  CHECK(full.precision.master == formats::none);
+  CHECK(full.recompute.reentrant == choice::yes);
+
+  const auto spread = job_of({file("swift-ddp-spread", "train.sh")});  // two processes with two GPUs each
+  CHECK(spread.hardware.gpus() == 4);
+  CHECK(spread.parallel.pipeline == 2);
+  CHECK(spread.parallel.schedule == schedule::naive);
+  CHECK(spread.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 8});
+  CHECK(spread.sharding.kind == sharding_kind::ddp);
+  CHECK(spread.adapter.rank == 8);
+  CHECK(spread.adapter.targets == all_linear);
+  CHECK(spread.adapter.format == formats::fp32);
+  CHECK(spread.precision.parameters == formats::bf16);
+  CHECK(spread.recompute.reentrant == choice::no);
+
+  const auto sees = job_of({file("swift-vl-72b-spread", "train.sh")});  // one process with two GPUs
+  CHECK(sees.model == *models::find("qwen2.5-vl-72b"));
+  CHECK(sees.hardware.gpus() == 2);
+  CHECK(sees.parallel.pipeline == 2);
+  CHECK(sees.sharding.kind == sharding_kind::none);
+  CHECK(sees.batch.accumulation == 16);
+  CHECK_FALSE(sees.adapter.targets.has(module::vision));
+  CHECK(sees.recompute.reentrant == choice::yes);
+
+  const auto two = job_of({file("swift-fsdp2-lora", "train.sh"), file("swift-fsdp2-lora", "fsdp2.json")});
+  CHECK(two.hardware.gpus() == 2);
+  CHECK(two.sharding.kind == sharding_kind::fsdp2);
+  CHECK(two.sharding.stage == 3);
+  CHECK(two.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 8});
+  CHECK(two.recompute.mode == recompute_mode::full);  // FSDP's own, whatever gradient_checkpointing says
+  CHECK(two.adapter.rank == 8);
+
+  const auto large = job_of({file("swift-full-32b", "qwen2_5_32b.sh")});
+  CHECK(large.model == *models::find("qwen2.5-32b"));
+  CHECK(large.hardware.gpus() == 8);
+  CHECK(large.batch == batch{.micro = 1, .sequence = 8192, .accumulation = 2});
+  CHECK(large.sharding.kind == sharding_kind::zero);
+  CHECK(large.sharding.stage == 3);
+  CHECK(large.sharding.overlap_comm == choice::no);
+  CHECK(large.offload.optimizer == place::on_gpu);
+  CHECK(large.precision == precisions::bf16_mixed);
+  CHECK(large.loss.kind == loss_kind::fused_linear);
+  CHECK(large.attention == attention::flash);
+  CHECK(large.environment.expandable_segments == choice::yes);
+
+  const auto yaml = job_of({file("swift-yaml-zero2", "sft.yaml"), file("swift-yaml-zero2", "sft.sh")});
+  CHECK(job_of({file("swift-yaml-zero2", "sft.sh"), file("swift-yaml-zero2", "sft.yaml")}) == yaml);
+  CHECK(yaml.model == *models::find("qwen2.5-7b"));
+  CHECK(yaml.hardware.gpus() == 2);
+  CHECK(yaml.sharding.stage == 2);
+  CHECK(yaml.sharding.reduce_bucket_size == 200'000'000);
+  CHECK(yaml.adapter.rank == 8);
+  CHECK(yaml.batch.accumulation == 8);
+  CHECK(holds(refusal_of({file("swift-yaml-zero2", "sft.sh")}), "names \"examples/yaml/deepspeed/sft.yaml\", which no file here is"));
+}
+
+TEST_CASE("how many processes, and micro-batches to 16 samples") {
+  const auto eight = said("NPROC_PER_NODE=8 NNODES=2 swift sft" + qwen + "--per_device_train_batch_size 3");
+  CHECK(eight.hardware.nodes == 2);
+  CHECK(eight.hardware.gpus_per_node == 8);
+  CHECK(eight.batch.accumulation == 1);
+  CHECK(eight.sharding.kind == sharding_kind::ddp);
+  CHECK(eight.parallel.pipeline == 1);
+  CHECK(said("NPROC_PER_NODE=2 swift pt" + qwen + "--per_device_train_batch_size 3").batch.accumulation == 3);  // 16 / (3 x 2), upwards
+  CHECK(said("export NPROC_PER_NODE=4\nswift sft" + qwen).hardware.gpus() == 4);
+  CHECK(said("NNODES=2 swift sft" + qwen).hardware.gpus() == 2);
+  CHECK(said("torchrun --nproc_per_node 4 swift/cli/sft.py" + qwen).hardware.gpus() == 4);
+  CHECK(said("CUDA_VISIBLE_DEVICES=0 python examples/pytorch/llm/llm_sft.py" + qwen).hardware.gpus() == 1);
+  CHECK(said("CUDA_VISIBLE_DEVICES=0,1,2 python swift/cli/sft.py" + qwen).parallel.pipeline == 3);
+  CHECK(said("deepspeed --num_gpus 4 swift/cli/sft.py" + qwen).sharding.kind == sharding_kind::ddp);  // the engine is not asked for
+  CHECK(holds(refused("swift sft" + qwen), "swift without NPROC_PER_NODE takes every GPU of its machine"));
+  CHECK(job_of({{"run.sh", "swift sft" + qwen}}, {"hardware.gpus_per_node=4"}).parallel.pipeline == 4);
+  CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0,1 swift sft --deepspeed zero2" + qwen), "ms-swift spreads layers over the 2 GPUs of a process, and refuses to shard them"));
+  CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0,1,2 NPROC_PER_NODE=2 swift sft" + qwen), "3 GPUs do not divide among 2 processes"));
+  CHECK(holds(refused("NPROC_PER_NODE=$PET swift sft" + qwen), "NPROC_PER_NODE is \"$PET\""));
+}
+
+TEST_CASE("configurations that it ships") {
+  const std::string run = "NPROC_PER_NODE=4 swift sft" + qwen;
+  const auto host = said(run + "--deepspeed zero3_offload --tuner_type full");
+  CHECK(host.sharding.stage == 3);
+  CHECK(host.offload.optimizer == place::on_cpu);
+  CHECK(host.offload.parameters == place::on_cpu);
+  const auto two = said(run + "--deepspeed zero2_offload");
+  CHECK(two.offload.optimizer == place::on_cpu);
+  CHECK(two.offload.parameters == place::on_gpu);
+  CHECK(said(run + "--deepspeed zero1").sharding.stage == 1);
+  CHECK(said(run + "--deepspeed zero2").sharding.overlap_comm == choice::no);
+  CHECK(said(run + "--sft_type lora --lora_target_modules ALL --deepspeed default-zero2").sharding.overlap_comm == choice::yes);  // up to 3.2.1
+  CHECK(said(run + R"(--deepspeed '{"zero_optimization": {"stage": 2}}')").sharding.stage == 2);
+  CHECK(said(run + "--deepspeed zero3 --zero_hpz_partition_size 4").sharding.zero_hpz_partition_size == 4);
+  CHECK(said(run + "--fsdp fsdp2").sharding.kind == sharding_kind::fsdp2);
+  CHECK(holds(refused(run + "--fsdp my.json"), "fsdp \"my.json\" is a file"));
+  CHECK(holds(refused(run + "--deepspeed ds/my.json"), "names \"ds/my.json\", which no file here is"));
+}
+
+TEST_CASE("what trains, and in which format") {
+  const std::string run = "CUDA_VISIBLE_DEVICES=0 swift sft" + qwen;
+  const auto usual = said(run);
+  CHECK(usual.adapter.rank == 8);
+  CHECK(usual.adapter.dropout.per_million == 50'000);
+  CHECK(usual.adapter.targets == all_linear);
+  CHECK(usual.recompute.mode == recompute_mode::full);
+  CHECK(said(run + "--target_modules q_proj v_proj --lora_rank 64").adapter.targets == module_set{module::q_proj, module::v_proj});
+  CHECK(said(run + "--quant_bits 4 --quant_method bnb").adapter.base == formats::nf4_double);
+  CHECK(said(run + "--quant_bits 4 --quant_method bnb").precision.parameters == formats::bf16);  // nothing is made fp32
+  CHECK(holds(refused(run + "--quant_bits 4"), "does nothing in ms-swift without quant_method"));
+  CHECK(holds(refused(run + "--quant_bits 4 --quant_method hqq"), "quant_method \"hqq\" is not modelled"));
+  CHECK(holds(refused(run + "--quant_bits 8 --quant_method bnb --tuner_type full"), "a quantised model does not train as a whole"));
+  CHECK(said(run + "--tuner_type full --torch_dtype float32").precision == precisions::fp16_autocast);
+  CHECK(said(run + "--tuner_type full --torch_dtype float32 --bf16 true --fp16 false").precision == precisions::bf16_autocast);
+  CHECK(said(run + "--train_type full --use_galore true").optimizer.label == optimizers::galore.label);
+  CHECK(holds(refused(run + "--train_type adalora"), "train_type \"adalora\" is not modelled"));
+  CHECK(holds(refused(run + "--sft_type lora"), "is a table by model"));
+  CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0 swift sft --model Qwen/Qwen3-30B-A3B --max_length 64"), "has experts and routers in it or not"));
+  CHECK(holds(refused(run + "--sequence_parallel_size 2"), "sequence_parallel_size = 2 is not modelled"));
+  const auto packed = said(run + "--packing true --packing_length 4096 --attn_impl flash_attn");
+  CHECK(packed.batch.sequence == 4096);
+  CHECK(packed.attention == attention::flash);
+
+  const std::string sees = "CUDA_VISIBLE_DEVICES=0 swift sft --model Qwen/Qwen2.5-VL-7B-Instruct --max_length 1024 ";
+  const auto full = said(sees + "--tuner_type full");  // towers and projectors are frozen unless asked otherwise
+  REQUIRE(full.trainable.size == 1);
+  CHECK_FALSE(full.trainable.list[0].modules.has(module::vision));
+  CHECK_FALSE(full.trainable.list[0].modules.has(module::projector));
+  CHECK(full.trainable.list[0].modules.has(module::q_proj));
+  CHECK(said(sees + "--tuner_type full --freeze_vit false").trainable.list[0].modules.has(module::vision));
+  CHECK(holds(refused(sees + "--max_pixels 1003520"), "max_pixels = 1003520 is not modelled"));
+}
+
+TEST_CASE("other things of its family are refused by name") {
+  CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0 swift rlhf --rlhf_type dpo" + qwen), "\"swift rlhf\" of ms-swift is preference or reinforcement learning"));
+  CHECK(holds(refused("NPROC_PER_NODE=2 megatron sft --tensor_model_parallel_size 2" + qwen), "\"megatron sft\" is ms-swift over Megatron-Core"));
+}
+
+}  // namespace test_swift
+
+#endif
