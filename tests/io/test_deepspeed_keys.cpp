@@ -49,6 +49,16 @@ TEST_CASE("DeepSpeed: what is offloaded is pinned since August 2026") {
   CHECK(!imported::job_of({{"ds.json", options.dump()}}, set).offload.pin_memory);
 }
 
+TEST_CASE("DeepSpeed: timers slow a step down") {
+  const auto slower = [](const char* options) {
+    const auto d = imported::draft_of({{"ds.json", options}}, imported::llama);
+    return std::any_of(d.notes.begin(), d.notes.end(), [](const std::string& n) { return n.find("longer than predicted") != std::string::npos; });
+  };
+  CHECK(slower(R"({"zero_optimization": {"stage": 2}, "wall_clock_breakdown": true})"));
+  CHECK(slower(R"({"zero_optimization": {"stage": 2}, "flops_profiler": {"enabled": true}})"));
+  CHECK(!slower(R"({"zero_optimization": {"stage": 2}, "wall_clock_breakdown": false, "flops_profiler": {"enabled": false}})"));
+}
+
 #if HEADROOM_HAS_YAML
 TEST_CASE("DeepSpeed: checkpoints of layers are the Trainer's, or the program's own") {
   const imported::text ds{"ds.json", R"({"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 3}, "activation_checkpointing": {"cpu_checkpointing": true, "contiguous_memory_optimization": true}})"};

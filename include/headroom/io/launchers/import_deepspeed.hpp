@@ -54,6 +54,7 @@ inline void import_deepspeed(draft& d, const document& from, auto_means means = 
       options.erase("bfloat16");
     }
     if (means == auto_means::by_deepspeed) detail::drop_auto(options, "");
+    if (detail::deepspeed_slower(options)) d.notes.push_back(from.source + ": DeepSpeed's timers wait for the GPU: a step takes longer than predicted");
     // Whether anybody reads activation_checkpointing is known when the draft is settled.
     auto layers = options.contains("activation_checkpointing") ? options["activation_checkpointing"] : json_value{};
     options.erase("activation_checkpointing");

@@ -37,8 +37,8 @@ inline constexpr auto deepspeed_passed = std::to_array<passed_key>({
     {"gradient_accumulation_dtype", "*"}, {"comms_config", "*"},                       // no keys of DeepSpeed, which reads by name
     {"seq_parallel_communication_data_type", "*"},                                     // without sequence_parallel_size
     {"data_types.param_dtype", "*"}, {"data_types.buffer_dtype", "*"},                 // must be the format that fp16 and bf16 say
-    // Time alone.
-    {"wall_clock_breakdown", "false"}, {"flops_profiler", "-"}, {"zero_force_ds_cpu_optimizer", "true|false"},
+    // Time alone, of which a launch's reader says so (deepspeed_slower).
+    {"wall_clock_breakdown", "*"}, {"flops_profiler", "*"}, {"zero_force_ds_cpu_optimizer", "true|false"},
     // Features that change what is allocated, or how often the step is what it is.
     {"sparse_gradients", "false"}, {"managed_gradient_accumulation", "true"}, {"curriculum_learning", "-"}, {"data_efficiency", "-"}, {"progressive_layer_drop", "-"},
     {"eigenvalue", "-"}, {"elasticity", "-"}, {"autotuning", "-"}, {"amp", "-"}, {"torch_autocast", "-"}, {"compression_training", "-"}, {"weight_quantization", ""},
@@ -76,6 +76,11 @@ inline constexpr auto deepspeed_passed = std::to_array<passed_key>({
     {"activation_checkpointing.contiguous_memory_optimization", "false"}, {"activation_checkpointing.synchronize_checkpoint_boundary", "false"},
 });
 // clang-format on
+
+/// Switches of timers that wait for the GPU (utils/timer.py, SynchronizedWallClockTimer; the profiler turns them on, runtime/config.py).
+inline bool deepspeed_slower(const json_value& options) {
+  return (options.contains("wall_clock_breakdown") && options["wall_clock_breakdown"] == true) || (options.contains("flops_profiler") && !switched_off(options["flops_profiler"]));
+}
 
 /// The name of a key without "stage3_", which ZeRO's may have before them (zero/config.py, aliases).
 inline std::string deepspeed_name(const std::string& section, const std::string& key) {
