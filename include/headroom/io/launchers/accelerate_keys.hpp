@@ -24,6 +24,7 @@ inline constexpr auto accelerate_read = std::to_array<std::string_view>({
 inline constexpr auto accelerate_passed = std::to_array<passed_key>({
     {"compute_environment", "LOCAL_MACHINE"}, {"use_cpu", "false"}, {"debug", "*"}, {"machine_rank", "*"}, {"gpu_ids", "*"}, {"main_process_ip", "*"},
     {"main_process_port", "*"}, {"rdzv_backend", "*"}, {"same_network", "*"}, {"main_training_function", "*"}, {"enable_cpu_affinity", "*"},
+    {"megatron_lm_config", "*"}, {"fp8_config", "*"},  // distributed_type and mixed_precision say whether they count
     {"parallelism_config", ""}, {"mpirun_config", "*"}, {"ipex_config", "*"}, {"xpu_config", "*"}, {"tp_config.tp_size", "1"},
     {"downcast_bf16", "*"}, {"tpu_name", "*"}, {"tpu_zone", "*"}, {"tpu_use_cluster", "*"}, {"tpu_use_sudo", "*"}, {"tpu_env", "*"}, {"tpu_vm", "*"},
     {"tpu_cluster", "*"}, {"command_file", "*"}, {"commands", "*"}, {"command", "*"},

@@ -34,8 +34,6 @@ inline void drop_unasked(json_value& root) {
   };
   unless("fsdp_config", "distributed_type", "FSDP");
   unless("deepspeed_config", "distributed_type", "DEEPSPEED");
-  unless("megatron_lm_config", "distributed_type", "MEGATRON_LM");
-  unless("fp8_config", "mixed_precision", "fp8");
 }
 
 class accelerate_config {
@@ -136,7 +134,8 @@ class accelerate_config {
     const auto* older = stated(k, "fsdp_backward_prefetch_policy");
     const bool forward = flag(k, "fsdp_forward_prefetch", false);
     if (version == 2) return;
-    if (forward) d_->unmodelled_key(k.at("fsdp_forward_prefetch"), true, at(k.at("fsdp_forward_prefetch")));
+    // Either way FSDP1's limiter lets two all-gathers be in flight (_limiter_utils.py).
+    if (forward) d_->notes.push_back(at(k.at("fsdp_forward_prefetch")) + ": fsdp_forward_prefetch gathers a layer ahead: forward may hold one layer's weights more than is predicted");
     if (ahead == nullptr) ahead = older;
     if (ahead == nullptr || (*ahead != "BACKWARD_PRE" && *ahead != 1 && *ahead != "1"))
       d_->notes.push_back(at("fsdp_config") + ": without fsdp_backward_prefetch BACKWARD_PRE backward gathers a layer no earlier than it needs it: the peak is up to one layer's weights less than is predicted");

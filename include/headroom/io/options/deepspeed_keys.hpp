@@ -45,11 +45,11 @@ inline constexpr auto deepspeed_passed = std::to_array<passed_key>({
     {"quantize_training", "-"}, {"hybrid_engine", "-"}, {"sparse_attention", ""}, {"tensor_parallel", "-"}, {"expert_parallel", "-"},
     {"use_data_before_expert_parallelism", "false"}, {"sequence_parallel_size", "1"}, {"data_parallel_size", ""}, {"pipeline", ""}, {"compile", "-"},
     {"graph_harvesting", "false"}, {"fp8", "-"}, {"msamp", "-"},
-    // Formats.
-    {"fp16.auto_cast", "false"}, {"fp16.loss_scale", "*"}, {"fp16.initial_scale_power", "*"}, {"fp16.loss_scale_window", "*"}, {"fp16.hysteresis", "*"},
+    // Formats. auto_cast: of inputs, which are whole numbers.
+    {"fp16.auto_cast", "*"}, {"fp16.loss_scale", "*"}, {"fp16.initial_scale_power", "*"}, {"fp16.loss_scale_window", "*"}, {"fp16.hysteresis", "*"},
     {"fp16.consecutive_hysteresis", "*"}, {"fp16.min_loss_scale", "*"}, {"fp16.opt_level", "*"}, {"fp16.fp16_master_weights_and_grads", "false"},
     {"bf16.loss_scale", "*"}, {"bf16.initial_scale_power", "*"}, {"bf16.loss_scale_window", "*"}, {"bf16.hysteresis", "*"}, {"bf16.min_loss_scale", "*"}, {"bf16.opt_level", "*"},
-    {"bf16.auto_cast", "false"}, {"bf16.immediate_grad_update", "false"}, {"bf16.check_grad_overflow", "*"}, {"bf16.check_overflow", "*"},
+    {"bf16.auto_cast", "*"}, {"bf16.immediate_grad_update", "false"}, {"bf16.check_grad_overflow", "*"}, {"bf16.check_overflow", "*"},
     {"bf16.bf16_master_weights_and_grads", "false"}, {"bf16.bf16_optimizer_states", "false"},
     // Optimizers. torch_adam: torch.optim in place of FusedAdam; fp32_optimizer_states false: the CPU's moments in 16 bits.
     {"optimizer.legacy_fusion", "*"}, {"optimizer.params.lr", "*"}, {"optimizer.params.betas", "*"}, {"optimizer.params.eps", "*"}, {"optimizer.params.weight_decay", "*"},
