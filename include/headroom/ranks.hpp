@@ -158,7 +158,7 @@ template <class Add, class Order>
 template <class Add, class Order>
 [[gnu::noinline]] constexpr void add_divided(const Add& add, walked_kind& k, const Order& order) {
   const auto layers = walk_divided_layers(k.job);
-  const stage_cut cut(k.job.source->parallel, k.job.model.layers);
+  const stage_cut cut(k.job.source->parallel, k.job.model.layers, k.job.source->framework.pipeline.split);
   const auto& j = *k.job.source;
   const bool by_layers = layer_wise(k.job) && !captures_first(j) && !j.sharding.gathers_units();
   by_layers ? add_layer_wise(add, k, layers, cut, order) : add_by_weights(add, k, layers, cut, order);
@@ -167,7 +167,7 @@ template <class Add, class Order>
 template <class Add, class Order>
 [[gnu::noinline]] constexpr void add_eager_stages(const Add& add, walked_kind& k, const Order& order) {
   const auto& d = k.job.source->parallel;
-  const stage_cut cut(d, k.job.model.layers);
+  const stage_cut cut(d, k.job.model.layers, k.job.source->framework.pipeline.split);
   eager_chunk known;
   for (std::int64_t stage = 0; stage < d.pipeline; ++stage)
     if (k.ranks_of(stage) > 0) finish_rank(add(), k.job, walk_eager_stage(k.job, k.list, cut, stage, order, known), k.ranks_of(stage), stage);

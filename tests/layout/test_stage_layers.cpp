@@ -4,7 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace test_stage_layers {
 
@@ -27,7 +30,7 @@ constexpr degrees uneven{.pipeline = 4, .stage_layers = {3, 5, 5, 3}};
 static_assert(chunks_given(uneven) == 4);
 static_assert(chunks_given({.pipeline = 4}) == 0);
 static_assert(chunks_given({.pipeline = 2, .virtual_pipeline = 2, .stage_layers = {0, 6, 5, 5}}) == 4);  // the embedding alone in the first
-static_assert(stage_cut(uneven, 16).at(2).first == 8);
+static_assert(stage_cut(uneven, 16, layer_split::even).at(2).first == 8);
 
 }  // namespace
 
@@ -36,7 +39,48 @@ TEST_CASE("a list that does not say how long it is") {
   said.chunks = 4;
   CHECK((estimate(pipeline(uneven)) == estimate(pipeline(said))));
   CHECK_FALSE((estimate(pipeline(uneven)) == estimate(pipeline({.pipeline = 4}))));
-  CHECK(stage_cut(uneven, 16).at(3).count == 3);
+  CHECK(stage_cut(uneven, 16, layer_split::even).at(3).count == 3);
+}
+
+TEST_CASE("layers that no list divides: as the framework does") {
+  const auto layers = [](const degrees& d, std::int64_t all, layer_split split) {
+    const stage_cut cut(d, all, split);
+    std::vector<std::int64_t> counts;
+    std::int64_t next = 0;
+    for (std::int64_t i = 0; i < cut.chunks(); ++i) {
+      CHECK(cut.at(i).first == next);
+      next += cut.at(i).count;
+      counts.push_back(cut.at(i).count);
+    }
+    CHECK(next == all);
+    return counts;
+  };
+  using list = std::vector<std::int64_t>;
+  // torchtitan's own function, generate_llm_fqn_per_model_part at 238fa995, run with (4, 32), (8, 32), (8, 126), (2, 3), (3, 4) and (1, 5).
+  CHECK(layers({.pipeline = 4}, 32, layer_split::ends_count_layers) == list{8, 9, 8, 7});
+  CHECK(layers({.pipeline = 4, .virtual_pipeline = 2}, 32, layer_split::ends_count_layers) == list{4, 5, 4, 4, 4, 4, 4, 3});
+  CHECK(layers({.pipeline = 8}, 126, layer_split::ends_count_layers) == list{15, 16, 16, 16, 16, 16, 16, 15});
+  CHECK(layers({.pipeline = 2}, 3, layer_split::ends_count_layers) == list{2, 1});
+  CHECK(layers({.pipeline = 3}, 4, layer_split::ends_count_layers) == list{1, 2, 1});
+  CHECK(layers({}, 5, layer_split::ends_count_layers) == list{5});
+  // generate_split_points at 9dec370.
+  CHECK(layers({.pipeline = 4}, 32, layer_split::ends_least) == list{8, 8, 8, 8});
+  CHECK(layers({.pipeline = 8}, 126, layer_split::ends_least) == list{15, 16, 16, 16, 16, 16, 16, 15});
+  CHECK(layers({.pipeline = 4}, 7, layer_split::ends_least) == list{1, 2, 2, 2});
+  CHECK(layers({.pipeline = 2}, 7, layer_split::ends_least) == list{3, 4});
+  // What a job says comes first.
+  CHECK(layers({.pipeline = 4, .first_stage_layers = 5}, 32, layer_split::ends_count_layers) == list{5, 9, 9, 9});
+  CHECK(layers({.pipeline = 2, .stage_layers = {10, 22}}, 32, layer_split::ends_count_layers) == list{10, 22});
+  CHECK_THROWS_AS(stage_cut({.pipeline = 8}, 5, layer_split::ends_count_layers), job_error);
+
+  job titan{.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8}, .framework = frameworks::torchtitan_202504, .parallel = {.pipeline = 4}, .sharding = {.kind = sharding_kind::fsdp2, .stage = 3}, .batch = {.sequence = 2048, .accumulation = 8}};
+  auto said = titan;
+  for (std::size_t i = 0; const auto n : {8, 9, 8, 7}) said.parallel.stage_layers[i++] = n;
+  CHECK((estimate(titan) == estimate(said)));
+  titan.framework = frameworks::torchtitan_202411;
+  said.framework = titan.framework;
+  for (auto& n : std::span{said.parallel.stage_layers}.first(4)) n = 8;
+  CHECK((estimate(titan) == estimate(said)));
 }
 
 TEST_CASE("a list that does not fit") {

@@ -45,7 +45,7 @@ inline std::int64_t saved_by_layer(const job& j, bool sparse) {
 inline std::int64_t saved_by_layers(const job& j) {
   const auto& d = j.parallel;
   std::vector<std::int64_t> chunks;
-  stage_cut(d, j.model.layers).for_each(0, [&](const layer_chunk& c) {
+  stage_cut(d, j.model.layers, j.framework.pipeline.split).for_each(0, [&](const layer_chunk& c) {
     std::int64_t bytes = 0;
     for (auto i = c.first; i < c.first + c.count; ++i) bytes += saved_by_layer(j, j.model.sparse_layer(i));
     chunks.push_back(bytes);

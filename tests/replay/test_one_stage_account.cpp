@@ -18,7 +18,7 @@ namespace {
 bytes asked(const settled_job& s, std::int64_t stage) {
   const auto& j = *s.source;
   const auto list = weights_of(s.model);
-  const stage_cut cut(j.parallel, s.model.layers);
+  const stage_cut cut(j.parallel, s.model.layers, j.framework.pipeline.split);
   caching_allocator allocator;
   stage_run run(s, list, cut, stage, allocator);
   run.run();

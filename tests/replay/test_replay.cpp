@@ -159,7 +159,7 @@ std::vector<allocator_call> calls_of(const job& j, const allocator_settings& a) 
   const auto s = settle(j);
   const auto list = weights_of(s.model);
   if (detail::replays_stages(j)) {
-    stage_run(s, list, stage_cut(j.parallel, s.model.layers), 0, allocator).run();
+    stage_run(s, list, stage_cut(j.parallel, s.model.layers, j.framework.pipeline.split), 0, allocator).run();
     return calls;
   }
   const auto st = states(s, list);
@@ -290,7 +290,7 @@ TEST_CASE("a stage's first micro-batches stand for all") {
       continue;
     }
     const auto s = settle(j);
-    const stage_cut cut(j.parallel, s.model.layers);
+    const stage_cut cut(j.parallel, s.model.layers, j.framework.pipeline.split);
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage) {
       const auto after = [&](std::int64_t micros) {
         caching_allocator a(detail::allocator_of(j, bytes{std::int64_t{1} << 42}));

@@ -20,7 +20,7 @@ job megatron_job(const shape& model) {
 std::vector<std::int64_t> sizes(const job& j, std::int64_t stage) {
   const auto s = settle(j);
   std::vector<std::int64_t> n;
-  for (const auto& t : tensors_of_stage(s, weights_of(s.model), stage_cut(j.parallel, s.model.layers), stage)) n.push_back(t.elements);
+  for (const auto& t : tensors_of_stage(s, weights_of(s.model), stage_cut(j.parallel, s.model.layers, j.framework.pipeline.split), stage)) n.push_back(t.elements);
   return n;
 }
 
@@ -56,7 +56,7 @@ TEST_CASE("together they are what the walk counts for the stage") {
         j.parallel.pipeline = pipeline;
         j.parallel.expert = model.sparse() ? 4 : 1;
         const auto s = settle(j);
-        const stage_cut cut(j.parallel, s.model.layers);
+        const stage_cut cut(j.parallel, s.model.layers, j.framework.pipeline.split);
         const auto list = weights_of(s.model);
         for (std::int64_t stage = 0; stage < pipeline; ++stage) {
           CAPTURE(model.label.view());

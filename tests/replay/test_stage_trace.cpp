@@ -16,7 +16,7 @@ namespace {
 
 bytes traced(const job& j, std::int64_t stage) {
   const auto s = settle(j);
-  const stage_cut cut(j.parallel, s.model.layers);
+  const stage_cut cut(j.parallel, s.model.layers, j.framework.pipeline.split);
   caching_allocator allocator({.expandable_segments = true});
   stage_trace trace(s, cut, stage, allocator);
   trace.run(stage);

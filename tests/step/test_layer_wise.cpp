@@ -107,7 +107,7 @@ TEST_CASE("buffers hold everything, and no rank more than its part") {
       j.batch = {.micro = 1, .sequence = 1024};
       const auto s = settle(j);
       const auto list = weights_of(s.model);
-      const stage_cut cut(j.parallel, s.model.layers);
+      const stage_cut cut(j.parallel, s.model.layers, j.framework.pipeline.split);
       const detail::whole_weights weights(s, list, cut, 0);
       std::int64_t sum = 0;
       for (const auto& w : weights)

@@ -67,7 +67,7 @@ struct tallest_moments {
 tallest_moments follow(const job& j, std::int64_t stage, std::int64_t always) {
   const auto s = settle(j);
   const auto list = weights_of(s.model);
-  const stage_cut cut(j.parallel, j.model.layers);
+  const stage_cut cut(j.parallel, j.model.layers, j.framework.pipeline.split);
   const auto stages = j.parallel.pipeline, micros = j.batch.accumulation;
   const bytes x{2 * t * h};
   std::vector<detail::eager_chunk> chunks;

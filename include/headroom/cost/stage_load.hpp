@@ -45,9 +45,10 @@ constexpr stage_layers layers_of_stage(const settled_job& s, const stage_cut* cu
 /// None where layers do not come out even.
 constexpr std::optional<stage_cut> cut_of_layers(const settled_job& s) {
   const auto& d = s.source->parallel;
+  const auto split = s.source->framework.pipeline.split;
   const bool given = chunks_given(d) > 0 || d.first_stage_layers > 0 || d.last_stage_layers > 0;
-  if (!given && s.model.layers % (d.pipeline * d.virtual_pipeline) != 0) return std::nullopt;
-  return std::optional<stage_cut>(std::in_place, d, s.model.layers);
+  if (!given && split == layer_split::even && s.model.layers % (d.pipeline * d.virtual_pipeline) != 0) return std::nullopt;
+  return std::optional<stage_cut>(std::in_place, d, s.model.layers, split);
 }
 
 /// What such a stage works.

@@ -2,6 +2,7 @@
 // How a framework checkpoints, shards, updates and communicates, and what its process is like: one part for each owner.
 #pragma once
 
+#include <headroom/layout/degrees.hpp>
 #include <headroom/layout/sharding.hpp>
 #include <headroom/recipe/optimizer.hpp>
 #include <headroom/recipe/precision.hpp>
@@ -101,6 +102,7 @@ struct communication_profile {
 };
 
 struct pipeline_profile {
+  layer_split split{};               ///< of layers over stages, where the job leaves it open
   bool overlaps_warm_up{};           ///< the interleaved schedule receives ahead in its warm-up, too (overlap-p2p-communication-warmup-flush)
   bool overlaps_experts{};           ///< a forward runs beside each backward (overlap-moe-expert-parallel-comm), one micro-batch further ahead
   std::int32_t microbatch_group{};   ///< micro-batches that pass a virtual stage in a row; 0: as many as stages

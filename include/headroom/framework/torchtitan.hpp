@@ -6,8 +6,9 @@
 
 namespace headroom::frameworks {
 
-/// Sources: torchtitan train.py, parallelisms/parallelize_llama.py, models/llama/model.py, models/norms.py at 9dec370 (2024-12-26): loss
-/// in fp32 inside an uncompiled function, the caller drops the logits before backward; repeat_kv; the last layer is not resharded.
+/// Sources: torchtitan train.py, parallelisms/parallelize_llama.py, parallelisms/pipelining_utils.py (generate_split_points),
+/// models/llama/model.py, models/norms.py at 9dec370 (2024-12-26): loss in fp32 inside an uncompiled function, the caller drops the logits
+/// before backward; repeat_kv; the last layer is not resharded.
 inline constexpr profile torchtitan_202404{
     .label = "torchtitan",
     .date = 202404,
@@ -20,6 +21,7 @@ inline constexpr profile torchtitan_202404{
     .fp8 = {.quantises_in_linear = true},
     .loss = {.style = loss_style::whole_or_divided},
     .sharding = {.kinds = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::fsdp2), .keeps_last_layer = true},
+    .pipeline = {.split = layer_split::ends_least},
     .loading = {.on_host = false},
     .precision = {"bf16-mixed", formats::fp32, formats::bf16, formats::fp32, formats::fp32, formats::none, formats::fp32},
 };
@@ -32,11 +34,14 @@ inline constexpr profile torchtitan_202411 = [] {
   return p;
 }();
 
-/// Fused AdamW by default since 2025-02-24 (#881), the loss compiled with the model since 2025-04-02 (#1033, bbb1b616).
+/// Fused AdamW by default since 2025-02-24 (#881), the loss compiled with the model since 2025-04-02 (#1033, bbb1b616). Both ends of the model
+/// count as a layer each when stages are divided since 2025-04-15 (#1103, f64cf3c1; today distributed/pipeline_parallel.py,
+/// generate_llm_fqn_per_model_part).
 inline constexpr profile torchtitan_202504 = [] {
   profile p = torchtitan_202411;
   p.date = 202504;
   p.compile.loss = true;
+  p.pipeline.split = layer_split::ends_count_layers;
   p.optimizer.how = implementation::fused;
   return p;
 }();

@@ -13,6 +13,13 @@ namespace headroom {
 /// How ranks of context parallelism exchange keys and values: around a ring, heads for tokens (DeepSpeed-Ulysses), or all gathered.
 enum class context_kind : std::uint8_t { ring, ulysses, all_gather };
 
+/// How a framework cuts layers where the job does not say how many each chunk has.
+enum class layer_split : std::uint8_t {
+  even,             ///< as many in each: layers that do not come out even are refused
+  ends_least,       ///< the ends get no more than the others: the chunks behind the first have one more as long as some are over, the last gets what is left
+  ends_count_layers ///< the embedding counts as a layer, norm and head as another; the first chunks have one more where they do not come out even
+};
+
 /// How many layers a chunk has, in two bytes. It reads and is written like a number.
 struct layer_count {
   std::uint16_t value{};

@@ -31,8 +31,8 @@ struct model_slice {
 class stage_cut {
  public:
   /// Errors: job_error where the layers do not come out even, or do not add up.
-  constexpr stage_cut(const degrees& d, std::int64_t layers)
-      : d_(&d), chunks_(checked::mul(d.pipeline, d.virtual_pipeline)), given_(chunks_given(d)), layers_(layers), last_(layers - d.last_stage_layers) {
+  constexpr stage_cut(const degrees& d, std::int64_t layers, layer_split split)
+      : d_(&d), chunks_(checked::mul(d.pipeline, d.virtual_pipeline)), given_(chunks_given(d)), layers_(layers), last_(layers - d.last_stage_layers), split_(split) {
     if (std::is_constant_evaluated()) first_ = {};
     if (given_ > 0) {
       std::int64_t sum = 0;
@@ -45,6 +45,14 @@ class stage_cut {
     }
     if (chunks_ == 1 && d.last_stage_layers > 0 && d.last_stage_layers != layers)
       refuse("headroom: with one stage parallel.last_stage_layers must be model.layers or left out; it is", d.last_stage_layers);
+    if (d.first_stage_layers > 0 || d.last_stage_layers > 0) split_ = layer_split::even;
+    if (split_ != layer_split::even) {
+      const auto counted = layers + (split_ == layer_split::ends_count_layers ? 2 : 0);
+      each_ = counted / chunks_;
+      more_ = counted % chunks_;
+      if (each_ == 0) refuse("headroom: a pipeline must not have more stages than the model has layers; stages", chunks_);
+      return;
+    }
     auto rest = layers - d.first_stage_layers;
     auto even = chunks_ - (d.first_stage_layers > 0 ? 1 : 0);
     if (d.last_stage_layers > 0 && chunks_ > 1) {
@@ -63,6 +71,7 @@ class stage_cut {
       if (index >= given_ || index >= degrees::max_entries) return {index, layers_, 0};
       return {index, first_[static_cast<std::size_t>(index)], d.stage_layers[index]};
     }
+    if (split_ != layer_split::even) return {index, first_of(index), first_of(index + 1) - first_of(index)};
     if (index == 0) return {0, 0, d.first_stage_layers > 0 ? d.first_stage_layers : each_};
     if (index == chunks_ - 1 && d.last_stage_layers > 0) return {index, last_, d.last_stage_layers};
     const auto before = d.first_stage_layers > 0 ? d.first_stage_layers - each_ : 0;
@@ -84,10 +93,19 @@ class stage_cut {
   }
 
  private:
+  /// The first layer of a chunk of an uneven split; that behind the last chunk is the number of layers.
+  [[nodiscard]] constexpr std::int64_t first_of(std::int64_t index) const {
+    if (index == 0) return 0;
+    if (index == chunks_) return layers_;
+    const auto longer = split_ == layer_split::ends_least ? index - 1 : index;
+    return index * each_ + (longer < more_ ? longer : more_) - (split_ == layer_split::ends_count_layers ? 1 : 0);
+  }
+
   const degrees* d_;
   std::int64_t chunks_, given_, layers_;
   std::int64_t last_;    // first layer of the last chunk, where its layers are given
-  std::int64_t each_{};
+  std::int64_t each_{}, more_{};
+  layer_split split_;
   std::array<std::int32_t, degrees::max_entries> first_;  // layer of each chunk, where those of each are given
 };
 

@@ -13,7 +13,7 @@ class fsdp_peaks {
   /// The layout has to outlive this.
   void begin(const settled_job& s, const fsdp_layout& layout, const rank_weights& weights) {
     layout_ = &layout;
-    const stage_cut cut(s.source->parallel, s.model.layers);
+    const stage_cut cut(s.source->parallel, s.model.layers, s.source->framework.pipeline.split);
     parts_ = {};
     runs_ = cut_chunk(*s.source, s.model, cut.at(0), parts_);
     add_ends(parts_, s.model, true, true);

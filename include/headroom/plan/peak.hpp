@@ -49,7 +49,7 @@ inline bool same_runs(const chunk_runs& a, const chunk_runs& b) {
 /// Without the orders.
 inline stage_layout layout_of(const settled_job& s) {
   const auto& j = *s.source;
-  const stage_cut cut(j.parallel, s.model.layers);
+  const stage_cut cut(j.parallel, s.model.layers, j.framework.pipeline.split);
   stage_layout r;
   const auto kind_of = [&](const chunk_kind& k) {
     for (std::size_t i = 0; i < r.chunks.size(); ++i)

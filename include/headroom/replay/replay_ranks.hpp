@@ -82,7 +82,7 @@ void replay_ranks(full_report& r, const job& j, const Layers& layers, const ForR
   }
   const auto s = settle(j);
   const auto list = weights_of(s.model);
-  const stage_cut cut(j.parallel, s.model.layers);
+  const stage_cut cut(j.parallel, s.model.layers, j.framework.pipeline.split);
   for (std::size_t i = 0; i < ranks; ++i) for_rank(i, [&](step_recorder* l) { replay_stage(r.ranks[i], s, list, cut, l); });
 }
 

@@ -91,7 +91,7 @@ class rank_weights {
 };
 
 constexpr stage_weights weights_of_stage(const settled_job& s, const inventory& list, std::int64_t stage) {
-  return rank_weights(s, list).of_stage(stage_cut(s.source->parallel, s.model.layers), stage);
+  return rank_weights(s, list).of_stage(stage_cut(s.source->parallel, s.model.layers, s.source->framework.pipeline.split), stage);
 }
 
 }  // namespace detail
