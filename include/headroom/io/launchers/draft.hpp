@@ -125,6 +125,16 @@ class draft {
   /// … or known to change memory in a way that is not modelled.
   void unmodelled_key(const std::string& key, const json_value& value, const std::string& place) { refuse_key(key, place, " = " + shown_value(value) + " is not modelled by this version", {}); }
 
+  /// How torchtitan divides layers over its pipeline's stages, or the first layers that it lists (io/launchers/torchtitan_stages.hpp).
+  struct stage_rule {
+    bool looped{}, listed{};
+    std::int64_t first{1}, last{1};  ///< layers that the embedding, norm and head count as
+    std::int64_t per_stage{};
+    std::vector<std::int64_t> starts{};
+    std::string place{};
+  };
+  std::optional<stage_rule> stages;
+
   void know(std::optional<fact>& of, const char* what, std::int64_t value, const std::string& place) {
     if (of && of->value != value) notes.push_back(place + ": " + what + " " + std::to_string(value) + " instead of " + std::to_string(of->value) + " (" + of->place + ")");
     of = fact{value, place};

@@ -5,6 +5,7 @@
 #include <headroom/io/job/optimizer_names.hpp>
 #include <headroom/io/launchers/export_document.hpp>
 #include <headroom/io/launchers/import_torchtitan.hpp>
+#include <headroom/layout/stages.hpp>
 
 namespace headroom::io {
 
@@ -19,6 +20,13 @@ inline job as_torchtitan(job j) {
   if (j.loss.logits == formats::fp32) j.loss.logits = {};
   if (j.loss.kind == loss_kind::unset) j.loss.kind = j.parallel.tensor > 1 ? loss_kind::vocab_parallel : loss_kind::full;
   if (j.parallel.context == 1) j.parallel.context_kind = {};
+  if (auto& d = j.parallel; d.pipeline > 1) {
+    const auto before = d;
+    const stage_cut cut(before, j.model.layers, j.framework.pipeline.split);
+    d.first_stage_layers = d.last_stage_layers = 0;
+    d.chunks = static_cast<std::int32_t>(std::min<std::int64_t>(cut.chunks(), degrees::max_entries));
+    for (std::int32_t i = 0; i < d.chunks; ++i) d.stage_layers[i] = cut.at(i).count;
+  }
   if (j.recompute.mode == recompute_mode::selective && j.recompute.policy == recompute_policy::unset && j.recompute.modules == 0) j.recompute.policy = recompute_policy::every_other_matmul;
   return j;
 }
@@ -47,6 +55,25 @@ inline json_value torchtitan_training(const job& j) {
   return t;
 }
 
+/// Layers of each stage, where torchtitan is not to divide them in its own way: until August 2025 by the first layer of each stage but the
+/// first, since then by all names.
+inline void torchtitan_parts_of(json_value& t, const job& j) {
+  const stage_cut cut(j.parallel, j.model.layers, j.framework.pipeline.split);
+  const bool by_names = j.framework.date >= 202508;
+  auto list = json_value::array();
+  for (std::int64_t i = 0; i < cut.chunks(); ++i) {
+    const auto part = cut.at(i);
+    if (!by_names && i > 0) list.push_back("layers." + std::to_string(part.first));
+    if (!by_names) continue;
+    auto names = json_value::array();
+    if (i == 0) names.push_back("tok_embeddings");
+    for (auto layer = part.first; layer < part.first + part.count; ++layer) names.push_back("layers." + std::to_string(layer));
+    if (i + 1 == cut.chunks()) names.insert(names.end(), {"norm", "output"});
+    list.push_back(names);
+  }
+  t[by_names ? "module_fqns_per_model_part" : "pipeline_parallel_split_points"] = list;
+}
+
 inline json_value torchtitan_parallelism(const job& j) {
   const auto& p = j.parallel;
   const auto ranks = p.data / std::max<std::int64_t>(1, p.replicate);
@@ -62,6 +89,7 @@ inline json_value torchtitan_parallelism(const job& j) {
   if (p.pipeline > 1) {
     t["pipeline_parallel_microbatch_size"] = j.batch.micro;
     t["pipeline_parallel_schedule"] = properties_of(schedule_of(p)).torch;
+    if (chunks_given(p) > 0 || p.first_stage_layers > 0 || p.last_stage_layers > 0) torchtitan_parts_of(t, j);
   }
   return t;
 }
@@ -106,8 +134,6 @@ inline json_value torchtitan_document(const job& given) {
   json_value rest = {{"model", whole["model"]}, {"framework", {{"name", "torchtitan"}, {"version", whole["framework"]["version"]}}}};
   for (const auto* key : {"hardware", "environment", "attention", "dropout"})
     if (whole.contains(key)) rest[key] = whole[key];
-  // Uneven stages are what torchtitan makes of layers; its configuration does not list them.
-  if (chunks_given(j.parallel) > 0) rest["parallel"]["stage_layers"] = whole["parallel"]["stage_layers"];
   auto d = detail::draft_from(rest);
   import_torchtitan(d, {.source = std::string{target}, .root = t, .lines = {}});
   detail::check_reads_back(as_torchtitan(j), as_torchtitan(stated(d.settled())), target);

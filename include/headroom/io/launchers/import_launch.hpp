@@ -308,25 +308,17 @@ class launch {
   }
   /// --section.key=value beside a configuration.
   void torchtitan(std::span<const shell_word> words) {
-    document from{.source = source_, .root = json_value::object(), .lines = {}};
-    for (const auto& a : arguments_of(words)) {
-      if (a.name == "job.config_file" || a.name == "job.config-file") {
-        named(file_kind::torchtitan, a);
-        continue;
-      }
-      const auto dot = a.name.find('.');
-      if (dot == std::string::npos) continue;
-      const auto section = a.name.substr(0, dot), key = a.name.substr(dot + 1);
-      check_known(a, source_);
-      auto value = value_of(a);
-      if (value == "True" || value == "true") value = true;
-      if (value == "False" || value == "false") value = false;
-      from.root[section][key] = value;
-      from.lines[a.name] = a.line;
-    }
+    auto all = arguments_of(words);
+    std::erase_if(all, [&](const argument& a) {
+      if (a.name != "job.config_file" && a.name != "job.config-file") return false;
+      named(file_kind::torchtitan, a);
+      return true;
+    });
+    const auto from = torchtitan_arguments(*d_, all, source_);
     if (from.root.empty() && d_->torchtitan) return;
     auto whole = d_->torchtitan ? *d_->torchtitan : document{.source = source_, .root = json_value::object(), .lines = {}};
-    merge(whole, from);
+    whole.root.merge_patch(from.root);
+    if (whole.source == from.source) whole.lines.insert(from.lines.begin(), from.lines.end());
     import_torchtitan(*d_, whole);
   }
 

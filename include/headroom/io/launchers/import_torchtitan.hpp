@@ -4,7 +4,9 @@
 #pragma once
 
 #include <headroom/io/job/optimizer_names.hpp>
-#include <headroom/io/launchers/draft.hpp>
+#include <headroom/io/launchers/judged_keys.hpp>
+#include <headroom/io/launchers/torchtitan_effect.hpp>
+#include <headroom/io/launchers/torchtitan_stages.hpp>
 
 #include <list>
 
@@ -18,6 +20,7 @@ class torchtitan_config {
 
   void import() {
     d_->framework_is("torchtitan", from_->source);
+    dated();
     model();
     parallel();
     training();
@@ -25,13 +28,18 @@ class torchtitan_config {
     checkpointing();
     updates();
     compiled();
-    for (const auto* key : {"job", "profiling", "metrics", "checkpoint", "comm", "lr_scheduler", "memory_estimation", "fault_tolerance", "validation", "debug", "logging"}) k_.take(key);
     k_.finish();
     for (auto& s : sections_) s.second.finish();
-    if (!d_->has({"framework", "version"})) d_->say({"framework", "version"}, oldest_ ? "2024-12" : old_ ? "2025-05" : "2025-09", from_->source);
   }
 
  private:
+  /// The release whose names the keys are.
+  void dated() {
+    const auto has = [&](const char* in, const char* key) { return from_->root.contains(in) && from_->root[in].is_object() && from_->root[in].contains(key); };
+    old_ = has("training", "batch_size");
+    oldest_ = has("training", "data_parallel_shard_degree") || has("training", "data_parallel_degree") || has("training", "tensor_parallel_degree") || (!from_->root.contains("parallelism") && old_);
+    if (!d_->has({"framework", "version"})) d_->say({"framework", "version"}, oldest_ ? "2024-12" : old_ ? "2025-05" : "2025-09", from_->source);
+  }
   key_reader* section(const std::string& name) {
     for (auto& s : sections_)
       if (s.first == name) return &s.second;
@@ -76,7 +84,6 @@ class torchtitan_config {
   void model() {
     const auto family = word({"model.name"}, "llama3");
     auto flavor = word({"model.flavor"}, "debugmodel");
-    for (const auto* key : {"model.norm_type", "model.tokenizer_path", "model.hf_assets_path", "model.print_after_conversion"}) take({key});
     if (const auto* list = take({"model.converters"})) each_at(*list, path_, "a list of names", [&](const json_value& v, const std::string& path) { converter(string_at(v, path)); });
     if (!from_->root.contains("model")) return;
     std::string lower;
@@ -95,13 +102,11 @@ class torchtitan_config {
   }
 
   void parallel() {
-    oldest_ = from_->root.contains("training") && (from_->root["training"].contains("data_parallel_shard_degree") || from_->root["training"].contains("tensor_parallel_degree") ||
-                                                   (!from_->root.contains("parallelism") && from_->root["training"].contains("batch_size")));
     const auto replicate = number({"parallelism.data_parallel_replicate_degree", "training.data_parallel_replicate_degree"}, 1);
-    auto shard = number({"parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree"}, -1, -1);
+    auto shard = number({"parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree", "training.data_parallel_degree"}, -1, -1);
     const auto place = from_->root.contains("parallelism") ? at("parallelism") : at("training");
     const auto tensor = number({"parallelism.tensor_parallel_degree", "training.tensor_parallel_degree"}, 1);
-    pipeline_ = number({"parallelism.pipeline_parallel_degree", "experimental.pipeline_parallel_degree"}, 1);
+    pipeline_ = number({"parallelism.pipeline_parallel_degree", "experimental.pipeline_parallel_degree", "training.pipeline_parallel_degree"}, 1);
     const auto context = number({"parallelism.context_parallel_degree", "experimental.context_parallel_degree"}, 1);
     const auto expert = number({"parallelism.expert_parallel_degree"}, 1);
     const auto expert_tensor = number({"parallelism.expert_tensor_parallel_degree"}, 1);
@@ -114,11 +119,11 @@ class torchtitan_config {
       if (!d_->gpus && !d_->has({"hardware", "nodes"}) && !d_->has({"hardware", "gpus_per_node"})) d_->know(d_->gpus, "GPUs", checked::mul(checked::mul(replicate, shard, tensor), pipeline_, context), place);
     }
     sharded_ = shard != 1 || context > 1;
-    const auto again = word({"parallelism.fsdp_reshard_after_forward"}, "default");
+    const auto again = word({"parallelism.fsdp_reshard_after_forward", "training.fsdp_reshard_after_forward"}, "default");
     if (again != "default" && again != "always" && again != "never") wrong_value("parallelism.fsdp_reshard_after_forward", "\"default\", \"always\" or \"never\"", again);
     const bool keeps = again == "never" || (again == "default" && pipeline_ > 1);
     d_->replace("sharding", sharded_ ? json_value{{"kind", "fsdp2"}, {"stage", 3}, {"reshard_after_forward", !keeps}} : json_value(replicate > 1 ? "ddp" : "none"), place);
-    if (const auto* v = take({"parallelism.disable_loss_parallel"}))
+    if (const auto* v = take({"parallelism.disable_loss_parallel", "training.disable_loss_parallel"}))
       option("disable_loss_parallel", flag_at(*v, path_), path_);
     else if (const auto* old = take({"training.enable_loss_parallel"}))
       option("disable_loss_parallel", !flag_at(*old, path_), path_);
@@ -127,33 +132,30 @@ class torchtitan_config {
     if (const auto* v = take({"parallelism.enable_async_tensor_parallel", "experimental.enable_async_tensor_parallel"})) option("enable_async_tensor_parallel", flag_at(*v, path_), path_);
     const auto rotate = word({"parallelism.context_parallel_rotate_method", "experimental.context_parallel_rotate_method"}, "allgather");
     if (context > 1) option("context_parallel_rotate_method", rotate, path_);
-    for (const auto* key : {"parallelism.enable_compiled_autograd", "experimental.enable_compiled_autograd", "experimental.custom_args_module", "experimental.custom_import", "parallelism.context_parallel_load_balancer",
-                            "parallelism.pipeline_parallel_expert_parallel_overlap", "parallelism.expert_parallel_comm_backend"})
-      take({key});
     schedule();
   }
   void schedule() {
     const auto name = word({"parallelism.pipeline_parallel_schedule", "experimental.pipeline_parallel_schedule"}, "1F1B");
     const auto said = path_;
     micro_ = number({"parallelism.pipeline_parallel_microbatch_size"}, 1);
-    parts_ = number({"experimental.pipeline_parallel_microbatches"}, 0, 0);
-    const auto each = number({"parallelism.pipeline_parallel_layers_per_stage"}, 0);
-    for (const auto* key : {"parallelism.pipeline_parallel_split_points", "experimental.pipeline_parallel_split_points", "parallelism.module_fqns_per_model_part"})
-      if (const auto* v = take({key}); v != nullptr && !v->is_null() && !v->empty() && pipeline_ > 1) fail("headroom: " + path_ + " is not read by this version: say the layers of each stage with --set parallel.stage_layers=[…]");
+    parts_ = number({"parallelism.pipeline_parallel_microbatches", "experimental.pipeline_parallel_microbatches"}, 0, 0);
+    draft::stage_rule rule{.place = at(from_->root.contains("parallelism") ? "parallelism" : "experimental")};
+    rule.per_stage = number({"parallelism.pipeline_parallel_layers_per_stage"}, 0);
+    rule.first = number({"parallelism.pipeline_parallel_first_stage_less_layers"}, 1, 0);
+    rule.last = number({"parallelism.pipeline_parallel_last_stage_less_layers"}, 1, 0);
+    for (const auto* key : {"parallelism.pipeline_parallel_split_points", "experimental.pipeline_parallel_split_points"})
+      if (const auto* v = take({key}); v != nullptr && !v->is_null() && !v->empty()) read_split_points(rule, *v, path_);
+    if (const auto* v = take({"parallelism.module_fqns_per_model_part"}); v != nullptr && !v->is_null() && !v->empty()) read_model_parts(rule, *v, path_);
     for (const auto* key : {"parallelism.pipeline_parallel_schedule_csv", "experimental.pipeline_parallel_schedule_csv"})
       if (const auto* v = take({key}); v != nullptr && v->is_string() && !v->get_ref<const std::string&>().empty()) fail("headroom: " + path_ + " is not read by this version");
-    const auto less = number({"parallelism.pipeline_parallel_first_stage_less_layers"}, 1, 0), last = number({"parallelism.pipeline_parallel_last_stage_less_layers"}, 1, 0);
-    (void)less, (void)last;
     if (pipeline_ == 1) return;
     for (const auto& s : schedules) {
       if (s.torch.empty() || s.torch != name) continue;
       d_->say({"parallel", "schedule"}, s.name, at(said));
-      std::int64_t chunks = s.chunks == 0 ? 2 : s.chunks;
-      if (each > 0 && d_->has({"model"})) {
-        const auto layers = read_model(*d_->find({"model"}), "model", "/nonexistent/folder").layers;
-        chunks = std::max<std::int64_t>(1, (layers + each * pipeline_ - 1) / (each * pipeline_));
-      }
+      const std::int64_t chunks = s.chunks == 0 ? 2 : s.chunks;
       if (chunks > 1) d_->say({"parallel", "virtual_pipeline"}, chunks, at(said));
+      rule.looped = chunks > 1;
+      d_->stages = rule;
       return;
     }
     std::string accepted;
@@ -163,7 +165,6 @@ class torchtitan_config {
   }
 
   void training() {
-    old_ = from_->root.contains("training") && from_->root["training"].contains("batch_size");
     const auto local = number({"training.local_batch_size", "training.batch_size"}, 8);
     const auto place = at("training");
     if (pipeline_ > 1) {
@@ -176,9 +177,15 @@ class torchtitan_config {
     if (const auto* v = take({"training.global_batch_size"}); v != nullptr && *v != -1) d_->know(d_->global_batch, "global_batch_size", whole_at(*v, path_, 1, std::int64_t{1} << 31), at(path_));
     d_->say({"batch", "sequence"}, number({"training.seq_len"}, 2048), place);
     if (flag({"training.enable_cpu_offload"})) d_->say({"offload"}, {{"parameters", "cpu"}, {"optimizer", "cpu"}}, at(path_));
-    for (const auto* key : {"training.dataset", "training.dataset_path", "training.max_norm", "training.steps", "training.gc_freq", "training.gc_debug", "training.seed", "training.deterministic", "training.warmup_steps",
-                            "training.dataloader", "training.debug_moe_force_load_balance"})
-      take({key});
+    // Validation keeps nothing for backward; what is larger than training may be taller all the same.
+    const auto* batch = take({"validation.local_batch_size"});
+    const auto* length = take({"validation.seq_len"});
+    if (!flag({"validation.enable"})) return;
+    const auto larger = [&](const json_value* v, const char* path, std::int64_t than) {
+      if (v != nullptr && whole_at(*v, path, 1, std::int64_t{1} << 31) > than) d_->unmodelled_key(path, *v, at(path));
+    };
+    larger(batch, "validation.local_batch_size", local);
+    larger(length, "validation.seq_len", number({"training.seq_len"}, 2048));
   }
   void formats() {
     const auto weights = word({"training.dtype"}, "float32"), compute = word({"training.mixed_precision_param"}, "bfloat16"), sums = word({"training.mixed_precision_reduce"}, "float32");
@@ -188,7 +195,7 @@ class torchtitan_config {
     };
     const auto* held = known("training.dtype", weights);
     const auto* computed = known("training.mixed_precision_param", compute);
-    known("training.mixed_precision_reduce", sums);
+    if (sums != "float32") wrong_value("training.mixed_precision_reduce", "\"float32\"", sums);
     float8();
     const auto in = fp8_.empty() ? computed : "fp8";
     const bool plain = std::string_view{held} == "fp32";
@@ -204,9 +211,6 @@ class torchtitan_config {
     const auto said = path_;
     bool gathers = flag({"float8.enable_fsdp_float8_all_gather"});
     if (flag({"float8.enable_float8_linear"})) fp8_ = "tensorwise";
-    for (const auto* key : {"float8.precompute_float8_dynamic_scale_for_fsdp", "float8.force_recompute_fp8_weight_in_bwd", "float8.filter_fqns", "float8.emulate", "float8.scaling_type_input", "float8.scaling_type_weight",
-                            "float8.scaling_type_grad_output", "float8.moe_fqns_prototype"})
-      take({key});
     if (const auto* v = k_.take("quantize")) {
       key_reader q{*v, "quantize"};
       if (const auto* linear = q.take("linear")) {
@@ -215,16 +219,12 @@ class torchtitan_config {
           key_reader inner{*f, "quantize.linear.float8"};
           inner.flag("enable_fsdp_float8_all_gather", gathers);
           if (const auto* r = inner.take("recipe_name")) recipe = string_at(*r, inner.at("recipe_name"));
-          for (const auto* key : {"precompute_float8_dynamic_scale_for_fsdp", "filter_fqns", "emulate"}) inner.take(key);
           inner.finish();
         }
-        l.take("mx");
         l.finish();
       }
-      q.take("grouped_mm");
       q.finish();
     }
-    k_.take("mx");
     if (fp8_.empty()) return;
     if (fp8_ != "mxfp8" && !recipe.empty()) fp8_ = recipe;
     option("float8", fp8_, said);
@@ -235,9 +235,6 @@ class torchtitan_config {
     const auto place = path_;
     const auto* option_said = take({"activation_checkpoint.selective_ac_option"});
     const auto every = option_said == nullptr ? std::string{"2"} : option_said->is_number() ? std::to_string(whole_at(*option_said, path_, 1, 1 << 20)) : string_at(*option_said, path_);
-    for (const auto* key : {"activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns", "activation_checkpoint.early_stop", "activation_checkpoint.memory_budget",
-                            "activation_checkpoint.visualize_memory_budget_pareto", "activation_checkpoint.preserve_rng_state", "activation_checkpoint.determinism_check", "activation_checkpoint.debug"})
-      take({key});
     option("activation_checkpoint.mode", mode, place);
     if (mode == "selective") option("activation_checkpoint.selective_ac_option", every, place);
   }
@@ -253,14 +250,12 @@ class torchtitan_config {
     if (!how.empty()) o["implementation"] = how;
     if (flag({"optimizer.early_step_in_backward"})) o["in_backward"] = true;
     d_->replace("optimizer", o.size() == 1 ? o["name"] : o, at("optimizer"));
-    for (const auto* key : {"optimizer.lr", "optimizer.beta1", "optimizer.beta2", "optimizer.eps", "optimizer.weight_decay"}) take({key});
   }
   void compiled() {
     const bool on = flag({"compile.enable", "training.compile"});
     const auto place = path_;
     const auto* parts = take({"compile.components"});
     const auto said = path_;
-    take({"compile.backend"});
     if (on) d_->replace("compile", true, at(place));
     if (on && parts != nullptr) option("compile.components", *parts, said);
   }
@@ -281,7 +276,11 @@ class torchtitan_config {
 inline void import_torchtitan(draft& d, const document& from) {
   with_places(from, [&] {
     if (!from.root.is_object()) wrong_value("torchtitan's configuration", "an object", from.root);
-    detail::torchtitan_config{d, from}.import();
+    auto judged = from;
+    detail::drop_without_effect(judged.root);
+    detail::judge_keys(d, from, judged.root, "", detail::key_lists{detail::torchtitan_read, detail::torchtitan_passed});
+    detail::drop_empty(judged.root);
+    detail::torchtitan_config{d, judged}.import();
     d.torchtitan = from;
   });
 }

@@ -2,7 +2,7 @@
 // A draft becomes a job: facts of several files together decide keys, and what no file says is asked for.
 #pragma once
 
-#include <headroom/io/launchers/draft.hpp>
+#include <headroom/io/launchers/torchtitan_stages.hpp>
 
 namespace headroom::io {
 
@@ -197,6 +197,7 @@ inline job draft::settled() {
   detail::settle_checkpointing(*this);
   detail::settle_accumulation(*this);
   detail::settle_batch(*this);
+  detail::settle_stages(*this);
   detail::ask_for_the_rest(*this);
   const bool open = !has({"batch", "sequence"});
   auto whole = job;

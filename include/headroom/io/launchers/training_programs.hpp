@@ -132,9 +132,10 @@ inline std::string likely_program(const std::vector<shell_command>& commands) {
 /// The program that a script is, by its path and arguments; null where it does not train, or nobody knows.
 inline const training_program* program_of(std::string_view script, std::span<const shell_word> words) {
   if (never_trains(script)) return nullptr;
-  for (const bool path : {true, false})  // a path says more than a file's name
+  const auto says_enough = [](std::string_view end) { return end.find('/') != std::string_view::npos || (end.find('.') != std::string_view::npos && !end.ends_with(".py")); };  // a path, a module of a package
+  for (const bool enough : {true, false})  // … more than a file's name
     for (const auto& p : training_programs)
-      if (const auto end = path_end(script, p.scripts); !end.empty() && (end.find('/') != std::string_view::npos) == path && (path || p.marks.empty() || has_argument(words, p.marks))) return &p;
+      if (const auto end = path_end(script, p.scripts); !end.empty() && says_enough(end) == enough && (enough || p.marks.empty() || has_argument(words, p.marks))) return &p;
   for (const auto& o : other_trainings)
     if (!path_end(script, o.scripts).empty()) fail("headroom: " + std::string{script} + " is " + std::string{o.is} + ", which is not modelled by this version");
   if (script.empty() && has_argument(words, program_named("megatron")->marks)) return program_named("megatron");
