@@ -15,6 +15,7 @@ inline file_kind kind_of(const json_value& root) {
   if (!root.is_object()) return file_kind::unknown;
   const auto any = [&](std::initializer_list<const char*> keys) { return std::any_of(keys.begin(), keys.end(), [&](const char* k) { return root.contains(k); }); };
   if (any({"weight_map"})) return file_kind::safetensors_index;
+  if (is_axolotl(root)) return file_kind::trainer;
   if (any({"distributed_type", "fsdp_config", "compute_environment"}) && !any({"per_device_train_batch_size"})) return file_kind::accelerate;
   if (any({"MODEL_ARGS", "--num-layers", "--tensor-model-parallel-size", "--hidden-size"})) return file_kind::megatron;
   if (any({"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size"})) return file_kind::deepspeed;

@@ -98,8 +98,8 @@ class draft {
   std::vector<named_file> named;
   std::vector<file_kind> read;  ///< what was given
   [[nodiscard]] bool has_read(file_kind kind) const { return std::find(read.begin(), read.end(), kind) != read.end(); }
-  /// accelerate's and torchtitan's configurations, as far as they are known: a command line goes over them.
-  std::optional<document> accelerate, torchtitan;
+  /// accelerate's, torchtitan's and a Trainer's configurations, as far as they are known: a command line goes over them.
+  std::optional<document> accelerate, torchtitan, trainer;
   /// A launcher that takes every GPU of the machine it runs on, of which no file says how many there are.
   std::optional<said> takes_all_gpus;
 

@@ -27,10 +27,10 @@ class launch {
   [[nodiscard]] bool starts(const shell_command& c) const {
     const auto s = find(c);
     if (s.how == starter::swift) check_swift(c, s.at);
-    if (s.how == starter::none || s.how == starter::program || s.how == starter::factory || s.how == starter::swift || d_->has_read(file_kind::job)) return s.how != starter::none;
+    if (s.how == starter::none || s.how == starter::program || s.how == starter::factory || s.how == starter::swift || s.how == starter::axolotl || d_->has_read(file_kind::job)) return s.how != starter::none;
     // A launcher may start anything.
     for (auto i = s.at; i < c.words.size(); ++i)
-      if (c.words[i].text.ends_with(".py") || c.words[i].text.starts_with("torchtitan.")) return program_of(c.words[i].text, std::span{c.words}.subspan(i + 1)) != nullptr;
+      if (c.words[i].text.ends_with(".py") || c.words[i].text.starts_with("torchtitan.") || c.words[i].text == axolotl_module) return program_of(c.words[i].text, std::span{c.words}.subspan(i + 1)) != nullptr;
     return program_of({}, std::span{c.words}.subspan(s.at)) != nullptr;
   }
   /// Reads a command that starts one.
@@ -45,6 +45,7 @@ class launch {
       case starter::accelerate: return accelerate(c, s.at);
       case starter::factory: return factory(c, s.at);
       case starter::swift: return swift(c, s.at);
+      case starter::axolotl: return axolotl(c, s.at);
       case starter::program:
         one_process_ = true;
         return program(c, s.at);
@@ -64,7 +65,7 @@ class launch {
   }
 
  private:
-  enum class starter : std::uint8_t { none, torchrun, deepspeed, accelerate, factory, swift, program };
+  enum class starter : std::uint8_t { none, torchrun, deepspeed, accelerate, factory, swift, axolotl, program };
   /// What starts a run, and where its options or its program begin.
   struct start {
     starter how{starter::none};
@@ -81,6 +82,8 @@ class launch {
       if (name == "accelerate-launch" || w[i].text == "accelerate.commands.launch") return {starter::accelerate, i + 1};
       if ((name == "swift" || name == "megatron") && i + 1 < w.size() && among_words("sft|pt|rlhf", w[i + 1].text)) return {starter::swift, i + 1};
       if (name == "llamafactory-cli") return i + 1 < w.size() && w[i + 1].text == "train" ? start{starter::factory, i + 2} : start{};
+      if (name == "axolotl") return i + 1 < w.size() && w[i + 1].text == "train" ? start{starter::axolotl, i + 2} : start{};
+      if (w[i].text == axolotl_module) return {starter::program, i};
       if (i == 0 && w[i].text.starts_with("--")) return program_of({}, w) != nullptr ? start{starter::program, i} : start{};
       if (name.ends_with(".py") && !is_wrapper(name)) return program_of(w[i].text, std::span{w}.subspan(i + 1)) != nullptr ? start{starter::program, i} : start{};
     }
@@ -249,6 +252,14 @@ class launch {
     if (file_part(c.words[i - 1].text) == "megatron")
       fail("headroom: " + at(c.words[i].line) + ": " + what + " is ms-swift over Megatron-Core, whose arguments are not read by this version: write the same degrees as a job with framework megatron (headroom import of a Megatron-LM command does)");
   }
+  /// It sets PyTorch's allocator before it starts anything (axolotl/cli/main.py, set_pytorch_cuda_alloc_conf).
+  void axolotl(const shell_command& c, std::size_t i) {
+    if (!d_->has({"environment", "allocator"})) d_->say({"environment", "allocator", "expandable_segments"}, true, at(c.words[0].line));
+    const auto made = axolotl_command(c, i);
+    if (made.launcher == "accelerate") return accelerate(made.command, made.at);
+    if (made.launcher == "torchrun") return torchrun(made.command, made.at);
+    program(made.command, made.at);
+  }
   void named(file_kind kind, const argument& a) {
     if (!a.values.empty()) d_->named.push_back({kind, a.values[0].shown(), at(a.line)});
   }
@@ -304,7 +315,10 @@ class launch {
         if (word == "True" || word == "true") value = true;
         else if (word == "False" || word == "false") value = false;
       }
-    import_trainer(*d_, from, &p);
+    if (!d_->trainer) return import_trainer(*d_, from, &p);
+    auto whole = *d_->trainer;
+    merge(whole, from);
+    import_trainer(*d_, whole, &p);
   }
   /// --section.key=value beside a configuration.
   void torchtitan(std::span<const shell_word> words) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/job/optimizer_names.hpp>
+#include <headroom/io/launchers/import_axolotl.hpp>
 #include <headroom/io/launchers/swift_arguments.hpp>
 #include <headroom/io/launchers/trainer_adapters.hpp>
 #include <headroom/io/launchers/trainer_memory.hpp>
@@ -215,6 +216,7 @@ inline const training_program& program_of_keys(const json_value& root) {
       if (among_words(names, key)) return true;
     return false;
   };
+  if (is_axolotl(root)) return *program_named("axolotl");
   if (any("infer_backend|export_dir|vllm_maxlen") && !any("do_train|dataset")) fail("headroom: this file is for inference or merging, and starts no training");
   if (any("finetuning_type|cutoff_len")) return *program_named("llama-factory");
   if (any("beta|dpo_beta|max_prompt_length|ref_model|simpo_gamma|gamma_beta_ratio|num_generations|reward_funcs|reward_model_path|sft_model_path|max_completion_length|kl_coef"))
@@ -231,7 +233,12 @@ inline const training_program& program_of_keys(const json_value& root) {
 inline void import_trainer(draft& d, const document& from, const detail::training_program* program = nullptr) {
   with_places(from, [&] {
     if (!from.root.is_object()) wrong_value("the Trainer's arguments", "an object", from.root);
-    detail::trainer_arguments{d, from, program != nullptr ? *program : detail::program_of_keys(from.root)}.import();
+    d.trainer = from;
+    const auto& p = program != nullptr ? *program : detail::program_of_keys(from.root);
+    if (p.name != "axolotl") return detail::trainer_arguments{d, from, p}.import();
+    const auto arguments = detail::axolotl_config{d, from}.arguments();
+    detail::trainer_arguments{d, arguments, p}.import();
+    detail::check_axolotl_model(d, from.source);
   });
 }
 

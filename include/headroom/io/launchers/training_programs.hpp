@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/launchers/arguments.hpp>
+#include <headroom/io/launchers/axolotl_keys.hpp>
 #include <headroom/io/launchers/llama_factory_keys.hpp>
 #include <headroom/io/launchers/program_keys.hpp>
 #include <headroom/io/launchers/swift_keys.hpp>
@@ -64,6 +65,10 @@ inline constexpr auto training_programs = std::to_array<training_program>({
      .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown,
      .lora = {.on = "use_peft", .rank = "lora_r", .rank_default = 16, .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 5, .dora = "use_dora", .saved = "lora_modules_to_save"},
      .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .kind = "bnb_4bit_quant_type", .nested = "use_bnb_nested_quant"}, .passed = trl_passed},
+    // axolotl-ai-cloud/axolotl: its own reader (io/launchers/import_axolotl.hpp) makes these arguments of its configuration.
+    {.name = "axolotl", .scripts = "axolotl.cli.train|axolotl/cli/train.py|scripts/finetune.py", .length = "max_length", .loads = "half", .dtype = "dtype", .micro_default = 1,
+     .lora = {.on = "use_peft", .rank = "lora_r", .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dora = "use_dora", .saved = "lora_modules_to_save"},
+     .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .nested_default = true, .prepared = false}, .passed = axolotl_passed},
     // modelscope/ms-swift swift/cli/sft.py, pt.py; what is not the Trainer's stands in io/launchers/swift_arguments.hpp.
     {.name = "ms-swift", .scripts = "swift/cli/sft.py|swift/cli/pt.py|llm_sft.py|llm_pt.py", .model = "model|model_id_or_path|model_type", .micro = "per_device_train_batch_size|batch_size", .length = "max_length", .loads = "bf16",
      .dtype = "torch_dtype|dtype", .micro_default = 1, .recompute = checkpoints::yes, .passed = swift_passed},
@@ -117,7 +122,7 @@ inline bool never_trains(std::string_view script) {
 /// Launchers that are recognised and not read: what a script starts with them, in a sentence's end.
 inline std::string likely_program(const std::vector<shell_command>& commands) {
   static constexpr std::pair<std::string_view, std::string_view> known[] = {
-      {"axolotl", "axolotl"}, {"verl.", "verl"}, {"openrlhf", "OpenRLHF"}, {"swift", "ms-swift"}, {"litgpt", "litgpt"}, {"tune", "torchtune"}, {"run_train.py", "nanotron"}, {"deepy.py", "gpt-neox"},
+      {"verl.", "verl"}, {"openrlhf", "OpenRLHF"}, {"swift", "ms-swift"}, {"litgpt", "litgpt"}, {"tune", "torchtune"}, {"run_train.py", "nanotron"}, {"deepy.py", "gpt-neox"},
       {"run_recipe.py", "Megatron-Bridge"}, {"nemo", "NeMo"}, {"xtuner", "xtuner"}, {"slime", "slime"}, {"primus", "Primus"}, {"composer", "Composer"}, {"colossalai", "Colossal-AI"}};
   for (const auto& c : commands)
     for (const auto& w : c.words)

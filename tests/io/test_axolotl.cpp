@@ -1,0 +1,162 @@
+// Distributed under the Boost Software License, Version 1.0.
+// axolotl's configurations, and the ways in which it is started, read as somebody did by hand from its source (067b021c).
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "imported.hpp"
+
+#if HEADROOM_HAS_YAML
+
+namespace test_axolotl {
+
+using namespace imported;
+
+namespace {
+
+imported::text example(const std::string& folder, const std::string& name) {
+  std::ifstream in{std::string{HEADROOM_TEST_DATA} + "/launches/" + folder + "/" + name};
+  REQUIRE(in.good());
+  return {name, {std::istreambuf_iterator<char>{in}, {}}};
+}
+const std::string eight = "hardware.gpus_per_node=8";
+const std::string whole = "base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 2\nsequence_len: 1000\nflash_attention: true\n";
+const std::string adapters = whole + "adapter: lora\nlora_r: 16\nlora_target_linear: true\nlora_mlp_kernel: false\n";
+
+job yaml(const std::string& said, const std::vector<std::string>& set = {}) { return job_of({{"axo.yaml", said}}, set); }
+std::string why(const std::string& said, const std::vector<std::string>& set = {}) { return refusal_of({{"axo.yaml", said}}, set); }
+bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("examples as they are") {
+  const auto eight_bit = job_of({example("axolotl-lora-8bit", "lora-8b.yml")}, {eight});
+  CHECK(eight_bit.model == *models::find("llama-3-8b"));
+  CHECK(eight_bit.batch == batch{.micro = 1, .sequence = 8192, .accumulation = 4, .packed = true});  // 2 × 4,096 in one row
+  CHECK(eight_bit.adapter.base == formats::int8);
+  CHECK(eight_bit.adapter.rank == 32);
+  CHECK(eight_bit.adapter.targets == all_linear);
+  CHECK(eight_bit.adapter.format == formats::fp32);
+  CHECK(eight_bit.adapter.modules_to_save == module_set{module::embedding, module::head});
+  CHECK(eight_bit.precision.parameters == formats::bf16);  // norms and embedding are made bf16 again (loaders/model.py)
+  CHECK(eight_bit.optimizer.label.view() == "adamw-8bit");
+  CHECK(eight_bit.attention == attention::flash);
+  CHECK(eight_bit.recompute.reentrant == choice::yes);
+  CHECK(eight_bit.sharding.kind == sharding_kind::ddp);
+
+  const auto full = job_of({example("axolotl-full-packed", "fft-8b.yaml")}, {eight});
+  CHECK(full.batch == batch{.micro = 1, .sequence = 8192, .accumulation = 8, .packed = true});
+  CHECK(full.precision.parameters == formats::bf16);
+  CHECK(full.precision.gradients == formats::bf16);
+  CHECK(full.precision.state == formats::bf16);
+  CHECK(full.precision.master == formats::none);
+  CHECK(full.optimizer.label.view() == "paged-adamw-8bit");
+  CHECK(full.recompute.reentrant == choice::no);
+
+  const auto sharded = job_of({example("axolotl-qlora-fsdp", "qlora-fsdp.yaml")}, {eight});
+  CHECK(sharded.model == *models::find("qwen2-7b"));
+  CHECK(sharded.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 4, .packed = true});
+  CHECK(sharded.sharding.kind == sharding_kind::fsdp1);
+  CHECK(sharded.sharding.stage == 3);
+  CHECK(sharded.offload.parameters == place::on_cpu);
+  CHECK(sharded.adapter.base == formats::nf4_double);
+  CHECK(sharded.recompute.reentrant == choice::no);
+
+  const auto second = job_of({example("axolotl-fsdp2-pretrain", "adamw-pretrain-fsdp2.yaml")}, {eight});
+  CHECK(second.sharding.kind == sharding_kind::fsdp2);
+  CHECK(second.precision == precisions::bf16_mixed);
+  CHECK(second.recompute.mode == recompute_mode::none);
+}
+
+TEST_CASE("samples: packed into one row, or padded to the longest") {
+  const auto longest = yaml(whole);
+  CHECK(longest.batch == batch{.micro = 2, .sequence = 1024});  // rounded up to 64
+  CHECK(yaml(whole + "pad_to_sequence_len: true\n").batch == batch{.micro = 2, .sequence = 1024, .padded = true});
+  CHECK(yaml(whole + "pad_to_sequence_len: false\n").batch == batch{.micro = 2, .sequence = 1000});
+  CHECK(yaml(whole + "batch_flattening: true\n").batch == batch{.micro = 1, .sequence = 2000, .packed = true});
+  CHECK(yaml(whole + "batch_size: 6\n").batch.accumulation == 3);
+  CHECK(holds(draft_of({{"axo.yaml", whole}}).notes.at(0), "axo.yaml:3: samples are padded to the longest of their micro-batch"));
+  CHECK(holds(why("base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 2\nsample_packing: true\nsdp_attention: true\nadapter: lora\nlora_r: 8\nlora_mlp_kernel: false\n"), "axo.yaml:3: sample_packing = true is not modelled"));
+}
+
+TEST_CASE("formats of weights and of autocast") {
+  CHECK(yaml(adapters).precision.compute == formats::bf16);  // "auto" where nothing is said
+  CHECK(yaml(adapters + "fp16: true\n").precision.compute == formats::fp16);
+  CHECK(yaml(adapters + "bf16: false\n").precision == precisions::fp32);
+  CHECK(yaml(adapters + "bf16:\n").precision == precisions::fp32);  // null is not "auto"
+  CHECK(yaml(adapters + "bf16: false\nload_in_8bit: true\n").precision.parameters == formats::fp16);
+  CHECK(yaml(whole + "bf16: full\n").precision == precisions::bf16);
+  CHECK(holds(why("base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 2\nattn_implementation: sdpa\n"), "axo.yaml:3: without flash attention a model that trains as a whole has its norms, embedding and head in fp32"));
+}
+
+TEST_CASE("adapters") {
+  CHECK(yaml(whole + "adapter: lora\nlora_r: 8\nlora_o_kernel: false\nlora_target_modules: [self_attn.q_proj, v_proj]\n").adapter.targets == module_set{module::q_proj, module::v_proj});
+  CHECK(yaml(whole + "adapter: lora\nlora_r: 8\nlora_o_kernel: false\nlora_target_modules: 'model.layers.[\\d]+.(mlp|self_attn).(up|down|gate|q)_proj'\n").adapter.targets ==
+        module_set{module::up_proj, module::down_proj, module::gate_proj, module::q_proj});
+  CHECK(yaml(adapters + "peft_use_dora: true\n").adapter.kind == adapter_kind::dora);
+  CHECK(holds(why(whole + "adapter: lora\nlora_target_linear: true\n"), "lora_r is not given"));
+  CHECK(holds(why(whole + "adapter: qlora\nlora_r: 8\n"), "adapter qlora needs load_in_4bit"));
+  CHECK(holds(why(adapters + "load_in_4bit: true\n"), "axo.yaml:9: adapter lora does not load a base in four bits"));
+}
+
+TEST_CASE("what trains otherwise is refused by name") {
+  CHECK(holds(why(whole + "rl: dpo\n"), "axo.yaml:5: rl = \"dpo\" is not modelled"));
+  CHECK(holds(why(whole + "reward_model: true\n"), "reward_model = true is not modelled"));
+  CHECK(holds(why(whole + "relora: true\n"), "relora = true is not modelled"));
+  CHECK(holds(why(whole + "plugins:\n  - axolotl.integrations.spectrum.SpectrumPlugin\n"), "plugins = \"axolotl.integrations.spectrum.Spectr... is not modelled"));
+  CHECK(holds(why(whole + "micro_batchsize: 3\n"), "micro_batchsize is not known here (did you mean micro_batch_size?)"));
+  CHECK(holds(why("base_model: mistralai/Mixtral-8x7B-v0.1\nmicro_batch_size: 2\nflash_attention: true\n"), "models with experts are not modelled under axolotl"));
+  CHECK(holds(why(whole + "deepspeed: deepspeed_configs/zero2.json\n", {eight}), "axo.yaml:5: names \"deepspeed_configs/zero2.json\", which no file here is: give it, too"));
+}
+
+TEST_CASE("FSDP by its first version and its second") {
+  const std::string wrap = "  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  transformer_layer_cls_to_wrap: LlamaDecoderLayer\n";
+  CHECK(yaml(whole + "fsdp_config:\n" + wrap, {eight}).sharding.kind == sharding_kind::fsdp1);
+  CHECK(yaml(whole + "fsdp_version: 2\nfsdp_config:\n" + wrap + "  offload_params: true\n  activation_checkpointing: true\n", {eight}).sharding.kind == sharding_kind::fsdp2);
+  CHECK(yaml(whole + "fsdp_version: 2\nfsdp_config:\n" + wrap + "  offload_params: true\n", {eight}).offload.parameters == place::on_cpu);
+  CHECK(yaml(whole + "fsdp_config:\n" + wrap + "  activation_checkpointing: true\n", {eight}).recompute.mode == recompute_mode::full);
+  const auto hybrid = yaml(whole + "dp_shard_size: 4\ndp_replicate_size: 2\nfsdp_version: 2\nfsdp_config:\n" + wrap);
+  CHECK(hybrid.hardware.gpus() == 8);
+  CHECK(hybrid.parallel.replicate == 2);
+  CHECK(holds(why(whole + "fsdp_config:\n  sharding_strategy: SHARD_GRAD_OP\n" + wrap, {eight}), "fsdp_config.sharding_strategy = \"SHARD_GRAD_OP\" is not modelled"));
+}
+
+TEST_CASE("activations in host memory") {
+  const auto moved = yaml(whole + "gradient_checkpointing: true\nactivation_offloading: true\n");
+  CHECK(moved.recompute.mode == recompute_mode::full);
+  CHECK(moved.recompute.reentrant == choice::no);
+  CHECK(moved.offload.activations == place::on_cpu);
+  CHECK(yaml(whole + "gradient_checkpointing: offload\n") == moved);
+  CHECK(holds(why(adapters + "gradient_checkpointing: true\nactivation_offloading: true\n"), "activation_offloading = true is not modelled"));
+  CHECK(yaml(adapters + "gradient_checkpointing: true\nactivation_offloading: hidden_states\n").offload.activations == place::on_cpu);
+}
+
+TEST_CASE("how it is started") {
+  const imported::text config{"axo.yaml", adapters};
+  const auto started = [&](const std::string& command, const std::vector<std::string>& set = {}) { return job_of({config, {"run.sh", command + "\n"}}, set); };
+  const auto by_itself = started("axolotl train axo.yaml --micro-batch-size 4 -- --num_processes=2");
+  CHECK(by_itself.hardware.gpus() == 2);
+  CHECK(by_itself.batch.micro == 4);
+  CHECK(by_itself.adapter.rank == 16);
+  CHECK(by_itself.environment.expandable_segments == choice::yes);
+  CHECK(started("axolotl train axo.yaml --launcher torchrun -- --nproc_per_node=4 --nnodes=2").hardware.gpus() == 8);
+  CHECK(started("axolotl train axo.yaml", {eight}).hardware.gpus() == 8);
+  CHECK(started("accelerate launch -m axolotl.cli.train axo.yaml --lora-r 8", {eight}).adapter.rank == 8);
+  CHECK(started("accelerate launch scripts/finetune.py axo.yaml", {eight}).batch.micro == 2);
+  CHECK(started("python -m axolotl.cli.train axo.yaml").hardware.gpus() == 1);
+  CHECK(holds(refusal_of({config, {"run.sh", "axolotl train axo.yaml\n"}}), "takes every GPU of its machine"));
+  CHECK(holds(refusal_of({{"run.sh", "axolotl train axo.yaml\n"}}, {eight}), "names \"axo.yaml\", which no file here is"));
+}
+
+TEST_CASE("a command's arguments go over the file that it names, key by key") {
+  const imported::text config{"lf.yaml", "model_name_or_path: meta-llama/Llama-3.1-8B\nper_device_train_batch_size: 3\ncutoff_len: 512\nfinetuning_type: lora\nlora_rank: 4\noptim: adafactor\nbf16: true\n"};
+  const auto over = job_of({config, {"run.sh", "llamafactory-cli train lf.yaml lora_rank=16\n"}}, {eight});
+  CHECK(over.adapter.rank == 16);
+  CHECK(over.batch == batch{.micro = 3, .sequence = 512});
+  CHECK(over.optimizer.label.view() == "adafactor");
+}
+
+}  // namespace test_axolotl
+
+#endif
