@@ -214,13 +214,38 @@ TEST_CASE("flash attention's result is copied where b > 1, under ring context pa
   }
 }
 
+// param_and_grad_buffer.py _ParamAndGradBuffer.__init__: a buffer of parameters and one of fp32 gradients are made beside all parameters, which
+// are then copied into it and go. 8 layers of 12h² + 13h, two norms' weights and biases behind them, s positions and a table of 32,000 rows.
+TEST_CASE("loading: parameters move into buffers under the distributed optimizer, chunk by chunk") {
+  constexpr std::int64_t each = 12 * h * h + 13 * h, table = (vocab + s) * h, all = 8 * each + 2 * h + table;
+  auto j = gpt(8, 1);
+  j.hardware.gpus_per_node = 4;
+  j.parallel.data = 4;
+  const auto load = [&](std::int64_t stage, row of) { return at(estimate(j), stage, phase::load, of); };
+  CHECK(load(0, row::model_parameters) == 2 * all);
+  CHECK(load(0, row::gradients) == 4 * all);
+  j.sharding.kind = sharding_kind::megatron_distributed_optimizer;
+  CHECK(load(0, row::model_parameters) == 2 * all + 2 * all);
+  CHECK(load(0, row::gradients) == 4 * all);
+  // Two stages of two chunks with two layers each. Stage 0 has the tables in its first chunk: parameters of both are there, the second chunk's
+  // move last, beside all gradients. Stage 1 has the final norm, and a copy of the table for its head.
+  j.hardware.nodes = 2;
+  j.parallel.pipeline = j.parallel.virtual_pipeline = 2;
+  CHECK(load(0, row::model_parameters) + load(0, row::gradients) == 2 * (4 * each + table) + std::max(2 * (2 * each + table) + 4 * (2 * each + table), 2 * 2 * each + 4 * (4 * each + table)));
+  CHECK(load(1, row::model_parameters) == 2 * (4 * each + 2 * h + vocab * h) + 2 * (2 * each + 2 * h + vocab * h));
+  CHECK(load(1, row::gradients) == 4 * (4 * each + 2 * h + vocab * h));
+  // Until 2024-03 they stayed where they were made.
+  j.framework = frameworks::megatron_2023;
+  CHECK(load(1, row::model_parameters) == 2 * (4 * each + 2 * h + vocab * h));
+}
+
 // distrib_optimizer.py and TransformerEngine's FusedAdam: what the optimizer keeps, and makes for a step.
 TEST_CASE("bytes of the optimizer") {
   auto j = gpt(8, 1);
   j.hardware.gpus_per_node = 4;
   j.parallel.data = 4;
   j.sharding.kind = sharding_kind::megatron_distributed_optimizer;
-  const auto n = at(estimate(j), 0, phase::load, row::model_parameters) / 2;
+  const auto n = at(estimate(j), 0, phase::step, row::model_parameters) / 2;
   const auto step = [&](row r) { return at(estimate(j), 0, phase::step, r); };
   CHECK(step(row::gradients) == 4 * n);
   CHECK(step(row::master_parameters) == n);    // 4 bytes over 4 ranks

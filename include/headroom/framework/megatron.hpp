@@ -19,7 +19,7 @@ inline constexpr profile megatron{
     .gradients = {.fused_accumulation = true},
     .optimizer = {.how = implementation::fused, .unscales_moments = true},
     .communication = {.overlaps_input_gradients = true},
-    .loading = {.on_host = false},
+    .loading = {.on_host = false, .into_buffers = true},
     .precision = {"bf16-mixed", formats::bf16, formats::bf16, formats::fp32, formats::fp32, formats::fp32, formats::fp32},
 };
 
@@ -38,9 +38,11 @@ inline constexpr profile megatron_202404 = [] {
   return p;
 }();
 
+/// Parameters have stayed where they were made until 2024-03-15 (293e10419f).
 inline constexpr profile megatron_202311 = [] {
   profile p = megatron_202404;
   p.date = 202311;
+  p.loading.into_buffers = false;
   p.modules.kind = layer_modules::megatron_local;
   p.attention.masks_in_loader = false;  // made on the GPU, one for all samples
   return p;
@@ -63,9 +65,10 @@ inline constexpr profile megatron_2021 = [] {
 
 /// InternEvo's own modules with Megatron-LM's parallelism. Its collectives are asynchronous, but nothing starts them before the
 /// multiplication: CUDA_DEVICE_MAX_CONNECTIONS, without which Megatron-LM warns that they do not overlap (core/tensor_parallel/layers.py), is
-/// set nowhere in InternLM/InternEvo.
+/// set nowhere in InternLM/InternEvo. Its optimizer has no buffers (core/optimizer HybridZeroOptimizer).
 inline constexpr profile internevo = [] {
   profile p = megatron;
+  p.loading.into_buffers = false;
   p.communication.overlaps_input_gradients = false;
   return p;
 }();

@@ -125,6 +125,7 @@ struct process_profile {
 struct loading_profile {
   bool on_host{true};                ///< a full copy of the weights in host memory at load, one for each local rank
   number_format format{};            ///< of that copy; not set(): the parameters' format
+  bool into_buffers{};               ///< under Megatron's distributed optimizer parameters are copied into buffers, once all are there
   bool unties_embeddings{};          ///< the head is a matrix of its own even where the model ties it (litgpt)
 
   friend constexpr bool operator==(const loading_profile&, const loading_profile&) = default;

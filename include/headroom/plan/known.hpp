@@ -118,7 +118,7 @@ struct known_parts {
   }
   const weights_held& held_by(const settled_job& s, const job_keys& k, const stage_kind& kind) {
     return held.at({k.split, k.experts, k.degrees, k.ends, kind.first, k.shards},
-                   [&] { return weights_held_of(s, weights_in(s, k).of_stage(stage_cut(s.source->parallel, s.model.layers, s.source->framework.pipeline.split), kind.first)); });
+                   [&] { return weights_held_of(s, weights_in(s, k), kind.first); });
   }
   layer_heights& heights_in(const settled_job& s, const job_keys& k) {
     return heights.at({k.layers, s.layer.samples}, [&] {

@@ -114,11 +114,16 @@ class stage_order {
   std::deque<std::pair<std::int64_t, followed>> by_micros_;  // they stay where they are
 };
 
-/// What the weights of a stage take all the time, and for their optimizer's step.
+/// What the weights of a stage take all the time, for their optimizer's step, and while they are loaded.
 struct weights_held {
-  bytes states, temporaries;
+  bytes states, temporaries, load;
 };
-inline weights_held weights_held_of(const settled_job& s, const stage_weights& w) { return {states_of_stage(s, w).total(), update_temporaries(s, w)}; }
+inline weights_held weights_held_of(const settled_job& s, const rank_weights& weights, std::int64_t stage) {
+  const stage_cut cut(s.source->parallel, s.model.layers, s.source->framework.pipeline.split);
+  const auto w = weights.of_stage(cut, stage);
+  const auto states = states_of_stage(s, w);
+  return {states.total(), update_temporaries(s, w), load_of_stage(s, weights, cut, stage, states).total};
+}
 
 /// The stages of jobs that differ in batch.micro and batch.accumulation alone.
 class stage_peaks {
@@ -131,7 +136,8 @@ class stage_peaks {
     least_ = bytes{0};
     for (const auto& k : layout.stages) {
       stages_.push_back({.kind = &k, .held = held(k), .enough = most_micros(*s.source, k.first)});
-      least_ = max(least_, stages_.back().held.states + stages_.back().held.temporaries);
+      const auto& held_here = stages_.back().held;
+      least_ = max(least_, max(held_here.load, held_here.states + held_here.temporaries));
     }
   }
   /// What no batch is smaller than.
@@ -149,7 +155,7 @@ class stage_peaks {
     for (auto& stage : stages_) {
       const auto& k = *stage.kind;
       const auto resident = stage.held.states + layers.buffers(s, k.parts);
-      highest = max(highest, resident + inputs_left(s.source->parallel, k.given, w.input) + stage.held.temporaries);
+      highest = max(max(highest, stage.held.load), resident + inputs_left(s.source->parallel, k.given, w.input) + stage.held.temporaries);
       const auto micros = std::min(s.source->batch.accumulation, stage.enough);
       if (micros != stage.micros) stage.moments = &k.order->moments(s, k, stage.micros = micros);
       highest = max(highest, resident + tallest(k, *stage.moments, w.input, highest - resident));

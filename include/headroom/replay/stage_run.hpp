@@ -47,28 +47,31 @@ class stage_run {
  private:
   tensor_memory::handle make(std::int64_t elements, std::int64_t width, row of) { return memory_->make(bytes{checked::mul(elements, width)}, of); }
 
-  /// With the distributed optimizer parameters move into one buffer, of which each rank then copies its share.
+  /// With the distributed optimizer parameters move into buffers, of which each rank then copies its share.
   void make_parameters(std::vector<stage_tensor> all) {
     const auto& p = job_->precision;
-    const bool divided = job_->source->sharding.distributes_optimizer();
-    std::array<std::vector<tensor_memory::handle>, 2> apart;  // dense, of experts
-    std::array<std::int64_t, 2> buffers{};
-    for (const auto& t : all) {
-      apart[t.expert ? 1 : 0].push_back(make(t.elements, p.parameters.width(), row::model_parameters));
-      buffers[t.expert ? 1 : 0] += t.elements;
-    }
-    for (const auto i : {std::size_t{0}, std::size_t{1}}) {
-      if (divided) make(buffers[i], p.parameters.width(), row::model_parameters);
-      make(buffers[i], p.gradients.width(), row::gradients);
-      for (auto& h : apart[i])
-        if (divided) memory_->free(h);
+    const auto& d = job_->source->parallel;
+    const bool divided = job_->source->sharding.distributes_optimizer(), moves = divided && job_->source->framework.loading.into_buffers;
+    std::vector<tensor_memory::handle> made;
+    for (const auto& t : all) made.push_back(make(t.elements, p.parameters.width(), row::model_parameters));
+    for (std::size_t first = 0, end = 0; first < all.size(); first = end) {  // chunk by chunk
+      while (end < all.size() && all[end].chunk == all[first].chunk) ++end;
+      for (const bool experts : {false, true}) {
+        const auto lies_here = [&](std::size_t i) { return (all[i].expert && detail::experts_apart(d)) == experts; };
+        std::int64_t buffer = 0;
+        for (auto i = first; i < end; ++i) buffer += lies_here(i) ? all[i].elements : 0;
+        if (moves) make(buffer, p.parameters.width(), row::model_parameters);
+        make(buffer, p.gradients.width(), row::gradients);
+        for (auto i = first; i < end; ++i)
+          if (moves && lies_here(i)) memory_->free(made[i]);
+      }
     }
     loading_ = memory_->peak_asked();
     memory_->reset_peak();
     if (divided) {
-      const auto d = detail::degrees_of_states(*job_);
-      mine_ = last_share(all, false, d.dense);
-      const auto experts = last_share(all, true, d.experts);
+      const auto ranks = detail::degrees_of_states(*job_);
+      mine_ = last_share(all, false, ranks.dense);
+      const auto experts = last_share(all, true, ranks.experts);
       mine_.insert(mine_.end(), experts.begin(), experts.end());
     } else {
       mine_ = std::move(all);

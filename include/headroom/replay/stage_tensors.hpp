@@ -16,6 +16,7 @@ struct stage_tensor {
   std::int64_t elements{};
   bool expert{};
   bool plain{};  ///< what an optimizer for matrices leaves to AdamW
+  std::int64_t chunk{};
 };
 
 namespace detail {
@@ -41,6 +42,7 @@ class stage_tensors {
     const bool copies_embedding = job_->model.tied || job_->model.mtp_layers > 0;
     bool first = false;
     cut.for_each(stage, [&](const layer_chunk& c) {
+      chunk_ = c.index;
       if (c.index == 0) outside(at_front);
       first = first || c.index == 0;
       for (std::int64_t i = 0; i < c.count; ++i) add_layer(c.first + i);
@@ -62,7 +64,7 @@ class stage_tensors {
   [[nodiscard]] stage_tensor here(const weight& w) const {
     const auto& d = job_->source->parallel;
     const auto parts = w.expert ? d.expert_tensor : w.split == split_axis::none ? 1 : d.tensor;
-    return {w.elements() / parts, w.expert, plain(w)};
+    return {w.elements() / parts, w.expert, plain(w), chunk_};
   }
 
   template <class Choose>
@@ -91,6 +93,7 @@ class stage_tensors {
 
   const settled_job* job_;
   const inventory* list_;
+  std::int64_t chunk_{};       // that is being added
   std::vector<group> groups_;  // of the layer that is being added
   std::vector<stage_tensor> all_;
 };

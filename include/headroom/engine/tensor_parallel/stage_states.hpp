@@ -90,6 +90,53 @@ constexpr breakdown states_of_stage(const settled_job& s, const stage_weights& w
   return b;
 }
 
+/// Whether experts have a buffer of their own: where other ranks hold the same ones than hold the same dense weights.
+constexpr bool experts_apart(const degrees& d) { return d.expert > 1 || d.expert_tensor != d.tensor; }
+
+/// What moves into a buffer, and the gradients' buffer beside it.
+struct moved_weights {
+  bytes parameters{}, gradients{};
+};
+
+/// The buffers of a chunk, in the order in which they are made: one for each number format and each way that weights are divided over ranks
+/// (param_and_grad_buffer.py group_params_for_buffers). First what an fp8 recipe leaves in bf16, or Muon to AdamW.
+constexpr std::array<moved_weights, 3> buffers_of_chunk(const settled_job& s, const stage_weights& w) {
+  const auto& p = s.precision;
+  const bool fp8_only = p.parameters.bits == 8;
+  const auto whole = w.dense + w.experts;
+  const auto other = fp8_only ? whole - w.linear : s.optimizer.vector_moments > 0 ? w.plain : parameters{};
+  const auto main = whole - other;
+  const auto apart = experts_apart(s.source->parallel) ? (w.experts < main ? w.experts : main) : parameters{};
+  // MXFP8 weights are gathered through the gradients' buffer, and stay where they are (reuse_grad_buf_for_mxfp8_param_ag).
+  const bool stays = fp8_only && s.source->framework.fp8.scaling == fp8_scaling::block && s.on->compute_capability >= 100;
+  const auto buffer = [&](parameters n, std::int64_t width) { return moved_weights{share(n, width), share(n, p.gradients.width())}; };
+  const auto width = stays ? 0 : p.parameters.width();
+  return {buffer(other, fp8_only ? s.layer.width : p.parameters.width()), buffer(main - apart, width), buffer(apart, width)};
+}
+
+/// The tallest moment of loading. `states`: what the stage holds from then on. Gradients have their buffers from the start. With a distributed
+/// optimizer parameters move into buffers, too, one buffer after another: it is made beside all parameters, which are copied and go
+/// (param_and_grad_buffer.py _ParamAndGradBuffer.__init__). Each chunk has buffers of its own (training.py wrap_model_chunks_with_ddp).
+constexpr moment load_of_stage(const settled_job& s, const rank_weights& weights, const stage_cut& cut, std::int64_t stage, const breakdown& states) {
+  const auto& habits = s.source->framework;
+  const bool dealt_out = s.optimizer.vector_moments > 0 && habits.optimizer.muon == muon_layout::dealt_out;
+  moment all(row::model_parameters, states[row::model_parameters]);
+  if (!habits.loading.into_buffers || dealt_out || !s.source->sharding.distributes_optimizer()) {
+    all.add(row::gradients, states[row::gradients]);
+    return all;
+  }
+  moved_weights tallest, now;
+  weights.for_each_chunk(cut, stage, [&](const stage_weights& w) {
+    for (const auto& b : buffers_of_chunk(s, w)) {
+      now = {b.parameters, now.gradients + b.gradients};
+      if (now.parameters + now.gradients > tallest.parameters + tallest.gradients) tallest = now;
+    }
+  });
+  all.add(row::model_parameters, tallest.parameters);
+  all.add(row::gradients, tallest.gradients);
+  return all;
+}
+
 }  // namespace detail
 
 }  // namespace headroom

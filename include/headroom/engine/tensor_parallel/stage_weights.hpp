@@ -16,6 +16,14 @@ struct stage_weights {
   parameters linear{};  ///< of all, matrices of TransformerEngine's linear layers: what fp8 is for
   parameters plain{};  ///< of the dense ones, vectors, embeddings and heads: an optimizer for matrices leaves them to AdamW, but for learned
                        ///< positions (core/optimizer/emerging_optimizers.py _is_nonlinear_or_embedding)
+  constexpr stage_weights& operator+=(const stage_weights& o) {
+    dense += o.dense;
+    experts += o.experts;
+    linear += o.linear;
+    plain += o.plain;
+    return *this;
+  }
+  friend constexpr stage_weights operator*(std::int64_t n, const stage_weights& w) { return {n * w.dense, n * w.experts, n * w.linear, n * w.plain}; }
   friend constexpr bool operator==(const stage_weights&, const stage_weights&) = default;
 };
 
@@ -55,22 +63,24 @@ class rank_weights {
 
   constexpr stage_weights of_stage(const stage_cut& cut, std::int64_t stage) const {
     stage_weights r;
-    bool first = false, last = false;
-    cut.for_each(stage, [&](const layer_chunk& c) {
-      for (int i = 0; i < size_; ++i) {
-        const auto n = layers_within(spans_[i], c);
-        r.dense += n * layers_[i].dense;
-        r.experts += n * layers_[i].experts;
-        r.plain += n * layers_[i].plain;
-        r.linear += n * layers_[i].linear;
-      }
-      first = first || c.index == 0;
-      last = last || c.index == cut.chunks() - 1;
-    });
-    if (first) r.dense += front_.dense, r.plain += front_.plain;
-    if (last) r.dense += back_.dense, r.experts += back_.experts, r.plain += back_.plain, r.linear += back_.linear;
-    if (last && !first) r.dense += copy_, r.plain += copy_;
+    for_each_chunk(cut, stage, [&](const stage_weights& w) { r += w; });
     return r;
+  }
+  /// … and of its chunks, one by one: visit(stage_weights).
+  template <class Visit>
+  constexpr void for_each_chunk(const stage_cut& cut, std::int64_t stage, Visit&& visit) const {
+    bool first = false;
+    cut.for_each(stage, [&](const layer_chunk& c) { first = first || c.index == 0; });
+    cut.for_each(stage, [&](const layer_chunk& c) {
+      stage_weights r;
+      for (int i = 0; i < size_; ++i) r += layers_within(spans_[i], c) * layers_[i];
+      if (c.index == 0) r.dense += front_.dense, r.plain += front_.plain;
+      if (c.index == cut.chunks() - 1) {
+        r += back_;
+        if (!first) r.dense += copy_, r.plain += copy_;
+      }
+      visit(r);
+    });
   }
 
  private:

@@ -53,7 +53,7 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
 
   if (on_host != nullptr) *on_host = max(*on_host, offloaded.on_host());
   timeline t;
-  t.look(phase::load, -1, moment(row::model_parameters, resident.rows[row::model_parameters]));
+  t.look(phase::load, -1, fsdp != nullptr ? detail::fsdp_load(*fsdp) : detail::load_of_stage(s, weights, cut, stage, resident.rows));
   const part inputs_left{row::communication_buffers, detail::inputs_left(d, chunks.inputs(), w.input)};
   t.look(phase::reduce, -1, resident, inputs_left);
   t.look(phase::step, -1, resident, inputs_left, part{row::temporaries, detail::update_temporaries(s, held_weights) + (whole ? detail::layer_wise_temporaries(s, held_weights) : bytes{0})});
@@ -73,7 +73,6 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
     });
   }
   if (fsdp != nullptr) [[unlikely]] {
-    t.look(phase::load, -1, detail::fsdp_load(*fsdp));
     t.watch_pools(resident.rows[row::gathered_parameters] + chunks.gathered(), bytes{0});
     for (const auto p : {phase::forward, phase::loss_forward, phase::backward, phase::step})
       t.reach(t.at(p).total - t.at(p).rows[row::gathered_parameters]);
