@@ -141,6 +141,19 @@ TEST_CASE("the picture over time draws every row that is ever alive") {
   for (const auto* phase : {">forward<", ">backward<"}) CHECK(picture.find(phase) != std::string::npos);
 }
 
+TEST_CASE("a recording says on which stream a tensor is made: FSDP2's gathered units on the one that gathers") {
+  const auto made_on = [](const job& j, stream on) {
+    const auto steps = record(j);
+    bytes all{0};
+    for (const auto& e : steps.front().events)
+      if (e.what == step_event::kind::make && e.on == on) all += e.size;
+    return all;
+  };
+  const auto all = jobs();
+  CHECK(made_on(all[0], stream::gather) == bytes{0});
+  CHECK(made_on(all[2], stream::gather) > bytes{0});
+}
+
 TEST_CASE("what is not replayed is not recorded") {
   job j{.model = models::whisper_small, .hardware = {.gpu = gpus::h100_sxm_80gb}, .framework = frameworks::hf_trainer, .batch = {.micro = 1, .sequence = 64}};
   CHECK_THROWS_AS(record(j), job_error);
