@@ -6,6 +6,7 @@
 #include <headroom/io/launchers/import_accelerate.hpp>
 #include <headroom/io/launchers/import_text.hpp>
 #include <headroom/io/launchers/megatron_yaml.hpp>
+#include <headroom/io/launchers/other_programs.hpp>
 #include <headroom/io/launchers/settle_draft.hpp>
 
 namespace headroom::io {
@@ -169,7 +170,9 @@ inline import_input input_of(std::string text, const std::filesystem::path& file
       break;
     case syntax::shell: in.kind = file_kind::launch; return in;
   }
-  if (in.kind == file_kind::unknown) in.kind = kind_of(in.parsed.root);
+  if (in.kind != file_kind::unknown) return in;
+  if (const auto* other = with.program != nullptr || in.parsed.root.contains("model_type") ? nullptr : detail::other_program_of(in.parsed.root)) detail::refuse_other_program(*other, source);
+  in.kind = kind_of(in.parsed.root);
   return in;
 }
 /// Adds what a file says; its name is for errors, and nothing but `text` is read.

@@ -123,7 +123,9 @@ class draft {
     refuse_key(key, place, " is not known here", meant.empty() ? std::string{} : " (did you mean " + std::string{meant} + "?)");
   }
   /// … or known to change memory in a way that is not modelled.
-  void unmodelled_key(const std::string& key, const json_value& value, const std::string& place) { refuse_key(key, place, " = " + shown_value(value) + " is not modelled by this version", {}); }
+  void unmodelled_key(const std::string& key, const json_value& value, const std::string& place, std::string_view whose = {}) {
+    refuse_key(key, place, " = " + shown_value(value) + " is not modelled by this version", whose.empty() ? std::string{} : " (" + std::string{whose} + ")");
+  }
 
   /// How torchtitan divides layers over its pipeline's stages, or the first layers that it lists (io/launchers/torchtitan_stages.hpp).
   struct stage_rule {

@@ -10,6 +10,7 @@
 #include <headroom/io/launchers/import_trainer.hpp>
 #include <headroom/io/launchers/launcher_options.hpp>
 #include <headroom/io/launchers/mpi.hpp>
+#include <headroom/io/launchers/other_programs.hpp>
 #include <headroom/io/launchers/slurm.hpp>
 #include <headroom/io/launchers/trainer_keys.hpp>
 #include <headroom/io/launchers/training_programs.hpp>
@@ -276,7 +277,7 @@ class launch {
     if (p != nullptr && p->name == "ms-swift") spread(at(c.words[i].line));
     // A Trainer uses its engine where its own arguments ask for it (transformers/training_args.py, --deepspeed).
     const bool asks = p != nullptr && p->takes == file_kind::trainer && p->name != "deepspeed-chat-sft";
-    if (!by_deepspeed_.empty() && !asks) d_->framework_is("deepspeed", by_deepspeed_);
+    if (!by_deepspeed_.empty() && !asks && (p == nullptr || p->takes != file_kind::megatron)) d_->framework_is("deepspeed", by_deepspeed_);
     if (p == nullptr && d_->has_read(file_kind::job)) return;  // the job file says what the program does
     if (p == nullptr)
       fail("headroom: " + at(c.words[i].line) + ": " + in_quotes(c.words[i].shown()) + " is no training program that is known here: say with --program whose arguments it takes (" +
@@ -287,6 +288,7 @@ class launch {
     if (!p.refused.empty()) fail("headroom: " + at(words.empty() ? 1 : words[0].line) + ": " + std::string{p.name} + " " + std::string{p.refused});
     switch (p.takes) {
       case file_kind::megatron: {
+        if (!by_deepspeed_.empty() && otherwise_ == nullptr) refuse_other_program(other_programs.front(), by_deepspeed_);
         const auto all = arguments_of(words);
         return import_megatron(*d_, document_of(all, source_));
       }

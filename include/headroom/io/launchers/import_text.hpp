@@ -13,6 +13,22 @@ struct script_settings {
   const detail::training_program* program{};  ///< that scripts of unknown names are
 };
 
+namespace detail {
+
+/// Refuses a script that starts a program of which the name is known, and nothing else.
+inline void refuse_others(const draft& d, const std::vector<shell_command>& all, const std::vector<const shell_command*>& starts, std::string_view text, const std::string& source) {
+  const auto check = [&](const shell_command& c) {
+    if (const auto* other = other_program_of(c.words, d.ignores)) refuse_other_program(*other, source + ":" + std::to_string(c.words[0].line));
+  };
+  for (const auto* c : starts) check(*c);
+  if (!starts.empty()) return;
+  for (const auto& c : all)
+    if (!c.words.empty()) check(c);
+  if (const auto* other = other_program_in(text)) refuse_other_program(*other, source);
+}
+
+}  // namespace detail
+
 /// Adds what a shell script, a command line or NAME=value lines say.
 inline void import_text(draft& d, std::string_view text, const std::string& source, const script_settings& with = {}) {
   const auto script = read_shell(text, source, with.environment);
@@ -29,6 +45,7 @@ inline void import_text(draft& d, std::string_view text, const std::string& sour
     fail("headroom: " + source + ":" + std::to_string(starts[0]->words[0].line) + ": " + std::to_string(starts.size()) + " trainings start in this file (lines " + lines + (starts.size() > 8 ? ", …" : "") +
          "): say which with --line N");
   }
+  if (with.program == nullptr && !d.has_read(file_kind::job)) detail::refuse_others(d, script.commands, starts, text, source);
   bool set = false;
   for (const auto& w : script.settings) {
     set = detail::import_setting(d, w, source) || set;

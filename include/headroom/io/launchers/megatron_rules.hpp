@@ -52,7 +52,7 @@ class megatron_rules {
   /// Refuses what is known not to be modelled, before other things can be found missing for its sake.
   void refuse() {
     for (const auto& [key, value] : v_->all().items())
-      if (is_refused(key) && given(v_->all(), key)) d_->unmodelled_key(key, value, v_->place(key));
+      if (is_refused(key) && given(v_->all(), key)) d_->unmodelled_key(key, value, v_->place(key), among_words(megatron_forks_refused, key) ? "Megatron-DeepSpeed has it, whose engine is another" : "");
   }
   /// Options of the framework, and the rule for all that nothing read.
   void rest() {

@@ -1,0 +1,118 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Programs that train and whose files are recognised, but not read: a row each, with what may be used instead.
+#pragma once
+
+#include <headroom/io/launchers/arguments.hpp>
+#include <headroom/io/launchers/training_program.hpp>
+
+namespace headroom::io::detail {
+
+// Names stand between bars; empty where a program has none of the kind.
+
+struct other_program {
+  std::string_view name;
+  std::string_view words{};      ///< of its commands: a word, the end of a path, or how a word begins ("verl.", "policy.model_name=")
+  std::string_view arguments{};  ///< of its own
+  std::string_view keys{};       ///< of its files; "a&b": both
+  std::string_view instead{"write the model, the degrees and the batch as a job file"};
+};
+
+// clang-format off
+inline constexpr auto other_programs = std::to_array<other_program>({
+    // It trains by DeepSpeed's pipeline and optimizers, not by Megatron's (deepspeedai/Megatron-DeepSpeed 4efb479d: megatron/training.py,
+    // deepspeed.initialize; bigscience-workshop/Megatron-DeepSpeed 8387ae17). Its arguments are refused one by one (megatron_keys.hpp).
+    {.name = "Megatron-DeepSpeed", .words = "finetune_t0.py|pretrain_prefix_lm.py",
+     .instead = R"(Megatron's layers under DeepSpeed's engine are not modelled; a job file with framework {"name": "megatron", "version": "bigscience"} has the layers, and the states of Megatron's own optimizer)"},
+    // EleutherAI/gpt-neox ea7aefd8: megatron/neox_arguments/*.py, deepy.py.
+    {.name = "gpt-neox", .words = "deepy.py|gpt_neox", .keys = "pipe_parallel_size|pipe-parallel-size|model_parallel_size|model-parallel-size|pos_emb|pos-emb|attention_config|attention-config|no_weight_tying|no-weight-tying|vocab_file&data_path|"
+     "vocab-file&data-path|train_data_paths|vocab_file&tokenizer_type|hostfile&launcher|deepspeed_slurm|deepspeed_mpi|gpt_j_residual|tokenizer-type&vocab-file|tokenizer_type&data_path|text_gen_type|text-gen-type|train_iters&train_micro_batch_size_per_gpu|train-iters&train_micro_batch_size_per_gpu"},
+    // huggingface/nanotron 2411b022: src/nanotron/config/config.py, run_train.py.
+    {.name = "nanotron", .words = "run_train.py|nanotron.", .keys = "parallelism&tokens|tokens&data_stages|parallelism&data_stages|general&checkpoints"},
+    // NVIDIA-NeMo/Megatron-Bridge 067f987d: scripts/training/*.py, src/megatron/bridge/training/config.py.
+    {.name = "Megatron-Bridge", .words = "run_recipe.py|finetune_decoder.py|pretrain_decoder.py|setup_experiment.py|megatron.bridge|run_script.py|pretrain_gemma3.py", .keys = "train&model&checkpoint|train&model&optimizer|train&checkpoint&dataset|model&train&dist|train&dataset&scheduler|train&model&ddp|train&scheduler",
+     .instead = R"(write a job file with framework {"name": "megatron", "version": "Megatron-Bridge"})"},
+    // alibaba/Pai-Megatron-Patch: megatron_patch/arguments.py.
+    {.name = "Pai-Megatron-Patch", .words = "megatron_patch", .arguments = "patch-tokenizer-type|extra-vocab-size|max-padding-length|optimizer-offload-policy|train-mode",
+     .instead = "--program megatron reads what it shares with Megatron-LM, with --ignore for each argument of its own"},
+    // THUDM/slime: slime/utils/arguments.py.
+    {.name = "slime", .words = "slime.", .arguments = "actor-num-nodes|actor-num-gpus-per-node|rollout-function-path|rollout-num-gpus|rollout-batch-size|debug-train-only|rollout-num-gpus-per-engine",
+     .instead = "its trainer takes Megatron-LM's arguments, which --program megatron reads where they are given alone; generation beside it is not modelled"},
+    // volcengine/verl: verl/trainer/config/*.yaml.
+    {.name = "verl", .words = "verl.|actor_rollout_ref.|model.partial_pretrain=|main_ppo.py|fsdp_sft_trainer.py", .keys = "actor_rollout_ref|ulysses_sequence_parallel_size|trainer&optim&data|algorithm&critic"},
+    // OpenRLHF/OpenRLHF: openrlhf/cli/*.py.
+    {.name = "OpenRLHF", .words = "openrlhf.|openrlhf/cli", .arguments = "micro_train_batch_size|micro_rollout_batch_size|colocate_actor_ref|vllm_num_engines"},
+    // NVIDIA-NeMo/RL: examples/configs/*.yaml, examples/run_*.py; NVIDIA/NeMo.
+    {.name = "NeMo-RL", .words = "run_grpo_math.py|run_grpo.py|nemo_rl.|policy.model_name=|grpo.num_prompts_per_step=|cluster.num_nodes=", .keys = "policy&cluster|policy&data|policy&checkpointing|policy&logger|policy&grpo|policy&dpo|policy&sft|policy&defaults|loss_fn&grpo"},
+    {.name = "NeMo", .words = "nemo|nemo.|nemo_run.|megatron_gpt_pretraining.py|megatron_gpt_finetuning.py", .keys = "trainer&exp_manager", .instead = R"(write a job file with framework {"name": "megatron", "version": "NeMo 24"})"},
+    // InternLM/xtuner: xtuner/entry_point.py; its configurations are programs.
+    {.name = "xtuner", .words = "xtuner|xtuner.|train_alpaca-qlora_with_xtuner_deepspeed.py"},
+    // AMD-AGI/Primus: primus/cli, examples/*/configs/*.yaml.
+    {.name = "Primus", .words = "primus|primus-cli|primus/cli/main.py|primus.|examples/run_pretrain.sh|examples/run_slurm_pretrain.sh|examples/run_local_pretrain.sh", .keys = "work_group&modules|modules&workspace|exp_name&modules|framework&task&training",
+     .instead = "what it starts is Megatron-LM or torchtitan, whose own files are read"},
+    {.name = "Composer", .words = "composer|llmfoundry", .keys = "max_seq_len&fsdp_config&device_train_microbatch_size"},
+    {.name = "Colossal-AI", .words = "colossalai"},
+});
+// clang-format on
+
+/// Whether a word of a command is one of these names, ends as a path does in one, or begins as "name." or "name=" does.
+inline bool says_one_of(std::string_view word, std::string_view names) {
+  for (const auto name : words_between_bars(names)) {
+    if (name.empty()) continue;
+    if (name.ends_with('.') || name.ends_with('=')) {
+      if (word.starts_with(name) || (word.starts_with('+') && word.substr(word.find_first_not_of('+')).starts_with(name))) return true;
+    } else if (!path_end(word, name).empty()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Whether a word is one of the arguments; those that are to be passed over are none.
+inline bool argument_of(const shell_word& w, std::string_view names, std::span<const std::string> ignores = {}) {
+  if (!w.text.starts_with("--")) return false;
+  const auto name = std::string_view{w.text}.substr(2, w.text.find('=') == std::string::npos ? std::string::npos : w.text.find('=') - 2);
+  return !name.empty() && among_words(names, name) && std::find(ignores.begin(), ignores.end(), name) == ignores.end();
+}
+
+/// The program that a command starts; null where it is none of these.
+inline const other_program* other_program_of(std::span<const shell_word> words, std::span<const std::string> ignores = {}) {
+  for (const auto& p : other_programs)
+    if (std::any_of(words.begin(), words.end(), [&](const shell_word& w) { return says_one_of(w.text, p.words) || argument_of(w, p.arguments, ignores); })) return &p;
+  return nullptr;
+}
+/// The program that a script names in a text that it hands on: a heredoc, a string for eval.
+inline const other_program* other_program_in(std::string_view text) {
+  const auto starts = [&](std::string_view name) {
+    for (auto at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1))
+      if (at == 0 || text[at - 1] == ' ' || text[at - 1] == '\n' || text[at - 1] == '"' || text[at - 1] == '\'') return true;
+    return false;
+  };
+  for (const auto& p : other_programs) {
+    for (const auto name : words_between_bars(p.words))
+      if (name.ends_with('.') && name.size() > 5 && starts(name)) return &p;
+    for (const auto name : words_between_bars(p.arguments))
+      if (name.size() > 8 && (starts("--" + std::string{name} + " ") || starts("--" + std::string{name} + "\n"))) return &p;
+  }
+  return nullptr;
+}
+/// The program whose configuration an object is.
+inline const other_program* other_program_of(const json_value& root) {
+  if (!root.is_object()) return nullptr;
+  for (const auto& p : other_programs)
+    for (auto names : words_between_bars(p.keys)) {
+      bool all = !names.empty();
+      while (all && !names.empty()) {
+        const auto both = names.find('&');
+        all = root.contains(names.substr(0, both));
+        names.remove_prefix(both == std::string_view::npos ? names.size() : both + 1);
+      }
+      if (all) return &p;
+    }
+  return nullptr;
+}
+
+[[noreturn]] inline void refuse_other_program(const other_program& p, const std::string& place) {
+  fail("headroom: " + place + " is for " + std::string{p.name} + ", which is not read by this version: " + std::string{p.instead});
+}
+
+}  // namespace headroom::io::detail

@@ -1,0 +1,75 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Programs that are recognised and not read: each is refused by its name, and never taken for another. What they are started with is from their
+// documents: volcengine/verl 70a1859b, OpenRLHF 1445b3ba, THUDM/slime 57f3c59b, NVIDIA-NeMo/RL 00455ac0, alibaba/Pai-Megatron-Patch 33191bdd,
+// AMD-AGI/Primus 2386c727, InternLM/xtuner 05525371; the files are named in tests/data/README.md.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "imported.hpp"
+
+#if HEADROOM_HAS_YAML
+
+namespace test_other_programs {
+
+using namespace imported;
+
+namespace {
+
+imported::text file(const std::string& folder, const std::string& name) {
+  std::ifstream in{std::string{HEADROOM_TEST_DATA} + "/launches/" + folder + "/" + name};
+  CAPTURE(folder);
+  REQUIRE(in.good());
+  return {name, {std::istreambuf_iterator<char>{in}, {}}};
+}
+bool is_for(const std::string& sentence, const std::string& name) { return sentence.find(" is for " + name + ", which is not read by this version: ") != std::string::npos; }
+std::string script(const std::string& said) { return refusal_of({{"run.sh", said}}); }
+std::string yaml(const std::string& said) { return refusal_of({{"config.yaml", said}}); }
+
+}  // namespace
+
+TEST_CASE("files of their repositories") {
+  CHECK(is_for(refusal_of({file("gpt-neox-160m", "160M.yml")}), "gpt-neox"));
+  CHECK(is_for(refusal_of({file("nanotron-tiny-llama", "config_tiny_llama.yaml")}), "nanotron"));
+  CHECK(is_for(refusal_of({file("megatron-deepspeed-gpt", "pretrain_gpt_tiny.sh")}), "Megatron-DeepSpeed"));
+  CHECK(is_for(refusal_of({file("megatron-bridge-distill", "llama32_3b-1b_distill_override_example.yaml")}), "Megatron-Bridge"));
+}
+
+TEST_CASE("commands") {
+  CHECK(is_for(script("python ./deepy.py train.py -d configs 160M.yml local_setup.yml\n"), "gpt-neox"));
+  CHECK(is_for(script("CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun --nproc_per_node=8 run_train.py --config-file examples/config_tiny_llama.yaml\n"), "nanotron"));
+  CHECK(is_for(script("torchrun --nproc_per_node=8 scripts/training/run_recipe.py --recipe llama32_1b_pretrain_config train.train_iters=10\n"), "Megatron-Bridge"));
+  CHECK(is_for(script("torchrun --standalone --nnodes=1 --nproc_per_node=4 -m verl.trainer.fsdp_sft_trainer optim.lr=1e-4 model.partial_pretrain=Qwen/Qwen2.5-0.5B-Instruct\n"), "verl"));
+  CHECK(is_for(script("python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo trainer.n_gpus_per_node=8\n"), "verl"));
+  CHECK(is_for(script("read -r -d '' commands <<EOF\nopenrlhf.cli.train_sft \\\n   --max_len 2048 --bf16\nEOF\ndeepspeed --module $commands\n"), "OpenRLHF"));
+  CHECK(is_for(script("deepspeed --module openrlhf.cli.train_sft --max_len 2048 --pretrain meta-llama/Meta-Llama-3-8B --zero_stage 2 --bf16\n"), "OpenRLHF"));
+  CHECK(is_for(script("NUM=8\nray job submit --address=http://127.0.0.1:8265 -- python3 train_async.py --actor-num-nodes 1 --tensor-model-parallel-size 1\n"), "slime"));
+  CHECK(is_for(script("torchrun --nproc_per_node 8 pretrain_llama.py --num-layers 32 --hidden-size 4096 --patch-tokenizer-type LLama3Tokenizer\n"), "Pai-Megatron-Patch"));
+  CHECK(is_for(script("uv run python examples/run_grpo_math.py cluster.gpus_per_node=8\n"), "NeMo-RL"));
+  CHECK(is_for(script("NPROC_PER_NODE=8 xtuner train internlm2_chat_7b_qlora_oasst1_e3 --deepspeed deepspeed_zero2\n"), "xtuner"));
+  CHECK(is_for(script("EXP=examples/megatron/configs/llama3.1_8B-pretrain.yaml bash ./examples/run_pretrain.sh\n"), "Primus"));
+  CHECK(is_for(script("deepspeed --num_gpus 8 pretrain_gpt.py --num-layers 24 --hidden-size 1024 --micro-batch-size 4 --zero-stage 1\n"), "Megatron-DeepSpeed"));
+  CHECK(script("torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 24 --hidden-size 1024 --zero-stage 1\n").find("(Megatron-DeepSpeed has it, whose engine is another)") != std::string::npos);
+}
+
+TEST_CASE("configurations") {
+  CHECK(is_for(yaml("policy:\n  model_name: meta-llama/Llama-3.2-1B\n  train_micro_batch_size: 1\ncluster:\n  gpus_per_node: 1\n"), "NeMo-RL"));
+  CHECK(is_for(yaml("actor_rollout_ref:\n  model: {path: Qwen/Qwen2-7B}\ntrainer:\n  n_gpus_per_node: 8\n"), "verl"));
+  CHECK(is_for(yaml("work_group: amd\nexp_name: llama3.1_8B-pretrain\nmodules:\n  pre_trainer: {framework: megatron}\n"), "Primus"));
+  CHECK(is_for(yaml("pipe-parallel-size: 1\nmodel-parallel-size: 1\nnum-layers: 12\n"), "gpt-neox"));
+}
+
+TEST_CASE("what is not theirs is read on") {
+  const std::string plain = "--num-layers 4 --hidden-size 256 --num-attention-heads 8 --seq-length 128 --max-position-embeddings 128 --tokenizer-type NullTokenizer --vocab-size 1000 ";
+  CHECK(script("torchrun --nproc_per_node 8 pretrain_gpt.py " + plain + "\n").empty());
+  // an argument that is passed over, and a program that is named
+  const std::string patch = "torchrun --nproc_per_node 8 pretrain_gpt.py " + plain + "--extra-vocab-size 256\n";
+  CHECK(is_for(script(patch), "Pai-Megatron-Patch"));
+  CHECK(draft_of({{"run.sh", patch}}, {}, io::auto_means::by_trainer, {"extra-vocab-size"}).settled().ignored_keys == 1);
+  CHECK(yaml("model: llama-3.1-8b\nbatch: {sequence: 64}\nframework: hf-trainer\nhardware: {gpu: h100-sxm-80gb}\n").empty());
+}
+
+}  // namespace test_other_programs
+
+#endif
