@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The program: headroom estimate | solve | plan | merge | diagnose | import | export | count | list | validate. Each command is one file of program/.
+// The program: headroom estimate | fit | solve | plan | merge | diagnose | import | export | count | list | validate. Each command is one file of program/.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -15,6 +15,7 @@ namespace {
 
 constexpr auto first_steps = R"(Examples:
   headroom list gpus h100
+  headroom fit Qwen/Qwen2.5-7B --qlora --gpu rtx-3090
   headroom estimate examples/jobs/llama-3.1-8b-zero3.json
   headroom solve examples/jobs/llama-3.1-8b-zero3.json --for batch.micro
   headroom plan examples/searches/llama-3.1-70b-512-gpus.json --top 5
@@ -96,6 +97,29 @@ int main(int argc, char** argv) {
   headroom estimate - --json < job.json
 )", verdict_status));
   on_estimate->callback([&] { status = program::run(estimate, io); });
+
+  program::fit_request fit;
+  auto* on_fit = app.add_subcommand("fit", "The longest sequence and the largest micro-batch of a fine-tuning, without a job file");
+  on_fit->add_option("MODEL", fit.model, "A model's name (headroom list models), a Hugging Face id, or a folder with a config.json");
+  on_fit->add_option("--config", fit.config, "The model's config.json, in place of MODEL")->type_name("FILE");
+  for (const auto* method : {"qlora", "lora", "full"})
+    on_fit->add_flag_callback(std::string{"--"} + method, [&fit, method] { fit.methods.emplace_back(method); },
+                              method == std::string{"qlora"} ? "LoRA over a base of 4 bits" : method == std::string{"lora"} ? "LoRA over a 16-bit base" : "Every parameter trains");
+  on_fit->add_option("--gpu", fit.gpu, "The GPU's name (headroom list gpus)")->type_name("NAME");
+  on_fit->add_option("--gpus", fit.gpus, "How many of them, in one node")->check(CLI::Range(1, 1024))->capture_default_str()->type_name("N");
+  on_fit->add_option("--sequence", fit.sequence, "Tokens of the sequences of which a micro-batch is made")->check(CLI::Range(1, 1 << 28))->capture_default_str()->type_name("N");
+  on_fit->add_option("--micro", fit.micro, "Sequences of a micro-batch whose longest length is looked for")->check(CLI::Range(1, 1 << 20))->capture_default_str()->type_name("N");
+  on_fit->add_option("--rank", fit.rank, "Of the adapters (16)")->check(CLI::Range(1, 1 << 20))->type_name("N");
+  on_fit->add_option("--taken", fit.taken, "GiB of each GPU that others hold: a desktop, a second process")->check(CLI::Range(0.0, 4096.0))->type_name("GIB");
+  on_fit->add_option("--set", fit.set, "A key of the job, e.g. --set attention=flash; last of all")->type_name("KEY=VALUE");
+  on_fit->add_option("--write", fit.write, "Also write the job file, for headroom estimate")->type_name("FILE");
+  on_fit->add_flag("--json", fit.json, "The numbers, the job and what it takes for granted as JSON");
+  on_fit->add_option("--confidence", fit.confidence, "Of the second column, from 0.5 to 0.999")->check(a_confidence)->capture_default_str()->type_name("SHARE");
+  on_fit->footer(use(R"(  headroom fit Qwen/Qwen2.5-7B --qlora --gpu rtx-3090
+  headroom fit llama-3.1-8b --full --gpu h100-sxm-80gb --gpus 8 --sequence 8192
+  headroom fit --config ./config.json --lora --gpu rtx-4090 --taken 1.5 --set optimizer=adamw-8bit
+)", "Exit status: 0 some sequence fits, 1 none does, 2 the input is wrong."));
+  on_fit->callback([&] { status = program::run(fit, io); });
 
   program::solve_request solve;
   auto* on_solve = app.add_subcommand("solve", "The largest micro-batch, sequence or model that fits, the fewest GPUs, the least memory");

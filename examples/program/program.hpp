@@ -2,6 +2,7 @@
 // The commands of the program. Each returns its exit status and throws headroom::error for bad input.
 #pragma once
 
+#include <cstdint>
 #include <iosfwd>
 #include <optional>
 #include <string>
@@ -55,6 +56,24 @@ struct solve_request {
 };
 /// 0: a value fits, 1: none does.
 int run(const solve_request& asked, const streams& io);
+
+struct fit_request {
+  std::string model;                 ///< a name or a path; or …
+  std::string config;                ///< … the path of a config.json
+  std::vector<std::string> methods;  ///< one of "qlora", "lora" and "full"
+  std::string gpu;
+  std::int64_t gpus{1};
+  std::int64_t sequence{2048};
+  std::int64_t micro{1};
+  std::int64_t rank{};               ///< 0: the usual one
+  double taken{};                    ///< GiB of each GPU that others hold
+  std::vector<std::string> set;
+  std::string write;
+  bool json{};
+  double confidence{0.95};
+};
+/// 0: some sequence fits, 1: none does.
+int run(const fit_request& asked, const streams& io);
 
 struct merge_request {
   std::vector<std::string> parts;

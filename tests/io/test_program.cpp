@@ -2,52 +2,21 @@
 // The program from outside: exit status, what goes to which stream, the forms of its output.
 #if defined(HEADROOM_PROGRAM)
 
+#include "program.hpp"
+
 #include <doctest/doctest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <headroom/io/syntax/json_reader.hpp>
+namespace test_program {
 
 using namespace headroom;
+using namespace test_programs;
 
 namespace {
-
-struct outcome {
-  int status{};
-  std::string out, err;
-};
-
-class scratch {
- public:
-  scratch() : folder_(std::filesystem::temp_directory_path() / ("headroom-test-" + std::to_string(::getpid()))) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~scratch() { std::filesystem::remove_all(folder_); }
-  [[nodiscard]] std::string file(const std::string& name) const { return (folder_ / name).string(); }
-  [[nodiscard]] std::string file(const std::string& name, const std::string& text) const {
-    std::ofstream{file(name)} << text;
-    return file(name);
-  }
-  [[nodiscard]] outcome run(const std::string& arguments, const std::string& input = "") const {
-    const auto in = file("in", input);
-    const auto status = std::system(
-        (std::string{HEADROOM_PROGRAM} + " " + arguments + " < " + in + " > " + file("out") + " 2> " + file("err")).c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, io::read_file(file("out")), io::read_file(file("err"))};
-  }
-
- private:
-  std::filesystem::path folder_;
-};
 
 const std::string small =
     R"({"model": {"layers": 2, "hidden": 64, "heads": 4, "ffn": 128, "vocab": 1000}, "hardware": {"gpu": "h100-sxm-80gb"}, "batch": {"sequence": 64}})";
 const std::string huge = R"({"model": "llama-3.1-8b", "hardware": {"gpu": "rtx-4090"}, "batch": {"sequence": 4096}})";
-
-bool one_sentence(const outcome& o) {
-  return o.out.empty() && o.err.starts_with("headroom: ") && std::count(o.err.begin(), o.err.end(), '\n') == 1;
-}
-bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -385,10 +354,6 @@ TEST_CASE("import makes a job of other programs' files, export makes files of a 
   for (const auto* target : {"accelerate", "torchrun", "sbatch"}) CHECK(at.run(std::string{"export "} + job + " --to " + target).status == 0);
 }
 
-#endif
-
-namespace test_program {
-
-
-
 }  // namespace test_program
+
+#endif

@@ -1,0 +1,119 @@
+// Distributed under the Boost Software License, Version 1.0.
+// headroom fit: what it says is what solve says of the job that it writes, and what was published of such runs.
+#if defined(HEADROOM_PROGRAM)
+
+#include "program.hpp"
+
+#include <doctest/doctest.h>
+
+namespace test_program_fit {
+
+using namespace headroom;
+using namespace test_programs;
+
+namespace {
+
+/// The value that solve finds for a key, null where there is none.
+io::json_value solved(const scratch& at, const std::string& job, const std::string& key, const std::string& more = "") {
+  return io::parse_json(at.run("solve " + job + " --json --for " + key + more).out, "solve").at("value");
+}
+
+io::json_value answer_of(const outcome& o) {
+  CAPTURE(o.err);
+  REQUIRE(o.status == 0);
+  return io::parse_json(o.out, "fit");
+}
+
+}  // namespace
+
+TEST_CASE("its numbers are solve's, of the job that it writes") {
+  const scratch at;
+  const auto job = at.file("job.json");
+  for (const auto* asked : {"Qwen/Qwen2.5-7B --qlora --gpu rtx-3090", "llama-3.2-1b --full --gpu rtx-4090 --sequence 1024", "qwen2.5-1.5b --lora --gpu t4 --gpus 2 --micro 2 --taken 1.5"}) {
+    CAPTURE(asked);
+    const auto seen = answer_of(at.run(std::string{"fit "} + asked + " --json --write " + job));
+    CHECK(seen["longest_sequence"]["predicted"] == solved(at, job, "batch.sequence"));
+    CHECK(seen["longest_sequence"]["sure"] == solved(at, job, "batch.sequence", " --confidence 0.95"));
+    CHECK(seen["largest_micro"]["predicted"] == solved(at, job, "batch.micro"));
+    CHECK(seen["largest_micro"]["sure"] == solved(at, job, "batch.micro", " --confidence 0.95"));
+    CHECK(seen["job"] == io::parse_json_file(job));
+    CHECK(seen["more"]["sequence"] == 2 * seen["longest_sequence"]["predicted"].get<std::int64_t>());
+  }
+}
+
+TEST_CASE("QLoRA of Llama-3.1-8B: the longest that ran lies between what is sure and what is predicted") {
+  // unslothai/unsloth README.md, "Context length benchmarks", Hugging Face + FlashAttention-2: rank 32 on all linear layers, batch 1, padded to one length.
+  const scratch at;
+  struct row {
+    const char* gpu;
+    std::int64_t longest;
+  };
+  for (const auto& r : {row{"rtx-3060", 932}, row{"rtx-4080", 2551}, row{"rtx-3090", 5789}, row{"a100-sxm-40gb", 12264}, row{"rtx-a6000", 15502}, row{"a100-sxm-80gb", 28454}}) {
+    CAPTURE(r.gpu);
+    const auto seen = answer_of(at.run(std::string{"fit llama-3.1-8b --qlora --rank 32 --set attention=flash --set optimizer=adamw-8bit --json --gpu "} + r.gpu));
+    CHECK(seen["longest_sequence"]["predicted"].get<std::int64_t>() >= r.longest);
+    const double sure = seen["longest_sequence"]["sure"].get<double>();
+    CHECK(sure == doctest::Approx(static_cast<double>(r.longest)).epsilon(0.15));
+  }
+}
+
+TEST_CASE("what is taken for granted is said first, and not where it was said otherwise") {
+  const scratch at;
+  const auto text = at.run("fit llama-3.1-8b --qlora --gpu rtx-4090").out;
+  for (const auto* line : {"Taken for granted (--set KEY=VALUE says otherwise)\n", "  framework  hf-trainer: Hugging Face Trainer with PEFT\n", "  adapter    LoRA on every linear layer, over 4 bits of bitsandbytes, rank 16\n",
+                           "  optimizer  adamw: optim adamw_torch\n", "  recompute  full: gradient_checkpointing is on\n", "  attention  sdpa: "})
+    CHECK(text.find(line) < text.find("longest sequence, micro-batch 1"));
+  CHECK(holds(text, "largest micro-batch of 2,048 tokens"));
+  CHECK(holds(text, ", twice as many:\nWhat would make it fit"));
+  const auto other = answer_of(at.run("fit llama-3.1-8b --qlora --gpu rtx-4090 --json --set recompute=none --rank 8"));
+  CHECK_FALSE(other["granted"].contains("recompute"));
+  CHECK_FALSE(other["granted"].contains("adapter"));
+  CHECK(other["granted"]["framework"]["value"] == "hf-trainer");
+  CHECK(other["job"]["adapter"]["rank"] == 8);
+  CHECK(answer_of(at.run("fit llama-3.1-8b --full --gpu h100-sxm-80gb --gpus 8 --json"))["granted"]["sharding"]["value"] == "zero3");
+}
+
+TEST_CASE("where nothing fits, it says what would help") {
+  const scratch at;
+  const auto seen = at.run("fit llama-3.1-8b --lora --gpu rtx-3060 --json");
+  CHECK(seen.status == 1);
+  const auto json = io::parse_json(seen.out, "fit");
+  CHECK(json["longest_sequence"]["predicted"].is_null());
+  CHECK(json["largest_micro"]["sure"].is_null());
+  CHECK(json["more"]["sequence"] == 2048);
+  CHECK(json["more"]["advice"][0]["changes"][0] == "adapter.base nf4-double");
+  CHECK(holds(at.run("fit llama-3.1-8b --lora --gpu rtx-3060").out, "none fits"));
+}
+
+TEST_CASE("a config.json is as good as a name, and bad input gets a sentence") {
+  const scratch at;
+  const std::string with = " --lora --gpu rtx-4090 --json";
+  const auto named = answer_of(at.run("fit llama-3.1-8b" + with));
+  for (const auto* model : {"--config " HEADROOM_EXAMPLES "/models/llama-3.1-8b/config.json", HEADROOM_EXAMPLES "/models/llama-3.1-8b"})
+    CHECK(answer_of(at.run("fit " + std::string{model} + with))["longest_sequence"] == named["longest_sequence"]);
+  struct call {
+    const char *arguments, *part;
+  };
+  for (const auto& bad : {call{"", "one of a model's name and --config"},
+                          call{"llama-3.1-8b --config x.json --lora --gpu l4", "one of a model's name and --config"},
+                          call{"llama-3.1-8b --gpu l4", "one of --qlora, --lora and --full"},
+                          call{"llama-3.1-8b --lora --full --gpu l4", "not several"},
+                          call{"llama-3.1-8b --lora", "--gpu NAME"},
+                          call{"llama-3.1-8b --full --rank 8 --gpu l4", "--rank is of adapters"},
+                          call{"llama-3.1-8b --lora --gpu rtx-4060-ti", "rtx-4060-ti-16gb"},
+                          call{"llama-3.1-8x --lora --gpu l4", "did you mean \"llama-3.1-8b\"?"},
+                          call{"llama-3.1-8b --lora --gpu l4 --sequence 0", "--sequence"},
+                          call{"llama-3.1-8b --lora --gpu l4 --set optimiser=adamw", "did you mean \"optimizer\"?"},
+                          call{"llama-3.1-8b --lora --gpu tpu-v5e", "laid out as a whole by a compiler"}}) {
+    CAPTURE(bad.arguments);
+    const auto seen = at.run(std::string{"fit "} + bad.arguments);
+    CAPTURE(seen.err);
+    CHECK(seen.status == 2);
+    CHECK(one_sentence(seen));
+    CHECK(holds(seen.err, bad.part));
+  }
+}
+
+}  // namespace test_program_fit
+
+#endif
