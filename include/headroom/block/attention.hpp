@@ -2,7 +2,7 @@
 // Self-attention, from the normalised input to the output projection.
 #pragma once
 
-#include <headroom/block/linear.hpp>
+#include <headroom/block/fused_adapters.hpp>
 #include <headroom/block/rotary.hpp>
 
 namespace headroom::ops {
@@ -173,6 +173,11 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
       h.k = repeats ? expand(p, s, h.k) : pointwise(p, h.k);
       h.v = repeats ? expand(p, s, h.v) : pointwise(p, h.v);
     }
+  } else if (!m.gated_attention && fuses(s, fused_kernel::adapted_qkv, {module::q_proj, module::k_proj, module::v_proj})) {
+    const auto made = multiply_adapted(p, s, x, {{module::q_proj, m.hidden, q_out}, {module::k_proj, m.hidden, kv_out}, {module::v_proj, m.hidden, kv_out}});
+    h.q = made[0];
+    h.k = made[1];
+    h.v = made[2];
   } else {
     h.q = linear(p, s, trained, module::q_proj, x, m.hidden, m.gated_attention ? 2 * q_out : q_out, m.attention_bias);
     if (m.gated_attention) {  // of each head one half is the gate
@@ -215,6 +220,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     p.step(gate.bit(), sigmoid.bit(), {.saves = sigmoid.bit()});
     out = multiply(p, out, sigmoid);
   }
+  if (fuses(s, fused_kernel::adapted_output, {module::o_proj})) return multiply_adapted(p, s, out, {{module::o_proj, q_out, m.hidden}})[0];
   return reduce_partial(p, s, linear(p, s, trained, module::o_proj, out, q_out, m.hidden, m.output_bias), m.hidden);
 }
 

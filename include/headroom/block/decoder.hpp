@@ -15,6 +15,7 @@ constexpr tensor feed_forward(program& p, const scene& s, const module_set& trai
   const auto& m = *s.model;
   const auto width = s.divided(m.ffn);
   const auto inner = m.position == position_kind::relative ? s.drops.hidden : probability{};
+  if (m.mlp == mlp_kind::gated && fuses(s, fused_kernel::adapted_mlp, {module::gate_proj, module::up_proj, module::down_proj})) return adapted_feed_forward(p, s, x, width);
   if (m.mlp == mlp_kind::gated) {
     const auto gate = linear(p, s, trained, module::gate_proj, x, m.hidden, width, m.mlp_bias);
     const auto up = linear(p, s, trained, module::up_proj, x, m.hidden, width, m.mlp_bias);

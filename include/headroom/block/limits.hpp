@@ -92,6 +92,21 @@ constexpr objection check_division(const job& j, const No& no) {
   return {};
 }
 
+/// Kernels that stand for several operations.
+template <class No>
+constexpr objection check_kernels(const job& j, const No& no) {
+  const auto& m = j.model;
+  const auto& a = j.adapter;
+  if (j.kernels.empty() && j.loss.kind != loss_kind::cut) return {};
+  if (divides_layers(j.framework) || j.compile || j.recompute.mode == recompute_mode::selective)
+    return no("headroom: fused kernels (kernels, loss.kind \"cut\") are not modelled for this framework, compiled or selectively recomputed layers by this version", j.framework.label);
+  if (j.kernels.has(fused_kernel::norm) && m.norm_offset) return no("headroom: a fused norm of 1 + weight is not modelled by this version; kernels must be without \"norm\"");
+  if (!j.kernels.adapted()) return {};
+  if (a.kind != adapter_kind::lora || a.base.bits == 8 || a.base.column_bits > 0 || (m.mlp == mlp_kind::plain && j.kernels.has(fused_kernel::adapted_mlp)) || m.sparse())
+    return no("headroom: kernels for adapters (adapted-qkv, adapted-output, adapted-mlp) are modelled for LoRA on dense gated models with bases of 16 or of 4 bits alone by this version");
+  return {};
+}
+
 /// How a layer runs: compiled, in fp8, over packed sequences.
 template <class No>
 constexpr objection check_running(const job& j, const No& no) {
@@ -102,7 +117,11 @@ constexpr objection check_running(const job& j, const No& no) {
     return no("headroom: compiled layers with attention written out are not modelled by this version; attention must be sdpa, flash or flash3");
   if (!f.modules.megatron() && j.precision.compute.bits == 8 && !f.fp8.quantises_in_linear)
     return no("headroom: fp8 computation is not modelled by this version; precision.compute must have 16 or 32 bits", j.precision.compute.bits);
-  if (j.batch.packed && !f.attention.packs_documents)
+  const bool by_kernel = f.attention.packs_by_kernel && (j.attention == attention::flash || j.attention == attention::flash3);
+  if (const auto why = check_kernels(j, no)) return why;
+  if (j.batch.packed && f.attention.packs_by_kernel && !by_kernel)
+    return no("headroom: packed sequences need a kernel that takes them apart here; attention must be flash or flash3");
+  if (j.batch.packed && !f.attention.packs_documents && !by_kernel)
     return no("headroom: packed sequences are not modelled for this framework by this version; batch.packed must be false", f.label);
   return {};
 }

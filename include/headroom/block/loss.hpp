@@ -61,6 +61,21 @@ constexpr tensor fused_linear_cross_entropy(program& p, const scene& s, tensor x
   return scalar;
 }
 
+/// Cut Cross-Entropy (Wijmans et al. 2024, section 4; apple/ml-cross-entropy, LinearCrossEntropyFunction): logits exist tile by tile in the
+/// kernel. The input, a log-sum-exp and the target's logit a row are kept; backward makes the gradients of input and weight whole.
+constexpr tensor cut_cross_entropy(program& p, const scene& s, tensor x, bool trains) {
+  const auto weights = checked::mul(s.vocabulary, s.model->embedding_width());
+  tensor weight{};
+  x = cast(p, x, s.width);
+  if (s.casts_weights) {
+    weight = p.make(weights, s.width, row::gathered_parameters);
+    p.step(0, weight.bit(), {.weight_gradient = trains ? p.rounded(weights, 4) : bytes{0}, .gradient_waits = s.model->tied});
+  }
+  const auto sums = p.make(s.tokens, 4), scalar = p.make(1, 4);
+  p.step(x | weight, sums | scalar, {.saves = (x | weight) | sums, .forward_temporary = p.rounded(s.tokens, 4), .weight_gradient = trains && !s.casts_weights ? p.rounded(weights, s.weight_width) : bytes{0}, .gradient_waits = s.model->tied});
+  return scalar;
+}
+
 /// Whether and in how many pieces a trainer that cuts its logits does.
 struct logit_pieces {
   std::int64_t count{1};
@@ -165,6 +180,7 @@ constexpr tensor loss_of(program& p, const scene& s, tensor logits, const logit_
     case loss_style::whole_or_divided: p.returns_here(); return titan_cross_entropy(p, s, logits);
     case loss_style::in_place: return in_place_loss(p, s, logits);
     case loss_style::chunked_head:
+    case loss_style::cut:
     case loss_style::fused_linear: break;  // these make none
   }
   return logits;
@@ -191,6 +207,10 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
   const auto n = ops::head_input(p, s, trained, input_has_gradient);
   if (chunked_head || s.loss_program == loss_style::fused_linear) {
     p.set_output(chunked_head ? ops::chunked_head_and_loss(p, s, n, head, chunk) : ops::fused_linear_cross_entropy(p, s, n, trains));
+    return p;
+  }
+  if (s.loss_program == loss_style::cut) {
+    p.set_output(ops::cut_cross_entropy(p, s, n, trains));
     return p;
   }
   auto logits = ops::multiply(p, s, n, head);

@@ -88,9 +88,10 @@ constexpr tensor activate(program& p, const scene& s, tensor x, activation_kind 
 
 /// act(left) × right. Compiled, one kernel: the activation is computed again in backward, and only what the matrices made is saved.
 constexpr tensor gated(program& p, const scene& s, tensor left, tensor right, activation_kind kind) {
-  if (!s.compiled) return multiply(p, activate(p, s, left, kind), right);
+  const bool fused = s.fused.has(fused_kernel::gated);  // backward writes the gradients over both (Liger-Kernel ops/swiglu.py, geglu.py)
+  if (!s.compiled && !fused) return multiply(p, activate(p, s, left, kind), right);
   const auto y = p.make(p.elements(right), p.width(right));
-  p.step(left | right, y.bit(), {.saves = left | right});
+  p.step(left | right, y.bit(), {.saves = left | right, .releases_first = fused});
   return y;
 }
 
@@ -103,6 +104,12 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
   const auto rows = n / columns;
   const auto w = p.width(x);
   const auto weight = trains ? p.rounded(columns, s.weight_width) : bytes{0};
+  if (s.fused.has(fused_kernel::norm)) {  // Liger-Kernel ops/rms_norm.py: backward writes the gradient over its result's
+    const auto y = p.make(n, w);
+    const auto statistic = p.make(rows, 4);
+    p.step(x.bit(), y | statistic, {.saves = x | statistic, .weight_gradient = weight, .passes_gradient = !s.model->post_norms && !s.model->norm_after});
+    return y;
+  }
   if (s.compiled || s.habits->norm.style == norm_style::fused) {
     const auto y = p.make(n, w);
     const auto statistic = p.make(rows, 4);

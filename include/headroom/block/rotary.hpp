@@ -10,6 +10,7 @@ namespace headroom::ops {
 /// beside the result for a moment.
 constexpr tensor rotate(program& p, const scene& s, tensor x) {
   if (s.model->position != position_kind::rope) return x;
+  if (s.fused.has(fused_kernel::rotary)) return x;  // turned in place, forward and backward (Liger-Kernel ops/rope.py)
   const auto n = p.elements(x);
   const auto y = p.make(n, p.width(x));
   if (s.compiled) {

@@ -32,6 +32,7 @@ struct scene {
   bool host{};                       ///< tensors lie in host memory: no GPU kernels, no workspaces
   headroom::attention kernel{};
   headroom::recurrence recurrence{};
+  fused_kernels fused{};
   number_format base{};              ///< of frozen linear layers
   module_set quantised{};            ///< linear layers stored in `base`
   dropout drops{};

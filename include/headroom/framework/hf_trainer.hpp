@@ -14,6 +14,7 @@ constexpr profile over_trainer(profile p) {
   p.checkpointing.reentrant = true;
   p.autocast.over_16bit = true;
   p.autocast.converts_outputs = true;
+  p.attention.packs_by_kernel = true;  // position_ids that begin anew (transformers modeling_flash_attention_utils.py, _is_packed_sequence)
   p.attention.first_flash_kernels = false;  // attn_implementation "flash_attention_2" came first (transformers 4.34, 2023-10)
   p.precision = precisions::bf16_autocast;
   p.sharding.kinds = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::fsdp1, sharding_kind::fsdp2);

@@ -29,6 +29,7 @@ enum class loss_style : std::uint8_t {
   chunked_head,     ///< torchtitan's ChunkedLossWrapper: head, loss and both backwards, one chunk of tokens after another, all in forward
   in_place,         ///< one kernel that overwrites the logits with their gradient (llm.c, flash-attn)
   fused_linear,        ///< head and loss together, chunk by chunk; the gradients are made in forward (Liger)
+  cut,                 ///< head and loss in one kernel that keeps a log-sum-exp a row, and makes logits again in backward, tile by tile (Cut Cross-Entropy)
 };
 
 /// How long a variable of the training loop holds the logits that the model returned, where the loss is computed from a cast of them.
@@ -139,6 +140,7 @@ struct attention_profile {
   bool fills_masked_scores{};        ///< scores are masked by masked_fill, whose gradient is another tensor; else a mask is added
   bool first_flash_kernels{};        ///< FlashAttention before its second version (2023-07; torch's own before 2.2), Triton's among them: slower, not smaller
   bool masks_in_loader{};            ///< a boolean b × s × s mask comes with each micro-batch, on the first and last stage
+  bool packs_by_kernel{};            ///< knows packed sequences where a flash kernel is told where each begins: nothing else changes
   bool packs_documents{};            ///< knows packed sequences: a block mask, and position numbers that rotary embedding looks up
 
   friend constexpr bool operator==(const attention_profile&, const attention_profile&) = default;

@@ -38,6 +38,7 @@ inline job job_from(const json_value& value, const job_reading& how) {
   if (const auto* v = k.take("recompute")) j.recompute = read_recompute(*v, "recompute");
   if (const auto* v = k.take("attention")) j.attention = name_at<attention>(*v, "attention");
   k.word("recurrence", j.recurrence);
+  if (const auto* v = k.take("kernels")) each_at(*v, "kernels", "a list of kernels", [&](const json_value& one, const std::string& path) { j.kernels.add(name_at<fused_kernel>(one, path)); });
   k.nested("loss", j.loss);
   if (const auto* v = k.take("adapter")) j.adapter = read_adapter(*v, "adapter", parts);
   if (const auto* v = k.take("trainable")) j.trainable = read_trainable(*v, "trainable", parts);
@@ -95,6 +96,8 @@ inline json_value job_to_json(const job& j) {
   out["recompute"] = recompute_to_json(j.recompute);
   if (j.attention != attention::unset) out["attention"] = text_of(j.attention);
   if (j.recurrence != recurrence::unset) out["recurrence"] = text_of(j.recurrence);
+  for (const auto& n : names_of<fused_kernel>)
+    if (j.kernels.has(n.value)) out["kernels"].push_back(n.text);
   put("loss", written_keys(j.loss));
   if (j.adapter != adapter{}) out["adapter"] = adapter_to_json(j.adapter, parts);
   if (!j.trainable.all()) out["trainable"] = trainable_to_json(j.trainable, parts);

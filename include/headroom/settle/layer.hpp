@@ -104,7 +104,7 @@ constexpr void settle_adapter(settled_job& r) {
   }
   if (j.framework.autocast.converts_outputs) {  // accelerate does, under PEFT's adapters
     if (j.sharding.fully_sharded() && r.flat && r.shards.parameters > 1) r.assumptions.add(assumption::sharded_adapters_unexplained);
-    if (j.adapter.base.quantised()) r.assumptions.add(assumption::upcast_quantised_base);
+    if (j.adapter.base.quantised() && !j.adapter.rest.set()) r.assumptions.add(assumption::upcast_quantised_base);
   }
 }
 
@@ -124,6 +124,7 @@ constexpr void settle_layer(settled_job& r) {
   s.drops = j.dropout;
   s.compiled = j.compile && j.framework.compile.layers;
   if (s.compiled) r.assumptions.add(assumption::compiled_layers);
+  s.fused = j.kernels;
   settle_kernels(r);
   settle_adapter(r);
 }

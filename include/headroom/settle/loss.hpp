@@ -12,7 +12,7 @@ namespace headroom::detail {
 constexpr void settle_divided_loss(settled_job& r) {
   const auto& j = *r.source;
   auto& s = r.layer;
-  if (j.loss.kind == loss_kind::chunked || j.loss.kind == loss_kind::fused_linear)
+  if (j.loss.kind == loss_kind::chunked || j.loss.kind == loss_kind::fused_linear || j.loss.kind == loss_kind::cut)
     refuse("headroom: for megatron loss.kind must be vocab-parallel, full or fused");
   s.loss_program = loss_style::upcast_in_loss;
   if (j.loss.kind == loss_kind::fused) s.loss_program = j.loss.logits.bits == 16 ? loss_style::in_place : j.framework.loss.style;
@@ -38,6 +38,7 @@ constexpr void settle_loss(settled_job& r) {
       break;
     case loss_kind::fused: s.loss_program = loss_style::in_place; break;
     case loss_kind::fused_linear: s.loss_program = loss_style::fused_linear; break;
+    case loss_kind::cut: s.loss_program = loss_style::cut; break;
     case loss_kind::vocab_parallel:
       if (j.parallel.tensor == 1 || !j.framework.modules.dtensor())
         refuse("headroom: loss.kind \"vocab-parallel\" needs tensor parallelism, for this framework or layout not modelled; choose full, fused or fused-linear");

@@ -48,7 +48,8 @@ class state_sum {
       const auto like = [&](const number_format& f) -> const number_format& { return f.bits == p.parameters.bits ? format : f; };
       side_ = {row::adapters, format, like(p.gradients), format.width() < p.master.width() ? p.master : formats::none, like(o_->state)};
     }
-    frozen_ = j.framework.quantised.upcasts_rest && j.adapter.base.quantised() ? formats::fp32 : p.parameters;
+    const auto& rest = j.adapter.rest;
+    frozen_ = !j.adapter.base.quantised() ? p.parameters : rest.set() ? rest : j.framework.quantised.upcasts_rest ? formats::fp32 : p.parameters;
     packed_ = j.adapter.base;
     granule_ = s.flat ? 1 : s.layer.granule;
   }

@@ -149,6 +149,7 @@ inline adapter read_adapter(const json_value& value, const std::string& path, co
   format_key(k, "format", a.format);
   probability_key(k, "dropout", a.dropout);
   format_key(k, "base", a.base);
+  format_key(k, "rest", a.rest);
   if (const auto* v = k.take("base_skips")) a.base_skips = read_modules(*v, k.at("base_skips"), has);
   if (const auto* v = k.take("modules_to_save")) a.modules_to_save = read_modules(*v, k.at("modules_to_save"), has);
   if (const auto* v = k.take("fused_qkv")) {
@@ -172,6 +173,7 @@ inline json_value adapter_to_json(adapter a, const model_parts& has) {
   format_key(k, "format", a.format);
   probability_key(k, "dropout", a.dropout);
   format_key(k, "base", a.base);
+  format_key(k, "rest", a.rest);
   if (!a.base_skips.empty()) k.put("base_skips", modules_to_json(a.base_skips, has));
   if (!a.modules_to_save.empty()) k.put("modules_to_save", modules_to_json(a.modules_to_save, has));
   k.flag("fused_qkv", a.fused_qkv);

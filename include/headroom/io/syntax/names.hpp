@@ -123,11 +123,19 @@ inline constexpr auto names_of<attention> = std::array<named<attention>, 6>{{{"e
 template <>
 inline constexpr auto names_of<recurrence> = std::array<named<recurrence>, 2>{{{"fused", recurrence::fused}, {"eager", recurrence::eager}}};
 template <>
-inline constexpr auto names_of<loss_kind> = std::array<named<loss_kind>, 5>{{{"full", loss_kind::full},
+inline constexpr auto names_of<fused_kernel> = std::array<named<fused_kernel>, 6>{{{"norm", fused_kernel::norm},
+                                                                                   {"gated", fused_kernel::gated},
+                                                                                   {"rotary", fused_kernel::rotary},
+                                                                                   {"adapted-qkv", fused_kernel::adapted_qkv},
+                                                                                   {"adapted-output", fused_kernel::adapted_output},
+                                                                                   {"adapted-mlp", fused_kernel::adapted_mlp}}};
+template <>
+inline constexpr auto names_of<loss_kind> = std::array<named<loss_kind>, 6>{{{"full", loss_kind::full},
                                                                              {"chunked", loss_kind::chunked},
                                                                              {"fused", loss_kind::fused},
                                                                              {"vocab-parallel", loss_kind::vocab_parallel},
-                                                                             {"fused-linear", loss_kind::fused_linear}}};
+                                                                             {"fused-linear", loss_kind::fused_linear},
+                                                                             {"cut", loss_kind::cut}}};
 template <>
 inline constexpr auto names_of<vendor> = std::array<named<vendor>, 7>{{{"nvidia", vendor::nvidia},
                                                                        {"amazon", vendor::amazon},
