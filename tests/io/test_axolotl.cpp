@@ -100,6 +100,31 @@ TEST_CASE("adapters") {
   CHECK(holds(why(adapters + "load_in_4bit: true\n"), "axo.yaml:9: adapter lora does not load a base in four bits"));
 }
 
+TEST_CASE("kernels that stand for several operations") {
+  using enum fused_kernel;
+  const std::string four = whole + "adapter: qlora\nload_in_4bit: true\nlora_r: 8\nlora_target_linear: true\n";
+  const auto by_default = yaml(four);
+  CHECK(by_default.kernels == fused_kernels{adapted_mlp, adapted_qkv, adapted_output});
+  CHECK(by_default.adapter.rest == formats::bf16);
+  CHECK(io::read_job(io::job_to_json(by_default)) == by_default);
+  CHECK(yaml(four + "lora_qkv_kernel: true\n").kernels == fused_kernels{adapted_qkv});
+  CHECK(yaml(four + "trust_remote_code: true\n").kernels.empty());
+  CHECK(yaml(whole + "adapter: lora\nload_in_8bit: true\nlora_r: 8\nlora_target_linear: true\n").kernels.empty());
+  const std::string sharded = "fsdp_config:\n  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n";
+  CHECK(yaml(four + sharded, {eight}).kernels.empty());
+  CHECK_FALSE(yaml(four + sharded + "fsdp_version: 2\n", {eight}).kernels.empty());
+  CHECK(holds(why(four + "peft_use_dora: true\n"), "lora_mlp_kernel = true is not modelled"));
+
+  const std::string liger = "plugins:\n  - axolotl.integrations.liger.LigerPlugin\nliger_rope: true\nliger_rms_norm: true\nliger_glu_activation: true\nliger_layer_norm: true\n";
+  CHECK(yaml(whole + liger).kernels == fused_kernels{rotary, norm, gated});
+  CHECK(yaml(whole + "liger_rope: true\n").kernels.empty());  // keys of a plugin that is not loaded
+  CHECK(yaml(whole + liger + "liger_fused_linear_cross_entropy: true\n").loss.kind == loss_kind::fused_linear);
+  const std::string cut = "plugins: [axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin]\n";
+  CHECK(yaml(whole + cut).loss.kind == loss_kind::cut);
+  CHECK(yaml(whole + cut + "cut_cross_entropy: false\n").loss.kind == loss_kind::unset);
+  CHECK(holds(why(whole + liger + "liger_cross_entropy: true\n"), "liger_cross_entropy = true is not modelled"));
+}
+
 TEST_CASE("what trains otherwise is refused by name") {
   CHECK(holds(why(whole + "rl: dpo\n"), "axo.yaml:5: rl = \"dpo\" is not modelled"));
   CHECK(holds(why(whole + "reward_model: true\n"), "reward_model = true is not modelled"));

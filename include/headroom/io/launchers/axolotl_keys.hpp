@@ -89,14 +89,14 @@ inline constexpr auto axolotl_passed = std::to_array<passed_key>({
     {"optim_target_modules", ""}, {"overrides_of_model_config", ""}, {"overrides_of_model_kwargs", ""}, {"peft", ""}, {"peft_autocast_adapter_dtype", "true"},
     {"peft_ensure_weight_tying", "false"}, {"peft_init_lora_weights", ""}, {"peft_layer_replication", ""}, {"peft_layers_pattern", ""},
     {"peft_layers_to_transform", ""}, {"peft_trainable_token_indices", ""}, {"process_reward_model", "false"}, {"profiler_steps", ""}, {"qat", ""},
-    {"quantize_moe_experts", "false"}, {"relora", "false"}, {"relora_cpu_offload", "false"}, {"resize_token_embeddings_to_32x", "false"},
-    {"reward_model", "false"}, {"rl", "false"}, {"s2_attention", "false"}, {"scaling_softmax", "false"}, {"sdpa_varlen", "false"},
-    {"selective_checkpointing", "false"}, {"sequence_parallel_degree", "1"}, {"shrink_embeddings", "false"}, {"spectrum_top_fraction", ""},
-    {"tensor_parallel_size", "1"}, {"tiled_mlp", "false"}, {"tokens", ""}, {"torch_compile_options", ""}, {"torch_empty_cache_steps", ""},
-    {"trainer_cls", ""}, {"unfrozen_parameters", ""}, {"unsloth_cross_entropy_loss", "false"}, {"unsloth_lora_mlp", "false"}, {"unsloth_lora_o", "false"},
-    {"unsloth_lora_qkv", "false"}, {"unsloth_rms_norm", "false"}, {"unsloth_rope", "false"}, {"use_dsv4_kernels", ""}, {"use_eaft", "false"},
-    {"use_glm_dsa_kernels", ""}, {"use_kernels", "false"}, {"use_mora", ""}, {"use_onebitllms", ""}, {"use_pose", "false"}, {"use_ray", "false"},
-    {"use_scattermoe", ""}, {"use_sonicmoe", ""},
+    {"quantize_moe_experts", "false"}, {"relora", "false"}, {"relora_cpu_offload", "false"}, {"reward_model", "false"}, {"rl", "false"},
+    {"s2_attention", "false"}, {"scaling_softmax", "false"}, {"sdpa_varlen", "false"}, {"selective_checkpointing", "false"},
+    {"sequence_parallel_degree", "1"}, {"shrink_embeddings", "false"}, {"spectrum_top_fraction", ""}, {"tensor_parallel_size", "1"}, {"tiled_mlp", "false"},
+    {"tokens", ""}, {"torch_compile_options", ""}, {"torch_empty_cache_steps", ""}, {"trainer_cls", ""}, {"unfrozen_parameters", ""},
+    {"unsloth_cross_entropy_loss", "false"}, {"unsloth_lora_mlp", "false"}, {"unsloth_lora_o", "false"}, {"unsloth_lora_qkv", "false"},
+    {"unsloth_rms_norm", "false"}, {"unsloth_rope", "false"}, {"use_dsv4_kernels", ""}, {"use_eaft", "false"}, {"use_glm_dsa_kernels", ""},
+    {"use_kernels", "false"}, {"use_mora", ""}, {"use_onebitllms", ""}, {"use_pose", "false"}, {"use_ray", "false"}, {"use_scattermoe", ""},
+    {"use_sonicmoe", ""},
 });
 /// … of fsdp_config, with "fsdp_" before them or not (utils/schemas/fsdp.py; what it does not have is dropped).
 inline constexpr auto axolotl_fsdp_passed = std::to_array<passed_key>({

@@ -19,15 +19,35 @@ class axolotl_config {
     attention();
     formats();
     adapter();
+    sharded();
     kernels();
     plugins();
-    sharded();
     batch();
     checkpointing();
     updates();
     check_formats();
+    widens_ = v_.on("resize_token_embeddings_to_32x");
     rest();
     return std::move(to_);
+  }
+
+  /// What the Trainer's arguments do not say, once they are read.
+  void finish() const {
+    const auto* said = d_->find({"model"});
+    const auto m = said == nullptr ? shape{} : read_model(*said, "model", "/nonexistent/folder");
+    if (m.vision.layers > 0) fail("headroom: " + from_->source + ": models that see are not modelled under axolotl by this version: which parts of the tower have adapters, and how large images are, it decides itself");
+    if (m.sparse()) fail("headroom: " + from_->source + ": models with experts are not modelled under axolotl by this version: its transformers (5.14) keep a layer's experts in one tensor, and multiply them at once");
+    if (widens_ && m.vocab % 32 != 0) d_->unmodelled_key("resize_token_embeddings_to_32x", true, v_.place("resize_token_embeddings_to_32x"));  // else as it was
+    // Norms and embedding are in the weights' format again after prepare_model_for_kbit_training (loaders/model.py, _configure_embedding_dtypes).
+    if (d_->has({"adapter", "base"})) d_->say({"adapter", "rest"}, dtype_ == "bfloat16" ? "bf16" : dtype_ == "float16" ? "fp16" : "fp32", v_.place("adapter"));
+    auto list = json_value::array();
+    for (const auto& k : fused_) {
+      // Patched are layers with q_proj, k_proj, v_proj and o_proj, and with gate_proj, up_proj and down_proj (monkeypatch/lora_kernels.py).
+      const bool adapted = k.starts_with("adapted");
+      if (adapted && (m.fused_qkv || m.fused_gate_up || (m.mlp == mlp_kind::plain && k == "adapted-mlp"))) continue;
+      if (std::find(list.begin(), list.end(), json_value(k)) == list.end()) list.push_back(k);
+    }
+    if (!list.empty()) d_->replace("kernels", list, v_.place(by_));
   }
 
  private:
@@ -98,19 +118,23 @@ class axolotl_config {
     put("lora_r", rank, "lora_r");
     if (linear || targets != nullptr) put("lora_target_modules", axolotl_targets(*d_, v_, linear, targets), linear ? "lora_target_linear" : "lora_target_modules");
   }
-  /// Kernels of its own for adapters, which are on unless one of them is said (utils/schemas/config.py, check_auto_enable_lora_kernels).
+  /// Kernels of its own for adapters, which are on unless one of them is said (utils/schemas/config.py, check_auto_enable_lora_kernels). That of the
+  /// embedding is for adapters there.
   void kernels() {
-    bool said = false, on = false;
-    for (const auto* key : {"lora_mlp_kernel", "lora_qkv_kernel", "lora_o_kernel", "lora_embedding_kernel"}) {
+    bool said = false;
+    for (const auto& [key, ours] : {std::pair<std::string_view, const char*>{"lora_mlp_kernel", "adapted-mlp"}, {"lora_qkv_kernel", "adapted-qkv"}, {"lora_o_kernel", "adapted-output"}, {"lora_embedding_kernel", ""}}) {
       const auto* v = v_.take(key);
       said = said || v != nullptr;
-      if (v == nullptr || !truth(*v, key)) continue;
-      on = true;
-      unmodelled(key);
+      if (v != nullptr && truth(*v, std::string{key}) && adapter_ && *ours != 0) fuse(ours, key);
     }
-    const bool remote = v_.on("trust_remote_code");
-    if (!adapter_ || said || on || v_.on("load_in_8bit") || remote) return;
-    d_->unmodelled_key("lora_mlp_kernel", "auto", v_.place("adapter"));
+    const bool remote = v_.on("trust_remote_code"), eight = v_.on("load_in_8bit");
+    if (adapter_ && !said && !eight && !remote && (!fsdp_ || second_))
+      for (const auto* ours : {"adapted-mlp", "adapted-qkv", "adapted-output"}) fuse(ours, "adapter");
+    if (v_.on("peft_use_dora") && !fused_.empty()) d_->unmodelled_key("lora_mlp_kernel", true, v_.place(said ? "lora_mlp_kernel" : "adapter"));
+  }
+  void fuse(const char* ours, std::string_view key) {
+    fused_.push_back(ours);
+    by_ = std::string{key};
   }
 
   /// Plugins that change the step, each with keys of its own.
@@ -125,8 +149,11 @@ class axolotl_config {
         if (last != "LigerPlugin" && last != "CutCrossEntropyPlugin" && last != "SwanLabPlugin" && last != "LMEvalPlugin") d_->unmodelled_key("plugins", name, v_.place("plugins"));
       });
     cuts_ = v_.on("cut_cross_entropy", true) && cut;
-    if (cuts_) d_->unmodelled_key("cut_cross_entropy", true, v_.place(v_.has("cut_cross_entropy") ? "cut_cross_entropy" : "plugins"));
-    for (const auto* key : {"liger_rope", "liger_rms_norm", "liger_layer_norm", "liger_swiglu", "liger_glu_activation", "liger_cross_entropy", "liger_rms_norm_gated"})
+    if (cuts_) d_->replace("loss", {{"kind", "cut"}}, v_.place(v_.has("cut_cross_entropy") ? "cut_cross_entropy" : "plugins"));
+    for (const auto& [key, ours] : {std::pair<std::string_view, const char*>{"liger_rope", "rotary"}, {"liger_rms_norm", "norm"}, {"liger_swiglu", "gated"}, {"liger_glu_activation", "gated"}})
+      if (v_.on(key) && liger) fuse(ours, key);
+    v_.on("liger_layer_norm");  // keeps what PyTorch's does
+    for (const auto* key : {"liger_cross_entropy", "liger_rms_norm_gated"})
       if (v_.on(key) && liger) unmodelled(key);
     if (v_.on("liger_fused_linear_cross_entropy") && liger) put("use_liger_kernel", true, "liger_fused_linear_cross_entropy");
   }
@@ -145,8 +172,10 @@ class axolotl_config {
     if (each > 1) d_->know(d_->gpus, "GPUs", checked::mul(each, copies), v_.place("dp_shard_size"));
     if (copies > 1) d_->say({"parallel", "replicate"}, copies, v_.place("dp_replicate_size"));
     const json_value none = json_value::object();
+    auto to = axolotl_fsdp(*d_, *from_, config == nullptr ? none : *config, version == nullptr ? 0 : whole_at(*version, "fsdp_version", 1, 2));
+    second_ = to["version"] == 2;
     put("fsdp", words == nullptr ? json_value("full_shard auto_wrap") : *words, words == nullptr ? "fsdp_config" : "fsdp");
-    put("fsdp_config", axolotl_fsdp(*d_, *from_, config == nullptr ? none : *config, version == nullptr ? 0 : whole_at(*version, "fsdp_version", 1, 2)), "fsdp_config");
+    put("fsdp_config", to, "fsdp_config");
   }
   /// Packed samples fill one row of micro_batch_size × sequence_len tokens (core/trainers/base.py, _create_multipack_sampler).
   void batch() {
@@ -229,18 +258,10 @@ class axolotl_config {
   const document* from_;
   named_values v_;
   document to_;
-  std::string kernel_, dtype_;
-  bool adapter_{}, fsdp_{}, engine_{}, cuts_{};
+  std::string kernel_, dtype_, by_;
+  std::vector<std::string> fused_;
+  bool adapter_{}, fsdp_{}, second_{}, engine_{}, cuts_{}, widens_{};
 };
-
-/// What axolotl does with models of some kinds is not known here. Its transformers (5.14) keep all experts of a layer in one tensor.
-inline void check_axolotl_model(const draft& d, const std::string& source) {
-  const auto* said = d.find({"model"});
-  if (said == nullptr) return;
-  const auto m = read_model(*said, "model", "/nonexistent/folder");
-  if (m.vision.layers > 0) fail("headroom: " + source + ": models that see are not modelled under axolotl by this version: which parts of the tower have adapters, and how large images are, it decides itself");
-  if (m.sparse()) fail("headroom: " + source + ": models with experts are not modelled under axolotl by this version: its transformers (5.14) keep a layer's experts in one tensor, and multiply them at once");
-}
 
 }  // namespace detail
 

@@ -236,9 +236,10 @@ inline void import_trainer(draft& d, const document& from, const detail::trainin
     d.trainer = from;
     const auto& p = program != nullptr ? *program : detail::program_of_keys(from.root);
     if (p.name != "axolotl") return detail::trainer_arguments{d, from, p}.import();
-    const auto arguments = detail::axolotl_config{d, from}.arguments();
+    detail::axolotl_config config{d, from};
+    const auto arguments = config.arguments();
     detail::trainer_arguments{d, arguments, p}.import();
-    detail::check_axolotl_model(d, from.source);
+    config.finish();
   });
 }
 
