@@ -164,11 +164,11 @@ END
   for (const auto& w : s.commands[0].words) words.push_back(w.shown());
   CHECK(words == std::vector<std::string>{"run", "4", "x", "y", "x y", "--one", "1", "--two", "2", "3", "--three", "d3", "$E"});
   CHECK_FALSE(s.commands[0].words.back().known());
-  CHECK(s.commands[2].words.size() == 4);
-  CHECK(s.commands[2].words[3].text == "3");
-  CHECK(s.commands[2].words[3].line == 8);
+  CHECK(s.commands[2].words.size() == 6);  // srun -l starts what is in the string
+  CHECK(s.commands[2].words[5].text == "3");
+  CHECK(s.commands[2].words[5].line == 8);
   CHECK(s.commands[3].words.size() == 1);
-  CHECK(s.branches);
+  CHECK(s.unset == std::set<std::string>{"C"});
 }
 
 // Megatron-LM

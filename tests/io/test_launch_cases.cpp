@@ -186,7 +186,7 @@ TEST_CASE("machines: mason, a cluster's pipeline, Slurm") {
 }
 
 TEST_CASE("what BLOOM needs is refused by name, not read as another model") {
-  CHECK(holds(why_not("bigscience-bloom-176b", "tr11-176B-ml.slurm", {"hardware.nodes=48"}), "deepspeed = true is not modelled"));
+  CHECK(holds(why_not("bigscience-bloom-176b", "tr11-176B-ml.slurm", {"hardware.nodes=48"}), "is for megatron, but ds_config.$SLURM_JOB_ID.json for deepspeed: one job has one framework"));
 }
 
 }  // namespace test_launch_cases

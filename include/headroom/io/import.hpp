@@ -9,6 +9,8 @@
 #include <headroom/io/launchers/other_programs.hpp>
 #include <headroom/io/launchers/settle_draft.hpp>
 
+#include <span>
+
 namespace headroom::io {
 
 /// Whose file an object is, by keys that only one program has.
@@ -186,12 +188,32 @@ inline void import_file(draft& d, std::string_view text, const std::filesystem::
   import_input_into(d, input_of(std::string{text}, file, kind, with), with);
 }
 
+/// Configurations that the scripts write themselves (cat > FILE <<END) and then name in a command.
+inline std::vector<import_input> written_by_scripts(std::span<const import_input> all, const import_settings& with) {
+  std::vector<import_input> made;
+  for (const auto& in : all) {
+    if (in.kind != file_kind::launch || in.file.extension() == ".env") continue;
+    const auto script = read_shell(in.text, in.file.filename().string(), with.script.environment);
+    for (const auto& f : script.files) {
+      const auto named = [&](const shell_word& w) { return w.shown().ends_with(f.path) && f.path.size() > 2; };
+      const auto end = std::filesystem::path{f.path}.extension().string();
+      const bool configures = end == ".json" || end == ".yaml" || end == ".yml" || end == ".toml";
+      const bool given = std::any_of(all.begin(), all.end(), [&](const import_input& other) { return other.file.filename() == std::filesystem::path{f.path}.filename(); });
+      if (!configures || given || std::none_of(script.commands.begin(), script.commands.end(), [&](const auto& c) { return std::any_of(c.words.begin(), c.words.end(), named); })) continue;
+      const auto place = "headroom: " + in.file.filename().string() + ":" + std::to_string(f.line) + ": ";
+      if (!f.sure) fail(place + in_quotes(f.path) + " is written in a branch of which the script does not say whether it runs: give the file, too");
+      if (f.text.find(open_from) != std::string::npos) fail(place + in_quotes(f.path) + " holds a value that the script does not say, " + in_quotes(shell_word{f.text.substr(f.text.find(open_from), f.text.find(open_to) - f.text.find(open_from))}.shown()) + ": add --env NAME=VALUE");
+      made.push_back(input_of(f.text, f.path, file_kind::unknown, with));
+    }
+  }
+  return made;
+}
+
 /// Several files, in the order in which the programs themselves read them, whatever the order they are given in: a model's shape, what
 /// launchers are configured with, a program's configuration, and last the command line, which wins. Files of one kind keep their order.
 inline void import_files(draft& d, std::vector<import_input> all, const import_settings& with) {
   constexpr file_kind order[] = {file_kind::huggingface, file_kind::safetensors_index, file_kind::job, file_kind::accelerate, file_kind::deepspeed, file_kind::megatron, file_kind::torchtitan, file_kind::trainer};
   const auto rank = [&](const import_input& in) { return std::find(std::begin(order), std::end(order), in.kind) - std::begin(order); };
-  std::stable_sort(all.begin(), all.end(), [&](const import_input& a, const import_input& b) { return rank(a) < rank(b); });
   auto inside = with;
   for (const auto& in : all)  // what a .env file says, scripts know
     if (in.kind == file_kind::launch && in.file.extension() == ".env")
@@ -199,6 +221,8 @@ inline void import_files(draft& d, std::vector<import_input> all, const import_s
         const auto equals = w.text.find('=');
         inside.script.environment.insert(inside.script.environment.begin(), {w.text.substr(0, equals), w.text.substr(equals + 1)});
       }
+  for (auto& made : written_by_scripts(all, inside)) all.push_back(std::move(made));
+  std::stable_sort(all.begin(), all.end(), [&](const import_input& a, const import_input& b) { return rank(a) < rank(b); });
   for (const auto& in : all) import_input_into(d, in, inside);
 }
 

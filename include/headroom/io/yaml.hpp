@@ -77,6 +77,7 @@ class yaml_events final : public YAML::EventHandler {
   [[noreturn]] void stop(const YAML::Mark& mark, const std::string& what) const { fail("headroom: " + into_->source + ":" + std::to_string(mark.line + 1) + ": YAML with " + what + " is not read"); }
   [[nodiscard]] bool key_next() const { return !open_.empty() && open_.back().at->is_object() && !open_.back().has_key; }
   void key(const YAML::Mark& mark, const std::string& text) {
+    check_key(text, into_->source);
     auto& in = open_.back();
     if (in.at->contains(text)) into_->notes.push_back(into_->source + ":" + std::to_string(mark.line + 1) + ": " + joined(in.path, text) + " is given twice: this one counts, as in PyYAML");
     in.key = text;

@@ -18,6 +18,7 @@ struct safetensors_index {
   std::int64_t buffers{};  ///< tensors that are no parameters
   std::int64_t scales{};   ///< of quantised weights
   bool head{};             ///< the head has a matrix of its own
+  bool operator==(const safetensors_index&) const = default;
 };
 
 /// What a file is.
@@ -75,11 +76,13 @@ class draft {
   struct fact {
     std::int64_t value{};
     std::string place;
+    bool operator==(const fact&) const = default;
   };
   std::optional<fact> gpus, global_batch;
   /// A 16-bit format (or "no"), of which sharding and framework make a recipe; where each replica is a node.
   struct said {
     std::string word, place;
+    bool operator==(const said&) const = default;
   };
   std::optional<said> half;
   /// The format in which the weights are loaded: "fp32", "bf16", "fp16"; "half" is that of autocast.
@@ -94,6 +97,7 @@ class draft {
   struct named_file {
     file_kind kind{};
     std::string path, place;
+    bool operator==(const named_file&) const = default;
   };
   std::vector<named_file> named;
   std::vector<file_kind> read;  ///< what was given
@@ -161,6 +165,8 @@ class draft {
       path.resize(cut);
     }
   }
+
+  bool operator==(const draft&) const = default;
 
   /// Turns facts into keys, reads the whole, and refuses what is missing (io/launchers/settle_draft.hpp). Opens no file.
   headroom::job settled();

@@ -26,6 +26,36 @@ inline void refuse_others(const draft& d, const std::vector<shell_command>& all,
     if (!c.words.empty()) check(c);
   if (const auto* other = other_program_in(text)) refuse_other_program(*other, source);
 }
+/// Several trainings that start in one file, of which one is meant. Those of a loop whose values change nothing of the job are one.
+[[noreturn]] inline void ask_which(std::span<const shell_command* const> starts, const std::string& source) {
+  std::string lines;
+  int last = 0;
+  for (const auto* c : starts.first(std::min<std::size_t>(starts.size(), 32)))
+    if (const auto line = c->words[0].line; line != last) {
+      lines += (lines.empty() ? "" : ", ") + std::to_string(line);
+      last = line;
+    }
+  const bool looped = starts[0]->words[0].line == last;
+  const auto begin = "headroom: " + source + ":" + std::to_string(starts[0]->words[0].line) + ": " + std::to_string(starts.size()) + " trainings start ";
+  if (looped) {
+    const auto one = starts[0]->loops.substr(0, starts[0]->loops.find(' '));
+    fail(begin + "here, of a loop, which are not the same job: say which with --env, as in --env " + (one.empty() ? "NAME=VALUE" : one));
+  }
+  fail(begin + "in this file (lines " + lines + (starts.size() > 32 ? ", …" : "") + "): say which with --line N");
+}
+inline void read_same(draft& d, launch& reader, std::span<const shell_command* const> starts, const std::string& source) {
+  const bool one_line = std::all_of(starts.begin(), starts.end(), [&](const shell_command* c) { return c->words[0].line == starts[0]->words[0].line && !c->loops.empty(); });
+  if (!one_line || starts.size() > 256) ask_which(starts, source);
+  const auto before = d;
+  reader.read(*starts[0]);
+  const auto first = d;
+  for (const auto* c : starts.subspan(1)) {
+    d = before;
+    reader.read(*c);
+    if (d != first) ask_which(starts, source);
+  }
+  d.notes.push_back(source + ":" + std::to_string(starts[0]->words[0].line) + ": " + std::to_string(starts.size()) + " trainings start here, of a loop, and are one job in memory and time");
+}
 
 }  // namespace detail
 
@@ -39,12 +69,6 @@ inline void import_text(draft& d, std::string_view text, const std::string& sour
     if (launch.starts(c)) starts.push_back(&c);
   if (with.line > 0) std::erase_if(starts, [&](const shell_command* c) { return c->words[0].line != with.line; });
   if (with.line > 0 && starts.empty()) fail("headroom: " + source + ": no training starts in line " + std::to_string(with.line));
-  if (starts.size() > 1) {
-    std::string lines;
-    for (const auto* c : std::span{starts}.first(std::min<std::size_t>(starts.size(), 8))) lines += (lines.empty() ? "" : ", ") + std::to_string(c->words[0].line);
-    fail("headroom: " + source + ":" + std::to_string(starts[0]->words[0].line) + ": " + std::to_string(starts.size()) + " trainings start in this file (lines " + lines + (starts.size() > 8 ? ", …" : "") +
-         "): say which with --line N");
-  }
   if (with.program == nullptr && !d.has_read(file_kind::job)) detail::refuse_others(d, script.commands, starts, text, source);
   bool set = false;
   for (const auto& w : script.settings) {
@@ -55,8 +79,15 @@ inline void import_text(draft& d, std::string_view text, const std::string& sour
     if (script.commands.empty() && set) return;  // NAME=value lines
     fail("headroom: " + source + " starts no training that is known here" + detail::likely_program(script.commands));
   }
-  launch.read(*starts[0]);
-  if (script.branches) d.notes.push_back(source + ": if, for and case are read as if every line ran");
+  if (starts.size() == 1)
+    launch.read(*starts[0]);
+  else
+    detail::read_same(d, launch, starts, source);
+  if (!script.unset.empty()) {
+    std::string names;
+    for (const auto& n : script.unset) names += (names.empty() ? "" : ", ") + n;
+    d.notes.push_back(source + ": nothing sets " + names + ", which tests ask for: they are read as if empty (--env NAME=VALUE)");
+  }
 }
 
 }  // namespace headroom::io

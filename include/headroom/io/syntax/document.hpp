@@ -14,6 +14,7 @@ struct document {
   json_value root;
   std::map<std::string, int, std::less<>> lines;
   std::vector<std::string> notes{};  ///< for people: what the parser decided
+  bool operator==(const document&) const = default;
 
   /// "run.yaml:12": the line of the key, or of what it lies in.
   [[nodiscard]] std::string place(std::string path) const {

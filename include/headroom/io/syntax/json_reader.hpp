@@ -18,8 +18,14 @@ namespace headroom::io {
 
 inline constexpr std::size_t largest_file = std::size_t{16} << 20;
 inline constexpr int deepest_nesting = 64;
+inline constexpr std::size_t longest_key = 256;
 
 namespace detail {
+
+/// Keys stand in the paths of all that lies below them: without a limit a short file would take gigabytes.
+inline void check_key(std::string_view key, const std::string& source) {
+  if (key.size() > longest_key) fail("headroom: " + source + ": a key is longer than " + std::to_string(longest_key) + " bytes: " + in_quotes(key.substr(0, 40)));
+}
 
 /// nlohmann's message, cut down to the place and the cause.
 inline std::string cause_of(std::string_view what) {
@@ -35,45 +41,70 @@ inline std::string cause_of(std::string_view what) {
   return text.substr(0, 200);
 }
 
-/// Watches the parser: keys seen twice and nesting.
-class watch {
+/// What the parser meets, made a value as it comes: each byte is looked at once. Refuses keys that are given twice and deep nesting.
+class json_events {
  public:
-  explicit watch(std::string source) : source_(std::move(source)) {}
+  json_events(std::string_view text, std::string source) : text_(text), source_(std::move(source)) {}
 
-  bool operator()(int depth, json_value::parse_event_t event, json_value& parsed) {
-    switch (event) {
-      case json_value::parse_event_t::array_start:
-      case json_value::parse_event_t::object_start:
-        if (depth >= deepest_nesting)
-          fail("headroom: " + source_ + " is nested deeper than " + std::to_string(deepest_nesting) + " levels");
-        if (event == json_value::parse_event_t::object_start) open_.emplace_back();
-        break;
-      case json_value::parse_event_t::object_end:
-        open_.pop_back();
-        break;
-      case json_value::parse_event_t::key: {
-        const auto& key = *parsed.get_ptr<const json_value::string_t*>();
-        if (!open_.back().keys.insert(key).second)
-          fail("headroom: " + place() + "key " + in_quotes(key) + " is given twice");
-        open_.back().current = key;
-        break;
-      }
-      default:
-        break;
-    }
+  json_value root{};
+
+  bool null() { return put(nullptr); }
+  bool boolean(bool v) { return put(v); }
+  bool number_integer(json_value::number_integer_t v) { return put(v); }
+  bool number_unsigned(json_value::number_unsigned_t v) { return put(v); }
+  bool number_float(json_value::number_float_t v, const std::string&) { return put(v); }
+  bool string(std::string& v) { return put(std::move(v)); }
+  bool binary(json_value::binary_t&) { return false; }
+  bool start_object(std::size_t) { return open(json_value::object()); }
+  bool start_array(std::size_t) { return open(json_value::array()); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+  bool key(std::string& k) {
+    check_key(k, source_);
+    if (open_.back().at->contains(k)) fail("headroom: " + place() + "key " + in_quotes(k) + " is given twice");
+    open_.back().key = std::move(k);
     return true;
+  }
+  [[noreturn]] bool parse_error(std::size_t byte, const std::string& token, const nlohmann::detail::exception& e) {
+    const auto cause = cause_of(e.what());
+    constexpr int too_large_a_number = 406;  // json.exception.out_of_range
+    if (e.id == too_large_a_number) fail("headroom: " + source_ + " is not valid JSON: " + line_of(text_, token) + ": " + cause);
+    const auto hint = json_hint(text_, byte, cause);
+    fail("headroom: " + source_ + " is not valid JSON: " + cause + (hint.empty() ? "" : "; " + std::string{hint}));
   }
 
  private:
   struct level {
-    std::set<std::string, std::less<>> keys;
-    std::string current;
+    json_value* at;
+    std::string key{};
   };
+  json_value* add(json_value v) {
+    if (open_.empty()) return &(root = std::move(v));
+    auto& in = open_.back();
+    if (in.at->is_array()) {
+      in.at->push_back(std::move(v));
+      return &in.at->back();
+    }
+    return &((*in.at)[in.key] = std::move(v));
+  }
+  bool put(json_value v) { return add(std::move(v)) != nullptr; }
+  bool open(json_value v) {
+    if (open_.size() >= static_cast<std::size_t>(deepest_nesting)) fail("headroom: " + source_ + " is nested deeper than " + std::to_string(deepest_nesting) + " levels");
+    open_.push_back({add(std::move(v))});
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
   [[nodiscard]] std::string place() const {
     std::string path;
-    for (std::size_t i = 0; i + 1 < open_.size(); ++i) path = joined(path, open_[i].current);
+    for (std::size_t i = 0; i + 1 < open_.size(); ++i)
+      if (open_[i].at->is_object()) path = joined(path, open_[i].key);
     return path.empty() ? source_ + ": " : source_ + ": in " + path + ", ";
   }
+
+  std::string_view text_;
   std::string source_;
   std::vector<level> open_;
 };
@@ -84,21 +115,9 @@ class watch {
 inline json_value parse_json(std::string_view text, const std::string& source) {
   if (text.size() > largest_file) fail("headroom: " + source + " is larger than 16 MiB");
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) fail("headroom: " + source + " is empty");
-  detail::watch watch{source};
-  try {
-    return json_value::parse(text, [&watch](int depth, json_value::parse_event_t event, json_value& parsed) {
-      return watch(depth, event, parsed);
-    });
-  } catch (const json_value::parse_error& e) {
-    const auto cause = detail::cause_of(e.what());
-    const auto hint = detail::json_hint(text, e.byte, cause);
-    fail("headroom: " + source + " is not valid JSON: " + cause + (hint.empty() ? "" : "; " + std::string{hint}));
-  } catch (const json_value::exception& e) {  // a number beyond a double's range
-    const auto cause = detail::cause_of(e.what());
-    const auto from = cause.find('\''), to = cause.rfind('\'');
-    const auto place = from < to ? detail::line_of(text, cause.substr(from + 1, to - from - 1)) + ": " : std::string{};
-    fail("headroom: " + source + " is not valid JSON: " + place + cause);
-  }
+  detail::json_events events{text, source};
+  json_value::sax_parse(text, &events);
+  return std::move(events.root);
 }
 
 /// Everything a stream holds, up to the size limit and one byte more. Throws job_error if it cannot be read.

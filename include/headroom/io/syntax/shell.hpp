@@ -1,249 +1,246 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The commands that a shell script names, words expanded as far as the script itself says how. Nothing is run, nothing opened: what a
+// The commands that a shell script starts, words expanded as far as the script itself says how. Nothing is run, nothing opened: what a
 // command or the environment would have filled in stays open, and is refused where it matters.
 #pragma once
 
-#include <headroom/io/syntax/shell_words.hpp>
+#include <headroom/io/syntax/shell_directives.hpp>
+#include <headroom/io/syntax/shell_run.hpp>
 
 namespace headroom::io {
 
 namespace detail {
 
-/// A command in a string, with its line: sh -c "…", eval "…". Empty where there is none.
-inline shell_word command_in_string(const shell_command& c) {
-  for (std::size_t i = 0; i < c.words.size(); ++i) {
-    const auto& w = c.words[i].text;
-    std::string inside;
-    if (w == "eval" && i == 0)
-      for (std::size_t k = 1; k < c.words.size(); ++k) inside += c.words[k].text + " ";
-    else if (w == "sh" || w == "bash" || w.ends_with("/sh") || w.ends_with("/bash")) {
-      auto k = i + 1;
-      while (k < c.words.size() && c.words[k].text.starts_with("-") && c.words[k].text.find('c') == std::string::npos) ++k;
-      if (k + 1 < c.words.size() && c.words[k].text.starts_with("-")) inside = c.words[k + 1].text;
-    }
-    if (!inside.empty()) return {inside, c.words[std::min(i + 1, c.words.size() - 1)].line};
-  }
-  return {};
-}
-
 class shell_parser {
  public:
-  shell_parser(std::string_view text, const std::string& source, const shell_values& environment) : s_{.cursor = {.text = text, .source = source}} {
-    for (const auto& [name, value] : environment) c_.variables[name] = {{{value, 0}}, false};
-  }
+  shell_parser(std::string_view text, const std::string& source, shell_state& state, int level = 0, certainty outer = certainty::yes)
+      : s_{.cursor = {.text = text, .source = source, .state = &state}}, run_(c_, script_, outer, level > 0, [this](auto... a) { inside(a...); }), level_(level) {}
+  shell_parser(const shell_parser&) = delete;
+  shell_parser& operator=(const shell_parser&) = delete;
 
-  shell_script parse() {
+  shell_script parse(int line = 1) {
+    c_.line = line;
     if (c_.text.size() > (std::size_t{1} << 20)) c_.stop("is larger than 1 MiB");
-    while (c_.at < c_.text.size()) step();
-    end_command();
-    for (const auto& [name, v] : c_.variables)
-      if (!v.array && !v.items.empty() && v.items[0].line > 0) script_.settings.push_back({name + "=" + v.items[0].text, v.items[0].line});
+    do {
+      while (c_.at < c_.text.size()) step();
+      if (s_.in_array) c_.stop("an array's ( is not closed");
+      finish_word();
+    } while (c_.at < c_.text.size());  // a loop begins again
+    documents();
+    end_command(shell_joint::end);
     return std::move(script_);
   }
 
  private:
   void step() {
     const char c = c_.text[c_.at];
-    if (c == '\n') {
-      ++c_.at;
-      if (s_.in_array) s_.end_word(); else end_command();
-      ++c_.line;
-    } else if (shell_blank(c)) {
-      ++c_.at;
-      s_.end_word();
+    if (c == '\n')
+      newline();
+    else if (shell_blank(c)) {
       c_.line += c == line_goes_on;
-    } else if (c == '#' && !s_.has_word) {
+      ++c_.at;
+      finish_word();
+    } else if (c == '#' && !s_.has_word)
       comment();
-    } else if (c == '\\') {
+    else if (c == '\\')
       s_.escape();
-    } else if (c == '\'') {
+    else if (c == '\'')
       s_.single();
-    } else if (c == '"') {
+    else if (c == '"')
       s_.twice();
-    } else if (c == '$' || c == '`') {
+    else if (c == '$' || c == '`')
       s_.unquoted();
-    } else if (c == '(') {
-      ++c_.at;
-      if (!s_.in_array && s_.has_word && !s_.word.empty() && s_.word.back() == '=' && shell_assigned(s_.word) > 0) {
-        s_.array_name = s_.word;
-        s_.in_array = true;
-        s_.drop_word();
-      } else if (!s_.in_array) {
-        end_command();
-      }
-    } else if (c == ')') {
-      ++c_.at;
-      if (s_.in_array) {
-        end_array();
-      } else if (pattern_) {  // of a case: what stood before it is no command
-        s_.end_word();
-        s_.words.clear();
-        pattern_ = false;
-      } else {
-        end_command();
-      }
-    } else if (c == '|' && pattern_) {
-      ++c_.at;
-      s_.end_word();
-    } else if ((c == ';' || c == '&' || c == '|') && !s_.in_array) {
-      ++c_.at;
-      end_command();
-      if (c == ';' && c_.peek() == ';') {
-        ++c_.at;
-        pattern_ = cases_ > 0;
-      }
-    } else if ((c == '<' || c == '>') && !s_.in_array) {
-      redirect();
-    } else {
+    else if (c == '(')
+      bracket();
+    else if (c == ')')
+      closed();
+    else if (!s_.in_array && (c == ';' || c == '&' || c == '|'))
+      between(c);
+    else if (!s_.in_array && (c == '<' || c == '>'))
+      tests() ? word_of_test(1) : redirect();
+    else {
       s_.add(c);
       ++c_.at;
     }
+  }
+
+  /// Within [[ … ]] brackets and signs are words.
+  [[nodiscard]] bool tests() const { return !s_.words.empty() && s_.words[0].text == "[[" && s_.words.back().text != "]]"; }
+  void word_of_test(std::size_t length) {
+    finish_word();
+    for (std::size_t i = 0; i < length; ++i) s_.add(c_.text[c_.at++]);
+    finish_word();
+  }
+  void newline() {
+    const auto here = c_.at;
+    finish_word();
+    if (c_.at != here) return;  // a loop begins again
+    ++c_.at;
+    ++c_.line;
+    if (s_.in_array) return;
+    documents();
+    if (!tests()) end_command(shell_joint::end);
+  }
+  /// The end of a word, which may say what becomes of the ones that follow.
+  void finish_word() {
+    const auto before = s_.words.size();
+    s_.end_word();
+    if (s_.in_array || s_.words.size() == before) return;
+    if (redirects_) {
+      redirects_ = false;
+      if (writes_) line_.target = std::move(s_.words.back());
+      s_.words.pop_back();
+      return;
+    }
+    const auto& w = s_.words;
+    if (w.size() == 1 && (!pattern_ || w[0].text == "esac") && run_.reserved(w[0].text)) {
+      pattern_ = false;
+      s_.words.clear();
+    } else if (w.size() == 3 && w[0].text == "case" && w[2].text == "in") {
+      run_.choose(w[1]);
+      pattern_ = true;
+      s_.words.clear();
+    } else if (w.size() == 3 && w[0].text == "function" && w[2].text == "{") {
+      run_.function_named(w[1].text);
+      run_.reserved("{");
+      s_.words.clear();
+    }
+  }
+
+  void bracket() {
+    if (s_.in_array || pattern_) {
+      ++c_.at;
+    } else if (tests()) {
+      word_of_test(1);
+    } else if (s_.has_word && !s_.word.empty() && s_.word.back() == '=' && shell_assigned(s_.word) > 0) {
+      ++c_.at;
+      s_.array_name = s_.word;
+      s_.in_array = true;
+      s_.drop_word();
+    } else if (const auto next = c_.text.find_first_not_of(" \t", c_.at + 1); next != std::string_view::npos && c_.text[next] == ')' && (s_.has_word || !s_.words.empty())) {
+      s_.end_word();
+      if (!s_.words.empty()) run_.function_named(s_.words.back().text);
+      s_.words.clear();
+      c_.at = next + 1;
+    } else if (c_.peek(1) == '(' && !s_.has_word && (s_.words.empty() || s_.words[0].text == "for")) {
+      const auto end = c_.closing('(', ')');
+      s_.words.push_back({"((", c_.line});
+      s_.words.push_back({std::string{c_.text.substr(c_.at + 2, end >= c_.at + 3 ? end - c_.at - 3 : 0)}, c_.line});
+      c_.skip_to(end + 1);
+    } else {
+      ++c_.at;
+      end_command(shell_joint::end);
+      run_.reserved("(");
+    }
+  }
+  void closed() {
+    if (tests()) return word_of_test(1);
+    ++c_.at;
+    if (s_.in_array) {
+      s_.end_word();
+      s_.in_array = false;
+      run_.assign_array(s_.array_name, std::move(s_.array));
+      s_.array.clear();
+    } else if (pattern_) {
+      s_.end_word();
+      pattern_ = false;
+      run_.patterns(s_.words);
+      s_.words.clear();
+    } else {
+      end_command(shell_joint::end);
+      run_.reserved(")");
+    }
+  }
+  /// ; & | between commands, and between patterns.
+  void between(char c) {
+    const bool twice = c_.peek(1) == c;
+    if (tests() && twice && c != ';') return word_of_test(2);
+    if (c == '&' && c_.peek(1) == '>') {
+      ++c_.at;
+      return redirect();
+    }
+    if (pattern_ && c == '|') {
+      ++c_.at;
+      return s_.end_word();
+    }
+    c_.at += twice ? 2 : 1;
+    end_command(c == ';' || (c == '&' && !twice) ? shell_joint::end : c == '&' ? shell_joint::on_success : twice ? shell_joint::on_failure : shell_joint::pipe);
+    if (c != ';' || !(twice || c_.peek() == '&') || !run_.chooses()) return;
+    if (c_.peek() == '&') ++c_.at;
+    run_.end_choice();
+    pattern_ = true;
   }
 
   void comment() {
     const auto end = std::min(c_.text.find('\n', c_.at), c_.text.size());
     const auto whole = c_.text.substr(c_.at, end - c_.at);
     const auto known = script_.directives.size();
-    if (whole.starts_with("#SBATCH") && (c_.at == 0 || c_.text[c_.at - 1] == '\n'))
-      for (std::size_t i = 7; i < whole.size();) {
-        while (i < whole.size() && shell_blank(whole[i])) ++i;
-        const auto from = i;
-        while (i < whole.size() && !shell_blank(whole[i])) ++i;
-        if (from == i || whole[from] == '#') break;
-        script_.directives.push_back({std::string{whole.substr(from, i - from)}, c_.line});
-      }
-    name_slurm_values(known);
+    if (whole.starts_with("#SBATCH") && (c_.at == 0 || c_.text[c_.at - 1] == '\n')) read_directives(whole, c_.line, script_.directives);
+    name_slurm_values(script_.directives, known, *c_.state);
     c_.at = end;
   }
-  /// What sbatch puts into the environment, from its lines (sbatch's manual, output environment variables).
-  void name_slurm_values(std::size_t from) {
-    for (std::size_t i = from; i < script_.directives.size(); ++i) {
-      std::string_view word = script_.directives[i].text;
-      const auto equals = word.find('=');
-      auto value = equals != std::string_view::npos ? word.substr(equals + 1) : i + 1 < script_.directives.size() ? std::string_view{script_.directives[i + 1].text} : std::string_view{};
-      if (const auto colon = value.rfind(':'); colon != std::string_view::npos) value = value.substr(colon + 1);
-      if (value.empty() || value.find_first_not_of("0123456789") != std::string_view::npos) continue;
-      static constexpr std::pair<std::string_view, std::string_view> names[] = {
-          {"--nodes", "SLURM_NNODES"}, {"--nodes", "SLURM_JOB_NUM_NODES"}, {"-N", "SLURM_NNODES"}, {"-N", "SLURM_JOB_NUM_NODES"}, {"--gres", "SLURM_GPUS_ON_NODE"}, {"--gpus-per-node", "SLURM_GPUS_ON_NODE"},
-          {"--gpus-per-node", "SLURM_GPUS_PER_NODE"}, {"--ntasks", "SLURM_NTASKS"}, {"-n", "SLURM_NTASKS"}, {"--ntasks-per-node", "SLURM_NTASKS_PER_NODE"}, {"--cpus-per-task", "SLURM_CPUS_PER_TASK"}};
-      for (const auto& [option, name] : names)
-        if (word.substr(0, equals) == option) c_.variables[std::string{name}] = {{{std::string{value}, 0}}, false};
-    }
-  }
   void redirect() {
-    s_.end_word();
-    if (!s_.words.empty() && s_.words.back().text.size() == 1 && s_.words.back().text[0] >= '0' && s_.words.back().text[0] <= '9' && c_.at > 0 && c_.text[c_.at - 1] == s_.words.back().text[0])
-      s_.words.pop_back();  // the number of a stream
-    const bool document = c_.text.substr(c_.at, 2) == "<<" && c_.peek(2) != '<';
-    while (c_.peek() == '<' || c_.peek() == '>' || c_.peek() == '&' || c_.peek() == '|' || (document && c_.peek() == '-')) ++c_.at;
-    while (c_.peek() == ' ') ++c_.at;
-    const auto from = c_.at;
-    while (c_.at < c_.text.size() && !shell_blank(c_.peek()) && c_.peek() != ';' && c_.peek() != '|') ++c_.at;
-    if (!document) return;
-    std::string end;
-    for (const char c : c_.text.substr(from, c_.at - from))
-      if (c != '\'' && c != '"') end += c;
-    c_.skip_to(std::min(c_.text.find('\n', c_.at), c_.text.size()));
-    const auto inside = std::min(c_.at + 1, c_.text.size());
-    const int line = c_.line + 1;
-    auto until = inside;
-    while (c_.at < c_.text.size()) {
-      const auto first = c_.at + 1;
-      until = std::min(first, c_.text.size());
-      const auto last = std::min(c_.text.find('\n', first), c_.text.size());
-      auto one = c_.text.substr(std::min(first, c_.text.size()), last - std::min(first, c_.text.size()));
-      while (!one.empty() && shell_blank(one.front())) one.remove_prefix(1);
-      c_.skip_to(last);
-      if (one == end) break;
-    }
-    // What sbatch reads there is a script of its own.
-    if (!s_.words.empty() && s_.words[0].text == "sbatch") parse_inside(c_.text.substr(inside, until - inside), line, {});
-  }
-
-  void end_array() {
-    s_.end_word();
-    const auto n = shell_assigned(s_.array_name);
-    auto& v = c_.variables[s_.array_name.substr(0, n)];
-    if (s_.array_name[n] != '+') v.items.clear();
-    v.array = true;
-    for (auto& w : s_.array) v.items.push_back(std::move(w));
-    s_.array.clear();
-    s_.in_array = false;
-  }
-  void assign(const shell_word& word) {
-    const auto n = shell_assigned(word.text);
-    auto& v = c_.variables[word.text.substr(0, n)];
-    // In a branch that may not run, what is open does not replace what is known.
-    if (depth_ > 0 && !word.known() && v.items.size() == 1 && v.items[0].known()) return;
-    const bool more = word.text[n] == '+';
-    auto value = word.text.substr(n + (more ? 2 : 1));
-    if (more && !v.items.empty() && !v.array) value = v.items[0].text + value;
-    c_.spend(value.size());
-    v = {{{value, word.line}}, false};
-  }
-  void end_command() {
-    if (s_.in_array && c_.at < c_.text.size()) return s_.end_word();
-    if (s_.in_array) c_.stop("an array's ( is not closed");
-    s_.end_word();
-    auto words = std::move(s_.words);
-    s_.words.clear();
-    static constexpr std::string_view control[] = {"if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "function", "{", "}", "!", "time", "exec", "nohup", "[", "[["};
-    std::size_t first = 0;
-    while (first < words.size() && std::find(std::begin(control), std::end(control), words[first].text) != std::end(control)) {
-      const auto& w = words[first].text;
-      if (w == "if" || w == "for" || w == "while" || w == "case") script_.branches = true;
-      if (w == "if" || w == "for" || w == "while" || w == "until" || w == "case") ++depth_;
-      if (w == "fi" || w == "done" || w == "esac") depth_ -= depth_ > 0;
-      if (w == "case") {
-        ++cases_;
-        pattern_ = true;
-      }
-      if (w == "esac") {
-        cases_ -= cases_ > 0;
-        pattern_ = false;
-      }
-      if (w == "for" || w == "case" || w == "[" || w == "[[") return;  // a list, a pattern, a test: no command
-      ++first;
-    }
-    while (first < words.size() && (words[first].text == "export" || words[first].text == "declare" || words[first].text == "local" || words[first].text == "readonly" || words[first].text == "env")) {
-      ++first;
-      while (first < words.size() && words[first].text.size() > 1 && words[first].text[0] == '-' && shell_assigned(words[first].text) == 0 && words[first].text[1] != '-') ++first;
-    }
-    shell_command c;
-    for (; first < words.size() && shell_assigned(words[first].text) > 0; ++first) c.settings.push_back(words[first]);
-    c.words.assign(words.begin() + static_cast<std::ptrdiff_t>(first), words.end());
-    if (c.words.empty()) {
-      for (const auto& w : c.settings) assign(w);
+    const auto r = s_.redirection();
+    if (r.document) {
+      awaited_.push_back({r.end, r.verbatim});
       return;
     }
-    if (const auto inside = command_in_string(c); !inside.text.empty() && parse_inside(inside.text, inside.line, c.settings)) return;
-    script_.commands.push_back(std::move(c));
+    redirects_ = r.file;
+    writes_ = r.writes;
+    line_.appends = r.appends;
   }
-  bool parse_inside(std::string_view inside, int line, const std::vector<shell_word>& settings) {
-    if (level_ >= 4) return false;
-    c_.spend(inside.size());
-    shell_parser inner{inside, c_.source, {}};
-    inner.c_.variables = c_.variables;
-    inner.c_.line = line;
-    inner.level_ = level_ + 1;
-    inner.c_.spent = c_.spent;
-    auto said = inner.parse();
-    c_.spent = inner.c_.spent;
+  /// The lines between << and its end, for the command that ends here.
+  void documents() {
+    for (const auto& [end, verbatim] : std::exchange(awaited_, {})) {
+      line_.document_line = c_.line;
+      const auto lines = c_.lines_until(end);
+      if (run_.runs() == certainty::no) continue;
+      c_.spend(lines.size());
+      shell_cursor inner{.text = lines, .source = c_.source, .state = c_.state, .line = line_.document_line};
+      line_.document = verbatim ? std::string{lines} : inner.one_word(0, true);
+    }
+  }
+  void end_command(shell_joint then) {
+    finish_word();
+    redirects_ = false;
+    line_.words = std::exchange(s_.words, {});
+    if (!awaited_.empty() && !line_.words.empty() && line_.words[0].text == "cat" && then == shell_joint::pipe) {  // cat <<END | tee FILE: the lines are still to come
+      line_ = {};
+      return;
+    }
+    run_.command(std::exchange(line_, {}), then);
+  }
+  void inside(std::string_view text, int line, const std::vector<shell_word>& settings, bool own) {
+    if (level_ >= 16) c_.stop("commands within commands are nested deeper than 16 levels");
+    c_.spend(text.size());
+    const auto mark = c_.state->changes.size();
+    shell_parser inner{text, c_.source, *c_.state, level_ + 1, run_.runs()};
+    auto said = inner.parse(line);
+    if (own) c_.state->undo(mark);
+    const auto loops = run_.loops();
     for (auto& one : said.commands) {
       one.settings.insert(one.settings.begin(), settings.begin(), settings.end());
+      one.loops = loops + (loops.empty() || one.loops.empty() ? "" : " ") + one.loops;
       script_.commands.push_back(std::move(one));
     }
     script_.directives.insert(script_.directives.end(), said.directives.begin(), said.directives.end());
-    return true;
+    std::move(said.files.begin(), said.files.end(), std::back_inserter(script_.files));
+    script_.unset.merge(said.unset);
   }
 
   shell_words s_;
   shell_cursor& c_{s_.cursor};
-  int level_{};     ///< of scripts within scripts
-  int depth_{};     ///< of branches and loops
-  int cases_{};     ///< that are open
-  bool pattern_{};  ///< the words are a pattern of one
   shell_script script_;
+  shell_run run_;
+  int level_{};      ///< of scripts within scripts
+  bool pattern_{};   ///< the words are a pattern of a case
+  bool redirects_{}; ///< the next word is a file's name
+  bool writes_{};    ///< … to which the command writes
+  shell_line line_;  ///< what is known of the command beside its words
+  struct awaited {
+    std::string end;
+    bool verbatim;
+  };
+  std::vector<awaited> awaited_;  ///< what the lines after << end with
 };
 
 }  // namespace detail
@@ -253,7 +250,22 @@ inline shell_script read_shell(std::string_view text, const std::string& source,
   check_utf8(text, source);
   for (const char c : text)
     if (c == open_from || c == open_to || c == line_goes_on) fail("headroom: " + source + " is not a text file");
-  return detail::shell_parser{text, source, environment}.parse();
+  detail::shell_state state;
+  detail::shell_variable own{{}, true};
+  for (const auto& [name, value] : environment) {
+    state.variables[name] = {{{value, 0}}, false};
+    state.given.insert(name);
+  }
+  for (int i = 1; i < 100 && state.variables.contains(std::to_string(i)); ++i) own.items.push_back(state.variables[std::to_string(i)].items[0]);
+  if (!own.items.empty()) {
+    state.variables["#"] = {{{std::to_string(own.items.size()), 0}}};
+    state.variables["*"] = own;
+    state.variables["@"] = std::move(own);
+  }
+  auto script = detail::shell_parser{text, source, state}.parse();
+  for (const auto& [name, v] : state.variables)
+    if (!v.array && v.items.size() == 1 && v.items[0].line > 0) script.settings.push_back({name + "=" + v.items[0].text, v.items[0].line});
+  return script;
 }
 
 }  // namespace headroom::io

@@ -2,68 +2,26 @@
 // A place in a shell script, the variables set so far, and what stands there for a `$`.
 #pragma once
 
-#include <headroom/io/syntax/document.hpp>
 #include <headroom/io/syntax/shell_arithmetic.hpp>
-
-#include <map>
+#include <headroom/io/syntax/shell_script.hpp>
 
 namespace headroom::io {
 
-/// What the script does not say stands between the first two ("$NAME"); the third is where a string's line goes on.
-inline constexpr char open_from = '\x01', open_to = '\x02', line_goes_on = '\x03';
-
-struct shell_word {
-  std::string text;
-  int line{};
-  [[nodiscard]] bool known() const { return text.find(open_from) == std::string::npos; }
-  /// For people: what is open as it stands in the script.
-  [[nodiscard]] std::string shown() const {
-    std::string r;
-    for (const char c : text)
-      if (c != open_from && c != open_to && c != line_goes_on) r += c;
-    return r;
-  }
-};
-
-struct shell_command {
-  std::vector<shell_word> settings;  ///< NAME=value before it
-  std::vector<shell_word> words;
-};
-
-struct shell_script {
-  std::vector<shell_command> commands;
-  std::vector<shell_word> settings;    ///< NAME=value of its own lines, the last of each name
-  std::vector<shell_word> directives;  ///< #SBATCH lines
-  bool branches{};                     ///< has if, for, case or while: read as if every line ran
-};
-
-/// Values of the environment that a script is read in, by name; "1" and so on are its own arguments.
-using shell_values = std::vector<std::pair<std::string, std::string>>;
-
 namespace detail {
-
-inline bool shell_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == line_goes_on; }
-
-struct shell_variable {
-  std::vector<shell_word> items;
-  bool array{};
-};
-using shell_variables = std::map<std::string, shell_variable, std::less<>>;
 
 struct shell_cursor {
   static constexpr int deepest = 16;
 
   std::string_view text;
   std::string source;
+  shell_state* state{};
   std::size_t at{};
   int line{1};
-  std::size_t spent{};
-  shell_variables variables{};
 
   [[noreturn]] void stop(const std::string& what) const { fail("headroom: " + source + ":" + std::to_string(line) + ": " + what); }
-  void spend(std::size_t n) {
-    spent += n;
-    if (spent > (std::size_t{4} << 20)) stop("the script's variables expand to more than 4 MiB");
+  void spend(std::size_t n) const {
+    state->spent += n;
+    if (state->spent > (std::size_t{4} << 20)) stop("the script's variables expand to more than 4 MiB");
   }
   [[nodiscard]] char peek(std::size_t ahead = 0) const { return at + ahead < text.size() ? text[at + ahead] : '\0'; }
   static std::vector<shell_word> open(std::string_view what, int line) { return {{open_from + std::string{what.substr(0, 60)} + open_to, line}}; }
@@ -102,6 +60,10 @@ struct shell_cursor {
     std::size_t n = 0;
     while (shell_name_char(peek(n))) ++n;
     if (n == 0) {
+      if (const auto own = state->variables.find(text.substr(at, 1)); own != state->variables.end() && (peek() == '@' || peek() == '*' || peek() == '#')) {
+        ++at;
+        return own->second;
+      }
       if (peek() == '@' || peek() == '*' || peek() == '?' || peek() == '#' || peek() == '!' || peek() == '$') {
         ++at;
         return {open(text.substr(from, 2), line)};
@@ -112,44 +74,58 @@ struct shell_cursor {
     at += n;
     return value_of(name);
   }
-  shell_variable value_of(const std::string& name) const {
-    const auto it = variables.find(name);
-    if (it == variables.end()) return {open("$" + name, line)};
-    shell_variable v = it->second;
-    if (v.array) {  // "$NAME" of an array is its first
-      v.items.resize(std::min<std::size_t>(v.items.size(), 1));
-      v.array = false;
-    }
-    return v;
+  shell_variable value_of(std::string_view name) const {
+    const auto it = state->variables.find(name);
+    if (it == state->variables.end()) return {open("$" + std::string{name}, line)};
+    if (it->second.items.empty()) return {};
+    spend(it->second.items[0].text.size());
+    return {{it->second.items[0]}};  // "$NAME" of an array is its first
   }
+  /// ${…}
   shell_variable braced(std::string_view inside, int depth) {
-    std::size_t n = 0;
+    const bool counts = inside.size() > 1 && inside[0] == '#';
+    std::size_t n = counts;
     while (n < inside.size() && shell_name_char(inside[n])) ++n;
-    const auto name = std::string{inside.substr(0, n)};
-    const auto rest = inside.substr(n);
-    const auto it = variables.find(name);
-    if (!name.empty() && rest.empty()) return value_of(name);
-    if (!name.empty() && (rest == "[@]" || rest == "[*]")) return it != variables.end() ? it->second : shell_variable{open("${" + std::string{inside} + "}", line)};
-    const bool colon = rest.starts_with(":-") || rest.starts_with(":=");
-    if (!name.empty() && (colon || rest.starts_with("-") || rest.starts_with("="))) {
-      // A value of the environment would win, but a script that is read here has none.
-      if (it != variables.end() && !(colon && it->second.items.empty())) return value_of(name);
-      shell_cursor inner{.text = rest.substr(colon ? 2 : 1), .source = source, .line = line, .variables = variables};
-      return {{{inner.one_word(depth + 1), line}}};
+    const auto name = inside.substr(counts, n - counts), rest = inside.substr(n);
+    const auto it = state->variables.find(name);
+    const bool known = it != state->variables.end();
+    const auto as_it_stands = [&] { return shell_variable{open("${" + std::string{inside} + "}", line)}; };
+    const bool all = rest == "[@]" || rest == "[*]";
+    if (name.empty() || (counts && (!known || !it->second.known()))) return as_it_stands();
+    if (counts && all) return {{{std::to_string(it->second.items.size()), line}}};
+    if (counts) return rest.empty() && it->second.items.size() == 1 ? shell_variable{{{std::to_string(it->second.items[0].text.size()), line}}} : as_it_stands();
+    if (rest.empty()) return value_of(name);
+    if (all && known) {
+      for (const auto& w : it->second.items) spend(w.text.size() + 1);
+      return it->second;
     }
-    return {open("${" + std::string{inside} + "}", line)};
+    if (rest.front() == '[' && rest.back() == ']' && known)
+      if (const auto index = arithmetic(rest.substr(1, rest.size() - 2)); index && *index >= 0 && static_cast<std::size_t>(*index) < it->second.items.size()) return {{it->second.items[static_cast<std::size_t>(*index)]}};
+    // A value of the environment would win, but a script that is read here has those that it is given, and no others.
+    const bool colon = rest.size() > 1 && rest[0] == ':';
+    const char sign = rest[colon];
+    const bool there = known && !(colon && (it->second.items.empty() || it->second.items[0].text.empty()));
+    if (sign == '-' || sign == '=') return there ? value_of(name) : inner_word(rest.substr(colon + 1U), depth);
+    if (sign == '+') return there ? inner_word(rest.substr(colon + 1U), depth) : shell_variable{};
+    if (sign == '?' && there) return value_of(name);
+    return as_it_stands();
   }
-  /// The text as one word between double quotes would be.
-  std::string one_word(int depth) {
+  shell_variable inner_word(std::string_view inside, int depth) const {
+    shell_cursor inner{.text = inside, .source = source, .state = state, .line = line};
+    return {{{inner.one_word(depth + 1, false), line}}};
+  }
+  /// The text as one word between double quotes would be; `verbatim`: with its quotes, as between << and its end.
+  std::string one_word(int depth, bool verbatim) {
     std::string word;
     while (at < text.size()) {
-      if (text[at] == '$' || text[at] == '`') {
+      if (verbatim && text[at] == '\\' && (peek(1) == '$' || peek(1) == '`' || peek(1) == '\\')) {
+        word += peek(1);
+        at += 2;
+      } else if (text[at] == '$' || text[at] == '`') {
         const auto v = expansion(depth);
-        if (v.items.empty()) continue;
-        spend(v.items[0].text.size());
-        word += v.items[0].text;
+        for (std::size_t i = 0; i < v.items.size(); ++i) word += (i > 0 ? " " : "") + v.items[i].text;
       } else {
-        if (text[at] != '"' && text[at] != '\'') word += text[at];
+        if (verbatim || (text[at] != '"' && text[at] != '\'')) word += text[at];
         ++at;
       }
     }
@@ -164,6 +140,21 @@ struct shell_cursor {
       if (text[i] == closes && --depth == 0) return i;
     }
     stop(std::string{"a $"} + opens + " is not closed");
+  }
+  /// The lines up to one that is `end`, blanks aside; moves behind it.
+  std::string_view lines_until(std::string_view end) {
+    const auto from = at;
+    auto until = text.size();
+    while (at < text.size()) {
+      const auto last = std::min(text.find('\n', at), text.size());
+      auto one = text.substr(at, last - at);
+      while (!one.empty() && shell_blank(one.front())) one.remove_prefix(1);
+      while (!one.empty() && one.back() == '\r') one.remove_suffix(1);
+      if (one == end) until = at;
+      skip_to(last + 1);
+      if (one == end) break;
+    }
+    return from < until ? text.substr(from, until - from) : std::string_view{};
   }
   void skip_to(std::size_t to) {
     for (; at < to && at < text.size(); ++at) line += text[at] == '\n';
@@ -181,8 +172,8 @@ struct shell_cursor {
   /// $((…)), where the script says its names.
   [[nodiscard]] std::optional<std::int64_t> arithmetic(std::string_view sum) const {
     return shell_sum{sum, [this](std::string_view name) -> const std::string* {
-                       const auto it = variables.find(name);
-                       return it == variables.end() || it->second.items.size() != 1 ? nullptr : &it->second.items[0].text;
+                       const auto it = state->variables.find(name);
+                       return it == state->variables.end() || it->second.items.size() != 1 ? nullptr : &it->second.items[0].text;
                      }}.value();
   }
 };

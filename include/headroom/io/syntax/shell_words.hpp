@@ -93,10 +93,10 @@ struct shell_words {
               end_word();
             if (!has_word) start = value.items[i].line;
             has_word = true;
-            append(value.items[i].text);
+            word += value.items[i].text;
           }
         } else if (!value.items.empty()) {
-          append(value.items[0].text);
+          word += value.items[0].text;
         }
       } else {
         word += c;
@@ -105,17 +105,13 @@ struct shell_words {
       }
     }
   }
-  void append(const std::string& text) {
-    cursor.spend(text.size());
-    word += text;
-  }
   /// A value is not divided into words.
   [[nodiscard]] bool assigns() const { return !in_array && words.empty() && shell_assigned(word) > 0; }
   /// A `$` or a backquote outside of quotes.
   void unquoted() {
     const auto value = cursor.expansion(0);
     if (assigns()) {
-      for (std::size_t i = 0; i < value.items.size(); ++i) append((i > 0 ? " " : "") + value.items[i].text);
+      for (std::size_t i = 0; i < value.items.size(); ++i) word += (i > 0 ? " " : "") + value.items[i].text;
       return;
     }
     for (std::size_t i = 0; i < value.items.size(); ++i) {
@@ -123,7 +119,6 @@ struct shell_words {
       int line = value.items[i].line;
       bool between = false;
       const auto& text = value.items[i].text;
-      cursor.spend(text.size());
       bool open = false;
       for (const char c : text) {
         open = c == open_from || (open && c != open_to);
@@ -152,6 +147,33 @@ struct shell_words {
     if (to.size() > 100'000) cursor.stop("the script has more than 100,000 words");
     if (word != "\\") to.push_back({word, start});
     drop_word();
+  }
+
+  /// What stands at < > >> &> 2>&1 <<END; moves to the file's name, or behind END.
+  struct redirection_read {
+    bool document{}, file{}, writes{}, appends{}, verbatim{};
+    std::string end{};
+  };
+  redirection_read redirection() {
+    end_word();
+    auto& c = cursor;
+    const char before = c.at > 0 ? c.text[c.at - 1] : '\0';
+    if (!words.empty() && words.back().text.size() == 1 && before >= '0' && before <= '9' && words.back().text[0] == before) words.pop_back();  // the number of a stream
+    redirection_read r{.document = c.text.substr(c.at, 2) == "<<" && c.peek(2) != '<', .writes = c.peek() == '>' && before != '2', .appends = c.text.substr(c.at, 2) == ">>"};
+    const auto from = c.at;
+    while (c.peek() == '<' || c.peek() == '>' || c.peek() == '&' || (c.peek() == '|' && c.at > from) || (r.document && c.peek() == '-')) ++c.at;
+    while (c.peek() == ' ' || c.peek() == '\t') ++c.at;
+    if (c.peek() == '(')  // a command's output as a file
+      c.skip_to(c.closing('(', ')') + 1);
+    else
+      r.file = !r.document;
+    if (!r.document) return r;
+    const auto start_of_end = c.at;
+    while (c.at < c.text.size() && !shell_blank(c.peek()) && std::string_view{";|>&)"}.find(c.peek()) == std::string_view::npos) ++c.at;
+    for (const char one : c.text.substr(start_of_end, c.at - start_of_end))
+      if (one != '\'' && one != '"' && one != '\\') r.end += one;
+    r.verbatim = r.end.size() < c.at - start_of_end;
+    return r;
   }
 };
 

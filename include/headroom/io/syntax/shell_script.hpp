@@ -1,0 +1,107 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What a shell script says, as far as it is read: its commands, its variables, the files that it writes itself.
+#pragma once
+
+#include <headroom/io/syntax/document.hpp>
+
+#include <map>
+#include <optional>
+#include <set>
+
+namespace headroom::io {
+
+/// What the script does not say stands between the first two ("$NAME"); the third is where a string's line goes on.
+inline constexpr char open_from = '\x01', open_to = '\x02', line_goes_on = '\x03';
+
+struct shell_word {
+  std::string text;
+  int line{};
+  [[nodiscard]] bool known() const { return text.find(open_from) == std::string::npos; }
+  /// For people: what is open as it stands in the script.
+  [[nodiscard]] std::string shown() const {
+    std::string r;
+    for (const char c : text)
+      if (c != open_from && c != open_to && c != line_goes_on) r += c;
+    return r;
+  }
+  bool operator==(const shell_word&) const = default;
+};
+
+struct shell_command {
+  std::vector<shell_word> settings;  ///< NAME=value before it
+  std::vector<shell_word> words;
+  std::string loops{};               ///< the values that the loops around it have here: "LR=1e-4 SEED=1"
+};
+
+/// A file that the script writes from its own text: cat > FILE <<END, echo … > FILE.
+struct shell_file {
+  std::string path, text;
+  int line{};
+  bool sure{};  ///< false: in a branch of which the script does not say whether it runs
+};
+
+struct shell_script {
+  std::vector<shell_command> commands;
+  std::vector<shell_word> settings;    ///< NAME=value of its own lines, the last of each name
+  std::vector<shell_word> directives;  ///< #SBATCH lines
+  std::vector<shell_file> files;
+  std::set<std::string> unset;         ///< names that a test asked for and nobody set: read as empty
+};
+
+/// Values of the environment that a script is read in, by name; "1" and so on are its own arguments.
+using shell_values = std::vector<std::pair<std::string, std::string>>;
+
+namespace detail {
+
+inline bool shell_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == line_goes_on; }
+
+struct shell_variable {
+  std::vector<shell_word> items;
+  bool array{};
+  bool operator==(const shell_variable& o) const {  // wherever it was said
+    return array == o.array && std::equal(items.begin(), items.end(), o.items.begin(), o.items.end(), [](const auto& a, const auto& b) { return a.text == b.text; });
+  }
+  [[nodiscard]] bool known() const {
+    return std::all_of(items.begin(), items.end(), [](const auto& w) { return w.known(); });
+  }
+};
+
+/// What a script and the strings of commands within it share.
+struct shell_state {
+  std::map<std::string, shell_variable, std::less<>> variables{};
+  std::set<std::string, std::less<>> given{};  ///< by the environment
+  struct function {
+    std::string text;
+    int line{};
+  };
+  std::map<std::string, function, std::less<>> functions{};
+  struct change {
+    std::string name;
+    std::optional<shell_variable> before;
+  };
+  std::vector<change> changes{};  ///< since the first branch that is open
+  bool sourced{};                 ///< another script's variables are not known
+  std::size_t spent{};
+
+  void set(const std::string& name, shell_variable value, bool watched) {
+    const auto it = variables.find(name);
+    if (watched) changes.push_back({name, it == variables.end() ? std::nullopt : std::optional{it->second}});
+    if (it == variables.end())
+      variables.emplace(name, std::move(value));
+    else
+      it->second = std::move(value);
+  }
+  void undo(std::size_t down_to) {
+    for (; changes.size() > down_to; changes.pop_back()) {
+      auto& c = changes.back();
+      if (c.before)
+        variables[c.name] = std::move(*c.before);
+      else
+        variables.erase(c.name);
+    }
+  }
+};
+
+}  // namespace detail
+
+}  // namespace headroom::io
