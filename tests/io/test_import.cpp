@@ -171,6 +171,53 @@ END
   CHECK(s.unset == std::set<std::string>{"C"});
 }
 
+TEST_CASE("a script that writes its configuration, loops and functions over a training") {
+  const std::string writes = R"(STAGE=${STAGE:-3}
+cat > ds_config.json <<EOF
+{"zero_optimization": {"stage": $STAGE, "reduce_bucket_size": 200000000}, "bf16": {"enabled": true}, "train_micro_batch_size_per_gpu": "auto"}
+EOF
+train() {
+  deepspeed --num_gpus 8 train.py --model_name_or_path meta-llama/Llama-2-7b-hf --deepspeed ds_config.json --bf16 True --per_device_train_batch_size $1 --learning_rate $2 --max_seq_length 2048
+}
+)";
+  const std::vector<std::string> sft{"batch.sequence=2048"};
+  const auto j = [&](const std::string& end, const std::vector<imported::text>& more = {}) {
+    auto files = more;
+    files.push_back({"run.sh", writes + end});
+    auto with = imported::settings();
+    with.script.program = io::detail::program_named("transformers");
+    io::draft d;
+    d.ignores = {"max_seq_length"};
+    std::vector<io::import_input> all;
+    for (const auto& f : files) all.push_back(io::input_of(f.said, f.file, io::file_kind::unknown, with));
+    io::import_files(d, std::move(all), with);
+    for (const auto& s : sft) io::say_key(d, s);
+    d.say({"hardware", "gpu"}, "h100-sxm-80gb", "--gpu");
+    return d.settled();
+  };
+  const auto why = [&](const std::string& end, const std::vector<imported::text>& more = {}) {
+    try {
+      j(end, more);
+    } catch (const headroom::error& e) {
+      return std::string{e.what()};
+    }
+    return std::string{};
+  };
+  const auto one = j("train 4 1e-4\n");
+  CHECK(one.sharding.stage == 3);
+  CHECK(one.sharding.reduce_bucket_size == 200'000'000);
+  CHECK(one.batch.micro == 4);
+  CHECK(j("train 2 1e-4\n", {{"e.env", "STAGE=2\n"}}).sharding.stage == 2);
+  CHECK(j("for lr in 1e-4 2e-4; do train 4 $lr; done\n").batch.micro == 4);  // the same job twice
+  CHECK(why("for b in 4 8; do train $b 1e-4; done\n") == "headroom: run.sh:6: 2 trainings start here, of a loop, which are not the same job: say which with --env, as in --env b=4");
+  CHECK(j("for b in 4 8; do train $b 1e-4; done\n", {{"e.env", "b=8\n"}}).batch.micro == 8);
+  CHECK(why("train 4 1\ntrain 8 1\n").find("2 trainings start") != std::string::npos);
+  CHECK(holds(why("train 4 1e-4\nif [ -f x ]; then echo '{}' > ds_config.json; fi\n"), "run.sh:9: \"ds_config.json\" is written in a branch of which the script does not say whether it runs: give the file, too"));
+  CHECK(holds(why("echo \"{\\\"a\\\": $(nproc)}\" > ds_config.json\ntrain 4 1e-4\n"), "\"ds_config.json\" holds a value that the script does not say, \"$(nproc)\": add --env NAME=VALUE"));
+  // What is given wins over what the script would write.
+  CHECK(j("train 4 1e-4\n", {{"ds_config.json", R"({"zero_optimization": {"stage": 1}, "bf16": {"enabled": true}})"}}).sharding.stage == 1);
+}
+
 // Megatron-LM
 
 TEST_CASE("Megatron-LM: a script's arguments") {

@@ -138,6 +138,7 @@ class draft {
     std::int64_t per_stage{};
     std::vector<std::int64_t> starts{};
     std::string place{};
+    bool operator==(const stage_rule&) const = default;
   };
   std::optional<stage_rule> stages;
 

@@ -46,13 +46,20 @@ inline void refuse_others(const draft& d, const std::vector<shell_command>& all,
 inline void read_same(draft& d, launch& reader, std::span<const shell_command* const> starts, const std::string& source) {
   const bool one_line = std::all_of(starts.begin(), starts.end(), [&](const shell_command* c) { return c->words[0].line == starts[0]->words[0].line && !c->loops.empty(); });
   if (!one_line || starts.size() > 256) ask_which(starts, source);
+  const auto said = [&] {  // what follows from the arguments, not they themselves
+    auto r = d;
+    r.accelerate.reset();
+    r.torchtitan.reset();
+    r.trainer.reset();
+    return r;
+  };
   const auto before = d;
   reader.read(*starts[0]);
-  const auto first = d;
+  const auto first = said();
   for (const auto* c : starts.subspan(1)) {
     d = before;
     reader.read(*c);
-    if (d != first) ask_which(starts, source);
+    if (said() != first) ask_which(starts, source);
   }
   d.notes.push_back(source + ":" + std::to_string(starts[0]->words[0].line) + ": " + std::to_string(starts.size()) + " trainings start here, of a loop, and are one job in memory and time");
 }
@@ -76,7 +83,7 @@ inline void import_text(draft& d, std::string_view text, const std::string& sour
     set = detail::import_count(d, w, source) || set;
   }
   if (starts.empty()) {
-    if (script.commands.empty() && set) return;  // NAME=value lines
+    if (script.commands.empty() && (set || source.ends_with(".env"))) return;  // NAME=value lines
     fail("headroom: " + source + " starts no training that is known here" + detail::likely_program(script.commands));
   }
   if (starts.size() == 1)

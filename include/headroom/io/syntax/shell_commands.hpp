@@ -119,7 +119,8 @@ class shell_commands {
     return std::nullopt;
   }
   /// NAME=SUM, or a sum that is a test.
-  certainty arithmetic(const shell_word& sum) {
+  certainty arithmetic(shell_word sum) {
+    std::erase_if(sum.text, [](char c) { return shell_blank(c); });
     const auto n = shell_assigned(sum.text);
     if (n == 0 || sum.text[n] != '=' || sum.text[n + 1] == '=') {
       if (sum.text.find("++") != std::string::npos || sum.text.find("--") != std::string::npos || sum.text.find('=') != std::string::npos) leave_open({sum.text.substr(0, sum.text.find_first_of("+-*/=<>! ")), sum.line});
@@ -154,6 +155,7 @@ class shell_commands {
       return;
     }
     it->sure = sure && (it->sure || !appends);
+    it->line = line;
     it->text = appends ? it->text + "\n" + text : std::move(text);
   }
   /// A program, a function, or a string of commands.
@@ -180,6 +182,7 @@ class shell_commands {
       return certainty::open;
     }
     c.loops = flow_->loops();
+    c_->spend(c.loops.size() + 64);
     script_->commands.push_back(std::move(c));
     return name == "echo" ? certainty::yes : certainty::open;
   }

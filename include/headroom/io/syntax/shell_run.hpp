@@ -171,7 +171,7 @@ class shell_run {
     auto* f = flow_.top(shell_block::items);
     if (f == nullptr) return end(shell_block::loop);
     if (f->runs == certainty::no || f->next >= f->items.size()) return flow_.leave(c_->line);
-    c_->spend(c_->at - f->body);
+    c_->spend(c_->at - f->body + 256);
     c_->at = f->body;
     c_->line = f->line;
     take_next(*f);

@@ -1,0 +1,138 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What a shell script starts, by the values that the script itself gives. Each expectation is what bash prints when it runs the script with
+// `run` as a function that echoes its arguments; where bash would need a command's output, the word is open.
+#include <headroom/io/syntax/shell.hpp>
+
+#include <doctest/doctest.h>
+
+namespace test_shell {
+
+using namespace headroom;
+
+/// Its commands named "run", a line each: "run a b"; a word that is open in brackets.
+std::string runs(const std::string& script, const io::shell_values& environment = {}) {
+  std::string r;
+  for (const auto& c : io::read_shell(script, "s.sh", environment).commands) {
+    if (c.words[0].text != "run") continue;
+    for (std::size_t i = 1; i < c.words.size(); ++i) r += (i > 1 ? " " : "") + (c.words[i].known() ? c.words[i].text : "[" + c.words[i].shown() + "]");
+    r += "\n";
+  }
+  return r;
+}
+std::string refusal(const std::string& script) {
+  try {
+    io::read_shell(script, "s.sh");
+  } catch (const headroom::error& e) {
+    return e.what();
+  }
+  return {};
+}
+
+TEST_CASE("a branch whose test the script decides is the one that is read") {
+  const std::string choose = "if [ \"$MODE\" = full ]; then A=1\nelif [[ $MODE == lo* && -n $MODE ]]; then A=2; else A=3; fi\nrun $A\n";
+  CHECK(runs("MODE=full\n" + choose) == "1\n");
+  CHECK(runs("MODE=lora\n" + choose) == "2\n");
+  CHECK(runs("MODE=x\n" + choose) == "3\n");
+  CHECK(runs(choose) == "3\n");  // nobody sets MODE
+  CHECK(io::read_shell(choose, "s.sh").unset == std::set<std::string>{"MODE"});
+  CHECK(runs(choose, {{"MODE", "lora"}}) == "2\n");
+  CHECK(runs("N=4; if [ $N -ge 4 ] && [ $N -lt 5 ]; then run a; else run b; fi") == "a\n");
+  CHECK(runs("N=5; if [ $N -ge 4 -a $N -lt 5 ]; then run a; else run b; fi") == "b\n");
+  CHECK(runs("N=5; if ! [ $N -ne 5 ] || false; then run a; fi") == "a\n");
+  CHECK(runs("N=5; if (( N > 4 )); then run a; else run b; fi; (( M = N * 2 )); run $M") == "a\n10\n");
+  CHECK(runs("if [ -z \"$1\" ]; then M=default; else M=$1; fi; run $M") == "default\n");
+  CHECK(runs("if [ -z \"$1\" ]; then M=default; else M=$1; fi; run $M $#", {{"1", "given"}}) == "given 1\n");
+}
+
+TEST_CASE("what a branch sets of which nobody knows whether it runs is open behind it") {
+  CHECK(runs("if [ -f x ]; then A=1; else A=2; fi; run $A") == "[$A]\n");
+  CHECK(runs("if [ -f x ]; then A=1; else A=1; fi; run $A") == "1\n");
+  CHECK(runs("A=1; if [ -f x ]; then A=1; fi; run $A") == "1\n");
+  CHECK(runs("A=1; if [ -f x ]; then A=2; run $A; fi; run $A") == "2\n[$A]\n");
+  CHECK(runs("if nvidia-smi; then if true; then A=1; fi; fi; run $A") == "[$A]\n");
+  CHECK(runs("if nvidia-smi; then :; elif true; then A=1; else A=2; fi; run $A") == "[$A]\n");
+  CHECK(runs("[ -f x ] && A=1; run $A; true && B=1; run $B; false || C=1; run $C; false && D=1; run $D") == "[$A]\n1\n1\n[$D]\n");
+  CHECK(runs("if [ -f x ]; then A=(1 2); fi; run ${A[@]}") == "[$A]\n");
+  CHECK(runs("A=9; if [ -f x ]; then A=1; else A=2; fi; run $A", {{"A", "2"}}) == "9\n");  // who gives A means the line before
+  CHECK(runs("source env.sh; if [ -z \"$A\" ]; then B=1; fi; run $B") == "[$B]\n");           // env.sh may set A
+  CHECK(runs("#SBATCH --nodes=2\nif [ -z \"$SLURM_PROCID\" ]; then B=1; fi; run $B $SLURM_NNODES") == "[$B] 2\n");
+  CHECK(runs("read A; if [ $A = 1 ]; then B=1; fi; run $A $B") == "[$A] [$B]\n");
+}
+
+TEST_CASE("case takes the first pattern that matches") {
+  const std::string choose = "case \"$M\" in\n a|b*) X=1;;\n c) X=2\n ;;\n *) X=3;;\nesac\nrun $X\n";
+  CHECK(runs("M=a\n" + choose) == "1\n");
+  CHECK(runs("M=bcd\n" + choose) == "1\n");
+  CHECK(runs("M=c\n" + choose) == "2\n");
+  CHECK(runs("M=d\n" + choose) == "3\n");
+  CHECK(runs("M=$(uname)\n" + choose) == "[$X]\n");
+  CHECK(runs("case $(uname) in a) X=1;; *) X=1;; esac; run $X") == "1\n");
+  CHECK(runs("case $(uname) in a) X=1;; b) X=1;; esac; run $X") == "[$X]\n");
+  // Options of the script itself, of which there are none.
+  const std::string options = "N=2\nwhile [[ $# -gt 0 ]]; do\n  case $1 in\n    -n|--nodes) N=$2; shift 2;;\n    *) exit 1;;\n  esac\ndone\nrun $N\n";
+  CHECK(runs(options) == "2\n");
+  CHECK(runs(options, {{"1", "--nodes"}, {"2", "8"}}) == "[$N]\n");
+}
+
+TEST_CASE("loops over words start a command for each; functions start theirs where they are called") {
+  CHECK(runs("for lr in 1 2; do for s in a b; do run $lr $s; done; done") == "1 a\n1 b\n2 a\n2 b\n");
+  CHECK(runs("for lr in 1 2\ndo\n  run $lr\ndone\nrun $lr") == "1\n2\n2\n");
+  CHECK(runs("for lr in 1 2; do run $lr; done", {{"lr", "2"}}) == "2\n");
+  CHECK(runs("for f in *.json; do run $f; done") == "[$f]\n");
+  CHECK(runs("for ((i=0; i<3; i++)); do run x; A=1; done; run $A") == "x\n[$A]\n");
+  CHECK(runs("while true; do run x; sleep 5; done") == "x\n");
+  CHECK(runs("until true; do run x; done") == "");
+  const auto looped = io::read_shell("for lr in 1 2; do for s in a; do run $lr; done; done", "s.sh");
+  REQUIRE(looped.commands.size() == 2);
+  CHECK(looped.commands[1].loops == "lr=2");
+  CHECK(runs("go() {\n  local m=$1\n  run $m $# \"$@\"\n}\ngo a b\ngo c") == "a 2 a b\nc 1 c\n");
+  CHECK(runs("function go { run $1; }\nfunction on () { go $1$1; }\non x") == "xx\n");
+  CHECK(runs("go() { run never; }") == "");
+  CHECK(runs("go() { A=2; }\nA=1; go; run $A") == "2\n");
+  CHECK(refusal("go() { go; }\ngo") == "headroom: s.sh:1: commands within commands are nested deeper than 16 levels");
+}
+
+TEST_CASE("what a script's expansions give") {
+  CHECK(runs("A=(x \"y z\" w); run ${#A[@]} ${A[1]} \"${A[@]}\"; N=${#A[@]}; run $((N * 2)) ${B:-d} ${B:+e} ${N:+f} ${N+g}") == "3 y z x y z w\n6 d f g\n");
+  CHECK(runs("(cd x; A=1); run ${A:-none}; { B=1; }; run $B") == "none\n1\n");
+  CHECK(runs("A=1; sh -c 'A=2; run $A'; run $A; eval 'A=3'; run $A") == "2\n1\n3\n");
+  CHECK(runs("run a &> log; run b 2>&1 | tee -a log; run c > out 2>err; run d &") == "a\nb\nc\nd\n");
+  CHECK(runs("run a; exit 0\nrun b") == "a\n");
+  CHECK(runs("if [ -z \"$A\" ]; then echo usage; exit 1; fi; run b") == "b\n");  // a value that is missing is asked for where it is used
+  CHECK(runs("case x in\n esac\nrun a\nfi\ndone\n}\n)\nrun b") == "a\nb\n");
+}
+
+TEST_CASE("a script's own files") {
+  const auto files = [](const std::string& script) { return io::read_shell(script, "s.sh").files; };
+  const auto one = files("Z=3\ncat > ds_$Z.json <<EOF\n{\"stage\": $Z, \"a\": $((Z+1)), \"b\": \"\\$Z\"}\nEOF\nrun x");
+  REQUIRE(one.size() == 1);
+  CHECK(one[0].path == "ds_3.json");
+  CHECK(one[0].text == "{\"stage\": 3, \"a\": 4, \"b\": \"$Z\"}\n");
+  CHECK(one[0].line == 3);
+  CHECK(one[0].sure);
+  CHECK(files("cat <<'EOF' > a.json\n$Z \"q\"\nEOF\n")[0].text == "$Z \"q\"\n");
+  CHECK(files("cat <<EOF | tee a.json\nx\nEOF\n")[0].path == "a.json");
+  CHECK(files("tee a.json <<EOF > /dev/null\nx\nEOF\n")[0].path == "a.json");
+  CHECK(files("echo '{\"a\": 1}' > a.json\necho more >> a.json")[0].text == "{\"a\": 1}\nmore");
+  CHECK_FALSE(files("if [ -f x ]; then echo 1 > a.json; fi")[0].sure);
+  CHECK(files("if false; then echo 1 > a.json; fi").empty());
+  CHECK(runs("sbatch <<EOF\n#!/bin/bash\nrun inside\nEOF\nrun outside") == "inside\noutside\n");
+}
+
+TEST_CASE("scripts that are made to grow are refused, or read in steps that grow as they do") {
+  const auto times = [](const std::string& piece, int n) {
+    std::string r;
+    for (int i = 0; i < n; ++i) r += piece;
+    return r;
+  };
+  const auto stops = [](const std::string& script) { return refusal(script).find("expand to more than 4 MiB") != std::string::npos; };
+  CHECK(stops("A=(" + times("x ", 50'000) + ")\n" + times("run ${A[@]}\n", 1'000)));
+  CHECK(stops(times("for i in 1 2 3 4 5 6 7 8; do ", 20) + "run x; " + times("done; ", 20)));
+  std::string many;
+  for (int i = 0; i < 40'000; ++i) many += "V" + std::to_string(i) + "=1\n";
+  CHECK(refusal(many + times("eval run\n", 5'000)).empty());  // forty thousand variables are not copied five thousand times
+  CHECK(refusal(many + times("run ${X:-$V1}\n", 20'000)).empty());
+  CHECK(refusal(times("if true; then ", 100)).find("nested deeper than 64 levels") != std::string::npos);
+}
+
+}  // namespace test_shell
