@@ -59,7 +59,7 @@ inline bool says_one_of(std::string_view word, std::string_view names) {
   for (const auto name : words_between_bars(names)) {
     if (name.empty()) continue;
     if (name.ends_with('.') || name.ends_with('=')) {
-      if (word.starts_with(name) || (word.starts_with('+') && word.substr(word.find_first_not_of('+')).starts_with(name))) return true;
+      if (word.starts_with(name) || (word.starts_with('+') && word.substr(std::min(word.find_first_not_of('+'), word.size())).starts_with(name))) return true;
     } else if (!path_end(word, name).empty()) {
       return true;
     }
