@@ -25,6 +25,10 @@ inline constexpr profile deepspeed = [] {
   p.date = 202410;
   return p;
 }();
-inline constexpr profile deepspeed_2023 = over_deepspeed(hf_trainer_2023);
+inline constexpr profile deepspeed_2023 = [] {
+  profile p = over_deepspeed(hf_trainer_2023);
+  p.loading.steps_at_once = true;
+  return p;
+}();
 
 }  // namespace headroom::frameworks

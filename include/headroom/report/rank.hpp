@@ -28,7 +28,7 @@ inline constexpr int row_count = static_cast<int>(row::temporaries) + 1;
 
 /// The moments of a step, in order. The columns of a report.
 enum class phase : std::uint8_t {
-  load,          ///< the model goes to the GPU
+  load,          ///< the model goes to the GPU, and the trainer with its optimizer is built around it
   forward,       ///< of the layers
   loss_forward,  ///< head and loss; "loss" in the file
   backward,

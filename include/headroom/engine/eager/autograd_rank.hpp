@@ -69,6 +69,33 @@ constexpr moment load_moment(const settled_job& s, const state_bytes& st, const 
          moment(row::activations, position_buffers(s));
 }
 
+/// What is there once the trainer is built, before the first step: parameters, master copies, and buffers that stay, DDP's buckets among them
+/// (torch csrc/distributed/c10d/reducer.cpp initialize_buckets; DeepSpeed runtime/zero/stage3.py _setup_for_real_optimizer).
+constexpr moment built_moment(const settled_job& s, const windows& w, const moment& resident) {
+  moment r = w.always;
+  for (const auto of : {row::model_parameters, row::adapters, row::master_parameters}) r.add(of, resident.rows[of]);
+  if (w.gradients_at_load) r += w.gradients_before;
+  r.add(row::activations, position_buffers(s));
+  return r;
+}
+/// While ZeRO's optimizer is built, before its buffers are: gradients of zeros in the master copy's format, of a partition or of stage 3's largest
+/// sub-group (initialize_optimizer_states). A step with them used to make the optimizer's state.
+constexpr moment zero_moment(const settled_job& s, const state_bytes& st, const moment& resident) {
+  const auto& j = *s.source;
+  const auto& z = j.sharding;
+  moment r{};
+  if (!z.by(sharder::deepspeed) || !z.cuts(sharded_state::optimizer) || j.offload.optimizer != place::on_gpu || !s.precision.master.present()) return r;
+  for (const auto of : {row::model_parameters, row::adapters, row::master_parameters}) r.add(of, resident.rows[of]);
+  if (j.framework.loading.steps_at_once) {
+    r.add(row::optimizer_state, resident.rows[row::optimizer_state]);
+    r.add(row::temporaries, update_of_all(s, st));
+  }
+  const auto group = z.cuts(sharded_state::weights) ? zero_sizes_of(j).sub_group : 0;
+  const auto mine = checked::ceil_div(st.trained.count(), s.shards.optimizer);
+  r.add(row::temporaries, share(parameters{group > 0 ? smaller(group, mine) : mine}, s.precision.master.width()));
+  return r;
+}
+
 /// Gradients of an encoder's or a tower's layers that stay once they are reduced: shards, under paths that shrink them.
 constexpr bytes kept_beside(const settled_job& s, const state_bytes& st, const windows& w) {
   if (w.path == gradient_path::grows || w.gradients_before.total > bytes{0} || w.kept_per_unit == bytes{0}) return bytes{0};
@@ -86,6 +113,8 @@ constexpr timeline walk_autograd(const settled_job& s, const inventory& list, co
   auto t = walk_step(s, list, st, w, resident, here, checkpoints, layers, sees || reads ? &before : nullptr);
   checkpoints += before.checkpoints;
   t.look(phase::load, -1, load_moment(s, st, resident));
+  t.look(phase::load, -1, built_moment(s, w, resident));
+  t.look(phase::load, -1, zero_moment(s, st, resident));
   t.look(phase::save, -1, resident);
   return t;
 }

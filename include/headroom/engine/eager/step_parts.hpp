@@ -84,6 +84,15 @@ constexpr bytes foreach_temporaries(std::int32_t copies, const state_bytes& st) 
   return st.trained_copy + (copies - 1) * max(st.trained_copy - st.adapter_copy, st.adapter_copy);
 }
 
+/// Temporaries of the optimizer's update of all that trains on a rank.
+constexpr bytes update_of_all(const settled_job& s, const state_bytes& st) {
+  const auto& habits = s.source->framework.optimizer;
+  if (s.optimizer.state.quantised() && habits.int8_copies > 0) return update_of_one(s, st);
+  if (s.optimizer.how == implementation::foreach) return foreach_temporaries(habits.foreach_copies, st);
+  if (s.optimizer.how == implementation::loop) return habits.loop_keeps_previous ? st.loop_temporary : 2 * st.largest_trained;
+  return bytes{0};
+}
+
 /// The gradient of an embedding table, or of the head.
 constexpr bytes table_gradient(const settled_job& s, const scene& sc) {
   return bytes{checked::mul(checked::mul(sc.vocabulary, s.model.hidden), sc.weight_width)};

@@ -72,14 +72,7 @@ constexpr void step_count::count_blocks(const step_facts& f, bool accumulate, bo
 constexpr void step_count::update() {
   const auto& s = *job_;
   const auto& j = *s.source;
-  const auto& habits = j.framework;
-  bytes most{0};
-  if (s.optimizer.state.quantised() && habits.optimizer.int8_copies > 0)
-    most = detail::update_of_one(s, *states_);
-  else if (s.optimizer.how == implementation::foreach)
-    most = detail::foreach_temporaries(habits.optimizer.foreach_copies, *states_);
-  else if (s.optimizer.how == implementation::loop)
-    most = habits.optimizer.loop_keeps_previous ? states_->loop_temporary : 2 * states_->largest_trained;
+  auto most = detail::update_of_all(s, *states_);
   if (s.layer.host && s.optimizer.how == implementation::loop) most += bytes{8 + (j.adapter.active() ? s.layer.adapter_width : s.optimizer.state.width())};
   auto temporaries = make(most, row::temporaries);
   free(temporaries);
