@@ -72,6 +72,7 @@ constexpr void zero12_windows(windows& w, const settled_job& s, const state_byte
   if (j.framework.sharding.bf16_optimizer && j.sharding.stage == 1 && g == 4 && e == 2) {
     w.gradients_before = moment(row::gradients, share(st.trained, 4));
     w.step = moment(row::temporaries, bytes{0});
+    w.flat_gradients = w.wide_gradients = bytes{0};
   }
 }
 

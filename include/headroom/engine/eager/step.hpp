@@ -86,17 +86,23 @@ class eager_step {
     const bool on_gpu = s.source->offload.optimizer == place::on_gpu && !s.optimizer.in_backward;
     if (!on_gpu && !s.source->framework.gradients.stay) drop_gradients();
     to.make_states();
-    if (w.partition > bytes{0}) {
-      auto flat = to.make(w.flat_gradients, row::temporaries), wide = to.make(w.wide_gradients, row::temporaries);
-      to.free(flat);
+    // ZeRO's update reads the gradients' cast, or the flat gradients themselves where they have the master copy's format.
+    typename Listener::handle read{};
+    if (w.flat_gradients > bytes{0}) {
+      read = to.make(w.flat_gradients, row::temporaries);
+      if (w.wide_gradients > bytes{0}) {
+        auto wide = to.make(w.wide_gradients, row::temporaries);
+        to.free(read);
+        read = wide;
+      }
       units_->free_partition();
-      to.free(wide);
     }
-    if (w.partition == bytes{0} || w.step.total > w.flat_gradients + w.wide_gradients) {
+    if (on_gpu) to.update();
+    to.free(read);
+    if (w.step.total > w.flat_gradients + w.wide_gradients) {
       auto buffers = to.make(w.step.total, w.step.rows[row::communication_buffers] > bytes{0} ? row::communication_buffers : row::temporaries);
       to.free(buffers);
     }
-    if (on_gpu) to.update();
     to.free(loss_);
     if (!s.source->framework.gradients.stay) drop_gradients();
   }
