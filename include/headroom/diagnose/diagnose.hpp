@@ -7,6 +7,9 @@
 #include <headroom/diagnose/suspects.hpp>
 #include <headroom/estimate.hpp>
 
+#include <algorithm>
+#include <limits>
+
 namespace headroom {
 
 enum class cause : std::uint8_t {
@@ -20,9 +23,10 @@ enum class cause : std::uint8_t {
 struct diagnosis {
   cause why{};
   std::optional<bytes> others;       ///< of the GPU, what other processes hold
-  std::optional<phase> died_in;      ///< the first phase of the job that needs more than there is
+  std::optional<phase> died_in;      ///< by the traceback, else the first phase of the job that needs more than there is
+  bool seen{};                       ///< … by the traceback
   std::optional<bytes> unpredicted;  ///< live tensors and what was asked, beyond the estimate of its tallest moment (negative: below)
-  std::vector<suspect> suspects;     ///< tensors of the job as large as what was asked
+  std::vector<suspect> suspects;     ///< tensors of the job as large as what was asked, the likeliest first
 };
 
 /// By the message alone. PyTorch asks the driver only after no cached block was large enough and giving all whole segments back did not
@@ -37,7 +41,10 @@ inline diagnosis diagnose(const oom_message& m) {
     d.why = cause::outside;
     return d;
   }
-  if (m.capacity && m.free && m.in_use) d.others = max(bytes{0}, m.capacity->value - m.free->value - m.in_use->value);
+  // Where the driver's count of the process is not said, or in a container is 0: what PyTorch holds, a context and NCCL's buffers.
+  constexpr bytes outside = 2 * gib;
+  const auto mine = max(m.in_use ? m.in_use->value : bytes{0}, m.reserved() ? *m.reserved() + (m.in_use && m.in_use->value > bytes{0} ? bytes{0} : outside) : bytes{0});
+  if (m.capacity && m.free && mine > bytes{0}) d.others = max(bytes{0}, m.capacity->value - m.free->value - mine);
   const auto asked = m.asked ? m.asked->value : bytes{0};
   const auto free = m.free ? m.free->value : bytes{0};
   if (m.unallocated && asked > bytes{0} && m.unallocated->value + free >= asked)
@@ -46,6 +53,23 @@ inline diagnosis diagnose(const oom_message& m) {
     d.why = cause::other_processes;
   return d;
 }
+
+namespace detail {
+
+/// Those of the phase that it died in come first, and of these, whoever is asked for beside as much as was there.
+inline void order_suspects(std::vector<suspect>& all, const oom_message& m, const std::optional<phase>& died_in) {
+  const auto elsewhere = [&](const suspect& s) { return died_in && s.when != *died_in; };
+  const auto apart = [&](const suspect& s) {
+    if (!s.beside || !m.allocated) return bytes{std::numeric_limits<std::int64_t>::max()};
+    const auto by = *s.beside - m.allocated->value;
+    return max(by, -by);
+  };
+  std::stable_sort(all.begin(), all.end(), [&](const suspect& a, const suspect& b) {
+    return elsewhere(a) != elsewhere(b) ? elsewhere(b) : apart(a) < apart(b);
+  });
+}
+
+}  // namespace detail
 
 /// … and by the job and its report.
 template <class Ranks>
@@ -56,12 +80,15 @@ diagnosis diagnose(const oom_message& m, const job& j, const basic_report<Ranks>
     if (r.host.per_node > bytes{0}) d.died_in = r.host.at;
     return d;
   }
+  d.died_in = m.died_in;
+  d.seen = m.died_in.has_value();
   for (int i = 0; i < phase_count && !d.died_in; ++i)
     if (worst[static_cast<phase>(i)] + worst.outside.context + worst.outside.nccl > worst.capacity) d.died_in = static_cast<phase>(i);
   if (m.allocated && m.asked) d.unpredicted = m.allocated->value + m.asked->value - worst.allocated;
   if (!m.asked) return d;
   for (auto& s : suspects_of(j))
     if (m.asked->may_be(s.size)) d.suspects.push_back(std::move(s));
+  detail::order_suspects(d.suspects, m, d.died_in);
   return d;
 }
 

@@ -5,6 +5,7 @@
 // c10/core/impl/alloc_cpu.cpp, DeepSpeed launcher/launch.py, torch distributed/elastic/multiprocessing.
 #pragma once
 
+#include <headroom/diagnose/traceback.hpp>
 #include <headroom/units/quantity.hpp>
 
 #include <algorithm>
@@ -37,6 +38,7 @@ struct oom_message {
   std::optional<printed_size> asked, capacity, free, in_use, allocated;
   std::optional<printed_size> unallocated;  ///< reserved by PyTorch, but in no tensor
   std::optional<printed_size> graph_pools;  ///< of `allocated`, in private pools (CUDA graphs)
+  std::optional<phase> died_in;             ///< by the traceback before it
 
   /// What the caching allocator held.
   [[nodiscard]] constexpr std::optional<bytes> reserved() const {
@@ -47,7 +49,7 @@ struct oom_message {
 
 namespace detail {
 
-/// A number with up to two decimals and a unit, as format_size prints it, at the start of `text`.
+/// A number with up to two decimals and a unit, as format_size prints it, at the start of `text`. Who writes GB may mean 10^9 bytes or 2^30.
 constexpr std::optional<printed_size> read_size(std::string_view text) {
   std::int64_t hundredths = 0;
   int decimals = -1;
@@ -64,19 +66,22 @@ constexpr std::optional<printed_size> read_size(std::string_view text) {
       break;
     }
   }
-  if (i == 0 || i == text.size() || text[i] != ' ') return std::nullopt;
-  const auto exact = decimals < 1;
+  if (i == 0 || i == text.size()) return std::nullopt;
+  if (text[i] == ' ') ++i;
+  const std::int64_t parts = decimals < 1 ? 1 : decimals == 1 ? 10 : 100;
   for (int d = decimals < 0 ? 0 : decimals; d < 2; ++d) hundredths *= 10;
   struct unit {
     std::string_view name;
     std::int64_t size;
+    std::int64_t less{};  ///< that it may be
   };
-  constexpr std::array units{unit{"bytes", 1}, unit{"KiB", 1 << 10}, unit{"MiB", 1 << 20}, unit{"GiB", 1 << 30}};
+  constexpr std::array units{unit{"bytes", 1}, unit{"KiB", 1 << 10}, unit{"MiB", 1 << 20}, unit{"GiB", 1 << 30},
+                             unit{"KB", 1 << 10, (1 << 10) - 1'000}, unit{"MB", 1 << 20, (1 << 20) - 1'000'000}, unit{"GB", 1 << 30, (1 << 30) - 1'000'000'000}};
   for (const auto& u : units) {
-    if (!text.substr(i + 1).starts_with(u.name)) continue;
+    if (!text.substr(i).starts_with(u.name)) continue;
     if (hundredths > (std::int64_t{1} << 50) * 100 / u.size) return std::nullopt;
     const auto value = hundredths * u.size / 100;
-    return printed_size{bytes{value}, bytes{u.size == 1 ? 0 : exact ? u.size / 2 : u.size / 200 + 1}};
+    return printed_size{bytes{value}, bytes{u.size == 1 ? 0 : u.size / (2 * parts) + 1 + hundredths * u.less / 100}};
   }
   return std::nullopt;
 }
@@ -144,6 +149,7 @@ constexpr std::optional<oom_message> read_oom(std::string_view log) {
     const auto text = log.substr(at, std::min(longest, std::max(log.find("Tried to allocate ", at + 1), at + 1) - at));
     m.asked = detail::size_after(text, "Tried to allocate ");
     detail::read_gpu_sentence(text, m);
+    m.died_in = detail::phase_said(log.substr(0, at));
     return m;
   }
   if (cpu != std::string_view::npos) {

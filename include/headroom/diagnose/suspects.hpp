@@ -9,6 +9,7 @@
 #include <headroom/engine/tensor_parallel/stages.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct suspect {
   bytes size{};      ///< what is asked of the driver for it: a segment of the caching allocator
   phase when{};
   std::string what;
+  std::optional<bytes> beside;  ///< what live tensors come to when it is asked for, where that is known
 };
 
 namespace detail {
@@ -36,27 +38,21 @@ class suspect_list {
   std::vector<suspect> take() { return std::move(all_); }
 
  private:
-  void add(bytes b, phase when, std::string what) {
+  void add(bytes b, phase when, std::string what, std::optional<bytes> beside = {}) {
     if (b < 10 * mib) return;  // a smaller one asks for 2 or 20 MiB, as any other does
     const auto size = segment_of(b);
     for (const auto& s : all_)
       if (s.size == size && s.when == when && s.what == what) return;
-    all_.push_back({size, when, std::move(what)});
+    all_.push_back({size, when, std::move(what), beside});
   }
 
   void weights() {
     const auto& p = job_.precision;
     const auto list = weights_of(job_.model);
     const auto st = states(job_, list);
-    const bool flat = job_.flat;
     const auto& o = job_.optimizer;
-    if (flat) {
-      const auto here = st.trained_here;
-      add(share(st.trained, p.parameters.width()), phase::load, "all parameters as one flat tensor");
-      add(share(here, p.master.width()), phase::load, "this rank's share of the master copy, one flat tensor");
-      add(share(here, o.state.width()), phase::step, "this rank's share of an optimizer moment, one flat tensor");
-      add(share(here, p.gradients.width()), phase::reduce, "this rank's share of the gradients, one flat tensor");
-    }
+    if (job_.flat) flat_tensors(st);
+    buckets(st);
     add(share(st.unit, p.compute.width()), phase::forward, "the parameters of one layer, gathered");
     add(share(st.root, p.compute.width()), phase::forward, "the parameters outside the layers, gathered");
     for (const auto& w : list) {
@@ -66,7 +62,53 @@ class suspect_list {
       add(share(n, p.gradients.width()), phase::backward, "the gradient of " + of);
       add(share(n, p.master.width()), phase::load, "the master copy of " + of);
       add(share(n, o.state.width()), phase::step, "an optimizer moment of " + of);
+      if (o.how != implementation::fused) add(share(n, o.state.width()), phase::step, "a temporary of the update of " + of);
     }
+  }
+
+  /// One after the other: what is there when each is asked for.
+  void flat_tensors(const state_bytes& st) {
+    const auto& p = job_.precision;
+    const auto& o = job_.optimizer;
+    const auto& j = *job_.source;
+    const auto here = st.trained_here;
+    add(share(st.trained, p.parameters.width()), phase::load, "all parameters as one flat tensor");
+    const bool zero = j.sharding.by(sharder::deepspeed) && j.offload.optimizer == place::on_gpu && p.master.present();
+    auto there = st.gpu[row::model_parameters] + st.gpu[row::adapters];
+    const auto one = [&](std::int64_t width, phase when, const std::string& what, bool stays = true) {
+      const auto size = share(here, width);
+      add(size, when, "this rank's share of " + what + ", one flat tensor", zero ? std::optional{there} : std::nullopt);
+      if (stays) there += size;
+    };
+    one(p.master.width(), phase::load, "the master copy");
+    const auto made = j.framework.loading.steps_at_once ? phase::load : phase::step;
+    if (zero) one(p.master.width(), phase::load, "gradients of zeros, made with the optimizer", made == phase::load);
+    one(o.state.width(), made, "an optimizer moment");
+    for (std::int64_t i = 1; i < o.moments; ++i) one(o.state.width(), made, "another optimizer moment");
+    if (o.moments > 0) one(p.master.present() ? p.master.width() : o.state.width(), made, "a temporary of the optimizer's update", false);
+    add(share(here, p.gradients.width()), phase::reduce, "this rank's share of the gradients, one flat tensor");
+  }
+
+  /// Gradients that are one tensor: DDP's only bucket, until the first backward has said in which order they come (torch
+  /// nn/parallel/distributed.py _ddp_init_helper); the buffers of Megatron-LM's chunks.
+  void buckets(const state_bytes& st) {
+    const auto& j = *job_.source;
+    const bool averages = j.sharding.kind == sharding_kind::ddp || (j.sharding.kind == sharding_kind::none && job_.data > 1);
+    if (!j.framework.modules.megatron()) {
+      if (averages) add(st.gpu[row::gradients], phase::load, "the bucket of all gradients that DDP begins with", st.gpu[row::model_parameters] + st.gpu[row::adapters]);
+      return;
+    }
+    if (j.sharding.gathers_units()) return;
+    const auto list = weights_of(job_.model);
+    const rank_weights weights(job_, list);
+    const stage_cut cut(j.parallel, job_.model.layers, j.framework.pipeline.split);
+    for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
+      weights.for_each_chunk(cut, stage, [&](const stage_weights& w) {
+        for (const auto& b : buffers_of_chunk(job_, w)) {
+          if (j.sharding.distributes_optimizer() && j.framework.loading.into_buffers) add(b.parameters, phase::load, "a buffer that parameters move into");
+          add(b.gradients, phase::load, "a buffer of gradients");
+        }
+      });
   }
 
   void tensors_of(const program& p, std::string_view where, phase forward) {

@@ -71,7 +71,9 @@ inline std::string cause_text(const diagnosis& d, const oom_message& m) {
 template <class Ranks>
 std::string diagnosis_text(const diagnosis& d, const oom_message& m, const basic_report<Ranks>& r) {
   std::string text = detail::cause_text(d, m) + "\n";
-  if (d.died_in) text += "By the estimate the " + std::string{headroom::text(*d.died_in)} + " is the first phase that needs more than there is.\n";
+  if (d.died_in)
+    text += (d.seen ? "By its traceback it died in the phase " + std::string{headroom::text(*d.died_in)}
+                    : "By the estimate the " + std::string{headroom::text(*d.died_in)} + " is the first phase that needs more than there is") + ".\n";
   if (!d.suspects.empty()) {
     text += "As large as what was asked for:\n";
     for (const auto& s : d.suspects) text += "  - " + s.what + ", in the " + std::string{headroom::text(s.when)} + " (" + gib_text(s.size) + ")\n";
