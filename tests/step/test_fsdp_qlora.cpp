@@ -52,6 +52,19 @@ TEST_CASE("FSDP1 gathers frozen layers and has no gradient of them") {
   CHECK(in(r, phase::step, row::optimizer_state) == bytes{2 * 2 * layers * adapters / 2});
 }
 
+// peft utils/other.py fsdp_auto_wrap_policy: a leaf with a weight that trains is a unit, and so is DoraLinearLayer, a magnitude for each output feature.
+TEST_CASE("DoRA's magnitudes have shards of gradients, too") {
+  auto j = on_two_gpus(formats::bf16);
+  j.adapter.kind = adapter_kind::dora;
+  constexpr std::int64_t magnitudes = 3 * h + 2 * ffn + h;  // of a layer: q, k, v, gate and up, down
+  for (const std::int64_t accumulation : {1, 4}) {
+    j.batch.accumulation = accumulation;
+    const auto r = estimate(j);
+    CHECK(in(r, phase::step, row::gradients) == bytes{2 * layers * (adapters + magnitudes) / 2});
+    CHECK(in(r, phase::step, row::optimizer_state) == bytes{2 * 2 * layers * (adapters + magnitudes) / 2});
+  }
+}
+
 // bitsandbytes packs two weights into a byte and FSDP shards those bytes (Params4bit, quant_storage = bf16); the statistics, an int8
 // for each 64 weights, a float for each 256 of those, and 1,092 bytes of tables and offset for each matrix, are no parameters.
 TEST_CASE("FSDP1 gathers quantised layers packed and leaves their statistics whole") {

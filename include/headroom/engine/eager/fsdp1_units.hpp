@@ -154,17 +154,20 @@ class fsdp1_units {
     to_->record();
   }
 
-  /// Calls visit(flat) for each adapter matrix of `count` layers from `first` on.
+  /// Calls visit(flat) for each adapter matrix of `count` layers from `first` on, and for DoRA's magnitudes: they are a module with a weight of
+  /// its own, and so a unit (peft utils/other.py fsdp_auto_wrap_policy; tuners/lora/dora.py DoraLinearLayer).
   template <class Visit>
   constexpr void visit_adapters(std::int64_t first, std::int64_t count, bool backwards, const Visit& visit) {
     const auto& s = *job_;
     const auto rank = s.source->adapter.rank;
+    const std::size_t units = s.source->adapter.kind == adapter_kind::dora ? 3 : 2;
     const auto one = [&](const weight& w, std::int64_t layer) {
       if (!w.layers.has(layer) || !w.linear || w.vector() || !s.layer.adapts(w.role)) return;
-      const std::int64_t elements[] = {checked::mul(rank, w.columns), checked::mul(w.rows, rank)};
-      for (std::size_t k = 0; k < 2; ++k)
+      const auto rows = detail::adapted_rows(s, w);
+      const std::int64_t elements[] = {checked::mul(rank, w.columns), checked::mul(rows, rank), rows};
+      for (std::size_t k = 0; k < units && rows > 0; ++k)
         for (std::int64_t i = 0; i < w.per_layer; ++i) {
-          const bytes whole{checked::mul(elements[backwards ? 1 - k : k], s.layer.adapter_width)};
+          const bytes whole{checked::mul(elements[backwards ? units - 1 - k : k], s.layer.adapter_width)};
           const auto part = ceil_div(whole, s.shards.parameters);
           visit(flat{.whole = whole, .part = on_gpu_ ? bytes{0} : part, .gradient = whole, .reduced = part});
         }
