@@ -169,7 +169,7 @@ class draw {
     s.stage = s.kind == sharding_kind::none || s.kind == sharding_kind::ddp ? 0 : number(0, 3);
     s.no_sync = coin();
     for (auto* c : {&s.reshard_after_forward, &s.overlap_comm, &s.contiguous_gradients, &s.reduce_scatter,
-                    &s.round_robin_gradients, &s.gradient_as_bucket_view, &s.double_buffer})
+                    &s.round_robin_gradients, &s.gradient_as_bucket_view, &s.backward_prefetch, &s.double_buffer})
       *c = toggle();
     for (auto* n : {&s.reduce_bucket_size, &s.allgather_bucket_size, &s.sub_group_size, &s.stage3_prefetch_bucket_size,
                     &s.stage3_param_persistence_threshold, &s.stage3_max_live_parameters, &s.stage3_max_reuse_distance,

@@ -52,6 +52,25 @@ TEST_CASE("FSDP1 gathers frozen layers and has no gradient of them") {
   CHECK(in(r, phase::step, row::optimizer_state) == bytes{2 * 2 * layers * adapters / 2});
 }
 
+// torch distributed/fsdp/_runtime_utils.py _prefetch_handle, which does nothing without a mode: a layer is gathered by its own backward.
+TEST_CASE("FSDP1 without backward_prefetch gathers one layer at a time") {
+  const bytes layer{2 * (matrices + 2 * h)};
+  auto j = on_two_gpus(formats::bf16);
+  j.sharding.backward_prefetch = choice::no;
+  const auto frozen = estimate(j);
+  CHECK(in(frozen, phase::reduce, row::gathered_parameters) == root + layer + bytes{2 * rank * h});
+  CHECK(in(frozen, phase::forward, row::gathered_parameters) == root + layer + widest_adapter);
+  j.framework = frameworks::hf_trainer;
+  j.adapter = {};
+  j.hardware.gpu = gpus::h200_sxm_141gb;
+  j.precision = precisions::bf16;
+  const auto without = estimate(j);
+  CHECK(in(without, phase::reduce, row::gathered_parameters) == root + layer);
+  CHECK(replay(j).ranks[0][phase::reduce] == without.ranks[0][phase::reduce]);
+  j.sharding.backward_prefetch = choice::unset;
+  CHECK(in(estimate(j), phase::reduce, row::gathered_parameters) == root + 2 * layer);
+}
+
 // peft utils/other.py fsdp_auto_wrap_policy: a leaf with a weight that trains is a unit, and so is DoraLinearLayer, a magnitude for each output feature.
 TEST_CASE("DoRA's magnitudes have shards of gradients, too") {
   auto j = on_two_gpus(formats::bf16);

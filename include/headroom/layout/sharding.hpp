@@ -69,6 +69,7 @@ struct sharding {
   std::int64_t zero_hpz_partition_size{-1};
   std::int64_t mics_shard_size{-1};
   choice gradient_as_bucket_view{};            ///< DDP
+  choice backward_prefetch{};                  ///< FSDP1: a layer's backward gathers the layer before, as torch does unless it is told not to (accelerate, NO_PREFETCH)
   std::int64_t communication_unit{-1};         ///< Megatron-FSDP's suggested_communication_unit_size
   choice double_buffer{};                      ///< Megatron-FSDP: buffers of two layers stay (fsdp-double-buffer)
 

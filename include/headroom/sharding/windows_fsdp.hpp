@@ -79,21 +79,24 @@ constexpr void fsdp1_frozen_windows(windows& w, const settled_job& s, const stat
   const auto layers = s.model.layers;
   const auto matrix = share(st.largest_adapter, s.layer.adapter_width);
   const auto held = resident ? layers * unit : bytes{0};
+  const bool ahead = chosen(j.sharding.backward_prefetch, true);
   w.path = gradient_path::leaves;
   w.forward = moment(row::gathered_parameters, root + (resident ? held : unit) + matrix);
   w.loss = moment(row::gathered_parameters, root + held);
-  w.turn = moment(row::gathered_parameters, root + (resident ? held : unit));
+  w.turn = moment(row::gathered_parameters, root + (resident ? held : ahead ? unit : bytes{0}));
   // The layer before is asked for by the first adapter's backward (the next in the reverse order of forward), near the end of the layer's.
   const auto reducing = moment(row::communication_buffers, share(st.largest_adapter, s.layer.adapter_width, s.shards.gradients));
-  w.backward = moment(row::gathered_parameters, root + (resident ? held : unit) + 2 * matrix) + reducing;
-  w.reduce = moment(row::gathered_parameters, root + (resident ? held : 2 * unit) + 2 * matrix) + reducing;
+  const auto matrices = (ahead ? 2 : 1) * matrix;
+  w.backward = moment(row::gathered_parameters, root + (resident ? held : unit) + matrices) + reducing;
+  w.reduce = moment(row::gathered_parameters, root + (resident ? held : (ahead ? 2 : 1) * unit) + matrices) + reducing;
   const bool stays = j.offload.parameters == place::on_gpu;
   if (stays) w.kept_per_unit = ceil_div(st.gpu[row::gradients], layers);
   // Gathers, copies from the host and reductions have a stream each. The limiter lets the host run two frees ahead (_limiter_utils.py
   // _FreeEventQueue): beside the layer at hand and the prefetched one, a third buffer is free but not yet known to be.
   const auto d = s.shards.parameters;
+  const std::int64_t buffers = ahead ? 3 : 2;
   w.pools = true;
-  w.gather_pool = root + 3 * unit + 2 * matrix + (stays ? bytes{0} : max(ceil_div(root, d), 3 * ceil_div(unit, d)));
+  w.gather_pool = root + buffers * unit + 2 * matrix + (stays ? bytes{0} : max(ceil_div(root, d), buffers * ceil_div(unit, d)));
   w.reduce_pool = stays ? st.gpu[row::gradients] : bytes{0};
 }
 
@@ -113,12 +116,14 @@ constexpr void fsdp1_windows(windows& w, const settled_job& s, const state_bytes
   if (j.framework.sharding.wraps_adapters && j.adapter.active()) return fsdp1_frozen_windows(w, s, st, unit, root, resident);
   const auto layers = s.model.layers;
   const auto cast_shard = c == m ? bytes{0} : share(st.unit, c, d);
+  const bool ahead = chosen(j.sharding.backward_prefetch, true);
+  const auto gathered = (ahead ? 2 : 1) * unit;
   w.path = gradient_path::unit;
   w.forward = moment(row::gathered_parameters, root + (resident ? layers * unit : unit) + cast_shard);
   w.loss = moment(row::gathered_parameters, root + (resident ? layers * unit : bytes{0}));
   // The first gradient of what the model returns asks for the last layer: the loss's own where the model computes it.
-  w.turn = moment(row::gathered_parameters, root + (resident ? layers * unit : s.layer.loss_outside() ? bytes{0} : unit));
-  w.backward = moment(row::gathered_parameters, root + (resident ? layers * unit : 2 * unit) + cast_shard);
+  w.turn = moment(row::gathered_parameters, root + (resident ? layers * unit : s.layer.loss_outside() || !ahead ? bytes{0} : unit));
+  w.backward = moment(row::gathered_parameters, root + (resident ? layers * unit : gathered) + cast_shard);
   const bool root_trains = trained_modules(j, -1).has(module::embedding);
   const auto zeros = j.adapter.active() && j.trainable.all() ? unit : bytes{0};
   w.flat_pieces = true;
@@ -126,7 +131,7 @@ constexpr void fsdp1_windows(windows& w, const settled_job& s, const state_bytes
   w.ends_apart = true;
   w.end = moment(row::gathered_parameters, root);
   w.last_reduce = w.end + moment(row::communication_buffers, root_trains ? root : bytes{0});
-  w.reduce = moment(row::gathered_parameters, root + (resident ? layers * unit : 2 * unit)) + moment(row::communication_buffers, zeros + unit);
+  w.reduce = moment(row::gathered_parameters, root + (resident ? layers * unit : gathered)) + moment(row::communication_buffers, zeros + unit);
   if (j.sharding.no_sync && j.batch.accumulation > 1) {
     w.gradients_before = moment(row::gradients, layers * unit + (root_trains ? root : bytes{0}));
     w.kept_per_unit = bytes{0};

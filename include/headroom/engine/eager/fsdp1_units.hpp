@@ -30,6 +30,7 @@ class fsdp1_units {
     on_gpu_ = j.offload.parameters == place::on_gpu;
     sums_whole_ = j.sharding.no_sync && j.batch.accumulation > 1;
     updates_at_once_ = s.optimizer.in_backward;
+    ahead_ = chosen(j.sharding.backward_prefetch, true);
     casts_ = p.compute.bits != p.parameters.bits;
     const bool frozen = j.adapter.active() && j.trainable.all();
     root_ = flat_of(detail::share(resident_ ? st.root + st.side : st.root, p.compute.width()), d);
@@ -77,13 +78,16 @@ class fsdp1_units {
   /// The root's hook asks for the last layer.
   constexpr void begin_backward() {
     lowest_ = job_->model.layers;
-    if (!resident_) unshard_layer(job_->model.layers - 1);
+    if (!resident_ && ahead_) unshard_layer(job_->model.layers - 1);
   }
   /// The embedding's gradient lies in the same flat parameter.
   constexpr void after_head() { waiting_ = to_->gradients(); }
   /// A layer's hook asks for the layer before; beside adapters that is the first adapter's, near the end of the layer's backward.
   constexpr void before_backward(const layer_place& at) {
-    if (at.layer > 0 && !apart_ && !resident_) unshard_layer(at.layer - 1);
+    if (!ahead_ && !resident_)
+      unshard_layer(at.layer);
+    else if (at.layer > 0 && !apart_ && !resident_)
+      unshard_layer(at.layer - 1);
     gather_adapters(at);
   }
   constexpr void after_backward(const layer_place& at) {
@@ -99,7 +103,7 @@ class fsdp1_units {
   [[nodiscard]] constexpr std::int64_t cut(const detail::layer_run& r) const { return r.count; }
   /// No gradient reaches the layer: if it is there, it goes when backward ends.
   constexpr void leave_layer(const layer_place& at) {
-    if (resident_ || at.layer + 1 == lowest_) reshard_layer(at.layer, at.span);
+    if (resident_ || (ahead_ && at.layer + 1 == lowest_)) reshard_layer(at.layer, at.span);
   }
   constexpr void before_embedding_backward() {}
   constexpr void end_backward() {
@@ -210,12 +214,13 @@ class fsdp1_units {
       let_go(whole);
     };
     visit_adapters(at.layer - at.span + 1, at.span, true, [&](const flat& f) {
+      if (!ahead_) reduce_last();
       auto next = unshard(f);
-      reduce_last();
+      if (ahead_) reduce_last();
       last = f;
       whole = next;
     });
-    if (at.layer > 0 && !resident_) unshard_layer(at.layer - 1);
+    if (at.layer > 0 && !resident_ && ahead_) unshard_layer(at.layer - 1);
     reduce_last();
     to_->retire(made);
   }
@@ -256,7 +261,7 @@ class fsdp1_units {
   Listener* to_;
   const settled_job* job_;
   const inventory* list_;
-  bool resident_{}, apart_{}, on_gpu_{}, sums_whole_{}, updates_at_once_{}, casts_{}, exist_{}, last_{true};
+  bool resident_{}, apart_{}, on_gpu_{}, sums_whole_{}, updates_at_once_{}, ahead_{true}, casts_{}, exist_{}, last_{true};
   std::int64_t lowest_{};
   flat layer_{}, root_{};
   handle root_there_{}, side_{}, beside_{};

@@ -83,6 +83,7 @@ void describe(Keys& k, sharding& s) {
       if (!z.bare().empty()) k.whole(z.bare(), s.*z.member, unset, 0, most);
   }
   k.flag("gradient_as_bucket_view", s.gradient_as_bucket_view);
+  k.flag("backward_prefetch", s.backward_prefetch);
   k.whole("suggested_communication_unit_size", s.communication_unit, unset, 1, most);
   k.flag("fsdp_double_buffer", s.double_buffer);
 }
