@@ -76,6 +76,7 @@ inline bool argument_of(const shell_word& w, std::string_view names, std::span<c
 
 /// The program that a command starts; null where it is none of these.
 inline const other_program* other_program_of(std::span<const shell_word> words, std::span<const std::string> ignores = {}) {
+  words = words.first(std::min<std::size_t>(words.size(), 4096));  // no command that people write has more
   for (const auto& p : other_programs)
     if (std::any_of(words.begin(), words.end(), [&](const shell_word& w) { return says_one_of(w.text, p.words) || argument_of(w, p.arguments, ignores); })) return &p;
   return nullptr;
