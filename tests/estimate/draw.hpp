@@ -66,7 +66,7 @@ class jobs {
     j.hardware = {.gpu = drawn_gpus[dice_.index(drawn_gpus.size())], .nodes = dice_.pick({1, 1, 2, 16}), .gpus_per_node = dice_.pick({1, 2, 8})};
     if (dice_.flip()) j.parallel.data = j.hardware.gpus();
     if (dice_.pick({0, 1, 2}) != 0) j.precision = precisions::all[dice_.index(precisions::all.size())];
-    if (dice_.flip()) j.optimizer = optimizers::all[dice_.index(optimizers::all.size())];
+    if (dice_.flip()) j.optimizer = optimizers::all[dice_.index(17)];  // one of each kind: those behind are kept and updated like one of these
     j.optimizer.how = static_cast<implementation>(dice_.index(4));
     switch (dice_.index(5)) {
       case 0: break;

@@ -151,7 +151,7 @@ TEST_CASE("GaLore, table 1") {
       return states({.model = {.layers = layers, .hidden = h, .heads = 8, .ffn = f, .vocab = 1024},
                      .hardware = {.gpu = gpus::cpu},
                      .framework = frameworks::libtorch,
-                     .precision = precisions::fp32,
+                     .precision = precisions::bf16,  // as the paper counts; in fp32 the code keeps all singular vectors
                      .optimizer = o,
                      .batch = {.sequence = 1},
                      .adapter = a})
@@ -169,7 +169,7 @@ TEST_CASE("GaLore, table 1") {
     galore_state += s[0] * r + 2 * s[1] * r;
     lora_weights += s[0] * r + s[1] * r;
   }
-  CHECK(layer(galore, {})[row::optimizer_state].count() == 4 * (galore_state + 2 * 2 * h));  // two norms with all of Adam's
+  CHECK(layer(galore, {})[row::optimizer_state].count() == 2 * (galore_state + 2 * 2 * h));  // two norms with all of Adam's
   const auto lora = layer(optimizers::adamw, {.kind = adapter_kind::lora, .rank = r, .targets = all_linear, .format = formats::fp32});
   CHECK(lora[row::adapters].count() == 4 * lora_weights);
   CHECK(lora[row::optimizer_state].count() == 4 * 2 * lora_weights);

@@ -46,3 +46,42 @@ TEST_CASE("names in the sources of the programs") {
   CHECK(*optimizer_called(optimizer_namer::trainer, "adamw_bnb_8bit").is == optimizers::adamw_8bit);
   CHECK(optimizer_called(optimizer_namer::torchtitan, "").is == nullptr);
 }
+
+// transformers training_args.py OptimizerNames of version 5, in its order: each is read, or refused by its name.
+TEST_CASE("the Trainer's optimizers, all of them") {
+  struct said {
+    std::string_view text;
+    const optimizer* is;
+  };
+  using namespace optimizers;
+  const said all_of_them[] = {{"adamw_torch", &adamw}, {"adamw_torch_fused", &adamw}, {"adamw_torch_xla", nullptr}, {"adamw_torch_npu_fused", nullptr}, {"adafactor", &adafactor},
+                              {"adamw_anyprecision", nullptr}, {"adamw_torch_4bit", &adamw_torchao_4bit}, {"adamw_torch_8bit", &adamw_torchao_8bit}, {"ademamix", &ademamix},
+                              {"sgd", &sgd}, {"adagrad", &adagrad}, {"adamw_bnb_8bit", &adamw_8bit}, {"adamw_8bit", &adamw_8bit}, {"ademamix_8bit", &ademamix_8bit},
+                              {"lion_8bit", &lion_8bit}, {"lion_32bit", &lion}, {"paged_adamw_32bit", &paged_adamw}, {"paged_adamw_8bit", &paged_adamw_8bit},
+                              {"paged_ademamix_32bit", &paged_ademamix}, {"paged_ademamix_8bit", &paged_ademamix_8bit}, {"paged_lion_32bit", &paged_lion}, {"paged_lion_8bit", &paged_lion_8bit},
+                              {"rmsprop", nullptr}, {"rmsprop_bnb", &rmsprop_bnb}, {"rmsprop_bnb_8bit", &rmsprop_8bit}, {"rmsprop_bnb_32bit", &rmsprop_bnb}, {"galore_adamw", &galore},
+                              {"galore_adamw_8bit", nullptr}, {"galore_adafactor", nullptr}, {"galore_adamw_layerwise", &galore}, {"galore_adamw_8bit_layerwise", nullptr},
+                              {"galore_adafactor_layerwise", nullptr}, {"lomo", &lomo}, {"adalomo", &adalomo}, {"grokadamw", nullptr}, {"schedule_free_radam", &schedule_free_adamw},
+                              {"schedule_free_adamw", &schedule_free_adamw}, {"schedule_free_sgd", &schedule_free_sgd}, {"apollo_adamw", &apollo}, {"apollo_adamw_layerwise", &apollo},
+                              {"stable_adamw", nullptr}};
+  for (const auto& o : all_of_them) {
+    CAPTURE(o.text);
+    CHECK(optimizer_called(optimizer_namer::trainer, o.text).is == o.is);
+    CHECK(optimizer_called(optimizer_namer::trainer, o.text).in_backward == o.text.ends_with("_layerwise") * (o.is != nullptr));
+    if (o.is != nullptr) continue;
+    const auto word = std::string{o.text};
+    CHECK_THROWS_WITH_AS(refuse_optimizer(optimizer_namer::trainer, "optim", word), doctest::Contains(("optim \"" + word + "\" is not modelled by this version").c_str()), job_error);
+  }
+  CHECK_THROWS_WITH_AS(refuse_optimizer(optimizer_namer::trainer, "optim", "adamw_torhc"), doctest::Contains("adamw_torch"), job_error);
+}
+
+// deepspeed runtime/config.py DEEPSPEED_OPTIMIZERS.
+TEST_CASE("DeepSpeed's optimizers, all of them") {
+  using namespace optimizers;
+  for (const auto& [text, is] : {std::pair<const char*, const optimizer*>{"adagrad", &adagrad}, {"adam", &adam}, {"adamw", &adamw}, {"lion", &lion}, {"muon", &muon}})
+    CHECK(optimizer_called(optimizer_namer::deepspeed, text).is == is);
+  for (const std::string text : {"lamb", "onebitadam", "onebitlamb", "zerooneadam", "muadam", "muadamw", "musgd"}) {
+    CHECK(optimizer_called(optimizer_namer::deepspeed, text).is == nullptr);
+    CHECK_THROWS_WITH_AS(refuse_optimizer(optimizer_namer::deepspeed, "optimizer.type", text), doctest::Contains("is not modelled by this version"), job_error);
+  }
+}

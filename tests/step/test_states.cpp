@@ -34,22 +34,36 @@ std::vector<matrix> llama_tensors(const shape& m) {
 
 long up(double x) { return static_cast<long>(std::ceil(x)); }
 
-/// Elements of optimizer state for one whole tensor, and how many bytes those are.
-long state_bytes_of(std::string_view name, const matrix& w, long width) {
+/// Elements of optimizer state for one whole tensor, and how many bytes those are. `width`: of the recipe's state and of gradients, which are alike here.
+long state_bytes_of(std::string_view name, const matrix& w, long width, long weight) {
   const long n = w.rows * w.columns;
   const bool vector = w.columns == 1;
   const long longer = std::max(w.rows, w.columns), shorter = std::min(w.rows, w.columns);
   const long bytes8 = n < 4096 ? 4 * n : n + 4 * up(static_cast<double>(n) / 256.0);
-  if (name == "adamw" || name == "adam" || name == "badam") return 2 * width * n;
+  const bool small = n < 4096 || n % 256 != 0;
+  if (name == "adamw" || name == "adam" || name == "badam" || name == "schedule-free-adamw") return 2 * width * n;
   if (name == "sgd" || name == "lomo") return 0;
-  if (name == "sgd-momentum" || name == "lion" || name == "adagrad") return width * n;
-  if (name == "adamw-8bit") return 2 * bytes8;
-  if (name == "paged-adamw-8bit") return n >= 100'000 ? 0 : 2 * bytes8;
-  if (name == "paged-adamw") return n >= 100'000 ? 0 : 8 * n;
+  if (name == "sgd-momentum" || name == "adagrad" || name == "schedule-free-sgd") return width * n;
+  // bitsandbytes: fp32, or 8 bits; pages take what has 1e5 elements.
+  if (name.starts_with("paged-") && n >= 100'000) return 0;
+  if (name == "lion" || name == "paged-lion" || name == "rmsprop-bnb") return 4 * n;
+  if (name == "lion-8bit" || name == "paged-lion-8bit" || name == "rmsprop-8bit") return bytes8;
+  if (name == "paged-adamw") return 8 * n;
+  if (name == "adamw-8bit" || name == "paged-adamw-8bit") return 2 * bytes8;
+  if (name == "ademamix" || name == "paged-ademamix") return 12 * n;
+  if (name == "ademamix-8bit" || name == "paged-ademamix-8bit") return 3 * bytes8;
+  if (name == "adamw-torchao-8bit") return 2 * (small ? weight * n : n + n / 64 + 1024);
+  if (name == "adamw-torchao-4bit") return 2 * (n < 4096 || n % 128 != 0 ? weight * n : n / 2 + n / 32 + 64);
+  if (name == "adamw-torchao-fp8") return 2 * (small ? weight * n : n + n / 64);
   if (name == "adafactor" || name == "adalomo") return vector ? 4 * n : 4 * (w.rows + w.columns);
-  if (name == "galore") return vector || shorter <= 128 ? 2 * width * n : width * (2 * 128 * longer + 128 * shorter);
-  if (name == "apollo") return vector || shorter <= 256 ? 2 * width * n : width * 2 * 256 * longer;
-  if (name == "apollo-mini") return vector ? 2 * width * n : width * 2 * longer;
+  if (name == "came") return vector ? 8 * n : 4 * n + 8 * (w.rows + w.columns);
+  if (name == "adam-mini") return width * (n + (vector ? 1 : w.rows));
+  if (name == "prodigy") return 4 * width * n;
+  if (name.starts_with("apollo") || name == "galore") {
+    const long rank = name == "galore" ? 128 : name == "apollo" ? 256 : 1;
+    if (vector || w.embedding || shorter <= rank) return 2 * width * n;
+    return width * (2 * rank * longer + (name == "galore" && width == 4 ? shorter : rank) * shorter);
+  }
   if (name == "muon") return vector || w.embedding ? 2 * width * n : width * n;
   FAIL("no reference for this optimizer");
   return 0;
@@ -78,7 +92,7 @@ TEST_CASE("every precision and optimizer, on one device") {
       long n = 0, state = 0;
       for (const auto& w : llama_tensors(j.model)) {
         n += w.rows * w.columns;
-        state += state_bytes_of(o.label.view(), w, p.state.width());
+        state += state_bytes_of(o.label.view(), w, p.state.width(), p.parameters.width());
       }
       CHECK(s.total.count() == n);
       CHECK(s.gpu[row::model_parameters].count() == n * p.parameters.width());

@@ -19,6 +19,7 @@ constexpr profile over_trainer(profile p) {
   p.precision = precisions::bf16_autocast;
   p.sharding.kinds = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::fsdp1, sharding_kind::fsdp2);
   p.checkpointing.all_or_none = true;  // gradient_checkpointing is on or off
+  p.optimizer.registers_embeddings = true;
   return p;
 }
 inline constexpr profile hf_trainer = [] {
@@ -63,6 +64,7 @@ inline constexpr profile hf_trainer_202203 = [] {
   profile p = hf_trainer_2023;
   p.date = 202203;
   p.optimizer.how = implementation::loop;
+  p.optimizer.registers_embeddings = false;  // since 4.19 (2022-05)
   p.gradients.stay = true;
   p.process.loads_all_kernels = true;
   return p;

@@ -20,6 +20,7 @@ struct sized_row {
 struct loaded_model {
   std::vector<sized_row> states;              ///< master copies and moments that the first update makes
   std::array<std::vector<bytes>, 2> updates;  ///< tensors of an update: of weights, and of adapters in another format
+  std::vector<updated_tensor> updated;        ///< the same as an optimizer's own code sees them
 };
 
 class load_trace {
@@ -51,7 +52,14 @@ class load_trace {
     const auto& j = *s.source;
     if (partitions_) partition_weights(list);
     const auto outside = trained_modules(j, -1);
+    std::size_t first = 0;
+    bool in_layers = false;
     for (auto w : list) {
+      if (const bool here = w.layers.count > 0; here != in_layers) {  // one layer's update comes after another's
+        if (in_layers && s.model.layers > 1 && first < left_.updated.size()) left_.updated.push_back(updated_tensor{left_.updated[first]});
+        first = left_.updated.size();
+        in_layers = here;
+      }
       if (j.framework.modules.dtensor()) w = detail::divided(w, j.parallel.tensor);
       load_weight(detail::joined(w, s), outside);
     }
@@ -65,7 +73,7 @@ class load_trace {
     const auto& j = *s.source;
     const auto all = w.copies(), train = detail::trained_copies(j, outside, w, all), moments = std::int64_t{s.optimizer.moments};
     const bool linear = w.linear && !w.vector();
-    const auto trained = [&](std::int64_t rows, std::int64_t columns, bool table, bool adapter, std::int64_t copies) {
+    const auto trained = [&](std::int64_t rows, std::int64_t columns, detail::table_kind table, bool adapter, std::int64_t copies) {
       detail::state_sum sum(s);
       sum.trained(rows, columns, 1, table, adapter);
       add(sum.r, copies, moments);
@@ -75,13 +83,13 @@ class load_trace {
       sum.frozen(w, 1, quantised);
       add(sum.r, copies, 0);
     };
-    if (train > 0) trained(w.rows, w.columns, w.role == module::embedding || w.role == module::head, false, train);
+    if (train > 0) trained(w.rows, w.columns, detail::table_of(w.role), false, train);
     if (all > train) frozen(linear && s.layer.quantised.has(w.role), all - train);
     if (j.adapter.active() && j.adapter.modules_to_save.has(w.role) && train > 0) frozen(false, train);
     if (const auto rows = linear && s.layer.adapts(w.role) ? detail::adapted_rows(s, w) : 0; rows > 0) {
-      trained(j.adapter.rank, w.columns, false, true, all);
-      trained(rows, j.adapter.rank, false, true, all);
-      if (j.adapter.kind == adapter_kind::dora) trained(rows, 1, false, true, all);
+      trained(j.adapter.rank, w.columns, detail::table_kind::none, true, all);
+      trained(rows, j.adapter.rank, detail::table_kind::none, true, all);
+      if (j.adapter.kind == adapter_kind::dora) trained(rows, 1, detail::table_kind::none, true, all);
     }
   }
 
@@ -101,6 +109,7 @@ class load_trace {
       if (one.gpu[row::master_parameters] > bytes{0} && states_here_) left_.states.push_back({one.gpu[row::master_parameters], row::master_parameters});
       for (std::int64_t k = 0; k < moments && states_here_; ++k)
         if (const auto b = ceil_div(one.gpu[row::optimizer_state], moments); b > bytes{0}) left_.states.push_back({b, row::optimizer_state});
+      if (one.updated.elements > 0 && i == 0) left_.updated.push_back(one.updated);  // the others are like it
       if (one.trained_copy > bytes{0})
         left_.updates[one.adapter_copy > bytes{0} ? 1 : 0].push_back(job_->optimizer.how == implementation::loop ? one.largest_trained : one.trained_copy);
     }
@@ -110,6 +119,7 @@ class load_trace {
   void load_vectors() {
     keep(flat_, row::model_parameters);
     left_.updates[0].assign(1, states_->trained_copy);
+    left_.updated.assign(states_->updated.elements > 0 ? 1 : 0, states_->updated);
     const auto& gpu = states_->gpu;
     if (!states_here_) return;
     keep(gpu[row::master_parameters], row::master_parameters);

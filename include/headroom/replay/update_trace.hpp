@@ -45,13 +45,33 @@ inline void update_one_by_one(tensor_memory& m, const loaded_model& model, const
   for (auto& h : tallest) m.free(h);
 }
 
+/// An optimizer's own code, tensor by tensor (recipe/update_programs.hpp), then the tallest moment of all, in blocks of the largest tensor.
+inline void update_by_own_code(tensor_memory& m, const update_program& p, const loaded_model& model, const state_bytes& st) {
+  struct held {
+    tensor_memory::handle of{tensor_memory::none};
+  };
+  std::array<held, update_program::names> named{};
+  const auto free = [&](held& h) { m.free(h.of); };
+  bytes largest{0};
+  const auto make = [&](std::int64_t n) {
+    largest = max(largest, bytes{n});
+    return held{n > 0 ? m.make(bytes{n}, row::temporaries) : tensor_memory::none};
+  };
+  for (const auto& t : model.updated) run_update(p, t, named, make, free);
+  for (auto& h : named) free(h);
+  auto tallest = m.make_cut(st.own_update, largest, row::temporaries);
+  m.free(tallest);
+}
+
 inline void allocate_update(tensor_memory& m, const settled_job& s, const loaded_model& model, const state_bytes& st) {
   const auto& habits = s.source->framework.optimizer;
-  if (s.optimizer.state.quantised() && habits.int8_copies > 0) {
+  if (updates_by_copies(s)) {
     auto copies = m.make(update_of_one(s, st), row::temporaries);
     m.free(copies);
+  } else if (s.optimizer.by_tensor != nullptr) {
+    update_by_own_code(m, *s.optimizer.by_tensor, model, st);
   } else if (s.optimizer.how == implementation::foreach) {
-    update_foreach(m, model, static_cast<std::size_t>(habits.foreach_copies));
+    update_foreach(m, model, static_cast<std::size_t>(foreach_copies(s)));
   } else if (s.optimizer.how == implementation::loop) {
     update_one_by_one(m, model, st, habits.loop_keeps_previous);
   }

@@ -44,7 +44,10 @@ constexpr void settle_optimizer(settled_job& r) {
     r.assumptions.add(assumption::optimizer_adamw);
   }
   if (!r.optimizer.state.set()) r.optimizer.state = r.precision.state;
-  if (r.optimizer.how == implementation::unset) {
+  if (j.framework.optimizer.registers_embeddings && r.optimizer.by_tensor == &updates::one_kernel && r.optimizer.state.quantised() && !j.sharding.flat()) r.optimizer.plain_embedding = true;
+  if (r.optimizer.by_tensor != nullptr && !j.framework.modules.megatron()) {  // code of its own, which nobody chooses
+    r.optimizer.how = r.optimizer.by_tensor->makes_nothing() ? implementation::fused : implementation::loop;
+  } else if (r.optimizer.how == implementation::unset) {
     r.optimizer.how = j.framework.optimizer.how;
     if (!r.optimizer.updates_in_place) r.assumptions.add(assumption::optimizer_implementation);
   }

@@ -7,6 +7,7 @@
 
 #include <headroom/model/weight.hpp>
 #include <headroom/settle/settle.hpp>
+#include <headroom/states/own_update.hpp>
 
 namespace headroom {
 
@@ -18,6 +19,9 @@ struct state_bytes {
   bytes loop_temporary{};          ///< temporaries of a tensor-by-tensor Adam: two of the tensor, and the one before's (see walk_step)
   bytes loop_previous{};           ///< of these, the one before's
   bytes largest_trained{};         ///< the largest of them, in that format
+  bytes own_update{};              ///< temporaries of an optimizer's own code (optimizer::by_tensor) over all tensors, and over one by itself
+  bytes own_update_alone{};
+  updated_tensor updated{};        ///< the last tensor that was told of, as that code sees it
   parameters trained{};            ///< of the whole model, adapters included
   parameters trained_here{};       ///< of this rank's shard
   parameters adapters{};
@@ -42,7 +46,7 @@ class state_sum {
   constexpr explicit state_sum(const settled_job& s) : s_(&s), o_(&s.optimizer) {
     const auto& j = *s.source;
     const auto& p = s.precision;
-    own_ = {row::model_parameters, p.parameters, p.gradients, p.master, o_->state};
+    weights_ = {row::model_parameters, p.parameters, p.gradients, p.master, o_->state};
     if (j.adapter.active()) {  // gradients and state in its own format, where the recipe has them in the parameters'
       const auto& format = s.layer.adapter_width == 4 ? formats::fp32 : formats::bf16;
       const auto like = [&](const number_format& f) -> const number_format& { return f.bits == p.parameters.bits ? format : f; };
@@ -63,9 +67,9 @@ class state_sum {
   }
 
   /// `copies` tensors that train. `adapter`: they count in the report's adapters row.
-  constexpr void trained(std::int64_t rows, std::int64_t columns, std::int64_t copies, bool embedding, bool adapter) {
+  constexpr void trained(std::int64_t rows, std::int64_t columns, std::int64_t copies, table_kind table, bool adapter) {
     if (copies == 0) return;
-    const auto& as = adapter ? side_ : own_;
+    const auto& as = adapter ? side_ : weights_;
     const auto& d = s_->shards;
     const auto whole = checked::mul(rows, columns);
     const auto weight = held(rows, columns, local(rows, columns, whole, d.parameters), as.weight);
@@ -83,7 +87,8 @@ class state_sum {
     if (!o_->in_backward)
       r.gpu[row::gradients] += active * (alike ? weight : held(rows, columns, local(rows, columns, whole, d.gradients), as.gradient));
     if (as.master.bits > 0) r.gpu[row::master_parameters] += active * held(rows, columns, here, as.master);
-    state(rows, columns, here, active, embedding, as);
+    state(rows, columns, here, active, table, as);
+    if (o_->by_tensor != nullptr) [[unlikely]] update_by_own_code(rows, columns, here, table, as);
     r.trained_here += parameters{checked::mul(here, active)};
     const auto temporary = bytes{checked::mul(here, as.state.bits >= 16 ? as.state.bits / 8 : 4)};
     r.trained_copy += active * rounded(temporary);
@@ -114,10 +119,21 @@ class state_sum {
   }
 
   /// The weights of one layer are updated one after another, then those of the next: the last comes before the first.
-  constexpr void begin_layers() { first_of_layer_ = bytes{0}; in_layers_ = true; }
+  constexpr void begin_layers() {
+    first_of_layer_ = bytes{0};
+    first_updated_ = {};
+    in_layers_ = true;
+  }
   constexpr void end_layers(bool repeated) {
     if (repeated) rise(first_of_layer_);
+    if (repeated && first_updated_.elements > 0) own_.run(*o_->by_tensor, first_updated_, granule_);
     in_layers_ = false;
+  }
+  /// All have been told of. ZeRO updates its partition as one vector.
+  constexpr void finish() {
+    if (o_->by_tensor == nullptr) return;
+    if (one_vector()) updated_by_own_code({.rows = r.trained_here.count(), .columns = 1, .elements = r.trained_here.count(), .weight = 4, .gradient = 4, .state = 4});
+    r.own_update = own_.tallest();
   }
 
   state_bytes r{};
@@ -138,7 +154,7 @@ class state_sum {
   };
 
   /// A foreach update takes tensors of one format together (torch/utils/_foreach_utils.py).
-  [[nodiscard]] constexpr bool apart() const { return side_.weight.bits != own_.weight.bits && side_.state.bits >= 16; }
+  [[nodiscard]] constexpr bool apart() const { return side_.weight.bits != weights_.weight.bits && side_.state.bits >= 16; }
   /// Elements of a tensor of `whole` that one of d ranks holds: dimension 0 padded (FSDP2), or the flat vector (ZeRO, FSDP1).
   [[nodiscard]] constexpr std::int64_t local(std::int64_t rows, std::int64_t columns, std::int64_t whole, std::int64_t d) const {
     if (d == 1) return whole;
@@ -151,10 +167,10 @@ class state_sum {
     return rounded(f.packed != nullptr ? elements + f.packed->metadata(rows, columns) : elements);
   }
 
-  [[gnu::always_inline]] constexpr void state(std::int64_t rows, std::int64_t columns, std::int64_t here, std::int64_t copies, bool embedding,
+  [[gnu::always_inline]] constexpr void state(std::int64_t rows, std::int64_t columns, std::int64_t here, std::int64_t copies, table_kind table,
                                               const kind& as) {
     const bool cut = s_->flat && s_->shards.optimizer > 1;
-    const bool vector = columns == 1 || cut;
+    const bool vector = columns == 1 || cut, embedding = table != table_kind::none;
     // Muon leaves vectors and embeddings to AdamW. DeepSpeed keeps its matrices in partitions of their own, whose momentum has the
     // gradients' format below stage 3 (runtime/zero/stage_1_and_2.py get_flat_partition, stage3.py _create_momentum_buffer).
     const bool apart = o_->vector_moments > 0 && cut && !embedding && columns > 1 && s_->source->sharding.by(sharder::deepspeed);
@@ -162,25 +178,61 @@ class state_sum {
     const auto& format = apart && !s_->source->sharding.cuts(sharded_state::weights) ? as.gradient : as.state;
     const auto moments = checked::mul(copies, plain_kind ? o_->vector_moments : o_->moments);
     if (moments == 0) return;
-    if (o_->extent != state_extent::full && !vector && reduced_state(rows, columns, moments, copies, format)) return;
-    const bool plain = format.packed != nullptr && (here < o_->plain_below || (embedding && o_->plain_embedding));
-    const auto all = moments * held(here, 1, here, plain ? stored(formats::fp32) : format);
+    if (o_->extent != state_extent::full && reduced_state(rows, columns, here, vector, embedding, moments, copies, as)) return;
+    const bool plain = format.packed != nullptr && (here < o_->plain_below || (table == table_kind::embedding && o_->plain_embedding) ||
+                                                    (o_->plain_as_weight && here % o_->state.block != 0));
+    const auto all = moments * held(here, 1, here, plain ? (o_->plain_as_weight ? as.weight : stored(formats::fp32)) : format);
     const bool paged = o_->paged_from > 0 && here >= o_->paged_from;
     (paged ? r.paged : r.gpu[row::optimizer_state]) += all;
   }
-  /// State of a matrix that is smaller than the matrix, unless its rank is too high for that.
-  constexpr bool reduced_state(std::int64_t rows, std::int64_t columns, std::int64_t moments, std::int64_t copies, const stored& format) {
+  /// State that is smaller than the tensor; false where this one has full().
+  constexpr bool reduced_state(std::int64_t rows, std::int64_t columns, std::int64_t here, bool vector, bool table, std::int64_t moments, std::int64_t copies,
+                               const kind& as) {
     auto& sum = r.gpu[row::optimizer_state];
+    const auto& format = as.state;
+    if (o_->extent == state_extent::rows) {  // a vector has one number
+      const auto n = vector ? 1 : rows;
+      sum += moments * held(n, 1, n, format) + copies * (o_->whole_moments * held(here, 1, here, format));
+      return true;
+    }
+    if (vector || !projects(rows, columns, table)) return false;
     if (o_->extent == state_extent::factored) {
-      sum += moments * (held(rows, 1, rows, format) + held(columns, 1, columns, format));
+      sum += moments * (held(rows, 1, rows, format) + held(columns, 1, columns, format)) + copies * (o_->whole_moments * held(here, 1, here, format));
       return true;
     }
     const auto shorter = rows < columns ? rows : columns;
-    if (o_->rank >= shorter) return false;
-    const auto of_rank = [&](std::int64_t side) { return held(o_->rank, side, checked::mul(o_->rank, side), format); };
-    sum += moments * of_rank(rows < columns ? columns : rows);
-    if (o_->stores_projector) sum += copies * of_rank(shorter);
+    const auto of_rank = [&](std::int64_t n, std::int64_t side) { return held(n, side, checked::mul(n, side), format); };
+    sum += moments * of_rank(o_->rank, rows < columns ? columns : rows);
+    if (o_->stores_projector) sum += copies * of_rank(o_->keeps_singular_vectors && (as.gradient.bits == 32 || as.master.bits == 32) ? shorter : o_->rank, shorter);
     return true;
+  }
+  /// Whether a matrix has a reduced state: of low rank only where it is a linear layer's, which has a higher one.
+  [[nodiscard]] constexpr bool projects(std::int64_t rows, std::int64_t columns, bool table) const {
+    return o_->extent != state_extent::low_rank || (!table && o_->rank < (rows < columns ? rows : columns));
+  }
+
+  /// ZeRO's flat partition is one tensor to its optimizer.
+  [[nodiscard]] constexpr bool one_vector() const { return s_->flat && s_->shards.optimizer > 1 && s_->source->sharding.by(sharder::deepspeed); }
+  constexpr void update_by_own_code(std::int64_t rows, std::int64_t columns, std::int64_t here, table_kind table, const kind& as) {
+    const bool matrix = columns > 1;
+    waiting_rows_[matrix] += rows;
+    waiting_elements_[matrix] += here;
+    if (joins_next_ || one_vector()) return;
+    const bool master = as.master.bits > 0;
+    const auto width = [](std::int64_t bits) { return static_cast<std::int8_t>(bits >= 16 ? bits / 8 : 4); };
+    updated_by_own_code({.rows = waiting_rows_[matrix], .columns = columns, .elements = waiting_elements_[matrix], .rank = o_->rank,
+                         .weight = width(master ? as.master.bits : as.weight.bits), .gradient = width(master ? as.master.bits : as.gradient.bits), .state = width(as.state.bits),
+                         .as_matrix = matrix && !(s_->flat && s_->shards.optimizer > 1) &&
+                                      (o_->vector_moments > 0 ? table == table_kind::none : o_->extent != state_extent::full && projects(rows, columns, table != table_kind::none))});
+    waiting_rows_[matrix] = waiting_elements_[matrix] = 0;
+  }
+  constexpr void updated_by_own_code(const updated_tensor& t) {
+    if (in_layers_ && first_updated_.elements == 0) first_updated_ = t;
+    own_.run(*o_->by_tensor, t, granule_);
+    update_sum alone;
+    alone.run(*o_->by_tensor, t, granule_);
+    r.own_update_alone = max(r.own_update_alone, alone.tallest());
+    r.updated = t;
   }
 
   /// torch/optim/adamw.py _single_tensor_adamw: sqrt, then its quotient, while Python still names the previous tensor's.
@@ -197,7 +249,10 @@ class state_sum {
 
   const settled_job* s_;
   const optimizer* o_;
-  kind own_{}, side_{};        ///< the model's weights, and adapters
+  kind weights_{}, side_{};    ///< the model's, and adapters
+  update_sum own_{};           ///< of the optimizer's own code
+  updated_tensor first_updated_{};
+  std::array<std::int64_t, 2> waiting_rows_{}, waiting_elements_{};  ///< vectors, matrices
   stored frozen_{}, packed_{}; ///< weights that do not train, plain and quantised
   std::int64_t granule_{};     ///< of a tensor's storage; the parts of a flat vector lie side by side
   bytes previous_{}, first_of_layer_{};

@@ -109,18 +109,18 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
     sum.join_next(fused && (w.role == module::q_proj || w.role == module::k_proj));
     if (divided && w.split != split_axis::none) [[unlikely]] {
       const auto here = detail::divided(w, j.parallel.tensor);
-      sum.trained(here.rows, here.columns, train, w.role == module::embedding || w.role == module::head, false);
+      sum.trained(here.rows, here.columns, train, detail::table_of(w.role), false);
       sum.frozen(here, all - train, false);
       sum.count_whole(w, here, all, train);
       continue;
     }
-    sum.trained(w.rows, w.columns, train, w.role == module::embedding || w.role == module::head, false);
+    sum.trained(w.rows, w.columns, train, detail::table_of(w.role), false);
     sum.frozen(w, all - train, linear && s.layer.quantised.has(w.role));
     if (j.adapter.active() && j.adapter.modules_to_save.has(w.role)) sum.frozen(w, train, false);  // the original stays beside the trained copy
     if (const auto rows = linear && s.layer.adapts(w.role) ? detail::adapted_rows(s, w) : 0; rows > 0) {
-      sum.trained(j.adapter.rank, w.columns, all, false, true);
-      sum.trained(rows, j.adapter.rank, all, false, true);
-      if (j.adapter.kind == adapter_kind::dora) sum.trained(rows, 1, all, false, true);
+      sum.trained(j.adapter.rank, w.columns, all, detail::table_kind::none, true);
+      sum.trained(rows, j.adapter.rank, all, detail::table_kind::none, true);
+      if (j.adapter.kind == adapter_kind::dora) sum.trained(rows, 1, all, detail::table_kind::none, true);
     }
     auto& r = sum.r;
     const parameters one{w.elements()};
@@ -139,6 +139,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
     if (one.count() <= threshold) r.small += total;
     r.largest = max(r.largest, one);
   }
+  sum.finish();
   sum.r.unit += units.largest();
   if (const auto side_layers = s.model.encoder.layers + s.model.vision.layers; side_layers > 0 && sum.r.side / side_layers > sum.r.unit)
     sum.r.unit = sum.r.side / side_layers;

@@ -34,6 +34,7 @@ struct eager_chunk {
   // What it holds all along, and which others it stands for:
   breakdown states{};
   bytes updating{};                   ///< one copy of what trains, in the state's format
+  bytes updating_alone{};             ///< what an optimizer's own code makes of its tensors
   std::int64_t from{}, layers{}, recomputed{};  ///< where its layers begin, how many there are, and of how many the forward runs again
 
   /// Chunks between the ends with as many layers, of which as many are recomputed, cost the same.
@@ -170,6 +171,7 @@ constexpr void hold_eager_chunk(eager_chunk& k, const settled_job& s, const stat
   k.gather_pool = windows_of(s, st).gather_pool;
   k.states = st.gpu;
   k.updating = st.trained_copy;
+  k.updating_alone = st.own_update;
 }
 
 /// Of so many layers of a slice the forward runs again.

@@ -63,7 +63,8 @@ constexpr timeline walk_eager_chunks(const settled_job& s, const inventory& list
     resident.rows += k.states;
     sharded += k.sharded;
     gather_pool = max(gather_pool, k.gather_pool);
-    if (s.optimizer.how == implementation::foreach) update += j.framework.optimizer.foreach_copies * k.updating;
+    if (s.optimizer.how == implementation::foreach) update += detail::foreach_copies(s) * k.updating;
+    if (s.optimizer.by_tensor != nullptr) update = max(update, k.updating_alone);
   }
   const bytes stream{checked::round_up(checked::mul(checked::mul(sc.stream_tokens(), s.model.hidden), sc.residual_width), sc.granule)};
   const auto micros = j.batch.accumulation;

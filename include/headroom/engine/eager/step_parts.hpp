@@ -68,12 +68,17 @@ constexpr bytes tied_gradient(const settled_job& s, const scene& sc) {
   return bytes{checked::round_up(checked::mul(checked::mul(sc.divided(sc.vocabulary), s.model.embedding_width()), width), sc.granule)};
 }
 
+/// Whether an 8-bit update is torchao's, whatever the job calls it.
+constexpr bool updates_by_copies(const settled_job& s) { return s.optimizer.state.quantised() && s.source->framework.optimizer.int8_copies > 0; }
+constexpr std::int32_t foreach_copies(const settled_job& s) { return s.optimizer.foreach_copies > 0 ? s.optimizer.foreach_copies : s.source->framework.optimizer.foreach_copies; }
+
 /// Temporaries of an update that runs tensor by tensor: of the largest.
 constexpr bytes update_of_one(const settled_job& s, const state_bytes& st) {
   const auto& o = s.optimizer;
   const auto& habits = s.source->framework;
-  if (o.state.quantised()) return o.paged_from > 0 ? bytes{0} : habits.optimizer.int8_copies * st.largest_trained;
-  if (o.how == implementation::foreach) return habits.optimizer.foreach_copies * st.largest_trained;
+  if (updates_by_copies(s)) return o.paged_from > 0 ? bytes{0} : habits.optimizer.int8_copies * st.largest_trained;
+  if (o.by_tensor != nullptr) return st.own_update_alone;
+  if (o.how == implementation::foreach) return foreach_copies(s) * st.largest_trained;
   return o.how == implementation::loop ? 2 * st.largest_trained : bytes{0};
 }
 
@@ -87,8 +92,9 @@ constexpr bytes foreach_temporaries(std::int32_t copies, const state_bytes& st) 
 /// Temporaries of the optimizer's update of all that trains on a rank.
 constexpr bytes update_of_all(const settled_job& s, const state_bytes& st) {
   const auto& habits = s.source->framework.optimizer;
-  if (s.optimizer.state.quantised() && habits.int8_copies > 0) return update_of_one(s, st);
-  if (s.optimizer.how == implementation::foreach) return foreach_temporaries(habits.foreach_copies, st);
+  if (updates_by_copies(s)) return update_of_one(s, st);
+  if (s.optimizer.by_tensor != nullptr) return st.own_update;
+  if (s.optimizer.how == implementation::foreach) return foreach_temporaries(foreach_copies(s), st);
   if (s.optimizer.how == implementation::loop) return habits.loop_keeps_previous ? st.loop_temporary : 2 * st.largest_trained;
   return bytes{0};
 }

@@ -81,7 +81,8 @@ constexpr objection check_megatron_states(const job& j, const No& no) {
   if (compute.set() && compute.bits != 8 && compute.bits < 16) return no("headroom: precision.compute must have 8, 16 or 32 bits", compute.bits);
   if (j.optimizer.vector_moments > 0 && j.sharding.distributes_optimizer())
     if (const auto why = check_layer_wise(j, no)) return why;
-  if (j.optimizer.extent != state_extent::full || j.optimizer.state.quantised() || j.optimizer.blocks > 0 || j.optimizer.in_backward)
+  const bool own_code = j.optimizer.by_tensor != nullptr && j.optimizer.by_tensor != &updates::one_kernel && j.optimizer.vector_moments == 0;
+  if (own_code || j.optimizer.extent != state_extent::full || j.optimizer.state.quantised() || j.optimizer.paged_from > 0 || j.optimizer.blocks > 0 || j.optimizer.in_backward)
     return no("headroom: for megatron the optimizer must be adamw, sgd, sgd-momentum, lion, adagrad or muon");
   if (j.adapter.active() || !j.trainable.all()) return no("headroom: adapters and partly frozen models are not modelled for megatron by this version");
   return {};

@@ -2,6 +2,7 @@
 // What other programs call each optimizer: one entry holds all its names, and whoever reads or writes a file looks here.
 #pragma once
 
+#include <headroom/io/syntax/keys.hpp>
 #include <headroom/recipe/optimizer.hpp>
 
 #include <array>
@@ -13,10 +14,11 @@ namespace headroom::io {
 
 enum class optimizer_namer : std::uint8_t { trainer, deepspeed, megatron, torchtitan };
 
-/// A name, and how the update is carried out where the name says that, too.
+/// A name, and what it says beside the optimizer: how the update is carried out, and that it runs as gradients come.
 struct optimizer_name {
   std::string_view text;
   implementation how{};
+  bool in_backward{};
 };
 
 /// The first of a program's names is the one that is written.
@@ -45,17 +47,49 @@ inline constexpr std::array<optimizer_entry, optimizers::all.size()> optimizer_e
     {.is = &optimizers::paged_adamw, .trainer = {{{"paged_adamw"}, {"paged_adamw_32bit"}}}},
     {.is = &optimizers::adafactor, .trainer = {{{"adafactor"}}}},
     {.is = &optimizers::lion, .trainer = {{{"lion"}, {"lion_32bit"}}}, .deepspeed = {{{"Lion"}}}, .megatron = {{{"lion"}}}},
+    {.is = &optimizers::lion_8bit, .trainer = {{{"lion_8bit"}}}},
+    {.is = &optimizers::paged_lion, .trainer = {{{"paged_lion_32bit"}}}},
+    {.is = &optimizers::paged_lion_8bit, .trainer = {{{"paged_lion_8bit"}}}},
+    {.is = &optimizers::ademamix, .trainer = {{{"ademamix"}}}},
+    {.is = &optimizers::ademamix_8bit, .trainer = {{{"ademamix_8bit"}}}},
+    {.is = &optimizers::paged_ademamix, .trainer = {{{"paged_ademamix_32bit"}}}},
+    {.is = &optimizers::paged_ademamix_8bit, .trainer = {{{"paged_ademamix_8bit"}}}},
+    {.is = &optimizers::rmsprop_bnb, .trainer = {{{"rmsprop_bnb"}, {"rmsprop_bnb_32bit"}}}},
+    {.is = &optimizers::rmsprop_8bit, .trainer = {{{"rmsprop_bnb_8bit"}}}},
+    {.is = &optimizers::adamw_torchao_8bit, .trainer = {{{"adamw_torch_8bit"}}}},
+    {.is = &optimizers::adamw_torchao_4bit, .trainer = {{{"adamw_torch_4bit"}}}},
+    {.is = &optimizers::adamw_torchao_fp8},
     {.is = &optimizers::sgd, .trainer = {{{"sgd"}}}, .deepspeed = {{{"SGD"}}}},
     {.is = &optimizers::sgd_momentum, .megatron = {{{"sgd"}}}},
     {.is = &optimizers::adagrad, .trainer = {{{"adagrad"}}}, .deepspeed = {{{"Adagrad"}}}},
-    {.is = &optimizers::galore, .trainer = {{{"galore_adamw"}}}},
-    {.is = &optimizers::apollo, .trainer = {{{"apollo_adamw"}}}},
+    {.is = &optimizers::galore, .trainer = {{{"galore_adamw"}, {.text = "galore_adamw_layerwise", .in_backward = true}}}},
+    {.is = &optimizers::apollo, .trainer = {{{"apollo_adamw"}, {.text = "apollo_adamw_layerwise", .in_backward = true}}}},
     {.is = &optimizers::apollo_mini},
     {.is = &optimizers::lomo, .trainer = {{{"lomo"}}}},
     {.is = &optimizers::adalomo, .trainer = {{{"adalomo"}}}},
     {.is = &optimizers::badam},
     {.is = &optimizers::muon, .deepspeed = {{{"Muon"}}}, .megatron = {{{"muon"}, {"dist_muon"}}}},
+    {.is = &optimizers::adam_mini},
+    {.is = &optimizers::came},
+    {.is = &optimizers::prodigy},
+    {.is = &optimizers::schedule_free_adamw, .trainer = {{{"schedule_free_adamw"}, {"schedule_free_radam"}}}},  // schedulefree radam_schedulefree.py: the same tensors
+    {.is = &optimizers::schedule_free_sgd, .trainer = {{{"schedule_free_sgd"}}}},
 }};
+
+/// Names that a program has, of optimizers that are not modelled: transformers training_args.py OptimizerNames, deepspeed runtime/config.py
+/// DEEPSPEED_OPTIMIZERS, Megatron-LM training/arguments.py.
+struct unmodelled_optimizer {
+  optimizer_namer who;
+  std::string_view text;
+};
+inline constexpr unmodelled_optimizer unmodelled_optimizers[] = {
+    {optimizer_namer::trainer, "adamw_torch_xla"},      {optimizer_namer::trainer, "adamw_torch_npu_fused"},        {optimizer_namer::trainer, "adamw_anyprecision"},
+    {optimizer_namer::trainer, "rmsprop"},              {optimizer_namer::trainer, "galore_adamw_8bit"},            {optimizer_namer::trainer, "galore_adafactor"},
+    {optimizer_namer::trainer, "grokadamw"},            {optimizer_namer::trainer, "galore_adamw_8bit_layerwise"},  {optimizer_namer::trainer, "galore_adafactor_layerwise"},
+    {optimizer_namer::trainer, "stable_adamw"},         {optimizer_namer::deepspeed, "Lamb"},                       {optimizer_namer::deepspeed, "OneBitAdam"},
+    {optimizer_namer::deepspeed, "OneBitLamb"},         {optimizer_namer::deepspeed, "ZeroOneAdam"},                {optimizer_namer::deepspeed, "MuAdam"},
+    {optimizer_namer::deepspeed, "MuAdamW"},            {optimizer_namer::deepspeed, "MuSGD"},                      {optimizer_namer::megatron, "soap"},
+    {optimizer_namer::megatron, "adaptive_muon"}};
 
 inline std::string lower_case(std::string_view text) {
   std::string r{text};
@@ -68,12 +102,13 @@ inline std::string lower_case(std::string_view text) {
 struct named_optimizer {
   const optimizer* is{};
   implementation how{};
+  bool in_backward{};
 };
 inline named_optimizer optimizer_called(optimizer_namer who, std::string_view text) {
   const bool any_case = who == optimizer_namer::deepspeed;  // get_optimizer_name().lower()
   for (const auto& e : detail::optimizer_entries)
     for (const auto& n : e.of(who))
-      if (!n.text.empty() && (n.text == text || (any_case && detail::lower_case(n.text) == detail::lower_case(text)))) return {e.is, n.how};
+      if (!n.text.empty() && (n.text == text || (any_case && detail::lower_case(n.text) == detail::lower_case(text)))) return {e.is, n.how, n.in_backward};
   return {};
 }
 
@@ -91,6 +126,14 @@ inline std::vector<std::string_view> optimizer_names_of(optimizer_namer who) {
     for (const auto& n : e.of(who))
       if (!n.text.empty()) r.push_back(n.text);
   return r;
+}
+
+/// Refuses a name that optimizer_called() does not know: as one that is not modelled, or as a slip.
+[[noreturn]] inline void refuse_optimizer(optimizer_namer who, const std::string& path, const std::string& word) {
+  for (const auto& u : detail::unmodelled_optimizers)
+    if (u.who == who && detail::lower_case(u.text) == detail::lower_case(word))
+      fail("headroom: " + path + " " + in_quotes(word) + " is not modelled by this version; accepted: " + listed(optimizer_names_of(who)));
+  unknown_name(path, word, optimizer_names_of(who));
 }
 
 }  // namespace headroom::io

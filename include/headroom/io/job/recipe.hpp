@@ -115,8 +115,11 @@ inline optimizer read_optimizer(const json_value& value, const std::string& path
 inline json_value optimizer_to_json(const optimizer& o) {
   const auto* known = find_optimizer(o.label.view());
   if (known == nullptr) fail("headroom: a job file has no name for the optimizer " + in_quotes(o.label.view()));
-  auto object = written_keys(o);
-  const auto table = written_keys(*known);
+  auto mine = o, theirs = *known;
+  if (mine.state == theirs.state) mine.state = {};
+  theirs.state = {};  // formats of one optimizer alone have no name
+  auto object = written_keys(mine);
+  const auto table = written_keys(theirs);
   for (const auto& [key, value] : table.items())
     if (object.contains(key) && object[key] == value) object.erase(key);
   object["name"] = o.label.view();

@@ -10,6 +10,7 @@
 #include <headroom/io/launchers/trainer_memory.hpp>
 #include <headroom/io/launchers/training_programs.hpp>
 #include <headroom/io/launchers/transformers_keys.hpp>
+#include <headroom/io/launchers/trainer_optimizers.hpp>
 
 namespace headroom::io {
 
@@ -147,9 +148,12 @@ class trainer_arguments {
     const auto optim = adafactor ? std::string{"adafactor"} : v_.word("optim", "adamw_torch");
     v_.take("optim");
     const auto known = optimizer_called(optimizer_namer::trainer, optim);
-    if (known.is == nullptr) unknown_name("optim", optim, optimizer_names_of(optimizer_namer::trainer));
-    const auto ours = known.is->label.view();
-    d_->replace("optimizer", known.how == implementation::unset ? json_value(ours) : json_value{{"name", ours}, {"implementation", text_of(known.how)}}, v_.place("optim"));
+    if (known.is == nullptr) refuse_optimizer(optimizer_namer::trainer, "optim", optim);
+    json_value ours = {{"name", known.is->label.view()}};
+    if (known.how != implementation::unset) ours["implementation"] = text_of(known.how);
+    if (known.in_backward) ours["in_backward"] = true;
+    if (known.is->extent == state_extent::low_rank) detail::read_projection(v_, ours);
+    d_->replace("optimizer", ours.size() == 1 ? ours["name"] : ours, v_.place("optim"));
   }
   /// LLaMA-Factory's switches of optimizers.
   bool projected() {
@@ -157,7 +161,12 @@ class trainer_arguments {
     const bool layerwise = v_.on("galore_layerwise"), layers = v_.on("apollo_layerwise");
     const auto mode = v_.one_of("badam_mode", "layer", {"layer", "ratio"});
     const bool galore = v_.on("use_galore"), is_apollo = v_.on("use_apollo"), badam = v_.on("use_badam"), muon = v_.on("use_muon");
-    v_.take("optim");
+    const bool mini = v_.on("use_adam_mini");
+    if ((galore || is_apollo) && v_.word("optim", "adamw_torch") != "adamw_torch") fail("headroom: GaLore and APOLLO with optim " + in_quotes(v_.word("optim", "")) + " are not modelled by this version; accepted: adamw_torch");
+    for (const auto* key : {"galore_target", "apollo_target"}) v_.take(key);
+    if (galore) detail::check_projected(v_, "galore_target");
+    if (is_apollo) detail::check_projected(v_, "apollo_target");
+    if (galore || is_apollo || badam || muon || mini) v_.take("optim");
     if (galore)
       d_->replace("optimizer", json_value{{"name", "galore"}, {"rank", rate}, {"update_interval", every}, {"in_backward", layerwise}}, v_.place("use_galore"));
     else if (is_apollo)
@@ -168,7 +177,9 @@ class trainer_arguments {
       d_->replace("optimizer", "badam", v_.place("use_badam"));
     else if (muon)
       d_->replace("optimizer", "muon", v_.place("use_muon"));
-    return galore || is_apollo || badam || muon;
+    else if (mini)
+      d_->replace("optimizer", "adam-mini", v_.place("use_adam_mini"));
+    return galore || is_apollo || badam || muon || mini;
   }
 
   /// The rule: what no reader took is harmless, or stops the import.

@@ -10,7 +10,7 @@ namespace headroom::io::detail {
 // clang-format off
 inline constexpr auto llama_factory_passed = std::to_array<passed_key>({
     {"_kt_adapter_artifact_path", "*"}, {"_kt_config_handle", "*"}, {"_kt_inference_config", "*"}, {"adapter_folder", "*"}, {"apollo_scale", "*"},
-    {"apollo_scale_front", "*"}, {"apollo_scale_type", "*"}, {"apollo_target", "*"}, {"asft_alpha", "*"}, {"badam_mask_mode", "*"},
+    {"apollo_scale_front", "*"}, {"apollo_scale_type", "*"}, {"asft_alpha", "*"}, {"badam_mask_mode", "*"},
     {"badam_start_block", "*"}, {"badam_switch_block_every", "*"}, {"badam_switch_interval", "*"}, {"badam_switch_mode", "*"}, {"badam_update_ratio", "*"},
     {"badam_verbose", "*"}, {"batch_size", "*"}, {"block_diag_attn", "*"}, {"buffer_size", "*"}, {"cache_dir", "*"}, {"cache_path", "*"}, {"chunk_size", "*"},
     {"compute_accuracy", "*"}, {"compute_dtype", "*"}, {"content", "*"}, {"cpu_infer", "*"}, {"create_new_adapter", "*"}, {"data_shared_file_system", "*"},
@@ -20,7 +20,7 @@ inline constexpr auto llama_factory_passed = std::to_array<passed_key>({
     {"eval_num_beams", "*"}, {"eval_on_each_dataset", "*"}, {"export_device", "*"}, {"export_dir", "*"}, {"export_hub_model_id", "*"},
     {"export_legacy_format", "*"}, {"export_quantization_bit", "*"}, {"export_quantization_dataset", "*"}, {"export_quantization_maxlen", "*"},
     {"export_quantization_nsamples", "*"}, {"export_size", "*"}, {"folder", "*"}, {"formatting", "*"}, {"fp8_backend", "*"}, {"galore_scale", "*"},
-    {"galore_target", "*"}, {"hf_auth_token", "*"}, {"hf_hub_token", "*"}, {"history", "*"}, {"ignore_pad_token_for_loss", "*"}, {"image_dir", "*"},
+    {"hf_auth_token", "*"}, {"hf_hub_token", "*"}, {"history", "*"}, {"ignore_pad_token_for_loss", "*"}, {"image_dir", "*"},
     {"include_effective_tokens_per_second", "*"}, {"infer_backend", "*"}, {"infer_dtype", "*"}, {"init_special_tokens", "*"}, {"interleave_probs", "*"},
     {"kt_cpu_activation", "*"}, {"kt_expert_checkpoint_path", "*"}, {"kt_force_think", "*"}, {"kt_lora_expert_intermediate_size", "*"},
     {"kt_lora_expert_num", "*"}, {"kt_maxlen", "*"}, {"kt_mode", "*"}, {"kt_non_expert_weight_path", "*"}, {"kt_optimize_rule", "*"},
@@ -60,7 +60,7 @@ inline constexpr auto llama_factory_passed = std::to_array<passed_key>({
     {"pipeline_model_parallel_size", ""}, {"pissa_init", "false"}, {"profile_modules", ""}, {"quantization_device_map", ""}, {"recompute_granularity", ""},
     {"recompute_method", ""}, {"recompute_num_layers", ""}, {"resize_vocab", "false"}, {"resources_per_worker", ""}, {"sequence_parallel", ""},
     {"shift_attn", "false"}, {"tensor_model_parallel_size", ""}, {"train_from_scratch", "false"}, {"train_mm_proj_only", "false"},
-    {"upcast_layernorm", "false"}, {"upcast_lmhead_output", "false"}, {"use_adam_mini", "false"}, {"use_asft_loss", "false"}, {"use_dft_loss", "false"},
+    {"upcast_layernorm", "false"}, {"upcast_lmhead_output", "false"}, {"use_asft_loss", "false"}, {"use_dft_loss", "false"},
     {"use_distributed_optimizer", ""}, {"use_eaft_loss", "false"}, {"use_hyper_parallel", "false"}, {"use_kt", "false"}, {"use_llama_pro", "false"},
     {"use_mca", "false"}, {"use_megatron_bridge", "false"}, {"use_packed_sequences", ""}, {"use_unsloth", "false"}, {"use_v1_kernels", "false"},
     {"virtual_pipeline_model_parallel_size", ""}, {"visual_inputs", "false"},

@@ -114,7 +114,7 @@ inline void apply_optimizer(job& j, const json_value* value, const std::string& 
   if (type == nullptr || is_auto(*type)) return;
   const auto& word = string_at(*type, k.at("type"));
   const auto* known = optimizer_called(optimizer_namer::deepspeed, word).is;
-  if (known == nullptr) unknown_name(k.at("type"), word, optimizer_names_of(optimizer_namer::deepspeed));
+  if (known == nullptr) refuse_optimizer(optimizer_namer::deepspeed, k.at("type"), word);
   if (!merge.given("optimizer")) {
     j.optimizer = *known;
   } else if (j.optimizer.moments != known->moments || j.optimizer.extent != known->extent) {
