@@ -165,6 +165,8 @@ TEST_CASE("what trains, and in which format") {
   CHECK_FALSE(full.trainable.list[0].modules.has(module::projector));
   CHECK(full.trainable.list[0].modules.has(module::q_proj));
   CHECK(said(sees + "--tuner_type full --freeze_vit false").trainable.list[0].modules.has(module::vision));
+  const auto notes = draft_of({{"run.sh", "MAX_PIXELS=1003520 " + sees}}).notes;
+  CHECK(std::any_of(notes.begin(), notes.end(), [](const std::string& n) { return holds(n, "run.sh:1: MAX_PIXELS is not read"); }));
   CHECK(holds(refused(sees + "--max_pixels 1003520"), "max_pixels = 1003520 is not modelled"));
 }
 

@@ -251,7 +251,7 @@ struct model_alias {
 inline constexpr auto model_aliases = std::to_array<model_alias>({
     {"vicuna-7b-v1.5", "llama-2-7b"}, {"vicuna-13b-v1.5", "llama-2-13b"}, {"vicuna-7b-v1.5-16k", "llama-2-7b"}, {"vicuna-13b-v1.5-16k", "llama-2-13b"}, {"vicuna-7b-v1.3", "llama-7b"},
     {"vicuna-13b-v1.3", "llama-13b"}, {"vicuna-7b-v1.1", "llama-7b"}, {"vicuna-13b-v1.1", "llama-13b"}, {"zephyr-7b-beta", "mistral-7b"}, {"zephyr-7b-alpha", "mistral-7b"}, {"zephyr-7b-sft-full", "mistral-7b"},
-    {"mistral-7b-sft-beta", "mistral-7b"}, {"zephyr-7b-sft-qlora", "mistral-7b"},
+    {"mistral-7b-sft-beta", "mistral-7b"}, {"DeepSeek-R1-0528-Qwen3-8B", "qwen3-8b"}, {"zephyr-7b-sft-qlora", "mistral-7b"},
 });
 
 /// A model of the library's own by the name that another program gives it: fine-tuned ones have the shape of what they were made of.

@@ -244,6 +244,11 @@ class launch {
     if (one_process_) d_->takes_all_gpus = draft::said{"swift without NPROC_PER_NODE", begins};
     spread(begins);
     arguments(*program_named("ms-swift"), std::span{c.words}.subspan(i + 1));
+    const auto* m = d_->find({"model"});
+    if (m == nullptr || read_model(*m, "model", "/nonexistent/folder").vision.layers == 0) return;
+    for (const auto& w : c.settings)  // qwen_vl_utils/vision_process.py and its like
+      for (const auto name : words_between_bars("MAX_PIXELS|MIN_PIXELS|VIDEO_MAX_PIXELS|VIDEO_MIN_PIXELS|FPS|FPS_MAX_FRAMES|NFRAMES|IMAGE_MAX_TOKEN_NUM|VIDEO_MAX_TOKEN_NUM"))
+        if (said(w, name)) d_->notes.push_back(at(w.line) + ": " + std::string{name} + " is not read: images are taken to have model.vision.image pixels an edge, and no videos are seen");
   }
   void spread(const std::string& place) { d_->spread = draft::fact{one_process_ ? 1 : 0, place}; }
   void check_swift(const shell_command& c, std::size_t i) const {

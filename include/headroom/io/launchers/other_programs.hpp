@@ -56,20 +56,20 @@ inline constexpr auto other_programs = std::to_array<other_program>({
 
 /// Whether a word of a command is one of these names, ends as a path does in one, or begins as "name." or "name=" does.
 inline bool says_one_of(std::string_view word, std::string_view names) {
-  for (const auto name : words_between_bars(names)) {
-    if (name.empty()) continue;
-    if (name.ends_with('.') || name.ends_with('=')) {
-      if (word.starts_with(name) || (word.starts_with('+') && word.substr(std::min(word.find_first_not_of('+'), word.size())).starts_with(name))) return true;
-    } else if (!path_end(word, name).empty()) {
-      return true;
-    }
+  while (word.starts_with('+')) word.remove_prefix(1);  // what a command adds to a configuration
+  while (!names.empty()) {
+    const auto bar = names.find('|');
+    const auto name = names.substr(0, bar);
+    const bool begins = name.ends_with('.') || name.ends_with('=');
+    if (begins ? word.starts_with(name) : !path_end(word, name).empty()) return true;
+    names.remove_prefix(bar == std::string_view::npos ? names.size() : bar + 1);
   }
   return false;
 }
 
 /// Whether a word is one of the arguments; those that are to be passed over are none.
 inline bool argument_of(const shell_word& w, std::string_view names, std::span<const std::string> ignores = {}) {
-  if (!w.text.starts_with("--")) return false;
+  if (names.empty() || !w.text.starts_with("--")) return false;
   const auto name = std::string_view{w.text}.substr(2, w.text.find('=') == std::string::npos ? std::string::npos : w.text.find('=') - 2);
   return !name.empty() && among_words(names, name) && std::find(ignores.begin(), ignores.end(), name) == ignores.end();
 }
@@ -78,7 +78,7 @@ inline bool argument_of(const shell_word& w, std::string_view names, std::span<c
 inline const other_program* other_program_of(std::span<const shell_word> words, std::span<const std::string> ignores = {}) {
   words = words.first(std::min<std::size_t>(words.size(), 4096));  // no command that people write has more
   for (const auto& p : other_programs)
-    if (std::any_of(words.begin(), words.end(), [&](const shell_word& w) { return says_one_of(w.text, p.words) || argument_of(w, p.arguments, ignores); })) return &p;
+    if (std::any_of(words.begin(), words.end(), [&](const shell_word& w) { return (!w.text.starts_with("--") && says_one_of(w.text, p.words)) || argument_of(w, p.arguments, ignores); })) return &p;
   return nullptr;
 }
 /// The program that a script names in a text that it hands on: a heredoc, a string for eval.
