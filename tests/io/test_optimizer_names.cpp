@@ -11,7 +11,7 @@ using namespace headroom::io;
 
 namespace {
 
-constexpr auto all_namers = {optimizer_namer::trainer, optimizer_namer::deepspeed, optimizer_namer::megatron, optimizer_namer::torchtitan};
+constexpr auto all_namers = {optimizer_namer::trainer, optimizer_namer::deepspeed, optimizer_namer::megatron, optimizer_namer::torchtitan, optimizer_namer::torch_class};
 
 }  // namespace
 

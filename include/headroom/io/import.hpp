@@ -19,6 +19,8 @@ inline file_kind kind_of(const json_value& root) {
   const auto any = [&](std::initializer_list<const char*> keys) { return std::any_of(keys.begin(), keys.end(), [&](const char* k) { return root.contains(k); }); };
   if (any({"weight_map"})) return file_kind::safetensors_index;
   if (is_axolotl(root)) return file_kind::trainer;
+  if (detail::is_torchtune(root)) return file_kind::torchtune;
+  if (detail::is_litgpt(root)) return file_kind::litgpt;
   if (any({"distributed_type", "fsdp_config", "compute_environment"}) && !any({"per_device_train_batch_size"})) return file_kind::accelerate;
   if (any({"MODEL_ARGS", "--num-layers", "--tensor-model-parallel-size", "--hidden-size"})) return file_kind::megatron;
   if (any({"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size"})) return file_kind::deepspeed;
@@ -87,13 +89,29 @@ inline void import_megatron_recipe(draft& d, const document& from) {
   import_megatron(d, arguments);
 }
 
+/// A recipe is read when all files are known: its command says which of a program's it is, and goes over it.
+inline void keep_recipe(draft& d, const document& from) {
+  if (d.recipe) fail("headroom: " + from.source + ": a job has one recipe, and " + d.recipe->source + " is one, too");
+  d.recipe = from;
+}
+inline void read_recipe(draft& d) {
+  if (!d.recipe || std::exchange(d.recipe_read, true)) return;
+  if (d.has_read(file_kind::torchtune)) {
+    if (d.recipe->source.find("single_device") == std::string::npos) d.open_gpus = draft::said{"tune run says how many GPUs there are", d.recipe->source};
+    return import_torchtune(d, *d.recipe);
+  }
+  const auto what = detail::litgpt_command_of(d.recipe->root);
+  d.notes.push_back(d.recipe->source + ": taken to be for litgpt " + (what == litgpt_command::pretrain ? "pretrain" : what == litgpt_command::full ? "finetune_full" : "finetune_lora"));
+  import_litgpt(d, *d.recipe, what);
+}
+
 /// What can be read, a row each. `read` is null for what is no object: a script.
 struct import_format {
   std::string_view text;
   file_kind value;
   void (*read)(draft&, const document&, const import_settings&);
 };
-inline constexpr std::array<import_format, 9> file_kinds{{
+inline constexpr std::array<import_format, 11> file_kinds{{
     {"job", file_kind::job, [](draft& d, const document& from, const import_settings& with) { import_job(d, from, with.base); }},
     {"huggingface", file_kind::huggingface, [](draft& d, const document& from, const import_settings& with) { import_huggingface(d, from, with.base.filename().string()); }},
     {"safetensors-index", file_kind::safetensors_index, [](draft& d, const document& from, const import_settings&) { d.indices.push_back(read_safetensors_index(from)); }},
@@ -101,6 +119,8 @@ inline constexpr std::array<import_format, 9> file_kinds{{
     {"accelerate", file_kind::accelerate, [](draft& d, const document& from, const import_settings&) { import_accelerate(d, from); }},
     {"megatron", file_kind::megatron, [](draft& d, const document& from, const import_settings&) { import_megatron_recipe(d, from); }},
     {"torchtitan", file_kind::torchtitan, [](draft& d, const document& from, const import_settings&) { import_torchtitan(d, from); }},
+    {"litgpt", file_kind::litgpt, [](draft& d, const document& from, const import_settings&) { keep_recipe(d, from); }},
+    {"torchtune", file_kind::torchtune, [](draft& d, const document& from, const import_settings&) { keep_recipe(d, from); }},
     {"trainer", file_kind::trainer, [](draft& d, const document& from, const import_settings& with) { import_trainer(d, from, with.program); }},
     {"launch", file_kind::launch, nullptr},
 }};
@@ -212,7 +232,7 @@ inline std::vector<import_input> written_by_scripts(std::span<const import_input
 /// Several files, in the order in which the programs themselves read them, whatever the order they are given in: a model's shape, what
 /// launchers are configured with, a program's configuration, and last the command line, which wins. Files of one kind keep their order.
 inline void import_files(draft& d, std::vector<import_input> all, const import_settings& with) {
-  constexpr file_kind order[] = {file_kind::huggingface, file_kind::safetensors_index, file_kind::job, file_kind::accelerate, file_kind::deepspeed, file_kind::megatron, file_kind::torchtitan, file_kind::trainer};
+  constexpr file_kind order[] = {file_kind::huggingface, file_kind::safetensors_index, file_kind::job, file_kind::accelerate, file_kind::deepspeed, file_kind::megatron, file_kind::torchtitan, file_kind::litgpt, file_kind::torchtune, file_kind::trainer};
   const auto rank = [&](const import_input& in) { return std::find(std::begin(order), std::end(order), in.kind) - std::begin(order); };
   auto inside = with;
   for (const auto& in : all)  // what a .env file says, scripts know
@@ -224,6 +244,7 @@ inline void import_files(draft& d, std::vector<import_input> all, const import_s
   for (auto& made : written_by_scripts(all, inside)) all.push_back(std::move(made));
   std::stable_sort(all.begin(), all.end(), [&](const import_input& a, const import_input& b) { return rank(a) < rank(b); });
   for (const auto& in : all) import_input_into(d, in, inside);
+  read_recipe(d);
 }
 
 }  // namespace headroom::io

@@ -12,7 +12,7 @@
 
 namespace headroom::io {
 
-enum class optimizer_namer : std::uint8_t { trainer, deepspeed, megatron, torchtitan };
+enum class optimizer_namer : std::uint8_t { trainer, deepspeed, megatron, torchtitan, torch_class };
 
 /// A name, and what it says beside the optimizer: how the update is carried out, and that it runs as gradients come.
 struct optimizer_name {
@@ -28,9 +28,17 @@ struct optimizer_entry {
   std::array<optimizer_name, 4> deepspeed{};   ///< deepspeed runtime/config.py DEEPSPEED_OPTIMIZERS; upper or lower case
   std::array<optimizer_name, 4> megatron{};    ///< Megatron-LM training/arguments.py --optimizer
   std::array<optimizer_name, 4> torchtitan{};  ///< torchtitan components/optimizer.py
+  std::array<optimizer_name, 4> torch_class{};  ///< classes of torch.optim, and of bitsandbytes.optim and torchao.optim where they differ
 
   [[nodiscard]] constexpr const std::array<optimizer_name, 4>& of(optimizer_namer who) const {
-    return who == optimizer_namer::trainer ? trainer : who == optimizer_namer::deepspeed ? deepspeed : who == optimizer_namer::megatron ? megatron : torchtitan;
+    switch (who) {
+      case optimizer_namer::trainer: return trainer;
+      case optimizer_namer::deepspeed: return deepspeed;
+      case optimizer_namer::megatron: return megatron;
+      case optimizer_namer::torchtitan: return torchtitan;
+      case optimizer_namer::torch_class: break;
+    }
+    return torch_class;
   }
 };
 
@@ -40,11 +48,12 @@ inline constexpr std::array<optimizer_entry, optimizers::all.size()> optimizer_e
      .trainer = {{{"adamw_torch"}, {"adamw_hf"}, {"adamw_torch_fused", implementation::fused}, {"adamw_apex_fused", implementation::fused}}},
      .deepspeed = {{{"AdamW"}}},
      .megatron = {{{"adam"}}},
-     .torchtitan = {{{"AdamW"}, {"Adam"}}}},
-    {.is = &optimizers::adam, .deepspeed = {{{"Adam"}}}},
-    {.is = &optimizers::adamw_8bit, .trainer = {{{"adamw_8bit"}, {"adamw_bnb_8bit"}}}},
-    {.is = &optimizers::paged_adamw_8bit, .trainer = {{{"paged_adamw_8bit"}}}},
-    {.is = &optimizers::paged_adamw, .trainer = {{{"paged_adamw"}, {"paged_adamw_32bit"}}}},
+     .torchtitan = {{{"AdamW"}, {"Adam"}}},
+     .torch_class = {{{"AdamW"}}}},
+    {.is = &optimizers::adam, .deepspeed = {{{"Adam"}}}, .torch_class = {{{"Adam"}}}},
+    {.is = &optimizers::adamw_8bit, .trainer = {{{"adamw_8bit"}, {"adamw_bnb_8bit"}}}, .torch_class = {{{"AdamW8bit"}}}},
+    {.is = &optimizers::paged_adamw_8bit, .trainer = {{{"paged_adamw_8bit"}}}, .torch_class = {{{"PagedAdamW8bit"}}}},
+    {.is = &optimizers::paged_adamw, .trainer = {{{"paged_adamw"}, {"paged_adamw_32bit"}}}, .torch_class = {{{"PagedAdamW"}, {"PagedAdamW32bit"}}}},
     {.is = &optimizers::adafactor, .trainer = {{{"adafactor"}}}},
     {.is = &optimizers::lion, .trainer = {{{"lion"}, {"lion_32bit"}}}, .deepspeed = {{{"Lion"}}}, .megatron = {{{"lion"}}}},
     {.is = &optimizers::lion_8bit, .trainer = {{{"lion_8bit"}}}},
@@ -59,9 +68,9 @@ inline constexpr std::array<optimizer_entry, optimizers::all.size()> optimizer_e
     {.is = &optimizers::adamw_torchao_8bit, .trainer = {{{"adamw_torch_8bit"}}}},
     {.is = &optimizers::adamw_torchao_4bit, .trainer = {{{"adamw_torch_4bit"}}}},
     {.is = &optimizers::adamw_torchao_fp8},
-    {.is = &optimizers::sgd, .trainer = {{{"sgd"}}}, .deepspeed = {{{"SGD"}}}},
+    {.is = &optimizers::sgd, .trainer = {{{"sgd"}}}, .deepspeed = {{{"SGD"}}}, .torch_class = {{{"SGD"}}}},
     {.is = &optimizers::sgd_momentum, .megatron = {{{"sgd"}}}},
-    {.is = &optimizers::adagrad, .trainer = {{{"adagrad"}}}, .deepspeed = {{{"Adagrad"}}}},
+    {.is = &optimizers::adagrad, .trainer = {{{"adagrad"}}}, .deepspeed = {{{"Adagrad"}}}, .torch_class = {{{"Adagrad"}}}},
     {.is = &optimizers::galore, .trainer = {{{"galore_adamw"}, {.text = "galore_adamw_layerwise", .in_backward = true}}}},
     {.is = &optimizers::apollo, .trainer = {{{"apollo_adamw"}, {.text = "apollo_adamw_layerwise", .in_backward = true}}}},
     {.is = &optimizers::apollo_mini},

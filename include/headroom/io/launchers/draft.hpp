@@ -22,7 +22,7 @@ struct safetensors_index {
 };
 
 /// What a file is.
-enum class file_kind : std::uint8_t { unknown, job, huggingface, safetensors_index, deepspeed, accelerate, megatron, torchtitan, trainer, launch };
+enum class file_kind : std::uint8_t { unknown, job, huggingface, safetensors_index, deepspeed, accelerate, megatron, torchtitan, litgpt, torchtune, trainer, launch };
 
 class draft {
  public:
@@ -102,8 +102,16 @@ class draft {
   std::vector<named_file> named;
   std::vector<file_kind> read;  ///< what was given
   [[nodiscard]] bool has_read(file_kind kind) const { return std::find(read.begin(), read.end(), kind) != read.end(); }
-  /// accelerate's, torchtitan's and a Trainer's configurations, as far as they are known: a command line goes over them.
-  std::optional<document> accelerate, torchtitan, trainer;
+  /// accelerate's, torchtitan's and a Trainer's configurations, and litgpt's or torchtune's, as far as they are known: a command line goes over them.
+  std::optional<document> accelerate, torchtitan, trainer, recipe;
+  bool recipe_read{};  ///< by its command, which says which program it is for
+  /// Keys of a job that count where more than one GPU trains.
+  struct said_keys {
+    json_value keys;
+    std::string place;
+    bool operator==(const said_keys&) const = default;
+  };
+  std::optional<said_keys> of_several;
   /// A launcher that takes every GPU of the machine it runs on, of which no file says how many there are.
   std::optional<said> takes_all_gpus;
 
@@ -251,7 +259,7 @@ struct model_alias {
 inline constexpr auto model_aliases = std::to_array<model_alias>({
     {"vicuna-7b-v1.5", "llama-2-7b"}, {"vicuna-13b-v1.5", "llama-2-13b"}, {"vicuna-7b-v1.5-16k", "llama-2-7b"}, {"vicuna-13b-v1.5-16k", "llama-2-13b"}, {"vicuna-7b-v1.3", "llama-7b"},
     {"vicuna-13b-v1.3", "llama-13b"}, {"vicuna-7b-v1.1", "llama-7b"}, {"vicuna-13b-v1.1", "llama-13b"}, {"zephyr-7b-beta", "mistral-7b"}, {"zephyr-7b-alpha", "mistral-7b"}, {"zephyr-7b-sft-full", "mistral-7b"},
-    {"mistral-7b-sft-beta", "mistral-7b"}, {"DeepSeek-R1-0528-Qwen3-8B", "qwen3-8b"}, {"zephyr-7b-sft-qlora", "mistral-7b"},
+    {"mistral-7b-sft-beta", "mistral-7b"}, {"DeepSeek-R1-0528-Qwen3-8B", "qwen3-8b"}, {"TinyLlama-1.1B-intermediate-step-1431k-3T", "tinyllama-1.1b"}, {"tiny-llama-1.1b", "tinyllama-1.1b"}, {"zephyr-7b-sft-qlora", "mistral-7b"},
 });
 
 /// A model of the library's own by the name that another program gives it: fine-tuned ones have the shape of what they were made of.

@@ -11,6 +11,7 @@
 #include <headroom/io/launchers/launcher_options.hpp>
 #include <headroom/io/launchers/mpi.hpp>
 #include <headroom/io/launchers/other_programs.hpp>
+#include <headroom/io/launchers/recipe_launch.hpp>
 #include <headroom/io/launchers/slurm.hpp>
 #include <headroom/io/launchers/trainer_keys.hpp>
 #include <headroom/io/launchers/training_programs.hpp>
@@ -28,7 +29,8 @@ class launch {
   [[nodiscard]] bool starts(const shell_command& c) const {
     const auto s = find(c);
     if (s.how == starter::swift) check_swift(c, s.at);
-    if (s.how == starter::none || s.how == starter::program || s.how == starter::factory || s.how == starter::swift || s.how == starter::axolotl || d_->has_read(file_kind::job)) return s.how != starter::none;
+    const auto known = [&](auto... hows) { return ((s.how == hows) || ...); };
+    if (known(starter::none, starter::program, starter::factory, starter::swift, starter::axolotl, starter::litgpt, starter::tune) || d_->has_read(file_kind::job)) return s.how != starter::none;
     // A launcher may start anything.
     for (auto i = s.at; i < c.words.size(); ++i)
       if (c.words[i].text.ends_with(".py") || c.words[i].text.starts_with("torchtitan.") || c.words[i].text == axolotl_module) return program_of(c.words[i].text, std::span{c.words}.subspan(i + 1)) != nullptr;
@@ -47,6 +49,8 @@ class launch {
       case starter::factory: return factory(c, s.at);
       case starter::swift: return swift(c, s.at);
       case starter::axolotl: return axolotl(c, s.at);
+      case starter::litgpt: return litgpt_launch(*d_, c, s.at, source_);
+      case starter::tune: return tune_launch(*d_, c, s.at, source_, [&](const argument& a) { counted(a); });
       case starter::program:
         one_process_ = true;
         return program(c, s.at);
@@ -66,7 +70,7 @@ class launch {
   }
 
  private:
-  enum class starter : std::uint8_t { none, torchrun, deepspeed, accelerate, factory, swift, axolotl, program };
+  enum class starter : std::uint8_t { none, torchrun, deepspeed, accelerate, factory, swift, axolotl, litgpt, tune, program };
   /// What starts a run, and where its options or its program begin.
   struct start {
     starter how{starter::none};
@@ -82,6 +86,8 @@ class launch {
       if (name == "accelerate" && i + 1 < w.size() && w[i + 1].text == "launch") return {starter::accelerate, i + 2};
       if (name == "accelerate-launch" || w[i].text == "accelerate.commands.launch") return {starter::accelerate, i + 1};
       if ((name == "swift" || name == "megatron") && i + 1 < w.size() && among_words("sft|pt|rlhf", w[i + 1].text)) return {starter::swift, i + 1};
+      if (name == "litgpt" && i + 1 < w.size() && litgpt_trains(w[i + 1].text)) return {starter::litgpt, i + 1};
+      if (name == "tune" && i + 1 < w.size() && w[i + 1].text == "run") return {starter::tune, i + 2};
       if (name == "llamafactory-cli") return i + 1 < w.size() && w[i + 1].text == "train" ? start{starter::factory, i + 2} : start{};
       if (name == "axolotl") return i + 1 < w.size() && w[i + 1].text == "train" ? start{starter::axolotl, i + 2} : start{};
       if (w[i].text == axolotl_module) return {starter::program, i};
@@ -130,11 +136,13 @@ class launch {
     else
       d_->say({"hardware", key}, *n, at(a.line));
   }
+  /// One of torchrun's options.
+  void counted(const argument& a) {
+    if (a.name == "nnodes") count(a, "nodes", d_->open_nodes);
+    if (a.name == "nproc-per-node") count(a, "gpus_per_node", d_->open_gpus);
+  }
   void torchrun(const shell_command& c, std::size_t i) {
-    i = skip_options(c.words, i, source_, torchrun_flags, torchrun_options, [&](const argument& a) {
-      if (a.name == "nnodes") count(a, "nodes", d_->open_nodes);
-      if (a.name == "nproc-per-node") count(a, "gpus_per_node", d_->open_gpus);
-    });
+    i = skip_options(c.words, i, source_, torchrun_flags, torchrun_options, [&](const argument& a) { counted(a); });
     if (!d_->has({"hardware", "gpus_per_node"}) && !d_->open_gpus && !d_->takes_all_gpus) d_->say({"hardware", "gpus_per_node"}, 1, at(c.words[0].line));  // run.py, --nproc-per-node
     program(c, i);
   }

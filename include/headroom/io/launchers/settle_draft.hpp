@@ -68,6 +68,9 @@ inline void settle_gpus(draft& d) {
 /// A Trainer on several GPUs is data-parallel; a replica of hybrid sharding is a node.
 inline void settle_sharding(draft& d) {
   const auto nodes = draft_nodes(d), each = draft_gpus_per_node(d);
+  if (d.of_several && std::max<std::int64_t>(nodes, 1) * std::max<std::int64_t>(each, 1) > 1)
+    for (const auto& [key, value] : d.of_several->keys.items())
+      if (!d.has({key})) d.replace(key, value, d.of_several->place);
   if (!d.hybrid.empty() && nodes > 1) d.say({"parallel", "replicate"}, nodes, d.hybrid);
   const auto stages = std::max<std::int64_t>(draft_number(d, {"parallel", "pipeline"}, "parallel.pipeline"), 1);
   if (d.framework_is("hf-trainer") && !d.has({"sharding"}) && std::max<std::int64_t>(nodes, 1) * std::max<std::int64_t>(each, 1) > stages) d.replace("sharding", "ddp", d.place_of("framework.name"));

@@ -2,22 +2,10 @@
 // torchtitan's keys that only matter beside a switch, and what its command line says.
 #pragma once
 
-#include <headroom/io/launchers/arguments.hpp>
+#include <headroom/io/launchers/nested_values.hpp>
 #include <headroom/io/launchers/torchtitan_keys.hpp>
 
 namespace headroom::io::detail {
-
-/// The value at "section.key"; null where there is none.
-inline const json_value* value_at(const json_value& root, std::string_view path) {
-  const auto* at = &root;
-  for (auto rest = path; !rest.empty();) {
-    const auto key = rest.substr(0, rest.find('.'));
-    if (!at->is_object() || !at->contains(key)) return nullptr;
-    at = &(*at)[std::string{key}];
-    rest.remove_prefix(std::min(rest.size(), key.size() + 1));
-  }
-  return at;
-}
 
 /// Takes out what only matters beside a switch that is off: converters' sections, compile's backend and the like.
 inline void drop_without_effect(json_value& root) {

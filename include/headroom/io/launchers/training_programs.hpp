@@ -119,13 +119,8 @@ inline bool never_trains(std::string_view script) {
   return false;
 }
 
-/// Launchers that are recognised and not read: what a script starts with them, in a sentence's end.
+/// A program that a script starts and that is not known, in a sentence's end.
 inline std::string likely_program(const std::vector<shell_command>& commands) {
-  static constexpr std::pair<std::string_view, std::string_view> known[] = {{"litgpt", "litgpt"}, {"tune", "torchtune"}};
-  for (const auto& c : commands)
-    for (const auto& w : c.words)
-      for (const auto& [part, name] : known)
-        if (!path_end(w.text, part).empty()) return ": it is for " + std::string{name} + ", which is not read by this version";
   for (const auto& c : commands)
     for (const auto& w : c.words)
       if (w.text.ends_with(".py") && !never_trains(w.text)) return ": " + in_quotes(w.shown()) + " is no program whose arguments are known; --program says whose they are";
