@@ -5,6 +5,7 @@
 #include <headroom/io/frameworks.hpp>
 #include <headroom/io/job/model.hpp>
 #include <headroom/io/job/modules.hpp>
+#include <headroom/io/job/quantised_model.hpp>
 
 namespace headroom::io {
 
@@ -41,6 +42,7 @@ inline job job_from(const json_value& value, const job_reading& how) {
   if (const auto* v = k.take("kernels")) each_at(*v, "kernels", "a list of kernels", [&](const json_value& one, const std::string& path) { j.kernels.add(name_at<fused_kernel>(one, path)); });
   k.nested("loss", j.loss);
   if (const auto* v = k.take("adapter")) j.adapter = read_adapter(*v, "adapter", parts);
+  read_stored_format(j, value.at("model"), how.base);
   if (const auto* v = k.take("trainable")) j.trainable = read_trainable(*v, "trainable", parts);
   k.nested("dropout", j.dropout);
   k.flag("compile", j.compile);

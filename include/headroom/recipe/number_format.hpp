@@ -74,6 +74,8 @@ inline constexpr number_format nf4_double{
 /// AutoGPTQ, group size 128: fp16 scales, 4-bit (8-bit) zeros, an int32 group index for each input feature.
 inline constexpr number_format gptq_int4{.label = "gptq-int4", .bits = 4, .block = 128, .scale_bits = 16 + 4, .column_bits = 32};
 inline constexpr number_format gptq_int8{.label = "gptq-int8", .bits = 8, .block = 128, .scale_bits = 16 + 8, .column_bits = 32};
+/// AutoAWQ modules/linear/gemm.py WQLinear_GEMM, group size 128: fp16 scales and 4-bit zeros, packed in int32, without an index.
+inline constexpr number_format awq_int4{.label = "awq-int4", .bits = 4, .block = 128, .scale_bits = 16 + 4};
 /// State of an 8-bit optimizer: blocks of 256 with an fp32 absmax (bitsandbytes, optim/optimizer.py init_state).
 inline constexpr number_format int8_blockwise{.label = "int8-blockwise", .bits = 8, .block = 256, .scale_bits = 32};
 /// torchao optim/subclass_8bit.py, subclass_4bit.py, subclass_fp8.py: an fp32 scale a block, and for integers a code book in fp32 for each tensor.
@@ -81,7 +83,7 @@ inline constexpr number_format int8_torchao{.label = "int8-torchao", .bits = 8, 
 inline constexpr number_format int4_torchao{.label = "int4-torchao", .bits = 4, .block = 128, .scale_bits = 32, .table = 64};
 inline constexpr number_format fp8_torchao{.label = "fp8-torchao", .bits = 8, .block = 256, .scale_bits = 32};
 
-inline constexpr std::array<number_format, 12> all{none, fp32, tf32, bf16, fp16, fp8, int8, int4, nf4, nf4_double, gptq_int4, gptq_int8};
+inline constexpr std::array<number_format, 13> all{none, fp32, tf32, bf16, fp16, fp8, int8, int4, nf4, nf4_double, gptq_int4, gptq_int8, awq_int4};
 }  // namespace formats
 
 }  // namespace headroom

@@ -1,0 +1,65 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The `quantization_config` of a model's config.json: what its weights are stored in, and so what an adapter's base is.
+#pragma once
+
+#include <headroom/io/job/model.hpp>
+#include <headroom/job.hpp>
+
+namespace headroom::io {
+
+namespace detail {
+
+/// The configuration that a job's `model` names or is; nothing for names of the zoo and shapes.
+inline json_value config_of(const json_value& model, const file_base& base) {
+  if (model.is_object()) return model;
+  if (!model.is_string()) return {};
+  const auto& text = model.get_ref<const std::string&>();
+  if (models::find(text) != nullptr && text.find('/') == std::string::npos) return {};  // as read_model_named() takes it
+  const auto file = config_at(text, base);
+  return file ? parse_json_file(*file) : json_value{};
+}
+
+/// Its format (transformers utils/quantization_config.py): none where the trainers dequantise it as they load (FineGrainedFP8Config,
+/// Mxfp4Config: LLaMA-Factory model_utils/quantization.py), since those do not train as they are. Throws job_error for one that is not modelled.
+inline number_format stored_format(const json_value& said, const std::string& path) {
+  const auto on = [&](const char* key) {
+    const auto it = said.find(key);
+    return it != said.end() && *it == true;
+  };
+  const auto named = said.find("quant_method");
+  const auto method = named != said.end() && named->is_string() ? named->template get<std::string>() : std::string{on("load_in_4bit") || on("load_in_8bit") ? "bitsandbytes" : ""};
+  const auto number = [&](const char* key, const char* older, std::int64_t otherwise) {
+    for (const auto* name : {key, older})
+      if (const auto it = said.find(name); it != said.end() && it->is_number_integer()) return it->template get<std::int64_t>();
+    return otherwise;
+  };
+  if (method == "fp8" || method == "mxfp4") return {};
+  if (method == "bitsandbytes") {
+    if (on("load_in_8bit")) return formats::int8;
+    return on("bnb_4bit_use_double_quant") ? formats::nf4_double : formats::nf4;
+  }
+  const auto bits = number("bits", "w_bit", 0), group = number("group_size", "q_group_size", 128);
+  if (method == "gptq" && group == 128 && (bits == 4 || bits == 8)) return bits == 4 ? formats::gptq_int4 : formats::gptq_int8;
+  if (method == "awq" && group == 128 && bits == 4) return formats::awq_int4;
+  fail("headroom: " + path + ": quant_method " + in_quotes(method) + (bits > 0 ? " with " + std::to_string(bits) + " bits in groups of " + std::to_string(group) : std::string{}) +
+       " is not modelled by this version; accepted: bitsandbytes; gptq with 4 or 8 bits and awq with 4 bits, in groups of 128; fp8 and mxfp4, which are dequantised as they are loaded");
+}
+
+}  // namespace detail
+
+/// What a quantised model asks of the job. Its weights do not train by themselves (transformers trainer_utils.py validate_quantization_for_training:
+/// "You cannot perform fine-tuning on purely quantized models").
+inline void read_stored_format(job& j, const json_value& model, const file_base& base) {
+  const auto config = detail::config_of(model, base);
+  const auto it = config.is_object() ? config.find("quantization_config") : config.end();
+  if (!config.is_object() || it == config.end() || !it->is_object()) return;
+  const auto stored = detail::stored_format(*it, "model.quantization_config");
+  if (!stored.set()) return;
+  if (!j.adapter.active())
+    fail("headroom: model.quantization_config: weights in " + std::string{stored.label.view()} + " do not train by themselves: add an adapter, or take quantization_config away");
+  if (j.adapter.base.set() && j.adapter.base != stored)
+    fail("headroom: adapter.base " + in_quotes(j.adapter.base.label.view()) + " contradicts model.quantization_config, which says " + in_quotes(stored.label.view()) + "; leave it out");
+  j.adapter.base = stored;
+}
+
+}  // namespace headroom::io
