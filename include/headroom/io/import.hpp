@@ -143,7 +143,7 @@ inline void say_key(draft& d, const std::string& said) {
   const auto text = said.substr(equals + 1), key = said.substr(0, equals);
   const auto first = text.empty() ? ' ' : text[0];
   const bool word = (first >= 'a' && first <= 'z' && text != "true" && text != "false" && text != "null") || (first >= 'A' && first <= 'Z');
-  const auto value = word || key == "environment.torch" ? json_value(text) : parse_json(text, "--set " + key);  // 2.10 is no number
+  const auto value = word || key == "environment.torch" || key == "environment.trl" || key == "environment.transformers" ? json_value(text) : parse_json(text, "--set " + key);  // 2.10 is no number
   const auto dot = key.find('.');
   if (dot == std::string::npos)
     d.replace(key, value, "--set " + key);

@@ -128,6 +128,17 @@ class draft {
   /// Who checkpoints by re-entering autograd, but where processes are data-parallel and nothing is sharded.
   std::optional<said> reenters;
 
+  /// A default that a program's release changed, where a file leaves it open; `--set environment.PROGRAM=VERSION` decides. Where `asks` nothing
+  /// may stand for it; else the older one does, and a note says so.
+  struct default_of_release {
+    std::string_view program;
+    std::int32_t since{};  ///< 100 × major + minor
+    std::string place, what;
+    bool asks{};
+    void (*newer)(draft&, const std::string& place){};
+  };
+  std::vector<default_of_release> releases;
+
   /// Keys that are to be passed over (--ignore), and those of them that were met.
   std::vector<std::string> ignores, ignored;
   /// A key that is neither read nor known to be harmless: refused, unless it is to be passed over.

@@ -46,6 +46,7 @@ class trainer_arguments {
     if (!swift_ || !swift.updates()) updates();
     trainer_memory{*d_, v_, *p_}.read();
     if (swift_) swift.rest();
+    if (p_->name == "trl-sft") trl_releases();
     if (factory_) factory_adapters{*d_, v_}.check_formats(v_.on("bf16"), v_.on("fp16"), v_.on("pure_bf16"));
     rest();
   }
@@ -182,6 +183,18 @@ class trainer_arguments {
     return galore || is_apollo || badam || muon || mini;
   }
 
+  /// TRL's loss runs chunk by chunk, head and all, since 1.7 (trl/trainer/sft_config.py, 2026-06), and adapters of a quantised base are made bf16
+  /// since 0.26 (sft_trainer.py). max_seq_length ended with 0.19, torch_dtype before 1.0: they tell the age of a file.
+  void trl_releases() {
+    const bool liger = v_.on("use_liger_kernel") || v_.on("use_liger"), old = v_.has("max_seq_length");
+    if (!v_.has("loss_type") && !liger && !old && !v_.has("torch_dtype"))
+      d_->releases.push_back({"trl", 107, v_.source(), "loss_type is not given, and TRL's default is \"nll\" before 1.7 (2026-06) and \"chunked_nll\" since", true,
+                              [](draft& d, const std::string& place) { d.unmodelled_key("loss_type", "chunked_nll", place); }});
+    if (d_->has({"adapter", "base"}) && !old)
+      d_->releases.push_back({"trl", 26, v_.source(), "TRL makes adapters of a quantised base bf16 since 0.26 (2025-12), and leaves them fp32 before", true,
+                              [](draft& d, const std::string& place) { d.say({"adapter", "format"}, "bf16", place); }});
+  }
+
   /// The rule: what no reader took is harmless, or stops the import.
   void rest() {
     if (factory_) images();
@@ -245,6 +258,7 @@ inline void import_trainer(draft& d, const document& from, const detail::trainin
   with_places(from, [&] {
     if (!from.root.is_object()) wrong_value("the Trainer's arguments", "an object", from.root);
     d.trainer = from;
+    d.releases.clear();
     const auto& p = program != nullptr ? *program : detail::program_of_keys(from.root);
     if (p.name != "axolotl") return detail::trainer_arguments{d, from, p}.import();
     detail::axolotl_config config{d, from};

@@ -164,6 +164,34 @@ inline void settle_batch(draft& d) {
   d.say({"batch", "accumulation"}, d.global_batch->value / at_once, d.global_batch->place);
 }
 
+/// "1.9", "0.26.1": 109, 26.
+inline std::int32_t release_of(const json_value& value, const std::string& path) {
+  const auto text = value.is_string() ? value.get<std::string>() : std::string{};
+  const auto dot = text.find('.');
+  const auto number = [&](std::size_t from, std::size_t to) {
+    const auto end = std::min(to, text.size());
+    if (from >= end || end - from > 2 || text.find_first_not_of("0123456789", from) < end) wrong_value(path, "a version, e.g. \"1.9\"", value);
+    return std::stoi(text.substr(from, end - from));
+  };
+  if (dot == std::string::npos) wrong_value(path, "a version, e.g. \"1.9\"", value);
+  return number(0, dot) * 100 + number(dot + 1, text.find('.', dot + 1));
+}
+
+/// Defaults that releases changed. The releases are no keys of a job.
+inline void settle_releases(draft& d) {
+  for (const auto& r : d.releases) {
+    const auto* said = d.find({"environment", r.program});
+    const auto hint = ": say it, or --set environment." + std::string{r.program} + "=VERSION";
+    if (said == nullptr && r.asks) fail("headroom: " + r.place + ": " + r.what + hint);
+    if (said == nullptr) d.notes.push_back(r.place + ": " + r.what + ": the older is assumed" + hint);
+    if (said != nullptr && release_of(*said, "environment." + std::string{r.program}) >= r.since) r.newer(d, r.place);
+  }
+  const auto all = d.job.find("environment");
+  if (all == d.job.end() || !all->is_object()) return;
+  for (const auto* program : {"trl", "transformers"}) all->erase(program);
+  if (all->empty()) d.job.erase("environment");
+}
+
 /// What a file names and nobody gave decides the job: it is asked for.
 inline void ask_for_files(const draft& d) {
   for (const auto& f : d.named) {
@@ -191,6 +219,7 @@ inline void ask_for_the_rest(const draft& d) {
 }  // namespace detail
 
 inline job draft::settled() {
+  detail::settle_releases(*this);
   detail::ask_for_files(*this);
   detail::settle_spread(*this);
   detail::settle_gpus(*this);

@@ -123,6 +123,10 @@ class trainer_memory {
       if (w.starts_with("hybrid")) d_->hybrid = v_->place("fsdp");
     });
     if (config != nullptr && !config->is_null()) kind = configured(*config, kind);
+    const bool versioned = config != nullptr && config->is_object() && (config->contains("version") || config->contains("fsdp_version"));
+    if (kind == "fsdp1" && stage > 0 && !versioned)  // training_args.py, _process_fsdp_args, of 5.9 and 5.10
+      d_->releases.push_back({"transformers", 510, v_->place("fsdp"), "fsdp has no version, and its default changed with transformers 5.10 (2026-06), from FSDP's first to its second", false,
+                              [](draft& d, const std::string& place) { d.say({"sharding", "kind"}, "fsdp2", place); }});
     d_->replace("sharding", stage > 0 ? json_value{{"kind", kind}, {"stage", stage}} : json_value("ddp"), v_->place("fsdp"));
   }
   /// fsdp_config as a mapping, its keys with "fsdp_" before them or not (training_args.py, _process_fsdp_args).
