@@ -137,7 +137,9 @@ TEST_CASE("what trains otherwise is refused by name") {
 
 TEST_CASE("FSDP by its first version and its second") {
   const std::string wrap = "  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  transformer_layer_cls_to_wrap: LlamaDecoderLayer\n";
-  CHECK(yaml(whole + "fsdp_config:\n" + wrap, {eight}).sharding.kind == sharding_kind::fsdp1);
+  const auto first = yaml(whole + "fsdp_config:\n" + wrap, {eight});
+  CHECK(first.sharding.kind == sharding_kind::fsdp1);
+  CHECK(first.sharding.backward_prefetch == choice::no);
   CHECK(yaml(whole + "fsdp_version: 2\nfsdp_config:\n" + wrap + "  offload_params: true\n  activation_checkpointing: true\n", {eight}).sharding.kind == sharding_kind::fsdp2);
   CHECK(yaml(whole + "fsdp_version: 2\nfsdp_config:\n" + wrap + "  offload_params: true\n", {eight}).offload.parameters == place::on_cpu);
   CHECK(yaml(whole + "fsdp_config:\n" + wrap + "  activation_checkpointing: true\n", {eight}).recompute.mode == recompute_mode::full);

@@ -63,8 +63,6 @@ inline json_value axolotl_fsdp(draft& d, const document& from, const json_value&
   if (!text.empty() && (text.find(',') != std::string::npos || !(text.ends_with("Layer") || text.ends_with("Block")) || text.ends_with("MoeBlock")))
     d.unmodelled_key("fsdp_config.transformer_layer_cls_to_wrap", layer, from.place("fsdp_config"));
   to["version"] = second == 2 ? 2 : 1;
-  if (second != 2)
-    d.notes.push_back(from.place("fsdp_config") + ": FSDP's first version gathers a layer in backward no earlier than it needs it (the Trainer's backward_prefetch): the peak is up to one layer's weights less than is predicted");
   return to;
 }
 

@@ -136,6 +136,7 @@ class draft {
     std::string place, what;
     bool asks{};
     void (*newer)(draft&, const std::string& place){};
+    friend bool operator==(const default_of_release&, const default_of_release&) = default;
   };
   std::vector<default_of_release> releases;
 

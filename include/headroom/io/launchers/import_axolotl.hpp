@@ -38,6 +38,8 @@ class axolotl_config {
     if (m.vision.layers > 0) fail("headroom: " + from_->source + ": models that see are not modelled under axolotl by this version: which parts of the tower have adapters, and how large images are, it decides itself");
     if (m.sparse()) fail("headroom: " + from_->source + ": models with experts are not modelled under axolotl by this version: its transformers (5.14) keep a layer's experts in one tensor, and multiply them at once");
     if (widens_ && m.vocab % 32 != 0) d_->unmodelled_key("resize_token_embeddings_to_32x", true, v_.place("resize_token_embeddings_to_32x"));  // else as it was
+    // The Trainer's backward_prefetch is NO_PREFETCH, and FSDPConfig has no such key.
+    if (const auto* s = d_->find({"sharding", "kind"}); s != nullptr && *s == "fsdp1") d_->say({"sharding", "backward_prefetch"}, false, v_.place("fsdp_config"));
     // Norms and embedding are in the weights' format again after prepare_model_for_kbit_training (loaders/model.py, _configure_embedding_dtypes).
     if (d_->has({"adapter", "base"})) d_->say({"adapter", "rest"}, dtype_ == "bfloat16" ? "bf16" : dtype_ == "float16" ? "fp16" : "fp32", v_.place("adapter"));
     auto list = json_value::array();

@@ -49,6 +49,11 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     // AMD-AGI/Primus: primus/cli, examples/*/configs/*.yaml.
     {.name = "Primus", .words = "primus|primus-cli|primus/cli/main.py|primus.|examples/run_pretrain.sh|examples/run_slurm_pretrain.sh|examples/run_local_pretrain.sh", .keys = "work_group&modules|modules&workspace|exp_name&modules|framework&task&training",
      .instead = "what it starts is Megatron-LM or torchtitan, whose own files are read"},
+    // unslothai/unsloth 015bdef0: unsloth_cli/config.py, unsloth-cli.py, FastLanguageModel.from_pretrained and get_peft_model. Its forward, loss,
+    // checkpoints and adapters are its own; the measured runs that are known of it bound it from one side.
+    {.name = "unsloth", .words = "unsloth|unsloth.|unsloth-cli.py|unsloth_cli", .arguments = "use_gradient_checkpointing|full_finetuning|fast_inference|load_in_16bit|unsloth_tiled_mlp",
+     .keys = "training&lora&logging|training&lora&data|training&lora|full_finetuning|use_gradient_checkpointing|fast_inference|load_in_16bit|model_name&max_seq_length&load_in_4bit",
+     .instead = "its forward, loss, checkpoints and adapters are its own, of which no profile is known here, and published runs bound them from one side alone; the same training without it is a job of hf-trainer"},
     {.name = "Composer", .words = "composer|llmfoundry", .keys = "max_seq_len&fsdp_config&device_train_microbatch_size"},
     {.name = "Colossal-AI", .words = "colossalai"},
 });
