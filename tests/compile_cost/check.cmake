@@ -10,7 +10,7 @@ function(characters header result)
 endfunction()
 
 characters(chrono unit)
-foreach(limit IN ITEMS headroom/headroom.hpp:190 headroom/estimate.hpp:175)
+foreach(limit IN ITEMS headroom/headroom.hpp:195 headroom/estimate.hpp:178)
   string(REPLACE ":" ";" limit ${limit})
   list(GET limit 0 header)
   list(GET limit 1 most)
