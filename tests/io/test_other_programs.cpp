@@ -74,6 +74,7 @@ TEST_CASE("what is not theirs is read on") {
   const std::string patch = "torchrun --nproc_per_node 8 pretrain_gpt.py " + plain + "--extra-vocab-size 256\n";
   CHECK(is_for(script(patch), "Pai-Megatron-Patch"));
   CHECK(draft_of({{"run.sh", patch}}, {}, io::auto_means::by_trainer, {"extra-vocab-size"}).settled().ignored_keys == 1);
+  CHECK(script("torchrun --nproc_per_node 8 pretrain_gpt.py " + plain + "--save checkpoints/nemo --wandb-project composer\n").empty());  // names of other things
   CHECK(yaml("model: llama-3.1-8b\nbatch: {sequence: 64}\nframework: hf-trainer\nhardware: {gpu: h100-sxm-80gb}\n").empty());
 }
 

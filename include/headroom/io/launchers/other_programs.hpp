@@ -24,7 +24,7 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     {.name = "Megatron-DeepSpeed", .words = "finetune_t0.py|pretrain_prefix_lm.py",
      .instead = R"(Megatron's layers under DeepSpeed's engine are not modelled; a job file with framework {"name": "megatron", "version": "bigscience"} has the layers, and the states of Megatron's own optimizer)"},
     // EleutherAI/gpt-neox ea7aefd8: megatron/neox_arguments/*.py, deepy.py.
-    {.name = "gpt-neox", .words = "deepy.py|gpt_neox", .keys = "pipe_parallel_size|pipe-parallel-size|model_parallel_size|model-parallel-size|pos_emb|pos-emb|attention_config|attention-config|no_weight_tying|no-weight-tying|vocab_file&data_path|"
+    {.name = "gpt-neox", .words = "deepy.py", .keys = "pipe_parallel_size|pipe-parallel-size|model_parallel_size|model-parallel-size|pos_emb|pos-emb|attention_config|attention-config|no_weight_tying|no-weight-tying|vocab_file&data_path|"
      "vocab-file&data-path|train_data_paths|vocab_file&tokenizer_type|hostfile&launcher|deepspeed_slurm|deepspeed_mpi|gpt_j_residual|tokenizer-type&vocab-file|tokenizer_type&data_path|text_gen_type|text-gen-type|train_iters&train_micro_batch_size_per_gpu|train-iters&train_micro_batch_size_per_gpu"},
     // huggingface/nanotron 2411b022: src/nanotron/config/config.py, run_train.py.
     {.name = "nanotron", .words = "run_train.py|nanotron.", .keys = "parallelism&tokens|tokens&data_stages|parallelism&data_stages|general&checkpoints"},
@@ -40,7 +40,7 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     // volcengine/verl: verl/trainer/config/*.yaml.
     {.name = "verl", .words = "verl.|actor_rollout_ref.|model.partial_pretrain=|main_ppo.py|fsdp_sft_trainer.py", .keys = "actor_rollout_ref|ulysses_sequence_parallel_size|trainer&optim&data|algorithm&critic"},
     // OpenRLHF/OpenRLHF: openrlhf/cli/*.py.
-    {.name = "OpenRLHF", .words = "openrlhf.|openrlhf/cli", .arguments = "micro_train_batch_size|micro_rollout_batch_size|colocate_actor_ref|vllm_num_engines"},
+    {.name = "OpenRLHF", .words = "openrlhf.|openrlhf/cli", .arguments = "micro_train_batch_size|micro_rollout_batch_size|colocate_actor_ref"},
     // NVIDIA-NeMo/RL: examples/configs/*.yaml, examples/run_*.py; NVIDIA/NeMo.
     {.name = "NeMo-RL", .words = "run_grpo_math.py|run_grpo.py|nemo_rl.|policy.model_name=|grpo.num_prompts_per_step=|cluster.num_nodes=", .keys = "policy&cluster|policy&data|policy&checkpointing|policy&logger|policy&grpo|policy&dpo|policy&sft|policy&defaults|loss_fn&grpo"},
     {.name = "NeMo", .words = "nemo|nemo.|nemo_run.|megatron_gpt_pretraining.py|megatron_gpt_finetuning.py", .keys = "trainer&exp_manager", .instead = R"(write a job file with framework {"name": "megatron", "version": "NeMo 24"})"},
@@ -59,14 +59,16 @@ inline constexpr auto other_programs = std::to_array<other_program>({
 });
 // clang-format on
 
-/// Whether a word of a command is one of these names, ends as a path does in one, or begins as "name." or "name=" does.
-inline bool says_one_of(std::string_view word, std::string_view names) {
+/// Whether a word of a command is one of these names, ends as a path does in one, or begins as "name." or "name=" does. `early`: it may be the
+/// command itself, and not some argument's value, which a plain word may be, too.
+inline bool says_one_of(std::string_view word, std::string_view names, bool early) {
   while (word.starts_with('+')) word.remove_prefix(1);  // what a command adds to a configuration
   while (!names.empty()) {
     const auto bar = names.find('|');
     const auto name = names.substr(0, bar);
     const bool begins = name.ends_with('.') || name.ends_with('=');
-    if (begins ? word.starts_with(name) : !path_end(word, name).empty()) return true;
+    const bool plain = name.find_first_of("./=") == std::string_view::npos;
+    if ((early || !plain) && (begins ? word.starts_with(name) : !path_end(word, name).empty())) return true;
     names.remove_prefix(bar == std::string_view::npos ? names.size() : bar + 1);
   }
   return false;
@@ -83,7 +85,8 @@ inline bool argument_of(const shell_word& w, std::string_view names, std::span<c
 inline const other_program* other_program_of(std::span<const shell_word> words, std::span<const std::string> ignores = {}) {
   words = words.first(std::min<std::size_t>(words.size(), 4096));  // no command that people write has more
   for (const auto& p : other_programs)
-    if (std::any_of(words.begin(), words.end(), [&](const shell_word& w) { return (!w.text.starts_with("--") && says_one_of(w.text, p.words)) || argument_of(w, p.arguments, ignores); })) return &p;
+    for (std::size_t i = 0; i < words.size(); ++i)
+      if (words[i].text.starts_with("--") ? argument_of(words[i], p.arguments, ignores) : says_one_of(words[i].text, p.words, i < 3)) return &p;
   return nullptr;
 }
 /// The program that a script names in a text that it hands on: a heredoc, a string for eval.
