@@ -61,12 +61,7 @@ class rank_weights {
   /// What they were added up from; it has to outlive this.
   [[nodiscard]] constexpr const inventory& list() const { return *list_; }
 
-  constexpr stage_weights of_stage(const stage_cut& cut, std::int64_t stage) const {
-    stage_weights r;
-    for_each_chunk(cut, stage, [&](const stage_weights& w) { r += w; });
-    return r;
-  }
-  /// … and of its chunks, one by one: visit(stage_weights).
+  /// The weights of a stage's chunks, one by one: visit(stage_weights).
   template <class Visit>
   constexpr void for_each_chunk(const stage_cut& cut, std::int64_t stage, Visit&& visit) const {
     bool first = false;
@@ -81,6 +76,12 @@ class rank_weights {
       }
       visit(r);
     });
+  }
+  /// The weights of a whole stage. It stands behind what it calls, which clang could not use in a constant expression otherwise.
+  constexpr stage_weights of_stage(const stage_cut& cut, std::int64_t stage) const {
+    stage_weights r;
+    for_each_chunk(cut, stage, [&](const stage_weights& w) { r += w; });
+    return r;
   }
 
  private:
