@@ -113,6 +113,7 @@ TEST_CASE("kernels that stand for several operations") {
   const std::string sharded = "fsdp_config:\n  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n";
   CHECK(yaml(four + sharded, {eight}).kernels.empty());
   CHECK_FALSE(yaml(four + sharded + "fsdp_version: 2\n", {eight}).kernels.empty());
+  CHECK(yaml("base_model: microsoft/phi-2\nmicro_batch_size: 1\nflash_attention: true\nadapter: lora\nlora_r: 8\nlora_target_linear: true\n").kernels.empty());
   CHECK(holds(why(four + "peft_use_dora: true\n"), "lora_mlp_kernel = true is not modelled"));
 
   const std::string liger = "plugins:\n  - axolotl.integrations.liger.LigerPlugin\nliger_rope: true\nliger_rms_norm: true\nliger_glu_activation: true\nliger_layer_norm: true\n";

@@ -44,9 +44,9 @@ class axolotl_config {
     if (d_->has({"adapter", "base"})) d_->say({"adapter", "rest"}, dtype_ == "bfloat16" ? "bf16" : dtype_ == "float16" ? "fp16" : "fp32", v_.place("adapter"));
     auto list = json_value::array();
     for (const auto& k : fused_) {
-      // Patched are layers with q_proj, k_proj, v_proj and o_proj, and with gate_proj, up_proj and down_proj (monkeypatch/lora_kernels.py).
+      // Patched are layers with q_proj, k_proj, v_proj and o_proj (Phi's parallel block has "dense"), and with gate_proj, up_proj and down_proj (monkeypatch/lora_kernels.py).
       const bool adapted = k.starts_with("adapted");
-      if (adapted && (m.fused_qkv || m.fused_gate_up || (m.mlp == mlp_kind::plain && k == "adapted-mlp"))) continue;
+      if (adapted && (m.fused_qkv || m.fused_gate_up || m.parallel_block || (m.mlp == mlp_kind::plain && k == "adapted-mlp"))) continue;
       if (std::find(list.begin(), list.end(), json_value(k)) == list.end()) list.push_back(k);
     }
     if (!list.empty()) d_->replace("kernels", list, v_.place(by_));
