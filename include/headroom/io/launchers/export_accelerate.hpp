@@ -10,6 +10,7 @@ namespace headroom::io {
 /// The same job with what a Trainer takes for granted said: several GPUs are data-parallel.
 inline job as_accelerate(job j) {
   if (j.sharding.kind == sharding_kind::none && j.hardware.gpus() > 1 && j.framework.label.view() == "hf-trainer") j.sharding.kind = sharding_kind::ddp;
+  if (j.sharding.backward_prefetch == choice::yes) j.sharding.backward_prefetch = choice::unset;
   return j;
 }
 
@@ -38,6 +39,7 @@ inline json_value accelerate_document(const job& given) {
       json_value fsdp = {{"fsdp_version", two ? 2 : 1}, {"fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP"}, {"fsdp_offload_params", j.offload.parameters == place::on_cpu},
                          {"fsdp_activation_checkpointing", j.recompute == recompute::full}};
       const bool hybrid = j.parallel.replicate > 1;
+      if (one) fsdp["fsdp_backward_prefetch"] = chosen(j.sharding.backward_prefetch, true) ? "BACKWARD_PRE" : "NO_PREFETCH";
       if (two)
         fsdp["fsdp_reshard_after_forward"] = j.sharding.stage == 3;
       else

@@ -137,8 +137,9 @@ class accelerate_config {
     // Either way FSDP1's limiter lets two all-gathers be in flight (_limiter_utils.py).
     if (forward) d_->notes.push_back(at(k.at("fsdp_forward_prefetch")) + ": fsdp_forward_prefetch gathers a layer ahead: forward may hold one layer's weights more than is predicted");
     if (ahead == nullptr) ahead = older;
-    if (ahead == nullptr || (*ahead != "BACKWARD_PRE" && *ahead != 1 && *ahead != "1"))
-      d_->notes.push_back(at("fsdp_config") + ": without fsdp_backward_prefetch BACKWARD_PRE backward gathers a layer no earlier than it needs it: the peak is up to one layer's weights less than is predicted");
+    // BACKWARD_POST gathers once the layer at hand is let go (_runtime_utils.py _post_backward_hook).
+    if ((ahead == nullptr || (*ahead != "BACKWARD_PRE" && *ahead != 1 && *ahead != "1")) && d_->job["sharding"].is_object())
+      d_->say({"sharding", "backward_prefetch"}, false, at("fsdp_config"));
   }
   std::string strategy_of(key_reader& k) {
     static constexpr std::string_view names[] = {"FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2"};

@@ -122,15 +122,18 @@ class trainer_memory {
         fail("headroom: fsdp must not have " + in_quotes(w) + "; accepted: full_shard, shard_grad_op, hybrid_shard, hybrid_shard_zero2, no_shard, offload, auto_wrap");
       if (w.starts_with("hybrid")) d_->hybrid = v_->place("fsdp");
     });
-    if (config != nullptr && !config->is_null()) kind = configured(*config, kind);
+    bool ahead = false;  // NO_PREFETCH where nothing is said (training_args.py, _process_fsdp_args)
+    if (config != nullptr && !config->is_null()) kind = configured(*config, kind, ahead);
     const bool versioned = config != nullptr && config->is_object() && (config->contains("version") || config->contains("fsdp_version"));
     if (kind == "fsdp1" && stage > 0 && !versioned)  // training_args.py, _process_fsdp_args, of 5.9 and 5.10
       d_->releases.push_back({"transformers", 510, v_->place("fsdp"), "fsdp has no version, and its default changed with transformers 5.10 (2026-06), from FSDP's first to its second", false,
                               [](draft& d, const std::string& place) { d.say({"sharding", "kind"}, "fsdp2", place); }});
-    d_->replace("sharding", stage > 0 ? json_value{{"kind", kind}, {"stage", stage}} : json_value("ddp"), v_->place("fsdp"));
+    json_value sharding = {{"kind", kind}, {"stage", stage}};
+    if (kind == "fsdp1" && !ahead) sharding["backward_prefetch"] = false;
+    d_->replace("sharding", stage > 0 ? sharding : json_value("ddp"), v_->place("fsdp"));
   }
   /// fsdp_config as a mapping, its keys with "fsdp_" before them or not (training_args.py, _process_fsdp_args).
-  std::string configured(const json_value& config, std::string kind) {
+  std::string configured(const json_value& config, std::string kind, bool& ahead) {
     if (config.is_string() && config.get_ref<const std::string&>().empty()) return kind;
     if (!config.is_object()) fail("headroom: fsdp_config " + config.dump() + " is a file, which is not read by this version: write its keys here");
     for (const auto& [key, value] : config.items()) {
@@ -138,13 +141,15 @@ class trainer_memory {
       const auto path = "fsdp_config." + key;
       if (name == "version" && kind == "fsdp1") {
         if (whole_at(value, path, 1, 2) == 2) kind = "fsdp2";
+      } else if (name == "backward_prefetch" && (value == "backward_pre" || value == "BACKWARD_PRE")) {
+        ahead = true;
       } else if (name == "activation_checkpointing") {
         if (truth(value, path)) d_->replace("recompute", "full", v_->place("fsdp_config"));
       } else if (name == "offload_params" || name == "cpu_offload") {
         if (truth(value, path)) d_->say({"offload"}, {{"parameters", "cpu"}, {"optimizer", "cpu"}}, v_->place("fsdp_config"));
       } else if (name != "transformer_layer_cls_to_wrap" && name != "cpu_ram_efficient_loading" && name != "sync_module_states" && name != "state_dict_type" && name != "limit_all_gathers" &&
                  !(name == "use_orig_params" && value == true) && !((name == "forward_prefetch" || name == "xla" || name == "xla_fsdp_grad_ckpt") && value == false) &&
-                 !(name == "backward_prefetch" && (value == "backward_pre" || value == "BACKWARD_PRE")) && !(name == "min_num_params" && value == 0) && !(name == "reshard_after_forward" && value == true)) {
+                 !(name == "backward_prefetch" && (value == "no_prefetch" || value == "NO_PREFETCH" || value == "backward_post" || value == "BACKWARD_POST")) && !(name == "min_num_params" && value == 0) && !(name == "reshard_after_forward" && value == true)) {
         d_->unmodelled_key(path, value, v_->place("fsdp_config"));
       }
     }
