@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 namespace test_stages {
 
 using namespace headroom;
@@ -237,6 +239,23 @@ TEST_CASE("loading: parameters move into buffers under the distributed optimizer
   // Until 2024-03 they stayed where they were made.
   j.framework = frameworks::megatron_2023;
   CHECK(load(1, row::model_parameters) == 2 * (4 * each + 2 * h + vocab * h));
+}
+
+// group_params_for_buffers: experts have a buffer of their own where they are divided over ranks (allreduce is false). 8 of two h × h a layer.
+TEST_CASE("loading: experts move last, where they are divided") {
+  auto j = gpt(4, 1);
+  j.model.mlp_bias = false;
+  j.model.experts = {.count = 8, .active = 2, .ffn = h};
+  j.hardware.gpus_per_node = j.parallel.data = 4;
+  j.sharding.kind = sharding_kind::megatron_distributed_optimizer;
+  const auto load = [&] { return estimate(j).ranks[0][phase::load].count(); };
+  const auto all = [&] { return at(estimate(j), 0, phase::step, row::model_parameters) / 2; };
+  CHECK(load() == 2 * all() + (2 + 4) * all());
+  j.parallel.expert = 2;
+  constexpr std::int64_t experts = 4 * 4 * 2 * h * h;
+  const auto dense = all() - experts;
+  CHECK(load() == 2 * all() + std::max((2 + 4) * dense, 2 * experts + 4 * all()));
+  CHECK(load() < 2 * all() + (2 + 4) * all());
 }
 
 // distrib_optimizer.py and TransformerEngine's FusedAdam: what the optimizer keeps, and makes for a step.
