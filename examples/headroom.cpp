@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The program: headroom estimate | fit | solve | plan | merge | diagnose | import | export | count | list | validate. Each command is one file of program/.
+// The program: headroom estimate | fit | solve | plan | merge | diagnose | import | export | count | list | schema | validate. Each command is one file of program/.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -215,6 +215,14 @@ While it searches, a terminal shows how far it is; Ctrl-C ends the search with t
   headroom list models llama
 )", written_status));
   on_list->callback([&] { status = program::run(list, io); });
+
+  program::schema_request schema;
+  auto* on_schema = app.add_subcommand("schema", "A JSON Schema of job files, by which editors complete and check them");
+  on_schema->add_flag("--markdown", schema.markdown, "The same as a page: a table of keys for each section");
+  on_schema->footer(use(R"(  headroom schema > job.schema.json
+  headroom schema --markdown > JOB.md
+)", written_status));
+  on_schema->callback([&] { status = program::run(schema, io); });
 
   program::validate_request validate;
   auto* on_validate = app.add_subcommand("validate", "Estimates every measured record of a file and shows the errors");

@@ -40,6 +40,12 @@ struct list_request {
 /// 0: names were listed.
 int run(const list_request& asked, const streams& io);
 
+struct schema_request {
+  bool markdown{};
+};
+/// 0: it was written.
+int run(const schema_request& asked, const streams& io);
+
 struct validate_request {
   std::string records;
   bool json{};

@@ -72,6 +72,14 @@ TEST_CASE("list names what a job file may use") {
   CHECK(holds(at.run("list precisions").out, "bf16-mixed\n"));
 }
 
+TEST_CASE("schema prints what a job file may say") {
+  const scratch at;
+  const auto seen = at.run("schema");
+  CHECK(seen.status == 0);
+  CHECK(io::parse_json(seen.out, "schema")["properties"]["batch"]["properties"]["micro"]["default"] == 1);
+  CHECK(at.run("schema --markdown").out == io::read_file(HEADROOM_EXAMPLES "/JOB.md"));
+}
+
 TEST_CASE("solve names the value, the next one and the keys there are") {
   const scratch at;
   const auto text = at.run("solve - --for batch.micro", small);

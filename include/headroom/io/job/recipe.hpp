@@ -27,7 +27,9 @@ inline std::string_view format_name(const number_format& format) {
 
 template <class Keys>
 void format_key(Keys& k, std::string_view key, number_format& field, bool state = false) {
-  if constexpr (Keys::reads) {
+  if constexpr (requires { k.names(key, std::vector<std::string_view>{}); }) {
+    k.names(key, texts(formats::all, [](const number_format& f) { return f.label.view(); }));
+  } else if constexpr (Keys::reads) {
     if (const auto* v = k.take(key)) field = read_format(*v, k.at(key), state);
   } else if (field.set()) {
     if (field == (state ? formats::int8 : formats::int8_blockwise))
@@ -191,7 +193,9 @@ void describe(Keys& k, loss& l) {
 
 template <class Keys>
 void probability_key(Keys& k, std::string_view key, probability& p) {
-  if constexpr (Keys::reads) {
+  if constexpr (requires { k.share(key); }) {
+    k.share(key);
+  } else if constexpr (Keys::reads) {
     if (const auto* v = k.take(key)) p = probability::of(number_at(*v, k.at(key), 0.0, 1.0));
   } else if (p.positive()) {
     k.put(key, static_cast<double>(p.per_million) / 1e6);
