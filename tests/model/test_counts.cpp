@@ -1,6 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Parameter counts against the real modules' totals, to the parameter.
 #include <headroom/io/huggingface.hpp>
+#include <headroom/io/job/model.hpp>
 #include <headroom/model/inventory.hpp>
 #include <headroom/model/zoo.hpp>
 
@@ -149,6 +150,21 @@ TEST_CASE("names of the zoo") {
   CHECK(find("codellama/CodeLlama-13b-Instruct-hf") == &headroom::models::codellama_13b);
   CHECK(find("mistralai/Mixtral-8x22B-Instruct-v0.1") == &headroom::models::mixtral_8x22b_instruct);  // another vocabulary
   CHECK(find("codellama/CodeLlama-7b-Python-hf") == nullptr);                                         // likewise, and not in the zoo
+  CHECK(find("lmsys/vicuna-13b-v1.5") == &headroom::models::llama_2_13b);
+  CHECK(find("HuggingFaceH4/zephyr-7b-beta") == &headroom::models::mistral_7b);
+  CHECK(find("HuggingFaceTB/SmolLM-1.7B-Instruct") == &headroom::models::smollm2_1_7b);
+  CHECK(find("deepseek-ai/DeepSeek-R1-0528-Qwen3-8B") == &headroom::models::qwen3_8b);
+  for (const auto& d : headroom::models::descendants) {
+    CAPTURE(d.name);
+    CHECK(find(d.name) != nullptr);
+    CHECK(find(d.name) == find(d.of));
+  }
+  for (const auto* quantised : {"Qwen/Qwen2.5-7B-Instruct-AWQ", "Qwen/Qwen2.5-7B-Instruct-GPTQ-Int4", "unsloth/llama-3.1-8b-bnb-4bit", "TheBloke/Llama-2-7B-GPTQ", "zephyr-7b-beta-awq"}) {
+    CAPTURE(quantised);
+    CHECK(find(quantised) == nullptr);
+    CHECK_THROWS_WITH_AS((void)headroom::io::read_model_named(quantised, "model", headroom::io::no_files), doctest::Contains("names a checkpoint of quantised weights: give \""), headroom::job_error);
+  }
+  CHECK_THROWS_WITH_AS((void)headroom::io::read_model_named("me/mine-AWQ", "model", headroom::io::no_files), doctest::Contains("the model that was quantised"), headroom::job_error);
   CHECK(find("-instruct") == nullptr);
   CHECK(find("") == nullptr);
   CHECK(find("meta-llama/") == nullptr);

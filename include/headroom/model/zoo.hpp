@@ -46,6 +46,8 @@ constexpr const shape* find(std::string_view name) {
   for (const auto& e : table)
     for (const auto& n : e.names)
       if (detail::equal_ignoring_case(name, n)) return e.model;
+  for (const auto& d : descendants)
+    if (detail::equal_ignoring_case(name, d.name)) return find(d.of);
   for (const auto& end : endings)
     if (name.size() > end.size() && detail::equal_ignoring_case(name.substr(name.size() - end.size()), end))
       return find(name.substr(0, name.size() - end.size()));

@@ -222,6 +222,43 @@ inline constexpr entry table[] = {
     {&minicpm_v_2_6, {"minicpm-v-2.6", "minicpm-v-2_6"}},
 };
 
+/// Checkpoints with a name of their own, and the model that they were made of: the same shape, vocabulary and all (their model cards).
+struct made_of {
+  std::string_view name, of;
+};
+inline constexpr made_of descendants[] = {
+    {"vicuna-7b-v1.5", "llama-2-7b"},
+    {"vicuna-13b-v1.5", "llama-2-13b"},
+    {"vicuna-7b-v1.5-16k", "llama-2-7b"},
+    {"vicuna-13b-v1.5-16k", "llama-2-13b"},
+    {"vicuna-7b-v1.3", "llama-7b"},
+    {"vicuna-13b-v1.3", "llama-13b"},
+    {"vicuna-7b-v1.1", "llama-7b"},
+    {"vicuna-13b-v1.1", "llama-13b"},
+    {"zephyr-7b-beta", "mistral-7b"},
+    {"zephyr-7b-alpha", "mistral-7b"},
+    {"zephyr-7b-sft-full", "mistral-7b"},
+    {"zephyr-7b-sft-qlora", "mistral-7b"},
+    {"mistral-7b-sft-beta", "mistral-7b"},
+    {"meta-llama-3.2-1b", "llama-3.2-1b"},
+    {"meta-llama-3.2-3b", "llama-3.2-3b"},
+    {"llama-3-70b-fp16", "llama-3-70b"},
+    {"tinyllama_v1.1", "tinyllama-1.1b"},
+    {"tinyllama-1.1b-intermediate-step-1431k-3t", "tinyllama-1.1b"},
+    {"tiny-llama-1.1b", "tinyllama-1.1b"},
+    {"smollm-135m", "smollm2-135m"},
+    {"smollm-360m", "smollm2-360m"},
+    {"smollm-1.7b", "smollm2-1.7b"},
+    {"deepseek-v2.5", "deepseek-v2"},
+    {"deepseek-v3-0324", "deepseek-v3"},
+    {"deepseek-v3.1", "deepseek-v3"},
+    {"deepseek-r1-0528", "deepseek-r1"},
+    {"deepseek-r1-0528-qwen3-8b", "qwen3-8b"},
+    {"deepcoder-14b-preview", "deepseek-r1-distill-qwen-14b"},
+    {"gpt-oss-safeguard-20b", "gpt-oss-20b"},
+    {"gpt-oss-safeguard-120b", "gpt-oss-120b"},
+};
+
 }  // namespace models
 
 }  // namespace headroom

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/huggingface.hpp>
+#include <headroom/io/job/model_hints.hpp>
 #include <headroom/io/job/pattern.hpp>
 #include <headroom/io/syntax/file_base.hpp>
 #include <headroom/model/zoo.hpp>
@@ -210,6 +211,8 @@ inline shape read_model_named(const std::string& text, const std::string& path, 
     return m;
   }
   if (known != nullptr) return *known;
+  for (const auto& hint : {adapter_hint(text, base), quantised_hint(text)})
+    if (!hint.empty()) fail("headroom: " + path + " " + in_quotes(text) + hint);
   std::string sentence = "headroom: " + path + " " + in_quotes(text) +
                          (base.folder() != nullptr ? " is neither a name of the model zoo nor a file" : " is no name of the model zoo, and files are not read here");
   const auto names = zoo_names();

@@ -264,16 +264,6 @@ class draft {
   std::map<std::string, std::string, std::less<>> places_;
 };
 
-/// Fine-tuned models that are known by a name of their own, and what they were made of, with the same vocabulary (their model cards).
-struct model_alias {
-  std::string_view name, of;
-};
-inline constexpr auto model_aliases = std::to_array<model_alias>({
-    {"vicuna-7b-v1.5", "llama-2-7b"}, {"vicuna-13b-v1.5", "llama-2-13b"}, {"vicuna-7b-v1.5-16k", "llama-2-7b"}, {"vicuna-13b-v1.5-16k", "llama-2-13b"}, {"vicuna-7b-v1.3", "llama-7b"},
-    {"vicuna-13b-v1.3", "llama-13b"}, {"vicuna-7b-v1.1", "llama-7b"}, {"vicuna-13b-v1.1", "llama-13b"}, {"zephyr-7b-beta", "mistral-7b"}, {"zephyr-7b-alpha", "mistral-7b"}, {"zephyr-7b-sft-full", "mistral-7b"},
-    {"mistral-7b-sft-beta", "mistral-7b"}, {"DeepSeek-R1-0528-Qwen3-8B", "qwen3-8b"}, {"TinyLlama-1.1B-intermediate-step-1431k-3T", "tinyllama-1.1b"}, {"tiny-llama-1.1b", "tinyllama-1.1b"}, {"zephyr-7b-sft-qlora", "mistral-7b"},
-});
-
 /// A model of the library's own by the name that another program gives it: fine-tuned ones have the shape of what they were made of.
 /// Files are not looked for.
 inline void say_model(draft& d, const std::string& name, const std::string& place) {
@@ -281,11 +271,8 @@ inline void say_model(draft& d, const std::string& name, const std::string& plac
   auto base = name;
   const auto* known = models::find(base);
   const auto last = std::string_view{name}.substr(name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1);
-  for (const auto& a : model_aliases)
-    if (known == nullptr && last == a.name) {
-      base = a.of;
-      known = models::find(base);
-    }
+  for (const auto& made : models::descendants)
+    if (known != nullptr && last == made.name) base = made.of;
   for (bool shorter = true; known == nullptr && shorter;) {
     shorter = false;
     for (const std::string_view end : {"-2507", "-Instruct", "-instruct", "-Chat", "-chat", "-hf", "-it", "-Base"})
