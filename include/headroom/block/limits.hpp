@@ -53,13 +53,21 @@ constexpr objection check_encoder_layers(const job& j, const No& no) {
   return {};
 }
 
+/// Whether a layer has a dense feed-forward, of width `ffn`.
+constexpr bool has_dense_layers(const shape& m) {
+  if (!m.pattern.given()) return m.sparse_layers(0, m.layers) < m.layers;
+  for (std::int64_t i = 0; i < m.pattern.period && i < m.layers; ++i)
+    if (m.kind_of(i).feeds == feed_forward_kind::dense) return true;
+  return false;
+}
+
 /// What a layer is made of, for the framework that the job names.
 template <class No>
 constexpr objection check_layers(const job& j, const No& no) {
   const auto& m = j.model;
   const auto& f = j.framework;
   const bool divides = divides_layers(f);
-  if (!within(m.ffn, m.sparse() || m.pattern.given() ? 0 : 1)) return no("headroom: model.ffn must be a whole number from 1 to 2^40", m.ffn);
+  if (!within(m.ffn, m.ffn == 0 && !has_dense_layers(m) ? 0 : 1)) return no("headroom: model.ffn must be a whole number from 1 to 2^40", m.ffn);
   if (!within(m.vocab, m.head == head_kind::language ? 1 : 0)) return no("headroom: model.vocab must be a whole number from 1 to 2^40", m.vocab);
   if (m.sparse() && m.parallel_block) return no("headroom: experts beside a parallel attention block are not modelled by this version; model.parallel_block must be false");
   if (!f.modules.megatron() && m.mtp_layers > 0) return no("headroom: multi-token-prediction modules are not modelled for this framework by this version; model.mtp_layers", m.mtp_layers);

@@ -44,6 +44,24 @@ constexpr objection check_pattern(const shape& m, const No& no) {
   return {};
 }
 
+/// A tower has every size that its blocks are made of.
+template <class No>
+constexpr objection check_tower(const vision_shape& v, const No& no) {
+  if (v.kind == vision_kind::none) {
+    const bool sized = (v.layers | v.hidden | v.heads | v.ffn | v.patch | v.image | v.resampler | v.projector_hidden) > 0 || v.projector != projector_kind::none;
+    return sized ? no("headroom: model.vision has sizes, and model.vision.kind must say how the tower is built") : objection{};
+  }
+  if (v.channels < 1 || v.temporal_patch < 1 || v.merge < 1) return no("headroom: model.vision.channels, temporal_patch and merge must be at least 1; merge", v.merge);
+  if (v.layers == 0) return {};  // the main stack itself reads the patches
+  if (v.hidden < 1) return no("headroom: model.vision.hidden must be at least 1", v.hidden);
+  if (v.heads < 1) return no("headroom: model.vision.heads must be at least 1", v.heads);
+  if (v.ffn < 1) return no("headroom: model.vision.ffn must be at least 1", v.ffn);
+  if (v.patch < 1) return no("headroom: model.vision.patch must be at least 1", v.patch);
+  if (v.projector == projector_kind::resampler && v.resampler < 1) return no("headroom: model.vision.resampler must say how many queries the resampler has", v.resampler);
+  if (v.projector == projector_kind::pixel_mlp && (v.projector_hidden < 1 || v.output < 1)) return no("headroom: model.vision.projector_hidden and output must be at least 1 for a pixel-mlp; output", v.output);
+  return {};
+}
+
 /// What only calls that are given the layer can answer.
 template <class No>
 constexpr objection object_to_own(const shape& m, mixer_kind kind, const No& no) {
@@ -63,6 +81,9 @@ constexpr objection check(const shape& m, const No& no = {}) {
     return no("headroom: model.hidden must be a multiple of model.heads, or model.head_dim be given", m.hidden);
   if (m.pattern.given())
     if (const auto why = detail::check_pattern(m, no)) return why;
+  if (const auto why = detail::check_tower(m.vision, no)) return why;
+  if (m.latent() && m.mla.nope_dim < 1) return no("headroom: model.mla.nope_dim must be at least 1", m.mla.nope_dim);
+  if (m.latent() && m.mla.value_dim < 1) return no("headroom: model.mla.value_dim must be at least 1", m.mla.value_dim);
   if (!m.sparse()) return {};
   if (m.experts.active < 1 || m.experts.active > m.experts.count)
     return no("headroom: model.experts.active must be from 1 to model.experts.count", m.experts.active);
