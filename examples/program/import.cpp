@@ -80,6 +80,7 @@ int run(const import_request& asked, const streams& in_out) {
   auto written = job_to_json(j);
   if (read_job(written, "/nonexistent/folder") != j) written = d.job;
   if (!d.ignored.empty()) written["ignored_keys"] = d.ignored;
+  if (!d.assumed.empty()) written["assumed_defaults"] = d.assumed;
   in_out.out << written.dump(2) << '\n';
   return 0;
 }

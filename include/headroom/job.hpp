@@ -119,6 +119,7 @@ struct job {
   bool compile{};
   headroom::environment environment{};
   std::int32_t ignored_keys{};       ///< of its launch files, that were passed over on request: what they say is not in this job
+  std::int32_t assumed_defaults{};   ///< of its launch files' program, that its releases changed: the older ones are in this job
 
   friend constexpr bool operator==(const job&, const job&) = default;
 };

@@ -47,9 +47,12 @@ inline job job_from(const json_value& value, const job_reading& how) {
   k.nested("dropout", j.dropout);
   k.flag("compile", j.compile);
   k.nested("environment", j.environment);
-  // The keys by name, as `import` writes them, or how many.
-  if (const auto* v = k.take("ignored_keys"))
-    j.ignored_keys = static_cast<std::int32_t>(v->is_array() ? static_cast<std::int64_t>(v->size()) : whole_at(*v, "ignored_keys", 0, 1 << 20));
+  // By name, as `import` writes them, or how many.
+  const auto several = [&](const char* key, std::int32_t& n) {
+    if (const auto* v = k.take(key)) n = static_cast<std::int32_t>(v->is_array() ? static_cast<std::int64_t>(v->size()) : whole_at(*v, key, 0, 1 << 20));
+  };
+  several("ignored_keys", j.ignored_keys);
+  several("assumed_defaults", j.assumed_defaults);
   k.finish();
   read_framework_options(j, framework.options, value);
   if (j.batch.sequence == 0) fail("headroom: batch.sequence is required: tokens of a sequence");
@@ -107,6 +110,7 @@ inline json_value job_to_json(const job& j) {
   if (j.compile) out["compile"] = true;
   put("environment", written_keys(j.environment));
   if (j.ignored_keys > 0) out["ignored_keys"] = j.ignored_keys;
+  if (j.assumed_defaults > 0) out["assumed_defaults"] = j.assumed_defaults;
   return out;
 }
 

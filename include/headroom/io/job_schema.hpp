@@ -220,7 +220,7 @@ inline schema_value job_schema() {
   k.is("dropout", detail::plain_schema<dropout>("dropout"));
   k.is("compile", {{"type", "boolean"}, {"default", false}});
   k.is("environment", detail::environment_schema());
-  k.is("ignored_keys", either_schema(list_schema({{"type", "string"}}), whole_schema(0, 1 << 20)));
+  for (const auto* key : {"ignored_keys", "assumed_defaults"}) k.is(key, either_schema(list_schema({{"type", "string"}}), whole_schema(0, 1 << 20)));
   k.require("model");
   schema_value schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "A job of headroom"}};
   schema.update(k.object());

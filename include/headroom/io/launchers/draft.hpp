@@ -136,9 +136,11 @@ class draft {
     std::string place, what;
     bool asks{};
     void (*newer)(draft&, const std::string& place){};
+    bool (*matters)(const draft&){};  ///< null: always
     friend bool operator==(const default_of_release&, const default_of_release&) = default;
   };
   std::vector<default_of_release> releases;
+  std::vector<std::string> assumed{};  ///< of them, the older ones that stand
 
   /// Keys that are to be passed over (--ignore), and those of them that were met.
   std::vector<std::string> ignores, ignored;

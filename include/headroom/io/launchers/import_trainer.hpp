@@ -5,6 +5,7 @@
 
 #include <headroom/io/job/optimizer_names.hpp>
 #include <headroom/io/launchers/import_axolotl.hpp>
+#include <headroom/io/launchers/loaded_formats.hpp>
 #include <headroom/io/launchers/swift_arguments.hpp>
 #include <headroom/io/launchers/trainer_adapters.hpp>
 #include <headroom/io/launchers/trainer_memory.hpp>
@@ -103,7 +104,11 @@ class trainer_arguments {
     std::string_view called;
     const auto* said = first_of(v_, p_->dtype, called);
     if (said == nullptr || *said == "auto" || *said == "AUTO" || *said == "uint8") {
-      d_->loaded = draft::said{said != nullptr ? "half" : std::string{p_->loads}, said != nullptr ? v_.place(called) : v_.source()};
+      const bool by_release = said == nullptr && p_->loads.empty();
+      d_->loaded = draft::said{said != nullptr ? "half" : by_release ? "fp32" : std::string{p_->loads}, said != nullptr ? v_.place(called) : v_.source()};
+      if (by_release)  // modeling_utils.py, from_pretrained
+        d_->releases.push_back({"transformers", 500, v_.source(), "the format of the weights is not given, and since transformers 5 they are loaded as they are stored, in fp32 before", false,
+                                [](draft& d, const std::string& place) { d.loaded = draft::said{"half", place}; }, loads_as_it_computes});
       return;
     }
     constexpr std::pair<std::string_view, std::string_view> words[] = {{"float32", "fp32"}, {"bfloat16", "bf16"}, {"float16", "fp16"}, {"torch.float32", "fp32"}, {"torch.bfloat16", "bf16"}, {"torch.float16", "fp16"}, {"bf16", "bf16"}, {"fp16", "fp16"}, {"fp32", "fp32"}};

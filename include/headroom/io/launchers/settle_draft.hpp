@@ -2,6 +2,7 @@
 // A draft becomes a job: facts of several files together decide keys, and what no file says is asked for.
 #pragma once
 
+#include <headroom/io/launchers/loaded_formats.hpp>
 #include <headroom/io/launchers/torchtitan_stages.hpp>
 
 namespace headroom::io {
@@ -104,15 +105,6 @@ inline void settle_checkpointing(draft& d) {
   d.job["framework"]["options"].erase("activation_checkpointing");
 }
 
-/// Whether DeepSpeed's own configuration switches a 16-bit format on, whatever its Trainer says.
-inline bool engine_decides_formats(const draft& d) {
-  for (const auto* key : {"bf16", "fp16"}) {
-    const auto* v = d.find({"framework", "options", key, "enabled"});
-    if (v != nullptr && v->is_boolean() && v->get<bool>()) return true;
-  }
-  return false;
-}
-
 /// The format of weights that nothing trains, or that adapters are added to: as they were loaded. Quantised ones are prepared for training
 /// in fp32 by some programs (peft/utils/other.py, prepare_model_for_kbit_training).
 inline std::string loaded_format(const draft& d, const std::string& compute) {
@@ -182,8 +174,12 @@ inline void settle_releases(draft& d) {
   for (const auto& r : d.releases) {
     const auto* said = d.find({"environment", r.program});
     const auto hint = ": say it, or --set environment." + std::string{r.program} + "=VERSION";
+    if (r.matters != nullptr && !r.matters(d)) continue;
     if (said == nullptr && r.asks) fail("headroom: " + r.place + ": " + r.what + hint);
-    if (said == nullptr) d.notes.push_back(r.place + ": " + r.what + ": the older is assumed" + hint);
+    if (said == nullptr) {
+      d.notes.push_back(r.place + ": " + r.what + ": the older is assumed" + hint);
+      d.assumed.push_back(r.what);
+    }
     if (said != nullptr && release_of(*said, "environment." + std::string{r.program}) >= r.since) r.newer(d, r.place);
   }
   const auto all = d.job.find("environment");
@@ -234,6 +230,7 @@ inline job draft::settled() {
   const bool open = !has({"batch", "sequence"});
   auto whole = job;
   if (!ignored.empty()) whole["ignored_keys"] = ignored;
+  if (!assumed.empty()) whole["assumed_defaults"] = assumed;
   if (open && (!whole.contains("batch") || whole["batch"].is_object())) whole["batch"]["sequence"] = 1;
   std::string sentence;
   try {

@@ -50,7 +50,7 @@ struct training_program {
   std::string_view micro{"per_device_train_batch_size"};
   std::string_view length{};          ///< its names for batch.sequence
   std::int64_t length_default{};      ///< 0: it must be given
-  std::string_view loads{"fp32"};     ///< "fp32", "bf16", "fp16", "half" (as it computes)
+  std::string_view loads{};           ///< "fp32", "bf16", "fp16", "half" (as it computes); empty: as from_pretrained does by itself
   std::string_view loads_whole{};     ///< where all of the model trains, whatever is said; empty: as it loads
   std::string_view dtype{};           ///< the argument that says otherwise
   std::int64_t micro_default{8};

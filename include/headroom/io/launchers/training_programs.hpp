@@ -30,7 +30,7 @@ inline constexpr auto training_programs = std::to_array<training_program>({
      .recompute = checkpoints::yes, .passed = llama_factory_passed},
     // lm-sys/FastChat fastchat/train/train.py and train_lora.py; tatsu-lab/stanford_alpaca train.py.
     {.name = "fastchat", .scripts = "fastchat/train/train.py|fastchat/train/train_mem.py|fastchat/train/train_xformers.py", .length = "model_max_length", .length_default = 512, .passed = fastchat_passed},
-    {.name = "fastchat-lora", .scripts = "fastchat/train/train_lora.py", .length = "model_max_length", .length_default = 512,
+    {.name = "fastchat-lora", .scripts = "fastchat/train/train_lora.py", .length = "model_max_length", .length_default = 512, .loads = "fp32",
      .lora = {.by_default = true, .rank = "lora_r", .targets = "lora_target_modules", .targets_default = "q_proj|v_proj", .dropout = "lora_dropout", .dropout_percent = 5},
      .base = {.four = "q_lora", .nested_default = true}, .passed = fastchat_passed},
     // haotian-liu/LLaVA llava/train/train.py: LoRA on the language model's matrices, the projector trains, the tower does not.
@@ -45,7 +45,7 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     {.name = "medicalgpt", .scripts = "supervised_finetuning.py|supervised_finetuning_accelerate.py", .length = "model_max_length", .length_default = 512, .loads = "fp16", .loads_whole = "fp32", .dtype = "torch_dtype",
      .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
      .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .double_by = "qlora"}, .passed = medicalgpt_passed},
-    {.name = "medicalgpt-pretrain", .scripts = "pretraining.py", .length = "block_size", .length_default = 1024, .loads_whole = "fp32", .dtype = "torch_dtype",
+    {.name = "medicalgpt-pretrain", .scripts = "pretraining.py", .length = "block_size", .length_default = 1024, .loads = "fp32", .loads_whole = "fp32", .dtype = "torch_dtype",
      .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
      .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .double_by = "qlora"}, .passed = medicalgpt_passed},
     // OpenBMB/MiniCPM finetune/finetune.py; OptimalScale/LMFlow examples/finetune.py.
@@ -57,11 +57,11 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     // tatsu-lab/stanford_alpaca train.py.
     {.name = "alpaca", .scripts = "train.py", .marks = "data_path", .length = "model_max_length", .length_default = 512, .passed = fastchat_passed},
     // huggingface/peft examples/sft/train.py.
-    {.name = "peft-sft", .scripts = "train.py", .marks = "use_peft_lora|use_4bit_quantization|chat_template_format", .length = "max_length|max_seq_length|max_seq_len", .length_default = 1024, .dtype = "bnb_4bit_quant_storage_dtype",
+    {.name = "peft-sft", .scripts = "train.py", .marks = "use_peft_lora|use_4bit_quantization|chat_template_format", .length = "max_length|max_seq_length|max_seq_len", .length_default = 1024, .loads = "fp32", .dtype = "bnb_4bit_quant_storage_dtype",
      .lora = {.on = "use_peft_lora", .rank = "lora_r", .rank_default = 64, .targets = "lora_target_modules", .targets_default = "q_proj|k_proj|v_proj|down_proj|up_proj|gate_proj", .dropout = "lora_dropout", .dropout_percent = 10},
      .base = {.four = "use_4bit_quantization", .eight = "use_8bit_quantization", .kind = "bnb_4bit_quant_type", .nested = "use_nested_quant", .prepared = false}, .passed = peft_sft_passed},
     // trl/scripts/sft.py and what reads SFTConfig, ModelConfig and ScriptArguments: huggingface/alignment-handbook, princeton-nlp/SimPO.
-    {.name = "trl-sft", .scripts = "trl/scripts/sft.py|run_sft.py|sft.py|sft", .marks = "dataset_mixer|dataset_mixture|dataset_train_split|use_peft|lora_target_modules|dataset_name|max_length|load_in_4bit|dataset_text_field|chat_template_path", .length = "max_length|max_seq_length",
+    {.name = "trl-sft", .scripts = "trl/scripts/sft.py|run_sft.py|sft.py|sft", .marks = "dataset_mixer|dataset_mixture|dataset_train_split|use_peft|lora_target_modules|dataset_name|max_length|load_in_4bit|dataset_text_field|chat_template_path", .length = "max_length|max_seq_length", .loads = "fp32",
      .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown,
      .lora = {.on = "use_peft", .rank = "lora_r", .rank_default = 16, .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 5, .dora = "use_dora", .saved = "lora_modules_to_save"},
      .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .kind = "bnb_4bit_quant_type", .nested = "use_bnb_nested_quant"}, .passed = trl_passed},
