@@ -183,6 +183,11 @@ TEST_CASE("a command's arguments go over the file that it names, key by key") {
   CHECK(over.adapter.rank == 16);
   CHECK(over.batch == batch{.micro = 3, .sequence = 512});
   CHECK(over.optimizer.label.view() == "adafactor");
+  // What the file alone says is taken back: its model, its adapter, its format.
+  const auto other = job_of({config, {"run.sh", "llamafactory-cli train lf.yaml model_name_or_path=meta-llama/Llama-2-70b-hf finetuning_type=full bf16=false\n"}}, {eight});
+  CHECK(other.model == models::llama_2_70b);
+  CHECK_FALSE(other.adapter.active());
+  CHECK(other.precision.compute == formats::fp32);
 }
 
 }  // namespace test_axolotl

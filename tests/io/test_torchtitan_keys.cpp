@@ -120,4 +120,34 @@ TEST_CASE("torchtitan: arguments of a command line") {
   CHECK(holds(refused("--model.flavor 8B --training.local_batchsize 2"), "training.local_batchsize is not known here (did you mean local_batch_size?)"));
 }
 
+#if HEADROOM_HAS_TOML
+// config/manager.py reads the file first, and the command line goes over its values: nothing of those is left.
+TEST_CASE("torchtitan: a command line takes back what its file says") {
+  const imported::text toml{"a.toml", R"([model]
+name = "llama3"
+flavor = "8B"
+[training]
+local_batch_size = 1
+seq_len = 4096
+enable_cpu_offload = true
+[parallelism]
+data_parallel_replicate_degree = 2
+tensor_parallel_degree = 2
+pipeline_parallel_degree = 2
+pipeline_parallel_schedule = "Interleaved1F1B"
+[compile]
+enable = true
+)"};
+  const auto of = [&](const std::string& words) { return imported::job_of({toml, {"run.sh", "torchrun --nproc_per_node=8 -m torchtitan.train --job.config_file a.toml " + words}}, {"hardware.nodes=1"}); };
+  const auto as_it_is = of("");
+  CHECK(as_it_is.model == models::llama_3_1_8b);
+  CHECK((as_it_is.compile && as_it_is.offload.optimizer == place::on_cpu && as_it_is.parallel.replicate == 2 && as_it_is.parallel.virtual_pipeline == 2));
+  CHECK(of("--model.flavor 70B").model == models::llama_3_1_70b);
+  CHECK(of("--model.name qwen3 --model.flavor=0.6B").model == models::qwen3_0_6b);
+  const auto plain = of("--compile.no-enable --training.enable_cpu_offload false --parallelism.data_parallel_replicate_degree 1 --parallelism.pipeline_parallel_schedule 1F1B");
+  CHECK((!plain.compile && plain.offload.optimizer == place::on_gpu && plain.parallel.replicate == 1 && plain.parallel.virtual_pipeline == 1));
+  CHECK(of("--parallelism.pipeline_parallel_degree 1").parallel.virtual_pipeline == 1);
+}
+#endif
+
 }  // namespace test_torchtitan_keys

@@ -105,6 +105,20 @@ inline void read_recipe(draft& d) {
   import_litgpt(d, *d.recipe, what);
 }
 
+/// A configuration that a command line may go over is read together with it: what the file alone says, it takes back. Of two of a kind the first
+/// is read at once.
+inline void read_unread(draft& d, const import_settings& with) {
+  for (const auto kind : std::exchange(d.unread, {})) {
+    if (kind == file_kind::torchtitan) import_torchtitan(d, document{*d.torchtitan});
+    if (kind == file_kind::trainer) import_trainer(d, document{*d.trainer}, with.program);
+  }
+}
+inline void keep_unread(draft& d, const document& from, file_kind kind, std::optional<document> draft::*where, const import_settings& with) {
+  if (std::find(d.unread.begin(), d.unread.end(), kind) != d.unread.end()) read_unread(d, with);
+  d.*where = from;
+  d.unread.push_back(kind);
+}
+
 /// What can be read, a row each. `read` is null for what is no object: a script.
 struct import_format {
   std::string_view text;
@@ -118,10 +132,10 @@ inline constexpr std::array<import_format, 11> file_kinds{{
     {"deepspeed", file_kind::deepspeed, [](draft& d, const document& from, const import_settings& with) { import_deepspeed(d, from, with.automatic); }},
     {"accelerate", file_kind::accelerate, [](draft& d, const document& from, const import_settings&) { import_accelerate(d, from); }},
     {"megatron", file_kind::megatron, [](draft& d, const document& from, const import_settings&) { import_megatron_recipe(d, from); }},
-    {"torchtitan", file_kind::torchtitan, [](draft& d, const document& from, const import_settings&) { import_torchtitan(d, from); }},
+    {"torchtitan", file_kind::torchtitan, [](draft& d, const document& from, const import_settings& with) { keep_unread(d, from, file_kind::torchtitan, &draft::torchtitan, with); }},
     {"litgpt", file_kind::litgpt, [](draft& d, const document& from, const import_settings&) { keep_recipe(d, from); }},
     {"torchtune", file_kind::torchtune, [](draft& d, const document& from, const import_settings&) { keep_recipe(d, from); }},
-    {"trainer", file_kind::trainer, [](draft& d, const document& from, const import_settings& with) { import_trainer(d, from, with.program); }},
+    {"trainer", file_kind::trainer, [](draft& d, const document& from, const import_settings& with) { keep_unread(d, from, file_kind::trainer, &draft::trainer, with); }},
     {"launch", file_kind::launch, nullptr},
 }};
 
@@ -206,6 +220,7 @@ inline void import_input_into(draft& d, const import_input& in, import_settings 
 }
 inline void import_file(draft& d, std::string_view text, const std::filesystem::path& file, file_kind kind, const import_settings& with = {}) {
   import_input_into(d, input_of(std::string{text}, file, kind, with), with);
+  read_unread(d, with);
 }
 
 /// Configurations that the scripts write themselves (cat > FILE <<END) and then name in a command.
@@ -244,6 +259,7 @@ inline void import_files(draft& d, std::vector<import_input> all, const import_s
   for (auto& made : written_by_scripts(all, inside)) all.push_back(std::move(made));
   std::stable_sort(all.begin(), all.end(), [&](const import_input& a, const import_input& b) { return rank(a) < rank(b); });
   for (const auto& in : all) import_input_into(d, in, inside);
+  read_unread(d, inside);
   read_recipe(d);
 }
 

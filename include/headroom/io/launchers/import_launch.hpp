@@ -252,6 +252,7 @@ class launch {
     if (one_process_) d_->takes_all_gpus = draft::said{"swift without NPROC_PER_NODE", begins};
     spread(begins);
     arguments(*program_named("ms-swift"), std::span{c.words}.subspan(i + 1));
+    if (std::find(d_->unread.begin(), d_->unread.end(), file_kind::trainer) != d_->unread.end()) trainer_arguments(*program_named("ms-swift"), {});
     const auto* m = d_->find({"model"});
     if (m == nullptr || read_model(*m, "model", "/nonexistent/folder").vision.layers == 0) return;
     for (const auto& w : c.settings)  // qwen_vl_utils/vision_process.py and its like

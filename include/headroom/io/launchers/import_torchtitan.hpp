@@ -282,6 +282,7 @@ inline void import_torchtitan(draft& d, const document& from) {
     detail::drop_empty(judged.root);
     detail::torchtitan_config{d, judged}.import();
     d.torchtitan = from;
+    std::erase(d.unread, file_kind::torchtitan);
   });
 }
 

@@ -263,6 +263,7 @@ inline void import_trainer(draft& d, const document& from, const detail::trainin
   with_places(from, [&] {
     if (!from.root.is_object()) wrong_value("the Trainer's arguments", "an object", from.root);
     d.trainer = from;
+    std::erase(d.unread, file_kind::trainer);
     d.releases.clear();
     const auto& p = program != nullptr ? *program : detail::program_of_keys(from.root);
     if (p.name != "axolotl") return detail::trainer_arguments{d, from, p}.import();
