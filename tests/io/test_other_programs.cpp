@@ -75,6 +75,11 @@ TEST_CASE("what is not theirs is read on") {
   CHECK(is_for(script(patch), "Pai-Megatron-Patch"));
   CHECK(draft_of({{"run.sh", patch}}, {}, io::auto_means::by_trainer, {"extra-vocab-size"}).settled().ignored_keys == 1);
   CHECK(script("torchrun --nproc_per_node 8 pretrain_gpt.py " + plain + "--save checkpoints/nemo --wandb-project composer\n").empty());  // names of other things
+  // paths and names that begin or end as another program's do
+  for (const auto* value : {"--data-path 0.3 /data/nemo.x 0.7 verl.x", "--load /runs/run_train.py", "--wandb-project slime.x --wandb-exp-name primus.run", "--tensorboard-dir logs/openrlhf/cli"})
+    CHECK(script("torchrun --nproc_per_node 8 pretrain_gpt.py " + plain + value + "\n").empty());
+  CHECK(is_for(script("torchrun --standalone run_train.py --config-file pretrain_gpt.py\n"), "nanotron"));
+  CHECK(is_for(script("python -m torch.distributed.run --standalone run_train.py --load x\n"), "nanotron"));
   CHECK(yaml("model: llama-3.1-8b\nbatch: {sequence: 64}\nframework: hf-trainer\nhardware: {gpu: h100-sxm-80gb}\n").empty());
 }
 

@@ -81,12 +81,22 @@ inline bool argument_of(const shell_word& w, std::string_view names, std::span<c
   return !name.empty() && among_words(names, name) && std::find(ignores.begin(), ignores.end(), name) == ignores.end();
 }
 
-/// The program that a command starts; null where it is none of these.
+/// The program that a command starts; null where it is none of these. Values of a program's own options, paths and names, tell nothing.
 inline const other_program* other_program_of(std::span<const shell_word> words, std::span<const std::string> ignores = {}) {
   words = words.first(std::min<std::size_t>(words.size(), 4096));  // no command that people write has more
-  for (const auto& p : other_programs)
-    for (std::size_t i = 0; i < words.size(); ++i)
-      if (words[i].text.starts_with("--") ? argument_of(words[i], p.arguments, ignores) : says_one_of(words[i].text, p.words, i < 3)) return &p;
+  for (const auto& p : other_programs) {
+    bool program = false, value = false;  // whether the program was named; whether a word is the value of one of its options
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const std::string_view word = words[i].text;
+      if (word.starts_with("--")) {
+        if (argument_of(words[i], p.arguments, ignores)) return &p;
+        value = program && word.find('=') == std::string_view::npos;
+        continue;
+      }
+      if (!value && says_one_of(word, p.words, i < 3)) return &p;
+      program = program || word.ends_with(".py") || (i > 0 && (words[i - 1].text == "-m" || words[i - 1].text == "--module") && !word.starts_with("torch.distributed"));
+    }
+  }
   return nullptr;
 }
 /// The program that a script names in a text that it hands on: a heredoc, a string for eval.
