@@ -65,7 +65,7 @@ TEST_CASE("examples as they are") {
 
   const auto second = job_of({example("axolotl-fsdp2-pretrain", "adamw-pretrain-fsdp2.yaml")}, {eight});
   CHECK(second.sharding.kind == sharding_kind::fsdp2);
-  CHECK(second.precision == precisions::bf16_mixed);
+  CHECK(second.precision == precisions::bf16);  // monkeypatch/accelerate/fsdp2.py, fsdp2_prepare_model: no weight is made fp32
   CHECK(second.recompute.mode == recompute_mode::none);
 }
 
@@ -95,6 +95,9 @@ TEST_CASE("adapters") {
   CHECK(yaml(whole + "adapter: lora\nlora_r: 8\nlora_o_kernel: false\nlora_target_modules: 'model.layers.[\\d]+.(mlp|self_attn).(up|down|gate|q)_proj'\n").adapter.targets ==
         module_set{module::up_proj, module::down_proj, module::gate_proj, module::q_proj});
   CHECK(yaml(adapters + "peft_use_dora: true\n").adapter.kind == adapter_kind::dora);
+  const auto only = [](const std::string& targets) { return why(whole + "adapter: lora\nlora_r: 8\nlora_o_kernel: false\nlora_target_modules: " + targets + "\n"); };
+  for (const auto* some : {"'model.layers.(1|2).(mlp|self_attn).(q|v)_proj'", "'model.layers.[0-3].(mlp|self_attn).(q|v)_proj'", "[layers.3.self_attn.q_proj]", "[cross_attn.q_proj]", "q_proj"})
+    CHECK(holds(only(some), "axo.yaml:8: lora_target_modules = "));
   CHECK(holds(why(whole + "adapter: lora\nlora_target_linear: true\n"), "lora_r is not given"));
   CHECK(holds(why(whole + "adapter: qlora\nlora_r: 8\n"), "adapter qlora needs load_in_4bit"));
   CHECK(holds(why(adapters + "load_in_4bit: true\n"), "axo.yaml:9: adapter lora does not load a base in four bits"));
@@ -113,6 +116,7 @@ TEST_CASE("kernels that stand for several operations") {
   const std::string sharded = "fsdp_config:\n  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n";
   CHECK(yaml(four + sharded, {eight}).kernels.empty());
   CHECK_FALSE(yaml(four + sharded + "fsdp_version: 2\n", {eight}).kernels.empty());
+  CHECK(yaml(four + sharded + "  fsdp_version: 2\n", {eight}).kernels.empty());  // check_auto_enable_lora_kernels runs before fsdp_config's is looked at
   CHECK(yaml("base_model: microsoft/phi-2\nmicro_batch_size: 1\nflash_attention: true\nadapter: lora\nlora_r: 8\nlora_target_linear: true\n").kernels.empty());
   CHECK(holds(why(four + "peft_use_dora: true\n"), "lora_mlp_kernel = true is not modelled"));
 
@@ -129,6 +133,9 @@ TEST_CASE("kernels that stand for several operations") {
 TEST_CASE("what trains otherwise is refused by name") {
   CHECK(holds(why(whole + "rl: dpo\n"), "axo.yaml:5: rl = \"dpo\" is not modelled"));
   CHECK(holds(why(whole + "reward_model: true\n"), "reward_model = true is not modelled"));
+  CHECK(holds(why(whole + "model_type: AutoModelForSequenceClassification\n"), "axo.yaml:5: model_type = \"AutoModelForSequenceClassification\" is not modelled"));
+  CHECK(yaml(whole + "model_type: LlamaForCausalLM\n").batch.micro == 2);
+  CHECK(holds(refusal_of({{"one.yaml", adapters}, {"two.yaml", whole}}), "two.yaml: a job has one configuration of axolotl's, and one.yaml is one, too"));
   CHECK(holds(why(whole + "relora: true\n"), "relora = true is not modelled"));
   CHECK(holds(why(whole + "plugins:\n  - axolotl.integrations.spectrum.SpectrumPlugin\n"), "plugins = \"axolotl.integrations.spectrum.Spectr... is not modelled"));
   CHECK(holds(why(whole + "micro_batchsize: 3\n"), "micro_batchsize is not known here (did you mean micro_batch_size?)"));
@@ -147,6 +154,13 @@ TEST_CASE("FSDP by its first version and its second") {
   const auto hybrid = yaml(whole + "dp_shard_size: 4\ndp_replicate_size: 2\nfsdp_version: 2\nfsdp_config:\n" + wrap);
   CHECK(hybrid.hardware.gpus() == 8);
   CHECK(hybrid.parallel.replicate == 2);
+  const auto both = yaml(whole + "fsdp_version: 2\nfsdp_config:\n" + wrap, {eight});
+  CHECK(both.precision == precisions::bf16);
+  CHECK(first.precision == precisions::bf16_mixed);  // accelerate/accelerator.py, prepare_model
+  CHECK(holds(why(whole + "bf16: false\nfp16: true\nfsdp_version: 2\nfsdp_config:\n" + wrap, {eight}), "FSDP's second version trains weights in fp16"));
+  CHECK(holds(why(whole + "fsdp: [full_shard, auto_wrap]\n", {eight}), "axo.yaml:5: axolotl reads FSDP from fsdp_config"));
+  CHECK(holds(why(whole + "fsdp_config: {}\n", {eight}), "axo.yaml:5: axolotl reads FSDP from fsdp_config"));
+  CHECK(holds(why(whole + "dp_shard_size: 8\n", {eight}), "axo.yaml:5: dp_shard_size = 8 is not modelled"));
   CHECK(holds(why(whole + "fsdp_config:\n  sharding_strategy: SHARD_GRAD_OP\n" + wrap, {eight}), "fsdp_config.sharding_strategy = \"SHARD_GRAD_OP\" is not modelled"));
 }
 
@@ -156,6 +170,7 @@ TEST_CASE("activations in host memory") {
   CHECK(moved.recompute.reentrant == choice::no);
   CHECK(moved.offload.activations == place::on_cpu);
   CHECK(yaml(whole + "gradient_checkpointing: offload\n") == moved);
+  CHECK(holds(why(whole + "activation_offloading: true\n"), "axo.yaml:5: axolotl asks for gradient_checkpointing beside activation_offloading"));
   CHECK(holds(why(adapters + "gradient_checkpointing: true\nactivation_offloading: true\n"), "activation_offloading = true is not modelled"));
   CHECK(yaml(adapters + "gradient_checkpointing: true\nactivation_offloading: hidden_states\n").offload.activations == place::on_cpu);
 }

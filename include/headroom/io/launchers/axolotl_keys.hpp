@@ -70,7 +70,7 @@ inline constexpr auto axolotl_passed = std::to_array<passed_key>({
     {"tiled_mlp_use_original_mlp", "*"}, {"tokenizer_config", "*"}, {"tokenizer_legacy", "*"}, {"tokenizer_save_jinja_files", "*"}, {"tokenizer_type", "*"},
     {"tokenizer_use_fast", "*"}, {"tokenizer_use_mistral_common", "*"}, {"torch_dtype", "*"}, {"torchdistx_path", "*"}, {"total_num_tokens", "*"},
     {"total_supervised_tokens", "*"}, {"trackio_project_name", "*"}, {"trackio_run_name", "*"}, {"trackio_space_id", "*"}, {"train_on_inputs", "*"},
-    {"trl", "*"}, {"type_of_model", "*"}, {"use_comet", "*"}, {"use_mlflow", "*"}, {"use_otel_metrics", "*"}, {"use_swanlab", "*"}, {"use_tensorboard", "*"},
+    {"trl", "*"}, {"use_comet", "*"}, {"use_mlflow", "*"}, {"use_otel_metrics", "*"}, {"use_swanlab", "*"}, {"use_tensorboard", "*"},
     {"use_trackio", "*"}, {"use_wandb", "*"}, {"val_set_size", "*"}, {"vllm", "*"}, {"wandb_entity", "*"}, {"wandb_log_model", "*"}, {"wandb_mode", "*"},
     {"wandb_name", "*"}, {"wandb_project", "*"}, {"wandb_run_id", "*"}, {"wandb_watch", "*"}, {"warmup_ratio", "*"}, {"warmup_steps", "*"},
     {"weight_decay", "*"}, {"world_size", "*"}, {"accelerator_config", ""}, {"auto_find_batch_size", "false"}, {"bnb_config_kwargs", ""},

@@ -8,16 +8,20 @@
 
 namespace headroom::io::detail {
 
-/// Names, or an expression that ends in them; every linear layer but the head where lora_target_linear asks for it, and beside it what is listed.
+/// Names of a list, of every layer or of one part of each: PEFT compares their ends (peft/tuners/tuners_utils.py, check_target_module_exists). Else an
+/// expression for the whole path. Every linear layer but the head where lora_target_linear asks for it, and beside it what is listed.
 inline json_value axolotl_targets(draft& d, named_values& v, bool linear, const json_value* targets) {
   const auto unmodelled = [&] { d.unmodelled_key("lora_target_modules", *targets, v.place("lora_target_modules")); };
   auto names = json_value::array();
-  if (targets != nullptr && targets->is_string() && targets->get_ref<const std::string&>().find_first_of("([\\") != std::string::npos) {
+  if (targets != nullptr && targets->is_string()) {
     // Of a language model's layers, in the examples: ….layers.[\d]+.(mlp|self_attn).(up|down|gate|q|k|v|o)_proj
     const auto& text = targets->get_ref<const std::string&>();
     const auto open = text.rfind('(');
+    const auto before = std::string_view{text}.substr(0, std::min(open, text.size()));
+    const bool every = before.ends_with("layers.[\\d]+.(mlp|self_attn).") || before.ends_with("layers.[\\d]+.(mlp|cross_attn|self_attn).") || before.ends_with("layers.[\\d]+.(_checkpoint_wrapped_module.)?(mlp|self_attn).");
     const auto close = text.find(')', open == std::string::npos ? 0 : open);
-    if (open == std::string::npos || close == std::string::npos || text.substr(close) != ")_proj" || text.find("(mlp|") == std::string::npos) {
+    if (text == "all-linear") return text;
+    if (!every || close == std::string::npos || text.substr(close) != ")_proj") {
       unmodelled();
     } else {
       auto inside = text.substr(open + 1, close - open - 1);
@@ -25,9 +29,11 @@ inline json_value axolotl_targets(draft& d, named_values& v, bool linear, const 
       for_each_word(inside, [&](std::string_view w) { names.push_back(std::string{w} + "_proj"); });
     }
   } else if (targets != nullptr) {
-    each_at(targets->is_array() ? *targets : json_value::array({*targets}), "lora_target_modules", "names", [&](const json_value& one, const std::string& path) {
+    each_at(*targets, "lora_target_modules", "names", [&](const json_value& one, const std::string& path) {
       const auto& name = string_at(one, path);
-      names.push_back(name.substr(name.rfind('.') == std::string::npos ? 0 : name.rfind('.') + 1));
+      const auto part = name.substr(0, name.rfind('.') == std::string::npos ? 0 : name.rfind('.') + 1);
+      if (!part.empty() && part != "self_attn." && part != "mlp.") return unmodelled();
+      names.push_back(name.substr(part.size()));
     });
   }
   if (!linear) return names;

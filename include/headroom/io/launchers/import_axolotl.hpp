@@ -15,6 +15,8 @@ class axolotl_config {
 
   [[nodiscard]] document arguments() {
     const auto base = v_.word("base_model", ""), shape = v_.word("base_model_config", "");
+    for (const auto* key : {"model_type", "type_of_model"})
+      if (const auto cls = v_.word(key, ""); !cls.empty() && !cls.ends_with("ForCausalLM")) unmodelled(key);  // another head, or another model
     if (!base.empty()) put("model_name_or_path", shape.empty() ? base : shape, shape.empty() ? "base_model" : "base_model_config");
     attention();
     formats();
@@ -40,6 +42,11 @@ class axolotl_config {
     if (widens_ && m.vocab % 32 != 0) d_->unmodelled_key("resize_token_embeddings_to_32x", true, v_.place("resize_token_embeddings_to_32x"));  // else as it was
     // The Trainer's backward_prefetch is NO_PREFETCH, and FSDPConfig has no such key.
     if (const auto* s = d_->find({"sharding", "kind"}); s != nullptr && *s == "fsdp1") d_->say({"sharding", "backward_prefetch"}, false, v_.place("fsdp_config"));
+    // Its fsdp2_prepare_model stands for Accelerate's (monkeypatch/accelerate/fsdp2.py), and makes no weight fp32: what trains keeps the format in which it was loaded.
+    if (second_ && !adapter_ && !d_->has({"precision"}) && dtype_ != "float32") {
+      if (dtype_ == "float16") refused("fsdp_config", "FSDP's second version trains weights in fp16 without a copy in fp32, which is not modelled by this version");
+      d_->replace("precision", "bf16", v_.place("fsdp_config"));
+    }
     // Norms and embedding are in the weights' format again after prepare_model_for_kbit_training (loaders/model.py, _configure_embedding_dtypes).
     if (d_->has({"adapter", "base"})) d_->say({"adapter", "rest"}, dtype_ == "bfloat16" ? "bf16" : dtype_ == "float16" ? "fp16" : "fp32", v_.place("adapter"));
     auto list = json_value::array();
@@ -120,8 +127,8 @@ class axolotl_config {
     put("lora_r", rank, "lora_r");
     if (linear || targets != nullptr) put("lora_target_modules", axolotl_targets(*d_, v_, linear, targets), linear ? "lora_target_linear" : "lora_target_modules");
   }
-  /// Kernels of its own for adapters, which are on unless one of them is said (utils/schemas/config.py, check_auto_enable_lora_kernels). That of the
-  /// embedding is for adapters there.
+  /// Kernels of its own for adapters, which are on unless one of them is said (utils/schemas/config.py, check_auto_enable_lora_kernels, which runs
+  /// before fsdp_config is asked for a version). That of the embedding is for adapters there.
   void kernels() {
     bool said = false;
     for (const auto& [key, ours] : {std::pair<std::string_view, const char*>{"lora_mlp_kernel", "adapted-mlp"}, {"lora_qkv_kernel", "adapted-qkv"}, {"lora_o_kernel", "adapted-output"}, {"lora_embedding_kernel", ""}}) {
@@ -130,7 +137,7 @@ class axolotl_config {
       if (v != nullptr && truth(*v, std::string{key}) && adapter_ && *ours != 0) fuse(ours, key);
     }
     const bool remote = v_.on("trust_remote_code"), eight = v_.on("load_in_8bit");
-    if (adapter_ && !said && !eight && !remote && (!fsdp_ || second_))
+    if (adapter_ && !said && !eight && !remote && (!fsdp_ || second_said_))
       for (const auto* ours : {"adapted-mlp", "adapted-qkv", "adapted-output"}) fuse(ours, "adapter");
     if (v_.on("peft_use_dora") && !fused_.empty()) d_->unmodelled_key("lora_mlp_kernel", true, v_.place(said ? "lora_mlp_kernel" : "adapter"));
   }
@@ -169,13 +176,17 @@ class axolotl_config {
     engine_ = v_.has("deepspeed") && to_.root.contains("deepspeed") && to_.root["deepspeed"] != "";
     if (config != nullptr && !config->is_object()) wrong_value("fsdp_config", "an object", *config);
     fsdp_ = (words != nullptr && !words->empty()) || (config != nullptr && !config->empty());
+    if (const bool empty = config == nullptr || config->empty(); empty && (fsdp_ || config != nullptr)) refused(config == nullptr ? "fsdp" : "fsdp_config", "axolotl reads FSDP from fsdp_config, which says nothing here");
     const auto each = v_.number("dp_shard_size", 1), copies = v_.number("dp_replicate_size", 1);
+    for (const auto& [key, size] : {std::pair<std::string_view, std::int64_t>{"dp_shard_size", each}, {"dp_replicate_size", copies}})
+      if (!fsdp_ && size > 1) return unmodelled(key);
     if (!fsdp_) return;
     if (each > 1) d_->know(d_->gpus, "GPUs", checked::mul(each, copies), v_.place("dp_shard_size"));
     if (copies > 1) d_->say({"parallel", "replicate"}, copies, v_.place("dp_replicate_size"));
     const json_value none = json_value::object();
     auto to = axolotl_fsdp(*d_, *from_, config == nullptr ? none : *config, version == nullptr ? 0 : whole_at(*version, "fsdp_version", 1, 2));
     second_ = to["version"] == 2;
+    second_said_ = version != nullptr && second_;
     put("fsdp", words == nullptr ? json_value("full_shard auto_wrap") : *words, words == nullptr ? "fsdp_config" : "fsdp");
     put("fsdp_config", to, "fsdp_config");
   }
@@ -214,6 +225,7 @@ class axolotl_config {
     const std::string_view by = old ? "gradient_checkpointing" : "activation_offloading";
     if (asked == nullptr && to_host.empty()) return;
     put("gradient_checkpointing", on, "gradient_checkpointing");
+    if (!on && !to_host.empty()) refused(by, "axolotl asks for gradient_checkpointing beside activation_offloading");
     if (!on) return;
     auto words = kwargs != nullptr ? *kwargs : json_value{{"use_reentrant", true}};
     if (!to_host.empty()) {
@@ -262,7 +274,7 @@ class axolotl_config {
   document to_;
   std::string kernel_, dtype_, by_;
   std::vector<std::string> fused_;
-  bool adapter_{}, fsdp_{}, second_{}, engine_{}, cuts_{}, widens_{};
+  bool adapter_{}, fsdp_{}, second_{}, second_said_{}, engine_{}, cuts_{}, widens_{};
 };
 
 }  // namespace detail
