@@ -180,10 +180,19 @@ TEST_CASE("torchtune: command lines") {
   const auto said = [&](const std::string& words) { return job_of({yaml, {"run.sh", "tune run lora_finetune_single_device --config 8B_qlora_single_device.yaml tokenizer.max_seq_len=512 " + words}}); };
   CHECK(said("model._component_=torchtune.models.llama3_2.lora_llama3_2_1b").model == *models::find("llama-3.2-1b"));
   CHECK(said("optimizer=bitsandbytes.optim.PagedAdamW8bit ~optimizer.fused").optimizer.label == "paged-adamw-8bit");
+  CHECK(said("model.quantize_base=False").adapter.base == formats::bf16);  // qlora_llama3_1_8b is lora_llama3_1_8b with that argument
+  CHECK_FALSE(said("optimizer_in_bwd=True").optimizer.in_backward);         // lora_finetune_*.py do not read it
+  CHECK(said("fsdp_cpu_offload=True").offload.parameters == place::on_gpu);  // nor recipes of one device that
   CHECK(said("model.lora_attn_modules=[q_proj,k_proj] model.apply_lora_to_mlp=False").adapter.targets == module_set{module::q_proj, module::k_proj});
   const auto refused = [&](const std::string& words) { return refusal_of({yaml, {"run.sh", "tune run " + words}}); };
   CHECK(holds(refused("lora_dpo_distributed --config a.yaml"), "the recipe \"lora_dpo_distributed\" is not modelled"));
-  CHECK(holds(refused("full_finetune_distributed --config a.yaml tokenizer.max_seq_len=512"), "needs --nproc_per_node"));
+  CHECK(holds(refused("lora_finetune_distributed --config a.yaml tokenizer.max_seq_len=512"), "needs --nproc_per_node"));
+  CHECK(holds(refused("full_finetune_single_device --config a.yaml tokenizer.max_seq_len=512"), "trains the whole model, beside adapters too"));
+  const auto whole = file("torchtune-llama3.1-8b-full-single", "8B_full_single_device.yaml");
+  const auto alone = [&](const std::string& words) { return refusal_of({whole, {"run.sh", "tune run " + words + " tokenizer.max_seq_len=512"}}); };
+  CHECK(holds(alone("lora_finetune_single_device --config a.yaml"), "trains adapters, which its model does not have"));
+  CHECK(holds(alone("full_finetune_single_device --config a.yaml optimizer_in_bwd=True gradient_accumulation_steps=4"), "torchtune refuses gradient_accumulation_steps beside optimizer_in_bwd"));
+  CHECK(holds(alone("full_finetune_single_device --config a.yaml optimizer_in_bwd=True clip_grad_norm=1.0"), "torchtune refuses clip_grad_norm beside optimizer_in_bwd"));
   CHECK(holds(refused("lora_finetune_single_device --config a.yaml --batch_size 4"), "is no KEY=VALUE"));
   CHECK(holds(refusal_of({{"kd.yaml", "teacher_model:\n  _component_: torchtune.models.qwen2.qwen2_1_5b\n"}}), "for distillation"));
   CHECK(holds(refusal_of({{"dpo.yaml", "loss:\n  _component_: torchtune.rlhf.loss.DPOLoss\n"}}), "for preference training"));

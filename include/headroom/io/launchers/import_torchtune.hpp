@@ -56,11 +56,11 @@ class torchtune_config {
     auto builder = k_.word("model._component_");
     if (!builder.starts_with("torchtune.models.")) fail("headroom: " + place + ": model._component_ " + in_quotes(builder) + " is no model of torchtune's, which alone are read: --set model=NAME does not say its adapters");
     builder.erase(0, builder.rfind('.') + 1);
-    const bool quantised = builder.starts_with("qlora_") || k_.on("model.quantize_base");
-    const bool adapted = builder.starts_with("qlora_") || builder.starts_with("lora_");
-    if (adapted) builder.erase(0, builder.find('_') + 1);
+    const bool quantised = k_.on("model.quantize_base", builder.starts_with("qlora_"));  // qlora_… is lora_… with that argument
+    adapted_ = builder.starts_with("qlora_") || builder.starts_with("lora_");
+    if (adapted_) builder.erase(0, builder.find('_') + 1);
     say_model(*d_, torchtune_model_name(builder), place);
-    if (!adapted) {
+    if (!adapted_) {
       for (const auto* key : {"lora_attn_modules", "lora_rank", "use_dora", "quantize_base"})
         if (const auto path = std::string{"model."} + key; k_.find(path) != nullptr) fail("headroom: " + k_.place(path) + ": " + path + " is no argument of " + in_quotes(builder) + ", which trains the whole model");
       return;
@@ -114,7 +114,13 @@ class torchtune_config {
   torch_optimizer optimizer() {
     const auto place = k_.place("optimizer");
     auto r = read_torch_optimizer(k_.word("optimizer._component_", "torch.optim.AdamW"), k_.find("optimizer.fused"), k_.find("optimizer.foreach"), "optimizer._component_");
-    if (k_.on("optimizer_in_bwd")) r.job["in_backward"] = true;
+    if (k_.on("optimizer_in_bwd") && adapted_) {
+      d_->notes.push_back(k_.place("optimizer_in_bwd") + ": optimizer_in_bwd has no effect: recipes of adapters do not read it");
+    } else if (k_.on("optimizer_in_bwd")) {
+      for (const auto* key : {"gradient_accumulation_steps", "clip_grad_norm"})
+        if (const auto* v = k_.find(key); v != nullptr && !(key[0] == 'g' && *v == 1)) fail("headroom: " + k_.place(key) + ": torchtune refuses " + key + " beside optimizer_in_bwd");
+      r.job["in_backward"] = true;
+    }
     d_->replace("optimizer", r.job.size() == 1 ? r.job["name"] : r.job, place);
     return r;
   }
@@ -125,12 +131,16 @@ class torchtune_config {
     if (offloads) d_->say({"offload", "activations"}, "cpu", k_.place("enable_activation_offloading"));
   }
   /// Distributed recipes shard by FSDP2, fsdp_cpu_offload among them; recipes of one device know no such keys.
+  [[nodiscard]] bool alone() const {
+    const auto* each = d_->find({"hardware", "gpus_per_node"});
+    return k_.source().find("single_device") != std::string::npos || (each != nullptr && *each == 1);
+  }
   void sharding() {
     const auto strategy = k_.word("fsdp_sharding_strategy", "FULL_SHARD");
     if (strategy != "FULL_SHARD" && strategy != "SHARD_GRAD_OP") d_->unmodelled_key("fsdp_sharding_strategy", strategy, k_.place("fsdp_sharding_strategy"));
     const bool again = k_.on("fsdp_reshard_after_forward", strategy == "FULL_SHARD");
     json_value keys{{"sharding", {{"kind", "fsdp2"}, {"stage", 3}, {"reshard_after_forward", again}}}};
-    if (k_.on("fsdp_cpu_offload") || k_.on("fsdp.cpu_offload")) {
+    if (k_.on("fsdp_cpu_offload") && !alone()) {
       d_->say({"offload", "parameters"}, "cpu", k_.place("fsdp_cpu_offload"));
       d_->say({"offload", "optimizer"}, "cpu", k_.place("fsdp_cpu_offload"));
     }
@@ -147,13 +157,14 @@ class torchtune_config {
     if (v == nullptr) return;
     const auto part = [&](const char* key, bool otherwise) { return v->contains(key) ? flag_at((*v)[key], std::string{"compile."} + key) : otherwise; };
     const bool model = v->is_object() ? part("model", true) : flag_at(*v, "compile");
-    if (v->is_object() && part("loss", true) != model) return d_->unmodelled_key("compile", *v, k_.place("compile"));
+    if (v->is_object() && (part("loss", true) != model || part("optimizer_step", false))) return d_->unmodelled_key("compile", *v, k_.place("compile"));
     d_->replace("compile", model, k_.place("compile"));
   }
 
   draft* d_;
   nested_values k_;
   const json_value* root_;
+  bool adapted_{};
 };
 
 /// Whether an object is a configuration of torchtune: components by their Python names.

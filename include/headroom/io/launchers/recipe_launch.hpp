@@ -70,7 +70,11 @@ inline void tune_launch(draft& d, const shell_command& c, std::size_t i, const s
       fail("headroom: " + place + ": " + in_quotes(w.shown()) + " is no KEY=VALUE of torchtune's");
   }
   d.recipe_read = true;
-  if (d.recipe || d.named.empty()) import_torchtune(d, whole);  // else the file is asked for
+  if (!d.recipe && !d.named.empty()) return;  // the file is asked for
+  import_torchtune(d, whole);
+  // A recipe for the whole model trains adapters and base alike; one for adapters asks for them.
+  if (const bool lora = recipe.starts_with("lora_"); lora != d.has({"adapter"}))
+    fail("headroom: " + place + ": the recipe " + in_quotes(std::string{recipe}) + (lora ? " trains adapters, which its model does not have" : " trains the whole model, beside adapters too, which is not modelled by this version"));
 }
 
 }  // namespace headroom::io::detail
