@@ -440,6 +440,45 @@ resume_from_checkpoint: null
   CHECK(holds(refusal_of({{"a.yaml", "finetuning_type: full\nstage: dpo\n"}}), "a.yaml:2: stage \"dpo\" is not modelled"));
 }
 
+TEST_CASE("LLaMA-Factory makes fp32 of what trains, and loads the rest in 16 bits") {
+  // src/llamafactory/model/adapter.py, init_adapter; model/patcher.py, patch_config.
+  const std::string one = "model_name_or_path: meta-llama/Llama-3.1-8B\ncutoff_len: 1024\nper_device_train_batch_size: 1\n";
+  const auto said = [&](const std::string& more) { return job_of({{"a.yaml", one + more}}, {"hardware.gpus_per_node=1"}); };
+  CHECK(said("finetuning_type: full\nbf16: true\n").precision == precisions::bf16_autocast);
+  CHECK(said("finetuning_type: full\nfp16: true\n").precision == precisions::fp16_autocast);
+  CHECK(said("finetuning_type: full\nbf16: true\nuse_adam_mini: true\n").precision == precisions::bf16_autocast);
+  CHECK(said("finetuning_type: full\n").precision == precisions::fp32);
+  CHECK(said("finetuning_type: full\npure_bf16: true\n").precision == precisions::bf16);
+  CHECK(said("finetuning_type: full\nuse_badam: true\nbf16: true\n").precision == precisions::bf16);
+  CHECK(said("finetuning_type: full\nuse_badam: true\n").precision == precisions::bf16);
+  CHECK(said("finetuning_type: lora\n").precision.parameters == formats::bf16);
+  CHECK(said("finetuning_type: lora\n").precision.compute == formats::bf16);
+  CHECK(said("finetuning_type: lora\n").adapter.format == formats::fp32);
+  CHECK(said("finetuning_type: lora\nfp16: true\n").precision.parameters == formats::fp16);
+  CHECK(holds(refusal_of({{"a.yaml", one + "finetuning_type: freeze\nbf16: true\n"}}), "leaves frozen weights in 16 bits and trains others in fp32"));
+  CHECK(holds(refusal_of({{"a.yaml", one + "finetuning_type: freeze\n"}}), "leaves frozen weights in 16 bits and trains others in fp32"));
+  // Ray's workers (examples/train_lora/qwen3_lora_sft_ray.yaml), where no launcher says how many processes there are.
+  const imported::text ray{"ray.yaml", one + "finetuning_type: lora\nbf16: true\nray_num_workers: 4\n"};
+  CHECK(job_of({ray}).hardware.gpus() == 4);
+  CHECK(job_of({ray}, {"hardware.gpus_per_node=8"}).hardware.gpus() == 8);
+}
+
+TEST_CASE("one process that sees several GPUs is not data-parallel by processes") {
+  // transformers/training_args.py, n_gpu: torch.nn.DataParallel.
+  const std::string run = " run_clm.py --model_name_or_path meta-llama/Llama-3.1-8B --bf16 True --torch_dtype float32 --per_device_train_batch_size 1 --block_size 64\n";
+  CHECK(holds(refusal_of({{"a.sh", "CUDA_VISIBLE_DEVICES=0,1,2,3 python" + run}}), "a.sh:1: \"run_clm.py\" is one process, and sees 4 GPUs (a.sh:1): torch's DataParallel"));
+  CHECK(job_of({{"a.sh", "CUDA_VISIBLE_DEVICES=3 python" + run}}).hardware.gpus() == 1);
+  CHECK(job_of({{"a.sh", "CUDA_VISIBLE_DEVICES=0,1,2,3 torchrun --nproc_per_node 4" + run}}).hardware.gpus() == 4);
+}
+
+TEST_CASE("the first Qwen's w1 and w2 are its MLP's ways up") {
+  const auto targets = [](const std::string& names) {
+    return job_of({{"a.yaml", "model_name_or_path: Qwen/Qwen-7B\ncutoff_len: 64\nbf16: true\nlora_target: " + names + "\n"}}, {"hardware.gpus_per_node=1"}).adapter.targets;
+  };
+  CHECK(targets("c_attn,c_proj,w1,w2") == module_set{module::q_proj, module::k_proj, module::v_proj, module::o_proj, module::gate_proj, module::up_proj, module::down_proj});
+  CHECK(targets("[c_attn, w2]") == module_set{module::q_proj, module::k_proj, module::v_proj, module::gate_proj});
+}
+
 TEST_CASE("Megatron-LM: arguments as YAML") {
   // In the form of tests/functional_tests/test_cases/gpt/*/model_config.yaml.
   const auto j = job_of({{"model_config.yaml", R"(ENV_VARS:

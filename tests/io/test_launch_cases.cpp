@@ -101,11 +101,11 @@ TEST_CASE("a LoRA run is no full fine-tune: MedicalGPT, LLaVA, Qwen, PEFT") {
   CHECK(qwen.sharding.overlap_comm == choice::yes);
   CHECK(qwen.offload.optimizer == place::on_gpu);
   CHECK(qwen.adapter.rank == 64);
-  CHECK(qwen.adapter.targets == module_set{module::q_proj, module::k_proj, module::v_proj, module::o_proj, module::gate_proj, module::down_proj});  // c_attn, c_proj, w1, w2
+  CHECK(qwen.adapter.targets == module_set{module::q_proj, module::k_proj, module::v_proj, module::o_proj, module::gate_proj, module::up_proj, module::down_proj});  // c_attn, c_proj, w1 (up), w2 (gate)
   CHECK(qwen.adapter.modules_to_save == module_set{module::embedding, module::head});  // of a model that is no chat model (finetune.py:331)
   CHECK(holds(refusal_of({file("qwen-lora-ds", "finetune_lora_ds.sh"), file("qwen-lora-ds", "ds_config_zero2.json")}), "--nproc-per-node is \"$(python"));
 
-  const auto peft = read("peft-qlora-fsdp-70b", {"run_peft_qlora_fsdp.sh", "fsdp_config_qlora.yaml"});
+  const auto peft = read("peft-qlora-fsdp-70b", {"run_peft_qlora_fsdp.sh", "fsdp_config_qlora.yaml"}, {"environment.trl=1.6"});
   CHECK(peft.model == *models::find("llama-2-70b"));
   CHECK(peft.hardware.gpus() == 2);
   CHECK(peft.batch == batch{.micro = 2, .sequence = 2048, .accumulation = 2});

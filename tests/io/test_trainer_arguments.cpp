@@ -19,7 +19,7 @@ bool holds(const std::string& text, std::string_view part) { return text.find(pa
 /// What the import says where the program is given `key: value` beside the least that makes a job.
 std::string answer(const io::detail::training_program& program, const std::string& key, const io::json_value& value) {
   io::document from{.source = "args.yaml", .root = {{"model_name_or_path", "llava-1.5-7b"}, {"per_device_train_batch_size", 1}, {"bf16", true}, {"gradient_checkpointing", true}}, .lines = {}};
-  if (program.name == "llama-factory") from.root["finetuning_type"] = "full";
+  if (program.name == "llama-factory") from.root["finetuning_type"] = "full", from.root["pure_bf16"] = true;
   if (program.name == "trl-sft" || program.name == "ms-swift") from.root["max_length"] = 64;
   if (program.name == "ms-swift") {
     from.root["model"] = "qwen2.5-7b";

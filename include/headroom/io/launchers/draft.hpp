@@ -79,6 +79,8 @@ class draft {
     bool operator==(const fact&) const = default;
   };
   std::optional<fact> gpus, global_batch;
+  /// Processes that start where no launcher says how many.
+  std::optional<fact> workers;
   /// A 16-bit format (or "no"), of which sharding and framework make a recipe; where each replica is a node.
   struct said {
     std::string word, place;
@@ -122,6 +124,8 @@ class draft {
   static void leave_open(std::optional<said>& of, const std::string& name, const std::string& value, const std::string& place) { of = said{name + " is " + in_quotes(value), place}; }
   /// GPUs that CUDA_VISIBLE_DEVICES leaves to a launcher on one node.
   std::optional<fact> visible;
+  /// One process that the Trainer makes several replicas of where it sees several GPUs (torch.nn.DataParallel).
+  std::optional<said> alone;
 
   /// Samples that a step has at least, by as many micro-batches as that takes.
   std::optional<fact> least_samples;

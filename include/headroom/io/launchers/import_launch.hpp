@@ -289,6 +289,7 @@ class launch {
     const auto words = std::span{c.words}.subspan(script ? i + 1 : i);
     const auto* p = program_of(script ? std::string_view{c.words[i].text} : std::string_view{}, words);
     if (p != nullptr && p->name == "ms-swift") spread(at(c.words[i].line));
+    if (p != nullptr && p->name != "ms-swift" && p->takes == file_kind::trainer && one_process_ && script) d_->alone = draft::said{in_quotes(c.words[i].shown()), at(c.words[i].line)};  // training_args.py, _setup_devices
     // A Trainer uses its engine where its own arguments ask for it (transformers/training_args.py, --deepspeed).
     const bool asks = p != nullptr && p->takes == file_kind::trainer && p->name != "deepspeed-chat-sft";
     if (!by_deepspeed_.empty() && !asks && (p == nullptr || p->takes != file_kind::megatron)) d_->framework_is("deepspeed", by_deepspeed_);

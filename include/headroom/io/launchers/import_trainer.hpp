@@ -37,6 +37,7 @@ class trainer_arguments {
       loaded(), swift.formats();
     else
       formats();
+    as_loaded_ = d_->loaded ? d_->loaded->word : std::string{};
     if (factory_)
       factory_adapters{*d_, v_}.read();
     else if (swift_)
@@ -47,8 +48,9 @@ class trainer_arguments {
     if (!swift_ || !swift.updates()) updates();
     trainer_memory{*d_, v_, *p_}.read();
     if (swift_) swift.rest();
-    if (p_->name == "trl-sft") trl_releases();
-    if (factory_) factory_adapters{*d_, v_}.check_formats(v_.on("bf16"), v_.on("fp16"), v_.on("pure_bf16"));
+    if (p_->name == "trl-sft" || p_->name == "peft-sft") trl_releases();
+    if (factory_ && v_.take("ray_num_workers") != nullptr) d_->workers = draft::fact{v_.number("ray_num_workers", 1), v_.place("ray_num_workers")};
+    if (factory_) factory_adapters{*d_, v_}.formats(v_.on("bf16"), v_.on("fp16"), v_.on("pure_bf16"));
     rest();
   }
 
@@ -75,7 +77,7 @@ class trainer_arguments {
   void formats() {
     const auto brain = v_.take("bf16"), half = v_.take("fp16");
     const bool is_brain = brain != nullptr && truth(*brain, "bf16"), is_half = half != nullptr && truth(*half, "fp16"), pure = factory_ && v_.on("pure_bf16");
-    const bool resident = factory_ && v_.on("use_badam") && is_brain;  // trained weights stay as they were loaded (LLaMA-Factory model/adapter.py)
+    const bool resident = factory_ && v_.on("use_badam") && !is_half;  // trained weights stay as they were loaded, in the checkpoint's 16 bits where none are said (LLaMA-Factory model/adapter.py)
     if ((is_brain || pure) && is_half) fail("headroom: fp16 and bf16 must not both be true");
     if (p_->name == "open-instruct" && !d_->half)
       fail("headroom: " + v_.source() + ": open-instruct's formats and sharding stand in its accelerate launch, which no file here has: give that command, too");
@@ -103,7 +105,9 @@ class trainer_arguments {
   void loaded() {
     std::string_view called;
     const auto* said = first_of(v_, p_->dtype, called);
-    if (said == nullptr || *said == "auto" || *said == "AUTO" || *said == "uint8") {
+    const bool plain = p_->name == "peft-sft" && said != nullptr && (*said == "uint8" || !v_.on("use_4bit_quantization"));  // fp32 (peft examples/sft/utils.py)
+    if (plain) said = nullptr;
+    if (said == nullptr || *said == "auto" || *said == "AUTO") {
       const bool by_release = said == nullptr && p_->loads.empty();
       d_->loaded = draft::said{said != nullptr ? "half" : by_release ? "fp32" : std::string{p_->loads}, said != nullptr ? v_.place(called) : v_.source()};
       if (by_release)  // modeling_utils.py, from_pretrained
@@ -191,13 +195,23 @@ class trainer_arguments {
   /// TRL's loss runs chunk by chunk, head and all, since 1.7 (trl/trainer/sft_config.py, 2026-06), and adapters of a quantised base are made bf16
   /// since 0.26 (sft_trainer.py). max_seq_length ended with 0.19, torch_dtype before 1.0: they tell the age of a file.
   void trl_releases() {
-    const bool liger = v_.on("use_liger_kernel") || v_.on("use_liger"), old = v_.has("max_seq_length");
+    const bool liger = v_.on("use_liger_kernel") || v_.on("use_liger"), old = v_.has("max_seq_length") || v_.has("max_seq_len");
     if (!v_.has("loss_type") && !liger && !old && !v_.has("torch_dtype"))
       d_->releases.push_back({"trl", 107, v_.source(), "loss_type is not given, and TRL's default is \"nll\" before 1.7 (2026-06) and \"chunked_nll\" since", true,
                               [](draft& d, const std::string& place) { d.unmodelled_key("loss_type", "chunked_nll", place); }});
-    if (d_->has({"adapter", "base"}) && !old)
-      d_->releases.push_back({"trl", 26, v_.source(), "TRL makes adapters of a quantised base bf16 since 0.26 (2025-12), and leaves them fp32 before", true,
-                              [](draft& d, const std::string& place) { d.say({"adapter", "format"}, "bf16", place); }});
+    if (d_->has({"adapter", "base"})) quantised_by_trl(old);
+  }
+
+  /// What lies beside a quantised base, embedding and head: TRL made it fp32 before 0.26, or bf16 over four bits (trl/models/utils.py,
+  /// prepare_peft_model and peft_module_casting_to_bf16), and leaves it as it was loaded since.
+  void quantised_by_trl(bool old) {
+    using adapters = void (*)(draft&, const std::string&);
+    const adapters in_16_bits = [](draft& d, const std::string& place) { d.loaded = draft::said{"bf16", place}, d.say({"adapter", "format"}, "bf16", place); };
+    const adapters in_32_bits = [](draft& d, const std::string& place) { d.loaded = draft::said{"fp32", place}, d.say({"adapter", "format"}, "bf16", place); };
+    const auto since = as_loaded_ == "fp32" ? in_32_bits : in_16_bits;
+    const bool casts = v_.on("bf16") && d_->job["adapter"]["base"] != "int8";
+    d_->loaded = draft::said{casts ? "bf16" : "fp32", d_->loaded->place};
+    if (!old) d_->releases.push_back({"trl", 26, v_.source(), "TRL makes adapters of a quantised base bf16 since 0.26 (2025-12), and leaves them fp32 before", true, since});
   }
 
   /// The rule: what no reader took is harmless, or stops the import.
@@ -236,6 +250,7 @@ class trainer_arguments {
   named_values v_;
   const training_program* p_;
   bool factory_, swift_;
+  std::string as_loaded_;  ///< the format in which the weights are loaded, before any are prepared for training
 };
 
 /// The program whose configuration an object is.

@@ -36,7 +36,7 @@ inline constexpr auto llama_factory_passed = std::to_array<passed_key>({
     {"preprocessing_batch_size", "*"}, {"preprocessing_num_workers", "*"}, {"preserve_thinking", "*"}, {"print_param_status", "*"},
     {"profiler_active_steps", "*"}, {"profiler_output_dir", "*"}, {"profiler_profile_memory", "*"}, {"profiler_record_shapes", "*"}, {"profiler_repeat", "*"},
     {"profiler_wait_steps", "*"}, {"profiler_warmup_steps", "*"}, {"profiler_with_stack", "*"}, {"prompt", "*"}, {"prompt_template", "*"}, {"query", "*"},
-    {"ranking", "*"}, {"ray_init_kwargs", "*"}, {"ray_num_workers", "*"}, {"ray_run_name", "*"}, {"ray_storage_filesystem", "*"}, {"ray_storage_path", "*"},
+    {"ranking", "*"}, {"ray_init_kwargs", "*"}, {"ray_run_name", "*"}, {"ray_storage_filesystem", "*"}, {"ray_storage_path", "*"},
     {"ref_model", "*"}, {"ref_model_adapters", "*"}, {"ref_model_checkpoint", "*"}, {"ref_model_quantization_bit", "*"}, {"repetition_penalty", "*"},
     {"reserved_label_len", "*"}, {"response", "*"}, {"resume_lora_training", "*"}, {"reward_model", "*"}, {"reward_model_adapters", "*"},
     {"reward_model_checkpoint", "*"}, {"reward_model_quantization_bit", "*"}, {"reward_model_type", "*"}, {"role", "*"}, {"rope_scaling", "*"},

@@ -51,12 +51,16 @@ inline void settle_gpus(draft& d) {
   };
   if (nodes == 0) open(d.open_nodes, "nodes");
   if (each == 0) open(d.open_gpus, "gpus_per_node");
+  if (each == 0 && d.visible && d.visible->value > 1 && d.alone)
+    fail("headroom: " + d.alone->place + ": " + d.alone->word + " is one process, and sees " + std::to_string(d.visible->value) + " GPUs (" + d.visible->place +
+         "): torch's DataParallel, which the Trainer uses then, is not modelled by this version: start it by torchrun --nproc_per_node " + std::to_string(d.visible->value) + ", or with one GPU");
   if (each == 0 && d.visible) {
     each = d.visible->value;
     d.say({"hardware", "gpus_per_node"}, each, d.visible->place);
   }
   if (each == 0 && d.takes_all_gpus)
     fail("headroom: " + d.takes_all_gpus->place + ": " + d.takes_all_gpus->word + " takes every GPU of its machine, and no file says how many that are: add --set hardware.gpus_per_node=N");
+  if (nodes == 0 && each == 0 && d.workers) each = d.workers->value;
   if (nodes == 0 && each == 0) {
     d.notes.emplace_back("no file says how many GPUs there are: one is assumed (--set hardware.nodes=N, --set hardware.gpus_per_node=N)");
     return;

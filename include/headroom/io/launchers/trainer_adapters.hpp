@@ -7,11 +7,22 @@
 
 namespace headroom::io::detail {
 
+/// The first Qwen's MLP is c_proj(w1(x) · silu(w2(x))) (Qwen-7B modeling_qwen.py, QWenMLP): elsewhere w2 projects down. Nobody else has c_attn
+/// beside them.
+inline json_value with_qwen_names(json_value names) {
+  if (std::find(names.begin(), names.end(), "c_attn") == names.end()) return names;
+  for (auto& name : names) {
+    if (name == "w1") name = "up_proj";
+    if (name == "w2") name = "gate_proj";
+  }
+  return names;
+}
+
 /// Names between commas, blanks or bars, or a list; "all" and "all-linear" are the word.
 inline json_value names_in(const json_value& said, const std::string& path) {
   if (said.is_array()) {
     if (said.size() == 1 && said[0].is_string()) return names_in(said[0], path);
-    return said;
+    return with_qwen_names(said);
   }
   auto list = json_value::array();
   std::string text = string_at(said, path, "names between commas or a list");
@@ -19,7 +30,7 @@ inline json_value names_in(const json_value& said, const std::string& path) {
   for (auto& c : text)
     if (c == '|') c = ' ';
   for_each_word(text, [&](std::string_view w) { list.push_back(w); });
-  return list;
+  return with_qwen_names(list);
 }
 
 /// The first of several names that the arguments have.
@@ -153,10 +164,18 @@ class factory_adapters {
       towers(tower, projector);
     }
   }
-  /// Frozen layers keep the checkpoint's 16 bits while trained ones become fp32 (model/adapter.py, _setup_freeze_tuning): two formats.
-  void check_formats(bool brain, bool half, bool pure) const {
-    if (d_->has({"trainable"}) && v_->word_now("finetuning_type") == "freeze" && (brain || half) && !pure && !d_->framework_is("deepspeed"))
-      fail("headroom: " + v_->place("finetuning_type") + ": freeze leaves frozen weights in 16 bits and trains others in fp32, which is not modelled by this version; pure_bf16 = true is");
+  /// Weights are loaded in the 16 bits that are said, or in the checkpoint's; what trains is made fp32 (model/adapter.py, init_adapter), so that
+  /// frozen layers have a format of their own.
+  void formats(bool brain, bool half, bool pure) const {
+    if (d_->framework_is("deepspeed") || pure || v_->on("use_badam")) return;
+    if (d_->has({"trainable"}))
+      fail("headroom: " + v_->place("finetuning_type") + ": LLaMA-Factory leaves frozen weights in 16 bits and trains others in fp32, which is not modelled by this version; pure_bf16 = true is");
+    if (!d_->has({"adapter"})) {
+      d_->loaded = draft::said{"fp32", v_->source()};
+    } else if (!brain && !half) {
+      d_->notes.push_back(v_->source() + ": neither bf16 nor fp16 is given: the base stays in the checkpoint's format, which is taken to be bfloat16");
+      d_->loaded = draft::said{"bf16", v_->source()};
+    }
   }
 
  private:
