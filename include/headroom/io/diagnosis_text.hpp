@@ -5,6 +5,7 @@
 #include <headroom/bounds.hpp>
 #include <headroom/diagnose/advise.hpp>
 #include <headroom/diagnose/diagnose.hpp>
+#include <headroom/io/change_spelling.hpp>
 #include <headroom/io/report/text_table.hpp>
 
 #include <cmath>
@@ -15,7 +16,8 @@ namespace headroom::io {
 inline std::string changes_text(const advice& a) {
   std::string text;
   for (const auto* c : a.changes) {
-    text += (text.empty() ? "" : "; ") + std::string{c->text};
+    const auto theirs = spelling_of(*c, a.job);
+    text += (text.empty() ? "" : "; ") + std::string{c->text} + (theirs.empty() ? "" : " (" + theirs + ")");
     if (!c->text.starts_with("parallel.stage_layers")) continue;
     text += ":";
     for (std::int32_t i = 0; i < chunks_given(a.job.parallel); ++i) text += " " + std::to_string(a.job.parallel.stage_layers[i]);

@@ -124,7 +124,7 @@ class trainer_memory {
     });
     bool ahead = false;  // NO_PREFETCH where nothing is said (training_args.py, _process_fsdp_args)
     if (config != nullptr && !config->is_null()) kind = configured(*config, kind, ahead);
-    const bool versioned = config != nullptr && config->is_object() && (config->contains("version") || config->contains("fsdp_version"));
+    const bool versioned = config != nullptr && (config->is_object() ? config->contains("version") || config->contains("fsdp_version") : config->dump().find("version") != std::string::npos);
     if (kind == "fsdp1" && stage > 0 && !versioned)  // training_args.py, _process_fsdp_args, of 5.9 and 5.10
       d_->releases.push_back({"transformers", 510, v_->place("fsdp"), "fsdp has no version, and its default changed with transformers 5.10 (2026-06), from FSDP's first to its second", false,
                               [](draft& d, const std::string& place) { d.say({"sharding", "kind"}, "fsdp2", place); }});
@@ -135,6 +135,7 @@ class trainer_memory {
   /// fsdp_config as a mapping, its keys with "fsdp_" before them or not (training_args.py, _process_fsdp_args).
   std::string configured(const json_value& config, std::string kind, bool& ahead) {
     if (config.is_string() && config.get_ref<const std::string&>().empty()) return kind;
+    if (config.is_string() && config.get_ref<const std::string&>().starts_with('{')) return configured(parse_json(config.get_ref<const std::string&>(), "fsdp_config"), kind, ahead);  // training_args.py, _VALID_DICT_FIELDS
     if (!config.is_object()) fail("headroom: fsdp_config " + config.dump() + " is a file, which is not read by this version: write its keys here");
     for (const auto& [key, value] : config.items()) {
       const auto name = key.starts_with("fsdp_") ? key.substr(5) : key;
