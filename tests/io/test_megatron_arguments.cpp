@@ -182,6 +182,16 @@ TEST_CASE("deterministic kernels take longer, and cuBLAS's workspace is larger")
   CHECK(draft_of("--deterministic-mode --data-impl mmap").settled().environment.cublas_workspace == bytes{-1});  // it was the environment's then
 }
 
+// bigscience, experiments/gpt2-meg/meg_gpt2_base_n4_dp1_tp4_pp4-1809579.out: use_contiguous_buffers_in_ddp False, 22.67 GiB between steps and
+// 25.59 GiB at most, where a buffer of gradients would have had 22.7 GiB at most.
+TEST_CASE("gradients without a buffer, as Megatron-LM had them up to 2021-07, are not modelled") {
+  refused_by_name("use-contiguous-buffers-in-ddp", "--checkpoint-activations --fp16");
+  CHECK(refusal_of("--checkpoint-activations --fp16 --use-contiguous-buffers-in-ddp").empty());
+  CHECK(refusal_of("--checkpoint-activations --fp16 --accumulate-allreduce-grads-in-fp32").empty());
+  CHECK(refusal_of("--checkpoint-activations --bf16").empty());  // whose gradients are fp32
+  CHECK(refusal_of("--activations-checkpoint-method uniform --fp16").empty());
+}
+
 TEST_CASE("what matters by the sizes beside it") {
   const std::string local = "--transformer-impl local --bf16 --attention-softmax-in-fp32 ";
   CHECK(refusal_of(local).empty());
