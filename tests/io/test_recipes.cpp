@@ -126,6 +126,7 @@ TEST_CASE("litgpt: command lines") {
   CHECK(holds(refused("litgpt finetune_lora microsoft/phi-2"), "no file says how long a sequence is"));
   CHECK(holds(refused("litgpt finetune_adapter_v2 microsoft/phi-2"), "litgpt finetune_adapter_v2 is not modelled"));
   CHECK(holds(refused("litgpt pretrain EleutherAI/pythia-160m --train.max_seq_length 512"), "torch.compile of the whole model"));
+  CHECK(holds(refusal_of({hub, {"run.sh", "litgpt finetune_full --config qlora.yaml --quantize null"}}), "is an argument of litgpt finetune_lora alone"));
   CHECK(holds(refused("litgpt finetune_lora --config a.yaml"), "names \"a.yaml\", which no file here is"));
   CHECK(holds(refused("litgpt finetune_lora microsoft/phi-2 --train.max_seq_length 256 --quantize bnb.nf4"), "refuses quantize beside mixed precision"));
   CHECK(holds(refused("litgpt finetune_lora microsoft/phi-2 --train.max_seq_length 256 --devices 4 --train.global_batch_size 4 --train.micro_batch_size 2"), "less than a micro-batch"));

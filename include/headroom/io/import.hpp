@@ -114,6 +114,8 @@ inline void read_unread(draft& d, const import_settings& with) {
   }
 }
 inline void keep_unread(draft& d, const document& from, file_kind kind, std::optional<document> draft::*where, const import_settings& with) {
+  if (const auto& before = d.*where; before && is_axolotl(before->root) && before->source != from.source)
+    fail("headroom: " + from.source + ": a job has one configuration of axolotl's, and " + before->source + " is one, too");
   if (std::find(d.unread.begin(), d.unread.end(), kind) != d.unread.end()) read_unread(d, with);
   d.*where = from;
   d.unread.push_back(kind);

@@ -98,6 +98,8 @@ class litgpt_config {
     if (mixed && !state.empty()) fail("headroom: " + place + ": precision " + in_quotes(precision) + " beside an optimizer with states of its own formats is not modelled by this version");
     d_->replace("precision", mixed ? json_value(std::string{format} + "-autocast") : one_format(format, state), place);
     if (what_ != litgpt_command::lora) {
+      for (const auto* key : {"lora_r", "lora_dropout", "lora_query", "lora_key", "lora_value", "lora_projection", "lora_mlp", "lora_head"})
+        if (k_.find(key) != nullptr) fail("headroom: " + k_.place(key) + ": " + key + " is an argument of litgpt finetune_lora alone, and this command trains the whole model");
       if (!quantised.empty()) fail("headroom: " + k_.place("quantize") + ": quantize is an argument of litgpt finetune_lora, and of adapters, which are not modelled by this version");
       return;
     }

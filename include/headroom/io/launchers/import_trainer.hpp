@@ -278,7 +278,6 @@ inline void import_trainer(draft& d, const document& from, const detail::trainin
   with_places(from, [&] {
     if (!from.root.is_object()) wrong_value("the Trainer's arguments", "an object", from.root);
     const auto& p = program != nullptr ? *program : detail::program_of_keys(from.root);
-    if (p.name == "axolotl" && d.trainer && d.trainer->source != from.source) fail("headroom: " + from.source + ": a job has one configuration of axolotl's, and " + d.trainer->source + " is one, too");
     d.trainer = from;
     std::erase(d.unread, file_kind::trainer);
     d.releases.clear();
