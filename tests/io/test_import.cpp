@@ -471,6 +471,13 @@ TEST_CASE("one process that sees several GPUs is not data-parallel by processes"
   CHECK(job_of({{"a.sh", "CUDA_VISIBLE_DEVICES=0,1,2,3 torchrun --nproc_per_node 4" + run}}).hardware.gpus() == 4);
 }
 
+TEST_CASE("a run has one configuration of DeepSpeed, and one of Accelerate") {
+  const imported::text run{"a.sh", "torchrun --nproc_per_node 4 run_clm.py --model_name_or_path meta-llama/Llama-3.1-8B --bf16 True --per_device_train_batch_size 1 --block_size 64 --deepspeed z3.json\n"};
+  const imported::text two{"z2.json", R"({"zero_optimization": {"stage": 2}})"}, three{"z3.json", R"({"zero_optimization": {"stage": 3}})"};
+  CHECK(job_of({run, three}).sharding.stage == 3);
+  CHECK(holds(refusal_of({run, three, two}), "z3.json and z2.json are both configurations of DeepSpeed, of which a run has one"));
+}
+
 TEST_CASE("the first Qwen's w1 and w2 are its MLP's ways up") {
   const auto targets = [](const std::string& names) {
     return job_of({{"a.yaml", "model_name_or_path: Qwen/Qwen-7B\ncutoff_len: 64\nbf16: true\nlora_target: " + names + "\n"}}, {"hardware.gpus_per_node=1"}).adapter.targets;

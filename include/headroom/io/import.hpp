@@ -251,6 +251,15 @@ inline std::vector<import_input> written_by_scripts(std::span<const import_input
 inline void import_files(draft& d, std::vector<import_input> all, const import_settings& with) {
   constexpr file_kind order[] = {file_kind::huggingface, file_kind::safetensors_index, file_kind::job, file_kind::accelerate, file_kind::deepspeed, file_kind::megatron, file_kind::torchtitan, file_kind::litgpt, file_kind::torchtune, file_kind::trainer};
   const auto rank = [&](const import_input& in) { return std::find(std::begin(order), std::end(order), in.kind) - std::begin(order); };
+  for (const auto kind : {file_kind::accelerate, file_kind::deepspeed}) {  // a run has one of each
+    const import_input* first = nullptr;
+    for (const auto& in : all) {
+      if (in.kind != kind) continue;
+      if (first != nullptr)
+        fail("headroom: " + first->file.filename().string() + " and " + in.file.filename().string() + " are both configurations of " + (kind == file_kind::deepspeed ? "DeepSpeed" : "Accelerate") + ", of which a run has one: give the one that it uses");
+      first = &in;
+    }
+  }
   auto inside = with;
   for (const auto& in : all)  // what a .env file says, scripts know
     if (in.kind == file_kind::launch && in.file.extension() == ".env")
