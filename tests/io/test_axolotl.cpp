@@ -161,7 +161,7 @@ TEST_CASE("FSDP by its first version and its second") {
   CHECK(holds(why(whole + "fsdp: [full_shard, auto_wrap]\n", {eight}), "axo.yaml:5: axolotl reads FSDP from fsdp_config"));
   CHECK(holds(why(whole + "fsdp_config: {}\n", {eight}), "axo.yaml:5: axolotl reads FSDP from fsdp_config"));
   CHECK(holds(why(whole + "dp_shard_size: 8\n", {eight}), "axo.yaml:5: dp_shard_size = 8 is not modelled"));
-  CHECK(holds(why(whole + "fsdp_config:\n  sharding_strategy: SHARD_GRAD_OP\n" + wrap, {eight}), "fsdp_config.sharding_strategy = \"SHARD_GRAD_OP\" is not modelled"));
+  CHECK(holds(why(whole + "fsdp_config:\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  sharding_strategy: SHARD_GRAD_OP\n" + wrap, {eight}), "fsdp_config.sharding_strategy = \"SHARD_GRAD_OP\" is not modelled"));
 }
 
 TEST_CASE("activations in host memory") {
@@ -203,6 +203,21 @@ TEST_CASE("a command's arguments go over the file that it names, key by key") {
   CHECK(other.model == models::llama_2_70b);
   CHECK_FALSE(other.adapter.active());
   CHECK(other.precision.compute == formats::fp32);
+}
+
+TEST_CASE("a command of accelerate goes over its configuration") {
+  const imported::text config{"acc.yaml", "distributed_type: FSDP\nmixed_precision: bf16\nnum_processes: 8\nfsdp_config:\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  sharding_strategy: FULL_SHARD\n  fsdp_offload_params: true\n  fsdp_activation_checkpointing: true\n"};
+  const auto of = [&](const std::string& options) {
+    return job_of({config, {"run.sh", "accelerate launch --config_file acc.yaml " + options + " run_clm.py --model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 1 --block_size 64 --do_train\n"}});
+  };
+  CHECK((of("").offload.parameters == place::on_cpu && of("").recompute.mode == recompute_mode::full));
+  const auto over = of("--fsdp_offload_params false --fsdp_activation_checkpointing false --fsdp_sharding_strategy SHARD_GRAD_OP");
+  CHECK((over.offload.parameters == place::on_gpu && over.recompute.mode == recompute_mode::none && over.sharding.stage == 2));
+}
+
+TEST_CASE("a key of another program does not make an axolotl configuration its own") {
+  const auto said = refusal_of({{"axo.yaml", "base_model: meta-llama/Llama-3.1-8B\ndatasets: [{path: a}]\nsequence_len: 64\nmicro_batch_size: 1\nfull_finetuning: true\n"}}, {eight});
+  CHECK(said.find("unsloth") == std::string::npos);
 }
 
 }  // namespace test_axolotl

@@ -109,6 +109,7 @@ inline void read_recipe(draft& d) {
 /// is read at once.
 inline void read_unread(draft& d, const import_settings& with) {
   for (const auto kind : std::exchange(d.unread, {})) {
+    if (kind == file_kind::accelerate) import_accelerate(d, document{*d.accelerate});
     if (kind == file_kind::torchtitan) import_torchtitan(d, document{*d.torchtitan});
     if (kind == file_kind::trainer) import_trainer(d, document{*d.trainer}, with.program);
   }
@@ -132,7 +133,7 @@ inline constexpr std::array<import_format, 11> file_kinds{{
     {"huggingface", file_kind::huggingface, [](draft& d, const document& from, const import_settings& with) { import_huggingface(d, from, with.base.filename().string()); }},
     {"safetensors-index", file_kind::safetensors_index, [](draft& d, const document& from, const import_settings&) { d.indices.push_back(read_safetensors_index(from)); }},
     {"deepspeed", file_kind::deepspeed, [](draft& d, const document& from, const import_settings& with) { import_deepspeed(d, from, with.automatic); }},
-    {"accelerate", file_kind::accelerate, [](draft& d, const document& from, const import_settings&) { import_accelerate(d, from); }},
+    {"accelerate", file_kind::accelerate, [](draft& d, const document& from, const import_settings& with) { keep_unread(d, detail::with_full_names(from), file_kind::accelerate, &draft::accelerate, with); }},
     {"megatron", file_kind::megatron, [](draft& d, const document& from, const import_settings&) { import_megatron_recipe(d, from); }},
     {"torchtitan", file_kind::torchtitan, [](draft& d, const document& from, const import_settings& with) { keep_unread(d, from, file_kind::torchtitan, &draft::torchtitan, with); }},
     {"litgpt", file_kind::litgpt, [](draft& d, const document& from, const import_settings&) { keep_recipe(d, from); }},
@@ -209,7 +210,7 @@ inline import_input input_of(std::string text, const std::filesystem::path& file
     case syntax::shell: in.kind = file_kind::launch; return in;
   }
   if (in.kind != file_kind::unknown) return in;
-  if (const auto* other = with.program != nullptr || in.parsed.root.contains("model_type") ? nullptr : detail::other_program_of(in.parsed.root)) detail::refuse_other_program(*other, source);
+  if (const auto* other = with.program != nullptr || in.parsed.root.contains("model_type") || is_axolotl(in.parsed.root) ? nullptr : detail::other_program_of(in.parsed.root)) detail::refuse_other_program(*other, source);
   in.kind = kind_of(in.parsed.root);
   return in;
 }

@@ -207,6 +207,7 @@ inline void import_accelerate(draft& d, const document& from) {
   with_places(from, [&] {
     if (!from.root.is_object()) wrong_value("accelerate's configuration", "an object", from.root);
     d.accelerate = detail::with_full_names(from);
+    std::erase(d.unread, file_kind::accelerate);
     auto judged = *d.accelerate;
     detail::drop_unasked(judged.root);
     detail::judge_keys(d, judged, judged.root, "", detail::key_lists{detail::accelerate_read, detail::accelerate_passed});

@@ -285,6 +285,7 @@ class launch {
   /// The program at `i`, which a launcher starts.
   void program(const shell_command& c, std::size_t i) {
     if (i >= c.words.size()) return;
+    if (std::find(d_->unread.begin(), d_->unread.end(), file_kind::accelerate) != d_->unread.end()) import_accelerate(*d_, document{*d_->accelerate});
     const bool script = !c.words[i].text.starts_with("--");
     const auto words = std::span{c.words}.subspan(script ? i + 1 : i);
     const auto* p = program_of(script ? std::string_view{c.words[i].text} : std::string_view{}, words);
