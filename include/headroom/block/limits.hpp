@@ -2,6 +2,7 @@
 // Which layers this version has no program for. What a framework's engine cannot run stands with the engine (engine/*/limits.hpp).
 #pragma once
 
+#include <headroom/block/experts.hpp>
 #include <headroom/job.hpp>
 #include <headroom/model/check.hpp>
 
@@ -73,6 +74,9 @@ constexpr objection check_layers(const job& j, const No& no) {
   if (!f.modules.megatron() && m.mtp_layers > 0) return no("headroom: multi-token-prediction modules are not modelled for this framework by this version; model.mtp_layers", m.mtp_layers);
   if (m.fp32_residual && (f.modules.megatron() || m.sparse() || j.adapter.active() || m.vision.kind != vision_kind::none))
     return no("headroom: an fp32 residual stream (model.fp32_residual) is modelled for eager dense models without adapters by this version", f.label);
+  // galore_torch galore_projector.py, apollo_torch: a projection is of a matrix.
+  if (j.optimizer.extent == state_extent::low_rank && m.sparse() && experts_at_once(m, f.experts) && !j.adapter.active())
+    return no("headroom: optimizers that project gradients (GaLore, APOLLO) do not work on experts that are one tensor of three dimensions, as this framework's are; optimizer.rank", j.optimizer.rank);
   if (m.pattern.given())
     if (const auto why = check_pattern_layers(j, no)) return why;
   if ((m.gated_attention || m.norm_offset) && (divides || m.fused_qkv || m.latent() || f.attention.qkv != qkv_projection::separate))
