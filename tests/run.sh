@@ -4,7 +4,7 @@
 #   sh tests/run.sh            everything
 #   sh tests/run.sh gcc fuzz   only these of: gcc clang sanitizers no-exceptions fuzz
 #   sh tests/run.sh headers    each header of headroom::io by itself, too (four minutes, and not part of everything)
-#   sh tests/run.sh sanitizers-long   both sanitizers over estimates and searches, too (ten minutes, and not part of everything; fuzz_job estimates under them)
+#   sh tests/run.sh sanitizers-long   both sanitizers over estimates, searches and readers, too (fifteen minutes, and not part of everything: the fuzzers run these under them)
 # HEADROOM_FUZZ_SECONDS: how long each fuzzer runs (30).
 # On Debian and its like, what is missing is installed first (as root or with sudo).
 set -eu
@@ -117,9 +117,9 @@ for what in "$@"; do
       ;;
     # The next stage compiles areas and the program with clang, too: here are its sentences for what must not compile, and the core's examples.
     clang) stage clang '^headers|^consumer' -DHEADROOM_BUILD_BENCH=OFF -DHEADROOM_IO=OFF ;;
-    # What runs long, parses or has a heap; areas of constant expressions alone are checked by the compiler that evaluates them.
-    sanitizers) stage asan-ubsan '^$' '-DHEADROOM_TEST_AREAS=diagnose;io;replay;solve;step;units' ;;
-    sanitizers-long) stage asan-ubsan '^$' '-DHEADROOM_TEST_AREAS=estimate;plan' ;;
+    # What runs long or has a heap; areas of constant expressions alone are checked by the compiler that evaluates them.
+    sanitizers) stage asan-ubsan '^$' '-DHEADROOM_TEST_AREAS=diagnose;replay;solve;step;units' ;;
+    sanitizers-long) stage asan-ubsan '^$' '-DHEADROOM_TEST_AREAS=estimate;io;plan' ;;
     headers)
       cmake --preset default -DHEADROOM_VERIFY_IO=ON >/dev/null
       if cmake --build build --target all_verify_interface_header_sets; then passed=$((passed + 1)); else fail "a header by itself"; fi
