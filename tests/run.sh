@@ -112,7 +112,7 @@ for what in "$@"; do
     gcc)
       needs libtorch-dev                                                                       # what tests/libtorch trains on
       needs slurmctld slurmd slurm-client slurm-wlm-basic-plugins libslurm-dev munge           # … tests/slurm runs
-      needs libcpp-httplib-dev libssl-dev zlib1g-dev libbrotli-dev openssl                     # … tests/kubernetes talks to
+      needs libssl-dev openssl                                                                 # … tests/kubernetes talks to
       stage default '^$' -DHEADROOM_BUILD_TESTS=ON -DHEADROOM_BUILD_EXAMPLES=ON -DHEADROOM_BUILD_BENCH=ON -DHEADROOM_BENCH_OPTIONS=-O0 -DHEADROOM_COMPILED=ON -DHEADROOM_LIBTORCH=ON
       ;;
     # The next stage compiles areas and the program with clang, too: here are its sentences for what must not compile, and the core's examples.

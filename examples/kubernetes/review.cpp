@@ -104,7 +104,7 @@ void put_on(json_value& job, const gpus& asked) {
   settle("nodes", asked.pods);
 }
 
-io::admission judge(const json_value* object, const std::string& text, std::optional<double> share) {
+io::admission judge(const json_value* object, const std::string& text, std::optional<double> share, [[maybe_unused]] std::chrono::steady_clock::time_point end) {
   try {
     auto job = io::parse_json(text, "annotation " + std::string{job_annotation});
     put_on(job, gpus_of(object));
@@ -128,7 +128,8 @@ std::string reviewed(const std::string& uid, bool allowed, int code, const std::
 
 }  // namespace
 
-answer review(std::string_view body, std::optional<double> confidence) try {
+answer review(std::string_view body, std::optional<double> confidence, std::chrono::steady_clock::time_point end) try {
+  if (std::chrono::steady_clock::now() >= end) return {503, "headroom: not decided: the time for an answer had passed before it was begun"};
   const auto whole = io::parse_json(body, "the review");
   const auto* uid = at(&whole, "request", "uid");
   const auto* kind = at(&whole, "kind");
@@ -144,7 +145,7 @@ answer review(std::string_view body, std::optional<double> confidence) try {
     return {200, reviewed(id, false, 400, e.what())};
   }
   if (!job) return {200, reviewed(id, true, 200, {})};
-  const auto a = judge(object, *job, confidence);
+  const auto a = judge(object, *job, confidence, end);
   switch (a.decision) {
     case io::decision::fits: return {200, reviewed(id, true, 200, a.sentence)};
     case io::decision::does_not_fit: return {200, reviewed(id, false, 422, "headroom: " + a.sentence)};

@@ -1,11 +1,12 @@
 // Distributed under the Boost Software License, Version 1.0.
 // A validating admission webhook for Kubernetes: refuses pods and workloads whose training job will not fit.
 //   headroom_webhook --certificate tls.crt --key tls.key --listen 0.0.0.0:8443
-// examples/kubernetes/webhook.yaml registers it. SIGTERM ends it after the requests that are under way.
+// examples/kubernetes/webhook.yaml registers it. The files of the certificate are read again when they change. SIGTERM ends it within a second,
+// and lets requests that are under way end before.
 #include "review.hpp"
+#include "server.hpp"
 
 #include <CLI/CLI.hpp>
-#include <httplib.h>
 
 #include <csignal>
 #include <iostream>
@@ -13,54 +14,53 @@
 
 namespace {
 
-constexpr std::size_t largest_body = 4 << 20;  // the API server's own limit on a request is 3 MiB
+using namespace kubernetes;
+using seconds = std::chrono::duration<double>;
 
 struct settings {
-  std::string host{"0.0.0.0"};
-  int port{8443};
   std::string certificate{}, key{};
   std::optional<double> confidence{};
-  std::size_t connections{64};
+  double answer{4.0};  ///< seconds
 };
 
-void serve(httplib::SSLServer& server, const settings& s) {
-  server.new_task_queue = [n = s.connections] { return new httplib::ThreadPool(n); };  // httplib deletes it; a connection holds a thread
-  server.set_payload_max_length(largest_body);
-  // That limit is on the length that a request states, so that one must be stated, and of what is unpacked already.
-  server.set_pre_routing_handler([](const httplib::Request& in, httplib::Response& out) {
-    const bool packed = in.has_header("Content-Encoding"), endless = in.has_header("Transfer-Encoding");
-    if (!packed && !endless) return httplib::Server::HandlerResponse::Unhandled;
-    out.status = packed ? 415 : 411;
-    out.set_header("Connection", "close");
-    out.set_content(packed ? "headroom: the body must not be compressed\n" : "headroom: the request must state its Content-Length\n", "text/plain");
-    return httplib::Server::HandlerResponse::Handled;
-  });
-  server.set_keep_alive_max_count(100'000);
-  server.set_read_timeout(2);  // who connects and says nothing holds a thread for no longer
-  server.set_tcp_nodelay(true);  // an answer is one small packet: it must not wait for the one before to be acknowledged
-  server.Get("/healthz", [](const httplib::Request&, httplib::Response& out) { out.set_content("ok\n", "text/plain"); });
-  server.Post("/admit", [&s](const httplib::Request& in, httplib::Response& out) {
-    const auto a = kubernetes::review(in.body, s.confidence);
-    out.status = a.status;
-    out.set_content(a.body, a.status == 200 ? "application/json" : "text/plain");
-  });
-  server.set_exception_handler([](const httplib::Request&, httplib::Response& out, std::exception_ptr) {
-    out.status = 500;
-    out.set_content("headroom: out of memory\n", "text/plain");
-  });
+/// Until when the API server waits: it asks with the seconds of the webhook's registration, /admit?timeout=5s. A fifth of them is for the way
+/// there and back.
+std::chrono::steady_clock::time_point end_of(const http_request& in, std::string_view query, double most) {
+  constexpr std::string_view key = "timeout=";
+  if (query.starts_with(key) && query.ends_with('s')) {
+    const auto digits = query.substr(key.size(), query.size() - key.size() - 1);
+    if (!digits.empty() && digits.size() <= 2 && digits.find_first_not_of("0123456789") == std::string_view::npos) most = std::min(most, 0.8 * std::stod(std::string{digits}));
+  }
+  return in.arrived + std::chrono::duration_cast<std::chrono::steady_clock::duration>(seconds{most});
+}
+
+http_answer answered(const http_request& in, const settings& s) try {
+  const auto question = in.path.find('?');
+  const auto path = in.path.substr(0, question), query = question == std::string_view::npos ? std::string_view{} : in.path.substr(question + 1);
+  if (path == "/healthz" && in.method == "GET") return {200, "ok\n"};
+  if (path != "/admit" || in.method != "POST") return {404, "headroom: POST /admit and GET /healthz are answered\n"};
+  auto a = review(in.body, s.confidence, end_of(in, query, s.answer));
+  if (a.status == 503) std::cerr << a.body + "\n";
+  return {a.status, std::move(a.body), a.status == 200 ? "application/json" : "text/plain"};
+} catch (const std::exception&) {
+  return {500, "headroom: out of memory\n"};
 }
 
 }  // namespace
 
-int main(int count, char** arguments) {
+int main(int count, char** arguments) try {
   settings s;
+  server_limits limits;
+  limits.workers = std::max(1U, std::thread::hardware_concurrency());
   std::string address = "0.0.0.0:8443";
   CLI::App app{"Refuses pods whose training job does not fit: POST /admit, GET /healthz"};
   app.add_option("--certificate", s.certificate, "PEM")->required()->check(CLI::ExistingFile);
   app.add_option("--key", s.key, "PEM")->required()->check(CLI::ExistingFile);
   app.add_option("--listen", address, "HOST:PORT; port 0 takes a free one")->capture_default_str();
   app.add_option("--confidence", s.confidence, "fits with this confidence, unless an annotation says otherwise")->check(CLI::Range(0.5, 0.999));
-  app.add_option("--connections", s.connections, "at once")->capture_default_str()->check(CLI::Range(1, 4096));
+  app.add_option("--seconds", s.answer, "for a decision; less where the API server asks for less. After them it answers 503, and failurePolicy decides")->capture_default_str()->check(CLI::Range(0.01, 30.0));
+  app.add_option("--connections", limits.connections, "at once")->capture_default_str()->check(CLI::Range(1, 4096));
+  app.add_option("--workers", limits.workers, "decisions at once")->capture_default_str()->check(CLI::Range(1, 256));
   CLI11_PARSE(app, count, arguments);
   const auto colon = address.rfind(':');
   const std::string host = address.substr(0, colon), port = colon == std::string::npos ? "" : address.substr(colon + 1);
@@ -68,34 +68,13 @@ int main(int count, char** arguments) {
     std::cerr << "headroom: --listen must be HOST:PORT, found \"" << address << "\"\n";
     return 2;
   }
-  // Blocked in every thread: one of them waits for the signal, and stops the server.
-  sigset_t ends;
-  sigemptyset(&ends);
-  sigaddset(&ends, SIGTERM);
-  sigaddset(&ends, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
-
-  httplib::SSLServer server(s.certificate.c_str(), s.key.c_str());
-  if (!server.is_valid()) {
-    std::cerr << "headroom: the certificate and the key do not make a TLS server\n";
-    return 2;
-  }
-  serve(server, s);
-  const int given = std::stoi(port);
-  const int bound = given == 0 ? server.bind_to_any_port(host) : server.bind_to_port(host, given) ? given : -1;
-  if (bound < 0) {
-    std::cerr << "headroom: cannot listen on " << address << '\n';
-    return 2;
-  }
+  server all(limits, s.certificate, s.key, [&s](const http_request& in) { return answered(in, s); });
+  const auto bound = all.listen(host, std::stoi(port));
   std::cout << "listening on " << host << ':' << bound << std::endl;
-  std::thread stopper([&] {
-    int signal = 0;
-    sigwait(&ends, &signal);
-    server.stop();
-  });
-  const bool served = server.listen_after_bind();
-  if (!served) pthread_kill(stopper.native_handle(), SIGTERM);
-  stopper.join();
-  return served ? 0 : 1;
+  if (!all.run()) std::_Exit(0);  // a decision that nobody waits for any more
+  return 0;
+} catch (const std::exception& e) {
+  std::cerr << "headroom: " << e.what() << '\n';
+  return 2;
 }

@@ -1,89 +1,14 @@
 # Distributed under the Boost Software License, Version 1.0.
 # The webhook at its protocol: reviews as an API server sends them, and what nobody should send, over TLS on the loopback interface.
 #   HEADROOM_WEBHOOK=…/headroom_webhook HEADROOM_LOAD=…/headroom_webhook_load python3 test_webhook.py
-import gzip, http.client, json, os, pathlib, random, signal, socket, ssl, subprocess, sys, tempfile, threading, unittest
+import gzip, json, os, random, socket, ssl, subprocess, sys, tempfile, unittest
 
-ROOT = pathlib.Path(__file__).parents[2]
-SANITIZED = bool(os.environ.get("HEADROOM_SANITIZE"))
+from served import GROWTH, JOB, SANITIZED, Served, container, pod, review, workload
+
 REQUESTS = int(os.environ.get("HEADROOM_REQUESTS", "90" if SANITIZED else "6000"))
-GROWTH = 512 << 10 if SANITIZED else 0  # KiB: AddressSanitizer keeps what was freed for a while
-
-JOB = {"model": "llama-3.1-8b", "framework": "deepspeed", "precision": "bf16-mixed", "sharding": {"kind": "zero", "stage": 3},
-       "batch": {"micro": 1, "sequence": 8192}, "recompute": "full", "hardware": {"gpu": "h100-sxm-80gb"}}
 
 
-def container(gpus):
-    return {"name": "train", "image": "trainer", "resources": {"limits": {"nvidia.com/gpu": gpus, "memory": "1Ti"}} if gpus else {}}
-
-
-def pod(job, gpus=8, **annotations):
-    text = job if isinstance(job, str) else json.dumps(job)
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train", "annotations": {"headroom.dev/job": text, **annotations}},
-            "spec": {"containers": [container(gpus)], "initContainers": [container(None)]}}
-
-
-def workload(job, nodes, gpus=8):
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"annotations": {"headroom.dev/job": json.dumps(job)}},
-            "spec": {"parallelism": nodes, "template": {"spec": {"containers": [container(gpus)]}}}}
-
-
-def review(of, uid="705ab4f5-6393-11e8-b7cc-42010a800002", operation="CREATE"):
-    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
-            "request": {"uid": uid, "kind": {"group": "", "version": "v1", "kind": "Pod"}, "resource": {"group": "", "version": "v1", "resource": "pods"},
-                        "name": "train", "namespace": "ml", "operation": operation, "userInfo": {"username": "somebody", "groups": ["system:authenticated"]},
-                        "object": of, "oldObject": None, "dryRun": False, "options": {"apiVersion": "meta.k8s.io/v1", "kind": "CreateOptions"}}}
-
-
-class Webhook(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.files = [str(pathlib.Path(folder.name) / name) for name in ("tls.crt", "tls.key")]
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-                        "-addext", "subjectAltName=DNS:localhost", "-out", cls.files[0], "-keyout", cls.files[1]], check=True, capture_output=True)
-        cls.server = subprocess.Popen([os.environ["HEADROOM_WEBHOOK"], "--certificate", cls.files[0], "--key", cls.files[1], "--listen", "127.0.0.1:0"],
-                                      stdout=subprocess.PIPE, text=True)
-        cls.addClassCleanup(cls.stop)
-        cls.port = int(cls.server.stdout.readline().rsplit(":", 1)[1])
-        cls.trust = ssl.create_default_context(cafile=cls.files[0])
-
-    @classmethod
-    def stop(cls):
-        cls.server.send_signal(signal.SIGTERM)
-        code = cls.server.wait(30)
-        cls.server.stdout.close()
-        assert code == 0, f"the webhook ended with {code}"
-
-    def connect(self):
-        return http.client.HTTPSConnection("localhost", self.port, context=self.trust, timeout=20)
-
-    def post(self, body, path="/admit", **headers):
-        connection = self.connect()
-        try:
-            connection.request("POST", path, body if isinstance(body, (bytes, str)) else json.dumps(body), {"Content-Type": "application/json", **headers})
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode()
-        finally:
-            connection.close()
-
-    def decide(self, of, **more):
-        status, body = self.post(review(of, **more))
-        self.assertEqual(status, 200, body)
-        answer = json.loads(body)
-        self.assertEqual((answer["apiVersion"], answer["kind"]), ("admission.k8s.io/v1", "AdmissionReview"))
-        self.assertEqual(answer["response"]["uid"], more.get("uid", "705ab4f5-6393-11e8-b7cc-42010a800002"))
-        return answer["response"]
-
-    def denied(self, response, code, *said):
-        self.assertEqual((response["allowed"], response["status"]["code"]), (False, code), response)
-        for text in ("headroom: ", *said):
-            self.assertIn(text, response["status"]["message"])
-
-    def memory(self):
-        status = pathlib.Path(f"/proc/{self.server.pid}/status").read_text()
-        return int(status.split("VmRSS:")[1].split()[0])
-
+class Webhook(Served):
     def test_a_pod_without_a_job_is_allowed(self):
         plain = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "web"}]}}
         for of in (plain, {"metadata": {"annotations": {"other": "x"}}}, None):
