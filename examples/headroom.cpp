@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <headroom/error.hpp>
+#include <headroom/io/syntax/printable.hpp>
 #include <headroom/io/syntax/spelling.hpp>
 #include <headroom/version.hpp>
 #include <iostream>
@@ -90,6 +91,7 @@ int main(int argc, char** argv) {
   on_estimate->add_option("--svg", estimate.svg, "Also draw the step into this file")->type_name("FILE");
   on_estimate->add_option("--confidence", estimate.confidence, "Judge and give ranges with this confidence, from 0.5 to 0.999 (ranges alone: 0.95)")
       ->check(a_confidence)->type_name("SHARE");
+  on_estimate->add_flag("--confined", estimate.confined, "For jobs of other people: the files that the job names lie below its folder, or are refused");
   on_estimate->footer(use(R"(  headroom estimate examples/jobs/llama-3.1-8b-zero3.json
   headroom estimate job.json --html step.html
   headroom estimate job.json --trace step.json
@@ -253,11 +255,11 @@ While it searches, a terminal shows how far it is; Ctrl-C ends the search with t
   } catch (const CLI::CallForVersion& version) {
     return app.exit(version);
   } catch (const CLI::ParseError& wrong) {
-    std::cerr << sentence_of(app, wrong, words) << '\n';
+    std::cerr << headroom::io::printable(sentence_of(app, wrong, words)) << '\n';
   } catch (const headroom::error& wrong) {
     std::cerr << wrong.what() << '\n';
   } catch (const std::exception& wrong) {
-    std::cerr << "headroom: " << wrong.what() << '\n';
+    std::cerr << "headroom: " << headroom::io::printable(wrong.what()) << '\n';
   }
   return 2;
 }

@@ -46,7 +46,7 @@ void print(std::ostream& out, const std::string& model, const headroom::paramete
 int run(const count_request& asked, const streams& io) {
   auto models = nlohmann::ordered_json::array();
   for (const auto& model : asked.models) {
-    const auto n = headroom::count(headroom::io::read_model_named(model, "MODEL", "."));
+    const auto n = headroom::count(headroom::io::read_model_named(model, "MODEL", headroom::io::file_base::anywhere_from(".")));
     if (asked.json)
       models.push_back(to_json(model, n));
     else

@@ -49,7 +49,7 @@ void write(const std::string& name, const std::string& text) {
 int run(const estimate_request& asked, const streams& io) {
   using namespace headroom;
   const confidence sure = asked.confidence ? confidence{*asked.confidence} : confidence{};
-  const job j = job_named(asked.job, io.in);
+  const job j = job_named(asked.job, io.in, asked.confined);
   const auto r = replay(j);
   if (!asked.svg.empty()) write(asked.svg, io::to_svg(r, j));
   const auto [time, refused] = time_of(j);

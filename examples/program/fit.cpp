@@ -95,7 +95,7 @@ draft drafted(const fit_request& asked) {
   if (asked.rank > 0 && asked.methods[0] == "full") fail("headroom: --rank is of adapters: --lora or --qlora");
   if (asked.gpu.empty()) fail("headroom: fit needs the GPU, --gpu NAME; headroom list gpus names them");
   draft d;
-  const auto model = read_model_named(asked.model.empty() ? asked.config : asked.model, asked.model.empty() ? "--config" : "MODEL", ".");
+  const auto model = read_model_named(asked.model.empty() ? asked.config : asked.model, asked.model.empty() ? "--config" : "MODEL", file_base::anywhere_from("."));
   d.replace("model", model_to_json(model), "MODEL");
   d.say({"hardware", "gpu"}, asked.gpu, "--gpu");
   if (asked.gpus > 1) d.say({"hardware", "gpus_per_node"}, asked.gpus, "--gpus");

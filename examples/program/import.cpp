@@ -65,7 +65,7 @@ int run(const import_request& asked, const streams& in_out) {
   for (const auto& said : asked.env) add_value(environment, said);
   const auto with = settings(asked, std::move(environment));
   const auto say_given = [&] {
-    if (!asked.model.empty()) d.replace("model", model_to_json(read_model_named(asked.model, "--model", ".")), "--model");
+    if (!asked.model.empty()) d.replace("model", model_to_json(read_model_named(asked.model, "--model", file_base::anywhere_from("."))), "--model");
   };
   say_given();
   std::vector<import_input> files;
@@ -76,7 +76,7 @@ int run(const import_request& asked, const streams& in_out) {
   for (const auto& s : asked.set) say_key(d, s);
   const auto j = d.settled();
   for (const auto& index : d.indices) d.notes.push_back(compared(index, j.model));
-  for (const auto& note : d.notes) std::cerr << "note: " << note << '\n';
+  for (const auto& note : d.notes) std::cerr << "note: " << printable(note) << '\n';
   auto written = job_to_json(j);
   if (read_job(written, "/nonexistent/folder") != j) written = d.job;
   if (!d.ignored.empty()) written["ignored_keys"] = d.ignored;

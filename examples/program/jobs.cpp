@@ -6,11 +6,13 @@
 
 namespace program {
 
-headroom::job job_named(const std::string& file, std::istream& in) {
+std::filesystem::path folder_of(const std::string& file) { return file == "-" ? std::filesystem::path{"."} : std::filesystem::path{file}.parent_path(); }
+
+headroom::job job_named(const std::string& file, std::istream& in, bool confined) {
   using namespace headroom::io;
   const auto value = file == "-" ? parse_json(read_text(in, "standard input"), "standard input") : parse_json_file(file);
   try {
-    return read_job(value, file == "-" ? std::filesystem::path{"."} : std::filesystem::path{file}.parent_path());
+    return read_job(value, confined ? file_base{folder_of(file)} : file_base::anywhere_from(folder_of(file)));
   } catch (const headroom::job_error&) {
     const auto open = headroom::io::detail::left_open(value, "");
     if (open.empty() || open == "model" || open.starts_with("model.")) throw;

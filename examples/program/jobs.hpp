@@ -6,6 +6,7 @@
 #include <headroom/job.hpp>
 #include <headroom/replay.hpp>
 
+#include <filesystem>
 #include <istream>
 #include <optional>
 #include <string>
@@ -13,8 +14,12 @@
 
 namespace program {
 
-/// A job from its JSON file, or from `in` where the name is "-"; paths in it are relative to its folder. Throws headroom::error for bad input.
-headroom::job job_named(const std::string& file, std::istream& in);
+/// The folder that paths in a file are relative to; of standard input, "-", the one that the program was started in.
+std::filesystem::path folder_of(const std::string& file);
+
+/// A job from its JSON file, or from `in` where the name is "-". Paths in it lead anywhere, as the user may read what they like; `confined`: to
+/// files below its folder. Throws headroom::error for bad input.
+headroom::job job_named(const std::string& file, std::istream& in, bool confined = false);
 
 /// The smallest changes that make it fit, replayed, or with a confidence (diagnose.cpp).
 std::vector<headroom::advice> advice_for(const headroom::job& j, std::optional<headroom::confidence> sure = {});

@@ -157,9 +157,8 @@ int run(const merge_request& asked, const streams& io) {
 
 int run(const plan_request& asked, const streams& io) {
   const auto value = asked.job == "-" ? io::parse_json(io::read_text(io.in, "standard input"), "standard input") : io::parse_json_file(asked.job);
-  const auto base = asked.job == "-" ? std::filesystem::path{"."} : std::filesystem::path{asked.job}.parent_path();
   if (asked.confidence) (void)confidence{*asked.confidence};
-  const auto searches = io::read_sweep(value, base);
+  const auto searches = io::read_sweep(value, io::file_base::anywhere_from(folder_of(asked.job)));
   if (!asked.write.empty() && searches.size() != 1) io::fail("headroom: --write is for one search, and the file holds " + std::to_string(searches.size()));
   std::atomic<std::int64_t> done{0}, all{0};
   std::stop_source stop;

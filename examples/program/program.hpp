@@ -23,6 +23,7 @@ struct estimate_request {
   std::string trace;
   std::string html;
   std::optional<double> confidence{};  ///< of the verdict, too, where it is given
+  bool confined{};                     ///< the job names files below its own folder alone
 };
 /// 0: fits, 1: does not fit.
 int run(const estimate_request& asked, const streams& io);

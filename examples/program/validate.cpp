@@ -52,7 +52,7 @@ std::vector<std::pair<std::string_view, double>> errors_of(const headroom::full_
   return all;
 }
 
-outcome judge(headroom::io::measured_record record, const std::filesystem::path& base, headroom::confidence sure) {
+outcome judge(headroom::io::measured_record record, const headroom::io::file_base& base, headroom::confidence sure) {
   outcome o{.record = std::move(record), .predicted = {}, .unreplayed = {}, .errors = {}, .refused = {}};
   try {
     const auto job = headroom::io::read_job(o.record.job, base);
@@ -76,7 +76,7 @@ outcome judge(headroom::io::measured_record record, const std::filesystem::path&
   return o;
 }
 
-std::vector<outcome> judge_all(const std::string& text, const std::filesystem::path& base, const std::string& source, headroom::confidence sure) {
+std::vector<outcome> judge_all(const std::string& text, const headroom::io::file_base& base, const std::string& source, headroom::confidence sure) {
   std::vector<outcome> all;
   std::size_t line = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -318,7 +318,7 @@ int run(const validate_request& asked, const streams& io) {
   const bool piped = asked.records == "-";
   const std::filesystem::path file{asked.records};
   const auto all = judge_all(piped ? headroom::io::read_text(io.in, "standard input") : headroom::io::read_file(file),
-                             piped ? "." : file.parent_path(), piped ? "standard input" : file.filename().string(), asked.confidence);
+                             headroom::io::file_base::anywhere_from(piped ? "." : file.parent_path()), piped ? "standard input" : file.filename().string(), asked.confidence);
   if (asked.json) {
     io.out << to_json(all).dump(2) << '\n';
   } else {

@@ -1,11 +1,18 @@
 -- Distributed under the Boost Software License, Version 1.0.
 -- The same without a plugin: put this beside slurm.conf, with CliFilterPlugins=lua in it. It sees what was asked of Slurm, too.
 --   sbatch --comment=headroom:job.json --nodes=2 --gpus-per-node=8 train.sh
--- The program is the one in HEADROOM, or in the path. Its exit code: 0 fits, 1 does not fit, 2 bad input.
+-- The program is the one in HEADROOM, or in the path. Its exit code: 0 fits, 1 does not fit, 2 bad input. It reads files below the job file's
+-- folder alone, and where it has not answered after ten seconds the submission goes on.
+local seconds = 10
 
 -- A name that the shell takes as it is, whatever it holds.
 local function quoted(name)
   return "'" .. name:gsub("'", "'\\''") .. "'"
+end
+
+-- A name for people: a terminal obeys nothing in it.
+local function shown(name)
+  return (name:gsub("%c", "?"))
 end
 
 function slurm_cli_setup_defaults(options, early)
@@ -18,13 +25,17 @@ function slurm_cli_pre_submit(options, pack)
   -- ./-name is a file, -name would be an option.
   if file:sub(1, 1) ~= "/" then file = "./" .. file end
   local program = os.getenv("HEADROOM") or "headroom"
-  local pipe = io.popen(quoted(program) .. " estimate " .. quoted(file) .. " 2>&1 </dev/null; echo \"exit $?\"")
+  local pipe = io.popen("timeout -k 1 " .. seconds .. " " .. quoted(program) .. " estimate --confined " .. quoted(file) .. " 2>&1 </dev/null; echo \"exit $?\"")
   local said = pipe and pipe:read("*a") or "exit 127"
   if pipe then pipe:close() end
   local code = tonumber(said:match("exit (%d+)%s*$"))
   if code == 0 then return slurm.SUCCESS end
+  if code == 124 or code == 137 then  -- of timeout: it ended the program
+    slurm.log_info("headroom: no opinion of %s: it was not judged within %d seconds", shown(file), seconds)
+    return slurm.SUCCESS
+  end
   local why = said:match("[^\n]*DOES NOT FIT[^\n]*") or said:match("headroom:[^\n]*") or "the program could not be run"
-  slurm.log_error("headroom: REFUSED " .. file .. ": " .. why:gsub("\27%[[%d;]*m", "") .. "; nothing was submitted")
+  slurm.log_error("headroom: REFUSED %s: %s; nothing was submitted", shown(file), shown(why:gsub("\27%[[%d;]*m", "")))
   return slurm.ERROR
 end
 

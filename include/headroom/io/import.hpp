@@ -37,7 +37,7 @@ inline void import_huggingface(draft& d, const document& from, const std::string
   with_places(from, [&] {
     if (!from.root.is_object()) wrong_value("a model's configuration", "an object", from.root);
     auto m = model_from_config(from.root, "");
-    if (m.label.empty()) m.label = name{std::string_view{label}.substr(0, name::capacity)};
+    if (m.label.empty()) m.label = name_from(label);
     for (const auto& known : models::all()) {  // the name that people know it by
       auto same = m;
       same.label = known.label;
@@ -48,8 +48,8 @@ inline void import_huggingface(draft& d, const document& from, const std::string
   });
 }
 
-/// A job file of this library. Its model may be a path, beside the file or below.
-inline void import_job(draft& d, const document& from, const std::filesystem::path& base) {
+/// A job file of this library. Its model may be a path.
+inline void import_job(draft& d, const document& from, const file_base& base) {
   with_places(from, [&] {
     if (!from.root.is_object()) wrong_value("a job", "an object", from.root);
     for (const auto& [key, value] : from.root.items()) {
@@ -129,7 +129,7 @@ struct import_format {
   void (*read)(draft&, const document&, const import_settings&);
 };
 inline constexpr std::array<import_format, 11> file_kinds{{
-    {"job", file_kind::job, [](draft& d, const document& from, const import_settings& with) { import_job(d, from, with.base); }},
+    {"job", file_kind::job, [](draft& d, const document& from, const import_settings& with) { import_job(d, from, file_base::anywhere_from(with.base)); }},
     {"huggingface", file_kind::huggingface, [](draft& d, const document& from, const import_settings& with) { import_huggingface(d, from, with.base.filename().string()); }},
     {"safetensors-index", file_kind::safetensors_index, [](draft& d, const document& from, const import_settings&) { d.indices.push_back(read_safetensors_index(from)); }},
     {"deepspeed", file_kind::deepspeed, [](draft& d, const document& from, const import_settings& with) { import_deepspeed(d, from, with.automatic); }},

@@ -63,7 +63,8 @@ inline job job_from(const json_value& value, const job_reading& how) {
 
 }  // namespace detail
 
-/// Reads every key of a job. Paths in it are relative to `base`; with `no_files` none is followed. Throws job_error: unknown keys,
+/// Reads every key of a job. Paths in it are relative to `base` and lead to files below it; with `no_files` none is followed, and
+/// file_base::anywhere_from(folder) is for who reads a job of their own. Throws job_error: unknown keys,
 /// wrong types, impossible values, and options that contradict neutral keys, each with its path. Whether the job makes sense as a
 /// whole is for estimate() to say.
 job read_job(const json_value& value, const file_base& base = ".");
@@ -79,8 +80,8 @@ inline job read_job(const json_value& value, const file_base& base) { return det
 inline job read_job(const json_value& value, const job_reading& how) { return detail::job_from(value, how); }
 #endif
 
-/// The job in a file; paths in it are relative to the file's folder.
-inline job read_job_file(const std::filesystem::path& file) { return read_job(parse_json_file(file), file.parent_path()); }
+/// The job in a file of one's own: paths in it are relative to the file's folder and lead anywhere.
+inline job read_job_file(const std::filesystem::path& file) { return read_job(parse_json_file(file), file_base::anywhere_from(file.parent_path())); }
 
 /// The neutral keys of a job, without those that have their default: read_job() makes the same job of them, except that
 /// precision recipes of one's own lose their label. Throws job_error where a file cannot say it (formats, optimizers and

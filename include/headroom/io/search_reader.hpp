@@ -95,6 +95,6 @@ inline search read_search(json_value value, const job_reading& how) {
   s.job = read_job(value, how);
   return s;
 }
-inline search read_search(const json_value& value, const std::filesystem::path& base = ".") { return read_search(value, job_reading{.base = base}); }
+inline search read_search(const json_value& value, const file_base& base = ".") { return read_search(value, job_reading{.base = base}); }
 
 }  // namespace headroom::io

@@ -67,7 +67,7 @@ inline std::vector<json_value> sweep_values(const json_value& sweep) {
 }  // namespace detail
 
 /// The searches of a file; one where it has no "sweep". Errors: those of read_search(), with the place in the sweep.
-inline std::vector<swept_search> read_sweep(json_value value, const std::filesystem::path& base = ".") {
+inline std::vector<swept_search> read_sweep(json_value value, const file_base& base = ".") {
   std::vector<swept_search> all;
   if (!value.is_object() || !value.contains("sweep")) {
     all.push_back({nullptr, read_search(std::move(value), base)});

@@ -22,7 +22,7 @@ admission admitted(const admission_request& asked, std::span<const std::string_v
   } catch (const error& e) {
     return {decision::bad_input, e.what(), {}, {}};
   } catch (const std::filesystem::filesystem_error& e) {
-    return {decision::bad_input, std::string{"headroom: "} + e.what(), {}, {}};
+    return {decision::bad_input, "headroom: " + printable(e.what()), {}, {}};
   }
 }
 

@@ -183,12 +183,7 @@ inline std::vector<std::string_view> zoo_names() {
 
 /// The `config.json` at a path (a file, or the folder that holds it), or nothing. Never a pipe or a device.
 inline std::optional<std::filesystem::path> config_at(const std::string& path, const file_base& base) {
-  if (base.folder() == nullptr) return std::nullopt;
-  std::error_code problem;
-  auto file = *base.folder() / std::filesystem::path{path};
-  if (std::filesystem::is_directory(file, problem)) file /= "config.json";
-  if (!std::filesystem::is_regular_file(file, problem)) return std::nullopt;
-  return file;
+  return base.is_folder(path) ? base.file(std::filesystem::path{path} / "config.json") : base.file(path);
 }
 
 /// A shape from a name of the zoo, or from the configuration at a path. No other file is read, and none at all with `no_files`. A bare
@@ -205,16 +200,16 @@ inline shape read_model_named(const std::string& text, const std::string& path, 
     auto m = model_from_config(config, path);
     std::error_code problem;
     if (m.label.empty())
-      m.label =
-          name{file->filename() == "config.json" ? std::filesystem::absolute(*file, problem).parent_path().filename().string()
-                                                 : file->stem().string()};
+      m.label = name_from(file->filename() == "config.json" ? std::filesystem::absolute(*file, problem).parent_path().filename().string() : file->stem().string());
     return m;
   }
   if (known != nullptr) return *known;
   for (const auto& hint : {adapter_hint(text, base), quantised_hint(text)})
     if (!hint.empty()) fail("headroom: " + path + " " + in_quotes(text) + hint);
   std::string sentence = "headroom: " + path + " " + in_quotes(text) +
-                         (base.folder() != nullptr ? " is neither a name of the model zoo nor a file" : " is no name of the model zoo, and files are not read here");
+                         (!base.reads_files()  ? " is no name of the model zoo, and files are not read here"
+                          : base.forbids(text) ? " is no name of the model zoo, and leads out of the job's folder: only files below it are read here"
+                                               : " is neither a name of the model zoo nor a file");
   const auto names = zoo_names();
   std::string spelt = text.substr(text.rfind('/') + 1);  // npos + 1 is 0
   for (char& c : spelt) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);

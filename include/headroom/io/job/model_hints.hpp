@@ -39,11 +39,9 @@ inline std::string quantised_hint(std::string_view name) {
 
 /// What to write in place of a folder that holds an adapter and no model; empty for other folders.
 inline std::string adapter_hint(const std::string& path, const file_base& base) {
-  if (base.folder() == nullptr) return {};
-  std::error_code problem;
-  const auto file = *base.folder() / std::filesystem::path{path} / "adapter_config.json";
-  if (!std::filesystem::is_regular_file(file, problem)) return {};
-  const auto config = parse_json_file(file);
+  const auto file = base.file(std::filesystem::path{path} / "adapter_config.json");
+  if (!file) return {};
+  const auto config = parse_json_file(*file);
   const auto of = config.find("base_model_name_or_path");
   std::string sentence = " is the folder of an adapter, without its model: give ";
   sentence += of != config.end() && of->is_string() ? in_quotes(of->get<std::string>()) + ", which its adapter_config.json names," : std::string{"its base"};

@@ -27,25 +27,14 @@ struct document {
   }
 };
 
-/// Throws job_error for bytes that are not UTF-8 (RFC 3629), and for the NUL that no text file has.
+/// Throws job_error for bytes that are not UTF-8, and for the NUL that no text file has.
 inline void check_utf8(std::string_view text, const std::string& source) {
   int line = 1;
-  const auto bad = [&] { fail("headroom: " + source + ":" + std::to_string(line) + ": not valid UTF-8 text"); };
-  for (std::size_t i = 0; i < text.size();) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    if (c == '\n') ++line;
-    if (c == 0) bad();
-    if (c < 0x80) {
-      ++i;
-      continue;
-    }
-    const std::size_t more = c >= 0xC2 && c <= 0xDF ? 1 : c >= 0xE0 && c <= 0xEF ? 2 : c >= 0xF0 && c <= 0xF4 ? 3 : 0;
-    if (more == 0 || i + more >= text.size()) bad();
-    for (std::size_t k = 1; k <= more; ++k)
-      if ((static_cast<unsigned char>(text[i + k]) & 0xC0U) != 0x80U) bad();
-    const auto next = static_cast<unsigned char>(text[i + 1]);
-    if ((c == 0xE0 && next < 0xA0) || (c == 0xED && next > 0x9F) || (c == 0xF0 && next < 0x90) || (c == 0xF4 && next > 0x8F)) bad();
-    i += more + 1;
+  while (!text.empty()) {
+    const auto c = character_at(text);
+    if (c.size == 0 || c.code == 0) fail("headroom: " + source + ":" + std::to_string(line) + ": not valid UTF-8 text");
+    line += c.code == '\n';
+    text.remove_prefix(c.size);
   }
 }
 

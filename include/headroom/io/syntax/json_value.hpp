@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/error.hpp>
+#include <headroom/io/syntax/printable.hpp>
 #include <headroom/io/syntax/spelling.hpp>
 
 #include <nlohmann/json.hpp>
@@ -20,27 +21,16 @@ using json_value = nlohmann::json;
 /// The largest whole number that a double holds together with all smaller ones: 2^53.
 inline constexpr std::int64_t largest_exact = std::int64_t{1} << 53;
 
-/// Throws job_error. Longer sentences are cut where a character ends, since an error holds 399 bytes.
-[[noreturn]] inline void fail(std::string sentence) {
+/// Throws job_error. What the sentence quotes of a file can obey nobody: it is printable(). Longer sentences are cut where a character ends,
+/// since an error holds 399 bytes.
+[[noreturn]] inline void fail(const std::string& sentence) {
   constexpr std::size_t room = 396;
-  if (sentence.size() > room) {
-    std::size_t end = room;
-    while (end > 0 && (static_cast<unsigned char>(sentence[end]) & 0xC0U) == 0x80U) --end;
-    sentence.resize(end);
-    sentence += "…";
-  }
-  headroom::detail::raise<job_error>(sentence);
+  const auto shown = printable(sentence);
+  headroom::detail::raise<job_error>(shown.size() > room ? std::string{cut_to(shown, room)} + "…" : shown);
 }
 
-/// `text` fit for a sentence: one line, printable, at most `room` bytes.
-inline std::string in_quotes(std::string_view text, std::size_t room = 60) {
-  std::string out = "\"";
-  for (const char c : text.substr(0, room)) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c;
-  // A cut may have left half a character behind.
-  if (text.size() > room)
-    while (out.size() > 1 && (static_cast<unsigned char>(out.back()) & 0x80U) != 0) out.pop_back();
-  return out + (text.size() > room ? "…\"" : "\"");
-}
+/// `text` fit for a sentence: one line, printable, at most `room` bytes of it.
+inline std::string in_quotes(std::string_view text, std::size_t room = 60) { return '"' + printable(cut_to(text, room)) + (text.size() > room ? "…\"" : "\""); }
 
 /// What a value is, in words.
 inline std::string described(const json_value& value) {

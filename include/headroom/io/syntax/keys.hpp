@@ -83,8 +83,7 @@ class key_reader {
     const auto* v = take(key);
     if (v == nullptr) return;
     const auto& s = string_at(*v, at(key));
-    if (s.size() > name::capacity || s.find('\0') != std::string::npos)
-      wrong_value(at(key), "a name of at most 47 characters", *v);
+    if (s.size() > name::capacity || printable(s) != s) wrong_value(at(key), "a name of at most 47 characters that can be seen", *v);
     field = name{std::string_view{s}};
   }
   template <class T>
