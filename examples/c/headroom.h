@@ -20,7 +20,7 @@ enum headroom_decision {
 
 /* Whether a training job fits its GPUs, host memory and NVMe.
  *   job, size    a job file's text; it need not end in 0
- *   folder       where the paths of model configurations in it start, or NULL: no file is read
+ *   folder       where the paths of model configurations in it start: files below it are read, and no others; NULL: none is
  *   confidence   0 decides by the prediction, 0.5 to 0.999 by the upper end of that range
  *   answer       NULL, or receives {"decision", "sentence"} and the report's keys as UTF-8 text, for headroom_free()
  * Bytes are integers. */

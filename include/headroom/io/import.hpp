@@ -263,11 +263,14 @@ inline void import_files(draft& d, std::vector<import_input> all, const import_s
   }
   auto inside = with;
   for (const auto& in : all)  // what a .env file says, scripts know
-    if (in.kind == file_kind::launch && in.file.extension() == ".env")
+    if (in.kind == file_kind::launch && in.file.extension() == ".env") {
+      shell_values said;
       for (const auto& w : read_shell(in.text, in.file.filename().string()).settings) {
         const auto equals = w.text.find('=');
-        inside.script.environment.insert(inside.script.environment.begin(), {w.text.substr(0, equals), w.text.substr(equals + 1)});
+        said.emplace_back(w.text.substr(0, equals), w.text.substr(equals + 1));
       }
+      inside.script.environment.insert(inside.script.environment.begin(), said.begin(), said.end());
+    }
   for (auto& made : written_by_scripts(all, inside)) all.push_back(std::move(made));
   std::stable_sort(all.begin(), all.end(), [&](const import_input& a, const import_input& b) { return rank(a) < rank(b); });
   for (const auto& in : all) import_input_into(d, in, inside);

@@ -17,13 +17,14 @@ namespace headroom::io {
 namespace detail {
 
 inline json_value toml_value(const toml::node& node, const std::string& path, document& d, int depth) {
-  if (depth > deepest_nesting) fail("headroom: " + d.source + " is nested deeper than " + std::to_string(deepest_nesting) + " levels");
+  check_depth(static_cast<std::size_t>(depth), d.source);
+  d.spend(path.size());
   if (const auto* table = node.as_table()) {
     auto object = json_value::object();
     for (const auto& [key, inner] : *table) {
       check_key(key.str(), d.source);
       const auto at = joined(path, key.str());
-      d.lines[at] = static_cast<int>(inner.source().begin.line);
+      d.keep_line(at, static_cast<int>(inner.source().begin.line));
       object[std::string{key.str()}] = toml_value(inner, at, d, depth + 1);
     }
     return object;
@@ -67,7 +68,7 @@ inline void check_dotted(std::string_view text, const std::string& source) {
 }  // namespace detail
 
 inline document parse_toml(std::string_view text, const std::string& source) {
-  if (text.size() > (std::size_t{1} << 20)) fail("headroom: " + source + " is larger than 1 MiB");
+  detail::check_size(text, source, largest_text);
   check_utf8(text, source);
   detail::check_dotted(text, source);
   document d{.source = source, .root = nullptr, .lines = {}};

@@ -49,6 +49,7 @@ class yaml_events final : public YAML::EventHandler {
     const auto it = anchors_.find(anchor);
     if (it == anchors_.end()) stop(mark, "an alias of what is not complete yet");
     count_ += it->second.second;
+    into_->spend(it->second.second);
     value(mark, it->second.first);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& text) override {
@@ -82,16 +83,17 @@ class yaml_events final : public YAML::EventHandler {
     if (in.at->contains(text)) into_->notes.push_back(into_->source + ":" + std::to_string(mark.line + 1) + ": " + joined(in.path, text) + " is given twice: this one counts, as in PyYAML");
     in.key = text;
     in.has_key = true;
-    into_->lines[joined(in.path, text)] = mark.line + 1;
+    into_->keep_line(joined(in.path, text), mark.line + 1);
   }
   json_value* value(const YAML::Mark& mark, json_value v) {
-    if (++count_ > 100'000) stop(mark, "more than 100,000 values");
+    check_count(++count_, into_->source, most_text_values);
     if (open_.empty()) {
       into_->root = std::move(v);
       path_.clear();
       return &into_->root;
     }
     auto& in = open_.back();
+    into_->spend(in.path.size());
     if (in.at->is_array()) {
       path_ = joined(in.path, in.at->size());
       in.at->push_back(std::move(v));
@@ -103,11 +105,14 @@ class yaml_events final : public YAML::EventHandler {
     return &((*in.at)[in.key] = std::move(v));
   }
   void close() {
-    if (const auto& done = open_.back(); done.anchor != YAML::NullAnchor) anchors_[done.anchor] = {*done.at, count_ - done.began};
+    if (const auto& done = open_.back(); done.anchor != YAML::NullAnchor) {
+      into_->spend(count_ - done.began);
+      anchors_[done.anchor] = {*done.at, count_ - done.began};
+    }
     open_.pop_back();
   }
   void open(const YAML::Mark& mark, json_value v, YAML::anchor_t anchor) {
-    if (open_.size() >= static_cast<std::size_t>(deepest_nesting)) fail("headroom: " + into_->source + " is nested deeper than " + std::to_string(deepest_nesting) + " levels");
+    check_depth(open_.size() + 1, into_->source);
     auto* at = value(mark, std::move(v));
     open_.push_back({at, path_, {}, false, anchor, count_});
   }
@@ -123,7 +128,7 @@ class yaml_events final : public YAML::EventHandler {
 }  // namespace detail
 
 inline document parse_yaml(std::string_view text, const std::string& source) {
-  if (text.size() > (std::size_t{1} << 20)) fail("headroom: " + source + " is larger than 1 MiB");
+  detail::check_size(text, source, largest_text);
   check_utf8(text, source);
   document d{.source = source, .root = nullptr, .lines = {}};
   detail::yaml_events events{d};

@@ -14,7 +14,17 @@ struct document {
   json_value root;
   std::map<std::string, int, std::less<>> lines;
   std::vector<std::string> notes{};  ///< for people: what the parser decided
+  detail::work_left work{};          ///< for the paths of keys, which deep files repeat
   bool operator==(const document&) const = default;
+
+  void keep_line(const std::string& path, int line) {
+    spend(path.size());
+    lines[path] = line;
+  }
+  /// Throws job_error where there is no work left.
+  void spend(std::size_t steps) {
+    if (!work.spend(steps)) fail("headroom: " + source + ": what its keys and aliases stand for takes more than " + std::to_string(most_work >> 20) + " MiB");
+  }
 
   /// "run.yaml:12": the line of the key, or of what it lies in.
   [[nodiscard]] std::string place(std::string path) const {
@@ -43,7 +53,7 @@ namespace detail {
 /// The lines of the keys of a text that has been parsed as JSON already.
 class json_lines {
  public:
-  json_lines(std::string_view text, std::map<std::string, int, std::less<>>& lines) : text_(text), lines_(&lines) { value(""); }
+  json_lines(std::string_view text, document& d) : text_(text), d_(&d) { value(""); }
 
  private:
   void blank() {
@@ -74,11 +84,12 @@ class json_lines {
       }
       if (at_ >= text_.size() || text_[at_] == '}' || text_[at_] == ']') break;
       const int line = line_;
+      d_->spend(path.size());
       const auto inner = c == '{' ? joined(path, string()) : joined(path, index);
       if (c == '{') {
         blank();
         ++at_;  // the colon
-        (*lines_)[inner] = line;
+        d_->keep_line(inner, line);
       }
       value(inner);
       blank();
@@ -87,7 +98,7 @@ class json_lines {
   }
 
   std::string_view text_;
-  std::map<std::string, int, std::less<>>* lines_;
+  document* d_;
   std::size_t at_{};
   int line_{1};
 };
@@ -127,7 +138,7 @@ auto with_places(const document& from, Read&& read) {
 
 inline document parse_json_document(std::string_view text, const std::string& source) {
   document d{.source = source, .root = parse_json(text, source), .lines = {}};
-  if (text.size() < (std::size_t{1} << 20)) detail::json_lines{text, d.lines};
+  if (text.size() <= largest_text) detail::json_lines{text, d};
   return d;
 }
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <headroom/io/syntax/json_hints.hpp>
-#include <headroom/io/syntax/json_value.hpp>
+#include <headroom/io/syntax/limits.hpp>
 
 #include <cerrno>
 #include <filesystem>
@@ -16,16 +16,7 @@
 
 namespace headroom::io {
 
-inline constexpr std::size_t largest_file = std::size_t{16} << 20;
-inline constexpr int deepest_nesting = 64;
-inline constexpr std::size_t longest_key = 256;
-
 namespace detail {
-
-/// Keys stand in the paths of all that lies below them: without a limit a short file would take gigabytes.
-inline void check_key(std::string_view key, const std::string& source) {
-  if (key.size() > longest_key) fail("headroom: " + source + ": a key is longer than " + std::to_string(longest_key) + " bytes: " + in_quotes(key.substr(0, 40)));
-}
 
 /// nlohmann's message, cut down to the place and the cause.
 inline std::string cause_of(std::string_view what) {
@@ -79,6 +70,7 @@ class json_events {
     std::string key{};
   };
   json_value* add(json_value v) {
+    check_count(++values_, source_, most_values);
     if (open_.empty()) return &(root = std::move(v));
     auto& in = open_.back();
     if (in.at->is_array()) {
@@ -89,7 +81,7 @@ class json_events {
   }
   bool put(json_value v) { return add(std::move(v)) != nullptr; }
   bool open(json_value v) {
-    if (open_.size() >= static_cast<std::size_t>(deepest_nesting)) fail("headroom: " + source_ + " is nested deeper than " + std::to_string(deepest_nesting) + " levels");
+    check_depth(open_.size() + 1, source_);
     open_.push_back({add(std::move(v))});
     return true;
   }
@@ -107,13 +99,14 @@ class json_events {
   std::string_view text_;
   std::string source_;
   std::vector<level> open_;
+  std::size_t values_{};
 };
 
 }  // namespace detail
 
 /// Parses strictly. `source` names the text in errors ("job.json", "standard input"). Throws job_error.
 inline json_value parse_json(std::string_view text, const std::string& source) {
-  if (text.size() > largest_file) fail("headroom: " + source + " is larger than 16 MiB");
+  detail::check_size(text, source, largest_file);
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) fail("headroom: " + source + " is empty");
   detail::json_events events{text, source};
   json_value::sax_parse(text, &events);
@@ -126,7 +119,7 @@ inline std::string read_text(std::istream& in, const std::string& source) {
   char block[1 << 14];
   while (in.read(block, sizeof block), in.gcount() > 0) {
     text.append(block, static_cast<std::size_t>(in.gcount()));
-    if (text.size() > largest_file) fail("headroom: " + source + " is larger than 16 MiB");
+    detail::check_size(text, source, largest_file);
   }
   if (in.bad()) fail("headroom: " + source + " cannot be read");
   return text;

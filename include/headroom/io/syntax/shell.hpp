@@ -19,7 +19,7 @@ class shell_parser {
 
   shell_script parse(int line = 1) {
     c_.line = line;
-    if (c_.text.size() > (std::size_t{1} << 20)) c_.stop("is larger than 1 MiB");
+    check_size(c_.text, c_.source, largest_text);
     do {
       while (c_.at < c_.text.size()) step();
       if (s_.in_array) c_.stop("an array's ( is not closed");
@@ -210,13 +210,14 @@ class shell_parser {
     run_.command(std::exchange(line_, {}), then);
   }
   void inside(std::string_view text, int line, const std::vector<shell_word>& settings, bool own) {
-    if (level_ >= 16) c_.stop("commands within commands are nested deeper than 16 levels");
+    if (level_ >= deepest_calls) c_.stop("commands within commands are nested deeper than " + std::to_string(deepest_calls) + " levels");
     c_.spend(text.size());
     const auto mark = c_.state->changes.size();
     shell_parser inner{text, c_.source, *c_.state, level_ + 1, run_.runs()};
     auto said = inner.parse(line);
     if (own) c_.state->undo(mark);
     const auto loops = run_.loops();
+    c_.spend(said.commands.size() * (loops.size() + shell_variable{settings}.cost()));
     for (auto& one : said.commands) {
       one.settings.insert(one.settings.begin(), settings.begin(), settings.end());
       one.loops = loops + (loops.empty() || one.loops.empty() ? "" : " ") + one.loops;
@@ -250,7 +251,7 @@ inline shell_script read_shell(std::string_view text, const std::string& source,
   check_utf8(text, source);
   for (const char c : text)
     if (c == open_from || c == open_to || c == line_goes_on) fail("headroom: " + source + " is not a text file");
-  detail::shell_state state;
+  detail::shell_state state{.source = source};
   detail::shell_variable own{{}, true};
   for (const auto& [name, value] : environment) {
     state.variables[name] = {{{value, 0}}, false};

@@ -74,9 +74,7 @@ class shell_commands {
     shell_variable v{{}, true};
     if (const auto it = c_->state->variables.find(name); named[n] == '+' && it != c_->state->variables.end()) v.items = it->second.items;
     for (auto& w : items) v.items.push_back(std::move(w));
-    std::size_t cost = 0;
-    for (const auto& w : v.items) cost += w.text.size() + 1;
-    c_->spend(cost);
+    c_->spend(v.cost());
     c_->state->set(name, std::move(v), flow_->nested());
   }
 
@@ -150,13 +148,16 @@ class shell_commands {
     const auto path = target.shown();
     auto it = std::find_if(script_->files.begin(), script_->files.end(), [&](const shell_file& f) { return f.path == path; });
     const bool sure = flow_->runs() == certainty::yes;
+    c_->spend(text.size());
     if (it == script_->files.end()) {
+      if (script_->files.size() >= most_written_files) c_->stop("the script writes more than " + std::to_string(most_written_files) + " files");
       script_->files.push_back({path, std::move(text), line, sure});
       return;
     }
     it->sure = sure && (it->sure || !appends);
     it->line = line;
-    it->text = appends ? it->text + "\n" + text : std::move(text);
+    if (appends) it->text.append("\n").append(text);
+    else it->text = std::move(text);
   }
   /// A program, a function, or a string of commands.
   certainty started(const shell_line& line, shell_command c) {
@@ -177,8 +178,10 @@ class shell_commands {
     if (const auto within = command_in_string(c); !within.text.text.empty()) {
       const auto known = script_->commands.size();
       inside_(within.text.text, within.text.line, c.settings, name != "eval");
-      if (name == "srun" || name == "mpirun" || name == "mpiexec")  // what starts the string starts its commands
+      if (name == "srun" || name == "mpirun" || name == "mpiexec") {  // what starts the string starts its commands
+        c_->spend((script_->commands.size() - known) * shell_variable{{c.words.begin(), c.words.begin() + static_cast<std::ptrdiff_t>(within.at)}}.cost());
         for (auto i = known; i < script_->commands.size(); ++i) script_->commands[i].words.insert(script_->commands[i].words.begin(), c.words.begin(), c.words.begin() + static_cast<std::ptrdiff_t>(within.at));
+      }
       return certainty::open;
     }
     c.loops = flow_->loops();
@@ -190,6 +193,7 @@ class shell_commands {
     std::vector<std::pair<std::string, std::optional<shell_variable>>> outside;
     const auto set = [&](const std::string& name, shell_variable v) {
       const auto it = c_->state->variables.find(name);
+      c_->spend(v.cost() + (it == c_->state->variables.end() ? 0 : it->second.cost()));
       outside.emplace_back(name, it == c_->state->variables.end() ? std::nullopt : std::optional{it->second});
       c_->state->set(name, std::move(v), false);
     };

@@ -10,8 +10,6 @@ namespace headroom::io {
 namespace detail {
 
 struct shell_cursor {
-  static constexpr int deepest = 16;
-
   std::string_view text;
   std::string source;
   shell_state* state{};
@@ -19,17 +17,14 @@ struct shell_cursor {
   int line{1};
 
   [[noreturn]] void stop(const std::string& what) const { fail("headroom: " + source + ":" + std::to_string(line) + ": " + what); }
-  void spend(std::size_t n) const {
-    state->spent += n;
-    if (state->spent > (std::size_t{4} << 20)) stop("the script's variables expand to more than 4 MiB");
-  }
+  void spend(std::size_t steps) const { state->spend(steps, line); }
   [[nodiscard]] char peek(std::size_t ahead = 0) const { return at + ahead < text.size() ? text[at + ahead] : '\0'; }
   static std::vector<shell_word> open(std::string_view what, int line) { return {{open_from + std::string{what.substr(0, 60)} + open_to, line}}; }
 
   /// What stands at a `$` or a backquote; moves behind it.
   shell_variable expansion(int depth) {
     const auto from = at;
-    if (depth > deepest) stop("variables are nested deeper than 16 levels");
+    if (depth > deepest_calls) stop("variables are nested deeper than " + std::to_string(deepest_calls) + " levels");
     if (peek() == '`') {
       const auto end = text.find('`', at + 1);
       if (end == std::string_view::npos) stop("a ` is not closed");
@@ -62,6 +57,7 @@ struct shell_cursor {
     if (n == 0) {
       if (const auto own = state->variables.find(text.substr(at, 1)); own != state->variables.end() && (peek() == '@' || peek() == '*' || peek() == '#')) {
         ++at;
+        spend(own->second.cost());
         return own->second;
       }
       if (peek() == '@' || peek() == '*' || peek() == '?' || peek() == '#' || peek() == '!' || peek() == '$') {
@@ -91,16 +87,21 @@ struct shell_cursor {
     const bool known = it != state->variables.end();
     const auto as_it_stands = [&] { return shell_variable{open("${" + std::string{inside} + "}", line)}; };
     const bool all = rest == "[@]" || rest == "[*]";
+    if (counts && known) spend(it->second.items.size());
     if (name.empty() || (counts && (!known || !it->second.known()))) return as_it_stands();
     if (counts && all) return {{{std::to_string(it->second.items.size()), line}}};
     if (counts) return rest.empty() && it->second.items.size() == 1 ? shell_variable{{{std::to_string(it->second.items[0].text.size()), line}}} : as_it_stands();
     if (rest.empty()) return value_of(name);
     if (all && known) {
-      for (const auto& w : it->second.items) spend(w.text.size() + 1);
+      spend(it->second.cost());
       return it->second;
     }
     if (rest.front() == '[' && rest.back() == ']' && known)
-      if (const auto index = arithmetic(rest.substr(1, rest.size() - 2)); index && *index >= 0 && static_cast<std::size_t>(*index) < it->second.items.size()) return {{it->second.items[static_cast<std::size_t>(*index)]}};
+      if (const auto index = arithmetic(rest.substr(1, rest.size() - 2)); index && *index >= 0 && static_cast<std::size_t>(*index) < it->second.items.size()) {
+        const auto& item = it->second.items[static_cast<std::size_t>(*index)];
+        spend(item.text.size());
+        return {{item}};
+      }
     // A value of the environment would win, but a script that is read here has those that it is given, and no others.
     const bool colon = rest.size() > 1 && rest[0] == ':';
     const char sign = rest[colon];
@@ -173,7 +174,9 @@ struct shell_cursor {
   [[nodiscard]] std::optional<std::int64_t> arithmetic(std::string_view sum) const {
     return shell_sum{sum, [this](std::string_view name) -> const std::string* {
                        const auto it = state->variables.find(name);
-                       return it == state->variables.end() || it->second.items.size() != 1 ? nullptr : &it->second.items[0].text;
+                       if (it == state->variables.end() || it->second.items.size() != 1) return nullptr;
+                       spend(it->second.items[0].text.size());
+                       return &it->second.items[0].text;
                      }}.value();
   }
 };

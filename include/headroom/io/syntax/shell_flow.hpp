@@ -44,7 +44,7 @@ class shell_flow {
   }
 
   shell_frame& enter(shell_block kind) {
-    if (frames_.size() >= 64) fail("headroom: a script's blocks are nested deeper than 64 levels");
+    check_depth(frames_.size() + 1, state_->source);
     frames_.push_back({.kind = kind, .outer = runs(), .runs = runs(), .mark = state_->changes.size()});
     return frames_.back();
   }
@@ -78,6 +78,7 @@ class shell_flow {
     std::set<std::string> names;
     for (const auto& o : f.outcomes)
       for (const auto& [name, value] : o) names.insert(name);
+    state_->spend(names.size() * f.outcomes.size(), line);
     for (const auto& name : names) merge(f, name, line);
     if (!nested()) state_->changes.clear();
   }
@@ -85,6 +86,7 @@ class shell_flow {
  private:
   void merge(const shell_frame& f, const std::string& name, int line) {
     const auto it = state_->variables.find(name);
+    if (it != state_->variables.end()) state_->spend(it->second.cost(), line);
     const auto before = it == state_->variables.end() ? std::nullopt : std::optional{it->second};
     if (state_->given.contains(name)) return;  // who gives a value knows which branch runs
     std::optional<shell_variable> one;

@@ -51,7 +51,7 @@ class shell_run {
     if (f == nullptr) return;
     auto holds = certainty::no;
     for (const auto& p : all) {
-      const auto same = p.text == "*" ? std::optional{true} : f->subject && p.known() ? shell_matches(*f->subject, p.text) : std::nullopt;
+      const auto same = p.text == "*" ? std::optional{true} : f->subject && p.known() ? commands_.settled().matches(*f->subject, p.text) : std::nullopt;
       holds = either(holds, same ? certainty_of(*same) : certainty::open);
     }
     flow_.branch(holds);

@@ -5,6 +5,7 @@
 #include <headroom/io/syntax/document.hpp>
 
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -61,6 +62,10 @@ struct shell_variable {
   bool operator==(const shell_variable& o) const {  // wherever it was said
     return array == o.array && std::equal(items.begin(), items.end(), o.items.begin(), o.items.end(), [](const auto& a, const auto& b) { return a.text == b.text; });
   }
+  /// What a copy takes.
+  [[nodiscard]] std::size_t cost() const {
+    return std::accumulate(items.begin(), items.end(), items.size(), [](std::size_t sum, const auto& w) { return sum + w.text.size(); });
+  }
   [[nodiscard]] bool known() const {
     return std::all_of(items.begin(), items.end(), [](const auto& w) { return w.known(); });
   }
@@ -81,10 +86,15 @@ struct shell_state {
   };
   std::vector<change> changes{};  ///< since the first branch that is open
   bool sourced{};                 ///< another script's variables are not known
-  std::size_t spent{};
+  std::string source{};
+  work_left work{};
 
+  void spend(std::size_t steps, int line = 0) {
+    if (!work.spend(steps)) fail("headroom: " + source + (line > 0 ? ":" + std::to_string(line) : "") + ": the script's variables and branches expand to more than " + std::to_string(most_work >> 20) + " MiB");
+  }
   void set(const std::string& name, shell_variable value, bool watched) {
     const auto it = variables.find(name);
+    if (watched && it != variables.end()) spend(it->second.cost());
     if (watched) changes.push_back({name, it == variables.end() ? std::nullopt : std::optional{it->second}});
     if (it == variables.end())
       variables.emplace(name, std::move(value));

@@ -15,8 +15,8 @@ constexpr certainty both(certainty a, certainty b) { return std::min(a, b); }
 constexpr certainty either(certainty a, certainty b) { return std::max(a, b); }
 constexpr certainty certainty_of(bool b) { return b ? certainty::yes : certainty::no; }
 
-/// * and ? of a pattern; nothing for brackets, which are not read.
-inline std::optional<bool> shell_matches(std::string_view text, std::string_view pattern) {
+/// * and ? of a pattern; nothing for brackets, which are not read. What is compared again is work.
+inline std::optional<bool> shell_matches(std::string_view text, std::string_view pattern, shell_state& state) {
   if (pattern.find_first_of("[(") != std::string_view::npos) return std::nullopt;
   std::size_t t = 0, p = 0, star = std::string_view::npos, from = 0;
   while (t < text.size()) {
@@ -27,6 +27,7 @@ inline std::optional<bool> shell_matches(std::string_view text, std::string_view
       ++p;
       ++t;
     } else if (star != std::string_view::npos) {
+      state.spend(p - star);
       p = star + 1;
       t = ++from;
     } else {
@@ -40,7 +41,7 @@ inline std::optional<bool> shell_matches(std::string_view text, std::string_view
 /// A word of a test. A variable that nobody set is empty there, as in the shell; nothing where a command or another script decides.
 class shell_settled {
  public:
-  shell_settled(const shell_state& state, std::set<std::string>& unset, bool batch) : state_(&state), unset_(&unset), batch_(batch) {}
+  shell_settled(shell_state& state, std::set<std::string>& unset, bool batch) : state_(&state), unset_(&unset), batch_(batch) {}
 
   [[nodiscard]] std::optional<std::string> operator()(const shell_word& word) const {
     std::string r;
@@ -67,6 +68,8 @@ class shell_settled {
     return r;
   }
 
+  [[nodiscard]] std::optional<bool> matches(std::string_view text, std::string_view pattern) const { return shell_matches(text, pattern, *state_); }
+
  private:
   [[nodiscard]] bool is_unset(std::string_view name) const {
     static constexpr std::string_view everywhere[] = {"HOME", "HOSTNAME", "LD_LIBRARY_PATH", "OSTYPE", "PATH", "PWD", "RANDOM", "SHELL", "UID", "EUID", "USER"};
@@ -75,7 +78,7 @@ class shell_settled {
     return !(batch_ && name.starts_with("SLURM_")) && std::find(std::begin(everywhere), std::end(everywhere), name) == std::end(everywhere);
   }
 
-  const shell_state* state_;
+  shell_state* state_;
   std::set<std::string>* unset_;
   bool batch_;  ///< sbatch starts it
 };
@@ -135,7 +138,7 @@ class shell_test {
     const auto a = (*settled_)(left), b = (*settled_)(right);
     if (!a || !b || sign == "=~" || sign == "<" || sign == ">") return certainty::open;
     if (sign == "=" || sign == "==" || sign == "!=") {
-      const auto same = patterns_ ? shell_matches(*a, *b) : std::optional{*a == *b};
+      const auto same = patterns_ ? settled_->matches(*a, *b) : std::optional{*a == *b};
       return same ? certainty_of(*same == (sign != "!=")) : certainty::open;
     }
     const auto number = [](const std::string& s) { return shell_sum{s, [](std::string_view) { return nullptr; }}.value(); };

@@ -144,7 +144,7 @@ struct shell_words {
   void end_word() {
     if (!has_word) return;
     auto& to = in_array ? array : words;
-    if (to.size() > 100'000) cursor.stop("the script has more than 100,000 words");
+    if (to.size() > most_text_values) cursor.stop("a command has more than " + std::to_string(most_text_values) + " words");
     if (word != "\\") to.push_back({word, start});
     drop_word();
   }
