@@ -5,6 +5,7 @@
 
 #include <headroom/io/huggingface/encoders.hpp>
 #include <headroom/io/huggingface/vision.hpp>
+#include <headroom/io/syntax/printable.hpp>
 #include <headroom/model/check.hpp>
 
 namespace headroom::io {
