@@ -3,6 +3,11 @@
 #pragma once
 
 #include <headroom/io/import.hpp>
+
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
 #if HEADROOM_HAS_YAML
 #include <headroom/io/yaml.hpp>
 #endif
@@ -53,6 +58,14 @@ inline std::string refusal_of(const std::vector<text>& files, const std::vector<
   }
   return {};
 }
+
+/// A launch file of a public repository (tests/data/launches).
+inline text launch_file(const std::string& folder, const std::string& name) {
+  std::ifstream in{std::string{HEADROOM_TEST_DATA} + "/launches/" + folder + "/" + name};
+  if (!in.good()) throw std::runtime_error("no file " + folder + "/" + name);
+  return {name, {std::istreambuf_iterator<char>{in}, {}}};
+}
+inline bool holds(std::string_view sentence, std::string_view part) { return sentence.find(part) != std::string_view::npos; }
 
 inline const std::vector<std::string> llama{"model=llama-3.1-8b", "batch.sequence=2048", "hardware.gpus_per_node=8"};
 

@@ -2,8 +2,6 @@
 // axolotl's configurations, and the ways in which it is started, read as somebody did by hand from its source (067b021c).
 #include <doctest/doctest.h>
 
-#include <fstream>
-#include <iterator>
 
 #include "imported.hpp"
 
@@ -15,23 +13,17 @@ using namespace imported;
 
 namespace {
 
-imported::text example(const std::string& folder, const std::string& name) {
-  std::ifstream in{std::string{HEADROOM_TEST_DATA} + "/launches/" + folder + "/" + name};
-  REQUIRE(in.good());
-  return {name, {std::istreambuf_iterator<char>{in}, {}}};
-}
 const std::string eight = "hardware.gpus_per_node=8";
 const std::string whole = "base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 2\nsequence_len: 1000\nflash_attention: true\n";
 const std::string adapters = whole + "adapter: lora\nlora_r: 16\nlora_target_linear: true\nlora_mlp_kernel: false\n";
 
 job yaml(const std::string& said, const std::vector<std::string>& set = {}) { return job_of({{"axo.yaml", said}}, set); }
 std::string why(const std::string& said, const std::vector<std::string>& set = {}) { return refusal_of({{"axo.yaml", said}}, set); }
-bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
 TEST_CASE("examples as they are") {
-  const auto eight_bit = job_of({example("axolotl-lora-8bit", "lora-8b.yml")}, {eight});
+  const auto eight_bit = job_of({launch_file("axolotl-lora-8bit", "lora-8b.yml")}, {eight});
   CHECK(eight_bit.model == *models::find("llama-3-8b"));
   CHECK(eight_bit.batch == batch{.micro = 1, .sequence = 8192, .accumulation = 4, .packed = true});  // 2 × 4,096 in one row
   CHECK(eight_bit.adapter.base == formats::int8);
@@ -45,7 +37,7 @@ TEST_CASE("examples as they are") {
   CHECK(eight_bit.recompute.reentrant == choice::yes);
   CHECK(eight_bit.sharding.kind == sharding_kind::ddp);
 
-  const auto full = job_of({example("axolotl-full-packed", "fft-8b.yaml")}, {eight});
+  const auto full = job_of({launch_file("axolotl-full-packed", "fft-8b.yaml")}, {eight});
   CHECK(full.batch == batch{.micro = 1, .sequence = 8192, .accumulation = 8, .packed = true});
   CHECK(full.precision.parameters == formats::bf16);
   CHECK(full.precision.gradients == formats::bf16);
@@ -54,7 +46,7 @@ TEST_CASE("examples as they are") {
   CHECK(full.optimizer.label.view() == "paged-adamw-8bit");
   CHECK(full.recompute.reentrant == choice::no);
 
-  const auto sharded = job_of({example("axolotl-qlora-fsdp", "qlora-fsdp.yaml")}, {eight});
+  const auto sharded = job_of({launch_file("axolotl-qlora-fsdp", "qlora-fsdp.yaml")}, {eight});
   CHECK(sharded.model == *models::find("qwen2-7b"));
   CHECK(sharded.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 4, .packed = true});
   CHECK(sharded.sharding.kind == sharding_kind::fsdp1);
@@ -63,7 +55,7 @@ TEST_CASE("examples as they are") {
   CHECK(sharded.adapter.base == formats::nf4_double);
   CHECK(sharded.recompute.reentrant == choice::no);
 
-  const auto second = job_of({example("axolotl-fsdp2-pretrain", "adamw-pretrain-fsdp2.yaml")}, {eight});
+  const auto second = job_of({launch_file("axolotl-fsdp2-pretrain", "adamw-pretrain-fsdp2.yaml")}, {eight});
   CHECK(second.sharding.kind == sharding_kind::fsdp2);
   CHECK(second.precision == precisions::bf16);  // monkeypatch/accelerate/fsdp2.py, fsdp2_prepare_model: no weight is made fp32
   CHECK(second.recompute.mode == recompute_mode::none);

@@ -13,8 +13,6 @@ using namespace imported;
 
 namespace {
 
-bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
 std::string refusal_of(const job& j, io::export_target target) {
   try {
     io::exported(j, target);

@@ -14,12 +14,6 @@ namespace test_import {
 
 using namespace imported;
 
-namespace {
-
-bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
-}  // namespace
-
 // DeepSpeed
 
 TEST_CASE("DeepSpeed: 'auto' as the Trainer fills it in") {

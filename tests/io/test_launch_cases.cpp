@@ -3,8 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include <headroom/estimate.hpp>
 
@@ -18,25 +16,16 @@ using namespace imported;
 
 namespace {
 
-imported::text file(const std::string& folder, const std::string& name) {
-  std::ifstream in{std::string{HEADROOM_TEST_DATA} + "/launches/" + folder + "/" + name};
-  CAPTURE(folder);
-  CAPTURE(name);
-  REQUIRE(in.good());
-  return {name, {std::istreambuf_iterator<char>{in}, {}}};
-}
-
 /// The job of files, which is the same in whatever order they are given.
 job read(const std::string& folder, const std::vector<std::string>& names, const std::vector<std::string>& set = {}) {
   std::vector<imported::text> files;
-  for (const auto& n : names) files.push_back(file(folder, n));
+  for (const auto& n : names) files.push_back(launch_file(folder, n));
   const auto j = job_of(files, set);
   std::reverse(files.begin(), files.end());
   CHECK(job_of(files, set) == j);
   return j;
 }
-std::string why_not(const std::string& folder, const std::string& name, const std::vector<std::string>& set = {}) { return refusal_of({file(folder, name)}, set); }
-bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+std::string why_not(const std::string& folder, const std::string& name, const std::vector<std::string>& set = {}) { return refusal_of({launch_file(folder, name)}, set); }
 const std::string eight = "hardware.gpus_per_node=8";
 
 }  // namespace
@@ -103,7 +92,7 @@ TEST_CASE("a LoRA run is no full fine-tune: MedicalGPT, LLaVA, Qwen, PEFT") {
   CHECK(qwen.adapter.rank == 64);
   CHECK(qwen.adapter.targets == module_set{module::q_proj, module::k_proj, module::v_proj, module::o_proj, module::gate_proj, module::up_proj, module::down_proj});  // c_attn, c_proj, w1 (up), w2 (gate)
   CHECK(qwen.adapter.modules_to_save == module_set{module::embedding, module::head});  // of a model that is no chat model (finetune.py:331)
-  CHECK(holds(refusal_of({file("qwen-lora-ds", "finetune_lora_ds.sh"), file("qwen-lora-ds", "ds_config_zero2.json")}), "--nproc-per-node is \"$(python"));
+  CHECK(holds(refusal_of({launch_file("qwen-lora-ds", "finetune_lora_ds.sh"), launch_file("qwen-lora-ds", "ds_config_zero2.json")}), "--nproc-per-node is \"$(python"));
 
   const auto peft = read("peft-qlora-fsdp-70b", {"run_peft_qlora_fsdp.sh", "fsdp_config_qlora.yaml"}, {"environment.trl=1.6"});
   CHECK(peft.model == *models::find("llama-2-70b"));
@@ -151,7 +140,7 @@ TEST_CASE("full fine-tunes: FastChat, alignment-handbook, SimPO's base, DeepSpee
   CHECK(chat.optimizer.how == implementation::fused);
   CHECK(chat.recompute.mode == recompute_mode::full);
   CHECK(holds(why_not("deepspeed-chat-step1-llama2", "run_llama2_7b.sh"), "deepspeed takes every GPU of its machine"));
-  auto second = file("deepspeed-chat-step1-llama2", "run_llama2_7b.sh");  // the same arguments for another step
+  auto second = launch_file("deepspeed-chat-step1-llama2", "run_llama2_7b.sh");  // the same arguments for another step
   second.said.replace(second.said.find("step1"), 5, "step2");
   CHECK(holds(refusal_of({second}, {eight}), "is where DeepSpeed-Chat's reward, preference or reinforcement learning writes"));
 }

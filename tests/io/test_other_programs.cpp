@@ -4,8 +4,6 @@
 // AMD-AGI/Primus 2386c727, InternLM/xtuner 05525371; the files are named in tests/data/README.md.
 #include <doctest/doctest.h>
 
-#include <fstream>
-#include <iterator>
 
 #include "imported.hpp"
 
@@ -17,12 +15,6 @@ using namespace imported;
 
 namespace {
 
-imported::text file(const std::string& folder, const std::string& name) {
-  std::ifstream in{std::string{HEADROOM_TEST_DATA} + "/launches/" + folder + "/" + name};
-  CAPTURE(folder);
-  REQUIRE(in.good());
-  return {name, {std::istreambuf_iterator<char>{in}, {}}};
-}
 bool is_for(const std::string& sentence, const std::string& name) { return sentence.find(" is for " + name + ", which is not read by this version: ") != std::string::npos; }
 std::string script(const std::string& said) { return refusal_of({{"run.sh", said}}); }
 std::string yaml(const std::string& said) { return refusal_of({{"config.yaml", said}}); }
@@ -30,10 +22,10 @@ std::string yaml(const std::string& said) { return refusal_of({{"config.yaml", s
 }  // namespace
 
 TEST_CASE("files of their repositories") {
-  CHECK(is_for(refusal_of({file("gpt-neox-160m", "160M.yml")}), "gpt-neox"));
-  CHECK(is_for(refusal_of({file("nanotron-tiny-llama", "config_tiny_llama.yaml")}), "nanotron"));
-  CHECK(is_for(refusal_of({file("megatron-deepspeed-gpt", "pretrain_gpt_tiny.sh")}), "Megatron-DeepSpeed"));
-  CHECK(is_for(refusal_of({file("megatron-bridge-distill", "llama32_3b-1b_distill_override_example.yaml")}), "Megatron-Bridge"));
+  CHECK(is_for(refusal_of({launch_file("gpt-neox-160m", "160M.yml")}), "gpt-neox"));
+  CHECK(is_for(refusal_of({launch_file("nanotron-tiny-llama", "config_tiny_llama.yaml")}), "nanotron"));
+  CHECK(is_for(refusal_of({launch_file("megatron-deepspeed-gpt", "pretrain_gpt_tiny.sh")}), "Megatron-DeepSpeed"));
+  CHECK(is_for(refusal_of({launch_file("megatron-bridge-distill", "llama32_3b-1b_distill_override_example.yaml")}), "Megatron-Bridge"));
 }
 
 TEST_CASE("commands") {

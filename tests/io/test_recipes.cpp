@@ -3,8 +3,6 @@
 #include "launcher_keys.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #if HEADROOM_HAS_YAML
 
@@ -14,14 +12,6 @@ using namespace imported;
 using io::json_value;
 
 namespace {
-
-imported::text file(const std::string& folder, const std::string& name) {
-  std::ifstream in{std::string{HEADROOM_TEST_DATA} + "/launches/" + folder + "/" + name};
-  CAPTURE(folder);
-  REQUIRE(in.good());
-  return {name, {std::istreambuf_iterator<char>{in}, {}}};
-}
-bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 /// Takes NAME: from before a key.
 bool takes(std::string& key, std::string_view name) {
@@ -65,7 +55,7 @@ TEST_CASE("torchtune: each key alone") {
 }
 
 TEST_CASE("litgpt: files of its config_hub") {
-  const auto q = job_of({file("litgpt-llama2-qlora", "qlora.yaml")});
+  const auto q = job_of({launch_file("litgpt-llama2-qlora", "qlora.yaml")});
   CHECK(q.framework.label == "litgpt");
   CHECK(q.model == *models::find("llama-2-7b"));
   CHECK(q.hardware.gpus() == 1);
@@ -86,7 +76,7 @@ TEST_CASE("litgpt: files of its config_hub") {
   CHECK(q.recompute.mode == recompute_mode::none);
   CHECK(q.sharding.kind == sharding_kind::none);
 
-  const auto full = job_of({file("litgpt-phi2-full", "full.yaml")});
+  const auto full = job_of({launch_file("litgpt-phi2-full", "full.yaml")});
   CHECK(full.model == *models::find("phi-2"));
   CHECK(full.hardware.gpus() == 2);
   CHECK(full.batch == batch{.micro = 4, .sequence = 512, .accumulation = 1});
@@ -100,7 +90,7 @@ TEST_CASE("litgpt: files of its config_hub") {
 }
 
 TEST_CASE("litgpt: command lines") {
-  const auto hub = file("litgpt-llama2-qlora", "qlora.yaml");
+  const auto hub = launch_file("litgpt-llama2-qlora", "qlora.yaml");
   // Over a file, in either order; a command says which program's arguments they are.
   const imported::text over{"run.sh", "litgpt finetune_lora --config qlora.yaml --quantize null --devices 4 --train.micro_batch_size 1 --lora_key true --precision bf16-true"};
   const auto j = job_of({over, hub});
@@ -135,7 +125,7 @@ TEST_CASE("litgpt: command lines") {
 
 TEST_CASE("torchtune: files of its recipes") {
   const imported::text two{"run.sh", "tune run --nproc_per_node 2 lora_finetune_distributed --config llama3_1/8B_lora"};
-  const auto yaml = file("torchtune-llama3.1-8b-lora", "8B_lora.yaml");
+  const auto yaml = launch_file("torchtune-llama3.1-8b-lora", "8B_lora.yaml");
   CHECK(holds(refusal_of({two}), "names \"llama3_1/8B_lora\", which no file here is: give it, too"));
   CHECK(holds(refusal_of({two, yaml}), "no file says how long a sequence is"));
   CHECK(holds(refusal_of({yaml}), "tune run says how many GPUs there are"));
@@ -157,7 +147,7 @@ TEST_CASE("torchtune: files of its recipes") {
   CHECK(lora.loss.kind == loss_kind::chunked);
   CHECK_FALSE(lora.compile);
 
-  const auto full = job_of({file("torchtune-llama3.1-8b-full-single", "8B_full_single_device.yaml"),
+  const auto full = job_of({launch_file("torchtune-llama3.1-8b-full-single", "8B_full_single_device.yaml"),
                             {"run.sh", "tune run full_finetune_single_device --config llama3_1/8B_full_single_device tokenizer.max_seq_len=4096 dataset.packed=True compile=True enable_activation_offloading=True"}});
   CHECK(full.hardware.gpus() == 1);
   CHECK(full.batch == batch{.micro = 2, .sequence = 4096, .packed = true});
@@ -169,7 +159,7 @@ TEST_CASE("torchtune: files of its recipes") {
   CHECK_FALSE(full.adapter.active());
   CHECK(full.sharding.kind == sharding_kind::none);
 
-  const auto qlora = job_of({file("torchtune-llama3.1-8b-full-single", "8B_qlora_single_device.yaml")}, {"batch.sequence=1024"});
+  const auto qlora = job_of({launch_file("torchtune-llama3.1-8b-full-single", "8B_qlora_single_device.yaml")}, {"batch.sequence=1024"});
   CHECK(qlora.adapter.base == formats::nf4_double);
   CHECK(qlora.adapter.base_skips == module_set{module::head});
   CHECK(qlora.batch == batch{.micro = 2, .sequence = 1024, .accumulation = 8});
@@ -177,7 +167,7 @@ TEST_CASE("torchtune: files of its recipes") {
 }
 
 TEST_CASE("torchtune: command lines") {
-  const auto yaml = file("torchtune-llama3.1-8b-full-single", "8B_qlora_single_device.yaml");
+  const auto yaml = launch_file("torchtune-llama3.1-8b-full-single", "8B_qlora_single_device.yaml");
   const auto said = [&](const std::string& words) { return job_of({yaml, {"run.sh", "tune run lora_finetune_single_device --config 8B_qlora_single_device.yaml tokenizer.max_seq_len=512 " + words}}); };
   CHECK(said("model._component_=torchtune.models.llama3_2.lora_llama3_2_1b").model == *models::find("llama-3.2-1b"));
   CHECK(said("optimizer=bitsandbytes.optim.PagedAdamW8bit ~optimizer.fused").optimizer.label == "paged-adamw-8bit");
@@ -189,7 +179,7 @@ TEST_CASE("torchtune: command lines") {
   CHECK(holds(refused("lora_dpo_distributed --config a.yaml"), "the recipe \"lora_dpo_distributed\" is not modelled"));
   CHECK(holds(refused("lora_finetune_distributed --config a.yaml tokenizer.max_seq_len=512"), "needs --nproc_per_node"));
   CHECK(holds(refused("full_finetune_single_device --config a.yaml tokenizer.max_seq_len=512"), "trains the whole model, beside adapters too"));
-  const auto whole = file("torchtune-llama3.1-8b-full-single", "8B_full_single_device.yaml");
+  const auto whole = launch_file("torchtune-llama3.1-8b-full-single", "8B_full_single_device.yaml");
   const auto alone = [&](const std::string& words) { return refusal_of({whole, {"run.sh", "tune run " + words + " tokenizer.max_seq_len=512"}}); };
   CHECK(holds(alone("lora_finetune_single_device --config a.yaml"), "trains adapters, which its model does not have"));
   CHECK(holds(alone("full_finetune_single_device --config a.yaml optimizer_in_bwd=True gradient_accumulation_steps=4"), "torchtune refuses gradient_accumulation_steps beside optimizer_in_bwd"));

@@ -48,7 +48,6 @@ TEST_CASE("what a release decides is said above the numbers, or decided by the r
 const std::string sft = "model_name_or_path: Qwen/Qwen3-8B\nper_device_train_batch_size: 2\nmax_length: 1024\nbf16: true\ngradient_checkpointing: true\ndataset_name: a\n";
 job yaml(const std::string& said, const std::vector<std::string>& set = {}) { return job_of({{"sft.yaml", said}}, set); }
 std::string why(const std::string& said, const std::vector<std::string>& set = {}) { return refusal_of({{"sft.yaml", said}}, set); }
-bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 
 TEST_CASE("TRL's loss is asked for, unless the file or the release says it") {

@@ -3,8 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include "imported.hpp"
 
@@ -16,14 +14,6 @@ using namespace imported;
 
 namespace {
 
-imported::text file(const std::string& folder, const std::string& name) {
-  std::ifstream in{std::string{HEADROOM_TEST_DATA} + "/launches/" + folder + "/" + name};
-  CAPTURE(folder);
-  REQUIRE(in.good());
-  return {name, {std::istreambuf_iterator<char>{in}, {}}};
-}
-bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
 const std::string qwen = " --model Qwen/Qwen2.5-7B-Instruct --max_length 1024 ";
 job said(const std::string& command) { return job_of({{"run.sh", command}}); }
 std::string refused(const std::string& command, const std::vector<std::string>& set = {}) { return refusal_of({{"run.sh", command}}, set); }
@@ -31,7 +21,7 @@ std::string refused(const std::string& command, const std::vector<std::string>& 
 }  // namespace
 
 TEST_CASE("files of its repository") {
-  const auto full = job_of({file("swift-full-7b", "train.sh")});
+  const auto full = job_of({launch_file("swift-full-7b", "train.sh")});
   CHECK(full.model == *models::find("qwen2.5-7b"));
   CHECK(full.hardware.gpus() == 1);
   CHECK(full.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 16});
@@ -41,7 +31,7 @@ TEST_CASE("files of its repository") {
   CHECK(full.precision.master == formats::none);
   CHECK(full.recompute.reentrant == choice::yes);
 
-  const auto spread = job_of({file("swift-ddp-spread", "train.sh")});  // two processes with two GPUs each
+  const auto spread = job_of({launch_file("swift-ddp-spread", "train.sh")});  // two processes with two GPUs each
   CHECK(spread.hardware.gpus() == 4);
   CHECK(spread.parallel.pipeline == 2);
   CHECK(spread.parallel.schedule == schedule::naive);
@@ -53,7 +43,7 @@ TEST_CASE("files of its repository") {
   CHECK(spread.precision.parameters == formats::bf16);
   CHECK(spread.recompute.reentrant == choice::no);
 
-  const auto sees = job_of({file("swift-vl-72b-spread", "train.sh")});  // one process with two GPUs
+  const auto sees = job_of({launch_file("swift-vl-72b-spread", "train.sh")});  // one process with two GPUs
   CHECK(sees.model == *models::find("qwen2.5-vl-72b"));
   CHECK(sees.hardware.gpus() == 2);
   CHECK(sees.parallel.pipeline == 2);
@@ -62,7 +52,7 @@ TEST_CASE("files of its repository") {
   CHECK_FALSE(sees.adapter.targets.has(module::vision));
   CHECK(sees.recompute.reentrant == choice::yes);
 
-  const auto two = job_of({file("swift-fsdp2-lora", "train.sh"), file("swift-fsdp2-lora", "fsdp2.json")});
+  const auto two = job_of({launch_file("swift-fsdp2-lora", "train.sh"), launch_file("swift-fsdp2-lora", "fsdp2.json")});
   CHECK(two.hardware.gpus() == 2);
   CHECK(two.sharding.kind == sharding_kind::fsdp2);
   CHECK(two.sharding.stage == 3);
@@ -70,7 +60,7 @@ TEST_CASE("files of its repository") {
   CHECK(two.recompute.mode == recompute_mode::full);  // FSDP's own, whatever gradient_checkpointing says
   CHECK(two.adapter.rank == 8);
 
-  const auto large = job_of({file("swift-full-32b", "qwen2_5_32b.sh")});
+  const auto large = job_of({launch_file("swift-full-32b", "qwen2_5_32b.sh")});
   CHECK(large.model == *models::find("qwen2.5-32b"));
   CHECK(large.hardware.gpus() == 8);
   CHECK(large.batch == batch{.micro = 1, .sequence = 8192, .accumulation = 2});
@@ -83,15 +73,15 @@ TEST_CASE("files of its repository") {
   CHECK(large.attention == attention::flash);
   CHECK(large.environment.expandable_segments == choice::yes);
 
-  const auto yaml = job_of({file("swift-yaml-zero2", "sft.yaml"), file("swift-yaml-zero2", "sft.sh")});
-  CHECK(job_of({file("swift-yaml-zero2", "sft.sh"), file("swift-yaml-zero2", "sft.yaml")}) == yaml);
+  const auto yaml = job_of({launch_file("swift-yaml-zero2", "sft.yaml"), launch_file("swift-yaml-zero2", "sft.sh")});
+  CHECK(job_of({launch_file("swift-yaml-zero2", "sft.sh"), launch_file("swift-yaml-zero2", "sft.yaml")}) == yaml);
   CHECK(yaml.model == *models::find("qwen2.5-7b"));
   CHECK(yaml.hardware.gpus() == 2);
   CHECK(yaml.sharding.stage == 2);
   CHECK(yaml.sharding.reduce_bucket_size == 200'000'000);
   CHECK(yaml.adapter.rank == 8);
   CHECK(yaml.batch.accumulation == 8);
-  CHECK(holds(refusal_of({file("swift-yaml-zero2", "sft.sh")}), "names \"examples/yaml/deepspeed/sft.yaml\", which no file here is"));
+  CHECK(holds(refusal_of({launch_file("swift-yaml-zero2", "sft.sh")}), "names \"examples/yaml/deepspeed/sft.yaml\", which no file here is"));
 }
 
 TEST_CASE("how many processes, and micro-batches to 16 samples") {

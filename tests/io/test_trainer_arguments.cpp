@@ -14,8 +14,6 @@ using namespace imported;
 
 namespace {
 
-bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
 /// What the import says where the program is given `key: value` beside the least that makes a job.
 std::string answer(const io::detail::training_program& program, const std::string& key, const io::json_value& value) {
   io::document from{.source = "args.yaml", .root = {{"model_name_or_path", "llava-1.5-7b"}, {"per_device_train_batch_size", 1}, {"bf16", true}, {"gradient_checkpointing", true}}, .lines = {}};

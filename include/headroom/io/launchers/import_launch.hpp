@@ -3,18 +3,16 @@
 // that program (io/launchers/training_programs.hpp says which is which).
 #pragma once
 
-#include <headroom/io/launchers/accelerate_options.hpp>
+#include <headroom/io/launchers/accelerate_launch.hpp>
 #include <headroom/io/launchers/import_accelerate.hpp>
 #include <headroom/io/launchers/import_megatron.hpp>
 #include <headroom/io/launchers/import_torchtitan.hpp>
 #include <headroom/io/launchers/import_trainer.hpp>
-#include <headroom/io/launchers/launcher_options.hpp>
+#include <headroom/io/launchers/launch_start.hpp>
 #include <headroom/io/launchers/mpi.hpp>
 #include <headroom/io/launchers/other_programs.hpp>
-#include <headroom/io/launchers/recipe_launch.hpp>
 #include <headroom/io/launchers/slurm.hpp>
 #include <headroom/io/launchers/trainer_keys.hpp>
-#include <headroom/io/launchers/training_programs.hpp>
 
 namespace headroom::io {
 
@@ -27,10 +25,10 @@ class launch {
 
   /// Whether the command starts a training run that is known. Nothing is read yet.
   [[nodiscard]] bool starts(const shell_command& c) const {
-    const auto s = find(c);
-    if (s.how == starter::swift) check_swift(c, s.at);
+    const auto s = start_in(c);
+    if (s.how == launch_starter::swift) check_swift(c, s.at, source_);
     const auto known = [&](auto... hows) { return ((s.how == hows) || ...); };
-    if (known(starter::none, starter::program, starter::factory, starter::swift, starter::axolotl, starter::litgpt, starter::tune) || d_->has_read(file_kind::job)) return s.how != starter::none;
+    if (known(launch_starter::none, launch_starter::program, launch_starter::factory, launch_starter::swift, launch_starter::axolotl, launch_starter::litgpt, launch_starter::tune) || d_->has_read(file_kind::job)) return s.how != launch_starter::none;
     // A launcher may start anything.
     for (auto i = s.at; i < c.words.size(); ++i)
       if (c.words[i].text.ends_with(".py") || c.words[i].text.starts_with("torchtitan.") || c.words[i].text == axolotl_module) return program_of(c.words[i].text, std::span{c.words}.subspan(i + 1)) != nullptr;
@@ -38,20 +36,20 @@ class launch {
   }
   /// Reads a command that starts one.
   void read(const shell_command& c) {
-    const auto s = find(c);
+    const auto s = start_in(c);
     wrappers(c, s);
     settings(c);
     switch (s.how) {
-      case starter::none: return;
-      case starter::torchrun: return torchrun(c, s.at);
-      case starter::deepspeed: return deepspeed(c, s.at);
-      case starter::accelerate: return accelerate(c, s.at);
-      case starter::factory: return factory(c, s.at);
-      case starter::swift: return swift(c, s.at);
-      case starter::axolotl: return axolotl(c, s.at);
-      case starter::litgpt: return litgpt_launch(*d_, c, s.at, source_);
-      case starter::tune: return tune_launch(*d_, c, s.at, source_, [&](const argument& a) { counted(a); });
-      case starter::program:
+      case launch_starter::none: return;
+      case launch_starter::torchrun: return torchrun(c, s.at);
+      case launch_starter::deepspeed: return deepspeed(c, s.at);
+      case launch_starter::accelerate: return accelerate(c, s.at);
+      case launch_starter::factory: return factory(c, s.at);
+      case launch_starter::swift: return swift(c, s.at);
+      case launch_starter::axolotl: return axolotl(c, s.at);
+      case launch_starter::litgpt: return litgpt_launch(*d_, c, s.at, source_);
+      case launch_starter::tune: return tune_launch(*d_, c, s.at, source_, [&](const argument& a) { counted(a); });
+      case launch_starter::program:
         one_process_ = true;
         return program(c, s.at);
     }
@@ -70,49 +68,25 @@ class launch {
   }
 
  private:
-  enum class starter : std::uint8_t { none, torchrun, deepspeed, accelerate, factory, swift, axolotl, litgpt, tune, program };
-  /// What starts a run, and where its options or its program begin.
-  struct start {
-    starter how{starter::none};
-    std::size_t at{};
-  };
-  [[nodiscard]] start find(const shell_command& c) const {
-    const auto& w = c.words;
-    if (!w.empty() && (w[0].text == "echo" || w[0].text == "printf" || w[0].text == "cat" || w[0].text == "cp" || w[0].text == "grep" || w[0].text == "pkill")) return {};
-    for (std::size_t i = 0; i < w.size(); ++i) {
-      const auto name = file_part(w[i].text);
-      if (name == "torchrun" || w[i].text == "torch.distributed.run" || w[i].text == "torch.distributed.launch") return {starter::torchrun, i + 1};
-      if (name == "deepspeed" || name == "ds") return {starter::deepspeed, i + 1};
-      if (name == "accelerate" && i + 1 < w.size() && w[i + 1].text == "launch") return {starter::accelerate, i + 2};
-      if (name == "accelerate-launch" || w[i].text == "accelerate.commands.launch") return {starter::accelerate, i + 1};
-      if ((name == "swift" || name == "megatron") && i + 1 < w.size() && among_words("sft|pt|rlhf", w[i + 1].text)) return {starter::swift, i + 1};
-      if (name == "litgpt" && i + 1 < w.size() && litgpt_trains(w[i + 1].text)) return {starter::litgpt, i + 1};
-      if (name == "tune" && i + 1 < w.size() && w[i + 1].text == "run") return {starter::tune, i + 2};
-      if (name == "llamafactory-cli") return i + 1 < w.size() && w[i + 1].text == "train" ? start{starter::factory, i + 2} : start{};
-      if (name == "axolotl") return i + 1 < w.size() && w[i + 1].text == "train" ? start{starter::axolotl, i + 2} : start{};
-      if (w[i].text == axolotl_module) return {starter::program, i};
-      if (i == 0 && w[i].text.starts_with("--")) return program_of({}, w) != nullptr ? start{starter::program, i} : start{};
-      if (name.ends_with(".py") && !is_wrapper(name)) return program_of(w[i].text, std::span{w}.subspan(i + 1)) != nullptr ? start{starter::program, i} : start{};
-    }
-    return {};
-  }
   [[nodiscard]] const training_program* program_of(std::string_view script, std::span<const shell_word> words) const {
     const auto* p = detail::program_of(script, words);
     return p == nullptr && !never_trains(script) ? otherwise_ : p;
   }
-  static bool is_wrapper(std::string_view script) { return script == "mason.py"; }
+  [[nodiscard]] launch_start start_in(const shell_command& c) const {
+    return start_of(c, [this](std::string_view script, std::span<const shell_word> words) { return program_of(script, words); });
+  }
   [[nodiscard]] std::string at(int line) const { return source_ + ":" + std::to_string(line); }
 
   /// srun and mason before the launcher.
-  void wrappers(const shell_command& c, const start& s) {
+  void wrappers(const shell_command& c, const launch_start& s) {
     for (std::size_t i = 0; i < std::min(s.at, c.words.size()); ++i) {
       const auto name = file_part(c.words[i].text);
       if (name == "srun") {
         slurm_options options{*d_, source_};
         options.read(c.words, i + 1);
-        options.say(s.how == starter::program);
+        options.say(s.how == launch_starter::program);
       }
-      if ((name == "mpirun" || name == "mpiexec") && s.how == starter::program) read_mpirun(*d_, std::span{c.words}.subspan(i + 1, s.at - i - 1), source_);
+      if ((name == "mpirun" || name == "mpiexec") && s.how == launch_starter::program) read_mpirun(*d_, std::span{c.words}.subspan(i + 1, s.at - i - 1), source_);
       if (name == "mason.py") mason(std::span{c.words}.subspan(i + 1, s.at - i - 1));
     }
   }
@@ -171,17 +145,7 @@ class launch {
   /// What the command line says goes over what the file says, key by key.
   void accelerate(const shell_command& c, std::size_t i) {
     const auto begins = at(c.words[0].line);
-    document over{.source = source_, .root = json_value::object(), .lines = {}};
-    while (i < c.words.size() && c.words[i].text.starts_with("-")) {
-      auto said = arguments_of(std::span{&c.words[i++], 1});
-      if (said.empty()) break;
-      auto& one = said[0];
-      std::replace(one.name.begin(), one.name.end(), '-', '_');
-      const auto* option = std::find_if(accelerate_options.begin(), accelerate_options.end(), [&](const auto& o) { return o.name == one.name; });
-      if (option == accelerate_options.end()) unknown_option(one, source_, texts(accelerate_options, [](const auto& o) { return o.name; }));
-      if (option->kind == option_kind::valued && one.values.empty() && i < c.words.size()) one.values.push_back(c.words[i++]);
-      accelerate_option_said(over, *option, one);
-    }
+    auto over = accelerate_options_said(*d_, c, i, source_);
     if (mason_) over.root.erase("num_processes");  // mason.py writes it anew
     auto whole = d_->accelerate ? *d_->accelerate : document{.source = source_, .root = {{"distributed_type", "MULTI_GPU"}}, .lines = {}};
     merge(whole, over);
@@ -189,41 +153,6 @@ class launch {
     import_accelerate(*d_, whole);
     program(c, i);
   }
-  void accelerate_option_said(document& over, const accelerate_option& option, const argument& one) {
-    const auto value = value_of(one);
-    if (option.section.empty()) {
-      if (!passes({option.name, option.off}, value)) d_->unmodelled_key(one.name, value, at(one.line));
-      return;
-    }
-    if (one.name == "config_file") return named(file_kind::accelerate, one);
-    if (one.name == "use_deepspeed" || one.name == "use_fsdp" || one.name == "multi_gpu") {
-      auto& type = over.root["distributed_type"];  // DeepSpeed before FSDP before DDP
-      const auto* theirs = one.name == "use_deepspeed" ? "DEEPSPEED" : one.name == "use_fsdp" ? "FSDP" : "MULTI_GPU";
-      if (type.is_null() || type == "MULTI_GPU" || type == "NO") type = theirs;
-      over.lines["distributed_type"] = one.line;
-      return;
-    }
-    if (!one.known() && (one.name == "num_processes" || one.name == "num_machines"))
-      return draft::leave_open(one.name == "num_machines" ? d_->open_nodes : d_->open_gpus, "--" + one.name, one.values[0].shown(), at(one.line));
-    const bool path = one.name == "deepspeed_config_file";
-    if (!path) check_known(one, source_);
-    auto& section = option.section == "." ? over.root : over.root[std::string{option.section}];
-    const auto key = one.name == "fp16" ? "mixed_precision" : one.name;
-    section[key] = one.name == "fp16" ? json_value("fp16") : path ? json_value(one.values.empty() ? "" : one.values[0].shown()) : value;
-    over.lines[option.section == "." ? key : std::string{option.section} + "." + key] = one.line;
-  }
-  static void merge(document& whole, const document& over) {
-    const auto place_of_over = [&](const std::string& key) { return over.lines.contains(key) ? over.lines.at(key) : 1; };
-    for (const auto& [key, value] : over.root.items()) {
-      if (value.is_object() && whole.root.contains(key) && whole.root[key].is_object())
-        for (const auto& [inner, v] : value.items()) whole.root[key][inner] = v;
-      else
-        whole.root[key] = value;
-      if (whole.source == over.source) whole.lines[key] = place_of_over(key);
-    }
-    if (whole.source == over.source) whole.lines.insert(over.lines.begin(), over.lines.end());
-  }
-
   /// llamafactory-cli train FILE key=value …
   void factory(const shell_command& c, std::size_t i) {
     d_->takes_all_gpus = draft::said{"llamafactory-cli", at(c.words[0].line)};
@@ -260,13 +189,6 @@ class launch {
         if (said(w, name)) d_->notes.push_back(at(w.line) + ": " + std::string{name} + " is not read: images are taken to have model.vision.image pixels an edge, and no videos are seen");
   }
   void spread(const std::string& place) { d_->spread = draft::fact{one_process_ ? 1 : 0, place}; }
-  void check_swift(const shell_command& c, std::size_t i) const {
-    const auto& method = c.words[i].text;
-    const auto what = in_quotes(c.words[i - 1].shown() + " " + method);
-    if (method == "rlhf") fail("headroom: " + at(c.words[i].line) + ": " + what + " of ms-swift is preference or reinforcement learning (a second model, pairs of answers, generation), which is not modelled by this version");
-    if (file_part(c.words[i - 1].text) == "megatron")
-      fail("headroom: " + at(c.words[i].line) + ": " + what + " is ms-swift over Megatron-Core, whose arguments are not read by this version: write the same degrees as a job with framework megatron (headroom import of a Megatron-LM command does)");
-  }
   /// It sets PyTorch's allocator before it starts anything (axolotl/cli/main.py, set_pytorch_cuda_alloc_conf).
   void axolotl(const shell_command& c, std::size_t i) {
     if (!d_->has({"environment", "allocator"})) d_->say({"environment", "allocator", "expandable_segments"}, true, at(c.words[0].line));
@@ -304,7 +226,7 @@ class launch {
     if (!p.refused.empty()) fail("headroom: " + at(words.empty() ? 1 : words[0].line) + ": " + std::string{p.name} + " " + std::string{p.refused});
     switch (p.takes) {
       case file_kind::megatron: {
-        if (!by_deepspeed_.empty() && otherwise_ == nullptr) refuse_other_program(other_programs.front(), by_deepspeed_);
+        if (!by_deepspeed_.empty() && otherwise_ == nullptr) refuse_other_program(megatron_deepspeed, by_deepspeed_);
         const auto all = arguments_of(words);
         return import_megatron(*d_, document_of(all, source_));
       }

@@ -59,6 +59,9 @@ inline constexpr auto other_programs = std::to_array<other_program>({
 });
 // clang-format on
 
+inline constexpr const other_program& megatron_deepspeed = other_programs.front();
+static_assert(megatron_deepspeed.name == "Megatron-DeepSpeed");
+
 /// Whether a word of a command is one of these names, ends as a path does in one, or begins as "name." or "name=" does. `early`: it may be the
 /// command itself, and not some argument's value, which a plain word may be, too.
 inline bool says_one_of(std::string_view word, std::string_view names, bool early) {

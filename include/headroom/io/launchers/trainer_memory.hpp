@@ -13,13 +13,8 @@ class trainer_memory {
   void read() {
     checkpointing();
     attention();
-    bool liger = false;
     for (const auto* key : {"enable_liger_kernel", "use_liger_kernel", "use_liger"})
-      if (v_->on(key)) {
-        liger = true;
-        d_->say({"loss", "kind"}, "fused-linear", v_->place(key));
-      }
-    (void)liger;
+      if (v_->on(key)) d_->say({"loss", "kind"}, "fused-linear", v_->place(key));
     compiled();
     if (p_->name == "deepspeed-chat-sft") return deepspeed_chat();
     if (!swift_ || !swift_arguments{*d_, *v_}.engine()) engine();

@@ -1,0 +1,51 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What starts a training in a command: a launcher, a program's own command, or a script.
+#pragma once
+
+#include <headroom/io/launchers/axolotl_parts.hpp>
+#include <headroom/io/launchers/recipe_launch.hpp>
+#include <headroom/io/launchers/training_programs.hpp>
+
+namespace headroom::io::detail {
+
+enum class launch_starter : std::uint8_t { none, torchrun, deepspeed, accelerate, factory, swift, axolotl, litgpt, tune, program };
+/// What starts a run, and where its options or its program begin.
+struct launch_start {
+  launch_starter how{launch_starter::none};
+  std::size_t at{};
+};
+
+/// What starts a run in a command. `program_of(script, words)` gives the program that a script is, or null.
+template <class Programs>
+launch_start start_of(const shell_command& c, const Programs& program_of) {
+  const auto& w = c.words;
+  if (!w.empty() && (w[0].text == "echo" || w[0].text == "printf" || w[0].text == "cat" || w[0].text == "cp" || w[0].text == "grep" || w[0].text == "pkill")) return {};
+  for (std::size_t i = 0; i < w.size(); ++i) {
+    const auto name = file_part(w[i].text);
+    if (name == "torchrun" || w[i].text == "torch.distributed.run" || w[i].text == "torch.distributed.launch") return {launch_starter::torchrun, i + 1};
+    if (name == "deepspeed" || name == "ds") return {launch_starter::deepspeed, i + 1};
+    if (name == "accelerate" && i + 1 < w.size() && w[i + 1].text == "launch") return {launch_starter::accelerate, i + 2};
+    if (name == "accelerate-launch" || w[i].text == "accelerate.commands.launch") return {launch_starter::accelerate, i + 1};
+    if ((name == "swift" || name == "megatron") && i + 1 < w.size() && among_words("sft|pt|rlhf", w[i + 1].text)) return {launch_starter::swift, i + 1};
+    if (name == "litgpt" && i + 1 < w.size() && litgpt_trains(w[i + 1].text)) return {launch_starter::litgpt, i + 1};
+    if (name == "tune" && i + 1 < w.size() && w[i + 1].text == "run") return {launch_starter::tune, i + 2};
+    if (name == "llamafactory-cli") return i + 1 < w.size() && w[i + 1].text == "train" ? launch_start{launch_starter::factory, i + 2} : launch_start{};
+    if (name == "axolotl") return i + 1 < w.size() && w[i + 1].text == "train" ? launch_start{launch_starter::axolotl, i + 2} : launch_start{};
+    if (w[i].text == axolotl_module) return {launch_starter::program, i};
+    if (i == 0 && w[i].text.starts_with("--")) return program_of({}, w) != nullptr ? launch_start{launch_starter::program, i} : launch_start{};
+    if (name.ends_with(".py") && name != "mason.py") return program_of(w[i].text, std::span{w}.subspan(i + 1)) != nullptr ? launch_start{launch_starter::program, i} : launch_start{};
+  }
+  return {};
+}
+
+/// ms-swift's other commands, which start other trainings.
+inline void check_swift(const shell_command& c, std::size_t i, const std::string& source) {
+  const auto& method = c.words[i].text;
+  const auto place = "headroom: " + source + ":" + std::to_string(c.words[i].line) + ": ";
+  const auto what = in_quotes(c.words[i - 1].shown() + " " + method);
+  if (method == "rlhf") fail(place + what + " of ms-swift is preference or reinforcement learning (a second model, pairs of answers, generation), which is not modelled by this version");
+  if (file_part(c.words[i - 1].text) == "megatron")
+    fail(place + what + " is ms-swift over Megatron-Core, whose arguments are not read by this version: write the same degrees as a job with framework megatron (headroom import of a Megatron-LM command does)");
+}
+
+}  // namespace headroom::io::detail
