@@ -25,13 +25,30 @@ constexpr objection objection_to_any(const job& j) {
   return check_walk(j, objecting{});
 }
 
+constexpr objection objection_to_shipped(const job& j) {
+  if (j.model.pattern.names_own()) return object_to_own(j.model, mixer_kind::own, objecting{});
+  return objection_to_any(j);
+}
+
 }  // namespace detail
+
+#ifdef HEADROOM_COMPILED
+namespace compiled {
+objection objection_to(const job& j);  ///< in the library headroom::compiled
+}
+#endif
 
 /// Why estimate(j) refuses a job that contradicts itself or is not modelled, without refusing it: for who asks about many jobs, or builds
 /// without exceptions. Empty where nothing is known against it; sizes that overflow are still an overflow_error.
 constexpr objection objection_to(const job& j) {
-  if (j.model.pattern.names_own()) return detail::object_to_own(j.model, mixer_kind::own, objecting{});
-  return detail::objection_to_any(j);
+#ifdef HEADROOM_COMPILED
+  if (__builtin_is_constant_evaluated())  // the operator itself, and in this order: see estimate()
+    return detail::objection_to_shipped(j);
+  else
+    return compiled::objection_to(j);
+#else
+  return detail::objection_to_shipped(j);
+#endif
 }
 
 }  // namespace headroom

@@ -1,6 +1,9 @@
 // Distributed under the Boost Software License, Version 1.0.
 // fsdp_qlora's own benchmark of March 2024: two 24 GB GPUs, LoRA and QLoRA over FSDP1, peak of reserved memory.
 #include <headroom/replay.hpp>
+#include <headroom/replay/load_trace.hpp>
+#include <headroom/replay/tensor_memory.hpp>
+#include <headroom/replay/wrap_trace.hpp>
 
 #include "records.hpp"
 

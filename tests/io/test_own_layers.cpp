@@ -1,7 +1,9 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Job files that name layers of a program's own: read, answered, written again; refused where the program did not register them.
 #include <headroom/io/admission.hpp>
+#include <headroom/io/admission/admit.hpp>
 #include <headroom/io/job_reader.hpp>
+#include <headroom/replay/replay_ranks.hpp>
 
 #include "own.hpp"
 

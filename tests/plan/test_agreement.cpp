@@ -3,6 +3,7 @@
 #include <headroom/decide.hpp>
 #include <headroom/diagnose/advise.hpp>
 #include <headroom/io/admission.hpp>
+#include <headroom/io/job_reader.hpp>
 #include <headroom/plan/confirm.hpp>
 #include <headroom/plan/judge.hpp>
 #include <headroom/solve/solve.hpp>

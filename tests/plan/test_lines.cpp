@@ -2,6 +2,7 @@
 // plan_judge against judging every job by itself: what it remembers, what jobs of a line share and the least times change nothing.
 #include <headroom/headroom.hpp>
 #include <headroom/plan/judge.hpp>
+#include <headroom/plan/memo.hpp>
 
 #include <doctest/doctest.h>
 
