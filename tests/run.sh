@@ -4,7 +4,7 @@
 #   sh tests/run.sh            everything
 #   sh tests/run.sh gcc fuzz   only these of: gcc clang sanitizers no-exceptions fuzz
 #   sh tests/run.sh headers    each header of headroom::io by itself, too (four minutes, and not part of everything)
-#   sh tests/run.sh sanitizers-long   both sanitizers over estimates, searches and readers, too (fifteen minutes, and not part of everything: the fuzzers run these under them)
+#   sh tests/run.sh sanitizers-long   both sanitizers over estimates, searches, readers and the programs, too (fifteen minutes, and not part of everything: the fuzzers run these under them)
 # HEADROOM_FUZZ_SECONDS: how long each fuzzer runs (30).
 # On Debian and its like, what is missing is installed first (as root or with sudo).
 set -eu
@@ -113,13 +113,13 @@ for what in "$@"; do
       needs libtorch-dev                                                                       # what tests/libtorch trains on
       needs slurmctld slurmd slurm-client slurm-wlm-basic-plugins libslurm-dev munge           # … tests/slurm runs
       needs libssl-dev openssl                                                                 # … tests/kubernetes talks to
-      stage default '^$' -DHEADROOM_BUILD_TESTS=ON -DHEADROOM_BUILD_EXAMPLES=ON -DHEADROOM_BUILD_BENCH=ON -DHEADROOM_BENCH_OPTIONS=-O0 -DHEADROOM_COMPILED=ON -DHEADROOM_LIBTORCH=ON
+      stage default '^$' -DHEADROOM_BUILD_TESTS=ON -DHEADROOM_BUILD_EXAMPLES=ON -DHEADROOM_BUILD_BENCH=ON -DHEADROOM_BENCH_OPTIONS=-O0 -DHEADROOM_PROGRAM_OPTIONS=-O0 -DHEADROOM_COMPILED=ON -DHEADROOM_LIBTORCH=ON
       ;;
-    # The next stage compiles areas and the program with clang, too: here are its sentences for what must not compile, and the core's examples.
+    # The next stages compile areas and readers with clang, too: here are its sentences for what must not compile, and the core's examples.
     clang) stage clang '^headers|^consumer' -DHEADROOM_BUILD_BENCH=OFF -DHEADROOM_IO=OFF ;;
     # What runs long or has a heap; areas of constant expressions alone are checked by the compiler that evaluates them.
-    sanitizers) stage asan-ubsan '^$' '-DHEADROOM_TEST_AREAS=diagnose;replay;solve;step;units' ;;
-    sanitizers-long) stage asan-ubsan '^$' '-DHEADROOM_TEST_AREAS=estimate;io;plan' ;;
+    sanitizers) stage asan-ubsan '^$' -DHEADROOM_BUILD_EXAMPLES=OFF '-DHEADROOM_TEST_AREAS=diagnose;replay;solve;step;units' ;;
+    sanitizers-long) stage asan-ubsan '^$' -DHEADROOM_BUILD_EXAMPLES=ON '-DHEADROOM_TEST_AREAS=estimate;io;plan' ;;
     headers)
       cmake --preset default -DHEADROOM_VERIFY_IO=ON >/dev/null
       if cmake --build build --target all_verify_interface_header_sets; then passed=$((passed + 1)); else fail "a header by itself"; fi
