@@ -5,7 +5,7 @@
 #include <headroom/io/job_reader.hpp>
 #include <random>
 
-#include "../estimate/dice.hpp"
+#include "../estimate/draw.hpp"
 
 namespace test_job_round_trip {
 
@@ -283,6 +283,24 @@ TEST_CASE("a job survives its file") {
     const bool same = again == j;
     REQUIRE_MESSAGE(same, seed << ": " << written << "\n" << io::job_to_json(again).dump());
   }
+}
+
+TEST_CASE("a job of the library survives its file, whoever trains it") {
+  ::draw::jobs jobs{20261122};
+  int open = 0;
+  for (int i = 0; i < ::draw::watched(2000); ++i) {
+    auto j = jobs.next();
+    const auto again = io::read_job(io::job_to_json(j));
+    if (!j.optimizer.set() && j.optimizer.how != implementation::unset) {  // a file names AdamW beside how it is carried out
+      const auto how = j.optimizer.how;
+      j.optimizer = optimizers::adamw;
+      j.optimizer.how = how;
+      ++open;
+    }
+    CAPTURE(i);
+    REQUIRE((again == j));
+  }
+  CHECK(open > ::draw::watched(100));
 }
 
 TEST_CASE("what a file cannot say is refused, not dropped") {

@@ -95,7 +95,12 @@ inline json_value job_to_json(const job& j) {
   };
   put("hardware", written_keys(j.hardware));
   if (j.precision.set()) out["precision"] = precision_to_json(j.precision);
-  if (j.optimizer.set()) out["optimizer"] = optimizer_to_json(j.optimizer);
+  auto update = j.optimizer;
+  if (!update.set() && update.how != implementation::unset) {  // AdamW, of which a file says how it is carried out only beside its name
+    update = optimizers::adamw;
+    update.how = j.optimizer.how;
+  }
+  if (update.set()) out["optimizer"] = optimizer_to_json(update);
   put("parallel", written_keys(j.parallel));
   out["sharding"] = written_keys(j.sharding);
   put("offload", written_keys(j.offload));
