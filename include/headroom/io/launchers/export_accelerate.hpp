@@ -9,6 +9,7 @@ namespace headroom::io {
 
 /// The same job with what a Trainer takes for granted said: several GPUs are data-parallel.
 inline job as_accelerate(job j) {
+  j = with_autocast(j);
   if (j.sharding.kind == sharding_kind::none && j.hardware.gpus() > 1 && j.framework.label.view() == "hf-trainer") j.sharding.kind = sharding_kind::ddp;
   if (j.sharding.backward_prefetch == choice::yes) j.sharding.backward_prefetch = choice::unset;
   return j;

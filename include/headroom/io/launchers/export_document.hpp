@@ -24,6 +24,13 @@ inline job stated(job j) {
   return j;
 }
 
+/// … and that what computes in fewer bits than its weights have is autocast, unless the weights are gathered so (settle/settle.hpp).
+inline job with_autocast(job j) {
+  auto& p = j.precision;
+  if (!j.sharding.properties().shards_are_master && p.compute.bits >= 16 && p.compute.bits < p.parameters.bits) p.autocast = true;
+  return j;
+}
+
 namespace detail {
 
 inline bool plain_word(std::string_view text) {
@@ -80,9 +87,13 @@ inline void check_reads_back(const job& j, const job& back, std::string_view tar
   if (wanted == got) return;
   const auto a = job_to_json(wanted), b = job_to_json(got);
   for (const auto& change : json_value::diff(b, a)) {
-    auto path = change["path"].get<std::string>().substr(1);
+    const auto pointer = change["path"].get<std::string>();
+    auto path = pointer.substr(1);
     std::replace(path.begin(), path.end(), '/', '.');
-    fail("headroom: " + std::string{target} + " cannot say " + path + (change.contains("value") ? " = " + change["value"].dump().substr(0, 80) : ", which would be said") + " of this job");
+    const auto shown = [](const json_value& v) { return v.dump().substr(0, 80); };
+    const auto begin = "headroom: " + std::string{target} + " cannot ";
+    if (change.contains("value")) fail(begin + "say " + path + " = " + shown(change["value"]) + " of this job");
+    fail(begin + "leave " + path + " out: it would be " + shown(b[json_value::json_pointer{pointer}]));
   }
   fail("headroom: " + std::string{target} + " cannot say this job");
 }

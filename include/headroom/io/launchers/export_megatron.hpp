@@ -81,16 +81,13 @@ inline job as_megatron(job j) {
   m.fused_qkv = m.fused_gate_up = false;  // its own modules are
   if (j.parallel.tensor == 1) j.parallel.sequence = false;
   if (j.parallel.context == 1) j.parallel.context_kind = {};
-  auto& order = j.parallel.schedule;
-  if (j.parallel.pipeline == 1 || order == usual_schedule(1) || properties_of(order).in_groups) order = usual_schedule(j.parallel.virtual_pipeline);
-  if (j.sharding.kind == sharding_kind::megatron_distributed_optimizer) j.sharding.stage = 1;
+  if (auto& order = j.parallel.schedule; order == usual_schedule(1)) order = usual_schedule(j.parallel.virtual_pipeline);
   if (j.sharding.kind == sharding_kind::none) j.sharding.kind = sharding_kind::ddp;
   if (!m.sparse()) {
     j.parallel.expert_tensor = 1;
     j.framework.experts.dispatcher = frameworks::megatron.experts.dispatcher;  // of experts
   }
   if (j.recompute.mode == recompute_mode::selective && j.recompute.modules == 0) j.recompute.modules = 1U << static_cast<int>(recompute_module::core_attn);
-  if (j.attention == attention::unset || j.attention == attention::sdpa) j.attention = attention::te;
   if (j.optimizer.how == j.framework.optimizer.how) j.optimizer.how = implementation::unset;
   if ((j.loss.kind == loss_kind::vocab_parallel || j.loss.kind == loss_kind::full) && (!j.loss.logits.set() || j.loss.logits == formats::fp32) && j.loss.chunk_tokens == 0) j.loss = {};
   return j;
@@ -101,8 +98,8 @@ inline json_value megatron_document(const job& given) {
   constexpr std::string_view target = "Megatron-LM";
   detail::needs_framework(given, "megatron", target);
   const auto j = stated(given);
-  const bool bridge = j.framework.date == frameworks::megatron_bridge.date;
-  auto a = megatron_options_of(j.framework, bridge ? frameworks::megatron_bridge : frameworks::megatron);
+  if (j.framework.date == frameworks::megatron_bridge.date) fail("headroom: " + std::string{target} + " cannot say framework.version = \"Megatron-Bridge\": its recipes are no arguments");
+  auto a = megatron_options_of(j.framework);
   a.erase("hidden-size");
   detail::megatron_model(a, j.model);
   const auto& p = j.parallel;
@@ -151,7 +148,6 @@ inline json_value megatron_document(const job& given) {
   for (const auto* key : {"hardware", "environment"})
     if (whole.contains(key)) rest[key] = whole[key];
   rest["framework"] = {{"name", "megatron"}};
-  if (bridge) rest["framework"]["version"] = "Megatron-Bridge";
   auto d = detail::draft_from(rest);
   import_megatron(d, {.source = std::string{target}, .root = a, .lines = {}});
   detail::check_reads_back(as_megatron(j), as_megatron(d.settled()), target);

@@ -11,6 +11,7 @@ namespace headroom::io {
 
 /// The same job with what torchtitan takes for granted said one way.
 inline job as_torchtitan(job j) {
+  j = with_autocast(j);
   if (j.sharding.kind == sharding_kind::fsdp2) {
     if (j.sharding.reshard_after_forward == choice::unset) j.sharding.reshard_after_forward = j.sharding.stage == 2 ? choice::no : choice::yes;
     j.sharding.stage = 3;
