@@ -360,6 +360,19 @@ TEST_CASE("import makes a job of other programs' files, export makes files of a 
   const auto first = io::parse_json(seen.out, "first"), second = io::parse_json(again.out, "second");
   for (const auto* key : {"model", "hardware", "sharding", "batch", "recompute"}) CHECK(first[key] == second[key]);
   for (const auto* target : {"accelerate", "torchrun", "sbatch"}) CHECK(at.run(std::string{"export "} + job + " --to " + target).status == 0);
+  for (const std::string target : {"hf-trainer", "trl", "llama-factory", "axolotl"}) {
+    CAPTURE(target);
+    const auto arguments = at.run("export " + job + " --to " + target);
+    CAPTURE(arguments.err);
+    REQUIRE(arguments.status == 0);
+    const auto back = at.run("import " + at.file(target + ".yaml", arguments.out) + " " + at.file("ds.json", written.out) + " --gpu h100-sxm-80gb --set hardware.gpus_per_node=8");
+    CAPTURE(back.err);
+    REQUIRE(back.status == 0);
+    const auto third = io::parse_json(back.out, "third");
+    for (const auto* key : {"model", "hardware", "sharding", "batch"}) CHECK(first[key] == third[key]);
+    const auto ranks = [&](const std::string& text) { return io::parse_json(at.run("estimate - --json", text).out, "report")["ranks"]; };
+    CHECK(ranks(seen.out) == ranks(back.out));
+  }
 }
 
 }  // namespace test_program

@@ -3,14 +3,18 @@
 #pragma once
 
 #include <headroom/io/launchers/export_accelerate.hpp>
+#include <headroom/io/launchers/export_axolotl.hpp>
 #include <headroom/io/launchers/export_deepspeed.hpp>
 #include <headroom/io/launchers/export_launch.hpp>
+#include <headroom/io/launchers/export_llama_factory.hpp>
 #include <headroom/io/launchers/export_megatron.hpp>
 #include <headroom/io/launchers/export_torchtitan.hpp>
+#include <headroom/io/launchers/export_trainer.hpp>
+#include <headroom/io/launchers/export_trl.hpp>
 
 namespace headroom::io {
 
-enum class export_target : std::uint8_t { deepspeed, accelerate, megatron, torchtitan, torchrun, sbatch };
+enum class export_target : std::uint8_t { deepspeed, accelerate, hf_trainer, trl, llama_factory, axolotl, megatron, torchtitan, torchrun, sbatch };
 
 /// What can be written, a row each.
 struct export_format {
@@ -18,13 +22,17 @@ struct export_format {
   export_target value;
   std::string (*write)(const job&);
 };
-inline constexpr std::array<export_format, 6> export_targets{{
+inline constexpr std::array<export_format, 10> export_targets{{
     {"deepspeed", export_target::deepspeed, [](const job& j) { return deepspeed_document(j).dump(2) + "\n"; }},
     {"accelerate", export_target::accelerate, [](const job& j) {
        std::string text;
        detail::write_yaml(text, accelerate_document(j), 0);
        return text;
      }},
+    {"hf-trainer", export_target::hf_trainer, [](const job& j) { return detail::trainer_text(j, trainer_document(j)); }},
+    {"trl", export_target::trl, [](const job& j) { return detail::trainer_text(j, trl_document(j)); }},
+    {"llama-factory", export_target::llama_factory, [](const job& j) { return detail::trainer_text(j, llama_factory_document(j)); }},
+    {"axolotl", export_target::axolotl, [](const job& j) { return detail::trainer_text(j, axolotl_document(j)); }},
     {"megatron", export_target::megatron, [](const job& j) { return detail::write_arguments(megatron_document(j)); }},
     {"torchtitan", export_target::torchtitan, [](const job& j) { return detail::write_toml(torchtitan_document(j)); }},
     {"torchrun", export_target::torchrun, torchrun_text},

@@ -121,10 +121,14 @@ inline named_optimizer optimizer_called(optimizer_namer who, std::string_view te
   return {};
 }
 
-/// What a program calls an optimizer; empty where it has none of that label.
+/// What a program calls an optimizer, updated as it is where one of its names says so; empty where it has none of that label.
 inline std::string_view name_of_optimizer(optimizer_namer who, const optimizer& o) {
-  for (const auto& e : detail::optimizer_entries)
-    if (e.is->label == o.label) return e.of(who)[0].text;
+  for (const auto& e : detail::optimizer_entries) {
+    if (e.is->label != o.label) continue;
+    for (const auto& n : e.of(who))
+      if (!n.text.empty() && n.how == o.how && n.in_backward == o.in_backward) return n.text;
+    return e.of(who)[0].text;
+  }
   return {};
 }
 

@@ -1,0 +1,141 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A job in the words that all programs over the Hugging Face Trainer share, and that what is written reads back as the job. What a release may
+// decide is always said. A DeepSpeed configuration is a file of its own: `headroom export --to deepspeed` writes it.
+#pragma once
+
+#include <headroom/io/job/optimizer_names.hpp>
+#include <headroom/io/launchers/export_deepspeed.hpp>
+#include <headroom/io/launchers/import_trainer.hpp>
+
+namespace headroom::io {
+
+/// What these programs call the file of DeepSpeed's configuration.
+inline constexpr std::string_view deepspeed_file = "ds.json";
+
+/// The same job with what the Trainer takes for granted said one way.
+inline job as_trainer(job j) {
+  j = with_autocast(j);
+  if (j.sharding.kind == sharding_kind::none && j.parallel.data > 1) j.sharding.kind = sharding_kind::ddp;
+  if (j.sharding.backward_prefetch == choice::yes) j.sharding.backward_prefetch = choice::unset;
+  if (j.recompute.mode == recompute_mode::full && j.recompute.reentrant == choice::unset) j.recompute.reentrant = j.framework.checkpointing.reentrant ? choice::yes : choice::no;
+  if (j.attention == attention::unset) j.attention = attention::sdpa;
+  auto& o = j.optimizer;
+  if (o.how == j.framework.optimizer.how || o.by_tensor != nullptr || o.updates_in_place) o.how = implementation::unset;
+  if (j.loss.kind == loss_kind::full) j.loss.kind = loss_kind::unset;
+  return j;
+}
+
+namespace detail {
+
+inline bool under_deepspeed(const job& j) { return j.framework.label.view() == "deepspeed"; }
+
+/// Whether the library has the job's model under its label; else it is given beside the file.
+inline bool model_is_known(const shape& m) {
+  const auto* known = models::find(m.label.view());
+  return known != nullptr && *known == m;
+}
+inline std::string model_path(const shape& m) { return model_is_known(m) ? std::string{m.label.view()} : "model"; }
+
+inline void needs_trainer(const job& j, std::string_view target) {
+  if (!under_deepspeed(j)) needs_framework(j, "hf-trainer", target);
+  if (j.framework != *frameworks::find(j.framework.label.view())) fail("headroom: " + std::string{target} + " cannot say framework.version: it is of whatever release is installed, which is taken to be today's");
+}
+
+/// Names of modules as the model's own code has them, which is what PEFT compares.
+inline json_value adapted_modules(const module_set& set, const shape& m, std::string_view key, std::string_view target) {
+  if (set == all_linear) return "all-linear";
+  const module_set usual{module::q_proj, module::k_proj, module::v_proj, module::o_proj, module::gate_proj, module::up_proj, module::down_proj, module::embedding, module::head};
+  const bool llama = m.mlp == mlp_kind::gated && !m.fused_qkv && !m.fused_gate_up && !m.sparse() && !m.latent() && !m.recurs();
+  if (!llama || (set.bits & ~usual.bits) != 0) fail("headroom: " + std::string{target} + " cannot say adapter." + std::string{key} + ": what this model calls these modules is not known; \"all-linear\" can be said");
+  return modules_to_json(set, m);
+}
+
+/// The Trainer's name of the optimizer.
+inline std::string_view trainer_optimizer(const job& j, std::string_view target) {
+  const auto name = name_of_optimizer(optimizer_namer::trainer, as_trainer(j).optimizer);
+  if (name.empty()) fail("headroom: " + std::string{target} + " cannot say optimizer = " + in_quotes(j.optimizer.label.view()));
+  return name;
+}
+/// … with GaLore's and APOLLO's rank, of every linear layer but the head.
+inline void say_optimizer(json_value& a, const job& j, std::string_view target) {
+  const auto& o = j.optimizer;
+  a["optim"] = trainer_optimizer(j, target);
+  if (o.extent != state_extent::low_rank) return;
+  a["optim_args"] = "rank=" + std::to_string(o.rank) + (o.update_interval > 0 ? ",update_proj_gap=" + std::to_string(o.update_interval) : "");
+  a["optim_target_modules"] = {"attn", "mlp"};
+}
+
+/// FSDP by the Trainer's own arguments (transformers training_args.py, _process_fsdp_args), or the name of DeepSpeed's file.
+inline void trainer_sharding(json_value& a, const job& j, std::string_view target) {
+  if (under_deepspeed(j)) a["deepspeed"] = deepspeed_file;
+  const auto& s = j.sharding;
+  const bool one = s.kind == sharding_kind::fsdp1, two = s.kind == sharding_kind::fsdp2, hybrid = j.parallel.replicate > 1;
+  if (!one && !two) return;
+  if (two && s.stage != 3) fail("headroom: " + std::string{target} + " cannot say sharding.stage = " + std::to_string(s.stage) + " for FSDP2 in this version");
+  if (two && hybrid) fail("headroom: " + std::string{target} + " cannot say parallel.replicate for FSDP2 in this version");
+  a["fsdp"] = std::string{hybrid ? "hybrid_shard" : s.stage == 2 ? "shard_grad_op" : "full_shard"} + (hybrid && s.stage == 2 ? "_zero2" : "") + (j.offload.parameters == place::on_cpu ? " offload" : "") + " auto_wrap";
+  if (two)
+    a["fsdp_config"] = {{"version", 2}, {"reshard_after_forward", true}};
+  else
+    a["fsdp_config"] = {{"version", 1}, {"backward_prefetch", chosen(s.backward_prefetch, true) ? "backward_pre" : "no_prefetch"}};
+}
+
+/// What the Trainer's arguments say of a step, whatever program they are for.
+inline json_value trainer_document(const job& j, std::string_view target) {
+  const auto& f = j.precision.compute;
+  json_value a = {{"model_name_or_path", model_path(j.model)},
+                  {"per_device_train_batch_size", j.batch.micro},
+                  {"gradient_accumulation_steps", j.batch.accumulation},
+                  {"bf16", f == formats::bf16},
+                  {"fp16", f == formats::fp16},
+                  {"gradient_checkpointing", j.recompute.mode == recompute_mode::full},
+                  {"torch_compile", j.compile}};
+  if (j.recompute.mode == recompute_mode::full) a["gradient_checkpointing_kwargs"] = {{"use_reentrant", chosen(j.recompute.reentrant, j.framework.checkpointing.reentrant)}};
+  trainer_sharding(a, j, target);
+  return a;
+}
+
+inline std::string_view attention_word(attention kernel) {
+  switch (kernel) {
+    case attention::eager: return "eager";
+    case attention::flash: return "flash_attention_2";
+    case attention::flash3: return "flash_attention_3";
+    default: return "sdpa";
+  }
+}
+/// The format in which weights are loaded; what DeepSpeed or FSDP hold in formats of their own is loaded in fp32.
+inline std::string_view loaded_word(const job& j) {
+  const bool own = (j.sharding.flat() || j.sharding.kind == sharding_kind::fsdp2) && !j.adapter.active() && j.precision.compute != formats::fp32;
+  const auto& f = j.precision.parameters;
+  return own ? "float32" : f == formats::bf16 ? "bfloat16" : f == formats::fp16 ? "float16" : "float32";
+}
+
+/// Refuses what `arguments` do not say. Beside them stand what starts the program (GPUs and the environment), the model where the library has no
+/// name for it, and DeepSpeed's file.
+inline void check_trainer(const job& j, const json_value& arguments, std::string_view program, std::string_view target) {
+  const auto whole = job_to_json(j);
+  json_value beside = json_value::object();
+  for (const auto* key : {"hardware", "environment", "ignored_keys", "assumed_defaults"})
+    if (whole.contains(key)) beside[key] = whole[key];
+  if (!model_is_known(j.model)) beside["model"] = whole["model"];
+  auto d = draft_from(beside);
+  if (under_deepspeed(j)) {
+    import_deepspeed(d, {.source = std::string{deepspeed_file}, .root = deepspeed_document(j), .lines = {}});
+    d.read.push_back(file_kind::deepspeed);
+  }
+  import_trainer(d, {.source = std::string{target}, .root = arguments, .lines = {}}, program_named(program));
+  check_reads_back(as_trainer(j), as_trainer(stated(d.settled())), target);
+}
+
+/// The file: what has to lie beside it, and the arguments.
+inline std::string trainer_text(const job& j, const json_value& arguments) {
+  std::string text;
+  if (under_deepspeed(j)) text += "# Beside it: " + std::string{deepspeed_file} + ", written by headroom export --to deepspeed.\n";
+  if (!model_is_known(j.model)) text += "# The model is the folder of a config.json.\n";
+  write_yaml(text, arguments, 0);
+  return text;
+}
+
+}  // namespace detail
+
+}  // namespace headroom::io
