@@ -78,31 +78,38 @@ stage() {
   echo "== $preset: built in $((built - start)) s, ran in $(($(date +%s) - built)) s"
 }
 
-# Each fuzzer by itself, all at once, over the examples and the tests' data.
+# The fuzzer for each reader, all at once, over the examples and the tests' data.
 fuzz() {
   seconds=${HEADROOM_FUZZ_SECONDS:-30}
-  mkdir -p build-fuzz/seeds build-fuzz/found
-  find examples/jobs examples/models tests/data -type f -size -64k \( -name '*.json' -o -name '*.log' \) 2>/dev/null | while read -r file; do
-    cp "$file" "build-fuzz/seeds/$(echo "$file" | tr '/' '_')"
-  done
+  fuzzer=build-fuzz/bin/fuzz
+  [ -x "$fuzzer" ] || {
+    fail "no fuzzer was built"
+    return 0
+  }
   started=
-  for fuzzer in build-fuzz/bin/fuzz_*; do
-    [ -x "$fuzzer" ] || continue
-    name=$(basename "$fuzzer")
-    mkdir -p "build-fuzz/corpus/$name"
-    "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1 \
-      -artifact_prefix="build-fuzz/found/$name-" "build-fuzz/corpus/$name" build-fuzz/seeds >"build-fuzz/$name.log" 2>&1 &
-    started="$started $!:$name"
+  for reader in job search config review json yaml toml shell env log; do
+    case $reader in
+      yaml) ends='*.y*ml' ;;
+      toml | log | env) ends="*.$reader" ;;
+      shell) ends='*.s[hl]*' ;;
+      *) ends='*.json' ;;
+    esac
+    mkdir -p "build-fuzz/seeds/$reader" "build-fuzz/corpus/$reader" build-fuzz/found
+    find examples/jobs examples/models examples/searches tests/data -type f -size -64k -name "$ends" | while read -r file; do
+      cp "$file" "build-fuzz/seeds/$reader/$(echo "$file" | tr '/' '_')"
+    done
+    "$fuzzer" "--reader=$reader" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1 \
+      -artifact_prefix="build-fuzz/found/$reader-" "build-fuzz/corpus/$reader" "build-fuzz/seeds/$reader" >"build-fuzz/fuzz-$reader.log" 2>&1 &
+    started="$started $!:$reader"
   done
-  [ -n "$started" ] || fail "no fuzzers were built"
   for one in $started; do
     name=${one#*:}
     if wait "${one%%:*}"; then
       passed=$((passed + 1))
-      echo "$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "build-fuzz/$name.log") inputs, nothing found"
+      echo "fuzz $name: $(sed -n 's/^stat::number_of_executed_units: *//p' "build-fuzz/fuzz-$name.log") inputs, nothing found"
     else
-      tail -n 40 "build-fuzz/$name.log"
-      fail "$name (build-fuzz/$name.log)"
+      tail -n 40 "build-fuzz/fuzz-$name.log"
+      fail "fuzz $name (build-fuzz/fuzz-$name.log)"
     fi
   done
 }

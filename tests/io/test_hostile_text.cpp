@@ -112,4 +112,19 @@ TEST_CASE("files of other programs quote nothing as it stands") {
     }
 }
 
+TEST_CASE("the fuzzer's first texts are refused in plain sentences, or read") {
+  int files = 0;
+  for (const auto& file : std::filesystem::directory_iterator{std::string{HEADROOM_TEST_DATA} + "/hostile"}) {
+    const auto text = io::read_file(file.path());
+    check(file.path().filename().string(), [&] { (void)imported::job_of({{file.path().filename().string(), text}}, imported::llama); });
+    CHECK(plain(io::admit({.job = text}).sentence));
+    ++files;
+  }
+  CHECK(files >= 25);
+  const auto refusal = [](const std::string& name) { return imported::refusal_of({{name, io::read_file(std::string{HEADROOM_TEST_DATA} + "/hostile/" + name)}}); };
+  CHECK(refusal("doubling.sh").find("expand to more than 4 MiB") != std::string::npos);
+  CHECK(refusal("dotted.toml").find("a key has more than 64 parts") != std::string::npos);
+  CHECK(refusal("job-outside.json").find("neither a name") != std::string::npos);
+}
+
 }  // namespace test_hostile_text

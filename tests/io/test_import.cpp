@@ -730,7 +730,7 @@ TEST_CASE("ten thousand damaged files are refused in a sentence each, or read") 
                                         "\xed\xa0\x80", std::string(1, '\0'), "\x01", "\x7f", "\xef\xbb\xbf", "\r\n", "A=$A$A", "\"\"\"", "'''", "\\u0000", "\\ud800", "0x10", "1_0", "2026-01-01", "[[", "a.b.c = 1\n"};
   const auto all = seeds();
   int tried = 0;
-  for (; tried < draw::watched(10'000); ++tried) {  // fuzz_import does the same for longer
+  for (; tried < draw::watched(10'000); ++tried) {  // the fuzzer does the same for longer
     auto one = all[below(all.size())];
     for (auto changes = 1 + below(4); changes > 0 && !one.said.empty(); --changes) {
       const auto at = below(one.said.size());

@@ -89,7 +89,7 @@ TEST_CASE("jobs with one value replaced") {
     for (const auto& [pointer, unused] : flat.items())
       for (std::string at = pointer; !at.empty(); at.erase(at.rfind('/')))
         for (const auto& value : replacements) {
-          if (draw::sanitized && turn++ % 10 != 0) continue;  // fuzz_job does the same for longer
+          if (draw::sanitized && turn++ % 10 != 0) continue;  // the fuzzer does the same for longer
           auto damaged = whole;
           damaged[io::json_value::json_pointer{at}] = value;
           seen.read(damaged.dump());

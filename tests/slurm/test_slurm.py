@@ -221,8 +221,8 @@ class Slurm(unittest.TestCase):
         self.refused(self.submit(too_large, before=AS_NOBODY), "DOES NOT FIT")
 
     def test_the_filter_in_lua(self):
-        def submit(comment, *more):
-            return self.cluster.run("sbatch", "--wrap=true", *([f"--comment={comment}"] if comment else []), *more, where="lua")
+        def submit(comment, program=HEADROOM):
+            return self.cluster.run("env", f"HEADROOM={program}", "sbatch", "--wrap=true", *([f"--comment={comment}"] if comment else []), where="lua")
         folder = self.cluster.folder / "jobs"
         odd = folder / "it's $(touch owned) \"odd\".json"
         odd.write_text(TOO_LARGE.read_text())
@@ -234,6 +234,16 @@ class Slurm(unittest.TestCase):
         self.refused(submit("headroom:missing.json"), "cannot be opened")
         self.refused(submit("headroom:--help"), "cannot be opened")
         self.assertFalse((folder / "owned").exists())
+        os.mkfifo(folder / "filter-pipe")
+        self.refused(submit("headroom:filter-pipe"), "a pipe or a device, not a file")
+        (folder / "outside.json").write_text(json.dumps({"model": "../../../../etc/passwd", "batch": {"sequence": 8}}))
+        self.refused(submit("headroom:outside.json"), "leads out of the job's folder")
+        slow = folder / "slow"  # stands for a file system that does not answer
+        slow.write_text("#!/bin/sh\nexec sleep 100\n")
+        slow.chmod(0o755)
+        run = submit(f"headroom:{TOO_LARGE}", program=slow)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("Submitted", run.stdout)
 
     def test_a_search_as_an_array_is_the_search(self):
         search = ROOT / "examples/searches/llama-3.1-70b-512-gpus.json"

@@ -1,6 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
-// Any bytes are a file of another program, which says something of a job, or a headroom::error. The first byte picks the syntax.
-#include <cstdint>
+#include "readers.hpp"
+
 #include <headroom/io/export.hpp>
 #include <headroom/io/import.hpp>
 #if HEADROOM_HAS_YAML
@@ -10,9 +10,13 @@
 #include <headroom/io/toml.hpp>
 #endif
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+namespace fuzzed {
+
+namespace {
+
+/// What a file says becomes a job, which the other programs' files can say, too.
+void import(std::string_view text, const char* file) {
   using namespace headroom;
-  if (size == 0) return 0;
   io::import_settings with{.base = "/nonexistent/folder"};
 #if HEADROOM_HAS_YAML
   with.yaml = io::parse_yaml;
@@ -20,18 +24,24 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 #if HEADROOM_HAS_TOML
   with.toml = io::parse_toml;
 #endif
-  static constexpr const char* files[] = {"a.json", "a.yaml", "a.toml", "a.sh", "a"};
-  const bool picked = data[0] < 5;
-  const std::string_view text{reinterpret_cast<const char*>(data) + (picked ? 1 : 0), size - (picked ? 1 : 0)};
   try {
     io::draft d;
-    io::import_file(d, text, files[picked ? data[0] : 4], io::file_kind::unknown, with);
+    io::import_files(d, {io::input_of(std::string{text}, file, io::file_kind::unknown, with)}, with);
     if (!d.has({"batch", "sequence"})) io::say_key(d, "batch.sequence=8");
     if (!d.has({"model"})) io::say_key(d, "model=gpt2");
     const job j = d.settled();
     for (const auto& index : d.indices) io::compared(index, j.model);
-    io::exported(j, io::export_targets[size % io::export_targets.size()].value);
+    io::exported(j, io::export_targets[text.size() % io::export_targets.size()].value);
   } catch (const headroom::error&) {
   }
-  return 0;
 }
+
+}  // namespace
+
+void read_json(std::string_view text) { import(text, "a.json"); }
+void read_yaml(std::string_view text) { import(text, "a.yaml"); }
+void read_toml(std::string_view text) { import(text, "a.toml"); }
+void read_shell(std::string_view text) { import(text, "a.sh"); }
+void read_settings(std::string_view text) { import(text, ".env"); }
+
+}  // namespace fuzzed
