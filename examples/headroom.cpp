@@ -9,8 +9,10 @@
 #include <headroom/io/syntax/spelling.hpp>
 #include <headroom/version.hpp>
 #include <iostream>
+#include <sstream>
 
 #include "program/program.hpp"
+#include "program/time_limit.hpp"
 
 namespace {
 
@@ -22,7 +24,7 @@ constexpr auto first_steps = R"(Examples:
   headroom plan examples/searches/llama-3.1-70b-512-gpus.json --top 5
 
 headroom COMMAND --help says more of each, with examples; examples/jobs has job files to start from.
-Exit status: 0 it fits, 1 it does not fit, 2 the input is wrong.)";
+Exit status: 0 it fits, 1 it does not fit, 2 the input is wrong, 3 not decided within --seconds.)";
 
 /// https://no-color.org: any non-empty NO_COLOR means no colours.
 bool wants_colour() {
@@ -79,8 +81,15 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::to_string(HEADROOM_VERSION_MAJOR) + "." + std::to_string(HEADROOM_VERSION_MINOR) +
                                         "." + std::to_string(HEADROOM_VERSION_PATCH));
   app.require_subcommand(1);
-  const program::streams io{std::cin, std::cout, wants_colour()};
+  std::ostringstream answer;
+  program::streams io{std::cin, answer, wants_colour()};
+  program::time_limit limit;
   int status = 0;
+  const auto may_take = [&](CLI::App* command) {
+    command->add_option_function<double>("--seconds", [&](const double& wait) { io.until = limit.start(wait); },
+                                         "Answer within so many seconds, or that it is not decided: exit status 3")
+        ->check(CLI::Range(0.0, 1e9))->type_name("S");
+  };
 
   program::estimate_request estimate;
   auto* on_estimate = app.add_subcommand("estimate", "What one job occupies, where and when, and whether it fits");
@@ -92,6 +101,7 @@ int main(int argc, char** argv) {
   on_estimate->add_option("--confidence", estimate.confidence, "Judge and give ranges with this confidence, from 0.5 to 0.999 (ranges alone: 0.95)")
       ->check(a_confidence)->type_name("SHARE");
   on_estimate->add_flag("--confined", estimate.confined, "For jobs of other people: the files that the job names lie below its folder, or are refused");
+  may_take(on_estimate);
   on_estimate->footer(use(R"(  headroom estimate examples/jobs/llama-3.1-8b-zero3.json
   headroom estimate job.json --html step.html
   headroom estimate job.json --trace step.json
@@ -117,6 +127,7 @@ int main(int argc, char** argv) {
   on_fit->add_option("--write", fit.write, "Also write the job file, for headroom estimate")->type_name("FILE");
   on_fit->add_flag("--json", fit.json, "The numbers, the job and what it takes for granted as JSON");
   on_fit->add_option("--confidence", fit.confidence, "Of the second column, from 0.5 to 0.999")->check(a_confidence)->capture_default_str()->type_name("SHARE");
+  may_take(on_fit);
   on_fit->footer(use(R"(  headroom fit Qwen/Qwen2.5-7B --qlora --gpu rtx-3090
   headroom fit llama-3.1-8b --full --gpu h100-sxm-80gb --gpus 8 --sequence 8192
   headroom fit --config ./config.json --lora --gpu rtx-4090 --taken 1.5 --set optimizer=adamw-8bit
@@ -130,6 +141,7 @@ int main(int argc, char** argv) {
       ->required()->type_name("KEY");
   on_solve->add_flag("--json", solve.json, "The value and the report as JSON");
   on_solve->add_option("--confidence", solve.confidence, "Fits at the upper end of its range with this confidence, from 0.5 to 0.999")->check(a_confidence)->type_name("SHARE");
+  may_take(on_solve);
   on_solve->footer(use(R"(  headroom solve job.json --for batch.micro
   headroom solve job.json --for hardware.nodes --confidence 0.95
   headroom solve job.json --for model --json
@@ -145,6 +157,7 @@ int main(int argc, char** argv) {
   on_plan->add_option("--write", plan.write, "Also write the fastest plan, a job file, into this file")->type_name("FILE");
   on_plan->add_flag("--json", plan.json, "Plans, front and reasons as JSON");
   on_plan->add_option("--confidence", plan.confidence, "Only plans that fit at the upper end of their range with this confidence, from 0.5 to 0.999")->check(a_confidence)->type_name("SHARE");
+  may_take(on_plan);
   on_plan->footer(use(R"(  headroom plan examples/searches/llama-3.1-70b-512-gpus.json --top 5
   headroom plan search.json --confidence 0.95 --write job.json
   headroom plan search.json --json --shard 0/8 > part-0.json
@@ -168,6 +181,7 @@ While it searches, a terminal shows how far it is; Ctrl-C ends the search with t
   on_diagnose->add_option("--message", diagnose.message, "The run's log, or the message out of it; - reads standard input")
       ->required()->type_name("FILE");
   on_diagnose->add_flag("--json", diagnose.json, "Cause, suspects and advice as JSON");
+  may_take(on_diagnose);
   on_diagnose->footer(use(R"(  headroom diagnose job.json --message run.log
   tail -n 50 run.log | headroom diagnose job.json --message -
 )", "Exit status: 0 by the estimate the job fits, 1 it does not, 2 the input is wrong."));
@@ -185,6 +199,7 @@ While it searches, a terminal shows how far it is; Ctrl-C ends the search with t
   on_import->add_option("--env", import.env, "A value of the environment a script is started in; NAME is 1, 2, … for its own arguments")->type_name("NAME=VALUE");
   on_import->add_option("--ignore", import.ignore, "A key of the files that is passed over, though it may change what is allocated")->type_name("KEY");
   on_import->add_option("--set", import.set, "A key of the job, e.g. --set batch.sequence=4096; last of all")->type_name("KEY=VALUE");
+  may_take(on_import);
   on_import->footer(use(R"(  headroom import ds_config.json run.sh --model llama-3.1-8b --gpu h100-sxm-80gb > job.json
   headroom import pretrain.sh --gpu h100-sxm-80gb --set hardware.nodes=16 > job.json
 )", written_status));
@@ -245,7 +260,8 @@ While it searches, a terminal shows how far it is; Ctrl-C ends the search with t
   if (!words.empty() && words[0] == "help") words.erase(words.begin()), words.insert(words.end(), "--help");
   try {
     app.parse(std::vector<std::string>{words.rbegin(), words.rend()});  // CLI11 takes them from the back
-    std::cout.flush();
+    limit.claim();
+    std::cout << answer.str() << std::flush;
     if (!std::cout) throw headroom::error("headroom: the output could not be written");
     return status;
   } catch (const CLI::CallForHelp& help) {
@@ -254,6 +270,10 @@ While it searches, a terminal shows how far it is; Ctrl-C ends the search with t
     return app.exit(help);
   } catch (const CLI::CallForVersion& version) {
     return app.exit(version);
+  } catch (const headroom::out_of_time& late) {
+    limit.claim();
+    std::cerr << late.what() << '\n';
+    return program::not_decided;
   } catch (const CLI::ParseError& wrong) {
     std::cerr << headroom::io::printable(sentence_of(app, wrong, words)) << '\n';
   } catch (const headroom::error& wrong) {

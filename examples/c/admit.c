@@ -24,7 +24,7 @@ static char* text_of(const char* path, size_t* size) {
 }
 
 int main(int count, char** names) {
-  static const char* const said[] = {"fits", "does not fit", "bad input", "no memory"};
+  static const char* const said[] = {"fits", "does not fit", "bad input", "no memory", "not decided"};
   int worst = 0;
   for (int i = 1; i < count; ++i) {
     size_t size = 0;

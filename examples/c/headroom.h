@@ -15,7 +15,8 @@ enum headroom_decision {
   HEADROOM_FITS = 0,
   HEADROOM_DOES_NOT_FIT = 1,
   HEADROOM_BAD_INPUT = 2, /* the answer's "sentence" says what is wrong, where, and what would be right */
-  HEADROOM_NO_MEMORY = 3  /* of this process; there is no answer */
+  HEADROOM_NO_MEMORY = 3, /* of this process; there is no answer */
+  HEADROOM_NOT_DECIDED = 4 /* in the time that was given: no opinion, and no fault of the job */
 };
 
 /* Whether a training job fits its GPUs, host memory and NVMe.
@@ -25,6 +26,9 @@ enum headroom_decision {
  *   answer       NULL, or receives {"decision", "sentence"} and the report's keys as UTF-8 text, for headroom_free()
  * Bytes are integers. */
 enum headroom_decision headroom_admit(const char* job, size_t size, const char* folder, double confidence, char** answer);
+
+/* The same within so many seconds, or some milliseconds more: then it is HEADROOM_NOT_DECIDED. */
+enum headroom_decision headroom_admit_within(const char* job, size_t size, const char* folder, double confidence, double seconds, char** answer);
 
 /* Releases an answer; NULL is fine. */
 void headroom_free(char* answer);

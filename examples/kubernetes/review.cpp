@@ -149,6 +149,7 @@ answer review(std::string_view body, std::optional<double> confidence, std::chro
   switch (a.decision) {
     case io::decision::fits: return {200, reviewed(id, true, 200, a.sentence)};
     case io::decision::does_not_fit: return {200, reviewed(id, false, 422, "headroom: " + a.sentence)};
+    case io::decision::not_decided: return {503, a.sentence};  // no opinion: the failure policy decides
     case io::decision::bad_input: break;
   }
   return {200, reviewed(id, false, 400, a.sentence)};

@@ -50,30 +50,30 @@ int run(const estimate_request& asked, const streams& io) {
   using namespace headroom;
   const confidence sure = asked.confidence ? confidence{*asked.confidence} : confidence{};
   const job j = job_named(asked.job, io.in, asked.confined);
-  const auto r = replay(j);
+  const auto r = replay(j, io.until);
   if (!asked.svg.empty()) write(asked.svg, io::to_svg(r, j));
   const auto [time, refused] = time_of(j);
   if (!asked.trace.empty()) {
-    const auto step = record(j);
+    const auto step = record(j, io.until);
     std::ofstream file{asked.trace, std::ios::binary};
     io::write_trace(file, step, j);
     close(file, asked.trace);
   }
-  if (!asked.html.empty()) write(asked.html, io::to_html(r, j, explore(j, replay), time ? &*time : nullptr, replays(j) ? record(j) : std::vector<recorded_step>{}));
+  if (!asked.html.empty()) write(asked.html, io::to_html(r, j, explore(j, [&](const job& k) { return replay(k, io.until); }), time ? &*time : nullptr, replays(j) ? record(j, io.until) : std::vector<recorded_step>{}));
   const bool fit = asked.confidence ? fits(r, sure) : r.fits();
-  const auto advice = fit ? std::vector<headroom::advice>{} : advice_for(j, asked.confidence ? std::optional{sure} : std::nullopt);
+  const auto advice = fit ? std::nullopt : advice_for(j, asked.confidence ? std::optional{sure} : std::nullopt, io.until);
   if (asked.json) {
     auto document = io::to_json(r, sure);
     if (time)
       document.update(io::to_json(*time, sure));
     else
       document["step_refused"] = refused;
-    if (!fit) document["advice"] = io::to_json(advice);
+    if (!fit) document["advice"] = advice_json(advice);
     io.out << document.dump(2) << '\n';
   } else {
     io.out << io::to_text(r, j, io.colour, sure);
     io.out << '\n' << (time ? io::to_text(*time, io.colour, sure) : io::palette{io.colour}.bold("No step time") + ": " + refused + "\n");
-    if (!fit) io.out << '\n' << io::advice_text(advice, io::palette{io.colour});
+    if (!fit) io.out << '\n' << advice_text(advice, io.colour);
   }
   return fit ? 0 : 1;
 }

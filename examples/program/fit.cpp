@@ -65,9 +65,9 @@ bool stands(const json_value& said, const json_value& value) {
 struct found {
   std::int64_t predicted{}, sure{};  ///< 0: none
 };
-found solved_twice(const job& j, const unknown& u, confidence sure) {
-  const auto most = solve(j, u, decided{});
-  return {most.value, most ? solve(j, u, decided{sure}).value : 0};
+found solved_twice(const job& j, const unknown& u, confidence sure, const deadline& until) {
+  const auto most = solve(j, u, decided{{}, until});
+  return {most.value, most ? solve(j, u, decided{sure, until}).value : 0};
 }
 
 constexpr bool quantise(job& j) {
@@ -78,7 +78,7 @@ constexpr bool quantise(job& j) {
 }
 
 /// What makes a longer sequence fit on the same GPUs.
-std::vector<advice> for_more(job j, std::int64_t sequence) {
+std::vector<advice> for_more(job j, std::int64_t sequence, const deadline& until) {
   static const auto list = [] {
     std::vector<change> all{{"adapter.base nf4-double", quantise}};
     for (const auto& c : changes::all)
@@ -86,7 +86,10 @@ std::vector<advice> for_more(job j, std::int64_t sequence) {
     return all;
   }();
   j.batch.sequence = sequence;
-  return advise(j, [](const job& k) { return judged(k, [](const job& l) { return decide(l); }); }, 8, list);
+  return advise(j, [&](const job& k) {
+    until.check();
+    return judged(k, [&](const job& l) { return decide(l, {}, until); });
+  }, 8, list);
 }
 
 draft drafted(const fit_request& asked) {
@@ -140,9 +143,9 @@ int run(const fit_request& asked, const streams& io) {
   auto kept = defaults_of(asked.methods[0], asked.gpus == 1);
   std::erase_if(kept, [&](const taken_for_granted& k) { return !d.job.contains(k.key) || !stands(d.job[k.key], k.value); });
   const confidence sure{asked.confidence};
-  const auto longest = solved_twice(j, unknowns::sequence, sure), largest = solved_twice(j, unknowns::micro_batch, sure);
+  const auto longest = solved_twice(j, unknowns::sequence, sure, io.until), largest = solved_twice(j, unknowns::micro_batch, sure, io.until);
   const auto more = longest.predicted > 0 ? 2 * longest.predicted : j.batch.sequence;
-  const auto help = for_more(j, more);
+  const auto help = for_more(j, more, io.until);
   if (!asked.write.empty()) {
     std::ofstream file{asked.write, std::ios::binary};
     file << d.job.dump(2) << '\n';

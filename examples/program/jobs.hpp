@@ -6,6 +6,8 @@
 #include <headroom/job.hpp>
 #include <headroom/replay.hpp>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <filesystem>
 #include <istream>
 #include <optional>
@@ -21,7 +23,10 @@ std::filesystem::path folder_of(const std::string& file);
 /// files below its folder. Throws headroom::error for bad input.
 headroom::job job_named(const std::string& file, std::istream& in, bool confined = false);
 
-/// The smallest changes that make it fit, replayed, or with a confidence (diagnose.cpp).
-std::vector<headroom::advice> advice_for(const headroom::job& j, std::optional<headroom::confidence> sure = {});
+/// The smallest changes that make it fit, replayed, or with a confidence (diagnose.cpp). Nothing where there is no time for them.
+std::optional<std::vector<headroom::advice>> advice_for(const headroom::job& j, std::optional<headroom::confidence> sure, const headroom::deadline& until);
+/// … as text and as JSON.
+std::string advice_text(const std::optional<std::vector<headroom::advice>>& all, bool colour);
+nlohmann::ordered_json advice_json(const std::optional<std::vector<headroom::advice>>& all);
 
 }  // namespace program

@@ -23,6 +23,7 @@
 
 #include "jobs.hpp"
 #include "program.hpp"
+#include "time_limit.hpp"
 
 namespace program {
 namespace {
@@ -66,6 +67,7 @@ struct heading {
   std::size_t top{};
   std::optional<double> sure;
   std::int64_t part{0}, parts{1};
+  deadline until{};
 };
 
 void print(const std::vector<io::search_result>& all, double seconds, const streams& io, bool json, const heading& h) {
@@ -87,33 +89,37 @@ void print(const std::vector<io::search_result>& all, double seconds, const stre
     out["searches"] = nlohmann::ordered_json::array();
     for (const auto& s : all) {
       nlohmann::ordered_json one{{"sweep", s.sweep}};
-      one.update(io::to_json(s.found, 0.0, sure));
+      one.update(io::to_json(s.found, 0.0, sure, h.until));
       one.erase("seconds");
       out["searches"].push_back(std::move(one));
     }
   } else {
-    out.update(io::to_json(all.front().found, seconds, sure));
+    out.update(io::to_json(all.front().found, seconds, sure, h.until));
   }
   io.out << out.dump(2) << '\n';
 }
 
 /// Of a search without a plan that fits: the one that comes closest, and what would help it.
-void print_closest(const search& s, const plan_options& o, std::optional<double> sure, const streams& io) {
+void print_closest(const search& s, const plan_options& o, std::optional<double> sure, const streams& io) try {
   const auto closest = closest_plan(s, o);
   if (!closest) return;
-  const auto r = replay(closest->job);
+  const auto r = replay(closest->job, o.until);
   const io::palette ink{io.colour};
   io.out << "\n" << ink.bold("The closest") << "\n  " << io::detail::plan_line(closest->job) << ": " << (r.fits() ? "may not fit: as predicted it " : "") << io::verdict_text(r) << "\n\n"
-         << io::advice_text(advice_for(closest->job, sure ? std::optional{confidence{*sure}} : std::nullopt), ink);
+         << advice_text(advice_for(closest->job, sure ? std::optional{confidence{*sure}} : std::nullopt, o.until), io.colour);
+} catch (const out_of_time&) {  // what the search found has been said
 }
 
-int status_of(const std::vector<io::search_result>& all) {
-  return std::any_of(all.begin(), all.end(), [](const io::search_result& s) { return s.found.best.empty(); }) ? 1 : 0;
+int status_of(const std::vector<io::search_result>& all, const deadline& until = {}) {
+  const auto fails = [](const io::search_result& s) { return s.found.best.empty(); };
+  const auto open = [&](const io::search_result& s) { return fails(s) && !s.found.complete && until.passed(); };
+  if (std::any_of(all.begin(), all.end(), open)) return not_decided;
+  return std::any_of(all.begin(), all.end(), fails) ? 1 : 0;
 }
 
 /// The fastest that also fit on a closer look, in a part of a search as in the whole, so that parts need only be joined.
 plan_result searched(const search& s, const plan_options& o, std::optional<double> sure) {
-  const decided fits{sure ? std::optional{confidence{*sure}} : std::nullopt};
+  const decided fits{sure ? std::optional{confidence{*sure}} : std::nullopt, o.until};
   auto why = untimed(s);
   if (why.empty()) return confirmed_plan(s, plan_judge{}, o, fits);
   auto r = confirmed_plan(s, judge_memory, o, fits);
@@ -164,11 +170,11 @@ int run(const plan_request& asked, const streams& io) {
   std::stop_source stop;
   const interruptible guard;
   const auto start = std::chrono::steady_clock::now();
-  heading h{.top = asked.top, .sure = asked.confidence};
+  heading h{.top = asked.top, .sure = asked.confidence, .until = io.until};
   std::vector<io::search_result> results;
   {
     const std::jthread watcher([&](const std::stop_token& over) { watch(over, stop, done, all); });
-    plan_options options{.top = asked.top, .threads = asked.threads, .stop = stop.get_token(), .finished = &done, .divisions = &all};
+    plan_options options{.top = asked.top, .threads = asked.threads, .stop = stop.get_token(), .until = io.until, .finished = &done, .divisions = &all};
     read_share(asked.shard, options);
     h.part = options.part, h.parts = options.parts;
     for (const auto& s : searches) results.push_back({s.values, searched(s.search, options, asked.confidence)});
@@ -182,8 +188,8 @@ int run(const plan_request& asked, const streams& io) {
   print(results, seconds, io, asked.json, h);
   const auto& only = results.front().found;
   if (!asked.write.empty()) write_fastest(asked.write, results);
-  if (!asked.json && results.size() == 1 && h.parts == 1 && only.best.empty() && only.complete) print_closest(searches.front().search, {.threads = asked.threads}, asked.confidence, io);
-  return status_of(results);
+  if (!asked.json && results.size() == 1 && h.parts == 1 && only.best.empty() && only.complete) print_closest(searches.front().search, {.threads = asked.threads, .until = io.until}, asked.confidence, io);
+  return status_of(results, io.until);
 }
 
 }  // namespace program

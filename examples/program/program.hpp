@@ -2,6 +2,8 @@
 // The commands of the program. Each returns its exit status and throws headroom::error for bad input.
 #pragma once
 
+#include <headroom/deadline.hpp>
+
 #include <cstdint>
 #include <iosfwd>
 #include <optional>
@@ -14,6 +16,7 @@ struct streams {
   std::istream& in;
   std::ostream& out;
   bool colour{};
+  headroom::deadline until{};  ///< past it a command throws headroom::out_of_time, or says what it has
 };
 
 struct estimate_request {

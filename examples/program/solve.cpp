@@ -57,10 +57,10 @@ answer largest_model(const job& given, const decided& fits) {
   return a;
 }
 
-std::string next_text(const unknown& u, std::int64_t value, const job& j) {
+std::string next_text(const unknown& u, std::int64_t value, const job& j, const deadline& until) {
   auto next = j;
   u.set(next, value);
-  const auto r = replay(next);
+  const auto r = replay(next, until);
   return "With " + std::to_string(value) + " it " + (r.fits() ? "may not fit: as predicted it " : "") + io::verdict_text(r);
 }
 
@@ -75,7 +75,7 @@ answer solved(const job& given, const unknown& u, const decided& fits) {
     if (s.limited)
       a.sentence += "; more is not tried.";
     else if (const auto next = s.value + (u.fewest ? -s.step : s.step); next > 0)
-      a.sentence += ". " + next_text(u, next, s.job) + ".";
+      a.sentence += ". " + next_text(u, next, s.job, fits.until) + ".";
     else
       a.sentence += ".";
   }
@@ -88,9 +88,9 @@ int run(const solve_request& asked, const streams& in_out) {
   const job given = job_named(asked.job, in_out.in);
   const auto* u = unknowns::find(asked.key);
   if (u == nullptr && asked.key != "model") io::fail("headroom: --for must be one of " + keys() + "; found " + io::in_quotes(asked.key));
-  const decided fits{asked.confidence ? std::optional{confidence{*asked.confidence}} : std::nullopt};
+  const decided fits{asked.confidence ? std::optional{confidence{*asked.confidence}} : std::nullopt, in_out.until};
   const auto a = u == nullptr ? largest_model(given, fits) : solved(given, *u, fits);
-  const auto r = replay(a.of);
+  const auto r = replay(a.of, in_out.until);
   const auto sure = fits.sure.value_or(confidence{});
   if (asked.json)
     in_out.out << nlohmann::ordered_json{{"key", asked.key}, {"value", a.value}, {"report", io::to_json(r, sure)}}.dump(2) << '\n';

@@ -13,9 +13,6 @@ namespace headroom {
 
 namespace detail {
 
-/// A replay takes as long as there are layers; ten times as deep as any model that is trained, it is not worth the wait.
-constexpr std::int64_t most_replayed_layers = 1024;
-
 /// Experts that are computed all at once, each layer alike, and all of them here. A loop over experts is walked, not replayed.
 constexpr bool replays_experts(const job& j) {
   return experts_at_once(j.model, j.framework.experts) && j.parallel.expert == 1 && j.model.experts.every == 1 && !j.model.encoder.cross_attention;
@@ -52,10 +49,9 @@ constexpr bytes turnover_of(const rank_report& r) {
 
 }  // namespace detail
 
-/// Whether replay() writes out a job's steps, or leaves the report as estimate() has it.
-constexpr bool replays(const job& j) {
-  return j.model.layers <= detail::most_replayed_layers && (detail::replays_steps(j) || detail::replays_stages(j));
-}
+/// Whether replay() writes out a job's steps, or leaves the report as estimate() has it. Those that would take too long (replay/size.hpp) are
+/// left, too, with what fragmentation may take.
+constexpr bool replays(const job& j) { return detail::replays_steps(j) || detail::replays_stages(j); }
 
 /// At most so much is needed beyond `device`, by a rank of a job whose weights are `list`.
 /// Segments of a fixed size (c10/cuda/CUDACachingAllocator.cpp get_allocation_size): what outlives a step (optimizer states, which the first

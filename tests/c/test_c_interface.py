@@ -6,9 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 JOBS = sorted((pathlib.Path(__file__).parents[2] / "examples/jobs").glob("*.json"))
 FITS, DOES_NOT_FIT, BAD_INPUT = range(3)
+NOT_DECIDED = 4
 
 library = ctypes.CDLL(os.environ["HEADROOM_LIBRARY"])
 library.headroom_admit.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_double, ctypes.POINTER(ctypes.c_void_p)]
+library.headroom_admit_within.argtypes = [*library.headroom_admit.argtypes[:4], ctypes.c_double, ctypes.POINTER(ctypes.c_void_p)]
 library.headroom_free.argtypes = [ctypes.c_void_p]
 library.headroom_version.restype = ctypes.c_char_p
 
@@ -53,6 +55,16 @@ class Admission(unittest.TestCase):
                 report = json.loads(run.stdout)
                 self.assertEqual({k: answer.get(k) for k in ("ranks", "host", "nvme", "parameters", "fits", "assumptions")},
                                  {k: report.get(k) for k in ("ranks", "host", "nvme", "parameters", "fits", "assumptions")})
+
+    def test_without_time_there_is_no_decision(self):
+        text = JOBS[0].read_bytes()
+        for seconds, expected in ((0.0, NOT_DECIDED), (600.0, admit(text)[0])):
+            answer = ctypes.c_void_p()
+            self.assertEqual(library.headroom_admit_within(text, len(text), None, 0.0, seconds, ctypes.byref(answer)), expected)
+            said = json.loads(ctypes.string_at(answer))
+            library.headroom_free(answer)
+            if expected == NOT_DECIDED:
+                self.assertEqual(said, {"decision": "not decided", "sentence": "headroom: not decided: there was no time left for an answer"})
 
     def test_a_confidence_is_stricter_than_the_prediction(self):
         for file in JOBS:

@@ -49,12 +49,14 @@ TEST_CASE("segments that expand: two rooms of less than two pages in a layer, an
   CHECK(most(choice::yes, rank(100_MiB, 0_MiB, 0_MiB, 45_GiB)) == 100_MiB + 20_MiB);
 }
 
-TEST_CASE("a model of 1024 layers is replayed, one of 1025 is not") {
+TEST_CASE("a stack of any depth is one to replay, and whether that is begun is said by its size") {
   auto j = llama(choice::no);
-  j.model.layers = 1024;
-  CHECK(replays(j));
   j.model.layers = 1025;
-  CHECK_FALSE(replays(j));
+  CHECK(replays(j));
+  CHECK_FALSE(replay_size_of(j).too_long());
+  j.model.layers = 65'536;
+  CHECK(replays(j));
+  CHECK(replay_size_of(j).too_long());
 }
 
 TEST_CASE("a replay is asked for where the widest range leaves the answer open, whatever confidence is asked for") {
@@ -65,8 +67,11 @@ TEST_CASE("a replay is asked for where the widest range leaves the answer open, 
   r.ranks[0].capacity = bytes{(half.count() + widest.count()) / 2};
   REQUIRE(fits(r, confidence{0.5}));
   CHECK_FALSE(is_decided(r, confidence{0.5}));
-  r.ranks[0].capacity = widest;
+  r.ranks[0].capacity = widest;  // a replay has errors of its own
+  CHECK_FALSE(is_decided(r, confidence{0.5}));
+  r.ranks[0].capacity = 2 * widest - r.ranks[0].device;
   CHECK(is_decided(r, confidence{0.5}));
+  CHECK_FALSE(is_decided(r, confidence{0.999}));
   r.ranks[0].capacity = r.ranks[0].device - r.ranks[0].surplus - 1_MiB;  // no replay makes it fit
   CHECK(is_decided(r));
   CHECK(is_decided(r, confidence{0.5}));

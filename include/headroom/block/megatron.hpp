@@ -242,6 +242,7 @@ constexpr program head_and_loss(const scene& s, const module_set& trained) {
     p.set_output(head_loss(p, s, trained, norm(p, s, x, s.stream_tokens())));
     return p;
   }
+  if (m.mtp_layers > max_mtp) refuse("headroom: for megatron model.mtp_layers must be from 0 to 4", m.mtp_layers);
   const auto joined = p.make(checked::mul(p.elements(x), m.mtp_layers + 1), p.width(x));
   p.step(x.bit(), joined.bit());
   const auto own = p.view(joined, p.elements(x));

@@ -75,6 +75,7 @@ template <class Rates, class Layers>
 template <class Rates, class Layers = shipped_layers>
 constexpr step_cost cost_by(const job& j, const Rates& rates_for, const Layers& layers = {}) {
   check_cost(j);
+  check_division(j, refusing{});
   layers.check(j, refusing{});
   if (j.hardware.kinds() > 1) [[unlikely]] return mixed_cost(j, rates_for, layers);
   return uniform_cost(j, rates_for, layers);

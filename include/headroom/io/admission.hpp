@@ -13,11 +13,12 @@ namespace headroom::io {
 
 using ordered_json = nlohmann::ordered_json;
 
-/// Reads a job and says whether it fits. Bad input of any kind is a decision, not an exception; std::bad_alloc is what can be thrown.
+/// Reads a job and says whether it fits. Bad input of any kind is a decision, not an exception, and so is a deadline that comes first;
+/// std::bad_alloc is what can be thrown.
 /// Nothing is shared between calls.
 admission admit(const admission_request& asked);
 
-/// {"decision", "sentence"} and, unless the input was bad, the report's own keys.
+/// {"decision", "sentence"} and, where the job fits or does not, the report's own keys.
 ordered_json to_json(const admission& a, confidence sure = {});
 
 #ifndef HEADROOM_COMPILED

@@ -165,7 +165,7 @@ inline std::string to_text(const plan_result& r, double seconds, bool colour = f
   if (r.best.empty()) {
     const bool too_large = r.rejected.contains("does not fit");
     const bool refused = r.complete && !too_large && !r.rejected.empty();
-    text += ink.bad(refused ? "No plan is possible" : "No plan fits") + (refused ? ": every job is refused.\n" : ".\n");
+    text += ink.bad(refused ? "No plan is possible" : r.complete ? "No plan fits" : "Not decided") + (refused ? ": every job is refused.\n" : r.complete ? ".\n" : ": none of them fits.\n");
   } else {
     const bool gpus = detail::several_sizes(r), timed = r.untimed.empty();
     if (!timed) text += detail::wrapped("No step times, so that plans are in order of memory: " + r.untimed + ".", "") + "\n";
@@ -199,7 +199,7 @@ inline std::string sweep_text(const std::vector<std::string>& names, const std::
 
 /// {"evaluated", "passed_over", "fitting", "seconds", "complete", "plans", "front", "rejected"}; read_plans() is its reverse. Of each plan the
 /// range of its time and, of the fastest, whether the prediction tells it from the first.
-inline ordered_json to_json(const plan_result& r, double seconds, confidence sure = {}) {
+inline ordered_json to_json(const plan_result& r, double seconds, confidence sure = {}, const deadline& until = {}) {
   const auto list = [&](const std::vector<ranked_plan>& plans, const std::vector<bool>& tied) {
     auto all = ordered_json::array();
     for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -212,7 +212,7 @@ inline ordered_json to_json(const plan_result& r, double seconds, confidence sur
       }
       one["tokens_per_second"] = timed ? ordered_json(detail::tokens_per_second(p)) : ordered_json(nullptr);
       if (!tied.empty()) one["tied"] = static_cast<bool>(tied[i]);
-      one["report"] = to_json(decide(p.job));
+      one["report"] = to_json(until.passed() ? estimate_all(p.job) : decide(p.job));
       all.push_back(std::move(one));
     }
     return all;

@@ -35,16 +35,27 @@ void confirm_plans(plan_result& r, std::size_t top, const Fits& fits) {
 }
 
 /// plan(), of which every plan that is named also fits by `fits(job)`: where one does not, the search goes on without it, since those that it
-/// beat may take its place. The result is that of a judge that says so at once, which would have to look closely at every job.
+/// beat may take its place. The result is that of a judge that says so at once, which would have to look closely at every job. Of the time up
+/// to a deadline searches get three quarters; plans that cannot be looked at in the rest are not named.
 template <class Judge, class Fits>
   requires std::invocable<Judge&, const job&>
 plan_result confirmed_plan(const search& s, const Judge& judge, plan_options o, const Fits& fits) {
   std::map<std::uint64_t, bool> seen;
+  bool in_time = true;
   const auto look = [&](const ranked_plan& p) {
     const auto [at, fresh] = seen.try_emplace(p.ordinal, false);
-    if (fresh) at->second = fits(p.job);
+#if HEADROOM_EXCEPTIONS
+    try {
+#endif
+      if (fresh) at->second = fits(p.job);
+#if HEADROOM_EXCEPTIONS
+    } catch (const out_of_time&) {
+      in_time = false;
+    }
+#endif
     return at->second;
   };
+  o.until = o.until.share(0.75);
   const auto top = o.top;
   std::vector<std::uint64_t> out;
   o.left_out = &out;
@@ -53,6 +64,7 @@ plan_result confirmed_plan(const search& s, const Judge& judge, plan_options o, 
     auto r = plan(s, judge, o);
     const bool more = r.best.size() == o.top;
     const auto lost = detail::keep_confirmed(r, top, look);
+    r.complete = r.complete && in_time;
     if (!r.complete || (lost == 0 && (r.best.size() >= top || !more))) return r;
     out.clear();
     for (const auto& [ordinal, kept] : seen)

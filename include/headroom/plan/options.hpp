@@ -2,6 +2,7 @@
 // What a search is asked for beside its job, and what it may ask of a judge.
 #pragma once
 
+#include <headroom/deadline.hpp>
 #include <headroom/plan/result.hpp>
 
 #include <atomic>
@@ -15,6 +16,7 @@ struct plan_options {
   unsigned threads{};                              ///< 0: all cores
   std::int64_t part{0}, parts{1};                  ///< of a search that is divided: this part of so many
   std::stop_token stop{};                          ///< ends it with the best so far
+  deadline until{};                                ///< … and so does this
   std::atomic<std::int64_t>* finished{};           ///< counts finished divisions of the GPUs, for a progress bar
   std::atomic<std::int64_t>* divisions{};          ///< … of so many
   const std::vector<std::uint64_t>* left_out{};    ///< ordinals of plans that are neither kept nor beat another, ascending: see plan/confirm.hpp

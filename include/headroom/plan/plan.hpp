@@ -64,6 +64,7 @@ plan_result plan(const search& s, Judge judge, const plan_options& o = {}) {
     work(0);
   }
   plan_result all;
+  if (o.until.passed()) all.complete = false;
   for (const auto& p : partial) detail::join(all, p, o.top);
   if (o.part == 0)
     for (const auto& [reason, n] : first.screened()) all.rejected[reason] += n;

@@ -29,6 +29,7 @@ class searcher {
     descend(j, axes::degrees_end, r);
     verdicts_.finish(r);
   }
+  /// As far as there is time.
   [[nodiscard]] std::vector<gpu_division> divisions() const {
     std::vector<gpu_division> all;
     divide(given_->job, 0, {}, all);
@@ -39,9 +40,11 @@ class searcher {
 
  private:
   [[nodiscard]] bool open(std::size_t i) const { return (given_->open >> i & 1U) != 0; }
+  [[nodiscard]] bool over() const { return options_->stop.stop_requested() || options_->until.passed(); }
 
   void divide(const job& j, std::size_t i, gpu_division d, std::vector<gpu_division>& all) const {
     if (i == axes::degrees_end) return all.push_back(d);
+    if (options_->until.passed()) return;
     if (!open(i)) return divide(j, i + 1, d, all);
     for (const auto v : axes::all[i].values(j)) {
       auto next = j;
@@ -84,7 +87,7 @@ class searcher {
   }
 
   void descend(job& j, std::size_t i, plan_result& r) {
-    if (options_->stop.stop_requested()) {
+    if (over()) {
       r.complete = false;
       return;
     }
@@ -119,6 +122,7 @@ class searcher {
     for (const auto micro : divisors(each)) {
       if ((given_->keeps_micro && micro != given_micro) || (given_->keeps_accumulation && each / micro != given_accumulation)) continue;
       any = true;
+      if (options_->until.passed()) return void(r.complete = false);
       if (full && micro != each) {
         verdicts_.pass_over(too_large, r);
         continue;
@@ -139,8 +143,10 @@ class searcher {
     if (of != divided_) {
       divided_ = of;
       divisors_.clear();
-      for (std::int64_t i = 1; i <= of; ++i)
+      for (std::int64_t i = 1; i <= of / i; ++i)
         if (of % i == 0) divisors_.push_back(i);
+      for (auto n = divisors_.size(); n-- > 0;)
+        if (const auto i = divisors_[n]; i != of / i) divisors_.push_back(of / i);
     }
     return divisors_;
   }

@@ -133,10 +133,20 @@ class script_writer {
   using slot = block_script::place;
 
   static slot at(tensor t) { return static_cast<slot>(t.place()); }
-  slot new_slot() { return static_cast<slot>(block_script::first_slot + to_->slots++); }
+  /// One that nothing is in: of so many pieces each uses the same.
+  slot new_slot() {
+    if (!spare_.empty()) {
+      const auto s = spare_.back();
+      spare_.pop_back();
+      return s;
+    }
+    return static_cast<slot>(block_script::first_slot + to_->slots++);
+  }
   void write(script_step::kind what, slot at, bytes size = {}, row of = {}) { to_->steps.push_back({.what = what, .of = of, .at = at, .size = size}); }
   void free_slot(slot& s) {
-    if (s != block_script::nowhere) write(script_step::kind::free, std::exchange(s, block_script::nowhere));
+    if (s == block_script::nowhere) return;
+    write(script_step::kind::free, s);
+    spare_.push_back(std::exchange(s, block_script::nowhere));
   }
   slot& gradient(tensor t, const wide_set& second) { return (has(second, t) ? second_ : first_)[at(t)]; }
   void make_gradient(script_step::kind what, slot& to, tensor t) {
@@ -159,6 +169,7 @@ class script_writer {
   block_script* to_;
   slot temporary_ = block_script::nowhere, sum_ = block_script::nowhere, weight_ = block_script::nowhere, added_ = block_script::nowhere;
   std::array<slot, program::max_tensors> first_, second_;  // gradients of tensors that have one, and a second
+  std::vector<slot> spare_;                                // that have been freed
 };
 
 }  // namespace detail

@@ -4,6 +4,7 @@
 
 #include <headroom/fragmentation.hpp>
 #include <headroom/full_report.hpp>
+#include <headroom/replay/size.hpp>
 #include <headroom/replay/stage_run.hpp>
 #include <headroom/replay/step_trace.hpp>
 
@@ -37,15 +38,15 @@ constexpr void finish_replayed(rank_report& rank, bytes reserved) {
 /// One rank's first two steps, through an allocator that may take what lies between the GPU's capacity and what others take of it. A listener
 /// hears the second.
 template <class Layers>
-void replay_rank(rank_report& rank, const job& j, std::size_t kind, step_recorder* listener, const Layers& layers) {
+void replay_rank(rank_report& rank, const job& j, std::size_t kind, const replay_watch& watch, const Layers& layers) {
   const auto s = settle(j, kind);
   const auto list = layers.weights(s.model);
   const auto st = states(s, list);
   const auto w = windows_of(s, st);
   caching_allocator allocator(allocator_of(j, rank.capacity - rank.outside.context - rank.outside.nccl));
-  step_trace trace(s, list, st, w, resident_bytes(s, st, w), allocator, listener, layers);
+  step_trace trace(s, list, st, w, resident_bytes(s, st, w), allocator, watch, layers);
   trace.run();
-  if (listener != nullptr) listener->begin();
+  if (watch.listener != nullptr) watch.listener->begin();
   trace.run();
   // A quantised matrix is dequantised in several blocks, which the walk has as one: where they find room is not the same.
   const bool pooled = j.sharding.by(sharder::deepspeed) && w.gather_pool > bytes{0};
@@ -55,11 +56,11 @@ void replay_rank(rank_report& rank, const job& j, std::size_t kind, step_recorde
 }
 
 /// A stage's tensors, one by one; what else stays (workspaces, gathered inputs) is added as it is.
-inline void replay_stage(rank_report& rank, const settled_job& s, const inventory& list, const stage_cut& cut, step_recorder* listener = nullptr) {
+inline void replay_stage(rank_report& rank, const settled_job& s, const inventory& list, const stage_cut& cut, const replay_watch& watch = {}) {
   bytes tensors{};
   const auto run = [&](bytes capacity) {
     caching_allocator a(allocator_of(*s.source, capacity));
-    stage_run stage(s, list, cut, rank.pipeline_stage, a, listener);
+    stage_run stage(s, list, cut, rank.pipeline_stage, a, watch);
     stage.run();
     tensors = max(stage.peak_asked(), stage.asked_in_load());
     return a;
@@ -67,30 +68,35 @@ inline void replay_stage(rank_report& rank, const settled_job& s, const inventor
   auto real = run(rank.capacity);
   const auto others = rank.allocated - tensors;
   const auto room = rank.capacity - rank.outside.context - rank.outside.nccl - others;  // which is known only now
-  if (bytes{real.peak_reserved()} > room && listener == nullptr) real = run(room);
+  if (bytes{real.peak_reserved()} > room && watch.listener == nullptr) real = run(room);
   add_unused_ends(rank, bytes{real.peak_allocated()} - tensors);
   finish_replayed(rank, max(rank.reserved, others + bytes{real.peak_reserved()}));  // more where streams have pools of their own
 }
 
-/// Replays every kind of rank of a report; for_rank(i) may name a listener.
+/// Replays every kind of rank of a report; for_rank(i, run) says who watches.
 template <class Layers, class ForRank>
 void replay_ranks(full_report& r, const job& j, const Layers& layers, const ForRank& for_rank) {
   const auto ranks = static_cast<std::size_t>(r.size);
   if (replays_steps(j)) {
-    for (std::size_t kind = 0; kind < ranks; ++kind) for_rank(kind, [&](step_recorder* l) { replay_rank(r.ranks[kind], j, kind, l, layers); });
+    for (std::size_t kind = 0; kind < ranks; ++kind) for_rank(kind, [&](const replay_watch& w) { replay_rank(r.ranks[kind], j, kind, w, layers); });
     return;
   }
   const auto s = settle(j);
   const auto list = weights_of(s.model);
   const stage_cut cut(j.parallel, s.model.layers, j.framework.pipeline.split);
-  for (std::size_t i = 0; i < ranks; ++i) for_rank(i, [&](step_recorder* l) { replay_stage(r.ranks[i], s, list, cut, l); });
+  for (std::size_t i = 0; i < ranks; ++i) for_rank(i, [&](const replay_watch& w) { replay_stage(r.ranks[i], s, list, cut, w); });
 }
 
 /// From an estimate of every kind of rank.
 template <class Layers>
-full_report replayed(full_report r, const job& j, const Layers& layers) {
+full_report replayed(full_report r, const job& j, const Layers& layers, const deadline& until = {}) {
   if (!replays(j)) return r;
-  replay_ranks(r, j, layers, [](std::size_t, const auto& run) { run(nullptr); });
+  if (replay_size_of(j, layers).too_long()) {
+    r.assumptions.add(assumption::replay_too_long);
+    return r;
+  }
+  until.check();
+  replay_ranks(r, j, layers, [&](std::size_t, const auto& run) { run({nullptr, until}); });
   r.assumptions.remove(assumption::reserved_without_fragmentation);
   r.assumptions.remove(assumption::reserved_by_pools);
   r.assumptions.add(assumption::reserved_replayed);
@@ -98,15 +104,16 @@ full_report replayed(full_report r, const job& j, const Layers& layers) {
 }
 
 template <class Layers>
-std::vector<recorded_step> recorded(full_report r, const job& j, const Layers& layers) {
+std::vector<recorded_step> recorded(full_report r, const job& j, const Layers& layers, const deadline& until = {}) {
   if (!replays(j))
     refuse("headroom: a step is recorded where it is replayed: eager trainers and Megatron's stages on GPUs, without encoders, towers, offloaded activations or a backward in two parts; framework", j.framework.label);
+  if (const auto n = replay_size_of(j, layers); n.too_long()) refuse("headroom: a step of so many tensors is not recorded (replay/size.hpp); they are at most", n.tensors);
   std::vector<recorded_step> out;
   replay_ranks(r, j, layers, [&](std::size_t i, const auto& run) {
     const auto& rank = r.ranks[i];
     step_recorder listener;
     const auto at_peak = rank.at_peak;
-    run(&listener);
+    run({&listener, until});
     out.push_back({rank.pipeline_stage, rank.count, rank.gpu, {}, listener.take()});
     if (replays_steps(j)) return;
     // Of a stage the replay makes parameters, optimizer state and activations; the rest of the walk's peak lies beside them.
@@ -122,14 +129,14 @@ namespace headroom {
 
 /// replay() and record() (replay.hpp) with layers of one's own (block/own_layer.hpp). Programs that link headroom::compiled include this
 /// file to have them.
-/// Errors: those of estimate(job, own).
+/// Errors: those of estimate(job, own); out_of_time.
 template <own_stack Own>
-full_report replay(const job& j, const Own& own) {
-  return detail::replayed(estimate_all(j, own), j, detail::layers_from(own));
+full_report replay(const job& j, const Own& own, const deadline& until = {}) {
+  return detail::replayed(estimate_all(j, own), j, detail::layers_from(own), until);
 }
 template <own_stack Own>
-std::vector<recorded_step> record(const job& j, const Own& own) {
-  return detail::recorded(estimate_all(j, own), j, detail::layers_from(own));
+std::vector<recorded_step> record(const job& j, const Own& own, const deadline& until = {}) {
+  return detail::recorded(estimate_all(j, own), j, detail::layers_from(own), until);
 }
 
 }  // namespace headroom

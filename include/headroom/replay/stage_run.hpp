@@ -12,8 +12,8 @@ namespace headroom {
 
 class stage_run {
  public:
-  stage_run(const settled_job& s, const inventory& list, const stage_cut& cut, std::int64_t stage, caching_allocator& a, step_recorder* listener = nullptr)
-      : job_(&s), stage_(stage), listener_(listener), steps_(s, cut, stage, a, listener), memory_(&steps_.memory()), inputs_left_(steps_.inputs_left()) {
+  stage_run(const settled_job& s, const inventory& list, const stage_cut& cut, std::int64_t stage, caching_allocator& a, const replay_watch& watch = {})
+      : job_(&s), stage_(stage), listener_(watch.listener), steps_(s, cut, stage, a, watch), memory_(&steps_.memory()), inputs_left_(steps_.inputs_left()) {
     const auto held = detail::weights_of_stage(s, list, stage);
     // Megatron-FSDP's shards are buffers, and Muon's layer-wise optimizer gives whole weights to ranks: theirs are added as they are.
     const auto& j = *s.source;
@@ -43,6 +43,7 @@ class stage_run {
   /// The most bytes that it has asked for at a time, since parameters are where they stay; and before that.
   [[nodiscard]] bytes peak_asked() const { return memory_->peak_asked(); }
   [[nodiscard]] bytes asked_in_load() const { return loading_; }
+  [[nodiscard]] std::int64_t made() const { return memory_->made(); }
 
  private:
   tensor_memory::handle make(std::int64_t elements, std::int64_t width, row of) { return memory_->make(bytes{checked::mul(elements, width)}, of); }

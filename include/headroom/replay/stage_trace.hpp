@@ -16,8 +16,8 @@ namespace headroom {
 
 class stage_trace {
  public:
-  stage_trace(const settled_job& s, const stage_cut& cut, std::int64_t stage, caching_allocator& a, step_recorder* listener = nullptr)
-      : job_(&s), memory_(a, listener), input_(detail::residual_tensor(s)), tensors_(s, input_, memory_) {
+  stage_trace(const settled_job& s, const stage_cut& cut, std::int64_t stage, caching_allocator& a, const replay_watch& watch = {})
+      : job_(&s), memory_(a, watch), input_(detail::residual_tensor(s)), tensors_(s, input_, memory_) {
     cut.for_each(stage, [&](const layer_chunk& c) {
       auto& k = chunks_.emplace_back();
       k.has_head = c.index == cut.chunks() - 1;

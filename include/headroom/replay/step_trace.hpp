@@ -16,8 +16,8 @@ class step_trace {
  public:
   template <class Layers = detail::shipped_layers>
   step_trace(const settled_job& s, const inventory& list, const state_bytes& st, const windows& w, const moment& resident, caching_allocator& a,
-             step_recorder* listener = nullptr, const Layers& layers = {})
-      : memory_(a, listener), tensors_(s, memory_, layers), facts_(s, tensors_.sizes(), st, w, {0, s.model.layers}) {
+             const replay_watch& watch = {}, const Layers& layers = {})
+      : memory_(a, watch), tensors_(s, memory_, layers), facts_(s, tensors_.sizes(), st, w, {0, s.model.layers}) {
     const auto& kind = s.source->sharding;
     tensors_.start_from(facts_, load_trace(s, st, w, memory_, a).run(list, resident));
     memory_.reset_peak();
@@ -39,6 +39,7 @@ class step_trace {
   }
   /// The most bytes that its steps have asked for at a time.
   [[nodiscard]] bytes peak_asked() const { return memory_.peak_asked(); }
+  [[nodiscard]] std::int64_t made() const { return memory_.made(); }
 
  private:
   template <class Units>

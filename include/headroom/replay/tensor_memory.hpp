@@ -2,11 +2,20 @@
 // Tensors of a step that is written out, in the allocator's blocks. Whoever listens is told of each.
 #pragma once
 
+#include <headroom/deadline.hpp>
 #include <headroom/replay/recording.hpp>
 
 #include <vector>
 
 namespace headroom {
+
+/// Who watches a replay: one who is told of each tensor, or nobody; and until when it is waited for.
+struct replay_watch {
+  step_recorder* listener{};
+  deadline until{};
+  constexpr replay_watch() = default;
+  constexpr replay_watch(step_recorder* l, deadline d = {}) : listener(l), until(d) {}
+};
 
 /// A tensor that is made piece by piece has several blocks, which come and go one by one.
 class tensor_memory {
@@ -14,7 +23,8 @@ class tensor_memory {
   using handle = std::int32_t;
   static constexpr handle none = -1;
 
-  explicit tensor_memory(caching_allocator& a, step_recorder* listener = nullptr) : allocator_(&a), listener_(listener) {}
+  /// Its tensors are asked for until a deadline: out_of_time.
+  explicit tensor_memory(caching_allocator& a, const replay_watch& w = {}) : allocator_(&a), listener_(w.listener), until_(w.until) {}
 
   /// A phase of the step begins, in it a layer; -1: none.
   void enter(phase p, std::int64_t layer = -1) {
@@ -23,6 +33,7 @@ class tensor_memory {
 
   /// A tensor of a row of the report; none where it has no bytes.
   handle make(bytes size, row of, stream on = stream::compute) {
+    until_.check();
     const auto h = allocator_->allocate(size.count(), on);
     if (listener_ != nullptr && h >= 0) listener_->make(h, of, on, size);
     if (h >= 0) count(static_cast<std::size_t>(h), size);
@@ -80,6 +91,8 @@ class tensor_memory {
   /// Bytes of the tensors that are alive, as they were asked for, and the most since the peak was last reset.
   [[nodiscard]] bytes asked() const { return asked_; }
   [[nodiscard]] bytes peak_asked() const { return peak_; }
+  /// How many have been made.
+  [[nodiscard]] std::int64_t made() const { return made_; }
   void reset_peak() { peak_ = asked_; }
 
  private:
@@ -88,6 +101,7 @@ class tensor_memory {
     std::vector<caching_allocator::block> blocks;
   };
   void count(std::size_t block, bytes size) {
+    ++made_;
     if (sizes_.size() <= block) sizes_.resize(block + 1);
     sizes_[block] = size;
     asked_ += size;
@@ -107,10 +121,12 @@ class tensor_memory {
 
   caching_allocator* allocator_;
   step_recorder* listener_;
+  paced_deadline until_;
   std::vector<pieced> pieces_;
   std::vector<handle> spare_;
   std::vector<bytes> sizes_;  // by block
   bytes asked_{}, peak_{};
+  std::int64_t made_ = 0;
 };
 
 }  // namespace headroom

@@ -21,7 +21,7 @@ enum class assumption : std::uint8_t {
   zero_bubble_defers_all, rank_with_most_weights, first_micro_batch_gathers, update_without_copies, compiled_chunks_in_place,
   cublas_workspace_before_2026, samples_of_one_length, recipe_of_one_date, towers_on_few_runs, eager_stages_on_two_runs,
   parameters_stay_on_gpu, sharded_adapters_unexplained, upcast_quantised_base, recurrence_fused, keys_ignored, unified_memory,
-  older_defaults,
+  older_defaults, replay_too_long,
 };
 // clang-format on
 
@@ -229,6 +229,9 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     {assumption::older_defaults, without_spread::decides,
      "the files that this job was imported from leave open what releases of their program have changed: the older defaults are assumed "
      "(assumed_defaults). --set environment.transformers=VERSION at the import decides."},
+    {assumption::replay_too_long, without_spread::in_other_spreads,
+     "a replay would take as long as one of 16,777,216 tensors or longer and is not begun: reserved memory is that of an allocator that reuses what it frees, and "
+     "whether the job fits is said for all that fragmentation may take."},
 });
 // clang-format on
 inline constexpr int assumption_count = static_cast<int>(all_assumptions.size());

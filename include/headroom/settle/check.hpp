@@ -13,7 +13,7 @@ namespace detail {
 template <class No>
 constexpr objection check_model(const shape& m, const No& no) {
   if (const auto why = check(m, no)) return why;
-  if (m.layers < 1 || m.layers > (std::int64_t{1} << 20)) return no("headroom: model.layers must be a whole number from 1 to 2^20", m.layers);
+  if (m.layers < 1 || m.layers > (std::int64_t{1} << 16)) return no("headroom: model.layers must be a whole number from 1 to 2^16", m.layers);
   if (!within(m.vocab_multiple, 1)) return no("headroom: model.vocab_multiple must be a whole number from 1 to 2^40", m.vocab_multiple);
   return {};
 }
@@ -64,6 +64,7 @@ constexpr objection check_layout(const job& j, const No& no) {
   const auto hpz = j.sharding.zero_hpz_partition_size, mics = j.sharding.mics_shard_size;
   if ((hpz > 1 || mics > 0) && !(j.sharding.by(sharder::deepspeed) && j.sharding.cuts(sharded_state::weights)))
     return no("headroom: sharding.zero_hpz_partition_size and mics_shard_size need sharding.kind \"zero\" and stage 3; stage", j.sharding.stage);
+  if (checked::mul(p.pipeline, p.virtual_pipeline) > 65'536) return no("headroom: parallel.pipeline × virtual_pipeline must be at most 65536; they are", checked::mul(p.pipeline, p.virtual_pipeline));
   const auto others = checked::mul(checked::mul(p.tensor, p.pipeline), p.context);
   const auto gpus = j.hardware.gpus();
   if (p.data == 0 && gpus % others != 0) return no("headroom: parallel.tensor × pipeline × context must divide the GPUs, hardware.nodes × gpus_per_node; the product", others);

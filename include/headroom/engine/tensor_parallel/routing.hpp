@@ -24,9 +24,7 @@ constexpr routed_bytes routed_of_layer(const settled_job& s) {
                      [](const program& p) { return routed_bytes{p.sum((p.saved() | p.sticky()) & ~p.recomputed()), p.sum(p.saved())}; });
   };
   const auto even = at(sc.expert_imbalance), twice = at(200);
-  std::int64_t sparse = s.model.mtp_layers;
-  for (std::int64_t i = 0; i < s.model.layers; ++i) sparse += s.model.sparse_layer(i) ? 1 : 0;
-  return {twice.kept - even.kept, twice.needed - even.needed, sparse};
+  return {twice.kept - even.kept, twice.needed - even.needed, s.model.mtp_layers + s.model.sparse_layers(0, s.model.layers)};
 }
 
 /// … of a rank's peak: of the activations that are kept, the same share as of all layers' together, and what the layer that runs needs,

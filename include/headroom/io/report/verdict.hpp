@@ -11,9 +11,10 @@ template <class Ranks>
 std::string verdict_text(const basic_report<Ranks>& r) {
   const std::string where = r.size > 1 ? " on the tightest GPU" : " on each GPU";
   const auto spare = r.headroom();
+  const std::string open = r.assumptions.has(assumption::replay_too_long) ? "" : ": a replay decides";
   if (r.fits()) return "FITS with " + gib_text(spare) + " of headroom" + where;
-  if (spare >= bytes{0} && r.may_fit()) return "MAY FIT: " + gib_text(spare) + " are left" + where + ", and fragmentation may take more: a replay decides";
-  if (spare < bytes{0} && r.may_fit()) return "MAY FIT: a replay decides";
+  if (spare >= bytes{0} && r.may_fit()) return "MAY FIT: " + gib_text(spare) + " are left" + where + ", and fragmentation may take more" + open;
+  if (spare < bytes{0} && r.may_fit()) return "MAY FIT" + open;
   if (spare < bytes{0}) return "DOES NOT FIT: " + gib_text(-spare) + " too much" + where;
   if (r.host.capacity > bytes{0} && r.host.per_node > r.host.capacity)
     return "DOES NOT FIT: " + gib_text(r.host.per_node - r.host.capacity) + " too much host memory on each node";
