@@ -212,6 +212,8 @@ TEST_CASE("worlds that do not factor are refused") {
     wrong.parallel.replicate = 7;
     wrong.parallel.data = j.parallel.data > 0 ? j.parallel.data : 1;
     REQUIRE_FALSE(answer(wrong));
+    wrong.parallel.data = 0;  // as many as the GPUs make
+    REQUIRE_FALSE(answer(wrong));
   }
 }
 

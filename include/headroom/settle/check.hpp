@@ -53,8 +53,6 @@ constexpr objection check_layout(const job& j, const No& no) {
   if (const auto why = check_gpus(j, no)) return why;
   if (!within(p.data, 0)) return no("headroom: parallel.data must be 0 (what the GPUs leave) or a whole number up to 2^40", p.data);
   if (!within(p.replicate, 1)) return no("headroom: parallel.replicate must be a whole number from 1 to 2^40", p.replicate);
-  if (p.data > 0 && checked::mul(p.data, p.context) % p.replicate != 0)
-    return no("headroom: parallel.data × context must be a multiple of parallel.replicate; replicate", p.replicate);
   if (p.expert_imbalance_percent < 100 || p.expert_imbalance_percent > 100'000)
     return no("headroom: parallel.expert_imbalance must be from 1 (an even share) to 1000; in percent", p.expert_imbalance_percent);
   if (!within(j.batch.micro, 1)) return no("headroom: batch.micro must be a whole number from 1 to 2^40", j.batch.micro);
@@ -68,6 +66,8 @@ constexpr objection check_layout(const job& j, const No& no) {
   const auto others = checked::mul(checked::mul(p.tensor, p.pipeline), p.context);
   const auto gpus = j.hardware.gpus();
   if (p.data == 0 && gpus % others != 0) return no("headroom: parallel.tensor × pipeline × context must divide the GPUs, hardware.nodes × gpus_per_node; the product", others);
+  if (checked::mul(p.data > 0 ? p.data : gpus / others, p.context) % p.replicate != 0)
+    return no("headroom: parallel.data × context must be a multiple of parallel.replicate; replicate", p.replicate);
   if (p.chunks < 0 || p.chunks > degrees::max_entries) return no("headroom: parallel.stage_layers must have at most 256 entries; it has", p.chunks);
   if (!entries_match(p)) return no("headroom: parallel.stage_layers must have an entry for each chunk, as many as parallel.pipeline × virtual_pipeline; they are", checked::mul(p.pipeline, p.virtual_pipeline));
   const auto& order = properties_of(p.schedule);
