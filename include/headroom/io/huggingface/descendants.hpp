@@ -1,0 +1,115 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Decoders of 2025 and 2026 that are made of the parts of earlier ones. A comment names the class that they build on, in transformers 5.16's
+// modular_<family>.py, and what they change of it.
+#pragma once
+
+#include <headroom/io/huggingface/dense.hpp>
+#include <headroom/io/huggingface/sparse.hpp>
+
+namespace headroom::io::detail {
+
+/// mlp_layer_types: "dense" or "sparse", layer by layer. Without it the first `dense` layers are; first_k_dense_replace, which the class does
+/// not read, must not say otherwise.
+inline void read_mlp_layer_types(const config& c, shape& m, std::int64_t dense) {
+  const json* list = c.find({"mlp_layer_types"});
+  if (list == nullptr || list->is_null()) {
+    m.experts.first_dense_layers = dense;
+    if (c.has("first_k_dense_replace") && c.number({"first_k_dense_replace"}, dense, 0, config::most) != dense)
+      complain(c.at("first_k_dense_replace") + " must be " + std::to_string(dense) + " without mlp_layer_types, as the class builds it, found " + shown(*c.find({"first_k_dense_replace"})));
+    return;
+  }
+  const auto path = c.at("mlp_layer_types");
+  if (!list->is_array() || static_cast<std::int64_t>(list->size()) != m.layers)
+    complain(path + " must be a list of " + std::to_string(m.layers) + " words, one for each layer, found " + shown(*list));
+  std::int64_t first = 0;
+  for (; first < m.layers && (*list)[static_cast<std::size_t>(first)] == "dense"; ++first) {}
+  m.experts.first_dense_layers = first;
+  for (std::int64_t i = first; i < m.layers; ++i) {
+    const auto& word = (*list)[static_cast<std::size_t>(i)];
+    if (word == "dense")
+      make_dense(c, "mlp_layer_types", m, i);
+    else if (word != "sparse")
+      complain(path + " must hold dense and sparse alone, found " + shown(word));
+  }
+}
+
+/// Routed experts and shared ones as wide as they, by the words of a family.
+inline void read_routed(const config& c, shape& m, const char* count, std::int64_t experts, std::int64_t active, std::int64_t width, const char* shared, std::int64_t shared_experts) {
+  auto& e = m.experts;
+  e.count = c.count({count, "num_local_experts"}, experts);
+  e.active = c.count({"num_experts_per_tok"}, active);
+  e.ffn = c.size({"moe_intermediate_size"}, width);
+  e.shared = c.nullable({shared}, shared_experts, 0, 0, config::most);
+  e.shared_ffn = checked::mul(e.shared, e.ffn);
+}
+
+inline void set_latent(const config& c, shape& m, const mla_shape& usual) {
+  read_latent_attention(c, m, usual.q_rank);
+  m.mla.kv_rank = c.size({"kv_lora_rank"}, usual.kv_rank);
+  m.mla.nope_dim = c.number({"qk_nope_head_dim"}, usual.nope_dim, 0);
+  m.mla.rope_dim = c.number({"qk_rope_head_dim"}, usual.rope_dim, 0);
+  m.mla.value_dim = c.nullable({"v_head_dim"}, usual.value_dim, m.hidden / m.heads);
+  if (m.mla.value_dim == 0) m.mla.value_dim = m.hidden / m.heads;
+}
+
+/// Code beside the checkpoint (inclusionAI Ling and Ring, modeling_bailing_moe_v2.py): the correction bias is a buffer, and a norm over each
+/// head's q and k is there where use_qk_norm says so.
+inline void finish_bailing(const config& c, shape& m) {
+  read_routed(c, m, "num_experts", ask, ask, ask, "num_shared_experts", 0);
+  m.experts.first_dense_layers = c.number({"first_k_dense_replace"}, 0, 0, config::most);
+  m.fused_qkv = true;
+  m.qk_norm = c.flag("use_qk_norm", false);
+  m.output_bias = c.flag("use_bias", false);
+  if (c.flag("norm_head", false)) complain(c.at("norm_head") + " must be false for bailing_moe, found true");
+  if (c.number({"num_nextn_predict_layers"}, 0, 0, config::most) != 0)
+    complain(c.at("num_nextn_predict_layers") + " must be 0 for bailing_moe: its modules of multi-token prediction are not known here, found " + shown(*c.find({"num_nextn_predict_layers"})));
+}
+
+inline constexpr decoder_family descended_decoders[] = {
+    {"cwm", read_mlp_bias},                                                  // Llama behind a window
+    {"ministral3", nullptr},                                                 // Mistral
+    {"jais2", [](const config& c, shape& m) { read_mlp_bias(c, m), layer_norms(m, true), m.mlp = mlp_kind::plain; }},  // Llama; NemotronMLP, LayerNorm
+    {"vaultgemma", [](const config& c, shape& m) { finish_gemma2(c, m, 50, 30), m.post_norms = false; }},              // Gemma2 without the norms behind
+    {"mimo", [](const config& c, shape& m) { read_window_switch(c, m), m.mtp_layers = c.number({"num_nextn_predict_layers"}, 0, 0, config::most); }},  // Qwen2
+    {"youtu", [](const config& c, shape& m) { set_latent(c, m, {1536, 512, 128, 64, 128}); }},  // Llama over DeepseekV3Attention
+    {"minicpm3", [](const config& c, shape& m) { read_mlp_bias(c, m), set_latent(c, m, {768, 256, 64, 32, 0}); }},  // Llama over DeepseekV2Attention
+    {"granite_swa", [](const config& c, shape& m) { read_mlp_bias(c, m), m.attention_sinks = true; }},
+    {"granitemoe_swa", [](const config& c, shape& m) {
+       read_local_experts(c, m, 8, 2);
+       m.attention_sinks = true;
+       m.experts.shared_ffn = c.number({"shared_intermediate_size"}, 0, 0);
+       m.experts.shared = m.experts.shared_ffn > 0 ? 1 : 0;
+     }},
+    {"flex_olmo", [](const config& c, shape& m) { m.qk_norm_full = m.norm_after = true, read_local_experts(c, m, 7, 5); }},  // Olmoe behind Olmo2's norms
+    {"exaone_moe", [](const config& c, shape& m) {  // OlmoeDecoderLayer over Exaone4Attention
+       m.qk_norm = true;
+       read_routed(c, m, "num_experts", 64, 8, 1024, "num_shared_experts", 1);
+       read_mlp_layer_types(c, m, c.number({"first_k_dense_replace"}, 1, 0, config::most));
+     }},
+    {"solar_open", [](const config& c, shape& m) {  // LlamaDecoderLayer with Glm4MoeMoE in every layer
+       read_routed(c, m, "n_routed_experts", 128, 8, 1280, "n_shared_experts", 1);
+       read_mlp_layer_types(c, m, 0);
+     }},
+    {"hy_v3", [](const config& c, shape& m) {  // DeepseekV3DecoderLayer over ApertusAttention
+       m.qk_norm = true;
+       read_mlp_bias(c, m);
+       if (m.mlp_bias) complain(c.at("mlp_bias") + " must be false for hy_v3, found true");
+       read_routed(c, m, "num_experts", 192, 8, 1536, "num_shared_experts", 1);
+       read_mlp_layer_types(c, m, m.layers > 0 ? 1 : 0);
+     }},
+    {"mistral4", [](const config& c, shape& m) {  // DeepseekV3DecoderLayer
+       set_latent(c, m, {1024, 256, 64, 64, 128});
+       read_deepseek_experts(c, m, 128, 4, 2048, 1, 0);
+     }},
+    {"glm4_moe_lite", [](const config& c, shape& m) {  // Glm4MoeDecoderLayer over DeepseekV3Attention
+       set_latent(c, m, {768, 512, 192, 64, 256});
+       read_routed(c, m, "n_routed_experts", 64, 4, 1536, "n_shared_experts", 1);
+       read_mlp_layer_types(c, m, 1);
+     }},
+    {"bailing_moe", finish_bailing},
+};
+
+/// Returns false where the family is not one of them.
+inline bool read_descended_decoder(const config& c, std::string_view type, shape& m) { return read_listed(descended_decoders, c, type, m); }
+
+}  // namespace headroom::io::detail
