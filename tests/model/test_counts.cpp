@@ -66,6 +66,49 @@ TEST_CASE("every model of the collection counts exactly, or is refused by name")
   CHECK(refusals == 1);
 }
 
+TEST_CASE("model types of 2025 and 2026 count exactly, or are refused") {
+  int exact = 0;
+  int refusals = 0;
+  for (const auto& entry : data("models_2026.json")) {
+    const auto name = entry.at("name").get<std::string>();
+    CAPTURE(name);
+    headroom::shape m;
+    try {
+      m = headroom::io::model_from_config(config_of(entry));
+    } catch (const headroom::job_error&) {
+      ++refusals;
+      continue;
+    }
+    CHECK(headroom::count(m).total.count() == entry.at("params_total").get<std::int64_t>());
+    ++exact;
+  }
+  CHECK(exact == 135);
+  CHECK(refusals == 330);
+}
+
+TEST_CASE("which layers of a list are dense, and what the class does not read") {
+  const json lite = {{"model_type", "glm4_moe_lite"}, {"num_hidden_layers", 4}};
+  const auto with = [&](const char* key, json value) {
+    auto config = lite;
+    config[key] = std::move(value);
+    return config;
+  };
+  const auto plain = headroom::io::model_from_config(lite);
+  CHECK(plain.sparse_layers(0, 4) == 3);
+  CHECK(headroom::io::model_from_config(with("mlp_layer_types", {"dense", "sparse", "sparse", "sparse"})) == plain);
+  CHECK(headroom::io::model_from_config(with("first_k_dense_replace", 1)) == plain);
+  const auto mixed = headroom::io::model_from_config(with("mlp_layer_types", {"sparse", "dense", "sparse", "dense"}));
+  CHECK(mixed.sparse_layer(0));
+  CHECK_FALSE(mixed.sparse_layer(1));
+  CHECK(mixed.sparse_layers(0, 4) == 2);
+  CHECK_THROWS_WITH_AS(headroom::io::model_from_config(with("first_k_dense_replace", 2)),
+                       "headroom: config.first_k_dense_replace must be 1 without mlp_layer_types, as the class builds it, found 2", headroom::job_error);
+  CHECK_THROWS_WITH_AS(headroom::io::model_from_config(with("mlp_layer_types", {"dense", "moe", "sparse", "sparse"})),
+                       "headroom: config.mlp_layer_types must hold dense and sparse alone, found \"moe\"", headroom::job_error);
+  CHECK_THROWS_WITH_AS(headroom::io::model_from_config(with("mlp_layer_types", {"dense"})),
+                       doctest::Contains("config.mlp_layer_types must be a list of 4 words, one for each layer"), headroom::job_error);
+}
+
 TEST_CASE("small random configurations count exactly") {
   int exact = 0;
   for (const auto& entry : data("model_fuzz_vectors.json")) {
