@@ -4,6 +4,7 @@
 #   sh tests/run.sh            everything
 #   sh tests/run.sh gcc fuzz   only these of: gcc clang sanitizers no-exceptions fuzz
 #   sh tests/run.sh headers    each header of headroom::io by itself, too (four minutes, and not part of everything)
+#   sh tests/run.sh zoo        every model known by name in a constant expression, by both compilers (a minute, and not part of everything)
 #   sh tests/run.sh sanitizers-long   both sanitizers over estimates, searches, readers and the programs, too (fifteen minutes, and not part of everything: the fuzzers run these under them)
 # HEADROOM_FUZZ_SECONDS: how long each fuzzer runs (30).
 # On Debian and its like, what is missing is installed first (as root or with sudo).
@@ -130,6 +131,13 @@ for what in "$@"; do
     headers)
       cmake --preset default -DHEADROOM_VERIFY_IO=ON >/dev/null
       if cmake --build build --target all_verify_interface_header_sets; then passed=$((passed + 1)); else fail "a header by itself"; fi
+      ;;
+    zoo)
+      cmake --preset default >/dev/null
+      cmake --preset clang -DHEADROOM_IO=OFF >/dev/null
+      for folder in build build-clang; do
+        if cmake --build "$folder" --target headroom_zoo; then passed=$((passed + 1)); else fail "the zoo in $folder"; fi
+      done
       ;;
     no-exceptions) stage no-exceptions '^$' ;;
     fuzz)

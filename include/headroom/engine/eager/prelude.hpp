@@ -81,7 +81,7 @@ constexpr prelude walk_tower(const settled_job& s, const windows& w, bytes kept)
   const shape tower = tower_shape(v);
   const adapter none{};
   const scene sc = tower_scene(s.layer, tower, v, none);
-  const detail::layer_run run{.first = 0, .count = v.layers, .trained = detail::all_if(tower_trains), .input_has_gradient = tower_trains,
+  detail::layer_run run{.first = 0, .count = v.layers, .trained = detail::all_if(tower_trains), .input_has_gradient = tower_trains,
                               .recomputes = s.source->recompute.mode == recompute_mode::full, .kind = tower.kind_of(0)};
   const bool momentary = momentary_gradients(s, w);
   const auto walked = [&](const program& p) { return detail::walk_end(p, true, momentary); };
@@ -101,7 +101,7 @@ constexpr prelude walk_encoder(const settled_job& s, const windows& w, bytes kep
   const auto walked = [&](const program& p) { return detail::walk_end(p, true, momentary); };
   const auto front = with_made([&] { return encoder_front(sc, s.model.encoder, trains, table); }, walked);
   const bool flows = front.flows;
-  const detail::layer_run run{.first = 0, .count = stack.layers, .trained = detail::all_if(trains), .input_has_gradient = flows,
+  detail::layer_run run{.first = 0, .count = stack.layers, .trained = detail::all_if(trains), .input_has_gradient = flows,
                               .recomputes = s.source->recompute.mode == recompute_mode::full, .kind = stack.kind_of(0)};
   const auto back = with_made([&] { return encoder_back(sc, trains, flows || trains); }, walked);
   auto r = detail::walk_side(s, sc, w, front, run, back, kept);
