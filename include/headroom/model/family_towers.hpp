@@ -90,6 +90,15 @@ constexpr shape qwen2_5_tower(shape s, n ffn) {
   return with_vision(s, vision_kind::qwen2_5_vl, projector_kind::merger, 32, 1280, 16, ffn, 14, 0);
 }
 
+/// Qwen3-VL: a tower with learned positions, of which three layers feed the first language layers, too.
+constexpr shape qwen3_tower(shape s, n layers = 24, n hidden = 1024, n ffn = 4096) {
+  s = with_vision(s, vision_kind::qwen3_vl, projector_kind::merger, layers, hidden, 16, ffn, 16, 0);
+  s.vision.temporal_patch = s.vision.merge = 2;
+  s.vision.positions = 2304;
+  s.vision.deep_mergers = 3;
+  return s;
+}
+
 constexpr shape llama4(name label, n experts, n every) {
   auto s = shared(routed(llama(label, 48, 5120, 40, 8, 16384, 202048, false, 128), experts, 1, 8192), 1, 8192);
   s.experts.every = every;

@@ -16,6 +16,7 @@ inline constexpr shape llama_65b = family::llama("llama-65b", 80, 8192, 64, 64, 
 inline constexpr shape llama_2_7b = family::llama("llama-2-7b", 32, 4096, 32, 32, 11008, 32000);
 inline constexpr shape llama_2_13b = family::llama("llama-2-13b", 40, 5120, 40, 40, 13824, 32000);
 inline constexpr shape llama_2_70b = family::llama("llama-2-70b", 80, 8192, 64, 8, 28672, 32000);
+inline constexpr shape open_llama_3b = family::llama("open-llama-3b", 26, 3200, 32, 32, 8640, 32000);
 inline constexpr shape codellama_7b = family::llama("codellama-7b", 32, 4096, 32, 32, 11008, 32016);
 inline constexpr shape codellama_13b = family::llama("codellama-13b", 40, 5120, 40, 40, 13824, 32016);
 inline constexpr shape codellama_34b = family::llama("codellama-34b", 48, 8192, 64, 8, 22016, 32000);
@@ -244,6 +245,9 @@ inline constexpr shape qwen2_5_vl_32b =
     family::qwen2_5_tower(family::qwen2("qwen2.5-vl-32b", 64, 5120, 40, 8, 27648, 152064), 3456);
 inline constexpr shape qwen2_5_vl_72b =
     family::qwen2_5_tower(family::qwen2("qwen2.5-vl-72b", 80, 8192, 64, 8, 29568, 152064), 3456);
+inline constexpr shape qwen3_vl_2b = family::qwen3_tower(family::qwen3("qwen3-vl-2b", 28, 2048, 16, 8, 6144, true));
+inline constexpr shape qwen3_vl_4b = family::qwen3_tower(family::qwen3("qwen3-vl-4b", 36, 2560, 32, 8, 9728, true));
+inline constexpr shape qwen3_vl_8b = family::qwen3_tower(family::qwen3("qwen3-vl-8b", 36, 4096, 32, 8, 12288), 27, 1152, 4304);
 inline constexpr shape minicpm_v_2_6 =
     family::siglip_so400m(family::qwen2("minicpm-v-2.6", 28, 3584, 28, 4, 18944, 151666), 980, 64);
 

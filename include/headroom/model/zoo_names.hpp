@@ -21,6 +21,7 @@ inline constexpr entry table[] = {
     {&llama_13b, {"llama-13b", "open_llama_13b"}},
     {&llama_30b, {"llama-30b"}},
     {&llama_65b, {"llama-65b"}},
+    {&open_llama_3b, {"open-llama-3b", "open_llama_3b", "open_llama_3b_v2"}},
     {&llama_2_7b, {"llama-2-7b", "llama-2-7b-hf", "llama-2-7b-chat-hf"}},
     {&llama_2_13b, {"llama-2-13b", "llama-2-13b-hf", "llama-2-13b-chat-hf"}},
     {&llama_2_70b, {"llama-2-70b", "llama-2-70b-hf", "llama-2-70b-chat-hf"}},
@@ -219,6 +220,9 @@ inline constexpr entry table[] = {
     {&qwen2_5_vl_7b, {"qwen2.5-vl-7b", "qwen2.5-vl-7b-instruct"}},
     {&qwen2_5_vl_32b, {"qwen2.5-vl-32b", "qwen2.5-vl-32b-instruct"}},
     {&qwen2_5_vl_72b, {"qwen2.5-vl-72b", "qwen2.5-vl-72b-instruct"}},
+    {&qwen3_vl_2b, {"qwen3-vl-2b"}},
+    {&qwen3_vl_4b, {"qwen3-vl-4b"}},
+    {&qwen3_vl_8b, {"qwen3-vl-8b"}},
     {&minicpm_v_2_6, {"minicpm-v-2.6", "minicpm-v-2_6"}},
 };
 
@@ -255,6 +259,15 @@ inline constexpr made_of descendants[] = {
     {"deepseek-r1-0528", "deepseek-r1"},
     {"deepseek-r1-0528-qwen3-8b", "qwen3-8b"},
     {"deepcoder-14b-preview", "deepseek-r1-distill-qwen-14b"},
+    {"magistral-small-2506", "mistral-small-24b"},
+    {"magistral-small-2507", "mistral-small-24b"},
+    {"devstral-small-2505", "mistral-small-24b"},
+    {"devstral-small-2507", "mistral-small-24b"},
+    {"cogito-v1-preview-llama-3b", "llama-3.2-3b"},
+    {"cogito-v1-preview-llama-8b", "llama-3.1-8b"},
+    {"cogito-v1-preview-qwen-14b", "qwen2.5-14b"},
+    {"smollm3-3b-checkpoints", "smollm3-3b"},
+    {"olmo-3-7b-instruct-sft", "olmo-3-7b"},
     {"gpt-oss-safeguard-20b", "gpt-oss-20b"},
     {"gpt-oss-safeguard-120b", "gpt-oss-120b"},
 };
