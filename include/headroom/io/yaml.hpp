@@ -104,7 +104,18 @@ class yaml_events final : public YAML::EventHandler {
     path_ = joined(in.path, in.key);
     return &((*in.at)[in.key] = std::move(v));
   }
+  /// "<<: *other", or a list of them: keys that the mapping does not have itself (YAML 1.1, merge keys).
+  static void merge(json_value& at) {
+    const auto it = at.find("<<");
+    if (it == at.end() || !(it->is_object() || it->is_array())) return;
+    const auto others = it->is_array() ? std::move(*it) : json_value::array({std::move(*it)});
+    at.erase("<<");
+    for (const auto& other : others)
+      for (const auto& [key, value] : other.items())
+        if (!at.contains(key)) at[key] = value;
+  }
   void close() {
+    if (open_.back().at->is_object()) merge(*open_.back().at);
     if (const auto& done = open_.back(); done.anchor != YAML::NullAnchor) {
       into_->spend(count_ - done.began);
       anchors_[done.anchor] = {*done.at, count_ - done.began};

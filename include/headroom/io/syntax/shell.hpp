@@ -49,6 +49,8 @@ class shell_parser {
       s_.twice();
     else if (c == '$' || c == '`')
       s_.unquoted();
+    else if (c == open_from)
+      s_.opened();
     else if (c == '(')
       bracket();
     else if (c == ')')
@@ -56,13 +58,18 @@ class shell_parser {
     else if (!s_.in_array && (c == ';' || c == '&' || c == '|'))
       between(c);
     else if (!s_.in_array && (c == '<' || c == '>'))
-      tests() ? word_of_test(1) : redirect();
+      less_or_more(c);
     else {
       s_.add(c);
       ++c_.at;
     }
   }
 
+  void less_or_more(char c) {
+    if (tests()) return word_of_test(1);
+    if (const auto length = c == '<' ? shell_placeholder(c_.text.substr(c_.at)) : 0; length > 0) return s_.placeholder(length);
+    redirect();
+  }
   /// Within [[ … ]] brackets and signs are words.
   [[nodiscard]] bool tests() const { return !s_.words.empty() && s_.words[0].text == "[[" && s_.words.back().text != "]]"; }
   void word_of_test(std::size_t length) {

@@ -21,6 +21,12 @@ struct shell_cursor {
   [[nodiscard]] char peek(std::size_t ahead = 0) const { return at + ahead < text.size() ? text[at + ahead] : '\0'; }
   static std::vector<shell_word> open(std::string_view what, int line) { return {{open_from + std::string{what.substr(0, 60)} + open_to, line}}; }
 
+  /// What is open already, up to its end; moves behind it.
+  std::string_view opened() {
+    const auto from = at;
+    skip_to(std::min(text.find(open_to, at), text.size() - 1) + 1);
+    return text.substr(from, at - from);
+  }
   /// What stands at a `$` or a backquote; moves behind it.
   shell_variable expansion(int depth) {
     const auto from = at;
@@ -125,6 +131,8 @@ struct shell_cursor {
       } else if (text[at] == '$' || text[at] == '`') {
         const auto v = expansion(depth);
         for (std::size_t i = 0; i < v.items.size(); ++i) word += (i > 0 ? " " : "") + v.items[i].text;
+      } else if (text[at] == open_from) {
+        word += opened();
       } else {
         if (verbatim || (text[at] != '"' && text[at] != '\'')) word += text[at];
         ++at;

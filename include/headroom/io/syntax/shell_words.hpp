@@ -16,6 +16,16 @@ inline std::size_t shell_assigned(std::string_view word) {
   return n < word.size() && (word[n] == '=' || word.substr(n, 2) == "+=") ? n : 0;
 }
 
+/// Length of a place that people are to fill in, <PATH TO FILE>; 0: what stands there redirects.
+inline std::size_t shell_placeholder(std::string_view text) {
+  if (text.size() < 3 || !shell_name_char(text[1]) || (text[1] >= '0' && text[1] <= '9')) return 0;
+  const auto end = text.find_first_of("<>|&;\n\"'$`(){}", 1);
+  if (end == std::string_view::npos || text[end] != '>') return 0;
+  const auto last = text[end - 1], before = text[end - 2];
+  if (shell_blank(last) || (last >= '0' && last <= '9' && shell_blank(before))) return 0;  // <FILE > OTHER, <FILE 2> OTHER
+  return end + 1 >= text.size() || shell_blank(text[end + 1]) ? end + 1 : 0;
+}
+
 /// The words of the command, or of the array NAME=(…), that is being read.
 struct shell_words {
   shell_cursor cursor;
@@ -31,6 +41,19 @@ struct shell_words {
     if (!has_word) start = cursor.line;
     has_word = true;
     word += c;
+  }
+  /// What stays open: in a string of commands it was open before, and is read no second time.
+  void opened() {
+    if (!has_word) start = cursor.line;
+    has_word = true;
+    word += cursor.opened();
+  }
+  /// <PATH TO FILE>
+  void placeholder(std::size_t length) {
+    if (!has_word) start = cursor.line;
+    has_word = true;
+    word += shell_cursor::open(cursor.text.substr(cursor.at, length), cursor.line)[0].text;
+    cursor.at += length;
   }
   /// A backslash and what it takes the meaning of.
   void escape() {
@@ -98,6 +121,8 @@ struct shell_words {
         } else if (!value.items.empty()) {
           word += value.items[0].text;
         }
+      } else if (c == open_from) {
+        word += cursor.opened();
       } else {
         word += c;
         cursor.line += c == '\n';
