@@ -4,8 +4,10 @@
 
 #include <headroom/io/launchers/safetensors_index.hpp>
 #include <headroom/io/launchers/import_accelerate.hpp>
+#include <headroom/io/launchers/import_adapter.hpp>
 #include <headroom/io/launchers/import_text.hpp>
 #include <headroom/io/launchers/megatron_yaml.hpp>
+#include <headroom/io/launchers/model_dropout.hpp>
 #include <headroom/io/launchers/other_programs.hpp>
 #include <headroom/io/launchers/settle_draft.hpp>
 
@@ -18,6 +20,7 @@ inline file_kind kind_of(const json_value& root) {
   if (!root.is_object()) return file_kind::unknown;
   const auto any = [&](std::initializer_list<const char*> keys) { return std::any_of(keys.begin(), keys.end(), [&](const char* k) { return root.contains(k); }); };
   if (any({"weight_map"})) return file_kind::safetensors_index;
+  if (any({"peft_type"})) return file_kind::adapter;
   if (is_axolotl(root)) return file_kind::trainer;
   if (detail::is_torchtune(root)) return file_kind::torchtune;
   if (detail::is_litgpt(root)) return file_kind::litgpt;
@@ -45,6 +48,7 @@ inline void import_huggingface(draft& d, const document& from, const std::string
       if (same == known) m = known;
     }
     d.replace("model", model_to_json(m), from.source);
+    d.model_drops = detail::dropout_of(from.root);
   });
 }
 
@@ -85,6 +89,10 @@ inline void import_megatron_recipe(draft& d, const document& from) {
   for (const auto& [key, value] : arguments.root.items())
     if (among_words(detail::megatron_other_programs, key) && detail::given(arguments.root, key))
       fail("headroom: " + arguments.place(key) + ": " + key + " is no argument of a training of GPT models, whose arguments alone are read");
+  const auto has = [&](const char* key, std::string_view part) { return arguments.root.contains(key) && arguments.root[key].is_string() && arguments.root[key].get_ref<const std::string&>().find(part) != std::string::npos; };
+  for (const auto& [key, part] : {std::pair<const char*, std::string_view>{"data-path", "bert"}, {"data-path", "_text_sentence"}, {"vocab-file", "bert"}, {"vocab-file", "vocab.txt"}, {"tokenizer-type", "Bert"}})
+    if (has(key, part))  // words by pieces, and sentences in pairs (pretrain_bert.py, pretrain_t5.py; tools/preprocess_data.py --split-sentences)
+      fail("headroom: " + arguments.place(key) + ": " + key + " is of a training of BERT or T5, and those of GPT models alone are read");
   d.notes.push_back(from.source + ": the arguments are taken to be pretrain_gpt.py's");
   import_megatron(d, arguments);
 }
@@ -128,10 +136,11 @@ struct import_format {
   file_kind value;
   void (*read)(draft&, const document&, const import_settings&);
 };
-inline constexpr std::array<import_format, 11> file_kinds{{
+inline constexpr std::array<import_format, 12> file_kinds{{
     {"job", file_kind::job, [](draft& d, const document& from, const import_settings& with) { import_job(d, from, file_base::anywhere_from(with.base)); }},
     {"huggingface", file_kind::huggingface, [](draft& d, const document& from, const import_settings& with) { import_huggingface(d, from, with.base.filename().string()); }},
     {"safetensors-index", file_kind::safetensors_index, [](draft& d, const document& from, const import_settings&) { d.indices.push_back(read_safetensors_index(from)); }},
+    {"adapter", file_kind::adapter, [](draft& d, const document& from, const import_settings&) { import_adapter(d, from); }},
     {"deepspeed", file_kind::deepspeed, [](draft& d, const document& from, const import_settings& with) { import_deepspeed(d, from, with.automatic); }},
     {"accelerate", file_kind::accelerate, [](draft& d, const document& from, const import_settings& with) { keep_unread(d, detail::with_full_names(from), file_kind::accelerate, &draft::accelerate, with); }},
     {"megatron", file_kind::megatron, [](draft& d, const document& from, const import_settings&) { import_megatron_recipe(d, from); }},
@@ -214,8 +223,9 @@ inline import_input input_of(std::string text, const std::filesystem::path& file
   in.kind = kind_of(in.parsed.root);
   return in;
 }
-/// Adds what a file says; its name is for errors, and nothing but `text` is read.
+/// Adds what a file says; its path is for errors, and tells programs whose folders say what they are. Nothing but `text` is read.
 inline void import_input_into(draft& d, const import_input& in, import_settings with) {
+  with.script.path = in.file.generic_string();
   if (in.kind == file_kind::launch) return import_text(d, in.text, in.file.filename().string(), with.script);
   d.notes.insert(d.notes.end(), in.parsed.notes.begin(), in.parsed.notes.end());
   with.base = with.base.empty() ? in.file.parent_path() : with.base;
@@ -250,14 +260,14 @@ inline std::vector<import_input> written_by_scripts(std::span<const import_input
 /// Several files, in the order in which the programs themselves read them, whatever the order they are given in: a model's shape, what
 /// launchers are configured with, a program's configuration, and last the command line, which wins. Files of one kind keep their order.
 inline void import_files(draft& d, std::vector<import_input> all, const import_settings& with) {
-  constexpr file_kind order[] = {file_kind::huggingface, file_kind::safetensors_index, file_kind::job, file_kind::accelerate, file_kind::deepspeed, file_kind::megatron, file_kind::torchtitan, file_kind::litgpt, file_kind::torchtune, file_kind::trainer};
+  constexpr file_kind order[] = {file_kind::huggingface, file_kind::safetensors_index, file_kind::job, file_kind::adapter, file_kind::accelerate, file_kind::deepspeed, file_kind::megatron, file_kind::torchtitan, file_kind::litgpt, file_kind::torchtune, file_kind::trainer};
   const auto rank = [&](const import_input& in) { return std::find(std::begin(order), std::end(order), in.kind) - std::begin(order); };
-  for (const auto kind : {file_kind::accelerate, file_kind::deepspeed}) {  // a run has one of each
+  for (const auto kind : {file_kind::accelerate, file_kind::deepspeed, file_kind::adapter}) {  // a run has one of each
     const import_input* first = nullptr;
     for (const auto& in : all) {
       if (in.kind != kind) continue;
       if (first != nullptr)
-        fail("headroom: " + first->file.filename().string() + " and " + in.file.filename().string() + " are both configurations of " + (kind == file_kind::deepspeed ? "DeepSpeed" : "Accelerate") + ", of which a run has one: give the one that it uses");
+        fail("headroom: " + first->file.filename().string() + " and " + in.file.filename().string() + " are both configurations of " + (kind == file_kind::deepspeed ? "DeepSpeed" : kind == file_kind::adapter ? "PEFT's adapters" : "Accelerate") + ", of which a run has one: give the one that it uses");
       first = &in;
     }
   }

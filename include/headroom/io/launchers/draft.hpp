@@ -22,7 +22,7 @@ struct safetensors_index {
 };
 
 /// What a file is.
-enum class file_kind : std::uint8_t { unknown, job, huggingface, safetensors_index, deepspeed, accelerate, megatron, torchtitan, litgpt, torchtune, trainer, launch };
+enum class file_kind : std::uint8_t { unknown, job, huggingface, safetensors_index, adapter, deepspeed, accelerate, megatron, torchtitan, litgpt, torchtune, trainer, launch };
 
 class draft {
  public:
@@ -93,6 +93,8 @@ class draft {
 
   /// A model's name that the zoo does not have.
   std::optional<said> awaits_model;
+  /// Dropout that the model's config.json asks for, as the job's key says it; null where it asks for none.
+  json_value model_drops{};
   /// A vocabulary that a tokenizer decides, of which nothing is known.
   std::optional<said> awaits_vocabulary;
   /// Files that another one names, and what each is for; they count only where they are given, too.
@@ -126,6 +128,11 @@ class draft {
   std::optional<fact> visible;
   /// One process that the Trainer makes several replicas of where it sees several GPUs (torch.nn.DataParallel).
   std::optional<said> alone;
+
+  /// A key that says where ranks lie: it changes nothing on one node, and is not modelled on several.
+  std::optional<said> placement;
+  /// The path of the script that is being read.
+  std::string script;
 
   /// Samples that a step has at least, by as many micro-batches as that takes.
   std::optional<fact> least_samples;
@@ -275,7 +282,8 @@ class draft {
 /// A model of the library's own by the name that another program gives it: fine-tuned ones have the shape of what they were made of.
 /// Files are not looked for.
 inline void say_model(draft& d, const std::string& name, const std::string& place) {
-  if (d.has({"model"})) return;
+  const auto* before = d.find({"model"});
+  if (before != nullptr && !d.has_read(file_kind::adapter)) return;
   auto base = name;
   const auto* known = models::find(base);
   const auto last = std::string_view{name}.substr(name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1);
@@ -291,7 +299,11 @@ inline void say_model(draft& d, const std::string& name, const std::string& plac
     known = models::find(base);
   }
   if (known == nullptr) {
-    d.awaits_model = draft::said{name, place};
+    if (before == nullptr) d.awaits_model = draft::said{name, place};
+    return;
+  }
+  if (before != nullptr) {  // the adapter's
+    if (d.place_of("model") != "--model" && *before != model_to_json(*known)) fail("headroom: " + place + ": " + in_quotes(name) + " is another model than the one that the adapter is for (" + d.place_of("model") + ")");
     return;
   }
   if (base != name) d.notes.push_back(place + ": " + in_quotes(name) + " is taken to have the shape of " + std::string{known->label.view()});

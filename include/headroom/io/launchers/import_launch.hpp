@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/launchers/accelerate_launch.hpp>
+#include <headroom/io/launchers/deepspeed_chat.hpp>
 #include <headroom/io/launchers/import_accelerate.hpp>
 #include <headroom/io/launchers/import_megatron.hpp>
 #include <headroom/io/launchers/import_torchtitan.hpp>
@@ -62,9 +63,10 @@ class launch {
   }
   /// The #SBATCH lines.
   void directives(const std::vector<shell_word>& words) {
-    slurm_options s{*d_, source_};
-    for (const auto& a : arguments_of(words)) s.take(a);
-    s.say(false);
+    if (words.empty()) return;
+    lines_.emplace(*d_, source_);
+    for (const auto& a : arguments_of(words)) lines_->take(a);
+    lines_->say(false);
   }
 
  private:
@@ -82,7 +84,7 @@ class launch {
     for (std::size_t i = 0; i < std::min(s.at, c.words.size()); ++i) {
       const auto name = file_part(c.words[i].text);
       if (name == "srun") {
-        slurm_options options{*d_, source_};
+        auto options = lines_ ? *lines_ : slurm_options{*d_, source_};  // a step has what its batch job asks for
         options.read(c.words, i + 1);
         options.say(s.how == launch_starter::program);
       }
@@ -177,7 +179,10 @@ class launch {
     }
     const bool nodes = d_->has({"hardware", "nodes"}) || d_->open_nodes, each = d_->has({"hardware", "gpus_per_node"}) || d_->open_gpus;
     one_process_ = !nodes && !each;
-    if (nodes && !each) d_->say({"hardware", "gpus_per_node"}, 1, begins);
+    if (nodes && !each && d_->open_nodes)  // who sets the one may set the other, too
+      draft::leave_open(d_->open_gpus, "NPROC_PER_NODE", "", begins);
+    else if (nodes && !each)
+      d_->say({"hardware", "gpus_per_node"}, 1, begins);
     if (one_process_) d_->takes_all_gpus = draft::said{"swift without NPROC_PER_NODE", begins};
     spread(begins);
     arguments(*program_named("ms-swift"), std::span{c.words}.subspan(i + 1));
@@ -235,6 +240,7 @@ class launch {
     }
     std::vector<shell_word> files;
     auto all = arguments_of(words, &files);
+    if (p.name == "deepspeed-chat-sft" && otherwise_ != &p) check_first_step(*d_, all, at(words.empty() ? 1 : words[0].line));
     for (const auto& f : files)
       if (f.text.ends_with(".yaml") || f.text.ends_with(".yml") || f.text.ends_with(".json")) named(file_kind::trainer, {"", {f}, f.line});
     std::erase_if(all, [&](const argument& a) {
@@ -279,6 +285,7 @@ class launch {
   draft* d_;
   std::string source_;
   const training_program* otherwise_;
+  std::optional<slurm_options> lines_;  ///< of #SBATCH
   bool mason_{}, one_process_{};
   std::string by_deepspeed_;  ///< where DeepSpeed's launcher begins
 };

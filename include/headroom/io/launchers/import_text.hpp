@@ -11,6 +11,7 @@ struct script_settings {
   shell_values environment{};  ///< NAME and value: --env, .env files
   int line{};                  ///< of the launch that is meant; 0: there is one
   const detail::training_program* program{};  ///< that scripts of unknown names are
+  std::string path{};  ///< of the script: its folder may say what it is
 };
 
 namespace detail {
@@ -69,6 +70,7 @@ inline void read_same(draft& d, launch& reader, std::span<const shell_command* c
 /// Adds what a shell script, a command line or NAME=value lines say.
 inline void import_text(draft& d, std::string_view text, const std::string& source, const script_settings& with = {}) {
   const auto script = read_shell(text, source, with.environment);
+  d.script = with.path;
   detail::launch launch{d, source, with.program};
   launch.directives(script.directives);
   std::vector<const shell_command*> starts;

@@ -24,13 +24,15 @@ class trainer_arguments {
   void import() {
     if (!d_->framework_is("deepspeed")) d_->framework_is("hf-trainer", v_.source());
     if (factory_) stage();
+    if (factory_ || p_->name == "run-clm" || p_->name == "transformers") evaluates();
     swift_arguments swift{*d_, v_};
     if (swift_) swift.environment();
     std::string_view called;
     const auto* named = first_of(v_, p_->model, called);
     const auto model = named == nullptr ? std::string{} : string_at(*named, std::string{called});
     if (p_->name == "llava") seeing_model();
-    if (!model.empty()) say_model(*d_, model, v_.place(called));
+    const bool packed = !p_->base.packed.empty() && v_.on(p_->base.packed);  // the shape is that of what was packed
+    if (!model.empty()) say_model(*d_, packed ? std::string{without_quantisation(model)} : model, v_.place(called));
     batch();
     if (swift_) swift.batch();
     if (swift_)
@@ -55,6 +57,16 @@ class trainer_arguments {
   }
 
  private:
+  /// Without do_train these programs train nothing (LLaMA-Factory train/sft/workflow.py, run_clm.py).
+  void evaluates() {
+    const auto asked = [&](std::string_view key) {
+      const auto it = v_.all().find(key);
+      return it != v_.all().end() && (*it == true || *it == 1);
+    };
+    if (asked("do_train")) return;
+    for (const auto* other : {"do_predict", "do_eval"})
+      if (asked(other)) fail("headroom: " + v_.place(other) + ": " + other + " without do_train evaluates, and starts no training");
+  }
   void stage() {
     const auto what = v_.one_of("stage", "sft", {"pt", "sft", "rm", "ppo", "dpo", "kto"});
     if (what != "pt" && what != "sft") fail("headroom: stage " + in_quotes(what) + " is not modelled by this version (a second model, a value head, pairs of answers); accepted: pt, sft");
@@ -82,7 +94,10 @@ class trainer_arguments {
     if (p_->name == "open-instruct" && !d_->half)
       fail("headroom: " + v_.source() + ": open-instruct's formats and sharding stand in its accelerate launch, which no file here has: give that command, too");
     if (p_->name == "deepspeed-chat-sft") {
-      first_step();
+      if (const auto* off = v_.take("dropout"); off != nullptr && *off != 0)  // it goes over the model's (utils/model/model_utils.py, configure_dropout)
+        d_->unmodelled_key("dropout", *off, v_.place("dropout"));
+      else if (off != nullptr)
+        d_->replace("dropout", {{"hidden", 0.0}, {"attention", 0.0}, {"embedding", 0.0}}, v_.place("dropout"));
       d_->half = draft::said{v_.one_of("dtype", "fp16", {"fp16", "bf16"}), v_.place("dtype")};
     } else if (pure || resident) {
       d_->replace("precision", "bf16", v_.place(pure ? "pure_bf16" : "use_badam"));
@@ -93,14 +108,6 @@ class trainer_arguments {
       d_->half = draft::said{"no", v_.source()};
     }
     loaded();
-  }
-  /// DeepSpeed-Chat's three steps have a main.py each, and much the same arguments: where it writes says which of them it is.
-  void first_step() {
-    const auto to = v_.word_now("output_dir");
-    for (const auto* other : {"step2", "step3", "reward", "dpo", "rlhf"})
-      if (to.find(other) != std::string::npos)
-        fail("headroom: " + v_.place("output_dir") + ": " + in_quotes(to) + " is where DeepSpeed-Chat's reward, preference or reinforcement learning writes, which are not modelled by this version");
-    if (to.find("step1") == std::string::npos) d_->notes.push_back(v_.source() + ": main.py is taken to be DeepSpeed-Chat's first step, supervised fine-tuning");
   }
   void loaded() {
     std::string_view called;
@@ -129,7 +136,7 @@ class trainer_arguments {
     // By its language model and its tower: 1.5 is Vicuna 1.5 under CLIP ViT-L/14 at 336 pixels, with two layers between (its README).
     const auto base = v_.word_now("model_name_or_path"), tower = v_.word("vision_tower", ""), between = v_.word("mm_projector_type", "linear");
     const auto has = [](const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; };
-    if (!d_->has({"model"}) && has(base, "vicuna") && has(base, "v1.5") && has(tower, "clip-vit-large-patch14-336") && between == "mlp2x_gelu")
+    if (!d_->has({"model"}) && ((has(base, "vicuna") && has(base, "v1.5")) || has(base, "llava-v1.5-")) && has(tower, "clip-vit-large-patch14-336") && between == "mlp2x_gelu")
       say_model(*d_, has(base, "13b") ? "llava-1.5-13b" : "llava-1.5-7b", v_.place("vision_tower"));
   }
   /// LLaVA trains its projector beside adapters, and with tune_mm_mlp_adapter nothing else (llava/train/train.py).
@@ -261,7 +268,9 @@ inline const training_program& program_of_keys(const json_value& root) {
     return false;
   };
   if (is_axolotl(root)) return *program_named("axolotl");
-  if (any("infer_backend|export_dir|vllm_maxlen") && !any("do_train|dataset")) fail("headroom: this file is for inference or merging, and starts no training");
+  const bool learns = any("do_train|dataset|stage|cutoff_len|per_device_train_batch_size|learning_rate|num_train_epochs|max_steps");
+  if ((any("infer_backend|export_dir|vllm_maxlen|n_shot|save_dir") && !any("do_train|dataset")) || (any("finetuning_type") && any("template|adapter_name_or_path") && !learns))
+    fail("headroom: this file is for inference, evaluation or merging, and starts no training");
   if (any("finetuning_type|cutoff_len")) return *program_named("llama-factory");
   if (any("beta|dpo_beta|max_prompt_length|ref_model|simpo_gamma|gamma_beta_ratio|num_generations|reward_funcs|reward_model_path|sft_model_path|max_completion_length|kl_coef"))
     fail("headroom: preference and reinforcement learning (a second model, pairs of answers, generation) are not modelled by this version");

@@ -86,7 +86,7 @@ inline constexpr std::string_view megatron_refused =
     "standalone-embed-stage|standalone-embedding-stage|te-precision-config-file|tensor-parallel-num-weight-shards|"
     "torch-fsdp2-no-reshard-after-forward|train-sync-interval|use-checkpoint-args|use-fused-weighted-squared-relu|use-grouped-gemm-for-dense-mlp|"
     "use-grouped-gemm-for-shared-expert|use-kitchen-attention|use-legacy-models|use-mp-args-from-checkpoint-args|use-mup|use-pipelining|use-ring-exchange-p2p|"
-    "use-sharp|use-te-activation-func|use-torch-fsdp2|use-tp-pp-dp-mapping|window-attn-skip-freq|window-size|yaml-cfg";
+    "use-sharp|use-te-activation-func|use-torch-fsdp2|window-attn-skip-freq|window-size|yaml-cfg";
 
 /// … and those of the forks over DeepSpeed, whose engine is another one.
 inline constexpr std::string_view megatron_forks_refused =

@@ -74,6 +74,11 @@ class megatron_shape {
     if (const auto part = v_->share("rotary-percent", 1.0); kind == "rope" && part < 1.0) m["rotary_fraction"] = std::round(part * 100.0) / 100.0;
     if (const auto n = v_->number("max-position-embeddings", 0); n > 0) m["max_positions"] = n;
   }
+  /// Tokens of a vocabulary that its name tells: Llama 2's (arXiv 2307.09288, section 2.2) and Nemotron-4's (arXiv 2402.16819, section 2).
+  static std::int64_t known_vocabulary(std::string_view tokenizer, std::string_view file) {
+    if (tokenizer == "Llama2Tokenizer") return 32'000;
+    return tokenizer == "GPTSentencePieceTokenizer" && file.ends_with("nemotron_2_256k.model") ? 256'000 : 0;
+  }
   /// Rows of the embedding: those that are stated, else the tokenizer's; only tokenizers without files of their own take vocab-size
   /// (core/tokenizers/utils/build_tokenizer.py; before 2026-02 training/tokenizer/tokenizer.py).
   void vocabulary(json_value& m) {
@@ -92,6 +97,9 @@ class megatron_shape {
     } else if (tokenizer.empty() || tokenizer == "GPT2BPETokenizer") {
       m["vocab"] = 50257;
       if (stated > 0 && stated != 50257) d_->notes.push_back(v_->place("vocab-size") + ": vocab-size does not count beside " + tokenizer + ", which has 50257 tokens");
+    } else if (const auto known = known_vocabulary(tokenizer, v_->word_now("tokenizer-model")); known > 0) {
+      m["vocab"] = known;
+      d_->notes.push_back(v_->place("tokenizer-type") + ": the vocabulary is taken to be that of " + (tokenizer == "Llama2Tokenizer" ? "Llama 2" : "Nemotron-4") + ", of " + std::to_string(known) + " tokens (--set model.vocab=N)");
     } else {
       const std::string not_stated = stated > 0 ? ", whatever vocab-size says" : "";
       d_->awaits_vocabulary = draft::said{"tokenizer-type " + in_quotes(tokenizer) + " decides how large the vocabulary is" + not_stated, v_->place("tokenizer-type")};

@@ -63,6 +63,10 @@ class megatron_rules {
     const bool fp8 = v_->has("fp8-format");
     for (const auto& [key, value] : v_->all().items()) {
       if (!given(v_->all(), key) || is_refused(key)) continue;
+      if (key == "use-tp-pp-dp-mapping") {  // the order of ranks: tp-cp-ep-pp-dp instead of tp-cp-ep-dp-pp (initialize.py)
+        d_->placement = draft::said{key, v_->place(key)};
+        continue;
+      }
       const bool sizes = fp8 && (key == "hidden-size" || key == "bf16" || key == "fp16");
       const auto why = sizes ? key_rule::unknown : rule(key, value);
       if (sizes || (why != key_rule::refused && is_option(key)))

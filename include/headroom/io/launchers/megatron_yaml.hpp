@@ -14,6 +14,8 @@ inline document megatron_yaml(const document& from) {
   const auto& all = nested ? from.root["MODEL_ARGS"] : from.root;
   with_places(from, [&] {
     if (!all.is_object()) wrong_value("MODEL_ARGS", "an object", all);
+    for (const auto& [key, value] : from.root.items())
+      if (nested && key.starts_with("MODEL_ARGS_")) fail("headroom: " + from.place(key) + ": the file has several runs, MODEL_ARGS and " + key + " among them, and a job is one: take the others out");
     for (const auto& [key, value] : all.items()) {
       if (!key.starts_with("--")) {
         if (nested) fail("headroom: " + joined("MODEL_ARGS", key) + " must begin with two dashes");

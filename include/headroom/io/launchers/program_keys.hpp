@@ -125,7 +125,7 @@ inline constexpr auto lmflow_passed = std::to_array<passed_key>({
     {"custom_model", "false"}, {"custom_vision_model", "false"}, {"disable_group_texts", "true"}, {"image_encoder_name_or_path", ""},
     {"llava_loading", "false"}, {"llava_pretrain_model_path", ""}, {"llm_model_name_or_path", ""}, {"lora_model_path", ""}, {"model_type", ""},
     {"pretrained_language_projection_path", ""}, {"qformer_name_or_path", ""}, {"quant_bit", "4"}, {"use_customized_optim", "false"},
-    {"use_flash_attention", "false"}, {"use_lisa", "false"}, {"with_qformer", "false"},
+    {"use_lisa", "false"}, {"with_qformer", "false"},
 });
 inline constexpr auto deepspeed_chat_passed = std::to_array<passed_key>({
     {"add_eot_token", "*"}, {"data_output_path", "*"}, {"data_path", "*"}, {"data_split", "*"}, {"disable_dropout", "*"}, {"enable_tensorboard", "*"},

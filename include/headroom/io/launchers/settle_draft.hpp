@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/launchers/loaded_formats.hpp>
+#include <headroom/io/launchers/model_dropout.hpp>
 #include <headroom/io/launchers/torchtitan_stages.hpp>
 
 namespace headroom::io {
@@ -33,6 +34,14 @@ inline void settle_spread(draft& d) {
   d.say({"parallel", "schedule"}, "naive", d.spread->place);
 }
 
+/// Degrees that one GPU cannot have: how many there are is asked for.
+inline void ask_for_degrees(const draft& d) {
+  const auto degree = [&](std::string_view key) { return std::max<std::int64_t>(1, draft_number(d, {"parallel", key}, "parallel." + std::string{key})); };
+  const auto ranks = checked::mul(degree("tensor"), degree("context")), experts = checked::mul(degree("expert"), degree("expert_tensor"));
+  const auto least = checked::mul(degree("pipeline"), std::max(ranks, experts));
+  if (least > 1) fail("headroom: no file says how many GPUs there are, and the degrees need at least " + std::to_string(least) + ": add --set hardware.gpus_per_node=N");
+}
+
 /// Nodes and GPUs of each, from what says either or all GPUs. What --set says wins over a launcher.
 inline void settle_gpus(draft& d) {
   auto nodes = draft_nodes(d), each = draft_gpus_per_node(d);
@@ -61,13 +70,20 @@ inline void settle_gpus(draft& d) {
   if (each == 0 && d.takes_all_gpus)
     fail("headroom: " + d.takes_all_gpus->place + ": " + d.takes_all_gpus->word + " takes every GPU of its machine, and no file says how many that are: add --set hardware.gpus_per_node=N");
   if (nodes == 0 && each == 0 && d.workers) each = d.workers->value;
+  if (nodes == 0 && each == 0 && d.has_read(file_kind::megatron)) ask_for_degrees(d);
   if (nodes == 0 && each == 0) {
     d.notes.emplace_back("no file says how many GPUs there are: one is assumed (--set hardware.nodes=N, --set hardware.gpus_per_node=N)");
     return;
   }
+  if (const auto said_at = d.place_of("hardware.nodes"); each == 0 && nodes > 1 && !said_at.empty() && !said_at.starts_with("--set") && !d.has_read(file_kind::job))
+    fail("headroom: " + said_at + ": there are " + std::to_string(nodes) + " nodes, and no file says how many GPUs each has: add --set hardware.gpus_per_node=N");
   if (each == 0) d.notes.emplace_back("no file says how many GPUs a node has: one is assumed (--set hardware.gpus_per_node=N)");
   if (nodes > 0) d.job["hardware"]["nodes"] = nodes;
   if (each > 0) d.job["hardware"]["gpus_per_node"] = each;
+}
+
+inline void settle_placement(draft& d) {
+  if (d.placement && draft_nodes(d) > 1) d.unmodelled_key(d.placement->word, true, d.placement->place, "on several nodes: which links a group of ranks has");
 }
 
 /// A Trainer on several GPUs is data-parallel; a replica of hybrid sharding is a node.
@@ -223,10 +239,12 @@ inline job draft::settled() {
   detail::ask_for_files(*this);
   detail::settle_spread(*this);
   detail::settle_gpus(*this);
+  detail::settle_placement(*this);
   detail::settle_sharding(*this);
   detail::settle_reentry(*this);
   detail::settle_formats(*this);
   detail::settle_checkpointing(*this);
+  detail::settle_dropout(*this);
   detail::settle_accumulation(*this);
   detail::settle_batch(*this);
   detail::settle_stages(*this);

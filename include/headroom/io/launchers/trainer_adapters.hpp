@@ -4,6 +4,7 @@
 
 #include <headroom/io/launchers/named_values.hpp>
 #include <headroom/io/launchers/training_program.hpp>
+#include <headroom/io/launchers/usual_targets.hpp>
 
 namespace headroom::io::detail {
 
@@ -49,6 +50,16 @@ inline const json_value* first_of(named_values& v, std::string_view names, std::
   return found;
 }
 
+/// PEFT trains a copy of each module that is saved (peft/utils/other.py, ModulesToSaveWrapper): that of a head which is the embedding's matrix
+/// is one more matrix.
+inline void check_saved(const draft& d, const json_value& names, const std::string& place) {
+  const auto* said = d.find({"model"});
+  if (said == nullptr || !names.is_array() || !read_model(*said, "model", "/nonexistent/folder").tied) return;
+  for (const auto& name : names)
+    if (name == "lm_head" || name == "head")
+      fail("headroom: " + place + ": lm_head is the embedding's matrix in this model, of which PEFT trains a copy, and the copy of a head beside it, which is not modelled by this version");
+}
+
 class adapter_arguments {
  public:
   adapter_arguments(draft& d, named_values& v, const training_program& p) : d_(&d), v_(&v), p_(&p) {}
@@ -57,28 +68,45 @@ class adapter_arguments {
     base();
     const auto& l = p_->lora;
     if (l.rank.empty()) return;
-    const json_value* said = first_of(*v_, l.on, on_);
-    const bool by_rank = !l.on.empty() && l.on == l.rank;
-    const bool on = said == nullptr ? l.by_default : by_rank ? whole_at(*said, std::string{on_}, 0, 1 << 20) > 0 : truth(*said, std::string{on_});
+    const bool on = switched_on();
     json_value a = {{"kind", "lora"}, {"rank", number(l.rank, l.rank_default)}, {"format", "fp32"}};
     a["targets"] = targets(on);
     dropout(a);
     if (!l.dora.empty() && v_->on(l.dora)) a["kind"] = "dora";
     saved(a, model);
-    if (!on) {
+    const bool given = d_->has_read(file_kind::adapter);
+    if (on && given) fail("headroom: " + (on_.empty() ? v_->source() : v_->place(on_)) + ": an adapter of its own beside that of " + d_->place_of("adapter") + ", which is not modelled by this version");
+    if (!on && !given) {
       if (!p_->loads_whole.empty()) d_->loaded = draft::said{std::string{p_->loads_whole}, v_->source()};
       if (!quantised_.empty()) fail("headroom: " + v_->place(quantised_by_) + ": " + std::string{quantised_by_} + " without an adapter has nothing that trains");
       return;
     }
+    if (given) a = d_->job["adapter"];
     if (!quantised_.empty()) {
       a["base"] = quantised_;
       a["base_skips"] = {"lm_head"};  // bitsandbytes leaves the head as it is (transformers/integrations/bitsandbytes.py)
-      if (p_->base.prepared) d_->loaded = draft::said{"fp32", v_->place(quantised_by_)};
+      const bool packed = quantised_by_ == p_->base.packed;  // the rest of it stays as it is (prepare_model_for_kbit_training)
+      if (packed || p_->base.prepared) d_->loaded = draft::said{packed ? "fp16" : "fp32", v_->place(quantised_by_)};
     }
-    d_->replace("adapter", a, on_.empty() ? v_->source() : v_->place(on_));
+    d_->replace("adapter", a, given ? d_->place_of("adapter") : on_.empty() ? v_->source() : v_->place(on_));
   }
 
  private:
+  /// One of several switches is enough.
+  bool switched_on() {
+    const auto& l = p_->lora;
+    const bool by_rank = !l.on.empty() && l.on == l.rank;
+    bool said = false, on = false;
+    for (const auto name : words_between_bars(l.on)) {
+      const auto* v = v_->take(name);
+      if (v == nullptr) continue;
+      const bool this_one = by_rank ? whole_at(*v, std::string{name}, 0, 1 << 20) > 0 : truth(*v, std::string{name});
+      if (!said || (this_one && !on)) on_ = name;
+      said = true;
+      on = on || this_one;
+    }
+    return said ? on : l.by_default;
+  }
   std::int64_t number(std::string_view names, std::int64_t otherwise) {
     std::string_view called;
     const auto* v = first_of(*v_, names, called);
@@ -88,8 +116,11 @@ class adapter_arguments {
     const auto& l = p_->lora;
     std::string_view called;
     if (const auto* said = first_of(*v_, l.targets, called); said != nullptr && !said->empty()) return names_in(*said, std::string{called});
-    if (on && l.targets_default.empty())
+    if (on && l.targets_default.empty()) {
+      const auto* m = d_->find({"model"});
+      if (const auto usual = usual_targets(m != nullptr && m->is_string() ? m->get_ref<const std::string&>() : std::string_view{}); !usual.empty()) return names_in(json_value(usual), "targets");
       fail("headroom: " + v_->source() + ": " + std::string{l.targets} + " is not given, and PEFT's choice differs by model and release: say the layers with " + std::string{l.targets} + " or --set adapter.targets=[…]");
+    }
     return names_in(json_value(l.targets_default.empty() ? "all" : l.targets_default), "targets");
   }
   void dropout(json_value& a) {
@@ -102,6 +133,7 @@ class adapter_arguments {
     const auto& l = p_->lora;
     std::string_view called;
     if (const auto* said = first_of(*v_, l.saved, called); said != nullptr && !said->empty() && *said != "") a["modules_to_save"] = names_in(*said, std::string{called});
+    if (const auto it = a.find("modules_to_save"); it != a.end()) check_saved(*d_, *it, v_->place(called));
     if (l.saved_of_base.empty() || !quantised_.empty()) return;
     auto small = model;
     std::transform(small.begin(), small.end(), small.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
@@ -109,6 +141,11 @@ class adapter_arguments {
   }
   void base() {
     const auto& b = p_->base;
+    if (!b.packed.empty() && v_->on(b.packed)) {
+      quantised_ = "gptq-int4";
+      quantised_by_ = b.packed;
+      return;
+    }
     std::string_view four, eight, bits, kind, nested;
     const auto* is_four = first_of(*v_, b.four, four);
     const auto* is_eight = first_of(*v_, b.eight, eight);
@@ -146,6 +183,7 @@ class factory_adapters {
     const auto type = v_->one_of("finetuning_type", "lora", {"lora", "freeze", "full", "oft"});
     if (type == "oft") fail("headroom: finetuning_type \"oft\" is not modelled by this version; accepted: lora, freeze, full");
     auto a = lora();
+    if (type == "lora") resumed(a);
     const auto base = quantised(type);
     const auto layers = v_->number("freeze_trainable_layers", 2, -(std::int64_t{1} << 20));
     const auto modules = v_->word("freeze_trainable_modules", "all"), more = v_->word("freeze_extra_modules", "");
@@ -187,8 +225,21 @@ class factory_adapters {
     const auto* chance = v_->take("lora_dropout");
     json_value a = {{"kind", magnitudes ? "dora" : "lora"}, {"rank", rank}, {"targets", targets == nullptr ? json_value("all-linear") : names_in(*targets, "lora_target")}, {"format", "fp32"}};
     if (chance != nullptr) a["dropout"] = number_at(*chance, "lora_dropout", 0.0, 1.0);
-    if (more != nullptr) a["modules_to_save"] = names_in(*more, "additional_target");
+    if (more != nullptr) {
+      a["modules_to_save"] = names_in(*more, "additional_target");
+      check_saved(*d_, a["modules_to_save"], v_->place("additional_target"));
+    }
     return a;
+  }
+  /// A saved adapter that trains on; a new one begins where the saved one is merged into the base (model/adapter.py, _setup_lora_tuning).
+  void resumed(json_value& a) {
+    const auto saved = v_->word("adapter_name_or_path", "");
+    const bool anew = v_->on("create_new_adapter");
+    if (saved.empty() || anew) return;
+    const auto place = v_->place("adapter_name_or_path");
+    if (saved.find(',') != std::string::npos) fail("headroom: " + place + ": of several adapters all but the last are merged into the base, which is not modelled by this version: name one");
+    d_->named.push_back({file_kind::adapter, saved + "/adapter_config.json", place});
+    if (d_->has_read(file_kind::adapter)) a = d_->job["adapter"];
   }
   /// The base's format; empty where it is not quantised.
   std::string quantised(const std::string& type) {

@@ -62,8 +62,8 @@ class trainer_memory {
     const auto* own = v_->take("flash_attn");  // a word, or a switch that is the script's own
     std::string flash = "auto";
     if (own != nullptr) flash = own->is_boolean() ? (own->get<bool>() ? "fa2" : "auto") : string_at(*own, "flash_attn");
-    for (const auto* key : {"use_flash_attn", "use_flash_attention_2"})
-      if (v_->on(key, p_->name == "open-instruct")) flash = "fa2";
+    for (const auto* key : {"use_flash_attn", "use_flash_attention_2", "use_flash_attention"})  // the last is LMFlow's
+      if (v_->on(key, p_->name == "open-instruct" && std::string_view{key} == "use_flash_attn")) flash = "fa2";
     const auto* theirs = swift_ ? "attn_impl" : "attn_implementation";
     auto kernel = v_->one_of(theirs, "", {"", "eager", "sdpa", "flash_attention_2", "flash_attention_3", "flash_attn"});
     if (kernel == "flash_attn") kernel = "flash_attention_2";
@@ -89,6 +89,8 @@ class trainer_memory {
     if (ds == nullptr || (ds->is_string() && ds->get_ref<const std::string&>().empty()) || (ds->is_boolean() && !truth(*ds, "deepspeed"))) return;
     d_->framework_is("deepspeed", v_->place("deepspeed"));
     if (!ds->is_string()) fail("headroom: deepspeed must be the path of a configuration here");
+    if (const auto* s = d_->find({"sharding", "kind"}); s != nullptr && (*s == "fsdp1" || *s == "fsdp2"))
+      fail("headroom: " + v_->place("deepspeed") + ": names a configuration of DeepSpeed beside FSDP (" + d_->place_of("sharding.kind") + "): a run shards by one of them");
     d_->say({"sharding", "kind"}, "zero", v_->place("deepspeed"));
     d_->named.push_back({file_kind::deepspeed, ds->get<std::string>(), v_->place("deepspeed")});
   }

@@ -25,9 +25,10 @@ struct lora_words {
   std::string_view saved_of_base{};   ///< … where the model's name has no "chat", and these are
 };
 
-/// Its arguments for a quantised base (bitsandbytes).
+/// Its arguments for a quantised base (bitsandbytes, where nothing else is said).
 struct base_words {
   std::string_view four{}, eight{};   ///< flags
+  std::string_view packed{};          ///< a flag: the checkpoint is one of GPTQ's, of four bits in groups of 128
   std::string_view bits{};            ///< 4, 8, or 16 and 32 for none
   std::string_view kind{};
   std::string_view kind_default{"nf4"};

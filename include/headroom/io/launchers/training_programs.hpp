@@ -37,10 +37,14 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     {.name = "llava", .scripts = "llava/train/train.py|llava/train/train_mem.py|llava/train/train_xformers.py", .length = "model_max_length", .length_default = 512, .loads = "half",
      .lora = {.on = "lora_enable", .rank = "lora_r", .rank_default = 64, .targets_default = "q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj", .dropout = "lora_dropout", .dropout_percent = 5},
      .base = {.bits = "bits", .kind = "quant_type", .nested = "double_quant", .nested_default = true}, .passed = llava_passed},
-    // QwenLM/Qwen finetune.py. The model's own code loads itself in bf16.
+    // OpenBMB/MiniCPM finetune/finetune.py, whose arguments tell it from Qwen's script of the same name.
+    {.name = "minicpm", .scripts = "finetune.py", .marks = "train_data_path", .length = "model_max_length", .length_default = 512, .loads = "half",
+     .lora = {.on = "use_lora", .rank = "lora_r", .rank_default = 64, .targets = "lora_target_modules", .targets_default = "q_proj|v_proj", .dropout = "lora_dropout", .dropout_percent = 10},
+     .base = {.four = "qlora", .nested_default = true, .prepared = false}, .passed = minicpm_passed},
+    // QwenLM/Qwen finetune.py. The model's own code loads itself in bf16; what GPTQ has packed is loaded in fp16.
     {.name = "qwen", .scripts = "finetune.py", .marks = "q_lora|lazy_preprocess|use_lora", .length = "model_max_length", .length_default = 8192, .loads = "bf16",
      .lora = {.on = "use_lora", .rank = "lora_r", .rank_default = 64, .targets = "lora_target_modules", .targets_default = "c_attn|c_proj|w1|w2", .dropout = "lora_dropout", .dropout_percent = 5, .saved_of_base = "wte|lm_head"},
-     .passed = fastchat_passed},
+     .base = {.packed = "q_lora"}, .passed = fastchat_passed},
     // shibing624/MedicalGPT training/supervised_finetuning.py, pretraining.py: whole models train in fp32.
     {.name = "medicalgpt", .scripts = "supervised_finetuning.py|supervised_finetuning_accelerate.py", .length = "model_max_length", .length_default = 512, .loads = "fp16", .loads_whole = "fp32", .dtype = "torch_dtype",
      .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
@@ -48,12 +52,10 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     {.name = "medicalgpt-pretrain", .scripts = "pretraining.py", .length = "block_size", .length_default = 1024, .loads = "fp32", .loads_whole = "fp32", .dtype = "torch_dtype",
      .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
      .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .double_by = "qlora"}, .passed = medicalgpt_passed},
-    // OpenBMB/MiniCPM finetune/finetune.py; OptimalScale/LMFlow examples/finetune.py.
-    {.name = "minicpm", .scripts = "finetune.py", .marks = "train_data_path", .length = "model_max_length", .length_default = 512, .loads = "half",
-     .lora = {.on = "use_lora", .rank = "lora_r", .rank_default = 64, .targets = "lora_target_modules", .targets_default = "q_proj|v_proj", .dropout = "lora_dropout", .dropout_percent = 10},
-     .base = {.four = "qlora", .nested_default = true}, .passed = minicpm_passed},
+    // OptimalScale/LMFlow src/lmflow/args.py, models/hf_model_mixin.py: nothing is prepared for training.
     {.name = "lmflow", .scripts = "examples/finetune.py", .length = "block_size", .dtype = "torch_dtype",
-     .lora = {.on = "use_lora", .rank = "lora_r", .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 10}, .passed = lmflow_passed},
+     .lora = {.on = "use_lora|use_dora|use_qlora", .rank = "lora_r", .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 10, .dora = "use_dora"},
+     .base = {.four = "use_qlora", .kind = "quant_type", .nested = "double_quant", .nested_default = true, .prepared = false}, .passed = lmflow_passed},
     // tatsu-lab/stanford_alpaca train.py.
     {.name = "alpaca", .scripts = "train.py", .marks = "data_path", .length = "model_max_length", .length_default = 512, .passed = fastchat_passed},
     // huggingface/peft examples/sft/train.py.
