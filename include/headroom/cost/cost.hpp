@@ -2,6 +2,7 @@
 // cost(job): how long a step takes.
 #pragma once
 
+#include <headroom/block/limits.hpp>
 #include <headroom/cost/mixed.hpp>
 
 namespace headroom {
