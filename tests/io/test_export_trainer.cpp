@@ -137,6 +137,10 @@ TEST_CASE("LLaMA-Factory: its own names") {
   CHECK(frozen["finetuning_type"] == "freeze");
   CHECK(frozen["freeze_trainable_layers"] == 2);
   CHECK(frozen["pure_bf16"] == true);
+  j.trainable = {{.first_layer = 30, .last_layer = 31, .modules = {module::q_proj, module::o_proj}}};
+  CHECK(keys_of(j, io::export_target::llama_factory)["freeze_trainable_modules"] == "q_proj,o_proj");
+  j.trainable = {{.first_layer = 30, .last_layer = 31, .modules = {module::norm}}};
+  CHECK(holds(refusal_of(j, io::export_target::llama_factory), "cannot say trainable.modules"));
   j.trainable = {{.first_layer = 0, .last_layer = 3}};
   CHECK(keys_of(j, io::export_target::llama_factory)["freeze_trainable_layers"] == -4);
   j.trainable = {{.first_layer = 2, .last_layer = 3}};

@@ -12,10 +12,10 @@ inline void axolotl_adapter(json_value& a, const job& j, std::string_view target
   const auto& l = j.adapter;
   const bool four = l.base == formats::nf4 || l.base == formats::nf4_double;
   a.update({{"adapter", four ? "qlora" : "lora"}, {"load_in_4bit", four}, {"load_in_8bit", l.base == formats::int8}, {"lora_r", l.rank}, {"lora_dropout", static_cast<double>(l.dropout.per_million) / 1e6}, {"peft_use_dora", l.kind == adapter_kind::dora}});
-  const auto names = adapted_modules(l.targets, j.model, "targets", target);
+  const auto names = adapted_modules(l.targets, j.model, "adapter.targets", target);
   a["lora_target_linear"] = names.is_string();
   if (!names.is_string()) a["lora_target_modules"] = names;
-  if (!l.modules_to_save.empty()) a["lora_modules_to_save"] = adapted_modules(l.modules_to_save, j.model, "modules_to_save", target);
+  if (!l.modules_to_save.empty()) a["lora_modules_to_save"] = adapted_modules(l.modules_to_save, j.model, "adapter.modules_to_save", target);
   for (const auto& [key, kernel] : {std::pair{"lora_mlp_kernel", fused_kernel::adapted_mlp}, {"lora_qkv_kernel", fused_kernel::adapted_qkv}, {"lora_o_kernel", fused_kernel::adapted_output}}) a[key] = j.kernels.has(kernel);
 }
 

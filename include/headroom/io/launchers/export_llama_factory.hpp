@@ -28,9 +28,9 @@ inline void factory_parts(json_value& a, const job& j, std::string_view target) 
   const auto& l = j.adapter;
   a["finetuning_type"] = l.active() ? "lora" : "full";
   if (l.active()) {
-    auto names = adapted_modules(l.targets, j.model, "targets", target);
+    auto names = adapted_modules(l.targets, j.model, "adapter.targets", target);
     a.update({{"lora_rank", l.rank}, {"lora_target", names.is_string() ? json_value("all") : names}, {"lora_dropout", static_cast<double>(l.dropout.per_million) / 1e6}, {"use_dora", l.kind == adapter_kind::dora}});
-    if (!l.modules_to_save.empty()) a["additional_target"] = adapted_modules(l.modules_to_save, j.model, "modules_to_save", target);
+    if (!l.modules_to_save.empty()) a["additional_target"] = adapted_modules(l.modules_to_save, j.model, "adapter.modules_to_save", target);
     if (l.base.quantised()) a.update({{"quantization_bit", l.base == formats::int8 ? 8 : 4}, {"quantization_method", "bnb"}, {"quantization_type", "nf4"}, {"double_quantization", l.base == formats::nf4_double}});
     return;
   }
@@ -45,7 +45,7 @@ inline void factory_parts(json_value& a, const job& j, std::string_view target) 
   a["freeze_trainable_layers"] = s.last_layer + 1 == j.model.layers ? j.model.layers - s.first_layer : -(s.last_layer + 1);
   if (!s.modules.empty()) {
     std::string words;
-    for (const auto& name : adapted_modules(s.modules, j.model, "modules", target)) words += (words.empty() ? "" : ",") + name.get<std::string>();
+    for (const auto& name : adapted_modules(s.modules, j.model, "trainable.modules", target)) words += (words.empty() ? "" : ",") + name.get<std::string>();
     a["freeze_trainable_modules"] = words;
   }
 }

@@ -23,10 +23,10 @@ inline json_value trl_document(const job& given) {
   if (const auto& l = j.adapter; l.active()) {
     a.update({{"use_peft", true},
               {"lora_r", l.rank},
-              {"lora_target_modules", detail::adapted_modules(l.targets, j.model, "targets", target)},
+              {"lora_target_modules", detail::adapted_modules(l.targets, j.model, "adapter.targets", target)},
               {"lora_dropout", static_cast<double>(l.dropout.per_million) / 1e6},
               {"use_dora", l.kind == adapter_kind::dora}});
-    if (!l.modules_to_save.empty()) a["lora_modules_to_save"] = detail::adapted_modules(l.modules_to_save, j.model, "modules_to_save", target);
+    if (!l.modules_to_save.empty()) a["lora_modules_to_save"] = detail::adapted_modules(l.modules_to_save, j.model, "adapter.modules_to_save", target);
     if (l.base.quantised()) fail("headroom: " + std::string{target} + " cannot say adapter.base = " + std::string{l.base.label.view()} + ": what TRL makes of the rest of a quantised model differs by release");
   }
   detail::check_trainer(j, a, "trl-sft", target);

@@ -46,7 +46,7 @@ inline json_value adapted_modules(const module_set& set, const shape& m, std::st
   if (set == all_linear) return "all-linear";
   const module_set usual{module::q_proj, module::k_proj, module::v_proj, module::o_proj, module::gate_proj, module::up_proj, module::down_proj, module::embedding, module::head};
   const bool llama = m.mlp == mlp_kind::gated && !m.fused_qkv && !m.fused_gate_up && !m.sparse() && !m.latent() && !m.recurs();
-  if (!llama || (set.bits & ~usual.bits) != 0) fail("headroom: " + std::string{target} + " cannot say adapter." + std::string{key} + ": what this model calls these modules is not known; \"all-linear\" can be said");
+  if (!llama || (set.bits & ~usual.bits) != 0) fail("headroom: " + std::string{target} + " cannot say " + std::string{key} + ": what this model calls these modules is not known; \"all-linear\" can be said");
   return modules_to_json(set, m);
 }
 
