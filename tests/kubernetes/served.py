@@ -66,11 +66,11 @@ class Served(unittest.TestCase):
         cls.server.stdout.close()
         assert code == 0, f"the webhook ended with {code}"
 
-    def connect(self):
-        return http.client.HTTPSConnection("localhost", self.port, context=self.trust, timeout=20)
+    def connect(self, port=None):
+        return http.client.HTTPSConnection("localhost", port or self.port, context=self.trust, timeout=20)
 
-    def post(self, body, path="/admit", **headers):
-        connection = self.connect()
+    def post(self, body, path="/admit", port=None, **headers):
+        connection = self.connect(port)
         try:
             connection.request("POST", path, body if isinstance(body, (bytes, str)) else json.dumps(body), {"Content-Type": "application/json", **headers})
             answer = connection.getresponse()

@@ -1,9 +1,9 @@
 # Distributed under the Boost Software License, Version 1.0.
 # The webhook at its protocol: reviews as an API server sends them, and what nobody should send, over TLS on the loopback interface.
 #   HEADROOM_WEBHOOK=…/headroom_webhook HEADROOM_LOAD=…/headroom_webhook_load python3 test_webhook.py
-import gzip, json, os, random, socket, ssl, subprocess, sys, tempfile, unittest
+import gzip, json, os, random, signal, socket, ssl, subprocess, sys, tempfile, unittest
 
-from served import GROWTH, JOB, SANITIZED, Served, container, pod, review, workload
+from served import GROWTH, JOB, SANITIZED, Served, container, pod, review, start, workload
 
 REQUESTS = int(os.environ.get("HEADROOM_REQUESTS", "90" if SANITIZED else "6000"))
 
@@ -35,6 +35,19 @@ class Webhook(Served):
         roles["Worker"]["template"]["spec"]["containers"] = [container(4)]
         self.denied(self.decide(kubeflow), 400, "another number of GPUs")
         self.denied(self.decide(pod(JOB, gpus="many")), 400, "nvidia.com/gpu")
+
+    def test_without_time_there_is_no_decision(self):
+        """The API server says how long it waits; its failurePolicy decides what an HTTP error means."""
+        process, port = start(self.files, stderr=subprocess.PIPE)
+        try:
+            for path in ("/admit?timeout=0s", "/admit?timeout=5s", "/admit?timeout=1m0s", "/admit"):
+                status, said = self.post(review(pod(JOB)), path=path, port=port)
+                self.assertEqual(status, 503 if "=0s" in path else 200, said)
+            process.send_signal(signal.SIGTERM)
+            logged = process.communicate(timeout=30)[1]
+            self.assertEqual((logged.count("\n"), "headroom: not decided" in logged), (1, True), logged)
+        finally:
+            process.kill()
 
     def test_annotations_that_are_no_jobs(self):
         for job, said in (("{", "not valid JSON"), ("[]", "headroom:"), ("", "headroom:"), ('{"model": "gpt3"}', "model"), ({**JOB, "sharing": 1}, "sharding"),
