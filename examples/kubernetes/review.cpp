@@ -104,7 +104,7 @@ void put_on(json_value& job, const gpus& asked) {
   settle("nodes", asked.pods);
 }
 
-io::admission judge(const json_value* object, const std::string& text, std::optional<double> share, [[maybe_unused]] std::chrono::steady_clock::time_point end) {
+io::admission judge(const json_value* object, const std::string& text, std::optional<double> share, std::chrono::steady_clock::time_point end) {
   try {
     auto job = io::parse_json(text, "annotation " + std::string{job_annotation});
     put_on(job, gpus_of(object));
@@ -113,7 +113,7 @@ io::admission judge(const json_value* object, const std::string& text, std::opti
       share = io::number_at(value, "annotation " + std::string{confidence_annotation}, 0.5, 0.999);
     }
     const auto judged = job.dump(-1, ' ', false, json_value::error_handler_t::replace);
-    return io::admit({.job = judged, .sure = share ? std::optional<confidence>{*share} : std::nullopt, .full = false});
+    return io::admit({.job = judged, .sure = share ? std::optional<confidence>{*share} : std::nullopt, .full = false, .until = headroom::deadline(end)});
   } catch (const error& e) {
     return {io::decision::bad_input, e.what(), {}, {}};
   }

@@ -2,8 +2,9 @@
 // A Slurm plugin (SPANK) that refuses a training job that will not fit, when it is submitted:
 //   sbatch --headroom-job=job.json train.sh
 // In plugstack.conf, "required" is what makes a refusal count (with "optional" Slurm prints it and runs the job all the same):
-//   required /usr/lib/headroom_spank.so confidence=0.95
-// It runs in sbatch, salloc and srun, as the user who calls them, and reads the job file and the model configuration that it names.
+//   required /usr/lib/headroom_spank.so confidence=0.95 seconds=5
+// It runs in sbatch, salloc and srun, as the user who calls them, and reads the job file and the model configuration that it names, which lies
+// below the job file's folder. It has ten seconds, or those that are said, and then no opinion: the submission goes on.
 // Submissions without the option are not looked at. Whatever goes wrong in here, a mistake in plugstack.conf too, refuses at most the one
 // job that asked.
 #include <headroom/io/admission.hpp>
@@ -46,12 +47,10 @@ void register_option(spank_t spank, const char* name, const char* argument, cons
   (void)spank_option_register(spank, &option);  // contexts without options say so, and need none
 }
 
-/// confidence=… of the user, or else of plugstack.conf; none: by the prediction itself.
-std::string confidence_of(int count, char** arguments) {
-  if (!asked.confidence.empty()) return asked.confidence;
-  constexpr std::string_view key = "confidence=";
+/// KEY=… of plugstack.conf; empty where it is not said.
+std::string said_for(std::string_view key, int count, char** arguments) {
   for (int i = 0; i < count; ++i)
-    if (std::string_view{arguments[i]}.starts_with(key)) return std::string{arguments[i]}.substr(key.size());
+    if (const std::string_view word{arguments[i]}; word.starts_with(key) && word.substr(key.size()).starts_with('=')) return std::string{word.substr(key.size() + 1)};
   return {};
 }
 
@@ -63,19 +62,32 @@ std::optional<headroom::confidence> read_confidence(const std::string& text) {
   return headroom::confidence{share};
 }
 
+headroom::deadline read_seconds(const std::string& text) {
+  if (text.empty()) return headroom::deadline::in(10);
+  char* end = nullptr;
+  const double seconds = std::strtod(text.c_str(), &end);
+  if (*end != '\0' || !(seconds >= 0 && seconds <= 3600)) headroom::io::fail("headroom: seconds must be from 0 to 3600, found " + headroom::io::in_quotes(text));
+  return headroom::deadline::in(seconds);
+}
+
 /// The job file's decision. A pipe or a device would let a submission wait for ever.
-headroom::io::admission judge(const std::filesystem::path& file, const std::string& confidence) {
+headroom::io::admission judge(const std::filesystem::path& file, const std::string& confidence, headroom::deadline until) {
   std::error_code problem;
   if (std::filesystem::exists(file, problem) && !std::filesystem::is_regular_file(file, problem))
     headroom::io::fail("headroom: " + file.string() + " is not a file");
   const auto text = headroom::io::read_file(file);
-  return headroom::io::admit({.job = text, .base = file.parent_path(), .sure = read_confidence(confidence), .full = false});
+  return headroom::io::admit({.job = text, .base = file.parent_path(), .sure = read_confidence(confidence), .full = false, .until = until});
 }
 
 /// 0, or -1 with the reason in Slurm's own words.
 int check(int count, char** arguments) try {
-  const auto a = judge(asked.job, confidence_of(count, arguments));
-  const auto about = asked.job + ": " + a.sentence;
+  const auto confidence = asked.confidence.empty() ? said_for("confidence", count, arguments) : asked.confidence;
+  const auto a = judge(asked.job, confidence, read_seconds(said_for("seconds", count, arguments)));
+  const auto about = headroom::io::printable(asked.job) + ": " + a.sentence;
+  if (a.decision == headroom::io::decision::not_decided) {
+    slurm_info("headroom: no opinion of %s", about.c_str());
+    return 0;
+  }
   if (a.decision == headroom::io::decision::fits) {
     slurm_info("headroom: %s", about.c_str());
     return 0;

@@ -60,7 +60,7 @@ class Cluster:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="headroom-slurm-"))
         self.folder.chmod(0o755)
         self.daemons = []
-        for name in ("run", "state", "spool", "log", "gpu", "lua", "jobs", "plain", "mistaken"):
+        for name in ("run", "state", "spool", "log", "gpu", "lua", "jobs", "plain", "mistaken", "hasty"):
             (self.folder / name).mkdir()
         (self.folder / "run").chmod(0o755)
         (self.folder / "jobs").chmod(0o777)
@@ -74,10 +74,11 @@ class Cluster:
         plugin = f"required {self.folder}/headroom_spank.so"
         (self.folder / "plugstack.conf").write_text(plugin + "\n")
         (self.folder / "mistaken/plugstack.conf").write_text(plugin + " confidence=always nonsense\n")
+        (self.folder / "hasty/plugstack.conf").write_text(plugin + " seconds=0\n")
         (self.folder / "plain/plugstack.conf").write_text("")
         shutil.copy(ROOT / "examples/slurm/cli_filter.lua", self.folder / "lua")
         ports = free_ports(2)
-        for where, plugstack, more in (("", "plugstack.conf", ""), ("plain", "plain/plugstack.conf", ""), ("mistaken", "mistaken/plugstack.conf", ""),
+        for where, plugstack, more in (("", "plugstack.conf", ""), ("plain", "plain/plugstack.conf", ""), ("mistaken", "mistaken/plugstack.conf", ""), ("hasty", "hasty/plugstack.conf", ""),
                                        ("lua", "plain/plugstack.conf", "CliFilterPlugins=lua")):
             text = SLURM_CONF.format(dir=self.folder, port0=ports[0], port1=ports[1], user=getpass.getuser(), plugstack=plugstack, more=more)
             (self.folder / where / "slurm.conf").write_text(text)
@@ -184,6 +185,12 @@ class Slurm(unittest.TestCase):
 
     def test_a_mistake_in_plugstack_conf_refuses_only_who_asked(self):
         self.refused(self.submit(FITS, where="mistaken"), 'a confidence must be a share from 0.5 to 0.999, found "always"')
+
+    def test_without_time_there_is_no_opinion(self):
+        run = self.submit(TOO_LARGE, where="hasty")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("Submitted", run.stdout)
+        self.refused(self.submit("missing.json", where="hasty"), "cannot be opened")
 
     def test_files_that_are_no_jobs(self):
         folder = self.cluster.folder / "jobs"
