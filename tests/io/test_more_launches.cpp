@@ -195,6 +195,14 @@ TEST_CASE("models drop as their configurations say, whoever trains them") {
   CHECK(job_of({{"r.sh", "python run_clm.py --block_size 512 --model_name_or_path mine\n"}, config}).dropout == dropout{probability::of(0.2), {}, probability::of(0.3)});
 }
 
+TEST_CASE("open-instruct: the template by the beginning of its argument's name") {  // scripts/train/tulu3/finetune_8b.sh; argparse knows it by that
+  auto olmo = launch_file("open-instruct-mason", "finetune_13b.sh");
+  const auto conf = launch_file("open-instruct-mason", "stage3_no_offloading_accelerate.conf");
+  const auto without = job_of({olmo, conf});
+  olmo.said.replace(olmo.said.find("open_instruct/finetune.py"), 25, "open_instruct/finetune.py --chat_template tulu");
+  CHECK(job_of({olmo, conf}) == without);
+}
+
 TEST_CASE("what evaluates trains nothing") {
   const std::string model = "model_name_or_path: meta-llama/Meta-Llama-3-8B-Instruct\n", factory = model + "finetuning_type: lora\ntemplate: llama3\n";
   CHECK(holds(refusal_of({{"chat.yaml", factory + "adapter_name_or_path: saves/sft\n"}}), "for inference, evaluation or merging, and starts no training"));

@@ -77,7 +77,7 @@ inline constexpr auto peft_sft_passed = std::to_array<passed_key>({
     {"seq_length", "512"}, {"sft_weight", ""}, {"torch_empty_cache_steps", ""}, {"use_8bit_qunatization", "false"}, {"use_unsloth", "false"},
 });
 inline constexpr auto open_instruct_passed = std::to_array<passed_key>({
-    {"add_bos", "*"}, {"add_seed_and_date_to_exp_name", "*"}, {"cache_dataset_only", "*"}, {"chat_template_name", "*"}, {"checkpointing_steps", "*"},
+    {"add_bos", "*"}, {"add_seed_and_date_to_exp_name", "*"}, {"cache_dataset_only", "*"}, {"chat_template", "*"}, {"chat_template_name", "*"}, {"checkpointing_steps", "*"},
     {"clean_checkpoints_at_end", "*"}, {"clip_grad_norm", "*"}, {"dataset_cache_mode", "*"}, {"dataset_config_hash", "*"}, {"dataset_config_name", "*"},
     {"dataset_local_cache_dir", "*"}, {"dataset_mix_dir", "*"}, {"dataset_mixer", "*"}, {"dataset_mixer_list", "*"}, {"dataset_mixer_list_splits", "*"},
     {"dataset_name", "*"}, {"dataset_skip_cache", "*"}, {"dataset_target_columns", "*"}, {"dataset_transform_fn", "*"}, {"do_not_randomize_output_dir", "*"},
