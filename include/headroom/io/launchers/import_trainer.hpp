@@ -24,7 +24,7 @@ class trainer_arguments {
   void import() {
     if (!d_->framework_is("deepspeed")) d_->framework_is("hf-trainer", v_.source());
     if (factory_) stage();
-    if (factory_ || p_->name == "run-clm" || p_->name == "transformers") evaluates();
+    if (factory_ || p_->name == "run-clm") evaluates();
     swift_arguments swift{*d_, v_};
     if (swift_) swift.environment();
     std::string_view called;
