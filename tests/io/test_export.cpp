@@ -56,6 +56,16 @@ TEST_CASE("torchtitan: every schedule of torch's by its name") {
   }
 }
 
+TEST_CASE("torchtitan shards nothing over one rank") {
+  job j = eight;
+  j.hardware.nodes = j.hardware.gpus_per_node = 1;
+  j.framework = frameworks::torchtitan_202508;
+  j.sharding = fsdp2();
+  CHECK(holds(refusal_of(j, io::export_target::torchtitan), "cannot say sharding.kind = \"fsdp2\" of one rank"));
+  j.hardware.gpus_per_node = 2;
+  CHECK(refusal_of(j, io::export_target::torchtitan) == "");
+}
+
 TEST_CASE("DeepSpeed: numbers, and only what the job says") {
   job j = eight;
   j.framework = frameworks::deepspeed;

@@ -90,6 +90,7 @@ inline void check_reads_back(const job& j, const job& back, std::string_view tar
     const auto pointer = change["path"].get<std::string>();
     auto path = pointer.substr(1);
     std::replace(path.begin(), path.end(), '/', '.');
+    if (path.ends_with(".-")) path.resize(path.size() - 2);  // one more of a list
     const auto shown = [](const json_value& v) { return v.dump().substr(0, 80); };
     const auto begin = "headroom: " + std::string{target} + " cannot ";
     if (change.contains("value")) fail(begin + "say " + path + " = " + shown(change["value"]) + " of this job");

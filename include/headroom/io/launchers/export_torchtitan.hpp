@@ -119,6 +119,8 @@ inline json_value torchtitan_document(const job& given) {
   constexpr std::string_view target = "torchtitan";
   detail::needs_framework(given, "torchtitan", target);
   const auto j = stated(given);
+  if (j.sharding.kind == sharding_kind::fsdp2 && checked::mul(j.parallel.data, j.parallel.context) <= j.parallel.replicate)
+    fail("headroom: " + std::string{target} + " cannot say sharding.kind = \"fsdp2\" of one rank, which it does not shard");
   json_value t = {{"model", torchtitan_model(j.model.label.view())}, {"training", torchtitan_training(j)}, {"parallelism", torchtitan_parallelism(j)},
                   {"activation_checkpoint", torchtitan_checkpoint(j)}, {"compile", torchtitan_compile(j)}};
   auto& o = t["optimizer"];
