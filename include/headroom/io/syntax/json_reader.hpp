@@ -125,12 +125,14 @@ inline std::string read_text(std::istream& in, const std::string& source) {
   return text;
 }
 
-/// Throws job_error for a file that is missing, unreadable or too large, and for what is none: a folder, a pipe, a device.
+/// Throws job_error for a file that is missing, unreadable or too large, and for what is none: a folder, a pipe, a device. What a shell hands
+/// over may be a pipe, as it writes it: standard input by its name, <(command).
 inline std::string read_file(const std::filesystem::path& file) {
   std::error_code problem;
   const auto kind = std::filesystem::status(file, problem);
   if (std::filesystem::is_directory(kind)) fail("headroom: " + file.string() + " is a folder, not a file");
-  if (std::filesystem::exists(kind) && !std::filesystem::is_regular_file(kind)) fail("headroom: " + file.string() + " is a pipe or a device, not a file; what another program writes is read as -");
+  const bool handed_over = file == "/dev/stdin" || file.native().starts_with("/dev/fd/");
+  if (std::filesystem::exists(kind) && !std::filesystem::is_regular_file(kind) && !handed_over) fail("headroom: " + file.string() + " is a pipe or a device, not a file; what another program writes is read as -");
   if (const auto size = std::filesystem::file_size(file, problem); !problem && size > largest_file) fail("headroom: " + file.string() + " is larger than 16 MiB");
   errno = 0;
   std::ifstream in{file, std::ios::binary};
