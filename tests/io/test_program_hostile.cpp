@@ -1,12 +1,11 @@
 // Distributed under the Boost Software License, Version 1.0.
 // The program and files that it must not follow, wait for, or repeat as they are.
-#include <doctest/doctest.h>
-
+#ifdef HEADROOM_PROGRAM
 #include "program.hpp"
 
+#include <doctest/doctest.h>
 #include <sys/stat.h>
 
-#ifdef HEADROOM_PROGRAM
 namespace test_program_hostile {
 
 using namespace test_programs;
