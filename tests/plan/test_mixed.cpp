@@ -85,6 +85,13 @@ TEST_CASE("the plan's division fits if any does, and is as fast as the fastest t
     }
 }
 
+TEST_CASE("layers of a stack that is deeper than any model are not moved one by one") {
+  for (const std::int64_t layers : {32, 1024, 1028}) {
+    const auto j = mixed(layers, gpus::a100_sxm_80gb, 8);
+    CHECK(detail::cuts_stages(j, j) == (layers <= 1024));
+  }
+}
+
 TEST_CASE("a search over a mixed cluster cuts what it may, and leaves stages that are given") {
   search s{.job = mixed(32, gpus::a100_sxm_40gb, 8), .open = axes::bit(axes::tensor) | axes::bit(axes::pipeline) | axes::bit(axes::recomputation), .open_micro = true, .global_batch = 64};
   const auto r = plan(s, {.top = 50});

@@ -28,10 +28,13 @@ constexpr job with_even_stages(job j) {
   for (std::int64_t i = 0; i < d.pipeline; ++i) d.stage_layers[i] = static_cast<std::int32_t>(j.model.layers / d.pipeline + (i < j.model.layers % d.pipeline ? 1 : 0));
   return j;
 }
+/// Layers are moved one by one, each move looks at every stage: of deeper stacks, ten times as deep as any model that is trained, stages are even.
+inline constexpr std::int64_t most_moved_layers = 1024;
+
 /// Whether stages of the search's job are to be cut for their GPUs.
 constexpr bool cuts_stages(const job& given, const job& j) {
   const auto &d = j.parallel, &said = given.parallel;
-  return j.hardware.kinds() > 1 && d.pipeline > 1 && d.pipeline <= degrees::max_chunks && d.virtual_pipeline == 1 && d.pipeline <= j.model.layers && !properties_of(d.schedule).one_process &&
+  return j.hardware.kinds() > 1 && d.pipeline > 1 && d.pipeline <= degrees::max_chunks && d.virtual_pipeline == 1 && d.pipeline <= j.model.layers && j.model.layers <= most_moved_layers && !properties_of(d.schedule).one_process &&
          !properties_of(d.schedule).both_ways() && chunks_given(said) == 0 && said.first_stage_layers == 0 && said.last_stage_layers == 0;
 }
 
