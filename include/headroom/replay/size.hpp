@@ -3,6 +3,7 @@
 // but each kind of block, once.
 #pragma once
 
+#include <headroom/block/stack_layers.hpp>
 #include <headroom/engine/eager/step_parts.hpp>
 #include <headroom/engine/tensor_parallel/divided_layers.hpp>
 #include <headroom/engine/tensor_parallel/stage_order.hpp>
