@@ -94,7 +94,7 @@ TEST_CASE("a LoRA run is no full fine-tune: MedicalGPT, LLaVA, Qwen, PEFT") {
   CHECK(qwen.adapter.modules_to_save == module_set{module::embedding, module::head});  // of a model that is no chat model (finetune.py:331)
   CHECK(holds(refusal_of({launch_file("qwen-lora-ds", "finetune_lora_ds.sh"), launch_file("qwen-lora-ds", "ds_config_zero2.json")}), "--nproc-per-node is \"$(python"));
 
-  const auto peft = read("peft-qlora-fsdp-70b", {"run_peft_qlora_fsdp.sh", "fsdp_config_qlora.yaml"}, {"environment.trl=1.6"});
+  const auto peft = read("peft-qlora-fsdp-70b", {"run_peft_qlora_fsdp.sh", "fsdp_config_qlora.yaml"});
   CHECK(peft.model == *models::find("llama-2-70b"));
   CHECK(peft.hardware.gpus() == 2);
   CHECK(peft.batch == batch{.micro = 2, .sequence = 2048, .accumulation = 2});

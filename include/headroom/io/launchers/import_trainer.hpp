@@ -204,7 +204,7 @@ class trainer_arguments {
   void trl_releases() {
     const bool liger = v_.on("use_liger_kernel") || v_.on("use_liger"), old = v_.has("max_seq_length") || v_.has("max_seq_len");
     if (!v_.has("loss_type") && !liger && !old && !v_.has("torch_dtype"))
-      d_->releases.push_back({"trl", 107, v_.source(), "loss_type is not given, and TRL's default is \"nll\" before 1.7 (2026-06) and \"chunked_nll\" since", true,
+      d_->releases.push_back({"trl", 107, v_.source(), "loss_type is not given, and TRL's default is \"nll\" before 1.7 (2026-06) and \"chunked_nll\" since", false,
                               [](draft& d, const std::string& place) { d.unmodelled_key("loss_type", "chunked_nll", place); }});
     if (d_->has({"adapter", "base"})) quantised_by_trl(old);
   }
@@ -218,7 +218,7 @@ class trainer_arguments {
     const auto since = as_loaded_ == "fp32" ? in_32_bits : in_16_bits;
     const bool casts = v_.on("bf16") && d_->job["adapter"]["base"] != "int8";
     d_->loaded = draft::said{casts ? "bf16" : "fp32", d_->loaded->place};
-    if (!old) d_->releases.push_back({"trl", 26, v_.source(), "TRL makes adapters of a quantised base bf16 since 0.26 (2025-12), and leaves them fp32 before", true, since});
+    if (!old) d_->releases.push_back({"trl", 26, v_.source(), "TRL makes adapters of a quantised base bf16 since 0.26 (2025-12), and leaves them fp32 before", false, since});
   }
 
   /// The rule: what no reader took is harmless, or stops the import.
