@@ -1,11 +1,13 @@
 #!/bin/sh
 # Distributed under the Boost Software License, Version 1.0.
-# Runs every test: g++, clang++, both sanitizers, the core without exceptions, the fuzzers. The last line is the sum.
-#   sh tests/run.sh            everything
+# Runs the tests: g++, clang++, both sanitizers, the core without exceptions, the fuzzers. The last line is the sum.
+#   sh tests/run.sh            all of these stages, in a quarter of an hour
 #   sh tests/run.sh gcc fuzz   only these of: gcc clang sanitizers no-exceptions fuzz
-#   sh tests/run.sh headers    each header of headroom::io by itself, too (four minutes, and not part of everything)
-#   sh tests/run.sh zoo        every model known by name in a constant expression, by both compilers (a minute, and not part of everything)
-#   sh tests/run.sh sanitizers-long   both sanitizers over estimates, searches, readers and the programs, too (fifteen minutes, and not part of everything: the fuzzers run these under them)
+# What is slow and rarely breaks runs by name:
+#   sh tests/run.sh gcc-long   the stage gcc with trainers on LibTorch, the measuring script, benchmarks, what hostile texts cost, and every way to take the library
+#   sh tests/run.sh headers    each header of headroom::io by itself, too (four minutes)
+#   sh tests/run.sh zoo        every model known by name in a constant expression, by both compilers (a minute)
+#   sh tests/run.sh sanitizers-long   both sanitizers over the other areas and the programs (fifteen minutes; the fuzzers run readers and estimates under them)
 # HEADROOM_FUZZ_SECONDS: how long each fuzzer runs (30).
 # On Debian and its like, what is missing is installed first (as root or with sudo).
 set -eu
@@ -14,7 +16,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
 . tests/needs.sh
 needs g++ clang libclang-rt-14-dev cmake ninja-build pkg-config \
-  libboost-dev doctest-dev libbenchmark-dev nlohmann-json3-dev libcli11-dev libyaml-cpp-dev libtomlplusplus-dev python3-torch
+  libboost-dev doctest-dev nlohmann-json3-dev libcli11-dev libyaml-cpp-dev libtomlplusplus-dev
 
 [ $# -gt 0 ] || set -- gcc clang sanitizers no-exceptions fuzz
 jobs=$(nproc)
@@ -115,19 +117,35 @@ fuzz() {
   done
 }
 
+# The fuzzer is one file, which one core compiles for as long as several stages take: where it is asked for behind others, it begins beside them.
+ahead=
+begin_fuzzer() {
+  case " $* " in *" fuzz "*) ;; *) return 0 ;; esac
+  [ -z "$ahead" ] || return 0
+  mkdir -p build-fuzz
+  { cmake --preset fuzz && cmake --build build-fuzz; } >build-fuzz/ahead.log 2>&1 &
+  ahead=$!
+}
+
 for what in "$@"; do
+  [ "$what" = gcc ] || [ "$what" = gcc-long ] || begin_fuzzer "$@"
   case $what in
-    gcc)
-      needs libtorch-dev                                                                       # what tests/libtorch trains on
-      needs slurmctld slurmd slurm-client slurm-wlm-basic-plugins libslurm-dev munge           # … tests/slurm runs
+    gcc | gcc-long)
+      needs slurmctld slurmd slurm-client slurm-wlm-basic-plugins libslurm-dev munge           # what tests/slurm runs
       needs libssl-dev openssl                                                                 # … tests/kubernetes talks to
-      stage default '^$' -DHEADROOM_BUILD_TESTS=ON -DHEADROOM_BUILD_EXAMPLES=ON -DHEADROOM_BUILD_BENCH=ON -DHEADROOM_BENCH_OPTIONS=-O0 -DHEADROOM_PROGRAM_OPTIONS=-O0 -DHEADROOM_COMPILED=ON -DHEADROOM_LIBTORCH=ON
+      long=OFF
+      [ "$what" = gcc ] || {
+        long=ON
+        needs libtorch-dev python3-torch libbenchmark-dev
+      }
+      stage default '^$' -DHEADROOM_BUILD_TESTS=ON -DHEADROOM_BUILD_EXAMPLES=ON -DHEADROOM_PROGRAM_OPTIONS=-O0 -DHEADROOM_COMPILED=ON \
+        -DHEADROOM_TEST_LONG=$long -DHEADROOM_LIBTORCH=$long -DHEADROOM_BUILD_BENCH=$long -DHEADROOM_BENCH_OPTIONS=-O0
       ;;
     # The next stages compile areas and readers with clang, too: here are its sentences for what must not compile, and the core's examples.
     clang) stage clang '^headers|^consumer' -DHEADROOM_BUILD_BENCH=OFF -DHEADROOM_IO=OFF ;;
     # What runs long or has a heap; areas of constant expressions alone are checked by the compiler that evaluates them.
-    sanitizers) stage asan-ubsan '^$' -DHEADROOM_BUILD_EXAMPLES=OFF '-DHEADROOM_TEST_AREAS=diagnose;replay;solve;step;units' ;;
-    sanitizers-long) stage asan-ubsan '^$' -DHEADROOM_BUILD_EXAMPLES=ON '-DHEADROOM_TEST_AREAS=estimate;io;plan' ;;
+    sanitizers) stage asan-ubsan '^$' -DHEADROOM_BUILD_EXAMPLES=OFF '-DHEADROOM_TEST_AREAS=replay;step;units' ;;
+    sanitizers-long) stage asan-ubsan '^$' -DHEADROOM_BUILD_EXAMPLES=ON '-DHEADROOM_TEST_AREAS=diagnose;estimate;io;plan;solve' ;;
     headers)
       cmake --preset default -DHEADROOM_VERIFY_IO=ON >/dev/null
       if cmake --build build --target all_verify_interface_header_sets; then passed=$((passed + 1)); else fail "a header by itself"; fi
@@ -141,6 +159,7 @@ for what in "$@"; do
       ;;
     no-exceptions) stage no-exceptions '^$' ;;
     fuzz)
+      wait "$ahead" || true  # what fails is said by the stage
       stage fuzz '^$'
       fuzz
       ;;
