@@ -1,7 +1,7 @@
 #!/bin/sh
 # Distributed under the Boost Software License, Version 1.0.
 # Runs the tests: g++, clang++, both sanitizers, the core without exceptions, the fuzzers. The last line is the sum.
-#   sh tests/run.sh            all of these stages, in a quarter of an hour
+#   sh tests/run.sh            all of these stages, in some twenty minutes on two cores
 #   sh tests/run.sh gcc fuzz   only these of: gcc clang sanitizers no-exceptions fuzz
 # What is slow and rarely breaks runs by name:
 #   sh tests/run.sh gcc-long   the stage gcc with trainers on LibTorch, the measuring script, benchmarks, what hostile texts cost, and every way to take the library

@@ -107,6 +107,9 @@ TEST_CASE("which layers of a list are dense, and what the class does not read") 
                        "headroom: config.mlp_layer_types must hold dense and sparse alone, found \"moe\"", headroom::job_error);
   CHECK_THROWS_WITH_AS(headroom::io::model_from_config(with("mlp_layer_types", {"dense"})),
                        doctest::Contains("config.mlp_layer_types must be a list of 4 words, one for each layer"), headroom::job_error);
+  // Only MiniCPM3's class derives the width of a head's values.
+  CHECK_THROWS_WITH_AS(headroom::io::model_from_config(with("v_head_dim", nullptr)), doctest::Contains("config.v_head_dim must be a whole number"), headroom::job_error);
+  CHECK(headroom::io::model_from_config({{"model_type", "minicpm3"}, {"v_head_dim", nullptr}, {"hidden_size", 1280}}).mla.value_dim == 32);
 }
 
 TEST_CASE("small random configurations count exactly") {

@@ -43,15 +43,6 @@ inline void read_routed(const config& c, shape& m, const char* count, std::int64
   e.shared_ffn = checked::mul(e.shared, e.ffn);
 }
 
-inline void set_latent(const config& c, shape& m, const mla_shape& usual) {
-  read_latent_attention(c, m, usual.q_rank);
-  m.mla.kv_rank = c.size({"kv_lora_rank"}, usual.kv_rank);
-  m.mla.nope_dim = c.number({"qk_nope_head_dim"}, usual.nope_dim, 0);
-  m.mla.rope_dim = c.number({"qk_rope_head_dim"}, usual.rope_dim, 0);
-  m.mla.value_dim = c.nullable({"v_head_dim"}, usual.value_dim, m.hidden / m.heads);
-  if (m.mla.value_dim == 0) m.mla.value_dim = m.hidden / m.heads;
-}
-
 /// Code beside the checkpoint (inclusionAI Ling and Ring, modeling_bailing_moe_v2.py): the correction bias is a buffer, and a norm over each
 /// head's q and k is there where use_qk_norm says so.
 inline void finish_bailing(const config& c, shape& m) {
@@ -66,13 +57,13 @@ inline void finish_bailing(const config& c, shape& m) {
 }
 
 inline constexpr decoder_family descended_decoders[] = {
-    {"cwm", read_mlp_bias},                                                  // Llama behind a window
-    {"ministral3", nullptr},                                                 // Mistral
+    {"cwm", read_mlp_bias},   // Llama behind a window
+    {"ministral3", nullptr},  // Mistral
     {"jais2", [](const config& c, shape& m) { read_mlp_bias(c, m), layer_norms(m, true), m.mlp = mlp_kind::plain; }},  // Llama; NemotronMLP, LayerNorm
     {"vaultgemma", [](const config& c, shape& m) { finish_gemma2(c, m, 50, 30), m.post_norms = false; }},              // Gemma2 without the norms behind
     {"mimo", [](const config& c, shape& m) { read_window_switch(c, m), m.mtp_layers = c.number({"num_nextn_predict_layers"}, 0, 0, config::most); }},  // Qwen2
-    {"youtu", [](const config& c, shape& m) { set_latent(c, m, {1536, 512, 128, 64, 128}); }},  // Llama over DeepseekV3Attention
-    {"minicpm3", [](const config& c, shape& m) { read_mlp_bias(c, m), set_latent(c, m, {768, 256, 64, 32, 0}); }},  // Llama over DeepseekV2Attention
+    {"youtu", [](const config& c, shape& m) { read_latent_attention(c, m, deepseek_heads); }},  // Llama over DeepseekV3Attention
+    {"minicpm3", [](const config& c, shape& m) { read_mlp_bias(c, m), read_latent_attention(c, m, {768, 256, 64, 32, 0}); }},  // Llama over DeepseekV2Attention
     {"granite_swa", [](const config& c, shape& m) { read_mlp_bias(c, m), m.attention_sinks = true; }},
     {"granitemoe_swa", [](const config& c, shape& m) {
        read_local_experts(c, m, 8, 2);
@@ -98,11 +89,11 @@ inline constexpr decoder_family descended_decoders[] = {
        read_mlp_layer_types(c, m, m.layers > 0 ? 1 : 0);
      }},
     {"mistral4", [](const config& c, shape& m) {  // DeepseekV3DecoderLayer
-       set_latent(c, m, {1024, 256, 64, 64, 128});
+       read_latent_attention(c, m, {1024, 256, 64, 64, 128});
        read_deepseek_experts(c, m, 128, 4, 2048, 1, 0);
      }},
     {"glm4_moe_lite", [](const config& c, shape& m) {  // Glm4MoeDecoderLayer over DeepseekV3Attention
-       set_latent(c, m, {768, 512, 192, 64, 256});
+       read_latent_attention(c, m, {768, 512, 192, 64, 256});
        read_routed(c, m, "n_routed_experts", 64, 4, 1536, "n_shared_experts", 1);
        read_mlp_layer_types(c, m, 1);
      }},

@@ -57,15 +57,18 @@ inline void read_deepseek_experts(const config& c, shape& m, std::int64_t expert
       if (i % step != 0) make_dense(c, "moe_layer_freq", m, i);
 }
 
-inline void read_latent_attention(const config& c, shape& m, std::int64_t q_rank) {
+/// DeepSeek's latent attention. `usual`: the class's defaults; where it has none for v_head_dim, that is hidden / heads (MiniCPM3Config).
+inline void read_latent_attention(const config& c, shape& m, const mla_shape& usual) {
   m.kv_heads = 0;
   m.head_dim = 0;
-  m.mla.q_rank = c.nullable({"q_lora_rank"}, q_rank, 0);  // absent: the class default; null: no compression of queries
-  m.mla.kv_rank = c.size({"kv_lora_rank"}, 512);
-  m.mla.nope_dim = c.number({"qk_nope_head_dim"}, 128, 0);
-  m.mla.rope_dim = c.number({"qk_rope_head_dim"}, 64, 0);
-  m.mla.value_dim = c.size({"v_head_dim"}, 128);
+  m.mla.q_rank = c.nullable({"q_lora_rank"}, usual.q_rank, 0);  // absent: the class default; null: no compression of queries
+  m.mla.kv_rank = c.size({"kv_lora_rank"}, usual.kv_rank);
+  m.mla.nope_dim = c.number({"qk_nope_head_dim"}, usual.nope_dim, 0);
+  m.mla.rope_dim = c.number({"qk_rope_head_dim"}, usual.rope_dim, 0);
+  const auto derived = m.hidden / m.heads;
+  m.mla.value_dim = usual.value_dim > 0 ? c.size({"v_head_dim"}, usual.value_dim) : c.nullable({"v_head_dim"}, derived, derived);
 }
+inline constexpr mla_shape deepseek_heads{1536, 512, 128, 64, 128};
 
 /// Every layer has experts, as wide as intermediate_size says.
 inline void read_local_experts(const config& c, shape& m, std::int64_t count, std::int64_t active) {
@@ -175,9 +178,9 @@ inline constexpr decoder_family sparse_decoders[] = {
     {"qwen3_moe", [](const config& c, shape& m) { m.qk_norm = true, read_qwen_experts(c, m, 128, 8, 768); }},
     {"qwen3_vl_moe_text", [](const config& c, shape& m) { m.qk_norm = true, read_qwen_experts(c, m, 60, 4, 1408); }},
     {"deepseek", [](const config& c, shape& m) { read_deepseek_experts(c, m, ask, ask, ask, 0, 0); }},  // ordinary attention, code beside the checkpoint
-    {"deepseek_v2", [](const config& c, shape& m) { read_latent_attention(c, m, 1536), read_deepseek_experts(c, m, 64, ask, 1407, 2, 0); }},
+    {"deepseek_v2", [](const config& c, shape& m) { read_latent_attention(c, m, deepseek_heads), read_deepseek_experts(c, m, 64, ask, 1407, 2, 0); }},
     // The correction bias is a buffer in transformers, MTP modules are not built.
-    {"deepseek_v3", [](const config& c, shape& m) { read_latent_attention(c, m, 1536), read_deepseek_experts(c, m, 256, 8, 2048, 1, 3); }},
+    {"deepseek_v3", [](const config& c, shape& m) { read_latent_attention(c, m, deepseek_heads), read_deepseek_experts(c, m, 256, 8, 2048, 1, 3); }},
     {"glm4_moe", finish_glm4_moe},
     {"llama4_text", finish_llama4},
 };
