@@ -1,6 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // headroom count MODEL…: exact parameters, by component.
-#include <headroom/io/job/model.hpp>
+#include <headroom/io/counted.hpp>
 #include <headroom/io/report/text_table.hpp>
 #include <headroom/model/inventory.hpp>
 #include <iostream>
@@ -46,7 +46,7 @@ void print(std::ostream& out, const std::string& model, const headroom::paramete
 int run(const count_request& asked, const streams& io) {
   auto models = nlohmann::ordered_json::array();
   for (const auto& model : asked.models) {
-    const auto n = headroom::count(headroom::io::read_model_named(model, "MODEL", headroom::io::file_base::anywhere_from(".")));
+    const auto n = headroom::io::count_model_named(model, "MODEL", headroom::io::file_base::anywhere_from("."));
     if (asked.json)
       models.push_back(to_json(model, n));
     else

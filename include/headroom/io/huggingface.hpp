@@ -105,11 +105,12 @@ inline void check_class(const config& c, const architecture& a, const std::strin
   for (const auto& f : refused_families)
     if (type == f.type)
       complain(c.at("model_type") + " " + quoted_word(type) + " is refused: no exact formula for " + f.reason +
-               " is known here. Give the model as a shape object, or use a family that is known, e.g. llama, qwen3_moe, deepseek_v3");
+               " is known here. Give the model as a shape object, or use a family that is known, e.g. llama, qwen3_moe, deepseek_v3. "
+               "`headroom count` may know its parameters all the same");
   complain(c.at("model_type") + " " + quoted_word(type) +
            " is not a family known here. Accepted are the families named in headroom/io/huggingface.hpp, among them llama, mistral, mixtral, "
            "qwen2, qwen3, gemma2, gemma3, phi3, gpt2, gpt_neox, opt, bloom, falcon, deepseek_v3, gpt_oss, bert, t5, whisper, vit, llava; "
-           "anything else can be given as a shape object");
+           "anything else can be given as a shape object. `headroom count` may know its parameters all the same");
 }
 
 /// Contradictions, told in the config's own words.

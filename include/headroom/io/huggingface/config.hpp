@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -34,9 +35,12 @@ inline std::string shown(const json& value) {
 /// A word of the file, escaped: it may hold anything.
 inline std::string quoted_word(const std::string& text) { return shown(json(text)); }
 
+/// The paths of keys that somebody asked for, where a reader must answer for every key that a configuration has.
+using key_log = std::set<std::string, std::less<>>;
+
 class config {
  public:
-  config(const json& object, std::string path) : object_(&object), path_(std::move(path)) {
+  config(const json& object, std::string path, key_log* asked = nullptr) : object_(&object), path_(std::move(path)), asked_(asked) {
     if (!object.is_object()) complain(path_ + " must be an object, found " + shown(object));
   }
 
@@ -45,11 +49,18 @@ class config {
   static constexpr std::int64_t required = -1;                    ///< as a default: the key must be there
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] bool has(const char* key) const { return object_->contains(key) && !object_->at(key).is_null(); }
+  [[nodiscard]] const json& object() const { return *object_; }
+  [[nodiscard]] key_log* asked() const { return asked_; }
+  [[nodiscard]] bool has(const char* key) const { return note(key), object_->contains(key) && !object_->at(key).is_null(); }
   [[nodiscard]] const json* find(std::initializer_list<const char*> keys) const {
+    const json* found = nullptr;
     for (const char* key : keys)
-      if (const auto it = object_->find(key); it != object_->end()) return &*it;
-    return nullptr;
+      if (const auto it = (note(key), object_->find(key)); found == nullptr && it != object_->end()) found = &*it;
+    return found;
+  }
+  /// Keys that do not shape the network, whatever they say.
+  void ignore(std::initializer_list<const char*> keys) const {
+    for (const char* key : keys) note(key);
   }
 
   /// A whole number. `keys`: the class's own name first, then its aliases; the first one present counts.
@@ -58,7 +69,7 @@ class config {
     const char* key = *keys.begin();
     const json* value = nullptr;
     for (const char* k : keys)
-      if (const auto it = object_->find(k); value == nullptr && it != object_->end()) value = &*it, key = k;
+      if (const auto it = (note(k), object_->find(k)); value == nullptr && it != object_->end()) value = &*it, key = k;
     if (value == nullptr) {
       if (fallback == required) complain(at(key) + " is missing; this family has no default for it");
       return fallback;
@@ -93,6 +104,15 @@ class config {
     return value->get<std::string>();
   }
 
+  /// A number that need not be whole; null is the fallback.
+  [[nodiscard]] double real(std::initializer_list<const char*> keys, double fallback, double low, double high) const {
+    const json* value = find(keys);
+    if (value == nullptr || value->is_null()) return fallback;
+    const double v = value->is_number() ? value->get<double>() : low - 1.0;
+    if (!(v >= low && v <= high)) complain(at(*keys.begin()) + " must be a number from " + shown(json(low)) + " to " + shown(json(high)) + ", found " + shown(*value));
+    return v;
+  }
+
   /// A fraction between 0 and 1, in percent.
   [[nodiscard]] std::int64_t percent(std::initializer_list<const char*> keys, std::int64_t fallback) const {
     const json* value = find(keys);
@@ -116,7 +136,7 @@ class config {
   [[nodiscard]] config child(const char* key) const {
     static const json empty = json::object();
     const json* value = find({key});
-    return {value == nullptr || value->is_null() ? empty : *value, at(key)};
+    return {value == nullptr || value->is_null() ? empty : *value, at(key), asked_};
   }
 
   [[nodiscard]] std::string at(const std::string& key) const { return path_ + "." + key; }
@@ -137,8 +157,13 @@ class config {
   }
 
  private:
+  void note(const char* key) const {
+    if (asked_ != nullptr) asked_->insert(at(key));
+  }
+
   const json* object_;
   std::string path_;
+  key_log* asked_;
 };
 
 }  // namespace detail

@@ -1,0 +1,90 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The exact number of a model's parameters from its config.json, whether its layers can be walked or not. A class that is not known is
+// refused, and so is a key that nobody here has read: it might shape the network.
+#pragma once
+
+#include <headroom/io/counted/encoders.hpp>
+#include <headroom/io/counted/harmless.hpp>
+#include <headroom/io/job/model.hpp>
+
+#include <span>
+
+namespace headroom::io {
+
+namespace detail {
+
+/// The first row of a model_type is the class that AutoModel makes of it.
+inline constexpr std::span<const counted_class> counted_classes[] = {counted_encoders};
+
+inline const counted_class* find_counted(std::string_view name, std::string_view type) {
+  for (const auto& list : counted_classes)
+    for (const auto& one : list)
+      if (name == one.name && (type.empty() || type == one.type)) return &one;
+  return nullptr;
+}
+inline const counted_class* find_counted_base(std::string_view type) {
+  for (const auto& list : counted_classes)
+    for (const auto& one : list)
+      if (type == one.type) return &one;
+  return nullptr;
+}
+
+/// Refuses the first key of an object that nobody asked for, unless it shapes nothing.
+inline void check_asked(const json& object, const std::string& path, const key_log& asked, const std::string& who) {
+  for (const auto& [key, value] : object.items()) {
+    const auto place = path + "." + key;
+    if (value.is_null() || is_harmless(key)) continue;
+    if (!asked.contains(place))
+      complain(place + " is not known for " + who + ", and may shape the network. Take it away if it does not, found " + shown(value));
+    if (value.is_object() && key.ends_with("_config")) check_asked(value, place, asked, who);
+  }
+}
+
+inline parameter_count count_inner(const config& c, const char* usual) {
+  const auto type = c.text({"model_type"}, usual);
+  if (const auto* base = find_counted_base(type)) {
+    tally t;
+    base->count(c, t);
+    return t.counted();
+  }
+  for (const auto& f : family_names)
+    if (type == f.type || type == std::string{f.type} + "_text") {
+      auto inner = c.object();
+      inner["model_type"] = type;
+      inner["architectures"] = json::array({std::string{f.prefix} + "Model"});
+      for (const auto& [key, value] : inner.items())
+        if (c.asked() != nullptr) c.asked()->insert(c.at(key));
+      return count(model_from_config(inner, c.path()));
+    }
+  complain(c.at("model_type") + " " + quoted_word(type) + " is not a family known here, as a part of another model");
+}
+
+}  // namespace detail
+
+/// The parameters of the class that a configuration's `architectures` names. Throws job_error with the key's path, what is accepted and what was
+/// found.
+inline parameter_count count_config(const nlohmann::json& json, const std::string& path = "config") {
+  detail::key_log asked;
+  const detail::config c{json, path, &asked};
+  const auto* list = c.find({"architectures"});
+  const bool named = list != nullptr && list->is_array() && !list->empty() && list->front().is_string();
+  const auto name = named ? list->front().get<std::string>() : std::string{};
+  const auto* known = detail::find_counted(name, c.text({"model_type"}, ""));
+  if (known == nullptr) return count(model_from_config(json, path));
+  detail::tally t;
+  known->count(c, t);
+  detail::check_asked(json, path, asked, name);
+  return t.counted();
+}
+
+/// As read_model_named(), for a count alone: classes whose layers cannot be walked are counted, too.
+inline parameter_count count_model_named(const std::string& text, const std::string& path, const file_base& base) {
+  if (models::find(text) == nullptr && !text.empty() && text.size() <= 4096 && text.find('\0') == std::string::npos)
+    if (const auto file = config_at(text, base)) {
+      const auto config = parse_json_file(*file);
+      if (config.is_object()) return count_config(config, path);
+    }
+  return count(read_model_named(text, path, base));
+}
+
+}  // namespace headroom::io
