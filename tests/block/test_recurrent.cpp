@@ -8,62 +8,18 @@
 
 #include <doctest/doctest.h>
 
-#include <fstream>
 #include <set>
 #include <string>
+
+#include "kind_points.hpp"
 
 namespace test_recurrent {
 
 using namespace headroom;
+using namespace kind_points;
 using nlohmann::json;
 
 namespace {
-
-json data(const char* key) {
-  std::ifstream in(std::string(HEADROOM_TEST_DATA) + "/kinds.json");
-  REQUIRE(in.good());
-  return json::parse(in)[key];
-}
-
-json config_of(const json& entry) {
-  json config = entry.at("config");
-  config["architectures"] = entry.at("architectures");
-  if (entry.contains("tie_word_embeddings")) config["tie_word_embeddings"] = entry.at("tie_word_embeddings");
-  return config;
-}
-
-/// A point's job, on a CPU, where tensors cost exactly their bytes.
-job job_of(const json& point) {
-  job j;
-  j.model = io::model_from_config(point.at("config"));
-  j.hardware.gpu = gpus::cpu;
-  j.precision = point["dtype"] == "float32" ? precisions::fp32 : precisions::bf16;
-  j.batch = {.micro = point["b"], .sequence = point["s"]};
-  j.recurrence = recurrence::eager;
-  j.attention = point["attention"] == "eager" ? attention::eager : attention::sdpa;
-  j.framework.attention.copies_output = j.attention == attention::sdpa;  // the CPU's kernel has heads before positions
-  return j;
-}
-
-/// What a layer of a kind saves.
-std::int64_t saved(const job& j, layer_kind kind) {
-  const auto s = settle(j);
-  auto sc = s.layer;
-  sc.model = &s.model;
-  return walk_layer(sc, kind, trained_modules(j, 0), s.model.experts.count, true).saved.total.count();
-}
-
-/// … as counted: of the modules whose names begin so.
-std::int64_t counted(const json& point, const char* kind, std::initializer_list<std::string_view> modules) {
-  std::int64_t sum = 0;
-  for (const auto& layer : point["layers"]) {
-    if (layer["kind"] != kind) continue;
-    for (const auto& [name, bytes] : layer["by_module"].items())
-      for (const auto m : modules)
-        if (name.starts_with(m)) sum += bytes.get<std::int64_t>();
-  }
-  return sum;
-}
 
 job whole_job(const char* text) { return io::read_job(io::json_value::parse(text), io::no_files); }
 
@@ -110,7 +66,7 @@ TEST_CASE("an eager layer of Mamba-2 saves what was counted, to the byte") {
   int seen = 0;
   for (const auto& p : data("saved")) {
     const auto name = p["name"].get<std::string>();
-    if (name.find("Qwen3") != std::string::npos) continue;
+    if (name.find("Qwen3") != std::string::npos || name.find("Lfm2") != std::string::npos) continue;
     ++seen;
     CAPTURE(name);
     const auto j = job_of(p);
@@ -120,6 +76,37 @@ TEST_CASE("an eager layer of Mamba-2 saves what was counted, to the byte") {
       CHECK(saved(j, {mixer_kind::none, feed_forward_kind::dense}) == counted(p, "linear_attention", {"post_attention_layernorm", "shared_mlp", "pre_ff_layernorm", "feed_forward"}));
   }
   CHECK(seen == 8);
+}
+
+TEST_CASE("an eager layer of a convolution between gates saves what was counted, to the byte") {
+  int seen = 0;
+  for (const auto& p : data("saved")) {
+    const auto name = p["name"].get<std::string>();
+    if (name.find("Lfm2") == std::string::npos) continue;
+    ++seen;
+    CAPTURE(name);
+    const auto j = job_of(p);
+    CHECK(saved(j, {mixer_kind::gated_convolution, alone}) == counted(p, "conv", {"operator_norm", "conv"}) / (j.model.sparse() ? 2 : 1));  // a dense one and one with experts
+    if (!j.model.sparse()) CHECK(saved(j, {mixer_kind::gated_convolution, feed_forward_kind::dense}) == p["layers"][0]["saved_bytes"].get<std::int64_t>());
+  }
+  CHECK(seen == 10);
+}
+
+TEST_CASE("LFM2 from its configuration to a report") {
+  auto j = whole_job(R"({"model": {"model_type": "lfm2", "num_hidden_layers": 16, "hidden_size": 2048, "full_attn_idxs": [2, 5, 8, 10, 12, 14]},
+                         "hardware": {"gpu": "h100-sxm-80gb"}, "precision": "bf16", "batch": {"micro": 1, "sequence": 4096}})");
+  CHECK(count(j.model).total.count() == 1'170'340'608);  // LFM2-1.2B, as its page says
+  // Fused, a token keeps the norm's input in fp32, its root, and, each in bf16: what the norm made before and behind its weight, B, C and x, the
+  // product, what the convolution made, and what the gate let through.
+  CHECK(saved(j, {mixer_kind::gated_convolution, alone}) == 4096 * (2048 * (4 + 2 * (2 + 3 + 1 + 1 + 1)) + 4));
+  REQUIRE(replays(j));
+  for (const auto kernels : {recurrence::fused, recurrence::eager}) {
+    j.recurrence = kernels;
+    CHECK(replayed(j) == doctest::Approx(static_cast<double>(estimate(j).ranks[0].allocated.count())).epsilon(1e-9));
+  }
+  CHECK(io::read_job(io::job_to_json(j), io::no_files).model == j.model);
+  CHECK_THROWS_WITH_AS(estimate(whole_job(R"({"model": {"layers": 4, "hidden": 64, "heads": 1, "ffn": 64, "vocab": 96, "pattern": ["gated-convolution"]}, "batch": {"sequence": 64}})")),
+                       doctest::Contains("model.ssm.conv must be at least 1"), job_error);
 }
 
 TEST_CASE("a whole Mamba-2 model peaks where it was counted") {

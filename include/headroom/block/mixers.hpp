@@ -2,6 +2,7 @@
 // The program of each kind of mixer: from the normalised input to what is added to the residual stream.
 #pragma once
 
+#include <headroom/block/gated_convolution.hpp>
 #include <headroom/block/gated_delta_net.hpp>
 #include <headroom/block/latent.hpp>
 #include <headroom/block/mamba2.hpp>
@@ -16,6 +17,7 @@ constexpr tensor mix(program& p, const scene& s, mixer_kind kind, const module_s
     case mixer_kind::latent_attention: return latent_attend(p, s, trained, x);
     case mixer_kind::gated_delta_net: return gated_delta_net(p, s, trained, x);
     case mixer_kind::mamba2: return mamba2(p, s, trained, x);
+    case mixer_kind::gated_convolution: return gated_convolution(p, s, trained, x);
   }
   return x;
 }

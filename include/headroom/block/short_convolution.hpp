@@ -21,15 +21,19 @@ constexpr tensor kept_of(program& p, tensor_set reads, std::int64_t elements, st
   return y;
 }
 
-/// The convolution over the last positions of each channel, and its silu.
-constexpr tensor short_convolution(program& p, const scene& s, const module_set& trained, tensor x) {
+/// The convolution over the last positions of each channel. Fused, its silu is part of it, if it has one; torch.nn.Conv1d makes as many positions
+/// more as it looks back.
+constexpr tensor convolution(program& p, const scene& s, const module_set& trained, tensor x) {
   const auto& m = *s.model;
-  const auto channels = p.elements(x) / s.tokens, w = p.width(x);
+  const auto channels = p.elements(x) / s.tokens;
   const auto weight = trained.has(module::mixer) ? p.rounded(checked::mul(channels, m.ssm.conv + (m.ssm.conv_bias ? 1 : 0)), s.weight_width) : bytes{0};
-  if (s.recurrence == recurrence::fused) return made_of(p, x.bit(), p.elements(x), w, {.saves = x.bit(), .weight_gradient = weight});
-  const auto padded = checked::mul(checked::mul(s.samples, channels), s.sequence + m.ssm.conv - 1);
-  const auto y = made_of(p, x.bit(), padded, w, {.saves = x.bit(), .weight_gradient = weight});
-  return made_of(p, y.bit(), p.elements(x), w, {.saves = y.bit()});
+  const auto made = s.recurrence == recurrence::fused ? p.elements(x) : checked::mul(checked::mul(s.samples, channels), s.sequence + m.ssm.conv - 1);
+  return made_of(p, x.bit(), made, p.width(x), {.saves = x.bit(), .weight_gradient = weight});
+}
+/// … and its silu.
+constexpr tensor short_convolution(program& p, const scene& s, const module_set& trained, tensor x) {
+  const auto y = convolution(p, s, trained, x);
+  return s.recurrence == recurrence::fused ? y : made_of(p, y.bit(), p.elements(x), p.width(x), {.saves = y.bit()});
 }
 
 }  // namespace headroom::ops

@@ -45,6 +45,7 @@ inline constexpr family_name family_names[] = {
     {"GraniteMoeShared", "granitemoeshared"}, {"PaliGemma", "paligemma"}, {"Mistral3", "mistral3"}, {"LlavaNext", "llava_next"},
     {"Qwen3Next", "qwen3_next"},  {"Qwen3_5", "qwen3_5"},       {"Qwen3_5Moe", "qwen3_5_moe"},
     {"Mamba2", "mamba2"},         {"Bamba", "bamba"},           {"GraniteMoeHybrid", "granitemoehybrid"}, {"NemotronH", "nemotron_h"},
+    {"Lfm2", "lfm2"},             {"Lfm2Moe", "lfm2_moe"},
     {"Cwm", "cwm"},               {"Ministral3", "ministral3"}, {"Jais2", "jais2"},         {"VaultGemma", "vaultgemma"},
     {"GraniteSWA", "granite_swa"}, {"GraniteMoeSWA", "granitemoe_swa"}, {"FlexOlmo", "flex_olmo"}, {"ExaoneMoe", "exaone_moe"},
     {"SolarOpen", "solar_open"},  {"HYV3", "hy_v3"},            {"Mistral4", "mistral4"},     {"Glm4MoeLite", "glm4_moe_lite"},

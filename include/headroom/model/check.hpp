@@ -38,7 +38,9 @@ constexpr objection check_pattern(const shape& m, const No& no) {
     if (k.mixer == mixer_kind::none && (k.feeds == feed_forward_kind::none || k.feeds == feed_forward_kind::unset))
       return no("headroom: model.pattern: a layer without a mixer must be dense or have experts; layer", i);
     if (!recurrent(k.mixer)) continue;
-    if (s.heads < 1 || s.head_dim < 1 || s.state < 1 || s.conv < 1) return no("headroom: model.ssm must have heads, head_dim, state and conv, of at least 1");
+    if (s.conv < 1) return no("headroom: model.ssm.conv must be at least 1", s.conv);
+    if (k.mixer == mixer_kind::gated_convolution) continue;
+    if (s.heads < 1 || s.head_dim < 1 || s.state < 1) return no("headroom: model.ssm must have heads, head_dim and state, of at least 1");
     if (s.groups < 1 || s.heads % s.groups != 0) return no("headroom: model.ssm.heads must be a multiple of model.ssm.groups; groups", s.groups);
   }
   return {};

@@ -4,6 +4,7 @@
 // src/transformers/models/<family>/modeling_<family>.py; a comment names the class where a family is odd.
 #pragma once
 
+#include <headroom/model/gated_convolution.hpp>
 #include <headroom/model/gated_delta_net.hpp>
 #include <headroom/model/mamba2.hpp>
 
@@ -61,6 +62,7 @@ constexpr void add_mixer(inventory& list, const shape& m, mixer_kind kind, const
     case mixer_kind::latent_attention: return add_latent_attention(list, m, p);
     case mixer_kind::gated_delta_net: return add_gated_delta_net(list, m, p);
     case mixer_kind::mamba2: return add_mamba2(list, m, p);
+    case mixer_kind::gated_convolution: return add_gated_convolution(list, m, p);
     case mixer_kind::own: return;  // its own: see add_layers()
   }
 }
@@ -74,6 +76,7 @@ constexpr double recurrence_flops(const shape& m, mixer_kind kind) {
     case mixer_kind::own: break;
     case mixer_kind::gated_delta_net: return gated_delta_net_flops(m);
     case mixer_kind::mamba2: return mamba2_flops(m);
+    case mixer_kind::gated_convolution: return gated_convolution_flops(m);
   }
   return 0;
 }

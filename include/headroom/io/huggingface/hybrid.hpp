@@ -180,11 +180,54 @@ inline void read_nemotron_h(const config& c, shape& m) {
   e.shared_ffn = checked::mul(e.shared, c.size({"moe_shared_expert_intermediate_size"}, 7688));
 }
 
+/// Lfm2MLP: two thirds of the width, times a factor, up to the next multiple. Each step is cut to a whole number, as Python's int() does.
+inline std::int64_t lfm2_width(const config& c, std::int64_t stated) {
+  if (!c.flag("block_auto_adjust_ff_dim", true)) return stated;
+  const auto two_thirds = static_cast<std::int64_t>(static_cast<double>(checked::mul(2, stated)) / 3.0);
+  const json* factor = c.find({"block_ffn_dim_multiplier"});
+  if (factor != nullptr && factor->is_null()) return two_thirds;
+  const auto scaled = static_cast<std::int64_t>(c.real({"block_ffn_dim_multiplier"}, 1.0, 1e-6, 1e6) * static_cast<double>(two_thirds));
+  const auto multiple = c.size({"block_multiple_of"}, 256);
+  return checked::mul(checked::ceil_div(scaled, multiple), multiple);
+}
+
+/// Lfm2ForCausalLM, Lfm2MoeForCausalLM: short convolutions between gates, and attention with norms over q and k in some layers.
+inline void read_lfm2(const config& c, std::string_view type, shape& m) {
+  const bool sparse = type == "lfm2_moe";
+  m = read_dense(c, dense_defaults(type));
+  m.activation = activation_kind::silu;
+  m.tied = c.flag("tie_embedding", m.tied);
+  m.qk_norm = true;
+  m.sliding_window = 0;
+  m.ssm.conv = c.size({"conv_L_cache"}, 3);
+  m.ssm.bias = m.ssm.conv_bias = c.flag("conv_bias", false);
+  if (!sparse) m.ffn = lfm2_width(c, c.size({"block_ff_dim", "intermediate_size"}, m.ffn));
+  constexpr layer_kind convolution{mixer_kind::gated_convolution, feed_forward_kind::unset}, full{};
+  if (!read_layer_types(c, {"layer_types"}, {{"conv", convolution}, {"full_attention", full}}, m)) {
+    if (sparse) complain(c.at("layer_types") + " is missing; it says which layers are conv and which are full_attention");
+    std::vector<bool> attends(static_cast<std::size_t>(m.layers), !c.has("full_attn_idxs"));
+    if (const json* list = c.find({"full_attn_idxs"}); list != nullptr && !list->is_null()) {
+      if (!list->is_array()) complain(c.at("full_attn_idxs") + " must be a list of layer numbers, found " + shown(*list));
+      for (const auto& one : *list)
+        if (const auto i = config::whole(one, c.at("full_attn_idxs"), 0, config::most); i < m.layers) attends[static_cast<std::size_t>(i)] = true;
+    }
+    for (const bool attention : attends) m.pattern.add(attention ? full : convolution);
+    m.pattern = m.pattern.shortest();
+  }
+  if (!sparse) return;
+  auto& e = m.experts;
+  e.count = c.count({"num_experts"}, 32);
+  e.active = c.count({"num_experts_per_tok"}, 4);
+  e.ffn = c.size({"moe_intermediate_size"}, 1792);
+  e.first_dense_layers = c.number({"num_dense_layers"}, 2, 0, config::most);
+}
+
 /// The families with several kinds of layer. Returns false where the family is not one of them.
 inline bool read_hybrid_decoder(const config& c, std::string_view type, shape& m) {
   if (type == "qwen3_next" || type == "qwen3_5_text" || type == "qwen3_5_moe_text") return read_qwen3_next(c, type, m), true;
   if (type == "mamba2") return read_mamba2(c, m), true;
   if (type == "bamba" || type == "granitemoehybrid") return read_bamba(c, type, m), true;
+  if (type == "lfm2" || type == "lfm2_moe") return read_lfm2(c, type, m), true;
   if (type == "nemotron_h") return read_nemotron_h(c, m), true;
   return false;
 }

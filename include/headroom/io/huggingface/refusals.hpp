@@ -27,8 +27,6 @@ inline constexpr refused_family refused_families[] = {
     {"falcon_h1", "its state-space layers"},
     {"recurrent_gemma", "its recurrent layers"},
     {"rwkv", "its recurrent layers"},
-    {"lfm2", "its convolution layers"},
-    {"lfm2_moe", "its convolution layers"},
     {"gemma3n", "its embeddings for each layer and layers that share keys and values"},
     {"gemma3n_text", "its embeddings for each layer and layers that share keys and values"},
     {"nemotron-nas", "its layers, each of a shape of its own,"},
