@@ -50,7 +50,8 @@ inline constexpr family_name family_names[] = {
     {"GraniteSWA", "granite_swa"}, {"GraniteMoeSWA", "granitemoe_swa"}, {"FlexOlmo", "flex_olmo"}, {"ExaoneMoe", "exaone_moe"},
     {"SolarOpen", "solar_open"},  {"HYV3", "hy_v3"},            {"Mistral4", "mistral4"},     {"Glm4MoeLite", "glm4_moe_lite"},
     {"Youtu", "youtu"},           {"MiniCPM3", "minicpm3"},     {"MiMo", "mimo"},             {"BailingMoeV2", "bailing_moe"},
-    {"Camembert", "camembert"},   {"XGLM", "xglm"},             {"BioGpt", "biogpt"},
+    {"Camembert", "camembert"},   {"XGLM", "xglm"},             {"BioGpt", "biogpt"},         {"Ministral", "ministral"},
+    {"Mellum", "mellum"},         {"HyperCLOVAX", "hyperclovax"},
 };
 
 /// Other spellings of model_type that checkpoints carry.

@@ -23,7 +23,7 @@ inline constexpr std::string_view harmless_keys[] = {
     "initializer_range", "initializer_factor", "init_std", "layer_norm_eps", "rms_norm_eps", "norm_eps", "layer_norm_epsilon", "norm_epsilon",
     "layerdrop", "encoder_layerdrop", "decoder_layerdrop", "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop", "dropout", "dropout_rate",
     "embd_pdrop", "resid_pdrop", "hidden_dropout", "hidden_dropout_prob", "activation_dropout", "classifier_dropout", "drop_path_rate", "embedding_dropout",
-    "router_aux_loss_coef", "output_router_logits", "router_z_loss_coef", "router_jitter_noise", "norm_topk_prob", "scoring_func", "topk_method",
+    "router_aux_loss_coef", "output_router_logits", "router_z_loss_coef", "router_jitter_noise", "n_group", "topk_group", "norm_topk_prob", "scoring_func", "topk_method",
     "routed_scaling_factor", "aux_loss_alpha", "seq_aux", "scale_embedding", "embedding_multiplier", "logits_scaling", "residual_multiplier", "attention_multiplier",
     // functions without weights, and positions that are computed
     "hidden_act", "hidden_activation", "activation_function", "rope_theta", "rope_scaling", "rope_parameters", "rope_local_base_freq", "sliding_window",

@@ -91,6 +91,9 @@ inline constexpr dense_family dense_families[] = {
     {"glm4_moe_lite", 154880, 2048, 10240, 47, 20, 20, 0, 202752, false, bias_rule::key_all},
     {"youtu", 128256, 2048, 6144, 32, 16, 16, 0, 131072, true, bias_rule::key_all},
     {"minicpm3", 73448, 2560, 6400, 62, 40, 40, 0, 32768, true, bias_rule::key_all},
+    {"ministral", 32000, 4096, 14336, 32, 32, 8, 0, 131072, false, bias_rule::none, "", false, "silu", 4096},
+    {"mellum", 98304, 2304, 7168, 28, 32, 4, 128, 131072, false, bias_rule::key_all, "attention_bias", false, "silu", 1024},
+    {"hyperclovax", 32000, 4096, 11008, 32, 32, 0, 0, 2048, false, bias_rule::key_all},
     // Code beside the checkpoint: sizes must be stated.
     {"mimo", ask, ask, ask, ask, ask, 0, 0, 32768, false, bias_rule::key_qkv, "attention_bias", true},
     {"bailing_moe", ask, ask, ask, ask, ask, 0, 0, 32768, false, bias_rule::key_qkv, "use_qkv_bias"},

@@ -59,6 +59,15 @@ inline void finish_bailing(const config& c, shape& m) {
 inline constexpr decoder_family descended_decoders[] = {
     {"cwm", read_mlp_bias},   // Llama behind a window
     {"ministral3", nullptr},  // Mistral
+    {"ministral", nullptr},   // Mistral
+    {"hyperclovax", [](const config& c, shape& m) { read_mlp_bias(c, m), m.post_norms = c.flag("use_post_norm", true); }},  // Granite with Gemma2's norms
+    {"mellum", [](const config& c, shape& m) {  // Qwen3Moe with mlp_layer_types
+       m.qk_norm = true;
+       m.experts.count = c.count({"num_local_experts", "num_experts"}, 64);
+       m.experts.active = c.count({"num_experts_per_tok"}, 8);
+       m.experts.ffn = c.size({"moe_intermediate_size"}, 896);
+       read_mlp_layer_types(c, m, 0);
+     }},
     {"jais2", [](const config& c, shape& m) { read_mlp_bias(c, m), layer_norms(m, true), m.mlp = mlp_kind::plain; }},  // Llama; NemotronMLP, LayerNorm
     {"vaultgemma", [](const config& c, shape& m) { finish_gemma2(c, m, 50, 30), m.post_norms = false; }},              // Gemma2 without the norms behind
     {"mimo", [](const config& c, shape& m) { read_window_switch(c, m), m.mtp_layers = c.number({"num_nextn_predict_layers"}, 0, 0, config::most); }},  // Qwen2
