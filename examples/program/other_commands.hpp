@@ -1,0 +1,90 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What the command line offers of commands that read and write files, and of those that tell what is known.
+#pragma once
+
+#include "session.hpp"
+
+namespace program {
+
+inline void offer_import(CLI::App& app, session& s) {
+  const auto asked = std::make_shared<import_request>();
+  auto* command = app.add_subcommand("import", "A job file from the files of other programs: config.json, DeepSpeed, accelerate, Megatron-LM, torchtitan, LLaMA-Factory, launch scripts");
+  command->add_option("FILE", asked->files, "What people already have, in any order; - reads standard input")->required();
+  command->add_option("--as", asked->as, "What the files are, where that cannot be seen")->type_name("KIND");
+  command->add_option("--model", asked->model, "The model: a name, or the path of a config.json")->type_name("MODEL");
+  command->add_option("--gpu", asked->gpu, "The GPU's name")->type_name("NAME");
+  command->add_option("--auto", asked->automatic, "Who fills in DeepSpeed's \"auto\": trainer or deepspeed, which drops such keys")->capture_default_str()->type_name("HOST");
+  command->add_option("--program", asked->program, "Whose arguments a script's program takes, where its name is not known")->type_name("NAME");
+  command->add_option("--line", asked->line, "Of a script that starts several trainings, the line of the one that is meant")->type_name("N");
+  command->add_option("--env", asked->env, "A value of the environment a script is started in; NAME is 1, 2, … for its own arguments")->type_name("NAME=VALUE");
+  command->add_option("--ignore", asked->ignore, "A key of the files that is passed over, though it may change what is allocated")->type_name("KEY");
+  command->add_option("--set", asked->set, "A key of the job, e.g. --set batch.sequence=4096; last of all")->type_name("KEY=VALUE");
+  may_take(command, s);
+  command->footer(use(R"(  headroom import ds_config.json run.sh --model llama-3.1-8b --gpu h100-sxm-80gb > job.json
+  headroom import pretrain.sh --gpu h100-sxm-80gb --set hardware.nodes=16 > job.json
+)", written_status));
+  command->callback([asked, &s] { s.status = run(*asked, s.io); });
+}
+
+inline void offer_export(CLI::App& app, session& s) {
+  const auto asked = std::make_shared<export_request>();
+  auto* command = app.add_subcommand("export", "A job in the files of other programs");
+  command->add_option("JOB", asked->job, "The job file; - reads standard input")->required();
+  command->add_option("--to", asked->to, "deepspeed, accelerate, megatron, torchtitan, hf-trainer, trl, llama-factory, axolotl, torchrun or sbatch")->required()->type_name("TARGET");
+  command->footer(use(R"(  headroom export examples/jobs/llama-3.1-8b-zero3.json --to deepspeed > ds_config.json
+  headroom export job.json --to sbatch > train.sbatch
+)", written_status));
+  command->callback([asked, &s] { s.status = run(*asked, s.io); });
+}
+
+inline void offer_count(CLI::App& app, session& s) {
+  const auto asked = std::make_shared<count_request>();
+  auto* command = app.add_subcommand("count", "Exact parameter counts of models, by component");
+  command->add_option("MODEL", asked->models, "Names of the model zoo, or paths of config.json files or their folders")
+      ->required();
+  command->add_flag("--json", asked->json, "The counts as JSON");
+  command->footer(use(R"(  headroom count llama-3.1-8b mixtral-8x7b
+  headroom count ./my-model/config.json --json
+)", written_status));
+  command->callback([asked, &s] { s.status = run(*asked, s.io); });
+}
+
+inline void offer_list(CLI::App& app, session& s) {
+  const auto asked = std::make_shared<list_request>();
+  auto* command = app.add_subcommand("list", "The names that a job file may use: models, gpus, frameworks, optimizers or precisions");
+  command->add_option("WHAT", asked->what, "models, gpus, frameworks, optimizers or precisions")->required();
+  command->add_option("PART", asked->part, "Only names that contain this");
+  command->footer(use(R"(  headroom list gpus
+  headroom list models llama
+)", written_status));
+  command->callback([asked, &s] { s.status = run(*asked, s.io); });
+}
+
+inline void offer_schema(CLI::App& app, session& s) {
+  const auto asked = std::make_shared<schema_request>();
+  auto* command = app.add_subcommand("schema", "A JSON Schema of job files, by which editors complete and check them");
+  command->add_flag("--markdown", asked->markdown, "The same as a page: a table of keys for each section");
+  command->footer(use(R"(  headroom schema > job.schema.json
+  headroom schema --markdown > JOB.md
+)", written_status));
+  command->callback([asked, &s] { s.status = run(*asked, s.io); });
+}
+
+inline void offer_validate(CLI::App& app, session& s) {
+  const auto asked = std::make_shared<validate_request>();
+  auto* command = app.add_subcommand("validate", "Estimates every measured record of a file and shows the errors");
+  command->add_option("MEASURED", asked->records, "Records, one JSON object a line; - reads standard input")
+      ->required();
+  command->add_flag("--json", asked->json, "Records and summary as JSON");
+  command->add_option("--by", asked->by, "Group the printed summary by this alone")
+      ->check(CLI::IsMember({"family", "metric", "grade"}));
+  command->add_option("--confidence", asked->confidence, "Of the ranges that measured values are compared with, from 0.5 to 0.999")
+      ->capture_default_str()->check(a_confidence)
+      ->type_name("SHARE");
+  command->footer(use(R"(  headroom validate tests/accuracy/measured.jsonl --by family
+  headroom validate mine.jsonl --json
+)", "Exit status: 0 whatever the errors are, 2 the input is wrong."));
+  command->callback([asked, &s] { s.status = run(*asked, s.io); });
+}
+
+}  // namespace program
