@@ -6,7 +6,7 @@
 #include <headroom/io/counted/encoders.hpp>
 #include <headroom/io/counted/harmless.hpp>
 #include <headroom/io/counted/language_dense.hpp>
-#include <headroom/io/counted/language_latent.hpp>
+#include <headroom/io/counted/language_hybrid.hpp>
 #include <headroom/io/job/model.hpp>
 
 #include <span>
@@ -16,7 +16,7 @@ namespace headroom::io {
 namespace detail {
 
 /// The first row of a model_type is the class that AutoModel makes of it.
-inline constexpr std::span<const counted_class> counted_classes[] = {counted_encoders, counted_dense_languages, counted_sparse_languages, counted_latent_languages};
+inline constexpr std::span<const counted_class> counted_classes[] = {counted_encoders, counted_dense_languages, counted_sparse_languages, counted_latent_languages, counted_recurrent_languages, counted_hybrid_languages};
 
 inline const counted_class* find_counted(std::string_view name, std::string_view type) {
   for (const auto& list : counted_classes)
