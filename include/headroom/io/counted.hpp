@@ -7,6 +7,9 @@
 #include <headroom/io/counted/harmless.hpp>
 #include <headroom/io/counted/language_dense.hpp>
 #include <headroom/io/counted/language_hybrid.hpp>
+#include <headroom/io/counted/seq2seq_models.hpp>
+#include <headroom/io/counted/text.hpp>
+#include <headroom/io/counted/text_relatives.hpp>
 #include <headroom/io/job/model.hpp>
 
 #include <span>
@@ -16,7 +19,7 @@ namespace headroom::io {
 namespace detail {
 
 /// The first row of a model_type is the class that AutoModel makes of it.
-inline constexpr std::span<const counted_class> counted_classes[] = {counted_encoders, counted_dense_languages, counted_sparse_languages, counted_latent_languages, counted_recurrent_languages, counted_hybrid_languages};
+inline constexpr std::span<const counted_class> counted_classes[] = {counted_encoders, counted_dense_languages, counted_sparse_languages, counted_latent_languages, counted_recurrent_languages, counted_hybrid_languages, counted_text, counted_text_relatives, counted_seq2seq};
 
 inline const counted_class* find_counted(std::string_view name, std::string_view type) {
   for (const auto& list : counted_classes)
@@ -24,10 +27,16 @@ inline const counted_class* find_counted(std::string_view name, std::string_view
       if (name == one.name && (type.empty() || type == one.type)) return &one;
   return nullptr;
 }
+/// A family that is walked may have rows for some of its heads; what AutoModel makes of it is walked then.
+inline bool is_walked(std::string_view type) {
+  for (const auto& f : family_names)
+    if (type == f.type) return true;
+  return false;
+}
 inline const counted_class* find_counted_base(std::string_view type) {
   for (const auto& list : counted_classes)
     for (const auto& one : list)
-      if (type == one.type) return &one;
+      if (type == one.type) return is_walked(type) && std::string_view{one.name}.find("For") != std::string_view::npos ? nullptr : &one;
   return nullptr;
 }
 
