@@ -73,6 +73,26 @@ TEST_CASE("hybrid sharding divides by the ranks of a replica, and averages a lay
   CHECK(windows_around(j).pending == bytes{2 * layer + 2 * layer / 8});  // a bf16 one is copied into it later
 }
 
+// torch distributed/fsdp: where a unit is not resharded after forward, it is whole until backward has been through it, whichever stack it
+// belongs to. So all weights are there in the loss, in two bytes each: transformers' counts of LLaVA-1.5-7B, of which 303,507,456 are the
+// tower's, and of T5-3B, of which half are the encoder's. FSDP2 still has what the last layer was copied from: 4 h² + 3 h f + 2 h of Llama,
+// 8 h · 4096 + 2 h f + 3 h of a decoder layer of T5.
+TEST_CASE("weights that stay gathered are a tower's and an encoder's, too") {
+  constexpr std::int64_t llava = 7'063'427'072, t5 = 2'851'598'336, h = 4096, f = 11008;
+  const auto in_loss = [](const shape& m, const sharding& how) {
+    const job j{.model = m, .hardware = {.gpu = gpus::a100_sxm_80gb, .gpus_per_node = 8}, .framework = frameworks::hf_trainer, .precision = precisions::bf16_mixed, .sharding = how,
+                .batch = {.micro = 1, .sequence = 1024}};
+    return estimate(j).ranks[0].at_phase[static_cast<std::size_t>(phase::loss_forward)][row::gathered_parameters].count();
+  };
+  CHECK(in_loss(models::llava_1_5_7b, fsdp1(2)) == 2 * llava);
+  CHECK(in_loss(models::t5_3b, fsdp1(2)) == 2 * t5);
+  CHECK(in_loss(models::llava_1_5_7b, fsdp2(2)) == 2 * llava + 2 * (4 * h * h + 3 * h * f + 2 * h));
+  CHECK(in_loss(models::t5_3b, fsdp2(2)) == 2 * t5 + 2 * (8 * 1024 * 4096 + 2 * 1024 * 16384 + 3 * 1024));
+  // Where units are let go, neither is there.
+  CHECK(in_loss(models::llava_1_5_7b, fsdp1(3)) < 2 * llava - 2 * 303'507'456);
+  CHECK(in_loss(models::t5_3b, fsdp2(3)) < t5);
+}
+
 TEST_CASE("tensor parallelism gathers and reduces a rank's share") {
   auto j = titan(frameworks::torchtitan_202508, 4);
   j.hardware.nodes = 1;

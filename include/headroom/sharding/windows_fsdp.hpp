@@ -34,7 +34,8 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
   const bool split = habits.sharding.splits_root && !s.model.tied;
   const auto first = split ? st.embedding : st.root;             // gathered when forward begins, reduced when backward ends
   const auto head = split ? st.root - st.embedding : st.root;    // gathered in the loss
-  const auto root = split ? bytes{0} : share(resident ? st.root + st.side : st.root, c);  // gathered all the way
+  const auto beside = resident ? st.side : parameters{0};        // an encoder's or a tower's layers, which stay, too
+  const auto root = share((split ? parameters{0} : st.root) + beside, c);  // gathered all the way
   const auto kept = habits.sharding.keeps_last_layer ? unit : bytes{0};
   const auto shard = [&](parameters n) { return share(n, r, d) + (r == m ? bytes{0} : share(n, m, d)); };
   w.path = gradient_path::unit;
@@ -42,7 +43,7 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
   w.forward = moment(row::gathered_parameters, root + (resident ? layers * unit + unit : 2 * unit));
   // A model that computes its own loss has its last unit's all-gather there until it returns; its first gradient asks for the last layer.
   const auto beside_loss = s.layer.loss_outside() || kept > bytes{0} || s.layer.loss_program == loss_style::chunked_head ? kept : unit;
-  w.turn = w.loss = moment(row::gathered_parameters, share(head, c) + (resident ? layers * unit : beside_loss));
+  w.turn = w.loss = moment(row::gathered_parameters, share(head + beside, c) + (resident ? layers * unit : beside_loss));
   w.backward = moment(row::gathered_parameters, root + (resident ? layers * unit : 2 * unit));
   // Hybrid sharding: a layer's shard is still being averaged over the replicas while the next layer runs.
   w.pending = share(reduced, r) + (s.source->parallel.replicate > 1 && r != m ? share(reduced, r, d) : bytes{0});
@@ -65,8 +66,8 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
     w.gathering = resident ? bytes{0} : unit;
     const auto largest = st.embedding.count() > head.count() ? first : head;
     w.gather_pool = share(largest, c) + share(largest, c, d);
-    const auto beside = share(largest, c) + unit + share(st.unit, habits.sharding.gathers_in_fp8 ? 1 : c, d);
-    w.gather_pool = w.gather_pool > beside ? w.gather_pool : beside;
+    const auto at_once = share(largest, c) + unit + share(st.unit, habits.sharding.gathers_in_fp8 ? 1 : c, d);
+    w.gather_pool = w.gather_pool > at_once ? w.gather_pool : at_once;
     w.reduce_pool = st.gpu[row::gradients] + (r == m ? bytes{0} : share(reduced_of(largest), r, d));
   }
 }

@@ -80,8 +80,15 @@ class fsdp2_units {
     here_ = unit_of(at.layer, at.span);
     if (at.layer > 0) below_ = unit_of(at.layer - 1, 1);
   }
+  /// Those that stay gathered are there until backward has been through them, or ends (_fsdp_param_group.py, post_forward and finalize_backward).
   constexpr void begin_side() {
-    side_ = to_->make(2 * side_unit_.gathered, row::gathered_parameters, stream::gather);
+    if (side_kept_.size == bytes{0}) {
+      if (resident_) side_kept_ = to_->make(side_all_, row::gathered_parameters);
+      side_ = to_->make((resident_ ? 1 : 2) * side_unit_.gathered, row::gathered_parameters, stream::gather);
+      return;
+    }
+    side_ = side_kept_;
+    side_kept_ = {};
   }
   constexpr void end_side() { to_->free(side_); }
 
@@ -280,7 +287,9 @@ class fsdp2_units {
     for (const auto& w : *list_)
       if (w.layers.count == 0 && (w.role == module::encoder || w.role == module::vision)) all += parameters{w.elements()} * w.per_layer;
     const auto layers = m.encoder.layers + m.vision.layers;
-    side_unit_.gathered = bytes{checked::mul(checked::ceil_div(all.count(), layers > 0 ? layers : 1), job_->precision.compute.width())};
+    const auto width = job_->precision.compute.width();
+    side_all_ = bytes{checked::mul(all.count(), width)};
+    side_unit_.gathered = bytes{checked::mul(checked::ceil_div(all.count(), layers > 0 ? layers : 1), width)};
   }
 
   Listener* to_;
@@ -291,7 +300,8 @@ class fsdp2_units {
     std::int64_t first{-1}, span{};
   } run_{};
   unit front_{}, back_{}, here_{}, below_{}, side_unit_{};
-  handle arriving_{}, gathered_{}, reducing_{}, averaging_{}, side_{};
+  bytes side_all_{};
+  handle arriving_{}, gathered_{}, reducing_{}, averaging_{}, side_{}, side_kept_{};
   typename Listener::gradient_list waiting_{};
 };
 
