@@ -90,6 +90,19 @@ TEST_CASE("a matrix quantised by GPTQ is saved as it was unpacked") {
   BOTH(saved_weights(trainer(true, frameworks::deepspeed_2023)).count() == 0);
 }
 
+TEST_CASE("litgpt's q, k and v are copies of its projection where heads share keys, and views of it where they do not") {
+  // litgpt model.py, CausalSelfAttention: k and v are expanded and reshaped, which copies; without groups a reshape is a view, so that v keeps
+  // the projection's whole result. q and k are made anew by the rotary embedding.
+  constexpr auto of = [](std::int64_t kv) {
+    auto r = trainer(false, frameworks::litgpt_202410);
+    r.adapter = {};
+    r.model.kv_heads = kv;
+    return r;
+  };
+  constexpr auto alone = of(4), grouped = of(2);
+  BOTH((saved(alone) - saved(grouped)).count() == 2 * T * 3 * h - 2 * T * h);
+}
+
 TEST_CASE("DoRA saves what the base made and what the adapter made") {
   // peft tuners/lora/dora.py: (mag_norm_scale - 1) * base_result + mag_norm_scale * lora_result, of a bf16 base and fp32 adapters.
   constexpr auto of = [](adapter_kind kind) {

@@ -105,6 +105,24 @@ TEST_CASE("starters and their options") {
   CHECK(launched("torchrun --nproc-per-node 4 --shutdown-timeout 30 --duplicate-stdout-filters x" + trains).hardware.gpus_per_node == 4);
 }
 
+TEST_CASE("more processes than a node has GPUs are several nodes") {
+  const std::string ddp = "distributed_type: MULTI_GPU\nmixed_precision: bf16\nnum_processes: 16\n";
+  const std::vector<std::string> job{"model=llama-3.1-8b", "batch.sequence=2048"};
+  const auto with = [&](const std::string& file, const char* set) {
+    auto all = job;
+    all.emplace_back(set);
+    return imported::job_of({{"a.yaml", file}}, all).hardware;
+  };
+  CHECK(with(ddp, "hardware.gpus_per_node=8").nodes == 2);
+  CHECK(with(ddp, "hardware.gpus_per_node=8").gpus_per_node == 8);
+  CHECK(with(ddp, "hardware.gpus_per_node=16").nodes == 1);
+  CHECK(with(ddp, "hardware.nodes=4").gpus_per_node == 4);
+  CHECK(with(ddp + "num_machines: 2\n", "hardware.gpus_per_node=8").nodes == 2);
+  CHECK_THROWS_WITH_AS(with(ddp, "hardware.gpus_per_node=6"), doctest::Contains("16 GPUs contradict 1 nodes of 6"), headroom::error);
+  CHECK(with(ddp + "num_machines: 1\n", "hardware.gpus_per_node=8").gpus() == 8);  // what --set says of both wins over the file's sum
+  CHECK(imported::job_of({{"a.yaml", ddp}}, job).hardware.gpus_per_node == 16);
+}
+
 TEST_CASE("Slurm: glued options, lists of resources, the environment") {
   const auto of = [](const std::string& directives) { return imported::job_of({{"run.sh", "#!/bin/bash\n" + directives + "srun python" + megatron}}); };
   CHECK(of("#SBATCH -N4\n#SBATCH --gres=gpu:a100:4,nvme:1\n").hardware.gpus() == 16);

@@ -170,6 +170,27 @@ TEST_CASE("the text report") {
   }
 }
 
+TEST_CASE("the text report marks the moment of the peak, and no other") {
+  const auto marked = [](const report& r) {
+    std::vector<std::string> names;
+    const auto text = io::to_text(r, sample_job);
+    for (std::size_t at = 0; at < text.size();) {
+      const auto end = text.find('\n', at);
+      const auto line = text.substr(at, end - at);
+      if (holds(line, "◀ peak")) names.push_back(line.substr(2, line.find(' ', 2) - 2));
+      at = end + 1;
+    }
+    return names;
+  };
+  auto r = sample();
+  CHECK(marked(r) == std::vector<std::string>{"backward", "backward"});
+  r.ranks[1].peak_phase = phase::step;
+  CHECK(marked(r) == std::vector<std::string>{"backward", "step"});
+  // A phase in which nothing is allocated is no peak.
+  r.ranks[0].phases[static_cast<std::size_t>(phase::backward)] = 0_B;
+  CHECK(marked(r) == std::vector<std::string>{"step"});
+}
+
 TEST_CASE("text helpers") {
   CHECK(io::grouped(8030261248) == "8,030,261,248");
   CHECK(io::grouped(-1234) == "-1,234");

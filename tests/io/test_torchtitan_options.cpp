@@ -60,6 +60,11 @@ TEST_CASE("checkpointing, components, loss and context by torchtitan's names") {
   CHECK(titan(R"({"disable_loss_parallel": true})", R"({"parallel": {"tensor": 2, "sequence": true}})").loss.kind == loss_kind::full);
   CHECK(holds(refusal(R"({"disable_loss_parallel": true})", R"({"parallel": {"tensor": 2}, "loss": {"kind": "vocab-parallel"}})"), "contradicts loss.kind"));
   CHECK(titan(R"({"context_parallel_rotate_method": "allgather"})").parallel.context_kind == context_kind::all_gather);
+  CHECK(titan(R"({"context_parallel_rotate_method": "alltoall"})").parallel.context_kind == context_kind::ring);
+  for (const auto* wrong : {"ring", "all_gather", "AllGather"})
+    CHECK(refusal(R"({"context_parallel_rotate_method": ")" + std::string{wrong} + R"("})") ==
+          "headroom: framework.options.context_parallel_rotate_method must be \"allgather\" or \"alltoall\", found \"" + std::string{wrong} + "\"");
+  CHECK(holds(refusal(R"({"context_parallel_rotate_method": "alltoall"})", R"({"parallel": {"context_kind": "all-gather"}})"), "contradicts parallel.context_kind"));
   CHECK(holds(refusal(R"({"enable_cpu_offloading": true})"), "unknown key \"enable_cpu_offloading\" in framework.options"));
 }
 

@@ -104,6 +104,55 @@ TEST_CASE("balanced stages are the best of all divisions") {
     }
 }
 
+TEST_CASE("two stages are the best of all divisions, over two kinds of GPU in either order") {
+  for (const auto& [first, second] : {std::pair{gpus::h100_sxm_80gb, gpus::l4}, std::pair{gpus::l4, gpus::h100_sxm_80gb}}) {
+    auto j = mixed;
+    j.model.layers = 15;
+    j.parallel.pipeline = 2;
+    j.hardware.gpu = first;
+    j.hardware.others.list[0].gpu = second;
+    const auto balanced = balance_stages(j);
+    CHECK(layers_of(balanced) == 15);
+    bytes best{};
+    for (std::int32_t a = 1; a < 15; ++a) {
+      auto other = balanced;
+      other.parallel.stage_layers[0] = a;
+      other.parallel.stage_layers[1] = 15 - a;
+      const auto left = estimate(other).headroom();
+      if (a == 1 || left > best) best = left;
+    }
+    CHECK(estimate(balanced).headroom() == best);
+    CHECK((balanced.parallel.stage_layers[0] > balanced.parallel.stage_layers[1]) == (first == gpus::h100_sxm_80gb));
+  }
+}
+
+TEST_CASE("a stage on two kinds of GPU is as tight as the tighter of them, and a kind named twice is one kind") {
+  auto j = mixed;
+  j.model.layers = 12;
+  for (const auto& [first, second] : {std::pair{gpus::h100_sxm_80gb, gpus::l4}, std::pair{gpus::l4, gpus::h100_sxm_80gb}}) {
+    j.hardware.gpu = first;
+    j.hardware.others = {{second, 6}};  // stage 2 has two of one kind and two of the other
+    const auto balanced = balance_stages(j);
+    bytes best{};
+    bool any = false;
+    for (std::int32_t a = 1; a <= 9; ++a)
+      for (std::int32_t b = 1; a + b <= 10; ++b)
+        for (std::int32_t c = 1; a + b + c <= 11; ++c) {
+          auto other = balanced;
+          const std::int32_t layers[] = {a, b, c, 12 - a - b - c};
+          for (std::size_t i = 0; i < 4; ++i) other.parallel.stage_layers[i] = layers[i];
+          const auto left = estimate(other).headroom();
+          if (!any || left > best) best = left;
+          any = true;
+        }
+    CHECK(estimate(balanced).headroom() == best);
+    auto twice = j;
+    twice.hardware.others = {{second, 3}, {second, 3}};
+    const auto again = balance_stages(twice);
+    for (std::size_t i = 0; i < 4; ++i) CHECK(again.parallel.stage_layers[i] == balanced.parallel.stage_layers[i]);
+  }
+}
+
 TEST_CASE("one kind of GPU: the last stage, which has the logits, gets no more layers than the middle ones") {
   auto j = mixed;
   j.hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 2, .gpus_per_node = 8};

@@ -64,6 +64,30 @@ TEST_CASE("probabilities come back twice") {
   CHECK(r.host.pinned_per_node.count() == 4 * 2 * layer - layer);  // the fourth runs before that; the first's last layer stays
 }
 
+// Latent attention (core/transformer/multi_latent_attention.py): the kernel reads 8 heads of 128 + 64 features of q and k and 128 of v, and
+// the output projection saves the kernel's result again. In front, both down-projections save the norm's result, which leaves twice; the
+// compressed vector with the rotary features is what its norm reads, and the vector without them, of exactly 2^20 elements, what the
+// up-projection reads.
+TEST_CASE("latent attention moved to host memory") {
+  constexpr std::int64_t tokens = s * b;
+  auto j = gpt(8);
+  j.model.norm = norm_kind::rmsnorm;
+  j.model.norm_bias = false;
+  j.model.position = position_kind::rope;
+  j.model.mla = {.q_rank = 0, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .value_dim = 128};
+  j.offload.activations = place::on_cpu;
+  const auto moved = [&](std::uint32_t modules) {
+    j.framework.checkpointing.offloaded_modules = modules;
+    return estimate(j).host.pinned_per_node.count();
+  };
+  constexpr std::int64_t kernel = 2 * tokens * a * (192 + 192 + 128 + 128), in_front = 2 * tokens * (2 * h + (512 + 64) + 512);
+  CHECK(moved(bit(offload_module::core_attn) | bit(offload_module::attn_proj)) == 7 * kernel);
+  CHECK(moved(bit(offload_module::attn_proj)) == 7 * 2 * tokens * a * 128);
+  CHECK(moved(bit(offload_module::qkv_linear)) == 7 * in_front);
+  CHECK(moved(bit(offload_module::qkv_linear) | bit(offload_module::core_attn)) == 7 * (kernel + in_front));
+  CHECK(moved(bit(offload_module::attn_norm)) == 7 * x);
+}
+
 // Tensors of fewer than 2^20 elements stay (transformer_config.py, min_offloaded_tensor_size).
 TEST_CASE("small tensors are not moved") {
   auto j = gpt(8);
