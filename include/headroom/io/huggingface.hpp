@@ -50,7 +50,8 @@ inline constexpr family_name family_names[] = {
     {"GraniteSWA", "granite_swa"}, {"GraniteMoeSWA", "granitemoe_swa"}, {"FlexOlmo", "flex_olmo"}, {"ExaoneMoe", "exaone_moe"},
     {"SolarOpen", "solar_open"},  {"HYV3", "hy_v3"},            {"Mistral4", "mistral4"},     {"Glm4MoeLite", "glm4_moe_lite"},
     {"Youtu", "youtu"},           {"MiniCPM3", "minicpm3"},     {"MiMo", "mimo"},             {"BailingMoeV2", "bailing_moe"},
-    {"Camembert", "camembert"},   {"XGLM", "xglm"},             {"BioGpt", "biogpt"},         {"Ministral", "ministral"},
+    {"Qwen2VLText", "qwen2_vl_text"}, {"Qwen2_5_VLText", "qwen2_vl_text"}, {"Qwen3VLText", "qwen3_vl_text"}, {"Qwen3VLMoeText", "qwen3_vl_moe_text"},
+    {"Qwen3_5Text", "qwen3_5_text"}, {"Qwen3_5MoeText", "qwen3_5_moe_text"}, {"Camembert", "camembert"},   {"XGLM", "xglm"},             {"BioGpt", "biogpt"},         {"Ministral", "ministral"},
     {"Mellum", "mellum"},         {"HyperCLOVAX", "hyperclovax"},
 };
 
@@ -141,15 +142,11 @@ inline shape read_family(const config& c, const architecture& a, const std::stri
   if (type == "bart" || type == "mbart") return read_bart(c, a.head, type == "mbart");
   if (type == "vit") return read_vit(c, a.head);
   if (type == "clip" || type == "siglip") return read_contrastive(c, a.head, type == "siglip");
-  if (type == "llava" || type == "llava_next") return read_llava(c, type == "llava_next");
-  if (type == "gemma3") return read_gemma3(c);
-  if (type == "llama4") return read_llama4(c);
-  if (type == "qwen2_vl" || type == "qwen2_5_vl" || type == "qwen3_vl" || type == "qwen3_vl_moe" || type == "qwen3_5" || type == "qwen3_5_moe") return read_qwen_vl(c, type);
   if (type == "minicpmv") return read_minicpmv(c);
-  if (type == "paligemma") return read_paligemma(c);
-  if (type == "mistral3") return read_mistral3(c);
+  if (read_seeing(c, type, a.head, m)) return m;
   if (!read_decoder(c, type, m)) refuse_family(c, type);
   if (type != "chatglm") set_decoder_head(c, m, a.head);
+  if (type == "gptj" && a.head == task::question) m.classes = labels_of(c);  // GPTJForQuestionAnswering
   return m;
 }
 

@@ -68,8 +68,13 @@ class config {
                                     std::int64_t high = widest) const {
     const char* key = *keys.begin();
     const json* value = nullptr;
-    for (const char* k : keys)
-      if (const auto it = (note(k), object_->find(k)); value == nullptr && it != object_->end()) value = &*it, key = k;
+    for (const char* k : keys) {
+      const auto it = (note(k), object_->find(k));
+      if (it == object_->end()) continue;
+      if (value != nullptr && *value != *it)
+        complain(at(k) + " is another name of " + at(key) + ", and must say the same; found " + shown(*it) + " and " + shown(*value));
+      if (value == nullptr) value = &*it, key = k;
+    }
     if (value == nullptr) {
       if (fallback == required) complain(at(key) + " is missing; this family has no default for it");
       return fallback;

@@ -65,7 +65,7 @@ inline constexpr dense_family dense_families[] = {
     {"phi", 51200, 2048, 8192, 24, 32, 0, 0, 2048, false, bias_rule::none, "", false, "gelu_new"},
     {"qwen2_vl_text", 152064, 8192, 29568, 80, 64, 8, 0, 32768, false, bias_rule::always_qkv},
     {"qwen3_vl_text", 151936, 4096, 22016, 32, 32, 32, 128, 128000, false, bias_rule::key_all},
-    {"qwen3_vl_moe_text", 151936, 2048, 5632, 24, 16, 16, 128, 128000, false, bias_rule::key_all},
+    {"qwen3_vl_moe_text", 151936, 2048, 5632, 24, 16, 16, 0, 128000, false, bias_rule::key_all},
     {"seed_oss", 155136, 4096, 27648, 64, 80, 8, 128, 524288, false, bias_rule::key_qkv, "attention_bias", true},
     {"ernie4_5", 103424, 1024, 3072, 18, 16, 2, 128, 131072, true, bias_rule::key_all, "use_bias"},
     {"ernie4_5_moe", 103424, 2560, 12288, 28, 20, 4, 0, 131072, true, bias_rule::key_all, "use_bias"},
@@ -131,6 +131,12 @@ inline shape read_dense(const config& c, const dense_family& f) {
   if (f.bias == bias_rule::key_all || f.bias == bias_rule::key_qkv) m.attention_bias = c.flag(f.bias_key, f.bias_default);
   m.output_bias = f.bias == bias_rule::key_all && m.attention_bias;
   return m;
+}
+
+/// For classes of which a part is as wide as the heads, and a part as wide as the hidden size.
+inline void require_plain_heads(const config& c, const shape& m, const char* part) {
+  if (m.head_dim != 0 && checked::mul(m.head_dim, m.heads) != m.hidden)
+    complain(c.at("head_dim") + " must be hidden_size / num_attention_heads, as " + part + " is as wide as the hidden size; found " + std::to_string(m.head_dim));
 }
 
 /// A family of decoders: what it has beyond its table of defaults.

@@ -39,9 +39,11 @@ inline void finish_phi(const config& c, shape& m) {  // PhiDecoderLayer: one nor
   m.parallel_block = m.shared_attention_norm = true;
   m.rotary_percent = c.percent({"partial_rotary_factor"}, 50);
   m.qk_norm = c.flag("qk_layernorm", false);
+  if (m.qk_norm) require_plain_heads(c, m, "the norm of PhiAttention");
 }
 
-inline void finish_stablelm(const config& c, shape& m) {
+inline void finish_stablelm(const config& c, shape& m) {  // StableLmAttention does not read head_dim
+  m.head_dim = 0;
   layer_norms(m, true);
   m.parallel_block = m.shared_attention_norm = c.flag("use_parallel_residual", false);
   m.qk_norm_full = c.flag("qk_layernorm", false);
@@ -70,12 +72,12 @@ inline void finish_nemotron(const config& c, shape& m) {  // NemotronLayerNorm1P
 inline constexpr decoder_family dense_decoders[] = {
     {"llama", read_mlp_bias},
     {"granite", read_mlp_bias},
-    {"helium", read_mlp_bias},
+    {"helium", [](const config& c, shape& m) { read_mlp_bias(c, m), require_plain_heads(c, m, "the output projection of HeliumAttention"); }},
     {"mistral", nullptr},
     {"minicpm", nullptr},
     {"internlm", nullptr},
     {"qwen2", read_window_switch},
-    {"qwen2_vl_text", read_window_switch},
+    {"qwen2_vl_text", [](const config& c, shape& m) { read_window_switch(c, m), m.head_dim = 0; }},  // Qwen2VLAttention does not read head_dim
     {"qwen3", finish_qwen3},
     {"qwen3_vl_text", finish_qwen3},
     {"gemma", finish_gemma},

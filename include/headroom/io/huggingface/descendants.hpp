@@ -68,14 +68,14 @@ inline constexpr decoder_family descended_decoders[] = {
        m.experts.ffn = c.size({"moe_intermediate_size"}, 896);
        read_mlp_layer_types(c, m, 0);
      }},
-    {"jais2", [](const config& c, shape& m) { read_mlp_bias(c, m), layer_norms(m, true), m.mlp = mlp_kind::plain; }},  // Llama; NemotronMLP, LayerNorm
+    {"jais2", [](const config& c, shape& m) { m.mlp_bias = c.flag("mlp_bias", true), layer_norms(m, true), m.mlp = mlp_kind::plain; }},  // Llama; NemotronMLP, LayerNorm
     {"vaultgemma", [](const config& c, shape& m) { finish_gemma2(c, m, 50, 30), m.post_norms = false; }},              // Gemma2 without the norms behind
     {"mimo", [](const config& c, shape& m) { read_window_switch(c, m), m.mtp_layers = c.number({"num_nextn_predict_layers"}, 0, 0, config::most); }},  // Qwen2
     {"youtu", [](const config& c, shape& m) { read_latent_attention(c, m, deepseek_heads); }},  // Llama over DeepseekV3Attention
     {"minicpm3", [](const config& c, shape& m) { read_mlp_bias(c, m), read_latent_attention(c, m, {768, 256, 64, 32, 0}); }},  // Llama over DeepseekV2Attention
     {"granite_swa", [](const config& c, shape& m) { read_mlp_bias(c, m), m.attention_sinks = true; }},
     {"granitemoe_swa", [](const config& c, shape& m) {
-       read_local_experts(c, m, 8, 2);
+       read_local_experts(c, m, 8, 2, false);
        m.attention_sinks = true;
        m.experts.shared_ffn = c.number({"shared_intermediate_size"}, 0, 0);
        m.experts.shared = m.experts.shared_ffn > 0 ? 1 : 0;
@@ -103,6 +103,7 @@ inline constexpr decoder_family descended_decoders[] = {
      }},
     {"glm4_moe_lite", [](const config& c, shape& m) {  // Glm4MoeDecoderLayer over DeepseekV3Attention
        read_latent_attention(c, m, {768, 512, 192, 64, 256});
+       require_equal(c, "head_dim", "qk_rope_head_dim", m.mla.rope_dim);  // another name of it
        read_routed(c, m, "n_routed_experts", 64, 4, 1536, "n_shared_experts", 1);
        read_mlp_layer_types(c, m, 1);
      }},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/huggingface/gpt.hpp>
+#include <headroom/io/huggingface/refusals.hpp>
 
 namespace headroom::io::detail {
 
@@ -25,10 +26,13 @@ inline void set_encoder_head(const config& c, shape& m, task head, bool has_pool
     case task::sequence: m.pooler = true, m.classes = labels_of(c); break;
     case task::choice: m.pooler = true, m.classes = 1; break;
     case task::token: m.classes = labels_of(c); break;
-    case task::question: m.classes = 2; break;
+    case task::question: m.classes = labels_of(c); break;
     case task::image: complain(c.at("architectures") + " names an image classifier of a text encoder");
   }
   m.head_bias = m.classes > 0;
+  // Transformers 4 has one bias behind the table of words, 5 a second one where the table is not tied.
+  if (m.head == head_kind::masked_language && !m.tied && has_pooler)
+    complain(c.at("tie_word_embeddings") + " must be true for this class: releases of transformers differ in the biases of an untied head; found false");
 }
 
 /// Norms after each sub-block and after the embedding, none at the end (BertLayer, BertEmbeddings).
@@ -55,6 +59,7 @@ inline shape read_distilbert(const config& c, task head) {
   read_sizes(c, {{"n_layers", 6, "num_hidden_layers"}, {"dim", 768, "hidden_size"}, {"n_heads", 12, "num_attention_heads"}, {"hidden_dim", 3072},
                  {"vocab_size", 30522}, {"max_position_embeddings", 512}, true, "activation", "gelu"}, m);
   set_encoder_head(c, m, head, false);
+  if (head == task::question && m.classes != 2) complain(c.at("num_labels") + " must be 2, as DistilBertForQuestionAnswering has it, found " + std::to_string(m.classes));
   return m;
 }
 
@@ -63,13 +68,14 @@ inline shape read_t5(const config& c, task head, bool encoder_only, bool multili
   shape m;
   m.hidden = c.size({"d_model", "hidden_size"}, 512);
   m.heads = c.count({"num_heads", "num_attention_heads"}, multilingual ? 6 : 8);
-  m.head_dim = c.size({"d_kv"}, 64);
+  m.head_dim = c.size({"d_kv", "head_dim"}, 64);
   m.ffn = c.size({"d_ff"}, multilingual ? 1024 : 2048);
   m.vocab = c.size({"vocab_size"}, multilingual ? 250112 : 32128);
   m.tied = c.flag("tie_word_embeddings", !multilingual);
   m.position = position_kind::relative;
   m.relative_buckets = c.size({"relative_attention_num_buckets"}, 32);
-  const auto encoder_layers = c.count({"num_layers", "num_hidden_layers"}, multilingual ? 8 : 6);
+  const auto encoder_layers = c.count({"num_layers"}, multilingual ? 8 : 6);
+  require_equal(c, "num_hidden_layers", "num_layers", encoder_layers);  // another name of it, which the decoder's default does not follow
   const auto kind = c.text({"feed_forward_proj"}, multilingual ? "gated-gelu" : "relu");
   const bool gated = kind.rfind("gated-", 0) == 0;
   m.mlp = gated ? mlp_kind::gated : mlp_kind::plain;
@@ -84,6 +90,7 @@ inline shape read_t5(const config& c, task head, bool encoder_only, bool multili
   else
     complain(c.at("feed_forward_proj") + " must be one of relu, gelu, gelu_new, silu, or one of them after \"gated-\", found " +
              quoted_word(kind));
+  if (says(c, "is_decoder")) complain(c.at("is_decoder") + " must be false for T5, found true");
   if (encoder_only) {
     m.layers = encoder_layers;
     m.head = head_kind::none;
@@ -107,7 +114,10 @@ inline shape read_encoder_decoder(const config& c, std::int64_t layers, std::int
                  positions, true, "activation_function", "gelu"}, m);
   m.position = position_kind::learned;
   m.encoder.layers = c.count({"encoder_layers"}, layers);
-  m.encoder.heads = c.count({"encoder_attention_heads"}, heads);
+  require_equal(c, "num_hidden_layers", "encoder_layers", m.encoder.layers);  // another name of it in transformers 5
+  m.encoder.heads = c.count({"encoder_attention_heads", "num_attention_heads"}, heads);
+  if (m.hidden % m.encoder.heads != 0) complain(c.at("encoder_attention_heads") + " must divide d_model, " + std::to_string(m.hidden) + ", found " + std::to_string(m.encoder.heads));
+  require_equal(c, "num_key_value_heads", "encoder_attention_heads", m.encoder.heads);
   m.encoder.ffn = c.size({"encoder_ffn_dim"}, ffn);
   m.encoder.cross_attention = true;
   return m;
@@ -132,12 +142,14 @@ inline shape read_bart(const config& c, task head, bool multilingual) {
   m.position_offset = 2;
   m.embedding_norm = true;
   m.norm_after = m.no_final_norm = !multilingual;
+  // Transformers 4 shares one table between the stacks all the same, 5 makes each its own.
+  if (!m.tied) complain(c.at("tie_word_embeddings") + " must be true for this class: releases of transformers differ in the tables that an untied model has; found false");
   if (head == task::base) {
     m.head = head_kind::none;
   } else if (head == task::sequence) {
     m.head = head_kind::none;
     m.pooler = m.head_bias = true;
-    m.classes = labels_of(c);
+    m.classes = labels_of(c, multilingual ? 2 : 3);  // BartConfig: three labels where the file has none
   } else if (head != task::conditional && head != task::unstated) {
     complain(c.at("architectures") + " puts a head on BART that is not known; accepted are ...ForConditionalGeneration, "
                                      "...ForSequenceClassification, ...Model");

@@ -77,7 +77,8 @@ inline void finish_falcon(const config& c, shape& m) {  // FalconDecoderLayer, F
   m.position = c.flag("alibi", false) ? position_kind::alibi : position_kind::rope;
   m.attention_bias = m.output_bias = m.mlp_bias = c.flag("bias", false);
   m.parallel_block = modern || c.flag("parallel_attn", true);
-  const auto norms = c.nullable({"num_ln_in_parallel_attn"}, 2, 2, 1, 2);  // Falcon 2 (11B): new architecture, one norm
+  const auto norms = c.nullable({"num_ln_in_parallel_attn"}, modern ? 2 : 1, modern ? 2 : 1, 1, 2);  // Falcon 2 (11B): new architecture, one norm
+  if (!modern && norms != 1) complain(c.at("num_ln_in_parallel_attn") + " must be 1 or absent without new_decoder_architecture, found 2");
   m.shared_attention_norm = m.parallel_block && (!modern || norms == 1);
   m.fused_qkv = true;
 }
@@ -144,7 +145,7 @@ inline constexpr gpt_family gpt_families[] = {
     {"biogpt", {{"num_hidden_layers", 24}, {"hidden_size", 1024}, {"num_attention_heads", 16}, {"intermediate_size", 4096}, {"vocab_size", 42384},
                 {"max_position_embeddings", 1024}, true, "hidden_act", "gelu"}, finish_biogpt},
     {"qwen", {{"num_hidden_layers", ask}, {"hidden_size", ask}, {"num_attention_heads", ask}, {"intermediate_size", ask}, {"vocab_size", ask},
-              {"max_position_embeddings", 8192, "seq_length"}}, finish_qwen, llama_block},
+              {"max_position_embeddings", 8192}}, finish_qwen, llama_block},
     {"chatglm", {{"num_layers", ask, "num_hidden_layers"}, {"hidden_size", ask}, {"num_attention_heads", ask}, {"ffn_hidden_size", ask},
                  {"padded_vocab_size", ask, "vocab_size"}, {"seq_length", 2048}}, finish_chatglm, llama_block},
 };

@@ -155,7 +155,7 @@ inline void read_nemotron_h(const config& c, shape& m) {
   if (says(c, "moe_latent_size")) complain(c.at("moe_latent_size") + " must be absent: experts in a latent space are not known here, found " + shown(*c.find({"moe_latent_size"})));
   constexpr layer_kind mamba{mixer_kind::mamba2, feed_forward_kind::none}, full{mixer_kind::attention, feed_forward_kind::none};
   constexpr layer_kind dense{mixer_kind::none, feed_forward_kind::dense}, experts{mixer_kind::none, feed_forward_kind::experts};
-  if (const json* letters = c.find({"hybrid_override_pattern"}); letters != nullptr && !letters->is_null() && !c.has("layers_block_type")) {
+  if (const json* letters = c.find({"hybrid_override_pattern"}); letters != nullptr && !letters->is_null() && !c.has("layers_block_type") && !c.has("layer_types")) {
     const auto text = c.text({"hybrid_override_pattern"}, "");
     for (const char letter : text) {
       if (std::string_view{"M*-E"}.find(letter) == std::string_view::npos) complain(c.at("hybrid_override_pattern") + " must be made of M, *, - and E, found " + shown(*letters));
@@ -163,9 +163,10 @@ inline void read_nemotron_h(const config& c, shape& m) {
     }
     m.layers = static_cast<std::int64_t>(text.size());
   } else {
-    const json* list = c.find({"layers_block_type"});
+    const json* list = c.find({"layers_block_type", "layer_types"});
     if (list != nullptr && list->is_array()) m.layers = static_cast<std::int64_t>(list->size());
-    if (!read_layer_types(c, {"layers_block_type"}, {{"mamba", mamba}, {"attention", full}, {"mlp", dense}, {"moe", experts}}, m))
+    if (!read_layer_types(c, {"layers_block_type", "layer_types"},
+                          {{"mamba", mamba}, {"linear_attention", mamba}, {"attention", full}, {"full_attention", full}, {"mlp", dense}, {"moe", experts}}, m))
       complain(c.at("hybrid_override_pattern") + " is missing; it says which layers are of which kind");
   }
   bool routes = false;

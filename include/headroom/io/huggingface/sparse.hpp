@@ -70,9 +70,10 @@ inline void read_latent_attention(const config& c, shape& m, const mla_shape& us
 }
 inline constexpr mla_shape deepseek_heads{1536, 512, 128, 64, 128};
 
-/// Every layer has experts, as wide as intermediate_size says.
-inline void read_local_experts(const config& c, shape& m, std::int64_t count, std::int64_t active) {
-  m.experts.count = c.count({"num_local_experts", "num_experts"}, count);
+/// Every layer has experts, as wide as intermediate_size says. Some classes have num_experts as another name.
+inline void read_local_experts(const config& c, shape& m, std::int64_t count, std::int64_t active, bool other_name = true) {
+  m.experts.count = other_name ? c.count({"num_local_experts", "num_experts"}, count) : c.count({"num_local_experts"}, count);
+  if (!other_name) require_equal(c, "num_experts", "num_local_experts", m.experts.count);
   m.experts.active = c.count({"num_experts_per_tok"}, active);
   m.experts.ffn = m.ffn;
 }
@@ -80,15 +81,15 @@ inline void read_local_experts(const config& c, shape& m, std::int64_t count, st
 inline void finish_mixtral(const config& c, shape& m) { read_local_experts(c, m, 8, 2); }
 
 inline void finish_granite_shared(const config& c, shape& m) {  // GraniteMoeSharedMLP beside the experts
-  read_local_experts(c, m, 8, 2);
-  m.experts.shared_ffn = c.number({"shared_intermediate_size"}, 1024, 0);
+  read_local_experts(c, m, 8, 2, false);
+  m.experts.shared_ffn = c.number({"shared_intermediate_size"}, 0, 0);
   m.experts.shared = m.experts.shared_ffn > 0 ? 1 : 0;
 }
 
 inline void finish_hunyuan(const config& c, shape& m) {  // HunYuanMoEV1Moe: one shared MLP as wide as a routed expert
   auto& e = m.experts;
   m.qk_norm = true;
-  e.count = c.number({"num_experts"}, 1, 1, config::most);
+  e.count = c.number({"num_experts", "num_local_experts"}, 1, 1, config::most);
   e.active = first_of_list(c, "moe_topk", 1);
   e.ffn = m.ffn;
   e.shared = 1;
@@ -123,7 +124,7 @@ inline void finish_phimoe(const config& c, shape& m) {  // PhimoeDecoderLayer: L
   m.norm = norm_kind::layernorm;
   m.norm_bias = true;
   m.head_bias = c.flag("lm_head_bias", false);
-  read_local_experts(c, m, 16, 2);
+  read_local_experts(c, m, 16, 2, false);
 }
 
 inline void finish_gpt_oss(const config& c, shape& m) {  // GptOssAttention: sinks; GptOssExperts, GptOssTopKRouter: biases
@@ -133,6 +134,7 @@ inline void finish_gpt_oss(const config& c, shape& m) {  // GptOssAttention: sin
 }
 
 inline void finish_qwen2_moe(const config& c, shape& m) {
+  if (!c.has("num_experts")) require_equal(c, "num_local_experts", "num_experts", 60);  // which the class does not read
   read_qwen_experts(c, m, 60, 4, 1408);
   m.experts.shared = 1;
   m.experts.shared_ffn = c.size({"shared_expert_intermediate_size"}, 5632);
@@ -147,7 +149,7 @@ inline void finish_glm4_moe(const config& c, shape& m) {
 
 inline void finish_llama4(const config& c, shape& m) {  // Llama4TextMoe: experts and one shared expert of intermediate_size
   auto& e = m.experts;
-  read_local_experts(c, m, 16, 1);
+  read_local_experts(c, m, 16, 1, false);
   m.ffn = c.size({"intermediate_size_mlp"}, 16384);
   e.shared = 1;
   e.shared_ffn = e.ffn;
@@ -165,12 +167,12 @@ inline void finish_llama4(const config& c, shape& m) {  // Llama4TextMoe: expert
 
 inline constexpr decoder_family sparse_decoders[] = {
     {"mixtral", finish_mixtral},
-    {"granitemoe", finish_mixtral},
+    {"granitemoe", [](const config& c, shape& m) { read_local_experts(c, m, 8, 2, false); }},
     {"granitemoeshared", finish_granite_shared},
     {"hunyuan_v1_moe", finish_hunyuan},
     {"ernie4_5_moe", finish_ernie},
     {"dots1", [](const config& c, shape& m) { m.qk_norm = true, read_deepseek_experts(c, m, 0, 1, 1408, 0, 0); }},  // the correction bias is a buffer
-    {"olmoe", [](const config& c, shape& m) { m.qk_norm_full = true, read_local_experts(c, m, 64, 8); }},
+    {"olmoe", [](const config& c, shape& m) { m.qk_norm_full = true, read_local_experts(c, m, 64, 8), require_plain_heads(c, m, "the norm of OlmoeAttention"); }},
     {"minimax_m2", finish_minimax_m2},
     {"phimoe", finish_phimoe},
     {"gpt_oss", finish_gpt_oss},
@@ -178,7 +180,12 @@ inline constexpr decoder_family sparse_decoders[] = {
     {"qwen3_moe", [](const config& c, shape& m) { m.qk_norm = true, read_qwen_experts(c, m, 128, 8, 768); }},
     {"qwen3_vl_moe_text", [](const config& c, shape& m) { m.qk_norm = true, read_qwen_experts(c, m, 60, 4, 1408); }},
     {"deepseek", [](const config& c, shape& m) { read_deepseek_experts(c, m, ask, ask, ask, 0, 0); }},  // ordinary attention, code beside the checkpoint
-    {"deepseek_v2", [](const config& c, shape& m) { read_latent_attention(c, m, deepseek_heads), read_deepseek_experts(c, m, 64, ask, 1407, 2, 0); }},
+    {"deepseek_v2", [](const config& c, shape& m) {
+       read_latent_attention(c, m, deepseek_heads);
+       read_deepseek_experts(c, m, 64, ask, 1407, 2, 0);
+       if (c.flag("mlp_bias", false)) complain(c.at("mlp_bias") + " must be false for deepseek_v2, found true");
+       require_equal(c, "num_experts", "n_routed_experts", m.experts.count);  // another name of it in transformers 5, and no key of 4
+     }},
     // The correction bias is a buffer in transformers, MTP modules are not built.
     {"deepseek_v3", [](const config& c, shape& m) { read_latent_attention(c, m, deepseek_heads), read_deepseek_experts(c, m, 256, 8, 2048, 1, 3); }},
     {"glm4_moe", finish_glm4_moe},
@@ -187,12 +194,13 @@ inline constexpr decoder_family sparse_decoders[] = {
 
 inline void read_dbrx(const config& c, shape& m) {  // DbrxConfig: attn_config, ffn_config; LayerNorm without bias
   const auto ffn = c.child("ffn_config");
-  read_sizes(c, {.layers = {"n_layers", 24, "num_hidden_layers"}, .hidden = {"d_model", 2048, "hidden_size"}, .heads = {"n_heads", 16, "num_attention_heads"},
+  read_sizes(c, {.layers = {"n_layers", 24, "num_hidden_layers"}, .hidden = {"d_model", 2048}, .heads = {"n_heads", 16, "num_attention_heads"},
                  .vocab = {"vocab_size", 32000}, .positions = {"max_seq_len", 2048, "max_position_embeddings"}}, m);
   m.kv_heads = c.child("attn_config").count({"kv_n_heads"}, 1);
   m.norm = norm_kind::layernorm;
   m.fused_qkv = true;
   m.ffn = m.experts.ffn = ffn.size({"ffn_hidden_size"}, 3584);
+  require_equal(c, "hidden_size", "d_model", m.hidden);
   m.experts.count = ffn.count({"moe_num_experts"}, 4);
   m.experts.active = ffn.count({"moe_top_k"}, 1);
 }

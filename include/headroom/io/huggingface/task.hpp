@@ -53,11 +53,11 @@ inline architecture architecture_of(const config& c) {
   complain(c.at("architectures") + " names a class of an unknown kind, " + quoted_word(text) + "; accepted are " + accepted);
 }
 
-/// Outputs of a classifier: num_labels, else the length of id2label, else 2 (PretrainedConfig).
-inline std::int64_t labels_of(const config& c) {
-  if (const json* labels = c.find({"id2label"}); !c.has("num_labels") && labels != nullptr && labels->is_object() && !labels->empty())
+/// Outputs of a classifier: the length of id2label, else num_labels, else 2 (PretrainedConfig) or what its class has.
+inline std::int64_t labels_of(const config& c, std::int64_t usual = 2) {
+  if (const json* labels = c.find({"id2label"}); labels != nullptr && labels->is_object() && !labels->empty())
     return static_cast<std::int64_t>(labels->size());
-  return c.count({"num_labels"}, 2);
+  return c.count({"num_labels"}, usual);
 }
 
 /// The head of a decoder. GPT-like classifiers have a bias-free `score`; token classifiers and spans have a biased one.

@@ -20,6 +20,7 @@ struct tower_defaults {
 };
 inline constexpr tower_defaults clip_tower{768, 3072, 12, 12, 32, 224};
 inline constexpr tower_defaults siglip_tower{768, 3072, 12, 12, 16, 224};
+inline constexpr tower_defaults paligemma_tower{1152, 4096, 27, 16, 14, 224};
 inline constexpr tower_defaults llava_tower{1024, 4096, 24, 16, 14, 336};
 inline constexpr tower_defaults pixtral_tower{1024, 4096, 24, 16, 16, 1024};
 inline constexpr tower_defaults mistral3_tower{1024, 4096, 24, 16, 14, 1540};
@@ -51,6 +52,7 @@ inline shape read_vit(const config& c, task head) {  // ViTModel, ViTForImageCla
   m.max_positions = v.positions;
   m.attention_bias = c.flag("qkv_bias", true);
   m.activation = activation_of(c, {"hidden_act"}, "gelu");
+  require_equal(c, "head_dim", "hidden_size / num_attention_heads", m.hidden / m.heads);
   m.bidirectional = m.head_bias = true;
   m.head = head_kind::none;
   m.vision.kind = vision_kind::vit;
@@ -60,7 +62,7 @@ inline shape read_vit(const config& c, task head) {  // ViTModel, ViTForImageCla
   if (head == task::image)
     m.classes = labels_of(c);
   else if (head == task::base || head == task::unstated)
-    m.pooler = true;
+    require_equal(c, "pooler_output_size", "hidden_size", m.hidden), m.pooler = true;
   else
     complain(c.at("architectures") + " puts a head on ViT that is not known; accepted are ViTModel, ViTForImageClassification");
   return m;

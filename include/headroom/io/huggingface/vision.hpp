@@ -26,12 +26,25 @@ inline shape read_text_config(const config& text, const char* usual, const char*
   return m;
 }
 
+inline void require_one_layer(const config& c) {
+  if (const json* layer = c.find({"vision_feature_layer"}); layer != nullptr && layer->is_array() && layer->size() > 1)
+    complain(c.at("vision_feature_layer") + " must be one layer, found " + shown(*layer));
+}
+
+/// Whether tables are tied: transformers 4 reads the text's key, transformers 5 the outer one, which is `usual` where it is absent.
+inline void check_ties(const config& c, const shape& m, bool usual) {
+  if (const bool outer = c.flag("tie_word_embeddings", usual); outer != m.tied)
+    complain(c.at("tie_word_embeddings") + " and " + c.at("text_config.tie_word_embeddings") + " must say the same, since releases of transformers read either; found " +
+             (outer ? "true" : "false") + " and " + (m.tied ? "true" : "false"));
+}
+
 /// LlavaForConditionalGeneration, LlavaNextForConditionalGeneration; the text's own config says whether it is tied.
 inline shape read_llava(const config& c, bool next) {
   if (!c.has("text_config") && c.has("hidden_size"))
     complain(c.at("text_config") + " is missing and the text's keys stand at the top, as in checkpoints of LLaVA's own code; give the config of "
                                    "the converted checkpoint (llava-hf), or the model as a shape object");
   shape m = read_text_config(c.child("text_config"), "llama", "llama, mistral, qwen2 and the other decoders");
+  check_ties(c, m, next ? false : m.tied);
   const auto sight = c.child("vision_config");
   const auto kind = sight.text({"model_type"}, "clip_vision_model");
   if (kind != "clip_vision_model" && kind != "siglip_vision_model")
@@ -43,21 +56,23 @@ inline shape read_llava(const config& c, bool next) {
   m.vision.attention_pool = siglip && sight.flag("vision_use_head", true);
   m.vision.projector = projector_kind::mlp;
   if (!c.flag("multimodal_projector_bias", true)) complain(c.at("multimodal_projector_bias") + " must be true, found false");
-  if (const json* layer = c.find({"vision_feature_layer"}); layer != nullptr && layer->is_array() && layer->size() > 1)
-    complain(c.at("vision_feature_layer") + " must be one layer, found " + shown(*layer));
+  require_one_layer(c);
   m.vision.newline = next;
   if (next) m.vision.slices = 5;  // the image as a whole, and up to 2 × 2 tiles of it (image_grid_pinpoints)
   return m;
 }
 
-inline shape read_paligemma(const config& c) {  // PaliGemmaForConditionalGeneration: Gemma or Gemma 2 behind SigLIP
-  shape m = read_text_config(c.child("text_config"), "gemma", "gemma, gemma2");
+/// PaliGemmaForConditionalGeneration: Gemma or Gemma 2 behind SigLIP. Without a text_config or a vision_config the class builds PaliGemma 3B.
+inline shape read_paligemma(const config& c) {
+  const json usual = {{"hidden_size", 2048}, {"num_hidden_layers", 18}, {"intermediate_size", 16384}, {"num_attention_heads", 8}, {"num_key_value_heads", 1}, {"vocab_size", c.size({"vocab_size"}, 257152)}};
+  shape m = read_text_config(c.has("text_config") ? c.child("text_config") : config{usual, c.at("text_config")}, "gemma", "gemma, gemma2");
   const auto sight = c.child("vision_config");
-  m.vision = read_tower(sight, vision_kind::siglip, siglip_tower);
-  m.vision.attention_pool = sight.flag("vision_use_head", true);
+  m.vision = read_tower(sight, vision_kind::siglip, c.has("vision_config") ? siglip_tower : paligemma_tower);
+  m.vision.attention_pool = sight.flag("vision_use_head", c.has("vision_config"));
   m.vision.projector = projector_kind::linear;
-  if (const auto out = sight.size({"projection_dim"}, m.hidden); out != m.hidden)
-    complain(sight.at("projection_dim") + " must equal the text's hidden_size, " + std::to_string(m.hidden) + ", found " + std::to_string(out));
+  check_ties(c, m, true);
+  if (const auto out = c.size({"projection_dim"}, 2048); out != m.hidden)  // of the vision_config none is read
+    complain(c.at("projection_dim") + " must equal the text's hidden_size, " + std::to_string(m.hidden) + ", found " + std::to_string(out));
   return m;
 }
 
@@ -73,6 +88,7 @@ inline shape read_mistral3(const config& c) {
   m.vision = read_tower(sight, vision_kind::pixtral, c.has("vision_config") ? pixtral_tower : mistral3_tower);
   m.vision.image = m.vision.positions = 0;
   m.vision.projector = projector_kind::patch_merger;
+  require_one_layer(c);
   m.vision.merge = c.number({"spatial_merge_size"}, 2, 1, 1024);
   if (c.flag("multimodal_projector_bias", false)) complain(c.at("multimodal_projector_bias") + " must be false, found true");
   if (const auto width = sight.nullable({"head_dim"}, 0, 0); width > 0 && width != m.vision.hidden / m.vision.heads)
@@ -86,6 +102,7 @@ inline shape read_gemma3(const config& c) {  // Gemma3ForConditionalGeneration
   m.vision = read_tower(sight, vision_kind::siglip, siglip_tower);
   m.vision.attention_pool = sight.flag("vision_use_head", true);
   m.vision.projector = projector_kind::norm_linear;
+  check_ties(c, m, true);
   return m;
 }
 
@@ -105,8 +122,10 @@ inline shape read_llama4(const config& c) {  // Llama4ForConditionalGeneration
 
 /// Qwen2-VL, Qwen2.5-VL, Qwen3-VL. Older configs hold the text's keys at the top.
 inline shape read_qwen_vl(const config& c, std::string_view type) {
-  const bool nested = c.has("text_config");
+  const bool nested = c.has("text_config") || !type.starts_with("qwen2");
   const auto text = nested ? c.child("text_config") : c;
+  if (!c.has("text_config") && nested && c.has("hidden_size"))
+    complain(c.at("text_config") + " is missing and the text's keys stand at the top, where this class does not read them");
   const std::string family = type == "qwen3_vl" ? "qwen3_vl_text" : type == "qwen3_vl_moe" ? "qwen3_vl_moe_text"
                              : type == "qwen3_5" ? "qwen3_5_text" : type == "qwen3_5_moe" ? "qwen3_5_moe_text" : "qwen2_vl_text";
   const bool newer = family.starts_with("qwen3_5");  // transformers 5: the outer object says whether tables are tied
@@ -114,6 +133,7 @@ inline shape read_qwen_vl(const config& c, std::string_view type) {
   read_decoder(text, family, m);
   if (nested) check_foreign(text, m, family);
   if (nested && (newer || text.find({"tie_word_embeddings"}) == nullptr)) m.tied = c.flag("tie_word_embeddings", false);
+  if (nested && !newer) check_ties(c, m, false);
   const auto sight = c.child("vision_config");
   auto& v = m.vision;
   v.projector = projector_kind::merger;
@@ -150,6 +170,31 @@ inline shape read_qwen_vl(const config& c, std::string_view type) {
     }
   }
   return m;
+}
+
+/// Models that see, but for those whose code comes beside the checkpoint. The bare class has no head; some have a classifier over the language model.
+inline bool read_seeing(const config& c, std::string_view type, task head, shape& m) {
+  const bool newest = type == "qwen3_5" || type == "qwen3_5_moe";
+  if (type == "llava" || type == "llava_next")
+    m = read_llava(c, type == "llava_next");
+  else if (type == "gemma3")
+    m = read_gemma3(c);
+  else if (type == "llama4")
+    m = read_llama4(c);
+  else if (newest || type == "qwen2_vl" || type == "qwen2_5_vl" || type == "qwen3_vl" || type == "qwen3_vl_moe")
+    m = read_qwen_vl(c, type);
+  else if (type == "paligemma")
+    m = read_paligemma(c);
+  else if (type == "mistral3")
+    m = read_mistral3(c);
+  else
+    return false;
+  const bool classifies = (head == task::sequence && (newest || type == "gemma3")) || (head == task::token && newest);
+  if (head == task::base || classifies)
+    set_decoder_head(c, m, head);
+  else if (head != task::conditional && head != task::unstated)
+    complain(c.at("architectures") + " puts a head on this family that is not known; accepted are ...ForConditionalGeneration, ...Model");
+  return true;
 }
 
 /// MiniCPM-V 2.5 (Llama 3) and 2.6 (Qwen2): the text's keys at the top, SigLIP without its head, a resampler.
