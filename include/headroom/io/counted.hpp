@@ -8,6 +8,7 @@
 #include <headroom/io/counted/language_dense.hpp>
 #include <headroom/io/counted/language_hybrid.hpp>
 #include <headroom/io/counted/seq2seq_models.hpp>
+#include <headroom/io/counted/speech_models.hpp>
 #include <headroom/io/counted/text.hpp>
 #include <headroom/io/counted/text_relatives.hpp>
 #include <headroom/io/job/model.hpp>
@@ -19,7 +20,7 @@ namespace headroom::io {
 namespace detail {
 
 /// The first row of a model_type is the class that AutoModel makes of it.
-inline constexpr std::span<const counted_class> counted_classes[] = {counted_encoders, counted_dense_languages, counted_sparse_languages, counted_latent_languages, counted_recurrent_languages, counted_hybrid_languages, counted_text, counted_text_relatives, counted_seq2seq};
+inline constexpr std::span<const counted_class> counted_classes[] = {counted_encoders, counted_dense_languages, counted_sparse_languages, counted_latent_languages, counted_recurrent_languages, counted_hybrid_languages, counted_text, counted_text_relatives, counted_seq2seq, counted_speech, counted_speech};
 
 inline const counted_class* find_counted(std::string_view name, std::string_view type) {
   for (const auto& list : counted_classes)
