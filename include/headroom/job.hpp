@@ -6,6 +6,7 @@
 #include <headroom/hardware/cluster.hpp>
 #include <headroom/layout/degrees.hpp>
 #include <headroom/layout/sharding.hpp>
+#include <headroom/model/images.hpp>
 #include <headroom/model/shape.hpp>
 #include <headroom/recipe/adapter.hpp>
 #include <headroom/recipe/optimizer.hpp>
@@ -19,6 +20,7 @@ struct batch {
   std::int64_t accumulation{1};  ///< micro-batches in a step
   bool padded{};                 ///< an attention mask is passed
   bool packed{};                 ///< documents share a sequence behind a block mask
+  image_batch images{};          ///< of each sample; their tokens are among those of the sequence
   friend constexpr bool operator==(const batch&, const batch&) = default;
 };
 

@@ -32,13 +32,16 @@ constexpr objection check_pattern_layers(const job& j, const No& no) {
 /// Towers beside a language model, or in its place.
 template <class No>
 constexpr objection check_tower_layers(const job& j, const No& no) {
-  const auto& v = j.model.vision;
+  const auto v = seen(j.model.vision, j.batch.images);
   if (divides_layers(j.framework) || j.compile || j.parallel.pipeline > 1)
     return no("headroom: activations of vision towers are not modelled for this framework or layout by this version; states(job) counts their weights", j.framework.label);
   if (v.projector == projector_kind::contrastive || v.deep_mergers > 0 || v.attention_pool)
     return no("headroom: contrastive towers, pooling heads and deep mergers are not modelled by this version; states(job) counts their weights");
-  if (v.patch < 1 || v.image < v.patch) return no("headroom: model.vision.image and patch must say how large the images are; image", v.image);
+  if (v.patch < 1 || v.image < v.patch) return no("headroom: batch.images must say how large the images are, or model.vision.image; the smallest has a patch's edge; image", v.image);
   if (v.merge > 1 && v.image / v.patch % v.merge != 0) return no("headroom: model.vision.image / patch must be a multiple of model.vision.merge; image", v.image);
+  if (v.image_height > 0 && (v.image_height < v.patch || v.image_height / v.patch % v.merge != 0 || v.projector == projector_kind::resampler))
+    return no("headroom: model.vision.image_height / patch must be a multiple of model.vision.merge, and at least 1, without a resampler; image_height", v.image_height);
+  if (j.batch.images.given() && !v.newline && image_tokens(v) > j.batch.sequence) return no("headroom: batch.sequence must hold the tokens of a sample's images; they are", image_tokens(v));
   if (v.layers > 0 && (v.hidden < 1 || v.heads < 1 || v.hidden % v.heads != 0)) return no("headroom: model.vision.hidden must be a multiple of model.vision.heads; hidden", v.hidden);
   return {};
 }
@@ -81,6 +84,7 @@ constexpr objection check_layers(const job& j, const No& no) {
     if (const auto why = check_pattern_layers(j, no)) return why;
   if ((m.gated_attention || m.norm_offset) && (divides || m.fused_qkv || m.latent() || f.attention.qkv != qkv_projection::separate))
     return no("headroom: gated attention and norms of 1 + weight (model.gated_attention, norm_offset) are not modelled for this framework, or with one matrix for q, k and v, by this version", f.label);
+  if (const auto why = check_images(m.vision, j.batch.images, no)) return why;
   if (m.vision.kind != vision_kind::none)
     if (const auto why = check_tower_layers(j, no)) return why;
   if (m.encoder.layers > 0)

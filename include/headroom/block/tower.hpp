@@ -6,6 +6,7 @@
 #pragma once
 
 #include <headroom/block/decoder.hpp>
+#include <headroom/model/images.hpp>
 #include <headroom/model/towers.hpp>
 
 namespace headroom {
@@ -41,18 +42,6 @@ constexpr shape tower_shape(const vision_shape& v) {
   }
   if (v.kind == vision_kind::pixtral) m.position = position_kind::rope;
   return m;
-}
-
-/// Edge of what the tower reads at once. MiniCPM-V cuts an image into slices of 448 × 448 pixels, whatever its position table holds.
-constexpr std::int64_t tile_edge(const vision_shape& v) { return v.projector == projector_kind::resampler && v.image > 448 ? 448 : v.image; }
-/// Tiles of one sample: a resampler's slices come with the image as a whole.
-constexpr std::int64_t tiles(const vision_shape& v) {
-  const std::int64_t n = v.slices > 0 ? v.slices : 1;
-  return v.projector == projector_kind::resampler && n > 1 ? n + 1 : n;
-}
-constexpr std::int64_t patches_of_tile(const vision_shape& v) {
-  const auto edge = v.patch > 0 ? tile_edge(v) / v.patch : 0;
-  return checked::mul(edge, edge);
 }
 
 /// How a tower sees a job: every tile is a sample of its own.

@@ -45,7 +45,8 @@ struct vision_shape {
   std::int64_t patch{};
   std::int64_t temporal_patch{1};
   std::int64_t channels{3};
-  std::int64_t image{};            ///< edge of the image in pixels
+  std::int64_t image{};            ///< edge of the image in pixels; its width, where image_height is given
+  std::int64_t image_height{};     ///< 0: as high as wide
   std::int64_t positions{};        ///< rows of the position table; 0: none (rotary)
   std::int64_t merge{1};           ///< patches merged along each edge before the projector
   std::int64_t output{};           ///< width that the projector or the projections deliver; 0: hidden of the shape

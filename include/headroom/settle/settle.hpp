@@ -117,6 +117,7 @@ constexpr void settle_step(settled_job& r) {
 /// settle() of a job that check() has nothing against.
 constexpr settled_job settle_checked(const job& j, std::size_t kind = 0) {
   settled_job r(j, j.hardware.accelerator(kind));
+  r.model.vision = seen(r.model.vision, j.batch.images);
   r.model.vocab = checked::round_up(r.model.vocab, checked::mul(r.model.vocab_multiple, j.parallel.tensor));
   if (j.framework.loading.unties_embeddings) r.model.tied = false;
   if (j.framework.modules.megatron()) r.model.experts.bias = r.model.mlp_bias;  // one switch, add_bias_linear

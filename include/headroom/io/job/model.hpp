@@ -84,6 +84,7 @@ void describe(Keys& k, vision_shape& v) {
   k.whole("temporal_patch", v.temporal_patch, std::int64_t{1}, 1, largest_edge);
   k.whole("channels", v.channels, std::int64_t{3}, 1, largest_edge);
   k.whole("image", v.image, {}, 0, largest_edge);
+  k.whole("image_height", v.image_height, {}, 0, largest_edge);
   k.whole("merge", v.merge, std::int64_t{1}, 1, largest_edge);
   k.whole("output", v.output);
   k.whole("projector_hidden", v.projector_hidden);

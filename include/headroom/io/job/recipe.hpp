@@ -132,6 +132,15 @@ inline json_value optimizer_to_json(const optimizer& o) {
 }
 
 template <class Keys>
+void describe(Keys& k, image_batch& b) {
+  k.whole("count", b.count);
+  k.whole("width", b.width);
+  k.whole("height", b.height);
+  k.whole("min_pixels", b.min_pixels);
+  k.whole("max_pixels", b.max_pixels);
+}
+
+template <class Keys>
 void describe(Keys& k, batch& b) {
   constexpr std::int64_t most = std::int64_t{1} << 31;
   k.whole("micro", b.micro, std::int64_t{1}, 1, most);
@@ -139,6 +148,7 @@ void describe(Keys& k, batch& b) {
   k.whole("accumulation", b.accumulation, std::int64_t{1}, 1, most);
   k.flag("padded", b.padded);
   k.flag("packed", b.packed);
+  k.nested("images", b.images);
 }
 
 template <class Keys>

@@ -1,0 +1,167 @@
+// Distributed under the Boost Software License, Version 1.0.
+// From the images of a sample to what a tower reads: each family's processor resizes an image, or cuts it into tiles, by rules of its own.
+// Sources: transformers 5.16 models/qwen2_vl/image_processing_qwen2_vl.py smart_resize, models/pixtral/image_processing_pixtral.py
+// get_resize_output_image_size, image_processing_utils.py select_best_resolution; limits of pixels: preprocessor_config.json of Qwen2-VL and
+// Qwen2.5-VL (3136 and 12845056) and of Qwen3-VL (65536 and 16777216).
+#pragma once
+
+#include <headroom/error.hpp>
+#include <headroom/model/vision_shape.hpp>
+#include <headroom/units/checked.hpp>
+
+namespace headroom {
+
+/// The images of each sample. All 0: one, as large as the shape says.
+struct image_batch {
+  std::int64_t count{};       ///< of a sample; 0: one
+  std::int64_t width{};       ///< of an image in pixels, before the processor resizes it; 0: as the shape says
+  std::int64_t height{};      ///< 0: as wide as high
+  std::int64_t min_pixels{};  ///< a processor makes smaller images larger (Qwen-VL); 0: as published
+  std::int64_t max_pixels{};  ///< … and larger ones smaller
+  [[nodiscard]] constexpr bool given() const { return (count | width | height | min_pixels | max_pixels) != 0; }
+  friend constexpr bool operator==(const image_batch&, const image_batch&) = default;
+};
+
+/// Edge of what the tower reads at once. MiniCPM-V cuts an image into slices of 448 × 448 pixels, whatever its position table holds.
+constexpr std::int64_t tile_edge(const vision_shape& v) { return v.projector == projector_kind::resampler && v.image > 448 ? 448 : v.image; }
+/// Tiles of one sample: a resampler's slices come with the image as a whole.
+constexpr std::int64_t tiles(const vision_shape& v) {
+  const std::int64_t n = v.slices > 0 ? v.slices : 1;
+  return v.projector == projector_kind::resampler && n > 1 ? n + 1 : n;
+}
+constexpr std::int64_t patches_of_tile(const vision_shape& v) {
+  if (v.patch < 1) return 0;
+  const auto edge = tile_edge(v) / v.patch;
+  return checked::mul(edge, v.image_height > 0 ? v.image_height / v.patch : edge);
+}
+/// Tokens that the images of a sample put into the sequence. LLaVA-NeXT's are fewer, where tiles are cut to the image again.
+constexpr std::int64_t image_tokens(const vision_shape& v) {
+  const auto patches = patches_of_tile(v);
+  switch (v.projector) {
+    case projector_kind::norm_linear: return checked::mul(tiles(v), patches < 256 ? patches : 256);
+    case projector_kind::merger:
+    case projector_kind::pixel_mlp:
+    case projector_kind::patch_merger: return checked::mul(tiles(v), patches / (v.merge * v.merge));
+    case projector_kind::resampler: return checked::mul(tiles(v), v.resampler);
+    case projector_kind::none:
+    case projector_kind::contrastive: return 0;
+    case projector_kind::mlp:
+    case projector_kind::linear: break;
+  }
+  return checked::mul(tiles(v), patches);
+}
+
+namespace detail {
+
+/// The square root, rounded as IEEE 754 asks for: Newton's steps, then the error of the square, which two halves of the root give exactly
+/// (Dekker 1971, A floating-point technique for extending the available precision). For numbers from 1e-9 to 1e18.
+constexpr double square_root(double x) {
+  double y = x > 1 ? x : 1;
+  for (int i = 0; i < 64; ++i) y = (y + x / y) / 2;
+  const double scaled = 134217729.0 * y;  // 2^27 + 1
+  const double high = scaled - (scaled - y), low = y - high;
+  return y + (((x - high * high) - 2 * high * low) - low * low) / (2 * y);
+}
+
+constexpr std::int64_t floor_of(double x) { return static_cast<std::int64_t>(x); }
+constexpr std::int64_t ceil_of(double x) { return static_cast<double>(floor_of(x)) < x ? floor_of(x) + 1 : floor_of(x); }
+
+/// Python's round(n / unit) · unit: halves go to the even side.
+constexpr std::int64_t rounded_to(std::int64_t n, std::int64_t unit) {
+  const auto whole = n / unit, twice = 2 * (n % unit);
+  return (whole + (twice > unit || (twice == unit && whole % 2 == 1) ? 1 : 0)) * unit;
+}
+
+constexpr bool resizes_by_pixels(vision_kind k) { return k == vision_kind::qwen2_vl || k == vision_kind::qwen2_5_vl || k == vision_kind::qwen3_vl; }
+
+struct edges {
+  std::int64_t width{}, height{};
+};
+
+/// smart_resize: edges that are multiples of a merged patch, within limits of pixels.
+constexpr edges smart_resize(const edges& image, std::int64_t unit, std::int64_t least, std::int64_t most) {
+  const auto w = static_cast<double>(image.width), h = static_cast<double>(image.height), f = static_cast<double>(unit);
+  edges r{rounded_to(image.width, unit), rounded_to(image.height, unit)};
+  if (checked::mul(r.width, r.height) > most) {
+    const double beta = square_root(h * w / static_cast<double>(most));
+    r = {floor_of(w / beta / f) * unit, floor_of(h / beta / f) * unit};
+    if (r.width < unit) r.width = unit;
+    if (r.height < unit) r.height = unit;
+  } else if (checked::mul(r.width, r.height) < least) {
+    const double beta = square_root(static_cast<double>(least) / (h * w));
+    r = {ceil_of(w * beta / f) * unit, ceil_of(h * beta / f) * unit};
+  }
+  return r;
+}
+
+/// Pixtral: no edge longer than `longest`, rounded up to merged patches.
+constexpr edges fit_longest(const edges& image, std::int64_t longest, std::int64_t unit) {
+  const auto w = static_cast<double>(image.width), h = static_cast<double>(image.height);
+  const double ratio = (w > h ? w : h) / static_cast<double>(longest);
+  edges r = image;
+  if (ratio > 1) r = {floor_of(w / ratio), floor_of(h / ratio)};
+  return {checked::round_up(r.width, unit), checked::round_up(r.height, unit)};
+}
+
+/// LLaVA-NeXT: the grid of tiles that keeps most of an image, of the five that its checkpoints have (image_grid_pinpoints); and the image as a whole.
+constexpr std::int64_t best_tiles(const edges& image, std::int64_t tile) {
+  constexpr edges grids[] = {{2, 1}, {1, 2}, {2, 2}, {1, 3}, {3, 1}};  // wide, high, in the order of the checkpoints
+  std::int64_t best = 0, kept_best = 0, lost_best = 0;
+  const auto w = static_cast<double>(image.width), h = static_cast<double>(image.height);
+  for (const auto& g : grids) {
+    const auto wide = static_cast<double>(g.width * tile), high = static_cast<double>(g.height * tile);
+    const double scale = wide / w < high / h ? wide / w : high / h;
+    const auto left = checked::mul(floor_of(w * scale), floor_of(h * scale)), all = checked::mul(image.width, image.height);
+    const auto kept = left < all ? left : all, lost = checked::mul(g.width * tile, g.height * tile) - kept;
+    if (kept > kept_best || (kept == kept_best && lost < lost_best)) best = g.width * g.height, kept_best = kept, lost_best = lost;
+  }
+  return best + 1;
+}
+
+/// What stands against a job's images in front of a tower. `no` makes a refusal of a sentence and a number.
+template <class No>
+constexpr auto check_images(const vision_shape& v, const image_batch& b, const No& no) -> decltype(no("")) {
+  constexpr std::int64_t largest = std::int64_t{1} << 20;
+  if (!b.given()) return {};
+  if (v.kind == vision_kind::none) return no("headroom: batch.images are given, and the model has no vision tower; count", b.count);
+  if (v.layers == 0) return no("headroom: batch.images are those beside a text; this model reads images alone, and batch.micro counts them; count", b.count);
+  const bool sized = b.width > 0 || b.height > 0, limited = b.min_pixels > 0 || b.max_pixels > 0;
+  if (sized && (b.width < 1 || b.height < 1)) return no("headroom: batch.images must have a width and a height, or neither; width", b.width);
+  if (b.width > largest || b.height > largest) return no("headroom: batch.images.width and height must be at most 1048576 pixels; width", b.width);
+  if (b.count > 65'536) return no("headroom: batch.images.count must be at most 65536", b.count);
+  if (limited && !resizes_by_pixels(v.kind)) return no("headroom: batch.images.min_pixels and max_pixels are Qwen-VL's; this model's images have a size of their own; max_pixels", b.max_pixels);
+  if (resizes_by_pixels(v.kind) && !sized) return no("headroom: batch.images must have a width and a height: this tower reads images of any size; count", b.count);
+  if (sized && (b.width > 200 * b.height || b.height > 200 * b.width)) return no("headroom: batch.images: no edge may be more than 200 times the other; width", b.width);
+  if (limited && b.max_pixels > 0 && b.min_pixels > b.max_pixels) return no("headroom: batch.images.min_pixels must be at most max_pixels; max_pixels", b.max_pixels);
+  if (v.slices > 1 && !v.newline && sized) return no("headroom: into how many tiles this model cuts an image is not known here; give model.vision.slices for all images of a sample, and batch.images without a size; slices", v.slices);
+  if ((v.projector == projector_kind::resampler || v.projector == projector_kind::pixel_mlp) && sized)
+    return no("headroom: into how many tiles this model cuts an image is not known here; give model.vision.slices for all images of a sample, and no batch.images; width", b.width);
+  return {};
+}
+
+}  // namespace detail
+
+/// The tower as it reads a job's images: their edges after the processor, and as many as the samples have. A job that check_images() has nothing
+/// against.
+constexpr vision_shape seen(vision_shape v, const image_batch& b) {
+  if (!b.given()) return v;
+  const auto unit = checked::mul(v.patch, v.merge);
+  const bool sized = b.width > 0;
+  std::int64_t tiles = v.slices > 0 && !v.newline ? v.slices : 1;
+  if (detail::resizes_by_pixels(v.kind) && unit > 0) {
+    const bool third = v.kind == vision_kind::qwen3_vl;
+    const auto r = detail::smart_resize({b.width, b.height}, unit, b.min_pixels > 0 ? b.min_pixels : third ? 65'536 : 3'136, b.max_pixels > 0 ? b.max_pixels : third ? 16'777'216 : 12'845'056);
+    v.image = r.width;
+    v.image_height = r.height;
+  } else if (v.kind == vision_kind::pixtral && sized && unit > 0) {
+    const auto r = detail::fit_longest({b.width, b.height}, v.image, unit);
+    v.image = r.width;
+    v.image_height = r.height;
+  } else if (v.newline) {
+    tiles = sized ? detail::best_tiles({b.width, b.height}, v.image) : v.slices;
+  }
+  v.slices = checked::mul(tiles, b.count > 0 ? b.count : 1);
+  return v;
+}
+
+}  // namespace headroom

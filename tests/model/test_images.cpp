@@ -1,0 +1,119 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Images of a sample: what processors make of their sizes, and what towers read of them.
+#include <headroom/estimate.hpp>
+#include <headroom/io/job_reader.hpp>
+#include <headroom/model/images.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace test_images {
+
+using namespace headroom;
+
+namespace {
+
+struct resized {
+  detail::edges image;
+  std::int64_t unit, least, most;
+  detail::edges made;
+};
+
+job job_of(const char* model, const char* images, std::int64_t sequence = 8192) {
+  auto j = io::json_value::parse(R"({"hardware": {"gpu": "h100-sxm-80gb"}, "framework": "hf-trainer", "precision": "bf16", "batch": {"micro": 1}})");
+  j["model"] = model;
+  j["batch"]["sequence"] = sequence;
+  if (images != nullptr) j["batch"]["images"] = io::json_value::parse(images);
+  return io::read_job(j, io::no_files);
+}
+
+std::string refused(const char* model, const char* images, std::int64_t sequence = 8192) {
+  try {
+    estimate(job_of(model, images, sequence));
+  } catch (const job_error& e) {
+    return e.what();
+  }
+  return {};
+}
+
+vision_shape seen_by(const char* model, const char* images) {
+  const auto j = job_of(model, images);
+  return seen(j.model.vision, j.batch.images);
+}
+
+}  // namespace
+
+TEST_CASE("Qwen-VL's processor resizes as transformers does") {
+  // smart_resize of transformers 5.16, run in Python. 209,720 further sizes agreed when this was written.
+  constexpr resized rows[] = {
+      {{1280, 720}, 28, 3136, 12845056, {1288, 728}},     {{1000, 1000}, 28, 3136, 200704, {448, 448}},      {{1000, 1000}, 28, 3136, 12845056, {1008, 1008}},
+      {{14, 14}, 28, 3136, 12845056, {56, 56}},           {{42, 70}, 28, 3136, 12845056, {56, 56}},          {{4096, 4096}, 28, 3136, 12845056, {3584, 3584}},
+      {{8000, 6000}, 28, 3136, 12845056, {4116, 3080}},   {{3000, 3000}, 28, 3136, 1000000, {980, 980}},     {{448, 448}, 28, 3136, 589824, {448, 448}},
+      {{1920, 1080}, 28, 3136, 589824, {1008, 560}},      {{500, 40}, 28, 3136, 1003520, {504, 28}},         {{2800, 1400}, 28, 3136, 802816, {1260, 616}},
+      {{640, 480}, 32, 65536, 16777216, {640, 480}},      {{100, 120}, 32, 65536, 16777216, {256, 288}},     {{6545, 4774}, 32, 3136, 200704, {512, 352}},
+      {{679, 499}, 28, 3136, 501760, {672, 504}},         {{117, 41}, 28, 65536, 200704, {448, 168}},        {{613, 1059}, 32, 65536, 200704, {320, 576}},
+      {{2562, 4655}, 28, 3136, 501760, {504, 952}},       {{7136, 2010}, 28, 65536, 12845056, {6748, 1876}}, {{30, 9}, 32, 50176, 589824, {416, 128}},
+      {{28, 63}, 32, 65536, 501760, {192, 384}},          {{50, 19}, 28, 65536, 501760, {420, 168}},         {{21, 57}, 28, 50176, 501760, {140, 392}},
+  };
+  for (const auto& r : rows) {
+    CAPTURE(r.image.width);
+    CAPTURE(r.image.height);
+    const auto made = detail::smart_resize(r.image, r.unit, r.least, r.most);
+    CHECK(made.width == r.made.width);
+    CHECK(made.height == r.made.height);
+  }
+  static_assert(detail::smart_resize({1280, 720}, 28, 3136, 12845056).width == 1288);
+}
+
+TEST_CASE("LLaVA-NeXT's tiles and Pixtral's edges are those of transformers") {
+  // select_best_resolution and get_resize_output_image_size of transformers 5.16, run in Python.
+  constexpr std::int64_t tiles[][3] = {{336, 336, 3}, {672, 672, 5}, {1280, 720, 5}, {300, 1500, 4}, {1500, 300, 4}, {100, 100, 3}, {500, 340, 5}};
+  for (const auto& [width, height, made] : tiles) CHECK(detail::best_tiles({width, height}, 336) == made);
+  constexpr std::int64_t longest[][4] = {{1540, 1540, 1540, 1540}, {3000, 2000, 1540, 1036}, {100, 50, 112, 56}, {1541, 700, 1540, 700}, {4032, 3024, 1540, 1176}, {29, 28, 56, 28}};
+  for (const auto& [width, height, wide, high] : longest) {
+    CHECK(detail::fit_longest({width, height}, 1540, 28).width == wide);
+    CHECK(detail::fit_longest({width, height}, 1540, 28).height == high);
+  }
+}
+
+TEST_CASE("images of a job reach its tower") {
+  const auto v = seen_by("qwen2.5-vl-7b", R"({"count": 2, "width": 1280, "height": 720})");
+  CHECK(v.image == 1288);
+  CHECK(v.image_height == 728);
+  CHECK(patches_of_tile(v) == 92 * 52);
+  CHECK(image_tokens(v) == 2 * 46 * 26);
+  CHECK(image_tokens(seen_by("qwen2.5-vl-7b", R"({"width": 1280, "height": 720, "max_pixels": 200704})")) == 21 * 12);  // 588 x 336
+  CHECK(image_tokens(seen_by("gemma-3-4b", R"({"count": 3})")) == 3 * 256);
+  CHECK(image_tokens(seen_by("llava-1.5-7b", R"({"count": 2, "width": 500, "height": 300})")) == 2 * 576);
+  CHECK(image_tokens(seen_by("llava-1.5-7b", "{}")) == 576);
+
+  // The same grid, given as the model's own image, occupies the same.
+  auto same = job_of("qwen2.5-vl-7b", nullptr);
+  same.model.vision.image = 1288;
+  same.model.vision.image_height = 728;
+  const auto one = job_of("qwen2.5-vl-7b", R"({"width": 1280, "height": 720})");
+  CHECK(estimate(one).ranks[0].allocated == estimate(same).ranks[0].allocated);
+  // Four times the pixels: four times what a layer of the tower saves, and more than three times what the first image added.
+  const auto added = [&](const char* images) { return (estimate(job_of("qwen2.5-vl-7b", images)).ranks[0].allocated - estimate(job_of("qwen2.5-vl-7b", R"({"width": 28, "height": 112})")).ranks[0].allocated).count(); };
+  const auto small = added(R"({"width": 1120, "height": 1120})"), large = added(R"({"width": 2240, "height": 2240})");
+  CHECK(static_cast<double>(large) / static_cast<double>(small) == doctest::Approx(4.0).epsilon(0.15));
+  CHECK(io::read_job(io::job_to_json(one), io::no_files) == one);
+}
+
+TEST_CASE("images that a model cannot see are refused") {
+  const auto says = [](const std::string& sentence, const char* part) { return sentence.find(part) != std::string::npos; };
+  CHECK(says(refused("qwen2.5-vl-7b", nullptr), "batch.images must say how large the images are"));
+  CHECK(says(refused("qwen2.5-vl-7b", R"({"count": 2})"), "must have a width and a height: this tower reads images of any size; count (found 2)"));
+  CHECK(says(refused("qwen2.5-vl-7b", R"({"width": 640})"), "must have a width and a height, or neither; width (found 640)"));
+  CHECK(says(refused("qwen2.5-vl-7b", R"({"width": 1280, "height": 720})", 1024), "batch.sequence must hold the tokens of a sample's images; they are (found 1196)"));
+  CHECK(refused("qwen2.5-vl-7b", R"({"width": 1280, "height": 720})", 1196).empty());
+  CHECK(says(refused("qwen2.5-vl-7b", R"({"width": 10000, "height": 40})"), "no edge may be more than 200 times the other"));
+  CHECK(says(refused("qwen2.5-vl-7b", R"({"width": 640, "height": 640, "min_pixels": 9, "max_pixels": 8})"), "min_pixels must be at most max_pixels"));
+  CHECK(says(refused("llama-3.1-8b", R"({"count": 2})"), "the model has no vision tower"));
+  CHECK(says(refused("gemma-3-4b", R"({"max_pixels": 200000})"), "are Qwen-VL's"));
+  CHECK(says(refused("vit-base-patch16-224", R"({"count": 2})"), "batch.micro counts them"));
+  CHECK(says(refused("qwen2.5-vl-7b", R"({"width": 2000000, "height": 2000000})"), "at most 1048576 pixels"));
+}
+
+}  // namespace test_images
