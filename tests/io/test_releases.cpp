@@ -15,7 +15,7 @@ using namespace imported;
 const std::string clm = "torchrun --nproc_per_node 8 run_clm.py --model_name_or_path meta-llama/Llama-3.1-8B --bf16 True --per_device_train_batch_size 1 --block_size 2048";
 
 int assumed(const job& j) { return j.assumed_defaults; }
-bool says_so(const job& j) { return estimate(j).assumptions.has(assumption::older_defaults); }
+bool says_so(const job& j) { return estimate(j).assumptions.has(assumption::open_defaults); }
 
 TEST_CASE("what a release decides is said above the numbers, or decided by the release") {
   const auto open = job_of({{"a.sh", clm}});

@@ -155,9 +155,16 @@ TEST_CASE("what trains, and in which format") {
   CHECK_FALSE(full.trainable.list[0].modules.has(module::projector));
   CHECK(full.trainable.list[0].modules.has(module::q_proj));
   CHECK(said(sees + "--tuner_type full --freeze_vit false").trainable.list[0].modules.has(module::vision));
-  const auto notes = draft_of({{"run.sh", "MAX_PIXELS=1003520 " + sees}}).notes;
-  CHECK(std::any_of(notes.begin(), notes.end(), [](const std::string& n) { return holds(n, "run.sh:1: MAX_PIXELS is not read"); }));
-  CHECK(holds(refused(sees + "--max_pixels 1003520"), "max_pixels = 1003520 is not modelled"));
+  // The most pixels that an image may have stand for all, unless the job says how large they are.
+  const auto limited = draft_of({{"run.sh", "MAX_PIXELS=1003520 VIDEO_MAX_PIXELS=50176 " + sees}});
+  CHECK(limited.job["batch"]["images"] == io::json_value{{"width", 1001}, {"height", 1001}});
+  CHECK(limited.assumed.size() == 2);
+  CHECK(holds(limited.assumed[0], "one of 1001 × 1001 pixels in each sample, the most that MAX_PIXELS lets it have"));
+  CHECK(limited.assumed[1] == "no sample holds a video");
+  CHECK(said(sees + "--max_pixels 1003520").batch.images == image_batch{.width = 1001, .height = 1001});
+  CHECK(said(sees + "--max_pixels 1003520").assumed_defaults == 1);
+  CHECK(draft_of({{"run.sh", "IMAGE_MAX_TOKEN_NUM=1024 " + sees}}).job["batch"]["images"]["width"] == 896);  // 1024 tokens of 28 × 28 pixels
+  CHECK(holds(refused("MAX_PIXELS=many " + sees), "run.sh:1: MAX_PIXELS must be a whole number, found \"many\""));
 }
 
 TEST_CASE("other things of its family are refused by name") {

@@ -3,6 +3,7 @@
 // were made from the parsers' sources.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -87,6 +88,19 @@ TEST_CASE("a key that is passed over is named in the job") {
   CHECK(d.ignored == std::vector<std::string>{"no_such_argument"});
   CHECK(std::find(d.notes.begin(), d.notes.end(), "args.yaml:3: no_such_argument is ignored, as asked") != d.notes.end());
   CHECK(io::read_job(io::parse_json(R"({"model": "gpt2", "batch": {"sequence": 8}, "ignored_keys": ["a", "b"]})", "job")).ignored_keys == 2);
+}
+
+TEST_CASE("LLaMA-Factory's limit of pixels stands for the size of images, and --set for both") {
+  // examples/train_lora/qwen2_5vl_lora_sft.yaml of the project (2025), its values.
+  const std::string sees =
+      "model_name_or_path: Qwen/Qwen2.5-VL-7B-Instruct\nimage_max_pixels: 262144\nvideo_max_pixels: 16384\nstage: sft\ndo_train: true\nfinetuning_type: lora\nlora_rank: 8\n"
+      "lora_target: all\ndataset: mllm_demo\ntemplate: qwen2_vl\ncutoff_len: 2048\nper_device_train_batch_size: 1\ngradient_accumulation_steps: 8\nbf16: true\n";
+  const auto read = draft_of({{"sft.yaml", sees}}, {"hardware.gpus_per_node=1"});
+  CHECK(read.job["batch"]["images"] == io::json_value{{"width", 512}, {"height", 512}});
+  REQUIRE(read.assumed.size() >= 2);
+  CHECK(std::any_of(read.assumed.begin(), read.assumed.end(), [](const std::string& a) { return holds(a, "one of 512 × 512 pixels in each sample, the most that image_max_pixels lets it have"); }));
+  CHECK(std::count(read.assumed.begin(), read.assumed.end(), "no sample holds a video") == 1);
+  CHECK(draft_of({{"sft.yaml", sees}}, {"hardware.gpus_per_node=1", R"(batch.images={"width": 640, "height": 480, "count": 2})"}).job["batch"]["images"] == io::json_value{{"width", 640}, {"height", 480}, {"count", 2}});
 }
 
 }  // namespace test_trainer_arguments

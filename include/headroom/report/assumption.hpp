@@ -21,7 +21,7 @@ enum class assumption : std::uint8_t {
   zero_bubble_defers_all, rank_with_most_weights, first_micro_batch_gathers, update_without_copies, compiled_chunks_in_place,
   cublas_workspace_before_2026, samples_of_one_length, recipe_of_one_date, towers_on_few_runs, eager_stages_on_two_runs,
   parameters_stay_on_gpu, sharded_adapters_unexplained, upcast_quantised_base, recurrence_fused, keys_ignored, unified_memory,
-  older_defaults, replay_too_long,
+  open_defaults, replay_too_long,
 };
 // clang-format on
 
@@ -226,9 +226,9 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     {assumption::unified_memory, without_spread::decides,
      "the GPU's memory is the host's, too: what the system and the program hold of it on the host is not in these numbers; hardware.taken_gib says how "
      "much others hold."},
-    {assumption::older_defaults, without_spread::decides,
-     "the files that this job was imported from leave open what releases of their program have changed: the older defaults are assumed "
-     "(assumed_defaults). --set environment.transformers=VERSION at the import decides."},
+    {assumption::open_defaults, without_spread::decides,
+     "the files that this job was imported from leave something open that changes memory, and defaults stand for it (assumed_defaults): of what "
+     "releases changed, the older; of images, the largest. --set at the import decides."},
     {assumption::replay_too_long, without_spread::in_other_spreads,
      "a replay would take as long as one of 16,777,216 tensors or longer and is not begun: reserved memory is that of an allocator that reuses what it frees, and "
      "whether the job fits is said for all that fragmentation may take."},

@@ -107,7 +107,7 @@ constexpr void settle_step(settled_job& r) {
   a.add(assumption::no_eval_no_generation);
   if (j.framework.recipes_change) a.add(assumption::recipe_of_one_date);
   if (j.ignored_keys > 0) a.add(assumption::keys_ignored);
-  if (j.assumed_defaults > 0) a.add(assumption::older_defaults);
+  if (j.assumed_defaults > 0) a.add(assumption::open_defaults);
   if (r.model.vision.layers > 0) a.add(assumption::towers_on_few_runs);
   if (j.offload.parameters != place_of_parameters(j)) a.add(assumption::parameters_stay_on_gpu);
   if (j.offload.activations != place::on_gpu) a.add(assumption::activations_offload_overlap);

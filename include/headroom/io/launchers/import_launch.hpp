@@ -187,11 +187,7 @@ class launch {
     spread(begins);
     arguments(*program_named("ms-swift"), std::span{c.words}.subspan(i + 1));
     if (std::find(d_->unread.begin(), d_->unread.end(), file_kind::trainer) != d_->unread.end()) trainer_arguments(*program_named("ms-swift"), {});
-    const auto* m = d_->find({"model"});
-    if (m == nullptr || read_model(*m, "model", "/nonexistent/folder").vision.layers == 0) return;
-    for (const auto& w : c.settings)  // qwen_vl_utils/vision_process.py and its like
-      for (const auto name : words_between_bars("MAX_PIXELS|MIN_PIXELS|VIDEO_MAX_PIXELS|VIDEO_MIN_PIXELS|FPS|FPS_MAX_FRAMES|NFRAMES|IMAGE_MAX_TOKEN_NUM|VIDEO_MAX_TOKEN_NUM"))
-        if (said(w, name)) d_->notes.push_back(at(w.line) + ": " + std::string{name} + " is not read: images are taken to have model.vision.image pixels an edge, and no videos are seen");
+    for (const auto& w : c.settings) say_pixels(*d_, w, at(w.line));
   }
   void spread(const std::string& place) { d_->spread = draft::fact{one_process_ ? 1 : 0, place}; }
   /// It sets PyTorch's allocator before it starts anything (axolotl/cli/main.py, set_pytorch_cuda_alloc_conf).

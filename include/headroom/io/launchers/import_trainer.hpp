@@ -238,13 +238,17 @@ class trainer_arguments {
         d_->unknown_key(key, v_.place(key), meant(key));
     }
   }
-  /// Sizes of images and videos matter where a model sees.
+  /// Sizes of images matter where a model sees; of videos nothing is said here.
   void images() {
-    const auto* m = d_->find({"model"});
-    const bool sees = m != nullptr && read_model(*m, "model", "/nonexistent/folder").vision.layers > 0;
-    for (const auto* key : {"video_fps", "video_maxlen", "image_do_pan_and_scan", "crop_to_patches", "use_audio_in_video", "audio_sampling_rate", "image_max_pixels", "image_min_pixels", "video_max_pixels",
-                            "video_min_pixels", "image_resolution", "video_resolution"})
+    const auto m = model_of(*d_);
+    const bool sees = m.vision.layers > 0;
+    const auto most = v_.number("image_max_pixels", 768 * 768);
+    const bool least = v_.take("image_min_pixels") != nullptr, videos = v_.take("video_max_pixels") != nullptr || v_.take("video_min_pixels") != nullptr;
+    for (const auto* key : {"video_fps", "video_maxlen", "image_do_pan_and_scan", "crop_to_patches", "use_audio_in_video", "audio_sampling_rate", "image_resolution", "video_resolution"})
       if (const auto* v = v_.take(key); v != nullptr && sees && *v != false) d_->unmodelled_key(key, *v, v_.place(key));
+    if (pixels_matter(m)) say_largest_images(*d_, "image_max_pixels", most, v_.place("image_max_pixels"));
+    else if (sees && least) d_->notes.push_back(v_.source() + ": image_max_pixels and image_min_pixels are not read: this model resizes every image to a size of its own");
+    if (sees && videos) d_->assumed.emplace_back("no sample holds a video");
   }
   [[nodiscard]] std::string_view meant(const std::string& key) const {
     std::vector<std::string_view> all = v_.taken();

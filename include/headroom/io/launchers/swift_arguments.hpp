@@ -4,6 +4,7 @@
 
 #include <headroom/io/launchers/import_deepspeed.hpp>
 #include <headroom/io/launchers/import_environment.hpp>
+#include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/swift_zero.hpp>
 #include <headroom/io/launchers/trainer_adapters.hpp>
 
@@ -97,7 +98,10 @@ class swift_arguments {
     const auto *pixels = v_->take("max_pixels"), *more = v_->take("model_kwargs");
     if (!sees()) return;
     if (towers != checkpoints) d_->unmodelled_key("vit_gradient_checkpointing", towers, v_->place("vit_gradient_checkpointing"));
-    if (pixels != nullptr) d_->unmodelled_key("max_pixels", *pixels, v_->place("max_pixels"));
+    if (pixels != nullptr && pixels_matter(model()) && pixels->is_number_integer())
+      say_largest_images(*d_, "max_pixels", pixels->get<std::int64_t>(), v_->place("max_pixels"));
+    else if (pixels != nullptr)
+      d_->unmodelled_key("max_pixels", *pixels, v_->place("max_pixels"));
     if (more != nullptr && !more->empty()) d_->unmodelled_key("model_kwargs", *more, v_->place("model_kwargs"));
   }
 
@@ -105,10 +109,7 @@ class swift_arguments {
   struct frozen {
     bool language, tower, projector;
   };
-  [[nodiscard]] shape model() const {
-    const auto* said = d_->find({"model"});
-    return said == nullptr ? shape{} : read_model(*said, "model", "/nonexistent/folder");
-  }
+  [[nodiscard]] shape model() const { return model_of(*d_); }
   [[nodiscard]] bool sees() const { return model().vision.layers > 0; }
 
   json_value lora(bool on, const frozen& parts, const std::string& base) {

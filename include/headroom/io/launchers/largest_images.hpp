@@ -1,0 +1,50 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Images of a launch file that says how many pixels they have at most, and not how large they are.
+// Sources: LLaMA-Factory data/mm_plugin.py MMPluginMixin._preprocess_image (image_max_pixels, 768 * 768 unless stated); ms-swift
+// swift/template/template_inputs.py and qwen_vl_utils/vision_process.py (max_pixels, MAX_PIXELS).
+#pragma once
+
+#include <headroom/io/launchers/draft.hpp>
+
+#include <cmath>
+
+namespace headroom::io::detail {
+
+/// The model of a draft, as far as it is named.
+inline shape model_of(const draft& d) {
+  const auto* said = d.find({"model"});
+  return said == nullptr ? shape{} : read_model(*said, "model", "/nonexistent/folder");
+}
+
+/// Whether the limit of pixels decides what the tower reads: others resize every image to a size of their own.
+inline bool pixels_matter(const shape& m) { return m.vision.layers > 0 && headroom::detail::resizes_by_pixels(m.vision.kind); }
+
+/// Square images of as many pixels as a limit lets them have, unless the job says how large they are. The report says so above its numbers.
+inline void say_largest_images(draft& d, std::string_view key, std::int64_t pixels, const std::string& place) {
+  if (d.has({"batch", "images", "width"})) return;
+  const auto edge = static_cast<std::int64_t>(std::sqrt(static_cast<double>(pixels)));
+  if (edge < 1 || edge > 1 << 20) fail("headroom: " + place + ": " + std::string{key} + " must be a number of pixels from 1 to 2^40, found " + std::to_string(pixels));
+  d.say({"batch", "images"}, {{"width", edge}, {"height", edge}}, place);
+  const auto what = "no file says how large images are: one of " + std::to_string(edge) + " × " + std::to_string(edge) + " pixels in each sample, the most that " + std::string{key} + " lets it have";
+  d.notes.push_back(place + ": " + what + " (--set 'batch.images={\"width\": W, \"height\": H}')");
+  d.assumed.push_back(what);
+}
+
+/// ms-swift's variables of images and videos, in front of its command.
+inline void say_pixels(draft& d, const shell_word& setting, const std::string& place) {
+  const auto equals = setting.text.find('=');
+  const auto name = setting.text.substr(0, equals);
+  const auto limits = words_between_bars("MAX_PIXELS|IMAGE_MAX_TOKEN_NUM"), videos = words_between_bars("VIDEO_MAX_PIXELS|VIDEO_MIN_PIXELS|FPS|FPS_MAX_FRAMES|NFRAMES|VIDEO_MAX_TOKEN_NUM");
+  const bool limit = std::find(limits.begin(), limits.end(), name) != limits.end(), video = std::find(videos.begin(), videos.end(), name) != videos.end();
+  if (!limit && !video) return;
+  const auto m = model_of(d);
+  if (video && m.vision.layers > 0) d.assumed.emplace_back("no sample holds a video");
+  if (!limit || !pixels_matter(m)) return;
+  const auto digits = setting.text.substr(equals + 1);
+  if (!setting.known() || digits.empty() || digits.size() > 12 || digits.find_first_not_of("0123456789") != digits.npos)
+    fail("headroom: " + place + ": " + name + " must be a whole number, found " + in_quotes(setting.shown().substr(equals + 1)) + "; it says how large images are");
+  const auto unit = checked::mul(m.vision.patch, m.vision.merge);
+  say_largest_images(d, name, name == "MAX_PIXELS" ? std::stoll(digits) : checked::mul(std::stoll(digits), unit, unit), place);
+}
+
+}  // namespace headroom::io::detail
