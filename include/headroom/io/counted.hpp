@@ -4,9 +4,12 @@
 #pragma once
 
 #include <headroom/io/counted/encoders.hpp>
+#include <headroom/io/counted/gemma.hpp>
 #include <headroom/io/counted/harmless.hpp>
 #include <headroom/io/counted/language_dense.hpp>
 #include <headroom/io/counted/language_hybrid.hpp>
+#include <headroom/io/counted/language_more.hpp>
+#include <headroom/io/counted/language_towers.hpp>
 #include <headroom/io/counted/seq2seq_models.hpp>
 #include <headroom/io/counted/speech_models.hpp>
 #include <headroom/io/counted/text.hpp>
@@ -20,7 +23,21 @@ namespace headroom::io {
 namespace detail {
 
 /// The first row of a model_type is the class that AutoModel makes of it.
-inline constexpr std::span<const counted_class> counted_classes[] = {counted_encoders, counted_dense_languages, counted_sparse_languages, counted_latent_languages, counted_recurrent_languages, counted_hybrid_languages, counted_text, counted_text_relatives, counted_seq2seq, counted_speech, counted_speech};
+inline constexpr std::span<const counted_class> counted_classes[] = {
+    counted_encoders,
+    counted_dense_languages,
+    counted_sparse_languages,
+    counted_latent_languages,
+    counted_recurrent_languages,
+    counted_hybrid_languages,
+    counted_text,
+    counted_text_relatives,
+    counted_seq2seq,
+    counted_speech,
+    counted_gemmas,
+    counted_towered_languages,
+    counted_more_languages,
+};
 
 inline const counted_class* find_counted(std::string_view name, std::string_view type) {
   for (const auto& list : counted_classes)

@@ -33,7 +33,7 @@ inline constexpr std::string_view harmless_keys[] = {
 constexpr bool is_harmless(std::string_view key) {
   for (const auto h : harmless_keys)
     if (key == h) return true;
-  return false;
+  return key.ends_with("_token_id") || key.ends_with("_token_index");
 }
 
 }  // namespace headroom::io::detail

@@ -151,7 +151,7 @@ inline language_model count_cpmant(const config& c, tally& t) {
   const auto hidden = c.size({"hidden_size"}, 4096);
   const auto heads = c.count({"num_attention_heads"}, 32);
   const auto segments = c.count({"segment_types"}, 32);
-  c.ignore({"dropout_p", "position_bias_max_distance", "eps"});
+  c.ignore({"dropout_p", "position_bias_max_distance", "eps", "max_position_embeddings"});
   t.linear(component::attention, hidden, checked::mul(heads, c.size({"dim_head"}, 128)), false, checked::mul(4, layers));
   count_gated_mlp(t, component::mlp, hidden, c.size({"dim_ff"}, 10240), false, layers);
   t.rms_norm(hidden, checked::add(checked::mul(2, layers), 1));

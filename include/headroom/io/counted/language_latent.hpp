@@ -9,6 +9,7 @@ namespace headroom::io::detail {
 /// DeepseekV3Attention: `q_rank` 0 stands for queries without compression.
 struct latent_sizes {
   std::int64_t q_rank{}, kv_rank{}, nope{}, rope{}, value{};
+  std::int64_t qk{};  ///< of a head's queries
 };
 inline latent_sizes read_latent(const config& c, const latent_sizes& usual) {
   latent_sizes m;
@@ -17,8 +18,8 @@ inline latent_sizes read_latent(const config& c, const latent_sizes& usual) {
   m.nope = c.number({"qk_nope_head_dim"}, usual.nope, 0);
   m.rope = c.number({"qk_rope_head_dim"}, usual.rope, 0);
   m.value = c.size({"v_head_dim"}, usual.value);
-  const auto qk = checked::add(m.nope, m.rope);
-  if (c.nullable({"qk_head_dim"}, qk, qk) != qk) complain(c.at("qk_head_dim") + " must be qk_nope_head_dim + qk_rope_head_dim, " + std::to_string(qk) + ", found " + shown(*c.find({"qk_head_dim"})));
+  m.qk = checked::add(m.nope, m.rope);
+  expect(c, "qk_head_dim", m.qk);
   c.ignore({"rope_interleave", "indexer_rope_interleave", "ep_size"});
   return m;
 }
@@ -29,7 +30,7 @@ inline void count_latent_keys(tally& t, const language_sizes& s, const latent_si
   t.linear(component::attention, checked::mul(s.heads, m.value), s.hidden, bias, times);
 }
 inline void count_latent(tally& t, const language_sizes& s, const latent_sizes& m, bool bias, std::int64_t times) {
-  const auto q = checked::mul(s.heads, checked::add(m.nope, m.rope));
+  const auto q = checked::mul(s.heads, m.qk);
   if (m.q_rank == 0) {
     t.linear(component::attention, s.hidden, q, false, times);
   } else {
@@ -77,7 +78,7 @@ inline language_model count_axk2(const config& c, tally& t) {
   const bool bias = c.flag("attention_bias", false);
   t.linear(component::attention, s.hidden, m.q_rank, bias, s.layers);
   t.rms_norm(m.q_rank, s.layers);
-  t.linear(component::attention, checked::mul(2, m.q_rank), checked::mul(s.heads, checked::add(checked::add(m.nope, m.rope), m.value)), false, s.layers);
+  t.linear(component::attention, checked::mul(2, m.q_rank), checked::mul(s.heads, checked::add(m.qk, m.value)), false, s.layers);
   count_latent_keys(t, s, m, bias, s.layers);
   count_indexer(c, t, s, m, 16, s.layers);
   const auto words = read_words(c, "mlp_layer_types", s.layers, {"sparse", "dense"});
@@ -207,7 +208,7 @@ inline language_model count_deepseek_v4(const config& c, tally& t) {
   t.linear(component::attention, h, index_heads, false, few);
   // Experts: the shared one is an MLP as wide as a routed one, whatever n_shared_experts says.
   routed_sizes e{c.count({"num_local_experts", "n_routed_experts"}, 256), c.count({"num_experts_per_tok"}, 6), c.size({"intermediate_size", "moe_intermediate_size"}, 2048)};
-  expect(c, "n_shared_experts", 1);
+  c.ignore({"n_shared_experts"});
   count_routed(t, h, e, layers);
   count_gated_mlp(t, component::shared_experts, h, e.ffn, c.flag("mlp_bias", false), layers);
   (void)read_words(c, "mlp_layer_types", layers, {"hash_moe", "moe"});

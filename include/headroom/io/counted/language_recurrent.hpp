@@ -47,7 +47,8 @@ inline language_model count_mamba(const config& c, tally& t) {
   const mamba1_sizes m{c.size({"intermediate_size"}, expanded), c.size({"state_size"}, 16),  read_rank(c, "time_step_rank", hidden),
                        c.count({"conv_kernel"}, 4),             c.flag("use_bias", false), c.flag("use_conv_bias", true)};
   c.ignore({"residual_in_fp32", "time_step_scale", "time_step_min", "time_step_max", "time_step_init_scheme", "time_step_floor", "rescale_prenorm_residual", "use_mambapy",
-            "use_associative_scan", "mixer_rms_eps", "use_falcon_mambapy", "d_inner", "d_model", "n_layer", "ssm_cfg", "rms_norm", "fused_add_norm", "pad_vocab_size_multiple"});
+            "use_associative_scan", "mixer_rms_eps", "use_falcon_mambapy", "d_inner", "d_model", "n_layer", "ssm_cfg", "rms_norm", "fused_add_norm", "pad_vocab_size_multiple",
+            "max_position_embeddings"});
   count_mamba1(t, hidden, m, layers);
   t.rms_norm(hidden, checked::add(layers, 1));
   return count_vocabulary(c, t, c.size({"vocab_size"}, 50280), hidden, true);
@@ -190,7 +191,7 @@ inline language_model count_xlstm(const config& c, tally& t) {
   const auto ffn = round_up_to(static_cast<double>(hidden) * c.real({"ffn_proj_factor"}, 2.667, 0.0, 1e6), c.count({"ffn_round_up_to_multiple_of"}, 64));
   const bool bias = c.flag("use_bias", false);
   c.ignore({"norm_reduction_force_float32", "add_out_norm", "chunkwise_kernel", "sequence_kernel", "step_kernel", "mode", "chunk_size", "return_last_states", "autocast_kernel_dtype", "eps",
-            "inference_state_dtype", "gate_soft_cap", "output_logit_soft_cap", "weight_mode", "max_inference_chunksize", "tie_word_embeddings"});
+            "inference_state_dtype", "gate_soft_cap", "output_logit_soft_cap", "weight_mode", "max_inference_chunksize", "tie_word_embeddings", "max_position_embeddings"});
   t.linear(component::attention, hidden, qk, bias, checked::mul(2, layers));
   t.linear(component::attention, hidden, v, bias, checked::mul(2, layers));
   t.linear(component::attention, hidden, checked::mul(2, heads), true, layers);

@@ -156,7 +156,7 @@ inline language_model count_zaya(const config& c, tally& t) {
   const auto kv = checked::mul(kv_heads, head_dim);
   const auto mixed = checked::add(q, kv);
   const bool bias = c.flag("attention_bias", false);
-  c.ignore({"max_position_embeddings", "layer_types", "partial_rotary_factor"});
+  c.ignore({"max_position_embeddings", "layer_types", "partial_rotary_factor", "lm_head_bias"});
   t.linear(component::attention, hidden, mixed, bias, layers);
   t.linear(component::attention, hidden, kv / 2, bias, checked::mul(2, layers));
   t.linear(component::attention, q, hidden, bias, layers);
