@@ -172,26 +172,6 @@ inline language_model count_olmo_hybrid(const config& c, tally& t) {
   return count_frame(c, t, s);
 }
 
-/// modeling_lfm2_moe.py: short convolutions between two gates, or attention; the correction bias is a buffer.
-inline language_model count_lfm2_moe(const config& c, tally& t) {
-  const auto s = read_language(c, {32, 2048, 32, 8, 0, 7168, 65536});
-  const auto words = read_words(c, "layer_types", s.layers, {"conv", "linear_attention", "full_attention"});
-  if (words.empty()) complain(c.at("layer_types") + " is missing; it says which layers are convolutions");
-  c.ignore({"use_expert_bias"});
-  const auto attends = count_of(words, "full_attention");
-  const auto convolves = s.layers - attends;
-  const bool bias = c.flag("conv_bias", false);
-  count_attention(t, s, false, false, attends);
-  t.rms_norm(s.head_dim, checked::mul(2, attends));
-  t.linear(component::attention, s.hidden, s.hidden, bias, checked::mul(4, convolves));
-  t.linear(component::attention, c.count({"conv_L_cache"}, 3), s.hidden, bias, convolves);
-  const auto dense = c.number({"num_dense_layers"}, 2, 0, config::most);
-  count_mixture(t, s, {c.count({"num_experts"}, 32), c.count({"num_experts_per_tok"}, 4), c.size({"moe_intermediate_size"}, 1792)}, dense < s.layers ? s.layers - dense : 0);
-  t.rms_norm(s.hidden, checked::mul(2, s.layers));
-  const auto frame = count_frame(c, t, s, true);
-  return {frame.hidden, frame.vocab, c.flag(c.has("tie_embedding") ? "tie_embedding" : "tie_word_embeddings", true)};
-}
-
 /// moonshotai's modeling_kimi.py: Kimi Delta Attention (KimiDeltaAttention) and, in some layers, latent attention; experts, whose correction bias is
 /// not counted, as it is not in the published total. Code beside the checkpoint: sizes must be stated.
 inline language_model count_kimi_linear(const config& c, tally& t) {
@@ -244,8 +224,6 @@ inline constexpr counted_class counted_hybrid_languages[] = {
     {"NemotronHForCausalLM", "nemotron_h", count_causal<count_nemotron_h>},
     {"OlmoHybridModel", "olmo_hybrid", count_base<count_olmo_hybrid>},
     {"OlmoHybridForCausalLM", "olmo_hybrid", count_causal<count_olmo_hybrid>},
-    {"Lfm2MoeModel", "lfm2_moe", count_base<count_lfm2_moe>},
-    {"Lfm2MoeForCausalLM", "lfm2_moe", count_causal<count_lfm2_moe>},
     {"KimiLinearModel", "kimi_linear", count_base<count_kimi_linear>},
     {"KimiLinearForCausalLM", "kimi_linear", count_causal<count_kimi_linear>},
 };

@@ -204,7 +204,7 @@ inline void read_lfm2(const config& c, std::string_view type, shape& m) {
   m.ssm.bias = m.ssm.conv_bias = c.flag("conv_bias", false);
   if (!sparse) m.ffn = lfm2_width(c, c.size({"block_ff_dim", "intermediate_size"}, m.ffn));
   constexpr layer_kind convolution{mixer_kind::gated_convolution, feed_forward_kind::unset}, full{};
-  if (!read_layer_types(c, {"layer_types"}, {{"conv", convolution}, {"full_attention", full}}, m)) {
+  if (!read_layer_types(c, {"layer_types"}, {{"conv", convolution}, {"linear_attention", convolution}, {"full_attention", full}}, m)) {
     if (sparse) complain(c.at("layer_types") + " is missing; it says which layers are conv and which are full_attention");
     std::vector<bool> attends(static_cast<std::size_t>(m.layers), !c.has("full_attn_idxs"));
     if (const json* list = c.find({"full_attn_idxs"}); list != nullptr && !list->is_null()) {
