@@ -11,7 +11,7 @@ struct latent_sizes {
   std::int64_t q_rank{}, kv_rank{}, nope{}, rope{}, value{};
   std::int64_t qk{};  ///< of a head's queries
 };
-inline latent_sizes read_latent(const config& c, const latent_sizes& usual) {
+inline latent_sizes read_latent(const config& c, const latent_sizes& usual, bool own_width = false) {
   latent_sizes m;
   m.q_rank = c.nullable({"q_lora_rank"}, usual.q_rank, 0);
   m.kv_rank = c.size({"kv_lora_rank"}, usual.kv_rank);
@@ -19,7 +19,10 @@ inline latent_sizes read_latent(const config& c, const latent_sizes& usual) {
   m.rope = c.number({"qk_rope_head_dim"}, usual.rope, 0);
   m.value = c.size({"v_head_dim"}, usual.value);
   m.qk = checked::add(m.nope, m.rope);
-  expect(c, "qk_head_dim", m.qk);
+  if (own_width)
+    m.qk = c.nullable({"qk_head_dim"}, m.qk, m.qk);
+  else
+    expect(c, "qk_head_dim", m.qk);
   c.ignore({"rope_interleave", "indexer_rope_interleave", "ep_size"});
   return m;
 }
@@ -134,7 +137,7 @@ inline language_model count_longcat_flash(const config& c, tally& t) {
   s.ffn = c.size({"intermediate_size", "ffn_hidden_size"}, 12288);
   s.vocab = c.size({"vocab_size"}, 131072);
   c.ignore({"num_hidden_layers", "num_key_value_heads", "head_dim", "max_position_embeddings", "partial_rotary_factor", "attention_method", "mla_scale_q_lora", "mla_scale_kv_lora", "zero_expert_type"});
-  const auto m = read_latent(c, {1536, 512, 128, 64, 128});
+  const auto m = read_latent(c, {1536, 512, 128, 64, 128}, true);
   if (m.q_rank == 0) complain(c.at("q_lora_rank") + " must be a whole number for longcat_flash, found null");
   count_latent(t, s, m, c.flag("attention_bias", false), checked::mul(2, s.layers));
   count_gated_mlp(t, component::mlp, s.hidden, s.ffn, false, checked::mul(2, s.layers));

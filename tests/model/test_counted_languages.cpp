@@ -1,0 +1,56 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Language models that are counted and not walked: random configurations against the classes' own totals, and what a token reads of experts.
+#include <headroom/io/counted.hpp>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <string>
+
+namespace test_counted_languages {
+
+using headroom::io::count_config;
+using nlohmann::json;
+
+TEST_CASE("random configurations of language models count exactly") {
+  std::ifstream in(std::string(HEADROOM_TEST_DATA) + "/counted_languages.json");
+  REQUIRE(in.good());
+  for (const auto& entry : json::parse(in)) {
+    auto config = entry.at("config");
+    config["architectures"] = entry.at("architectures");
+    CAPTURE(config.dump());
+    CHECK(count_config(config).total.count() == entry.at("params_total").get<std::int64_t>());
+  }
+}
+
+TEST_CASE("a token reads the experts that it visits, and what never trains is in the total") {
+  const json afmoe = {{"architectures", {"AfmoeForCausalLM"}}, {"model_type", "afmoe"},     {"vocab_size", 101},           {"hidden_size", 64},       {"intermediate_size", 64},
+                      {"moe_intermediate_size", 16},           {"num_hidden_layers", 3},    {"num_attention_heads", 4},    {"num_key_value_heads", 2}, {"head_dim", 16},
+                      {"num_experts", 4},                      {"num_experts_per_tok", 2},  {"num_dense_layers", 1},       {"num_shared_experts", 2}};
+  const auto counted = count_config(afmoe);
+  CHECK(counted.total.count() == 112'680);                             // fuzz-Afmoe-0 of models_2026.json
+  CHECK((counted.total - counted.active).count() == 2 * 2 * 3 * 64 * 16);  // two experts, in two layers, of three matrices
+  CHECK(counted.frozen.count() == 2 * 4);                              // a correction for each expert of two layers
+  // NVIDIA-Nemotron-3-Super: 22 of 512 experts of two matrices between 1024 and 2688 in each of 40 layers.
+  const json nemotron = {{"architectures", {"NemotronHForCausalLM"}}, {"model_type", "nemotron_h"}, {"layers_block_type", {"moe", "mamba"}}, {"moe_latent_size", 1024}, {"n_routed_experts", 512},
+                         {"num_experts_per_tok", 22},                {"moe_intermediate_size", 2688}};
+  const auto latent = count_config(nemotron);
+  CHECK((latent.total - latent.active).count() == 490LL * 2 * 1024 * 2688);
+}
+
+TEST_CASE("what a class does not build, and what nobody has read, is refused by name") {
+  json mimo = {{"architectures", {"MiMoV2FlashForCausalLM"}}, {"model_type", "mimo_v2_flash"}, {"swa_num_key_value_heads", 2}};
+  const auto plain = count_config({{"architectures", {"MiMoV2FlashForCausalLM"}}, {"model_type", "mimo_v2_flash"}});
+  CHECK(count_config(mimo) == plain);  // transformers' class builds twice the key-value heads, whatever the key says
+  mimo["auto_map"] = {{"AutoModelForCausalLM", "modeling_mimo_v2_flash.MiMoV2FlashForCausalLM"}};
+  CHECK_THROWS_WITH_AS(count_config(mimo), "headroom: config.swa_num_key_value_heads must be 8, as the class builds it, found 2", headroom::job_error);
+  const json glm = {{"architectures", {"GlmMoeDsaForCausalLM"}}, {"model_type", "glm_moe_dsa"}, {"index_topk_pattern", "FSSS"}};
+  CHECK_THROWS_WITH_AS(count_config(glm), "headroom: config.index_topk_pattern is not read here; say the same with indexer_types, found \"FSSS\"", headroom::job_error);
+  const json words = {{"architectures", {"MiniMaxForCausalLM"}}, {"model_type", "minimax"}, {"num_hidden_layers", 2}, {"layer_types", {"full_attention", "lightning"}}};
+  CHECK_THROWS_WITH_AS(count_config(words), "headroom: config.layer_types must hold full_attention, linear_attention alone, found \"lightning\"", headroom::job_error);
+  const json gemma = {{"architectures", {"Gemma4ForCausalLM"}}, {"model_type", "gemma4_text"}, {"per_layer_config", {{"0", {{"head_dim", 8}}}}}};
+  CHECK_THROWS_WITH_AS(count_config(gemma), doctest::Contains("config.per_layer_config is not known for Gemma4ForCausalLM"), headroom::job_error);
+}
+
+}  // namespace test_counted_languages
