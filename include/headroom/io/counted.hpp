@@ -6,6 +6,7 @@
 #include <headroom/io/counted/encoders.hpp>
 #include <headroom/io/counted/gemma.hpp>
 #include <headroom/io/counted/harmless.hpp>
+#include <headroom/io/counted/inkling.hpp>
 #include <headroom/io/counted/language_dense.hpp>
 #include <headroom/io/counted/language_hybrid.hpp>
 #include <headroom/io/counted/language_more.hpp>
@@ -37,6 +38,7 @@ inline constexpr std::span<const counted_class> counted_classes[] = {
     counted_gemmas,
     counted_towered_languages,
     counted_more_languages,
+    counted_inklings,
 };
 
 inline const counted_class* find_counted(std::string_view name, std::string_view type) {

@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// Language models inside models that see and hear: MiniMax-M3, Inkling, BLT, and text models by themselves. Each comment names the file of
+// Language models inside models that see and hear: MiniMax-M3, BLT, and text models by themselves. Each comment names the file of
 // transformers 5.16 that is counted.
 #pragma once
 
@@ -60,53 +60,6 @@ inline language_model count_minimax_m3(const config& c, tally& t) {
   t.linear(component::projector, checked::mul(text.hidden, checked::mul(merge, merge)), width, true);
   t.linear(component::projector, width, text.hidden, true, 2);
   return {text.hidden, text.vocab, c.flag("tie_word_embeddings", false) || text.tied};
-}
-
-/// modeling_inkling.py, InklingTextModel: convolutions over keys, values and both blocks' outputs, positions as logits, a trained correction bias.
-/// The head is never tied.
-inline language_model count_inkling_text(const config& c, tally& t) {
-  auto s = read_language(c, {66, 6144, 64, 8, 128, 24576, 201024});
-  c.ignore({"unpadded_vocab_size", "log_scaling_n_floor", "log_scaling_alpha", "shared_expert_sink", "route_scale", "logits_mup_width_multiplier", "embedding_multiplier",
-            "rms_norm_eps_moe_gate", "num_mtp_layers", "chain_hidden_post_norm", "mtp_hidden_states_first", "mtp_local_layer_ids", "number_of_conv_states", "model_max_length"});
-  const auto kernel = c.count({"sconv_kernel_size", "conv_kernel_size"}, 4), relative = c.count({"d_rel"}, 16);
-  const auto words = read_words(c, "layer_types", s.layers, {"hybrid", "hybrid_sliding"});
-  auto local = count_of(words, "hybrid_sliding");
-  const json* ids = c.find({"local_layer_ids"});
-  if (words.empty() && ids != nullptr && !ids->is_null()) {
-    std::vector<bool> named(static_cast<std::size_t>(s.layers));
-    if (!ids->is_array()) complain(c.at("local_layer_ids") + " must be a list of layer numbers, found " + shown(*ids));
-    for (const auto& one : *ids)
-      if (const auto i = config::whole(one, c.at("local_layer_ids"), 0, config::most); i < s.layers) named[static_cast<std::size_t>(i)] = true;
-    for (const bool one : named) local += one ? 1 : 0;
-  } else if (words.empty()) {
-    local = s.layers - s.layers / 6;
-  }
-  const auto window = c.size({"sliding_window", "sliding_window_size"}, 512), extent = c.size({"rel_extent"}, 1024);
-  const auto layer = [&](std::int64_t reach, std::int64_t times) {
-    count_attention(t, s, false, false, times);
-    t.linear(component::attention, s.hidden, checked::mul(s.heads, relative), false, times);
-    t.linear(component::attention, relative, reach, false, times);
-    t.linear(component::attention, kernel, checked::mul(2, checked::mul(s.kv, s.head_dim)), false, times);
-    t.rms_norm(s.head_dim, checked::mul(2, times));
-  };
-  layer(extent, s.layers - local);
-  s.heads = c.count({"swa_num_attention_heads"}, 64), s.kv = c.count({"swa_num_key_value_heads"}, 16), s.head_dim = c.size({"swa_head_dim"}, 128);
-  layer(window, local);
-  t.linear(component::attention, kernel, s.hidden, false, checked::mul(2, s.layers));
-  if (c.has("dense_intermediate_size")) s.ffn = c.size({"dense_intermediate_size"}, s.ffn);
-  const auto dense = c.number({"dense_mlp_idx"}, 0, 0, config::most);
-  const auto routes = read_words(c, "mlp_layer_types", s.layers, {"sparse", "dense"});
-  const auto sparse = routes.empty() ? (dense < s.layers ? s.layers - dense : 0) : count_of(routes, "sparse");
-  const auto shared = c.number({"n_shared_experts"}, 2, 0, config::most);
-  routed_sizes e{c.count({"num_local_experts", "n_routed_experts"}, 256), c.count({"num_experts_per_tok"}, 6), c.size({"moe_intermediate_size"}, 3072)};
-  e.shared = checked::mul(shared, e.ffn);
-  count_mixture(t, s, e, sparse);
-  t.add(component::mlp, 1, s.layers - sparse);
-  t.add(component::router, checked::add(checked::add(checked::mul(shared, s.hidden), e.experts), 1), sparse);
-  t.rms_norm(s.hidden, checked::add(checked::mul(2, s.layers), 1));
-  auto frame = count_frame(c, t, s);
-  frame.tied = false;
-  return frame;
 }
 
 /// modeling_blt.py: bytes in patches. Local layers before and after the global ones, tables of hashed n-grams, and a patcher that never trains.
@@ -225,8 +178,6 @@ inline constexpr counted_class counted_more_languages[] = {
     {"MiniMaxM3VLVisionModel", "minimax_m3_vl_vision", [](const config& c, tally& t) { count_minimax_m3_vision(c, t), ignore_labels(c); }},
     {"MiniMaxM3VLModel", "minimax_m3_vl", count_base<count_minimax_m3>},
     {"MiniMaxM3SparseForConditionalGeneration", "minimax_m3_vl", count_causal<count_minimax_m3>},
-    {"InklingTextModel", "inkling_text", count_base<count_inkling_text>},
-    {"InklingForCausalLM", "inkling_text", count_causal<count_inkling_text>},
     {"BltModel", "blt", count_base<count_blt>},
     {"BltForCausalLM", "blt", count_causal<count_blt_causal>},
     {"CohereCompassTextModel", "cohere_compass_text", count_base<count_cohere_compass_text>},
