@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/counted/text_heads.hpp>
+#include <headroom/io/huggingface/sizes.hpp>
 
 namespace headroom::io::detail {
 
@@ -32,7 +33,7 @@ struct seq2seq_sizes {
 };
 
 inline void pass_seq2seq_keys(const config& c) {
-  c.ignore({"num_hidden_layers", "is_decoder", "add_cross_attention", "classif_dropout", "extra_pos_embeddings", "normalize_before", "normalize_embedding", "static_position_embeddings",
+  c.ignore({"is_decoder", "add_cross_attention", "classif_dropout", "extra_pos_embeddings", "normalize_before", "normalize_embedding", "static_position_embeddings",
             "add_bias_logits", "add_final_layer_norm", "force_bos_token_to_be_generated", "encoder_no_repeat_ngram_size", "layernorm_variant", "max_length", "save_step",
             "use_cache", "vocab_sizes", "tie_encoder_decoder"});
 }
@@ -44,7 +45,9 @@ inline seq2seq_side read_side(const config& c, const std::string& name, const se
 inline seq2seq_sizes read_seq2seq(const config& c, const seq2seq_family& f) {
   pass_seq2seq_keys(c);
   const auto positions = c.size({"max_position_embeddings"}, f.positions);
-  return {c.size({"vocab_size"}, f.vocab), c.size({"d_model", "hidden_size"}, f.width), read_side(c, "encoder", f.encoder), read_side(c, "decoder", f.decoder), positions, positions};
+  const auto encoder = read_side(c, "encoder", f.encoder);
+  require_equal(c, "num_hidden_layers", "encoder_layers", encoder.layers);  // another name of it in transformers 5
+  return {c.size({"vocab_size"}, f.vocab), c.size({"d_model", "hidden_size"}, f.width), encoder, read_side(c, "decoder", f.decoder), positions, positions};
 }
 
 /// A stack of self-attention, attention to the encoder where `cross`, and a plain MLP, each with a norm.

@@ -53,10 +53,15 @@ inline architecture architecture_of(const config& c) {
   complain(c.at("architectures") + " names a class of an unknown kind, " + quoted_word(text) + "; accepted are " + accepted);
 }
 
-/// Outputs of a classifier: the length of id2label, else num_labels, else 2 (PretrainedConfig) or what its class has.
+/// Outputs of a classifier: the length of id2label, else num_labels, else 2 (PretrainedConfig) or what its class has. Where both stand there,
+/// some classes read the one and some the other.
 inline std::int64_t labels_of(const config& c, std::int64_t usual = 2) {
-  if (const json* labels = c.find({"id2label"}); labels != nullptr && labels->is_object() && !labels->empty())
-    return static_cast<std::int64_t>(labels->size());
+  if (const json* labels = c.find({"id2label"}); labels != nullptr && labels->is_object() && !labels->empty()) {
+    const auto named = static_cast<std::int64_t>(labels->size());
+    if (c.has("num_labels") && c.count({"num_labels"}, named) != named)
+      complain(c.at("num_labels") + " must be " + std::to_string(named) + ", the number of labels in id2label, or be absent; found " + shown(*c.find({"num_labels"})));
+    return named;
+  }
   return c.count({"num_labels"}, usual);
 }
 
