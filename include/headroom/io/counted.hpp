@@ -3,18 +3,28 @@
 // refused, and so is a key that nobody here has read: it might shape the network.
 #pragma once
 
+#include <headroom/io/counted/captions.hpp>
+#include <headroom/io/counted/contrastive.hpp>
 #include <headroom/io/counted/encoders.hpp>
 #include <headroom/io/counted/gemma.hpp>
 #include <headroom/io/counted/harmless.hpp>
 #include <headroom/io/counted/inkling.hpp>
 #include <headroom/io/counted/language_dense.hpp>
 #include <headroom/io/counted/language_hybrid.hpp>
+#include <headroom/io/counted/language_latent.hpp>
 #include <headroom/io/counted/language_more.hpp>
 #include <headroom/io/counted/language_towers.hpp>
 #include <headroom/io/counted/seq2seq_models.hpp>
 #include <headroom/io/counted/speech_models.hpp>
+#include <headroom/io/counted/staged.hpp>
 #include <headroom/io/counted/text.hpp>
 #include <headroom/io/counted/text_relatives.hpp>
+#include <headroom/io/counted/video.hpp>
+#include <headroom/io/counted/vision_language.hpp>
+#include <headroom/io/counted/vision_language_families.hpp>
+#include <headroom/io/counted/vision_language_others.hpp>
+#include <headroom/io/counted/vision_language_towers.hpp>
+#include <headroom/io/counted/vit.hpp>
 #include <headroom/io/job/model.hpp>
 
 #include <span>
@@ -25,20 +35,10 @@ namespace detail {
 
 /// The first row of a model_type is the class that AutoModel makes of it.
 inline constexpr std::span<const counted_class> counted_classes[] = {
-    counted_encoders,
-    counted_dense_languages,
-    counted_sparse_languages,
-    counted_latent_languages,
-    counted_recurrent_languages,
-    counted_hybrid_languages,
-    counted_text,
-    counted_text_relatives,
-    counted_seq2seq,
-    counted_speech,
-    counted_gemmas,
-    counted_towered_languages,
-    counted_more_languages,
-    counted_inklings,
+    counted_encoders, counted_dense_languages, counted_sparse_languages, counted_latent_languages, counted_recurrent_languages,
+    counted_hybrid_languages, counted_text, counted_text_relatives, counted_seq2seq, counted_speech, counted_gemmas, counted_towered_languages,
+    counted_more_languages, counted_inklings, counted_contrastive, counted_vit, counted_sight, counted_vision_language, counted_staged, counted_video,
+    counted_captions, counted_vision_language_families, counted_vision_language_others,
 };
 
 inline const counted_class* find_counted(std::string_view name, std::string_view type) {
@@ -78,15 +78,7 @@ inline parameter_count count_inner(const config& c, const char* usual) {
     base->count(c, t);
     return t.counted();
   }
-  for (const auto& f : family_names)
-    if (type == f.type || type == std::string{f.type} + "_text") {
-      auto inner = c.object();
-      inner["model_type"] = type;
-      inner["architectures"] = json::array({std::string{f.prefix} + "Model"});
-      for (const auto& [key, value] : inner.items())
-        if (c.asked() != nullptr) c.asked()->insert(c.at(key));
-      return count(model_from_config(inner, c.path()));
-    }
+  if (const auto walked = walked_inner(c, type)) return count(*walked);
   complain(c.at("model_type") + " " + quoted_word(type) + " is not a family known here, as a part of another model");
 }
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <headroom/io/counted/tally.hpp>
-#include <headroom/io/huggingface/task.hpp>
+#include <headroom/io/huggingface.hpp>
+
+#include <optional>
 
 namespace headroom::io::detail {
 
@@ -20,6 +22,28 @@ inline void count_encoder(const encoder_sizes& e, tally& t) {
 
 /// The head of a classifier: one matrix, with a bias unless the class leaves it out.
 inline void count_classifier(const config& c, tally& t, std::int64_t hidden, bool bias = true) { t.linear(component::head, hidden, labels_of(c), bias); }
+
+/// Notes every key of an object: somebody else answers for them.
+inline void ask_all(const config& c) {
+  if (c.asked() == nullptr) return;
+  for (const auto& [key, value] : c.object().items()) {
+    c.asked()->insert(c.at(key));
+    if (value.is_object()) ask_all(config{value, c.at(key), c.asked()});
+  }
+}
+
+/// The model of a configuration inside another as a shape, without a head, where its family is one whose layers are walked.
+inline std::optional<shape> walked_inner(const config& c, const std::string& type) {
+  for (const auto& f : family_names)
+    if (type == f.type || type == std::string{f.type} + "_text") {
+      auto inner = c.object();
+      inner["model_type"] = type;
+      inner["architectures"] = json::array({std::string{f.prefix} + "Model"});
+      ask_all(c);
+      return model_from_config(inner, c.path());
+    }
+  return {};
+}
 
 /// The parameters of the model that AutoModel makes of a configuration inside another, without a head. Where it names no model_type, it is of
 /// `usual`. Throws job_error where that type is not known.

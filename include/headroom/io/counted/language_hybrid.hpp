@@ -175,14 +175,14 @@ inline language_model count_olmo_hybrid(const config& c, tally& t) {
 /// moonshotai's modeling_kimi.py: Kimi Delta Attention (KimiDeltaAttention) and, in some layers, latent attention; experts, whose correction bias is
 /// not counted, as it is not in the published total. Code beside the checkpoint: sizes must be stated.
 inline language_model count_kimi_linear(const config& c, tally& t) {
-  constexpr auto ask = config::required;
-  const auto s = read_language(c, {ask, ask, ask, 0, 0, ask, ask});
-  const auto m = read_latent(c, {0, ask, ask, ask, ask});
+  constexpr auto needed = config::required;
+  const auto s = read_language(c, {needed, needed, needed, 0, 0, needed, needed});
+  const auto m = read_latent(c, {0, needed, needed, needed, needed});
   c.ignore({"mla_use_nope", "model_max_length", "num_expert_group", "topk_group", "moe_router_activation_func", "moe_renormalize", "use_grouped_topk", "num_nextn_predict_layers", "head_dim"});
   const auto linear = c.child("linear_attn_config");
-  const auto heads = linear.count({"num_heads"}, ask);
-  const auto width = linear.size({"head_dim"}, ask);
-  const auto conv = linear.count({"short_conv_kernel_size"}, ask);
+  const auto heads = linear.count({"num_heads"}, needed);
+  const auto width = linear.size({"head_dim"}, needed);
+  const auto conv = linear.count({"short_conv_kernel_size"}, needed);
   const json* kda = linear.find({"kda_layers"});
   const json* full = linear.find({"full_attn_layers"});
   if (kda == nullptr || full == nullptr || !kda->is_array() || !full->is_array() || static_cast<std::int64_t>(kda->size() + full->size()) != s.layers)
@@ -204,10 +204,10 @@ inline language_model count_kimi_linear(const config& c, tally& t) {
   t.rms_norm(width, deltas);
   count_latent(t, s, m, false, s.layers - deltas);
   expect(c, "moe_layer_freq", 1);
-  const auto dense = c.number({"first_k_dense_replace"}, ask, 0, config::most);
+  const auto dense = c.number({"first_k_dense_replace"}, needed, 0, config::most);
   const auto sparse = dense < s.layers ? s.layers - dense : 0;
-  routed_sizes e{c.count({"num_experts"}, ask), c.count({"num_experts_per_token"}, ask), c.size({"moe_intermediate_size"}, ask)};
-  e.shared = checked::mul(e.ffn, c.number({"num_shared_experts"}, ask, 0, config::most));
+  routed_sizes e{c.count({"num_experts"}, needed), c.count({"num_experts_per_token"}, needed), c.size({"moe_intermediate_size"}, needed)};
+  e.shared = checked::mul(e.ffn, c.number({"num_shared_experts"}, needed, 0, config::most));
   count_mixture(t, s, e, sparse);
   t.rms_norm(s.hidden, checked::mul(2, s.layers));
   return count_frame(c, t, s);

@@ -1,0 +1,31 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Models that see, and models that see and speak: random configurations against the classes' own totals.
+#include <headroom/io/counted.hpp>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <string>
+
+namespace test_counted_vision {
+
+TEST_CASE("random configurations of models that see count exactly") {
+  std::ifstream in(std::string(HEADROOM_TEST_DATA) + "/counted_vision.json");
+  REQUIRE(in.good());
+  for (const auto& entry : nlohmann::json::parse(in)) {
+    auto config = entry.at("config");
+    config["architectures"] = entry.at("architectures");
+    CAPTURE(config.dump());
+    CHECK(headroom::io::count_config(config).total.count() == entry.at("params_total").get<std::int64_t>());
+  }
+}
+
+TEST_CASE("a model that sees and speaks answers for its tower") {
+  nlohmann::json llava = {{"architectures", {"LlavaForConditionalGeneration"}}, {"model_type", "llava"}, {"text_config", {{"model_type", "llama"}}}, {"vision_config", {{"model_type", "eye"}}}};
+  CHECK_THROWS_WITH_AS(headroom::io::count_config(llava), doctest::Contains("config.vision_config.model_type \"eye\" is not a family known here, as a part of another model"), headroom::job_error);
+  llava["vision_config"] = {{"model_type", "pixtral"}, {"lenses", 2}};
+  CHECK_THROWS_WITH_AS(headroom::io::count_config(llava), doctest::Contains("config.vision_config.lenses is not known for LlavaForConditionalGeneration"), headroom::job_error);
+}
+
+}  // namespace test_counted_vision
