@@ -39,6 +39,15 @@ TEST_CASE("a token reads the experts that it visits, and what never trains is in
   CHECK((latent.total - latent.active).count() == 490LL * 2 * 1024 * 2688);
 }
 
+TEST_CASE("MiniMax-Text-01 has as many parameters as its page says") {
+  json config = {{"architectures", {"MiniMaxText01ForCausalLM"}}, {"model_type", "minimax_text_01"}, {"vocab_size", 200064},       {"hidden_size", 6144},      {"num_hidden_layers", 80},
+                 {"num_attention_heads", 64},                    {"num_key_value_heads", 8},        {"head_dim", 128},            {"intermediate_size", 9216}, {"num_local_experts", 32},
+                 {"num_experts_per_tok", 2},                     {"shared_intermediate_size", 0},   {"attn_type_list", json::array()}};
+  CHECK_THROWS_WITH_AS(count_config(config), doctest::Contains("config.layer_types must be a list of 80 words"), headroom::job_error);
+  for (int i = 0; i < 80; ++i) config["attn_type_list"].push_back(i % 8 == 7 ? 1 : 0);
+  CHECK(count_config(config).total.count() == 456'089'655'296);
+}
+
 TEST_CASE("what a class does not build, and what nobody has read, is refused by name") {
   json mimo = {{"architectures", {"MiMoV2FlashForCausalLM"}}, {"model_type", "mimo_v2_flash"}, {"swa_num_key_value_heads", 2}};
   const auto plain = count_config({{"architectures", {"MiMoV2FlashForCausalLM"}}, {"model_type", "mimo_v2_flash"}});

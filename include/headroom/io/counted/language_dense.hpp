@@ -118,7 +118,7 @@ inline language_model count_gpt_neox_japanese(const config& c, tally& t) {
 inline language_model count_openai_gpt(const config& c, tally& t) {
   const auto layers = c.number({"num_hidden_layers", "n_layer"}, 12, 0, config::most);
   const auto hidden = c.size({"hidden_size", "n_embd"}, 768);
-  c.ignore({"num_attention_heads", "n_head", "afn", "summary_type", "summary_activation", "summary_first_dropout", "summary_last_dropout", "n_ctx"});
+  c.ignore({"num_attention_heads", "n_head", "afn", "summary_type", "summary_activation", "summary_first_dropout", "summary_last_dropout", "n_ctx", "n_special", "predict_special_tokens"});
   t.linear(component::attention, hidden, hidden, true, checked::mul(4, layers));
   count_plain_mlp(t, component::mlp, hidden, checked::mul(4, hidden), true, layers);
   t.layer_norm(hidden, checked::mul(2, layers));
@@ -138,7 +138,7 @@ inline void count_openai_double(const config& c, tally& t) {
 inline language_model count_ctrl(const config& c, tally& t) {
   const auto layers = c.number({"num_hidden_layers", "n_layer"}, 48, 0, config::most);
   const auto hidden = c.size({"hidden_size", "n_embd"}, 1280);
-  c.ignore({"num_attention_heads", "n_head", "max_position_embeddings", "n_positions", "n_ctx"});
+  c.ignore({"num_attention_heads", "n_head", "max_position_embeddings", "n_positions", "n_ctx", "from_tf", "pruned_heads", "is_decoder"});
   t.linear(component::attention, hidden, hidden, true, checked::mul(4, layers));
   count_plain_mlp(t, component::mlp, hidden, c.size({"dff"}, 8192), true, layers);
   t.layer_norm(hidden, checked::add(checked::mul(2, layers), 1));

@@ -61,7 +61,7 @@ inline language_model count_jamba(const config& c, tally& t) {
   const auto active = c.count({"num_experts_per_tok"}, 2);
   const auto expert_period = c.count({"expert_layer_period"}, 2), expert_offset = c.number({"expert_layer_offset"}, 1, 0, config::most);
   const auto period = c.count({"attn_layer_period"}, 8), offset = c.number({"attn_layer_offset"}, 4, 0, config::most);
-  c.ignore({"use_mamba_kernels", "use_mambapy", "use_associative_scan", "layers_block_type", "num_logits_to_keep", "calc_logits_for_entire_prompt"});
+  c.ignore({"use_mamba_kernels", "use_mambapy", "use_associative_scan", "layers_block_type", "num_logits_to_keep", "calc_logits_for_entire_prompt", "mamba_inner_layernorms"});
   std::int64_t attends = 0, sparse = 0;
   for (std::int64_t i = 0; i < s.layers; ++i) {
     attends += i % period == offset ? 1 : 0;
@@ -191,7 +191,9 @@ inline language_model count_xlstm(const config& c, tally& t) {
   const auto ffn = round_up_to(static_cast<double>(hidden) * c.real({"ffn_proj_factor"}, 2.667, 0.0, 1e6), c.count({"ffn_round_up_to_multiple_of"}, 64));
   const bool bias = c.flag("use_bias", false);
   c.ignore({"norm_reduction_force_float32", "add_out_norm", "chunkwise_kernel", "sequence_kernel", "step_kernel", "mode", "chunk_size", "return_last_states", "autocast_kernel_dtype", "eps",
-            "inference_state_dtype", "gate_soft_cap", "output_logit_soft_cap", "weight_mode", "max_inference_chunksize", "tie_word_embeddings", "max_position_embeddings"});
+            "inference_state_dtype", "gate_soft_cap", "output_logit_soft_cap", "weight_mode", "max_inference_chunksize", "tie_word_embeddings", "max_position_embeddings",
+            "add_embedding_dropout", "add_forward_backend_padding", "add_post_blocks_norm", "add_post_norm", "add_qk_norm", "cell_norm_eps", "force_bos_token_insert", "gate_linear_bias",
+            "head_dim", "igate_bias_init_range", "mlstm_round_up_to_multiple_of"});
   t.linear(component::attention, hidden, qk, bias, checked::mul(2, layers));
   t.linear(component::attention, hidden, v, bias, checked::mul(2, layers));
   t.linear(component::attention, hidden, checked::mul(2, heads), true, layers);
