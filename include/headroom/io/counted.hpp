@@ -94,6 +94,8 @@ inline parameter_count count_config(const nlohmann::json& json, const std::strin
   const bool named = list != nullptr && list->is_array() && !list->empty() && list->front().is_string();
   const auto name = named ? list->front().get<std::string>() : std::string{};
   const auto* known = detail::find_counted(name, c.text({"model_type"}, ""));
+  if (const auto* base = detail::find_counted_base(c.text({"model_type"}, "")); known == nullptr && !named && base != nullptr && !detail::is_walked(base->type))
+    detail::complain(c.at("architectures") + " is missing, and a model has other parameters with a head than without. Name the class, e.g. [\"" + base->name + "\"]");
   if (known == nullptr) return count(model_from_config(json, path));
   detail::tally t;
   known->count(c, t);
