@@ -53,11 +53,12 @@ inline language_model count_zamba2(const config& c, tally& t) {
   const auto ffn = c.nullable({"intermediate_size"}, four, four);
   const auto head_dim = c.nullable({"head_dim", "attention_head_dim"}, width / heads, width / heads);
   if (head_dim != width / heads) complain(c.at("attention_head_dim") + " must be 2 × hidden_size / num_attention_heads, as the class builds it, found " + std::to_string(head_dim));
+  expect(c, "attention_hidden_size", width);
   const auto inner = checked::mul(c.count({"mamba_expand"}, 2), hidden);
   mamba2_sizes m{c.count({"n_mamba_heads"}, 8), inner, c.count({"mamba_ngroups"}, 1), c.size({"mamba_d_state"}, 64), c.count({"mamba_d_conv"}, 4)};
   m.bias = m.output_bias = c.flag("add_bias_linear", false);
   c.ignore({"chunk_size", "use_conv_bias", "use_mem_eff_path", "use_mem_rope", "use_long_context", "use_mamba_kernels", "num_logits_to_keep", "time_step_min", "time_step_max", "time_step_floor",
-            "max_position_embeddings", "hybrid_layer_ids", "num_query_groups", "mamba_headdim", "kv_channels", "attention_hidden_size", "time_step_limit", "num_hidden_layers", "ffn_hidden_size",
+            "max_position_embeddings", "num_query_groups", "mamba_headdim", "kv_channels", "time_step_limit", "num_hidden_layers", "ffn_hidden_size",
             "rope_theta", "use_shared_mlp_adapter", "use_shared_block_adapter"});
   // Without a list the class takes that of the published model, whatever num_hidden_layers says.
   const char* key = c.has("layer_types") ? "layer_types" : "layers_block_type";
@@ -73,6 +74,7 @@ inline language_model count_zamba2(const config& c, tally& t) {
   std::vector<std::int64_t> at;
   for (std::int64_t i = 0; i < layers; ++i)
     if (words[static_cast<std::size_t>(i)] == "hybrid") at.push_back(i);
+  expect(c, "hybrid_layer_ids", at);
   const auto hybrid = static_cast<std::int64_t>(at.size());
   const auto blocks = c.count({"num_mem_blocks"}, 1);
   const auto turns = [&](std::int64_t index) {  // how many of the hybrid layers have an adapter in the block of that one
