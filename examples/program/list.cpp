@@ -1,9 +1,11 @@
 // Distributed under the Boost Software License, Version 1.0.
 // headroom list WHAT [PART]: the names that a job file may use, with what tells them apart.
+#include <headroom/io/counted.hpp>
 #include <headroom/io/job_reader.hpp>
 #include <headroom/io/report/text_table.hpp>
 #include <headroom/model/inventory.hpp>
 
+#include <map>
 #include <ostream>
 
 #include "program.hpp"
@@ -50,13 +52,25 @@ void gpus_of(lines& l) {
   }
 }
 
+/// model_type of Hugging Face's configurations: those whose layers are walked, and those of which the parameters are counted alone.
+void types_of(lines& l) {
+  std::map<std::string_view, std::vector<std::string_view>> walked, counted;
+  for (const auto& f : io::detail::family_names) walked[f.type].push_back(f.prefix);
+  for (const auto& list : io::detail::counted_classes)
+    for (const auto& one : list) counted[one.type].push_back(one.name);
+  for (const auto& [type, prefixes] : walked) l.add(std::string{type}, "walked", prefixes);
+  for (const auto& [type, classes] : counted) l.add(std::string{type}, walked.contains(type) ? "counted alone, of these classes" : "counted alone", classes);
+}
+
 }  // namespace
 
 int run(const list_request& asked, const streams& io) {
-  constexpr std::string_view kinds[] = {"models", "gpus", "frameworks", "optimizers", "precisions"};
+  constexpr std::string_view kinds[] = {"models", "types", "gpus", "frameworks", "optimizers", "precisions"};
   lines l{io.out, asked.part};
   if (asked.what == "models") {
     models_of(l);
+  } else if (asked.what == "types") {
+    types_of(l);
   } else if (asked.what == "gpus") {
     gpus_of(l);
   } else if (asked.what == "frameworks") {

@@ -51,11 +51,12 @@ inline void offer_count(CLI::App& app, session& s) {
 
 inline void offer_list(CLI::App& app, session& s) {
   const auto asked = std::make_shared<list_request>();
-  auto* command = app.add_subcommand("list", "The names that a job file may use: models, gpus, frameworks, optimizers or precisions");
-  command->add_option("WHAT", asked->what, "models, gpus, frameworks, optimizers or precisions")->required();
+  auto* command = app.add_subcommand("list", "The names that a job file may use: models, types of config.json, gpus, frameworks, optimizers or precisions");
+  command->add_option("WHAT", asked->what, "models, types (of config.json: walked, or counted alone), gpus, frameworks, optimizers or precisions")->required();
   command->add_option("PART", asked->part, "Only names that contain this");
   command->footer(use(R"(  headroom list gpus
   headroom list models llama
+  headroom list types deepseek
 )", written_status));
   command->callback([asked, &s] { s.status = run(*asked, s.io); });
 }
