@@ -116,4 +116,23 @@ TEST_CASE("images that a model cannot see are refused") {
   CHECK(says(refused("qwen2.5-vl-7b", R"({"width": 2000000, "height": 2000000})"), "at most 1048576 pixels"));
 }
 
+TEST_CASE("Qwen3-VL's deep mergers keep what their three matrices read") {
+  // 448 × 448 pixels: 28 × 28 patches of 1024 features, merged by fours. Each deep merger keeps its norm's result, what its first matrix made and
+  // what its second reads, each as large as the patches in bf16, and mean and root of each of 196 rows.
+  auto j = job_of("qwen3-vl-4b", R"({"width": 448, "height": 448})", 1024);
+  CHECK(image_tokens(seen(j.model.vision, j.batch.images)) == 196);
+  const auto kept = [](const job& asked) {
+    const auto s = settle(asked);
+    const shape tower = tower_shape(s.model.vision);
+    const adapter none{};
+    const auto t = tower_scene(s.layer, tower, s.model.vision, none);
+    return walk_forward(projector(t, s.model, true, true, true)).saved.count();
+  };
+  const auto with = kept(j);
+  j.model.vision.deep_mergers = 0;
+  CHECK(with - kept(j) == 3 * (3 * 2 * 784 * 1024 + 2 * 1024));  // 784 bytes of means and as many of roots, each in two blocks of 512
+  j.model.vision.deep_mergers = 5;
+  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("model.vision.deep_mergers must be at most 4, beside a merger (found 5)"), job_error);
+}
+
 }  // namespace test_images

@@ -35,8 +35,9 @@ constexpr objection check_tower_layers(const job& j, const No& no) {
   const auto v = seen(j.model.vision, j.batch.images);
   if (divides_layers(j.framework) || j.compile || j.parallel.pipeline > 1)
     return no("headroom: activations of vision towers are not modelled for this framework or layout by this version; states(job) counts their weights", j.framework.label);
-  if (v.projector == projector_kind::contrastive || v.deep_mergers > 0 || v.attention_pool)
-    return no("headroom: contrastive towers, pooling heads and deep mergers are not modelled by this version; states(job) counts their weights");
+  if (v.projector == projector_kind::contrastive || v.attention_pool)
+    return no("headroom: contrastive towers and pooling heads are not modelled by this version; states(job) counts their weights");
+  if (v.deep_mergers > 4 || (v.deep_mergers > 0 && v.projector != projector_kind::merger)) return no("headroom: model.vision.deep_mergers must be at most 4, beside a merger", v.deep_mergers);
   if (v.patch < 1 || v.image < v.patch) return no("headroom: batch.images must say how large the images are, or model.vision.image; the smallest has a patch's edge; image", v.image);
   if (v.merge > 1 && v.image / v.patch % v.merge != 0) return no("headroom: model.vision.image / patch must be a multiple of model.vision.merge; image", v.image);
   if (v.image_height > 0 && (v.image_height < v.patch || v.image_height / v.patch % v.merge != 0 || v.projector == projector_kind::resampler))

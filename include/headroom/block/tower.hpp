@@ -147,8 +147,15 @@ constexpr program projector(const scene& t, const shape& m, bool tower_trains, b
     }
     case projector_kind::merger: {
       const auto wide = checked::mul(v.merge, v.merge, v.hidden);
+      const auto patches = x;
       x = traits.norm_vectors == 1 ? ops::rms_norm(p, t, x, v.hidden, trains) : ops::layer_norm(p, t, x, v.hidden, trains, true);
       x = project(ops::activate(p, t, project(x, wide, wide, true), activation_kind::gelu), wide, out, true);
+      // Qwen3VLVisionModel's deepstack_merger_list: of earlier blocks' results, which those blocks keep as this program's input is kept; norms
+      // over merged patches. Language layers add what they make, which this program does once.
+      for (std::int64_t i = 0; i < v.deep_mergers; ++i) {
+        const auto deep = ops::layer_norm(p, t, patches, wide, trains, true);
+        x = ops::add(p, x, project(ops::activate(p, t, project(deep, wide, wide, true), activation_kind::gelu), wide, out, true));
+      }
       break;
     }
     case projector_kind::pixel_mlp: {
