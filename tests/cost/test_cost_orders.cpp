@@ -90,6 +90,23 @@ TEST_CASE("computing again is never faster") {
   }
 }
 
+TEST_CASE("what the processor starts again takes its time, too") {
+  // A layer so small that the GPU waits for every operation: forward starts its operations, backward as many, and recomputation those of
+  // forward again, whether it decides by layer or by operation. So a layer takes 3 for 2. Ends cancel out between two numbers of layers.
+  const auto of_a_layer = [](const recompute& r) {
+    job j{.model = {.layers = 8, .hidden = 64, .heads = 4, .ffn = 128, .vocab = 256}, .hardware = {.gpu = gpus::h100_sxm_80gb}, .framework = frameworks::torchtitan_202508,
+          .batch = {.micro = 1, .sequence = 32}, .recompute = r};
+    const auto few = cost(j);
+    CHECK(few.assumptions.has(time_assumption::host_bound));
+    j.model.layers = 16;
+    const auto many = cost(j);
+    return (many.step.value - many.optimizer.value - few.step.value + few.optimizer.value) / 8;
+  };
+  const double once = of_a_layer({});
+  CHECK(of_a_layer(recompute::full) / once == doctest::Approx(1.5));
+  CHECK(of_a_layer({.mode = recompute_mode::selective, .policy = recompute_policy::every_other_matmul}) / once == doctest::Approx(1.5));
+}
+
 TEST_CASE("at a fixed global batch, more data-parallel ranks compute less each") {
   for (job j : plans()) {
     j.batch.accumulation = 16;
