@@ -116,6 +116,8 @@ TEST_CASE("patterns that no network has are refused by name") {
   job j;
   j.model = io::read_model(model_with(R"("M-")"), "model", io::no_files);
   j.batch.sequence = 64;
+  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("model.ssm.conv must be at least 1"), job_error);
+  j.model.ssm.conv = 4;
   CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("model.ssm must have heads"), job_error);
   j.model = io::read_model(model_with(R"(["attention", "none+dense"])"), "model", io::no_files);
   j.framework = frameworks::megatron;
