@@ -16,6 +16,7 @@ inline job as_torchtitan(job j) {
     if (j.sharding.reshard_after_forward == choice::unset) j.sharding.reshard_after_forward = j.sharding.stage == 2 ? choice::no : choice::yes;
     j.sharding.stage = 3;
   }
+  if (j.sharding.kind == sharding_kind::ddp) j.parallel.replicate = 1;  // all ranks are replicas, said or not
   if (j.parallel.tensor == 1) j.parallel.sequence = false;
   if (j.optimizer.how == j.framework.optimizer.how) j.optimizer.how = implementation::unset;
   if (j.loss.logits == formats::fp32) j.loss.logits = {};
