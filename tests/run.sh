@@ -8,6 +8,7 @@
 #   sh tests/run.sh headers    each header of headroom::io by itself, too (four minutes)
 #   sh tests/run.sh zoo        every model known by name in a constant expression, by both compilers (a minute)
 #   sh tests/run.sh sanitizers-long   both sanitizers over the other areas and the programs (fifteen minutes; the fuzzers run readers and estimates under them)
+#   sh tests/run.sh mutants    changes the library in 200 places, one at a time, and says which changes no test notices (an hour)
 # HEADROOM_FUZZ_SECONDS: how long each fuzzer runs (30).
 # On Debian and its like, what is missing is installed first (as root or with sudo).
 set -eu
@@ -158,6 +159,11 @@ for what in "$@"; do
       done
       ;;
     no-exceptions) stage no-exceptions '^$' ;;
+    # /usr/bin/python3: the bindings are Debian's. The score is read, not held to: it differs from one draw to the next.
+    mutants)
+      needs python3 python3-clang-14
+      if /usr/bin/python3 -B tests/mutants/run.py; then passed=$((passed + 1)); else fail "mutants"; fi
+      ;;
     fuzz)
       wait "$ahead" || true  # what fails is said by the stage
       stage fuzz '^$'
