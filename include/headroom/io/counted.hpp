@@ -15,14 +15,18 @@
 #include <headroom/io/counted/language_more.hpp>
 #include <headroom/io/counted/language_others.hpp>
 #include <headroom/io/counted/language_towers.hpp>
+#include <headroom/io/counted/objects.hpp>
 #include <headroom/io/counted/seq2seq_models.hpp>
+#include <headroom/io/counted/small_networks.hpp>
 #include <headroom/io/counted/speech_models.hpp>
+#include <headroom/io/counted/sight.hpp>
 #include <headroom/io/counted/staged.hpp>
 #include <headroom/io/counted/text.hpp>
 #include <headroom/io/counted/text_relatives.hpp>
 #include <headroom/io/counted/video.hpp>
 #include <headroom/io/counted/vision_language.hpp>
 #include <headroom/io/counted/vision_language_families.hpp>
+#include <headroom/io/counted/vision_language_makers.hpp>
 #include <headroom/io/counted/vision_language_others.hpp>
 #include <headroom/io/counted/vision_language_towers.hpp>
 #include <headroom/io/counted/vit.hpp>
@@ -39,7 +43,7 @@ inline constexpr std::span<const counted_class> counted_classes[] = {
     counted_encoders, counted_dense_languages, counted_sparse_languages, counted_latent_languages, counted_recurrent_languages,
     counted_hybrid_languages, counted_text, counted_text_relatives, counted_seq2seq, counted_speech, counted_gemmas, counted_towered_languages,
     counted_more_languages, counted_inklings, counted_contrastive, counted_vit, counted_sight, counted_vision_language, counted_staged, counted_video,
-    counted_captions, counted_vision_language_families, counted_vision_language_others, counted_other_languages,
+    counted_captions, counted_vision_language_families, counted_vision_language_others, counted_other_languages, counted_sight_alone, counted_makers, counted_small_networks, counted_objects,
 };
 
 inline const counted_class* find_counted(std::string_view name, std::string_view type) {

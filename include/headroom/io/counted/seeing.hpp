@@ -32,7 +32,7 @@ struct tower_width {
 };
 inline constexpr tower_width tower_widths[] = {
     {"clip_vision_model", 768}, {"siglip_vision_model", 768}, {"siglip2_vision_model", 768}, {"pixtral", 1024}, {"internvl_vision", 1024}, {"dinov2", 768}, {"vit", 768},
-    {"mlcd_vision_model", 1664}, {"aimv2_vision_model", 1024}, {"dinov2_with_registers", 768},
+    {"mlcd_vision_model", 1664}, {"aimv2_vision_model", 1024}, {"dinov2_with_registers", 768}, {"idefics3_vision", 1152}, {"idefics2_vision", 768},
 };
 
 /// 0: not in the list.

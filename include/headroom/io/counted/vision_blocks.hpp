@@ -8,12 +8,14 @@
 
 namespace headroom::io::detail {
 
-/// Keys that shape nothing in models that see. id2label and num_labels shape a classifier's head alone, which asks for them.
+/// Keys that shape nothing in models that see, or that somebody else asks for: id2label and num_labels shape a classifier's head alone.
 inline void pass_over_vision(const config& c) {
+  c.ignore({"tie_word_embeddings", "tie_encoder_decoder", "tf_legacy_loss", "is_decoder", "add_cross_attention", "cross_attention_hidden_size", "ignore_index", "model_max_length", "processor_class"});
+  if (const json* pruned = c.find({"pruned_heads"}); pruned != nullptr && !pruned->empty()) complain(c.at("pruned_heads") + " must be empty, found " + shown(*pruned));
   c.ignore({"num_attention_heads", "num_heads", "attention_heads", "num_labels", "id2label", "logit_scale_init_value", "layerscale_value", "layer_scale_init_value",
             "initializer_std", "out_features", "out_indices", "_out_features", "_out_indices", "stage_names", "apply_layernorm", "reshape_hidden_states",
             "projection_dropout", "semantic_loss_ignore_index", "return_loss", "output_act", "pooler_act", "interpolation", "hidden_dropout_rate",
-            "vision_feature_layer", "vision_feature_select_strategy", "projector_hidden_act", "image_seq_length", "label_smoothing", "is_vision_available"});
+            "vision_feature_layer", "vision_feature_select_strategy", "projector_hidden_act", "image_seq_length", "label_smoothing"});
 }
 
 /// A key that is one whole number or a list of them: its places, `dims` of them.

@@ -23,7 +23,7 @@ struct llava_style {
   std::int64_t towers{1};   ///< Video-LLaVA has one for images and one for videos
 };
 inline language count_llava_like(const config& c, tally& t, const llava_style& style) {
-  c.ignore({"image_grid_pinpoints", "video_seq_length", "spatial_pool_mode", "spatial_pool_stride", "vision_aspect_ratio"});
+  c.ignore({"vocab_size", "use_image_newline_parameter", "image_grid_pinpoints", "video_seq_length", "spatial_pool_mode", "spatial_pool_stride", "vision_aspect_ratio"});
   std::int64_t width = 0;
   for (std::int64_t i = 0; i < style.towers; ++i) width = count_tower(child_or(c, "vision_config", *style.sight), t, style.tower);
   const auto l = count_language(c.child("text_config"), t, style.text);
