@@ -33,6 +33,7 @@ inline vision_shape read_tower(const config& c, vision_kind kind, const tower_de
   v.layers = c.count({"num_hidden_layers"}, d.layers);
   v.hidden = c.size({"hidden_size"}, d.hidden);
   v.heads = c.count({"num_attention_heads"}, d.heads);
+  if (v.hidden % v.heads != 0) complain(c.at("num_attention_heads") + " must divide hidden_size, " + std::to_string(v.hidden) + ", found " + std::to_string(v.heads));
   v.ffn = c.size({"intermediate_size"}, d.ffn);
   v.channels = c.size({"num_channels"}, 3);
   v.patch = c.size({"patch_size"}, d.patch);
