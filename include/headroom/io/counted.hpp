@@ -3,6 +3,8 @@
 // refused, and so is a key that nobody here has read: it might shape the network.
 #pragma once
 
+#include <headroom/io/counted/audio_models.hpp>
+#include <headroom/io/counted/audio_more.hpp>
 #include <headroom/io/counted/captions.hpp>
 #include <headroom/io/counted/contrastive.hpp>
 #include <headroom/io/counted/encoders.hpp>
@@ -17,11 +19,17 @@
 #include <headroom/io/counted/language_towers.hpp>
 #include <headroom/io/counted/objects.hpp>
 #include <headroom/io/counted/seq2seq_models.hpp>
+#include <headroom/io/counted/sight.hpp>
 #include <headroom/io/counted/small_networks.hpp>
 #include <headroom/io/counted/speech_models.hpp>
-#include <headroom/io/counted/sight.hpp>
+#include <headroom/io/counted/speecht5.hpp>
 #include <headroom/io/counted/staged.hpp>
+#include <headroom/io/counted/t5.hpp>
 #include <headroom/io/counted/text.hpp>
+#include <headroom/io/counted/text_early.hpp>
+#include <headroom/io/counted/text_modern.hpp>
+#include <headroom/io/counted/text_narrow.hpp>
+#include <headroom/io/counted/text_other.hpp>
 #include <headroom/io/counted/text_relatives.hpp>
 #include <headroom/io/counted/video.hpp>
 #include <headroom/io/counted/vision_language.hpp>
@@ -43,7 +51,9 @@ inline constexpr std::span<const counted_class> counted_classes[] = {
     counted_encoders, counted_dense_languages, counted_sparse_languages, counted_latent_languages, counted_recurrent_languages,
     counted_hybrid_languages, counted_text, counted_text_relatives, counted_seq2seq, counted_speech, counted_gemmas, counted_towered_languages,
     counted_more_languages, counted_inklings, counted_contrastive, counted_vit, counted_sight, counted_vision_language, counted_staged, counted_video,
-    counted_captions, counted_vision_language_families, counted_vision_language_others, counted_other_languages, counted_sight_alone, counted_makers, counted_small_networks, counted_objects,
+    counted_captions, counted_vision_language_families, counted_vision_language_others, counted_other_languages, counted_sight_alone, counted_makers,
+    counted_small_networks, counted_objects, counted_text_modern, counted_text_other, counted_t5, counted_audio, counted_text_early,
+    counted_text_narrow, counted_audio_more, counted_speecht5,
 };
 
 inline const counted_class* find_counted(std::string_view name, std::string_view type) {
@@ -72,7 +82,7 @@ inline void check_asked(const json& object, const std::string& path, const key_l
     if (value.is_null() || is_harmless(key)) continue;
     if (!asked.contains(place))
       complain(place + " is not known for " + who + ", and may shape the network. Take it away if it does not, found " + shown(value));
-    if (value.is_object() && key.ends_with("_config")) check_asked(value, place, asked, who);
+    if (value.is_object() && (key.ends_with("_config") || key == "encoder" || key == "decoder")) check_asked(value, place, asked, who);
   }
 }
 

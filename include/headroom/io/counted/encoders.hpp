@@ -13,7 +13,8 @@ struct electra_sizes {
 inline electra_sizes count_electra(const config& c, tally& t) {
   const electra_sizes s{c.size({"vocab_size"}, 30522), c.size({"embedding_size"}, 128), c.size({"hidden_size"}, 256)};
   check_heads(c, s.hidden, c.count({"num_attention_heads"}, 4));
-  c.ignore({"summary_type", "summary_use_proj", "summary_activation", "summary_last_dropout", "position_embedding_type", "is_decoder"});
+  c.ignore({"summary_type", "summary_use_proj", "summary_activation", "summary_last_dropout"});
+  pass_bert_keys(c);
   t.embedding(s.vocab, s.embedding);
   t.embedding(c.size({"max_position_embeddings"}, 512), s.embedding);
   t.embedding(c.size({"type_vocab_size"}, 2), s.embedding);

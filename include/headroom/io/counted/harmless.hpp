@@ -12,6 +12,7 @@ inline constexpr std::string_view harmless_keys[] = {
     "output_attentions", "output_hidden_states", "problem_type", "return_dict", "return_dict_in_generate", "task_specific_params", "tokenizer_class",
     "torch_dtype", "torchscript", "transformers_version", "use_bfloat16", "use_cache", "_attn_implementation", "_attn_implementation_autoset",
     "attn_implementation", "gradient_checkpointing", "pretraining_tp", "output_scores", "output_past", "_commit_hash", "name_or_path", "quantization_config",
+    "id2label", "num_labels",  // a classifier asks for them
     // generation
     "bad_words_ids", "begin_suppress_tokens", "bos_token_id", "decoder_start_token_id", "diversity_penalty", "do_sample", "early_stopping",
     "encoder_no_repeat_ngram_size", "eos_token_id", "exponential_decay_length_penalty", "forced_bos_token_id", "forced_decoder_ids",
