@@ -15,6 +15,16 @@ inline void count_llama_layers(tally& t, const language_sizes& s, bool bias, boo
   t.rms_norm(s.hidden, checked::add(checked::mul(2, s.layers), 1));
 }
 
+/// Configurations of models that this class does not hold, whatever they say.
+inline void pass_over(const config& c, std::initializer_list<const char*> keys) {
+  for (const char* key : keys)
+    if (const json* part = c.find({key}); part != nullptr && part->is_object())
+      for (const auto& [inner, value] : part->items()) {
+        c.child(key).ignore({inner.c_str()});
+        if (value.is_object()) pass_over(c.child(key), {inner.c_str()});
+      }
+}
+
 /// modeling_csm.py: a table of codebooks' tokens, a row for each codebook and token.
 inline std::int64_t read_codebook_rows(const config& c) { return checked::mul(c.count({"num_codebooks"}, 32), c.size({"codebook_size", "vocab_size"}, 2051)); }
 /// CsmDepthDecoderModel.
@@ -140,7 +150,7 @@ inline language_model count_minimax_text_01(const config& c, tally& t) {
 inline constexpr counted_class counted_other_languages[] = {
     {"CsmDepthDecoderModel", "csm_depth_decoder_model", [](const config& c, tally& t) { count_csm_depth(c, t); }},
     {"CsmDepthDecoderForCausalLM", "csm_depth_decoder_model", count_csm_depth_causal},
-    {"CsmBackboneModel", "csm", [](const config& c, tally& t) { count_csm_backbone(c, t); }},
+    {"CsmBackboneModel", "csm", [](const config& c, tally& t) { count_csm_backbone(c, t), pass_over(c, {"codec_config", "depth_decoder_config"}); }},
     {"CsmForConditionalGeneration", "csm", [](const config& c, tally& t) {
        const auto s = count_csm_backbone(c, t);
        t.linear(component::head, s.hidden, c.size({"codebook_size", "vocab_size"}, 2051), false);
