@@ -39,6 +39,15 @@ TEST_CASE("a token reads the experts that it visits, and what never trains is in
   CHECK((latent.total - latent.active).count() == 490LL * 2 * 1024 * 2688);
 }
 
+TEST_CASE("a walked NemotronH has as many parameters as a counted one") {
+  for (const int shared : {0, 1, 2}) {
+    const json config = {{"architectures", {"NemotronHForCausalLM"}}, {"model_type", "nemotron_h"}, {"hybrid_override_pattern", "ME*-E"}, {"hidden_size", 64}, {"n_shared_experts", shared},
+                         {"moe_intermediate_size", 24},              {"moe_shared_expert_intermediate_size", 40}};
+    CHECK(headroom::count(headroom::io::model_from_config(config)).total == count_config(config).total);
+    CHECK(headroom::count(headroom::io::model_from_config(config)).active == count_config(config).active);
+  }
+}
+
 TEST_CASE("MiniMax-Text-01 has as many parameters as its page says") {
   json config = {{"architectures", {"MiniMaxText01ForCausalLM"}}, {"model_type", "minimax_text_01"}, {"vocab_size", 200064},       {"hidden_size", 6144},      {"num_hidden_layers", 80},
                  {"num_attention_heads", 64},                    {"num_key_value_heads", 8},        {"head_dim", 128},            {"intermediate_size", 9216}, {"num_local_experts", 32},

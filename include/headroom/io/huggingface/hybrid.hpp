@@ -177,8 +177,8 @@ inline void read_nemotron_h(const config& c, shape& m) {
   e.count = c.count({"n_routed_experts"}, 8);
   e.active = c.count({"num_experts_per_tok"}, 2);
   e.ffn = c.size({"moe_intermediate_size"}, 7688);
-  e.shared = c.number({"n_shared_experts"}, 1, 0, config::most);
-  e.shared_ffn = checked::mul(e.shared, c.size({"moe_shared_expert_intermediate_size"}, 7688));
+  e.shared = 1;  // NemotronHMoE builds one MLP, whatever n_shared_experts says
+  e.shared_ffn = c.size({"moe_shared_expert_intermediate_size"}, 7688);
 }
 
 /// Lfm2MLP: two thirds of the width, times a factor, up to the next multiple. Each step is cut to a whole number, as Python's int() does.
