@@ -149,7 +149,11 @@ inline language_model count_minimax_text_01(const config& c, tally& t) {
 
 inline constexpr counted_class counted_other_languages[] = {
     {"CsmDepthDecoderModel", "csm_depth_decoder_model", [](const config& c, tally& t) { count_csm_depth(c, t); }},
-    {"CsmDepthDecoderForCausalLM", "csm_depth_decoder_model", count_csm_depth_causal},
+    {"CsmDepthDecoderForCausalLM", "csm_depth_decoder_model", [](const config& c, tally& t) {  // the class names another configuration's defaults than its model
+       for (const char* key : {"hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "backbone_hidden_size"})
+         if (!c.has(key)) complain(c.at(key) + " is missing; this class has no default of its own for it");
+       count_csm_depth_causal(c, t);
+     }},
     {"CsmBackboneModel", "csm", [](const config& c, tally& t) { count_csm_backbone(c, t), pass_over(c, {"codec_config", "depth_decoder_config"}); }},
     {"CsmForConditionalGeneration", "csm", [](const config& c, tally& t) {
        const auto s = count_csm_backbone(c, t);
