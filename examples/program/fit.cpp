@@ -30,7 +30,10 @@ struct taken_for_granted {
 
 const json_value in_bf16 = {{"parameters", "bf16"}, {"compute", "bf16"}, {"gradients", "fp32"}, {"reduce", "fp32"}, {"master", "none"}, {"state", "fp32"}};
 
-std::vector<taken_for_granted> defaults_of(const std::string& method, bool alone) {
+/// PEFT's adapters on routed experts and a base of few bits under them are known of transformers before 5, where experts are linear layers.
+const json_value over_linear_experts = {{"name", "hf-trainer"}, {"version", "2025-12"}};
+
+std::vector<taken_for_granted> defaults_of(const std::string& method, bool alone, bool sparse) {
   std::vector<taken_for_granted> all;
   const bool full = method == "full";
   if (full && !alone) {
@@ -38,7 +41,10 @@ std::vector<taken_for_granted> defaults_of(const std::string& method, bool alone
     all.push_back({"sharding", "zero3", "ZeRO-3: parameters, gradients and states are divided"});
     all.push_back({"precision", "bf16-mixed", "bf16 weights beside an fp32 copy"});
   } else {
-    all.push_back({"framework", "hf-trainer", full ? "Hugging Face Trainer" : "Hugging Face Trainer with PEFT"});
+    if (sparse && !full)
+      all.push_back({"framework", over_linear_experts, "Hugging Face Trainer with PEFT, over transformers before 5"});
+    else
+      all.push_back({"framework", "hf-trainer", full ? "Hugging Face Trainer" : "Hugging Face Trainer with PEFT"});
     if (!alone) all.push_back({"sharding", "ddp", "every GPU has the whole model"});
     if (full)
       all.push_back({"precision", "bf16-autocast", "fp32 weights, computed with in bf16: a model loaded in fp32, bf16=True"});
@@ -103,7 +109,7 @@ draft drafted(const fit_request& asked) {
   d.say({"hardware", "gpu"}, asked.gpu, "--gpu");
   if (asked.gpus > 1) d.say({"hardware", "gpus_per_node"}, asked.gpus, "--gpus");
   if (asked.taken > 0) d.say({"hardware", "taken_gib"}, asked.taken, "--taken");
-  for (const auto& k : defaults_of(asked.methods[0], asked.gpus == 1)) d.say({k.key}, k.value, "fit");
+  for (const auto& k : defaults_of(asked.methods[0], asked.gpus == 1, model.sparse())) d.say({k.key}, k.value, "fit");
   d.say({"batch", "micro"}, asked.micro, "--micro");
   d.say({"batch", "sequence"}, asked.sequence, "--sequence");
   if (asked.rank > 0) d.say({"adapter", "rank"}, asked.rank, "--rank");
@@ -140,7 +146,7 @@ void print_numbers(std::ostream& out, const palette& ink, const job& j, const fo
 int run(const fit_request& asked, const streams& io) {
   const auto d = drafted(asked);
   const job j = read_job(d.job, ".");
-  auto kept = defaults_of(asked.methods[0], asked.gpus == 1);
+  auto kept = defaults_of(asked.methods[0], asked.gpus == 1, j.model.sparse());
   std::erase_if(kept, [&](const taken_for_granted& k) { return !d.job.contains(k.key) || !stands(d.job[k.key], k.value); });
   const confidence sure{asked.confidence};
   const auto longest = solved_twice(j, unknowns::sequence, sure, io.until), largest = solved_twice(j, unknowns::micro_batch, sure, io.until);

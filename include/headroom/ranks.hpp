@@ -78,7 +78,7 @@ struct walked_kind {
 
   template <class Layers>
   constexpr walked_kind(const headroom::job& j, std::size_t kind, const Layers& layers)
-      : job(settle(j, kind)), list(layers.weights(job.model)), states(states_of(job, list)) {
+      : job(settle(j, kind)), list(kept_weights(job, layers.weights(job.model))), states(states_of(job, list)) {
     for (std::size_t i = 0; i < kind; ++i) first_ += j.hardware.count(i);
     end_ = first_ + j.hardware.count(kind);
   }
@@ -192,7 +192,7 @@ template <class Add, class Layers>
   const auto t = walk_autograd(s, k.list, k.states, {0, s.model.layers}, k.checkpoints, layers);
   auto& rank = add();
   finish_rank(rank, s, t, k.ranks_of(0));
-  if (s.model.sparse()) [[unlikely]] rank.routed = rank.at_peak[row::temporaries];  // every expert is here: only one's moment depends on its share
+  if (s.assumptions.has(assumption::balanced_routing)) [[unlikely]] rank.routed = rank.at_peak[row::temporaries];  // every expert is here: only one's moment depends on its share
   if (t.watches_pools()) s.assumptions.add(assumption::reserved_by_pools);
   if (wraps_on_gpu(s)) [[unlikely]] {
     reserve_after_wrapping(rank, s, k.states, t);

@@ -184,7 +184,7 @@ TEST_CASE("Mixtral B: the bottom six layers' routers and two experts each") {
   CHECK(s.gpu.total() > 120_GB);  // and with the frozen ones: three such cards
   CHECK(s.gpu.total() > j.hardware.gpu.memory);
   // Three such cards hold the states under ZeRO-3, but not the gathered layer and the buckets beside them; four do.
-  j.framework = frameworks::deepspeed;
+  j.framework = frameworks::deepspeed_202410;  // the text is of 2024; since transformers 5 two of eight experts cannot train
   j.sharding = zero(3);
   j.batch = {.micro = 1, .sequence = 1024};
   j.recompute = recompute::full;
@@ -196,7 +196,7 @@ TEST_CASE("Mixtral B: the bottom six layers' routers and two experts each") {
 
 TEST_CASE("Mixtral C: a 4-bit base and LoRA of rank 16 on the experts") {
   auto j = mixtral();
-  j.framework = frameworks::deepspeed;
+  j.framework = frameworks::deepspeed_202410;
   j.adapter = {.kind = adapter_kind::lora, .rank = 16, .targets = {module::experts_gate, module::experts_up, module::experts_down},
                .format = formats::bf16, .base = formats::nf4};
   const auto s = states(j);

@@ -19,13 +19,26 @@ inline constexpr std::array<gpu, 42> drawn_gpus{
     gpus::mi250x_128gb, gpus::mi300x_192gb, gpus::mi325x_256gb, gpus::mi355x_288gb, gpus::gaudi2_96gb, gpus::gaudi3_128gb, gpus::ascend_910b_64gb,
     {.label = "tpu-v4"}, {.label = "tpu-v5e"}, {.label = "tpu-v5p"}, gpus::cpu};
 
+/// Of releases that differ in how experts run alone the older one is drawn; every other job has the newer.
+inline constexpr auto drawn_frameworks = [] {
+  std::array<const profile*, frameworks::known.size() - 2> r{};
+  std::size_t n = 0;
+  for (const auto& p : frameworks::known)
+    if (!p.experts.joins_gate()) r[n++] = &p;
+  return r;
+}();
+
 class jobs {
  public:
   explicit jobs(std::uint64_t seed) : dice_(seed) {}
 
   job next() {
     job j;
-    j.framework = dice_.index(3) == 0 ? frameworks::megatron : frameworks::known[dice_.index(frameworks::known.size())];
+    j.framework = dice_.index(3) == 0 ? frameworks::megatron : *drawn_frameworks[dice_.index(drawn_frameworks.size())];
+    if (newer_ = !newer_; newer_) {
+      if (j.framework == frameworks::hf_trainer_202503) j.framework = frameworks::hf_trainer;
+      if (j.framework == frameworks::deepspeed_202410) j.framework = frameworks::deepspeed;
+    }
     if (j.framework.runtime == runtime::preallocated)
       preallocated(j);
     else if (j.framework.modules.megatron())
@@ -199,6 +212,7 @@ class jobs {
   }
 
   draw::dice dice_;
+  bool newer_{};
 };
 
 }  // namespace draw

@@ -92,6 +92,7 @@ class draw {
                    .router_bias = coin(),
                    .shared_gate = coin(),
                    .bias = coin(),
+                   .fp32_weights = coin(),
                    .capacity_factor_percent = number(0, 300)};
     }
     if (coin())

@@ -84,7 +84,8 @@ bytes replayed_peak(const job& j) {
 
 TEST_CASE("the replayed peak of experts that are computed at once is the walked one") {
   for (const auto& of : {std::pair{models::qwen3_30b_a3b, frameworks::torchtitan_202607}, std::pair{models::deepseek_v2_lite, frameworks::torchtitan_202607},
-                         std::pair{models::llama_4_scout, frameworks::hf_trainer}})
+                         std::pair{models::llama_4_scout, frameworks::hf_trainer}, std::pair{models::qwen3_30b_a3b, frameworks::hf_trainer}, std::pair{models::deepseek_v2_lite, frameworks::hf_trainer},
+                         std::pair{models::gpt_oss_20b, frameworks::hf_trainer}})
     for (const bool recomputes : {false, true})
       for (const bool sharded : {false, true}) {
         job j{.model = of.first, .hardware = {.gpu = gpus::h100_sxm_80gb}, .framework = of.second, .batch = {.micro = 1, .sequence = 600}};

@@ -23,7 +23,7 @@ constexpr expert_style style_of(const shape& m) {
 }
 
 /// Whether the experts of a layer are computed all at once, out of one parameter, and not in a loop.
-constexpr bool experts_at_once(const shape& m, const experts_profile& how) { return how.gemm == expert_gemm::grouped_mm || style_of(m) == expert_style::repeated; }
+constexpr bool experts_at_once(const shape& m, const experts_profile& how) { return how.at_once() || style_of(m) == expert_style::repeated; }
 
 /// Tokens that one expert computes: routing is taken to be balanced.
 constexpr std::int64_t routed_to_one(const scene& s) {
@@ -50,41 +50,72 @@ constexpr tensor feed_forward(program& p, const scene& s, const module_set& trai
   return linear(p, s, trained, of.down, inner, width, m.hidden, bias);
 }
 
-/// Which experts a token visits, and with what weights: tokens × experts in fp32, tokens × active of weights and numbers.
-constexpr void route(program& p, const scene& s, const module_set& trained, tensor n) {
+/// Which experts the tokens visit, and with what weights: tokens × active of each.
+struct routing {
+  tensor weights, numbers;
+};
+/// DeepSeek's logits, in fp32: of a fp32 copy of the weight, which x's gradient needs.
+constexpr tensor wide_logits(program& p, const scene& s, const module_set& trained, tensor n) {
   const auto& e = s.model->experts;
-  const auto style = style_of(*s.model);
-  const auto scores = checked::mul(s.tokens, e.count), chosen = checked::mul(s.tokens, e.active);
-  tensor logits{};
-  if (style == expert_style::wide) {
-    const auto x = cast(p, n, 4);
-    const auto weight = p.make(checked::mul(e.count, s.model->hidden), 4);  // a fp32 copy, for the gradient of x
-    const bool trains = trained.has(module::router);
-    logits = p.make(scores, 4);
+  const auto x = cast(p, n, 4);
+  const auto matrix = checked::mul(e.count, s.model->hidden);
+  const bool trains = trained.has(module::router);
+  tensor weight{};
+  if (s.weight_width != 4) {
+    weight = p.make(matrix, 4);
     p.step(0, weight.bit());
-    p.step(x | weight, logits.bit(), {.saves = (trains ? x.bit() : 0) | (p.needs_gradient(x) ? weight.bit() : 0),
-                                      .weight_gradient = trains ? p.rounded(p.elements(weight), s.weight_width) : bytes{0}});
-  } else {
-    logits = linear(p, s, trained, module::router, n, s.model->hidden, e.count, e.router_bias);
   }
-  const auto numbers = p.make(chosen, 8);
-  if (style == expert_style::fused) {  // top-k of the logits, softmax over those, scattered back
-    const auto top = p.make(chosen, s.width), weights = p.make(chosen, s.width), spread = p.make(scores, s.width);
-    p.step(logits.bit(), top | numbers, {.saves = numbers.bit()});
-    p.step(top.bit(), weights.bit(), {.saves = weights.bit()});
-    p.step(weights.bit(), spread.bit());
-    return;
-  }
-  const auto wide = p.make(scores, 4);
-  p.step(logits.bit(), wide.bit(), {.saves = wide.bit()});
-  const auto top = p.make(chosen, 4), sum = p.make(s.tokens, 4);
-  p.step(wide.bit(), top | numbers, {.saves = numbers.bit()});
-  p.step(top.bit(), sum.bit(), {.saves = top | sum});  // normalised in place: what it was is kept beside its sum
-  cast(p, top, style == expert_style::wide ? 4 : s.width);
+  const auto logits = p.make(checked::mul(s.tokens, e.count), 4);
+  p.step(x | weight, logits.bit(), {.saves = (trains ? x.bit() : 0) | (p.needs_gradient(x) ? weight.bit() : 0),
+                                    .weight_gradient = trains ? p.rounded(matrix, s.weight_width) : bytes{0}});
+  return logits;
 }
 
-/// gpt-oss: clamp(up) + 1 times clamp(gate)·sigmoid(α·clamp(gate)), step by step. Indexing the fused parameter copies the expert's
-/// matrix, which the product keeps; backward makes a gradient as large as the whole parameter, and adds it.
+/// The router: tokens × experts in fp32, then what is chosen of them.
+constexpr routing route(program& p, const scene& s, const module_set& trained, tensor n) {
+  const auto& e = s.model->experts;
+  const auto style = style_of(*s.model);
+  const bool wide_style = style == expert_style::wide;
+  const auto scores = checked::mul(s.tokens, e.count), chosen = checked::mul(s.tokens, e.active);
+  // Autocast takes the copies' product back to the format that it computes in, and so what follows.
+  const bool narrowed = wide_style && s.autocast && s.habits->experts.at_once();
+  const auto logits = wide_style && !narrowed ? wide_logits(p, s, trained, n)
+                                              : linear(p, s, trained, module::router, narrowed ? cast(p, n, 4) : n, s.model->hidden, e.count, e.router_bias);
+  const auto numbers = p.make(chosen, 8);
+  if (style == expert_style::fused) {  // top-k of the logits, softmax over those, scattered back
+    const auto top = p.make(chosen, s.width), weights = p.make(chosen, s.width);
+    p.step(logits.bit(), top | numbers, {.saves = numbers.bit()});
+    p.step(top.bit(), weights.bit(), {.saves = weights.bit()});
+    if (!s.habits->experts.at_once()) p.step(weights.bit(), p.make(scores, s.width).bit());
+    return {weights, numbers};
+  }
+  const auto width = narrowed ? s.width : 4;
+  const auto wide = p.make(scores, width);
+  p.step(logits.bit(), wide.bit(), {.saves = wide.bit()});
+  const auto top = p.make(chosen, width), sum = p.make(s.tokens, 4);
+  p.step(wide.bit(), top | numbers, {.saves = numbers.bit()});
+  p.step(top.bit(), sum.bit(), {.saves = top | sum});  // normalised in place: what it was is kept beside its sum
+  const bool stays = wide_style || (s.model->experts.fp32_weights && s.habits->experts.joins_gate());
+  return {cast(p, top, stays ? width : s.width), numbers};
+}
+
+/// gpt-oss: clamp(up) + 1 times clamp(gate)·sigmoid(α·clamp(gate)), step by step, of `both` in turns.
+constexpr tensor clamped_glu(program& p, tensor both) {
+  const auto half = [&] {
+    const auto y = p.make(p.elements(both) / 2, p.width(both));
+    p.step(both.bit(), y.bit(), {.saves = both.bit(), .backward_temporary = p.size(both)});  // a strided slice's gradient is as large as the whole
+    return y;
+  };
+  const auto gate = half();
+  const auto up = half();
+  const auto sigmoid = p.make(p.elements(gate), p.width(gate));
+  p.step(gate.bit(), sigmoid.bit(), {.saves = sigmoid.bit(), .forward_temporary = p.size(gate), .backward_temporary = p.size(gate)});
+  const auto glu = multiply(p, gate, sigmoid);
+  return multiply(p, pointwise(p, up), glu);
+}
+
+/// Indexing the fused parameter copies the expert's matrix, which the product keeps; backward makes a gradient as large as the whole
+/// parameter, and adds it.
 constexpr tensor fused_expert(program& p, const scene& s, bool trains, tensor x) {
   const auto& e = s.model->experts;
   const auto rows = p.elements(x) / s.model->hidden;
@@ -96,18 +127,7 @@ constexpr tensor fused_expert(program& p, const scene& s, bool trains, tensor x)
     p.step(from | matrix, to.bit(), {.saves = (trains ? from.bit() : 0) | (p.needs_gradient(from) ? matrix.bit() : 0), .backward_temporary = whole});
     return pointwise(p, to);  // and its bias
   };
-  const auto both = product(x, s.model->hidden, 2 * e.ffn);
-  const auto half = [&] {
-    const auto y = p.make(checked::mul(rows, e.ffn), s.width);
-    p.step(both.bit(), y.bit(), {.saves = both.bit(), .backward_temporary = p.size(both)});  // a strided slice's gradient is as large as the whole
-    return y;
-  };
-  const auto gate = half();
-  const auto up = half();
-  const auto sigmoid = p.make(p.elements(gate), s.width);
-  p.step(gate.bit(), sigmoid.bit(), {.saves = sigmoid.bit(), .forward_temporary = p.size(gate), .backward_temporary = p.size(gate)});
-  const auto glu = multiply(p, gate, sigmoid);
-  return product(multiply(p, pointwise(p, up), glu), e.ffn, s.model->hidden);
+  return product(clamped_glu(p, product(x, s.model->hidden, 2 * e.ffn)), e.ffn, s.model->hidden);
 }
 
 /// One expert: its tokens gathered, its MLP, the routing weights of its tokens, and where they are added up.
@@ -158,13 +178,18 @@ constexpr tensor repeated_experts(program& p, const scene& s, const module_set& 
   return sum;
 }
 
-constexpr tensor shared_experts(program& p, const scene& s, const module_set& trained, tensor n) {
-  const auto& m = *s.model;
+constexpr tensor shared_mlp(program& p, const scene& s, const module_set& trained, tensor n) {
   constexpr mlp_modules of{module::shared_gate, module::shared_up, module::shared_down};
-  auto y = feed_forward(p, s, trained, of, n, m.experts.shared_ffn, m.mlp_bias);
-  if (!m.experts.shared_gate) return y;
-  const auto gate = linear(p, s, trained, module::shared_gate, n, m.hidden, 1, false);
+  return feed_forward(p, s, trained, of, n, s.model->experts.shared_ffn, s.model->mlp_bias);
+}
+/// Qwen2-MoE: y × sigmoid(a number of each token), where the model has that gate.
+constexpr tensor pass_shared_gate(program& p, const scene& s, const module_set& trained, tensor n, tensor y) {
+  if (!s.model->experts.shared_gate) return y;
+  const auto gate = linear(p, s, trained, module::shared_gate, n, s.model->hidden, 1, false);
   return multiply(p, y, activate(p, s, gate, activation_kind::tanh));  // a sigmoid, which saves its result as tanh does
+}
+constexpr tensor shared_experts(program& p, const scene& s, const module_set& trained, tensor n) {
+  return pass_shared_gate(p, s, trained, n, shared_mlp(p, s, trained, n));
 }
 
 }  // namespace ops

@@ -13,7 +13,10 @@ template <class Visit>
 constexpr void visit_feed_forward(const scene& s, layer_kind kind, const module_set& trained, bool flows, std::int64_t matrices, Visit&& visit) {
   if (kind.feeds == feed_forward_kind::dense) with_made([&] { return decoder_block(s, layer_part::mlp, kind.mixer, trained, flows, matrices); }, visit);
   if (!kind.sparse()) return;
-  with_made([&] { return s.habits->experts.gemm == expert_gemm::grouped_mm ? grouped_experts_block(s, trained, flows, matrices) : repeated_experts_block(s, trained, flows); }, visit);
+  with_made([&] {
+    if (s.habits->experts.gemm == expert_gemm::grouped_mm) return grouped_experts_block(s, trained, flows, matrices);
+    return style_of(*s.model) == expert_style::repeated ? repeated_experts_block(s, trained, flows) : sorted_experts_block(s, trained, flows);
+  }, visit);
 }
 
 }  // namespace detail
@@ -53,7 +56,7 @@ constexpr layer_walk walk_layer(const scene& s, layer_kind kind, const module_se
     detail::join(r, p, first, graphless, accumulate);
     first = false;
   };
-  const bool loops = kind.sparse() && s.habits->experts.gemm != expert_gemm::grouped_mm;  // over experts, one by one
+  const bool loops = kind.sparse() && !s.habits->experts.at_once();  // over experts, one by one
   auto before = kind;
   if (loops) before.feeds = feed_forward_kind::none;
   blocks(s, before, trained, input_has_gradient, join);

@@ -66,6 +66,38 @@ constexpr bool has_dense_layers(const shape& m) {
   return false;
 }
 
+/// Experts of a layer that are two parameters of three dimensions, and no linear layers. What PEFT makes of those (target_parameters) and what
+/// optimizers that look at a matrix make of three dimensions is not modelled.
+template <class No>
+constexpr objection check_joined_experts(const job& j, const No& no) {
+  constexpr module_set all{module::experts_gate, module::experts_up, module::experts_down};
+  const auto& m = j.model;
+  const auto& a = j.adapter;
+  if (!m.sparse() || !j.framework.experts.joins_gate()) return {};
+  const auto halves = [&](const module_set& s) { return m.mlp == mlp_kind::gated && s.has(module::experts_gate) != s.has(module::experts_up); };
+  if (a.active() && (a.targets.bits & all.bits) != 0)
+    return no("headroom: since transformers 5 routed experts are parameters and no linear layers, and adapters on them are not modelled by this version: adapter.targets must be "
+              "without experts_gate, experts_up and experts_down, or framework.version \"2025-12\" or older; framework", j.framework.label);
+  if (a.active() && a.base.quantised())
+    return no("headroom: since transformers 5 routed experts are parameters and no linear layers, and a quantised base with them is not modelled by this version: adapter.base must "
+              "have 16 or 32 bits, or framework.version be \"2025-12\" or older; adapter.base has bits", a.base.bits);
+  if (a.active() && halves(a.modules_to_save)) return no("headroom: since transformers 5 gate and up of the experts are one parameter: adapter.modules_to_save must have both or neither; framework", j.framework.label);
+  for (std::int32_t i = 0; i < j.trainable.size; ++i) {
+    const auto& t = j.trainable.list[i];
+    if (t.experts >= 0 && t.experts < m.experts.count)
+      return no("headroom: since transformers 5 all experts of a layer are one parameter, of which a part cannot train: trainable.experts must be left out, or framework.version "
+                "\"2025-12\" or older; experts", t.experts);
+    if (!t.modules.empty() && halves(t.modules))
+      return no("headroom: since transformers 5 gate and up of the experts are one parameter: trainable.modules must have both or neither, or framework.version be \"2025-12\" or older; framework",
+                j.framework.label);
+  }
+  const bool trains = !a.active() || (a.modules_to_save.bits & all.bits) != 0;
+  if (trains && (j.optimizer.extent != state_extent::full || j.optimizer.vector_moments > 0))
+    return no("headroom: optimizers that treat matrices apart (factored, projected, by rows, Muon) are not modelled for experts that are parameters of three dimensions, as they are since "
+              "transformers 5; optimizer", j.optimizer.label);
+  return {};
+}
+
 /// What a layer is made of, for the framework that the job names.
 template <class No>
 constexpr objection check_layers(const job& j, const No& no) {
@@ -81,6 +113,7 @@ constexpr objection check_layers(const job& j, const No& no) {
   // galore_torch galore_projector.py, apollo_torch: a projection is of a matrix.
   if (j.optimizer.extent == state_extent::low_rank && m.sparse() && experts_at_once(m, f.experts) && !j.adapter.active())
     return no("headroom: optimizers that project gradients (GaLore, APOLLO) do not work on experts that are one tensor of three dimensions, as this framework's are; optimizer.rank", j.optimizer.rank);
+  if (const auto why = check_joined_experts(j, no)) return why;
   if (m.pattern.given())
     if (const auto why = check_pattern_layers(j, no)) return why;
   if ((m.gated_attention || m.norm_offset) && (divides || m.fused_qkv || m.latent() || f.attention.qkv != qkv_projection::separate))

@@ -5,6 +5,7 @@
 #include <headroom/block/decoder.hpp>
 #include <headroom/block/experts.hpp>
 #include <headroom/block/grouped_experts.hpp>
+#include <headroom/block/sorted_experts.hpp>
 
 namespace headroom {
 

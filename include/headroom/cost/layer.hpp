@@ -7,6 +7,7 @@
 #include <headroom/block/embedding.hpp>
 #include <headroom/block/loss.hpp>
 #include <headroom/block/megatron_layer.hpp>
+#include <headroom/block/sorted_experts.hpp>
 #include <headroom/cost/exchanges.hpp>
 
 namespace headroom::detail {
@@ -100,6 +101,7 @@ constexpr traffic feed_forward_traffic(const cost_scene& c, layer_kind kind) {
     return fused_dropout(c, with_made([&] { return megatron::feed_forward_block(l, kind, c.trained); }, traffic_of));
   if (m.parallel_block) return {};
   if (!kind.sparse()) return with_made([&] { return decoder_block(l, layer_part::mlp, c.trained, true); }, traffic_of);
+  if (l.habits->experts.joins_gate() && style_of(m) != expert_style::repeated) return with_made([&] { return sorted_experts_block(l, c.trained, true); }, traffic_of);
   // Routed tokens are gathered, go through an MLP each and are added back; the loop over experts runs the MLP's operations for each.
   const double each = static_cast<double>(4 * m.hidden + 6 * m.experts.ffn) * static_cast<double>(l.width);
   return {product(l.tokens, m.experts.active) * each + 10.0 * product(l.tokens, m.hidden, l.width), 10.0 + 8.0 * static_cast<double>(m.experts.count)};

@@ -48,7 +48,7 @@ class suspect_list {
 
   void weights() {
     const auto& p = job_.precision;
-    const auto list = weights_of(job_.model);
+    const auto list = kept_weights(job_, weights_of(job_.model));
     const auto st = states(job_, list);
     const auto& o = job_.optimizer;
     if (job_.flat) flat_tensors(st);

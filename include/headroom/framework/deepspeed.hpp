@@ -20,9 +20,15 @@ constexpr profile over_deepspeed(profile p) {
   p.sharding.kinds = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::zero);
   return p;
 }
+inline constexpr profile deepspeed_202410 = [] {
+  profile p = over_deepspeed(hf_trainer_202503);
+  p.date = 202410;
+  return p;
+}();
+/// … with transformers 5.
 inline constexpr profile deepspeed = [] {
   profile p = over_deepspeed(hf_trainer);
-  p.date = 202410;
+  p.date = 202601;
   return p;
 }();
 inline constexpr profile deepspeed_2023 = [] {

@@ -51,9 +51,13 @@ enum class fp8_scaling : std::uint8_t { tensor, block, row };  // row: torchao's
 /// HybridEP, whose buffers lie outside PyTorch's allocator.
 enum class token_dispatcher : std::uint8_t { all_to_all, all_gather, flex };
 
-/// How routed experts multiply: one matrix after another; torch._grouped_mm over sorted tokens (torchtitan); or grouped GEMM in one call
-/// (moe-grouped-gemm), with a workspace for each of four streams more.
-enum class expert_gemm : std::uint8_t { one_by_one, grouped_mm, grouped_gemm };
+/// How routed experts multiply.
+enum class expert_gemm : std::uint8_t {
+  one_by_one,    ///< one matrix after another, in a loop over the experts (transformers before 5)
+  grouped_mm,    ///< torch._grouped_mm over sorted tokens, one each for gate, up and down (torchtitan)
+  sorted_mm,     ///< … one for gate and up, which are one parameter, and one for down (transformers since 5)
+  grouped_gemm,  ///< grouped GEMM in one call (moe-grouped-gemm), with a workspace for each of four streams more
+};
 
 /// Whose modules a layer is made of.
 enum class layer_modules : std::uint8_t {
@@ -167,6 +171,10 @@ struct experts_profile {
   bool routes_in_fp32{};             ///< moe-router-dtype fp32: probabilities, and what they are multiplied with for a moment
   token_dispatcher dispatcher{};
 
+  /// Whether an eager layer's experts are computed together, out of parameters that hold all of them, and not one after the other.
+  [[nodiscard]] constexpr bool at_once() const { return gemm == expert_gemm::grouped_mm || gemm == expert_gemm::sorted_mm; }
+  /// Whether gate and up of all experts are one parameter.
+  [[nodiscard]] constexpr bool joins_gate() const { return gemm == expert_gemm::sorted_mm; }
   friend constexpr bool operator==(const experts_profile&, const experts_profile&) = default;
 };
 

@@ -19,6 +19,13 @@ constexpr shape shared(shape s, n experts, n width) {
   return s;
 }
 
+/// Mixtral: routing weights stay in fp32.
+constexpr shape mixtral(name label, n layers, n hidden, n heads, n ffn, n vocab) {
+  auto s = routed(llama(label, layers, hidden, heads, 8, ffn, vocab), 8, 2, ffn);
+  s.experts.fp32_weights = true;
+  return s;
+}
+
 /// Qwen2-MoE: one shared expert behind a gate.
 constexpr shape shared_with_gate(shape s, n width) {
   s = shared(s, 1, width);
@@ -60,10 +67,10 @@ constexpr shape phimoe(name label, n layers, n hidden, n heads, n kv, n ffn, n v
   return s;
 }
 
-/// MiniMax-M2: norms over the whole q and k.
+/// MiniMax-M2: norms over the whole q and k, routing weights in fp32.
 constexpr shape minimax(name label, n layers, n hidden, n heads, n kv, n ffn, n vocab, n experts, n active) {
   auto s = routed(llama(label, layers, hidden, heads, kv, ffn, vocab, false, 128), experts, active, ffn);
-  s.qk_norm_full = true;
+  s.qk_norm_full = s.experts.fp32_weights = true;
   return s;
 }
 

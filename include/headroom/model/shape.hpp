@@ -41,6 +41,7 @@ struct expert_shape {
   bool router_bias{};                 ///< a bias on the router's linear layer, or DeepSeek's correction bias as a parameter
   bool shared_gate{};                 ///< Qwen2-MoE: a gate vector of `hidden` for the shared expert
   bool bias{};                        ///< gpt-oss: biases inside the experts
+  bool fp32_weights{};                ///< Mixtral, MiniMax-M2: routing weights stay in fp32 (transformers since 5; DeepSeek's always do)
   std::int64_t capacity_factor_percent{};  ///< 0: dropless; 100: capacity factor 1
 
   [[nodiscard]] constexpr bool masked_dense() const { return (dense_mask[0] | dense_mask[1]) != 0; }

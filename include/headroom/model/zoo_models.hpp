@@ -57,12 +57,9 @@ inline constexpr shape mistral_large_2 = family::llama("mistral-large-2", 88, 12
 inline constexpr shape mistral_small_24b = family::llama("mistral-small-24b", 40, 5120, 32, 8, 32768, 131072, false, 128);
 inline constexpr shape ministral_8b = family::llama("ministral-8b", 36, 4096, 32, 8, 12288, 131072, false, 128);
 inline constexpr shape codestral_22b = family::llama("codestral-22b", 56, 6144, 48, 8, 16384, 32768);
-inline constexpr shape mixtral_8x7b =
-    family::routed(family::llama("mixtral-8x7b", 32, 4096, 32, 8, 14336, 32000), 8, 2, 14336);
-inline constexpr shape mixtral_8x22b =
-    family::routed(family::llama("mixtral-8x22b", 56, 6144, 48, 8, 16384, 32000), 8, 2, 16384);
-inline constexpr shape mixtral_8x22b_instruct =
-    family::routed(family::llama("mixtral-8x22b-instruct", 56, 6144, 48, 8, 16384, 32768), 8, 2, 16384);
+inline constexpr shape mixtral_8x7b = family::mixtral("mixtral-8x7b", 32, 4096, 32, 14336, 32000);
+inline constexpr shape mixtral_8x22b = family::mixtral("mixtral-8x22b", 56, 6144, 48, 16384, 32000);
+inline constexpr shape mixtral_8x22b_instruct = family::mixtral("mixtral-8x22b-instruct", 56, 6144, 48, 16384, 32768);
 
 // Qwen: layers, hidden, heads, key-value heads, MLP, vocabulary, tied.
 inline constexpr shape qwen_7b = family::fused(family::qwen2("qwen-7b", 32, 4096, 32, 32, 11008, 151936));

@@ -40,7 +40,7 @@ constexpr void finish_replayed(rank_report& rank, bytes reserved) {
 template <class Layers>
 void replay_rank(rank_report& rank, const job& j, std::size_t kind, const replay_watch& watch, const Layers& layers) {
   const auto s = settle(j, kind);
-  const auto list = layers.weights(s.model);
+  const auto list = kept_weights(s, layers.weights(s.model));
   const auto st = states(s, list);
   const auto w = windows_of(s, st);
   caching_allocator allocator(allocator_of(j, rank.capacity - rank.outside.context - rank.outside.nccl));

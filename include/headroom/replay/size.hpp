@@ -215,7 +215,7 @@ template <class Layers = detail::shipped_layers>
 constexpr replay_size replay_size_of(const job& j, const Layers& layers = {}) {
   if (!replays(j)) return {};
   const auto s = settle(j);
-  const auto list = layers.weights(s.model);
+  const auto list = kept_weights(s, layers.weights(s.model));
   return detail::replays_steps(j) ? detail::size_of_steps(s, list, layers) : detail::size_of_stages(s, list);
 }
 

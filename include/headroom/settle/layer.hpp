@@ -32,7 +32,9 @@ constexpr void settle_tokens(settled_job& r) {
   s.expert = j.parallel.expert;
   s.expert_tensor = j.parallel.expert_tensor;
   s.expert_imbalance = j.parallel.expert_imbalance_percent;
-  if (r.model.sparse() && (j.framework.modules.eager() || (j.parallel.expert > 1 && s.expert_imbalance == 100 && r.model.experts.capacity_factor_percent == 0)))
+  // Grouped products over rows that are sorted by expert are as large however the rows are shared out.
+  const bool even = j.framework.modules.eager() && !j.framework.experts.joins_gate();
+  if (r.model.sparse() && (even || (j.parallel.expert > 1 && s.expert_imbalance == 100 && r.model.experts.capacity_factor_percent == 0)))
     r.assumptions.add(assumption::balanced_routing);
   s.vocabulary = r.model.vocab;
   s.padded = j.batch.padded;

@@ -6,6 +6,7 @@
 
 #include <headroom/block/experts.hpp>
 #include <headroom/model/inventory.hpp>
+#include <headroom/states/kept_weights.hpp>
 #include <headroom/states/state_sum.hpp>
 
 namespace headroom {
@@ -85,7 +86,7 @@ constexpr void add_to_unit(const shape& m, const weight& w, std::int64_t expert,
 
 }  // namespace detail
 
-/// States of one rank of a settled job. `list` is the inventory of its model.
+/// States of one rank of a settled job. `list` is the inventory of its model as it is kept: kept_weights().
 constexpr state_bytes states(const settled_job& s, const inventory& list) {
   const auto& j = *s.source;
   detail::state_sum sum(s);
@@ -150,7 +151,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
 /// Errors: job_error for a job that contradicts itself.
 constexpr state_bytes states(const job& j) {
   const auto s = settle(j);
-  return states(s, weights_of(s.model));
+  return states(s, kept_weights(s, weights_of(s.model)));
 }
 
 }  // namespace headroom

@@ -116,7 +116,7 @@ inline void finish_ernie(const config& c, shape& m) {  // Ernie4_5_MoeSparseMoeB
 
 inline void finish_minimax_m2(const config& c, shape& m) {  // MiniMaxM2Attention: norms over the whole projections
   if (!c.flag("use_qk_norm", true)) complain(c.at("use_qk_norm") + " must be true for minimax_m2, found false");
-  m.qk_norm_full = true;
+  m.qk_norm_full = m.experts.fp32_weights = true;
   read_local_experts(c, m, 256, 8);
 }
 
@@ -166,7 +166,7 @@ inline void finish_llama4(const config& c, shape& m) {  // Llama4TextMoe: expert
 }
 
 inline constexpr decoder_family sparse_decoders[] = {
-    {"mixtral", finish_mixtral},
+    {"mixtral", [](const config& c, shape& m) { m.experts.fp32_weights = true, finish_mixtral(c, m); }},  // MixtralTopKRouter
     {"granitemoe", [](const config& c, shape& m) { read_local_experts(c, m, 8, 2, false); }},
     {"granitemoeshared", finish_granite_shared},
     {"hunyuan_v1_moe", finish_hunyuan},

@@ -59,6 +59,7 @@ inline constexpr auto key_sentences = std::to_array<key_sentence>({
     {"model.experts.router_bias", "the router has a bias, or a correction bias"},
     {"model.experts.shared_gate", "a gate for the shared expert (Qwen2-MoE)"},
     {"model.experts.bias", "biases inside the experts (gpt-oss)"},
+    {"model.experts.fp32_weights", "routing weights stay in fp32 under transformers 5 (Mixtral, MiniMax-M2)"},
     {"model.experts.capacity_factor", "tokens of an expert at most, of an even share; 0: no limit"},
     {"model.experts.dense_layers", "layers, from 0, that are dense although the rule says sparse"},
     {"model.mla", "DeepSeek's latent attention"},

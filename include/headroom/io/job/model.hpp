@@ -22,6 +22,7 @@ void describe(Keys& k, expert_shape& e) {
   k.flag("router_bias", e.router_bias);
   k.flag("shared_gate", e.shared_gate);
   k.flag("bias", e.bias);
+  k.flag("fp32_weights", e.fp32_weights);
   k.scaled("capacity_factor", e.capacity_factor_percent, std::int64_t{}, 100.0, 1e6);
   constexpr std::string_view key = "dense_layers";  // layers 0 to 127 that are dense although the rule says sparse
   if constexpr (Keys::reads) {

@@ -142,7 +142,7 @@ class draft {
   std::optional<said> reenters;
 
   /// A default that a program's release changed, where a file leaves it open; `--set environment.PROGRAM=VERSION` decides. Where `asks` nothing
-  /// may stand for it; else the older one does, and a note says so.
+  /// may stand for it; else the older one does, and a note says so. `newer` and `older` say what each is; null: what stands there already.
   struct default_of_release {
     std::string_view program;
     std::int32_t since{};  ///< 100 × major + minor
@@ -150,6 +150,7 @@ class draft {
     bool asks{};
     void (*newer)(draft&, const std::string& place){};
     bool (*matters)(const draft&){};  ///< null: always
+    void (*older)(draft&, const std::string& place){};
     friend bool operator==(const default_of_release&, const default_of_release&) = default;
   };
   std::vector<default_of_release> releases;

@@ -189,8 +189,31 @@ inline std::int32_t release_of(const json_value& value, const std::string& path)
   return number(0, dot) * 100 + number(dot + 1, text.find('.', dot + 1));
 }
 
+/// Routed experts, whichever program over transformers trains them: one after the other before its release 5, in grouped products since
+/// (framework/hf_trainer.hpp). A job file that is read, too, says framework.version itself.
+inline void ask_how_experts_run(draft& d) {
+  const bool over = d.framework_is("hf-trainer") || d.framework_is("deepspeed");
+  if (!over || d.has({"framework", "version"}) || d.has_read(file_kind::job)) return;
+  const auto sparse = [](const draft& of) {
+    const auto* m = of.find({"model"});
+    if (m == nullptr) return false;
+    try {
+      return read_model(*m, "model", "/nonexistent/folder").sparse();
+    } catch (const job_error&) {
+      return false;  // said where the job is made
+    }
+  };
+  d.releases.push_back({"transformers", 500, d.place_of("framework.name"), "routed experts run one after the other before transformers 5, and in grouped products since", false, nullptr, sparse,
+                        [](draft& of, const std::string& place) {
+                          auto& f = of.job["framework"];
+                          if (f.is_string()) f = json_value{{"name", f}};
+                          of.say({"framework", "version"}, "2025-12", place);
+                        }});
+}
+
 /// Defaults that releases changed. The releases are no keys of a job.
 inline void settle_releases(draft& d) {
+  ask_how_experts_run(d);
   for (const auto& r : d.releases) {
     const auto* said = d.find({"environment", r.program});
     const auto hint = ": say it, or --set environment." + std::string{r.program} + "=VERSION";
@@ -200,7 +223,8 @@ inline void settle_releases(draft& d) {
       d.notes.push_back(r.place + ": " + r.what + ": the older is assumed" + hint);
       d.assumed.push_back(r.what);
     }
-    if (said != nullptr && release_of(*said, "environment." + std::string{r.program}) >= r.since) r.newer(d, r.place);
+    const bool since = said != nullptr && release_of(*said, "environment." + std::string{r.program}) >= r.since;
+    if (const auto apply = since ? r.newer : r.older) apply(d, r.place);
   }
   const auto all = d.job.find("environment");
   if (all == d.job.end() || !all->is_object()) return;

@@ -12,9 +12,21 @@ namespace headroom::io {
 /// What these programs call the file of DeepSpeed's configuration.
 inline constexpr std::string_view deepspeed_file = "ds.json";
 
+/// The newest release of a framework, where it does to the job what the job's own does: releases that differ in how routed experts run are one to
+/// a dense model.
+inline profile newest_alike(const job& j) {
+  const auto* newest = frameworks::find(j.framework.label.view());
+  if (newest == nullptr || j.model.sparse()) return j.framework;
+  auto alike = *newest;
+  alike.date = j.framework.date;
+  alike.experts = j.framework.experts;
+  return alike == j.framework ? *newest : j.framework;
+}
+
 /// The same job with what the Trainer takes for granted said one way.
 inline job as_trainer(job j) {
   j = with_autocast(j);
+  j.framework = newest_alike(j);
   if (j.sharding.kind == sharding_kind::none && j.parallel.data > 1) j.sharding.kind = sharding_kind::ddp;
   if (j.sharding.backward_prefetch == choice::yes) j.sharding.backward_prefetch = choice::unset;
   if (j.recompute.mode == recompute_mode::full && j.recompute.reentrant == choice::unset) j.recompute.reentrant = j.framework.checkpointing.reentrant ? choice::yes : choice::no;
@@ -38,7 +50,7 @@ inline std::string model_path(const shape& m) { return model_is_known(m) ? std::
 
 inline void needs_trainer(const job& j, std::string_view target) {
   if (!under_deepspeed(j)) needs_framework(j, "hf-trainer", target);
-  if (j.framework != *frameworks::find(j.framework.label.view())) fail("headroom: " + std::string{target} + " cannot say framework.version: it is of whatever release is installed, which is taken to be today's");
+  if (newest_alike(j) != *frameworks::find(j.framework.label.view())) fail("headroom: " + std::string{target} + " cannot say framework.version: it is of whatever release is installed, which is taken to be today's");
 }
 
 /// Names of modules as the model's own code has them, which is what PEFT compares.
