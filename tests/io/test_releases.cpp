@@ -136,4 +136,44 @@ TEST_CASE("FSDP's version is its first, with a note, unless transformers is newe
   CHECK(yaml(trainer + "fsdp_config: {version: 1}\n", {eight[0], "environment.transformers=5.10"}).sharding.kind == sharding_kind::fsdp1);
 }
 
+// transformers 5.2 and 5.10, training_args.py _process_fsdp_args.
+TEST_CASE("FSDP's second version keeps gathered weights before transformers 5.10, unless reshard_after_forward is said") {
+  const std::string trainer = "model_name_or_path: Qwen/Qwen3-8B\nper_device_train_batch_size: 2\nblock_size: 512\nbf16: true\n";
+  const std::string full = trainer + "fsdp: full_shard auto_wrap\n", grads = trainer + "fsdp: shard_grad_op auto_wrap\n";
+  const std::string eight = "hardware.gpus_per_node=8", old = "environment.transformers=5.9", now = "environment.transformers=5.10";
+  const auto stage = [&](const std::string& said, const std::string& release) {
+    const auto j = yaml(said, {eight, release});
+    CHECK(j.sharding.kind == sharding_kind::fsdp2);
+    return j.sharding.stage;
+  };
+  const std::string second = "fsdp_config: {version: 2}\n", kept = "fsdp_config: {version: 2, reshard_after_forward: false}\n", freed = "fsdp_config: {fsdp_version: 2, fsdp_reshard_after_forward: true}\n";
+  CHECK(stage(full + second, old) == 2);
+  CHECK(stage(full + second, now) == 3);
+  CHECK(stage(grads + second, old) == 2);
+  CHECK(stage(grads + second, now) == 2);
+  for (const auto& release : {old, now}) {
+    CHECK(stage(full + kept, release) == 2);
+    CHECK(stage(grads + freed, release) == 3);
+  }
+  CHECK(assumed(yaml(full + second, {eight})) == 1);
+  CHECK(yaml(full + second, {eight}).sharding.stage == 2);
+  CHECK(assumed(yaml(full + freed, {eight})) == 0);
+}
+
+TEST_CASE("the Trainer offloads by the word offload, and by cpu_offload since 5.10") {
+  const std::string trainer = "model_name_or_path: Qwen/Qwen3-8B\nper_device_train_batch_size: 2\nblock_size: 512\nbf16: true\n";
+  const std::string eight = "hardware.gpus_per_node=8", old = "environment.transformers=5.9", now = "environment.transformers=5.10";
+  const auto parameters = [&](const std::string& said, const std::string& release) { return yaml(trainer + said, {eight, release}).offload.parameters; };
+  for (const auto& release : {old, now}) {
+    CHECK(parameters("fsdp: full_shard offload auto_wrap\n", release) == place::on_cpu);
+    CHECK(parameters("fsdp: full_shard auto_wrap\nfsdp_config: {version: 1, offload_params: true}\n", release) == place::on_gpu);
+    CHECK(parameters("fsdp: full_shard offload auto_wrap\nfsdp_config: {version: 1, offload_params: true}\n", release) == place::on_cpu);
+  }
+  CHECK(parameters("fsdp: full_shard auto_wrap\nfsdp_config: {version: 1, cpu_offload: true}\n", old) == place::on_gpu);
+  CHECK(parameters("fsdp: full_shard auto_wrap\nfsdp_config: {version: 1, cpu_offload: true}\n", now) == place::on_cpu);
+  auto d = draft_of({{"t.yaml", trainer + "fsdp: full_shard auto_wrap\nfsdp_config: {version: 1, offload_params: true}\n"}}, {eight});
+  (void)d.settled();
+  CHECK(std::any_of(d.notes.begin(), d.notes.end(), [](const std::string& n) { return holds(n, "fsdp_config.offload_params has no effect: the Trainer offloads where fsdp has the word offload"); }));
+}
+
 }  // namespace test_releases

@@ -4,6 +4,8 @@
 
 #include <headroom/io/launchers/swift_arguments.hpp>
 
+#include <optional>
+
 namespace headroom::io::detail {
 
 class trainer_memory {
@@ -119,20 +121,36 @@ class trainer_memory {
         fail("headroom: fsdp must not have " + in_quotes(w) + "; accepted: full_shard, shard_grad_op, hybrid_shard, hybrid_shard_zero2, no_shard, offload, auto_wrap");
       if (w.starts_with("hybrid")) d_->hybrid = v_->place("fsdp");
     });
-    bool ahead = false;  // NO_PREFETCH where nothing is said (training_args.py, _process_fsdp_args)
-    if (config != nullptr && !config->is_null()) kind = configured(*config, kind, ahead);
+    fsdp_words said;
+    if (config != nullptr && !config->is_null()) kind = configured(*config, kind, said);
+    if (kind == "fsdp2" && stage > 0) stage = resharded(said, stage);
     const bool versioned = config != nullptr && (config->is_object() ? config->contains("version") || config->contains("fsdp_version") : config->dump().find("version") != std::string::npos);
     if (kind == "fsdp1" && stage > 0 && !versioned)  // training_args.py, _process_fsdp_args, of 5.9 and 5.10
       d_->releases.push_back({"transformers", 510, v_->place("fsdp"), "fsdp has no version, and its default changed with transformers 5.10 (2026-06), from FSDP's first to its second", false,
                               [](draft& d, const std::string& place) { d.say({"sharding", "kind"}, "fsdp2", place); }});
     json_value sharding = {{"kind", kind}, {"stage", stage}};
-    if (kind == "fsdp1" && !ahead) sharding["backward_prefetch"] = false;
+    if (kind == "fsdp1" && !said.ahead) sharding["backward_prefetch"] = false;
     d_->replace("sharding", stage > 0 ? sharding : json_value("ddp"), v_->place("fsdp"));
   }
+  /// What an fsdp_config says beside its version.
+  struct fsdp_words {
+    bool ahead{};                    ///< NO_PREFETCH where nothing is said (training_args.py, _process_fsdp_args)
+    std::optional<bool> reshards{};  ///< reshard_after_forward, FSDP2's
+  };
+  /// FSDP2's stage: what reshard_after_forward says, not the words of `fsdp`. Where it is left out, that is false before transformers 5.10, and
+  /// what those words say since (training_args.py, _process_fsdp_args of 5.2 and 5.10, _apply_legacy_fsdp_to_config).
+  std::int64_t resharded(const fsdp_words& said, std::int64_t stage) {
+    if (p_->name == "axolotl") return said.reshards.value_or(true) ? 3 : 2;  // axolotl tells accelerate, whose default it is
+    if (said.reshards) return *said.reshards ? 3 : 2;
+    if (stage == 3)
+      d_->releases.push_back({"transformers", 510, v_->place("fsdp_config"), "fsdp_config.version is 2 without reshard_after_forward, which is false before transformers 5.10 (2026-06), and true since", false,
+                              [](draft& d, const std::string&) { d.job["sharding"]["stage"] = 3; }});
+    return 2;
+  }
   /// fsdp_config as a mapping, its keys with "fsdp_" before them or not (training_args.py, _process_fsdp_args).
-  std::string configured(const json_value& config, std::string kind, bool& ahead) {
+  std::string configured(const json_value& config, std::string kind, fsdp_words& said) {
     if (config.is_string() && config.get_ref<const std::string&>().empty()) return kind;
-    if (config.is_string() && config.get_ref<const std::string&>().starts_with('{')) return configured(parse_json(config.get_ref<const std::string&>(), "fsdp_config"), kind, ahead);  // training_args.py, _VALID_DICT_FIELDS
+    if (config.is_string() && config.get_ref<const std::string&>().starts_with('{')) return configured(parse_json(config.get_ref<const std::string&>(), "fsdp_config"), kind, said);  // training_args.py, _VALID_DICT_FIELDS
     if (!config.is_object()) fail("headroom: fsdp_config " + config.dump() + " is a file, which is not read by this version: write its keys here");
     for (const auto& [key, value] : config.items()) {
       const auto name = key.starts_with("fsdp_") ? key.substr(5) : key;
@@ -140,18 +158,31 @@ class trainer_memory {
       if (name == "version" && kind == "fsdp1") {
         if (whole_at(value, path, 1, 2) == 2) kind = "fsdp2";
       } else if (name == "backward_prefetch" && (value == "backward_pre" || value == "BACKWARD_PRE")) {
-        ahead = true;
+        said.ahead = true;
       } else if (name == "activation_checkpointing") {
         if (truth(value, path)) d_->replace("recompute", "full", v_->place("fsdp_config"));
+      } else if (name == "reshard_after_forward" && value.is_boolean()) {
+        said.reshards = value == true;
       } else if (name == "offload_params" || name == "cpu_offload") {
-        if (truth(value, path)) d_->say({"offload"}, {{"parameters", "cpu"}, {"optimizer", "cpu"}}, v_->place("fsdp_config"));
+        if (truth(value, path)) offloaded(name);
       } else if (name != "transformer_layer_cls_to_wrap" && name != "cpu_ram_efficient_loading" && name != "sync_module_states" && name != "state_dict_type" && name != "limit_all_gathers" &&
                  !(name == "use_orig_params" && value == true) && !((name == "forward_prefetch" || name == "xla" || name == "xla_fsdp_grad_ckpt") && value == false) &&
-                 !(name == "backward_prefetch" && (value == "no_prefetch" || value == "NO_PREFETCH" || value == "backward_post" || value == "BACKWARD_POST")) && !(name == "min_num_params" && value == 0) && !(name == "reshard_after_forward" && value == true)) {
+                 !(name == "backward_prefetch" && (value == "no_prefetch" || value == "NO_PREFETCH" || value == "backward_post" || value == "BACKWARD_POST")) && !(name == "min_num_params" && value == 0)) {
         d_->unmodelled_key(path, value, v_->place("fsdp_config"));
       }
     }
     return kind;
+  }
+  /// The Trainer offloads by the word "offload" of `fsdp`. Of fsdp_config it reads cpu_offload since 5.10, and offload_params never
+  /// (training_args.py, _process_fsdp_args); axolotl hands its own to accelerate (axolotl utils/trainer.py, setup_fsdp_envs).
+  void offloaded(const std::string& name) {
+    constexpr auto offload = [](draft& d, const std::string& place) { d.say({"offload"}, {{"parameters", "cpu"}, {"optimizer", "cpu"}}, place); };
+    const auto place = v_->place("fsdp_config");
+    if (p_->name == "axolotl") return offload(*d_, place);
+    if (name == "cpu_offload")
+      d_->releases.push_back({"transformers", 510, place, "fsdp_config.cpu_offload is true, which the Trainer reads since transformers 5.10 (2026-06)", false, offload, [](const draft& d) { return !d.has({"offload"}); }});
+    else if (!d_->has({"offload"}))
+      d_->notes.push_back(place + ": fsdp_config.offload_params has no effect: the Trainer offloads where fsdp has the word offload");
   }
   /// DeepSpeed-Chat writes its configuration itself (training/utils/ds_utils.py, get_train_ds_config).
   void deepspeed_chat() {
