@@ -7,6 +7,7 @@
 #include <headroom/io/counted/audio_more.hpp>
 #include <headroom/io/counted/captions.hpp>
 #include <headroom/io/counted/contrastive.hpp>
+#include <headroom/io/counted/detection.hpp>
 #include <headroom/io/counted/encoders.hpp>
 #include <headroom/io/counted/gemma.hpp>
 #include <headroom/io/counted/harmless.hpp>
@@ -19,6 +20,7 @@
 #include <headroom/io/counted/language_speech.hpp>
 #include <headroom/io/counted/language_towers.hpp>
 #include <headroom/io/counted/objects.hpp>
+#include <headroom/io/counted/scaled_networks.hpp>
 #include <headroom/io/counted/seq2seq_models.hpp>
 #include <headroom/io/counted/sight.hpp>
 #include <headroom/io/counted/small_networks.hpp>
@@ -34,6 +36,7 @@
 #include <headroom/io/counted/text_relatives.hpp>
 #include <headroom/io/counted/video.hpp>
 #include <headroom/io/counted/vision_language.hpp>
+#include <headroom/io/counted/vision_language_actions.hpp>
 #include <headroom/io/counted/vision_language_families.hpp>
 #include <headroom/io/counted/vision_language_makers.hpp>
 #include <headroom/io/counted/vision_language_others.hpp>
@@ -52,9 +55,9 @@ inline constexpr std::span<const counted_class> counted_classes[] = {
     counted_encoders, counted_dense_languages, counted_sparse_languages, counted_latent_languages, counted_recurrent_languages,
     counted_hybrid_languages, counted_text, counted_text_relatives, counted_seq2seq, counted_speech, counted_gemmas, counted_towered_languages,
     counted_more_languages, counted_inklings, counted_contrastive, counted_vit, counted_sight, counted_vision_language, counted_staged, counted_video,
-    counted_captions, counted_vision_language_families, counted_vision_language_others, counted_other_languages, counted_speaking_languages, counted_sight_alone,
-    counted_makers, counted_small_networks, counted_objects, counted_text_modern, counted_text_other, counted_t5, counted_audio, counted_text_early,
-    counted_text_narrow, counted_audio_more, counted_speecht5,
+    counted_captions, counted_vision_language_families, counted_vision_language_others, counted_other_languages, counted_speaking_languages,
+    counted_sight_alone, counted_makers, counted_small_networks, counted_objects, counted_text_modern, counted_text_other, counted_t5, counted_audio,
+    counted_text_early, counted_text_narrow, counted_audio_more, counted_speecht5, counted_scaled_networks, counted_actors, counted_detection,
 };
 
 inline const counted_class* find_counted(std::string_view name, std::string_view type) {

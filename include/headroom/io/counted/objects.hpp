@@ -17,7 +17,8 @@ inline void count_sam_decoder(const config& c, tally& t) {
   const auto inner = h / c.size({"attention_downsample_rate"}, 2), iou = c.size({"iou_head_hidden_dim"}, 256), depth = c.number({"iou_head_depth"}, 3, 2, config::most);
   t.embedding(checked::add(masks, 1), h);
   count_attention(t, h, layers);
-  count_narrow_attention(t, h, inner, checked::add(checked::mul(2, layers), 1));
+  count_narrow_attention(t, h, h / 2, checked::mul(2, layers));  // the layers' own fraction, whatever the configuration says
+  count_narrow_attention(t, h, inner, 1);
   count_mlp(t, h, c.size({"mlp_dim"}, 2048), h, true, layers);
   t.layer_norm(h, checked::add(checked::mul(4, layers), 1));
   count_conv(t, checked::mul(4, h), h / 4, 1, true);
@@ -121,7 +122,7 @@ inline language count_aria(const config& c, tally& t) {
 /// modeling_trocr.py: a decoder that reads what an encoder saw.
 inline void count_trocr(const config& c, tally& t) {
   pass_over_vision(c);
-  c.ignore({"decoder_attention_heads", "is_decoder", "hidden_size", "num_hidden_layers"});
+  c.ignore({"decoder_attention_heads", "max_position_embeddings", "hidden_size", "num_hidden_layers"});
   const auto hidden = c.size({"d_model"}, 1024), vocab = c.size({"vocab_size"}, 50265), layers = c.number({"decoder_layers"}, 12, 0, config::most);
   t.embedding(vocab, hidden);
   if (c.flag("use_learned_position_embeddings", true)) t.embedding(checked::add(c.size({"max_position_embeddings"}, 512), 2), hidden);

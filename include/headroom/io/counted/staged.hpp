@@ -123,7 +123,7 @@ struct pyramid {
 };
 inline pyramid read_pyramid(const config& c, const pyramid& d, const char* reductions) {
   pass_over_vision(c);
-  c.ignore({"strides", "reshape_last_stage", "downsampling_rates", "image_size", "decoder_hidden_size", "max_depth", "head_in_index"});
+  c.ignore({"strides", "reshape_last_stage", "downsampling_rates", "image_size", "classifier_dropout_prob", "decoder_hidden_size", "max_depth", "head_in_index"});
   pyramid p{list_of(c, "depths", d.depths), list_of(c, "hidden_sizes", d.widths), list_of(c, "patch_sizes", d.patches), list_of(c, "num_attention_heads", d.heads), list_of(c, "mlp_ratios", d.ratios),
             list_of(c, reductions, d.reductions), static_cast<std::size_t>(c.number({"num_encoder_blocks"}, 4, 1, 64))};
   check_stages(c, p.stages, {p.depths.size(), p.widths.size(), p.patches.size(), p.heads.size(), p.ratios.size(), p.reductions.size()});

@@ -201,7 +201,7 @@ inline language count_kimi(const config& c, tally& t) {
   auto text = c.child("text_config").object();
   if (text.contains("model_type") && text["model_type"] == "kimi_k2") text["model_type"] = "deepseek_v3";
   const auto l = count_language(config{text, c.at("text_config"), c.asked()}, t, "deepseek_v3");
-  c.ignore({"projection_ln_eps"});
+  c.ignore({"projection_ln_eps", "projection_layer_norm_eps"});
   const auto in = c.size({"projection_hidden_size"}, 1152), wide = checked::mul(sight.size({"hidden_size"}, 1152), area(places_of(sight, "merge_kernel_size", 2)));
   t.layer_norm(in);
   t.linear(component::projector, wide, wide, true);

@@ -1,0 +1,91 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Models that find objects: RT-DETR with the backbone that its class builds.
+#pragma once
+
+#include <headroom/io/counted/staged.hpp>
+
+namespace headroom::io::detail {
+
+/// transformers, modeling_rt_detr_resnet.py, as RTDetrConfig builds it without a backbone_config: ResNet-50 behind three convolutions. Its
+/// BatchNorms are frozen buffers unless freeze_backbone_batch_norms says no.
+inline void count_rt_backbone(tally& t, bool frozen) {
+  const auto conv = [&](std::int64_t in, std::int64_t out, std::int64_t window) { frozen ? count_conv(t, in, out, window, false) : count_conv_norm(t, in, out, window); };
+  conv(3, 32, 3);
+  conv(32, 32, 3);
+  conv(32, 64, 3);
+  std::int64_t in = 64;
+  constexpr std::int64_t widths[] = {256, 512, 1024, 2048}, depths[] = {3, 4, 6, 3};
+  for (std::size_t i = 0; i < 4; ++i)
+    for (std::int64_t layer = 0; layer < depths[i]; ++layer) {
+      const auto out = widths[i];
+      if (in != out) conv(in, out, 1);
+      conv(in, out / 4, 1);
+      conv(out / 4, out / 4, 3);
+      conv(out / 4, out, 1);
+      in = out;
+    }
+}
+/// RTDetrCSPRepLayer.
+inline void count_rt_block(const config& c, tally& t, std::int64_t width, std::int64_t times) {
+  const auto inner = times_ratio(c, "hidden_expansion", 1.0, width);
+  count_conv_norm(t, checked::mul(2, width), inner, 1, checked::mul(2, times));
+  count_conv_norm(t, inner, inner, 3, checked::mul(3, times));
+  count_conv_norm(t, inner, inner, 1, checked::mul(3, times));
+  if (inner != width) count_conv_norm(t, inner, width, 1, times);
+}
+/// Layers of boxes: `layers` matrices from `in` over `hidden` to `out`.
+inline void count_box_head(tally& t, std::int64_t in, std::int64_t hidden, std::int64_t out, std::int64_t layers, std::int64_t times = 1) {
+  t.linear(component::head, in, hidden, true, times);
+  t.linear(component::head, hidden, hidden, true, checked::mul(layers - 2, times));
+  t.linear(component::head, hidden, out, true, times);
+}
+
+/// modeling_rt_detr.py, RTDetrModel.
+inline std::int64_t count_rt_detr(const config& c, tally& t) {
+  pass_over_vision(c);
+  c.ignore({"initializer_bias_prior_prob", "batch_norm_eps", "feat_strides", "encoder_attention_heads", "positional_encoding_temperature", "encoder_activation_function", "eval_size", "normalize_before",
+            "decoder_activation_function", "label_noise_ratio", "box_noise_scale", "anchor_image_size", "disable_custom_kernels", "with_box_refine", "matcher_alpha", "matcher_gamma", "matcher_class_cost",
+            "matcher_bbox_cost", "matcher_giou_cost", "use_focal_loss", "auxiliary_loss", "focal_loss_alpha", "focal_loss_gamma", "weight_loss_vfl", "weight_loss_bbox", "weight_loss_giou", "eos_coefficient",
+            "num_queries"});
+  if (c.has("backbone_config")) complain(c.at("backbone_config") + " must be absent: the class's own ResNet-50 is counted, and no other backbone");
+  for (const char* key : {"backbone", "use_timm_backbone", "use_pretrained_backbone", "backbone_kwargs"})
+    if (const json* value = c.find({key}); value != nullptr && !value->is_null() && *value != false) complain(c.at(key) + " must be absent, found " + shown(*value));
+  const auto wide = c.size({"encoder_hidden_dim"}, 256), d = c.size({"d_model"}, 256), labels = labels_of(c);
+  const auto ins = list_of(c, "encoder_in_channels", {512, 1024, 2048}), decoded = list_of(c, "decoder_in_channels", {256, 256, 256});
+  const auto attended = static_cast<std::int64_t>(list_of(c, "encode_proj_layers", {2}, 0).size()), steps = static_cast<std::int64_t>(ins.size()) - 1;
+  if (ins.size() != 3 || decoded.empty()) complain(c.at("encoder_in_channels") + " must have three entries, and decoder_in_channels at least one");
+  t.within(component::vision, [&] { count_rt_backbone(t, c.flag("freeze_backbone_batch_norms", true)); });
+  for (const std::int64_t in : {512, 1024, 2048}) count_conv_norm(t, in, wide, 1);
+  count_encoder({checked::mul(attended, c.number({"encoder_layers"}, 1, 0, config::most)), wide, c.size({"encoder_ffn_dim"}, 1024)}, t);
+  count_conv_norm(t, wide, wide, 1, steps);
+  count_conv_norm(t, wide, wide, 3, steps);
+  count_rt_block(c, t, wide, checked::mul(2, steps));
+  if (c.number({"num_denoising"}, 100, 0) > 0) t.embedding(checked::add(labels, 1), d);
+  if (c.flag("learn_initial_query", false)) t.embedding(c.size({"num_queries"}, 300), d);
+  t.linear(component::head, d, d, true);
+  t.layer_norm(d);
+  t.linear(component::head, d, labels, true);
+  count_box_head(t, d, d, 4, 3);
+  const auto levels = c.size({"num_feature_levels"}, 3);
+  for (const auto in : decoded) count_conv_norm(t, in, d, 1);
+  for (std::int64_t i = static_cast<std::int64_t>(decoded.size()); i < levels; ++i) count_conv_norm(t, i == static_cast<std::int64_t>(decoded.size()) ? decoded.back() : d, d, 3);
+  const auto layers = c.number({"decoder_layers"}, 6, 0, config::most), points = checked::mul(checked::mul(c.count({"decoder_attention_heads"}, 8), levels), c.count({"decoder_n_points"}, 4));
+  count_encoder({layers, d, c.size({"decoder_ffn_dim"}, 1024)}, t);
+  t.layer_norm(d, layers);
+  t.linear(component::attention, d, checked::mul(3, points), true, layers);
+  t.linear(component::attention, d, d, true, checked::mul(2, layers));
+  t.linear(component::head, 4, checked::mul(2, d), true);
+  t.linear(component::head, checked::mul(2, d), d, true);
+  return d;
+}
+
+inline constexpr counted_class counted_detection[] = {
+    {"RTDetrModel", "rt_detr", [](const config& c, tally& t) { count_rt_detr(c, t); }},
+    {"RTDetrForObjectDetection", "rt_detr", [](const config& c, tally& t) {  // the decoder's heads are the class's own
+       const auto d = count_rt_detr(c, t), layers = c.number({"decoder_layers"}, 6, 0, config::most);
+       t.linear(component::head, d, labels_of(c), true, layers);
+       count_box_head(t, d, d, 4, 3, layers);
+     }},
+};
+
+}  // namespace headroom::io::detail
