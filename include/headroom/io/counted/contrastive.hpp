@@ -206,7 +206,11 @@ inline constexpr counted_class counted_contrastive[] = {
     {"MetaClip2TextModelWithProjection", "metaclip_2_text_model", [](const config& c, tally& t) { t.linear(component::projector, count_clip_text(c, t, clip_text), c.size({"projection_dim"}, 512), false); }},
     {"MetaClip2VisionModel", "metaclip_2_vision_model", [](const config& c, tally& t) { count_clip_vision(c, t, clip_sight); }},
     {"MetaClip2VisionModelWithProjection", "metaclip_2_vision_model", [](const config& c, tally& t) { t.linear(component::projector, count_clip_vision(c, t, clip_sight), c.size({"projection_dim"}, 512), false); }},
-    {"CLIPSegModel", "clipseg", [](const config& c, tally& t) { c.ignore({"extract_layers", "reduce_dim", "decoder_num_attention_heads", "conditional_layer", "decoder_intermediate_size", "decoder_hidden_act", "decoder_attention_dropout", "use_complex_transposed_convolution"}); count_clip(c, t, clip_text, clip_sight); }},
+    {"CLIPSegModel", "clipseg", [](const config& c, tally& t) {
+       c.ignore({"extract_layers", "reduce_dim", "decoder_num_attention_heads", "conditional_layer", "decoder_intermediate_size", "decoder_hidden_act",
+                 "decoder_attention_dropout", "use_complex_transposed_convolution"});
+       count_clip(c, t, clip_text, clip_sight);
+     }},
     {"CLIPSegForImageSegmentation", "clipseg", count_clipseg},
     {"CLIPSegTextModel", "clipseg_text_model", [](const config& c, tally& t) { count_clip_text(c, t, clip_text); }},
     {"CLIPSegVisionModel", "clipseg_vision_model", [](const config& c, tally& t) { count_clip_vision(c, t, clip_sight); }},

@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// Models that find objects: RT-DETR with the backbone that its class builds.
+// Models that find objects: RT-DETR and RT-DETR v2 with the backbone that their classes build.
 #pragma once
 
 #include <headroom/io/counted/staged.hpp>
@@ -46,7 +46,7 @@ inline std::int64_t count_rt_detr(const config& c, tally& t) {
   c.ignore({"initializer_bias_prior_prob", "batch_norm_eps", "feat_strides", "encoder_attention_heads", "positional_encoding_temperature", "encoder_activation_function", "eval_size", "normalize_before",
             "decoder_activation_function", "label_noise_ratio", "box_noise_scale", "anchor_image_size", "disable_custom_kernels", "with_box_refine", "matcher_alpha", "matcher_gamma", "matcher_class_cost",
             "matcher_bbox_cost", "matcher_giou_cost", "use_focal_loss", "auxiliary_loss", "focal_loss_alpha", "focal_loss_gamma", "weight_loss_vfl", "weight_loss_bbox", "weight_loss_giou", "eos_coefficient",
-            "num_queries"});
+            "num_queries", "tie_word_embeddings"});
   if (c.has("backbone_config")) complain(c.at("backbone_config") + " must be absent: the class's own ResNet-50 is counted, and no other backbone");
   for (const char* key : {"backbone", "use_timm_backbone", "use_pretrained_backbone", "backbone_kwargs"})
     if (const json* value = c.find({key}); value != nullptr && !value->is_null() && *value != false) complain(c.at(key) + " must be absent, found " + shown(*value));
@@ -79,7 +79,16 @@ inline std::int64_t count_rt_detr(const config& c, tally& t) {
   return d;
 }
 
+/// modeling_rt_detr_v2.py, RTDetrV2Model: the same modules; how many levels the decoder looks at is a key of its own.
+inline void count_rt_detr2(const config& c, tally& t) {
+  c.ignore({"decoder_method", "decoder_offset_scale"});
+  if (const auto levels = c.size({"num_feature_levels"}, 3); c.size({"decoder_n_levels"}, 3) != levels)
+    complain(c.at("decoder_n_levels") + " must equal num_feature_levels, " + std::to_string(levels) + ", found " + std::to_string(c.size({"decoder_n_levels"}, 3)));
+  count_rt_detr(c, t);
+}
+
 inline constexpr counted_class counted_detection[] = {
+    {"RTDetrV2Model", "rt_detr_v2", count_rt_detr2},
     {"RTDetrModel", "rt_detr", [](const config& c, tally& t) { count_rt_detr(c, t); }},
     {"RTDetrForObjectDetection", "rt_detr", [](const config& c, tally& t) {  // the decoder's heads are the class's own
        const auto d = count_rt_detr(c, t), layers = c.number({"decoder_layers"}, 6, 0, config::most);
