@@ -149,6 +149,20 @@ TEST_CASE("linear layers, experts and splits are marked") {
   CHECK(experts == 3);
 }
 
+// modeling_opt.py, OPT-350m: project_in and project_out are nn.Linear without bias, of 512 and 1,024 features; the table of 50,272 is none.
+TEST_CASE("a narrow embedding's projections are linear layers") {
+  int in = 0, out = 0, tables = 0;
+  const shape narrow{.layers = 24, .hidden = 1024, .heads = 16, .ffn = 4096, .mlp = mlp_kind::plain, .vocab = 50272, .tied = true, .embedding_dim = 512};
+  for (const auto& w : weights_of(narrow)) {
+    if (w.linear && w.rows == 1024 && w.columns == 512) ++in;
+    if (w.linear && w.rows == 512 && w.columns == 1024) ++out;
+    if (!w.linear && w.rows == 50272 && w.columns == 512) ++tables;
+  }
+  CHECK(in == 1);
+  CHECK(out == 1);
+  CHECK(tables == 1);
+}
+
 TEST_CASE("a tied head is the embedding's matrix") {
   for (const auto& w : weights_of(models::llama_3_2_1b)) CHECK(w.role != module::head);
 }

@@ -47,6 +47,21 @@ std::int64_t kept_for_weights(const job& j) {
 
 }  // namespace
 
+TEST_CASE("layers of a weight in a chunk are those that are in both, one by one") {
+  for (std::int64_t first = 0; first < 5; ++first)
+    for (std::int64_t count = 0; count < 6; ++count)
+      for (std::int64_t stride = 1; stride < 4; ++stride)
+        for (std::int64_t from = 0; from < 12; ++from)
+          for (std::int64_t width = 0; width < 8; ++width) {
+            const layer_span span{first, count, stride};
+            std::int64_t both = 0;
+            for (auto layer = from; layer < from + width; ++layer)
+              for (std::int64_t i = 0; i < count; ++i) both += layer == first + i * stride ? 1 : 0;
+            const auto counted = detail::layers_within(span, {.index = 0, .first = from, .count = width});
+            REQUIRE_MESSAGE(counted == both, first, " ", count, " ", stride, " ", from, " ", width);
+          }
+}
+
 // Qi et al. 2023, table 1: the weight-gradient pass of a layer holds 32·s·b·h (the inputs of its four matrices, 2 + 2 + 2 + 8, and
 // the gradients of their results, 6 + 2 + 8 + 2), whatever attention keeps.
 TEST_CASE("a backward without gradients of weights leaves 32·s·b·h a layer") { CHECK(kept_for_weights(gpt(4, 1)) == 32 * s * b * h); }
