@@ -92,6 +92,22 @@ TEST_CASE("DeepSpeed: numbers, and only what the job says") {
   CHECK(holds(refusal_of(j, io::export_target::deepspeed), "cannot say precision"));
 }
 
+// megatron/training/arguments.py: p2p, a2a and all_gather are cp_comm_type's words; MTP layers are said where a model has them.
+TEST_CASE("Megatron-LM: how ranks of context parallelism exchange") {
+  auto j = io::read_job_file(HEADROOM_EXAMPLES "/jobs/llama-3.1-70b-megatron.json");
+  CHECK_FALSE(holds(io::exported(j, io::export_target::megatron), "cp-comm-type"));
+  CHECK_FALSE(holds(io::exported(j, io::export_target::megatron), "mtp-num-layers"));
+  j.hardware.nodes *= 2;
+  j.parallel.context = 2;
+  const std::pair<context_kind, const char*> kinds[] = {{context_kind::ring, "p2p"}, {context_kind::ulysses, "a2a"}, {context_kind::all_gather, "all_gather"}};
+  for (const auto& [kind, word] : kinds) {
+    j.parallel.context_kind = kind;
+    j.parallel.tensor = kind == context_kind::ulysses ? 4 : 8;  // which exchanges a rank's key-value heads: there must be two
+    j.hardware.nodes = j.parallel.data * j.parallel.pipeline * j.parallel.tensor * 2 / 8;
+    CHECK(holds(io::exported(j, io::export_target::megatron), "--cp-comm-type " + std::string{word} + " "));
+  }
+}
+
 TEST_CASE("Megatron-LM: Llama-3.1-70B as people write it") {
   const auto j = io::read_job_file(HEADROOM_EXAMPLES "/jobs/llama-3.1-70b-megatron.json");
   const auto text = io::exported(j, io::export_target::megatron);

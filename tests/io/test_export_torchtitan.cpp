@@ -91,6 +91,12 @@ TEST_CASE("checkpointing, compiling, optimizer and float8") {
   CHECK(section(j, "activation_checkpoint") == json(R"({"mode": "full"})"));
   CHECK(section(j, "compile") == json(R"({"enable": false})"));
   CHECK(section(j, "optimizer").at("name") == "AdamW");
+  CHECK_FALSE(section(j, "optimizer").contains("early_step_in_backward"));
+  auto early = j;
+  early.batch.accumulation = 1;
+  early.optimizer = optimizers::adamw;
+  early.optimizer.in_backward = true;
+  CHECK(section(early, "optimizer").at("early_step_in_backward") == true);
   CHECK_FALSE(section(j, "model").contains("converters"));
   j.recompute = {.mode = recompute_mode::full, .method = recompute_method::block, .layers = 26};  // 80 / 3
   CHECK(section(j, "activation_checkpoint") == json(R"({"mode": "selective", "selective_ac_option": "3"})"));

@@ -55,6 +55,20 @@ job adapted(number_format base) {
 
 }  // namespace
 
+TEST_CASE("accelerate: what several machines need") {
+  const auto two = keys_of(tuned, io::export_target::accelerate);
+  CHECK(two.at("num_machines") == 2);
+  CHECK(two.at("num_processes") == 16);
+  CHECK(two.at("rdzv_backend") == "static");
+  CHECK(two.at("same_network") == true);
+  auto j = tuned;
+  j.hardware.nodes = 1;
+  const auto one = keys_of(j, io::export_target::accelerate);
+  CHECK(one.at("num_processes") == 8);
+  CHECK_FALSE(one.contains("rdzv_backend"));
+  CHECK_FALSE(one.contains("same_network"));
+}
+
 TEST_CASE("hf-trainer: names of TrainingArguments, and of run_clm.py") {
   const auto a = keys_of(tuned, io::export_target::hf_trainer);
   const auto expected = io::parse_json(R"({"model_name_or_path": "llama-3.1-8b", "per_device_train_batch_size": 2, "gradient_accumulation_steps": 4, "block_size": 4096, "bf16": true, "fp16": false,

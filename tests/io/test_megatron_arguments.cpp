@@ -184,6 +184,12 @@ TEST_CASE("deterministic kernels take longer, and cuBLAS's workspace is larger")
 
 // bigscience, experiments/gpt2-meg/meg_gpt2_base_n4_dp1_tp4_pp4-1809579.out: use_contiguous_buffers_in_ddp False, 22.67 GiB between steps and
 // 25.59 GiB at most, where a buffer of gradients would have had 22.7 GiB at most.
+TEST_CASE("one format of 16 bits") {
+  CHECK(holds(refusal_of("--fp16 --bf16"), "fp16 and bf16 must not both be given"));
+  CHECK(refusal_of("--fp16").empty());
+  CHECK(refusal_of("--bf16").empty());
+}
+
 TEST_CASE("gradients without a buffer, as Megatron-LM had them up to 2021-07, are not modelled") {
   refused_by_name("use-contiguous-buffers-in-ddp", "--checkpoint-activations --fp16");
   CHECK(refusal_of("--checkpoint-activations --fp16 --use-contiguous-buffers-in-ddp").empty());

@@ -136,6 +136,8 @@ TEST_CASE("what trains, and in which format") {
   CHECK(said(run + "--quant_bits 4 --quant_method bnb").precision.parameters == formats::bf16);  // nothing is made fp32
   CHECK(holds(refused(run + "--quant_bits 4"), "does nothing in ms-swift without quant_method"));
   CHECK(holds(refused(run + "--quant_bits 4 --quant_method hqq"), "quant_method \"hqq\" is not modelled"));
+  CHECK(holds(refused(run + "--quant_bits 4 --quant_method bnb --bnb_4bit_quant_type fp4"), "bnb_4bit_quant_type \"fp4\" is not modelled"));
+  CHECK(said(run + "--quant_bits 8 --quant_method bnb --bnb_4bit_quant_type fp4").adapter.base == formats::int8);  // which does not say how 8 bits are
   CHECK(holds(refused(run + "--quant_bits 8 --quant_method bnb --tuner_type full"), "a quantised model does not train as a whole"));
   CHECK(said(run + "--tuner_type full --torch_dtype float32").precision == precisions::fp16_autocast);
   CHECK(said(run + "--tuner_type full --torch_dtype float32 --bf16 true --fp16 false").precision == precisions::bf16_autocast);
@@ -155,6 +157,16 @@ TEST_CASE("what trains, and in which format") {
   CHECK_FALSE(full.trainable.list[0].modules.has(module::projector));
   CHECK(full.trainable.list[0].modules.has(module::q_proj));
   CHECK(said(sees + "--tuner_type full --freeze_vit false").trainable.list[0].modules.has(module::vision));
+  const auto joined = said(sees + "--tuner_type full --freeze_aligner false").trainable.list[0].modules;
+  CHECK(joined.has(module::projector));
+  CHECK_FALSE(joined.has(module::vision));
+  const std::string lora = sees + "--tuner_type lora --target_modules all-linear ";
+  CHECK(said(lora).adapter.targets == all_linear);
+  const auto beside = said(lora + "--freeze_aligner false").adapter.targets, seeing = said(lora + "--freeze_vit false").adapter.targets;
+  CHECK(beside.has(module::projector));
+  CHECK_FALSE(beside.has(module::vision));
+  CHECK(seeing.has(module::vision));
+  CHECK_FALSE(seeing.has(module::projector));
   // The most pixels that an image may have stand for all, unless the job says how large they are.
   const auto limited = draft_of({{"run.sh", "MAX_PIXELS=1003520 VIDEO_MAX_PIXELS=50176 " + sees}});
   CHECK(limited.job["batch"]["images"] == io::json_value{{"width", 1001}, {"height", 1001}});
