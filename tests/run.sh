@@ -9,6 +9,7 @@
 #   sh tests/run.sh zoo        every model known by name in a constant expression, by both compilers (a minute)
 #   sh tests/run.sh sanitizers-long   both sanitizers over the other areas and the programs (fifteen minutes; the fuzzers run readers and estimates under them)
 #   sh tests/run.sh mutants    changes the library in 200 places, one at a time, and says which changes no test notices (an hour)
+#   sh tests/run.sh coverage   how many lines and branches of include/ the tests run; it fails below a floor (half an hour)
 # HEADROOM_FUZZ_SECONDS: how long each fuzzer runs (30).
 # On Debian and its like, what is missing is installed first (as root or with sudo).
 set -eu
@@ -128,6 +129,20 @@ begin_fuzzer() {
   ahead=$!
 }
 
+# Every area's program and the program that they start, counting what they run.
+coverage() {
+  flags='-fprofile-instr-generate -fcoverage-mapping'
+  areas=$(find tests -name 'test_*.cpp' ! -path '*/libtorch/*' | cut -d/ -f2 | sort -u | sed 's/^/test_/')
+  # shellcheck disable=SC2086
+  if cmake --preset clang -B build-coverage -DCMAKE_CXX_FLAGS_DEBUG=-O0 "-DCMAKE_CXX_FLAGS=$flags" -DHEADROOM_BUILD_BENCH=OFF -DHEADROOM_TEST_COMPILATION=OFF \
+    -DHEADROOM_TEST_LONG=OFF >/dev/null && cmake --build build-coverage --target headroom_program $areas >build-coverage/build.log 2>&1 &&
+    python3 -B tests/coverage/coverage.py build-coverage build-coverage/bin/headroom; then
+    passed=$((passed + 1))
+  else
+    fail "coverage"
+  fi
+}
+
 for what in "$@"; do
   [ "$what" = gcc ] || [ "$what" = gcc-long ] || begin_fuzzer "$@"
   case $what in
@@ -163,6 +178,10 @@ for what in "$@"; do
     mutants)
       needs python3 python3-clang-14
       if /usr/bin/python3 -B tests/mutants/run.py; then passed=$((passed + 1)); else fail "mutants"; fi
+      ;;
+    coverage)
+      needs llvm-14
+      coverage
       ;;
     fuzz)
       wait "$ahead" || true  # what fails is said by the stage
