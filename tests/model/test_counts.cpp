@@ -128,6 +128,15 @@ TEST_CASE("which layers of a list are dense, and what the class does not read") 
   CHECK(headroom::io::model_from_config({{"model_type", "minicpm3"}, {"v_head_dim", nullptr}, {"hidden_size", 1280}}).mla.value_dim == 32);
 }
 
+// modeling_deepseek.py: a layer routes where it is not below first_k_dense_replace and its number is a multiple of moe_layer_freq.
+TEST_CASE("DeepSeek's layers route at a frequency") {
+  const json config = {{"model_type", "deepseek_v2"}, {"num_hidden_layers", 7}, {"first_k_dense_replace", 1}, {"n_routed_experts", 8}, {"num_experts_per_tok", 2}, {"moe_layer_freq", 2}};
+  const auto m = headroom::io::model_from_config(config);
+  for (const auto layer : {0, 1, 3, 5}) CHECK_FALSE(m.sparse_layer(layer));
+  for (const auto layer : {2, 4, 6}) CHECK(m.sparse_layer(layer));
+  CHECK(m.sparse_layers(0, 7) == 3);
+}
+
 TEST_CASE("small random configurations count exactly") {
   int exact = 0;
   for (const auto& entry : data("model_fuzz_vectors.json")) {
