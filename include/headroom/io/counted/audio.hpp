@@ -44,7 +44,7 @@ inline inner_language count_heard_language(const config& c, json defaults, const
   if (given != nullptr && given->is_object()) defaults.update(*given);
   const config text{defaults, c.at("text_config"), c.asked()};
   const auto type = text.text({"model_type"}, usual);
-  const bool wide = type == "llama" || type == "qwen2" || type == "qwen3" || type == "mistral";  // 4096 by default
+  const bool wide = type == "llama" || type == "qwen2" || type == "qwen3" || type == "mistral" || type == "granite";  // 4096 by default
   const auto model = count_inner(text, usual);
   t.model(model);
   return {text.size({"hidden_size"}, wide ? 4096 : config::required), model.of(component::embedding).count()};
