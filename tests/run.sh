@@ -135,7 +135,7 @@ coverage() {
   areas=$(find tests -name 'test_*.cpp' ! -path '*/libtorch/*' | cut -d/ -f2 | sort -u | sed 's/^/test_/')
   # shellcheck disable=SC2086
   if cmake --preset clang -B build-coverage -DCMAKE_CXX_FLAGS_DEBUG=-O0 "-DCMAKE_CXX_FLAGS=$flags" -DHEADROOM_BUILD_BENCH=OFF -DHEADROOM_TEST_COMPILATION=OFF \
-    -DHEADROOM_TEST_LONG=OFF >/dev/null && cmake --build build-coverage --target headroom_program $areas >build-coverage/build.log 2>&1 &&
+    -DHEADROOM_TEST_LONG=OFF >/dev/null && cmake --build build-coverage --target headroom_program $areas -- -k 0 >build-coverage/build.log 2>&1 &&
     python3 -B tests/coverage/coverage.py build-coverage build-coverage/bin/headroom; then
     passed=$((passed + 1))
   else

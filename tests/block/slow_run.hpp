@@ -122,14 +122,13 @@ class machine {
       };
       if (op.releases_first) release();
       std::map<std::size_t, reference> incoming;
-      std::int64_t new_bytes = 0, given = 0;
+      std::int64_t given = 0;
       for (std::size_t i = 0; i < n; ++i) {
         if (!has(op.reads, i) || !has(p.gradients(), i)) continue;
         if (op.passes_gradient && from < n && size_[i] == size_[from]) {
           incoming[i] = gradient[from];
         } else {
           incoming[i] = make(m, 0);
-          new_bytes += size_[i];
         }
       }
       for (std::size_t i = 0; i < n; ++i) {
