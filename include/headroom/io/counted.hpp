@@ -8,6 +8,7 @@
 #include <headroom/io/counted/audio_more.hpp>
 #include <headroom/io/counted/captions.hpp>
 #include <headroom/io/counted/contrastive.hpp>
+#include <headroom/io/counted/depth.hpp>
 #include <headroom/io/counted/detection.hpp>
 #include <headroom/io/counted/encoders.hpp>
 #include <headroom/io/counted/gemma.hpp>
@@ -59,7 +60,7 @@ inline constexpr std::span<const counted_class> counted_classes[] = {
     counted_captions, counted_vision_language_families, counted_vision_language_others, counted_other_languages, counted_speaking_languages,
     counted_sight_alone, counted_makers, counted_small_networks, counted_objects, counted_text_modern, counted_text_other, counted_t5, counted_audio,
     counted_text_early, counted_text_narrow, counted_audio_more, counted_speecht5, counted_scaled_networks, counted_actors, counted_detection,
-    counted_audio_last,
+    counted_audio_last, counted_depth,
 };
 
 inline const counted_class* find_counted(std::string_view name, std::string_view type) {
