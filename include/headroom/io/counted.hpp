@@ -32,6 +32,7 @@
 #include <headroom/io/counted/t5.hpp>
 #include <headroom/io/counted/text.hpp>
 #include <headroom/io/counted/text_early.hpp>
+#include <headroom/io/counted/text_layout.hpp>
 #include <headroom/io/counted/text_modern.hpp>
 #include <headroom/io/counted/text_narrow.hpp>
 #include <headroom/io/counted/text_other.hpp>
@@ -58,7 +59,7 @@ inline constexpr std::span<const counted_class> counted_classes[] = {
     counted_hybrid_languages, counted_text, counted_text_relatives, counted_seq2seq, counted_speech, counted_gemmas, counted_towered_languages,
     counted_more_languages, counted_inklings, counted_contrastive, counted_vit, counted_sight, counted_vision_language, counted_staged, counted_video,
     counted_captions, counted_vision_language_families, counted_vision_language_others, counted_other_languages, counted_speaking_languages,
-    counted_sight_alone, counted_makers, counted_small_networks, counted_objects, counted_text_modern, counted_text_other, counted_t5, counted_audio,
+    counted_sight_alone, counted_makers, counted_small_networks, counted_objects, counted_text_modern, counted_text_other, counted_text_layout, counted_t5, counted_audio,
     counted_text_early, counted_text_narrow, counted_audio_more, counted_speecht5, counted_scaled_networks, counted_actors, counted_detection,
     counted_audio_last, counted_depth,
 };
