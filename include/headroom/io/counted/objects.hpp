@@ -122,8 +122,8 @@ inline language count_aria(const config& c, tally& t) {
 /// modeling_trocr.py: a decoder that reads what an encoder saw.
 inline void count_trocr(const config& c, tally& t) {
   pass_over_vision(c);
-  c.ignore({"decoder_attention_heads", "max_position_embeddings", "hidden_size", "num_hidden_layers"});
-  const auto hidden = c.size({"d_model"}, 1024), vocab = c.size({"vocab_size"}, 50265), layers = c.number({"decoder_layers"}, 12, 0, config::most);
+  c.ignore({"decoder_attention_heads", "max_position_embeddings"});
+  const auto hidden = c.size({"d_model", "hidden_size"}, 1024), vocab = c.size({"vocab_size"}, 50265), layers = c.number({"decoder_layers", "num_hidden_layers"}, 12, 0, config::most);
   t.embedding(vocab, hidden);
   if (c.flag("use_learned_position_embeddings", true)) t.embedding(checked::add(c.size({"max_position_embeddings"}, 512), 2), hidden);
   if (c.flag("layernorm_embedding", true)) t.layer_norm(hidden);

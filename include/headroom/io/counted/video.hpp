@@ -81,6 +81,10 @@ inline std::int64_t count_yolos(const config& c, tally& t, bool pooler) {
   const auto tokens = c.size({"num_detection_tokens"}, 100), positions = checked::mul(checked::add(checked::add(s.patches, tokens), 1), s.hidden);
   t.add(component::embedding, s.hidden, checked::add(tokens, 1));
   t.add(component::embedding, positions);
+  const auto image = c.find({"image_size"}) == nullptr ? std::vector<std::int64_t>{512, 864} : places_of(c, "image_size", 512);
+  const auto patch = places_of(c, "patch_size", 16);
+  if (image[0] % patch[0] != 0 || image[1] % patch[1] != 0)  // the first table holds whole patches, those of later layers the area's
+    complain(c.at("image_size") + " must be a multiple of patch_size on either side");
   if (c.flag("use_mid_position_embeddings", true) && s.layers > 1) t.add(component::embedding, positions, s.layers - 1);
   count_patches(s, t);
   const bool bias = c.flag("qkv_bias", true);
