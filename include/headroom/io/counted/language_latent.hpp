@@ -151,6 +151,33 @@ inline language_model count_longcat_flash(const config& c, tally& t) {
   return count_frame(c, t, s);
 }
 
+/// Layers of DeepSeek-V4 by what they compress: 128 tokens, 4 tokens, none. Without a list the first two compress 128, then 128 and 4 take turns.
+struct compressing_layers {
+  std::int64_t many{}, few{};
+};
+inline compressing_layers read_compressing_layers(const config& c, std::int64_t layers) {
+  compressing_layers n;
+  const json* ratios = c.find({"compress_ratios"});
+  const json* words = c.find({"layer_types"});
+  const bool named = words != nullptr && !words->is_null();
+  const json* list = named ? words : ratios;
+  if (list != nullptr && !list->is_null()) {
+    const char* key = named ? "layer_types" : "compress_ratios";
+    if (!list->is_array() || static_cast<std::int64_t>(list->size()) < layers) complain(c.at(key) + " must be a list of at least " + std::to_string(layers) + ", one for each layer, found " + shown(*list));
+    for (std::int64_t i = 0; i < layers; ++i) {
+      const auto& one = (*list)[static_cast<std::size_t>(i)];
+      const bool wide = one == 128 || one == "heavily_compressed_attention", narrow = one == 4 || one == "compressed_sparse_attention";
+      if (!wide && !narrow && one != 0 && one != "sliding_attention") complain(c.at(key) + " must hold heavily_compressed_attention, compressed_sparse_attention, sliding_attention (128, 4, 0), found " + shown(one));
+      n.many += wide ? 1 : 0;
+      n.few += narrow ? 1 : 0;
+    }
+  } else {
+    n.few = layers > 2 ? (layers - 2) / 2 : 0;
+    n.many = layers - n.few;
+  }
+  return n;
+}
+
 /// modeling_deepseek_v4.py: one key that is the value, compressed over 128 or 4 tokens, the latter with an indexer; several residual streams.
 inline language_model count_deepseek_v4(const config& c, tally& t) {
   const auto layers = c.number({"num_hidden_layers"}, 43, 0, config::most);
@@ -169,26 +196,7 @@ inline language_model count_deepseek_v4(const config& c, tally& t) {
   t.linear(component::attention, checked::mul(heads, width) / groups, out, false, layers);
   t.linear(component::attention, out, h, false, layers);
   t.add(component::attention, heads, layers);
-  // Layers by compression: none, 128 tokens, 4 tokens. Without a list the first two compress 128, then 128 and 4 take turns.
-  std::int64_t many = 0, few = 0;
-  const json* ratios = c.find({"compress_ratios"});
-  const json* words = c.find({"layer_types"});
-  const bool named = words != nullptr && !words->is_null();
-  const json* list = named ? words : ratios;
-  if (list != nullptr && !list->is_null()) {
-    const char* key = named ? "layer_types" : "compress_ratios";
-    if (!list->is_array() || static_cast<std::int64_t>(list->size()) < layers) complain(c.at(key) + " must be a list of at least " + std::to_string(layers) + ", one for each layer, found " + shown(*list));
-    for (std::int64_t i = 0; i < layers; ++i) {
-      const auto& one = (*list)[static_cast<std::size_t>(i)];
-      const bool wide = one == 128 || one == "heavily_compressed_attention", narrow = one == 4 || one == "compressed_sparse_attention";
-      if (!wide && !narrow && one != 0 && one != "sliding_attention") complain(c.at(key) + " must hold heavily_compressed_attention, compressed_sparse_attention, sliding_attention (128, 4, 0), found " + shown(one));
-      many += wide ? 1 : 0;
-      few += narrow ? 1 : 0;
-    }
-  } else {
-    few = layers > 2 ? (layers - 2) / 2 : 0;
-    many = layers - few;
-  }
+  const auto [many, few] = read_compressing_layers(c, layers);
   std::int64_t rate_many = 128, rate_few = 4;
   if (c.has("compress_rates")) {
     const auto rates = c.child("compress_rates");
