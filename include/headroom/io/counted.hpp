@@ -14,6 +14,7 @@
 #include <headroom/io/counted/gemma.hpp>
 #include <headroom/io/counted/harmless.hpp>
 #include <headroom/io/counted/inkling.hpp>
+#include <headroom/io/counted/language_bark.hpp>
 #include <headroom/io/counted/language_dense.hpp>
 #include <headroom/io/counted/language_hybrid.hpp>
 #include <headroom/io/counted/language_latent.hpp>
@@ -58,7 +59,7 @@ inline constexpr std::span<const counted_class> counted_classes[] = {
     counted_encoders, counted_dense_languages, counted_sparse_languages, counted_latent_languages, counted_recurrent_languages,
     counted_hybrid_languages, counted_text, counted_text_relatives, counted_seq2seq, counted_speech, counted_gemmas, counted_towered_languages,
     counted_more_languages, counted_inklings, counted_contrastive, counted_vit, counted_sight, counted_vision_language, counted_staged, counted_video,
-    counted_captions, counted_vision_language_families, counted_vision_language_others, counted_other_languages, counted_speaking_languages,
+    counted_captions, counted_vision_language_families, counted_vision_language_others, counted_other_languages, counted_speaking_languages, counted_barks,
     counted_sight_alone, counted_makers, counted_small_networks, counted_objects, counted_text_modern, counted_text_other, counted_text_layout, counted_t5, counted_audio,
     counted_text_early, counted_text_narrow, counted_audio_more, counted_speecht5, counted_scaled_networks, counted_actors, counted_detection,
     counted_audio_last, counted_depth,
