@@ -151,6 +151,8 @@ TEST_CASE("FSDP by its first version and its second") {
   CHECK(first.precision == precisions::bf16_mixed);  // accelerate/accelerator.py, prepare_model
   CHECK(holds(why(whole + "bf16: false\nfp16: true\nfsdp_version: 2\nfsdp_config:\n" + wrap, {eight}), "FSDP's second version trains weights in fp16"));
   CHECK(holds(why(whole + "fsdp: [full_shard, auto_wrap]\n", {eight}), "axo.yaml:5: axolotl reads FSDP from fsdp_config"));
+  for (const std::string name : {"muon", "dion", "sinkgd", "q_galore_adamw8bit", "came_pytorch", "optimi_adamw", "adopt_adamw", "ao_adamw_fp8", "flash_adamw"})
+    CHECK(holds(why(whole + "optimizer: " + name + "\n", {eight}), ("optimizer = \"" + name + "\" is not modelled").c_str()));
   CHECK(holds(why(whole + "fsdp_config: {}\n", {eight}), "axo.yaml:5: axolotl reads FSDP from fsdp_config"));
   CHECK(holds(why(whole + "dp_shard_size: 8\n", {eight}), "axo.yaml:5: dp_shard_size = 8 is not modelled"));
   CHECK(holds(why(whole + "fsdp_config:\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  sharding_strategy: SHARD_GRAD_OP\n" + wrap, {eight}), "fsdp_config.sharding_strategy = \"SHARD_GRAD_OP\" is not modelled"));

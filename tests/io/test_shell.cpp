@@ -39,6 +39,7 @@ TEST_CASE("a branch whose test the script decides is the one that is read") {
   CHECK(runs("N=4; if [ $N -ge 4 ] && [ $N -lt 5 ]; then run a; else run b; fi") == "a\n");
   CHECK(runs("N=5; if [ $N -ge 4 -a $N -lt 5 ]; then run a; else run b; fi") == "b\n");
   CHECK(runs("N=5; if ! [ $N -ne 5 ] || false; then run a; fi") == "a\n");
+  CHECK(runs("run a \\ \t\n  b") == "a b\n");  // blanks behind the backslash of a line that goes on
   CHECK(runs("run $((\t4\t*\n2 ))") == "8\n");  // blanks of every kind
   CHECK(runs("N=5; if (( N > 4 )); then run a; else run b; fi; (( M = N * 2 )); run $M") == "a\n10\n");
   CHECK(runs("if [ -z \"$1\" ]; then M=default; else M=$1; fi; run $M") == "default\n");
