@@ -120,6 +120,12 @@ inline parameter_count count_config(const nlohmann::json& json, const std::strin
   if (const auto* base = detail::find_counted_base(c.text({"model_type"}, "")); known == nullptr && !named && base != nullptr && !detail::is_walked(base->type))
     detail::complain(c.at("architectures") + " is missing, and a model has other parameters with a head than without. Name the class, e.g. [\"" + base->name + "\"]");
   if (known == nullptr) return count(model_from_config(json, path));
+  if (detail::is_walked(known->type)) {  // the walk's reader comes first: it passes over keys that shape nothing there
+    try {
+      return count(model_from_config(json, path));
+    } catch (const job_error&) {  // this configuration is counted alone
+    }
+  }
   detail::tally t;
   known->count(c, t);
   detail::check_asked(json, path, asked, name);
