@@ -108,9 +108,9 @@ TEST_CASE("starters and their options") {
 TEST_CASE("more processes than a node has GPUs are several nodes") {
   const std::string ddp = "distributed_type: MULTI_GPU\nmixed_precision: bf16\nnum_processes: 16\n";
   const std::vector<std::string> job{"model=llama-3.1-8b", "batch.sequence=2048"};
-  const auto with = [&](const std::string& file, const char* set) {
+  const auto with = [&](const std::string& file, const char* shape) {
     auto all = job;
-    all.emplace_back(set);
+    all.emplace_back(shape);
     return imported::job_of({{"a.yaml", file}}, all).hardware;
   };
   CHECK(with(ddp, "hardware.gpus_per_node=8").nodes == 2);
