@@ -55,8 +55,8 @@ TEST_CASE("layers of a weight in a chunk are those that are in both, one by one"
           for (std::int64_t width = 0; width < 8; ++width) {
             const layer_span span{first, count, stride};
             std::int64_t both = 0;
-            for (auto layer = from; layer < from + width; ++layer)
-              for (std::int64_t i = 0; i < count; ++i) both += layer == first + i * stride ? 1 : 0;
+            for (auto at = from; at < from + width; ++at)
+              for (std::int64_t i = 0; i < count; ++i) both += at == first + i * stride ? 1 : 0;
             const auto counted = detail::layers_within(span, {.index = 0, .first = from, .count = width});
             REQUIRE_MESSAGE(counted == both, first, " ", count, " ", stride, " ", from, " ", width);
           }
