@@ -114,10 +114,11 @@ inline void count_switch_stack(const config& c, const t5_sizes& s, std::int64_t 
 template <t5_head Head>
 void count_switch(const config& c, tally& t) {
   c.ignore({"feed_forward_proj", "is_gated_act", "expert_capacity", "router_dtype", "router_ignore_padding_tokens", "router_type", "add_router_probs", "add_cross_attention",
-            "dense_act_fn", "n_positions", "relative_attention_max_distance", "num_hidden_layers", "is_decoder"});
+            "dense_act_fn", "n_positions", "relative_attention_max_distance", "is_decoder"});
   if (Head == t5_head::encoder && c.flag("is_decoder", false)) complain(c.at("is_decoder") + " must be false for an encoder, found true");
   const auto heads = c.count({"num_heads"}, 12);
   const auto layers = c.number({"num_layers"}, 12, 0, config::most);
+  require_equal(c, "num_hidden_layers", "num_layers", layers);  // another name of it, which the decoder's default does not follow
   const t5_sizes s{c.size({"vocab_size"}, 32128), c.size({"d_model", "hidden_size"}, 768), checked::mul(heads, c.size({"d_kv"}, 64)), c.size({"d_ff"}, 2048), heads,
                    c.size({"relative_attention_num_buckets"}, 32), layers, c.nullable({"num_decoder_layers"}, 12, layers, 0, config::most), false};
   count_switch_stack(c, s, s.encoder, sparse_t5_layers(c, "encoder_sparse_step", s.encoder, c.number({"num_sparse_encoder_layers"}, 3, 0, config::most)), false, t);
