@@ -4,8 +4,8 @@
 #   sh tests/run.sh            all of these stages, in some twenty minutes on two cores
 #   sh tests/run.sh gcc fuzz   only these of: gcc clang sanitizers no-exceptions fuzz
 # What is slow and rarely breaks runs by name:
-#   sh tests/run.sh gcc-long   the stage gcc with trainers on LibTorch, the measuring script, benchmarks, what hostile texts cost, and every way to take the library
-#   sh tests/run.sh headers    each header of headroom::io by itself, too (four minutes)
+#   sh tests/run.sh gcc-long   the stage gcc with trainers on LibTorch, the measuring script, benchmarks, what hostile texts cost, each header by itself, and every way to take the library
+#   sh tests/run.sh headers    each header by itself, those of headroom::io too (four minutes)
 #   sh tests/run.sh zoo        every model known by name in a constant expression, by both compilers (a minute)
 #   sh tests/run.sh sanitizers-long   both sanitizers over the other areas and the programs (fifteen minutes; the fuzzers run readers and estimates under them)
 #   sh tests/run.sh mutants    changes the library in 200 places, one at a time, and says which changes no test notices (an hour)

@@ -76,7 +76,8 @@ TEST_CASE("absent means the class's default, null means none, false is a value")
   CHECK(model_from_config(json{{"model_type", "gemma3"}, {"text_config", json::object()}}).vocab == 262208);
   // LLaVA without any vision_config builds CLIP-L/336; with one, absent keys are CLIP's defaults.
   CHECK(model_from_config(json{{"model_type", "llava"}}).vision.image == 336);
-  CHECK(model_from_config(json{{"model_type", "llava"}, {"vision_config", {{"hidden_size", 1024}}}}).vision.image == 224);
+  CHECK(model_from_config(json{{"model_type", "llava"}, {"vision_config", {{"hidden_size", 768}}}}).vision.image == 224);
+  CHECK_THROWS_WITH_AS(model_from_config(json{{"model_type", "llava"}, {"vision_config", {{"hidden_size", 1024}}}}), doctest::Contains("num_attention_heads must divide"), headroom::job_error);
 }
 
 TEST_CASE("architectures decide the head") {
