@@ -2,6 +2,7 @@
 // Images of a sample: what processors make of their sizes, and what towers read of them.
 #include <headroom/estimate.hpp>
 #include <headroom/io/job_reader.hpp>
+#include <headroom/io/report_text.hpp>
 #include <headroom/model/images.hpp>
 
 #include <doctest/doctest.h>
@@ -87,6 +88,12 @@ TEST_CASE("images of a job reach its tower") {
   CHECK(image_tokens(seen_by("gemma-3-4b", R"({"count": 3})")) == 3 * 256);
   CHECK(image_tokens(seen_by("llava-1.5-7b", R"({"count": 2, "width": 500, "height": 300})")) == 2 * 576);
   CHECK(image_tokens(seen_by("llava-1.5-7b", "{}")) == 576);
+
+  // The head of a report says what is read, stated or not.
+  const auto head = [](const char* model, const char* images) { return io::detail::plan_text(job_of(model, images)); };
+  CHECK(head("qwen2.5-vl-7b", R"({"count": 2, "width": 1280, "height": 720})") == "hf-trainer, batch 1 x 8,192, 2 images of 1,288 x 728 pixels");
+  CHECK(head("llava-1.5-7b", nullptr) == "hf-trainer, batch 1 x 8,192, 1 image of 336 x 336 pixels");
+  CHECK(head("llama-3.1-8b", nullptr) == "hf-trainer, batch 1 x 8,192");
 
   // The same grid, given as the model's own image, occupies the same.
   auto same = job_of("qwen2.5-vl-7b", nullptr);

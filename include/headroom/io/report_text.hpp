@@ -8,6 +8,7 @@
 #include <headroom/io/report/verdict.hpp>
 #include <headroom/io/syntax/names.hpp>
 #include <headroom/job.hpp>
+#include <headroom/model/images.hpp>
 #include <string>
 #include <utility>
 
@@ -17,6 +18,15 @@ namespace detail {
 inline constexpr std::size_t label_width = 23;
 inline constexpr std::size_t number_width = 11;
 inline constexpr int bar_width = 30;
+
+/// ", 2 images of 1,288 x 728 pixels": what a tower beside a text reads of each sample, tiles counted one by one.
+inline std::string images_text(const job& j) {
+  if (j.model.vision.layers == 0) return {};
+  const auto v = seen(j.model.vision, j.batch.images);
+  const auto edge = tile_edge(v);
+  if (edge == 0) return {};
+  return ", " + std::to_string(tiles(v)) + (tiles(v) > 1 ? " images of " : " image of ") + grouped(edge) + " x " + grouped(v.image_height > 0 ? v.image_height : edge) + " pixels";
+}
 
 /// "deepspeed, zero stage 3, data 8 x tensor 2".
 inline std::string plan_text(const job& j) {
@@ -35,6 +45,7 @@ inline std::string plan_text(const job& j) {
     text += " (" + std::string{text_of(j.parallel.schedule)} + ")";
   text += ", batch " + std::to_string(j.batch.micro) + " x " + grouped(j.batch.sequence);
   if (j.batch.accumulation > 1) text += " x " + std::to_string(j.batch.accumulation);
+  text += images_text(j);
   if (j.recompute.mode != recompute_mode::none) text += ", " + std::string{text_of(j.recompute.mode)} + " recompute";
   return text;
 }
