@@ -12,7 +12,7 @@ import pathlib
 import subprocess
 import sys
 
-# Floors only rise. The aim is 95 % of the branches.
+# Floors only rise: set them to what a full run reaches. These lie below what one area alone reached. The aim is 95 % of the branches.
 LINES = 50.0
 BRANCHES = 35.0
 

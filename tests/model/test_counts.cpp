@@ -9,30 +9,17 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include <fstream>
 #include <map>
 #include <set>
 #include <string>
+
+#include "counted_rows.hpp"
 
 namespace test_counts {
 
 namespace {
 
-using nlohmann::json;
-
-json data(const char* file) {
-  std::ifstream in(std::string(HEADROOM_TEST_DATA) + "/" + file);
-  REQUIRE_MESSAGE(in.good(), file);
-  return json::parse(in);
-}
-
-/// What a reader of the entry sees: see tests/data/README.md.
-json config_of(const json& entry) {
-  json config = entry.at("config");
-  config["architectures"] = entry.at("architectures");
-  if (entry.contains("tie_word_embeddings")) config["tie_word_embeddings"] = entry.at("tie_word_embeddings");
-  return config;
-}
+using namespace counted_rows;
 
 // Refused, never guessed.
 const std::map<std::string, std::string> refused = {
@@ -68,23 +55,9 @@ TEST_CASE("every model of the collection counts exactly, or is refused by name")
 }
 
 TEST_CASE("model types of 2025 and 2026 count exactly, or are refused") {
-  int exact = 0;
-  int refusals = 0;
-  for (const auto& entry : data("models_2026.json")) {
-    const auto name = entry.at("name").get<std::string>();
-    CAPTURE(name);
-    headroom::parameter_count counted;
-    try {
-      counted = headroom::io::count_config(config_of(entry));
-    } catch (const headroom::job_error&) {
-      ++refusals;
-      continue;
-    }
-    CHECK(counted.total.count() == entry.at("params_total").get<std::int64_t>());
-    ++exact;
-  }
-  CHECK(exact == 435);
-  CHECK(refusals == 30);
+  const auto seen = count_all("models_2026.json");
+  CHECK(seen.exact == 435);
+  CHECK(seen.refused == 30);
 }
 
 TEST_CASE("a class that is counted and not walked answers for every key that it has") {
@@ -150,23 +123,9 @@ TEST_CASE("small random configurations count exactly") {
 }
 
 TEST_CASE("random configurations that were once counted wrongly count exactly, or are refused") {
-  int exact = 0;
-  int refusals = 0;
-  for (const auto& entry : data("model_fuzz_found.json")) {
-    const auto name = entry.at("name").get<std::string>();
-    CAPTURE(name);
-    headroom::parameter_count counted;
-    try {
-      counted = headroom::io::count_config(config_of(entry));
-    } catch (const headroom::job_error&) {
-      ++refusals;
-      continue;
-    }
-    CHECK(counted.total.count() == entry.at("params_total").get<std::int64_t>());
-    ++exact;
-  }
-  CHECK(exact == 45);
-  CHECK(refusals == 62);
+  const auto seen = count_all("model_fuzz_found.json");
+  CHECK(seen.exact == 45);
+  CHECK(seen.refused == 62);
 }
 
 TEST_CASE("checkpoints of other families have as many parameters as their pages say") {
