@@ -228,7 +228,7 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
      "much others hold."},
     {assumption::open_defaults, without_spread::decides,
      "the files that this job was imported from leave something open that changes memory, and defaults stand for it (assumed_defaults): of what "
-     "releases changed, the older; of images, the largest. --set at the import decides."},
+     "releases changed, the older; of images, the largest; of videos, none. --set at the import decides."},
     {assumption::replay_too_long, without_spread::in_other_spreads,
      "a replay would take as long as one of 16,777,216 tensors or longer and is not begun: reserved memory is that of an allocator that reuses what it frees, and "
      "whether the job fits is said for all that fragmentation may take."},

@@ -283,7 +283,7 @@ inline constexpr auto key_sentences = std::to_array<key_sentence>({
     {"environment.nccl_buffsize", "NCCL_BUFFSIZE in bytes; left out: 4 MiB"},
     {"environment.torch", "version of PyTorch, \"2.9\"; left out: that of the framework's date"},
     {"ignored_keys", "keys of imported files that were passed over: their names, or how many"},
-    {"assumed_defaults", "what the imported files leave open and defaults stand for: of what releases changed, the older; of images, the largest. Sentences, or how many"},
+    {"assumed_defaults", "what the imported files leave open and defaults stand for: of what releases changed, the older; of images, the largest; of videos, none. Sentences, or how many"},
 });
 // clang-format on
 

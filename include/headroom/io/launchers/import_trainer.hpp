@@ -248,7 +248,7 @@ class trainer_arguments {
       if (const auto* v = v_.take(key); v != nullptr && sees && *v != false) d_->unmodelled_key(key, *v, v_.place(key));
     if (pixels_matter(m)) say_largest_images(*d_, "image_max_pixels", most, v_.place("image_max_pixels"));
     else if (sees && least) d_->notes.push_back(v_.source() + ": image_max_pixels and image_min_pixels are not read: this model resizes every image to a size of its own");
-    if (sees && videos) d_->assumed.emplace_back("no sample holds a video");
+    if (sees && videos) say_no_videos(*d_, v_.place("video_max_pixels"));
   }
   [[nodiscard]] std::string_view meant(const std::string& key) const {
     std::vector<std::string_view> all = v_.taken();

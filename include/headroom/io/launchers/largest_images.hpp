@@ -30,6 +30,12 @@ inline void say_largest_images(draft& d, std::string_view key, std::int64_t pixe
   d.assumed.push_back(what);
 }
 
+/// A file that limits videos, which a job cannot say.
+inline void say_no_videos(draft& d, const std::string& place) {
+  d.notes.push_back(place + ": videos are not modelled: no sample is taken to hold one");
+  d.assumed.emplace_back("no sample holds a video");
+}
+
 /// ms-swift's variables of images and videos, in front of its command.
 inline void say_pixels(draft& d, const shell_word& setting, const std::string& place) {
   const auto equals = setting.text.find('=');
@@ -38,7 +44,7 @@ inline void say_pixels(draft& d, const shell_word& setting, const std::string& p
   const bool limit = std::find(limits.begin(), limits.end(), name) != limits.end(), video = std::find(videos.begin(), videos.end(), name) != videos.end();
   if (!limit && !video) return;
   const auto m = model_of(d);
-  if (video && m.vision.layers > 0) d.assumed.emplace_back("no sample holds a video");
+  if (video && m.vision.layers > 0) say_no_videos(d, place);
   if (!limit || !pixels_matter(m)) return;
   const auto digits = setting.text.substr(equals + 1);
   if (!setting.known() || digits.empty() || digits.size() > 12 || digits.find_first_not_of("0123456789") != digits.npos)
