@@ -1,0 +1,71 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The weights of a model as an inference engine holds them on one GPU, divided by its own tensor parallelism.
+#pragma once
+
+#include <headroom/model/inventory.hpp>
+#include <headroom/recipe/number_format.hpp>
+#include <headroom/rollout/engine.hpp>
+
+namespace headroom {
+
+/// Why an engine's weights, or its keys and values, cannot be told of a model; empty where they can.
+template <class No>
+constexpr objection check_generated(const shape& m, std::int64_t tensor, const No& no) {
+  if (m.encoder.layers > 0 || m.bidirectional || m.head != head_kind::language)
+    return no("headroom: rollout: only decoders with a head over the vocabulary are modelled in an inference engine; model", m.label);
+  if (m.pattern.names_own()) return no("headroom: rollout: what an inference engine keeps of a layer of one's own is not known; generate with the trainer elsewhere, or leave rollout out");
+  if (m.recurs())
+    return no("headroom: rollout: what an inference engine keeps for recurrent layers (their states, and pages of a common size) is not modelled; model", m.label);
+  if (tensor < 1) return no("headroom: rollout.tensor must be 1 or more", tensor);
+  if (tensor == 1) return {};
+  if (m.vision.layers > 0) return no("headroom: rollout.tensor: how an engine divides a vision or audio tower is not modelled; write 1, or leave rollout out; tensor", tensor);
+  if (m.heads % tensor != 0) return no("headroom: rollout.tensor must divide the attention heads", tensor);
+  if (!m.latent() && m.kv() % tensor != 0 && tensor % m.kv() != 0)
+    return no("headroom: rollout.tensor must divide the heads of keys and values, or be a multiple of them", tensor);
+  return {};
+}
+
+/// Heads of keys and values on each of `tensor` GPUs: at least one, so that several hold the same where there are fewer heads than GPUs
+/// (vllm model_executor/layers/linear.py QKVParallelLinear; sglang srt/layers/linear.py, the same class).
+constexpr std::int64_t engine_kv_heads(const shape& m, std::int64_t tensor) { return tensor >= m.kv() ? 1 : m.kv() / tensor; }
+
+namespace detail {
+
+/// Rows of a weight on one of `tensor` GPUs. Tables of the vocabulary are padded to a multiple of 64 (vllm and sglang,
+/// layers/vocab_parallel_embedding.py, DEFAULT_VOCAB_PADDING_SIZE).
+constexpr std::int64_t engine_rows(const shape& m, const weight& w, std::int64_t tensor) {
+  if (w.split == split_axis::vocabulary) {
+    const auto padded = checked::round_up(w.rows, std::int64_t{64});
+    if (padded % tensor != 0) refuse("headroom: rollout.tensor must divide the vocabulary, padded to a multiple of 64", tensor);
+    return padded / tensor;
+  }
+  if (w.split != split_axis::rows) return w.rows;
+  const bool keys = !m.latent() && (w.role == module::k_proj || w.role == module::v_proj);
+  if (keys) return checked::mul(engine_kv_heads(m, tensor), m.head_width());
+  if (w.rows % tensor != 0) refuse("headroom: rollout.tensor must divide the rows of every matrix of a layer", tensor);
+  return w.rows / tensor;
+}
+
+}  // namespace detail
+
+/// Elements on one GPU. Matrices are cut by rows or by columns, norms, routers and compressing projections are whole on each; modules of
+/// multi-token prediction are not loaded.
+constexpr parameters engine_parameters(const shape& m, const inventory& list, std::int64_t tensor) {
+  if (const auto why = check_generated(m, tensor, objecting{})) refuse(why);
+  parameters sum{0};
+  for (const auto& w : list) {
+    if (w.role == module::mtp) continue;
+    if (w.split == split_axis::columns && w.columns % tensor != 0) refuse("headroom: rollout.tensor must divide the columns of every matrix of a layer", tensor);
+    const auto columns = w.split == split_axis::columns ? w.columns / tensor : w.columns;
+    sum += parameters{checked::mul(checked::mul(detail::engine_rows(m, w, tensor), columns), w.copies())};
+  }
+  return sum;
+}
+
+constexpr bytes engine_weights(const shape& m, const inventory& list, std::int64_t tensor, const number_format& format) {
+  if (format.quantised() || format.width() < 2)
+    refuse("headroom: rollout.format must be bf16, fp16 or fp32: what an engine keeps of quantised weights (scales, layers that stay in 16 bits) is not modelled");
+  return engine_parameters(m, list, tensor) * format.density();
+}
+
+}  // namespace headroom

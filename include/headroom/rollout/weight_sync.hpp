@@ -1,0 +1,82 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What a trainer adds to a GPU for a moment while it writes its weights into an inference engine.
+#pragma once
+
+#include <headroom/rollout/engine_weights.hpp>
+
+namespace headroom {
+
+/// How the weights travel.
+enum class sync_kind : std::uint8_t {
+  in_place,       ///< what is there is read as it is: whole parameters in the trainer's process
+  tensor,         ///< one parameter is gathered at a time
+  unit,           ///< one wrapped unit (a layer; what lies outside all layers)
+  groups,         ///< the layers in so many groups, what lies outside them in one more
+  all,            ///< every parameter is gathered before the first is written
+  bucket,         ///< one tensor at a time is copied into a buffer of a stated size
+};
+
+/// Of a model's parameters, what is whole at a moment.
+struct sync_sizes {
+  parameters tensor{};  ///< the largest
+  parameters unit{};    ///< the largest layer, or what lies outside the layers
+  parameters group{};
+  parameters all{};
+};
+
+namespace detail {
+
+/// Parameters in layers [first, end) of the main stack.
+constexpr parameters in_layers(const inventory& list, std::int64_t first, std::int64_t end) {
+  parameters sum{0};
+  for (const auto& w : list) {
+    if (w.layers.count == 0) continue;
+    std::int64_t n = 0;
+    for (std::int64_t i = 0; i < w.layers.count; ++i) {
+      const auto at = w.layers.first + i * w.layers.stride;
+      n += at >= first && at < end ? 1 : 0;
+    }
+    sum += parameters{checked::mul(checked::mul(w.elements(), w.per_layer), n)};
+  }
+  return sum;
+}
+
+}  // namespace detail
+
+/// `groups`: 1 is everything at once. A group has ceil(layers / groups) layers (ms-swift rlhf_trainers/rollout_mixin.py
+/// split_batches: embeddings and head are a group of their own).
+constexpr sync_sizes sync_sizes_of(const shape& m, const inventory& list, std::int64_t groups = 1) {
+  if (groups < 1) refuse("headroom: rollout.sync_groups must be 1 or more: into how many groups the layers are divided", groups);
+  sync_sizes r;
+  parameters outside{0};
+  for (const auto& w : list) {
+    r.all += w.total();
+    r.tensor = max(r.tensor, parameters{w.elements()});
+    if (w.layers.count == 0) outside += w.total();
+  }
+  r.unit = r.group = outside;
+  const auto each = checked::ceil_div(m.layers, groups);
+  for (std::int64_t i = 0; i < m.layers; ++i) r.unit = max(r.unit, detail::in_layers(list, i, i + 1));
+  for (std::int64_t i = 0; i < m.layers; i += each) r.group = max(r.group, detail::in_layers(list, i, i + each));
+  if (groups == 1) r.group = r.all;
+  return r;
+}
+
+/// Bytes whole at a moment, beside what the trainer keeps and the engine's weights. `format`: of the gathered parameters; `sent`: of what the
+/// engine takes; `bucket`: the buffer's size. A gathered tensor and its copy in the engine's format are there together where they differ.
+/// Errors: job_error where a tensor does not fit into the bucket, as the program itself stops there.
+constexpr bytes sync_bytes(sync_kind kind, const sync_sizes& s, const number_format& format, const number_format& sent, bytes bucket) {
+  switch (kind) {
+    case sync_kind::in_place: return bytes{0};
+    case sync_kind::tensor: return s.tensor * format.density();
+    case sync_kind::unit: return s.unit * format.density();
+    case sync_kind::groups: return s.group * format.density();
+    case sync_kind::all: return s.all * format.density();
+    case sync_kind::bucket: break;
+  }
+  const auto whole = s.tensor * sent.density();
+  if (whole > bucket) refuse("headroom: rollout.sync_bucket_mib must hold the largest tensor of the model in the engine's format; verl stops there", bucket / mib);
+  return bucket + s.tensor * format.density() + (format.bits == sent.bits ? bytes{0} : whole);
+}
+
+}  // namespace headroom
