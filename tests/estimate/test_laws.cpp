@@ -25,6 +25,9 @@ job without_thresholds(job j) {
   return j;
 }
 
+/// Megatron-FSDP gathers units ahead until they are so large together: of larger units fewer.
+bool gathers_by_size(const job& j) { return j.sharding.gathers_units() && j.sharding.by(sharder::megatron); }
+
 struct change {
   std::string_view name;
   bool (*apply)(job&);  ///< false: it has no such thing
@@ -33,24 +36,39 @@ struct change {
 void fix_heads(shape& m) {
   if (m.head_dim == 0) m.head_dim = m.hidden / m.heads;
 }
+/// A loss that takes logits piece by piece makes fewer pieces of fewer tokens than it would, and then holds one as a whole.
+bool cut_finer(const job& j) {
+  const auto style = j.framework.loss.style;
+  return j.batch.sequence < 8 && (style == loss_style::chunked_in_loss || style == loss_style::chunked);
+}
 bool repeats_experts(const job& j) { return j.model.sparse() && style_of(j.model) == expert_style::repeated; }
 
 constexpr change more_of[]{
-    {"twice the sequence", [](job& j) { j.batch.sequence *= 2; return true; }},
-    {"64 tokens of each rank", [](job& j) { j.batch.sequence += 64 * j.parallel.context * j.parallel.tensor; return true; }},
+    {"twice the sequence", [](job& j) {
+       if (cut_finer(j)) return false;
+       j.batch.sequence *= 2;
+       return true;
+     }},
+    {"64 tokens of each rank", [](job& j) {
+       if (cut_finer(j)) return false;
+       j.batch.sequence += 64 * j.parallel.context * j.parallel.tensor;
+       return true;
+     }},
     {"a sample", [](job& j) { j.batch.micro += 1; return true; }},
     {"a layer of each chunk", [](job& j) {
        const auto& d = j.parallel;
        if (!j.trainable.all() || d.first_stage_layers + d.last_stage_layers + chunks_given(d) > 0) return false;
-       j.model.layers += d.pipeline * d.virtual_pipeline;
+       // Of a single layer the embedding is gathered while the head's gradients are still reduced.
+       if (j.sharding.gathers_units() && j.model.layers == 1) return false;
+       j.model.layers += d.pipeline * d.virtual_pipeline * j.model.experts.every;  // the last layer, gathered beside the loss, is of the same kind
        return true;
      }},
-    {"features", [](job& j) { fix_heads(j.model); j.model.hidden += j.model.heads * 16; return true; }},
-    {"heads", [](job& j) { fix_heads(j.model); j.model.heads *= 2, j.model.kv_heads *= 2; return true; }},
-    {"ffn", [](job& j) { j.model.ffn += 64 * j.parallel.tensor; return true; }},
+    {"features", [](job& j) { fix_heads(j.model); j.model.hidden += j.model.heads * 16; return !gathers_by_size(j); }},
+    {"heads", [](job& j) { fix_heads(j.model); j.model.heads *= 2, j.model.kv_heads *= 2; return !gathers_by_size(j); }},
+    {"ffn", [](job& j) { j.model.ffn += 64 * j.parallel.tensor; return !gathers_by_size(j); }},
     {"words", [](job& j) {
        // Liger-Kernel cuts rows into chunks, fewer for a larger vocabulary, whose number is a power of two.
-       if (j.loss.kind == loss_kind::fused_linear) return false;
+       if (j.loss.kind == loss_kind::fused_linear || gathers_by_size(j)) return false;
        j.model.vocab += 512;
        return true;
      }},
@@ -74,9 +92,20 @@ constexpr change more_of[]{
 constexpr change more_ranks[]{
     {"data", [](job& j) { j.parallel.data *= 2; return true; }},
     {"tensor", [](job& j) { j.parallel.tensor *= 2; return true; }},
-    {"pipeline", [](job& j) { j.parallel.pipeline *= 2; return j.parallel.pipeline > 2; }},
+    {"pipeline", [](job& j) {
+       // The first stage keeps what the embedding saves for each micro-batch in flight, and more are of more stages: of stages of one layer that is all.
+       if (j.model.layers < 4 * j.parallel.pipeline) return false;
+       // More stages wait longer: what defers weights' gradients keeps more micro-batches, and interleaving has more in flight (Narayanan et al. 2021, section 2.2).
+       if (!properties_of(j.parallel.schedule).plain() || j.parallel.schedule == schedule::interleaved) return false;
+       j.parallel.pipeline *= 2;
+       return j.parallel.pipeline > 2;
+     }},
     {"context", [](job& j) { j.parallel.context *= 2; return true; }},
-    {"expert", [](job& j) { j.parallel.expert *= 2; return j.model.sparse(); }},
+    {"expert", [](job& j) {
+       if (j.recompute.policy == recompute_policy::every_other_matmul) return false;  // which products are kept follows from how many there are
+       j.parallel.expert *= 2;
+       return j.model.sparse();
+     }},
 };
 
 /// What more ranks may take more of: what is gathered, and padded to come out even; what is sent; copies of either. `logits`: those, too, which
