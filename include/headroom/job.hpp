@@ -9,13 +9,14 @@
 #include <headroom/model/images.hpp>
 #include <headroom/model/shape.hpp>
 #include <headroom/recipe/adapter.hpp>
+#include <headroom/recipe/objective.hpp>
 #include <headroom/recipe/optimizer.hpp>
 #include <headroom/recipe/precision.hpp>
 
 namespace headroom {
 
 struct batch {
-  std::int64_t micro{1};         ///< sequences a rank works on at once
+  std::int64_t micro{1};         ///< examples a rank works on at once: sequences, or what the objective makes of them (pairs)
   std::int64_t sequence{};       ///< tokens of each
   std::int64_t accumulation{1};  ///< micro-batches in a step
   bool padded{};                 ///< an attention mask is passed
@@ -115,6 +116,7 @@ struct job {
   headroom::recurrence recurrence{};
   fused_kernels kernels{};
   headroom::loss loss{};
+  headroom::objective objective{};
   headroom::adapter adapter{};
   headroom::trainable trainable{};
   headroom::dropout dropout{};

@@ -31,10 +31,10 @@ constexpr void finish_rank(rank_report& r, const settled_job& s, const timeline&
   r.at_peak = t.at(r.peak_phase).rows;
   r.allocated = t.at(r.peak_phase).total;
   for (std::size_t i = 0; i < r.phases.size(); ++i) {
-    const auto& m = t.at(static_cast<phase>(i));
-    r.phases[i] = m.total;
-    r.at_phase[i] = m.rows;
-    if (m.total == bytes{0}) r.absent |= static_cast<std::uint8_t>(1U << i);  // a rank holds something at every moment that it has
+    r.phases[i] = t.total(static_cast<phase>(i));
+    if (i >= r.at_phase.size()) continue;
+    r.at_phase[i] = t.at(static_cast<phase>(i)).rows;
+    if (r.phases[i] == bytes{0}) r.absent |= static_cast<std::uint8_t>(1U << i);  // a rank holds something at every moment that it has
   }
   r.active = r.allocated;
   r.reserved = s.layer.host ? r.active : round_up(r.active, 2 * mib);

@@ -28,10 +28,12 @@ inline void parts_add_up(const job& j, const report& r) {
   std::int64_t gpus = 0;
   for (const auto& rank : r) {
     gpus += rank.count;
-    REQUIRE(rank.at_phase[static_cast<std::size_t>(rank.peak_phase)] == rank.at_peak);
+    if (in_every_step(rank.peak_phase)) REQUIRE(rank.at_phase[static_cast<std::size_t>(rank.peak_phase)] == rank.at_peak);
     bool sane = rank.at_peak.total() == rank.allocated;  // one assertion for all rows: there are millions
     for (std::size_t p = 0; p < rank.phases.size(); ++p) {
-      sane = sane && rank.phases[p] <= rank.allocated && rank.at_phase[p].total() == rank.phases[p];
+      sane = sane && rank.phases[p] <= rank.allocated;
+      if (p >= rank.at_phase.size()) continue;
+      sane = sane && rank.at_phase[p].total() == rank.phases[p];
       for (const auto b : rank.at_phase[p].rows) sane = sane && b >= bytes{0} && b <= rank.phases[p];
     }
     REQUIRE(sane);

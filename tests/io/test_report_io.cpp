@@ -20,12 +20,12 @@ report sample() {
   report r;
   r.size = 2;
   for (std::size_t i = 0; i < 2; ++i) {
-    auto& k = r.ranks[i];
+    auto& k = r.ranks[i] = rank_report{};
     k.pipeline_stage = static_cast<std::int64_t>(i);
     k.count = i == 0 ? 4 : 2;
     k.gpu = "h100-sxm-80gb";
     k.capacity = 79_GiB;
-    for (int p = 0; p < phase_count; ++p) {
+    for (int p = 0; p < step_phase_count; ++p) {
       auto& made_of = k.at_phase[static_cast<std::size_t>(p)];
       for (int n = 0; n < row_count; ++n)
         made_of.rows[static_cast<std::size_t>(n)] =
@@ -69,8 +69,8 @@ TEST_CASE("the JSON report has the keys of the contract, in their order, and add
         "pipeline_stage count gpu allocated active reserved device fragmentation surplus peak_phase peak_layer at_peak outside_allocator phases "
         "capacity taken fits headroom bounds errors ");
   CHECK(keys(r["ranks"][0]["at_peak"]) ==
-        "parameters master_parameters gradients optimizer_state adapters activations logits gathered_parameters "
-        "communication_buffers workspace temporaries ");
+        "parameters master_parameters gradients optimizer_state adapters other_models activations logits gathered_parameters "
+        "communication_buffers workspace rollout_engine kv_cache temporaries ");
   CHECK(keys(r["ranks"][0]["phases"]) == "load forward loss backward reduce step save ");
   CHECK(r["ranks"].size() == 2);
   for (const auto& rank : r["ranks"]) {

@@ -12,9 +12,8 @@ namespace detail {
 /// Rows of a moment, `n` times, added to another's. Totals are checked, and no row is above its total: a row needs no check of its own, and
 /// one that leaves 64 bits on its way comes back.
 constexpr void add_rows(breakdown& __restrict to, const breakdown& __restrict b) {
-  for (std::size_t i = 0; i < row_count - 1; ++i) to.rows[i].value = proven::add(to.rows[i].value, b.rows[i].value);
-  auto& odd = to.rows[row_count - 1].value;  // the others go in pairs
-  odd = proven::add(odd, b.rows[row_count - 1].value);
+  static_assert(row_count % 2 == 0, "rows are added in pairs");
+  for (std::size_t i = 0; i < row_count; ++i) to.rows[i].value = proven::add(to.rows[i].value, b.rows[i].value);
 }
 constexpr void add_rows(breakdown& __restrict to, const breakdown& __restrict b, std::int64_t n) {
   for (std::size_t i = 0; i < row_count; ++i) to.rows[i].value = proven::add(to.rows[i].value, proven::mul(n, b.rows[i].value));
@@ -50,7 +49,7 @@ struct moment {
     total += b;
     rows[r] += b;
   }
-  // Most moments of most jobs are empty, and an empty one has eleven empty rows: no row is ever negative.
+  // Most moments of most jobs are empty, and an empty one has only empty rows: no row is ever negative.
   constexpr void add_to(breakdown& b) const {
     if (total != bytes{0}) detail::add_rows(b, rows);
   }

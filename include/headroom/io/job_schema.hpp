@@ -6,6 +6,7 @@
 #include <headroom/io/job/key_schema.hpp>
 #include <headroom/io/job/model.hpp>
 #include <headroom/io/job/modules.hpp>
+#include <headroom/io/job/objective.hpp>
 
 #include <string>
 
@@ -142,6 +143,20 @@ inline schema_value recompute_schema() {
   return or_name(k.object(), texts(names_of<recompute_mode>, [](const auto& n) { return n.text; }));
 }
 
+inline schema_value objective_schema() {
+  objective o;
+  key_schema k{"objective"};
+  k.is("kind", words_schema_of<objective_kind>());
+  describe(k, o);
+  key_schema role{"objective.teacher"};
+  role.is("model", either_schema(schema_value{{"type", "string"}}, object_schema()));
+  describe(role, o.teacher);
+  role.require("model");
+  k.is("teacher", either_schema(schema_value{{"type", "string"}}, role.object()));
+  k.require("kind");
+  return or_name(k.object(), texts(names_of<objective_kind>, [](const auto& n) { return n.text; }));
+}
+
 inline schema_value adapter_schema() {
   adapter a;
   key_schema k{"adapter"};
@@ -215,6 +230,7 @@ inline schema_value job_schema() {
   k.is("recurrence", words_schema_of<recurrence>());
   k.is("kernels", list_schema(words_schema_of<fused_kernel>()));
   k.is("loss", detail::plain_schema<loss>("loss"));
+  k.is("objective", detail::objective_schema());
   k.is("adapter", detail::adapter_schema());
   k.is("trainable", detail::trainable_schema());
   k.is("dropout", detail::plain_schema<dropout>("dropout"));

@@ -49,6 +49,7 @@ ordered_json to_json(const basic_report<Ranks>& all, const rank_report& r, confi
   ordered_json phases = ordered_json::object();
   for (int i = 0; i < phase_count; ++i) {
     const auto p = static_cast<phase>(i);
+    if (!in_every_step(p) && !r.has(p)) continue;
     phases[std::string{text(p)}] = r.has(p) ? ordered_json(r[p].count()) : ordered_json(nullptr);
   }
   return {{"pipeline_stage", r.pipeline_stage},

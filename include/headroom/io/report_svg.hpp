@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace headroom::io {
 namespace detail {
@@ -17,7 +18,7 @@ namespace detail {
 /// What joins the phases into one area over the step: each row's band from one bar to the next.
 inline void draw_bands(svg_canvas& svg, const svg_frame& f, const rank_report& r, double slot, double width) {
   const bytes outside = r.outside.context + r.outside.nccl;
-  for (std::size_t i = 0; i + 1 < phase_count; ++i) {
+  for (std::size_t i = 0; i + 1 < step_phase_count; ++i) {
     if (!r.has(static_cast<phase>(i)) || !r.has(static_cast<phase>(i + 1))) continue;  // a gap
     double left = 0, right = 0;
     const double x1 = f.x + slot * static_cast<double>(i) + (slot + width) / 2, x2 = x1 + slot - width;
@@ -31,15 +32,25 @@ inline void draw_bands(svg_canvas& svg, const svg_frame& f, const rank_report& r
   }
 }
 
+/// The phases that have a bar: those of every step, and what else this rank's has.
+inline std::vector<phase> phases_drawn(const rank_report& r) {
+  std::vector<phase> all;
+  for (int i = 0; i < phase_count; ++i)
+    if (const auto p = static_cast<phase>(i); in_every_step(p) || r.has(p)) all.push_back(p);
+  return all;
+}
+
 inline void draw_bars(svg_canvas& svg, const svg_frame& f, const rank_report& r) {
-  const double slot = f.width / phase_count;
+  const auto drawn = phases_drawn(r);
+  const double slot = f.width / static_cast<double>(drawn.size());
   const double width = slot * 0.6;
   draw_bands(svg, f, r, slot, width);
   const bytes outside = r.outside.context + r.outside.nccl;
-  for (int i = 0; i < phase_count; ++i) {
-    const auto p = static_cast<phase>(i);
-    const auto& made_of = r.at_phase[static_cast<std::size_t>(i)];
-    const double x = f.x + slot * i + (slot - width) / 2;
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    const auto p = drawn[i];
+    breakdown made_of = in_every_step(p) ? r.at_phase[i] : p == r.peak_phase ? r.at_peak : breakdown{};
+    if (made_of.total() < r[p]) made_of[row::other_models] = r[p];  // of such a phase it is known how much, not of what
+    const double x = f.x + slot * static_cast<double>(i) + (slot - width) / 2;
     double level = 0;
     const auto stack = [&](bytes amount, std::size_t colour, std::string_view label) {
       if (amount <= bytes{0}) return;
@@ -109,6 +120,7 @@ void draw_legend(svg_canvas& svg, const basic_report<Ranks>& r, double x, double
     bool ever = false;
     for (std::size_t i = 0; i < static_cast<std::size_t>(r.size); ++i)
       for (const auto& moment : r.ranks[i].at_phase) ever = ever || moment[static_cast<row>(k)] > bytes{0};
+    ever = ever || tightest.at_peak[static_cast<row>(k)] > bytes{0};
     std::string label{text(static_cast<row>(k))};
     std::replace(label.begin(), label.end(), '_', ' ');
     if (ever) entry(static_cast<std::size_t>(k), label, tightest.at_peak[static_cast<row>(k)]);

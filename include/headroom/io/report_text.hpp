@@ -88,6 +88,7 @@ inline std::string rank_text(const rank_report& r, bool staged, const palette& i
   const auto tallest = *std::max_element(r.phases.begin(), r.phases.end());
   for (int i = 0; i < phase_count; ++i) {
     const auto p = static_cast<phase>(i);
+    if (!in_every_step(p) && !r.has(p)) continue;
     const double height = tallest > bytes{0} ? in_gib(r[p]) / in_gib(tallest) : 0.0;
     const bool peak = p == r.peak_phase && r[p] > bytes{0};
     text += "  " + left(headroom::text(p), label_width) + right(r.has(p) ? gib_text(r[p]) : "–", number_width) + std::string(11, ' ') +

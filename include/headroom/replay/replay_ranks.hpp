@@ -25,7 +25,7 @@ constexpr void add_unused_ends(rank_report& rank, bytes ends) {
   rank.at_peak[row::temporaries] += ends;
   const auto peak = static_cast<std::size_t>(rank.peak_phase);
   rank.phases[peak] += ends;
-  rank.at_phase[peak][row::temporaries] += ends;
+  if (in_every_step(rank.peak_phase)) rank.at_phase[peak][row::temporaries] += ends;
 }
 
 constexpr void finish_replayed(rank_report& rank, bytes reserved) {

@@ -17,16 +17,19 @@ enum class row : std::uint8_t {
   gradients,
   optimizer_state,        ///< moments, quantization constants
   adapters,               ///< LoRA's and DoRA's weights
+  other_models,           ///< a reference or a teacher: its weights, what of them is gathered, and what its forward takes
   activations,            ///< saved for backward, or flowing between layers
   logits,                 ///< of the head and the loss, with what the loss keeps and computes
   gathered_parameters,    ///< whole weights for as long as a sharded layer computes with them
   communication_buffers,  ///< buckets of a reduction or a gather
   workspace,              ///< cuBLAS's
+  rollout_engine,         ///< what generates: its weights and buffers
+  kv_cache,               ///< … keys and values of tokens that were read or generated
   temporaries,            ///< of one operation or update, freed when it ends
 };
 inline constexpr int row_count = static_cast<int>(row::temporaries) + 1;
 
-/// The moments of a step, in order. The columns of a report.
+/// The moments of a step, in order, and those that only methods with more than one model have. The columns of a report.
 enum class phase : std::uint8_t {
   load,          ///< the model goes to the GPU, and the trainer with its optimizer is built around it
   forward,       ///< of the layers
@@ -35,8 +38,16 @@ enum class phase : std::uint8_t {
   reduce,        ///< gradients go to the ranks that own them
   step,          ///< the optimizer's
   save,          ///< what outlives the step
+  reference,     ///< forward of a reference or a teacher
+  generate,      ///< completions are sampled
+  sync,          ///< the weights go to what generates
+  score,         ///< completions are scored: old log-probabilities, rewards, values
+  evaluate,      ///< between steps
 };
-inline constexpr int phase_count = static_cast<int>(phase::save) + 1;
+inline constexpr int phase_count = static_cast<int>(phase::evaluate) + 1;
+/// Of them those of every step, of which a report says what each is made of; of the others it says how much.
+inline constexpr int step_phase_count = static_cast<int>(phase::save) + 1;
+constexpr bool in_every_step(phase p) { return static_cast<int>(p) < step_phase_count; }
 
 /// Bytes by row; total() is their sum.
 struct breakdown {
@@ -78,13 +89,13 @@ struct rank_report {
   bytes fragmentation;       ///< what fragmentation may add to `device`, at most; 0 after a replay, and where there is none
   bytes surplus;             ///< of `device`, what streams' pools hold at different times and perhaps need not; 0 likewise
   phase peak_phase;
-  std::uint8_t absent{};     ///< a bit for each phase that this rank's step does not have; has()
+  std::uint8_t absent{};     ///< a bit for each phase of every step that this rank's does not have; has()
   std::int64_t peak_layer;   ///< -1: not in a layer (embedding, head, optimizer)
   breakdown at_peak;         ///< adds up to `allocated` exactly
   outside_allocator outside;
   bytes routed;              ///< of `allocated`, what grows with the tokens routed to this rank's experts, where that is assumed to be an even share
   std::array<bytes, phase_count> phases;  ///< the tallest moment of each
-  std::array<breakdown, phase_count> at_phase;  ///< what each of those is made of
+  std::array<breakdown, step_phase_count> at_phase;  ///< what those of every step are made of; where another is the tallest, at_peak says it
 
   [[nodiscard]] constexpr bytes headroom() const { return capacity - device; }
   /// Fits even with the most that fragmentation may add.
@@ -93,7 +104,7 @@ struct rank_report {
   [[nodiscard]] constexpr bool may_fit() const { return device - surplus <= capacity; }
   [[nodiscard]] constexpr bytes operator[](phase p) const { return phases[static_cast<std::size_t>(p)]; }
   /// Whether its step has a phase: only a pipeline's last stage computes a loss. Of one that it does not have all bytes are 0.
-  [[nodiscard]] constexpr bool has(phase p) const { return (absent >> static_cast<unsigned>(p) & 1U) == 0; }
+  [[nodiscard]] constexpr bool has(phase p) const { return in_every_step(p) ? (absent >> static_cast<unsigned>(p) & 1U) == 0 : (*this)[p] > bytes{0}; }
   friend constexpr bool operator==(const rank_report&, const rank_report&) = default;
 };
 
@@ -130,12 +141,12 @@ constexpr bytes base_of(const rank_report& r, error_base b) {
 /// What a row or phase is called in the report file.
 constexpr std::string_view text(row r) {
   constexpr std::array<std::string_view, row_count> names{"parameters",  "master_parameters",   "gradients",             "optimizer_state",
-                                                          "adapters",    "activations",         "logits",                "gathered_parameters",
-                                                          "communication_buffers", "workspace", "temporaries"};
+                                                          "adapters",    "other_models",        "activations",           "logits",
+                                                          "gathered_parameters", "communication_buffers", "workspace", "rollout_engine", "kv_cache", "temporaries"};
   return names[static_cast<std::size_t>(r)];
 }
 constexpr std::string_view text(phase p) {
-  constexpr std::array<std::string_view, phase_count> names{"load", "forward", "loss", "backward", "reduce", "step", "save"};
+  constexpr std::array<std::string_view, phase_count> names{"load", "forward", "loss", "backward", "reduce", "step", "save", "reference", "generate", "sync", "score", "evaluate"};
   return names[static_cast<std::size_t>(p)];
 }
 

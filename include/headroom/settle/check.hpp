@@ -3,8 +3,7 @@
 // (objection.hpp).
 #pragma once
 
-#include <headroom/job.hpp>
-#include <headroom/model/check.hpp>
+#include <headroom/settle/check_objective.hpp>
 
 namespace headroom {
 
@@ -106,7 +105,7 @@ constexpr objection check(const job& j, const No& no = {}) {
   if (const auto why = detail::check_model(j.model, no)) return why;
   if (const auto why = detail::check_layout(j, no)) return why;
   if (const auto why = detail::check_recipe(j, no)) return why;
-  return {};
+  return detail::check_objective(j, no);
 }
 
 }  // namespace headroom

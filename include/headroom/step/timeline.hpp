@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The tallest moment of each phase of a step: load, forward, loss, backward, reduce, step, save.
+// The tallest moment of each phase of a step, and of what other models do in it.
 #pragma once
 
 #include <headroom/block/moment.hpp>
@@ -19,6 +19,15 @@ class timeline {
     if (tallest_[i].rise_to(parts...)) layer_[i] = layer;
     if (pools_) [[unlikely]] default_pool_ = max(default_pool_, (parts.total + ...) - elsewhere_);
   }
+  /// Considers a moment of a phase that not every step has.
+  constexpr void look_beside(phase p, std::int64_t layer, const moment& m) {
+    auto& most = beside_[static_cast<std::size_t>(p) - tallest_.size()];
+    most = max(most, m.total);
+    if (pools_) [[unlikely]] default_pool_ = max(default_pool_, m.total - elsewhere_);
+    if (!tallest_beside_.rise_to(m)) return;
+    at_beside_ = p;
+    layer_beside_ = layer;
+  }
   /// From now on the pool of the default stream is watched: of the moments to come, so many bytes lie in other streams' pools.
   constexpr void watch_pools(bytes gather, bytes reduce) {
     pools_ = true;
@@ -32,18 +41,24 @@ class timeline {
   [[nodiscard]] constexpr bytes default_pool() const { return default_pool_; }
   [[nodiscard]] constexpr bytes gather_pool() const { return gather_pool_; }
   [[nodiscard]] constexpr bytes reduce_pool() const { return reduce_pool_; }
-  [[nodiscard]] constexpr const moment& at(phase p) const { return tallest_[static_cast<std::size_t>(p)]; }
-  [[nodiscard]] constexpr std::int64_t layer(phase p) const { return layer_[static_cast<std::size_t>(p)]; }
+  /// Of a phase of every step, or of the tallest of the others.
+  [[nodiscard]] constexpr const moment& at(phase p) const { return in_every_step(p) ? tallest_[static_cast<std::size_t>(p)] : tallest_beside_; }
+  [[nodiscard]] constexpr std::int64_t layer(phase p) const { return in_every_step(p) ? layer_[static_cast<std::size_t>(p)] : layer_beside_; }
+  [[nodiscard]] constexpr bytes total(phase p) const { return in_every_step(p) ? at(p).total : beside_[static_cast<std::size_t>(p) - tallest_.size()]; }
   [[nodiscard]] constexpr phase peak() const {
     std::size_t best = 0;
     for (std::size_t i = 1; i < tallest_.size(); ++i)
       if (tallest_[i].total > tallest_[best].total) best = i;
-    return static_cast<phase>(best);
+    return tallest_beside_.total > tallest_[best].total ? at_beside_ : static_cast<phase>(best);
   }
 
  private:
-  std::array<moment, phase_count> tallest_;
-  std::array<std::int64_t, phase_count> layer_;
+  std::array<moment, step_phase_count> tallest_;
+  std::array<std::int64_t, step_phase_count> layer_;
+  moment tallest_beside_;
+  std::array<bytes, phase_count - step_phase_count> beside_{};
+  phase at_beside_{phase::reference};
+  std::int64_t layer_beside_{-1};
   bool pools_{};
   bytes elsewhere_{}, default_pool_{}, gather_pool_{}, reduce_pool_{};
 };

@@ -16,8 +16,9 @@ namespace headroom::io::detail {
 /// One colour a row of the report, in the order in which they are stacked from the bottom; the last is what lies outside
 /// the allocator.
 inline constexpr std::array<std::string_view, row_count + 1> svg_colours{"#27548a", "#5c8fc7", "#e8963a", "#2f8f83",
-                                                                         "#9bd0c4", "#c94f4f", "#f0b5ac", "#7a5aa6",
-                                                                         "#bda6d8", "#8a8f98", "#e3c34f", "#d5d8dd"};
+                                                                         "#9bd0c4", "#a0703c", "#c94f4f", "#f0b5ac",
+                                                                         "#7a5aa6", "#bda6d8", "#8a8f98", "#4f8a3f",
+                                                                         "#a9cf8f", "#e3c34f", "#d5d8dd"};
 static_assert(svg_colours.size() == row_count + 1, "a colour for each row");
 
 inline std::string escaped(std::string_view text) {

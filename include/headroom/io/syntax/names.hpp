@@ -137,6 +137,43 @@ inline constexpr auto names_of<loss_kind> = std::array<named<loss_kind>, 6>{{{"f
                                                                              {"fused-linear", loss_kind::fused_linear},
                                                                              {"cut", loss_kind::cut}}};
 template <>
+inline constexpr auto names_of<objective_kind> = std::array<named<objective_kind>, 18>{{{"sft", objective_kind::sft},
+                                                                                        {"dpo", objective_kind::dpo},
+                                                                                        {"kto", objective_kind::kto},
+                                                                                        {"orpo", objective_kind::orpo},
+                                                                                        {"cpo", objective_kind::cpo},
+                                                                                        {"simpo", objective_kind::simpo},
+                                                                                        {"reward", objective_kind::reward},
+                                                                                        {"classification", objective_kind::classification},
+                                                                                        {"embedding", objective_kind::embedding},
+                                                                                        {"rerank", objective_kind::rerank},
+                                                                                        {"distill", objective_kind::distill},
+                                                                                        {"online-dpo", objective_kind::online_dpo},
+                                                                                        {"ppo", objective_kind::ppo},
+                                                                                        {"grpo", objective_kind::grpo},
+                                                                                        {"rloo", objective_kind::rloo},
+                                                                                        {"ipo", objective_kind::dpo},
+                                                                                        {"gspo", objective_kind::grpo},
+                                                                                        {"dapo", objective_kind::grpo}}};
+template <>
+inline constexpr auto names_of<method_code> = std::array<named<method_code>, 11>{{{"trl", method_code::trl},
+                                                                                  {"trl-0.14", method_code::trl_0_14},
+                                                                                  {"ms-swift", method_code::ms_swift},
+                                                                                  {"ms-swift-megatron", method_code::ms_swift_megatron},
+                                                                                  {"llama-factory", method_code::llama_factory},
+                                                                                  {"openrlhf", method_code::openrlhf},
+                                                                                  {"verl", method_code::verl},
+                                                                                  {"nemo-rl", method_code::nemo_rl},
+                                                                                  {"slime", method_code::slime},
+                                                                                  {"deepspeed-chat", method_code::deepspeed_chat},
+                                                                                  {"medicalgpt", method_code::medicalgpt}}};
+template <>
+inline constexpr auto names_of<reference_way> = std::array<named<reference_way>, 5>{{{"copy", reference_way::copy},
+                                                                                     {"adapter-off", reference_way::adapter_off},
+                                                                                     {"swapped", reference_way::swapped},
+                                                                                     {"precomputed", reference_way::precomputed},
+                                                                                     {"none", reference_way::none}}};
+template <>
 inline constexpr auto names_of<vendor> = std::array<named<vendor>, 7>{{{"nvidia", vendor::nvidia},
                                                                        {"amazon", vendor::amazon},
                                                                        {"amd", vendor::amd},

@@ -1,0 +1,75 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What a step optimises: the method, whose loss code computes it, and the models beside the one that trains.
+#pragma once
+
+#include <headroom/layout/sharding.hpp>
+#include <headroom/model/shape.hpp>
+#include <headroom/recipe/number_format.hpp>
+
+namespace headroom {
+
+/// Methods that differ in models, batches or losses; what differs in arithmetic alone (IPO, DAPO) is an alias (io/syntax/names.hpp).
+enum class objective_kind : std::uint8_t { sft, dpo, kto, orpo, cpo, simpo, reward, classification, embedding, rerank, distill, online_dpo, ppo, grpo, rloo };
+
+/// Whose code runs the method. Where its loss changed, an older release has a name of its own.
+enum class method_code : std::uint8_t { unset, trl, trl_0_14, ms_swift, ms_swift_megatron, llama_factory, openrlhf, verl, nemo_rl, slime, deepspeed_chat, medicalgpt };
+
+/// How the reference's log-probabilities come about: by a copy of the model; by the model with its adapters switched off; by weights that are
+/// swapped in from the host; once, before the first step, so that they are data; or there is none.
+enum class reference_way : std::uint8_t { unset, copy, adapter_off, swapped, precomputed, none };
+
+/// A model beside the one that trains: its own shape, and what its standing has of its own. The rest is the job's.
+struct model_role {
+  shape model{};                     ///< no layers: there is no such model
+  number_format parameters{};        ///< of its weights; not set(): the job's
+  std::int32_t stage{-1};            ///< of its own sharding, under DeepSpeed; -1: the job's
+  place parameters_at{};             ///< where its weights wait; on the host they are gathered a unit at a time
+
+  [[nodiscard]] constexpr bool given() const { return model.layers > 0; }
+  friend constexpr bool operator==(const model_role&, const model_role&) = default;
+};
+
+struct objective {
+  objective_kind kind{};
+  method_code code{};
+  reference_way reference{};
+  model_role teacher{};              ///< of a distillation
+
+  friend constexpr bool operator==(const objective&, const objective&) = default;
+};
+
+/// What a method is, apart from who runs it.
+struct objective_traits {
+  objective_kind kind{};
+  std::int64_t sequences{1};         ///< of each example that batch.micro counts: a pair has two
+  bool reference{};                  ///< compares with a reference, unless it is left out
+  bool teacher{};
+  bool vocabulary{true};             ///< its loss reads logits
+  bool modelled{};                   ///< by this version
+};
+inline constexpr std::array<objective_traits, 15> all_objectives{{
+    {.kind = objective_kind::sft, .modelled = true},
+    {.kind = objective_kind::dpo, .sequences = 2, .reference = true},
+    {.kind = objective_kind::kto, .reference = true},
+    {.kind = objective_kind::orpo, .sequences = 2},
+    {.kind = objective_kind::cpo, .sequences = 2},
+    {.kind = objective_kind::simpo, .sequences = 2},
+    {.kind = objective_kind::reward, .sequences = 2, .vocabulary = false},
+    {.kind = objective_kind::classification, .vocabulary = false},
+    {.kind = objective_kind::embedding, .vocabulary = false},
+    {.kind = objective_kind::rerank, .vocabulary = false},
+    {.kind = objective_kind::distill, .teacher = true},
+    {.kind = objective_kind::online_dpo, .sequences = 2, .reference = true},
+    {.kind = objective_kind::ppo, .reference = true},
+    {.kind = objective_kind::grpo, .reference = true},
+    {.kind = objective_kind::rloo, .reference = true},
+}};
+static_assert([] {
+  for (std::size_t i = 0; i < all_objectives.size(); ++i)
+    if (static_cast<std::size_t>(all_objectives[i].kind) != i) return false;
+  return true;
+}(), "the table has one entry for each method, in their order");
+
+constexpr const objective_traits& traits_of(objective_kind k) { return all_objectives[static_cast<std::size_t>(k)]; }
+
+}  // namespace headroom
