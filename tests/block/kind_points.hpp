@@ -38,7 +38,7 @@ inline job job_of(const json& point) {
   j.batch = {.micro = point["b"], .sequence = point["s"]};
   j.recurrence = recurrence::eager;
   j.attention = point["attention"] == "eager" ? attention::eager : attention::sdpa;
-  j.framework.attention.copies_output = j.attention == attention::sdpa;  // the CPU's kernel has heads before positions
+
   return j;
 }
 

@@ -38,7 +38,7 @@ shape shape_of(const std::string& name, const json& c) {
     e.shared_ffn = c["shared_expert_intermediate_size"];
     e.shared_gate = m.norm_offset = true;
   }
-  if (is(name, "GptOss")) e.bias = e.router_bias = true;
+  if (is(name, "GptOss")) e.bias = e.router_bias = m.fp32_norm = true;
   if (is(name, "MiniMax") || is(name, "MiniMaxM2")) e.fp32_weights = true;
   if (is(name, "NemotronH")) m.mlp = mlp_kind::plain, m.activation = activation_kind::relu2;
   return m;

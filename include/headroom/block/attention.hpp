@@ -35,7 +35,7 @@ constexpr tensor join_samples(program& p, const scene& s, tensor x, bool part) {
 }
 
 /// Scores written out. transformers' eager_attention_forward: q·kᵀ, scaling, mask, softmax in fp32, back to the compute
-/// format, dropout, ·v. GPT-2 computes the softmax in the compute format, where autocast does not make it fp32; a soft cap adds a tanh that saves its result.
+/// format, dropout, ·v. A soft cap adds a tanh that saves its result.
 constexpr tensor eager_attention(program& p, const scene& s, heads views, bool fp32_softmax) {
   const auto& m = *s.model;
   const auto keys = s.keys > 0 ? s.keys : s.sequence;
@@ -62,7 +62,6 @@ constexpr tensor eager_attention(program& p, const scene& s, heads views, bool f
   auto soft = p.make(scores, fp32_softmax ? 4 : w);
   p.step(masked.bit(), soft.bit(), {.saves = s.habits->autograd.softmax_keeps_input ? soft | masked : soft.bit(), .holds = s.host ? t.bit() : 0});
   soft = drop(p, cast(p, soft, w), s.drops.attention);
-  if (m.attention_sinks) soft = pointwise(p, soft);  // without the sink's column: a copy
   if (!h.repeated) h.v = join_samples(p, s, h.v, h.parts);
   const auto product = p.make(s.keys > 0 ? checked::mul(s.tokens, m.query_width()) : p.elements(h.v), w);
   p.step(soft | h.v, product.bit(), {.saves = factors(p, soft, h.v), .holds = views.v.bit()});
@@ -71,6 +70,34 @@ constexpr tensor eager_attention(program& p, const scene& s, heads views, bool f
   if (s.habits->attention.copies_heads && !heads_apart(s)) return product;
   const auto y = p.make(p.elements(product), w);
   p.step(product.bit(), y.bit(), {.passes_gradient = s.habits->attention.copies_heads && s.samples == 1});
+  return y;
+}
+
+/// gpt-oss' eager_attention_forward (transformers models/gpt_oss/modeling_gpt_oss.py): a column of sinks joins the scores, of which each row's largest
+/// is taken off; then softmax, in the format that scores and sinks have together, and ·v without that column. Positions of the largest are saved.
+constexpr tensor attention_with_sinks(program& p, const scene& s, heads h) {
+  const auto rows = checked::mul(checked::mul(s.samples, s.divided(s.model->heads)), s.sequence);
+  const auto scores = checked::mul(rows, s.sequence), joined_scores = checked::add(scores, rows);
+  const auto first = p.tensors();
+  const auto w = p.width(h.q), wide = s.autocast ? s.weight_width : w;
+  auto t = p.make(scores, w);
+  p.step(h.q | h.k, t.bit(), {.saves = factors(p, h.q, h.k)});
+  t = scale(p, s, t);
+  const auto masked = p.make(scores, w), joined = p.make(joined_scores, wide);
+  p.step(t.bit(), masked.bit(), {.passes_gradient = true});
+  p.step(masked.bit(), joined.bit());
+  const auto largest = p.make(rows, wide), places = p.make(rows, 8), shifted = p.make(joined_scores, wide), soft = p.make(joined_scores, wide);
+  p.step(joined.bit(), largest | places, {.saves = places.bit(), .holds = masked.bit()});
+  p.step(joined | largest, shifted.bit(), {.holds = masked.bit()});
+  p.step(shifted.bit(), soft.bit(), {.saves = soft.bit(), .holds = masked.bit()});
+  const auto without = p.view(soft, scores);
+  p.step(soft.bit(), without.bit());
+  const auto probabilities = drop(p, cast(p, without, w), s.drops.attention);
+  const auto product = p.make(p.elements(h.v), w);
+  p.step(probabilities | h.v, product.bit(), {.saves = factors(p, probabilities, h.v), .holds = shifted.bit()});
+  if (s.policy == recompute_policy::attention_only) p.recompute_since(first, 0);
+  const auto y = p.make(p.elements(product), w);
+  p.step(product.bit(), y.bit());
   return y;
 }
 
@@ -158,6 +185,16 @@ constexpr heads fused_projection(program& p, const scene& s, const module_set& t
   return h;
 }
 
+/// The kernel's result lies as q does, and q lies heads before positions where the part of each head that turns was concatenated with the rest
+/// (FlashAttention's and its like in torch: empty_like(q)): heads beside each other are a copy. The kernel that takes masks makes a layout of its own
+/// (native/transformers/cuda/attention.cu _efficient_attention_forward), and so do those that take tokens without padding.
+constexpr bool heads_first(const scene& s) {
+  const auto& m = *s.model;
+  if (s.compiled || m.position != position_kind::rope || m.rotary_percent == 100 || s.habits->rotary.style != rope_style::rotate_half) return false;
+  if (s.fused.has(fused_kernel::rotary)) return false;
+  return s.host || ((s.kernel == attention::sdpa || s.kernel == attention::flash) && !s.padded && !s.packed);
+}
+
 /// The attention half of a layer: from the normalised input to what is added to the residual stream.
 constexpr tensor attend(program& p, const scene& s, const module_set& trained, tensor x) {
   const auto& m = *s.model;
@@ -213,8 +250,9 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     h.v = expand(p, s, h.v);
     h.repeated = true;
   }
-  auto out = written_out ? eager_attention(p, s, h, m.position == position_kind::rope || m.position == position_kind::relative || s.autocast) : fused_attention(p, s, h);
-  if (style.copies_output && !written_out) out = pointwise(p, out);
+  // GPT-2 and BERT compute the softmax in the compute format, where autocast does not make it fp32.
+  auto out = written_out ? m.attention_sinks ? attention_with_sinks(p, s, h) : eager_attention(p, s, h, m.position != position_kind::learned || s.autocast) : fused_attention(p, s, h);
+  if (!written_out && (style.copies_output || heads_first(s))) out = pointwise(p, out);
   if (gate.valid()) {
     const auto sigmoid = p.make(p.elements(gate), p.width(gate));
     p.step(gate.bit(), sigmoid.bit(), {.saves = sigmoid.bit()});

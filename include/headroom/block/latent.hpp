@@ -54,10 +54,11 @@ constexpr tensor latent_attend(program& p, const scene& s, const module_set& tra
     const auto inputs = (h.q | h.k) | h.v;
     p.step(inputs, out | lse, {.saves = inputs | out | lse, .backward_temporary = workspace});
     if (s.policy == recompute_policy::every_other_matmul) p.keep(out | lse);
-    if (pads) {
-      const auto cut = p.make(of_heads(a.value_dim), w);
-      p.step(out.bit(), cut.bit());
-      out = cut;
+    // Queries are concatenated, heads before positions, and so lies what kernels of one width give; that of a second width makes a layout of its own.
+    if (pads || head == a.value_dim) {
+      const auto beside = p.make(of_heads(a.value_dim), w);
+      p.step(out.bit(), beside.bit());
+      out = beside;
     }
   }
   return linear(p, s, trained, module::o_proj, out, checked::mul(m.heads, a.value_dim), m.hidden, m.output_bias);

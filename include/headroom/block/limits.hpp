@@ -116,8 +116,8 @@ constexpr objection check_layers(const job& j, const No& no) {
   if (const auto why = check_joined_experts(j, no)) return why;
   if (m.pattern.given())
     if (const auto why = check_pattern_layers(j, no)) return why;
-  if ((m.gated_attention || m.norm_offset) && (divides || m.fused_qkv || m.latent() || f.attention.qkv != qkv_projection::separate))
-    return no("headroom: gated attention and norms of 1 + weight (model.gated_attention, norm_offset) are not modelled for this framework, or with one matrix for q, k and v, by this version", f.label);
+  if (m.gated_attention && (divides || m.fused_qkv || m.latent() || f.attention.qkv != qkv_projection::separate))
+    return no("headroom: gated attention (model.gated_attention) is not modelled for this framework, or with one matrix for q, k and v, by this version", f.label);
   if (const auto why = check_images(m.vision, j.batch.images, no)) return why;
   if (m.vision.kind != vision_kind::none)
     if (const auto why = check_tower_layers(j, no)) return why;
@@ -150,7 +150,8 @@ constexpr objection check_kernels(const job& j, const No& no) {
   if (j.kernels.empty() && j.loss.kind != loss_kind::cut) return {};
   if (divides_layers(j.framework) || j.compile || j.recompute.mode == recompute_mode::selective)
     return no("headroom: fused kernels (kernels, loss.kind \"cut\") are not modelled for this framework, compiled or selectively recomputed layers by this version", j.framework.label);
-  if (j.kernels.has(fused_kernel::norm) && m.norm_offset) return no("headroom: a fused norm of 1 + weight is not modelled by this version; kernels must be without \"norm\"");
+  if (j.kernels.has(fused_kernel::norm) && (m.gated_attention || m.fp32_norm))
+    return no("headroom: fused norms are not modelled for models with gated attention, and for norms that scale in fp32, by this version; kernels must be without \"norm\"");
   if (!j.kernels.adapted()) return {};
   if (a.kind != adapter_kind::lora || a.base.bits == 8 || a.base.column_bits > 0 || (m.mlp == mlp_kind::plain && j.kernels.has(fused_kernel::adapted_mlp)) || m.sparse())
     return no("headroom: kernels for adapters (adapted-qkv, adapted-output, adapted-mlp) are modelled for LoRA on dense gated models with bases of 16 or of 4 bits alone by this version");

@@ -116,7 +116,7 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
     p.step(x.bit(), y | statistic, {.saves = x | statistic, .weight_gradient = weight});
     return y;
   }
-  const bool offset = s.model->norm_offset;  // Qwen3NextRMSNorm: fp32 throughout, times 1 + weight
+  const bool offset = s.model->norm_offset;  // GemmaRMSNorm, Qwen3NextRMSNorm: fp32 throughout, times 1 + weight
   const std::int64_t inner = s.habits->norm.style == norm_style::input_format && !offset ? w : 4;
   const auto wide = cast(p, x, inner);
   // Square, mean and inverse root: the square lives for a moment, and so does its gradient.
@@ -132,7 +132,7 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
   auto scaled = p.make(n, inner);
   const auto scales = s.model->position == position_kind::relative ? x : wide;  // T5LayerNorm squares a fp32 copy and scales x itself
   p.step(scales | root, scaled.bit(), {.saves = scales | root, .backward_temporary = p.size(scaled)});
-  const bool times_fp32 = offset || s.model->experts.bias;  // GptOssRMSNorm: the weight times the fp32 result
+  const bool times_fp32 = offset || s.model->fp32_norm;
   if (s.habits->norm.style == norm_style::cast_before_weight && !times_fp32) scaled = cast(p, scaled, w);
   tensor factor{};
   if (offset) {
@@ -145,7 +145,36 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
   return cast(p, y, w);
 }
 
-/// LayerNorm, one kernel everywhere: input, mean and deviation.
+/// LayerNorm operation by operation, in fp32 (transformers models/cohere/modeling_cohere.py CohereLayerNorm): what is left without the mean is made
+/// twice, first for the variance.
+constexpr tensor written_out_layer_norm(program& p, const scene& s, tensor x, std::int64_t columns, bool trains) {
+  const auto n = p.elements(x), rows = n / columns;
+  const auto wide = cast(p, x, 4), mean = p.make(rows, 4), square = p.make(n, 4), root = p.make(rows, 4);
+  const bool keeps = s.habits->autograd.mean_keeps_input;
+  p.step(wide.bit(), mean.bit(), {.saves = keeps ? wide.bit() : 0});
+  const auto centred = [&] {
+    const auto y = p.make(n, 4);
+    p.step(wide | mean, y.bit());
+    return y;
+  };
+  const auto first = centred();
+  p.step(first.bit(), square.bit(), {.saves = first.bit(), .backward_temporary = p.size(square)});
+  p.step(square.bit(), root.bit(), {.saves = keeps ? square | root : root.bit()});
+  const auto second = centred();
+  const auto scaled = p.make(n, 4), y = p.make(n, 4);
+  p.step(second | root, scaled.bit(), {.saves = second | root, .backward_temporary = p.size(scaled)});
+  tensor factor{};
+  if (s.weight_width != 4) {
+    factor = p.make(columns, 4);
+    p.step(0, factor.bit());
+  }
+  p.step(scaled | factor, y.bit(),
+         {.saves = (trains ? scaled.bit() : 0) | (p.needs_gradient(scaled) ? factor.bit() : 0), .backward_temporary = trains ? p.size(y) : bytes{0},
+          .weight_gradient = trains ? p.rounded(columns, s.weight_width) : bytes{0}});
+  return cast(p, y, p.width(x));
+}
+
+/// LayerNorm, nearly everywhere one kernel: input, mean and deviation.
 constexpr tensor layer_norm(program& p, const scene& s, tensor x, std::int64_t columns, bool trains, bool bias) {
   const auto rows = p.elements(x) / columns;
   const auto y = p.make(p.elements(x), p.width(x));
@@ -159,6 +188,8 @@ constexpr tensor layer_norm(program& p, const scene& s, tensor x, std::int64_t c
 
 constexpr tensor norm(program& p, const scene& s, tensor x, std::int64_t columns, bool trains) {
   if (s.autocast && s.model->norm == norm_kind::layernorm) x = cast(p, x, 4);  // layer_norm is on autocast's fp32 list
+  if (s.model->fp32_norm && s.model->norm == norm_kind::layernorm && !s.compiled && s.habits->norm.style != norm_style::fused)
+    return written_out_layer_norm(p, s, x, columns, trains);
   return s.model->norm == norm_kind::rmsnorm ? rms_norm(p, s, x, columns, trains && s.model->norm_weight)
                                              : layer_norm(p, s, x, columns, trains && s.model->norm_weight, s.model->norm_bias);
 }

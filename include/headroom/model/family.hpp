@@ -42,6 +42,7 @@ constexpr shape qwen3(name label, n layers, n hidden, n heads, n kv, n ffn, bool
 constexpr shape gemma(name label, n layers, n hidden, n heads, n kv, n ffn, n head_dim = 256) {
   auto s = llama(label, layers, hidden, heads, kv, ffn, 256000, true, head_dim);
   s.activation = activation_kind::gelu_pytorch_tanh;
+  s.norm_offset = true;
   return s;
 }
 constexpr shape gemma2(name label, n layers, n hidden, n heads, n kv, n ffn, n head_dim = 256) {
@@ -155,7 +156,7 @@ constexpr shape phi3(name label, n layers, n hidden, n heads, n kv, n ffn, n voc
 constexpr shape olmo2(name label, n layers, n hidden, n heads, n kv, n ffn, n vocab, n window = 0) {
   auto s = llama(label, layers, hidden, heads, kv, ffn, vocab);
   s.sliding_window = window;
-  s.qk_norm_full = s.norm_after = true;
+  s.qk_norm_full = s.norm_after = s.fp32_norm = true;
   return s;
 }
 
@@ -182,7 +183,7 @@ constexpr shape starcoder2(name label, n layers, n hidden, n heads, n kv, bool t
 constexpr shape cohere(name label, n layers, n hidden, n heads, n kv, n ffn, bool qk_norm) {
   auto s = llama(label, layers, hidden, heads, kv, ffn, 256000, true);
   s.norm = norm_kind::layernorm;
-  s.parallel_block = s.shared_attention_norm = true;
+  s.parallel_block = s.shared_attention_norm = s.fp32_norm = true;
   s.qk_norm_full = qk_norm;
   return s;
 }

@@ -137,7 +137,8 @@ struct shape {
   bool attention_sinks{};     ///< gpt-oss: one learned logit for each head
   bool gated_attention{};     ///< Qwen3-Next: the query projection is twice as wide, its other half a sigmoid gate on what attention gives
   bool fp32_residual{};       ///< the residual stream is in fp32, whatever format layers compute in (Mamba's residual_in_fp32)
-  bool norm_offset{};         ///< norms scale by 1 + weight, in fp32 (Qwen3-Next)
+  bool norm_offset{};         ///< norms scale by 1 + weight, in fp32 (Gemma, Qwen3-Next)
+  bool fp32_norm{};           ///< norms scale by their weight before they leave fp32 (gpt-oss, OLMo 2); LayerNorm is written out in it (Cohere)
   bool no_key_bias{};         ///< Whisper: of q, k and v the key projection has no bias, whatever `attention_bias` says
   std::int64_t classes{};           ///< outputs of a classifier, 0: none. Its bias follows `head_bias`
   std::int64_t embedding_dim{};     ///< width of the token embedding when it is projected to `hidden` (OPT-350m); 0: hidden

@@ -23,7 +23,10 @@ inline void finish_qwen3(const config& c, shape& m) {
   read_window_switch(c, m);
 }
 
-inline void finish_gemma(const config& c, shape& m) { m.activation = activation_of(c, {"hidden_activation"}, "gelu_pytorch_tanh"); }
+inline void finish_gemma(const config& c, shape& m) {  // GemmaRMSNorm
+  m.activation = activation_of(c, {"hidden_activation"}, "gelu_pytorch_tanh");
+  m.norm_offset = true;
+}
 
 inline void finish_gemma2(const config& c, shape& m, std::int64_t attention_cap, std::int64_t logit_cap) {  // Gemma2DecoderLayer: a norm before and after both sub-blocks
   finish_gemma(c, m);
@@ -50,11 +53,11 @@ inline void finish_stablelm(const config& c, shape& m) {  // StableLmAttention d
   m.rotary_percent = c.percent({"partial_rotary_factor"}, 25);
 }
 
-inline void finish_olmo2(const config&, shape& m) { m.qk_norm_full = m.norm_after = true; }
+inline void finish_olmo2(const config&, shape& m) { m.qk_norm_full = m.norm_after = m.fp32_norm = true; }  // Olmo2RMSNorm
 
 inline void finish_cohere2(const config&, shape& m) {  // CohereLayerNorm has a weight and no bias
   layer_norms(m, false);
-  m.parallel_block = m.shared_attention_norm = true;
+  m.parallel_block = m.shared_attention_norm = m.fp32_norm = true;
 }
 
 inline void finish_glm(const config& c, shape& m) {
@@ -72,7 +75,7 @@ inline void finish_nemotron(const config& c, shape& m) {  // NemotronLayerNorm1P
 inline constexpr decoder_family dense_decoders[] = {
     {"llama", read_mlp_bias},
     {"granite", read_mlp_bias},
-    {"helium", [](const config& c, shape& m) { read_mlp_bias(c, m), require_plain_heads(c, m, "the output projection of HeliumAttention"); }},
+    {"helium", [](const config& c, shape& m) { m.fp32_norm = true, read_mlp_bias(c, m), require_plain_heads(c, m, "the output projection of HeliumAttention"); }},
     {"mistral", nullptr},
     {"minicpm", nullptr},
     {"internlm", nullptr},

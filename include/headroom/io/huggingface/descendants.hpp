@@ -80,7 +80,7 @@ inline constexpr decoder_family descended_decoders[] = {
        m.experts.shared_ffn = c.number({"shared_intermediate_size"}, 0, 0);
        m.experts.shared = m.experts.shared_ffn > 0 ? 1 : 0;
      }},
-    {"flex_olmo", [](const config& c, shape& m) { m.qk_norm_full = m.norm_after = true, read_local_experts(c, m, 7, 5); }},  // Olmoe behind Olmo2's norms
+    {"flex_olmo", [](const config& c, shape& m) { finish_olmo2(c, m), read_local_experts(c, m, 7, 5); }},  // Olmoe behind Olmo2's norms
     {"exaone_moe", [](const config& c, shape& m) {  // OlmoeDecoderLayer over Exaone4Attention
        m.qk_norm = true;
        read_routed(c, m, "num_experts", 64, 8, 1024, "num_shared_experts", 1);

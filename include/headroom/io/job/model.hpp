@@ -164,6 +164,7 @@ void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.flag("gated_attention", m.gated_attention);
   k.flag("fp32_residual", m.fp32_residual);
   k.flag("norm_offset", m.norm_offset);
+  k.flag("fp32_norm", m.fp32_norm);
   k.flag("no_key_bias", m.no_key_bias);
   k.whole("classes", m.classes);
   k.whole("embedding_dim", m.embedding_dim);
