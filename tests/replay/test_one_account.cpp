@@ -3,9 +3,13 @@
 #include "../estimate/draw.hpp"
 
 #include <headroom/headroom.hpp>
+#include <headroom/io/huggingface.hpp>
 #include <headroom/replay.hpp>
 
 #include <doctest/doctest.h>
+
+#include <string>
+#include <utility>
 
 namespace test_one_account {
 
@@ -85,6 +89,29 @@ TEST_CASE("… of every kind of sharding, on plain models to the byte") {
             CAPTURE(a.counted.count());
             CHECK(a.counted.count() == a.asked.count());
           }
+}
+
+TEST_CASE("… of encoders and of decoders with parts of their own, to the byte") {
+  const std::pair<const char*, const char*> families[] = {
+      {"modernbert", "ModernBertForMaskedLM"}, {"modernbert", "ModernBertForSequenceClassification"}, {"nomic_bert", "NomicBertModel"}, {"eurobert", "EuroBertForMaskedLM"},
+      {"electra", "ElectraForSequenceClassification"}, {"m2m_100", "M2M100ForConditionalGeneration"}, {"apertus", "ApertusForCausalLM"}, {"bitnet", "BitNetForCausalLM"},
+      {"nanochat", "NanoChatForCausalLM"},
+  };
+  for (const auto& [type, architecture] : families)
+    for (const auto& formats : {precisions::bf16, precisions::bf16_autocast})
+      for (const auto& recomputation : {recompute::none, recompute::full}) {
+        CAPTURE(std::string(architecture));
+        CAPTURE(formats.autocast);
+        CAPTURE(recomputation.mode == recompute_mode::full);
+        job j{.model = io::model_from_config({{"model_type", type}, {"architectures", {architecture}}}), .hardware = {.gpu = gpus::h100_sxm_80gb}, .framework = frameworks::libtorch,
+              .precision = formats, .batch = {.micro = 2, .sequence = 512}, .recompute = recomputation};
+        j.model.layers = 3;
+        if (j.model.encoder.layers > 0) j.model.encoder.layers = 3;
+        j.attention = attention::flash;
+        if (!replays(j) || !detail::replays_steps(j)) continue;
+        const auto a = both(j, 0);
+        CHECK(a.counted.count() == a.asked.count());
+      }
 }
 
 }  // namespace test_one_account

@@ -258,6 +258,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     p.step(gate.bit(), sigmoid.bit(), {.saves = sigmoid.bit()});
     out = multiply(p, out, sigmoid);
   }
+  if (m.sub_norms) out = norm(p, s, out, q_out, trained.has(module::norm));
   if (fuses(s, fused_kernel::adapted_output, {module::o_proj})) return multiply_adapted(p, s, out, {{module::o_proj, q_out, m.hidden}})[0];
   return reduce_partial(p, s, linear(p, s, trained, module::o_proj, out, q_out, m.hidden, m.output_bias), m.hidden);
 }

@@ -10,6 +10,28 @@ namespace headroom {
 
 namespace ops {
 
+/// xIELU (transformers activations.py XIELUActivation._xielu_python; Huang 2024): where(x > 0, a·x·x + c·x, (expm1(min(x, e)) − x)·b + c·x) with trained
+/// numbers a and b. Numbers in fp32 make all of it fp32.
+constexpr tensor xielu(program& p, const scene& s, tensor x, bool trains) {
+  const auto n = p.elements(x);
+  const auto w = s.autocast ? 4 : p.width(x);
+  if (s.compiled) return cast(p, activate(p, s, x, activation_kind::xielu), w);
+  const auto positive = p.make(n, 1), a = p.make(1, w), b = p.make(1, w);
+  p.step(x.bit(), (positive | a) | b);
+  const auto first = p.make(n, w), square = p.make(n, w), above = p.make(n, w);
+  p.step(x | a, first.bit(), {.saves = x | a});
+  p.step(x | first, square.bit(), {.saves = x | first});
+  p.step(square | x, above.bit(), {.forward_temporary = p.rounded(n, p.width(x))});
+  const auto least = p.make(n, p.width(x)), power = p.make(n, w), less = p.make(n, w), below = p.make(n, w);
+  p.step(x.bit(), least.bit(), {.saves = x.bit()});
+  p.step(least.bit(), power.bit(), {.saves = power.bit()});
+  p.step(power | x, less.bit(), {.passes_gradient = true});
+  p.step((less | x) | b, below.bit(), {.saves = (trains ? less.bit() : 0) | b, .forward_temporary = p.size(below) + p.rounded(n, p.width(x))});
+  const auto y = p.make(n, w);
+  p.step((positive | above) | below, y.bit(), {.saves = positive.bit()});
+  return y;
+}
+
 /// The dense MLP: down(act(gate)·up), or down(act(up)). T5 drops out in front of the last matrix, too (T5DenseActDense).
 constexpr tensor feed_forward(program& p, const scene& s, const module_set& trained, tensor x) {
   const auto& m = *s.model;
@@ -19,11 +41,14 @@ constexpr tensor feed_forward(program& p, const scene& s, const module_set& trai
   if (m.mlp == mlp_kind::gated) {
     const auto gate = linear(p, s, trained, module::gate_proj, x, m.hidden, width, m.mlp_bias);
     const auto up = linear(p, s, trained, module::up_proj, x, m.hidden, width, m.mlp_bias);
-    const auto product = drop(p, gated(p, s, gate, up, m.activation), inner);
+    auto product = drop(p, gated(p, s, gate, up, m.activation), inner);
+    if (m.sub_norms) product = norm(p, s, product, width, trained.has(module::norm));
     return reduce_partial(p, s, linear(p, s, trained, module::down_proj, product, width, m.hidden, m.mlp_bias), m.hidden);
   }
   const auto up = linear(p, s, trained, module::up_proj, x, m.hidden, width, m.mlp_bias);
-  const auto activated = drop(p, activate(p, s, up, m.activation), inner);
+  const bool by_numbers = m.activation == activation_kind::xielu;
+  auto activated = drop(p, by_numbers ? xielu(p, s, up, trained.has(module::other)) : activate(p, s, up, m.activation), inner);
+  if (m.sub_norms) activated = norm(p, s, activated, width, trained.has(module::norm));
   return reduce_partial(p, s, linear(p, s, trained, module::down_proj, activated, width, m.hidden, m.mlp_bias), m.hidden);
 }
 

@@ -11,28 +11,31 @@ namespace headroom {
 constexpr program embedding(const scene& s, const module_set& trained) {
   const auto& m = *s.model;
   program p(s.granule);
-  const auto n = checked::mul(s.stream_tokens(), m.hidden);
+  const auto columns = m.narrow_embedding ? m.embedding_width() : m.hidden;
+  const auto n = checked::mul(s.stream_tokens(), columns);
   const auto width = s.weight_width;
   const bool trains = trained.has(module::embedding);
   auto x = p.make(checked::mul(s.tokens, m.embedding_width()), s.residual_width);
   p.step(0, x.bit(), {.weight_gradient = trains ? p.rounded(checked::mul(s.divided(s.vocabulary), m.embedding_width()), width) : bytes{0}});
-  if (m.embedding_dim > 0) x = ops::multiply(p, s, x, {.in = m.embedding_dim, .out = m.hidden, .trains = trains});
-  x = ops::reduce_partial(p, s, x, m.hidden);
+  if (m.embedding_dim > 0 && !m.narrow_embedding) x = ops::multiply(p, s, x, {.in = m.embedding_dim, .out = m.hidden, .trains = trains});
+  x = ops::reduce_partial(p, s, x, columns);
   if (m.position == position_kind::learned) {
-    const auto positions = p.make(checked::mul(s.sequence, m.hidden), s.residual_width);
+    const auto positions = p.make(checked::mul(s.sequence, columns), s.residual_width);
     p.step(0, positions.bit(),
-           {.weight_gradient = trained.has(module::position) ? p.rounded(checked::mul(m.max_positions + m.position_offset, m.hidden), width) : bytes{0}});
+           {.weight_gradient = trained.has(module::position) ? p.rounded(checked::mul(m.max_positions + m.position_offset, columns), width) : bytes{0}});
     const auto sum = p.make(n, s.residual_width);
     p.step(x | positions, sum.bit(), {.passes_gradient = true});
     x = sum;
   }
   if (m.token_types > 0) {
     const auto types = p.make(n, s.residual_width);
-    p.step(0, types.bit(), {.weight_gradient = trained.has(module::position) ? p.rounded(checked::mul(m.token_types, m.hidden), width) : bytes{0}});
+    p.step(0, types.bit(), {.weight_gradient = trained.has(module::position) ? p.rounded(checked::mul(m.token_types, columns), width) : bytes{0}});
     x = ops::add(p, x, types);
   }
-  if (m.embedding_norm) x = ops::norm(p, s, x, m.hidden, trained.has(module::norm));
-  p.set_output(ops::drop(p, x, s.drops.embedding));
+  if (m.embedding_norm) x = ops::norm(p, s, x, columns, trained.has(module::norm));
+  x = ops::drop(p, x, s.drops.embedding);
+  if (m.narrow_embedding) x = ops::multiply(p, s, x, {.in = columns, .out = m.hidden, .bias = true, .trains = trains});
+  p.set_output(x);
   return p;
 }
 

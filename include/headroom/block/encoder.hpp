@@ -24,16 +24,23 @@ constexpr tensor classify(program& p, const scene& s, const module_set& trained,
   return cross_entropy(p, s, s.autocast ? cast(p, logits, 4) : logits);
 }
 
-/// A dense layer, its function and a norm, then the matrix to the vocabulary; labels are not shifted.
+/// A dense layer, its function and a norm (BertPredictionHeadTransform, ModernBertPredictionHead).
+constexpr tensor transform(program& p, const scene& s, tensor x, std::int64_t width, bool bias, bool trains) {
+  const auto& m = *s.model;
+  return norm(p, s, activate(p, s, multiply(p, s, x, {.in = m.hidden, .out = width, .bias = bias, .trains = trains}), m.activation), width, trains);
+}
+
+/// … then the matrix to the vocabulary; labels are not shifted.
 constexpr tensor masked_language(program& p, const scene& s, const module_set& trained, tensor x) {
   const auto& m = *s.model;
   const bool trains = trained.has(module::head);
-  auto y = activate(p, s, multiply(p, s, x, {.in = m.hidden, .out = m.hidden, .bias = true, .trains = trains}), m.activation);
-  y = norm(p, s, y, m.hidden, trains);
-  const auto logits = multiply(p, s, y, {.in = m.hidden, .out = s.vocabulary, .bias = true, .trains = trains, .waits = m.tied, .result = row::logits});
+  const auto width = m.embedding_width();
+  const auto y = transform(p, s, x, width, !m.transformed_classes, trains);
+  const auto logits = multiply(p, s, y, {.in = width, .out = s.vocabulary, .bias = true, .trains = trains, .waits = m.tied, .result = row::logits});
   if (s.habits->loss.keeps_outputs()) p.hold_through_backward(logits);
   p.hold_in_forward(logits);
-  return cross_entropy(p, s, cast(p, logits, s.autocast ? 4 : p.width(logits)));
+  const bool wide = s.autocast || m.transformed_classes;  // loss_utils.py ForMaskedLMLoss, which only newer classes call
+  return cross_entropy(p, s, cast(p, logits, wide ? 4 : p.width(logits)));
 }
 
 }  // namespace ops
@@ -50,7 +57,9 @@ constexpr program encoder_head(const scene& s, const module_set& trained, bool i
   const bool patches = m.vision.kind != vision_kind::none;  // ViT's classifier reads its class token
   auto y = x;
   if (m.pooler || (patches && m.classes > 0)) y = ops::first_positions(p, s, x);
-  if (m.pooler) {
+  if (m.transformed_classes && m.classes > 0) {
+    y = ops::transform(p, s, y, m.hidden, false, trained.has(module::head));
+  } else if (m.pooler) {
     y = ops::multiply(p, s, y, {.in = m.hidden, .out = m.hidden, .bias = true, .trains = trained.has(module::head)});
     y = ops::activate(p, s, y, activation_kind::tanh);
   }

@@ -123,6 +123,14 @@ constexpr objection check_layers(const job& j, const No& no) {
     if (const auto why = check_tower_layers(j, no)) return why;
   if (m.encoder.layers > 0)
     if (const auto why = check_encoder_layers(j, no)) return why;
+  if (m.activation == activation_kind::xielu && (divides || m.sparse() || m.mlp != mlp_kind::plain || m.parallel_block))
+    return no("headroom: xielu (model.activation) is modelled for eager dense layers with a plain MLP alone by this version", f.label);
+  if (m.sub_norms && (divides || m.sparse() || m.latent() || m.pattern.given() || m.encoder.layers > 0))
+    return no("headroom: norms in front of each half's last matrix (model.sub_norms) are modelled for eager dense layers that attend alone by this version", f.label);
+  if (m.global_every > 0 && m.sliding_window > 0 && m.sliding_window < j.batch.sequence && !j.batch.padded && (j.attention == attention::sdpa || j.attention == attention::unset))
+    return no("headroom: behind a window, sdpa keeps a mask in some layers (model.global_every), which is not modelled by this version: attention must be flash or eager, or batch.sequence at most", m.sliding_window);
+  if (m.narrow_embedding && (m.embedding_dim < 1 || m.head == head_kind::language || m.encoder.layers > 0))
+    return no("headroom: model.narrow_embedding needs an embedding_dim, and a head that is masked-language or none; embedding_dim", m.embedding_dim);
   if (divides && (m.bidirectional || m.norm_after || m.head != head_kind::language))
     return no("headroom: encoders and post-norm models are not modelled for this framework by this version; states(job) counts their weights", f.label);
   return {};

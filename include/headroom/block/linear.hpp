@@ -64,7 +64,7 @@ constexpr tensor multiply(program& p, const scene& s, tensor x, const matrix& m)
   if (m.trains && m.bias) gradient += p.rounded(m.out, s.weight_width);
   p.step(x | weight, y.bit(),
          {.saves = (m.trains ? x.bit() : 0) | (p.needs_gradient(x) ? weight.bit() : 0), .weight_gradient = gradient,
-          .gradient_waits = m.waits, .pieces = m.pieces});
+          .gradient_waits = m.waits && !s.casts_weights, .pieces = m.pieces});
   if (s.policy == recompute_policy::every_other_matmul && p.count_matrix() % 2 == 1) [[unlikely]] p.keep(y.bit());
   return y;
 }

@@ -132,6 +132,7 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
   auto scaled = p.make(n, inner);
   const auto scales = s.model->position == position_kind::relative ? x : wide;  // T5LayerNorm squares a fp32 copy and scales x itself
   p.step(scales | root, scaled.bit(), {.saves = scales | root, .backward_temporary = p.size(scaled)});
+  if (!s.model->norm_weight) return cast(p, scaled, w);  // NanoChatRMSNorm
   const bool times_fp32 = offset || s.model->fp32_norm;
   if (s.habits->norm.style == norm_style::cast_before_weight && !times_fp32) scaled = cast(p, scaled, w);
   tensor factor{};

@@ -12,13 +12,14 @@ namespace headroom {
 /// causal kernel computes.
 enum class causal_convention : std::uint8_t { whole_square, half_square };
 
-/// Pairs of query and key positions of a sequence.
+/// Pairs of query and key positions of a sequence, of a layer on average.
 constexpr double attended_pairs(const shape& m, double sequence, causal_convention c) {
-  if (m.sliding_window > 0 && static_cast<double>(m.sliding_window) < sequence) {
-    const auto w = static_cast<double>(m.sliding_window);
-    return c == causal_convention::half_square ? w * sequence - w * w / 2 : w * sequence;
-  }
-  return c == causal_convention::half_square && !m.bidirectional ? sequence * sequence / 2 : sequence * sequence;
+  const double all = c == causal_convention::half_square && !m.bidirectional ? sequence * sequence / 2 : sequence * sequence;
+  const auto w = static_cast<double>(m.sliding_window);
+  if (m.sliding_window <= 0 || w >= sequence) return all;
+  const double near = c == causal_convention::half_square && !m.bidirectional ? w * sequence - w * w / 2 : w * sequence;
+  if (m.global_every < 1) return near;
+  return near + (all - near) * static_cast<double>(checked::ceil_div(m.layers, m.global_every)) / static_cast<double>(m.layers);
 }
 
 /// Features that a pair costs a multiplication and an addition for: those of queries and keys, and those of values.

@@ -3,7 +3,7 @@
 // transformers 4.56 with every module instantiated without storage; tests/model/test_counts.cpp holds the totals.
 #pragma once
 
-#include <headroom/io/huggingface/encoders.hpp>
+#include <headroom/io/huggingface/text_encoders.hpp>
 #include <headroom/io/huggingface/vision.hpp>
 #include <headroom/io/syntax/printable.hpp>
 #include <headroom/model/check.hpp>
@@ -52,6 +52,8 @@ inline constexpr family_name family_names[] = {
     {"Youtu", "youtu"},           {"MiniCPM3", "minicpm3"},     {"MiMo", "mimo"},             {"BailingMoeV2", "bailing_moe"},
     {"Qwen2VLText", "qwen2_vl_text"}, {"Qwen2_5_VLText", "qwen2_vl_text"}, {"Qwen3VLText", "qwen3_vl_text"}, {"Qwen3VLMoeText", "qwen3_vl_moe_text"},
     {"Qwen3_5Text", "qwen3_5_text"}, {"Qwen3_5MoeText", "qwen3_5_moe_text"}, {"Camembert", "camembert"},   {"XGLM", "xglm"},             {"BioGpt", "biogpt"},         {"Ministral", "ministral"},
+    {"Electra", "electra"},       {"NomicBert", "nomic_bert"},  {"EuroBert", "eurobert"},     {"ModernBert", "modernbert"},
+    {"M2M100", "m2m_100"},        {"Apertus", "apertus"},       {"BitNet", "bitnet"},         {"NanoChat", "nanochat"},
     {"Mellum", "mellum"},         {"HyperCLOVAX", "hyperclovax"},
 };
 
@@ -136,6 +138,7 @@ inline void check_read(const config& c, const shape& m) {
 inline shape read_family(const config& c, const architecture& a, const std::string& type) {
   shape m;
   if (type == "bert" || type == "roberta" || type == "xlm-roberta") return read_bert(c, a.head);
+  if (read_text_encoder(c, type, a.head, m)) return m;
   if (type == "distilbert") return read_distilbert(c, a.head);
   if (type == "t5" || type == "mt5") return read_t5(c, a.head, a.family == "T5Encoder" || a.family == "MT5Encoder", type == "mt5");
   if (type == "whisper") return read_whisper(c, a.head);

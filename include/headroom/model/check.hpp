@@ -17,7 +17,7 @@ constexpr objection check_numbers(const shape& m, const No& no) {
   const auto& v = m.vision;
   // One test for all sizes: their union has the sign bit where one of them has it.
   const std::int64_t any = m.layers | m.hidden | m.heads | m.kv_heads | m.head_dim | m.ffn | m.max_positions | m.vocab |
-                           m.mtp_layers | m.classes | m.embedding_dim | m.position_offset | m.token_types |
+                           m.mtp_layers | m.classes | m.global_every | m.embedding_dim | m.position_offset | m.token_types |
                            m.relative_buckets | e.count | e.active | e.ffn | e.shared_ffn | e.first_dense_layers | e.every |
                            m.mla.q_rank | m.mla.kv_rank | m.mla.nope_dim | m.mla.rope_dim | m.mla.value_dim |
                            m.encoder.layers | m.encoder.heads | m.encoder.ffn | m.encoder.max_positions |

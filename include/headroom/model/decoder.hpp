@@ -13,6 +13,8 @@ constexpr void add_mlp(inventory& list, const shape& m, const weight_place& p, s
   if (m.mlp == mlp_kind::gated) add_matrix(list, p, module::gate_proj, width, m.hidden, split_axis::rows, m.mlp_bias);
   add_matrix(list, p, module::up_proj, width, m.hidden, split_axis::rows, m.mlp_bias);
   add_matrix(list, p, module::down_proj, m.hidden, width, split_axis::columns, m.mlp_bias);
+  if (m.activation == activation_kind::xielu) list.add({.role = p.role(module::other), .rows = 1, .layers = p.at, .per_layer = checked::mul(2, p.copies)});
+  if (m.sub_norms) list.add({.role = p.role(module::norm), .rows = width, .layers = p.at, .per_layer = checked::mul(p.copies, norm_vectors(m))});
 }
 
 /// Router, routed experts and shared experts of a sparse layer (MixtralSparseMoeBlock, Qwen2MoeSparseMoeBlock,
@@ -51,16 +53,19 @@ constexpr std::int64_t norms_per_layer(const shape& m) {
 constexpr void add_embedding(inventory& list, const shape& m) {
   const std::int64_t width = m.embedding_width();
   list.add({.role = module::embedding, .rows = m.vocab, .columns = width, .split = split_axis::vocabulary});
-  if (width != m.hidden && m.vocab > 0) {
+  const auto table = m.narrow_embedding ? width : m.hidden;  // of positions and segments
+  if (m.narrow_embedding) {
+    add_matrix(list, weight_place{}, module::embedding, m.hidden, width, split_axis::none, true);
+  } else if (width != m.hidden && m.vocab > 0) {
     list.add({.role = module::embedding, .rows = m.hidden, .columns = width, .linear = true});  // project_in
     list.add({.role = module::head, .rows = width, .columns = m.hidden, .linear = true});       // project_out
   }
   if (m.position == position_kind::learned)
-    list.add({.role = module::position, .rows = checked::add(m.max_positions, m.position_offset), .columns = m.hidden});
+    list.add({.role = module::position, .rows = checked::add(m.max_positions, m.position_offset), .columns = table});
   if (m.position == position_kind::relative)
     list.add({.role = module::position, .rows = m.relative_buckets, .columns = m.heads, .split = split_axis::columns});
-  list.add({.role = module::position, .rows = m.token_types, .columns = m.hidden});
-  if (m.embedding_norm) list.add({.role = module::norm, .rows = m.hidden, .per_layer = norm_vectors(m)});
+  list.add({.role = module::position, .rows = m.token_types, .columns = table});
+  if (m.embedding_norm) list.add({.role = module::norm, .rows = table, .per_layer = norm_vectors(m)});
 }
 
 /// What reads the last hidden state. A tied matrix is the embedding's and is not listed.
@@ -69,16 +74,18 @@ constexpr void add_head(inventory& list, const shape& m) {
   const std::int64_t width = m.embedding_width();
   const bool bias = m.head_bias || m.head == head_kind::masked_language;
   if (!m.no_final_norm) list.add({.role = module::norm, .rows = m.hidden, .per_layer = norm_vectors(m)});
-  if (m.pooler) add_matrix(list, once, module::head, m.hidden, m.hidden, split_axis::none, true);
-  if (m.head == head_kind::masked_language) {  // BertPredictionHeadTransform, RobertaLMHead
-    add_matrix(list, once, module::head, m.hidden, m.hidden, split_axis::none, true);
-    list.add({.role = module::head, .rows = m.hidden, .per_layer = norm_vectors(m)});
+  const bool words = m.head == head_kind::masked_language;
+  if (words) {  // BertPredictionHeadTransform, RobertaLMHead
+    add_matrix(list, once, module::head, width, m.hidden, split_axis::none, !m.transformed_classes);
+    list.add({.role = module::head, .rows = width, .per_layer = norm_vectors(m)});
   }
+  if (m.pooler || (m.transformed_classes && m.classes > 0)) add_matrix(list, once, module::head, m.hidden, m.hidden, split_axis::none, !m.transformed_classes);
+  if (m.transformed_classes && m.classes > 0) list.add({.role = module::head, .rows = m.hidden, .per_layer = norm_vectors(m)});
   if (m.head != head_kind::none) {
     if (!m.tied) list.add({.role = module::head, .rows = m.vocab, .columns = width, .split = split_axis::vocabulary, .linear = true});
     if (bias) list.add({.role = module::head, .rows = m.vocab, .split = split_axis::vocabulary});
   }
-  if (m.classes > 0) add_matrix(list, once, module::head, m.classes, width, split_axis::none, bias);
+  if (m.classes > 0) add_matrix(list, once, module::head, m.classes, m.narrow_embedding ? m.hidden : width, split_axis::none, bias);
 }
 
 /// Multi-token prediction (DeepSeek-V3 technical report, section 2.2): a projection of 2h to h, three norms and one more

@@ -19,7 +19,8 @@ enum class position_kind : std::uint8_t { rope, learned, alibi, none, relative }
 
 /// Functions between the matrices of an MLP. They differ in what autograd saves: `gelu_new` is written out in Python and
 /// saves four tensors, the others are one kernel and save one.
-enum class activation_kind : std::uint8_t { silu, gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu, relu2, tanh };
+/// `xielu` has two trained numbers for each layer.
+enum class activation_kind : std::uint8_t { silu, gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu, relu2, tanh, xielu };
 
 /// What reads the last hidden state.
 enum class head_kind : std::uint8_t {
@@ -121,6 +122,7 @@ struct shape {
   std::int64_t attention_softcap{};  ///< 0: none
   std::int64_t logit_softcap{};
   std::int64_t sliding_window{};     ///< 0: full attention
+  std::int64_t global_every{};       ///< of layers behind a window every so-manyth, from the first on, sees all positions (ModernBERT); 0: none
   expert_shape experts{};
   mla_shape mla{};
   layer_pattern pattern{};
@@ -139,6 +141,9 @@ struct shape {
   bool fp32_residual{};       ///< the residual stream is in fp32, whatever format layers compute in (Mamba's residual_in_fp32)
   bool norm_offset{};         ///< norms scale by 1 + weight, in fp32 (Gemma, Qwen3-Next)
   bool fp32_norm{};           ///< norms scale by their weight before they leave fp32 (gpt-oss, OLMo 2); LayerNorm is written out in it (Cohere)
+  bool sub_norms{};           ///< a norm in front of each half's last matrix, too (BitNet)
+  bool narrow_embedding{};    ///< positions, segments and the norm are as narrow as the token embedding; a biased matrix widens all (ALBERT, ELECTRA)
+  bool transformed_classes{};  ///< a dense layer without bias, its function and a norm stand in front of the classes, as in front of the words (ModernBERT)
   bool no_key_bias{};         ///< Whisper: of q, k and v the key projection has no bias, whatever `attention_bias` says
   std::int64_t classes{};           ///< outputs of a classifier, 0: none. Its bias follows `head_bias`
   std::int64_t embedding_dim{};     ///< width of the token embedding when it is projected to `hidden` (OPT-350m); 0: hidden

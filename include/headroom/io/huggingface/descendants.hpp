@@ -108,6 +108,18 @@ inline constexpr decoder_family descended_decoders[] = {
        read_mlp_layer_types(c, m, 1);
      }},
     {"bailing_moe", finish_bailing},
+    {"apertus", [](const config&, shape& m) { m.mlp = mlp_kind::plain, m.qk_norm = true; }},  // Llama with NemotronMLP and Qwen3's norms
+    {"bitnet", [](const config& c, shape& m) {  // Llama with a norm in front of both halves' last matrix
+       m.sub_norms = c.flag("use_sub_norms", true);
+       if (m.sub_norms) require_plain_heads(c, m, "the norm in front of o_proj");
+       if (c.has("quantization_config")) complain(c.at("quantization_config") + " must be absent: ternary matrices are not modelled; what their unpacked weights train as is");
+     }},
+    {"nanochat", [](const config& c, shape& m) {  // Llama with CLIP's MLP; norms without weights, one of them behind the embedding
+       m.mlp = mlp_kind::plain;
+       m.norm_weight = false;
+       m.qk_norm = m.embedding_norm = true;
+       m.logit_softcap = c.softcap("final_logit_softcapping", 15);
+     }},
 };
 
 /// Returns false where the family is not one of them.

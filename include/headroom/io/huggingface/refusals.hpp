@@ -37,9 +37,6 @@ inline constexpr refused_family refused_families[] = {
     {"albert", "one layer's weights used by all layers"},
     {"deberta", "its disentangled attention"},
     {"deberta-v2", "its disentangled attention"},
-    {"modernbert", "its alternating local attention without padding"},
-    {"apertus", "its trained activation function"},
-    {"bitnet", "its ternary matrices and norms inside the blocks"},
     {"phi3small", "its block-sparse attention"},
 };
 

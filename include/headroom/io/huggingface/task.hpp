@@ -94,13 +94,13 @@ inline activation_kind activation_of(const config& c, std::initializer_list<cons
       {"gelu_new", activation_kind::gelu_new},   {"gelu_fast", activation_kind::gelu_new},
       {"gelu_pytorch_tanh", activation_kind::gelu_pytorch_tanh}, {"quick_gelu", activation_kind::quick_gelu},
       {"relu", activation_kind::relu},           {"relu2", activation_kind::relu2},
-      {"tanh", activation_kind::tanh},
+      {"tanh", activation_kind::tanh},           {"xielu", activation_kind::xielu},
   };
   const std::string text = c.text(keys, fallback);
   for (const auto& n : names)
     if (text == n.text) return n.kind;
   complain(c.at(*keys.begin()) +
-           " must be one of silu, swish, gelu, gelu_new, gelu_fast, gelu_python, gelu_pytorch_tanh, quick_gelu, relu, relu2, tanh, found " +
+           " must be one of silu, swish, gelu, gelu_new, gelu_fast, gelu_python, gelu_pytorch_tanh, quick_gelu, relu, relu2, tanh, xielu, found " +
            quoted_word(text));
 }
 

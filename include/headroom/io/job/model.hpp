@@ -149,6 +149,7 @@ void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.whole("attention_softcap", m.attention_softcap);
   k.whole("logit_softcap", m.logit_softcap);
   k.whole("sliding_window", m.sliding_window);
+  k.whole("global_every", m.global_every);
   k.nested("experts", m.experts);
   k.nested("mla", m.mla);
   describe_pattern(k, m.pattern, own);
@@ -165,6 +166,9 @@ void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.flag("fp32_residual", m.fp32_residual);
   k.flag("norm_offset", m.norm_offset);
   k.flag("fp32_norm", m.fp32_norm);
+  k.flag("sub_norms", m.sub_norms);
+  k.flag("narrow_embedding", m.narrow_embedding);
+  k.flag("transformed_classes", m.transformed_classes);
   k.flag("no_key_bias", m.no_key_bias);
   k.whole("classes", m.classes);
   k.whole("embedding_dim", m.embedding_dim);

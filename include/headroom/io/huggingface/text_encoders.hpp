@@ -1,0 +1,150 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Encoders of text that BERT's own reader does not cover: behind narrow embeddings, with rotary positions, with layers of newer language models.
+// Sources: transformers 5.16 models/<family>/modeling_<family>.py and configuration_<family>.py.
+#pragma once
+
+#include <headroom/io/huggingface/dense.hpp>
+#include <headroom/io/huggingface/encoders.hpp>
+
+namespace headroom::io::detail {
+
+/// Refuses a switch that is on and whose modules are not modelled.
+inline void require_off(const config& c, std::initializer_list<const char*> keys) {
+  for (const char* key : keys)
+    if (c.flag(key, false)) complain(c.at(key) + " must be false: what it switches on is not known here; found true");
+}
+
+/// … a head of BERT's, where the bare model has no pooler.
+inline void set_head_without_pooler(const config& c, shape& m, task head) {
+  set_encoder_head(c, m, head, true);
+  if (head == task::base || head == task::unstated) m.pooler = false;
+}
+
+/// ElectraEmbeddings are as narrow as embedding_size; embeddings_project widens them where that is not the hidden size.
+inline shape read_electra(const config& c, task head) {
+  shape m = bert_block();
+  read_sizes(c, {{"num_hidden_layers", 12}, {"hidden_size", 256}, {"num_attention_heads", 4}, {"intermediate_size", 1024}, {"vocab_size", 30522},
+                 {"max_position_embeddings", 512}, true, "hidden_act", "gelu"}, m);
+  m.token_types = c.size({"type_vocab_size"}, 2);
+  const auto narrow = c.size({"embedding_size"}, 128);
+  m.narrow_embedding = narrow != m.hidden;
+  if (m.narrow_embedding) m.embedding_dim = narrow;
+  if (head == task::pretraining)
+    complain(c.at("architectures") + " names ELECTRA's discriminator, whose loss over replaced tokens is not known here; accepted are ElectraModel, ElectraForMaskedLM, "
+             "ElectraForSequenceClassification, ...ForTokenClassification, ...ForQuestionAnswering, ...ForMultipleChoice. `headroom count` may know its parameters all the same");
+  set_head_without_pooler(c, m, head);
+  return m;
+}
+
+/// NomicBertLayer: BERT's norms around a gated MLP and rotary attention, without biases. The code beside the checkpoints has GPT-2's names of the sizes.
+inline shape read_nomic_bert(const config& c, task head) {
+  shape m;
+  m.norm = norm_kind::layernorm;
+  m.norm_bias = m.bidirectional = m.norm_after = m.no_final_norm = m.embedding_norm = true;
+  read_sizes(c, {{"num_hidden_layers", 12, "n_layer"}, {"hidden_size", 768, "n_embd"}, {"num_attention_heads", 12, "n_head"}, {"intermediate_size", 3072, "n_inner"},
+                 {"vocab_size", 30528}, {"max_position_embeddings", 2048, "n_positions"}, true, "hidden_act", "silu"}, m);
+  m.head_dim = c.nullable({"head_dim"}, 0, 0);
+  m.token_types = c.number({"type_vocab_size"}, 2, 0);
+  if (const auto act = c.text({"activation_function"}, "swiglu"); act != "swiglu") complain(c.at("activation_function") + " must be \"swiglu\", found " + quoted_word(act));
+  if (const auto part = c.percent({"rotary_emb_fraction"}, 100); part != 100) complain(c.at("rotary_emb_fraction") + " must be 1, found " + shown(*c.find({"rotary_emb_fraction"})));
+  require_off(c, {"prenorm", "parallel_block", "use_rms_norm", "qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias", "use_xentropy"});
+  for (const char* key : {"moe_every_n_layers", "num_experts"})
+    if (c.has(key) && c.number({key}, 0, 0, config::most) > 1) complain(c.at(key) + " describes experts, which this family does not have here; found " + shown(*c.find({key})));
+  set_head_without_pooler(c, m, head);
+  return m;
+}
+
+/// EuroBertModel: Llama's layers, looking both ways.
+inline shape read_eurobert(const config& c, task head) {
+  shape m = read_dense(c, {"eurobert", 128256, 768, 3072, 12, 12, 0, 0, 8192, false, bias_rule::key_all});
+  m.bidirectional = true;
+  m.mlp_bias = c.flag("mlp_bias", false);
+  if (head == task::masked_language) {
+    m.head_bias = m.mlp_bias;
+    return m;
+  }
+  m.head = head_kind::none;
+  m.head_bias = head == task::token || head == task::sequence;
+  if (m.head_bias) m.classes = labels_of(c);
+  m.pooler = head == task::sequence;
+  if (const auto pooling = c.text({"classifier_pooling"}, "late"); m.pooler && pooling != "bos" && pooling != "mean")
+    complain(c.at("classifier_pooling") + " must be \"bos\" or \"mean\": a classifier over every token is not known here; found " + quoted_word(pooling));
+  if (!m.head_bias && head != task::base && head != task::unstated)
+    complain(c.at("architectures") + " puts a head on EuroBERT that is not known; accepted are EuroBertForMaskedLM, EuroBertForSequenceClassification, EuroBertForTokenClassification, EuroBertModel");
+  return m;
+}
+
+/// Which layers see all tokens: every n-th from the first on, by global_attn_every_n_layers or by layer_types.
+inline void read_modern_windows(const config& c, shape& m) {
+  m.sliding_window = c.size({"local_attention"}, 128);
+  m.global_every = c.count({"global_attn_every_n_layers"}, 3);
+  const json* list = c.find({"layer_types"});
+  if (list == nullptr || list->is_null()) return;
+  if (!list->is_array() || static_cast<std::int64_t>(list->size()) != m.layers)
+    complain(c.at("layer_types") + " must be a list of " + std::to_string(m.layers) + " words, one for each layer, found " + shown(*list));
+  const auto full = [&](std::int64_t i) { return (*list)[static_cast<std::size_t>(i)] == "full_attention"; };
+  m.global_every = 1;
+  while (m.global_every < m.layers && !full(m.global_every)) ++m.global_every;
+  for (std::int64_t i = 0; i < m.layers; ++i)
+    if (const auto& word = (*list)[static_cast<std::size_t>(i)]; full(i) != (i % m.global_every == 0) || (!full(i) && word != "sliding_attention"))
+      complain(c.at("layer_types") + " must be \"full_attention\" at every n-th layer from the first on and \"sliding_attention\" else, found " + shown(word) + " at layer " + std::to_string(i));
+}
+
+/// ModernBertModel: norms in front. The embedding's norm stands for the first layer's, which has none of its own: the same weights, and the same is
+/// saved. Without padding the model's own kernels drop nothing; with it, every row counts here.
+inline shape read_modernbert(const config& c, task head) {
+  shape m;
+  m.norm = norm_kind::layernorm;
+  m.bidirectional = m.fused_qkv = m.fused_gate_up = m.transformed_classes = true;
+  read_sizes(c, {{"num_hidden_layers", 22}, {"hidden_size", 768}, {"num_attention_heads", 12}, {"intermediate_size", 1152}, {"vocab_size", 50368},
+                 {"max_position_embeddings", 8192}, true, "hidden_activation", "gelu"}, m);
+  m.norm_bias = c.flag("norm_bias", false);
+  m.attention_bias = m.output_bias = c.flag("attention_bias", false);
+  m.mlp_bias = c.flag("mlp_bias", false);
+  read_modern_windows(c, m);
+  require_off(c, {"classifier_bias"});
+  if (head == task::masked_language) {
+    m.head = head_kind::masked_language;
+    require_off(c, {"sparse_prediction"});
+    if (!c.flag("decoder_bias", true)) complain(c.at("decoder_bias") + " must be true, found false");
+    return m;
+  }
+  m.head = head_kind::none;
+  if (head == task::base || head == task::unstated) return m;
+  if (head != task::sequence && head != task::token && head != task::question && head != task::choice)
+    complain(c.at("architectures") + " puts a head on ModernBERT that is not known; accepted are ModernBertForMaskedLM, ...ForSequenceClassification, ...ForTokenClassification, "
+             "...ForQuestionAnswering, ...ForMultipleChoice, ModernBertModel");
+  m.classes = head == task::choice ? 1 : labels_of(c);
+  m.pooler = head == task::sequence || head == task::choice;
+  m.head_bias = true;
+  return m;
+}
+
+/// M2M100Encoder, M2M100Decoder (NLLB): norms in front and at the ends, positions that are computed and no parameters.
+inline shape read_m2m_100(const config& c, task head) {
+  shape m = read_encoder_decoder(c, 12, 1024, 16, 4096, 128112, {"max_position_embeddings", 1024});
+  m.activation = activation_of(c, {"activation_function"}, "relu");
+  m.max_positions = 0;  // added as learned ones are, without a table
+  if (!m.tied) complain(c.at("tie_word_embeddings") + " must be true for this class: releases of transformers differ in the tables that an untied model has; found false");
+  if (head == task::base)
+    m.head = head_kind::none;
+  else if (head != task::conditional && head != task::unstated)
+    complain(c.at("architectures") + " puts a head on M2M100 that is not known; accepted are M2M100ForConditionalGeneration, M2M100Model");
+  return m;
+}
+
+/// Returns false where the family is not one of them.
+inline bool read_text_encoder(const config& c, std::string_view type, task head, shape& m) {
+  struct family {
+    std::string_view type;
+    shape (*read)(const config&, task);
+  };
+  static constexpr family families[] = {
+      {"electra", read_electra}, {"nomic_bert", read_nomic_bert}, {"eurobert", read_eurobert}, {"modernbert", read_modernbert}, {"m2m_100", read_m2m_100},
+  };
+  for (const auto& f : families)
+    if (f.type == type) return m = f.read(c, head), true;
+  return false;
+}
+
+}  // namespace headroom::io::detail

@@ -1,0 +1,201 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Layers of encoders, of models of an encoder and a decoder, and of decoders with parts of their own, against counts of unique storages made around
+// transformers' own modules (tests/data/saved_encoders.json), and against arithmetic on paper.
+#include <headroom/headroom.hpp>
+#include <headroom/io/huggingface.hpp>
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <string>
+
+#include "../both.hpp"
+
+namespace test_counted_layers {
+
+using namespace headroom;
+using namespace headroom::literals;
+
+namespace {
+
+using nlohmann::json;
+
+json config_of(const json& p) {
+  json c = p["config"];
+  c["architectures"] = p["architectures"];
+  if (c["architectures"][0] == "ElectraForPreTraining") c["architectures"][0] = "ElectraModel";  // the layers are the same; the head is refused
+  return c;
+}
+
+/// On a CPU, where tensors cost exactly their bytes.
+job job_of(const json& p) {
+  job j;
+  j.model = io::model_from_config(config_of(p));
+  j.hardware.gpu = gpus::cpu;
+  j.framework = frameworks::hf_trainer;
+  j.framework.autocast.over_16bit = j.framework.attention.copies_output = false;
+  j.precision = p["dtype"] == "float32" ? precisions::fp32 : precisions::bf16;
+  j.batch = {.micro = p["b"], .sequence = p["s"]};
+  j.attention = p["attention"] == "eager" ? attention::eager : attention::sdpa;
+  if (p["config"]["model_type"] == "m2m_100") j.dropout = {.hidden = {100'000}, .attention = {100'000}};  // its class's own, which the counts ran with
+  return j;
+}
+
+/// dropout on a CPU keeps a mask in its input's format, where a GPU's has a byte for each element.
+std::int64_t wider_masks(const job& j, std::int64_t branches, std::int64_t attentions) {
+  if (!j.dropout.hidden.positive()) return 0;
+  const std::int64_t tokens = j.batch.micro * j.batch.sequence, width = j.precision.compute.width();
+  return (width - 1) * (branches * tokens * j.model.hidden + attentions * tokens * j.model.heads * j.batch.sequence);
+}
+
+std::int64_t main_layer(const job& j) {
+  const auto s = settle(j);
+  auto sc = s.layer;
+  sc.model = &s.model;
+  sc.memory_has_gradient = true;
+  const auto all = trained_modules(j, 0);
+  if (s.model.encoder.layers > 0) return walk_cross_layer(sc, all, true).saved.total.count() + wider_masks(j, 3, 2);
+  return walk_layer(sc, s.model.kind_of(s.model.layers - 1), all, s.model.experts.count, true).saved.total.count();
+}
+
+std::int64_t encoder_layer(const job& j) {
+  const auto s = settle(j);
+  auto sc = s.layer;
+  sc.model = &s.model;
+  const auto stack = encoder_stack(s.model);
+  return walk_layer(encoder_scene(sc, stack, j.adapter), trained_modules(j, 0), true).saved.total.count() + wider_masks(j, 2, 1);
+}
+
+}  // namespace
+
+TEST_CASE("a layer saves what was counted, to the byte") {
+  std::ifstream file(std::string(HEADROOM_TEST_DATA) + "/saved_encoders.json");
+  REQUIRE(file.good());
+  int seen = 0;
+  const auto all = json::parse(file)["points"];
+  for (const auto& p : all) {
+    const std::string name = p["name"];
+    CAPTURE(name);
+    const auto j = job_of(p);
+    CHECK(main_layer(j) == p["saved"]["main"].get<std::int64_t>());
+    if (p["saved"].contains("encoder")) CHECK(encoder_layer(j) == p["saved"]["encoder"].get<std::int64_t>());
+    ++seen;
+  }
+  CHECK(seen == 12);
+}
+
+namespace {
+
+/// The smallest configurations of families without a counted point, and what is asked of them.
+json small(const char* type, const char* architecture, const json& more = json::object()) {
+  json c = {{"model_type", type}, {"architectures", {architecture}}, {"hidden_size", 64}, {"num_hidden_layers", 4}, {"num_attention_heads", 4}, {"num_key_value_heads", 4}, {"intermediate_size", 96}, {"vocab_size", 100}};
+  c.update(more);
+  return c;
+}
+
+job small_job(const json& config) {
+  job j;
+  j.model = io::model_from_config(config);
+  j.hardware.gpu = gpus::cpu;
+  j.framework = frameworks::hf_trainer;
+  j.framework.autocast.over_16bit = j.framework.attention.copies_output = false;
+  j.precision = precisions::bf16;
+  j.batch = {.micro = 2, .sequence = 32};
+  j.attention = attention::sdpa;
+  return j;
+}
+
+std::int64_t head_of(const job& j) {
+  const auto s = settle(j);
+  auto sc = s.layer;
+  sc.model = &s.model;
+  return walk_forward(encoder_head(sc, trained_modules(j, -1), true)).saved.count();
+}
+
+constexpr std::int64_t h = 64, f = 96, tokens = 64, samples = 2, stats = 2 * 2;
+
+}  // namespace
+
+// x and its normalised copy, mean and deviation in bf16 on a CPU; q and k turned into tensors of their own, v a view of all three; the result
+// with a log-sum-exp a head; the same norm; gate, up, the function's result and the product.
+TEST_CASE("a layer and heads of ModernBERT") {
+  const auto j = small_job(small("modernbert", "ModernBertForSequenceClassification"));
+  CHECK(main_layer(j) == tokens * (2 * h + stats + 2 * h + 2 * 2 * h + 2 * 3 * h + 2 * h + 4 * 4 + 2 * h + stats + 2 * h + 4 * 2 * f));
+  // Without autocast the classes' loss is bf16 as they are, the words' fp32. The final norm; its result, of which the first position is a view; the dense layer's result for GELU; GELU's for the norm; the norm's for the classes.
+  constexpr std::int64_t last = tokens * (2 * h + stats + 2 * h), pooled = samples * (2 * h + 2 * h + stats + 2 * h);
+  CHECK(head_of(j) == last + pooled + samples * 2 * 2 + 2);
+  const auto words = small_job(small("modernbert", "ModernBertForMaskedLM"));
+  CHECK(head_of(words) == last + tokens * (2 * h + 2 * h + stats + 2 * h) + tokens * 4 * 100 + 4);
+  CHECK(words.model.sliding_window == 128);
+  CHECK(words.model.global_every == 3);
+}
+
+TEST_CASE("layers behind ModernBERT's window") {
+  auto j = small_job(small("modernbert", "ModernBertForMaskedLM", {{"num_hidden_layers", 22}, {"local_attention", 128}}));
+  j.batch = {.micro = 1, .sequence = 8192};
+  j.hardware.gpu = gpus::h100_sxm_80gb;
+  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("attention must be flash or eager, or batch.sequence at most (found 128)"), job_error);
+  j.batch.padded = true;  // every layer keeps a mask then
+  CHECK_NOTHROW(estimate(j));
+  j.batch.padded = false;
+  j.attention = attention::flash;
+  CHECK_NOTHROW(estimate(j));
+  // Layers 0, 3, ... 21 see all 8192 tokens, the other 14 their window.
+  CHECK(attended_pairs(j.model, 8192, causal_convention::half_square) == doctest::Approx((8 * 8192.0 * 8192.0 + 14 * 128.0 * 8192.0) / 22));
+  j.model.global_every = 0;
+  CHECK(attended_pairs(j.model, 8192, causal_convention::whole_square) == 128.0 * 8192.0);
+  const auto listed = [](const json& words) { return io::model_from_config(small("modernbert", "ModernBertModel", {{"layer_types", words}})); };
+  constexpr const char *full = "full_attention", *near = "sliding_attention";
+  CHECK(listed({full, near, full, near}).global_every == 2);
+  CHECK_THROWS_WITH_AS(listed({full, near, near, near, full}), doctest::Contains("config.layer_types must be a list of 4 words"), job_error);
+  CHECK_THROWS_WITH_AS(listed({full, near, full, full}), doctest::Contains("found \"full_attention\" at layer 3"), job_error);
+}
+
+// ElectraEmbeddings: three tables of 16 columns and a norm over their sum, then a matrix with a bias to 64.
+TEST_CASE("an embedding that is narrow throughout") {
+  auto j = small_job(small("electra", "ElectraForMaskedLM", {{"embedding_size", 16}, {"max_position_embeddings", 48}}));
+  const auto s = settle(j);
+  auto sc = s.layer;
+  sc.model = &s.model;
+  const auto front = embedding(sc, trained_modules(j, -1));
+  CHECK(walk_forward(front).saved == bytes{tokens * (2 * 16 + stats + 2 * 16)});
+  CHECK(walk_backward(front).weight_gradients == bytes{2 * (16 * (100 + 48 + 2) + 2 * 16 + 16 * 64 + 64)});
+  // The dense layer narrows again: x, its result for GELU, GELU's for the norm, the norm's for the table.
+  CHECK(head_of(j) == tokens * (2 * h + 2 * 16 + 2 * 16 + stats + 2 * 16) + tokens * 2 * 100 + 2);
+  j.model.embedding_dim = 0;
+  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("model.narrow_embedding needs an embedding_dim"), job_error);
+}
+
+// The same network by hand: where xIELU's numbers are frozen, what only their gradient reads is not saved.
+TEST_CASE("xIELU without its own gradients") {
+  const auto all = small_job(small("apertus", "ApertusForCausalLM"));
+  auto frozen = all;
+  frozen.trainable = {{.modules = all_linear}, {.modules = {module::norm}}};
+  CHECK(main_layer(all) - main_layer(frozen) == tokens * 2 * f);
+  auto sparse = all;
+  sparse.model.mlp = mlp_kind::gated;
+  CHECK_THROWS_WITH_AS(estimate(sparse), doctest::Contains("xielu (model.activation) is modelled for eager dense layers"), job_error);
+}
+
+TEST_CASE("what these families' layers cannot be") {
+  for (const auto& [type, architecture] : {std::pair{"modernbert", "ModernBertModel"}, {"bitnet", "BitNetForCausalLM"}, {"apertus", "ApertusForCausalLM"}}) {
+    auto j = small_job(small(type, architecture));
+    j.hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8};
+    CHECK_NOTHROW(estimate(j));
+    j.framework = frameworks::torchtitan_202508;
+    CHECK_THROWS_AS(estimate(j), job_error);
+    j.framework = frameworks::megatron;
+    CHECK_THROWS_AS(estimate(j), job_error);
+  }
+  const auto refuses = [](const json& config, const char* sentence) { CHECK_THROWS_WITH_AS((void)io::model_from_config(config), doctest::Contains(sentence), job_error); };
+  refuses(small("bitnet", "BitNetForCausalLM", {{"quantization_config", {{"quant_method", "bitnet"}}}}), "config.quantization_config must be absent");
+  refuses(small("electra", "ElectraForPreTraining"), "ELECTRA's discriminator");
+  refuses(small("eurobert", "EuroBertForSequenceClassification"), "config.classifier_pooling must be \"bos\" or \"mean\"");
+  refuses(small("nomic_bert", "NomicBertModel", {{"prenorm", true}}), "config.prenorm must be false");
+  refuses(small("nomic_bert", "NomicBertModel", {{"num_experts", 8}}), "config.num_experts describes experts");
+  refuses(small("nomic_bert", "NomicBertModel", {{"activation_function", "gelu"}}), "config.activation_function must be \"swiglu\"");
+  refuses(small("modernbert", "ModernBertForMaskedLM", {{"decoder_bias", false}}), "config.decoder_bias must be true");
+  refuses(small("modernbert", "ModernBertModel", {{"classifier_bias", true}}), "config.classifier_bias must be false");
+}
+
+}  // namespace test_counted_layers

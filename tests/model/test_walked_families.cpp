@@ -1,0 +1,60 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Families that are walked since they were only counted: the reader of shapes against the classes' totals, and against the count that lists modules.
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+
+#include "counted_rows.hpp"
+
+namespace test_walked_families {
+
+using nlohmann::json;
+
+TEST_CASE("a shape has the parameters that the class has") {
+  // Of each family, the rows that are read as a shape, and those that are refused there and counted alone.
+  struct rows {
+    int walked{}, counted{};
+    bool operator==(const rows&) const = default;
+  };
+  const std::map<std::string, rows> expected = {
+      {"apertus", {9, 0}}, {"bitnet", {8, 0}},     {"electra", {4, 4}},  {"eurobert", {3, 1}},
+      {"m2m_100", {2, 2}}, {"modernbert", {4, 1}}, {"nanochat", {5, 0}}, {"nomic_bert", {3, 1}},
+  };
+  std::map<std::string, rows> seen;
+  for (const char* file : {"counted_encoders.json", "counted_languages.json", "models_2026.json", "model_fuzz_found.json"})
+    for (const auto& entry : counted_rows::data(file)) {
+      const auto config = counted_rows::config_of(entry);
+      const auto type = config.value("model_type", std::string{});
+      if (!expected.contains(type)) continue;
+      CAPTURE(config.dump());
+      const auto total = entry.at("params_total").get<std::int64_t>();
+      std::int64_t walked = 0;
+      try {
+        walked = headroom::count(headroom::io::model_from_config(config)).total.count();
+      } catch (const headroom::job_error&) {
+        ++seen[type].counted;
+        continue;
+      }
+      ++seen[type].walked;
+      CHECK(walked == total);
+      CHECK(headroom::io::count_config(config).total.count() == total);
+    }
+  for (const auto& [type, of] : expected) {
+    CAPTURE(type);
+    CHECK(seen[type].walked == of.walked);
+    CHECK(seen[type].counted == of.counted);
+  }
+}
+
+// Totals of the checkpoints' files: written down from their pages, from memory. The configurations are those pages' too.
+TEST_CASE("published models") {
+  const auto total = [](const json& config) { return headroom::count(headroom::io::model_from_config(config)).total.count(); };
+  // nomic-ai/nomic-embed-text-v1.5, whose code beside the checkpoint has GPT-2's names of the sizes
+  CHECK(total({{"architectures", {"NomicBertModel"}}, {"model_type", "nomic_bert"}, {"n_embd", 768}, {"n_head", 12}, {"n_inner", 3072}, {"n_layer", 12}, {"n_positions", 2048}, {"vocab_size", 30528},
+               {"type_vocab_size", 2}, {"activation_function", "swiglu"}, {"rotary_emb_fraction", 1.0}, {"prenorm", false}, {"qkv_proj_bias", false}, {"auto_map", {{"AutoModel", "modeling.NomicBertModel"}}}}) == 136'731'648);
+  // answerdotai/ModernBERT-base: its file has 149,655,232
+  CHECK(total({{"architectures", {"ModernBertForMaskedLM"}}, {"model_type", "modernbert"}, {"classifier_pooling", "mean"}, {"global_attn_every_n_layers", 3}, {"local_attention", 128}}) == 149'655'232);
+}
+
+}  // namespace test_walked_families
