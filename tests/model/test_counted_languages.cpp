@@ -61,8 +61,8 @@ TEST_CASE("what a class does not build, and what nobody has read, is refused by 
   CHECK_THROWS_WITH_AS(count_config(glm), "headroom: config.index_topk_pattern is not read here; say the same with indexer_types, found \"FSSS\"", headroom::job_error);
   const json words = {{"architectures", {"MiniMaxForCausalLM"}}, {"model_type", "minimax"}, {"num_hidden_layers", 2}, {"layer_types", {"full_attention", "lightning"}}};
   CHECK_THROWS_WITH_AS(count_config(words), "headroom: config.layer_types must hold full_attention, linear_attention alone, found \"lightning\"", headroom::job_error);
-  CHECK_THROWS_WITH_AS(count_config({{"model_type", "jamba"}}),
-                       "headroom: config.architectures is missing, and a model has other parameters with a head than without. Name the class, e.g. [\"JambaModel\"]", headroom::job_error);
+  CHECK_THROWS_WITH_AS(count_config({{"model_type", "xlstm"}}),
+                       "headroom: config.architectures is missing, and a model has other parameters with a head than without. Name the class, e.g. [\"xLSTMModel\"]", headroom::job_error);
   const json gemma = {{"architectures", {"Gemma4ForCausalLM"}}, {"model_type", "gemma4_text"}, {"per_layer_config", {{"0", {{"head_dim", 8}}}}}};
   CHECK_THROWS_WITH_AS(count_config(gemma), doctest::Contains("config.per_layer_config is not known for Gemma4ForCausalLM"), headroom::job_error);
 }

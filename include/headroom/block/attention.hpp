@@ -63,6 +63,10 @@ constexpr tensor eager_attention(program& p, const scene& s, heads views, bool f
   p.step(masked.bit(), soft.bit(), {.saves = s.habits->autograd.softmax_keeps_input ? soft | masked : soft.bit(), .holds = s.host ? t.bit() : 0});
   soft = drop(p, cast(p, soft, w), s.drops.attention);
   if (!h.repeated) h.v = join_samples(p, s, h.v, h.parts);
+  if (h.v_cut && h.v.bits == views.v.bits) {
+    h.v = p.make(p.elements(views.v), w);
+    p.step(views.v.bit(), h.v.bit(), {.passes_gradient = true});
+  }
   const auto product = p.make(s.keys > 0 ? checked::mul(s.tokens, m.query_width()) : p.elements(h.v), w);
   p.step(soft | h.v, product.bit(), {.saves = factors(p, soft, h.v), .holds = views.v.bit()});
   if (s.policy == recompute_policy::attention_only) p.recompute_since(first, 0);

@@ -92,8 +92,10 @@ constexpr routing route(program& p, const scene& s, const module_set& trained, t
   const auto width = narrowed ? s.width : 4;
   const auto wide = p.make(scores, width);
   p.step(logits.bit(), wide.bit(), {.saves = wide.bit()});
-  const auto top = p.make(chosen, width), sum = p.make(s.tokens, 4);
+  const auto top = p.make(chosen, width);
   p.step(wide.bit(), top | numbers, {.saves = numbers.bit()});
+  if (s.model->experts.raw_weights) return {cast(p, top, s.width), numbers};
+  const auto sum = p.make(s.tokens, 4);
   p.step(top.bit(), sum.bit(), {.saves = top | sum});  // normalised in place: what it was is kept beside its sum
   const bool stays = wide_style || (s.model->experts.fp32_weights && s.habits->experts.joins_gate());
   return {cast(p, top, stays ? width : s.width), numbers};

@@ -4,22 +4,25 @@
 #pragma once
 
 #include <headroom/block/attention.hpp>
+#include <headroom/block/indexer.hpp>
 
 namespace headroom::ops {
 
 /// Queries, keys and values out of compressed vectors. q and k are concatenated from a rotated part and the rest; v stays a view of
 /// the second up-projection's result, which lives as long. Flash kernels want v as wide as q and k: it is padded, their result cut.
-constexpr tensor latent_attend(program& p, const scene& s, const module_set& trained, tensor x) {
+/// `indexed`: to the keys that an indexer chooses.
+constexpr tensor latent_attend(program& p, const scene& s, const module_set& trained, tensor x, bool indexed = false) {
   const auto& m = *s.model;
   const auto& a = m.mla;
   const auto head = a.nope_dim + a.rope_dim;
   const auto of_heads = [&](std::int64_t width) { return checked::mul(s.tokens, checked::mul(m.heads, width)); };
   const bool norms = trained.has(module::mla_down);
   const auto query_width = checked::mul(m.heads, head);
-  tensor q0{};
+  tensor q0{}, queries{};
   if (a.q_rank > 0) {
     const auto low = linear(p, s, trained, module::mla_down, x, m.hidden, a.q_rank, m.attention_bias);
-    q0 = linear(p, s, trained, module::q_proj, rms_norm(p, s, low, a.q_rank, norms), a.q_rank, query_width, false);
+    queries = rms_norm(p, s, low, a.q_rank, norms);
+    q0 = linear(p, s, trained, module::q_proj, queries, a.q_rank, query_width, false);
   } else {
     q0 = linear(p, s, trained, module::q_proj, x, m.hidden, query_width, false);
   }
@@ -38,8 +41,10 @@ constexpr tensor latent_attend(program& p, const scene& s, const module_set& tra
   h.k = p.make(of_heads(head), w);
   p.step(nope | rotary, h.k.bit(), {.forward_temporary = 3 * p.rounded(checked::mul(s.tokens, a.rope_dim), w)});
 
+  const auto chosen = indexed ? choose_keys(p, s, x, queries) : chosen_keys{};
   tensor out{};
   if (s.kernel == attention::eager || s.kernel == attention::math) {
+    h.v_cut = s.samples > 1 && m.heads > 1;
     out = eager_attention(p, s, h, true);
   } else {
     const bool pads = (s.kernel == attention::flash || s.kernel == attention::flash3) && head != a.value_dim;
@@ -51,7 +56,8 @@ constexpr tensor latent_attend(program& p, const scene& s, const module_set& tra
     out = p.make(of_heads(pads ? head : a.value_dim), w);
     const auto lse = p.make(checked::mul(s.tokens, m.heads), 4);
     const bytes workspace = s.host ? bytes{0} : p.rounded(of_heads(checked::round_up(head, 32)), 4) + p.rounded(checked::mul(s.tokens, m.heads), 4);
-    const auto inputs = (h.q | h.k) | h.v;
+    auto inputs = (h.q | h.k) | h.v;
+    if (indexed) inputs |= p.width(chosen.mask) == w ? chosen.mask.bit() : pointwise(p, chosen.mask, w).bit();  // what is added to the scores
     p.step(inputs, out | lse, {.saves = inputs | out | lse, .backward_temporary = workspace});
     if (s.policy == recompute_policy::every_other_matmul) p.keep(out | lse);
     // Queries are concatenated, heads before positions, and so lies what kernels of one width give; that of a second width makes a layout of its own.
@@ -61,7 +67,9 @@ constexpr tensor latent_attend(program& p, const scene& s, const module_set& tra
       out = beside;
     }
   }
-  return linear(p, s, trained, module::o_proj, out, checked::mul(m.heads, a.value_dim), m.hidden, m.output_bias);
+  const auto y = linear(p, s, trained, module::o_proj, out, checked::mul(m.heads, a.value_dim), m.hidden, m.output_bias);
+  if (indexed) p.step(0, 0, {.holds = chosen.with});  // to the end of the module
+  return y;
 }
 
 }  // namespace headroom::ops

@@ -14,6 +14,22 @@ constexpr bool divides_layers(const profile& f) { return f.modules.megatron() ||
 /// Attention that writes its scores out.
 constexpr bool writes_scores(const job& j) { return j.attention == attention::eager || j.attention == attention::math || j.model.attention_softcap > 0; }
 
+/// Sparse attention: its indexer has weights whose gradients never come, and kernels that take a mask.
+template <class No>
+constexpr objection check_sparse_attention(const job& j, const No& no) {
+  const auto& p = j.precision.set() ? j.precision : j.framework.precision;
+  if (j.attention != attention::unset && j.attention != attention::sdpa && j.attention != attention::eager)
+    return no("headroom: sparse attention (model.pattern sparse-attention) runs over a mask; attention must be sdpa or eager");
+  if (j.batch.packed) return no("headroom: packed sequences are not modelled for sparse attention by this version; batch.packed must be false");
+  if (p.autocast && p.parameters.bits > p.compute.bits)
+    return no("headroom: sparse attention under autocast is modelled for parameters of 16 bits alone by this version; precision.parameters has bits", p.parameters.bits);
+  if (!j.adapter.active() && j.sharding.kind != sharding_kind::none && j.sharding.kind != sharding_kind::fsdp2)
+    return no("headroom: the indexer of sparse attention never has gradients, which is modelled without sharding, under fsdp2 or with adapters alone by this version; sharding.kind must be none or fsdp2");
+  if (j.adapter.active() && (j.adapter.base.quantised() || j.adapter.targets == all_linear))
+    return no("headroom: adapters on, or fewer bits for, the indexer of sparse attention are not modelled by this version; adapter.targets must name modules, and adapter.base have 16 or 32 bits");
+  return {};
+}
+
 /// Patterns of layer kinds.
 template <class No>
 constexpr objection check_pattern_layers(const job& j, const No& no) {
@@ -24,6 +40,10 @@ constexpr objection check_pattern_layers(const job& j, const No& no) {
     return no("headroom: tensor, context and expert parallelism are not modelled for patterns of layer kinds (model.pattern) by this version; parallel.tensor, context and expert must be 1");
   if (j.compile || j.recompute.mode == recompute_mode::selective)
     return no("headroom: compiled or selectively recomputed layers are not modelled for patterns of layer kinds (model.pattern) by this version; compile must be false, recompute \"none\" or \"full\"");
+  for (std::int64_t i = 0; i < j.model.pattern.period; ++i)
+    if (j.model.pattern.at(i).mixer == mixer_kind::sparse_attention) return check_sparse_attention(j, no);
+  if (j.model.ssm.rank > 0 && j.adapter.active() && (j.adapter.base.quantised() || j.adapter.targets == all_linear))
+    return no("headroom: adapters on Mamba-1's x_proj and dt_proj, or fewer bits for them, are not modelled by this version; adapter.targets must name modules, and adapter.base have 16 or 32 bits");
   if (j.batch.packed && j.model.recurs())
     return no("headroom: packed sequences are not modelled for recurrent mixers by this version; batch.packed must be false");
   return {};

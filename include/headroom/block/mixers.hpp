@@ -5,6 +5,7 @@
 #include <headroom/block/gated_convolution.hpp>
 #include <headroom/block/gated_delta_net.hpp>
 #include <headroom/block/latent.hpp>
+#include <headroom/block/mamba1.hpp>
 #include <headroom/block/mamba2.hpp>
 
 namespace headroom::ops {
@@ -15,8 +16,10 @@ constexpr tensor mix(program& p, const scene& s, mixer_kind kind, const module_s
     case mixer_kind::own: break;
     case mixer_kind::attention: return attend(p, s, trained, x);
     case mixer_kind::latent_attention: return latent_attend(p, s, trained, x);
+    case mixer_kind::sparse_attention: return latent_attend(p, s, trained, x, true);
     case mixer_kind::gated_delta_net: return gated_delta_net(p, s, trained, x);
     case mixer_kind::mamba2: return mamba2(p, s, trained, x);
+    case mixer_kind::mamba1: return mamba1(p, s, trained, x);
     case mixer_kind::gated_convolution: return gated_convolution(p, s, trained, x);
   }
   return x;

@@ -42,6 +42,7 @@ constexpr tensor rotate(program& p, const scene& s, tensor x) {
 struct heads {
   tensor q{}, k{}, v{};
   bool parts{};     ///< of a fused projection's rows
+  bool v_cut{};     ///< v lies between other heads' keys, so that matmul copies it (reshape)
   bool repeated{};  ///< k and v are copies, one for each query head
 };
 

@@ -118,9 +118,22 @@ constexpr void add_attention(both_passes& t, const cost_scene& c) {
   t.backward.attention += 2.5 * work / c.on.attention;  // five multiplications for two: scores again, and four gradients (Dao et al. 2022, algorithm 4)
 }
 
+/// The indexer of sparse attention, forward alone: its matrices and every pair of positions in fp32, and what is written and read of the scores:
+/// the product, its multiple and the positive part, each of them twice.
+constexpr void add_indexer_time(both_passes& t, const cost_scene& c) {
+  const auto& m = c.job->model;
+  const auto& a = m.mla;
+  const auto& l = c.layer;
+  const double weights = product(a.q_rank, a.index_heads, a.index_dim) + product(m.hidden, a.index_heads + a.index_dim);
+  const double pairs = product(l.tokens, l.sequence, a.index_heads);
+  t.forward.attention += 2 * product(l.tokens) * weights / c.on.matmul_16 + 2 * pairs * product(a.index_dim + 1) / c.on.unaligned;
+  t.forward.memory += 6 * 4 * pairs / c.on.memory;
+}
+
 /// What a mixer multiplies beside its weights.
 constexpr void add_mixer(both_passes& t, const cost_scene& c, mixer_kind kind) {
-  if (kind == mixer_kind::attention || kind == mixer_kind::latent_attention) add_attention(t, c);
+  if (!recurrent(kind) && kind != mixer_kind::none && !is_own(kind)) add_attention(t, c);
+  if (kind == mixer_kind::sparse_attention) add_indexer_time(t, c);
   if (!recurrent(kind)) return;
   // Matrices of a chunk's size, in 16 bits where kernels are fused; backward is two multiplications for one, and one again.
   const bool eager = c.layer.recurrence == recurrence::eager;

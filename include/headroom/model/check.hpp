@@ -19,10 +19,10 @@ constexpr objection check_numbers(const shape& m, const No& no) {
   const std::int64_t any = m.layers | m.hidden | m.heads | m.kv_heads | m.head_dim | m.ffn | m.max_positions | m.vocab |
                            m.mtp_layers | m.classes | m.global_every | m.embedding_dim | m.position_offset | m.token_types |
                            m.relative_buckets | e.count | e.active | e.ffn | e.shared_ffn | e.first_dense_layers | e.every |
-                           m.mla.q_rank | m.mla.kv_rank | m.mla.nope_dim | m.mla.rope_dim | m.mla.value_dim |
+                           m.mla.q_rank | m.mla.kv_rank | m.mla.nope_dim | m.mla.rope_dim | m.mla.value_dim | m.mla.index_heads | m.mla.index_dim | m.mla.index_keys |
                            m.encoder.layers | m.encoder.heads | m.encoder.ffn | m.encoder.max_positions |
                            m.encoder.audio_channels | v.layers | v.hidden | v.heads | v.ffn | v.patch | v.temporal_patch |
-                           m.ssm.heads | m.ssm.head_dim | m.ssm.state | m.ssm.groups | m.ssm.conv | m.ssm.chunk | v.channels | v.positions | v.merge | v.output | v.projector_hidden | v.deep_mergers | v.resampler;
+                           m.ssm.heads | m.ssm.head_dim | m.ssm.state | m.ssm.groups | m.ssm.conv | m.ssm.chunk | m.ssm.rank | v.channels | v.positions | v.merge | v.output | v.projector_hidden | v.deep_mergers | v.resampler;
   if (any < 0) return no("headroom: model: every size of a shape must be zero or more; one is negative", m.label);
   return {};
 }
@@ -37,10 +37,13 @@ constexpr objection check_pattern(const shape& m, const No& no) {
     if (k.sparse() && !m.sparse()) return no("headroom: model.pattern names layers with experts, and model.experts.count is", m.experts.count);
     if (k.mixer == mixer_kind::none && (k.feeds == feed_forward_kind::none || k.feeds == feed_forward_kind::unset))
       return no("headroom: model.pattern: a layer without a mixer must be dense or have experts; layer", i);
+    if (k.mixer == mixer_kind::sparse_attention && (m.mla.q_rank < 1 || m.mla.index_heads < 1 || m.mla.index_dim < m.mla.rope_dim || m.mla.index_keys < 1))
+      return no("headroom: model.pattern: sparse-attention needs model.mla with q_rank, index_heads and index_keys of at least 1, and index_dim of at least rope_dim; layer", i);
     if (!recurrent(k.mixer)) continue;
     if (s.conv < 1) return no("headroom: model.ssm.conv must be at least 1", s.conv);
     if (k.mixer == mixer_kind::gated_convolution) continue;
     if (s.heads < 1 || s.head_dim < 1 || s.state < 1) return no("headroom: model.ssm must have heads, head_dim and state, of at least 1");
+    if (k.mixer == mixer_kind::mamba1 && (s.rank < 1 || s.head_dim != 1)) return no("headroom: model.ssm.rank must be at least 1 for mamba1, and head_dim 1; rank", s.rank);
     if (s.groups < 1 || s.heads % s.groups != 0) return no("headroom: model.ssm.heads must be a multiple of model.ssm.groups; groups", s.groups);
   }
   return {};
@@ -85,6 +88,7 @@ constexpr objection check(const shape& m, const No& no = {}) {
     if (const auto why = detail::check_pattern(m, no)) return why;
   if (const auto why = detail::check_tower(m.vision, no)) return why;
   if (m.latent() && m.mla.nope_dim < 1) return no("headroom: model.mla.nope_dim must be at least 1", m.mla.nope_dim);
+  if (m.mla.index_heads > 0 && !m.pattern.given()) return no("headroom: model.mla.index_heads needs a model.pattern that says which layers are sparse-attention; it is", m.mla.index_heads);
   if (m.latent() && m.mla.value_dim < 1) return no("headroom: model.mla.value_dim must be at least 1", m.mla.value_dim);
   if (!m.sparse()) return {};
   if (m.experts.active < 1 || m.experts.active > m.experts.count)

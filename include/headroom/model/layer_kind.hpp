@@ -15,19 +15,21 @@ enum class mixer_kind : std::uint8_t {
   none,              ///< not at all: the layer is its feed-forward alone
   attention,
   latent_attention,  ///< DeepSeek's; see mla_shape
+  sparse_attention,  ///< … to the keys that an indexer chooses (DeepSeek-V3.2, GLM-5)
   gated_delta_net,   ///< Qwen3-Next's linear attention (Yang et al. 2024, Gated Delta Networks); see ssm_shape
   mamba2,            ///< a state-space model in chunks (Dao and Gu 2024, Transformers are SSMs)
+  mamba1,            ///< its first version, whose channels each have a state (Gu and Dao 2023)
   gated_convolution,  ///< LFM2's: a short convolution between two gates; of ssm_shape it has conv and the biases alone
   own = 28,          ///< a layer of one's own (block/own_layer.hpp): own + i is the one with the label layer_pattern::own[i]
 };
 inline constexpr int mixer_kinds = static_cast<int>(mixer_kind::gated_convolution) + 1;  ///< that are shipped
 constexpr bool is_own(mixer_kind k) { return k >= mixer_kind::own; }
 constexpr std::string_view name_of(mixer_kind k) {
-  constexpr std::string_view names[mixer_kinds] = {"none", "attention", "latent-attention", "gated-delta-net", "mamba2", "gated-convolution"};
+  constexpr std::string_view names[mixer_kinds] = {"none", "attention", "latent-attention", "sparse-attention", "gated-delta-net", "mamba2", "mamba1", "gated-convolution"};
   return is_own(k) ? std::string_view{"own"} : names[static_cast<int>(k)];
 }
 /// Whether it mixes neighbours by a convolution, or positions into a state (ssm_shape), instead of each with every other.
-constexpr bool recurrent(mixer_kind k) { return k > mixer_kind::latent_attention && !is_own(k); }
+constexpr bool recurrent(mixer_kind k) { return k > mixer_kind::sparse_attention && !is_own(k); }
 
 /// What each position passes through.
 enum class feed_forward_kind : std::uint8_t {

@@ -6,6 +6,7 @@
 
 #include <headroom/model/gated_convolution.hpp>
 #include <headroom/model/gated_delta_net.hpp>
+#include <headroom/model/mamba1.hpp>
 #include <headroom/model/mamba2.hpp>
 
 namespace headroom::detail {
@@ -26,6 +27,17 @@ constexpr void add_latent_attention(inventory& list, const shape& m, const weigh
   list.add({.role = p.role(down), .rows = a.kv_rank, .layers = p.at, .per_layer = p.copies});
   add_matrix(list, p, module::k_proj, checked::mul(m.heads, checked::add(a.nope_dim, a.value_dim)), a.kv_rank, split_axis::rows, false);
   add_matrix(list, p, module::o_proj, m.hidden, checked::mul(m.heads, a.value_dim), split_axis::columns, m.output_bias);
+}
+
+/// DeepseekV32Indexer. It runs without a graph, so none of it ever has a gradient.
+constexpr void add_indexer(inventory& list, const shape& m, const weight_place& p) {
+  const auto& a = m.mla;
+  const auto add = [&](std::int64_t rows, std::int64_t columns, std::int64_t each) {
+    list.add({.role = p.role(module::mla_down), .rows = rows, .columns = columns, .layers = p.at, .per_layer = checked::mul(p.copies, each), .frozen = true});
+  };
+  add(checked::mul(a.index_heads, a.index_dim), a.q_rank, 1);
+  add(checked::add(a.index_dim, a.index_heads), m.hidden, 1);
+  add(a.index_dim, 1, 2);
 }
 
 constexpr void add_attention(inventory& list, const shape& m, const weight_place& p) {
@@ -61,8 +73,12 @@ constexpr void add_mixer(inventory& list, const shape& m, mixer_kind kind, const
       add_attention(list, m, p);
       return add_query_key_norms(list, m, p);
     case mixer_kind::latent_attention: return add_latent_attention(list, m, p);
+    case mixer_kind::sparse_attention:
+      add_latent_attention(list, m, p);
+      return add_indexer(list, m, p);
     case mixer_kind::gated_delta_net: return add_gated_delta_net(list, m, p);
     case mixer_kind::mamba2: return add_mamba2(list, m, p);
+    case mixer_kind::mamba1: return add_mamba1(list, m, p);
     case mixer_kind::gated_convolution: return add_gated_convolution(list, m, p);
     case mixer_kind::own: return;  // its own: see add_layers()
   }
@@ -74,9 +90,11 @@ constexpr double recurrence_flops(const shape& m, mixer_kind kind) {
     case mixer_kind::none:
     case mixer_kind::attention:
     case mixer_kind::latent_attention:
+    case mixer_kind::sparse_attention:
     case mixer_kind::own: break;
     case mixer_kind::gated_delta_net: return gated_delta_net_flops(m);
     case mixer_kind::mamba2: return mamba2_flops(m);
+    case mixer_kind::mamba1: return mamba1_flops(m);
     case mixer_kind::gated_convolution: return gated_convolution_flops(m);
   }
   return 0;
@@ -84,6 +102,7 @@ constexpr double recurrence_flops(const shape& m, mixer_kind kind) {
 
 /// Kernels of one forward that an eager recurrent mixer starts in loops, beside those that its program lists.
 constexpr double looped_kernels(const shape& m, mixer_kind kind, std::int64_t sequence) {
+  if (kind == mixer_kind::mamba1) return mamba1_loops(sequence);
   return kind == mixer_kind::gated_delta_net ? gated_delta_net_loops(m, sequence) : 0.0;
 }
 

@@ -43,6 +43,7 @@ struct expert_shape {
   bool shared_gate{};                 ///< Qwen2-MoE: a gate vector of `hidden` for the shared expert
   bool bias{};                        ///< gpt-oss: biases inside the experts
   bool fp32_weights{};                ///< Mixtral, MiniMax-M2: routing weights stay in fp32 (transformers since 5; DeepSeek's always do)
+  bool raw_weights{};                 ///< routing weights do not add up to one (Jamba)
   std::int64_t capacity_factor_percent{};  ///< 0: dropless; 100: capacity factor 1
 
   [[nodiscard]] constexpr bool masked_dense() const { return (dense_mask[0] | dense_mask[1]) != 0; }
@@ -56,8 +57,16 @@ struct mla_shape {
   std::int64_t nope_dim{};
   std::int64_t rope_dim{};
   std::int64_t value_dim{};
+  // The indexer of sparse attention (DeepSeek-V3.2-Exp, section 2.1); the pattern says which layers have it.
+  std::int64_t index_heads{};
+  std::int64_t index_dim{};
+  std::int64_t index_keys{};  ///< that a position attends to
+  bool index_handed_on{};     ///< GLM-5: each layer hands its choice on to the next
   friend constexpr bool operator==(const mla_shape&, const mla_shape&) = default;
 };
+
+/// Norms over the steps, B and C of Mamba-1: FalconMamba's have no weights, Jamba's have.
+enum class step_norm_kind : std::uint8_t { none, plain, weighed };
 
 /// State-space and linear-attention mixers: positions are read one after the other into a state of head_dim × state for each head. The
 /// pattern says which layers have them.
@@ -71,6 +80,8 @@ struct ssm_shape {
   bool conv_bias{};
   bool bias{};              ///< on the projections in and out
   bool no_norm{};           ///< without the gated norm behind the scan
+  std::int64_t rank{};      ///< Mamba-1: of the matrices that make the steps; its channels are heads of one feature
+  step_norm_kind step_norm{};
   friend constexpr bool operator==(const ssm_shape&, const ssm_shape&) = default;
 };
 

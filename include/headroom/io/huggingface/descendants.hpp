@@ -56,6 +56,41 @@ inline void finish_bailing(const config& c, shape& m) {
     complain(c.at("num_nextn_predict_layers") + " must be 0 for bailing_moe: its modules of multi-token prediction are not known here, found " + shown(*c.find({"num_nextn_predict_layers"})));
 }
 
+/// DeepseekV32Attention: DeepseekV3DecoderLayer over keys that an indexer chooses, in every layer. Modules of multi-token prediction are not built.
+inline void finish_sparse_attention(const config& c, shape& m, const mla_shape& usual, std::int64_t index_heads) {
+  read_latent_attention(c, m, usual);
+  if (m.mla.q_rank == 0) complain(c.at("q_lora_rank") + " must be a number where layers have an indexer, found null");
+  require_equal(c, "qk_head_dim", "qk_nope_head_dim + qk_rope_head_dim", m.mla.nope_dim + m.mla.rope_dim);
+  m.mla.index_heads = c.count({"index_n_heads"}, index_heads);
+  m.mla.index_dim = c.size({"index_head_dim"}, 128);
+  m.mla.index_keys = c.size({"index_topk"}, 2048);
+  if (m.mla.index_dim < m.mla.rope_dim) complain(c.at("index_head_dim") + " must be at least qk_rope_head_dim, " + std::to_string(m.mla.rope_dim) + ", found " + std::to_string(m.mla.index_dim));
+  auto& e = m.experts;
+  e.count = c.count({"num_local_experts", "n_routed_experts", "num_experts"}, 256);
+  e.active = c.count({"num_experts_per_tok"}, 8);
+  e.ffn = c.size({"moe_intermediate_size"}, 2048);
+  e.shared = c.number({"n_shared_experts"}, 1, 0, config::most);
+  e.shared_ffn = checked::mul(e.shared, e.ffn);
+  if (c.count({"moe_layer_freq"}, 1) != 1) complain(c.at("moe_layer_freq") + " must be 1, as the class builds it, found " + shown(*c.find({"moe_layer_freq"})));
+  read_mlp_layer_types(c, m, c.number({"first_k_dense_replace"}, 3, 0, config::most));
+  if (e.first_dense_layers > m.layers) e.first_dense_layers = m.layers;
+  m.pattern.add({mixer_kind::sparse_attention, feed_forward_kind::unset});
+}
+
+/// GlmMoeDsaConfig: layers that take over an earlier one's choice (indexer_types "shared") are not known here.
+inline void require_own_indexers(const config& c, const shape& m) {
+  const json* pattern = c.find({"index_topk_pattern"});
+  const json* types = c.find({"indexer_types"});
+  const bool listed = types != nullptr && !types->is_null();
+  if (!listed && pattern != nullptr && !pattern->is_null()) complain(c.at("index_topk_pattern") + " is not read here; say the same with indexer_types, found " + shown(*pattern));
+  if (!listed && c.number({"index_topk_freq"}, 1, 0, config::most) <= 1) return;
+  const auto path = c.at(listed ? "indexer_types" : "index_topk_freq");
+  if (!listed) complain(path + " must be 1: layers that take over another's keys are counted, and not walked, by this version; found " + shown(*c.find({"index_topk_freq"})));
+  if (!types->is_array() || static_cast<std::int64_t>(types->size()) != m.layers) complain(path + " must be a list of " + std::to_string(m.layers) + " words, one for each layer, found " + shown(*types));
+  for (const auto& one : *types)
+    if (one != "full") complain(path + " must be full in all layers: layers that take over another's keys are counted, and not walked, by this version; found " + shown(one));
+}
+
 inline constexpr decoder_family descended_decoders[] = {
     {"cwm", read_mlp_bias},   // Llama behind a window
     {"ministral3", nullptr},  // Mistral
@@ -119,6 +154,12 @@ inline constexpr decoder_family descended_decoders[] = {
        m.norm_weight = false;
        m.qk_norm = m.embedding_norm = true;
        m.logit_softcap = c.softcap("final_logit_softcapping", 15);
+     }},
+    {"deepseek_v32", [](const config& c, shape& m) { finish_sparse_attention(c, m, deepseek_heads, 64); }},
+    {"glm_moe_dsa", [](const config& c, shape& m) {
+       finish_sparse_attention(c, m, {2048, 512, 192, 64, 256}, 32);
+       m.mla.index_handed_on = true;
+       require_own_indexers(c, m);
      }},
 };
 

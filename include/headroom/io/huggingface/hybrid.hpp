@@ -101,6 +101,65 @@ inline void read_mamba2(const config& c, shape& m) {
   m.pattern.add({mixer_kind::mamba2, feed_forward_kind::none});
 }
 
+/// Mamba-1's sizes; `rank`: absent or "auto", a sixteenth of the hidden size.
+inline void read_mamba1_mixer(const config& c, const char* rank, shape& m) {
+  const json* given = c.find({rank});
+  m.ssm.rank = given == nullptr || *given == "auto" ? checked::add(m.hidden, 15) / 16 : config::whole(*given, c.at(rank), 1, config::widest);
+  m.ssm.head_dim = m.ssm.groups = 1;
+  m.ssm.no_norm = true;
+  if (c.flag("use_mambapy", false)) complain(c.at("use_mambapy") + " must be false: mambapy's scan is not known here, found true");
+  if (activation_of(c, {"hidden_act"}, "silu") != activation_kind::silu) complain(c.at("hidden_act") + " must be silu, as the convolution has it, found " + shown(*c.find({"hidden_act"})));
+}
+
+/// MambaForCausalLM, FalconMambaForCausalLM: one mixer and one norm a layer, over an fp32 residual stream.
+inline void read_mamba(const config& c, std::string_view type, shape& m) {
+  m.layers = c.count({"num_hidden_layers"}, 32);
+  m.hidden = c.size({"hidden_size"}, 768);
+  m.heads = 1;  // of attention there is none
+  m.vocab = c.size({"vocab_size"}, 50280);
+  m.tied = c.flag("tie_word_embeddings", true);
+  m.position = position_kind::none;
+  m.fp32_residual = c.flag("residual_in_fp32", true);
+  m.ssm.heads = c.size({"intermediate_size"}, checked::mul(c.count({"expand"}, 2), m.hidden));
+  m.ssm.state = c.size({"state_size"}, 16);
+  m.ssm.conv = c.count({"conv_kernel"}, 4);
+  m.ssm.bias = c.flag("use_bias", false);
+  m.ssm.conv_bias = c.flag("use_conv_bias", true);
+  read_mamba1_mixer(c, "time_step_rank", m);
+  if (type == "falcon_mamba") m.ssm.step_norm = step_norm_kind::plain;
+  if (c.flag("use_falcon_mambapy", false)) complain(c.at("use_falcon_mambapy") + " must be false: mambapy's scan is not known here, found true");
+  m.pattern.add({mixer_kind::mamba1, feed_forward_kind::none});
+}
+
+/// JambaForCausalLM: Mamba-1 or, every few layers, attention without positions; then an MLP or, every few layers, experts as wide as it.
+inline void read_jamba(const config& c, shape& m) {
+  m = read_dense(c, dense_defaults("jamba"));
+  m.position = position_kind::none;
+  m.sliding_window = 0;
+  m.ssm.heads = checked::mul(c.count({"mamba_expand"}, 2), m.hidden);
+  m.ssm.state = c.size({"mamba_d_state"}, 16);
+  m.ssm.conv = c.count({"mamba_d_conv"}, 4);
+  m.ssm.bias = c.flag("mamba_proj_bias", false);
+  m.ssm.conv_bias = c.flag("mamba_conv_bias", true);
+  m.ssm.step_norm = step_norm_kind::weighed;
+  read_mamba1_mixer(c, "mamba_dt_rank", m);
+  const auto experts = c.count({"num_local_experts", "num_experts"}, 16), active = c.count({"num_experts_per_tok"}, 2);
+  const auto expert_period = c.count({"expert_layer_period"}, 2), expert_offset = c.number({"expert_layer_offset"}, 1, 0, config::most);
+  const auto period = c.count({"attn_layer_period"}, 8), offset = c.number({"attn_layer_offset"}, 4, 0, config::most);
+  bool routes = false;
+  for (std::int64_t i = 0; i < m.layers; ++i) {
+    const bool sparse = experts > 1 && i % expert_period == expert_offset;
+    m.pattern.add({i % period == offset ? mixer_kind::attention : mixer_kind::mamba1, sparse ? feed_forward_kind::experts : feed_forward_kind::dense});
+    routes = routes || sparse;
+  }
+  m.pattern = m.pattern.shortest();
+  if (!routes) return;
+  m.experts.count = experts;
+  m.experts.active = active;
+  m.experts.ffn = m.ffn;
+  m.experts.raw_weights = true;
+}
+
 /// BambaForCausalLM, GraniteMoeHybridForCausalLM: Mamba-2 or attention, then an MLP or, Granite's, experts beside a shared MLP.
 inline void read_bamba(const config& c, std::string_view type, shape& m) {
   const bool granite = type == "granitemoehybrid";
@@ -227,6 +286,8 @@ inline void read_lfm2(const config& c, std::string_view type, shape& m) {
 inline bool read_hybrid_decoder(const config& c, std::string_view type, shape& m) {
   if (type == "qwen3_next" || type == "qwen3_5_text" || type == "qwen3_5_moe_text") return read_qwen3_next(c, type, m), true;
   if (type == "mamba2") return read_mamba2(c, m), true;
+  if (type == "mamba" || type == "falcon_mamba") return read_mamba(c, type, m), true;
+  if (type == "jamba") return read_jamba(c, m), true;
   if (type == "bamba" || type == "granitemoehybrid") return read_bamba(c, type, m), true;
   if (type == "lfm2" || type == "lfm2_moe") return read_lfm2(c, type, m), true;
   if (type == "nemotron_h") return read_nemotron_h(c, m), true;

@@ -17,11 +17,6 @@ inline constexpr refused_family refused_families[] = {
     {"minimax", "its linear-attention layers"},
     {"minimax_text_01", "its linear-attention layers"},
     {"minimax_m1", "its linear-attention layers"},
-    {"glm_moe_dsa", "its sparse-attention indexer"},
-    {"deepseek_v32", "its sparse-attention indexer"},
-    {"mamba", "its state-space layers"},
-    {"falcon_mamba", "its state-space layers"},
-    {"jamba", "its state-space layers"},
     {"zamba", "its state-space layers"},
     {"zamba2", "its state-space layers"},
     {"falcon_h1", "its state-space layers"},
@@ -81,7 +76,7 @@ inline void check_foreign(const config& c, const shape& m, const std::string& ty
     for (const auto& f : seen_keys)
       if (says(c, f.key)) refuse(f.key, f.what);
   for (const auto& f : foreign_keys)
-    if (says(c, f.key) && !(m.ssm.state > 0 && std::string_view{f.key} == "mamba_d_state")) refuse(f.key, f.what);
+    if (says(c, f.key) && !(m.ssm.state > 0 && std::string_view{f.key} == "mamba_d_state") && !(m.mla.index_keys > 0 && std::string_view{f.key} == "index_topk")) refuse(f.key, f.what);
   if (!m.sparse())
     for (const char* key : expert_keys)
       if (const json* v = c.find({key}); v != nullptr && v->is_number() && *v > 1) refuse(key, shown(*v) + " experts");

@@ -23,6 +23,7 @@ void describe(Keys& k, expert_shape& e) {
   k.flag("shared_gate", e.shared_gate);
   k.flag("bias", e.bias);
   k.flag("fp32_weights", e.fp32_weights);
+  k.flag("raw_weights", e.raw_weights);
   k.scaled("capacity_factor", e.capacity_factor_percent, std::int64_t{}, 100.0, 1e6);
   constexpr std::string_view key = "dense_layers";  // layers 0 to 127 that are dense although the rule says sparse
   if constexpr (Keys::reads) {
@@ -48,6 +49,10 @@ void describe(Keys& k, mla_shape& m) {
   k.whole("nope_dim", m.nope_dim);
   k.whole("rope_dim", m.rope_dim);
   k.whole("value_dim", m.value_dim);
+  k.whole("index_heads", m.index_heads);
+  k.whole("index_dim", m.index_dim);
+  k.whole("index_keys", m.index_keys);
+  k.flag("index_handed_on", m.index_handed_on);
 }
 
 template <class Keys>

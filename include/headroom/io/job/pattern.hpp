@@ -19,6 +19,8 @@ void describe(Keys& k, ssm_shape& s) {
   k.flag("conv_bias", s.conv_bias);
   k.flag("bias", s.bias);
   k.flag("no_norm", s.no_norm);
+  k.whole("rank", s.rank);
+  k.word("step_norm", s.step_norm);
 }
 
 /// A layer in a pattern: the name of its mixer and, behind a plus, its feed-forward, where that is not what `experts` says: "attention", "none+dense".

@@ -20,6 +20,9 @@ template <class E>
 inline constexpr auto names_of = nullptr;
 
 template <>
+inline constexpr auto names_of<step_norm_kind> =
+    std::array<named<step_norm_kind>, 3>{{{"none", step_norm_kind::none}, {"plain", step_norm_kind::plain}, {"weighed", step_norm_kind::weighed}}};
+template <>
 inline constexpr auto names_of<mlp_kind> =
     std::array<named<mlp_kind>, 2>{{{"gated", mlp_kind::gated}, {"plain", mlp_kind::plain}}};
 template <>
