@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/block/cross_entropy.hpp>
+#include <headroom/block/preference_loss.hpp>
 #include <headroom/block/span.hpp>
 
 namespace headroom {
@@ -179,6 +180,8 @@ constexpr tensor loss_of(program& p, const scene& s, tensor logits, const logit_
     case loss_style::chunked_in_loss: return chunked_in_loss(p, s, logits, pieces);
     case loss_style::whole_or_divided: p.returns_here(); return titan_cross_entropy(p, s, logits);
     case loss_style::in_place: return in_place_loss(p, s, logits);
+    case loss_style::compared: return method_scalar(p, s, logits);
+    case loss_style::logits: break;
     case loss_style::chunked_head:
     case loss_style::cut:
     case loss_style::fused_linear: break;  // these make none

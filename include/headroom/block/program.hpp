@@ -165,6 +165,9 @@ class program {
   /// Marks the place where the model hands its outputs to the caller: what the caller held of the last step goes here.
   constexpr void returns_here() { is_.returns_at = is_.operations; }
   [[nodiscard]] constexpr std::size_t returns_at() const { return is_.returns_at; }
+  /// Marks the place where another model runs. A walk that is to stop there takes it for the place above.
+  constexpr void other_here() { is_.other_at = is_.operations; }
+  constexpr void return_at_other() { is_.returns_at = is_.other_at; }
   /// Keeps a tensor to the end of forward even where nothing is recorded (autocast's weight cache).
   constexpr void cache_in_forward(tensor t) { is_.cached |= storages(t.bit()); }
 
@@ -268,7 +271,7 @@ class program {
     std::size_t near_end = near_operations;
     std::size_t tensors = 0;
     std::size_t operations = 0;
-    std::size_t returns_at = max_operations;  // nowhere
+    std::size_t returns_at = max_operations, other_at = max_operations;  // nowhere
     std::int64_t matrices = 0;
     bytes holes{};
     wide_set kept, recomputed, offloaded, doubled, gradient, saved, splits, sticky, held, held_forward, cached, logits, weights, views;

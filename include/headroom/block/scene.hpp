@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/job.hpp>
+#include <headroom/recipe/method_loss.hpp>
 
 namespace headroom {
 
@@ -39,6 +40,8 @@ struct scene {
   std::int64_t vocabulary{};         ///< padded
   headroom::loss loss{};
   loss_style loss_program{};
+  method_loss scoring{};             ///< of loss_style::compared
+  bool compares{};                   ///< … beside another model's forward
   bool compiled_loss{};
   std::int64_t accumulated_width{};  ///< of the head's gradient while chunks are added up (FSDP2: the format of the reduction)
 
@@ -65,7 +68,7 @@ struct scene {
   [[nodiscard]] constexpr bool offloads(offload_module m) const { return (offloaded_modules >> static_cast<int>(m) & 1U) != 0; }
   /// Whether the trainer computes the loss from what the model returns, or the model itself.
   [[nodiscard]] constexpr bool loss_outside() const {
-    return loss_program == loss_style::chunked || loss_program == loss_style::whole_or_divided || loss_program == loss_style::chunked_in_loss;
+    return loss_program == loss_style::chunked || loss_program == loss_style::whole_or_divided || loss_program == loss_style::chunked_in_loss || loss_program == loss_style::compared;
   }
   /// Tokens of the residual stream on this rank.
   [[nodiscard]] constexpr std::int64_t stream_tokens() const { return sequence_split == 1 ? tokens : tokens / sequence_split; }

@@ -30,6 +30,8 @@ enum class loss_style : std::uint8_t {
   in_place,         ///< one kernel that overwrites the logits with their gradient (llm.c, flash-attn)
   fused_linear,        ///< head and loss together, chunk by chunk; the gradients are made in forward (Liger)
   cut,                 ///< head and loss in one kernel that keeps a log-sum-exp a row, and makes logits again in backward, tile by tile (Cut Cross-Entropy)
+  compared,            ///< log-probabilities or distributions are compared: a method with several models, or with pairs (block/preference_loss.hpp)
+  logits,              ///< none: the logits are what another model's forward is for
 };
 
 /// How long a variable of the training loop holds the logits that the model returned, where the loss is computed from a cast of them.

@@ -1,0 +1,171 @@
+// Distributed under the Boost Software License, Version 1.0.
+// From logits to the scalar, where a method compares log-probabilities of labels (DPO and its relatives) or distributions (distillation).
+// Which trainer does what, with its source: recipe/method_loss.hpp. Sizes beside v = vocabulary × tokens numbers are not counted.
+#pragma once
+
+#include <headroom/block/linear.hpp>
+
+namespace headroom::ops {
+
+/// All but the last position of each sample, in the same storage; in backward its gradient is padded to that of all.
+constexpr tensor without_last(program& p, const scene& s, tensor logits) {
+  const auto positions = s.sequence > 1 ? s.sequence - 1 : 1;
+  const auto y = p.view(logits, checked::mul(checked::mul(s.samples, positions), s.vocabulary));
+  p.step(logits.bit(), y.bit());
+  return y;
+}
+
+/// log_softmax of a slice, which is made contiguous where there are several samples, and gather.
+constexpr tensor scores_at_once(program& p, const scene& s, tensor x) {
+  const auto all = p.make(p.elements(x), p.width(x), row::logits), scores = p.make(s.tokens, p.width(x));
+  p.step(x.bit(), all.bit(), {.saves = all.bit(), .forward_temporary = s.samples > 1 && s.scoring.shifts ? p.size(all) : bytes{0}, .temporaries = row::logits});
+  p.step(all.bit(), scores.bit(), {.saves = all.bit()});
+  return scores;
+}
+
+/// One sample after the other. Of 16-bit logits its log-probabilities are saved; in backward gather's zeros, then the gradient. Of fp32 ones
+/// gather and logsumexp both save the logits; logsumexp makes exponentials, in backward a difference and its exponential beside the gradient.
+constexpr tensor scores_by_sample(program& p, const scene& s, tensor x) {
+  const auto one = p.rounded(p.elements(x) / s.samples, p.width(x));
+  const auto n = s.samples;
+  const auto scores = p.make(s.tokens, p.width(x));
+  if (p.width(x) < 4 && !p.needs_gradient(x)) {
+    p.step(x.bit(), scores.bit(), {.forward_temporary = one, .temporaries = row::logits});
+    return scores;
+  }
+  if (p.width(x) < 4) {
+    const auto rows = p.view(x, p.elements(x));
+    p.step(x.bit(), rows.bit());
+    const auto all = p.make(p.elements(x), p.width(x), row::logits);
+    p.step(rows.bit(), all | scores, {.saves = all.bit(), .backward_temporary = one, .pieces = n, .temporaries = row::logits});
+    return scores;
+  }
+  const auto chosen = p.make(s.tokens, 4), sums = p.make(s.tokens, 4);
+  p.step(x.bit(), chosen.bit(), {.saves = x.bit()});
+  const auto rows = p.view(x, p.elements(x));
+  p.step(x.bit(), rows.bit());
+  p.step(rows.bit(), sums.bit(), {.saves = rows | sums, .forward_temporary = one, .backward_temporary = 2 * one, .pieces = n, .temporaries = row::logits});
+  p.step(chosen | sums, scores.bit());
+  return scores;
+}
+
+/// 1024 tokens at a time, written into one tensor: in backward each chunk's gradient is padded to all tokens and added.
+constexpr tensor scores_in_chunks(program& p, const scene& s, tensor x) {
+  constexpr std::int64_t chunk = 1024;
+  const auto n = checked::ceil_div(s.tokens, chunk);
+  const auto one = p.rounded(checked::mul(n > 1 ? chunk : s.tokens, s.vocabulary), 4);
+  const auto chosen = p.make(s.tokens, 4), sums = p.make(s.tokens, 4), scores = p.make(s.tokens, 4);
+  p.step(x.bit(), chosen.bit(), {.saves = x.bit()});
+  const auto rows = p.view(x, p.elements(x));
+  p.step(x.bit(), rows.bit(), {.backward_temporary = n > 1 ? one : bytes{0}, .temporaries = row::logits});
+  p.step(rows.bit(), sums.bit(), {.saves = rows | sums, .forward_temporary = one, .backward_temporary = 2 * one, .pieces = n, .temporaries = row::logits});
+  p.step(chosen | sums, scores.bit());
+  return scores;
+}
+
+constexpr tensor scores_in_kernel(program& p, const scene& s, tensor x) {
+  const auto sums = p.make(s.tokens, 4), scores = p.make(s.tokens, 4);
+  p.step(x.bit(), sums | scores, {.saves = x | sums});
+  return scores;
+}
+
+/// What one model's logits become: scores of the labels.
+constexpr tensor scores_of(program& p, const scene& s, tensor logits) {
+  const auto x = s.scoring.shifts ? without_last(p, s, logits) : logits;
+  switch (s.scoring.scores) {
+    case label_scores::whole: return scores_at_once(p, s, x);
+    case label_scores::by_sample: return scores_by_sample(p, s, x);
+    case label_scores::in_chunks: return scores_in_chunks(p, s, x);
+    case label_scores::in_kernel: break;
+  }
+  return scores_in_kernel(p, s, x);
+}
+
+/// Another model's logits, as its forward returns them, and as the trainer reads them.
+constexpr tensor others_logits(program& p, const scene& s, std::int64_t width) {
+  p.other_here();
+  const auto raw = p.make(checked::mul(s.tokens, s.vocabulary), s.width, row::logits);
+  p.step(0, raw.bit());
+  const auto logits = cast(p, raw, width);
+  if (s.scoring.names_reference) p.hold_in_forward(logits);
+  return logits;
+}
+
+/// Cross entropy of the first half of the samples, whose shifted logits are copied: the likelihood that ORPO and CPO add.
+constexpr tensor first_half_entropy(program& p, const scene& s, tensor logits) {
+  const auto half = p.view(logits, p.elements(logits) / 2);
+  p.step(logits.bit(), half.bit());
+  const auto shifted = p.make(checked::mul(checked::mul(s.samples / 2, s.sequence > 1 ? s.sequence - 1 : 1), s.vocabulary), p.width(logits), row::logits);
+  p.step(half.bit(), shifted.bit());
+  const auto all = p.make(p.elements(shifted), p.width(shifted), row::logits), scalar = p.make(1, 4);
+  p.step(shifted.bit(), all.bit(), {.saves = all.bit()});
+  p.step(all.bit(), scalar.bit(), {.saves = all.bit()});
+  return scalar;
+}
+
+/// A metric: the logits' entropy, 128 tokens at a time, of a contiguous copy (trl/trainer/utils.py entropy_from_logits: log-probabilities,
+/// exponentials and their product).
+constexpr void entropy_metric(program& p, const scene& s, tensor logits, std::int64_t chunk) {
+  const auto positions = checked::mul(s.samples, s.sequence > 1 ? s.sequence - 1 : 1);
+  const auto part = 3 * p.rounded(checked::mul(chunk < positions ? chunk : positions, s.vocabulary), p.width(logits));
+  if (s.samples == 1) return p.step(0, 0, {.holds = logits.bit(), .forward_temporary = part, .temporaries = row::logits});
+  const auto copy = p.make(checked::mul(positions, s.vocabulary), p.width(logits), row::logits), entropy = p.make(positions, p.width(logits));
+  p.step(0, copy.bit(), {.holds = logits.bit()});
+  p.step(copy.bit(), entropy.bit(), {.forward_temporary = part, .temporaries = row::logits});
+}
+
+/// Scores of the policy, of the reference, and what becomes of both. `entropy_chunk`: tokens of which a metric is made at once.
+constexpr tensor compared_scores(program& p, const scene& s, tensor logits, std::int64_t entropy_chunk = 128) {
+  const auto& how = s.scoring;
+  const auto scalar = p.make(1, 4);
+  tensor_set parts{};
+  if (how.cross_entropy_first) parts |= first_half_entropy(p, s, logits).bit();
+  parts |= scores_of(p, s, logits).bit();
+  if (s.compares) parts |= scores_of(p, s, others_logits(p, s, p.width(logits))).bit();
+  p.step(parts, scalar.bit());
+  if (how.copies_for_entropy) entropy_metric(p, s, logits, entropy_chunk);
+  return scalar;
+}
+
+/// The generalised Jensen-Shannon divergence of two distributions (TRL generalized_jsd_loss, 0 < beta < 1): both models' logits, raw, divided
+/// by the temperature and as log-probabilities; two sums, stacked; their log-sum-exp; two divergences, weighted and added; a masked copy.
+/// Python's variables keep what they name until the function returns.
+constexpr tensor divergence_from_teacher(program& p, const scene& s, tensor logits) {
+  const auto like = [&](tensor x, std::int64_t times = 1) { return p.make(checked::mul(times, p.elements(x)), p.width(x), row::logits); };
+  const auto named = [&](tensor x) { p.hold_in_forward(x); return x; };
+  const auto of = [&](tensor_set reads, tensor y, const operation_details& d = {}) { p.step(reads, y.bit(), d); return y; };
+  const auto theirs_raw = others_logits(p, s, p.width(logits));
+  const auto x = without_last(p, s, logits), t = without_last(p, s, theirs_raw);
+  const auto scaled = named(of(x.bit(), like(x))), scaled_t = named(of(t.bit(), like(t)));
+  const auto own = like(x), theirs = named(of(scaled_t.bit(), like(t)));
+  p.step(scaled.bit(), own.bit(), {.saves = own.bit()});
+  p.hold_in_forward(own);
+  const auto a = of(own.bit(), like(x)), b = of(theirs.bit(), like(t));
+  const auto both = like(x, 2), mixture = like(x);
+  p.step(a | b, both.bit());
+  p.step(both.bit(), mixture.bit(), {.saves = both | mixture, .forward_temporary = p.size(both) + p.size(mixture), .backward_temporary = 2 * p.size(both), .temporaries = row::logits});
+  p.hold_in_forward(mixture);
+  const auto weight_t = of(theirs.bit(), like(t)), apart_t = of(theirs | mixture, like(t)), from_t = like(t);
+  p.step(weight_t | apart_t, from_t.bit(), {.saves = weight_t.bit()});
+  p.hold_in_forward(from_t);
+  const auto weight = like(x), apart = like(x), from_own = like(x);
+  p.step(own.bit(), weight.bit(), {.saves = weight.bit()});
+  p.step(own | mixture, apart.bit());
+  p.step(weight | apart, from_own.bit(), {.saves = weight | apart});
+  p.hold_in_forward(from_own);
+  const auto part_t = of(from_t.bit(), like(x)), part = of(from_own.bit(), like(x)), sum = like(x);
+  p.step(part_t | part, sum.bit(), {.passes_gradient = true});
+  const auto masked = of(sum.bit(), like(x)), scalar = p.make(1, 4);
+  p.step(masked.bit(), scalar.bit());
+  return scalar;
+}
+
+/// What the model returned, and the scalar that its trainer makes of it.
+constexpr tensor method_scalar(program& p, const scene& s, tensor logits) {
+  logits = cast(p, logits, s.scoring.widens ? 4 : s.loss.logits.width());
+  p.returns_here();
+  if (s.scoring.names_logits) p.hold_in_forward(logits);
+  return s.scoring.divergence ? divergence_from_teacher(p, s, logits) : compared_scores(p, s, logits);
+}
+
+}  // namespace headroom::ops

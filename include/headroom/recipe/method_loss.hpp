@@ -1,0 +1,50 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Which loss code a method runs, as plain data: a row for each trainer. What it makes of the logits: block/preference_loss.hpp.
+#pragma once
+
+#include <headroom/recipe/objective.hpp>
+
+namespace headroom {
+
+/// How log-probabilities of labels are made of logits.
+enum class label_scores : std::uint8_t {
+  whole,      ///< log_softmax over all of them, which makes a slice contiguous first, and gather
+  by_sample,  ///< sample after sample; of fp32 logits gather and a log-sum-exp (TRL since 0.15, trl/trainer/utils.py selective_log_softmax)
+  in_chunks,  ///< gather and the log-sum-exp of 1024 tokens at a time (OpenRLHF openrlhf/models/utils.py _logsumexp_by_chunk)
+  in_kernel,  ///< flash-attn's cross entropy, which saves the logits (flash_attn/ops/triton/cross_entropy.py)
+};
+
+struct method_loss {
+  label_scores scores{};
+  bool shifts{true};               ///< logits[:, :-1]; else labels are rolled
+  bool widens{};                   ///< logits are made fp32 whatever they come in
+  bool cross_entropy_first{};      ///< of the first half of the samples
+  bool names_logits{true};         ///< a variable names the logits until the loss is there
+  bool names_reference{};          ///< … those of the reference, too
+  bool copies_for_entropy{};       ///< … and a contiguous copy of the logits is made for a metric
+  bool divergence{};               ///< a divergence from the teacher's distribution instead of scores
+  friend constexpr bool operator==(const method_loss&, const method_loss&) = default;
+};
+
+/// Sources: TRL trl/trainer/dpo_trainer.py _compute_loss (since 0.29), trl/experimental/{orpo,cpo}/*_trainer.py concatenated_forward and
+/// get_batch_logps, trl/experimental/gkd/gkd_trainer.py generalized_jsd_loss; up to 0.14 trl/trainer/dpo_trainer.py get_batch_logps;
+/// ms-swift swift/rlhf_trainers/dpo_trainer.py concatenated_forward and rlhf_mixin.py get_per_token_logps; LLaMA-Factory
+/// src/llamafactory/train/dpo/trainer.py concatenated_forward and trainer_utils.py get_batch_logps; OpenRLHF openrlhf/models/actor.py forward.
+/// `kernels`: flash-attn is installed.
+constexpr method_loss loss_of(const objective& o, bool kernels) {
+  const bool entropy_on_half = o.kind == objective_kind::orpo || o.kind == objective_kind::cpo;
+  const bool compares = traits_of(o.kind).reference;
+  if (traits_of(o.kind).teacher) return {.names_reference = true, .divergence = true};
+  switch (o.code) {
+    case method_code::trl_0_14: return {.scores = label_scores::whole, .cross_entropy_first = entropy_on_half};
+    case method_code::llama_factory: return {.scores = label_scores::whole, .widens = true};
+    case method_code::openrlhf: return {.scores = kernels ? label_scores::in_kernel : label_scores::in_chunks, .shifts = false, .widens = true, .names_logits = false};
+    case method_code::ms_swift:
+      if (compares) return {.scores = label_scores::by_sample, .shifts = false};
+      break;
+    default: break;
+  }
+  return {.scores = label_scores::by_sample, .cross_entropy_first = entropy_on_half, .names_reference = compares, .copies_for_entropy = compares};
+}
+
+}  // namespace headroom

@@ -1,0 +1,87 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Losses that compare models or samples, against allocations that were counted while the trainers' loss code ran.
+#include "points.hpp"
+
+#include <headroom/block/loss.hpp>
+#include <headroom/framework/frameworks.hpp>
+#include <headroom/settle/settle.hpp>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <fstream>
+#include <string>
+
+namespace test_preference_loss {
+
+using namespace headroom;
+
+namespace {
+
+/// What the counted programs are called here.
+objective method_of(const std::string& program) {
+  if (program == "trl-1.10-dpo") return {.kind = objective_kind::dpo, .code = method_code::trl};
+  if (program == "trl-0.7-dpo") return {.kind = objective_kind::dpo, .code = method_code::trl_0_14};
+  if (program == "ms-swift-4.6-dpo") return {.kind = objective_kind::dpo, .code = method_code::ms_swift};
+  if (program == "llama-factory-dpo") return {.kind = objective_kind::dpo, .code = method_code::llama_factory};
+  if (program == "openrlhf-0.11-dpo-without-flash-loss") return {.kind = objective_kind::dpo, .code = method_code::openrlhf};
+  // Its scores were counted as they were made before 2025-02 (TRL 0.15), of all logits at once.
+  if (program == "trl-1.10-orpo") return {.kind = objective_kind::orpo, .code = method_code::trl_0_14};
+  if (program == "trl-1.10-gkd-jsd") return {.kind = objective_kind::distill, .code = method_code::trl};
+  return {};
+}
+
+struct peaks {
+  double forward, held, backward;
+};
+
+/// In bytes of vocabulary × tokens. `raw`: what the head makes, `read`: what the loss reads.
+peaks walked(const objective& method, std::int64_t samples, std::int64_t sequence, std::int64_t vocabulary, std::int64_t raw, std::int64_t read) {
+  const shape m{.layers = 1, .hidden = 8, .heads = 1, .ffn = 8, .vocab = vocabulary};
+  scene s;
+  s.model = &m;
+  s.samples = samples;
+  s.sequence = sequence;
+  s.tokens = samples * sequence;
+  s.vocabulary = vocabulary;
+  s.width = raw;
+  s.granule = 1;
+  s.loss.logits = read == 4 ? formats::fp32 : formats::bf16;
+  s.scoring = loss_of(method, false);
+  s.compares = traits_of(method.kind).reference;
+  program p(1);
+  const auto x = p.input(s.tokens * 8, raw, true);
+  const auto logits = p.make(s.tokens * vocabulary, raw, row::logits);
+  p.step(x.bit(), logits.bit(), {.saves = x.bit()});
+  auto y = ops::cast(p, logits, s.scoring.widens ? 4 : read);
+  if (s.scoring.names_logits) p.hold_in_forward(y);
+  p.set_output(s.scoring.divergence ? ops::divergence_from_teacher(p, s, y) : ops::compared_scores(p, s, y, 4));  // counted with chunks of 4 tokens
+  const auto f = walk_forward(p);
+  const double v = static_cast<double>(s.tokens * vocabulary);
+  const auto of = [&](bytes b) { return static_cast<double>(b.count()) / v; };
+  return {of(f.peak.total), of(f.saved), of(walk_backward(p).peak.total)};
+}
+
+}  // namespace
+
+TEST_CASE("as counted, to a hundredth of the logits' number") {
+  std::ifstream in(HEADROOM_TEST_DATA "/loss_counts.jsonl");
+  constexpr double close = 0.01;
+  int seen = 0;
+  for (std::string line; std::getline(in, line);) {
+    const auto r = nlohmann::json::parse(line);
+    const std::string name = r["program"], logits = r["logits"];
+    const auto method = method_of(name);
+    if (method.kind == objective_kind::sft) continue;
+    CAPTURE(line);
+    const auto got = walked(method, r["rows"], r["sequence"], r["vocab"], logits == "fp32" ? 4 : 2, logits == "bf16" ? 2 : 4);
+    CHECK(std::abs(got.forward - r["forward_peak"].get<double>()) < close);
+    CHECK(std::abs(got.held - r["held_after_forward"].get<double>()) < close);
+    CHECK(std::abs(got.backward - r["backward_peak"].get<double>()) < close);
+    ++seen;
+  }
+  CHECK(seen == 42);
+}
+
+}  // namespace test_preference_loss
