@@ -54,9 +54,13 @@ constexpr void reserve_after_wrapping(rank_report& r, const settled_job& s, cons
 }
 
 template <class Ranks>
-constexpr void finish_host(basic_report<Ranks>& r, const settled_job& s, const state_bytes& st, bytes checkpoints) {
+constexpr void finish_host(basic_report<Ranks>& r, const settled_job& s, const state_bytes& st, bytes checkpoints, const host_bytes& other) {
   const auto& j = *s.source;
-  const auto h = host_of(s, st, checkpoints);
+  auto h = host_of(s, st, checkpoints);
+  h.pinned += other.pinned;
+  h.plain += other.plain;
+  h.load += other.load;
+  h.nvme += other.nvme;
   const bool spread = j.parallel.pipeline > 1 && properties_of(j.parallel.schedule).one_process;
   const auto ranks = spread ? 1 : j.hardware.gpus_per_node;
   const auto running = ranks * (h.pinned + h.plain);
@@ -75,10 +79,12 @@ struct walked_kind {
   inventory list;
   state_bytes states;
   bytes checkpoints{0};  ///< on the host
+  host_bytes other{};    ///< of a model that runs beside
+  std::size_t kind;      ///< of GPU
 
   template <class Layers>
-  constexpr walked_kind(const headroom::job& j, std::size_t kind, const Layers& layers)
-      : job(settle(j, kind)), list(kept_weights(job, layers.weights(job.model))), states(states_of(job, list)) {
+  constexpr walked_kind(const headroom::job& j, std::size_t of, const Layers& layers)
+      : job(settle(j, of)), list(kept_weights(job, layers.weights(job.model))), states(states_of(job, list)), kind(of) {
     for (std::size_t i = 0; i < kind; ++i) first_ += j.hardware.count(i);
     end_ = first_ + j.hardware.count(kind);
   }
@@ -189,7 +195,13 @@ template <class Add, class Layers>
 template <class Add, class Layers>
 [[gnu::noinline]] constexpr void add_whole(const Add& add, walked_kind& k, const Layers& layers) {
   auto& s = k.job;
-  const auto t = walk_autograd(s, k.list, k.states, {0, s.model.layers}, k.checkpoints, layers);
+  const auto which = other_model_of(*s.source);
+  other_model other;
+  if (which != other_weights::none) [[unlikely]] {
+    other = walk_other(s, k.kind, which, layers);
+    k.other = other.host;
+  }
+  const auto t = walk_autograd(s, k.list, k.states, {0, s.model.layers}, k.checkpoints, layers, which != other_weights::none ? &other : nullptr);
   auto& rank = add();
   finish_rank(rank, s, t, k.ranks_of(0));
   if (s.assumptions.has(assumption::balanced_routing)) [[unlikely]] rank.routed = rank.at_peak[row::temporaries];  // every expert is here: only one's moment depends on its share
@@ -223,7 +235,7 @@ constexpr void estimate_into(basic_report<Ranks>& r, const Add& add, const job& 
     a |= k.job.assumptions;
     if (kind > 0) continue;
     const auto& st = k.states;
-    finish_host(r, k.job, st, k.checkpoints);
+    finish_host(r, k.job, st, k.checkpoints, k.other);
     r.parameter_count = {st.total + st.adapters, st.trained, st.active + st.adapters};
   }
   if (r.ranks[0].outside.nccl > bytes{0}) a.add(assumption::nccl_derived);

@@ -10,7 +10,7 @@ function(characters header result)
 endfunction()
 
 characters(chrono unit)
-foreach(limit IN ITEMS headroom/headroom.hpp:195 headroom/estimate.hpp:178)
+foreach(limit IN ITEMS headroom/headroom.hpp:198 headroom/estimate.hpp:181)
   string(REPLACE ":" ";" limit ${limit})
   list(GET limit 0 header)
   list(GET limit 1 most)

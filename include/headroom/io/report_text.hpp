@@ -58,6 +58,7 @@ inline std::string line(std::string_view label, bytes value, bytes whole, const 
 
 inline std::string peak_text(const rank_report& r) {
   std::string text = r.peak_phase == phase::loss_forward ? "the loss" : "the " + std::string{headroom::text(r.peak_phase)};
+  if (r.peak_phase == phase::reference) text = "the other model's forward";
   if (r.peak_phase == phase::load || r.peak_phase == phase::save) text = std::string{headroom::text(r.peak_phase)};
   if (r.peak_layer >= 0) text += " of layer " + std::to_string(r.peak_layer);
   return text;

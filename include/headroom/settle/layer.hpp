@@ -10,7 +10,7 @@ namespace headroom::detail {
 /// What of a layer depends on the micro-batch. A search settles this alone where the rest is as it was.
 constexpr void settle_micro_batch(settled_job& r) {
   const auto& j = *r.source;
-  r.layer.samples = j.batch.micro;
+  r.layer.samples = checked::mul(j.batch.micro, traits_of(j.objective.kind).sequences);
   r.layer.tokens = checked::mul(r.layer.samples, r.layer.sequence) / j.parallel.context;
 }
 

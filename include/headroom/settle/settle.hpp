@@ -6,6 +6,7 @@
 #include <headroom/settle/check.hpp>
 #include <headroom/settle/layer.hpp>
 #include <headroom/settle/loss.hpp>
+#include <headroom/settle/objective.hpp>
 
 namespace headroom {
 
@@ -105,6 +106,7 @@ constexpr void settle_step(settled_job& r) {
   a.add(assumption::steady_state);
   a.add(assumption::host_runtime_not_counted);
   a.add(assumption::no_eval_no_generation);
+  if (j.objective.kind != objective_kind::sft) a.add(assumption::methods_on_few_runs);
   if (j.framework.recipes_change) a.add(assumption::recipe_of_one_date);
   if (j.ignored_keys > 0) a.add(assumption::keys_ignored);
   if (j.assumed_defaults > 0) a.add(assumption::open_defaults);
@@ -124,7 +126,11 @@ constexpr settled_job settle_checked(const job& j, std::size_t kind = 0) {
   settle_precision(r);
   settle_optimizer(r);
   settle_shards(r);
-  settle_loss(r);
+  settle_head(r);
+  if (j.objective.kind != objective_kind::sft && traits_of(j.objective.kind).vocabulary)
+    settle_method_loss(r);
+  else
+    settle_loss(r);
   settle_layer(r);
   r.reentrant = chosen(j.recompute.reentrant, j.framework.checkpointing.reentrant);
   r.layer.nested_backward = r.reentrant && j.recompute.mode == recompute_mode::full && j.recompute.method != recompute_method::block;

@@ -2,7 +2,7 @@
 // A rank of a trainer that allocates as it goes: what it holds all along, and its step from load to save.
 #pragma once
 
-#include <headroom/engine/eager/prelude.hpp>
+#include <headroom/engine/eager/other_model.hpp>
 #include <headroom/engine/eager/walk_step.hpp>
 #include <headroom/states/outside.hpp>
 
@@ -73,7 +73,7 @@ constexpr moment load_moment(const settled_job& s, const state_bytes& st, const 
 /// (torch csrc/distributed/c10d/reducer.cpp initialize_buckets; DeepSpeed runtime/zero/stage3.py _setup_for_real_optimizer).
 constexpr moment built_moment(const settled_job& s, const windows& w, const moment& resident) {
   moment r = w.always;
-  for (const auto of : {row::model_parameters, row::adapters, row::master_parameters}) r.add(of, resident.rows[of]);
+  for (const auto of : {row::model_parameters, row::adapters, row::other_models, row::master_parameters}) r.add(of, resident.rows[of]);
   if (w.gradients_at_load) r += w.gradients_before;
   r.add(row::activations, position_buffers(s));
   return r;
@@ -85,7 +85,7 @@ constexpr moment zero_moment(const settled_job& s, const state_bytes& st, const 
   const auto& z = j.sharding;
   moment r{};
   if (!z.by(sharder::deepspeed) || !z.cuts(sharded_state::optimizer) || j.offload.optimizer != place::on_gpu || !s.precision.master.present()) return r;
-  for (const auto of : {row::model_parameters, row::adapters, row::master_parameters}) r.add(of, resident.rows[of]);
+  for (const auto of : {row::model_parameters, row::adapters, row::other_models, row::master_parameters}) r.add(of, resident.rows[of]);
   if (j.framework.loading.steps_at_once) {
     r.add(row::optimizer_state, resident.rows[row::optimizer_state]);
     r.add(row::temporaries, update_of_all(s, st));
@@ -103,14 +103,16 @@ constexpr bytes kept_beside(const settled_job& s, const state_bytes& st, const w
   return share(most, s.precision.gradients.width(), s.shards.gradients);
 }
 
-/// The step of a trainer that allocates as it goes.
+/// The step of a trainer that allocates as it goes. `other`: a model that runs beside this one, or none.
 template <class Layers>
-constexpr timeline walk_autograd(const settled_job& s, const inventory& list, const state_bytes& st, const model_slice& here, bytes& checkpoints, const Layers& layers) {
+constexpr timeline walk_autograd(const settled_job& s, const inventory& list, const state_bytes& st, const model_slice& here, bytes& checkpoints, const Layers& layers,
+                                 const other_model* other = nullptr) {
   const auto w = windows_of(s, st);
-  const auto resident = resident_bytes(s, st, w);
+  auto resident = resident_bytes(s, st, w);
+  if (other != nullptr) [[unlikely]] resident.add(row::other_models, other->resident);
   const bool sees = s.model.vision.layers > 0, reads = s.model.encoder.layers > 0;
   const auto before = sees ? walk_tower(s, w, kept_beside(s, st, w)) : reads ? walk_encoder(s, w, kept_beside(s, st, w)) : prelude{};
-  auto t = walk_step(s, list, st, w, resident, here, checkpoints, layers, sees || reads ? &before : nullptr);
+  auto t = walk_step(s, list, st, w, resident, here, checkpoints, layers, sees || reads ? &before : nullptr, other != nullptr ? other->forward : bytes{0});
   checkpoints += before.checkpoints;
   t.look(phase::load, -1, load_moment(s, st, resident));
   t.look(phase::load, -1, built_moment(s, w, resident));

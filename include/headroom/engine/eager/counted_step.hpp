@@ -161,6 +161,7 @@ class step_count {
       settle();
       live_ -= returns_.there;
     }
+    if (other_.total > bytes{0}) [[unlikely]] t_.look_beside(phase::reference, -1, live_ + other_);
     look(tail_forward_.peak);
     if (pools_) [[unlikely]] t_.reach(live_.total + tail_span_);
     live_ += moment(tail_forward_.saved, tail_forward_.saved_rows);
@@ -327,6 +328,7 @@ class step_count {
   forward_walk front_forward_{}, tail_forward_{};
   backward_walk front_backward_{}, tail_backward_{};
   handover returns_{}, enters_{};
+  moment other_{};            // what is there while another model runs, that model's forward included
 };
 
 }  // namespace headroom

@@ -47,6 +47,7 @@ struct step_facts {
   bytes scalar{};               ///< the loss
   bytes tied{};                 ///< the gradient of a table that serves twice
   bool trains_embedding{}, trains_head{};
+  bytes other_forward{};        ///< of a model that runs beside this one while the loss is computed: its tallest moment
 
   constexpr step_facts(const settled_job& s, const scene& sc, const state_bytes& st, const windows& w, const model_slice& slice, const prelude* p = nullptr)
       : job(&s), states(&st), around(&w), before(p), here(slice) {

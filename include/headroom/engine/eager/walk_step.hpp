@@ -62,6 +62,15 @@ constexpr void step_count::count_blocks(const step_facts& f, bool accumulate, bo
     tail_flow_ = tail.needs_gradient(tail.input()) ? tail.size(tail.input()) : bytes{0};
     if (pools_) [[unlikely]] tail_span_ = tail.size(tail.input()) + span_of(tail);
   });
+  if (f.other_forward > bytes{0}) [[unlikely]] {
+    with_made([&] { return detail::tail_of(sc, outside, flows); }, [&](program tail) {
+      handover there;
+      tail.return_at_other();
+      (void)walk_forward(tail, recording::on, &there);
+      other_ = there.there;
+      other_.add(row::other_models, f.other_forward);
+    });
+  }
   tied_ = tail_backward_.waits;
   if (tied_ > bytes{0} && front_backward_.made > bytes{0}) second_ = f.tied;
   sticky_ += tail_forward_.sticky;
@@ -106,11 +115,12 @@ template <class Units, class Layers>
 /// the walk (states, windows) come in, moments go out; nothing here depends on how many ranks there are.
 template <class Layers = detail::shipped_layers>
 constexpr timeline walk_step(const settled_job& s, const inventory& list, const state_bytes& st, const windows& w, const moment& resident,
-                             const model_slice& here, bytes& checkpoints_on_host, const Layers& layers = {}, const prelude* before = nullptr) {
+                             const model_slice& here, bytes& checkpoints_on_host, const Layers& layers = {}, const prelude* before = nullptr, bytes other_forward = bytes{0}) {
   const auto& j = *s.source;
   scene sc = s.layer;
   sc.model = &s.model;
-  const step_facts f(s, sc, st, w, here, before);
+  step_facts f(s, sc, st, w, here, before);
+  f.other_forward = other_forward;
   if (j.recompute.mode == recompute_mode::full && j.offload.activations != place::on_gpu)
     checkpoints_on_host = bytes{checked::mul(detail::recomputed_layers(j.recompute, s.model.layers), checked::mul(checked::mul(sc.tokens, s.model.hidden), sc.residual_width))};
   if (j.sharding.cuts_tensors()) return detail::count_step<fsdp2_units<step_count>>(f, list, resident, layers, sc);

@@ -1,0 +1,81 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A model that runs forward beside the one that trains, without a graph: a reference or a teacher. Its standing is a job of its own
+// (settle/objective.hpp), so that its weights, what is gathered of them and its layers are counted by what counts those of any job.
+#pragma once
+
+#include <headroom/engine/eager/prelude.hpp>
+#include <headroom/engine/eager/step.hpp>
+#include <headroom/settle/objective.hpp>
+#include <headroom/sharding/host.hpp>
+
+namespace headroom {
+
+struct other_model {
+  bytes resident{};    ///< its weights, and what of them is never let go
+  bytes forward{};     ///< on top of that, at the tallest moment of its forward: gathered weights, one layer, logits
+  host_bytes host{};
+};
+
+namespace detail {
+
+/// The tallest moment of a forward that keeps nothing, without what is gathered: before the head, and there.
+struct bare_forward {
+  bytes layers{}, head{};
+};
+template <class Layers>
+constexpr bare_forward walk_bare(const settled_job& s, const state_bytes& st, const windows& w, const Layers& layers) {
+  scene sc = s.layer;
+  sc.model = &s.model;
+  sc.compiled = false;
+  sc.loss_program = loss_style::logits;
+  const model_slice all{0, s.model.layers};
+  bare_forward r;
+  const auto tallest = [](const program& p) { return walk_forward(p, recording::off).peak.total; };
+  const module_set nothing{};
+  bytes stays{0};
+  if (s.model.vision.layers > 0) {
+    const auto tower = walk_tower(s, w, bytes{0});
+    r.layers = tower.forward.total;
+    stays = tower.saved.total;
+  }
+  const bool patches = s.model.vision.kind != vision_kind::none && s.model.vision.layers == 0;
+  r.layers = max(r.layers, stays + with_made([&] { return patches ? patch_embedding(sc, nothing) : embedding(sc, nothing); }, tallest));
+  const step_facts f(s, sc, st, w, all);
+  stays += 2 * f.angles + f.bias;
+  with_runs(s, sc, all, [&](layer_runs runs) {
+    cut_layers(runs, s, sc, all, false);
+    for (std::size_t i = 0; i < runs.size; ++i) {
+      cost_run(runs.list[i], s, sc, false, false, layers);
+      r.layers = max(r.layers, stays + runs.list[i].forward.total);
+    }
+  });
+  r.head = stays + with_made([&] { return tail_of(sc, nothing, false); }, tallest);
+  return r;
+}
+
+/// Weights of its own are gathered beside what the trained model has gathered; shared ones are those of the trained model's engine, of which
+/// ZeRO-3 still has gathered as much as a forward needs.
+template <class Layers>
+[[gnu::noinline]] constexpr other_model walk_other(const settled_job& trained, std::size_t kind, other_weights which, const Layers& layers) {
+  const job standing = standing_of_other(*trained.source);
+  const settled_job s = settle_checked(standing, kind);
+  const auto list = kept_weights(s, layers.weights(s.model));
+  const auto st = states(s, list);
+  const auto w = windows_of(s, st);
+  const auto bare = walk_bare(s, st, w, layers);
+  const bool zero3 = standing.sharding.by(sharder::deepspeed) && standing.sharding.cuts(sharded_state::weights);
+  other_model r;
+  auto around = w.forward.total, around_head = w.loss.total;
+  if (zero3) around_head = max(w.forward.total, share(st.largest, s.precision.parameters.width()));  // it is not run back through: nothing is kept for reuse
+  if (which == other_weights::shared && zero3) around = around_head = bytes{0};
+  r.forward = max(bare.layers + around, bare.head + around_head);
+  if (which == other_weights::shared) return r;
+  r.resident = place_of_parameters(standing) == place::on_gpu ? st.gpu[row::model_parameters] : st.frozen_extra;
+  if (zero3) r.resident += share(st.small, s.precision.parameters.width());
+  r.host = host_of(s, st, bytes{0});
+  return r;
+}
+
+}  // namespace detail
+
+}  // namespace headroom

@@ -1,0 +1,84 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What a method makes of a job: how its reference stands, which loss it computes, and the jobs that other models' standings are.
+#pragma once
+
+#include <headroom/settle/settled_job.hpp>
+
+namespace headroom {
+
+/// How the reference's log-probabilities come about, where the job leaves it open: PEFT's adapters are switched off (trl/trainer/dpo_trainer.py
+/// _compute_loss), else there is a copy. OpenRLHF has a copy in any case (openrlhf/cli/train_dpo.py).
+constexpr reference_way reference_of(const job& j) {
+  const auto& o = j.objective;
+  if (!traits_of(o.kind).reference) return reference_way::none;
+  if (o.reference != reference_way::unset) return o.reference;
+  return j.adapter.active() && o.code != method_code::openrlhf ? reference_way::adapter_off : reference_way::copy;
+}
+
+/// Whether a model runs forward beside the one that trains: with weights of its own, or with the trained one's.
+enum class other_weights : std::uint8_t { none, own, shared };
+constexpr other_weights other_model_of(const job& j) {
+  if (j.objective.teacher.given()) return other_weights::own;
+  const auto way = reference_of(j);
+  return way == reference_way::copy ? other_weights::own : way == reference_way::adapter_off ? other_weights::shared : other_weights::none;
+}
+
+/// The standing of a reference or a teacher is a job, too: of its model, in which nothing trains. DeepSpeed divides it in the third stage alone
+/// (trl/models/utils.py prepare_deepspeed: any other stage becomes 0, so that it is whole on every GPU). It is checked as part of `j`.
+constexpr job standing_of_other(const job& j) {
+  job r = j;
+  const auto& role = j.objective.teacher;
+  if (role.given()) {
+    r.model = role.model;
+    if (role.parameters.set()) r.precision = {.parameters = role.parameters};
+    if (role.stage >= 0) r.sharding.stage = role.stage;
+    if (role.parameters_at != place::on_gpu) r.offload.parameters = role.parameters_at;
+  }
+  r.batch.micro = checked::mul(j.batch.micro, traits_of(j.objective.kind).sequences);
+  r.objective = {};
+  r.recompute = {};
+  r.trainable = {};
+  r.dropout = {};
+  r.kernels = j.kernels.adapted() ? fused_kernels{} : j.kernels;
+  r.offload.activations = place::on_gpu;
+  // Adapters on nothing: a frozen model.
+  r.adapter = {.kind = adapter_kind::lora, .rank = 1, .base = j.adapter.base, .base_skips = j.adapter.base_skips, .rest = j.adapter.rest};
+  if (role.given()) r.adapter.base = r.adapter.rest = {};
+  if (r.sharding.by(sharder::deepspeed) && !r.sharding.cuts(sharded_state::weights)) r.sharding = zero(0);
+  return r;
+}
+
+namespace detail {
+
+/// A model without a vocabulary's head: of one score, of classes, or of nothing (transformers AutoModelForSequenceClassification).
+constexpr void settle_head(settled_job& r) {
+  const auto kind = r.source->objective.kind;
+  if (traits_of(kind).vocabulary) return;
+  r.model.head = head_kind::none;
+  r.model.tied = false;
+  if (r.model.classes == 0 && kind != objective_kind::embedding) r.model.classes = 1;
+}
+
+/// Logits come in the format that the layers compute in, unless accelerate or transformers (until 4.45) make them fp32.
+constexpr void settle_method_loss(settled_job& r) {
+  const auto& j = *r.source;
+  auto& s = r.layer;
+  auto o = j.objective;
+  if (o.code == method_code::unset) {
+    o.code = method_code::trl;
+    r.assumptions.add(assumption::method_of_trl);
+  }
+  s.loss = j.loss;
+  s.loss_program = loss_style::compared;
+  s.scoring = loss_of(o, j.attention == attention::flash || j.attention == attention::flash3);
+  s.compares = other_model_of(j) != other_weights::none;
+  if (!s.compares) s.scoring.copies_for_entropy = s.scoring.copies_for_entropy && reference_of(j) == reference_way::precomputed;
+  if (s.loss.logits.set()) return;
+  const bool wide = j.framework.autocast.converts_outputs || j.framework.date < 202410;
+  s.loss.logits = wide ? formats::fp32 : r.precision.compute;
+  r.assumptions.add(assumption::logits_format_of_framework);
+}
+
+}  // namespace detail
+
+}  // namespace headroom

@@ -1,0 +1,90 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The objective of a job file: read, written, and refused with sentences that say what to write.
+#include <headroom/framework/frameworks.hpp>
+#include <headroom/headroom.hpp>
+#include <headroom/io/job_reader.hpp>
+#include <headroom/io/report_text.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace test_objective_keys {
+
+using namespace headroom;
+
+namespace {
+
+job read(const std::string& rest) {
+  return io::read_job(io::parse_json(R"({"model": "qwen3-0.6b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "framework": "deepspeed", "sharding": "zero3", "batch": {"micro": 2, "sequence": 512}, )" + rest + "}", "job"));
+}
+/// Why it is refused, by estimate() or by the reader.
+std::string refusal(const std::string& rest) {
+  try {
+    (void)estimate(read(rest));
+  } catch (const job_error& e) {
+    return e.what();
+  }
+  return {};
+}
+bool says(const std::string& sentence, std::string_view part) { return sentence.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a method alone, or with what stands beside it, is read and written back") {
+  for (const std::string o : {R"("dpo")", R"("reward")", R"({"kind": "kto", "trainer": "trl-0.14", "reference": "precomputed"})",
+                              R"({"kind": "distill", "trainer": "trl", "teacher": "qwen3-8b"})",
+                              R"({"kind": "distill", "teacher": {"model": "qwen3-8b", "parameters": "fp32", "stage": 3, "parameters_at": "cpu"}})"}) {
+    CAPTURE(o);
+    const auto j = read(R"("objective": )" + o);
+    CHECK(j.objective.kind != objective_kind::sft);
+    CHECK(io::job_to_json(j)["objective"] == io::parse_json(o, "objective"));
+    CHECK(io::read_job(io::job_to_json(j)) == j);
+    CHECK(refusal(R"("objective": )" + o) == "");
+  }
+  CHECK(read(R"("objective": "ipo")").objective.kind == objective_kind::dpo);
+  CHECK(read(R"("objective": {"kind": "distill", "teacher": "qwen3-8b"})").objective.teacher.model == models::qwen3_8b);
+  CHECK_FALSE(io::job_to_json(read(R"("compile": false)")).contains("objective"));
+}
+
+TEST_CASE("what contradicts itself or is not modelled is refused by name") {
+  CHECK(says(refusal(R"("objective": "dpoo")"), "objective"));
+  CHECK(says(refusal(R"("objective": {"kind": "dpo", "beta": 1})"), "unknown key \"beta\""));
+  CHECK(says(refusal(R"("objective": {"kind": "dpo", "reference": "adapter-off"})"), "needs an adapter"));
+  CHECK(says(refusal(R"("objective": {"kind": "dpo", "reference": "swapped"})"), "swapped in"));
+  CHECK(says(refusal(R"("objective": {"kind": "orpo", "reference": "copy"})"), "no reference model"));
+  CHECK(says(refusal(R"("objective": {"kind": "dpo", "teacher": "qwen3-8b"})"), "must be \"distill\""));
+  CHECK(says(refusal(R"("objective": "distill")"), "needs objective.teacher"));
+  CHECK(says(refusal(R"("objective": {"kind": "distill", "teacher": "llama-3.1-8b"})"), "student's vocabulary"));
+  CHECK(says(refusal(R"("objective": {"kind": "distill", "teacher": {"model": "qwen3-8b", "stage": 2, "parameters_at": "cpu"}})"), "gathers its weights"));
+  CHECK(says(refusal(R"("objective": "ppo")"), "generate completions"));
+  CHECK(says(refusal(R"("objective": {"kind": "dpo", "trainer": "verl"})"), "objective.trainer"));
+  CHECK(says(refusal(R"("objective": {"kind": "reward", "trainer": "llama-factory"})"), "keeps the language head"));
+  CHECK(says(refusal(R"("objective": "dpo", "loss": {"kind": "fused-linear"})"), "whole logits"));
+  CHECK(says(refusal(R"("objective": "dpo", "compile": true)"), "compile must be false"));
+  CHECK(says(refusal(R"("objective": {"kind": "dpo", "reference": "copy"}, "adapter": {"kind": "lora", "rank": 8, "targets": "all-linear", "base": "nf4"})"), "quantised base"));
+}
+
+TEST_CASE("other frameworks, and the time of a step, are refused") {
+  auto j = read(R"("objective": "dpo")");
+  try {
+    (void)cost(j);
+    CHECK(false);
+  } catch (const job_error& e) {
+    CHECK(says(e.what(), "the step time of methods other than sft"));
+  }
+  j.framework = frameworks::litgpt_202410;
+  CHECK(objection_to(j));
+  j = read(R"("objective": "kto")");
+  j.batch.micro = 1;
+  CHECK(says(std::string{objection_to(j).sentence}, "batch.micro must be at least 2"));
+}
+
+TEST_CASE("reports say what the other model takes, and when it runs") {
+  const auto j = read(R"("objective": "dpo")");
+  const auto text = io::to_text(estimate(j), j);
+  CHECK(says(text, "other models"));
+  CHECK(says(text, "  reference  "));
+}
+
+}  // namespace test_objective_keys
