@@ -33,4 +33,27 @@ TEST_CASE("a layer saves what was counted, to the byte") {
   CHECK(layers > 150);
 }
 
+// Of each class the first layer, in eager attention: bf16 with 2 × 32 tokens, with 1 × 24, then fp32 with the same. Torch 1.13, whose mean keeps what it reads.
+TEST_CASE("a dense layer of every family saves what was counted, to the byte") {
+  std::ifstream in(std::string(HEADROOM_TEST_DATA) + "/saved_dense.json");
+  REQUIRE(in.good());
+  const auto data = json::parse(in);
+  int points = 0;
+  for (const auto& point : data["points"]) {
+    auto config = data["config"];
+    config["model_type"] = point["type"];
+    config["architectures"] = json::array({point["architecture"]});
+    CAPTURE(point["type"].get<std::string>());
+    for (std::size_t i = 0; i < 4; ++i) {
+      CAPTURE(i);
+      job j{.model = io::model_from_config(config), .hardware = {.gpu = gpus::cpu}, .precision = i < 2 ? precisions::bf16 : precisions::fp32, .attention = attention::eager};
+      j.batch = i % 2 == 0 ? batch{.micro = 2, .sequence = 32} : batch{.micro = 1, .sequence = 24};
+      j.framework.autograd.mean_keeps_input = j.framework.attention.copies_heads = true;
+      CHECK(kind_points::saved(j, j.model.kind_of(0)) == point["saved"][i].get<std::int64_t>());
+    }
+    ++points;
+  }
+  CHECK(points == 28);
+}
+
 }  // namespace test_decoder_layers

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <headroom/block/fused_adapters.hpp>
-#include <headroom/block/rotary.hpp>
+#include <headroom/block/sinks.hpp>
 
 namespace headroom::ops {
 
@@ -58,6 +58,7 @@ constexpr tensor eager_attention(program& p, const scene& s, heads views, bool f
   auto masked = p.make(scores, w);
   p.step(t.bit(), masked.bit(), {.passes_gradient = !s.habits->attention.fills_masked_scores});
   t = masked;
+  const auto scale_of_result = m.sinks_scale ? sink_scale(p, s, t, scores / keys) : tensor{};
   if ((s.autocast && s.habits->autograd.softmax_keeps_input) || (s.host && fp32_softmax)) masked = cast(p, masked, 4);  // what softmax reads; one kernel on a GPU
   auto soft = p.make(scores, fp32_softmax ? 4 : w);
   p.step(masked.bit(), soft.bit(), {.saves = s.habits->autograd.softmax_keeps_input ? soft | masked : soft.bit(), .holds = s.host ? t.bit() : 0});
@@ -67,41 +68,18 @@ constexpr tensor eager_attention(program& p, const scene& s, heads views, bool f
     h.v = p.make(p.elements(views.v), w);
     p.step(views.v.bit(), h.v.bit(), {.passes_gradient = true});
   }
-  const auto product = p.make(s.keys > 0 ? checked::mul(s.tokens, m.query_width()) : p.elements(h.v), w);
+  auto product = p.make(s.keys > 0 ? checked::mul(s.tokens, m.query_width()) : p.elements(h.v), w);
   p.step(soft | h.v, product.bit(), {.saves = factors(p, soft, h.v), .holds = views.v.bit()});
+  if (scale_of_result.valid()) {
+    const auto scaled = p.make(p.elements(product), w);
+    p.step(product | scale_of_result, scaled.bit(), {.saves = product | scale_of_result, .backward_temporary = p.size(scaled)});
+    product = scaled;
+  }
   if (s.policy == recompute_policy::attention_only) p.recompute_since(first, 0);
   // Heads back beside each other: a copy, of whose gradient matmul needs one in turn.
   if (s.habits->attention.copies_heads && !heads_apart(s)) return product;
   const auto y = p.make(p.elements(product), w);
   p.step(product.bit(), y.bit(), {.passes_gradient = s.habits->attention.copies_heads && s.samples == 1});
-  return y;
-}
-
-/// gpt-oss' eager_attention_forward (transformers models/gpt_oss/modeling_gpt_oss.py): a column of sinks joins the scores, of which each row's largest
-/// is taken off; then softmax, in the format that scores and sinks have together, and ·v without that column. Positions of the largest are saved.
-constexpr tensor attention_with_sinks(program& p, const scene& s, heads h) {
-  const auto rows = checked::mul(checked::mul(s.samples, s.divided(s.model->heads)), s.sequence);
-  const auto scores = checked::mul(rows, s.sequence), joined_scores = checked::add(scores, rows);
-  const auto first = p.tensors();
-  const auto w = p.width(h.q), wide = s.autocast ? s.weight_width : w;
-  auto t = p.make(scores, w);
-  p.step(h.q | h.k, t.bit(), {.saves = factors(p, h.q, h.k)});
-  t = scale(p, s, t);
-  const auto masked = p.make(scores, w), joined = p.make(joined_scores, wide);
-  p.step(t.bit(), masked.bit(), {.passes_gradient = true});
-  p.step(masked.bit(), joined.bit());
-  const auto largest = p.make(rows, wide), places = p.make(rows, 8), shifted = p.make(joined_scores, wide), soft = p.make(joined_scores, wide);
-  p.step(joined.bit(), largest | places, {.saves = places.bit(), .holds = masked.bit()});
-  p.step(joined | largest, shifted.bit(), {.holds = masked.bit()});
-  p.step(shifted.bit(), soft.bit(), {.saves = soft.bit(), .holds = masked.bit()});
-  const auto without = p.view(soft, scores);
-  p.step(soft.bit(), without.bit());
-  const auto probabilities = drop(p, cast(p, without, w), s.drops.attention);
-  const auto product = p.make(p.elements(h.v), w);
-  p.step(probabilities | h.v, product.bit(), {.saves = factors(p, probabilities, h.v), .holds = shifted.bit()});
-  if (s.policy == recompute_policy::attention_only) p.recompute_since(first, 0);
-  const auto y = p.make(p.elements(product), w);
-  p.step(product.bit(), y.bit());
   return y;
 }
 
@@ -240,8 +218,9 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
   if (s.habits->rotary.style == rope_style::complex_fp32 && !s.compiled)
     rotate_pair(p, s, h);
   else {
-    h.q = rotate(p, s, h.q);
-    h.k = rotate(p, s, h.k);
+    const auto tables = rotary_tables(p, s);
+    h.q = rotate(p, s, h.q, tables);
+    h.k = rotate(p, s, h.k, tables);
   }
   if (s.autocast) {  // scaled_dot_product_attention is on autocast's lower-precision list
     h.q = cast(p, h.q, s.width);
@@ -255,7 +234,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     h.repeated = true;
   }
   // GPT-2 and BERT compute the softmax in the compute format, where autocast does not make it fp32.
-  auto out = written_out ? m.attention_sinks ? attention_with_sinks(p, s, h) : eager_attention(p, s, h, m.position != position_kind::learned || s.autocast) : fused_attention(p, s, h);
+  auto out = written_out ? m.attention_sinks && !m.sinks_scale ? attention_with_sinks(p, s, h) : eager_attention(p, s, h, m.position != position_kind::learned || s.autocast) : fused_attention(p, s, h);
   if (!written_out && (style.copies_output || heads_first(s))) out = pointwise(p, out);
   if (gate.valid()) {
     const auto sigmoid = p.make(p.elements(gate), p.width(gate));

@@ -179,8 +179,8 @@ constexpr tensor written_out_layer_norm(program& p, const scene& s, tensor x, st
 constexpr tensor layer_norm(program& p, const scene& s, tensor x, std::int64_t columns, bool trains, bool bias) {
   const auto rows = p.elements(x) / columns;
   const auto y = p.make(p.elements(x), p.width(x));
-  const auto mean = p.make(rows, s.statistic_width);
-  const auto deviation = p.make(rows, s.statistic_width);
+  const auto statistic = p.width(x) == 4 ? std::int64_t{4} : s.statistic_width;
+  const auto mean = p.make(rows, statistic), deviation = p.make(rows, statistic);
   const auto weight = p.rounded(columns, s.weight_width);
   p.step(x.bit(), y | mean | deviation,
          {.saves = x | mean | deviation, .weight_gradient = trains ? (bias ? 2 * weight : weight) : bytes{0}});
@@ -189,8 +189,10 @@ constexpr tensor layer_norm(program& p, const scene& s, tensor x, std::int64_t c
 
 constexpr tensor norm(program& p, const scene& s, tensor x, std::int64_t columns, bool trains) {
   if (s.autocast && s.model->norm == norm_kind::layernorm) x = cast(p, x, 4);  // layer_norm is on autocast's fp32 list
-  if (s.model->fp32_norm && s.model->norm == norm_kind::layernorm && !s.compiled && s.habits->norm.style != norm_style::fused)
-    return written_out_layer_norm(p, s, x, columns, trains);
+  if (s.model->fp32_norm && s.model->norm == norm_kind::layernorm && !s.compiled && s.habits->norm.style != norm_style::fused) {
+    if (s.model->norm_weight) return written_out_layer_norm(p, s, x, columns, trains);
+    return cast(p, layer_norm(p, s, cast(p, x, 4), columns, false, false), p.width(x));  // OLMo 1: the kernel, on an fp32 copy
+  }
   return s.model->norm == norm_kind::rmsnorm ? rms_norm(p, s, x, columns, trains && s.model->norm_weight)
                                              : layer_norm(p, s, x, columns, trains && s.model->norm_weight, s.model->norm_bias);
 }

@@ -6,9 +6,20 @@
 
 namespace headroom::ops {
 
+/// Cosines and sines that a layer makes itself, once for q and k (transformers models/glm, models/ernie4_5: apply_rotary_pos_emb, repeat_interleave).
+constexpr tensor_set rotary_tables(program& p, const scene& s) {
+  const auto& m = *s.model;
+  if (m.rotary == rotary_kind::halves || m.position != position_kind::rope || s.compiled || s.habits->rotary.style != rope_style::rotate_half) return 0;
+  if (s.fused.has(fused_kernel::rotary)) return 0;
+  const auto elements = checked::mul(s.sequence, m.rotary_width()), width = m.rotary == rotary_kind::pairs ? s.width : std::int64_t{4};
+  const auto cosine = p.make(elements, width), sine = p.make(elements, width);
+  p.step(0, cosine | sine);
+  return cosine | sine;
+}
+
 /// Rotary embedding, x·cos + rotate_half(x)·sin: cos and sin are constants, so nothing is saved; two tensors of x's size live
-/// beside the result for a moment.
-constexpr tensor rotate(program& p, const scene& s, tensor x) {
+/// beside the result for a moment. `tables`: what the layer made of them.
+constexpr tensor rotate(program& p, const scene& s, tensor x, tensor_set tables = 0) {
   if (s.model->position != position_kind::rope) return x;
   if (s.fused.has(fused_kernel::rotary)) return x;  // turned in place, forward and backward (Liger-Kernel ops/rope.py)
   const auto n = p.elements(x);
@@ -17,7 +28,8 @@ constexpr tensor rotate(program& p, const scene& s, tensor x) {
     p.step(x.bit(), y.bit());
     return y;
   }
-  bytes block = p.rounded(n, p.width(x)), temporary = 2 * block;
+  const bool wide = s.model->rotary == rotary_kind::fp32_pairs && !(tables == tensor_set{0});
+  bytes block = p.rounded(n, wide ? 4 : p.width(x)), temporary = wide ? 3 * block : 2 * block;
   if (s.habits->rotary.style == rope_style::pairs_stacked) {
     // torchtune/modules/position_embeddings.py: the fp32 copy, two turned halves, their products and the stack, y not yet there. The
     // cache is a constant that the products save: its own rows are, if they were looked up for this call.
@@ -35,7 +47,7 @@ constexpr tensor rotate(program& p, const scene& s, tensor x) {
     block = p.rounded(part, 4);
     temporary = 3 * block + p.rounded(part, p.width(x));
   }
-  p.step(x.bit(), y.bit(), {.forward_temporary = temporary, .backward_temporary = temporary, .temporary_block = block});
+  p.step(tables | x, y.bit(), {.saves = tables, .forward_temporary = temporary, .backward_temporary = temporary, .temporary_block = block});
   return y;
 }
 

@@ -213,6 +213,7 @@ constexpr shape half_rotary(shape s) {
 constexpr shape weightless(shape s) {
   s.norm = norm_kind::layernorm;
   s.norm_weight = false;
+  s.fp32_norm = true;
   return s;
 }
 

@@ -17,6 +17,10 @@ enum class norm_kind : std::uint8_t { rmsnorm, layernorm };
 /// `relative`: T5's table of biases, `relative_buckets` × heads, one for each stack.
 enum class position_kind : std::uint8_t { rope, learned, alibi, none, relative };
 
+/// Cosines and sines as transformers' classes read them: the model's; or half of them, each repeated for a pair of features, in every layer, in the
+/// compute format (GLM, Helium) or, with q and k, in fp32 (Ernie 4.5). What a layer makes itself backward keeps.
+enum class rotary_kind : std::uint8_t { halves, pairs, fp32_pairs };
+
 /// Functions between the matrices of an MLP. They differ in what autograd saves: `gelu_new` is written out in Python and
 /// saves four tensors, the others are one kernel and save one.
 /// `xielu` has two trained numbers for each layer.
@@ -117,6 +121,7 @@ struct shape {
   bool mlp_bias{};
   position_kind position{position_kind::rope};
   std::int64_t rotary_percent{100};
+  rotary_kind rotary{};
   std::int64_t max_positions{};
   std::int64_t vocab{};
   std::int64_t vocab_multiple{1};  ///< the vocabulary is padded to a multiple of this × tensor-parallel degree
@@ -148,10 +153,11 @@ struct shape {
   bool no_final_norm{};       ///< nothing after the last layer (BERT, OPT-350m)
   bool embedding_norm{};      ///< a norm right after the embedding (BLOOM, BERT, BART)
   bool attention_sinks{};     ///< gpt-oss: one learned logit for each head
+  bool sinks_scale{};         ///< … sinks that scale what attention gives, by sigmoid(logsumexp of the scores - sink), in fp32 (Granite's sliding window)
   bool gated_attention{};     ///< Qwen3-Next: the query projection is twice as wide, its other half a sigmoid gate on what attention gives
   bool fp32_residual{};       ///< the residual stream is in fp32, whatever format layers compute in (Mamba's residual_in_fp32)
   bool norm_offset{};         ///< norms scale by 1 + weight, in fp32 (Gemma, Qwen3-Next)
-  bool fp32_norm{};           ///< norms scale by their weight before they leave fp32 (gpt-oss, OLMo 2); LayerNorm is written out in it (Cohere)
+  bool fp32_norm{};           ///< norms scale by their weight before they leave fp32 (gpt-oss, OLMo 2); a LayerNorm is computed in it (Cohere, OLMo 1)
   bool sub_norms{};           ///< a norm in front of each half's last matrix, too (BitNet)
   bool narrow_embedding{};    ///< positions, segments and the norm are as narrow as the token embedding; a biased matrix widens all (ALBERT, ELECTRA)
   bool transformed_classes{};  ///< a dense layer without bias, its function and a norm stand in front of the classes, as in front of the words (ModernBERT)

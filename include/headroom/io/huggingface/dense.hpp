@@ -62,6 +62,7 @@ inline void finish_cohere2(const config&, shape& m) {  // CohereLayerNorm has a 
 
 inline void finish_glm(const config& c, shape& m) {
   m.rotary_percent = c.percent({"partial_rotary_factor"}, 50);
+  m.rotary = rotary_kind::pairs;
   m.fused_gate_up = true;
 }
 
@@ -75,7 +76,7 @@ inline void finish_nemotron(const config& c, shape& m) {  // NemotronLayerNorm1P
 inline constexpr decoder_family dense_decoders[] = {
     {"llama", read_mlp_bias},
     {"granite", read_mlp_bias},
-    {"helium", [](const config& c, shape& m) { m.fp32_norm = true, read_mlp_bias(c, m), require_plain_heads(c, m, "the output projection of HeliumAttention"); }},
+    {"helium", [](const config& c, shape& m) { m.fp32_norm = true, m.rotary = rotary_kind::pairs, read_mlp_bias(c, m), require_plain_heads(c, m, "the output projection of HeliumAttention"); }},
     {"mistral", nullptr},
     {"minicpm", nullptr},
     {"internlm", nullptr},
@@ -88,7 +89,7 @@ inline constexpr decoder_family dense_decoders[] = {
     {"gemma3_text", [](const config& c, shape& m) { finish_gemma2(c, m, 0, 0), m.qk_norm = true; }},
     {"phi", finish_phi},
     {"phi3", [](const config&, shape& m) { m.fused_qkv = m.fused_gate_up = true; }},
-    {"olmo", [](const config&, shape& m) { m.norm = norm_kind::layernorm, m.norm_weight = false; }},
+    {"olmo", [](const config&, shape& m) { m.norm = norm_kind::layernorm, m.norm_weight = false, m.fp32_norm = true; }},
     {"olmo2", finish_olmo2},
     {"olmo3", finish_olmo2},
     {"stablelm", finish_stablelm},
@@ -100,7 +101,7 @@ inline constexpr decoder_family dense_decoders[] = {
     {"nemotron", finish_nemotron},
     {"smollm3", [](const config& c, shape& m) { read_mlp_bias(c, m), read_window_switch(c, m); }},
     {"seed_oss", [](const config& c, shape& m) { read_mlp_bias(c, m), m.output_bias = c.flag("attention_out_bias", false); }},
-    {"ernie4_5", [](const config&, shape& m) { m.mlp_bias = m.attention_bias; }},  // Ernie4_5MLP reads use_bias too
+    {"ernie4_5", [](const config&, shape& m) { m.mlp_bias = m.attention_bias, m.rotary = rotary_kind::fp32_pairs; }},  // Ernie4_5MLP reads use_bias too
     {"hunyuan_v1_dense", [](const config&, shape& m) { m.qk_norm = true; }},       // HunYuanDenseV1Attention
     {"exaone", [](const config& c, shape& m) { m.activation = activation_of(c, {"activation_function", "hidden_act"}, "silu"); }},
     {"exaone4", [](const config&, shape& m) { m.qk_norm = m.norm_after = true; }},  // Exaone4DecoderLayer: norms follow both sub-blocks

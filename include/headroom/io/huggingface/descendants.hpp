@@ -108,10 +108,10 @@ inline constexpr decoder_family descended_decoders[] = {
     {"mimo", [](const config& c, shape& m) { read_window_switch(c, m), m.mtp_layers = c.number({"num_nextn_predict_layers"}, 0, 0, config::most); }},  // Qwen2
     {"youtu", [](const config& c, shape& m) { read_latent_attention(c, m, deepseek_heads); }},  // Llama over DeepseekV3Attention
     {"minicpm3", [](const config& c, shape& m) { read_mlp_bias(c, m), read_latent_attention(c, m, {768, 256, 64, 32, 0}); }},  // Llama over DeepseekV2Attention
-    {"granite_swa", [](const config& c, shape& m) { read_mlp_bias(c, m), m.attention_sinks = true; }},
+    {"granite_swa", [](const config& c, shape& m) { read_mlp_bias(c, m), m.attention_sinks = m.sinks_scale = true; }},
     {"granitemoe_swa", [](const config& c, shape& m) {
        read_local_experts(c, m, 8, 2, false);
-       m.attention_sinks = true;
+       m.attention_sinks = m.sinks_scale = true;
        m.experts.shared_ffn = c.number({"shared_intermediate_size"}, 0, 0);
        m.experts.shared = m.experts.shared_ffn > 0 ? 1 : 0;
      }},

@@ -103,6 +103,7 @@ inline void finish_ernie(const config& c, shape& m) {  // Ernie4_5_MoeSparseMoeB
   auto& e = m.experts;
   if (m.attention_bias) complain(c.at("use_bias") + " must be false for ernie4_5_moe, found true");
   e.router_bias = true;
+  m.rotary = rotary_kind::fp32_pairs;
   e.count = c.number({"moe_num_experts", "num_experts"}, 64, 0, config::most);
   e.active = c.count({"moe_k", "num_experts_per_tok"}, 6);
   e.ffn = c.size({"moe_intermediate_size"}, 1536);

@@ -138,6 +138,7 @@ void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.flag("mlp_bias", m.mlp_bias);
   k.word("position", m.position);
   k.scaled("rotary_fraction", m.rotary_percent, std::int64_t{100}, 100.0, 1.0);
+  k.word("rotary", m.rotary);
   k.whole("max_positions", m.max_positions);
   k.whole("vocab", m.vocab);
   k.whole("vocab_multiple", m.vocab_multiple, std::int64_t{1}, 1);
@@ -167,6 +168,7 @@ void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.flag("no_final_norm", m.no_final_norm);
   k.flag("embedding_norm", m.embedding_norm);
   k.flag("attention_sinks", m.attention_sinks);
+  k.flag("sinks_scale", m.sinks_scale);
   k.flag("gated_attention", m.gated_attention);
   k.flag("fp32_residual", m.fp32_residual);
   k.flag("norm_offset", m.norm_offset);

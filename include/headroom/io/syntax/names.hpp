@@ -29,6 +29,8 @@ template <>
 inline constexpr auto names_of<norm_kind> =
     std::array<named<norm_kind>, 2>{{{"rmsnorm", norm_kind::rmsnorm}, {"layernorm", norm_kind::layernorm}}};
 template <>
+inline constexpr auto names_of<rotary_kind> = std::array<named<rotary_kind>, 3>{{{"halves", rotary_kind::halves}, {"pairs", rotary_kind::pairs}, {"fp32-pairs", rotary_kind::fp32_pairs}}};
+template <>
 inline constexpr auto names_of<position_kind> = std::array<named<position_kind>, 5>{{{"rope", position_kind::rope},
                                                                                      {"learned", position_kind::learned},
                                                                                      {"alibi", position_kind::alibi},
