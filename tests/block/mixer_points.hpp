@@ -40,7 +40,7 @@ inline job job_of(const json& point) {
   j.batch = {.micro = point["b"], .sequence = point["s"]};
   j.recurrence = recurrence::eager;
   j.attention = point["attention"] == "eager" ? attention::eager : attention::sdpa;
-  j.framework.attention.copies_output = j.attention == attention::sdpa;  // the CPU's kernel has heads before positions
+  j.framework.attention.copies_output = j.attention == attention::sdpa && j.batch.micro > 1;  // the CPU's kernel has heads before positions
   j.framework.autograd.sums_out_of_place = true;  // as the counting had it: autograd adds in place only where no dispatch mode looks on
   return j;
 }
@@ -72,7 +72,7 @@ inline void check_layers(const json& point, std::int64_t angles = 1) {
     const auto kind = s.model.kind_of(i);
     auto counted = layer["saved_bytes"].get<std::int64_t>();
     if (kind.sparse()) counted -= of_groups(point, j.model);
-    if (kind.mixer != mixer_kind::none && !recurrent(kind.mixer) && first) {
+    if (attends(kind.mixer) && first) {
       first = false;
       if (j.model.position == position_kind::rope) counted -= 2 * angles * j.batch.sequence * j.model.rotary_width() * width_of(point);
     }

@@ -69,14 +69,15 @@ constexpr program decoder_block(const scene& s, layer_part part, mixer_kind mixe
   const bool norms = trained.has(module::norm);
   const auto x = p.input(checked::mul(s.stream_tokens(), m.hidden), s.residual_width, input_has_gradient);
   // Norms that follow their sub-block stand behind the sum (BertSelfOutput, OPTDecoderLayer) or, RMSNorm, before it (Olmo2DecoderLayer).
-  const bool norms_sum = m.norm_after && m.norm == norm_kind::layernorm;
+  const bool after = m.norm_after && !recurrent(mixer);  // OLMo Hybrid's linear layers have theirs in front
+  const bool norms_sum = after && m.norm == norm_kind::layernorm;
   const auto branch = [&](tensor y) {
-    if (m.post_norms || (m.norm_after && !norms_sum)) y = ops::norm(p, s, y, m.hidden, norms);
+    if (m.post_norms || (after && !norms_sum)) y = ops::norm(p, s, y, m.hidden, norms);
     return ops::drop(p, y, s.drops.hidden);
   };
   const auto mixed = [&](tensor y) { return ops::mix(p, s, mixer, trained, y); };
   const auto normalised = [&] { return ops::gather_tokens(p, s, ops::norm(p, s, m.fp32_residual ? ops::cast(p, x, s.width) : x, m.hidden, norms), m.hidden); };
-  const auto first = m.norm_after ? x : normalised();
+  const auto first = after ? x : normalised();
   if (part == layer_part::parallel) {
     const auto side = branch(mixed(first));
     const auto second = m.shared_attention_norm ? first : normalised();

@@ -35,7 +35,7 @@ constexpr tensor mamba2_fused(program& p, const scene& s, const module_set& trai
   const mamba2_chunks c(s);
   const auto inner = detail::mamba2_inner(m), n = checked::mul(s.tokens, inner);
   const auto w = p.width(projected);
-  const auto y = p.make(checked::mul(s.tokens, m.hidden), w), scanned = p.make(n, w), roots = p.make(checked::mul(s.tokens, m.ssm.groups), 4);
+  const auto y = p.make(checked::mul(s.tokens, m.hidden), w), scanned = p.make(n, w), roots = p.make(m.ssm.no_norm ? 0 : checked::mul(s.tokens, m.ssm.groups), 4);
   const auto convolved = p.rounded(checked::mul(s.tokens, detail::mamba2_channels(m)), w), steps = 2 * p.rounded(c.rows, 4);
   const auto states = p.rounded(c.states, 4) + p.rounded(c.states, w), products = p.rounded(c.square / m.ssm.heads * m.ssm.groups, 4);
   const auto made = convolved + steps + states + products;
@@ -89,9 +89,12 @@ constexpr tensor mamba2_eager(program& p, const scene& s, const module_set& trai
   const auto scanned = made_of(p, (diagonal | off) | (decays | residual), c.inner, 4, {.saves = off | residual | decays});
   // MambaRMSNormGated: silu of the gate, times what was scanned, over its root; the weight in fp32.
   const auto weight = trains ? p.rounded(inner, s.weight_width) : bytes{0};
+  if (m.ssm.no_norm) {  // FalconH1Mixer: the gate's silu in the compute format
+    const auto gate = made_of(p, projected.bit(), n, w, {.saves = projected.bit()});
+    return cast(p, made_of(p, scanned | gate, n, 4, {.saves = scanned | gate}), w);
+  }
   const auto silu = made_of(p, projected.bit(), w == 4 ? n : 2 * n, 4, {.saves = w == 4 ? projected.bit() : 0});  // with an fp32 copy of the gate
   const auto gated = made_of(p, scanned | silu, n, 4, {.saves = scanned | silu});
-  if (m.ssm.no_norm) return cast(p, gated, w);
   const auto root = kept_of(p, gated.bit(), s.tokens, 4, {.saves = gated.bit(), .forward_temporary = p.size(gated), .backward_temporary = p.size(gated)});
   const auto scaled = made_of(p, gated | root, n, 4, {.saves = gated | root, .backward_temporary = p.size(gated)});
   return cast(p, made_of(p, scaled.bit(), n, 4, {.saves = trains ? scaled.bit() : 0, .backward_temporary = trains ? p.size(scaled) : bytes{0}, .weight_gradient = weight}), w);

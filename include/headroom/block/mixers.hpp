@@ -10,6 +10,12 @@
 
 namespace headroom::ops {
 
+/// FalconH1DecoderLayer (transformers 5.16 models/falcon_h1/modeling_falcon_h1.py): what goes into each half and what comes out is scaled.
+constexpr tensor attend_beside_mamba2(program& p, const scene& s, const module_set& trained, tensor x) {
+  const auto scanned = scale(p, s, mamba2(p, s, trained, scale(p, s, x)));
+  return add(p, scanned, scale(p, s, attend(p, s, trained, scale(p, s, x))));
+}
+
 constexpr tensor mix(program& p, const scene& s, mixer_kind kind, const module_set& trained, tensor x) {
   switch (kind) {
     case mixer_kind::none:
@@ -20,6 +26,7 @@ constexpr tensor mix(program& p, const scene& s, mixer_kind kind, const module_s
     case mixer_kind::gated_delta_net: return gated_delta_net(p, s, trained, x);
     case mixer_kind::mamba2: return mamba2(p, s, trained, x);
     case mixer_kind::mamba1: return mamba1(p, s, trained, x);
+    case mixer_kind::attention_mamba2: return attend_beside_mamba2(p, s, trained, x);
     case mixer_kind::gated_convolution: return gated_convolution(p, s, trained, x);
   }
   return x;

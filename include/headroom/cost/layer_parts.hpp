@@ -132,7 +132,7 @@ constexpr void add_indexer_time(both_passes& t, const cost_scene& c) {
 
 /// What a mixer multiplies beside its weights.
 constexpr void add_mixer(both_passes& t, const cost_scene& c, mixer_kind kind) {
-  if (!recurrent(kind) && kind != mixer_kind::none && !is_own(kind)) add_attention(t, c);
+  if (attends(kind)) add_attention(t, c);
   if (kind == mixer_kind::sparse_attention) add_indexer_time(t, c);
   if (!recurrent(kind)) return;
   // Matrices of a chunk's size, in 16 bits where kernels are fused; backward is two multiplications for one, and one again.

@@ -29,8 +29,8 @@ constexpr objection check_numbers(const shape& m, const No& no) {
 
 template <class No>
 constexpr objection check_pattern(const shape& m, const No& no) {
-  if (m.parallel_block || m.norm_after || m.post_norms || m.encoder.layers > 0 || m.mtp_layers > 0)
-    return no("headroom: model.pattern does not go with parallel_block, norm_after, post_norms, an encoder or multi-token prediction");
+  if (m.parallel_block || m.post_norms || m.encoder.layers > 0 || m.mtp_layers > 0 || (m.norm_after && (m.norm != norm_kind::rmsnorm || m.sparse())))
+    return no("headroom: model.pattern does not go with parallel_block, post_norms, an encoder or multi-token prediction, nor norm_after with LayerNorm or experts");
   const auto& s = m.ssm;
   for (std::int64_t i = 0; i < m.pattern.period; ++i) {
     const auto k = m.pattern.at(i);

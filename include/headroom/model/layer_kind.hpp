@@ -19,17 +19,21 @@ enum class mixer_kind : std::uint8_t {
   gated_delta_net,   ///< Qwen3-Next's linear attention (Yang et al. 2024, Gated Delta Networks); see ssm_shape
   mamba2,            ///< a state-space model in chunks (Dao and Gu 2024, Transformers are SSMs)
   mamba1,            ///< its first version, whose channels each have a state (Gu and Dao 2023)
+  attention_mamba2,  ///< both side by side, added (Falcon-H1)
   gated_convolution,  ///< LFM2's: a short convolution between two gates; of ssm_shape it has conv and the biases alone
   own = 28,          ///< a layer of one's own (block/own_layer.hpp): own + i is the one with the label layer_pattern::own[i]
 };
 inline constexpr int mixer_kinds = static_cast<int>(mixer_kind::gated_convolution) + 1;  ///< that are shipped
 constexpr bool is_own(mixer_kind k) { return k >= mixer_kind::own; }
 constexpr std::string_view name_of(mixer_kind k) {
-  constexpr std::string_view names[mixer_kinds] = {"none", "attention", "latent-attention", "sparse-attention", "gated-delta-net", "mamba2", "mamba1", "gated-convolution"};
+  constexpr std::string_view names[mixer_kinds] = {"none", "attention", "latent-attention", "sparse-attention", "gated-delta-net", "mamba2", "mamba1", "attention-mamba2", "gated-convolution"};
   return is_own(k) ? std::string_view{"own"} : names[static_cast<int>(k)];
 }
 /// Whether it mixes neighbours by a convolution, or positions into a state (ssm_shape), instead of each with every other.
 constexpr bool recurrent(mixer_kind k) { return k > mixer_kind::sparse_attention && !is_own(k); }
+
+/// … or scores of pairs of positions, too.
+constexpr bool attends(mixer_kind k) { return (!recurrent(k) && k != mixer_kind::none && !is_own(k)) || k == mixer_kind::attention_mamba2; }
 
 /// What each position passes through.
 enum class feed_forward_kind : std::uint8_t {

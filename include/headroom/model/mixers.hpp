@@ -79,6 +79,10 @@ constexpr void add_mixer(inventory& list, const shape& m, mixer_kind kind, const
     case mixer_kind::gated_delta_net: return add_gated_delta_net(list, m, p);
     case mixer_kind::mamba2: return add_mamba2(list, m, p);
     case mixer_kind::mamba1: return add_mamba1(list, m, p);
+    case mixer_kind::attention_mamba2:
+      add_attention(list, m, p);
+      add_query_key_norms(list, m, p);
+      return add_mamba2(list, m, p);
     case mixer_kind::gated_convolution: return add_gated_convolution(list, m, p);
     case mixer_kind::own: return;  // its own: see add_layers()
   }
@@ -93,7 +97,8 @@ constexpr double recurrence_flops(const shape& m, mixer_kind kind) {
     case mixer_kind::sparse_attention:
     case mixer_kind::own: break;
     case mixer_kind::gated_delta_net: return gated_delta_net_flops(m);
-    case mixer_kind::mamba2: return mamba2_flops(m);
+    case mixer_kind::mamba2:
+    case mixer_kind::attention_mamba2: return mamba2_flops(m);
     case mixer_kind::mamba1: return mamba1_flops(m);
     case mixer_kind::gated_convolution: return gated_convolution_flops(m);
   }

@@ -63,6 +63,28 @@ inline void read_qwen3_next(const config& c, std::string_view type, shape& m) {
   m.experts.shared_gate = true;
 }
 
+/// OlmoHybridForCausalLM: Gated DeltaNet behind its norms, and in every fourth layer attention in front of its own, with norms over the whole of q and k.
+inline void read_olmo_hybrid(const config& c, shape& m) {
+  m = read_dense(c, dense_defaults("olmo_hybrid"));
+  m.qk_norm_full = m.norm_after = m.fp32_norm = true;
+  m.sliding_window = 0;
+  const auto rope = c.child("rope_parameters");
+  if (const json* theta = rope.find({"rope_theta"}); theta != nullptr && theta->is_null()) m.position = position_kind::none;
+  auto& s = m.ssm;
+  s.groups = c.nullable({"linear_num_key_heads"}, m.heads, m.heads, 1, config::most);
+  s.heads = c.nullable({"linear_num_value_heads"}, m.heads, m.heads, 1, config::most);
+  const auto usual = checked::mul(3, m.hidden) / checked::mul(4, s.groups);
+  s.state = c.nullable({"linear_key_head_dim"}, usual, usual);
+  s.head_dim = c.nullable({"linear_value_head_dim"}, checked::mul(2, s.state), checked::mul(2, s.state));
+  s.conv = c.count({"linear_conv_kernel_dim"}, 4);
+  if (s.heads % s.groups != 0)
+    complain(c.at("linear_num_value_heads") + " must be a multiple of linear_num_key_heads, found " + std::to_string(s.heads) + " and " + std::to_string(s.groups));
+  constexpr layer_kind linear{mixer_kind::gated_delta_net, feed_forward_kind::unset}, full{};
+  if (read_layer_types(c, {"layer_types"}, {{"linear_attention", linear}, {"mamba", linear}, {"full_attention", full}, {"attention", full}}, m)) return;
+  for (std::int64_t i = 0; i < m.layers; ++i) m.pattern.add(i % 4 == 3 || (m.layers < 4 && i == m.layers - 1) ? full : linear);
+  m.pattern = m.pattern.shortest();
+}
+
 /// Mamba-2's sizes, by the words of a family. Its heads share what `expand` makes of the hidden size.
 struct mamba2_words {
   const char *heads, *head_dim, *state, *groups, *conv, *chunk, *expand, *bias, *conv_bias;
@@ -198,6 +220,33 @@ inline void read_bamba(const config& c, std::string_view type, shape& m) {
   e.shared = shared > 0 ? 1 : 0;
 }
 
+/// FalconH1ForCausalLM: attention beside Mamba-2 in every layer.
+inline void read_falcon_h1(const config& c, shape& m) {
+  m = read_dense(c, dense_defaults("falcon_h1"));
+  m.sliding_window = 0;
+  m.mlp_bias = c.flag("mlp_bias", false);
+  auto& s = m.ssm;
+  const auto expanded = checked::mul(c.count({"mamba_expand"}, 2), m.hidden);
+  const auto inner = c.nullable({"mamba_d_ssm"}, 1024, expanded);
+  s.heads = c.count({"mamba_n_heads"}, 128);
+  s.groups = c.count({"mamba_n_groups"}, 1);
+  s.state = c.size({"mamba_d_state"}, 256);
+  s.conv = c.size({"mamba_d_conv"}, 4);
+  s.chunk = c.size({"mamba_chunk_size"}, 256);
+  s.conv_bias = c.flag("mamba_conv_bias", true);
+  s.bias = c.flag("mamba_proj_bias", false);
+  s.no_norm = true;
+  if (c.flag("mamba_rms_norm", false)) complain(c.at("mamba_rms_norm") + " must be false: a norm by groups behind the scan is counted, and not walked, by this version; found true");
+  if (c.flag("projectors_bias", false) != s.bias) complain(c.at("projectors_bias") + " must be as mamba_proj_bias, found " + shown(json(!s.bias)));
+  if (inner % s.heads != 0 || s.heads % s.groups != 0)
+    complain(c.at("mamba_d_ssm") + " must be a multiple of mamba_n_heads, and that of mamba_n_groups, found " + std::to_string(inner) + ", " + std::to_string(s.heads) + " and " + std::to_string(s.groups));
+  s.head_dim = inner / s.heads;
+  if (const json* each = c.find({"mamba_d_head"}); each != nullptr && *each != "auto" && c.size({"mamba_d_head"}, 0) != s.head_dim)
+    complain(c.at("mamba_d_head") + " must be mamba_d_ssm / mamba_n_heads, " + std::to_string(s.head_dim) + ", found " + shown(*each));
+  if (activation_of(c, {"hidden_act"}, "silu") != activation_kind::silu) complain(c.at("hidden_act") + " must be silu, as the convolution has it, found " + shown(*c.find({"hidden_act"})));
+  m.pattern.add({mixer_kind::attention_mamba2, feed_forward_kind::unset});
+}
+
 /// NemotronHForCausalLM: every layer is one half, a mixer, an MLP or experts, behind one norm; relu² without a gate.
 inline void read_nemotron_h(const config& c, shape& m) {
   m = read_dense(c, dense_defaults("nemotron_h"));
@@ -285,6 +334,8 @@ inline void read_lfm2(const config& c, std::string_view type, shape& m) {
 /// The families with several kinds of layer. Returns false where the family is not one of them.
 inline bool read_hybrid_decoder(const config& c, std::string_view type, shape& m) {
   if (type == "qwen3_next" || type == "qwen3_5_text" || type == "qwen3_5_moe_text") return read_qwen3_next(c, type, m), true;
+  if (type == "olmo_hybrid") return read_olmo_hybrid(c, m), true;
+  if (type == "falcon_h1") return read_falcon_h1(c, m), true;
   if (type == "mamba2") return read_mamba2(c, m), true;
   if (type == "mamba" || type == "falcon_mamba") return read_mamba(c, type, m), true;
   if (type == "jamba") return read_jamba(c, m), true;

@@ -19,7 +19,6 @@ inline constexpr refused_family refused_families[] = {
     {"minimax_m1", "its linear-attention layers"},
     {"zamba", "its state-space layers"},
     {"zamba2", "its state-space layers"},
-    {"falcon_h1", "its state-space layers"},
     {"recurrent_gemma", "its recurrent layers"},
     {"rwkv", "its recurrent layers"},
     {"gemma3n", "its embeddings for each layer and layers that share keys and values"},
