@@ -82,6 +82,15 @@ TEST_CASE("an adapter that is switched off takes nothing") {
   CHECK(only(r).at_phase[static_cast<std::size_t>(phase::loss_forward)][row::activations] >= bytes{32 * 2 * 4096 * 4096});
 }
 
+TEST_CASE("KTO of four samples: the same logits, and copies by verdict") {
+  auto j = dpo(method_code::trl, zero(3));
+  j.batch.micro = 4;
+  j.objective.kind = objective_kind::kto;
+  // Logits, log-probabilities, the reference's, then wanted, unwanted and the wanted ones' tokens: 2 + 2 + 2 + 1 + 1 + 1.
+  CHECK(of_logits(estimate(j), phase::loss_forward, v8, 4096) == 899);
+  CHECK(of_logits(copied, phase::loss_forward, v8, 4096) == 818);
+}
+
 TEST_CASE("SimPO and ORPO have no reference") {
   auto j = dpo(method_code::trl, zero(3));
   for (const auto kind : {objective_kind::simpo, objective_kind::orpo}) {

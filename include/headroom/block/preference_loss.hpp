@@ -114,6 +114,15 @@ constexpr void entropy_metric(program& p, const scene& s, tensor logits, std::in
   p.step(copy.bit(), entropy.bit(), {.forward_temporary = part, .temporaries = row::logits});
 }
 
+/// Metrics of KTO: samples that are wanted, taken to be half of them, the others, and the tokens of the first, each a copy.
+constexpr void verdict_metrics(program& p, const scene& s, tensor logits) {
+  const auto half = checked::mul(checked::mul(s.samples, s.sequence > 1 ? s.sequence - 1 : 1), s.vocabulary) / 2;
+  const auto wanted = p.make(half, p.width(logits), row::logits), others = p.make(half, p.width(logits), row::logits), tokens = p.make(half, p.width(logits), row::logits);
+  p.step(0, wanted.bit(), {.holds = logits.bit()});
+  p.step(0, others.bit());
+  p.step(wanted.bit(), tokens.bit(), {.holds = others.bit()});
+}
+
 /// Scores of the policy, of the reference, and what becomes of both. `entropy_chunk`: tokens of which a metric is made at once.
 constexpr tensor compared_scores(program& p, const scene& s, tensor logits, std::int64_t entropy_chunk = 128) {
   const auto& how = s.scoring;
@@ -124,6 +133,7 @@ constexpr tensor compared_scores(program& p, const scene& s, tensor logits, std:
   if (s.compares) parts |= scores_of(p, s, others_logits(p, s, p.width(logits))).bit();
   p.step(parts, scalar.bit());
   if (how.copies_for_entropy) entropy_metric(p, s, logits, entropy_chunk);
+  if (how.copies_by_verdict) verdict_metrics(p, s, logits);
   return scalar;
 }
 

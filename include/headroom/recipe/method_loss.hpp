@@ -4,6 +4,8 @@
 
 #include <headroom/recipe/objective.hpp>
 
+#include <concepts>
+
 namespace headroom {
 
 /// How log-probabilities of labels are made of logits.
@@ -22,11 +24,12 @@ struct method_loss {
   bool names_logits{true};         ///< a variable names the logits until the loss is there
   bool names_reference{};          ///< … those of the reference, too
   bool copies_for_entropy{};       ///< … and a contiguous copy of the logits is made for a metric
+  bool copies_by_verdict{};        ///< … and copies of the samples that are wanted and of those that are not, and of the tokens of the first (KTO)
   bool divergence{};               ///< a divergence from the teacher's distribution instead of scores
   friend constexpr bool operator==(const method_loss&, const method_loss&) = default;
 };
 
-/// Sources: TRL trl/trainer/dpo_trainer.py _compute_loss (since 0.29), trl/experimental/{orpo,cpo}/*_trainer.py concatenated_forward and
+/// Sources: TRL trl/trainer/dpo_trainer.py and kto_trainer.py _compute_loss (since 0.29), trl/experimental/{orpo,cpo}/*_trainer.py concatenated_forward and
 /// get_batch_logps, trl/experimental/gkd/gkd_trainer.py generalized_jsd_loss; up to 0.14 trl/trainer/dpo_trainer.py get_batch_logps;
 /// ms-swift swift/rlhf_trainers/dpo_trainer.py concatenated_forward and rlhf_mixin.py get_per_token_logps; LLaMA-Factory
 /// src/llamafactory/train/dpo/trainer.py concatenated_forward and trainer_utils.py get_batch_logps; OpenRLHF openrlhf/models/actor.py forward.
@@ -44,7 +47,23 @@ constexpr method_loss loss_of(const objective& o, bool kernels) {
       break;
     default: break;
   }
-  return {.scores = label_scores::by_sample, .cross_entropy_first = entropy_on_half, .names_reference = compares, .copies_for_entropy = compares};
+  return {.scores = label_scores::by_sample, .cross_entropy_first = entropy_on_half, .names_reference = compares, .copies_for_entropy = compares,
+          .copies_by_verdict = o.kind == objective_kind::kto};
+}
+
+/// Whether a trainer's loss code of a method is modelled.
+constexpr bool models_loss(const objective& o) {
+  using enum objective_kind;
+  const auto is = [&](std::same_as<objective_kind> auto... kinds) { return ((o.kind == kinds) || ...); };
+  switch (o.code) {
+    case method_code::unset:
+    case method_code::trl: return true;
+    case method_code::trl_0_14: return is(dpo, orpo, cpo, simpo);
+    case method_code::ms_swift: return is(dpo, orpo, cpo, simpo, reward, classification, embedding, rerank);
+    case method_code::llama_factory: return is(dpo, kto, orpo, simpo);
+    case method_code::openrlhf: return is(dpo, reward);
+    default: return false;
+  }
 }
 
 }  // namespace headroom

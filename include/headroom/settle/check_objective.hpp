@@ -4,6 +4,7 @@
 
 #include <headroom/job.hpp>
 #include <headroom/model/check.hpp>
+#include <headroom/recipe/method_loss.hpp>
 
 namespace headroom::detail {
 
@@ -44,8 +45,10 @@ template <class No>
 constexpr objection check_method_step(const job& j, const No& no) {
   const auto& o = j.objective;
   const auto& f = j.framework;
-  if (o.code > method_code::openrlhf || o.code == method_code::ms_swift_megatron)
-    return no("headroom: the loss code of this objective.trainer is not modelled by this version; it must be trl, trl-0.14, ms-swift, llama-factory or openrlhf");
+  if (o.code == method_code::llama_factory && o.kind == objective_kind::reward)
+    return no("headroom: LLaMA-Factory's reward model keeps the language head and makes its logits, which is not modelled by this version; objective.trainer must be trl or ms-swift");
+  if (!models_loss(o))
+    return no("headroom: this objective.trainer's code of this method is not modelled by this version; trl is of every kind, trl-0.14 and ms-swift of dpo, orpo, cpo and simpo, llama-factory of dpo, kto, orpo and simpo, openrlhf of dpo");
   if (f.runtime != runtime::autograd || f.modules.kind != layer_modules::eager || (f.label != "hf-trainer" && f.label != "deepspeed"))
     return no("headroom: methods other than sft are modelled over transformers' Trainer by this version: framework must be hf-trainer or deepspeed", f.label);
   if (j.parallel.pipeline > 1) return no("headroom: methods other than sft are not modelled with layers spread over GPUs; parallel.pipeline must be 1", j.parallel.pipeline);
@@ -54,9 +57,7 @@ constexpr objection check_method_step(const job& j, const No& no) {
   if (j.model.encoder.layers > 0 || j.model.head != head_kind::language || j.model.bidirectional)
     return no("headroom: methods other than sft are modelled for decoders with a language head by this version; model");
   if (j.compile) return no("headroom: compiled layers are not modelled for methods other than sft by this version; compile must be false");
-  if (o.kind == objective_kind::kto && j.batch.micro < 2) return no("headroom: KTO compares samples of a micro-batch with each other; batch.micro must be at least 2", j.batch.micro);
-  if (!traits_of(o.kind).vocabulary && o.code == method_code::llama_factory)
-    return no("headroom: LLaMA-Factory's reward model keeps the language head and makes its logits, which is not modelled by this version; objective.trainer must be trl or ms-swift");
+  if (o.kind == objective_kind::kto && o.code != method_code::llama_factory && j.batch.micro < 2) return no("headroom: TRL's KTO compares samples of a micro-batch with each other; batch.micro must be at least 2", j.batch.micro);
   return {};
 }
 

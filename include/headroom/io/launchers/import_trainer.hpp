@@ -69,7 +69,32 @@ class trainer_arguments {
   }
   void stage() {
     const auto what = v_.one_of("stage", "sft", {"pt", "sft", "rm", "ppo", "dpo", "kto"});
-    if (what != "pt" && what != "sft") fail("headroom: stage " + in_quotes(what) + " is not modelled by this version (a second model, a value head, pairs of answers); accepted: pt, sft");
+    if (what == "dpo" || what == "kto") return preferences(what);
+    if (what != "pt" && what != "sft") fail("headroom: stage " + in_quotes(what) + " is not modelled by this version (a value head beside the language head, generation); accepted: pt, sft, dpo, kto");
+  }
+  /// Pairs of answers, or answers with a verdict: batches count pairs (hparams/finetuning_args.py RLHFArguments, train/trainer_utils.py
+  /// create_ref_model: a model that is named, else none beside an adapter, else a copy).
+  void preferences(const std::string& what) {
+    std::string kind = what;
+    std::string_view called = "pref_loss";
+    const auto* loss = first_of(v_, "pref_loss|dpo_loss", called);
+    if (what == "dpo" && loss != nullptr) {
+      const auto& word = string_at(*loss, std::string{called});
+      if (!among_words("sigmoid|hinge|ipo|kto_pair|orpo|simpo", word)) fail("headroom: " + v_.place(called) + ": " + std::string{called} + " " + in_quotes(word) + " is not modelled by this version; accepted: sigmoid, hinge, ipo, kto_pair, orpo, simpo");
+      if (word == "orpo" || word == "simpo") kind = word;
+    }
+    json_value objective = {{"kind", kind}, {"trainer", "llama-factory"}};
+    const auto said = [&](const char* key) {
+      const auto* v = v_.take(key);
+      return v != nullptr && !v->is_null() && *v != "" ? v : nullptr;
+    };
+    for (const auto* key : {"ref_model_adapters", "ref_model_quantization_bit"})
+      if (const auto* v = said(key)) d_->unmodelled_key(key, *v, v_.place(key));
+    const auto* other = said("ref_model");
+    const auto* own = v_.take("model_name_or_path");
+    if (other != nullptr && (own == nullptr || *other != *own)) fail("headroom: " + v_.place("ref_model") + ": a reference that is another model than the trained one is not modelled by this version; leave ref_model out, or give model_name_or_path");
+    if (other != nullptr && (kind == "dpo" || kind == "kto")) objective["reference"] = "copy";
+    d_->replace("objective", objective, v_.place("stage"));
   }
   void batch() {
     std::string_view micro = "per_device_train_batch_size";

@@ -50,6 +50,7 @@ inline std::string model_path(const shape& m) { return model_is_known(m) ? std::
 
 inline void needs_trainer(const job& j, std::string_view target) {
   if (!under_deepspeed(j)) needs_framework(j, "hf-trainer", target);
+  if (j.objective != objective{}) fail("headroom: " + std::string{target} + " is written for sft alone by this version: it cannot say objective.kind = " + in_quotes(text_of(j.objective.kind)));
   if (newest_alike(j) != *frameworks::find(j.framework.label.view())) fail("headroom: " + std::string{target} + " cannot say framework.version: it is of whatever release is installed, which is taken to be today's");
 }
 

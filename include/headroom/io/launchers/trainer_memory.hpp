@@ -15,8 +15,11 @@ class trainer_memory {
   void read() {
     checkpointing();
     attention();
-    for (const auto* key : {"enable_liger_kernel", "use_liger_kernel", "use_liger"})
-      if (v_->on(key)) d_->say({"loss", "kind"}, "fused-linear", v_->place(key));
+    for (const auto* key : {"enable_liger_kernel", "use_liger_kernel", "use_liger"}) {
+      if (!v_->on(key)) continue;
+      if (d_->has({"objective"})) d_->unmodelled_key(key, true, v_->place(key), "beside this method");
+      d_->say({"loss", "kind"}, "fused-linear", v_->place(key));
+    }
     compiled();
     if (p_->name == "deepspeed-chat-sft") return deepspeed_chat();
     if (!swift_ || !swift_arguments{*d_, *v_}.engine()) engine();

@@ -1,0 +1,77 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Files of other programs whose training compares answers: read as the objective of a job, or refused by name.
+#include "imported.hpp"
+
+#include <headroom/headroom.hpp>
+#include <headroom/io/export.hpp>
+#include <headroom/io/job_reader.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace test_objective_files {
+
+using namespace headroom;
+using imported::job_of;
+using imported::refusal_of;
+
+namespace {
+
+bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+/// examples/train_lora/qwen3_lora_dpo.yaml of hiyouga/LLaMA-Factory ff6d4d12, but for its model's name here.
+const std::string factory_dpo =
+    "model_name_or_path: Qwen/Qwen3-4B\ntrust_remote_code: true\nstage: dpo\ndo_train: true\nfinetuning_type: lora\nlora_rank: 8\nlora_target: all\n"
+    "pref_beta: 0.1\npref_loss: sigmoid\ndataset: dpo_en_demo\ntemplate: qwen3_nothink\ncutoff_len: 2048\nmax_samples: 1000\npreprocessing_num_workers: 16\n"
+    "dataloader_num_workers: 4\noutput_dir: saves/qwen3-4b/lora/dpo\nlogging_steps: 10\nsave_steps: 500\nplot_loss: true\noverwrite_output_dir: true\n"
+    "save_only_model: false\nreport_to: none\nper_device_train_batch_size: 1\ngradient_accumulation_steps: 8\nlearning_rate: 5.0e-6\nnum_train_epochs: 3.0\n"
+    "lr_scheduler_type: cosine\nwarmup_ratio: 0.1\nbf16: true\nddp_timeout: 180000000\nresume_from_checkpoint: null\n";
+std::string changed(std::string text, const std::string& from, const std::string& to) {
+  text.replace(text.find(from), from.size(), to);
+  return text;
+}
+const std::vector<std::string> one{"hardware.gpus_per_node=1"};
+
+}  // namespace
+
+TEST_CASE("LLaMA-Factory's preference training: pairs, and the adapters switched off for the reference") {
+  const auto j = job_of({{"dpo.yaml", factory_dpo}}, one);
+  CHECK(j.objective == objective{.kind = objective_kind::dpo, .code = method_code::llama_factory});
+  CHECK(j.batch.micro == 1);
+  const auto r = estimate(j);
+  // Twenty numbers of the vocabulary, in bytes, for each of 2 × 2048 tokens.
+  CHECK(r.ranks[0].at_phase[static_cast<std::size_t>(phase::loss_forward)][row::logits].count() * 100 / (151'936 * 4096) == 1999);
+  CHECK(r.ranks[0].at_peak[row::other_models] == bytes{0});
+  CHECK(job_of({{"a.yaml", changed(factory_dpo, "pref_loss: sigmoid", "pref_loss: orpo")}}, one).objective.kind == objective_kind::orpo);
+  CHECK(job_of({{"a.yaml", changed(factory_dpo, "pref_loss: sigmoid", "pref_loss: simpo")}}, one).objective.kind == objective_kind::simpo);
+  CHECK(job_of({{"a.yaml", changed(factory_dpo, "pref_loss: sigmoid", "ref_model: Qwen/Qwen3-4B")}}, one).objective.reference == reference_way::copy);
+  const auto kto = job_of({{"a.yaml", changed(factory_dpo, "stage: dpo", "stage: kto")}}, one);
+  CHECK(kto.objective.kind == objective_kind::kto);
+  CHECK_FALSE(objection_to(kto));
+}
+
+TEST_CASE("what of it is not modelled is refused where it stands") {
+  const auto refused = [](const std::string& from, const std::string& to) { return refusal_of({{"dpo.yaml", changed(factory_dpo, from, to)}}, one); };
+  CHECK(holds(refused("stage: dpo", "stage: rm"), "dpo.yaml:3: stage \"rm\" is not modelled"));
+  CHECK(holds(refused("stage: dpo", "stage: ppo"), "stage \"ppo\" is not modelled"));
+  CHECK(holds(refused("pref_loss: sigmoid", "pref_loss: other"), "dpo.yaml:9: pref_loss \"other\" is not modelled"));
+  CHECK(holds(refused("pref_loss: sigmoid", "ref_model: Qwen/Qwen3-8B"), "dpo.yaml:9: a reference that is another model"));
+  CHECK(holds(refused("pref_loss: sigmoid", "ref_model_quantization_bit: 4"), "ref_model_quantization_bit = 4 is not modelled"));
+  CHECK(holds(refused("pref_loss: sigmoid", "enable_liger_kernel: true"), "enable_liger_kernel = true is not modelled"));
+}
+
+TEST_CASE("a job of such a method is not written as a file that trains otherwise") {
+  auto j = job_of({{"dpo.yaml", factory_dpo}}, one);
+  for (const auto target : {io::export_target::hf_trainer, io::export_target::trl, io::export_target::llama_factory, io::export_target::axolotl}) {
+    std::string why;
+    try {
+      (void)io::exported(j, target);
+    } catch (const job_error& e) {
+      why = e.what();
+    }
+    CHECK(holds(why, "objective.kind = \"dpo\""));
+  }
+}
+
+}  // namespace test_objective_files
