@@ -81,7 +81,7 @@ TEST_CASE("a layer saves what was counted, to the byte") {
     if (p["saved"].contains("encoder")) CHECK(encoder_layer(j) == p["saved"]["encoder"].get<std::int64_t>());
     ++seen;
   }
-  CHECK(seen == 12);
+  CHECK(seen == 13);
 }
 
 namespace {
@@ -175,6 +175,26 @@ TEST_CASE("xIELU without its own gradients") {
   auto sparse = all;
   sparse.model.mlp = mlp_kind::gated;
   CHECK_THROWS_WITH_AS(estimate(sparse), doctest::Contains("xielu (model.activation) is modelled for eager dense layers"), job_error);
+}
+
+// Of each pair of positions and head: content by content, and two products with the table of 128 rows, of which pairs gather theirs. Under autocast
+// softmax's result is fp32, and the layer casts the table for queries and for keys.
+TEST_CASE("a layer of DeBERTa under autocast, by hand") {
+  const json third = {{"relative_attention", true}, {"share_att_key", true}, {"pos_att_type", {"c2p", "p2c"}}, {"norm_rel_ebd", "layer_norm"}, {"position_biased_input", false}, {"max_position_embeddings", 64}};
+  auto j = small_job(small("deberta-v2", "DebertaV2Model", third));
+  j.precision = precisions::bf16_autocast;
+  j.dropout = {.hidden = {100'000}, .attention = {100'000}};
+  constexpr std::int64_t pairs = samples * 4 * 32 * 32, rows = 128;
+  constexpr std::int64_t projected = tokens * (3 * 2 * h + 4 * 2 * h), to_rows = 2 * (2 * samples * rows * h + 2 * tokens * 4 * rows), indices = 2 * 8 * 32 * 32;
+  constexpr std::int64_t scores = pairs * (4 + 1 + 2) + samples * 32 * 32, roots = 3 * 2, dropped_table = rows * h + 2 * 2 * rows * h;
+  constexpr std::int64_t rest = tokens * (2 * h + h + 4 * h + 8 + 2 * h + 2 * 2 * f + h + 4 * h + 8);  // the result; masks, both norms, GELU's input and result
+  constexpr std::int64_t weights = 2 * (4 * h * h + 2 * h * f);
+  CHECK(main_layer(j) == projected + to_rows + indices + scores + roots + dropped_table + rest + weights);
+  j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = {module::q_proj, module::v_proj}, .format = formats::bf16};
+  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("adapter.targets must be without q_proj and k_proj"), job_error);
+  j.adapter.targets = {module::v_proj, module::o_proj};
+  CHECK_NOTHROW(estimate(j));
+  CHECK_THROWS_WITH_AS((void)io::model_from_config(small("deberta-v2", "DebertaV2Model", {{"relative_attention", true}})), doctest::Contains("config.share_att_key must be true"), job_error);
 }
 
 TEST_CASE("what these families' layers cannot be") {

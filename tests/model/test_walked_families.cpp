@@ -18,7 +18,7 @@ TEST_CASE("a shape has the parameters that the class has") {
     bool operator==(const rows&) const = default;
   };
   const std::map<std::string, rows> expected = {
-      {"apertus", {9, 0}}, {"bitnet", {8, 0}},     {"electra", {4, 4}},  {"eurobert", {3, 1}},
+      {"deberta-v2", {3, 4}}, {"apertus", {9, 0}}, {"bitnet", {8, 0}},     {"electra", {4, 4}},  {"eurobert", {3, 1}},
       {"m2m_100", {2, 2}}, {"modernbert", {4, 1}}, {"nanochat", {5, 0}}, {"nomic_bert", {3, 1}},
   };
   std::map<std::string, rows> seen;
@@ -53,6 +53,10 @@ TEST_CASE("published models") {
   // nomic-ai/nomic-embed-text-v1.5, whose code beside the checkpoint has GPT-2's names of the sizes
   CHECK(total({{"architectures", {"NomicBertModel"}}, {"model_type", "nomic_bert"}, {"n_embd", 768}, {"n_head", 12}, {"n_inner", 3072}, {"n_layer", 12}, {"n_positions", 2048}, {"vocab_size", 30528},
                {"type_vocab_size", 2}, {"activation_function", "swiglu"}, {"rotary_emb_fraction", 1.0}, {"prenorm", false}, {"qkv_proj_bias", false}, {"auto_map", {{"AutoModel", "modeling.NomicBertModel"}}}}) == 136'731'648);
+  // microsoft/deberta-v3-base, without the head that its file has
+  CHECK(total({{"architectures", {"DebertaV2Model"}}, {"model_type", "deberta-v2"}, {"hidden_size", 768}, {"num_hidden_layers", 12}, {"num_attention_heads", 12}, {"intermediate_size", 3072},
+               {"vocab_size", 128100}, {"relative_attention", true}, {"position_buckets", 256}, {"norm_rel_ebd", "layer_norm"}, {"share_att_key", true}, {"pos_att_type", "p2c|c2p"},
+               {"max_relative_positions", -1}, {"position_biased_input", false}, {"type_vocab_size", 0}, {"max_position_embeddings", 512}}) == 183'831'552);
   // answerdotai/ModernBERT-base: its file has 149,655,232
   CHECK(total({{"architectures", {"ModernBertForMaskedLM"}}, {"model_type", "modernbert"}, {"classifier_pooling", "mean"}, {"global_attn_every_n_layers", 3}, {"local_attention", 128}}) == 149'655'232);
 }

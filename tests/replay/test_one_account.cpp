@@ -95,15 +95,19 @@ TEST_CASE("… of encoders and of decoders with parts of their own, to the byte"
   const std::pair<const char*, const char*> families[] = {
       {"modernbert", "ModernBertForMaskedLM"}, {"modernbert", "ModernBertForSequenceClassification"}, {"nomic_bert", "NomicBertModel"}, {"eurobert", "EuroBertForMaskedLM"},
       {"electra", "ElectraForSequenceClassification"}, {"m2m_100", "M2M100ForConditionalGeneration"}, {"apertus", "ApertusForCausalLM"}, {"bitnet", "BitNetForCausalLM"},
-      {"nanochat", "NanoChatForCausalLM"},
+      {"nanochat", "NanoChatForCausalLM"}, {"deberta-v2", "DebertaV2ForSequenceClassification"},
   };
+  const nlohmann::json third_deberta = {{"relative_attention", true}, {"share_att_key", true}, {"pos_att_type", "p2c|c2p"}, {"norm_rel_ebd", "layer_norm"}, {"position_biased_input", false},
+                                        {"position_buckets", 256}, {"hidden_size", 768}, {"num_attention_heads", 12}, {"intermediate_size", 3072}};
   for (const auto& [type, architecture] : families)
     for (const auto& formats : {precisions::bf16, precisions::bf16_autocast})
       for (const auto& recomputation : {recompute::none, recompute::full}) {
         CAPTURE(std::string(architecture));
         CAPTURE(formats.autocast);
         CAPTURE(recomputation.mode == recompute_mode::full);
-        job j{.model = io::model_from_config({{"model_type", type}, {"architectures", {architecture}}}), .hardware = {.gpu = gpus::h100_sxm_80gb}, .framework = frameworks::libtorch,
+        nlohmann::json config = {{"model_type", type}, {"architectures", {architecture}}};
+        if (std::string{type} == "deberta-v2") config.update(third_deberta);
+        job j{.model = io::model_from_config(config), .hardware = {.gpu = gpus::h100_sxm_80gb}, .framework = frameworks::libtorch,
               .precision = formats, .batch = {.micro = 2, .sequence = 512}, .recompute = recomputation};
         j.model.layers = 3;
         if (j.model.encoder.layers > 0) j.model.encoder.layers = 3;

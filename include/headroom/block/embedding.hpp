@@ -32,6 +32,13 @@ constexpr program embedding(const scene& s, const module_set& trained) {
     p.step(0, types.bit(), {.weight_gradient = trained.has(module::position) ? p.rounded(checked::mul(m.token_types, columns), width) : bytes{0}});
     x = ops::add(p, x, types);
   }
+  if (m.position == position_kind::disentangled) {  // the table of distances behind its norm, which every layer reads
+    const auto table = checked::mul(m.relative_buckets, m.hidden);
+    const auto normed = p.make(table, s.autocast ? 4 : s.residual_width), mean = p.make(m.relative_buckets, s.statistic_width), deviation = p.make(m.relative_buckets, s.statistic_width);
+    const bytes gradient = (trained.has(module::position) ? p.rounded(table, width) : bytes{0}) + (trained.has(module::norm) ? 2 * p.rounded(m.hidden, width) : bytes{0});
+    p.step(0, (normed | mean) | deviation, {.saves = (normed | mean) | deviation, .weight_gradient = gradient});
+    p.step(x | normed, p.view(x, n).bit(), {.passes_gradient = true});
+  }
   if (m.embedding_norm) x = ops::norm(p, s, x, columns, trained.has(module::norm));
   x = ops::drop(p, x, s.drops.embedding);
   if (m.narrow_embedding) x = ops::multiply(p, s, x, {.in = columns, .out = m.hidden, .bias = true, .trains = trains});

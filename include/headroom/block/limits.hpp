@@ -145,6 +145,13 @@ constexpr objection check_layers(const job& j, const No& no) {
     if (const auto why = check_encoder_layers(j, no)) return why;
   if (m.activation == activation_kind::xielu && (divides || m.sparse() || m.mlp != mlp_kind::plain || m.parallel_block))
     return no("headroom: xielu (model.activation) is modelled for eager dense layers with a plain MLP alone by this version", f.label);
+  if (m.position == position_kind::disentangled) {
+    constexpr module_set both{module::q_proj, module::k_proj};
+    if (divides || j.compile || j.recompute.mode == recompute_mode::selective || m.latent() || m.pattern.given() || m.encoder.layers > 0 || m.kv() != m.heads || m.fused_qkv || m.qk_norm || m.qk_norm_full || !m.bidirectional || m.relative_buckets < 1)
+      return no("headroom: distances between positions (model.position \"disentangled\") are modelled for eager encoders of whole heads alone by this version; model.relative_buckets", m.relative_buckets);
+    if (j.adapter.active() && (j.adapter.targets.bits & both.bits) != 0)
+      return no("headroom: adapters on queries or keys, which project DeBERTa's table of distances too, are not modelled by this version: adapter.targets must be without q_proj and k_proj", f.label);
+  }
   if (m.sub_norms && (divides || m.sparse() || m.latent() || m.pattern.given() || m.encoder.layers > 0))
     return no("headroom: norms in front of each half's last matrix (model.sub_norms) are modelled for eager dense layers that attend alone by this version", f.label);
   if (m.global_every > 0 && m.sliding_window > 0 && m.sliding_window < j.batch.sequence && !j.batch.padded && (j.attention == attention::sdpa || j.attention == attention::unset))

@@ -2,6 +2,7 @@
 // The program of each kind of mixer: from the normalised input to what is added to the residual stream.
 #pragma once
 
+#include <headroom/block/disentangled.hpp>
 #include <headroom/block/gated_convolution.hpp>
 #include <headroom/block/gated_delta_net.hpp>
 #include <headroom/block/latent.hpp>
@@ -20,7 +21,7 @@ constexpr tensor mix(program& p, const scene& s, mixer_kind kind, const module_s
   switch (kind) {
     case mixer_kind::none:
     case mixer_kind::own: break;
-    case mixer_kind::attention: return attend(p, s, trained, x);
+    case mixer_kind::attention: return s.model->position == position_kind::disentangled ? disentangled_attend(p, s, trained, x) : attend(p, s, trained, x);
     case mixer_kind::latent_attention: return latent_attend(p, s, trained, x);
     case mixer_kind::sparse_attention: return latent_attend(p, s, trained, x, true);
     case mixer_kind::gated_delta_net: return gated_delta_net(p, s, trained, x);

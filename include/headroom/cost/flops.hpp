@@ -15,6 +15,7 @@ enum class causal_convention : std::uint8_t { whole_square, half_square };
 /// Pairs of query and key positions of a sequence, of a layer on average.
 constexpr double attended_pairs(const shape& m, double sequence, causal_convention c) {
   const double all = c == causal_convention::half_square && !m.bidirectional ? sequence * sequence / 2 : sequence * sequence;
+  if (m.position == position_kind::disentangled) return all + sequence * static_cast<double>(m.relative_buckets);  // two products with the table beside two with the sequence
   const auto w = static_cast<double>(m.sliding_window);
   if (m.sliding_window <= 0 || w >= sequence) return all;
   const double near = c == causal_convention::half_square && !m.bidirectional ? w * sequence - w * w / 2 : w * sequence;

@@ -108,7 +108,7 @@ constexpr void add_attention(both_passes& t, const cost_scene& c) {
   if (l.kernel == attention::eager || l.kernel == attention::math) {
     const auto width = m.head_width();
     const double rate = aligned(width, l.width) && aligned(l.sequence, l.width) ? c.on.matmul_16 : c.on.unaligned;
-    const auto scores = seconds_of({.rows = sequence / context, .columns = sequence, .inner = static_cast<double>(width), .batch = samples * heads}, rate);
+    const auto scores = seconds_of({.rows = sequence / context, .columns = sequence + (m.position == position_kind::disentangled ? static_cast<double>(m.relative_buckets) : 0.0), .inner = static_cast<double>(width), .batch = samples * heads}, rate);
     t.forward.attention += 2 * scores;
     t.backward.attention += 4 * scores;
     return;

@@ -62,6 +62,10 @@ constexpr void add_embedding(inventory& list, const shape& m) {
   }
   if (m.position == position_kind::learned)
     list.add({.role = module::position, .rows = checked::add(m.max_positions, m.position_offset), .columns = table});
+  if (m.position == position_kind::disentangled) {
+    list.add({.role = module::position, .rows = m.relative_buckets, .columns = m.hidden});
+    list.add({.role = module::norm, .rows = m.hidden, .per_layer = norm_vectors(m)});
+  }
   if (m.position == position_kind::relative)
     list.add({.role = module::position, .rows = m.relative_buckets, .columns = m.heads, .split = split_axis::columns});
   list.add({.role = module::position, .rows = m.token_types, .columns = table});

@@ -15,7 +15,8 @@ namespace headroom {
 enum class mlp_kind : std::uint8_t { gated, plain };
 enum class norm_kind : std::uint8_t { rmsnorm, layernorm };
 /// `relative`: T5's table of biases, `relative_buckets` × heads, one for each stack.
-enum class position_kind : std::uint8_t { rope, learned, alibi, none, relative };
+/// `disentangled`: DeBERTa's table of distances, `relative_buckets` × hidden, behind a norm, which every layer projects.
+enum class position_kind : std::uint8_t { rope, learned, alibi, none, relative, disentangled };
 
 /// Cosines and sines as transformers' classes read them: the model's; or half of them, each repeated for a pair of features, in every layer, in the
 /// compute format (GLM, Helium) or, with q and k, in fp32 (Ernie 4.5). What a layer makes itself backward keeps.

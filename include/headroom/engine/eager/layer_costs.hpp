@@ -8,8 +8,10 @@ namespace headroom {
 
 namespace detail {
 
-/// T5's biases of the scores, and the mask in them: made once for a stack, read by all its layers.
+/// T5's biases of the scores, and the mask in them: made once for a stack, read by all its layers. DeBERTa's mask of all pairs and their distances, in
+/// eight bytes each; its table's gradient is no larger.
 constexpr moment relative_positions(const scene& s) {
+  if (s.model->position == position_kind::disentangled) return {row::activations, bytes{checked::mul(8, checked::mul(checked::add(s.samples, 1), checked::mul(s.sequence, s.sequence)))}};
   if (s.model->position != position_kind::relative) return {};
   return {row::activations, bytes{checked::mul(checked::mul(checked::mul(s.samples, s.model->heads), checked::mul(s.sequence, s.sequence)), s.residual_width)}};
 }

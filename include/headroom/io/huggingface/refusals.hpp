@@ -30,7 +30,6 @@ inline constexpr refused_family refused_families[] = {
     {"longcat_flash", "its two attentions and zero experts in each layer"},
     {"albert", "one layer's weights used by all layers"},
     {"deberta", "its disentangled attention"},
-    {"deberta-v2", "its disentangled attention"},
     {"phi3small", "its block-sparse attention"},
 };
 

@@ -120,6 +120,34 @@ inline shape read_modernbert(const config& c, task head) {
   return m;
 }
 
+/// DebertaV2Model as its third version has it: distances in buckets, projected by the layers' own matrices, and no table of positions.
+inline shape read_deberta_v2(const config& c, task head) {
+  shape m = bert_block();
+  read_sizes(c, {{"num_hidden_layers", 24}, {"hidden_size", 1536}, {"num_attention_heads", 24}, {"intermediate_size", 6144}, {"vocab_size", 128100},
+                 {"max_position_embeddings", 512}, true, "hidden_act", "gelu"}, m);
+  const auto only = [&](const char* key, bool fallback, bool wanted) {
+    if (c.flag(key, fallback) != wanted) complain(c.at(key) + " must be " + (wanted ? "true" : "false") + ", as DeBERTa's third version has it");
+  };
+  only("relative_attention", false, true);
+  only("share_att_key", false, true);
+  only("position_biased_input", true, false);
+  const json* kinds = c.find({"pos_att_type"});
+  const auto text = kinds != nullptr ? kinds->dump() : std::string{};
+  if (text.find("c2p") == std::string::npos || text.find("p2c") == std::string::npos)
+    complain(c.at("pos_att_type") + " must have both c2p and p2c, as DeBERTa's third version has it, found " + (kinds != nullptr ? shown(*kinds) : "none"));
+  if (c.text({"norm_rel_ebd"}, "none").find("layer_norm") == std::string::npos) complain(c.at("norm_rel_ebd") + " must be \"layer_norm\", as DeBERTa's third version has it");
+  if (c.number({"conv_kernel_size"}, 0, 0, config::most) != 0) complain(c.at("conv_kernel_size") + " must be 0: a convolution beside the first layer is not known here; found " + shown(*c.find({"conv_kernel_size"})));
+  for (const char* key : {"embedding_size", "pooler_hidden_size"}) require_equal(c, key, "hidden_size", m.hidden);
+  require_equal(c, "attention_head_size", "hidden_size / num_attention_heads", m.hidden / m.heads);
+  const auto buckets = c.number({"position_buckets"}, 0, -config::widest);
+  const auto reach = c.number({"max_relative_positions"}, 0, -config::widest);
+  m.position = position_kind::disentangled;
+  m.relative_buckets = checked::mul(2, buckets > 0 ? buckets : reach > 0 ? reach : m.max_positions);
+  m.token_types = c.number({"type_vocab_size"}, 0, 0);
+  set_head_without_pooler(c, m, head);
+  return m;
+}
+
 /// M2M100Encoder, M2M100Decoder (NLLB): norms in front and at the ends, positions that are computed and no parameters.
 inline shape read_m2m_100(const config& c, task head) {
   shape m = read_encoder_decoder(c, 12, 1024, 16, 4096, 128112, {"max_position_embeddings", 1024});
@@ -140,7 +168,7 @@ inline bool read_text_encoder(const config& c, std::string_view type, task head,
     shape (*read)(const config&, task);
   };
   static constexpr family families[] = {
-      {"electra", read_electra}, {"nomic_bert", read_nomic_bert}, {"eurobert", read_eurobert}, {"modernbert", read_modernbert}, {"m2m_100", read_m2m_100},
+      {"electra", read_electra}, {"nomic_bert", read_nomic_bert}, {"eurobert", read_eurobert}, {"modernbert", read_modernbert}, {"m2m_100", read_m2m_100}, {"deberta-v2", read_deberta_v2},
   };
   for (const auto& f : families)
     if (f.type == type) return m = f.read(c, head), true;

@@ -109,7 +109,7 @@ inline constexpr auto key_sentences = std::to_array<key_sentence>({
     {"model.embedding_dim", "width of the token embedding where it is projected to hidden; 0: hidden"},
     {"model.position_offset", "rows of the position table before position 0 (OPT, BART)"},
     {"model.token_types", "rows of a segment table (BERT)"},
-    {"model.relative_buckets", "rows of a relative position table (T5)"},
+    {"model.relative_buckets", "rows of a relative position table (T5, DeBERTa)"},
     {"model.encoder", "a second stack, which the main one attends to"},
     {"model.encoder.layers", "its layers; 0: no encoder"},
     {"model.encoder.sequence", "tokens that it reads; 0: as many as the decoder"},

@@ -31,11 +31,12 @@ inline constexpr auto names_of<norm_kind> =
 template <>
 inline constexpr auto names_of<rotary_kind> = std::array<named<rotary_kind>, 3>{{{"halves", rotary_kind::halves}, {"pairs", rotary_kind::pairs}, {"fp32-pairs", rotary_kind::fp32_pairs}}};
 template <>
-inline constexpr auto names_of<position_kind> = std::array<named<position_kind>, 5>{{{"rope", position_kind::rope},
+inline constexpr auto names_of<position_kind> = std::array<named<position_kind>, 6>{{{"rope", position_kind::rope},
                                                                                      {"learned", position_kind::learned},
                                                                                      {"alibi", position_kind::alibi},
                                                                                      {"none", position_kind::none},
-                                                                                     {"relative", position_kind::relative}}};
+                                                                                     {"relative", position_kind::relative},
+                                                                                     {"disentangled", position_kind::disentangled}}};
 template <>
 inline constexpr auto names_of<activation_kind> =
     std::array<named<activation_kind>, 10>{{{"silu", activation_kind::silu},
