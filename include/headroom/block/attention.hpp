@@ -40,9 +40,14 @@ constexpr tensor eager_attention(program& p, const scene& s, heads views, bool f
   const auto& m = *s.model;
   const auto keys = s.keys > 0 ? s.keys : s.sequence;
   const auto scores = checked::mul(checked::mul(s.samples, s.divided(m.heads)), checked::mul(s.sequence, keys));
-  const auto w = p.width(views.q);
+  const auto width = p.width(views.q);
   const auto first = p.tensors();
   auto h = views;
+  if (m.softmax == softmax_kind::fp32_scores) {
+    h.q = cast(p, h.q, 4);
+    h.k = cast(p, h.k, 4);
+  }
+  const auto w = p.width(h.q);
   const bool turned = m.position == position_kind::rope;  // into tensors of their own
   h.q = join_samples(p, s, h.q, h.parts && !turned);
   if (!h.repeated) h.k = join_samples(p, s, h.k, h.parts && !turned);
@@ -62,23 +67,23 @@ constexpr tensor eager_attention(program& p, const scene& s, heads views, bool f
   if ((s.autocast && s.habits->autograd.softmax_keeps_input) || (s.host && fp32_softmax)) masked = cast(p, masked, 4);  // what softmax reads; one kernel on a GPU
   auto soft = p.make(scores, fp32_softmax ? 4 : w);
   p.step(masked.bit(), soft.bit(), {.saves = s.habits->autograd.softmax_keeps_input ? soft | masked : soft.bit(), .holds = s.host ? t.bit() : 0});
-  soft = drop(p, cast(p, soft, w), s.drops.attention);
+  soft = drop(p, cast(p, soft, width), s.drops.attention);
   if (!h.repeated) h.v = join_samples(p, s, h.v, h.parts);
   if (h.v_cut && h.v.bits == views.v.bits) {
-    h.v = p.make(p.elements(views.v), w);
+    h.v = p.make(p.elements(views.v), width);
     p.step(views.v.bit(), h.v.bit(), {.passes_gradient = true});
   }
-  auto product = p.make(s.keys > 0 ? checked::mul(s.tokens, m.query_width()) : p.elements(h.v), w);
+  auto product = p.make(s.keys > 0 ? checked::mul(s.tokens, m.query_width()) : p.elements(h.v), width);
   p.step(soft | h.v, product.bit(), {.saves = factors(p, soft, h.v), .holds = views.v.bit()});
   if (scale_of_result.valid()) {
-    const auto scaled = p.make(p.elements(product), w);
+    const auto scaled = p.make(p.elements(product), width);
     p.step(product | scale_of_result, scaled.bit(), {.saves = product | scale_of_result, .backward_temporary = p.size(scaled)});
     product = scaled;
   }
   if (s.policy == recompute_policy::attention_only) p.recompute_since(first, 0);
   // Heads back beside each other: a copy, of whose gradient matmul needs one in turn.
   if (s.habits->attention.copies_heads && !heads_apart(s)) return product;
-  const auto y = p.make(p.elements(product), w);
+  const auto y = p.make(p.elements(product), width);
   p.step(product.bit(), y.bit(), {.passes_gradient = s.habits->attention.copies_heads && s.samples == 1});
   return y;
 }
@@ -167,12 +172,16 @@ constexpr heads fused_projection(program& p, const scene& s, const module_set& t
   return h;
 }
 
+constexpr bool fp32_softmax(const shape& m) {
+  return m.softmax == softmax_kind::by_position ? m.position != position_kind::learned : m.softmax != softmax_kind::compute;
+}
+
 /// The kernel's result lies as q does, and q lies heads before positions where the part of each head that turns was concatenated with the rest
 /// (FlashAttention's and its like in torch: empty_like(q)): heads beside each other are a copy. The kernel that takes masks makes a layout of its own
 /// (native/transformers/cuda/attention.cu _efficient_attention_forward), and so do those that take tokens without padding.
 constexpr bool heads_first(const scene& s) {
   const auto& m = *s.model;
-  if (s.compiled || m.position != position_kind::rope || m.rotary_percent == 100 || s.habits->rotary.style != rope_style::rotate_half) return false;
+  if (s.compiled || m.position != position_kind::rope || m.rotary_percent == 100 || m.rotary == rotary_kind::own_pairs || s.habits->rotary.style != rope_style::rotate_half) return false;
   if (s.fused.has(fused_kernel::rotary)) return false;
   return s.host || ((s.kernel == attention::sdpa || s.kernel == attention::flash) && !s.padded && !s.packed);
 }
@@ -220,7 +229,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
   else {
     const auto tables = rotary_tables(p, s);
     h.q = rotate(p, s, h.q, tables);
-    h.k = rotate(p, s, h.k, tables);
+    h.k = rotate(p, s, h.k, m.rotary == rotary_kind::own_pairs ? rotary_tables(p, s) : tables);
   }
   if (s.autocast) {  // scaled_dot_product_attention is on autocast's lower-precision list
     h.q = cast(p, h.q, s.width);
@@ -233,8 +242,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     h.v = expand(p, s, h.v);
     h.repeated = true;
   }
-  // GPT-2 and BERT compute the softmax in the compute format, where autocast does not make it fp32.
-  auto out = written_out ? m.attention_sinks && !m.sinks_scale ? attention_with_sinks(p, s, h) : eager_attention(p, s, h, m.position != position_kind::learned || s.autocast) : fused_attention(p, s, h);
+  auto out = written_out ? m.attention_sinks && !m.sinks_scale ? attention_with_sinks(p, s, h) : eager_attention(p, s, h, s.autocast || fp32_softmax(m)) : fused_attention(p, s, h);
   if (!written_out && (style.copies_output || heads_first(s))) out = pointwise(p, out);
   if (gate.valid()) {
     const auto sigmoid = p.make(p.elements(gate), p.width(gate));

@@ -90,6 +90,7 @@ constexpr shape opt(name label, n layers, n hidden, n heads) {
   s.activation = activation_kind::relu;
   s.position_offset = 2;
   s.fused_qkv = false;
+  s.softmax = softmax_kind::fp32;
   return s;
 }
 
@@ -110,6 +111,7 @@ constexpr shape falcon(name label, n layers, n hidden, n heads, n kv, bool share
   s.position = position_kind::rope;
   s.parallel_block = true;
   s.shared_attention_norm = shared_norm;
+  s.softmax = softmax_kind::compute;
   return s;
 }
 
@@ -120,6 +122,8 @@ constexpr shape gptj(name label, n layers, n hidden, n heads, n vocab) {
   s.position = position_kind::rope;
   s.rotary_percent = 25;
   s.parallel_block = s.shared_attention_norm = s.head_bias = true;
+  s.rotary = rotary_kind::own_pairs;
+  s.softmax = softmax_kind::fp32_scores;
   return s;
 }
 constexpr shape gpt_neo(name label, n layers, n hidden, n heads) {

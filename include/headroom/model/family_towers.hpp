@@ -48,6 +48,7 @@ constexpr shape vit(name label, n layers, n hidden, n heads, n patch = 16, n ima
   s.activation = activation_kind::gelu;
   s.fused_qkv = false;
   s.head = head_kind::none;
+  s.softmax = softmax_kind::fp32;
   s.bidirectional = s.head_bias = true;
   s.classes = 1000;
   s.vision.kind = vision_kind::vit;

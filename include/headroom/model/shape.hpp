@@ -19,8 +19,12 @@ enum class norm_kind : std::uint8_t { rmsnorm, layernorm };
 enum class position_kind : std::uint8_t { rope, learned, alibi, none, relative, disentangled };
 
 /// Cosines and sines as transformers' classes read them: the model's; or half of them, each repeated for a pair of features, in every layer, in the
-/// compute format (GLM, Helium) or, with q and k, in fp32 (Ernie 4.5). What a layer makes itself backward keeps.
-enum class rotary_kind : std::uint8_t { halves, pairs, fp32_pairs };
+/// compute format (GLM, Helium) or, with q and k, in fp32 (Ernie 4.5); or for q and for k apart (GPT-J). What a layer makes itself backward keeps.
+enum class rotary_kind : std::uint8_t { halves, pairs, fp32_pairs, own_pairs };
+
+/// The format of softmax where attention is written out: as positions have it (learned ones, of GPT-2's and BERT's kin, in the compute format, all others in
+/// fp32), the compute format (Falcon), fp32 (OPT, StarCoder, ViT), or fp32 with the scores and what they are made of (GPT-J).
+enum class softmax_kind : std::uint8_t { by_position, compute, fp32, fp32_scores };
 
 /// Functions between the matrices of an MLP. They differ in what autograd saves: `gelu_new` is written out in Python and
 /// saves four tensors, the others are one kernel and save one.
@@ -136,6 +140,7 @@ struct shape {
   bool shared_attention_norm{};  ///< … through one norm
   bool fused_qkv{};
   bool fused_gate_up{};
+  softmax_kind softmax{};
   std::int64_t attention_softcap{};  ///< 0: none
   std::int64_t logit_softcap{};
   std::int64_t sliding_window{};     ///< 0: full attention

@@ -35,6 +35,8 @@ inline void finish_gptj(const config& c, shape& m) {  // GPTJBlock, CodeGenBlock
   m.attention_bias = m.output_bias = false;
   m.head_bias = true;
   m.parallel_block = m.shared_attention_norm = true;
+  m.rotary = rotary_kind::own_pairs;
+  m.softmax = softmax_kind::fp32_scores;
   const auto width = m.hidden / m.heads;
   const auto rotary = c.nullable({"rotary_dim"}, 64, width, 0);
   m.rotary_percent = width > 0 ? checked::mul(100, rotary) / width : 100;
@@ -55,6 +57,7 @@ inline void finish_gpt_neox(const config& c, shape& m) {  // GPTNeoXLayer
 inline void finish_opt(const config& c, shape& m) {  // OPTDecoder, OPTLearnedPositionalEmbedding
   m.position = position_kind::learned;
   m.position_offset = 2;
+  m.softmax = softmax_kind::fp32;
   if (const auto width = c.nullable({"word_embed_proj_dim"}, m.hidden, m.hidden); width != m.hidden) m.embedding_dim = width;
   m.attention_bias = m.output_bias = m.mlp_bias = c.flag("enable_bias", true);
   m.norm_weight = m.norm_bias = c.flag("layer_norm_elementwise_affine", true);
@@ -69,6 +72,7 @@ inline void finish_bloom(const config&, shape& m) {  // BloomModel: a norm after
 }
 
 inline void finish_falcon(const config& c, shape& m) {  // FalconDecoderLayer, FalconAttention
+  m.softmax = softmax_kind::compute;
   const bool modern = c.flag("new_decoder_architecture", false);
   if (modern)
     m.kv_heads = c.nullable({"num_kv_heads", "n_head_kv"}, 0, 0, 1, config::most);
@@ -90,7 +94,8 @@ inline void finish_mpt(const config& c, shape& m) {  // MptBlock: no bias anywhe
   if (!attention.flag("alibi", true)) complain(attention.at("alibi") + " must be true: MptModel has no other positions; found false");
   if (const auto kind = c.child("ffn_config").text({"ffn_type"}, "mptmlp"); kind != "mptmlp")
     complain(c.at("ffn_config.ffn_type") + " must be \"mptmlp\", found " + quoted_word(kind));
-  m.ffn = checked::mul(c.size({"expansion_ratio"}, 4), m.hidden);
+  if (const auto ratio = c.size({"expansion_ratio"}, 4); ratio != 4) complain(c.at("expansion_ratio") + " must be 4, as MptMLP has it, found " + std::to_string(ratio));
+  m.ffn = checked::mul(4, m.hidden);
   m.activation = activation_kind::gelu;
   m.norm_bias = m.attention_bias = m.output_bias = m.mlp_bias = false;
   m.position = position_kind::alibi;
@@ -127,7 +132,7 @@ constexpr size_keys gpt2_sizes(std::int64_t vocab, std::int64_t positions, std::
 inline constexpr gpt_family gpt_families[] = {
     {"gpt2", gpt2_sizes(50257, 1024, 768, 12, 12, true, "gelu_new"), finish_gpt2},
     {"gpt_bigcode", gpt2_sizes(50257, 1024, 768, 12, 12, true, "gelu_pytorch_tanh"),
-     [](const config& c, shape& m) { finish_gpt2(c, m), m.kv_heads = c.flag("multi_query", true) ? 1 : 0; }},  // GPTBigCodeAttention
+     [](const config& c, shape& m) { finish_gpt2(c, m), m.kv_heads = c.flag("multi_query", true) ? 1 : 0, m.softmax = softmax_kind::fp32; }},  // GPTBigCodeAttention
     {"gptj", gpt2_sizes(50400, 2048, 4096, 28, 16, false, "gelu_new"), finish_gptj},
     {"codegen", gpt2_sizes(50400, 2048, 4096, 28, 16, false, "gelu_new"), [](const config& c, shape& m) { finish_gptj(c, m), m.fused_qkv = true; }},
     {"gpt_neo", {{"num_layers", 24, "num_hidden_layers"}, {"hidden_size", 2048}, {"num_heads", 16, "num_attention_heads"}, {"intermediate_size"}, {"vocab_size", 50257},

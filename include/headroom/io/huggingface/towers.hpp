@@ -50,6 +50,7 @@ inline shape read_vit(const config& c, task head) {  // ViTModel, ViTForImageCla
   m.heads = v.heads;
   m.ffn = v.ffn;
   m.position = position_kind::learned;
+  m.softmax = softmax_kind::fp32;
   m.max_positions = v.positions;
   m.attention_bias = c.flag("qkv_bias", true);
   m.activation = activation_of(c, {"hidden_act"}, "gelu");

@@ -139,6 +139,7 @@ void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.word("position", m.position);
   k.scaled("rotary_fraction", m.rotary_percent, std::int64_t{100}, 100.0, 1.0);
   k.word("rotary", m.rotary);
+  k.word("softmax", m.softmax);
   k.whole("max_positions", m.max_positions);
   k.whole("vocab", m.vocab);
   k.whole("vocab_multiple", m.vocab_multiple, std::int64_t{1}, 1);
