@@ -57,21 +57,27 @@ answer largest_model(const job& given, const decided& fits) {
   return a;
 }
 
+/// A value of a key, in the key's own unit.
+nlohmann::json value_of(const unknown& u, std::int64_t n) {
+  return u.parts == 1 ? nlohmann::json(n) : nlohmann::json(static_cast<double>(n) / static_cast<double>(u.parts));
+}
+std::string text_of(const unknown& u, std::int64_t n) { return value_of(u, n).dump(); }
+
 std::string next_text(const unknown& u, std::int64_t value, const job& j, const deadline& until) {
   auto next = j;
   u.set(next, value);
   const auto r = replay(next, until);
-  return "With " + std::to_string(value) + " it " + (r.fits() ? "may not fit: as predicted it " : "") + io::verdict_text(r);
+  return "With " + text_of(u, value) + " it " + (r.fits() ? "may not fit: as predicted it " : "") + io::verdict_text(r);
 }
 
 answer solved(const job& given, const unknown& u, const decided& fits) {
   const auto s = headroom::solve(given, u, fits);
   const std::string key{u.key};
-  answer a{s.found, s.found ? nlohmann::json(s.value) : nlohmann::json(nullptr), s.job, {}};
+  answer a{s.found, s.found ? value_of(u, s.value) : nlohmann::json(nullptr), s.job, {}};
   if (!s.found) {
-    a.sentence = "No " + key + (u.fewest ? " up to " + std::to_string(u.most(given) / s.step * s.step) : " from " + std::to_string(s.step)) + " fits.";
+    a.sentence = "No " + key + (u.fewest ? " up to " + text_of(u, u.most(given) / s.step * s.step) : " from " + text_of(u, u.first == nullptr ? s.step : u.first(given))) + " fits.";
   } else {
-    a.sentence = key + " " + std::to_string(s.value) + " is the " + (u.fewest ? "least" : "largest") + " that fits" + (fits.sure ? " with a confidence of " + io::fixed(fits.sure->share() * 100, 1) + " %" : "");
+    a.sentence = key + " " + text_of(u, s.value) + " is the " + (u.fewest ? "least" : "largest") + " that fits" + (fits.sure ? " with a confidence of " + io::fixed(fits.sure->share() * 100, 1) + " %" : "");
     if (s.limited)
       a.sentence += "; more is not tried.";
     else if (const auto next = s.value + (u.fewest ? -s.step : s.step); next > 0)

@@ -12,6 +12,7 @@
 #include <headroom/recipe/objective.hpp>
 #include <headroom/recipe/optimizer.hpp>
 #include <headroom/recipe/precision.hpp>
+#include <headroom/rollout/rollout.hpp>
 
 namespace headroom {
 
@@ -117,6 +118,7 @@ struct job {
   fused_kernels kernels{};
   headroom::loss loss{};
   headroom::objective objective{};
+  headroom::rollout rollout{};
   headroom::adapter adapter{};
   headroom::trainable trainable{};
   headroom::dropout dropout{};

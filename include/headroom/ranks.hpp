@@ -5,6 +5,7 @@
 #include <headroom/engine/eager/autograd_rank.hpp>
 #include <headroom/engine/eager/eager_stages.hpp>
 #include <headroom/engine/eager/pools.hpp>
+#include <headroom/engine/eager/rollout_host.hpp>
 #include <headroom/engine/eager/spread.hpp>
 #include <headroom/engine/preallocated/preallocated.hpp>
 #include <headroom/engine/tensor_parallel/capture.hpp>
@@ -12,7 +13,6 @@
 #include <headroom/engine/tensor_parallel/stages.hpp>
 #include <headroom/fragmentation.hpp>
 #include <headroom/objection.hpp>
-#include <headroom/sharding/host.hpp>
 #include <headroom/states/outside.hpp>
 #include <headroom/step/timeline.hpp>
 
@@ -41,16 +41,16 @@ constexpr void finish_rank(rank_report& r, const settled_job& s, const timeline&
   if (t.watches_pools()) [[unlikely]]
     r.reserved = max(r.reserved, round_up(t.default_pool(), 2 * mib) + round_up(t.gather_pool(), 2 * mib) + round_up(t.reduce_pool(), 2 * mib));
   r.outside = outside_of(s);
-  r.device = r.reserved + r.outside.context + r.outside.nccl;
+  r.device = r.reserved + r.outside.total();
 }
 
 /// `reserved` as a sum over pools, where wrapping has left some. Where that is more than the GPU has, the allocator gives cached
 /// segments back and tries again (CUDACachingAllocator.cpp, release_cached_blocks), so that what is in use at once is what counts.
 constexpr void reserve_after_wrapping(rank_report& r, const settled_job& s, const state_bytes& st, const timeline& t) {
   const auto sum = round_up(default_pool_after_wrapping(s, st, t), 2 * mib) + round_up(t.gather_pool(), 2 * mib) + round_up(t.reduce_pool(), 2 * mib);
-  const auto usable = r.capacity - r.outside.context - r.outside.nccl;
+  const auto usable = r.capacity - r.outside.total();
   r.reserved = max(round_up(r.active, 2 * mib), min(sum, usable));
-  r.device = r.reserved + r.outside.context + r.outside.nccl;
+  r.device = r.reserved + r.outside.total();
 }
 
 template <class Ranks>
@@ -201,6 +201,7 @@ template <class Add, class Layers>
     other = walk_other(s, k.kind, which, layers);
     k.other = other.host;
   }
+  if (s.source->rollout.given()) [[unlikely]] add_rollout(k.other, s, k.list, k.states);
   const auto t = walk_autograd(s, k.list, k.states, {0, s.model.layers}, k.checkpoints, layers, which != other_weights::none ? &other : nullptr);
   auto& rank = add();
   finish_rank(rank, s, t, k.ranks_of(0));

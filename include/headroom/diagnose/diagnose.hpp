@@ -83,7 +83,7 @@ diagnosis diagnose(const oom_message& m, const job& j, const basic_report<Ranks>
   d.died_in = m.died_in;
   d.seen = m.died_in.has_value();
   for (int i = 0; i < phase_count && !d.died_in; ++i)
-    if (worst[static_cast<phase>(i)] + worst.outside.context + worst.outside.nccl > worst.capacity) d.died_in = static_cast<phase>(i);
+    if (worst[static_cast<phase>(i)] + worst.outside.total() > worst.capacity) d.died_in = static_cast<phase>(i);
   if (m.allocated && m.asked) d.unpredicted = m.allocated->value + m.asked->value - worst.allocated;
   if (!m.asked) return d;
   for (auto& s : suspects_of(j))

@@ -7,6 +7,7 @@
 #include <headroom/io/job/modules.hpp>
 #include <headroom/io/job/objective.hpp>
 #include <headroom/io/job/quantised_model.hpp>
+#include <headroom/io/job/rollout.hpp>
 
 namespace headroom::io {
 
@@ -43,6 +44,7 @@ inline job job_from(const json_value& value, const job_reading& how) {
   if (const auto* v = k.take("kernels")) each_at(*v, "kernels", "a list of kernels", [&](const json_value& one, const std::string& path) { j.kernels.add(name_at<fused_kernel>(one, path)); });
   k.nested("loss", j.loss);
   if (const auto* v = k.take("objective")) j.objective = read_objective(*v, "objective", how.base);
+  if (const auto* v = k.take("rollout")) j.rollout = read_rollout(*v, "rollout");
   if (const auto* v = k.take("adapter")) j.adapter = read_adapter(*v, "adapter", parts);
   read_stored_format(j, value.at("model"), how.base);
   if (const auto* v = k.take("trainable")) j.trainable = read_trainable(*v, "trainable", parts);
@@ -113,6 +115,7 @@ inline json_value job_to_json(const job& j) {
     if (j.kernels.has(n.value)) out["kernels"].push_back(n.text);
   put("loss", written_keys(j.loss));
   if (j.objective != objective{}) out["objective"] = objective_to_json(j.objective);
+  if (j.rollout != rollout{}) out["rollout"] = rollout_to_json(j.rollout);
   if (j.adapter != adapter{}) out["adapter"] = adapter_to_json(j.adapter, parts);
   if (!j.trainable.all()) out["trainable"] = trainable_to_json(j.trainable, parts);
   put("dropout", written_keys(j.dropout));

@@ -7,6 +7,7 @@
 #include <headroom/io/job/model.hpp>
 #include <headroom/io/job/modules.hpp>
 #include <headroom/io/job/objective.hpp>
+#include <headroom/io/job/rollout.hpp>
 
 #include <string>
 
@@ -157,6 +158,15 @@ inline schema_value objective_schema() {
   return or_name(k.object(), texts(names_of<objective_kind>, [](const auto& n) { return n.text; }));
 }
 
+inline schema_value rollout_schema() {
+  rollout r;
+  key_schema k{"rollout"};
+  describe(k, r);
+  k.is("trainer_moves", list_schema(words_schema_of<trainer_part>()));
+  k.require("engine");
+  return k.object();
+}
+
 inline schema_value adapter_schema() {
   adapter a;
   key_schema k{"adapter"};
@@ -231,6 +241,7 @@ inline schema_value job_schema() {
   k.is("kernels", list_schema(words_schema_of<fused_kernel>()));
   k.is("loss", detail::plain_schema<loss>("loss"));
   k.is("objective", detail::objective_schema());
+  k.is("rollout", detail::rollout_schema());
   k.is("adapter", detail::adapter_schema());
   k.is("trainable", detail::trainable_schema());
   k.is("dropout", detail::plain_schema<dropout>("dropout"));

@@ -12,6 +12,12 @@ namespace headroom::io {
 
 using ordered_json = nlohmann::ordered_json;
 
+inline ordered_json to_json(const outside_allocator& o) {
+  ordered_json out = {{"context", o.context.count()}, {"nccl", o.nccl.count()}};
+  if (o.engine > bytes{0}) out["engine"] = o.engine.count();
+  return out;
+}
+
 /// Bytes by row of the report.
 inline ordered_json to_json(const breakdown& b) {
   ordered_json out = ordered_json::object();
@@ -64,7 +70,7 @@ ordered_json to_json(const basic_report<Ranks>& all, const rank_report& r, confi
           {"peak_phase", std::string{text(r.peak_phase)}},
           {"peak_layer", r.peak_layer},
           {"at_peak", to_json(r.at_peak)},
-          {"outside_allocator", {{"context", r.outside.context.count()}, {"nccl", r.outside.nccl.count()}}},
+          {"outside_allocator", to_json(r.outside)},
           {"phases", std::move(phases)},
           {"capacity", r.capacity.count()},
           {"taken", r.taken.count()},

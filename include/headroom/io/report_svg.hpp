@@ -17,7 +17,7 @@ namespace detail {
 
 /// What joins the phases into one area over the step: each row's band from one bar to the next.
 inline void draw_bands(svg_canvas& svg, const svg_frame& f, const rank_report& r, double slot, double width) {
-  const bytes outside = r.outside.context + r.outside.nccl;
+  const bytes outside = r.outside.total();
   for (std::size_t i = 0; i + 1 < step_phase_count; ++i) {
     if (!r.has(static_cast<phase>(i)) || !r.has(static_cast<phase>(i + 1))) continue;  // a gap
     double left = 0, right = 0;
@@ -45,7 +45,7 @@ inline void draw_bars(svg_canvas& svg, const svg_frame& f, const rank_report& r)
   const double slot = f.width / static_cast<double>(drawn.size());
   const double width = slot * 0.6;
   draw_bands(svg, f, r, slot, width);
-  const bytes outside = r.outside.context + r.outside.nccl;
+  const bytes outside = r.outside.total();
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     const auto p = drawn[i];
     breakdown made_of = in_every_step(p) ? r.at_phase[i] : p == r.peak_phase ? r.at_peak : breakdown{};
@@ -115,7 +115,7 @@ void draw_legend(svg_canvas& svg, const basic_report<Ranks>& r, double x, double
   };
   svg.text(x, y, 12, r.size > 1 ? "At the peak of the tightest rank" : "At the peak", "font-weight=\"bold\"");
   y += 24;
-  entry(row_count, "outside the allocator", tightest.outside.context + tightest.outside.nccl);
+  entry(row_count, "outside the allocator", tightest.outside.total());
   for (int k = row_count - 1; k >= 0; --k) {
     bool ever = false;
     for (std::size_t i = 0; i < static_cast<std::size_t>(r.size); ++i)
@@ -136,7 +136,7 @@ std::string to_svg(const basic_report<Ranks>& r, const job& j) {
   double tallest = 0.01;
   for (const auto& rank : r) {
     const auto highest =
-        *std::max_element(rank.phases.begin(), rank.phases.end()) + rank.outside.context + rank.outside.nccl;
+        *std::max_element(rank.phases.begin(), rank.phases.end()) + rank.outside.total();
     tallest = std::max({tallest, in_gib(rank.capacity), in_gib(rank.device), in_gib(highest)});
   }
   // Two panels side by side, all on one scale.

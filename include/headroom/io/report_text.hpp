@@ -81,8 +81,8 @@ inline std::string rank_text(const rank_report& r, bool staged, const palette& i
   text += "  " + left("active", label_width) + right(gib_text(r.active), number_width) + "\n";
   text += "  " + left("reserved", label_width) + right(gib_text(r.reserved), number_width) + "\n";
   text += "  " + left("outside the allocator", label_width) +
-          right(gib_text(r.outside.context + r.outside.nccl), number_width) +
-          ink.dim("  context " + gib_text(r.outside.context) + ", NCCL " + gib_text(r.outside.nccl)) + "\n";
+          right(gib_text(r.outside.total()), number_width) +
+          ink.dim("  context " + gib_text(r.outside.context) + ", NCCL " + gib_text(r.outside.nccl) + (r.outside.engine > bytes{0} ? ", engine " + gib_text(r.outside.engine) : std::string{})) + "\n";
   const double share = r.capacity > bytes{0} ? in_gib(r.device) / in_gib(r.capacity) : 0.0;
   text += "  " + left("device", label_width) + ink.bold(right(gib_text(r.device), number_width)) +
           right(fixed(share * 100.0, 1) + " %", 9) + "  " +

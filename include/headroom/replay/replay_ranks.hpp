@@ -31,7 +31,7 @@ constexpr void add_unused_ends(rank_report& rank, bytes ends) {
 constexpr void finish_replayed(rank_report& rank, bytes reserved) {
   rank.active = max(rank.active, rank.allocated);
   rank.reserved = max(rank.active, round_up(reserved, 2 * mib));
-  rank.device = rank.reserved + rank.outside.context + rank.outside.nccl;
+  rank.device = rank.reserved + rank.outside.total();
   rank.fragmentation = rank.surplus = bytes{0};
 }
 
@@ -43,7 +43,7 @@ void replay_rank(rank_report& rank, const job& j, std::size_t kind, const replay
   const auto list = kept_weights(s, layers.weights(s.model));
   const auto st = states(s, list);
   const auto w = windows_of(s, st);
-  caching_allocator allocator(allocator_of(j, rank.capacity - rank.outside.context - rank.outside.nccl));
+  caching_allocator allocator(allocator_of(j, rank.capacity - rank.outside.total()));
   step_trace trace(s, list, st, w, resident_bytes(s, st, w), allocator, watch, layers);
   trace.run();
   if (watch.listener != nullptr) watch.listener->begin();
@@ -67,7 +67,7 @@ inline void replay_stage(rank_report& rank, const settled_job& s, const inventor
   };
   auto real = run(rank.capacity);
   const auto others = rank.allocated - tensors;
-  const auto room = rank.capacity - rank.outside.context - rank.outside.nccl - others;  // which is known only now
+  const auto room = rank.capacity - rank.outside.total() - others;  // which is known only now
   if (bytes{real.peak_reserved()} > room && watch.listener == nullptr) real = run(room);
   add_unused_ends(rank, bytes{real.peak_allocated()} - tensors);
   finish_replayed(rank, max(rank.reserved, others + bytes{real.peak_reserved()}));  // more where streams have pools of their own

@@ -21,7 +21,7 @@ enum class assumption : std::uint8_t {
   zero_bubble_defers_all, rank_with_most_weights, first_micro_batch_gathers, update_without_copies, compiled_chunks_in_place,
   cublas_workspace_before_2026, samples_of_one_length, recipe_of_one_date, towers_on_few_runs, eager_stages_on_two_runs,
   parameters_stay_on_gpu, sharded_adapters_unexplained, upcast_quantised_base, recurrence_fused, keys_ignored, unified_memory,
-  open_defaults, replay_too_long, method_of_trl, methods_on_few_runs,
+  open_defaults, replay_too_long, method_of_trl, methods_on_few_runs, generation_of_full_length, engine_graphs,
 };
 // clang-format on
 
@@ -239,6 +239,13 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
      "methods other than sft have been compared with eight runs of ms-swift's DPO alone, of samples of unknown lengths; they took from 8 % less "
      "to 41 % more than is predicted.",
      {"methods", reading::allocated, error_base::allocated, 50, 200}},
+    {assumption::generation_of_full_length, without_spread::left_out,
+     "prompts and completions have the full length that the job states, and completions are scored in micro-batches no larger than those that train; evaluation "
+     "is not counted."},
+    // Derived: 0.3 to 2.5 GiB have been reported.
+    {assumption::engine_graphs,
+     "CUDA graphs of the engine that generates are counted as 1 GiB beside its share, and stay while it sleeps; 0.3 to 2.5 GiB have been reported.",
+     {"engine_graphs", reading::device, error_base::mebibyte, 350'000, 750'000}},
 });
 // clang-format on
 inline constexpr int assumption_count = static_cast<int>(all_assumptions.size());

@@ -72,6 +72,8 @@ struct breakdown {
 struct outside_allocator {
   bytes context;  ///< CUDA's, with the libraries' code
   bytes nccl;     ///< its buffers, of every communicator
+  bytes engine{}; ///< of an engine that generates: its CUDA graphs, its context where it is a process of its own, its communicator
+  [[nodiscard]] constexpr bytes total() const { return context + nccl + engine; }
   friend constexpr bool operator==(const outside_allocator&, const outside_allocator&) = default;
 };
 
@@ -116,9 +118,11 @@ constexpr bytes value_of(const rank_report& r, reading m) {
 constexpr bytes base_of(const rank_report& r, error_base b) {
   const auto& at = r.at_peak;
   const auto states = at[row::model_parameters] + at[row::master_parameters] + at[row::gradients] + at[row::optimizer_state] + at[row::adapters];
+  // An engine takes its share of the GPU whatever the trainer's tensors turn out to be.
+  const auto engine = at[row::rollout_engine] + (at[row::rollout_engine] > bytes{0} ? at[row::kv_cache] : bytes{0});
   switch (b) {
     case error_base::mebibyte: return mib;
-    case error_base::step_tensors: return r.allocated - states;
+    case error_base::step_tensors: return r.allocated - states - engine;
     case error_base::activations: return at[row::activations];
     case error_base::routed: return r.routed;
     case error_base::samples: return at[row::activations] + at[row::logits];
@@ -130,12 +134,12 @@ constexpr bytes base_of(const rank_report& r, error_base b) {
       return r.allocated - next;
     }
     case error_base::temporaries: return at[row::temporaries];
-    case error_base::allocated: return r.allocated;
-    case error_base::turnover: return r.reserved - states;
+    case error_base::allocated: return r.allocated - engine;
+    case error_base::turnover: return r.reserved - states - engine;
     case error_base::nccl: return r.outside.nccl;
     case error_base::device: break;
   }
-  return r.device;
+  return r.device - engine;
 }
 
 /// What a row or phase is called in the report file.

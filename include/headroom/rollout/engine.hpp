@@ -6,7 +6,6 @@
 #include <headroom/units/literals.hpp>
 
 #include <array>
-#include <string_view>
 
 namespace headroom {
 
@@ -22,7 +21,6 @@ enum class share_rule : std::uint8_t {
 };
 
 struct engine_properties {
-  std::string_view name{};         ///< in job files
   share_rule share{};
   std::int64_t block_tokens{1};    ///< positions for which keys and values are set aside at once
   bool forward_in_share{};         ///< a forward's own tensors count against the share; else they lie beside it
@@ -33,13 +31,12 @@ struct engine_properties {
 /// (block_size 16 on CUDA); sglang srt/model_executor/model_runner.py profile_max_num_token, server_args.py page_size 1.
 inline constexpr std::array<engine_properties, 5> engine_table{{
     {},
-    {.name = "trainer"},
-    {.name = "vllm", .share = share_rule::beside_it, .block_tokens = 16, .forward_in_share = true},
-    {.name = "vllm-0.8", .share = share_rule::within_it, .block_tokens = 16, .forward_in_share = true},
-    {.name = "sglang", .share = share_rule::of_the_rest},
+    {},
+    {.share = share_rule::beside_it, .block_tokens = 16, .forward_in_share = true},
+    {.share = share_rule::within_it, .block_tokens = 16, .forward_in_share = true},
+    {.share = share_rule::of_the_rest},
 }};
 constexpr const engine_properties& properties_of(engine_kind k) { return engine_table[static_cast<std::size_t>(k)]; }
-constexpr std::string_view name_of(engine_kind k) { return properties_of(k).name; }
 
 /// A share of a card's memory, in millionths.
 struct memory_share {

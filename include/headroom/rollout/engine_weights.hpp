@@ -31,40 +31,47 @@ constexpr std::int64_t engine_kv_heads(const shape& m, std::int64_t tensor) { re
 
 namespace detail {
 
-/// Rows of a weight on one of `tensor` GPUs. Tables of the vocabulary are padded to a multiple of 64 (vllm and sglang,
+/// Rows of a weight before the engine divides them. Tables of the vocabulary are padded to a multiple of 64 (vllm and sglang,
 /// layers/vocab_parallel_embedding.py, DEFAULT_VOCAB_PADDING_SIZE).
+constexpr std::int64_t undivided_rows(const weight& w) { return w.split == split_axis::vocabulary ? checked::round_up(w.rows, std::int64_t{64}) : w.rows; }
+constexpr bool of_keys(const shape& m, const weight& w) { return !m.latent() && (w.role == module::k_proj || w.role == module::v_proj); }
+
 constexpr std::int64_t engine_rows(const shape& m, const weight& w, std::int64_t tensor) {
-  if (w.split == split_axis::vocabulary) {
-    const auto padded = checked::round_up(w.rows, std::int64_t{64});
-    if (padded % tensor != 0) refuse("headroom: rollout.tensor must divide the vocabulary, padded to a multiple of 64", tensor);
-    return padded / tensor;
-  }
-  if (w.split != split_axis::rows) return w.rows;
-  const bool keys = !m.latent() && (w.role == module::k_proj || w.role == module::v_proj);
-  if (keys) return checked::mul(engine_kv_heads(m, tensor), m.head_width());
-  if (w.rows % tensor != 0) refuse("headroom: rollout.tensor must divide the rows of every matrix of a layer", tensor);
-  return w.rows / tensor;
+  if (w.split != split_axis::rows && w.split != split_axis::vocabulary) return w.rows;
+  return of_keys(m, w) ? checked::mul(engine_kv_heads(m, tensor), m.head_width()) : undivided_rows(w) / tensor;
 }
 
 }  // namespace detail
 
+/// Why an engine cannot divide a model over so many GPUs, or hold it in a format; empty where it can.
+template <class No>
+constexpr objection check_divided(const shape& m, const inventory& list, std::int64_t tensor, const number_format& format, const No& no) {
+  if (format.quantised() || format.width() < 2)
+    return no("headroom: rollout.format must be bf16, fp16 or fp32: what an engine keeps of quantised weights (scales, layers that stay in 16 bits) is not modelled");
+  for (const auto& w : list) {
+    if (w.role == module::mtp || w.split == split_axis::none || (w.split == split_axis::rows && detail::of_keys(m, w))) continue;
+    const auto cut = w.split == split_axis::columns ? w.columns : detail::undivided_rows(w);
+    if (cut % tensor != 0) return no("headroom: rollout.tensor must divide the rows or columns of every matrix, and the vocabulary padded to a multiple of 64", tensor);
+  }
+  return {};
+}
+
 /// Elements on one GPU. Matrices are cut by rows or by columns, norms, routers and compressing projections are whole on each; modules of
 /// multi-token prediction are not loaded.
 constexpr parameters engine_parameters(const shape& m, const inventory& list, std::int64_t tensor) {
-  if (const auto why = check_generated(m, tensor, objecting{})) refuse(why);
   parameters sum{0};
   for (const auto& w : list) {
     if (w.role == module::mtp) continue;
-    if (w.split == split_axis::columns && w.columns % tensor != 0) refuse("headroom: rollout.tensor must divide the columns of every matrix of a layer", tensor);
     const auto columns = w.split == split_axis::columns ? w.columns / tensor : w.columns;
     sum += parameters{checked::mul(checked::mul(detail::engine_rows(m, w, tensor), columns), w.copies())};
   }
   return sum;
 }
 
+/// Errors: job_error for what check_generated() or check_divided() has something against.
 constexpr bytes engine_weights(const shape& m, const inventory& list, std::int64_t tensor, const number_format& format) {
-  if (format.quantised() || format.width() < 2)
-    refuse("headroom: rollout.format must be bf16, fp16 or fp32: what an engine keeps of quantised weights (scales, layers that stay in 16 bits) is not modelled");
+  if (const auto why = check_generated(m, tensor, objecting{})) refuse(why);
+  if (const auto why = check_divided(m, list, tensor, format, objecting{})) refuse(why);
   return engine_parameters(m, list, tensor) * format.density();
 }
 

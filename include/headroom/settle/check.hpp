@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/settle/check_objective.hpp>
+#include <headroom/settle/check_rollout.hpp>
 
 namespace headroom {
 
@@ -105,7 +106,8 @@ constexpr objection check(const job& j, const No& no = {}) {
   if (const auto why = detail::check_model(j.model, no)) return why;
   if (const auto why = detail::check_layout(j, no)) return why;
   if (const auto why = detail::check_recipe(j, no)) return why;
-  return detail::check_objective(j, no);
+  if (const auto why = detail::check_objective(j, no)) return why;
+  return detail::check_rollout(j, no);
 }
 
 }  // namespace headroom

@@ -17,6 +17,8 @@ struct unknown {
   std::int64_t (*step)(const job&);        ///< values are multiples of this
   std::int64_t (*most)(const job&);        ///< larger ones are not tried
   void (*set)(job&, std::int64_t value);
+  std::int64_t (*first)(const job&) = nullptr;  ///< smaller ones are not tried, as no program runs with them; none: `step`
+  std::int64_t parts{1};                        ///< values count so many parts of one: 100 for hundredths
 };
 
 namespace detail {
@@ -92,7 +94,35 @@ inline constexpr unknown host_memory{
     "hardware.host_memory_gib", true, [](const job&) -> std::int64_t { return 1; }, [](const job&) -> std::int64_t { return 1 << 20; },
     [](job& j, std::int64_t n) { j.hardware.host_memory = n * gib; }};
 
-inline constexpr std::array all{micro_batch, sequence, layers, nodes, gpus_per_node, gpu_memory, host_memory};
+/// In hundredths: the largest part of a GPU that the engine may take. It starts where one sequence's keys and values have room.
+inline constexpr unknown engine_share{
+    "rollout.share", false, [](const job&) -> std::int64_t { return 1; }, [](const job&) -> std::int64_t { return 100; },
+    [](job& j, std::int64_t n) { j.rollout.share.per_million = static_cast<std::int32_t>(n * 10'000); },
+    [](const job& j) -> std::int64_t {
+      const auto& r = j.rollout;
+      if (!r.shares_gpus()) refuse("headroom: rollout.share is solved for where an engine of its own is on the GPUs that train: rollout.placement \"colocated\"");
+      if (properties_of(r.engine).share != share_rule::beside_it) refuse("headroom: rollout.share is solved for of vLLM since 0.9 alone: the share of others depends on what the trainer holds");
+      for (std::int64_t n = 1; n < 100; ++n) {
+        auto tried = r;
+        tried.share.per_million = static_cast<std::int32_t>(n * 10'000);
+        if (!check_start(j.model, tried, engine_memory_of(j.model, weights_of(j.model), tried, j.hardware.accelerator().memory, j.hardware.taken))) return n;
+      }
+      return 100;
+    },
+    100};
+/// Tokens of a completion, beside the prompt's.
+inline constexpr unknown completion{
+    "rollout.completion", false, [](const job&) -> std::int64_t { return 1; },
+    [](const job& j) -> std::int64_t {
+      if (!j.rollout.given()) refuse("headroom: rollout.completion is solved for where completions are generated: rollout");
+      return j.model.position == position_kind::learned && j.model.max_positions > j.rollout.prompt ? j.model.max_positions - j.rollout.prompt : 1 << 28;
+    },
+    [](job& j, std::int64_t n) {
+      j.rollout.completion = n;
+      j.batch.sequence = checked::add(j.rollout.prompt, n);
+    }};
+
+inline constexpr std::array all{micro_batch, sequence, layers, nodes, gpus_per_node, gpu_memory, host_memory, engine_share, completion};
 
 /// By key; none: nullptr.
 constexpr const unknown* find(std::string_view key) {
@@ -119,14 +149,14 @@ struct solution {
 template <class Fits>
 constexpr solution solve(const job& given, const unknown& u, Fits fits) {
   solution s{.step = u.step(given), .job = given};
-  const auto last = u.most(given) / s.step;
+  const auto last = u.most(given) / s.step, first = u.first == nullptr ? 1 : u.first(given) / s.step;
   if (last < 1) refuse("headroom: there is no value to try: parallelism divides the key into parts larger than its range; step", s.step);
   const auto holds = [&](std::int64_t n) {
     u.set(s.job, n * s.step);
     return fits(s.job) != u.fewest;  // whether n lies before the turn
   };
   // `low` lies before the turn, `high` behind it.
-  std::int64_t low = 0, high = 1;
+  std::int64_t low = first - 1, high = first;
   while (high <= last && holds(high)) {
     low = high;
     high = high <= last / 2 || high == last ? 2 * high : last;
@@ -140,10 +170,10 @@ constexpr solution solve(const job& given, const unknown& u, Fits fits) {
     high = last + 1;
   }
   const auto n = u.fewest ? high : low;
-  s.found = n >= 1 && n <= last;
+  s.found = n >= first && n <= last;
   s.limited = !u.fewest && n == last;
   s.value = s.found ? n * s.step : 0;
-  u.set(s.job, (n < 1 ? 1 : n > last ? last : n) * s.step);
+  u.set(s.job, (n < first ? first : n > last ? last : n) * s.step);
   return s;
 }
 

@@ -2,6 +2,7 @@
 // Memory of a GPU beside its tensors: library workspaces inside the allocator, context and communicators outside it.
 #pragma once
 
+#include <headroom/rollout/engine_memory.hpp>
 #include <headroom/settle/settle.hpp>
 
 namespace headroom {
@@ -70,24 +71,35 @@ constexpr std::int64_t token_peers(const settled_job& s) {
 /// NCCL's buffers: a channel takes 10 MiB to receive from one peer (Simple, LL and LL128 together, in pages of 2 MiB) and 2 MiB to send to
 /// one (src/init.cc computeBuffSizes, transport/p2p.cc; blocks of these sizes are in the log of NCCL issue 1685). Rings have the 16
 /// channels that NCCL opens within a node of NVLink GPUs, and across nodes; an exchange of all with all 32 (the same issue).
+constexpr bytes nccl_peer(const settled_job& s) {
+  const bytes simple = s.source->environment.nccl_buffsize >= bytes{0} ? s.source->environment.nccl_buffsize : 4 * mib;
+  return round_up(simple + bytes{8 * 512 * 8 * 16} + bytes{120 * 640 * 8 * 8}, 2 * mib) + 2 * mib;
+}
 constexpr bytes nccl_of(const settled_job& s) {
   if (s.on->maker == vendor::cpu) return bytes{0};
-  const bytes simple = s.source->environment.nccl_buffsize >= bytes{0} ? s.source->environment.nccl_buffsize : 4 * mib;
-  const auto peer = round_up(simple + bytes{8 * 512 * 8 * 16} + bytes{120 * 640 * 8 * 8}, 2 * mib) + 2 * mib;
-  return checked::add(checked::mul(16, rings_of(s)), checked::mul(32, token_peers(s))) * peer;
+  return checked::add(checked::mul(16, rings_of(s)), checked::mul(32, token_peers(s))) * nccl_peer(s);
 }
 
 namespace detail {
 
+/// Of an engine on this GPU: its graphs; a ring where it divides the model; a context where it is a process of its own, as verl's is since it
+/// sends weights through a buffer (workers/rollout/vllm_rollout, 2026-01-24).
+constexpr bytes engine_outside(const settled_job& s) {
+  const auto& r = s.source->rollout;
+  if (!r.shares_gpus()) return bytes{0};
+  const bool apart = s.source->objective.code == method_code::verl && r.sync_bucket_mib != 0;
+  return graphs_of(r) + (r.tensor > 1 ? 16 : 0) * nccl_peer(s) + (apart ? context_of(*s.on) : bytes{0});
+}
+
 constexpr outside_allocator outside_of(const settled_job& s) {
   const auto& process = s.source->framework.process;
-  return {process.contexts * context_of(*s.on, process.loads_all_kernels), nccl_of(s)};
+  return {process.contexts * context_of(*s.on, process.loads_all_kernels), nccl_of(s), engine_outside(s)};
 }
 
 /// All that is used of a GPU whose allocator has reserved so much.
 constexpr bytes device_of(const settled_job& s, bytes reserved) {
   const auto o = outside_of(s);
-  return reserved + o.context + o.nccl;
+  return reserved + o.total();
 }
 
 }  // namespace detail

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/engine/eager/other_model.hpp>
+#include <headroom/engine/eager/rollout_phases.hpp>
 #include <headroom/engine/eager/walk_step.hpp>
 #include <headroom/states/outside.hpp>
 
@@ -110,6 +111,7 @@ constexpr timeline walk_autograd(const settled_job& s, const inventory& list, co
   const auto w = windows_of(s, st);
   auto resident = resident_bytes(s, st, w);
   if (other != nullptr) [[unlikely]] resident.add(row::other_models, other->resident);
+  if (s.source->rollout.given()) [[unlikely]] resident += rollout_all_along(s, list, st);
   const bool sees = s.model.vision.layers > 0, reads = s.model.encoder.layers > 0;
   const auto before = sees ? walk_tower(s, w, kept_beside(s, st, w)) : reads ? walk_encoder(s, w, kept_beside(s, st, w)) : prelude{};
   auto t = walk_step(s, list, st, w, resident, here, checkpoints, layers, sees || reads ? &before : nullptr, other != nullptr ? other->forward : bytes{0});
@@ -118,6 +120,7 @@ constexpr timeline walk_autograd(const settled_job& s, const inventory& list, co
   t.look(phase::load, -1, built_moment(s, w, resident));
   t.look(phase::load, -1, zero_moment(s, st, resident));
   t.look(phase::save, -1, resident);
+  if (s.source->rollout.given()) [[unlikely]] look_at_rollout(t, s, list, st);
   return t;
 }
 

@@ -1,0 +1,143 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A trainer's GPU while completions are generated: what the trainer keeps there, and what generates. Phases exclude each other.
+// Sources, by program: TRL generation/vllm_generation.py VLLMGeneration.sync_weights and generate, models/utils.py
+// unwrap_model_for_generation; ms-swift rlhf_trainers/rollout_mixin.py _fast_infer, _move_full_model_to_vllm, offload_model and
+// offload_optimizer; verl workers/fsdp_workers.py rollout_mode, workers/rollout/vllm_rollout/vllm_rollout.py update_weights.
+#pragma once
+
+#include <headroom/block/layer.hpp>
+#include <headroom/rollout/engine_memory.hpp>
+#include <headroom/rollout/generation.hpp>
+#include <headroom/rollout/weight_sync.hpp>
+#include <headroom/sharding/windows.hpp>
+#include <headroom/states/outside.hpp>
+#include <headroom/step/timeline.hpp>
+
+namespace headroom::detail {
+
+/// Parameters that ZeRO's third stage keeps in one flat buffer of each rank, whatever becomes of the tensors that look into it (DeepSpeed
+/// runtime/zero/stage3.py, _create_fp16_partitions_with_defragmentation).
+constexpr bytes flat_partitions(const settled_job& s, const state_bytes& st) {
+  if (!s.source->sharding.by(sharder::deepspeed) || place_of_parameters(*s.source) != place::on_gpu) return bytes{0};
+  return share(st.trained, s.precision.parameters.width(), s.shards.parameters);
+}
+
+/// ms-swift moves those tensors to the host and back, where they then lie a second time until the optimizer's step.
+constexpr bytes second_partitions(const settled_job& s, const state_bytes& st) {
+  const auto& r = s.source->rollout;
+  return r.shares_gpus() && r.trainer_moves.has(trainer_part::weights) ? flat_partitions(s, st) : bytes{0};
+}
+
+/// What leaves the GPU, of what outlives a step.
+constexpr moment moved_away(const settled_job& s, const state_bytes& st, const moment& stays, bool parameters, bool optimizer) {
+  moment m{};
+  const bool zero = s.source->sharding.by(sharder::deepspeed);
+  if (optimizer) m.add(row::optimizer_state, stays.rows[row::optimizer_state]);  // of DeepSpeed not the master copies, which are no state
+  if (!parameters) return m;
+  m.add(row::adapters, zero ? bytes{0} : stays.rows[row::adapters]);
+  m.add(row::model_parameters, zero ? max(stays.rows[row::model_parameters] + stays.rows[row::adapters] - flat_partitions(s, st), bytes{0}) : stays.rows[row::model_parameters]);
+  return m;
+}
+
+/// The engine on this rank's GPU. `held`: what its trainer has there when the engine starts.
+constexpr engine_memory engine_here(const settled_job& s, const inventory& list, const state_bytes& st) {
+  const auto& r = s.source->rollout;
+  const auto& moves = r.trainer_moves;
+  auto held = s.source->hardware.taken + context_of(*s.on, s.source->framework.process.loads_all_kernels);
+  if (!moves.has(trainer_part::weights) && place_of_parameters(*s.source) == place::on_gpu) held += st.gpu[row::model_parameters] + st.gpu[row::adapters];
+  const auto e = engine_memory_of(s.model, list, r, s.on->memory, held);
+  if (const auto why = check_start(s.model, r, e)) refuse(why);
+  return e;
+}
+
+constexpr moment engine_moment(const engine_memory& e) { return moment(row::rollout_engine, e.weights + e.forward) + moment(row::kv_cache, e.cache); }
+
+/// What a rollout adds to every moment: an engine that never sleeps, partitions that lie there twice.
+constexpr moment rollout_all_along(const settled_job& s, const inventory& list, const state_bytes& st) {
+  const auto& r = s.source->rollout;
+  const auto engine = r.shares_gpus() && !r.sleeps() ? engine_moment(engine_here(s, list, st)) : moment{};
+  return engine + moment(row::model_parameters, second_partitions(s, st));
+}
+
+constexpr sync_kind sync_of(const job& j) {
+  const bool adapts = j.adapter.active(), whole = !j.sharding.cuts(sharded_state::weights);
+  switch (j.objective.code) {
+    case method_code::verl: return adapts ? sync_kind::groups : j.rollout.sync_bucket_mib == 0 ? sync_kind::tensor : sync_kind::bucket;
+    case method_code::ms_swift: return whole ? sync_kind::in_place : sync_kind::groups;
+    default: break;
+  }
+  if (j.sharding.kind == sharding_kind::fsdp1) return sync_kind::unit;
+  if (j.sharding.kind == sharding_kind::fsdp2) return sync_kind::tensor;
+  return whole ? sync_kind::in_place : adapts ? sync_kind::all : sync_kind::tensor;
+}
+
+/// The weights go to the engine: `stays` is what outlives a step. verl collects them with the optimizer on the host, under FSDP1 in copies of
+/// the shards, and moves its own away before the engine's weights are back.
+constexpr void look_at_sync(timeline& t, const settled_job& s, const inventory& list, const state_bytes& st, const engine_memory& e, const moment& stays) {
+  const auto& j = *s.source;
+  const auto& r = j.rollout;
+  const auto kind = sync_of(j);
+  const auto sizes = sync_sizes_of(s.model, list, r.sync_groups);
+  // Adapters are gathered with the layers that they are in, to be merged.
+  const auto layers = kind == sync_kind::all ? s.model.layers : kind == sync_kind::groups ? checked::ceil_div(s.model.layers, r.sync_groups) : 0;
+  const auto beside = share(ceil_div(st.adapters * layers, s.model.layers), s.layer.adapter_width);
+  const bool verl = j.objective.code == method_code::verl;
+  const moment passing(row::gathered_parameters, beside + sync_bytes(kind, sizes, s.precision.parameters, r.weight_format(), r.bucket()));
+  const moment weights = r.sleeps() ? moment(row::rollout_engine, e.weights) : moment{};
+  if (!verl) return t.look_beside(phase::sync, -1, stays + weights + passing);
+  auto here = stays;
+  here -= moved_away(s, st, stays, false, r.trainer_moves.has(trainer_part::optimizer));
+  const bool copies = s.flat && !j.adapter.active();
+  const moment copy(row::gathered_parameters, copies ? stays.rows[row::model_parameters] : bytes{0});
+  const moment unit(row::gathered_parameters, copies ? sync_bytes(sync_kind::unit, sizes, s.precision.parameters, r.weight_format(), r.bucket()) : bytes{0});
+  t.look_beside(phase::sync, -1, here + copy + (j.adapter.active() ? passing : unit));
+  const bool leaves = r.trainer_moves.has(trainer_part::weights) && (copies || j.adapter.active());
+  if (leaves) here -= moved_away(s, st, stays, true, false);
+  t.look_beside(phase::sync, -1, here + copy + weights + (j.adapter.active() ? moment{} : passing));
+}
+
+/// The tallest layer of a forward without a graph, its input included. generate() runs outside autocast.
+constexpr moment graphless_layer(const settled_job& s, std::int64_t sequences, std::int64_t length) {
+  scene sc = s.layer;
+  sc.model = &s.model;
+  sc.samples = sequences;
+  sc.sequence = length;
+  sc.tokens = checked::mul(sequences, length);
+  sc.width = sc.residual_width = s.precision.parameters.width();
+  sc.autocast = sc.casts_weights = sc.compiled = false;
+  moment most{};
+  for (const auto& k : kinds_of(s.model)) most.rise_to(walk_layer(sc, k.kind, {}, 0, false, true).forward_off);
+  return most;
+}
+
+/// Generation by the trained module: ZeRO's third stage gathers the model whole beside its partitions, or as a forward does.
+constexpr void look_at_own_generation(timeline& t, const settled_job& s, const state_bytes& st, const moment& stays) {
+  const auto& j = *s.source;
+  const auto& r = j.rollout;
+  const auto sequences = checked::mul(j.batch.micro, j.batch.accumulation);
+  const auto made = generated_by_module(s.model, sequences, r.prompt, r.completion, s.precision.parameters);
+  auto model = stays;
+  if (j.sharding.cuts(sharded_state::weights) && s.shards.parameters > 1)
+    model.add(row::gathered_parameters, chosen(r.gathers, true) ? share(st.total, s.precision.parameters.width()) + share(st.adapters, s.layer.adapter_width)
+                                                                : t.at(phase::forward).rows[row::gathered_parameters]);
+  // The prompts are read at once, when keys and values are those of the prompts alone; then the completions grow.
+  const auto reading = made.cache / checked::add(r.prompt, r.completion) * r.prompt;
+  t.look_beside(phase::generate, -1, model + graphless_layer(s, sequences, r.prompt) + moment(row::kv_cache, reading) + moment(row::logits, made.logits));
+  t.look_beside(phase::generate, -1, model + moment(row::kv_cache, made.cache) + moment(row::temporaries, made.growing) + moment(row::logits, made.logits));
+}
+
+/// The phases that a rollout adds to a step's, which `t` has already.
+constexpr void look_at_rollout(timeline& t, const settled_job& s, const inventory& list, const state_bytes& st) {
+  const auto& r = s.source->rollout;
+  const auto stays = t.at(phase::save);
+  if (r.engine == engine_kind::trainer) return look_at_own_generation(t, s, st, stays);
+  if (!r.shares_gpus()) return;
+  const auto e = engine_here(s, list, st);
+  look_at_sync(t, s, list, st, e, stays);
+  auto m = stays;
+  m -= moved_away(s, st, stays, r.trainer_moves.has(trainer_part::weights), r.trainer_moves.has(trainer_part::optimizer));
+  if (r.sleeps()) m += engine_moment(e);
+  t.look_beside(phase::generate, -1, m);
+}
+
+}  // namespace headroom::detail

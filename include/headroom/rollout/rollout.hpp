@@ -1,0 +1,57 @@
+// Distributed under the Boost Software License, Version 1.0.
+// How completions come about in online methods: who generates, on which GPUs, with how much of them, and what the trainer does meanwhile.
+#pragma once
+
+#include <headroom/layout/sharding.hpp>
+#include <headroom/recipe/number_format.hpp>
+#include <headroom/rollout/engine.hpp>
+
+#include <initializer_list>
+
+namespace headroom {
+
+/// On the GPUs that train, or on others.
+enum class rollout_place : std::uint8_t { unset, colocated, separate };
+
+/// What a trainer may put on the host while completions are generated.
+enum class trainer_part : std::uint8_t { weights, optimizer };
+struct trainer_parts {
+  std::uint32_t bits{};
+  constexpr trainer_parts() = default;
+  constexpr trainer_parts(std::initializer_list<trainer_part> list) {
+    for (const auto p : list) add(p);
+  }
+  constexpr void add(trainer_part p) { bits |= std::uint32_t{1} << static_cast<int>(p); }
+  [[nodiscard]] constexpr bool has(trainer_part p) const { return (bits >> static_cast<int>(p) & 1U) != 0; }
+  [[nodiscard]] constexpr bool empty() const { return bits == 0; }
+  friend constexpr bool operator==(const trainer_parts&, const trainer_parts&) = default;
+};
+
+struct rollout {
+  engine_kind engine{};             ///< unset: nothing is generated
+  rollout_place placement{};
+  memory_share share{};             ///< of a GPU's memory, as the engine reads it
+  std::int64_t tensor{1};           ///< GPUs over which the engine divides the model
+  std::int32_t sleep{-1};           ///< 0: it stays; 1: its weights go to the host; 2: they are thrown away. Keys and values go with both. -1: not said
+  choice graphs{};                  ///< CUDA graphs; unset: the engine's own choice, yes
+  number_format format{};           ///< of its weights; not set(): bf16
+  number_format kv_format{};        ///< of keys and values; not set(): as the weights
+  std::int64_t batched_tokens{};    ///< tokens of one of its forwards, at most; 0: the trainer's choice
+  std::int64_t prompt{}, completion{};  ///< tokens, at most; together batch.sequence
+  std::int64_t generations{};       ///< completions of each prompt; 0: not said
+  trainer_parts trainer_moves{};
+  std::int64_t sync_bucket_mib{-1}; ///< verl's buffer for weights on their way; 0: without one; -1: 2048
+  std::int64_t sync_groups{1};      ///< groups of layers that are gathered one after the other
+  choice gathers{};                 ///< where the trainer generates: ZeRO's third stage gathers the whole model first; unset: yes
+
+  [[nodiscard]] constexpr bool given() const { return engine != engine_kind::unset; }
+  /// An engine of its own lies on the GPUs that train.
+  [[nodiscard]] constexpr bool shares_gpus() const { return given() && engine != engine_kind::trainer && placement == rollout_place::colocated; }
+  [[nodiscard]] constexpr bytes bucket() const { return (sync_bucket_mib < 0 ? 2048 : sync_bucket_mib) * mib; }
+  [[nodiscard]] constexpr bool sleeps() const { return sleep > 0; }
+  [[nodiscard]] constexpr const number_format& weight_format() const { return format.set() ? format : formats::bf16; }
+  [[nodiscard]] constexpr const number_format& cache_format() const { return kv_format.set() ? kv_format : weight_format(); }
+  friend constexpr bool operator==(const rollout&, const rollout&) = default;
+};
+
+}  // namespace headroom

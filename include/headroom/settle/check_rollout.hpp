@@ -1,0 +1,84 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Rollouts that contradict themselves, leave open what decides, or are not modelled.
+#pragma once
+
+#include <headroom/job.hpp>
+#include <headroom/rollout/engine_memory.hpp>
+#include <headroom/rollout/weight_sync.hpp>
+
+namespace headroom::detail {
+
+constexpr std::int64_t largest_length = std::int64_t{1} << 40;
+
+constexpr bool online(objective_kind k) { return k == objective_kind::grpo || k == objective_kind::rloo || k == objective_kind::ppo || k == objective_kind::online_dpo; }
+
+/// What decides how much an engine takes, and has no default that all programs share.
+template <class No>
+constexpr objection check_engine(const job& j, const No& no) {
+  const auto& r = j.rollout;
+  if (r.engine == engine_kind::trainer) {
+    if (r.placement == rollout_place::separate || r.share.set() || r.tensor != 1 || r.sleep >= 0 || r.format.set() || r.kv_format.set() || !r.trainer_moves.empty())
+      return no("headroom: rollout.engine \"trainer\" generates with the trained module itself: placement, share, tensor, sleep, format, kv_format and trainer_moves are for an engine of its own");
+    if (j.model.vision.layers > 0 || j.model.vision.kind != vision_kind::none) return no("headroom: generation by the trained module is not modelled for models with a tower; model", j.model.label);
+    return check_generated(j.model, 1, no);
+  }
+  if (r.gathers != choice::unset) return no("headroom: rollout.gathers is for rollout.engine \"trainer\"");
+  if (r.placement == rollout_place::unset) return no("headroom: rollout.placement is required: \"colocated\" where the engine is on the GPUs that train, \"separate\" where it has others");
+  if (r.placement == rollout_place::separate) {
+    if (r.sleep > 0 || !r.trainer_moves.empty()) return no("headroom: rollout.sleep and trainer_moves are for an engine on the GPUs that train; rollout.placement must be \"colocated\"");
+    return {};
+  }
+  if (!r.share.set()) return no("headroom: rollout.share is required: the part of a GPU's memory that the engine may take (gpu_memory_utilization, mem_fraction_static)");
+  if (r.sleep < 0) return no("headroom: rollout.sleep is required: 0 where the engine keeps its memory while the trainer works, 1 where its weights go to the host, 2 where they are thrown away");
+  if (r.sleep == 0 && !r.trainer_moves.empty()) return no("headroom: rollout.trainer_moves beside an engine that never sleeps is not modelled; rollout.sleep must be 1 or 2");
+  if (r.engine == engine_kind::sglang && r.sleep != 0) return no("headroom: what SGLang gives back between steps is not modelled; rollout.sleep must be 0, or the engine \"separate\"");
+  if (const auto why = check_generated(j.model, r.tensor, no)) return why;
+  if (const auto why = check_divided(j.model, weights_of(j.model), r.tensor, r.weight_format(), no)) return why;
+  if (r.cache_format().quantised() || r.cache_format().width() < 1) return no("headroom: rollout.kv_format must be bf16, fp16, fp32 or fp8");
+  if (j.objective.code == method_code::verl && !j.adapter.active() && r.sync_bucket_mib != 0 &&
+      sync_sizes_of(j.model, weights_of(j.model)).tensor * r.weight_format().density() > r.bucket())
+    return no("headroom: rollout.sync_bucket_mib must hold the largest tensor of the model in the engine's format; verl stops there", r.bucket() / mib);
+  if (j.hardware.gpus() % r.tensor != 0) return no("headroom: rollout.tensor must divide the GPUs, hardware.nodes × gpus_per_node", r.tensor);
+  if (j.hardware.accelerator().maker != vendor::nvidia) return no("headroom: rollout: an engine on the GPUs that train is modelled for NVIDIA's alone; leave rollout out, or place the engine separately");
+  if (properties_of(r.engine).share != share_rule::beside_it) return {};  // what the trainer holds decides: see engine_here()
+  for (std::size_t kind = 0; kind < j.hardware.kinds(); ++kind)
+    if (const auto why = check_start(j.model, r, engine_memory_of(j.model, weights_of(j.model), r, j.hardware.accelerator(kind).memory, bytes{0}))) return no(why.sentence, why.found);
+  return {};
+}
+
+/// What each trainer does around an engine.
+template <class No>
+constexpr objection check_generating_trainer(const job& j, const No& no) {
+  const auto& r = j.rollout;
+  const auto code = j.objective.code;
+  const bool zero = j.sharding.by(sharder::deepspeed), units = j.sharding.gathers_units();
+  if (code != method_code::trl && code != method_code::ms_swift && code != method_code::verl)
+    return no("headroom: rollout is modelled for objective.trainer \"trl\", \"ms-swift\" and \"verl\"; another program moves weights and models in its own way");
+  if (j.framework.modules.megatron() || j.framework.runtime != runtime::autograd || j.parallel.pipeline > 1 || j.parallel.tensor > 1)
+    return no("headroom: rollout is modelled beside trainers that run transformers' modules (Trainer, DeepSpeed, FSDP), not beside tensor or pipeline parallelism");
+  if (code == method_code::verl && (r.engine == engine_kind::trainer || !units)) return no("headroom: rollout: of verl, FSDP with an engine of its own is modelled; sharding.kind must be \"fsdp1\" or \"fsdp2\", and rollout.engine \"vllm\"");
+  if (code == method_code::ms_swift && units) return no("headroom: rollout: of ms-swift, one process, DDP and DeepSpeed are modelled; sharding.kind must be \"none\", \"ddp\" or \"zero\"");
+  if (code == method_code::trl && units && (r.engine == engine_kind::trainer || j.adapter.active()))
+    return no("headroom: rollout: of TRL under FSDP, full training with an engine of its own is modelled; adapters and generation by the module are not");
+  if (code == method_code::trl && !r.trainer_moves.empty()) return no("headroom: rollout.trainer_moves: TRL's trainer puts nothing on the host; leave it out");
+  if (code != method_code::verl && r.sync_bucket_mib >= 0) return no("headroom: rollout.sync_bucket_mib is verl's; leave it out");
+  if (r.sync_groups > 1 && code == method_code::trl) return no("headroom: rollout.sync_groups is ms-swift's move_model_batches, or verl's layered_summon; TRL has none", r.sync_groups);
+  if (!zero && r.gathers != choice::unset) return no("headroom: rollout.gathers is for ZeRO's third stage; leave it out");
+  return {};
+}
+
+template <class No>
+constexpr objection check_rollout(const job& j, const No& no) {
+  const auto& r = j.rollout;
+  if (!r.given()) return r == rollout{} ? objection{} : no("headroom: rollout.engine is required: who generates, \"trainer\", \"vllm\", \"vllm-0.8\" or \"sglang\"");
+  if (!online(j.objective.kind)) return no("headroom: rollout is for methods that train on what the model generates; objective.kind must be \"grpo\" or \"rloo\"");
+  if (r.prompt < 1 || r.completion < 1) return no("headroom: rollout.prompt and rollout.completion are required: tokens of the longest prompt and of the longest completion");
+  if (r.prompt > largest_length || r.completion > largest_length || r.prompt + r.completion != j.batch.sequence)
+    return no("headroom: batch.sequence must be rollout.prompt + rollout.completion; it is", j.batch.sequence);
+  if (r.generations > 0 && j.objective.code != method_code::verl && checked::mul(checked::mul(j.batch.micro, j.batch.accumulation), j.hardware.gpus()) % r.generations != 0)
+    return no("headroom: rollout.generations must divide batch.micro × accumulation × the GPUs, the completions of a step", r.generations);
+  if (const auto why = check_generating_trainer(j, no)) return why;
+  return check_engine(j, no);
+}
+
+}  // namespace headroom::detail
