@@ -34,10 +34,11 @@ std::int64_t above_rest(const job& j, phase p) {
   return at(r, p) - at(r, phase::save);
 }
 void refused(const job& j, const char* word) {
-  CAPTURE(word);
   const auto why = objection_to(j);
+  CAPTURE(std::string(word));
+  CAPTURE(std::string(why.sentence != nullptr ? why.sentence : ""));
   REQUIRE(bool(why));
-  CHECK_MESSAGE(std::string(why.sentence).find(word) != std::string::npos, why.sentence);
+  CHECK(std::string(why.sentence).find(word) != std::string::npos);
 }
 job lora(job j) {
   j.adapter = {.kind = adapter_kind::lora, .rank = 16, .targets = {module::q_proj}};
@@ -77,7 +78,7 @@ TEST_CASE("an engine that never sleeps is there at every moment") {
   for (const auto p : {phase::forward, phase::loss_forward, phase::backward, phase::step, phase::save}) CHECK(at(awake, p) - at(asleep, p) == share_of_h100);
   CHECK(at(awake, phase::generate) == at(awake, phase::save));
   CHECK(at(awake, phase::sync) - at(awake, phase::save) == 2 * 152'064LL * 3584);
-  CHECK(awake.ranks[0].peak_phase == phase::backward);
+  CHECK(awake.ranks[0].peak_phase == phase::step);
 }
 
 TEST_CASE("weights that sleep on the host are pinned there, each piece rounded up to a power of two") {
@@ -184,13 +185,14 @@ TEST_CASE("what decides is asked for, and what is not modelled is refused") {
   refused(with([](job& j) { j.rollout.share = {}; }), "rollout.share is required");
   refused(with([](job& j) { j.rollout.sleep = -1; }), "rollout.sleep is required");
   refused(with([](job& j) { j.rollout.placement = {}; }), "rollout.placement is required");
-  refused(with([](job& j) { j.rollout.engine = {}; }), "rollout.engine is required");
+  refused(with([](job& j) { j.rollout = {}; }), "rollout is required");
+  refused(with([](job& j) { j.objective.reference = {}; }), "objective.reference is required");
   refused(with([](job& j) { j.rollout.prompt = 0; }), "rollout.prompt and rollout.completion");
   refused(with([](job& j) { j.batch.sequence = 1025; }), "rollout.prompt + rollout.completion");
   refused(with([](job& j) { j.rollout.generations = 7; }), "rollout.generations");
   refused(with([](job& j) { j.rollout.share = memory_share::of(0.18); }), "too small");
   refused(with([](job& j) { j.objective.kind = objective_kind::sft; }), "rollout is for methods");
-  refused(with([](job& j) { j.objective.code = method_code::openrlhf; }), "is modelled for objective.trainer");
+  refused(with([](job& j) { j.objective.code = method_code::openrlhf; }), "are modelled as TRL, ms-swift and verl run them");
   refused(with([](job& j) { j.rollout.trainer_moves = {trainer_part::optimizer}; }), "TRL's trainer puts nothing");
   refused(with([](job& j) { j.rollout.engine = engine_kind::sglang; }), "SGLang");
   refused(with([](job& j) { j.rollout.tensor = 3; }), "attention heads");

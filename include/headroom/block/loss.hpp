@@ -189,6 +189,21 @@ constexpr tensor loss_of(program& p, const scene& s, tensor logits, const logit_
   return logits;
 }
 
+/// Head and loss of the last positions of each sample (transformers' logits_to_keep): a slice, which the head's multiplication makes contiguous
+/// where there are several samples. Its gradient is padded to all positions.
+constexpr tensor loss_of_last(program& p, const scene& s, tensor n, const matrix& head) {
+  scene last = s;
+  last.sequence = s.kept;
+  last.tokens = checked::mul(s.samples, s.kept);
+  last.kept = 0;
+  const auto elements = checked::mul(last.tokens, head.in);
+  const auto part = s.samples > 1 ? p.make(elements, p.width(n)) : p.view(n, elements);
+  p.step(n.bit(), part.bit());
+  auto logits = multiply(p, last, part, head);
+  if (s.adapts(module::head)) logits = adapt(p, last, part, logits, head.in, s.vocabulary);
+  return loss_of(p, last, logits, pieces_of(last));
+}
+
 }  // namespace ops
 
 /// The head and its loss, as the framework computes them. Logits are tokens × padded vocabulary, or this rank's share of it.
@@ -214,6 +229,10 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
   }
   if (s.loss_program == loss_style::cut) {
     p.set_output(ops::cut_cross_entropy(p, s, n, trains));
+    return p;
+  }
+  if (s.kept > 0 && s.kept < s.sequence) [[unlikely]] {
+    p.set_output(ops::loss_of_last(p, s, n, head));
     return p;
   }
   auto logits = ops::multiply(p, s, n, head);

@@ -65,7 +65,7 @@ constexpr tensor scores_in_chunks(program& p, const scene& s, tensor x) {
 
 constexpr tensor scores_in_kernel(program& p, const scene& s, tensor x) {
   const auto sums = p.make(s.tokens, 4), scores = p.make(s.tokens, 4);
-  p.step(x.bit(), sums | scores, {.saves = x | sums});
+  p.step(x.bit(), sums | scores, {.saves = x | sums, .releases_first = s.scoring.overwrites});
   return scores;
 }
 
@@ -170,11 +170,22 @@ constexpr tensor divergence_from_teacher(program& p, const scene& s, tensor logi
   return scalar;
 }
 
+/// Tensor.div_ of a view of the logits, which all of them are then computed from: in backward the gradient is copied whole, its part copied
+/// once more and divided (torch csrc/autograd/functions/tensor.cpp CopySlices::apply_impl).
+constexpr tensor divided_in_place(program& p, const scene& s, tensor logits) {
+  const auto y = p.view(logits, p.elements(logits));
+  const auto positions = s.scoring.shifts && s.sequence > 1 ? s.sequence - 1 : s.sequence;
+  const auto part = p.rounded(checked::mul(checked::mul(s.samples, positions), s.vocabulary), p.width(logits));
+  p.step(logits.bit(), y.bit(), {.backward_temporary = 2 * part, .temporaries = row::logits});
+  return y;
+}
+
 /// What the model returned, and the scalar that its trainer makes of it.
 constexpr tensor method_scalar(program& p, const scene& s, tensor logits) {
   logits = cast(p, logits, s.scoring.widens ? 4 : s.loss.logits.width());
   p.returns_here();
   if (s.scoring.names_logits) p.hold_in_forward(logits);
+  if (s.scoring.divides_in_place) logits = divided_in_place(p, s, logits);
   return s.scoring.divergence ? divergence_from_teacher(p, s, logits) : compared_scores(p, s, logits);
 }
 

@@ -25,6 +25,8 @@ struct method_loss {
   bool names_reference{};          ///< … those of the reference, too
   bool copies_for_entropy{};       ///< … and a contiguous copy of the logits is made for a metric
   bool copies_by_verdict{};        ///< … and copies of the samples that are wanted and of those that are not, and of the tokens of the first (KTO)
+  bool divides_in_place{};         ///< logits are divided by the temperature where they lie
+  bool overwrites{};               ///< the gradient is written over the saved logits (flash_attn cross_entropy_loss, inplace_backward)
   bool divergence{};               ///< a divergence from the teacher's distribution instead of scores
   friend constexpr bool operator==(const method_loss&, const method_loss&) = default;
 };
@@ -33,11 +35,18 @@ struct method_loss {
 /// get_batch_logps, trl/experimental/gkd/gkd_trainer.py generalized_jsd_loss; up to 0.14 trl/trainer/dpo_trainer.py get_batch_logps;
 /// ms-swift swift/rlhf_trainers/dpo_trainer.py concatenated_forward and rlhf_mixin.py get_per_token_logps; LLaMA-Factory
 /// src/llamafactory/train/dpo/trainer.py concatenated_forward and trainer_utils.py get_batch_logps; OpenRLHF openrlhf/models/actor.py forward.
+/// GRPO and RLOO: TRL trl/trainer/grpo_trainer.py _get_per_token_logps_and_entropies; ms-swift swift/rlhf_trainers/grpo_trainer.py
+/// _get_logps_via_local_forward, without entropies unless they are logged; verl verl/workers/actor/dp_actor.py _forward_micro_batch without
+/// entropy, on samples without padding.
 /// `kernels`: flash-attn is installed.
 constexpr method_loss loss_of(const objective& o, bool kernels) {
   const bool entropy_on_half = o.kind == objective_kind::orpo || o.kind == objective_kind::cpo;
   const bool compares = traits_of(o.kind).reference;
   if (traits_of(o.kind).teacher) return {.names_reference = true, .divergence = true};
+  if (o.kind == objective_kind::grpo || o.kind == objective_kind::rloo) {
+    if (o.code == method_code::verl) return {.scores = label_scores::in_kernel, .shifts = false, .divides_in_place = true, .overwrites = true};
+    return {.scores = label_scores::by_sample, .copies_for_entropy = o.code != method_code::ms_swift, .divides_in_place = true};
+  }
   switch (o.code) {
     case method_code::trl_0_14: return {.scores = label_scores::whole, .cross_entropy_first = entropy_on_half};
     case method_code::llama_factory: return {.scores = label_scores::whole, .widens = true};

@@ -61,14 +61,17 @@ inline constexpr std::array<objective_traits, 15> all_objectives{{
     {.kind = objective_kind::distill, .teacher = true, .modelled = true},
     {.kind = objective_kind::online_dpo, .sequences = 2, .reference = true},
     {.kind = objective_kind::ppo, .reference = true},
-    {.kind = objective_kind::grpo, .reference = true},
-    {.kind = objective_kind::rloo, .reference = true},
+    {.kind = objective_kind::grpo, .reference = true, .modelled = true},
+    {.kind = objective_kind::rloo, .reference = true, .modelled = true},
 }};
 static_assert([] {
   for (std::size_t i = 0; i < all_objectives.size(); ++i)
     if (static_cast<std::size_t>(all_objectives[i].kind) != i) return false;
   return true;
 }(), "the table has one entry for each method, in their order");
+
+/// Methods that train on what the model generates.
+constexpr bool generates(objective_kind k) { return k == objective_kind::online_dpo || k == objective_kind::ppo || k == objective_kind::grpo || k == objective_kind::rloo; }
 
 constexpr const objective_traits& traits_of(objective_kind k) { return all_objectives[static_cast<std::size_t>(k)]; }
 

@@ -45,9 +45,13 @@ template <class No>
 constexpr objection check_method_step(const job& j, const No& no) {
   const auto& o = j.objective;
   const auto& f = j.framework;
+  if (generates(o.kind) && o.code != method_code::trl && o.code != method_code::ms_swift && o.code != method_code::verl)
+    return no("headroom: methods that generate completions are modelled as TRL, ms-swift and verl run them: objective.trainer must be \"trl\", \"ms-swift\" or \"verl\"");
+  if (o.code == method_code::verl && j.attention != attention::flash)
+    return no("headroom: of verl, samples without padding and flash-attn's loss are modelled (use_remove_padding): attention must be \"flash\"");
   if (o.code == method_code::llama_factory && o.kind == objective_kind::reward)
     return no("headroom: LLaMA-Factory's reward model keeps the language head and makes its logits, which is not modelled by this version; objective.trainer must be trl or ms-swift");
-  if (!models_loss(o))
+  if (!generates(o.kind) && !models_loss(o))
     return no("headroom: this objective.trainer's code of this method is not modelled by this version; trl is of every kind, trl-0.14 and ms-swift of dpo, orpo, cpo and simpo, llama-factory of dpo, kto, orpo and simpo, openrlhf of dpo");
   if (f.runtime != runtime::autograd || f.modules.kind != layer_modules::eager || (f.label != "hf-trainer" && f.label != "deepspeed"))
     return no("headroom: methods other than sft are modelled over transformers' Trainer by this version: framework must be hf-trainer or deepspeed", f.label);
@@ -68,7 +72,7 @@ constexpr objection check_objective(const job& j, const No& no) {
   if (const auto why = check_teacher(j, no)) return why;
   if (o.kind == objective_kind::sft) return {};
   if (!traits_of(o.kind).modelled)
-    return no("headroom: methods that generate completions are not modelled by this version; objective.kind must be sft, dpo, kto, orpo, cpo, simpo, reward, classification, embedding, rerank or distill");
+    return no("headroom: PPO and online DPO are not modelled by this version; objective.kind must be sft, dpo, kto, orpo, cpo, simpo, reward, classification, embedding, rerank, distill, grpo or rloo");
   return check_method_step(j, no);
 }
 

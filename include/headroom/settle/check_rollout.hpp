@@ -10,8 +10,6 @@ namespace headroom::detail {
 
 constexpr std::int64_t largest_length = std::int64_t{1} << 40;
 
-constexpr bool online(objective_kind k) { return k == objective_kind::grpo || k == objective_kind::rloo || k == objective_kind::ppo || k == objective_kind::online_dpo; }
-
 /// What decides how much an engine takes, and has no default that all programs share.
 template <class No>
 constexpr objection check_engine(const job& j, const No& no) {
@@ -70,8 +68,11 @@ constexpr objection check_generating_trainer(const job& j, const No& no) {
 template <class No>
 constexpr objection check_rollout(const job& j, const No& no) {
   const auto& r = j.rollout;
+  if (!r.given() && generates(j.objective.kind)) return no("headroom: this objective.kind trains on what the model generates: rollout is required; rollout.engine says who generates");
   if (!r.given()) return r == rollout{} ? objection{} : no("headroom: rollout.engine is required: who generates, \"trainer\", \"vllm\", \"vllm-0.8\" or \"sglang\"");
-  if (!online(j.objective.kind)) return no("headroom: rollout is for methods that train on what the model generates; objective.kind must be \"grpo\" or \"rloo\"");
+  if (!generates(j.objective.kind)) return no("headroom: rollout is for methods that train on what the model generates; objective.kind must be \"grpo\" or \"rloo\"");
+  if (j.objective.reference == reference_way::unset)
+    return no("headroom: objective.reference is required where completions are generated, as programs differ: none where the KL term's weight is 0 (TRL's default), else copy, or adapter-off with an adapter");
   if (r.prompt < 1 || r.completion < 1) return no("headroom: rollout.prompt and rollout.completion are required: tokens of the longest prompt and of the longest completion");
   if (r.prompt > largest_length || r.completion > largest_length || r.prompt + r.completion != j.batch.sequence)
     return no("headroom: batch.sequence must be rollout.prompt + rollout.completion; it is", j.batch.sequence);

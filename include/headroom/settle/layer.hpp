@@ -11,6 +11,7 @@ namespace headroom::detail {
 constexpr void settle_micro_batch(settled_job& r) {
   const auto& j = *r.source;
   r.layer.samples = checked::mul(j.batch.micro, traits_of(j.objective.kind).sequences);
+  r.layer.kept = j.rollout.given() && j.objective.code != method_code::verl ? j.rollout.completion + 1 : 0;
   r.layer.tokens = checked::mul(r.layer.samples, r.layer.sequence) / j.parallel.context;
 }
 

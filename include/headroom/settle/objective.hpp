@@ -35,7 +35,7 @@ constexpr job standing_of_other(const job& j) {
     if (role.parameters_at != place::on_gpu) r.offload.parameters = role.parameters_at;
   }
   r.batch.micro = checked::mul(j.batch.micro, traits_of(j.objective.kind).sequences);
-  r.objective = {};
+  r.objective = {.code = j.objective.code};
   r.recompute = {};
   r.trainable = {};
   r.dropout = {};
@@ -44,6 +44,10 @@ constexpr job standing_of_other(const job& j) {
   // Adapters on nothing: a frozen model.
   r.adapter = {.kind = adapter_kind::lora, .rank = 1, .base = j.adapter.base, .base_skips = j.adapter.base_skips, .rest = j.adapter.rest};
   if (role.given()) r.adapter.base = r.adapter.rest = {};
+  if (j.objective.code == method_code::verl) {  // in bf16, and on the host (verl/workers/fsdp_workers.py _build_model_optimizer: CPUOffload for all but the actor)
+    r.precision = {.parameters = formats::bf16};
+    r.offload.parameters = place::on_cpu;
+  }
   if (r.sharding.by(sharder::deepspeed) && !r.sharding.cuts(sharded_state::weights)) r.sharding = zero(0);
   return r;
 }
@@ -71,10 +75,10 @@ constexpr void settle_method_loss(settled_job& r) {
   s.loss = j.loss;
   s.loss_program = loss_style::compared;
   s.scoring = loss_of(o, j.attention == attention::flash || j.attention == attention::flash3);
-  s.compares = other_model_of(j) != other_weights::none;
-  if (!s.compares) s.scoring.copies_for_entropy = s.scoring.copies_for_entropy && reference_of(j) == reference_way::precomputed;
+  s.compares = other_model_of(j) != other_weights::none && !generates(o.kind);
+  if (!s.compares && !generates(o.kind)) s.scoring.copies_for_entropy = s.scoring.copies_for_entropy && reference_of(j) == reference_way::precomputed;
   if (s.loss.logits.set()) return;
-  const bool wide = j.framework.autocast.converts_outputs || j.framework.date < 202410;
+  const bool wide = o.code != method_code::verl && (j.framework.autocast.converts_outputs || j.framework.date < 202410);
   s.loss.logits = wide ? formats::fp32 : r.precision.compute;
   r.assumptions.add(assumption::logits_format_of_framework);
 }

@@ -114,13 +114,13 @@ constexpr timeline walk_autograd(const settled_job& s, const inventory& list, co
   if (s.source->rollout.given()) [[unlikely]] resident += rollout_all_along(s, list, st);
   const bool sees = s.model.vision.layers > 0, reads = s.model.encoder.layers > 0;
   const auto before = sees ? walk_tower(s, w, kept_beside(s, st, w)) : reads ? walk_encoder(s, w, kept_beside(s, st, w)) : prelude{};
-  auto t = walk_step(s, list, st, w, resident, here, checkpoints, layers, sees || reads ? &before : nullptr, other != nullptr ? other->forward : bytes{0});
+  auto t = walk_step(s, list, st, w, resident, here, checkpoints, layers, sees || reads ? &before : nullptr, other != nullptr && !generates(s.source->objective.kind) ? other->forward : bytes{0});
   checkpoints += before.checkpoints;
   t.look(phase::load, -1, load_moment(s, st, resident));
   t.look(phase::load, -1, built_moment(s, w, resident));
   t.look(phase::load, -1, zero_moment(s, st, resident));
   t.look(phase::save, -1, resident);
-  if (s.source->rollout.given()) [[unlikely]] look_at_rollout(t, s, list, st);
+  if (s.source->rollout.given()) [[unlikely]] look_at_rollout(t, s, list, st, w, other != nullptr ? other->forward : bytes{0}, layers);
   return t;
 }
 

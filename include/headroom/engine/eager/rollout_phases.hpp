@@ -5,7 +5,7 @@
 // offload_optimizer; verl workers/fsdp_workers.py rollout_mode, workers/rollout/vllm_rollout/vllm_rollout.py update_weights.
 #pragma once
 
-#include <headroom/block/layer.hpp>
+#include <headroom/engine/eager/other_model.hpp>
 #include <headroom/rollout/engine_memory.hpp>
 #include <headroom/rollout/generation.hpp>
 #include <headroom/rollout/weight_sync.hpp>
@@ -34,6 +34,7 @@ constexpr moment moved_away(const settled_job& s, const state_bytes& st, const m
   const bool zero = s.source->sharding.by(sharder::deepspeed);
   if (optimizer) m.add(row::optimizer_state, stays.rows[row::optimizer_state]);  // of DeepSpeed not the master copies, which are no state
   if (!parameters) return m;
+  if (s.source->objective.code == method_code::ms_swift) m.add(row::other_models, stays.rows[row::other_models]);
   m.add(row::adapters, zero ? bytes{0} : stays.rows[row::adapters]);
   m.add(row::model_parameters, zero ? max(stays.rows[row::model_parameters] + stays.rows[row::adapters] - flat_partitions(s, st), bytes{0}) : stays.rows[row::model_parameters]);
   return m;
@@ -126,10 +127,25 @@ constexpr void look_at_own_generation(timeline& t, const settled_job& s, const s
   t.look_beside(phase::generate, -1, model + moment(row::kv_cache, made.cache) + moment(row::temporaries, made.growing) + moment(row::logits, made.logits));
 }
 
+/// Completions are scored, without a graph: by the model, and by a reference, of which `other` is the tallest moment. verl's optimizer is
+/// still on the host.
+template <class Layers>
+constexpr void look_at_scores(timeline& t, const settled_job& s, const state_bytes& st, const windows& w, bytes other, const moment& stays, const Layers& layers) {
+  const auto& r = s.source->rollout;
+  auto here = stays;
+  if (s.source->objective.code == method_code::verl) here -= moved_away(s, st, stays, false, r.trainer_moves.has(trainer_part::optimizer));
+  const auto bare = walk_bare(s, st, w, layers);
+  t.look_beside(phase::score, -1, here + w.forward + moment(row::activations, bare.layers));
+  t.look_beside(phase::score, -1, here + w.loss + moment(row::logits, bare.head));
+  if (other > bytes{0}) t.look_beside(phase::reference, -1, here + moment(row::other_models, other));
+}
+
 /// The phases that a rollout adds to a step's, which `t` has already.
-constexpr void look_at_rollout(timeline& t, const settled_job& s, const inventory& list, const state_bytes& st) {
+template <class Layers>
+constexpr void look_at_rollout(timeline& t, const settled_job& s, const inventory& list, const state_bytes& st, const windows& w, bytes other, const Layers& layers) {
   const auto& r = s.source->rollout;
   const auto stays = t.at(phase::save);
+  look_at_scores(t, s, st, w, other, stays, layers);
   if (r.engine == engine_kind::trainer) return look_at_own_generation(t, s, st, stays);
   if (!r.shares_gpus()) return;
   const auto e = engine_here(s, list, st);
