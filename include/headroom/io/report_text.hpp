@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <headroom/bounds.hpp>
 #include <headroom/io/report/assumptions.hpp>
+#include <headroom/io/report/rollout_text.hpp>
 #include <headroom/io/report/verdict.hpp>
 #include <headroom/io/syntax/names.hpp>
 #include <headroom/job.hpp>
@@ -183,6 +184,7 @@ std::string to_text(const basic_report<Ranks>& r, const job& j, bool colour = fa
     text += (i == 0 ? ", " : " + ") + std::to_string(j.hardware.count(i)) + " x " + std::string{j.hardware.accelerator(i).label.view()};
   text += "\n";
   text += ink.dim(detail::plan_text(j)) + "\n";
+  if (j.rollout.given()) text += detail::wrapped(detail::rollout_text(j), "");
   text += r.fits() ? ink.good(verdict_text(r)) : ink.bad(verdict_text(r));
   text += "\n" + ink.dim(detail::range_text(r, sure)) + "\n";
   for (const auto& a : all_assumptions)
