@@ -65,6 +65,7 @@ TEST_CASE("every key: what trying each value finds, and the next one does not fi
   moe.parallel = {.tensor = 2, .sequence = true, .pipeline = 2, .expert = 8};
   for (auto given : {llama, megatron, moe}) {
     for (const auto& u : unknowns::all) {
+      if (u.key.substr(0, 8) == "rollout.") continue;  // tests/rollout
       if (u.key == unknowns::sequence.key) given.batch.micro = 2;
       CAPTURE(given.framework.label.view());
       CAPTURE(std::string(u.key));
