@@ -59,7 +59,7 @@ TEST_CASE("a job file that names registered layers, from its text to the number"
 TEST_CASE("a job file that names a layer which is not registered") {
   const auto unknown = refusal(file);
   CHECK(unknown ==
-        "headroom: model.pattern[0] must be one of none, attention, sparse-attention, gated-delta-net, mamba2, mamba1, attention-mamba2, gated-convolution, alone or with \"+none\", \"+dense\" or \"+experts\" "
+        "headroom: model.pattern[0] must be one of none, attention, global-attention, sparse-attention, gated-delta-net, mamba2, mamba1, attention-mamba2, gated-convolution, alone or with \"+none\", \"+dense\" or \"+experts\" "
         "behind it; found \"llama\"");
   CHECK(io::admit({.job = file}).sentence == unknown);
   constexpr std::string_view one[] = {"llama"};

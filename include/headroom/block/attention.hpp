@@ -187,7 +187,8 @@ constexpr bool heads_first(const scene& s) {
 }
 
 /// The attention half of a layer: from the normalised input to what is added to the residual stream.
-constexpr tensor attend(program& p, const scene& s, const module_set& trained, tensor x) {
+/// `keys_as_values`: what the keys are made of is the values, too.
+constexpr tensor attend(program& p, const scene& s, const module_set& trained, tensor x, bool keys_as_values = false) {
   const auto& m = *s.model;
   const auto q_out = s.divided(m.query_width()), kv_out = s.divided(m.kv_width());
   const auto& style = s.habits->attention;
@@ -215,7 +216,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
       p.step(both.bit(), h.q | gate);
     }
     h.k = linear(p, s, trained, module::k_proj, x, m.hidden, kv_out, m.attention_bias);
-    h.v = linear(p, s, trained, module::v_proj, x, m.hidden, kv_out, m.attention_bias);
+    h.v = keys_as_values ? h.k : linear(p, s, trained, module::v_proj, x, m.hidden, kv_out, m.attention_bias);
   }
   h.q = split_heads(p, s, h.q, m.heads);
   h.k = split_heads(p, s, h.k, m.kv());
@@ -224,6 +225,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     h.q = norm(p, s, h.q, m.qk_norm ? m.head_width() : q_out, trained.has(module::norm));
     h.k = norm(p, s, h.k, m.qk_norm ? m.head_width() : kv_out, trained.has(module::norm));
   }
+  if (m.value_norm) h.v = unit_norm(p, s, h.v, m.head_width());
   if (s.habits->rotary.style == rope_style::complex_fp32 && !s.compiled)
     rotate_pair(p, s, h);
   else {

@@ -40,8 +40,15 @@ constexpr objection check_pattern_layers(const job& j, const No& no) {
     return no("headroom: tensor, context and expert parallelism are not modelled for patterns of layer kinds (model.pattern) by this version; parallel.tensor, context and expert must be 1");
   if (j.compile || j.recompute.mode == recompute_mode::selective)
     return no("headroom: compiled or selectively recomputed layers are not modelled for patterns of layer kinds (model.pattern) by this version; compile must be false, recompute \"none\" or \"full\"");
-  for (std::int64_t i = 0; i < j.model.pattern.period; ++i)
-    if (j.model.pattern.at(i).mixer == mixer_kind::sparse_attention) return check_sparse_attention(j, no);
+  for (std::int64_t i = 0; i < j.model.pattern.period; ++i) {
+    const auto mixer = j.model.pattern.at(i).mixer;
+    if (mixer == mixer_kind::sparse_attention) return check_sparse_attention(j, no);
+    if (mixer != mixer_kind::global_attention) continue;
+    if (!j.kernels.empty()) return no("headroom: fused kernels are not modelled for layers of global attention by this version; kernels must be empty");
+    if (j.batch.packed) return no("headroom: packed sequences are not modelled for layers of global attention by this version; batch.packed must be false");
+    if ((j.attention == attention::flash || j.attention == attention::flash3) && globally(j.model).head_width() > 256)
+      return no("headroom: flash kernels take heads of at most 256 features: attention must be sdpa or eager; model.global.head_dim is", j.model.global.head_dim);
+  }
   if (j.model.ssm.rank > 0 && j.adapter.active() && (j.adapter.base.quantised() || j.adapter.targets == all_linear))
     return no("headroom: adapters on Mamba-1's x_proj and dt_proj, or fewer bits for them, are not modelled by this version; adapter.targets must name modules, and adapter.base have 16 or 32 bits");
   if (j.batch.packed && j.model.recurs())
@@ -136,6 +143,8 @@ constexpr objection check_layers(const job& j, const No& no) {
   if (const auto why = check_joined_experts(j, no)) return why;
   if (m.pattern.given())
     if (const auto why = check_pattern_layers(j, no)) return why;
+  if ((m.norm_power || m.value_norm) && (divides || j.compile || !j.kernels.empty() || m.fused_qkv || m.latent() || f.attention.qkv != qkv_projection::separate))
+    return no("headroom: norms of a power and over values (model.norm_power, value_norm) are not modelled for this framework, compiled, with fused kernels or one matrix for q, k and v by this version", f.label);
   if (m.gated_attention && (divides || m.fused_qkv || m.latent() || f.attention.qkv != qkv_projection::separate))
     return no("headroom: gated attention (model.gated_attention) is not modelled for this framework, or with one matrix for q, k and v, by this version", f.label);
   if (const auto why = check_images(m.vision, j.batch.images, no)) return why;

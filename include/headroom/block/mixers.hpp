@@ -22,6 +22,12 @@ constexpr tensor mix(program& p, const scene& s, mixer_kind kind, const module_s
     case mixer_kind::none:
     case mixer_kind::own: break;
     case mixer_kind::attention: return s.model->position == position_kind::disentangled ? disentangled_attend(p, s, trained, x) : attend(p, s, trained, x);
+    case mixer_kind::global_attention: {
+      const auto model = globally(*s.model);
+      auto there = s;
+      there.model = &model;
+      return attend(p, there, trained, x, model.global.keys_as_values);
+    }
     case mixer_kind::latent_attention: return latent_attend(p, s, trained, x);
     case mixer_kind::sparse_attention: return latent_attend(p, s, trained, x, true);
     case mixer_kind::gated_delta_net: return gated_delta_net(p, s, trained, x);

@@ -116,8 +116,9 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
     p.step(x.bit(), y | statistic, {.saves = x | statistic, .weight_gradient = weight});
     return y;
   }
+  const bool power = s.model->norm_power;    // Gemma4RMSNorm: (mean + ε)^-0.5, whose argument is saved, too
   const bool offset = s.model->norm_offset;  // GemmaRMSNorm, Qwen3NextRMSNorm: fp32 throughout, times 1 + weight
-  const std::int64_t inner = s.habits->norm.style == norm_style::input_format && !offset ? w : 4;
+  const std::int64_t inner = s.habits->norm.style == norm_style::input_format && !offset && !power ? w : 4;
   const auto wide = cast(p, x, inner);
   // Square, mean and inverse root: the square lives for a moment, and so does its gradient.
   const bytes square = p.rounded(n, inner);
@@ -127,23 +128,35 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
     p.step(wide.bit(), kept.bit(), {.saves = wide.bit(), .backward_temporary = 2 * square});
     p.step(kept.bit(), root.bit(), {.saves = kept | root, .forward_temporary = number(s, inner)});
   } else {
-    p.step(wide.bit(), root.bit(), {.saves = wide | root, .forward_temporary = square, .backward_temporary = square});
+    const auto mean = power ? p.make(rows, inner) : tensor{};
+    p.step(wide.bit(), root | mean, {.saves = wide | root | mean, .forward_temporary = square, .backward_temporary = square});
   }
   auto scaled = p.make(n, inner);
   const auto scales = s.model->position == position_kind::relative ? x : wide;  // T5LayerNorm squares a fp32 copy and scales x itself
   p.step(scales | root, scaled.bit(), {.saves = scales | root, .backward_temporary = p.size(scaled)});
   if (!s.model->norm_weight) return cast(p, scaled, w);  // NanoChatRMSNorm
-  const bool times_fp32 = offset || s.model->fp32_norm;
+  const bool times_fp32 = offset || power || s.model->fp32_norm;
   if (s.habits->norm.style == norm_style::cast_before_weight && !times_fp32) scaled = cast(p, scaled, w);
   tensor factor{};
-  if (offset) {
+  if (offset || (power && s.weight_width != 4)) {
     factor = p.make(columns, 4);
-    p.step(0, factor.bit(), {.forward_temporary = p.size(factor)});
+    p.step(0, factor.bit(), {.forward_temporary = offset ? p.size(factor) : bytes{0}});
   }
   const auto y = p.make(n, p.width(scaled));
   p.step(scaled | factor, y.bit(),
          {.saves = (trains ? scaled.bit() : 0) | (p.needs_gradient(scaled) ? factor.bit() : 0), .backward_temporary = trains ? p.size(y) : bytes{0}, .weight_gradient = weight});
   return cast(p, y, w);
+}
+
+/// … without weights, in fp32 (Gemma4RMSNorm with_scale False).
+constexpr tensor unit_norm(program& p, const scene& s, tensor x, std::int64_t columns) {
+  const auto n = p.elements(x), rows = n / columns;
+  const auto wide = cast(p, x, 4), root = p.make(rows, 4), mean = s.model->norm_power ? p.make(rows, 4) : tensor{};
+  const auto square = p.rounded(n, 4);
+  p.step(wide.bit(), root | mean, {.saves = wide | root | mean, .forward_temporary = square, .backward_temporary = square});
+  const auto scaled = p.make(n, 4);
+  p.step(wide | root, scaled.bit(), {.saves = wide | root, .backward_temporary = square});
+  return cast(p, scaled, p.width(x));
 }
 
 /// LayerNorm operation by operation, in fp32 (transformers models/cohere/modeling_cohere.py CohereLayerNorm): what is left without the mean is made

@@ -60,7 +60,8 @@ constexpr forward_flops forward_flops_of(const shape& m, const inventory& list, 
   }
   if (m.tied && m.head != head_kind::none) r.head += 2 * positions * static_cast<double>(m.vocab) * static_cast<double>(m.embedding_width());
   if (m.mtp_layers > 0) r.head *= static_cast<double>(m.mtp_layers + 1);
-  const double pairs = 2 * samples * attended_pairs(m, sequence, c) * pair_features(m);
+  const auto pairs_of = [&](const shape& one) { return 2 * samples * attended_pairs(one, sequence, c) * pair_features(one); };
+  const double pairs = pairs_of(m);
   const auto replaced = [](layer_kind kind) {
     if constexpr (Layers::any_own) return Layers::replaces(kind);
     return kind.mixer == mixer_kind::none;
@@ -72,7 +73,7 @@ constexpr forward_flops forward_flops_of(const shape& m, const inventory& list, 
   }
   for (const auto& k : kinds_of(m))
     if (k.kind.mixer != mixer_kind::none && !replaced(k.kind))
-      r.attention += (positions * detail::recurrence_flops(m, k.kind.mixer) + (attends(k.kind.mixer) ? pairs : 0.0)) * static_cast<double>(k.count);
+      r.attention += (positions * detail::recurrence_flops(m, k.kind.mixer) + (k.kind.mixer == mixer_kind::global_attention ? pairs_of(globally(m)) : attends(k.kind.mixer) ? pairs : 0.0)) * static_cast<double>(k.count);
   return r;
 }
 

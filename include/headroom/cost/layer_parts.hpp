@@ -100,8 +100,7 @@ constexpr void add_linear(both_passes& t, const cost_scene& c, double tokens, do
 }
 
 /// Scores and what they weigh.
-constexpr void add_attention(both_passes& t, const cost_scene& c) {
-  const auto& m = c.job->model;
+constexpr void add_attention(both_passes& t, const cost_scene& c, const shape& m) {
   const auto& l = c.layer;
   const auto samples = static_cast<double>(l.samples), sequence = static_cast<double>(l.sequence), context = static_cast<double>(l.context);
   const auto heads = static_cast<double>(m.heads) / static_cast<double>(l.tensor);
@@ -132,7 +131,7 @@ constexpr void add_indexer_time(both_passes& t, const cost_scene& c) {
 
 /// What a mixer multiplies beside its weights.
 constexpr void add_mixer(both_passes& t, const cost_scene& c, mixer_kind kind) {
-  if (attends(kind)) add_attention(t, c);
+  if (attends(kind)) kind == mixer_kind::global_attention ? add_attention(t, c, globally(c.job->model)) : add_attention(t, c, c.job->model);
   if (kind == mixer_kind::sparse_attention) add_indexer_time(t, c);
   if (!recurrent(kind)) return;
   // Matrices of a chunk's size, in 16 bits where kernels are fused; backward is two multiplications for one, and one again.

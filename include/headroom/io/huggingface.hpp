@@ -44,7 +44,7 @@ inline constexpr family_name family_names[] = {
     {"HunYuanDenseV1", "hunyuan_v1_dense"}, {"HunYuanMoEV1", "hunyuan_v1_moe"}, {"Arcee", "arcee"}, {"Helium", "helium"},
     {"GraniteMoeShared", "granitemoeshared"}, {"PaliGemma", "paligemma"}, {"Mistral3", "mistral3"}, {"LlavaNext", "llava_next"},
     {"Qwen3Next", "qwen3_next"},  {"Qwen3_5", "qwen3_5"},       {"Qwen3_5Moe", "qwen3_5_moe"},
-    {"OlmoHybrid", "olmo_hybrid"}, {"FalconH1", "falcon_h1"},
+    {"Gemma4", "gemma4"},         {"Gemma4Text", "gemma4_text"}, {"OlmoHybrid", "olmo_hybrid"}, {"FalconH1", "falcon_h1"},
     {"Mamba", "mamba"},           {"FalconMamba", "falcon_mamba"}, {"Jamba", "jamba"},
     {"Mamba2", "mamba2"},         {"Bamba", "bamba"},           {"GraniteMoeHybrid", "granitemoehybrid"}, {"NemotronH", "nemotron_h"},
     {"Lfm2", "lfm2"},             {"Lfm2Moe", "lfm2_moe"},
@@ -67,7 +67,7 @@ inline constexpr family_name type_aliases[] = {
 };
 
 /// Families that see, whose text model is a class of its own, ...ForCausalLM (transformers' Gemma3ForCausalLM reads a Gemma3TextConfig).
-inline constexpr const char* text_classes[] = {"gemma3", "llama4", "qwen3_5", "qwen3_5_moe"};
+inline constexpr const char* text_classes[] = {"gemma3", "gemma4", "llama4", "qwen3_5", "qwen3_5_moe"};
 
 inline std::string family_of(const config& c, const architecture& a) {
   std::string type = c.text({"model_type"}, "");

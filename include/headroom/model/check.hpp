@@ -19,7 +19,7 @@ constexpr objection check_numbers(const shape& m, const No& no) {
   const std::int64_t any = m.layers | m.hidden | m.heads | m.kv_heads | m.head_dim | m.ffn | m.max_positions | m.vocab |
                            m.mtp_layers | m.classes | m.global_every | m.embedding_dim | m.position_offset | m.token_types |
                            m.relative_buckets | e.count | e.active | e.ffn | e.shared_ffn | e.first_dense_layers | e.every |
-                           m.mla.q_rank | m.mla.kv_rank | m.mla.nope_dim | m.mla.rope_dim | m.mla.value_dim | m.mla.index_heads | m.mla.index_dim | m.mla.index_keys |
+                           m.mla.q_rank | m.mla.kv_rank | m.mla.nope_dim | m.mla.rope_dim | m.mla.value_dim | m.mla.index_heads | m.mla.index_dim | m.mla.index_keys | m.global.head_dim | m.global.kv_heads |
                            m.encoder.layers | m.encoder.heads | m.encoder.ffn | m.encoder.max_positions |
                            m.encoder.audio_channels | v.layers | v.hidden | v.heads | v.ffn | v.patch | v.temporal_patch |
                            m.ssm.heads | m.ssm.head_dim | m.ssm.state | m.ssm.groups | m.ssm.conv | m.ssm.chunk | m.ssm.rank | v.channels | v.positions | v.merge | v.output | v.projector_hidden | v.deep_mergers | v.resampler;
@@ -29,8 +29,8 @@ constexpr objection check_numbers(const shape& m, const No& no) {
 
 template <class No>
 constexpr objection check_pattern(const shape& m, const No& no) {
-  if (m.parallel_block || m.post_norms || m.encoder.layers > 0 || m.mtp_layers > 0 || (m.norm_after && (m.norm != norm_kind::rmsnorm || m.sparse())))
-    return no("headroom: model.pattern does not go with parallel_block, post_norms, an encoder or multi-token prediction, nor norm_after with LayerNorm or experts");
+  if (m.parallel_block || m.encoder.layers > 0 || m.mtp_layers > 0 || (m.norm_after && (m.norm != norm_kind::rmsnorm || m.sparse())))
+    return no("headroom: model.pattern does not go with parallel_block, an encoder or multi-token prediction, nor norm_after with LayerNorm or experts");
   const auto& s = m.ssm;
   for (std::int64_t i = 0; i < m.pattern.period; ++i) {
     const auto k = m.pattern.at(i);
@@ -39,6 +39,8 @@ constexpr objection check_pattern(const shape& m, const No& no) {
       return no("headroom: model.pattern: a layer without a mixer must be dense or have experts; layer", i);
     if (k.mixer == mixer_kind::sparse_attention && (m.mla.q_rank < 1 || m.mla.index_heads < 1 || m.mla.index_dim < m.mla.rope_dim || m.mla.index_keys < 1))
       return no("headroom: model.pattern: sparse-attention needs model.mla with q_rank, index_heads and index_keys of at least 1, and index_dim of at least rope_dim; layer", i);
+    if (k.mixer == mixer_kind::global_attention && (m.latent() || m.heads % globally(m).kv() != 0))
+      return no("headroom: model.heads must be a multiple of model.global.kv_heads, without model.mla; kv_heads", m.global.kv_heads);
     if (!recurrent(k.mixer)) continue;
     if (s.conv < 1) return no("headroom: model.ssm.conv must be at least 1", s.conv);
     if (k.mixer == mixer_kind::gated_convolution) continue;

@@ -14,6 +14,7 @@ namespace headroom {
 enum class mixer_kind : std::uint8_t {
   none,              ///< not at all: the layer is its feed-forward alone
   attention,
+  global_attention,  ///< with heads of other sizes than the rest has (Gemma 4); see global_shape
   latent_attention,  ///< DeepSeek's; see mla_shape
   sparse_attention,  ///< … to the keys that an indexer chooses (DeepSeek-V3.2, GLM-5)
   gated_delta_net,   ///< Qwen3-Next's linear attention (Yang et al. 2024, Gated Delta Networks); see ssm_shape
@@ -26,7 +27,7 @@ enum class mixer_kind : std::uint8_t {
 inline constexpr int mixer_kinds = static_cast<int>(mixer_kind::gated_convolution) + 1;  ///< that are shipped
 constexpr bool is_own(mixer_kind k) { return k >= mixer_kind::own; }
 constexpr std::string_view name_of(mixer_kind k) {
-  constexpr std::string_view names[mixer_kinds] = {"none", "attention", "latent-attention", "sparse-attention", "gated-delta-net", "mamba2", "mamba1", "attention-mamba2", "gated-convolution"};
+  constexpr std::string_view names[mixer_kinds] = {"none", "attention", "global-attention", "latent-attention", "sparse-attention", "gated-delta-net", "mamba2", "mamba1", "attention-mamba2", "gated-convolution"};
   return is_own(k) ? std::string_view{"own"} : names[static_cast<int>(k)];
 }
 /// Whether it mixes neighbours by a convolution, or positions into a state (ssm_shape), instead of each with every other.

@@ -40,12 +40,12 @@ constexpr void add_indexer(inventory& list, const shape& m, const weight_place& 
   add(a.index_dim, 1, 2);
 }
 
-constexpr void add_attention(inventory& list, const shape& m, const weight_place& p) {
+constexpr void add_attention(inventory& list, const shape& m, const weight_place& p, bool keys_as_values = false) {
   const std::int64_t query = m.query_width();
   const std::int64_t key = m.kv_width();
   add_matrix(list, p, module::q_proj, m.gated_attention ? checked::mul(2, query) : query, m.hidden, split_axis::rows, m.attention_bias);
   add_matrix(list, p, module::k_proj, key, m.hidden, split_axis::rows, m.attention_bias && !m.no_key_bias);
-  add_matrix(list, p, module::v_proj, key, m.hidden, split_axis::rows, m.attention_bias);
+  if (!keys_as_values) add_matrix(list, p, module::v_proj, key, m.hidden, split_axis::rows, m.attention_bias);
   add_matrix(list, p, module::o_proj, m.hidden, query, split_axis::columns, m.output_bias);
 }
 
@@ -72,6 +72,11 @@ constexpr void add_mixer(inventory& list, const shape& m, mixer_kind kind, const
     case mixer_kind::attention:
       add_attention(list, m, p);
       return add_query_key_norms(list, m, p);
+    case mixer_kind::global_attention: {
+      const auto g = globally(m);
+      add_attention(list, g, p, m.global.keys_as_values);
+      return add_query_key_norms(list, g, p);
+    }
     case mixer_kind::latent_attention: return add_latent_attention(list, m, p);
     case mixer_kind::sparse_attention:
       add_latent_attention(list, m, p);
@@ -93,6 +98,7 @@ constexpr double recurrence_flops(const shape& m, mixer_kind kind) {
   switch (kind) {
     case mixer_kind::none:
     case mixer_kind::attention:
+    case mixer_kind::global_attention:
     case mixer_kind::latent_attention:
     case mixer_kind::sparse_attention:
     case mixer_kind::own: break;

@@ -74,6 +74,14 @@ struct mla_shape {
   friend constexpr bool operator==(const mla_shape&, const mla_shape&) = default;
 };
 
+/// Attention of layers that see all positions where others see a window (Gemma 4). Zero means: as the shape's own.
+struct global_shape {
+  std::int64_t head_dim{};
+  std::int64_t kv_heads{};
+  bool keys_as_values{};  ///< there is no projection of values
+  friend constexpr bool operator==(const global_shape&, const global_shape&) = default;
+};
+
 /// Norms over the steps, B and C of Mamba-1: FalconMamba's have no weights, Jamba's have.
 enum class step_norm_kind : std::uint8_t { none, plain, weighed };
 
@@ -147,6 +155,7 @@ struct shape {
   std::int64_t global_every{};       ///< of layers behind a window every so-manyth, from the first on, sees all positions (ModernBERT); 0: none
   expert_shape experts{};
   mla_shape mla{};
+  global_shape global{};
   layer_pattern pattern{};
   ssm_shape ssm{};
   std::int64_t mtp_layers{};  ///< multi-token-prediction modules (DeepSeek-V3)
@@ -163,6 +172,8 @@ struct shape {
   bool gated_attention{};     ///< Qwen3-Next: the query projection is twice as wide, its other half a sigmoid gate on what attention gives
   bool fp32_residual{};       ///< the residual stream is in fp32, whatever format layers compute in (Mamba's residual_in_fp32)
   bool norm_offset{};         ///< norms scale by 1 + weight, in fp32 (Gemma, Qwen3-Next)
+  bool norm_power{};          ///< norms raise the mean to a power and scale by their weight, in fp32 (Gemma 4)
+  bool value_norm{};          ///< a norm without weights over each head's values (Gemma 4)
   bool fp32_norm{};           ///< norms scale by their weight before they leave fp32 (gpt-oss, OLMo 2); a LayerNorm is computed in it (Cohere, OLMo 1)
   bool sub_norms{};           ///< a norm in front of each half's last matrix, too (BitNet)
   bool narrow_embedding{};    ///< positions, segments and the norm are as narrow as the token embedding; a biased matrix widens all (ALBERT, ELECTRA)
@@ -233,5 +244,14 @@ struct shape {
     return i >= 128 || ((experts.dense_mask[i / 64] >> (i % 64)) & 1U) == 0;
   }
 };
+
+/// A shape whose attention is that of its global layers.
+constexpr shape globally(const shape& m) {
+  auto g = m;
+  if (m.global.head_dim > 0) g.head_dim = m.global.head_dim;
+  if (m.global.kv_heads > 0) g.kv_heads = m.global.kv_heads;
+  g.sliding_window = 0;
+  return g;
+}
 
 }  // namespace headroom

@@ -59,6 +59,7 @@ inline constexpr dense_family dense_families[] = {
     {"jamba", 65536, 4096, 14336, 32, 32, 8, 0, 262144},
     {"olmo_hybrid", 100352, 3840, 11008, 32, 30, 0, 0, 65536, false, bias_rule::key_all},
     {"falcon_h1", 128000, 4096, 14336, 32, 32, 8, 0, 8192, false, bias_rule::key_all},
+    {"gemma4_text", 262144, 2304, 9216, 30, 8, 4, 256, 131072, true, bias_rule::key_all, "attention_bias", false, "gelu_pytorch_tanh", 512},
     {"nemotron_h", 131072, 4096, 21504, 52, 32, 8, 128, 4096, false, bias_rule::key_all},
     {"lfm2", 65536, 2560, 12288, 32, 32, 8, 0, 128000, true},
     {"lfm2_moe", 65536, 2048, 7168, 32, 32, 8, 0, 128000, true},

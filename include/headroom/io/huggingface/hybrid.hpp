@@ -220,6 +220,36 @@ inline void read_bamba(const config& c, std::string_view type, shape& m) {
   e.shared = shared > 0 ? 1 : 0;
 }
 
+/// Gemma4ForCausalLM: attention over a window, and in every sixth layer over all positions with heads of another size. Embeddings for each layer, keys
+/// and values of earlier layers, and experts beside the MLP are counted, and not walked.
+inline void read_gemma4(const config& c, shape& m) {
+  m = read_dense(c, dense_defaults("gemma4_text"));
+  m.activation = activation_of(c, {"hidden_activation"}, "gelu_pytorch_tanh");
+  m.qk_norm = m.value_norm = m.post_norms = m.norm_power = true;
+  m.logit_softcap = c.softcap("final_logit_softcapping", 0);
+  m.head_dim = c.size({"head_dim"}, 256);
+  m.global.head_dim = c.size({"global_head_dim"}, 512);
+  m.global.keys_as_values = c.flag("attention_k_eq_v", false);
+  const auto wide_kv = c.nullable({"num_global_key_value_heads"}, m.kv(), m.kv(), 1, config::most);
+  if (m.global.keys_as_values) m.global.kv_heads = wide_kv;  // which the class reads there alone
+  const auto without = [&](const char* key, std::int64_t usual, const char* what) {
+    const auto found = c.nullable({key}, usual, 0, 0);
+    if (found != 0) complain(c.at(key) + " must be 0: " + what + " are counted, and not walked, by this version; found " + std::to_string(found));
+  };
+  without("hidden_size_per_layer_input", 256, "embeddings for each layer");
+  without("num_kv_shared_layers", 0, "layers that take over keys and values");
+  if (says(c, "per_layer_config")) complain(c.at("per_layer_config") + " is not known here: what it says of a layer may shape it, found " + shown(*c.find({"per_layer_config"})));
+  if (c.flag("enable_moe_block", false)) complain(c.at("enable_moe_block") + " must be false: experts beside the MLP are counted, and not walked, by this version; found true");
+  if (c.text({"use_bidirectional_attention"}, "") == "all") complain(c.at("use_bidirectional_attention") + " must not be \"all\": a decoder sees what came before; found \"all\"");
+  constexpr layer_kind local{}, global{mixer_kind::global_attention, feed_forward_kind::unset};
+  if (read_layer_types(c, {"layer_types"}, {{"sliding_attention", local}, {"full_attention", global}}, m)) {
+    if (m.kind_of(m.layers - 1).mixer != mixer_kind::global_attention) complain(c.at("layer_types") + " must end with full_attention, as the class makes it");
+    return;
+  }
+  for (std::int64_t i = 0; i < m.layers; ++i) m.pattern.add((i + 1) % 6 == 0 || i == m.layers - 1 ? global : local);
+  m.pattern = m.pattern.shortest();
+}
+
 /// FalconH1ForCausalLM: attention beside Mamba-2 in every layer.
 inline void read_falcon_h1(const config& c, shape& m) {
   m = read_dense(c, dense_defaults("falcon_h1"));
@@ -334,6 +364,7 @@ inline void read_lfm2(const config& c, std::string_view type, shape& m) {
 /// The families with several kinds of layer. Returns false where the family is not one of them.
 inline bool read_hybrid_decoder(const config& c, std::string_view type, shape& m) {
   if (type == "qwen3_next" || type == "qwen3_5_text" || type == "qwen3_5_moe_text") return read_qwen3_next(c, type, m), true;
+  if (type == "gemma4_text") return read_gemma4(c, m), true;
   if (type == "olmo_hybrid") return read_olmo_hybrid(c, m), true;
   if (type == "falcon_h1") return read_falcon_h1(c, m), true;
   if (type == "mamba2") return read_mamba2(c, m), true;

@@ -13,7 +13,7 @@ struct refused_family {
   const char* reason;
 };
 inline constexpr refused_family refused_families[] = {
-    {"kimi_linear", "its linear-attention layers"},
+    {"kimi_linear", "its linear-attention layers, and for experts whose published code does not train,"},
     {"minimax", "its linear-attention layers"},
     {"minimax_text_01", "its linear-attention layers"},
     {"minimax_m1", "its linear-attention layers"},

@@ -43,6 +43,13 @@ void describe(Keys& k, expert_shape& e) {
 }
 
 template <class Keys>
+void describe(Keys& k, global_shape& g) {
+  k.whole("head_dim", g.head_dim);
+  k.whole("kv_heads", g.kv_heads);
+  k.flag("keys_as_values", g.keys_as_values);
+}
+
+template <class Keys>
 void describe(Keys& k, mla_shape& m) {
   k.whole("q_rank", m.q_rank);
   k.whole("kv_rank", m.kv_rank);
@@ -159,6 +166,7 @@ void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.whole("global_every", m.global_every);
   k.nested("experts", m.experts);
   k.nested("mla", m.mla);
+  k.nested("global", m.global);
   describe_pattern(k, m.pattern, own);
   k.nested("ssm", m.ssm);
   k.whole("mtp_layers", m.mtp_layers);
@@ -174,6 +182,8 @@ void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.flag("fp32_residual", m.fp32_residual);
   k.flag("norm_offset", m.norm_offset);
   k.flag("fp32_norm", m.fp32_norm);
+  k.flag("norm_power", m.norm_power);
+  k.flag("value_norm", m.value_norm);
   k.flag("sub_norms", m.sub_norms);
   k.flag("narrow_embedding", m.narrow_embedding);
   k.flag("transformed_classes", m.transformed_classes);

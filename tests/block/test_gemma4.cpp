@@ -1,0 +1,143 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Gemma 4's layers of two sizes: what they save (tests/data/mixers.json), and whole jobs from a configuration on.
+#include <headroom/cost/cost.hpp>
+#include <headroom/io/job_reader.hpp>
+#include <headroom/replay.hpp>
+
+#include <doctest/doctest.h>
+
+#include <random>
+#include <string>
+
+#include "mixer_points.hpp"
+
+namespace test_gemma4 {
+
+using namespace headroom;
+using namespace mixer_points;
+using nlohmann::json;
+
+namespace {
+
+job whole_job(const std::string& model) {
+  return io::read_job(io::json_value::parse(R"({"model": )" + model + R"(, "hardware": {"gpu": "h100-sxm-80gb"}, "precision": "bf16", "optimizer": "adamw", "batch": {"micro": 1, "sequence": 4096}})"),
+                      io::no_files);
+}
+const std::string small = R"({"model_type": "gemma4_text", "num_hidden_layers": 6, "hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 128,
+                              "global_head_dim": 256, "num_global_key_value_heads": 2, "attention_k_eq_v": true, "hidden_size_per_layer_input": 0, "vocab_size": 4096})";
+
+std::int64_t saved(const job& j, layer_kind kind) {
+  const auto s = settle(j);
+  auto sc = s.layer;
+  sc.model = &s.model;
+  return walk_layer(sc, kind, trained_modules(j, 0), 0, true).saved.total.count();
+}
+
+}  // namespace
+
+TEST_CASE("layers of both sizes save what was counted, to the byte") {
+  int seen = 0;
+  for (auto p : points({"Gemma4"})) {
+    CAPTURE(p["name"].get<std::string>());
+    p["config"]["hidden_size_per_layer_input"] = 0;  // what the embedding of each layer adds to it stands in modules of its own
+    auto j = job_of(p);
+    j.framework.attention.copies_output = false;  // queries are turned with positions before heads, and so is the kernel's result
+    for (const std::size_t i : {1U, 3U}) {  // one of each size; the first of each size is said to save the model's cos and sin, too
+      CAPTURE(i);
+      std::int64_t counted = 0;
+      for (const auto& [name, bytes] : p["layers"][i]["by_module"].items())
+        for (const std::string_view own : {"input_layernorm", "self_attn", "post_attention_layernorm", "pre_feedforward_layernorm", "mlp", "post_feedforward_layernorm"})
+          if (name.starts_with(own)) counted += bytes.get<std::int64_t>();
+      ++seen;
+      CHECK(saved(j, j.model.kind_of(static_cast<std::int64_t>(i))) == counted);
+    }
+  }
+  CHECK(seen == 6);
+}
+
+TEST_CASE("Gemma 4 31B: its text model counts as its class does, with keys for values in every sixth layer") {
+  // tests/data/models_2026.json, google/gemma-4-31B: its text_config, whose total the counted reader has of the whole model less the tower.
+  const json text = {{"attention_k_eq_v", true}, {"global_head_dim", 512}, {"head_dim", 256}, {"hidden_size", 5376}, {"hidden_size_per_layer_input", 0}, {"intermediate_size", 21504},
+                     {"model_type", "gemma4_text"}, {"num_attention_heads", 32}, {"num_global_key_value_heads", 4}, {"num_hidden_layers", 60}, {"num_key_value_heads", 16}, {"sliding_window", 1024}};
+  json whole = {{"architectures", {"Gemma4ForCausalLM"}}, {"model_type", "gemma4"}, {"text_config", text}};
+  const auto m = io::model_from_config(whole);
+  CHECK(m.kind_of(5).mixer == mixer_kind::global_attention);
+  CHECK(m.kind_of(6).mixer == mixer_kind::attention);
+  // By hand: 50 layers of 5376·256·(32 + 2·16 + 32) + 2·256, 10 of 5376·512·(32 + 4 + 32) + 2·512, and in each an MLP and four norms; the embedding, the last norm.
+  const std::int64_t local = 5376LL * 256 * 96 + 512, global = 5376LL * 512 * 68 + 1024, rest = 3LL * 5376 * 21504 + 4 * 5376;
+  CHECK(count(m).total.count() == 50 * local + 10 * global + 60 * rest + 262144LL * 5376 + 5376);
+  CHECK(count(m).total.count() == 30'697'345'280);
+  json seeing = whole;
+  seeing["architectures"] = {"Gemma4ForConditionalGeneration"};
+  CHECK_THROWS_WITH_AS(io::model_from_config(seeing), doctest::Contains("gemma4"), job_error);
+}
+
+TEST_CASE("Gemma 4 from its configuration to a report") {
+  auto j = whole_job(small);
+  REQUIRE(replays(j));
+  for (const auto mode : {recompute::none, recompute::full}) {
+    j.recompute = mode;
+    CHECK(static_cast<double>(replay(j).ranks[0].allocated.count()) == doctest::Approx(static_cast<double>(estimate(j).ranks[0].allocated.count())).epsilon(0.005));
+  }
+  CHECK(cost(j).step.value > 0);
+  CHECK(io::read_job(io::job_to_json(j), io::no_files).model == j.model);
+  // Of a token with kernels: the norms' fp32 copies before and behind their scale, each with two numbers a row; and, in 16 bits, what matrices read and
+  // attention: four norms of 1024; queries, keys and values. What keys and values are made of is saved once, and their norms read it in fp32.
+  j.recompute = recompute::none;
+  const std::int64_t norms = 4096 * 4 * (8 * 1024 + 8) + 4 * 4 * 1024, mlp = 4096 * 2 * (1024 + 4 * 4096);
+  const std::int64_t q = 8 * 256, kv = 2 * 256;
+  const std::int64_t heads = 4096 * (8 * q + 8 * 8 + 8 * kv + 8 * 2 + 4 * kv + 8 * 2) + 2 * 4 * 256, attention = 4096 * (2 * 1024 + 2 * (q + kv + kv + q) + 4 * 8);
+  // Keys and values come in fp32 copies of one matrix' result, one for each norm.
+  CHECK(saved(j, {mixer_kind::global_attention, feed_forward_kind::dense}) == norms + mlp + heads + attention);
+}
+
+TEST_CASE("what Gemma 4 is not walked with") {
+  const auto refused = [](const char* key, const json& value, const char* with) {
+    json c = json::parse(small);
+    c["architectures"] = {"Gemma4ForCausalLM"};
+    c[key] = value;
+    CHECK_THROWS_WITH_AS(io::model_from_config(c), doctest::Contains(with), job_error);
+  };
+  refused("hidden_size_per_layer_input", 256, "hidden_size_per_layer_input must be 0");
+  refused("num_kv_shared_layers", 2, "num_kv_shared_layers must be 0");
+  refused("enable_moe_block", true, "enable_moe_block must be false");
+  refused("use_bidirectional_attention", "all", "use_bidirectional_attention must not be");
+  refused("per_layer_config", {{"0", {{"head_dim", 8}}}}, "per_layer_config is not known");
+  json last(std::vector<std::string>(6, "sliding_attention"));
+  refused("layer_types", last, "layer_types must end with full_attention");
+  const auto refuses = [](const auto& change, const char* with) {
+    auto j = whole_job(small);
+    change(j);
+    CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains(with), job_error);
+  };
+  refuses([](job& j) { j.kernels = {fused_kernel::norm}; }, "kernels must be empty");
+  refuses([](job& j) { j.model.global.head_dim = 512, j.attention = attention::flash; }, "heads of at most 256");
+  refuses([](job& j) { j.model.global.kv_heads = 3; }, "multiple of model.global.kv_heads");
+  refuses([](job& j) { j.model.pattern = {}, j.framework = frameworks::megatron; }, "model.norm_power, value_norm");
+}
+
+TEST_CASE("random configurations are walked as they are counted") {
+  std::mt19937 random(17);
+  const auto any = [&](std::initializer_list<int> of) { return *(of.begin() + random() % of.size()); };
+  for (int i = 0; i < 200; ++i) {
+    json c = {{"architectures", {"Gemma4ForCausalLM"}}, {"model_type", "gemma4_text"}, {"hidden_size_per_layer_input", 0}};
+    const auto maybe = [&](const char* key, std::initializer_list<int> of) {
+      if (any({0, 1, 2}) > 0) c[key] = any(of);
+    };
+    maybe("hidden_size", {64, 96});
+    maybe("num_hidden_layers", {1, 4, 7, 12});
+    maybe("intermediate_size", {96, 160});
+    maybe("num_attention_heads", {4, 8});
+    maybe("num_key_value_heads", {1, 2});
+    maybe("num_global_key_value_heads", {1, 2});
+    maybe("head_dim", {8, 16});
+    maybe("global_head_dim", {16, 32});
+    maybe("vocab_size", {101, 256});
+    for (const char* key : {"attention_bias", "tie_word_embeddings", "attention_k_eq_v", "use_double_wide_mlp"})
+      if (any({0, 1}) > 0) c[key] = any({0, 1}) == 1;
+    CAPTURE(c.dump());
+    check_counts_agree(c);
+  }
+}
+
+}  // namespace test_gemma4
