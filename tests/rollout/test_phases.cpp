@@ -168,6 +168,18 @@ TEST_CASE("generation by the trained module gathers it whole") {
   refused(j, "the trained module itself");
 }
 
+TEST_CASE("what FSDP's streams have cached is given back before an engine wakes") {
+  auto j = beside_vllm();
+  j.framework = frameworks::hf_trainer;
+  j.sharding = {.kind = sharding_kind::fsdp2, .stage = 3};
+  const auto rank = estimate(j).ranks[0];
+  CHECK(rank.peak_phase == phase::generate);
+  CHECK(rank.reserved - rank.allocated < 2_MiB);
+  CHECK(above_rest(j, phase::sync) == 2 * p7 + 4 * 152'064LL * 3584);  // one tensor, whole in the shards' fp32
+  j.sharding.kind = sharding_kind::fsdp1;
+  CHECK(above_rest(j, phase::sync) == 2 * p7 + 4 * (2 * 152'064LL * 3584 + 3584));  // one unit: embedding, head and the last norm
+}
+
 TEST_CASE("an engine on other GPUs takes nothing here") {
   auto j = beside_vllm();
   j.rollout = {.engine = engine_kind::vllm, .placement = rollout_place::separate, .prompt = 512, .completion = 512};

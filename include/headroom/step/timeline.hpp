@@ -19,11 +19,12 @@ class timeline {
     if (tallest_[i].rise_to(parts...)) layer_[i] = layer;
     if (pools_) [[unlikely]] default_pool_ = max(default_pool_, (parts.total + ...) - elsewhere_);
   }
-  /// Considers a moment of a phase that not every step has.
+  /// Considers a moment of a phase that not every step has. Before an engine wakes trainers give what is cached back (empty_cache), so that
+  /// other streams' pools hold nothing then.
   constexpr void look_beside(phase p, std::int64_t layer, const moment& m) {
     auto& most = beside_[static_cast<std::size_t>(p) - tallest_.size()];
     most = max(most, m.total);
-    if (pools_) [[unlikely]] default_pool_ = max(default_pool_, m.total - elsewhere_);
+    if (pools_ && p != phase::generate && p != phase::sync) [[unlikely]] default_pool_ = max(default_pool_, m.total - elsewhere_);
     if (!tallest_beside_.rise_to(m)) return;
     at_beside_ = p;
     layer_beside_ = layer;
