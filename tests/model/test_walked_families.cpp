@@ -18,7 +18,7 @@ TEST_CASE("a shape has the parameters that the class has") {
     bool operator==(const rows&) const = default;
   };
   const std::map<std::string, rows> expected = {
-      {"deberta-v2", {3, 4}}, {"apertus", {9, 0}}, {"bitnet", {8, 0}},     {"electra", {4, 4}},  {"eurobert", {3, 1}},
+      {"deberta-v2", {3, 4}}, {"jina_embeddings_v3", {3, 1}}, {"marian", {2, 1}}, {"mpnet", {6, 0}}, {"pegasus", {0, 4}}, {"apertus", {9, 0}}, {"bitnet", {8, 0}},     {"electra", {4, 4}},  {"eurobert", {3, 1}},
       {"m2m_100", {2, 2}}, {"modernbert", {4, 1}}, {"nanochat", {5, 0}}, {"nomic_bert", {3, 1}},
   };
   std::map<std::string, rows> seen;
@@ -57,6 +57,15 @@ TEST_CASE("published models") {
   CHECK(total({{"architectures", {"DebertaV2Model"}}, {"model_type", "deberta-v2"}, {"hidden_size", 768}, {"num_hidden_layers", 12}, {"num_attention_heads", 12}, {"intermediate_size", 3072},
                {"vocab_size", 128100}, {"relative_attention", true}, {"position_buckets", 256}, {"norm_rel_ebd", "layer_norm"}, {"share_att_key", true}, {"pos_att_type", "p2c|c2p"},
                {"max_relative_positions", -1}, {"position_biased_input", false}, {"type_vocab_size", 0}, {"max_position_embeddings", 512}}) == 183'831'552);
+  // sentence-transformers/all-mpnet-base-v2: its file holds 514 numbers of positions more
+  CHECK(total({{"architectures", {"MPNetModel"}}, {"model_type", "mpnet"}, {"vocab_size", 30527}, {"max_position_embeddings", 514}}) == 109'486'464);
+  // google/pegasus-large: what trains of it; the sines of both sides' positions do not
+  const auto pegasus = headroom::count(headroom::io::model_from_config({{"architectures", {"PegasusForConditionalGeneration"}}, {"model_type", "pegasus"}, {"vocab_size", 96103}, {"encoder_layers", 16},
+                                                                        {"decoder_layers", 16}, {"activation_function", "relu"}}));
+  CHECK(pegasus.trainable().count() == 568'699'904);
+  CHECK(pegasus.frozen.count() == 2 * 1024 * 1024);
+  // facebook/nllb-200-distilled-600M
+  CHECK(total({{"architectures", {"M2M100ForConditionalGeneration"}}, {"model_type", "m2m_100"}, {"vocab_size", 256206}}) == 615'073'792);
   // answerdotai/ModernBERT-base: its file has 149,655,232
   CHECK(total({{"architectures", {"ModernBertForMaskedLM"}}, {"model_type", "modernbert"}, {"classifier_pooling", "mean"}, {"global_attn_every_n_layers", 3}, {"local_attention", 128}}) == 149'655'232);
 }

@@ -237,7 +237,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     h.q = cast(p, h.q, s.width);
     h.k = cast(p, h.k, s.width);
   }
-  const bool written_out = s.kernel == attention::eager || s.kernel == attention::math || m.attention_softcap > 0 || m.position == position_kind::relative || (m.attention_sinks && s.kernel == attention::sdpa);
+  const bool written_out = s.kernel == attention::eager || s.kernel == attention::math || m.attention_softcap > 0 || m.biased_scores() || (m.attention_sinks && s.kernel == attention::sdpa);
   const bool expands = repeats || written_out || (style.expands_kv == kv_expansion::if_padded && s.padded);
   if (expands && p.elements(h.k) < p.elements(h.q)) {
     h.k = expand(p, s, h.k);

@@ -22,7 +22,7 @@ constexpr program embedding(const scene& s, const module_set& trained) {
   if (m.position == position_kind::learned) {
     const auto positions = p.make(checked::mul(s.sequence, columns), s.residual_width);
     p.step(0, positions.bit(),
-           {.weight_gradient = trained.has(module::position) ? p.rounded(checked::mul(m.max_positions + m.position_offset, columns), width) : bytes{0}});
+           {.weight_gradient = trained.has(module::position) && !m.frozen_positions ? p.rounded(checked::mul(m.max_positions + m.position_offset, columns), width) : bytes{0}});
     const auto sum = p.make(n, s.residual_width);
     p.step(x | positions, sum.bit(), {.passes_gradient = true});
     x = sum;

@@ -56,7 +56,8 @@ inline constexpr family_name family_names[] = {
     {"Qwen3_5Text", "qwen3_5_text"}, {"Qwen3_5MoeText", "qwen3_5_moe_text"}, {"Camembert", "camembert"},   {"XGLM", "xglm"},             {"BioGpt", "biogpt"},         {"Ministral", "ministral"},
     {"DeepseekV32", "deepseek_v32"}, {"GlmMoeDsa", "glm_moe_dsa"},
     {"Electra", "electra"},       {"NomicBert", "nomic_bert"},  {"EuroBert", "eurobert"},     {"ModernBert", "modernbert"},
-    {"M2M100", "m2m_100"},        {"DebertaV2", "deberta-v2"},        {"Apertus", "apertus"},       {"BitNet", "bitnet"},         {"NanoChat", "nanochat"},
+    {"M2M100", "m2m_100"},        {"DebertaV2", "deberta-v2"}, {"MPNet", "mpnet"},           {"JinaEmbeddingsV3", "jina_embeddings_v3"}, {"Pegasus", "pegasus"},
+    {"Marian", "marian"},              {"Apertus", "apertus"},       {"BitNet", "bitnet"},         {"NanoChat", "nanochat"},
     {"Mellum", "mellum"},         {"HyperCLOVAX", "hyperclovax"},
 };
 

@@ -61,12 +61,12 @@ constexpr void add_embedding(inventory& list, const shape& m) {
     list.add({.role = module::head, .rows = width, .columns = m.hidden, .linear = true});       // project_out
   }
   if (m.position == position_kind::learned)
-    list.add({.role = module::position, .rows = checked::add(m.max_positions, m.position_offset), .columns = table});
+    list.add({.role = module::position, .rows = checked::add(m.max_positions, m.position_offset), .columns = table, .frozen = m.frozen_positions});
   if (m.position == position_kind::disentangled) {
     list.add({.role = module::position, .rows = m.relative_buckets, .columns = m.hidden});
     list.add({.role = module::norm, .rows = m.hidden, .per_layer = norm_vectors(m)});
   }
-  if (m.position == position_kind::relative)
+  if (m.biased_scores())
     list.add({.role = module::position, .rows = m.relative_buckets, .columns = m.heads, .split = split_axis::columns});
   list.add({.role = module::position, .rows = m.token_types, .columns = table});
   if (m.embedding_norm) list.add({.role = module::norm, .rows = table, .per_layer = norm_vectors(m)});

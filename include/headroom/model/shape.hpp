@@ -183,6 +183,7 @@ struct shape {
   std::int64_t embedding_dim{};     ///< width of the token embedding when it is projected to `hidden` (OPT-350m); 0: hidden
   std::int64_t position_offset{};   ///< rows of the position table before position 0 (OPT, BART: 2)
   std::int64_t token_types{};       ///< BERT's segment table
+  bool frozen_positions{};          ///< the table of positions is held without gradient (Marian's sinusoids)
   std::int64_t relative_buckets{};  ///< T5: rows of the relative position table
   encoder_shape encoder{};
   vision_shape vision{};
@@ -194,6 +195,8 @@ struct shape {
   [[nodiscard]] constexpr bool latent() const { return mla.kv_rank > 0; }  ///< attention is DeepSeek's
   /// Features of a head that rotary embedding turns.
   [[nodiscard]] constexpr std::int64_t rotary_width() const { return latent() ? mla.rope_dim : checked::mul(head_width(), rotary_percent) / 100; }
+  /// Whether a table of biases, a column for each head, is added to the scores of every layer (T5, MPNet).
+  [[nodiscard]] constexpr bool biased_scores() const { return position == position_kind::relative || (position == position_kind::learned && relative_buckets > 0); }
   [[nodiscard]] constexpr bool sparse() const { return experts.count > 0; }
   [[nodiscard]] constexpr std::int64_t embedding_width() const { return embedding_dim > 0 ? embedding_dim : hidden; }
 

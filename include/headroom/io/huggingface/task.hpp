@@ -33,6 +33,7 @@ inline constexpr task_name task_names[] = {
     {"ForQuestionAnswering", task::question},
     {"ForMultipleChoice", task::choice},
     {"ForImageClassification", task::image},
+    {"MTModel", task::conditional},  // Marian's
     {"Model", task::base},
 };
 

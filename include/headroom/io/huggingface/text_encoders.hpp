@@ -148,16 +148,57 @@ inline shape read_deberta_v2(const config& c, task head) {
   return m;
 }
 
-/// M2M100Encoder, M2M100Decoder (NLLB): norms in front and at the ends, positions that are computed and no parameters.
-inline shape read_m2m_100(const config& c, task head) {
-  shape m = read_encoder_decoder(c, 12, 1024, 16, 4096, 128112, {"max_position_embeddings", 1024});
-  m.activation = activation_of(c, {"activation_function"}, "relu");
-  m.max_positions = 0;  // added as learned ones are, without a table
+/// MPNetModel: BERT whose scores have biases, of one table for all layers.
+inline shape read_mpnet(const config& c, task head) {
+  shape m = bert_block();
+  read_sizes(c, {{"num_hidden_layers", 12}, {"hidden_size", 768}, {"num_attention_heads", 12}, {"intermediate_size", 3072}, {"vocab_size", 30527},
+                 {"max_position_embeddings", 512}, true, "hidden_act", "gelu"}, m);
+  m.relative_buckets = c.size({"relative_attention_num_buckets"}, 32);
+  set_encoder_head(c, m, head, true);
+  return m;
+}
+
+/// JinaEmbeddingsV3Model: BERT with rotary positions.
+inline shape read_jina(const config& c, task head) {
+  shape m = bert_block();
+  read_sizes(c, {{"num_hidden_layers", 24}, {"hidden_size", 1024}, {"num_attention_heads", 16}, {"intermediate_size", 4096}, {"vocab_size", 250002},
+                 {"max_position_embeddings", 8194}, true, "hidden_act", "gelu"}, m);
+  m.position = position_kind::rope;
+  m.head_dim = c.nullable({"head_dim"}, 0, 0);
+  m.token_types = c.number({"type_vocab_size"}, 1, 0);
+  set_encoder_head(c, m, head, true);
+  return m;
+}
+
+/// Encoder and decoder over computed positions, as BART spells their sizes. `table`: they are held as parameters, without gradient; else they are added
+/// as learned ones are, and no table is there.
+struct computed_positions {
+  std::int64_t vocab, positions;
+  const char* activation;
+  bool table;
+};
+inline shape read_over_computed_positions(const config& c, task head, const computed_positions& of) {
+  shape m = read_encoder_decoder(c, 12, 1024, 16, 4096, of.vocab, {"max_position_embeddings", of.positions});
+  m.activation = activation_of(c, {"activation_function"}, of.activation);
+  m.frozen_positions = m.encoder.frozen_positions = of.table;
+  if (!of.table) m.max_positions = 0;
   if (!m.tied) complain(c.at("tie_word_embeddings") + " must be true for this class: releases of transformers differ in the tables that an untied model has; found false");
   if (head == task::base)
     m.head = head_kind::none;
   else if (head != task::conditional && head != task::unstated)
-    complain(c.at("architectures") + " puts a head on M2M100 that is not known; accepted are M2M100ForConditionalGeneration, M2M100Model");
+    complain(c.at("architectures") + " puts a head on this family that is not known; accepted are ...ForConditionalGeneration, MarianMTModel, ...Model");
+  return m;
+}
+/// M2M100Encoder, M2M100Decoder (NLLB): norms in front and at the ends.
+inline shape read_m2m_100(const config& c, task head) { return read_over_computed_positions(c, head, {128112, 1024, "relu", false}); }
+/// PegasusEncoder, PegasusDecoder: the same over a table.
+inline shape read_pegasus(const config& c, task head) { return read_over_computed_positions(c, head, {50265, 1024, "gelu", true}); }
+/// MarianEncoder, MarianDecoder: norms behind the sub-blocks. One vocabulary for both sides.
+inline shape read_marian(const config& c, task head) {
+  shape m = read_over_computed_positions(c, head, {58101, 1024, "gelu", true});
+  m.norm_after = m.no_final_norm = true;
+  require_equal(c, "decoder_vocab_size", "vocab_size", m.vocab);
+  if (!c.flag("share_encoder_decoder_embeddings", true)) complain(c.at("share_encoder_decoder_embeddings") + " must be true, found false");
   return m;
 }
 
@@ -168,7 +209,8 @@ inline bool read_text_encoder(const config& c, std::string_view type, task head,
     shape (*read)(const config&, task);
   };
   static constexpr family families[] = {
-      {"electra", read_electra}, {"nomic_bert", read_nomic_bert}, {"eurobert", read_eurobert}, {"modernbert", read_modernbert}, {"m2m_100", read_m2m_100}, {"deberta-v2", read_deberta_v2},
+      {"electra", read_electra}, {"nomic_bert", read_nomic_bert}, {"eurobert", read_eurobert}, {"modernbert", read_modernbert}, {"m2m_100", read_m2m_100}, {"deberta-v2", read_deberta_v2}, {"mpnet", read_mpnet},
+      {"jina_embeddings_v3", read_jina}, {"pegasus", read_pegasus}, {"marian", read_marian},
   };
   for (const auto& f : families)
     if (f.type == type) return m = f.read(c, head), true;

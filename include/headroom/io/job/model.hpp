@@ -192,6 +192,7 @@ void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.whole("embedding_dim", m.embedding_dim);
   k.whole("position_offset", m.position_offset);
   k.whole("token_types", m.token_types);
+  k.flag("frozen_positions", m.frozen_positions);
   k.whole("relative_buckets", m.relative_buckets);
   k.nested("encoder", m.encoder);
   k.nested("vision", m.vision);
