@@ -77,6 +77,29 @@ TEST_CASE("what mamba_ssm's kernels keep") {
   CHECK(static_cast<double>(walk(j, alone).saved.total.count()) == doctest::Approx(2048.0 * 2048 * (14 * 16 + 22)).epsilon(0.03));
 }
 
+TEST_CASE("kernels that cast their weights themselves keep the copies") {
+  auto j = whole_job(mamba);
+  j.model.fp32_residual = false;
+  const auto saves = [&](std::int64_t rank, const precision& how) {
+    j.model.ssm.rank = rank;
+    j.precision = how;
+    return walk(j, alone).saved.total.count();
+  };
+  // 64 more ranks: of 2048 tokens, and, under autocast, of two matrices with 2048 channels.
+  CHECK(saves(128, precisions::bf16) - saves(64, precisions::bf16) == 2 * 2048 * 64);
+  CHECK(saves(128, precisions::bf16_autocast) - saves(64, precisions::bf16_autocast) == 2 * 2048 * 64 + 2 * 2 * 2048 * 64);
+  // Mamba-2's kernel keeps one of the last matrix: a head more is 64 features, and a row of 64 for each of 1024 of the stream.
+  j = whole_job(R"({"model_type": "mamba2", "num_hidden_layers": 2, "hidden_size": 1024, "num_heads": 32, "n_groups": 1, "vocab_size": 4096, "residual_in_fp32": false})");
+  const auto of_heads = [&](std::int64_t heads, const precision& how) {
+    j.model.ssm.heads = heads;
+    j.precision = how;
+    return walk(j, {mixer_kind::mamba2, feed_forward_kind::none}).saved.total.count();
+  };
+  const std::int64_t token = 2 * (2 * 64 + 1) + 2 * 64, in = 2 * 1024 * (2 * 64 + 1);  // what the first matrix makes and the scan's result; the first matrix as autocast casts it
+  CHECK(of_heads(33, precisions::bf16) - of_heads(32, precisions::bf16) == 2048 * token);
+  CHECK(of_heads(33, precisions::bf16_autocast) - of_heads(32, precisions::bf16_autocast) == 2048 * token + in + 2 * 1024 * 64);
+}
+
 TEST_CASE("Mamba and Jamba from their configurations to a report") {
   for (const auto& model : {mamba, std::string{R"({"model_type": "jamba", "num_hidden_layers": 8, "hidden_size": 1024, "intermediate_size": 2048, "num_attention_heads": 8, "num_experts": 4, "vocab_size": 4096})"}}) {
     auto j = whole_job(model);

@@ -50,10 +50,11 @@ constexpr tensor mamba1_fused(program& p, const scene& s, const module_set& trai
   const auto steps = p.make(checked::mul(s.tokens, detail::mamba1_steps(m)), w), b = p.make(n.keys, w), c = p.make(n.keys, w);
   const auto out = p.make(n.inner, w), kept = p.make(n.kept, 4), y = p.make(checked::mul(s.tokens, m.hidden), w);
   const auto channel = p.size(out);
+  const auto copies = cast_weights(p, s, checked::mul(m.ssm.heads, checked::add(m.hidden, checked::add(m.ssm.rank, detail::mamba1_steps(m)))));
   bytes weights = trained.has(module::mixer) ? mamba1_gradients(p, s, true) : bytes{0};
   if (trained.has(module::mixer_out)) weights += p.rounded(checked::mul(m.ssm.heads, m.hidden), s.weight_width) + (m.ssm.bias ? p.rounded(m.hidden, s.weight_width) : bytes{0});
   p.step(turned | rates, (steps | b | c) | (out | kept) | y.bit(),
-         {.saves = (turned | rates) | (steps | b | c) | (out | kept), .holds = projected.bit(), .forward_temporary = 3 * channel,
+         {.saves = (turned | rates | copies) | (steps | b | c) | (out | kept), .holds = projected.bit(), .forward_temporary = 3 * channel,
           .backward_temporary = 6 * channel + 2 * p.rounded(n.keys, 4) + p.size(steps), .weight_gradient = weights, .temporary_block = channel});
   return y;
 }

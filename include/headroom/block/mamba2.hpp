@@ -45,8 +45,9 @@ constexpr tensor mamba2_fused(program& p, const scene& s, const module_set& trai
     weights += p.rounded(checked::mul(detail::mamba2_channels(m), m.ssm.conv + (m.ssm.conv_bias ? 1 : 0)), s.weight_width) + 3 * p.rounded(m.ssm.heads, s.weight_width) +
                (m.ssm.no_norm ? bytes{0} : p.rounded(inner, s.weight_width));
   if (trained.has(module::mixer_out)) weights += p.rounded(checked::mul(inner, m.hidden), s.weight_width) + (m.ssm.bias ? p.rounded(m.hidden, s.weight_width) : bytes{0});
+  const auto copy = cast_weights(p, s, checked::mul(inner, m.hidden));
   p.step(projected.bit(), (y | scanned) | roots,
-         {.saves = (projected | scanned) | roots, .forward_temporary = made + p.size(scanned), .backward_temporary = 2 * made + convolved + of_groups + 2 * p.size(scanned),
+         {.saves = (projected | scanned) | (roots | copy), .forward_temporary = made + p.size(scanned), .backward_temporary = 2 * made + convolved + of_groups + 2 * p.size(scanned),
           .weight_gradient = weights});
   return y;
 }

@@ -21,6 +21,13 @@ constexpr tensor kept_of(program& p, tensor_set reads, std::int64_t elements, st
   return y;
 }
 
+/// Copies of weights that a fused kernel casts by itself where autocast is on, and keeps (mamba_ssm selective_scan_interface.py, ssd_combined.py).
+constexpr tensor cast_weights(program& p, const scene& s, std::int64_t elements) {
+  const auto y = p.make(s.casts_weights ? elements : 0, s.width);
+  p.step(0, y.bit());
+  return y;
+}
+
 /// The convolution over the last positions of each channel. Fused, its silu is part of it, if it has one; torch.nn.Conv1d makes as many positions
 /// more as it looks back.
 constexpr tensor convolution(program& p, const scene& s, const module_set& trained, tensor x) {
