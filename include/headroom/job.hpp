@@ -136,4 +136,9 @@ constexpr place place_of_parameters(const job& j) {
   return j.sharding.by(sharder::deepspeed) && !j.sharding.cuts(sharded_state::weights) ? place::on_gpu : j.offload.parameters;
 }
 
+/// Whether each unit's gradients go to the host as soon as they are reduced: FSDP2's CPUOffloadPolicy (torch
+/// distributed/fsdp/_fully_shard/_fsdp_collectives.py foreach_reduce, offload_to_cpu). FSDP1 copies them, too, and lets them go after backward alone
+/// (_flat_param.py prepare_gradient_for_optim).
+constexpr bool gradients_leave(const job& j) { return j.sharding.kind == sharding_kind::fsdp2 && j.offload.parameters != place::on_gpu; }
+
 }  // namespace headroom

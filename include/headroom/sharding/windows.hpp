@@ -56,7 +56,7 @@ constexpr windows windows_of(const settled_job& s, const state_bytes& st) {
   if (s.optimizer.in_backward) w.path = gradient_path::leaves;
   w.gradients_at_load = w.gradients_before.total > bytes{0} && j.sharding.kind != sharding_kind::fsdp1 && j.sharding.kind != sharding_kind::fsdp2;
   const bool exist = j.batch.accumulation > 1 || j.framework.gradients.stay;
-  if (exist && w.gradients_before.total == bytes{0}) w.gradients_before = moment(row::gradients, st.gpu[row::gradients]);
+  if (exist && w.gradients_before.total == bytes{0} && !gradients_leave(j)) w.gradients_before = moment(row::gradients, st.gpu[row::gradients]);
   return w;
 }
 

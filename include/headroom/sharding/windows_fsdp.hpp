@@ -61,6 +61,7 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
     w.kept_per_unit = w.kept_root = w.kept_embedding = bytes{0};
     w.root_waits = false;
   }
+  if (gradients_leave(*s.source)) w.kept_per_unit = w.kept_root = w.kept_embedding = bytes{0};
   if (d > 1 && !s.layer.host) {
     w.pools = true;
     w.gathering = resident ? bytes{0} : unit;
@@ -68,7 +69,8 @@ constexpr void fsdp2_windows(windows& w, const settled_job& s, const state_bytes
     w.gather_pool = share(largest, c) + share(largest, c, d);
     const auto at_once = share(largest, c) + unit + share(st.unit, habits.sharding.gathers_in_fp8 ? 1 : c, d);
     w.gather_pool = w.gather_pool > at_once ? w.gather_pool : at_once;
-    w.reduce_pool = st.gpu[row::gradients] + (r == m ? bytes{0} : share(reduced_of(largest), r, d));
+    const auto staying = gradients_leave(*s.source) ? share(reduced_of(largest), m, d) : st.gpu[row::gradients];
+    w.reduce_pool = staying + (r == m ? bytes{0} : share(reduced_of(largest), r, d));
   }
 }
 

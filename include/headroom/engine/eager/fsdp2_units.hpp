@@ -41,7 +41,7 @@ class fsdp2_units {
     keeps_last_ = habits.sharding.keeps_last_layer;
     sums_whole_ = j.sharding.no_sync && j.batch.accumulation > 1;
     widens_ = s.precision.reduce.width() != s.precision.compute.width();
-    updates_at_once_ = s.optimizer.in_backward;
+    updates_at_once_ = s.optimizer.in_backward || gradients_leave(j);
     averages_ = j.parallel.replicate > 1;
     for (const auto& w : list)
       if (w.layers.count == 0 && w.role != module::encoder && w.role != module::vision) {
@@ -56,7 +56,7 @@ class fsdp2_units {
   /// What the micro-batches before have left: whole gradients under no_sync, shards otherwise.
   constexpr void start() {
     exist_ = true;
-    if (updates_at_once_) return;
+    if (updates_at_once_ && !sums_whole_) return;
     if (sums_whole_ && !widens_) return to_->start_with(to_->all_gradients(), row::gradients);
     auto all = left_by(front_) + left_by(back_);
     const auto& runs = to_->runs();

@@ -84,7 +84,7 @@ class eager_step {
     const auto& w = *of_->around;
     to.enter(phase::step, -1);
     to.consider();
-    const bool on_gpu = s.source->offload.optimizer == place::on_gpu && !s.optimizer.in_backward;
+    const bool on_gpu = s.source->offload.optimizer == place::on_gpu && !s.optimizer.in_backward && !gradients_leave(*s.source);
     if (!on_gpu && !s.source->framework.gradients.stay) drop_gradients();
     to.make_states();
     // ZeRO's update reads the gradients' cast, or the flat gradients themselves where they have the master copy's format.
