@@ -82,6 +82,15 @@ TEST_CASE("an adapter that is switched off takes nothing") {
   CHECK(only(r).at_phase[static_cast<std::size_t>(phase::loss_forward)][row::activations] >= bytes{32 * 2 * 4096 * 4096});
 }
 
+TEST_CASE("TRL of 2025 keeps the inputs of all layers of the reference, too") {
+  const auto r = estimate(dpo(method_code::trl_0_28, zero(3)));
+  // Policy: logits, log-probabilities and half of the logits once more. Reference: its logits and half of them beside the policy's log-probabilities.
+  CHECK(of_logits(r, phase::loss_forward, v8, 4096) == 500);
+  const auto& at = only(r).at_phase[static_cast<std::size_t>(phase::loss_forward)];
+  CHECK(at[row::activations] >= bytes{std::int64_t{2} * 32 * 2 * 4096 * 4096});  // checkpoints, and as many inputs
+  CHECK(only(r)[phase::reference] > only(copied)[phase::reference] - bytes{2 * 2 * v8 * 4096});
+}
+
 TEST_CASE("KTO of four samples: the same logits, and copies by verdict") {
   auto j = dpo(method_code::trl, zero(3));
   j.batch.micro = 4;

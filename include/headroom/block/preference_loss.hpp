@@ -81,9 +81,16 @@ constexpr tensor scores_of(program& p, const scene& s, tensor logits) {
   return scores_in_kernel(p, s, x);
 }
 
+/// Every layer's input in another model's forward, where it returns them; else none.
+constexpr tensor others_hidden_states(program& p, const scene& s) {
+  if (!s.scoring.keeps_hidden_states) return {};
+  const auto x = p.make(checked::mul(checked::mul(s.model->layers, s.tokens), s.model->hidden), s.residual_width);
+  p.step(0, x.bit());
+  return x;
+}
+
 /// Another model's logits, as its forward returns them, and as the trainer reads them.
 constexpr tensor others_logits(program& p, const scene& s, std::int64_t width) {
-  p.other_here();
   const auto raw = p.make(checked::mul(s.tokens, s.vocabulary), s.width, row::logits);
   p.step(0, raw.bit());
   const auto logits = cast(p, raw, width);
@@ -114,6 +121,12 @@ constexpr void entropy_metric(program& p, const scene& s, tensor logits, std::in
   p.step(copy.bit(), entropy.bit(), {.forward_temporary = part, .temporaries = row::logits});
 }
 
+/// A metric: means of the labelled logits of one half of the samples, then of the other's, each a copy.
+constexpr void mean_metric(program& p, tensor logits, tensor beside) {
+  const auto half = p.make(p.elements(logits) / 2, p.width(logits), row::logits);
+  p.step(0, half.bit(), {.holds = logits | beside});
+}
+
 /// Metrics of KTO: samples that are wanted, taken to be half of them, the others, and the tokens of the first, each a copy.
 constexpr void verdict_metrics(program& p, const scene& s, tensor logits) {
   const auto half = checked::mul(checked::mul(s.samples, s.sequence > 1 ? s.sequence - 1 : 1), s.vocabulary) / 2;
@@ -130,7 +143,13 @@ constexpr tensor compared_scores(program& p, const scene& s, tensor logits, std:
   tensor_set parts{};
   if (how.cross_entropy_first) parts |= first_half_entropy(p, s, logits).bit();
   parts |= scores_of(p, s, logits).bit();
-  if (s.compares) parts |= scores_of(p, s, others_logits(p, s, p.width(logits))).bit();
+  if (how.means_halves) mean_metric(p, logits, {});
+  if (s.compares) {
+    p.other_here();
+    const auto hidden = others_hidden_states(p, s), theirs = others_logits(p, s, p.width(logits));
+    parts |= scores_of(p, s, theirs).bit();
+    if (how.means_halves) mean_metric(p, theirs, hidden);
+  }
   p.step(parts, scalar.bit());
   if (how.copies_for_entropy) entropy_metric(p, s, logits, entropy_chunk);
   if (how.copies_by_verdict) verdict_metrics(p, s, logits);
@@ -144,6 +163,7 @@ constexpr tensor divergence_from_teacher(program& p, const scene& s, tensor logi
   const auto like = [&](tensor x, std::int64_t times = 1) { return p.make(checked::mul(times, p.elements(x)), p.width(x), row::logits); };
   const auto named = [&](tensor x) { p.hold_in_forward(x); return x; };
   const auto of = [&](tensor_set reads, tensor y, const operation_details& d = {}) { p.step(reads, y.bit(), d); return y; };
+  p.other_here();
   const auto theirs_raw = others_logits(p, s, p.width(logits));
   const auto x = without_last(p, s, logits), t = without_last(p, s, theirs_raw);
   const auto scaled = named(of(x.bit(), like(x))), scaled_t = named(of(t.bit(), like(t)));

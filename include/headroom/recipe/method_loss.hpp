@@ -27,12 +27,15 @@ struct method_loss {
   bool copies_by_verdict{};        ///< … and copies of the samples that are wanted and of those that are not, and of the tokens of the first (KTO)
   bool divides_in_place{};         ///< logits are divided by the temperature where they lie
   bool overwrites{};               ///< the gradient is written over the saved logits (flash_attn cross_entropy_loss, inplace_backward)
+  bool means_halves{};             ///< each model's logits of the first half of the samples are copied for a metric, then those of the others
+  bool keeps_hidden_states{};      ///< the forward returns every layer's input, which the graph has of the policy and nobody of the reference
   bool divergence{};               ///< a divergence from the teacher's distribution instead of scores
   friend constexpr bool operator==(const method_loss&, const method_loss&) = default;
 };
 
 /// Sources: TRL trl/trainer/dpo_trainer.py and kto_trainer.py _compute_loss (since 0.29), trl/experimental/{orpo,cpo}/*_trainer.py concatenated_forward and
-/// get_batch_logps, trl/experimental/gkd/gkd_trainer.py generalized_jsd_loss; up to 0.14 trl/trainer/dpo_trainer.py get_batch_logps;
+/// get_batch_logps, trl/experimental/gkd/gkd_trainer.py generalized_jsd_loss; 0.15 to 0.28 dpo_trainer.py
+/// concatenated_forward (output_hidden_states since 0.19, 53c4a7c2b of 2025-06-12); up to 0.11 get_batch_logps;
 /// ms-swift swift/rlhf_trainers/dpo_trainer.py concatenated_forward and rlhf_mixin.py get_per_token_logps; LLaMA-Factory
 /// src/llamafactory/train/dpo/trainer.py concatenated_forward and trainer_utils.py get_batch_logps; OpenRLHF openrlhf/models/actor.py forward.
 /// GRPO and RLOO: TRL trl/trainer/grpo_trainer.py _get_per_token_logps_and_entropies; ms-swift swift/rlhf_trainers/grpo_trainer.py
@@ -48,6 +51,7 @@ constexpr method_loss loss_of(const objective& o, bool kernels) {
     return {.scores = label_scores::by_sample, .copies_for_entropy = o.code != method_code::ms_swift, .divides_in_place = true};
   }
   switch (o.code) {
+    case method_code::trl_0_28: return {.scores = label_scores::by_sample, .shifts = false, .names_logits = false, .means_halves = true, .keeps_hidden_states = true};
     case method_code::trl_0_14: return {.scores = label_scores::whole, .cross_entropy_first = entropy_on_half};
     case method_code::llama_factory: return {.scores = label_scores::whole, .widens = true};
     case method_code::openrlhf: return {.scores = kernels ? label_scores::in_kernel : label_scores::in_chunks, .shifts = false, .widens = true, .names_logits = false};
@@ -67,6 +71,7 @@ constexpr bool models_loss(const objective& o) {
   switch (o.code) {
     case method_code::unset:
     case method_code::trl: return true;
+    case method_code::trl_0_28: return is(dpo);
     case method_code::trl_0_14: return is(dpo, orpo, cpo, simpo);
     case method_code::ms_swift: return is(dpo, orpo, cpo, simpo, reward, classification, embedding, rerank);
     case method_code::llama_factory: return is(dpo, kto, orpo, simpo);

@@ -12,7 +12,7 @@ namespace headroom {
 enum class objective_kind : std::uint8_t { sft, dpo, kto, orpo, cpo, simpo, reward, classification, embedding, rerank, distill, online_dpo, ppo, grpo, rloo };
 
 /// Whose code runs the method. Where its loss changed, an older release has a name of its own.
-enum class method_code : std::uint8_t { unset, trl, trl_0_14, ms_swift, ms_swift_megatron, llama_factory, openrlhf, verl, nemo_rl, slime, deepspeed_chat, medicalgpt };
+enum class method_code : std::uint8_t { unset, trl, trl_0_28, trl_0_14, ms_swift, ms_swift_megatron, llama_factory, openrlhf, verl, nemo_rl, slime, deepspeed_chat, medicalgpt };
 
 /// How the reference's log-probabilities come about: by a copy of the model; by the model with its adapters switched off; by weights that are
 /// swapped in from the host; once, before the first step, so that they are data; or there is none.

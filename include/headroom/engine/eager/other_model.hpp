@@ -23,7 +23,7 @@ struct bare_forward {
   bytes layers{}, head{};
 };
 template <class Layers>
-constexpr bare_forward walk_bare(const settled_job& s, const state_bytes& st, const windows& w, const Layers& layers) {
+constexpr bare_forward walk_bare(const settled_job& s, const state_bytes& st, const windows& w, bool keeps_inputs, const Layers& layers) {
   scene sc = s.layer;
   sc.model = &s.model;
   sc.compiled = false;
@@ -46,7 +46,9 @@ constexpr bare_forward walk_bare(const settled_job& s, const state_bytes& st, co
     cut_layers(runs, s, sc, all, false);
     for (std::size_t i = 0; i < runs.size; ++i) {
       cost_run(runs.list[i], s, sc, false, false, layers);
-      r.layers = max(r.layers, stays + runs.list[i].forward.total);
+      const auto& run = runs.list[i];
+      if (keeps_inputs) stays += (run.count * run.span) * run.stream;
+      r.layers = max(r.layers, stays + run.forward.total - (keeps_inputs ? run.stream : bytes{0}));
     }
   });
   r.head = stays + with_made([&] { return tail_of(sc, nothing, false); }, tallest);
@@ -62,7 +64,7 @@ template <class Layers>
   const auto list = kept_weights(s, layers.weights(s.model));
   const auto st = states(s, list);
   const auto w = windows_of(s, st);
-  const auto bare = walk_bare(s, st, w, layers);
+  const auto bare = walk_bare(s, st, w, trained.layer.scoring.keeps_hidden_states, layers);
   const bool zero3 = standing.sharding.by(sharder::deepspeed) && standing.sharding.cuts(sharded_state::weights);
   other_model r;
   auto around = w.forward.total, around_head = w.loss.total;
