@@ -47,12 +47,12 @@ constexpr objection check_method_step(const job& j, const No& no) {
   const auto& f = j.framework;
   if (generates(o.kind) && o.code != method_code::trl && o.code != method_code::ms_swift && o.code != method_code::verl)
     return no("headroom: methods that generate completions are modelled as TRL, ms-swift and verl run them: objective.trainer must be \"trl\", \"ms-swift\" or \"verl\"");
-  if (o.code == method_code::verl && j.attention != attention::flash)
+  if (generates(o.kind) && o.code == method_code::verl && j.attention != attention::flash)
     return no("headroom: of verl, samples without padding and flash-attn's loss are modelled (use_remove_padding): attention must be \"flash\"");
   if (o.code == method_code::llama_factory && o.kind == objective_kind::reward)
     return no("headroom: LLaMA-Factory's reward model keeps the language head and makes its logits, which is not modelled by this version; objective.trainer must be trl or ms-swift");
   if (!generates(o.kind) && !models_loss(o))
-    return no("headroom: this objective.trainer's code of this method is not modelled by this version; trl is of every kind, trl-0.14 and ms-swift of dpo, orpo, cpo and simpo, llama-factory of dpo, kto, orpo and simpo, openrlhf of dpo");
+    return no("headroom: this objective.trainer's code of this method is not modelled by this version; trl is of every kind, trl-0.28 of dpo, trl-0.14 and ms-swift of dpo, orpo, cpo and simpo, llama-factory of dpo, kto, orpo and simpo, openrlhf of dpo");
   if (f.runtime != runtime::autograd || f.modules.kind != layer_modules::eager || (f.label != "hf-trainer" && f.label != "deepspeed"))
     return no("headroom: methods other than sft are modelled over transformers' Trainer by this version: framework must be hf-trainer or deepspeed", f.label);
   if (j.parallel.pipeline > 1) return no("headroom: methods other than sft are not modelled with layers spread over GPUs; parallel.pipeline must be 1", j.parallel.pipeline);

@@ -18,12 +18,12 @@ struct other_model {
 
 namespace detail {
 
-/// The tallest moment of a forward that keeps nothing, without what is gathered: before the head, and there.
+/// The tallest moment of a forward that keeps nothing, or the inputs of its layers, without what is gathered: before the head, and there.
 struct bare_forward {
   bytes layers{}, head{};
 };
 template <class Layers>
-constexpr bare_forward walk_bare(const settled_job& s, const state_bytes& st, const windows& w, bool keeps_inputs, const Layers& layers) {
+constexpr bare_forward walk_bare(const settled_job& s, const state_bytes& st, const windows& w, const Layers& layers, bool keeps_inputs = false) {
   scene sc = s.layer;
   sc.model = &s.model;
   sc.compiled = false;
@@ -64,7 +64,7 @@ template <class Layers>
   const auto list = kept_weights(s, layers.weights(s.model));
   const auto st = states(s, list);
   const auto w = windows_of(s, st);
-  const auto bare = walk_bare(s, st, w, trained.layer.scoring.keeps_hidden_states, layers);
+  const auto bare = walk_bare(s, st, w, layers, trained.layer.scoring.keeps_hidden_states);
   const bool zero3 = standing.sharding.by(sharder::deepspeed) && standing.sharding.cuts(sharded_state::weights);
   other_model r;
   auto around = w.forward.total, around_head = w.loss.total;
