@@ -168,6 +168,25 @@ TEST_CASE("generation by the trained module gathers it whole") {
   refused(j, "the trained module itself");
 }
 
+TEST_CASE("scores of many completions at once, and of a reference") {
+  auto j = beside_vllm();
+  j.objective.reference = reference_way::copy;
+  const auto few = estimate(j);
+  CHECK(above_rest(j, phase::score) > 0);
+  j.rollout.batch = 16;
+  const auto many = estimate(j);
+  CHECK(at(many, phase::backward) == at(few, phase::backward));
+  // Logits of 513 positions of twelve completions more, in bf16; what else there is of a head's input is small.
+  const std::int64_t more = at(many, phase::score) - at(few, phase::score), logits = 12LL * 513 * 152'064 * 2;
+  CHECK(more > logits);
+  CHECK(more < logits + 12LL * 1024 * 3584 * 2 * 4);
+  CHECK(at(many, phase::reference) - at(few, phase::reference) > logits);
+  // The copy is divided as the model is, under the third stage: 2 bytes a parameter over eight GPUs, all along.
+  auto alone = beside_vllm();
+  CHECK(at(few, phase::save) - at(estimate(alone), phase::save) >= 2 * p7 / 8);
+  CHECK(at(few, phase::save) - at(estimate(alone), phase::save) < 2 * p7 / 8 + 2'000'000);
+}
+
 TEST_CASE("what FSDP's streams have cached is given back before an engine wakes") {
   auto j = beside_vllm();
   j.framework = frameworks::hf_trainer;

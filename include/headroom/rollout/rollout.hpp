@@ -39,6 +39,7 @@ struct rollout {
   std::int64_t batched_tokens{};    ///< tokens of one of its forwards, at most; 0: the trainer's choice
   std::int64_t prompt{}, completion{};  ///< tokens, at most; together batch.sequence
   std::int64_t generations{};       ///< completions of each prompt; 0: not said
+  std::int64_t batch{};             ///< completions that a GPU scores at once; 0: as many as it trains on at once
   trainer_parts trainer_moves{};
   std::int64_t sync_bucket_mib{-1}; ///< verl's buffer for weights on their way; 0: without one; -1: 2048
   std::int64_t sync_groups{1};      ///< groups of layers that are gathered one after the other

@@ -34,7 +34,7 @@ constexpr job standing_of_other(const job& j) {
     if (role.stage >= 0) r.sharding.stage = role.stage;
     if (role.parameters_at != place::on_gpu) r.offload.parameters = role.parameters_at;
   }
-  r.batch.micro = checked::mul(j.batch.micro, traits_of(j.objective.kind).sequences);
+  r.batch.micro = j.rollout.batch > 0 ? j.rollout.batch : checked::mul(j.batch.micro, traits_of(j.objective.kind).sequences);
   r.objective = {.code = j.objective.code};
   r.recompute = {};
   r.trainable = {};

@@ -128,15 +128,20 @@ constexpr void look_at_own_generation(timeline& t, const settled_job& s, const s
 }
 
 /// Completions are scored, without a graph: by the model, and by a reference, of which `other` is the tallest moment. verl's optimizer is
-/// still on the host.
+/// still on the host. Log-probabilities of one sample are made at a time; verl's are flash-attn's, and its entropy is compiled into one kernel.
 template <class Layers>
 constexpr void look_at_scores(timeline& t, const settled_job& s, const state_bytes& st, const windows& w, bytes other, const moment& stays, const Layers& layers) {
   const auto& r = s.source->rollout;
   auto here = stays;
   if (s.source->objective.code == method_code::verl) here -= moved_away(s, st, stays, false, r.trainer_moves.has(trainer_part::optimizer));
-  const auto bare = walk_bare(s, st, w, layers);
+  auto at_once = s;
+  auto& sc = at_once.layer;
+  if (r.batch > 0) sc.samples = r.batch;
+  sc.tokens = checked::mul(sc.samples, sc.sequence);
+  const auto bare = walk_bare(at_once, st, w, layers);
+  const auto row_of_logits = s.source->objective.code == method_code::verl ? 0 : checked::mul(checked::mul(sc.kept > 0 ? sc.kept : sc.sequence, sc.vocabulary), sc.loss.logits.width());
   t.look_beside(phase::score, -1, here + w.forward + moment(row::activations, bare.layers));
-  t.look_beside(phase::score, -1, here + w.loss + moment(row::logits, bare.head));
+  t.look_beside(phase::score, -1, here + w.loss + moment(row::logits, bare.head + bytes{row_of_logits}));
   if (other > bytes{0}) t.look_beside(phase::reference, -1, here + moment(row::other_models, other));
 }
 

@@ -297,6 +297,7 @@ inline constexpr auto key_sentences = std::to_array<key_sentence>({
     {"rollout.prompt", "tokens of the longest prompt"},
     {"rollout.completion", "tokens of the longest completion; with the prompt they are batch.sequence"},
     {"rollout.generations", "completions of each prompt; it must divide those of all GPUs. 0: not said"},
+    {"rollout.batch", "completions that a GPU scores at once (log_prob_micro_batch_size_per_gpu); 0: as many as it trains on at once"},
     {"rollout.trainer_moves", "what the trainer puts on the host while the engine generates"},
     {"rollout.sync_bucket_mib", "verl's buffer for weights on their way to the engine; 0: none, as before 2026-01-24; left out: 2048"},
     {"rollout.sync_groups", "groups of layers whose weights are gathered one after the other: ms-swift's move_model_batches; as many as layers: verl's layered_summon"},

@@ -22,6 +22,7 @@ void describe(Keys& k, rollout& r) {
   k.whole("prompt", r.prompt);
   k.whole("completion", r.completion);
   k.whole("generations", r.generations, {}, 0, most);
+  k.whole("batch", r.batch, {}, 0, most);
   k.whole("sync_bucket_mib", r.sync_bucket_mib, std::int64_t{-1}, 0, most);
   k.whole("sync_groups", r.sync_groups, std::int64_t{1}, 1, most);
   k.flag("gathers", r.gathers);
