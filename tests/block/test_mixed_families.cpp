@@ -93,6 +93,11 @@ TEST_CASE("OLMo Hybrid and Falcon-H1 from their configurations to a report") {
   CHECK(m.kind_of(4) == layer_kind{mixer_kind::gated_delta_net, feed_forward_kind::dense});
   CHECK(count(io::model_from_config({{"model_type", "olmo_hybrid"}})).total.count() == 7'430'870'688);  // allenai/Olmo-Hybrid-7B's class default, tests/data/models_2026.json
   CHECK_THROWS_WITH_AS(io::model_from_config({{"model_type", "falcon_h1"}, {"mamba_rms_norm", true}}), doctest::Contains("mamba_rms_norm must be false"), job_error);
+  auto quantised = whole_job(falcon);
+  quantised.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = {module::q_proj}, .base = formats::nf4};
+  CHECK_THROWS_WITH_AS(estimate(quantised), doctest::Contains("adapter.base_skips must have mixer_out"), job_error);
+  quantised.adapter.base_skips = {module::mixer_out};
+  CHECK_NOTHROW(estimate(quantised));
   auto j = whole_job(falcon);
   j.model.norm_after = true;
   j.model.norm = norm_kind::layernorm;

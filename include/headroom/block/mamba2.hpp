@@ -107,6 +107,7 @@ constexpr tensor mamba2(program& p, const scene& s, const module_set& trained, t
   const auto projected = linear(p, s, trained, module::mixer_in, x, m.hidden, detail::mamba2_projected(m), m.ssm.bias);
   if (s.recurrence == recurrence::fused) {
     if (s.adapts(module::mixer_out)) refuse("headroom: PEFT has no adapters for Mamba's out_proj, whose weight the fused kernel takes; adapter.targets must leave it out");
+    if (s.quantised.has(module::mixer_out)) refuse("headroom: Mamba's fused kernel takes out_proj's weight as it is, which no base of fewer bits lets it: adapter.base_skips must have mixer_out");
     return mamba2_fused(p, s, trained, projected);
   }
   return linear(p, s, trained, module::mixer_out, mamba2_eager(p, s, trained, projected), detail::mamba2_inner(m), m.hidden, m.ssm.bias);
