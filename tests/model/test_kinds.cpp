@@ -112,7 +112,7 @@ TEST_CASE("patterns that no network has are refused by name") {
   CHECK(refusal(model_with(R"(["none"])")).find("needs \"+dense\"") != std::string::npos);
   CHECK(refusal(model_with("[]")) == "headroom: model.pattern must be at least one layer, found an empty list");
   CHECK(refusal(model_with("\"\"")).find("must be at least one layer") != std::string::npos);
-  CHECK(refusal(model_with(R"("M-M|M-")")).find("without | and /") != std::string::npos);
+  CHECK(refusal(model_with(R"("M-M/M-")")).find("with | between chunks of a pipeline, without /") != std::string::npos);
   job j;
   j.model = io::read_model(model_with(R"("M-")"), "model", io::no_files);
   j.batch.sequence = 64;
@@ -121,7 +121,7 @@ TEST_CASE("patterns that no network has are refused by name") {
   CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("model.ssm must have heads"), job_error);
   j.model = io::read_model(model_with(R"(["attention", "none+dense"])"), "model", io::no_files);
   j.framework = frameworks::megatron;
-  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("patterns of layer kinds (model.pattern) are not modelled for this framework"), job_error);
+  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("for megatron model.pattern must be of halves of layers"), job_error);
   j.framework = frameworks::libtorch;
   j.model.experts = {};
   j.model.pattern = {};

@@ -34,6 +34,7 @@ constexpr objection check_sparse_attention(const job& j, const No& no) {
 template <class No>
 constexpr objection check_pattern_layers(const job& j, const No& no) {
   const auto& p = j.parallel;
+  if (j.framework.modules.megatron()) return {};  // engine/tensor_parallel/limits.hpp
   if (divides_layers(j.framework))
     return no("headroom: patterns of layer kinds (model.pattern) are not modelled for this framework by this version; states(job) counts their weights", j.framework.label);
   if (p.tensor > 1 || p.context > 1 || p.expert > 1)
@@ -78,6 +79,7 @@ constexpr objection check_tower_layers(const job& j, const No& no) {
 template <class No>
 constexpr objection check_encoder_layers(const job& j, const No& no) {
   const auto& m = j.model;
+  if (j.framework.modules.megatron()) return {};  // engine/tensor_parallel/limits.hpp
   if (divides_layers(j.framework) || j.compile || j.parallel.pipeline > 1)
     return no("headroom: encoder-decoder models are not modelled for this framework by this version; states(job) counts their weights", j.framework.label);
   if (!m.encoder.cross_attention || m.sparse() || m.parallel_block || m.vision.kind != vision_kind::none)
@@ -169,7 +171,8 @@ constexpr objection check_layers(const job& j, const No& no) {
     return no("headroom: behind a window, sdpa keeps a mask in some layers (model.global_every), which is not modelled by this version: attention must be flash or eager, or batch.sequence at most", m.sliding_window);
   if (m.narrow_embedding && (m.embedding_dim < 1 || m.head == head_kind::language || m.encoder.layers > 0))
     return no("headroom: model.narrow_embedding needs an embedding_dim, and a head that is masked-language or none; embedding_dim", m.embedding_dim);
-  if (divides && (m.bidirectional || m.norm_after || m.head != head_kind::language))
+  const bool bert = f.modules.megatron() && m.bidirectional && !m.norm_after && m.head == head_kind::masked_language;  // engine/tensor_parallel/limits.hpp
+  if (divides && !bert && (m.bidirectional || m.norm_after || m.head != head_kind::language))
     return no("headroom: encoders and post-norm models are not modelled for this framework by this version; states(job) counts their weights", f.label);
   return {};
 }

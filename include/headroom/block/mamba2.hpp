@@ -10,7 +10,7 @@
 
 namespace headroom::ops {
 
-/// What the chunks are made of; the last one is padded.
+/// What the chunks are made of; the last one is padded. Of this rank: tensor and context parallelism divide heads.
 struct mamba2_chunks {
   std::int64_t chunks{};  ///< of a sequence
   std::int64_t size{};    ///< positions of a chunk
@@ -22,9 +22,25 @@ struct mamba2_chunks {
   std::int64_t states{};  ///< heads × chunks and the one before × features × state
 
   constexpr explicit mamba2_chunks(const scene& s)
-      : chunks(checked::ceil_div(s.sequence, detail::mamba2_chunk(*s.model))), size(detail::mamba2_chunk(*s.model)), heads(checked::mul(s.samples, s.model->ssm.heads)),
+      : chunks(checked::ceil_div(s.sequence, detail::mamba2_chunk(*s.model))), size(detail::mamba2_chunk(*s.model)), heads(checked::mul(s.samples, s.model->ssm.heads) / (s.tensor * s.context)),
         rows(checked::mul(checked::mul(heads, chunks), size)), inner(checked::mul(rows, s.model->ssm.head_dim)), keys(checked::mul(rows, s.model->ssm.state)),
         square(checked::mul(rows, size)), states(checked::mul(checked::mul(heads, chunks + 1), checked::mul(s.model->ssm.head_dim, s.model->ssm.state))) {}
+};
+
+/// What the scan of a layer makes for a moment, in forward and in backward.
+struct mamba2_scan {
+  bytes forward{}, backward{};
+  constexpr mamba2_scan(const program& p, const scene& s, std::int64_t w) {
+    const auto& m = *s.model;
+    const mamba2_chunks c(s);
+    const auto divided = [&](std::int64_t features) { return checked::mul(s.tokens, features) / s.tensor; };
+    const auto convolved = p.rounded(divided(detail::mamba2_channels(m)), w), steps = 2 * p.rounded(c.rows, 4);
+    const auto states = p.rounded(c.states, 4) + p.rounded(c.states, w), products = p.rounded(c.square / m.ssm.heads * m.ssm.groups, 4);
+    const auto made = convolved + steps + states + products;
+    const auto of_groups = p.rounded(divided(checked::mul(2 * m.ssm.groups, m.ssm.state)), 4), inner = p.rounded(divided(detail::mamba2_inner(m)), w);
+    forward = made + inner;
+    backward = 2 * made + convolved + of_groups + 2 * inner;
+  }
 };
 
 /// MambaSplitConv1dScanCombinedFn keeps what the first projection made, the scan's result before the gate, and a root a group. The
@@ -32,14 +48,10 @@ struct mamba2_chunks {
 /// gradients of as many, of B and C in fp32, and the gated norm's result for the last matrix.
 constexpr tensor mamba2_fused(program& p, const scene& s, const module_set& trained, tensor projected) {
   const auto& m = *s.model;
-  const mamba2_chunks c(s);
   const auto inner = detail::mamba2_inner(m), n = checked::mul(s.tokens, inner);
   const auto w = p.width(projected);
+  const mamba2_scan scan(p, s, w);
   const auto y = p.make(checked::mul(s.tokens, m.hidden), w), scanned = p.make(n, w), roots = p.make(m.ssm.no_norm ? 0 : checked::mul(s.tokens, m.ssm.groups), 4);
-  const auto convolved = p.rounded(checked::mul(s.tokens, detail::mamba2_channels(m)), w), steps = 2 * p.rounded(c.rows, 4);
-  const auto states = p.rounded(c.states, 4) + p.rounded(c.states, w), products = p.rounded(c.square / m.ssm.heads * m.ssm.groups, 4);
-  const auto made = convolved + steps + states + products;
-  const auto of_groups = p.rounded(checked::mul(s.tokens, checked::mul(2 * m.ssm.groups, m.ssm.state)), 4);
   bytes weights{0};
   if (trained.has(module::mixer))
     weights += p.rounded(checked::mul(detail::mamba2_channels(m), m.ssm.conv + (m.ssm.conv_bias ? 1 : 0)), s.weight_width) + 3 * p.rounded(m.ssm.heads, s.weight_width) +
@@ -47,7 +59,7 @@ constexpr tensor mamba2_fused(program& p, const scene& s, const module_set& trai
   if (trained.has(module::mixer_out)) weights += p.rounded(checked::mul(inner, m.hidden), s.weight_width) + (m.ssm.bias ? p.rounded(m.hidden, s.weight_width) : bytes{0});
   const auto copy = cast_weights(p, s, checked::mul(inner, m.hidden));
   p.step(projected.bit(), (y | scanned) | roots,
-         {.saves = (projected | scanned) | (roots | copy), .forward_temporary = made + p.size(scanned), .backward_temporary = 2 * made + convolved + of_groups + 2 * p.size(scanned),
+         {.saves = (projected | scanned) | (roots | copy), .forward_temporary = scan.forward, .backward_temporary = scan.backward,
           .weight_gradient = weights});
   return y;
 }

@@ -88,12 +88,18 @@ struct heads {
 constexpr tensor core_attention(program& p, const scene& s, tensor_set inputs, std::int64_t result_elements) {
   const auto& m = *s.model;
   const auto first = p.tensors();
+  const auto pairs = checked::mul(s.sequence / s.context, s.keys > 0 ? s.keys : s.sequence);
   if (s.kernel == attention::eager || s.kernel == attention::math) {
-    const auto scores = checked::mul(checked::mul(s.samples, m.heads / s.tensor), checked::mul(s.sequence / s.context, s.sequence));
+    const auto scores = checked::mul(checked::mul(s.samples, m.heads / s.tensor), pairs);
     const auto raw = p.make(scores, s.width);
     p.step(inputs, raw.bit(), {.saves = inputs, .forward_temporary = p.rounded(scores, s.width)});
     auto soft = p.make(scores, s.width);
     p.step(raw.bit(), soft.bit(), {.saves = soft.bit(), .passes_gradient = true});
+    if (s.zeroes_padding && (m.bidirectional || s.keys > 0)) {
+      const auto mask = p.make(checked::mul(s.samples, pairs), 1), filled = p.make(scores, s.width);
+      p.step(soft.bit(), filled | mask, {.saves = mask.bit()});
+      soft = filled;
+    }
     if (s.drops.attention.positive()) soft = ops::drop(p, soft, s.drops.attention);
     const auto product = p.make(result_elements, s.width);
     p.step(soft.bit(), product.bit(), {.saves = soft.bit()});
@@ -231,6 +237,17 @@ constexpr tensor head_loss(program& p, const scene& s, const module_set& trained
   return cross_entropy(p, s, logits);
 }
 
+/// BERT's layer before the head, whole on every tensor-parallel rank: torch's own linear layer, GELU and a norm
+/// (core/models/bert/bert_lm_head.py BertLMHead). The pooler reads a position of the same input.
+constexpr tensor masked_language_layer(program& p, const scene& s, const module_set& trained, tensor x) {
+  const auto h = s.model->hidden;
+  const bool trains = trained.has(module::head);
+  const auto y = p.make(p.elements(x), s.width), activated = p.make(p.elements(x), s.width);
+  p.step(x.bit(), y.bit(), {.saves = trains ? x.bit() : 0, .weight_gradient = trains ? p.rounded(checked::mul(h, h), s.weight_width) : bytes{0}, .splits = trains});
+  p.step(y.bit(), activated.bit(), {.saves = y.bit()});
+  return norm(p, s, activated, s.stream_tokens());
+}
+
 /// Head and loss of the last stage. Without multi-token prediction the final norm comes first. With it the norm has run already, and
 /// the hidden states of the stack and of each module are joined in one tensor, whose parts go through the same head in turn: the
 /// modules' losses are kept for backward before the model's own logits are made.
@@ -239,7 +256,9 @@ constexpr program head_and_loss(const scene& s, const module_set& trained) {
   program p(s.granule);
   const auto x = p.input(streamed(s, m.hidden), s.residual_width, true);
   if (m.mtp_layers == 0) {
-    p.set_output(head_loss(p, s, trained, norm(p, s, x, s.stream_tokens())));
+    auto last = norm(p, s, x, s.stream_tokens());
+    if (m.head == head_kind::masked_language) last = masked_language_layer(p, s, trained, last);
+    p.set_output(head_loss(p, s, trained, last));
     return p;
   }
   if (m.mtp_layers > max_mtp) refuse("headroom: for megatron model.mtp_layers must be from 0 to 4", m.mtp_layers);

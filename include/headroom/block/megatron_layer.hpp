@@ -1,20 +1,39 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The halves of a Megatron layer of any kind.
+// The halves of a Megatron layer of any kind. A letter of a hybrid stack is one half alone.
 #pragma once
 
+#include <headroom/block/in_place.hpp>
 #include <headroom/block/megatron.hpp>
+#include <headroom/block/megatron_cross.hpp>
 #include <headroom/block/megatron_experts.hpp>
+#include <headroom/block/megatron_mamba2.hpp>
 
 namespace headroom::megatron {
 
 /// Mixers that have a program here, and can be divided.
-constexpr bool has_program(mixer_kind k) { return k == mixer_kind::attention || k == mixer_kind::latent_attention; }
+constexpr bool has_program(mixer_kind k) { return k == mixer_kind::attention || k == mixer_kind::latent_attention || k == mixer_kind::mamba2; }
+
+/// Where what a kind of layer costs is kept: a stack is of whole layers, dense and sparse, or of halves.
+inline constexpr std::size_t kind_places = 4;
+constexpr std::size_t place_of(layer_kind k) {
+  if (k.whole()) return k.sparse() ? 1 : 0;
+  if (k.mixer == mixer_kind::none) return k.sparse() ? 1 : 2;
+  return k.mixer == mixer_kind::mamba2 ? 3 : 0;
+}
 
 constexpr program mixer_block(const scene& s, layer_kind kind, const module_set& trained) {
+  if (kind.mixer == mixer_kind::mamba2) return mamba2_block(s, trained);
   return kind.mixer == mixer_kind::latent_attention ? latent_block(s, true) : dense_block(s, true, trained, true);
 }
 constexpr program feed_forward_block(const scene& s, layer_kind kind, const module_set& trained) {
   return kind.sparse() ? sparse_block(s, trained, true) : dense_block(s, false, trained, true);
+}
+/// visit(program) for each half that a layer has, and for its attention to an encoder.
+template <class Visit>
+constexpr void for_each_half(const scene& s, layer_kind kind, const module_set& trained, const Visit& visit) {
+  if (kind.mixer != mixer_kind::none) with_made([&] { return mixer_block(s, kind, trained); }, visit);
+  if (s.memory > 0) with_made([&] { return cross_block(s, trained); }, visit);
+  if (kind.feeds != feed_forward_kind::none) with_made([&] { return feed_forward_block(s, kind, trained); }, visit);
 }
 
 }  // namespace headroom::megatron

@@ -16,6 +16,8 @@ constexpr objection check_cost(const job& j, const No& no = {}) {
   if (m.vision.kind != vision_kind::none || m.encoder.layers > 0)
     return no("headroom: the step time of vision towers and encoder-decoder models is not predicted by this version");
   if (j.objective.kind != objective_kind::sft) return no("headroom: the step time of methods other than sft is not predicted by this version; objective.kind");
+  if (m.pattern.given() && j.framework.modules.megatron())
+    return no("headroom: the step time of patterns of layer kinds (model.pattern) under Megatron is not predicted by this version; estimate() says what they occupy");
   for (std::size_t k = 0; k < j.hardware.kinds(); ++k)
     if (const auto why = check_rates(j.hardware.accelerator(k), no)) return why;
   return {};

@@ -129,8 +129,8 @@ class suspect_list {
     const auto trained = trained_modules(j, -1);
     if (j.framework.modules.megatron()) {
       for (const auto& k : kinds_of(job_.model)) {
-        tensors_of(megatron::mixer_block(scene_, k.kind, trained), "attention", phase::forward);
-        tensors_of(megatron::feed_forward_block(scene_, k.kind, trained), k.kind.sparse() ? "the experts" : "the MLP", phase::forward);
+        if (k.kind.mixer != mixer_kind::none) tensors_of(megatron::mixer_block(scene_, k.kind, trained), recurrent(k.kind.mixer) ? "the mixer" : "attention", phase::forward);
+        if (k.kind.feeds != feed_forward_kind::none) tensors_of(megatron::feed_forward_block(scene_, k.kind, trained), k.kind.sparse() ? "the experts" : "the MLP", phase::forward);
       }
       tensors_of(megatron::head_and_loss(scene_, trained), "the head and the loss", phase::loss_forward);
       return;

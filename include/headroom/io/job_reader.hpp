@@ -35,6 +35,7 @@ inline job job_from(const json_value& value, const job_reading& how) {
   if (const auto* v = k.take("precision")) j.precision = read_precision(*v, "precision");
   if (const auto* v = k.take("optimizer")) j.optimizer = read_optimizer(*v, "optimizer");
   k.nested("parallel", j.parallel);
+  cut_by_letters(j.parallel, value.at("model"));
   if (const auto* v = k.take("sharding")) j.sharding = read_sharding(*v, "sharding");
   k.nested("offload", j.offload);
   k.nested("batch", j.batch);

@@ -14,15 +14,16 @@ constexpr std::int64_t mamba2_projected(const shape& m) { return checked::add(ch
 constexpr std::int64_t mamba2_chunk(const shape& m) { return m.ssm.chunk > 0 ? m.ssm.chunk : 256; }
 
 constexpr void add_mamba2(inventory& list, const shape& m, const weight_place& p) {
+  // Tensor parallelism divides heads and groups (Megatron-LM core/ssm/mamba_mixer.py, nheads_local_tp, ngroups_local_tp).
   const auto vector = [&](std::int64_t rows, std::int64_t columns, std::int64_t each) {
-    list.add({.role = p.role(module::mixer), .rows = rows, .columns = columns, .layers = p.at, .per_layer = checked::mul(p.copies, each)});
+    list.add({.role = p.role(module::mixer), .rows = rows, .columns = columns, .layers = p.at, .per_layer = checked::mul(p.copies, each), .split = split_axis::rows});
   };
-  add_matrix(list, p, module::mixer_in, mamba2_projected(m), m.hidden, split_axis::none, m.ssm.bias);
+  add_matrix(list, p, module::mixer_in, mamba2_projected(m), m.hidden, split_axis::rows, m.ssm.bias);
   vector(mamba2_channels(m), m.ssm.conv, 1);
   if (m.ssm.conv_bias) vector(mamba2_channels(m), 1, 1);
   vector(m.ssm.heads, 1, 3);  // dt_bias, A_log, D
   if (!m.ssm.no_norm) vector(mamba2_inner(m), 1, 1);
-  add_matrix(list, p, module::mixer_out, m.hidden, mamba2_inner(m), split_axis::none, m.ssm.bias);
+  add_matrix(list, p, module::mixer_out, m.hidden, mamba2_inner(m), split_axis::columns, m.ssm.bias);
 }
 
 /// FLOPs of one position beside the matrices, in chunks of c: C·BT of each group (2·c·N), the scores times the inputs (2·c·P) and, of each

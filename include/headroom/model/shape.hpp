@@ -110,6 +110,7 @@ struct encoder_shape {
   std::int64_t heads{};              ///< 0: as the main stack
   std::int64_t ffn{};                ///< 0: as the main stack
   std::int64_t max_positions{};      ///< rows of its own position table; 0: as the main stack, if that has one
+  bool shared_positions{};           ///< the main stack's position table is read by both (Megatron's T5)
   bool frozen_positions{};           ///< Whisper: sinusoids held as parameters without gradient
   std::int64_t audio_channels{};     ///< Whisper: mel bins of the two convolutions in front; 0: token embeddings are read
   friend constexpr bool operator==(const encoder_shape&, const encoder_shape&) = default;

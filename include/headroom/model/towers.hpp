@@ -30,7 +30,7 @@ constexpr void add_encoder(inventory& list, const shape& m) {
   list.add({.role = into, .rows = m.hidden, .per_layer = checked::add(checked::mul(e.layers, norms), ends)});
   if (m.position == position_kind::relative)
     list.add({.role = into, .rows = m.relative_buckets, .columns = own.heads, .split = split_axis::columns});
-  if (e.max_positions > 0 || m.position == position_kind::learned) {
+  if (e.max_positions > 0 || (m.position == position_kind::learned && !e.shared_positions)) {
     const std::int64_t rows = e.max_positions > 0 ? e.max_positions : m.max_positions;
     list.add({.role = into, .rows = checked::add(rows, m.position_offset), .columns = m.hidden, .frozen = e.frozen_positions});
   }

@@ -51,13 +51,16 @@ constexpr basic_layer_cost<Height> height_of(const layer_cost& c) {
 template <class Height>
 constexpr basic_divided_layers<Height> height_of(const divided_layers& w) {
   basic_divided_layers<Height> r;
-  for (std::size_t i = 0; i < 2; ++i) {
+  for (std::size_t i = 0; i < megatron::kind_places; ++i) {
     r.whole[i] = height_of<Height>(w.whole[i]);
     r.checkpoint[i] = height_of<Height>(w.checkpoint[i]);
     r.graphless[i] = Height(w.graphless[i]);
   }
   r.norm = height_of<Height>(w.norm);
   r.mtp = height_of<Height>(w.mtp);
+  r.encoder = height_of<Height>(w.encoder);
+  r.encoder_norm = height_of<Height>(w.encoder_norm);
+  r.memory = w.memory;
   r.head_saved = Height(w.head_saved);
   r.head_forward = Height(w.head_forward);
   r.head_backward = Height(w.head_backward);
@@ -71,7 +74,7 @@ class layer_heights {
  public:
   explicit layer_heights(const divided_layers& w) : plain(height_of<height>(w)), gathered(height_of<gathered_height>(w)) { buffers_.fill(bytes{-1}); }
   bytes buffers(const settled_job& s, stage_parts p) {
-    auto& known = buffers_[std::size_t{p.dense} + 2 * std::size_t{p.sparse} + 4 * std::size_t{p.first} + 8 * std::size_t{p.last}];
+    auto& known = buffers_[std::size_t{p.dense} + 2 * std::size_t{p.sparse} + 4 * std::size_t{p.first} + 8 * std::size_t{p.last} + 16 * std::size_t{p.attention} + 32 * std::size_t{p.mamba2}];
     if (known < bytes{0}) known = resident_of_stage(s, breakdown{}, p).total;
     return known;
   }
@@ -79,7 +82,7 @@ class layer_heights {
   basic_divided_layers<gathered_height> gathered;
 
  private:
-  std::array<bytes, 16> buffers_;
+  std::array<bytes, 64> buffers_;
 };
 
 }  // namespace headroom::detail

@@ -38,10 +38,11 @@ struct stage_layout {
 
 /// Layers of the same kinds in the same order; where they lie does not matter, unless a checkpoint holds several that differ.
 inline bool same_runs(const chunk_runs& a, const chunk_runs& b) {
-  if (a.size != b.size) return false;
+  if (a.size != b.size || a.of_pattern != b.of_pattern) return false;
+  if (a.of_pattern) return a.first == b.first && a.again == b.again;
   for (std::size_t i = 0; i < static_cast<std::size_t>(a.size); ++i) {
     const auto &x = a.runs[i], &y = b.runs[i];
-    if (x.count != y.count || x.each != y.each || x.sparse != y.sparse || x.recomputes != y.recomputes || (x.each > 1 && x.first != y.first)) return false;
+    if (x.count != y.count || x.each != y.each || x.place != y.place || x.recomputes != y.recomputes || (x.each > 1 && x.first != y.first)) return false;
   }
   return true;
 }

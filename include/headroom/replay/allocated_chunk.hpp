@@ -30,6 +30,7 @@ class allocated_chunk {
   struct micro_batch {
     std::vector<held_unit> units;  ///< by their first layer
     block_tensors head{};
+    std::vector<block_tensors> encoder;  ///< halves of its layers, and its norm
     chunk_leaves<handle> leaves{};
   };
 
@@ -37,13 +38,19 @@ class allocated_chunk {
     scene_.model = &s.model;
     const auto trained = trained_modules(*s.source, -1);
     for (const auto& k : kinds_of(s.model)) {
-      auto& parts = parts_[k.kind.sparse()];
+      auto& parts = parts_[megatron::place_of(k.kind)];
       parts.clear();
-      const auto keep = [&](const program& p) { parts.push_back(p); };
-      with_made([&] { return megatron::mixer_block(scene_, k.kind, trained); }, keep);
-      with_made([&] { return megatron::feed_forward_block(scene_, k.kind, trained); }, keep);
+      megatron::for_each_half(scene_, k.kind, trained, [&](const program& p) { parts.push_back(p); });
     }
     with_made([&] { return megatron::head_and_loss(scene_, trained); }, [&](const program& p) { head_.push_back(p); });
+    if (s.model.encoder.layers > 0) {
+      const auto stack = encoder_stack(s.model);
+      const auto own = megatron::encoder_scene(scene_, stack);
+      std::vector<program> layer;
+      megatron::for_each_half(own, {mixer_kind::attention, feed_forward_kind::dense}, trained, [&](const program& p) { layer.push_back(p); });
+      for (std::int64_t i = 0; i < s.model.encoder.layers; ++i) encoder_.insert(encoder_.end(), layer.begin(), layer.end());
+      with_made([&] { return megatron::norm_block(own); }, [&](const program& p) { encoder_.push_back(p); });
+    }
     sink_.accumulate = true;
     for (auto& slot : slots_) slot.assign(static_cast<std::size_t>(2 * s.model.layers + 1), none);
   }
@@ -78,6 +85,13 @@ class allocated_chunk {
 
   // --- forward ---------------------------------------------------------------------------------------------------------
 
+  void forward_encoder(std::int64_t) {
+    auto& held = held_->encoder;
+    held.resize(encoder_.size());
+    auto x = memory_->make(encoder_.front().size(encoder_.front().input()), row::activations);
+    for (std::size_t i = 0; i < encoder_.size(); ++i) x = forward(encoder_[i], held[i], x);
+    memory_->free(x);
+  }
   void receive() { flow_ = memory_->make(input_, row::activations); }  // or the embedding's
   void send() { memory_->free(flow_); }                                // then deallocated
   void forward(const detail::layer_unit& u) {
@@ -99,6 +113,11 @@ class allocated_chunk {
 
   // --- backward --------------------------------------------------------------------------------------------------------
 
+  void backward_encoder(std::int64_t) {
+    auto g = memory_->make(encoder_.back().size(encoder_.back().output()), row::temporaries);
+    for (auto i = encoder_.size(); i-- > 0;) g = blocks_.backward(encoder_[i], held_->encoder[i], g, sink_);
+    memory_->free(g);
+  }
   void receive_gradient() { flow_ = memory_->make(input_, row::temporaries); }
   void send_gradient() { memory_->free(flow_); }
   void backward_head() {
@@ -128,10 +147,16 @@ class allocated_chunk {
  private:
   static constexpr tensor_memory::handle none = tensor_memory::none;
 
-  [[nodiscard]] const std::vector<program>& parts_of(std::int64_t layer) const { return parts_[job_->model.sparse_layer(layer) ? 1 : 0]; }
+  [[nodiscard]] const std::vector<program>& parts_of(std::int64_t layer) const { return parts_[megatron::place_of(job_->model.kind_of(layer))]; }
   [[nodiscard]] held_unit& unit(const detail::layer_unit& u) const { return held_->units[static_cast<std::size_t>(u.first() - first_)]; }
   tensor_memory::handle& at(detail::group_slot s, std::int64_t place) { return slots_[static_cast<std::size_t>(s)][static_cast<std::size_t>(place)]; }
 
+  tensor_memory::handle forward(const program& p, block_tensors& b, tensor_memory::handle x) {
+    b.alive = b.borrowed = 0;
+    b.of[first_of(p.storages(p.input().bit()))] = x;
+    blocks_.forward(p, recording::on, b);
+    return blocks_.take_output(p, b, recording::on);
+  }
   /// A unit's forward; the first block of a checkpoint leaves its input to the checkpoint.
   tensor_memory::handle run(const detail::layer_unit& u, held_unit& h, tensor_memory::handle x, recording mode) {
     h.layers.assign(static_cast<std::size_t>(u.run.each), {});
@@ -156,7 +181,8 @@ class allocated_chunk {
   tensor_memory* memory_;
   block_trace blocks_;
   bytes input_;
-  std::array<std::vector<program>, 2> parts_;  // of a dense layer, of a sparse one
+  std::array<std::vector<program>, megatron::kind_places> parts_;  // of each kind of layer
+  std::vector<program> encoder_;               // halves of all its layers, and its norm
   std::vector<program> head_;                  // one
   gradient_sink sink_;
   std::array<std::vector<tensor_memory::handle>, 2> slots_;  // by group_slot and group

@@ -183,11 +183,9 @@ constexpr replay_size size_of_stages(const settled_job& s, const inventory& list
   const bool again = j.recompute.mode == recompute_mode::full;
   blocks_made made;
   for (const auto& k : kinds_of(s.model))
-    made.rise_to(again, [&](const auto& visit) {
-      with_made([&] { return megatron::mixer_block(sizes, k.kind, trained); }, visit);
-      with_made([&] { return megatron::feed_forward_block(sizes, k.kind, trained); }, visit);
-    });
+    made.rise_to(again, [&](const auto& visit) { megatron::for_each_half(sizes, k.kind, trained, visit); });
   with_made([&] { return megatron::head_and_loss(sizes, trained); }, [&](const program& p) { made.add_end(p); });
+  const auto front = s.model.encoder.layers;  // of no more tensors than a layer that attends to them
   const auto weights = weight_tensors(s, list);
   const stage_cut cut(j.parallel, s.model.layers, j.framework.pipeline.split);
   tensor_count steps, most_kept;
@@ -195,8 +193,8 @@ constexpr replay_size size_of_stages(const settled_job& s, const inventory& list
     const auto micros = enough_micros(j, stage);
     tensor_count kept;
     cut.for_each(stage, [&](const layer_chunk& c) {
-      kept += tensor_count{micros} * tensor_count{c.count} * made.kept;
-      steps += tensor_count{micros} * (tensor_count{c.count} * (made.layer + 12) + (c.index == cut.chunks() - 1 ? made.ends : tensor_count{}) + 16);
+      kept += tensor_count{micros} * tensor_count{c.count + front} * made.kept;
+      steps += tensor_count{micros} * (tensor_count{c.count + front} * (made.layer + 12) + (c.index == cut.chunks() - 1 ? made.ends : tensor_count{}) + 16);
     });
     steps += j.framework.pipeline.microbatch_group;
     if (kept.value > most_kept.value) most_kept = kept;

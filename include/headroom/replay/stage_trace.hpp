@@ -79,7 +79,7 @@ class stage_trace {
     const auto& k = chunk_at(step.chunk);
     auto& held = held_[{step.chunk, step.micro}];
     tensors_.of(held, k.first_layer, k.layers);
-    const auto facts = detail::facts_of(*job_->source, job_->model, k.runs, k.has_head, input_, k.masks);
+    const auto facts = detail::facts_of(*job_->source, job_->model, k.runs, k.has_head, input_, k.masks, detail::memory_of(*job_));
     const auto with = [&](auto& units) {
       chunk_step chunk(facts, units, tensors_);
       run(chunk, held.leaves);

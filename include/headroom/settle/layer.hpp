@@ -73,8 +73,13 @@ constexpr void settle_kernels(settled_job& r) {
   s.recurrence = j.recurrence;
   if (s.recurrence == recurrence::unset && r.model.recurs()) {
     s.recurrence = recurrence::fused;
-    r.assumptions.add(assumption::recurrence_fused);
+    if (!j.framework.modules.megatron()) r.assumptions.add(assumption::recurrence_fused);
   }
+  // TransformerEngine 1.2, of NVIDIA's images up to torch 2.2, has no deterministic kernel before Hopper: flash attention was not counted as one
+  // (v1.2.1 attention.py, "version 2 does not support deterministic execution"; from 1.3 on it is).
+  if (s.kernel == attention::te && j.framework.attention.deterministic && j.environment.torch > 0 && j.environment.torch < 203 && r.on->compute_capability < 90) s.kernel = attention::eager;
+  // backends.py UnfusedDotProductAttention, masked_fill; in NVIDIA's images since torch 2.5.
+  s.zeroes_padding = j.framework.modules.megatron() && !j.framework.modules.local() && (j.environment.torch == 0 || j.environment.torch >= 205);
   // TransformerEngine prefers cuDNN on Hopper, whose result needs no transposed copy, and flash attention elsewhere (attention/
   // dot_product_attention/utils.py get_attention_backend; Blackwell inferred from a measured run).
   s.copies_flash_output = s.kernel == attention::flash || (s.kernel == attention::te && r.on->compute_capability / 10 != 9);
@@ -124,7 +129,10 @@ constexpr void settle_layer(settled_job& r) {
     if (j.framework.modules.eager()) s.policy = j.recompute.policy;
   }
   if (j.offload.activations != place::on_gpu) s.offloaded_modules = j.framework.checkpointing.offloaded_modules;
-  s.fuses_weight_gradients = j.framework.gradients.fused_accumulation;
+  // Up to TransformerEngine 2.2, of images up to torch 2.7, each weight's backward makes the empty tensor anew that later ones keep. (Experts had
+  // a grouped GEMM of another library then, which is not followed.)
+  const bool makes_anew = j.environment.torch > 0 && j.environment.torch < 208 && !j.model.sparse();
+  s.fuses_weight_gradients = j.framework.gradients.fused_accumulation && !makes_anew;
   s.drops = j.dropout;
   s.compiled = j.compile && j.framework.compile.layers;
   if (s.compiled) r.assumptions.add(assumption::compiled_layers);

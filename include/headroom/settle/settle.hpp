@@ -112,9 +112,18 @@ constexpr void settle_step(settled_job& r) {
   if (j.ignored_keys > 0) a.add(assumption::keys_ignored);
   if (j.assumed_defaults > 0) a.add(assumption::open_defaults);
   if (r.model.vision.layers > 0) a.add(assumption::towers_on_few_runs);
+  if (j.framework.modules.megatron() && (r.model.recurs() || r.model.bidirectional || r.model.encoder.layers > 0)) a.add(assumption::megatron_kinds_on_few_runs);
   if (j.offload.parameters != place_of_parameters(j)) a.add(assumption::parameters_stay_on_gpu);
   if (j.offload.activations != place::on_gpu) a.add(assumption::activations_offload_overlap);
   if (j.adapter.kind != adapter_kind::none && j.batch.accumulation > 1 && !j.batch.packed && r.shards.parameters > 1) a.add(assumption::samples_of_one_length);
+}
+
+/// What a shape leaves open and Megatron-LM does not.
+constexpr void as_megatron_builds(shape& m) {
+  m.experts.bias = m.mlp_bias;  // one switch, add_bias_linear
+  if (m.pattern.given()) m.ssm.conv_bias = true;                                // core/ssm/mamba_mixer.py
+  if (m.encoder.layers > 0) m.encoder.shared_positions = true, m.head_bias = m.tied;  // core/models/T5/t5_model.py T5Model, T5LMHead
+  if (m.bidirectional && m.pooler) m.classes = 2;                               // the binary head (core/models/bert/bert_model.py)
 }
 
 /// settle() of a job that check() has nothing against.
@@ -123,7 +132,7 @@ constexpr settled_job settle_checked(const job& j, std::size_t kind = 0) {
   r.model.vision = seen(r.model.vision, j.batch.images);
   r.model.vocab = checked::round_up(r.model.vocab, checked::mul(r.model.vocab_multiple, j.parallel.tensor));
   if (j.framework.loading.unties_embeddings) r.model.tied = false;
-  if (j.framework.modules.megatron()) r.model.experts.bias = r.model.mlp_bias;  // one switch, add_bias_linear
+  if (j.framework.modules.megatron()) as_megatron_builds(r.model);
   settle_precision(r);
   settle_optimizer(r);
   settle_shards(r);

@@ -8,6 +8,7 @@
 //   put(slot, place, bytes, row, stream), drop(…)     a tensor that belongs to a group of weights
 //   enter(phase, layer)                               what happens from here on
 //   each_up(run, units, body), each_down(run, units, body)   the units of a run: all of them, or those that tell what the others do
+//   forward_encoder(layers), backward_encoder(layers)
 //   receive(), send()                                 the residual stream comes into the chunk, and leaves it
 //   forward(unit), forward_norm(), forward_module(), forward_head()
 //   receive_gradient(), send_gradient()               … back: a gradient that comes in is held by the schedule, too
@@ -23,6 +24,19 @@ namespace headroom {
 
 namespace detail {
 
+/// Masks of padding, which BERT makes on every stage (core/models/bert/bert_model.py _sanity_check_attention_and_get_attn_mask_dimension): a byte
+/// for each key, and for each pair of positions in Megatron's own attention and in TransformerEngine before 1.10, of images before torch 2.5.
+/// T5 has one for the encoder and one for the attention to it; Megatron's own attention is given the decoder's, too
+/// (core/datasets/t5_dataset.py config_attention_mask).
+constexpr bytes padding_masks(const settled_job& s) {
+  const auto& sc = s.layer;
+  const bool pairs = !sc.zeroes_padding;
+  const auto mask = [&](std::int64_t queries, std::int64_t keys) { return bytes{checked::mul(checked::mul(sc.samples, keys), pairs ? queries : 1)}; };
+  if (sc.memory == 0) return mask(sc.sequence, sc.sequence);
+  if (!pairs) return mask(1, sc.memory) + mask(1, sc.sequence);
+  return mask(sc.memory, sc.memory) + mask(sc.sequence, sc.memory) + (sc.habits->modules.local() ? mask(sc.sequence, sc.sequence) : bytes{0});
+}
+
 /// What of a micro-batch lies beside the residual stream of a chunk: a dropout's mask behind the embedding, and an attention mask that the
 /// loader makes.
 struct chunk_masks {
@@ -30,24 +44,28 @@ struct chunk_masks {
 };
 constexpr chunk_masks masks_of(const settled_job& s, bool has_embedding, bool has_head) {
   const auto& sc = s.layer;
+  const bytes embedding{has_embedding && sc.drops.embedding.positive() ? checked::mul(sc.stream_tokens() + encoder_tokens(s), s.model.hidden) : 0};
+  if (s.model.bidirectional || sc.memory > 0) return {embedding, padding_masks(s)};
   const bool masks = sc.habits->attention.masks_in_loader && (has_embedding || has_head);
-  return {bytes{has_embedding && sc.drops.embedding.positive() ? checked::mul(sc.stream_tokens(), s.model.hidden) : 0},
-          bytes{masks ? checked::mul(checked::mul(sc.samples, sc.sequence), sc.sequence / sc.context) : 0}};
+  return {embedding, bytes{masks ? checked::mul(checked::mul(sc.samples, sc.sequence), sc.sequence / sc.context) : 0}};
 }
 
 /// A chunk's layers, and what it has beside them.
 struct chunk_facts {
+  const shape* model{};
   const chunk_runs* layers{};
   chunk_masks masks{};
   bytes input{};              ///< a tensor of the residual stream
   std::int64_t modules{};     ///< of multi-token prediction, before the head
+  std::int64_t encoder{};     ///< layers of an encoder, which run first …
+  bytes memory{};             ///< … and what they make, for all layers of the decoder
   bool has_head{};
   bool saves_mask{};          ///< the attention mask, which is an argument of the model's forward, is saved with every checkpoint that is given it
 };
-constexpr chunk_facts facts_of(const job& j, const shape& m, const chunk_runs& layers, bool has_head, bytes input, const chunk_masks& masks) {
+constexpr chunk_facts facts_of(const job& j, const shape& m, const chunk_runs& layers, bool has_head, bytes input, const chunk_masks& masks, bytes memory) {
   const auto modules = j.recompute.mode == recompute_mode::selective ? j.recompute.modules : 0;
   const bool saves = j.recompute.mode == recompute_mode::full || (modules >> static_cast<int>(recompute_module::core_attn) & 1U) != 0;
-  return {&layers, masks, input, m.mtp_layers, has_head, saves};
+  return {&m, &layers, masks, input, m.mtp_layers, m.encoder.layers, memory, has_head, saves};
 }
 
 /// Layers that run together: one, or those that share a checkpoint.
@@ -84,6 +102,7 @@ struct weights_in_place {
 template <class Handle>
 struct chunk_leaves {
   Handle embedding_mask{}, attention_mask{};
+  Handle memory{}, memory_gradient{};  ///< what an encoder has made
 };
 
 template <class Listener, class Units>
@@ -97,11 +116,15 @@ class chunk_step {
     to.enter(phase::forward, -1);
     leaves.attention_mask = to.make(f.masks.attention, row::activations);
     leaves.embedding_mask = to.make(f.masks.embedding, row::activations);
+    if (f.encoder > 0) [[unlikely]] {
+      to.forward_encoder(f.encoder);
+      leaves.memory = to.make(f.memory, row::activations);
+    }
     to.receive();
     units_->begin_forward();
     const auto& layers = *f.layers;
     for (std::int32_t i = 0; i < layers.size; ++i) {
-      const auto& r = layers.runs[static_cast<std::size_t>(i)];
+      const auto r = layers.at(i, *f.model);
       to.each_up(r, *units_, [&](std::int64_t n) {
         const detail::layer_unit u{r, n};
         to.enter(phase::forward, u.first());
@@ -129,7 +152,7 @@ class chunk_step {
     units_->begin_backward();
     const auto& layers = *f.layers;
     for (auto i = layers.size; i-- > 0;) {
-      const auto& r = layers.runs[static_cast<std::size_t>(i)];
+      const auto r = layers.at(i, *f.model);
       to.each_down(r, *units_, [&](std::int64_t n) {
         const detail::layer_unit u{r, n};
         const bool first = i == layers.size - 1 && n == r.count - 1;
@@ -137,10 +160,16 @@ class chunk_step {
         units_->before_backward(u.first());
         to.backward(u, first && !f.has_head ? &held : nullptr);
         units_->after_backward(u.first());
+        if (first && f.encoder > 0) leaves.memory_gradient = to.make(f.memory, row::temporaries);  // all layers' gradients are added up in it
       });
     }
     units_->end_backward();
     to.send_gradient();
+    if (f.encoder > 0) [[unlikely]] {
+      to.free(leaves.memory);
+      to.free(leaves.memory_gradient);
+      to.backward_encoder(f.encoder);
+    }
     to.free(held);
     to.free(leaves.embedding_mask);
     to.free(leaves.attention_mask);

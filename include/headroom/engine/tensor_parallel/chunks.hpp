@@ -55,7 +55,7 @@ constexpr basic_layer_cost<Moment> cost_of_unit(const shape& m, const basic_divi
   c.saved = Moment(row::activations, w.input);
   Moment live{};
   for (auto l = r.first; l < r.first + r.each; ++l) {
-    const auto i = static_cast<std::size_t>(m.sparse_layer(l));
+    const auto i = megatron::place_of(m.kind_of(l));
     if (l == r.first)
       c.forward = w.graphless[i];
     else
@@ -128,6 +128,19 @@ class chunk_count {
     }
   }
 
+  /// A norm follows the layers.
+  constexpr void forward_encoder(std::int64_t n) {
+    const auto& c = layers_->encoder;
+    live_ += multiple{n - 1, c.saved};
+    k_->forward.rise_to(live_, c.forward);
+    live_ += c.saved;
+    module_up(layers_->encoder_norm);
+  }
+  constexpr void backward_encoder(std::int64_t n) {
+    module_down(layers_->encoder_norm);
+    module_down(layers_->encoder);
+    live_ += multiple{1 - n, layers_->encoder.saved};
+  }
   constexpr void receive() {}
   constexpr void send() {}
   constexpr void forward(const layer_unit& u) {
@@ -168,7 +181,7 @@ class chunk_count {
 
  private:
   constexpr const basic_layer_cost<Moment>& count(const chunk_run& r) {
-    const auto i = static_cast<std::size_t>(r.sparse);
+    const auto i = static_cast<std::size_t>(r.place);
     cost_ = r.recomputes ? &layers_->checkpoint[i] : &layers_->whole[i];
     if (r.each > 1) [[unlikely]] cost_ = &(unit_ = cost_of_unit(*shape_, *layers_, r));
     return *cost_;
@@ -197,7 +210,7 @@ class chunk_count {
 /// Fills in what a chunk costs: up through its layers to the loss, and down again.
 template <class Moment, class Units>
 constexpr void walk_chunk(basic_chunk_cost<Moment>& k, const job& j, const shape& m, const basic_divided_layers<Moment>& w, const chunk_masks& masks, chunk_count<Moment>& to, Units& units) {
-  const auto facts = facts_of(j, m, k, k.has_head, w.input, masks);
+  const auto facts = facts_of(j, m, k, k.has_head, w.input, masks, w.memory);
   chunk_step step(facts, units, to);
   chunk_leaves<typename chunk_count<Moment>::handle> leaves;
   step.forward(leaves);

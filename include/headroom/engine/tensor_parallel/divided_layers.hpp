@@ -6,6 +6,7 @@
 #include <headroom/block/decoder.hpp>
 #include <headroom/block/megatron_layer.hpp>
 #include <headroom/block/megatron_mtp.hpp>
+#include <headroom/engine/tensor_parallel/stage_buffers.hpp>
 #include <headroom/settle/settle.hpp>
 
 #include <array>
@@ -63,11 +64,12 @@ constexpr divided_walk walk_divided_layer(const scene& sc, const module_set& tra
     first = false;
   };
   if (mtp && parts.outside) with_made([&] { return megatron::mtp_front(sc, trained); }, add);
-  if (parts.attention) with_made([&] { return megatron::mixer_block(sc, kind, trained); }, add);
+  if (parts.attention && kind.mixer != mixer_kind::none) with_made([&] { return megatron::mixer_block(sc, kind, trained); }, add);
+  if (parts.attention && sc.memory > 0) [[unlikely]] with_made([&] { return megatron::cross_block(sc, trained); }, add);
   // The caller's reference to the output's gradient outlives the last part's backward.
   auto before = r.backward;
   const auto back = r.offloaded + r.doubled;
-  if (kind.sparse() ? parts.sparse : parts.dense) with_made([&] { return megatron::feed_forward_block(sc, kind, trained); }, add);
+  if (kind.feeds != feed_forward_kind::none && (kind.sparse() ? parts.sparse : parts.dense)) with_made([&] { return megatron::feed_forward_block(sc, kind, trained); }, add);
   r.backward_first = r.backward;
   if (r.offloaded + r.doubled > back) [[unlikely]] before.add(row::activations, r.offloaded + r.doubled - back);
   r.backward_first.rise_to(before, part{row::communication_buffers, r.input});
@@ -81,14 +83,31 @@ constexpr divided_walk walk_divided_layer(const scene& sc, const module_set& tra
 template <class Moment>
 struct basic_divided_layers {
   using layer = detail::basic_layer_cost<Moment>;
-  std::array<layer, 2> whole{};       ///< dense, sparse: kept for backward
-  std::array<layer, 2> checkpoint{};  ///< … computed again
-  std::array<Moment, 2> graphless{};  ///< forward of one without a graph
+  std::array<layer, megatron::kind_places> whole{};       ///< by place_of(): kept for backward
+  std::array<layer, megatron::kind_places> checkpoint{};  ///< … computed again
+  std::array<Moment, megatron::kind_places> graphless{};  ///< forward of one without a graph
   layer norm{}, mtp{};                ///< the last norm and a module of multi-token prediction
+  layer encoder{}, encoder_norm{};    ///< a layer of an encoder, and the norm at its end
   Moment head_saved{}, head_forward{}, head_backward{}, head_kept{};
   bytes input{};                      ///< a tensor of the residual stream
+  bytes memory{};                     ///< what an encoder has made
 };
 using divided_layers = basic_divided_layers<moment>;
+
+namespace detail {
+
+/// An encoder's layer and its last norm.
+constexpr void walk_encoder(divided_layers& r, const settled_job& s, const scene& sc, const module_set& trained) {
+  const auto stack = encoder_stack(s.model);
+  const auto own = megatron::encoder_scene(sc, stack);
+  r.memory = memory_of(s);
+  r.encoder = cost_of(walk_divided_layer(own, trained, {mixer_kind::attention, feed_forward_kind::dense}, false), false);
+  divided_walk norm;
+  with_made([&] { return megatron::norm_block(own); }, [&](const program& p) { join(norm, p, true, false, true); });
+  r.encoder_norm = cost_of(norm, false);
+}
+
+}  // namespace detail
 
 constexpr divided_layers walk_divided_layers(const settled_job& s, detail::walked_parts parts = {}) {
   const auto& j = *s.source;
@@ -100,7 +119,7 @@ constexpr divided_layers walk_divided_layers(const settled_job& s, detail::walke
   divided_layers r;
   r.input = detail::residual_tensor(s);
   for (const auto& k : kinds_of(s.model)) {
-    const auto i = static_cast<std::size_t>(k.kind.sparse());
+    const auto i = megatron::place_of(k.kind);
     const auto w = detail::walk_divided_layer(sc, trained, k.kind, full, later, false, parts);
     r.whole[i] = detail::cost_of(w, false);
     r.whole[i].backward_first = w.backward_first;
@@ -121,6 +140,7 @@ constexpr divided_layers walk_divided_layers(const settled_job& s, detail::walke
     r.mtp.kept = w.kept;
     if (recomputes) r.mtp.saved += moment(row::activations, w.input);  // the embedding's result is an input, too
   }
+  if (s.model.encoder.layers > 0) [[unlikely]] detail::walk_encoder(r, s, sc, trained);
   if (!parts.outside) return r;
   with_made([&] { return megatron::head_and_loss(sc, trained); }, [&](const program& head) {
     const auto forward = walk_forward(head);

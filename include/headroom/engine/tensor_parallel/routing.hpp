@@ -35,7 +35,8 @@ constexpr bytes routed_at_peak(const settled_job& s, const divided_layers& w, co
   const auto running = rank.peak_phase == phase::loss_forward ? bytes{0} : one.needed;
   if (s.source->recompute.mode == recompute_mode::full) return min(running, activations);
   const auto sparse = one.layers;
-  const auto saved = sparse * w.whole[1].saved.total + (s.model.layers + s.model.mtp_layers - sparse) * w.whole[0].saved.total;
+  auto saved = s.model.mtp_layers * w.whole[1].saved.total;
+  for (const auto& k : kinds_of(s.model)) saved += k.count * w.whole[megatron::place_of(k.kind)].saved.total;
   if (saved == bytes{0}) return min(running, activations);
   const double share = static_cast<double>((sparse * one.kept).count()) / static_cast<double>(saved.count());
   return bytes{static_cast<std::int64_t>(share * static_cast<double>(activations.count()))} + running;

@@ -10,8 +10,18 @@ namespace headroom {
 
 namespace detail {
 
+/// Tokens of this rank's residual stream in the encoder.
+constexpr std::int64_t encoder_tokens(const settled_job& s) { return checked::mul(s.layer.samples, s.layer.memory) / s.layer.sequence_split; }
+/// What the encoder gives to all layers of the decoder.
+constexpr bytes memory_of(const settled_job& s) {
+  const auto& sc = s.layer;
+  return bytes{checked::round_up(checked::mul(checked::mul(encoder_tokens(s), s.model.hidden), sc.width), sc.granule)};
+}
+
 /// What a stage has: which kinds of layer, the embedding, the head.
 struct stage_parts {
+  bool attention{};
+  bool mamba2{};
   bool dense{};
   bool sparse{};
   bool first{};
@@ -22,11 +32,13 @@ struct stage_parts {
 constexpr void add_ends(stage_parts& parts, const shape& m, bool has_embedding, bool has_head) {
   parts.first = parts.first || has_embedding;
   parts.last = parts.last || has_head;
-  if (has_head && m.mtp_layers > 0) (m.sparse() ? parts.sparse : parts.dense) = true;
+  if (!has_head || m.mtp_layers == 0) return;
+  parts.attention = true;
+  (m.sparse() ? parts.sparse : parts.dense) = true;
 }
 
 /// TransformerEngine returns, for a weight whose gradient was accumulated elsewhere, an empty tensor of the weight's shape, and
-/// keeps one for each distinct shape for the whole run.
+/// since 2.3 keeps one for each distinct shape for the whole run.
 constexpr bytes empty_gradients(const settled_job& s, stage_parts kinds) {
   const auto& m = s.model;
   const auto t = s.layer.tensor, h = m.hidden;
@@ -45,7 +57,7 @@ constexpr bytes empty_gradients(const settled_job& s, stage_parts kinds) {
     add(factor * width, h);
     add(h, width);
   };
-  if (kinds.dense || kinds.sparse) {
+  if (kinds.attention) {
     if (m.latent()) {
       const auto& a = m.mla;
       const auto query = checked::mul(m.heads, a.nope_dim + a.rope_dim) / t;
@@ -63,7 +75,16 @@ constexpr bytes empty_gradients(const settled_job& s, stage_parts kinds) {
       add(h, m.query_width() / t);
     }
   }
+  if (kinds.mamba2) {
+    add(mamba2_projected(m) / t, h);
+    add(h, mamba2_inner(m) / t);
+  }
+  if (kinds.attention && m.encoder.cross_attention) {
+    add(m.query_width() / t, h);
+    add(2 * m.kv_width() / t, h);
+  }
   if (kinds.dense) mlp(m.ffn / t);
+  if (m.encoder.ffn > 0) mlp(m.encoder.ffn / t);
   if (kinds.sparse) {
     mlp(m.experts.ffn / s.layer.expert_tensor);
     if (m.experts.shared_ffn > 0) mlp(m.experts.shared_ffn / t);
@@ -89,10 +110,10 @@ constexpr breakdown buffers_of_stage(const settled_job& s, stage_parts kinds) {
   if (!habits.modules.local() || kinds.sparse) {
     const bytes one = s.on->compute_capability >= 90 ? 32 * mib : 4 * mib;
     b[row::workspace] += ((habits.communication.tensor_parallel == tensor_parallel_overlap::userbuffers ? 4 : 1) + (habits.experts.gemm == expert_gemm::grouped_gemm ? 4 : 0)) * one;
-    if (habits.gradients.fused_accumulation && !habits.modules.local()) b[row::workspace] += empty_gradients(s, kinds);
+    if (sc.fuses_weight_gradients && !habits.modules.local()) b[row::workspace] += empty_gradients(s, kinds);
   }
   // The angles of rotary embedding, fp32, of this rank's positions, are made once (RotaryEmbedding.forward, an lru_cache).
-  if (s.model.position == position_kind::rope && (kinds.dense || kinds.sparse))
+  if (s.model.position == position_kind::rope && kinds.attention)
     b[row::activations] += bytes{checked::mul(checked::mul(sc.sequence / sc.context, s.model.rotary_width()), 4)};
   const bytes stream{checked::mul(checked::mul(sc.stream_tokens(), s.model.hidden), sc.width)};
   const bytes whole{checked::mul(checked::mul(sc.tokens, s.model.hidden), sc.width)};

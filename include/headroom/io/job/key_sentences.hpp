@@ -125,6 +125,7 @@ inline constexpr auto key_sentences = std::to_array<key_sentence>({
     {"model.encoder.heads", "its heads; 0: as the main stack"},
     {"model.encoder.ffn", "width of its MLP; 0: as the main stack"},
     {"model.encoder.max_positions", "rows of its position table; 0: as the main stack"},
+    {"model.encoder.shared_positions", "the main stack's position table is read by both"},
     {"model.encoder.frozen_positions", "positions are parameters without gradient (Whisper)"},
     {"model.encoder.audio_channels", "mel bins of the convolutions in front (Whisper); 0: it reads tokens"},
     {"model.vision", "a vision tower"},

@@ -70,6 +70,7 @@ void describe(Keys& k, encoder_shape& e) {
   k.whole("heads", e.heads);
   k.whole("ffn", e.ffn);
   k.whole("max_positions", e.max_positions);
+  k.flag("shared_positions", e.shared_positions);
   k.flag("frozen_positions", e.frozen_positions);
   k.whole("audio_channels", e.audio_channels);
 }
@@ -243,13 +244,35 @@ inline shape read_model_named(const std::string& text, const std::string& path, 
   fail(sentence);
 }
 
+/// A shape as records of Megatron's runs write it, in the words of a job: `causal` false is bidirectional, `lm_head` BERT's head, and
+/// ssm.kind what the pattern says as well.
+inline json_value in_own_words(json_value shape, const std::string& path) {
+  const auto once = [&](json_value& in, const char* key, const std::string& at, const auto& use) {
+    const auto it = in.find(key);
+    if (it == in.end()) return;
+    use(*it, at + "." + key);
+    in.erase(key);
+  };
+  once(shape, "causal", path, [&](const json_value& v, const std::string& at) { shape["bidirectional"] = !flag_at(v, at); });
+  once(shape, "lm_head", path, [&](const json_value& v, const std::string& at) {
+    if (string_at(v, at) != "dense-gelu-norm") wrong_value(at, "\"dense-gelu-norm\"", v);
+    shape["head"] = "masked-language";
+  });
+  if (const auto ssm = shape.find("ssm"); ssm != shape.end() && ssm->is_object())
+    once(*ssm, "kind", path + ".ssm", [&](const json_value& v, const std::string& at) {
+      if (string_at(v, at) != "mamba2" && string_at(v, at) != "gated-delta-net") wrong_value(at, "\"mamba2\" or \"gated-delta-net\"", v);
+    });
+  return shape;
+}
+
 /// The `model` key in any of its forms. `own`: labels of layers of one's own that a pattern may name. Throws job_error.
 inline shape read_model(const json_value& value, const std::string& path, const file_base& base, std::span<const std::string_view> own = {}) {
   if (value.is_string()) return read_model_named(*value.get_ptr<const json_value::string_t*>(), path, base);
   if (!value.is_object()) wrong_value(path, "a name, a path, a configuration or a shape", value);
   if (value.contains("model_type") || value.contains("architectures")) return model_from_config(value, path);
   shape m;
-  key_reader keys{value, path};
+  const auto given = in_own_words(value, path);
+  key_reader keys{given, path};
   if (const auto* over = keys.take("base")) m = read_model_named(string_at(*over, keys.at("base")), keys.at("base"), base);
   describe(keys, m, own);
   keys.finish();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/syntax/keys.hpp>
+#include <headroom/layout/degrees.hpp>
 
 #include <span>
 
@@ -62,19 +63,50 @@ inline void check_labels(std::span<const std::string_view> own) {
   }
 }
 
-/// Megatron's letters, each of them half a layer (core/models/hybrid/hybrid_layer_allocation.py Symbols).
+/// Megatron's letters, each of them half a layer; a bar ends a chunk of the pipeline (core/models/hybrid/hybrid_layer_allocation.py Symbols).
 inline layer_pattern letters_at(const json_value& value, const std::string& path) {
   layer_pattern p;
   for (const char letter : string_at(value, path)) {
+    if (letter == '|') continue;  // chunk_ends()
     const auto found = std::string_view{"MG*-E"}.find(letter);
     if (found == std::string_view::npos)
-      wrong_value(path, "a list of kinds of layer, or Megatron's letters M (Mamba-2), G (Gated DeltaNet), * (attention), - (MLP) and E (experts), without | and /", value);
+      wrong_value(path, "a list of kinds of layer, or Megatron's letters M (Mamba-2), G (Gated DeltaNet), * (attention), - (MLP) and E (experts), with | between chunks of a pipeline, without /", value);
     constexpr layer_kind halves[] = {{mixer_kind::mamba2, feed_forward_kind::none}, {mixer_kind::gated_delta_net, feed_forward_kind::none}, {mixer_kind::attention, feed_forward_kind::none},
                                      {mixer_kind::none, feed_forward_kind::dense}, {mixer_kind::none, feed_forward_kind::experts}};
     p.add(halves[found]);
   }
   if (!p.given()) wrong_value(path, "at least one layer", value);
   return p.shortest();
+}
+
+/// Layers between the bars of Megatron's letters: nothing where a pattern has no bars.
+inline std::vector<std::int64_t> chunk_ends(std::string_view letters) {
+  std::vector<std::int64_t> sizes{0};
+  for (const char letter : letters) {
+    if (letter == '|')
+      sizes.push_back(0);
+    else
+      ++sizes.back();
+  }
+  return sizes.size() > 1 ? sizes : std::vector<std::int64_t>{};
+}
+/// A pipeline cut where the letters are, which parallel.stage_layers may say as well.
+inline void cut_by_letters(degrees& d, const json_value& model) {
+  const auto pattern = model.is_object() ? model.find("pattern") : model.end();
+  if (!model.is_object() || pattern == model.end() || !pattern->is_string()) return;
+  const auto sizes = chunk_ends(pattern->get_ref<const std::string&>());
+  if (sizes.empty()) return;
+  const auto parts = static_cast<std::int64_t>(sizes.size());
+  if (parts != checked::mul(d.pipeline, d.virtual_pipeline)) fail("headroom: model.pattern must have parallel.pipeline × virtual_pipeline parts between bars; it has " + std::to_string(parts));
+  const auto given = chunks_given(d);
+  bool alike = given == 0 || given == parts;
+  for (std::size_t i = 0; i < sizes.size() && alike; ++i) {
+    if (given == 0)
+      d.stage_layers[d.chunks++] = sizes[i];
+    else
+      alike = std::int64_t{std::int32_t{d.stage_layers[i]}} == sizes[i];
+  }
+  if (!alike) fail("headroom: the bars in model.pattern contradict parallel.stage_layers; state one of them, or both alike");
 }
 
 /// The kinds of a model's layers, in order; they repeat to the end of the stack.

@@ -117,6 +117,10 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   for (const auto& s : detail::megatron_switches)
     if (on(s.option)) s.of(f) = s.sets;
   if (const auto impl = word("transformer-impl"); !impl.empty()) f.modules.kind = impl == "local" ? layer_modules::megatron_local : layer_modules::megatron;
+  if (word("spec") == "local") f.modules.kind = layer_modules::megatron_local;  // pretrain_bert.py
+  for (const auto* key : {"encoder-pipeline-model-parallel-size", "encoder-tensor-model-parallel-size"})
+    if (const auto* v = k.take(key); v != nullptr && whole_at(*v, k.at(key), 0, 4096) > 0)
+      fail("headroom: " + k.at(key) + " is not modelled by this version; it must be 0: an encoder with ranks of its own");
   if (on("no-use-layer-wise-param-layout")) f.optimizer.muon = muon_layout::dealt_out;
   if (grads_overlap && j.optimizer.vector_moments > 0 && f.optimizer.muon == muon_layout::one_buffer) f.optimizer.muon = muon_layout::buckets;
   detail::apply_megatron_formats(j, k, merge);

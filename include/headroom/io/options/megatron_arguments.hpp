@@ -19,6 +19,7 @@ struct megatron_switch {
 inline constexpr megatron_switch megatron_switches[] = {
     {"no-gradient-accumulation-fusion", [](profile& f) -> bool& { return f.gradients.fused_accumulation; }, false},
     {"no-async-tensor-model-parallel-allreduce", [](profile& f) -> bool& { return f.communication.overlaps_input_gradients; }, false},
+    {"deterministic-mode", [](profile& f) -> bool& { return f.attention.deterministic; }, true},
     {"no-create-attention-mask-in-dataloader", [](profile& f) -> bool& { return f.attention.masks_in_loader; }, false},
     {"moe-pad-expert-input-to-capacity", [](profile& f) -> bool& { return f.experts.pads_to_capacity; }, true},
     {"overlap-grad-reduce", [](profile& f) -> bool& { return f.communication.overlaps_gradients; }, true},
@@ -32,7 +33,7 @@ inline constexpr megatron_switch megatron_switches[] = {
 
 /// Arguments that apply_megatron_options reads besides those.
 inline constexpr auto megatron_options_read = std::to_array<std::string_view>({
-    "async-save", "use-persistent-ckpt-worker", "transformer-impl", "no-use-layer-wise-param-layout", "use-precision-aware-optimizer", "grad-reduce-in-bf16", "main-grads-dtype",
+    "async-save", "use-persistent-ckpt-worker", "transformer-impl", "spec", "encoder-pipeline-model-parallel-size", "encoder-tensor-model-parallel-size", "no-use-layer-wise-param-layout", "use-precision-aware-optimizer", "grad-reduce-in-bf16", "main-grads-dtype",
     "main-params-dtype", "fp8-format", "fp8-recipe", "fp8-param-gather", "exp-avg-dtype", "exp-avg-sq-dtype", "use-megatron-fsdp",
     "data-parallel-sharding-strategy", "outer-dp-sharding-strategy", "suggested-communication-unit-size", "fsdp-double-buffer", "use-nccl-ub",
     "megatron-fsdp-main-params-dtype", "megatron-fsdp-main-grads-dtype", "megatron-fsdp-grad-comm-dtype", "tp-comm-overlap",
@@ -63,7 +64,9 @@ inline constexpr auto megatron_neutral = std::to_array<std::string_view>({
 /// Arguments that a job file may state because its run was started with them, and of which its other keys say what they do. A launch that has
 /// them is looked at more closely (io/launchers/megatron_rules.hpp).
 inline constexpr auto megatron_stated = std::to_array<std::string_view>({
-    "apply-query-key-layer-scaling", "async-ckpt-use-cpu-shm", "attention-softmax-in-fp32", "deterministic-mode", "distributed-backend",
+    "bert-no-binary-head", "decoder-num-layers", "decoder-seq-length", "encoder-num-layers", "encoder-seq-length", "hybrid-layer-pattern", "hybrid-override-pattern", "is-hybrid-model",
+    "training-script", "vocab-extra-ids",
+    "apply-query-key-layer-scaling", "async-ckpt-use-cpu-shm", "attention-softmax-in-fp32", "distributed-backend",
     "empty-unused-memory-level", "log-params-norm", "no-masked-softmax-fusion", "step-batch-size-schedule", "tp-comm-overlap-cfg",
     "use-checkpoint-args", "use-tp-pp-dp-mapping",
 });
