@@ -172,6 +172,7 @@ TEST_CASE("what these models are not modelled with is refused") {
   CHECK(refused(hybrid(1), [](job& j) { j.recompute.mode = recompute_mode::selective, j.recompute.modules = 1; }));
   CHECK(refused(hybrid(1), [](job& j) { j.model.ssm.groups = 1, j.parallel.tensor = 2, j.hardware.gpus_per_node = 2; }));
   CHECK(refused(hybrid(1), [](job& j) { j.sharding = megatron_fsdp(); }));
+  CHECK(refused(hybrid(1), [](job& j) { j.model.pattern.add({mixer_kind::gated_delta_net, feed_forward_kind::none}), j.model.layers = 45; }));
   CHECK(refused(bert(1), [](job& j) { j.model.norm_after = true; }));
   CHECK(refused(bert(2), [](job& j) { j.parallel.tensor = 1, j.parallel.context = 2; }));
   CHECK(refused(t5(2), [](job& j) { j.parallel.tensor = 1, j.parallel.pipeline = 2; }));

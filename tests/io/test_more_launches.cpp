@@ -128,11 +128,12 @@ TEST_CASE("LLaVA, Accelerate's FSDP beside DeepSpeed, YAML's merge keys, a tied 
   CHECK(merged.model.hidden == 512);
   CHECK(holds(refusal_of({{"m.yaml", base + "MODEL_ARGS_2:\n  <<: *base\n"}}), "m.yaml:11: the file has several runs, MODEL_ARGS and MODEL_ARGS_2 among them"));
 
-  // BERT's runs have GPT's arguments (tests/functional_tests/test_cases/bert/bert_mcore_tp1_pp2); their data and vocabulary tell.
+  // BERT's runs have GPT's arguments (tests/functional_tests/test_cases/bert/bert_mcore_tp1_pp2); their data and vocabulary tell, but not how
+  // many words there are.
   const std::string bert = "MODEL_ARGS:\n  --num-layers: 24\n  --hidden-size: 1024\n  --num-attention-heads: 16\n  --seq-length: 512\n  --max-position-embeddings: 512\n";
   CHECK(refusal_of({{"m.yaml", bert}}).empty());
-  CHECK(holds(refusal_of({{"m.yaml", bert + "  --data-path: ${DATA_PATH}/my-bert_00_text_sentence\n"}}), "m.yaml:7: data-path is of a training of BERT or T5"));
-  CHECK(holds(refusal_of({{"m.yaml", bert + "  --vocab-file: ${DATA_PATH}/text/vocab.txt\n"}}), "vocab-file is of a training of BERT or T5"));
+  CHECK(holds(refusal_of({{"m.yaml", bert + "  --data-path: ${DATA_PATH}/my-bert_00_text_sentence\n"}}), "the file of words decides how large the vocabulary is: add --set model.vocab=N"));
+  CHECK(holds(refusal_of({{"m.yaml", bert + "  --vocab-file: ${DATA_PATH}/text/vocab.txt\n"}}), "m.yaml:7: the file of words decides how large the vocabulary is"));
 
   const auto saved = [](const std::string& model) { return refusal_of({{"t.yaml", "model_name_or_path: " + model + "\nfinetuning_type: lora\ncutoff_len: 1024\nbf16: true\nadditional_target: embed_tokens,lm_head\n"}}); };
   CHECK(holds(saved("meta-llama/Llama-3.2-1B"), "t.yaml:5: lm_head is the embedding's matrix in this model"));

@@ -78,6 +78,18 @@ struct import_settings {
   document (*toml)(std::string_view text, const std::string& source){};
 };
 
+/// Which program arguments are for: letters of a hybrid stack, lengths of two stacks, and words by pieces in pairs of sentences
+/// (tools/preprocess_data.py --split-sentences) say it.
+inline megatron_program megatron_program_of(const json_value& arguments) {
+  if (detail::given(arguments, "hybrid-layer-pattern|hybrid-override-pattern|is-hybrid-model")) return megatron_program::hybrid;
+  if (detail::given(arguments, "decoder-num-layers|decoder-seq-length")) return megatron_program::t5;
+  const auto has = [&](const char* key, std::string_view part) { return arguments.contains(key) && arguments[key].is_string() && arguments[key].get_ref<const std::string&>().find(part) != std::string::npos; };
+  bool bert = detail::given(arguments, "bert-no-binary-head");
+  for (const auto& [key, part] : {std::pair<const char*, std::string_view>{"data-path", "bert"}, {"data-path", "_text_sentence"}, {"vocab-file", "bert"}, {"vocab-file", "vocab.txt"}, {"tokenizer-type", "Bert"}})
+    bert = bert || has(key, part);
+  return bert ? megatron_program::bert : megatron_program::gpt;
+}
+
 /// Megatron's arguments as keys, and the settings of a recipe's environment. A recipe does not say which program it is for.
 inline void import_megatron_recipe(draft& d, const document& from) {
   if (const auto set = from.root.find("ENV_VARS"); set != from.root.end() && set->is_object())
@@ -86,15 +98,13 @@ inline void import_megatron_recipe(draft& d, const document& from) {
       detail::import_setting(d, {key + "=" + (value.is_string() ? value.get<std::string>() : value.dump()), line == from.lines.end() ? 1 : line->second}, from.source);
     }
   const auto arguments = megatron_yaml(from);
+  const auto program = megatron_program_of(arguments.root);
   for (const auto& [key, value] : arguments.root.items())
-    if (among_words(detail::megatron_other_programs, key) && detail::given(arguments.root, key))
-      fail("headroom: " + arguments.place(key) + ": " + key + " is no argument of a training of GPT models, whose arguments alone are read");
-  const auto has = [&](const char* key, std::string_view part) { return arguments.root.contains(key) && arguments.root[key].is_string() && arguments.root[key].get_ref<const std::string&>().find(part) != std::string::npos; };
-  for (const auto& [key, part] : {std::pair<const char*, std::string_view>{"data-path", "bert"}, {"data-path", "_text_sentence"}, {"vocab-file", "bert"}, {"vocab-file", "vocab.txt"}, {"tokenizer-type", "Bert"}})
-    if (has(key, part))  // words by pieces, and sentences in pairs (pretrain_bert.py, pretrain_t5.py; tools/preprocess_data.py --split-sentences)
-      fail("headroom: " + arguments.place(key) + ": " + key + " is of a training of BERT or T5, and those of GPT models alone are read");
-  d.notes.push_back(from.source + ": the arguments are taken to be pretrain_gpt.py's");
-  import_megatron(d, arguments);
+    if (among_words(detail::megatron_other_programs, key) && !among_words(detail::read_by(program), key) && detail::given(arguments.root, key))
+      fail("headroom: " + arguments.place(key) + ": " + key + " is no argument of a training of GPT, BERT, T5 or hybrid models, whose arguments alone are read");
+  constexpr std::string_view names[] = {"pretrain_gpt.py", "pretrain_bert.py", "pretrain_t5.py", "pretrain_hybrid.py"};
+  d.notes.push_back(from.source + ": the arguments are taken to be " + std::string{names[static_cast<int>(program)]} + "'s");
+  import_megatron(d, arguments, program);
 }
 
 /// A recipe is read when all files are known: its command says which of a program's it is, and goes over it.

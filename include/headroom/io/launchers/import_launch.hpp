@@ -229,7 +229,7 @@ class launch {
       case file_kind::megatron: {
         if (!by_deepspeed_.empty() && otherwise_ == nullptr) refuse_other_program(megatron_deepspeed, by_deepspeed_);
         const auto all = arguments_of(words);
-        return import_megatron(*d_, document_of(all, source_));
+        return import_megatron(*d_, document_of(all, source_), p.megatron);
       }
       case file_kind::torchtitan: return torchtitan(words);
       default: break;

@@ -14,11 +14,11 @@ namespace detail {
 class megatron_arguments {
  public:
   /// `date`: yyyymm of the program, 0: today's.
-  megatron_arguments(draft& d, const document& from, std::int32_t date) : d_(&d), v_(from, most), date_(date), rules_(d, v_, date) {}
+  megatron_arguments(draft& d, const document& from, std::int32_t date, megatron_program program) : d_(&d), v_(from, most), date_(date), program_(program), rules_(d, v_, date, program) {}
 
   void import() {
     rules_.refuse();
-    megatron_shape{*d_, v_, date_}.read();
+    megatron_shape{*d_, v_, date_, program_}.read();
     parallel();
     training();
     formats();
@@ -46,7 +46,17 @@ class megatron_arguments {
     if (const auto n = v_.number("num-distributed-optimizer-instances", 1); n > 1) say({"parallel", "replicate"}, n, "num-distributed-optimizer-instances");
     chunks(pipeline);
   }
+  /// A hybrid stack is cut where its letters have bars.
+  void bars(std::int64_t pipeline) {
+    const auto sizes = chunk_ends(hybrid_letters(v_));
+    if (sizes.empty()) return;
+    const auto n = static_cast<std::int64_t>(sizes.size());
+    if (n % pipeline != 0) fail("headroom: hybrid-layer-pattern must have a multiple of pipeline-model-parallel-size parts between bars, found " + std::to_string(n));
+    say({"parallel", "stage_layers"}, sizes, "hybrid-layer-pattern");
+    if (n > pipeline) say({"parallel", "virtual_pipeline"}, n / pipeline, "hybrid-layer-pattern");
+  }
   void chunks(std::int64_t pipeline) {
+    if (program_ == megatron_program::hybrid) bars(pipeline);
     if (const auto* layout = v_.take("pipeline-model-parallel-layout")) {
       std::string text;
       for (const char c : string_at(*layout, "pipeline-model-parallel-layout"))
@@ -85,7 +95,8 @@ class megatron_arguments {
     const bool distributed = v_.on("use-distributed-optimizer"), fsdp = given(v_.all(), "use-megatron-fsdp");
     if (!fsdp) d_->replace("sharding", distributed ? "megatron-distributed-optimizer" : "ddp", v_.place("use-distributed-optimizer"));
     say({"batch", "micro"}, v_.number("micro-batch-size", 1), "micro-batch-size");
-    if (v_.take("seq-length") != nullptr) say({"batch", "sequence"}, v_.number("seq-length", 0), "seq-length");
+    const auto* length = program_ == megatron_program::t5 ? "decoder-seq-length" : "seq-length";
+    if (v_.take(length) != nullptr) say({"batch", "sequence"}, v_.number(length, 0), length);
     if (v_.take("global-batch-size") != nullptr) d_->know(d_->global_batch, "global-batch-size", v_.number("global-batch-size", 0), v_.place("global-batch-size"));
 
     schedule_of_batches();
@@ -166,18 +177,19 @@ class megatron_arguments {
   draft* d_;
   named_values v_;
   std::int32_t date_;
+  megatron_program program_;
   megatron_rules rules_;
 };
 
 }  // namespace detail
 
-inline void import_megatron(draft& d, const document& from) {
+inline void import_megatron(draft& d, const document& from, megatron_program program = megatron_program::gpt) {
   with_places(from, [&] {
     if (!from.root.is_object()) wrong_value("Megatron's arguments", "an object", from.root);
     d.framework_is("megatron", from.source);
     const auto date = detail::megatron_date(d, from);
     const auto now = detail::in_todays_words(from);
-    detail::megatron_arguments{d, now, date}.import();
+    detail::megatron_arguments{d, now, date, program}.import();
   });
 }
 

@@ -2,21 +2,29 @@
 // Megatron-LM's arguments that say what is trained: layers, attention, experts, vocabulary (megatron/training/arguments.py).
 #pragma once
 
+#include <headroom/io/job/pattern.hpp>
 #include <headroom/io/launchers/megatron_layout.hpp>
 #include <headroom/io/launchers/megatron_rules.hpp>
 
 namespace headroom::io::detail {
 
+/// The letters of a hybrid stack, under today's name or the older one.
+inline std::string hybrid_letters(named_values& v) {
+  const auto now = v.word("hybrid-layer-pattern", ""), before = v.word("hybrid-override-pattern", "");
+  return now.empty() ? before : now;
+}
+
 class megatron_shape {
  public:
   /// `date`: yyyymm of the program, 0: today's.
-  megatron_shape(draft& d, named_values& v, std::int32_t date) : d_(&d), v_(&v), date_(date) {}
+  megatron_shape(draft& d, named_values& v, std::int32_t date, megatron_program program) : d_(&d), v_(&v), date_(date), program_(program) {}
 
   void read() {
-    if (!v_->has("num-layers") && !v_->has("hidden-size")) return;
-    for (const auto* key : {"num-layers", "hidden-size", "num-attention-heads"})
+    if (!v_->has("num-layers") && !v_->has("hidden-size") && program_ != megatron_program::hybrid) return;
+    const auto layers = layers_of_program();
+    for (const auto* key : {"hidden-size", "num-attention-heads"})
       if (v_->take(key) == nullptr) fail("headroom: " + std::string{key} + " is required: these arguments describe a model");
-    const auto layers = v_->number("num-layers", 0), hidden = v_->number("hidden-size", 0), heads = v_->number("num-attention-heads", 0);
+    const auto hidden = v_->number("hidden-size", 0), heads = v_->number("num-attention-heads", 0);
     const bool gated = v_->on("swiglu"), squared = v_->on("squared-relu"), no_bias = v_->on("disable-bias-linear");
     const auto ffn = v_->number("ffn-hidden-size", gated ? hidden * 4 * 2 / 3 / 64 * 64 : checked::mul(4, hidden));
     const bool grouped = v_->on("group-query-attention");
@@ -46,6 +54,10 @@ class megatron_shape {
       m["mla"] = {{"q_rank", v_->number("q-lora-rank", 0)}, {"kv_rank", v_->number("kv-lora-rank", 32)}, {"nope_dim", v_->number("qk-head-dim", 128)},
                   {"rope_dim", v_->number("qk-pos-emb-head-dim", 64)}, {"value_dim", v_->number("v-head-dim", 128)}};
     experts(m, layers, ffn);
+    if (program_ == megatron_program::hybrid) hybrid(m, hidden);
+    if (program_ == megatron_program::bert) bert(m);
+    if (program_ == megatron_program::t5) m["encoder"] = {{"layers", v_->number("encoder-num-layers", 1)}, {"sequence", v_->number("encoder-seq-length", 1)}, {"cross_attention", true}, {"shared_positions", true}};
+    if (program_ == megatron_program::t5 && m["tied"] == true) m["head_bias"] = true;
     // --model says the whole; arguments beside it describe the same one.
     for (const auto& [key, value] : m.items()) d_->say({"model", key}, value, v_->place(argument_of(key)));
   }
@@ -59,6 +71,45 @@ class megatron_shape {
     for (const auto& [ours, theirs] : known)
       if (ours == key) return theirs;
     return "num-layers";
+  }
+  /// Layers of the main stack: of a hybrid one its letters; of T5 the decoder's.
+  std::int64_t layers_of_program() {
+    const auto need = [&](const char* key) {
+      if (v_->take(key) == nullptr) fail("headroom: " + std::string{key} + " is required: these arguments describe a model");
+      return v_->number(key, 0);
+    };
+    if (program_ == megatron_program::t5) {
+      for (const auto* key : {"encoder-num-layers", "encoder-seq-length", "decoder-seq-length"}) need(key);
+      return need("decoder-num-layers");
+    }
+    if (program_ != megatron_program::hybrid) return need("num-layers");
+    const auto letters = hybrid_letters(*v_);
+    if (letters.empty()) fail("headroom: hybrid-layer-pattern is required: which layer is of which kind. Shares of kinds (hybrid-attention-ratio) are not modelled by this version");
+    if (letters.find('/') != std::string::npos) fail("headroom: hybrid-layer-pattern: multi-token prediction beside a hybrid stack (the letters behind /) is not modelled by this version");
+    const auto count = static_cast<std::int64_t>(letters.size() - static_cast<std::size_t>(std::count(letters.begin(), letters.end(), '|')));
+    if (const auto stated = v_->number("num-layers", count); stated != count && given(v_->all(), "hybrid-override-pattern"))
+      fail("headroom: num-layers must be the letters of hybrid-override-pattern, " + std::to_string(count) + "; found " + std::to_string(stated));
+    return count;
+  }
+  /// core/models/hybrid/hybrid_layer_specs.py hybrid_stack_spec; core/ssm/mamba_mixer.py MambaMixer.
+  void hybrid(json_value& m, std::int64_t hidden) {
+    const auto* spec = v_->take("spec");
+    const auto named = spec == nullptr ? std::string{} : spec->dump();
+    if (spec != nullptr && named.find("mamba_stack_spec") == std::string::npos && named.find("hybrid_stack_spec") == std::string::npos)
+      fail("headroom: spec must be mamba_stack_spec or hybrid_stack_spec, found " + named);
+    auto letters = hybrid_letters(*v_);
+    std::erase(letters, '|');
+    m["pattern"] = letters;
+    v_->on("is-hybrid-model");
+    const auto width = v_->number("mamba-head-dim", 64);
+    m["ssm"] = {{"heads", v_->number("mamba-num-heads", std::max<std::int64_t>(1, 2 * hidden / width))}, {"head_dim", width}, {"state", v_->number("mamba-state-dim", 128)},
+                {"groups", v_->number("mamba-num-groups", 8)}, {"conv", 4}, {"chunk", 128}, {"conv_bias", true}};
+  }
+  /// core/models/bert/bert_model.py; examples/bert/pretrain_bert.py.
+  void bert(json_value& m) {
+    const bool pairs = !v_->on("bert-no-binary-head");
+    m.update({{"bidirectional", true}, {"head", "masked-language"}, {"pooler", pairs}});
+    if (pairs) m.update({{"token_types", 2}, {"classes", 2}});
   }
   void positions(json_value& m) {
     auto kind = v_->word("position-embedding-type", "learned_absolute");
@@ -84,7 +135,10 @@ class megatron_shape {
   void vocabulary(json_value& m) {
     const auto stated = v_->number("vocab-size", 0), padded = v_->number("padded-vocab-size", 0);
     const auto tokenizer = v_->word("tokenizer-type", "");
-    if (padded > 0) {
+    const bool pieces = program_ == megatron_program::bert || program_ == megatron_program::t5;
+    if (padded == 0 && pieces) {
+      word_pieces(m, tokenizer);
+    } else if (padded > 0) {
       m["vocab"] = padded;
       m["vocab_multiple"] = 1;
     } else if (tokenizer == "TikTokenizer") {
@@ -103,6 +157,19 @@ class megatron_shape {
     } else {
       const std::string not_stated = stated > 0 ? ", whatever vocab-size says" : "";
       d_->awaits_vocabulary = draft::said{"tokenizer-type " + in_quotes(tokenizer) + " decides how large the vocabulary is" + not_stated, v_->place("tokenizer-type")};
+    }
+  }
+  /// BERT's vocabularies by the names of Google's files (github.com/google-research/bert), and ids that T5 adds for what it leaves out.
+  void word_pieces(json_value& m, std::string_view tokenizer) {
+    const auto file = v_->word_now("vocab-file");
+    const auto more = v_->number("vocab-extra-ids", 0, 0);
+    const bool cased = file.ends_with("bert-large-cased-vocab.txt") || file.ends_with("bert-base-cased-vocab.txt");
+    const bool uncased = file.ends_with("bert-large-uncased-vocab.txt") || file.ends_with("bert-base-uncased-vocab.txt");
+    if (cased || uncased) {
+      m["vocab"] = (cased ? 28'996 : 30'522) + more;
+    } else {
+      d_->awaits_vocabulary = draft::said{(tokenizer.empty() ? std::string{"the file of words"} : "tokenizer-type " + in_quotes(std::string{tokenizer})) + " decides how large the vocabulary is",
+                                          v_->place(v_->has("vocab-file") ? "vocab-file" : "tokenizer-type")};
     }
   }
   void experts(json_value& m, std::int64_t layers, std::int64_t ffn) {
@@ -133,6 +200,7 @@ class megatron_shape {
   draft* d_;
   named_values* v_;
   std::int32_t date_;
+  megatron_program program_;
 };
 
 }  // namespace headroom::io::detail

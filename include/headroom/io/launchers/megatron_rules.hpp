@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/launchers/megatron_keys.hpp>
+#include <headroom/io/launchers/megatron_programs.hpp>
 #include <headroom/io/launchers/named_values.hpp>
 #include <headroom/io/options/megatron.hpp>
 
@@ -47,7 +48,7 @@ inline std::int32_t megatron_date(draft& d, const document& from) {
 class megatron_rules {
  public:
   /// `date`: yyyymm of the program, 0: today's.
-  megatron_rules(draft& d, named_values& v, std::int32_t date) : d_(&d), v_(&v), date_(date) {}
+  megatron_rules(draft& d, named_values& v, std::int32_t date, megatron_program program) : d_(&d), v_(&v), date_(date), program_(program) {}
 
   /// Refuses what is known not to be modelled, before other things can be found missing for its sake.
   void refuse() {
@@ -67,6 +68,7 @@ class megatron_rules {
         d_->placement = draft::said{key, v_->place(key)};
         continue;
       }
+      if (program_ == megatron_program::hybrid && key == "spec") continue;  // megatron_shape has read it
       const bool sizes = fp8 && (key == "hidden-size" || key == "bf16" || key == "fp16");
       const auto why = sizes ? key_rule::unknown : rule(key, value);
       if (sizes || (why != key_rule::refused && is_option(key)))
@@ -89,12 +91,16 @@ class megatron_rules {
   static bool among(const Names& names, std::string_view key) {
     return std::find(names.begin(), names.end(), key) != names.end();
   }
-  static bool is_refused(std::string_view key) { return among_words(megatron_refused, key) || among_words(megatron_forks_refused, key); }
+  [[nodiscard]] bool is_refused(std::string_view key) const {
+    if (program_ == megatron_program::hybrid && key == "disable-mamba-mem-eff-path") return true;  // keeps copies of its own, and the scan's decays
+    return !among_words(read_by(program_), key) && (among_words(megatron_refused, key) || among_words(megatron_forks_refused, key));
+  }
   static bool is_option(std::string_view key) {
     return among(megatron_options_read, key) || std::any_of(std::begin(megatron_switches), std::end(megatron_switches), [&](const auto& s) { return s.option == key; });
   }
 
   [[nodiscard]] key_rule rule(std::string_view key, const json_value& value) const {
+    if (among_words(read_by(program_), key) && key != "spec") return key_rule::passed;
     if (const auto listed = rule_of(megatron_passed, key, value); listed != key_rule::unknown) return listed;
     for (const auto& d : megatron_dependents)
       if (among_words(d.names, key)) return given(v_->all(), d.beside) && (d.off.empty() || !among_words(d.off, off_word(value))) ? key_rule::refused : key_rule::passed;
@@ -120,7 +126,11 @@ class megatron_rules {
   /// Whether scale, mask and softmax are one kernel, which keeps no copy in fp32 (core/fusions/fused_softmax.py, is_kernel_available).
   [[nodiscard]] bool fused_softmax() const {
     if (!given(v_->all(), "bf16|fp16")) return true;  // in fp32 there is nothing to convert
-    const auto tokens = number_now("seq-length", 1);
+    if (program_ == megatron_program::t5) {  // of each stack, and from one to the other
+      const auto read = number_now("encoder-seq-length", 1), written = number_now("decoder-seq-length", 1);
+      if (read <= 16 || read > 4096 || read % 4 != 0 || written <= 16 || written % 4 != 0) return false;
+    }
+    const auto tokens = number_now(program_ == megatron_program::t5 ? "decoder-seq-length" : "seq-length", 1);
     const auto rows = checked::mul(number_now("micro-batch-size", 1), number_now("num-attention-heads", 1)) / std::max<std::int64_t>(1, number_now("tensor-model-parallel-size", 1));
     return tokens > 16 && tokens <= 4096 && tokens % 4 == 0 && rows % 4 == 0;
   }
@@ -144,6 +154,7 @@ class megatron_rules {
   draft* d_;
   named_values* v_;
   std::int32_t date_;
+  megatron_program program_;
 };
 
 }  // namespace headroom::io::detail

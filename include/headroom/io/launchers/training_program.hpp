@@ -2,6 +2,7 @@
 // A program that trains, as plain data: how it is recognised, what its own arguments mean, and what it does where they are silent.
 #pragma once
 
+#include <headroom/io/launchers/megatron_programs.hpp>
 #include <headroom/io/syntax/passed_keys.hpp>
 
 #include <span>
@@ -46,6 +47,7 @@ struct training_program {
   std::string_view scripts{};         ///< ends of paths
   std::string_view marks{};           ///< arguments of its own; a script's name that others have, too, needs one of them
   file_kind takes{file_kind::trainer};
+  megatron_program megatron{};        ///< of Megatron's
   std::string_view refused{};         ///< why there is no job in it
   std::string_view model{"model_name_or_path"};
   std::string_view micro{"per_device_train_batch_size"};

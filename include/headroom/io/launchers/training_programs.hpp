@@ -15,9 +15,9 @@ namespace headroom::io::detail {
 inline constexpr auto training_programs = std::to_array<training_program>({
     // Megatron-LM and what is built on it.
     {.name = "megatron", .scripts = "pretrain_gpt.py", .marks = "num-layers|tensor-model-parallel-size|pipeline-model-parallel-size|micro-batch-size|use-distributed-optimizer|hidden-size", .takes = file_kind::megatron},
-    {.name = "megatron-bert", .scripts = "pretrain_bert.py", .takes = file_kind::megatron, .refused = "(token types, pooler, masked language model) is not modelled by this version"},
-    {.name = "megatron-t5", .scripts = "pretrain_t5.py", .takes = file_kind::megatron, .refused = "(two stacks) is not modelled under Megatron by this version"},
-    {.name = "megatron-mamba", .scripts = "pretrain_mamba.py|pretrain_hybrid.py", .takes = file_kind::megatron, .refused = "(recurrent layers) is not modelled under Megatron by this version"},
+    {.name = "megatron-bert", .scripts = "pretrain_bert.py", .takes = file_kind::megatron, .megatron = megatron_program::bert},
+    {.name = "megatron-t5", .scripts = "pretrain_t5.py", .takes = file_kind::megatron, .megatron = megatron_program::t5},
+    {.name = "megatron-mamba", .scripts = "pretrain_mamba.py|pretrain_hybrid.py", .takes = file_kind::megatron, .megatron = megatron_program::hybrid},
     {.name = "megatron-other", .scripts = "pretrain_retro.py|pretrain_vlm.py|pretrain_vit.py|pretrain_vision_classify.py|pretrain_vision_dino.py|pretrain_vision_inpaint.py|pretrain_ict.py|train_rl.py|pretrain_gpt_single_dataset.py",
      .takes = file_kind::megatron, .refused = "is not modelled by this version"},
     {.name = "torchtitan", .scripts = "torchtitan/train.py|train.py|torchtitan.train|torchtitan.experiments.forge.example_train", .marks = "job.config_file|job.config-file|training.local_batch_size|training.batch_size|training.seq_len|parallelism.data_parallel_shard_degree|parallelism.tensor_parallel_degree|parallelism.pipeline_parallel_degree",

@@ -1,0 +1,126 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Megatron-LM's programs beyond pretrain_gpt.py, from their functional tests' files to a number
+// (tests/functional_tests/test_cases/{hybrid,t5,bert}/*/model_config.yaml, golden_values_*.json).
+#include <headroom/io/measured.hpp>
+#include <headroom/replay.hpp>
+
+#include "imported.hpp"
+
+#include <doctest/doctest.h>
+
+#if HEADROOM_HAS_YAML
+
+namespace test_megatron_programs {
+
+using namespace headroom;
+using imported::draft_of, imported::job_of, imported::refusal_of;
+
+namespace {
+
+const std::string environment =
+    "ENV_VARS:\n  CUDA_DEVICE_MAX_CONNECTIONS: 1\n  NVTE_ALLOW_NONDETERMINISTIC_ALGO: 0\n  NCCL_ALGO: Ring\n  CUBLAS_WORKSPACE_CONFIG: :4096:8\nMODEL_ARGS:\n";
+const std::string training =
+    "  --train-iters: 50\n  --lr: 0.00015\n  --min-lr: 1.0e-5\n  --clip-grad: 1.0\n  --split: 949,50,1\n  --log-interval: 1\n  --save-interval: 10000\n"
+    "  --distributed-backend: nccl\n  --log-params-norm: true\n  --log-num-zeros-in-grad: true\n  --ckpt-format: torch_dist\n  --bf16: true\n  --attention-backend: unfused\n";
+
+/// hybrid_mr_mcore_te_tp1_pp4_cp1_dgx_a100_1N8G.
+const std::string hybrid = environment +
+                           "  --hidden-size: 1024\n  --num-attention-heads: 16\n  --group-query-attention: true\n  --num-query-groups: 8\n"
+                           "  --hybrid-layer-pattern: M-M-M-M*-M-|M-M-M*-M-M-|M-M*-M-M-M-|M*-M-M-M-M-\n"
+                           "  --spec: \"[megatron.core.models.hybrid.hybrid_layer_specs hybrid_stack_spec]\"\n  --micro-batch-size: 4\n  --global-batch-size: 32\n"
+                           "  --seq-length: 1024\n  --max-position-embeddings: 1024\n  --transformer-impl: transformer_engine\n  --tensor-model-parallel-size: 1\n"
+                           "  --pipeline-model-parallel-size: 4\n  --use-distributed-optimizer: true\n  --overlap-grad-reduce: true\n  --overlap-param-gather: true\n"
+                           "  --no-gradient-accumulation-fusion: true\n  --attention-softmax-in-fp32: true\n  --use-mcore-models: true\n" + training;
+/// t5_mcore_te_tp2_pp1_vp1_sequence_parallel.
+const std::string t5 = environment +
+                       "  --encoder-num-layers: 12\n  --decoder-num-layers: 12\n  --hidden-size: 768\n  --num-attention-heads: 12\n  --kv-channels: 64\n  --ffn-hidden-size: 3072\n"
+                       "  --encoder-seq-length: 512\n  --decoder-seq-length: 128\n  --max-position-embeddings: 512\n  --tensor-model-parallel-size: 2\n"
+                       "  --pipeline-model-parallel-size: 1\n  --micro-batch-size: 4\n  --global-batch-size: 32\n  --vocab-extra-ids: 100\n"
+                       "  --transformer-impl: transformer_engine\n  --vocab-file: ${DATA_PATH}/text/bert-large-cased-vocab.txt\n  --tokenizer-type: BertWordPieceCase\n"
+                       "  --calculate-per-token-loss: true\n  --sequence-parallel: true\n  --deterministic-mode: true\n  --attention-softmax-in-fp32: true\n" + training;
+/// bert_mcore_tp1_pp2.
+const std::string bert = environment +
+                         "  --num-layers: 24\n  --hidden-size: 1024\n  --num-attention-heads: 16\n  --micro-batch-size: 4\n  --global-batch-size: 128\n  --seq-length: 512\n"
+                         "  --max-position-embeddings: 512\n  --data-path: ${DATA_PATH}/my-bert_00_text_sentence\n  --vocab-file: ${DATA_PATH}/vocab.txt\n"
+                         "  --tensor-model-parallel-size: 1\n  --pipeline-model-parallel-size: 2\n  --deterministic-mode: true\n  --no-gradient-accumulation-fusion: true\n" + training;
+
+double last_rank(const job& j) { return static_cast<double>(io::rank_of(replay(j), io::metric::allocated, io::rank_choice::last).allocated.count()); }
+
+}  // namespace
+
+TEST_CASE("a hybrid stack is read from its letters, and cut at their bars") {
+  const auto j = job_of({{"m.yaml", hybrid}}, {"hardware.gpu=a100-sxm-80gb", "hardware.gpus_per_node=8", "environment.torch=2.10"});
+  CHECK(j.model.layers == 44);
+  CHECK(j.model.kind_of(0) == layer_kind{mixer_kind::mamba2, feed_forward_kind::none});
+  CHECK(j.model.kind_of(7) == layer_kind{mixer_kind::attention, feed_forward_kind::none});
+  CHECK(j.model.kind_of(43) == layer_kind{mixer_kind::none, feed_forward_kind::dense});
+  CHECK(j.model.ssm.heads == 32);
+  CHECK(j.parallel.pipeline == 4);
+  CHECK(j.parallel.stage_layers[3] == 11);
+  CHECK(last_rank(j) == doctest::Approx(4'483'711'488.0).epsilon(0.012));  // golden_values_dev_dgx_a100.json, 2026-02
+  // Uneven parts, and twice as many of them.
+  auto uneven = hybrid;
+  uneven.replace(uneven.find("M-M-M-M*-M-|M-M-M"), 17, "M-M-M-M*-|M-M-M-M");
+  CHECK(job_of({{"m.yaml", uneven}}, {"hardware.gpus_per_node=8"}).parallel.stage_layers[0] == 9);
+  auto twice = hybrid;
+  twice.replace(twice.find("pipeline-model-parallel-size: 4"), 31, "pipeline-model-parallel-size: 2");
+  CHECK(job_of({{"m.yaml", twice}}, {"hardware.gpus_per_node=8"}).parallel.virtual_pipeline == 2);
+}
+
+TEST_CASE("what hybrid stacks may have and is not modelled is refused by name") {
+  const auto with = [](const std::string& more) { return refusal_of({{"m.yaml", hybrid + more}}, {"hardware.gpus_per_node=8"}); };
+  CHECK(with("").empty());
+  CHECK(with("  --disable-mamba-mem-eff-path: true\n").find("disable-mamba-mem-eff-path") != std::string::npos);
+  CHECK(with("  --moe-latent-size: 64\n").find("moe-latent-size") != std::string::npos);
+  CHECK(with("  --mtp-use-repeated-layer: true\n").find("mtp-use-repeated-layer") != std::string::npos);
+  auto predicted = hybrid;
+  predicted.replace(predicted.find("M*-M-M-M-M-\n"), 12, "M*-M-M-M-M-/M-\n");
+  CHECK(refusal_of({{"m.yaml", predicted}}, {"hardware.gpus_per_node=8"}).find("multi-token prediction beside a hybrid stack") != std::string::npos);
+  auto other = hybrid;
+  other.replace(other.find("hybrid_stack_spec"), 17, "some_other_spec");
+  CHECK(refusal_of({{"m.yaml", other}}, {"hardware.gpus_per_node=8"}).find("spec must be mamba_stack_spec or hybrid_stack_spec") != std::string::npos);
+}
+
+TEST_CASE("T5's two stacks are read, and its vocabulary by the name of BERT's") {
+  const auto j = job_of({{"m.yaml", t5}}, {"hardware.gpu=a100-sxm-80gb", "hardware.gpus_per_node=8", "environment.torch=2.11"});
+  CHECK(j.model.layers == 12);
+  CHECK(j.model.encoder.layers == 12);
+  CHECK(j.model.encoder.sequence == 512);
+  CHECK(j.model.encoder.shared_positions);
+  CHECK(j.batch.sequence == 128);
+  CHECK(j.model.vocab == 28996 + 100);
+  CHECK(last_rank(j) == doctest::Approx(3'205'759'488.0).epsilon(0.005));  // golden_values_dev_dgx_a100.json, 2026-04
+}
+
+TEST_CASE("BERT's head, pooler and token types come with its program; its vocabulary has to be stated") {
+  CHECK(refusal_of({{"m.yaml", bert}}, {"hardware.gpus_per_node=8"}).find("add --set model.vocab=N") != std::string::npos);
+  const std::vector<std::string> set{"hardware.gpu=a100-sxm-80gb", "hardware.gpus_per_node=8", "environment.torch=2.7", "model.vocab=28996"};
+  const auto j = job_of({{"m.yaml", bert}}, set);
+  CHECK(j.model.bidirectional);
+  CHECK(j.model.head == head_kind::masked_language);
+  CHECK(j.model.pooler);
+  CHECK(j.model.token_types == 2);
+  CHECK(last_rank(j) == doctest::Approx(5'631'605'760.0).epsilon(0.002));  // golden_values_dev_dgx_a100.json, 2025-04
+  const auto alone = job_of({{"m.yaml", bert + "  --bert-no-binary-head: true\n"}}, set);
+  CHECK_FALSE(alone.model.pooler);
+  CHECK(alone.model.token_types == 0);
+}
+
+TEST_CASE("a launch says which program it starts") {
+  const std::string start = "torchrun --nproc_per_node 8 ";
+  const std::string sizes = " --hidden-size 1024 --num-attention-heads 16 --max-position-embeddings 512 --micro-batch-size 4 --global-batch-size 32 --bf16";
+  const auto b = job_of({{"run.sh", start + "pretrain_bert.py --num-layers 24 --seq-length 512 --vocab-file bert-large-uncased-vocab.txt" + sizes + "\n"}});
+  CHECK(b.model.vocab == 30522);
+  CHECK(b.model.bidirectional);
+  const auto h = job_of({{"run.sh", start + "pretrain_mamba.py --hybrid-override-pattern 'M-M*' --is-hybrid-model --num-layers 4 --seq-length 512 --spec megatron.core.models.mamba.mamba_layer_specs mamba_stack_spec" + sizes + "\n"}});
+  CHECK(h.model.recurs());
+  const auto t = job_of({{"run.sh", start + "pretrain_t5.py --encoder-num-layers 2 --decoder-num-layers 3 --encoder-seq-length 512 --decoder-seq-length 128 --vocab-file bert-base-cased-vocab.txt" + sizes + "\n"}});
+  CHECK(t.model.encoder.layers == 2);
+  CHECK(t.model.layers == 3);
+  CHECK(refusal_of({{"run.sh", start + "pretrain_mamba.py --num-layers 4 --seq-length 512" + sizes + "\n"}}).find("hybrid-layer-pattern is required") != std::string::npos);
+  CHECK_FALSE(refusal_of({{"run.sh", start + "pretrain_gpt.py --num-layers 4 --encoder-num-layers 4 --seq-length 512" + sizes + "\n"}}).empty());
+}
+
+}  // namespace test_megatron_programs
+
+#endif
