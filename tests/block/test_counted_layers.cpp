@@ -199,6 +199,20 @@ TEST_CASE("a layer of DeBERTa under autocast, by hand") {
   CHECK_THROWS_WITH_AS((void)io::model_from_config(small("deberta-v2", "DebertaV2Model", {{"relative_attention", true}})), doctest::Contains("config.share_att_key must be true"), job_error);
 }
 
+TEST_CASE("scores that no kernel computes are written out, whatever the job says, and the report says so") {
+  auto j = small_job(small("mpnet", "MPNetModel", {{"max_position_embeddings", 64}}));
+  j.attention = attention::eager;
+  const auto eager = estimate(j);
+  j.attention = attention::flash;
+  const auto flash = estimate(j);
+  CHECK(flash.ranks[0].allocated == eager.ranks[0].allocated);
+  CHECK(flash.assumptions.has(assumption::attention_eager_for_softcap));
+  CHECK_FALSE(eager.assumptions.has(assumption::attention_eager_for_softcap));
+  auto plain = j;
+  plain.model.relative_buckets = 0;
+  CHECK(estimate(plain).ranks[0].allocated < flash.ranks[0].allocated);
+}
+
 TEST_CASE("what these families' layers cannot be") {
   for (const auto& [type, architecture] : {std::pair{"modernbert", "ModernBertModel"}, {"bitnet", "BitNetForCausalLM"}, {"apertus", "ApertusForCausalLM"}}) {
     auto j = small_job(small(type, architecture));

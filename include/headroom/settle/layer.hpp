@@ -83,8 +83,9 @@ constexpr void settle_kernels(settled_job& r) {
   // TransformerEngine prefers cuDNN on Hopper, whose result needs no transposed copy, and flash attention elsewhere (attention/
   // dot_product_attention/utils.py get_attention_backend; Blackwell inferred from a measured run).
   s.copies_flash_output = s.kernel == attention::flash || (s.kernel == attention::te && r.on->compute_capability / 10 != 9);
-  if (r.model.position == position_kind::disentangled || (r.model.position == position_kind::learned && r.model.relative_buckets > 0)) s.kernel = attention::eager;  // its code has no other
-  if (r.model.attention_softcap > 0 && s.kernel != attention::eager) {
+  const auto& m = r.model;
+  const bool written_out = m.attention_softcap > 0 || m.position == position_kind::disentangled || (m.position == position_kind::learned && m.relative_buckets > 0);
+  if (written_out && s.kernel != attention::eager) {
     s.kernel = attention::eager;
     r.assumptions.add(assumption::attention_eager_for_softcap);
   }
