@@ -28,6 +28,18 @@ job beside_vllm(std::int32_t sleep = 2) {
 }
 constexpr std::int64_t share_of_h100 = 25'483'227'956;  // 0.3 × 81,009 MiB
 
+// At compile time, too.
+constexpr job constant{.model = models::qwen2_5_7b,
+                       .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8},
+                       .framework = frameworks::deepspeed,
+                       .sharding = zero(3),
+                       .batch = {.micro = 4, .sequence = 1024},
+                       .recompute = recompute::full,
+                       .objective = {.kind = objective_kind::grpo, .code = method_code::trl, .reference = reference_way::none},
+                       .rollout = {.engine = engine_kind::vllm, .placement = rollout_place::colocated, .share = memory_share::of(0.3), .sleep = 2, .prompt = 512, .completion = 512}};
+static_assert(!objection_to(constant) && estimate(constant).fits());
+static_assert(estimate(constant).ranks[0][phase::generate] - estimate(constant).ranks[0][phase::save] == bytes{share_of_h100});
+
 std::int64_t at(const report& r, phase p) { return r.ranks[0][p].count(); }
 std::int64_t above_rest(const job& j, phase p) {
   const auto r = estimate(j);
