@@ -61,6 +61,33 @@ TEST_CASE("what of it is not modelled is refused where it stands") {
   CHECK(holds(refused("pref_loss: sigmoid", "enable_liger_kernel: true"), "enable_liger_kernel = true is not modelled"));
 }
 
+TEST_CASE("ms-swift's preference training, by its own scripts") {
+  // examples/train/rlhf/dpo/lora.sh and full.sh of modelscope/ms-swift 3602360a, less their data and logging.
+  const std::string lora =
+      "CUDA_VISIBLE_DEVICES=0 swift rlhf --rlhf_type dpo --model Qwen/Qwen2.5-7B-Instruct --tuner_type lora --torch_dtype bfloat16 --num_train_epochs 1 "
+      "--per_device_train_batch_size 1 --per_device_eval_batch_size 1 --learning_rate 1e-4 --lora_rank 8 --lora_alpha 32 --target_modules all-linear "
+      "--gradient_accumulation_steps 16 --max_length 2048 --rpo_alpha 0.1 --dataset_num_proc 4\n";
+  const std::string full =
+      "NPROC_PER_NODE=4 CUDA_VISIBLE_DEVICES=0,1,2,3 swift rlhf --rlhf_type dpo --model Qwen/Qwen2.5-7B-Instruct --tuner_type full --torch_dtype bfloat16 "
+      "--per_device_train_batch_size 1 --gradient_accumulation_steps 4 --max_length 8192 --deepspeed zero3\n";
+  const auto one_gpu = job_of({{"lora.sh", lora}});
+  CHECK(one_gpu.objective == objective{.kind = objective_kind::dpo, .code = method_code::ms_swift});
+  CHECK_FALSE(objection_to(one_gpu));
+  CHECK(estimate(one_gpu).ranks[0].at_peak[row::other_models] == bytes{0});
+  const auto four = estimate(job_of({{"full.sh", full}}));
+  // A copy of 7,615,616,512 parameters in 16 bits, over four GPUs, and what ZeRO-3 leaves whole.
+  const auto copy = four.ranks[0].at_phase[static_cast<std::size_t>(phase::step)][row::other_models];
+  CHECK(copy >= bytes{2 * 7'615'616'512 / 4});
+  CHECK(copy < bytes{2 * 7'615'616'512 / 4} + 2_MiB);
+  const auto refused = [&](const std::string& more) { return refusal_of({{"lora.sh", lora.substr(0, lora.size() - 1) + " " + more + "\n"}}); };
+  CHECK(job_of({{"a.sh", changed(lora, "_type dpo", "_type simpo")}}).objective.kind == objective_kind::cpo);
+  CHECK(job_of({{"a.sh", changed(lora, "_type dpo", "_type simpo --cpo_alpha 0")}}).objective.kind == objective_kind::simpo);
+  CHECK(holds(refusal_of({{"a.sh", changed(lora, "_type dpo", "_type grpo")}}), "rlhf_type \"grpo\" is not modelled"));
+  CHECK(holds(refused("--ref_model Qwen/Qwen2.5-72B-Instruct"), "a reference that is another model"));
+  CHECK(holds(refused("--packing true"), "packing = true is not modelled"));
+  CHECK(holds(refused("--use_liger_kernel true"), "use_liger_kernel = true is not modelled"));
+}
+
 TEST_CASE("a job of such a method is not written as a file that trains otherwise") {
   auto j = job_of({{"dpo.yaml", factory_dpo}}, one);
   for (const auto target : {io::export_target::hf_trainer, io::export_target::trl, io::export_target::llama_factory, io::export_target::axolotl}) {

@@ -26,7 +26,7 @@ class trainer_arguments {
     if (factory_) stage();
     if (factory_ || p_->name == "run-clm") evaluates();
     swift_arguments swift{*d_, v_};
-    if (swift_) swift.environment();
+    if (swift_) swift.environment(), swift.method();
     std::string_view called;
     const auto* named = first_of(v_, p_->model, called);
     const auto model = named == nullptr ? std::string{} : string_at(*named, std::string{called});

@@ -43,7 +43,12 @@ inline void check_swift(const shell_command& c, std::size_t i, const std::string
   const auto& method = c.words[i].text;
   const auto place = "headroom: " + source + ":" + std::to_string(c.words[i].line) + ": ";
   const auto what = in_quotes(c.words[i - 1].shown() + " " + method);
-  if (method == "rlhf") fail(place + what + " of ms-swift is preference or reinforcement learning (a second model, pairs of answers, generation), which is not modelled by this version");
+  if (method == "rlhf" && file_part(c.words[i - 1].text) != "megatron") {
+    bool said = false;
+    for (const auto& w : c.words) said = said || w.text == "--rlhf_type" || w.text.starts_with("--rlhf_type=");
+    if (!said) fail(place + what + " does not say its method: add --rlhf_type (dpo, orpo, cpo and simpo are modelled by this version)");
+    return;
+  }
   if (file_part(c.words[i - 1].text) == "megatron")
     fail(place + what + " is ms-swift over Megatron-Core, whose arguments are not read by this version: write the same degrees as a job with framework megatron (headroom import of a Megatron-LM command does)");
 }

@@ -24,6 +24,25 @@ class swift_arguments {
       import_count(*d_, said, v_->source());
     }
   }
+  /// Preferences (swift/arguments/rlhf_args.py). The reference is the model with its adapters switched off, or a copy; SimPO is CPO's trainer,
+  /// which adds a cross entropy unless cpo_alpha is 0 (swift/pipelines/train/rlhf.py, swift/rlhf_trainers).
+  void method() {
+    const auto* said = v_->take("rlhf_type");
+    if (said == nullptr) return;
+    const auto kind = string_at(*said, "rlhf_type");
+    if (!among_words("dpo|orpo|cpo|simpo", kind)) fail("headroom: " + v_->place("rlhf_type") + ": rlhf_type " + in_quotes(kind) + " is not modelled by this version; accepted: dpo, orpo, cpo, simpo");
+    for (const auto* key : {"beta", "label_smoothing", "loss_type", "loss_weights", "rpo_alpha", "ld_alpha", "discopop_tau", "simpo_gamma", "ref_model_type", "ref_model_revision", "max_completion_length", "temperature"}) v_->take(key);
+    const auto* weight = v_->take("cpo_alpha");
+    const bool adds = weight == nullptr || number_at(*weight, "cpo_alpha", 0.0, 1e6) != 0;
+    json_value objective = {{"kind", kind == "simpo" && adds ? "cpo" : kind}, {"trainer", "ms-swift"}};
+    const auto *other = v_->take("ref_model"), *own = v_->take("model"), *beside = v_->take("ref_adapters");
+    if (other != nullptr && (own == nullptr || *other != *own)) fail("headroom: " + v_->place("ref_model") + ": a reference that is another model than the trained one is not modelled by this version");
+    if (beside != nullptr && !beside->empty() && *beside != "") d_->unmodelled_key("ref_adapters", *beside, v_->place("ref_adapters"));
+    if (kind == "dpo" && other != nullptr) objective["reference"] = "copy";
+    for (const auto* key : {"packing", "padding_free"})  // one row of all pairs
+      if (v_->on(key)) d_->unmodelled_key(key, true, v_->place(key), "beside this method");
+    d_->replace("objective", objective, v_->place("rlhf_type"));
+  }
   void batch() {
     // swift/trainers/arguments.py, TrainArgumentsMixin.__post_init__
     if (!v_->has("gradient_accumulation_steps") && !d_->has({"batch", "accumulation"})) d_->least_samples = draft::fact{16, v_->source()};
