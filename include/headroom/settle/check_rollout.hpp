@@ -56,6 +56,8 @@ constexpr objection check_generating_trainer(const job& j, const No& no) {
     return no("headroom: rollout is modelled beside trainers that run transformers' modules (Trainer, DeepSpeed, FSDP), not beside tensor or pipeline parallelism");
   if (code == method_code::verl && (r.engine == engine_kind::trainer || !units)) return no("headroom: rollout: of verl, FSDP with an engine of its own is modelled; sharding.kind must be \"fsdp1\" or \"fsdp2\", and rollout.engine \"vllm\"");
   if (code == method_code::ms_swift && units) return no("headroom: rollout: of ms-swift, one process, DDP and DeepSpeed are modelled; sharding.kind must be \"none\", \"ddp\" or \"zero\"");
+  if (code == method_code::ms_swift && zero && !j.sharding.cuts(sharded_state::weights) && !j.adapter.active() && r.trainer_moves.has(trainer_part::weights))
+    return no("headroom: rollout.trainer_moves: what becomes of parameters that train under ZeRO's stages 1 and 2 once ms-swift has moved them is not modelled; leave \"parameters\" out, or write sharding.stage 3");
   if (code == method_code::trl && units && (r.engine == engine_kind::trainer || j.adapter.active()))
     return no("headroom: rollout: of TRL under FSDP, full training with an engine of its own is modelled; adapters and generation by the module are not");
   if (code == method_code::trl && !r.trainer_moves.empty()) return no("headroom: rollout.trainer_moves: TRL's trainer puts nothing on the host; leave it out");
