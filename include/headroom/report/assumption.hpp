@@ -207,10 +207,12 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     {assumption::eager_stages_on_two_runs,
      "pipelines of torchtitan's modules have been compared with two runs alone, which took a fifth more than is predicted.",
      {"eager_stages", reading::allocated, error_base::allocated, 50, 200}},
-    // Stated: of 29 runs 27 are within 2.6 %, most of them low; two of 0.5 GB are 7 and 22 % low.
+    // Stated: of 29 runs 27 are within 2.6 %, most of them low; two of 0.5 GB are 7 and 24 % low. With tensor parallelism BERT takes 30 to 110 MiB
+    // more than its tensors, whatever its size.
     {assumption::megatron_kinds_on_few_runs,
      "Megatron's hybrid stacks, BERT and T5 follow their source and have been compared with 29 published runs, of which 27 are within 3 %.",
-     {"megatron_kinds", reading::allocated, error_base::allocated, 10, 13}},
+     {"megatron_kinds", reading::allocated, error_base::allocated, 10, 13},
+     {"megatron_blocks", reading::allocated, error_base::mebibyte, 2000, 45'000}},
     {assumption::parameters_stay_on_gpu, without_spread::fills_in,
      "offload.parameters has no effect: DeepSpeed offloads parameters in ZeRO's third stage alone and keeps them on the GPU in the others, "
      "without a word."},
