@@ -10,7 +10,7 @@ function(characters header result)
 endfunction()
 
 characters(chrono unit)
-foreach(limit IN ITEMS headroom/headroom.hpp:205 headroom/estimate.hpp:188)
+foreach(limit IN ITEMS headroom/headroom.hpp:207 headroom/estimate.hpp:190)
   string(REPLACE ":" ";" limit ${limit})
   list(GET limit 0 header)
   list(GET limit 1 most)
