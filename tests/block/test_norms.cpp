@@ -83,4 +83,37 @@ TEST_CASE("eager layers of Gemma 2 keep four fp32 tensors a norm's width more, t
   CHECK(with_offset - of_layer(j) == 4 * (2 * elements + (factor + 511) / 512 * 512));
 }
 
+// F.linear(x, F.normalize(weight)) of 64 features and 256 words on 96 rows, counted as above: the weight's lengths twice, the rows, and the normalised weight; of a
+// frozen one that alone.
+TEST_CASE("a normalised head keeps its normalised weight") {
+  constexpr std::int64_t words = 256;
+  const auto saved = [](const precision& format, bool trains) {
+    job j{.model = base, .hardware = {.gpu = gpus::cpu}, .framework = frameworks::libtorch, .precision = format, .batch = {.micro = 1, .sequence = rows}};
+    const auto s = settle(j);
+    auto sc = s.layer;
+    sc.model = &s.model;
+    program p(sc.granule);
+    p.set_output(ops::multiply(p, sc, p.input(rows * columns, sc.width, true), {.in = columns, .out = words, .trains = trains, .normalised = true}));
+    return walk_forward(p).saved.count();
+  };
+  CHECK(saved(precisions::bf16, true) == 46'080);
+  CHECK(saved(precisions::bf16, false) == 32'768);
+  CHECK(saved(precisions::fp32, true) == 92'160);
+  CHECK(saved(precisions::fp32, false) == 65'536);
+}
+
+// Under autocast the quotient is fp32 until linear has copied it: 6 bytes a weight for a moment. A plain head's copy takes 2, and its tallest moment has logits in fp32
+// that are not there yet when the quotient is.
+TEST_CASE("Baichuan 2's head under the Trainer") {
+  job j{.model = models::baichuan2_7b, .hardware = {.gpu = gpus::a100_sxm_80gb}, .framework = frameworks::hf_trainer, .batch = {.micro = 1, .sequence = 256}, .recompute = recompute::full};
+  j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = {module::q_proj, module::v_proj}};
+  constexpr std::int64_t weights = 125'696 * 4096, word = 256 * 125'696;
+  const auto with = estimate(j).ranks[0];
+  j.model.normalised_head = false;
+  const auto without = estimate(j).ranks[0];
+  const auto more = (with.phases[static_cast<std::size_t>(phase::loss_forward)] - without.phases[static_cast<std::size_t>(phase::loss_forward)]).count();
+  CHECK(more <= 4 * weights);
+  CHECK(more >= 4 * weights - 8 * word);
+}
+
 }  // namespace test_norms

@@ -15,6 +15,7 @@ struct matrix {
   bool quantised{};
   bool waits{};            ///< see operation_details::gradient_waits
   std::int64_t pieces{1};  ///< rows are multiplied in so many pieces
+  bool normalised{};       ///< each row of the weight is divided by its length first
   row result{row::activations};
 };
 
@@ -35,6 +36,23 @@ constexpr tensor multiply_unpacked(program& p, const scene& s, tensor x, const m
   return y;
 }
 
+/// Rows of a weight divided by their lengths (Baichuan 2, modeling_baichuan.py NormHead: F.normalize, then F.linear). Autocast has lengths in fp32, and so the
+/// result, until linear has made its own copy. Backward of the division: its two gradients, and the two quotients that the second is made of.
+struct normalised_weight {
+  tensor weight{}, wide{};
+};
+constexpr normalised_weight normalise_rows(program& p, const scene& s, const matrix& m, std::int64_t weights) {
+  const auto width = s.autocast ? std::int64_t{4} : s.width;
+  const auto quotient = p.make(weights, width, row::gathered_parameters), lengths = p.make(m.out, width), not_zero = p.make(m.out, width);
+  p.step(0, lengths | not_zero);
+  p.step(lengths | not_zero, quotient.bit(),
+         {.saves = m.trains ? lengths | not_zero : tensor_set{0}, .backward_temporary = m.trains ? 4 * p.size(quotient) : bytes{0}, .weight_gradient = m.trains ? p.rounded(weights, s.weight_width) : bytes{0}, .gradient_waits = m.waits});
+  if (width == s.width) return {quotient, {}};
+  const auto narrow = p.make(weights, s.width, row::gathered_parameters);
+  p.step(quotient.bit(), narrow.bit());
+  return {narrow, quotient};
+}
+
 constexpr tensor multiply(program& p, const scene& s, tensor x, const matrix& m) {
   if (m.quantised && s.base.column_bits > 0) [[unlikely]] return multiply_unpacked(p, s, x, m);
   const auto rows = p.elements(x) / m.in;
@@ -53,18 +71,21 @@ constexpr tensor multiply(program& p, const scene& s, tensor x, const matrix& m)
   }
   tensor weight{};
   if (s.autocast || s.model->fp32_residual) x = cast(p, x, s.width);
-  if (s.casts_weights) {
+  const auto normal = m.normalised ? normalise_rows(p, s, m, weights) : normalised_weight{};
+  if (m.normalised) {
+    weight = normal.weight;
+  } else if (s.casts_weights) {
     weight = p.make(weights, s.width, row::gathered_parameters);
     p.step(0, weight.bit(), {.weight_gradient = m.trains ? p.rounded(weights, 4) : bytes{0}, .gradient_waits = m.waits});
     if (m.trains && s.habits->autocast.caches_checkpointed) p.cache_in_forward(weight);
   }
   const auto y = p.make(checked::mul(rows, m.out), s.width, m.result);
   bytes gradient{0};
-  if (m.trains && !s.casts_weights) gradient += p.rounded(weights, s.weight_width);
+  if (m.trains && !weight.valid()) gradient += p.rounded(weights, s.weight_width);
   if (m.trains && m.bias) gradient += p.rounded(m.out, s.weight_width);
   p.step(x | weight, y.bit(),
-         {.saves = (m.trains ? x.bit() : 0) | (p.needs_gradient(x) ? weight.bit() : 0), .weight_gradient = gradient,
-          .gradient_waits = m.waits && !s.casts_weights, .pieces = m.pieces});
+         {.saves = (m.trains ? x.bit() : 0) | (p.needs_gradient(x) ? weight.bit() : 0), .holds = normal.wide.valid() ? normal.wide.bit() : 0, .weight_gradient = gradient,
+          .gradient_waits = m.waits && !weight.valid(), .pieces = m.pieces});
   if (s.policy == recompute_policy::every_other_matmul && p.count_matrix() % 2 == 1) [[unlikely]] p.keep(y.bit());
   return y;
 }
