@@ -3,6 +3,7 @@
 // rank has. T tokens, h hidden, I feed-forward, n heads, t tensor-parallel ranks; a dropout's mask is one byte an element.
 // Sources: Megatron-LM core/ssm/mamba_mixer.py, core/models/bert/bert_model.py, core/models/T5/t5_model.py; mamba_ssm ops/triton/ssd_combined.py.
 #include <headroom/headroom.hpp>
+#include <headroom/io/job_reader.hpp>
 
 #include <doctest/doctest.h>
 
@@ -159,6 +160,16 @@ TEST_CASE("a layer of T5's decoder keeps keys and values as long as the encoder'
     const auto cross = 2 * 2 * own * w + 8 * own + 2 * 2 * own * w / t + 2 * 2 * read * w / t + 5 * (4 * 12 / t) * 128 * 512 + 4 * 128 * 512 + own * w;
     CHECK(saved_by(j, whole) == gpt + cross);
   }
+}
+
+// 9 letters four times, then 8 that differ in the last but one.
+TEST_CASE("a job of a hybrid stack, written as a file, is the same job when it is read") {
+  auto j = hybrid(1);
+  j.model.pattern = j.model.pattern.shortest();
+  const auto read = io::read_job(io::job_to_json(j), io::no_files);
+  CHECK(read.model == j.model);
+  CHECK(read.model.kind_of(43) == dash);
+  CHECK(read.model.kind_of(42) == M);
 }
 
 TEST_CASE("what these models are not modelled with is refused") {

@@ -109,6 +109,19 @@ inline void cut_by_letters(degrees& d, const json_value& model) {
   if (!alike) fail("headroom: the bars in model.pattern contradict parallel.stage_layers; state one of them, or both alike");
 }
 
+/// How many kinds of a pattern a file has to list, so that what repeats in them is the whole of it: a few more, where its beginning repeats itself.
+inline std::int64_t listed_kinds(const layer_pattern& p) {
+  auto n = p.period;
+  const auto read_back = [&] {
+    layer_pattern r;
+    for (std::size_t i = 0; i < layer_pattern::most_own; ++i) r.own[i] = p.own[i];
+    for (std::int64_t i = 0; i < n; ++i) r.add(p.at(i));
+    return r.shortest();
+  };
+  while (n < layer_pattern::capacity && read_back().period != p.period) ++n;
+  return n;
+}
+
 /// The kinds of a model's layers, in order; they repeat to the end of the stack.
 template <class Keys>
 void describe_pattern(Keys& k, layer_pattern& p, std::span<const std::string_view> own = {}) {
@@ -127,7 +140,7 @@ void describe_pattern(Keys& k, layer_pattern& p, std::span<const std::string_vie
   } else if (p.given()) {
     constexpr std::string_view fed[] = {"", "+none", "+dense", "+experts"};
     auto list = json_value::array();
-    for (std::int64_t i = 0; i < p.period; ++i) {
+    for (std::int64_t i = 0, n = listed_kinds(p); i < n; ++i) {
       const auto kind = p.at(i);
       const bool named = is_own(kind.mixer), alone = named && kind.feeds == feed_forward_kind::none;
       list.push_back(std::string{named ? p.label_of(kind.mixer).view() : name_of(kind.mixer)} + std::string{alone ? "" : fed[static_cast<int>(kind.feeds)]});
