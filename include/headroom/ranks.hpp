@@ -110,17 +110,20 @@ template <class Add>
   finish_rank(add(), k.job, walk_preallocated(k.job, k.states), k.ranks_of(0));
 }
 
-/// The stages of Megatron's layers, by a walk of one's own: walk(stage) -> timeline.
+/// A stage of Megatron's layers.
+template <class Add>
+constexpr void add_stage(const Add& add, const walked_kind& k, const divided_layers& layers, const routed_bytes& routed, const timeline& t, std::int64_t stage) {
+  auto& rank = add();
+  finish_rank(rank, k.job, t, k.ranks_of(stage), stage);
+  rank.routed = routed_at_peak(k.job, layers, routed, rank);
+  if (replays(*k.job.source)) rank.fragmentation = most_fragmentation(*k.job.source, k.list, rank);
+}
+/// All of them, by a walk of one's own: walk(stage) -> timeline.
 template <class Add, class Walk>
 constexpr void add_stages(const Add& add, const walked_kind& k, const divided_layers& layers, std::int64_t stages, const Walk& walk) {
   const auto routed = routed_of_layer(k.job);
-  for (std::int64_t stage = 0; stage < stages; ++stage) {
-    if (k.ranks_of(stage) <= 0) continue;
-    auto& rank = add();
-    finish_rank(rank, k.job, walk(stage), k.ranks_of(stage), stage);
-    rank.routed = routed_at_peak(k.job, layers, routed, rank);
-    if (replays(*k.job.source)) rank.fragmentation = most_fragmentation(*k.job.source, k.list, rank);
-  }
+  for (std::int64_t stage = 0; stage < stages; ++stage)
+    if (k.ranks_of(stage) > 0) add_stage(add, k, layers, routed, walk(stage), stage);
 }
 
 template <class Add, class Order>
@@ -136,13 +139,18 @@ template <class Add, class Order>
   add_stages(add, k, layers, 1, [&](std::int64_t stage) { return walk_stage(k.job, weights, cut, layers, stage, order, nullptr, &buffers); });
 }
 
-/// Under Megatron's layer-wise optimizer. The states of a stage are laid out before anything else of it is on the stack.
+/// Under Megatron's layer-wise optimizer.
 template <class Add, class Order>
-[[gnu::noinline]] constexpr void add_layer_wise(const Add& add, walked_kind& k, const divided_layers& layers, const stage_cut& cut, const Order& order) {
-  const auto walk = [&](std::int64_t stage, const breakdown& states) {
-    return walk_stage(k.job, rank_weights(k.job, k.list), cut, layers, stage, order, &k.checkpoints, nullptr, &states);
-  };
-  add_stages(add, k, layers, k.job.source->parallel.pipeline, [&](std::int64_t stage) { return walk(stage, layer_wise_states(k.job, k.list, cut, stage)); });
+[[gnu::noinline]] constexpr void add_layer_wise_stage(const Add& add, walked_kind& k, const stage_cut& cut, const Order& order, std::int64_t stage, const breakdown& states) {
+  const auto layers = walk_divided_layers(k.job);
+  const auto t = walk_stage(k.job, rank_weights(k.job, k.list), cut, layers, stage, order, &k.checkpoints, nullptr, &states);
+  add_stage(add, k, layers, routed_of_layer(k.job), t, stage);
+}
+/// The states of a stage are laid out before its layers are walked, for each stage again: neither lies on the stack beside the other.
+template <class Add, class Order>
+[[gnu::noinline]] constexpr void add_layer_wise(const Add& add, walked_kind& k, const stage_cut& cut, const Order& order) {
+  for (std::int64_t stage = 0; stage < k.job.source->parallel.pipeline; ++stage)
+    if (k.ranks_of(stage) > 0) add_layer_wise_stage(add, k, cut, order, stage, layer_wise_states(k.job, k.list, cut, stage));
 }
 
 template <class Add, class Order>
@@ -160,14 +168,16 @@ template <class Add, class Order>
   add_stages(add, k, layers, j.parallel.pipeline, [&](std::int64_t stage) { return walk_stage(s, weights, cut, layers, stage, order, &k.checkpoints); });
 }
 
-/// Layers are walked before there is anything else on the stack.
+template <class Add, class Order>
+[[gnu::noinline]] constexpr void add_walked(const Add& add, walked_kind& k, const stage_cut& cut, const Order& order) {
+  add_by_weights(add, k, walk_divided_layers(k.job), cut, order);
+}
 template <class Add, class Order>
 [[gnu::noinline]] constexpr void add_divided(const Add& add, walked_kind& k, const Order& order) {
-  const auto layers = walk_divided_layers(k.job);
-  const stage_cut cut(k.job.source->parallel, k.job.model.layers, k.job.source->framework.pipeline.split);
   const auto& j = *k.job.source;
+  const stage_cut cut(j.parallel, k.job.model.layers, j.framework.pipeline.split);
   const bool by_layers = layer_wise(k.job) && !captures_first(j) && !j.sharding.gathers_units();
-  by_layers ? add_layer_wise(add, k, layers, cut, order) : add_by_weights(add, k, layers, cut, order);
+  by_layers ? add_layer_wise(add, k, cut, order) : add_walked(add, k, cut, order);
 }
 
 template <class Add, class Order>

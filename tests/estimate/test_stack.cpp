@@ -115,4 +115,25 @@ TEST_CASE("Muon over many ranks does, and so does a stage of 64 chunks") {
   most.check("estimate");
 }
 
+TEST_CASE("a job with a reference does, and one that generates") {
+  if (!stack::measured) return;
+  static job j{.model = models::llama_3_1_8b,
+               .hardware = {.gpu = gpus::a100_sxm_80gb, .gpus_per_node = 8},
+               .framework = frameworks::deepspeed,
+               .sharding = zero(3),
+               .batch = {.micro = 2, .sequence = 1024},
+               .recompute = recompute::full};
+  j.objective = {.kind = objective_kind::dpo, .code = method_code::trl, .reference = reference_way::copy};
+  tallest most;
+  REQUIRE(!objection_to(j));
+  most.see("dpo", [] { (void)estimate(j); });
+  most.see("dpo's micro-batch", [] { (void)solve(j, unknowns::micro_batch); });
+  j.objective = {.kind = objective_kind::grpo, .code = method_code::trl, .reference = reference_way::copy};
+  j.rollout = {.engine = engine_kind::vllm, .placement = rollout_place::colocated, .share = memory_share::of(0.3), .sleep = 2, .prompt = 512, .completion = 512, .generations = 8};
+  REQUIRE(!objection_to(j));
+  most.see("grpo", [] { (void)estimate(j); });
+  most.see("grpo's share", [] { (void)solve(j, unknowns::engine_share); });
+  most.check("estimate and solve");
+}
+
 }  // namespace test_stack

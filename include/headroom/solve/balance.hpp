@@ -72,7 +72,8 @@ constexpr void balance(job& j) {
 /// get fewer layers, and so does a stage that also holds the embedding or the logits. What a stage occupies grows with its own
 /// layers alone, so moving one layer at a time off the tightest stage ends only where no division is better.
 /// Errors: job_error without pipeline stages, with virtual ones, and with fewer layers than stages; those of estimate().
-constexpr job balance_stages(job j) {
+constexpr job balance_stages(const job& from) {
+  job j = from;
   detail::balance(j);
   return j;
 }

@@ -55,14 +55,19 @@ constexpr bare_forward walk_bare(const settled_job& s, const state_bytes& st, co
   return r;
 }
 
+/// Not inlined, so that the list of weights does not lie on the stack beside what follows.
+template <class Layers>
+[[gnu::noinline]] constexpr state_bytes states_of_other(const settled_job& s, const Layers& layers) {
+  return states(s, kept_weights(s, layers.weights(s.model)));
+}
+
 /// Weights of its own are gathered beside what the trained model has gathered; shared ones are those of the trained model's engine, of which
 /// ZeRO-3 still has gathered as much as a forward needs.
 template <class Layers>
 [[gnu::noinline]] constexpr other_model walk_other(const settled_job& trained, std::size_t kind, other_weights which, const Layers& layers) {
   const job standing = standing_of_other(*trained.source);
   const settled_job s = settle_checked(standing, kind);
-  const auto list = kept_weights(s, layers.weights(s.model));
-  const auto st = states(s, list);
+  const auto st = states_of_other(s, layers);
   const auto w = windows_of(s, st);
   const auto bare = walk_bare(s, st, w, layers, trained.layer.scoring.keeps_hidden_states);
   const bool zero3 = standing.sharding.by(sharder::deepspeed) && standing.sharding.cuts(sharded_state::weights);
