@@ -19,7 +19,7 @@ using namespace headroom;
 using nlohmann::json;
 
 /// The points whose names begin so.
-inline std::vector<json> points(std::initializer_list<std::string_view> begin) {
+inline std::vector<json> counted_points(std::initializer_list<std::string_view> begin) {
   std::ifstream in(std::string(HEADROOM_TEST_DATA) + "/mixers.json");
   REQUIRE(in.good());
   const auto all = json::parse(in);

@@ -77,7 +77,7 @@ TEST_CASE("a shared expert behind a gate") {
 // DeepseekV3MoE: the router reads a fp32 copy, whose weight is copied to fp32 as well; weights of the routed copies stay fp32,
 // and so does what is added up.
 // Attention: norm and its result; compressed queries in fp32 with root, normalised, and the norm's result; the same of keys and
-// values; q and k of every head; v inside the second up-projection's result; the kernel's result and log-sum-exp.
+// values; q and k of every head; v inside the second up-projection's result; the kernel's result, which lies heads before positions as q does, its copy beside each other, and log-sum-exp.
 TEST_CASE("a DeepSeek layer") {
   constexpr std::int64_t experts = 4, width = 40, ql = 24, kvl = 16, nope = 8, rope = 4, value = 12;
   constexpr auto j = [] {
@@ -89,7 +89,7 @@ TEST_CASE("a DeepSeek layer") {
     return d;
   }();
   constexpr std::int64_t attention = 8 * h + 4 + (4 * ql + 4 + 2 * ql + 2 * ql) + (4 * kvl + 4 + 2 * kvl + 2 * kvl) + 2 * 2 * n * (nope + rope) +
-                                     2 * n * (nope + value) + 2 * n * value + 4 * n;
+                                     2 * n * (nope + value) + 2 * 2 * n * value + 4 * n;
   constexpr std::int64_t copy = 2 * h + 4 * 2 * f + 2 * h + 4 + 4 * h + 2 * 8;
   constexpr std::int64_t routing = 4 * h + 4 * experts + k * (8 + 4) + 4;
   // The norm's result is kept by the shared expert, not by the router.
@@ -103,7 +103,7 @@ TEST_CASE("a gpt-oss layer") {
   constexpr std::int64_t experts = 4;
   constexpr auto j = [] {
     auto d = on_host(small_mixtral(experts));
-    d.model.experts.bias = d.model.experts.router_bias = true;
+    d.model.experts.bias = d.model.experts.router_bias = d.model.fp32_norm = true;
     return d;
   }();
   constexpr std::int64_t copy = 2 * h + 2 * 2 * f + 5 * 2 * f + 2 * h + 2 + 2 * h + 2 * 8;

@@ -38,7 +38,7 @@ const std::string mamba = R"({"model_type": "mamba", "num_hidden_layers": 4, "hi
 
 TEST_CASE("an eager layer of Mamba-1 saves what was counted, to the byte") {
   int seen = 0;
-  for (const auto& p : points({"MambaFor", "FalconMamba", "Jamba"})) {
+  for (const auto& p : counted_points({"MambaFor", "FalconMamba", "Jamba"})) {
     CAPTURE(p["name"].get<std::string>());
     ++seen;
     check_parameters(p);
@@ -48,7 +48,7 @@ TEST_CASE("an eager layer of Mamba-1 saves what was counted, to the byte") {
 }
 
 TEST_CASE("a whole eager Mamba peaks where it was counted") {
-  for (const auto& p : points({"MambaForCausalLM-b2"})) {
+  for (const auto& p : counted_points({"MambaForCausalLM-b2"})) {
     const auto j = job_of(p);
     const auto r = estimate(j).ranks[0];
     const auto states = r.at_peak[row::model_parameters] + r.at_peak[row::optimizer_state] + r.at_peak[row::master_parameters];

@@ -114,14 +114,14 @@ TEST_CASE("tensor parallelism gathers and reduces a rank's share") {
 // reduced last: embedding, head and final norm of Llama-3-8B, which belong to no layer, in the compute format.
 TEST_CASE("shards on the host take their gradients there, unit by unit") {
   job j{.model = models::llama_3_8b, .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8}, .framework = frameworks::hf_trainer, .sharding = {.kind = sharding_kind::fsdp2}, .batch = {.micro = 1, .sequence = 1024}, .recompute = recompute::full};
-  constexpr std::int64_t table = 128'256 * 4096, parameters = 8'030'261'248;
+  constexpr std::int64_t words = 128'256 * 4096, parameters = 8'030'261'248;
   const auto at = [](const report& r, phase p) { return r.ranks[0].at_phase[static_cast<std::size_t>(p)][row::gradients].count(); };
   const auto on_gpu = estimate(j);
   j.offload = {.optimizer = place::on_cpu, .parameters = place::on_cpu};
   for (const std::int64_t accumulation : {1, 3}) {
     j.batch.accumulation = accumulation;
     const auto r = estimate(j);
-    CHECK(at(r, phase::reduce) == 2 * (2 * table + 4096));
+    CHECK(at(r, phase::reduce) == 2 * (2 * words + 4096));
     CHECK(at(r, phase::step) == 0);
     CHECK(at(r, phase::forward) == 0);
     CHECK(replay(j).ranks[0].allocated == r.ranks[0].allocated);
@@ -129,7 +129,7 @@ TEST_CASE("shards on the host take their gradients there, unit by unit") {
   CHECK(at(on_gpu, phase::step) >= 4 * parameters / 8);  // fp32 shards
   j.sharding.kind = sharding_kind::fsdp1;
   j.batch.accumulation = 1;
-  CHECK(at(estimate(j), phase::reduce) > 4 * (parameters - 2 * table) / 8);  // FSDP1 keeps what it has copied until backward is over
+  CHECK(at(estimate(j), phase::reduce) > 4 * (parameters - 2 * words) / 8);  // FSDP1 keeps what it has copied until backward is over
 }
 
 }  // namespace test_fsdp2
