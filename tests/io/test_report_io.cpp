@@ -244,4 +244,17 @@ TEST_CASE("which number a record is compared with") {
   CHECK(!io::violates(io::bound_kind::equal, 70, 80));
 }
 
+TEST_CASE("the text says in words where the peak lies") {
+  job j{.model = models::qwen2_5_7b, .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8}, .framework = frameworks::deepspeed, .sharding = zero(3), .batch = {.micro = 1, .sequence = 1024}, .recompute = recompute::full};
+  j.objective = {.kind = objective_kind::grpo, .code = method_code::trl, .reference = reference_way::none};
+  j.rollout = {.engine = engine_kind::vllm, .placement = rollout_place::colocated, .share = memory_share::of(0.5), .sleep = 2, .prompt = 512, .completion = 512, .generations = 8};
+  auto r = estimate(j);
+  const auto words = [&] { return io::to_text(r, j); };
+  CHECK(words().find("peak in generation\n") != std::string::npos);
+  r.ranks[0].peak_phase = phase::sync;
+  CHECK(words().find("peak in weight synchronisation\n") != std::string::npos);
+  r.ranks[0].peak_phase = phase::backward, r.ranks[0].peak_layer = 3;
+  CHECK(words().find("peak in the backward of layer 3\n") != std::string::npos);
+}
+
 }  // namespace test_report_io

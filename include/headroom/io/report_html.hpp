@@ -6,6 +6,7 @@
 #include <headroom/cost/cost.hpp>
 #include <headroom/diagnose/what_if.hpp>
 #include <headroom/io/report/assumptions.hpp>
+#include <headroom/io/report/phase_words.hpp>
 #include <headroom/io/report/timeline_svg.hpp>
 #include <headroom/io/report_svg.hpp>
 #include <headroom/io/syntax/names.hpp>
@@ -46,7 +47,7 @@ inline std::string html_row(std::span<const std::string> cells, std::string_view
 /// What a kind of rank holds at its peak, tallest first.
 inline std::string html_rank(const rank_report& r, bool staged) {
   std::string out = "<h3>" + std::to_string(r.count) + " × " + escaped(r.gpu.view()) + (staged ? ", pipeline stage " + std::to_string(r.pipeline_stage) : "") +
-                    " <span class=\"dim\">peak in " + std::string{text(r.peak_phase)} +
+                    " <span class=\"dim\">peak in " + phase_words(r.peak_phase) +
                     (r.peak_layer >= 0 ? ", layer " + std::to_string(r.peak_layer) : std::string{}) + "</span></h3>\n<table>\n";
   std::vector<std::pair<std::size_t, bytes>> parts;
   for (std::size_t k = 0; k < row_count; ++k)

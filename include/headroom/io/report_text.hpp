@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <headroom/bounds.hpp>
 #include <headroom/io/report/assumptions.hpp>
+#include <headroom/io/report/phase_words.hpp>
 #include <headroom/io/report/rollout_text.hpp>
 #include <headroom/io/report/verdict.hpp>
 #include <headroom/io/syntax/names.hpp>
@@ -60,9 +61,7 @@ inline std::string line(std::string_view label, bytes value, bytes whole, const 
 }
 
 inline std::string peak_text(const rank_report& r) {
-  std::string text = r.peak_phase == phase::loss_forward ? "the loss" : "the " + std::string{headroom::text(r.peak_phase)};
-  if (r.peak_phase == phase::reference) text = "the other model's forward";
-  if (r.peak_phase == phase::load || r.peak_phase == phase::save) text = std::string{headroom::text(r.peak_phase)};
+  std::string text = phase_words(r.peak_phase);
   if (r.peak_layer >= 0) text += " of layer " + std::to_string(r.peak_layer);
   return text;
 }
