@@ -2,6 +2,7 @@
 // Segments, clips with words, actions, and other models that see: SAM, X-CLIP, Aria, TrOCR, PI0, Qwen3-Omni's thinker, Pixio, MLCD, CvT.
 #pragma once
 
+#include <headroom/io/counted/captions.hpp>
 #include <headroom/io/counted/small_networks.hpp>
 
 namespace headroom::io::detail {

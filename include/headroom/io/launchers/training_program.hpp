@@ -2,6 +2,7 @@
 // A program that trains, as plain data: how it is recognised, what its own arguments mean, and what it does where they are silent.
 #pragma once
 
+#include <headroom/io/launchers/draft.hpp>
 #include <headroom/io/launchers/megatron_programs.hpp>
 #include <headroom/io/syntax/passed_keys.hpp>
 
