@@ -104,4 +104,12 @@ inline void check_counts_agree(const json& config) {
   CHECK(walked.active == counted.active);
 }
 
+/// What a layer of a kind without experts saves.
+inline std::int64_t saved(const job& j, layer_kind kind) {
+  const auto s = settle(j);
+  auto sc = s.layer;
+  sc.model = &s.model;
+  return walk_layer(sc, kind, trained_modules(j, 0), 0, true).saved.total.count();
+}
+
 }  // namespace mixer_points

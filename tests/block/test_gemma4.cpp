@@ -26,13 +26,6 @@ job whole_job(const std::string& model) {
 const std::string small = R"({"model_type": "gemma4_text", "num_hidden_layers": 6, "hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 128,
                               "global_head_dim": 256, "num_global_key_value_heads": 2, "attention_k_eq_v": true, "hidden_size_per_layer_input": 0, "vocab_size": 4096})";
 
-std::int64_t saved(const job& j, layer_kind kind) {
-  const auto s = settle(j);
-  auto sc = s.layer;
-  sc.model = &s.model;
-  return walk_layer(sc, kind, trained_modules(j, 0), 0, true).saved.total.count();
-}
-
 }  // namespace
 
 TEST_CASE("layers of both sizes save what was counted, to the byte") {

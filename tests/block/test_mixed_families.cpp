@@ -28,13 +28,6 @@ const std::string olmo = R"({"model_type": "olmo_hybrid", "num_hidden_layers": 8
 const std::string falcon = R"({"model_type": "falcon_h1", "num_hidden_layers": 4, "hidden_size": 1024, "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 128, "intermediate_size": 2048,
                                "mamba_d_ssm": 1536, "mamba_n_heads": 24, "mamba_d_head": 64, "mamba_d_state": 128, "vocab_size": 4096})";
 
-std::int64_t saved(const job& j, layer_kind kind) {
-  const auto s = settle(j);
-  auto sc = s.layer;
-  sc.model = &s.model;
-  return walk_layer(sc, kind, trained_modules(j, 0), 0, true).saved.total.count();
-}
-
 }  // namespace
 
 TEST_CASE("eager layers of OLMo Hybrid and Falcon-H1 save what was counted, to the byte") {
