@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The program: headroom estimate | fit | solve | plan | merge | diagnose | import | export | count | list | schema | validate. Each command is one file of program/.
+// The program: headroom estimate | compare | fit | solve | plan | merge | diagnose | import | export | count | list | schema | validate. Each command is one file of program/.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -61,6 +61,7 @@ std::string sentence_of(const CLI::App& app, const CLI::ParseError& wrong, const
 /// The commands, in the order in which --help names them.
 constexpr void (*offers[])(CLI::App&, program::session&) = {
     program::offer_estimate,
+    program::offer_compare,
     program::offer_fit,
     program::offer_solve,
     program::offer_plan,

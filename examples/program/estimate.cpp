@@ -1,13 +1,16 @@
 // Distributed under the Boost Software License, Version 1.0.
-// headroom estimate JOB: one job in, its report out.
+// headroom estimate JOB…: jobs in, their reports out.
+#include <algorithm>
 #include <fstream>
 #include <headroom/io/cost_text.hpp>
 #include <headroom/io/diagnosis_text.hpp>
+#include <headroom/io/report_brief.hpp>
 #include <headroom/io/report_html.hpp>
 #include <headroom/io/report_json.hpp>
 #include <headroom/io/report_svg.hpp>
 #include <headroom/io/report_text.hpp>
 #include <headroom/io/report_trace.hpp>
+#include <headroom/io/syntax/printable.hpp>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -20,20 +23,6 @@ namespace program {
 
 namespace {
 
-/// The time of a step, or the sentence why it is not predicted.
-struct timed {
-  std::optional<headroom::step_cost> cost;
-  std::string refused;
-};
-timed time_of(const headroom::job& j) {
-  try {
-    return {headroom::cost(j), {}};
-  } catch (const headroom::error& e) {
-    const std::string_view sentence = e.what(), prefix = "headroom: ";
-    return {std::nullopt, std::string{sentence.starts_with(prefix) ? sentence.substr(prefix.size()) : sentence}};
-  }
-}
-
 void close(std::ofstream& file, const std::string& name) {
   file.close();
   if (!file) headroom::io::fail("headroom: " + name + " could not be written");
@@ -44,38 +33,78 @@ void write(const std::string& name, const std::string& text) {
   close(file, name);
 }
 
-}  // namespace
+/// One job's report, as it was asked for, its document where that is JSON.
+struct answered {
+  bool fits{};
+  nlohmann::ordered_json document;
+};
 
-int run(const estimate_request& asked, const streams& io) {
+nlohmann::ordered_json document_of(const headroom::report& r, const timed& t, headroom::confidence sure) {
+  auto document = headroom::io::to_json(r, sure);
+  if (t.cost)
+    document.update(headroom::io::to_json(*t.cost, sure));
+  else
+    document["step_refused"] = t.refused;
+  return document;
+}
+
+/// The pictures and the trace that were asked for.
+void write_files(const estimate_request& asked, const headroom::job& j, const headroom::report& r, const timed& t, const streams& io) {
   using namespace headroom;
-  const confidence sure = asked.confidence ? confidence{*asked.confidence} : confidence{};
-  const job j = job_named(asked.job, io.in, asked.confined);
-  const auto r = replay(j, io.until);
   if (!asked.svg.empty()) write(asked.svg, io::to_svg(r, j));
-  const auto [time, refused] = time_of(j);
   if (!asked.trace.empty()) {
     const auto step = record(j, io.until);
     std::ofstream file{asked.trace, std::ios::binary};
     io::write_trace(file, step, j);
     close(file, asked.trace);
   }
-  if (!asked.html.empty()) write(asked.html, io::to_html(r, j, explore(j, [&](const job& k) { return replay(k, io.until); }), time ? &*time : nullptr, replays(j) ? record(j, io.until) : std::vector<recorded_step>{}));
+  if (!asked.html.empty())
+    write(asked.html, io::to_html(r, j, explore(j, [&](const job& k) { return replay(k, io.until); }), t.cost ? &*t.cost : nullptr,
+                                  replays(j) ? record(j, io.until) : std::vector<recorded_step>{}));
+}
+
+answered report_of(const estimate_request& asked, const std::string& file, const streams& io) {
+  using namespace headroom;
+  const confidence sure = asked.confidence ? confidence{*asked.confidence} : confidence{};
+  const job j = job_named(file, io.in, asked.confined);
+  const auto r = replay(j, io.until);
+  const auto time = time_of(j);
+  write_files(asked, j, r, time, io);
   const bool fit = asked.confidence ? fits(r, sure) : r.fits();
   const auto advice = fit ? std::nullopt : advice_for(j, asked.confidence ? std::optional{sure} : std::nullopt, io.until);
   if (asked.json) {
-    auto document = io::to_json(r, sure);
-    if (time)
-      document.update(io::to_json(*time, sure));
-    else
-      document["step_refused"] = refused;
-    if (!fit) document["advice"] = advice_json(advice);
-    io.out << document.dump(2) << '\n';
-  } else {
-    io.out << io::to_text(r, j, io.colour, sure);
-    io.out << '\n' << (time ? io::to_text(*time, io.colour, sure) : io::palette{io.colour}.bold("No step time") + ": " + refused + "\n");
-    if (!fit) io.out << '\n' << advice_text(advice, io.colour);
+    answered a{fit, document_of(r, time, sure)};
+    if (!fit) a.document["advice"] = advice_json(advice);
+    return a;
   }
-  return fit ? 0 : 1;
+  if (asked.brief) {
+    io.out << io::to_brief(r, j, time.cost ? &*time.cost : nullptr, io.colour, sure);
+    if (!fit && advice && !advice->empty()) io.out << "would fit: " << io::changes_text(advice->front()) << " (" << io::gib_text(advice->front().outcome.device) << ")\n";
+    return {fit, {}};
+  }
+  io.out << io::to_text(r, j, io.colour, sure);
+  io.out << '\n' << (time.cost ? io::to_text(*time.cost, io.colour, sure) : io::palette{io.colour}.bold("No step time") + ": " + time.refused + "\n");
+  if (!fit) io.out << '\n' << advice_text(advice, io.colour);
+  return {fit, {}};
+}
+
+}  // namespace
+
+int run(const estimate_request& asked, const streams& io) {
+  const bool several = asked.jobs.size() > 1;
+  if (several && !(asked.svg + asked.trace + asked.html).empty()) headroom::io::fail("headroom: --svg, --trace and --html write the files of one job; several were given");
+  if (std::count(asked.jobs.begin(), asked.jobs.end(), "-") > 1) headroom::io::fail("headroom: standard input holds one job; \"-\" was given twice");
+  auto documents = nlohmann::ordered_json::array();
+  bool all_fit = true;
+  for (const auto& file : asked.jobs) {
+    if (several && !asked.json) io.out << (&file == &asked.jobs.front() ? "" : "\n") << headroom::io::palette{io.colour}.bold(headroom::io::printable(file)) << '\n';
+    auto a = report_of(asked, file, io);
+    all_fit = all_fit && a.fits;
+    if (several && asked.json) a.document = nlohmann::ordered_json{{"file", headroom::io::printable(file)}, {"report", std::move(a.document)}};
+    if (asked.json) documents.push_back(std::move(a.document));
+  }
+  if (asked.json) io.out << (several ? documents : documents.front()).dump(2) << '\n';
+  return all_fit ? 0 : 1;
 }
 
 }  // namespace program

@@ -4,6 +4,8 @@
 #include <headroom/io/job_reader.hpp>
 #include <headroom/io/search_reader.hpp>
 
+#include <string_view>
+
 namespace program {
 
 std::filesystem::path folder_of(const std::string& file) { return file == "-" ? std::filesystem::path{"."} : std::filesystem::path{file}.parent_path(); }
@@ -17,6 +19,15 @@ headroom::job job_named(const std::string& file, std::istream& in, bool confined
     const auto open = headroom::io::detail::left_open(value, "");
     if (open.empty() || open == "model" || open.starts_with("model.")) throw;
     fail("headroom: " + open + " is \"auto\": only `headroom plan` looks for values; here it needs one");
+  }
+}
+
+timed time_of(const headroom::job& j) {
+  try {
+    return {headroom::cost(j), {}};
+  } catch (const headroom::error& e) {
+    const std::string_view sentence = e.what(), prefix = "headroom: ";
+    return {std::nullopt, std::string{sentence.starts_with(prefix) ? sentence.substr(prefix.size()) : sentence}};
   }
 }
 

@@ -8,9 +8,10 @@ namespace program {
 
 inline void offer_estimate(CLI::App& app, session& s) {
   const auto asked = std::make_shared<estimate_request>();
-  auto* command = app.add_subcommand("estimate", "What one job occupies, where and when, and whether it fits");
-  command->add_option("JOB", asked->job, "The job file; - reads standard input")->required();
-  command->add_flag("--json", asked->json, "The report as JSON");
+  auto* command = app.add_subcommand("estimate", "What a job occupies, where and when, and whether it fits");
+  command->add_option("JOB", asked->jobs, "Job files; - reads standard input")->required();
+  command->add_flag("--brief", asked->brief, "The verdict, the largest ranks and the step time in about ten lines");
+  command->add_flag("--json", asked->json, "The report as JSON; of several jobs a list of {file, report}")->excludes("--brief");
   command->add_option("--html", asked->html, "Also write a page with pictures and what other settings would do")->type_name("FILE");
   command->add_option("--trace", asked->trace, "Also write the step, event by event, as a trace that Perfetto opens (ui.perfetto.dev)")->type_name("FILE");
   command->add_option("--svg", asked->svg, "Also draw the step into this file")->type_name("FILE");
@@ -19,11 +20,24 @@ inline void offer_estimate(CLI::App& app, session& s) {
   command->add_flag("--confined", asked->confined, "For jobs of other people: the files that the job names lie below its folder, or are refused");
   may_take(command, s);
   command->footer(use(R"(  headroom estimate examples/jobs/llama-3.1-8b-zero3.json
+  headroom estimate examples/jobs/*.json --brief
   headroom estimate job.json --html step.html
   headroom estimate job.json --trace step.json
   headroom estimate job.json --confidence 0.99
   headroom estimate - --json < job.json
 )", verdict_status));
+  command->callback([asked, &s] { s.status = run(*asked, s.io); });
+}
+
+inline void offer_compare(CLI::App& app, session& s) {
+  const auto asked = std::make_shared<compare_request>();
+  auto* command = app.add_subcommand("compare", "Two jobs side by side: which keys differ, and what that changes in memory and time");
+  command->add_option("FIRST", asked->first, "A job file; - reads standard input")->required();
+  command->add_option("SECOND", asked->second, "Another one")->required();
+  command->add_flag("--json", asked->json, "Keys and numbers as JSON");
+  may_take(command, s);
+  command->footer(use(R"(  headroom compare before.json after.json
+)", "Exit status: 0 both fit, 1 one of them does not, 2 the input is wrong."));
   command->callback([asked, &s] { s.status = run(*asked, s.io); });
 }
 

@@ -20,16 +20,24 @@ struct streams {
 };
 
 struct estimate_request {
-  std::string job;
+  std::vector<std::string> jobs;
   bool json{};
+  bool brief{};
   std::string svg;
   std::string trace;
   std::string html;
   std::optional<double> confidence{};  ///< of the verdict, too, where it is given
   bool confined{};                     ///< the job names files below its own folder alone
 };
-/// 0: fits, 1: does not fit.
+/// 0: all fit, 1: one does not.
 int run(const estimate_request& asked, const streams& io);
+
+struct compare_request {
+  std::string first, second;
+  bool json{};
+};
+/// 0: both fit, 1: one does not.
+int run(const compare_request& asked, const streams& io);
 
 struct count_request {
   std::vector<std::string> models;

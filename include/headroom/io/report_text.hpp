@@ -167,6 +167,26 @@ std::string off_gpu_text(const basic_report<Ranks>& r, const palette& ink) {
   return text.empty() ? text : ink.bold("Off the GPU") + "\n" + text + "\n";
 }
 
+/// What stands above all numbers: the job, the verdict, its range, and what was assumed where that decides.
+template <class Ranks>
+std::string heading_text(const basic_report<Ranks>& r, const job& j, const palette& ink, confidence sure) {
+  std::string text;
+  const auto label = j.model.label.empty() ? std::string{"model"} : std::string{j.model.label.view()};
+  text += ink.bold(label) + ", " + io::count_text(r.parameter_count.total.count()) + " parameters";
+  if (r.parameter_count.trainable != r.parameter_count.total)
+    text += " (" + io::count_text(r.parameter_count.trainable.count()) + " trained)";
+  for (std::size_t i = 0; i < j.hardware.kinds(); ++i)
+    text += (i == 0 ? ", " : " + ") + std::to_string(j.hardware.count(i)) + " x " + std::string{j.hardware.accelerator(i).label.view()};
+  text += "\n";
+  text += ink.dim(plan_text(j)) + "\n";
+  if (j.rollout.given()) text += wrapped(rollout_text(j), "");
+  text += r.fits() ? ink.good(verdict_text(r)) : ink.bad(verdict_text(r));
+  text += "\n" + ink.dim(range_text(r, sure)) + "\n";
+  for (const auto& a : all_assumptions)
+    if (a.why == without_spread::decides && r.assumptions.has(a.id)) text += wrapped(a.sentence, "Assumed: ");
+  return text;
+}
+
 }  // namespace detail
 
 /// The report of `j` in lines of at most about a hundred characters. `colour`: with escape sequences for a terminal. Ranges are those
@@ -174,20 +194,7 @@ std::string off_gpu_text(const basic_report<Ranks>& r, const palette& ink) {
 template <class Ranks>
 std::string to_text(const basic_report<Ranks>& r, const job& j, bool colour = false, confidence sure = {}) {
   const palette ink{colour};
-  std::string text;
-  const auto label = j.model.label.empty() ? std::string{"model"} : std::string{j.model.label.view()};
-  text += ink.bold(label) + ", " + count_text(r.parameter_count.total.count()) + " parameters";
-  if (r.parameter_count.trainable != r.parameter_count.total)
-    text += " (" + count_text(r.parameter_count.trainable.count()) + " trained)";
-  for (std::size_t i = 0; i < j.hardware.kinds(); ++i)
-    text += (i == 0 ? ", " : " + ") + std::to_string(j.hardware.count(i)) + " x " + std::string{j.hardware.accelerator(i).label.view()};
-  text += "\n";
-  text += ink.dim(detail::plan_text(j)) + "\n";
-  if (j.rollout.given()) text += detail::wrapped(detail::rollout_text(j), "");
-  text += r.fits() ? ink.good(verdict_text(r)) : ink.bad(verdict_text(r));
-  text += "\n" + ink.dim(detail::range_text(r, sure)) + "\n";
-  for (const auto& a : all_assumptions)
-    if (a.why == without_spread::decides && r.assumptions.has(a.id)) text += detail::wrapped(a.sentence, "Assumed: ");
+  auto text = detail::heading_text(r, j, ink, sure);
   text += "\n";
   for (std::size_t i = 0; i < static_cast<std::size_t>(r.size); ++i) text += detail::rank_text(r.ranks[i], r.staged(), ink);
   text += detail::off_gpu_text(r, ink);
