@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "../calls/answers.hpp"
 #include "jobs.hpp"
 #include "program.hpp"
 
@@ -30,7 +31,7 @@ struct compared {
 compared look(const std::string& file, const streams& io) {
   compared c{.asked = job_named(file, io.in), .seen = {}, .time = {}};
   c.seen = replay(c.asked, io.until);
-  c.time = time_of(c.asked).cost;
+  c.time = calls::time_of(c.asked).cost;
   return c;
 }
 

@@ -1,6 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // headroom diagnose JOB --message FILE: why a run went out of memory, and what would help.
-#include <headroom/io/diagnosis_json.hpp>
+#include <headroom/diagnose/diagnose.hpp>
 #include <headroom/io/diagnosis_text.hpp>
 #include <headroom/io/report/verdict.hpp>
 #include <headroom/io/syntax/json_reader.hpp>
@@ -8,28 +8,14 @@
 #include <fstream>
 #include <iostream>
 
+#include "../calls/answers.hpp"
 #include "jobs.hpp"
 #include "program.hpp"
 
 namespace program {
 
-std::optional<std::vector<headroom::advice>> advice_for(const headroom::job& j, std::optional<headroom::confidence> sure, const headroom::deadline& until) try {
-  using namespace headroom;
-  const auto look = [&](const job& k) { return replay(k, until); };
-  return advise(j, [&](const job& k) {
-    until.check();
-    return judged(k, look, sure);
-  });
-} catch (const headroom::out_of_time&) {
-  return std::nullopt;
-}
-
 std::string advice_text(const std::optional<std::vector<headroom::advice>>& all, bool colour) {
   return all ? headroom::io::advice_text(*all, headroom::io::palette{colour}) : "There was no time for advice.\n";
-}
-
-nlohmann::ordered_json advice_json(const std::optional<std::vector<headroom::advice>>& all) {
-  return all ? headroom::io::to_json(*all) : nlohmann::ordered_json(nullptr);
 }
 
 int run(const diagnose_request& asked, const streams& io) {
@@ -41,16 +27,13 @@ int run(const diagnose_request& asked, const streams& io) {
   if (!message)
     io::fail("headroom: " + asked.message + " holds no out-of-memory message that headroom knows: PyTorch's \"Tried to allocate …\", one of NCCL, cuBLAS or host memory, or a kill by signal 9");
   const auto r = replay(j, io.until);
-  const auto d = diagnose(*message, j, r);
   if (asked.json) {
-    auto document = io::to_json(d, *message);
-    document["fits"] = r.fits();
-    if (!r.fits()) document["advice"] = advice_json(advice_for(j, {}, io.until));
-    io.out << document.dump(2) << '\n';
+    io.out << calls::diagnosis_json(j, log, r, io.until)->dump(2) << '\n';
     return r.fits() ? 0 : 1;
   }
+  const auto d = diagnose(*message, j, r);
   io.out << io::diagnosis_text(d, *message, r) << "The job as it is given " << io::verdict_text(r) << ".\n";
-  if (!r.fits()) io.out << "\n" << advice_text(advice_for(j, {}, io.until), io.colour);
+  if (!r.fits()) io.out << "\n" << advice_text(calls::advice_for(j, {}, io.until), io.colour);
   return r.fits() ? 0 : 1;
 }
 

@@ -5,8 +5,6 @@
 #include <headroom/io/cost_text.hpp>
 #include <headroom/io/diagnosis_text.hpp>
 #include <headroom/io/report_brief.hpp>
-#include <headroom/io/report_html.hpp>
-#include <headroom/io/report_json.hpp>
 #include <headroom/io/report_svg.hpp>
 #include <headroom/io/report_text.hpp>
 #include <headroom/io/report_trace.hpp>
@@ -16,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "../calls/answers.hpp"
 #include "jobs.hpp"
 #include "program.hpp"
 
@@ -39,17 +38,8 @@ struct answered {
   nlohmann::ordered_json document;
 };
 
-nlohmann::ordered_json document_of(const headroom::report& r, const timed& t, headroom::confidence sure) {
-  auto document = headroom::io::to_json(r, sure);
-  if (t.cost)
-    document.update(headroom::io::to_json(*t.cost, sure));
-  else
-    document["step_refused"] = t.refused;
-  return document;
-}
-
 /// The pictures and the trace that were asked for.
-void write_files(const estimate_request& asked, const headroom::job& j, const headroom::report& r, const timed& t, const streams& io) {
+void write_files(const estimate_request& asked, const headroom::job& j, const headroom::full_report& r, const calls::timed& t, const streams& io) {
   using namespace headroom;
   if (!asked.svg.empty()) write(asked.svg, io::to_svg(r, j));
   if (!asked.trace.empty()) {
@@ -58,9 +48,7 @@ void write_files(const estimate_request& asked, const headroom::job& j, const he
     io::write_trace(file, step, j);
     close(file, asked.trace);
   }
-  if (!asked.html.empty())
-    write(asked.html, io::to_html(r, j, explore(j, [&](const job& k) { return replay(k, io.until); }), t.cost ? &*t.cost : nullptr,
-                                  replays(j) ? record(j, io.until) : std::vector<recorded_step>{}));
+  if (!asked.html.empty()) write(asked.html, calls::page_of(j, r, t, io.until));
 }
 
 answered report_of(const estimate_request& asked, const std::string& file, const streams& io) {
@@ -68,13 +56,13 @@ answered report_of(const estimate_request& asked, const std::string& file, const
   const confidence sure = asked.confidence ? confidence{*asked.confidence} : confidence{};
   const job j = job_named(file, io.in, asked.confined);
   const auto r = replay(j, io.until);
-  const auto time = time_of(j);
+  const auto time = calls::time_of(j);
   write_files(asked, j, r, time, io);
   const bool fit = asked.confidence ? fits(r, sure) : r.fits();
-  const auto advice = fit ? std::nullopt : advice_for(j, asked.confidence ? std::optional{sure} : std::nullopt, io.until);
+  const auto advice = fit ? std::nullopt : calls::advice_for(j, asked.confidence ? std::optional{sure} : std::nullopt, io.until);
   if (asked.json) {
-    answered a{fit, document_of(r, time, sure)};
-    if (!fit) a.document["advice"] = advice_json(advice);
+    answered a{fit, calls::report_json(r, time, sure)};
+    if (!fit) a.document["advice"] = calls::advice_json(advice);
     return a;
   }
   if (asked.brief) {

@@ -7,9 +7,6 @@
 #include <headroom/io/report/verdict.hpp>
 #include <headroom/io/sweep_reader.hpp>
 #include <headroom/plan/closest.hpp>
-#include <headroom/plan/confirm.hpp>
-#include <headroom/plan/judge.hpp>
-#include <headroom/plan/untimed.hpp>
 
 #include <unistd.h>
 
@@ -21,6 +18,7 @@
 #include <iostream>
 #include <mutex>
 
+#include "../calls/answers.hpp"
 #include "jobs.hpp"
 #include "program.hpp"
 #include "time_limit.hpp"
@@ -62,15 +60,7 @@ void watch(const std::stop_token& over, std::stop_source& search_over, const std
   if (shows) std::cerr << "\r\033[K" << std::flush;
 }
 
-/// What a part of a search is called, and how sure its plans are.
-struct heading {
-  std::size_t top{};
-  std::optional<double> sure;
-  std::int64_t part{0}, parts{1};
-  deadline until{};
-};
-
-void print(const std::vector<io::search_result>& all, double seconds, const streams& io, bool json, const heading& h) {
+void print(const std::vector<io::search_result>& all, double seconds, const streams& io, bool json, const calls::heading& h) {
   const bool sweeps = !all.front().sweep.is_null();
   const confidence sure = h.sure ? confidence{*h.sure} : confidence{};
   if (!json) {
@@ -80,23 +70,7 @@ void print(const std::vector<io::search_result>& all, double seconds, const stre
     io.out << (sweeps ? io::sweep_text(names, results, seconds, io.colour, sure) : io::to_text(results.front(), seconds, io.colour, sure));
     return;
   }
-  nlohmann::ordered_json out;
-  if (h.parts > 1) out = {{"part", h.part}, {"parts", h.parts}};
-  out["top"] = h.top;
-  if (h.sure) out["confidence"] = *h.sure;
-  if (sweeps) {
-    out["seconds"] = seconds;
-    out["searches"] = nlohmann::ordered_json::array();
-    for (const auto& s : all) {
-      nlohmann::ordered_json one{{"sweep", s.sweep}};
-      one.update(io::to_json(s.found, 0.0, sure, h.until));
-      one.erase("seconds");
-      out["searches"].push_back(std::move(one));
-    }
-  } else {
-    out.update(io::to_json(all.front().found, seconds, sure, h.until));
-  }
-  io.out << out.dump(2) << '\n';
+  io.out << calls::plans_json(all, seconds, h).dump(2) << '\n';
 }
 
 /// Of a search without a plan that fits: the one that comes closest, and what would help it.
@@ -106,7 +80,7 @@ void print_closest(const search& s, const plan_options& o, std::optional<double>
   const auto r = replay(closest->job, o.until);
   const io::palette ink{io.colour};
   io.out << "\n" << ink.bold("The closest") << "\n  " << io::detail::plan_line(closest->job) << ": " << (r.fits() ? "may not fit: as predicted it " : "") << io::verdict_text(r) << "\n\n"
-         << advice_text(advice_for(closest->job, sure ? std::optional{confidence{*sure}} : std::nullopt, o.until), io.colour);
+         << advice_text(calls::advice_for(closest->job, sure ? std::optional{confidence{*sure}} : std::nullopt, o.until), io.colour);
 } catch (const out_of_time&) {  // what the search found has been said
 }
 
@@ -115,16 +89,6 @@ int status_of(const std::vector<io::search_result>& all, const deadline& until =
   const auto open = [&](const io::search_result& s) { return fails(s) && !s.found.complete && until.passed(); };
   if (std::any_of(all.begin(), all.end(), open)) return not_decided;
   return std::any_of(all.begin(), all.end(), fails) ? 1 : 0;
-}
-
-/// The fastest that also fit on a closer look, in a part of a search as in the whole, so that parts need only be joined.
-plan_result searched(const search& s, const plan_options& o, std::optional<double> sure) {
-  const decided fits{sure ? std::optional{confidence{*sure}} : std::nullopt, o.until};
-  auto why = untimed(s);
-  if (why.empty()) return confirmed_plan(s, plan_judge{}, o, fits);
-  auto r = confirmed_plan(s, judge_memory, o, fits);
-  r.untimed = std::move(why);
-  return r;
 }
 
 /// The fastest plan as a job file.
@@ -155,7 +119,7 @@ void read_share(const std::string& text, plan_options& o) {
 int run(const merge_request& asked, const streams& io) {
   std::vector<io::read_part> parts;
   for (const auto& file : asked.parts) parts.push_back(io::read_plans(io::parse_json_file(file), std::filesystem::path{file}.filename().string()));
-  const heading h{.top = parts.front().top, .sure = parts.front().confidence};
+  const calls::heading h{.top = parts.front().top, .sure = parts.front().confidence};
   const auto all = io::join_plans(parts, h.top);
   print(all, 0.0, io, asked.json, h);
   return status_of(all);
@@ -170,14 +134,14 @@ int run(const plan_request& asked, const streams& io) {
   std::stop_source stop;
   const interruptible guard;
   const auto start = std::chrono::steady_clock::now();
-  heading h{.top = asked.top, .sure = asked.confidence, .until = io.until};
+  calls::heading h{.top = asked.top, .sure = asked.confidence, .until = io.until};
   std::vector<io::search_result> results;
   {
     const std::jthread watcher([&](const std::stop_token& over) { watch(over, stop, done, all); });
     plan_options options{.top = asked.top, .threads = asked.threads, .stop = stop.get_token(), .until = io.until, .finished = &done, .divisions = &all};
     read_share(asked.shard, options);
     h.part = options.part, h.parts = options.parts;
-    for (const auto& s : searches) results.push_back({s.values, searched(s.search, options, asked.confidence)});
+    for (const auto& s : searches) results.push_back({s.values, calls::searched(s.search, options, asked.confidence)});
   }
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const auto& first = searches.front();

@@ -71,6 +71,7 @@ inline void import_job(draft& d, const document& from, const file_base& base) {
 struct import_settings {
   auto_means automatic{auto_means::by_trainer};
   std::filesystem::path base{"."};  ///< what paths in a job file are relative to
+  std::optional<file_base> files{};  ///< where they lead; none said: anywhere
   script_settings script{};
   const detail::training_program* program{};  ///< whose arguments the files have, where that cannot be seen
   /// parse_yaml and parse_toml, where there are libraries for them.
@@ -147,7 +148,7 @@ struct import_format {
   void (*read)(draft&, const document&, const import_settings&);
 };
 inline constexpr std::array<import_format, 12> file_kinds{{
-    {"job", file_kind::job, [](draft& d, const document& from, const import_settings& with) { import_job(d, from, file_base::anywhere_from(with.base)); }},
+    {"job", file_kind::job, [](draft& d, const document& from, const import_settings& with) { import_job(d, from, with.files.value_or(file_base::anywhere_from(with.base))); }},
     {"huggingface", file_kind::huggingface, [](draft& d, const document& from, const import_settings& with) { import_huggingface(d, from, with.base.filename().string()); }},
     {"safetensors-index", file_kind::safetensors_index, [](draft& d, const document& from, const import_settings&) { d.indices.push_back(read_safetensors_index(from)); }},
     {"adapter", file_kind::adapter, [](draft& d, const document& from, const import_settings&) { import_adapter(d, from); }},

@@ -41,7 +41,7 @@ inline std::string quantised_hint(std::string_view name) {
 inline std::string adapter_hint(const std::string& path, const file_base& base) {
   const auto file = base.file(std::filesystem::path{path} / "adapter_config.json");
   if (!file) return {};
-  const auto config = parse_json_file(*file);
+  const auto config = parse_json_file(*file, base);
   const auto of = config.find("base_model_name_or_path");
   std::string sentence = " is the folder of an adapter, without its model: give ";
   sentence += of != config.end() && of->is_string() ? in_quotes(of->get<std::string>()) + ", which its adapter_config.json names," : std::string{"its base"};

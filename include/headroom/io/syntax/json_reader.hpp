@@ -3,6 +3,7 @@
 // what it refuses, it refuses in a sentence that names the place, what was found and what is accepted.
 #pragma once
 
+#include <headroom/io/syntax/file_base.hpp>
 #include <headroom/io/syntax/json_hints.hpp>
 #include <headroom/io/syntax/limits.hpp>
 
@@ -142,6 +143,11 @@ inline std::string read_file(const std::filesystem::path& file) {
 
 inline json_value parse_json_file(const std::filesystem::path& file) {
   return parse_json(read_file(file), file.filename().string());
+}
+/// A file that `base` led to: its text, where that came with the job.
+inline json_value parse_json_file(const std::filesystem::path& file, const file_base& base) {
+  const auto* text = base.text_of(file);
+  return text != nullptr ? parse_json(*text, file.generic_string()) : parse_json_file(file);
 }
 
 }  // namespace headroom::io

@@ -1,0 +1,127 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The longest sequence and the largest micro-batch of a fine-tuning, for who has no job file yet.
+#include "answers.hpp"
+
+#include <headroom/io/import.hpp>
+#include <headroom/io/report_json.hpp>
+#include <headroom/solve/solve.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace calls {
+namespace {
+
+using namespace headroom;
+using namespace headroom::io;
+
+const json_value in_bf16 = {{"parameters", "bf16"}, {"compute", "bf16"}, {"gradients", "fp32"}, {"reduce", "fp32"}, {"master", "none"}, {"state", "fp32"}};
+
+/// PEFT's adapters on routed experts and a base of few bits under them are known of transformers before 5, where experts are linear layers.
+const json_value over_linear_experts = {{"name", "hf-trainer"}, {"version", "2025-12"}};
+
+std::vector<taken_for_granted> defaults_of(const std::string& method, bool alone, bool sparse) {
+  std::vector<taken_for_granted> all;
+  const bool full = method == "full";
+  if (full && !alone) {
+    all.push_back({"framework", "deepspeed", "Hugging Face Trainer over DeepSpeed"});
+    all.push_back({"sharding", "zero3", "ZeRO-3: parameters, gradients and states are divided"});
+    all.push_back({"precision", "bf16-mixed", "bf16 weights beside an fp32 copy"});
+  } else {
+    if (sparse && !full)
+      all.push_back({"framework", over_linear_experts, "Hugging Face Trainer with PEFT, over transformers before 5"});
+    else
+      all.push_back({"framework", "hf-trainer", full ? "Hugging Face Trainer" : "Hugging Face Trainer with PEFT"});
+    if (!alone) all.push_back({"sharding", "ddp", "every GPU has the whole model"});
+    if (full)
+      all.push_back({"precision", "bf16-autocast", "fp32 weights, computed with in bf16: a model loaded in fp32, bf16=True"});
+    else
+      all.push_back({"precision", in_bf16, method == "qlora" ? "what is not quantised is bf16, adapters are fp32" : "frozen weights are bf16, adapters fp32"});
+  }
+  if (!full) {
+    json_value adapter = {{"kind", "lora"}, {"rank", 16}, {"targets", "all-linear"}, {"format", "fp32"}};
+    if (method == "qlora") adapter["base"] = "nf4-double", adapter["base_skips"] = {"lm_head"};
+    all.push_back({"adapter", adapter, method == "qlora" ? "LoRA on every linear layer, over 4 bits of bitsandbytes" : "LoRA on every linear layer"});
+  }
+  all.push_back({"optimizer", "adamw", "optim adamw_torch"});
+  all.push_back({"recompute", "full", "gradient_checkpointing is on"});
+  all.push_back({"attention", "sdpa", "a fused kernel; scores are not written out"});
+  return all;
+}
+
+/// Whether the job still says of a key what was filled in.
+bool stands(const json_value& said, const json_value& value) {
+  if (!value.is_object() || !said.is_object()) return said == value;
+  return std::all_of(value.items().begin(), value.items().end(), [&](const auto& at) { return said.contains(at.key()) && said[at.key()] == at.value(); }) && said.size() == value.size();
+}
+
+fit_answer::found solved_twice(const headroom::job& j, const unknown& u, confidence sure, const deadline& until) {
+  const auto most = solve(j, u, decided{{}, until});
+  return {most.value, most ? solve(j, u, decided{sure, until}).value : 0};
+}
+
+constexpr bool quantise(headroom::job& j) {
+  if (!j.adapter.active() || j.adapter.base.quantised()) return false;
+  j.adapter.base = formats::nf4_double;
+  j.adapter.base_skips = {module::head};
+  return true;
+}
+
+/// What makes a longer sequence fit on the same GPUs.
+std::vector<advice> for_more(headroom::job j, std::int64_t sequence, const deadline& until) {
+  static const auto list = [] {
+    std::vector<change> all{{"adapter.base nf4-double", quantise}};
+    for (const auto& c : changes::all)
+      if (!c.text.starts_with("batch.") && !c.text.starts_with("hardware.")) all.push_back(c);
+    return all;
+  }();
+  j.batch.sequence = sequence;
+  return advise(j, [&](const headroom::job& k) {
+    until.check();
+    return judged(k, [&](const headroom::job& l) { return decide(l, {}, until); });
+  }, 8, list);
+}
+
+draft drafted(const fit_request& asked, const shape& model) {
+  draft d;
+  d.replace("model", model_to_json(model), asked.model_place);
+  d.say({"hardware", "gpu"}, asked.gpu, asked.mark + "gpu");
+  if (asked.gpus > 1) d.say({"hardware", "gpus_per_node"}, asked.gpus, asked.mark + "gpus");
+  if (asked.taken > 0) d.say({"hardware", "taken_gib"}, asked.taken, asked.mark + "taken");
+  for (const auto& k : defaults_of(asked.method, asked.gpus == 1, model.sparse())) d.say({k.key}, k.value, "fit");
+  d.say({"batch", "micro"}, asked.micro, asked.mark + "micro");
+  d.say({"batch", "sequence"}, asked.sequence, asked.mark + "sequence");
+  if (asked.rank > 0) d.say({"adapter", "rank"}, asked.rank, asked.mark + "rank");
+  for (const auto& s : asked.set) say_key(d, s);
+  return d;
+}
+
+}  // namespace
+
+fit_answer fitted(const fit_request& asked, const file_base& base, const deadline& until) {
+  if (asked.rank > 0 && asked.method == "full") fail("headroom: " + asked.mark + "rank is of adapters: " + asked.mark + "lora or " + asked.mark + "qlora");
+  const auto d = drafted(asked, read_model_named(asked.model, asked.model_place, base));
+  fit_answer a{.written = d.job, .job = read_job(d.job, base), .notes = d.notes, .granted = {}, .longest = {}, .largest = {}, .more = {}, .help = {}};
+  a.granted = defaults_of(asked.method, asked.gpus == 1, a.job.model.sparse());
+  std::erase_if(a.granted, [&](const taken_for_granted& k) { return !d.job.contains(k.key) || !stands(d.job[k.key], k.value); });
+  const confidence sure{asked.confidence};
+  a.longest = solved_twice(a.job, unknowns::sequence, sure, until);
+  a.largest = solved_twice(a.job, unknowns::micro_batch, sure, until);
+  a.more = a.longest.predicted > 0 ? 2 * a.longest.predicted : a.job.batch.sequence;
+  a.help = for_more(a.job, a.more, until);
+  return a;
+}
+
+ordered_json fit_json(const fit_answer& a, confidence sure) {
+  const auto number = [](std::int64_t n) { return n > 0 ? ordered_json(n) : ordered_json(nullptr); };
+  auto granted = ordered_json::object();
+  for (const auto& k : a.granted) granted[k.key] = {{"value", k.value}, {"means", std::string{k.means}}};
+  return {{"job", a.written},
+          {"granted", granted},
+          {"confidence", sure.share()},
+          {"longest_sequence", {{"micro", a.job.batch.micro}, {"predicted", number(a.longest.predicted)}, {"sure", number(a.longest.sure)}}},
+          {"largest_micro", {{"sequence", a.job.batch.sequence}, {"predicted", number(a.largest.predicted)}, {"sure", number(a.largest.sure)}}},
+          {"more", {{"sequence", a.more}, {"advice", headroom::io::to_json(a.help)}}}};
+}
+
+}  // namespace calls
