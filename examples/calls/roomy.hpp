@@ -4,6 +4,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <signal.h>
 
 #include <cstddef>
 #include <exception>
@@ -24,6 +25,9 @@ void with_room(Work& work) {
   pthread_attr_t how;
   if (pthread_attr_init(&how) != 0) throw std::bad_alloc{};
   pthread_attr_setstacksize(&how, roomy_stack);
+  sigset_t none, before;
+  sigfillset(&none);  // signals go to the threads of who asks, which know what to do with them
+  pthread_sigmask(SIG_SETMASK, &none, &before);
   pthread_t thread;
   const int failed = pthread_create(&thread, &how, [](void* at) -> void* {
     auto& t = *static_cast<task*>(at);
@@ -34,6 +38,7 @@ void with_room(Work& work) {
     }
     return nullptr;
   }, &one);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&how);
   if (failed != 0) throw std::bad_alloc{};
   pthread_join(thread, nullptr);
