@@ -93,8 +93,14 @@ inline void offer_plan(CLI::App& app, session& s) {
   command->add_option("--write", asked->write, "Also write the fastest plan, a job file, into this file")->type_name("FILE");
   command->add_flag("--json", asked->json, "Plans, front and reasons as JSON");
   command->add_option("--confidence", asked->confidence, "Only plans that fit at the upper end of their range with this confidence, from 0.5 to 0.999")->check(a_confidence)->type_name("SHARE");
+  command->add_option("--sweep", asked->sweep, "Search for each of these values of a key, e.g. hardware.gpu=h100-sxm-80gb,a100-sxm-80gb")->type_name("KEY=VALUE,…");
+  command->add_option("--price", asked->prices, "What an hour of a GPU costs, e.g. h100=2.5; also names the cheapest plans")->type_name("GPU=PRICE")->delimiter(',');
+  command->add_option("--tokens", asked->tokens, "Of the whole training, e.g. 15T: its days and its price")->type_name("N")->needs("--price");
+  command->add_option("--days", asked->days, "The cheapest that end in so many days")->check(CLI::PositiveNumber)->type_name("DAYS")->needs("--tokens");
+  command->add_option("--budget", asked->budget, "The cheapest that cost at most so much in all")->check(CLI::PositiveNumber)->type_name("PRICE")->needs("--tokens");
   may_take(command, s);
   command->footer(use(R"(  headroom plan examples/searches/llama-3.1-70b-512-gpus.json --top 5
+  headroom plan search.json --price h100=2.5,a100=1.6 --sweep hardware.gpu=h100-sxm-80gb,a100-sxm-80gb --tokens 100B --days 14
   headroom plan search.json --confidence 0.95 --write job.json
   headroom plan search.json --json --shard 0/8 > part-0.json
 

@@ -4,6 +4,7 @@
 #include <headroom/io/diagnosis_text.hpp>
 #include <headroom/io/plan_reader.hpp>
 #include <headroom/io/plan_text.hpp>
+#include <headroom/io/price_text.hpp>
 #include <headroom/io/report/verdict.hpp>
 #include <headroom/io/sweep_reader.hpp>
 #include <headroom/plan/closest.hpp>
@@ -60,7 +61,7 @@ void watch(const std::stop_token& over, std::stop_source& search_over, const std
   if (shows) std::cerr << "\r\033[K" << std::flush;
 }
 
-void print(const std::vector<io::search_result>& all, double seconds, const streams& io, bool json, const calls::heading& h) {
+void print(const std::vector<io::search_result>& all, double seconds, const streams& io, bool json, const calls::heading& h, const spending& money = {}) {
   const bool sweeps = !all.front().sweep.is_null();
   const confidence sure = h.sure ? confidence{*h.sure} : confidence{};
   if (!json) {
@@ -68,9 +69,16 @@ void print(const std::vector<io::search_result>& all, double seconds, const stre
     std::vector<plan_result> results;
     for (const auto& s : all) names.push_back(sweeps ? io::detail::sweep_name(s.sweep) : ""), results.push_back(s.found);
     io.out << (sweeps ? io::sweep_text(names, results, seconds, io.colour, sure) : io::to_text(results.front(), seconds, io.colour, sure));
+    if (!money.prices.empty()) io.out << io::cheapest_text(cheapest(results, money, h.top), money, names, io.colour);
     return;
   }
-  io.out << calls::plans_json(all, seconds, h).dump(2) << '\n';
+  auto out = calls::plans_json(all, seconds, h);
+  if (!money.prices.empty()) {
+    std::vector<plan_result> results;
+    for (const auto& s : all) results.push_back(s.found);
+    out["cheapest"] = io::cheapest_json(cheapest(results, money, h.top), money);
+  }
+  io.out << out.dump(2) << '\n';
 }
 
 /// Of a search without a plan that fits: the one that comes closest, and what would help it.
@@ -114,6 +122,29 @@ void read_share(const std::string& text, plan_options& o) {
   o.parts = number(std::string_view{text}.substr(slash + 1));
 }
 
+/// "hardware.gpu=a,b": two searches, beside those that the file asks for.
+void sweep_over(nlohmann::json& value, const std::string& text) {
+  const auto sign = text.find('=');
+  if (sign == std::string::npos || sign == 0 || sign + 1 == text.size()) io::fail("headroom: --sweep must be KEY=VALUE,VALUE…, found " + io::in_quotes(text));
+  if (!value.is_object()) return;  // refused where it is read
+  auto& sweep = value["sweep"];
+  if (sweep.is_array()) io::fail("headroom: --sweep adds to an object of lists; the file's \"sweep\" is a list of objects");
+  for (std::size_t from = sign + 1; from <= text.size();) {
+    const auto end = std::min(text.find(',', from), text.size());
+    const auto one = text.substr(from, end - from);
+    const auto read = nlohmann::json::parse(one, nullptr, false);
+    sweep[text.substr(0, sign)].push_back(read.is_discarded() ? nlohmann::json(one) : read);
+    from = end + 1;
+  }
+}
+
+spending spending_of(const plan_request& asked) {
+  spending s{.prices = {}, .tokens = 0, .days = asked.days, .budget = asked.budget};
+  for (const auto& p : asked.prices) s.prices.push_back(io::detail::read_price(p));
+  if (!asked.tokens.empty()) s.tokens = io::detail::read_amount(asked.tokens, "--tokens");
+  return s;
+}
+
 }  // namespace
 
 int run(const merge_request& asked, const streams& io) {
@@ -126,7 +157,9 @@ int run(const merge_request& asked, const streams& io) {
 }
 
 int run(const plan_request& asked, const streams& io) {
-  const auto value = asked.job == "-" ? io::parse_json(io::read_text(io.in, "standard input"), "standard input") : io::parse_json_file(asked.job);
+  auto value = asked.job == "-" ? io::parse_json(io::read_text(io.in, "standard input"), "standard input") : io::parse_json_file(asked.job);
+  for (const auto& s : asked.sweep) sweep_over(value, s);
+  const auto money = spending_of(asked);
   if (asked.confidence) (void)confidence{*asked.confidence};
   const auto searches = io::read_sweep(value, io::file_base::anywhere_from(folder_of(asked.job)));
   if (!asked.write.empty() && searches.size() != 1) io::fail("headroom: --write is for one search, and the file holds " + std::to_string(searches.size()));
@@ -149,7 +182,7 @@ int run(const plan_request& asked, const streams& io) {
   const bool differs = (first.search.open & (axes::bit(axes::tensor) | axes::bit(axes::pipeline) | axes::bit(axes::context))) != 0;
   if (!asked.json && first.values.is_null() && differs && !first.search.open_micro)
     io.out << "batch.global is not given: plans with fewer data-parallel ranks do less in a step; compare tokens a second.\n";
-  print(results, seconds, io, asked.json, h);
+  print(results, seconds, io, asked.json, h, money);
   const auto& only = results.front().found;
   if (!asked.write.empty()) write_fastest(asked.write, results);
   if (!asked.json && results.size() == 1 && h.parts == 1 && only.best.empty() && only.complete) print_closest(searches.front().search, {.threads = asked.threads, .until = io.until}, asked.confidence, io);

@@ -116,6 +116,10 @@ struct plan_request {
   std::string write;
   bool json{};
   std::optional<double> confidence{};
+  std::vector<std::string> sweep;   ///< KEY=VALUE,VALUE…
+  std::vector<std::string> prices;  ///< GPU=PRICE
+  std::string tokens;               ///< of the training
+  double days{}, budget{};          ///< 0: any
 };
 /// 0: a plan fits, 1: none does.
 int run(const plan_request& asked, const streams& io);

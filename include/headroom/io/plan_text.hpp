@@ -7,6 +7,7 @@
 #include <headroom/io/report_json.hpp>
 #include <headroom/io/report_text.hpp>
 #include <headroom/plan/plan.hpp>
+#include <headroom/plan/price.hpp>
 #include <headroom/plan/tied.hpp>
 
 namespace headroom::io {
@@ -76,11 +77,7 @@ inline bool several_sizes(const plan_result& r) {
   return std::any_of(r.best.begin(), r.best.end(), differs) || std::any_of(r.front.begin(), r.front.end(), differs);
 }
 
-inline double tokens_per_second(const ranked_plan& p) {
-  const auto &j = p.job;
-  const auto data = j.hardware.gpus() / (j.parallel.tensor * j.parallel.pipeline * j.parallel.context);
-  return product(data, j.batch.micro, j.batch.accumulation, j.batch.sequence) / p.outcome.seconds;
-}
+using headroom::detail::tokens_per_second;
 
 /// "4.31-5.62": a range of seconds, to three digits.
 inline std::string range_text(const ranked_plan& p, confidence sure) {
