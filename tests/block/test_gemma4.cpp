@@ -28,24 +28,44 @@ const std::string small = R"({"model_type": "gemma4_text", "num_hidden_layers": 
 
 }  // namespace
 
-TEST_CASE("layers of both sizes save what was counted, to the byte") {
+TEST_CASE("layers of both sizes, with embeddings of their own, save what was counted, to the byte") {
   int seen = 0;
   for (auto p : counted_points({"Gemma4"})) {
     CAPTURE(p["name"].get<std::string>());
-    p["config"]["hidden_size_per_layer_input"] = 0;  // what the embedding of each layer adds to it stands in modules of its own
+    check_parameters(p);
     auto j = job_of(p);
     j.framework.attention.copies_output = false;  // queries are turned with positions before heads, and so is the kernel's result
-    for (const std::size_t i : {1U, 3U}) {  // one of each size; the first of each size is said to save the model's cos and sin, too
+    const auto width = width_of(p), tokens = j.batch.micro * j.batch.sequence;
+    for (std::int64_t i = 0; i < 4; ++i) {
       CAPTURE(i);
-      std::int64_t counted = 0;
-      for (const auto& [name, bytes] : p["layers"][i]["by_module"].items())
-        for (const std::string_view own : {"input_layernorm", "self_attn", "post_attention_layernorm", "pre_feedforward_layernorm", "mlp", "post_feedforward_layernorm"})
-          if (name.starts_with(own)) counted += bytes.get<std::int64_t>();
+      auto counted = p["layers"][static_cast<std::size_t>(i)]["saved_bytes"].get<std::int64_t>();
+      if (i % 2 == 0) counted -= 2 * j.batch.sequence * (i == 0 ? 16 : 512) * width;  // the first of each size is said to save the model's cos and sin, too
+      if (i == 0) counted -= tokens * 4 * 8 * width;                                   // and the first of all the embeddings of all four layers
+      if (i == 0 && width == 4) counted += tokens * 64 * 4;                            // its input is what those are made of, and counted with them
       ++seen;
-      CHECK(saved(j, j.model.kind_of(static_cast<std::int64_t>(i))) == counted);
+      CHECK(saved(j, j.model.kind_of(i)) == counted);
     }
   }
-  CHECK(seen == 6);
+  CHECK(seen == 12);
+}
+
+TEST_CASE("Gemma 4 E2B: keys and values of fifteen layers serve thirty-five") {
+  // google/gemma-4-E2B, its text_config, and by hand what Gemma4TextModel builds of it.
+  std::vector<std::string> types;
+  for (int i = 0; i < 35; ++i) types.emplace_back(i % 5 == 4 ? "full_attention" : "sliding_attention");
+  const json config = {{"architectures", {"Gemma4ForCausalLM"}}, {"model_type", "gemma4_text"}, {"global_head_dim", 512}, {"head_dim", 256}, {"hidden_size", 1536}, {"hidden_size_per_layer_input", 256},
+                       {"intermediate_size", 6144}, {"layer_types", types}, {"num_attention_heads", 8}, {"num_hidden_layers", 35}, {"num_key_value_heads", 1}, {"num_kv_shared_layers", 20},
+                       {"sliding_window", 512}, {"use_double_wide_mlp", true}, {"vocab_size", 262144}, {"vocab_size_per_layer_input", 262144}};
+  const auto m = io::model_from_config(config);
+  CHECK(m.kind_of(13) == layer_kind{mixer_kind::attention, feed_forward_kind::dense});
+  CHECK(m.kind_of(14) == layer_kind{mixer_kind::global_attention, feed_forward_kind::dense});
+  CHECK(m.kind_of(15) == layer_kind{mixer_kind::shared_attention, feed_forward_kind::wide});
+  CHECK(m.kind_of(34) == layer_kind{mixer_kind::shared_global_attention, feed_forward_kind::wide});
+  const std::int64_t h = 1536, local = 2 * h * 8 * 256 + 256, global = 2 * h * 8 * 512 + 512;
+  const std::int64_t attention = 28 * local + 7 * global + 12 * (2 * h * 256 + 256) + 3 * (2 * h * 512 + 512);
+  const std::int64_t mlps = 15 * 3 * h * 6144 + 20 * 3 * h * 12288, norms = 35 * 5 * h + h, own = 262144LL * 35 * 256 + h * 35 * 256 + 256 + 35 * 2 * h * 256;
+  CHECK(count(m).total.count() == 262144LL * h + attention + mlps + norms + own);
+  check_counts_agree(config);
 }
 
 TEST_CASE("Gemma 4 31B: its text model counts as its class does, with keys for values in every sixth layer") {
@@ -84,6 +104,36 @@ TEST_CASE("Gemma 4 from its configuration to a report") {
   CHECK(saved(j, {mixer_kind::global_attention, feed_forward_kind::dense}) == norms + mlp + heads + attention);
 }
 
+TEST_CASE("embeddings of each layer and shared keys are held as long as they are read") {
+  auto c = json::parse(small);
+  c["hidden_size_per_layer_input"] = 64, c["vocab_size_per_layer_input"] = 4096;
+  c["layer_types"] = {"sliding_attention", "full_attention", "sliding_attention", "full_attention", "sliding_attention", "full_attention"};
+  c["num_kv_shared_layers"] = 3, c["use_double_wide_mlp"] = true;
+  auto j = whole_job(c.dump());
+  REQUIRE(replays(j));
+  for (const auto mode : {recompute::none, recompute::full}) {
+    j.recompute = mode;
+    CHECK(static_cast<double>(replay(j).ranks[0].allocated.count()) == doctest::Approx(static_cast<double>(estimate(j).ranks[0].allocated.count())).epsilon(0.005));
+  }
+  CHECK(cost(j).step.value > 0);
+  CHECK(io::read_job(io::job_to_json(j), io::no_files).model == j.model);
+  const auto peak = [](const job& of) { return estimate(of).ranks[0].allocated.count(); };
+  // Frozen, without adapters below: the embeddings have no gradient, and are held all the same.
+  j.recompute = recompute::none;
+  auto lora = j;
+  lora.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = {module::q_proj}};
+  auto none = lora;
+  none.model.layer_input = {};
+  const std::int64_t inputs = 4096LL * 6 * 64 * 2;
+  CHECK(peak(lora) - peak(none) > inputs + (4096LL * 6 * 64 + 1024 * 6 * 64 + 6 * 2 * 1024 * 64) * 2);
+  // Sharing layers save queries and what attention gives: keys and values are there already. Of a token: the norm of q in fp32, and in 16 bits the normed
+  // stream, q, the result; the MLP is twice as wide.
+  const std::int64_t norms = 4096 * 4 * (8 * 1024 + 8) + 4 * 4 * 1024, mlp = 4096 * 2 * (1024 + 4 * 8192);
+  const std::int64_t q = 8 * 128, heads = 4096 * (8 * q + 8 * 8) + 4 * 128, attention = 4096 * (2 * 1024 + 2 * (q + q) + 4 * 8);
+  const std::int64_t own = 4096 * (2 * 1024 + 3 * 2 * 64 + 8 * 1024 + 8) + 4 * 1024;
+  CHECK(saved(j, {mixer_kind::shared_attention, feed_forward_kind::wide}) == norms + mlp + heads + attention + own);
+}
+
 TEST_CASE("what Gemma 4 is not walked with") {
   const auto refused = [](const char* key, const json& value, const char* with) {
     json c = json::parse(small);
@@ -91,8 +141,8 @@ TEST_CASE("what Gemma 4 is not walked with") {
     c[key] = value;
     CHECK_THROWS_WITH_AS(io::model_from_config(c), doctest::Contains(with), job_error);
   };
-  refused("hidden_size_per_layer_input", 256, "hidden_size_per_layer_input must be 0");
-  refused("num_kv_shared_layers", 2, "num_kv_shared_layers must be 0");
+  refused("num_kv_shared_layers", 6, "must leave a layer with keys of its own");
+  refused("num_kv_shared_layers", 2, "must leave a layer of each kind");
   refused("enable_moe_block", true, "enable_moe_block must be false");
   refused("use_bidirectional_attention", "all", "use_bidirectional_attention must not be");
   refused("per_layer_config", {{"0", {{"head_dim", 8}}}}, "per_layer_config is not known");
@@ -105,6 +155,11 @@ TEST_CASE("what Gemma 4 is not walked with") {
   };
   refuses([](job& j) { j.kernels = {fused_kernel::norm}; }, "kernels must be empty");
   refuses([](job& j) { j.model.global.head_dim = 512, j.attention = attention::flash; }, "heads of at most 256");
+  refuses([](job& j) { j.model.layer_input.width = 64; }, "model.layer_input needs its vocab");
+  refuses([](job& j) { j.model.layer_input = {64, 4096}, j.objective.kind = objective_kind::dpo, j.framework = frameworks::hf_trainer; }, "for sft alone");
+  refuses([](job& j) { j.model.layer_input = {64, 4096}, j.optimizer.in_backward = true; }, "update in backward");
+  refuses([](job& j) { j.model.pattern.add({mixer_kind::shared_attention, feed_forward_kind::dense}), j.model.pattern = {}, j.model.pattern.add({mixer_kind::shared_attention, feed_forward_kind::dense}); },
+          "needs one of its own kind in front of it");
   refuses([](job& j) { j.model.global.kv_heads = 3; }, "multiple of model.global.kv_heads");
   refuses([](job& j) { j.model.pattern = {}, j.framework = frameworks::megatron; }, "model.norm_power, value_norm");
 }
@@ -113,11 +168,13 @@ TEST_CASE("random configurations are walked as they are counted") {
   std::mt19937 random(17);
   const auto any = [&](std::initializer_list<int> of) { return *(of.begin() + random() % of.size()); };
   for (int i = 0; i < 200; ++i) {
-    json c = {{"architectures", {"Gemma4ForCausalLM"}}, {"model_type", "gemma4_text"}, {"hidden_size_per_layer_input", 0}};
+    json c = {{"architectures", {"Gemma4ForCausalLM"}}, {"model_type", "gemma4_text"}};
     const auto maybe = [&](const char* key, std::initializer_list<int> of) {
       if (any({0, 1, 2}) > 0) c[key] = any(of);
     };
     maybe("hidden_size", {64, 96});
+    maybe("hidden_size_per_layer_input", {0, 8, 16});
+    maybe("vocab_size_per_layer_input", {64, 256});
     maybe("num_hidden_layers", {1, 4, 7, 12});
     maybe("intermediate_size", {96, 160});
     maybe("num_attention_heads", {4, 8});

@@ -7,10 +7,13 @@
 
 namespace headroom::ops {
 
+/// Bytes of an element of a copy: another layer's keys and values have no size here, as they are counted there (see shared_keys).
+constexpr std::int64_t copied_width(const program& p, const scene& s, tensor x) { return p.width(x) > 0 ? p.width(x) : s.width; }
+
 /// k or v repeated from the key heads to the query heads: a copy.
 constexpr tensor expand(program& p, const scene& s, tensor x) {
   if (s.model->kv() == s.model->heads) return x;
-  const auto y = p.make(checked::mul(s.tokens, s.divided(s.model->query_width())), p.width(x));
+  const auto y = p.make(checked::mul(s.tokens, s.divided(s.model->query_width())), copied_width(p, s, x));
   p.step(x.bit(), y.bit());
   return y;
 }
@@ -29,7 +32,7 @@ constexpr tensor split_heads(program& p, const scene& s, tensor x, std::int64_t 
 constexpr tensor join_samples(program& p, const scene& s, tensor x, bool part) {
   const bool apart = s.habits->attention.copies_heads && s.samples > 1 && s.model->heads > 1;
   if (!apart || !(part || heads_apart(s))) return x;
-  const auto y = p.make(p.elements(x), p.width(x));
+  const auto y = p.make(p.elements(x), copied_width(p, s, x));
   p.step(x.bit(), y.bit(), {.passes_gradient = true});
   return y;
 }
@@ -186,13 +189,28 @@ constexpr bool heads_first(const scene& s) {
   return s.host || ((s.kernel == attention::sdpa || s.kernel == attention::flash) && !s.padded && !s.packed);
 }
 
+/// Where a layer's keys and values come from.
+enum class key_source : std::uint8_t {
+  own,
+  as_values,  ///< what the keys are made of is the values, too
+  shared,     ///< an earlier layer's
+};
+
+/// Keys or values of an earlier layer: counted where they are made. Their gradients are added up over the layers that read them.
+constexpr tensor shared_keys(program& p, const scene& s, bool has_gradient) {
+  const auto n = checked::mul(s.tokens, s.model->kv_width());
+  const auto there = p.make(n, 0), read = p.make(n, 0);
+  if (has_gradient) p.require_gradient(there);
+  p.step(there.bit(), read.bit(), {.backward_temporary = has_gradient ? p.rounded(n, s.width) : bytes{0}});
+  return read;
+}
+
 /// The attention half of a layer: from the normalised input to what is added to the residual stream.
-/// `keys_as_values`: what the keys are made of is the values, too.
-constexpr tensor attend(program& p, const scene& s, const module_set& trained, tensor x, bool keys_as_values = false) {
+constexpr tensor attend(program& p, const scene& s, const module_set& trained, tensor x, key_source keys = key_source::own) {
   const auto& m = *s.model;
   const auto q_out = s.divided(m.query_width()), kv_out = s.divided(m.kv_width());
   const auto& style = s.habits->attention;
-  const bool repeats = style.expands_kv == kv_expansion::always;
+  const bool repeats = style.expands_kv == kv_expansion::always, shares = keys == key_source::shared;
   heads h;
   tensor gate{};
   if (style.qkv != qkv_projection::separate || m.fused_qkv) {
@@ -202,7 +220,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
       h.k = repeats ? expand(p, s, h.k) : pointwise(p, h.k);
       h.v = repeats ? expand(p, s, h.v) : pointwise(p, h.v);
     }
-  } else if (!m.gated_attention && fuses(s, fused_kernel::adapted_qkv, {module::q_proj, module::k_proj, module::v_proj})) {
+  } else if (!m.gated_attention && keys == key_source::own && fuses(s, fused_kernel::adapted_qkv, {module::q_proj, module::k_proj, module::v_proj})) {
     const auto made = multiply_adapted(p, s, x, {{module::q_proj, m.hidden, q_out}, {module::k_proj, m.hidden, kv_out}, {module::v_proj, m.hidden, kv_out}});
     h.q = made[0];
     h.k = made[1];
@@ -215,27 +233,29 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
       gate = p.view(both, checked::mul(s.tokens, q_out));
       p.step(both.bit(), h.q | gate);
     }
-    h.k = linear(p, s, trained, module::k_proj, x, m.hidden, kv_out, m.attention_bias);
-    h.v = keys_as_values ? h.k : linear(p, s, trained, module::v_proj, x, m.hidden, kv_out, m.attention_bias);
+    h.k = shares ? shared_keys(p, s, p.needs_gradient(h.q)) : linear(p, s, trained, module::k_proj, x, m.hidden, kv_out, m.attention_bias);
+    h.v = shares ? shared_keys(p, s, p.needs_gradient(h.q)) : keys == key_source::as_values ? h.k : linear(p, s, trained, module::v_proj, x, m.hidden, kv_out, m.attention_bias);
   }
   h.q = split_heads(p, s, h.q, m.heads);
-  h.k = split_heads(p, s, h.k, m.kv());
-  h.v = split_heads(p, s, h.v, m.kv());
+  if (!shares) {
+    h.k = split_heads(p, s, h.k, m.kv());
+    h.v = split_heads(p, s, h.v, m.kv());
+  }
   if (m.qk_norm || m.qk_norm_full) {
     h.q = norm(p, s, h.q, m.qk_norm ? m.head_width() : q_out, trained.has(module::norm));
-    h.k = norm(p, s, h.k, m.qk_norm ? m.head_width() : kv_out, trained.has(module::norm));
+    if (!shares) h.k = norm(p, s, h.k, m.qk_norm ? m.head_width() : kv_out, trained.has(module::norm));
   }
-  if (m.value_norm) h.v = unit_norm(p, s, h.v, m.head_width());
+  if (m.value_norm && !shares) h.v = unit_norm(p, s, h.v, m.head_width());
   if (s.habits->rotary.style == rope_style::complex_fp32 && !s.compiled)
     rotate_pair(p, s, h);
   else {
     const auto tables = rotary_tables(p, s);
     h.q = rotate(p, s, h.q, tables);
-    h.k = rotate(p, s, h.k, m.rotary == rotary_kind::own_pairs ? rotary_tables(p, s) : tables);
+    if (!shares) h.k = rotate(p, s, h.k, m.rotary == rotary_kind::own_pairs ? rotary_tables(p, s) : tables);
   }
   if (s.autocast) {  // scaled_dot_product_attention is on autocast's lower-precision list
     h.q = cast(p, h.q, s.width);
-    h.k = cast(p, h.k, s.width);
+    if (!shares) h.k = cast(p, h.k, s.width);
   }
   const bool written_out = s.kernel == attention::eager || s.kernel == attention::math || m.attention_softcap > 0 || m.biased_scores() || (m.attention_sinks && s.kernel == attention::sdpa);
   const bool expands = repeats || written_out || (style.expands_kv == kv_expansion::if_padded && s.padded);

@@ -2,7 +2,7 @@
 // From token numbers to the residual stream.
 #pragma once
 
-#include <headroom/block/linear.hpp>
+#include <headroom/block/layer_input.hpp>
 
 namespace headroom {
 
@@ -17,6 +17,12 @@ constexpr program embedding(const scene& s, const module_set& trained) {
   const bool trains = trained.has(module::embedding);
   auto x = p.make(checked::mul(s.tokens, m.embedding_width()), s.residual_width);
   p.step(0, x.bit(), {.weight_gradient = trains ? p.rounded(checked::mul(s.divided(s.vocabulary), m.embedding_width()), width) : bytes{0}});
+  if (m.layer_input.width > 0) {  // read by every layer: see step_facts::layer_inputs
+    if (s.embedding_is_leaf) p.require_gradient(x);
+    const auto own = ops::make_layer_inputs(p, s, trained, x), read = p.view(x, n);
+    p.step(x | own, read.bit());
+    x = read;
+  }
   if (m.embedding_dim > 0 && !m.narrow_embedding) x = ops::multiply(p, s, x, {.in = m.embedding_dim, .out = m.hidden, .trains = trains});
   x = ops::reduce_partial(p, s, x, columns);
   if (m.position == position_kind::learned) {

@@ -2,6 +2,7 @@
 // An eager layer of any kind: the programs that it runs, and what they cost together.
 #pragma once
 
+#include <headroom/block/layer_input.hpp>
 #include <headroom/block/sparse_layer.hpp>
 
 namespace headroom {
@@ -12,6 +13,12 @@ namespace detail {
 template <class Visit>
 constexpr void visit_feed_forward(const scene& s, layer_kind kind, const module_set& trained, bool flows, std::int64_t matrices, Visit&& visit) {
   if (kind.feeds == feed_forward_kind::dense) with_made([&] { return decoder_block(s, layer_part::mlp, kind.mixer, trained, flows, matrices); }, visit);
+  if (kind.feeds == feed_forward_kind::wide) {
+    const auto model = widened(*s.model);
+    auto there = s;
+    there.model = &model;
+    with_made([&] { return decoder_block(there, layer_part::mlp, kind.mixer, trained, flows, matrices); }, visit);
+  }
   if (!kind.sparse()) return;
   with_made([&] {
     if (s.habits->experts.gemm == expert_gemm::grouped_mm) return grouped_experts_block(s, trained, flows, matrices);
@@ -34,7 +41,12 @@ constexpr void for_each_block(const scene& s, layer_kind kind, const module_set&
       visit(mixes);
     });
   }
-  detail::visit_feed_forward(s, kind, trained, flows, matrices, visit);
+  if (s.model->layer_input.width == 0) return detail::visit_feed_forward(s, kind, trained, flows, matrices, visit);
+  detail::visit_feed_forward(s, kind, trained, flows, matrices, [&](const program& fed) {
+    flows = fed.needs_gradient(fed.output());
+    visit(fed);
+  });
+  with_made([&] { return layer_input_block(s, trained, flows); }, visit);
 }
 
 struct shipped_blocks {

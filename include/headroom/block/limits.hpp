@@ -30,6 +30,20 @@ constexpr objection check_sparse_attention(const job& j, const No& no) {
   return {};
 }
 
+/// Embeddings of each layer, and keys and values that layers share.
+template <class No>
+constexpr objection check_shared_tensors(const job& j, const No& no) {
+  const auto& m = j.model;
+  bool shares = m.layer_input.width > 0;
+  for (std::int64_t i = 0; i < m.pattern.period && !shares; ++i) shares = shares_keys(m.pattern.at(i).mixer);
+  if (!shares) return {};
+  if (j.parallel.pipeline > 1) return no("headroom: embeddings of each layer (model.layer_input) and shared keys and values are not modelled over stages by this version: parallel.pipeline must be 1; it is", j.parallel.pipeline);
+  if (j.objective.kind != objective_kind::sft || j.rollout.given())
+    return no("headroom: embeddings of each layer (model.layer_input) and shared keys and values are modelled for sft alone by this version; objective.kind must be sft, without a rollout");
+  if (j.optimizer.in_backward) return no("headroom: optimizers that update in backward are not modelled for embeddings of each layer and shared keys and values by this version; optimizer", j.optimizer.label);
+  return {};
+}
+
 /// Patterns of layer kinds.
 template <class No>
 constexpr objection check_pattern_layers(const job& j, const No& no) {
@@ -44,12 +58,13 @@ constexpr objection check_pattern_layers(const job& j, const No& no) {
   for (std::int64_t i = 0; i < j.model.pattern.period; ++i) {
     const auto mixer = j.model.pattern.at(i).mixer;
     if (mixer == mixer_kind::sparse_attention) return check_sparse_attention(j, no);
-    if (mixer != mixer_kind::global_attention) continue;
+    if (!global(mixer) && !shares_keys(mixer)) continue;
     if (!j.kernels.empty()) return no("headroom: fused kernels are not modelled for layers of global attention by this version; kernels must be empty");
     if (j.batch.packed) return no("headroom: packed sequences are not modelled for layers of global attention by this version; batch.packed must be false");
-    if ((j.attention == attention::flash || j.attention == attention::flash3) && globally(j.model).head_width() > 256)
+    if ((j.attention == attention::flash || j.attention == attention::flash3) && attending(j.model, mixer).head_width() > 256)
       return no("headroom: flash kernels take heads of at most 256 features: attention must be sdpa or eager; model.global.head_dim is", j.model.global.head_dim);
   }
+  if (const auto why = check_shared_tensors(j, no)) return why;
   if (j.model.ssm.rank > 0 && j.adapter.active() && (j.adapter.base.quantised() || j.adapter.targets == all_linear))
     return no("headroom: adapters on Mamba-1's x_proj and dt_proj, or fewer bits for them, are not modelled by this version; adapter.targets must name modules, and adapter.base have 16 or 32 bits");
   if (j.batch.packed && j.model.recurs())
@@ -91,7 +106,7 @@ constexpr objection check_encoder_layers(const job& j, const No& no) {
 constexpr bool has_dense_layers(const shape& m) {
   if (!m.pattern.given()) return m.sparse_layers(0, m.layers) < m.layers;
   for (std::int64_t i = 0; i < m.pattern.period && i < m.layers; ++i)
-    if (m.kind_of(i).feeds == feed_forward_kind::dense) return true;
+    if (const auto feeds = m.kind_of(i).feeds; feeds == feed_forward_kind::dense || feeds == feed_forward_kind::wide) return true;
   return false;
 }
 

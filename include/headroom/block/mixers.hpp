@@ -22,11 +22,13 @@ constexpr tensor mix(program& p, const scene& s, mixer_kind kind, const module_s
     case mixer_kind::none:
     case mixer_kind::own: break;
     case mixer_kind::attention: return s.model->position == position_kind::disentangled ? disentangled_attend(p, s, trained, x) : attend(p, s, trained, x);
-    case mixer_kind::global_attention: {
-      const auto model = globally(*s.model);
+    case mixer_kind::global_attention:
+    case mixer_kind::shared_attention:
+    case mixer_kind::shared_global_attention: {
+      const auto model = attending(*s.model, kind);
       auto there = s;
       there.model = &model;
-      return attend(p, there, trained, x, model.global.keys_as_values);
+      return attend(p, there, trained, x, shares_keys(kind) ? key_source::shared : model.global.keys_as_values ? key_source::as_values : key_source::own);
     }
     case mixer_kind::latent_attention: return latent_attend(p, s, trained, x);
     case mixer_kind::sparse_attention: return latent_attend(p, s, trained, x, true);

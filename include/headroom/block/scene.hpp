@@ -19,6 +19,8 @@ struct scene {
   std::int64_t keys{};               ///< positions attended to, where they are not the stream's own
   std::int64_t memory{};             ///< positions of each sample that an encoder has read; 0: no encoder
   bool memory_has_gradient{};
+  bool layer_inputs_train{};         ///< layers' own embeddings have gradients
+  bool embedding_is_leaf{};          ///< … as they are made of the token's embedding, which PEFT makes require one
   std::int64_t width{};              ///< bytes of an element in a matrix multiplication
   std::int64_t residual_width{};     ///< bytes of an element of the residual stream
   std::int64_t weight_width{};       ///< bytes of an element of a weight gradient when autograd makes it

@@ -73,7 +73,7 @@ constexpr forward_flops forward_flops_of(const shape& m, const inventory& list, 
   }
   for (const auto& k : kinds_of(m))
     if (k.kind.mixer != mixer_kind::none && !replaced(k.kind))
-      r.attention += (positions * detail::recurrence_flops(m, k.kind.mixer) + (k.kind.mixer == mixer_kind::global_attention ? pairs_of(globally(m)) : attends(k.kind.mixer) ? pairs : 0.0)) * static_cast<double>(k.count);
+      r.attention += (positions * detail::recurrence_flops(m, k.kind.mixer) + (global(k.kind.mixer) ? pairs_of(globally(m)) : attends(k.kind.mixer) ? pairs : 0.0)) * static_cast<double>(k.count);
   return r;
 }
 

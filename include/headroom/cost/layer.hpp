@@ -100,6 +100,12 @@ constexpr traffic feed_forward_traffic(const cost_scene& c, layer_kind kind) {
   if (c.job->source->framework.modules.megatron())
     return fused_dropout(c, with_made([&] { return megatron::feed_forward_block(l, kind, c.trained); }, traffic_of));
   if (m.parallel_block) return {};
+  if (kind.feeds == feed_forward_kind::wide) {
+    const auto wide = widened(m);
+    auto there = l;
+    there.model = &wide;
+    return with_made([&] { return decoder_block(there, layer_part::mlp, c.trained, true); }, traffic_of);
+  }
   if (!kind.sparse()) return with_made([&] { return decoder_block(l, layer_part::mlp, c.trained, true); }, traffic_of);
   if (l.habits->experts.joins_gate() && style_of(m) != expert_style::repeated) return with_made([&] { return sorted_experts_block(l, c.trained, true); }, traffic_of);
   // Routed tokens are gathered, go through an MLP each and are added back; the loop over experts runs the MLP's operations for each.
@@ -130,12 +136,13 @@ constexpr both_passes layer_seconds(const cost_scene& c, const inventory& list, 
   add_mixer(t, c, kind.mixer);
   add_traffic(t, c, mixer_traffic(c, kind));
   add_traffic(t, c, feed_forward_traffic(c, kind));
+  if (c.job->model.layer_input.width > 0) add_traffic(t, c, with_made([&] { return layer_input_block(c.layer, c.trained, true); }, traffic_of));
   if (!c.layer.quantised.empty()) [[unlikely]] {
     const bool parallel = c.job->model.parallel_block;
     const auto add = [&](const program& p) { add_dequantised(t, c, p); };
     if (kind.mixer != mixer_kind::none)
       with_made([&] { return decoder_block(c.layer, parallel ? layer_part::parallel : layer_part::attention, kind.mixer, c.trained, true); }, add);
-    if (!parallel && kind.feeds == feed_forward_kind::dense) with_made([&] { return decoder_block(c.layer, layer_part::mlp, c.trained, true); }, add);
+    if (!parallel && (kind.feeds == feed_forward_kind::dense || kind.feeds == feed_forward_kind::wide)) with_made([&] { return decoder_block(c.layer, layer_part::mlp, c.trained, true); }, add);
   }
   add_tensor_parallel(t, c, c.job->model.parallel_block || (kind.sparse() && c.layer.sequence_split > 1) ? 1 : 2);
   add_context_parallel(t, c);
@@ -171,8 +178,9 @@ constexpr both_passes head_seconds(const cost_scene& c, const inventory& list) {
 }
 
 /// Token embedding: a look-up, and the gradient of the whole table.
-constexpr both_passes embedding_seconds(const cost_scene& c) {
+constexpr both_passes embedding_seconds(const cost_scene& c, const inventory& list) {
   both_passes t;
+  add_linears(t, c, list, [](const weight& w) { return w.layers.count == 0 && w.role == module::layer_input; });
   add_traffic(t, c, with_made([&] { return embedding(c.layer, c.trained); }, traffic_of));
   if (c.layer.tensor > 1) {
     const double whole = static_cast<double>(c.layer.tokens) * static_cast<double>(c.job->model.hidden) * static_cast<double>(c.layer.width);

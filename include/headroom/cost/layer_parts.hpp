@@ -131,7 +131,7 @@ constexpr void add_indexer_time(both_passes& t, const cost_scene& c) {
 
 /// What a mixer multiplies beside its weights.
 constexpr void add_mixer(both_passes& t, const cost_scene& c, mixer_kind kind) {
-  if (attends(kind)) kind == mixer_kind::global_attention ? add_attention(t, c, globally(c.job->model)) : add_attention(t, c, c.job->model);
+  if (attends(kind)) global(kind) ? add_attention(t, c, globally(c.job->model)) : add_attention(t, c, c.job->model);
   if (kind == mixer_kind::sparse_attention) add_indexer_time(t, c);
   if (!recurrent(kind)) return;
   // Matrices of a chunk's size, in 16 bits where kernels are fused; backward is two multiplications for one, and one again.

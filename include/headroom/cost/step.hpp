@@ -82,7 +82,7 @@ constexpr cost_scene cost_scene_of(const settled_job& s, const rates& share) {
 template <class Layers = shipped_layers>
 constexpr layer_passes passes_of(const cost_scene& c, const inventory& list, const Layers& walked = {}) {
   layer_passes r;
-  r.first = embedding_seconds(c);
+  r.first = embedding_seconds(c, list);
   r.last = head_seconds(c, list);
   const auto kinds = kinds_of(c.job->model);
   for (const bool sparse : {false, true}) {

@@ -19,12 +19,20 @@ constexpr objection check_numbers(const shape& m, const No& no) {
   const std::int64_t any = m.layers | m.hidden | m.heads | m.kv_heads | m.head_dim | m.ffn | m.max_positions | m.vocab |
                            m.mtp_layers | m.classes | m.global_every | m.embedding_dim | m.position_offset | m.token_types |
                            m.relative_buckets | e.count | e.active | e.ffn | e.shared_ffn | e.first_dense_layers | e.every |
-                           m.mla.q_rank | m.mla.kv_rank | m.mla.nope_dim | m.mla.rope_dim | m.mla.value_dim | m.mla.index_heads | m.mla.index_dim | m.mla.index_keys | m.global.head_dim | m.global.kv_heads |
+                           m.mla.q_rank | m.mla.kv_rank | m.mla.nope_dim | m.mla.rope_dim | m.mla.value_dim | m.mla.index_heads | m.mla.index_dim | m.mla.index_keys | m.global.head_dim | m.global.kv_heads | m.layer_input.width | m.layer_input.vocab |
                            m.encoder.layers | m.encoder.heads | m.encoder.ffn | m.encoder.max_positions |
                            m.encoder.audio_channels | v.layers | v.hidden | v.heads | v.ffn | v.patch | v.temporal_patch |
                            m.ssm.heads | m.ssm.head_dim | m.ssm.state | m.ssm.groups | m.ssm.conv | m.ssm.chunk | m.ssm.rank | v.channels | v.positions | v.merge | v.output | v.projector_hidden | v.deep_mergers | v.resampler;
   if (any < 0) return no("headroom: model: every size of a shape must be zero or more; one is negative", m.label);
   return {};
+}
+
+/// Whether a layer of the kind that makes what layer i shares stands in front of it.
+constexpr bool follows(const shape& m, std::int64_t i) {
+  const auto makes = global(m.pattern.at(i).mixer) ? mixer_kind::global_attention : mixer_kind::attention;
+  for (std::int64_t k = 0; k < i; ++k)
+    if (m.pattern.at(k).mixer == makes) return true;
+  return false;
 }
 
 template <class No>
@@ -39,7 +47,9 @@ constexpr objection check_pattern(const shape& m, const No& no) {
       return no("headroom: model.pattern: a layer without a mixer must be dense or have experts; layer", i);
     if (k.mixer == mixer_kind::sparse_attention && (m.mla.q_rank < 1 || m.mla.index_heads < 1 || m.mla.index_dim < m.mla.rope_dim || m.mla.index_keys < 1))
       return no("headroom: model.pattern: sparse-attention needs model.mla with q_rank, index_heads and index_keys of at least 1, and index_dim of at least rope_dim; layer", i);
-    if (k.mixer == mixer_kind::global_attention && (m.latent() || m.heads % globally(m).kv() != 0))
+    if (shares_keys(k.mixer) && (m.latent() || m.gated_attention || m.fused_qkv || !follows(m, i)))
+      return no("headroom: model.pattern: a layer that shares keys and values needs one of its own kind in front of it, without model.mla, gated_attention and fused_qkv; layer", i);
+    if (global(k.mixer) && (m.latent() || m.heads % globally(m).kv() != 0))
       return no("headroom: model.heads must be a multiple of model.global.kv_heads, without model.mla; kv_heads", m.global.kv_heads);
     if (!recurrent(k.mixer)) continue;
     if (s.conv < 1) return no("headroom: model.ssm.conv must be at least 1", s.conv);
@@ -86,6 +96,7 @@ constexpr objection check(const shape& m, const No& no = {}) {
   if (m.heads % m.kv() != 0) return no("headroom: model.heads must be a multiple of model.kv_heads", m.kv());
   if (m.head_dim == 0 && !m.latent() && m.hidden % m.heads != 0)
     return no("headroom: model.hidden must be a multiple of model.heads, or model.head_dim be given", m.hidden);
+  if (m.layer_input.width > 0 && (m.layer_input.vocab < 1 || !m.pattern.given() || m.parallel_block)) return no("headroom: model.layer_input needs its vocab, and a model.pattern without parallel_block; vocab", m.layer_input.vocab);
   if (m.pattern.given())
     if (const auto why = detail::check_pattern(m, no)) return why;
   if (const auto why = detail::check_tower(m.vision, no)) return why;

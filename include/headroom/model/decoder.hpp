@@ -113,6 +113,21 @@ constexpr std::int64_t norms_of(const shape& m, layer_kind k) {
   return k.whole() ? norms_per_layer(m) : 1;
 }
 
+/// Embeddings of each layer (Gemma4TextModel.embed_tokens_per_layer, per_layer_model_projection, and in a layer per_layer_input_gate, per_layer_projection
+/// and a norm behind them).
+constexpr void add_layer_inputs(inventory& list, const shape& m) {
+  const auto width = m.layer_input.width;
+  if (width <= 0) return;
+  const auto all = checked::mul(m.layers, width);
+  list.add({.role = module::embedding, .rows = m.layer_input.vocab, .columns = all, .split = split_axis::vocabulary});
+  add_matrix(list, weight_place{}, module::layer_input, all, m.hidden, split_axis::none, false);
+  list.add({.role = module::norm, .rows = width});
+  const weight_place each{{0, m.layers, 1}, 1, nullptr};
+  add_matrix(list, each, module::layer_input, width, m.hidden, split_axis::none, false);
+  add_matrix(list, each, module::layer_input, m.hidden, width, split_axis::none, false);
+  list.add({.role = module::norm, .rows = m.hidden, .layers = each.at});
+}
+
 /// The layers of the main stack, kind by kind. `add_own(list, kind, span, begin)`: the weights of a layer of one's own, where the
 /// stack's begin at `begin`.
 template <class AddOwn>
@@ -131,7 +146,10 @@ constexpr void add_layers(inventory& list, const shape& m, const AddOwn& add_own
       for (const auto& span : spans_where(m, [&](std::int64_t i) { return norms_of(m, m.kind_of(i)) == each; })) norms(span, each);
   }
   for (const auto& span : spans_of(m, feed_forward_kind::dense)) add_mlp(list, m, {span, 1, nullptr}, m.ffn);
+  if (m.pattern.given())
+    for (const auto& span : spans_of(m, feed_forward_kind::wide)) add_mlp(list, m, {span, 1, nullptr}, widened(m).ffn);
   for (const auto& span : spans_of(m, feed_forward_kind::experts)) add_experts(list, m, {span, 1, nullptr});
+  add_layer_inputs(list, m);
   if (!m.pattern.names_own()) return;
   for (std::size_t i = 0; i < layer_pattern::most_own && !m.pattern.own[i].empty(); ++i) {
     const auto kind = static_cast<mixer_kind>(static_cast<std::size_t>(mixer_kind::own) + i);

@@ -58,7 +58,8 @@ constexpr component component_of(module m) {
     case module::cross_attention: return component::attention;
     case module::gate_proj:
     case module::up_proj:
-    case module::down_proj: return component::mlp;
+    case module::down_proj:
+    case module::layer_input: return component::mlp;
     case module::experts_gate:
     case module::experts_up:
     case module::experts_down: return component::experts;

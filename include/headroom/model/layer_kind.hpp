@@ -17,6 +17,8 @@ enum class mixer_kind : std::uint8_t {
   global_attention,  ///< with heads of other sizes than the rest has (Gemma 4); see global_shape
   latent_attention,  ///< DeepSeek's; see mla_shape
   sparse_attention,  ///< … to the keys that an indexer chooses (DeepSeek-V3.2, GLM-5)
+  shared_attention,         ///< to the keys and values of the last layer of attention in front of those that share (Gemma 3n, Gemma 4)
+  shared_global_attention,  ///< … of the last layer of global attention
   gated_delta_net,   ///< Qwen3-Next's linear attention (Yang et al. 2024, Gated Delta Networks); see ssm_shape
   mamba2,            ///< a state-space model in chunks (Dao and Gu 2024, Transformers are SSMs)
   mamba1,            ///< its first version, whose channels each have a state (Gu and Dao 2023)
@@ -27,11 +29,14 @@ enum class mixer_kind : std::uint8_t {
 inline constexpr int mixer_kinds = static_cast<int>(mixer_kind::gated_convolution) + 1;  ///< that are shipped
 constexpr bool is_own(mixer_kind k) { return k >= mixer_kind::own; }
 constexpr std::string_view name_of(mixer_kind k) {
-  constexpr std::string_view names[mixer_kinds] = {"none", "attention", "global-attention", "latent-attention", "sparse-attention", "gated-delta-net", "mamba2", "mamba1", "attention-mamba2", "gated-convolution"};
+  constexpr std::string_view names[mixer_kinds] = {"none", "attention", "global-attention", "latent-attention", "sparse-attention", "shared-attention", "shared-global-attention", "gated-delta-net", "mamba2", "mamba1", "attention-mamba2", "gated-convolution"};
   return is_own(k) ? std::string_view{"own"} : names[static_cast<int>(k)];
 }
 /// Whether it mixes neighbours by a convolution, or positions into a state (ssm_shape), instead of each with every other.
-constexpr bool recurrent(mixer_kind k) { return k > mixer_kind::sparse_attention && !is_own(k); }
+constexpr bool recurrent(mixer_kind k) { return k > mixer_kind::shared_global_attention && !is_own(k); }
+/// Whether its heads are those of global_shape, and whether its keys and values are another layer's.
+constexpr bool global(mixer_kind k) { return k == mixer_kind::global_attention || k == mixer_kind::shared_global_attention; }
+constexpr bool shares_keys(mixer_kind k) { return k == mixer_kind::shared_attention || k == mixer_kind::shared_global_attention; }
 
 /// … or scores of pairs of positions, too.
 constexpr bool attends(mixer_kind k) { return (!recurrent(k) && k != mixer_kind::none && !is_own(k)) || k == mixer_kind::attention_mamba2; }
@@ -42,6 +47,7 @@ enum class feed_forward_kind : std::uint8_t {
   none,     ///< nothing: the layer is its mixer alone
   dense,
   experts,
+  wide,     ///< dense, of twice the width (Gemma 4's layers that share keys and values)
 };
 
 struct layer_kind {

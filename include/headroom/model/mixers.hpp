@@ -40,6 +40,13 @@ constexpr void add_indexer(inventory& list, const shape& m, const weight_place& 
   add(a.index_dim, 1, 2);
 }
 
+/// Queries and the output alone, with a norm over q: Gemma4TextAttention of is_kv_shared_layer.
+constexpr void add_shared_attention(inventory& list, const shape& m, const weight_place& p) {
+  add_matrix(list, p, module::q_proj, m.query_width(), m.hidden, split_axis::rows, m.attention_bias);
+  add_matrix(list, p, module::o_proj, m.hidden, m.query_width(), split_axis::columns, m.output_bias);
+  if (m.qk_norm) list.add({.role = p.role(module::norm), .rows = m.head_width(), .layers = p.at, .per_layer = p.copies});
+}
+
 constexpr void add_attention(inventory& list, const shape& m, const weight_place& p, bool keys_as_values = false) {
   const std::int64_t query = m.query_width();
   const std::int64_t key = m.kv_width();
@@ -81,6 +88,8 @@ constexpr void add_mixer(inventory& list, const shape& m, mixer_kind kind, const
     case mixer_kind::sparse_attention:
       add_latent_attention(list, m, p);
       return add_indexer(list, m, p);
+    case mixer_kind::shared_attention:
+    case mixer_kind::shared_global_attention: return add_shared_attention(list, attending(m, kind), p);
     case mixer_kind::gated_delta_net: return add_gated_delta_net(list, m, p);
     case mixer_kind::mamba2: return add_mamba2(list, m, p);
     case mixer_kind::mamba1: return add_mamba1(list, m, p);
@@ -101,6 +110,8 @@ constexpr double recurrence_flops(const shape& m, mixer_kind kind) {
     case mixer_kind::global_attention:
     case mixer_kind::latent_attention:
     case mixer_kind::sparse_attention:
+    case mixer_kind::shared_attention:
+    case mixer_kind::shared_global_attention:
     case mixer_kind::own: break;
     case mixer_kind::gated_delta_net: return gated_delta_net_flops(m);
     case mixer_kind::mamba2:

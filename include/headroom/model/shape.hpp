@@ -82,6 +82,14 @@ struct global_shape {
   friend constexpr bool operator==(const global_shape&, const global_shape&) = default;
 };
 
+/// An embedding of each token in every layer (Gemma 3n, Gemma 4): a table of layers × width features, to which a matrix adds what it makes of the
+/// token's first embedding. `width` 0: none.
+struct layer_input_shape {
+  std::int64_t width{};
+  std::int64_t vocab{};  ///< rows of the table
+  friend constexpr bool operator==(const layer_input_shape&, const layer_input_shape&) = default;
+};
+
 /// Norms over the steps, B and C of Mamba-1: FalconMamba's have no weights, Jamba's have.
 enum class step_norm_kind : std::uint8_t { none, plain, weighed };
 
@@ -157,6 +165,7 @@ struct shape {
   expert_shape experts{};
   mla_shape mla{};
   global_shape global{};
+  layer_input_shape layer_input{};
   layer_pattern pattern{};
   ssm_shape ssm{};
   std::int64_t mtp_layers{};  ///< multi-token-prediction modules (DeepSeek-V3)
@@ -249,6 +258,13 @@ struct shape {
   }
 };
 
+/// A shape whose dense layers are as wide as feed_forward_kind::wide has them.
+constexpr shape widened(const shape& m) {
+  auto w = m;
+  w.ffn = checked::mul(2, m.ffn);
+  return w;
+}
+
 /// A shape whose attention is that of its global layers.
 constexpr shape globally(const shape& m) {
   auto g = m;
@@ -257,5 +273,7 @@ constexpr shape globally(const shape& m) {
   g.sliding_window = 0;
   return g;
 }
+/// … of the layers with such a mixer.
+constexpr shape attending(const shape& m, mixer_kind kind) { return global(kind) ? globally(m) : m; }
 
 }  // namespace headroom

@@ -24,6 +24,7 @@ enum class module : std::uint8_t {
   mtp,         ///< multi-token-prediction modules
   cross_attention,
   mixer_in, mixer_out, mixer,  ///< projections of a recurrent mixer; its convolution, gates and norm
+  layer_input, ///< what hands each layer its own embedding of a token: see layer_input_shape
   encoder,     ///< the encoder of an encoder-decoder model
   vision,      ///< vision or audio tower
   projector,   ///< projector, merger, resampler

@@ -5,6 +5,24 @@
 #include <headroom/model/towers.hpp>
 #include <headroom/settle/settled_job.hpp>
 
+namespace headroom {
+
+/// Modules that train in layer `layer` (-1: outside the stack).
+constexpr module_set trained_modules(const job& j, std::int64_t layer) {
+  module_set all;
+  all.bits = (std::uint32_t{1} << module_count) - 1;
+  if (j.trainable.all()) return j.adapter.active() ? j.adapter.modules_to_save : all;
+  module_set r = j.adapter.modules_to_save;
+  for (std::int32_t i = 0; i < j.trainable.size; ++i) {
+    const auto& s = j.trainable.list[i];
+    if (s.last_layer >= 0 && (layer < s.first_layer || layer > s.last_layer)) continue;
+    r |= s.modules.empty() ? all : s.modules;
+  }
+  return r;
+}
+
+}  // namespace headroom
+
 namespace headroom::detail {
 
 /// What of a layer depends on the micro-batch. A search settles this alone where the rest is as it was.
@@ -118,6 +136,23 @@ constexpr void settle_adapter(settled_job& r) {
   }
 }
 
+/// Whether PEFT makes the token's embedding require a gradient, so that something reaches the adapters.
+constexpr bool embedding_asked_for_gradient(const job& j, bool quantised) {
+  if (!j.adapter.active()) return false;
+  const auto when = j.framework.adapters.embeddings_need_gradient;
+  return when == input_gradient::always || (when == input_gradient::if_checkpointed && (j.recompute.mode == recompute_mode::full || quantised));
+}
+
+/// Whether layers' own embeddings have gradients.
+constexpr void settle_layer_inputs(settled_job& r) {
+  const auto& j = *r.source;
+  auto& s = r.layer;
+  if (r.model.layer_input.width == 0) return;
+  const auto outside = trained_modules(j, -1);
+  s.embedding_is_leaf = !outside.has(module::embedding) && embedding_asked_for_gradient(j, s.base.quantised());
+  s.layer_inputs_train = s.embedding_is_leaf || s.adapts(module::layer_input) || outside.has(module::embedding) || outside.has(module::layer_input) || outside.has(module::norm);
+}
+
 /// What blocks read of the job.
 constexpr void settle_layer(settled_job& r) {
   const auto& j = *r.source;
@@ -140,6 +175,7 @@ constexpr void settle_layer(settled_job& r) {
   s.fused = j.kernels;
   settle_kernels(r);
   settle_adapter(r);
+  settle_layer_inputs(r);
 }
 
 }  // namespace headroom::detail

@@ -167,18 +167,4 @@ constexpr settled_job settle(const job& j, std::size_t kind = 0) {
   return detail::settle_checked(j, kind);
 }
 
-/// Modules that train in layer `layer` (-1: outside the stack).
-constexpr module_set trained_modules(const job& j, std::int64_t layer) {
-  module_set all;
-  all.bits = (std::uint32_t{1} << module_count) - 1;
-  if (j.trainable.all()) return j.adapter.active() ? j.adapter.modules_to_save : all;
-  module_set r = j.adapter.modules_to_save;
-  for (std::int32_t i = 0; i < j.trainable.size; ++i) {
-    const auto& s = j.trainable.list[i];
-    if (s.last_layer >= 0 && (layer < s.first_layer || layer > s.last_layer)) continue;
-    r |= s.modules.empty() ? all : s.modules;
-  }
-  return r;
-}
-
 }  // namespace headroom

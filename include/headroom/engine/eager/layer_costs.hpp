@@ -16,6 +16,35 @@ constexpr moment relative_positions(const scene& s) {
   return {row::activations, bytes{checked::mul(checked::mul(checked::mul(s.samples, s.model->heads), checked::mul(s.sequence, s.sequence)), s.residual_width)}};
 }
 
+/// What one place of a model makes and many layers read: embeddings of each layer; keys and values of the layers before those that share them.
+struct read_by_layers {
+  bytes kept{};        ///< through forward and backward
+  bytes in_forward{};  ///< to the end of forward, where the caller names it
+  bytes gradient{};    ///< to which each layer adds its own
+};
+constexpr read_by_layers shared_by_layers(const settled_job& s, const scene& sc) {
+  const auto& m = s.model;
+  read_by_layers r;
+  const auto rounded = [&](std::int64_t elements, std::int64_t width) { return bytes{checked::round_up(checked::mul(elements, width), sc.granule)}; };
+  if (m.layer_input.width > 0) {
+    r.kept = rounded(layer_inputs(sc), sc.residual_width);
+    if (sc.layer_inputs_train) r.gradient = r.kept;
+  }
+  if (!m.pattern.given()) return r;
+  bytes keys{0};
+  for (const auto& k : kinds_of(m))
+    if (shares_keys(k.kind.mixer)) keys += 2 * rounded(checked::mul(sc.tokens, attending(m, k.kind.mixer).kv_width()), sc.width);
+  r.gradient += keys;
+  // Attention of the layer that makes them saves them, unless it saves copies, or a checkpoint has them for its argument.
+  const auto style = sc.habits->attention.expands_kv;
+  const bool copies = sc.kernel == attention::eager || sc.kernel == attention::math || style == kv_expansion::always || (style == kv_expansion::if_padded && sc.padded);
+  if (s.source->recompute.mode == recompute_mode::full)
+    r.kept += keys;
+  else if (copies)
+    r.in_forward = keys;
+  return r;
+}
+
 /// State that torch.utils.checkpoint keeps of the random number generators: 5056 bytes of the CPU's (torch.get_rng_state()),
 /// which count where tensors are counted on a CPU.
 inline constexpr bytes cpu_generator_state{5056};

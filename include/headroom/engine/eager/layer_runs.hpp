@@ -68,7 +68,8 @@ constexpr bool anything_trains(const scene& s, const module_set& trained) {
   constexpr module_set layer_modules{module::q_proj,    module::k_proj,       module::v_proj,     module::o_proj,       module::gate_proj,
                                      module::up_proj,   module::down_proj,    module::norm,       module::mla_down,     module::router,
                                      module::experts_up, module::experts_down, module::experts_gate, module::shared_gate, module::shared_up,
-                                     module::shared_down, module::cross_attention, module::mixer_in,  module::mixer_out, module::mixer};
+                                     module::shared_down, module::cross_attention, module::mixer_in,  module::mixer_out, module::mixer,
+                                     module::layer_input};
   return (trained.bits & layer_modules.bits) != 0 || (s.side->active() && (s.side->targets.bits & layer_modules.bits) != 0);
 }
 

@@ -43,6 +43,7 @@ struct step_facts {
   model_slice here{};
   bytes angles{};               ///< cosines, and as many sines, made in each forward
   bytes bias{};                 ///< relative positions, read by every layer
+  detail::read_by_layers shared{};
   bytes handed_over{};          ///< logits that come back to the device of the tokens
   bytes scalar{};               ///< the loss
   bytes tied{};                 ///< the gradient of a table that serves twice
@@ -55,6 +56,7 @@ struct step_facts {
     if (s.model.position == position_kind::rope && !habits.rotary.caches() && habits.rotary.tables != rope_tables::buffers_beside_mask)
       angles = bytes{checked::mul(checked::mul(sc.tokens, s.model.latent() ? s.model.mla.rope_dim : s.model.head_width()), sc.width)};
     bias = detail::relative_positions(sc).total;
+    shared = detail::shared_by_layers(s, sc);
     if (slice.embedding && !slice.head) {  // accelerate hands the logits back on the device that the tokens were on
       const auto width = sc.loss_program == loss_style::upcast_in_loss ? sc.width : sc.loss.logits.width();
       handed_over = bytes{checked::mul(checked::mul(sc.tokens, sc.vocabulary), width)};
@@ -129,6 +131,8 @@ class eager_step {
     cosine_ = to.make(f.angles, row::activations);
     sine_ = to.make(f.angles, row::activations);
     auto bias = to.make(f.bias, row::activations);
+    shared_ = to.make(f.shared.kept, row::activations);
+    auto named = to.make(f.shared.in_forward, row::activations);
     const auto& runs = to.runs();
     for (std::size_t i = 0; i < runs.size; ++i) {
       const auto& r = runs.list[i];
@@ -142,6 +146,7 @@ class eager_step {
         });
       });
     }
+    to.free(named);
     to.free(bias);
     to.enter(phase::loss_forward, -1);
     units_->before_head();
@@ -177,6 +182,7 @@ class eager_step {
     if (f.job->optimizer.in_backward && f.tied == bytes{0} && f.trains_head) update_table();
     auto gathered = to.make(f.before != nullptr ? f.before->output_gradient : bytes{0}, row::temporaries);
     auto bias = to.make(f.bias, row::activations);  // its gradient, to which every layer adds
+    auto added_up = to.make(f.shared.gradient, row::temporaries);
     const auto& runs = to.runs();
     for (auto i = runs.size; i-- > 0;) {
       const auto& r = runs.list[i];
@@ -195,6 +201,7 @@ class eager_step {
       to.repeat(0, cut, Units::edges, body);
       to.repeat(cut, r.count, Units::edges, body);
     }
+    to.free(added_up);
     to.free(bias);
     to.enter(phase::backward, -1);
     units_->before_embedding_backward();
@@ -218,6 +225,7 @@ class eager_step {
       units_->end_side();
     }
     units_->end_micro_batch();
+    to.free(shared_);
     to.free(cosine_);
     to.free(sine_);
     to.enter(phase::reduce, -1);
@@ -239,7 +247,7 @@ class eager_step {
   const step_facts* of_;
   Units* units_;
   Listener* to_;
-  typename Listener::handle cosine_{}, sine_{}, loss_{};
+  typename Listener::handle cosine_{}, sine_{}, shared_{}, loss_{};
 };
 
 }  // namespace headroom

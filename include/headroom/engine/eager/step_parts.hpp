@@ -26,10 +26,7 @@ namespace detail {
 
 /// Whether the embedding's result is a leaf that needs a gradient, so that something reaches the adapters.
 constexpr bool embedding_is_leaf(const settled_job& s, const program& front) {
-  const auto& j = *s.source;
-  if (front.needs_gradient(front.output()) || !j.adapter.active()) return false;
-  const auto when = j.framework.adapters.embeddings_need_gradient;
-  return when == input_gradient::always || (when == input_gradient::if_checkpointed && (j.recompute.mode == recompute_mode::full || s.layer.base.quantised()));
+  return !front.needs_gradient(front.output()) && embedding_asked_for_gradient(*s.source, s.layer.base.quantised());
 }
 
 }  // namespace detail

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/huggingface/mamba.hpp>
+#include <headroom/model/check.hpp>
 
 namespace headroom::io::detail {
 
@@ -56,8 +57,27 @@ inline void read_olmo_hybrid(const config& c, shape& m) {
   m.pattern = m.pattern.shortest();
 }
 
-/// Gemma4ForCausalLM: attention over a window, and in every sixth layer over all positions with heads of another size. Embeddings for each layer, keys
-/// and values of earlier layers, and experts beside the MLP are counted, and not walked.
+/// num_kv_shared_layers: the last layers read keys and values of the last one of their kind in front of them all; with use_double_wide_mlp their MLPs
+/// are twice as wide (Gemma4TextAttention, Gemma4TextMLP).
+inline void share_last_keys(const config& c, shape& m) {
+  const auto shared = c.number({"num_kv_shared_layers"}, 0, 0, config::most);
+  const bool wide = c.flag("use_double_wide_mlp", false);
+  const auto first = m.layers - shared;
+  if (shared == 0) return;
+  if (first < 1) complain(c.at("num_kv_shared_layers") + " must leave a layer with keys of its own, found " + std::to_string(shared) + " of " + std::to_string(m.layers));
+  const auto before = m.pattern;
+  m.pattern = {};
+  for (std::int64_t i = 0; i < m.layers; ++i) {
+    const auto kind = before.at(i);
+    const bool shares = i >= first;
+    const auto mixer = !shares ? kind.mixer : kind.mixer == mixer_kind::global_attention ? mixer_kind::shared_global_attention : mixer_kind::shared_attention;
+    m.pattern.add({mixer, shares && wide ? feed_forward_kind::wide : kind.feeds});
+    if (shares && !headroom::detail::follows(m, i)) complain(c.at("num_kv_shared_layers") + " must leave a layer of each kind with keys of its own, found " + std::to_string(shared));
+  }
+}
+
+/// Gemma4ForCausalLM: attention over a window, and in every sixth layer over all positions with heads of another size; embeddings for each layer; last
+/// layers that share the keys and values of the last ones in front of them. Experts beside the MLP are counted, and not walked.
 inline void read_gemma4(const config& c, shape& m) {
   m = read_dense(c, dense_defaults("gemma4_text"));
   m.activation = activation_of(c, {"hidden_activation"}, "gelu_pytorch_tanh");
@@ -68,21 +88,17 @@ inline void read_gemma4(const config& c, shape& m) {
   m.global.keys_as_values = c.flag("attention_k_eq_v", false);
   const auto wide_kv = c.nullable({"num_global_key_value_heads"}, m.kv(), m.kv(), 1, config::most);
   if (m.global.keys_as_values) m.global.kv_heads = wide_kv;  // which the class reads there alone
-  const auto without = [&](const char* key, std::int64_t usual, const char* what) {
-    const auto found = c.nullable({key}, usual, 0, 0);
-    if (found != 0) complain(c.at(key) + " must be 0: " + what + " are counted, and not walked, by this version; found " + std::to_string(found));
-  };
-  without("hidden_size_per_layer_input", 256, "embeddings for each layer");
-  without("num_kv_shared_layers", 0, "layers that take over keys and values");
+  if (const auto width = c.nullable({"hidden_size_per_layer_input"}, 256, 0, 0); width > 0) m.layer_input = {width, c.size({"vocab_size_per_layer_input"}, 262144)};
   if (says(c, "per_layer_config")) complain(c.at("per_layer_config") + " is not known here: what it says of a layer may shape it, found " + shown(*c.find({"per_layer_config"})));
   if (c.flag("enable_moe_block", false)) complain(c.at("enable_moe_block") + " must be false: experts beside the MLP are counted, and not walked, by this version; found true");
   if (c.text({"use_bidirectional_attention"}, "") == "all") complain(c.at("use_bidirectional_attention") + " must not be \"all\": a decoder sees what came before; found \"all\"");
   constexpr layer_kind local{}, global{mixer_kind::global_attention, feed_forward_kind::unset};
   if (read_layer_types(c, {"layer_types"}, {{"sliding_attention", local}, {"full_attention", global}}, m)) {
     if (m.kind_of(m.layers - 1).mixer != mixer_kind::global_attention) complain(c.at("layer_types") + " must end with full_attention, as the class makes it");
-    return;
+  } else {
+    for (std::int64_t i = 0; i < m.layers; ++i) m.pattern.add((i + 1) % 6 == 0 || i == m.layers - 1 ? global : local);
   }
-  for (std::int64_t i = 0; i < m.layers; ++i) m.pattern.add((i + 1) % 6 == 0 || i == m.layers - 1 ? global : local);
+  share_last_keys(c, m);
   m.pattern = m.pattern.shortest();
 }
 

@@ -50,6 +50,12 @@ void describe(Keys& k, global_shape& g) {
 }
 
 template <class Keys>
+void describe(Keys& k, layer_input_shape& l) {
+  k.whole("width", l.width);
+  k.whole("vocab", l.vocab);
+}
+
+template <class Keys>
 void describe(Keys& k, mla_shape& m) {
   k.whole("q_rank", m.q_rank);
   k.whole("kv_rank", m.kv_rank);
@@ -168,6 +174,7 @@ void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.nested("experts", m.experts);
   k.nested("mla", m.mla);
   k.nested("global", m.global);
+  k.nested("layer_input", m.layer_input);
   describe_pattern(k, m.pattern, own);
   k.nested("ssm", m.ssm);
   k.whole("mtp_layers", m.mtp_layers);

@@ -12,7 +12,7 @@ struct module_name {
   module_set means;
 };
 
-inline constexpr std::array<module_name, 27> exact_modules{{
+inline constexpr std::array<module_name, 28> exact_modules{{
     {"embed_tokens", {module::embedding}},
     {"position", {module::position}},
     {"q_proj", {module::q_proj}},
@@ -34,6 +34,7 @@ inline constexpr std::array<module_name, 27> exact_modules{{
     {"lm_head", {module::head}},
     {"mtp", {module::mtp}},
     {"cross_attention", {module::cross_attention}},
+    {"layer_input", {module::layer_input}},
     {"encoder", {module::encoder}},
     {"vision", {module::vision}},
     {"mixer_in", {module::mixer_in}},
@@ -48,10 +49,13 @@ inline constexpr module_set gate_anywhere{module::gate_proj, module::experts_gat
 inline constexpr module_set up_anywhere{module::up_proj, module::experts_up, module::shared_up};
 inline constexpr module_set down_anywhere{module::down_proj, module::experts_down, module::shared_down};
 
-inline constexpr std::array<module_name, 40> usual_modules{{
+inline constexpr std::array<module_name, 43> usual_modules{{
     {"gate_proj", gate_anywhere},
     {"up_proj", up_anywhere},
     {"down_proj", down_anywhere},
+    {"per_layer_input_gate", {module::layer_input}},
+    {"per_layer_projection", {module::layer_input}},
+    {"per_layer_model_projection", {module::layer_input}},
     {"projector", {module::projector}},
     {"resampler", {module::projector}},
     {"head", {module::head}},
