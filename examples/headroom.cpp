@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The program: headroom estimate | compare | fit | solve | plan | merge | diagnose | import | export | count | list | schema | validate. Each command is one file of program/.
+// The program: headroom estimate | compare | fit | solve | plan | merge | diagnose | import | export | count | list | schema | validate | completion | man. Each command is one file of program/.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -13,6 +13,7 @@
 
 #include "program/judging_commands.hpp"
 #include "program/other_commands.hpp"
+#include "program/words_commands.hpp"
 
 namespace {
 
@@ -73,6 +74,8 @@ constexpr void (*offers[])(CLI::App&, program::session&) = {
     program::offer_list,
     program::offer_schema,
     program::offer_validate,
+    program::offer_completion,
+    program::offer_man,
 };
 
 }  // namespace
