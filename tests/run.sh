@@ -8,6 +8,7 @@
 #   sh tests/run.sh headers    each header by itself, those of headroom::io too (four minutes)
 #   sh tests/run.sh zoo        every model known by name in a constant expression, by both compilers (a minute)
 #   sh tests/run.sh sanitizers-long   both sanitizers over the other areas and the programs (fifteen minutes; the fuzzers run readers and estimates under them)
+#   sh tests/run.sh python     the Python package: its wheel, its tests, its types (three minutes)
 #   sh tests/run.sh mutants    changes the library in 200 places, one at a time, and says which changes no test notices (an hour)
 #   sh tests/run.sh coverage   how many lines and branches of include/ the tests run; it fails below a floor (half an hour)
 # HEADROOM_FUZZ_SECONDS: how long each fuzzer runs (30).
@@ -143,6 +144,18 @@ coverage() {
   fi
 }
 
+# The wheel, built without a network from what Debian has, installed into a folder of its own and tested there.
+python_package() {
+  folder=$root/build-python
+  rm -rf "$folder/wheels" "$folder/site"
+  mkdir -p "$folder"
+  HEADROOM_BUILD=${HEADROOM_BUILD:-$folder/cmake} HEADROOM_CMAKE=-DHEADROOM_PROGRAM_OPTIONS=-O0 \
+    /usr/bin/python3 -m pip wheel -q --no-index --no-deps --no-build-isolation -w "$folder/wheels" examples/python || return 1
+  /usr/bin/python3 -m pip install -q --no-index --no-deps --target "$folder/site" "$folder"/wheels/headroom-*.whl || return 1
+  (cd examples/python && /usr/bin/python3 -m mypy --cache-dir "$folder/mypy" headroom) || return 1
+  PYTHONPATH=$folder/site /usr/bin/python3 -B -W error tests/python/test_headroom.py
+}
+
 for what in "$@"; do
   [ "$what" = gcc ] || [ "$what" = gcc-long ] || begin_fuzzer "$@"
   case $what in
@@ -178,6 +191,10 @@ for what in "$@"; do
     mutants)
       needs python3 python3-clang-14
       if /usr/bin/python3 -B tests/mutants/run.py; then passed=$((passed + 1)); else fail "mutants"; fi
+      ;;
+    python)
+      needs python3 python3-dev python3-pip python3-setuptools python3-wheel python3-pybind11 pybind11-dev python3-mypy python3-pandas
+      if python_package; then passed=$((passed + 1)); else fail "python"; fi
       ;;
     coverage)
       needs llvm-14
