@@ -1,0 +1,113 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Ties the form, the engine and the answer together.
+'use strict';
+
+(async () => {
+  const engine = new Engine(), adviser = new Engine(), reader = new Engine();
+  let job = firstJob, text = textOf(job), form, search;
+  let names = {colours: []};
+  let version = 0, busy = false;
+
+  const linked = jobOfLink();
+  if (linked !== null) {
+    text = linked;
+    try {
+      job = JSON.parse(linked);
+      text = textOf(job);
+    } catch { /* the reader's sentence says what is wrong */ }
+  }
+
+  const width = () => Math.max(280, Math.round(element('picture').clientWidth));
+  const toShow = (answer, of) => {
+    if (of !== version) return;
+    if (answer.error) {
+      const beside = form?.blame(answer.error);
+      const note = form?.area && !beside && /^headroom: the job\b/.test(answer.error);
+      showError(answer.error, beside || note);
+      showAdvice(null);
+      return;
+    }
+    form?.blame('');
+    show(answer, names.colours);
+    if (document.activeElement !== element('global')) element('global').value = answer.global;
+  };
+
+  /** The latest job, and no other, is asked about: a glance first, where its replay takes long. */
+  const ask = async () => {
+    if (busy) return;
+    busy = true;
+    for (let of = -1; of !== version;) {
+      of = version;
+      const glance = engine.timed('glance', text, width()), whole = engine.timed('estimate', text, width());
+      const first = await glance;
+      document.documentElement.dataset.glance = first.milliseconds.toFixed(2);
+      const slow = setTimeout(() => toShow(first.answer, of), 150);
+      const {answer} = await whole;
+      clearTimeout(slow);
+      toShow(answer, of);
+      if (of !== version) continue;
+      document.documentElement.dataset.shown = of;
+      if (!answer.error && !answer.report.fits) advise(of);
+      else showAdvice(null);
+    }
+    busy = false;
+  };
+  const advise = async (of) => {
+    const found = await adviser.ask('advise', text);
+    if (of === version) showAdvice(found, take);
+    document.documentElement.dataset.advised = of;
+  };
+
+  const changed = () => {
+    ++version;
+    try {
+      history.replaceState(null, '', linkOf(text));
+    } catch { /* where a page from disk may not */ }
+    ask();
+  };
+  const take = (made, notes = [], config) => {
+    job = config ? withValue(job, 'model', config) : made;
+    text = textOf(job);
+    form.show(job, text);
+    element('about').textContent = notes.join(' ');
+    changed();
+  };
+
+  ask();
+  names = await reader.ask('names');
+  form = new Form(element('job'), names, (path, value) => {
+    job = withValue(job, path, value);
+    text = textOf(job);
+    form.show(job, text);
+    changed();
+  }, (typed) => {
+    text = typed;
+    try {
+      job = JSON.parse(typed);
+      form.show(job, text);
+    } catch { /* the reader's sentence says what is wrong */ }
+    changed();
+  });
+  form.show(job, text);
+  search = new Search(take);
+  search.job = () => job;
+  search.engine = reader;
+  offerFiles(reader, names.targets, () => text);
+  new Import(reader, take);
+  element('copy-link').onclick = async () => {
+    const link = location.href.replace(/#.*/, '') + linkOf(text);
+    await navigator.clipboard.writeText(link);
+    element('copy-link').textContent = 'Link copied';
+    setTimeout(() => (element('copy-link').textContent = 'Copy link'), 2000);
+  };
+  addEventListener('hashchange', () => {
+    const said = jobOfLink();
+    if (said === null || '#job=' + encodeURIComponent(said) === linkOf(text)) return;
+    try {
+      take(JSON.parse(said));
+    } catch { /* not a job */ }
+  });
+  document.documentElement.dataset.ready = 'yes';
+  ask();
+  changed();
+})();
