@@ -52,7 +52,10 @@ ordered_json report_json(const full_report& r, const timed& time, confidence sur
 }
 
 std::string page_of(const headroom::job& j, const full_report& r, const timed& time, const deadline& until) {
-  return io::to_html(r, j, explore(j, [&](const headroom::job& k) { return replay(k, until); }), time.cost ? &*time.cost : nullptr, replays(j) ? record(j, until) : std::vector<recorded_step>{});
+  const auto others = explore(j, [&](const headroom::job& k) { return replay(k, until); });
+  const auto step = replays(j) ? record(j, until) : std::vector<recorded_step>{};
+  const auto help = r.fits() ? std::nullopt : advice_for(j, {}, until);
+  return io::to_html(r, j, {.others = others, .time = time.cost ? &*time.cost : nullptr, .step = step, .help = help ? &*help : nullptr});
 }
 
 std::optional<ordered_json> diagnosis_json(const headroom::job& j, std::string_view log, const full_report& r, const deadline& until) {

@@ -34,7 +34,7 @@ compile() {
   object=$1 source=$2
   shift 2
   said="$options $*"
-  if [ -f "$object" ] && [ "$(cat "$object.options")" = "$said" ] && [ -z "$(find "$root/include" "$root/examples/program" "$here" -newer "$object" \( -name '*.[ch]pp' -o -path '*/missing/*' \) -print -quit)" ]; then return; fi
+  if [ -f "$object" ] && [ "$(cat "$object.options")" = "$said" ] && [ -z "$(find "$root/include" "$root/examples/calls" "$here" -newer "$object" \( -name "*.[ch]pp" -o -path '*/missing/*' \) -print -quit)" ]; then return; fi
   # shellcheck disable=SC2086
   em++ $options "$@" -c "$source" -o "$object"
   echo "$said" >"$object.options"

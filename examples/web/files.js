@@ -101,10 +101,10 @@ class Import {
   async read() {
     const lines = (id) => element(id).value.split('\n').map((l) => l.trim()).filter(Boolean);
     const pasted = element('paste').value;
-    const files = pasted.trim() ? [...this.files, {name: 'pasted text', text: pasted}] : this.files;
+    const files = [...this.files, ...(pasted.trim() ? [{name: 'pasted text', text: pasted}] : [])].map((f) => [f.name, f.text]);
     if (files.length === 0) return this.say('Choose, drop or paste a file first.');
-    const found = await this.engine.ask('import', JSON.stringify({files, model: element('import-model').value.trim(), gpu: element('import-gpu').value.trim(), set: lines('import-set'), env: lines('import-env'), ignore: lines('import-ignore')}));
-    if (found.error) return this.say(found.error.replace(/^headroom: /, '').replaceAll('--set ', 'a key to set: ').replaceAll('--env ', 'in the environment: '));
+    const found = await this.engine.ask('import', JSON.stringify({files, model: element('import-model').value.trim(), gpu: element('import-gpu').value.trim(), set: lines('import-set'), env: lines('import-env').map((l) => [l.split('=')[0], l.slice(l.indexOf('=') + 1)]), ignore: lines('import-ignore')}));
+    if (found.error) return this.say(found.error.replace(/^headroom: /, ''));
     this.say('');
     this.dialog.close();
     this.files = [];

@@ -44,10 +44,19 @@ class Form {
     element('models').append(...names.models.map((m) => new Option(`${m.parameters} parameters`, m.name)));
     element('gpus').append(...names.gpus.map((g) => new Option(g.memory > 0 ? `${(g.memory / 2 ** 30).toFixed(0)} GiB` : 'memory unstated', g.name)));
     const first = new Set(firstKeys.flatMap(([, keys]) => keys));
-    for (const [title, keys] of firstKeys) form.append(this.group(title, keys.filter((k) => k in this.keys)));
+    const narrow = matchMedia('(max-width: 59.99rem)').matches;
+    firstKeys.forEach(([title, keys], i) => form.append(this.fold(title, [this.group(title, keys.filter((k) => k in this.keys))], i < 2 || !narrow)));
     const others = Object.keys(this.keys).filter((k) => !first.has(k));
     form.append(this.others(others), this.text(typed));
     form.addEventListener('submit', (e) => e.preventDefault());
+  }
+
+  fold(title, content, open) {
+    const all = document.createElement('details'), summary = document.createElement('summary');
+    summary.textContent = title;
+    all.open = open;
+    all.append(summary, ...content);
+    return all;
   }
 
   group(title, keys) {
@@ -89,9 +98,6 @@ class Form {
   }
 
   others(keys) {
-    const all = document.createElement('details');
-    const title = document.createElement('summary');
-    title.textContent = `Every other key (${keys.length})`;
     const find = document.createElement('div');
     find.className = 'field';
     find.innerHTML = '<label for="find">Find a key</label><input id="find" type="search">';
@@ -101,7 +107,6 @@ class Form {
       sections.set(name, [...(sections.get(name) ?? []), k]);
     }
     const groups = [...sections].map(([name, of]) => this.group(name, of));
-    all.append(title, find, ...groups);
     find.lastChild.addEventListener('input', (e) => {
       const part = e.target.value.toLowerCase();
       for (const g of groups) {
@@ -109,16 +114,19 @@ class Form {
         g.hidden = !g.querySelector('.field:not([hidden])');
       }
     });
-    return all;
+    return this.fold(`Every other key (${keys.length})`, [find, ...groups], false);
   }
 
   text(typed) {
-    const all = document.createElement('details');
-    all.innerHTML = '<summary>The job as text</summary><div class="field"><label for="text">JSON</label><textarea id="text" rows="14" spellcheck="false" aria-describedby="text-note"></textarea><p id="text-note" class="note">What the form does not show can be written here; ' +
-      'a model\'s config.json may stand in place of its name.</p></div>';
-    this.area = all.querySelector('textarea');
-    this.area.addEventListener('input', () => typed(this.area.value));
-    return all;
+    const field = document.createElement('div');
+    field.className = 'field';
+    field.innerHTML = '<label for="text">JSON</label><textarea id="text" rows="14" spellcheck="false" aria-describedby="text-note"></textarea><p id="text-note" class="note"></p>';
+    const [, input, note] = field.children;
+    const key = {description: 'What the form does not show can be written here; a model\'s config.json may stand in place of its name.'};
+    note.textContent = key.description;
+    input.addEventListener('input', () => typed(input.value));
+    this.whole = {row: field, input, note, key};
+    return this.fold('The job as text', [field], false);
   }
 
   /** What an input says, as a value of the job; undefined: nothing. */
@@ -142,30 +150,30 @@ class Form {
       if (input.tagName === 'SELECT' && said !== '' && ![...input.options].some((o) => o.value === said)) input.append(new Option(said === '…' ? 'of one\'s own' : said, said));
       input.value = said;
     }
-    if (this.area !== document.activeElement) this.area.value = text;
+    if (this.whole.input !== document.activeElement) this.whole.input.value = text;
   }
 
-  /** Puts an error beside the key that it names; true where there is one. */
+  /** Puts an error beside the key that it names, or beside the text that is no JSON; which, or nothing. */
   blame(sentence) {
-    for (const {row, input, note, key} of this.inputs.values()) {
+    for (const {row, input, note, key} of [...this.inputs.values(), this.whole]) {
       if (!row.classList.contains('wrong')) continue;
       row.classList.remove('wrong');
       input.removeAttribute('aria-invalid');
       note.textContent = key.description;
     }
-    if (!sentence) return false;
+    if (!sentence) return null;
     const told = sentence.replace(/^headroom: /, '');
     const names = [...this.inputs.keys()].sort((a, b) => b.length - a.length);
     const begins = (path) => told.startsWith(path) && !/^[\w.]/.test(told.slice(path.length));
-    const section = (path) => path.includes('.') && shortFor[path.split('.')[0]] === path.split('.')[1] && begins(path.split('.')[0]);
-    const holds = (path) => path.includes('.') && new RegExp('(^|[^\\w.])' + path.replace(/\./g, '\\.') + '($|[^\\w.])').test(told);
+    const section = (path) => shortFor[path.split('.')[0]] === path.split('.')[1] && begins(path.split('.')[0]);
+    const holds = (path) => path.includes('.') && new RegExp('(^|[^\\w.])' + path.replaceAll('.', '\\.') + '($|[^\\w.])').test(told);
     const which = names.find(begins) ?? names.find(section) ?? names.find(holds);
-    if (!which) return false;
-    const {row, input, note} = this.inputs.get(which);
-    row.classList.add('wrong');
-    input.setAttribute('aria-invalid', 'true');
-    note.textContent = told;
-    row.closest('details')?.setAttribute('open', '');
-    return true;
+    const at = which ? this.inputs.get(which) : /^the job\b/.test(told) ? this.whole : null;
+    if (!at) return null;
+    at.row.classList.add('wrong');
+    at.input.setAttribute('aria-invalid', 'true');
+    at.note.textContent = told;
+    at.row.closest('details')?.setAttribute('open', '');
+    return which ?? 'the job as text';
   }
 }

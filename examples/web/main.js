@@ -5,7 +5,7 @@
 (async () => {
   const engine = new Engine(), adviser = new Engine(), reader = new Engine();
   let job = firstJob, text = textOf(job), form, search;
-  let names = {colours: []};
+  let names = {rows: {}};
   let version = 0, busy = false;
 
   const linked = jobOfLink();
@@ -21,14 +21,12 @@
   const toShow = (answer, of) => {
     if (of !== version) return;
     if (answer.error) {
-      const beside = form?.blame(answer.error);
-      const note = form?.area && !beside && /^headroom: the job\b/.test(answer.error);
-      showError(answer.error, beside || note);
+      showError(answer.error, form?.blame(answer.error));
       showAdvice(null);
       return;
     }
     form?.blame('');
-    show(answer, names.colours);
+    show(answer, names.rows);
     if (document.activeElement !== element('global')) element('global').value = answer.global;
   };
 
@@ -38,11 +36,10 @@
     busy = true;
     for (let of = -1; of !== version;) {
       of = version;
-      const glance = engine.timed('glance', text, width()), whole = engine.timed('estimate', text, width());
-      const first = await glance;
-      document.documentElement.dataset.glance = first.milliseconds.toFixed(2);
-      const slow = setTimeout(() => toShow(first.answer, of), 150);
-      const {answer} = await whole;
+      const sketch = engine.ask('sketch', text, width()), whole = engine.ask('estimate', text, width());
+      const first = await sketch;
+      const slow = setTimeout(() => toShow(first, of), 150);
+      const answer = await whole;
       clearTimeout(slow);
       toShow(answer, of);
       if (of !== version) continue;
@@ -69,7 +66,8 @@
     job = config ? withValue(job, 'model', config) : made;
     text = textOf(job);
     form.show(job, text);
-    element('about').textContent = notes.join(' ');
+    element('noted').hidden = notes.length === 0;
+    element('notes').replaceChildren(...notes.map((n) => Object.assign(document.createElement('li'), {textContent: n})));
     changed();
   };
 
@@ -100,6 +98,14 @@
     element('copy-link').textContent = 'Link copied';
     setTimeout(() => (element('copy-link').textContent = 'Copy link'), 2000);
   };
+  let resized;
+  addEventListener('resize', () => {
+    clearTimeout(resized);
+    resized = setTimeout(() => {
+      ++version;
+      ask();
+    }, 200);
+  });
   addEventListener('hashchange', () => {
     const said = jobOfLink();
     if (said === null || '#job=' + encodeURIComponent(said) === linkOf(text)) return;
@@ -107,7 +113,7 @@
       take(JSON.parse(said));
     } catch { /* not a job */ }
   });
-  document.documentElement.dataset.ready = 'yes';
-  ask();
+  element('about').textContent = `headroom ${names.version}: ${names.models.length} models, ${names.gpus.length} GPUs.`;
   changed();
+  document.documentElement.dataset.ready = 'yes';
 })();

@@ -2,13 +2,7 @@
 // The search for plans: in parts, each asked of one of several workers, so that it shows how far it is and can be stopped at once.
 'use strict';
 
-const mayChange = [
-  ['parallel', ['tensor', 'pipeline', 'context', 'expert']],
-  ['sharding', null],
-  ['recompute', null],
-  ['offload', null],
-  ['batch.micro', null],
-];
+const mayChange = ['parallel', 'sharding', 'recompute', 'offload', 'batch.micro'];
 
 class Search {
   constructor(use) {
@@ -22,7 +16,7 @@ class Search {
       label.append(input, ' ' + key);
       return label;
     };
-    element('open-keys').append(...mayChange.map(([key]) => box(key)));
+    element('open-keys').append(...mayChange.map(box));
     element('search').onclick = () => this.run();
     element('stop').onclick = () => this.stop();
   }
@@ -58,7 +52,7 @@ class Search {
       while (next < parts && !wrong && this.running === me) {
         const answer = await engine.ask('plan', text, next++, parts, 10);
         if (answer.error) wrong = answer.error;
-        else found.push(answer.found);
+        else found.push(answer);
         if (this.running === me) progress.value = found.length / parts;
       }
     };
@@ -80,22 +74,22 @@ class Search {
     this.end?.(false);
   }
 
-  show(joined, milliseconds, whole) {
-    if (joined.error) return this.say(joined.error);
-    const {found, lines} = joined;
+  show(found, milliseconds, whole) {
+    if (found.error) return this.say(found.error.replace(/^headroom: /, ''));
     const n = (x) => Math.round(x).toLocaleString('en');
+    const why = found.rejected.sort((a, b) => b.count - a.count).slice(0, 3).map((r) => `${r.reason} (${n(r.count)})`).join('; ');
     this.say(`${n(found.evaluated)} jobs judged, ${n(found.passed_over)} passed over, ${n(found.fitting)} fit, in ${(milliseconds / 1000).toFixed(1)} s` +
-      (whole ? '.' : '; stopped before the end: the best so far.') + (lines.length ? '' : ' No plan fits: ' + found.rejected.map((r) => r.reason).slice(0, 2).join('; ') + '.') + ' ' + joined.tied.trim());
-    if (lines.length === 0) return;
+      (whole ? '. ' : '; stopped before the end: the best so far. ') + (found.lines.length ? found.tied.trim() : 'No plan fits: ' + why + '.'));
+    if (found.lines.length === 0) return;
     const head = document.createElement('thead'), body = document.createElement('tbody');
-    head.append(row(['plan', 'step', '95 % sure', 'tokens/s', 'device', ''], 'th'));
-    for (const p of lines) {
+    head.append(row(['plan', 'step', '95 % sure, s', 'tokens/s', 'device', unseen('take it')], 'th'));
+    for (const p of found.lines) {
       const use = document.createElement('button');
       use.type = 'button';
       use.textContent = 'Use';
       use.setAttribute('aria-label', 'Use: ' + p.plan);
       use.onclick = () => this.use(p.job);
-      body.append(row([p.plan, p.seconds > 0 ? p.seconds.toFixed(3) + ' s' : '–', p.range || '–', p.seconds > 0 ? n(p.tokens_per_second) : '–', p.device, use]));
+      body.append(row([p.plan, p.seconds === null ? '–' : p.seconds.toFixed(3) + ' s', p.range || '–', p.seconds === null ? '–' : n(p.tokens_per_second), p.device, use]));
     }
     element('plans').replaceChildren(head, body);
   }

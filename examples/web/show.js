@@ -15,14 +15,15 @@ const row = (cells, tag = 'td') => {
   return tr;
 };
 
+const unseen = (words) => Object.assign(document.createElement('span'), {className: 'unseen', textContent: words});
+
 /** The verdict first: a word, and by how much. */
 function showVerdict(answer) {
-  const [word, ...rest] = answer.verdict.split(/(?<=FITS?)/);
+  const [, word, said] = /^([A-Z ]*[A-Z])(?:: | |$)(.*)$/.exec(answer.verdict);
   const headline = element('headline');
   headline.textContent = word;
   headline.className = answer.report.fits ? 'fits' : word.startsWith('MAY') ? 'may' : 'over';
-  const said = rest.join('').replace(/^:? ?/, '');
-  element('room').textContent = said || ' ';
+  element('room').textContent = said || '\u00a0';
   const r = answer.report.ranks[answer.tightest], seen = answer.report.bounds;
   const whole = Math.max(r.capacity, r.device, Math.min(seen.high, 1.25 * Math.max(r.capacity, r.device))) * 1.04 || 1;
   const percent = (n) => (100 * Math.min(1, n / whole)).toFixed(2) + '%';
@@ -40,7 +41,7 @@ function showVerdict(answer) {
   to.textContent = `95 %: ${(seen.low / 2 ** 30).toFixed(1)} to ${(seen.high / 2 ** 30).toFixed(1)} GiB`;
 }
 
-function showRank(answer, index, colours) {
+function showRank(answer, index, kinds) {
   const r = answer.report.ranks[index];
   const rows = Object.entries(r.at_peak).filter(([, n]) => n > 0).sort((a, b) => b[1] - a[1]);
   const whole = r.capacity || r.device || 1;
@@ -53,16 +54,15 @@ function showRank(answer, index, colours) {
     bar.style.width = Math.min(100, (100 * amount) / whole).toFixed(2) + '%';
     if (colour) bar.style.background = colour;
     const cell = document.createElement('span');
-    cell.append(name, label.replaceAll('_', ' '));
+    cell.append(name, label);
     const tr = row([cell, gib(amount), (r.allocated ? ((100 * amount) / whole).toFixed(1) : '0.0') + ' %', bar]);
     if (cls) tr.className = cls;
     return tr;
   };
   const head = document.createElement('thead');
-  head.append(row(['', 'at the peak', r.capacity ? 'of the GPU' : 'of the device', ''], 'th'));
+  head.append(row(['part', 'at the peak', r.capacity ? 'of the GPU' : 'of the device', unseen('as a bar')], 'th'));
   const body = document.createElement('tbody');
-  const of = new Map(colours);
-  body.append(...rows.map(([k, n]) => line(k, n, of.get(k))));
+  body.append(...rows.map(([k, n]) => line(kinds[k]?.name ?? k, n, kinds[k]?.colour)));
   const outside = Object.values(r.outside_allocator).reduce((a, b) => a + b, 0);
   for (const [label, n] of [['allocated', r.allocated], ['reserved', r.reserved], ['outside the allocator', outside], ['device', r.device]]) body.append(line(label, n, null, 'sum'));
   const caption = document.createElement('caption');
@@ -70,7 +70,7 @@ function showRank(answer, index, colours) {
   element('parts').replaceChildren(caption, head, body);
 }
 
-function showParts(answer, colours) {
+function showParts(answer, kinds) {
   const select = element('rank'), ranks = answer.report.ranks;
   element('which').hidden = ranks.length < 2;
   const kept = select.options.length === ranks.length && select.dataset.chosen ? Number(select.value) : answer.tightest;
@@ -78,22 +78,22 @@ function showParts(answer, colours) {
   select.value = kept;
   select.onchange = () => {
     select.dataset.chosen = 'yes';
-    showRank(answer, Number(select.value), colours);
+    showRank(answer, Number(select.value), kinds);
   };
-  showRank(answer, kept, colours);
+  showRank(answer, kept, kinds);
   const {host, nvme} = answer.report;
   element('off-gpu').hidden = !(host.per_node > 0 || nvme.per_node > 0);
   element('off-gpu').textContent = `Off the GPU, per node: ${gib(host.per_node)} of host memory (${gib(host.pinned_per_node)} pinned)` + (nvme.per_node > 0 ? `, ${gib(nvme.per_node)} of NVMe.` : '.');
 }
 
-function show(answer, colours) {
+function show(answer, kinds) {
   showVerdict(answer);
   element('line').textContent = answer.line;
   element('range').textContent = answer.range + '.';
   const speed = answer.time.split('\n')[0];
   element('speed').textContent = answer.report.step_refused ? 'No step time: ' + answer.report.step_refused : speed;
   element('picture').innerHTML = answer.svg;
-  showParts(answer, colours);
+  showParts(answer, kinds);
   const say = (sentence) => Object.assign(document.createElement('li'), {textContent: sentence});
   element('assumed').replaceChildren(...answer.report.assumptions.map(say));
   document.body.classList.remove('stale');
@@ -117,16 +117,17 @@ function showAdvice(found, apply) {
     const text = document.createElement('span');
     text.innerHTML = '<b></b> <span class="note"></span>';
     text.firstChild.textContent = a.changes;
-    text.lastChild.textContent = `${a.device}, ${a.headroom} of headroom${a.time}`;
+    text.lastChild.textContent = a.outcome;
     item.append(text, use);
     return item;
   }));
 }
 
+/** `beside`: the key that the sentence stands beside, or nothing. What was shown before stays, in grey. */
 function showError(sentence, beside) {
   const headline = element('headline');
   headline.textContent = 'NO ANSWER';
   headline.className = 'wrong';
-  element('room').textContent = sentence.replace(/^headroom: /, '') + (beside ? ' (said beside the key, too)' : '');
+  element('room').textContent = beside ? `See ${beside}. Below is the last job that could be computed.` : sentence.replace(/^headroom: /, '');
   document.body.classList.add('stale');
 }

@@ -8,6 +8,7 @@
 #include <concepts>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct setting {
   bool own{};                                ///< the job's value
   std::optional<headroom::report> report{};  ///< unless the framework refuses it
   std::optional<step_cost> cost{};           ///< of jobs whose step time is predicted
+  std::string refused{};                     ///< why there is no report
 };
 struct what_if {
   const headroom::knob* knob{};
@@ -76,11 +78,12 @@ std::vector<what_if> explore(const job& j, Reporter reporter, std::span<const kn
     for (const auto v : k.values(j)) {
       auto other = j;
       k.set(other, v);
-      setting s{v, v == k.value(j), {}, {}};
+      setting s{v, v == k.value(j), {}, {}, {}};
       try {
         s.report = reporter(other);
         s.cost = cost(other);
-      } catch (const error&) {
+      } catch (const error& e) {
+        if (!s.report) s.refused = e.what();
       }
       one.settings.push_back(std::move(s));
     }

@@ -5,13 +5,24 @@
 #include <headroom/io/report/text_table.hpp>
 #include <headroom/report.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
-namespace headroom::io::detail {
+namespace headroom::io {
+
+/// How a picture is laid out.
+struct svg_layout {
+  double width{};      ///< of the whole, in pixels, with what the colours mean below; 0: as wide as it is, with that beside it
+  bool heading{true};  ///< model and verdict above it
+};
+
+namespace detail {
 
 /// One colour a row of the report, in the order in which they are stacked from the bottom; the last is what lies outside
 /// the allocator.
@@ -45,29 +56,58 @@ inline double tick_of(double top) {
   return step;
 }
 
+/// What a shape is, for a page that has colours of its own (html_style in report_html.hpp); a picture by itself has those it is drawn with.
+struct svg_kind {
+  std::string_view name, colour;
+};
+inline constexpr svg_kind svg_ink{"ink", "#20262e"}, svg_dim{"dim", "#5b6470"}, svg_over{"over", "#c0392b"}, svg_fits{"fits", "#2e7d32"}, svg_grid{"grid", "#e3e6ea"}, svg_axis{"axis", "#8a8f98"};
+
+enum class svg_anchor : std::uint8_t { start, middle, end };
+
+/// About as wide as words are drawn, in the widest of the fonts that the pictures name.
+inline double svg_width(std::string_view words, double size, bool bold = false) { return static_cast<double>(width_of(words)) * size * (bold ? 0.69 : 0.62); }
+
 class svg_canvas {
  public:
-  svg_canvas(double width, double height) {
-    out_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + fixed(width, 0) + " " + fixed(height, 0) +
+  /// `title` and `description` are read out in place of the picture.
+  svg_canvas(double width, double height, std::string_view title, std::string_view description) : width_(width) {
+    out_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 " + fixed(width, 0) + " " + fixed(height, 0) +
            "\" width=\"" + fixed(width, 0) + "\" height=\"" + fixed(height, 0) +
-           "\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" fill=\"#20262e\">\n";
-    box(0, 0, width, height, "#ffffff");
+           "\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" fill=\"#20262e\">\n<title>" + escaped(title) + "</title>\n<desc>" + escaped(description) + "</desc>\n";
+    out_ += "<rect class=\"paper\" x=\"0\" y=\"0\" width=\"" + fixed(width, 0) + "\" height=\"" + fixed(height, 0) + "\" fill=\"#ffffff\"/>\n";
   }
+  [[nodiscard]] double width() const { return width_; }
   void box(double x, double y, double w, double h, std::string_view fill, std::string_view tip = {}) {
     out_ += "<rect x=\"" + fixed(x, 1) + "\" y=\"" + fixed(y, 1) + "\" width=\"" + fixed(w, 1) + "\" height=\"" +
             fixed(h, 1) + "\" fill=\"" + std::string{fill} + "\"";
     out_ += tip.empty() ? "/>\n" : "><title>" + escaped(tip) + "</title></rect>\n";
   }
-  void line(double x1, double y1, double x2, double y2, std::string_view colour, double width, std::string_view dash = {}) {
-    out_ += "<line x1=\"" + fixed(x1, 1) + "\" y1=\"" + fixed(y1, 1) + "\" x2=\"" + fixed(x2, 1) + "\" y2=\"" +
-            fixed(y2, 1) + "\" stroke=\"" + std::string{colour} + "\" stroke-width=\"" + fixed(width, 1) + "\"" +
+  void line(double x1, double y1, double x2, double y2, svg_kind kind, double width, std::string_view dash = {}) {
+    out_ += "<line class=\"" + std::string{kind.name} + "\" x1=\"" + fixed(x1, 1) + "\" y1=\"" + fixed(y1, 1) + "\" x2=\"" + fixed(x2, 1) + "\" y2=\"" +
+            fixed(y2, 1) + "\" stroke=\"" + std::string{kind.colour} + "\" stroke-width=\"" + fixed(width, 1) + "\"" +
             (dash.empty() ? std::string{} : " stroke-dasharray=\"" + std::string{dash} + "\"") + "/>\n";
   }
-  /// `style`: further attributes, e.g. text-anchor. A white rim keeps words legible on lines and bars.
-  void text(double x, double y, double size, std::string_view words, std::string_view style = {}) {
-    out_ += "<text x=\"" + fixed(x, 1) + "\" y=\"" + fixed(y, 1) + "\" font-size=\"" + fixed(size, 0) +
-            "\" stroke=\"#ffffff\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\" " +
-            std::string{style} + ">" + escaped(words) + "</text>\n";
+  /// A rim of the paper's colour keeps words legible on lines and bars.
+  void text(double x, double y, double size, std::string_view words, svg_kind kind = svg_ink, svg_anchor anchor = svg_anchor::start, bool bold = false) {
+    constexpr std::string_view anchors[] = {"", " text-anchor=\"middle\"", " text-anchor=\"end\""};
+    out_ += "<text class=\"" + std::string{kind.name} + "\" x=\"" + fixed(x, 1) + "\" y=\"" + fixed(y, 1) + "\" font-size=\"" + fixed(size, 0) +
+            "\" fill=\"" + std::string{kind.colour} + "\" stroke=\"#ffffff\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\"" +
+            std::string{anchors[static_cast<int>(anchor)]} + (bold ? " font-weight=\"bold\"" : "") + ">" + escaped(words) + "</text>\n";
+    taken_.push_back(place_of(x, y, size, words, anchor, bold));
+  }
+  /// The same where no words are yet: at `y`, or above it as far as `top`, or else below. What does not fit sideways moves inward.
+  void text_free(double x, double y, double top, double size, std::string_view words, svg_kind kind = svg_ink, svg_anchor anchor = svg_anchor::start, bool bold = false) {
+    const auto inward = place_of(x, y, size, words, anchor, bold);
+    x += std::max(0.0, 2 - inward.left) - std::max(0.0, inward.right - (width_ - 2));
+    const auto free = [&](double at) {
+      const auto p = place_of(x, at, size, words, anchor, bold);
+      return std::none_of(taken_.begin(), taken_.end(), [&](const place& o) { return p.left < o.right && o.left < p.right && p.top < o.bottom && o.top < p.bottom; });
+    };
+    double at = y;
+    while (at - size > top && !free(at)) at -= 3;
+    if (!free(at))
+      for (at = y; at < y + 400 && !free(at);) at += 3;
+    text(x, at, size, words, kind, anchor, bold);
   }
   /// A band between two bars: from (x1, top1..bottom1) to (x2, top2..bottom2).
   void band(double x1, double top1, double bottom1, double x2, double top2, double bottom2, std::string_view colour) {
@@ -84,7 +124,18 @@ class svg_canvas {
   [[nodiscard]] std::string finished() { return std::move(out_) + "</svg>\n"; }
 
  private:
+  /// Where words stand.
+  struct place {
+    double left{}, right{}, top{}, bottom{};
+  };
+  static place place_of(double x, double y, double size, std::string_view words, svg_anchor anchor, bool bold) {
+    const double w = svg_width(words, size, bold), left = x - w * (anchor == svg_anchor::start ? 0.0 : anchor == svg_anchor::middle ? 0.5 : 1.0);
+    return {left, left + w, y - size, y + size * 0.28};
+  }
+
+  double width_{};
   std::string out_;
+  std::vector<place> taken_;
 };
 
 /// One panel: where its axes lie, and what the top edge stands for.
@@ -94,4 +145,5 @@ struct svg_frame {
   [[nodiscard]] double y(double gib) const { return bottom - gib / scale * (bottom - top); }
 };
 
-}  // namespace headroom::io::detail
+}  // namespace detail
+}  // namespace headroom::io

@@ -89,24 +89,24 @@ inline void draw_step(svg_canvas& svg, const svg_frame& f, const recorded_step& 
   const auto step = sampled(r, 300);
   const double tick = tick_of(f.scale), right = f.x + f.width;
   for (double v = 0; v <= f.scale; v += tick) {
-    svg.line(f.x, f.y(v), right, f.y(v), "#e3e6ea", 1);
-    svg.text(f.x - 8, f.y(v) + 4, 12, fixed(v, tick < 0.1 ? 2 : tick < 1 ? 1 : 0), "text-anchor=\"end\" fill=\"#5b6470\"");
+    svg.line(f.x, f.y(v), right, f.y(v), svg_grid, 1);
+    svg.text(f.x - 8, f.y(v) + 4, 12, fixed(v, tick < 0.1 ? 2 : tick < 1 ? 1 : 0), svg_dim, svg_anchor::end);
   }
   for (std::size_t k = 0; k < row_count; ++k) draw_area(svg, f, step, k);
   for (std::size_t i = 0; i < step.phases.size(); ++i) {
     const double from = f.x + f.width * step.phases[i].from;
     const double to = i + 1 < step.phases.size() ? f.x + f.width * step.phases[i + 1].from : right;
-    if (i > 0) svg.line(from, f.top, from, f.bottom + 6, "#8a8f98", 1, "2 3");
+    if (i > 0) svg.line(from, f.top, from, f.bottom + 6, svg_axis, 1, "2 3");
     const auto name = text(step.phases[i].at);
-    if (to - from > 7.5 * static_cast<double>(name.size())) svg.text((from + to) / 2, f.bottom + 18, 12, name, "text-anchor=\"middle\"");
+    if (to - from > svg_width(name, 12)) svg.text((from + to) / 2, f.bottom + 18, 12, name, svg_ink, svg_anchor::middle);
   }
+  std::string head = std::to_string(r.count) + " × " + std::string{r.gpu.view()};
+  if (staged) head += ", stage " + std::to_string(r.pipeline_stage);
+  svg.text(f.x, f.top - 14, svg_width(head, 13, true) > f.width ? 11 : 13, head, svg_ink, svg_anchor::start, true);
   if (capacity > bytes{0}) {
-    svg.line(f.x, f.y(in_gib(capacity)), right, f.y(in_gib(capacity)), "#c0392b", 2);
-    svg.text(f.x + 4, f.y(in_gib(capacity)) - 6, 12, "usable " + fixed(in_gib(capacity), 1) + " GiB", "fill=\"#c0392b\" font-weight=\"bold\"");
+    svg.line(f.x, f.y(in_gib(capacity)), right, f.y(in_gib(capacity)), svg_over, 2);
+    svg.text(f.x + 4, f.y(in_gib(capacity)) - 6, 12, "usable " + fixed(in_gib(capacity), 1) + " GiB", svg_over, svg_anchor::start, true);
   }
-  std::string head = std::to_string(r.count) + " x " + std::string{r.gpu.view()};
-  if (staged) head += ", pipeline stage " + std::to_string(r.pipeline_stage);
-  svg.text(f.x, f.top - 14, 13, head, "font-weight=\"bold\"");
 }
 
 }  // namespace detail
@@ -114,11 +114,12 @@ inline void draw_step(svg_canvas& svg, const svg_frame& f, const recorded_step& 
 /// A step as the replay made it, kind of rank by kind of rank, in GiB over the order of events. Reserved but unused memory and what lies
 /// outside the allocator are not in it.
 template <class Ranks>
-std::string to_svg(std::span<const recorded_step> ranks, const basic_report<Ranks>& r) {
+std::string to_svg(std::span<const recorded_step> ranks, const basic_report<Ranks>& r, const svg_layout& as = {}) {
   double tallest = 0.01;
   for (const auto& rank : r) tallest = std::max({tallest, in_gib(rank.capacity), in_gib(rank.allocated)});
-  constexpr double width = 900, height = 260, left = 72, gap = 84;
-  detail::svg_canvas svg{left + width + 24, 60 + static_cast<double>(ranks.size()) * (height + gap)};
+  const bool narrow = as.width > 0;
+  const double left = narrow ? 52 : 72, width = narrow ? as.width - left - 12 : 900, height = narrow ? 200 : 260, gap = 84;
+  detail::svg_canvas svg{narrow ? as.width : left + width + 24, 60 + static_cast<double>(ranks.size()) * (height + gap), "The same step over time", "What is alive after each event of a step, row by row, phase after phase."};
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     detail::svg_frame f{.x = left, .top = 48 + static_cast<double>(i) * (height + gap), .width = width, .scale = tallest * 1.08};
     f.bottom = f.top + height;
