@@ -25,6 +25,8 @@ std::string answer(const io::detail::training_program& program, const std::strin
     from.root.erase("model_name_or_path");
   }
   if (program.name == "axolotl") from.root = {{"base_model", "meta-llama/Llama-3.1-8B"}, {"micro_batch_size", 1}, {"flash_attention", true}};
+  if (program.name == "trl-gkd") from.root["lmbda"] = 0, from.root["teacher_model_name_or_path"] = "qwen2.5-7b";
+  if (key.starts_with("vllm_") && !program.method.empty()) from.root["use_vllm"] = true;
   from.root[key] = value;
   try {
     io::draft d;
@@ -48,7 +50,8 @@ io::json_value value_of(const std::string& word) {
 
 TEST_CASE("each argument alone") {
   int arguments = 0;
-  for (const std::string name : {"transformers", "llama-factory", "trl-sft", "medicalgpt", "llava", "open-instruct", "ms-swift", "axolotl"}) {
+  for (const std::string name : {"transformers", "llama-factory", "trl-sft", "trl-dpo", "trl-kto", "trl-orpo", "trl-cpo", "trl-reward", "trl-gkd", "trl-grpo", "trl-rloo", "medicalgpt", "llava", "open-instruct",
+                                 "ms-swift", "axolotl"}) {
     const auto* program = io::detail::program_named(name);
     REQUIRE(program != nullptr);
     std::ifstream in{std::string{HEADROOM_TEST_DATA} + "/launchers/" + name + ".txt"};
@@ -64,6 +67,9 @@ TEST_CASE("each argument alone") {
       if (is == "harmless") {
         CHECK(answer(*program, key, "something") == "");
         CHECK(answer(*program, key, 7) == "");
+      } else if (is == "old") {
+        const auto said = answer(*program, key, "something");
+        CHECK_MESSAGE((holds(said, "ended with TRL") || holds(said, key)), said);
       } else if (is == "read") {
         CHECK_FALSE(unknown(answer(*program, key, true)));
       } else {

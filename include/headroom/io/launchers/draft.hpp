@@ -151,6 +151,7 @@ class draft {
     void (*newer)(draft&, const std::string& place){};
     bool (*matters)(const draft&){};  ///< null: always
     void (*older)(draft&, const std::string& place){};
+    std::int32_t assumed{};  ///< the release that stands where none is said; 0: one before `since`
     friend bool operator==(const default_of_release&, const default_of_release&) = default;
   };
   std::vector<default_of_release> releases;
@@ -281,10 +282,11 @@ class draft {
 };
 
 /// A model of the library's own by the name that another program gives it: fine-tuned ones have the shape of what they were made of.
-/// Files are not looked for.
-inline void say_model(draft& d, const std::string& name, const std::string& place) {
-  const auto* before = d.find({"model"});
-  if (before != nullptr && !d.has_read(file_kind::adapter)) return;
+struct called_model {
+  const shape* known{};  ///< null: the library has none
+  std::string base;      ///< the name of what it was made of
+};
+inline called_model model_called(const std::string& name) {
   auto base = name;
   const auto* known = models::find(base);
   const auto last = std::string_view{name}.substr(name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1);
@@ -299,6 +301,14 @@ inline void say_model(draft& d, const std::string& name, const std::string& plac
       }
     known = models::find(base);
   }
+  return {known, base};
+}
+
+/// The model that is trained, by such a name. Files are not looked for.
+inline void say_model(draft& d, const std::string& name, const std::string& place) {
+  const auto* before = d.find({"model"});
+  if (before != nullptr && !d.has_read(file_kind::adapter)) return;
+  const auto [known, base] = model_called(name);
   if (known == nullptr) {
     if (before == nullptr) d.awaits_model = draft::said{name, place};
     return;

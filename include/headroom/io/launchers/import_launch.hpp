@@ -29,7 +29,7 @@ class launch {
     const auto s = start_in(c);
     if (s.how == launch_starter::swift) check_swift(c, s.at, source_);
     const auto known = [&](auto... hows) { return ((s.how == hows) || ...); };
-    if (known(launch_starter::none, launch_starter::program, launch_starter::factory, launch_starter::swift, launch_starter::axolotl, launch_starter::litgpt, launch_starter::tune) || d_->has_read(file_kind::job)) return s.how != launch_starter::none;
+    if (known(launch_starter::none, launch_starter::program, launch_starter::factory, launch_starter::swift, launch_starter::axolotl, launch_starter::trl, launch_starter::litgpt, launch_starter::tune) || d_->has_read(file_kind::job)) return s.how != launch_starter::none;
     // A launcher may start anything.
     for (auto i = s.at; i < c.words.size(); ++i)
       if (c.words[i].text.ends_with(".py") || c.words[i].text.starts_with("torchtitan.") || c.words[i].text == axolotl_module) return program_of(c.words[i].text, std::span{c.words}.subspan(i + 1)) != nullptr;
@@ -48,6 +48,10 @@ class launch {
       case launch_starter::factory: return factory(c, s.at);
       case launch_starter::swift: return swift(c, s.at);
       case launch_starter::axolotl: return axolotl(c, s.at);
+      case launch_starter::trl: {
+        const auto made = trl_command(*d_, c, s.at, source_);
+        return accelerate(made.command, made.at);
+      }
       case launch_starter::litgpt: return litgpt_launch(*d_, c, s.at, source_);
       case launch_starter::tune: return tune_launch(*d_, c, s.at, source_, [&](const argument& a) { counted(a); });
       case launch_starter::program:

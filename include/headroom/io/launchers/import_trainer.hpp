@@ -12,6 +12,7 @@
 #include <headroom/io/launchers/training_programs.hpp>
 #include <headroom/io/launchers/transformers_keys.hpp>
 #include <headroom/io/launchers/trainer_optimizers.hpp>
+#include <headroom/io/launchers/trl_method.hpp>
 
 namespace headroom::io {
 
@@ -47,10 +48,12 @@ class trainer_arguments {
     else
       adapter_arguments{*d_, v_, *p_}.read(model);
     if (p_->name == "llava") projector();
+    if (!p_->method.empty() && p_->method != "sft") trl_method{*d_, v_, p_->method}.read();
     if (!swift_ || !swift.updates()) updates();
     trainer_memory{*d_, v_, *p_}.read();
     if (swift_) swift.rest();
     if (p_->name == "trl-sft" || p_->name == "peft-sft") trl_releases();
+    if (!p_->method.empty() && p_->method != "sft" && d_->has({"adapter", "base"})) quantised_by_trl(false);
     if (factory_ && v_.take("ray_num_workers") != nullptr) d_->workers = draft::fact{v_.number("ray_num_workers", 1), v_.place("ray_num_workers")};
     if (factory_) factory_adapters{*d_, v_}.formats(v_.on("bf16"), v_.on("fp16"), v_.on("pure_bf16"));
     rest();
@@ -129,10 +132,16 @@ class trainer_arguments {
     } else if (is_brain || is_half) {
       d_->half = draft::said{is_brain ? "bf16" : "fp16", v_.place(is_brain ? "bf16" : "fp16")};
     } else if (!d_->half) {
+      if (!p_->method.empty() && brain == nullptr) return brain_by_release(), loaded();
       if (brain == nullptr && p_->recompute == checkpoints::unknown) fail("headroom: " + v_.source() + ": bf16 is not given, and TRL's default differs by release: say bf16 true or false");
       d_->half = draft::said{"no", v_.source()};
     }
     loaded();
+  }
+  /// TRL's arguments, which win over accelerate's (trl/trainer/base_config.py, __post_init__).
+  void brain_by_release() {
+    d_->half = draft::said{"no", v_.source()};
+    trl_defaults{*d_, v_, p_->method}.since(19, "bf16 is not given, and TRL's default is true since 0.19 (2025-06), and false before", nullptr, [](draft& d, const std::string& place) { d.half = draft::said{"bf16", place}; });
   }
   void loaded() {
     std::string_view called;
@@ -243,7 +252,9 @@ class trainer_arguments {
     const auto since = as_loaded_ == "fp32" ? in_32_bits : in_16_bits;
     const bool casts = v_.on("bf16") && d_->job["adapter"]["base"] != "int8";
     d_->loaded = draft::said{casts ? "bf16" : "fp32", d_->loaded->place};
-    if (!old) d_->releases.push_back({"trl", 26, v_.source(), "TRL makes adapters of a quantised base bf16 since 0.26 (2025-12), and leaves them fp32 before", false, since});
+    const char* what = "TRL makes adapters of a quantised base bf16 since 0.26 (2025-12), and leaves them fp32 before";
+    if (!p_->method.empty() && p_->method != "sft") return trl_defaults{*d_, v_, p_->method}.since(26, what, nullptr, since);
+    if (!old) d_->releases.push_back({"trl", 26, v_.source(), what, false, since});
   }
 
   /// The rule: what no reader took is harmless, or stops the import.
@@ -255,6 +266,7 @@ class trainer_arguments {
     for (const auto& [key, value] : v_.all().items()) {
       if (v_.taken(key)) continue;
       auto rule = rule_of(p_->passed, key, value);
+      if (rule == key_rule::unknown) rule = rule_of(p_->also, key, value);
       if (rule == key_rule::unknown) rule = rule_of(transformers_passed, key, value);
       if (rule == key_rule::passed) continue;
       if (rule == key_rule::refused)
@@ -279,6 +291,7 @@ class trainer_arguments {
     std::vector<std::string_view> all = v_.taken();
     for (const auto& k : transformers_passed) all.push_back(k.name);
     for (const auto& k : p_->passed) all.push_back(k.name);
+    for (const auto& k : p_->also) all.push_back(k.name);
     return closest(key, all);
   }
 

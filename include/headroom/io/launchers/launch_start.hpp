@@ -5,10 +5,11 @@
 #include <headroom/io/launchers/axolotl_parts.hpp>
 #include <headroom/io/launchers/recipe_launch.hpp>
 #include <headroom/io/launchers/training_programs.hpp>
+#include <headroom/io/launchers/trl_launch.hpp>
 
 namespace headroom::io::detail {
 
-enum class launch_starter : std::uint8_t { none, torchrun, deepspeed, accelerate, factory, swift, axolotl, litgpt, tune, program };
+enum class launch_starter : std::uint8_t { none, torchrun, deepspeed, accelerate, factory, swift, axolotl, trl, litgpt, tune, program };
 /// What starts a run, and where its options or its program begin.
 struct launch_start {
   launch_starter how{launch_starter::none};
@@ -27,6 +28,7 @@ launch_start start_of(const shell_command& c, const Programs& program_of) {
     if (name == "accelerate" && i + 1 < w.size() && w[i + 1].text == "launch") return {launch_starter::accelerate, i + 2};
     if (name == "accelerate-launch" || w[i].text == "accelerate.commands.launch") return {launch_starter::accelerate, i + 1};
     if ((name == "swift" || name == "megatron") && i + 1 < w.size() && among_words("sft|pt|rlhf", w[i + 1].text)) return {launch_starter::swift, i + 1};
+    if (name == "trl" && i + 1 < w.size() && among_words(trl_commands, w[i + 1].text)) return {launch_starter::trl, i + 1};
     if (name == "litgpt" && i + 1 < w.size() && litgpt_trains(w[i + 1].text)) return {launch_starter::litgpt, i + 1};
     if (name == "tune" && i + 1 < w.size() && w[i + 1].text == "run") return {launch_starter::tune, i + 2};
     if (name == "llamafactory-cli") return i + 1 < w.size() && w[i + 1].text == "train" ? launch_start{launch_starter::factory, i + 2} : launch_start{};

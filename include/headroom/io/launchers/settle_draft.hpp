@@ -220,16 +220,31 @@ inline void settle_releases(draft& d) {
     if (r.matters != nullptr && !r.matters(d)) continue;
     if (said == nullptr && r.asks) fail("headroom: " + r.place + ": " + r.what + hint);
     if (said == nullptr) {
-      d.notes.push_back(r.place + ": " + r.what + ": the older is assumed" + hint);
-      d.assumed.push_back(r.what);
+      const auto newest = std::to_string(r.assumed / 100) + "." + std::to_string(r.assumed % 100);
+      d.notes.push_back(r.place + ": " + r.what + ": " + (r.assumed > 0 ? "release " + newest : std::string{"the older"}) + " is assumed" + hint);
+      d.assumed.push_back(r.what + (r.assumed > 0 ? ": release " + newest + " is assumed" : ""));
     }
-    const bool since = said != nullptr && release_of(*said, "environment." + std::string{r.program}) >= r.since;
+    const bool since = said == nullptr ? r.assumed >= r.since : release_of(*said, "environment." + std::string{r.program}) >= r.since;
     if (const auto apply = since ? r.newer : r.older) apply(d, r.place);
   }
   const auto all = d.job.find("environment");
   if (all == d.job.end() || !all->is_object()) return;
   for (const auto* program : {"trl", "transformers"}) all->erase(program);
   if (all->empty()) d.job.erase("environment");
+}
+
+/// Prompts and completions are a sequence; how long prompts are, some programs leave to the data.
+inline void settle_rollout(draft& d) {
+  const auto* r = d.find({"rollout"});
+  if (r == nullptr || d.has_read(file_kind::job)) return;
+  if (d.has({"rollout", "gathers"}) && !(d.has({"sharding", "stage"}) && d.job["sharding"]["stage"] == 3) && !d.has({"framework", "options"})) d.job["rollout"].erase("gathers");
+  const auto place = d.place_of("rollout.engine");
+  const auto completion = draft_number(d, {"rollout", "completion"}, "rollout.completion"), all = draft_number(d, {"batch", "sequence"}, "batch.sequence");
+  auto prompt = draft_number(d, {"rollout", "prompt"}, "rollout.prompt");
+  if (prompt == 0 && all > completion && completion > 0) d.say({"rollout", "prompt"}, prompt = all - completion, d.place_of("batch.sequence"));
+  if (prompt == 0) fail("headroom: " + place + ": no file says how long a prompt is: add --set rollout.prompt=TOKENS");
+  if (completion == 0) fail("headroom: " + place + ": no file says how long a completion is: add --set rollout.completion=TOKENS");
+  if (all == 0) d.say({"batch", "sequence"}, checked::add(prompt, completion), place);
 }
 
 /// What a file names and nobody gave decides the job: it is asked for.
@@ -271,6 +286,7 @@ inline job draft::settled() {
   detail::settle_dropout(*this);
   detail::settle_accumulation(*this);
   detail::settle_batch(*this);
+  detail::settle_rollout(*this);
   detail::settle_stages(*this);
   detail::ask_for_the_rest(*this);
   const bool open = !has({"batch", "sequence"});

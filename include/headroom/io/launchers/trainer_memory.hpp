@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/launchers/swift_arguments.hpp>
+#include <headroom/io/launchers/trl_defaults.hpp>
 
 #include <optional>
 
@@ -35,6 +36,7 @@ class trainer_memory {
     if (swift_ && on) d_->reenters = draft::said{"ms-swift", v_->source()};
     if (factory_) on = !off;  // that switch alone decides (LLaMA-Factory model/model_utils/checkpointing.py)
     const auto place = v_->place(asked != nullptr ? "gradient_checkpointing" : "disable_gradient_checkpointing");
+    if (asked == nullptr && !p_->method.empty() && !checkpointed_by_fsdp()) return by_release();
     if (!factory_ && asked == nullptr && p_->recompute == checkpoints::unknown && !(d_->has({"recompute"}) && d_->job["recompute"] != "none"))
       fail("headroom: " + v_->source() + ": gradient_checkpointing is not given, and TRL's default differs by release: say true or false");
     json_value r = "full";
@@ -44,6 +46,17 @@ class trainer_memory {
     else if (!checkpointed_by_fsdp() && (asked != nullptr || factory_ || !d_->has({"recompute"})))
       d_->replace("recompute", "none", place);
     if (v_->on("use_unsloth_gc")) d_->say({"offload", "activations"}, "cpu", v_->place("use_unsloth_gc"));
+  }
+  /// TRL's trainers; RewardTrainer has always checkpointed.
+  void by_release() {
+    const auto reentrant = re_entrant();
+    using change = void (*)(draft&, const std::string&);
+    const change words[] = {[](draft& d, const std::string& place) { d.replace("recompute", "full", place); },
+                            [](draft& d, const std::string& place) { d.replace("recompute", {{"mode", "full"}, {"reentrant", false}}, place); },
+                            [](draft& d, const std::string& place) { d.replace("recompute", {{"mode", "full"}, {"reentrant", true}}, place); }};
+    const auto checkpoints = words[reentrant ? 1 + *reentrant : 0];
+    if (p_->method == "reward") return checkpoints(*d_, v_->source());
+    trl_defaults{*d_, *v_, p_->method}.since(22, "gradient_checkpointing is not given, and TRL's default is true since 0.22 (2025-08), and false before", [](draft& d, const std::string& place) { d.replace("recompute", "none", place); }, checkpoints);
   }
   /// Accelerate's FSDP may checkpoint by itself, whatever the Trainer is told (accelerate/accelerator.py, prepare_model).
   [[nodiscard]] bool checkpointed_by_fsdp() const { return d_->accelerate && d_->accelerate->root.value("distributed_type", json_value{}) == "FSDP" && d_->has({"recompute"}) && d_->job["recompute"] == "full"; }

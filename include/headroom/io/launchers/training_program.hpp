@@ -62,6 +62,8 @@ struct training_program {
   lora_words lora{};
   base_words base{};
   std::span<const passed_key> passed{};
+  std::span<const passed_key> also{};  ///< further ones, that it shares
+  std::string_view method{};          ///< of TRL's trainers: objective.kind; empty elsewhere
 };
 
 /// The one of `ends` with which the path ends, at a folder's border; empty where there is none.

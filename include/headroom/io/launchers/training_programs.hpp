@@ -8,8 +8,18 @@
 #include <headroom/io/launchers/program_keys.hpp>
 #include <headroom/io/launchers/swift_keys.hpp>
 #include <headroom/io/launchers/training_program.hpp>
+#include <headroom/io/launchers/trl_keys.hpp>
 
 namespace headroom::io::detail {
+
+/// TRL's ModelConfig (trl/trainer/model_config.py).
+inline constexpr lora_words trl_lora{.on = "use_peft", .rank = "lora_r", .rank_default = 16, .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 5, .dora = "use_dora", .saved = "lora_modules_to_save"};
+inline constexpr base_words trl_base{.four = "load_in_4bit", .eight = "load_in_8bit", .kind = "bnb_4bit_quant_type", .nested = "use_bnb_nested_quant"};
+inline constexpr std::string_view trl_marks = "dataset_name|dataset_config|dataset_train_split|dataset_mixer|dataset_mixture|use_peft|lora_target_modules|attn_implementation|dtype|torch_dtype|load_in_4bit|config|reward_funcs";
+/// One of its trainers beside SFT's.
+constexpr training_program trl_program(std::string_view name, std::string_view scripts, std::string_view method, std::span<const passed_key> passed) {
+  return {.name = name, .scripts = scripts, .marks = trl_marks, .length = "max_length|max_seq_length", .loads = "fp32", .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown, .lora = trl_lora, .base = trl_base, .passed = passed, .also = trl_passed, .method = method};
+}
 
 // clang-format off
 inline constexpr auto training_programs = std::to_array<training_program>({
@@ -65,8 +75,15 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     // trl/scripts/sft.py and what reads SFTConfig, ModelConfig and ScriptArguments: huggingface/alignment-handbook, princeton-nlp/SimPO.
     {.name = "trl-sft", .scripts = "trl/scripts/sft.py|run_sft.py|sft.py|sft", .marks = "dataset_mixer|dataset_mixture|dataset_train_split|use_peft|lora_target_modules|dataset_name|max_length|load_in_4bit|dataset_text_field|chat_template_path", .length = "max_length|max_seq_length", .loads = "fp32",
      .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown,
-     .lora = {.on = "use_peft", .rank = "lora_r", .rank_default = 16, .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 5, .dora = "use_dora", .saved = "lora_modules_to_save"},
-     .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .kind = "bnb_4bit_quant_type", .nested = "use_bnb_nested_quant"}, .passed = trl_passed},
+     .lora = trl_lora, .base = trl_base, .passed = trl_passed, .method = "sft"},
+    trl_program("trl-dpo", "trl/scripts/dpo.py|examples/scripts/dpo.py|run_dpo.py|dpo.py", "dpo", trl_preference_passed),
+    trl_program("trl-kto", "trl/scripts/kto.py|examples/scripts/kto.py|kto.py", "kto", trl_preference_passed),
+    trl_program("trl-orpo", "examples/scripts/orpo.py|run_orpo.py|orpo.py", "orpo", trl_preference_passed),
+    trl_program("trl-cpo", "examples/scripts/cpo.py|cpo.py", "cpo", trl_preference_passed),
+    trl_program("trl-reward", "trl/scripts/reward.py|examples/scripts/reward_modeling.py|run_reward_modeling.py|reward_modeling.py|reward.py", "reward", trl_preference_passed),
+    trl_program("trl-gkd", "examples/scripts/gkd.py|gkd.py", "distill", trl_preference_passed),
+    trl_program("trl-grpo", "trl/scripts/grpo.py|examples/scripts/gspo.py|grpo.py", "grpo", trl_online_passed),
+    trl_program("trl-rloo", "trl/scripts/rloo.py|rloo.py", "rloo", trl_online_passed),
     // axolotl-ai-cloud/axolotl: its own reader (io/launchers/import_axolotl.hpp) makes these arguments of its configuration.
     {.name = "axolotl", .scripts = "axolotl.cli.train|axolotl/cli/train.py|scripts/finetune.py", .length = "max_length", .loads = "half", .dtype = "dtype", .micro_default = 1,
      .lora = {.on = "use_peft", .rank = "lora_r", .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dora = "use_dora", .saved = "lora_modules_to_save"},
@@ -91,6 +108,7 @@ inline constexpr auto other_trainings = std::to_array<other_training>({
     {"dpo.py|run_dpo.py|run_simpo.py|run_orpo.py|orpo.py|kto.py|cpo.py|dpo_training.py|orpo_training.py|dpo_tune_cache.py", "preference training (a second model, or pairs of answers)"},
     {"ppo.py|grpo.py|rloo.py|online_dpo.py|ppo_training.py|grpo_training.py|grpo_fast.py|ppo_vllm_thread.py|ppo_vllm_thread_ray_gtrl.py|grpo_vllm_thread_ray_gtrl.py", "reinforcement learning (several models, and generation)"},
     {"reward_modeling.py|reward.py|run_reward_modeling.py|rm.py|reward_training.py", "training of a reward model"},
+    {"prm.py|tpo.py|bco.py|nash_md.py|xpo.py|sdft.py|sdpo.py|ssd.py|gold.py|distillation.py|async_grpo.py|mpo_vlm.py|dpo_vlm.py|grpo_vlm.py|gspo_vlm.py|rloo_vlm.py|online_dpo_vlm.py|ppo_tldr.py|grpo_agent.py|grpo_2048.py|grpo_continuous_batching.py", "a trainer of TRL's that is read by name alone"},
     {"internvl_chat_finetune.py|internvl_chat_pretrain.py", "InternVL's trainer"},
     {"internvl_chat_dpo.py|internvl_chat_mpo.py|run_mpo.py", "preference training (a second model, or pairs of answers)"},
     {"train_flant5.py|train_lora_t5.py|finetune_multi_modal.py|olmo_core_finetune.py|run_mlm.py|run_plm.py|run_fim.py|run_seq2seq_qa.py|run_glue.py|run_summarization.py|run_translation.py", "a program that is read by name alone"},

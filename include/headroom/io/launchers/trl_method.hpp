@@ -1,0 +1,104 @@
+// Distributed under the Boost Software License, Version 1.0.
+// TRL's trainers that compare, reward, distill or generate, by their configurations (huggingface/trl f2cd57710 of 2026-07-24: trl/trainer/*_config.py
+// and *_trainer.py, trl/experimental/{orpo,cpo,gkd}): what they make of a job beside what every Trainer does.
+#pragma once
+
+#include <headroom/io/launchers/trl_defaults.hpp>
+#include <headroom/io/launchers/trl_generation.hpp>
+
+namespace headroom::io::detail {
+
+class trl_method {
+ public:
+  /// `kind`: a method's name, as objective.kind has it.
+  trl_method(draft& d, named_values& v, std::string_view kind) : d_(&d), v_(&v), kind_(kind), defaults_(d, v, kind == "distill" ? "gkd" : kind) {}
+
+  void read() {
+    dropout();
+    if (kind_ == "grpo" || kind_ == "rloo") return trl_generation{*d_, *v_, kind_, defaults_}.read();
+    lengths();
+    objective_ = {{"kind", kind_}, {"trainer", "trl"}};
+    if (kind_ == "distill")
+      teacher();
+    else if (kind_ == "reward")
+      defaults_.modelled_since(24, "RewardTrainer, one forward for the answer that is wanted and the one that is not,", refuses_release);
+    else
+      preferences();
+    d_->replace("objective", objective_, v_->source());
+    if (kind_ == "dpo") loss_code();
+    if (kind_ == "orpo" || kind_ == "cpo" || kind_ == "simpo") defaults_.since(15, std::string{"TRL's loss code changed with 0.15 (2025-02)"}, by_0_14, nullptr);
+    if (kind_ == "kto") defaults_.modelled_since(106, "KTO", refuses_release);
+  }
+
+ private:
+  static void refuses_release(draft&, const std::string& place) { fail("headroom: " + place + ": this method of a release of TRL as old as environment.trl says is not modelled by this version"); }
+  static void by_0_14(draft& d, const std::string& place) { d.say({"objective", "trainer"}, "trl-0.14", place); }
+  static void by_0_28(draft& d, const std::string& place) { d.say({"objective", "trainer"}, "trl-0.28", place); }
+
+  /// disable_dropout_in_model(), once adapters are there: all of them stop dropping, too.
+  void dropout() {
+    const bool generates = kind_ == "grpo" || kind_ == "rloo";
+    if (!v_->on("disable_dropout", !generates)) return;
+    d_->replace("dropout", {{"hidden", 0.0}, {"attention", 0.0}, {"embedding", 0.0}}, v_->place("disable_dropout"));
+    if (d_->has({"adapter", "dropout"})) d_->job["adapter"].erase("dropout");
+  }
+  /// Samples are cut at max_length, and before 0.29 prompts and answers before that, each for itself.
+  void lengths() {
+    const auto prompt = v_->number("max_prompt_length", 0, 0);
+    std::string_view called = "max_completion_length";
+    const auto* of_answer = first_of(*v_, "max_completion_length|max_target_length", called);
+    const auto answer = of_answer == nullptr ? 0 : whole_at(*of_answer, std::string{called}, 0, std::int64_t{1} << 31);
+    const auto* said = d_->find({"batch", "sequence"});
+    if (prompt > 0 && answer > 0 && (said == nullptr ? !defaults_.may_be_since(14) : said->is_number_integer() && said->get<std::int64_t>() > prompt + answer))
+      d_->say({"batch", "sequence"}, prompt + answer, v_->place("max_prompt_length"));
+    if (d_->has({"batch", "sequence"}) || v_->has("max_length")) return;
+    defaults_.since(
+        14, "max_length is not given, and TRL's default is 1024 since 0.14 (2025-01), and none before", nullptr, [](draft& d, const std::string& place) { if (!d.has({"batch", "sequence"})) d.say({"batch", "sequence"}, 1024, place); },
+        [](const draft& d) { return !d.has({"batch", "sequence"}); });
+  }
+  /// Losses that are arithmetic on log-probabilities; "sft" and the weights of WPO look at the logits once more.
+  void preferences() {
+    v_->take("beta");
+    if (const auto* said = v_->take("loss_type")) {
+      auto text = said->is_string() ? said->get<std::string>() : said->dump();
+      for (auto& c : text)
+        if (std::string_view{"[]\"',"}.find(c) != std::string_view::npos) c = ' ';
+      for_each_word(text, [&](std::string_view w) {
+        const auto accepted = kind_ == "kto" ? "kto" : kind_ == "cpo" ? "sigmoid|hinge|ipo|simpo" : "sigmoid|hinge|ipo|exo_pair|nca_pair|robust|bco_pair|sppo_hard|aot|aot_pair|aot_unpaired|apo_zero|apo_down|discopop|sigmoid_norm|kto_pair";
+        if (!among_words(accepted, w)) d_->unmodelled_key("loss_type", std::string{w}, v_->place("loss_type"));
+        if (w == "simpo") simpo_ = true;
+      });
+    }
+    if (const auto* weight = v_->take("cpo_alpha"); simpo_ && weight != nullptr && number_at(*weight, "cpo_alpha", 0.0, 1e6) == 0) objective_["kind"] = kind_ = "simpo";
+    if (v_->on("precompute_ref_log_probs")) objective_["reference"] = "precomputed";
+    if (v_->on("force_use_ref_model")) objective_["reference"] = "copy";
+  }
+  /// What a forward keeps and names is another thing in every generation of the code (recipe/method_loss.hpp).
+  void loss_code() {
+    defaults_.since(29, "TRL's loss code of DPO changed with 0.29 (2026-02)", by_0_28, nullptr);
+    defaults_.since(15, "TRL's loss code of DPO changed with 0.15 (2025-02)", by_0_14, nullptr, [](const draft& d) { return d.job["objective"]["trainer"] == "trl-0.28"; });
+  }
+  /// GKD on a data set. With lmbda above 0 it generates for some steps, with seq_kd for all.
+  void teacher() {
+    const auto* share = v_->take("lmbda");
+    if (share == nullptr || number_at(*share, "lmbda", 0.0, 1.0) != 0)
+      fail("headroom: " + v_->place("lmbda") + ": GKD generates answers for " + (share == nullptr ? std::string{"half of its steps (lmbda 0.5, its default)"} : "a part of its steps (lmbda)") + ", which is not modelled by this version: lmbda must be 0, which trains on the data alone");
+    const auto* weight = v_->take("beta");
+    if (const double beta = weight == nullptr ? 0.5 : number_at(*weight, "beta", 0.0, 1.0); beta == 0 || beta == 1) d_->unmodelled_key("beta", *weight, v_->place("beta"), "one divergence instead of the mixture's two");
+    const auto name = v_->word("teacher_model_name_or_path", "");
+    if (name.empty()) fail("headroom: " + v_->source() + ": teacher_model_name_or_path is required: the model that GKD learns from");
+    const auto* known = model_called(name).known;
+    if (known == nullptr) fail("headroom: " + v_->place("teacher_model_name_or_path") + ": the teacher " + in_quotes(name) + " is not in the model zoo (headroom list models has the names)");
+    objective_["teacher"] = {{"model", model_to_json(*known)}};
+    if (d_->loaded && !d_->framework_is("deepspeed")) objective_["teacher"]["parameters"] = d_->loaded->word == "half" ? "bf16" : d_->loaded->word;
+  }
+
+  draft* d_;
+  named_values* v_;
+  std::string kind_;
+  trl_defaults defaults_;
+  json_value objective_;
+  bool simpo_{};
+};
+
+}  // namespace headroom::io::detail

@@ -1,0 +1,201 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Launches of TRL's trainers that compare, reward, distill and generate: commands in, jobs or sentences out.
+#include "imported.hpp"
+
+#include <headroom/headroom.hpp>
+#include <headroom/io/job_reader.hpp>
+
+#include <doctest/doctest.h>
+
+#if HEADROOM_HAS_YAML
+
+namespace test_trl_methods {
+
+using namespace imported;
+
+namespace {
+
+/// trl/accelerate_configs/zero3.yaml of huggingface/trl f2cd57710, as far as it says something.
+const imported::text zero3{"zero3.yaml", "distributed_type: DEEPSPEED\ndeepspeed_config:\n  offload_optimizer_device: none\n  offload_param_device: none\n  zero3_init_flag: true\n  zero_stage: 3\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\n"};
+const std::vector<std::string> one{"hardware.gpus_per_node=1"};
+
+job said(const std::string& command, const std::vector<std::string>& set = one) { return job_of({{"run.sh", command + "\n"}}, set); }
+std::string refused(const std::string& command, const std::vector<std::string>& set = one) { return refusal_of({{"run.sh", command + "\n"}}, set); }
+std::vector<std::string> notes(const std::string& command, const std::vector<std::string>& set = one) {
+  auto d = draft_of({{"run.sh", command + "\n"}}, set);
+  (void)d.settled();
+  return d.notes;
+}
+bool notes_hold(const std::vector<std::string>& all, std::string_view part) {
+  return std::any_of(all.begin(), all.end(), [&](const std::string& n) { return holds(n, part); });
+}
+job example(const std::string& name) {
+  std::ifstream in{std::string{HEADROOM_EXAMPLES} + "/jobs/" + name};
+  return io::read_job(io::parse_json(std::string{std::istreambuf_iterator<char>{in}, {}}, name), HEADROOM_EXAMPLES);
+}
+
+/// The commands that stand in trl/scripts/dpo.py (f2cd57710).
+const std::string dpo =
+    "python trl/scripts/dpo.py --dataset_name trl-lib/ultrafeedback_binarized --model_name_or_path Qwen/Qwen2-0.5B-Instruct --learning_rate 5.0e-7 --num_train_epochs 1 "
+    "--per_device_train_batch_size 2 --max_steps 1000 --gradient_accumulation_steps 8 --eval_strategy steps --eval_steps 50 --output_dir Qwen2-0.5B-DPO --no_remove_unused_columns";
+const std::string lora = dpo + " --use_peft --lora_r 32 --lora_alpha 16 --lora_target_modules all-linear";
+const std::string grpo =
+    "accelerate launch --config_file zero3.yaml trl/scripts/grpo.py --dataset_name trl-lib/DeepMath-103K --model_name_or_path Qwen/Qwen2.5-7B --reward_funcs accuracy_reward --dtype bfloat16 --num_generations 8 "
+    "--per_device_train_batch_size 4 --gradient_accumulation_steps 2 --max_completion_length 1024";
+const std::string vllm = grpo + " --use_vllm --vllm_mode colocate --vllm_enable_sleep_mode True";
+job online(const std::string& command, std::vector<std::string> set = {}) {
+  set.push_back("rollout.prompt=512");
+  return job_of({{"run.sh", command + "\n"}, zero3}, set);
+}
+std::string online_refused(const std::string& command, const std::vector<std::string>& set = {}) { return refusal_of({{"run.sh", command + "\n"}, zero3}, set); }
+
+}  // namespace
+
+TEST_CASE("TRL's DPO, by its own commands") {
+  const auto whole = said(dpo);
+  CHECK(whole.objective == objective{.kind = objective_kind::dpo, .code = method_code::trl});
+  CHECK(whole.batch == batch{.micro = 2, .sequence = 1024, .accumulation = 8});
+  CHECK(whole.precision == precisions::bf16_autocast);
+  CHECK(whole.recompute.mode == recompute_mode::full);
+  // A copy of 494,032,768 parameters in fp32, as create_model_from_path loads them.
+  CHECK(estimate(whole).ranks[0].at_peak[row::other_models] == bytes{4 * 494'032'768});
+  const auto adapted = said(lora);
+  CHECK(adapted.adapter.rank == 32);
+  CHECK_FALSE(adapted.adapter.dropout.per_million > 0);  // disable_dropout, which is on, stops PEFT's too
+  CHECK(said(lora + " --disable_dropout False").adapter.dropout.per_million == 50'000);
+  CHECK(estimate(adapted).ranks[0].at_peak[row::other_models] == bytes{0});
+  CHECK(said(dpo + " --precompute_ref_log_probs").objective.reference == reference_way::precomputed);
+  CHECK(said(dpo + " --max_length 512 --dtype bfloat16").batch.sequence == 512);
+  for (const auto* more : {" --loss_type sigmoid bco_pair --loss_weights 1.0 0.5", " --beta 0.3 --f_divergence_type js_divergence --label_smoothing 0.1 --ld_alpha 0.2"}) {
+    auto same = said(dpo + more);
+    same.assumed_defaults = whole.assumed_defaults;  // fewer, as some arguments came late
+    CHECK(same == whole);
+  }
+}
+
+TEST_CASE("the job of the example is what its command line says") {
+  const auto command =
+      "accelerate launch --config_file zero3.yaml trl/scripts/dpo.py --dataset_name x --model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 2 --bf16 --gradient_checkpointing --max_length 1024 --activation_offloading False";
+  auto read = job_of({{"run.sh", command}, zero3}, {"hardware.gpu=a100-sxm-80gb", "hardware.host_memory_gib=1000"});
+  auto theirs = example("llama-3.1-8b-dpo.json");
+  read.objective.reference = reference_way::copy;  // what it is without adapters
+  CHECK(read.objective == theirs.objective);
+  CHECK(read.batch == theirs.batch);
+  CHECK(read.precision == theirs.precision);
+  CHECK(read.sharding.stage == 3);
+  // 2P/8 of 8,030,261,248 parameters, and what ZeRO-3 leaves whole.
+  const auto copy = estimate(read).ranks[0].at_phase[static_cast<std::size_t>(phase::step)][row::other_models];
+  CHECK(copy >= bytes{2'007'565'312});
+  CHECK(copy < bytes{2'007'565'312} + 2_MiB);
+
+  const auto generating = online(vllm, {"hardware.host_memory_gib=2000"});
+  auto expected = example("qwen2.5-7b-grpo-vllm.json");
+  expected.rollout.batched_tokens = 0;  // TRL's own 4096
+  CHECK(generating.rollout == expected.rollout);
+  CHECK(generating.objective == expected.objective);
+  CHECK(generating.batch == expected.batch);
+  CHECK(estimate(generating).peak() == estimate(expected).peak());
+}
+
+TEST_CASE("what a file's arguments say of its release decides what is left open") {
+  CHECK(notes_hold(notes(dpo), "bf16 is not given, and TRL's default is true since 0.19 (2025-06), and false before: release 1.10 is assumed"));
+  CHECK(notes_hold(notes(dpo), "max_length is not given, and TRL's default is 1024 since 0.14"));
+  CHECK(said(dpo, {one[0], "environment.trl=0.18"}).precision == precisions::fp32);
+  CHECK(said(dpo, {one[0], "environment.trl=0.18"}).recompute.mode == recompute_mode::none);
+  CHECK(said(dpo, {one[0], "environment.trl=0.28"}).objective.code == method_code::trl_0_28);
+  CHECK(said(dpo, {one[0], "environment.trl=0.14"}).objective.code == method_code::trl_0_14);
+  CHECK(holds(refused(dpo, {one[0], "environment.trl=0.13"}), "no file says how long a sequence is"));
+  CHECK(said(dpo + " --force_use_ref_model True").objective == objective{.kind = objective_kind::dpo, .code = method_code::trl_0_28, .reference = reference_way::copy});  // ended with 0.28
+  CHECK(said(dpo + " --max_length 1024 --max_prompt_length 256 --max_completion_length 256").batch.sequence == 512);
+  const auto since = said(dpo + " --pad_to_multiple_of None --activation_offloading False");  // since 0.29
+  CHECK(since.objective.code == method_code::trl);
+  CHECK(since.assumed_defaults == 0);
+  CHECK(holds(refused(dpo + " --activation_offloading False --max_prompt_length 512"), "no release of TRL has both activation_offloading, which came with 0.29, and max_prompt_length, which ended with 0.28"));
+}
+
+TEST_CASE("KTO, ORPO, CPO, SimPO, rewards and GKD") {
+  const std::string rest = " --dataset_name x --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 4 --max_length 1024 --dtype bfloat16";
+  CHECK(said("trl kto" + rest).objective.kind == objective_kind::kto);
+  CHECK(holds(refused("trl kto" + rest + " --max_completion_length 512"), "max_completion_length ended with TRL 0.26, and TRL's KTO is modelled as of 1.6"));
+  CHECK(said("python examples/scripts/orpo.py" + rest).objective == objective{.kind = objective_kind::orpo, .code = method_code::trl});
+  CHECK(said("python examples/scripts/orpo.py" + rest.substr(0, rest.find(" --dtype")), {one[0], "environment.trl=0.12"}).objective.code == method_code::trl_0_14);
+  CHECK(said("python examples/scripts/cpo.py" + rest).objective.kind == objective_kind::cpo);
+  CHECK(said("python examples/scripts/cpo.py --loss_type simpo" + rest).objective.kind == objective_kind::cpo);
+  CHECK(said("python examples/scripts/cpo.py --loss_type simpo --cpo_alpha 0.0" + rest).objective.kind == objective_kind::simpo);
+  const auto scores = said("accelerate launch --num_processes 8 --mixed_precision bf16 examples/scripts/reward_modeling.py --use_peft --lora_task_type SEQ_CLS --lora_target_modules all-linear" + rest, {});
+  CHECK(scores.objective.kind == objective_kind::reward);
+  CHECK(scores.recompute.mode == recompute_mode::full);
+  CHECK(scores.hardware.gpus() == 8);
+  CHECK_FALSE(objection_to(scores));
+  const auto taught = said("python examples/scripts/gkd.py --teacher_model_name_or_path Qwen/Qwen2.5-14B-Instruct --lmbda 0.0" + rest);
+  CHECK(taught.objective.kind == objective_kind::distill);
+  CHECK(taught.objective.teacher.model == *models::find("qwen2.5-14b"));
+  CHECK(taught.objective.teacher.parameters == formats::bf16);
+  CHECK_FALSE(objection_to(taught));
+  CHECK(holds(refused("python examples/scripts/gkd.py --teacher_model_name_or_path Qwen/Qwen2.5-14B-Instruct" + rest), "GKD generates answers for half of its steps (lmbda 0.5, its default)"));
+  CHECK(holds(refused("python examples/scripts/gkd.py --lmbda 0" + rest), "teacher_model_name_or_path is required"));
+  CHECK(holds(refused("python examples/scripts/gkd.py --lmbda 0 --teacher_model_name_or_path some/one" + rest), "the teacher \"some/one\" is not in the model zoo"));
+}
+
+TEST_CASE("GRPO and RLOO: who generates, and how much") {
+  const auto own = online(grpo);
+  CHECK(own.rollout == rollout{.engine = engine_kind::trainer, .prompt = 512, .completion = 1024, .generations = 8});
+  CHECK(own.objective == objective{.kind = objective_kind::grpo, .code = method_code::trl, .reference = reference_way::none});
+  CHECK(own.batch == batch{.micro = 4, .sequence = 1536, .accumulation = 2});
+  CHECK(online(grpo + " --ds3_gather_for_generation False").rollout.gathers == choice::no);
+  CHECK(online(grpo + " --beta 0.04").objective.reference == reference_way::copy);
+  CHECK(online(grpo + " --beta 0.04 --use_peft --lora_target_modules q_proj v_proj").objective.reference == reference_way::adapter_off);
+  CHECK(online(vllm + " --vllm_gpu_memory_utilization 0.5 --vllm_tensor_parallel_size 2").rollout.tensor == 2);
+  CHECK(online(vllm, {"environment.trl=0.24"}).rollout.sleep == 1);
+  CHECK(online(grpo + " --use_vllm --vllm_mode colocate").rollout.sleep == 0);
+  CHECK(online(grpo + " --use_vllm").rollout.placement == rollout_place::colocated);
+  const auto served = online(grpo + " --use_vllm --vllm_mode server --vllm_server_host 0.0.0.0");
+  CHECK(served.rollout == rollout{.engine = engine_kind::vllm, .placement = rollout_place::separate, .prompt = 512, .completion = 1024, .generations = 8});
+  CHECK(online(grpo + " --use_vllm", {"environment.trl=0.29"}).rollout == served.rollout);
+  const auto rloo = said("trl rloo --dataset_name x --model_name_or_path Qwen/Qwen2.5-0.5B --reward_funcs accuracy_reward --max_completion_length 256 --num_processes 2", {"rollout.prompt=256"});
+  CHECK(rloo.objective == objective{.kind = objective_kind::rloo, .code = method_code::trl, .reference = reference_way::copy});
+  CHECK(rloo.rollout.generations == 2);
+  CHECK(rloo.hardware.gpus() == 2);
+
+  CHECK(holds(online_refused(vllm), "no file says how long a prompt is: add --set rollout.prompt=TOKENS"));
+  CHECK(online(grpo + " --max_prompt_length 256").rollout.prompt == 512);  // what --set says wins
+  CHECK(job_of({{"run.sh", grpo + " --max_prompt_length 256\n"}, zero3}).rollout.prompt == 256);
+  CHECK(online(grpo.substr(0, grpo.find(" --max_completion"))).rollout.completion == 512);
+  CHECK(job_of({{"run.sh", grpo.substr(0, grpo.find(" --max_completion")) + "\n"}, zero3}, {"environment.trl=0.25"}).batch.sequence == 768);
+  CHECK(online(vllm + " --steps_per_generation 8 --num_iterations 2 --loss_type dr_grpo").rollout == online(vllm).rollout);
+}
+
+TEST_CASE("what changes memory and is not modelled is refused by name") {
+  for (const auto* more : {"--padding_free", "--sync_ref_model", "--use_weighting", "--activation_offloading", "--use_liger_kernel", "--rpo_alpha 1.0", "--reference_free", "--use_logits_to_keep", "--loss_type sft", "--ref_model_init_kwargs {}x"}) {
+    CAPTURE(more);
+    const auto why = refused(dpo + " " + more);
+    CHECK_MESSAGE((holds(why, "is not modelled by this version") && holds(why, std::string{more}.substr(2, std::string_view{more}.find(' ') - 2))), why);
+  }
+  for (const auto* more : {"--use_liger_kernel", "--cast_lm_head_to_fp32", "--use_transformers_paged", "--steps_per_generation 4", "--cache_implementation static", "--entropy_coef 0.1", "--sync_ref_model", "--reward_model_name_or_path a/b"}) {
+    CAPTURE(more);
+    const auto why = online_refused(grpo + " " + more);
+    CHECK_MESSAGE(holds(why, "is not modelled by this version"), why);
+  }
+  CHECK(holds(refused("python examples/scripts/prm.py --model_name_or_path Qwen/Qwen2-0.5B --per_device_train_batch_size 8 --dataset_name x"), "is a trainer of TRL's that is read by name alone"));
+}
+
+TEST_CASE("TRL's own command starts accelerate") {
+  const std::string rest = " --dataset_name x --model_name_or_path Qwen/Qwen2.5-0.5B --max_length 512 --per_device_train_batch_size 1";
+  const auto two = said("trl dpo --accelerate_config zero2 --num_processes 4" + rest, {});
+  CHECK(two.hardware.gpus() == 4);
+  CHECK(two.sharding.stage == 2);
+  CHECK(said("trl sft --accelerate_config fsdp2 --loss_type nll" + rest, {}).sharding.kind == sharding_kind::fsdp2);
+  CHECK(said("trl sft --accelerate_config single_gpu --loss_type nll" + rest, {}).hardware.gpus() == 1);
+  CHECK(said("trl dpo --accelerate_config zero3" + rest, {}).hardware.gpus() == 8);
+  CHECK(holds(refused("trl dpo" + rest, {}), "takes every GPU of its machine"));
+  const imported::text yaml{"dpo.yaml", "model_name_or_path: Qwen/Qwen2.5-0.5B\ndataset_name: x\naccelerate_config: zero1\nnum_processes: 2\nmax_length: 512\ndtype: bfloat16\nloss_type: [sigmoid, bco_pair]\n"};
+  const auto by_file = job_of({{"run.sh", "trl dpo --config dpo.yaml\n"}, yaml});
+  CHECK(by_file.sharding.stage == 1);
+  CHECK(by_file.hardware.gpus() == 2);
+  CHECK(job_of({yaml, {"run.sh", "trl dpo --config dpo.yaml\n"}}) == by_file);
+  CHECK(holds(refusal_of({{"run.sh", "trl dpo --config dpo.yaml\n"}}), "names \"dpo.yaml\", which no file here is"));
+}
+
+}  // namespace test_trl_methods
+
+#endif
