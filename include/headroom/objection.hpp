@@ -6,6 +6,7 @@
 #include <headroom/engine/eager/limits.hpp>
 #include <headroom/engine/preallocated/limits.hpp>
 #include <headroom/engine/tensor_parallel/limits.hpp>
+#include <headroom/engine/tensor_parallel/nanotron_limits.hpp>
 #include <headroom/settle/check.hpp>
 
 namespace headroom {
@@ -14,6 +15,7 @@ namespace headroom {
 template <class No = refusing>
 constexpr objection check_walk(const job& j, const No& no = {}) {
   if (j.framework.runtime == runtime::preallocated) return detail::check_preallocated(j, no);
+  if (j.framework.modules.nanotron()) return detail::check_nanotron(j, no);
   return j.framework.modules.megatron() ? detail::check_megatron(j, no) : detail::check_eager(j, no);
 }
 

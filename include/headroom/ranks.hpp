@@ -175,7 +175,7 @@ template <class Add, class Order>
 template <class Add, class Order>
 [[gnu::noinline]] constexpr void add_divided(const Add& add, walked_kind& k, const Order& order) {
   const auto& j = *k.job.source;
-  const stage_cut cut(j.parallel, k.job.model.layers, j.framework.pipeline.split);
+  const auto cut = cut_into_stages(j, k.job.model);
   const bool by_layers = layer_wise(k.job) && !captures_first(j) && !j.sharding.gathers_units();
   by_layers ? add_layer_wise(add, k, cut, order) : add_walked(add, k, cut, order);
 }

@@ -83,6 +83,30 @@ TEST_CASE("layers that no list divides: as the framework does") {
   CHECK((estimate(titan) == estimate(said)));
 }
 
+// nanotron's models/base.py build_model by hand. A 1B Llama (h 2048, I 8192, V 131,072): a layer costs 4 h² + 3 h I = 67,108,864, the head V h, four times
+// that. Of 20 layers' cost eight stages have 2.5 each, and a stage ends with the layer that takes it past 2.5, 5, 7.5, …: after layers 3, 6, 8, 11, 13 and 16.
+TEST_CASE("layers dealt by cost") {
+  const block_costs small{67'108'864, 268'435'456};
+  const degrees eight{.pipeline = 8};
+  const stage_cut cut(eight, 16, layer_split::by_cost, small);
+  std::int64_t i = 0;
+  for (const auto n : {3, 3, 2, 3, 2, 3, 0, 0}) CHECK(cut.at(i++).count == n);
+  CHECK(cut.at(5).first == 13);
+  CHECK(cut.at(7).first == 16);
+  // Ends that come out even take one more: ten layers of 20 are not more than half.
+  const degrees two{.pipeline = 2};
+  CHECK(stage_cut(two, 16, layer_split::by_cost, small).at(0).count == 11);
+  // 8B: 32 layers of 243,269,632, a head of 536,870,912: 34.2 layers' cost.
+  const block_costs large{243'269'632, 536'870'912};
+  std::int64_t stages = 2;
+  for (const auto first : {18, 9, 5, 3, 2}) {
+    const degrees d{.pipeline = stages};
+    CHECK(stage_cut(d, 32, layer_split::by_cost, large).at(0).count == first);
+    stages *= 2;
+  }
+  CHECK(stage_cut({}, 16, layer_split::by_cost, small).at(0).count == 16);
+}
+
 TEST_CASE("a list that does not fit") {
   const std::string each = "headroom: parallel.stage_layers must have an entry for each chunk, as many as parallel.pipeline × virtual_pipeline; they are ";
   CHECK(refused(pipeline(uneven)).empty());

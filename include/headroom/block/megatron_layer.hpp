@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The halves of a Megatron layer of any kind. A letter of a hybrid stack is one half alone.
+// The halves of a Megatron layer of any kind. A letter of a hybrid stack is one half alone; nanotron's layer is one program.
 #pragma once
 
 #include <headroom/block/in_place.hpp>
@@ -7,6 +7,7 @@
 #include <headroom/block/megatron_cross.hpp>
 #include <headroom/block/megatron_experts.hpp>
 #include <headroom/block/megatron_mamba2.hpp>
+#include <headroom/block/nanotron.hpp>
 
 namespace headroom::megatron {
 
@@ -21,7 +22,11 @@ constexpr std::size_t place_of(layer_kind k) {
   return k.mixer == mixer_kind::mamba2 ? 3 : 0;
 }
 
+/// Whether a layer's locals reach from one half into the other, so that both are one program: mixer_block().
+constexpr bool in_one_program(const scene& s) { return s.habits->modules.nanotron(); }
+
 constexpr program mixer_block(const scene& s, layer_kind kind, const module_set& trained) {
+  if (in_one_program(s)) return nanotron::layer(s);
   if (kind.mixer == mixer_kind::mamba2) return mamba2_block(s, trained);
   return kind.mixer == mixer_kind::latent_attention ? latent_block(s, true) : dense_block(s, true, trained, true);
 }
@@ -33,7 +38,10 @@ template <class Visit>
 constexpr void for_each_half(const scene& s, layer_kind kind, const module_set& trained, const Visit& visit) {
   if (kind.mixer != mixer_kind::none) with_made([&] { return mixer_block(s, kind, trained); }, visit);
   if (s.memory > 0) with_made([&] { return cross_block(s, trained); }, visit);
-  if (kind.feeds != feed_forward_kind::none) with_made([&] { return feed_forward_block(s, kind, trained); }, visit);
+  if (kind.feeds != feed_forward_kind::none && !in_one_program(s)) with_made([&] { return feed_forward_block(s, kind, trained); }, visit);
 }
+
+/// Head and loss of the last stage.
+constexpr program last_block(const scene& s, const module_set& trained) { return in_one_program(s) ? nanotron::head_and_loss(s) : head_and_loss(s, trained); }
 
 }  // namespace headroom::megatron

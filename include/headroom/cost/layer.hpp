@@ -96,7 +96,7 @@ constexpr traffic mixer_traffic(const cost_scene& c, layer_kind kind) {
 constexpr traffic feed_forward_traffic(const cost_scene& c, layer_kind kind) {
   const auto& l = c.layer;
   const auto& m = c.job->model;
-  if (kind.feeds == feed_forward_kind::none) return {};
+  if (kind.feeds == feed_forward_kind::none || megatron::in_one_program(l)) return {};
   if (c.job->source->framework.modules.megatron())
     return fused_dropout(c, with_made([&] { return megatron::feed_forward_block(l, kind, c.trained); }, traffic_of));
   if (m.parallel_block) return {};
@@ -163,7 +163,7 @@ constexpr both_passes head_seconds(const cost_scene& c, const inventory& list) {
     add_linear(t, c, static_cast<double>(l.tokens), vocabulary, static_cast<double>(m.embedding_width()), 1, c.trained.has(module::embedding), false,
                c.on.matmul_16);
   const bool divided = c.job->source->framework.modules.megatron();
-  add_traffic(t, c, with_made([&] { return divided ? megatron::head_and_loss(l, c.trained) : head_and_loss(l, c.trained, true); }, traffic_of));
+  add_traffic(t, c, with_made([&] { return divided ? megatron::last_block(l, c.trained) : head_and_loss(l, c.trained, true); }, traffic_of));
   if (heads > 1) {
     const auto one = t;
     t.add(one, heads - 1);

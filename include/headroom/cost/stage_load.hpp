@@ -3,7 +3,7 @@
 #pragma once
 
 #include <headroom/cost/layer.hpp>
-#include <headroom/layout/stages.hpp>
+#include <headroom/settle/stages.hpp>
 
 #include <optional>
 
@@ -48,7 +48,7 @@ constexpr std::optional<stage_cut> cut_of_layers(const settled_job& s) {
   const auto split = s.source->framework.pipeline.split;
   const bool given = chunks_given(d) > 0 || d.first_stage_layers > 0 || d.last_stage_layers > 0;
   if (!given && split == layer_split::even && s.model.layers % (d.pipeline * d.virtual_pipeline) != 0) return std::nullopt;
-  return std::optional<stage_cut>(std::in_place, d, s.model.layers, split);
+  return cut_into_stages(*s.source, s.model);
 }
 
 /// What such a stage works.

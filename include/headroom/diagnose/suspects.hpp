@@ -101,7 +101,7 @@ class suspect_list {
     if (j.sharding.gathers_units()) return;
     const auto list = weights_of(job_.model);
     const rank_weights weights(job_, list);
-    const stage_cut cut(j.parallel, job_.model.layers, j.framework.pipeline.split);
+    const auto cut = cut_into_stages(j, job_.model);
     for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage)
       weights.for_each_chunk(cut, stage, [&](const stage_weights& w) {
         for (const auto& b : buffers_of_chunk(job_, w)) {

@@ -67,6 +67,7 @@ enum class layer_modules : std::uint8_t {
   dtensor,         ///< the same, divided by DTensor over tensor, sequence and context parallelism (torchtitan)
   megatron,        ///< Megatron-LM's, over TransformerEngine
   megatron_local,  ///< Megatron-LM's own without TransformerEngine: attention written out into a global buffer
+  nanotron,        ///< nanotron's own, divided like Megatron-LM's; no gradient is added up by a matrix multiplication
 };
 
 /// Where grouped k and v are repeated to the query heads before attention (transformers repeat_kv): for a kernel that reads a mask, or always.
@@ -98,7 +99,9 @@ enum class input_gradient : std::uint8_t { never, if_checkpointed, always };
 struct modules_profile {
   layer_modules kind{};
 
+  /// Whether layers are divided by the trainer's own modules, stage by stage (engine/tensor_parallel/): Megatron-LM's and nanotron's.
   [[nodiscard]] constexpr bool megatron() const { return kind >= layer_modules::megatron; }
+  [[nodiscard]] constexpr bool nanotron() const { return kind == layer_modules::nanotron; }
   [[nodiscard]] constexpr bool local() const { return kind == layer_modules::megatron_local; }
   [[nodiscard]] constexpr bool eager() const { return !megatron(); }  ///< divided by DTensor or not
   [[nodiscard]] constexpr bool dtensor() const { return kind == layer_modules::dtensor; }

@@ -73,6 +73,7 @@ struct sharding_profile {
 
 struct gradients_profile {
   bool stay{};                       ///< gradients stay: zero_grad() fills them with zeros instead of freeing them
+  bool stay_in_micro_batch{};        ///< autograd's own stay whole until a micro-batch's backward is done, when they are added to others (nanotron)
   bool fused_accumulation{};         ///< weight gradients are accumulated by the GEMM itself; TransformerEngine then keeps one empty gradient for each shape of weight
 
   friend constexpr bool operator==(const gradients_profile&, const gradients_profile&) = default;
@@ -97,6 +98,8 @@ struct communication_profile {
   bool overlaps_input_gradients{};   ///< tensor-parallel ranks add up a linear layer's input gradient behind its weight gradient (Megatron-LM since 2021-09,
                                      ///< LinearWithGradAccumulationAndAsyncCommunication; TransformerEngine's modules)
   tensor_parallel_overlap tensor_parallel{};
+  bool keeps_gathered{};             ///< sequence parallelism: a column-parallel layer saves its gathered input, and does not gather it again (nanotron
+                                     ///< tp_recompute_allgather false)
   bool exchanges_heads{};            ///< cp-comm-type a2a+p2p: an all-to-all over heads within groups of the context ring
 
   friend constexpr bool operator==(const communication_profile&, const communication_profile&) = default;
@@ -108,6 +111,8 @@ struct pipeline_profile {
   bool overlaps_experts{};           ///< a forward runs beside each backward (overlap-moe-expert-parallel-comm), one micro-batch further ahead
   std::int32_t microbatch_group{};   ///< micro-batches that pass a virtual stage in a row; 0: as many as stages
   std::int32_t deferral_limit{};     ///< micro-batches whose head weight gradient waits (defer-embedding-wgrad-compute)
+  bool keeps_tensors{true};          ///< the schedule's variables and the layers' attributes name tensors that they have used (Megatron-LM)
+  bool polls_messages{};             ///< nanotron's benchmarks: each message about a tensor is asked for every 0.1 s
 
   friend constexpr bool operator==(const pipeline_profile&, const pipeline_profile&) = default;
 };

@@ -5,6 +5,7 @@
 #include <headroom/io/options/deepspeed.hpp>
 #include <headroom/io/options/llm_c.hpp>
 #include <headroom/io/options/megatron.hpp>
+#include <headroom/io/options/nanotron.hpp>
 #include <headroom/io/options/torchtitan.hpp>
 
 namespace headroom::io {
@@ -31,7 +32,7 @@ void where_stated(job& j, const json_value* options, const option_merger& merge)
 }
 }  // namespace detail
 
-inline constexpr std::array<framework_row, 9> framework_rows{{
+inline constexpr std::array<framework_row, 10> framework_rows{{
     {.name = "torchtitan", .read_options = detail::where_stated<apply_torchtitan_options>, .write = torchtitan_to_json},
     {.name = "megatron",
      .said = {{{.text = "Megatron-Bridge", .is = &frameworks::megatron_bridge},
@@ -42,6 +43,11 @@ inline constexpr std::array<framework_row, 9> framework_rows{{
                {.text = "InternEvo", .is = &frameworks::internevo}}},
      .read_options = detail::where_stated<apply_megatron_options>,
      .write = megatron_to_json},
+    // The branch nouamane/bench2, by which the Ultra-Scale Playbook's runs were made.
+    {.name = "nanotron",
+     .said = {{{.text = "bench2", .is = &frameworks::nanotron_bench2}, {.text = "67c5ebb6", .is = &frameworks::nanotron_bench2}}},
+     .read_options = detail::where_stated<apply_nanotron_options>,
+     .write = nanotron_to_json},
     {.name = "deepspeed", .read_options = detail::where_stated<apply_deepspeed_options>},
     // The guide to training on one GPU was written for 4.16 (2022-01), over torch 1.10.
     {.name = "hf-trainer", .said = {{{.text = "transformers 4.1x", .date = 202201}}}},

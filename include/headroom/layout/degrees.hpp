@@ -17,7 +17,8 @@ enum class context_kind : std::uint8_t { ring, ulysses, all_gather };
 enum class layer_split : std::uint8_t {
   even,             ///< as many in each: layers that do not come out even are refused
   ends_least,       ///< the ends get no more than the others: the chunks behind the first have one more as long as some are over, the last gets what is left
-  ends_count_layers ///< the embedding counts as a layer, norm and head as another; the first chunks have one more where they do not come out even
+  ends_count_layers,///< the embedding counts as a layer, norm and head as another; the first chunks have one more where they do not come out even
+  by_cost           ///< layers and head are dealt out in order: a stage ends with the one whose sum of costs exceeds its share (nanotron)
 };
 
 /// How many layers a chunk has, in two bytes. It reads and is written like a number.

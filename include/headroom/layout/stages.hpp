@@ -17,6 +17,12 @@ struct layer_chunk {
   std::int64_t count{};
 };
 
+/// What a layer and the head cost, in any unit: what layer_split::by_cost deals out.
+struct block_costs {
+  std::int64_t layer{1};
+  std::int64_t head{};
+};
+
 /// What one device runs of a model: consecutive layers, and whether the embedding and the head are there.
 struct model_slice {
   std::int64_t first{};
@@ -31,7 +37,7 @@ struct model_slice {
 class stage_cut {
  public:
   /// Errors: job_error where the layers do not come out even, or do not add up.
-  constexpr stage_cut(const degrees& d, std::int64_t layers, layer_split split)
+  constexpr stage_cut(const degrees& d, std::int64_t layers, layer_split split, const block_costs& costs = {})
       : d_(&d), chunks_(checked::mul(d.pipeline, d.virtual_pipeline)), given_(chunks_given(d)), layers_(layers), last_(layers - d.last_stage_layers), split_(split) {
     if (std::is_constant_evaluated()) first_ = {};
     if (given_ > 0) {
@@ -46,6 +52,10 @@ class stage_cut {
     if (chunks_ == 1 && d.last_stage_layers > 0 && d.last_stage_layers != layers)
       refuse("headroom: with one stage parallel.last_stage_layers must be model.layers or left out; it is", d.last_stage_layers);
     if (d.first_stage_layers > 0 || d.last_stage_layers > 0) split_ = layer_split::even;
+    if (split_ == layer_split::by_cost) {
+      deal(costs);
+      return;
+    }
     if (split_ != layer_split::even) {
       const auto counted = layers + (split_ == layer_split::ends_count_layers ? 2 : 0);
       each_ = counted / chunks_;
@@ -66,12 +76,14 @@ class stage_cut {
 
   [[nodiscard]] constexpr std::int64_t chunks() const { return chunks_; }
   [[nodiscard]] constexpr layer_chunk at(std::int64_t index) const {
-    const auto& d = *d_;
     if (given_ > 0) {
       if (index >= given_ || index >= degrees::max_entries) return {index, layers_, 0};
-      return {index, first_[static_cast<std::size_t>(index)], d.stage_layers[index]};
+      const auto first = first_[static_cast<std::size_t>(index)];
+      const bool last = index + 1 >= given_ || index + 1 >= degrees::max_entries;
+      return {index, first, (last ? layers_ : first_[static_cast<std::size_t>(index + 1)]) - first};
     }
     if (split_ != layer_split::even) return {index, first_of(index), first_of(index + 1) - first_of(index)};
+    const auto& d = *d_;
     if (index == 0) return {0, 0, d.first_stage_layers > 0 ? d.first_stage_layers : each_};
     if (index == chunks_ - 1 && d.last_stage_layers > 0) return {index, last_, d.last_stage_layers};
     const auto before = d.first_stage_layers > 0 ? d.first_stage_layers - each_ : 0;
@@ -93,6 +105,19 @@ class stage_cut {
   }
 
  private:
+  /// nanotron's models/base.py build_model, in its own floating-point arithmetic: where costs come out even a stage takes one more.
+  constexpr void deal(const block_costs& costs) {
+    if (chunks_ > degrees::max_entries) refuse("headroom: parallel.pipeline × virtual_pipeline must be from 1 to 256; chunks", chunks_);
+    given_ = chunks_;
+    const auto all = static_cast<double>(checked::add(checked::mul(layers_, costs.layer), costs.head));
+    std::int64_t chunk = 0;
+    first_[0] = 0;
+    for (std::int64_t i = 0; i < layers_; ++i) {
+      const auto share = all * (static_cast<double>(chunk + 1) / static_cast<double>(chunks_));
+      if (static_cast<double>(checked::mul(i + 1, costs.layer)) > share) first_[static_cast<std::size_t>(++chunk)] = static_cast<std::int32_t>(i + 1);
+    }
+    for (++chunk; chunk < chunks_; ++chunk) first_[static_cast<std::size_t>(chunk)] = static_cast<std::int32_t>(layers_);
+  }
   /// The first layer of a chunk of an uneven split; that behind the last chunk is the number of layers.
   [[nodiscard]] constexpr std::int64_t first_of(std::int64_t index) const {
     if (index == 0) return 0;

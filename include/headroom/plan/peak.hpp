@@ -50,7 +50,7 @@ inline bool same_runs(const chunk_runs& a, const chunk_runs& b) {
 /// Without the orders.
 inline stage_layout layout_of(const settled_job& s) {
   const auto& j = *s.source;
-  const stage_cut cut(j.parallel, s.model.layers, j.framework.pipeline.split);
+  const auto cut = cut_into_stages(j, s.model);
   stage_layout r;
   const auto kind_of = [&](const chunk_kind& k) {
     for (std::size_t i = 0; i < r.chunks.size(); ++i)
@@ -120,7 +120,7 @@ struct weights_held {
   bytes states, temporaries, load;
 };
 inline weights_held weights_held_of(const settled_job& s, const rank_weights& weights, std::int64_t stage) {
-  const stage_cut cut(s.source->parallel, s.model.layers, s.source->framework.pipeline.split);
+  const auto cut = cut_into_stages(*s.source, s.model);
   const auto w = weights.of_stage(cut, stage);
   const auto states = states_of_stage(s, w);
   return {states.total(), update_temporaries(s, w), load_of_stage(s, weights, cut, stage, states).total};
@@ -156,7 +156,7 @@ class stage_peaks {
     for (auto& stage : stages_) {
       const auto& k = *stage.kind;
       const auto resident = stage.held.states + layers.buffers(s, k.parts);
-      highest = max(max(highest, stage.held.load), resident + inputs_left(s.source->parallel, k.given, w.input) + stage.held.temporaries);
+      highest = max(max(highest, stage.held.load), resident + inputs_left(*s.source, k.given, w.input) + stage.held.temporaries);
       const auto micros = std::min(s.source->batch.accumulation, stage.enough);
       if (micros != stage.micros) stage.moments = &k.order->moments(s, k, stage.micros = micros);
       highest = max(highest, resident + tallest(k, *stage.moments, w.input, highest - resident));

@@ -5,6 +5,7 @@
 #include <headroom/engine/tensor_parallel/chunk_step.hpp>
 #include <headroom/engine/tensor_parallel/divided_layers.hpp>
 #include <headroom/replay/block_trace.hpp>
+#include <headroom/replay/run_ahead.hpp>
 
 #include <array>
 #include <deque>
@@ -34,7 +35,10 @@ class allocated_chunk {
     chunk_leaves<handle> leaves{};
   };
 
-  allocated_chunk(const settled_job& s, bytes input, tensor_memory& m) : job_(&s), scene_(s.layer), memory_(&m), blocks_(m), input_(input) {
+  /// `ahead`: by how many layers the host is.
+  allocated_chunk(const settled_job& s, bytes input, tensor_memory& m, const detail::layers_ahead& ahead = {})
+      : job_(&s), scene_(s.layer), memory_(&m), blocks_(m), input_(input), ahead_(ahead, m) {
+    blocks_.retire_communicated(ahead_.any());
     scene_.model = &s.model;
     const auto trained = trained_modules(*s.source, -1);
     for (const auto& k : kinds_of(s.model)) {
@@ -42,7 +46,7 @@ class allocated_chunk {
       parts.clear();
       megatron::for_each_half(scene_, k.kind, trained, [&](const program& p) { parts.push_back(p); });
     }
-    with_made([&] { return megatron::head_and_loss(scene_, trained); }, [&](const program& p) { head_.push_back(p); });
+    with_made([&] { return megatron::last_block(scene_, trained); }, [&](const program& p) { head_.push_back(p); });
     if (s.model.encoder.layers > 0) {
       const auto stack = encoder_stack(s.model);
       const auto own = megatron::encoder_scene(scene_, stack);
@@ -51,7 +55,7 @@ class allocated_chunk {
       for (std::int64_t i = 0; i < s.model.encoder.layers; ++i) encoder_.insert(encoder_.end(), layer.begin(), layer.end());
       with_made([&] { return megatron::norm_block(own); }, [&](const program& p) { encoder_.push_back(p); });
     }
-    sink_.accumulate = true;
+    sink_.accumulate = !s.source->framework.gradients.stay_in_micro_batch;
     for (auto& slot : slots_) slot.assign(static_cast<std::size_t>(2 * s.model.layers + 1), none);
   }
   /// What comes next is of this micro-batch, of a chunk whose first layer is `first`.
@@ -98,6 +102,7 @@ class allocated_chunk {
     auto& h = unit(u);
     if (u.run.recomputes) h.input = flow_;
     flow_ = run(u, h, flow_, u.run.recomputes ? recording::off : recording::on);
+    ahead_.layer(true);
   }
   void forward_norm() {}
   void forward_module() {}
@@ -140,9 +145,15 @@ class allocated_chunk {
       }
     }
     memory_->free(h.input);
+    ahead_.layer(false);
     if (held != nullptr) *held = make(input_, row::communication_buffers);
   }
+  void consider_input() {}
   void consider_gradient() {}
+  void drop_gradients() {
+    for (auto& g : sink_.kept) memory_->free(g);
+    sink_.kept.clear();
+  }
 
  private:
   static constexpr tensor_memory::handle none = tensor_memory::none;
@@ -181,6 +192,7 @@ class allocated_chunk {
   tensor_memory* memory_;
   block_trace blocks_;
   bytes input_;
+  run_ahead ahead_;
   std::array<std::vector<program>, megatron::kind_places> parts_;  // of each kind of layer
   std::vector<program> encoder_;               // halves of all its layers, and its norm
   std::vector<program> head_;                  // one

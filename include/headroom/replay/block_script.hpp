@@ -26,7 +26,7 @@ struct script_step {
   enum class kind : std::uint8_t {
     make,         ///< a tensor
     make_cut,     ///< … in blocks of a size
-    free,
+    free,         ///< of a temporary `of` is its row
     make_pieced,  ///< a tensor that has no piece yet
     add_piece,
     drop_piece,
@@ -84,7 +84,11 @@ class script_writer {
     write(whole ? script_step::kind::make : script_step::kind::make_cut, temporary_, b, o.temporaries);
     to_->steps.back().cut = o.temporary_block;
   }
-  void free_temporary(const operation&) { free_slot(temporary_); }
+  void free_temporary(const operation& o) {
+    const auto before = to_->steps.size();
+    free_slot(temporary_);
+    if (to_->steps.size() > before) to_->steps.back().of = o.temporaries;
+  }
   void returns() { write(script_step::kind::pass, 0); }
   void enters() { returns(); }
 

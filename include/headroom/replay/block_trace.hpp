@@ -69,6 +69,9 @@ class block_trace {
     return backward(p, b, gradient, sink, [] {});
   }
 
+  /// From here on, temporaries that a collective reads are held for its stream when they are freed (tensor_memory::retire).
+  void retire_communicated(bool yes) { retires_ = yes; }
+
   /// Frees some of a block's storages.
   void free(block_tensors& b, wide_set s) {
     b.alive &= ~s;
@@ -94,7 +97,7 @@ class block_trace {
       switch (s.what) {
         case script_step::kind::make: h = m.make(s.size, s.of); break;
         case script_step::kind::make_cut: h = m.make_cut(s.size, s.cut, s.of); break;
-        case script_step::kind::free: m.free(h); break;
+        case script_step::kind::free: retires_ && s.of == row::communication_buffers ? m.retire(h) : m.free(h); break;
         case script_step::kind::make_pieced: h = m.make_pieced(s.of); break;
         case script_step::kind::add_piece: m.add_piece(h, s.size); break;
         case script_step::kind::drop_piece: m.drop_piece(h); break;
@@ -118,6 +121,7 @@ class block_trace {
   tensor_memory* memory_;
   std::vector<block_script> scripts_;
   std::vector<handle> slots_;  // of the run that goes on
+  bool retires_ = false;
 };
 
 }  // namespace headroom

@@ -83,7 +83,7 @@ void replay_ranks(full_report& r, const job& j, const Layers& layers, const ForR
   }
   const auto s = settle(j);
   const auto list = weights_of(s.model);
-  const stage_cut cut(j.parallel, s.model.layers, j.framework.pipeline.split);
+  const auto cut = cut_into_stages(j, s.model);
   for (std::size_t i = 0; i < ranks; ++i) for_rank(i, [&](const replay_watch& w) { replay_stage(r.ranks[i], s, list, cut, w); });
 }
 

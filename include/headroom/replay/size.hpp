@@ -184,10 +184,10 @@ constexpr replay_size size_of_stages(const settled_job& s, const inventory& list
   blocks_made made;
   for (const auto& k : kinds_of(s.model))
     made.rise_to(again, [&](const auto& visit) { megatron::for_each_half(sizes, k.kind, trained, visit); });
-  with_made([&] { return megatron::head_and_loss(sizes, trained); }, [&](const program& p) { made.add_end(p); });
+  with_made([&] { return megatron::last_block(sizes, trained); }, [&](const program& p) { made.add_end(p); });
   const auto front = s.model.encoder.layers;  // of no more tensors than a layer that attends to them
   const auto weights = weight_tensors(s, list);
-  const stage_cut cut(j.parallel, s.model.layers, j.framework.pipeline.split);
+  const auto cut = cut_into_stages(j, s.model);
   tensor_count steps, most_kept;
   for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage) {
     const auto micros = enough_micros(j, stage);

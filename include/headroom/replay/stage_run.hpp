@@ -5,7 +5,7 @@
 // core/optimizer/distrib_optimizer.py; TransformerEngine optimizers/fused_adam.py initialize_state, apex the same.
 #pragma once
 
-#include <headroom/replay/stage_tensors.hpp>
+#include <headroom/replay/nanotron_tensors.hpp>
 #include <headroom/replay/stage_trace.hpp>
 
 namespace headroom {
@@ -13,7 +13,7 @@ namespace headroom {
 class stage_run {
  public:
   stage_run(const settled_job& s, const inventory& list, const stage_cut& cut, std::int64_t stage, caching_allocator& a, const replay_watch& watch = {})
-      : job_(&s), stage_(stage), listener_(watch.listener), steps_(s, cut, stage, a, watch), memory_(&steps_.memory()), inputs_left_(steps_.inputs_left()) {
+      : job_(&s), stage_(stage), listener_(watch.listener), steps_(s, cut, stage, a, watch, detail::layers_ahead_of(s, list)), memory_(&steps_.memory()), inputs_left_(steps_.inputs_left()) {
     const auto held = detail::weights_of_stage(s, list, stage);
     // Megatron-FSDP's shards are buffers, and Muon's layer-wise optimizer gives whole weights to ranks: theirs are added as they are.
     const auto& j = *s.source;
@@ -22,7 +22,10 @@ class stage_run {
       layout_ = detail::fsdp_layout_of(s, list);
       steps_.gather(layout_);
     }
-    if (!j.sharding.gathers_units() && !in_shares)
+    if (j.framework.modules.nanotron()) {
+      mine_ = detail::make_nanotron_states(s, tensors_of_stage(s, list, cut, stage), *memory_);
+      gathered_ = detail::gathered_for_update(s, held.dense);
+    } else if (!j.sharding.gathers_units() && !in_shares)
       make_parameters(tensors_of_stage(s, list, cut, stage));
     else
       copies_ = detail::update_temporaries(s, held) + (in_shares ? detail::layer_wise_temporaries(s, held) : bytes{0});
@@ -105,6 +108,7 @@ class stage_run {
       for (auto& h : moments) memory_->free(h);
     }
     for (auto& h : gradients) memory_->free(h);
+    detail::gather_update(gathered_, *memory_);
     memory_->free(copies);
     memory_->free(left);
   }
@@ -116,6 +120,7 @@ class stage_run {
   tensor_memory* memory_;           ///< of the steps
   bytes inputs_left_, loading_{0};
   bytes copies_{0};                 ///< of an update, where states are buffers
+  detail::gathered_update gathered_;  ///< nanotron's updated parameters
   detail::fsdp_layout layout_;      ///< of Megatron-FSDP's buffers
   std::vector<stage_tensor> mine_;  ///< of which this rank holds master copy and state
 };

@@ -16,8 +16,8 @@ namespace headroom {
 
 class stage_trace {
  public:
-  stage_trace(const settled_job& s, const stage_cut& cut, std::int64_t stage, caching_allocator& a, const replay_watch& watch = {})
-      : job_(&s), memory_(a, watch), input_(detail::residual_tensor(s)), tensors_(s, input_, memory_) {
+  stage_trace(const settled_job& s, const stage_cut& cut, std::int64_t stage, caching_allocator& a, const replay_watch& watch = {}, const detail::layers_ahead& ahead = {})
+      : job_(&s), memory_(a, watch), input_(detail::residual_tensor(s)), tensors_(s, input_, memory_, ahead) {
     cut.for_each(stage, [&](const layer_chunk& c) {
       auto& k = chunks_.emplace_back();
       k.has_head = c.index == cut.chunks() - 1;
@@ -34,7 +34,7 @@ class stage_trace {
 
   [[nodiscard]] tensor_memory& memory() { return memory_; }
   /// What of its chunks' inputs a step leaves.
-  [[nodiscard]] bytes inputs_left() const { return detail::inputs_left(job_->source->parallel, given_, input_); }
+  [[nodiscard]] bytes inputs_left() const { return detail::inputs_left(*job_->source, given_, input_); }
   /// The most bytes that have been asked for at a time.
   [[nodiscard]] bytes peak_asked() const { return memory_.peak_asked(); }
 
@@ -85,6 +85,10 @@ class stage_trace {
       run(chunk, held.leaves);
     };
     if (gathered_) return with(*gathered_);
+    if (job_->source->framework.gradients.stay_in_micro_batch) {
+      detail::kept_gradients units(detail::sizes_of_embedding(*job_), step.chunk == 0 && parts_.first, tensors_);
+      return with(units);
+    }
     detail::weights_in_place units;
     with(units);
   }

@@ -57,10 +57,13 @@ class tensor_memory {
   }
   /// Freed, but held for another stream until an event behind it is waited for (caching_allocator::retire).
   void retire(handle& h) {
-    if (h < 0) return free(h);
-    if (listener_ != nullptr) listener_->free(h);
-    asked_ -= sizes_[static_cast<std::size_t>(h)];
-    allocator_->retire(h);
+    if (h >= 0)
+      retire_block(h);
+    else if (h != none) {
+      for (const auto b : pieces_[index(h)].blocks) retire_block(b);
+      pieces_[index(h)].blocks.clear();
+      spare_.push_back(h);
+    }
     h = none;
   }
   [[nodiscard]] std::size_t record() const { return allocator_->record(); }
@@ -111,6 +114,11 @@ class tensor_memory {
     if (listener_ != nullptr && b >= 0) listener_->free(b);
     if (b >= 0) asked_ -= sizes_[static_cast<std::size_t>(b)];
     allocator_->release(b);
+  }
+  void retire_block(caching_allocator::block b) {
+    if (listener_ != nullptr) listener_->free(b);
+    asked_ -= sizes_[static_cast<std::size_t>(b)];
+    allocator_->retire(b);
   }
   void free_pieces(handle h) {
     for (const auto b : pieces_[index(h)].blocks) release(b);

@@ -22,6 +22,7 @@ enum class assumption : std::uint8_t {
   cublas_workspace_before_2026, samples_of_one_length, recipe_of_one_date, towers_on_few_runs, eager_stages_on_two_runs, megatron_kinds_on_few_runs,
   parameters_stay_on_gpu, sharded_adapters_unexplained, upcast_quantised_base, recurrence_fused, keys_ignored, unified_memory,
   open_defaults, replay_too_long, method_of_trl, methods_on_few_runs, generation_of_full_length, engine_graphs,
+  host_ahead_of_collectives, head_with_loss,
 };
 // clang-format on
 
@@ -252,6 +253,16 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     {assumption::engine_graphs,
      "CUDA graphs of the engine that generates are counted as 1 GiB beside its share, and stay while it sleeps; 0.3 to 2.5 GiB have been reported.",
      {"engine_graphs", reading::device, error_base::mebibyte, 350'000, 750'000}},
+    // Calibrated on the even lines of nanotron's sweep with more than one tensor-parallel rank.
+    {assumption::host_ahead_of_collectives,
+     "what collectives of tensor parallelism read stays taken until the GPU has passed them. How far the host is ahead of the GPU by then decides how much that is, "
+     "and no job says it: one layer is assumed, or 22 where one process has all layers and starts them faster than they run.",
+     {"host_ahead", reading::reserved, error_base::turnover, 110, 220}},
+    // Calibrated on the even lines of the same sweep with one tensor-parallel rank: where costs come out even, most runs had a layer less.
+    {assumption::head_with_loss,
+     "nanotron may put the head on one stage and the loss on a later one: both are counted on the last stage. Where its costs of layers come out even, runs "
+     "have had a layer less on the first stage than its code says.",
+     {"dealt_layers", reading::allocated, error_base::step_tensors, 60, 30}},
 });
 // clang-format on
 inline constexpr int assumption_count = static_cast<int>(all_assumptions.size());

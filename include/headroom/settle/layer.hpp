@@ -84,6 +84,7 @@ constexpr void settle_kernels(settled_job& r) {
   const auto& j = *r.source;
   auto& s = r.layer;
   s.kernel = j.attention;
+  if (s.kernel == attention::unset && j.framework.modules.nanotron()) s.kernel = attention::flash;
   if (s.kernel == attention::unset) {
     s.kernel = attention::sdpa;
     r.assumptions.add(assumption::attention_sdpa);

@@ -79,7 +79,7 @@ constexpr void settle_shards(settled_job& r) {
         refuse("headroom: the data-parallel ranks must be a multiple of sharding.zero_hpz_partition_size; zero_hpz_partition_size", r.shards.secondary);
     }
     if (z.cuts(sharded_state::weights)) r.assumptions.add(assumption::deepspeed_stage3_trace);
-    if (z.cuts(sharded_state::optimizer) && z.leaves_buckets_open()) r.assumptions.add(assumption::zero_buckets_default);
+    if (z.cuts(sharded_state::optimizer) && z.leaves_buckets_open() && !j.framework.modules.nanotron()) r.assumptions.add(assumption::zero_buckets_default);
   }
   r.flat = z.flat();
   r.shards.parameters = z.cuts(sharded_state::weights) ? d : 1;
@@ -113,6 +113,8 @@ constexpr void settle_step(settled_job& r) {
   if (j.assumed_defaults > 0) a.add(assumption::open_defaults);
   if (r.model.vision.layers > 0) a.add(assumption::towers_on_few_runs);
   if (j.framework.modules.megatron() && (r.model.recurs() || r.model.bidirectional || r.model.encoder.layers > 0)) a.add(assumption::megatron_kinds_on_few_runs);
+  if (j.framework.modules.nanotron() && r.layer.sequence_split > 1) a.add(assumption::host_ahead_of_collectives);
+  if (j.framework.modules.nanotron() && j.parallel.pipeline > 1) a.add(assumption::head_with_loss);
   if (j.offload.parameters != place_of_parameters(j)) a.add(assumption::parameters_stay_on_gpu);
   if (j.offload.activations != place::on_gpu) a.add(assumption::activations_offload_overlap);
   if (j.adapter.kind != adapter_kind::none && j.batch.accumulation > 1 && !j.batch.packed && r.shards.parameters > 1) a.add(assumption::samples_of_one_length);
@@ -132,7 +134,7 @@ constexpr settled_job settle_checked(const job& j, std::size_t kind = 0) {
   r.model.vision = seen(r.model.vision, j.batch.images);
   r.model.vocab = checked::round_up(r.model.vocab, checked::mul(r.model.vocab_multiple, j.parallel.tensor));
   if (j.framework.loading.unties_embeddings) r.model.tied = false;
-  if (j.framework.modules.megatron()) as_megatron_builds(r.model);
+  if (j.framework.modules.megatron() && !j.framework.modules.nanotron()) as_megatron_builds(r.model);
   settle_precision(r);
   settle_optimizer(r);
   settle_shards(r);

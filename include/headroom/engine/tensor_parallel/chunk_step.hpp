@@ -14,7 +14,8 @@
 //   receive_gradient(), send_gradient()               … back: a gradient that comes in is held by the schedule, too
 //   backward_head(), backward_module(), backward_norm(), backward(unit, held)   held: not null where the gradient of what the unit returned
 //                                                     is held by the schedule when the unit has used it
-//   consider_gradient()                               the gradient of the stream is alive, beside all else
+//   consider_input(), consider_gradient()             the stream, or its gradient, is about to be alive, beside all else
+//   drop_gradients()                                  what a micro-batch's backward has made of weight gradients goes
 #pragma once
 
 #include <headroom/allocator/stream.hpp>
@@ -60,12 +61,13 @@ struct chunk_facts {
   std::int64_t encoder{};     ///< layers of an encoder, which run first …
   bytes memory{};             ///< … and what they make, for all layers of the decoder
   bool has_head{};
+  bool holds_gradient{};      ///< the schedule names the gradient that came in until the chunk's backward has returned
   bool saves_mask{};          ///< the attention mask, which is an argument of the model's forward, is saved with every checkpoint that is given it
 };
 constexpr chunk_facts facts_of(const job& j, const shape& m, const chunk_runs& layers, bool has_head, bytes input, const chunk_masks& masks, bytes memory) {
   const auto modules = j.recompute.mode == recompute_mode::selective ? j.recompute.modules : 0;
   const bool saves = j.recompute.mode == recompute_mode::full || (modules >> static_cast<int>(recompute_module::core_attn) & 1U) != 0;
-  return {&m, &layers, masks, input, m.mtp_layers, m.encoder.layers, memory, has_head, saves};
+  return {&m, &layers, masks, input, m.mtp_layers, m.encoder.layers, memory, has_head, j.framework.pipeline.keeps_tensors, saves};
 }
 
 /// Layers that run together: one, or those that share a checkpoint.
@@ -85,6 +87,8 @@ enum class group_slot : std::uint8_t {
 /// Weights that are there whole, with gradients that are added up in place: nothing happens around a layer.
 struct weights_in_place {
   static constexpr bool gathers = false;
+  static constexpr void before_input() {}
+  static constexpr void after_input() {}
   static constexpr void begin_forward() {}
   static constexpr void before_forward(std::int64_t) {}
   static constexpr void after_forward(std::int64_t) {}
@@ -120,7 +124,9 @@ class chunk_step {
       to.forward_encoder(f.encoder);
       leaves.memory = to.make(f.memory, row::activations);
     }
+    units_->before_input();
     to.receive();
+    units_->after_input();
     units_->begin_forward();
     const auto& layers = *f.layers;
     for (std::int32_t i = 0; i < layers.size; ++i) {
@@ -158,7 +164,7 @@ class chunk_step {
         const bool first = i == layers.size - 1 && n == r.count - 1;
         to.enter(phase::backward, u.first());
         units_->before_backward(u.first());
-        to.backward(u, first && !f.has_head ? &held : nullptr);
+        to.backward(u, first && !f.has_head && f.holds_gradient ? &held : nullptr);
         units_->after_backward(u.first());
         if (first && f.encoder > 0) leaves.memory_gradient = to.make(f.memory, row::temporaries);  // all layers' gradients are added up in it
       });

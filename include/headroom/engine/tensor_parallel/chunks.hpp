@@ -4,6 +4,7 @@
 
 #include <headroom/engine/tensor_parallel/chunk_step.hpp>
 #include <headroom/engine/tensor_parallel/divided_layers.hpp>
+#include <headroom/engine/tensor_parallel/kept_gradients.hpp>
 
 namespace headroom {
 
@@ -111,13 +112,19 @@ class chunk_count {
       }
     }
   }
-  /// The first to run backward finds the most there.
+  /// The first to run backward finds the most there; where gradients stay, the last may.
   template <class Units, class Body>
   constexpr void each_down(const chunk_run& r, Units& units, const Body& body) {
     const auto& c = count(r);
     if constexpr (!Units::gathers) {
       body(r.count - 1);
-      live_ += multiple{1 - r.count, c.saved};
+      if (c.gradients == bytes{0} || r.count == 1) {
+        live_ += multiple{1 - r.count, c.saved};
+        return;
+      }
+      live_ += multiple{2 - r.count, c.saved};
+      live_.add(row::gradients, (r.count - 2) * c.gradients);
+      body(0);
     } else {
       for (auto n = r.count; n-- > 0;) {
         body(n);
@@ -165,17 +172,23 @@ class chunk_count {
   constexpr void backward_head() {
     live_ -= layers_->head_saved;
     if (k_->backward.rise_to(live_, part{row::activations, k_->stays}, layers_->head_backward)) k_->backward_layer = -1;
+    live_.add(row::gradients, layers_->head_gradients);
   }
   constexpr void backward_module() { module_down(layers_->mtp); }
   constexpr void backward_norm() { module_down(layers_->norm); }
   constexpr void backward(const layer_unit& u, handle* held) {
     live_ -= cost_->saved;
     if (k_->backward.rise_to(live_, held != nullptr ? cost_->backward_first : cost_->backward)) k_->backward_layer = u.last();
+    live_.add(row::gradients, cost_->gradients);
     if (held != nullptr) *held = make(layers_->input, row::communication_buffers);
   }
   constexpr void consider_gradient() {
     if (k_->backward.rise_to(live_, part{row::temporaries, layers_->input})) k_->backward_layer = -1;
   }
+  constexpr void consider_input() {
+    if (k_->forward.rise_to(live_, part{row::activations, layers_->input})) k_->forward_layer = -1;
+  }
+  constexpr void drop_gradients() {}
   /// All that there is, between forward and backward.
   [[nodiscard]] constexpr const Moment& live() const { return live_; }
 

@@ -25,16 +25,17 @@ struct basic_layer_cost {
   Moment kept{};            ///< after a backward that leaves the gradients of weights for later
   bytes offloaded{};        ///< of what it saves, in host memory
   bytes doubled{};          ///< … which comes back in so many bytes more
+  bytes gradients{};        ///< of its weights, where they stay until the micro-batch's backward is done
 };
 using layer_cost = basic_layer_cost<moment>;
 
 constexpr layer_cost cost_of(const layer_walk& w, bool recomputes) {
-  if (!recomputes) return {w.saved, w.forward, w.backward, w.backward, {}, w.offloaded, w.doubled};
+  if (!recomputes) return {w.saved, w.forward, w.backward, w.backward, {}, w.offloaded, w.doubled, w.weight_gradients};
   const moment input(row::activations, w.input);
   auto backward = w.backward;
   if (!w.input_saved) backward += input;
   backward = taller(backward, w.forward + moment(row::temporaries, w.input));
-  return {input, w.forward_off, backward, backward, {}};
+  return {input, w.forward_off, backward, backward, {}, {}, {}, w.weight_gradients};
 }
 
 /// A tensor of the residual stream, as stages hand it on.
@@ -59,7 +60,7 @@ constexpr divided_walk walk_divided_layer(const scene& sc, const module_set& tra
   divided_walk r;
   bool first = true;
   const auto add = [&](const program& p) {
-    join(r, p, first, graphless, true);
+    join(r, p, first, graphless, !sc.habits->gradients.stay_in_micro_batch);
     if (later) r.kept += walk_backward(p, true, weight_work::later).kept;
     first = false;
   };
@@ -69,7 +70,7 @@ constexpr divided_walk walk_divided_layer(const scene& sc, const module_set& tra
   // The caller's reference to the output's gradient outlives the last part's backward.
   auto before = r.backward;
   const auto back = r.offloaded + r.doubled;
-  if (kind.feeds != feed_forward_kind::none && (kind.sparse() ? parts.sparse : parts.dense)) with_made([&] { return megatron::feed_forward_block(sc, kind, trained); }, add);
+  if (kind.feeds != feed_forward_kind::none && !megatron::in_one_program(sc) && (kind.sparse() ? parts.sparse : parts.dense)) with_made([&] { return megatron::feed_forward_block(sc, kind, trained); }, add);
   r.backward_first = r.backward;
   if (r.offloaded + r.doubled > back) [[unlikely]] before.add(row::activations, r.offloaded + r.doubled - back);
   r.backward_first.rise_to(before, part{row::communication_buffers, r.input});
@@ -89,6 +90,7 @@ struct basic_divided_layers {
   layer norm{}, mtp{};                ///< the last norm and a module of multi-token prediction
   layer encoder{}, encoder_norm{};    ///< a layer of an encoder, and the norm at its end
   Moment head_saved{}, head_forward{}, head_backward{}, head_kept{};
+  bytes head_gradients{};             ///< of its weights, where they stay
   bytes input{};                      ///< a tensor of the residual stream
   bytes memory{};                     ///< what an encoder has made
 };
@@ -142,11 +144,13 @@ constexpr divided_layers walk_divided_layers(const settled_job& s, detail::walke
   }
   if (s.model.encoder.layers > 0) [[unlikely]] detail::walk_encoder(r, s, sc, trained);
   if (!parts.outside) return r;
-  with_made([&] { return megatron::head_and_loss(sc, trained); }, [&](const program& head) {
+  with_made([&] { return megatron::last_block(sc, trained); }, [&](const program& head) {
     const auto forward = walk_forward(head);
     r.head_saved = moment(forward.saved, forward.saved_rows);
     r.head_forward = forward.peak;
-    r.head_backward = walk_backward(head, true).peak;
+    const auto backward = walk_backward(head, !j.framework.gradients.stay_in_micro_batch);
+    r.head_backward = backward.peak;
+    r.head_gradients = backward.weight_gradients;
     if (later) r.head_kept = walk_backward(head, true, weight_work::later).kept;
   });
   return r;

@@ -156,6 +156,8 @@ class fsdp_units {
   fsdp_units(const fsdp_units&) = delete;
   fsdp_units& operator=(const fsdp_units&) = delete;
 
+  static constexpr void before_input() {}
+  static constexpr void after_input() {}
   constexpr void begin_forward() { pass_ = {order_, *layout_, job_->model.layers, false}; }
   constexpr void before_forward(std::int64_t layer) { gather(layer); }
   constexpr void after_forward(std::int64_t layer) { release(layer); }

@@ -4,7 +4,7 @@
 // core/tensor_parallel/layers.py, core/models/common/embeddings/rotary_pos_embedding.py.
 #pragma once
 
-#include <headroom/states/outside.hpp>
+#include <headroom/engine/tensor_parallel/nanotron_states.hpp>
 
 namespace headroom {
 
@@ -103,6 +103,11 @@ constexpr breakdown buffers_of_stage(const settled_job& s, stage_parts kinds) {
   const auto& sc = s.layer;
   const bool last = kinds.last;
   breakdown b{};
+  if (habits.modules.nanotron()) {
+    b[row::workspace] += habits.process.cublas_handles * cublas_workspace(s);
+    b[row::communication_buffers] += gather_buffers(s);
+    return b;
+  }
   const bool written_out = sc.kernel == attention::eager || sc.kernel == attention::math;
   // A stage of TransformerEngine modules alone never calls a matrix multiplication of torch; its router does not either.
   if (last || written_out || habits.modules.local()) b[row::workspace] += habits.process.cublas_handles * cublas_workspace(s);

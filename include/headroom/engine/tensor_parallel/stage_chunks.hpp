@@ -50,6 +50,12 @@ class stage_chunks {
   constexpr bytes walk(chunk_cost& k, const layer_chunk& c) const {
     const auto masks = masks_of(*s_, c.index == 0, k.has_head);
     if (fsdp_ != nullptr) [[unlikely]] return walk_fsdp_chunk(k, *s_, *layers_, *fsdp_, masks);
+    if (s_->source->framework.gradients.stay_in_micro_batch) [[unlikely]] {
+      chunk_count<moment> to(k, s_->model, *layers_);
+      kept_gradients units(sizes_of_embedding(*s_), c.index == 0, to);
+      walk_chunk(k, *s_->source, s_->model, *layers_, masks, to, units);
+      return bytes{0};
+    }
     walk_chunk(k, *s_->source, s_->model, *layers_, masks.embedding, masks.attention);
     return bytes{0};
   }

@@ -19,7 +19,7 @@ namespace headroom::detail {
 class boundary_tensors {
  public:
   constexpr boundary_tensors(const degrees& d, const pipeline_profile& how, stage_parts parts) : first_(parts.first), last_(parts.last) {
-    if (d.pipeline == 1 || properties_of(d.schedule).both_ways()) return;
+    if (!how.keeps_tensors || d.pipeline == 1 || properties_of(d.schedule).both_ways()) return;
     plain_ = d.virtual_pipeline == 1;
     keeps_warm_up_ = !plain_ && !how.overlaps_warm_up;
     if (!plain_ && (first_ || last_) && how.microbatch_group > d.pipeline) slots_ = how.microbatch_group - d.pipeline;

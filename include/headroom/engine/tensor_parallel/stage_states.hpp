@@ -4,7 +4,7 @@
 // Sources: Megatron-LM core/optimizer/distrib_optimizer.py, core/distributed/param_and_grad_buffer.py.
 #pragma once
 
-#include <headroom/engine/tensor_parallel/stage_weights.hpp>
+#include <headroom/engine/tensor_parallel/nanotron_states.hpp>
 #include <headroom/sharding/windows.hpp>
 
 namespace headroom {
@@ -24,7 +24,7 @@ constexpr state_degrees degrees_of_shards(const settled_job& s) {
 }
 constexpr state_degrees degrees_of_states(const settled_job& s) {
   const auto& z = s.source->sharding;
-  const bool divides = z.by(sharder::megatron) && z.cuts(sharded_state::optimizer);
+  const bool divides = (z.by(sharder::megatron) || s.source->framework.modules.nanotron()) && z.cuts(sharded_state::optimizer);
   return divides ? degrees_of_shards(s) : state_degrees{};
 }
 
@@ -53,6 +53,7 @@ constexpr bytes update_temporaries(const settled_job& s, const stage_weights& w)
   const auto d = degrees_of_states(s);
   const auto copied = update_copies(s);
   const auto one = share(w.dense, 4, d.dense), other = share(w.experts, 4, d.experts);
+  if (s.source->framework.modules.nanotron()) return gathered_for_update(s, w.dense).all();
   return (copied.gradients ? one + other : bytes{0}) + copied.moments * max(one, other);
 }
 
@@ -83,6 +84,7 @@ constexpr breakdown states_of_stage(const settled_job& s, const stage_weights& w
   b[row::gradients] = share(whole, p.gradients.width());
   const auto master = master_width(s);
   b[row::master_parameters] = share(w.dense, master, d) + share(w.experts, master, e);
+  if (s.source->framework.modules.nanotron()) b[row::communication_buffers] += bucketed(s, whole);
   const auto state = s.optimizer.state.width() * s.optimizer.moments;
   b[row::optimizer_state] = share(w.dense, state, d) + share(w.experts, state, e);
   if (s.optimizer.vector_moments > 0)

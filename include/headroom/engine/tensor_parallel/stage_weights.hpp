@@ -2,7 +2,7 @@
 // What one rank of a pipeline stage holds of a model's weights, where layers are divided.
 #pragma once
 
-#include <headroom/layout/stages.hpp>
+#include <headroom/settle/stages.hpp>
 #include <headroom/settle/settle.hpp>
 
 namespace headroom {
@@ -102,7 +102,7 @@ class rank_weights {
 };
 
 constexpr stage_weights weights_of_stage(const settled_job& s, const inventory& list, std::int64_t stage) {
-  return rank_weights(s, list).of_stage(stage_cut(s.source->parallel, s.model.layers, s.source->framework.pipeline.split), stage);
+  return rank_weights(s, list).of_stage(cut_into_stages(*s.source, s.model), stage);
 }
 
 }  // namespace detail

@@ -23,7 +23,7 @@ constexpr moment resident_of_stage(const settled_job& s, const breakdown& states
 
 /// Each chunk's last input stays an attribute of its layers (TransformerBlock.input_tensor), its gradient with it. `given`: chunks that
 /// have theirs from another stage.
-constexpr bytes inputs_left(const degrees& d, std::int64_t given, bytes input) { return d.pipeline > 1 ? 2 * given * input : bytes{0}; }
+constexpr bytes inputs_left(const job& j, std::int64_t given, bytes input) { return j.parallel.pipeline > 1 && j.framework.pipeline.keeps_tensors ? 2 * given * input : bytes{0}; }
 
 }  // namespace detail
 
@@ -54,7 +54,7 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
   if (on_host != nullptr) *on_host = max(*on_host, offloaded.on_host());
   timeline t;
   t.look(phase::load, -1, fsdp != nullptr ? detail::fsdp_load(*fsdp) : detail::load_of_stage(s, weights, cut, stage, resident.rows));
-  const part inputs_left{row::communication_buffers, detail::inputs_left(d, chunks.inputs(), w.input)};
+  const part inputs_left{row::communication_buffers, detail::inputs_left(j, chunks.inputs(), w.input)};
   t.look(phase::reduce, -1, resident, inputs_left);
   t.look(phase::step, -1, resident, inputs_left, part{row::temporaries, detail::update_temporaries(s, held_weights) + (whole ? detail::layer_wise_temporaries(s, held_weights) : bytes{0})});
   t.look(phase::save, -1, resident, inputs_left);
