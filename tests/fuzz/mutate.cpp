@@ -11,6 +11,7 @@
 #include <headroom/io/launchers/megatron_keys.hpp>
 #include <headroom/io/launchers/swift_keys.hpp>
 #include <headroom/io/launchers/torchtitan_keys.hpp>
+#include <headroom/io/launchers/nanotron_keys.hpp>
 #include <headroom/io/launchers/torchtune_keys.hpp>
 #include <headroom/io/launchers/transformers_keys.hpp>
 #include <headroom/io/options/deepspeed_keys.hpp>
@@ -55,7 +56,7 @@ std::vector<std::string> words_of_readers() {
       for (const auto value : headroom::io::words_between_bars(k.off)) all.emplace_back(value);
     }
   };
-  add(accelerate_passed), add(axolotl_passed), add(litgpt_passed), add(llama_factory_passed), add(megatron_passed), add(swift_passed), add(torchtitan_passed), add(torchtune_passed), add(transformers_passed), add(deepspeed_passed);
+  add(accelerate_passed), add(axolotl_passed), add(litgpt_passed), add(llama_factory_passed), add(megatron_passed), add(nanotron_passed), add(swift_passed), add(torchtitan_passed), add(torchtune_passed), add(transformers_passed), add(deepspeed_passed);
   for (const auto* word : {"model_type", "architectures", "num_hidden_layers", "hidden_size", "num_attention_heads", "num_key_value_heads", "intermediate_size", "vocab_size", "text_config", "vision_config", "quantization_config", "LlamaForCausalLM",
                            "llama", "qwen3_moe", "deepspeed", "torchrun", "accelerate launch", "srun", "pretrain_gpt.py", "train.py", "--", "#SBATCH", "for i in", "do", "done", "if", "then", "fi", "case", "in", "esac", ";;", "$((", "))", "${A[@]}",
                            "${A:-", "}", "A=(", ")", "A+=", "<<END", "END", "&a", "*a", "<<: *a", "|", ">", "[[a]]", "'''", "\"\"\"", "auto", "null", "Tried to allocate", "GiB", "total capacity;", "already allocated", "headroom.dev/job", "annotations"})

@@ -23,14 +23,13 @@ std::string yaml(const std::string& said) { return refusal_of({{"config.yaml", s
 
 TEST_CASE("files of their repositories") {
   CHECK(is_for(refusal_of({launch_file("gpt-neox-160m", "160M.yml")}), "gpt-neox"));
-  CHECK(is_for(refusal_of({launch_file("nanotron-tiny-llama", "config_tiny_llama.yaml")}), "nanotron"));
   CHECK(is_for(refusal_of({launch_file("megatron-deepspeed-gpt", "pretrain_gpt_tiny.sh")}), "Megatron-DeepSpeed"));
   CHECK(is_for(refusal_of({launch_file("megatron-bridge-distill", "llama32_3b-1b_distill_override_example.yaml")}), "Megatron-Bridge"));
 }
 
 TEST_CASE("commands") {
   CHECK(is_for(script("python ./deepy.py train.py -d configs 160M.yml local_setup.yml\n"), "gpt-neox"));
-  CHECK(is_for(script("CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun --nproc_per_node=8 run_train.py --config-file examples/config_tiny_llama.yaml\n"), "nanotron"));
+  CHECK(is_for(script("CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun --nproc_per_node=8 run_train.py --config-file examples/config_tiny_llama.yaml\n"), "nanotron's command line"));
   CHECK(is_for(script("torchrun --nproc_per_node=8 scripts/training/run_recipe.py --recipe llama32_1b_pretrain_config train.train_iters=10\n"), "Megatron-Bridge"));
   CHECK(is_for(script("torchrun --standalone --nnodes=1 --nproc_per_node=4 -m verl.trainer.fsdp_sft_trainer optim.lr=1e-4 model.partial_pretrain=Qwen/Qwen2.5-0.5B-Instruct\n"), "verl"));
   CHECK(is_for(script("python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo trainer.n_gpus_per_node=8\n"), "verl"));
@@ -70,8 +69,8 @@ TEST_CASE("what is not theirs is read on") {
   // paths and names that begin or end as another program's do
   for (const auto* value : {"--data-path 0.3 /data/nemo.x 0.7 verl.x", "--load /runs/run_train.py", "--wandb-project slime.x --wandb-exp-name primus.run", "--tensorboard-dir logs/openrlhf/cli"})
     CHECK(script("torchrun --nproc_per_node 8 pretrain_gpt.py " + plain + value + "\n").empty());
-  CHECK(is_for(script("torchrun --standalone run_train.py --config-file pretrain_gpt.py\n"), "nanotron"));
-  CHECK(is_for(script("python -m torch.distributed.run --standalone run_train.py --load x\n"), "nanotron"));
+  CHECK(is_for(script("torchrun --standalone run_train.py --config-file pretrain_gpt.py\n"), "nanotron's command line"));
+  CHECK(is_for(script("python -m torch.distributed.run --standalone run_train.py --load x\n"), "nanotron's command line"));
   CHECK(yaml("model: llama-3.1-8b\nbatch: {sequence: 64}\nframework: hf-trainer\nhardware: {gpu: h100-sxm-80gb}\n").empty());
 }
 

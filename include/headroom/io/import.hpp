@@ -5,6 +5,7 @@
 #include <headroom/io/launchers/safetensors_index.hpp>
 #include <headroom/io/launchers/import_accelerate.hpp>
 #include <headroom/io/launchers/import_adapter.hpp>
+#include <headroom/io/launchers/import_nanotron.hpp>
 #include <headroom/io/launchers/import_text.hpp>
 #include <headroom/io/launchers/megatron_yaml.hpp>
 #include <headroom/io/launchers/model_dropout.hpp>
@@ -22,6 +23,7 @@ inline file_kind kind_of(const json_value& root) {
   if (any({"weight_map"})) return file_kind::safetensors_index;
   if (any({"peft_type"})) return file_kind::adapter;
   if (is_axolotl(root)) return file_kind::trainer;
+  if (detail::is_nanotron(root)) return file_kind::nanotron;
   if (detail::is_torchtune(root)) return file_kind::torchtune;
   if (detail::is_litgpt(root)) return file_kind::litgpt;
   if (any({"distributed_type", "fsdp_config", "compute_environment"}) && !any({"per_device_train_batch_size"})) return file_kind::accelerate;
@@ -147,7 +149,7 @@ struct import_format {
   file_kind value;
   void (*read)(draft&, const document&, const import_settings&);
 };
-inline constexpr std::array<import_format, 12> file_kinds{{
+inline constexpr std::array<import_format, 13> file_kinds{{
     {"job", file_kind::job, [](draft& d, const document& from, const import_settings& with) { import_job(d, from, with.files.value_or(file_base::anywhere_from(with.base))); }},
     {"huggingface", file_kind::huggingface, [](draft& d, const document& from, const import_settings& with) { import_huggingface(d, from, with.base.filename().string()); }},
     {"safetensors-index", file_kind::safetensors_index, [](draft& d, const document& from, const import_settings&) { d.indices.push_back(read_safetensors_index(from)); }},
@@ -156,6 +158,7 @@ inline constexpr std::array<import_format, 12> file_kinds{{
     {"accelerate", file_kind::accelerate, [](draft& d, const document& from, const import_settings& with) { keep_unread(d, detail::with_full_names(from), file_kind::accelerate, &draft::accelerate, with); }},
     {"megatron", file_kind::megatron, [](draft& d, const document& from, const import_settings&) { import_megatron_recipe(d, from); }},
     {"torchtitan", file_kind::torchtitan, [](draft& d, const document& from, const import_settings& with) { keep_unread(d, from, file_kind::torchtitan, &draft::torchtitan, with); }},
+    {"nanotron", file_kind::nanotron, [](draft& d, const document& from, const import_settings&) { import_nanotron(d, from); }},
     {"litgpt", file_kind::litgpt, [](draft& d, const document& from, const import_settings&) { keep_recipe(d, from); }},
     {"torchtune", file_kind::torchtune, [](draft& d, const document& from, const import_settings&) { keep_recipe(d, from); }},
     {"trainer", file_kind::trainer, [](draft& d, const document& from, const import_settings& with) { keep_unread(d, from, file_kind::trainer, &draft::trainer, with); }},
@@ -271,7 +274,7 @@ inline std::vector<import_input> written_by_scripts(std::span<const import_input
 /// Several files, in the order in which the programs themselves read them, whatever the order they are given in: a model's shape, what
 /// launchers are configured with, a program's configuration, and last the command line, which wins. Files of one kind keep their order.
 inline void import_files(draft& d, std::vector<import_input> all, const import_settings& with) {
-  constexpr file_kind order[] = {file_kind::huggingface, file_kind::safetensors_index, file_kind::job, file_kind::adapter, file_kind::accelerate, file_kind::deepspeed, file_kind::megatron, file_kind::torchtitan, file_kind::litgpt, file_kind::torchtune, file_kind::trainer};
+  constexpr file_kind order[] = {file_kind::huggingface, file_kind::safetensors_index, file_kind::job, file_kind::adapter, file_kind::accelerate, file_kind::deepspeed, file_kind::megatron, file_kind::torchtitan, file_kind::nanotron, file_kind::litgpt, file_kind::torchtune, file_kind::trainer};
   const auto rank = [&](const import_input& in) { return std::find(std::begin(order), std::end(order), in.kind) - std::begin(order); };
   for (const auto kind : {file_kind::accelerate, file_kind::deepspeed, file_kind::adapter}) {  // a run has one of each
     const import_input* first = nullptr;

@@ -26,8 +26,8 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     // EleutherAI/gpt-neox ea7aefd8: megatron/neox_arguments/*.py, deepy.py.
     {.name = "gpt-neox", .words = "deepy.py", .keys = "pipe_parallel_size|pipe-parallel-size|model_parallel_size|model-parallel-size|pos_emb|pos-emb|attention_config|attention-config|no_weight_tying|no-weight-tying|vocab_file&data_path|"
      "vocab-file&data-path|train_data_paths|vocab_file&tokenizer_type|hostfile&launcher|deepspeed_slurm|deepspeed_mpi|gpt_j_residual|tokenizer-type&vocab-file|tokenizer_type&data_path|text_gen_type|text-gen-type|train_iters&train_micro_batch_size_per_gpu|train-iters&train_micro_batch_size_per_gpu"},
-    // huggingface/nanotron 2411b022: src/nanotron/config/config.py, run_train.py.
-    {.name = "nanotron", .words = "run_train.py|nanotron.", .keys = "parallelism&tokens|tokens&data_stages|parallelism&data_stages|general&checkpoints"},
+    // huggingface/nanotron 2411b022: run_train.py.
+    {.name = "nanotron's command line", .words = "run_train.py|nanotron.", .instead = "give the YAML of its --config-file alone, which is"},
     // NVIDIA-NeMo/Megatron-Bridge 067f987d: scripts/training/*.py, src/megatron/bridge/training/config.py.
     {.name = "Megatron-Bridge", .words = "run_recipe.py|finetune_decoder.py|pretrain_decoder.py|setup_experiment.py|megatron.bridge|run_script.py|pretrain_gemma3.py", .keys = "train&model&checkpoint|train&model&optimizer|train&checkpoint&dataset|model&train&dist|train&dataset&scheduler|train&model&ddp|train&scheduler",
      .instead = R"(write a job file with framework {"name": "megatron", "version": "Megatron-Bridge"})"},
