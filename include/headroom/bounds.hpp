@@ -128,13 +128,21 @@ constexpr byte_range bounds(const basic_report<Ranks>& r, confidence sure = {}) 
   return bounds(r, r.tightest(), reading::device, sure);
 }
 
+namespace detail {
+/// Whether a rank fits at the upper end of the range of what it needs. What it reserves in one order of samples or another is no part of that.
+constexpr bool fits_at(const assumption_set& listed, const rank_report& rank, confidence sure) {
+  const auto reach = reach_of(listed, reading::device, sure, [&](error_base b) { return b == error_base::orders ? bytes{0} : base_of(rank, b); });
+  return rank.needs() <= rank.capacity && reach.high <= rank.capacity - rank.needs();
+}
+}  // namespace detail
+
 /// Every rank fits even at the upper end of its range; host memory and NVMe are judged as predicted. Ranks that the report has no room for
 /// are judged together, by the least headroom and the largest errors of any: at worst a job that fits is said not to.
 template <class Ranks>
 constexpr bool fits(const basic_report<Ranks>& r, confidence sure) {
   if (!r.fits()) return false;
   for (const auto& rank : r)
-    if (bounds(r, rank, reading::device, sure).high > rank.capacity) return false;
+    if (!detail::fits_at(r.assumptions, rank, sure)) return false;
   if (r.kinds <= r.size) return true;
   return detail::reach_of(r.assumptions, reading::device, sure, [&](error_base b) { return r.others.largest[static_cast<std::size_t>(b)]; }).high <= r.others.least_headroom;
 }

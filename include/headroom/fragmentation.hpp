@@ -60,10 +60,12 @@ constexpr bool replays(const job& j) { return detail::replays_steps(j) || detail
 /// below 10 MiB, with others in 20 MiB, of which less than a tensor's size is left over: 2 MiB for each weight, its master copy and two moments.
 /// Segments that expand: a full GPU gets whole free pages back, so that of the room between two tensors in use less than two pages of 20 MiB
 /// stay; a layer is taken to have two such rooms, among what it saved and among its gradients and states. Where adapters share FSDP1's flat
-/// parameters or ZeRO-3's partitions with frozen weights, the walk leaves out what is kept of those, and nothing is certain.
+/// parameters or ZeRO-3's partitions with frozen weights, the walk leaves out what is kept of those, and nothing is certain; nor where samples
+/// have different lengths.
 /// Held to replays of random jobs near a GPU's capacity by tests/replay/test_verdict.cpp.
 constexpr bytes most_fragmentation(const job& j, const inventory& list, const rank_report& r) {
   constexpr bytes page = 20 * mib;
+  if (j.batch.lengths.given()) return r.capacity;
   const auto passing = detail::turnover_of(r);
   if (j.adapter.active() && j.sharding.flat() && (j.sharding.cuts(sharded_state::weights) || j.sharding.fully_sharded())) return r.capacity;
   if (detail::expands_segments(j)) return min(passing, 4 * j.model.layers * page) + page;

@@ -12,6 +12,7 @@
 #include <headroom/recipe/objective.hpp>
 #include <headroom/recipe/optimizer.hpp>
 #include <headroom/recipe/precision.hpp>
+#include <headroom/recipe/sample_lengths.hpp>
 #include <headroom/rollout/rollout.hpp>
 
 namespace headroom {
@@ -23,6 +24,9 @@ struct batch {
   bool padded{};                 ///< an attention mask is passed
   bool packed{};                 ///< documents share a sequence behind a block mask
   image_batch images{};          ///< of each sample; their tokens are among those of the sequence
+  sample_lengths lengths{};      ///< of samples that are not all as long as the sequence; not given(): they are
+  /// Tokens of each example of the longest micro-batch: what every moment's tallest is that of.
+  [[nodiscard]] constexpr std::int64_t longest() const { return lengths.given() ? lengths.padded(lengths.longest_within(sequence)) : sequence; }
   friend constexpr bool operator==(const batch&, const batch&) = default;
 };
 

@@ -10,6 +10,7 @@ namespace headroom::frameworks {
 /// nothing is autocast; its FusedAdam makes no temporaries.
 constexpr profile over_deepspeed(profile p) {
   p.label = "deepspeed";
+  p.lengths = micro_batch_lengths::of_longest_sample_with_adapters;  // those who train all parameters mostly pack
   p.optimizer.how = implementation::fused;
   p.quantised.upcasts_rest = false;
   p.autocast.over_16bit = false;

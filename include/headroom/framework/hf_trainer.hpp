@@ -11,6 +11,7 @@ namespace headroom::frameworks {
 /// accelerator.py prepare_model (autocast, convert_outputs_to_fp32), peft utils/other.py prepare_model_for_kbit_training.
 constexpr profile over_trainer(profile p) {
   p.label = "hf-trainer";
+  p.lengths = micro_batch_lengths::of_longest_sample;  // data/data_collator.py, padding "longest"
   p.checkpointing.reentrant = true;
   p.autocast.over_16bit = true;
   p.autocast.converts_outputs = true;

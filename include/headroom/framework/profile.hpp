@@ -10,11 +10,16 @@ namespace headroom {
 
 enum class runtime : std::uint8_t { autograd, preallocated };
 
+/// Where a job does not say how long its samples are: whether its micro-batches are all of one length, or padded to their longest sample,
+/// as in fine-tuning without packing.
+enum class micro_batch_lengths : std::uint8_t { one, of_longest_sample, of_longest_sample_with_adapters };
+
 struct profile {
   short_name label{};
   std::int32_t date{};                 ///< yyyymm; profiles of one label differ by date
   headroom::runtime runtime{runtime::autograd};
   bool recipes_change{};               ///< the training loop is a recipe that changes from release to release: runs whose commit is unstated lie further off
+  micro_batch_lengths lengths{};
 
   // The model.
   modules_profile modules{};

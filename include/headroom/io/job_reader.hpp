@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/frameworks.hpp>
+#include <headroom/io/job/lengths.hpp>
 #include <headroom/io/job/model.hpp>
 #include <headroom/io/job/modules.hpp>
 #include <headroom/io/job/objective.hpp>
@@ -38,7 +39,7 @@ inline job job_from(const json_value& value, const job_reading& how) {
   cut_by_letters(j.parallel, value.at("model"));
   if (const auto* v = k.take("sharding")) j.sharding = read_sharding(*v, "sharding");
   k.nested("offload", j.offload);
-  k.nested("batch", j.batch);
+  if (const auto* v = k.take("batch")) j.batch = read_batch(*v, "batch", how.base);
   if (const auto* v = k.take("recompute")) j.recompute = read_recompute(*v, "recompute");
   if (const auto* v = k.take("attention")) j.attention = name_at<attention>(*v, "attention");
   k.word("recurrence", j.recurrence);
@@ -94,7 +95,7 @@ inline job read_job_file(const std::filesystem::path& file) { return read_job(pa
 inline json_value job_to_json(const job& j) {
   const model_parts parts = j.model;
   json_value out = {
-      {"model", model_to_json(j.model)}, {"framework", write_framework(j.framework)}, {"batch", written_keys(j.batch)}};
+      {"model", model_to_json(j.model)}, {"framework", write_framework(j.framework)}, {"batch", batch_to_json(j.batch)}};
   const auto put = [&out](const char* key, const json_value& value) {
     if (!value.empty()) out[key] = value;
   };

@@ -4,6 +4,7 @@
 
 #include <headroom/io/frameworks.hpp>
 #include <headroom/io/job/key_schema.hpp>
+#include <headroom/io/job/lengths.hpp>
 #include <headroom/io/job/model.hpp>
 #include <headroom/io/job/modules.hpp>
 #include <headroom/io/job/objective.hpp>
@@ -221,6 +222,23 @@ schema_value plain_schema(std::string path) {
   return k.object();
 }
 
+inline schema_value batch_schema() {
+  batch b;
+  key_schema k{"batch"}, lengths{"batch.lengths"};
+  describe(k, b);
+  describe(lengths, b.lengths);
+  auto bucket = list_schema(whole_schema(1, most_histogram_samples));
+  bucket["minItems"] = bucket["maxItems"] = 3;
+  auto buckets = list_schema(std::move(bucket)), list = list_schema(whole_schema(1, most_sample));
+  buckets["minItems"] = list["minItems"] = 1;
+  buckets["maxItems"] = sample_lengths::most_buckets;
+  lengths.is("histogram", std::move(buckets));
+  lengths.is("list", std::move(list));
+  lengths.is("file", {{"type", "string"}});
+  k.is("lengths", lengths.object());
+  return k.object();
+}
+
 }  // namespace detail
 
 /// The JSON Schema (draft 2020-12) of a job file. What contradicts itself across keys is for estimate() to say.
@@ -234,7 +252,7 @@ inline schema_value job_schema() {
   k.is("parallel", detail::parallel_schema());
   k.is("sharding", detail::sharding_schema());
   k.is("offload", detail::offload_schema());
-  k.is("batch", detail::plain_schema<batch>("batch"));
+  k.is("batch", detail::batch_schema());
   k.is("recompute", detail::recompute_schema());
   k.is("attention", words_schema_of<attention>());
   k.is("recurrence", words_schema_of<recurrence>());

@@ -4,6 +4,7 @@
 
 #include <headroom/fragmentation.hpp>
 #include <headroom/full_report.hpp>
+#include <headroom/replay/lengths.hpp>
 #include <headroom/replay/size.hpp>
 #include <headroom/replay/stage_run.hpp>
 #include <headroom/replay/step_trace.hpp>
@@ -87,6 +88,23 @@ void replay_ranks(full_report& r, const job& j, const Layers& layers, const ForR
   for (std::size_t i = 0; i < ranks; ++i) for_rank(i, [&](const replay_watch& w) { replay_stage(r.ranks[i], s, list, cut, w); });
 }
 
+/// Of samples of different lengths: each kind of rank once more, over many micro-batches.
+template <class Layers>
+void replay_all_lengths(full_report& r, const job& j, const Layers& layers, const deadline& until) {
+  const auto data = settle(j).data;
+  bool all = true;
+  for (std::size_t kind = 0; all && kind < static_cast<std::size_t>(r.size); ++kind) {
+    auto& rank = r.ranks[kind];
+    all = replay_lengths(rank, j, kind, data, allocator_of(j, rank.capacity), layers, until);
+  }
+  if (all) {
+    r.assumptions.remove(assumption::lengths_not_replayed);
+    r.assumptions.add(assumption::lengths_replayed);
+    return;
+  }
+  for (auto& rank : r.ranks) rank.fragmentation = rank.capacity, rank.lengths = {};  // whether it fits is not certain
+}
+
 /// From an estimate of every kind of rank.
 template <class Layers>
 full_report replayed(full_report r, const job& j, const Layers& layers, const deadline& until = {}) {
@@ -100,6 +118,7 @@ full_report replayed(full_report r, const job& j, const Layers& layers, const de
   r.assumptions.remove(assumption::reserved_without_fragmentation);
   r.assumptions.remove(assumption::reserved_by_pools);
   r.assumptions.add(assumption::reserved_replayed);
+  if (j.batch.lengths.given()) replay_all_lengths(r, j, layers, until);
   return r;
 }
 

@@ -34,7 +34,12 @@ class step_trace {
   /// One step: at most two micro-batches, since the third repeats the second.
   void run() { run(facts_.job->source->batch.accumulation < 2 ? 1 : 2); }
   void run(std::int64_t micros) {
-    std::visit([&](auto& r) { run(r, micros); }, runs_);
+    run(micros, [] {});
+  }
+  /// … `between`: called behind each micro-batch but the last.
+  template <class Between>
+  void run(std::int64_t micros, const Between& between) {
+    std::visit([&](auto& r) { run(r, micros, between); }, runs_);
     stays_ = facts_.job->source->framework.gradients.stay;
   }
   /// The most bytes that its steps have asked for at a time.
@@ -50,10 +55,14 @@ class step_trace {
     running(const running&) = delete;
     running& operator=(const running&) = delete;
   };
-  void run(std::monostate, std::int64_t) {}
-  template <class Units>
-  void run(running<Units>& r, std::int64_t micros) {
-    for (std::int64_t i = 0; i < micros; ++i) r.step.run_micro_batch(i > 0 || stays_ || facts_.around->gradients_at_load, i + 1 == micros);
+  template <class Between>
+  void run(std::monostate, std::int64_t, const Between&) {}
+  template <class Units, class Between>
+  void run(running<Units>& r, std::int64_t micros, const Between& between) {
+    for (std::int64_t i = 0; i < micros; ++i) {
+      if (i > 0) between();
+      r.step.run_micro_batch(i > 0 || stays_ || facts_.around->gradients_at_load, i + 1 == micros);
+    }
     r.step.update();
   }
 

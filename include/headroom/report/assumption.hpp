@@ -23,6 +23,7 @@ enum class assumption : std::uint8_t {
   parameters_stay_on_gpu, sharded_adapters_unexplained, upcast_quantised_base, recurrence_fused, keys_ignored, unified_memory,
   open_defaults, replay_too_long, method_of_trl, methods_on_few_runs, generation_of_full_length, engine_graphs,
   host_ahead_of_collectives, head_with_loss,
+  lengths_not_given, lengths_not_replayed, lengths_replayed,
 };
 // clang-format on
 
@@ -263,6 +264,17 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
      "nanotron may put the head on one stage and the loss on a later one: both are counted on the last stage. Where its costs of layers come out even, runs "
      "have had a layer less on the first stage than its code says.",
      {"dealt_layers", reading::allocated, error_base::step_tensors, 60, 30}},
+    {assumption::lengths_not_given, without_spread::decides,
+     "every micro-batch is taken to be as long as batch.sequence. Where samples have lengths of their own, without packing, reserved memory is a lower "
+     "bound, and a job that fits by it may still run out: batch.lengths says how long they are."},
+    {assumption::lengths_not_replayed, without_spread::decides,
+     "samples have lengths of their own (batch.lengths): allocated memory and the step's time are those of a longest micro-batch. Reserved memory is a "
+     "lower bound here: only a replay of many micro-batches says what they leave cached, and whether the job fits."},
+    // Derived: the tenth and the ninetieth percentile of a normal distribution lie 2.56 standard deviations apart.
+    {assumption::lengths_replayed,
+     "samples have lengths of their own (batch.lengths): allocated memory and the step's time are those of a longest micro-batch; reserved memory is the "
+     "median of replays of a run in several orders, of at most 256 micro-batches each; the job fits where each of them does.",
+     {"sample_orders", reading::reserved, error_base::orders, 390, 390}},
 });
 // clang-format on
 inline constexpr int assumption_count = static_cast<int>(all_assumptions.size());

@@ -77,6 +77,17 @@ struct outside_allocator {
   friend constexpr bool operator==(const outside_allocator&, const outside_allocator&) = default;
 };
 
+/// What runs over samples of different lengths reserve, by the order in which the samples come, and what they need: the replays of a report's
+/// rank (replay/lengths.hpp). All 0 where samples are of one length, or nothing was replayed.
+struct reserved_orders {
+  bytes low{}, median{}, high{};  ///< reserved in one order of ten at most, in half of them, in nine of ten
+  bytes least{};                  ///< reserved memory with which every step of every order finds room, cached segments given back
+  std::int32_t orders{};          ///< that were replayed
+  std::int32_t micro_batches{};   ///< of each
+  [[nodiscard]] constexpr bool given() const { return orders > 0; }
+  friend constexpr bool operator==(const reserved_orders&, const reserved_orders&) = default;
+};
+
 /// One kind of rank: every GPU of a pipeline stage on one type of GPU holds the same.
 struct rank_report {
   std::int64_t pipeline_stage;
@@ -95,15 +106,19 @@ struct rank_report {
   std::int64_t peak_layer;   ///< -1: not in a layer (embedding, head, optimizer)
   breakdown at_peak;         ///< adds up to `allocated` exactly
   outside_allocator outside;
+  reserved_orders lengths{}; ///< `reserved` is their median
   bytes routed;              ///< of `allocated`, what grows with the tokens routed to this rank's experts, where that is assumed to be an even share
   std::array<bytes, phase_count> phases;  ///< the tallest moment of each
   std::array<breakdown, step_phase_count> at_phase;  ///< what those of every step are made of; where another is the tallest, at_peak says it
 
-  [[nodiscard]] constexpr bytes headroom() const { return capacity - device; }
+  /// What of the GPU's memory it cannot do without: `device`, but over samples of different lengths, where what stays cached and is given back
+  /// on a full GPU does no harm.
+  [[nodiscard]] constexpr bytes needs() const { return lengths.given() ? lengths.least + outside.total() : device; }
+  [[nodiscard]] constexpr bytes headroom() const { return capacity - needs(); }
   /// Fits even with the most that fragmentation may add.
-  [[nodiscard]] constexpr bool fits() const { return device + fragmentation <= capacity; }
+  [[nodiscard]] constexpr bool fits() const { return needs() + fragmentation <= capacity; }
   /// Whether a replay may say that it fits.
-  [[nodiscard]] constexpr bool may_fit() const { return device - surplus <= capacity; }
+  [[nodiscard]] constexpr bool may_fit() const { return needs() - surplus <= capacity; }
   [[nodiscard]] constexpr bytes operator[](phase p) const { return phases[static_cast<std::size_t>(p)]; }
   /// Whether its step has a phase: only a pipeline's last stage computes a loss. Of one that it does not have all bytes are 0.
   [[nodiscard]] constexpr bool has(phase p) const { return in_every_step(p) ? (absent >> static_cast<unsigned>(p) & 1U) == 0 : (*this)[p] > bytes{0}; }
@@ -137,6 +152,7 @@ constexpr bytes base_of(const rank_report& r, error_base b) {
     case error_base::allocated: return r.allocated - engine;
     case error_base::turnover: return r.reserved - states - engine;
     case error_base::nccl: return r.outside.nccl;
+    case error_base::orders: return r.lengths.high - r.lengths.low;
     case error_base::device: break;
   }
   return r.device - engine;

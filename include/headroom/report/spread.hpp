@@ -24,6 +24,7 @@ enum class error_base : std::uint8_t {
   allocated,
   turnover,       ///< `reserved` without weights, gradients and optimizer states: what passes through the cache
   nccl,
+  orders,         ///< reserved_orders: from its tenth to its ninetieth percentile
   device,
 };
 inline constexpr int error_base_count = static_cast<int>(error_base::device) + 1;

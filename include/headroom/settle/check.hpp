@@ -3,6 +3,7 @@
 // (objection.hpp).
 #pragma once
 
+#include <headroom/settle/check_lengths.hpp>
 #include <headroom/settle/check_objective.hpp>
 #include <headroom/settle/check_rollout.hpp>
 
@@ -106,6 +107,7 @@ constexpr objection check(const job& j, const No& no = {}) {
   if (const auto why = detail::check_model(j.model, no)) return why;
   if (const auto why = detail::check_layout(j, no)) return why;
   if (const auto why = detail::check_recipe(j, no)) return why;
+  if (const auto why = detail::check_lengths(j, no)) return why;
   if (const auto why = detail::check_objective(j, no)) return why;
   return detail::check_rollout(j, no);
 }

@@ -37,7 +37,7 @@ constexpr void settle_micro_batch(settled_job& r) {
 constexpr void settle_tokens(settled_job& r) {
   const auto& j = *r.source;
   auto& s = r.layer;
-  s.sequence = j.batch.sequence;
+  s.sequence = j.batch.longest();
   if (r.model.vision.kind != vision_kind::none && r.model.vision.layers == 0 && r.model.vision.patch > 0) {  // the main stack reads patches
     const auto edge = r.model.vision.image / r.model.vision.patch;
     s.sequence = checked::mul(edge, edge) + (traits_of(r.model.vision.kind).class_token ? 1 : 0);

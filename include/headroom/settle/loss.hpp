@@ -61,7 +61,7 @@ constexpr void settle_loss(settled_job& r) {
   if (s.loss_program == loss_style::chunked_in_loss) {
     const auto chunks = j.framework.loss.chunks;
     if (s.loss.kind == loss_kind::unset && chunks > 0) s.loss.kind = loss_kind::chunked;
-    if (s.loss.chunk_tokens <= 0) s.loss.chunk_tokens = checked::ceil_div(j.batch.sequence, chunks > 0 ? chunks : 8);
+    if (s.loss.chunk_tokens <= 0) s.loss.chunk_tokens = checked::ceil_div(j.batch.longest(), chunks > 0 ? chunks : 8);
     s.loss.chunked_head = choice::yes;
     if (s.compiled_loss) r.assumptions.add(assumption::compiled_chunks_in_place);
   }

@@ -99,6 +99,12 @@ constexpr void settle_gpu(settled_job& r) {
   if (g.maker == vendor::nvidia && g.compute_capability >= 100 && j.environment.torch == 0 && j.framework.date < 202602) r.assumptions.add(assumption::cublas_workspace_before_2026);
 }
 
+/// Whether a job that does not say how long its samples are is probably one that pads each micro-batch to its longest.
+constexpr bool lengths_probably_vary(const job& j) {
+  const bool tunes = j.framework.lengths == micro_batch_lengths::of_longest_sample || (j.framework.lengths == micro_batch_lengths::of_longest_sample_with_adapters && j.adapter.active());
+  return tunes && !j.batch.packed && !j.rollout.given() && j.model.vision.kind == vision_kind::none;
+}
+
 /// What is assumed of every step, and of what a whole job asks for.
 constexpr void settle_step(settled_job& r) {
   const auto& j = *r.source;
@@ -117,6 +123,10 @@ constexpr void settle_step(settled_job& r) {
   if (j.framework.modules.nanotron() && j.parallel.pipeline > 1) a.add(assumption::head_with_loss);
   if (j.offload.parameters != place_of_parameters(j)) a.add(assumption::parameters_stay_on_gpu);
   if (j.offload.activations != place::on_gpu) a.add(assumption::activations_offload_overlap);
+  if (j.batch.lengths.given())
+    a.add(assumption::lengths_not_replayed);
+  else if (lengths_probably_vary(j))
+    a.add(assumption::lengths_not_given);
   if (j.adapter.kind != adapter_kind::none && j.batch.accumulation > 1 && !j.batch.packed && r.shards.parameters > 1) a.add(assumption::samples_of_one_length);
 }
 

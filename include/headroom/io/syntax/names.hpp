@@ -106,6 +106,11 @@ template <>
 inline constexpr auto names_of<place> =
     std::array<named<place>, 3>{{{"none", place::on_gpu}, {"cpu", place::on_cpu}, {"nvme", place::on_nvme}}};
 template <>
+inline constexpr auto names_of<longer_samples> = std::array<named<longer_samples>, 2>{{{"truncated", longer_samples::truncated}, {"deleted", longer_samples::deleted}}};
+template <>
+inline constexpr auto names_of<sample_order> = std::array<named<sample_order>, 4>{
+    {{"shuffled", sample_order::shuffled}, {"sorted", sample_order::sorted}, {"longest-first", sample_order::longest_first}, {"grouped", sample_order::grouped}}};
+template <>
 inline constexpr auto names_of<recompute_mode> = std::array<named<recompute_mode>, 3>{
     {{"none", recompute_mode::none}, {"full", recompute_mode::full}, {"selective", recompute_mode::selective}}};
 template <>

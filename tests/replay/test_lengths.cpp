@@ -1,0 +1,322 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Samples of different lengths: what their micro-batches leave cached, by hand, against a replay at one length, and from a job file on.
+#include <headroom/decide.hpp>
+#include <headroom/io/job_reader.hpp>
+#include <headroom/replay/lengths.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <random>
+#include <span>
+
+namespace test_lengths {
+
+using namespace headroom;
+
+namespace {
+
+/// Two tensors of a size at once, as a micro-batch: written down from an allocator that has seen nothing else.
+call_script two_of(std::int64_t mebibytes) {
+  std::vector<allocator_call> calls;
+  caching_allocator a;
+  a.write_calls_to(&calls);
+  const auto first = a.allocate(mebibytes << 20), second = a.allocate(mebibytes << 20);
+  a.release(first);
+  a.release(second);
+  live_blocks none;
+  std::size_t retired = 0;
+  return {calls, none, retired};
+}
+std::vector<std::int64_t> reserved_after(std::initializer_list<std::int64_t> sizes, std::int64_t capacity = 1 << 20) {
+  caching_allocator a({.capacity = capacity << 20});
+  live_blocks in_use, made;
+  std::vector<std::int64_t> r;
+  for (const auto s : sizes) {
+    two_of(s).play(a, in_use, made);
+    CHECK(in_use.empty());
+    r.push_back(a.overflowed() ? -1 : a.reserved() >> 20);
+  }
+  return r;
+}
+using numbers = std::vector<std::int64_t>;
+
+job small_job() {
+  job j{.model = models::qwen2_5_0_5b, .hardware = {.gpu = gpus::a100_sxm_80gb}, .framework = frameworks::hf_trainer, .batch = {.micro = 1, .sequence = 1024, .accumulation = 4}, .recompute = recompute::full};
+  j.model.layers = 3;
+  j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = all_linear};
+  return j;
+}
+job with_lengths(job j) {
+  j.batch.lengths = {.mean = 800, .deviation = 600, .longer = longer_samples::truncated, .samples = 48};
+  return j;
+}
+
+}  // namespace
+
+TEST_CASE("three lengths by hand: which segments serve whom") {
+  // Of 12 MiB each tensor has a segment of its own; for 30 none of those is large enough; two of 20 are cut from those of 30, and 10 of each
+  // are left; for 31, in segments of 32, again none is large enough: 24, then + 60, then nothing, then + 64.
+  CHECK(reserved_after({12, 30, 20, 31}) == numbers{24, 84, 84, 148});
+  // The longest first, and nothing is added.
+  CHECK(reserved_after({31, 30, 20, 12}) == numbers{64, 64, 64, 64});
+  // With 100 MiB there is no room for 32 beside 84. All that is cached goes back, and both find room: 64 are left.
+  CHECK(reserved_after({12, 30, 20, 31}, 100) == numbers{24, 84, 84, 64});
+  // 64 MiB are the least: at 30 the first of 12 go back. With 63 the second of 31 finds no room.
+  CHECK(reserved_after({12, 30, 20, 31}, 64) == numbers{24, 60, 60, 64});
+  CHECK(reserved_after({12, 30, 20, 31}, 63) == numbers{24, 60, 60, -1});
+}
+
+TEST_CASE("a script frees what was made before it, and leaves what stays") {
+  std::vector<allocator_call> calls;
+  caching_allocator a;
+  a.write_calls_to(&calls);
+  const auto weight = a.allocate(3 << 20), loss = a.allocate(512);
+  const auto until = calls.size();
+  const auto next = a.allocate(1024);
+  a.release(loss);
+  a.release(a.allocate(5 << 20));
+  live_blocks in_use;
+  std::size_t retired = 0;
+  const std::span<const allocator_call> all(calls);
+  const call_script first(all.first(until), in_use, retired);
+  CHECK(in_use == live_blocks{weight, loss});
+  const call_script second(all.subspan(until), in_use, retired);
+  CHECK(in_use == live_blocks{weight, next});
+  CHECK(second.before() == 2);
+  CHECK(!second.repeats());
+  caching_allocator b;
+  live_blocks there, made;
+  first.play(b, there, made);
+  CHECK(b.allocated() == (3 << 20) + 512);
+  for (int i = 0; i < 3; ++i) second.play(b, there, made);  // each frees what the one before has left
+  CHECK(there.size() == 2);
+  CHECK(b.allocated() == (3 << 20) + 1024);
+  CHECK(b.peak_allocated() == (8 << 20) + 1024);
+}
+
+TEST_CASE("typical samples are the middles of equal shares of the data, and its longest") {
+  batch b{.sequence = 2048, .lengths = {.histogram = {{{10, 10, 1}, {20, 20, 2}, {31, 40, 1}}}, .buckets = 3}};
+  CHECK(typical_samples(b, 4) == numbers{10, 20, 20, 40});
+  CHECK(typical_samples(b, 2) == numbers{10, 40});
+  b.sequence = 20;
+  b.lengths.longer = longer_samples::truncated;
+  CHECK(typical_samples(b, 4) == numbers{10, 20, 20, 20});
+  CHECK(b.longest() == 20);
+  b.sequence = 15;
+  b.lengths.longer = longer_samples::deleted;
+  CHECK(typical_samples(b, 3) == numbers{10, 10, 10});
+  CHECK(b.longest() == 10);
+  b.lengths.pad_to_multiple = 64;
+  CHECK(b.longest() == 64);
+  // Log-normal with sigma² = ln(1 + (2547 / 3234)²) and mu = ln(3234) - sigma² / 2. Quantiles of 1/8, 3/8, 5/8, (1); of what is at most 2,048,
+  // which 37.9 % are, of an eighth of that, and so on (computed with Python's statistics.NormalDist).
+  b = {.sequence = 1 << 20, .lengths = {.mean = 3234, .deviation = 2547, .longer = longer_samples::truncated}};
+  CHECK(typical_samples(b, 4) == numbers{1143, 2036, 3170, 1 << 20});
+  b.sequence = 2048;
+  b.lengths.longer = longer_samples::deleted;
+  CHECK(typical_samples(b, 4) == numbers{795, 1207, 1543, 2048});
+}
+
+TEST_CASE("orders: by chance, sorted, the longest first, grouped") {
+  batch b{.micro = 2, .sequence = 4096, .accumulation = 1, .lengths = {.mean = 1000, .deviation = 500, .longer = longer_samples::truncated}};
+  numbers samples(1000);
+  std::iota(samples.begin(), samples.end(), 1);
+  const auto in = [&](sample_order o, std::uint64_t n = 0) {
+    b.lengths.order = o;
+    return micro_batches_in_order(b, samples, n);
+  };
+  CHECK(in(sample_order::sorted)[0] == 2);
+  CHECK(in(sample_order::sorted)[499] == 1000);
+  CHECK(in(sample_order::longest_first)[0] == 1000);
+  CHECK(in(sample_order::longest_first)[499] == 2);
+  const auto shuffled = in(sample_order::shuffled);
+  CHECK(shuffled == in(sample_order::shuffled));
+  CHECK(shuffled != in(sample_order::shuffled, 1));
+  CHECK(shuffled.size() == 500);
+  CHECK(*std::max_element(shuffled.begin(), shuffled.end()) == 1000);
+  // Groups of 50 micro-batches of 2: each falls but for the swap of the longest to the very front.
+  const auto grouped = in(sample_order::grouped);
+  CHECK(grouped[0] == 1000);
+  for (std::size_t i = 1; i < 500; ++i)
+    if (i % 50 > 1) CHECK(grouped[i] <= grouped[i - 1]);
+  CHECK(grouped[50] > 900);
+  CHECK(grouped[99] < 100);
+  b.lengths.pad_to_multiple = 256;
+  const auto padded = in(sample_order::sorted);
+  CHECK(padded[0] == 256);
+  CHECK(padded[499] == 1024);
+}
+
+TEST_CASE("micro-batches of one length, made again from scripts, reserve what a replay of them does") {
+  for (const std::int64_t accumulation : {1, 2, 3, 5})
+    for (const bool shards : {false, true}) {
+      auto j = small_job();
+      j.batch.accumulation = accumulation;
+      if (shards) {
+        j.adapter = {};
+        j.hardware.gpus_per_node = 4;
+        j.sharding = fsdp2();
+      }
+      CAPTURE(accumulation);
+      CAPTURE(shards);
+      const auto whole = replay(j);
+      length_run<> run(j, 0);
+      const numbers same(12, j.batch.sequence);
+      const auto r = run.run(same, {});
+      REQUIRE(r);
+      CHECK(r->found_room);
+      CHECK(round_up(r->reserved, 2 * mib) == whole.ranks[0].reserved);
+    }
+}
+
+TEST_CASE("what must be there lies between what is live and what is reserved, and decides") {
+  const auto j = with_lengths(small_job());
+  const auto fixed = replay(small_job());
+  const auto r = replay(j);
+  const auto& rank = r.ranks[0];
+  REQUIRE(rank.lengths.given());
+  CHECK(rank.lengths.orders == 16);
+  CHECK(rank.lengths.micro_batches == 48);
+  CHECK(rank.allocated == fixed.ranks[0].allocated);
+  CHECK(estimate(j).ranks[0].allocated == estimate(small_job()).ranks[0].allocated);
+  CHECK(rank.reserved == rank.lengths.median);
+  CHECK(rank.lengths.low <= rank.lengths.median);
+  CHECK(rank.lengths.median <= rank.lengths.high);
+  CHECK(rank.lengths.median > fixed.ranks[0].reserved);
+  CHECK(rank.lengths.least >= rank.allocated);
+  CHECK(rank.lengths.least <= rank.lengths.high);
+  CHECK(rank.device == rank.reserved + rank.outside.total());
+  CHECK(r.assumptions.has(assumption::lengths_replayed));
+  CHECK(!r.assumptions.has(assumption::lengths_not_replayed));
+  CHECK(estimate(j).assumptions.has(assumption::lengths_not_replayed));
+  CHECK(!estimate(j).fits());
+  CHECK(estimate(j).may_fit());
+  CHECK(decide(j).fits());
+
+  // On a GPU that is as large as what must be there it fits, though it would reserve more; on one that is a tenth smaller it does not.
+  auto tight = j;
+  tight.hardware.gpu.memory = rank.lengths.least + rank.outside.total() + 2 * mib;
+  tight.hardware.gpu.label = "own";
+  const auto seen = replay(tight);
+  CHECK(seen.fits());
+  CHECK(seen.ranks[0].device <= seen.ranks[0].capacity);
+  CHECK(seen.headroom() >= bytes{0});
+  tight.hardware.gpu.memory = rank.allocated + rank.outside.total() - mib;
+  CHECK(!replay(tight).fits());
+  CHECK(!decide(tight).fits());
+}
+
+TEST_CASE("remedies: the longest first, expandable segments and padding reserve less than the order of chance") {
+  const auto reserved = [](auto change) {
+    auto j = with_lengths(small_job());
+    change(j);
+    return replay(j).ranks[0].lengths;
+  };
+  const auto plain = reserved([](job&) {});
+  const auto fixed = replay(small_job()).ranks[0].reserved;
+  const auto first = reserved([](job& j) { j.batch.lengths.order = sample_order::longest_first; });
+  CHECK(first.orders == 1);
+  CAPTURE(first.median.count() >> 20);
+  CAPTURE(plain.low.count() >> 20);
+  CAPTURE(plain.median.count() >> 20);
+  CAPTURE(plain.high.count() >> 20);
+  CAPTURE(plain.least.count() >> 20);
+  CAPTURE(fixed.count() >> 20);
+  CHECK(first.median < plain.low);
+  CHECK(first.median <= fixed + 64 * mib);
+  CHECK(reserved([](job& j) { j.environment.expandable_segments = choice::yes; }).high < plain.low);
+  const auto padded = reserved([](job& j) { j.batch.lengths.pad_to_multiple = 256; });
+  CHECK(padded.median < plain.median);
+}
+
+TEST_CASE("from a job file to the answer: a list, a file and a histogram of the same samples are the same job") {
+  const auto read = [](const std::string& lengths, const io::file_base& base = io::no_files) {
+    return io::read_job(io::parse_json(R"({"model": "qwen2.5-0.5b", "framework": "hf-trainer", "hardware": {"gpu": "a100-sxm-80gb"}, "recompute": "full",
+      "batch": {"micro": 1, "sequence": 600, "lengths": )" + lengths + "}}", "job.json"), base);
+  };
+  const auto j = read(R"({"list": [100, 300, 100, 700, 300, 100], "longer": "deleted", "samples": 6})");
+  CHECK(j.batch.lengths.buckets == 3);
+  CHECK(j.batch.lengths.histogram[0] == length_bucket{100, 100, 3});
+  CHECK(j.batch.lengths.histogram[1] == length_bucket{300, 300, 2});
+  CHECK(j.batch.longest() == 300);
+  CHECK(j == read(R"({"histogram": [[100, 100, 3], [300, 300, 2], [700, 700, 1]], "longer": "deleted", "samples": 6})"));
+  const auto folder = std::filesystem::temp_directory_path() / "headroom-lengths";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "lengths.txt") << "100 300,100\n700\r\n300\t100\n";
+  CHECK(j == read(R"({"file": "lengths.txt", "longer": "deleted", "samples": 6})", folder));
+  std::ofstream(folder / "lengths.json") << "[100, 300, 100, 700, 300, 100]";
+  CHECK(j == read(R"({"file": "lengths.json", "longer": "deleted", "samples": 6})", folder));
+  CHECK(j == io::read_job(io::job_to_json(j)));
+  auto plain = j;
+  plain.batch.lengths = {};
+  plain.batch.sequence = 300;
+  CHECK(replay(j).ranks[0].allocated == replay(plain).ranks[0].allocated);
+
+  const auto refused = [&](const std::string& lengths, const std::string& sentence, const io::file_base& base = io::no_files) {
+    CAPTURE(lengths);
+    try {
+      (void)estimate(read(lengths, base));
+      FAIL("not refused");
+    } catch (const error& e) {
+      CHECK(std::string(e.what()).find(sentence) != std::string::npos);
+      CAPTURE(e.what());
+    }
+  };
+  refused(R"({"list": [700]})", "longer is required");
+  refused(R"({"mean": 300, "deviation": 100})", "longer is required");
+  refused(R"({"mean": 300})", "deviation is required");
+  refused(R"({"list": [700], "longer": "deleted"})", "leaves no sample");
+  refused(R"({})", "one of four ways");
+  refused(R"({"mean": 3, "deviation": 1, "list": [3]})", "one of four ways");
+  refused(R"({"list": []})", "has no lengths");
+  refused(R"({"list": [0]})", "batch.lengths.list");
+  refused(R"({"histogram": [[5, 4, 1]]})", "must rise");
+  refused(R"({"histogram": [[5, 9, 1], [9, 12, 1]]})", "must rise");
+  refused(R"({"file": "lengths.txt"})", "may not read any");
+  refused(R"({"file": "../lengths.txt"})", "leads out of the folder", folder);
+  refused(R"({"file": "none.txt"})", "there is no file", folder);
+  std::ofstream(folder / "bad.txt") << "100 12.5";
+  refused(R"({"file": "bad.txt"})", "number 2 is none", folder);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("many lengths are put into 16 buckets, which hold all samples and the longest apart") {
+  std::vector<std::int64_t> all;
+  std::mt19937 dice(7);
+  for (int i = 0; i < 5000; ++i) all.push_back(1 + static_cast<std::int64_t>(dice() % 3000));
+  all.push_back(9000);
+  std::sort(all.begin(), all.end());
+  sample_lengths l;
+  io::detail::fill_histogram(l, all);
+  CHECK(l.buckets == 16);
+  std::int64_t n = 0, end = 0;
+  for (const auto& b : l.histogram) {
+    CHECK(b.from > end);
+    CHECK(b.samples == std::upper_bound(all.begin(), all.end(), b.to) - std::lower_bound(all.begin(), all.end(), b.from));
+    n += b.samples;
+    end = b.to;
+  }
+  CHECK(n == 5001);
+  CHECK(l.longest() == 9000);
+}
+
+TEST_CASE("trainers that pad say what is assumed where nothing is said of lengths, those that do not say nothing") {
+  CHECK(estimate(small_job()).assumptions.has(assumption::lengths_not_given));
+  auto j = small_job();
+  j.batch.packed = true;
+  j.attention = attention::flash;
+  CHECK(!estimate(j).assumptions.has(assumption::lengths_not_given));
+  j = {.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8}, .framework = frameworks::torchtitan_202602, .sharding = fsdp2(), .batch = {.sequence = 2048}};
+  CHECK(!estimate(j).assumptions.has(assumption::lengths_not_given));
+  j.framework = frameworks::megatron;
+  j.sharding = {};
+  CHECK(!estimate(j).assumptions.has(assumption::lengths_not_given));
+  j.batch.lengths = {.mean = 300, .deviation = 100, .longer = longer_samples::deleted};
+  CHECK_THROWS_AS((void)estimate(j), job_error);
+}
+
+}  // namespace test_lengths
