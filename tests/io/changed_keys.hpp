@@ -45,6 +45,7 @@ inline constexpr changed_key keys[] = {
     {"offload", R"({"optimizer":"cpu","parameters":"cpu"})"}, {"offload.optimizer", R"("cpu"|"nvme")"}, {"offload.parameters", R"("cpu"|"nvme")"}, {"offload.activations", R"("cpu")"}, {"offload.pin_memory", "false"},
     {"offload.optimizer_buffer_count", "5"}, {"offload.parameter_buffer_count", "6"}, {"offload.parameter_buffer_size", "10000000"}, {"offload.max_in_cpu", "1000000"},
     {"batch.micro", "1|3"}, {"batch.sequence", "64|100|2048"}, {"batch.accumulation", "1|3|8"}, {"batch.padded", "true|false"}, {"batch.packed", "true"},
+    {"batch.lengths", R"({"mean":50,"deviation":30,"longer":"deleted","samples":2}|{"histogram":[[10,20,5],[30,60,1]],"samples":3,"order":"grouped"}|{"list":[7,9],"samples":2,"pad_to_multiple":8})"},
     {"recompute", R"("none"|"full"|"selective"|{"mode":"full","reentrant":true}|{"mode":"full","reentrant":false}|{"mode":"full","method":"block","layers":1}|{"mode":"selective","modules":["mlp"]}|{"mode":"selective","policy":"every-other-matmul"}|{"mode":"selective","policy":"attention-only"})"},
     {"attention", R"("eager"|"sdpa"|"flash"|"flash3"|"te"|"math")"}, {"recurrence", R"("fused"|"eager")"}, {"kernels", R"(["norm"]|["rotary","gated"]|["adapted-mlp","adapted-qkv","adapted-output"])"},
     {"loss", R"({"kind":"full"}|{"kind":"full","logits":"fp32"}|{"kind":"fused"}|{"kind":"vocab-parallel"}|{"kind":"fused-linear"}|{"kind":"cut"}|{"logits":"bf16"}|{"kind":"chunked","chunk_tokens":64}|{"chunked_head":true})"},

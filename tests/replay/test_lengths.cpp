@@ -51,7 +51,7 @@ job small_job() {
   return j;
 }
 job with_lengths(job j) {
-  j.batch.lengths = {.mean = 800, .deviation = 600, .longer = longer_samples::truncated, .samples = 48};
+  j.batch.lengths = {.mean = 800, .deviation = 600, .longer = longer_samples::truncated, .samples = 32};
   return j;
 }
 
@@ -180,7 +180,7 @@ TEST_CASE("what must be there lies between what is live and what is reserved, an
   const auto& rank = r.ranks[0];
   REQUIRE(rank.lengths.given());
   CHECK(rank.lengths.orders == 16);
-  CHECK(rank.lengths.micro_batches == 48);
+  CHECK(rank.lengths.micro_batches == 32);
   CHECK(rank.allocated == fixed.ranks[0].allocated);
   CHECK(estimate(j).ranks[0].allocated == estimate(small_job()).ranks[0].allocated);
   CHECK(rank.reserved == rank.lengths.median);
@@ -226,7 +226,7 @@ TEST_CASE("remedies: the longest first, expandable segments and padding reserve 
   CAPTURE(plain.high.count() >> 20);
   CAPTURE(plain.least.count() >> 20);
   CAPTURE(fixed.count() >> 20);
-  CHECK(first.median < plain.low);
+  CHECK(first.median < plain.median - 512 * mib);
   CHECK(first.median <= fixed + 64 * mib);
   CHECK(reserved([](job& j) { j.environment.expandable_segments = choice::yes; }).high < plain.low);
   const auto padded = reserved([](job& j) { j.batch.lengths.pad_to_multiple = 256; });

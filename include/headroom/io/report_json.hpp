@@ -49,7 +49,13 @@ inline ordered_json errors_json(const assumption_set& listed, const rank_report&
   return out;
 }
 
-/// One kind of rank. It fits where `device` and `fragmentation` together are within `capacity`, and may fit where `device` without `surplus` is.
+/// What a rank reserves by the order of its samples.
+inline ordered_json to_json(const reserved_orders& l) {
+  return {{"reserved", {{"p10", l.low.count()}, {"p50", l.median.count()}, {"p90", l.high.count()}}}, {"least", l.least.count()}, {"orders", l.orders}, {"micro_batches", l.micro_batches}};
+}
+
+/// One kind of rank. It fits where what it needs (`device`; with `lengths`, `least` and what lies outside the allocator) and `fragmentation` together
+/// are within `capacity`, and may fit where that without `surplus` is.
 template <class Ranks>
 ordered_json to_json(const basic_report<Ranks>& all, const rank_report& r, confidence sure) {
   ordered_json phases = ordered_json::object();
@@ -58,7 +64,7 @@ ordered_json to_json(const basic_report<Ranks>& all, const rank_report& r, confi
     if (!in_every_step(p) && !r.has(p)) continue;
     phases[std::string{text(p)}] = r.has(p) ? ordered_json(r[p].count()) : ordered_json(nullptr);
   }
-  return {{"pipeline_stage", r.pipeline_stage},
+  ordered_json out = {{"pipeline_stage", r.pipeline_stage},
           {"count", r.count},
           {"gpu", std::string{r.gpu.view()}},
           {"allocated", r.allocated.count()},
@@ -78,6 +84,8 @@ ordered_json to_json(const basic_report<Ranks>& all, const rank_report& r, confi
           {"headroom", r.headroom().count()},
           {"bounds", bounds_json(all, r, sure)},
           {"errors", errors_json(all.assumptions, r)}};
+  if (r.lengths.given()) out["lengths"] = to_json(r.lengths);
+  return out;
 }
 
 /// The whole report. `at_peak` of each rank adds up to its `allocated`; a phase that a rank's step does not have is null. Ranges are those
