@@ -179,7 +179,7 @@ TEST_CASE("what must be there lies between what is live and what is reserved, an
   const auto r = replay(j);
   const auto& rank = r.ranks[0];
   REQUIRE(rank.lengths.given());
-  CHECK(rank.lengths.orders == 16);
+  CHECK(rank.lengths.orders == 11);
   CHECK(rank.lengths.micro_batches == 32);
   CHECK(rank.allocated == fixed.ranks[0].allocated);
   CHECK(estimate(j).ranks[0].allocated == estimate(small_job()).ranks[0].allocated);

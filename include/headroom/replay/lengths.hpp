@@ -16,9 +16,9 @@ namespace headroom {
 /// How much is replayed: so many orders, each of a run's micro-batches or of so many, fewer where their calls to the allocator would be more than
 /// a second or two take. What a run leaves cached grows with each new longest micro-batch, about as the logarithm of how many there are.
 struct length_sizes {
-  std::int32_t orders{16};
-  std::int64_t micro_batches{256};
-  std::int64_t least_micro_batches{64};
+  std::int32_t orders{11};
+  std::int64_t micro_batches{128};
+  std::int64_t least_micro_batches{32};
   std::int64_t calls{std::int64_t{1} << 25};
 };
 
@@ -59,7 +59,7 @@ class ordered_runs {
   std::vector<std::vector<std::int64_t>> orders_;
 };
 
-/// The least room, within a thirtieth of what lies between, that is enough for every order. `at_room`: what each took where there was `room`.
+/// The least room, within a sixteenth of what lies between, that is enough for every order. `at_room`: what each took where there was `room`.
 template <class Layers>
 bytes least_room(ordered_runs<Layers>& runs, const allocator_settings& s, const std::vector<run_result>& at_room, bytes room, bytes least) {
   const auto suffices = [&](std::size_t order, bytes b) { return runs.run(order, s, b, true)->found_room; };
@@ -72,7 +72,7 @@ bytes least_room(ordered_runs<Layers>& runs, const allocator_settings& s, const 
     } else if (least >= room) {
       continue;
     }
-    const auto near = max(32 * mib, (high - low) / 30);
+    const auto near = max(32 * mib, (high - low) / 16);
     while (high - low > near) {
       const auto middle = low + (high - low) / 2;
       (suffices(i, middle) ? high : low) = middle;

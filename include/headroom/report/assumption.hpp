@@ -273,7 +273,7 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     // Derived: the tenth and the ninetieth percentile of a normal distribution lie 2.56 standard deviations apart.
     {assumption::lengths_replayed,
      "samples have lengths of their own (batch.lengths): allocated memory and the step's time are those of a longest micro-batch; reserved memory is the "
-     "median of replays of a run in several orders, of at most 256 micro-batches each; the job fits where each of them does.",
+     "median of replays of a run in several orders, of at most 128 micro-batches each; the job fits where each of them does.",
      {"sample_orders", reading::reserved, error_base::orders, 390, 390}},
 });
 // clang-format on
