@@ -67,6 +67,29 @@ TEST_CASE("a CLIP tower that trains") {
   CHECK(tower_of(full).saved.total == bytes{layers * (seen * 2 * width) + layers * 5056 + pixels + ends + joint});
 }
 
+// InternVisionEncoderLayer, of each position: as CLIP's, but for GELU, which keeps its input alone, and the results of both branches, which their
+// trained vectors multiply. There is no norm in front and none behind. Pixels lie four side by side in front of InternVL's norm and two matrices.
+TEST_CASE("InternViT, and what joins it to the language model") {
+  auto j = small_job();
+  auto& v = j.model.vision;
+  v.kind = vision_kind::intern_vit;
+  v.projector = projector_kind::norm_mlp;
+  v.merge = 2;
+  constexpr std::int64_t layer = (2 * width + 4) + 2 * width + 3 * 2 * width + 2 * width + 4 * 4 + 2 * width + (2 * width + 4) + 2 * width + 2 * 2 * ffn + 2 * width;
+  constexpr std::int64_t rows = samples * images * patches / 4, norm_mlp = rows * ((2 * 4 * width + 4) + 2 * 4 * width + 2 * hidden + 2 * hidden);
+  const auto t = tower_of(j);
+  CHECK(t.saved.total == bytes{layers * seen * layer + pixels + norm_mlp});
+  const auto c = count(j.model);
+  CHECK(t.gradients == bytes{2 * (c.of(component::vision) + c.of(component::projector)).count()});
+  CHECK(image_tokens(v) == images * patches / 4);
+  // Of the tower: patches with biases, a class token, positions; of a layer: 4 matrices and their biases, 2 of the MLP, two norms, two vectors.
+  CHECK(c.of(component::vision).count() == width * 3 * patch * patch + 2 * width + (patches + 1) * width + layers * (4 * width * width + 4 * width + 2 * width * ffn + ffn + width + 4 * width + 2 * width));
+  CHECK(c.of(component::projector).count() == 2 * 4 * width + 4 * width * hidden + hidden + hidden * hidden + hidden);
+  v.kind = vision_kind::intern_vit_6b;  // RMSNorm and no biases on q, k and v; norms over all of q and all of k, and a copy behind each
+  CHECK(count(j.model).of(component::vision).count() == c.of(component::vision).count() + layers * (-3 * width - 2 * width + 2 * width));
+  CHECK(tower_of(j).saved.total > t.saved.total);
+}
+
 TEST_CASE("a frozen tower keeps nothing") {
   auto j = small_job();
   j.trainable = {{.modules = {module::projector, module::q_proj}}};
@@ -126,7 +149,7 @@ TEST_CASE("a ViT reads patches itself") {
   constexpr std::int64_t seen_patches = 4 * 196, h = 768;
   const auto front = patch_embedding(sc, trained_modules(j, -1));
   CHECK(walk_forward(front).saved == bytes{4 * seen_patches * 3 * 16 * 16});  // pixels for the convolution
-  CHECK(walk_backward(front).weight_gradients == bytes{4 * (h * 3 * 256 + h + 197 * h)});
+  CHECK(walk_backward(front).weight_gradients == bytes{4 * (h * 3 * 256 + 2 * h + 197 * h)});
   const auto head = walk_forward(encoder_head(sc, trained_modules(j, -1), true)).saved;
   CHECK(head == bytes{4 * 197 * (4 * h + 8) + 4 * 197 * 4 * h + 4 * 4 * 1000 + 4});
   const auto r = estimate(j);

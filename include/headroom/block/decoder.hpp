@@ -73,6 +73,7 @@ constexpr program decoder_block(const scene& s, layer_part part, mixer_kind mixe
   const bool norms_sum = after && m.norm == norm_kind::layernorm;
   const auto branch = [&](tensor y) {
     if (m.post_norms || (after && !norms_sum)) y = ops::norm(p, s, y, m.hidden, norms);
+    if (s.layer_scale) [[unlikely]] y = ops::layer_scale(p, s, y, m.hidden, norms);
     return ops::drop(p, y, s.drops.hidden);
   };
   const auto mixed = [&](tensor y) { return ops::mix(p, s, mixer, trained, y); };

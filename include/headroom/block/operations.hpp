@@ -49,6 +49,13 @@ constexpr tensor multiply(program& p, tensor a, tensor b) {
   return y;
 }
 
+/// x × a vector of its features (LayerScale, Touvron et al. 2021). The vector's gradient is a product of x and the result's gradient, added up.
+constexpr tensor layer_scale(program& p, const scene& s, tensor x, std::int64_t columns, bool trains) {
+  const auto y = p.make(p.elements(x), p.width(x));
+  p.step(x.bit(), y.bit(), {.saves = trains ? x.bit() : 0, .backward_temporary = trains ? p.size(y) : bytes{0}, .weight_gradient = trains ? p.rounded(columns, s.weight_width) : bytes{0}});
+  return y;
+}
+
 /// native_dropout: a mask of one byte an element is saved.
 constexpr tensor drop(program& p, tensor x, probability rate) {
   if (!rate.positive()) return x;

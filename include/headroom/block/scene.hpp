@@ -32,6 +32,7 @@ struct scene {
   bool padded{};
   bool packed{};                     ///< documents share a sequence: positions are looked up, not counted
   bool compiled{};                   ///< inductor generates the layer's kernels: see ops::rms_norm, activate, gated, rotate
+  bool layer_scale{};                ///< each branch of a layer is multiplied with a trained vector before it is added (InternViT)
   bool host{};                       ///< tensors lie in host memory: no GPU kernels, no workspaces
   headroom::attention kernel{};
   headroom::recurrence recurrence{};

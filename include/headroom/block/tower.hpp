@@ -2,7 +2,7 @@
 // A vision tower in front of a language model: patches, blocks, and what joins them to the text. Its blocks are those of
 // block/decoder.hpp over a shape of their own.
 // Sources: transformers models/{clip,siglip,qwen2_vl,qwen2_5_vl,llama4,llava,gemma3,paligemma,pixtral,mistral3}/modeling_*.py; MiniCPM-V's resampler.py and
-// slice_config.scale_resolution.
+// slice_config.scale_resolution; OpenGVLab/InternVL 2410d1db internvl_chat/internvl/model/internvl_chat/modeling_{intern_vit,internvl_chat}.py.
 #pragma once
 
 #include <headroom/block/decoder.hpp>
@@ -23,6 +23,8 @@ constexpr shape tower_shape(const vision_shape& v) {
   m.norm = t.norm_vectors == 1 ? norm_kind::rmsnorm : norm_kind::layernorm;
   m.norm_bias = t.norm_vectors == 2;
   m.attention_bias = m.output_bias = m.mlp_bias = t.biased;
+  if (t.bare_qkv) m.attention_bias = false;
+  m.qk_norm_full = t.qk_norms;
   m.bidirectional = true;
   m.position = position_kind::none;
   switch (v.kind) {
@@ -34,12 +36,15 @@ constexpr shape tower_shape(const vision_shape& v) {
     case vision_kind::qwen2_5_vl: m.activation = activation_kind::silu; break;
     case vision_kind::none:
     case vision_kind::vit:
+    case vision_kind::intern_vit:
+    case vision_kind::intern_vit_6b:
     case vision_kind::llama4: m.activation = activation_kind::gelu; break;
   }
   if (v.kind == vision_kind::qwen2_vl || v.kind == vision_kind::qwen2_5_vl || v.kind == vision_kind::qwen3_vl) {
     m.position = position_kind::rope;
     m.fused_qkv = true;
   }
+  if (v.kind == vision_kind::intern_vit || v.kind == vision_kind::intern_vit_6b) m.fused_qkv = true;
   if (v.kind == vision_kind::pixtral) m.position = position_kind::rope;
   return m;
 }
@@ -53,6 +58,7 @@ constexpr scene tower_scene(const scene& s, const shape& tower, const vision_sha
   t.sequence = patches_of_tile(v) + (detail::traits_of(v.kind).class_token ? 1 : 0);
   t.tokens = checked::mul(t.samples, t.sequence);
   t.padded = false;
+  t.layer_scale = detail::traits_of(v.kind).layer_scale;
   t.quantised = {};
   t.drops = {};
   return t;
@@ -65,10 +71,11 @@ constexpr program patch_embedding(const scene& t, const vision_shape& v, bool tr
   const auto inputs = checked::mul(v.channels, v.temporal_patch, v.patch, v.patch);
   const auto count = checked::mul(t.samples, patches_of_tile(v));
   const auto width = t.weight_width;
+  const auto bias = traits.patch_bias && !v.no_patch_bias ? p.rounded(v.hidden, width) : bytes{0};
   const auto pixels = p.make(checked::mul(count, inputs), t.width);
   p.step(0, pixels.bit());
   auto x = p.make(checked::mul(count, v.hidden), t.residual_width);
-  p.step(pixels.bit(), x.bit(), {.saves = pixels.bit(), .weight_gradient = trains ? p.rounded(checked::mul(inputs, v.hidden), width) : bytes{0}});
+  p.step(pixels.bit(), x.bit(), {.saves = pixels.bit(), .weight_gradient = trains ? p.rounded(checked::mul(inputs, v.hidden), width) + bias : bytes{0}});
   const auto n = checked::mul(t.tokens, v.hidden);
   if (traits.class_token) {
     const auto y = p.make(n, t.residual_width);
@@ -166,6 +173,12 @@ constexpr program projector(const scene& t, const shape& m, bool tower_trains, b
       break;
     }
     case projector_kind::linear: x = project(x, v.hidden, out, true); break;
+    case projector_kind::norm_mlp: {  // pixel_shuffle copies twice (modeling_internvl_chat.py)
+      const auto wide = checked::mul(v.merge, v.merge, v.hidden);
+      x = ops::layer_norm(p, t, ops::pointwise(p, ops::pointwise(p, x)), wide, trains, true);
+      x = project(ops::activate(p, t, project(x, wide, out, true), activation_kind::gelu), out, out, true);
+      break;
+    }
     case projector_kind::patch_merger: {  // a copy lays merge² patches side by side
       x = ops::pointwise(p, ops::rms_norm(p, t, x, v.hidden, trains));
       x = project(x, checked::mul(v.merge, v.merge, v.hidden), v.hidden, false);

@@ -58,7 +58,7 @@ inline constexpr family_name family_names[] = {
     {"Electra", "electra"},       {"NomicBert", "nomic_bert"},  {"EuroBert", "eurobert"},     {"ModernBert", "modernbert"},
     {"M2M100", "m2m_100"},        {"DebertaV2", "deberta-v2"}, {"MPNet", "mpnet"},           {"JinaEmbeddingsV3", "jina_embeddings_v3"}, {"Pegasus", "pegasus"},
     {"Marian", "marian"},              {"Apertus", "apertus"},       {"BitNet", "bitnet"},         {"NanoChat", "nanochat"},
-    {"Mellum", "mellum"},         {"HyperCLOVAX", "hyperclovax"},
+    {"Mellum", "mellum"},         {"HyperCLOVAX", "hyperclovax"}, {"InternVLChat", "internvl_chat"},
 };
 
 /// Other spellings of model_type that checkpoints carry.
@@ -150,6 +150,7 @@ inline shape read_family(const config& c, const architecture& a, const std::stri
   if (type == "vit") return read_vit(c, a.head);
   if (type == "clip" || type == "siglip") return read_contrastive(c, a.head, type == "siglip");
   if (type == "minicpmv") return read_minicpmv(c);
+  if (type == "internvl_chat") return read_internvl_chat(c);
   if (read_seeing(c, type, a.head, m)) return m;
   if (!read_decoder(c, type, m)) refuse_family(c, type);
   if (type != "chatglm") set_decoder_head(c, m, a.head);

@@ -100,6 +100,17 @@ constexpr shape qwen3_tower(shape s, n layers = 24, n hidden = 1024, n ffn = 409
   return s;
 }
 
+/// InternVL over one of its language models, with a vocabulary of `vocab`, behind InternViT of 300M or of 6B (internvl_chat, whose tables are never tied).
+constexpr shape internvl(name label, shape s, n vocab, bool large = false) {
+  s.label = label;
+  s.vocab = vocab;
+  s.tied = false;
+  s = large ? with_vision(s, vision_kind::intern_vit_6b, projector_kind::norm_mlp, 45, 3200, 25, 12800, 14, 448)
+            : with_vision(s, vision_kind::intern_vit, projector_kind::norm_mlp, 24, 1024, 16, 4096, 14, 448);
+  s.vision.merge = 2;
+  return s;
+}
+
 constexpr shape llama4(name label, n experts, n every) {
   auto s = shared(routed(llama(label, 48, 5120, 40, 8, 16384, 202048, false, 128), experts, 1, 8192), 1, 8192);
   s.experts.every = every;

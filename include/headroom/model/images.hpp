@@ -41,6 +41,7 @@ constexpr std::int64_t image_tokens(const vision_shape& v) {
     case projector_kind::norm_linear: return checked::mul(tiles(v), patches < 256 ? patches : 256);
     case projector_kind::merger:
     case projector_kind::pixel_mlp:
+    case projector_kind::norm_mlp:
     case projector_kind::patch_merger: return checked::mul(tiles(v), patches / (v.merge * v.merge));
     case projector_kind::resampler: return checked::mul(tiles(v), v.resampler);
     case projector_kind::none:

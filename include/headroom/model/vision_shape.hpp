@@ -17,6 +17,8 @@ enum class vision_kind : std::uint8_t {
   qwen3_vl,    ///< …with biased 3-d patches and learned positions
   llama4,      ///< Llama4VisionModel
   pixtral,     ///< PixtralVisionModel: no bias anywhere, RMSNorm, a gated MLP, rotary positions
+  intern_vit,     ///< InternVL's InternVisionModel: class token, biased patches, one matrix for q, k and v, each branch times a trained vector
+  intern_vit_6b,  ///< …of 6B: RMSNorm, no bias on q, k and v, norms over all heads of q and of k
 };
 
 /// What joins a tower to the language model.
@@ -29,6 +31,7 @@ enum class projector_kind : std::uint8_t {
   resampler,    ///< MiniCPM-V: `queries` learned queries attend to the patches
   contrastive,  ///< CLIP, SigLIP: both towers project into one space and are compared
   linear,       ///< PaliGemma: one biased layer
+  norm_mlp,     ///< InternVL: norm over merge² patches side by side, then two biased layers
   patch_merger,  ///< Mistral 3: norm, a bias-free matrix over merge² patches side by side, then two bias-free layers
 };
 

@@ -247,5 +247,18 @@ inline constexpr shape qwen3_vl_4b = family::qwen3_tower(family::qwen3("qwen3-vl
 inline constexpr shape qwen3_vl_8b = family::qwen3_tower(family::qwen3("qwen3-vl-8b", 36, 4096, 32, 8, 12288), 27, 1152, 4304);
 inline constexpr shape minicpm_v_2_6 =
     family::siglip_so400m(family::qwen2("minicpm-v-2.6", 28, 3584, 28, 4, 18944, 151666), 980, 64);
+// InternVL: nine tokens more than the language model's tokenizer has (internvl_chat_finetune.py, token_list).
+inline constexpr shape internvl2_1b = family::internvl("internvl2-1b", qwen2_0_5b, 151655);
+inline constexpr shape internvl2_2b = family::internvl("internvl2-2b", internlm2_1_8b, 92553);
+inline constexpr shape internvl2_4b = family::internvl("internvl2-4b", phi_3_mini, 32020);
+inline constexpr shape internvl2_8b = family::internvl("internvl2-8b", internlm2_7b, 92553);
+inline constexpr shape internvl2_26b = family::internvl("internvl2-26b", internlm2_20b, 92553, true);
+inline constexpr shape internvl2_5_1b = family::internvl("internvl2.5-1b", qwen2_5_0_5b, 151674);
+inline constexpr shape internvl2_5_4b = family::internvl("internvl2.5-4b", qwen2_5_3b, 151674);
+inline constexpr shape internvl2_5_38b = family::internvl("internvl2.5-38b", qwen2_5_32b, 151674, true);
+inline constexpr shape internvl2_5_78b = family::internvl("internvl2.5-78b", qwen2_5_72b, 151674, true);
+inline constexpr shape internvl3_2b = family::internvl("internvl3-2b", qwen2_5_1_5b, 151674);
+inline constexpr shape internvl3_8b = family::internvl("internvl3-8b", qwen2_5_7b, 151674);
+inline constexpr shape internvl3_14b = family::internvl("internvl3-14b", qwen2_5_14b, 151674);
 
 }  // namespace headroom::models

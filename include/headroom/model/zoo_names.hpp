@@ -224,6 +224,18 @@ inline constexpr entry table[] = {
     {&qwen3_vl_4b, {"qwen3-vl-4b"}},
     {&qwen3_vl_8b, {"qwen3-vl-8b"}},
     {&minicpm_v_2_6, {"minicpm-v-2.6", "minicpm-v-2_6"}},
+    {&internvl2_1b, {"internvl2-1b"}},
+    {&internvl2_2b, {"internvl2-2b", "internvl2_5-2b", "internvl2.5-2b", "mini-internvl-chat-2b-v1-5"}},
+    {&internvl2_4b, {"internvl2-4b", "mini-internvl-chat-4b-v1-5"}},
+    {&internvl2_8b, {"internvl2-8b", "internvl2_5-8b", "internvl2.5-8b"}},
+    {&internvl2_26b, {"internvl2-26b", "internvl2_5-26b", "internvl2.5-26b", "internvl-chat-v1-5"}},
+    {&internvl2_5_1b, {"internvl2.5-1b", "internvl2_5-1b", "internvl3-1b"}},
+    {&internvl2_5_4b, {"internvl2.5-4b", "internvl2_5-4b"}},
+    {&internvl2_5_38b, {"internvl2.5-38b", "internvl2_5-38b", "internvl3-38b"}},
+    {&internvl2_5_78b, {"internvl2.5-78b", "internvl2_5-78b", "internvl3-78b"}},
+    {&internvl3_2b, {"internvl3-2b"}},
+    {&internvl3_8b, {"internvl3-8b"}},
+    {&internvl3_14b, {"internvl3-14b"}},
 };
 
 /// Checkpoints with a name of their own, and the model that they were made of: the same shape, vocabulary and all (their model cards).

@@ -5,6 +5,7 @@
 
 #include <headroom/io/job/optimizer_names.hpp>
 #include <headroom/io/launchers/import_axolotl.hpp>
+#include <headroom/io/launchers/internvl_arguments.hpp>
 #include <headroom/io/launchers/loaded_formats.hpp>
 #include <headroom/io/launchers/swift_arguments.hpp>
 #include <headroom/io/launchers/trainer_adapters.hpp>
@@ -32,9 +33,13 @@ class trainer_arguments {
     const auto* named = first_of(v_, p_->model, called);
     const auto model = named == nullptr ? std::string{} : string_at(*named, std::string{called});
     if (p_->name == "llava") seeing_model();
+    internvl_arguments internvl{*d_, v_};
+    const bool tiles = p_->name == "internvl";
+    if (tiles) internvl.model();
     const bool packed = !p_->base.packed.empty() && v_.on(p_->base.packed);  // the shape is that of what was packed
     if (!model.empty()) say_model(*d_, packed ? std::string{without_quantisation(model)} : model, v_.place(called));
     batch();
+    if (tiles) internvl.batch(), internvl.checkpoints(), internvl.trains();
     if (swift_) swift.batch();
     if (swift_)
       loaded(), swift.formats();

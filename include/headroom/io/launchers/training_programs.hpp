@@ -4,6 +4,7 @@
 
 #include <headroom/io/launchers/arguments.hpp>
 #include <headroom/io/launchers/axolotl_keys.hpp>
+#include <headroom/io/launchers/internvl_arguments.hpp>
 #include <headroom/io/launchers/llama_factory_keys.hpp>
 #include <headroom/io/launchers/program_keys.hpp>
 #include <headroom/io/launchers/swift_keys.hpp>
@@ -47,6 +48,8 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     {.name = "llava", .scripts = "llava/train/train.py|llava/train/train_mem.py|llava/train/train_xformers.py", .length = "model_max_length", .length_default = 512, .loads = "half",
      .lora = {.on = "lora_enable", .rank = "lora_r", .rank_default = 64, .targets_default = "q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj", .dropout = "lora_dropout", .dropout_percent = 5},
      .base = {.bits = "bits", .kind = "quant_type", .nested = "double_quant", .nested_default = true}, .passed = llava_passed},
+    // OpenGVLab/InternVL internvl_chat: io/launchers/internvl_arguments.hpp.
+    {.name = "internvl", .scripts = "internvl_chat_finetune.py|internvl_chat_pretrain.py", .length = "max_seq_length", .length_default = 8192, .loads = "bf16", .passed = internvl_passed},
     // OpenBMB/MiniCPM finetune/finetune.py, whose arguments tell it from Qwen's script of the same name.
     {.name = "minicpm", .scripts = "finetune.py", .marks = "train_data_path", .length = "model_max_length", .length_default = 512, .loads = "half",
      .lora = {.on = "use_lora", .rank = "lora_r", .rank_default = 64, .targets = "lora_target_modules", .targets_default = "q_proj|v_proj", .dropout = "lora_dropout", .dropout_percent = 10},
@@ -109,7 +112,6 @@ inline constexpr auto other_trainings = std::to_array<other_training>({
     {"ppo.py|grpo.py|rloo.py|online_dpo.py|ppo_training.py|grpo_training.py|grpo_fast.py|ppo_vllm_thread.py|ppo_vllm_thread_ray_gtrl.py|grpo_vllm_thread_ray_gtrl.py", "reinforcement learning (several models, and generation)"},
     {"reward_modeling.py|reward.py|run_reward_modeling.py|rm.py|reward_training.py", "training of a reward model"},
     {"prm.py|tpo.py|bco.py|nash_md.py|xpo.py|sdft.py|sdpo.py|ssd.py|gold.py|distillation.py|async_grpo.py|mpo_vlm.py|dpo_vlm.py|grpo_vlm.py|gspo_vlm.py|rloo_vlm.py|online_dpo_vlm.py|ppo_tldr.py|grpo_agent.py|grpo_2048.py|grpo_continuous_batching.py", "a trainer of TRL's that is read by name alone"},
-    {"internvl_chat_finetune.py|internvl_chat_pretrain.py", "InternVL's trainer"},
     {"internvl_chat_dpo.py|internvl_chat_mpo.py|run_mpo.py", "preference training (a second model, or pairs of answers)"},
     {"train_flant5.py|train_lora_t5.py|finetune_multi_modal.py|olmo_core_finetune.py|run_mlm.py|run_plm.py|run_fim.py|run_seq2seq_qa.py|run_glue.py|run_summarization.py|run_translation.py", "a program that is read by name alone"},
 });
