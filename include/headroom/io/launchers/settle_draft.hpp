@@ -83,7 +83,10 @@ inline void settle_gpus(draft& d) {
 }
 
 inline void settle_placement(draft& d) {
-  if (d.placement && draft_nodes(d) > 1) d.unmodelled_key(d.placement->word, true, d.placement->place, "on several nodes: which links a group of ranks has");
+  if (!d.placement || draft_nodes(d) < 2) return;
+  const auto what = d.placement->word + " lets other ranks share a node than a predicted step's time has them: memory is as it would be without it";
+  d.notes.push_back(d.placement->place + ": " + what);
+  d.assumed.push_back(what);
 }
 
 /// A Trainer on several GPUs is data-parallel; a replica of hybrid sharding is a node.
