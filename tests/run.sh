@@ -10,6 +10,7 @@
 #   sh tests/run.sh sanitizers-long   both sanitizers over the other areas and the programs (fifteen minutes; the fuzzers run readers and estimates under them)
 #   sh tests/run.sh python     the Python package: its wheel, its tests, its types (three minutes)
 #   sh tests/run.sh mutants    changes the library in 200 places, one at a time, and says which changes no test notices (an hour)
+#   sh tests/run.sh web        the page of examples/web and `estimate --html` in chromium (ten minutes, most of it the compiler's)
 #   sh tests/run.sh coverage   how many lines and branches of include/ the tests run; it fails below a floor (half an hour)
 # HEADROOM_FUZZ_SECONDS: how long each fuzzer runs (30).
 # On Debian and its like, what is missing is installed first (as root or with sudo).
@@ -195,6 +196,18 @@ for what in "$@"; do
     python)
       needs python3 python3-dev python3-pip python3-setuptools python3-wheel python3-pybind11 pybind11-dev python3-mypy python3-pandas
       if python_package; then passed=$((passed + 1)); else fail "python"; fi
+      ;;
+    web)
+      mkdir -p build
+      sh tests/web/run.sh >build/web.log 2>&1 || true
+      cat build/web.log
+      counts=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' build/web.log | tail -n 1)
+      if [ -n "$counts" ]; then
+        passed=$((passed + ${counts% *}))
+        failed=$((failed + ${counts#* }))
+      else
+        fail "web (build/web.log)"
+      fi
       ;;
     coverage)
       needs llvm-14

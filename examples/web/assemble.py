@@ -19,6 +19,8 @@ page = re.sub(r'<link rel="stylesheet" href="([^"]+)">', lambda m: f"<style>\n{(
 page = re.sub(r'<script src="([^"]+)"></script>', lambda m: script("\n" + (sources / m[1]).read_text()), page)
 engine = (built / "engine.js").read_text() + "\n" + (sources / "worker.js").read_text()
 library = base64.b64encode(gzip.compress((built / "engine.wasm").read_bytes(), 9, mtime=0)).decode()
+names = (built / "names.json").read_text().replace("<", "\\u003c")
+page = page.replace("<!-- names -->", script(names, ' type="application/json" id="names"'))
 page = page.replace("<!-- engine -->", script(engine, ' type="text/plain" id="engine"') + "\n" + script(library, ' type="text/plain" id="library"'))
 to = built / "headroom.html"
 to.write_text(page)

@@ -50,4 +50,6 @@ functions=$(sed -n 's/^const char\* headroom_\([a-z]*\)(.*/_headroom_\1,/p' "$he
 # shellcheck disable=SC2086
 em++ $options $objects -o engine.js -sALLOW_MEMORY_GROWTH=1 -sTOTAL_STACK=8388608 -sMODULARIZE=1 -sEXPORT_NAME=headroom -sENVIRONMENT=web,worker,node \
   -sFILESYSTEM=0 -sEXPORTED_RUNTIME_METHODS=ccall,UTF8ToString "-sEXPORTED_FUNCTIONS=${functions}_malloc,_free"
+# What the form is made of stands in the page, so that it is there at once.
+node -e "require('./engine.js')({wasmBinary: require('fs').readFileSync('engine.wasm')}).then((e) => require('fs').writeFileSync('names.json', e.ccall('headroom_names', 'string', [], [])))"
 python3 -B "$here/assemble.py" "$here" "$out"

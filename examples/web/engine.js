@@ -5,6 +5,7 @@
 const element = (id) => document.getElementById(id);
 
 const library = (async () => {
+  if (document.readyState === 'loading') await new Promise((done) => addEventListener('DOMContentLoaded', done));  // it stands last, behind what is seen
   const packed = Uint8Array.from(atob(element('library').textContent), (c) => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
   return WebAssembly.compile(await new Response(stream).arrayBuffer());
@@ -13,15 +14,17 @@ const library = (async () => {
 /** A worker that answers one question after the other. */
 class Engine {
   constructor() {
-    const code = URL.createObjectURL(new Blob([element('engine').textContent], {type: 'text/javascript'}));
-    this.worker = new Worker(code);
     this.waiting = new Map();
     this.next = 0;
-    this.worker.onmessage = ({data}) => {
-      this.waiting.get(data.id)(data);
-      this.waiting.delete(data.id);
-    };
-    this.begun = library.then((module) => this.worker.postMessage({module}));
+    this.begun = library.then((module) => {
+      const code = URL.createObjectURL(new Blob([element('engine').textContent], {type: 'text/javascript'}));
+      this.worker = new Worker(code);
+      this.worker.onmessage = ({data}) => {
+        this.waiting.get(data.id)(data);
+        this.waiting.delete(data.id);
+      };
+      this.worker.postMessage({module});
+    });
   }
   /** The answer of headroom_‹ask›, as {answer, milliseconds}. */
   async timed(ask, ...args) {
@@ -35,6 +38,6 @@ class Engine {
     return (await this.timed(ask, ...args)).answer;
   }
   end() {
-    this.worker.terminate();
+    this.begun.then(() => this.worker.terminate());
   }
 }

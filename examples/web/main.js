@@ -2,10 +2,10 @@
 // Ties the form, the engine and the answer together.
 'use strict';
 
-(async () => {
+(() => {
   const engine = new Engine(), adviser = new Engine(), reader = new Engine();
-  let job = firstJob, text = textOf(job), form, search;
-  let names = {rows: {}};
+  let job = firstJob, text = textOf(job);
+  const names = JSON.parse(element('names').textContent);
   let version = 0, busy = false;
 
   const linked = jobOfLink();
@@ -18,15 +18,16 @@
   }
 
   const width = () => Math.max(280, Math.round(element('picture').clientWidth));
-  const toShow = (answer, of) => {
+  const toShow = (answer, of, sketched) => {
     if (of !== version) return;
     if (answer.error) {
-      showError(answer.error, form?.blame(answer.error));
+      showError(answer.error, form.blame(answer.error));
       showAdvice(null);
       return;
     }
-    form?.blame('');
+    form.blame('');
     show(answer, names.rows);
+    if (sketched) element('room').textContent = 'as estimated; the replay is under way';
     if (document.activeElement !== element('global')) element('global').value = answer.global;
   };
 
@@ -38,7 +39,7 @@
       of = version;
       const sketch = engine.ask('sketch', text, width()), whole = engine.ask('estimate', text, width());
       const first = await sketch;
-      const slow = setTimeout(() => toShow(first, of), 150);
+      const slow = setTimeout(() => toShow(first, of, true), 150);
       const answer = await whole;
       clearTimeout(slow);
       toShow(answer, of);
@@ -71,9 +72,7 @@
     changed();
   };
 
-  ask();
-  names = await reader.ask('names');
-  form = new Form(element('job'), names, (path, value) => {
+  const form = new Form(element('job'), names, (path, value) => {
     job = withValue(job, path, value);
     text = textOf(job);
     form.show(job, text);
@@ -87,7 +86,7 @@
     changed();
   });
   form.show(job, text);
-  search = new Search(take);
+  const search = new Search(take);
   search.job = () => job;
   search.engine = reader;
   offerFiles(reader, names.targets, () => text);

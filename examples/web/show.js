@@ -96,7 +96,7 @@ function show(answer, kinds) {
   showParts(answer, kinds);
   const say = (sentence) => Object.assign(document.createElement('li'), {textContent: sentence});
   element('assumed').replaceChildren(...answer.report.assumptions.map(say));
-  document.body.classList.remove('stale');
+  document.body.classList.remove('stale', 'empty');
 }
 
 /** `apply(job)`: one of them was chosen. */
@@ -128,6 +128,6 @@ function showError(sentence, beside) {
   const headline = element('headline');
   headline.textContent = 'NO ANSWER';
   headline.className = 'wrong';
-  element('room').textContent = beside ? `See ${beside}. Below is the last job that could be computed.` : sentence.replace(/^headroom: /, '');
+  element('room').textContent = beside ? `See ${beside}.` + (document.body.classList.contains('empty') ? '' : ' Below is the last job that could be computed.') : sentence.replace(/^headroom: /, '');
   document.body.classList.add('stale');
 }

@@ -70,20 +70,21 @@ inline void draw_bars(svg_canvas& svg, const svg_frame& f, const rank_report& r)
   double longest = 0;
   for (const auto p : drawn) longest = std::max(longest, svg_width(text(p), 12, p == r.peak_phase));
   const auto lines = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil((longest + 4) / slot)));
+  const auto middle = [&](std::size_t i) { return f.x + slot * (static_cast<double>(i) + 0.5); };
+  const auto below = [&](std::size_t i) { return f.bottom + 18 + 16 * static_cast<double>(i % lines); };
+  for (std::size_t i = 0; i < drawn.size(); ++i)
+    if (i % lines > 0) svg.line(middle(i), f.bottom, middle(i), below(i) - 12, svg_grid, 1);
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     const auto p = drawn[i];
-    const double middle = f.x + slot * (static_cast<double>(i) + 0.5), below = f.bottom + 18 + 14 * static_cast<double>(i % lines);
     const bool peak = p == r.peak_phase && r[p] > bytes{0};
-    if (i % lines > 0) svg.line(middle, f.bottom, middle, below - 12, svg_grid, 1);
-    svg.text_free(middle, below, below - 12, 12, text(p), r.has(p) ? svg_ink : svg_dim, svg_anchor::middle, peak);
-    if (!r.has(p)) svg.text(middle, f.bottom - 6, 12, "–", svg_dim, svg_anchor::middle);  // a gap
-    if (!peak) continue;
-    svg.text_free(middle, f.bottom + 19 + 14 * static_cast<double>(lines), f.bottom + 6, 11, r.peak_layer >= 0 ? "peak, layer " + std::to_string(r.peak_layer) : "peak", svg_over, svg_anchor::middle);
+    svg.text_free(middle(i), below(i), below(i) - 12, 12, text(p), r.has(p) ? svg_ink : svg_dim, svg_anchor::middle, peak);
+    if (!r.has(p)) svg.text(middle(i), f.bottom - 6, 12, "–", svg_dim, svg_anchor::middle);  // a gap
+    if (peak) svg.text_free(middle(i), below(lines - 1) + 16, f.bottom, 11, r.peak_layer >= 0 ? "peak, layer " + std::to_string(r.peak_layer) : "peak", svg_over, svg_anchor::middle);
   }
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     const bool peak = drawn[i] == r.peak_phase && r[drawn[i]] > bytes{0};
     if (levels[i] > 0)
-      svg.text_free(f.x + slot * (static_cast<double>(i) + 0.5), f.y(levels[i]) - 6, f.top, 12, fixed(levels[i], 1), peak ? svg_ink : svg_dim, svg_anchor::middle, peak);
+      svg.text_free(middle(i), f.y(levels[i]) - 6, f.top, 12, fixed(levels[i], 1), peak ? svg_ink : svg_dim, svg_anchor::middle, peak);
   }
 }
 
@@ -203,7 +204,7 @@ std::string to_svg(const basic_report<Ranks>& r, const job& j, const svg_layout&
   const auto panels = detail::panels_of(ranks, as, tallest * 1.08);
   const auto legend = detail::legend_of(r);
   const bool below = as.width > 0;
-  const double beside = panels.at(panels.columns - 1).x + panels.width + 36, under = panels.at(ranks - 1).bottom + (below ? 84 : 68);
+  const double beside = panels.at(panels.columns - 1).x + panels.width + 36, under = panels.at(ranks - 1).bottom + (below ? 96 : 60);
   const auto columns = detail::legend_columns(as.width);
   const auto label = j.model.label.empty() ? std::string{"model"} : std::string{j.model.label.view()};
   const auto title = label + ", " + count_text(r.parameter_count.total.count()) + " parameters, " + std::string{j.framework.label.view()};

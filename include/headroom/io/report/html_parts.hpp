@@ -30,7 +30,7 @@ inline constexpr std::string_view html_style = R"(
   .scroll { overflow-x: auto; max-width: 100%; position: relative; }
   table { border-collapse: collapse; font-variant-numeric: tabular-nums; } th, td { padding: .2rem .8rem .2rem 0; text-align: right; white-space: nowrap; font-weight: inherit; }
   th:first-child { text-align: left; } th[scope="col"] { color: var(--dim); border-bottom: 1px solid var(--line); }
-  td.why { white-space: normal; text-align: left; max-width: 26rem; }
+  td.why { white-space: normal; text-align: left; max-width: min(26rem, 62vw); }
   tr.own { background: var(--soft); font-weight: bold; }
   .track { position: relative; width: min(14rem, 24vw); height: .9rem; background: var(--soft); text-align: left; }
   .track span { position: absolute; left: 0; top: 0; bottom: 0; }

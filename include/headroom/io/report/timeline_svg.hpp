@@ -119,7 +119,7 @@ std::string to_svg(std::span<const recorded_step> ranks, const basic_report<Rank
   for (const auto& rank : r) tallest = std::max({tallest, in_gib(rank.capacity), in_gib(rank.allocated)});
   const bool narrow = as.width > 0;
   const double left = narrow ? 52 : 72, width = narrow ? as.width - left - 12 : 900, height = narrow ? 200 : 260, gap = 84;
-  detail::svg_canvas svg{narrow ? as.width : left + width + 24, 60 + static_cast<double>(ranks.size()) * (height + gap), "The same step over time", "What is alive after each event of a step, row by row, phase after phase."};
+  detail::svg_canvas svg{narrow ? as.width : left + width + 24, 48 + static_cast<double>(ranks.size()) * (height + gap) - 56, "The same step over time", "What is alive after each event of a step, row by row, phase after phase."};
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     detail::svg_frame f{.x = left, .top = 48 + static_cast<double>(i) * (height + gap), .width = width, .scale = tallest * 1.08};
     f.bottom = f.top + height;
