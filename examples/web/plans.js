@@ -79,7 +79,7 @@ class Search {
     const n = (x) => Math.round(x).toLocaleString('en');
     const why = found.rejected.sort((a, b) => b.count - a.count).slice(0, 3).map((r) => `${r.reason} (${n(r.count)})`).join('; ');
     this.say(`${n(found.evaluated)} jobs judged, ${n(found.passed_over)} passed over, ${n(found.fitting)} fit, in ${(milliseconds / 1000).toFixed(1)} s` +
-      (whole ? '. ' : '; stopped before the end: the best so far. ') + (found.lines.length ? found.tied.trim() : 'No plan fits: ' + why + '.'));
+      (whole ? '. ' : '; stopped before the end: the best so far. ') + (found.lines.length ? found.tied.replace(' (--top)', '').trim() : 'No plan fits: ' + why + '.'));
     if (found.lines.length === 0) return;
     const head = document.createElement('thead'), body = document.createElement('tbody');
     head.append(row(['plan', 'step', '95 % sure, s', 'tokens/s', 'device', unseen('take it')], 'th'));

@@ -43,6 +43,26 @@ exports.run = async ({browser, root, test, page: url}) => {
         assert.ok(jumps.reduce((sum, [by]) => sum + by, 0) < 0.1, 'the layout jumps: ' + JSON.stringify(jumps));
         await page.close();
       });
+    await test(`plans, a file and the dialog, ${view}`, async () => {
+      const page = await context.newPage();
+      await page.goto(url);
+      await page.waitForSelector('html[data-ready]');
+      await page.click('#search');
+      await page.waitForSelector('#plans tbody tr', {timeout: 60000});
+      await page.click('#targets >> text=deepspeed');
+      await page.waitForSelector('#file:not([hidden])');
+      await page.screenshot({path: path.join(pictures, `plans-${view}.png`), fullPage: true});
+      assert.deepEqual(await page.evaluate(contrast), [], 'contrast');
+      assert.deepEqual(await page.evaluate(names), [], 'names');
+      await page.click('#open-import');
+      await page.click('#import-read');
+      await page.waitForFunction(() => document.getElementById('import-note').textContent !== '');
+      await page.screenshot({path: path.join(pictures, `dialog-${view}.png`)});
+      assert.deepEqual(await page.evaluate(contrast), [], 'contrast of the dialog');
+      assert.ok(await page.evaluate(() => document.getElementById('import').scrollWidth <= document.getElementById('import').clientWidth), 'the dialog is wider than itself');
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= width, 'wider than the screen');
+      await page.close();
+    });
     await context.close();
   }
 };
