@@ -3,10 +3,10 @@
 'use strict';
 
 (() => {
-  const engine = new Engine(), adviser = new Engine(), reader = new Engine();
+  const sketcher = new Engine(), replayer = new Engine(), adviser = new Engine(), reader = new Engine();
   let job = firstJob, text = textOf(job);
   const names = JSON.parse(element('names').textContent);
-  let version = 0, busy = false;
+  let version = 0, done = -1, busy = false, advising = false, wanted = null;
 
   const linked = jobOfLink();
   if (linked !== null) {
@@ -31,33 +31,44 @@
     if (document.activeElement !== element('global')) element('global').value = answer.global;
   };
 
-  /** The latest job, and no other, is asked about: a glance first, where its replay takes long. */
+  /** Every change is sketched; the latest, and no other, is replayed. Where that takes long, the sketch is shown first. */
   const ask = async () => {
+    const of = version;
+    replay();
+    const sketch = await sketcher.ask('sketch', text, width());
+    setTimeout(() => done < of && toShow(sketch, of, true), 150);
+  };
+  const replay = async () => {
     if (busy) return;
     busy = true;
     for (let of = -1; of !== version;) {
       of = version;
-      const sketch = engine.ask('sketch', text, width()), whole = engine.ask('estimate', text, width());
-      const first = await sketch;
-      const slow = setTimeout(() => toShow(first, of, true), 150);
-      const answer = await whole;
-      clearTimeout(slow);
-      toShow(answer, of);
+      const answer = await replayer.ask('estimate', text, width());
       if (of !== version) continue;
-      document.documentElement.dataset.shown = of;
+      done = of;
+      toShow(answer, of);
+      element('verdict').setAttribute('aria-busy', 'false');
+      wanted = null;
       if (!answer.error && !answer.report.fits) advise(of);
       else showAdvice(null);
     }
     busy = false;
   };
   const advise = async (of) => {
-    const found = await adviser.ask('advise', text);
-    if (of === version) showAdvice(found, take);
-    document.documentElement.dataset.advised = of;
+    wanted = of;
+    if (advising) return;
+    advising = true;
+    for (let at = -1; wanted !== null && at !== wanted;) {
+      at = wanted;
+      const found = await adviser.ask('advise', text);
+      if (at === version) showAdvice(found, take);
+    }
+    advising = false;
   };
 
   const changed = () => {
     ++version;
+    element('verdict').setAttribute('aria-busy', 'true');
     try {
       history.replaceState(null, '', linkOf(text));
     } catch { /* where a page from disk may not */ }
@@ -113,6 +124,7 @@
     } catch { /* not a job */ }
   });
   element('about').textContent = `headroom ${names.version}: ${names.models.length} models, ${names.gpus.length} GPUs.`;
+  library.catch(() => showError('This browser cannot run the library: it takes one of 2023 or later, with WebAssembly and its exceptions.'));
   changed();
   document.documentElement.dataset.ready = 'yes';
 })();

@@ -15,7 +15,7 @@ exports.run = async ({browser, root, test, page: url}) => {
     await page.waitForFunction(() => document.getElementById('headline').textContent !== 'Loading…');
     return page;
   };
-  const told = (page, pattern) => page.waitForFunction((p) => new RegExp(p).test(document.getElementById('verdict').textContent), pattern);
+  const told = (page, pattern) => page.waitForFunction((p) => document.getElementById('verdict').ariaBusy === 'false' && new RegExp(p).test(document.getElementById('verdict').textContent), pattern);
 
   await test('a job is changed with the keyboard alone', async () => {
     const page = await opened();
