@@ -162,7 +162,7 @@ for what in "$@"; do
   case $what in
     gcc | gcc-long)
       needs slurmctld slurmd slurm-client slurm-wlm-basic-plugins libslurm-dev munge           # what tests/slurm runs
-      needs libssl-dev openssl                                                                 # … tests/kubernetes talks to
+      needs libssl-dev openssl python3-yaml                                                           # … tests/kubernetes talks to
       long=OFF
       [ "$what" = gcc ] || {
         long=ON

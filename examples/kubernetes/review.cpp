@@ -104,7 +104,12 @@ void put_on(json_value& job, const gpus& asked) {
   settle("nodes", asked.pods);
 }
 
-io::admission judge(const json_value* object, const std::string& text, std::optional<double> share, std::chrono::steady_clock::time_point end) {
+/// A decision, and how sure it was to be.
+struct judged_job {
+  io::admission said{};
+  std::optional<confidence> sure{};
+};
+judged_job judge(const json_value* object, const std::string& text, std::optional<double> share, std::chrono::steady_clock::time_point end) {
   try {
     auto job = io::parse_json(text, "annotation " + std::string{job_annotation});
     put_on(job, gpus_of(object));
@@ -113,48 +118,83 @@ io::admission judge(const json_value* object, const std::string& text, std::opti
       share = io::number_at(value, "annotation " + std::string{confidence_annotation}, 0.5, 0.999);
     }
     const auto judged = job.dump(-1, ' ', false, json_value::error_handler_t::replace);
-    return io::admit({.job = judged, .sure = share ? std::optional<confidence>{*share} : std::nullopt, .full = false, .until = headroom::deadline(end)});
+    const auto sure = share ? std::optional<confidence>{*share} : std::nullopt;
+    return {io::admit({.job = judged, .sure = sure, .full = false, .until = headroom::deadline(end)}), sure};
   } catch (const error& e) {
-    return {io::decision::bad_input, e.what(), {}, {}};
+    return {{io::decision::bad_input, e.what(), {}, {}}, {}};
   }
 }
 
-std::string reviewed(const std::string& uid, bool allowed, int code, const std::string& message) {
-  io::ordered_json response = {{"uid", uid}, {"allowed", allowed}};
-  if (!message.empty()) response["status"] = {{"code", code}, {"message", message}};
+/// The review's answer. What is refused under audit is allowed, with the refusal as a warning: kubectl prints it.
+std::string reviewed(const verdict& v, int code, const std::string& message, bool audit) {
+  io::ordered_json response = {{"uid", v.uid}, {"allowed", v.allowed || audit}};
+  if (!v.allowed && audit)
+    response["warnings"] = {"not refused, as headroom audits: " + message};
+  else if (!message.empty())
+    response["status"] = {{"code", code}, {"message", message}};
   const io::ordered_json all = {{"apiVersion", "admission.k8s.io/v1"}, {"kind", "AdmissionReview"}, {"response", response}};
   return all.dump(-1, ' ', false, io::ordered_json::error_handler_t::replace);
 }
 
+/// Why a job does not fit, of the kinds of memory.
+std::string_view reason_of(const full_report& r) {
+  if (r.host.capacity > bytes{0} && r.host.per_node > r.host.capacity && r.headroom() >= bytes{0}) return "host_memory";
+  return r.headroom() < bytes{0} || r.nvme_per_node <= r.nvme_capacity ? "gpu_memory" : "nvme";
+}
+
+/// A short text of the review, for a log.
+std::string shown(const json_value* value) {
+  if (value == nullptr || !value->is_string()) return {};
+  return io::printable(io::cut_to(value->get_ref<const std::string&>(), 253));  // the longest name that Kubernetes has
+}
+
+answer refused(verdict v, std::string_view decision, std::string_view reason, int code, const std::string& message, bool audit) {
+  v.decision = decision, v.reason = reason, v.allowed = false, v.sentence = message;
+  auto body = reviewed(v, code, message, audit);
+  v.allowed = audit;
+  return {200, std::move(body), std::move(v)};
+}
+
 }  // namespace
 
-answer review(std::string_view body, std::optional<double> confidence, std::chrono::steady_clock::time_point end) try {
-  if (std::chrono::steady_clock::now() >= end) return {503, "headroom: not decided: the time for an answer had passed before it was begun"};
+answer review(std::string_view body, const policy& by, std::chrono::steady_clock::time_point end) try {
+  verdict v;
+  const auto open = [&](const std::string& why) {
+    v.decision = "not_decided", v.allowed = false, v.sentence = why;
+    return answer{503, why, v};  // no opinion: the failure policy decides
+  };
+  if (std::chrono::steady_clock::now() >= end) return open("headroom: not decided: the time for an answer had passed before it was begun");
   const auto whole = io::parse_json(body, "the review");
   const auto* uid = at(&whole, "request", "uid");
   const auto* kind = at(&whole, "kind");
   const auto* version = at(&whole, "apiVersion");
   if (kind == nullptr || *kind != "AdmissionReview" || version == nullptr || *version != "admission.k8s.io/v1" || uid == nullptr || !uid->is_string())
-    return {400, "headroom: the body must be an AdmissionReview of admission.k8s.io/v1 with a request.uid"};
-  const auto& id = *uid->get_ptr<const std::string*>();
+    return {400, "headroom: the body must be an AdmissionReview of admission.k8s.io/v1 with a request.uid", {.decision = "bad_input", .reason = "no_review", .allowed = false}};
+  v = {.uid = *uid->get_ptr<const std::string*>(), .kind = shown(at(&whole, "request", "kind", "kind")), .space = shown(at(&whole, "request", "namespace")), .name = shown(at(&whole, "request", "name")), .user = shown(at(&whole, "request", "userInfo", "username"))};
   const auto* object = at(&whole, "request", "object");
   std::optional<std::string> job;
   try {
     job = annotation(object, job_annotation);
   } catch (const error& e) {
-    return {200, reviewed(id, false, 400, e.what())};
+    return refused(std::move(v), "bad_input", "bad_input", 400, e.what(), by.audit);
   }
-  if (!job) return {200, reviewed(id, true, 200, {})};
-  const auto a = judge(object, *job, confidence, end);
+  if (!job) return {200, reviewed(v, 200, {}, false), v};
+  const auto [a, sure] = judge(object, *job, by.confidence, end);
   switch (a.decision) {
-    case io::decision::fits: return {200, reviewed(id, true, 200, a.sentence)};
-    case io::decision::does_not_fit: return {200, reviewed(id, false, 422, "headroom: " + a.sentence)};
-    case io::decision::not_decided: return {503, a.sentence};  // no opinion: the failure policy decides
+    case io::decision::fits:
+      v.decision = "fits", v.sentence = a.sentence;
+      return {200, reviewed(v, 200, a.sentence, false), v};
+    case io::decision::does_not_fit: {
+      // Half of what time there is: a refusal without advice is worth more than advice that comes too late.
+      const auto help = by.advise ? by.advise(a.job, sure, headroom::deadline(end).share(0.5)) : std::string{};
+      return refused(std::move(v), "does_not_fit", reason_of(*a.report), 422, "headroom: " + a.sentence + (help.empty() ? "" : "; would fit: " + help), by.audit);
+    }
+    case io::decision::not_decided: return open(a.sentence);
     case io::decision::bad_input: break;
   }
-  return {200, reviewed(id, false, 400, a.sentence)};
+  return refused(std::move(v), "bad_input", "bad_input", 400, a.sentence, by.audit);
 } catch (const error& e) {
-  return {400, e.what()};
+  return {400, e.what(), {.decision = "bad_input", .reason = "no_review", .allowed = false}};
 }
 
 }  // namespace kubernetes

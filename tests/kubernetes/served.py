@@ -41,7 +41,7 @@ def certificate(folder, name="localhost"):
 
 def start(files, *options, **more):
     """The process and its port."""
-    process = subprocess.Popen([os.environ["HEADROOM_WEBHOOK"], "--certificate", files[0], "--key", files[1], "--listen", "127.0.0.1:0", *options],
+    process = subprocess.Popen([os.environ["HEADROOM_WEBHOOK"], "--certificate", files[0], "--key", files[1], "--listen", "127.0.0.1:0", *(() if "--log" in options else ("--log", "none")), *options],
                                stdout=subprocess.PIPE, text=True, **more)
     return process, int(process.stdout.readline().rsplit(":", 1)[1])
 

@@ -38,7 +38,7 @@ class Webhook(Served):
 
     def test_without_time_there_is_no_decision(self):
         """The API server says how long it waits; its failurePolicy decides what an HTTP error means."""
-        process, port = start(self.files, stderr=subprocess.PIPE)
+        process, port = start(self.files, "--log", "refused", stderr=subprocess.PIPE)
         try:
             for path in ("/admit?timeout=0s", "/admit?timeout=5s", "/admit?timeout=1m0s", "/admit"):
                 status, said = self.post(review(pod(JOB)), path=path, port=port)

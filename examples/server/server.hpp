@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// An HTTPS server that strangers cannot keep busy: what a connection may take is bounded in time, memory and number, and who is slow holds a
+// An HTTP server, with TLS or without, that strangers cannot keep busy: what a connection may take is bounded in time, memory and number, and who is slow holds a
 // socket, never a thread.
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace kubernetes {
+namespace serving {
 
 struct server_limits {
   std::size_t connections{512};              ///< at once; for one more, the one that has been without a whole request for the longest is closed
@@ -42,8 +42,10 @@ class server {
  public:
   using handler = std::function<http_answer(const http_request&)>;  ///< called by several threads at once
 
-  /// Throws std::runtime_error where the PEM files do not make a TLS server.
+  /// With TLS. Throws std::runtime_error where the PEM files do not make a TLS server.
   server(const server_limits& limits, const std::string& certificate, const std::string& key, handler handle);
+  /// Without: behind a proxy that has it, or for this machine alone.
+  server(const server_limits& limits, handler handle);
   ~server();
   server(const server&) = delete;
   server& operator=(const server&) = delete;
@@ -58,4 +60,4 @@ class server {
   std::unique_ptr<parts> parts_;
 };
 
-}  // namespace kubernetes
+}  // namespace serving

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <iostream>
 
-namespace kubernetes {
+namespace serving {
 
 namespace {
 
@@ -38,7 +38,7 @@ std::size_t files_at_once() {
 
 struct server::parts {
   parts(const server_limits& limits, std::string certificate_file, std::string key_file, handler handle)
-      : with{limits, std::move(handle), asio::thread_pool(limits.workers)}, certificate(std::move(certificate_file)), key(std::move(key_file)), tls(tls_of(certificate, key)) {
+      : with{limits, std::move(handle), asio::thread_pool(limits.workers)}, certificate(std::move(certificate_file)), key(std::move(key_file)), tls(certificate.empty() ? nullptr : tls_of(certificate, key)) {
     with.limits.connections = std::min(with.limits.connections, files_at_once());
   }
 
@@ -55,7 +55,7 @@ struct server::parts {
       if (with.unanswered.size() + with.answering < with.limits.connections) {
         error_code ignored;
         socket.set_option(asio::ip::tcp::no_delay{true}, ignored);  // an answer is one small packet: it waits for no acknowledgement
-        std::make_shared<session>(std::move(socket), *tls, with)->start();
+        std::make_shared<session>(std::move(socket), tls.get(), with)->start();
       }
       accept();
     });
@@ -67,6 +67,7 @@ struct server::parts {
   /// A certificate is renewed while the server runs: connections that follow get the new one. Files that do not belong together, of which one is
   /// still to be written, change nothing.
   void renew() {
+    if (tls == nullptr) return;
     renewal.expires_after(with.limits.renewal);
     renewal.async_wait([this](error_code stopped) {
       if (stopped) return;
@@ -110,6 +111,7 @@ struct server::parts {
 
 server::server(const server_limits& limits, const std::string& certificate, const std::string& key, handler handle)
     : parts_(std::make_unique<parts>(limits, certificate, key, std::move(handle))) {}
+server::server(const server_limits& limits, handler handle) : parts_(std::make_unique<parts>(limits, "", "", std::move(handle))) {}
 server::~server() = default;
 
 int server::listen(const std::string& host, int port) {
@@ -131,4 +133,4 @@ bool server::run() {
   return p.with.answering == 0;
 }
 
-}  // namespace kubernetes
+}  // namespace serving

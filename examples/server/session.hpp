@@ -14,8 +14,9 @@
 
 #include <list>
 #include <optional>
+#include <variant>
 
-namespace kubernetes {
+namespace serving {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
@@ -38,7 +39,9 @@ struct shared {
 
 class session : public std::enable_shared_from_this<session> {
  public:
-  session(asio::ip::tcp::socket socket, ssl::context& tls, shared& with) : with_(&with), stream_(std::move(socket), tls), buffer_(with.limits.header + slack) {}
+  /// `tls` nullptr: without it.
+  session(asio::ip::tcp::socket socket, ssl::context* tls, shared& with)
+      : with_(&with), stream_(tls != nullptr ? stream(std::in_place_type<secret_stream>, std::move(socket), *tls) : stream(std::in_place_type<beast::tcp_stream>, std::move(socket))), buffer_(with.limits.header + slack) {}
   ~session() {
     withdraw();
     release();
@@ -49,7 +52,9 @@ class session : public std::enable_shared_from_this<session> {
   void start() {
     enlist();
     lowest().expires_after(with_->limits.request);
-    stream_.async_handshake(ssl::stream_base::server, [self = shared_from_this()](error_code failed) {
+    auto* secret = std::get_if<secret_stream>(&stream_);
+    if (secret == nullptr) return read();
+    secret->async_handshake(ssl::stream_base::server, [self = shared_from_this()](error_code failed) {
       if (!failed) self->read();
     });
   }
@@ -65,7 +70,13 @@ class session : public std::enable_shared_from_this<session> {
  private:
   static constexpr std::size_t slack = 16 << 10;  ///< what is read ahead
 
-  beast::tcp_stream& lowest() { return beast::get_lowest_layer(stream_); }
+  using secret_stream = beast::ssl_stream<beast::tcp_stream>;
+  using stream = std::variant<beast::tcp_stream, secret_stream>;
+
+  beast::tcp_stream& lowest() {
+    auto* secret = std::get_if<secret_stream>(&stream_);
+    return secret != nullptr ? beast::get_lowest_layer(*secret) : std::get<beast::tcp_stream>(stream_);
+  }
   void enlist() {
     withdraw();
     place_ = with_->unanswered.insert(with_->unanswered.end(), this);
@@ -84,20 +95,21 @@ class session : public std::enable_shared_from_this<session> {
     }
     idle_ = true;
     lowest().expires_after(with_->limits.idle);
-    stream_.async_read_some(buffer_.prepare(slack), [self = shared_from_this()](error_code failed, std::size_t n) {
+    const auto then = [self = shared_from_this()](error_code failed, std::size_t n) {
       if (failed) return;
       self->idle_ = false;
       self->buffer_.commit(n);
       self->lowest().expires_after(self->with_->limits.request);
       self->read();
-    });
+    };
+    std::visit([&](auto& s) { s.async_read_some(buffer_.prepare(slack), then); }, stream_);
   }
   /// A deadline that is set once holds for all that is awaited until it is set again.
   void read() {
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(with_->limits.header));
     parser_->body_limit(with_->limits.body);
-    http::async_read_header(stream_, buffer_, *parser_, [self = shared_from_this()](error_code failed, std::size_t) { self->read_body(failed); });
+    std::visit([&](auto& s) { http::async_read_header(s, buffer_, *parser_, [self = shared_from_this()](error_code failed, std::size_t) { self->read_body(failed); }); }, stream_);
   }
   void read_body(error_code failed) {
     if (failed == http::error::header_limit || failed == http::error::buffer_overflow) return refuse(431, "the header is too large");
@@ -113,9 +125,10 @@ class session : public std::enable_shared_from_this<session> {
     body_ = static_cast<std::size_t>(size);
     with_->bodies += body_;
     if (parser_->is_done()) return decide();
-    http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](error_code cut, std::size_t) {
+    const auto then = [self = shared_from_this()](error_code cut, std::size_t) {
       if (!cut) self->decide();
-    });
+    };
+    std::visit([&](auto& s) { http::async_read(s, buffer_, *parser_, then); }, stream_);
   }
   /// Of bodies that are still being read the oldest are given up for a new one: those of an API server come at once.
   bool room_for(std::uint64_t size) {
@@ -133,7 +146,7 @@ class session : public std::enable_shared_from_this<session> {
     withdraw();
     lowest().expires_never();
     const auto arrived = std::chrono::steady_clock::now();
-    asio::post(with_->workers, [self = shared_from_this(), arrived, home = stream_.get_executor()]() mutable {
+    asio::post(with_->workers, [self = shared_from_this(), arrived, home = lowest().get_executor()]() mutable {
       const auto& in = self->parser_->get();
       const auto path = std::string_view{in.target().data(), in.target().size()};
       auto said = self->with_->handle({{in.method_string().data(), in.method_string().size()}, path, in.body(), arrived});
@@ -163,22 +176,26 @@ class session : public std::enable_shared_from_this<session> {
     release();
     enlist();
     lowest().expires_after(with_->limits.answer);
-    http::async_write(stream_, answer_, [self = shared_from_this(), last](error_code failed, std::size_t) {
+    const auto then = [self = shared_from_this(), last](error_code failed, std::size_t) {
       if (failed) return;
       if (self->refused_) return self->forget(2 * self->with_->limits.body);
       if (!last) return self->next();
-      self->stream_.async_shutdown([self](error_code) {});
-    });
+      if (auto* secret = std::get_if<secret_stream>(&self->stream_)) return secret->async_shutdown([self](error_code) {});
+      error_code ignored;
+      self->lowest().socket().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
+    };
+    std::visit([&](auto& s) { http::async_write(s, answer_, then); }, stream_);
   }
   void forget(std::size_t most) {
     buffer_.clear();
-    stream_.async_read_some(buffer_.prepare(slack), [self = shared_from_this(), most](error_code failed, std::size_t n) {
+    const auto then = [self = shared_from_this(), most](error_code failed, std::size_t n) {
       if (!failed && n < most) self->forget(most - n);
-    });
+    };
+    std::visit([&](auto& s) { s.async_read_some(buffer_.prepare(slack), then); }, stream_);
   }
 
   shared* with_;
-  beast::ssl_stream<beast::tcp_stream> stream_;
+  stream stream_;
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_{};
   http::response<http::string_body> answer_{};
@@ -188,4 +205,4 @@ class session : public std::enable_shared_from_this<session> {
   bool refused_{}, idle_{};
 };
 
-}  // namespace kubernetes
+}  // namespace serving
