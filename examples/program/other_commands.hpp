@@ -77,12 +77,14 @@ inline void offer_validate(CLI::App& app, session& s) {
   command->add_option("MEASURED", asked->records, "Records, one JSON object a line; - reads standard input")
       ->required();
   command->add_flag("--json", asked->json, "Records and summary as JSON");
+  command->add_option("--plot", asked->plot, "Also draw each measured number of memory over its prediction, as an SVG")->type_name("FILE");
   command->add_option("--by", asked->by, "Group the printed summary by this alone")
       ->check(CLI::IsMember({"family", "metric", "grade"}));
   command->add_option("--confidence", asked->confidence, "Of the ranges that measured values are compared with, from 0.5 to 0.999")
       ->capture_default_str()->check(a_confidence)
       ->type_name("SHARE");
   command->footer(use(R"(  headroom validate tests/accuracy/measured.jsonl --by family
+  headroom validate tests/accuracy/measured.jsonl --plot accuracy.svg
   headroom validate mine.jsonl --json
 )", "Exit status: 0 whatever the errors are, 2 the input is wrong."));
   command->callback([asked, &s] { s.status = run(*asked, s.io); });

@@ -60,6 +60,7 @@ int run(const schema_request& asked, const streams& io);
 
 struct validate_request {
   std::string records;
+  std::string plot;
   bool json{};
   std::string by;
   double confidence{0.95};

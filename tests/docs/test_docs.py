@@ -43,20 +43,30 @@ class Documents(unittest.TestCase):
             self.assertEqual((run.returncode, run.stdout[:14]), (0, "True FITS with"), run.stderr)
 
     def test_links(self):
-        for file in ("README.md", "examples/README.md", "tests/accuracy/README.md", "include/headroom/README.md", ".github/CONTRIBUTING.md", ".github/CHANGELOG.md"):
+        for file in ("README.md", "examples/README.md", "examples/LIMITS.md", "tests/accuracy/README.md", "include/headroom/README.md", ".github/CONTRIBUTING.md", ".github/CHANGELOG.md"):
             folder = (ROOT / file).parent
             for link in re.findall(r"\]\(([^)#:]+)\)", (ROOT / file).read_text()):
                 self.assertTrue((folder / link).exists(), f"{file}: {link}")
 
     def test_output_in_the_readme(self):
-        run = subprocess.run([PROGRAM, "estimate", "examples/jobs/llama-3.1-8b-zero3.json"], cwd=ROOT, capture_output=True, text=True, timeout=60)
+        run = subprocess.run([PROGRAM, "estimate", "examples/jobs/llama-3.1-8b-zero3.json", "--brief"], cwd=ROOT, capture_output=True, text=True, timeout=60)
         said = iter(run.stdout.splitlines())
         for line in "".join(blocks("README.md", "text")).splitlines():
             if line != "…":
                 self.assertIn(line, said, "the README shows what the program does not print")
 
-    def test_job_in_the_readme(self):
-        for block in blocks("README.md", "json"):
+    def test_pictures_in_the_readme(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, command in (("step", ["estimate", "examples/jobs/llama-3.1-8b-zero3.json", "--svg"]), ("accuracy", ["validate", "tests/accuracy/measured.jsonl", "--plot"])):
+                file = pathlib.Path(folder) / name
+                subprocess.run([PROGRAM, *command, file], cwd=ROOT, stdout=subprocess.DEVNULL, check=True, timeout=120)
+                self.assertEqual(file.read_text(), (ROOT / f".github/{name}.svg").read_text(), f"headroom {' '.join(command)} .github/{name}.svg draws another picture")
+
+    def test_the_readme_is_short(self):
+        self.assertLessEqual(len((ROOT / "README.md").read_text().split()), 900)
+
+    def test_job_in_the_documents(self):
+        for block in blocks("examples/README.md", "json"):
             if '"model"' not in block or not block.startswith("{"):
                 continue
             run = subprocess.run([PROGRAM, "plan", "/dev/stdin", "--top", "1"], input=block, capture_output=True, text=True, timeout=120)

@@ -109,6 +109,11 @@ class svg_canvas {
       for (at = y; at < y + 400 && !free(at);) at += 3;
     text(x, at, size, words, kind, anchor, bold);
   }
+  /// A disc, a little of what lies below it still to be seen.
+  void dot(double x, double y, double radius, std::string_view fill, std::string_view tip = {}) {
+    out_ += "<circle cx=\"" + fixed(x, 1) + "\" cy=\"" + fixed(y, 1) + "\" r=\"" + fixed(radius, 1) + "\" fill=\"" + std::string{fill} + "\" fill-opacity=\"0.7\"";
+    out_ += tip.empty() ? "/>\n" : "><title>" + escaped(tip) + "</title></circle>\n";
+  }
   /// A band between two bars: from (x1, top1..bottom1) to (x2, top2..bottom2).
   void band(double x1, double top1, double bottom1, double x2, double top2, double bottom2, std::string_view colour) {
     const auto point = [](double x, double y) { return fixed(x, 1) + "," + fixed(y, 1) + " "; };
