@@ -3,7 +3,7 @@
 //   sbatch --headroom-job=job.json train.sh
 // In plugstack.conf, "required" is what makes a refusal count (with "optional" Slurm prints it and runs the job all the same):
 //   required /usr/lib/headroom_spank.so confidence=0.95 seconds=5
-// It runs in sbatch, salloc and srun, as the user who calls them, and reads the job file and the model configuration that it names, which lies
+// audit=yes refuses nothing: what would be refused is said, and submitted. It runs in sbatch, salloc and srun, as the user who calls them, and reads the job file and the model configuration that it names, which lies
 // below the job file's folder. It has ten seconds, or those that are said, and then no opinion: the submission goes on.
 // Submissions without the option are not looked at. Whatever goes wrong in here, a mistake in plugstack.conf too, refuses at most the one
 // job that asked.
@@ -79,8 +79,14 @@ headroom::io::admission judge(const std::filesystem::path& file, const std::stri
   return headroom::io::admit({.job = text, .base = file.parent_path(), .sure = read_confidence(confidence), .full = false, .until = until});
 }
 
+bool read_audit(const std::string& text) {
+  if (!text.empty() && text != "yes" && text != "no") headroom::io::fail("headroom: audit must be yes or no, found " + headroom::io::in_quotes(text));
+  return text == "yes";
+}
+
 /// 0, or -1 with the reason in Slurm's own words.
 int check(int count, char** arguments) try {
+  const bool audit = read_audit(said_for("audit", count, arguments));
   const auto confidence = asked.confidence.empty() ? said_for("confidence", count, arguments) : asked.confidence;
   const auto a = judge(asked.job, confidence, read_seconds(said_for("seconds", count, arguments)));
   const auto about = headroom::io::printable(asked.job) + ": " + a.sentence;
@@ -90,6 +96,10 @@ int check(int count, char** arguments) try {
   }
   if (a.decision == headroom::io::decision::fits) {
     slurm_info("headroom: %s", about.c_str());
+    return 0;
+  }
+  if (audit) {
+    slurm_info("headroom: NOT REFUSED, as this cluster audits: %s", about.c_str());
     return 0;
   }
   slurm_error("headroom: REFUSED %s; nothing was submitted", about.c_str());

@@ -60,7 +60,7 @@ class Cluster:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="headroom-slurm-"))
         self.folder.chmod(0o755)
         self.daemons = []
-        for name in ("run", "state", "spool", "log", "gpu", "lua", "jobs", "plain", "mistaken", "hasty"):
+        for name in ("run", "state", "spool", "log", "gpu", "lua", "jobs", "plain", "mistaken", "hasty", "audit", "lua-audit"):
             (self.folder / name).mkdir()
         (self.folder / "run").chmod(0o755)
         (self.folder / "jobs").chmod(0o777)
@@ -75,11 +75,14 @@ class Cluster:
         (self.folder / "plugstack.conf").write_text(plugin + "\n")
         (self.folder / "mistaken/plugstack.conf").write_text(plugin + " confidence=always nonsense\n")
         (self.folder / "hasty/plugstack.conf").write_text(plugin + " seconds=0\n")
+        (self.folder / "audit/plugstack.conf").write_text(plugin + " audit=yes\n")
         (self.folder / "plain/plugstack.conf").write_text("")
         shutil.copy(ROOT / "examples/slurm/cli_filter.lua", self.folder / "lua")
+        (self.folder / "lua-audit/cli_filter.lua").write_text((ROOT / "examples/slurm/cli_filter.lua").read_text().replace("local audit = false", "local audit = true"))
         ports = free_ports(2)
         for where, plugstack, more in (("", "plugstack.conf", ""), ("plain", "plain/plugstack.conf", ""), ("mistaken", "mistaken/plugstack.conf", ""), ("hasty", "hasty/plugstack.conf", ""),
-                                       ("lua", "plain/plugstack.conf", "CliFilterPlugins=lua")):
+                                       ("audit", "audit/plugstack.conf", ""), ("lua", "plain/plugstack.conf", "CliFilterPlugins=lua"),
+                                       ("lua-audit", "plain/plugstack.conf", "CliFilterPlugins=lua")):
             text = SLURM_CONF.format(dir=self.folder, port0=ports[0], port1=ports[1], user=getpass.getuser(), plugstack=plugstack, more=more)
             (self.folder / where / "slurm.conf").write_text(text)
             (self.folder / where / "gres.conf").write_text(f"Name=gpu Type=h100 File={self.folder}/gpu/gpu[0-7]\n")
@@ -251,6 +254,31 @@ class Slurm(unittest.TestCase):
         run = submit(f"headroom:{TOO_LARGE}", program=slow)
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertIn("Submitted", run.stdout)
+
+    def test_the_filter_notes_its_decision_in_the_comment(self):
+        def comment(said, where):
+            run = self.cluster.run("sbatch", "--parsable", "--hold", "--wrap=true", f"--comment={said}", where=where)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            number = run.stdout.strip()
+            noted = self.cluster.run("squeue", "-h", "-j", number, "-o", "%k").stdout.strip()
+            self.cluster.run("scancel", number)
+            return noted, run.stderr
+        noted, _ = comment(f"headroom:{FITS}", "lua")
+        self.assertEqual(noted, f"headroom:{FITS} (fits)")
+        self.assertEqual(comment(noted, "lua")[0], noted)  # a comment that was noted names the same file
+        self.assertEqual(comment("a word", "lua")[0], "a word")
+        noted, said = comment(f"headroom:{TOO_LARGE}", "lua-audit")
+        self.assertEqual(noted, f"headroom:{TOO_LARGE} (does not fit)")
+        self.assertIn("NOT REFUSED", said)
+        self.assertIn("GiB too much", said)
+
+    def test_an_audit_refuses_nothing(self):
+        for job, said in ((TOO_LARGE, "GiB too much"), (FITS, "FITS with")):
+            run = self.submit(job, where="audit")
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertIn("Submitted", run.stdout)
+            self.assertIn(said, run.stderr)
+            self.assertEqual("NOT REFUSED" in run.stderr, job == TOO_LARGE)
 
     def test_a_search_as_an_array_is_the_search(self):
         search = ROOT / "examples/searches/llama-3.1-70b-512-gpus.json"
