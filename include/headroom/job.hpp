@@ -26,7 +26,7 @@ struct batch {
   image_batch images{};          ///< of each sample; their tokens are among those of the sequence
   sample_lengths lengths{};      ///< of samples that are not all as long as the sequence; not given(): they are
   /// Tokens of each example of the longest micro-batch: what every moment's tallest is that of.
-  [[nodiscard]] constexpr std::int64_t longest() const { return lengths.given() ? lengths.padded(lengths.longest_within(sequence)) : sequence; }
+  [[nodiscard]] constexpr std::int64_t longest() const { return lengths.padded(lengths.given() ? lengths.longest_within(sequence) : sequence); }
   friend constexpr bool operator==(const batch&, const batch&) = default;
 };
 

@@ -1,6 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Samples of different lengths: what their micro-batches leave cached, by hand, against a replay at one length, and from a job file on.
 #include <headroom/decide.hpp>
+#include <headroom/diagnose/advise.hpp>
 #include <headroom/io/job_reader.hpp>
 #include <headroom/replay/lengths.hpp>
 
@@ -233,6 +234,25 @@ TEST_CASE("remedies: the longest first, expandable segments and padding reserve 
   CHECK(padded.median < plain.median);
 }
 
+TEST_CASE("advice names what makes room, each with what it needs then") {
+  auto j = with_lengths(small_job());
+  const auto plain = replay(j).ranks[0];
+  j.hardware.gpu.memory = plain.lengths.least + plain.outside.total();
+  j.hardware.gpu.label = "own";
+  do j.hardware.gpu.memory = j.hardware.gpu.memory - 16 * mib;  // what must be there is found within a sixteenth of what lies between
+  while (decide(j).fits());
+  REQUIRE(j.hardware.gpu.memory > plain.allocated + plain.outside.total());
+  const auto found = advise(j, [](const job& k) { return judged(k, [](const job& l) { return decide(l); }); }, 8, std::span(changes::all).first(4));
+  REQUIRE(!found.empty());
+  bool orders = false;
+  for (const auto& a : found) {
+    CHECK(a.outcome.fits);
+    CHECK(a.outcome.headroom >= bytes{0});
+    orders = orders || a.changes[0]->text.starts_with("batch.lengths.order");
+  }
+  CHECK(orders);
+}
+
 TEST_CASE("from a job file to the answer: a list, a file and a histogram of the same samples are the same job") {
   const auto read = [](const std::string& lengths, const io::file_base& base = io::no_files) {
     return io::read_job(io::parse_json(R"({"model": "qwen2.5-0.5b", "framework": "hf-trainer", "hardware": {"gpu": "a100-sxm-80gb"}, "recompute": "full",
@@ -271,6 +291,11 @@ TEST_CASE("from a job file to the answer: a list, a file and a histogram of the 
   refused(R"({"mean": 300})", "deviation is required");
   refused(R"({"list": [700], "longer": "deleted"})", "leaves no sample");
   refused(R"({})", "one of four ways");
+  // What a launch file says of order and padding stands alone.
+  const auto open = read(R"({"order": "grouped", "pad_to_multiple": 64})");
+  CHECK(open.batch.longest() == 640);
+  CHECK(estimate(open).assumptions.has(assumption::lengths_not_given));
+  CHECK(open == io::read_job(io::job_to_json(open)));
   refused(R"({"mean": 3, "deviation": 1, "list": [3]})", "one of four ways");
   refused(R"({"list": []})", "has no lengths");
   refused(R"({"list": [0]})", "batch.lengths.list");

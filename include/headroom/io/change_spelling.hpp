@@ -19,6 +19,9 @@ struct change_spelling {
 // clang-format off
 inline constexpr auto change_spellings = std::to_array<change_spelling>({
     {"environment.allocator.expandable_segments true", "", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"},
+    {"batch.lengths.order grouped", "hf-trainer", "--group_by_length True; since transformers 5 --train_sampling_strategy group_by_length"},
+    {"batch.lengths.order grouped", "deepspeed", "the Trainer's --group_by_length True"},
+    {"batch.lengths.pad_to_multiple 256", "hf-trainer", "pad_to_multiple_of=256 of the data collator; under TRL --pad_to_multiple_of 256"},
     {"sharding.kind megatron-distributed-optimizer", "megatron", "--use-distributed-optimizer"},
     {"sharding zero stage 1", "deepspeed", "\"zero_optimization\": {\"stage\": 1}"},
     {"sharding zero stage 2", "deepspeed", "\"zero_optimization\": {\"stage\": 2}"},

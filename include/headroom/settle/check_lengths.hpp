@@ -33,14 +33,17 @@ constexpr objection check_distribution(const sample_lengths& l, const No& no) {
 template <class No>
 constexpr objection check_lengths(const job& j, const No& no) {
   const auto& l = j.batch.lengths;
-  if (!l.given()) return l == sample_lengths{} ? objection{} : no("headroom: batch.lengths needs mean and deviation, a histogram, a list or a file");
+  if (l == sample_lengths{}) return {};
+  if (!l.given() && (l.mean != 0 || l.deviation != 0 || l.least != 0 || l.most != 0 || l.buckets != 0)) return no("headroom: batch.lengths needs mean and deviation, a histogram, a list or a file; mean", l.mean);
   if (l.mean > 0 && l.buckets > 0) return no("headroom: batch.lengths is either a distribution (mean, deviation) or a histogram, not both; mean", l.mean);
-  if (const auto why = l.buckets > 0 ? check_histogram(l, no) : check_distribution(l, no)) return why;
+  if (l.given())
+    if (const auto why = l.buckets > 0 ? check_histogram(l, no) : check_distribution(l, no)) return why;
   if (l.pad_to_multiple < 0 || l.pad_to_multiple > most_tokens) return no("headroom: batch.lengths.pad_to_multiple must be a number of tokens up to 2^30", l.pad_to_multiple);
   if (l.samples < 0 || l.samples > (std::int64_t{1} << 40)) return no("headroom: batch.lengths.samples must be a whole number up to 2^40", l.samples);
-  if (l.longer == longer_samples::unset && (l.longest() == 0 || l.longest() > j.batch.sequence))
+  if (l.given() && l.longer == longer_samples::unset && (l.longest() == 0 || l.longest() > j.batch.sequence))
     return no("headroom: batch.lengths.longer is required where samples may be longer than batch.sequence: \"truncated\" or \"deleted\"");
-  if (l.longest_within(j.batch.sequence) < 1 || (l.longer == longer_samples::deleted && l.least > j.batch.sequence)) return no("headroom: batch.lengths leaves no sample that is at most as long as batch.sequence", j.batch.sequence);
+  if (l.given() && (l.longest_within(j.batch.sequence) < 1 || (l.longer == longer_samples::deleted && l.least > j.batch.sequence))) return no("headroom: batch.lengths leaves no sample that is at most as long as batch.sequence", j.batch.sequence);
+  if (!l.given() && l.pad_to_multiple <= 1) return {};  // an order alone changes nothing
   if (!j.framework.modules.eager() || j.framework.runtime != runtime::autograd)
     return no("headroom: batch.lengths is for trainers that pad each micro-batch to its longest sample; this one makes all as long as batch.sequence; framework", j.framework.label);
   if (j.batch.packed) return no("headroom: batch.lengths beside batch.packed: packed micro-batches are all as long as batch.sequence; leave one of them out");

@@ -102,7 +102,9 @@ inline sample_lengths read_lengths(const json_value& value, const std::string& p
   describe(k, l);
   const json_value* forms[] = {k.take("histogram"), k.take("list"), k.take("file")};
   k.finish();
-  if ((l.mean > 0 ? 1 : 0) + std::count_if(std::begin(forms), std::end(forms), [](const auto* f) { return f != nullptr; }) != 1)
+  // What launch files say of order and padding may stand alone: the lengths are the data's.
+  const auto said = (l.mean > 0 ? 1 : 0) + std::count_if(std::begin(forms), std::end(forms), [](const auto* f) { return f != nullptr; });
+  if (said > 1 || (said == 0 && l == sample_lengths{}))
     fail("headroom: " + path + " says lengths in one of four ways: mean and deviation, histogram, list, or file");
   if (l.mean > 0 && !value.contains("deviation")) fail("headroom: " + k.at("deviation") + " is required beside mean: the standard deviation of the samples' lengths");
   if (l.mean == 0 && (l.deviation > 0 || l.least > 0 || l.most > 0)) fail("headroom: " + path + ": deviation, least and most are of a distribution with a mean; a histogram, a list or a file says them itself");
@@ -124,7 +126,7 @@ inline batch read_batch(const json_value& value, const std::string& path, const 
 /// Lists and files are written as the histogram that they were read into.
 inline json_value batch_to_json(const batch& b) {
   auto object = written_keys(b);
-  if (!b.lengths.given()) return object;
+  if (b.lengths == sample_lengths{}) return object;
   object["lengths"] = written_keys(b.lengths);
   for (std::int32_t i = 0; i < b.lengths.buckets; ++i) {
     const auto& one = b.lengths.histogram[static_cast<std::size_t>(i)];

@@ -116,8 +116,19 @@ class trainer_arguments {
     else if (p_->length_default > 0 && !d_->has({"batch", "sequence"}))
       d_->say({"batch", "sequence"}, p_->length_default, v_.source());
     const bool neat = v_.on("neat_packing");
-    v_.on("packing");  // samples are cut to one length either way
+    const bool packs = v_.on("packing") || neat;  // samples are cut to one length either way
     if (neat) d_->say({"batch", "packed"}, true, v_.place("neat_packing"));
+    if (!packs) sample_lengths_of_data();
+  }
+  /// The order of samples and what they are padded to; how long they are the data alone says (trainer.py _get_train_sampler; TRL's collators).
+  void sample_lengths_of_data() {
+    for (const auto& [key, word] : {std::pair<std::string_view, std::string_view>{"group_by_length", "true"}, {"train_sampling_strategy", "group_by_length"}}) {
+      const auto* said = v_.take(key);
+      if (said == nullptr || !(*said == std::string{word} || (word == "true" && (*said == true || *said == "True")))) continue;
+      d_->say({"batch", "lengths", "order"}, "grouped", v_.place(key));
+      d_->notes.push_back(v_.place(key) + ": samples come in groups sorted by length; how long they are is for batch.lengths to say (--set batch.lengths.mean=…)");
+    }
+    if (p_->name.starts_with("trl-") && v_.take("pad_to_multiple_of") != nullptr) d_->say({"batch", "lengths", "pad_to_multiple"}, v_.number("pad_to_multiple_of", 1), v_.place("pad_to_multiple_of"));
   }
   void formats() {
     const auto brain = v_.take("bf16"), half = v_.take("fp16");
