@@ -18,9 +18,24 @@ build() {
   fi
   cmake --build "$root/build" --target headroom_program
 }
+# What is built for longer than a moment is said, on a terminal with a clock.
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-if ! build >"$log" 2>&1; then
+build >"$log" 2>&1 &
+building=$!
+trap 'kill "$building" 2>/dev/null; exit 130' INT TERM
+waited=0 # fifths of a second
+while kill -0 "$building" 2>/dev/null; do
+  if [ -t 2 ]; then
+    [ "$waited" -lt 10 ] || printf '\rBuilding the program, one to two minutes the first time: %d s ' $((waited / 5)) >&2
+  elif [ "$waited" -eq 10 ]; then
+    echo "Building the program, one to two minutes the first time …" >&2
+  fi
+  sleep 0.2
+  waited=$((waited + 1))
+done
+[ ! -t 2 ] || printf '\r\033[K' >&2
+if ! wait "$building"; then
   cat "$log" >&2
   exit 2
 fi
