@@ -253,6 +253,11 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     h.q = rotate(p, s, h.q, tables);
     if (!shares) h.k = rotate(p, s, h.k, m.rotary == rotary_kind::own_pairs ? rotary_tables(p, s) : tables);
   }
+  if (m.scaled_queries) {  // get_llama_4_attn_scale
+    const auto numbers = p.make(s.sequence, s.width);
+    p.step(0, numbers.bit());
+    h.q = multiply(p, h.q, numbers);
+  }
   if (s.autocast) {  // scaled_dot_product_attention is on autocast's lower-precision list
     h.q = cast(p, h.q, s.width);
     if (!shares) h.k = cast(p, h.k, s.width);

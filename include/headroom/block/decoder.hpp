@@ -86,7 +86,7 @@ constexpr program decoder_block(const scene& s, layer_part part, mixer_kind mixe
     p.set_output(ops::add(p, sum, branch(ops::feed_forward(p, s, trained, second))));
   } else {
     const auto y = part == layer_part::attention ? mixed(first) : ops::feed_forward(p, s, trained, first);
-    const auto sum = ops::add(p, x, branch(y));
+    const auto sum = m.normed_residual ? ops::add(p, ops::scale(p, s, first), ops::scale(p, s, branch(y))) : ops::add(p, x, branch(y));
     p.set_output(norms_sum ? ops::norm(p, s, sum, m.hidden, norms) : sum);
   }
   if (s.policy == recompute_policy::every_other_matmul) [[unlikely]] {

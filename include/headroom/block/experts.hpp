@@ -18,7 +18,7 @@ enum class expert_style : std::uint8_t {
 };
 constexpr expert_style style_of(const shape& m) {
   if (m.experts.bias) return expert_style::fused;
-  if (m.experts.shared_ffn == 0 || m.experts.shared_gate) return expert_style::gathered;
+  if (m.experts.shared_ffn == 0 || m.experts.shared_gate || m.experts.plain_router) return expert_style::gathered;
   return m.experts.active == 1 && !m.latent() ? expert_style::repeated : expert_style::wide;
 }
 
@@ -80,7 +80,7 @@ constexpr routing route(program& p, const scene& s, const module_set& trained, t
   // Autocast takes the copies' product back to the format that it computes in, and so what follows.
   const bool narrowed = wide_style && s.autocast && s.habits->experts.at_once();
   const auto logits = wide_style && !narrowed ? wide_logits(p, s, trained, n)
-                                              : linear(p, s, trained, module::router, narrowed ? cast(p, n, 4) : n, s.model->hidden, e.count, e.router_bias);
+                                              : linear(p, s, trained, module::router, narrowed ? cast(p, n, 4) : n, s.model->hidden, e.count, e.router_bias && !e.plain_router);
   const auto numbers = p.make(chosen, 8);
   if (style == expert_style::fused) {  // top-k of the logits, softmax over those, scattered back
     const auto top = p.make(chosen, s.width), weights = p.make(chosen, s.width);
@@ -89,13 +89,13 @@ constexpr routing route(program& p, const scene& s, const module_set& trained, t
     if (!s.habits->experts.at_once()) p.step(weights.bit(), p.make(scores, s.width).bit());
     return {weights, numbers};
   }
-  const auto width = narrowed ? s.width : 4;
+  const auto width = narrowed || e.narrow_scores ? s.width : 4;
   const auto wide = p.make(scores, width);
   p.step(logits.bit(), wide.bit(), {.saves = wide.bit()});
   const auto top = p.make(chosen, width);
   p.step(wide.bit(), top | numbers, {.saves = numbers.bit()});
   if (s.model->experts.raw_weights) return {cast(p, top, s.width), numbers};
-  const auto sum = p.make(s.tokens, 4);
+  const auto sum = p.make(s.tokens, e.narrow_scores && !s.autocast ? width : 4);
   p.step(top.bit(), sum.bit(), {.saves = top | sum});  // normalised in place: what it was is kept beside its sum
   const bool stays = wide_style || (s.model->experts.fp32_weights && s.habits->experts.joins_gate());
   return {cast(p, top, stays ? width : s.width), numbers};

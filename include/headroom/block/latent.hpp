@@ -41,6 +41,11 @@ constexpr tensor latent_attend(program& p, const scene& s, const module_set& tra
   h.k = p.make(of_heads(head), w);
   p.step(nope | rotary, h.k.bit(), {.forward_temporary = 3 * p.rounded(checked::mul(s.tokens, a.rope_dim), w)});
 
+  if (m.scaled_queries) {  // get_llama_4_attn_scale
+    const auto numbers = p.make(s.sequence, s.width);
+    p.step(0, numbers.bit());
+    h.q = multiply(p, h.q, numbers);
+  }
   const auto chosen = indexed ? choose_keys(p, s, x, queries) : chosen_keys{};
   tensor out{};
   if (s.kernel == attention::eager || s.kernel == attention::math) {

@@ -180,6 +180,10 @@ constexpr objection check_layers(const job& j, const No& no) {
     if (j.adapter.active() && (j.adapter.targets.bits & both.bits) != 0)
       return no("headroom: adapters on queries or keys, which project DeBERTa's table of distances too, are not modelled by this version: adapter.targets must be without q_proj and k_proj", f.label);
   }
+  if (m.normed_residual && (divides || j.compile || !j.kernels.empty() || m.parallel_block || m.norm_after || m.post_norms || m.encoder.layers > 0 || (m.sparse() && !f.experts.at_once())))
+    return no("headroom: a residual behind each norm (model.normed_residual) is modelled for eager layers without fused kernels, with experts all at once (framework.version of 2026), by this version", f.label);
+  if ((m.experts.narrow_scores || m.experts.plain_router) && divides)
+    return no("headroom: routers in the model's format (model.experts.narrow_scores, plain_router) are modelled for eager layers alone by this version", f.label);
   if (m.sub_norms && (divides || m.sparse() || m.latent() || m.pattern.given() || m.encoder.layers > 0))
     return no("headroom: norms in front of each half's last matrix (model.sub_norms) are modelled for eager dense layers that attend alone by this version", f.label);
   if (m.global_every > 0 && m.sliding_window > 0 && m.sliding_window < j.batch.longest() && !j.batch.padded && (j.attention == attention::sdpa || j.attention == attention::unset))

@@ -6,6 +6,7 @@
 #include <headroom/block/gated_convolution.hpp>
 #include <headroom/block/gated_delta_net.hpp>
 #include <headroom/block/latent.hpp>
+#include <headroom/block/lightning_attention.hpp>
 #include <headroom/block/mamba1.hpp>
 #include <headroom/block/mamba2.hpp>
 
@@ -37,6 +38,7 @@ constexpr tensor mix(program& p, const scene& s, mixer_kind kind, const module_s
     case mixer_kind::mamba1: return mamba1(p, s, trained, x);
     case mixer_kind::attention_mamba2: return attend_beside_mamba2(p, s, trained, x);
     case mixer_kind::gated_convolution: return gated_convolution(p, s, trained, x);
+    case mixer_kind::lightning_attention: return lightning_attention(p, s, trained, x);
   }
   return x;
 }

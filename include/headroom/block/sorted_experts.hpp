@@ -101,13 +101,15 @@ constexpr program sorted_experts_block(const scene& s, const module_set& trained
   const auto n = ops::norm(p, s, x, m.hidden, trained.has(module::norm));
   const bool shares = e.shared_ffn > 0;
   tensor shared{};
-  if (shares && e.shared_gate) shared = ops::shared_mlp(p, s, trained, n);
+  const bool leads = shares && (e.shared_gate || e.plain_router);
+  if (leads) shared = ops::shared_mlp(p, s, trained, n);
   const auto to = ops::route(p, s, trained, n);
   auto y = ops::sorted_experts(p, s, trained, n, to);
-  if (shares && !e.shared_gate) shared = ops::shared_mlp(p, s, trained, n);
+  if (shares && !leads) shared = ops::shared_mlp(p, s, trained, n);
   if (shares) y = ops::add(p, y, ops::pass_shared_gate(p, s, trained, n, shared));
   if (m.post_norms) y = ops::norm(p, s, y, m.hidden, trained.has(module::norm));
-  p.set_output(ops::add(p, x, ops::drop(p, y, s.drops.hidden)));
+  y = ops::drop(p, y, s.drops.hidden);
+  p.set_output(m.normed_residual ? ops::add(p, ops::scale(p, s, n), ops::scale(p, s, y)) : ops::add(p, x, y));
   return p;
 }
 

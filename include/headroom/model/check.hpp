@@ -52,6 +52,10 @@ constexpr objection check_pattern(const shape& m, const No& no) {
     if (global(k.mixer) && (m.latent() || m.heads % globally(m).kv() != 0))
       return no("headroom: model.heads must be a multiple of model.global.kv_heads, without model.mla; kv_heads", m.global.kv_heads);
     if (!recurrent(k.mixer)) continue;
+    if (k.mixer == mixer_kind::lightning_attention) {
+      if (s.chunk < 1) return no("headroom: model.ssm.chunk must be at least 1 for lightning-attention; it is", s.chunk);
+      continue;
+    }
     if (s.conv < 1) return no("headroom: model.ssm.conv must be at least 1", s.conv);
     if (k.mixer == mixer_kind::gated_convolution) continue;
     if (s.heads < 1 || s.head_dim < 1 || s.state < 1) return no("headroom: model.ssm must have heads, head_dim and state, of at least 1");

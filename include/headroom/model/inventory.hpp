@@ -102,6 +102,14 @@ constexpr parameter_count count(const inventory& list, const expert_shape& exper
   }
   return r;
 }
+/// Elements that a model's layers hold beside their weights, in the weights' format, on every rank.
+constexpr std::int64_t buffers_of(const shape& m) {
+  std::int64_t sum = 0;
+  for (std::int64_t i = 0; m.pattern.given() && i < m.layers; ++i)
+    if (m.kind_of(i).mixer == mixer_kind::lightning_attention) sum = checked::add(sum, detail::lightning_buffers(m));
+  return sum;
+}
+
 constexpr parameter_count count(const shape& m) { return count(weights_of(m), m.experts); }
 
 }  // namespace headroom

@@ -24,12 +24,13 @@ enum class mixer_kind : std::uint8_t {
   mamba1,            ///< its first version, whose channels each have a state (Gu and Dao 2023)
   attention_mamba2,  ///< both side by side, added (Falcon-H1)
   gated_convolution,  ///< LFM2's: a short convolution between two gates; of ssm_shape it has conv and the biases alone
+  lightning_attention,  ///< MiniMax-Text-01's linear attention in blocks, with a decay for each head (Qin et al. 2024, Lightning Attention-2); ssm.chunk positions a block
   own = 28,          ///< a layer of one's own (block/own_layer.hpp): own + i is the one with the label layer_pattern::own[i]
 };
-inline constexpr int mixer_kinds = static_cast<int>(mixer_kind::gated_convolution) + 1;  ///< that are shipped
+inline constexpr int mixer_kinds = static_cast<int>(mixer_kind::lightning_attention) + 1;  ///< that are shipped
 constexpr bool is_own(mixer_kind k) { return k >= mixer_kind::own; }
 constexpr std::string_view name_of(mixer_kind k) {
-  constexpr std::string_view names[mixer_kinds] = {"none", "attention", "global-attention", "latent-attention", "sparse-attention", "shared-attention", "shared-global-attention", "gated-delta-net", "mamba2", "mamba1", "attention-mamba2", "gated-convolution"};
+  constexpr std::string_view names[mixer_kinds] = {"none", "attention", "global-attention", "latent-attention", "sparse-attention", "shared-attention", "shared-global-attention", "gated-delta-net", "mamba2", "mamba1", "attention-mamba2", "gated-convolution", "lightning-attention"};
   return is_own(k) ? std::string_view{"own"} : names[static_cast<int>(k)];
 }
 /// Whether it mixes neighbours by a convolution, or positions into a state (ssm_shape), instead of each with every other.

@@ -6,6 +6,7 @@
 
 #include <headroom/model/gated_convolution.hpp>
 #include <headroom/model/gated_delta_net.hpp>
+#include <headroom/model/lightning_attention.hpp>
 #include <headroom/model/mamba1.hpp>
 #include <headroom/model/mamba2.hpp>
 
@@ -98,6 +99,7 @@ constexpr void add_mixer(inventory& list, const shape& m, mixer_kind kind, const
       add_query_key_norms(list, m, p);
       return add_mamba2(list, m, p);
     case mixer_kind::gated_convolution: return add_gated_convolution(list, m, p);
+    case mixer_kind::lightning_attention: return add_lightning_attention(list, m, p);
     case mixer_kind::own: return;  // its own: see add_layers()
   }
 }
@@ -118,6 +120,7 @@ constexpr double recurrence_flops(const shape& m, mixer_kind kind) {
     case mixer_kind::attention_mamba2: return mamba2_flops(m);
     case mixer_kind::mamba1: return mamba1_flops(m);
     case mixer_kind::gated_convolution: return gated_convolution_flops(m);
+    case mixer_kind::lightning_attention: return lightning_flops(m);
   }
   return 0;
 }
@@ -125,6 +128,7 @@ constexpr double recurrence_flops(const shape& m, mixer_kind kind) {
 /// Kernels of one forward that an eager recurrent mixer starts in loops, beside those that its program lists.
 constexpr double looped_kernels(const shape& m, mixer_kind kind, std::int64_t sequence) {
   if (kind == mixer_kind::mamba1) return mamba1_loops(sequence);
+  if (kind == mixer_kind::lightning_attention) return lightning_loops(m, sequence);
   return kind == mixer_kind::gated_delta_net ? gated_delta_net_loops(m, sequence) : 0.0;
 }
 

@@ -52,6 +52,8 @@ struct expert_shape {
   bool shared_gate{};                 ///< Qwen2-MoE: a gate vector of `hidden` for the shared expert
   bool bias{};                        ///< gpt-oss: biases inside the experts
   bool fp32_weights{};                ///< Mixtral, MiniMax-M2: routing weights stay in fp32 (transformers since 5; DeepSeek's always do)
+  bool narrow_scores{};               ///< scores are sigmoids in the model's format (LFM2-MoE)
+  bool plain_router{};                ///< a router in the model's format beside shared experts without a gate, which come first, and a correction bias that is held frozen (Afmoe)
   bool raw_weights{};                 ///< routing weights do not add up to one (Jamba)
   std::int64_t capacity_factor_percent{};  ///< 0: dropless; 100: capacity factor 1
 
@@ -79,6 +81,7 @@ struct global_shape {
   std::int64_t head_dim{};
   std::int64_t kv_heads{};
   bool keys_as_values{};  ///< there is no projection of values
+  bool no_positions{};    ///< queries and keys are not turned (Afmoe)
   friend constexpr bool operator==(const global_shape&, const global_shape&) = default;
 };
 
@@ -185,6 +188,8 @@ struct shape {
   bool norm_power{};          ///< norms raise the mean to a power and scale by their weight, in fp32 (Gemma 4)
   bool value_norm{};          ///< a norm without weights over each head's values (Gemma 4)
   bool fp32_norm{};           ///< norms scale by their weight before they leave fp32 (gpt-oss, OLMo 2); a LayerNorm is computed in it (Cohere, OLMo 1)
+  bool normed_residual{};     ///< what each norm makes is the residual, too, and both summands are scaled (MiniMax-Text-01)
+  bool scaled_queries{};      ///< queries are multiplied by a number for each position (Ministral 3)
   bool sub_norms{};           ///< a norm in front of each half's last matrix, too (BitNet)
   bool narrow_embedding{};    ///< positions, segments and the norm are as narrow as the token embedding; a biased matrix widens all (ALBERT, ELECTRA)
   bool transformed_classes{};  ///< a dense layer without bias, its function and a norm stand in front of the classes, as in front of the words (ModernBERT)
@@ -222,6 +227,12 @@ struct shape {
   [[nodiscard]] constexpr bool recurs() const {
     for (std::int64_t i = 0; i < pattern.period && i < layers; ++i)
       if (recurrent(pattern.at(i).mixer)) return true;
+    return false;
+  }
+  /// … for whose scan there are fused kernels.
+  [[nodiscard]] constexpr bool scans() const {
+    for (std::int64_t i = 0; i < pattern.period && i < layers; ++i)
+      if (const auto k = pattern.at(i).mixer; recurrent(k) && k != mixer_kind::lightning_attention) return true;
     return false;
   }
   /// Whether layer i of the main stack routes to experts.
@@ -270,6 +281,7 @@ constexpr shape globally(const shape& m) {
   auto g = m;
   if (m.global.head_dim > 0) g.head_dim = m.global.head_dim;
   if (m.global.kv_heads > 0) g.kv_heads = m.global.kv_heads;
+  if (m.global.no_positions) g.position = position_kind::none;
   g.sliding_window = 0;
   return g;
 }

@@ -90,7 +90,7 @@ constexpr void settle_kernels(settled_job& r) {
     r.assumptions.add(assumption::attention_sdpa);
   }
   s.recurrence = j.recurrence;
-  if (s.recurrence == recurrence::unset && r.model.recurs()) {
+  if (s.recurrence == recurrence::unset && r.model.scans()) {
     s.recurrence = recurrence::fused;
     if (!j.framework.modules.megatron()) r.assumptions.add(assumption::recurrence_fused);
   }

@@ -16,7 +16,7 @@ constexpr bytes position_buffers(const settled_job& s) {
   const auto& habits = s.source->framework;
   const auto& m = s.model;
   const bool rotary = m.position == position_kind::rope;
-  bytes sum{0};
+  bytes sum{checked::mul(buffers_of(m), s.precision.parameters.width())};
   if (habits.rotary.tables == rope_tables::buffers_beside_mask && (rotary || m.position == position_kind::learned)) {
     const auto row_bytes = rotary ? checked::mul(2 * m.rotary_width(), s.layer.residual_width) : 8;
     sum += bytes{checked::mul(m.max_positions, checked::add(m.max_positions, row_bytes))};

@@ -101,6 +101,8 @@ inline constexpr dense_family dense_families[] = {
     {"youtu", 128256, 2048, 6144, 32, 16, 16, 0, 131072, true, bias_rule::key_all},
     {"minicpm3", 73448, 2560, 6400, 62, 40, 40, 0, 32768, true, bias_rule::key_all},
     {"ministral", 32000, 4096, 14336, 32, 32, 8, 0, 131072, false, bias_rule::none, "", false, "silu", 4096},
+    {"minimax", 32000, 4096, 14336, 32, 32, 8, 0, 131072},
+    {"afmoe", 200192, 2048, 6144, 32, 16, 0, 128, 16384, false, bias_rule::key_all, "attention_bias", false, "silu", 1024},
     {"mellum", 98304, 2304, 7168, 28, 32, 4, 128, 131072, false, bias_rule::key_all, "attention_bias", false, "silu", 1024},
     {"hyperclovax", 32000, 4096, 11008, 32, 32, 0, 0, 2048, false, bias_rule::key_all},
     // Code beside the checkpoint: sizes must be stated.

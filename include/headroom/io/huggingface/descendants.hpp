@@ -93,7 +93,7 @@ inline void require_own_indexers(const config& c, const shape& m) {
 
 inline constexpr decoder_family descended_decoders[] = {
     {"cwm", read_mlp_bias},   // Llama behind a window
-    {"ministral3", nullptr},  // Mistral
+    {"ministral3", [](const config&, shape& m) { m.scaled_queries = true; }},  // Mistral with get_llama_4_attn_scale
     {"ministral", nullptr},   // Mistral
     {"hyperclovax", [](const config& c, shape& m) { read_mlp_bias(c, m), m.post_norms = c.flag("use_post_norm", true); }},  // Granite with Gemma2's norms
     {"mellum", [](const config& c, shape& m) {  // Qwen3Moe with mlp_layer_types
@@ -134,6 +134,7 @@ inline constexpr decoder_family descended_decoders[] = {
      }},
     {"mistral4", [](const config& c, shape& m) {  // DeepseekV3DecoderLayer
        read_latent_attention(c, m, {1024, 256, 64, 64, 128});
+       m.scaled_queries = true;
        read_deepseek_experts(c, m, 128, 4, 2048, 1, 0);
      }},
     {"glm4_moe_lite", [](const config& c, shape& m) {  // Glm4MoeDecoderLayer over DeepseekV3Attention

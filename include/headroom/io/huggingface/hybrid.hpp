@@ -142,12 +142,51 @@ inline void read_lfm2(const config& c, std::string_view type, shape& m) {
   e.active = c.count({"num_experts_per_tok"}, 4);
   e.ffn = c.size({"moe_intermediate_size"}, 1792);
   e.first_dense_layers = c.number({"num_dense_layers"}, 2, 0, config::most);
+  e.narrow_scores = true;
+  e.raw_weights = !c.flag("norm_topk_prob", true);
+}
+
+/// MiniMaxForCausalLM (MiniMax-Text-01, MiniMax-M1): lightning attention and Mixtral's attention, Mixtral's experts in every layer.
+inline void read_minimax(const config& c, shape& m) {
+  m = read_dense(c, dense_defaults("minimax"));
+  m.experts.fp32_weights = m.normed_residual = true;
+  finish_mixtral(c, m);
+  m.ssm.chunk = c.count({"block_size"}, 256);
+  if (c.real({"router_jitter_noise"}, 0.0, 0.0, 1e6) != 0) complain(c.at("router_jitter_noise") + " must be 0: noise in front of the router is not modelled by this version");
+  constexpr layer_kind linear{mixer_kind::lightning_attention, feed_forward_kind::unset}, full{};
+  if (read_layer_types(c, {"layer_types"}, {{"linear_attention", linear}, {"full_attention", full}}, m)) return;
+  m.pattern.add(full);
+  m.pattern.add(linear);
+}
+
+/// AfmoeForCausalLM (Arcee's Trinity): gated attention behind a window, and in every fourth layer without positions over all; norms on both sides.
+inline void read_afmoe(const config& c, shape& m) {
+  m = read_dense(c, dense_defaults("afmoe"));
+  m.qk_norm = m.gated_attention = m.post_norms = m.fp32_norm = true;
+  if (m.attention_bias) complain(c.at("attention_bias") + " must be false for afmoe, found true");
+  m.global.no_positions = true;
+  auto& e = m.experts;
+  e.count = c.count({"num_experts"}, 64);
+  e.active = c.count({"num_experts_per_tok"}, 6);
+  e.ffn = c.size({"moe_intermediate_size"}, 1408);
+  e.shared = c.number({"num_shared_experts"}, 2, 0, config::most);
+  e.shared_ffn = checked::mul(e.shared, e.ffn);
+  e.first_dense_layers = c.nullable({"num_dense_layers"}, 1, 0, 0, config::most);
+  if (e.first_dense_layers > m.layers) e.first_dense_layers = m.layers;
+  e.plain_router = e.router_bias = e.fp32_weights = true;
+  constexpr layer_kind local{}, global{mixer_kind::global_attention, feed_forward_kind::unset};
+  if (read_layer_types(c, {"layer_types"}, {{"sliding_attention", local}, {"full_attention", global}}, m)) return;
+  const auto every = c.number({"global_attn_every_n_layers"}, 4, 1, layer_pattern::capacity);
+  for (std::int64_t i = 1; i < every; ++i) m.pattern.add(local);
+  m.pattern.add(global);
 }
 
 /// The families with several kinds of layer. Returns false where the family is not one of them.
 inline bool read_hybrid_decoder(const config& c, std::string_view type, shape& m) {
   if (type == "qwen3_next" || type == "qwen3_5_text" || type == "qwen3_5_moe_text") return read_qwen3_next(c, type, m), true;
   if (type == "gemma4_text") return read_gemma4(c, m), true;
+  if (type == "minimax") return read_minimax(c, m), true;
+  if (type == "afmoe") return read_afmoe(c, m), true;
   if (type == "olmo_hybrid") return read_olmo_hybrid(c, m), true;
   if (type == "falcon_h1") return read_falcon_h1(c, m), true;
   if (type == "mamba2") return read_mamba2(c, m), true;

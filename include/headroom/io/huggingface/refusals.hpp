@@ -14,7 +14,6 @@ struct refused_family {
 };
 inline constexpr refused_family refused_families[] = {
     {"kimi_linear", "its linear-attention layers, and for experts whose published code does not train,"},
-    {"minimax", "its linear-attention layers"},
     {"minimax_text_01", "its linear-attention layers"},
     {"minimax_m1", "its linear-attention layers"},
     {"zamba", "its state-space layers"},

@@ -24,6 +24,8 @@ void describe(Keys& k, expert_shape& e) {
   k.flag("bias", e.bias);
   k.flag("fp32_weights", e.fp32_weights);
   k.flag("raw_weights", e.raw_weights);
+  k.flag("narrow_scores", e.narrow_scores);
+  k.flag("plain_router", e.plain_router);
   k.scaled("capacity_factor", e.capacity_factor_percent, std::int64_t{}, 100.0, 1e6);
   constexpr std::string_view key = "dense_layers";  // layers 0 to 127 that are dense although the rule says sparse
   if constexpr (Keys::reads) {
@@ -47,6 +49,7 @@ void describe(Keys& k, global_shape& g) {
   k.whole("head_dim", g.head_dim);
   k.whole("kv_heads", g.kv_heads);
   k.flag("keys_as_values", g.keys_as_values);
+  k.flag("no_positions", g.no_positions);
 }
 
 template <class Keys>
@@ -193,6 +196,8 @@ void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.flag("norm_power", m.norm_power);
   k.flag("value_norm", m.value_norm);
   k.flag("sub_norms", m.sub_norms);
+  k.flag("normed_residual", m.normed_residual);
+  k.flag("scaled_queries", m.scaled_queries);
   k.flag("narrow_embedding", m.narrow_embedding);
   k.flag("transformed_classes", m.transformed_classes);
   k.flag("no_key_bias", m.no_key_bias);
