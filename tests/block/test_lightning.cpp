@@ -1,6 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// MiniMax-Text-01's lightning attention, Afmoe's gates, and routers and queries with numbers of their own: what their layers save (tests/data/mixers.json,
-// kinds.json), and whole jobs from a configuration on.
+// MiniMax-Text-01's lightning attention, Afmoe's gates, and routers and queries with numbers of their own: what their layers save (tests/data/mixers.json), and whole jobs from a configuration on.
 #include <headroom/cost/cost.hpp>
 #include <headroom/io/job_reader.hpp>
 #include <headroom/replay.hpp>
@@ -10,7 +9,6 @@
 #include <random>
 #include <string>
 
-#include "kind_points.hpp"
 #include "mixer_points.hpp"
 
 namespace test_lightning {
@@ -43,8 +41,8 @@ TEST_CASE("MiniMax-Text-01's layers save what was counted, to the byte") {
 }
 
 TEST_CASE("Afmoe's and Ministral 3's layers, and LFM2's router, save what was counted, to the byte") {
-  const auto points = mixer_points::counted_points({"AfmoeForCausalLM", "Ministral3ForCausalLM"});
-  REQUIRE(points.size() == 3);
+  const auto points = mixer_points::counted_points({"AfmoeForCausalLM", "Ministral3ForCausalLM", "Lfm2MoeForCausalLM"});
+  REQUIRE(points.size() == 5);
   for (auto p : points) {
     CAPTURE(p["name"].get<std::string>());
     mixer_points::check_parameters(p);
@@ -55,15 +53,55 @@ TEST_CASE("Afmoe's and Ministral 3's layers, and LFM2's router, save what was co
     }
     mixer_points::check_layers(p);
   }
-  int seen = 0;
-  for (const auto& p : kind_points::data("saved")) {
-    const auto name = p["name"].get<std::string>();
-    if (!name.starts_with("saved-Lfm2Moe") || (p["attention"] == "sdpa" && p["b"] != 1)) continue;
-    CAPTURE(name);
-    mixer_points::check_layers(p);
-    ++seen;
+}
+
+TEST_CASE("ESM's layers save what was counted, and its reader of contacts is counted though no loss reads it") {
+  const auto points = mixer_points::counted_points({"EsmForMaskedLM"});
+  REQUIRE(points.size() == 1);
+  for (const auto& p : points) {
+    CAPTURE(p["name"].get<std::string>());
+    mixer_points::check_parameters(p);
+    auto j = mixer_points::job_of(p);
+    j.dropout.attention = probability::of(0.1);  // the class's default, which the count left on
+    // The second layer: the first is said to save the model's cos and sin, too. Dropout on a CPU keeps its noise in the format of the scores, where a GPU's mask has a byte.
+    CHECK(mixer_points::saved(j, j.model.kind_of(1)) == p["layers"][1]["saved_bytes"].get<std::int64_t>() - 3 * 2 * 4 * 128 * 128);
+    CHECK(count(j.model).frozen.count() == 2 * 4 + 1);
   }
-  CHECK(seen == 3);
+  // gelu_python is the same three steps, of which three tensors are kept; a tanh of it is another function.
+  json bert = {{"architectures", {"BertForMaskedLM"}}, {"model_type", "bert"}, {"hidden_size", 64}, {"num_attention_heads", 4}, {"num_hidden_layers", 2}, {"intermediate_size", 160}};
+  const auto saves = [&](const char* activation) {
+    bert["hidden_act"] = activation;
+    job j;
+    j.model = io::model_from_config(bert);
+    j.hardware.gpu = gpus::cpu;
+    j.precision = precisions::fp32;
+    j.batch = {.micro = 1, .sequence = 128};
+    j.attention = attention::eager;
+    return mixer_points::saved(j, j.model.kind_of(1));
+  };
+  CHECK(saves("gelu_python") - saves("gelu") == 2 * 128 * 160 * 4);
+  CHECK(saves("gelu_new") - saves("gelu") == 3 * 128 * 160 * 4);
+}
+
+TEST_CASE("routing weights that are not divided by their sum leave neither them nor it behind") {
+  // OlmoeTopKRouter, Qwen2MoeTopKRouter: norm_topk_prob is false unless the file says otherwise. Chosen scores in fp32 and their sum, a token.
+  for (const char* type : {"olmoe", "qwen2_moe", "qwen3_moe"}) {
+    CAPTURE(type);
+    json c = {{"model_type", type}, {"hidden_size", 64}, {"num_attention_heads", 4}, {"num_key_value_heads", 4}, {"num_hidden_layers", 2}, {"intermediate_size", 48}, {"moe_intermediate_size", 48},
+              {"num_experts", 8}, {"num_experts_per_tok", 2}, {"vocab_size", 256}};
+    const auto saves = [&](bool divides) {
+      if (divides) c["norm_topk_prob"] = true;
+      job j;
+      j.model = io::model_from_config(c);
+      j.framework.experts = frameworks::hf_trainer.experts;
+      j.hardware.gpu = gpus::cpu;
+      j.batch = {.micro = 1, .sequence = 128};
+      j.precision = precisions::bf16;
+      return mixer_points::saved(j, j.model.kind_of(1));
+    };
+    const auto without = saves(false);
+    CHECK(saves(true) - without == 128 * (2 * 4 + 4));
+  }
 }
 
 TEST_CASE("MiniMax from its configuration to a report") {

@@ -94,10 +94,10 @@ constexpr routing route(program& p, const scene& s, const module_set& trained, t
   p.step(logits.bit(), wide.bit(), {.saves = wide.bit()});
   const auto top = p.make(chosen, width);
   p.step(wide.bit(), top | numbers, {.saves = numbers.bit()});
-  if (s.model->experts.raw_weights) return {cast(p, top, s.width), numbers};
+  const bool stays = wide_style || (e.fp32_weights && s.habits->experts.joins_gate());
+  if (e.raw_weights) return {cast(p, top, stays ? width : s.width), numbers};
   const auto sum = p.make(s.tokens, e.narrow_scores && !s.autocast ? width : 4);
   p.step(top.bit(), sum.bit(), {.saves = top | sum});  // normalised in place: what it was is kept beside its sum
-  const bool stays = wide_style || (s.model->experts.fp32_weights && s.habits->experts.joins_gate());
   return {cast(p, top, stays ? width : s.width), numbers};
 }
 

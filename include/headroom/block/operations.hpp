@@ -76,6 +76,13 @@ constexpr tensor activate(program& p, const scene& s, tensor x, activation_kind 
     p.step(x.bit(), sigmoid.bit(), {.saves = sigmoid.bit(), .forward_temporary = p.size(sigmoid)});
     return multiply(p, x, sigmoid);
   }
+  if (!s.compiled && kind == activation_kind::gelu_python) {  // 0.5·x · (1 + erf(x / √2))
+    const auto half = scale(p, s, x), inner = scale(p, s, x);
+    const auto erf = p.make(n, w), shifted = p.make(n, w);
+    p.step(inner.bit(), erf.bit(), {.saves = inner.bit(), .backward_temporary = 2 * p.size(erf), .temporary_block = p.size(erf)});
+    p.step(erf.bit(), shifted.bit(), {.forward_temporary = number(s, w), .passes_gradient = true});
+    return multiply(p, half, shifted);
+  }
   if (s.compiled || kind != activation_kind::gelu_new) {
     const auto y = p.make(n, w);
     const bool by_result = kind == activation_kind::relu || kind == activation_kind::tanh;

@@ -59,6 +59,7 @@ inline constexpr family_name family_names[] = {
     {"M2M100", "m2m_100"},        {"DebertaV2", "deberta-v2"}, {"MPNet", "mpnet"},           {"JinaEmbeddingsV3", "jina_embeddings_v3"}, {"Pegasus", "pegasus"},
     {"Marian", "marian"},              {"Apertus", "apertus"},       {"BitNet", "bitnet"},         {"NanoChat", "nanochat"},
     {"MiniMax", "minimax"},       {"Afmoe", "afmoe"},
+    {"MiniMax", "minimax"},       {"Afmoe", "afmoe"},         {"Esm", "esm"},
     {"Mellum", "mellum"},         {"HyperCLOVAX", "hyperclovax"}, {"InternVLChat", "internvl_chat"},
 };
 
@@ -154,6 +155,7 @@ inline shape read_family(const config& c, const architecture& a, const std::stri
   if (type == "internvl_chat") return read_internvl_chat(c);
   if (read_seeing(c, type, a.head, m)) return m;
   if (!read_decoder(c, type, m)) refuse_family(c, type);
+  read_weight_sums(c, type, m);
   if (type != "chatglm") set_decoder_head(c, m, a.head);
   if (type == "gptj" && a.head == task::question) m.classes = labels_of(c);  // GPTJForQuestionAnswering
   return m;

@@ -90,6 +90,10 @@ constexpr void add_head(inventory& list, const shape& m) {
     if (!m.tied) list.add({.role = module::head, .rows = m.vocab, .columns = width, .split = split_axis::vocabulary, .linear = true});
     if (bias) list.add({.role = module::head, .rows = m.vocab, .split = split_axis::vocabulary});
   }
+  if (m.contact_head) {
+    list.add({.role = module::head, .rows = 1, .columns = checked::mul(m.layers, m.heads), .frozen = true});
+    list.add({.role = module::head, .rows = 1, .frozen = true});
+  }
   if (m.classes > 0) add_matrix(list, once, module::head, m.classes, m.narrow_embedding ? m.hidden : width, split_axis::none, bias);
 }
 

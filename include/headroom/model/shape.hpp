@@ -28,8 +28,8 @@ enum class softmax_kind : std::uint8_t { by_position, compute, fp32, fp32_scores
 
 /// Functions between the matrices of an MLP. They differ in what autograd saves: `gelu_new` is written out in Python and
 /// saves four tensors, the others are one kernel and save one.
-/// `xielu` has two trained numbers for each layer.
-enum class activation_kind : std::uint8_t { silu, gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu, relu2, tanh, xielu };
+/// `gelu_python` is gelu in three steps (ESM, transformers' GELUActivation in Python). `xielu` has two trained numbers for each layer.
+enum class activation_kind : std::uint8_t { silu, gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu, relu2, tanh, xielu, gelu_python };
 
 /// What reads the last hidden state.
 enum class head_kind : std::uint8_t {
@@ -190,6 +190,7 @@ struct shape {
   bool fp32_norm{};           ///< norms scale by their weight before they leave fp32 (gpt-oss, OLMo 2); a LayerNorm is computed in it (Cohere, OLMo 1)
   bool normed_residual{};     ///< what each norm makes is the residual, too, and both summands are scaled (MiniMax-Text-01)
   bool scaled_queries{};      ///< queries are multiplied by a number for each position (Ministral 3)
+  bool contact_head{};        ///< a matrix over all heads' attention, which no loss reads (ESM)
   bool sub_norms{};           ///< a norm in front of each half's last matrix, too (BitNet)
   bool narrow_embedding{};    ///< positions, segments and the norm are as narrow as the token embedding; a biased matrix widens all (ALBERT, ELECTRA)
   bool transformed_classes{};  ///< a dense layer without bias, its function and a norm stand in front of the classes, as in front of the words (ModernBERT)

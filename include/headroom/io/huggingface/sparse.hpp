@@ -206,6 +206,19 @@ inline void read_dbrx(const config& c, shape& m) {  // DbrxConfig: attn_config, 
   m.experts.active = ffn.count({"moe_top_k"}, 1);
 }
 
+/// norm_topk_prob: whether the chosen experts' weights are divided by their sum, by the class's default. DeepSeek-V2's class never divides.
+inline void read_weight_sums(const config& c, std::string_view type, shape& m) {
+  struct usual {
+    std::string_view type;
+    bool divides;
+  };
+  static constexpr usual families[] = {{"qwen2_moe", false}, {"qwen3_moe", false}, {"olmoe", false}, {"flex_olmo", false}, {"qwen3_next", true}, {"mellum", true},
+                                       {"deepseek_v3", true}, {"dots1", false},   {"glm4_moe", true}, {"deepseek_v32", true}, {"glm_moe_dsa", true}};
+  if (type == "deepseek_v2") m.experts.raw_weights = true;
+  for (const auto& f : families)
+    if (type == f.type) m.experts.raw_weights = !c.flag("norm_topk_prob", f.divides);
+}
+
 /// The sparse families. Returns false where the family is not one of them.
 inline bool read_sparse_decoder(const config& c, std::string_view type, shape& m) {
   if (type == "dbrx") return read_dbrx(c, m), true;

@@ -91,7 +91,7 @@ inline activation_kind activation_of(const config& c, std::initializer_list<cons
   };
   static constexpr known names[] = {
       {"silu", activation_kind::silu},           {"swish", activation_kind::silu},
-      {"gelu", activation_kind::gelu},           {"gelu_python", activation_kind::gelu_new},
+      {"gelu", activation_kind::gelu},           {"gelu_python", activation_kind::gelu_python},
       {"gelu_new", activation_kind::gelu_new},   {"gelu_fast", activation_kind::gelu_new},
       {"gelu_pytorch_tanh", activation_kind::gelu_pytorch_tanh}, {"quick_gelu", activation_kind::quick_gelu},
       {"relu", activation_kind::relu},           {"relu2", activation_kind::relu2},

@@ -202,6 +202,25 @@ inline shape read_marian(const config& c, task head) {
   return m;
 }
 
+/// EsmForMaskedLM and its kin: norms in front, rotary or learned positions, gelu written out, softmax in the compute format (EsmLayer, EsmEncoder).
+inline shape read_esm(const config& c, task head) {
+  shape m = gpt_block();
+  read_sizes(c, {{"num_hidden_layers", 12}, {"hidden_size", 768}, {"num_attention_heads", 12}, {"intermediate_size", 3072}, {"vocab_size", ask}, {"max_position_embeddings", 1026}, true, "hidden_act", "gelu"}, m);
+  m.activation = activation_kind::gelu_python;  // which the class does not read
+  m.bidirectional = m.contact_head = true;
+  m.softmax = softmax_kind::compute;
+  m.embedding_norm = c.flag("emb_layer_norm_before", false);
+  const auto kind = c.text({"position_embedding_type"}, "absolute");
+  if (kind != "absolute" && kind != "rotary") complain(c.at("position_embedding_type") + " must be \"absolute\" or \"rotary\", found " + quoted_word(kind));
+  m.position = kind == "rotary" ? position_kind::rope : position_kind::learned;
+  for (const char* key : {"is_folding_model", "is_decoder", "add_cross_attention"})
+    if (says(c, key)) complain(c.at(key) + " must be false for esm, found " + shown(*c.find({key})));
+  if (head != task::unstated && head != task::base && head != task::masked_language)
+    complain(c.at("architectures") + " puts a head on ESM that is counted alone; accepted are EsmForMaskedLM, EsmModel");
+  set_encoder_head(c, m, head, head != task::masked_language);
+  return m;
+}
+
 /// Returns false where the family is not one of them.
 inline bool read_text_encoder(const config& c, std::string_view type, task head, shape& m) {
   struct family {
@@ -210,7 +229,7 @@ inline bool read_text_encoder(const config& c, std::string_view type, task head,
   };
   static constexpr family families[] = {
       {"electra", read_electra}, {"nomic_bert", read_nomic_bert}, {"eurobert", read_eurobert}, {"modernbert", read_modernbert}, {"m2m_100", read_m2m_100}, {"deberta-v2", read_deberta_v2}, {"mpnet", read_mpnet},
-      {"jina_embeddings_v3", read_jina}, {"pegasus", read_pegasus}, {"marian", read_marian},
+      {"jina_embeddings_v3", read_jina}, {"pegasus", read_pegasus}, {"marian", read_marian}, {"esm", read_esm},
   };
   for (const auto& f : families)
     if (f.type == type) return m = f.read(c, head), true;

@@ -195,6 +195,7 @@ void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.flag("fp32_norm", m.fp32_norm);
   k.flag("norm_power", m.norm_power);
   k.flag("value_norm", m.value_norm);
+  k.flag("contact_head", m.contact_head);
   k.flag("sub_norms", m.sub_norms);
   k.flag("normed_residual", m.normed_residual);
   k.flag("scaled_queries", m.scaled_queries);

@@ -43,7 +43,7 @@ inline constexpr auto names_of<position_kind> = std::array<named<position_kind>,
                                                                                      {"disentangled", position_kind::disentangled}}};
 template <>
 inline constexpr auto names_of<activation_kind> =
-    std::array<named<activation_kind>, 10>{{{"silu", activation_kind::silu},
+    std::array<named<activation_kind>, 11>{{{"silu", activation_kind::silu},
                                            {"gelu", activation_kind::gelu},
                                            {"gelu_new", activation_kind::gelu_new},
                                            {"gelu_pytorch_tanh", activation_kind::gelu_pytorch_tanh},
@@ -52,6 +52,7 @@ inline constexpr auto names_of<activation_kind> =
                                            {"relu2", activation_kind::relu2},
                                            {"tanh", activation_kind::tanh},
                                            {"xielu", activation_kind::xielu},
+                                           {"gelu_python", activation_kind::gelu_python},
                                            {"swish", activation_kind::silu}}};
 template <>
 inline constexpr auto names_of<head_kind> = std::array<named<head_kind>, 3>{
