@@ -58,7 +58,6 @@ inline constexpr family_name family_names[] = {
     {"Electra", "electra"},       {"NomicBert", "nomic_bert"},  {"EuroBert", "eurobert"},     {"ModernBert", "modernbert"},
     {"M2M100", "m2m_100"},        {"DebertaV2", "deberta-v2"}, {"MPNet", "mpnet"},           {"JinaEmbeddingsV3", "jina_embeddings_v3"}, {"Pegasus", "pegasus"},
     {"Marian", "marian"},              {"Apertus", "apertus"},       {"BitNet", "bitnet"},         {"NanoChat", "nanochat"},
-    {"MiniMax", "minimax"},       {"Afmoe", "afmoe"},
     {"MiniMax", "minimax"},       {"Afmoe", "afmoe"},         {"Esm", "esm"},
     {"Mellum", "mellum"},         {"HyperCLOVAX", "hyperclovax"}, {"InternVLChat", "internvl_chat"},
 };
