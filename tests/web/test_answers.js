@@ -4,6 +4,7 @@
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
+const http = require('node:http');
 const path = require('node:path');
 const zlib = require('node:zlib');
 const {spawnSync} = require('node:child_process');
@@ -99,15 +100,20 @@ exports.run = async ({browser, root, test, page: url}) => {
     assert.ok(Math.min(...times) < 2000);
   });
 
-  await test('no other file and no server is asked for', async () => {
-    const context = await browser.newContext();
-    const alone = await context.newPage();
-    const asked = [];
-    alone.on('request', (r) => asked.push(r.url()));
-    await alone.goto(url);
-    await alone.waitForSelector('html[data-ready]');
-    assert.deepEqual(asked.filter((u) => !u.startsWith('blob:') && !u.startsWith('data:')), [url]);
-    await context.close();
-  });
+  const server = http.createServer((_, to) => to.setHeader('Content-Type', 'text/html').end(fs.readFileSync(path.join(root, 'build/web/headroom.html'))));
+  await new Promise((done) => server.listen(0, '127.0.0.1', done));
+  for (const [from, at] of [['disk', url], ['a server', `http://127.0.0.1:${server.address().port}/`]])
+    await test(`opened from ${from} the page asks for nothing else`, async () => {
+      const context = await browser.newContext();
+      const alone = await context.newPage();
+      const asked = [];
+      alone.on('request', (r) => asked.push(r.url()));
+      await alone.goto(at);
+      await alone.waitForSelector('#picture svg');
+      assert.deepEqual(asked.filter((u) => !u.startsWith('blob:') && !u.startsWith('data:')), [at]);
+      await context.close();
+    });
+  server.closeAllConnections?.();
+  server.close();
   await page.close();
 };

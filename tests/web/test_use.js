@@ -120,6 +120,17 @@ exports.run = async ({browser, root, test, page: url}) => {
     await page.close();
   });
 
+  await test('a pasted config.json becomes the model', async () => {
+    const page = await opened();
+    await page.click('#open-import');
+    await page.fill('#paste', fs.readFileSync(path.join(root, 'examples/models/llama-3.1-8b/config.json'), 'utf8'));
+    await page.click('#import-read');
+    await page.waitForFunction(() => !document.getElementById('import').open);
+    assert.equal(await page.inputValue('[id="key-model"]'), 'llama');
+    await told(page, 'FITS\\s+with 37.2');
+    await page.close();
+  });
+
   await test('launch files are read in the dialog, with their sentences', async () => {
     const page = await opened();
     await page.click('#open-import');
