@@ -38,7 +38,7 @@ function contrast() {
   return wrong;
 }
 
-/** Words of a picture that overlap or leave it, and words smaller than 10 pixels. */
+/** Words of a picture that overlap, are covered or leave it, and words smaller than 10 pixels. */
 function overlaps() {
   const wrong = [];
   for (const svg of document.querySelectorAll('svg')) {
@@ -50,6 +50,12 @@ function overlaps() {
       const size = parseFloat(t.getAttribute('font-size')) * svg.getBoundingClientRect().width / frame.width;
       if (size < 9.5) wrong.push(`${t.textContent} is ${size.toFixed(1)} pixels high`);
     }
+    for (const {t, b} of texts)
+      for (const shape of svg.querySelectorAll('rect, polygon')) {
+        if (!(t.compareDocumentPosition(shape) & Node.DOCUMENT_POSITION_FOLLOWING)) continue;
+        const o = shape.getBBox();
+        if (b.x + 1 < o.x + o.width && o.x + 1 < b.x + b.width && b.y + 3 < o.y + o.height && o.y + 3 < b.y + b.height) wrong.push(`${t.textContent} is covered`);
+      }
     const slack = 1.5;  // boxes hold the space above and below the letters
     for (let i = 0; i < texts.length; ++i)
       for (let k = i + 1; k < texts.length; ++k) {

@@ -41,8 +41,8 @@ inline std::vector<phase> phases_drawn(const rank_report& r) {
   return all;
 }
 
-inline void draw_bars(svg_canvas& svg, const svg_frame& f, const rank_report& r) {
-  const auto drawn = phases_drawn(r);
+/// A stacked bar for each moment; how high each is, in GiB.
+inline std::vector<double> draw_bars(svg_canvas& svg, const svg_frame& f, const rank_report& r, const std::vector<phase>& drawn) {
   const double slot = f.width / static_cast<double>(drawn.size());
   const double width = slot * 0.6;
   draw_bands(svg, f, r, slot, width);
@@ -66,7 +66,12 @@ inline void draw_bars(svg_canvas& svg, const svg_frame& f, const rank_report& r)
     if (r.has(p)) stack(outside, row_count, "outside the allocator");
     levels.push_back(level);
   }
-  // Names of phases: in as many lines as it takes that no two touch.
+  return levels;
+}
+
+/// Names of the moments below their bars, in as many lines as it takes that no two touch, and how high they are.
+inline void draw_names(svg_canvas& svg, const svg_frame& f, const rank_report& r, const std::vector<phase>& drawn, const std::vector<double>& levels) {
+  const double slot = f.width / static_cast<double>(drawn.size());
   double longest = 0;
   for (const auto p : drawn) longest = std::max(longest, svg_width(text(p), 12, p == r.peak_phase));
   const auto lines = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil((longest + 4) / slot)));
@@ -101,17 +106,17 @@ inline void draw_rank(svg_canvas& svg, const svg_frame& f, const rank_report& r,
   svg.text(f.x, f.top - 14, svg_width(head, 13, true) > f.width ? 11 : 13, head, svg_ink, svg_anchor::start, true);
   const double capacity = in_gib(r.capacity);
   const double device = in_gib(r.device);
+  // The device memory is no bar's: what the allocator took does not shrink after the peak. It is what the capacity has to
+  // suffice for.
+  if (device > 0) svg.line(f.x, f.y(device), right_edge, f.y(device), svg_ink, 1.2, "5 4");
+  const auto drawn = phases_drawn(r);
+  const auto levels = draw_bars(svg, f, r, drawn);
   if (capacity > 0) {
     svg.line(f.x, f.y(capacity), right_edge, f.y(capacity), svg_over, 2);
     svg.text(f.x + 4, f.y(capacity) - 6, 12, "usable " + fixed(capacity, 1) + " GiB", svg_over, svg_anchor::start, true);
   }
-  // The device memory is no bar's: what the allocator took does not shrink after the peak. It is what the capacity has to
-  // suffice for.
-  if (device > 0) {
-    svg.line(f.x, f.y(device), right_edge, f.y(device), svg_ink, 1.2, "5 4");
-    svg.text_free(right_edge - 4, f.y(device) - 6, f.top, 12, "device " + fixed(device, 1) + " GiB", svg_ink, svg_anchor::end);
-  }
-  draw_bars(svg, f, r);
+  if (device > 0) svg.text_free(right_edge - 4, f.y(device) - 6, f.top, 12, "device " + fixed(device, 1) + " GiB", svg_ink, svg_anchor::end);
+  draw_names(svg, f, r, drawn, levels);
 }
 
 /// What the colours mean, top of the stack first: the rows that are ever occupied.
