@@ -11,7 +11,10 @@ needs chromium fonts-dejavu-core nodejs
 command -v npm >/dev/null || needs npm
 
 cmake --preset default >/dev/null
-cmake --build build --target headroom_program >/dev/null
+cmake --build build --target headroom_program >build/program.log 2>&1 || {
+  tail -n 40 build/program.log
+  exit 1
+}
 sh examples/web/build.sh
 mkdir -p build/web/node
 cp tests/web/package.json tests/web/package-lock.json build/web/node/
