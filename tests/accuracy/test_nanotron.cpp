@@ -1,6 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // nanotron: every fifth run of the Ultra-Scale Playbook's sweep (1B to 80B, 1 to 64 nodes of 8 H100): peak reserved of the first stage, in GiB with
 // one decimal. Nothing is fitted to a record.
+#include <headroom/cost/cost.hpp>
 #include <headroom/io/measured.hpp>
 #include <headroom/replay.hpp>
 
@@ -77,6 +78,24 @@ TEST_CASE("nine measured values of ten are in their ranges") {
   const auto e = errors_of([](const judged_run&) { return true; });
   CHECK(e.count() == 177);
   CHECK(10 * e.inside >= 9 * e.count());
+}
+
+// Rows that the two rates of its collectives (cost/rates.hpp) were not calibrated on: every seventh of the odd lines whose pipelines did not poll.
+TEST_CASE("step times") {
+  std::vector<double> all, across;
+  std::ifstream file(std::string(HEADROOM_TEST_DATA) + "/nanotron_throughput.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    const auto r = io::read_measured(line, "nanotron_throughput.jsonl");
+    const auto j = io::read_job(r.job, io::no_files);
+    const double error = std::abs(r.value / io::throughput_of(cost(j), r.what) - 1.0);
+    all.push_back(error);
+    if (j.parallel.tensor == 16) across.push_back(error);
+  }
+  for (auto* e : {&all, &across}) std::sort(e->begin(), e->end());
+  REQUIRE(all.size() > 35);
+  REQUIRE(across.size() > 5);
+  CHECK(all[all.size() / 2] <= 0.16);
+  CHECK(across[across.size() / 2] <= 0.16);
 }
 
 }  // namespace test_nanotron

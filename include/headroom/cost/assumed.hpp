@@ -25,6 +25,7 @@ enum class time_assumption : std::uint8_t {
   host_update,            ///< memory of a usual node
   nvme_rate,
   mixed_kinds,            ///< stages on several kinds of GPU, or at their own speeds
+  messages_polled,        ///< nanotron's benchmarks wait for messages of a pipeline by tenths of a second at times, which is not counted
   own_matrices_alone,     ///< of layers of one's own without flops(), what they compute beside their matrices takes no time
 };
 inline constexpr int time_assumption_count = static_cast<int>(time_assumption::own_matrices_alone) + 1;

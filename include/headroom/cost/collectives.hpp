@@ -45,10 +45,17 @@ constexpr double start_up(const fabric& f, const rank_group& g) {
   return r;
 }
 
-/// Of `whole` bytes, the sum of all ranks' parts.
-constexpr double gather_seconds(const fabric& f, const rank_group& g, double whole) {
-  return g.size <= 1 ? 0.0 : start_up(f, g) + all_gather_volume(whole, g.size) / ring_rate(f, g);
+/// Rounds of a ring: in each of them every member sends to the next, and all wait for the slowest pair, which the network joins where the
+/// ring leaves a node (Thakur, Rabenseifner & Gropp 2005, section 4.1). Within a node they are in the collective's own latency.
+constexpr double ring_rounds(const fabric& f, const rank_group& g) {
+  return local_members(f, g) == g.size ? 0.0 : static_cast<double>(g.size - 1) * f.round;
 }
+
+/// Of `whole` bytes, the sum of all ranks' parts: by a ring, which is all that NCCL has for a gather or a scatter.
+constexpr double gather_seconds(const fabric& f, const rank_group& g, double whole) {
+  return g.size <= 1 ? 0.0 : start_up(f, g) + ring_rounds(f, g) + all_gather_volume(whole, g.size) / ring_rate(f, g);
+}
+/// … by a tree, whose rounds grow as the doublings of the nodes do (NCCL 2.4 on).
 constexpr double reduce_seconds(const fabric& f, const rank_group& g, double whole) {
   return g.size <= 1 ? 0.0 : 2 * start_up(f, g) + all_reduce_volume(whole, g.size) / ring_rate(f, g);
 }

@@ -15,7 +15,8 @@ constexpr void add_tensor_parallel(both_passes& t, const cost_scene& c, double b
   if (l.tensor <= 1) return;
   const double whole = static_cast<double>(l.tokens) * static_cast<double>(c.job->model.hidden) * static_cast<double>(l.width);
   const bool behind = l.habits->communication.tensor_parallel != tensor_parallel_overlap::none;
-  double seconds = blocks * (behind ? 0.5 : 1.0) * reduce_seconds(c.on.links, {l.tensor, 1}, whole);
+  const rank_group group{l.tensor, 1};
+  double seconds = blocks * (behind ? 0.5 : 1.0) * (l.sequence_split > 1 ? 2 * gather_seconds(c.on.links, group, whole) : reduce_seconds(c.on.links, group, whole));
   // What is gathered is quantised first, what is scattered is not (torchao float8/float8_tensor_parallel.py, tensorwise; TransformerEngine
   // pytorch/module/{layernorm_linear,linear}.py, gather_along_first_dim with a quantizer): a quarter less.
   if (c.on.in_fp8 && l.sequence_split > 1 && (l.habits->modules.dtensor() ? l.habits->fp8.scaling == fp8_scaling::tensor : l.fp8)) seconds *= 0.75;
@@ -28,6 +29,19 @@ constexpr void add_tensor_parallel(both_passes& t, const cost_scene& c, double b
   // scattered so, and gradients of its last layer's output gathered before.
   const double beside_weights = l.habits->communication.overlaps_input_gradients && !behind ? (l.sequence_split > 1 ? 0.5 : 1.0) * seconds : 0.0, room = t.backward.weights / 2;
   t.backward.communication += seconds - (1 - c.share.channels) * (beside_weights < room ? beside_weights : room);
+  if (l.habits->modules.nanotron() && l.sequence_split > 1 && !l.habits->communication.keeps_gathered) {
+    // Inputs of both column-parallel layers are gathered again, where communication is asynchronous behind the gradients of those inputs.
+    const double again = blocks * gather_seconds(c.on.links, group, whole), inputs = (t.backward.matmul - t.backward.weights) / 2;
+    const double hidden = l.habits->communication.overlaps_input_gradients ? (again < inputs ? again : inputs) : 0.0;
+    t.backward.communication += again - (1 - c.share.channels) * hidden;
+  }
+  if (l.habits->modules.nanotron() && c.job->source->parallel.pipeline > 1 && c.job->source->hardware.gpus() > c.on.links.domain) {
+    // Four collectives of a layer in forward, in backward six where inputs are gathered again.
+    const double each = c.share.host_collective * static_cast<double>(l.tensor), back = l.sequence_split > 1 && !l.habits->communication.keeps_gathered ? 3 : 2;
+    const auto rise = [](double& host, double least) { host = host < least ? least : host; };
+    rise(t.forward.host, 2 * blocks * each);
+    rise(t.backward.host, back * blocks * each);
+  }
 }
 
 /// Context parallelism: keys and values of the other ranks' tokens, in a ring behind attention, gathered first, or exchanged for heads.

@@ -29,6 +29,8 @@ struct rates {
   double host_compiled{30e-6};     ///< … where the layer is compiled
   double latency{30e-6};           ///< seconds of an all-gather, a reduce-scatter or a message; an all-reduce is two of them
   double hop{10e-6};               ///< … more for each doubling of the nodes that it spans
+  double round{40e-6};      ///< seconds of a round of a ring that leaves a node: of an all-gather or a reduce-scatter
+  double host_collective{0.27e-3}; ///< seconds of a processor core for each rank of a collective that nanotron starts between messages of its pipeline
   double stall{0.03};              ///< of overlapped data-parallel traffic, what it slows the compute that hides it
   double channels{0.22};           ///< of a collective behind a multiplication, what it slows that by: the multiprocessors that it runs on
   double step{1e-3};               ///< seconds of a step that depend on nothing
@@ -43,7 +45,10 @@ struct rates {
 /// network, Hopper's link and memory, and backward_traffic were picked among a few values with all the runs in view: the other half is not
 /// quite unseen. What is the same for all is Ampere's. latency is no fit, but that of all-reduces over 2 to 8 A100 (NCCL tests,
 /// VIA-Research/vTrain trace/a100). channels is stated, not calibrated: 24 of an A100's 108 multiprocessors, NCCL's number of channels as it
-/// is remembered; 0 and 0.4 fit the runs as well. fp8_rows is what makes torchao's own benchmark come out (docs/source/workflows/
+/// is remembered; 0 and 0.4 fit the runs as well. round and host_collective are calibrated on the even lines of nanotron's sweep (H100, EFA of
+/// 3,200 Gbit/s a node, NCCL 2.18; runs whose pipelines did not poll), among 20, 30, 35, 40, 45 and 60 µs and 0.2, 0.25, 0.27, 0.3 and 0.33 ms: a layer's ten
+/// collectives take 6 ms over 16 ranks and 13 to 16 over 32, whatever their size below 100 MB; and with pipelines over nodes a layer takes 13, 20 and 44 ms of 4, 8
+/// and 16 tensor-parallel ranks, whatever it computes below that, for which no source is known. fp8_rows is what makes torchao's own benchmark come out (docs/source/workflows/
 /// training.md, before in float8/README.md: Llama-3 8B on 8 H100, 6,768 tokens a second with a scale a row, 7,689.5 with one a tensor). Not
 /// calibrated, for want of runs: flash_fast on Ampere, flash_first on Blackwell, host_compiled, host_memory, nvme.
 namespace calibrated {

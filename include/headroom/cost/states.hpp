@@ -66,7 +66,7 @@ constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameter
   const double reduced = n.trained * static_cast<double>(s.precision.reduce.width());
   const double gathered = n.all * (j.framework.sharding.gathers_in_fp8 ? 1.0 : static_cast<double>(c.layer.width));
   const auto& z = j.sharding;
-  const bool deepspeed = z.by(sharder::deepspeed);
+  const bool deepspeed = z.by(sharder::deepspeed) && !(j.framework.modules.nanotron() && !z.cuts(sharded_state::optimizer));  // its stage 0 is DDP
   if (z.gathers_units() || (deepspeed && z.cuts(sharded_state::weights))) {
     const double scatter = gather_seconds(f, shards, reduced) + reduce_seconds(f, copies, reduced / static_cast<double>(shard));
     const bool again = j.sharding.stage == 3 && j.sharding.reshard_after_forward != choice::no;
@@ -91,7 +91,7 @@ constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameter
     return scatter + gather;
   }
   const double reduce = reduce_seconds(f, all, reduced);
-  const bool overlaps = j.framework.modules.eager() || j.framework.communication.overlaps_gradients;  // DDP's buckets
+  const bool overlaps = j.framework.modules.eager() || j.framework.modules.nanotron() || j.framework.communication.overlaps_gradients;  // DDP's buckets
   return overlaps ? beside(reduce, backward, c.share.stall) : reduce;
 }
 

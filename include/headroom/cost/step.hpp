@@ -61,6 +61,7 @@ constexpr time_assumption_set assumed_of(const cost_scene& c, const both_passes&
   a.add(compiled_start, c.layer.compiled);
   a.add(quantised_base, !c.layer.quantised.empty());
   a.add(host_update, j.offload.optimizer != place::on_gpu);
+  a.add(messages_polled, f.pipeline.polls_messages && j.parallel.pipeline > 1);
   a.add(nvme_rate, j.offload.optimizer == place::on_nvme || place_of_parameters(j) == place::on_nvme);
   return a;
 }
@@ -114,12 +115,24 @@ constexpr layer_passes recomputed(layer_passes p, const settled_job& s) {
   return p;
 }
 
+/// nanotron sends one message after the other and hides none: hidden states and a mask of the sequences in forward, a gradient in backward, each
+/// behind two messages about it (parallel/pipeline_parallel/p2p.py). Each rank of tensor parallelism sends what it has of the stream. Of both
+/// directions the mean.
+constexpr double nanotron_sends(const cost_scene& c, const fabric& links) {
+  const auto& s = *c.job;
+  const auto& d = s.source->parallel;
+  const double stream = product(c.layer.stream_tokens(), s.model.hidden, c.layer.residual_width);
+  const double received = 9 * links.latency + 2 * (send_seconds(links, s.data * d.context * d.tensor, stream) - links.latency);
+  return 2 * received / 2;  // received from one neighbour, sent to the other
+}
+
 /// What a stage receives and sends in each direction; interleaved stages do it behind their work. Ranks of tensor parallelism send a part
 /// each (Narayanan et al. 2021, section 4.1).
 constexpr double between_stages(const cost_scene& c, const fabric& links) {
   const auto& s = *c.job;
   const auto& d = s.source->parallel;
   if (d.pipeline == 1 || properties_of(d.schedule).one_process || d.virtual_pipeline > 1) return 0.0;
+  if (s.source->framework.modules.nanotron()) return nanotron_sends(c, links);
   const double boundary = product(c.layer.tokens, s.model.hidden, c.layer.residual_width) / static_cast<double>(d.tensor);
   const double send = send_seconds(links, s.data * d.context * d.tensor, boundary);
   // DeepSpeed's engine receives and sends one after the other (runtime/pipe/schedule.py TrainSchedule), Megatron both at once.

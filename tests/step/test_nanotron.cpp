@@ -1,0 +1,78 @@
+// Distributed under the Boost Software License, Version 1.0.
+// nanotron's layers, states and stages, counted by hand from its source (huggingface/nanotron 67c5ebb6).
+#include <headroom/replay.hpp>
+
+#include "both.hpp"
+
+namespace test_nanotron_step {
+
+using namespace headroom;
+
+namespace {
+
+/// 1,024 features, 8 heads, 4 of them of keys and values if grouped, 4,096 in between; 2,048 tokens.
+constexpr job llama(std::int64_t layers, std::int64_t tensor, bool grouped = false) {
+  job j{.model = {.layers = layers, .hidden = 1024, .heads = 8, .kv_heads = grouped ? 4 : 8, .head_dim = 128, .ffn = 4096, .vocab = 32768, .tied = false, .fused_qkv = true, .fused_gate_up = true},
+        .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = tensor},
+        .framework = frameworks::nanotron,
+        .parallel = {.tensor = tensor, .sequence = tensor > 1},
+        .batch = {.micro = 2, .sequence = 1024, .accumulation = 2},
+        .attention = attention::flash};
+  j.framework.communication.overlaps_input_gradients = true;
+  return j;
+}
+constexpr std::int64_t activations_at_loss(const job& j) { return estimate(j).ranks[0].at_phase[static_cast<std::size_t>(phase::loss_forward)][row::activations].count(); }
+constexpr std::int64_t rows_of(const job& j, row r) { return estimate(j).ranks[0].at_phase[static_cast<std::size_t>(phase::step)][r].count(); }
+
+constexpr std::int64_t x = 2 * 2048 * 1024, f = 2 * 2048 * 4096, tokens = 2048;
+
+}  // namespace
+
+// Its input, both norms' outputs and the sum between the halves: 4 X. q, k and v in another order, 3 X; k and v again, 2 X; what attention makes, X. Gate and
+// up, 2 F, what the function makes of one, F, and the product, F. A statistic for each norm's rows, and one for each head's (fp32).
+TEST_CASE("what a layer saves") {
+  BOTH(activations_at_loss(llama(3, 1)) - activations_at_loss(llama(2, 1)) == 10 * x + 4 * f + 2 * 4 * tokens + 4 * tokens * 8);
+  BOTH(activations_at_loss(llama(3, 2)) - activations_at_loss(llama(2, 2)) == (10 * x + 4 * f + 2 * 4 * tokens + 4 * tokens * 8) / 2);
+  // Grouped: q is a copy of its own, and of k and v only what is joined of them stays, of half the width each.
+  BOTH(activations_at_loss(llama(3, 1, true)) - activations_at_loss(llama(2, 1, true)) == 7 * x + 4 * f + 2 * 4 * tokens + 4 * tokens * 8);
+}
+
+TEST_CASE("states") {
+  // 2 V h + L (4 h² + 3 h I + 2 h) + h of two layers: 100,668,416 parameters.
+  constexpr std::int64_t n = 2 * 32768 * 1024 + 2 * (4 * 1024 * 1024 + 3 * 1024 * 4096 + 2 * 1024) + 1024;
+  static_assert(n == 100'668'416);
+  auto j = llama(2, 1);
+  CHECK(rows_of(j, row::model_parameters) == 2 * n);
+  CHECK(rows_of(j, row::gradients) == 4 * n);
+  CHECK(rows_of(j, row::master_parameters) == 4 * n);
+  CHECK(rows_of(j, row::optimizer_state) == 8 * n);
+  CHECK(rows_of(j, row::communication_buffers) == 0);
+  j.hardware.gpus_per_node = 4;
+  j.parallel.data = 4;
+  j.sharding = ddp();
+  CHECK(rows_of(j, row::communication_buffers) == 2 * n);  // DDP's buckets
+  j.sharding = zero(1);
+  CHECK(rows_of(j, row::communication_buffers) == 0);
+  CHECK(rows_of(j, row::gradients) == 4 * n);
+  CHECK(rows_of(j, row::master_parameters) == n);
+  CHECK(rows_of(j, row::optimizer_state) == 2 * n);
+  CHECK(rows_of(j, row::temporaries) == 2 * n / 4 + 2 * n + 2 * n);  // shards, gathered, and the tensor that NCCL fills
+}
+
+TEST_CASE("buffers of tensor-parallel ranks, and what is left open") {
+  auto j = llama(2, 2);
+  CHECK(rows_of(j, row::communication_buffers) == 2 * x);  // allgather, allgather2
+  j.framework.communication.overlaps_input_gradients = false;
+  CHECK(rows_of(j, row::communication_buffers) == x);
+  CHECK(estimate(j).assumptions.has(assumption::host_ahead_of_collectives));
+  CHECK_FALSE(estimate(llama(2, 1)).assumptions.has(assumption::host_ahead_of_collectives));
+}
+
+TEST_CASE("what is not modelled is refused") {
+  auto j = llama(2, 1);
+  j.sharding = zero(2);
+  j.hardware.gpus_per_node = 2;
+  CHECK(std::string_view{objection_to(j).sentence}.find("stage 0 or 1") != std::string_view::npos);
+}
+
+}  // namespace test_nanotron_step
