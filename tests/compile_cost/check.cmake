@@ -10,7 +10,7 @@ function(characters header result)
 endfunction()
 
 characters(chrono unit)
-foreach(limit IN ITEMS headroom/headroom.hpp:207 headroom/estimate.hpp:190)
+foreach(limit IN ITEMS headroom/headroom.hpp:211 headroom/estimate.hpp:194)
   string(REPLACE ":" ";" limit ${limit})
   list(GET limit 0 header)
   list(GET limit 1 most)

@@ -232,6 +232,9 @@ TEST_CASE("what a time assumes has a sentence, and a job that assumes it") {
   j = plain;
   j.hardware.others = {{gpus::a100_sxm_80gb, j.hardware.gpus() / 2}};
   note(j);
+  j = {.model = *models::find("llama-2-7b"), .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8}, .framework = frameworks::nanotron_bench2,
+       .parallel = {.pipeline = 8}, .batch = {.sequence = 1024, .accumulation = 16}};
+  note(j);
   seen.bits |= cost(own::half(plain, own::dense), own_layers{own::silent_half{}}).assumptions.bits;
   std::vector<std::string_view> said;
   for (int i = 0; i < time_assumption_count; ++i) {

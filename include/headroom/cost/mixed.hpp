@@ -14,6 +14,7 @@ constexpr fabric slower(const fabric& a, const fabric& b) {
           .network = a.network < b.network ? a.network : b.network,
           .latency = a.latency > b.latency ? a.latency : b.latency,
           .hop = a.hop > b.hop ? a.hop : b.hop,
+          .round = a.round > b.round ? a.round : b.round,
           .domain = a.domain < b.domain ? a.domain : b.domain};
 }
 
