@@ -56,6 +56,7 @@ TEST_CASE("configurations") {
   CHECK(is_for(yaml("actor_rollout_ref:\n  model: {path: Qwen/Qwen2-7B}\ntrainer:\n  n_gpus_per_node: 8\n"), "verl"));
   CHECK(is_for(yaml("work_group: amd\nexp_name: llama3.1_8B-pretrain\nmodules:\n  pre_trainer: {framework: megatron}\n"), "Primus"));
   CHECK(is_for(yaml("pipe-parallel-size: 1\nmodel-parallel-size: 1\nnum-layers: 12\n"), "gpt-neox"));
+  CHECK(is_for(yaml("model: Qwen/Qwen3-4B\nmodel_class: llm\ntrain_dataset: d.yaml\ndist_config:\n  name: fsdp2\nmicro_batch_size: 1\ncutoff_len: 2048\n"), "LLaMA-Factory's second trainer (USE_V1)"));
 }
 
 TEST_CASE("what is not theirs is read on") {

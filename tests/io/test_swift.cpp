@@ -181,7 +181,7 @@ TEST_CASE("what trains, and in which format") {
 
 TEST_CASE("other things of its family are refused by name") {
   CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0 swift rlhf" + qwen), "\"swift rlhf\" does not say its method"));
-  CHECK(holds(refused("NPROC_PER_NODE=2 megatron sft --tensor_model_parallel_size 2" + qwen), "\"megatron sft\" is ms-swift over Megatron-Core"));
+  CHECK(holds(refused("NPROC_PER_NODE=2 megatron rlhf --tensor_model_parallel_size 2" + qwen), "\"megatron rlhf\" is ms-swift over Megatron-Core"));
 }
 
 }  // namespace test_swift

@@ -51,8 +51,7 @@ inline void check_swift(const shell_command& c, std::size_t i, const std::string
     if (!said) fail(place + what + " does not say its method: add --rlhf_type (dpo, orpo, cpo and simpo are modelled by this version)");
     return;
   }
-  if (file_part(c.words[i - 1].text) == "megatron")
-    fail(place + what + " is ms-swift over Megatron-Core, whose arguments are not read by this version: write the same degrees as a job with framework megatron (headroom import of a Megatron-LM command does)");
+  if (method == "rlhf") fail(place + what + " is ms-swift over Megatron-Core with a second model or with generation, which is not modelled by this version: megatron sft and megatron pt are read");
 }
 
 }  // namespace headroom::io::detail

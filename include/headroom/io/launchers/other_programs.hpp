@@ -22,10 +22,11 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     // It trains by DeepSpeed's pipeline and optimizers, not by Megatron's (deepspeedai/Megatron-DeepSpeed 4efb479d: megatron/training.py,
     // deepspeed.initialize; bigscience-workshop/Megatron-DeepSpeed 8387ae17). Its arguments are refused one by one (megatron_keys.hpp).
     {.name = "Megatron-DeepSpeed", .words = "finetune_t0.py|pretrain_prefix_lm.py",
-     .instead = R"(Megatron's layers under DeepSpeed's engine are not modelled; a job file with framework {"name": "megatron", "version": "bigscience"} has the layers, and the states of Megatron's own optimizer)"},
+     .instead = R"(what is missing is Megatron's layers under DeepSpeed's engine: its flat ZeRO partitions and buckets of their weights, its pipeline's buffers, its checkpoints; a job file with framework {"name": "megatron", "version": "bigscience"} has the layers, and the states of Megatron's own optimizer)"},
     // EleutherAI/gpt-neox ea7aefd8: megatron/neox_arguments/*.py, deepy.py.
     {.name = "gpt-neox", .words = "deepy.py", .keys = "pipe_parallel_size|pipe-parallel-size|model_parallel_size|model-parallel-size|pos_emb|pos-emb|attention_config|attention-config|no_weight_tying|no-weight-tying|vocab_file&data_path|"
-     "vocab-file&data-path|train_data_paths|vocab_file&tokenizer_type|hostfile&launcher|deepspeed_slurm|deepspeed_mpi|gpt_j_residual|tokenizer-type&vocab-file|tokenizer_type&data_path|text_gen_type|text-gen-type|train_iters&train_micro_batch_size_per_gpu|train-iters&train_micro_batch_size_per_gpu"},
+     "vocab-file&data-path|train_data_paths|vocab_file&tokenizer_type|hostfile&launcher|deepspeed_slurm|deepspeed_mpi|gpt_j_residual|tokenizer-type&vocab-file|tokenizer_type&data_path|text_gen_type|text-gen-type|train_iters&train_micro_batch_size_per_gpu|train-iters&train_micro_batch_size_per_gpu",
+     .instead = R"(its layers are Megatron's of 2020 with code of their own (megatron/model/transformer.py) under DeepSpeed's ZeRO and pipeline, of which no profile is known here; a job file with framework {"name": "megatron", "version": "bigscience"} has the nearest layers, and the states of Megatron's own optimizer)"},
     // huggingface/nanotron 2411b022: run_train.py.
     {.name = "nanotron's command line", .words = "run_train.py|nanotron.", .instead = "give the YAML of its --config-file alone, which is"},
     // NVIDIA-NeMo/Megatron-Bridge 067f987d: scripts/training/*.py, src/megatron/bridge/training/config.py.
@@ -54,6 +55,9 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     {.name = "unsloth", .words = "unsloth|unsloth.|unsloth-cli.py|unsloth_cli", .arguments = "use_gradient_checkpointing|full_finetuning|fast_inference|load_in_16bit|unsloth_tiled_mlp",
      .keys = "training&lora&logging|training&lora&data|training&lora|full_finetuning|use_gradient_checkpointing|fast_inference|load_in_16bit|model_name&max_seq_length&load_in_4bit",
      .instead = "its forward, loss, checkpoints and adapters are its own, of which no profile is known here, and published runs bound them from one side alone; the same training without it is a job of hf-trainer"},
+    // hiyouga/LLaMA-Factory ff6d4d12: src/llamafactory/v1/config/*.py, started by USE_V1=1 (src/llamafactory/cli.py).
+    {.name = "LLaMA-Factory's second trainer (USE_V1)", .keys = "model_class&train_dataset|dist_config&micro_batch_size|batching_strategy&micro_batch_size",
+     .instead = "its loop, FSDP2 units and checkpoints are its own, of which no profile is known here; the same training as a file of its first trainer (model_name_or_path, finetuning_type) is read"},
     {.name = "Composer", .words = "composer|llmfoundry", .keys = "max_seq_len&fsdp_config&device_train_microbatch_size"},
     {.name = "Colossal-AI", .words = "colossalai"},
 });

@@ -1,0 +1,142 @@
+// Distributed under the Boost Software License, Version 1.0.
+// ms-swift over Megatron-Core (megatron sft, megatron pt): Megatron's engine under arguments with names and defaults of ms-swift's own.
+// Source: modelscope/ms-swift 36023605 (2026-08) swift/megatron/arguments/megatron_args.py MegatronArguments, MegatronTunerMixin;
+// megatron_base_args.py (packing makes padding_free, seq_length is packing_length or max_length); utils/megatron_lm_utils.py wrap_model.
+#pragma once
+
+#include <headroom/io/launchers/import_megatron.hpp>
+#include <headroom/io/launchers/largest_images.hpp>
+#include <headroom/io/launchers/swift_keys.hpp>
+#include <headroom/io/launchers/transformers_keys.hpp>
+
+namespace headroom::io::detail {
+
+/// Megatron's argument and what ms-swift gives it where it is not said. Megatron's switches that begin with "no-" are ms-swift's, turned round.
+struct swift_default {
+  std::string_view theirs, megatron, value;
+};
+inline constexpr swift_default swift_defaults[] = {
+    {"micro_batch_size", "micro-batch-size", "1"},
+    {"global_batch_size", "global-batch-size", "16"},
+    {"recompute_granularity", "recompute-granularity", "\"selective\""},
+    {"attention_backend", "attention-backend", "\"flash\""},
+    {"use_distributed_optimizer", "use-distributed-optimizer", "true"},
+    {"cross_entropy_loss_fusion", "cross-entropy-loss-fusion", "true"},
+    {"cross_entropy_fusion_impl", "cross-entropy-fusion-impl", "\"native\""},
+    {"attention_softmax_in_fp32", "attention-softmax-in-fp32", "true"},
+    {"calculate_per_token_loss", "calculate-per-token-loss", "true"},
+    {"hidden_dropout", "hidden-dropout", "0.0"},
+    {"attention_dropout", "attention-dropout", "0.0"},
+};
+/// … of mixtures of experts.
+inline constexpr swift_default swift_expert_defaults[] = {
+    {"moe_token_dispatcher_type", "moe-token-dispatcher-type", "\"alltoall\""},
+    {"moe_grouped_gemm", "moe-grouped-gemm", "true"},
+    {"moe_router_dtype", "moe-router-dtype", "\"fp32\""},
+    {"expert_tensor_parallel_size", "expert-tensor-parallel-size", "1"},
+};
+struct swift_switch {
+  std::string_view theirs, megatron;
+  bool on;  ///< what it is where it is not said
+};
+inline constexpr swift_switch swift_switches[] = {
+    {"apply_rope_fusion", "no-rope-fusion", false},
+    {"gradient_accumulation_fusion", "no-gradient-accumulation-fusion", true},
+    {"masked_softmax_fusion", "no-masked-softmax-fusion", true},
+    {"bias_dropout_fusion", "no-bias-dropout-fusion", true},
+    {"bias_activation_fusion", "no-bias-swiglu-fusion", true},
+    {"overlap_p2p_comm", "no-overlap-p2p-communication", true},
+};
+/// Of checkpoints, samples and schedules; and what has no effect without an adapter, or with a model that reads text alone.
+inline constexpr std::string_view swift_megatron_passed =
+    "finetune|no_save_optim|no_save_rng|no_load_optim|no_load_rng|lr|min_lr|lr_warmup_fraction|lr_warmup_iters|lr_warmup_init|lr_decay_style|lr_decay_iters|train_iters|eval_iters|mcore_model|save_safetensors|model_name|"
+    "model_author|system|dataset|val_dataset|load_data_args|merge_lora|bridge_backend|check_model|perform_initialization|data_sharding|weight_decay|clip_grad|adam_beta1|adam_beta2|adam_eps|enable_channel_loss|use_hf|"
+    "moe_aux_loss_coeff|train_dataloader_shuffle|test_convert_precision|freeze_vit|freeze_aligner|vit_gradient_checkpointing|vit_lr|aligner_lr|lora_rank|lora_alpha|lora_dropout|target_modules|new_special_tokens|"
+    "wandb_project|wandb_exp_name|swanlab_project|swanlab_exp_name|tensorboard_dir|model_type|torch_dtype|bf16|padding_free|packing|packing_length|max_length|model|seed|loss_scale|streaming|manual_gc|manual_gc_steps|manual_gc_eval";
+
+class swift_megatron {
+ public:
+  swift_megatron(draft& d, const document& from) : d_(&d), v_(from, std::int64_t{1} << 31), to_{.source = from.source, .root = json_value::object(), .lines = from.lines} {}
+
+  void import() {
+    refuse();
+    const auto name = v_.word("model", "");
+    if (!name.empty()) say_model(*d_, name, v_.place("model"));
+    const auto m = model_of(*d_);
+    if (m.vision.layers > 0) fail("headroom: " + v_.place("model") + ": models that see are not modelled over Megatron-Core by this version");
+    batch();
+    for (const auto& k : swift_defaults) put(k);
+    if (m.sparse()) {
+      for (const auto& k : swift_expert_defaults) put(k);
+      set("num-experts", m.experts.count, "model");
+    }
+    for (const auto& s : swift_switches)
+      if (!v_.on(s.theirs, s.on)) set(s.megatron, true, s.theirs);
+    if (v_.word("recompute_granularity", "") == "none") to_.root.erase("recompute-granularity");
+    if (const auto n = v_.number("virtual_pipeline_model_parallel_size", 1); n > 1) set("num-virtual-stages-per-pipeline-rank", n, "virtual_pipeline_model_parallel_size");
+    set(v_.on("fp16") ? "fp16" : "bf16", true, "fp16");
+    rest();
+    d_->assumed.emplace_back("the vocabulary is padded as Megatron-LM pads it");
+    import_megatron(*d_, to_);
+  }
+
+ private:
+  void refuse() {
+    const auto no = [&](const char* key, std::string_view why) { d_->unmodelled_key(key, v_.all()[key], v_.place(key), why); };
+    if (v_.word("tuner_type", "full") != "full") no("tuner_type", "adapters in Megatron's layers");
+    if (v_.word("train_type", "full") != "full") no("train_type", "adapters in Megatron's layers");
+    if (v_.word("task_type", "causal_lm") != "causal_lm") no("task_type", "heads other than a language model's");
+    for (const auto* key : {"adapters", "mcore_adapter", "freeze_parameters", "freeze_parameters_regex", "trainable_parameters", "trainable_parameters_regex", "rlhf_type", "megatron_extra_kwargs"})
+      if (const auto* v = v_.take(key); v != nullptr && *v != "" && !(v->is_array() && v->empty())) no(key, {});
+    if (v_.on("freeze_llm")) no("freeze_llm", {});
+    if (v_.all().value("freeze_parameters_ratio", json_value{}).is_number() && v_.all()["freeze_parameters_ratio"] != 0) no("freeze_parameters_ratio", {});
+    v_.take("freeze_parameters_ratio");
+  }
+  /// Without padding the samples of a micro-batch lie one behind the other in one row, and the flash kernel tells them apart: it keeps of them
+  /// what it keeps of one sample as long.
+  void batch() {
+    const bool packing = v_.on("packing"), joins = v_.on("padding_free", true) || packing;
+    if (v_.take("max_length") == nullptr && v_.take("packing_length") == nullptr) fail("headroom: " + v_.source() + ": max_length is required: ms-swift takes what the model was made for where it is not given");
+    const auto longest = v_.number("packing_length", v_.number("max_length", 1)), micro = v_.number("micro_batch_size", 1), global = v_.number("global_batch_size", 16);
+    const auto row = joins ? checked::mul(longest, micro) : longest;
+    set("seq-length", row, "max_length");
+    if (!joins) return;
+    if (const auto kernel = v_.word("attention_backend", "flash"); !kernel.starts_with("flash") && kernel != "auto" && kernel != "fused") d_->unmodelled_key("padding_free", true, v_.place("attention_backend"), "beside attention_backend " + kernel);
+    const auto what = "samples are joined without padding: a micro-batch is one row of " + std::to_string(row) + " tokens at most, and its time that of one sample as long";
+    d_->notes.push_back(v_.place("micro_batch_size") + ": " + what);
+    d_->assumed.push_back(what);
+    if (micro == 1) return;
+    if (global % micro != 0) fail("headroom: " + v_.place("global_batch_size") + ": global_batch_size must be a multiple of micro_batch_size, " + std::to_string(micro) + ", found " + std::to_string(global));
+    set("micro-batch-size", 1, "micro_batch_size");
+    set("global-batch-size", global / micro, "global_batch_size");
+  }
+  void put(const swift_default& k) {
+    const auto* said = v_.take(k.theirs);
+    if (!to_.root.contains(std::string{k.megatron})) set(k.megatron, said != nullptr ? *said : json_value::parse(k.value), k.theirs);
+  }
+  void set(std::string_view key, const json_value& value, std::string_view by) {
+    to_.root[std::string{key}] = value;
+    if (const auto line = to_.lines.find(std::string{by}); line != to_.lines.end()) to_.lines[std::string{key}] = line->second;
+  }
+  /// What is left goes by Megatron's name, and by Megatron's rules.
+  void rest() {
+    for (const auto& [key, value] : v_.all().items()) {
+      if (v_.taken(key) || among_words(swift_megatron_passed, key)) continue;
+      auto dashed = key;
+      std::replace(dashed.begin(), dashed.end(), '_', '-');
+      if (rule_of(swift_passed, key, value) == key_rule::passed || rule_of(transformers_passed, key, value) == key_rule::passed) continue;
+      set(dashed, value.is_array() ? joined_words(value) : value, key);
+    }
+  }
+  static json_value joined_words(const json_value& list) {
+    std::string all;
+    for (const auto& v : list) all += (all.empty() ? "" : " ") + (v.is_string() ? v.get<std::string>() : v.dump());
+    return all;
+  }
+
+  draft* d_;
+  named_values v_;
+  document to_;
+};
+
+}  // namespace headroom::io::detail

@@ -1,0 +1,67 @@
+// Distributed under the Boost Software License, Version 1.0.
+// ms-swift over Megatron-Core, as examples/megatron/sft.sh of modelscope/ms-swift 36023605 has it.
+#include <doctest/doctest.h>
+
+#include <headroom/estimate.hpp>
+
+#include "imported.hpp"
+
+#if HEADROOM_HAS_YAML
+
+namespace test_swift_megatron {
+
+using namespace imported;
+
+namespace {
+
+imported::text launch(const std::string& more = {}, const std::string& command = "megatron sft") {
+  return {"sft.sh", "PYTORCH_CUDA_ALLOC_CONF='expandable_segments:True' NPROC_PER_NODE=2 CUDA_VISIBLE_DEVICES=0,1 " + command +
+                        " --model Qwen/Qwen2.5-7B-Instruct --save_safetensors true --dataset 'a#500' 'b#500' --tensor_model_parallel_size 2 --sequence_parallel true --micro_batch_size 16 --global_batch_size 16 "
+                        "--recompute_granularity full --recompute_method uniform --recompute_num_layers 1 --finetune true --cross_entropy_loss_fusion true --lr 1e-5 --lr_warmup_fraction 0.05 --min_lr 1e-6 "
+                        "--num_train_epochs 1 --output_dir o --save_steps 100 --max_length 2048 --dataloader_num_workers 4 --no_save_optim true --no_save_rng true --dataset_num_proc 4 " + more + "\n"};
+}
+
+}  // namespace
+
+TEST_CASE("ms-swift's training over Megatron-Core is Megatron's") {
+  const auto j = job_of({launch()});
+  CHECK(j.framework.label.view() == "megatron");
+  CHECK(j.model.label.view() == "qwen2.5-7b");
+  CHECK(j.hardware.gpus() == 2);
+  CHECK(j.parallel.tensor == 2);
+  CHECK(j.parallel.sequence);
+  // padding_free is true where nothing is said: 16 samples of at most 2048 tokens lie one behind the other.
+  CHECK(j.batch == batch{.micro = 1, .sequence = 32768, .accumulation = 1});
+  CHECK(j.sharding.kind == sharding_kind::megatron_distributed_optimizer);
+  CHECK(j.attention == attention::flash);
+  CHECK(j.recompute.mode == recompute_mode::full);
+  CHECK(j.framework.rotary.writes_out);  // apply_rope_fusion is false where nothing is said
+  CHECK(estimate(j).ranks[0].allocated > bytes{0});
+  const auto padded = job_of({launch("--padding_free false")});
+  CHECK(padded.batch == batch{.micro = 16, .sequence = 2048, .accumulation = 1});
+  CHECK(job_of({launch("--apply_rope_fusion true")}).framework.rotary.writes_out == false);
+  // Selective recompute where nothing is said of it, and none where that is said.
+  auto words = launch();
+  words.said.replace(words.said.find("--recompute_granularity full --recompute_method uniform --recompute_num_layers 1"), 80, "");
+  CHECK(job_of({words}).recompute.mode == recompute_mode::selective);
+  words.said.replace(words.said.find("--finetune"), 0, "--recompute_granularity none ");
+  CHECK(job_of({words}).recompute.mode == recompute_mode::none);
+}
+
+TEST_CASE("what of ms-swift over Megatron-Core is refused, by name") {
+  const auto why = [](const std::string& more) { return refusal_of({launch(more)}); };
+  CHECK(holds(why("--tuner_type lora"), "tuner_type = \"lora\" is not modelled by this version (adapters in Megatron's layers)"));
+  CHECK(holds(why("--attention_backend unfused"), "padding_free = true is not modelled by this version (beside attention_backend unfused)"));
+  CHECK(holds(why("--task_type seq_cls"), "task_type = \"seq_cls\" is not modelled"));
+  CHECK(holds(why("--freeze_parameters_ratio 0.5"), "freeze_parameters_ratio"));
+  CHECK(holds(why("--twinkle 3"), "twinkle is not known here"));
+  CHECK(holds(why("--optimizer_cpu_offload true"), "optimizer-cpu-offload"));
+  CHECK(holds(why("--global_batch_size 24"), "must be a multiple of micro_batch_size, 16, found 24"));
+  CHECK(holds(refusal_of({launch("", "megatron rlhf")}), "with a second model or with generation"));
+  CHECK(holds(refusal_of({{"sft.sh", "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen2.5-7B-Instruct\n"}}), "max_length is required"));
+  CHECK(holds(refusal_of({{"sft.sh", "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen2.5-VL-7B-Instruct --max_length 2048\n"}}), "models that see"));
+}
+
+}  // namespace test_swift_megatron
+
+#endif
