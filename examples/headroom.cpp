@@ -74,6 +74,9 @@ constexpr void (*offers[])(CLI::App&, program::session&) = {
     program::offer_list,
     program::offer_schema,
     program::offer_validate,
+#if HEADROOM_HAS_SERVER
+    program::offer_serve,
+#endif
     program::offer_completion,
     program::offer_man,
 };

@@ -87,7 +87,7 @@ headroom_decision admitted(const char* job, std::size_t size, const char* folder
 headroom_decision called(std::string_view name, const char* request, std::size_t size, double wait, char** answer) {
   const auto until = wait < 0 ? headroom::deadline{} : headroom::deadline::in(wait);
   return answered(answer, [&] {
-    auto said = request == nullptr ? calls::refusal("headroom: there is no request: its text is NULL") : calls::call(name, {request, size}, until);
+    auto said = request == nullptr ? calls::refusal("headroom: there is no request: its text is NULL") : calls::call(name, {request, size}, {.until = until});
     return std::pair{decision_of(said.outcome), std::move(said.text)};
   });
 }

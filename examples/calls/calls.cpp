@@ -61,6 +61,7 @@ said planned(request& in) {
   const auto value = in.job_value();
   heading h{.top = static_cast<std::size_t>(in.whole("top", 10, 1, 1000)), .sure = in.sure ? std::optional{in.sure->share()} : std::nullopt, .until = in.until};
   plan_options o{.top = h.top, .threads = static_cast<unsigned>(in.whole("threads", 0, 0, 1024)), .until = in.until};
+  if (in.most_threads > 0) o.threads = o.threads > 0 ? std::min(o.threads, in.most_threads) : in.most_threads;
   o.part = h.part = in.whole("part", 0, 0, 1 << 20);
   o.parts = h.parts = in.whole("parts", 1, 1, 1 << 20);
   in.keys.finish();
@@ -69,7 +70,7 @@ said planned(request& in) {
   for (const auto& s : io::read_sweep(value, in.base())) all.push_back({s.values, searched(s.search, o, h.sure)});
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const auto empty = std::count_if(all.begin(), all.end(), [](const auto& s) { return s.found.best.empty(); });
-  const bool open = std::any_of(all.begin(), all.end(), [&](const auto& s) { return s.found.best.empty() && !s.found.complete && in.until.passed(); });
+  const bool open = std::any_of(all.begin(), all.end(), [](const auto& s) { return s.found.best.empty() && !s.found.complete; });
   const auto sentence = empty == 0 ? std::string{"a plan fits"} + (all.size() > 1 ? " in every search" : "") : open ? out_of_time{}.what() : "no plan fits" + (all.size() > 1 ? " in " + std::to_string(empty) + " of " + std::to_string(all.size()) + " searches" : std::string{});
   return {empty == 0 ? outcome::fits : open ? outcome::not_decided : outcome::does_not_fit, sentence, plans_json(all, seconds, h)};
 }
@@ -182,11 +183,11 @@ answer written(const said& s) {
 
 answer refusal(std::string_view sentence) { return written({outcome::bad_input, std::string{sentence}, ordered_json::object()}); }
 
-answer call(std::string_view name, std::string_view text, deadline until) try {
+answer call(std::string_view name, std::string_view text, const limits& within) try {
   const auto at = std::find(names.begin(), names.end(), name);
   if (at == names.end()) io::unknown_name("the call", std::string{name}, names);
   const auto value = io::parse_json(text, "the request");
-  request in{value, until};
+  request in{value, within};
   return written(each[static_cast<std::size_t>(at - names.begin())](in));
 } catch (const out_of_time& e) {
   return written({outcome::not_decided, e.what(), ordered_json::object()});

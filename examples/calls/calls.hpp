@@ -25,9 +25,15 @@ struct answer {
 /// What can be asked, by name.
 inline constexpr std::array<std::string_view, 13> names{"estimate", "replay", "cost", "plan", "solve", "fit", "diagnose", "import", "export", "text", "svg", "html", "list"};
 
+/// What a call may take: of a server, which answers strangers.
+struct limits {
+  headroom::deadline until{};
+  unsigned threads{};  ///< of a search at most; 0: as many as are asked for
+};
+
 /// Bad input, and a deadline that comes first, are answers; std::bad_alloc is what can be thrown. Nothing is shared between calls, which may
 /// come from any thread. It takes some hundred KB of stack: with_room() (roomy.hpp) is for threads that may have less.
-answer call(std::string_view name, std::string_view request, headroom::deadline until = {});
+answer call(std::string_view name, std::string_view request, const limits& within = {});
 
 /// {"interface", "version", "decision": "bad input", "sentence"}, as call() answers what it cannot read.
 answer refusal(std::string_view sentence);

@@ -2,7 +2,6 @@
 #include "request.hpp"
 
 #include "answers.hpp"
-#include "calls.hpp"
 
 namespace calls {
 
@@ -42,12 +41,11 @@ void read_files(request& in, const json_value& value, const std::string& path) {
 
 }  // namespace
 
-request::request(const json_value& value, deadline limit) : keys(value, "the request") {
+request::request(const json_value& value, const limits& within) : keys(value, "the request"), until(within.until), most_threads(within.threads) {
   if (const auto* v = keys.take("interface"); v != nullptr && whole_at(*v, keys.at("interface"), 1, 1'000'000) != interface_version)
     fail("headroom: interface " + v->dump() + " is not spoken here: this is " + std::to_string(interface_version));
   if (const auto* v = keys.take("files")) read_files(*this, *v, keys.at("files"));
   if (const auto* v = keys.take("confidence"); v != nullptr && !v->is_null()) sure = confidence{number_at(*v, keys.at("confidence"), 0.5, 0.999)};
-  until = limit;
   if (const auto* v = keys.take("seconds"); v != nullptr && !v->is_null()) {
     const auto own = deadline::in(number_at(*v, keys.at("seconds"), 0.0, 1e9));
     if (own.at() < until.at()) until = own;

@@ -2,6 +2,8 @@
 // What every call is asked in the same words: the job, the files that it names, how sure an answer is to be, and until when it is waited for.
 #pragma once
 
+#include "calls.hpp"
+
 #include <headroom/bounds.hpp>
 #include <headroom/deadline.hpp>
 #include <headroom/io/job_reader.hpp>
@@ -22,9 +24,10 @@ struct request {
   std::vector<std::string> order{};  ///< of the files' names, as they were said where they came as a list
   std::optional<headroom::confidence> sure{};
   headroom::deadline until{};
+  unsigned most_threads{};           ///< 0: as many as are asked for
 
   /// Reads what all calls know: "interface", "files", "confidence", "seconds". Throws job_error.
-  request(const json_value& value, headroom::deadline limit);
+  request(const json_value& value, const limits& within);
 
   [[nodiscard]] headroom::io::file_base base() const { return headroom::io::file_base::among(files); }
   /// The value of "job": an object, or of a name in "files" what that holds. Throws job_error.

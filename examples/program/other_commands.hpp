@@ -90,4 +90,24 @@ inline void offer_validate(CLI::App& app, session& s) {
   command->callback([asked, &s] { s.status = run(*asked, s.io); });
 }
 
+#if HEADROOM_HAS_SERVER
+inline void offer_serve(CLI::App& app, session& s) {
+  const auto asked = std::make_shared<serve_request>();
+  auto* command = app.add_subcommand("serve", "The answers over HTTP, JSON in and out: POST /v1/replay, /v1/plan, …; GET /openapi.json");
+  command->add_option("--listen", asked->listen, "HOST:PORT; port 0 takes a free one")->capture_default_str()->type_name("HOST:PORT");
+  command->add_option("--certificate", asked->certificate, "PEM: with TLS; read again when it changes")->check(CLI::ExistingFile)->type_name("FILE");
+  command->add_option("--key", asked->key, "PEM")->check(CLI::ExistingFile)->type_name("FILE");
+  command->add_option("--seconds", asked->seconds, "For an answer; later it is not decided")->capture_default_str()->check(CLI::Range(0.01, 3600.0))->type_name("S");
+  command->add_option("--connections", asked->connections, "At once")->capture_default_str()->check(CLI::Range(1, 4096))->type_name("N");
+  command->add_option("--workers", asked->workers, "Answers at once (all cores)")->check(CLI::Range(1, 256))->type_name("N");
+  command->add_option("--body", asked->body_kib, "KiB of a request at most")->capture_default_str()->check(CLI::Range(1, 16384))->type_name("KIB");
+  command->footer(use(R"(  headroom serve --listen 127.0.0.1:8080
+  curl --data '{"job": {"model": "gpt2", "batch": {"micro": 1, "sequence": 1024}}}' http://127.0.0.1:8080/v1/replay
+
+It reads no files: what a job names comes with the request. Whoever reaches it may ask: give it an address that only friends reach.
+)", "Exit status: 0 it was ended, 2 the input is wrong."));
+  command->callback([asked, &s] { s.status = run(*asked, s.io); });
+}
+#endif
+
 }  // namespace program

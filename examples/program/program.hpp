@@ -140,6 +140,17 @@ struct import_request {
 /// 0: a job was written.
 int run(const import_request& asked, const streams& io);
 
+struct serve_request {
+  std::string listen{"127.0.0.1:8080"};
+  std::string certificate, key;  ///< PEM; without them it is plain HTTP
+  double seconds{10.0};          ///< for an answer
+  std::size_t connections{256};
+  unsigned workers{};            ///< 0: all cores
+  std::size_t body_kib{4096};
+};
+/// Answers until SIGTERM. 0: it ended.
+int run(const serve_request& asked, const streams& io);
+
 struct export_request {
   std::string job;
   std::string to;

@@ -20,7 +20,7 @@ std::pair<int, std::string> call(const std::string& name, const std::string& req
   const py::gil_scoped_release others_run;
   const auto until = wait ? headroom::deadline::in(*wait) : headroom::deadline{};
   calls::answer said;
-  const auto work = [&] { said = calls::call(name, request, until); };
+  const auto work = [&] { said = calls::call(name, request, {.until = until}); };
   calls::with_room(work);
   return {static_cast<int>(said.outcome), std::move(said.text)};
 }
