@@ -9,6 +9,7 @@
 #   sh tests/run.sh zoo        every model known by name in a constant expression, by both compilers (a minute)
 #   sh tests/run.sh sanitizers-long   both sanitizers over the other areas and the programs (fifteen minutes; the fuzzers run readers and estimates under them)
 #   sh tests/run.sh python     the Python package: its wheel, its tests, its types (three minutes)
+#   sh tests/run.sh packages   Debian packages, unpacked and used, and the library in one file (five minutes)
 #   sh tests/run.sh mutants    changes the library in 200 places, one at a time, and says which changes no test notices (an hour)
 #   sh tests/run.sh web        the page of examples/web and `estimate --html` in chromium (ten minutes, most of it the compiler's)
 #   sh tests/run.sh coverage   how many lines and branches of include/ the tests run; it fails below a floor (half an hour)
@@ -208,6 +209,10 @@ for what in "$@"; do
       else
         fail "web (build/web.log)"
       fi
+      ;;
+    packages)
+      needs libssl-dev libslurm-dev dpkg-dev
+      if sh tests/packages/check.sh "$root/build-packages"; then passed=$((passed + 1)); else fail "packages"; fi
       ;;
     coverage)
       needs llvm-14
