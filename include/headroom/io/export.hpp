@@ -16,21 +16,6 @@ namespace headroom::io {
 
 enum class export_target : std::uint8_t { deepspeed, accelerate, hf_trainer, trl, llama_factory, axolotl, megatron, torchtitan, torchrun, sbatch };
 
-namespace detail {
-/// What the Trainer's files say of samples' lengths: whether they come in groups.
-inline json_value with_order(json_value document, const job& j) {
-  if (j.batch.lengths.order == sample_order::grouped) document["group_by_length"] = true;
-  return document;
-}
-/// How long the data's samples are is not said in any of these files.
-inline void check_lengths_written(const job& j, export_target target) {
-  const bool groups = target == export_target::hf_trainer || target == export_target::trl || target == export_target::llama_factory || target == export_target::axolotl;
-  auto rest = j.batch.lengths;
-  if (groups && rest.order == sample_order::grouped) rest.order = {};
-  if (rest != sample_lengths{}) fail("headroom: batch.lengths is not written: how long samples are the data says, not this file; take it out of the job");
-}
-}  // namespace detail
-
 /// What can be written, a row each.
 struct export_format {
   std::string_view text;
@@ -44,10 +29,10 @@ inline constexpr std::array<export_format, 10> export_targets{{
        detail::write_yaml(text, accelerate_document(j), 0);
        return text;
      }},
-    {"hf-trainer", export_target::hf_trainer, [](const job& j) { return detail::trainer_text(j, detail::with_order(trainer_document(j), j)); }},
-    {"trl", export_target::trl, [](const job& j) { return detail::trainer_text(j, detail::with_order(trl_document(j), j)); }},
-    {"llama-factory", export_target::llama_factory, [](const job& j) { return detail::trainer_text(j, detail::with_order(llama_factory_document(j), j)); }},
-    {"axolotl", export_target::axolotl, [](const job& j) { return detail::trainer_text(j, detail::with_order(axolotl_document(j), j)); }},
+    {"hf-trainer", export_target::hf_trainer, [](const job& j) { return detail::trainer_text(j, trainer_document(j)); }},
+    {"trl", export_target::trl, [](const job& j) { return detail::trainer_text(j, trl_document(j)); }},
+    {"llama-factory", export_target::llama_factory, [](const job& j) { return detail::trainer_text(j, llama_factory_document(j)); }},
+    {"axolotl", export_target::axolotl, [](const job& j) { return detail::trainer_text(j, axolotl_document(j)); }},
     {"megatron", export_target::megatron, [](const job& j) { return detail::write_arguments(megatron_document(j)); }},
     {"torchtitan", export_target::torchtitan, [](const job& j) { return detail::write_toml(torchtitan_document(j)); }},
     {"torchrun", export_target::torchrun, torchrun_text},
@@ -56,7 +41,6 @@ inline constexpr std::array<export_format, 10> export_targets{{
 
 /// The file's text. Throws job_error for a job that the target cannot express.
 inline std::string exported(const job& j, export_target target) {
-  detail::check_lengths_written(j, target);
   for (const auto& t : export_targets)
     if (t.value == target) return t.write(j);
   return {};
