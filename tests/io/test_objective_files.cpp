@@ -82,7 +82,7 @@ TEST_CASE("ms-swift's preference training, by its own scripts") {
   const auto refused = [&](const std::string& more) { return refusal_of({{"lora.sh", lora.substr(0, lora.size() - 1) + " " + more + "\n"}}); };
   CHECK(job_of({{"a.sh", changed(lora, "_type dpo", "_type simpo")}}).objective.kind == objective_kind::cpo);
   CHECK(job_of({{"a.sh", changed(lora, "_type dpo", "_type simpo --cpo_alpha 0")}}).objective.kind == objective_kind::simpo);
-  CHECK(holds(refusal_of({{"a.sh", changed(lora, "_type dpo", "_type grpo")}}), "rlhf_type \"grpo\" is not modelled"));
+  CHECK(holds(refusal_of({{"a.sh", changed(lora, "_type dpo", "_type gkd")}}), "rlhf_type \"gkd\" is not modelled"));
   CHECK(holds(refused("--ref_model Qwen/Qwen2.5-72B-Instruct"), "a reference that is another model"));
   CHECK(holds(refused("--packing true"), "packing = true is not modelled"));
   CHECK(holds(refused("--use_liger_kernel true"), "use_liger_kernel = true is not modelled"));

@@ -7,6 +7,7 @@
 #include <headroom/io/launchers/import_axolotl.hpp>
 #include <headroom/io/launchers/internvl_arguments.hpp>
 #include <headroom/io/launchers/loaded_formats.hpp>
+#include <headroom/io/launchers/medicalgpt_method.hpp>
 #include <headroom/io/launchers/swift_arguments.hpp>
 #include <headroom/io/launchers/trainer_adapters.hpp>
 #include <headroom/io/launchers/trainer_memory.hpp>
@@ -56,6 +57,7 @@ class trainer_arguments {
     if (!p_->method.empty() && p_->method != "sft") trl_method{*d_, v_, p_->method}.read();
     if (!swift_ || !swift.updates()) updates();
     trainer_memory{*d_, v_, *p_}.read();
+    medicalgpt_method{*d_, v_, p_->name}.read();
     if (swift_) swift.rest();
     if (p_->name == "trl-sft" || p_->name == "peft-sft") trl_releases();
     if (!p_->method.empty() && p_->method != "sft" && d_->has({"adapter", "base"})) quantised_by_trl(false);

@@ -16,6 +16,9 @@ struct launch_start {
   std::size_t at{};
 };
 
+/// verl's trainer of online methods.
+inline constexpr std::string_view verl_module = "verl.trainer.main_ppo";
+
 /// What starts a run in a command. `program_of(script, words)` gives the program that a script is, or null.
 template <class Programs>
 launch_start start_of(const shell_command& c, const Programs& program_of) {
@@ -33,7 +36,7 @@ launch_start start_of(const shell_command& c, const Programs& program_of) {
     if (name == "tune" && i + 1 < w.size() && w[i + 1].text == "run") return {launch_starter::tune, i + 2};
     if (name == "llamafactory-cli") return i + 1 < w.size() && w[i + 1].text == "train" ? launch_start{launch_starter::factory, i + 2} : launch_start{};
     if (name == "axolotl") return i + 1 < w.size() && w[i + 1].text == "train" ? launch_start{launch_starter::axolotl, i + 2} : launch_start{};
-    if (w[i].text == axolotl_module) return {launch_starter::program, i};
+    if (w[i].text == axolotl_module || w[i].text == verl_module) return {launch_starter::program, i};
     if (i == 0 && w[i].text.starts_with("--")) return program_of({}, w) != nullptr ? launch_start{launch_starter::program, i} : launch_start{};
     if (name.ends_with(".py") && name != "mason.py") return program_of(w[i].text, std::span{w}.subspan(i + 1)) != nullptr ? launch_start{launch_starter::program, i} : launch_start{};
   }
@@ -48,7 +51,7 @@ inline void check_swift(const shell_command& c, std::size_t i, const std::string
   if (method == "rlhf" && file_part(c.words[i - 1].text) != "megatron") {
     bool said = false;
     for (const auto& w : c.words) said = said || w.text == "--rlhf_type" || w.text.starts_with("--rlhf_type=");
-    if (!said) fail(place + what + " does not say its method: add --rlhf_type (dpo, orpo, cpo and simpo are modelled by this version)");
+    if (!said) fail(place + what + " does not say its method: add --rlhf_type (dpo, orpo, cpo, simpo, rm and grpo are modelled by this version)");
     return;
   }
   if (method == "rlhf") fail(place + what + " is ms-swift over Megatron-Core with a second model or with generation, which is not modelled by this version: megatron sft and megatron pt are read");

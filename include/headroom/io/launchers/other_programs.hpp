@@ -39,7 +39,8 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     {.name = "slime", .words = "slime.", .arguments = "actor-num-nodes|actor-num-gpus-per-node|rollout-function-path|rollout-num-gpus|rollout-batch-size|debug-train-only|rollout-num-gpus-per-engine",
      .instead = "its trainer takes Megatron-LM's arguments, which --program megatron reads where they are given alone; generation beside it is not modelled"},
     // volcengine/verl: verl/trainer/config/*.yaml.
-    {.name = "verl", .words = "verl.|actor_rollout_ref.|model.partial_pretrain=|main_ppo.py|fsdp_sft_trainer.py", .keys = "actor_rollout_ref|ulysses_sequence_parallel_size|trainer&optim&data|algorithm&critic"},
+    {.name = "verl", .words = "verl.|actor_rollout_ref.|model.partial_pretrain=|main_ppo.py|fsdp_sft_trainer.py", .keys = "actor_rollout_ref|ulysses_sequence_parallel_size|trainer&optim&data|algorithm&critic",
+     .instead = "python3 -m verl.trainer.main_ppo with overrides of verl's own configuration is, over FSDP"},
     // OpenRLHF/OpenRLHF: openrlhf/cli/*.py.
     {.name = "OpenRLHF", .words = "openrlhf.|openrlhf/cli", .arguments = "micro_train_batch_size|micro_rollout_batch_size|colocate_actor_ref"},
     // NVIDIA-NeMo/RL: examples/configs/*.yaml, examples/run_*.py; NVIDIA/NeMo.

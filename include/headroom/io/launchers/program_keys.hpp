@@ -24,6 +24,11 @@ inline constexpr auto medicalgpt_passed = std::to_array<passed_key>({
     {"validation_split_percentage", "*"}, {"device_map", "auto"}, {"load_in_kbits", ""}, {"max_source_length", "256"}, {"max_target_length", "256"},
     {"peft_path", ""}, {"shift_attn", "false"}, {"use_tensor_parallel", "false"},
 });
+/// Its stages of rewards and preferences (training/reward_modeling.py, dpo_training.py, 2f1008cf of 2026-04-28): beside medicalgpt_passed.
+inline constexpr auto medicalgpt_method_passed = std::to_array<passed_key>({
+    {"min_target_length", "*"}, {"tool_format", "*"}, {"torch_dtype", "*"}, {"load_in_4bit", "false"}, {"load_in_8bit", "false"}, {"qlora", "false"},
+    {"modules_to_save", ""}, {"peft_path", ""},
+});
 inline constexpr auto llava_passed = std::to_array<passed_key>({
     {"cache_dir", "*"}, {"data_path", "*"}, {"group_by_modality_length", "*"}, {"image_folder", "*"}, {"image_token_len", "*"}, {"is_multimodal", "*"},
     {"lazy_preprocess", "*"}, {"lora_alpha", "*"}, {"mm_projector_lr", "*"}, {"mm_projector_type", "*"}, {"mm_use_im_patch_token", "*"},

@@ -5,6 +5,7 @@
 #include <headroom/io/launchers/import_deepspeed.hpp>
 #include <headroom/io/launchers/import_environment.hpp>
 #include <headroom/io/launchers/largest_images.hpp>
+#include <headroom/io/launchers/swift_rollout.hpp>
 #include <headroom/io/launchers/swift_zero.hpp>
 #include <headroom/io/launchers/trainer_adapters.hpp>
 
@@ -30,28 +31,31 @@ class swift_arguments {
     const auto* said = v_->take("rlhf_type");
     if (said == nullptr) return;
     const auto kind = string_at(*said, "rlhf_type");
-    if (!among_words("dpo|orpo|cpo|simpo", kind)) fail("headroom: " + v_->place("rlhf_type") + ": rlhf_type " + in_quotes(kind) + " is not modelled by this version; accepted: dpo, orpo, cpo, simpo");
-    for (const auto* key : {"beta", "label_smoothing", "loss_type", "loss_weights", "rpo_alpha", "ld_alpha", "discopop_tau", "simpo_gamma", "ref_model_type", "ref_model_revision", "max_completion_length", "temperature"}) v_->take(key);
+    if (!among_words("dpo|orpo|cpo|simpo|kto|rm|grpo", kind)) fail("headroom: " + v_->place("rlhf_type") + ": rlhf_type " + in_quotes(kind) + " is not modelled by this version; accepted: dpo, orpo, cpo, simpo, kto, rm, grpo");
+    if (kind != "grpo") v_->take("beta");
+    for (const auto* key : {"label_smoothing", "loss_type", "loss_weights", "rpo_alpha", "ld_alpha", "discopop_tau", "simpo_gamma", "ref_model_type", "ref_model_revision", "max_completion_length", "temperature"}) v_->take(key);
+    if (kind == "grpo") v_->take("response_length");
     const auto* weight = v_->take("cpo_alpha");
     const bool adds = weight == nullptr || number_at(*weight, "cpo_alpha", 0.0, 1e6) != 0;
-    json_value objective = {{"kind", kind == "simpo" && adds ? "cpo" : kind}, {"trainer", "ms-swift"}};
+    json_value objective = {{"kind", kind == "simpo" && adds ? "cpo" : kind == "rm" ? "reward" : kind}, {"trainer", "ms-swift"}};
     const auto *other = v_->take("ref_model"), *own = v_->take("model"), *beside = v_->take("ref_adapters");
     if (other != nullptr && (own == nullptr || *other != *own)) fail("headroom: " + v_->place("ref_model") + ": a reference that is another model than the trained one is not modelled by this version");
     if (beside != nullptr && !beside->empty() && *beside != "") d_->unmodelled_key("ref_adapters", *beside, v_->place("ref_adapters"));
-    if (kind == "dpo" && other != nullptr) objective["reference"] = "copy";
+    if ((kind == "dpo" || kind == "kto") && other != nullptr) objective["reference"] = "copy";
     for (const auto* key : {"packing", "padding_free"})  // one row of all pairs
       if (v_->on(key)) d_->unmodelled_key(key, true, v_->place(key), "beside this method");
     d_->replace("objective", objective, v_->place("rlhf_type"));
   }
   void batch() {
     // swift/trainers/arguments.py, TrainArgumentsMixin.__post_init__
-    if (!v_->has("gradient_accumulation_steps") && !d_->has({"batch", "accumulation"})) d_->least_samples = draft::fact{16, v_->source()};
+    const bool generates = v_->word_now("rlhf_type") == "grpo";
+    if (!generates && !v_->has("gradient_accumulation_steps") && !d_->has({"batch", "accumulation"})) d_->least_samples = draft::fact{16, v_->source()};
     if (early_ && !v_->has("max_length") && !d_->has({"batch", "sequence"})) d_->say({"batch", "sequence"}, 2048, v_->source());
     // Rows are as long as packing_length, or samples lie one behind the other: flash attention tells them apart by where they begin.
     const auto packed = v_->number("packing_length", 0);
     if (v_->on("packing") && packed > 0) d_->say({"batch", "sequence"}, packed, v_->place("packing_length"));
     v_->on("padding_free");
-    if (v_->on("use_logits_to_keep", true) && !v_->on("use_liger_kernel")) d_->notes.push_back(v_->source() + ": ms-swift keeps logits of answers alone; here every token of a sequence counts as one");
+    if (v_->on("use_logits_to_keep", true) && !v_->on("use_liger_kernel") && !generates) d_->notes.push_back(v_->source() + ": ms-swift keeps logits of answers alone; here every token of a sequence counts as one");
   }
   /// The checkpoint's format, and autocast after it (swift/arguments/base_args/model_args.py, _init_mixed_precision).
   void formats() {
@@ -111,6 +115,12 @@ class swift_arguments {
   }
   /// What depends on other arguments.
   void rest() {
+    // swift/rlhf_trainers/rlhf_mixin.py: dropout is switched off, adapters' too, where TRL's configuration does so; GRPO's does not.
+    if (v_->has("rlhf_type") && v_->word_now("rlhf_type") != "grpo") {
+      d_->replace("dropout", {{"hidden", 0.0}, {"attention", 0.0}, {"embedding", 0.0}}, v_->place("rlhf_type"));
+      if (d_->has({"adapter", "dropout"})) d_->job["adapter"].erase("dropout");
+    }
+    if (v_->word_now("rlhf_type") == "grpo") swift_rollout{*d_, *v_}.read();
     const auto* map = v_->take("device_map");
     if (map != nullptr && *map != "auto") d_->unmodelled_key("device_map", *map, v_->place("device_map"));
     const bool checkpoints = v_->on("gradient_checkpointing", true), towers = v_->on(v_->has("vit_use_gc") ? "vit_use_gc" : "vit_gradient_checkpointing", checkpoints);

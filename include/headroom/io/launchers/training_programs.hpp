@@ -8,6 +8,7 @@
 #include <headroom/io/launchers/llama_factory_keys.hpp>
 #include <headroom/io/launchers/program_keys.hpp>
 #include <headroom/io/launchers/swift_keys.hpp>
+#include <headroom/io/launchers/swift_rollout.hpp>
 #include <headroom/io/launchers/training_program.hpp>
 #include <headroom/io/launchers/trl_keys.hpp>
 
@@ -65,6 +66,15 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     {.name = "medicalgpt-pretrain", .scripts = "pretraining.py", .length = "block_size", .length_default = 1024, .loads = "fp32", .loads_whole = "fp32", .dtype = "torch_dtype",
      .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
      .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .double_by = "qlora"}, .passed = medicalgpt_passed},
+    {.name = "medicalgpt-rm", .scripts = "training/reward_modeling.py|reward_modeling.py", .marks = "train_file_dir|validation_file_dir|max_source_length", .loads = "half", .dtype = "torch_dtype",
+     .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
+     .base = {.eight = "load_in_8bit"}, .passed = medicalgpt_method_passed, .also = medicalgpt_passed},
+    // All that is not quantised is made fp32 before adapters are added.
+    {.name = "medicalgpt-dpo", .scripts = "training/dpo_training.py|dpo_training.py", .marks = "train_file_dir|validation_file_dir|max_source_length", .loads = "fp32", .micro_default = 4, .recompute = checkpoints::yes,
+     .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 5},
+     .passed = medicalgpt_method_passed, .also = medicalgpt_passed},
+    {.name = "medicalgpt-grpo", .scripts = "training/grpo_training.py|grpo_training.py", .marks = "train_file_dir|train_samples|subset_name|qlora", .loads = "fp32", .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown,
+     .lora = trl_lora, .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .nested_default = true, .prepared = false}, .passed = trl_online_passed, .also = trl_passed, .method = "grpo"},
     // OptimalScale/LMFlow src/lmflow/args.py, models/hf_model_mixin.py: nothing is prepared for training.
     {.name = "lmflow", .scripts = "examples/finetune.py", .length = "block_size", .dtype = "torch_dtype",
      .lora = {.on = "use_lora|use_dora|use_qlora", .rank = "lora_r", .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 10, .dora = "use_dora"},
@@ -92,12 +102,14 @@ inline constexpr auto training_programs = std::to_array<training_program>({
      .lora = {.on = "use_peft", .rank = "lora_r", .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dora = "use_dora", .saved = "lora_modules_to_save"},
      .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .nested_default = true, .prepared = false}, .passed = axolotl_passed},
     // modelscope/ms-swift swift/cli/sft.py, pt.py; what is not the Trainer's stands in io/launchers/swift_arguments.hpp.
-    {.name = "ms-swift", .scripts = "swift/cli/sft.py|swift/cli/pt.py|llm_sft.py|llm_pt.py", .model = "model|model_id_or_path|model_type", .micro = "per_device_train_batch_size|batch_size", .length = "max_length", .loads = "bf16",
-     .dtype = "torch_dtype|dtype", .micro_default = 1, .recompute = checkpoints::yes, .passed = swift_passed},
+    {.name = "ms-swift", .scripts = "swift/cli/sft.py|swift/cli/pt.py|swift/cli/rlhf.py|llm_sft.py|llm_pt.py", .model = "model|model_id_or_path|model_type", .micro = "per_device_train_batch_size|batch_size", .length = "max_length", .loads = "bf16",
+     .dtype = "torch_dtype|dtype", .micro_default = 1, .recompute = checkpoints::yes, .passed = swift_passed, .also = swift_rollout_passed},
     // allenai/open-instruct open_instruct/finetune.py: weights in bf16, formats by Accelerate.
     {.name = "open-instruct", .scripts = "open_instruct/finetune.py|open_instruct/finetune1.py", .length = "max_seq_length", .loads = "bf16",
      .lora = {.on = "use_lora", .rank = "lora_rank", .rank_default = 64, .targets_default = "q_proj|o_proj|v_proj|k_proj|gate_proj|up_proj|down_proj", .dropout = "lora_dropout", .dropout_percent = 10},
      .passed = open_instruct_passed},
+    // volcengine/verl: its own reader of overrides (io/launchers/import_verl.hpp).
+    {.name = "verl", .scripts = "verl.trainer.main_ppo|verl/trainer/main_ppo.py", .takes = file_kind::verl},
     // deepspeedai/DeepSpeedExamples applications/DeepSpeed-Chat/training/step1_supervised_finetuning/main.py.
     {.name = "deepspeed-chat-sft", .scripts = "main.py|step1_supervised_finetuning/main.py", .marks = "max_seq_len|sft_only_data_path", .length = "max_seq_len", .length_default = 512, .loads = "half", .micro_default = 16, .passed = deepspeed_chat_passed},
 });
@@ -108,7 +120,9 @@ struct other_training {
   std::string_view scripts, is;
 };
 inline constexpr auto other_trainings = std::to_array<other_training>({
-    {"dpo.py|run_dpo.py|run_simpo.py|run_orpo.py|orpo.py|kto.py|cpo.py|dpo_training.py|orpo_training.py|dpo_tune_cache.py", "preference training (a second model, or pairs of answers)"},
+    {"dpo.py|run_dpo.py|run_simpo.py|run_orpo.py|orpo.py|kto.py|cpo.py|dpo_training.py|dpo_tune_cache.py", "preference training (a second model, or pairs of answers)"},
+    {"orpo_training.py", "MedicalGPT's, which since 2026-03 asks TRL's DPOTrainer for the loss \"orpo\", that no release of TRL has: its run stops; and its earlier one is a training"},
+    {"opd_training.py", "distillation on what the model generates"},
     {"ppo.py|grpo.py|rloo.py|online_dpo.py|ppo_training.py|grpo_training.py|grpo_fast.py|ppo_vllm_thread.py|ppo_vllm_thread_ray_gtrl.py|grpo_vllm_thread_ray_gtrl.py", "reinforcement learning (several models, and generation)"},
     {"reward_modeling.py|reward.py|run_reward_modeling.py|rm.py|reward_training.py", "training of a reward model"},
     {"prm.py|tpo.py|bco.py|nash_md.py|xpo.py|sdft.py|sdpo.py|ssd.py|gold.py|distillation.py|async_grpo.py|mpo_vlm.py|dpo_vlm.py|grpo_vlm.py|gspo_vlm.py|rloo_vlm.py|online_dpo_vlm.py|ppo_tldr.py|grpo_agent.py|grpo_2048.py|grpo_continuous_batching.py", "a trainer of TRL's that is read by name alone"},

@@ -39,7 +39,7 @@ inline constexpr auto trl_online_passed = std::to_array<passed_key>({
     {"transformers_continuous_batching_config", ""}, {"cast_lm_head_to_fp32", "false"}, {"entropy_coef", "0|0"}, {"model_init_kwargs", ""},
     {"pad_to_multiple_of", ""}, {"router_aux_loss_coef", "0|0.001"}, {"sync_ref_model", "false"}, {"use_adaptive_entropy", "false"},
     {"use_liger_loss", "false"}, {"vllm_model_impl", "vllm"}, {"vllm_dtype", "auto"}, {"vllm_max_model_len", "*"}, {"vllm_enable_prefix_caching", "*"},
-    {"rollout_func", ""}, {"environment_factory", ""},
+    {"rollout_func", ""}, {"environment_factory", ""}, {"qlora", "*"}, {"subset_name", "*"}, {"train_file_dir", "*"}, {"train_samples", "*"},
     // RLOO up to 0.21 was another program; 0.22 to 0.24 know its names and make no use of them.
     {"base_model", ""}, {"cliprange", ""}, {"cliprange_value", ""}, {"exp_name", ""}, {"kl_coef", ""}, {"lam", ""},
     {"local_rollout_forward_batch_size", ""}, {"missing_eos_penalty", ""}, {"non_eos_penalty", ""}, {"normalize_reward", ""}, {"num_mini_batches", ""},

@@ -34,7 +34,9 @@ struct shell_cursor {
     if (peek() == '`') {
       const auto end = text.find('`', at + 1);
       if (end == std::string_view::npos) stop("a ` is not closed");
+      const auto inside = text.substr(at + 1, end - at - 1), said = inside.substr(std::min(inside.find_first_not_of(" \t"), inside.size()));
       skip_to(end + 1);
+      if (said.starts_with('#') && said.find('\n') == std::string_view::npos) return {};  // a comment, and nothing else
       return {open(text.substr(from, end + 1 - from), line)};
     }
     ++at;

@@ -1,0 +1,164 @@
+// Distributed under the Boost Software License, Version 1.0.
+// verl's PPO trainer over FSDP, by the overrides of its command: python3 -m verl.trainer.main_ppo KEY=VALUE … (volcengine/verl b178a3cd of 2026-01-29:
+// verl/trainer/config/_generated_ppo_trainer.yaml, verl/workers/fsdp_workers.py, verl/workers/actor/dp_actor.py, verl/trainer/ppo/ray_trainer.py,
+// verl/workers/rollout/vllm_rollout/vllm_rollout.py). Its Megatron workers are refused by name.
+#pragma once
+
+#include <headroom/io/launchers/arguments.hpp>
+#include <headroom/io/launchers/largest_images.hpp>
+#include <headroom/io/launchers/loaded_formats.hpp>
+#include <headroom/io/launchers/named_values.hpp>
+#include <headroom/io/launchers/verl_keys.hpp>
+
+namespace headroom::io {
+
+namespace detail {
+
+class verl_overrides {
+ public:
+  verl_overrides(draft& d, const document& from) : d_(&d), v_(from, std::int64_t{1} << 31) {}
+
+  void import() {
+    workers();
+    d_->framework_is("hf-trainer", v_.source());
+    const auto model = v_.word("actor_rollout_ref.model.path", "");
+    if (model.empty()) fail("headroom: " + v_.source() + ": actor_rollout_ref.model.path is required");
+    say_model(*d_, model, v_.place("actor_rollout_ref.model.path"));
+    d_->say({"hardware", "gpus_per_node"}, v_.number("trainer.n_gpus_per_node", 8), v_.place("trainer.n_gpus_per_node"));
+    if (const auto nodes = v_.number("trainer.nnodes", 1); nodes > 1) d_->say({"hardware", "nodes"}, nodes, v_.place("trainer.nnodes"));
+    actor();
+    rollout();
+    batch();
+    method();
+    rest();
+  }
+
+ private:
+  void workers() {
+    const auto strategy = v_.one_of("actor_rollout_ref.actor.strategy", "fsdp", {"fsdp", "fsdp2", "megatron"});
+    for (const auto& [key, value] : v_.all().items())
+      if (strategy == "megatron" || key.find(".megatron.") != std::string::npos)
+        fail("headroom: " + v_.place(strategy == "megatron" ? "actor_rollout_ref.actor.strategy" : key) + ": verl's Megatron workers are not modelled by this version; its workers over FSDP are (actor_rollout_ref.actor.strategy fsdp or fsdp2)");
+    const bool second = strategy == "fsdp2", gathers_again = v_.on("actor_rollout_ref.actor.fsdp_config.reshard_after_forward", true);
+    v_.one_of("actor_rollout_ref.actor.fsdp_config.strategy", strategy, {"fsdp", "fsdp2"});
+    if (const auto* size = v_.take("actor_rollout_ref.actor.fsdp_config.fsdp_size"); size != nullptr && *size != -1)
+      d_->unmodelled_key("actor_rollout_ref.actor.fsdp_config.fsdp_size", *size, v_.place("actor_rollout_ref.actor.fsdp_config.fsdp_size"), "shards over a part of the GPUs; -1 is over all");
+    d_->replace("sharding", {{"kind", second ? "fsdp2" : "fsdp1"}, {"stage", gathers_again ? 3 : 2}}, v_.place("actor_rollout_ref.actor.strategy"));
+  }
+  /// Weights and states in fp32, layers in bf16, without padding.
+  void actor() {
+    v_.one_of("actor_rollout_ref.actor.fsdp_config.model_dtype", "fp32", {"fp32"});
+    if (!v_.on("actor_rollout_ref.model.use_remove_padding", true)) d_->unmodelled_key("actor_rollout_ref.model.use_remove_padding", false, v_.place("actor_rollout_ref.model.use_remove_padding"), "padded samples");
+    if (v_.on("actor_rollout_ref.actor.use_dynamic_bsz"))
+      d_->unmodelled_key("actor_rollout_ref.actor.use_dynamic_bsz", true, v_.place("actor_rollout_ref.actor.use_dynamic_bsz"), "micro-batches of a number of tokens");
+    v_.take("actor_rollout_ref.actor.use_torch_compile");  // of the entropy alone
+    d_->replace("precision", {{"parameters", "fp32"}, {"compute", "bf16"}, {"gradients", "fp32"}, {"reduce", "fp32"}, {"master", "none"}, {"state", "fp32"}}, v_.source());
+    d_->replace("optimizer", "adamw", v_.source());
+    d_->replace("attention", "flash", v_.source());
+    d_->replace("recompute", v_.on("actor_rollout_ref.model.enable_gradient_checkpointing", true) ? json_value{{"mode", "full"}, {"reentrant", false}} : json_value("none"), v_.place("actor_rollout_ref.model.enable_gradient_checkpointing"));
+    const auto rank = v_.number("actor_rollout_ref.model.lora_rank", 0, 0);
+    const auto* targets = v_.take("actor_rollout_ref.model.target_modules");
+    if (rank == 0) return;
+    auto names = targets == nullptr ? json_value("all-linear") : *targets;
+    if (names.is_string() && names != "all-linear") {
+      auto list = json_value::array();
+      auto text = names.get<std::string>();
+      for (auto& c : text)
+        if (std::string_view{"[],'\""}.find(c) != std::string_view::npos) c = ' ';
+      for_each_word(text, [&](std::string_view w) { list.push_back(w); });
+      names = list;
+    }
+    d_->replace("adapter", {{"kind", "lora"}, {"rank", rank}, {"targets", names}, {"format", "bf16"}}, v_.place("actor_rollout_ref.model.lora_rank"));
+  }
+  void rollout() {
+    const auto engine = v_.one_of("actor_rollout_ref.rollout.name", "", {"", "vllm", "sglang", "hf", "trtllm"});
+    if (engine != "vllm" && engine != "sglang") fail("headroom: " + v_.place("actor_rollout_ref.rollout.name") + ": actor_rollout_ref.rollout.name " + in_quotes(engine) + " is not modelled by this version; accepted: vllm, sglang");
+    const bool layered = v_.on("actor_rollout_ref.rollout.layered_summon"), frees = v_.on("actor_rollout_ref.rollout.free_cache_engine", true);
+    json_value r = {{"engine", engine}, {"placement", "colocated"}, {"share", v_.share("actor_rollout_ref.rollout.gpu_memory_utilization", 0.5)}, {"tensor", v_.number("actor_rollout_ref.rollout.tensor_model_parallel_size", 2)},
+                    {"sleep", !frees ? 0 : layered ? 1 : 2}, {"prompt", v_.number("data.max_prompt_length", 512)}, {"completion", v_.number("data.max_response_length", 512)}, {"generations", v_.number("actor_rollout_ref.rollout.n", 1)},
+                    {"batched_tokens", v_.number("actor_rollout_ref.rollout.max_num_batched_tokens", 8192)}};
+    if (v_.on("actor_rollout_ref.rollout.enforce_eager")) r["graphs"] = false;
+    if (const auto at_once = v_.number("actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu", 0, 0); at_once > 0) r["batch"] = at_once;
+    if (v_.take("actor_rollout_ref.rollout.checkpoint_engine.update_weights_bucket_megabytes") != nullptr) r["sync_bucket_mib"] = v_.number("actor_rollout_ref.rollout.checkpoint_engine.update_weights_bucket_megabytes", 2048);
+    if (const auto layers = model_of(*d_).layers; layered && d_->has({"adapter"}) && layers > 1) r["sync_groups"] = layers;
+    auto moves = json_value::array();
+    if (v_.on("actor_rollout_ref.actor.fsdp_config.param_offload")) moves.push_back("parameters");
+    if (v_.on("actor_rollout_ref.actor.fsdp_config.optimizer_offload")) moves.push_back("optimizer");
+    if (!moves.empty()) r["trainer_moves"] = moves;
+    d_->replace("rollout", r, v_.place("actor_rollout_ref.rollout.name"));
+    if (frees && !layered && engine == "vllm") {
+      const std::string what = "vLLM is of 0.8.5 or later, whose weights verl throws away while it trains";
+      d_->notes.push_back(v_.source() + ": " + what + " (--set rollout.sleep=1 where it is older)");
+      d_->assumed.push_back(what);
+    }
+  }
+  /// An update takes so many prompts, each with all of its completions, over all GPUs.
+  void batch() {
+    const auto number = [&](const char* a, const char* b) { return d_->job[a].contains(b) ? d_->job[a][b].get<std::int64_t>() : std::int64_t{1}; };
+    const auto gpus = checked::mul(number("hardware", "gpus_per_node"), number("hardware", "nodes"));
+    auto micro = v_.number("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu", 0, 0);
+    if (const auto of_all = v_.number("actor_rollout_ref.actor.ppo_micro_batch_size", 0, 0); micro == 0) micro = of_all / gpus;  // fsdp_workers.py, ActorRolloutRefWorker.__init__
+    if (micro == 0) fail("headroom: " + v_.source() + ": actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu is required: completions that a GPU trains on at once");
+    const auto all = checked::mul(v_.number("actor_rollout_ref.actor.ppo_mini_batch_size", 256), number("rollout", "generations"));
+    const auto each = all / checked::mul(gpus, micro);
+    if (each < 1) fail("headroom: " + v_.place("actor_rollout_ref.actor.ppo_mini_batch_size") + ": actor_rollout_ref.actor.ppo_mini_batch_size × rollout.n must be at least ppo_micro_batch_size_per_gpu × the GPUs");
+    d_->say({"batch"}, {{"micro", micro}, {"accumulation", each}, {"sequence", checked::add(number("rollout", "prompt"), number("rollout", "completion"))}}, v_.place("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu"));
+  }
+  /// Without a critic, methods differ in arithmetic on rewards.
+  void method() {
+    const auto estimator = v_.word("algorithm.adv_estimator", "gae");
+    if (estimator == "gae") fail("headroom: " + v_.place("algorithm.adv_estimator") + ": algorithm.adv_estimator gae is PPO with a critic, which is not modelled for verl by this version; accepted: grpo, grpo_passk, rloo, gpg, opo, reinforce_plus_plus, reinforce_plus_plus_baseline");
+    if (!among_words("grpo|grpo_passk|grpo_vectorized|rloo|rloo_vectorized|gpg|opo|reinforce_plus_plus|reinforce_plus_plus_baseline", estimator)) d_->unmodelled_key("algorithm.adv_estimator", estimator, v_.place("algorithm.adv_estimator"));
+    const bool in_loss = v_.on("actor_rollout_ref.actor.use_kl_loss"), in_reward = v_.on("algorithm.use_kl_in_reward");
+    d_->replace("objective", {{"kind", estimator.starts_with("rloo") ? "rloo" : "grpo"}, {"trainer", "verl"}, {"reference", !in_loss && !in_reward ? "none" : d_->has({"adapter"}) ? "adapter-off" : "copy"}}, v_.place("algorithm.adv_estimator"));
+  }
+  void rest() {
+    for (const auto& [key, value] : v_.all().items()) {
+      if (v_.taken(key) || key.starts_with("hydra.")) continue;
+      const auto rule = rule_of(verl_passed, key, value);
+      if (rule == key_rule::refused) d_->unmodelled_key(key, value, v_.place(key));
+      if (rule == key_rule::unknown) d_->unknown_key(key, v_.place(key));
+    }
+  }
+
+  draft* d_;
+  named_values v_;
+};
+
+/// KEY=VALUE, with + or ++ before what a configuration does not have.
+inline document verl_document(std::span<const shell_word> words, const std::string& source) {
+  document from{.source = source, .root = json_value::object(), .lines = {}};
+  bool named = false;
+  for (const auto& w : words) {
+    std::string_view text = w.text;
+    while (text.starts_with('+')) text.remove_prefix(1);
+    const auto equals = text.find('=');
+    const bool option = text.starts_with("--");
+    const bool names = text.starts_with("--config-name") || named;
+    named = text == "--config-name";  // its value is the next word
+    if (names && !named && text.find("megatron") != std::string_view::npos) fail("headroom: " + source + ":" + std::to_string(w.line) + ": verl's Megatron workers are not modelled by this version; its workers over FSDP are");
+    if (names && !named && text.find("ppo_trainer") == std::string_view::npos)
+      fail("headroom: " + source + ":" + std::to_string(w.line) + ": " + in_quotes(w.shown()) + " is a configuration that is not read by this version: overrides of verl's own ppo_trainer are");
+    if (option || equals == std::string_view::npos) continue;
+    const std::string key{text.substr(0, equals)};
+    const shell_word said{std::string{text.substr(equals + 1)}, w.line};
+    const bool matters = std::none_of(verl_passed.begin(), verl_passed.end(), [&](const passed_key& k) { return k.name == key && k.off == "*"; }) && !key.starts_with("hydra.") && key != "actor_rollout_ref.model.path";
+    if (matters && !said.known()) fail("headroom: " + source + ":" + std::to_string(w.line) + ": " + key + " is " + in_quotes(said.shown()) + ", which the file itself does not say: add --env NAME=VALUE");
+    auto value = typed(said.shown());
+    if (value == "True" || value == "true") value = true;
+    if (value == "False" || value == "false") value = false;
+    if (value == "null" || value == "None") value = nullptr;
+    from.root[key] = value;
+    from.lines[key] = w.line;
+  }
+  return from;
+}
+
+}  // namespace detail
+
+inline void import_verl(draft& d, std::span<const shell_word> words, const std::string& source) {
+  const auto from = detail::verl_document(words, source);
+  with_places(from, [&] { detail::verl_overrides{d, from}.import(); });
+}
+
+}  // namespace headroom::io

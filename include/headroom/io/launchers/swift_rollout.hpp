@@ -1,0 +1,98 @@
+// Distributed under the Boost Software License, Version 1.0.
+// ms-swift's GRPO: who generates, and what the trainer does meanwhile (modelscope/ms-swift 3602360a of 2026-08-22: swift/arguments/rlhf_args.py,
+// swift/rlhf_trainers/args_mixin.py, arguments.py, rollout_mixin.py, grpo_trainer.py).
+#pragma once
+
+#include <headroom/io/launchers/named_values.hpp>
+
+namespace headroom::io::detail {
+
+// clang-format off
+/// Its arguments that no reader takes, beside those of all of ms-swift's trainings: harmless, or refused unless they switch a feature off.
+inline constexpr auto swift_rollout_passed = std::to_array<passed_key>({
+    {"epsilon", "*"}, {"epsilon_high", "*"}, {"delta", "*"}, {"cosine_min_len_value_wrong", "*"}, {"cosine_max_len_value_wrong", "*"},
+    {"cosine_min_len_value_correct", "*"}, {"cosine_max_len_value_correct", "*"}, {"cosine_max_len", "*"}, {"repetition_n_grams", "*"},
+    {"repetition_max_penalty", "*"}, {"completion_length_limit_scope", "*"}, {"max_resample_times", "*"}, {"overlong_filter", "*"}, {"soft_max_length", "*"},
+    {"soft_cache_length", "*"}, {"scale_rewards", "*"}, {"importance_sampling_level", "*"}, {"tau_pos", "*"}, {"tau_neg", "*"}, {"advantage_estimator", "*"},
+    {"kl_in_reward", "*"}, {"teacher_kl_coef", "*"}, {"rlsd_lambda", "*"}, {"rlsd_reweight_clip_range", "*"}, {"rlsd_lambda_warmup_steps", "*"},
+    {"rlsd_lambda_decay_steps", "*"}, {"rlsd_negative_only", "*"}, {"sdar_gate_beta", "*"}, {"real_tau", "*"}, {"fipo_decay_rate", "*"}, {"fipo_clip_range", "*"},
+    {"fipo_clip_high_only", "*"}, {"fipo_safety_threshold", "*"}, {"num_generations_eval", "*"}, {"dataset_shuffle", "*"},
+    {"rollout_importance_sampling_mode", "*"}, {"rollout_importance_sampling_threshold", "*"}, {"log_rollout_offpolicy_metrics", "*"},
+    {"off_policy_sequence_mask_delta", "*"}, {"num_iterations", "*"}, {"reward_funcs", "*"}, {"reward_weights", "*"}, {"log_completions", "*"},
+    {"wandb_log_unique_prompts", "*"}, {"top_k", "*"}, {"top_p", "*"}, {"min_p", "*"}, {"repetition_penalty", "*"}, {"stop_words", "*"}, {"external_plugins", "*"},
+    {"vllm_max_model_len", "*"}, {"vllm_server_base_url", "*"}, {"vllm_server_host", "*"}, {"vllm_server_port", "*"}, {"vllm_server_timeout", "*"},
+    {"vllm_server_group_port", "*"}, {"vllm_server_pass_dataset", "*"}, {"vllm_disable_custom_all_reduce", "*"}, {"vllm_enable_prefix_caching", "*"},
+    {"vllm_limit_mm_per_prompt", "*"}, {"vllm_reasoning_parser", "*"}, {"vllm_disable_cascade_attn", "*"}, {"vllm_max_lora_rank", "*"},
+    {"vllm_use_async_engine", "*"}, {"structured_outputs_regex", "*"}, {"enable_flattened_weight_sync", "*"}, {"ref_model_sync_steps", "*"},
+    {"ref_model_mixup_alpha", "*"}, {"max_turns", "*"}, {"gym_env", "*"}, {"center_rewards_coefficient", "*"}, {"desirable_weight", "*"},
+    {"undesirable_weight", "*"}, {"teacher_tag_key", "*"}, {"steps_per_generation", "*"}, {"generation_batch_size", "*"}, {"vllm_data_parallel_size", "*"},
+    {"async_generate", "false"}, {"multi_turn_scheduler", ""}, {"use_gym_env", "false"}, {"dynamic_sample", "false"}, {"log_entropy", "false"},
+    {"top_entropy_quantile", "1"}, {"sync_ref_model", "false"}, {"chord_sft_dataset", ""}, {"chord_sft_per_device_train_batch_size", ""},
+    {"chord_enable_phi_function", "false"}, {"chord_mu_warmup_steps", ""}, {"chord_mu_decay_steps", ""}, {"chord_mu_peak", ""}, {"chord_mu_valley", ""},
+    {"reward_model", ""}, {"reward_adapters", ""}, {"reward_model_type", ""}, {"reward_model_revision", ""}, {"reward_model_plugin", ""},
+    {"reward_template", ""}, {"teacher_model", ""}, {"teacher_adapters", ""}, {"teacher_model_server", ""}, {"teacher_deepspeed", ""},
+    {"offload_teacher_model", "false"}, {"advantage_reweight", ""}, {"sdar_loss_coef", "0|0"}, {"vllm_pipeline_parallel_size", "1"},
+    {"vllm_enable_expert_parallel", "false"}, {"vllm_quantization", ""}, {"vllm_speculative_config", ""}, {"vllm_engine_kwargs", "{}"},
+    {"vllm_enable_lora", "false"}, {"vllm_mm_processor_cache_gb", ""}, {"vllm_max_num_seqs", ""}, {"sft_alpha", "0|0"}, {"gkd_logits_topk", ""},
+});
+// clang-format on
+
+class swift_rollout {
+ public:
+  swift_rollout(draft& d, named_values& v) : d_(&d), v_(&v) {}
+
+  /// Once it is known what trains, and how it is sharded.
+  void read() {
+    const auto* weight = v_->take("beta");
+    const bool compares = weight == nullptr || number_at(*weight, "beta", 0.0, 1e6) != 0;  // 0.04 where nothing is said
+    d_->replace("objective", {{"kind", "grpo"}, {"trainer", "ms-swift"}, {"reference", !compares ? "none" : d_->has({"adapter"}) ? "adapter-off" : "copy"}}, v_->place("rlhf_type"));
+    // max_length cuts prompts.
+    if (const auto* length = d_->find({"batch", "sequence"}); length != nullptr && v_->has("max_length")) {
+      d_->say({"rollout", "prompt"}, *length, v_->place("max_length"));
+      d_->job["batch"].erase("sequence");
+    }
+    d_->say({"rollout", "completion"}, v_->number(v_->has("max_completion_length") || !v_->has("response_length") ? "max_completion_length" : "response_length", 512), v_->place("max_completion_length"));
+    d_->say({"rollout", "generations"}, v_->number("num_generations", 8), v_->place("num_generations"));
+    d_->job["objective"]["kind"] = "grpo";
+    if (v_->on("use_vllm"))
+      engine();
+    else
+      own_module();
+    // GRPOConfig.__post_init__ of arguments.py: the third stage fetches nothing ahead.
+    if (const auto* stage = d_->find({"framework", "options", "zero_optimization", "stage"}); stage != nullptr && *stage == 3) d_->say({"framework", "options", "zero_optimization", "stage3_prefetch_bucket_size"}, 0, v_->place("rlhf_type"));
+  }
+
+ private:
+  void engine() {
+    const auto mode = v_->one_of("vllm_mode", "", {"", "colocate", "server"});
+    if (mode.empty()) fail("headroom: " + v_->place("use_vllm") + ": use_vllm needs vllm_mode, colocate or server");
+    d_->say({"rollout", "engine"}, "vllm", v_->place("use_vllm"));
+    const auto share = v_->share("vllm_gpu_memory_utilization", 0.9);
+    const auto tensor = v_->number("vllm_tensor_parallel_size", 1), sleep = v_->number("sleep_level", 0, 0), groups = v_->number("move_model_batches", 1);
+    const bool model = v_->on("offload_model"), optimizer = v_->on("offload_optimizer"), eager = v_->on("vllm_enforce_eager");
+    if (mode == "server") {
+      d_->say({"rollout", "placement"}, "separate", v_->place("vllm_mode"));
+      if (model || optimizer) d_->unmodelled_key(model ? "offload_model" : "offload_optimizer", true, v_->place(model ? "offload_model" : "offload_optimizer"), "beside an engine on other GPUs");
+    } else {
+      d_->say({"rollout"}, {{"placement", "colocated"}, {"share", share}, {"tensor", tensor}, {"sleep", sleep}}, v_->place("vllm_mode"));
+      auto moves = json_value::array();
+      if (model) moves.push_back("parameters");
+      if (optimizer) moves.push_back("optimizer");
+      if (!moves.empty()) d_->say({"rollout", "trainer_moves"}, moves, v_->place(model ? "offload_model" : "offload_optimizer"));
+      if (eager) d_->say({"rollout", "graphs"}, false, v_->place("vllm_enforce_eager"));
+    }
+    if (groups > 1) d_->say({"rollout", "sync_groups"}, groups, v_->place("move_model_batches"));
+  }
+  void own_module() {
+    for (const auto* key : {"vllm_gpu_memory_utilization", "vllm_tensor_parallel_size", "sleep_level", "move_model_batches", "offload_model", "offload_optimizer", "vllm_enforce_eager", "vllm_mode"}) v_->take(key);
+    d_->say({"rollout", "engine"}, "trainer", v_->place("use_vllm"));
+    const auto accumulated = v_->number("gradient_accumulation_steps", 1);
+    if (const auto at_once = v_->number("steps_per_generation", accumulated); at_once != accumulated) d_->unmodelled_key("steps_per_generation", at_once, v_->place("steps_per_generation"), "beside generation by the trained module");
+    if (const auto* said = v_->take("generation_batch_size")) d_->unmodelled_key("generation_batch_size", *said, v_->place("generation_batch_size"), "beside generation by the trained module");
+  }
+
+  draft* d_;
+  named_values* v_;
+};
+
+}  // namespace headroom::io::detail

@@ -1,0 +1,126 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Launches of MedicalGPT's stages and of ms-swift's methods: the public files as they are in, jobs and estimates or sentences out.
+#include "imported.hpp"
+
+#include <headroom/headroom.hpp>
+
+#include <doctest/doctest.h>
+
+namespace test_method_launches {
+
+using namespace imported;
+
+namespace {
+
+/// run_STAGE.sh of MedicalGPT, of whose model (Qwen3.5) another stands here.
+job stage(const std::string& name, std::vector<std::string> set = {}) {
+  set.push_back("model=qwen2.5-1.5b");
+  return job_of({launch_file("medicalgpt-stages", "run_" + name + ".sh")}, set);
+}
+std::string stage_refused(const std::string& name, std::vector<std::string> set = {}) {
+  set.push_back("model=qwen2.5-1.5b");
+  return refusal_of({launch_file("medicalgpt-stages", "run_" + name + ".sh")}, set);
+}
+const std::vector<std::string> one{"hardware.gpus_per_node=1"};
+std::string changed(std::string text, const std::string& from, const std::string& to) {
+  text.replace(text.find(from), from.size(), to);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("MedicalGPT's pretraining and supervised fine-tuning") {
+  const auto pretrained = stage("pt"), tuned = stage("sft");
+  CHECK(pretrained.batch == batch{.micro = 4, .sequence = 512, .accumulation = 8});
+  CHECK(pretrained.hardware.gpus() == 2);
+  CHECK(pretrained.sharding.kind == sharding_kind::ddp);
+  CHECK(pretrained.adapter.rank == 8);
+  CHECK(pretrained.objective == objective{});
+  CHECK(tuned.batch == batch{.micro = 2, .sequence = 512, .accumulation = 8});
+  CHECK(tuned.attention == attention::flash);
+  CHECK(stage("sft_accelerate").batch == tuned.batch);
+  CHECK(estimate(stage("sft_accelerate")).peak() == estimate(tuned).peak());
+}
+
+TEST_CASE("MedicalGPT's reward model and DPO, on one GPU") {
+  const auto rewards = stage("rm", one);
+  CHECK(rewards.objective == objective{.kind = objective_kind::reward, .code = method_code::trl});
+  CHECK(rewards.batch == batch{.micro = 4, .sequence = 1024 + 256, .accumulation = 8});
+  CHECK(rewards.precision.parameters == formats::bf16);
+  CHECK(rewards.adapter.dropout.per_million == 50'000);
+  CHECK(rewards.assumed_defaults == 1);  // both answers at once
+  CHECK_FALSE(objection_to(rewards));
+  const auto pairs = stage("dpo", one);
+  CHECK(pairs.objective == objective{.kind = objective_kind::dpo, .code = method_code::trl});
+  CHECK(pairs.batch == batch{.micro = 4, .sequence = 1024 + 512, .accumulation = 8});
+  CHECK(pairs.precision.parameters == formats::fp32);  // the script makes every weight fp32 before TRL adds adapters
+  CHECK_FALSE(pairs.adapter.dropout.per_million > 0);
+  CHECK(pairs.recompute.mode == recompute_mode::full);
+  // The frozen model of 1,543,714,304 parameters in four bytes.
+  CHECK(estimate(pairs).ranks[0].at_phase[static_cast<std::size_t>(phase::step)][row::model_parameters] >= bytes{std::int64_t{4} * 1'543'714'304});
+  // As they stand, one process has two GPUs, over which device_map lays the layers.
+  CHECK(stage("rm").parallel.pipeline == 2);
+  CHECK(holds(objection_to(stage("dpo")).in_words().what(), "methods other than sft are not modelled with layers spread over GPUs"));
+}
+
+TEST_CASE("MedicalGPT's GRPO, and what of it is no job") {
+  const auto generates = stage("grpo", {"rollout.prompt=512"});
+  CHECK(generates.objective == objective{.kind = objective_kind::grpo, .code = method_code::trl, .reference = reference_way::adapter_off});  // beta 0.001
+  CHECK(generates.rollout == rollout{.engine = engine_kind::trainer, .prompt = 512, .completion = 512, .generations = 4});
+  CHECK(generates.hardware.gpus() == 2);
+  CHECK(generates.batch == batch{.micro = 4, .sequence = 1024, .accumulation = 1});
+  CHECK(generates.recompute.mode == recompute_mode::none);
+  CHECK(generates.adapter.rank == 16);
+  CHECK(generates.adapter.dropout.per_million == 100'000);
+  CHECK_FALSE(objection_to(generates));
+  CHECK(holds(stage_refused("grpo"), "no file says how long a prompt is: add --set rollout.prompt=TOKENS"));
+  auto file = launch_file("medicalgpt-stages", "run_grpo.sh");
+  file.said = changed(file.said, "--gradient_checkpointing False", "--gradient_checkpointing True");
+  CHECK(job_of({file}, {"model=qwen2.5-1.5b", "rollout.prompt=512"}).recompute.mode == recompute_mode::none);  // adapters switch it off
+  CHECK(holds(stage_refused("orpo"), "asks TRL's DPOTrainer for the loss \"orpo\""));
+  CHECK(holds(stage_refused("ppo"), "ppo_training.py is reinforcement learning"));
+}
+
+TEST_CASE("ms-swift's GRPO, by its own scripts") {
+  const auto large = job_of({launch_file("swift-grpo", "vllm_72b_4gpu.sh")}, {"hardware.gpu=a100-sxm-80gb", "hardware.host_memory_gib=2000"});
+  CHECK(large.objective == objective{.kind = objective_kind::grpo, .code = method_code::ms_swift, .reference = reference_way::adapter_off});
+  CHECK(large.rollout == rollout{.engine = engine_kind::vllm, .placement = rollout_place::colocated, .share = memory_share::of(0.55), .tensor = 4, .sleep = 1, .prompt = 2048, .completion = 1024, .generations = 4,
+                                 .trainer_moves = {trainer_part::weights, trainer_part::optimizer}, .sync_groups = 16});
+  CHECK(large.batch == batch{.micro = 1, .sequence = 3072, .accumulation = 1});
+  CHECK(large.offload.parameters == place::on_cpu);
+  CHECK(large.sharding.stage3_prefetch_bucket_size == 0);
+  // vLLM's weights alone are 2P/4 of 72,706,203,648 parameters; 80 GiB are enough, as the recipe says.
+  const auto peak = estimate(large).peak();
+  CHECK(peak > bytes{36'353'101'824});
+  CHECK(peak < 80_GiB);
+
+  const auto full = job_of({launch_file("swift-grpo", "gspo.sh")}, {"rollout.prompt=2048"});
+  CHECK(full.objective.reference == reference_way::none);  // beta 0
+  CHECK(full.batch == batch{.micro = 2, .sequence = 2048 + 8192, .accumulation = 8});
+  CHECK(full.rollout.share == memory_share::of(0.6));
+  CHECK(full.hardware.gpus() == 8);
+  CHECK_FALSE(objection_to(full));
+  const auto own = job_of({launch_file("swift-grpo", "transformers.sh")});
+  CHECK(own.rollout.engine == engine_kind::trainer);
+  CHECK(own.objective.reference == reference_way::adapter_off);  // beta 0.04 where nothing is said
+  CHECK_FALSE(objection_to(own));
+  CHECK(job_of({launch_file("swift-grpo", "rm.sh")}).objective == objective{.kind = objective_kind::reward, .code = method_code::ms_swift});
+
+  auto file = launch_file("swift-grpo", "gspo.sh");
+  const auto refused = [&](const std::string& from, const std::string& to) { return refusal_of({{"run.sh", changed(file.said, from, to)}}, {"rollout.prompt=2048"}); };
+  CHECK(holds(refused("--vllm_mode colocate", ""), "use_vllm needs vllm_mode, colocate or server"));
+  CHECK(holds(refused("--vllm_mode colocate", "--vllm_mode server"), "offload_model = true is not modelled by this version (beside an engine on other GPUs)"));
+  CHECK(holds(refused("--log_completions true", "--multi_turn_scheduler x"), "multi_turn_scheduler = \"x\" is not modelled"));
+  CHECK(holds(refused("--log_completions true", "--padding_free true"), "padding_free = true is not modelled"));
+  CHECK(holds(refused("--log_completions true", "--reward_model a/b"), "reward_model = \"a/b\" is not modelled"));
+  CHECK(holds(refused("--rlhf_type grpo", "--rlhf_type gkd"), "rlhf_type \"gkd\" is not modelled"));
+  CHECK(refusal_of({{"run.sh", changed(changed(changed(file.said, "--vllm_mode colocate", "--vllm_mode server"), "--offload_model true", ""), "--offload_optimizer true", "")}}, {"rollout.prompt=2048"}) == "");
+}
+
+TEST_CASE("a comment between backquotes is no word") {
+  const auto j = job_of({{"run.sh", "CUDA_VISIBLE_DEVICES=0 swift sft --model Qwen/Qwen2.5-7B-Instruct `# how long` --max_length 512 ` # 显存` --lora_rank 4\n"}});
+  CHECK(j.batch.sequence == 512);
+  CHECK(j.adapter.rank == 4);
+}
+
+}  // namespace test_method_launches

@@ -1,0 +1,85 @@
+// Distributed under the Boost Software License, Version 1.0.
+// verl's commands: overrides in, a job or a sentence out.
+#include "imported.hpp"
+
+#include <headroom/headroom.hpp>
+
+#include <doctest/doctest.h>
+
+namespace test_verl {
+
+using namespace imported;
+
+namespace {
+
+/// examples/tuning/7b/qwen2-7b_grpo_2_h800_fsdp_vllm.sh of volcengine/verl b178a3cd.
+imported::text script() { return launch_file("verl-grpo", "qwen2-7b_grpo_2_h800_fsdp_vllm.sh"); }
+const std::string least =
+    "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.max_prompt_length=512 data.max_response_length=1024 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.rollout.name=vllm "
+    "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 ";
+job said(const std::string& more = {}) { return job_of({{"run.sh", least + more + "\n"}}); }
+std::string refused(const std::string& more) { return refusal_of({{"run.sh", least + more + "\n"}}); }
+
+}  // namespace
+
+TEST_CASE("verl's own recipe for two H800") {
+  const auto j = job_of({script()}, {"hardware.gpu=h800-sxm-80gb", "hardware.host_memory_gib=2000", "rollout.sleep=1"});
+  CHECK(j.model == *models::find("qwen2-7b"));
+  CHECK(j.hardware.gpus() == 2);
+  CHECK(j.objective == objective{.kind = objective_kind::grpo, .code = method_code::verl, .reference = reference_way::copy});
+  CHECK(j.sharding.kind == sharding_kind::fsdp1);
+  CHECK(j.rollout.engine == engine_kind::vllm);
+  CHECK(j.rollout.share == memory_share::of(0.6));
+  CHECK(j.rollout.tensor == 2);
+  CHECK(j.rollout.generations == 5);
+  CHECK(j.rollout.trainer_moves == trainer_parts{trainer_part::weights, trainer_part::optimizer});
+  CHECK(j.attention == attention::flash);
+  CHECK(j.precision.parameters == formats::fp32);
+  CHECK(j.precision.compute == formats::bf16);
+  CHECK_FALSE(objection_to(j));
+  // 16P/2 of 7,615,616,512 parameters while the actor is updated: weights, gradients and moments in fp32.
+  const auto r = estimate(j);
+  const auto held = r.ranks[0].at_phase[static_cast<std::size_t>(phase::step)];
+  CHECK(held[row::model_parameters] + held[row::gradients] + held[row::optimizer_state] >= bytes{60'924'932'096});
+}
+
+TEST_CASE("what its overrides say") {
+  const auto plain = said();
+  CHECK(plain.rollout == rollout{.engine = engine_kind::vllm, .placement = rollout_place::colocated, .share = memory_share::of(0.5), .tensor = 2, .sleep = 2, .batched_tokens = 8192, .prompt = 512, .completion = 1024, .generations = 8});
+  CHECK(plain.batch == batch{.micro = 4, .sequence = 1536, .accumulation = 64});  // 256 prompts of 8 completions, over 8 GPUs
+  CHECK(plain.objective.reference == reference_way::none);
+  CHECK(plain.assumed_defaults == 1);  // vLLM's age
+  CHECK(said("actor_rollout_ref.actor.use_kl_loss=True").objective.reference == reference_way::copy);
+  CHECK(said("algorithm.use_kl_in_reward=True").objective.reference == reference_way::copy);
+  CHECK(said("algorithm.adv_estimator=rloo").objective.kind == objective_kind::rloo);
+  CHECK(said("actor_rollout_ref.actor.strategy=fsdp2").sharding.kind == sharding_kind::fsdp2);
+  CHECK(said("actor_rollout_ref.rollout.enforce_eager=True").rollout.graphs == choice::no);
+  CHECK(said("actor_rollout_ref.rollout.free_cache_engine=False").rollout.sleep == 0);
+  const auto lora = said("actor_rollout_ref.model.lora_rank=32 actor_rollout_ref.model.target_modules=all-linear actor_rollout_ref.rollout.layered_summon=True actor_rollout_ref.actor.use_kl_loss=True");
+  CHECK(lora.adapter.rank == 32);
+  CHECK(lora.objective.reference == reference_way::adapter_off);
+  CHECK(lora.rollout.sleep == 1);
+  CHECK(lora.rollout.sync_groups == 28);
+  CHECK(said("trainer.nnodes=2").hardware.gpus() == 16);
+  CHECK(said("+actor_rollout_ref.actor.kl_loss_type=mse trainer.logger='[\"console\",\"wandb\"]' critic.optim.lr=1e-5 data.train_files=$FILES") == plain);
+}
+
+TEST_CASE("what of it is refused, by name") {
+  CHECK(holds(refused("algorithm.adv_estimator=gae"), "gae is PPO with a critic"));
+  CHECK(holds(refused("actor_rollout_ref.actor.megatron.tensor_model_parallel_size=2"), "verl's Megatron workers are not modelled"));
+  CHECK(holds(refused("--config-name=ppo_megatron_trainer.yaml"), "verl's Megatron workers are not modelled"));
+  CHECK(holds(refused("--config-path=config --config-name ppo_megatron_trainer.yaml"), "verl's Megatron workers are not modelled"));
+  CHECK(said("--config-name=ppo_trainer --config-path=config") == said());
+  CHECK(holds(refused("--config-name=gsm8k_multiturn_grpo"), "is a configuration that is not read"));
+  CHECK(holds(refused("actor_rollout_ref.actor.ulysses_sequence_parallel_size=2"), "ulysses_sequence_parallel_size = 2 is not modelled"));
+  CHECK(holds(refused("actor_rollout_ref.actor.use_dynamic_bsz=True"), "(micro-batches of a number of tokens)"));
+  CHECK(holds(refused("actor_rollout_ref.actor.entropy_coeff=0.001"), "entropy_coeff = 0.001 is not modelled"));
+  CHECK(holds(refused("actor_rollout_ref.model.use_fused_kernels=True"), "use_fused_kernels = true is not modelled"));
+  CHECK(holds(refused("reward_model.enable=True"), "reward_model.enable = true is not modelled"));
+  CHECK(holds(refused("actor_rollout_ref.rollout.multi_turn.enable=True"), "multi_turn.enable = true is not modelled"));
+  CHECK(holds(refused("actor_rollout_ref.rollout.tensor_model_parallel_size=$TP"), "tensor_model_parallel_size is \"$TP\", which the file itself does not say"));
+  CHECK(holds(refused("actor_rollout_ref.rollout.no_such_key=1"), "no_such_key is not known here"));
+  CHECK(holds(refusal_of({{"run.sh", "python3 -m recipe.dapo.main_dapo actor_rollout_ref.model.path=x\n"}}), "is for verl, which is not read by this version"));
+}
+
+}  // namespace test_verl
