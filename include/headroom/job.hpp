@@ -9,6 +9,7 @@
 #include <headroom/model/images.hpp>
 #include <headroom/model/shape.hpp>
 #include <headroom/recipe/adapter.hpp>
+#include <headroom/recipe/evaluation.hpp>
 #include <headroom/recipe/objective.hpp>
 #include <headroom/recipe/optimizer.hpp>
 #include <headroom/recipe/precision.hpp>
@@ -123,6 +124,7 @@ struct job {
   headroom::loss loss{};
   headroom::objective objective{};
   headroom::rollout rollout{};
+  headroom::evaluation evaluation{};
   headroom::adapter adapter{};
   headroom::trainable trainable{};
   headroom::dropout dropout{};

@@ -73,6 +73,12 @@ constexpr void finish_host(basic_report<Ranks>& r, const settled_job& s, const s
   r.nvme_capacity = j.hardware.nvme;
 }
 
+/// Not inlined, so that the model's whole list does not lie on the stack beside what follows.
+template <class Layers>
+[[gnu::noinline]] constexpr inventory list_of(const settled_job& s, const Layers& layers) {
+  return kept_weights(s, layers.weights(s.model));
+}
+
 /// A job on one kind of GPU, with what all its ranks share: made in place, since it is large.
 struct walked_kind {
   settled_job job;
@@ -84,7 +90,7 @@ struct walked_kind {
 
   template <class Layers>
   constexpr walked_kind(const headroom::job& j, std::size_t of, const Layers& layers)
-      : job(settle(j, of)), list(kept_weights(job, layers.weights(job.model))), states(states_of(job, list)), kind(of) {
+      : job(settle(j, of)), list(list_of(job, layers)), states(states_of(job, list)), kind(of) {
     for (std::size_t i = 0; i < kind; ++i) first_ += j.hardware.count(i);
     end_ = first_ + j.hardware.count(kind);
   }

@@ -96,7 +96,7 @@ std::set<std::string> accepted(const std::string& sentence) {
 
 /// Keys that with_key() says itself.
 bool said_before(const std::string& path, const std::string& key) {
-  static const std::set<std::string> said{"framework.name", "precision.parameters", "optimizer.name", "sharding.kind", "sharding.stage", "recompute.mode", "adapter.kind", "hardware.gpu.name", "model.layers", "model.hidden", "objective.kind", "objective.teacher.model", "rollout.engine"};
+  static const std::set<std::string> said{"framework.name", "precision.parameters", "optimizer.name", "sharding.kind", "sharding.stage", "recompute.mode", "adapter.kind", "hardware.gpu.name", "model.layers", "model.hidden", "objective.kind", "objective.teacher.model", "objective.reward.model", "objective.critic.model", "rollout.engine"};
   return said.contains(io::joined(path, key));
 }
 
@@ -104,7 +104,7 @@ bool said_before(const std::string& path, const std::string& key) {
 std::string with_key(const std::string& path, const std::string& added) {
   static const std::map<std::string, std::string> before{{"framework", R"("name": "deepspeed", )"}, {"precision", R"("parameters": "bf16", )"}, {"optimizer", R"("name": "adamw", )"},
                                                          {"sharding", R"("kind": "zero", "stage": 1, )"}, {"recompute", R"("mode": "full", )"}, {"adapter", R"("kind": "lora", )"},
-                                                         {"hardware.gpu", R"("name": "l4", )"}, {"model", R"("layers": 1, "hidden": 8, )"}, {"objective", R"("kind": "distill", )"}, {"rollout", R"("engine": "vllm", )"}, {"objective.teacher", R"("model": "gpt2", )"}};
+                                                         {"hardware.gpu", R"("name": "l4", )"}, {"model", R"("layers": 1, "hidden": 8, )"}, {"objective", R"("kind": "distill", )"}, {"rollout", R"("engine": "vllm", )"}, {"objective.teacher", R"("model": "gpt2", )"}, {"objective.reward", R"("model": "gpt2", )"}, {"objective.critic", R"("model": "gpt2", )"}};
   std::string inner = "{" + (before.contains(path) ? before.at(path) : "") + "\"" + added + "\": null}";
   if (path == "trainable") inner = "[" + inner + "]";
   for (auto rest = path; !rest.empty();) {
@@ -176,7 +176,7 @@ TEST_CASE("each object has the keys that the reader accepts, each with a type an
     if (!more) CHECK(known.size() == said.size());
     for (const auto& key : known) CHECK_MESSAGE(said.contains(key), key);
   });
-  CHECK(objects == 30);
+  CHECK(objects == 33);
   CHECK(keys == static_cast<int>(io::key_sentences.size()));
 }
 

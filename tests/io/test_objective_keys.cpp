@@ -47,6 +47,20 @@ TEST_CASE("a method alone, or with what stands beside it, is read and written ba
   CHECK_FALSE(io::job_to_json(read(R"("compile": false)")).contains("objective"));
 }
 
+TEST_CASE("roles beside the trained model and the evaluation between steps are read and written back") {
+  for (const std::string rest : {R"("objective": {"kind": "ppo", "trainer": "trl", "reference": "copy", "reward": "qwen3-8b", "critic": {"model": "qwen3-0.6b", "parameters": "fp32"}})",
+                                 R"("objective": {"kind": "ppo", "trainer": "llama-factory", "reward_adapter": true})", R"("objective": {"kind": "online-dpo", "reward": {"model": "qwen3-0.6b", "stage": 3}})",
+                                 R"("evaluation": {"batch": 8, "sequence": 1024, "samples": 100, "accumulation_steps": 4})", R"("evaluation": {"batch": 8, "loss_only": true, "use_cache": true})",
+                                 R"("evaluation": {"batch": 8, "samples": 64, "kept_bytes": 8, "generate": 32})"}) {
+    CAPTURE(rest);
+    const auto j = read(rest);
+    CHECK(io::read_job(io::job_to_json(j)) == j);
+    CHECK(j != read(R"("compile": false)"));
+  }
+  CHECK(read(R"("objective": {"kind": "ppo", "critic": "qwen3-8b"})").objective.critic.model == models::qwen3_8b);
+  CHECK(read(R"("evaluation": {"batch": 8, "accumulation_steps": 4})").evaluation.accumulation_steps == 4);
+}
+
 TEST_CASE("what contradicts itself or is not modelled is refused by name") {
   CHECK(says(refusal(R"("objective": "dpoo")"), "objective"));
   CHECK(says(refusal(R"("objective": {"kind": "dpo", "beta": 1})"), "unknown key \"beta\""));

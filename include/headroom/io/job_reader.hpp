@@ -47,6 +47,7 @@ inline job job_from(const json_value& value, const job_reading& how) {
   k.nested("loss", j.loss);
   if (const auto* v = k.take("objective")) j.objective = read_objective(*v, "objective", how.base);
   if (const auto* v = k.take("rollout")) j.rollout = read_rollout(*v, "rollout");
+  k.nested("evaluation", j.evaluation);
   if (const auto* v = k.take("adapter")) j.adapter = read_adapter(*v, "adapter", parts);
   read_stored_format(j, value.at("model"), how.base);
   if (const auto* v = k.take("trainable")) j.trainable = read_trainable(*v, "trainable", parts);
@@ -118,6 +119,7 @@ inline json_value job_to_json(const job& j) {
   put("loss", written_keys(j.loss));
   if (j.objective != objective{}) out["objective"] = objective_to_json(j.objective);
   if (j.rollout != rollout{}) out["rollout"] = rollout_to_json(j.rollout);
+  put("evaluation", written_keys(j.evaluation));
   if (j.adapter != adapter{}) out["adapter"] = adapter_to_json(j.adapter, parts);
   if (!j.trainable.all()) out["trainable"] = trainable_to_json(j.trainable, parts);
   put("dropout", written_keys(j.dropout));

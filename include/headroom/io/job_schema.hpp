@@ -150,11 +150,13 @@ inline schema_value objective_schema() {
   key_schema k{"objective"};
   k.is("kind", words_schema_of<objective_kind>());
   describe(k, o);
-  key_schema role{"objective.teacher"};
-  role.is("model", either_schema(schema_value{{"type", "string"}}, object_schema()));
-  describe(role, o.teacher);
-  role.require("model");
-  k.is("teacher", either_schema(schema_value{{"type", "string"}}, role.object()));
+  for (const auto& r : roles_of_objective) {
+    key_schema role{std::string{"objective."} + r.key};
+    role.is("model", either_schema(schema_value{{"type", "string"}}, object_schema()));
+    describe(role, o.*r.role);
+    role.require("model");
+    k.is(r.key, either_schema(schema_value{{"type", "string"}}, role.object()));
+  }
   k.require("kind");
   return or_name(k.object(), texts(names_of<objective_kind>, [](const auto& n) { return n.text; }));
 }
@@ -260,6 +262,7 @@ inline schema_value job_schema() {
   k.is("loss", detail::plain_schema<loss>("loss"));
   k.is("objective", detail::objective_schema());
   k.is("rollout", detail::rollout_schema());
+  k.is("evaluation", detail::plain_schema<evaluation>("evaluation"));
   k.is("adapter", detail::adapter_schema());
   k.is("trainable", detail::trainable_schema());
   k.is("dropout", detail::plain_schema<dropout>("dropout"));

@@ -34,6 +34,9 @@ struct objective {
   method_code code{};
   reference_way reference{};
   model_role teacher{};              ///< of a distillation
+  model_role reward{};               ///< scores completions; none: a function or a server does
+  model_role critic{};               ///< trains beside the policy: a score for each token instead of the vocabulary's head
+  bool reward_adapter{};             ///< the reward model is the trained one with other adapters, which lie beside its own
 
   friend constexpr bool operator==(const objective&, const objective&) = default;
 };

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/settle/check_lengths.hpp>
+#include <headroom/settle/check_evaluation.hpp>
 #include <headroom/settle/check_objective.hpp>
 #include <headroom/settle/check_rollout.hpp>
 
@@ -109,7 +110,8 @@ constexpr objection check(const job& j, const No& no = {}) {
   if (const auto why = detail::check_recipe(j, no)) return why;
   if (const auto why = detail::check_lengths(j, no)) return why;
   if (const auto why = detail::check_objective(j, no)) return why;
-  return detail::check_rollout(j, no);
+  if (const auto why = detail::check_rollout(j, no)) return why;
+  return detail::check_evaluation(j, no);
 }
 
 }  // namespace headroom

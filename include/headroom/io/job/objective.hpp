@@ -1,11 +1,18 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The keys of a job that say what a step optimises, and with which models beside the one that trains: objective.
+// The keys of a job that say what a step optimises, with which models beside the one that trains, and what is evaluated between steps.
 #pragma once
 
 #include <headroom/io/job/model.hpp>
 #include <headroom/io/job/recipe.hpp>
 
 namespace headroom::io {
+
+/// The models beside the one that trains, by their keys.
+struct named_role {
+  const char* key;
+  model_role objective::* role;
+};
+inline constexpr named_role roles_of_objective[] = {{"teacher", &objective::teacher}, {"reward", &objective::reward}, {"critic", &objective::critic}};
 
 /// All but `model`, which needs a place to read files from.
 template <class Keys>
@@ -40,6 +47,7 @@ template <class Keys>
 void describe(Keys& k, objective& o) {
   k.word("trainer", o.code);
   k.word("reference", o.reference);
+  k.flag("reward_adapter", o.reward_adapter);
 }
 
 /// A method's name, or {"kind", …}.
@@ -52,15 +60,30 @@ inline objective read_objective(const json_value& value, const std::string& path
   key_reader k{value, path};
   o.kind = name_at<objective_kind>(k.need("kind", "a method, e.g. \"dpo\""), k.at("kind"));
   describe(k, o);
-  if (const auto* v = k.take("teacher")) o.teacher = read_role(*v, k.at("teacher"), base);
+  for (const auto& r : roles_of_objective)
+    if (const auto* v = k.take(r.key)) o.*r.role = read_role(*v, k.at(r.key), base);
   k.finish();
   return o;
 }
 inline json_value objective_to_json(const objective& o) {
   auto object = written_keys(o);
-  if (o.teacher.given()) object["teacher"] = role_to_json(o.teacher);
+  for (const auto& r : roles_of_objective)
+    if ((o.*r.role).given()) object[r.key] = role_to_json(o.*r.role);
   object["kind"] = text_of(o.kind);
   return object.size() == 1 ? object["kind"] : object;
+}
+
+template <class Keys>
+void describe(Keys& k, evaluation& e) {
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  k.whole("batch", e.batch, {}, 0, most);
+  k.whole("sequence", e.sequence, {}, 0, most);
+  k.flag("loss_only", e.loss_only);
+  k.whole("samples", e.samples, {}, 0, most);
+  k.whole("accumulation_steps", e.accumulation_steps, {}, 0, most);
+  k.whole("kept_bytes", e.kept_bytes, {}, 0, most);
+  k.flag("use_cache", e.use_cache);
+  k.whole("generate", e.generate, {}, 0, most);
 }
 
 }  // namespace headroom::io
