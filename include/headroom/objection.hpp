@@ -8,12 +8,25 @@
 #include <headroom/engine/tensor_parallel/limits.hpp>
 #include <headroom/engine/tensor_parallel/nanotron_limits.hpp>
 #include <headroom/settle/check.hpp>
+#include <headroom/settle/objective.hpp>
 
 namespace headroom {
+
+namespace detail {
+
+/// A critic's step is walked as a job's is. Not inlined, so that this job lies on nobody else's stack.
+template <class No>
+[[gnu::noinline]] constexpr objection check_critic(const job& j, const No& no) {
+  return check_eager(standing_of_critic(j), no);
+}
+
+}  // namespace detail
 
 /// Refuses a job whose states can be counted, but whose step the framework's engine does not run in this version; or does what `no` does.
 template <class No = refusing>
 constexpr objection check_walk(const job& j, const No& no = {}) {
+  if (j.objective.critic.given()) [[unlikely]]
+    if (const auto why = detail::check_critic(j, no)) return why;
   if (j.framework.runtime == runtime::preallocated) return detail::check_preallocated(j, no);
   if (j.framework.modules.nanotron()) return detail::check_nanotron(j, no);
   return j.framework.modules.megatron() ? detail::check_megatron(j, no) : detail::check_eager(j, no);

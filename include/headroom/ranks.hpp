@@ -2,7 +2,7 @@
 // What each kind of rank of a job occupies: its engine walks a step, and a report is filled in with the result.
 #pragma once
 
-#include <headroom/engine/eager/autograd_rank.hpp>
+#include <headroom/engine/eager/critic.hpp>
 #include <headroom/engine/eager/eager_stages.hpp>
 #include <headroom/engine/eager/pools.hpp>
 #include <headroom/engine/eager/rollout_host.hpp>
@@ -211,14 +211,14 @@ template <class Add, class Layers>
 template <class Add, class Layers>
 [[gnu::noinline]] constexpr void add_whole(const Add& add, walked_kind& k, const Layers& layers) {
   auto& s = k.job;
-  const auto which = other_model_of(*s.source);
-  other_model other;
-  if (which != other_weights::none) [[unlikely]] {
-    other = walk_other(s, k.kind, which, layers);
-    k.other = other.host;
+  const bool beside = has_other_models(*s.source);
+  other_models other;
+  if (beside) [[unlikely]] {
+    other = walk_others(s, k.states, k.kind, layers);
+    add_hosts(k.other, other);
   }
   if (s.source->rollout.given()) [[unlikely]] add_rollout(k.other, s, k.list, k.states);
-  const auto t = walk_autograd(s, k.list, k.states, {0, s.model.layers}, k.checkpoints, layers, which != other_weights::none ? &other : nullptr);
+  const auto t = walk_autograd(s, k.list, k.states, {0, s.model.layers}, k.checkpoints, layers, beside ? &other : nullptr);
   auto& rank = add();
   finish_rank(rank, s, t, k.ranks_of(0));
   if (s.assumptions.has(assumption::balanced_routing)) [[unlikely]] rank.routed = rank.at_peak[row::temporaries];  // every expert is here: only one's moment depends on its share

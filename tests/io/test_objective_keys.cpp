@@ -71,7 +71,9 @@ TEST_CASE("what contradicts itself or is not modelled is refused by name") {
   CHECK(says(refusal(R"("objective": "distill")"), "needs objective.teacher"));
   CHECK(says(refusal(R"("objective": {"kind": "distill", "teacher": "llama-3.1-8b"})"), "student's vocabulary"));
   CHECK(says(refusal(R"("objective": {"kind": "distill", "teacher": {"model": "qwen3-8b", "stage": 2, "parameters_at": "cpu"}})"), "gathers its weights"));
-  CHECK(says(refusal(R"("objective": "ppo")"), "PPO and online DPO"));
+  CHECK(says(refusal(R"("objective": "ppo")"), "needs objective.critic"));
+  CHECK(says(refusal(R"("objective": "online-dpo")"), "objective.trainer"));
+  CHECK(says(refusal(R"("objective": {"kind": "dpo", "critic": "qwen3-0.6b"})"), "PPO's"));
   CHECK(says(refusal(R"("objective": {"kind": "dpo", "trainer": "verl"})"), "objective.trainer"));
   CHECK(says(refusal(R"("objective": {"kind": "kto", "trainer": "ms-swift"})"), "objective.trainer's code of this method"));
   CHECK(says(refusal(R"("objective": {"kind": "reward", "trainer": "llama-factory"})"), "keeps the language head"));

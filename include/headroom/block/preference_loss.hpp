@@ -7,9 +7,12 @@
 
 namespace headroom::ops {
 
-/// All but the last position of each sample, in the same storage; in backward its gradient is padded to that of all.
+/// Positions of a sample whose logits are read: all but the last, or the completion's.
+constexpr std::int64_t read_positions(const scene& s) { return s.scored > 0 ? s.scored : s.sequence > 1 ? s.sequence - 1 : 1; }
+
+/// Those of each sample, in the same storage; in backward its gradient is padded to that of all.
 constexpr tensor without_last(program& p, const scene& s, tensor logits) {
-  const auto positions = s.sequence > 1 ? s.sequence - 1 : 1;
+  const auto positions = read_positions(s);
   const auto y = p.view(logits, checked::mul(checked::mul(s.samples, positions), s.vocabulary));
   p.step(logits.bit(), y.bit());
   return y;
@@ -151,7 +154,7 @@ constexpr tensor compared_scores(program& p, const scene& s, tensor logits, std:
     if (how.means_halves) mean_metric(p, theirs, hidden);
   }
   p.step(parts, scalar.bit());
-  if (how.copies_for_entropy) entropy_metric(p, s, logits, entropy_chunk);
+  if (how.copies_for_entropy) entropy_metric(p, s, logits, how.entropy_of_all ? s.tokens : entropy_chunk);
   if (how.copies_by_verdict) verdict_metrics(p, s, logits);
   return scalar;
 }
@@ -194,7 +197,7 @@ constexpr tensor divergence_from_teacher(program& p, const scene& s, tensor logi
 /// once more and divided (torch csrc/autograd/functions/tensor.cpp CopySlices::apply_impl).
 constexpr tensor divided_in_place(program& p, const scene& s, tensor logits) {
   const auto y = p.view(logits, p.elements(logits));
-  const auto positions = s.scoring.shifts && s.sequence > 1 ? s.sequence - 1 : s.sequence;
+  const auto positions = s.scoring.shifts ? read_positions(s) : s.sequence;
   const auto part = p.rounded(checked::mul(checked::mul(s.samples, positions), s.vocabulary), p.width(logits));
   p.step(logits.bit(), y.bit(), {.backward_temporary = 2 * part, .temporaries = row::logits});
   return y;
@@ -204,6 +207,7 @@ constexpr tensor divided_in_place(program& p, const scene& s, tensor logits) {
 constexpr tensor method_scalar(program& p, const scene& s, tensor logits) {
   logits = cast(p, logits, s.scoring.widens ? 4 : s.loss.logits.width());
   p.returns_here();
+  if (s.scoring.keeps_logits) p.hold_through_backward(logits);
   if (s.scoring.names_logits) p.hold_in_forward(logits);
   if (s.scoring.divides_in_place) logits = divided_in_place(p, s, logits);
   return s.scoring.divergence ? divergence_from_teacher(p, s, logits) : compared_scores(p, s, logits);

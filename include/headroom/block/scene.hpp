@@ -46,6 +46,7 @@ struct scene {
   method_loss scoring{};             ///< of loss_style::compared
   bool compares{};                   ///< … beside another model's forward
   std::int64_t kept{};               ///< last positions of each sample that the head reads; 0: all
+  std::int64_t scored{};             ///< positions of each sample whose logits the loss reads, of all that there are; 0: all
   bool compiled_loss{};
   std::int64_t accumulated_width{};  ///< of the head's gradient while chunks are added up (FSDP2: the format of the reduction)
 

@@ -5,6 +5,7 @@
 #include <headroom/plan/verdicts.hpp>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -47,10 +48,10 @@ class searcher {
     if (options_->until.passed()) return;
     if (!open(i)) return divide(j, i + 1, d, all);
     for (const auto v : axes::all[i].values(j)) {
-      auto next = j;
-      axes::all[i].set(next, v);
+      const auto next = std::make_unique<job>(j);  // large, so not on the stack
+      axes::all[i].set(*next, v);
       d[i] = v;
-      divide(next, i + 1, d, all);
+      divide(*next, i + 1, d, all);
     }
   }
 

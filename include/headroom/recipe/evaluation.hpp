@@ -7,14 +7,14 @@
 namespace headroom {
 
 struct evaluation {
-  std::int64_t batch{};               ///< examples that a GPU evaluates at once; 0: nothing is evaluated
-  std::int64_t sequence{};            ///< tokens of each; 0: batch.sequence
-  bool loss_only{};                   ///< nothing but losses is kept (prediction_loss_only, or no compute_metrics)
+  std::int64_t sequence{};            ///< tokens of each example; 0: batch.sequence
   std::int64_t samples{};             ///< examples of the set, over all GPUs
-  std::int64_t accumulation_steps{};  ///< batches after which what is kept goes to the host; 0: at the end (eval_accumulation_steps)
-  std::int64_t kept_bytes{};          ///< of each token, that are kept for metrics; 0: its logits (preprocess_logits_for_metrics returns less)
+  std::int32_t batch{};               ///< examples that a GPU evaluates at once; 0: nothing is evaluated
+  std::int32_t accumulation_steps{};  ///< batches after which what is kept goes to the host; 0: at the end (eval_accumulation_steps)
+  std::int32_t kept_bytes{};          ///< of each token, that are kept for metrics; 0: its logits (preprocess_logits_for_metrics returns less)
+  std::int32_t generate{};            ///< tokens that are generated of each example (predict_with_generate); 0: none
+  bool loss_only{};                   ///< nothing but losses is kept (prediction_loss_only, or no compute_metrics)
   choice use_cache{};                 ///< a forward makes keys and values, too; unset: no
-  std::int64_t generate{};            ///< tokens that are generated of each example (predict_with_generate); 0: none
 
   [[nodiscard]] constexpr bool given() const { return batch > 0; }
   friend constexpr bool operator==(const evaluation&, const evaluation&) = default;

@@ -25,6 +25,9 @@ struct method_loss {
   bool names_reference{};          ///< … those of the reference, too
   bool copies_for_entropy{};       ///< … and a contiguous copy of the logits is made for a metric
   bool copies_by_verdict{};        ///< … and copies of the samples that are wanted and of those that are not, and of the tokens of the first (KTO)
+  bool keeps_logits{};             ///< … and keeps naming them through the backward
+  bool reads_completion{};         ///< of all logits the completion's are read, a slice
+  bool entropy_of_all{};           ///< the metric's log-probabilities, exponentials and their product are of all tokens at once
   bool divides_in_place{};         ///< logits are divided by the temperature where they lie
   bool overwrites{};               ///< the gradient is written over the saved logits (flash_attn cross_entropy_loss, inplace_backward)
   bool means_halves{};             ///< each model's logits of the first half of the samples are copied for a metric, then those of the others
@@ -41,11 +44,23 @@ struct method_loss {
 /// GRPO and RLOO: TRL trl/trainer/grpo_trainer.py _get_per_token_logps_and_entropies; ms-swift swift/rlhf_trainers/grpo_trainer.py
 /// _get_logps_via_local_forward, without entropies unless they are logged; verl verl/workers/actor/dp_actor.py _forward_micro_batch without
 /// entropy, on samples without padding.
+/// PPO and online DPO: TRL trl/experimental/ppo/ppo_trainer.py train and trl/experimental/online_dpo/online_dpo_trainer.py _forward; OpenRLHF
+/// openrlhf/models/actor.py forward; DeepSpeed-Chat dschat/rlhf/ppo_trainer.py train_rlhf, gather_log_probs; LLaMA-Factory
+/// src/llamafactory/train/ppo/trainer.py batched_forward_pass over TRL 0.9's PPOTrainer.train_minibatch and loss, whose language-model head with a
+/// value head makes fp32 logits (trl/models/modeling_value_head.py forward).
 /// `kernels`: flash-attn is installed.
 constexpr method_loss loss_of(const objective& o, bool kernels) {
   const bool entropy_on_half = o.kind == objective_kind::orpo || o.kind == objective_kind::cpo;
   const bool compares = traits_of(o.kind).reference;
   if (traits_of(o.kind).teacher) return {.names_reference = true, .divergence = true};
+  if (o.kind == objective_kind::online_dpo) return {.scores = label_scores::whole, .names_logits = false, .reads_completion = true};
+  if (o.kind == objective_kind::ppo) switch (o.code) {
+      case method_code::verl: return {.scores = label_scores::in_kernel, .shifts = false, .divides_in_place = true, .overwrites = true};
+      case method_code::openrlhf: return {.scores = kernels ? label_scores::in_kernel : label_scores::in_chunks, .shifts = false, .widens = true, .names_logits = false};
+      case method_code::deepspeed_chat: return {.scores = label_scores::whole, .keeps_logits = true};
+      case method_code::llama_factory: return {.scores = label_scores::whole, .widens = true, .names_logits = false, .copies_for_entropy = true, .entropy_of_all = true};
+      default: return {.scores = label_scores::by_sample, .keeps_logits = true, .reads_completion = true, .divides_in_place = true, .keeps_hidden_states = true};
+    }
   if (o.kind == objective_kind::grpo || o.kind == objective_kind::rloo) {
     if (o.code == method_code::verl) return {.scores = label_scores::in_kernel, .shifts = false, .divides_in_place = true, .overwrites = true};
     return {.scores = label_scores::by_sample, .copies_for_entropy = o.code != method_code::ms_swift, .divides_in_place = true};
@@ -62,6 +77,16 @@ constexpr method_loss loss_of(const objective& o, bool kernels) {
   }
   return {.scores = label_scores::by_sample, .cross_entropy_first = entropy_on_half, .names_reference = compares, .copies_for_entropy = compares,
           .copies_by_verdict = o.kind == objective_kind::kto};
+}
+
+/// Whether a trainer's code of a method that generates is modelled.
+constexpr bool models_generating(const objective& o) {
+  using enum method_code;
+  switch (o.kind) {
+    case objective_kind::ppo: return o.code == trl || o.code == verl || o.code == openrlhf || o.code == deepspeed_chat || o.code == llama_factory;
+    case objective_kind::online_dpo: return o.code == trl;
+    default: return o.code == trl || o.code == ms_swift || o.code == verl;
+  }
 }
 
 /// Whether a trainer's loss code of a method is modelled.

@@ -62,8 +62,8 @@ inline constexpr std::array<objective_traits, 15> all_objectives{{
     {.kind = objective_kind::embedding, .sequences = 2, .vocabulary = false, .modelled = true},
     {.kind = objective_kind::rerank, .vocabulary = false, .modelled = true},
     {.kind = objective_kind::distill, .teacher = true, .modelled = true},
-    {.kind = objective_kind::online_dpo, .sequences = 2, .reference = true},
-    {.kind = objective_kind::ppo, .reference = true},
+    {.kind = objective_kind::online_dpo, .sequences = 2, .reference = true, .modelled = true},
+    {.kind = objective_kind::ppo, .reference = true, .modelled = true},
     {.kind = objective_kind::grpo, .reference = true, .modelled = true},
     {.kind = objective_kind::rloo, .reference = true, .modelled = true},
 }};
@@ -75,6 +75,13 @@ static_assert([] {
 
 /// Methods that train on what the model generates.
 constexpr bool generates(objective_kind k) { return k == objective_kind::online_dpo || k == objective_kind::ppo || k == objective_kind::grpo || k == objective_kind::rloo; }
+
+/// … and score the completions before they train on them. Online DPO compares them with the reference while it trains.
+constexpr bool scores_first(objective_kind k) { return generates(k) && k != objective_kind::online_dpo; }
+
+/// Whose actor and critic are one module, of which one backward and one update are made (TRL's PolicyAndValueWrapper); elsewhere each has an
+/// engine of its own, and they train in turn.
+constexpr bool wraps_critic(const objective& o) { return o.critic.given() && (o.code == method_code::trl || o.code == method_code::unset); }
 
 constexpr const objective_traits& traits_of(objective_kind k) { return all_objectives[static_cast<std::size_t>(k)]; }
 

@@ -249,7 +249,7 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
      "to 41 % more than is predicted.",
      {"methods", reading::allocated, error_base::allocated, 50, 200}},
     {assumption::generation_of_full_length, without_spread::left_out,
-     "prompts and completions have the full length that the job states; shorter ones take less. Evaluation is not counted, nor is a reward model."},
+     "prompts and completions have the full length that the job states; shorter ones take less. Evaluation is not counted."},
     // Derived: 0.3 to 2.5 GiB have been reported.
     {assumption::engine_graphs,
      "CUDA graphs of the engine that generates are counted as 1 GiB beside its share, and stay while it sleeps; 0.3 to 2.5 GiB have been reported.",

@@ -43,8 +43,11 @@ enum class phase : std::uint8_t {
   sync,          ///< the weights go to what generates
   score,         ///< completions are scored: old log-probabilities, rewards, values
   evaluate,      ///< between steps
+  reward,        ///< forward of a reward model
+  value,         ///< forward of a critic, without a graph
+  critic,        ///< a critic's own step
 };
-inline constexpr int phase_count = static_cast<int>(phase::evaluate) + 1;
+inline constexpr int phase_count = static_cast<int>(phase::critic) + 1;
 /// Of them those of every step, of which a report says what each is made of; of the others it says how much.
 inline constexpr int step_phase_count = static_cast<int>(phase::save) + 1;
 constexpr bool in_every_step(phase p) { return static_cast<int>(p) < step_phase_count; }
@@ -166,7 +169,7 @@ constexpr std::string_view text(row r) {
   return names[static_cast<std::size_t>(r)];
 }
 constexpr std::string_view text(phase p) {
-  constexpr std::array<std::string_view, phase_count> names{"load", "forward", "loss", "backward", "reduce", "step", "save", "reference", "generate", "sync", "score", "evaluate"};
+  constexpr std::array<std::string_view, phase_count> names{"load", "forward", "loss", "backward", "reduce", "step", "save", "reference", "generate", "sync", "score", "evaluate", "reward", "value", "critic"};
   return names[static_cast<std::size_t>(p)];
 }
 

@@ -20,6 +20,41 @@ constexpr objection check_reference(const job& j, const No& no) {
   return {};
 }
 
+/// A model that another part of the job names: what is modelled of any, and of where it may lie.
+template <class No>
+constexpr objection check_role(const job& j, const model_role& t, const No& no) {
+  if (const auto why = check(t.model, no)) return why;
+  if (t.model.layers > (std::int64_t{1} << 16)) return no("headroom: the layers of a model beside the trained one (objective.teacher, reward, critic) must be at most 2^16", t.model.layers);
+  if (t.model.head != head_kind::language || t.model.classes > 0 || t.model.vision.kind != vision_kind::none || t.model.encoder.layers > 0 || t.model.pattern.names_own())
+    return no("headroom: teachers, reward models and critics with towers, encoders, layers of one's own or heads of their own are not modelled by this version: name the language model that they were made of");
+  if (t.parameters.quantised()) return no("headroom: a quantised teacher, reward model or critic is not modelled by this version; its parameters must be fp32, bf16 or fp16");
+  if (t.stage >= 0 && !j.sharding.by(sharder::deepspeed)) return no("headroom: the stage of a teacher, reward model or critic is ZeRO's; sharding.kind must be zero");
+  if (t.parameters_at == place::on_nvme) return no("headroom: a model beside the trained one on NVMe is not modelled by this version; parameters_at must be none or cpu");
+  const bool gathered = (t.stage >= 0 ? t.stage == 3 : j.sharding.cuts(sharded_state::weights)) && j.sharding.divides();
+  if (t.parameters_at != place::on_gpu && !gathered) return no("headroom: a model in host memory needs sharding that gathers its weights; its stage (objective.teacher.stage and the like) must be 3, or parameters_at none");
+  return {};
+}
+
+/// What scores completions, and what trains beside the policy.
+template <class No>
+constexpr objection check_reward_and_critic(const job& j, const No& no) {
+  const auto& o = j.objective;
+  const bool ppo = o.kind == objective_kind::ppo, scored = ppo || o.kind == objective_kind::online_dpo;
+  if (o.reward.given() && !scored) return no("headroom: objective.reward is modelled of PPO and online DPO; the scores of GRPO and RLOO are taken to come from functions or a server: objective.kind must be \"ppo\" or \"online-dpo\"");
+  if (o.critic.given() && !ppo) return no("headroom: objective.critic is PPO's; objective.kind must be \"ppo\"");
+  if (o.reward_adapter && !(ppo && o.code == method_code::llama_factory)) return no("headroom: objective.reward_adapter is LLaMA-Factory's PPO; leave it out");
+  if (!ppo) return o.reward.given() ? check_role(j, o.reward, no) : objection{};
+  const bool value_head = o.code == method_code::llama_factory;
+  if (value_head && o.critic.given()) return no("headroom: LLaMA-Factory's PPO has a value head on the trained model and no critic of its own; leave objective.critic out");
+  if (!value_head && !o.critic.given()) return no("headroom: PPO needs objective.critic, a model");
+  if (o.reward_adapter && (o.reward.given() || !j.adapter.active())) return no("headroom: objective.reward_adapter is in place of objective.reward, and needs an adapter");
+  if (o.critic.given() && o.critic.parameters_at != place::on_gpu) return no("headroom: a critic trains: what of it lies on the host is said by offload and rollout.trainer_moves; leave objective.critic.parameters_at out");
+  if (o.critic.given())
+    if (const auto why = check_role(j, o.critic, no)) return why;
+  if (o.code == method_code::deepspeed_chat && j.adapter.active()) return no("headroom: adapters of DeepSpeed-Chat's actor and critic are not modelled by this version; leave adapter out");
+  return o.reward.given() ? check_role(j, o.reward, no) : objection{};
+}
+
 template <class No>
 constexpr objection check_teacher(const job& j, const No& no) {
   const auto& o = j.objective;
@@ -27,16 +62,8 @@ constexpr objection check_teacher(const job& j, const No& no) {
   if (!traits_of(o.kind).teacher) return t.given() ? no("headroom: objective.teacher is for a distillation; objective.kind must be \"distill\"") : objection{};
   if (!t.given()) return no("headroom: a distillation needs objective.teacher, a model");
   if (o.code != method_code::unset && o.code != method_code::trl) return no("headroom: distillation is modelled by this version as TRL's GKD trainer computes it, on a data set; objective.trainer must be \"trl\"");
-  if (const auto why = check(t.model, no)) return why;
-  if (t.model.layers > (std::int64_t{1} << 16)) return no("headroom: objective.teacher.model.layers must be at most 2^16", t.model.layers);
+  if (const auto why = check_role(j, t, no)) return why;
   if (t.model.vocab != j.model.vocab) return no("headroom: the teacher's logits are compared one by one with the student's: objective.teacher.model must have the student's vocabulary; it has", t.model.vocab);
-  if (t.model.head != head_kind::language || t.model.classes > 0 || t.model.vision.kind != vision_kind::none || t.model.encoder.layers > 0)
-    return no("headroom: teachers with towers, encoders or without a language head are not modelled by this version; objective.teacher");
-  if (t.parameters.quantised()) return no("headroom: a teacher in a quantised format is not modelled by this version; objective.teacher.parameters must be fp32, bf16 or fp16");
-  if (t.stage >= 0 && !j.sharding.by(sharder::deepspeed)) return no("headroom: objective.teacher.stage is ZeRO's; sharding.kind must be zero");
-  if (t.parameters_at == place::on_nvme) return no("headroom: a teacher on NVMe is not modelled by this version; objective.teacher.parameters_at must be none or cpu");
-  const bool gathered = (t.stage >= 0 ? t.stage == 3 : j.sharding.cuts(sharded_state::weights)) && j.sharding.divides();
-  if (t.parameters_at != place::on_gpu && !gathered) return no("headroom: a teacher in host memory needs sharding that gathers its weights; objective.teacher.stage must be 3, or parameters_at none");
   return {};
 }
 
@@ -45,8 +72,8 @@ template <class No>
 constexpr objection check_method_step(const job& j, const No& no) {
   const auto& o = j.objective;
   const auto& f = j.framework;
-  if (generates(o.kind) && o.code != method_code::trl && o.code != method_code::ms_swift && o.code != method_code::verl)
-    return no("headroom: methods that generate completions are modelled as TRL, ms-swift and verl run them: objective.trainer must be \"trl\", \"ms-swift\" or \"verl\"");
+  if (generates(o.kind) && !models_generating(o))
+    return no("headroom: of methods that generate completions GRPO and RLOO are modelled as TRL, ms-swift and verl run them, PPO as TRL, verl, OpenRLHF, DeepSpeed-Chat and LLaMA-Factory do, online DPO as TRL does; objective.trainer");
   if (generates(o.kind) && o.code == method_code::verl && j.attention != attention::flash)
     return no("headroom: of verl, samples without padding and flash-attn's loss are modelled (use_remove_padding): attention must be \"flash\"");
   if (o.code == method_code::llama_factory && o.kind == objective_kind::reward)
@@ -70,9 +97,8 @@ constexpr objection check_objective(const job& j, const No& no) {
   const auto& o = j.objective;
   if (const auto why = check_reference(j, no)) return why;
   if (const auto why = check_teacher(j, no)) return why;
+  if (const auto why = check_reward_and_critic(j, no)) return why;
   if (o.kind == objective_kind::sft) return {};
-  if (!traits_of(o.kind).modelled)
-    return no("headroom: PPO and online DPO are not modelled by this version; objective.kind must be sft, dpo, kto, orpo, cpo, simpo, reward, classification, embedding, rerank, distill, grpo or rloo");
   return check_method_step(j, no);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/job.hpp>
+#include <headroom/recipe/method_loss.hpp>
 #include <headroom/rollout/engine_memory.hpp>
 #include <headroom/rollout/weight_sync.hpp>
 
@@ -44,16 +45,31 @@ constexpr objection check_engine(const job& j, const No& no) {
   return {};
 }
 
+/// … of PPO.
+template <class No>
+constexpr objection check_generating_ppo(const job& j, const No& no) {
+  const auto& r = j.rollout;
+  const auto code = j.objective.code;
+  if (j.objective.kind != objective_kind::ppo) return {};
+  const bool own = code == method_code::trl || code == method_code::deepspeed_chat || code == method_code::llama_factory;
+  if (own && r.engine != engine_kind::trainer) return no("headroom: PPO of TRL, DeepSpeed-Chat and LLaMA-Factory generates with the trained module: rollout.engine must be \"trainer\"");
+  if ((code == method_code::deepspeed_chat || code == method_code::openrlhf) && !j.sharding.by(sharder::deepspeed)) return no("headroom: DeepSpeed-Chat and OpenRLHF run DeepSpeed's engines; sharding.kind must be \"zero\"");
+  if (code == method_code::openrlhf && r.trainer_moves.has(trainer_part::weights)) return no("headroom: rollout.trainer_moves: OpenRLHF's ds.enable_sleep moves the optimizer's states and leaves the parameters; write \"optimizer\" alone");
+  if (code == method_code::llama_factory && j.sharding.gathers_units()) return no("headroom: rollout: of LLaMA-Factory's PPO, one process, DDP and DeepSpeed are modelled; sharding.kind must be \"none\", \"ddp\" or \"zero\"");
+  return {};
+}
+
 /// What each trainer does around an engine.
 template <class No>
 constexpr objection check_generating_trainer(const job& j, const No& no) {
   const auto& r = j.rollout;
   const auto code = j.objective.code;
   const bool zero = j.sharding.by(sharder::deepspeed), units = j.sharding.gathers_units();
-  if (code != method_code::trl && code != method_code::ms_swift && code != method_code::verl)
-    return no("headroom: rollout is modelled for objective.trainer \"trl\", \"ms-swift\" and \"verl\"; another program moves weights and models in its own way");
+  if (!models_generating(j.objective))
+    return no("headroom: rollout is modelled for objective.trainer \"trl\", \"ms-swift\" and \"verl\" (PPO: \"trl\", \"verl\", \"openrlhf\", \"deepspeed-chat\", \"llama-factory\"); another program moves weights and models in its own way");
   if (j.framework.modules.megatron() || j.framework.runtime != runtime::autograd || j.parallel.pipeline > 1 || j.parallel.tensor > 1)
     return no("headroom: rollout is modelled beside trainers that run transformers' modules (Trainer, DeepSpeed, FSDP), not beside tensor or pipeline parallelism");
+  if (const auto why = check_generating_ppo(j, no)) return why;
   if (code == method_code::verl && (r.engine == engine_kind::trainer || !units)) return no("headroom: rollout: of verl, FSDP with an engine of its own is modelled; sharding.kind must be \"fsdp1\" or \"fsdp2\", and rollout.engine \"vllm\"");
   if (code == method_code::ms_swift && units) return no("headroom: rollout: of ms-swift, one process, DDP and DeepSpeed are modelled; sharding.kind must be \"none\", \"ddp\" or \"zero\"");
   if (code == method_code::ms_swift && zero && !j.sharding.cuts(sharded_state::weights) && !j.adapter.active() && r.trainer_moves.has(trainer_part::weights))
@@ -72,7 +88,7 @@ constexpr objection check_rollout(const job& j, const No& no) {
   const auto& r = j.rollout;
   if (!r.given() && generates(j.objective.kind)) return no("headroom: this objective.kind trains on what the model generates: rollout is required; rollout.engine says who generates");
   if (!r.given()) return r == rollout{} ? objection{} : no("headroom: rollout.engine is required: who generates, \"trainer\", \"vllm\", \"vllm-0.8\" or \"sglang\"");
-  if (!generates(j.objective.kind)) return no("headroom: rollout is for methods that train on what the model generates; objective.kind must be \"grpo\" or \"rloo\"");
+  if (!generates(j.objective.kind)) return no("headroom: rollout is for methods that train on what the model generates; objective.kind must be \"grpo\", \"rloo\", \"ppo\" or \"online-dpo\"");
   if (j.objective.reference == reference_way::unset)
     return no("headroom: objective.reference is required where completions are generated, as programs differ: none where the KL term's weight is 0 (TRL's default), else copy, or adapter-off with an adapter");
   if (r.prompt < 1 || r.completion < 1) return no("headroom: rollout.prompt and rollout.completion are required: tokens of the longest prompt and of the longest completion");

@@ -18,24 +18,47 @@ constexpr reference_way reference_of(const job& j) {
 /// Whether a model runs forward beside the one that trains: with weights of its own, or with the trained one's.
 enum class other_weights : std::uint8_t { none, own, shared };
 constexpr other_weights other_model_of(const job& j) {
+  if (j.objective.kind == objective_kind::sft) return other_weights::none;
   if (j.objective.teacher.given()) return other_weights::own;
   const auto way = reference_of(j);
   return way == reference_way::copy ? other_weights::own : way == reference_way::adapter_off ? other_weights::shared : other_weights::none;
 }
 
-/// The standing of a reference or a teacher is a job, too: of its model, in which nothing trains. DeepSpeed divides it in the third stage alone
-/// (trl/models/utils.py prepare_deepspeed: any other stage becomes 0, so that it is whole on every GPU). It is checked as part of `j`.
-constexpr job standing_of_other(const job& j) {
-  job r = j;
-  const auto& role = j.objective.teacher;
-  if (role.given()) {
-    r.model = role.model;
-    if (role.parameters.set()) r.precision = {.parameters = role.parameters};
-    if (role.stage >= 0) r.sharding.stage = role.stage;
-    if (role.parameters_at != place::on_gpu) r.offload.parameters = role.parameters_at;
+constexpr bool has_other_models(const job& j) {
+  const auto& o = j.objective;
+  return o.kind != objective_kind::sft && (other_model_of(j) != other_weights::none || o.reward.given() || o.reward_adapter || o.critic.given());
+}
+
+/// What a role has of its own, in the job that its standing is.
+constexpr void stand_as(job& r, const model_role& role) {
+  if (!role.given()) return;
+  r.model = role.model;
+  if (role.parameters.set()) r.precision = {.parameters = role.parameters};
+  if (role.stage >= 0) r.sharding.stage = role.stage;
+  if (role.parameters_at != place::on_gpu) r.offload.parameters = role.parameters_at;
+}
+
+/// Completions that are scored at once, without a graph. TRL's PPO generates and scores by local_rollout_forward_batch_size, 64 (ppo_config.py).
+constexpr std::int64_t scored_at_once(const job& j) {
+  if (j.objective.kind == objective_kind::ppo && wraps_critic(j.objective)) {
+    const auto all = checked::mul(j.batch.micro, j.batch.accumulation), most = j.rollout.batch > 0 ? j.rollout.batch : std::int64_t{64};
+    return all < most ? all : most;
   }
-  r.batch.micro = j.rollout.batch > 0 ? j.rollout.batch : checked::mul(j.batch.micro, traits_of(j.objective.kind).sequences);
-  r.objective = {.code = j.objective.code};
+  return j.rollout.batch > 0 ? j.rollout.batch : checked::mul(j.batch.micro, traits_of(j.objective.kind).sequences);
+}
+
+/// The standing of a model that runs forward alone is a job, too: of its model, in which nothing trains. `role`: a teacher, a reward model, or none
+/// for a reference. DeepSpeed divides it in the third stage alone (trl/models/utils.py prepare_deepspeed: any other stage becomes 0, so that it is
+/// whole on every GPU). It is checked as part of `j`. A reward model has one score for its head (AutoModelForSequenceClassification), but
+/// LLaMA-Factory's keeps its language head beside it.
+constexpr job standing_of_other(const job& j, const model_role& role) {
+  job r = j;
+  stand_as(r, role);
+  r.batch.micro = scored_at_once(j);
+  r.rollout = {};
+  r.evaluation = {};
+  const bool scores = role.given() && generates(j.objective.kind) && j.objective.code != method_code::llama_factory;
+  r.objective = {.kind = scores ? objective_kind::classification : objective_kind::sft, .code = j.objective.code};
   r.recompute = {};
   r.trainable = {};
   r.dropout = {};
@@ -49,6 +72,24 @@ constexpr job standing_of_other(const job& j) {
     r.offload.parameters = place::on_cpu;
   }
   if (r.sharding.by(sharder::deepspeed) && !r.sharding.cuts(sharded_state::weights)) r.sharding = zero(0);
+  return r;
+}
+
+/// The critic's is a job of training: the same optimizer and layout, one score a token for a head. Adapters are OpenRLHF's alone, whose options
+/// are of both models (openrlhf/trainer/ray/ppo_critic.py lora_rank); elsewhere they are the policy's (trl/experimental/ppo/ppo_trainer.py peft_config).
+constexpr job standing_of_critic(const job& j) {
+  job r = j;
+  stand_as(r, j.objective.critic);
+  if (j.objective.critic.parameters.set()) {
+    r.precision = j.precision;
+    r.precision.parameters = j.objective.critic.parameters;
+  }
+  r.rollout = {};
+  r.evaluation = {};
+  r.loss = {};
+  r.objective = {.kind = objective_kind::classification, .code = j.objective.code};
+  if (j.objective.code != method_code::openrlhf) r.adapter = {};
+  r.trainable = {};
   return r;
 }
 
@@ -75,7 +116,8 @@ constexpr void settle_method_loss(settled_job& r) {
   s.loss = j.loss;
   s.loss_program = loss_style::compared;
   s.scoring = loss_of(o, j.attention == attention::flash || j.attention == attention::flash3);
-  s.compares = other_model_of(j) != other_weights::none && !generates(o.kind);
+  s.compares = other_model_of(j) != other_weights::none && !scores_first(o.kind);
+  if (s.scoring.reads_completion) s.scored = j.rollout.completion;
   if (!s.compares && !generates(o.kind)) s.scoring.copies_for_entropy = s.scoring.copies_for_entropy && reference_of(j) == reference_way::precomputed;
   if (s.loss.logits.set()) return;
   const bool wide = o.code != method_code::verl && (j.framework.autocast.converts_outputs || j.framework.date < 202410);

@@ -29,6 +29,8 @@ class timeline {
     at_beside_ = p;
     layer_beside_ = layer;
   }
+  /// Something else lies there during a phase.
+  constexpr void add(phase p, row r, bytes b) { tallest_[static_cast<std::size_t>(p)].add(r, b); }
   /// From now on the pool of the default stream is watched: of the moments to come, so many bytes lie in other streams' pools.
   constexpr void watch_pools(bytes gather, bytes reduce) {
     pools_ = true;

@@ -104,23 +104,35 @@ constexpr bytes kept_beside(const settled_job& s, const state_bytes& st, const w
   return share(most, s.precision.gradients.width(), s.shards.gradients);
 }
 
-/// The step of a trainer that allocates as it goes. `other`: a model that runs beside this one, or none.
+/// Actor and critic in one module: the critic runs forward first and its graph stays until the policy's backward is done; one update is of both.
+/// Gradients of either are there while the other computes.
+constexpr void add_wrapped_critic(timeline& t, const critic_step& c) {
+  const auto own = t.at(phase::save);
+  const auto before = t.at(phase::forward).rows[row::gradients], after = t.at(phase::step).rows[row::gradients];
+  for (const auto p : {phase::forward, phase::loss_forward, phase::backward, phase::reduce}) t.add(p, row::other_models, c.graph + c.gradients);
+  t.look(phase::forward, -1, own + moment(row::gradients, before) + moment(row::other_models, c.forward));
+  t.look(phase::backward, -1, own + moment(row::gradients, after) + moment(row::other_models, c.backward));
+  t.add(phase::step, row::other_models, c.update);
+}
+
+/// The step of a trainer that allocates as it goes. `other`: models that run beside this one, or none.
 template <class Layers>
 constexpr timeline walk_autograd(const settled_job& s, const inventory& list, const state_bytes& st, const model_slice& here, bytes& checkpoints, const Layers& layers,
-                                 const other_model* other = nullptr) {
+                                 const other_models* other = nullptr) {
   const auto w = windows_of(s, st);
   auto resident = resident_bytes(s, st, w);
-  if (other != nullptr) [[unlikely]] resident.add(row::other_models, other->resident);
+  if (other != nullptr) [[unlikely]] resident.add(row::other_models, other->resident());
   if (s.source->rollout.given()) [[unlikely]] resident += rollout_all_along(s, list, st);
   const bool sees = s.model.vision.layers > 0, reads = s.model.encoder.layers > 0;
   const auto before = sees ? walk_tower(s, w, kept_beside(s, st, w)) : reads ? walk_encoder(s, w, kept_beside(s, st, w)) : prelude{};
-  auto t = walk_step(s, list, st, w, resident, here, checkpoints, layers, sees || reads ? &before : nullptr, other != nullptr && !generates(s.source->objective.kind) ? other->forward : bytes{0});
+  auto t = walk_step(s, list, st, w, resident, here, checkpoints, layers, sees || reads ? &before : nullptr, other != nullptr ? other->in_step(s.source->objective.kind) : bytes{0});
   checkpoints += before.checkpoints;
   t.look(phase::load, -1, load_moment(s, st, resident));
   t.look(phase::load, -1, built_moment(s, w, resident));
   t.look(phase::load, -1, zero_moment(s, st, resident));
   t.look(phase::save, -1, resident);
-  if (s.source->rollout.given()) [[unlikely]] look_at_rollout(t, s, list, st, w, other != nullptr ? other->forward : bytes{0}, layers);
+  if (s.source->rollout.given()) [[unlikely]] look_at_rollout(t, s, list, st, w, other, layers);
+  if (other != nullptr && wraps_critic(s.source->objective)) [[unlikely]] add_wrapped_critic(t, other->training);
   return t;
 }
 

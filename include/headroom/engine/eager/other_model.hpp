@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// A model that runs forward beside the one that trains, without a graph: a reference or a teacher. Its standing is a job of its own
+// A model that runs forward beside the one that trains, without a graph: a reference, a teacher or a reward model. Its standing is a job of its own
 // (settle/objective.hpp), so that its weights, what is gathered of them and its layers are counted by what counts those of any job.
 #pragma once
 
@@ -10,10 +10,31 @@
 
 namespace headroom {
 
+/// A model beside the one that trains; a step may have several (other_models).
 struct other_model {
-  bytes resident{};    ///< its weights, and what of them is never let go
+  bytes resident{};    ///< its weights, and what of them is never let go; a critic's states, too
   bytes forward{};     ///< on top of that, at the tallest moment of its forward: gathered weights, one layer, logits
   host_bytes host{};
+};
+
+/// What a critic has beside that, above what is resident. It trains in a module of its own, or in one with the policy.
+struct critic_step {
+  bytes tallest{};                 ///< of its own step
+  bytes forward{}, backward{}, update{};  ///< … of its phases
+  bytes graph{};                   ///< what its forward leaves for its backward
+  bytes gradients{};               ///< that are there while the policy computes
+  bytes moved{};                   ///< of its states, that go to the host while it does nothing
+};
+
+struct other_models {
+  other_model compared;            ///< a reference or a teacher
+  other_model reward;
+  other_model critic;
+  critic_step training;            ///< of the critic
+
+  [[nodiscard]] constexpr bytes resident() const { return compared.resident + reward.resident + critic.resident; }
+  /// While the trained model's graph is there.
+  [[nodiscard]] constexpr bytes in_step(objective_kind k) const { return scores_first(k) ? bytes{0} : max(compared.forward, reward.forward); }
 };
 
 namespace detail {
@@ -55,6 +76,12 @@ constexpr bare_forward walk_bare(const settled_job& s, const state_bytes& st, co
   return r;
 }
 
+/// A language head beside a value head makes its logits fp32 (trl/models/modeling_value_head.py forward, up to TRL 0.11).
+constexpr bytes wide_logits(const job& j, const settled_job& of) {
+  const bool wide = j.objective.kind == objective_kind::ppo && j.objective.code == method_code::llama_factory && of.precision.compute.width() < 4;
+  return wide ? bytes{checked::mul(checked::mul(of.layer.tokens, of.layer.vocabulary), 4)} : bytes{0};
+}
+
 /// Not inlined, so that the list of weights does not lie on the stack beside what follows.
 template <class Layers>
 [[gnu::noinline]] constexpr state_bytes states_of_other(const settled_job& s, const Layers& layers) {
@@ -64,8 +91,8 @@ template <class Layers>
 /// Weights of its own are gathered beside what the trained model has gathered; shared ones are those of the trained model's engine, of which
 /// ZeRO-3 still has gathered as much as a forward needs.
 template <class Layers>
-[[gnu::noinline]] constexpr other_model walk_other(const settled_job& trained, std::size_t kind, other_weights which, const Layers& layers) {
-  const job standing = standing_of_other(*trained.source);
+[[gnu::noinline]] constexpr other_model walk_other(const settled_job& trained, std::size_t kind, other_weights which, const Layers& layers, const model_role& role) {
+  const job standing = standing_of_other(*trained.source, role);
   const settled_job s = settle_checked(standing, kind);
   const auto st = states_of_other(s, layers);
   const auto w = windows_of(s, st);
@@ -75,7 +102,7 @@ template <class Layers>
   auto around = w.forward.total, around_head = w.loss.total;
   if (zero3) around_head = max(w.forward.total, share(st.largest, s.precision.parameters.width()));  // it is not run back through: nothing is kept for reuse
   if (which == other_weights::shared && zero3) around = around_head = bytes{0};
-  r.forward = max(bare.layers + around, bare.head + around_head);
+  r.forward = max(bare.layers + around, bare.head + around_head + wide_logits(*trained.source, s));
   if (which == other_weights::shared) return r;
   r.resident = place_of_parameters(standing) == place::on_gpu ? st.gpu[row::model_parameters] : st.frozen_extra;
   if (zero3) r.resident += share(st.small, s.precision.parameters.width());

@@ -1,7 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // A trainer's GPU while completions are generated: what the trainer keeps there, and what generates. Phases exclude each other.
 // Sources, by program: TRL generation/vllm_generation.py VLLMGeneration.sync_weights and generate, models/utils.py
-// unwrap_model_for_generation; ms-swift rlhf_trainers/rollout_mixin.py _fast_infer, _move_full_model_to_vllm, offload_model and
+// unwrap_model_for_generation, experimental/ppo/ppo_trainer.py train, trainer/utils.py batch_generation and get_reward; ms-swift rlhf_trainers/rollout_mixin.py _fast_infer, _move_full_model_to_vllm, offload_model and
 // offload_optimizer; verl workers/fsdp_workers.py rollout_mode, workers/rollout/vllm_rollout/vllm_rollout.py update_weights.
 #pragma once
 
@@ -33,6 +33,7 @@ constexpr moment moved_away(const settled_job& s, const state_bytes& st, const m
   moment m{};
   const bool zero = s.source->sharding.by(sharder::deepspeed);
   if (optimizer) m.add(row::optimizer_state, stays.rows[row::optimizer_state]);  // of DeepSpeed not the master copies, which are no state
+  if (optimizer && s.source->objective.code == method_code::openrlhf) m.add(row::master_parameters, stays.rows[row::master_parameters]);  // openrlhf/utils/deepspeed/deepspeed_utils.py offload_deepspeed_states
   if (!parameters) return m;
   if (s.source->objective.code == method_code::ms_swift) m.add(row::other_models, stays.rows[row::other_models]);
   m.add(row::adapters, zero ? bytes{0} : stays.rows[row::adapters]);
@@ -53,11 +54,26 @@ constexpr engine_memory engine_here(const settled_job& s, const inventory& list,
 
 constexpr moment engine_moment(const engine_memory& e) { return moment(row::rollout_engine, e.weights + e.forward) + moment(row::kv_cache, e.cache); }
 
-/// What a rollout adds to every moment: an engine that never sleeps, partitions that lie there twice.
+/// Completions between two updates of the weights of TRL's PPO on a GPU.
+constexpr std::int64_t trained_at_once(const job& j) { return checked::mul(j.batch.micro, j.batch.accumulation); }
+
+/// Scores over the vocabulary of every token that TRL's PPO generates, in fp32: their variable names them until the next rollout's take its place.
+constexpr bytes kept_scores(const job& j, std::int64_t vocab, std::int64_t completions) {
+  if (j.objective.kind != objective_kind::ppo || !wraps_critic(j.objective)) return bytes{0};
+  return bytes{checked::mul(checked::mul(checked::mul(completions, j.rollout.completion), vocab), 4)};
+}
+
+/// Completions that the trained module generates side by side.
+constexpr std::int64_t generated_at_once(const job& j) {
+  if (j.objective.kind == objective_kind::ppo) return scored_at_once(j);
+  return j.objective.kind == objective_kind::online_dpo ? checked::mul(2, j.batch.micro) : trained_at_once(j);
+}
+
+/// What a rollout adds to every moment: scores that are kept, an engine that never sleeps, partitions that lie there twice.
 constexpr moment rollout_all_along(const settled_job& s, const inventory& list, const state_bytes& st) {
   const auto& r = s.source->rollout;
   const auto engine = r.shares_gpus() && !r.sleeps() ? engine_moment(engine_here(s, list, st)) : moment{};
-  return engine + moment(row::model_parameters, second_partitions(s, st));
+  return engine + moment(row::model_parameters, second_partitions(s, st)) + moment(row::logits, kept_scores(*s.source, s.model.vocab, trained_at_once(*s.source)));
 }
 
 constexpr sync_kind sync_of(const job& j) {
@@ -115,7 +131,7 @@ constexpr moment graphless_layer(const settled_job& s, std::int64_t sequences, s
 constexpr void look_at_own_generation(timeline& t, const settled_job& s, const state_bytes& st, const moment& stays) {
   const auto& j = *s.source;
   const auto& r = j.rollout;
-  const auto sequences = checked::mul(j.batch.micro, j.batch.accumulation);
+  const auto sequences = generated_at_once(j);
   const auto made = generated_by_module(s.model, sequences, r.prompt, r.completion, s.precision.parameters);
   auto model = stays;
   if (j.sharding.cuts(sharded_state::weights) && s.shards.parameters > 1)
@@ -125,32 +141,72 @@ constexpr void look_at_own_generation(timeline& t, const settled_job& s, const s
   const auto reading = made.cache / checked::add(r.prompt, r.completion) * r.prompt;
   t.look_beside(phase::generate, -1, model + graphless_layer(s, sequences, r.prompt) + moment(row::kv_cache, reading) + moment(row::logits, made.logits));
   t.look_beside(phase::generate, -1, model + moment(row::kv_cache, made.cache) + moment(row::temporaries, made.growing) + moment(row::logits, made.logits));
+  // Scores of those before and of these, step by step, and stacked, with the cache that came with them; then all of them, padded.
+  const auto all = kept_scores(j, s.model.vocab, trained_at_once(j)), here = kept_scores(j, s.model.vocab, sequences);
+  if (all == bytes{0}) return;
+  t.look_beside(phase::generate, -1, model + moment(row::kv_cache, made.cache) + moment(row::logits, all + here));
+  t.look_beside(phase::generate, -1, stays + moment(row::logits, 2 * all));
 }
 
-/// Completions are scored, without a graph: by the model, and by a reference, of which `other` is the tallest moment. verl's optimizer is
-/// still on the host. Log-probabilities of one sample are made at a time; verl's are flash-attn's, and its entropy is compiled into one kernel.
+/// What is made of a model's logits where they are only scored.
+constexpr bytes score_temporaries(const settled_job& s, const scene& sc) {
+  const auto& how = sc.scoring;
+  if (s.source->objective.code == method_code::verl) return bytes{0};  // flash-attn's
+  const auto width = how.widens ? 4 : sc.loss.logits.width();
+  const auto positions = sc.kept > 0 ? sc.kept : sc.scored > 0 ? sc.scored : sc.sequence;
+  const auto of = [&](std::int64_t samples) { return bytes{checked::mul(checked::mul(checked::mul(samples, positions), sc.vocabulary), width)}; };
+  return (how.widens ? of(sc.samples) : bytes{0}) + (how.scores == label_scores::whole ? 2 * of(sc.samples) : of(1));
+}
+
+/// Logits that the policy and the reference leave while the others score (DeepSpeed-Chat dschat/rlhf/ppo_trainer.py generate_experience).
+constexpr bytes left_logits(const settled_job& s, const scene& sc) {
+  if (s.source->objective.code != method_code::deepspeed_chat) return bytes{0};
+  return bytes{checked::mul(checked::mul(sc.tokens, sc.vocabulary), s.precision.compute.width())};
+}
+
+/// Completions are scored, without a graph: by the model (but not in TRL's PPO, which has its scores from generation), by a reference, a reward
+/// model and a critic. verl's optimizer is still on the host. Log-probabilities of one sample are made at a time; verl's are flash-attn's, and its
+/// entropy is compiled into one kernel.
 template <class Layers>
-constexpr void look_at_scores(timeline& t, const settled_job& s, const state_bytes& st, const windows& w, bytes other, const moment& stays, const Layers& layers) {
-  const auto& r = s.source->rollout;
+constexpr void look_at_scores(timeline& t, const settled_job& s, const state_bytes& st, const windows& w, const other_models* other, const moment& stays, const Layers& layers) {
+  const auto& j = *s.source;
   auto here = stays;
-  if (s.source->objective.code == method_code::verl) here -= moved_away(s, st, stays, false, r.trainer_moves.has(trainer_part::optimizer));
+  if (j.objective.code == method_code::verl) here -= moved_away(s, st, stays, false, j.rollout.trainer_moves.has(trainer_part::optimizer));
   auto at_once = s;
   auto& sc = at_once.layer;
-  if (r.batch > 0) sc.samples = r.batch;
+  sc.samples = scored_at_once(j);
   sc.tokens = checked::mul(sc.samples, sc.sequence);
-  const auto bare = walk_bare(at_once, st, w, layers);
-  const auto row_of_logits = s.source->objective.code == method_code::verl ? 0 : checked::mul(checked::mul(sc.kept > 0 ? sc.kept : sc.sequence, sc.vocabulary), sc.loss.logits.width());
-  t.look_beside(phase::score, -1, here + w.forward + moment(row::activations, bare.layers));
-  t.look_beside(phase::score, -1, here + w.loss + moment(row::logits, bare.head + bytes{row_of_logits}));
-  if (other > bytes{0}) t.look_beside(phase::reference, -1, here + moment(row::other_models, other));
+  const auto left = left_logits(s, sc);
+  if (kept_scores(j, 1, 1) == bytes{0}) {
+    const auto bare = walk_bare(at_once, st, w, layers);
+    t.look_beside(phase::score, -1, here + w.forward + moment(row::activations, bare.layers));
+    t.look_beside(phase::score, -1, here + w.loss + moment(row::logits, bare.head + score_temporaries(at_once, sc)));
+    if (left > bytes{0}) t.look_beside(phase::score, -1, here + moment(row::logits, 2 * left + score_temporaries(at_once, sc)));
+  }
+  if (other == nullptr) return;
+  const auto beside = [&](phase p, bytes forward, std::int64_t logits) {
+    if (forward > bytes{0}) t.look_beside(p, -1, here + moment(row::other_models, forward) + moment(row::logits, logits * left));
+  };
+  beside(phase::reference, other->compared.forward, 1);
+  beside(phase::reward, other->reward.forward, 2);
+  beside(phase::value, other->critic.forward, 2);
+}
+
+/// A critic with an engine of its own trains while the policy does nothing. DeepSpeed-Chat still names the policy's logits.
+constexpr void look_at_critic(timeline& t, const settled_job& s, const state_bytes& st, const critic_step& c, const moment& stays) {
+  const auto& r = s.source->rollout;
+  auto here = stays;
+  here -= moved_away(s, st, stays, r.trainer_moves.has(trainer_part::weights), r.trainer_moves.has(trainer_part::optimizer));
+  t.look_beside(phase::critic, -1, here + moment(row::other_models, c.tallest) + moment(row::logits, left_logits(s, s.layer)));
 }
 
 /// The phases that a rollout adds to a step's, which `t` has already.
 template <class Layers>
-constexpr void look_at_rollout(timeline& t, const settled_job& s, const inventory& list, const state_bytes& st, const windows& w, bytes other, const Layers& layers) {
+constexpr void look_at_rollout(timeline& t, const settled_job& s, const inventory& list, const state_bytes& st, const windows& w, const other_models* other, const Layers& layers) {
   const auto& r = s.source->rollout;
   const auto stays = t.at(phase::save);
-  look_at_scores(t, s, st, w, other, stays, layers);
+  if (scores_first(s.source->objective.kind)) look_at_scores(t, s, st, w, other, stays, layers);
+  if (s.source->objective.critic.given() && !wraps_critic(s.source->objective)) look_at_critic(t, s, st, other->training, stays);
   if (r.engine == engine_kind::trainer) return look_at_own_generation(t, s, st, stays);
   if (!r.shares_gpus()) return;
   const auto e = engine_here(s, list, st);

@@ -28,9 +28,12 @@ constexpr captured_layers walk_captured_layers(const settled_job& s) {
 template <class Order>
 constexpr timeline walk_captured_stage(const settled_job& s, const detail::rank_weights& weights, const stage_cut& cut, const captured_layers& w, std::int64_t stage,
                                        const Order& order) {
-  const auto capture = walk_stage(s, weights, cut, w.in_graphs, stage, order);
+  moment tallest;
+  {
+    const auto capture = walk_stage(s, weights, cut, w.in_graphs, stage, order);
+    tallest = capture.at(phase::forward).total < capture.at(phase::backward).total ? capture.at(phase::backward) : capture.at(phase::forward);
+  }
   auto t = walk_stage(s, weights, cut, w.outside, stage, order);
-  const auto& tallest = capture.at(phase::forward).total < capture.at(phase::backward).total ? capture.at(phase::backward) : capture.at(phase::forward);
   const auto steps = t.at(t.peak()).total;
   t.look(phase::load, -1, tallest);
   t.watch_pools(max(tallest.total - t.at(phase::save).total, bytes{0}), bytes{0});

@@ -75,7 +75,7 @@ inline json_value objective_to_json(const objective& o) {
 
 template <class Keys>
 void describe(Keys& k, evaluation& e) {
-  constexpr std::int64_t most = std::int64_t{1} << 40;
+  constexpr std::int64_t most = std::int64_t{1} << 30;
   k.whole("batch", e.batch, {}, 0, most);
   k.whole("sequence", e.sequence, {}, 0, most);
   k.flag("loss_only", e.loss_only);

@@ -17,6 +17,9 @@ inline std::string phase_words(phase p) {
     case phase::sync: return "weight synchronisation";
     case phase::score: return "scoring";
     case phase::evaluate: return "evaluation";
+    case phase::reward: return "the reward model's forward";
+    case phase::value: return "the critic's forward";
+    case phase::critic: return "the critic's step";
     case phase::load:
     case phase::save: return std::string{headroom::text(p)};
     default: return "the " + std::string{headroom::text(p)};
