@@ -73,19 +73,14 @@ constexpr void finish_host(basic_report<Ranks>& r, const settled_job& s, const s
   r.nvme_capacity = j.hardware.nvme;
 }
 
-/// Not inlined, so that the model's whole list does not lie on the stack beside what follows.
-template <class Layers>
-[[gnu::noinline]] constexpr inventory list_of(const settled_job& s, const Layers& layers) {
-  return kept_weights(s, layers.weights(s.model));
-}
-
 /// A job on one kind of GPU, with what all its ranks share: made in place, since it is large.
 struct walked_kind {
   settled_job job;
   inventory list;
   state_bytes states;
   bytes checkpoints{0};  ///< on the host
-  host_bytes other{};    ///< of a model that runs beside
+  host_bytes other{};    ///< of the models that run beside
+  const other_models* beside{};  ///< them, or none
   std::size_t kind;      ///< of GPU
 
   template <class Layers>
@@ -211,14 +206,9 @@ template <class Add, class Layers>
 template <class Add, class Layers>
 [[gnu::noinline]] constexpr void add_whole(const Add& add, walked_kind& k, const Layers& layers) {
   auto& s = k.job;
-  const bool beside = has_other_models(*s.source);
-  other_models other;
-  if (beside) [[unlikely]] {
-    other = walk_others(s, k.states, k.kind, layers);
-    add_hosts(k.other, other);
-  }
+  if (k.beside != nullptr) [[unlikely]] add_hosts(k.other, *k.beside);
   if (s.source->rollout.given()) [[unlikely]] add_rollout(k.other, s, k.list, k.states);
-  const auto t = walk_autograd(s, k.list, k.states, {0, s.model.layers}, k.checkpoints, layers, beside ? &other : nullptr);
+  const auto t = walk_autograd(s, k.list, k.states, {0, s.model.layers}, k.checkpoints, layers, k.beside);
   auto& rank = add();
   finish_rank(rank, s, t, k.ranks_of(0));
   if (s.assumptions.has(assumption::balanced_routing)) [[unlikely]] rank.routed = rank.at_peak[row::temporaries];  // every expert is here: only one's moment depends on its share
@@ -242,18 +232,35 @@ constexpr void add_ranks(const Add& add, walked_kind& k, const Layers& layers, c
   return j.framework.modules.dtensor() ? add_eager_stages(add, k, order) : add_spread(add, k, layers);
 }
 
+/// The ranks on one kind of GPU. Not inlined, so that its list of weights is not there yet while other models are walked.
+template <class Ranks, class Add, class Layers, class Order>
+[[gnu::noinline]] constexpr void add_kind(basic_report<Ranks>& r, const Add& add, const job& j, std::size_t kind, const other_models* beside, const Layers& layers, const Order& order) {
+  walked_kind k(j, kind, layers);
+  k.beside = beside;
+  add_ranks(add, k, layers, order);
+  r.assumptions |= k.job.assumptions;
+  if (kind > 0) return;
+  const auto& st = k.states;
+  finish_host(r, k.job, st, k.checkpoints, k.other);
+  r.parameter_count = {st.total + st.adapters, st.trained, st.active + st.adapters};
+}
+template <class Ranks, class Add, class Layers, class Order>
+[[gnu::noinline]] constexpr void add_kind_with_others(basic_report<Ranks>& r, const Add& add, const job& j, std::size_t kind, const Layers& layers, const Order& order) {
+  check_walk(j);
+  const auto beside = walk_others(j, kind, layers);
+  add_kind(r, add, j, kind, &beside, layers, order);
+}
+
 /// estimate(job), with the layers and the schedule that it is given, of which `add()` makes place for each kind of rank in `r`.
 template <class Ranks, class Add, class Layers, class Order>
 constexpr void estimate_into(basic_report<Ranks>& r, const Add& add, const job& j, const Layers& layers, const Order& order) {
   auto& a = r.assumptions;
   for (std::size_t kind = 0; kind < j.hardware.kinds(); ++kind) {
-    walked_kind k(j, kind, layers);
-    add_ranks(add, k, layers, order);
-    a |= k.job.assumptions;
-    if (kind > 0) continue;
-    const auto& st = k.states;
-    finish_host(r, k.job, st, k.checkpoints, k.other);
-    r.parameter_count = {st.total + st.adapters, st.trained, st.active + st.adapters};
+    if (has_other_models(j)) [[unlikely]] {
+      add_kind_with_others(r, add, j, kind, layers, order);
+      continue;
+    }
+    add_kind(r, add, j, kind, nullptr, layers, order);
   }
   if (r.ranks[0].outside.nccl > bytes{0}) a.add(assumption::nccl_derived);
   for (std::size_t kind = 0; kind < j.hardware.kinds(); ++kind)

@@ -126,7 +126,7 @@ TEST_CASE("a reward model of Qwen2.5 7B has one score instead of a vocabulary's 
 TEST_CASE("GKD from a 32B teacher: 34 numbers of the vocabulary a token, in bytes") {
   job j{.model = models::qwen3_8b, .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 1, .gpus_per_node = 8}, .framework = frameworks::deepspeed,
         .precision = precisions::bf16_mixed, .sharding = zero(3), .batch = {.micro = 4, .sequence = 1024}, .recompute = recompute::full, .loss = {.logits = formats::bf16},
-        .objective = {.kind = objective_kind::distill, .teacher = {.model = models::qwen3_32b}}};
+        .objective = {.kind = objective_kind::distill, .frozen = {.model = models::qwen3_32b}}};
   const auto r = estimate(j);
   const auto& at = only(r).at_peak;
   CHECK(at[row::model_parameters] + at[row::master_parameters] + at[row::gradients] + at[row::optimizer_state] == bytes{16'381'470'720});

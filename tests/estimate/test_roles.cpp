@@ -19,7 +19,7 @@ constexpr std::int64_t p05 = 494'032'768, scored05 = p05 + 896, v05 = 151'936;
 constexpr job one_process() {
   return {.model = models::qwen2_5_0_5b, .hardware = {.gpu = gpus::a100_sxm_80gb, .nodes = 1, .gpus_per_node = 1}, .framework = frameworks::hf_trainer, .precision = precisions::bf16,
           .batch = {.micro = 1, .sequence = 2024, .accumulation = 4}, .recompute = recompute::full, .loss = {.logits = formats::bf16},
-          .objective = {.kind = objective_kind::ppo, .code = method_code::trl, .reference = reference_way::copy, .reward = {.model = models::qwen2_5_0_5b}, .critic = {.model = models::qwen2_5_0_5b}},
+          .objective = {.kind = objective_kind::ppo, .code = method_code::trl, .reference = reference_way::copy, .frozen = {.model = models::qwen2_5_0_5b}, .critic = {.model = models::qwen2_5_0_5b}},
           .rollout = {.engine = engine_kind::trainer, .prompt = 1024, .completion = 1000}};
 }
 /// Llama-3.1-8B by separate engines under ZeRO on eight GPUs.
@@ -27,7 +27,7 @@ constexpr std::int64_t p8 = 8'030'261'248, v8 = 128'256, scored8 = p8 - v8 * 409
 constexpr job engines(method_code code, std::int64_t stage = 3) {
   return {.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::a100_sxm_80gb, .nodes = 1, .gpus_per_node = 8}, .framework = frameworks::deepspeed, .precision = precisions::bf16_mixed,
           .sharding = zero(stage), .batch = {.micro = 1, .sequence = 1024, .accumulation = 8}, .recompute = recompute::full, .attention = attention::flash, .loss = {.logits = formats::bf16},
-          .objective = {.kind = objective_kind::ppo, .code = code, .reference = reference_way::copy, .reward = {.model = models::llama_3_1_8b}, .critic = {.model = models::llama_3_1_8b}},
+          .objective = {.kind = objective_kind::ppo, .code = code, .reference = reference_way::copy, .frozen = {.model = models::llama_3_1_8b}, .critic = {.model = models::llama_3_1_8b}},
           .rollout = {.engine = engine_kind::trainer, .prompt = 512, .completion = 512}};
 }
 const rank_report& only(const report& r) { return r.ranks[0]; }
@@ -118,14 +118,14 @@ TEST_CASE("LLaMA-Factory has a value head on the trained model, and a reward mod
   CHECK(above_rest(full, phase::reward).count() >= (2 + 4) * v8 * 1024);
   j.adapter = {.kind = adapter_kind::lora, .rank = 16, .targets = all_linear, .format = formats::bf16};
   j.objective.reference = reference_way::adapter_off;
-  j.objective.reward = {};
+  j.objective.frozen = {};
   j.objective.reward_adapter = true;
   CHECK(others(estimate(j), phase::save) == bytes{2 * 41'943'040 / 1});  // the adapters of a reward model, whole
 }
 
 TEST_CASE("online DPO trains on pairs that it generates, and scores them with the graph there") {
   auto j = engines(method_code::trl);
-  j.objective = {.kind = objective_kind::online_dpo, .code = method_code::trl, .reference = reference_way::copy, .reward = {.model = models::llama_3_1_8b}};
+  j.objective = {.kind = objective_kind::online_dpo, .code = method_code::trl, .reference = reference_way::copy, .frozen = {.model = models::llama_3_1_8b}};
   j.batch.accumulation = 1;
   const auto r = estimate(j);
   CHECK(others(r, phase::save).count() >= (2 * p8 + 2 * scored8) / 8);
@@ -152,7 +152,7 @@ TEST_CASE("what a method cannot have is refused by name") {
   j.objective.code = method_code::nemo_rl;
   says(j, "objective.trainer");
   j = one_process();
-  j.objective = {.kind = objective_kind::grpo, .code = method_code::trl, .reference = reference_way::none, .reward = {.model = models::qwen2_5_0_5b}};
+  j.objective = {.kind = objective_kind::grpo, .code = method_code::trl, .reference = reference_way::none, .frozen = {.model = models::qwen2_5_0_5b}};
   says(j, "objective.reward is modelled of PPO");
   j = one_process();
   j.objective.critic.parameters = formats::nf4;

@@ -133,6 +133,9 @@ TEST_CASE("a job with a reference does, and one that generates") {
   REQUIRE(!objection_to(j));
   most.see("grpo", [] { (void)estimate(j); });
   most.see("grpo's share", [] { (void)solve(j, unknowns::engine_share); });
+  j.objective = {.kind = objective_kind::ppo, .code = method_code::trl, .reference = reference_way::copy, .frozen = {.model = models::qwen3_0_6b}, .critic = {.model = models::qwen3_0_6b}};
+  j.rollout = {.engine = engine_kind::trainer, .prompt = j.batch.sequence / 2, .completion = j.batch.sequence / 2};
+  most.see("ppo", [] { (void)estimate(j); });
   most.check("estimate and solve");
 }
 

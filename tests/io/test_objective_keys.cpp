@@ -43,7 +43,7 @@ TEST_CASE("a method alone, or with what stands beside it, is read and written ba
     CHECK(refusal(R"("objective": )" + o) == "");
   }
   CHECK(read(R"("objective": "ipo")").objective.kind == objective_kind::dpo);
-  CHECK(read(R"("objective": {"kind": "distill", "teacher": "qwen3-8b"})").objective.teacher.model == models::qwen3_8b);
+  CHECK(read(R"("objective": {"kind": "distill", "teacher": "qwen3-8b"})").objective.frozen.model == models::qwen3_8b);
   CHECK_FALSE(io::job_to_json(read(R"("compile": false)")).contains("objective"));
 }
 

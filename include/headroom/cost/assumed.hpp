@@ -27,8 +27,10 @@ enum class time_assumption : std::uint8_t {
   mixed_kinds,            ///< stages on several kinds of GPU, or at their own speeds
   messages_polled,        ///< nanotron's benchmarks wait for messages of a pipeline by tenths of a second at times, which is not counted
   own_matrices_alone,     ///< of layers of one's own without flops(), what they compute beside their matrices takes no time
+  methods_from_parts,     ///< of a method with several models each part is predicted as any job's, and compared with no run
+  generation_by_bandwidth,///< completions of full length, by the bytes that each token has read
 };
-inline constexpr int time_assumption_count = static_cast<int>(time_assumption::own_matrices_alone) + 1;
+inline constexpr int time_assumption_count = static_cast<int>(time_assumption::generation_by_bandwidth) + 1;
 
 struct time_assumption_set {
   std::uint32_t bits{};

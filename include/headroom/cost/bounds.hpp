@@ -8,7 +8,7 @@
 namespace headroom {
 
 /// What an error of a step's time is proportional to.
-enum class time_base : std::uint8_t { step, launch, communication, data_parallel, offload, matmul, not_multiplied };
+enum class time_base : std::uint8_t { step, launch, communication, data_parallel, offload, matmul, not_multiplied, other_models, generation, sync };
 
 /// One standard deviation, in thousandths of its base, where `when` is assumed. Plans of one search run on one machine, so that an error is
 /// the same factor of the same base in all of them, but for what is a plan's `own` of it: shapes of its kernels, order of its traffic.
@@ -22,7 +22,7 @@ struct time_uncertainty {
 
 /// Calibrated on the published runs that the rates are calibrated on too (cost/rates.hpp): the greatest likelihood of Student's t with four
 /// degrees of freedom, families weighed by the root of their size, rounded. tests/accuracy/test_throughput.cpp holds what the others
-/// come to. `processor_update`, `another_gpu` and `mixed` are stated: no run, two, and none.
+/// come to. `processor_update`, `another_gpu`, `mixed`, `methods`, `generation` and `sync` are stated: no run, two, and none.
 /// `own` is calibrated on the pairs of those runs' tables that differ only in what a search opens, 1,964 of them: with it 95, 78 and 53 % of
 /// their differences are where 95, 80 and 50 % are expected.
 inline constexpr std::array time_uncertainties{
@@ -37,6 +37,9 @@ inline constexpr std::array time_uncertainties{
     time_uncertainty{"another_gpu", time_assumption::rates_of_another_gpu, time_base::step, 200},
     time_uncertainty{"processor_update", time_assumption::host_update, time_base::offload, 500},
     time_uncertainty{"mixed", time_assumption::mixed_kinds, time_base::step, 100, 50},
+    time_uncertainty{"methods", time_assumption::methods_from_parts, time_base::other_models, 300},
+    time_uncertainty{"generation", time_assumption::generation_by_bandwidth, time_base::generation, 600},
+    time_uncertainty{"sync", time_assumption::generation_by_bandwidth, time_base::sync, 600},
 };
 
 constexpr seconds base_of(const step_cost& c, time_base b) {
@@ -47,6 +50,9 @@ constexpr seconds base_of(const step_cost& c, time_base b) {
     case time_base::offload: return c.offload;
     case time_base::matmul: return c.matmul;
     case time_base::not_multiplied: return c.step - c.matmul - c.attention - c.bubble;
+    case time_base::other_models: return c.other_models;
+    case time_base::generation: return c.generation;
+    case time_base::sync: return c.sync;
     case time_base::step: break;
   }
   return c.step;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/block/limits.hpp>
+#include <headroom/cost/methods.hpp>
 #include <headroom/cost/mixed.hpp>
 
 namespace headroom {
@@ -15,7 +16,7 @@ constexpr objection check_cost(const job& j, const No& no = {}) {
   const auto& m = j.model;
   if (m.vision.kind != vision_kind::none || m.encoder.layers > 0)
     return no("headroom: the step time of vision towers and encoder-decoder models is not predicted by this version");
-  if (j.objective.kind != objective_kind::sft) return no("headroom: the step time of methods other than sft is not predicted by this version; objective.kind");
+  if (const auto why = check_method_cost(j, no)) return why;
   if (m.pattern.given() && j.framework.modules.megatron())
     return no("headroom: the step time of patterns of layer kinds (model.pattern) under Megatron is not predicted by this version; estimate() says what they occupy");
   for (std::size_t k = 0; k < j.hardware.kinds(); ++k)
@@ -39,7 +40,7 @@ constexpr double own_flops(const settled_job& s, double sequences, const Layers&
 template <class Layers>
 constexpr void count_flops(step_cost& r, const settled_job& s, const inventory& list, const Layers& layers) {
   const auto& j = *s.source;
-  const double sequences = product(j.batch.micro, s.data) * static_cast<double>(j.batch.accumulation);
+  const double sequences = product(j.batch.micro, s.data, traits_of(j.objective.kind).sequences) * static_cast<double>(j.batch.accumulation);
   auto f = forward_flops_of(s.model, list, sequences, static_cast<double>(s.layer.sequence), causal_convention::whole_square, layers);
   if constexpr (Layers::any_own) {
     f.attention += own_flops(s, sequences, layers);
@@ -69,8 +70,10 @@ template <class Rates, class Layers>
   const auto list = layers.weights(s.model);
   const auto c = cost_scene_of(s, rates_for(*s.on));
   const auto load = load_of(c, passes_of(c, list, layers));
-  auto r = step_of(c, load, parameters_of(c, list, load.share));
+  const auto n = parameters_of(c, list, load.share);
+  auto r = step_of(c, load, n);
   r.assumptions = assumed_of(c, load.slowest);
+  if (j.objective.kind != objective_kind::sft) [[unlikely]] add_method(r, c, list, n, load.slowest.forward.host, rates_for, layers);
   count_flops(r, s, list, layers);
   return r;
 }

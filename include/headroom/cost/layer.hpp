@@ -157,6 +157,13 @@ constexpr both_passes head_seconds(const cost_scene& c, const inventory& list) {
   const auto& m = c.job->model;
   const auto& l = c.layer;
   const double heads = static_cast<double>(1 + m.mtp_layers);
+  if (l.kept > 0 && l.kept < l.sequence) [[unlikely]] {  // the head reads the last positions alone
+    auto last = c;
+    last.layer.sequence = l.kept;
+    last.layer.tokens = checked::mul(l.samples, l.kept);
+    last.layer.kept = 0;
+    return head_seconds(last, list);
+  }
   add_linears(t, c, list, [](const weight& w) { return w.layers.count == 0 && w.role == module::head; });
   const double vocabulary = static_cast<double>(l.vocabulary) / static_cast<double>(l.tensor);
   if (m.tied && m.head != head_kind::none)

@@ -21,6 +21,9 @@ struct step_cost {
   seconds bubble{};         ///< the pipeline's
   seconds optimizer{};
   seconds offload{};        ///< PCIe and the processor's part of the update, as far as they are waited for
+  seconds other_models{};   ///< forwards of a reference, a teacher or a reward model, scores, a critic's step
+  seconds generation{};     ///< completions
+  seconds sync{};           ///< weights on their way to what generates, and what is moved out of its way
   flops model{};            ///< of all GPUs, recompute not counted, attention's whole square
   flops hardware{};         ///< … recompute counted
   double tokens{};          ///< of a step, of all data-parallel ranks
@@ -183,7 +186,7 @@ constexpr step_cost step_of(const cost_scene& c, const stage_load& load, const r
 
   r.gpus = static_cast<double>(j.hardware.gpus());
   r.peak = c.on.peak;
-  r.tokens = product(j.batch.micro, s.data) * micros * static_cast<double>(s.layer.sequence);
+  r.tokens = product(j.batch.micro, s.data, traits_of(j.objective.kind).sequences) * micros * static_cast<double>(s.layer.sequence);
   return r;
 }
 constexpr step_cost step_of(const cost_scene& c, const stage_load& load, const rank_parameters& n) { return step_of(c, load, n, c.on.links); }

@@ -19,7 +19,8 @@ namespace detail {
 inline constexpr std::pair<const char*, seconds step_cost::*> step_parts[] = {
     {"matmul", &step_cost::matmul},       {"attention", &step_cost::attention},         {"memory", &step_cost::memory},
     {"communication", &step_cost::communication}, {"launch", &step_cost::launch},       {"data_parallel", &step_cost::data_parallel},
-    {"bubble", &step_cost::bubble},       {"optimizer", &step_cost::optimizer},         {"offload", &step_cost::offload}};
+    {"bubble", &step_cost::bubble},       {"optimizer", &step_cost::optimizer},         {"offload", &step_cost::offload},
+    {"other_models", &step_cost::other_models},   {"generation", &step_cost::generation}, {"sync", &step_cost::sync}};
 
 }  // namespace detail
 

@@ -190,6 +190,7 @@ std::string heading_text(const basic_report<Ranks>& r, const job& j, const palet
   text += "\n";
   text += ink.dim(plan_text(j)) + "\n";
   if (j.rollout.given()) text += wrapped(rollout_text(j), "");
+  if (j.evaluation.given()) text += wrapped(evaluation_text(j), "");
   text += r.fits() ? ink.good(verdict_text(r)) : ink.bad(verdict_text(r));
   text += "\n" + ink.dim(range_text(r, sure)) + "\n";
   for (const auto& a : all_assumptions)

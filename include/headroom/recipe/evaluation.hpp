@@ -14,7 +14,7 @@ struct evaluation {
   std::int32_t kept_bytes{};          ///< of each token, that are kept for metrics; 0: its logits (preprocess_logits_for_metrics returns less)
   std::int32_t generate{};            ///< tokens that are generated of each example (predict_with_generate); 0: none
   bool loss_only{};                   ///< nothing but losses is kept (prediction_loss_only, or no compute_metrics)
-  choice use_cache{};                 ///< a forward makes keys and values, too; unset: no
+  choice use_cache{};                 ///< a forward makes keys and values, too; unset: yes
 
   [[nodiscard]] constexpr bool given() const { return batch > 0; }
   friend constexpr bool operator==(const evaluation&, const evaluation&) = default;

@@ -43,6 +43,7 @@ struct rollout {
   trainer_parts trainer_moves{};
   std::int64_t sync_bucket_mib{-1}; ///< verl's buffer for weights on their way; 0: without one; -1: 2048
   std::int64_t sync_groups{1};      ///< groups of layers that are gathered one after the other
+  std::int64_t gpus{};              ///< of an engine that has GPUs of its own; 0: not said
   choice gathers{};                 ///< where the trainer generates: ZeRO's third stage gathers the whole model first; unset: yes
 
   [[nodiscard]] constexpr bool given() const { return engine != engine_kind::unset; }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <headroom/job.hpp>
-#include <headroom/model/check.hpp>
+#include <headroom/rollout/engine_weights.hpp>
 
 namespace headroom::detail {
 
@@ -11,7 +11,23 @@ template <class No>
 constexpr objection check_evaluation(const job& j, const No& no) {
   const auto& e = j.evaluation;
   if (e == evaluation{}) return {};
-  return no("headroom: evaluation between steps is not modelled by this version; leave evaluation out");
+  if (e.batch < 1) return no("headroom: evaluation.batch is required: how many examples a GPU evaluates at once (per_device_eval_batch_size)", e.batch);
+  const auto& f = j.framework;
+  if (f.runtime != runtime::autograd || !f.modules.eager() || (f.label != "hf-trainer" && f.label != "deepspeed"))
+    return no("headroom: evaluation is modelled as transformers' Trainer runs it: framework must be hf-trainer or deepspeed, or leave evaluation out", f.label);
+  if (j.parallel.pipeline > 1 || j.parallel.context > 1) return no("headroom: evaluation is not modelled with layers spread over GPUs or with context parallelism; leave it out");
+  if (j.model.encoder.layers > 0 || j.model.vision.kind != vision_kind::none) return no("headroom: evaluation of models with encoders or towers is not modelled by this version; leave evaluation out");
+  if (j.rollout.given()) return no("headroom: evaluation beside generated completions (num_generations_eval and the like) is not modelled by this version; leave evaluation out");
+  const bool keeps = !e.loss_only && j.objective.kind == objective_kind::sft;
+  if (keeps && e.samples < 1) return no("headroom: evaluation.samples is required: the Trainer keeps the logits of all evaluated examples for compute_metrics; without it write evaluation.loss_only true");
+  if (e.loss_only && (e.samples > 0 || e.accumulation_steps > 0 || e.kept_bytes > 0)) return no("headroom: evaluation.loss_only keeps nothing but losses; leave samples, accumulation_steps and kept_bytes out");
+  if (e.generate > 0) {
+    if (j.objective.kind != objective_kind::sft) return no("headroom: evaluation.generate is modelled for objective.kind \"sft\" alone", e.generate);
+    const auto length = e.sequence > 0 ? e.sequence : j.batch.sequence;
+    if (j.model.sliding_window > 0 && j.model.sliding_window < length + e.generate) return no("headroom: evaluation.generate: how much a cache keeps of a sliding window depends on the release of transformers, and is not modelled; the window", j.model.sliding_window);
+    return check_generated(j.model, 1, no);
+  }
+  return {};
 }
 
 }  // namespace headroom::detail

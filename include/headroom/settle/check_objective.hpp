@@ -40,26 +40,26 @@ template <class No>
 constexpr objection check_reward_and_critic(const job& j, const No& no) {
   const auto& o = j.objective;
   const bool ppo = o.kind == objective_kind::ppo, scored = ppo || o.kind == objective_kind::online_dpo;
-  if (o.reward.given() && !scored) return no("headroom: objective.reward is modelled of PPO and online DPO; the scores of GRPO and RLOO are taken to come from functions or a server: objective.kind must be \"ppo\" or \"online-dpo\"");
+  if (o.has_reward() && !scored) return no("headroom: objective.reward is modelled of PPO and online DPO; the scores of GRPO and RLOO are taken to come from functions or a server: objective.kind must be \"ppo\" or \"online-dpo\"");
   if (o.critic.given() && !ppo) return no("headroom: objective.critic is PPO's; objective.kind must be \"ppo\"");
   if (o.reward_adapter && !(ppo && o.code == method_code::llama_factory)) return no("headroom: objective.reward_adapter is LLaMA-Factory's PPO; leave it out");
-  if (!ppo) return o.reward.given() ? check_role(j, o.reward, no) : objection{};
+  if (!ppo) return o.has_reward() ? check_role(j, o.frozen, no) : objection{};
   const bool value_head = o.code == method_code::llama_factory;
   if (value_head && o.critic.given()) return no("headroom: LLaMA-Factory's PPO has a value head on the trained model and no critic of its own; leave objective.critic out");
   if (!value_head && !o.critic.given()) return no("headroom: PPO needs objective.critic, a model");
-  if (o.reward_adapter && (o.reward.given() || !j.adapter.active())) return no("headroom: objective.reward_adapter is in place of objective.reward, and needs an adapter");
+  if (o.reward_adapter && (o.has_reward() || !j.adapter.active())) return no("headroom: objective.reward_adapter is in place of objective.reward, and needs an adapter");
   if (o.critic.given() && o.critic.parameters_at != place::on_gpu) return no("headroom: a critic trains: what of it lies on the host is said by offload and rollout.trainer_moves; leave objective.critic.parameters_at out");
   if (o.critic.given())
     if (const auto why = check_role(j, o.critic, no)) return why;
   if (o.code == method_code::deepspeed_chat && j.adapter.active()) return no("headroom: adapters of DeepSpeed-Chat's actor and critic are not modelled by this version; leave adapter out");
-  return o.reward.given() ? check_role(j, o.reward, no) : objection{};
+  return o.has_reward() ? check_role(j, o.frozen, no) : objection{};
 }
 
 template <class No>
 constexpr objection check_teacher(const job& j, const No& no) {
   const auto& o = j.objective;
-  const auto& t = o.teacher;
-  if (!traits_of(o.kind).teacher) return t.given() ? no("headroom: objective.teacher is for a distillation; objective.kind must be \"distill\"") : objection{};
+  const auto& t = o.frozen;
+  if (!traits_of(o.kind).teacher) return {};
   if (!t.given()) return no("headroom: a distillation needs objective.teacher, a model");
   if (o.code != method_code::unset && o.code != method_code::trl) return no("headroom: distillation is modelled by this version as TRL's GKD trainer computes it, on a data set; objective.trainer must be \"trl\"");
   if (const auto why = check_role(j, t, no)) return why;

@@ -23,6 +23,7 @@ constexpr objection check_engine(const job& j, const No& no) {
   }
   if (r.gathers != choice::unset) return no("headroom: rollout.gathers is for rollout.engine \"trainer\"");
   if (r.placement == rollout_place::unset) return no("headroom: rollout.placement is required: \"colocated\" where the engine is on the GPUs that train, \"separate\" where it has others");
+  if (r.gpus > 0 && (r.placement != rollout_place::separate || r.gpus % r.tensor != 0)) return no("headroom: rollout.gpus is for an engine that is \"separate\", and must be a multiple of rollout.tensor", r.gpus);
   if (r.placement == rollout_place::separate) {
     if (r.sleep > 0 || !r.trainer_moves.empty()) return no("headroom: rollout.sleep and trainer_moves are for an engine on the GPUs that train; rollout.placement must be \"colocated\"");
     return {};

@@ -19,14 +19,14 @@ constexpr reference_way reference_of(const job& j) {
 enum class other_weights : std::uint8_t { none, own, shared };
 constexpr other_weights other_model_of(const job& j) {
   if (j.objective.kind == objective_kind::sft) return other_weights::none;
-  if (j.objective.teacher.given()) return other_weights::own;
+  if (j.objective.has_teacher()) return other_weights::own;
   const auto way = reference_of(j);
   return way == reference_way::copy ? other_weights::own : way == reference_way::adapter_off ? other_weights::shared : other_weights::none;
 }
 
 constexpr bool has_other_models(const job& j) {
   const auto& o = j.objective;
-  return o.kind != objective_kind::sft && (other_model_of(j) != other_weights::none || o.reward.given() || o.reward_adapter || o.critic.given());
+  return o.kind != objective_kind::sft && (other_model_of(j) != other_weights::none || o.has_reward() || o.reward_adapter || o.critic.given());
 }
 
 /// What a role has of its own, in the job that its standing is.

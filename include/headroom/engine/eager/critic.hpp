@@ -26,14 +26,20 @@ constexpr bytes shared_with_policy(const settled_job& trained, const moment& sta
   return stays.rows[row::workspace] + (wraps_critic(o) ? stays.rows[row::communication_buffers] : bytes{0});
 }
 
+/// Its step alone. Not inlined: the list of weights goes with it.
+template <class Layers>
+[[gnu::noinline]] constexpr timeline walk_step_of_critic(const settled_job& s, const state_bytes& st, bytes& checkpoints, const Layers& layers) {
+  const auto list = list_of(s, layers);
+  return walk_autograd(s, list, st, {0, s.model.layers}, checkpoints, layers);
+}
+
 template <class Layers>
 [[gnu::noinline]] constexpr void walk_critic(other_models& r, const settled_job& trained, std::size_t kind, const Layers& layers) {
   const job standing = standing_of_critic(*trained.source);
   const settled_job s = settle_checked(standing, kind);
-  const auto list = kept_weights(s, layers.weights(s.model));
-  const auto st = states(s, list);
+  const auto st = states_of_other(s, layers);
   bytes checkpoints{0};
-  const auto t = walk_autograd(s, list, st, {0, s.model.layers}, checkpoints, layers);
+  const auto t = walk_step_of_critic(s, st, checkpoints, layers);
   const auto& stays = t.at(phase::save);
   auto& c = r.training;
   const auto& moves = trained.source->rollout.trainer_moves;
@@ -55,15 +61,16 @@ template <class Layers>
 
 /// All that stands beside the model that trains. A reward model that is the trained one with other adapters has no more than these.
 template <class Layers>
-constexpr other_models walk_others(const settled_job& s, const state_bytes& st, std::size_t kind, const Layers& layers) {
-  const auto& o = s.source->objective;
-  const auto which = other_model_of(*s.source);
+[[gnu::noinline]] constexpr other_models walk_others(const job& j, std::size_t kind, const Layers& layers) {
+  const auto s = settle(j, kind);
+  const auto& o = j.objective;
+  const auto which = other_model_of(j);
   other_models r;
-  if (which != other_weights::none) r.compared = walk_other(s, kind, which, layers, o.teacher);
-  if (o.reward.given()) r.reward = walk_other(s, kind, other_weights::own, layers, o.reward);
+  if (which != other_weights::none) r.compared = walk_other(s, kind, which, layers, o.has_teacher() ? o.frozen : model_role{});
+  if (o.has_reward()) r.reward = walk_other(s, kind, other_weights::own, layers, o.frozen);
   if (o.reward_adapter) {
     r.reward = walk_other(s, kind, other_weights::shared, layers, {});
-    r.reward.resident = share(st.adapters, s.layer.adapter_width);
+    r.reward.resident = share(states_of_other(s, layers).adapters, s.layer.adapter_width);
   }
   if (o.critic.given()) walk_critic(r, s, kind, layers);
   return r;

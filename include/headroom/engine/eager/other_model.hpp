@@ -44,11 +44,11 @@ struct bare_forward {
   bytes layers{}, head{};
 };
 template <class Layers>
-constexpr bare_forward walk_bare(const settled_job& s, const state_bytes& st, const windows& w, const Layers& layers, bool keeps_inputs = false) {
+constexpr bare_forward walk_bare(const settled_job& s, const state_bytes& st, const windows& w, const Layers& layers, bool keeps_inputs = false, loss_style makes = loss_style::logits) {
   scene sc = s.layer;
   sc.model = &s.model;
   sc.compiled = false;
-  sc.loss_program = loss_style::logits;
+  sc.loss_program = makes;
   const model_slice all{0, s.model.layers};
   bare_forward r;
   const auto tallest = [](const program& p) { return walk_forward(p, recording::off).peak.total; };
@@ -85,7 +85,7 @@ constexpr bytes wide_logits(const job& j, const settled_job& of) {
 /// Not inlined, so that the list of weights does not lie on the stack beside what follows.
 template <class Layers>
 [[gnu::noinline]] constexpr state_bytes states_of_other(const settled_job& s, const Layers& layers) {
-  return states(s, kept_weights(s, layers.weights(s.model)));
+  return states(s, list_of(s, layers));
 }
 
 /// Weights of its own are gathered beside what the trained model has gathered; shared ones are those of the trained model's engine, of which

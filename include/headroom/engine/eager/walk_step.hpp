@@ -63,9 +63,12 @@ constexpr void step_count::count_blocks(const step_facts& f, bool accumulate, bo
     if (pools_) [[unlikely]] tail_span_ = tail.size(tail.input()) + span_of(tail);
   });
   if (f.other_forward > bytes{0}) [[unlikely]] {
-    with_made([&] { return detail::tail_of(sc, outside, flows); }, [&](program tail) {
-      handover there;
+    with_made([&] {
+      auto tail = detail::tail_of(sc, outside, flows);
       tail.return_at_other();
+      return tail;
+    }, [&](const program& tail) {
+      handover there;
       (void)walk_forward(tail, recording::on, &there);
       other_ = there.there;
       other_.add(row::other_models, f.other_forward);

@@ -17,10 +17,17 @@ struct captured_layers {
 
 constexpr bool captures_first(const job& j) { return j.framework.graphs.modules != 0; }
 
-constexpr captured_layers walk_captured_layers(const settled_job& s) {
+[[gnu::noinline]] constexpr captured_layers walk_captured_layers(const settled_job& s) {
   const auto has = [&](graph_module m) { return (s.source->framework.graphs.modules >> static_cast<int>(m) & 1U) != 0; };
   const bool attention = has(graph_module::attn), dense = has(graph_module::mlp), sparse = has(graph_module::moe);
   return {walk_divided_layers(s, {attention, dense, sparse, false}), walk_divided_layers(s, {!attention, !dense, !sparse, true})};
+}
+
+/// The tallest moment of a capture. Not inlined, so that its phases do not lie on the stack beside those of the steps.
+template <class Order>
+[[gnu::noinline]] constexpr moment tallest_captured(const settled_job& s, const detail::rank_weights& weights, const stage_cut& cut, const captured_layers& w, std::int64_t stage, const Order& order) {
+  const auto capture = walk_stage(s, weights, cut, w.in_graphs, stage, order);
+  return capture.at(phase::forward).total < capture.at(phase::backward).total ? capture.at(phase::backward) : capture.at(phase::forward);
 }
 
 /// One stage: steps, and the capture before them. A resumed run has its optimizer states by then. The pool of the graphs keeps what
@@ -28,11 +35,7 @@ constexpr captured_layers walk_captured_layers(const settled_job& s) {
 template <class Order>
 constexpr timeline walk_captured_stage(const settled_job& s, const detail::rank_weights& weights, const stage_cut& cut, const captured_layers& w, std::int64_t stage,
                                        const Order& order) {
-  moment tallest;
-  {
-    const auto capture = walk_stage(s, weights, cut, w.in_graphs, stage, order);
-    tallest = capture.at(phase::forward).total < capture.at(phase::backward).total ? capture.at(phase::backward) : capture.at(phase::forward);
-  }
+  const auto tallest = tallest_captured(s, weights, cut, w, stage, order);
   auto t = walk_stage(s, weights, cut, w.outside, stage, order);
   const auto steps = t.at(t.peak()).total;
   t.look(phase::load, -1, tallest);

@@ -11,8 +11,11 @@ namespace headroom::io {
 struct named_role {
   const char* key;
   model_role objective::* role;
+  bool teaches{};  ///< is the teacher of a distillation, and of nothing else
 };
-inline constexpr named_role roles_of_objective[] = {{"teacher", &objective::teacher}, {"reward", &objective::reward}, {"critic", &objective::critic}};
+inline constexpr named_role roles_of_objective[] = {{"teacher", &objective::frozen, true}, {"reward", &objective::frozen}, {"critic", &objective::critic}};
+/// Whether a method has such a role; a critic anywhere, so that estimate() says why not.
+inline bool has_role(const objective& o, const named_role& r) { return r.role == &objective::critic || traits_of(o.kind).teacher == r.teaches; }
 
 /// All but `model`, which needs a place to read files from.
 template <class Keys>
@@ -61,14 +64,17 @@ inline objective read_objective(const json_value& value, const std::string& path
   o.kind = name_at<objective_kind>(k.need("kind", "a method, e.g. \"dpo\""), k.at("kind"));
   describe(k, o);
   for (const auto& r : roles_of_objective)
-    if (const auto* v = k.take(r.key)) o.*r.role = read_role(*v, k.at(r.key), base);
+    if (const auto* v = k.take(r.key)) {
+      o.*r.role = read_role(*v, k.at(r.key), base);
+      if (!has_role(o, r)) fail(r.teaches ? "headroom: objective.teacher is for a distillation; objective.kind must be \"distill\"" : "headroom: objective.reward is of methods that score completions; objective.kind must not be \"distill\"");
+    }
   k.finish();
   return o;
 }
 inline json_value objective_to_json(const objective& o) {
   auto object = written_keys(o);
   for (const auto& r : roles_of_objective)
-    if ((o.*r.role).given()) object[r.key] = role_to_json(o.*r.role);
+    if ((o.*r.role).given() && has_role(o, r)) object[r.key] = role_to_json(o.*r.role);
   object["kind"] = text_of(o.kind);
   return object.size() == 1 ? object["kind"] : object;
 }

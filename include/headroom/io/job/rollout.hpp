@@ -25,6 +25,7 @@ void describe(Keys& k, rollout& r) {
   k.whole("batch", r.batch, {}, 0, most);
   k.whole("sync_bucket_mib", r.sync_bucket_mib, std::int64_t{-1}, 0, most);
   k.whole("sync_groups", r.sync_groups, std::int64_t{1}, 1, most);
+  k.whole("gpus", r.gpus, {}, 0, most);
   k.flag("gathers", r.gathers);
 }
 

@@ -50,6 +50,12 @@ constexpr std::string_view assumption_text(time_assumption a) {
              "kinds at the slower's link; no published run on a mixed cluster is among those that the rates are calibrated on.";
     case time_assumption::messages_polled:
       return "this version asks every 0.1 s whether a message of the pipeline has come: in three runs of ten a micro-batch took 0.5 to 1.6 s more, which is not counted.";
+    case time_assumption::methods_from_parts:
+      return "a step is one update, whose examples are scored and trained on once; each part (other models' forwards, a critic's step) is predicted as any job's is, and their sum "
+             "has been compared with no published run.";
+    case time_assumption::generation_by_bandwidth:
+      return "completions have their full length; each of their tokens takes what reading the weights once, and the keys and values of all sequences side by side, takes, at the "
+             "bandwidth of training's kernels; prompts go by FLOPs. No published run was compared with.";
     case time_assumption::own_matrices_alone:
       return "a layer of one's own does not say, by flops(), what it computes beside its matrices: that takes no time here.";
   }

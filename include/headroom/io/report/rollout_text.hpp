@@ -2,6 +2,7 @@
 // One line above a report's numbers: who generates completions, and what an engine on the same GPUs makes of its share.
 #pragma once
 
+#include <headroom/engine/eager/evaluation_phase.hpp>
 #include <headroom/io/report/text_table.hpp>
 #include <headroom/io/syntax/names.hpp>
 #include <headroom/model/inventory.hpp>
@@ -30,6 +31,18 @@ inline std::string rollout_text(const job& j) {
   }
   constexpr const char* asleep[] = {"; it never sleeps", "; while the trainer works its weights are on the host", "; while the trainer works it has none"};
   return text + asleep[r.sleep];
+}
+
+/// "evaluation: 8 × 1,024 tokens a GPU, …"; empty where nothing is evaluated.
+inline std::string evaluation_text(const job& j) {
+  const auto& e = j.evaluation;
+  if (!e.given()) return {};
+  auto text = "evaluation of " + grouped(e.batch) + " × " + grouped(e.sequence > 0 ? e.sequence : j.batch.sequence) + " tokens a GPU";
+  if (e.generate > 0) text += ", of each of which " + grouped(e.generate) + " tokens are generated";
+  if (e.loss_only || j.objective.kind != objective_kind::sft) return text + "; of its forwards nothing is kept but losses";
+  const auto kept = headroom::detail::kept_of(settle(j));
+  return text + "; " + (e.kept_bytes > 0 ? "what metrics need of " : "logits of ") + grouped(kept.batches) + (kept.batches == 1 ? " batch" : " batches") + " of all GPUs, " + gib_text(kept.batch) + " each, " +
+         (e.accumulation_steps > 0 ? "lie on every GPU before they go to the host" : "lie on every GPU to the end");
 }
 
 }  // namespace headroom::io::detail

@@ -1,0 +1,134 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What methods with several models add to a step's time: forwards of other models, a critic's own step, generation, and weights on their way.
+// A step is one update of the weights: the completions that it trains on are generated, scored and trained on once.
+#pragma once
+
+#include <headroom/cost/generation.hpp>
+#include <headroom/engine/eager/rollout_phases.hpp>
+#include <headroom/settle/objective.hpp>
+
+namespace headroom::detail {
+
+/// Sequences that a GPU trains on in a step.
+constexpr double sequences_of_step(const job& j) { return product(j.batch.micro, j.batch.accumulation, traits_of(j.objective.kind).sequences); }
+
+/// One forward without a graph of a job's micro-batch; where its weights are gathered, behind that.
+template <class Rates, class Layers>
+constexpr double forward_alone(const settled_job& s, const Rates& rates_for, const Layers& layers) {
+  const auto list = list_of(s, layers);
+  auto c = cost_scene_of(s, rates_for(*s.on));
+  c.layer.loss_program = loss_style::logits;
+  const double computed = load_of(c, passes_of(c, list, layers)).slowest.forward.total();
+  if (s.shards.parameters == 1) return computed;
+  const double gathered = gather_seconds(c.on.links, {s.shards.parameters, 1}, parameters_of(c, list, 1.0).all * static_cast<double>(s.precision.compute.width()));
+  return computed > gathered ? computed : gathered;
+}
+
+template <class Rates, class Layers>
+[[gnu::noinline]] constexpr double other_seconds(const job& j, const model_role& role, const Rates& rates_for, const Layers& layers) {
+  const job standing = standing_of_other(j, role);
+  return forward_alone(settle_checked(standing), rates_for, layers) * sequences_of_step(j) / static_cast<double>(standing.batch.micro);
+}
+
+/// The policy scores its completions before it trains on them; TRL's PPO has its scores from generation.
+template <class Rates, class Layers>
+[[gnu::noinline]] constexpr double own_scores(const job& j, const settled_job& s, const Rates& rates_for, const Layers& layers) {
+  if (!scores_first(j.objective.kind) || kept_scores(j, 1, 1) > bytes{0}) return 0;
+  auto at_once = s;
+  at_once.layer.samples = scored_at_once(j);
+  at_once.layer.tokens = checked::mul(at_once.layer.samples, at_once.layer.sequence);
+  return forward_alone(at_once, rates_for, layers) * sequences_of_step(j) / static_cast<double>(at_once.layer.samples);
+}
+
+/// A critic's values, and its step.
+template <class Rates, class Layers>
+[[gnu::noinline]] constexpr double critic_seconds(const job& j, const Rates& rates_for, const Layers& layers) {
+  const job standing = standing_of_critic(j);
+  const auto s = settle_checked(standing);
+  const auto list = list_of(s, layers);
+  const auto c = cost_scene_of(s, rates_for(*s.on));
+  const auto load = load_of(c, passes_of(c, list, layers));
+  return step_of(c, load, parameters_of(c, list, load.share)).step.value + load.slowest.forward.total() * sequences_of_step(j) / static_cast<double>(standing.batch.micro);
+}
+
+/// Engines that write the completions of a step, and what each is asked for.
+constexpr generation_load load_of_engine(const settled_job& s, const inventory& list) {
+  const auto& j = *s.source;
+  const auto& r = j.rollout;
+  generation_load g{.prompt = static_cast<double>(r.prompt), .completion = static_cast<double>(r.completion), .tensor = r.tensor};
+  const double all = sequences_of_step(j) * static_cast<double>(s.data);
+  if (r.engine == engine_kind::trainer) {
+    g.sequences = g.prompts = all / static_cast<double>(s.data);
+    g.at_once = static_cast<double>(generated_at_once(j));
+    return g;
+  }
+  const auto gpus = r.shares_gpus() ? j.hardware.gpus() : r.gpus;
+  g.sequences = all * static_cast<double>(r.tensor) / static_cast<double>(gpus);
+  g.prompts = r.generations > 0 ? g.sequences / static_cast<double>(r.generations) : g.sequences;
+  // vLLM runs 256 sequences side by side (config SchedulerConfig max_num_seqs), or as many as have room.
+  g.at_once = g.sequences < 256 ? g.sequences : 256;
+  const auto e = engine_memory_of(s.model, list, r, s.on->memory, j.hardware.taken);
+  const auto room = static_cast<double>(room_for(e.cache, token_bytes(s.model, r.tensor, r.cache_format()), properties_of(r.engine).block_tokens, r.prompt + r.completion).sequences);
+  if (r.share.set() && room > 0 && room < g.at_once) g.at_once = room;
+  return g;
+}
+
+/// What weights, gathered from all ranks, take to the engine: within these GPUs, or over the network to others.
+constexpr double sync_seconds(const settled_job& s, const machine& on, double whole) {
+  const auto& r = s.source->rollout;
+  if (r.engine == engine_kind::trainer) return s.shards.parameters > 1 && chosen(r.gathers, true) ? gather_seconds(on.links, {s.shards.parameters, 1}, whole) : 0.0;
+  const double gathered = gather_seconds(on.links, {s.shards.parameters, 1}, whole);
+  return gathered + (r.shares_gpus() ? 2 * whole / static_cast<double>(r.tensor) / on.memory : send_seconds(on.links, on.links.domain, whole));
+}
+
+/// What goes to the host and comes back around a rollout, over PCIe: the engine's weights where they sleep there, and the trainer's parts.
+constexpr double moving_seconds(const settled_job& s, const machine& on, const rank_parameters& n, double whole) {
+  const auto& r = s.source->rollout;
+  if (!r.shares_gpus()) return 0;
+  double moved = r.sleep == 1 ? whole / static_cast<double>(r.tensor) : 0.0;
+  if (r.trainer_moves.has(trainer_part::weights)) moved += n.all * static_cast<double>(s.precision.parameters.width()) / static_cast<double>(s.shards.parameters);
+  if (r.trainer_moves.has(trainer_part::optimizer)) moved += n.trained * static_cast<double>(s.optimizer.moments * s.optimizer.state.width()) / static_cast<double>(s.shards.optimizer);
+  return 2 * moved / on.pcie;
+}
+
+/// `host`: seconds of a processor for a forward of the trained module.
+template <class Rates, class Layers>
+[[gnu::noinline]] constexpr void add_method(step_cost& cost, const cost_scene& c, const inventory& list, const rank_parameters& n, double host, const Rates& rates_for, const Layers& layers) {
+  const auto& s = *c.job;
+  const auto& j = *s.source;
+  const auto& o = j.objective;
+  double forwards = own_scores(j, s, rates_for, layers);
+  if (other_model_of(j) != other_weights::none) forwards += other_seconds(j, o.has_teacher() ? o.frozen : model_role{}, rates_for, layers);
+  if (o.has_reward()) forwards += other_seconds(j, o.frozen, rates_for, layers);
+  if (o.reward_adapter) forwards += other_seconds(j, {}, rates_for, layers);
+  if (o.critic.given()) forwards += critic_seconds(j, rates_for, layers);
+  cost.other_models = seconds{forwards};
+  cost.step = cost.step + cost.other_models;
+  cost.assumptions.add(time_assumption::methods_from_parts);
+  if (!j.rollout.given()) return;
+  const auto& r = j.rollout;
+  const bool engine = r.engine != engine_kind::trainer;
+  const auto& format = engine ? r.weight_format() : s.precision.parameters;
+  const auto g = load_of_engine(s, list);
+  const double whole = n.all * static_cast<double>(format.width());
+  const double processor = engine && chosen(r.graphs, true) ? 0.0 : host;
+  cost.generation = seconds{generation_seconds(s.model, list, c.on, g, static_cast<double>(format.width()),
+                                               static_cast<double>(token_bytes(s.model, r.tensor, engine ? r.cache_format() : format).count()), processor)};
+  cost.sync = seconds{sync_seconds(s, c.on, whole) + moving_seconds(s, c.on, n, whole)};
+  cost.step = cost.step + cost.generation + cost.sync;
+  if (engine && !r.shares_gpus()) cost.gpus += static_cast<double>(r.gpus);
+  cost.assumptions.add(time_assumption::generation_by_bandwidth);
+}
+
+/// Whether a method's time is predicted.
+template <class No>
+constexpr objection check_method_cost(const job& j, const No& no) {
+  const auto& r = j.rollout;
+  if (j.objective.kind == objective_kind::sft) return {};
+  if (j.hardware.kinds() > 1) return no("headroom: the step time of methods other than sft on several kinds of GPU is not predicted by this version; hardware.gpu");
+  if (r.given() && r.engine != engine_kind::trainer && !r.shares_gpus() && r.gpus < 1)
+    return no("headroom: the step time of a method whose engine has GPUs of its own needs rollout.gpus: how many they are");
+  return {};
+}
+
+}  // namespace headroom::detail
