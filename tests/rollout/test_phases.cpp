@@ -241,7 +241,7 @@ TEST_CASE("what decides is asked for, and what is not modelled is refused") {
   refused(with([](job& j) { j.objective.code = method_code::ms_swift; j.sharding.stage = 2; j.rollout.trainer_moves = {trainer_part::weights}; }), "stages 1 and 2");
   refused(with([](job& j) { j.rollout.tensor = 3; }), "attention heads");
   refused(with([](job& j) { j.sharding = {.kind = sharding_kind::fsdp1}; j.adapter = lora(j).adapter; }), "TRL under FSDP");
-  CHECK_THROWS_WITH_AS(cost(beside_vllm()), doctest::Contains("is not predicted"), job_error);
+  CHECK(cost(beside_vllm()).generation.value > 0);
 }
 
 TEST_CASE("the largest share, and the longest completion") {

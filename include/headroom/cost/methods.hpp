@@ -4,8 +4,8 @@
 #pragma once
 
 #include <headroom/cost/generation.hpp>
-#include <headroom/engine/eager/rollout_phases.hpp>
 #include <headroom/settle/objective.hpp>
+#include <headroom/states/kept_weights.hpp>
 
 namespace headroom::detail {
 

@@ -3,8 +3,8 @@
 // (objection.hpp).
 #pragma once
 
-#include <headroom/settle/check_lengths.hpp>
 #include <headroom/settle/check_evaluation.hpp>
+#include <headroom/settle/check_lengths.hpp>
 #include <headroom/settle/check_objective.hpp>
 #include <headroom/settle/check_rollout.hpp>
 

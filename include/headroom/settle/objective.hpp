@@ -47,6 +47,21 @@ constexpr std::int64_t scored_at_once(const job& j) {
   return j.rollout.batch > 0 ? j.rollout.batch : checked::mul(j.batch.micro, traits_of(j.objective.kind).sequences);
 }
 
+/// Completions between two updates of the weights of TRL's PPO on a GPU.
+constexpr std::int64_t trained_at_once(const job& j) { return checked::mul(j.batch.micro, j.batch.accumulation); }
+
+/// Scores over the vocabulary of every token that TRL's PPO generates, in fp32: their variable names them until the next rollout's take its place.
+constexpr bytes kept_scores(const job& j, std::int64_t vocab, std::int64_t completions) {
+  if (j.objective.kind != objective_kind::ppo || !wraps_critic(j.objective)) return bytes{0};
+  return bytes{checked::mul(checked::mul(checked::mul(completions, j.rollout.completion), vocab), 4)};
+}
+
+/// Completions that the trained module generates side by side.
+constexpr std::int64_t generated_at_once(const job& j) {
+  if (j.objective.kind == objective_kind::ppo) return scored_at_once(j);
+  return j.objective.kind == objective_kind::online_dpo ? checked::mul(2, j.batch.micro) : trained_at_once(j);
+}
+
 /// The standing of a model that runs forward alone is a job, too: of its model, in which nothing trains. `role`: a teacher, a reward model, or none
 /// for a reference. DeepSpeed divides it in the third stage alone (trl/models/utils.py prepare_deepspeed: any other stage becomes 0, so that it is
 /// whole on every GPU). It is checked as part of `j`. A reward model has one score for its head (AutoModelForSequenceClassification), but

@@ -54,21 +54,6 @@ constexpr engine_memory engine_here(const settled_job& s, const inventory& list,
 
 constexpr moment engine_moment(const engine_memory& e) { return moment(row::rollout_engine, e.weights + e.forward) + moment(row::kv_cache, e.cache); }
 
-/// Completions between two updates of the weights of TRL's PPO on a GPU.
-constexpr std::int64_t trained_at_once(const job& j) { return checked::mul(j.batch.micro, j.batch.accumulation); }
-
-/// Scores over the vocabulary of every token that TRL's PPO generates, in fp32: their variable names them until the next rollout's take its place.
-constexpr bytes kept_scores(const job& j, std::int64_t vocab, std::int64_t completions) {
-  if (j.objective.kind != objective_kind::ppo || !wraps_critic(j.objective)) return bytes{0};
-  return bytes{checked::mul(checked::mul(checked::mul(completions, j.rollout.completion), vocab), 4)};
-}
-
-/// Completions that the trained module generates side by side.
-constexpr std::int64_t generated_at_once(const job& j) {
-  if (j.objective.kind == objective_kind::ppo) return scored_at_once(j);
-  return j.objective.kind == objective_kind::online_dpo ? checked::mul(2, j.batch.micro) : trained_at_once(j);
-}
-
 /// What a rollout adds to every moment: scores that are kept, an engine that never sleeps, partitions that lie there twice.
 constexpr moment rollout_all_along(const settled_job& s, const inventory& list, const state_bytes& st) {
   const auto& r = s.source->rollout;
