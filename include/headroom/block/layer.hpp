@@ -9,16 +9,20 @@ namespace headroom {
 
 namespace detail {
 
+/// A dense half of twice the width. In a frame of its own, as it has a shape there.
+template <class Visit>
+[[gnu::noinline]] constexpr void visit_wide(const scene& s, layer_kind kind, const module_set& trained, bool flows, std::int64_t matrices, const Visit& visit) {
+  const auto model = widened(*s.model);
+  auto there = s;
+  there.model = &model;
+  with_made([&] { return decoder_block(there, layer_part::mlp, kind.mixer, trained, flows, matrices); }, visit);
+}
+
 /// The half of a layer behind its mixer, or the whole of a layer without one.
 template <class Visit>
 constexpr void visit_feed_forward(const scene& s, layer_kind kind, const module_set& trained, bool flows, std::int64_t matrices, Visit&& visit) {
   if (kind.feeds == feed_forward_kind::dense) with_made([&] { return decoder_block(s, layer_part::mlp, kind.mixer, trained, flows, matrices); }, visit);
-  if (kind.feeds == feed_forward_kind::wide) {
-    const auto model = widened(*s.model);
-    auto there = s;
-    there.model = &model;
-    with_made([&] { return decoder_block(there, layer_part::mlp, kind.mixer, trained, flows, matrices); }, visit);
-  }
+  if (kind.feeds == feed_forward_kind::wide) visit_wide(s, kind, trained, flows, matrices, visit);
   if (!kind.sparse()) return;
   with_made([&] {
     if (s.habits->experts.gemm == expert_gemm::grouped_mm) return grouped_experts_block(s, trained, flows, matrices);
