@@ -4,6 +4,8 @@
 
 #include "both.hpp"
 
+#include <string_view>
+
 namespace test_balance {
 
 using namespace headroom;
@@ -178,5 +180,40 @@ static_assert([] {
   const auto b = balance_stages(j);
   return b.parallel.stage_layers[0] + b.parallel.stage_layers[1] + b.parallel.stage_layers[2] + b.parallel.stage_layers[3] == 6;
 }());
+
+TEST_CASE("stages of a hybrid stack are the best of all cuts") {
+  // Megatron's letters: attention and experts lie at one end, so that even stages are not even.
+  job j;
+  j.framework = frameworks::megatron;
+  j.model = {.layers = 12, .hidden = 1024, .heads = 16, .ffn = 4096, .vocab = 32000};
+  j.model.ssm = {.heads = 32, .head_dim = 64, .state = 128, .groups = 8, .conv = 4, .chunk = 128, .conv_bias = true};
+  j.model.experts = {.count = 8, .active = 2, .ffn = 4096};
+  for (const char letter : std::string_view{"MMMM*-*-*E*E"})
+    j.model.pattern.add(letter == 'M'   ? layer_kind{mixer_kind::mamba2, feed_forward_kind::none}
+                        : letter == '*' ? layer_kind{mixer_kind::attention, feed_forward_kind::none}
+                        : letter == 'E' ? layer_kind{mixer_kind::none, feed_forward_kind::experts}
+                                        : layer_kind{mixer_kind::none, feed_forward_kind::dense});
+  j.hardware = {.gpu = gpus::a100_sxm_80gb, .gpus_per_node = 3};
+  j.precision = precisions::bf16_mixed;
+  j.parallel.pipeline = 3;
+  j.batch = {.micro = 2, .sequence = 2048, .accumulation = 6};
+  j.attention = attention::te;
+  const auto balanced = balance_stages(j);
+  CHECK(layers_of(balanced) == 12);
+  bytes best{}, even{};
+  bool any = false;
+  for (std::int32_t a = 1; a <= 10; ++a)
+    for (std::int32_t b = 1; a + b <= 11; ++b) {
+      auto other = balanced;
+      const std::int32_t layers[] = {a, b, 12 - a - b};
+      for (std::size_t i = 0; i < 3; ++i) other.parallel.stage_layers[i] = layers[i];
+      const auto left = estimate(other).headroom();
+      if (!any || left > best) best = left;
+      if (a == 4 && b == 4) even = left;
+      any = true;
+    }
+  CHECK(estimate(balanced).headroom() == best);
+  CHECK(best > even);
+}
 
 }  // namespace test_balance

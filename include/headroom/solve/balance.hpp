@@ -29,6 +29,82 @@ struct stage_headroom {
   }
 };
 
+/// A stack whose layers differ, cut so that the tightest stage has the most headroom. What a stage occupies grows with every layer at either end of it, so that a
+/// headroom can be had on all stages if each takes as many layers as leave it that much, one after the other; the largest such headroom is halved in on.
+class differing_layers {
+ public:
+  constexpr explicit differing_layers(job& j) : job_(&j), stages_(j.parallel.pipeline), layers_(j.model.layers) {}
+  /// From the cut that the job has.
+  [[gnu::noinline]] constexpr void balance() {
+    bytes low = least(), high = low;
+    cut_kept(true);
+    for (std::int64_t i = 0; i < stages_; ++i) high = max(high, headroom(i, i + 1 < stages_ ? i : layers_ - 1, 1));  // of the emptiest stage
+    while (low < high) {
+      const auto middle = low + bytes{(high.count() - low.count() + 1) / 2};
+      if (cut_for(middle)) {
+        low = max(middle, least());
+        cut_kept(true);
+      } else {
+        high = middle - bytes{1};
+      }
+    }
+    cut_kept(false);
+  }
+
+ private:
+  constexpr void put(std::int64_t stage, std::int64_t count) { job_->parallel.stage_layers[static_cast<std::size_t>(stage)] = static_cast<std::int32_t>(count); }
+  [[nodiscard]] constexpr bytes least() const {
+    const stage_headroom now(*job_);
+    return now.of[now.tightest(static_cast<std::size_t>(stages_))];
+  }
+  /// What a stage leaves that runs `count` layers from `first` on, wherever the others lie.
+  [[nodiscard]] constexpr bytes headroom(std::int64_t stage, std::int64_t first, std::int64_t count) {
+    const auto behind = stages_ - 1 - stage, rest = layers_ - first - count;
+    for (std::int64_t i = 0; i < stage; ++i) put(i, i == 0 ? first - (stage - 1) : 1);
+    put(stage, count);
+    for (std::int64_t i = 0; i < behind; ++i) put(stage + 1 + i, i + 1 == behind ? rest - (behind - 1) : 1);
+    return stage_headroom(*job_).of[static_cast<std::size_t>(stage)];
+  }
+  /// Cuts the stack so that every stage has that much, if it can be.
+  constexpr bool cut_for(bytes wanted) {
+    std::array<std::int32_t, degrees::max_entries> found{};
+    std::int64_t first = 0;
+    for (std::int64_t stage = 0; stage < stages_; ++stage) {
+      const auto behind = stages_ - 1 - stage;
+      std::int64_t fits = 0, most = layers_ - first - behind;
+      if (behind == 0) {
+        if (headroom(stage, first, most) < wanted) return false;
+        fits = most;
+      }
+      for (auto low = fits + 1; behind > 0 && low <= most;) {
+        const auto middle = low + (most - low) / 2;
+        if (headroom(stage, first, middle) >= wanted)
+          fits = middle, low = middle + 1;
+        else
+          most = middle - 1;
+      }
+      if (fits == 0) return false;
+      found[static_cast<std::size_t>(stage)] = static_cast<std::int32_t>(fits);
+      first += fits;
+    }
+    for (std::int64_t i = 0; i < stages_; ++i) put(i, found[static_cast<std::size_t>(i)]);
+    return true;
+  }
+  /// Keeps the cut that the job has, or gives it back.
+  constexpr void cut_kept(bool keep) {
+    auto& layers = job_->parallel.stage_layers;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(stages_); ++i) {
+      if (keep)
+        kept_[i] = layers[i];
+      else
+        layers[i] = kept_[i];
+    }
+  }
+  job* job_;
+  std::int64_t stages_, layers_;
+  std::array<std::int32_t, degrees::max_entries> kept_{};
+};
+
 constexpr void balance(job& j) {
   auto& d = j.parallel;
   if (d.pipeline < 2 || d.pipeline > degrees::max_entries) refuse("headroom: balance_stages() needs parallel.pipeline from 2 to 256", d.pipeline);
@@ -39,6 +115,7 @@ constexpr void balance(job& j) {
   d.chunks = static_cast<std::int32_t>(d.pipeline);
   for (std::size_t i = 0; i < stages; ++i)
     d.stage_layers[i] = static_cast<std::int32_t>(j.model.layers / d.pipeline + (static_cast<std::int64_t>(i) < j.model.layers % d.pipeline ? 1 : 0));
+  if (kinds_of(j.model).size > 1) return differing_layers(j).balance();
   stage_headroom now(j);
   for (bool moved = true; moved;) {
     moved = false;
@@ -70,7 +147,8 @@ constexpr void balance(job& j) {
 
 /// The job with `parallel.stage_layers` chosen so that its tightest GPU has the most headroom: on a mixed cluster the small GPUs
 /// get fewer layers, and so does a stage that also holds the embedding or the logits. What a stage occupies grows with its own
-/// layers alone, so moving one layer at a time off the tightest stage ends only where no division is better.
+/// layers alone, so moving one layer at a time off the tightest stage ends only where no division is better. Where layers differ, ranges of
+/// them are compared instead.
 /// Errors: job_error without pipeline stages, with virtual ones, and with fewer layers than stages; those of estimate().
 constexpr job balance_stages(const job& from) {
   job j = from;
