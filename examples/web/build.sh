@@ -34,10 +34,11 @@ compile() {
   object=$1 source=$2
   shift 2
   said="$options $*"
-  if [ -f "$object" ] && [ "$(cat "$object.options")" = "$said" ] && [ -z "$(find "$root/include" "$root/examples/calls" "$here" -newer "$object" \( -name "*.[ch]pp" -o -path '*/missing/*' \) -print -quit)" ]; then return; fi
+  if [ -f "$object" ] && [ "$(cat "$object.options")" = "$said" ] && [ -z "$(find "$root/include" "$root/examples/calls" "$here" -newer "$object.options" \( -name "*.[ch]pp" -o -path '*/missing/*' \) -print -quit)" ]; then return; fi
+  rm -f "$object"
+  echo "$said" >"$object.options"  # before: what is edited while it compiles is newer
   # shellcheck disable=SC2086
   em++ $options "$@" -c "$source" -o "$object"
-  echo "$said" >"$object.options"
 }
 compile page.o "$here/page.cpp" -std=c++20 -Wall -Wextra -DHEADROOM_HAS_TOML=1 -DHEADROOM_HAS_YAML=$yaml -isystem "$here/missing" -isystem inc -isystem yaml-cpp/include "-I$root/include"
 objects=page.o

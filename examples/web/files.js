@@ -103,6 +103,7 @@ class Import {
     const pasted = element('paste').value;
     const files = [...this.files, ...(pasted.trim() ? [{name: 'pasted text', text: pasted}] : [])].map((f) => [f.name, f.text]);
     if (files.length === 0) return this.say('Choose, drop or paste a file first.');
+    this.say('');
     if (files.length === 1 && this.plain(files[0][1])) return this.done();
     const found = await this.engine.ask('import', JSON.stringify({files, model: element('import-model').value.trim(), gpu: element('import-gpu').value.trim(), set: lines('import-set'), env: lines('import-env').map((l) => [l.split('=')[0], l.slice(l.indexOf('=') + 1)]), ignore: lines('import-ignore')}));
     if (found.error) return this.say(found.error.replace(/^headroom: /, ''));
