@@ -7,8 +7,8 @@
 namespace headroom {
 
 struct evaluation {
-  std::int64_t sequence{};            ///< tokens of each example; 0: batch.sequence
-  std::int64_t samples{};             ///< examples of the set, over all GPUs
+  std::int32_t sequence{};            ///< tokens of each example; 0: batch.sequence
+  std::int32_t samples{};             ///< examples of the set, over all GPUs
   std::int32_t batch{};               ///< examples that a GPU evaluates at once; 0: nothing is evaluated
   std::int32_t accumulation_steps{};  ///< batches after which what is kept goes to the host; 0: at the end (eval_accumulation_steps)
   std::int32_t kept_bytes{};          ///< of each token, that are kept for metrics; 0: its logits (preprocess_logits_for_metrics returns less)

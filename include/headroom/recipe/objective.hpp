@@ -33,9 +33,9 @@ struct objective {
   objective_kind kind{};
   method_code code{};
   reference_way reference{};
+  bool reward_adapter{};             ///< the reward model is the trained one with other adapters, which lie beside its own
   model_role frozen{};               ///< the teacher of a distillation; else a reward model, without which a function or a server scores
   model_role critic{};               ///< trains beside the policy: a score for each token instead of the vocabulary's head
-  bool reward_adapter{};             ///< the reward model is the trained one with other adapters, which lie beside its own
 
   [[nodiscard]] constexpr bool has_teacher() const { return kind == objective_kind::distill && frozen.given(); }
   [[nodiscard]] constexpr bool has_reward() const { return kind != objective_kind::distill && frozen.given(); }

@@ -33,18 +33,18 @@ struct rollout {
   memory_share share{};             ///< of a GPU's memory, as the engine reads it
   std::int64_t tensor{1};           ///< GPUs over which the engine divides the model
   std::int32_t sleep{-1};           ///< 0: it stays; 1: its weights go to the host; 2: they are thrown away. Keys and values go with both. -1: not said
+  std::int32_t gpus{};              ///< of an engine that has GPUs of its own; 0: not said
   choice graphs{};                  ///< CUDA graphs; unset: the engine's own choice, yes
+  choice gathers{};                 ///< where the trainer generates: ZeRO's third stage gathers the whole model first; unset: yes
+  trainer_parts trainer_moves{};
   number_format format{};           ///< of its weights; not set(): bf16
   number_format kv_format{};        ///< of keys and values; not set(): as the weights
   std::int64_t batched_tokens{};    ///< tokens of one of its forwards, at most; 0: the trainer's choice
   std::int64_t prompt{}, completion{};  ///< tokens, at most; together batch.sequence
   std::int64_t generations{};       ///< completions of each prompt; 0: not said
   std::int64_t batch{};             ///< completions that a GPU scores at once; 0: as many as it trains on at once
-  trainer_parts trainer_moves{};
   std::int64_t sync_bucket_mib{-1}; ///< verl's buffer for weights on their way; 0: without one; -1: 2048
   std::int64_t sync_groups{1};      ///< groups of layers that are gathered one after the other
-  std::int64_t gpus{};              ///< of an engine that has GPUs of its own; 0: not said
-  choice gathers{};                 ///< where the trainer generates: ZeRO's third stage gathers the whole model first; unset: yes
 
   [[nodiscard]] constexpr bool given() const { return engine != engine_kind::unset; }
   /// An engine of its own lies on the GPUs that train.
