@@ -92,9 +92,10 @@ void print_closest(const search& s, const plan_options& o, std::optional<double>
 } catch (const out_of_time&) {  // what the search found has been said
 }
 
-int status_of(const std::vector<io::search_result>& all, const deadline& until = {}) {
+/// A search that ended before its time, by the clock or by hand, and found nothing has decided nothing.
+int status_of(const std::vector<io::search_result>& all) {
   const auto fails = [](const io::search_result& s) { return s.found.best.empty(); };
-  const auto open = [&](const io::search_result& s) { return fails(s) && !s.found.complete && until.passed(); };
+  const auto open = [&](const io::search_result& s) { return fails(s) && !s.found.complete; };
   if (std::any_of(all.begin(), all.end(), open)) return not_decided;
   return std::any_of(all.begin(), all.end(), fails) ? 1 : 0;
 }
@@ -186,7 +187,7 @@ int run(const plan_request& asked, const streams& io) {
   const auto& only = results.front().found;
   if (!asked.write.empty()) write_fastest(asked.write, results);
   if (!asked.json && results.size() == 1 && h.parts == 1 && only.best.empty() && only.complete) print_closest(searches.front().search, {.threads = asked.threads, .until = io.until}, asked.confidence, io);
-  return status_of(results, io.until);
+  return status_of(results);
 }
 
 }  // namespace program
