@@ -129,8 +129,8 @@ TEST_CASE("KTO, ORPO, CPO, SimPO, rewards and GKD") {
   CHECK_FALSE(objection_to(scores));
   const auto taught = said("python examples/scripts/gkd.py --teacher_model_name_or_path Qwen/Qwen2.5-14B-Instruct --lmbda 0.0" + rest);
   CHECK(taught.objective.kind == objective_kind::distill);
-  CHECK(taught.objective.teacher.model == *models::find("qwen2.5-14b"));
-  CHECK(taught.objective.teacher.parameters == formats::bf16);
+  CHECK(taught.objective.frozen.model == *models::find("qwen2.5-14b"));
+  CHECK(taught.objective.frozen.parameters == formats::bf16);
   CHECK_FALSE(objection_to(taught));
   CHECK(holds(refused("python examples/scripts/gkd.py --teacher_model_name_or_path Qwen/Qwen2.5-14B-Instruct" + rest), "GKD generates answers for half of its steps (lmbda 0.5, its default)"));
   CHECK(holds(refused("python examples/scripts/gkd.py --lmbda 0" + rest), "teacher_model_name_or_path is required"));
