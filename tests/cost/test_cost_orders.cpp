@@ -235,6 +235,10 @@ TEST_CASE("what a time assumes has a sentence, and a job that assumes it") {
   j = {.model = *models::find("llama-2-7b"), .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8}, .framework = frameworks::nanotron_bench2,
        .parallel = {.pipeline = 8}, .batch = {.sequence = 1024, .accumulation = 16}};
   note(j);
+  j = {.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8}, .framework = frameworks::deepspeed, .sharding = zero(3), .batch = {.micro = 8, .sequence = 1024}, .recompute = recompute::full,
+       .objective = {.kind = objective_kind::grpo, .code = method_code::trl, .reference = reference_way::none},
+       .rollout = {.engine = engine_kind::vllm, .placement = rollout_place::colocated, .share = memory_share::of(0.6), .sleep = 2, .prompt = 512, .completion = 512, .generations = 8}};
+  note(j);
   seen.bits |= cost(own::half(plain, own::dense), own_layers{own::silent_half{}}).assumptions.bits;
   std::vector<std::string_view> said;
   for (int i = 0; i < time_assumption_count; ++i) {

@@ -26,6 +26,9 @@ const std::map<std::string, json> left_out = {
     {"google/gemma-3-27b-pt", {{"text_config", {{"sliding_window", 1024}}}}},
     {"mistralai/Mistral-7B-v0.3", {{"sliding_window", nullptr}}},
     {"mistralai/Mistral-Large-Instruct-2407", {{"sliding_window", nullptr}}},
+    {"Qwen/Qwen3-30B-A3B", {{"norm_topk_prob", true}}},
+    {"Qwen/Qwen3-235B-A22B", {{"norm_topk_prob", true}}},
+    {"Qwen/Qwen3-Coder-480B-A35B-Instruct", {{"norm_topk_prob", true}}},
     {"microsoft/phi-2", {{"partial_rotary_factor", 0.4}}},
 };
 

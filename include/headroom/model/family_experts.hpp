@@ -52,6 +52,12 @@ constexpr shape deepseek(name label, n layers, n hidden, n heads, n ffn, n vocab
   return s;
 }
 
+/// Weights of the chosen experts as the softmax over all gave them, not divided by their sum: norm_topk_prob false.
+constexpr shape undivided(shape s) {
+  s.experts.raw_weights = true;
+  return s;
+}
+
 /// DBRX: bias-free LayerNorm.
 constexpr shape dbrx(name label, n layers, n hidden, n heads, n kv, n ffn, n vocab, n experts, n active) {
   auto s = fused(routed(llama(label, layers, hidden, heads, kv, ffn, vocab), experts, active, ffn));

@@ -85,9 +85,9 @@ inline constexpr shape qwen2_5_14b = family::qwen2("qwen2.5-14b", 48, 5120, 40, 
 inline constexpr shape qwen2_5_32b = family::qwen2("qwen2.5-32b", 64, 5120, 40, 8, 27648, 152064);
 inline constexpr shape qwen2_5_72b = family::qwen2("qwen2.5-72b", 80, 8192, 64, 8, 29568, 152064);
 inline constexpr shape qwen1_5_moe_a2_7b =
-    family::shared_with_gate(family::routed(family::qwen2("qwen1.5-moe-a2.7b", 24, 2048, 16, 16, 5632, 151936), 60, 4, 1408), 5632);
+    family::undivided(family::shared_with_gate(family::routed(family::qwen2("qwen1.5-moe-a2.7b", 24, 2048, 16, 16, 5632, 151936), 60, 4, 1408), 5632));
 inline constexpr shape qwen2_57b_a14b =
-    family::shared_with_gate(family::routed(family::qwen2("qwen2-57b-a14b", 28, 3584, 28, 4, 18944, 151936), 64, 8, 2560), 20480);
+    family::undivided(family::shared_with_gate(family::routed(family::qwen2("qwen2-57b-a14b", 28, 3584, 28, 4, 18944, 151936), 64, 8, 2560), 20480));
 inline constexpr shape qwen3_0_6b = family::qwen3("qwen3-0.6b", 28, 1024, 16, 8, 3072, true);
 inline constexpr shape qwen3_1_7b = family::qwen3("qwen3-1.7b", 28, 2048, 16, 8, 6144, true);
 inline constexpr shape qwen3_4b = family::qwen3("qwen3-4b", 36, 2560, 32, 8, 9728, true);
@@ -182,8 +182,8 @@ inline constexpr shape aya_expanse_32b = family::cohere("aya-expanse-32b", 40, 8
 // Mixtures of experts with latent attention: layers, hidden, heads, dense MLP, vocabulary, query rank, experts,
 // active, their width, shared, dense layers.
 inline constexpr shape deepseek_v2_lite =
-    family::deepseek("deepseek-v2-lite", 27, 2048, 16, 10944, 102400, 0, 64, 6, 1408, 2, 1);
-inline constexpr shape deepseek_v2 = family::deepseek("deepseek-v2", 60, 5120, 128, 12288, 102400, 1536, 160, 6, 1536, 2, 1);
+    family::undivided(family::deepseek("deepseek-v2-lite", 27, 2048, 16, 10944, 102400, 0, 64, 6, 1408, 2, 1));
+inline constexpr shape deepseek_v2 = family::undivided(family::deepseek("deepseek-v2", 60, 5120, 128, 12288, 102400, 1536, 160, 6, 1536, 2, 1));
 inline constexpr shape deepseek_v3 = family::deepseek("deepseek-v3", 61, 7168, 128, 18432, 129280, 1536, 256, 8, 2048, 1, 3);
 inline constexpr shape deepseek_r1 = family::deepseek("deepseek-r1", 61, 7168, 128, 18432, 129280, 1536, 256, 8, 2048, 1, 3);
 inline constexpr shape moonlight_16b_a3b =

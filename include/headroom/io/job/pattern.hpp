@@ -45,7 +45,7 @@ inline void add_layer_kind(layer_pattern& p, const json_value& value, const std:
     for (int i = 0; i < mixer_kinds; ++i)
       if (const auto m = static_cast<mixer_kind>(i); m != mixer_kind::latent_attention) names.push_back(name_of(m));
     names.insert(names.end(), own.begin(), own.end());
-    fail("headroom: " + path + " must be one of " + listed(names) + ", alone or with \"+none\", \"+dense\", \"+wide\" or \"+experts\" behind it; found " + in_quotes(std::string{word}));
+    fail("headroom: " + path + " must be one of " + listed(names, 600) + ", alone or with \"+none\", \"+dense\", \"+wide\" or \"+experts\" behind it; found " + in_quotes(std::string{word}));
   }
   k.feeds = static_cast<feed_forward_kind>(at - std::begin(fed));
   if (given) return p.add_own(mixer, k.feeds == feed_forward_kind::unset ? feed_forward_kind::none : k.feeds);

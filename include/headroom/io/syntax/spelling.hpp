@@ -61,6 +61,8 @@ inline std::string_view closest(std::string_view found, std::span<const std::str
 /// The name that is probably meant by what is refused anyway: a misspelt one, one of which `found` is the beginning, or one that shares its
 /// words: "fp16" for "fp16-mixed", "micro_batch_size" for "micro", "memory" for "host_memory_gib".
 inline std::string_view likely(std::string_view found, std::span<const std::string_view> names) {
+  for (const auto name : names)  // "layer" is "layers" rather than "layer_input"
+    if ((name.size() == found.size() + 1 && name.starts_with(found) && name.back() == 's') || (found.size() == name.size() + 1 && found.starts_with(name) && found.back() == 's')) return name;
   const auto separates = [](char c) { return c == '-' || c == '_' || c == '.'; };
   if (found.size() > 1)
     for (const auto name : names)
