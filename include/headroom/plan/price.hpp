@@ -2,6 +2,7 @@
 // What plans cost in money: prices of GPU hours, and the cheapest plan that ends in time and within a budget.
 #pragma once
 
+#include <headroom/cost/machine.hpp>
 #include <headroom/plan/result.hpp>
 
 #include <algorithm>

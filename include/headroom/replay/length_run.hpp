@@ -2,6 +2,7 @@
 // A rank's run over micro-batches of different lengths: each length's micro-batch is walked once, and its calls are made again wherever it comes.
 #pragma once
 
+#include <headroom/engine/eager/autograd_rank.hpp>
 #include <headroom/replay/call_script.hpp>
 #include <headroom/replay/step_trace.hpp>
 
