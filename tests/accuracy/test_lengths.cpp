@@ -55,9 +55,9 @@ double median(std::vector<double> errors) {
 
 }  // namespace
 
-TEST_CASE("runs over samples of different lengths reserve what replays of many orders do") {
-  const auto all = rows({"lora-qwen-7b-512", "lora-qwen-7b-1024", "lora-qwen-7b-2048"});
-  CHECK(all.size() == 3);
+TEST_CASE("a run over samples of different lengths reserves what replays of many orders do") {
+  const auto all = rows({"lora-qwen-7b-1024"});
+  CHECK(all.size() == 1);
   std::vector<double> errors;
   for (const auto& r : all) {
     CAPTURE(r.id);

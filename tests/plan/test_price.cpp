@@ -65,11 +65,11 @@ TEST_CASE("the cheapest first; limits leave out what is late or dear") {
 }
 
 TEST_CASE("no plan of a search is cheaper than the cheapest of its front") {
-  const auto s = io::read_search(io::parse_json(R"({"model": "llama-3.1-8b", "framework": "megatron", "parallel": "auto", "recompute": "auto", "sharding": "auto",
-    "hardware": {"gpu": "h100-sxm-80gb", "nodes": "auto", "max_nodes": 4, "gpus_per_node": 8}, "batch": {"sequence": 8192, "global": 64}})", "a search"), io::no_files);
+  const auto s = io::read_search(io::parse_json(R"({"model": "llama-3.1-8b", "framework": "megatron", "parallel": {"tensor": "auto", "pipeline": "auto"}, "recompute": "auto", "sharding": "megatron-distributed-optimizer",
+    "hardware": {"gpu": "h100-sxm-80gb", "nodes": "auto", "max_nodes": 2, "gpus_per_node": 8}, "batch": {"sequence": 8192, "global": 16}})", "a search"), io::no_files);
   const auto few = plan(s, plan_judge{}, {.top = 1});
-  const auto every = plan(s, plan_judge{}, {.top = 100'000});
-  REQUIRE(every.best.size() > 1'000);
+  const auto every = plan(s, plan_judge{}, {.top = 10'000});
+  REQUIRE(every.best.size() > 100);
   auto least = 1e300;
   for (const auto& p : every.best) least = std::min(least, priced(p, rent)->million_tokens);
   CHECK(cheapest({few}, rent, 1).front().million_tokens == doctest::Approx(least));
