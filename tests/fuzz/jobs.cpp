@@ -22,7 +22,8 @@ namespace headroom::io {
 admission admit(const admission_request& asked) {
   try {
     const job j = read_job(parse_json(asked.job, "the job"), {.base = asked.base});
-    return {estimate(j).fits() ? decision::fits : decision::does_not_fit, "headroom: judged", j, {}};
+    const full_report r = estimate(j);
+    return {r.fits() ? decision::fits : decision::does_not_fit, "headroom: judged", j, r};
   } catch (const headroom::error& e) {
     return {decision::bad_input, e.what(), {}, {}};
   }
