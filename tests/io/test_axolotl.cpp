@@ -151,7 +151,13 @@ TEST_CASE("FSDP by its first version and its second") {
   CHECK(first.precision == precisions::bf16_mixed);  // accelerate/accelerator.py, prepare_model
   CHECK(holds(why(whole + "bf16: false\nfp16: true\nfsdp_version: 2\nfsdp_config:\n" + wrap, {eight}), "FSDP's second version trains weights in fp16"));
   CHECK(holds(why(whole + "fsdp: [full_shard, auto_wrap]\n", {eight}), "axo.yaml:5: axolotl reads FSDP from fsdp_config"));
-  for (const std::string name : {"muon", "dion", "sinkgd", "q_galore_adamw8bit", "came_pytorch", "optimi_adamw", "adopt_adamw", "ao_adamw_fp8", "flash_adamw"})
+  // core/builders/base.py, _configure_custom_optimizer: the same packages' classes.
+  CHECK(yaml(whole + "optimizer: came_pytorch\n", {eight}).optimizer == optimizers::came);
+  CHECK(yaml(whole + "optimizer: optimi_adamw\n", {eight}).optimizer == optimizers::optimi_adamw);
+  CHECK(yaml(whole + "optimizer: ao_adamw_fp8\n", {eight}).optimizer == optimizers::adamw_torchao_fp8);
+  CHECK(yaml(whole + "optimizer: stable_adamw\n", {eight}).optimizer == optimizers::stable_adamw);
+  CHECK(holds(why(whole + "optimizer: rmsprop\noptim_args: momentum=0.9\n", {eight}), "optim_args"));
+  for (const std::string name : {"muon", "dion", "sinkgd", "q_galore_adamw8bit", "adopt_adamw", "ao_adamw_4bit", "flash_adamw"})
     CHECK(holds(why(whole + "optimizer: " + name + "\n", {eight}), ("optimizer = \"" + name + "\" is not modelled").c_str()));
   CHECK(holds(why(whole + "fsdp_config: {}\n", {eight}), "axo.yaml:5: axolotl reads FSDP from fsdp_config"));
   CHECK(holds(why(whole + "dp_shard_size: 8\n", {eight}), "axo.yaml:5: dp_shard_size = 8 is not modelled"));

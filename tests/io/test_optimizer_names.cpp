@@ -11,7 +11,7 @@ using namespace headroom::io;
 
 namespace {
 
-constexpr auto all_namers = {optimizer_namer::trainer, optimizer_namer::deepspeed, optimizer_namer::megatron, optimizer_namer::torchtitan, optimizer_namer::torch_class};
+constexpr auto all_namers = {optimizer_namer::trainer, optimizer_namer::deepspeed, optimizer_namer::megatron, optimizer_namer::torchtitan, optimizer_namer::torch_class, optimizer_namer::axolotl};
 
 }  // namespace
 
@@ -59,11 +59,11 @@ TEST_CASE("the Trainer's optimizers, all of them") {
                               {"sgd", &sgd}, {"adagrad", &adagrad}, {"adamw_bnb_8bit", &adamw_8bit}, {"adamw_8bit", &adamw_8bit}, {"ademamix_8bit", &ademamix_8bit},
                               {"lion_8bit", &lion_8bit}, {"lion_32bit", &lion}, {"paged_adamw_32bit", &paged_adamw}, {"paged_adamw_8bit", &paged_adamw_8bit},
                               {"paged_ademamix_32bit", &paged_ademamix}, {"paged_ademamix_8bit", &paged_ademamix_8bit}, {"paged_lion_32bit", &paged_lion}, {"paged_lion_8bit", &paged_lion_8bit},
-                              {"rmsprop", nullptr}, {"rmsprop_bnb", &rmsprop_bnb}, {"rmsprop_bnb_8bit", &rmsprop_8bit}, {"rmsprop_bnb_32bit", &rmsprop_bnb}, {"galore_adamw", &galore},
+                              {"rmsprop", &rmsprop}, {"rmsprop_bnb", &rmsprop_bnb}, {"rmsprop_bnb_8bit", &rmsprop_8bit}, {"rmsprop_bnb_32bit", &rmsprop_bnb}, {"galore_adamw", &galore},
                               {"galore_adamw_8bit", nullptr}, {"galore_adafactor", nullptr}, {"galore_adamw_layerwise", &galore}, {"galore_adamw_8bit_layerwise", nullptr},
                               {"galore_adafactor_layerwise", nullptr}, {"lomo", &lomo}, {"adalomo", &adalomo}, {"grokadamw", nullptr}, {"schedule_free_radam", &schedule_free_adamw},
                               {"schedule_free_adamw", &schedule_free_adamw}, {"schedule_free_sgd", &schedule_free_sgd}, {"apollo_adamw", &apollo}, {"apollo_adamw_layerwise", &apollo},
-                              {"stable_adamw", nullptr}};
+                              {"stable_adamw", &stable_adamw}};
   for (const auto& o : all_of_them) {
     CAPTURE(o.text);
     CHECK(optimizer_called(optimizer_namer::trainer, o.text).is == o.is);

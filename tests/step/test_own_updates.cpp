@@ -26,6 +26,7 @@ constexpr counted runs[] = {{&optimizers::adafactor, 1'283'504, 2'563'504},
                             {&optimizers::came, 2'323'504, 2'963'496},
                             {&optimizers::prodigy, 643'088, 321'688},
                             {&optimizers::adam_mini, 1'285'088, 642'688},
+                            {&optimizers::optimi_adamw, 640'292, 320'292},
                             {&optimizers::muon, 1'480'288, 1'280'288}};
 
 std::int64_t predicted(const optimizer& o, std::int8_t width) {
@@ -110,6 +111,30 @@ TEST_CASE("an 8-bit update is smaller than AdamW's") {
   const auto adamw = of(optimizers::adamw);
   CHECK(adamw - of(optimizers::adamw_8bit) == doctest::Approx(n * (4 + 2) - n * blocks - table * (8 - blocks)).epsilon(0.002));
   CHECK(of(optimizers::adamw_8bit) - of(optimizers::lion_8bit) == doctest::Approx(n * blocks / 2 + table * (4 - blocks / 2)).epsilon(0.002));
+}
+
+// torch/optim/rmsprop.py: 2 bytes of state in place of AdamW's 4, and a copy of all weights, too (counted on a CPU: 641,688 bytes for 320,700
+// weights of bf16). optimi beside bf16: 6 bytes, of which 2 are what rounding took, and for a moment the largest tensor's denominator.
+TEST_CASE("RMSprop and optimi's Adam beside AdamW") {
+  job j;
+  j.model = models::llama_3_1_8b;
+  j.hardware.gpu = gpus::h200_sxm_141gb;
+  j.framework = frameworks::hf_trainer;
+  j.precision = precisions::bf16;
+  j.batch.sequence = 512;
+  j.recompute = recompute::full;
+  const auto of = [&](const optimizer& o) {
+    j.optimizer = o;
+    return static_cast<double>(estimate(j).ranks[0].allocated.count());
+  };
+  const double n = 8.0303e9, table = 0.5253e9;
+  const auto adamw = of(optimizers::adamw);
+  CHECK(adamw - of(optimizers::rmsprop) == doctest::Approx(2 * n).epsilon(0.002));
+  CHECK(of(optimizers::optimi_adamw) - of(optimizers::stable_adamw) == doctest::Approx(2 * table).epsilon(0.005));  // whose peak lies in backward, 4 MB above the update
+  CHECK(of(optimizers::optimi_adamw) - adamw == doctest::Approx(2 * table).epsilon(0.002));
+  // Beside fp32 weights nothing is lost: two tensors of state, as AdamW has, and no copy of all weights.
+  j.precision = precisions::bf16_autocast;
+  CHECK(states(j).gpu[row::optimizer_state] == bytes{2 * 4 * states(j).trained.count()});
 }
 
 // ZeRO gives its optimizer one flat partition, as a vector: Adafactor's sums of rows and columns are the vector itself.

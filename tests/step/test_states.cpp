@@ -59,6 +59,8 @@ long state_bytes_of(std::string_view name, const matrix& w, long width, long wei
   if (name == "came") return vector ? 8 * n : 4 * n + 8 * (w.rows + w.columns);
   if (name == "adam-mini") return width * (n + (vector ? 1 : w.rows));
   if (name == "prodigy") return 4 * width * n;
+  if (name == "rmsprop") return width * n;
+  if (name == "stable-adamw" || name == "optimi-adamw") return (weight == 2 && width == 2 ? 3 : 2) * width * n;  // the third for bf16 alone
   if (name.starts_with("apollo") || name == "galore") {
     const long rank = name == "galore" ? 128 : name == "apollo" ? 256 : 1;
     if (vector || w.embedding || shorter <= rank) return 2 * width * n;

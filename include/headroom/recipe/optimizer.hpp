@@ -30,6 +30,7 @@ struct optimizer {
   std::int32_t vector_moments{};             ///< Muon: matrices have `moments` state tensors, all else this many; 0: `moments` for all
   bool in_backward{};                        ///< the update runs as soon as a gradient is there, and frees it
   bool updates_in_place{};                   ///< without temporaries, however it is carried out (torch/optim/sgd.py, without weight decay)
+  bool compensates{};                        ///< one tensor more beside weights of 16 bits without a master copy: what rounding took (Kahan)
   std::int64_t blocks{};                     ///< BAdam: one of so many blocks of layers trains at a time
   std::int64_t update_interval{};            ///< steps between changes of projection or block; informative
   implementation how{implementation::unset};
@@ -47,6 +48,7 @@ struct optimizer {
 /// (LOMO: nothing; AdaLomo: factored second moment); Luo et al. 2024 (BAdam); Jordan et al. 2024 (Muon: momentum for matrices);
 /// bitsandbytes optim/optimizer.py (8-bit blocks, 4096-element floor, pages from 1e5 elements; fp32 otherwise), optim/ademamix.py (state1 is two
 /// moments); torchao optim/adam.py _new_buffer; schedulefree adamw_schedulefree.py (z, exp_avg_sq; denom), sgd_schedulefree.py (z);
+/// torch/optim/rmsprop.py (square_avg; of foreach avg); optimi adam.py, stableadamw.py _init_state (exp_avg, exp_avg_sq, kahan_comp; scalars are left out);
 /// adam_mini.py (m, vmean); CAME.py (exp_avg; two factored statistics); prodigyopt prodigy.py (s, p0).
 namespace optimizers {
 namespace detail {
@@ -87,6 +89,10 @@ inline constexpr optimizer adafactor{.label = "adafactor", .moments = 1, .extent
 inline constexpr optimizer sgd{.label = "sgd", .moments = 0, .updates_in_place = true};
 inline constexpr optimizer sgd_momentum{.label = "sgd-momentum", .moments = 1, .updates_in_place = true};
 inline constexpr optimizer adagrad{.label = "adagrad", .moments = 1};
+inline constexpr optimizer rmsprop{.label = "rmsprop", .moments = 1, .foreach_copies = 1};
+/// optimi's Triton kernels, which it takes on GPUs since torch 2.6.
+inline constexpr optimizer stable_adamw{.label = "stable-adamw", .moments = 2, .compensates = true, .by_tensor = &updates::one_kernel};
+inline constexpr optimizer optimi_adamw{.label = "optimi-adamw", .moments = 2, .compensates = true, .by_tensor = &updates::optimi};
 inline constexpr optimizer galore{.label = "galore", .moments = 2, .extent = state_extent::low_rank, .rank = 128, .stores_projector = true, .keeps_singular_vectors = true,
                                   .update_interval = 200, .by_tensor = &updates::galore};
 inline constexpr optimizer apollo{.label = "apollo", .moments = 2, .extent = state_extent::low_rank, .rank = 256, .stores_projector = true, .update_interval = 200, .by_tensor = &updates::apollo};
@@ -101,10 +107,11 @@ inline constexpr optimizer prodigy{.label = "prodigy", .moments = 4, .by_tensor 
 inline constexpr optimizer schedule_free_adamw{.label = "schedule-free-adamw", .moments = 2, .foreach_copies = 1};
 inline constexpr optimizer schedule_free_sgd{.label = "schedule-free-sgd", .moments = 1, .updates_in_place = true};
 
-inline constexpr std::array<optimizer, 34> all{
+inline constexpr std::array<optimizer, 37> all{
     adamw, adam, adamw_8bit, paged_adamw_8bit, paged_adamw, adafactor, lion, sgd, sgd_momentum, galore, apollo, apollo_mini, lomo, adalomo, badam, muon, adagrad,
     lion_8bit, paged_lion, paged_lion_8bit, ademamix, ademamix_8bit, paged_ademamix, paged_ademamix_8bit, rmsprop_bnb, rmsprop_8bit,
-    adamw_torchao_8bit, adamw_torchao_4bit, adamw_torchao_fp8, adam_mini, came, prodigy, schedule_free_adamw, schedule_free_sgd};
+    adamw_torchao_8bit, adamw_torchao_4bit, adamw_torchao_fp8, adam_mini, came, prodigy, schedule_free_adamw, schedule_free_sgd,
+    rmsprop, stable_adamw, optimi_adamw};
 }  // namespace optimizers
 
 }  // namespace headroom

@@ -116,6 +116,9 @@ inline constexpr update_program came = [] {
 /// prodigyopt prodigy.py Prodigy.step: p0 - p, |s|, and in a second loop denom 1.
 inline constexpr update_program prodigy{{}, {make(5, update_format::weight), forget(5), make(5, update_format::weight), forget(5), make(5, update_format::weight), rename(1, 5)}};
 
+/// optimi adam.py _single_param_adam, where foreach and Triton are off: the denominator, which has no name.
+inline constexpr update_program optimi{{}, {make(5, update_format::state), forget(5)}};
+
 /// torchao optim/adam.py single_param_adam, compiled by itself: three fp32 copies of the tensor, which is what torchtune's row with AdamW8bit
 /// says (framework/torchtune.hpp).
 inline constexpr update_program torchao{{}, {make(0), make(1), make(2)}, true};

@@ -176,7 +176,8 @@ class state_sum {
     const bool apart = o_->vector_moments > 0 && cut && !embedding && columns > 1 && s_->source->sharding.by(sharder::deepspeed);
     const bool plain_kind = o_->vector_moments > 0 && (vector || embedding) && !apart;
     const auto& format = apart && !s_->source->sharding.cuts(sharded_state::weights) ? as.gradient : as.state;
-    const auto moments = checked::mul(copies, plain_kind ? o_->vector_moments : o_->moments);
+    const bool compensates = o_->compensates && as.weight.bits == 16 && as.master.bits == 0;
+    const auto moments = checked::mul(copies, plain_kind ? o_->vector_moments : o_->moments + compensates);
     if (moments == 0) return;
     if (o_->extent != state_extent::full && reduced_state(rows, columns, here, vector, embedding, moments, copies, as)) return;
     const bool plain = format.packed != nullptr && (here < o_->plain_below || (table == table_kind::embedding && o_->plain_embedding) ||

@@ -12,7 +12,7 @@
 
 namespace headroom::io {
 
-enum class optimizer_namer : std::uint8_t { trainer, deepspeed, megatron, torchtitan, torch_class };
+enum class optimizer_namer : std::uint8_t { trainer, deepspeed, megatron, torchtitan, torch_class, axolotl };
 
 /// A name, and what it says beside the optimizer: how the update is carried out, and that it runs as gradients come.
 struct optimizer_name {
@@ -29,6 +29,7 @@ struct optimizer_entry {
   std::array<optimizer_name, 4> megatron{};    ///< Megatron-LM training/arguments.py --optimizer
   std::array<optimizer_name, 4> torchtitan{};  ///< torchtitan components/optimizer.py
   std::array<optimizer_name, 4> torch_class{};  ///< classes of torch.optim, and of bitsandbytes.optim and torchao.optim where they differ
+  std::array<optimizer_name, 4> axolotl{};  ///< axolotl utils/schemas/enums.py CustomSupportedOptimizers, beside the Trainer's
 
   [[nodiscard]] constexpr const std::array<optimizer_name, 4>& of(optimizer_namer who) const {
     switch (who) {
@@ -36,6 +37,7 @@ struct optimizer_entry {
       case optimizer_namer::deepspeed: return deepspeed;
       case optimizer_namer::megatron: return megatron;
       case optimizer_namer::torchtitan: return torchtitan;
+      case optimizer_namer::axolotl: return axolotl;
       case optimizer_namer::torch_class: break;
     }
     return torch_class;
@@ -67,7 +69,7 @@ inline constexpr std::array<optimizer_entry, optimizers::all.size()> optimizer_e
     {.is = &optimizers::rmsprop_8bit, .trainer = {{{"rmsprop_bnb_8bit"}}}},
     {.is = &optimizers::adamw_torchao_8bit, .trainer = {{{"adamw_torch_8bit"}}}},
     {.is = &optimizers::adamw_torchao_4bit, .trainer = {{{"adamw_torch_4bit"}}}},
-    {.is = &optimizers::adamw_torchao_fp8},
+    {.is = &optimizers::adamw_torchao_fp8, .axolotl = {{{"ao_adamw_fp8"}}}},
     {.is = &optimizers::sgd, .trainer = {{{"sgd"}}}, .deepspeed = {{{"SGD"}}}, .torch_class = {{{"SGD"}}}},
     {.is = &optimizers::sgd_momentum, .megatron = {{{"sgd"}}}},
     {.is = &optimizers::adagrad, .trainer = {{{"adagrad"}}}, .deepspeed = {{{"Adagrad"}}}, .torch_class = {{{"Adagrad"}}}},
@@ -79,26 +81,30 @@ inline constexpr std::array<optimizer_entry, optimizers::all.size()> optimizer_e
     {.is = &optimizers::badam},
     {.is = &optimizers::muon, .deepspeed = {{{"Muon"}}}, .megatron = {{{"muon"}, {"dist_muon"}}}},
     {.is = &optimizers::adam_mini},
-    {.is = &optimizers::came},
+    {.is = &optimizers::came, .axolotl = {{{"came_pytorch"}}}},
     {.is = &optimizers::prodigy},
     {.is = &optimizers::schedule_free_adamw, .trainer = {{{"schedule_free_adamw"}, {"schedule_free_radam"}}}},  // schedulefree radam_schedulefree.py: the same tensors
     {.is = &optimizers::schedule_free_sgd, .trainer = {{{"schedule_free_sgd"}}}},
+    {.is = &optimizers::rmsprop, .trainer = {{{"rmsprop"}}}},
+    {.is = &optimizers::stable_adamw, .trainer = {{{"stable_adamw"}}}},
+    {.is = &optimizers::optimi_adamw, .axolotl = {{{"optimi_adamw"}}}},
 }};
 
 /// Names that a program has, of optimizers that are not modelled: transformers training_args.py OptimizerNames, deepspeed runtime/config.py
-/// DEEPSPEED_OPTIMIZERS, Megatron-LM training/arguments.py.
+/// DEEPSPEED_OPTIMIZERS, Megatron-LM training/arguments.py, axolotl utils/schemas/enums.py.
 struct unmodelled_optimizer {
   optimizer_namer who;
   std::string_view text;
 };
 inline constexpr unmodelled_optimizer unmodelled_optimizers[] = {
     {optimizer_namer::trainer, "adamw_torch_xla"},      {optimizer_namer::trainer, "adamw_torch_npu_fused"},        {optimizer_namer::trainer, "adamw_anyprecision"},
-    {optimizer_namer::trainer, "rmsprop"},              {optimizer_namer::trainer, "galore_adamw_8bit"},            {optimizer_namer::trainer, "galore_adafactor"},
-    {optimizer_namer::trainer, "grokadamw"},            {optimizer_namer::trainer, "galore_adamw_8bit_layerwise"},  {optimizer_namer::trainer, "galore_adafactor_layerwise"},
-    {optimizer_namer::trainer, "stable_adamw"},         {optimizer_namer::deepspeed, "Lamb"},                       {optimizer_namer::deepspeed, "OneBitAdam"},
+    {optimizer_namer::trainer, "grokadamw"},            {optimizer_namer::trainer, "galore_adamw_8bit"},            {optimizer_namer::trainer, "galore_adafactor"},
+    {optimizer_namer::deepspeed, "Lamb"},               {optimizer_namer::trainer, "galore_adamw_8bit_layerwise"},  {optimizer_namer::trainer, "galore_adafactor_layerwise"},
+    {optimizer_namer::deepspeed, "OneBitAdam"},
     {optimizer_namer::deepspeed, "OneBitLamb"},         {optimizer_namer::deepspeed, "ZeroOneAdam"},                {optimizer_namer::deepspeed, "MuAdam"},
     {optimizer_namer::deepspeed, "MuAdamW"},            {optimizer_namer::deepspeed, "MuSGD"},                      {optimizer_namer::megatron, "soap"},
-    {optimizer_namer::megatron, "adaptive_muon"}};
+    {optimizer_namer::megatron, "adaptive_muon"},         {optimizer_namer::axolotl, "muon"},                         {optimizer_namer::axolotl, "dion"},
+    {optimizer_namer::axolotl, "sinkgd"},               {optimizer_namer::axolotl, "adopt_adamw"},                  {optimizer_namer::axolotl, "q_galore_adamw8bit"}};
 
 inline std::string lower_case(std::string_view text) {
   std::string r{text};

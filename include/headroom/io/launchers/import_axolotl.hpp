@@ -239,7 +239,8 @@ class axolotl_config {
 
   void updates() {
     const auto name = v_.word("optimizer", "adamw_torch_fused");
-    if (name == "muon" || name == "dion" || name == "sinkgd" || name == "q_galore_adamw8bit" || name == "came_pytorch" || name == "optimi_adamw" || name == "adopt_adamw" || name.starts_with("ao_") || name.starts_with("flash_"))
+    const bool known = optimizer_called(optimizer_namer::axolotl, name).is != nullptr;
+    if (!known && (name == "muon" || name == "dion" || name == "sinkgd" || name == "q_galore_adamw8bit" || name == "adopt_adamw" || name.starts_with("ao_") || name.starts_with("flash_")))
       return unmodelled("optimizer");
     put("optim", name, "optimizer");
     const auto* compiled = v_.take("torch_compile");

@@ -216,7 +216,8 @@ class trainer_arguments {
     const bool adafactor = v_.on("adafactor");  // an older way to say it
     const auto optim = adafactor ? std::string{"adafactor"} : v_.word("optim", "adamw_torch");
     v_.take("optim");
-    const auto known = optimizer_called(optimizer_namer::trainer, optim);
+    auto known = optimizer_called(optimizer_namer::trainer, optim);
+    if (known.is == nullptr && p_->name == "axolotl") known = optimizer_called(optimizer_namer::axolotl, optim);
     if (known.is == nullptr) refuse_optimizer(optimizer_namer::trainer, "optim", optim);
     json_value ours = {{"name", known.is->label.view()}};
     if (known.how != implementation::unset) ours["implementation"] = text_of(known.how);
