@@ -8,6 +8,7 @@
 #   sh tests/run.sh headers    each header by itself, those of headroom::io too (four minutes)
 #   sh tests/run.sh zoo        every model known by name in a constant expression, by both compilers (a minute)
 #   sh tests/run.sh sanitizers-long   both sanitizers over the other areas and the programs (fifteen minutes; the fuzzers run readers and estimates under them)
+#   sh tests/run.sh reference  the reference of the headers: Doxygen's pages, without a warning, with every name that a user may call (ten seconds)
 #   sh tests/run.sh python     the Python package: its wheel, its tests, its types (three minutes)
 #   sh tests/run.sh packages   Debian packages, unpacked and used, and the library in one file (five minutes)
 #   sh tests/run.sh mutants    changes the library in 200 places, one at a time, and says which changes no test notices (an hour)
@@ -193,6 +194,10 @@ for what in "$@"; do
     mutants)
       needs python3 python3-clang-14
       if /usr/bin/python3 -B tests/mutants/run.py; then passed=$((passed + 1)); else fail "mutants"; fi
+      ;;
+    reference)
+      needs doxygen python3
+      if HEADROOM_PAGES=1 python3 -B tests/docs/test_reference.py; then passed=$((passed + 1)); else fail "reference"; fi
       ;;
     python)
       needs python3 python3-dev python3-pip python3-setuptools python3-wheel python3-pybind11 pybind11-dev python3-mypy python3-pandas

@@ -32,6 +32,7 @@ struct byte_range {
   friend constexpr bool operator==(const byte_range&, const byte_range&) = default;
 };
 
+/// Whether a source of error is one of this report, and of this number.
 constexpr bool applies(const uncertainty& s, const assumption_set& listed, reading m) {
   return s.first <= m && listed.has(s.when);
 }

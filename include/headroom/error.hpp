@@ -85,6 +85,7 @@ template <std::size_t N>
   detail::raise<job_error>(objection{sentence, 0, false, found.text}.in_words().what());
 }
 
+/// Refuses a job with the sentence of a check.
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse(const objection& why) { detail::raise<job_error>(why.in_words().what()); }
 
 /// What a check does with the first thing that is wrong: refuse the job, …

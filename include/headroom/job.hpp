@@ -18,6 +18,7 @@
 
 namespace headroom {
 
+/// What a rank works on in a step, in examples and tokens.
 struct batch {
   std::int64_t micro{1};         ///< examples a rank works on at once: sequences, or what the objective makes of them (pairs)
   std::int64_t sequence{};       ///< tokens of each
@@ -40,6 +41,7 @@ enum class recompute_policy : std::uint8_t { unset, every_other_matmul, attentio
 /// Modules that Megatron can recompute by name, as bits.
 enum class recompute_module : std::uint8_t { core_attn, mlp, moe, moe_act, layernorm, mla_up_proj, shared_experts, gelu };
 
+/// How much is computed again in backward; recompute::none and recompute::full are the two that most use.
 struct recompute {
   recompute_mode mode{};
   recompute_method method{};
@@ -52,6 +54,7 @@ struct recompute {
   static const recompute full;
   friend constexpr bool operator==(const recompute&, const recompute&) = default;
 };
+/// Nothing is computed again.
 inline constexpr recompute recompute::none{};
 inline constexpr recompute recompute::full{.mode = recompute_mode::full};
 
@@ -66,6 +69,7 @@ enum class recurrence : std::uint8_t { unset, fused, eager };
 /// autograd that multiply by a frozen base and its adapters at once, for q, k and v, for attention's output, and for a gated MLP
 /// (axolotl src/axolotl/kernels/lora.py; they fuse where all matrices of their kind have adapters).
 enum class fused_kernel : std::uint8_t { norm, gated, rotary, adapted_qkv, adapted_output, adapted_mlp };
+/// A set of these.
 struct fused_kernels {
   std::uint32_t bits{};
   constexpr fused_kernels() = default;
@@ -83,6 +87,7 @@ struct fused_kernels {
 /// tensor-parallel ranks, or together with the head, so that logits never exist as a whole (Liger), or
 /// only in a kernel's registers (Cut Cross-Entropy, Wijmans et al. 2024).
 enum class loss_kind : std::uint8_t { unset, full, chunked, fused, vocab_parallel, fused_linear, cut };
+/// What computes the loss.
 struct loss {
   loss_kind kind{};
   number_format logits{};        ///< of the loss computation; not set(): the framework's

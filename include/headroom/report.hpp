@@ -145,6 +145,7 @@ struct basic_report {
   }
 };
 
+/// What estimate() gives: at most eight kinds of rank, without a heap.
 using report = basic_report<std::array<rank_report, 8>>;
 
 template <class A, class B>

@@ -38,6 +38,7 @@ constexpr auto lines_of_all() {
 
 }  // namespace detail
 
+/// All sources of error of all assumptions.
 inline constexpr auto uncertainties = detail::lines_of_all();
 
 }  // namespace headroom

@@ -43,7 +43,7 @@ class Documents(unittest.TestCase):
             self.assertEqual((run.returncode, run.stdout[:14]), (0, "True FITS with"), run.stderr)
 
     def test_links(self):
-        for file in ("README.md", "examples/README.md", "examples/LIMITS.md", "tests/accuracy/README.md", "include/headroom/README.md", ".github/CONTRIBUTING.md", ".github/CHANGELOG.md"):
+        for file in ("README.md", "examples/README.md", "examples/LIMITS.md", "examples/ERRORS.md", "tests/accuracy/README.md", "include/headroom/README.md", ".github/CONTRIBUTING.md", ".github/CHANGELOG.md"):
             folder = (ROOT / file).parent
             for link in re.findall(r"\]\(([^)#:]+)\)", (ROOT / file).read_text()):
                 self.assertTrue((folder / link).exists(), f"{file}: {link}")

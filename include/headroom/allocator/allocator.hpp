@@ -17,6 +17,7 @@
 
 namespace headroom {
 
+/// What PYTORCH_CUDA_ALLOC_CONF says, and how much there is; sizes in bytes.
 struct allocator_settings {
   bool expandable_segments{};
   std::int64_t max_split_size{std::numeric_limits<std::int64_t>::max()};
@@ -33,6 +34,7 @@ struct allocator_call {
   std::int64_t value{};  ///< bytes, or an event
 };
 
+/// PyTorch's caching allocator of one device: allocate and free, stream by stream, and count what is allocated, active and reserved, in bytes.
 class caching_allocator {
  public:
   using block = memory_pieces::block;

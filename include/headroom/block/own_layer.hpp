@@ -24,6 +24,7 @@ concept own_layer = requires(const L& layer, inventory& list, const shape& m, co
   { layer.parts() } -> std::convertible_to<int>;
   { layer.part(0, s, trained, true) } -> std::same_as<program>;
 };
+/// … with a label by which a model's pattern names it.
 template <class L>
 concept labelled_layer = own_layer<L> && requires(const L& layer) {
   { layer.label() } -> std::convertible_to<std::string_view>;

@@ -42,6 +42,7 @@ inline constexpr std::array time_uncertainties{
     time_uncertainty{"sync", time_assumption::generation_by_bandwidth, time_base::sync, 600},
 };
 
+/// What a source of error is proportional to, in one step.
 constexpr seconds base_of(const step_cost& c, time_base b) {
   switch (b) {
     case time_base::launch: return c.launch;
@@ -58,6 +59,7 @@ constexpr seconds base_of(const step_cost& c, time_base b) {
   return c.step;
 }
 
+/// From `low` to `high`, in seconds.
 struct seconds_range {
   seconds low{};
   seconds high{};

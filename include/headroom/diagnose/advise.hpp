@@ -163,6 +163,7 @@ struct judgement {
   bool fits{};
 };
 
+/// One way to make a job fit: what is changed, and what the job needs and takes then.
 struct advice {
   std::vector<const change*> changes;  ///< one to three, in the order in which they are made
   headroom::job job;                   ///< with them

@@ -12,6 +12,7 @@
 
 namespace headroom {
 
+/// Why memory ran out.
 enum class cause : std::uint8_t {
   capacity,         ///< live tensors fill the GPU
   fragmentation,    ///< PyTorch held enough free memory, in pieces too small
@@ -20,6 +21,7 @@ enum class cause : std::uint8_t {
   host,             ///< the host's memory
 };
 
+/// What a message says of a job, as far as it can be told; sizes in bytes.
 struct diagnosis {
   cause why{};
   std::optional<bytes> others;       ///< of the GPU, what other processes hold

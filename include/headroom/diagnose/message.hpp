@@ -32,6 +32,7 @@ enum class exhausted : std::uint8_t {
   killed,  ///< the process was killed, which is what Linux does when host memory runs out
 };
 
+/// What an out-of-memory message says; empty what it does not.
 struct oom_message {
   exhausted what{};
   std::int64_t gpu{-1};

@@ -15,6 +15,7 @@
 
 namespace headroom {
 
+/// A tensor that may be the one that asked for too much.
 struct suspect {
   bytes size{};      ///< what is asked of the driver for it: a segment of the caching allocator
   phase when{};

@@ -30,6 +30,7 @@ struct setting {
   std::optional<step_cost> cost{};           ///< of jobs whose step time is predicted
   std::string refused{};                     ///< why there is no report
 };
+/// One knob, and the job at each of its values.
 struct what_if {
   const headroom::knob* knob{};
   std::vector<setting> settings{};
@@ -47,8 +48,10 @@ inline std::vector<std::int64_t> doublings(std::int64_t now, int down, int up) {
 }
 }  // namespace detail
 
+/// Examples that a rank works on at once.
 inline constexpr knob micro_batch{"batch.micro", [](const job& j) { return j.batch.micro; }, [](const job& j) { return detail::doublings(j.batch.micro, 3, 4); },
                                   [](job& j, std::int64_t n) { j.batch.micro = n; }};
+/// Tokens of an example.
 inline constexpr knob sequence{"batch.sequence", [](const job& j) { return j.batch.sequence; }, [](const job& j) { return detail::doublings(j.batch.sequence, 3, 3); },
                                [](job& j, std::int64_t n) { j.batch.sequence = n; }};
 /// By recompute_mode's numbers.

@@ -9,6 +9,7 @@
 
 namespace headroom {
 
+/// Who makes it; `cpu` counts tensors that lie in the host's memory.
 enum class vendor : std::uint8_t { cpu, amazon, amd, google, huawei, intel, nvidia };
 
 /// One accelerator. `memory` is what a process can use, as torch.cuda.get_device_properties().total_memory reports it, not the
@@ -137,7 +138,9 @@ inline constexpr auto all = std::to_array<gpu>({
     mi250x_128gb, mi300x_192gb, mi300a_128gb, mi325x_256gb, mi355x_288gb, gaudi2_96gb, gaudi3_128gb, ascend_910b_64gb, ascend_910c_64gb, tpu_v4,
     tpu_v5e, tpu_v5p, tpu_v6e, trainium2_96gb, cpu});
 
+/// Another name of a GPU.
 struct alias { name from; name to; };
+/// The other names that are known.
 inline constexpr auto aliases = std::to_array<alias>({
     {"a100-80gb", "a100-sxm-80gb"},
     {"h100-80gb", "h100-sxm-80gb"},

@@ -11,6 +11,7 @@
 
 namespace headroom::io {
 
+/// JSON whose keys keep their order.
 using ordered_json = nlohmann::ordered_json;
 
 /// Reads a job and says whether it fits. Bad input of any kind is a decision, not an exception, and so is a deadline that comes first;

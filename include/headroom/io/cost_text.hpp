@@ -42,6 +42,7 @@ inline ordered_json to_json(const step_cost& c, confidence sure = {}) {
           {"step_assumptions", std::move(assumed)}};
 }
 
+/// The predicted time of a step as a person reads it: seconds, tokens a second, and where the time goes. Its range is that of a confidence.
 inline std::string to_text(const step_cost& c, bool colour = false, confidence sure = {}) {
   const palette ink{colour};
   const auto time = [&](seconds s) { return fixed(s.value, c.step.value < 10 ? 3 : 1) + " s"; };

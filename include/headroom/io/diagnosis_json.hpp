@@ -7,6 +7,7 @@
 
 namespace headroom::io {
 
+/// A cause in a word.
 constexpr std::string_view text_of(cause c) {
   constexpr std::string_view names[]{"capacity", "fragmentation", "other-processes", "outside-allocator", "host"};
   return names[static_cast<std::size_t>(c)];

@@ -13,6 +13,7 @@
 
 namespace headroom::io {
 
+/// The changes of one advice in a line, each with the framework's own spelling behind it.
 inline std::string changes_text(const advice& a) {
   std::string text;
   for (const auto* c : a.changes) {
@@ -70,6 +71,7 @@ inline std::string cause_text(const diagnosis& d, const oom_message& m) {
 
 }  // namespace detail
 
+/// A diagnosis in sentences: what ran out, in which phase, how much was asked for and what for.
 template <class Ranks>
 std::string diagnosis_text(const diagnosis& d, const oom_message& m, const basic_report<Ranks>& r) {
   std::string text = detail::cause_text(d, m) + "\n";

@@ -14,6 +14,7 @@
 
 namespace headroom::io {
 
+/// The programs whose files are written.
 enum class export_target : std::uint8_t { deepspeed, accelerate, hf_trainer, trl, llama_factory, axolotl, megatron, torchtitan, torchrun, sbatch };
 
 /// What can be written, a row each.

@@ -17,6 +17,7 @@ struct said_version {
   const profile* is{};
 };
 
+/// A framework: its name, versions that are said in words, and who reads and writes its options.
 struct framework_row {
   std::string_view name;
   std::array<said_version, 5> said{};
@@ -32,6 +33,7 @@ void where_stated(job& j, const json_value* options, const option_merger& merge)
 }
 }  // namespace detail
 
+/// All of them.
 inline constexpr std::array<framework_row, 10> framework_rows{{
     {.name = "torchtitan", .read_options = detail::where_stated<apply_torchtitan_options>, .write = torchtitan_to_json},
     {.name = "megatron",
@@ -60,6 +62,7 @@ inline constexpr std::array<framework_row, 10> framework_rows{{
     {.name = "libtorch"},
 }};
 
+/// Their names, in the same order.
 inline constexpr auto framework_names = [] {
   std::array<std::string_view, framework_rows.size()> names;
   for (std::size_t i = 0; i < names.size(); ++i) names[i] = framework_rows[i].name;
@@ -86,12 +89,14 @@ inline profile read_framework_named(const std::string& label, std::string_view v
   unknown_name(path, label, framework_names);
 }
 
+/// What a job file says of its framework.
 struct framework_choice {
   profile chosen{frameworks::libtorch};
   const json_value* options{};  ///< of the framework, where the job states any
 };
 
 /// A name, or {"name", "version", "options"}. The options are not looked at here.
+/// Errors: job_error for an unknown name and for what is neither.
 inline framework_choice read_framework(const json_value& value, const std::string& path) {
   if (value.is_string()) return {read_framework_named(*value.get_ptr<const json_value::string_t*>(), {}, path), nullptr};
   key_reader k{value, path};
@@ -107,6 +112,7 @@ inline framework_choice read_framework(const json_value& value, const std::strin
 }
 
 /// Lets the options of a job's framework fill in what its neutral keys, in `whole`, leave open.
+/// Errors: job_error for options that are not known, or contradict those keys.
 inline void read_framework_options(job& j, const json_value* options, const json_value& whole) {
   const auto* row = row_of_framework(j.framework.label.view());
   if (row != nullptr && row->read_options != nullptr) return row->read_options(j, options, option_merger{whole});

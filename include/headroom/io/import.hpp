@@ -38,6 +38,7 @@ inline file_kind kind_of(const json_value& root) {
 }
 
 /// A model's config.json: `label` names it where the library does not know its shape.
+/// Errors: job_error for a family or a key that is not modelled.
 inline void import_huggingface(draft& d, const document& from, const std::string& label) {
   with_places(from, [&] {
     if (!from.root.is_object()) wrong_value("a model's configuration", "an object", from.root);
@@ -55,6 +56,7 @@ inline void import_huggingface(draft& d, const document& from, const std::string
 }
 
 /// A job file of this library. Its model may be a path.
+/// Errors: those of read_job().
 inline void import_job(draft& d, const document& from, const file_base& base) {
   with_places(from, [&] {
     if (!from.root.is_object()) wrong_value("a job", "an object", from.root);
@@ -94,6 +96,7 @@ inline megatron_program megatron_program_of(const json_value& arguments) {
 }
 
 /// Megatron's arguments as keys, and the settings of a recipe's environment. A recipe does not say which program it is for.
+/// Errors: job_error for an argument that is not known or not modelled.
 inline void import_megatron_recipe(draft& d, const document& from) {
   if (const auto set = from.root.find("ENV_VARS"); set != from.root.end() && set->is_object())
     for (const auto& [key, value] : set->items()) {
@@ -111,6 +114,7 @@ inline void import_megatron_recipe(draft& d, const document& from) {
 }
 
 /// A recipe is read when all files are known: its command says which of a program's it is, and goes over it.
+/// Errors: job_error for a second recipe.
 inline void keep_recipe(draft& d, const document& from) {
   if (d.recipe) fail("headroom: " + from.source + ": a job has one recipe, and " + d.recipe->source + " is one, too");
   d.recipe = from;
@@ -135,6 +139,7 @@ inline void read_unread(draft& d, const import_settings& with) {
     if (kind == file_kind::trainer) import_trainer(d, document{*d.trainer}, with.program);
   }
 }
+/// Errors: job_error for a second configuration of axolotl's.
 inline void keep_unread(draft& d, const document& from, file_kind kind, std::optional<document> draft::*where, const import_settings& with) {
   if (const auto& before = d.*where; before && is_axolotl(before->root) && before->source != from.source)
     fail("headroom: " + from.source + ": a job has one configuration of axolotl's, and " + before->source + " is one, too");
@@ -177,6 +182,7 @@ inline void import_document(draft& d, const document& from, file_kind kind, cons
 }
 
 /// KEY=VALUE of a job, a value in JSON or a bare word.
+/// Errors: job_error for what is none.
 inline void say_key(draft& d, const std::string& said) {
   const auto equals = said.find('=');
   if (equals == std::string::npos || equals == 0) fail("headroom: --set must be KEY=VALUE, found " + in_quotes(said));
@@ -191,9 +197,11 @@ inline void say_key(draft& d, const std::string& said) {
     d.say({key.substr(0, dot), key.substr(dot + 1)}, value, "--set " + key);
 }
 
+/// How a text is written.
 enum class syntax : std::uint8_t { json, yaml, toml, shell };
 
 /// How a text is written: by the end of its file's name, else by how it begins.
+/// Errors: job_error for an empty text.
 inline syntax syntax_of(std::string_view text, const std::filesystem::path& file, file_kind kind) {
   const auto end = file.extension().string();
   if (kind == file_kind::launch || end == ".sh" || end == ".env" || end == ".sbatch" || end == ".slurm") return syntax::shell;
@@ -217,6 +225,8 @@ struct import_input {
   document parsed{};                     ///< what is no script
   file_kind kind{file_kind::unknown};
 };
+/// A text of a file, parsed as far as its syntax goes.
+/// Errors: job_error with the line for what does not parse, and for a syntax whose reader was not built.
 inline import_input input_of(std::string text, const std::filesystem::path& file, file_kind kind, const import_settings& with) {
   const auto source = file.filename().string();
   import_input in{std::move(text), file, {}, kind};
@@ -251,6 +261,7 @@ inline void import_file(draft& d, std::string_view text, const std::filesystem::
 }
 
 /// Configurations that the scripts write themselves (cat > FILE <<END) and then name in a command.
+/// Errors: job_error for a file of which the script leaves open whether it is written, or with what.
 inline std::vector<import_input> written_by_scripts(std::span<const import_input> all, const import_settings& with) {
   std::vector<import_input> made;
   for (const auto& in : all) {
@@ -273,6 +284,7 @@ inline std::vector<import_input> written_by_scripts(std::span<const import_input
 
 /// Several files, in the order in which the programs themselves read them, whatever the order they are given in: a model's shape, what
 /// launchers are configured with, a program's configuration, and last the command line, which wins. Files of one kind keep their order.
+/// Errors: job_error for what is not read in any of them, and for files that contradict each other.
 inline void import_files(draft& d, std::vector<import_input> all, const import_settings& with) {
   constexpr file_kind order[] = {file_kind::huggingface, file_kind::safetensors_index, file_kind::job, file_kind::adapter, file_kind::accelerate, file_kind::deepspeed, file_kind::megatron, file_kind::torchtitan, file_kind::nanotron, file_kind::litgpt, file_kind::torchtune, file_kind::trainer};
   const auto rank = [&](const import_input& in) { return std::find(std::begin(order), std::end(order), in.kind) - std::begin(order); };

@@ -12,7 +12,9 @@ namespace headroom::io {
 
 /// What was measured: bytes, and from step_seconds on the time of a step in several guises.
 enum class metric : std::uint8_t { allocated, active, reserved, device, step_seconds, tokens_per_second_per_gpu, tflops_per_gpu, mfu };
+/// Whether it is of time, not of memory.
 constexpr bool is_throughput(metric m) { return m >= metric::step_seconds; }
+/// Which of a run's GPUs was measured.
 enum class rank_choice : std::uint8_t { max, first, last, single, sum };
 /// A run that went out of memory is `at_least` the capacity, one that fitted is `at_most`.
 enum class bound_kind : std::uint8_t { equal, at_least, at_most };
@@ -36,6 +38,7 @@ template <>
 inline constexpr auto names_of<bound_kind> = std::array<named<bound_kind>, 3>{
     {{"equal", bound_kind::equal}, {"at-least", bound_kind::at_least}, {"at-most", bound_kind::at_most}}};
 
+/// One measured run. `value` is in bytes, or what the metric says (seconds, tokens a second, TFLOP/s, a share).
 struct measured_record {
   std::string id, family, grade;
   std::string metric_name;  ///< as the record spells it
@@ -73,6 +76,7 @@ constexpr reading reading_of(metric what) { return is_throughput(what) ? reading
 static_assert(reading_of(metric::allocated) == reading::allocated && reading_of(metric::active) == reading::active &&
               reading_of(metric::reserved) == reading::reserved);
 
+/// A predicted value and its range, in the metric's unit.
 struct prediction {
   double value{};
   double low{};  ///< the range in which the report expects the measured value

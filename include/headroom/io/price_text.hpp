@@ -59,6 +59,7 @@ inline std::string cheapest_text(const std::vector<priced_plan>& plans, const sp
   return text;
 }
 
+/// The cheapest plans as JSON: money of an hour and of a million tokens in the currency of the prices, seconds of a step.
 inline ordered_json cheapest_json(const std::vector<priced_plan>& plans, const spending& s) {
   auto all = ordered_json::array();
   for (const auto& p : plans) {

@@ -10,8 +10,10 @@
 
 namespace headroom::io {
 
+/// JSON whose keys keep their order.
 using ordered_json = nlohmann::ordered_json;
 
+/// What lies outside the allocator, in bytes.
 inline ordered_json to_json(const outside_allocator& o) {
   ordered_json out = {{"context", o.context.count()}, {"nccl", o.nccl.count()}};
   if (o.engine > bytes{0}) out["engine"] = o.engine.count();
@@ -28,6 +30,7 @@ inline ordered_json to_json(const breakdown& b) {
   return out;
 }
 
+/// A range in bytes.
 inline ordered_json to_json(const byte_range& r) { return {{"low", r.low.count()}, {"high", r.high.count()}}; }
 
 /// The range of each of the four numbers.

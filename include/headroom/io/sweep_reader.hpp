@@ -12,6 +12,7 @@
 
 namespace headroom::io {
 
+/// One search of a sweep.
 struct swept_search {
   json_value values;   ///< {"model": A, …}: what sets it apart; null where the file has no sweep
   headroom::search search;

@@ -76,6 +76,7 @@ inline void check_dotted(std::string_view text, const std::string& source) {
 
 }  // namespace detail
 
+/// A TOML text as a document with places. `source` names it in errors. Throws job_error with the line for what is no TOML.
 inline document parse_toml(std::string_view text, const std::string& source) {
   detail::check_size(text, source, largest_text);
   check_utf8(text, source);

@@ -138,6 +138,8 @@ class yaml_events final : public YAML::EventHandler {
 
 }  // namespace detail
 
+/// A YAML text as a document with places. `source` names it in errors. Throws job_error with the line for what is no YAML, and for several documents
+/// in one.
 inline document parse_yaml(std::string_view text, const std::string& source) {
   detail::check_size(text, source, largest_text);
   check_utf8(text, source);

@@ -11,6 +11,7 @@ namespace headroom {
 /// Backward is of the inputs, and of the weights too unless the schedule splits that off as work of its own.
 enum class work_kind : std::uint8_t { forward, backward, weight_gradient };
 
+/// What a stage does at once: one chunk's forward or backward of one micro-batch.
 struct work {
   work_kind kind{};
   std::int64_t chunk{};  ///< of this stage, 0 the first that a micro-batch passes

@@ -62,6 +62,7 @@ constexpr std::int64_t three_rounds(std::int64_t stages, std::int64_t, std::int6
 
 }  // namespace detail
 
+/// All of them, in the order of the enumerators.
 inline constexpr std::array schedules{
     schedule_properties{.kind = schedule::one_forward_one_backward,
                         .name = "1f1b",

@@ -104,6 +104,7 @@ constexpr sharding fsdp1(std::int64_t stage = 3) { return {.kind = sharding_kind
 constexpr sharding megatron_fsdp(std::int64_t stage = 3) { return {.kind = sharding_kind::megatron_fsdp, .stage = stage}; }
 constexpr sharding fsdp2(std::int64_t stage = 3) { return {.kind = sharding_kind::fsdp2, .stage = stage}; }
 
+/// Where something is kept.
 enum class place : std::uint8_t { on_gpu, on_cpu, on_nvme };
 
 /// What is kept off the GPU. Buffer counts and sizes (in elements) are DeepSpeed's; -1: its default.

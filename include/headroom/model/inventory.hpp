@@ -27,6 +27,7 @@ constexpr inventory weights_of(const shape& m, const AddOwn& add_own) {
   return list;
 }
 
+/// Every weight of a model. Errors: job_error for a pattern that names layers of one's own, which are not given here.
 constexpr inventory weights_of(const shape& m) {
   return weights_of(m, [&](inventory&, mixer_kind kind, const layer_span&, int) { detail::object_to_own(m, kind, refusing{}); });
 }
@@ -37,12 +38,14 @@ enum class component : std::uint8_t {
 };
 inline constexpr int component_count = static_cast<int>(component::other) + 1;
 
+/// Its name in a report.
 constexpr std::string_view name_of(component c) {
   constexpr std::string_view names[] = {"embedding", "attention", "mlp", "experts", "shared_experts", "router", "norm",
                                         "head", "mtp", "encoder", "vision", "projector", "other"};
   return names[static_cast<int>(c)];
 }
 
+/// The component that a module's weights are counted in.
 constexpr component component_of(module m) {
   switch (m) {
     case module::embedding:
@@ -91,6 +94,7 @@ struct parameter_count {
   friend constexpr bool operator==(const parameter_count&, const parameter_count&) = default;
 };
 
+/// The parameters of a list of weights, in all and by component; of `experts.count` experts `experts.active` are active.
 constexpr parameter_count count(const inventory& list, const expert_shape& experts) {
   parameter_count r;
   for (const auto& w : list) {
@@ -110,6 +114,7 @@ constexpr std::int64_t buffers_of(const shape& m) {
   return sum;
 }
 
+/// The parameters of a model, exact. Errors: those of weights_of(); overflow_error beyond 63 bits.
 constexpr parameter_count count(const shape& m) { return count(weights_of(m), m.experts); }
 
 }  // namespace headroom

@@ -51,6 +51,7 @@ enum class feed_forward_kind : std::uint8_t {
   wide,     ///< dense, of twice the width (Gemma 4's layers that share keys and values)
 };
 
+/// A layer: how it mixes positions, and what each position passes through then.
 struct layer_kind {
   mixer_kind mixer{mixer_kind::attention};
   feed_forward_kind feeds{feed_forward_kind::unset};

@@ -12,7 +12,9 @@
 
 namespace headroom {
 
+/// Three matrices, one of which gates, or two.
 enum class mlp_kind : std::uint8_t { gated, plain };
+/// RMSNorm scales; LayerNorm subtracts the mean first.
 enum class norm_kind : std::uint8_t { rmsnorm, layernorm };
 /// `relative`: T5's table of biases, `relative_buckets` × heads, one for each stack.
 /// `disentangled`: DeBERTa's table of distances, `relative_buckets` × hidden, behind a norm, which every layer projects.

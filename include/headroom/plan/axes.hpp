@@ -37,6 +37,7 @@ class choices {
   std::size_t size_ = 0;
 };
 
+/// A key that a search leaves open: what it may be, and how it is set.
 struct axis {
   std::string_view key;
   choices (*values)(const job&);            ///< with the axes before it set

@@ -38,6 +38,7 @@ class plan_judge {
   std::unique_ptr<detail::line_judge> of_;  ///< large, so not on the stack
 };
 
+/// The fastest plans of a search that fit, on all cores. Errors: those of plan() with a judge (plan/plan.hpp).
 inline plan_result plan(const search& s, const plan_options& o = {}) { return plan(s, plan_judge{}, o); }
 /// … with layers of one's own (block/own_layer.hpp).
 /// Errors: those of plan(search). A job whose pattern names a layer that is not among those given is rejected, as any that is refused.

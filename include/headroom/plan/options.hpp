@@ -11,6 +11,7 @@
 
 namespace headroom {
 
+/// How a search is run, and what of it is kept.
 struct plan_options {
   std::size_t top{10};
   unsigned threads{};                              ///< 0: all cores

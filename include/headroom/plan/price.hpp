@@ -27,6 +27,7 @@ struct spending {
   double budget{};  ///< of the whole training, at most
 };
 
+/// A plan and what it costs, in the currency of the prices.
 struct priced_plan {
   ranked_plan plan;
   std::size_t search{};      ///< of several: which found it

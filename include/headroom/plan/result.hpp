@@ -19,12 +19,14 @@ struct judged_plan {
   objection refused{};  ///< why it is not possible
 };
 
+/// A job that was judged, and its place in the search.
 struct ranked_plan {
   headroom::job job{};
   judged_plan outcome{};
   std::uint64_t ordinal{};  ///< in the order of the search, which decides where two are as fast and as small
 };
 
+/// What a search found, and why the others were rejected.
 struct plan_result {
   std::vector<ranked_plan> best;                   ///< the fastest first
   std::vector<ranked_plan> front;                  ///< no other is as fast, as small and on as few GPUs; the fastest first

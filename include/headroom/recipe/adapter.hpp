@@ -39,6 +39,7 @@ inline constexpr module_set all_linear{module::q_proj,       module::k_proj,    
                                        module::experts_down, module::shared_gate, module::shared_up,   module::shared_down,  module::mixer_in,     module::mixer_out,
                                        module::layer_input};
 
+/// What is trained beside a frozen matrix.
 enum class adapter_kind : std::uint8_t { none, lora, dora };
 
 /// LoRA (Hu et al. 2021): for a target of in × out features, A of rank × in and B of out × rank. DoRA (Liu et al. 2024) adds a
@@ -86,6 +87,7 @@ struct trainable {
   friend constexpr bool operator==(const trainable&, const trainable&) = default;
 };
 
+/// Probabilities of dropout: of hidden states, of attention's weights, of embeddings.
 struct dropout {
   probability hidden{};
   probability attention{};

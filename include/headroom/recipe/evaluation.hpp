@@ -6,6 +6,7 @@
 
 namespace headroom {
 
+/// What is evaluated between steps, and what is kept of it.
 struct evaluation {
   std::int32_t sequence{};            ///< tokens of each example; 0: batch.sequence
   std::int32_t samples{};             ///< examples of the set, over all GPUs

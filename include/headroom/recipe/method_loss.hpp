@@ -16,6 +16,7 @@ enum class label_scores : std::uint8_t {
   in_kernel,  ///< flash-attn's cross entropy, which saves the logits (flash_attn/ops/triton/cross_entropy.py)
 };
 
+/// How a trainer's code computes the loss of a method with several models: what it copies and keeps of the logits.
 struct method_loss {
   label_scores scores{};
   bool shifts{true};               ///< logits[:, :-1]; else labels are rolled

@@ -29,6 +29,7 @@ struct model_role {
   friend constexpr bool operator==(const model_role&, const model_role&) = default;
 };
 
+/// What a job trains for, and the models beside the one that trains. Unset: the next token.
 struct objective {
   objective_kind kind{};
   method_code code{};
@@ -84,6 +85,7 @@ constexpr bool scores_first(objective_kind k) { return generates(k) && k != obje
 /// engine of its own, and they train in turn.
 constexpr bool wraps_critic(const objective& o) { return o.critic.given() && (o.code == method_code::trl || o.code == method_code::unset); }
 
+/// The row of a method.
 constexpr const objective_traits& traits_of(objective_kind k) { return all_objectives[static_cast<std::size_t>(k)]; }
 
 }  // namespace headroom

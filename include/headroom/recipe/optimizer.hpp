@@ -14,6 +14,7 @@ enum class implementation : std::uint8_t { unset, fused, foreach, loop };
 /// (Adam-mini).
 enum class state_extent : std::uint8_t { full, factored, low_rank, rows };
 
+/// What an optimizer keeps for each trained parameter, and what its update makes for a moment.
 struct optimizer {
   short_name label{};
   std::int32_t moments{};                    ///< state tensors for each weight tensor

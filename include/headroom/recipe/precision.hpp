@@ -34,6 +34,7 @@ constexpr void fill_open_formats(precision& p) {
   fill(p.state, p.master.present() ? p.master : p.parameters);
 }
 
+/// Recipes of number formats. A new one is one value here, or anywhere else.
 namespace precisions {
 inline constexpr precision fp32{"fp32", formats::fp32, formats::fp32, formats::fp32, formats::fp32, formats::none, formats::fp32};
 /// Everything in bf16, Adam's state included: torch optimizers keep state in the format of the parameter.

@@ -14,6 +14,7 @@ enum class update_extent : std::uint8_t { whole, low_rank, projection, square, r
 /// Its number format: the weight's, the gradient's, the state's, or one of these two.
 enum class update_format : std::uint8_t { weight, gradient, state, fp32, bf16 };
 
+/// One step of an optimizer's update of a tensor: a temporary tensor is made, copied to another format, let go of or renamed.
 struct update_step {
   /// make `to`; make it as a copy of what has format `in` unless that has 32 (16) bits already; let go of `to`; call what `from` names `to`.
   enum class action : std::uint8_t { make, widen, narrow, forget, rename };
@@ -23,6 +24,7 @@ struct update_step {
   update_format in{};
 };
 
+/// The steps by name; temporary tensors are numbers from 0 to 7.
 namespace updates {
 constexpr update_step make(std::int8_t name, update_format f = update_format::fp32, update_extent e = update_extent::whole) { return {.what = update_step::action::make, .to = name, .extent = e, .in = f}; }
 constexpr update_step widen(std::int8_t name, update_format of) { return {.what = update_step::action::widen, .to = name, .in = of}; }
@@ -44,6 +46,7 @@ struct update_steps {
   }
 };
 
+/// What an optimizer's own code makes for a moment when it updates.
 struct update_program {
   update_steps matrix{};  ///< of tensors whose state is smaller than they are (factored, projected), or which Muon updates
   update_steps plain{};   ///< of all others

@@ -45,6 +45,7 @@ struct assumption_entry {
 // Where runs have come closer since, the wider spread has stayed: spreads.py marks those lines.
 // Derived: from the size of what is uncertain.
 // clang-format off
+/// All assumptions, in the order of their names.
 inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     {assumption::framework_precision, without_spread::fills_in,
      "precision was left open: the framework's usual recipe is assumed."},
@@ -277,6 +278,7 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
      {"sample_orders", reading::reserved, error_base::orders, 390, 390}},
 });
 // clang-format on
+/// How many there are.
 inline constexpr int assumption_count = static_cast<int>(all_assumptions.size());
 static_assert([] {
   for (std::size_t i = 0; i < all_assumptions.size(); ++i)
@@ -284,8 +286,10 @@ static_assert([] {
   return true;
 }(), "the table has one entry for each assumption, in their order");
 
+/// The entry of an assumption.
 constexpr const assumption_entry& entry_of(assumption a) { return all_assumptions[static_cast<std::size_t>(a)]; }
 
+/// Assumptions of one report, each once.
 struct assumption_set {
   std::array<std::uint64_t, (all_assumptions.size() + 63) / 64> words{};
 

@@ -128,6 +128,7 @@ struct rank_report {
   friend constexpr bool operator==(const rank_report&, const rank_report&) = default;
 };
 
+/// One of the four numbers of a rank, in bytes.
 constexpr bytes value_of(const rank_report& r, reading m) {
   return m == reading::allocated ? r.allocated : m == reading::active ? r.active : m == reading::reserved ? r.reserved : r.device;
 }

@@ -46,6 +46,7 @@ enum class without_spread : std::uint8_t {
   in_other_spreads,  ///< its errors are in the records that others are calibrated on: tensors, compiler, recipe
 };
 
+/// Its name in a report.
 constexpr std::string_view text(reading m) {
   constexpr std::string_view names[reading_count]{"allocated", "active", "reserved", "device"};
   return names[static_cast<std::size_t>(m)];

@@ -20,6 +20,7 @@ enum class share_rule : std::uint8_t {
   of_the_rest,  ///< the share is of what is free: SGLang
 };
 
+/// What sets one inference engine apart from another.
 struct engine_properties {
   share_rule share{};
   std::int64_t block_tokens{1};    ///< positions for which keys and values are set aside at once

@@ -8,6 +8,7 @@
 
 namespace headroom {
 
+/// What an inference engine holds of one GPU while it is awake, in bytes.
 struct engine_memory {
   bytes weights{};
   bytes forward{};  ///< tensors of one of its forwards

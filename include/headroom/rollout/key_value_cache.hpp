@@ -16,6 +16,7 @@ constexpr bytes token_bytes_of_layer(const shape& m, mixer_kind mixer, std::int6
 }
 
 /// … of all layers.
+/// Errors: job_error for a model from which this version does not generate.
 constexpr bytes token_bytes(const shape& m, std::int64_t tensor, const number_format& format) {
   if (const auto why = check_generated(m, tensor, objecting{})) refuse(why);
   if (format.quantised() || format.width() < 1) refuse("headroom: rollout.kv_format must be bf16, fp16, fp32 or fp8");

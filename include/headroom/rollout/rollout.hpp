@@ -15,6 +15,7 @@ enum class rollout_place : std::uint8_t { unset, colocated, separate };
 
 /// What a trainer may put on the host while completions are generated.
 enum class trainer_part : std::uint8_t { weights, optimizer };
+/// A set of these.
 struct trainer_parts {
   std::uint32_t bits{};
   constexpr trainer_parts() = default;
@@ -27,6 +28,7 @@ struct trainer_parts {
   friend constexpr bool operator==(const trainer_parts&, const trainer_parts&) = default;
 };
 
+/// Who generates what a method learns from, where, and how long its texts are.
 struct rollout {
   engine_kind engine{};             ///< unset: nothing is generated
   rollout_place placement{};

@@ -45,6 +45,7 @@ constexpr parameters in_layers(const inventory& list, std::int64_t first, std::i
 
 /// `groups`: 1 is everything at once. A group has ceil(layers / groups) layers (ms-swift rlhf_trainers/rollout_mixin.py
 /// split_batches: embeddings and head are a group of their own).
+/// Errors: job_error for fewer groups than one.
 constexpr sync_sizes sync_sizes_of(const shape& m, const inventory& list, std::int64_t groups = 1) {
   if (groups < 1) refuse("headroom: rollout.sync_groups must be 1 or more: into how many groups the layers are divided", groups);
   sync_sizes r;

@@ -15,9 +15,10 @@ template <class T>
 concept whole_number = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char> && !std::same_as<T, wchar_t> &&
                        !std::same_as<T, char8_t> && !std::same_as<T, char16_t> && !std::same_as<T, char32_t>;
 
+/// Sums, products and quotients that are exact. Errors: overflow_error where the result leaves 63 bits, or for a division by zero.
 namespace checked {
 
-/// The value of any integer as a signed 64-bit one; an unsigned value above 2^63 - 1 is an overflow.
+/// The value of any integer as a signed 64-bit one; an unsigned value above 2^63 - 1 is an overflow_error.
 template <whole_number T>
 constexpr std::int64_t of(T value) {
   if constexpr (std::unsigned_integral<T> && sizeof(T) >= sizeof(std::int64_t)) {
@@ -52,6 +53,7 @@ constexpr std::int64_t div(std::int64_t a, std::int64_t b) {
   return a / b;
 }
 /// ceil(a / b) for a >= 0, b > 0.
+/// Errors: overflow_error for b = 0.
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   if (b == 0) detail::overflowed("headroom: division by zero");
   if (b == 1) return a;  // most jobs divide most things by one, and a division takes as long as a dozen additions

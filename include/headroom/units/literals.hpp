@@ -6,6 +6,7 @@
 
 namespace headroom {
 
+/// 2^10, 2^20 and 2^30 bytes.
 inline constexpr bytes kib{std::int64_t{1} << 10};
 inline constexpr bytes mib{std::int64_t{1} << 20};
 inline constexpr bytes gib{std::int64_t{1} << 30};

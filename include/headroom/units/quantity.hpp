@@ -26,6 +26,7 @@ struct parameter : boost::units::base_dimension<parameter, 4802> {};
 struct token : boost::units::base_dimension<token, 4803> {};
 }  // namespace dimension
 
+/// Bytes, parameters and tokens as units of Boost.Units, and the units of products and quotients.
 namespace unit {
 struct byte_base : boost::units::base_unit<byte_base, dimension::information::dimension_type, 4801> {};
 struct parameter_base : boost::units::base_unit<parameter_base, dimension::parameter::dimension_type, 4802> {};
@@ -126,6 +127,7 @@ constexpr quantity<A> operator-(quantity<A>, quantity<B>) {
   return {};
 }
 
+/// The least whole number not below a / n; the least multiple of a quantity not below a; the larger and the smaller of two. Errors: overflow_error.
 template <class U, whole_number T>
 constexpr quantity<U> ceil_div(quantity<U> a, T n) { return quantity<U>{checked::ceil_div(a.value, checked::of(n))}; }
 template <class U>

@@ -43,7 +43,7 @@ constexpr bool unseen(char32_t c) {
   return false;
 }
 
-/// `text` on one line, as it is read: what is unseen or is not UTF-8 is written out (\x1b, \u202e).
+/// `text` on one line, as it is read: what is unseen or is not UTF-8 is written out (`\x1b`, `\u202e`).
 inline std::string printable(std::string_view text) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string out;
