@@ -3,6 +3,7 @@
 // refused, and so is a key that nobody here has read: it might shape the network.
 #pragma once
 
+#include <headroom/io/counted/at_defaults.hpp>
 #include <headroom/io/counted/audio_last.hpp>
 #include <headroom/io/counted/audio_models.hpp>
 #include <headroom/io/counted/audio_more.hpp>
@@ -26,13 +27,16 @@
 #include <headroom/io/counted/scaled_networks.hpp>
 #include <headroom/io/counted/seq2seq_models.hpp>
 #include <headroom/io/counted/sight.hpp>
+#include <headroom/io/counted/sight_last.hpp>
 #include <headroom/io/counted/small_networks.hpp>
 #include <headroom/io/counted/speech_models.hpp>
 #include <headroom/io/counted/speecht5.hpp>
 #include <headroom/io/counted/staged.hpp>
+#include <headroom/io/counted/stages_of_sound.hpp>
 #include <headroom/io/counted/t5.hpp>
 #include <headroom/io/counted/text.hpp>
 #include <headroom/io/counted/text_early.hpp>
+#include <headroom/io/counted/text_last.hpp>
 #include <headroom/io/counted/text_layout.hpp>
 #include <headroom/io/counted/text_modern.hpp>
 #include <headroom/io/counted/text_narrow.hpp>
@@ -62,7 +66,7 @@ inline constexpr std::span<const counted_class> counted_classes[] = {
     counted_captions, counted_vision_language_families, counted_vision_language_others, counted_other_languages, counted_speaking_languages, counted_barks,
     counted_sight_alone, counted_makers, counted_small_networks, counted_objects, counted_text_modern, counted_text_other, counted_text_layout, counted_t5, counted_audio,
     counted_text_early, counted_text_narrow, counted_audio_more, counted_speecht5, counted_scaled_networks, counted_actors, counted_detection,
-    counted_audio_last, counted_depth,
+    counted_audio_last, counted_depth, counted_text_last, counted_sight_last, counted_stages_of_sound,
 };
 
 inline const counted_class* find_counted(std::string_view name, std::string_view type) {
@@ -119,6 +123,8 @@ inline parameter_count count_config(const nlohmann::json& json, const std::strin
   const auto* known = detail::find_counted(name, c.text({"model_type"}, ""));
   if (const auto* base = detail::find_counted_base(c.text({"model_type"}, "")); known == nullptr && !named && base != nullptr && !detail::is_walked(base->type))
     detail::complain(c.at("architectures") + " is missing, and a model has other parameters with a head than without. Name the class, e.g. [\"" + base->name + "\"]");
+  if (known == nullptr)
+    if (const auto* fixed = detail::find_at_defaults(name, c.text({"model_type"}, ""))) return detail::count_at_defaults(c, *fixed);
   if (known == nullptr) return count(model_from_config(json, path));
   if (detail::is_walked(known->type)) {  // the walk's reader comes first: it passes over keys that shape nothing there
     try {

@@ -18,7 +18,7 @@ inline void count_granite_conformer(const config& c, tally& t) {
   const auto channels = checked::mul(hidden, c.size({"conv_expansion_factor"}, 2));
   const auto output = c.size({"output_dim"}, 42);
   const auto reach = checked::add(checked::mul(2, c.size({"max_pos_emb"}, 512)), 1);
-  c.ignore({"context_size", "tie_word_embeddings"});
+  c.ignore({"context_size", "tie_word_embeddings", "cat_hidden_layers"});  // which outputs are joined: the projector says how wide they are
   t.linear(component::other, c.size({"input_dim"}, 160), hidden, true);
   t.linear(component::mlp, hidden, ffn, true, checked::mul(2, layers));
   t.linear(component::mlp, ffn, hidden, true, checked::mul(2, layers));

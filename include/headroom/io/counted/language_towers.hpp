@@ -187,6 +187,11 @@ inline constexpr counted_class counted_towered_languages[] = {
     {"MllamaVisionModel", "mllama_vision_model", [](const config& c, tally& t) { count_mllama_vision(c, t), ignore_labels(c); }},
     {"MllamaModel", "mllama", count_base<count_mllama>},
     {"MllamaForConditionalGeneration", "mllama", count_causal<count_mllama>},
+    {"MllamaForCausalLM", "mllama", [](const config& c, tally& t) {  // of the whole model's configuration, the text's part
+       ask_all(c.child("vision_config"));
+       count_causal<count_mllama_text>(c.child("text_config"), t);
+       c.ignore({"tie_word_embeddings"});
+     }},
     {"Step3p7TextModel", "step3p5", count_base<count_step3p7_text>},
     {"Step3p7VisionModel", "step3p5_vision", [](const config& c, tally& t) { count_step3p7_vision(c, t), ignore_labels(c); }},
     {"Step3p7Model", "step3p7", count_base<count_step3p7>},

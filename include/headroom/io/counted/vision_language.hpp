@@ -146,7 +146,11 @@ inline language count_deepseek_vl(const config& c, tally& t) {
 
 inline constexpr counted_class counted_vision_language[] = {
     {"LlavaModel", "llava", count_bare<count_llava>},
-    {"LlavaForConditionalGeneration", "llava", count_speaking<count_llava, false, true>},
+    {"LlavaForConditionalGeneration", "llava", [](const config& c, tally& t) {
+       if (c.flag("tie_word_embeddings", false) && !c.child("text_config").has("tie_word_embeddings"))
+         complain(c.at("text_config.tie_word_embeddings") + " must be stated, too: releases of transformers read either; found nothing there and true at " + c.at("tie_word_embeddings"));
+       count_speaking<count_llava, false, true>(c, t);
+     }},
     {"LlavaNextModel", "llava_next", count_bare<count_llava_next>},
     {"LlavaNextForConditionalGeneration", "llava_next", count_speaking<count_llava_next, false>},
     {"LlavaNextVideoModel", "llava_next_video", count_bare<count_llava_next>},

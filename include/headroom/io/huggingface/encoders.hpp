@@ -100,6 +100,8 @@ inline shape read_t5(const config& c, task head, bool encoder_only, bool multili
   m.layers = c.nullable({"num_decoder_layers"}, encoder_layers, encoder_layers, 1, config::most);
   m.encoder.layers = encoder_layers;
   m.encoder.cross_attention = true;
+  if (head != task::base && multilingual && !c.has("tie_word_embeddings"))
+    complain(c.at("tie_word_embeddings") + " must be stated for mT5: releases of transformers differ in what it is without it. google/mt5-small and its kin say false");
   if (head == task::base)
     m.head = head_kind::none;
   else if (head != task::conditional && head != task::language && head != task::unstated)  // T5WithLMHeadModel, of old
