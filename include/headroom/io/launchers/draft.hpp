@@ -138,6 +138,14 @@ class draft {
   std::optional<fact> least_samples;
   /// Processes of a node whose layers are spread over the node's GPUs, as many GPUs for each; 0: as many as a launcher starts.
   std::optional<fact> spread;
+  /// What is evaluated between steps: examples of a GPU at once, the key that says so, and other keys of `evaluation`.
+  struct evaluated_examples {
+    std::int64_t batch{};
+    std::string key, place;
+    json_value keys;
+    bool operator==(const evaluated_examples&) const = default;
+  };
+  std::optional<evaluated_examples> evaluates;
   /// Who checkpoints by re-entering autograd, but where processes are data-parallel and nothing is sharded.
   std::optional<said> reenters;
 

@@ -25,6 +25,7 @@ class axolotl_config {
     kernels();
     plugins();
     batch();
+    evaluation();
     checkpointing();
     updates();
     check_formats();
@@ -202,17 +203,36 @@ class axolotl_config {
     if (packs && real) {
       d_->unmodelled_key("sample_packing", true, v_.place("sample_packing"));  // rows behind a mask of their documents
     } else if (packs || flattened) {
+      micro_ = micro, one_row_ = true;
       put("per_device_train_batch_size", 1, "micro_batch_size");
       put("max_length", checked::mul(micro, length), "sequence_len");
       return d_->say({"batch", "packed"}, true, v_.place(packs ? "sample_packing" : "batch_flattening"));
     }
     put("per_device_train_batch_size", micro, "micro_batch_size");
+    micro_ = micro;
     const bool whole = pads != nullptr && truth(*pads, "pad_to_sequence_len");
     put("max_length", pads == nullptr || whole ? checked::round_up(length, multiple) : length, "sequence_len");
     if (whole) d_->say({"batch", "padded"}, true, v_.place("pad_to_sequence_len"));
     if (!whole) d_->notes.push_back(v_.place("sequence_len") + ": samples are padded to the longest of their micro-batch, without packing: the job is that of one with a sample of all " + std::to_string(length) + " tokens");
   }
 
+  /// Where there is something to evaluate, and it is said how often (core/builders/base.py, _configure_save_and_eval_strategy); as many rows at once
+  /// as train (utils/config/__init__.py). Tables of generated answers and benchmarks are extra.
+  void evaluation() {
+    const auto given = [&](const json_value* v) { return v != nullptr && !v->empty() && off_word(*v) != "none" && off_word(*v) != "0" && off_word(*v) != "false"; };
+    const bool some = given(v_.take("val_set_size")), others = given(v_.take("test_datasets"));
+    std::string_view when;
+    for (const std::string_view key : {"eval_strategy", "evaluation_strategy", "evals_per_epoch", "eval_steps"})
+      if (given(v_.take(key))) when = key;
+    const auto rows = v_.number("eval_batch_size", micro_), longest = v_.number("eval_sequence_len", 0, 0);
+    for (const std::string_view key : {"eval_table_size", "do_causal_lm_eval", "do_bench_eval"})
+      if (given(v_.take(key)) && (some || others)) unmodelled(key);
+    if (when.empty() || !(some || others)) return;
+    if (longest > v_.number("sequence_len", 512)) unmodelled("eval_sequence_len");
+    if (one_row_ && rows != micro_) unmodelled("eval_batch_size");
+    put("eval_strategy", "steps", when);
+    put("per_device_eval_batch_size", one_row_ ? 1 : rows, v_.has("eval_batch_size") ? "eval_batch_size" : when);
+  }
   /// Reentrant unless its kwargs are given (normalize_config). Offloading of activations beside a whole model that trains moves what the checkpoints keep.
   void checkpointing() {
     const auto* asked = v_.take("gradient_checkpointing");
@@ -275,7 +295,8 @@ class axolotl_config {
   document to_;
   std::string kernel_, dtype_, by_;
   std::vector<std::string> fused_;
-  bool adapter_{}, fsdp_{}, second_{}, second_said_{}, engine_{}, cuts_{}, widens_{};
+  std::int64_t micro_{1};
+  bool adapter_{}, fsdp_{}, second_{}, second_said_{}, engine_{}, cuts_{}, widens_{}, one_row_{};
 };
 
 }  // namespace detail

@@ -10,6 +10,7 @@
 #include <headroom/io/launchers/medicalgpt_method.hpp>
 #include <headroom/io/launchers/swift_arguments.hpp>
 #include <headroom/io/launchers/trainer_adapters.hpp>
+#include <headroom/io/launchers/trainer_evaluation.hpp>
 #include <headroom/io/launchers/trainer_memory.hpp>
 #include <headroom/io/launchers/training_programs.hpp>
 #include <headroom/io/launchers/transformers_keys.hpp>
@@ -58,6 +59,7 @@ class trainer_arguments {
     if (!swift_ || !swift.updates()) updates();
     trainer_memory{*d_, v_, *p_}.read();
     medicalgpt_method{*d_, v_, p_->name}.read();
+    trainer_evaluation{*d_, v_, *p_}.read();
     if (swift_) swift.rest();
     if (p_->name == "trl-sft" || p_->name == "peft-sft") trl_releases();
     if (!p_->method.empty() && p_->method != "sft" && d_->has({"adapter", "base"})) quantised_by_trl(false);
@@ -351,6 +353,7 @@ inline void import_trainer(draft& d, const document& from, const detail::trainin
     d.trainer = from;
     std::erase(d.unread, file_kind::trainer);
     d.releases.clear();
+    d.evaluates.reset();
     if (p.name != "axolotl") return detail::trainer_arguments{d, from, p}.import();
     detail::axolotl_config config{d, from};
     const auto arguments = config.arguments();

@@ -104,6 +104,7 @@ inline json_value trainer_document(const job& j, std::string_view target) {
                   {"gradient_checkpointing", j.recompute.mode == recompute_mode::full},
                   {"torch_compile", j.compile}};
   if (j.recompute.mode == recompute_mode::full) a["gradient_checkpointing_kwargs"] = {{"use_reentrant", chosen(j.recompute.reentrant, j.framework.checkpointing.reentrant)}};
+  if (const auto& e = j.evaluation; e.given()) a.update({{"eval_strategy", "epoch"}, {"per_device_eval_batch_size", e.batch}, {"prediction_loss_only", e.loss_only}});
   trainer_sharding(a, j, target);
   return a;
 }

@@ -58,6 +58,8 @@ struct training_program {
   std::string_view loads_whole{};     ///< where all of the model trains, whatever is said; empty: as it loads
   std::string_view dtype{};           ///< the argument that says otherwise
   std::int64_t micro_default{8};
+  std::int64_t evaluates{8};          ///< examples that a GPU evaluates at once; 0: as many as it trains on
+  bool keeps_predictions{};           ///< … of which it keeps the likeliest tokens for metrics
   checkpoints recompute{checkpoints::no};
   lora_words lora{};
   base_words base{};

@@ -35,7 +35,7 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     {.name = "torchtitan", .scripts = "torchtitan/train.py|train.py|torchtitan.train|torchtitan.experiments.forge.example_train", .marks = "job.config_file|job.config-file|training.local_batch_size|training.batch_size|training.seq_len|parallelism.data_parallel_shard_degree|parallelism.tensor_parallel_degree|parallelism.pipeline_parallel_degree",
      .takes = file_kind::torchtitan},
     // transformers' Trainer (examples/pytorch/language-modeling/run_clm.py, 2026-08).
-    {.name = "run-clm", .scripts = "run_clm.py", .length = "block_size", .length_default = 1024, .dtype = "torch_dtype|dtype", .passed = run_clm_passed},
+    {.name = "run-clm", .scripts = "run_clm.py", .length = "block_size", .length_default = 1024, .dtype = "torch_dtype|dtype", .keeps_predictions = true, .passed = run_clm_passed},
     {.name = "transformers", .length = "block_size|model_max_length|max_seq_length", .dtype = "torch_dtype|dtype", .passed = run_clm_passed},
     // src/llamafactory/hparams/*_args.py; its own reader says the rest.
     {.name = "llama-factory", .scripts = "llamafactory/launcher.py|llamafactory/cli.py|src/train.py|src/train_bash.py|train_bash.py", .marks = "finetuning_type|cutoff_len|stage|template|dataset_dir", .length = "cutoff_len", .length_default = 2048, .loads = "half",
@@ -63,14 +63,14 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     {.name = "medicalgpt", .scripts = "supervised_finetuning.py|supervised_finetuning_accelerate.py", .length = "model_max_length", .length_default = 512, .loads = "fp16", .loads_whole = "fp32", .dtype = "torch_dtype",
      .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
      .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .double_by = "qlora"}, .passed = medicalgpt_passed},
-    {.name = "medicalgpt-pretrain", .scripts = "pretraining.py", .length = "block_size", .length_default = 1024, .loads = "fp32", .loads_whole = "fp32", .dtype = "torch_dtype",
+    {.name = "medicalgpt-pretrain", .scripts = "pretraining.py", .length = "block_size", .length_default = 1024, .loads = "fp32", .loads_whole = "fp32", .dtype = "torch_dtype", .keeps_predictions = true,
      .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
      .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .double_by = "qlora"}, .passed = medicalgpt_passed},
     {.name = "medicalgpt-rm", .scripts = "training/reward_modeling.py|reward_modeling.py", .marks = "train_file_dir|validation_file_dir|max_source_length", .loads = "half", .dtype = "torch_dtype",
      .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
      .base = {.eight = "load_in_8bit"}, .passed = medicalgpt_method_passed, .also = medicalgpt_passed},
     // All that is not quantised is made fp32 before adapters are added.
-    {.name = "medicalgpt-dpo", .scripts = "training/dpo_training.py|dpo_training.py", .marks = "train_file_dir|validation_file_dir|max_source_length", .loads = "fp32", .micro_default = 4, .recompute = checkpoints::yes,
+    {.name = "medicalgpt-dpo", .scripts = "training/dpo_training.py|dpo_training.py", .marks = "train_file_dir|validation_file_dir|max_source_length", .loads = "fp32", .micro_default = 4, .evaluates = 1, .recompute = checkpoints::yes,
      .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 5},
      .passed = medicalgpt_method_passed, .also = medicalgpt_passed},
     {.name = "medicalgpt-grpo", .scripts = "training/grpo_training.py|grpo_training.py", .marks = "train_file_dir|train_samples|subset_name|qlora", .loads = "fp32", .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown,
@@ -103,7 +103,7 @@ inline constexpr auto training_programs = std::to_array<training_program>({
      .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .nested_default = true, .prepared = false}, .passed = axolotl_passed},
     // modelscope/ms-swift swift/cli/sft.py, pt.py; what is not the Trainer's stands in io/launchers/swift_arguments.hpp.
     {.name = "ms-swift", .scripts = "swift/cli/sft.py|swift/cli/pt.py|swift/cli/rlhf.py|llm_sft.py|llm_pt.py", .model = "model|model_id_or_path|model_type", .micro = "per_device_train_batch_size|batch_size", .length = "max_length", .loads = "bf16",
-     .dtype = "torch_dtype|dtype", .micro_default = 1, .recompute = checkpoints::yes, .passed = swift_passed, .also = swift_rollout_passed},
+     .dtype = "torch_dtype|dtype", .micro_default = 1, .evaluates = 1, .recompute = checkpoints::yes, .passed = swift_passed, .also = swift_rollout_passed},
     // allenai/open-instruct open_instruct/finetune.py: weights in bf16, formats by Accelerate.
     {.name = "open-instruct", .scripts = "open_instruct/finetune.py|open_instruct/finetune1.py", .length = "max_seq_length", .loads = "bf16",
      .lora = {.on = "use_lora", .rank = "lora_rank", .rank_default = 64, .targets_default = "q_proj|o_proj|v_proj|k_proj|gate_proj|up_proj|down_proj", .dropout = "lora_dropout", .dropout_percent = 10},
@@ -111,7 +111,7 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     // volcengine/verl: its own reader of overrides (io/launchers/import_verl.hpp).
     {.name = "verl", .scripts = "verl.trainer.main_ppo|verl/trainer/main_ppo.py", .takes = file_kind::verl},
     // deepspeedai/DeepSpeedExamples applications/DeepSpeed-Chat/training/step1_supervised_finetuning/main.py.
-    {.name = "deepspeed-chat-sft", .scripts = "main.py|step1_supervised_finetuning/main.py", .marks = "max_seq_len|sft_only_data_path", .length = "max_seq_len", .length_default = 512, .loads = "half", .micro_default = 16, .passed = deepspeed_chat_passed},
+    {.name = "deepspeed-chat-sft", .scripts = "main.py|step1_supervised_finetuning/main.py", .marks = "max_seq_len|sft_only_data_path", .length = "max_seq_len", .length_default = 512, .loads = "half", .micro_default = 16, .evaluates = 16, .passed = deepspeed_chat_passed},
 });
 // clang-format on
 

@@ -1,6 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Arguments of transformers' Trainer that no reader takes (src/transformers/training_args.py of every release from 3.5 to 5.15, 2026-08):
-// harmless, or refused unless they switch a feature off. Evaluation has memory of its own, which no report counts (assumption no_eval_no_generation).
+// harmless, or refused unless they switch a feature off.
 #pragma once
 
 #include <headroom/io/syntax/passed_keys.hpp>
@@ -12,10 +12,10 @@ inline constexpr auto transformers_passed = std::to_array<passed_key>({
     {"adam_beta1", "*"}, {"adam_beta2", "*"}, {"adam_epsilon", "*"}, {"average_tokens_across_devices", "*"}, {"batch_eval_metrics", "*"}, {"data_seed", "*"},
     {"dataloader_drop_last", "*"}, {"dataloader_in_order", "*"}, {"dataloader_multiprocessing_context", "*"}, {"dataloader_num_workers", "*"},
     {"dataloader_persistent_workers", "*"}, {"dataloader_pin_memory", "*"}, {"dataloader_prefetch_factor", "*"}, {"ddp_broadcast_buffers", "*"},
-    {"ddp_bucket_cap_mb", "*"}, {"ddp_find_unused_parameters", "*"}, {"ddp_timeout", "*"}, {"disable_tqdm", "*"}, {"dispatch_batches", "*"}, {"do_eval", "*"},
-    {"do_predict", "*"}, {"do_train", "*"}, {"enable_jit_checkpoint", "*"}, {"eval_accumulation_steps", "*"}, {"eval_delay", "*"},
-    {"eval_do_concat_batches", "*"}, {"eval_on_start", "*"}, {"eval_steps", "*"}, {"eval_strategy", "*"}, {"eval_use_gather_object", "*"},
-    {"evaluate_during_training", "*"}, {"evaluation_strategy", "*"}, {"fp16_opt_level", "*"}, {"generation_config", "*"}, {"generation_max_length", "*"},
+    {"ddp_bucket_cap_mb", "*"}, {"ddp_find_unused_parameters", "*"}, {"ddp_timeout", "*"}, {"disable_tqdm", "*"}, {"dispatch_batches", "*"},
+    {"do_predict", "*"}, {"do_train", "*"}, {"enable_jit_checkpoint", "*"}, {"eval_delay", "*"},
+    {"eval_do_concat_batches", "*"}, {"eval_steps", "*"}, {"eval_use_gather_object", "*"},
+    {"fp16_opt_level", "*"}, {"generation_config", "*"}, {"generation_max_length", "*"},
     {"generation_num_beams", "*"}, {"greater_is_better", "*"}, {"group_by_length", "*"}, {"hub_always_push", "*"}, {"hub_model_id", "*"},
     {"hub_private_repo", "*"}, {"hub_revision", "*"}, {"hub_strategy", "*"}, {"hub_token", "*"}, {"ignore_data_skip", "*"}, {"include_for_metrics", "*"},
     {"include_inputs_for_metrics", "*"}, {"include_num_input_tokens_seen", "*"}, {"include_tokens_per_second", "*"}, {"jit_mode_eval", "*"},
@@ -25,7 +25,7 @@ inline constexpr auto transformers_passed = std::to_array<passed_key>({
     {"metric_for_best_model", "*"}, {"neftune_noise_alpha", "*"}, {"no_average_tokens_across_devices", "*"}, {"no_dataloader_in_order", "*"},
     {"no_dataloader_pin_memory", "*"}, {"no_eval_do_concat_batches", "*"}, {"no_log_on_each_node", "*"}, {"no_logging_nan_inf_filter", "*"},
     {"no_remove_unused_columns", "*"}, {"no_save_safetensors", "*"}, {"num_train_epochs", "*"}, {"output_dir", "*"}, {"overwrite_output_dir", "*"},
-    {"per_device_eval_batch_size", "*"}, {"per_gpu_eval_batch_size", "*"}, {"predict_with_generate", "*"}, {"prediction_loss_only", "*"}, {"project", "*"},
+    {"project", "*"},
     {"push_to_hub", "*"}, {"push_to_hub_model_id", "*"}, {"push_to_hub_organization", "*"}, {"push_to_hub_token", "*"}, {"ray_scope", "*"},
     {"remove_unused_columns", "*"}, {"report_to", "*"}, {"restore_callback_states_from_checkpoint", "*"}, {"resume_from_checkpoint", "*"}, {"run_name", "*"},
     {"save_on_each_node", "*"}, {"save_only_model", "*"}, {"save_safetensors", "*"}, {"save_steps", "*"}, {"save_strategy", "*"}, {"save_total_limit", "*"},

@@ -1,0 +1,106 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What launch files evaluate between steps: read into the job's evaluation, left out where it takes less than a step, or refused.
+#include "imported.hpp"
+
+#include <headroom/headroom.hpp>
+#include <headroom/io/export.hpp>
+
+#include <doctest/doctest.h>
+
+namespace test_evaluation_launches {
+
+using namespace imported;
+
+namespace {
+
+const std::string run = "torchrun --nproc_per_node 8 ";
+evaluation of(const std::string& command, const std::vector<std::string>& set = {"hardware.gpus_per_node=8"}) { return job_of({{"run.sh", command + "\n"}}, set).evaluation; }
+std::string refused(const std::string& command, const std::vector<std::string>& set = {"hardware.gpus_per_node=8"}) { return refusal_of({{"run.sh", command + "\n"}}, set); }
+
+const std::string clm = run + "run_clm.py --model_name_or_path meta-llama/Llama-3.1-8B --bf16 --block_size 2048 --per_device_train_batch_size 1 --do_train ";
+const std::string factory = run + "src/train.py --model_name_or_path meta-llama/Llama-3.1-8B --stage sft --do_train true --finetuning_type lora --bf16 true --cutoff_len 2048 --per_device_train_batch_size 1 ";
+const std::string swift = "NPROC_PER_NODE=8 swift sft --model Qwen/Qwen2.5-7B-Instruct --max_length 2048 --per_device_train_batch_size 1 ";
+const std::string pairs = run + "trl/scripts/dpo.py --model_name_or_path Qwen/Qwen2.5-7B --dtype bfloat16 --bf16 true --max_length 1024 --per_device_train_batch_size 1 --gradient_checkpointing true --dataset_name a ";
+
+}  // namespace
+
+TEST_CASE("the Trainer evaluates 8 examples at once, where a strategy or do_eval says so") {
+  CHECK(of(clm) == evaluation{});
+  CHECK(of(clm + "--eval_strategy no --per_device_eval_batch_size 64") == evaluation{});
+  CHECK(of(clm + "--eval_strategy steps") == evaluation{.batch = 8, .loss_only = true});
+  CHECK(of(clm + "--evaluation_strategy epoch --per_device_eval_batch_size 2") == evaluation{.batch = 2, .loss_only = true});
+  CHECK(of(clm + "--do_eval") == evaluation{.batch = 8, .loss_only = true});
+  CHECK(of(clm + "--do_eval --per_gpu_eval_batch_size 3") == evaluation{.batch = 3, .loss_only = true});
+  // run_clm.py keeps the likeliest tokens and the labels, in 8 bytes each, of as many examples as it is told.
+  CHECK(of(clm + "--do_eval --max_eval_samples 100 --eval_accumulation_steps 4") == evaluation{.samples = 100, .batch = 8, .accumulation_steps = 4, .kept_bytes = 16});
+  CHECK(of(clm + "--do_eval --max_eval_samples 100 --prediction_loss_only true") == evaluation{.batch = 8, .loss_only = true});
+  CHECK(of(clm + "--do_eval", {"evaluation.batch=1", "evaluation.loss_only=true"}) == evaluation{.batch = 1, .loss_only = true});
+  CHECK(job_of({{"run.sh", clm + "--do_eval\n"}}).assumed_defaults - job_of({{"run.sh", clm + "--do_eval --prediction_loss_only true\n"}}).assumed_defaults == 1);
+  CHECK(holds(refused(clm + "--do_eval --predict_with_generate true"), "predict_with_generate = true is not modelled"));
+  CHECK(of(clm + "--predict_with_generate true") == evaluation{});
+}
+
+TEST_CASE("an evaluation that decides: Llama-3.1-8B in 16-bit ZeRO-3, 1 sample to train, 8 to evaluate") {
+  const std::vector<std::string> set{"sharding=zero3", "framework=deepspeed", "hardware.gpus_per_node=8"};
+  const auto command = factory + "--eval_strategy steps --deepspeed ds.json";
+  auto j = job_of({{"run.sh", command + "\n"}}, set);
+  CHECK(j.evaluation == evaluation{.batch = 8, .loss_only = true, .use_cache = choice::no});
+  const auto with = estimate(j);
+  j.evaluation = {};
+  const auto without = estimate(j);
+  CHECK(with.ranks[0].peak_phase == phase::evaluate);
+  // The logits of 8 × 2048 tokens over 128,256 entries alone, in the format of the layers and in fp32: (2 + 4) · 128,256 · 16,384 bytes.
+  CHECK(with.peak() > without.peak());
+  CHECK(with.peak() >= bytes{std::int64_t{6} * 128'256 * 16'384});
+}
+
+TEST_CASE("LLaMA-Factory, ms-swift, axolotl, TRL and DeepSpeed-Chat, each by its own rules") {
+  CHECK(of(factory + "--val_size 0.1") == evaluation{});
+  CHECK(of(factory + "--do_eval true --per_device_eval_batch_size 1") == evaluation{.batch = 1, .loss_only = true, .use_cache = choice::no});
+  CHECK(of(factory + "--do_eval true --disable_gradient_checkpointing true") == evaluation{.batch = 8, .loss_only = true});
+  CHECK(of(factory + "--do_eval true --predict_with_generate true") == evaluation{.batch = 8, .generate = 1024, .loss_only = true, .use_cache = choice::no});
+  CHECK(of(factory + "--do_eval true --predict_with_generate true --max_new_tokens 64").generate == 64);
+  CHECK(holds(refused(factory + "--do_eval true --predict_with_generate true --eval_num_beams 4"), "eval_num_beams = 4 is not modelled"));
+  CHECK(of(swift) == evaluation{});
+  CHECK(of(swift + "--split_dataset_ratio 0.01") == evaluation{.batch = 1, .loss_only = true, .use_cache = choice::no});
+  CHECK(of(swift + "--val_dataset a --per_device_eval_batch_size 4").batch == 4);
+  CHECK(of(swift + "--val_dataset a --eval_strategy no") == evaluation{});
+  CHECK(of(swift + "--val_dataset a --save_strategy no") == evaluation{});
+  CHECK(of(swift + "--eval_strategy steps") == evaluation{});  // of nothing
+  CHECK(of(pairs + "--eval_strategy steps") == evaluation{.batch = 8, .loss_only = true, .use_cache = choice::no});
+  CHECK(of(pairs + "--do_eval") == evaluation{});  // TRL's script does not
+}
+
+#if HEADROOM_HAS_YAML
+TEST_CASE("axolotl evaluates as many rows as it trains on") {
+  const auto file = [](const std::string& more) { return job_of({{"a.yaml", "base_model: NousResearch/Meta-Llama-3.1-8B\nsequence_len: 2048\nmicro_batch_size: 2\nflash_attention: true\ndatasets:\n  - path: a\n    type: alpaca\nbf16: true\ngradient_checkpointing: true\noptimizer: adamw_torch_fused\n" + more}}).evaluation; };
+  CHECK(file("val_set_size: 0.05\n") == evaluation{});
+  CHECK(file("evals_per_epoch: 4\nval_set_size: 0.0\n") == evaluation{});
+  CHECK(file("evals_per_epoch: 4\nval_set_size: 0.05\n") == evaluation{.batch = 2, .loss_only = true, .use_cache = choice::no});
+  CHECK(file("eval_steps: 20\nval_set_size: 0.05\neval_batch_size: 1\n").batch == 1);
+  CHECK(file("eval_steps: 20\nval_set_size: 0.05\nsample_packing: true\n").batch == 1);  // one row of both
+  const auto refused_file = [](const std::string& more) { return refusal_of({{"a.yaml", "base_model: NousResearch/Meta-Llama-3.1-8B\nsequence_len: 2048\nmicro_batch_size: 2\nflash_attention: true\ndatasets:\n  - path: a\n    type: alpaca\n" + more}}); };
+  CHECK(holds(refused_file("eval_steps: 20\nval_set_size: 0.05\nsample_packing: true\neval_batch_size: 1\n"), "eval_batch_size = 1 is not modelled"));
+  CHECK(holds(refused_file("val_set_size: 0.05\neval_table_size: 5\n"), "eval_table_size = 5 is not modelled"));
+  CHECK(refused_file("val_set_size: 0.0\neval_table_size: 5\n") == "");
+}
+#endif
+
+TEST_CASE("where evaluation is not modelled it is left out if a step takes more, else refused") {
+  const std::string grpo = run + "trl/scripts/grpo.py --model_name_or_path Qwen/Qwen2.5-7B --dtype bfloat16 --bf16 true --max_prompt_length 512 --max_completion_length 512 --per_device_train_batch_size 4 --beta 0 --gradient_checkpointing true --reward_funcs a --eval_strategy steps ";
+  CHECK(of(grpo + "--per_device_eval_batch_size 4") == evaluation{});
+  CHECK(holds(refused(grpo), "per_device_eval_batch_size = 8 is not modelled by this version (evaluation beside generated completions"));
+  const std::string spread = "CUDA_VISIBLE_DEVICES=0,1 swift sft --model Qwen/Qwen2.5-7B-Instruct --max_length 2048 --per_device_train_batch_size 2 --val_dataset a ";
+  CHECK(of(spread, {}) == evaluation{});
+  CHECK(holds(refused(spread + "--per_device_eval_batch_size 3", {}), "evaluation with layers spread over GPUs"));
+  CHECK(holds(refused(spread + "--use_liger_kernel true", {}), "evaluation with layers spread over GPUs"));
+}
+
+TEST_CASE("an evaluation is written out, and reads back") {
+  const auto j = job_of({{"run.sh", clm + "--eval_strategy steps --prediction_loss_only true --dtype bfloat16 --attn_implementation sdpa --gradient_checkpointing true --gradient_checkpointing_kwargs '{\"use_reentrant\": false}'\n"}});
+  REQUIRE(j.evaluation.batch == 8);
+  const auto text = io::exported(j, io::export_target::hf_trainer);
+  CHECK(holds(text, "per_device_eval_batch_size: 8\n"));
+}
+
+}  // namespace test_evaluation_launches
