@@ -87,9 +87,6 @@ TEST_CASE("axolotl evaluates as many rows as it trains on") {
 #endif
 
 TEST_CASE("where evaluation is not modelled it is left out if a step takes more, else refused") {
-  const std::string grpo = run + "trl/scripts/grpo.py --model_name_or_path Qwen/Qwen2.5-7B --dtype bfloat16 --bf16 true --max_prompt_length 512 --max_completion_length 512 --per_device_train_batch_size 4 --beta 0 --gradient_checkpointing true --reward_funcs a --eval_strategy steps ";
-  CHECK(of(grpo + "--per_device_eval_batch_size 4") == evaluation{});
-  CHECK(holds(refused(grpo), "per_device_eval_batch_size = 8 is not modelled by this version (evaluation beside generated completions"));
   const std::string spread = "CUDA_VISIBLE_DEVICES=0,1 swift sft --model Qwen/Qwen2.5-7B-Instruct --max_length 2048 --per_device_train_batch_size 2 --val_dataset a ";
   CHECK(of(spread, {}) == evaluation{});
   CHECK(holds(refused(spread + "--per_device_eval_batch_size 3", {}), "evaluation with layers spread over GPUs"));

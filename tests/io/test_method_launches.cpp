@@ -78,7 +78,6 @@ TEST_CASE("MedicalGPT's GRPO, and what of it is no job") {
   file.said = changed(file.said, "--gradient_checkpointing False", "--gradient_checkpointing True");
   CHECK(job_of({file}, {"model=qwen2.5-1.5b", "rollout.prompt=512"}).recompute.mode == recompute_mode::none);  // adapters switch it off
   CHECK(holds(stage_refused("orpo"), "asks TRL's DPOTrainer for the loss \"orpo\""));
-  CHECK(holds(stage_refused("ppo"), "ppo_training.py is reinforcement learning"));
 }
 
 TEST_CASE("ms-swift's GRPO, by its own scripts") {

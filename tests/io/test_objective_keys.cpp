@@ -32,7 +32,7 @@ bool says(const std::string& sentence, std::string_view part) { return sentence.
 }  // namespace
 
 TEST_CASE("a method alone, or with what stands beside it, is read and written back") {
-  for (const std::string o : {R"("dpo")", R"("reward")", R"({"kind": "dpo", "trainer": "trl-0.14", "reference": "precomputed"})",
+  for (const std::string o : {R"("dpo")", R"("reward")", R"({"kind": "dpo", "trainer": "trl-0.14", "reference": "precomputed"})", R"({"kind": "dpo", "reference": "copy", "reference_parameters": "fp32"})",
                               R"({"kind": "distill", "trainer": "trl", "teacher": "qwen3-8b"})",
                               R"({"kind": "distill", "teacher": {"model": "qwen3-8b", "parameters": "fp32", "stage": 3, "parameters_at": "cpu"}})"}) {
     CAPTURE(o);
@@ -77,6 +77,8 @@ TEST_CASE("what contradicts itself or is not modelled is refused by name") {
   CHECK(says(refusal(R"("objective": {"kind": "dpo", "trainer": "verl"})"), "objective.trainer"));
   CHECK(says(refusal(R"("objective": {"kind": "kto", "trainer": "ms-swift"})"), "objective.trainer's code of this method"));
   CHECK(says(refusal(R"("objective": {"kind": "reward", "trainer": "llama-factory"})"), "keeps the language head"));
+  CHECK(says(refusal(R"("objective": {"kind": "dpo", "reference": "precomputed", "reference_parameters": "fp32"})"), "a reference that is a copy"));
+  CHECK(says(refusal(R"("objective": {"kind": "dpo", "reference_parameters": "nf4"})"), "must be fp32, bf16 or fp16"));
   CHECK(says(refusal(R"("objective": "dpo", "loss": {"kind": "fused-linear"})"), "whole logits"));
   CHECK(says(refusal(R"("objective": "dpo", "compile": true)"), "compile must be false"));
   CHECK(says(refusal(R"("objective": {"kind": "dpo", "reference": "copy"}, "adapter": {"kind": "lora", "rank": 8, "targets": "all-linear", "base": "nf4"})"), "quantised base"));

@@ -59,7 +59,8 @@ constexpr generation_load load_of_engine(const settled_job& s, const inventory& 
   const double all = sequences_of_step(j) * static_cast<double>(s.data);
   if (r.engine == engine_kind::trainer) {
     g.sequences = g.prompts = all / static_cast<double>(s.data);
-    g.at_once = static_cast<double>(generated_at_once(j));
+    const auto at_once = static_cast<double>(generated_at_once(j));
+    g.at_once = at_once < g.sequences ? at_once : g.sequences;
     return g;
   }
   const auto gpus = r.shares_gpus() ? j.hardware.gpus() : r.gpus;

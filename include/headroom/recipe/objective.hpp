@@ -34,6 +34,7 @@ struct objective {
   objective_kind kind{};
   method_code code{};
   reference_way reference{};
+  number_format reference_format{};  ///< of the weights of a reference that is a copy; not set(): the job's
   bool reward_adapter{};             ///< the reward model is the trained one with other adapters, which lie beside its own
   model_role frozen{};               ///< the teacher of a distillation; else a reward model, without which a function or a server scores
   model_role critic{};               ///< trains beside the policy: a score for each token instead of the vocabulary's head

@@ -17,7 +17,10 @@ constexpr objection check_evaluation(const job& j, const No& no) {
     return no("headroom: evaluation is modelled as transformers' Trainer runs it: framework must be hf-trainer or deepspeed, or leave evaluation out", f.label);
   if (j.parallel.pipeline > 1 || j.parallel.context > 1) return no("headroom: evaluation is not modelled with layers spread over GPUs or with context parallelism; leave it out");
   if (j.model.encoder.layers > 0 || j.model.vision.kind != vision_kind::none) return no("headroom: evaluation of models with encoders or towers is not modelled by this version; leave evaluation out");
-  if (j.rollout.given()) return no("headroom: evaluation beside generated completions (num_generations_eval and the like) is not modelled by this version; leave evaluation out");
+  const auto kind = j.objective.kind;
+  const auto code = j.objective.code;
+  if (j.rollout.given() && ((kind != objective_kind::grpo && kind != objective_kind::rloo) || code == method_code::verl)) return no("headroom: evaluation beside generated completions is modelled of TRL's and ms-swift's GRPO and RLOO alone; leave evaluation out");
+  if (j.rollout.given() && e != evaluation{.batch = e.batch, .loss_only = e.loss_only, .use_cache = e.use_cache}) return no("headroom: of an evaluation beside generated completions, how many at once is all that is modelled: of evaluation, batch");
   const bool keeps = !e.loss_only && j.objective.kind == objective_kind::sft;
   if (keeps && e.samples < 1) return no("headroom: evaluation.samples is required: the Trainer keeps the logits of all evaluated examples for compute_metrics; without it write evaluation.loss_only true");
   if (e.loss_only && (e.samples > 0 || e.accumulation_steps > 0 || e.kept_bytes > 0)) return no("headroom: evaluation.loss_only keeps nothing but losses; leave samples, accumulation_steps and kept_bytes out");

@@ -16,6 +16,9 @@ constexpr objection check_reference(const job& j, const No& no) {
     return no("headroom: this objective.kind has no reference model; leave objective.reference out");
   if (way == reference_way::swapped) return no("headroom: references that are swapped in from the host are not modelled by this version; objective.reference must be copy, adapter-off, precomputed or none");
   if (way == reference_way::adapter_off && !j.adapter.active()) return no("headroom: objective.reference \"adapter-off\" needs an adapter");
+  if (j.objective.reference_format.set() && (way == reference_way::adapter_off || way == reference_way::precomputed || way == reference_way::none || (way == reference_way::unset && j.adapter.active())))
+    return no("headroom: objective.reference_parameters is the format of a reference that is a copy; objective.reference must be copy");
+  if (j.objective.reference_format.set() && (j.objective.reference_format.quantised() || j.objective.code == method_code::verl)) return no("headroom: objective.reference_parameters must be fp32, bf16 or fp16, and is bf16 in verl, where it is left out");
   if (way == reference_way::copy && j.adapter.base.quantised()) return no("headroom: a copy of a quantised base as the reference is not modelled by this version; objective.reference must be adapter-off, precomputed or none");
   return {};
 }
@@ -39,8 +42,10 @@ constexpr objection check_role(const job& j, const model_role& t, const No& no) 
 template <class No>
 constexpr objection check_reward_and_critic(const job& j, const No& no) {
   const auto& o = j.objective;
-  const bool ppo = o.kind == objective_kind::ppo, scored = ppo || o.kind == objective_kind::online_dpo;
-  if (o.has_reward() && !scored) return no("headroom: objective.reward is modelled of PPO and online DPO; the scores of GRPO and RLOO are taken to come from functions or a server: objective.kind must be \"ppo\" or \"online-dpo\"");
+  const bool ppo = o.kind == objective_kind::ppo, groups = o.kind == objective_kind::grpo || o.kind == objective_kind::rloo;
+  const bool scored = ppo || o.kind == objective_kind::online_dpo || (groups && (o.code == method_code::unset || o.code == method_code::trl));
+  if (o.has_reward() && groups && !scored) return no("headroom: objective.reward beside GRPO and RLOO is modelled as TRL runs them; elsewhere scores are taken to come from functions or a server: objective.trainer must be \"trl\"");
+  if (o.has_reward() && !scored) return no("headroom: objective.reward is modelled of PPO, online DPO, and TRL's GRPO and RLOO; objective.kind");
   if (o.critic.given() && !ppo) return no("headroom: objective.critic is PPO's; objective.kind must be \"ppo\"");
   if (o.reward_adapter && !(ppo && o.code == method_code::llama_factory)) return no("headroom: objective.reward_adapter is LLaMA-Factory's PPO; leave it out");
   if (!ppo) return o.has_reward() ? check_role(j, o.frozen, no) : objection{};

@@ -38,13 +38,17 @@ constexpr void stand_as(job& r, const model_role& role) {
   if (role.parameters_at != place::on_gpu) r.offload.parameters = role.parameters_at;
 }
 
+/// Completions that GRPO and RLOO generate and score at once where they evaluate, by the same code as in a step.
+constexpr std::int64_t evaluated_at_once(const job& j) { return scores_first(j.objective.kind) && j.objective.kind != objective_kind::ppo ? j.evaluation.batch : 0; }
+
 /// Completions that are scored at once, without a graph. TRL's PPO generates and scores by local_rollout_forward_batch_size, 64 (ppo_config.py).
 constexpr std::int64_t scored_at_once(const job& j) {
   if (j.objective.kind == objective_kind::ppo && wraps_critic(j.objective)) {
     const auto all = checked::mul(j.batch.micro, j.batch.accumulation), most = j.rollout.batch > 0 ? j.rollout.batch : std::int64_t{64};
     return all < most ? all : most;
   }
-  return j.rollout.batch > 0 ? j.rollout.batch : checked::mul(j.batch.micro, traits_of(j.objective.kind).sequences);
+  const auto here = j.rollout.batch > 0 ? j.rollout.batch : checked::mul(j.batch.micro, traits_of(j.objective.kind).sequences), there = evaluated_at_once(j);
+  return here > there ? here : there;
 }
 
 /// Completions between two updates of the weights of TRL's PPO on a GPU.
@@ -59,7 +63,14 @@ constexpr bytes kept_scores(const job& j, std::int64_t vocab, std::int64_t compl
 /// Completions that the trained module generates side by side.
 constexpr std::int64_t generated_at_once(const job& j) {
   if (j.objective.kind == objective_kind::ppo) return scored_at_once(j);
-  return j.objective.kind == objective_kind::online_dpo ? checked::mul(2, j.batch.micro) : trained_at_once(j);
+  const auto here = j.objective.kind == objective_kind::online_dpo ? checked::mul(2, j.batch.micro) : trained_at_once(j), there = evaluated_at_once(j);
+  return here > there ? here : there;
+}
+
+/// … that a reward model reads at once: in TRL's GRPO and RLOO all that were generated (grpo_trainer.py _calculate_rewards).
+constexpr std::int64_t rewarded_at_once(const job& j) {
+  const bool groups = j.objective.kind == objective_kind::grpo || j.objective.kind == objective_kind::rloo;
+  return groups ? generated_at_once(j) : scored_at_once(j);
 }
 
 /// The standing of a model that runs forward alone is a job, too: of its model, in which nothing trains. `role`: a teacher, a reward model, or none
@@ -69,7 +80,11 @@ constexpr std::int64_t generated_at_once(const job& j) {
 constexpr job standing_of_other(const job& j, const model_role& role) {
   job r = j;
   stand_as(r, role);
-  r.batch.micro = scored_at_once(j);
+  r.batch.micro = role.given() ? rewarded_at_once(j) : scored_at_once(j);
+  if (!role.given() && j.objective.reference_format.set()) {
+    if (!r.precision.set()) r.precision = j.framework.precision;
+    r.precision.parameters = j.objective.reference_format;
+  }
   r.rollout = {};
   r.evaluation = {};
   const bool scores = role.given() && generates(j.objective.kind) && j.objective.code != method_code::llama_factory;

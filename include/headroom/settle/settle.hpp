@@ -111,7 +111,8 @@ constexpr void settle_step(settled_job& r) {
   auto& a = r.assumptions;
   a.add(assumption::steady_state);
   a.add(assumption::host_runtime_not_counted);
-  if (!j.evaluation.given()) a.add(j.rollout.given() ? assumption::generation_of_full_length : assumption::no_eval_no_generation);
+  if (j.rollout.given()) a.add(assumption::generation_of_full_length);
+  if (!j.rollout.given() && !j.evaluation.given()) a.add(assumption::no_eval_no_generation);
   if (j.objective.kind != objective_kind::sft) a.add(assumption::methods_on_few_runs);
   if (j.rollout.shares_gpus() && chosen(j.rollout.graphs, true)) a.add(assumption::engine_graphs);
   if (j.framework.recipes_change) a.add(assumption::recipe_of_one_date);

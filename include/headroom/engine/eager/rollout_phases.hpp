@@ -140,7 +140,16 @@ constexpr bytes score_temporaries(const settled_job& s, const scene& sc) {
   const auto width = how.widens ? 4 : sc.loss.logits.width();
   const auto positions = sc.kept > 0 ? sc.kept : sc.scored > 0 ? sc.scored : sc.sequence;
   const auto of = [&](std::int64_t samples) { return bytes{checked::mul(checked::mul(checked::mul(samples, positions), sc.vocabulary), width)}; };
-  return (how.widens ? of(sc.samples) : bytes{0}) + (how.scores == label_scores::whole ? 2 * of(sc.samples) : of(1));
+  // Where they are evaluated, entropies are made of a copy, too.
+  const auto copied = evaluated_at_once(*s.source) > 0 && how.copies_for_entropy ? of(sc.samples) : bytes{0};
+  return copied + (how.widens ? of(sc.samples) : bytes{0}) + (how.scores == label_scores::whole ? 2 * of(sc.samples) : of(1));
+}
+
+/// The copy that accelerate or transformers make of 16-bit logits, where they leave the model in fp32.
+constexpr bytes widened_logits(const settled_job& s, const scene& sc) {
+  if (s.source->objective.code == method_code::verl || sc.scoring.widens || sc.loss.logits.width() <= s.precision.compute.width()) return bytes{0};
+  const auto positions = sc.kept > 0 ? sc.kept : sc.sequence;
+  return bytes{checked::mul(checked::mul(checked::mul(sc.samples, positions), sc.vocabulary), sc.loss.logits.width())};
 }
 
 /// Logits that the policy and the reference leave while the others score (DeepSpeed-Chat dschat/rlhf/ppo_trainer.py generate_experience).
@@ -165,7 +174,8 @@ constexpr void look_at_scores(timeline& t, const settled_job& s, const state_byt
   if (kept_scores(j, 1, 1) == bytes{0}) {
     const auto bare = walk_bare(at_once, st, w, layers);
     t.look_beside(phase::score, -1, here + w.forward + moment(row::activations, bare.layers));
-    t.look_beside(phase::score, -1, here + w.loss + moment(row::logits, bare.head + score_temporaries(at_once, sc)));
+    const auto wide = widened_logits(at_once, sc), beside = score_temporaries(at_once, sc);
+    t.look_beside(phase::score, -1, here + w.loss + moment(row::logits, wide > bytes{0} ? max(bare.head + wide, wide + beside) : bare.head + beside));
     if (left > bytes{0}) t.look_beside(phase::score, -1, here + moment(row::logits, 2 * left + score_temporaries(at_once, sc)));
   }
   if (other == nullptr) return;

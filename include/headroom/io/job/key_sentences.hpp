@@ -316,6 +316,7 @@ inline constexpr auto key_sentences = std::to_array<key_sentence>({
     {"objective.critic.parameters", "number format of its weights; left out: the job's"},
     {"objective.critic.stage", "ZeRO's stage for it, under DeepSpeed; left out: the job's"},
     {"objective.critic.parameters_at", "where its weights wait"},
+    {"objective.reference_parameters", "number format of the weights of a reference that is a copy; left out: the job's"},
     {"objective.reward_adapter", "completions are scored by the trained model with adapters of the same size in place of its own (LLaMA-Factory's reward_model_type lora)"},
     {"rollout", "how completions are generated for a method that trains on them"},
     {"rollout.engine", "who generates: the trained module itself, vLLM since 0.9, vLLM up to 0.8, or SGLang"},

@@ -50,6 +50,7 @@ template <class Keys>
 void describe(Keys& k, objective& o) {
   k.word("trainer", o.code);
   k.word("reference", o.reference);
+  format_key(k, "reference_parameters", o.reference_format);
   k.flag("reward_adapter", o.reward_adapter);
 }
 

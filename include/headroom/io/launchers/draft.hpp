@@ -93,6 +93,14 @@ class draft {
 
   /// A model's name that the zoo does not have.
   std::optional<said> awaits_model;
+  /// The name that a file gives the model that trains, and those of models beside it (io/launchers/other_roles.hpp).
+  std::string trained_name;
+  struct named_role {
+    std::string role, name, place;
+    json_value keys;
+    bool operator==(const named_role&) const = default;
+  };
+  std::vector<named_role> awaits_roles;
   /// Dropout that the model's config.json asks for, as the job's key says it; null where it asks for none.
   json_value model_drops{};
   /// A vocabulary that a tokenizer decides, of which nothing is known.

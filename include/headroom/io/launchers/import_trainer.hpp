@@ -39,6 +39,7 @@ class trainer_arguments {
     const bool tiles = p_->name == "internvl";
     if (tiles) internvl.model();
     const bool packed = !p_->base.packed.empty() && v_.on(p_->base.packed);  // the shape is that of what was packed
+    d_->trained_name = model;
     if (!model.empty()) say_model(*d_, packed ? std::string{without_quantisation(model)} : model, v_.place(called));
     batch();
     if (tiles) internvl.batch(), internvl.checkpoints(), internvl.trains();
@@ -55,7 +56,7 @@ class trainer_arguments {
     else
       adapter_arguments{*d_, v_, *p_}.read(model);
     if (p_->name == "llava") projector();
-    if (!p_->method.empty() && p_->method != "sft") trl_method{*d_, v_, p_->method}.read();
+    if (!p_->method.empty() && p_->method != "sft") trl_method{*d_, v_, p_->method, p_->own}.read();
     if (!swift_ || !swift.updates()) updates();
     trainer_memory{*d_, v_, *p_}.read();
     medicalgpt_method{*d_, v_, p_->name}.read();
@@ -161,7 +162,7 @@ class trainer_arguments {
   /// TRL's arguments, which win over accelerate's (trl/trainer/base_config.py, __post_init__).
   void brain_by_release() {
     d_->half = draft::said{"no", v_.source()};
-    trl_defaults{*d_, v_, p_->method}.since(19, "bf16 is not given, and TRL's default is true since 0.19 (2025-06), and false before", nullptr, [](draft& d, const std::string& place) { d.half = draft::said{"bf16", place}; });
+    trl_defaults{*d_, v_, p_->method, p_->own}.since(19, "bf16 is not given, and TRL's default is true since 0.19 (2025-06), and false before", nullptr, [](draft& d, const std::string& place) { d.half = draft::said{"bf16", place}; });
   }
   void loaded() {
     std::string_view called;
@@ -274,7 +275,7 @@ class trainer_arguments {
     const bool casts = v_.on("bf16") && d_->job["adapter"]["base"] != "int8";
     d_->loaded = draft::said{casts ? "bf16" : "fp32", d_->loaded->place};
     const char* what = "TRL makes adapters of a quantised base bf16 since 0.26 (2025-12), and leaves them fp32 before";
-    if (!p_->method.empty() && p_->method != "sft") return trl_defaults{*d_, v_, p_->method}.since(26, what, nullptr, since);
+    if (!p_->method.empty() && p_->method != "sft") return trl_defaults{*d_, v_, p_->method, p_->own}.since(26, what, nullptr, since);
     if (!old) d_->releases.push_back({"trl", 26, v_.source(), what, false, since});
   }
 
@@ -354,6 +355,7 @@ inline void import_trainer(draft& d, const document& from, const detail::trainin
     std::erase(d.unread, file_kind::trainer);
     d.releases.clear();
     d.evaluates.reset();
+    d.awaits_roles.clear();
     if (p.name != "axolotl") return detail::trainer_arguments{d, from, p}.import();
     detail::axolotl_config config{d, from};
     const auto arguments = config.arguments();

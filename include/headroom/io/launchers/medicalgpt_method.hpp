@@ -1,8 +1,9 @@
 // Distributed under the Boost Software License, Version 1.0.
 // MedicalGPT's stages after supervised fine-tuning, by its own scripts (shibing624/MedicalGPT 2f1008cf of 2026-04-28: training/reward_modeling.py,
-// dpo_training.py, grpo_training.py; its requirements.txt asks for transformers 5.6 and TRL 0.29).
+// dpo_training.py, ppo_training.py, grpo_training.py; its requirements.txt asks for transformers 5.6 and TRL 0.29).
 #pragma once
 
+#include <headroom/io/launchers/other_roles.hpp>
 #include <headroom/io/launchers/trainer_adapters.hpp>
 
 namespace headroom::io::detail {
@@ -13,6 +14,7 @@ class medicalgpt_method {
 
   void read() {
     if (program_ == "medicalgpt-grpo") return generation();
+    if (program_ == "medicalgpt-ppo") return scored();
     if (program_ != "medicalgpt-rm" && program_ != "medicalgpt-dpo") return;
     const auto source = v_->number("max_source_length", 2048), target = v_->number("max_target_length", 512);
     d_->say({"batch", "sequence"}, checked::add(source, target), v_->place("max_source_length"));
@@ -37,6 +39,16 @@ class medicalgpt_method {
   void generation() {
     if (d_->has({"adapter"})) d_->replace("recompute", "none", v_->place("use_peft"));
     std::erase_if(d_->releases, [&](const draft::default_of_release& r) { return d_->has({"adapter"}) && r.what.starts_with("gradient_checkpointing"); });
+  }
+  /// RLOO with a reward model. The reference is loaded by TRL, in fp32 where no model_init_kwargs say otherwise, as none do beside a policy that is
+  /// handed over (trl/trainer/rloo_trainer.py __init__, trainer/utils.py create_model_from_path). Prompts are not cut, whatever max_source_length says.
+  void scored() {
+    for (const auto* key : {"max_source_length", "template_name", "validation_file_dir", "train_file_dir", "model_name_or_path", "sft_model_path", "dataset_num_proc"}) v_->take(key);
+    const auto scores = v_->word("reward_model_path", "");
+    if (scores.empty()) fail("headroom: " + v_->source() + ": reward_model_path is required: the model that scores completions");
+    await_role(*d_, "reward", scores, v_->place("reward_model_path"), {{"parameters", loaded_role_format(*d_)}});
+    if (d_->job["objective"].value("reference", "") == "copy" && d_->loaded && d_->loaded->word != "fp32" && !d_->framework_is("deepspeed")) d_->say({"objective", "reference_parameters"}, "fp32", v_->source());
+    spread();
   }
   /// device_map "auto" lays the layers of one process over the GPUs that it sees.
   void spread() {

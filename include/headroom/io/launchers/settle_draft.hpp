@@ -4,6 +4,7 @@
 
 #include <headroom/io/launchers/loaded_formats.hpp>
 #include <headroom/io/launchers/model_dropout.hpp>
+#include <headroom/io/launchers/other_roles.hpp>
 #include <headroom/io/launchers/settle_evaluation.hpp>
 #include <headroom/io/launchers/torchtitan_stages.hpp>
 
@@ -291,6 +292,7 @@ inline job draft::settled() {
   detail::settle_accumulation(*this);
   detail::settle_batch(*this);
   detail::settle_rollout(*this);
+  detail::settle_roles(*this);
   detail::settle_evaluation(*this);
   detail::settle_stages(*this);
   detail::ask_for_the_rest(*this);

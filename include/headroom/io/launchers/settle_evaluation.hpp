@@ -15,6 +15,12 @@ inline void settle_evaluation(draft& d) {
     const auto* v = d.find({section, key});
     return v != nullptr && v->is_number_integer() ? v->get<std::int64_t>() : std::int64_t{1};
   };
+  const auto* by = d.find({"objective", "trainer"});
+  const auto* kind = d.find({"objective", "kind"});
+  if (d.has({"rollout"}) && kind != nullptr && by != nullptr && (*kind == "grpo" || *kind == "rloo") && (*by == "trl" || *by == "ms-swift")) {
+    if (!d.has({"evaluation"})) d.say({"evaluation", "batch"}, e.batch, e.place);
+    return;
+  }
   const auto m = model_of(d);
   const bool spread = number("parallel", "pipeline") > 1 || number("parallel", "context") > 1, generates = d.has({"rollout"});
   const bool other = m.encoder.layers > 0 || m.vision.kind != vision_kind::none;

@@ -30,6 +30,7 @@ class trainer_memory {
  private:
   void checkpointing() {
     const auto* asked = v_->take("gradient_checkpointing");
+    if (p_->method == "ppo") return never(asked);
     const bool off = v_->on("disable_gradient_checkpointing");
     bool on = asked != nullptr ? truth(*asked, "gradient_checkpointing") : p_->recompute == checkpoints::yes;
     // swift/trainers/mixin.py, _fix_gradient_checkpointing
@@ -47,6 +48,12 @@ class trainer_memory {
       d_->replace("recompute", "none", place);
     if (v_->on("use_unsloth_gc")) d_->say({"offload", "activations"}, "cpu", v_->place("use_unsloth_gc"));
   }
+  /// TRL's PPOTrainer has a loop of its own, and never asks a model to checkpoint (trl/experimental/ppo/ppo_trainer.py, __init__ and train).
+  void never(const json_value* asked) {
+    if (asked != nullptr && truth(*asked, "gradient_checkpointing")) d_->notes.push_back(v_->place("gradient_checkpointing") + ": gradient_checkpointing has no effect: TRL's PPOTrainer never switches it on");
+    re_entrant();
+    d_->replace("recompute", "none", v_->place("gradient_checkpointing"));
+  }
   /// TRL's trainers; RewardTrainer has always checkpointed.
   void by_release() {
     const auto reentrant = re_entrant();
@@ -56,12 +63,13 @@ class trainer_memory {
                             [](draft& d, const std::string& place) { d.replace("recompute", {{"mode", "full"}, {"reentrant", true}}, place); }};
     const auto checkpoints = words[reentrant ? 1 + *reentrant : 0];
     if (p_->method == "reward") return checkpoints(*d_, v_->source());
-    trl_defaults{*d_, *v_, p_->method}.since(22, "gradient_checkpointing is not given, and TRL's default is true since 0.22 (2025-08), and false before", [](draft& d, const std::string& place) { d.replace("recompute", "none", place); }, checkpoints);
+    trl_defaults{*d_, *v_, p_->method, p_->own}.since(22, "gradient_checkpointing is not given, and TRL's default is true since 0.22 (2025-08), and false before", [](draft& d, const std::string& place) { d.replace("recompute", "none", place); }, checkpoints);
   }
   /// Accelerate's FSDP may checkpoint by itself, whatever the Trainer is told (accelerate/accelerator.py, prepare_model).
   [[nodiscard]] bool checkpointed_by_fsdp() const { return d_->accelerate && d_->accelerate->root.value("distributed_type", json_value{}) == "FSDP" && d_->has({"recompute"}) && d_->job["recompute"] == "full"; }
   std::optional<bool> re_entrant() {
     if (factory_) return v_->on("use_reentrant_gc", true);
+    if (p_->method == "online-dpo") return v_->take("gradient_checkpointing_kwargs"), true;  // trl/examples/scripts/online_dpo.py sets it
     if (const auto* v = v_->take("use_reentrant"); v != nullptr) return truth(*v, "use_reentrant");
     const auto* said = v_->take("gradient_checkpointing_kwargs");
     if (said == nullptr) return std::nullopt;

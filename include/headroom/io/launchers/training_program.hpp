@@ -66,6 +66,7 @@ struct training_program {
   std::span<const passed_key> passed{};
   std::span<const passed_key> also{};  ///< further ones, that it shares
   std::string_view method{};          ///< of TRL's trainers: objective.kind; empty elsewhere
+  std::string_view own{};             ///< … arguments of the script's own, that some release of TRL has for something else
 };
 
 /// The one of `ends` with which the path ends, at a folder's border; empty where there is none.

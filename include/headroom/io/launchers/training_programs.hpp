@@ -75,6 +75,9 @@ inline constexpr auto training_programs = std::to_array<training_program>({
      .passed = medicalgpt_method_passed, .also = medicalgpt_passed},
     {.name = "medicalgpt-grpo", .scripts = "training/grpo_training.py|grpo_training.py", .marks = "train_file_dir|train_samples|subset_name|qlora", .loads = "fp32", .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown,
      .lora = trl_lora, .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .nested_default = true, .prepared = false}, .passed = trl_online_passed, .also = trl_passed, .method = "grpo"},
+    // RLOO since 2026-03: the policy is handed over as a model, and the reward model is one of its reward functions.
+    {.name = "medicalgpt-ppo", .scripts = "training/ppo_training.py|ppo_training.py", .marks = "sft_model_path|reward_model_path|max_source_length|train_file_dir", .model = "sft_model_path|model_name_or_path", .loads = "fp32", .dtype = "torch_dtype|dtype",
+     .recompute = checkpoints::unknown, .lora = trl_lora, .base = trl_base, .passed = trl_online_passed, .also = trl_passed, .method = "rloo", .own = "sft_model_path|reward_model_path"},
     // OptimalScale/LMFlow src/lmflow/args.py, models/hf_model_mixin.py: nothing is prepared for training.
     {.name = "lmflow", .scripts = "examples/finetune.py", .length = "block_size", .dtype = "torch_dtype",
      .lora = {.on = "use_lora|use_dora|use_qlora", .rank = "lora_r", .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 10, .dora = "use_dora"},
@@ -95,6 +98,8 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     trl_program("trl-cpo", "examples/scripts/cpo.py|cpo.py", "cpo", trl_preference_passed),
     trl_program("trl-reward", "trl/scripts/reward.py|examples/scripts/reward_modeling.py|run_reward_modeling.py|reward_modeling.py|reward.py", "reward", trl_preference_passed),
     trl_program("trl-gkd", "examples/scripts/gkd.py|gkd.py", "distill", trl_preference_passed),
+    {.name = "trl-ppo", .scripts = "examples/scripts/ppo/ppo.py|examples/scripts/ppo/ppo_tldr.py|ppo.py|ppo_tldr.py", .marks = "sft_model_path", .model = "sft_model_path", .loads = "fp32", .dtype = "torch_dtype|dtype", .lora = trl_lora, .base = trl_base, .passed = trl_scored_passed, .also = trl_passed, .method = "ppo"},
+    trl_program("trl-online-dpo", "examples/scripts/online_dpo.py|online_dpo.py", "online-dpo", trl_scored_passed),
     trl_program("trl-grpo", "trl/scripts/grpo.py|examples/scripts/gspo.py|grpo.py", "grpo", trl_online_passed),
     trl_program("trl-rloo", "trl/scripts/rloo.py|rloo.py", "rloo", trl_online_passed),
     // axolotl-ai-cloud/axolotl: its own reader (io/launchers/import_axolotl.hpp) makes these arguments of its configuration.

@@ -11,8 +11,9 @@ class trl_defaults {
  public:
   using change = void (*)(draft&, const std::string& place);
 
-  /// Throws job_error where no release has all of the arguments.
-  trl_defaults(draft& d, const named_values& v, std::string_view method) : d_(&d), v_(&v), releases_(trl_releases_with(method, [&](std::string_view key) { return v.has(key) && !v.all().find(key)->is_null(); })) {
+  /// Throws job_error where no release has all of the arguments. `own`: those that are the script's.
+  trl_defaults(draft& d, const named_values& v, std::string_view method, std::string_view own = {})
+      : d_(&d), v_(&v), releases_(trl_releases_with(method, [&](std::string_view key) { return v.has(key) && !v.all().find(key)->is_null() && !among_words(own, key); })) {
     auto& r = releases_;
     if (method == "sft" && !v.has("loss_type")) r.high = std::min(r.high, 106);  // the loss of older releases stands there (import_trainer.hpp)
     if (r.low > r.high)

@@ -1,8 +1,9 @@
 // Distributed under the Boost Software License, Version 1.0.
-// TRL's GRPO and RLOO: who generates, and how much of it (huggingface/trl f2cd57710 of 2026-07-24: trl/trainer/grpo_config.py, grpo_trainer.py,
-// trl/generation/vllm_generation.py; releases since 0.14).
+// TRL's GRPO, RLOO and online DPO: who generates, and how much of it (huggingface/trl f2cd57710 of 2026-07-24: trl/trainer/grpo_config.py, grpo_trainer.py,
+// trl/generation/vllm_generation.py; trl/experimental/online_dpo/online_dpo_config.py, online_dpo_trainer.py; releases since 0.14).
 #pragma once
 
+#include <headroom/io/launchers/other_roles.hpp>
 #include <headroom/io/launchers/trl_defaults.hpp>
 
 namespace headroom::io::detail {
@@ -12,6 +13,7 @@ class trl_generation {
   trl_generation(draft& d, named_values& v, std::string_view kind, trl_defaults& defaults) : d_(&d), v_(&v), kind_(kind), defaults_(&defaults) {}
 
   void read() {
+    if (kind_ == "online-dpo") return online();
     if (kind_ == "rloo") defaults_->modelled_since(22, "RLOO", [](draft&, const std::string& place) { fail("headroom: " + place + ": RLOO of TRL before 0.22 is another program, which is not modelled by this version"); });
     d_->replace("objective", {{"kind", kind_}, {"trainer", "trl"}}, v_->source());
     reference();
@@ -25,6 +27,20 @@ class trl_generation {
   }
 
  private:
+  /// Two completions of each prompt, whose prompts and answers are cut at max_length for what is compared.
+  void online() {
+    v_->take("beta");
+    d_->replace("objective", {{"kind", "online-dpo"}, {"trainer", "trl"}, {"reference", d_->has({"adapter"}) ? "adapter-off" : "copy"}}, v_->source());
+    if (const auto scores = v_->word("reward_model_path", ""); !scores.empty()) await_role(*d_, "reward", scores, v_->place("reward_model_path"), {{"parameters", loaded_role_format(*d_)}});
+    if (!d_->has({"batch", "sequence"})) d_->say({"batch", "sequence"}, 512, v_->source());
+    d_->say({"rollout", "completion"}, v_->number("max_new_tokens", 64), v_->place("max_new_tokens"));
+    d_->notes.push_back(v_->place("max_length") + ": longer prompts than max_length leaves room for are cut before answers are compared, and not before they are generated");
+    share_ = 0.55;
+    if (v_->on("use_vllm"))
+      engine();
+    else
+      own_module();
+  }
   static void compares(draft& d, const std::string& place) { d.say({"objective", "reference"}, d.has({"adapter"}) ? "adapter-off" : "copy", place); }
   static void alone(draft& d, const std::string& place) { d.say({"objective", "reference"}, "none", place); }
 
@@ -50,7 +66,7 @@ class trl_generation {
   void engine() {
     if (v_->has("vllm_device")) fail("headroom: " + v_->place("vllm_device") + ": vLLM on a GPU of the trainer's node (vllm_device, TRL 0.14 to 0.17) is not modelled by this version: vllm_mode says colocate or server");
     d_->say({"rollout", "engine"}, "vllm", v_->place("use_vllm"));
-    const auto share = v_->share("vllm_gpu_memory_utilization", 0.3);
+    const auto share = v_->share("vllm_gpu_memory_utilization", share_);
     const auto tensor = v_->number("vllm_tensor_parallel_size", 1);
     const bool sleeps = v_->on("vllm_enable_sleep_mode");
     const auto beside = json_value{{"placement", "colocated"}, {"share", share}, {"tensor", tensor}, {"sleep", sleeps ? 2 : 0}};
@@ -78,14 +94,19 @@ class trl_generation {
       if (v_->on(key)) d_->unmodelled_key(key, true, v_->place(key));
   }
   void rewards() {
-    if (const auto model = v_->word("reward_model_name_or_path", ""); !model.empty())
-      d_->unmodelled_key("reward_model_name_or_path", model, v_->place("reward_model_name_or_path"), "a reward that is a model; rewards that are functions are");
+    const auto model = v_->word("reward_model_name_or_path", "");
+    if (model.empty()) return;
+    await_role(*d_, "reward", model, v_->place("reward_model_name_or_path"), {{"parameters", loaded_role_format(*d_)}});
+    const auto accumulated = v_->number("gradient_accumulation_steps", 1);  // it reads all completions of a generation at once
+    for (const auto* key : {"steps_per_generation", "generation_batch_size"})
+      if (v_->has(key) && (std::string_view{key} != "steps_per_generation" || v_->number(key, accumulated) != accumulated)) d_->unmodelled_key(key, v_->all()[key], v_->place(key), "beside a reward model");
   }
 
   draft* d_;
   named_values* v_;
   std::string kind_;
   trl_defaults* defaults_;
+  double share_{0.3};
   bool gathers_{true};
 };
 

@@ -47,6 +47,16 @@ inline constexpr auto trl_online_passed = std::to_array<passed_key>({
     {"rloo_k", ""}, {"sanity_check", ""}, {"sft_model_path", ""}, {"stop_token", ""}, {"stop_token_id", ""}, {"token_level_kl", ""}, {"total_episodes", ""},
     {"vf_coef", ""}, {"whiten_rewards", ""}, {"normalize_advantage", ""},
 });
+/// PPO and online DPO.
+inline constexpr auto trl_scored_passed = std::to_array<passed_key>({
+    {"cliprange", "*"}, {"cliprange_value", "*"}, {"exp_name", "*"}, {"gamma", "*"}, {"judge", "*"}, {"kl_coef", "*"}, {"kl_estimator", "*"}, {"lam", "*"},
+    {"loss_type", "*"}, {"min_p", "*"}, {"missing_eos_penalty", "*"}, {"num_ppo_epochs", "*"}, {"num_total_batches", "*"}, {"repetition_penalty", "*"},
+    {"reward_weights", "*"}, {"stop_token", "*"}, {"stop_token_id", "*"}, {"temperature", "*"}, {"top_k", "*"}, {"top_p", "*"}, {"total_episodes", "*"},
+    {"vf_coef", "*"}, {"vllm_group_port", "*"}, {"vllm_server_base_url", "*"}, {"vllm_server_host", "*"}, {"vllm_server_port", "*"},
+    {"vllm_server_timeout", "*"}, {"vllm_structured_outputs_regex", "*"}, {"whiten_rewards", "*"}, {"generation_kwargs", "*"}, {"cache_implementation", "*"},
+    {"model_adapter_name", ""}, {"model_init_kwargs", ""}, {"model_name_or_path", "*"}, {"ref_adapter_name", ""}, {"sft_model_path", "*"}, {"vllm_model_impl", "vllm"},
+    {"use_transformers_paged", "*"}, {"use_transformers_continuous_batching", "*"}, {"steps_per_generation", "*"}, {"generation_batch_size", "*"},
+});
 // clang-format on
 
 }  // namespace headroom::io::detail

@@ -6,17 +6,19 @@
 #include <headroom/io/launchers/trainer_adapters.hpp>
 #include <headroom/io/launchers/trl_defaults.hpp>
 #include <headroom/io/launchers/trl_generation.hpp>
+#include <headroom/io/launchers/trl_ppo.hpp>
 
 namespace headroom::io::detail {
 
 class trl_method {
  public:
-  /// `kind`: a method's name, as objective.kind has it.
-  trl_method(draft& d, named_values& v, std::string_view kind) : d_(&d), v_(&v), kind_(kind), defaults_(d, v, kind == "distill" ? "gkd" : kind) {}
+  /// `kind`: a method's name, as objective.kind has it. `own`: arguments of the script's own.
+  trl_method(draft& d, named_values& v, std::string_view kind, std::string_view own = {}) : d_(&d), v_(&v), kind_(kind), defaults_(d, v, kind == "distill" ? "gkd" : kind, own) {}
 
   void read() {
     dropout();
-    if (kind_ == "grpo" || kind_ == "rloo") return trl_generation{*d_, *v_, kind_, defaults_}.read();
+    if (kind_ == "ppo") return trl_ppo{*d_, *v_}.read();
+    if (kind_ == "grpo" || kind_ == "rloo" || kind_ == "online-dpo") return trl_generation{*d_, *v_, kind_, defaults_}.read();
     lengths();
     objective_ = {{"kind", kind_}, {"trainer", "trl"}};
     if (kind_ == "distill")

@@ -1,0 +1,42 @@
+// Distributed under the Boost Software License, Version 1.0.
+// TRL's PPO: four models in one process, and completions of the policy's own (huggingface/trl f2cd57710 of 2026-07-24:
+// trl/experimental/ppo/ppo_config.py, ppo_trainer.py; examples/scripts/ppo/ppo.py).
+#pragma once
+
+#include <headroom/io/launchers/named_values.hpp>
+#include <headroom/io/launchers/other_roles.hpp>
+
+namespace headroom::io::detail {
+
+class trl_ppo {
+ public:
+  trl_ppo(draft& d, named_values& v) : d_(&d), v_(&v) {}
+
+  void read() {
+    d_->replace("dropout", {{"hidden", 0.0}, {"attention", 0.0}, {"embedding", 0.0}}, v_->source());
+    const auto scores = v_->word("reward_model_path", "");
+    if (scores.empty()) fail("headroom: " + v_->source() + ": reward_model_path is required: the model that scores completions, and of which the value model is made");
+    d_->replace("objective", {{"kind", "ppo"}, {"trainer", "trl"}, {"reference", d_->has({"adapter"}) ? "adapter-off" : "copy"}}, v_->source());
+    const auto format = loaded_role_format(*d_);
+    for (const auto* role : {"reward", "critic"}) await_role(*d_, role, scores, v_->place("reward_model_path"), {{"parameters", format}});
+    d_->say({"rollout"}, {{"engine", "trainer"}, {"completion", v_->number("response_length", 53)}, {"batch", v_->number("local_rollout_forward_batch_size", 64)}}, v_->place("response_length"));
+    if (!v_->on("ds3_gather_for_generation", true)) d_->say({"rollout", "gathers"}, false, v_->place("ds3_gather_for_generation"));
+    // Before 0.12 as many rollouts are made at once as there are mini-batches times micro-batches; since then they divide those.
+    if (const auto parts = v_->number("num_mini_batches", 1); parts > 1) d_->unmodelled_key("num_mini_batches", parts, v_->place("num_mini_batches"));
+    samples();
+  }
+
+ private:
+  /// Completions of the evaluated set, now and then: with scores that are kept meanwhile, as those of a rollout are.
+  void samples() {
+    const auto times = v_->number("num_sample_generations", 10, 0), at_once = v_->number("per_device_eval_batch_size", 8);
+    const auto number = [&](const char* key) { return d_->has({"batch", key}) ? d_->job["batch"][key].get<std::int64_t>() : std::int64_t{1}; };
+    if (times > 0 && at_once > checked::mul(number("micro"), number("accumulation")))
+      d_->unmodelled_key("per_device_eval_batch_size", at_once, v_->place("per_device_eval_batch_size"), "more samples at once than a rollout has; num_sample_generations 0 generates none");
+  }
+
+  draft* d_;
+  named_values* v_;
+};
+
+}  // namespace headroom::io::detail
