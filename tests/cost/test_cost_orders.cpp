@@ -253,6 +253,23 @@ TEST_CASE("what a time assumes has a sentence, and a job that assumes it") {
   }
 }
 
+// cost/rates.hpp: FlashAttention-2 sustains 0.23 of an H100's peak, cuDNN's kernel 0.55.
+TEST_CASE("torch's own attention is cuDNN's on Hopper since 2.11") {
+  const auto seconds_with = [](const gpu& g, attention kernel, std::int32_t torch) {
+    job j = plain;
+    j.hardware.gpu = g;
+    j.attention = kernel;
+    j.environment.torch = torch;
+    return cost(j).attention.value;
+  };
+  const auto& hopper = gpus::h100_sxm_80gb;
+  const double first = seconds_with(hopper, attention::sdpa, 0);
+  CHECK(seconds_with(hopper, attention::sdpa, 210) == first);
+  for (const std::int32_t torch : {211, 214}) CHECK(first / seconds_with(hopper, attention::sdpa, torch) == doctest::Approx(0.55 / 0.23));
+  CHECK(seconds_with(hopper, attention::flash, 214) == first);
+  for (const auto& g : {gpus::a100_sxm_80gb, gpus::b200_sxm_180gb}) CHECK(seconds_with(g, attention::sdpa, 214) == seconds_with(g, attention::sdpa, 0));
+}
+
 TEST_CASE("a range holds its time, and grows with confidence") {
   constexpr auto c = cost(plain);
   constexpr auto half = bounds(c, 0.5), usual = bounds(c), most = bounds(c, 0.99);

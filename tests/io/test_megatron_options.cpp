@@ -46,6 +46,9 @@ TEST_CASE("arguments set the profile, and are written again") {
   CHECK(megatron(R"({"num-layers": 40})").framework.experts.dispatcher == token_dispatcher::all_gather);  // Megatron's default
   CHECK(refusal(R"({"moe-token-dispatcher-type": "nvls"})").find("moe-token-dispatcher-type") != std::string::npos);
   CHECK(megatron(R"({"moe-router-dtype": "fp32", "moe-token-dispatcher-type": "alltoall"})").framework.experts.routes_in_fp32);
+  const auto fused = megatron(R"({"moe-permute-fusion": true, "moe-token-dispatcher-type": "alltoall"})");
+  CHECK(fused.framework.experts.fuses_permutation);
+  CHECK(io::read_job(io::job_to_json(fused)) == fused);
 }
 
 TEST_CASE("formats of gradients and moments: the precision recipe's, or what they contradict") {

@@ -54,7 +54,7 @@ constexpr tensor expert_mlp(program& p, const scene& s, tensor x, std::int64_t c
   const auto activated = p.make(checked::mul(computed, width), s.width);
   p.step(hidden.bit(), activated.bit(), {.saves = hidden.bit()});
   hidden = activated;
-  if (m.mlp != mlp_kind::gated) {  // GELU, times the router's probabilities, cast back; weighted SwiGLU applies them inside
+  if (m.mlp != mlp_kind::gated && !s.weighs_in_activation) {  // GELU, times the router's probabilities, cast back; weighted SwiGLU applies them inside
     const auto weighted = p.make(checked::mul(computed, width), s.habits->experts.routes_in_fp32 ? 4 : s.width);
     p.step(activated.bit(), weighted.bit(), {.saves = activated.bit(), .backward_temporary = p.size(weighted)});
     hidden = ops::cast(p, weighted, s.width);
@@ -79,6 +79,11 @@ constexpr tensor routed_experts(program& p, const scene& s, tensor x) {
     p.step(from.bit(), to.bit(), {.holds = holds, .forward_temporary = temporary});
     return to;
   };
+  const auto put_back = [&](tensor from, std::int64_t count) {
+    const auto to = p.make(checked::mul(count, h), s.width);
+    p.step(from.bit(), to.bit(), {.saves = s.keeps_returned ? from.bit() : 0});
+    return to;
+  };
   const auto widened = [&](std::int64_t from, std::int64_t to) {
     return sum_width > s.width ? p.rounded(checked::mul(from, h), sum_width) + p.rounded(checked::mul(to, h), sum_width) : bytes{0};
   };
@@ -90,7 +95,7 @@ constexpr tensor routed_experts(program& p, const scene& s, tensor x) {
     const auto order = p.make(computed, 8);
     p.step(x.bit(), mine | order, {.saves = order.bit(), .backward_temporary = p.rounded(checked::mul(all, h), s.width)});
     const auto output = expert_mlp(p, s, mine, computed);
-    const auto placed = move(output, all);
+    const auto placed = put_back(output, all);
     return move(placed, s.stream_tokens(), 0, exchanges || gathers ? widened(all, s.stream_tokens()) : bytes{0});
   }
   const bool flex = s.habits->experts.dispatcher == token_dispatcher::flex;  // its kernels copy each token on the way
@@ -109,7 +114,7 @@ constexpr tensor routed_experts(program& p, const scene& s, tensor x) {
   if (gathers) back = move(back, received, output.bit(), widened(computed, received));
   if (exchanges && !flex) back = move(back, sent);
   const auto y = p.make(streamed(s, h), s.width);
-  p.step(back.bit(), y.bit(), {.holds = held});
+  p.step(back.bit(), y.bit(), {.saves = s.keeps_returned ? back.bit() : 0, .holds = held});
   return y;
 }
 

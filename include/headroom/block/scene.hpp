@@ -62,6 +62,9 @@ struct scene {
   bool copies_flash_output{};        ///< flash kernel with s-b-h-d layout: its result is transposed into a copy where b > 1
   bool fp8{};                        ///< TransformerEngine's linear layers multiply in fp8; all else stays in `width`
   std::int64_t fp8_copies{1};        ///< of an fp8 tensor: with its transpose
+  bool keeps_returned{};             ///< what experts return stays for backward
+  bool weighs_in_activation{};       ///< between experts' activation and second projection no tensor is made for the router's weights
+  bool grouped_by_engine{};          ///< TransformerEngine multiplies experts' matrices, in streams of its own
   bool zeroes_padding{};             ///< rows of padding are filled with zeros behind a written-out softmax, which keeps their mask (TransformerEngine since 1.10)
   bool fuses_activation{true};       ///< SwiGLU, or bias and GELU, is one kernel that saves its input
 

@@ -69,10 +69,16 @@ constexpr time_assumption_set assumed_of(const cost_scene& c, const both_passes&
   return a;
 }
 
+/// Whether torch's own attention is cuDNN's kernel on Hopper: since 2.11, whose wheels bring a cuDNN newer than 9.15
+/// (aten/src/ATen/native/transformers/cuda/sdp_utils.cpp check_prefer_cudnn_attention). Where the version is not said, it is FlashAttention-2's.
+constexpr bool prefers_cudnn(const settled_job& s) {
+  return s.layer.kernel == attention::sdpa && s.on->compute_capability / 10 == 9 && s.source->environment.torch >= 211;
+}
+
 /// It refers to `s`, which must outlive it.
 constexpr cost_scene cost_scene_of(const settled_job& s, const rates& share) {
   const auto& j = *s.source;
-  const bool fast = s.layer.kernel == attention::flash3 || s.layer.kernel == attention::te;
+  const bool fast = s.layer.kernel == attention::flash3 || s.layer.kernel == attention::te || prefers_cudnn(s);
   const double flash = fast ? share.flash_fast : j.framework.attention.first_flash_kernels ? share.flash_first : share.flash;
   const auto& compute = s.multiplies;
   const bool captured = j.framework.graphs.capture != graph_capture::none;

@@ -10,10 +10,11 @@ namespace headroom::frameworks {
 /// engine/tensor_parallel/stages.hpp for the mechanisms.
 inline constexpr profile megatron{
     .label = "megatron",
-    .date = 202501,
+    .date = 202511,
     .modules = {.kind = layer_modules::megatron},
     .norm = {.style = norm_style::fused},
     .attention = {.qkv = qkv_projection::fused, .masks_in_loader = true},
+    .experts = {.adds_by_index = true},
     .loss = {.style = loss_style::upcast_in_loss},
     .sharding = {.kinds = one_of(sharding_kind::none, sharding_kind::ddp, sharding_kind::megatron_distributed_optimizer, sharding_kind::megatron_fsdp)},
     .gradients = {.fused_accumulation = true},
@@ -23,9 +24,26 @@ inline constexpr profile megatron{
     .precision = {"bf16-mixed", formats::bf16, formats::bf16, formats::fp32, formats::fp32, formats::fp32, formats::fp32},
 };
 
+/// Until 2025-10-16 (56818f9e50) tokens went back by scatter_add_ in every mode, of whose values the graph keeps nothing (core/transformer/moe/
+/// moe_utils.py unpermute).
+inline constexpr profile megatron_202504 = [] {
+  profile p = megatron;
+  p.date = 202504;
+  p.experts.adds_by_index = false;
+  return p;
+}();
+
+/// Until 2025-04-09 (2659630721) experts did not know the router's weights (token_dispatcher.py token_unpermutation).
+inline constexpr profile megatron_202501 = [] {
+  profile p = megatron_202504;
+  p.date = 202501;
+  p.experts.weighs_returned = true;
+  return p;
+}();
+
 /// The same code since 2024-06.
 inline constexpr profile megatron_202406 = [] {
-  profile p = megatron;
+  profile p = megatron_202501;
   p.date = 202406;
   return p;
 }();
@@ -67,7 +85,7 @@ inline constexpr profile megatron_2021 = [] {
 /// multiplication: CUDA_DEVICE_MAX_CONNECTIONS, without which Megatron-LM warns that they do not overlap (core/tensor_parallel/layers.py), is
 /// set nowhere in InternLM/InternEvo. Its optimizer has no buffers (core/optimizer HybridZeroOptimizer).
 inline constexpr profile internevo = [] {
-  profile p = megatron;
+  profile p = megatron_202501;
   p.loading.into_buffers = false;
   p.communication.overlaps_input_gradients = false;
   return p;
@@ -91,7 +109,7 @@ inline constexpr profile megatron_bridge = [] {
 /// All its training configurations overlap data-parallel traffic (NeMo-Framework-Launcher launcher_scripts/conf/training, overlap_grad_sync,
 /// overlap_param_sync), most of those with tensor parallelism that, too (ub_tp_comm_overlap).
 inline constexpr profile nemo_2024 = [] {
-  profile p = megatron;
+  profile p = megatron_202501;
   p.date = 202407;
   p.communication.tensor_parallel = tensor_parallel_overlap::in_pieces;
   p.communication.overlaps_gradients = p.communication.overlaps_parameters = true;

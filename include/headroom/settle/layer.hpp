@@ -80,6 +80,21 @@ constexpr void settle_widths(settled_job& r) {
   s.accumulated_width = r.sharded() ? p.reduce.width() : s.weight_width;
 }
 
+/// What Megatron's experts keep beside what their layers save. A product keeps both factors. Autograd's derivative of index_add_ (torch tools/
+/// autograd/derivatives.yaml, index_add) reads the shape of what was added, and so keeps that. TransformerEngine's grouped layers came with 1.9,
+/// after NVIDIA's images of torch 2.4; before, core/transformer/moe/experts.py GroupedMLP multiplied, and its activation_func_with_probs was one
+/// compiled function.
+constexpr void settle_experts(settled_job& r) {
+  const auto& j = *r.source;
+  const auto& e = j.framework.experts;
+  auto& s = r.layer;
+  if (!j.framework.modules.megatron() || !r.model.sparse()) return;
+  const bool grouped = e.gemm == expert_gemm::grouped_gemm;
+  s.grouped_by_engine = grouped && !(j.environment.torch > 0 && j.environment.torch < 205);
+  s.keeps_returned = e.weighs_returned || (e.adds_by_index && j.framework.attention.deterministic && !e.fuses_permutation);
+  s.weighs_in_activation = e.weighs_returned || (grouped && !s.grouped_by_engine);
+}
+
 /// Which kernels compute attention and recurrent mixers.
 constexpr void settle_kernels(settled_job& r) {
   const auto& j = *r.source;
@@ -176,6 +191,7 @@ constexpr void settle_layer(settled_job& r) {
   if (s.compiled) r.assumptions.add(assumption::compiled_layers);
   s.fused = j.kernels;
   settle_kernels(r);
+  settle_experts(r);
   settle_adapter(r);
   settle_layer_inputs(r);
 }

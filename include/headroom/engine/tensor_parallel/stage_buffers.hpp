@@ -114,7 +114,7 @@ constexpr breakdown buffers_of_stage(const settled_job& s, stage_parts kinds) {
   // The router multiplies by TransformerEngine in either case (moe_utils.py RouterGatingLinearFunction, since 2025-06).
   if (!habits.modules.local() || kinds.sparse) {
     const bytes one = s.on->compute_capability >= 90 ? 32 * mib : 4 * mib;
-    b[row::workspace] += ((habits.communication.tensor_parallel == tensor_parallel_overlap::userbuffers ? 4 : 1) + (habits.experts.gemm == expert_gemm::grouped_gemm ? 4 : 0)) * one;
+    b[row::workspace] += ((habits.communication.tensor_parallel == tensor_parallel_overlap::userbuffers ? 4 : 1) + (sc.grouped_by_engine ? 4 : 0)) * one;
     if (sc.fuses_weight_gradients && !habits.modules.local()) b[row::workspace] += empty_gradients(s, kinds);
   }
   // The angles of rotary embedding, fp32, of this rank's positions, are made once (RotaryEmbedding.forward, an lru_cache).

@@ -22,6 +22,7 @@ inline constexpr megatron_switch megatron_switches[] = {
     {"deterministic-mode", [](profile& f) -> bool& { return f.attention.deterministic; }, true},
     {"no-create-attention-mask-in-dataloader", [](profile& f) -> bool& { return f.attention.masks_in_loader; }, false},
     {"moe-pad-expert-input-to-capacity", [](profile& f) -> bool& { return f.experts.pads_to_capacity; }, true},
+    {"moe-permute-fusion", [](profile& f) -> bool& { return f.experts.fuses_permutation; }, true},
     {"overlap-grad-reduce", [](profile& f) -> bool& { return f.communication.overlaps_gradients; }, true},
     {"overlap-param-gather", [](profile& f) -> bool& { return f.communication.overlaps_parameters; }, true},
     {"overlap-p2p-communication-warmup-flush", [](profile& f) -> bool& { return f.pipeline.overlaps_warm_up; }, true},

@@ -76,7 +76,7 @@ inline constexpr std::string_view megatron_control =
 inline constexpr std::string_view megatron_scalars =
     "apply-layernorm-1p|bias-dropout-fusion|bias-gelu-fusion|bias-swiglu-fusion|calculate-per-token-loss|ddp-average-in-collective|dsa-indexer-k-norm-epsilon|"
     "enable-experimental|fp8-amax-compute-algo|fp8-amax-history-len|fp8-interval|fp8-margin|glu-linear-offset|layernorm-epsilon|mhc-init-gating-factor|"
-    "moe-aux-loss-coeff|moe-extended-tp|moe-permute-fusion|moe-router-force-load-balancing|moe-router-fusion|moe-router-group-topk|moe-router-load-balancing-type|"
+    "moe-aux-loss-coeff|moe-extended-tp|moe-router-force-load-balancing|moe-router-fusion|moe-router-group-topk|moe-router-load-balancing-type|"
     "moe-router-num-groups|moe-router-pre-softmax|moe-router-score-function|moe-router-topk-scaling-factor|moe-token-drop-policy|moe-z-loss-coeff|mscale|"
     "mscale-all-dim|mtp-loss-scaling-factor|no-bias-dropout-fusion|no-bias-gelu-fusion|no-gradient-reduce-div-fusion|no-persist-layer-norm|no-query-key-layer-scaling|"
     "no-yarn-correction-range-round-to-int|norm-epsilon|overlap-p2p-communication|overlap-param-gather-with-optimizer-step|rope-scaling-factor|rope-type|rotary-base|"
