@@ -49,7 +49,9 @@ imported import_from(const import_request& asked) {
   const auto kind = kind_named(asked.as, asked.mark + "as");
   const auto with = settings_of(asked);
   const auto say_given = [&] {
-    if (!asked.model.empty()) d.replace("model", model_to_json(read_model_named(asked.model, asked.mark + "model", asked.model_base)), asked.mark + "model");
+    if (asked.model.empty()) return;
+    d.replace("model", model_to_json(read_model_named(asked.model, asked.mark + "model", asked.model_base)), asked.mark + "model");
+    say_configured(d, headroom::io::detail::config_of(asked.model, asked.model_base), asked.mark + "model");
   };
   say_given();
   std::vector<import_input> files;

@@ -63,7 +63,7 @@ TEST_CASE("examples as they are") {
 
 TEST_CASE("samples: packed into one row, or padded to the longest") {
   const auto longest = yaml(whole);
-  CHECK(longest.batch == batch{.micro = 2, .sequence = 1024});  // rounded up to 64
+  CHECK(longest.batch == batch{.micro = 2, .sequence = 1024, .lengths = {.pad_to_multiple = 64}});  // rounded up to 64
   CHECK(yaml(whole + "pad_to_sequence_len: true\n").batch == batch{.micro = 2, .sequence = 1024, .padded = true});
   CHECK(yaml(whole + "pad_to_sequence_len: false\n").batch == batch{.micro = 2, .sequence = 1000});
   CHECK(yaml(whole + "batch_flattening: true\n").batch == batch{.micro = 1, .sequence = 2000, .packed = true});

@@ -175,7 +175,7 @@ TEST_CASE("machines: mason, a cluster's pipeline, Slurm") {
 }
 
 TEST_CASE("what BLOOM needs is refused by name, not read as another model") {
-  CHECK(holds(why_not("bigscience-bloom-176b", "tr11-176B-ml.slurm", {"hardware.nodes=48"}), "is for megatron, but ds_config.$SLURM_JOB_ID.json for deepspeed: one job has one framework"));
+  CHECK(holds(why_not("bigscience-bloom-176b", "tr11-176B-ml.slurm", {"hardware.nodes=48"}), "is for Megatron-DeepSpeed, which is not read by this version"));
 }
 
 }  // namespace test_launch_cases

@@ -8,7 +8,7 @@
 #include <headroom/io/launchers/import_nanotron.hpp>
 #include <headroom/io/launchers/import_text.hpp>
 #include <headroom/io/launchers/megatron_yaml.hpp>
-#include <headroom/io/launchers/model_dropout.hpp>
+#include <headroom/io/launchers/stored_model.hpp>
 #include <headroom/io/launchers/other_programs.hpp>
 #include <headroom/io/launchers/settle_draft.hpp>
 
@@ -51,7 +51,7 @@ inline void import_huggingface(draft& d, const document& from, const std::string
       if (same == known) m = known;
     }
     d.replace("model", model_to_json(m), from.source);
-    d.model_drops = detail::dropout_of(from.root);
+    say_configured(d, from.root, from.source);
   });
 }
 

@@ -1,8 +1,9 @@
 // Distributed under the Boost Software License, Version 1.0.
-// Which of DeepSpeed-Chat's steps a main.py is.
+// Which of DeepSpeed-Chat's steps a main.py is, and its own adapters.
 #pragma once
 
 #include <headroom/io/launchers/arguments.hpp>
+#include <headroom/io/launchers/named_values.hpp>
 
 namespace headroom::io::detail {
 
@@ -24,6 +25,28 @@ inline void check_first_step(const draft& d, std::span<const argument> all, cons
     if (has(d.script, other)) fail(begin + "the script stands in a folder of DeepSpeed-Chat's reward, preference or reinforcement learning, which are not modelled by this version");
   if (!own && !has(to, "step1") && !has(d.script, "step1_"))
     fail(begin + "main.py is one of DeepSpeed-Chat's three steps, and the script does not say which: where it is the first, supervised fine-tuning, say so with --program deepspeed-chat-sft");
+}
+
+/// Its own adapters (dschat/utils/module/lora.py, LinearLayer_LoRA): of every linear layer whose path has a part of its own, without dropout. All that is
+/// no adapted weight trains beside them, unless only_optimize_lora is given.
+inline void read_deepspeed_chat_adapter(draft& d, named_values& v) {
+  const auto rank = v.number("lora_dim", 0, 0);
+  const auto part = v.word("lora_module_name", "decoder.layers.");
+  const bool alone = v.on("only_optimize_lora");
+  if (rank == 0) return;
+  const auto* said = d.find({"model"});
+  if (said == nullptr) fail("headroom: " + v.place("lora_dim") + ": lora_module_name names layers of the model: give it first, with --model or its config.json");
+  const auto m = read_model(*said, "model", "/nonexistent/folder");
+  const auto label = m.label.view();
+  const auto begins = [&](auto... names) { return (label.starts_with(names) || ...); };
+  const std::string_view path = begins("opt-") ? "model.decoder.layers." : begins("llama-", "tinyllama", "mistral-", "qwen2", "codellama-", "yi-") ? "model.layers." : "";
+  if (path.empty() || path.find(part) == std::string_view::npos)
+    return d.unmodelled_key("lora_module_name", part, v.place("lora_module_name"), "of " + std::string{label} + "'s layers: decoder.layers. of OPT and layers. of Llama, Mistral and Qwen2 are");
+  if (!alone && (m.attention_bias || m.output_bias || m.mlp_bias)) return d.unmodelled_key("lora_dim", rank, v.place("lora_dim"), "biases of the adapted layers train, too: only_optimize_lora is modelled");
+  d.replace("adapter", {{"kind", "lora"}, {"rank", rank}, {"targets", "all-linear"}}, v.place("lora_dim"));
+  if (alone) return;
+  module_set rest{module::embedding, module::norm, module::head};
+  d.replace("trainable", json_value::array({{{"modules", modules_to_json(rest, m)}}}), v.place("lora_dim"));
 }
 
 }  // namespace headroom::io::detail

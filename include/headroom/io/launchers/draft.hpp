@@ -2,6 +2,7 @@
 // A job in the making: what several files say of it, and where each said it.
 #pragma once
 
+#include <headroom/io/job/model_hints.hpp>
 #include <headroom/io/job_reader.hpp>
 #include <headroom/io/syntax/document.hpp>
 
@@ -89,6 +90,8 @@ class draft {
   std::optional<said> half;
   /// The format in which the weights are loaded: "fp32", "bf16", "fp16"; "half" is that of autocast.
   std::optional<said> loaded;
+  /// Whose formats and sharding a command says that no file here has.
+  std::optional<said> awaits_formats;
   std::string hybrid;
 
   /// A model's name that the zoo does not have.
@@ -101,6 +104,9 @@ class draft {
     bool operator==(const named_role&) const = default;
   };
   std::vector<named_role> awaits_roles;
+  /// A model's name that says that its weights are stored quantised; the format in which its config.json says so, empty where they are dequantised as
+  /// they are loaded.
+  std::optional<said> stored_quantised, stored;
   /// Dropout that the model's config.json asks for, as the job's key says it; null where it asks for none.
   json_value model_drops{};
   /// A vocabulary that a tokenizer decides, of which nothing is known.
@@ -323,6 +329,8 @@ inline called_model model_called(const std::string& name) {
 /// The model that is trained, by such a name. Files are not looked for.
 inline void say_model(draft& d, const std::string& name, const std::string& place) {
   const auto* before = d.find({"model"});
+  const auto stored = name.substr(without_quantisation(name).size());
+  if (!stored.empty() && !headroom::detail::equal_ignoring_case(stored, "-fp8")) d.stored_quantised = draft::said{name, place};  // blocks of fp8 are dequantised as they are loaded
   if (before != nullptr && !d.has_read(file_kind::adapter)) return;
   const auto [known, base] = model_called(name);
   if (known == nullptr) {

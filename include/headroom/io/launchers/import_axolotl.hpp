@@ -213,6 +213,7 @@ class axolotl_config {
     const bool whole = pads != nullptr && truth(*pads, "pad_to_sequence_len");
     put("max_length", pads == nullptr || whole ? checked::round_up(length, multiple) : length, "sequence_len");
     if (whole) d_->say({"batch", "padded"}, true, v_.place("pad_to_sequence_len"));
+    if (pads == nullptr && multiple > 1) d_->say({"batch", "lengths", "pad_to_multiple"}, multiple, v_.place(v_.has("pad_to_multiple_of") ? "pad_to_multiple_of" : "sequence_len"));  // core/builders/causal.py, build_collator
     if (!whole) d_->notes.push_back(v_.place("sequence_len") + ": samples are padded to the longest of their micro-batch, without packing: the job is that of one with a sample of all " + std::to_string(length) + " tokens");
   }
 

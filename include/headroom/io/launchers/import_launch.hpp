@@ -129,7 +129,8 @@ class launch {
     program(c, i);
   }
   void deepspeed(const shell_command& c, std::size_t i) {
-    bool counted = false;
+    bool counted = false, chosen = false;
+    std::optional<argument> hosts;
     const auto begins = at(c.words[0].line);
     i = skip_options(c.words, i, source_, deepspeed_flags, deepspeed_options, [&](const argument& a) {
       if (a.name == "num-nodes") count(a, "nodes", d_->open_nodes);
@@ -137,14 +138,17 @@ class launch {
         counted = true;
         count(a, "gpus_per_node", d_->open_gpus);
       }
+      if ((a.name == "hostfile" || a.name == "H") && !a.values.empty()) hosts = a;
       if (a.name == "elastic-training" || a.name == "autotuning") d_->unmodelled_key(a.name, value_of(a), at(a.line));
       if ((a.name == "include" || a.name == "i") && !a.values.empty()) {
-        const auto chosen = hosts_of(a.values[0].text, at(a.line));
-        if (chosen.nodes > 1) d_->say({"hardware", "nodes"}, chosen.nodes, at(a.line));
-        if (chosen.gpus > 0) d_->say({"hardware", "gpus_per_node"}, chosen.gpus, at(a.line));
-        counted = chosen.gpus > 0;
+        const auto only = hosts_of(a.values[0].text, at(a.line));
+        if (only.nodes > 1) d_->say({"hardware", "nodes"}, only.nodes, at(a.line));
+        if (only.gpus > 0) d_->say({"hardware", "gpus_per_node"}, only.gpus, at(a.line));
+        counted = only.gpus > 0;
+        chosen = true;
       }
     });
+    if (hosts && !chosen && !d_->has({"hardware", "nodes"}) && !d_->open_nodes) d_->open_nodes = draft::said{"--hostfile " + hosts->values[0].shown() + " lists the nodes", at(hosts->line)};
     if (!counted) d_->takes_all_gpus = draft::said{"deepspeed", begins};
     by_deepspeed_ = begins;
     program(c, i);
@@ -245,6 +249,7 @@ class launch {
     if (!p.refused.empty()) fail("headroom: " + at(words.empty() ? 1 : words[0].line) + ": " + std::string{p.name} + " " + std::string{p.refused});
     switch (p.takes) {
       case file_kind::megatron: {
+        if (otherwise_ == nullptr && d_->framework_is("deepspeed")) refuse_other_program(megatron_deepspeed, at(words.empty() ? 1 : words[0].line) + ", beside " + d_->place_of("framework.name") + ",");
         if (!by_deepspeed_.empty() && otherwise_ == nullptr) refuse_other_program(megatron_deepspeed, by_deepspeed_);
         const auto all = arguments_of(words);
         return import_megatron(*d_, document_of(all, source_), p.megatron);

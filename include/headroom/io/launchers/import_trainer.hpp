@@ -63,7 +63,7 @@ class trainer_arguments {
     trainer_evaluation{*d_, v_, *p_}.read();
     if (swift_) swift.rest();
     if (p_->name == "trl-sft" || p_->name == "peft-sft") trl_releases();
-    if (!p_->method.empty() && p_->method != "sft" && d_->has({"adapter", "base"})) quantised_by_trl(false);
+    if (!p_->method.empty() && p_->method != "sft" && p_->method != "simpo" && d_->has({"adapter", "base"})) quantised_by_trl(false);
     if (factory_ && v_.take("ray_num_workers") != nullptr) d_->workers = draft::fact{v_.number("ray_num_workers", 1), v_.place("ray_num_workers")};
     if (factory_) factory_adapters{*d_, v_}.formats(v_.on("bf16"), v_.on("fp16"), v_.on("pure_bf16"));
     rest();
@@ -140,8 +140,10 @@ class trainer_arguments {
     const bool is_brain = brain != nullptr && truth(*brain, "bf16"), is_half = half != nullptr && truth(*half, "fp16"), pure = factory_ && v_.on("pure_bf16");
     const bool resident = factory_ && v_.on("use_badam") && !is_half;  // trained weights stay as they were loaded, in the checkpoint's 16 bits where none are said (LLaMA-Factory model/adapter.py)
     if ((is_brain || pure) && is_half) fail("headroom: fp16 and bf16 must not both be true");
-    if (p_->name == "open-instruct" && !d_->half)
-      fail("headroom: " + v_.source() + ": open-instruct's formats and sharding stand in its accelerate launch, which no file here has: give that command, too");
+    if (p_->name == "open-instruct" && !d_->half) {
+      d_->awaits_formats = draft::said{"open-instruct's formats and sharding stand in its accelerate launch", v_.source()};
+      return loaded();
+    }
     if (p_->name == "deepspeed-chat-sft") {
       if (const auto* off = v_.take("dropout"); off != nullptr && *off != 0)  // it goes over the model's (utils/model/model_utils.py, configure_dropout)
         d_->unmodelled_key("dropout", *off, v_.place("dropout"));
@@ -153,7 +155,7 @@ class trainer_arguments {
     } else if (is_brain || is_half) {
       d_->half = draft::said{is_brain ? "bf16" : "fp16", v_.place(is_brain ? "bf16" : "fp16")};
     } else if (!d_->half) {
-      if (!p_->method.empty() && brain == nullptr) return brain_by_release(), loaded();
+      if (!p_->method.empty() && p_->method != "simpo" && brain == nullptr) return brain_by_release(), loaded();
       if (brain == nullptr && p_->recompute == checkpoints::unknown) fail("headroom: " + v_.source() + ": bf16 is not given, and TRL's default differs by release: say bf16 true or false");
       d_->half = draft::said{"no", v_.source()};
     }
@@ -191,8 +193,12 @@ class trainer_arguments {
     // By its language model and its tower: 1.5 is Vicuna 1.5 under CLIP ViT-L/14 at 336 pixels, with two layers between (its README).
     const auto base = v_.word_now("model_name_or_path"), tower = v_.word("vision_tower", ""), between = v_.word("mm_projector_type", "linear");
     const auto has = [](const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; };
-    if (!d_->has({"model"}) && ((has(base, "vicuna") && has(base, "v1.5")) || has(base, "llava-v1.5-")) && has(tower, "clip-vit-large-patch14-336") && between == "mlp2x_gelu")
-      say_model(*d_, has(base, "13b") ? "llava-1.5-13b" : "llava-1.5-7b", v_.place("vision_tower"));
+    const bool as_in_1_5 = has(tower, "clip-vit-large-patch14-336") && between == "mlp2x_gelu";
+    if (!d_->has({"model"}) && ((has(base, "vicuna") && has(base, "v1.5")) || has(base, "llava-v1.5-")) && as_in_1_5) say_model(*d_, has(base, "13b") ? "llava-1.5-13b" : "llava-1.5-7b", v_.place("vision_tower"));
+    const auto* given = d_->find({"model"});
+    if (given != nullptr && given->is_string() && has(given->get_ref<const std::string&>(), "llava-1.5-") && v_.has("vision_tower") && !as_in_1_5)
+      fail("headroom: " + v_.place("vision_tower") + ": vision_tower " + in_quotes(tower) + " under mm_projector_type " + in_quotes(between) + " is not what " + given->get<std::string>() +
+           " is made of (openai/clip-vit-large-patch14-336 under mlp2x_gelu): give the config.json of the model that this script makes in place of its name");
   }
   /// LLaVA trains its projector beside adapters, and with tune_mm_mlp_adapter nothing else (llava/train/train.py).
   void projector() {
@@ -336,10 +342,18 @@ inline const training_program& program_of_keys(const json_value& root) {
   if ((any("infer_backend|export_dir|vllm_maxlen|n_shot|save_dir") && !any("do_train|dataset")) || (any("finetuning_type") && any("template|adapter_name_or_path") && !learns))
     fail("headroom: this file is for inference, evaluation or merging, and starts no training");
   if (any("finetuning_type|cutoff_len")) return *program_named("llama-factory");
-  if (any("beta|dpo_beta|max_prompt_length|ref_model|simpo_gamma|gamma_beta_ratio|num_generations|reward_funcs|reward_model_path|sft_model_path|max_completion_length|kl_coef"))
-    fail("headroom: preference and reinforcement learning (a second model, pairs of answers, generation) are not modelled by this version");
-  if (any("use_slow_tokenizer|checkpointing_steps|with_tracking|dataset_mixer_list|use_flash_attn")) return *program_named("open-instruct");
-  if (any("tuner_type|train_type|sft_type|model_author|lora_target_regex|freeze_aligner") || (any("model") && !any("model_name_or_path"))) return *program_named("ms-swift");
+  if (any("tuner_type|train_type|sft_type|model_author|lora_target_regex|freeze_aligner|rlhf_type") || (any("model") && !any("model_name_or_path"))) return *program_named("ms-swift");
+  if (any("gamma_beta_ratio")) return *program_named("simpo");
+  const bool instruct = any("use_slow_tokenizer|checkpointing_steps|with_tracking|dataset_mixer_list|use_flash_attn");
+  for (const auto key : words_between_bars("beta|dpo_beta|max_prompt_length|ref_model|simpo_gamma|num_generations|reward_funcs|reward_model_path|sft_model_path|max_completion_length|kl_coef")) {
+    if (!any(key)) continue;
+    if (instruct) fail("headroom: " + std::string{key} + " is of open-instruct's preference or reinforcement learning, which is not read by this version: its open_instruct/finetune.py is");
+    std::vector<std::string_view> methods;
+    for (const auto& p : training_programs)
+      if (p.name.starts_with("trl-") && p.name != "trl-sft") methods.push_back(p.name);
+    fail("headroom: " + std::string{key} + " is an argument of several trainers that compare answers, reward or generate, and the file does not say which it is for: give the command that starts it, too, or say with --program " + listed(methods));
+  }
+  if (instruct) return *program_named("open-instruct");
   const auto& trl = *program_named("trl-sft");
   return any(trl.marks) ? trl : *program_named("transformers");
 }

@@ -59,6 +59,15 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     // hiyouga/LLaMA-Factory ff6d4d12: src/llamafactory/v1/config/*.py, started by USE_V1=1 (src/llamafactory/cli.py).
     {.name = "LLaMA-Factory's second trainer (USE_V1)", .keys = "model_class&train_dataset|dist_config&micro_batch_size|batching_strategy&micro_batch_size",
      .instead = "its loop, FSDP2 units and checkpoints are its own, of which no profile is known here; the same training as a file of its first trainer (model_name_or_path, finetuning_type) is read"},
+    // Scripts of model families' own repositories, some under names that other programs' have, too (QwenLM/Qwen-VL aa00ed04 finetune.py, QwenLM/Qwen3-VL
+    // 96588727 qwen-vl-finetune/qwenvl/train, OpenBMB/MiniCPM-V 0dbb566d finetune/finetune.py, NVlabs/VILA b760c34b llava/train, THUDM/ChatGLM2-6B
+    // cb8e8b43 ptuning/main.py), and artidoro/qlora 7f4e95a6 qlora.py.
+    {.name = "Qwen-VL's finetune.py", .arguments = "fix_vit"},
+    {.name = "Qwen2.5-VL's and Qwen3-VL's qwen-vl-finetune", .arguments = "data_flatten|tune_mm_llm|tune_mm_vision", .instead = "the same training by ms-swift or LLaMA-Factory is"},
+    {.name = "MiniCPM-V's finetune.py", .arguments = "llm_type|tune_vision|max_slice_nums"},
+    {.name = "VILA", .arguments = "data_mixture|seq_parallel_size|seq_parallel_ring_size|tune_vision_tower", .instead = "its towers, projectors and sequence parallelism are its own; write the model, the degrees and the batch as a job file"},
+    {.name = "ChatGLM's P-tuning", .arguments = "pre_seq_len|prompt_column|history_column"},
+    {.name = "qlora.py", .words = "qlora.py", .instead = "it makes norms fp32 beside a base of four bits and adapters in bf16, which is not modelled; the same training by LLaMA-Factory or axolotl is read"},
     {.name = "Composer", .words = "composer|llmfoundry", .keys = "max_seq_len&fsdp_config&device_train_microbatch_size"},
     {.name = "Colossal-AI", .words = "colossalai"},
 });

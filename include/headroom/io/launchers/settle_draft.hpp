@@ -3,9 +3,9 @@
 #pragma once
 
 #include <headroom/io/launchers/loaded_formats.hpp>
-#include <headroom/io/launchers/model_dropout.hpp>
 #include <headroom/io/launchers/other_roles.hpp>
 #include <headroom/io/launchers/settle_evaluation.hpp>
+#include <headroom/io/launchers/stored_model.hpp>
 #include <headroom/io/launchers/torchtitan_stages.hpp>
 
 namespace headroom::io {
@@ -139,6 +139,8 @@ inline std::string loaded_format(const draft& d, const std::string& compute) {
 
 /// Formats of a step under the Trainer and Accelerate, from the format of autocast (or "no") and that in which the weights were loaded.
 inline void settle_formats(draft& d) {
+  if (d.awaits_formats && !d.half && !(d.has({"precision"}) && d.has({"sharding"})))
+    fail("headroom: " + d.awaits_formats->place + ": " + d.awaits_formats->word + ", and no file here says them: give that command, too, or say both (--set precision=bf16-mixed --set sharding=zero3 --set framework=deepspeed, or whatever they are)");
   if (!d.half || d.has({"precision"})) return;
   const auto& word = d.half->word;
   const auto loaded = loaded_format(d, word);
@@ -286,6 +288,7 @@ inline job draft::settled() {
   detail::settle_placement(*this);
   detail::settle_sharding(*this);
   detail::settle_reentry(*this);
+  detail::settle_stored(*this);
   detail::settle_formats(*this);
   detail::settle_checkpointing(*this);
   detail::settle_dropout(*this);

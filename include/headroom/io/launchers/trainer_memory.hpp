@@ -2,6 +2,7 @@
 // Checkpointing, attention, loss, compilation and sharding under the Trainer.
 #pragma once
 
+#include <headroom/io/launchers/deepspeed_chat.hpp>
 #include <headroom/io/launchers/swift_arguments.hpp>
 #include <headroom/io/launchers/trl_defaults.hpp>
 
@@ -37,7 +38,7 @@ class trainer_memory {
     if (swift_ && on) d_->reenters = draft::said{"ms-swift", v_->source()};
     if (factory_) on = !off;  // that switch alone decides (LLaMA-Factory model/model_utils/checkpointing.py)
     const auto place = v_->place(asked != nullptr ? "gradient_checkpointing" : "disable_gradient_checkpointing");
-    if (asked == nullptr && !p_->method.empty() && !checkpointed_by_fsdp()) return by_release();
+    if (asked == nullptr && !p_->method.empty() && p_->method != "simpo" && !checkpointed_by_fsdp()) return by_release();
     if (!factory_ && asked == nullptr && p_->recompute == checkpoints::unknown && !(d_->has({"recompute"}) && d_->job["recompute"] != "none"))
       fail("headroom: " + v_->source() + ": gradient_checkpointing is not given, and TRL's default differs by release: say true or false");
     json_value r = "full";
@@ -220,6 +221,7 @@ class trainer_memory {
     zero["offload_param"] = {{"device", device}};
     d_->say({"framework", "options", "zero_optimization"}, zero, v_->place("zero_stage"));
     d_->replace("optimizer", json_value{{"name", "adamw"}, {"implementation", "fused"}}, v_->source());
+    read_deepspeed_chat_adapter(*d_, *v_);
   }
 
   draft* d_;

@@ -102,6 +102,9 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     trl_program("trl-online-dpo", "examples/scripts/online_dpo.py|online_dpo.py", "online-dpo", trl_scored_passed),
     trl_program("trl-grpo", "trl/scripts/grpo.py|examples/scripts/gspo.py|grpo.py", "grpo", trl_online_passed),
     trl_program("trl-rloo", "trl/scripts/rloo.py|rloo.py", "rloo", trl_online_passed),
+    // princeton-nlp/SimPO 1b3e8f35 scripts/run_simpo.py, simpo_config.py: a trainer of its own, on alignment-handbook's arguments.
+    {.name = "simpo", .scripts = "run_simpo.py", .length = "max_length", .length_default = 512, .loads = "fp32", .dtype = "torch_dtype",
+     .lora = trl_lora, .passed = trl_preference_passed, .also = trl_passed, .method = "simpo"},
     // axolotl-ai-cloud/axolotl: its own reader (io/launchers/import_axolotl.hpp) makes these arguments of its configuration.
     {.name = "axolotl", .scripts = "axolotl.cli.train|axolotl/cli/train.py|scripts/finetune.py", .length = "max_length", .loads = "half", .dtype = "dtype", .micro_default = 1,
      .lora = {.on = "use_peft", .rank = "lora_r", .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dora = "use_dora", .saved = "lora_modules_to_save"},
@@ -125,7 +128,7 @@ struct other_training {
   std::string_view scripts, is;
 };
 inline constexpr auto other_trainings = std::to_array<other_training>({
-    {"dpo.py|run_dpo.py|run_simpo.py|run_orpo.py|orpo.py|kto.py|cpo.py|dpo_training.py|dpo_tune_cache.py", "preference training (a second model, or pairs of answers)"},
+    {"dpo.py|run_dpo.py|run_orpo.py|orpo.py|kto.py|cpo.py|dpo_training.py|dpo_tune_cache.py", "preference training (a second model, or pairs of answers)"},
     {"orpo_training.py", "MedicalGPT's, which since 2026-03 asks TRL's DPOTrainer for the loss \"orpo\", that no release of TRL has: its run stops; and its earlier one is a training"},
     {"opd_training.py", "distillation on what the model generates"},
     {"ppo.py|grpo.py|rloo.py|online_dpo.py|ppo_training.py|grpo_training.py|grpo_fast.py|ppo_vllm_thread.py|ppo_vllm_thread_ray_gtrl.py|grpo_vllm_thread_ray_gtrl.py", "reinforcement learning (several models, and generation)"},

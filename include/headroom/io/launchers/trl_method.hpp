@@ -19,6 +19,7 @@ class trl_method {
     dropout();
     if (kind_ == "ppo") return trl_ppo{*d_, *v_}.read();
     if (kind_ == "grpo" || kind_ == "rloo" || kind_ == "online-dpo") return trl_generation{*d_, *v_, kind_, defaults_}.read();
+    if (kind_ == "simpo") return simpo();
     lengths();
     objective_ = {{"kind", kind_}, {"trainer", "trl"}};
     if (kind_ == "distill")
@@ -44,6 +45,15 @@ class trl_method {
     if (!v_->on("disable_dropout", !generates)) return;
     d_->replace("dropout", {{"hidden", 0.0}, {"attention", 0.0}, {"embedding", 0.0}}, v_->place("disable_dropout"));
     if (d_->has({"adapter", "dropout"})) d_->job["adapter"].erase("dropout");
+  }
+  /// SimPO's own trainer (princeton-nlp/SimPO scripts/simpo_trainer.py, get_batch_logps, get_batch_loss_metrics), whose scores are those of TRL of its time.
+  void simpo() {
+    const auto* loss = v_->take("loss_type");
+    if (loss != nullptr && *loss != "sigmoid" && *loss != "hinge") d_->unmodelled_key("loss_type", *loss, v_->place("loss_type"));
+    const auto* weight = v_->take("sft_weight");
+    if (weight != nullptr && number_at(*weight, "sft_weight", 0.0, 1e6) != 0) d_->unmodelled_key("sft_weight", *weight, v_->place("sft_weight"), "a cross entropy beside the scores");
+    for (const auto* key : {"beta", "max_prompt_length", "max_target_length", "gamma_beta_ratio"}) v_->take(key);
+    d_->replace("objective", {{"kind", "simpo"}, {"trainer", "trl-0.14"}}, v_->source());
   }
   /// Samples are cut at max_length, and before 0.29 prompts and answers before that, each for itself.
   void lengths() {

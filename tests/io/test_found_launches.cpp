@@ -1,0 +1,209 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Launch files of public repositories that were read as another job, or refused without a way on: each in a few lines of the same form. The
+// repositories and the commits are named beside them.
+#include "imported.hpp"
+
+#include <headroom/estimate.hpp>
+
+#include <doctest/doctest.h>
+
+#if HEADROOM_HAS_YAML
+
+namespace test_found_launches {
+
+using namespace imported;
+
+namespace {
+
+const std::vector<std::string> eight{"hardware.gpus_per_node=8"}, zero3{"hardware.gpus_per_node=8", "sharding=zero3"};
+/// As `--model NAME` says it, before files and after them.
+std::string refused_with_model(const std::vector<imported::text>& files, const std::string& model, std::vector<std::string> set) {
+  set.push_back("model=" + model);
+  try {
+    io::draft d;
+    d.replace("model", model, "--model");
+    std::vector<io::import_input> all;
+    for (const auto& f : files) all.push_back(io::input_of(f.said, f.file, io::file_kind::unknown, settings()));
+    io::import_files(d, std::move(all), settings());
+    for (const auto& s : set) io::say_key(d, s);
+    d.say({"hardware", "gpu"}, "h100-sxm-80gb", "--gpu");
+    (void)d.settled();
+  } catch (const headroom::error& e) {
+    return e.what();
+  }
+  return {};
+}
+
+}  // namespace
+
+// haotian-liu/LLaVA c121f043 scripts/finetune.sh, pretrain.sh; OpenGVLab/InternVL 2410d1db internvl_chat_llava/scripts_internvl/*.sh.
+TEST_CASE("a tower that LLaVA-1.5 does not have is not read as LLaVA-1.5's") {
+  const auto run = [](const std::string& tower) {
+    return imported::text{"finetune.sh", "deepspeed llava/train/train_mem.py --deepspeed zero2.json --model_name_or_path ./checkpoints/vicuna-v1-3-7b --version v1 --vision_tower " + tower +
+                                   " --bf16 True --per_device_train_batch_size 16 --model_max_length 2048 --gradient_checkpointing True\n"};
+  };
+  CHECK(holds(refused_with_model({run("openai/clip-vit-large-patch14")}, "llava-1.5-7b", zero3),
+              "finetune.sh:1: vision_tower \"openai/clip-vit-large-patch14\" under mm_projector_type \"linear\" is not what llava-1.5-7b is made of (openai/clip-vit-large-patch14-336 under mlp2x_gelu)"));
+  CHECK(holds(refused_with_model({run("./pretrained/intern_vit_6b_224px --mm_projector_type mlp2x_gelu")}, "llava-1.5-13b", zero3), "vision_tower \"./pretrained/intern_vit_6b_224px\" under"));
+  CHECK(holds(refused_with_model({run("openai/clip-vit-large-patch14-336")}, "llava-1.5-7b", zero3), "under mm_projector_type \"linear\" is not what"));
+  CHECK(refused_with_model({run("openai/clip-vit-large-patch14-336 --mm_projector_type mlp2x_gelu")}, "llava-1.5-7b", zero3).empty());
+}
+
+// hiyouga/LLaMA-Factory ff6d4d12 examples/train_qlora/llama3_lora_sft_awq.yaml, llama3_lora_sft_gptq.yaml.
+TEST_CASE("a quantised checkpoint is no base of 16 bits") {
+  const auto yaml = [](const std::string& name) {
+    return imported::text{"sft.yaml", "model_name_or_path: TechxGenus/Meta-Llama-3-8B-Instruct" + name + "\nstage: sft\ndo_train: true\nfinetuning_type: lora\nlora_rank: 8\nlora_target: all\ntemplate: llama3\ncutoff_len: 2048\nper_device_train_batch_size: 1\nbf16: true\n"};
+  };
+  const auto config = [](const std::string& quantised) {
+    return imported::text{"config.json", R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 8192, "tie_word_embeddings": false)" +
+                                   (quantised.empty() ? std::string{} : ", \"quantization_config\": " + quantised) + "}"};
+  };
+  CHECK(holds(refused_with_model({yaml("-AWQ")}, "llama-3-8b", {}), "sft.yaml:1: \"TechxGenus/Meta-Llama-3-8B-Instruct-AWQ\" is a checkpoint of quantised weights by its name, and llama-3-8b stands for its shape alone"));
+  CHECK(holds(refusal_of({yaml("-GPTQ")}), "is a checkpoint of quantised weights by its name: give its config.json, too"));
+  CHECK(holds(refusal_of({yaml("-AWQ"), config("")}), "is a checkpoint of quantised weights by its name"));
+  CHECK(refused_with_model({yaml("")}, "llama-3-8b", {}).empty());
+  CHECK(refused_with_model({yaml("-FP8")}, "llama-3-8b", {}).empty());  // blocks of fp8 are dequantised as they are loaded
+  CHECK(refused_with_model({yaml("-AWQ")}, "llama-3-8b", {"adapter.base=awq-int4"}).empty());
+
+  const auto awq = job_of({yaml("-AWQ"), config(R"({"quant_method": "awq", "bits": 4, "group_size": 128})")});
+  CHECK(awq.adapter.base == formats::awq_int4);
+  CHECK(awq.adapter.rank == 8);
+  CHECK(job_of({yaml(""), config(R"({"quant_method": "gptq", "bits": 8, "group_size": 128})")}).adapter.base == formats::gptq_int8);
+  CHECK(job_of({yaml(""), config("")}).adapter.base == number_format{});
+  // 6,979,321,856 weights of the layers' matrices in 4 bits and 20 for each group of 128, and embedding and head in bf16 beside them.
+  CHECK(estimate(awq).ranks[0].at_peak[row::model_parameters] < estimate(job_of({yaml(""), config("")})).ranks[0].at_peak[row::model_parameters] / 2);
+  CHECK(!job_of({yaml(""), config(R"({"quant_method": "fp8", "fmt": "e4m3"})")}).adapter.base.set());
+  CHECK(holds(refusal_of({yaml("") , config(R"({"quant_method": "aqlm"})")}), "quant_method \"aqlm\" is not modelled by this version"));
+  CHECK(holds(refusal_of({yaml(""), config(R"({"quant_method": "bitsandbytes", "load_in_4bit": true, "bnb_4bit_quant_type": "nf4"})")}), "weights are stored in nf4, of which"));
+  auto four = yaml("-bnb-4bit");
+  four.said += "quantization_bit: 4\n";
+  CHECK(job_of({four, config(R"({"quant_method": "bitsandbytes", "load_in_4bit": true, "bnb_4bit_use_double_quant": true})")}).adapter.base == formats::nf4_double);
+  CHECK(holds(refusal_of({four, config(R"({"quant_method": "bitsandbytes", "load_in_8bit": true})")}), "adapter.base \"nf4-double\" contradicts quantization_config, which says \"int8\" (config.json)"));
+  auto whole = yaml("");
+  whole.said.replace(whole.said.find("finetuning_type: lora"), 21, "finetuning_type: full");
+  CHECK(holds(refusal_of({whole, config(R"({"quant_method": "gptq", "bits": 4})")}), "config.json: quantization_config: weights in gptq-int4 do not train by themselves"));
+}
+
+// bigscience-workshop/bigscience 9e64edec train/arch-and-scaling-template.slurm: DeepSpeed's configuration is written by the script itself.
+TEST_CASE("Megatron's arguments beside DeepSpeed's configuration are Megatron-DeepSpeed's") {
+  const auto why = refusal_of({{"train.slurm", "config_json=\"./ds_config.json\"\ncat <<EOT > $config_json\n{\"train_micro_batch_size_per_gpu\": 4, \"train_batch_size\": 256, \"zero_optimization\": {\"stage\": 1}, \"fp16\": {\"enabled\": true}}\nEOT\n"
+                                                "python -m torch.distributed.launch --nproc_per_node 8 --nnodes 2 pretrain_gpt.py --num-layers 24 --hidden-size 2048 --num-attention-heads 16 --seq-length 2048 --max-position-embeddings 2048 "
+                                                "--micro-batch-size 4 --global-batch-size 256 --fp16 --deepspeed --deepspeed_config ${config_json} --zero-stage 1\n"}});
+  CHECK(holds(why, "train.slurm:5, beside ds_config.json, is for Megatron-DeepSpeed, which is not read by this version: "));
+}
+
+// modelscope/ms-swift 3602360a examples/train/multi-node/deepspeed/train.sh.
+TEST_CASE("how many nodes there are, DeepSpeed's hostfile says, which is not read") {
+  const auto run = [](const std::string& options) {
+    return imported::text{"train.sh", "deepspeed " + options + " swift/cli/sft.py --model Qwen/Qwen2.5-7B-Instruct --tuner_type lora --torch_dtype bfloat16 --max_length 2048 --deepspeed zero2\n"};
+  };
+  CHECK(holds(refusal_of({run("--hostfile=./host.txt")}, eight), "train.sh:1: --hostfile ./host.txt lists the nodes, which the file itself does not say: add --env NAME=VALUE or --set hardware.nodes=N"));
+  CHECK(job_of({run("--hostfile=./host.txt")}, {"hardware.nodes=2", "hardware.gpus_per_node=8"}).hardware.gpus() == 16);
+  CHECK(job_of({run("--hostfile ./host.txt --num_nodes 4")}, eight).hardware.gpus() == 32);
+  CHECK(job_of({run("-H ./host.txt --include worker-0:0,1")}).hardware.gpus() == 2);
+  CHECK(job_of({run("")}, eight).hardware.gpus() == 8);
+}
+
+// princeton-nlp/SimPO 1b3e8f35 training_configs/llama-3-8b-instruct-simpo.yaml, started by scripts/run_simpo.py.
+TEST_CASE("SimPO's own trainer, by its file and by its command") {
+  const imported::text yaml{"simpo.yaml", "model_name_or_path: meta-llama/Meta-Llama-3-8B-Instruct\ntorch_dtype: null\nattn_implementation: flash_attention_2\ndataset_mixer:\n  princeton-nlp/llama3-ultrafeedback: 1.0\nbf16: true\nbeta: 2.5\ngamma_beta_ratio: 0.55\n"
+                                "gradient_accumulation_steps: 16\ngradient_checkpointing: true\ngradient_checkpointing_kwargs:\n  use_reentrant: False\nmax_length: 2048\nmax_prompt_length: 1800\noptim: adamw_torch\nper_device_train_batch_size: 2\n"};
+  const imported::text engine{"zero3.yaml", "distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 3\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 4\n"};
+  const imported::text run{"run.sh", "ACCELERATE_LOG_LEVEL=info accelerate launch --config_file zero3.yaml scripts/run_simpo.py simpo.yaml\n"};
+  for (const auto& files : {std::vector<imported::text>{yaml, engine}, {run, engine, yaml}}) {
+    const auto j = job_of(files);
+    CHECK(j.model == *models::find("llama-3-8b"));
+    CHECK(j.objective == objective{.kind = objective_kind::simpo, .code = method_code::trl_0_14});
+    CHECK(j.batch == batch{.micro = 2, .sequence = 2048, .accumulation = 16});
+    CHECK(j.hardware.gpus() == 4);
+    CHECK(j.sharding.stage == 3);
+    CHECK(j.precision == precisions::bf16_mixed);
+    CHECK(j.recompute.reentrant == choice::no);
+    CHECK(j.assumed_defaults == 0);
+  }
+  const auto with = [&](const std::string& more) { return refusal_of({{"simpo.yaml", yaml.said + more}, engine}); };
+  CHECK(with("loss_type: hinge\nsft_weight: 0.0\n").empty());
+  CHECK(holds(with("loss_type: ipo\n"), "loss_type = \"ipo\" is not modelled"));
+  CHECK(holds(with("sft_weight: 0.1\n"), "sft_weight = 0.1 is not modelled by this version (a cross entropy beside the scores)"));
+  auto plain = yaml;  // TrainingArguments' defaults of its time, not TRL's of later
+  plain.said.replace(plain.said.find("gradient_checkpointing: true"), 28, "logging_steps: 5\nreport_to: none\ndo_eval: true");
+  plain.said.erase(plain.said.find("gradient_checkpointing_kwargs:"), std::string{"gradient_checkpointing_kwargs:\n  use_reentrant: False\n"}.size());
+  CHECK(job_of({plain, engine}).recompute.mode == recompute_mode::none);
+}
+
+// huggingface/alignment-handbook 925acdfe recipes/zephyr-7b-beta/dpo/config_full.yaml; allenai/open-instruct e6c3044a configs/train_configs/dpo/*.yaml.
+TEST_CASE("arguments that several trainers have ask whose they are") {
+  const std::string said = "model_name_or_path: alignment-handbook/zephyr-7b-sft-full\nbf16: true\nbeta: 0.01\ngradient_checkpointing: true\nmax_length: 1024\nmax_prompt_length: 512\nper_device_train_batch_size: 8\n";
+  const auto why = refusal_of({{"config_full.yaml", said}});
+  CHECK(holds(why, "beta is an argument of several trainers that compare answers, reward or generate"));
+  CHECK(holds(why, "say with --program trl-dpo, trl-kto, trl-orpo, trl-cpo, trl-reward"));
+  CHECK(holds(refusal_of({{"dpo.yaml", "model_name_or_path: allenai/OLMo-2-1124-7B\nuse_slow_tokenizer: true\ndpo_beta: 5\nmax_seq_length: 2048\nper_device_train_batch_size: 1\n"}}), "dpo_beta is of open-instruct's preference or reinforcement learning"));
+  // modelscope/ms-swift: a method by its name.
+  CHECK(job_of({{"dpo.yaml", "rlhf_type: dpo\nmodel: Qwen/Qwen2.5-7B-Instruct\ntuner_type: lora\ntorch_dtype: bfloat16\nbeta: 0.1\nmax_length: 2048\n"}}).objective.kind == objective_kind::dpo);
+}
+
+// allenai/open-instruct e6c3044a configs/train_configs/sft/tulu2_7b.yaml: 80 such files, whose launch stands in another one.
+TEST_CASE("open-instruct's configuration without its launch asks for formats and sharding, and takes them from --set") {
+  const imported::text yaml{"tulu2_7b.yaml", "model_name_or_path: allenai/OLMo-2-1124-7B\ntokenizer_name: allenai/OLMo-2-1124-7B\nuse_slow_tokenizer: true\nuse_flash_attn: true\nmax_seq_length: 8192\npreprocessing_num_workers: 16\nper_device_train_batch_size: 1\n"
+                                   "gradient_accumulation_steps: 4\nlearning_rate: 2.0e-05\nlr_scheduler_type: linear\nwarmup_ratio: 0.03\nweight_decay: 0.0\nnum_train_epochs: 2\nwith_tracking: true\nlogging_steps: 1\n"};
+  CHECK(holds(refusal_of({yaml}, eight), "tulu2_7b.yaml: open-instruct's formats and sharding stand in its accelerate launch, and no file here says them: give that command, too, or say both"));
+  CHECK(holds(refusal_of({yaml}, {"precision=bf16-mixed"}), "and no file here says them"));
+  CHECK(holds(refusal_of({yaml}, zero3), "and no file here says them"));
+  const auto j = job_of({yaml}, {"hardware.gpus_per_node=8", "precision=bf16-mixed", "sharding=zero3", "framework=deepspeed"});
+  CHECK(j.batch == batch{.micro = 1, .sequence = 8192, .accumulation = 4});
+  CHECK(j.sharding.stage == 3);
+  CHECK(j.precision == precisions::bf16_mixed);
+  CHECK(j.attention == attention::flash);
+}
+
+// axolotl-ai-cloud/axolotl 067b021c core/builders/causal.py, build_collator.
+TEST_CASE("what axolotl pads a micro-batch to is a key of the job") {
+  const std::string whole = "base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 2\nsequence_len: 1000\nflash_attention: true\n";
+  CHECK(job_of({{"axo.yaml", whole}}).batch.lengths.pad_to_multiple == 64);
+  CHECK(job_of({{"axo.yaml", whole + "pad_to_multiple_of: 128\n"}}).batch.lengths.pad_to_multiple == 128);
+  CHECK(job_of({{"axo.yaml", whole + "pad_to_multiple_of: 128\n"}}).batch.sequence == 1024);
+  for (const auto* other : {"pad_to_sequence_len: true\n", "pad_to_sequence_len: false\n", "sample_packing: true\n"}) CHECK(job_of({{"axo.yaml", whole + other}}).batch.lengths == sample_lengths{});
+}
+
+// deepspeedai/DeepSpeedExamples 45b4b715 applications/DeepSpeed-Chat/training/step1_supervised_finetuning/training_scripts: llama2/run_llama2_7b_lora.sh,
+// opt/single_node/run_1.3b_lora.sh, run_13b.sh.
+TEST_CASE("DeepSpeed-Chat's adapters, and what trains beside them") {
+  const auto run = [](const std::string& model, const std::string& more) {
+    return imported::text{"run.sh", "OUTPUT=./output_step1_lora\ndeepspeed main.py --sft_only_data_path x --model_name_or_path " + model + " --per_device_train_batch_size 4 --max_seq_len 512 --gradient_checkpointing --zero_stage 3 --deepspeed --lora_dim 128 " + more + " --output_dir $OUTPUT\n"};
+  };
+  const auto llama = job_of({run("meta-llama/Llama-2-7b-hf", "--lora_module_name layers.")}, eight);
+  CHECK(llama.adapter.kind == adapter_kind::lora);
+  CHECK(llama.adapter.rank == 128);
+  CHECK(llama.adapter.targets == all_linear);
+  CHECK(llama.adapter.dropout.per_million == 0);
+  CHECK_FALSE(llama.adapter.format.set());  // the engine's
+  REQUIRE(llama.trainable.size == 1);
+  CHECK(llama.trainable.list[0].modules == module_set{module::embedding, module::norm, module::head});
+  // Adapters of 32 layers, 128 × (4 · 2 · 4096 + 3 · (4096 + 11008)), and 2 · 32000 · 4096 + 65 · 4096 that train as a whole.
+  CHECK(estimate(llama).parameter_count.trainable == parameters{std::int64_t{32} * 128 * (8 * 4096 + 3 * (4096 + 11008)) + 2 * 32000 * 4096 + 65 * 4096});
+  const auto alone = job_of({run("facebook/opt-1.3b", "--lora_module_name decoder.layers. --only_optimize_lora")}, eight);
+  CHECK(alone.adapter.rank == 128);
+  CHECK(alone.trainable.all());
+  CHECK(job_of({run("facebook/opt-1.3b", "--only_optimize_lora")}, eight) == alone);  // its default
+  CHECK(holds(refusal_of({run("facebook/opt-13b", "--lora_module_name decoder.layers.")}, eight), "lora_dim = 128 is not modelled by this version (biases of the adapted layers train, too: only_optimize_lora is modelled)"));
+  CHECK(holds(refusal_of({run("meta-llama/Llama-2-7b-hf", "--only_optimize_lora")}, eight), "lora_module_name = \"decoder.layers.\" is not modelled"));
+  CHECK(holds(refusal_of({run("bigscience/bloom-7b1", "--lora_module_name h. --only_optimize_lora")}, eight), "of bloom-7b1's layers"));
+  auto none = run("meta-llama/Llama-2-7b-hf", "");
+  none.said.replace(none.said.find("lora_dim 128"), 12, "lora_dim 0");
+  CHECK_FALSE(job_of({none}, eight).adapter.active());
+}
+
+// QwenLM/Qwen-VL aa00ed04, QwenLM/Qwen3-VL 96588727, OpenBMB/MiniCPM-V 0dbb566d, NVlabs/VILA b760c34b, THUDM/ChatGLM2-6B cb8e8b43, artidoro/qlora 7f4e95a6.
+TEST_CASE("programs of models' own repositories are named, whatever their script is called") {
+  const auto is_for = [](const std::string& command, const std::string& name) { return holds(refusal_of({{"run.sh", command + "\n"}}, eight), " is for " + name + ", which is not read by this version: "); };
+  CHECK(is_for("torchrun --nproc_per_node 8 finetune.py --model_name_or_path Qwen/Qwen-VL-Chat --data_path d --bf16 True --fix_vit True --model_max_length 2048 --lazy_preprocess True --use_lora", "Qwen-VL's finetune.py"));
+  CHECK(is_for("torchrun --nproc_per_node 8 qwenvl/train/train_qwen.py --model_name_or_path Qwen/Qwen2.5-VL-3B-Instruct --dataset_use d --data_flatten True --tune_mm_llm True", "Qwen2.5-VL's and Qwen3-VL's qwen-vl-finetune"));
+  CHECK(is_for("torchrun --nproc_per_node 8 finetune.py --model_name_or_path openbmb/MiniCPM-V-2_6 --llm_type qwen2 --data_path d --bf16 true", "MiniCPM-V's finetune.py"));
+  CHECK(is_for("torchrun --nproc_per_node 8 llava/train/train_mem.py --model_name_or_path Efficient-Large-Model/NVILA-Lite-8B --data_mixture d --vision_tower siglip --bf16 True", "VILA"));
+  CHECK(is_for("torchrun --nproc_per_node 1 main.py --do_train --train_file t.json --prompt_column content --model_name_or_path THUDM/chatglm2-6b --pre_seq_len 128", "ChatGLM's P-tuning"));
+  CHECK(is_for("python qlora.py --model_name_or_path huggyllama/llama-7b --bits 4 --bf16", "qlora.py"));
+}
+
+}  // namespace test_found_launches
+
+#endif
