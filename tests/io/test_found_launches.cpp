@@ -47,6 +47,8 @@ TEST_CASE("a tower that LLaVA-1.5 does not have is not read as LLaVA-1.5's") {
   CHECK(holds(refused_with_model({run("./pretrained/intern_vit_6b_224px --mm_projector_type mlp2x_gelu")}, "llava-1.5-13b", zero3), "vision_tower \"./pretrained/intern_vit_6b_224px\" under"));
   CHECK(holds(refused_with_model({run("openai/clip-vit-large-patch14-336")}, "llava-1.5-7b", zero3), "under mm_projector_type \"linear\" is not what"));
   CHECK(refused_with_model({run("openai/clip-vit-large-patch14-336 --mm_projector_type mlp2x_gelu")}, "llava-1.5-7b", zero3).empty());
+  CHECK(holds(refusal_of({run("openai/clip-vit-large-patch14")}, zero3), "LLaVA is named by its language model here: give the config.json of the model that this script makes"));
+  CHECK(holds(refusal_of({run("openai/clip-vit-large-patch14-336 --mm_projector_type mlp2x_gelu")}, zero3), "LLaVA is named by its language model here: add --model llava-1.5-7b or the like"));
 }
 
 // hiyouga/LLaMA-Factory ff6d4d12 examples/train_qlora/llama3_lora_sft_awq.yaml, llama3_lora_sft_gptq.yaml.
@@ -191,6 +193,40 @@ TEST_CASE("DeepSpeed-Chat's adapters, and what trains beside them") {
   auto none = run("meta-llama/Llama-2-7b-hf", "");
   none.said.replace(none.said.find("lora_dim 128"), 12, "lora_dim 0");
   CHECK_FALSE(job_of({none}, eight).adapter.active());
+}
+
+// shibing624/MedicalGPT 305ab149 run_full_sft.sh, full_supervised_finetuning.py.
+TEST_CASE("MedicalGPT's whole fine-tuning has no adapter, whatever its arguments for one say") {
+  const imported::text run{"run_full_sft.sh", "CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7 torchrun --nproc_per_node 8 full_supersived_finetuning.py --model_type auto --model_name_or_path Qwen/Qwen1.5-0.5B --train_file_dir ./ --per_device_train_batch_size 2 --do_train "
+                                              "--model_max_length 2048 --gradient_accumulation_steps 1 --target_modules all --torch_dtype bfloat16 --gradient_checkpointing True --deepspeed ds_zero_2.json --fp16\n"};
+  const imported::text engine{"ds_zero_2.json", R"({"zero_optimization": {"stage": 2}, "fp16": {"enabled": "auto"}, "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto"})"};
+  const auto j = job_of({run, engine});
+  CHECK(j.model == *models::find("qwen1.5-0.5b"));
+  CHECK(j.hardware.gpus() == 8);
+  CHECK(j.batch == batch{.micro = 2, .sequence = 2048});
+  CHECK_FALSE(j.adapter.active());
+  CHECK(j.trainable.all());
+  CHECK(j.sharding.stage == 2);
+  CHECK(j.precision == precisions::fp16_mixed);
+  CHECK(j.recompute.mode == recompute_mode::full);
+}
+
+// allenai/open-instruct e6c3044a scripts/train/dgx-spark/lora_sft_no_robots.sh; huggingface/alignment-handbook 925acdfe recipes/zephyr-7b-beta/README.md:
+// ddp.yaml with --num_processes=1.
+TEST_CASE("one process of accelerate's is not wrapped in DistributedDataParallel") {
+  const std::string ddp = "distributed_type: MULTI_GPU\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\n";
+  const std::string sft = " scripts/sft.py --model_name_or_path mistralai/Mistral-7B-v0.1 --torch_dtype bfloat16 --bf16 True --max_seq_length 2048 --per_device_train_batch_size 4 --gradient_checkpointing true --use_peft --lora_target_modules q_proj v_proj\n";
+  CHECK(job_of({{"run.sh", "accelerate launch --config_file ddp.yaml --num_processes=1" + sft}, {"ddp.yaml", ddp}}).sharding.kind == sharding_kind::none);
+  CHECK(job_of({{"run.sh", "accelerate launch --mixed_precision bf16 --num_processes 1" + sft}}).sharding.kind == sharding_kind::none);
+  CHECK(job_of({{"run.sh", "accelerate launch --config_file ddp.yaml" + sft}, {"ddp.yaml", ddp}}).sharding.kind == sharding_kind::ddp);
+  CHECK(job_of({{"run.sh", "accelerate launch --mixed_precision bf16 --num_processes 1" + sft}}, {"sharding=ddp"}).sharding.kind == sharding_kind::ddp);
+}
+
+// OpenGVLab/InternVL 2410d1db internvl_chat_gpt_oss/shell: batch sizes of the environment. axolotl-ai-cloud/axolotl 4b997c3e examples/qwen/lora.yml: an older name.
+TEST_CASE("values of the environment say how to go on, and an older name of axolotl's is harmless") {
+  CHECK(holds(refusal_of({{"run.sh", "torchrun --nproc_per_node 8 train.py --model_name_or_path mistralai/Mistral-7B-v0.1 --data_path d --bf16 True --model_max_length 512 --gradient_accumulation_steps $((64 / WORLD_SIZE))\n"}}),
+              "run.sh:1: --gradient_accumulation_steps is \"$((64 / WORLD_SIZE))\", which the file itself does not say: add --env NAME=VALUE for what it leaves to its environment"));
+  CHECK(job_of({{"axo.yaml", "base_model: Qwen/Qwen2.5-7B\nmicro_batch_size: 2\nsequence_len: 2048\nflash_attention: true\neval_table_size:\neval_table_max_new_tokens: 128\n"}}).batch.micro == 2);
 }
 
 // QwenLM/Qwen-VL aa00ed04, QwenLM/Qwen3-VL 96588727, OpenBMB/MiniCPM-V 0dbb566d, NVlabs/VILA b760c34b, THUDM/ChatGLM2-6B cb8e8b43, artidoro/qlora 7f4e95a6.

@@ -63,7 +63,7 @@ inline json_value value_of(const argument& a) {
 inline void check_known(const argument& a, const std::string& source) {
   for (const auto& v : a.values)
     if (!v.known())
-      fail("headroom: " + source + ":" + std::to_string(a.line) + ": --" + a.name + " is " + in_quotes(v.shown()) + ", which the file itself does not say");
+      fail("headroom: " + source + ":" + std::to_string(a.line) + ": --" + a.name + " is " + in_quotes(v.shown()) + ", which the file itself does not say: add --env NAME=VALUE for what it leaves to its environment");
 }
 
 /// Arguments as an object with the lines of its keys, for the readers of files.

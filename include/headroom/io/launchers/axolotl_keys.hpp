@@ -24,7 +24,7 @@ inline constexpr auto axolotl_passed = std::to_array<passed_key>({
     {"dpo_norm_loss", "*"}, {"dpo_padding_free", "*"}, {"dpo_use_liger_kernel", "*"}, {"dpo_use_logits_to_keep", "*"}, {"dpo_use_weighting", "*"},
     {"dynamic_checkpoint", "*"}, {"eaft_alpha", "*"}, {"eaft_k", "*"}, {"early_stopping_patience", "*"}, {"embedding_lr", "*"}, {"embedding_lr_scale", "*"},
     {"embeddings_skip_upcast", "*"}, {"eot_tokens", "*"}, {"eta_min", "*"}, {"eval_causal_lm_metrics", "*"},
-    {"eval_max_new_tokens", "*"}, {"eval_sample_packing", "*"},
+    {"eval_max_new_tokens", "*"}, {"eval_sample_packing", "*"}, {"eval_table_max_new_tokens", "*"},
     {"excess_length_strategy", "*"},
     {"experimental_skip_move_to_device", "*"}, {"expert_parallel_backend", "*"}, {"expert_parallel_fallback_on_unsupported", "*"},
     {"expert_parallel_num_nvl_bytes", "*"}, {"expert_parallel_num_rdma_bytes", "*"}, {"expert_parallel_token_capacity", "*"}, {"fix_untrained_tokens", "*"},

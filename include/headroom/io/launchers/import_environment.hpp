@@ -20,7 +20,7 @@ inline bool import_setting(draft& d, const shell_word& w, const std::string& sou
   const auto value = w.text.substr(equals + 1);
   const auto place = source + ":" + std::to_string(w.line);
   const auto known = [&] {
-    if (!w.known()) fail("headroom: " + place + ": " + name + " is " + in_quotes(shell_word{value, 0}.shown()) + ", which the file itself does not say");
+    if (!w.known()) fail("headroom: " + place + ": " + name + " is " + in_quotes(shell_word{value, 0}.shown()) + ", which the file itself does not say: add --env NAME=VALUE for what it leaves to its environment");
   };
   if (name == "CUDA_VISIBLE_DEVICES" || name == "HIP_VISIBLE_DEVICES" || name == "ASCEND_RT_VISIBLE_DEVICES") {
     if (!w.known() || value.empty() || value == "-1") return false;

@@ -15,6 +15,10 @@ inline constexpr auto run_clm_passed = std::to_array<passed_key>({
     {"use_fast_tokenizer", "*"}, {"validation_file", "*"}, {"validation_split_percentage", "*"}, {"config_name", ""}, {"config_overrides", ""},
     {"model_type", ""},
 });
+inline constexpr auto medicalgpt_full_passed = std::to_array<passed_key>({
+    {"lora_alpha", "*"}, {"lora_dropout", "*"}, {"lora_rank", "*"}, {"modules_to_save", "*"}, {"peft_path", "*"}, {"qlora", "*"}, {"target_modules", "*"},
+    {"use_peft", "*"},
+});
 inline constexpr auto medicalgpt_passed = std::to_array<passed_key>({
     {"cache_dir", "*"}, {"dataset_config_name", "*"}, {"dataset_name", "*"}, {"hf_hub_token", "*"}, {"ignore_pad_token_for_loss", "*"},
     {"keep_linebreaks", "*"}, {"lora_alpha", "*"}, {"max_eval_samples", "*"}, {"max_predict_samples", "*"}, {"max_train_samples", "*"},

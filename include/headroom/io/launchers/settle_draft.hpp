@@ -100,6 +100,9 @@ inline void settle_sharding(draft& d) {
   if (!d.hybrid.empty() && nodes > 1) d.say({"parallel", "replicate"}, nodes, d.hybrid);
   const auto stages = std::max<std::int64_t>(draft_number(d, {"parallel", "pipeline"}, "parallel.pipeline"), 1);
   if (d.framework_is("hf-trainer") && !d.has({"sharding"}) && std::max<std::int64_t>(nodes, 1) * std::max<std::int64_t>(each, 1) > stages) d.replace("sharding", "ddp", d.place_of("framework.name"));
+  // One process is not wrapped, whatever its launch says (accelerate/state.py, use_distributed; accelerator.py, multi_device).
+  if (const auto* s = d.find({"sharding"}); s != nullptr && *s == "ddp" && d.framework_is("hf-trainer") && std::max<std::int64_t>(nodes, 1) * std::max<std::int64_t>(each, 1) == 1 && !d.place_of("sharding").starts_with("--set"))
+    d.job["sharding"] = "none";
   // "zero" said by a file that names a configuration: its stage stands there.
   if (d.framework_is("deepspeed") && d.has({"framework", "options"}) && d.has({"sharding", "kind"}) && d.job["sharding"].size() == 1) d.job.erase("sharding");
 }

@@ -63,6 +63,8 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     {.name = "medicalgpt", .scripts = "supervised_finetuning.py|supervised_finetuning_accelerate.py", .length = "model_max_length", .length_default = 512, .loads = "fp16", .loads_whole = "fp32", .dtype = "torch_dtype",
      .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
      .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .double_by = "qlora"}, .passed = medicalgpt_passed},
+    // … full_supervised_finetuning.py of its releases up to 2.4 (305ab149), whose arguments for adapters nothing reads; its scripts misspell it.
+    {.name = "medicalgpt-full", .scripts = "full_supervised_finetuning.py|full_supersived_finetuning.py", .length = "model_max_length", .length_default = 512, .loads = "fp16", .dtype = "torch_dtype", .passed = medicalgpt_full_passed, .also = medicalgpt_passed},
     {.name = "medicalgpt-pretrain", .scripts = "pretraining.py", .length = "block_size", .length_default = 1024, .loads = "fp32", .loads_whole = "fp32", .dtype = "torch_dtype", .keeps_predictions = true,
      .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
      .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .double_by = "qlora"}, .passed = medicalgpt_passed},
