@@ -3,7 +3,7 @@
 --   sbatch --comment=headroom:job.json --nodes=2 --gpus-per-node=8 train.sh
 -- The program is the one in HEADROOM, or in the path. Its exit code: 0 fits, 1 does not fit, 2 bad input. It reads files below the job file's
 -- folder alone, and where it has not answered after ten seconds the submission goes on. With audit nothing is refused: what would be is said,
--- and submitted. The job's comment says what was decided: squeue -o %k shows it.
+-- and submitted. The job's comment says what was decided, for sbatch, salloc and srun alike: squeue -o %k shows it.
 local seconds = 10
 local audit = false
 

@@ -272,6 +272,24 @@ class Slurm(unittest.TestCase):
         self.assertIn("NOT REFUSED", said)
         self.assertIn("GiB too much", said)
 
+    def test_the_filter_notes_it_for_srun_and_salloc_too(self):
+        for tool in ("srun", "salloc"):
+            def comment(said, where):
+                """What squeue shows from inside the job."""
+                run = self.cluster.run(tool, f"--comment={said}", "sh", "-c", "squeue -h -j $SLURM_JOB_ID -o %k", where=where)
+                self.assertEqual(run.returncode, 0, run.stderr)
+                return run.stdout.strip(), run.stderr
+            with self.subTest(tool):
+                self.assertEqual(comment(f"headroom:{FITS}", "lua")[0], f"headroom:{FITS} (fits)")
+                self.assertEqual(comment("a word", "lua")[0], "a word")
+                noted, said = comment(f"headroom:{TOO_LARGE}", "lua-audit")
+                self.assertEqual(noted, f"headroom:{TOO_LARGE} (does not fit)")
+                self.assertIn("NOT REFUSED", said)
+                jobs = self.cluster.jobs()
+                run = self.cluster.run(tool, f"--comment=headroom:{TOO_LARGE}", "true", where="lua")
+                self.refused(run, "DOES NOT FIT: ", "GiB too much")
+                self.assertEqual(self.cluster.jobs(), jobs)
+
     def test_an_audit_refuses_nothing(self):
         for job, said in ((TOO_LARGE, "GiB too much"), (FITS, "FITS with")):
             run = self.submit(job, where="audit")
