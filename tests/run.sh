@@ -9,7 +9,7 @@
 #   sh tests/run.sh zoo        every model known by name in a constant expression, by both compilers (a minute)
 #   sh tests/run.sh sanitizers-long   both sanitizers over the other areas and the programs (fifteen minutes; the fuzzers run readers and estimates under them)
 #   sh tests/run.sh reference  the reference of the headers: Doxygen's pages, without a warning, with every name that a user may call (ten seconds)
-#   sh tests/run.sh python     the Python package: its wheel, its tests, its types (three minutes)
+#   sh tests/run.sh python     the Python package: its wheel, its tests (around a training on Debian's PyTorch, too), its types (three minutes)
 #   sh tests/run.sh packages   Debian packages, unpacked and used, and the library in one file (five minutes)
 #   sh tests/run.sh mutants    changes the library in 200 places, one at a time, and says which changes no test notices (an hour)
 #   sh tests/run.sh web        the page of examples/web and `estimate --html` in chromium (ten minutes, most of it the compiler's)
@@ -156,7 +156,8 @@ python_package() {
     /usr/bin/python3 -m pip wheel -q --no-index --no-deps --no-build-isolation -w "$folder/wheels" examples/python || return 1
   /usr/bin/python3 -m pip install -q --no-index --no-deps --target "$folder/site" "$folder"/wheels/headroom-*.whl || return 1
   (cd examples/python && /usr/bin/python3 -m mypy --cache-dir "$folder/mypy" headroom) || return 1
-  PYTHONPATH=$folder/site /usr/bin/python3 -B -W error tests/python/test_headroom.py
+  PYTHONPATH=$folder/site /usr/bin/python3 -B -W error tests/python/test_headroom.py || return 1
+  PYTHONPATH=$folder/site /usr/bin/python3 -B tests/python/test_torch.py
 }
 
 for what in "$@"; do
@@ -200,7 +201,7 @@ for what in "$@"; do
       if HEADROOM_PAGES=1 python3 -B tests/docs/test_reference.py; then passed=$((passed + 1)); else fail "reference"; fi
       ;;
     python)
-      needs python3 python3-dev python3-pip python3-setuptools python3-wheel python3-pybind11 pybind11-dev python3-mypy python3-pandas
+      needs python3 python3-dev python3-pip python3-setuptools python3-wheel python3-pybind11 pybind11-dev python3-mypy python3-pandas python3-torch
       if python_package; then passed=$((passed + 1)); else fail "python"; fi
       ;;
     web)
