@@ -45,6 +45,9 @@ std::string sentence_of(const CLI::App& app, const CLI::ParseError& wrong, const
   if (app.get_subcommands().empty()) {
     const bool option = !words.empty() && words[0].starts_with("-");
     if (option) return with_guess("headroom: there is no option " + words[0], words[0], {"--help", "--version"});
+#if !HEADROOM_HAS_SERVER
+    if (!words.empty() && words[0] == "serve") return "headroom: this program was built without serve; sh examples/run.sh serve builds it (it needs OpenSSL; Debian: libssl-dev)";
+#endif
     for (const auto* c : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(c->get_name());
     return words.empty() ? with_guess("headroom: a command is required", "", names) : with_guess("headroom: there is no command " + words[0], words[0], names);
   }
