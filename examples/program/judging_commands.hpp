@@ -53,12 +53,12 @@ inline void offer_fit(CLI::App& app, session& s) {
   command->add_option("--gpus", asked->gpus, "How many of them, in one node")->check(CLI::Range(1, 1024))->capture_default_str()->type_name("N");
   command->add_option("--sequence", asked->sequence, "Tokens of the sequences of which a micro-batch is made")->check(CLI::Range(1, 1 << 28))->capture_default_str()->type_name("N");
   command->add_option("--micro", asked->micro, "Sequences of a micro-batch whose longest length is looked for")->check(CLI::Range(1, 1 << 20))->capture_default_str()->type_name("N");
-  command->add_option("--rank", asked->rank, "Of the adapters (16)")->check(CLI::Range(1, 1 << 20))->type_name("N");
+  command->add_option("--rank", asked->rank, "The rank of the adapters (16)")->check(CLI::Range(1, 1 << 20))->type_name("N");
   command->add_option("--taken", asked->taken, "GiB of each GPU that others hold: a desktop, a second process")->check(CLI::Range(0.0, 4096.0))->type_name("GIB");
   command->add_option("--set", asked->set, "A key of the job, e.g. --set attention=flash; last of all")->type_name("KEY=VALUE");
   command->add_option("--write", asked->write, "Also write the job file, for headroom estimate")->type_name("FILE");
   command->add_flag("--json", asked->json, "The numbers, the job and what it takes for granted as JSON");
-  command->add_option("--confidence", asked->confidence, "Of the second column, from 0.5 to 0.999")->check(a_confidence)->capture_default_str()->type_name("SHARE");
+  command->add_option("--confidence", asked->confidence, "How sure the second column is, from 0.5 to 0.999")->check(a_confidence)->capture_default_str()->type_name("SHARE");
   may_take(command, s);
   command->footer(use(R"(  headroom fit Qwen/Qwen2.5-7B --qlora --gpu rtx-3090
   headroom fit llama-3.1-8b --full --gpu h100-sxm-80gb --gpus 8 --sequence 8192

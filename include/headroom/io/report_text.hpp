@@ -132,7 +132,7 @@ inline std::string wrapped(std::string_view text, std::string_view first, std::s
   return out + "\n";
 }
 
-/// "95 % sure: device memory between 30.1 and 35.9 GiB (most of it driver reading, then context), which fits".
+/// "95 % sure: device memory between 30.10 GiB and 35.90 GiB (least certain: driver reading, context); fits even then".
 template <class Ranks>
 std::string range_text(const basic_report<Ranks>& r, confidence sure) {
   const auto& rank = r.tightest();
@@ -152,8 +152,7 @@ std::string range_text(const basic_report<Ranks>& r, confidence sure) {
     }
   }
   std::string text = fixed(sure.share() * 100.0, sure.per_mille % 10 == 0 ? 0 : 1) + " % sure: device memory between " + gib_text(seen.low) + " and " + gib_text(seen.high);
-  if (widest[0] != nullptr) text += ", for " + std::string{widest[0]->from};
-  if (widest[1] != nullptr) text += " and " + std::string{widest[1]->from};
+  if (widest[0] != nullptr) text += " (least certain: " + std::string{widest[0]->from} + (widest[1] != nullptr ? ", " + std::string{widest[1]->from} : "") + ")";
   std::replace(text.begin(), text.end(), '_', ' ');
   if (r.fits()) text += fits(r, sure) ? "; fits even then" : "; may not fit then";
   return text;
