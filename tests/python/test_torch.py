@@ -24,8 +24,8 @@ def on_a_gpu(test):
         mock.patch.multiple(torch.cuda, is_available=lambda: True, memory_stats=lambda device=None: dict(STATS))(test))
 
 
-def training(steps, handler=None):
-    """A few steps of AdamW on a small model, with the Trainer's events; the losses."""
+def training(steps, handler=None, after=lambda: None):
+    """A few steps of AdamW on a small model, with the Trainer's events; the losses. `after` is called after each step's."""
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.GELU(), torch.nn.Linear(32, 16))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
@@ -44,6 +44,7 @@ def training(steps, handler=None):
         state.global_step += 1
         losses.append(loss.item())
         call("step_end")
+        after()
     call("epoch_end")
     call("train_end")
     return losses
@@ -94,8 +95,9 @@ class Callback(unittest.TestCase):
     def test_it_looks_after_the_second_step_and_at_the_end(self):
         callback = headroom.trainer.callback(FITS)
         with self.assertLogs("headroom", logging.INFO) as logs:
-            losses = training(4, callback)
-        self.assertEqual(len(losses), 4)
+            looked = []
+            training(4, callback, lambda: looked.append(len(callback.guard.compared)))
+        self.assertEqual(looked, [0, 2, 2, 2])
         self.assertEqual([line.split(": ")[1] for line in logs.output[1:]], ["allocated", "reserved"] * 2)
         self.assertIn("FITS", logs.output[0])
         self.assertIn("20.00 GiB measured", logs.output[1])
