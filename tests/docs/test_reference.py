@@ -5,7 +5,7 @@
 import os, pathlib, re, shutil, subprocess, sys, tempfile, unittest
 
 import errors
-from public_names import public_names
+from public_names import public_names, without_template
 
 ROOT = pathlib.Path(__file__).parents[2]
 LIBRARY = ROOT / "include/headroom"
@@ -122,6 +122,8 @@ class ThePages(unittest.TestCase):
             html = pathlib.Path(folder) / "html"
             shown = set(re.findall(r">([A-Za-z_]\w*)<", "".join(p.read_text() for p in [*html.glob("namespace*.html"), html / "annotated.html"])))
             self.assertEqual({d.name for d in TheReference.names if d.kind in ("type", "function")} - shown - {""}, set())
+            described = {p.stem.rpartition("_1_1")[2].replace("__", "_") for p in [*html.glob("struct*.html"), *html.glob("class*.html")]}
+            self.assertEqual({d.name for d in TheReference.names if re.match(r"(?:struct|class)\b", without_template(d.head))} - described, set())
             self.assertIn("What headroom refuses", "".join(p.read_text() for p in html.glob("md_*ERRORS.html")))
 
 
