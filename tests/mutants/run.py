@@ -7,9 +7,11 @@ that reaches it fails, crashes, or takes far longer than it should. Environment:
   HEADROOM_MUTANTS        how many (200)
   HEADROOM_MUTANTS_SEED   which ones (a seed is drawn and printed)
   HEADROOM_MUTANTS_IN     only files whose name this pattern finds
+  HEADROOM_MUTANTS_AREAS  only these folders of tests, "cost plan": quicker to build, and what they let pass another may notice
   HEADROOM_MUTANTS_JOBS   how many run at once (as many as there are cores)
 """
 
+import collections
 import concurrent.futures
 import json
 import os
@@ -34,8 +36,12 @@ JOBS = int(os.environ.get("HEADROOM_MUTANTS_JOBS", os.cpu_count()))
 
 
 def areas():
-  """The folders of tests, without trainers on LibTorch."""
-  return sorted({p.parent.name for p in (ORIGINAL / "tests").glob("*/test_*.cpp")} - {"libtorch"})
+  """The folders of tests that were asked for, without trainers on LibTorch."""
+  every = {p.parent.name for p in (ORIGINAL / "tests").glob("*/test_*.cpp")} - {"libtorch"}
+  asked = set(os.environ.get("HEADROOM_MUTANTS_AREAS", "").split()) or every
+  if asked - every:
+    sys.exit(f"no folder of tests: {' '.join(sorted(asked - every))}; there are {' '.join(sorted(every))}")
+  return sorted(asked)
 
 
 def unit(root):
@@ -72,7 +78,7 @@ def build(mutants):
     schemata.write_tests(ORIGINAL, COPY, kept)
     options = {"CMAKE_BUILD_TYPE": "Release", "CMAKE_CXX_FLAGS_RELEASE": "-DNDEBUG", "CMAKE_CXX_FLAGS": f"-w -include {COPY}/headroom_mutants.hpp", "HEADROOM_WERROR": "OFF",
                "HEADROOM_BUILD_TESTS": "ON", "HEADROOM_BUILD_EXAMPLES": "OFF", "HEADROOM_BUILD_BENCH": "OFF", "HEADROOM_INSTALL": "OFF",
-               "HEADROOM_TEST_COMPILATION": "OFF", "HEADROOM_TEST_LONG": "OFF"}
+               "HEADROOM_TEST_COMPILATION": "OFF", "HEADROOM_TEST_LONG": "OFF", "HEADROOM_TEST_AREAS": ";".join(areas())}
     subprocess.run(["cmake", "-S", COPY, "-B", BUILD, "-G", "Ninja", "-DCMAKE_CXX_COMPILER=g++", *(f"-D{k}={v}" for k, v in options.items())],
                    check=True, stdout=subprocess.DEVNULL)
     targets = [f"test_{a}" for a in areas()]
@@ -163,6 +169,10 @@ def main():
         survivors.append(k)
         print(f"survived: {place['file']}:{place['line']}: {place['what']}: {place['changed'][:100]} (reached by {cases or 'no'} tests)", flush=True)
   (FOLDER / "mutants.json").write_text(json.dumps(mutants, indent=1))
+  by_folder = collections.Counter(pathlib.Path(place["file"]).parent.name for place in mutants.values())
+  missed = collections.Counter(pathlib.Path(mutants[k]["file"]).parent.name for k in survivors)
+  for folder, drawn in sorted(by_folder.items()):
+    print(f"  {folder}: {drawn - missed[folder]} of {drawn}")
   killed = len(mutants) - len(survivors)
   print(f"mutants: {killed} of {len(mutants)} killed, {100 * killed / max(1, len(mutants)):.1f} %, seed {seed}, {time.time() - start:.0f} s")
 
