@@ -21,7 +21,7 @@ struct gpu_price {
 
 /// What is to be trained, and what it may cost. Zero: not stated.
 struct spending {
-  std::vector<gpu_price> prices;
+  std::vector<gpu_price> prices{};
   double tokens{};  ///< of the whole training
   double days{};    ///< in which it ends, at most
   double budget{};  ///< of the whole training, at most
