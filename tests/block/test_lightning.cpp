@@ -133,6 +133,25 @@ TEST_CASE("MiniMax from its configuration to a report") {
   CHECK_THROWS_WITH_AS(io::model_from_config(noisy), doctest::Contains("router_jitter_noise must be 0"), job_error);
 }
 
+TEST_CASE("blocks of positions: whole ones, and what is left") {
+  constexpr auto is = [](const ops::lightning_blocks& b, std::int64_t count, std::int64_t squares, std::int64_t last) { return b.count == count && b.squares == squares && b.last == last; };
+  CHECK(is({1024, 256}, 4, 4 * 65'536, 256));
+  CHECK(is({1000, 256}, 4, 3 * 65'536 + 232 * 232, 232));
+  CHECK(is({256, 256}, 1, 65'536, 256));
+  CHECK(is({200, 256}, 1, 40'000, 200));
+  // A sequence that is one block is the same block, however long others would be.
+  auto j = whole_job(small);
+  j.batch.sequence = 128;
+  const auto wide = mixer_points::saved(j, j.model.kind_of(0));
+  j.model.ssm.chunk = 128;
+  CHECK(mixer_points::saved(j, j.model.kind_of(0)) == wide);
+  // Of several samples q, k and v are copies in another order; of one they are views of the projection, which is kept for its activation
+  // either way. 8 heads of 64, in 16 bits, for each position of both samples, three times; all else is twice that of one sample.
+  j.batch.micro = 2;
+  const std::int64_t copies = 3 * 2 * 128 * 512 * 2;
+  CHECK(mixer_points::saved(j, j.model.kind_of(0)) >= wide + copies);
+}
+
 TEST_CASE("random configurations of MiniMax, Afmoe are walked as they are counted") {
   std::mt19937 random(29);
   const auto any = [&](std::initializer_list<int> of) { return *(of.begin() + random() % of.size()); };

@@ -79,6 +79,54 @@ TEST_CASE("what is generated has a cache") {
   CHECK(with >= 131'072 * std::int64_t{16} * (2048 + 30'000));
 }
 
+TEST_CASE("what is kept until metrics are computed: batches of all ranks, in the format that logits are returned in") {
+  CHECK(kept_for_metrics{bytes{10}, 0}.tallest() == bytes{0});
+  CHECK(kept_for_metrics{bytes{10}, 0}.before() == bytes{0});
+  CHECK(kept_for_metrics{bytes{10}, 1}.tallest() == bytes{10});  // nothing is there to be concatenated to
+  CHECK(kept_for_metrics{bytes{10}, 1}.before() == bytes{0});
+  CHECK(kept_for_metrics{bytes{10}, 3}.tallest() == bytes{60});
+  CHECK(kept_for_metrics{bytes{10}, 3}.before() == bytes{20});
+  const auto of = [](const job& j) { return detail::kept_of(settle(j)); };
+  // 4 ranks × 5 examples × 2,048 tokens × 128,256 words; 101 examples are six batches.
+  auto j = training({.samples = 101, .batch = 5});
+  CHECK(of(j).batch == bytes{20 * std::int64_t{2048} * v * 2});
+  CHECK(of(j).batches == 6);
+  j.evaluation.accumulation_steps = 4;
+  CHECK(of(j).batches == 4);
+  j.evaluation.accumulation_steps = 7;
+  CHECK(of(j).batches == 6);
+  j.evaluation.sequence = 100;
+  j.evaluation.kept_bytes = 3;
+  CHECK(of(j).batch == bytes{20 * 100 * 3});
+  // fp32: transformers until 4.45 (October 2024), and accelerate under autocast.
+  auto old = training({.samples = 1, .batch = 1});
+  old.framework = frameworks::hf_trainer_2023;
+  old.sharding = ddp();
+  CHECK(of(old).batch == bytes{4 * std::int64_t{2048} * v * 4});
+  old.framework = frameworks::hf_trainer;
+  old.precision = precisions::bf16_autocast;
+  CHECK(of(old).batch == bytes{4 * std::int64_t{2048} * v * 4});
+}
+
+TEST_CASE("generation between steps on one GPU, to the byte") {
+  auto j = training({.samples = 16, .batch = 16, .kept_bytes = 8, .generate = 30'000});
+  j.framework = frameworks::hf_trainer;
+  j.precision = precisions::bf16;
+  j.hardware.gpus_per_node = 1;
+  j.sharding = {};
+  const auto r = estimate(j);
+  // Keys and values of 131,072 bytes a token, of the layer at hand half of 4,096 bytes a second time, and scores in bf16, fp32 and their softmax.
+  CHECK(at(r, phase::evaluate) - at(r, phase::save) == (131'072 + 2048) * std::int64_t{16} * (2048 + 30'000) + v * 16 * 10);
+}
+
+TEST_CASE("there is no dropout in an evaluation") {
+  auto j = training({.batch = 16, .loss_only = true});
+  const auto without = estimate(j);
+  j.dropout = {{100'000}, {100'000}, {100'000}};
+  const auto with = estimate(j);
+  CHECK(at(with, phase::evaluate) - at(with, phase::save) == at(without, phase::evaluate) - at(without, phase::save));
+}
+
 TEST_CASE("what an evaluation leaves open or cannot be is refused") {
   CHECK(why({.batch = 4}).find("evaluation.samples is required") != std::string::npos);
   CHECK(why({.samples = 5}).find("evaluation.batch is required") != std::string::npos);

@@ -50,7 +50,10 @@ TEST_CASE("PPO in one process: two models with states, two without, and the scor
   CHECK(rest[row::logits] == bytes{scores});
   CHECK(above_rest(r, phase::generate) == bytes{2 * scores + 12'288 * 4 * 2024});
   // The reference's logits at all positions, in bf16, and a row of log-probabilities.
-  CHECK(above_rest(r, phase::reference).count() > 2 * v05 * 4 * 2024);
+  // Beside them the inputs of 24 layers of 896 features, which its forward returns.
+  constexpr std::int64_t returned = 2 * v05 * 4 * 2024 + 24 * 2 * 896 * 4 * 2024;
+  CHECK(above_rest(r, phase::reference).count() > returned);
+  CHECK(above_rest(r, phase::reference).count() < returned + 8 * 2 * 896 * 4 * 2024);
   CHECK(only(r).has(phase::reward));
   CHECK(only(r).has(phase::value));
   CHECK_FALSE(only(r).has(phase::critic));  // it trains in the policy's module
@@ -116,6 +119,8 @@ TEST_CASE("LLaMA-Factory has a value head on the trained model, and a reward mod
   CHECK(others(full, phase::save).count() >= 4 * p8 / 8);
   CHECK(others(full, phase::save).count() < 4 * p8 / 8 + 4 * 66 * 4096 + 1024);
   CHECK(above_rest(full, phase::reward).count() >= (2 + 4) * v8 * 1024);
+  // The reference's logits once more in fp32; OpenRLHF's are as they come.
+  CHECK(above_rest(full, phase::reference) - above_rest(estimate(engines(method_code::openrlhf)), phase::reference) == bytes{4 * v8 * 1024});
   j.adapter = {.kind = adapter_kind::lora, .rank = 16, .targets = all_linear, .format = formats::bf16};
   j.objective.reference = reference_way::adapter_off;
   j.objective.frozen = {};

@@ -39,7 +39,13 @@ TEST_CASE("an hour, a million tokens and a whole training, by hand") {
 TEST_CASE("the longest beginning of a GPU's name gives its price; without one there is none") {
   CHECK(price_of_hour(cluster{.gpu = gpus::h100_sxm_80gb}, {{"h100", 2.0}, {"h100-sxm", 3.0}}) == 3.0);
   CHECK(price_of_hour(cluster{.gpu = gpus::h100_sxm_80gb}, {{"h100-sxm", 3.0}, {"h100", 2.0}}) == 3.0);
+  CHECK(price_of_hour(cluster{.gpu = gpus::h100_sxm_80gb}, {{"h100", 2.0}, {"h100", 3.0}}) == 2.0);  // of two the first
   CHECK_FALSE(price_of_hour(cluster{.gpu = gpus::h100_sxm_80gb}, {{"h10", 2.0}}));
+  // A mixed cluster: each of its GPUs at its own price.
+  cluster mixed{.gpu = gpus::h100_sxm_80gb, .nodes = 2, .gpus_per_node = 8};
+  mixed.others = {{gpus::a100_sxm_80gb, 6}};
+  CHECK(price_of_hour(mixed, {{"h100", 2.0}, {"a100", 0.5}}) == 10 * 2.0 + 6 * 0.5);
+  CHECK_FALSE(price_of_hour(mixed, {{"h100", 2.0}}));
   CHECK_FALSE(price_of_hour(cluster{.gpu = gpus::a100_sxm_80gb}, {{"h100", 2.0}}));
 }
 

@@ -100,10 +100,11 @@ TEST_CASE("… of encoders and of decoders with parts of their own, to the byte"
   };
   const nlohmann::json third_deberta = {{"relative_attention", true}, {"share_att_key", true}, {"pos_att_type", "p2c|c2p"}, {"norm_rel_ebd", "layer_norm"}, {"position_biased_input", false},
                                         {"position_buckets", 256}, {"hidden_size", 768}, {"num_attention_heads", 12}, {"intermediate_size", 3072}};
-  for (const auto& [type, architecture] : families)
+  for (const auto& [type, named] : families)
     for (const auto& formats : {precisions::bf16, precisions::bf16_autocast})
       for (const auto& recomputation : {recompute::none, recompute::full}) {
-        CAPTURE(std::string(architecture));
+        const std::string architecture = named;
+        CAPTURE(architecture);
         CAPTURE(formats.autocast);
         CAPTURE(recomputation.mode == recompute_mode::full);
         nlohmann::json config = {{"model_type", type}, {"architectures", {architecture}}};

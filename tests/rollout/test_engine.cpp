@@ -2,6 +2,7 @@
 // What an inference engine takes of a GPU, against published sizes of keys and values, a logged start, and sums on paper.
 #include <headroom/hardware/gpu.hpp>
 #include <headroom/model/zoo.hpp>
+#include <headroom/rollout/engine_memory.hpp>
 #include <headroom/rollout/generation.hpp>
 #include <headroom/rollout/weight_sync.hpp>
 
@@ -102,6 +103,54 @@ TEST_CASE("What is not known of an engine is refused") {
   no([] { return generated_by_module(models::gemma_2_9b, 1, 4096, 1, formats::bf16); }, "sliding window");
   no([] { return sync_bytes(sync_kind::bucket, sizes(models::qwen2_5_72b), formats::bf16, formats::bf16, 2048_MiB); }, "largest tensor");
   no([] { return memory_share::of(1.5); }, "rollout.share");
+}
+
+TEST_CASE("an engine that is asked for more than there is gets nothing") {
+  CHECK(engine_budget(engine_kind::sglang, memory_share::of(0.5), 80_GiB, 80_GiB) == 0_B);
+  CHECK(engine_budget(engine_kind::sglang, memory_share::of(0.5), 80_GiB, 90_GiB) == 0_B);
+  CHECK(engine_budget(engine_kind::vllm_0_8, memory_share::of(0.5), 80_GiB, 40_GiB) == 0_B);
+  CHECK(engine_budget(engine_kind::unset, memory_share::of(0.5), 80_GiB, 0_B) == 0_B);
+  CHECK(rollout{}.bucket() == 2048_MiB);
+  CHECK(rollout{.sync_bucket_mib = 0}.bucket() == 0_B);
+  CHECK(rollout{.sync_bucket_mib = 3}.bucket() == 3_MiB);
+  // 1,024 positions of 57,344 bytes are 64 blocks of 16: with one block less the engine stops.
+  const rollout r{.engine = engine_kind::vllm, .share = memory_share::of(0.5), .prompt = 512, .completion = 512};
+  CHECK_FALSE(check_start(models::qwen2_5_7b, r, {.cache = bytes{64 * 16 * 57'344}}));
+  CHECK(check_start(models::qwen2_5_7b, r, {.cache = bytes{64 * 16 * 57'344 - 1}}));
+}
+
+TEST_CASE("heads that two GPUs cannot share, and keys that each has whole") {
+  // SmolLM 135M: nine heads, three of keys and values.
+  const objecting no{};
+  CHECK(std::string(check_generated(models::smollm2_135m, 2, no).sentence).find("attention heads") != std::string::npos);
+  CHECK_FALSE(check_generated(models::smollm2_135m, 3, no));
+  CHECK(std::string(check_generated(models::smollm2_135m, 0, no).sentence).find("1 or more") != std::string::npos);
+  // One head of 64 rows for three GPUs: 64 is no multiple of 3, and each has all of it.
+  constexpr shape m{.layers = 1, .hidden = 384, .heads = 6, .kv_heads = 1, .ffn = 1536, .vocab = 960, .tied = true};
+  CHECK_FALSE(check_divided(m, weights_of(m), 3, formats::bf16, no));
+  // The table, q, o and the MLP in thirds; k and v of 64 × 384, and three norms.
+  CHECK(engine_parameters(m, weights_of(m), 3) == parameters{(960 * 384 + 2 * 384 * 384 + 3 * 384 * 1536) / 3 + 2 * 64 * 384 + 3 * 384});
+}
+
+TEST_CASE("a window that holds the sequence forgets nothing") {
+  auto m = models::gemma_2_9b;
+  m.sliding_window = 1024;
+  CHECK_NOTHROW((void)generated_by_module(m, 1, 1000, 24, formats::bf16));
+  CHECK_THROWS_AS((void)generated_by_module(m, 1, 1000, 25, formats::bf16), job_error);
+}
+
+TEST_CASE("weights of two GPUs' engine in pinned pieces") {
+  // Qwen2.5 7B, in MiB on each of two: q, k and v 15.75, output 12.25, gate and up 129.5, down 64.75, in each of 28 layers; two tables of 519.75;
+  // norms and biases of less than 10 together. Each is rounded up to 2 MiB and then to a power of two.
+  const rollout r{.engine = engine_kind::vllm, .tensor = 2};
+  CHECK(engine_backup(models::qwen2_5_7b, weights_of(models::qwen2_5_7b), r) == (28 * (16 + 16 + 256 + 128) + 2 * 1024 + 32) * 1_MiB);
+}
+
+TEST_CASE("the largest layer of DeepSeek-V3, three of whose layers are dense") {
+  // 256 experts and one for all of 3 × 7,168 × 2,048; a router; latent attention of ranks 1,536 and 512, 128 heads of 128 + 64 and 128; two norms.
+  constexpr std::int64_t experts = 257LL * 3 * 7168 * 2048 + 256 * 7168;
+  constexpr std::int64_t attention = 7168LL * 1536 + 1536 + 1536LL * 128 * 192 + 7168LL * 576 + 512 + 512LL * 128 * 256 + 128LL * 128 * 7168 + 2 * 7168;
+  CHECK(sync_sizes_of(models::deepseek_v3, weights_of(models::deepseek_v3), 1).unit == parameters{experts + attention});
 }
 
 }  // namespace test_engine

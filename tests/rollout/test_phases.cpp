@@ -150,6 +150,16 @@ TEST_CASE("verl moves parameters and moments away, collects copies of the shards
   CHECK(moved.count() == 2 * (shards + moments));
   j.rollout.sync_bucket_mib = 1024;
   refused(j, "largest tensor");
+  j.rollout.sync_bucket_mib = -1;
+  // A reference waits in the node's memory, in bf16.
+  auto compared = j;
+  compared.objective.reference = reference_way::copy;
+  CHECK((estimate(compared).host.per_node - estimate(j).host.per_node).count() >= 2 * p7);
+  CHECK((estimate(compared).host.per_node - estimate(j).host.per_node).count() < 4 * p7 + (1 << 20));
+  // With adapters everything is gathered at once, to be merged.
+  const auto merged = lora(j);
+  CHECK(above_rest(merged, phase::sync) >= 4 * p7 - moments);
+  CHECK(above_rest(merged, phase::sync) < 4 * p7 + (64 << 20));
 }
 
 TEST_CASE("ZeRO-3's flat partitions stay where they are, and lie there twice once ms-swift has moved them") {

@@ -10,7 +10,7 @@ inline constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
 
 template <class No>
 constexpr objection check_histogram(const sample_lengths& l, const No& no) {
-  if (l.buckets < 0 || l.buckets > sample_lengths::most_buckets) return no("headroom: batch.lengths.histogram must have at most 16 buckets; it has", l.buckets);
+  if (l.buckets > sample_lengths::most_buckets) return no("headroom: batch.lengths.histogram must have at most 16 buckets; it has", l.buckets);
   for (std::int32_t i = 0, end = 0; i < l.buckets; ++i) {
     const auto& b = l.histogram[static_cast<std::size_t>(i)];
     if (b.from <= end || b.to < b.from || b.to > most_tokens) return no("headroom: the buckets of batch.lengths.histogram must rise, each [from, to, samples] with lengths from 1 to 2^30 that no other has; one ends at", b.to);
@@ -22,7 +22,7 @@ constexpr objection check_histogram(const sample_lengths& l, const No& no) {
 
 template <class No>
 constexpr objection check_distribution(const sample_lengths& l, const No& no) {
-  if (l.mean < 1 || l.mean > most_tokens) return no("headroom: batch.lengths.mean must be a whole number of tokens from 1 to 2^30", l.mean);
+  if (l.mean > most_tokens) return no("headroom: batch.lengths.mean must be a whole number of tokens from 1 to 2^30", l.mean);
   if (l.deviation < 0 || l.deviation > most_tokens) return no("headroom: batch.lengths.deviation must be a whole number of tokens from 0 to 2^30", l.deviation);
   if (l.least < 0 || l.most < 0 || l.most > most_tokens) return no("headroom: batch.lengths.least and most must be 0 (not known) or numbers of tokens up to 2^30; most", l.most);
   if (l.most > 0 && (l.mean > l.most || l.mean < l.least)) return no("headroom: batch.lengths.mean must lie between least and most", l.mean);

@@ -11,7 +11,7 @@ template <class No>
 constexpr objection check_nanotron_model(const job& j, const No& no) {
   const auto& m = j.model;
   if (m.sparse() || m.latent() || m.pattern.given() || m.mtp_layers > 0 || m.bidirectional || m.encoder.layers > 0 || m.vision.kind != vision_kind::none || m.parallel_block || m.post_norms ||
-      m.norm_after || m.qk_norm || m.qk_norm_full || m.mlp != mlp_kind::gated || m.norm != norm_kind::rmsnorm || m.position != position_kind::rope || m.embedding_dim > 0 || m.embedding_norm ||
+      m.qk_norm || m.qk_norm_full || m.mlp != mlp_kind::gated || m.norm != norm_kind::rmsnorm || m.position != position_kind::rope || m.embedding_dim > 0 || m.embedding_norm ||
       m.no_final_norm || m.classes > 0)
     return no("headroom: for nanotron the model must be a Llama (models/llama.py): dense, a gated MLP, RMSNorm before each half, rotary positions", m.label);
   if (m.attention_bias || m.output_bias || m.mlp_bias) return no("headroom: nanotron's Llama has no biases; model.attention_bias, output_bias and mlp_bias must be false", m.label);
