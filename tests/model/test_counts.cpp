@@ -110,8 +110,8 @@ TEST_CASE("small random configurations count exactly") {
 
 TEST_CASE("random configurations that were once counted wrongly count exactly, or are refused") {
   const auto seen = count_all("model_fuzz_found.json");
-  CHECK(seen.exact == 43);
-  CHECK(seen.refused == 64);
+  CHECK(seen.exact == 39);  // four more have a key that their class does not know
+  CHECK(seen.refused == 68);
 }
 
 TEST_CASE("checkpoints of other families have as many parameters as their pages say") {

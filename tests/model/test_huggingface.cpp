@@ -22,7 +22,7 @@ std::int64_t total(const json& config) { return headroom::count(model_from_confi
 json llama() {
   return json::parse(R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "intermediate_size": 14336,
     "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256, "torch_dtype": "bfloat16",
-    "rope_scaling": {"factor": 8.0}, "eos_token_id": [128001, 128008], "some_future_key": {"a": [1, 2]}})");
+    "rope_scaling": {"factor": 8.0}, "eos_token_id": [128001, 128008], "unsloth_version": "2025.1", "some_future_flag": false, "some_future_key": null})");
 }
 
 json changed(json config, const char* key, json value) {

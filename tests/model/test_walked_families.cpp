@@ -40,7 +40,8 @@ TEST_CASE("a shape has the parameters that the class has") {
       CHECK(walked == total);
       CHECK(headroom::io::count_config(config).total.count() == total);
     }
-  for (const auto& [type, of] : expected) {
+  for (const auto& [name, of] : expected) {
+    const auto& type = name;
     CAPTURE(type);
     CHECK(seen[type].walked == of.walked);
     CHECK(seen[type].counted == of.counted);

@@ -13,7 +13,6 @@
 #include <headroom/io/counted/detection.hpp>
 #include <headroom/io/counted/encoders.hpp>
 #include <headroom/io/counted/gemma.hpp>
-#include <headroom/io/counted/harmless.hpp>
 #include <headroom/io/counted/inkling.hpp>
 #include <headroom/io/counted/language_bark.hpp>
 #include <headroom/io/counted/language_dense.hpp>
@@ -88,17 +87,6 @@ inline const counted_class* find_counted_base(std::string_view type) {
   return nullptr;
 }
 
-/// Refuses the first key of an object that nobody asked for, unless it shapes nothing.
-inline void check_asked(const json& object, const std::string& path, const key_log& asked, const std::string& who) {
-  for (const auto& [key, value] : object.items()) {
-    const auto place = path + "." + key;
-    if (value.is_null() || is_harmless(key)) continue;
-    if (!asked.contains(place))
-      complain(place + " is not known for " + who + ", and may shape the network. Take it away if it does not, found " + shown(value));
-    if (value.is_object() && (key.ends_with("_config") || key == "encoder" || key == "decoder")) check_asked(value, place, asked, who);
-  }
-}
-
 inline parameter_count count_inner(const config& c, const char* usual) {
   const auto type = c.text({"model_type"}, usual);
   if (const auto* base = find_counted_base(type)) {
@@ -134,7 +122,7 @@ inline parameter_count count_config(const nlohmann::json& json, const std::strin
   }
   detail::tally t;
   known->count(c, t);
-  detail::check_asked(json, path, asked, name);
+  detail::check_asked(json, path, asked, detail::strict_class(name));
   return t.counted();
 }
 

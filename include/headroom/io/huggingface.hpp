@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/huggingface/text_encoders.hpp>
+#include <headroom/io/huggingface/unread.hpp>
 #include <headroom/io/huggingface/vision.hpp>
 #include <headroom/io/syntax/printable.hpp>
 #include <headroom/model/check.hpp>
@@ -165,13 +166,15 @@ inline shape read_family(const config& c, const architecture& a, const std::stri
 /// The shape that a Hugging Face configuration describes. Throws job_error with the key's path, what is accepted and what
 /// was found.
 inline shape model_from_config(const nlohmann::json& json, const std::string& path = "config") {
-  const detail::config whole{json, path};
+  detail::key_log asked;
+  const detail::config whole{json, path, &asked};
   const auto architecture = detail::architecture_of(whole);
   const auto type = detail::family_of(whole, architecture);
   detail::check_class(whole, architecture, type);
   const auto c = detail::part_of(whole, type);
   shape m = detail::read_family(c, architecture, type);
   detail::check_foreign(c, m, type);
+  detail::check_asked(c.object(), c.path(), asked, {"model_type " + detail::quoted_word(type), type});
   if (!m.sparse()) m.experts = {};
   if (m.experts.every > m.layers && m.sparse() && m.experts.every > 1) m.experts.every = m.layers + 1;
   detail::check_read(c, m);

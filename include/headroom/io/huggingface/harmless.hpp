@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
-// Keys that shape no network of any class: transformers' PreTrainedConfig, generation, initialisation, dropout, rotary positions.
+// Keys that shape no network of any class: transformers' PreTrainedConfig, generation, initialisation, dropout, rotary positions, and what
+// other programs note beside them.
 #pragma once
 
 #include <string_view>
@@ -29,12 +30,16 @@ inline constexpr std::string_view harmless_keys[] = {
     // functions without weights, and positions that are computed
     "hidden_act", "hidden_activation", "activation_function", "rope_theta", "rope_scaling", "rope_parameters", "rope_local_base_freq", "sliding_window",
     "use_sliding_window", "max_window_layers", "attention_chunk_size", "final_logit_softcapping", "attn_logit_softcapping", "query_pre_attn_scalar",
+    // of earlier releases, and of programs that save models
+    "cache_implementation", "model_max_length", "max_sequence_length", "seq_length", "use_return_dict", "prefill_chunk_size", "unsloth_fixed", "unsloth_version",
+    "transformers.js_config", "_from_model_config", "is_llama_config", "tokenizer_name", "ignore_index", "use_flash_attn", "keys_to_ignore_at_inference",
+    "max_new_tokens", "min_new_tokens", "min_p", "stop_strings", "use_mtp", "_experts_implementation", "experts_implementation",
 };
 
 constexpr bool is_harmless(std::string_view key) {
   for (const auto h : harmless_keys)
     if (key == h) return true;
-  return key.ends_with("_token_id") || key.ends_with("_token_index");
+  return key.ends_with("_token_id") || key.ends_with("_token_ids") || key.ends_with("_token_index") || key.find("dropout") != key.npos;
 }
 
 }  // namespace headroom::io::detail
