@@ -134,6 +134,65 @@ TEST_CASE("embeddings of each layer and shared keys are held as long as they are
   CHECK(saved(j, {mixer_kind::shared_attention, feed_forward_kind::wide}) == norms + mlp + heads + attention + own);
 }
 
+TEST_CASE("experts beside the MLP save what the class saves, to the byte") {
+  // transformers 5.16's Gemma4TextDecoderLayer behind its attention, with grouped_mm_experts_forward, run on a CPU with torch 1.13.1 under saved_tensors_hooks:
+  // unique storages without parameters, the layer's scalar and a number that this torch saves where it multiplies by one. Width 64, an MLP of 96, experts of 48.
+  // Less the squares that each of six norms keeps for the gradient of their mean, which torch does not keep since 2.
+  struct counted {
+    std::int64_t b, s, experts, active, parameters, saved;
+    const char* precision;
+  };
+  for (const auto& c : {counted{2, 128, 8, 3, 93'192, 1'959'456, "bf16"}, counted{1, 64, 5, 2, 65'349, 446'100, "bf16"}, counted{2, 64, 8, 3, 93'192, 1'307'552, "fp32"}}) {
+    CAPTURE(c.saved);
+    json config = json::parse(small);
+    config["num_hidden_layers"] = 6, config["hidden_size"] = 64, config["intermediate_size"] = 96;
+    config["enable_moe_block"] = true, config["num_experts"] = c.experts, config["top_k_experts"] = c.active, config["moe_intermediate_size"] = 48;
+    auto j = whole_job(config.dump());
+    j.framework = frameworks::hf_trainer;
+    j.hardware.gpu = gpus::cpu;
+    j.precision = std::string_view{c.precision} == "bf16" ? precisions::bf16 : precisions::fp32;
+    j.batch = {.micro = c.b, .sequence = c.s};
+    CHECK(saved(j, {mixer_kind::none, feed_forward_kind::experts}) == c.saved - 6 * c.b * c.s * 64 * 4);
+    // Of a layer, behind its attention: count a stack with and without one.
+    auto fewer = j.model;
+    fewer.pattern = {};
+    for (int i = 0; i < 5; ++i) fewer.pattern.add({mixer_kind::attention, feed_forward_kind::experts});
+    auto more = fewer;
+    more.pattern.add({mixer_kind::none, feed_forward_kind::experts});
+    fewer.layers = 5, more.layers = 6;
+    // The class's layer has two norms of attention more; of its others, a layer without a mixer lists one in front of the MLP and none behind.
+    CHECK((count(more).total - count(fewer).total).count() + 64 == c.parameters - 2 * 64);
+  }
+}
+
+TEST_CASE("Gemma 4 26B-A4B: experts beside the MLP of every layer") {
+  // google/gemma-4-26B-A4B, its text_config (tests/data/models_2026.json), and by hand what Gemma4TextModel builds of it.
+  const json config = {{"architectures", {"Gemma4ForCausalLM"}}, {"model_type", "gemma4_text"}, {"attention_k_eq_v", true}, {"enable_moe_block", true}, {"global_head_dim", 512}, {"head_dim", 256},
+                       {"hidden_size", 2816}, {"hidden_size_per_layer_input", 0}, {"intermediate_size", 2112}, {"moe_intermediate_size", 704}, {"num_attention_heads", 16}, {"num_experts", 128},
+                       {"num_global_key_value_heads", 2}, {"num_hidden_layers", 30}, {"num_key_value_heads", 8}, {"sliding_window", 1024}, {"top_k_experts", 8}};
+  const std::int64_t h = 2816, local = h * 256 * (16 + 8 + 8 + 16) + 2 * 256, global = h * 512 * (16 + 2 + 16) + 2 * 512;
+  const std::int64_t experts = 128 * 3 * h * 704, active = 8 * 3 * h * 704, rest = 3 * h * 2112 + 128 * h + h + 128 + 7 * h;
+  const auto m = io::model_from_config(config);
+  const auto n = count(m);
+  CHECK(n.total.count() == 25 * local + 5 * global + 30 * (experts + rest) + 262144 * h + h);
+  CHECK(n.active.count() == 25 * local + 5 * global + 30 * (active + rest) + 262144 * h + h);
+  check_counts_agree(config);
+  auto j = whole_job(config.dump());
+  j.framework = frameworks::hf_trainer;
+  j.hardware.gpus_per_node = 8;
+  j.sharding = fsdp2();
+  j.recompute = recompute::full;
+  REQUIRE(replays(j));
+  CHECK(static_cast<double>(replay(j).ranks[0].allocated.count()) == doctest::Approx(static_cast<double>(estimate(j).ranks[0].allocated.count())).epsilon(0.01));
+  CHECK(cost(j).step.value > 0);
+  CHECK(io::read_job(io::job_to_json(j), io::no_files).model == j.model);
+  j.framework.experts = {};  // a loop over experts, of transformers before 5
+  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("model.experts.beside_mlp"), job_error);
+  j = whole_job(config.dump());
+  j.model.experts.shared_ffn = 64;
+  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("goes with no shared experts"), job_error);
+}
+
 TEST_CASE("what Gemma 4 is not walked with") {
   const auto refused = [](const char* key, const json& value, const char* with) {
     json c = json::parse(small);
@@ -143,7 +202,7 @@ TEST_CASE("what Gemma 4 is not walked with") {
   };
   refused("num_kv_shared_layers", 6, "must leave a layer with keys of its own");
   refused("num_kv_shared_layers", 2, "must leave a layer of each kind");
-  refused("enable_moe_block", true, "enable_moe_block must be false");
+  refused("enable_moe_block", true, "num_experts is missing");
   refused("use_bidirectional_attention", "all", "use_bidirectional_attention must not be");
   refused("per_layer_config", {{"0", {{"head_dim", 8}}}}, "per_layer_config is not known");
   json last(std::vector<std::string>(6, "sliding_attention"));
@@ -185,6 +244,7 @@ TEST_CASE("random configurations are walked as they are counted") {
     maybe("vocab_size", {101, 256});
     for (const char* key : {"attention_bias", "tie_word_embeddings", "attention_k_eq_v", "use_double_wide_mlp"})
       if (any({0, 1}) > 0) c[key] = any({0, 1}) == 1;
+    if (any({0, 1, 2}) == 0) c["enable_moe_block"] = true, c["num_experts"] = any({4, 8}), c["top_k_experts"] = any({1, 2}), c["moe_intermediate_size"] = any({16, 48});
     CAPTURE(c.dump());
     check_counts_agree(c);
   }

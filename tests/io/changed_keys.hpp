@@ -27,7 +27,7 @@ inline constexpr changed_key keys[] = {
     {"model.sinks_scale", "true"}, {"model.gated_attention", "true"}, {"model.fp32_residual", "true"}, {"model.norm_offset", "true"}, {"model.fp32_norm", "true"}, {"model.no_key_bias", "true"}, {"model.sub_norms", "true"}, {"model.narrow_embedding", "true"}, {"model.transformed_classes", "true"}, {"model.global_every", "3"}, {"model.classes", "10"}, {"model.embedding_dim", "64"},
     {"model.position_offset", "2"}, {"model.frozen_positions", "true"}, {"model.token_types", "2"}, {"model.pattern", R"(["mamba2","attention"])"},
     {"model.experts.router_bias", "true"}, {"model.experts.shared_gate", "true"}, {"model.experts.bias", "true"}, {"model.experts.fp32_weights", "true|false"}, {"model.experts.capacity_factor", "1.25"}, {"model.experts.every", "2"},
-    {"model.experts.first_dense_layers", "1"}, {"model.experts.shared", "1|2"}, {"model.experts.dense_layers", "[1]"},
+    {"model.experts.first_dense_layers", "1"}, {"model.experts.shared", "1|2"}, {"model.experts.dense_layers", "[1]"}, {"model.experts.beside_mlp", "true"},
     {"hardware.gpu", R"("h100-sxm-80gb"|"a100-sxm-40gb"|"mi300x-192gb"|{"name":"mine","memory_gib":33})"}, {"hardware.nodes", "1|2"}, {"hardware.gpus_per_node", "1|4|8"},
     {"hardware.host_memory_gib", "512.5"}, {"hardware.nvme_gib", "1000"}, {"hardware.taken_gib", "1.5"},
     {"framework", R"("hf-trainer"|"hf-trainer"|"hf-trainer"|"deepspeed"|"deepspeed"|"megatron"|"torchtitan"|{"name":"hf-trainer","version":"2023-06"}|{"name":"megatron","version":"2023-06"}|{"name":"megatron","version":"Megatron-Bridge"}|"libtorch")"},

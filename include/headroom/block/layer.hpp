@@ -2,6 +2,7 @@
 // An eager layer of any kind: the programs that it runs, and what they cost together.
 #pragma once
 
+#include <headroom/block/beside_mlp.hpp>
 #include <headroom/block/layer_input.hpp>
 #include <headroom/block/sparse_layer.hpp>
 
@@ -24,6 +25,7 @@ constexpr void visit_feed_forward(const scene& s, layer_kind kind, const module_
   if (kind.feeds == feed_forward_kind::dense) with_made([&] { return decoder_block(s, layer_part::mlp, kind.mixer, trained, flows, matrices); }, visit);
   if (kind.feeds == feed_forward_kind::wide) visit_wide(s, kind, trained, flows, matrices, visit);
   if (!kind.sparse()) return;
+  if (s.model->experts.beside_mlp) return with_made([&] { return beside_mlp_block(s, trained, flows, matrices); }, visit);
   with_made([&] {
     if (s.habits->experts.gemm == expert_gemm::grouped_mm) return grouped_experts_block(s, trained, flows, matrices);
     return style_of(*s.model) == expert_style::repeated ? repeated_experts_block(s, trained, flows) : sorted_experts_block(s, trained, flows);

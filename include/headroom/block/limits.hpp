@@ -182,6 +182,8 @@ constexpr objection check_layers(const job& j, const No& no) {
   }
   if (m.normed_residual && (divides || j.compile || !j.kernels.empty() || m.parallel_block || m.norm_after || m.post_norms || m.encoder.layers > 0 || (m.sparse() && !f.experts.at_once())))
     return no("headroom: a residual behind each norm (model.normed_residual) is modelled for eager layers without fused kernels, with experts all at once (framework.version of 2026), by this version", f.label);
+  if (m.experts.beside_mlp && (divides || j.compile || !j.kernels.empty() || !f.experts.joins_gate()))
+    return no("headroom: experts beside the MLP (model.experts.beside_mlp) are modelled for eager layers of transformers since 2026 without fused kernels alone by this version: framework.version must be of 2026", f.label);
   if ((m.experts.narrow_scores || m.experts.plain_router) && divides)
     return no("headroom: routers in the model's format (model.experts.narrow_scores, plain_router) are modelled for eager layers alone by this version", f.label);
   if (m.sub_norms && (divides || m.sparse() || m.latent() || m.pattern.given() || m.encoder.layers > 0))

@@ -111,6 +111,8 @@ constexpr objection check(const shape& m, const No& no = {}) {
   if (m.experts.active < 1 || m.experts.active > m.experts.count)
     return no("headroom: model.experts.active must be from 1 to model.experts.count", m.experts.active);
   if (m.experts.ffn < 1) return no("headroom: model.experts.ffn must be at least 1", m.experts.ffn);
+  if (const auto& e = m.experts; e.beside_mlp && (!m.post_norms || m.ffn < 1 || e.shared_ffn > 0 || e.bias || e.router_bias || e.raw_weights || e.narrow_scores || m.norm != norm_kind::rmsnorm))
+    return no("headroom: model.experts.beside_mlp needs post_norms with RMSNorm and model.ffn, and goes with no shared experts, biases, raw_weights or narrow_scores; model.ffn", m.ffn);
   return {};
 }
 

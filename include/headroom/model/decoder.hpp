@@ -37,6 +37,11 @@ constexpr void add_experts(inventory& list, const shape& m, const weight_place& 
   if (gated) expert(module::experts_gate, e.ffn, m.hidden, split_axis::rows);
   expert(module::experts_up, e.ffn, m.hidden, split_axis::rows);
   expert(module::experts_down, m.hidden, e.ffn, split_axis::columns);
+  if (e.beside_mlp) {  // Gemma4TextRouter.scale and per_expert_scale, Gemma4TextDecoderLayer's norms around both halves
+    add_mlp(list, m, p, m.ffn);
+    for (const auto rows : {m.hidden, e.count}) list.add({.role = p.role(module::router), .rows = rows, .layers = p.at, .per_layer = p.copies});
+    list.add({.role = p.role(module::norm), .rows = m.hidden, .layers = p.at, .per_layer = checked::mul(3, p.copies)});
+  }
   if (e.shared_ffn <= 0) return;
   if (gated) add_matrix(list, p, module::shared_gate, e.shared_ffn, m.hidden, split_axis::rows, m.mlp_bias);
   add_matrix(list, p, module::shared_up, e.shared_ffn, m.hidden, split_axis::rows, m.mlp_bias);

@@ -57,6 +57,7 @@ struct expert_shape {
   bool narrow_scores{};               ///< scores are sigmoids in the model's format (LFM2-MoE)
   bool plain_router{};                ///< a router in the model's format beside shared experts without a gate, which come first, and a correction bias that is held frozen (Afmoe)
   bool raw_weights{};                 ///< routing weights do not add up to one (Jamba)
+  bool beside_mlp{};                  ///< sparse layers have the dense MLP, too, beside the experts, each between norms of its own (Gemma 4)
   std::int64_t capacity_factor_percent{};  ///< 0: dropless; 100: capacity factor 1
 
   [[nodiscard]] constexpr bool masked_dense() const { return (dense_mask[0] | dense_mask[1]) != 0; }

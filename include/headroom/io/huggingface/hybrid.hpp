@@ -64,6 +64,7 @@ inline void share_last_keys(const config& c, shape& m) {
   const bool wide = c.flag("use_double_wide_mlp", false);
   const auto first = m.layers - shared;
   if (shared == 0) return;
+  if (wide && m.sparse()) complain(c.at("use_double_wide_mlp") + " must be false where enable_moe_block is true: a wide MLP beside experts is counted, and not walked, by this version; found true");
   if (first < 1) complain(c.at("num_kv_shared_layers") + " must leave a layer with keys of its own, found " + std::to_string(shared) + " of " + std::to_string(m.layers));
   const auto before = m.pattern;
   m.pattern = {};
@@ -77,7 +78,7 @@ inline void share_last_keys(const config& c, shape& m) {
 }
 
 /// Gemma4ForCausalLM: attention over a window, and in every sixth layer over all positions with heads of another size; embeddings for each layer; last
-/// layers that share the keys and values of the last ones in front of them. Experts beside the MLP are counted, and not walked.
+/// layers that share the keys and values of the last ones in front of them. In some sizes experts beside every MLP.
 inline void read_gemma4(const config& c, shape& m) {
   m = read_dense(c, dense_defaults("gemma4_text"));
   m.activation = activation_of(c, {"hidden_activation"}, "gelu_pytorch_tanh");
@@ -90,7 +91,12 @@ inline void read_gemma4(const config& c, shape& m) {
   if (m.global.keys_as_values) m.global.kv_heads = wide_kv;  // which the class reads there alone
   if (const auto width = c.nullable({"hidden_size_per_layer_input"}, 256, 0, 0); width > 0) m.layer_input = {width, c.size({"vocab_size_per_layer_input"}, 262144)};
   if (says(c, "per_layer_config")) complain(c.at("per_layer_config") + " is not known here: what it says of a layer may shape it, found " + shown(*c.find({"per_layer_config"})));
-  if (c.flag("enable_moe_block", false)) complain(c.at("enable_moe_block") + " must be false: experts beside the MLP are counted, and not walked, by this version; found true");
+  if (c.flag("enable_moe_block", false)) {  // Gemma4TextRouter, Gemma4TextExperts
+    m.experts.count = c.count({"num_experts"}, ask);
+    m.experts.active = c.count({"top_k_experts"}, ask);
+    m.experts.ffn = c.size({"moe_intermediate_size"}, ask);
+    m.experts.beside_mlp = true;
+  }
   if (c.text({"use_bidirectional_attention"}, "") == "all") complain(c.at("use_bidirectional_attention") + " must not be \"all\": a decoder sees what came before; found \"all\"");
   constexpr layer_kind local{}, global{mixer_kind::global_attention, feed_forward_kind::unset};
   if (read_layer_types(c, {"layer_types"}, {{"sliding_attention", local}, {"full_attention", global}}, m)) {

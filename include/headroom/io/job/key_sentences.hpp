@@ -66,6 +66,7 @@ inline constexpr auto key_sentences = std::to_array<key_sentence>({
     {"model.experts.narrow_scores", "scores are sigmoids in the model's format (LFM2-MoE)"},
     {"model.experts.plain_router", "a router in the model's format beside shared experts without a gate, its correction bias held frozen (Afmoe)"},
     {"model.experts.raw_weights", "routing weights do not add up to one (Jamba)"},
+    {"model.experts.beside_mlp", "sparse layers have the dense MLP, too, beside the experts, each between norms of its own (Gemma 4)"},
     {"model.experts.capacity_factor", "tokens of an expert at most, of an even share; 0: no limit"},
     {"model.experts.dense_layers", "layers, from 0, that are dense although the rule says sparse"},
     {"model.mla", "DeepSeek's latent attention"},
