@@ -51,6 +51,27 @@ TEST_CASE("MiniMax-Text-01 of the published sizes") {
   CHECK(count_config(config).total.count() == 456'089'655'296);
 }
 
+TEST_CASE("OpenAI's privacy filter and PaddleOCR's text model") {
+  // transformers of 2026-08-19: the classes instantiated without storage, with torch 1.13.1 and stubs of what does not make parameters.
+  const auto total = [](const char* name, const char* type, const char* keys) {
+    auto config = json::parse(keys);
+    config["architectures"] = {name};
+    config["model_type"] = type;
+    return count_config(config).total.count();
+  };
+  CHECK(total("OpenAIPrivacyFilterModel", "openai_privacy_filter", "{}") == 1'399'465'712);
+  CHECK(total("OpenAIPrivacyFilterForTokenClassification", "openai_privacy_filter", "{}") == 1'399'465'712 + 33 * 641);
+  CHECK(total("OpenAIPrivacyFilterForTokenClassification", "openai_privacy_filter",
+              R"({"num_hidden_layers": 3, "num_local_experts": 6, "vocab_size": 101, "hidden_size": 64, "intermediate_size": 48, "head_dim": 16, "num_attention_heads": 6, "num_key_value_heads": 2,
+                  "num_experts_per_tok": 2, "attention_bias": false, "num_labels": 5})") == 226'345);
+  CHECK(total("OpenAIPrivacyFilterForTokenClassification", "openai_privacy_filter",
+              R"({"num_hidden_layers": 2, "num_experts": 4, "vocab_size": 100, "hidden_size": 32, "intermediate_size": 24, "head_dim": 8, "num_attention_heads": 4, "num_key_value_heads": 1,
+                  "id2label": {"0": "a", "1": "b", "2": "c"}})") == 28'083);
+  CHECK(total("PaddleOCRTextModel", "paddleocr_vl_text", "{}") == 360'748'032);
+  CHECK(total("PaddleOCRTextModel", "paddleocr_vl_text",
+              R"({"num_hidden_layers": 3, "hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": 8, "vocab_size": 101, "use_bias": true})") == 78'672);
+}
+
 TEST_CASE("what a class does not build, and what nobody has read, is refused by name") {
   json mimo = {{"architectures", {"MiMoV2FlashForCausalLM"}}, {"model_type", "mimo_v2_flash"}, {"swa_num_key_value_heads", 2}};
   const auto plain = count_config({{"architectures", {"MiMoV2FlashForCausalLM"}}, {"model_type", "mimo_v2_flash"}});

@@ -126,6 +126,20 @@ inline language_model count_minimax(const config& c, tally& t) {
   return count_frame(c, t, s);
 }
 
+/// modeling_openai_privacy_filter.py: gpt-oss' layers with sinks, biased experts and a biased router, all positions of a window seen by each other.
+inline language_model count_privacy_filter(const config& c, tally& t) {
+  const auto s = read_language(c, {8, 640, 14, 2, 64, 640, 200064});
+  const auto e = c.count({"num_local_experts", "num_experts"}, 128), active = c.count({"num_experts_per_tok"}, 4);
+  const bool bias = c.flag("attention_bias", true);
+  count_attention(t, s, bias, bias, s.layers);
+  t.add(component::attention, s.heads, s.layers);
+  t.linear(component::router, s.hidden, e, true, s.layers);
+  const auto both = checked::mul(2, s.ffn);
+  t.experts(checked::add(checked::mul(checked::add(s.hidden, 1), both), checked::mul(checked::add(s.ffn, 1), s.hidden)), e, active, s.layers);
+  t.rms_norm(s.hidden, checked::mul(2, s.layers));
+  return count_frame(c, t, s);
+}
+
 /// modeling_jetmoe.py: experts of queries and outputs around shared keys and values; no weights but theirs and two vectors.
 inline language_model count_jetmoe(const config& c, tally& t) {
   const auto layers = c.number({"num_hidden_layers"}, 12, 0, config::most);
@@ -189,6 +203,11 @@ inline constexpr counted_class counted_sparse_languages[] = {
     {"MiniMaxForSequenceClassification", "minimax", count_sequence<count_minimax>},
     {"MiniMaxForTokenClassification", "minimax", count_token<count_minimax>},
     {"MiniMaxForQuestionAnswering", "minimax", count_question<count_minimax>},
+    {"OpenAIPrivacyFilterModel", "openai_privacy_filter", count_base<count_privacy_filter>},
+    {"OpenAIPrivacyFilterForTokenClassification", "openai_privacy_filter", [](const config& c, tally& t) {
+       t.linear(component::head, count_privacy_filter(c, t).hidden, labels_of(c, 33), true);
+       ignore_labels(c);
+     }},
     {"JetMoeModel", "jetmoe", count_base<count_jetmoe>},
     {"JetMoeForCausalLM", "jetmoe", count_causal<count_jetmoe>},
     {"JetMoeForSequenceClassification", "jetmoe", count_sequence<count_jetmoe>},
