@@ -65,7 +65,7 @@ constexpr bool replays(const job& j) { return detail::replays_steps(j) || detail
 /// Held to replays of random jobs near a GPU's capacity by tests/replay/test_verdict.cpp.
 constexpr bytes most_fragmentation(const job& j, const inventory& list, const rank_report& r) {
   constexpr bytes page = 20 * mib;
-  if (j.batch.lengths.given()) return r.capacity;
+  if (j.batch.varies()) return r.capacity;
   const auto passing = detail::turnover_of(r);
   if (j.adapter.active() && j.sharding.flat() && (j.sharding.cuts(sharded_state::weights) || j.sharding.fully_sharded())) return r.capacity;
   if (detail::expands_segments(j)) return min(passing, 4 * j.model.layers * page) + page;

@@ -28,7 +28,9 @@ struct batch {
   image_batch images{};          ///< of each sample; their tokens are among those of the sequence
   sample_lengths lengths{};      ///< of samples that are not all as long as the sequence; not given(): they are
   /// Tokens of each example of the longest micro-batch: what every moment's tallest is that of.
-  [[nodiscard]] constexpr std::int64_t longest() const { return lengths.padded(lengths.given() ? lengths.longest_within(sequence) : sequence); }
+  /// Whether micro-batches are of different lengths: packed ones are not, whatever their documents are.
+  [[nodiscard]] constexpr bool varies() const { return lengths.given() && !packed; }
+  [[nodiscard]] constexpr std::int64_t longest() const { return lengths.padded(varies() ? lengths.longest_within(sequence) : sequence); }
   friend constexpr bool operator==(const batch&, const batch&) = default;
 };
 

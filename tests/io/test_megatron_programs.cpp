@@ -1,6 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
-// Megatron-LM's programs beyond pretrain_gpt.py, from their functional tests' files to a number
-// (tests/functional_tests/test_cases/{hybrid,t5,bert}/*/model_config.yaml, golden_values_*.json).
+// Megatron-LM's programs beyond pretrain_gpt.py, and experts, from their functional tests' files to a number
+// (tests/functional_tests/test_cases/{hybrid,t5,bert,moe}/*/model_config.yaml, golden_values_*.json).
 #include <headroom/io/measured.hpp>
 #include <headroom/replay.hpp>
 
@@ -43,6 +43,16 @@ const std::string bert = environment +
                          "  --num-layers: 24\n  --hidden-size: 1024\n  --num-attention-heads: 16\n  --micro-batch-size: 4\n  --global-batch-size: 128\n  --seq-length: 512\n"
                          "  --max-position-embeddings: 512\n  --data-path: ${DATA_PATH}/my-bert_00_text_sentence\n  --vocab-file: ${DATA_PATH}/vocab.txt\n"
                          "  --tensor-model-parallel-size: 1\n  --pipeline-model-parallel-size: 2\n  --deterministic-mode: true\n  --no-gradient-accumulation-fusion: true\n" + training;
+
+/// gpt3_mcore_te_tp2_pp1_te_8experts2parallel_ddp_average_in_collective.
+const std::string experts = environment +
+                            "  --num-layers: 12\n  --hidden-size: 512\n  --num-attention-heads: 8\n  --micro-batch-size: 4\n  --global-batch-size: 32\n  --seq-length: 1024\n"
+                            "  --max-position-embeddings: 1024\n  --vocab-file: ${DATA_PATH}/bpe/vocab.json\n  --merge-file: ${DATA_PATH}/bpe/merges.txt\n"
+                            "  --transformer-impl: transformer_engine\n  --tensor-model-parallel-size: 2\n  --pipeline-model-parallel-size: 1\n  --expert-model-parallel-size: 2\n"
+                            "  --moe-grouped-gemm: true\n  --disable-bias-linear: true\n  --sequence-parallel: true\n  --num-experts: 8\n  --use-distributed-optimizer: true\n"
+                            "  --moe-router-load-balancing-type: sinkhorn\n  --moe-router-topk: 1\n  --overlap-grad-reduce: true\n  --overlap-param-gather: true\n"
+                            "  --ddp-average-in-collective: true\n  --deterministic-mode: true\n  --no-gradient-accumulation-fusion: true\n  --attention-softmax-in-fp32: true\n"
+                            "  --no-bias-gelu-fusion: true\n  --use-mcore-models: true\n" + training;
 
 double last_rank(const job& j) { return static_cast<double>(io::rank_of(replay(j), io::metric::allocated, io::rank_choice::last).allocated.count()); }
 
@@ -104,6 +114,25 @@ TEST_CASE("BERT's head, pooler and token types come with its program; its vocabu
   const auto alone = job_of({{"m.yaml", bert + "  --bert-no-binary-head: true\n"}}, set);
   CHECK_FALSE(alone.model.pooler);
   CHECK(alone.model.token_types == 0);
+}
+
+// One configuration and three values of it: attention and workspaces differ by GPU, what deterministic kernels keep by date.
+TEST_CASE("experts, from a functional test's file to what was measured at two dates") {
+  const std::vector<std::string> node{"hardware.gpus_per_node=8"}, ampere{"hardware.gpus_per_node=8", "hardware.gpu=a100-sxm-80gb"};
+  const auto with = [](std::vector<std::string> set, const char* more) { return set.push_back(more), set; };
+  const double hopper = last_rank(job_of({{"m.yaml", experts}}, node));
+  CHECK(hopper == doctest::Approx(3'300'554'752.0).epsilon(0.003));                                                                  // dev_dgx_h100, 2026-07
+  CHECK(last_rank(job_of({{"m.yaml", experts}}, ampere)) == doctest::Approx(3'152'975'360.0).epsilon(0.003));                       // lts_dgx_a100, 2026-08
+  CHECK(last_rank(job_of({{"m.yaml", experts}}, with(ampere, R"(framework.version="2025-04")"))) == doctest::Approx(3'110'486'016.0).epsilon(0.005));  // dev_dgx_a100, 2025-04
+  // 4 MiB a layer that nobody asked to be deterministic, or that one kernel puts back.
+  const auto without = [&](const char* change) {
+    auto text = experts;
+    const std::string said = "  --deterministic-mode: true\n";
+    text.replace(text.find(said), said.size(), change);
+    return last_rank(job_of({{"m.yaml", text}}, node));
+  };
+  CHECK((hopper - without("")) / (1 << 20) == doctest::Approx(48).epsilon(0.02));
+  CHECK((hopper - without("  --deterministic-mode: true\n  --moe-permute-fusion: true\n")) / (1 << 20) == doctest::Approx(48).epsilon(0.02));
 }
 
 TEST_CASE("a launch says which program it starts") {

@@ -333,6 +333,59 @@ TEST_CASE("many lengths are put into 16 buckets, which hold all samples and the 
   CHECK(l.longest() == 9000);
 }
 
+// Of samples of 100 and 300 tokens, three of each, a token's own is 300 long in three cases of four: (3 · 100² + 3 · 300²) / (3 · 400) = 250.
+TEST_CASE("how long a token's own sample is") {
+  constexpr sample_lengths two{.histogram = {{{100, 100, 3}, {300, 300, 3}}}, .buckets = 2, .longer = longer_samples::truncated};
+  static_assert(two.of_a_token(300) == 250 && two.of_a_token(1000) == 250);
+  static_assert(two.of_a_token(150) == (100.0 * 100 + 150.0 * 150) / 250);
+  auto left = two;
+  left.longer = longer_samples::deleted;
+  CHECK(left.of_a_token(150) == 100);
+  // 1 to 9 evenly: 285 / 45. Cut at 5, the four longer ones are 5 long, or gone: (55 + 4 · 25) / (15 + 20) and 55 / 15.
+  sample_lengths nine{.histogram = {{{1, 9, 9}}}, .buckets = 1, .longer = longer_samples::truncated};
+  CHECK(nine.of_a_token(9) == doctest::Approx(285.0 / 45));
+  CHECK(nine.of_a_token(5) == doctest::Approx(155.0 / 35));
+  nine.longer = longer_samples::deleted;
+  CHECK(nine.of_a_token(5) == doctest::Approx(55.0 / 15));
+  // Log-normal, mean 300 and deviation 400: (300² + 400²) / 300.
+  constexpr sample_lengths spread{.mean = 300, .deviation = 400, .longer = longer_samples::truncated};
+  static_assert(spread.of_a_token(4096) == 250'000.0 / 300);
+  static_assert(spread.of_a_token(512) == 512);
+}
+
+TEST_CASE("lengths of packed samples change the time of attention, and nothing of memory") {
+  auto j = small_job();
+  j.batch.packed = true;
+  j.attention = attention::flash;
+  auto said = j;
+  said.batch.lengths = {.mean = 100, .longer = longer_samples::truncated};
+  CHECK(said.batch.longest() == j.batch.sequence);
+  const auto before = replay(j), after = replay(said);
+  CHECK(after.ranks[0].reserved == before.ranks[0].reserved);
+  CHECK(!after.ranks[0].lengths.given());
+  CHECK(!after.assumptions.has(assumption::lengths_not_replayed));
+  CHECK(cost(j).attention / cost(said).attention == doctest::Approx(static_cast<double>(j.batch.sequence) / 100));
+  CHECK(cost(j).matmul.value == cost(said).matmul.value);
+  // Attention written out computes every pair.
+  j.attention = said.attention = attention::eager;
+  CHECK(cost(j).attention.value == cost(said).attention.value);
+  const auto refused = [](const job& one) {
+    try {
+      (void)estimate(one);
+    } catch (const job_error& e) {
+      return std::string_view(e.what()).find("beside batch.packed") != std::string_view::npos;
+    }
+    return false;
+  };
+  CHECK(!refused(said));
+  for (const auto order : {sample_order::sorted, sample_order::longest_first, sample_order::grouped}) {
+    said.batch.lengths.order = order;
+    CHECK(refused(said));
+  }
+  said.batch.lengths = {.mean = 100, .longer = longer_samples::truncated, .pad_to_multiple = 64};
+  CHECK(refused(said));
+}
+
 TEST_CASE("trainers that pad say what is assumed where nothing is said of lengths, those that do not say nothing") {
   CHECK(estimate(small_job()).assumptions.has(assumption::lengths_not_given));
   auto j = small_job();

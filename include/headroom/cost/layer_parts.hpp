@@ -99,6 +99,13 @@ constexpr void add_linear(both_passes& t, const cost_scene& c, double tokens, do
   t.backward.memory += elements * (c.layer.fuses_weight_gradients ? 2 * kept : 2 * static_cast<double>(c.layer.weight_width) + 2 * kept) / c.on.memory;
 }
 
+/// How long the documents of a packed sequence are to a kernel that computes no pairs of different ones: as long as a token's own is on average,
+/// where a job says their lengths; else as the sequence. Such kernels are told where each begins, or skip blocks of a mask.
+constexpr double attended_length(const cost_scene& c) {
+  const auto& b = c.job->source->batch;
+  return b.packed && b.lengths.given() ? b.lengths.of_a_token(b.sequence) : static_cast<double>(c.layer.sequence);
+}
+
 /// Scores and what they weigh.
 constexpr void add_attention(both_passes& t, const cost_scene& c, const shape& m) {
   const auto& l = c.layer;
@@ -112,7 +119,8 @@ constexpr void add_attention(both_passes& t, const cost_scene& c, const shape& m
     t.backward.attention += 4 * scores;
     return;
   }
-  const double work = 2 * samples * attended_pairs(m, sequence, causal_convention::half_square) * pair_features(m) / static_cast<double>(l.tensor) / context;
+  const double own = attended_length(c);
+  const double work = 2 * samples * (sequence / own) * attended_pairs(m, own, causal_convention::half_square) * pair_features(m) / static_cast<double>(l.tensor) / context;
   t.forward.attention += work / c.on.attention;
   t.backward.attention += 2.5 * work / c.on.attention;  // five multiplications for two: scores again, and four gradients (Dao et al. 2022, algorithm 4)
 }

@@ -86,15 +86,15 @@ inline bool balanced_stages(job& j) {
 inline constexpr std::array all{
     change{"environment.allocator.expandable_segments true",
            [](job& j) { return j.hardware.accelerator().maker != vendor::cpu && std::exchange(j.environment.expandable_segments, choice::yes) != choice::yes; }},
-    change{"batch.lengths.order grouped", [](job& j) { return j.batch.lengths.given() && std::exchange(j.batch.lengths.order, sample_order::grouped) == sample_order::shuffled; }},
+    change{"batch.lengths.order grouped", [](job& j) { return j.batch.varies() && std::exchange(j.batch.lengths.order, sample_order::grouped) == sample_order::shuffled; }},
     change{"batch.lengths.order longest-first",
            [](job& j) {
-             const auto before = j.batch.lengths.given() ? std::exchange(j.batch.lengths.order, sample_order::longest_first) : sample_order::longest_first;
+             const auto before = j.batch.varies() ? std::exchange(j.batch.lengths.order, sample_order::longest_first) : sample_order::longest_first;
              return before == sample_order::shuffled || before == sample_order::sorted;
            }},
     change{"batch.lengths.pad_to_multiple 256",
            [](job& j) {
-             if (!j.batch.lengths.given() || j.batch.lengths.pad_to_multiple >= 256) return false;
+             if (!j.batch.varies() || j.batch.lengths.pad_to_multiple >= 256) return false;
              j.batch.lengths.pad_to_multiple = 256;
              return true;
            }},

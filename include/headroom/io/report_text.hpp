@@ -45,7 +45,7 @@ inline std::string plan_text(const job& j) {
     if (degree > 1) text += ", " + std::string{name} + " " + std::to_string(degree);
   if (j.parallel.pipeline > 1 && j.parallel.schedule != usual_schedule(1))
     text += " (" + std::string{text_of(j.parallel.schedule)} + ")";
-  text += ", batch " + std::to_string(j.batch.micro) + " x " + (j.batch.lengths.given() ? "up to " : "") + grouped(j.batch.longest());
+  text += ", batch " + std::to_string(j.batch.micro) + " x " + (j.batch.varies() ? "up to " : "") + grouped(j.batch.longest());
   if (j.batch.accumulation > 1) text += " x " + std::to_string(j.batch.accumulation);
   if (const auto n = traits_of(j.objective.kind).sequences; n > 1) text += n == 2 ? " pairs" : " groups of " + std::to_string(n);
   if (j.objective.kind != objective_kind::sft) text += ", " + std::string{text_of(j.objective.kind)};

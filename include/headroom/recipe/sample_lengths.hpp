@@ -48,6 +48,29 @@ struct sample_lengths {
     }
     return r;
   }
+  /// How long a token's own sample is on average, of samples that a limit has cut: Σ length² / Σ length. Of a log-normal distribution
+  /// (mean² + deviation²) / mean, before `least` and `most` cut it, and at most the longest that is left. 0 where no sample is left.
+  [[nodiscard]] constexpr double of_a_token(std::int64_t limit) const {
+    const auto top = static_cast<double>(longest_within(limit));
+    double tokens = 0, squares = 0;
+    const auto add = [&](double from, double to, double many) {  // spread evenly over whole lengths
+      const double middle = (from + to) / 2, count = to - from + 1;
+      tokens += many * middle;
+      squares += many * (middle * middle + (count * count - 1) / 12);
+    };
+    for (std::int32_t i = 0; i < buckets; ++i) {
+      const auto& b = histogram[static_cast<std::size_t>(i)];
+      const auto from = static_cast<double>(b.from), to = static_cast<double>(b.to), each = static_cast<double>(b.samples) / (to - from + 1);
+      const double end = to < top ? to : top;
+      if (from <= end) add(from, end, each * (end - from + 1));
+      const double beyond = to - (from <= end ? end : from - 1);
+      if (longer == longer_samples::truncated && beyond > 0) add(top, top, each * beyond);
+    }
+    if (buckets > 0) return tokens > 0 ? squares / tokens : 0;
+    const auto m = static_cast<double>(mean), d = static_cast<double>(deviation);
+    const double of = (m * m + d * d) / m;
+    return of < top ? of : top;
+  }
   /// What a micro-batch whose longest sample has so many tokens is padded to.
   [[nodiscard]] constexpr std::int64_t padded(std::int64_t length) const {
     return pad_to_multiple > 1 ? (length + pad_to_multiple - 1) / pad_to_multiple * pad_to_multiple : length;

@@ -118,7 +118,7 @@ full_report replayed(full_report r, const job& j, const Layers& layers, const de
   r.assumptions.remove(assumption::reserved_without_fragmentation);
   r.assumptions.remove(assumption::reserved_by_pools);
   r.assumptions.add(assumption::reserved_replayed);
-  if (j.batch.lengths.given()) replay_all_lengths(r, j, layers, until);
+  if (j.batch.varies()) replay_all_lengths(r, j, layers, until);
   return r;
 }
 

@@ -46,7 +46,8 @@ constexpr objection check_lengths(const job& j, const No& no) {
   if (!l.given() && l.pad_to_multiple <= 1) return {};  // an order alone changes nothing
   if (!j.framework.modules.eager() || j.framework.runtime != runtime::autograd)
     return no("headroom: batch.lengths is for trainers that pad each micro-batch to its longest sample; this one makes all as long as batch.sequence; framework", j.framework.label);
-  if (j.batch.packed) return no("headroom: batch.lengths beside batch.packed: packed micro-batches are all as long as batch.sequence; leave one of them out");
+  if (j.batch.packed && (l.pad_to_multiple > 1 || l.order != sample_order::shuffled))
+    return no("headroom: of batch.lengths beside batch.packed the lengths alone mean something: leave order and pad_to_multiple out, since packed micro-batches are all as long as batch.sequence");
   if (j.rollout.given()) return no("headroom: batch.lengths is not modelled beside a rollout, whose longest prompt and completion are rollout.prompt and completion");
   if (j.model.vision.kind != vision_kind::none || j.model.encoder.layers > 0) return no("headroom: batch.lengths is modelled for models of text without an encoder; model", j.model.label);
   if (j.parallel.context > 1) return no("headroom: batch.lengths is not modelled with context parallelism; parallel.context", j.parallel.context);

@@ -124,7 +124,7 @@ constexpr void settle_step(settled_job& r) {
   if (j.framework.modules.nanotron() && j.parallel.pipeline > 1) a.add(assumption::head_with_loss);
   if (j.offload.parameters != place_of_parameters(j)) a.add(assumption::parameters_stay_on_gpu);
   if (j.offload.activations != place::on_gpu) a.add(assumption::activations_offload_overlap);
-  if (j.batch.lengths.given())
+  if (j.batch.varies())
     a.add(assumption::lengths_not_replayed);
   else if (lengths_probably_vary(j) || j.batch.lengths != sample_lengths{})
     a.add(assumption::lengths_not_given);

@@ -265,7 +265,7 @@ inline constexpr auto key_sentences = std::to_array<key_sentence>({
     {"batch.accumulation", "micro-batches of a step"},
     {"batch.padded", "an attention mask is passed"},
     {"batch.packed", "documents share a sequence behind a block mask"},
-    {"batch.lengths", "of samples that are padded to the longest of their micro-batch, not to batch.sequence: a distribution, a histogram, a list or a file. Absent: all are as long as batch.sequence"},
+    {"batch.lengths", "of samples that are padded to the longest of their micro-batch, not to batch.sequence, or packed (then they shorten attention): a distribution, a histogram, a list or a file. Absent: all are as long as batch.sequence"},
     {"batch.lengths.mean", "of a log-normal distribution, before it is cut, in tokens"},
     {"batch.lengths.deviation", "… and its standard deviation; required with mean"},
     {"batch.lengths.least", "the shortest sample of the distribution; 0: not known"},
