@@ -197,7 +197,14 @@ TEST_CASE("an evaluation says what it keeps, and of what") {
   });
   auto generates = grpo();
   generates.evaluation = {.batch = 4, .loss_only = true};
-  check_all(generates, {{"beside generated completions", [](job&) {}}});
+  check_all(generates, {
+      {"", [](job&) {}},
+      {"", [](job& j) { j.objective.kind = objective_kind::rloo; j.evaluation.use_cache = choice::no; }},
+      {"how many at once is all", [](job& j) { j.evaluation.samples = 1; }},
+      {"how many at once is all", [](job& j) { j.evaluation.sequence = 512; }},
+      {"of TRL's and ms-swift's GRPO and RLOO alone", [](job& j) { j.objective.kind = objective_kind::online_dpo; j.objective.reference = reference_way::copy; j.rollout = {.engine = engine_kind::trainer, .prompt = 512, .completion = 512}; }},
+      {"of TRL's and ms-swift's GRPO and RLOO alone", [](job& j) { j.objective.code = method_code::verl; j.framework = frameworks::hf_trainer; j.sharding = fsdp1(); j.attention = attention::flash; }},
+  });
 }
 
 TEST_CASE("a reference is where a method has one, and as it can be") {
@@ -211,6 +218,13 @@ TEST_CASE("a reference is where a method has one, and as it can be") {
       {"", [](job& j) { j.objective.reference = reference_way::adapter_off; j.adapter = lora(); }},
       {"copy of a quantised base", [](job& j) { j.adapter = lora(); j.adapter.base = formats::nf4; }},
       {"", [](job& j) { j.adapter = lora(); j.adapter.base = formats::nf4; j.objective.reference = reference_way::adapter_off; j.sharding = zero(2); }},
+      {"", [](job& j) { j.objective.reference_format = formats::fp16; }},
+      {"", [](job& j) { j.objective.reference_format = formats::fp16; j.objective.reference = {}; }},
+      {"objective.reference must be copy", [](job& j) { j.objective.reference_format = formats::fp16; j.objective.reference = reference_way::none; }},
+      {"objective.reference must be copy", [](job& j) { j.objective.reference_format = formats::fp16; j.objective.reference = reference_way::precomputed; }},
+      {"objective.reference must be copy", [](job& j) { j.objective.reference_format = formats::fp16; j.objective.reference = {}; j.adapter = lora(); }},
+      {"objective.reference must be copy", [](job& j) { j.objective.reference_format = formats::fp16; j.objective.reference = reference_way::adapter_off; j.adapter = lora(); }},
+      {"must be fp32, bf16 or fp16", [](job& j) { j.objective.reference_format = formats::int8; }},
   });
 }
 
@@ -254,7 +268,9 @@ TEST_CASE("reward models and critics are PPO's, each trainer's in its own way") 
       {"objective.critic is PPO's", [](job& j) { j.objective.kind = objective_kind::online_dpo; j.objective.code = method_code::trl; }},
       {"", [](job& j) { j.objective.kind = objective_kind::online_dpo; j.objective.code = method_code::trl; j.objective.critic = {}; }},
       {"quantised", [](job& j) { j.objective.kind = objective_kind::online_dpo; j.objective.code = method_code::trl; j.objective.critic = {}; j.objective.frozen.parameters = formats::int8; }},
-      {"modelled of PPO and online DPO", [](job& j) { j.objective.kind = objective_kind::grpo; j.objective.code = method_code::trl; j.objective.critic = {}; }},
+      {"", [](job& j) { j.objective.kind = objective_kind::grpo; j.objective.code = method_code::trl; j.objective.critic = {}; }},
+      {"as TRL runs them", [](job& j) { j.objective.kind = objective_kind::grpo; j.objective.code = method_code::ms_swift; j.objective.critic = {}; }},
+      {"and TRL's GRPO and RLOO", [](job& j) { j.objective.kind = objective_kind::dpo; j.objective.code = method_code::trl; j.objective.critic = {}; j.rollout = {}; }},
   });
   check_all(ppo(method_code::llama_factory), {
       {"", [](job&) {}},

@@ -155,8 +155,9 @@ TEST_CASE("which models stand beside") {
 }
 
 TEST_CASE("how many completions are generated, scored and trained on at once") {
-  constexpr auto with = [](objective_kind kind, method_code code, std::int64_t micro, std::int64_t batch, bool critic) {
+  constexpr auto with = [](objective_kind kind, method_code code, std::int64_t micro, std::int64_t batch, bool critic, std::int32_t evaluated = 0) {
     auto j = policy(kind, code);
+    j.evaluation.batch = evaluated;
     j.batch.micro = micro;
     j.rollout.batch = batch;
     if (critic) j.objective.critic = scorer;
@@ -175,6 +176,15 @@ TEST_CASE("how many completions are generated, scored and trained on at once") {
   BOTH(generated_at_once(with(grpo, method_code::trl, 3, 0, false)) == 15);
   BOTH(generated_at_once(with(online_dpo, method_code::trl, 3, 0, false)) == 6);
   BOTH(generated_at_once(with(ppo, method_code::openrlhf, 3, 0, true)) == 3);
+  // An evaluation of GRPO's generates and scores by the same code: 20 at once are more than 3 and 15, PPO's and a preference's are not looked at.
+  BOTH(scored_at_once(with(grpo, method_code::trl, 3, 0, false, 20)) == 20);
+  BOTH(scored_at_once(with(grpo, method_code::trl, 3, 0, false, 2)) == 3);
+  BOTH(generated_at_once(with(grpo, method_code::trl, 3, 0, false, 20)) == 20);
+  BOTH(generated_at_once(with(grpo, method_code::trl, 3, 0, false, 14)) == 15);
+  BOTH(scored_at_once(with(ppo, method_code::openrlhf, 3, 0, true, 20)) == 3);
+  BOTH(scored_at_once(with(dpo, method_code::trl, 3, 0, false, 20)) == 6);
+  BOTH(rewarded_at_once(with(grpo, method_code::trl, 3, 0, false)) == 15);
+  BOTH(rewarded_at_once(with(ppo, method_code::openrlhf, 3, 0, true)) == 3);
   // Scores over a vocabulary of ten for each of 1,000 tokens of two completions, in fp32.
   BOTH(kept_scores(with(ppo, method_code::trl, 3, 0, true), 10, 2) == bytes{80'000});
   BOTH(kept_scores(with(ppo, method_code::unset, 3, 0, true), 10, 2) == bytes{80'000});
