@@ -291,6 +291,7 @@ TEST_CASE("what is not predicted is refused") {
   CHECK_THROWS(cost(j));
   j = llama;
   j.model.encoder.layers = 2;
+  j.framework = frameworks::megatron;
   CHECK_THROWS(cost(j));
 }
 

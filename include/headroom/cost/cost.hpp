@@ -14,8 +14,10 @@ namespace detail {
 template <class No = refusing>
 constexpr objection check_cost(const job& j, const No& no = {}) {
   const auto& m = j.model;
-  if (m.vision.kind != vision_kind::none || m.encoder.layers > 0)
-    return no("headroom: the step time of vision towers and encoder-decoder models is not predicted by this version");
+  if (m.vision.kind != vision_kind::none || m.encoder.layers > 0) {
+    if (!j.framework.modules.eager()) return no("headroom: the step time of vision towers and encoder-decoder models is predicted for trainers over PyTorch's own modules alone by this version; framework");
+    if (j.objective.kind != objective_kind::sft) return no("headroom: the step time of vision towers and encoder-decoder models is predicted for objective \"sft\" alone by this version");
+  }
   if (const auto why = check_method_cost(j, no)) return why;
   if (m.pattern.given() && j.framework.modules.megatron())
     return no("headroom: the step time of patterns of layer kinds (model.pattern) under Megatron is not predicted by this version; estimate() says what they occupy");

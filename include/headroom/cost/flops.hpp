@@ -2,8 +2,9 @@
 // Floating-point operations of a step, counted from the model's own weights.
 #pragma once
 
-#include <headroom/cost/machine.hpp>
 #include <headroom/block/stack_layers.hpp>
+#include <headroom/cost/machine.hpp>
+#include <headroom/cost/side_matrices.hpp>
 #include <headroom/settle/settled_job.hpp>
 
 namespace headroom {
@@ -47,14 +48,30 @@ struct forward_flops {
   [[nodiscard]] constexpr double total() const { return layers + attention + head; }
 };
 
+namespace detail {
+
+/// An encoder, a vision tower, what joins them to the main stack, and its attention to the encoder.
+constexpr void add_side_flops(forward_flops& r, const shape& m, double samples, double sequence, causal_convention c) {
+  for_each_side_stack(m, samples, sequence, [&](const shape& stack, double its_samples, double its_sequence) {
+    for (const auto& w : weights_of(stack))
+      if (w.linear && w.layers.count > 0) r.layers += 2 * its_samples * its_sequence * static_cast<double>(w.elements()) * static_cast<double>(w.copies());
+    r.attention += 2 * its_samples * attended_pairs(stack, its_sequence, c) * pair_features(stack) * static_cast<double>(stack.layers);
+  });
+  for_each_side_matrix(m, samples, sequence, [&](const side_matrix& one) { r.layers += one.flops(); });
+  if (m.encoder.cross_attention) r.attention += 2 * samples * sequence * encoder_positions(m, sequence) * pair_features(m) * static_cast<double>(m.layers);
+}
+
+}  // namespace detail
+
 /// Of `samples` sequences. Of routed experts, those that a token visits. What layers of one's own compute beside their matrices is not in it.
 template <class Layers = detail::shipped_layers>
 constexpr forward_flops forward_flops_of(const shape& m, const inventory& list, double samples, double sequence, causal_convention c, const Layers& = {}) {
   forward_flops r;
   const double positions = samples * sequence;
   for (const auto& w : list) {
-    if (!w.linear || w.frozen) continue;
-    double each = 2 * positions * static_cast<double>(w.elements()) * static_cast<double>(w.copies());
+    if (!w.linear || w.frozen || detail::beside_main_stack(w.role)) continue;
+    const double read = w.role == module::head && detail::reads_first_position(m) ? samples : positions;
+    double each = 2 * read * static_cast<double>(w.elements()) * static_cast<double>(w.copies());
     if (w.expert) each *= static_cast<double>(m.experts.active) / static_cast<double>(m.experts.count);
     (w.role == module::head ? r.head : r.layers) += each;
   }
@@ -62,13 +79,14 @@ constexpr forward_flops forward_flops_of(const shape& m, const inventory& list, 
   if (m.mtp_layers > 0) r.head *= static_cast<double>(m.mtp_layers + 1);
   const auto pairs_of = [&](const shape& one) { return 2 * samples * attended_pairs(one, sequence, c) * pair_features(one); };
   const double pairs = pairs_of(m);
+  if (m.encoder.layers > 0 || m.vision.kind != vision_kind::none) [[unlikely]] detail::add_side_flops(r, m, samples, sequence, c);
   const auto replaced = [](layer_kind kind) {
     if constexpr (Layers::any_own) return Layers::replaces(kind);
     return kind.mixer == mixer_kind::none;
   };
   if (!m.pattern.given()) {
     if (replaced({})) return r;
-    r.attention = pairs * static_cast<double>(m.layers + m.mtp_layers);
+    r.attention += pairs * static_cast<double>(m.layers + m.mtp_layers);
     return r;
   }
   for (const auto& k : kinds_of(m))

@@ -5,9 +5,11 @@
 
 #include <headroom/block/decoder.hpp>
 #include <headroom/block/embedding.hpp>
+#include <headroom/block/encoder.hpp>
 #include <headroom/block/loss.hpp>
 #include <headroom/block/megatron_layer.hpp>
 #include <headroom/block/sorted_experts.hpp>
+#include <headroom/cost/cross.hpp>
 #include <headroom/cost/exchanges.hpp>
 
 namespace headroom::detail {
@@ -133,8 +135,9 @@ constexpr both_passes layer_seconds(const cost_scene& c, const inventory& list, 
   if constexpr (Layers::any_own)
     if (layers.replaces(kind)) kind = add_own_layer(t, c, kind, layers);
   // The first layer is dense where only a module of multi-token prediction has experts.
-  add_linears(t, c, list, [&](const weight& w) { return w.layers.has(of.first) && !(kind.sparse() && of.count == 0 && component_of(w.role) == component::mlp); });
+  add_linears(t, c, list, [&](const weight& w) { return w.layers.has(of.first) && w.role != module::cross_attention && !(kind.sparse() && of.count == 0 && component_of(w.role) == component::mlp); });
   add_mixer(t, c, kind.mixer);
+  if (c.job->model.encoder.cross_attention) [[unlikely]] add_cross_attention(t, c);
   add_traffic(t, c, mixer_traffic(c, kind));
   add_traffic(t, c, feed_forward_traffic(c, kind));
   if (c.job->model.layer_input.width > 0) add_traffic(t, c, with_made([&] { return layer_input_block(c.layer, c.trained, true); }, traffic_of));
@@ -165,13 +168,21 @@ constexpr both_passes head_seconds(const cost_scene& c, const inventory& list) {
     last.layer.kept = 0;
     return head_seconds(last, list);
   }
-  add_linears(t, c, list, [](const weight& w) { return w.layers.count == 0 && w.role == module::head; });
+  if (reads_first_position(m)) {
+    auto first = c;
+    first.layer.tokens = l.samples;
+    first.layer.sequence = 1;
+    add_linears(t, first, list, [](const weight& w) { return w.layers.count == 0 && w.role == module::head; });
+  } else {
+    add_linears(t, c, list, [](const weight& w) { return w.layers.count == 0 && w.role == module::head; });
+  }
   const double vocabulary = static_cast<double>(l.vocabulary) / static_cast<double>(l.tensor);
   if (m.tied && m.head != head_kind::none)
     add_linear(t, c, static_cast<double>(l.tokens), vocabulary, static_cast<double>(m.embedding_width()), 1, c.trained.has(module::embedding), false,
                c.on.matmul_16);
   const bool divided = c.job->source->framework.modules.megatron();
-  add_traffic(t, c, with_made([&] { return divided ? megatron::last_block(l, c.trained) : head_and_loss(l, c.trained, true); }, traffic_of));
+  const bool speaks = m.head == head_kind::language && m.classes == 0;
+  add_traffic(t, c, with_made([&] { return divided ? megatron::last_block(l, c.trained) : speaks ? head_and_loss(l, c.trained, true) : encoder_head(l, c.trained, true); }, traffic_of));
   if (heads > 1) {
     const auto one = t;
     t.add(one, heads - 1);
@@ -189,7 +200,8 @@ constexpr both_passes head_seconds(const cost_scene& c, const inventory& list) {
 constexpr both_passes embedding_seconds(const cost_scene& c, const inventory& list) {
   both_passes t;
   add_linears(t, c, list, [](const weight& w) { return w.layers.count == 0 && w.role == module::layer_input; });
-  add_traffic(t, c, with_made([&] { return embedding(c.layer, c.trained); }, traffic_of));
+  const bool patches = c.job->model.vision.kind != vision_kind::none && c.job->model.vision.layers == 0;  // the main stack reads them itself
+  add_traffic(t, c, with_made([&] { return patches ? patch_embedding(c.layer, c.trained) : embedding(c.layer, c.trained); }, traffic_of));
   if (c.layer.tensor > 1) {
     const double whole = static_cast<double>(c.layer.tokens) * static_cast<double>(c.job->model.hidden) * static_cast<double>(c.layer.width);
     t.forward.communication += reduce_seconds(c.on.links, {c.layer.tensor, 1}, whole);

@@ -4,6 +4,7 @@
 
 #include <headroom/cost/assumed.hpp>
 #include <headroom/cost/pipeline.hpp>
+#include <headroom/cost/sides.hpp>
 #include <headroom/cost/stage_load.hpp>
 #include <headroom/cost/states.hpp>
 
@@ -93,6 +94,7 @@ template <class Layers = shipped_layers>
 constexpr layer_passes passes_of(const cost_scene& c, const inventory& list, const Layers& walked = {}) {
   layer_passes r;
   r.first = embedding_seconds(c, list);
+  if (c.job->model.encoder.layers > 0 || c.job->model.vision.kind != vision_kind::none) [[unlikely]] r.first.add(sides_seconds(c));
   r.last = head_seconds(c, list);
   const auto kinds = kinds_of(c.job->model);
   for (const bool sparse : {false, true}) {
