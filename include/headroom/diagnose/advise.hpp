@@ -168,7 +168,7 @@ struct advice {
   std::vector<const change*> changes;  ///< one to three, in the order in which they are made
   headroom::job job;                   ///< with them
   judgement outcome{};
-  double seconds{};                    ///< of a step, predicted; 0: it is not (encoder-decoders, vision towers)
+  double seconds{};                    ///< of a step, predicted; 0: it is not
   double slower{1};                    ///< predicted time of a token, as a multiple of what it was
 };
 
