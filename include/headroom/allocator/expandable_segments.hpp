@@ -12,6 +12,7 @@
 
 namespace headroom {
 
+/// One growing segment for each pool, whose pages are mapped at its end or in holes; sizes in bytes.
 class expandable_segments {
  public:
   using block = memory_pieces::block;

@@ -13,6 +13,7 @@
 
 namespace headroom {
 
+/// A pool's free blocks: the smallest that is large enough, of equal ones that with the lowest address.
 class free_blocks {
  public:
   using block = std::int32_t;

@@ -11,6 +11,7 @@
 
 namespace headroom {
 
+/// The pieces of all segments, each with its neighbours in memory; sizes in bytes.
 class memory_pieces {
  public:
   using block = std::int32_t;

@@ -175,6 +175,7 @@ constexpr heads fused_projection(program& p, const scene& s, const module_set& t
   return h;
 }
 
+/// Whether written-out attention computes its softmax in fp32.
 constexpr bool fp32_softmax(const shape& m) {
   return m.softmax == softmax_kind::by_position ? m.position != position_kind::learned : m.softmax != softmax_kind::compute;
 }

@@ -22,6 +22,7 @@ constexpr shape encoder_stack(const shape& m) {
   return e;
 }
 
+/// The scene of an encoder's layers, in a model whose decoder's scene is `s`.
 constexpr scene encoder_scene(const scene& s, const shape& stack, const adapter& none) {
   scene e = s;
   e.model = &stack;

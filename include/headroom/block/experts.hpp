@@ -180,6 +180,7 @@ constexpr tensor repeated_experts(program& p, const scene& s, const module_set& 
   return sum;
 }
 
+/// The experts that every token passes through, as one MLP.
 constexpr tensor shared_mlp(program& p, const scene& s, const module_set& trained, tensor n) {
   constexpr mlp_modules of{module::shared_gate, module::shared_up, module::shared_down};
   return feed_forward(p, s, trained, of, n, s.model->experts.shared_ffn, s.model->mlp_bias);

@@ -9,6 +9,7 @@
 
 namespace headroom::ops {
 
+/// The mixer that is a short convolution between two gates.
 constexpr tensor gated_convolution(program& p, const scene& s, const module_set& trained, tensor x) {
   const auto& m = *s.model;
   const auto n = checked::mul(s.tokens, m.hidden);

@@ -118,6 +118,7 @@ constexpr tensor gated_norm(program& p, const scene& s, const module_set& traine
   return cast(p, made_of(p, weighed | silu, n, 4, {.saves = w == 4 ? (weighed | silu) | gate : weighed | silu}), w);
 }
 
+/// Gated DeltaNet as a mixer.
 constexpr tensor gated_delta_net(program& p, const scene& s, const module_set& trained, tensor x) {
   const auto& m = *s.model;
   const auto values = detail::delta_values(m), keys = detail::delta_keys(m), n = checked::mul(s.tokens, values);

@@ -55,6 +55,7 @@ constexpr void for_each_block(const scene& s, layer_kind kind, const module_set&
   with_made([&] { return layer_input_block(s, trained, flows); }, visit);
 }
 
+/// The programs of the layers that the library ships, block by block.
 struct shipped_blocks {
   template <class Visit>
   constexpr void operator()(const scene& s, layer_kind kind, const module_set& trained, bool input_has_gradient, Visit&& visit) const {

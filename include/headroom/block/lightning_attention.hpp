@@ -53,6 +53,7 @@ constexpr tensor lightning_scan(program& p, const scene& s, tensor qkv) {
   return pointwise(p, add(p, between, within));  // block by block, then side by side
 }
 
+/// Lightning attention as a mixer.
 constexpr tensor lightning_attention(program& p, const scene& s, const module_set& trained, tensor x) {
   const auto& m = *s.model;
   const auto width = m.query_width();

@@ -53,6 +53,7 @@ constexpr normalised_weight normalise_rows(program& p, const scene& s, const mat
   return {narrow, quotient};
 }
 
+/// x times a matrix, which may lie there in few bits.
 constexpr tensor multiply(program& p, const scene& s, tensor x, const matrix& m) {
   if (m.quantised && s.base.column_bits > 0) [[unlikely]] return multiply_unpacked(p, s, x, m);
   const auto rows = p.elements(x) / m.in;

@@ -116,6 +116,7 @@ constexpr tensor chunked_loss(program& p, const scene& s, tensor logits, const l
   return cross_entropy(p, s, logits, pieces.count);
 }
 
+/// The loss of logits that the model returns in fp32, and that the loss shifts by one position.
 constexpr tensor upcast_shifted_loss(program& p, const scene& s, tensor logits) {
   const bool leaves = s.model->fused_qkv && s.autocast;
   if (!leaves) logits = cast(p, logits, s.loss.logits.width());
@@ -133,6 +134,7 @@ constexpr tensor upcast_shifted_loss(program& p, const scene& s, tensor logits) 
   return scalar;
 }
 
+/// The loss that makes its logits fp32 itself.
 constexpr tensor upcast_in_loss(program& p, const scene& s, tensor logits) {
   const auto& how = s.habits->loss;
   if (how.keeps_outputs()) p.hold_through_backward(logits);
@@ -149,6 +151,7 @@ constexpr tensor upcast_in_loss(program& p, const scene& s, tensor logits) {
   return cross_entropy(p, s, wide);
 }
 
+/// The loss that runs over chunks of the positions.
 constexpr tensor chunked_in_loss(program& p, const scene& s, tensor logits, const logit_pieces& pieces) {
   if (!pieces.head) logits = cast(p, logits, s.loss.logits.width());
   p.hold_in_forward(logits);  // the caller's, until it calls backward

@@ -98,6 +98,7 @@ constexpr tensor selective_scan_eager(program& p, const scene& s, tensor u, tens
   return multiply(p, sum, silu);
 }
 
+/// Mamba-1 as a mixer. Errors: job_error for adapters on out_proj under the fused kernel.
 constexpr tensor mamba1(program& p, const scene& s, const module_set& trained, tensor x) {
   const auto& m = *s.model;
   const mamba1_sizes n(s);

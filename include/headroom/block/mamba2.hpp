@@ -113,6 +113,7 @@ constexpr tensor mamba2_eager(program& p, const scene& s, const module_set& trai
   return cast(p, made_of(p, scaled.bit(), n, 4, {.saves = trains ? scaled.bit() : 0, .backward_temporary = trains ? p.size(scaled) : bytes{0}, .weight_gradient = weight}), w);
 }
 
+/// Mamba-2 as a mixer. Errors: job_error for adapters on out_proj, or fewer bits of it, under the fused kernel.
 constexpr tensor mamba2(program& p, const scene& s, const module_set& trained, tensor x) {
   const auto& m = *s.model;
   if (s.padded) x = pointwise(p, x);  // times the mask

@@ -15,6 +15,7 @@ constexpr std::int64_t divided(const scene& s, std::int64_t width) { return chec
 /// A tensor of the residual stream: whole features, tokens divided under sequence parallelism.
 constexpr std::int64_t streamed(const scene& s, std::int64_t width) { return checked::mul(s.stream_tokens(), width); }
 
+/// Bytes of a weight's gradient of its own, where the multiplication does not add to the buffer.
 constexpr bytes weight_gradient(const program& p, const scene& s, std::int64_t weights, bool trains) {
   return trains && !s.fuses_weight_gradients ? p.rounded(weights, s.weight_width) : bytes{0};
 }
@@ -79,6 +80,7 @@ constexpr tensor norm(program& p, const scene& s, tensor x, std::int64_t rows) {
   return y;
 }
 
+/// Queries, keys and values, as attention takes them.
 struct heads {
   tensor q{}, k{}, v{};
 };
@@ -251,6 +253,7 @@ constexpr tensor masked_language_layer(program& p, const scene& s, const module_
 /// Head and loss of the last stage. Without multi-token prediction the final norm comes first. With it the norm has run already, and
 /// the hidden states of the stack and of each module are joined in one tensor, whose parts go through the same head in turn: the
 /// modules' losses are kept for backward before the model's own logits are made.
+/// Errors: job_error for more than four such modules.
 constexpr program head_and_loss(const scene& s, const module_set& trained) {
   const auto& m = *s.model;
   program p(s.granule);

@@ -25,11 +25,13 @@ constexpr std::size_t place_of(layer_kind k) {
 /// Whether a layer's locals reach from one half into the other, so that both are one program: mixer_block().
 constexpr bool in_one_program(const scene& s) { return s.habits->modules.nanotron(); }
 
+/// The half of a layer that mixes positions.
 constexpr program mixer_block(const scene& s, layer_kind kind, const module_set& trained) {
   if (in_one_program(s)) return nanotron::layer(s);
   if (kind.mixer == mixer_kind::mamba2) return mamba2_block(s, trained);
   return kind.mixer == mixer_kind::latent_attention ? latent_block(s, true) : dense_block(s, true, trained, true);
 }
+/// The half that each position passes through by itself.
 constexpr program feed_forward_block(const scene& s, layer_kind kind, const module_set& trained) {
   return kind.sparse() ? sparse_block(s, trained, true) : dense_block(s, false, trained, true);
 }

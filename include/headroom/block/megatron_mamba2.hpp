@@ -32,6 +32,7 @@ constexpr tensor mamba2(program& p, const scene& s, const module_set& trained, t
   return row_parallel(p, s, y, inner, m.hidden, trained.has(module::mixer_out));
 }
 
+/// Megatron's Mamba-2 mixer.
 constexpr program mamba2_block(const scene& s, const module_set& trained) {
   program p(s.granule);
   const auto x = p.input(streamed(s, s.model->hidden), s.residual_width, true);

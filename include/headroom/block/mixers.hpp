@@ -18,6 +18,7 @@ constexpr tensor attend_beside_mamba2(program& p, const scene& s, const module_s
   return add(p, scanned, scale(p, s, attend(p, s, trained, scale(p, s, x))));
 }
 
+/// The program of a kind of mixer.
 constexpr tensor mix(program& p, const scene& s, mixer_kind kind, const module_set& trained, tensor x) {
   switch (kind) {
     case mixer_kind::none:

@@ -46,12 +46,14 @@ struct near_operation {
   bool gradient_waits, passes_gradient, releases_first, splits, recorded;
   std::uint8_t rare;          ///< the place there; 0: it has nothing of it
 };
+/// What few operations have.
 struct rare_details {
   near_set holds;
   bytes temporary_block;
   std::int64_t pieces;
 };
 
+/// An operation of a program whose tensors are a set of this type.
 template <class Set>
 using basic_operation = std::conditional_t<std::is_same_v<Set, near_set>, near_operation, operation>;
 

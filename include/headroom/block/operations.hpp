@@ -214,6 +214,7 @@ constexpr tensor layer_norm(program& p, const scene& s, tensor x, std::int64_t c
   return y;
 }
 
+/// The model's norm, as the trainer runs it.
 constexpr tensor norm(program& p, const scene& s, tensor x, std::int64_t columns, bool trains) {
   if (s.autocast && s.model->norm == norm_kind::layernorm) x = cast(p, x, 4);  // layer_norm is on autocast's fp32 list
   if (s.model->fp32_norm && s.model->norm == norm_kind::layernorm && !s.compiled && s.habits->norm.style != norm_style::fused) {

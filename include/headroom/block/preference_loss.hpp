@@ -66,6 +66,7 @@ constexpr tensor scores_in_chunks(program& p, const scene& s, tensor x) {
   return scores;
 }
 
+/// Log-probabilities by one kernel, which saves the logits.
 constexpr tensor scores_in_kernel(program& p, const scene& s, tensor x) {
   const auto sums = p.make(s.tokens, 4), scores = p.make(s.tokens, 4);
   p.step(x.bit(), sums | scores, {.saves = x | sums, .releases_first = s.scoring.overwrites});

@@ -51,6 +51,7 @@ constexpr tensor rotate(program& p, const scene& s, tensor x, tensor_set tables 
   return y;
 }
 
+/// Queries, keys and values behind their projections.
 struct heads {
   tensor q{}, k{}, v{};
   bool parts{};     ///< of a fused projection's rows

@@ -8,6 +8,7 @@
 
 namespace headroom {
 
+/// What a layer's program depends on: the model, the trainer's ways, and how much of the batch is here.
 struct scene {
   const shape* model{};
   const profile* habits{};

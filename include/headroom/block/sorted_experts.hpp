@@ -20,6 +20,7 @@ struct sorted_rows {
   tensor back;     ///< the order in which they came
 };
 
+/// Tokens put in the order of the experts that they go to.
 constexpr sorted_rows sort_rows(program& p, const scene& s, tensor n, const routing& to) {
   const auto& e = s.model->experts;
   const auto rows = checked::mul(s.tokens, e.active);

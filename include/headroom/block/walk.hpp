@@ -14,6 +14,7 @@ struct handover {
   moment there{};   ///< what is alive there
 };
 
+/// What a block leaves behind in forward, and its tallest moment; in bytes.
 struct forward_walk {
   bytes saved{};      ///< alive when the block has run, for the graph; without its output and what outlives the graph
   bytes sticky{};     ///< of it, what stays until the graph dies
@@ -22,6 +23,7 @@ struct forward_walk {
   moment peak{};      ///< its input included; behind a handover that is asked for
 };
 
+/// The tallest moment of a block's backward, in bytes.
 struct backward_walk {
   moment peak{};             ///< what the block saved and the gradient of its output included
   bytes weight_gradients{};  ///< of all its weights, as far as they stay

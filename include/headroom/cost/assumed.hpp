@@ -32,6 +32,7 @@ enum class time_assumption : std::uint8_t {
 };
 inline constexpr int time_assumption_count = static_cast<int>(time_assumption::generation_by_bandwidth) + 1;
 
+/// Assumptions of one predicted time, each once.
 struct time_assumption_set {
   std::uint32_t bits{};
   constexpr void add(time_assumption a, bool when = true) { bits |= (when ? std::uint32_t{1} : std::uint32_t{0}) << static_cast<int>(a); }

@@ -18,6 +18,7 @@ struct rank_group {
 /// Share of a volume that each rank sends (and receives) in an all-gather, a reduce-scatter or an all-to-all.
 constexpr double ring_share(std::int64_t ranks) { return ranks > 1 ? static_cast<double>(ranks - 1) / static_cast<double>(ranks) : 0.0; }
 
+/// Bytes that one rank sends in a ring, of a tensor of `whole` bytes.
 constexpr double all_gather_volume(double whole, std::int64_t ranks) { return whole * ring_share(ranks); }
 constexpr double reduce_scatter_volume(double whole, std::int64_t ranks) { return whole * ring_share(ranks); }
 constexpr double all_reduce_volume(double whole, std::int64_t ranks) { return 2 * whole * ring_share(ranks); }
@@ -37,7 +38,7 @@ constexpr double ring_rate(const fabric& f, const rank_group& g) {
   return out < f.link ? out : f.link;
 }
 
-/// Start-up: one inside a node, one more for each doubling of the nodes.
+/// Seconds of a start-up: one inside a node, one more for each doubling of the nodes.
 constexpr double start_up(const fabric& f, const rank_group& g) {
   if (g.size <= 1) return 0.0;
   double r = f.latency;
@@ -45,7 +46,7 @@ constexpr double start_up(const fabric& f, const rank_group& g) {
   return r;
 }
 
-/// Rounds of a ring: in each of them every member sends to the next, and all wait for the slowest pair, which the network joins where the
+/// Seconds of the rounds of a ring: in each of them every member sends to the next, and all wait for the slowest pair, which the network joins where the
 /// ring leaves a node (Thakur, Rabenseifner & Gropp 2005, section 4.1). Within a node they are in the collective's own latency.
 constexpr double ring_rounds(const fabric& f, const rank_group& g) {
   return local_members(f, g) == g.size ? 0.0 : static_cast<double>(g.size - 1) * f.round;

@@ -25,6 +25,7 @@ struct fabric {
   std::int64_t domain{1};     ///< GPUs that the links join
 };
 
+/// What one GPU and its links sustain, in FLOP/s, bytes a second and seconds.
 struct machine {
   double matmul{};     ///< FLOP/s of matrix multiplications in the job's format
   double matmul_16{};  ///< … in 16 bits: attention, head

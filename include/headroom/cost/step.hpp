@@ -10,7 +10,7 @@
 
 namespace headroom {
 
-/// A step's time and where it goes, of the rank that sets the pace. The parts add up to `step`.
+/// A step's time in seconds and where it goes, of the rank that sets the pace. The parts add up to `step`.
 struct step_cost {
   seconds step{};
   seconds matmul{};         ///< linear layers

@@ -94,8 +94,10 @@ enum class rope_tables : std::uint8_t {
                         ///< quantised as they are loaded, else in the parameters' format)
 };
 
+/// When what enters the first layer is made to require a gradient.
 enum class input_gradient : std::uint8_t { never, if_checkpointed, always };
 
+/// Whose modules the layers are.
 struct modules_profile {
   layer_modules kind{};
 
@@ -117,6 +119,7 @@ struct autograd_profile {
   friend constexpr bool operator==(const autograd_profile&, const autograd_profile&) = default;
 };
 
+/// How the trainer uses torch.autocast.
 struct autocast_profile {
   bool over_16bit{};                 ///< forward runs under autocast even where the weights are in 16 bits already
   bool converts_outputs{};           ///< … and what the model returns is converted to fp32
@@ -134,6 +137,7 @@ struct compile_profile {
   friend constexpr bool operator==(const compile_profile&, const compile_profile&) = default;
 };
 
+/// How its norms are computed.
 struct norm_profile {
   norm_style style{norm_style::cast_before_weight};
   bool statistics_in_input_format{}; ///< LayerNorm on a CPU keeps mean and deviation in the input's format
@@ -141,6 +145,7 @@ struct norm_profile {
   friend constexpr bool operator==(const norm_profile&, const norm_profile&) = default;
 };
 
+/// How attention is computed, and what around it is copied.
 struct attention_profile {
   kv_expansion expands_kv{};
   qkv_projection qkv{};              ///< where k and v are always expanded, the copies of a fused projection are, too
@@ -156,6 +161,7 @@ struct attention_profile {
   friend constexpr bool operator==(const attention_profile&, const attention_profile&) = default;
 };
 
+/// How positions turn queries and keys.
 struct rotary_profile {
   rope_style style{};
   rope_tables tables{};
@@ -165,12 +171,14 @@ struct rotary_profile {
   friend constexpr bool operator==(const rotary_profile&, const rotary_profile&) = default;
 };
 
+/// How a gated activation is computed.
 struct mlp_profile {
   bool writes_out_glu{};             ///< a gated activation is a chunk, the function and a product (no-bias-swiglu-fusion; all before 2023-11-19, 8503f75401)
 
   friend constexpr bool operator==(const mlp_profile&, const mlp_profile&) = default;
 };
 
+/// How tokens are routed to experts, and come back.
 struct experts_profile {
   expert_gemm gemm{};
   bool pads_to_capacity{};           ///< every expert gets its capacity of tokens, padded (moe-pad-expert-input-to-capacity)
@@ -199,6 +207,7 @@ struct fp8_profile {
   friend constexpr bool operator==(const fp8_profile&, const fp8_profile&) = default;
 };
 
+/// How the loss is computed, and what names its logits.
 struct loss_profile {
   loss_style style{loss_style::upcast_in_loss};
   std::int32_t chunks{8};            ///< of chunked_head and chunked_in_loss; 0: whole logits where the job leaves it open
@@ -224,6 +233,7 @@ struct adapter_profile {
   friend constexpr bool operator==(const adapter_profile&, const adapter_profile&) = default;
 };
 
+/// A frozen base in few bits: what is quantised, and what of it stays.
 struct quantised_profile {
   bool keeps_input{};                ///< bitsandbytes up to 0.43.1: MatMul4Bit sets its input on ctx, without save_for_backward, so that it lives as long as the graph
   dequantisation dequantises{};

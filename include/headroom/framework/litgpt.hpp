@@ -35,6 +35,7 @@ inline constexpr profile litgpt_202402 = [] {
   return p;
 }();
 
+/// From July 2024.
 inline constexpr profile litgpt_202407 = [] {
   profile p = litgpt_202402;
   p.date = 202407;

@@ -8,12 +8,14 @@
 
 namespace headroom {
 
+/// Who allocates: PyTorch's autograd as it goes, or the trainer before the first step.
 enum class runtime : std::uint8_t { autograd, preallocated };
 
 /// Where a job does not say how long its samples are: whether its micro-batches are all of one length, or padded to their longest sample,
 /// as in fine-tuning without packing.
 enum class micro_batch_lengths : std::uint8_t { one, of_longest_sample, of_longest_sample_with_adapters };
 
+/// How one trainer does things, at one time.
 struct profile {
   short_name label{};
   std::int32_t date{};                 ///< yyyymm; profiles of one label differ by date

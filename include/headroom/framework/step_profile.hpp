@@ -33,6 +33,7 @@ enum class muon_layout : std::uint8_t { one_buffer, buckets, dealt_out };
 /// Kinds of sharding as bits.
 constexpr std::uint8_t one_of(std::same_as<sharding_kind> auto... kinds) { return static_cast<std::uint8_t>((0U | ... | (1U << static_cast<int>(kinds)))); }
 
+/// How what was not saved is computed again.
 struct checkpointing_profile {
   bool reentrant{};
   bool all_or_none{};                ///< a search tries to recompute all layers or none; a job may say how many
@@ -41,6 +42,7 @@ struct checkpointing_profile {
   friend constexpr bool operator==(const checkpointing_profile&, const checkpointing_profile&) = default;
 };
 
+/// CUDA graphs of layers.
 struct graph_profile {
   graph_capture capture{};
   std::uint32_t modules{};           ///< bit i: graph_module i, where graphs are captured before the first step (cuda-graph-warmup-steps 0)
@@ -48,6 +50,7 @@ struct graph_profile {
   friend constexpr bool operator==(const graph_profile&, const graph_profile&) = default;
 };
 
+/// How parameters, gradients and states are divided over data-parallel ranks.
 struct sharding_profile {
   std::uint8_t kinds{0xFF};          ///< bit i: a search tries sharding_kind i; all where no launcher of its own limits them
 
@@ -71,6 +74,7 @@ struct sharding_profile {
   friend constexpr bool operator==(const sharding_profile&, const sharding_profile&) = default;
 };
 
+/// Where gradients lie, and when they go.
 struct gradients_profile {
   bool stay{};                       ///< gradients stay: zero_grad() fills them with zeros instead of freeing them
   bool stay_in_micro_batch{};        ///< autograd's own stay whole until a micro-batch's backward is done, when they are added to others (nanotron)
@@ -79,6 +83,7 @@ struct gradients_profile {
   friend constexpr bool operator==(const gradients_profile&, const gradients_profile&) = default;
 };
 
+/// What an update makes for a moment.
 struct optimizer_profile {
   implementation how{implementation::foreach};
   std::int32_t foreach_copies{1};    ///< parameter-sized temporaries of a foreach Adam step
@@ -92,6 +97,7 @@ struct optimizer_profile {
   friend constexpr bool operator==(const optimizer_profile&, const optimizer_profile&) = default;
 };
 
+/// What runs behind compute, and what it keeps.
 struct communication_profile {
   bool overlaps_gradients{};         ///< gradients are reduced behind backward (Megatron's overlap-grad-reduce; DDP's buckets do it anyway)
   bool overlaps_parameters{};        ///< updated shards are gathered behind the next forward (overlap-param-gather)
@@ -105,6 +111,7 @@ struct communication_profile {
   friend constexpr bool operator==(const communication_profile&, const communication_profile&) = default;
 };
 
+/// How a pipeline is run.
 struct pipeline_profile {
   layer_split split{};               ///< of layers over stages, where the job leaves it open
   bool overlaps_warm_up{};           ///< the interleaved schedule receives ahead in its warm-up, too (overlap-p2p-communication-warmup-flush)

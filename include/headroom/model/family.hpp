@@ -6,6 +6,7 @@
 
 #include <headroom/model/shape.hpp>
 
+/// A function for each family of models: what sets one size apart from another makes a shape.
 namespace headroom::family {
 
 using n = std::int64_t;

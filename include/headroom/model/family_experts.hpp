@@ -4,6 +4,7 @@
 
 #include <headroom/model/family.hpp>
 
+/// … of mixtures of experts.
 namespace headroom::family {
 
 /// Routed experts instead of the MLP in every layer.

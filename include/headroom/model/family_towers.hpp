@@ -4,6 +4,7 @@
 
 #include <headroom/model/family_experts.hpp>
 
+/// … of models with towers, encoders or several stacks.
 namespace headroom::family {
 
 /// BERT and RoBERTa, as the bare model with its pooler.

@@ -8,6 +8,7 @@
 
 namespace headroom {
 
+/// The kinds of layer of a model, each with its first layer and how many there are.
 struct layer_kinds {
   static constexpr std::size_t capacity = 8;
   struct entry {

@@ -6,6 +6,7 @@
 
 #include <headroom/model/family_towers.hpp>
 
+/// The models known by name.
 namespace headroom::models {
 
 // Llama and its kin: layers, hidden, heads, key-value heads, MLP, vocabulary, tied, head width.

@@ -16,6 +16,7 @@ struct entry {
   std::string_view names[5];
 };
 
+/// All of them.
 inline constexpr entry table[] = {
     {&llama_7b, {"llama-7b", "open_llama_7b"}},
     {&llama_13b, {"llama-13b", "open_llama_13b"}},

@@ -43,6 +43,7 @@ struct script_step {
 
 }  // namespace detail
 
+/// One run of a block, written down: what it allocates and frees, in order.
 struct block_script {
   using place = std::uint16_t;  ///< a storage's in its program or, from first_slot on, what ends with the run
   static constexpr place first_slot = program::max_tensors;
@@ -178,6 +179,7 @@ class script_writer {
 
 }  // namespace detail
 
+/// Writes it down.
 inline void write_script(block_script& s) {
   detail::script_writer to(s);
   switch (s.run) {

@@ -23,6 +23,7 @@ struct loaded_model {
   std::vector<updated_tensor> updated;        ///< the same as an optimizer's own code sees them
 };
 
+/// Loading, and what outlives a step, allocation by allocation.
 class load_trace {
  public:
   load_trace(const settled_job& s, const state_bytes& st, const windows& w, tensor_memory& m, caching_allocator& a)

@@ -10,6 +10,7 @@
 
 namespace headroom {
 
+/// The blocks of a step, allocation by allocation: embedding, layers, head and loss.
 class stack_trace {
  public:
   using block = tensor_memory::handle;

@@ -10,6 +10,7 @@
 
 namespace headroom {
 
+/// What one rank of a pipeline stage makes from its start on, allocation by allocation.
 class stage_run {
  public:
   stage_run(const settled_job& s, const inventory& list, const stage_cut& cut, std::int64_t stage, caching_allocator& a, const replay_watch& watch = {})

@@ -100,6 +100,7 @@ class stage_tensors {
 
 }  // namespace detail
 
+/// The weights of a stage in the order in which they are made.
 inline std::vector<stage_tensor> tensors_of_stage(const settled_job& s, const inventory& list, const stage_cut& cut, std::int64_t stage) {
   return detail::stage_tensors(s, list).of(cut, stage);
 }

@@ -14,6 +14,7 @@
 
 namespace headroom {
 
+/// One pipeline stage's step, allocation by allocation.
 class stage_trace {
  public:
   stage_trace(const settled_job& s, const stage_cut& cut, std::int64_t stage, caching_allocator& a, const replay_watch& watch = {}, const detail::layers_ahead& ahead = {})

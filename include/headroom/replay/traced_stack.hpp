@@ -11,6 +11,7 @@
 
 namespace headroom {
 
+/// A layer of a stack that is replayed.
 struct traced_layer {
   std::size_t kind{};      ///< in traced_stack::kinds
   bool recomputes{};
@@ -23,6 +24,7 @@ struct traced_kind {
   std::vector<program> parts;
 };
 
+/// Layers that run one behind another, and the scripts of their kinds.
 struct traced_stack {
   scene sizes;
   bool leaf{};             ///< the embedding's result is a leaf that needs a gradient

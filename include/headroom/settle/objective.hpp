@@ -24,6 +24,7 @@ constexpr other_weights other_model_of(const job& j) {
   return way == reference_way::copy ? other_weights::own : way == reference_way::adapter_off ? other_weights::shared : other_weights::none;
 }
 
+/// Whether models lie beside the one that trains.
 constexpr bool has_other_models(const job& j) {
   const auto& o = j.objective;
   return o.kind != objective_kind::sft && (other_model_of(j) != other_weights::none || o.has_reward() || o.reward_adapter || o.critic.given());

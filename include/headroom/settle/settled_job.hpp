@@ -15,6 +15,7 @@ struct shard_degrees {
   std::int64_t secondary{};    ///< ZeRO++ hpZ: ranks of a node that divide a second copy of the parameters; 0: there is none
 };
 
+/// A job on one kind of GPU with every open key filled in.
 struct settled_job {
   constexpr settled_job() = default;  ///< to be assigned to
   /// Sets its members one by one: of an aggregate the compiler would clear every byte first, which takes as long as settling.

@@ -8,6 +8,7 @@
 
 namespace headroom {
 
+/// What a rank has in host memory and on NVMe.
 struct host_bytes {
   bytes pinned{};    ///< of one rank, rounding included
   bytes plain{};     ///< of one rank, pageable

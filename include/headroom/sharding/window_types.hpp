@@ -15,6 +15,7 @@ enum class gradient_path : std::uint8_t {
   unit,    ///< stays whole until its layer is done, then shrinks to a shard
 };
 
+/// What is there beside a layer while it is gathered and its gradients are reduced.
 struct windows {
   gradient_path path{gradient_path::grows};
   moment always{};            ///< buffers from the first step on

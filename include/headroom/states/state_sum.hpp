@@ -11,6 +11,7 @@
 
 namespace headroom {
 
+/// What outlives a step on one rank.
 struct state_bytes {
   breakdown gpu{};                 ///< parameters, master_parameters, gradients (whole, once made), optimizer_state, adapters
   bytes paged{};                   ///< optimizer state in managed memory: in host memory, not in the allocator

@@ -26,6 +26,7 @@ struct critic_step {
   bytes moved{};                   ///< of its states, that go to the host while it does nothing
 };
 
+/// The models beside the one that trains.
 struct other_models {
   other_model compared;            ///< a reference or a teacher
   other_model reward;

@@ -68,6 +68,7 @@ struct step_facts {
   }
 };
 
+/// A training step of an eager trainer, event by event, told to a listener.
 template <class Listener, class Units>
 class eager_step {
  public:

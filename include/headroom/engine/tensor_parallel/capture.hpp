@@ -15,8 +15,10 @@ struct captured_layers {
   divided_layers outside;
 };
 
+/// Whether CUDA graphs are captured before the first step.
 constexpr bool captures_first(const job& j) { return j.framework.graphs.modules != 0; }
 
+/// Layers as their graphs hold them, and what stays outside.
 [[gnu::noinline]] constexpr captured_layers walk_captured_layers(const settled_job& s) {
   const auto has = [&](graph_module m) { return (s.source->framework.graphs.modules >> static_cast<int>(m) & 1U) != 0; };
   const bool attention = has(graph_module::attn), dense = has(graph_module::mlp), sparse = has(graph_module::moe);

@@ -109,6 +109,7 @@ struct chunk_leaves {
   Handle memory{}, memory_gradient{};  ///< what an encoder has made
 };
 
+/// One chunk's forwards and backwards, event by event, told to a listener.
 template <class Listener, class Units>
 class chunk_step {
  public:

@@ -111,6 +111,7 @@ constexpr void walk_encoder(divided_layers& r, const settled_job& s, const scene
 
 }  // namespace detail
 
+/// Each kind of layer walked once, as tensor, context and expert parallelism divide it.
 constexpr divided_layers walk_divided_layers(const settled_job& s, detail::walked_parts parts = {}) {
   const auto& j = *s.source;
   scene sc = s.layer;
