@@ -4,7 +4,7 @@
 // cross_entropy}.py; TransformerEngine pytorch/module/{linear,layernorm_linear}.py, attention/dot_product_attention/backends.py.
 #pragma once
 
-#include <headroom/block/linear.hpp>
+#include <headroom/block/megatron_adapters.hpp>
 
 namespace headroom::megatron {
 
@@ -137,7 +137,8 @@ constexpr tensor_set rotary_factors(program& p, const scene& s, std::int64_t wid
 constexpr tensor attend(program& p, const scene& s, const module_set& trained, tensor x) {
   const auto& m = *s.model;
   const auto q_out = m.query_width(), kv_out = m.kv_width();
-  const auto mixed = column(p, s, x, m.hidden, q_out + 2 * kv_out, trained.has(module::q_proj));
+  auto mixed = column(p, s, x, m.hidden, q_out + 2 * kv_out, trained.has(module::q_proj));
+  if (s.adapts(module::q_proj)) [[unlikely]] mixed = adapt_column(p, s, x, mixed, m.hidden, q_out + 2 * kv_out);
   offload(p, s, offload_module::qkv_linear, p.input() | x);  // the norm in front is part of it (LayerNormLinear)
   tensor_set inputs = mixed.bit();
   if (m.qk_norm) {
@@ -158,7 +159,8 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     inputs = (q | k) | v;
   }
   const auto out = core_attention(p, s, inputs, divided(s, q_out));
-  const auto y = row_parallel(p, s, out, q_out, m.hidden, trained.has(module::o_proj));
+  auto y = row_parallel(p, s, out, q_out, m.hidden, trained.has(module::o_proj));
+  if (s.adapts(module::o_proj)) [[unlikely]] y = adapt_row(p, s, out, y, q_out, m.hidden);
   offload(p, s, offload_module::attn_proj, out.bit());
   return y;
 }
@@ -179,15 +181,18 @@ constexpr tensor written_out_glu(program& p, const scene& s, tensor up, std::int
   return product;
 }
 
-/// The dense MLP, `width` features wide; the activation is one kernel over the first projection's whole result.
-constexpr tensor feed_forward(program& p, const scene& s, tensor x, std::int64_t width, bool trains) {
+/// The dense MLP, or a shared expert: `width` features wide; the activation is one kernel over the first projection's whole result. `first` and
+/// `last`: what its layers are called.
+constexpr tensor feed_forward(program& p, const scene& s, tensor x, std::int64_t width, bool trains, module first = module::up_proj, module last = module::down_proj) {
   const auto& m = *s.model;
   const std::int64_t factor = m.mlp == mlp_kind::gated ? 2 : 1;
-  const auto up = column(p, s, x, m.hidden, factor * width, trains);
+  auto up = column(p, s, x, m.hidden, factor * width, trains);
+  if (s.adapts(first)) [[unlikely]] up = adapt_column(p, s, x, up, m.hidden, factor * width);
   if (m.mlp == mlp_kind::gated && s.habits->mlp.writes_out_glu) return row_parallel(p, s, written_out_glu(p, s, up, width), width, m.hidden, trains);
   const auto activated = p.make(divided(s, width), s.width);
   p.step(up.bit(), activated.bit(), {.saves = up.bit()});
-  return row_parallel(p, s, activated, width, m.hidden, trains);
+  const auto y = row_parallel(p, s, activated, width, m.hidden, trains);
+  return s.adapts(last) ? adapt_row(p, s, activated, y, width, m.hidden) : y;
 }
 
 /// One part of a dense layer, from residual stream to residual stream.

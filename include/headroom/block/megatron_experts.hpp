@@ -41,14 +41,17 @@ constexpr tensor expert_mlp(program& p, const scene& s, tensor x, std::int64_t c
   const auto local = m.experts.count / s.expert;
   const auto grouped = [&](tensor from, std::int64_t in, std::int64_t out) {
     const auto to = p.make(checked::mul(computed, out), s.width);
-    const auto o = operand_of(p, s, from, true);
+    const auto o = operand_of(p, s, from, base_trains(s));
     p.step(from.bit(), to.bit() | o.makes,
            {.saves = o.saves, .forward_temporary = quantised_input(p, s, from), .backward_temporary = quantised_gradient(p, s, to),
-            .weight_gradient = weight_gradient(p, s, checked::mul(checked::mul(in, out), local), true), .splits = true});
+            .weight_gradient = weight_gradient(p, s, checked::mul(checked::mul(in, out), local), base_trains(s)), .splits = base_trains(s)});
     return to;
   };
+  const auto adapted = [&](module role, tensor from, tensor to, std::int64_t in, std::int64_t out) {
+    return s.adapts(role) ? adapt_grouped(p, s, from, to, computed, checked::mul(checked::mul(s.side->rank, in + out), local)) : to;
+  };
   const std::int64_t factor = m.mlp == mlp_kind::gated ? 2 : 1;
-  auto hidden = grouped(x, m.hidden, factor * width);
+  auto hidden = adapted(module::experts_up, x, grouped(x, m.hidden, factor * width), m.hidden, factor * width);
   offload(p, s, offload_module::expert_fc1, x.bit());
   const auto projected = hidden;
   const auto activated = p.make(checked::mul(computed, width), s.width);
@@ -62,7 +65,7 @@ constexpr tensor expert_mlp(program& p, const scene& s, tensor x, std::int64_t c
   const bool again = s.recomputes(recompute_module::moe_act);
   if (again) p.recompute(activated | hidden);
   offload(p, s, offload_module::moe_act, again ? projected.bit() : projected | activated);
-  return grouped(hidden, width, m.hidden);
+  return adapted(module::experts_down, hidden, grouped(hidden, width, m.hidden), width, m.hidden);
 }
 
 /// The routed experts: dispatch, the experts' MLPs, and the way back. What moves tokens saves no activations. Locals of
@@ -136,7 +139,7 @@ constexpr program sparse_block(const scene& s, const module_set& trained, bool i
   p.step(n.bit(), probabilities | routing, {.saves = n | routing, .backward_temporary = wide});
   tensor shared{};
   const auto before_shared = p.tensors();
-  if (e.shared_ffn > 0) shared = feed_forward(p, s, n, e.shared_ffn, trained.has(module::shared_up));
+  if (e.shared_ffn > 0) shared = feed_forward(p, s, n, e.shared_ffn, trained.has(module::shared_up), module::shared_up, module::shared_down);
   if (s.recomputes(recompute_module::shared_experts)) p.recompute_since(before_shared, shared.bit());
   auto y = routed_experts(p, s, n);
   if (s.recomputes(recompute_module::moe)) p.recompute_since(first, x.bit());

@@ -4,6 +4,7 @@
 
 #include <headroom/cost/collectives.hpp>
 #include <headroom/cost/layer_parts.hpp>
+#include <headroom/states/adapted_weight.hpp>
 
 namespace headroom::detail {
 
@@ -26,7 +27,11 @@ constexpr rank_parameters parameters_of(const cost_scene& c, const inventory& li
     if (w.layers.count > 0) n *= share_of_layers, copies *= share_of_layers;
     r.all += n;
     if (c.trained.has(w.role) && !w.frozen) r.trained += n, r.tensors += copies;
-    if (adapted && w.linear && s.source->adapter.targets.has(w.role)) {
+    if (s.source->framework.adapters.parallel && adapted) {
+      const auto beside = adapter_elements(s, w);
+      r.trained += static_cast<double>(beside) * (w.layers.count > 0 ? share_of_layers : 1.0) * static_cast<double>(w.copies()) / static_cast<double>(w.expert ? c.layer.expert : 1);
+      r.tensors += beside > 0 ? 2 * copies : 0;
+    } else if (adapted && w.linear && s.source->adapter.targets.has(w.role)) {
       r.trained += static_cast<double>(w.rows + w.columns) * product(s.source->adapter.rank, w.copies()) * share_of_layers;
       r.tensors += 2 * copies;
     }

@@ -226,6 +226,7 @@ struct loss_profile {
 struct adapter_profile {
   bool casts_input{true};            ///< fp32 adapters cast their input (PEFT)
   bool in_fp32{};                    ///< adapters are made in torch's default format, fp32, whatever the base and the job are in
+  bool parallel{};                   ///< they are divided as the layers beside them are, q, k and v or gate and up one adapter (ms-swift over Megatron)
   /// Embedding outputs are made to require a gradient although the embedding is frozen, so that something reaches the
   /// adapters through a checkpoint: never, with checkpoints or a quantised base (transformers), always.
   input_gradient embeddings_need_gradient{};

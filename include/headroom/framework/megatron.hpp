@@ -106,6 +106,14 @@ inline constexpr profile megatron_bridge = [] {
   return p;
 }();
 
+/// ms-swift over Megatron-Core, which adds LoRA to its layers (swift/megatron/tuners/lora.py).
+inline constexpr profile megatron_swift = [] {
+  profile p = megatron;
+  p.date = 202508;
+  p.adapters.parallel = true;
+  return p;
+}();
+
 /// All its training configurations overlap data-parallel traffic (NeMo-Framework-Launcher launcher_scripts/conf/training, overlap_grad_sync,
 /// overlap_param_sync), most of those with tensor parallelism that, too (ub_tp_comm_overlap).
 inline constexpr profile nemo_2024 = [] {

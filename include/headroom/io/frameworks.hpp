@@ -20,7 +20,7 @@ struct said_version {
 /// A framework: its name, versions that are said in words, and who reads and writes its options.
 struct framework_row {
   std::string_view name;
-  std::array<said_version, 5> said{};
+  std::array<said_version, 6> said{};
   /// The options that a job states; null: it has none here. What they say has to agree with the neutral keys.
   void (*read_options)(job&, const json_value* options, const option_merger&){};
   json_value (*write)(const profile&){framework_to_json};
@@ -38,6 +38,7 @@ inline constexpr std::array<framework_row, 10> framework_rows{{
     {.name = "torchtitan", .read_options = detail::where_stated<apply_torchtitan_options>, .write = torchtitan_to_json},
     {.name = "megatron",
      .said = {{{.text = "Megatron-Bridge", .is = &frameworks::megatron_bridge},
+               {.text = "Megatron-SWIFT", .is = &frameworks::megatron_swift},
                {.text = "NeMo 24", .is = &frameworks::nemo_2024},
                {.text = "2021-0", .is = &frameworks::megatron_2021},
                // Its fork is of 2021-07 (bigscience-workshop/Megatron-DeepSpeed megatron/mpu/layers.py).

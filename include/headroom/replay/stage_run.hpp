@@ -58,14 +58,15 @@ class stage_run {
     const auto& d = job_->source->parallel;
     const bool divided = job_->source->sharding.distributes_optimizer(), moves = divided && job_->source->framework.loading.into_buffers;
     std::vector<tensor_memory::handle> made;
-    for (const auto& t : all) made.push_back(make(t.elements, p.parameters.width(), row::model_parameters));
+    const auto kept_in = job_->source->adapter.active() ? row::adapters : row::model_parameters;
+    for (const auto& t : all) made.push_back(make(t.elements, p.parameters.width(), t.adapter ? row::adapters : row::model_parameters));
     for (std::size_t first = 0, end = 0; first < all.size(); first = end) {  // chunk by chunk
       while (end < all.size() && all[end].chunk == all[first].chunk) ++end;
       for (const bool experts : {false, true}) {
-        const auto lies_here = [&](std::size_t i) { return (all[i].expert && detail::experts_apart(d)) == experts; };
+        const auto lies_here = [&](std::size_t i) { return !all[i].frozen && (all[i].expert && detail::experts_apart(d)) == experts; };
         std::int64_t buffer = 0;
         for (auto i = first; i < end; ++i) buffer += lies_here(i) ? all[i].elements : 0;
-        if (moves) make(buffer, p.parameters.width(), row::model_parameters);
+        if (moves) make(buffer, p.parameters.width(), kept_in);
         make(buffer, p.gradients.width(), row::gradients);
         for (auto i = first; i < end; ++i)
           if (moves && lies_here(i)) memory_->free(made[i]);
@@ -73,6 +74,7 @@ class stage_run {
     }
     loading_ = memory_->peak_asked();
     memory_->reset_peak();
+    std::erase_if(all, [](const stage_tensor& t) { return t.frozen; });
     if (divided) {
       const auto ranks = detail::degrees_of_states(*job_);
       mine_ = last_share(all, false, ranks.dense);

@@ -17,6 +17,8 @@ struct stage_tensor {
   bool expert{};
   bool plain{};  ///< what an optimizer for matrices leaves to AdamW
   std::int64_t chunk{};
+  bool frozen{};   ///< beside adapters
+  bool adapter{};
 };
 
 namespace detail {
@@ -50,6 +52,7 @@ class stage_tensors {
       outside([&](const weight& w) { return !at_front(w); });
       if (copies_embedding && !first) outside([](const weight& w) { return w.role == module::embedding; });
     });
+    if (job_->source->adapter.active()) adapters(cut, stage);
     return std::move(all_);
   }
 
@@ -71,6 +74,19 @@ class stage_tensors {
   void outside(Choose choose) {
     for (const auto& w : *list_)
       if (w.layers.count == 0 && choose(w)) all_.insert(all_.end(), static_cast<std::size_t>(w.per_layer), here(w));
+  }
+
+  /// LoRA's matrices come when the model is there, layer by layer; A and B of one weight are told of together.
+  void adapters(const stage_cut& cut, std::int64_t stage) {
+    for (auto& t : all_) t.frozen = true;
+    cut.for_each(stage, [&](const layer_chunk& c) {
+      for (std::int64_t i = 0; i < c.count; ++i)
+        for (const auto& w : *list_) {
+          const auto n = w.layers.count > 0 && w.layers.has(c.first + i) ? adapter_elements(*job_, w) : 0;
+          const auto copies = w.expert ? w.per_layer / job_->source->parallel.expert : w.per_layer;
+          if (n > 0) all_.insert(all_.end(), static_cast<std::size_t>(copies), {.elements = n, .expert = w.expert, .chunk = c.index, .adapter = true});
+        }
+    });
   }
 
   void add_layer(std::int64_t layer) {

@@ -6,19 +6,13 @@
 
 #include <headroom/block/experts.hpp>
 #include <headroom/model/inventory.hpp>
+#include <headroom/states/adapted_weight.hpp>
 #include <headroom/states/kept_weights.hpp>
 #include <headroom/states/state_sum.hpp>
 
 namespace headroom {
 
 namespace detail {
-
-/// Output features of the adapter beside a weight: the weight's own; of one over a fused q, k, v projection all three's, counted with q.
-constexpr std::int64_t adapted_rows(const settled_job& s, const weight& w) {
-  if (!s.source->adapter.fused_qkv || !s.model.fused_qkv) return w.rows;
-  if (w.role == module::k_proj || w.role == module::v_proj) return 0;
-  return w.role == module::q_proj ? checked::add(w.rows, 2 * s.model.kv_width()) : w.rows;
-}
 
 /// How many of a weight's copies, `all` together, train. `outside`: the modules that train outside the stack.
 constexpr std::int64_t trained_copies(const job& j, const module_set& outside, const weight& w, std::int64_t all) {

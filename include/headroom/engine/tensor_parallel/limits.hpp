@@ -126,6 +126,29 @@ constexpr objection check_megatron_stages(const job& j, const No& no) {
   return {};
 }
 
+/// LoRA beside Megatron's layers.
+template <class No>
+constexpr objection check_megatron_adapters(const job& j, const No& no) {
+  const auto& a = j.adapter;
+  const auto& m = j.model;
+  if (!j.framework.adapters.parallel) return no("headroom: adapters under megatron are modelled as ms-swift adds them: framework.version must be \"Megatron-SWIFT\"; adapter.rank", a.rank);
+  if (a.kind != adapter_kind::lora) return no("headroom: over Megatron's layers ms-swift has no DoRA; adapter.kind must be \"lora\"");
+  if (a.base.quantised() || !a.modules_to_save.empty()) return no("headroom: quantised bases and modules that train whole beside adapters are not modelled for megatron by this version; leave adapter.base and modules_to_save out");
+  if (a.format.set() && a.format.bits != (j.precision.parameters.set() ? j.precision : j.framework.precision).parameters.bits)
+    return no("headroom: over Megatron's layers adapters have the parameters' format; leave adapter.format out; its bits", a.format.bits);
+  const auto together = [&](module first, module second, module third) { return a.targets.has(first) == a.targets.has(second) && a.targets.has(second) == a.targets.has(third); };
+  const bool gated = m.mlp == mlp_kind::gated;
+  if (!together(module::q_proj, module::k_proj, module::v_proj) || (gated && (!together(module::gate_proj, module::up_proj, module::up_proj) || !together(module::experts_gate, module::experts_up, module::experts_up) ||
+                                                                              !together(module::shared_gate, module::shared_up, module::shared_up))))
+    return no("headroom: Megatron's q, k and v are one layer, and gate and up are; adapter.targets must have all or none of each");
+  if (m.latent() || m.pattern.given() || m.bidirectional || m.encoder.layers > 0 || m.mtp_layers > 0 || m.classes > 0)
+    return no("headroom: adapters under megatron are modelled for decoders with ordinary attention and without multi-token prediction by this version", m.label);
+  if (j.precision.compute.bits == 8 || j.sharding.gathers_units() || j.optimizer.vector_moments > 0 || j.framework.graphs.capture != graph_capture::none || j.offload.activations != place::on_gpu ||
+      properties_of(j.parallel.schedule).splits_backward)
+    return no("headroom: adapters under megatron are not modelled with fp8, Megatron-FSDP, Muon, CUDA graphs, offloaded activations or schedules that split backward by this version; adapter.rank", a.rank);
+  return {};
+}
+
 /// States: how they are sharded, their formats, the optimizer.
 template <class No>
 constexpr objection check_megatron_states(const job& j, const No& no) {
@@ -142,8 +165,8 @@ constexpr objection check_megatron_states(const job& j, const No& no) {
   const bool own_code = j.optimizer.by_tensor != nullptr && j.optimizer.by_tensor != &updates::one_kernel && j.optimizer.vector_moments == 0;
   if (own_code || j.optimizer.extent != state_extent::full || j.optimizer.state.quantised() || j.optimizer.paged_from > 0 || j.optimizer.blocks > 0 || j.optimizer.in_backward)
     return no("headroom: for megatron the optimizer must be adamw, sgd, sgd-momentum, lion, adagrad or muon");
-  if (j.adapter.active() || !j.trainable.all()) return no("headroom: adapters and partly frozen models are not modelled for megatron by this version");
-  return {};
+  if (!j.trainable.all()) return no("headroom: partly frozen models are not modelled for megatron by this version; leave trainable out");
+  return j.adapter.active() ? check_megatron_adapters(j, no) : objection{};
 }
 
 /// CUDA graphs, and what is kept off the GPU.

@@ -49,7 +49,8 @@ constexpr copied_for_update update_copies(const settled_job& s) {
   return {!updates_shards(s) && p.gradients.width() < 4 && p.master.width() == 4,
           habits.optimizer.precision_aware && s.optimizer.state.width() < 4 && unscales ? s.optimizer.moments : 0};
 }
-constexpr bytes update_temporaries(const settled_job& s, const stage_weights& w) {
+constexpr bytes update_temporaries(const settled_job& s, const stage_weights& all) {
+  const auto w = trained_of(s, all);
   const auto d = degrees_of_states(s);
   const auto copied = update_copies(s);
   const auto one = share(w.dense, 4, d.dense), other = share(w.experts, 4, d.experts);
@@ -65,15 +66,17 @@ constexpr std::int64_t master_width(const settled_job& s) {
 
 /// Parameters and main gradients whole, master copy and optimizer state divided over data × context ranks (experts: over the ranks
 /// that hold the same experts) with the distributed optimizer.
-constexpr breakdown states_of_stage(const settled_job& s, const stage_weights& w) {
+constexpr breakdown states_of_stage(const settled_job& s, const stage_weights& all) {
   const auto& p = s.precision;
   const auto [d, e] = degrees_of_states(s);
+  const auto w = trained_of(s, all);
   const auto whole = w.dense + w.experts;
   breakdown b{};
   // fp8 copies of weights, with their transposes, stay from the first micro-batch on (TransformerEngine module/base.py
   // get_weight_workspace); with fp8-param-gather they are the parameters.
   const bool fp8_only = p.parameters.bits == 8;
-  b[row::model_parameters] = share(whole, fp8_only ? s.layer.width : p.parameters.width());
+  b[row::model_parameters] = share(all.dense + all.experts, fp8_only ? s.layer.width : p.parameters.width());
+  if (s.source->adapter.active()) b[row::adapters] = share(whole, p.parameters.width());
   if (s.layer.fp8) {
     const auto copies = share(w.linear, s.layer.fp8_copies);
     if (fp8_only)
@@ -102,8 +105,9 @@ struct moved_weights {
 
 /// The buffers of a chunk, in the order in which they are made: one for each number format and each way that weights are divided over ranks
 /// (param_and_grad_buffer.py group_params_for_buffers). First what an fp8 recipe leaves in bf16, or Muon to AdamW.
-constexpr std::array<moved_weights, 3> buffers_of_chunk(const settled_job& s, const stage_weights& w) {
+constexpr std::array<moved_weights, 3> buffers_of_chunk(const settled_job& s, const stage_weights& all) {
   const auto& p = s.precision;
+  const auto w = trained_of(s, all);
   const bool fp8_only = p.parameters.bits == 8;
   const auto whole = w.dense + w.experts;
   const auto other = fp8_only ? whole - w.linear : s.optimizer.vector_moments > 0 ? w.plain : parameters{};
@@ -123,6 +127,7 @@ constexpr moment load_of_stage(const settled_job& s, const rank_weights& weights
   const auto& habits = s.source->framework;
   const bool dealt_out = s.optimizer.vector_moments > 0 && habits.optimizer.muon == muon_layout::dealt_out;
   moment all(row::model_parameters, states[row::model_parameters]);
+  all.add(row::adapters, states[row::adapters]);
   if (!habits.loading.into_buffers || dealt_out || !s.source->sharding.distributes_optimizer()) {
     all.add(row::gradients, states[row::gradients]);
     return all;
@@ -134,7 +139,7 @@ constexpr moment load_of_stage(const settled_job& s, const rank_weights& weights
       if (now.parameters + now.gradients > tallest.parameters + tallest.gradients) tallest = now;
     }
   });
-  all.add(row::model_parameters, tallest.parameters);
+  all.add(s.source->adapter.active() ? row::adapters : row::model_parameters, tallest.parameters);
   all.add(row::gradients, tallest.gradients);
   return all;
 }

@@ -2,6 +2,7 @@
 // What one rank of a pipeline stage holds of a model's weights, where layers are divided.
 #pragma once
 
+#include <headroom/states/adapted_weight.hpp>
 #include <headroom/settle/stages.hpp>
 #include <headroom/settle/settle.hpp>
 
@@ -16,16 +17,25 @@ struct stage_weights {
   parameters linear{};  ///< of all, matrices of TransformerEngine's linear layers: what fp8 is for
   parameters plain{};  ///< of the dense ones, vectors, embeddings and heads: an optimizer for matrices leaves them to AdamW, but for learned
                        ///< positions (core/optimizer/emerging_optimizers.py _is_nonlinear_or_embedding)
+  parameters adapters{};         ///< beside them: LoRA's matrices of the dense weights
+  parameters expert_adapters{};  ///< … and of the experts
   constexpr stage_weights& operator+=(const stage_weights& o) {
     dense += o.dense;
     experts += o.experts;
+    adapters += o.adapters;
+    expert_adapters += o.expert_adapters;
     linear += o.linear;
     plain += o.plain;
     return *this;
   }
-  friend constexpr stage_weights operator*(std::int64_t n, const stage_weights& w) { return {n * w.dense, n * w.experts, n * w.linear, n * w.plain}; }
+  friend constexpr stage_weights operator*(std::int64_t n, const stage_weights& w) { return {n * w.dense, n * w.experts, n * w.linear, n * w.plain, n * w.adapters, n * w.expert_adapters}; }
   friend constexpr bool operator==(const stage_weights&, const stage_weights&) = default;
 };
+
+/// What trains of them, as weights of a stage: all, or the adapters alone.
+constexpr stage_weights trained_of(const settled_job& s, const stage_weights& w) {
+  return s.source->adapter.active() ? stage_weights{.dense = w.adapters, .experts = w.expert_adapters} : w;
+}
 
 /// A vector, an embedding or a head. Learned positions are a matrix.
 constexpr bool plain(const weight& w) { return !w.expert && (w.vector() || w.role == module::embedding || w.role == module::head); }
@@ -52,6 +62,10 @@ class rank_weights {
       auto& to = w.layers.count > 0 ? of_span(w.layers) : w.role == module::embedding || w.role == module::position ? front_ : back_;
       (w.expert ? to.experts : to.dense) += all;
       if (detail::plain(w)) to.plain += all;
+      if (s.source->adapter.active()) [[unlikely]] {
+        const parameters beside{checked::mul(adapter_elements(s, w), w.expert ? w.per_layer / d.expert : w.per_layer)};
+        (w.expert ? to.expert_adapters : to.adapters) += beside;
+      }
       if (w.linear && !w.vector() && w.role != module::head && w.role != module::router) to.linear += all;
       // The head that is tied to the embedding, and the embedding that multi-token prediction reads, are a copy where it is not.
       if (w.role == module::embedding && (s.model.tied || s.model.mtp_layers > 0)) copy_ += all;

@@ -99,6 +99,7 @@ inline json_value megatron_document(const job& given) {
   detail::needs_framework(given, "megatron", target);
   const auto j = stated(given);
   if (j.framework.date == frameworks::megatron_bridge.date) fail("headroom: " + std::string{target} + " cannot say framework.version = \"Megatron-Bridge\": its recipes are no arguments");
+  if (j.framework.adapters.parallel) fail("headroom: " + std::string{target} + " cannot say framework.version = \"Megatron-SWIFT\": its adapters and ranges are ms-swift's; set framework.version to a date of Megatron-LM's");
   auto a = megatron_options_of(j.framework);
   a.erase("hidden-size");
   detail::megatron_model(a, j.model);

@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // ms-swift over Megatron-Core (megatron sft, megatron pt): Megatron's engine under arguments with names and defaults of ms-swift's own.
+// Adapters are its own (block/megatron_adapters.hpp).
 // Source: modelscope/ms-swift 36023605 (2026-08) swift/megatron/arguments/megatron_args.py MegatronArguments, MegatronTunerMixin;
 // megatron_base_args.py (packing makes padding_free, seq_length is packing_length or max_length); utils/megatron_lm_utils.py wrap_model.
 #pragma once
@@ -51,7 +52,7 @@ inline constexpr swift_switch swift_switches[] = {
 inline constexpr std::string_view swift_megatron_passed =
     "finetune|no_save_optim|no_save_rng|no_load_optim|no_load_rng|lr|min_lr|lr_warmup_fraction|lr_warmup_iters|lr_warmup_init|lr_decay_style|lr_decay_iters|train_iters|eval_iters|mcore_model|save_safetensors|model_name|"
     "model_author|system|dataset|val_dataset|load_data_args|merge_lora|bridge_backend|check_model|perform_initialization|data_sharding|weight_decay|clip_grad|adam_beta1|adam_beta2|adam_eps|enable_channel_loss|use_hf|"
-    "moe_aux_loss_coeff|train_dataloader_shuffle|test_convert_precision|freeze_vit|freeze_aligner|vit_gradient_checkpointing|vit_lr|aligner_lr|lora_rank|lora_alpha|lora_dropout|target_modules|new_special_tokens|"
+    "moe_aux_loss_coeff|train_dataloader_shuffle|test_convert_precision|freeze_vit|freeze_aligner|vit_gradient_checkpointing|vit_lr|aligner_lr|lora_rank|lora_alpha|lora_dropout|target_modules|tuner_type|train_type|new_special_tokens|"
     "wandb_project|wandb_exp_name|swanlab_project|swanlab_exp_name|tensorboard_dir|model_type|torch_dtype|bf16|padding_free|packing|packing_length|max_length|model|seed|loss_scale|streaming|manual_gc|manual_gc_steps|manual_gc_eval";
 
 class swift_megatron {
@@ -77,20 +78,57 @@ class swift_megatron {
     set(v_.on("fp16") ? "fp16" : "bf16", true, "fp16");
     rest();
     d_->assumed.emplace_back("the vocabulary is padded as Megatron-LM pads it");
+    const auto adapter = adapters(m);
     import_megatron(*d_, to_);
+    d_->say({"framework", "version"}, "Megatron-SWIFT", v_.source());
+    if (!adapter.is_null()) d_->replace("adapter", adapter, v_.place("lora_rank"));
   }
 
  private:
   void refuse() {
     const auto no = [&](const char* key, std::string_view why) { d_->unmodelled_key(key, v_.all()[key], v_.place(key), why); };
-    if (v_.word("tuner_type", "full") != "full") no("tuner_type", "adapters in Megatron's layers");
-    if (v_.word("train_type", "full") != "full") no("train_type", "adapters in Megatron's layers");
     if (v_.word("task_type", "causal_lm") != "causal_lm") no("task_type", "heads other than a language model's");
     for (const auto* key : {"adapters", "mcore_adapter", "freeze_parameters", "freeze_parameters_regex", "trainable_parameters", "trainable_parameters_regex", "rlhf_type", "megatron_extra_kwargs"})
       if (const auto* v = v_.take(key); v != nullptr && *v != "" && !(v->is_array() && v->empty())) no(key, {});
     if (v_.on("freeze_llm")) no("freeze_llm", {});
     if (v_.all().value("freeze_parameters_ratio", json_value{}).is_number() && v_.all()["freeze_parameters_ratio"] != 0) no("freeze_parameters_ratio", {});
     v_.take("freeze_parameters_ratio");
+  }
+  /// LoRA, by either name of the key; null where all weights train. Its words for layers are Megatron's: all-linear, or some of the four. In a layer of
+  /// experts linear_fc1 and linear_fc2 are theirs and the shared expert's.
+  json_value adapters(const shape& m) {
+    const auto kind = v_.one_of("tuner_type", v_.one_of("train_type", "full", {"full", "lora"}), {"full", "lora"});
+    v_.take("train_type");
+    if (kind == "full") return nullptr;
+    for (const auto* key : {"modules_to_save", "target_regex", "lora_dtype", "lora_bias", "use_rslora", "init_weights"})
+      if (const auto* said = v_.take(key); said != nullptr && *said != "" && *said != "none" && *said != false && *said != true && *said != "true" && *said != "false" && !(said->is_array() && said->empty()))
+        d_->unmodelled_key(key, *said, v_.place(key));
+    module_set all;
+    for (const auto& word : words_of("target_modules", "all-linear")) {
+      if (word == "all-linear") all |= all_linear;
+      else if (word == "linear_qkv") all |= module_set{module::q_proj, module::k_proj, module::v_proj};
+      else if (word == "linear_proj") all |= module_set{module::o_proj};
+      else if (word == "linear_fc1") all |= module_set{module::gate_proj, module::up_proj, module::experts_gate, module::experts_up, module::shared_gate, module::shared_up};
+      else if (word == "linear_fc2") all |= module_set{module::down_proj, module::experts_down, module::shared_down};
+      else d_->unmodelled_key("target_modules", word, v_.place("target_modules"), "read are all-linear, linear_qkv, linear_proj, linear_fc1 and linear_fc2");
+    }
+    json_value a{{"kind", "lora"}, {"rank", v_.number("lora_rank", 8)}, {"targets", modules_to_json(all, m)}};
+    const auto dropout = v_.share("lora_dropout", 0.05);
+    if (dropout > 0) a["dropout"] = dropout;
+    return a;
+  }
+  /// A list, or words in one.
+  std::vector<std::string> words_of(std::string_view key, const std::string& otherwise) {
+    const auto* said = v_.take(key);
+    std::vector<std::string> words;
+    if (said == nullptr) return {otherwise};
+    std::string text = said->is_string() ? said->get<std::string>() : joined_words(*said).get<std::string>();
+    for (std::size_t at = 0; at < text.size();) {
+      const auto end = std::min(text.find(' ', at), text.size());
+      if (end > at) words.push_back(text.substr(at, end - at));
+      at = end + 1;
+    }
+    return words.empty() ? std::vector<std::string>{otherwise} : words;
   }
   /// Without padding the samples of a micro-batch lie one behind the other in one row, and the flash kernel tells them apart: it keeps of them
   /// what it keeps of one sample as long.

@@ -201,10 +201,11 @@ inline json_value megatron_options_of(const profile& p, const profile& plain = f
 
 /// A profile that the library ships, and the options that changed it. Throws job_error where they do not say all.
 inline json_value megatron_to_json(const profile& p) {
-  const bool bridge = p.date == frameworks::megatron_bridge.date, nemo = p.date == frameworks::nemo_2024.date;
-  const profile& shipped = bridge ? frameworks::megatron_bridge : nemo ? frameworks::nemo_2024 : *frameworks::find("megatron", p.date);
-  json_value out = framework_to_json(bridge || nemo ? frameworks::megatron : shipped);
+  const bool bridge = p.date == frameworks::megatron_bridge.date, nemo = p.date == frameworks::nemo_2024.date, swift = p.adapters.parallel;
+  const profile& shipped = bridge ? frameworks::megatron_bridge : nemo ? frameworks::nemo_2024 : swift ? frameworks::megatron_swift : *frameworks::find("megatron", p.date);
+  json_value out = framework_to_json(bridge || nemo || swift ? frameworks::megatron : shipped);
   if (bridge) out["version"] = "Megatron-Bridge";
+  if (swift) out["version"] = "Megatron-SWIFT";
   if (nemo) out["version"] = "NeMo 24";
   if (const auto options = megatron_options_of(p, shipped); !options.empty()) out["options"] = options;
   return out;

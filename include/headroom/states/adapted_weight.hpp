@@ -1,0 +1,42 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What an adapter adds beside a weight: how many output features its B has, and how much of both matrices one rank holds.
+#pragma once
+
+#include <headroom/settle/settled_job.hpp>
+
+namespace headroom::detail {
+
+/// Output features of the adapter beside a weight: the weight's own; of one over a fused q, k, v projection all three's, counted with q. Megatron's gate
+/// and up projections are one layer, too (mlp.py linear_fc1), counted with the gate; the gate of a shared expert is no layer.
+constexpr std::int64_t adapted_rows(const settled_job& s, const weight& w) {
+  const bool joins = s.source->framework.adapters.parallel;
+  const bool joins_qkv = joins || (s.source->adapter.fused_qkv && s.model.fused_qkv);
+  if (joins && w.rows == 1) return 0;
+  switch (w.role) {
+    case module::q_proj: return joins_qkv ? checked::add(w.rows, 2 * s.model.kv_width()) : w.rows;
+    case module::k_proj:
+    case module::v_proj: return joins_qkv ? 0 : w.rows;
+    case module::gate_proj:
+    case module::experts_gate:
+    case module::shared_gate: return joins ? 2 * w.rows : w.rows;
+    case module::up_proj:
+    case module::experts_up:
+    case module::shared_up: return joins && s.model.mlp == mlp_kind::gated ? 0 : w.rows;
+    default: return w.rows;
+  }
+}
+
+/// Elements of LoRA's A (rank × in) and B (out × rank) beside one weight on one rank of parallel.tensor (experts: expert_tensor). Beside a
+/// column-parallel layer B is divided, beside a row-parallel one A (ms-swift swift/megatron/tuners/lora.py LoraParallelLinear.update_layer).
+constexpr std::int64_t adapter_elements(const settled_job& s, const weight& w) {
+  if (!w.linear || w.vector() || !s.layer.adapts(w.role)) return 0;
+  const auto rows = adapted_rows(s, w);
+  if (rows == 0) return 0;
+  const auto& d = s.source->parallel;
+  const auto parts = w.expert ? d.expert_tensor : d.tensor;
+  const auto a = checked::mul(s.source->adapter.rank, w.columns), b = checked::mul(rows, s.source->adapter.rank);
+  const bool by_rows = w.role == module::o_proj || w.role == module::down_proj || w.role == module::experts_down || w.role == module::shared_down;
+  return by_rows ? checked::add(a / parts, b) : checked::add(a, b / parts);
+}
+
+}  // namespace headroom::detail
