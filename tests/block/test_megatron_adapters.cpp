@@ -62,6 +62,9 @@ TEST_CASE("a layer with adapters saves what A and B read") {
   auto some = dense(true);
   some.adapter.targets = {module::q_proj, module::k_proj, module::v_proj, module::o_proj};
   CHECK(saved_by_a_layer(some) == 2 * norm(t / 2) + 2 * t * h + 2 * low + heads + 2 * t * 2 * f / 2);
+  // Adapters of the MLP's first layer alone: nothing reads attention's norm again, and nobody saves what the activation makes.
+  some.adapter.targets = {module::gate_proj, module::up_proj};
+  CHECK(saved_by_a_layer(some) == 2 * norm(t / 2) + 2 * t * h + low + heads + 2 * t * 2 * f / 2);
   // With dropout A reads what that left, and one byte a number says where: of both halves' norms, the result of attention and the activation.
   auto drops = dense(true);
   drops.adapter.dropout = probability::of(0.05);
@@ -88,6 +91,20 @@ TEST_CASE("two ranks share the adapters of experts") {
     CHECK(high >= low);
     CHECK(high <= low + 512 * 48 * 140);  // each tensor is rounded to 512 bytes
   }
+}
+
+// Balanced, a rank's experts compute 4096 × 8 tokens. Without adapters they save what their activation reads, with them what enters both
+// multiplications (2048 and 768 numbers a token) and what both A make.
+TEST_CASE("frozen experts save nothing for themselves") {
+  auto some = experts();
+  some.adapter.targets = {module::q_proj, module::k_proj, module::v_proj, module::o_proj};
+  constexpr std::int64_t tokens = 4096 * 8;
+  CHECK(saved_by_a_layer(experts()) - saved_by_a_layer(some) == tokens * 2 * (2048 + 768 + 8 + 8));
+}
+
+// Of column-parallel layers B is divided over two ranks, of row-parallel ones A: rank 8, four layers.
+TEST_CASE("two ranks divide one matrix of each adapter") {
+  CHECK(estimate(dense(true)).ranks[0].at_peak[row::adapters].count() == 2 * 4 * 8 * (1024 + 1536 / 2 + 1024 / 2 + 1024 + 1024 + 2 * 2816 / 2 + 2816 / 2 + 1024));
 }
 
 TEST_CASE("adapters that nobody adds to Megatron's layers are refused") {
