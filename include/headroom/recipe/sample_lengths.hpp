@@ -52,10 +52,10 @@ struct sample_lengths {
   /// (mean² + deviation²) / mean, before `least` and `most` cut it, and at most the longest that is left. 0 where no sample is left.
   [[nodiscard]] constexpr double of_a_token(std::int64_t limit) const {
     const auto top = static_cast<double>(longest_within(limit));
-    double tokens = 0, squares = 0;
+    double lengths = 0, squares = 0;
     const auto add = [&](double from, double to, double many) {  // spread evenly over whole lengths
       const double middle = (from + to) / 2, count = to - from + 1;
-      tokens += many * middle;
+      lengths += many * middle;
       squares += many * (middle * middle + (count * count - 1) / 12);
     };
     for (std::int32_t i = 0; i < buckets; ++i) {
@@ -66,7 +66,7 @@ struct sample_lengths {
       const double beyond = to - (from <= end ? end : from - 1);
       if (longer == longer_samples::truncated && beyond > 0) add(top, top, each * beyond);
     }
-    if (buckets > 0) return tokens > 0 ? squares / tokens : 0;
+    if (buckets > 0) return lengths > 0 ? squares / lengths : 0;
     const auto m = static_cast<double>(mean), d = static_cast<double>(deviation);
     const double of = (m * m + d * d) / m;
     return of < top ? of : top;
