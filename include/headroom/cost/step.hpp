@@ -71,7 +71,8 @@ constexpr time_assumption_set assumed_of(const cost_scene& c, const both_passes&
 }
 
 /// Whether torch's own attention is cuDNN's kernel on Hopper: since 2.11, whose wheels bring a cuDNN newer than 9.15
-/// (aten/src/ATen/native/transformers/cuda/sdp_utils.cpp check_prefer_cudnn_attention). Where the version is not said, it is FlashAttention-2's.
+/// (aten/src/ATen/native/transformers/cuda/sdp_utils.cpp check_prefer_cudnn_attention; huggingface/transformers pull request 48163 has tried it).
+/// Where the version is not said, it is FlashAttention-2's.
 constexpr bool prefers_cudnn(const settled_job& s) {
   return s.layer.kernel == attention::sdpa && s.on->compute_capability / 10 == 9 && s.source->environment.torch >= 211;
 }
