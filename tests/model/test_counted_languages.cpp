@@ -18,6 +18,12 @@ TEST_CASE("random configurations of language models count exactly") {
   CHECK(seen.refused == 0);
 }
 
+TEST_CASE("a random configuration of every decoder counts exactly") {
+  const auto seen = counted_rows::count_all("counted_decoders.json");
+  CHECK(seen.exact == 152);
+  CHECK(seen.refused == 0);
+}
+
 TEST_CASE("a token reads the experts that it visits, and what never trains is in the total") {
   const json afmoe = {{"architectures", {"AfmoeForCausalLM"}}, {"model_type", "afmoe"},     {"vocab_size", 101},           {"hidden_size", 64},       {"intermediate_size", 64},
                       {"moe_intermediate_size", 16},           {"num_hidden_layers", 3},    {"num_attention_heads", 4},    {"num_key_value_heads", 2}, {"head_dim", 16},
@@ -49,6 +55,12 @@ TEST_CASE("MiniMax-Text-01 of the published sizes") {
   CHECK_THROWS_WITH_AS(count_config(config), doctest::Contains("config.layer_types must be a list of 80 words"), headroom::job_error);
   for (int i = 0; i < 80; ++i) config["attn_type_list"].push_back(i % 8 == 7 ? 1 : 0);
   CHECK(count_config(config).total.count() == 456'089'655'296);
+}
+
+TEST_CASE("Hy3 without shared experts has one as wide as a dense layer") {
+  // HYV3MLP: `intermediate_size or config.intermediate_size`. The class instantiated as below.
+  CHECK(count_config({{"architectures", {"HYV3ForCausalLM"}}, {"model_type", "hy_v3"}, {"vocab_size", 64}, {"hidden_size", 48}, {"intermediate_size", 40}, {"num_hidden_layers", 4}, {"num_attention_heads", 2},
+                      {"num_key_value_heads", 1}, {"head_dim", 8}, {"tie_word_embeddings", false}, {"num_shared_experts", 0}}).total.count() == 127'468'528);
 }
 
 TEST_CASE("OpenAI's privacy filter and PaddleOCR's text model") {

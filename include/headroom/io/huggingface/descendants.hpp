@@ -130,6 +130,7 @@ inline constexpr decoder_family descended_decoders[] = {
        read_mlp_bias(c, m);
        if (m.mlp_bias) complain(c.at("mlp_bias") + " must be false for hy_v3, found true");
        read_routed(c, m, "num_experts", 192, 8, 1536, "num_shared_experts", 1);
+       if (m.experts.shared_ffn == 0) m.experts.shared_ffn = m.ffn;  // HYV3MLP takes a width of 0 for none given
        read_mlp_layer_types(c, m, m.layers > 0 ? 1 : 0);
      }},
     {"mistral4", [](const config& c, shape& m) {  // DeepseekV3DecoderLayer

@@ -81,7 +81,7 @@ inline constexpr family_keys keys_that_pass[] = {
      "anyres_pooling_size anyres_vit_max_image_size cla_share_factor dense_list im_end_id im_newline_id im_start_id kv_lora_rank mask_init_id norm_type num_media_embeds org_vocab_size pool_type q_lora_rank "
      "qk_nope_head_dim qk_rope_head_dim text_end_id text_start_id use_qk_norm use_rotary_pos_emb v_head_dim video_end_id video_start_id vit_input_resolution vit_path vit_patch vit_token vit_type"},
     {"hy_v3", "enable_moe_fp32_combine router_scaling_factor"},
-    {"lfm2 lfm2_moe", "use_expert_bias block_dim block_mlp_init_scale block_norm_eps block_out_init_scale block_use_swiglu block_use_xavier_init conv_dim conv_dim_out conv_use_xavier_init use_pos_enc num_heads theta"},
+    {"lfm2 lfm2_moe", "use_expert_bias block_multiple_of block_ffn_dim_multiplier block_dim block_mlp_init_scale block_norm_eps block_out_init_scale block_use_swiglu block_use_xavier_init conv_dim conv_dim_out conv_use_xavier_init use_pos_enc num_heads theta"},
     {"minicpm minicpm3 minicpmv", "dim_model_base scale_depth scale_emb"},
     {"minicpmv", "batch_vision_input image_size patch_size slice_config slice_mode vision_batch_size tokenizer"},
     {"internvl_chat",
