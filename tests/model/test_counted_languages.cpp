@@ -57,6 +57,19 @@ TEST_CASE("MiniMax-Text-01 of the published sizes") {
   CHECK(count_config(config).total.count() == 456'089'655'296);
 }
 
+TEST_CASE("BERT as a generator") {
+  const auto total = [](const char* name, const char* keys) {
+    auto config = json::parse(keys);
+    config["architectures"] = {name};
+    config["model_type"] = "bert-generation";
+    return count_config(config).total.count();
+  };  // instantiated as those of counted_decoders.json
+  const char* small = R"({"vocab_size": 256, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 96, "max_position_embeddings": 128, "tie_word_embeddings": false})";
+  CHECK(total("BertGenerationDecoder", small) == 52'928);
+  CHECK(total("BertGenerationDecoder", R"({"vocab_size": 101, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 40})") == 26'765);
+  CHECK(total("BertGenerationEncoder", R"({"vocab_size": 101, "hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 8, "intermediate_size": 40})") == 149'936);
+}
+
 TEST_CASE("Hy3 without shared experts has one as wide as a dense layer") {
   // HYV3MLP: `intermediate_size or config.intermediate_size`. The class instantiated as below.
   CHECK(count_config({{"architectures", {"HYV3ForCausalLM"}}, {"model_type", "hy_v3"}, {"vocab_size", 64}, {"hidden_size", 48}, {"intermediate_size", 40}, {"num_hidden_layers", 4}, {"num_attention_heads", 2},

@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// MobileBERT, whose layers work behind a bottleneck, and ProphetNet, which predicts several words at once.
+// MobileBERT, whose layers work behind a bottleneck, ProphetNet, which predicts several words at once, and BERT without types and pooler.
 #pragma once
 
 #include <headroom/io/counted/text_heads.hpp>
@@ -94,7 +94,23 @@ void count_prophetnet(const config& c, tally& t) {
   if (!c.flag("tie_word_embeddings", true)) t.embedding(checked::mul(untied, vocab), hidden);
 }
 
+/// modeling_bert_generation.py. The head over the words is a matrix and a bias; untied, a matrix with a bias of its own beside it.
+template <bool Words>
+void count_bert_generation(const config& c, tally& t) {
+  auto s = read_bert_sizes(c, {50358, 1024, 24, 16, 4096, 512, 0});
+  s.types = 0;  // the class has no table of them
+  c.ignore({"num_labels", "id2label"});
+  count_bert_embeddings(s, s.hidden, t);
+  count_bert_layers(s, t);
+  const bool tied = c.flag("tie_word_embeddings", true);
+  if (!Words) return;
+  t.add(component::head, s.vocab);
+  if (!tied) t.linear(component::head, s.hidden, s.vocab, true);
+}
+
 inline constexpr counted_class counted_text_narrow[] = {
+    {"BertGenerationEncoder", "bert-generation", count_bert_generation<false>},
+    {"BertGenerationDecoder", "bert-generation", count_bert_generation<true>},
     {"MobileBertModel", "mobilebert", count_mobilebert_head<text_head::base>},
     {"MobileBertForPreTraining", "mobilebert", count_mobilebert_head<text_head::pretraining>},
     {"MobileBertForMaskedLM", "mobilebert", count_mobilebert_head<text_head::words>},
