@@ -48,7 +48,7 @@ TEST_CASE("a method alone, or with what stands beside it, is read and written ba
 }
 
 TEST_CASE("roles beside the trained model and the evaluation between steps are read and written back") {
-  for (const std::string rest : {R"("objective": {"kind": "ppo", "trainer": "trl", "reference": "copy", "reward": "qwen3-8b", "critic": {"model": "qwen3-0.6b", "parameters": "fp32"}})",
+  for (const std::string rest : {R"("objective": {"kind": "ppo", "trainer": "trl", "reference": "copy", "reward": "qwen3-8b", "critic": {"model": "qwen3-0.6b", "parameters": "fp32", "micro": 4}})",
                                  R"("objective": {"kind": "ppo", "trainer": "llama-factory", "reward_adapter": true})", R"("objective": {"kind": "online-dpo", "reward": {"model": "qwen3-0.6b", "stage": 3}})",
                                  R"("evaluation": {"batch": 8, "sequence": 1024, "samples": 100, "accumulation_steps": 4})", R"("evaluation": {"batch": 8, "loss_only": true, "use_cache": true})",
                                  R"("evaluation": {"batch": 8, "samples": 64, "kept_bytes": 8, "generate": 32})"}) {
@@ -72,6 +72,7 @@ TEST_CASE("what contradicts itself or is not modelled is refused by name") {
   CHECK(says(refusal(R"("objective": {"kind": "distill", "teacher": "llama-3.1-8b"})"), "student's vocabulary"));
   CHECK(says(refusal(R"("objective": {"kind": "distill", "teacher": {"model": "qwen3-8b", "stage": 2, "parameters_at": "cpu"}})"), "gathers its weights"));
   CHECK(says(refusal(R"("objective": "ppo")"), "needs objective.critic"));
+  CHECK(says(refusal(R"("objective": {"kind": "distill", "teacher": {"model": "qwen3-8b", "micro": 4}})"), "leave micro out"));
   CHECK(says(refusal(R"("objective": "online-dpo")"), "objective.trainer"));
   CHECK(says(refusal(R"("objective": {"kind": "dpo", "critic": "qwen3-0.6b"})"), "PPO's"));
   CHECK(says(refusal(R"("objective": {"kind": "dpo", "trainer": "verl"})"), "objective.trainer"));

@@ -37,10 +37,22 @@ TEST_CASE("verl's own recipe for two H800") {
   CHECK(j.precision.parameters == formats::fp32);
   CHECK(j.precision.compute == formats::bf16);
   CHECK_FALSE(objection_to(j));
-  // 16P/2 of 7,615,616,512 parameters while the actor is updated: weights, gradients and moments in fp32.
+  // 7,615,616,512 parameters over two GPUs, no unit of which needs padding: weights and gradients in four bytes, two moments of four.
+  constexpr std::int64_t p = 7'615'616'512, tokens = 16 * 2048, v = 152'064;
   const auto r = estimate(j);
-  const auto held = r.ranks[0].at_phase[static_cast<std::size_t>(phase::step)];
-  CHECK(held[row::model_parameters] + held[row::gradients] + held[row::optimizer_state] >= bytes{60'924'932'096});
+  const auto at = [&](phase when, row what) { return r.ranks[0].at_phase[static_cast<std::size_t>(when)][what]; };
+  CHECK(at(phase::step, row::model_parameters) == bytes{4 * p / 2});
+  CHECK(at(phase::step, row::gradients) == bytes{4 * p / 2});
+  CHECK(at(phase::step, row::optimizer_state) == bytes{8 * p / 2});
+  CHECK(at(phase::step, row::model_parameters) + at(phase::step, row::gradients) + at(phase::step, row::optimizer_state) == bytes{60'924'932'096});
+  // Logits of 16 completions of 2,048 tokens in bf16, divided in place: one tensor. In backward the gradient lies where they lay; div_ of a view clones it
+  // whole, clones the view's part of that, and divides it: four tensors.
+  CHECK(at(phase::loss_forward, row::logits) == bytes{2 * v * tokens});
+  CHECK(at(phase::loss_forward, row::logits) == bytes{9'965'666'304});
+  CHECK(at(phase::backward, row::logits) == bytes{4 * 2 * v * tokens});
+  // One weight of embedding or head is gathered in bf16: 2 · 152,064 · 3,584, both at the loss.
+  CHECK(at(phase::load, row::gathered_parameters) >= bytes{2 * 2 * v * 3584});
+  CHECK(at(phase::load, row::gathered_parameters) < bytes{2 * 2 * v * 3584 + 100'000});
 }
 
 TEST_CASE("what its overrides say") {
@@ -64,8 +76,46 @@ TEST_CASE("what its overrides say") {
   CHECK(said("+actor_rollout_ref.actor.kl_loss_type=mse trainer.logger='[\"console\",\"wandb\"]' critic.optim.lr=1e-5 data.train_files=$FILES") == plain);
 }
 
+TEST_CASE("PPO with a critic, by verl's own script") {
+  const auto j = job_of({launch_file("verl-ppo", "run_deepseek7b_llm.sh")}, {"rollout.sleep=1", "hardware.host_memory_gib=2000"});
+  CHECK(j.objective.kind == objective_kind::ppo);
+  CHECK(j.objective.code == method_code::verl);
+  CHECK(j.objective.reference == reference_way::none);
+  CHECK(j.objective.critic.model == j.model);
+  CHECK(j.objective.critic.micro == 32);
+  CHECK(j.batch == batch{.micro = 16, .sequence = 1024, .accumulation = 2});  // 256 prompts, one completion each, over 8 GPUs
+  CHECK(j.rollout.batch == 32);
+  CHECK_FALSE(objection_to(j));
+  const auto r = estimate(j);
+  // 6,910,365,696 parameters of the actor; of the critic a score for each token instead of the head: 102,400 · 4,096 less, 4,096 more. All of both in
+  // four bytes over eight GPUs, with two moments; gradients of each in its own turn.
+  constexpr std::int64_t p = 6'910'365'696, scored = p - 102'400 * 4096 + 4096;
+  const auto at = [&](phase when, row what) { return r.ranks[0].at_phase[static_cast<std::size_t>(when)][what]; };
+  CHECK(at(phase::step, row::model_parameters) == bytes{4 * p / 8});
+  CHECK(at(phase::step, row::gradients) == bytes{4 * p / 8});
+  CHECK(at(phase::step, row::optimizer_state) == bytes{8 * p / 8});
+  CHECK(at(phase::step, row::other_models) >= bytes{12 * scored / 8});
+  CHECK(at(phase::step, row::other_models) < bytes{12 * scored / 8 + 600'000});
+  CHECK(at(phase::loss_forward, row::logits) == bytes{std::int64_t{2} * 102'400 * 16 * 1024});
+  CHECK(r.ranks[0].has(phase::critic));
+  // On half as many completions at once the critic keeps half as many checkpoints: 16 · 1,024 tokens less of 2 · 4,096 bytes in 30 layers.
+  auto halved = j;
+  halved.objective.critic.micro = 16;
+  CHECK(r.ranks[0][phase::critic] - estimate(halved).ranks[0][phase::critic] >= bytes{std::int64_t{30} * 2 * 4096 * 16 * 1024});
+  const std::string gae = " algorithm.adv_estimator=gae critic.ppo_micro_batch_size_per_gpu=4 critic.model.path=Qwen/Qwen2.5-7B";
+  CHECK(said(gae).objective.critic.micro == 0);  // as the actor
+  CHECK(said(gae).objective.critic.model == models::qwen2_5_7b);
+  CHECK(said(gae + " actor_rollout_ref.actor.use_kl_loss=True").objective.reference == reference_way::copy);
+  CHECK(holds(refused(" algorithm.adv_estimator=gae"), "critic.ppo_micro_batch_size_per_gpu is required"));
+  CHECK(holds(refused(" algorithm.adv_estimator=gae critic.ppo_micro_batch_size_per_gpu=4 critic.model.path=~/rm"), "\"~/rm\" is not in the model zoo (headroom list models has the names): add --set objective.critic=NAME"));
+  CHECK(holds(refused(gae + " critic.model.fsdp_config.param_offload=True"), "param_offload = true is not modelled by this version (a critic that differs from the actor in it)"));
+  CHECK(holds(refused(gae + " critic.model.enable_gradient_checkpointing=False"), "a critic that differs from the actor in it"));
+  CHECK(holds(refused(gae + " critic.forward_micro_batch_size_per_gpu=8"), "more than it trains on at once"));
+  CHECK(holds(refused(gae + " critic.enable=False"), "gae without a critic"));
+  CHECK(holds(refused("critic.enable=True"), "a critic beside grpo"));
+}
+
 TEST_CASE("what of it is refused, by name") {
-  CHECK(holds(refused("algorithm.adv_estimator=gae"), "gae is PPO with a critic"));
   CHECK(holds(refused("actor_rollout_ref.actor.megatron.tensor_model_parallel_size=2"), "verl's Megatron workers are not modelled"));
   CHECK(holds(refused("--config-name=ppo_megatron_trainer.yaml"), "verl's Megatron workers are not modelled"));
   CHECK(holds(refused("--config-path=config --config-name ppo_megatron_trainer.yaml"), "verl's Megatron workers are not modelled"));

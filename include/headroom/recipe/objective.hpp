@@ -23,6 +23,7 @@ struct model_role {
   shape model{};                     ///< no layers: there is no such model
   number_format parameters{};        ///< of its weights; not set(): the job's
   std::int32_t stage{-1};            ///< of its own sharding, under DeepSpeed; -1: the job's
+  std::int32_t micro{};              ///< completions that a critic trains on, or a reward model scores, at once; 0: as many as the policy
   place parameters_at{};             ///< where its weights wait; on the host they are gathered a unit at a time
 
   [[nodiscard]] constexpr bool given() const { return model.layers > 0; }

@@ -32,6 +32,7 @@ constexpr objection check_role(const job& j, const model_role& t, const No& no) 
     return no("headroom: teachers, reward models and critics with towers, encoders, layers of one's own or heads of their own are not modelled by this version: name the language model that they were made of");
   if (t.parameters.quantised()) return no("headroom: a quantised teacher, reward model or critic is not modelled by this version; its parameters must be fp32, bf16 or fp16");
   if (t.stage >= 0 && !j.sharding.by(sharder::deepspeed)) return no("headroom: the stage of a teacher, reward model or critic is ZeRO's; sharding.kind must be zero");
+  if (t.micro > 0 && (j.objective.has_teacher() || wraps_critic(j.objective))) return no("headroom: a teacher, and the models of TRL's PPO, run on as many examples at once as the trained model; leave micro out", t.micro);
   if (t.parameters_at == place::on_nvme) return no("headroom: a model beside the trained one on NVMe is not modelled by this version; parameters_at must be none or cpu");
   const bool gathered = (t.stage >= 0 ? t.stage == 3 : j.sharding.cuts(sharded_state::weights)) && j.sharding.divides();
   if (t.parameters_at != place::on_gpu && !gathered) return no("headroom: a model in host memory needs sharding that gathers its weights; its stage (objective.teacher.stage and the like) must be 3, or parameters_at none");

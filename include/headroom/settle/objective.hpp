@@ -81,7 +81,7 @@ constexpr std::int64_t rewarded_at_once(const job& j) {
 constexpr job standing_of_other(const job& j, const model_role& role) {
   job r = j;
   stand_as(r, role);
-  r.batch.micro = role.given() ? rewarded_at_once(j) : scored_at_once(j);
+  r.batch.micro = role.given() && role.micro > 0 ? role.micro : role.given() ? rewarded_at_once(j) : scored_at_once(j);
   if (!role.given() && j.objective.reference_format.set()) {
     if (!r.precision.set()) r.precision = j.framework.precision;
     r.precision.parameters = j.objective.reference_format;
@@ -121,6 +121,11 @@ constexpr job standing_of_critic(const job& j) {
   r.objective = {.kind = objective_kind::classification, .code = j.objective.code};
   if (j.objective.code != method_code::openrlhf) r.adapter = {};
   r.trainable = {};
+  if (const std::int64_t own = j.objective.critic.micro; own > 0) {
+    const auto all = checked::mul(j.batch.micro, j.batch.accumulation);
+    r.batch.micro = own;
+    r.batch.accumulation = all > own ? checked::ceil_div(all, own) : 1;
+  }
   return r;
 }
 

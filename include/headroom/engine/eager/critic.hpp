@@ -12,7 +12,8 @@ template <class Layers>
 [[gnu::noinline]] constexpr void walk_forward_of_critic(other_models& r, const settled_job& trained, const settled_job& s, const state_bytes& st, const Layers& layers) {
   auto at_once = s;
   auto& sc = at_once.layer;
-  sc.samples = scored_at_once(*trained.source);
+  const auto own = trained.source->objective.critic.micro;
+  sc.samples = own > 0 ? own : scored_at_once(*trained.source);
   sc.tokens = checked::mul(sc.samples, sc.sequence);
   const auto w = windows_of(at_once, st);
   const auto bare = walk_bare(at_once, st, w, layers, trained.layer.scoring.keeps_hidden_states);

@@ -23,6 +23,7 @@ void describe(Keys& k, model_role& r) {
   format_key(k, "parameters", r.parameters);
   k.whole("stage", r.stage, std::int32_t{-1}, 0, 3);
   k.word("parameters_at", r.parameters_at);
+  k.whole("micro", r.micro, {}, 0, std::int64_t{1} << 30);
 }
 
 /// A name or a configuration, or {"model", …}.

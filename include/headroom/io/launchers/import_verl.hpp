@@ -1,13 +1,14 @@
 // Distributed under the Boost Software License, Version 1.0.
 // verl's PPO trainer over FSDP, by the overrides of its command: python3 -m verl.trainer.main_ppo KEY=VALUE … (volcengine/verl b178a3cd of 2026-01-29:
 // verl/trainer/config/_generated_ppo_trainer.yaml, verl/workers/fsdp_workers.py, verl/workers/actor/dp_actor.py, verl/trainer/ppo/ray_trainer.py,
-// verl/workers/rollout/vllm_rollout/vllm_rollout.py). Its Megatron workers are refused by name.
+// verl/workers/rollout/vllm_rollout/vllm_rollout.py; a critic: CriticWorker there, verl/trainer/main_ppo.py). Its Megatron workers are refused by name.
 #pragma once
 
 #include <headroom/io/launchers/arguments.hpp>
 #include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/loaded_formats.hpp>
 #include <headroom/io/launchers/named_values.hpp>
+#include <headroom/io/launchers/other_roles.hpp>
 #include <headroom/io/launchers/verl_keys.hpp>
 
 namespace headroom::io {
@@ -23,6 +24,8 @@ class verl_overrides {
     d_->framework_is("hf-trainer", v_.source());
     const auto model = v_.word("actor_rollout_ref.model.path", "");
     if (model.empty()) fail("headroom: " + v_.source() + ": actor_rollout_ref.model.path is required");
+    d_->trained_name = model;
+    d_->awaits_roles.clear();
     say_model(*d_, model, v_.place("actor_rollout_ref.model.path"));
     d_->say({"hardware", "gpus_per_node"}, v_.number("trainer.n_gpus_per_node", 8), v_.place("trainer.n_gpus_per_node"));
     if (const auto nodes = v_.number("trainer.nnodes", 1); nodes > 1) d_->say({"hardware", "nodes"}, nodes, v_.place("trainer.nnodes"));
@@ -30,6 +33,7 @@ class verl_overrides {
     rollout();
     batch();
     method();
+    critic();
     rest();
   }
 
@@ -107,10 +111,43 @@ class verl_overrides {
   /// Without a critic, methods differ in arithmetic on rewards.
   void method() {
     const auto estimator = v_.word("algorithm.adv_estimator", "gae");
-    if (estimator == "gae") fail("headroom: " + v_.place("algorithm.adv_estimator") + ": algorithm.adv_estimator gae is PPO with a critic, which is not modelled for verl by this version; accepted: grpo, grpo_passk, rloo, gpg, opo, reinforce_plus_plus, reinforce_plus_plus_baseline");
-    if (!among_words("grpo|grpo_passk|grpo_vectorized|rloo|rloo_vectorized|gpg|opo|reinforce_plus_plus|reinforce_plus_plus_baseline", estimator)) d_->unmodelled_key("algorithm.adv_estimator", estimator, v_.place("algorithm.adv_estimator"));
+    const bool asked = v_.on("critic.enable", estimator == "gae");
+    if (estimator != "gae" && asked) d_->unmodelled_key("critic.enable", true, v_.place("critic.enable"), "a critic beside " + estimator);
+    if (estimator == "gae" && !asked) d_->unmodelled_key("critic.enable", false, v_.place("critic.enable"), "gae without a critic");
+    if (estimator != "gae" && !among_words("grpo|grpo_passk|grpo_vectorized|rloo|rloo_vectorized|gpg|opo|reinforce_plus_plus|reinforce_plus_plus_baseline", estimator)) d_->unmodelled_key("algorithm.adv_estimator", estimator, v_.place("algorithm.adv_estimator"));
     const bool in_loss = v_.on("actor_rollout_ref.actor.use_kl_loss"), in_reward = v_.on("algorithm.use_kl_in_reward");
-    d_->replace("objective", {{"kind", estimator.starts_with("rloo") ? "rloo" : "grpo"}, {"trainer", "verl"}, {"reference", !in_loss && !in_reward ? "none" : d_->has({"adapter"}) ? "adapter-off" : "copy"}}, v_.place("algorithm.adv_estimator"));
+    d_->replace("objective", {{"kind", estimator == "gae" ? "ppo" : estimator.starts_with("rloo") ? "rloo" : "grpo"}, {"trainer", "verl"}, {"reference", !in_loss && !in_reward ? "none" : d_->has({"adapter"}) ? "adapter-off" : "copy"}}, v_.place("algorithm.adv_estimator"));
+  }
+  /// A critic that trains as the actor does, on its own micro-batches. Where they differ elsewhere, the actor's would stand for both: refused.
+  void critic() {
+    if (d_->job["objective"]["kind"] != "ppo") return;
+    const auto number = [&](const char* key) { return d_->job["batch"][key].get<std::int64_t>(); };
+    const auto gpus = checked::mul(d_->job["hardware"]["gpus_per_node"].get<std::int64_t>(), d_->job["hardware"].value("nodes", std::int64_t{1}));
+    const auto path = v_.word("critic.model.path", "~/models/deepseek-llm-7b-chat");
+    auto micro = v_.number("critic.ppo_micro_batch_size_per_gpu", 0, 0);
+    if (const auto of_all = v_.number("critic.ppo_micro_batch_size", 0, 0); micro == 0) micro = of_all / gpus;
+    if (micro == 0) fail("headroom: " + v_.source() + ": critic.ppo_micro_batch_size_per_gpu is required: completions that a critic trains on at once");
+    if (const auto values = v_.number("critic.forward_micro_batch_size_per_gpu", micro); values > micro) d_->unmodelled_key("critic.forward_micro_batch_size_per_gpu", values, v_.place("critic.forward_micro_batch_size_per_gpu"), "more than it trains on at once");
+    const auto same = [&](const std::string_view theirs, bool otherwise, bool is) {
+      if (const bool said = v_.on(theirs, otherwise); said != is) d_->unmodelled_key(std::string{theirs}, said, v_.place(theirs), "a critic that differs from the actor in it");
+    };
+    const auto* moves = d_->find({"rollout", "trainer_moves"});
+    const auto moved = [&](const char* what) { return moves != nullptr && std::find(moves->begin(), moves->end(), json_value(what)) != moves->end(); };
+    same("critic.model.fsdp_config.param_offload", false, moved("parameters"));
+    same("critic.model.fsdp_config.optimizer_offload", false, moved("optimizer"));
+    same("critic.model.fsdp_config.reshard_after_forward", true, d_->job["sharding"]["stage"] == 3);
+    same("critic.model.enable_gradient_checkpointing", true, d_->job["recompute"] != "none");
+    same("critic.use_dynamic_bsz", false, false);
+    same("critic.model.fsdp_config.offload_policy", false, false);
+    same("critic.model.enable_activation_offload", false, false);
+    same("critic.model.tiled_mlp.enabled", false, false);
+    v_.one_of("critic.model.fsdp_config.model_dtype", "fp32", {"fp32"});
+    const auto kind = v_.word("critic.strategy", d_->job["sharding"]["kind"] == "fsdp2" ? "fsdp2" : "fsdp");
+    if ((kind == "fsdp2") != (d_->job["sharding"]["kind"] == "fsdp2")) d_->unmodelled_key("critic.strategy", kind, v_.place("critic.strategy"), "a critic that differs from the actor in it");
+    for (const auto* key : {"critic.ulysses_sequence_parallel_size", "critic.model.lora_rank"})
+      if (const auto n = v_.number(key, 0, 0); n > (std::string_view{key}.ends_with("rank") ? 0 : 1)) d_->unmodelled_key(key, n, v_.place(key));
+    if (const auto* size = v_.take("critic.model.fsdp_config.fsdp_size"); size != nullptr && *size != -1) d_->unmodelled_key("critic.model.fsdp_config.fsdp_size", *size, v_.place("critic.model.fsdp_config.fsdp_size"), "shards over a part of the GPUs; -1 is over all");
+    await_role(*d_, "critic", path, v_.place("critic.model.path"), {{"micro", micro == number("micro") ? json_value(nullptr) : json_value(micro)}});
   }
   void rest() {
     for (const auto& [key, value] : v_.all().items()) {
