@@ -3,6 +3,7 @@
 #include "imported.hpp"
 
 #include <headroom/headroom.hpp>
+#include <headroom/plan/judge.hpp>
 
 #include <doctest/doctest.h>
 
@@ -78,6 +79,32 @@ TEST_CASE("MedicalGPT's GRPO, and what of it is no job") {
   file.said = changed(file.said, "--gradient_checkpointing False", "--gradient_checkpointing True");
   CHECK(job_of({file}, {"model=qwen2.5-1.5b", "rollout.prompt=512"}).recompute.mode == recompute_mode::none);  // adapters switch it off
   CHECK(holds(stage_refused("orpo"), "asks TRL's DPOTrainer for the loss \"orpo\""));
+}
+
+TEST_CASE("MedicalGPT's stages, from its scripts to plans that fit on small GPUs") {
+  struct row {
+    const char* name;
+    bool fits;  ///< as the script has it
+    std::vector<std::string> set;
+    std::string gpu{"rtx-4090"};
+  };
+  const std::vector<std::string> alone{"hardware.gpus_per_node=1"};
+  const row rows[] = {{"pt", true, {}}, {"sft", true, {}}, {"rm", true, alone}, {"dpo", false, alone}, {"grpo", true, {"rollout.prompt=512"}},
+                      {"ppo", true, {"hardware.gpus_per_node=1", "rollout.prompt=512", "objective.reward=qwen2.5-0.5b"}, "a100-sxm-40gb"}};
+  for (const auto& one_of : rows) {
+    const std::string name = one_of.name;
+    auto set = one_of.set;
+    CAPTURE(name);
+    set.push_back("hardware.gpu=" + one_of.gpu);
+    const auto j = stage(name, set);
+    CHECK_FALSE(objection_to(j));
+    CHECK(estimate(j).fits() == one_of.fits);
+    const auto found = plan(search{.job = j, .open = axes::bit(axes::recomputation), .open_micro = true, .global_batch = j.batch.micro * j.batch.accumulation * j.hardware.gpus()}, {.top = 1, .threads = 1});
+    REQUIRE_FALSE(found.best.empty());
+    const auto& best = found.best.front().job;
+    CHECK(estimate(best).may_fit());
+    CHECK(best.batch.micro * best.batch.accumulation == j.batch.micro * j.batch.accumulation);
+  }
 }
 
 TEST_CASE("ms-swift's GRPO, by its own scripts") {
