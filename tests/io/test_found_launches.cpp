@@ -229,6 +229,19 @@ TEST_CASE("values of the environment say how to go on, and an older name of axol
   CHECK(job_of({{"axo.yaml", "base_model: Qwen/Qwen2.5-7B\nmicro_batch_size: 2\nsequence_len: 2048\nflash_attention: true\neval_table_size:\neval_table_max_new_tokens: 128\n"}}).batch.micro == 2);
 }
 
+// NVIDIA/Megatron-LM d98e8a64 tests/performance_tests/shell_test_utils/determinism/perf_breakdown.sh: a flag that a command makes, behind harmless ones.
+TEST_CASE("what a command's last word may hold is said not to be read") {
+  const std::string run = "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 1024 --num-attention-heads 16 --seq-length 256 --max-position-embeddings 256 --micro-batch-size 2 --global-batch-size 16 --vocab-size 256 --tokenizer-type NullTokenizer --bf16 ";
+  const auto notes = [&](const std::string& end) {
+    std::string all;
+    for (const auto& n : draft_of({{"run.sh", run + end + "\n"}}).notes) all += n + "\n";
+    return all;
+  };
+  CHECK(holds(notes("--no-load-rng $([ \"$MODE\" = det ] && echo --deterministic-mode)"), "run.sh:1: the script leaves \"$([ "));
+  CHECK(holds(notes("--save ckpt $EXTRA_ARGS"), "run.sh:1: the script leaves \"$EXTRA_ARGS\" open: where it holds arguments, they are not read"));
+  for (const auto* end : {"--save $CKPT", "--no-load-rng", "--save ckpt", "--save $CKPT/x", "--no-load-rng --save ckpt"}) CHECK_FALSE(holds(notes(end), "open: where"));
+}
+
 // QwenLM/Qwen-VL aa00ed04, QwenLM/Qwen3-VL 96588727, OpenBMB/MiniCPM-V 0dbb566d, NVlabs/VILA b760c34b, THUDM/ChatGLM2-6B cb8e8b43, artidoro/qlora 7f4e95a6.
 TEST_CASE("programs of models' own repositories are named, whatever their script is called") {
   const auto is_for = [](const std::string& command, const std::string& name) { return holds(refusal_of({{"run.sh", command + "\n"}}, eight), " is for " + name + ", which is not read by this version: "); };

@@ -265,6 +265,7 @@ TEST_CASE("Megatron-LM: the arguments of measured runs are the jobs that were de
     auto d = draft_of({{"arguments.txt", arguments}}, {}, io::auto_means::by_trainer, {"use-tp-pp-dp-mapping", "tp-comm-overlap-cfg"});
     d.say({"hardware"}, stated["hardware"], "record");
     d.say({"model", "vocab"}, want.model.vocab, "record");  // the tokenizer's
+    if (stated["framework"].is_object() && stated["framework"].contains("version")) d.say({"framework", "version"}, stated["framework"]["version"], "record");  // when it ran
     auto got = d.settled();
     auto model = want.model;
     model.rotary_percent = got.model.rotary_percent;                          // records leave it out

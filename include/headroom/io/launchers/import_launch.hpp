@@ -42,6 +42,7 @@ class launch {
     const auto s = start_in(c);
     wrappers(c, s);
     settings(c);
+    open_end(c);
     switch (s.how) {
       case launch_starter::none: return;
       case launch_starter::torchrun: return torchrun(c, s.at);
@@ -85,6 +86,15 @@ class launch {
   }
   [[nodiscard]] std::string at(int line) const { return source_ + ":" + std::to_string(line); }
 
+  /// A last word that the script leaves open, and that is nobody's value, may hold further arguments.
+  void open_end(const shell_command& c) {
+    if (c.words.size() < 2 || c.words.back().known()) return;
+    const auto& last = c.words.back();
+    const std::string_view text = last.text, before = c.words[c.words.size() - 2].text;
+    const bool whole = text.starts_with(open_from) && text.find(open_to) + 1 == text.size();
+    const bool value = before.starts_with("--") && !before.starts_with("--no-") && before.find('=') == std::string_view::npos;
+    if (whole && !value) d_->notes.push_back(at(last.line) + ": the script leaves " + in_quotes(last.shown()) + " open: where it holds arguments, they are not read");
+  }
   /// srun and mason before the launcher.
   void wrappers(const shell_command& c, const launch_start& s) {
     for (std::size_t i = 0; i < std::min(s.at, c.words.size()); ++i) {
