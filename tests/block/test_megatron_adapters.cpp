@@ -47,6 +47,16 @@ job experts() {
 
 }  // namespace
 
+// Frozen layers alone: norms, attention and the activation's input of 2 · f features.
+TEST_CASE("adapters of other trainers over Megatron are not walked") {
+  constexpr std::int64_t t = 512, h = 1024, f = 2816;
+  auto j = dense(true);
+  j.framework.adapters.parallel = false;
+  const auto norm = 2 * (t / 2) * h + 4 * (t / 2), heads = 2 * t * (h + 256 + 256 + h) / 2 + 4 * t * 8;
+  CHECK(saved_by_a_layer(j) == 2 * norm + heads + 2 * t * 2 * f / 2);
+  CHECK(cost(j).memory.value < cost(dense(true)).memory.value);
+}
+
 // Of a frozen matrix nothing is saved. A saves what enters it, B what A makes: T·r numbers.
 TEST_CASE("a layer with adapters saves what A and B read") {
   constexpr std::int64_t t = 512, h = 1024, f = 2816, low = 2 * t * 8;

@@ -138,7 +138,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
   const auto& m = *s.model;
   const auto q_out = m.query_width(), kv_out = m.kv_width();
   auto mixed = column(p, s, x, m.hidden, q_out + 2 * kv_out, trained.has(module::q_proj));
-  if (s.adapts(module::q_proj)) [[unlikely]] mixed = adapt_column(p, s, x, mixed, m.hidden, q_out + 2 * kv_out);
+  if (adapts(s, module::q_proj)) [[unlikely]] mixed = adapt_column(p, s, x, mixed, m.hidden, q_out + 2 * kv_out);
   offload(p, s, offload_module::qkv_linear, p.input() | x);  // the norm in front is part of it (LayerNormLinear)
   tensor_set inputs = mixed.bit();
   if (m.qk_norm) {
@@ -160,7 +160,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
   }
   const auto out = core_attention(p, s, inputs, divided(s, q_out));
   auto y = row_parallel(p, s, out, q_out, m.hidden, trained.has(module::o_proj));
-  if (s.adapts(module::o_proj)) [[unlikely]] y = adapt_row(p, s, out, y, q_out, m.hidden);
+  if (adapts(s, module::o_proj)) [[unlikely]] y = adapt_row(p, s, out, y, q_out, m.hidden);
   offload(p, s, offload_module::attn_proj, out.bit());
   return y;
 }
@@ -187,12 +187,12 @@ constexpr tensor feed_forward(program& p, const scene& s, tensor x, std::int64_t
   const auto& m = *s.model;
   const std::int64_t factor = m.mlp == mlp_kind::gated ? 2 : 1;
   auto up = column(p, s, x, m.hidden, factor * width, trains);
-  if (s.adapts(first)) [[unlikely]] up = adapt_column(p, s, x, up, m.hidden, factor * width);
+  if (adapts(s, first)) [[unlikely]] up = adapt_column(p, s, x, up, m.hidden, factor * width);
   if (m.mlp == mlp_kind::gated && s.habits->mlp.writes_out_glu) return row_parallel(p, s, written_out_glu(p, s, up, width), width, m.hidden, trains);
   const auto activated = p.make(divided(s, width), s.width);
   p.step(up.bit(), activated.bit(), {.saves = up.bit()});
   const auto y = row_parallel(p, s, activated, width, m.hidden, trains);
-  return s.adapts(last) ? adapt_row(p, s, activated, y, width, m.hidden) : y;
+  return adapts(s, last) ? adapt_row(p, s, activated, y, width, m.hidden) : y;
 }
 
 /// One part of a dense layer, from residual stream to residual stream.

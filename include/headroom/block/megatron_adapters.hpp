@@ -7,6 +7,10 @@
 
 namespace headroom::megatron {
 
+/// Whether a layer has an adapter of ms-swift's beside it. What NeMo and Megatron-Bridge add is not walked: their memory is refused, and a time
+/// is that of the layers alone.
+constexpr bool adapts(const scene& s, module m) { return s.habits->adapters.parallel && s.adapts(m); }
+
 /// Whether the model's own weights are frozen, so that no layer saves its input for them.
 constexpr bool base_trains(const scene& s) { return !s.side->active(); }
 

@@ -48,7 +48,7 @@ constexpr tensor expert_mlp(program& p, const scene& s, tensor x, std::int64_t c
     return to;
   };
   const auto adapted = [&](module role, tensor from, tensor to, std::int64_t in, std::int64_t out) {
-    return s.adapts(role) ? adapt_grouped(p, s, from, to, computed, checked::mul(checked::mul(s.side->rank, in + out), local)) : to;
+    return adapts(s, role) ? adapt_grouped(p, s, from, to, computed, checked::mul(checked::mul(s.side->rank, in + out), local)) : to;
   };
   const std::int64_t factor = m.mlp == mlp_kind::gated ? 2 : 1;
   auto hidden = adapted(module::experts_up, x, grouped(x, m.hidden, factor * width), m.hidden, factor * width);
