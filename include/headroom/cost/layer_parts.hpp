@@ -144,7 +144,7 @@ constexpr void add_mixer(both_passes& t, const cost_scene& c, mixer_kind kind) {
   if (!recurrent(kind)) return;
   // Matrices of a chunk's size, in 16 bits where kernels are fused; backward is two multiplications for one, and one again.
   const bool eager = c.layer.recurrence == recurrence::eager;
-  const double seconds = product(c.layer.tokens) * recurrence_flops(c.job->model, kind) / (eager ? c.on.unaligned : c.on.matmul_16);
+  const double seconds = product(c.layer.tokens) * recurrence_flops(c.job->model, kind) / static_cast<double>(c.layer.tensor) / (eager ? c.on.unaligned : c.on.matmul_16);
   t.forward.attention += seconds;
   t.backward.attention += 3 * seconds;
   const double kernels = eager ? looped_kernels(c.job->model, kind, c.layer.sequence) : 0.0;

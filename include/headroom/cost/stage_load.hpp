@@ -12,18 +12,25 @@ namespace headroom::detail {
 /// What each kind of layer and both ends take for a micro-batch, wherever they lie.
 struct layer_passes {
   both_passes dense, sparse, first, last;
+  both_passes plain{}, scans{};  ///< of stacks of halves, whose dense layers are attention alone and sparse ones experts alone: MLPs, and Mamba-2
 };
 
 /// What lies on a stage.
 struct stage_layers {
   std::int64_t dense{}, sparse{};
   bool first{}, last{};
+  std::int64_t plain{}, scans{};
   constexpr void add(const shape& m, std::int64_t from, std::int64_t count) {
+    if (m.pattern.given()) [[unlikely]] {
+      std::int64_t* const places[] = {&dense, &sparse, &plain, &scans};
+      for (auto i = from; i < from + count; ++i) ++*places[megatron::place_of(m.kind_of(i))];
+      return;
+    }
     const auto of = m.sparse_layers(from, count);
     dense += count - of;
     sparse += of;
   }
-  [[nodiscard]] constexpr double all() const { return static_cast<double>(dense + sparse); }
+  [[nodiscard]] constexpr double all() const { return static_cast<double>(dense + sparse + plain + scans); }
   friend constexpr bool operator==(const stage_layers&, const stage_layers&) = default;
 };
 /// `cut`: none where layers do not come out even; then the first stages have one more.
@@ -33,7 +40,7 @@ constexpr stage_layers layers_of_stage(const settled_job& s, const stage_cut* cu
   stage_layers r{.first = stage == 0, .last = stage == (order.place == chunk_place::in_a_v ? 0 : d.pipeline - 1)};
   if (cut != nullptr) {
     cut->for_each(stage, [&](const layer_chunk& k) {
-      if (order.both_ways() && r.dense + r.sparse > 0) return;  // a micro-batch passes one of the two
+      if (order.both_ways() && r.all() > 0) return;  // a micro-batch passes one of the two
       r.add(s.model, k.first, k.count);
     });
   } else {
@@ -56,6 +63,8 @@ constexpr both_passes work_of(const shape& m, const layer_passes& p, const stage
   both_passes t;
   if (on.dense > 0) t.add(p.dense, static_cast<double>(on.dense));
   if (on.sparse > 0) t.add(p.sparse, static_cast<double>(on.sparse));
+  if (on.plain > 0) [[unlikely]] t.add(p.plain, static_cast<double>(on.plain));
+  if (on.scans > 0) [[unlikely]] t.add(p.scans, static_cast<double>(on.scans));
   if (on.first) t.add(p.first);
   if (!on.last) return t;
   t.add(p.last);

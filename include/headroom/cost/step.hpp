@@ -90,7 +90,7 @@ constexpr cost_scene cost_scene_of(const settled_job& s, const rates& share) {
   return c;
 }
 
-/// What layers and both ends take for a micro-batch, wherever they lie. Of several kinds with experts, or without, the mean.
+/// What layers and both ends take for a micro-batch, wherever they lie. Of several kinds in one place (megatron::place_of), the mean.
 template <class Layers = shipped_layers>
 constexpr layer_passes passes_of(const cost_scene& c, const inventory& list, const Layers& walked = {}) {
   layer_passes r;
@@ -98,17 +98,17 @@ constexpr layer_passes passes_of(const cost_scene& c, const inventory& list, con
   if (c.job->model.encoder.layers > 0 || c.job->model.vision.kind != vision_kind::none) [[unlikely]] r.first.add(sides_seconds(c));
   r.last = head_seconds(c, list);
   const auto kinds = kinds_of(c.job->model);
-  for (const bool sparse : {false, true}) {
+  both_passes* const means[megatron::kind_places] = {&r.dense, &r.sparse, &r.plain, &r.scans};
+  for (std::size_t place = 0; place < megatron::kind_places; ++place) {
     std::int64_t layers = 0, alike = 0;
     for (const auto& k : kinds)
-      if (k.kind.sparse() == sparse) layers += k.count, ++alike;
-    auto& mean = sparse ? r.sparse : r.dense;
+      if (megatron::place_of(k.kind) == place) layers += k.count, ++alike;
     for (const auto& k : kinds) {
-      if (k.kind.sparse() != sparse) continue;
+      if (megatron::place_of(k.kind) != place) continue;
       if (alike == 1)
-        mean = layer_seconds(c, list, k, walked);
+        *means[place] = layer_seconds(c, list, k, walked);
       else
-        mean.add(layer_seconds(c, list, k, walked), static_cast<double>(k.count) / static_cast<double>(layers));
+        means[place]->add(layer_seconds(c, list, k, walked), static_cast<double>(k.count) / static_cast<double>(layers));
     }
   }
   return r;
@@ -119,10 +119,10 @@ constexpr layer_passes recomputed(layer_passes p, const settled_job& s) {
   const double again = recomputed_share(s);
   if (again < 1) {
     both_passes less;
-    less.again = p.dense.again;
-    p.dense.add(less, again - 1);
-    less.again = p.sparse.again;
-    p.sparse.add(less, again - 1);
+    for (auto* part : {&p.dense, &p.sparse, &p.plain, &p.scans}) {
+      less.again = part->again;
+      part->add(less, again - 1);
+    }
   }
   return p;
 }

@@ -137,8 +137,7 @@ struct known_parts {
   const layer_times& times_in(const cost_scene& c, const job_keys& k, std::int64_t machine) {
     const auto& j = *c.job->source;
     return times.at({k.layers, c.layer.samples, machine, std::int64_t{j.sharding.gathers_units()}}, [&] {
-      const bool beside = c.job->model.encoder.layers > 0 || c.job->model.vision.layers > 0;  // stacks of layers among the first stage's ends
-      if (j.recompute.mode == recompute_mode::selective || beside) return layer_times(passes_of(c, inventory_of(*c.job)));
+      if (j.recompute.mode == recompute_mode::selective) return layer_times(passes_of(c, inventory_of(*c.job)));
       // Layers that are kept, and those that run again in full, are the same but for that.
       auto p = passes.at({k.passes, c.layer.samples, machine, std::int64_t{j.sharding.gathers_units()}}, [&] { return passes_of(c, inventory_of(*c.job)); });
       p.dense.again = p.sparse.again = {};
