@@ -134,6 +134,24 @@ TEST_CASE("embeddings of each layer and shared keys are held as long as they are
   CHECK(saved(j, {mixer_kind::shared_attention, feed_forward_kind::wide}) == norms + mlp + heads + attention + own);
 }
 
+TEST_CASE("heads of full attention may be said layer by layer") {
+  json config = {{"architectures", {"Gemma4ForCausalLM"}}, {"model_type", "gemma4_text"}, {"num_hidden_layers", 12}, {"hidden_size", 64}, {"intermediate_size", 96}, {"num_attention_heads", 4},
+                 {"num_key_value_heads", 2}, {"head_dim", 16}, {"vocab_size", 101}, {"hidden_size_per_layer_input", 0}};
+  const auto total = [&](const json& by_layer, bool same) {
+    auto c = config;
+    c["attention_k_eq_v"] = same;
+    if (!by_layer.is_null()) c["per_layer_config"] = by_layer;
+    check_counts_agree(c);
+    return count(io::model_from_config(c)).total.count();
+  };
+  // The class instantiated with each (transformers of 2026-08-19).
+  CHECK(total(nullptr, false) == 1'142'464);
+  CHECK(total({{"05", {{"head_dim", 32}, {"num_key_value_heads", 1}}}, {"11", {{"head_dim", 32}, {"num_key_value_heads", 1}}}}, false) == 395'072);
+  CHECK(total({{"05", {{"head_dim", 32}, {"num_key_value_heads", 1}}}, {"11", {{"head_dim", 32}, {"num_key_value_heads", 1}}}}, true) == 390'976);
+  CHECK(total({{"5", {{"head_dim", 32}}}, {"11", {{"head_dim", 32}}}}, false) == 403'264);
+  CHECK(total(json::object(), false) == 378'624);
+}
+
 TEST_CASE("experts beside the MLP save what the class saves, to the byte") {
   // transformers 5.16's Gemma4TextDecoderLayer behind its attention, with grouped_mm_experts_forward, run on a CPU with torch 1.13.1 under saved_tensors_hooks:
   // unique storages without parameters, the layer's scalar and a number that this torch saves where it multiplies by one. Width 64, an MLP of 96, experts of 48.
@@ -204,7 +222,9 @@ TEST_CASE("what Gemma 4 is not walked with") {
   refused("num_kv_shared_layers", 2, "must leave a layer of each kind");
   refused("enable_moe_block", true, "num_experts is missing");
   refused("use_bidirectional_attention", "all", "use_bidirectional_attention must not be");
-  refused("per_layer_config", {{"0", {{"head_dim", 8}}}}, "per_layer_config is not known");
+  refused("per_layer_config", {{"0", {{"head_dim", 8}}}}, "per_layer_config must say head_dim and num_key_value_heads of every layer of full attention");
+  refused("per_layer_config", {{"5", {{"intermediate_size", 8}}}}, "per_layer_config must say");
+  refused("per_layer_config", {{"5", {{"head_dim", 8}}}, {"6", {{"head_dim", 8}}}}, "per_layer_config must say");
   json last(std::vector<std::string>(6, "sliding_attention"));
   refused("layer_types", last, "layer_types must end with full_attention");
   const auto refuses = [](const auto& change, const char* with) {

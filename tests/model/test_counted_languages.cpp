@@ -110,7 +110,7 @@ TEST_CASE("what a class does not build, and what nobody has read, is refused by 
   CHECK_THROWS_WITH_AS(count_config({{"model_type", "xlstm"}}),
                        "headroom: config.architectures is missing, and a model has other parameters with a head than without. Name the class, e.g. [\"xLSTMModel\"]", headroom::job_error);
   const json gemma = {{"architectures", {"Gemma4ForCausalLM"}}, {"model_type", "gemma4_text"}, {"per_layer_config", {{"0", {{"head_dim", 8}}}}}};
-  CHECK_THROWS_WITH_AS(count_config(gemma), doctest::Contains("config.per_layer_config is not known for Gemma4ForCausalLM"), headroom::job_error);
+  CHECK_THROWS_WITH_AS(count_config(gemma), doctest::Contains("config.per_layer_config must say head_dim and num_key_value_heads of every layer of full attention"), headroom::job_error);
 }
 
 }  // namespace test_counted_languages

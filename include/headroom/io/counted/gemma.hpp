@@ -94,8 +94,7 @@ inline language_model count_gemma4_layers(const config& c, tally& t, bool unifie
   for (std::int64_t i = 0; static_cast<std::int64_t>(words.size()) < s.layers; ++i) words.emplace_back((i + 1) % 6 != 0 ? "sliding_attention" : "full_attention");
   if (!words.empty()) words.back() = "full_attention";  // as the class makes it
   const bool same = c.flag("attention_k_eq_v", false);
-  const auto global = c.size({"global_head_dim"}, 512);
-  const auto global_kv = c.nullable({"num_global_key_value_heads"}, s.kv, s.kv, 1, config::most);
+  const auto wide_heads = read_full_heads(c, s.layers, {s.head_dim, s.kv}, [&](std::int64_t i) { return words[static_cast<std::size_t>(i)] == "full_attention"; });
   auto shared = c.number({"num_kv_shared_layers"}, 0, 0, config::most);
   const bool wide = c.flag("use_double_wide_mlp", false);
   const bool bias = c.flag("attention_bias", false);
@@ -103,8 +102,8 @@ inline language_model count_gemma4_layers(const config& c, tally& t, bool unifie
   const auto first = s.layers - shared;
   for (std::int64_t i = 0; i < s.layers; ++i) {
     const bool full = words[static_cast<std::size_t>(i)] == "full_attention";
-    const auto width = full ? global : s.head_dim;
-    const auto kv = checked::mul(full && same ? global_kv : s.kv, width), q = checked::mul(s.heads, width);
+    const auto width = full ? wide_heads.width : s.head_dim;
+    const auto kv = checked::mul(full ? wide_heads.kv : s.kv, width), q = checked::mul(s.heads, width);
     const bool own = first < 0 || i < first;
     t.linear(component::attention, s.hidden, q, bias);
     t.linear(component::attention, q, s.hidden, bias);

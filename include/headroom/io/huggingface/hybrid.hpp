@@ -77,6 +77,40 @@ inline void share_last_keys(const config& c, shape& m) {
   }
 }
 
+/// Heads of Gemma 4's layers of full attention. Files that transformers has saved since 2026-08 say them layer by layer, in per_layer_config, in place of
+/// global_head_dim and num_global_key_value_heads (configuration_gemma4.py, integrations/heterogeneity). `full(i)`: whether layer i is one.
+struct full_heads {
+  std::int64_t width{}, kv{};
+};
+template <class Full>
+full_heads read_full_heads(const config& c, std::int64_t layers, const full_heads& others, const Full& full) {
+  const auto width = c.size({"global_head_dim"}, 512), kv = c.nullable({"num_global_key_value_heads"}, others.kv, others.kv, 1, config::most);
+  const json* by_layer = c.find({"per_layer_config"});
+  if (by_layer == nullptr || by_layer->is_null()) return {width, c.flag("attention_k_eq_v", false) ? kv : others.kv};  // which the class reads there alone
+  const auto refuse = [&](const json& found) {
+    complain(c.at("per_layer_config") + " must say head_dim and num_key_value_heads of every layer of full attention, of all alike, and of no other, found " + shown(found));
+  };
+  if (!by_layer->is_object()) refuse(*by_layer);
+  if (by_layer->empty()) return others;
+  std::set<std::int64_t> named;
+  full_heads sizes;
+  for (const auto& [index, of] : by_layer->items()) {
+    if (index.empty() || index.size() > 6 || index.find_first_not_of("0123456789") != index.npos || !of.is_object()) refuse(*by_layer);
+    if (c.asked() != nullptr) c.asked()->insert(c.at("per_layer_config") + "." + index);
+    for (const auto& [key, value] : of.items())
+      if (key != "head_dim" && key != "num_key_value_heads") refuse(*by_layer);
+    const config one{of, c.at("per_layer_config"), c.asked()};
+    const full_heads here{one.size({"head_dim"}, others.width), one.count({"num_key_value_heads"}, others.kv)};
+    if (!named.empty() && (here.width != sizes.width || here.kv != sizes.kv)) refuse(*by_layer);
+    sizes = here;
+    named.insert(std::stoll(index));
+  }
+  for (std::int64_t i = 0; i < layers; ++i)
+    if (full(i) != named.contains(i)) refuse(*by_layer);
+  if (*named.rbegin() >= layers) refuse(*by_layer);
+  return sizes;
+}
+
 /// Gemma4ForCausalLM: attention over a window, and in every sixth layer over all positions with heads of another size; embeddings for each layer; last
 /// layers that share the keys and values of the last ones in front of them. In some sizes experts beside every MLP.
 inline void read_gemma4(const config& c, shape& m) {
@@ -85,12 +119,8 @@ inline void read_gemma4(const config& c, shape& m) {
   m.qk_norm = m.value_norm = m.post_norms = m.norm_power = true;
   m.logit_softcap = c.softcap("final_logit_softcapping", 0);
   m.head_dim = c.size({"head_dim"}, 256);
-  m.global.head_dim = c.size({"global_head_dim"}, 512);
   m.global.keys_as_values = c.flag("attention_k_eq_v", false);
-  const auto wide_kv = c.nullable({"num_global_key_value_heads"}, m.kv(), m.kv(), 1, config::most);
-  if (m.global.keys_as_values) m.global.kv_heads = wide_kv;  // which the class reads there alone
   if (const auto width = c.nullable({"hidden_size_per_layer_input"}, 256, 0, 0); width > 0) m.layer_input = {width, c.size({"vocab_size_per_layer_input"}, 262144)};
-  if (says(c, "per_layer_config")) complain(c.at("per_layer_config") + " is not known here: what it says of a layer may shape it, found " + shown(*c.find({"per_layer_config"})));
   if (c.flag("enable_moe_block", false)) {  // Gemma4TextRouter, Gemma4TextExperts
     m.experts.count = c.count({"num_experts"}, ask);
     m.experts.active = c.count({"top_k_experts"}, ask);
@@ -104,6 +134,9 @@ inline void read_gemma4(const config& c, shape& m) {
   } else {
     for (std::int64_t i = 0; i < m.layers; ++i) m.pattern.add((i + 1) % 6 == 0 || i == m.layers - 1 ? global : local);
   }
+  const auto full = read_full_heads(c, m.layers, {m.head_dim, m.kv()}, [&](std::int64_t i) { return m.pattern.at(i).mixer == mixer_kind::global_attention; });
+  m.global.head_dim = full.width;
+  if (full.kv != m.kv() || m.global.keys_as_values) m.global.kv_heads = full.kv;
   share_last_keys(c, m);
   m.pattern = m.pattern.shortest();
 }
