@@ -40,6 +40,7 @@ TEST_CASE("TRL's PPO: the policy, a reference, and a reward and a value model of
   CHECK(j.batch == batch{.micro = 1, .sequence = 565, .accumulation = 16});
   CHECK(j.recompute.mode == recompute_mode::none);
   CHECK(ppo_of("--gradient_checkpointing true") == j);  // PPOTrainer never switches it on
+  CHECK(ppo_of("--eval_strategy steps --per_device_eval_batch_size 16") == j);  // its loop never evaluates; samples are as many as a rollout has
   CHECK(j.evaluation == evaluation{});
   CHECK_FALSE(objection_to(j));
   // Of 494,032,768 parameters: four models in two bytes, moments of two of them in four.
