@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// Encoders of text that retrieve, and models of two stacks: BERT for generation, DPR, FSMT, UDOP, Pix2Struct, T5Gemma 2.
+// Encoders of text that retrieve, and models of two stacks: DPR, FSMT, UDOP, Pix2Struct, T5Gemma 2.
 #pragma once
 
 #include <headroom/io/counted/seeing.hpp>
@@ -9,17 +9,7 @@
 
 namespace headroom::io::detail {
 
-/// transformers, modeling_bert_generation.py: BERT without types of segments and without a pooler.
-inline bert_sizes count_bert_generation(const config& c, tally& t) {
-  auto s = read_bert_sizes(c, {50358, 1024, 24, 16, 4096, 512, 0});
-  s.types = 0;
-  count_bert_embeddings(s, s.hidden, t);
-  count_bert_layers(s, t);
-  c.ignore({"tie_word_embeddings", "gradient_checkpointing", "num_labels", "id2label"});
-  return s;
-}
-
-/// modeling_dpr.py: BERT without a pooler, and a narrower vector if projection_dim says so.
+/// transformers, modeling_dpr.py: BERT without a pooler, and a narrower vector if projection_dim says so.
 inline std::int64_t count_dpr(const config& c, tally& t) {
   const auto s = read_bert_sizes(c, {});
   const auto narrow = c.number({"projection_dim"}, 0, 0);
@@ -145,11 +135,6 @@ void count_t5gemma2(const config& c, tally& t) {
 }
 
 inline constexpr counted_class counted_text_last[] = {
-    {"BertGenerationEncoder", "bert-generation", [](const config& c, tally& t) { count_bert_generation(c, t); }},
-    {"BertGenerationDecoder", "bert-generation", [](const config& c, tally& t) {
-       if (!c.flag("tie_word_embeddings", true)) complain(c.at("tie_word_embeddings") + " must be true: releases of transformers differ in an untied head; found false");
-       t.add(component::head, count_bert_generation(c, t).vocab);
-     }},
     {"DPRQuestionEncoder", "dpr", [](const config& c, tally& t) { count_dpr(c, t); }},
     {"DPRContextEncoder", "dpr", [](const config& c, tally& t) { count_dpr(c, t); }},
     {"DPRReader", "dpr", [](const config& c, tally& t) { t.linear(component::head, count_dpr(c, t), 3, true); }},
