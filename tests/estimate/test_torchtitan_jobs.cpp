@@ -90,4 +90,36 @@ TEST_CASE("more work never takes less, more ranks never take more") {
   }
 }
 
+// distributed/activation_checkpoint.py counts the layers of each part of the model: every n-th of a stage's own, whichever stage it is.
+TEST_CASE("of each stage as many layers are recomputed") {
+  job j{.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 1, .gpus_per_node = 8}, .framework = frameworks::torchtitan_202508, .parallel = {.data = 2, .pipeline = 4}, .sharding = fsdp2(),
+        .batch = {.micro = 1, .sequence = 8192, .accumulation = 4}};
+  const auto with = [&](const recompute& r) {
+    j.recompute = r;
+    return estimate(j);
+  };
+  const auto every = [](std::int64_t layers) { return recompute{.mode = recompute_mode::full, .method = recompute_method::block, .layers = layers}; };
+  const auto none = with({}), half = with(every(16)), full = with(recompute::full);
+  for (std::size_t stage = 0; stage < 4; ++stage) {
+    CAPTURE(stage);
+    CHECK(half.ranks[stage].allocated < none.ranks[stage].allocated);
+    CHECK(half.ranks[stage].allocated > full.ranks[stage].allocated);
+  }
+  // Between the ends half of the layers save a layer's tensors, and half their inputs: the mean of all and none, but for the tallest moment of one layer.
+  for (const std::size_t stage : {1U, 2U}) {
+    const auto mean = static_cast<double>((none.ranks[stage].allocated + full.ranks[stage].allocated).count()) / 2;
+    CHECK(static_cast<double>(half.ranks[stage].allocated.count()) == doctest::Approx(mean).epsilon(0.06));
+  }
+  const auto again = [&](std::int64_t layers, std::int64_t first, std::int64_t count) {
+    j.recompute = every(layers);
+    return detail::recomputed_of(settle(j), {first, count, false, false});
+  };
+  CHECK(again(16, 0, 8) == 4);
+  CHECK(again(16, 24, 8) == 4);
+  CHECK(again(10, 8, 8) == 2);   // every third of 8
+  CHECK(again(10, 0, 32) == 10);
+  CHECK(again(2, 8, 8) == 0);    // no 16th among 8
+  CHECK(again(32, 8, 8) == 8);
+}
+
 }  // namespace test_torchtitan_jobs

@@ -52,6 +52,13 @@ TEST_CASE("checkpointing, components, loss and context by torchtitan's names") {
   CHECK(titan(R"({"activation_checkpoint.mode": "full"})").recompute == recompute::full);
   const recompute half{.mode = recompute_mode::full, .method = recompute_method::block, .layers = 16};
   CHECK(titan(R"({"activation_checkpoint.mode": "selective", "activation_checkpoint.selective_ac_option": "2"})").recompute == half);
+  const auto every = [](const std::string& n) { return R"({"activation_checkpoint.mode": "selective", "activation_checkpoint.selective_ac_option": ")" + n + "\"}"; };
+  CHECK(titan(every("3")).recompute.layers == 10);  // of 32
+  CHECK(titan(every("32")).recompute.layers == 1);
+  CHECK(titan(every("1")).recompute.layers == 32);
+  CHECK(titan(every("33")).recompute == recompute::none);  // none is a 33rd
+  CHECK(titan(every("1000000")).recompute == recompute::none);
+  for (const auto* wrong : {"0", "", "2x", "-1", "100000000000000000000"}) CHECK(holds(refusal(every(wrong)), "must be \"op\" or a number of layers"));
   CHECK(holds(refusal(R"({"activation_checkpoint.mode": "full"})", R"({"recompute": "none"})"), "contradicts recompute"));
   CHECK(holds(refusal(R"({"activation_checkpoint.mode": "some"})"), "must be \"none\", \"full\" or \"selective\", found \"some\""));
   const auto loss_alone = titan(R"({"compile.components": ["loss"]})").framework;

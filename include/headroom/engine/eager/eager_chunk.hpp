@@ -174,12 +174,6 @@ constexpr void hold_eager_chunk(eager_chunk& k, const settled_job& s, const stat
   k.updating_alone = st.own_update;
 }
 
-/// Of so many layers of a slice the forward runs again.
-constexpr std::int64_t recomputed_of(const settled_job& s, const model_slice& here) {
-  const auto again = recomputed_layers(s.source->recompute, s.model.layers) - here.first;
-  return again < 0 ? 0 : smaller(again, here.count);
-}
-
 /// `known`: the last chunk between the ends that was walked, on any stage.
 [[gnu::noinline]] constexpr void make_eager_chunk(eager_chunk& k, const settled_job& s, const inventory& list, const model_slice& here, eager_chunk& known) {
   const auto recomputed = recomputed_of(s, here);

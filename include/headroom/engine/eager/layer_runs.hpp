@@ -117,13 +117,18 @@ constexpr std::int64_t recomputed_layers(const recompute& r, std::int64_t layers
   return r.method == recompute_method::block && r.layers > 0 && r.layers < layers ? r.layers : layers;
 }
 
+/// … of a slice, where each stage counts its own (torchtitan distributed/activation_checkpoint.py apply_ac, of one part of the model).
+constexpr std::int64_t recomputed_of(const settled_job& s, const model_slice& here) {
+  return checked::mul(recomputed_layers(s.source->recompute, s.model.layers), here.count) / s.model.layers;
+}
+
 /// Cuts the layers of a slice where `trainable` and recomputation change, and after the first layer that trains below a frozen rest:
 /// nothing flows back into that one's input. `flows`: something below the slice trains.
 template <class Runs>
 constexpr void cut_layers(Runs& runs, const settled_job& s, const scene& sc, const model_slice& here, bool flows) {
   const auto& j = *s.source;
   const auto layers = here.end();
-  const auto recomputed = recomputed_layers(j.recompute, s.model.layers);
+  const auto recomputed = here.first + recomputed_of(s, here);
   std::int64_t at = here.first;
   while (at < layers) {
     std::int64_t next = layers;

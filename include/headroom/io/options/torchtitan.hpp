@@ -28,15 +28,17 @@ inline void read_float8(profile& f, const std::string& said, const std::string& 
   f.fp8.scaling = word == "mxfp8" ? fp8_scaling::block : fp8_scaling::row;
 }
 
-/// activation_checkpoint.mode and selective_ac_option: "op", or every n-th layer whole.
+/// activation_checkpoint.mode and selective_ac_option: "op", or every n-th layer whole, which is none where there are fewer
+/// (distributed/activation_checkpoint.py _apply_layer_sac).
 inline recompute checkpointing_of(const job& j, const std::string& mode, const std::string& option, const std::string& path) {
   if (mode == "none") return recompute::none;
   if (mode == "full") return recompute::full;
   if (mode != "selective") fail("headroom: " + path + " must be \"none\", \"full\" or \"selective\", found " + in_quotes(mode));
   if (option == "op") return {.mode = recompute_mode::selective, .policy = recompute_policy::every_other_matmul};
   std::int64_t every = 0;
-  for (const char c : option) every = c >= '0' && c <= '9' && every < 1'000'000 ? every * 10 + (c - '0') : -1'000'000'000;
+  for (const char c : option) every = every >= 0 && c >= '0' && c <= '9' && every < 1'000'000 ? every * 10 + (c - '0') : -1;
   if (every < 1) fail("headroom: framework.options.activation_checkpoint.selective_ac_option must be \"op\" or a number of layers, found " + in_quotes(option));
+  if (every > j.model.layers) return recompute::none;
   return {.mode = recompute_mode::full, .method = recompute_method::block, .layers = j.model.layers / every};
 }
 
