@@ -37,6 +37,7 @@ TEST_CASE("ms-swift's training over Megatron-Core is Megatron's") {
   CHECK(j.recompute.mode == recompute_mode::full);
   CHECK(j.framework.rotary.writes_out);  // apply_rope_fusion is false where nothing is said
   CHECK(estimate(j).ranks[0].allocated > bytes{0});
+  CHECK(job_of({launch("--split_dataset_ratio 0.01 --eval_steps 100 --eval_iters 50")}) == j);  // evaluation is a forward of the same micro-batches
   const auto padded = job_of({launch("--padding_free false")});
   CHECK(padded.batch == batch{.micro = 16, .sequence = 2048, .accumulation = 1});
   CHECK(job_of({launch("--apply_rope_fusion true")}).framework.rotary.writes_out == false);
