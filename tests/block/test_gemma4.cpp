@@ -150,6 +150,10 @@ TEST_CASE("heads of full attention may be said layer by layer") {
   CHECK(total({{"05", {{"head_dim", 32}, {"num_key_value_heads", 1}}}, {"11", {{"head_dim", 32}, {"num_key_value_heads", 1}}}}, true) == 390'976);
   CHECK(total({{"5", {{"head_dim", 32}}}, {"11", {{"head_dim", 32}}}}, false) == 403'264);
   CHECK(total(json::object(), false) == 378'624);
+  for (const json& by_layer : {json{{"2", {{"head_dim", 32}}}, {"5", {{"head_dim", 32}}}, {"11", {{"head_dim", 32}}}}, json{{"5", {{"head_dim", 32}}}, {"11", {{"head_dim", 8}}}}}) {
+    config["per_layer_config"] = by_layer;  // a layer behind a window, and heads that differ
+    CHECK_THROWS_WITH_AS(io::model_from_config(config), doctest::Contains("per_layer_config must say"), job_error);
+  }
 }
 
 TEST_CASE("experts beside the MLP save what the class saves, to the byte") {
