@@ -24,8 +24,8 @@ using ordered_json = nlohmann::ordered_json;
 
 // A job (report.cpp).
 
-/// read_job(), which says of an "auto" in place of a value who looks for it.
-headroom::job read_settled_job(const json_value& value, const headroom::io::file_base& base);
+/// read_measured_job(), which says of an "auto" in place of a value who looks for it.
+headroom::job read_settled_job(const json_value& value, const headroom::io::file_base& base, const headroom::deadline& until = {});
 
 /// The time of a step, or the sentence why it is not predicted, without "headroom: ".
 struct timed {

@@ -7,6 +7,7 @@
 
 #include <headroom/io/cost_text.hpp>
 #include <headroom/io/diagnosis_text.hpp>
+#include <headroom/io/measured_job.hpp>
 #include <headroom/io/report/verdict.hpp>
 #include <headroom/io/report_svg.hpp>
 #include <headroom/io/report_text.hpp>
@@ -67,7 +68,7 @@ said planned(request& in) {
   in.keys.finish();
   const auto start = std::chrono::steady_clock::now();
   std::vector<io::search_result> all;
-  for (const auto& s : io::read_sweep(value, in.base())) all.push_back({s.values, searched(s.search, o, h.sure)});
+  for (const auto& s : io::read_sweep(io::with_measured(value, {.base = in.base()}, in.until), in.base())) all.push_back({s.values, searched(s.search, o, h.sure)});
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const auto empty = std::count_if(all.begin(), all.end(), [](const auto& s) { return s.found.best.empty(); });
   const bool open = std::any_of(all.begin(), all.end(), [](const auto& s) { return s.found.best.empty() && !s.found.complete; });

@@ -101,7 +101,7 @@ draft drafted(const fit_request& asked, const shape& model) {
 fit_answer fitted(const fit_request& asked, const file_base& base, const deadline& until) {
   if (asked.rank > 0 && asked.method == "full") fail("headroom: " + asked.mark + "rank is of adapters: " + asked.mark + "lora or " + asked.mark + "qlora");
   const auto d = drafted(asked, read_model_named(asked.model, asked.model_place, base));
-  fit_answer a{.written = d.job, .job = read_job(d.job, base), .notes = d.notes, .granted = {}, .longest = {}, .largest = {}, .more = {}, .help = {}};
+  fit_answer a{.written = d.job, .job = read_measured_job(d.job, {.base = base}, until), .notes = d.notes, .granted = {}, .longest = {}, .largest = {}, .more = {}, .help = {}};
   a.granted = defaults_of(asked.method, asked.gpus == 1, a.job.model.sparse());
   std::erase_if(a.granted, [&](const taken_for_granted& k) { return !d.job.contains(k.key) || !stands(d.job[k.key], k.value); });
   const confidence sure{asked.confidence};

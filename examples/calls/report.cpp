@@ -5,6 +5,7 @@
 #include <headroom/diagnose/diagnose.hpp>
 #include <headroom/io/cost_text.hpp>
 #include <headroom/io/diagnosis_json.hpp>
+#include <headroom/io/measured_job.hpp>
 #include <headroom/io/report_html.hpp>
 #include <headroom/io/report_json.hpp>
 #include <headroom/io/search_reader.hpp>
@@ -13,8 +14,8 @@ namespace calls {
 
 using namespace headroom;
 
-headroom::job read_settled_job(const json_value& value, const io::file_base& base) try {
-  return io::read_job(value, base);
+headroom::job read_settled_job(const json_value& value, const io::file_base& base, const deadline& until) try {
+  return io::read_measured_job(value, {.base = base}, until);
 } catch (const job_error&) {
   const auto open = io::detail::left_open(value, "");
   if (open.empty() || open == "model" || open.starts_with("model.")) throw;

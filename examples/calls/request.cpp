@@ -62,7 +62,7 @@ json_value request::job_value() {
   return parse_json(it->second, it->first);
 }
 
-headroom::job request::job() { return read_settled_job(job_value(), base()); }
+headroom::job request::job() { return read_settled_job(job_value(), base(), until); }
 
 std::string request::text(std::string_view key, std::string_view otherwise) {
   const auto* v = keys.take(key);

@@ -54,7 +54,7 @@ void write_files(const estimate_request& asked, const headroom::job& j, const he
 answered report_of(const estimate_request& asked, const std::string& file, const streams& io) {
   using namespace headroom;
   const confidence sure = asked.confidence ? confidence{*asked.confidence} : confidence{};
-  const job j = job_named(file, io.in, asked.confined);
+  const job j = job_named(file, io.in, asked.confined, asked.measured, io.until);
   const auto r = replay(j, io.until);
   const auto time = calls::time_of(j);
   write_files(asked, j, r, time, io);

@@ -6,6 +6,11 @@
 
 namespace program {
 
+inline void offer_measured(CLI::App* command, std::string& measured) {
+  command->add_option("--measured", measured, "What a run of the job took, by which its numbers are corrected: allocated=61.2GiB,reserved=66GiB,step=2.3, or the run's log; where another "
+                      "job of the search was run, the file's measured.of says which")->type_name("FIGURES");
+}
+
 inline void offer_estimate(CLI::App& app, session& s) {
   const auto asked = std::make_shared<estimate_request>();
   auto* command = app.add_subcommand("estimate", "What a job occupies, where and when, and whether it fits");
@@ -18,6 +23,7 @@ inline void offer_estimate(CLI::App& app, session& s) {
   command->add_option("--confidence", asked->confidence, "Judge and give ranges with this confidence, from 0.5 to 0.999 (ranges alone: 0.95)")
       ->check(a_confidence)->type_name("SHARE");
   command->add_flag("--confined", asked->confined, "For jobs of other people: the files that the job names lie below its folder, or are refused");
+  offer_measured(command, asked->measured);
   may_take(command, s);
   command->footer(use(R"(  headroom estimate examples/jobs/llama-3.1-8b-zero3.json
   headroom estimate examples/jobs/*.json --brief
@@ -25,6 +31,7 @@ inline void offer_estimate(CLI::App& app, session& s) {
   headroom estimate job.json --trace step.json
   headroom estimate job.json --confidence 0.99
   headroom estimate - --json < job.json
+  headroom estimate job.json --measured allocated=61.2GiB,reserved=66GiB,step=2.3
 )", verdict_status));
   command->callback([asked, &s] { s.status = run(*asked, s.io); });
 }
@@ -75,6 +82,7 @@ inline void offer_solve(CLI::App& app, session& s) {
       ->required()->type_name("KEY");
   command->add_flag("--json", asked->json, "The value and the report as JSON");
   command->add_option("--confidence", asked->confidence, "Fits at the upper end of its range with this confidence, from 0.5 to 0.999")->check(a_confidence)->type_name("SHARE");
+  offer_measured(command, asked->measured);
   may_take(command, s);
   command->footer(use(R"(  headroom solve job.json --for batch.micro
   headroom solve job.json --for hardware.nodes --confidence 0.95
@@ -98,6 +106,7 @@ inline void offer_plan(CLI::App& app, session& s) {
   command->add_option("--tokens", asked->tokens, "Of the whole training, e.g. 15T: its days and its price")->type_name("N")->needs("--price");
   command->add_option("--days", asked->days, "The cheapest that end in so many days")->check(CLI::PositiveNumber)->type_name("DAYS")->needs("--tokens");
   command->add_option("--budget", asked->budget, "The cheapest that cost at most so much in all")->check(CLI::PositiveNumber)->type_name("PRICE")->needs("--tokens");
+  offer_measured(command, asked->measured);
   may_take(command, s);
   command->footer(use(R"(  headroom plan examples/searches/llama-3.1-70b-512-gpus.json --top 5
   headroom plan search.json --price h100=2.5,a100=1.6 --sweep hardware.gpu=h100-sxm-80gb,a100-sxm-80gb --tokens 100B --days 14

@@ -2,6 +2,7 @@
 // headroom plan JOB: searches the keys that are "auto" for the fastest plans that fit.
 #include <headroom/decide.hpp>
 #include <headroom/io/diagnosis_text.hpp>
+#include <headroom/io/measured_job.hpp>
 #include <headroom/io/plan_reader.hpp>
 #include <headroom/io/plan_text.hpp>
 #include <headroom/io/price_text.hpp>
@@ -162,7 +163,9 @@ int run(const plan_request& asked, const streams& io) {
   for (const auto& s : asked.sweep) sweep_over(value, s);
   const auto money = spending_of(asked);
   if (asked.confidence) (void)confidence{*asked.confidence};
-  const auto searches = io::read_sweep(value, io::file_base::anywhere_from(folder_of(asked.job)));
+  say_measured(value, asked.measured, io.in);
+  const auto base = io::file_base::anywhere_from(folder_of(asked.job));
+  const auto searches = io::read_sweep(io::with_measured(std::move(value), {.base = base}, io.until), base);
   if (!asked.write.empty() && searches.size() != 1) io::fail("headroom: --write is for one search, and the file holds " + std::to_string(searches.size()));
   std::atomic<std::int64_t> done{0}, all{0};
   std::stop_source stop;

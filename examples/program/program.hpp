@@ -21,7 +21,8 @@ struct streams {
 
 struct estimate_request {
   std::vector<std::string> jobs;
-  bool json{};
+  bool json{  std::string measured;  ///< what a run took: jobs.hpp
+};
   bool brief{};
   std::string svg;
   std::string trace;
@@ -70,7 +71,8 @@ int run(const validate_request& asked, const streams& io);
 struct solve_request {
   std::string job;
   std::string key;
-  bool json{};
+  bool json{  std::string measured;  ///< what a run took: jobs.hpp
+};
   std::optional<double> confidence{};  ///< of the verdict
 };
 /// 0: a value fits, 1: none does.
@@ -111,7 +113,8 @@ int run(const diagnose_request& asked, const streams& io);
 
 struct plan_request {
   std::string job;
-  std::size_t top{10};
+  std::size_t top{10  std::string measured;  ///< what a run took: jobs.hpp
+};
   unsigned threads{};
   std::string shard;
   std::string write;

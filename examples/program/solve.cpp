@@ -14,7 +14,7 @@
 namespace program {
 int run(const solve_request& asked, const streams& in_out) {
   using namespace headroom;
-  const job given = job_named(asked.job, in_out.in);
+  const job given = job_named(asked.job, in_out.in, false, asked.measured, in_out.until);
   const decided fits{asked.confidence ? std::optional{confidence{*asked.confidence}} : std::nullopt, in_out.until};
   const auto a = calls::solve_for(given, asked.key, "--for", fits);
   const auto r = replay(a.of, in_out.until);

@@ -5,6 +5,7 @@
 #include <headroom/io/diagnosis_text.hpp>
 #include <headroom/io/export.hpp>
 #include <headroom/io/job_schema.hpp>
+#include <headroom/io/measured_job.hpp>
 #include <headroom/io/plan_reader.hpp>
 #include <headroom/io/plan_text.hpp>
 #include <headroom/io/report_svg.hpp>
@@ -144,7 +145,7 @@ const char* headroom_export(const char* text, const char* to) {
 /// One part of a search, as `headroom plan --shard --json` writes it.
 const char* headroom_plan(const char* text, int part, int parts, int top) {
   return answered([&] {
-    const auto s = read_search(parse_json(text, "the search"), no_files);
+    const auto s = read_search(with_measured(parse_json(text, "the search"), {.base = no_files}), no_files);
     const calls::heading h{.top = static_cast<std::size_t>(top), .part = part, .parts = parts};
     std::vector<search_result> all;
     all.push_back({nullptr, calls::searched(s, {.top = h.top, .threads = 1, .part = part, .parts = parts}, std::nullopt)});

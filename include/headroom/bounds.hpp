@@ -115,10 +115,19 @@ constexpr byte_range reach_of(const assumption_set& listed, reading m, confidenc
 
 }  // namespace detail
 
+namespace detail {
+/// What a measured run has left of it.
+constexpr byte_range reach_left(const rank_report& rank, reading m, byte_range reach) {
+  if (!rank.measured.given) return reach;
+  const auto at = static_cast<std::size_t>(m);
+  return {bytes{thousandths(rank.measured.below[at], reach.low.count())}, bytes{thousandths(rank.measured.above[at], reach.high.count())}};
+}
+}  // namespace detail
+
 /// The range in which a measured number of a rank is expected, with a confidence.
 template <class Ranks>
 constexpr byte_range bounds(const basic_report<Ranks>& r, const rank_report& rank, reading m, confidence sure = {}) {
-  const auto reach = detail::reach_of(r.assumptions, m, sure, [&](error_base b) { return base_of(rank, b); });
+  const auto reach = detail::reach_left(rank, m, detail::reach_of(r.assumptions, m, sure, [&](error_base b) { return base_of(rank, b); }));
   const auto value = value_of(rank, m), most = bytes{std::numeric_limits<std::int64_t>::max()};
   return {value > reach.low ? value - reach.low : bytes{0}, reach.high > most - value ? most : value + reach.high};
 }
@@ -132,7 +141,7 @@ constexpr byte_range bounds(const basic_report<Ranks>& r, confidence sure = {}) 
 namespace detail {
 /// Whether a rank fits at the upper end of the range of what it needs. What it reserves in one order of samples or another is no part of that.
 constexpr bool fits_at(const assumption_set& listed, const rank_report& rank, confidence sure) {
-  const auto reach = reach_of(listed, reading::device, sure, [&](error_base b) { return b == error_base::orders ? bytes{0} : base_of(rank, b); });
+  const auto reach = reach_left(rank, reading::device, reach_of(listed, reading::device, sure, [&](error_base b) { return b == error_base::orders ? bytes{0} : base_of(rank, b); }));
   return rank.needs() <= rank.capacity && reach.high <= rank.capacity - rank.needs();
 }
 }  // namespace detail

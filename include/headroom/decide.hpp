@@ -13,7 +13,7 @@ namespace headroom {
 /// replay's own errors come on top. Of ranks that a report has no room for it is not said.
 template <class Ranks>
 constexpr bool fits_in_any_case(const basic_report<Ranks>& r) {
-  if (!r.fits() || r.kinds > r.size) return false;
+  if (!r.fits() || r.kinds > r.size || r.assumptions.has(assumption::corrected_by_run)) return false;
   auto listed = r.assumptions;
   listed.add(assumption::reserved_replayed);
   for (auto rank : r) {

@@ -26,16 +26,35 @@ full_report estimate_of_all(const job& j, const Layers& layers = {}) {
 /// Errors: those of estimate().
 full_report estimate_all(const job& j);
 
+namespace detail {
+/// … without what a measured run says.
+full_report uncorrected_estimate(const job& j);
+}  // namespace detail
+
 #ifndef HEADROOM_COMPILED
-inline full_report estimate_all(const job& j) { return detail::estimate_of_all(j); }
+inline full_report detail::uncorrected_estimate(const job& j) { return estimate_of_all(j); }
+inline full_report estimate_all(const job& j) {
+  auto r = detail::estimate_of_all(j);
+  detail::correct_estimate(r, j);
+  return r;
+}
 #endif
+
+namespace detail {
+template <own_stack Own>
+full_report checked_estimate(const job& j, const Own& own) {
+  const auto layers = layers_from(own);
+  layers.check(j, refusing{});
+  return estimate_of_all(j, layers);
+}
+}  // namespace detail
 
 /// … with layers of one's own (block/own_layer.hpp).
 template <own_stack Own>
 full_report estimate_all(const job& j, const Own& own) {
-  const auto layers = detail::layers_from(own);
-  layers.check(j, refusing{});
-  return detail::estimate_of_all(j, layers);
+  auto r = detail::checked_estimate(j, own);
+  detail::correct_estimate(r, j);
+  return r;
 }
 
 }  // namespace headroom

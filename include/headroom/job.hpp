@@ -6,6 +6,7 @@
 #include <headroom/hardware/cluster.hpp>
 #include <headroom/layout/degrees.hpp>
 #include <headroom/layout/sharding.hpp>
+#include <headroom/measured/run.hpp>
 #include <headroom/model/images.hpp>
 #include <headroom/model/shape.hpp>
 #include <headroom/recipe/adapter.hpp>
@@ -137,11 +138,28 @@ struct job {
   headroom::dropout dropout{};
   bool compile{};
   headroom::environment environment{};
+  measured_run measured{};           ///< by which its report and its step's time are corrected
   std::int32_t ignored_keys{};       ///< of its launch files, that were passed over on request: what they say is not in this job
   std::int32_t assumed_defaults{};   ///< of its launch files' program, that its releases changed: the older ones are in this job
 
   friend constexpr bool operator==(const job&, const job&) = default;
 };
+
+/// What tells the jobs of one search apart, in one number: what a search opens, mixed by FNV-1a's multiplication (Fowler, Noll, Vo).
+constexpr std::uint64_t fingerprint_of(const job& j) {
+  std::uint64_t sum = 14695981039346656037U;
+  const auto mix = [&sum](std::int64_t n) {
+    for (int byte = 0; byte < 8; ++byte) sum = (sum ^ (static_cast<std::uint64_t>(n) >> (8 * byte) & 0xFFU)) * 1099511628211U;
+  };
+  const auto word = [&mix](auto e) { mix(static_cast<std::int64_t>(e)); };
+  const auto& b = j.batch;
+  const auto& d = j.parallel;
+  for (const auto n : {j.hardware.nodes, j.hardware.gpus_per_node, b.micro, b.sequence, b.accumulation, d.data, d.replicate, d.tensor, d.pipeline, d.virtual_pipeline, d.context, d.expert, d.expert_tensor, j.sharding.stage, j.recompute.layers, j.model.layers}) mix(n);
+  for (const bool flag : {d.sequence, b.padded, b.packed, j.compile}) mix(flag ? 1 : 0);
+  word(d.schedule), word(j.sharding.kind), word(j.recompute.mode), word(j.recompute.method), word(j.recompute.policy), mix(j.recompute.modules);
+  word(j.offload.optimizer), word(j.offload.parameters), word(j.offload.activations), word(j.attention), word(j.loss.kind), word(j.environment.expandable_segments), mix(j.batch.lengths.mean), word(j.batch.lengths.order);
+  return sum;
+}
 
 /// Where parameters are kept. DeepSpeed takes offload_param in ZeRO's third stage alone: the optimizer of stages 1 and 2 is not given it, and
 /// nothing is said (runtime/engine.py _configure_zero_optimizer; runtime/zero/config.py, "Valid only with stage 3").

@@ -12,6 +12,7 @@
 #include <headroom/engine/tensor_parallel/routing.hpp>
 #include <headroom/engine/tensor_parallel/stages.hpp>
 #include <headroom/fragmentation.hpp>
+#include <headroom/measured/correct.hpp>
 #include <headroom/objection.hpp>
 #include <headroom/states/outside.hpp>
 #include <headroom/step/timeline.hpp>
@@ -269,6 +270,14 @@ constexpr void estimate_into(basic_report<Ranks>& r, const Add& add, const job& 
   if (on_gpu && !a.has(assumption::reserved_by_pools)) a.add(assumption::reserved_without_fragmentation);
 }
 
+/// By the run that the job says was measured. Not inlined: few jobs have one.
+template <class Ranks>
+[[gnu::noinline]] constexpr void correct_measured(basic_report<Ranks>& r, const job& j) { correct(r, j.measured, j.measured.search == fingerprint_of(j), replays(j)); }
+template <class Ranks>
+constexpr void correct_estimate(basic_report<Ranks>& r, const job& j) {
+  if (j.measured.of_memory()) [[unlikely]] correct_measured(r, j);
+}
+
 /// Calls visit(rank) for every kind of rank, in the order of stages, of each kind of GPU; gives what else there is to say of the job.
 template <class Visit>
 constexpr basic_report<std::array<rank_report, 1>> visit_ranks(const job& j, const Visit& visit) {
@@ -289,6 +298,7 @@ template <class Layers, class Order>
 constexpr report estimate_with(const job& j, const Layers& layers, const Order& order) {
   report r;
   estimate_into(r, [&]() -> rank_report& { return r.add(); }, j, layers, order);
+  correct_estimate(r, j);
   return r;
 }
 

@@ -26,8 +26,8 @@ full_report replay(const job& j, const deadline& until = {});
 std::vector<recorded_step> record(const job& j, const deadline& until = {});
 
 #ifndef HEADROOM_COMPILED
-inline full_report replay(const job& j, const deadline& until) { return detail::replayed(estimate_all(j), j, detail::shipped_layers{}, until); }
-inline std::vector<recorded_step> record(const job& j, const deadline& until) { return detail::recorded(estimate_all(j), j, detail::shipped_layers{}, until); }
+inline full_report replay(const job& j, const deadline& until) { return detail::replayed(detail::uncorrected_estimate(j), j, detail::shipped_layers{}, until); }
+inline std::vector<recorded_step> record(const job& j, const deadline& until) { return detail::recorded(detail::uncorrected_estimate(j), j, detail::shipped_layers{}, until); }
 #endif
 
 }  // namespace headroom

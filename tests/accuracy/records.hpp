@@ -2,6 +2,7 @@
 // Every published run of measured.jsonl beside its prediction, made once for all tests of this folder (test_records.cpp).
 #pragma once
 
+#include <headroom/full_report.hpp>
 #include <headroom/io/measured.hpp>
 #include <headroom/job.hpp>
 
@@ -23,6 +24,7 @@ struct judged_record {
   bool may_fit{};                          ///< every rank does at the lower end of its range
   std::array<headroom::io::prediction, confidences.size()> ranges;
   headroom::io::prediction unreplayed;     ///< by estimate(), with a confidence of 0.95
+  headroom::full_report report{};          ///< by replay(), of records with a measured figure
   std::string refused;  ///< why it was not estimated, or empty
 
   [[nodiscard]] bool equal() const { return refused.empty() && of.bound == headroom::io::bound_kind::equal; }

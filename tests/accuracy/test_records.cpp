@@ -16,7 +16,7 @@ const std::vector<judged_record>& all_records() {
     std::vector<judged_record> all;
     std::ifstream file(std::string(HEADROOM_TEST_DATA) + "/../accuracy/measured.jsonl");
     for (std::string line; std::getline(file, line);) {
-      judged_record r{.of = io::read_measured(line, "measured.jsonl"), .job = {}, .ranges = {}, .unreplayed = {}, .refused = {}};
+      judged_record r{.of = io::read_measured(line, "measured.jsonl"), .job = {}, .ranges = {}, .unreplayed = {}, .report = {}, .refused = {}};
       try {
         r.job = io::read_job(r.of.job, ".");
         const auto report = replay(r.job);
@@ -25,6 +25,7 @@ const std::vector<judged_record>& all_records() {
         r.fits_surely = fits(report, 0.95);
         r.may_fit = std::all_of(report.begin(), report.end(), [&](const auto& rank) { return bounds(report, rank, reading::device).low <= rank.capacity; });
         for (std::size_t i = 0; i < confidences.size(); ++i) r.ranges[i] = io::predict(report, r.of.what, r.of.rank, confidences[i]);
+        if (r.of.bound == io::bound_kind::equal) r.report = report;
         r.unreplayed = io::predict(estimate(r.job), r.of.what, r.of.rank);
       } catch (const error& e) {
         r.refused = e.what();

@@ -8,6 +8,12 @@ report compiled::estimate(const job& j) { return detail::estimate_with(j, detail
 
 objection compiled::objection_to(const job& j) { return detail::objection_to_shipped(j); }
 
-full_report estimate_all(const job& j) { return detail::estimate_of_all(j); }
+full_report detail::uncorrected_estimate(const job& j) { return estimate_of_all(j); }
+
+full_report estimate_all(const job& j) {
+  auto r = detail::estimate_of_all(j);
+  detail::correct_estimate(r, j);
+  return r;
+}
 
 }  // namespace headroom

@@ -4,8 +4,8 @@
 
 namespace headroom {
 
-full_report replay(const job& j, const deadline& until) { return detail::replayed(estimate_all(j), j, detail::shipped_layers{}, until); }
+full_report replay(const job& j, const deadline& until) { return detail::replayed(detail::uncorrected_estimate(j), j, detail::shipped_layers{}, until); }
 
-std::vector<recorded_step> record(const job& j, const deadline& until) { return detail::recorded(estimate_all(j), j, detail::shipped_layers{}, until); }
+std::vector<recorded_step> record(const job& j, const deadline& until) { return detail::recorded(detail::uncorrected_estimate(j), j, detail::shipped_layers{}, until); }
 
 }  // namespace headroom

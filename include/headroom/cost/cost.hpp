@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/block/limits.hpp>
+#include <headroom/cost/measured_step.hpp>
 #include <headroom/cost/methods.hpp>
 #include <headroom/cost/mixed.hpp>
 
@@ -86,8 +87,9 @@ constexpr step_cost cost_by(const job& j, const Rates& rates_for, const Layers& 
   check_cost(j);
   check_division(j, refusing{});
   layers.check(j, refusing{});
-  if (j.hardware.kinds() > 1) [[unlikely]] return mixed_cost(j, rates_for, layers);
-  return uniform_cost(j, rates_for, layers);
+  auto c = j.hardware.kinds() > 1 ? mixed_cost(j, rates_for, layers) : uniform_cost(j, rates_for, layers);
+  if (j.measured.of_time()) [[unlikely]] correct_measured_step(c, j.measured, j.measured.search == fingerprint_of(j));
+  return c;
 }
 
 }  // namespace detail

@@ -10,6 +10,13 @@
 
 namespace headroom {
 
+/// What a measured run says of a step's time (cost/measured_step.hpp).
+struct measured_time {
+  double moved{1};        ///< the factor by which it was corrected, all parts alike
+  double left{1};         ///< share of its range
+  double unexplained{1};  ///< of the measured run, the factor beyond the range: not carried to other jobs
+};
+
 /// A step's time in seconds and where it goes, of the rank that sets the pace. The parts add up to `step`.
 struct step_cost {
   seconds step{};
@@ -31,6 +38,7 @@ struct step_cost {
   double gpus{1};
   double peak{};            ///< FLOP/s of one GPU by its data sheet
   time_assumption_set assumptions{};
+  measured_time measured{};
 
   [[nodiscard]] constexpr double tokens_per_second() const { return tokens / step.value; }
   [[nodiscard]] constexpr double tokens_per_second_per_gpu() const { return tokens / step.value / gpus; }

@@ -32,7 +32,7 @@ inline ordered_json to_json(const step_cost& c, confidence sure = {}) {
   for (int i = 0; i < time_assumption_count; ++i)
     if (c.assumptions.has(static_cast<time_assumption>(i))) assumed.push_back(std::string{assumption_text(static_cast<time_assumption>(i))});
   const auto seen = bounds(c, sure);
-  return {{"step_seconds", c.step.value},
+  ordered_json out = {{"step_seconds", c.step.value},
           {"step_bounds", {{"low", seen.low.value}, {"high", seen.high.value}, {"confidence", sure.share()}}},
           {"tokens_per_second", c.tokens_per_second()},
           {"tokens_per_second_per_gpu", c.tokens_per_second_per_gpu()},
@@ -40,6 +40,8 @@ inline ordered_json to_json(const step_cost& c, confidence sure = {}) {
           {"mfu", c.mfu()},
           {"step_parts", std::move(parts)},
           {"step_assumptions", std::move(assumed)}};
+  if (c.measured.moved != 1 || c.measured.left != 1) out["step_measured"] = {{"moved", c.measured.moved}, {"left", c.measured.left}, {"unexplained", c.measured.unexplained}};
+  return out;
 }
 
 /// The predicted time of a step as a person reads it: seconds, tokens a second, and where the time goes. Its range is that of a confidence.
@@ -51,6 +53,7 @@ inline std::string to_text(const step_cost& c, bool colour = false, confidence s
                      rate(c.tokens_per_second_per_gpu()) + " per GPU), " + fixed(c.mfu() * 100, 1) + " % MFU\n";
   const auto seen = bounds(c, sure);
   text += ink.dim(fixed(sure.share() * 100.0, sure.per_mille % 10 == 0 ? 0 : 1) + " % sure: a step between " + time(seen.low) + " and " + time(seen.high)) + "\n";
+  if (const auto corrected = measured_text(c); !corrected.empty()) text += detail::wrapped(corrected, "");
   for (const auto& [name, part] : detail::step_parts) {
     const double share = c.*part / c.step;
     if (share < 0.001) continue;

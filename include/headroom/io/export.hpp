@@ -41,7 +41,8 @@ inline constexpr std::array<export_format, 10> export_targets{{
 }};
 
 /// The file's text. Throws job_error for a job that the target cannot express.
-inline std::string exported(const job& j, export_target target) {
+inline std::string exported(job j, export_target target) {
+  j.measured = {};  // of a run, no part of what is run
   for (const auto& t : export_targets)
     if (t.value == target) return t.write(j);
   return {};

@@ -4,6 +4,7 @@
 
 #include <headroom/io/frameworks.hpp>
 #include <headroom/io/job/lengths.hpp>
+#include <headroom/io/job/measured.hpp>
 #include <headroom/io/job/model.hpp>
 #include <headroom/io/job/modules.hpp>
 #include <headroom/io/job/objective.hpp>
@@ -54,6 +55,7 @@ inline job job_from(const json_value& value, const job_reading& how) {
   k.nested("dropout", j.dropout);
   k.flag("compile", j.compile);
   k.nested("environment", j.environment);
+  if (const auto* v = k.take("measured")) j.measured = read_complete_measured(*v, "measured");
   // By name, as `import` writes them, or how many.
   const auto several = [&](const char* key, std::int32_t& n) {
     if (const auto* v = k.take(key)) n = static_cast<std::int32_t>(v->is_array() ? static_cast<std::int64_t>(v->size()) : whole_at(*v, key, 0, 1 << 20));
@@ -72,7 +74,7 @@ inline job job_from(const json_value& value, const job_reading& how) {
 
 /// Reads every key of a job. Paths in it are relative to `base` and lead to files below it; with `no_files` none is followed, and
 /// file_base::anywhere_from(folder) is for who reads a job of their own. Throws job_error: unknown keys,
-/// wrong types, impossible values, and options that contradict neutral keys, each with its path. Whether the job makes sense as a
+/// wrong types, impossible values, `measured` without what is predicted of that run (io/measured_job.hpp), and options that contradict neutral keys, each with its path. Whether the job makes sense as a
 /// whole is for estimate() to say.
 job read_job(const json_value& value, const file_base& base = ".");
 /// … of a program with layers of its own (block/own_layer.hpp):
@@ -125,6 +127,7 @@ inline json_value job_to_json(const job& j) {
   put("dropout", written_keys(j.dropout));
   if (j.compile) out["compile"] = true;
   put("environment", written_keys(j.environment));
+  if (j.measured.given()) out["measured"] = measured_to_json(j.measured);
   if (j.ignored_keys > 0) out["ignored_keys"] = j.ignored_keys;
   if (j.assumed_defaults > 0) out["assumed_defaults"] = j.assumed_defaults;
   return out;

@@ -5,6 +5,7 @@
 #include <headroom/io/frameworks.hpp>
 #include <headroom/io/job/key_schema.hpp>
 #include <headroom/io/job/lengths.hpp>
+#include <headroom/io/job/measured.hpp>
 #include <headroom/io/job/model.hpp>
 #include <headroom/io/job/modules.hpp>
 #include <headroom/io/job/objective.hpp>
@@ -241,6 +242,26 @@ inline schema_value batch_schema() {
   return k.object();
 }
 
+inline schema_value measured_schema() {
+  key_schema k{"measured"}, predicted{"measured.predicted"};
+  const auto amount = either_schema(whole_schema(0, largest_exact), schema_value{{"type", "string"}, {"pattern", "^[0-9]"}});
+  for (int m = 0; m < reading_count; ++m) {
+    const auto name = text(static_cast<reading>(m));
+    k.is(name, amount);
+    predicted.is(name, whole_schema(0, largest_exact));
+  }
+  k.is("step", {{"type", "number"}, {"minimum", 1e-6}, {"maximum", longest_step}});
+  measured_rank rank{};
+  k.word("rank", rank);
+  k.is("of", object_schema());
+  predicted.is("fingerprint", {{"type", "string"}, {"pattern", "^[0-9a-f]{16}$"}});
+  predicted.is("errors", object_schema());
+  predicted.is("step_nanoseconds", whole_schema(0, static_cast<std::int64_t>(longest_step * 1e9)));
+  predicted.is("step_errors", object_schema());
+  k.is("predicted", predicted.object());
+  return k.object();
+}
+
 }  // namespace detail
 
 /// The JSON Schema (draft 2020-12) of a job file. What contradicts itself across keys is for estimate() to say.
@@ -268,6 +289,7 @@ inline schema_value job_schema() {
   k.is("dropout", detail::plain_schema<dropout>("dropout"));
   k.is("compile", {{"type", "boolean"}, {"default", false}});
   k.is("environment", detail::environment_schema());
+  k.is("measured", detail::measured_schema());
   for (const auto* key : {"ignored_keys", "assumed_defaults"}) k.is(key, either_schema(list_schema({{"type", "string"}}), whole_schema(0, 1 << 20)));
   k.require("model");
   schema_value schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "A job of headroom"}};

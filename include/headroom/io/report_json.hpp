@@ -57,6 +57,18 @@ inline ordered_json to_json(const reserved_orders& l) {
   return {{"reserved", {{"p10", l.low.count()}, {"p50", l.median.count()}, {"p90", l.high.count()}}}, {"least", l.least.count()}, {"orders", l.orders}, {"micro_batches", l.micro_batches}};
 }
 
+/// What a measured run has moved each number by, what is left of its range in thousandths, and what of that run is not explained.
+inline ordered_json to_json(const measured_effect& m) {
+  ordered_json out = {{"moved", ordered_json::object()}, {"left", ordered_json::object()}, {"unexplained", ordered_json::object()}};
+  for (std::size_t i = 0; i < reading_count; ++i) {
+    const std::string name{text(static_cast<reading>(i))};
+    out["moved"][name] = m.moved[i].count();
+    out["left"][name] = {{"below", m.below[i]}, {"above", m.above[i]}};
+    out["unexplained"][name] = m.unexplained[i].count();
+  }
+  return out;
+}
+
 /// One kind of rank. It fits where what it needs (`device`; with `lengths`, `least` and what lies outside the allocator) and `fragmentation` together
 /// are within `capacity`, and may fit where that without `surplus` is.
 template <class Ranks>
@@ -87,6 +99,7 @@ ordered_json to_json(const basic_report<Ranks>& all, const rank_report& r, confi
           {"headroom", r.headroom().count()},
           {"bounds", bounds_json(all, r, sure)},
           {"errors", errors_json(all.assumptions, r)}};
+  if (r.measured.given) out["measured"] = to_json(r.measured);
   if (r.lengths.given()) out["lengths"] = to_json(r.lengths);
   return out;
 }

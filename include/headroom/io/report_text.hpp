@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <headroom/bounds.hpp>
 #include <headroom/io/report/assumptions.hpp>
+#include <headroom/io/report/measured_text.hpp>
 #include <headroom/io/report/phase_words.hpp>
 #include <headroom/io/report/rollout_text.hpp>
 #include <headroom/io/report/verdict.hpp>
@@ -193,7 +194,8 @@ std::string heading_text(const basic_report<Ranks>& r, const job& j, const palet
   text += r.fits() ? ink.good(verdict_text(r)) : ink.bad(verdict_text(r));
   text += "\n" + ink.dim(range_text(r, sure)) + "\n";
   for (const auto& a : all_assumptions)
-    if (a.why == without_spread::decides && r.assumptions.has(a.id)) text += wrapped(a.sentence, "Assumed: ");
+    if (a.why == without_spread::decides && r.assumptions.has(a.id) && a.id != assumption::corrected_by_run) text += wrapped(a.sentence, "Assumed: ");
+  if (const auto corrected = measured_text(r); !corrected.empty()) text += wrapped(corrected, "");
   return text;
 }
 

@@ -105,9 +105,9 @@ void replay_all_lengths(full_report& r, const job& j, const Layers& layers, cons
   for (auto& rank : r.ranks) rank.fragmentation = rank.capacity, rank.lengths = {};  // whether it fits is not certain
 }
 
-/// From an estimate of every kind of rank.
+/// From an estimate of every kind of rank, without corrections.
 template <class Layers>
-full_report replayed(full_report r, const job& j, const Layers& layers, const deadline& until = {}) {
+full_report replayed_as_walked(full_report r, const job& j, const Layers& layers, const deadline& until) {
   if (!replays(j)) return r;
   if (replay_size_of(j, layers).too_long()) {
     r.assumptions.add(assumption::replay_too_long);
@@ -119,6 +119,14 @@ full_report replayed(full_report r, const job& j, const Layers& layers, const de
   r.assumptions.remove(assumption::reserved_by_pools);
   r.assumptions.add(assumption::reserved_replayed);
   if (j.batch.varies()) replay_all_lengths(r, j, layers, until);
+  return r;
+}
+
+/// From an estimate without corrections; with them.
+template <class Layers>
+full_report replayed(full_report walked, const job& j, const Layers& layers, const deadline& until = {}) {
+  auto r = replayed_as_walked(std::move(walked), j, layers, until);
+  if (j.measured.of_memory()) correct(r, j.measured, j.measured.search == fingerprint_of(j), r.assumptions.has(assumption::replay_too_long));
   return r;
 }
 
@@ -151,11 +159,11 @@ namespace headroom {
 /// Errors: those of estimate(job, own); out_of_time.
 template <own_stack Own>
 full_report replay(const job& j, const Own& own, const deadline& until = {}) {
-  return detail::replayed(estimate_all(j, own), j, detail::layers_from(own), until);
+  return detail::replayed(detail::checked_estimate(j, own), j, detail::layers_from(own), until);
 }
 template <own_stack Own>
 std::vector<recorded_step> record(const job& j, const Own& own, const deadline& until = {}) {
-  return detail::recorded(estimate_all(j, own), j, detail::layers_from(own), until);
+  return detail::recorded(detail::checked_estimate(j, own), j, detail::layers_from(own), until);
 }
 
 }  // namespace headroom

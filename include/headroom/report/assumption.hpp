@@ -24,6 +24,7 @@ enum class assumption : std::uint8_t {
   open_defaults, replay_too_long, method_of_trl, methods_on_few_runs, generation_of_full_length, engine_graphs,
   host_ahead_of_collectives, head_with_loss,
   lengths_not_given, lengths_not_replayed, lengths_replayed, swift_over_megatron,
+  corrected_by_run,
 };
 // clang-format on
 
@@ -281,6 +282,9 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
      "ms-swift over Megatron-Core has been compared with nine figures in its own scripts, which are 5 to 57 % above what is predicted (mixtures of "
      "experts most); why is not known.",
      {"swift_megatron", reading::reserved, error_base::allocated, 20, 280}},
+    {assumption::corrected_by_run, without_spread::decides,
+     "these numbers are corrected by a measured run (measured): what is uncertain in them is as far off as it was there, two thirds of that where the job is not "
+     "that run's; ranges are what it leaves of them."},
 });
 // clang-format on
 /// How many there are.

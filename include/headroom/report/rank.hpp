@@ -91,6 +91,15 @@ struct reserved_orders {
   friend constexpr bool operator==(const reserved_orders&, const reserved_orders&) = default;
 };
 
+/// What a measured run says of a rank's four numbers (measured/correct.hpp), by `reading`.
+struct measured_effect {
+  bool given{};
+  std::array<bytes, reading_count> moved{};        ///< in the numbers already; of `allocated`, among the temporaries, or taken off what passes
+  std::array<std::int32_t, reading_count> below{}, above{};  ///< thousandths of the range that are left
+  std::array<bytes, reading_count> unexplained{};  ///< of the measured run, beyond the ranges of all that is uncertain: not carried to other jobs
+  friend constexpr bool operator==(const measured_effect&, const measured_effect&) = default;
+};
+
 /// One kind of rank: every GPU of a pipeline stage on one type of GPU holds the same.
 struct rank_report {
   std::int64_t pipeline_stage;
@@ -113,6 +122,7 @@ struct rank_report {
   bytes routed;              ///< of `allocated`, what grows with the tokens routed to this rank's experts, where that is assumed to be an even share
   std::array<bytes, phase_count> phases;  ///< the tallest moment of each
   std::array<breakdown, step_phase_count> at_phase;  ///< what those of every step are made of; where another is the tallest, at_peak says it
+  measured_effect measured{};
 
   /// What of the GPU's memory it cannot do without: `device`, but over samples of different lengths, where what stays cached and is given back
   /// on a full GPU does no harm.

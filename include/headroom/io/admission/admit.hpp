@@ -4,7 +4,7 @@
 
 #include <headroom/decide.hpp>
 #include <headroom/io/admission/answer.hpp>
-#include <headroom/io/job_reader.hpp>
+#include <headroom/io/measured_job.hpp>
 #include <headroom/io/report/verdict.hpp>
 #include <headroom/io/report_json.hpp>
 
@@ -15,7 +15,7 @@ template <class Replayed, class Decided>
 admission admitted(const admission_request& asked, std::span<const std::string_view> labels, const Replayed& replayed, const Decided& decided) {
   try {
     asked.until.check();
-    const job j = read_job(parse_json(asked.job, "the job"), {.base = asked.base, .layers = labels});
+    const job j = read_measured_job(parse_json(asked.job, "the job"), {.base = asked.base, .layers = labels}, asked.until);
     asked.until.check();
     auto r = asked.full ? replayed(j) : decided(j);
     const bool fitting = asked.sure ? fits(r, *asked.sure) : r.fits();

@@ -20,6 +20,7 @@ inline json_value trl_document(const job& given) {
             {"packing", false},
             {"padding_free", false},
             {"activation_offloading", false}});
+  if (j.batch.lengths.pad_to_multiple > 1) a["pad_to_multiple_of"] = j.batch.lengths.pad_to_multiple;
   if (const auto& l = j.adapter; l.active()) {
     a.update({{"use_peft", true},
               {"lora_r", l.rank},

@@ -93,6 +93,20 @@ inline void trainer_sharding(json_value& a, const job& j, std::string_view targe
     a["fsdp_config"] = {{"version", 1}, {"backward_prefetch", chosen(s.backward_prefetch, true) ? "backward_pre" : "no_prefetch"}};
 }
 
+/// The order of samples. How long they are no argument says: the data do.
+inline void trainer_order(json_value& a, const job& j, std::string_view target) {
+  const auto order = j.batch.lengths.order;
+  if (order == sample_order::grouped) a["group_by_length"] = true;
+  if (order == sample_order::sorted || order == sample_order::longest_first)
+    fail("headroom: " + std::string{target} + " cannot say batch.lengths.order = " + in_quotes(text_of(order)) + ": the Trainer takes samples by chance or, with group_by_length, grouped; \"shuffled\" and \"grouped\" can be said");
+}
+/// What of batch.lengths is the data's.
+inline json_value lengths_of_data(const json_value& whole) {
+  auto lengths = whole.contains("batch") ? whole.at("batch").value("lengths", json_value::object()) : json_value::object();
+  for (const auto* key : {"order", "pad_to_multiple"}) lengths.erase(key);
+  return lengths;
+}
+
 /// What the Trainer's arguments say of a step, whatever program they are for.
 inline json_value trainer_document(const job& j, std::string_view target) {
   const auto& f = j.precision.compute;
@@ -106,6 +120,7 @@ inline json_value trainer_document(const job& j, std::string_view target) {
   if (j.recompute.mode == recompute_mode::full) a["gradient_checkpointing_kwargs"] = {{"use_reentrant", chosen(j.recompute.reentrant, j.framework.checkpointing.reentrant)}};
   if (const auto& e = j.evaluation; e.given()) a.update({{"eval_strategy", "epoch"}, {"per_device_eval_batch_size", e.batch}, {"prediction_loss_only", e.loss_only}});
   trainer_sharding(a, j, target);
+  trainer_order(a, j, target);
   return a;
 }
 
@@ -125,13 +140,14 @@ inline std::string_view loaded_word(const job& j) {
 }
 
 /// Refuses what `arguments` do not say. Beside them stand what starts the program (GPUs and the environment), the model where the library has no
-/// name for it, and DeepSpeed's file.
+/// name for it, the lengths of the data's samples, and DeepSpeed's file.
 inline void check_trainer(const job& j, const json_value& arguments, std::string_view program, std::string_view target) {
   const auto whole = job_to_json(j);
   json_value beside = json_value::object();
   for (const auto* key : {"hardware", "environment", "ignored_keys", "assumed_defaults"})
     if (whole.contains(key)) beside[key] = whole[key];
   if (!model_is_known(j.model)) beside["model"] = whole["model"];
+  if (auto lengths = lengths_of_data(whole); !lengths.empty()) beside["batch"]["lengths"] = std::move(lengths);
   auto d = draft_from(beside);
   if (under_deepspeed(j)) {
     import_deepspeed(d, {.source = std::string{deepspeed_file}, .root = deepspeed_document(j), .lines = {}});
@@ -146,6 +162,7 @@ inline std::string trainer_text(const job& j, const json_value& arguments) {
   std::string text;
   if (under_deepspeed(j)) text += "# Beside it: " + std::string{deepspeed_file} + ", written by headroom export --to deepspeed.\n";
   if (!model_is_known(j.model)) text += "# The model is the folder of a config.json.\n";
+  if (j.batch.lengths.given()) text += "# How long the samples are is the data's, and is not said here.\n";
   write_yaml(text, arguments, 0);
   return text;
 }
