@@ -3,6 +3,7 @@
 #include "answers.hpp"
 
 #include <headroom/io/import.hpp>
+#include <headroom/io/measured_job.hpp>
 #include <headroom/io/report_json.hpp>
 #include <headroom/solve/solve.hpp>
 

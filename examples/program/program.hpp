@@ -21,14 +21,14 @@ struct streams {
 
 struct estimate_request {
   std::vector<std::string> jobs;
-  bool json{  std::string measured;  ///< what a run took: jobs.hpp
-};
+  bool json{};
   bool brief{};
   std::string svg;
   std::string trace;
   std::string html;
   std::optional<double> confidence{};  ///< of the verdict, too, where it is given
   bool confined{};                     ///< the job names files below its own folder alone
+  std::string measured;  ///< what a run took: jobs.hpp
 };
 /// 0: all fit, 1: one does not.
 int run(const estimate_request& asked, const streams& io);
@@ -71,9 +71,9 @@ int run(const validate_request& asked, const streams& io);
 struct solve_request {
   std::string job;
   std::string key;
-  bool json{  std::string measured;  ///< what a run took: jobs.hpp
-};
+  bool json{};
   std::optional<double> confidence{};  ///< of the verdict
+  std::string measured;  ///< what a run took: jobs.hpp
 };
 /// 0: a value fits, 1: none does.
 int run(const solve_request& asked, const streams& io);
@@ -113,8 +113,7 @@ int run(const diagnose_request& asked, const streams& io);
 
 struct plan_request {
   std::string job;
-  std::size_t top{10  std::string measured;  ///< what a run took: jobs.hpp
-};
+  std::size_t top{10};
   unsigned threads{};
   std::string shard;
   std::string write;
@@ -124,6 +123,7 @@ struct plan_request {
   std::vector<std::string> prices;  ///< GPU=PRICE
   std::string tokens;               ///< of the training
   double days{}, budget{};          ///< 0: any
+  std::string measured;  ///< what a run took: jobs.hpp
 };
 /// 0: a plan fits, 1: none does.
 int run(const plan_request& asked, const streams& io);
