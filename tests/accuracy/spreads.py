@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Calibrates the spreads of include/headroom/report/assumption.hpp on half of the measured records and judges it by the other half.
 
-    build/bin/headroom validate tests/accuracy/measured.jsonl --json | python3 tests/accuracy/spreads.py [--names]
+    build/bin/headroom validate tests/accuracy/measured.jsonl --json | python3 tests/accuracy/spreads.py [--names] [--families]
+
+--families: each family judged by spreads that it had no part in.
 
 Records are taken in the order of the file; the first, third, fifth, … of each family and metric are calibrated on, and all of a line's
 records where half of them are fewer than eight. A spread (one standard deviation) is what makes 80 % of its records, and of one more, lie
@@ -93,6 +95,18 @@ def judged(records, spreads, t):
     return f"{inside / len(records):7.1%} inside, median width {statistics.median(widths):6.1%}"
 
 
+def leave_out_each(records, header):
+    """Each family by what is calibrated on all the others. A line of which it has all records stays at the least that is stated for it."""
+    inside = 0
+    for family in sorted({r["family"] for r in records}):
+        others, own = ([r for r in records if (r["family"] == family) == is_own] for is_own in (False, True))
+        spreads = calibrate(others, others, header)
+        found = sum(-QUANTILES[95] * deviation(r, spreads, 0) <= r["measured"] - r["predicted"] <= QUANTILES[95] * deviation(r, spreads, 1) for r in own)
+        inside += found
+        print(f"  {family:16s} {found} of {len(own)}, {judged(own, spreads, QUANTILES[95])}")
+    print(f"  {inside} of {len(records)}: {inside / len(records):.1%}")
+
+
 def main():
     header = {s: (int(b.replace("'", "")), int(a.replace("'", ""))) for s, b, a in LINES.findall(HEADER.read_text())}
     records = [r for r in json.load(sys.stdin)["records"] if r["bound"] == "equal" and not r["refused"]]
@@ -107,6 +121,9 @@ def main():
             for r in rows:
                 print(f"    {r['id']}  {r['measured'] / r['predicted'] - 1:+.2%}")
 
+    if "--families" in sys.argv:
+        print("at 95 %, each family by spreads that it had no part in:")
+        return leave_out_each(records, header)
     found = calibrate(halves[0], records, header, say)
     swapped = calibrate(halves[1], records, header)
     print("\nsource            calibrated   other half   header")

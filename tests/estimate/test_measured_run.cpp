@@ -141,7 +141,21 @@ TEST_CASE("another job of the search is moved by what it has of the same errors,
   constexpr auto was = bounds(plain, plain.ranks[0], reading::allocated), now = bounds(r, r.ranks[0], reading::allocated);
   BOTH(now.high - now.low < was.high - was.low);
   BOTH(now.high > r.ranks[0].allocated);
+  BOTH(now.high - r.ranks[0].allocated < was.high - plain.ranks[0].allocated);
+  BOTH(r.ranks[0].allocated - now.low < plain.ranks[0].allocated - was.low);
   BOTH(r.ranks[0].at_peak.total() == r.ranks[0].allocated);
+}
+
+TEST_CASE("a job that is predicted to the byte as the measured one was, and is another, is corrected as others are") {
+  constexpr auto figures = std::array{seen.ranks[0].allocated + 200 * mib, none, none, none};
+  constexpr auto another = [&] {
+    auto j = after(ran, figures);
+    j.measured.search ^= 1;
+    return estimate(j);
+  }();
+  BOTH(another.ranks[0].allocated > seen.ranks[0].allocated + 100 * mib);
+  BOTH(another.ranks[0].allocated < seen.ranks[0].allocated + 140 * mib);  // 64 % of 200
+  BOTH(bounds(another, another.ranks[0], reading::allocated).high > another.ranks[0].allocated);
 }
 
 TEST_CASE("a corrected estimate leaves it to the replay whether a job fits") {
