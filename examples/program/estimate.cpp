@@ -81,6 +81,7 @@ answered report_of(const estimate_request& asked, const std::string& file, const
 int run(const estimate_request& asked, const streams& io) {
   const bool several = asked.jobs.size() > 1;
   if (several && !(asked.svg + asked.trace + asked.html).empty()) headroom::io::fail("headroom: --svg, --trace and --html write the files of one job; several were given");
+  if (several && !asked.measured.empty()) headroom::io::fail("headroom: --measured is what one job took; several were given");
   if (std::count(asked.jobs.begin(), asked.jobs.end(), "-") > 1) headroom::io::fail("headroom: standard input holds one job; \"-\" was given twice");
   auto documents = nlohmann::ordered_json::array();
   bool all_fit = true;
