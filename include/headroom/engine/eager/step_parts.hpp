@@ -92,6 +92,8 @@ constexpr bytes update_of_all(const settled_job& s, const state_bytes& st) {
   if (updates_by_copies(s)) return update_of_one(s, st);
   if (s.optimizer.by_tensor != nullptr) return st.own_update;
   if (s.optimizer.how == implementation::foreach) return foreach_temporaries(foreach_copies(s), st);
+  // ZeRO's optimizer has one flat tensor (FP16_Optimizer, BF16_Optimizer and the partitions of runtime/zero), of which both temporaries are.
+  if (s.optimizer.how == implementation::loop && s.flat && !s.source->sharding.gathers_units()) return 2 * st.trained_copy;
   if (s.optimizer.how == implementation::loop) return habits.loop_keeps_previous ? st.loop_temporary : 2 * st.largest_trained;
   return bytes{0};
 }

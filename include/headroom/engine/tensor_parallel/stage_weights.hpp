@@ -17,24 +17,24 @@ struct stage_weights {
   parameters linear{};  ///< of all, matrices of TransformerEngine's linear layers: what fp8 is for
   parameters plain{};  ///< of the dense ones, vectors, embeddings and heads: an optimizer for matrices leaves them to AdamW, but for learned
                        ///< positions (core/optimizer/emerging_optimizers.py _is_nonlinear_or_embedding)
-  parameters adapters{};         ///< beside them: LoRA's matrices of the dense weights
-  parameters expert_adapters{};  ///< … and of the experts
+  /// LoRA's matrices beside the dense weights, and beside experts. They lie where fp8 and Muon look, which do not go with adapters
+  /// (check_megatron_adapters): there is one of these for each span of layers, on the stack.
+  [[nodiscard]] constexpr parameters adapters() const { return linear; }
+  [[nodiscard]] constexpr parameters expert_adapters() const { return plain; }
   constexpr stage_weights& operator+=(const stage_weights& o) {
     dense += o.dense;
     experts += o.experts;
-    adapters += o.adapters;
-    expert_adapters += o.expert_adapters;
     linear += o.linear;
     plain += o.plain;
     return *this;
   }
-  friend constexpr stage_weights operator*(std::int64_t n, const stage_weights& w) { return {n * w.dense, n * w.experts, n * w.linear, n * w.plain, n * w.adapters, n * w.expert_adapters}; }
+  friend constexpr stage_weights operator*(std::int64_t n, const stage_weights& w) { return {n * w.dense, n * w.experts, n * w.linear, n * w.plain}; }
   friend constexpr bool operator==(const stage_weights&, const stage_weights&) = default;
 };
 
 /// What trains of them, as weights of a stage: all, or the adapters alone.
 constexpr stage_weights trained_of(const settled_job& s, const stage_weights& w) {
-  return s.source->adapter.active() ? stage_weights{.dense = w.adapters, .experts = w.expert_adapters} : w;
+  return s.source->adapter.active() ? stage_weights{.dense = w.adapters(), .experts = w.expert_adapters()} : w;
 }
 
 /// A vector, an embedding or a head. Learned positions are a matrix.
@@ -61,12 +61,13 @@ class rank_weights {
       const parameters all{checked::mul(here, w.per_layer)};
       auto& to = w.layers.count > 0 ? of_span(w.layers) : w.role == module::embedding || w.role == module::position ? front_ : back_;
       (w.expert ? to.experts : to.dense) += all;
-      if (detail::plain(w)) to.plain += all;
       if (s.source->adapter.active()) [[unlikely]] {
         const parameters beside{checked::mul(adapter_elements(s, w), w.expert ? w.per_layer / d.expert : w.per_layer)};
-        (w.expert ? to.expert_adapters : to.adapters) += beside;
+        (w.expert ? to.plain : to.linear) += beside;
+      } else {
+        if (detail::plain(w)) to.plain += all;
+        if (w.linear && !w.vector() && w.role != module::head && w.role != module::router) to.linear += all;
       }
-      if (w.linear && !w.vector() && w.role != module::head && w.role != module::router) to.linear += all;
       // The head that is tied to the embedding, and the embedding that multi-token prediction reads, are a copy where it is not.
       if (w.role == module::embedding && (s.model.tied || s.model.mtp_layers > 0)) copy_ += all;
     }
