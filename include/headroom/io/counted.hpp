@@ -3,7 +3,6 @@
 // refused, and so is a key that nobody here has read: it might shape the network.
 #pragma once
 
-#include <headroom/io/counted/at_defaults.hpp>
 #include <headroom/io/counted/audio_last.hpp>
 #include <headroom/io/counted/audio_models.hpp>
 #include <headroom/io/counted/audio_more.hpp>
@@ -111,8 +110,6 @@ inline parameter_count count_config(const nlohmann::json& json, const std::strin
   const auto* known = detail::find_counted(name, c.text({"model_type"}, ""));
   if (const auto* base = detail::find_counted_base(c.text({"model_type"}, "")); known == nullptr && !named && base != nullptr && !detail::is_walked(base->type))
     detail::complain(c.at("architectures") + " is missing, and a model has other parameters with a head than without. Name the class, e.g. [\"" + base->name + "\"]");
-  if (known == nullptr)
-    if (const auto* fixed = detail::find_at_defaults(name, c.text({"model_type"}, ""))) return detail::count_at_defaults(c, *fixed);
   if (known == nullptr) return count(model_from_config(json, path));
   if (detail::is_walked(known->type)) {  // the walk's reader comes first: it passes over keys that shape nothing there
     try {
