@@ -8,7 +8,9 @@ namespace program {
 
 inline void offer_measured(CLI::App* command, std::string& measured) {
   command->add_option("--measured", measured, "What a run of the job took, by which its numbers are corrected: allocated=61.2GiB,reserved=66GiB,step=2.3, or the run's log; where another "
-                      "job of the search was run, the file's measured.of says which")->type_name("FIGURES");
+                      "job of the search was run, the file's measured.of says which")
+      ->check(CLI::Validator([](const std::string& text) { return text.empty() ? std::string{"give figures, such as allocated=61.2GiB, or the name of a log; found nothing"} : std::string{}; }, ""))
+      ->type_name("FIGURES");
 }
 
 inline void offer_estimate(CLI::App& app, session& s) {
