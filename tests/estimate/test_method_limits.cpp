@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include "limits.hpp"
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -16,26 +18,8 @@ using namespace headroom;
 
 namespace {
 
-using change = void (*)(job&);
-struct limit {
-  const char* says;  // "": the job is accepted
-  change make;
-};
-
-void check_all(const job& from, const std::vector<limit>& limits) {
-  for (std::size_t number = 0; number < limits.size(); ++number) {
-    const auto& l = limits[number];
-    auto j = from;
-    l.make(j);
-    const auto why = objection_to(j);
-    const std::string sentence = why.sentence == nullptr ? "" : why.sentence;
-    CAPTURE(number);
-    CAPTURE(std::string(l.says));
-    CAPTURE(sentence);
-    if (l.says[0] == '\0') CHECK(sentence.empty());
-    else CHECK(sentence.find(l.says) != std::string::npos);
-  }
-}
+using limits::check_all;
+using limits::limit;
 
 constexpr std::int64_t two_30 = std::int64_t{1} << 30, two_40 = std::int64_t{1} << 40;
 

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include "limits.hpp"
+
 #include <string>
 #include <vector>
 
@@ -14,10 +16,8 @@ using namespace headroom;
 
 namespace {
 
-struct limit {
-  const char* says;  // "": the job is accepted
-  void (*make)(job&);
-};
+using limits::check_all;
+using limits::limit;
 
 job llama(std::int64_t gpus = 1) {
   return {.model = {.layers = 4, .hidden = 1024, .heads = 8, .kv_heads = 8, .head_dim = 128, .ffn = 4096, .vocab = 32768, .tied = false, .fused_qkv = true, .fused_gate_up = true},
@@ -27,20 +27,6 @@ job staged() {
   auto j = llama(4);
   j.parallel.pipeline = 4;
   return j;
-}
-void check_all(const job& from, const std::vector<limit>& limits) {
-  for (std::size_t number = 0; number < limits.size(); ++number) {
-    const auto& l = limits[number];
-    auto j = from;
-    l.make(j);
-    const auto why = objection_to(j);
-    const std::string sentence = why.sentence == nullptr ? "" : why.sentence;
-    CAPTURE(number);
-    CAPTURE(std::string(l.says));
-    CAPTURE(sentence);
-    if (l.says[0] == '\0') CHECK(sentence.empty());
-    else CHECK(sentence.find(l.says) != std::string::npos);
-  }
 }
 constexpr precision with(number_format parameters, number_format compute, number_format gradients, number_format reduce, number_format master) {
   return {"own", parameters, compute, gradients, reduce, master, formats::fp32};

@@ -54,6 +54,12 @@ job small(const optimizer& o, const precision& p) {
   return j;
 }
 
+job llama_in_bf16(const optimizer& o) {
+  return {.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::h200_sxm_141gb}, .framework = frameworks::hf_trainer, .precision = precisions::bf16, .optimizer = o,
+          .batch = {.sequence = 512}, .recompute = recompute::full};
+}
+double allocated_with(const optimizer& o) { return static_cast<double>(estimate(llama_in_bf16(o)).ranks[0].allocated.count()); }
+
 }  // namespace
 
 TEST_CASE("an optimizer's own code makes what it was seen to make") {
@@ -96,43 +102,22 @@ TEST_CASE("torchao's states are as much smaller as it says") {
 // AdamW keeps 2 × 2 bytes of each of 8.03e9 weights in bf16 and makes a copy of all (torch/optim/adamw.py _multi_tensor_adamw); in 8 bits it
 // keeps 2 × (1 + 4 / 256), but 8 of the embedding's 525e6 (transformers registers it), and makes nothing.
 TEST_CASE("an 8-bit update is smaller than AdamW's") {
-  job j;
-  j.model = models::llama_3_1_8b;
-  j.hardware.gpu = gpus::h200_sxm_141gb;
-  j.framework = frameworks::hf_trainer;
-  j.precision = precisions::bf16;
-  j.batch.sequence = 512;
-  j.recompute = recompute::full;
-  const auto of = [&](const optimizer& o) {
-    j.optimizer = o;
-    return static_cast<double>(estimate(j).ranks[0].allocated.count());
-  };
   const double n = 8.0303e9, table = 0.5253e9, blocks = 2 * (1 + 4 / 256.0);
-  const auto adamw = of(optimizers::adamw);
-  CHECK(adamw - of(optimizers::adamw_8bit) == doctest::Approx(n * (4 + 2) - n * blocks - table * (8 - blocks)).epsilon(0.002));
-  CHECK(of(optimizers::adamw_8bit) - of(optimizers::lion_8bit) == doctest::Approx(n * blocks / 2 + table * (4 - blocks / 2)).epsilon(0.002));
+  const auto adamw = allocated_with(optimizers::adamw);
+  CHECK(adamw - allocated_with(optimizers::adamw_8bit) == doctest::Approx(n * (4 + 2) - n * blocks - table * (8 - blocks)).epsilon(0.002));
+  CHECK(allocated_with(optimizers::adamw_8bit) - allocated_with(optimizers::lion_8bit) == doctest::Approx(n * blocks / 2 + table * (4 - blocks / 2)).epsilon(0.002));
 }
 
 // torch/optim/rmsprop.py: 2 bytes of state in place of AdamW's 4, and a copy of all weights, too (counted on a CPU: 641,688 bytes for 320,700
 // weights of bf16). optimi beside bf16: 6 bytes, of which 2 are what rounding took, and for a moment the largest tensor's denominator.
 TEST_CASE("RMSprop and optimi's Adam beside AdamW") {
-  job j;
-  j.model = models::llama_3_1_8b;
-  j.hardware.gpu = gpus::h200_sxm_141gb;
-  j.framework = frameworks::hf_trainer;
-  j.precision = precisions::bf16;
-  j.batch.sequence = 512;
-  j.recompute = recompute::full;
-  const auto of = [&](const optimizer& o) {
-    j.optimizer = o;
-    return static_cast<double>(estimate(j).ranks[0].allocated.count());
-  };
   const double n = 8.0303e9, table = 0.5253e9;
-  const auto adamw = of(optimizers::adamw);
-  CHECK(adamw - of(optimizers::rmsprop) == doctest::Approx(2 * n).epsilon(0.002));
-  CHECK(of(optimizers::optimi_adamw) - of(optimizers::stable_adamw) == doctest::Approx(2 * table).epsilon(0.005));  // whose peak lies in backward, 4 MB above the update
-  CHECK(of(optimizers::optimi_adamw) - adamw == doctest::Approx(2 * table).epsilon(0.002));
+  const auto adamw = allocated_with(optimizers::adamw);
+  CHECK(adamw - allocated_with(optimizers::rmsprop) == doctest::Approx(2 * n).epsilon(0.002));
+  CHECK(allocated_with(optimizers::optimi_adamw) - allocated_with(optimizers::stable_adamw) == doctest::Approx(2 * table).epsilon(0.005));  // whose peak lies in backward, 4 MB above the update
+  CHECK(allocated_with(optimizers::optimi_adamw) - adamw == doctest::Approx(2 * table).epsilon(0.002));
   // Beside fp32 weights nothing is lost: two tensors of state, as AdamW has, and no copy of all weights.
+  auto j = llama_in_bf16(optimizers::optimi_adamw);
   j.precision = precisions::bf16_autocast;
   CHECK(states(j).gpu[row::optimizer_state] == bytes{2 * 4 * states(j).trained.count()});
 }
