@@ -5,23 +5,10 @@
 // all else, reduce-scatter inputs included, on the default stream.
 #pragma once
 
+#include <headroom/engine/eager/sharded_unit.hpp>
 #include <headroom/engine/eager/step.hpp>
-#include <headroom/states/states.hpp>
-
-#include <utility>
 
 namespace headroom {
-
-/// Parameters that are gathered and reduced together, in bytes of one GPU.
-template <class Tensors>
-struct sharded_unit {
-  Tensors whole{};           ///< each parameter as it is computed with
-  bytes gathered{};          ///< all of them, as they arrive
-  bytes shard{};             ///< this rank's part of that, where it is made for the gather
-  bytes reduced{};           ///< gradients in the format of the reduction
-  bytes sum{};               ///< this rank's part of them, on the way
-  bytes gradient{};          ///< … and in the parameters' format, where that is another
-};
 
 /// Units of eager_step.
 template <class Listener>
@@ -46,7 +33,7 @@ class fsdp2_units {
     for (const auto& w : list)
       if (w.layers.count == 0 && w.role != module::encoder && w.role != module::vision) {
         const bool first = w.role == module::embedding || w.role == module::position || !split_;
-        add(first ? front_ : back_, w, -1);
+        sizes().add(first ? front_ : back_, w, -1);
       }
     if (f.before != nullptr) [[unlikely]] add_side();
   }
@@ -169,6 +156,8 @@ class fsdp2_units {
  private:
   static constexpr std::int64_t front_place = -1, back_place = -2;
 
+  [[nodiscard]] constexpr detail::unit_sizes<typename Listener::tensors> sizes() const { return {*job_, *list_}; }
+  [[nodiscard]] constexpr unit unit_of(std::int64_t first, std::int64_t span) const { return sizes().unit_of(first, span, resident_); }
   [[nodiscard]] constexpr bool last(const layer_place& at) const { return at.layer + 1 == job_->model.layers; }
   [[nodiscard]] constexpr bytes left_by(const unit& u) const { return sums_whole_ ? u.reduced : u.gradient > bytes{0} ? u.gradient : u.sum; }
 
@@ -230,56 +219,6 @@ class fsdp2_units {
     }
   }
 
-  /// Adds a weight, as it is in one layer (-1: outside them), to a unit.
-  constexpr void add(unit& u, weight w, std::int64_t layer) const {
-    const auto& s = *job_;
-    const auto& j = *s.source;
-    if (j.framework.modules.dtensor()) w = detail::divided(w, j.parallel.tensor);
-    w = detail::joined(w, s);
-    const bool linear = w.linear && !w.vector();
-    const bool packed = linear && s.layer.quantised.has(w.role);
-    const bool narrow = j.framework.sharding.gathers_in_fp8 && linear && w.role != module::head;
-    const auto bits = packed ? s.layer.base.bits : narrow ? 8 : s.precision.compute.bits;
-    const bool trains = !packed && !w.frozen && trained_modules(j, layer).has(w.role);
-    add(u, w.rows, w.columns, w.per_layer, trains, bits);
-    if (!linear || !s.layer.adapts(w.role)) return;
-    const auto width = s.layer.adapter_width * 8;
-    add(u, j.adapter.rank, w.columns, 1, true, width);
-    add(u, w.rows, j.adapter.rank, 1, true, width);
-    if (j.adapter.kind == adapter_kind::dora) add(u, w.rows, 1, 1, true, width);
-  }
-  /// So many of rows × columns, gathered in elements of `bits`.
-  constexpr void add(unit& u, std::int64_t rows, std::int64_t columns, std::int64_t copies, bool trains, std::int64_t bits) const {
-    const auto& p = job_->precision;
-    const auto d = job_->shards.parameters;
-    const auto here = checked::mul(checked::ceil_div(rows, d), columns), all = checked::mul(here, d);
-    const bytes whole{checked::ceil_div(checked::mul(all, bits), 8)};
-    u.whole.add(whole, copies);
-    u.gathered += copies * whole;
-    if (bits != p.parameters.bits) u.shard += copies * bytes{checked::ceil_div(checked::mul(here, bits), 8)};
-    if (!trains) return;
-    u.reduced += copies * bytes{checked::mul(all, p.reduce.width())};
-    u.sum += copies * bytes{checked::mul(here, p.reduce.width())};
-    if (p.reduce.bits != p.gradients.bits) u.gradient += copies * bytes{checked::mul(here, p.gradients.width())};
-  }
-  /// The unit of a layer; of several that are visited as one, the largest, with the gradients that all of them keep.
-  [[nodiscard]] constexpr unit unit_of(std::int64_t first, std::int64_t span) const {
-    unit r{}, all{};
-    for (auto layer = first; layer < first + span; ++layer) {
-      unit u{};
-      for (const auto& w : *list_) {
-        if (!w.layers.has(layer)) continue;
-        add(u, w, layer);
-        if (span > 1) [[unlikely]] add(all, w, layer);
-      }
-      if (layer == first || u.gathered > r.gathered) r = std::move(u);
-    }
-    if (span > 1) [[unlikely]] {
-      r.sum = all.sum, r.gradient = all.gradient;
-      if (resident_) r.whole = std::move(all.whole);
-    }
-    return r;
-  }
   /// Layers of an encoder or a tower, evenly.
   constexpr void add_side() {
     const auto& m = job_->model;

@@ -182,6 +182,35 @@ class eager_step {
     units_->after_head();
     if (f.job->optimizer.in_backward && f.tied == bytes{0} && f.trains_head) update_table();
     auto gathered = to.make(f.before != nullptr ? f.before->output_gradient : bytes{0}, row::temporaries);
+    backward_stack();
+    to.enter(phase::backward, -1);
+    units_->before_embedding_backward();
+    to.backward_front();
+    if (f.job->optimizer.in_backward && f.trains_embedding) update_table();
+    if (Units::gathers) to.enter(phase::reduce, -1);
+    units_->end_backward();
+    leave_frozen();
+    to.free(first);
+    if (f.before != nullptr) [[unlikely]] {
+      to.enter(phase::backward, -1);
+      units_->begin_side();
+      to.backward_side(*f.before, gathered);
+      units_->end_side();
+    }
+    units_->end_micro_batch();
+    to.free(shared_);
+    to.free(cosine_);
+    to.free(sine_);
+    to.enter(phase::reduce, -1);
+    to.leave_graph();
+    to.consider();
+    if (f.job->source->framework.loss.lives == loss_lifetime::through_backward || !last) to.free(loss_);
+  }
+
+  /// Backward through the layers, the last first.
+  constexpr void backward_stack() {
+    auto& to = *to_;
+    const auto& f = *of_;
     auto bias = to.make(f.bias, row::activations);  // its gradient, to which every layer adds
     auto added_up = to.make(f.shared.gradient, row::temporaries);
     const auto& runs = to.runs();
@@ -204,12 +233,12 @@ class eager_step {
     }
     to.free(added_up);
     to.free(bias);
-    to.enter(phase::backward, -1);
-    units_->before_embedding_backward();
-    to.backward_front();
-    if (f.job->optimizer.in_backward && f.trains_embedding) update_table();
-    if (Units::gathers) to.enter(phase::reduce, -1);
-    units_->end_backward();
+  }
+
+  /// Layers that no gradient reaches.
+  constexpr void leave_frozen() {
+    auto& to = *to_;
+    const auto& runs = to.runs();
     for (auto i = runs.size; i-- > 0;) {
       const auto& r = runs.list[i];
       if (r.back) continue;
@@ -218,21 +247,6 @@ class eager_step {
         to.visit_down({i, r.first + (r.count - n) * r.span - 1, r.span}, [&](const layer_place& at) { units_->leave_layer(at); });
       });
     }
-    to.free(first);
-    if (f.before != nullptr) [[unlikely]] {
-      to.enter(phase::backward, -1);
-      units_->begin_side();
-      to.backward_side(*f.before, gathered);
-      units_->end_side();
-    }
-    units_->end_micro_batch();
-    to.free(shared_);
-    to.free(cosine_);
-    to.free(sine_);
-    to.enter(phase::reduce, -1);
-    to.leave_graph();
-    to.consider();
-    if (f.job->source->framework.loss.lives == loss_lifetime::through_backward || !last) to.free(loss_);
   }
 
   /// An optimizer that runs as gradients come: a table's is the largest.
