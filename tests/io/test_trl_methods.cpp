@@ -142,6 +142,12 @@ TEST_CASE("GRPO and RLOO: who generates, and how much") {
   CHECK(own.rollout == rollout{.engine = engine_kind::trainer, .prompt = 512, .completion = 1024, .generations = 8});
   CHECK(own.objective == objective{.kind = objective_kind::grpo, .code = method_code::trl, .reference = reference_way::none});
   CHECK(own.batch == batch{.micro = 4, .sequence = 1536, .accumulation = 2});
+  // Whose loss code: in place since 1.0, entropies in chunks since 0.23, made since 0.20 (recipe/method_loss.hpp).
+  using enum method_code;
+  const std::pair<const char*, method_code> releases[] = {{"1.0", trl}, {"0.29", trl_0_29}, {"0.23", trl_0_29}, {"0.22", trl_0_22}, {"0.20", trl_0_22}, {"0.19", trl_0_19}, {"0.16", trl_0_19}};
+  const std::string dtype = " --dtype bfloat16", old = grpo.substr(0, grpo.find(dtype)) + grpo.substr(grpo.find(dtype) + dtype.size());  // of 0.24
+  for (const auto& [release, code] : releases) CHECK(online(old, {std::string{"environment.trl="} + release}).objective.code == code);
+  CHECK(online_refused(old, {"environment.trl=0.15"}).find("GRPO of TRL before 0.16") != std::string::npos);
   CHECK(online(grpo + " --ds3_gather_for_generation False").rollout.gathers == choice::no);
   CHECK(online(grpo + " --beta 0.04").objective.reference == reference_way::copy);
   CHECK(online(grpo + " --beta 0.04 --use_peft --lora_target_modules q_proj v_proj").objective.reference == reference_way::adapter_off);

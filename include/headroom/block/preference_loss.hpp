@@ -75,7 +75,7 @@ constexpr tensor scores_in_kernel(program& p, const scene& s, tensor x) {
 
 /// What one model's logits become: scores of the labels.
 constexpr tensor scores_of(program& p, const scene& s, tensor logits) {
-  const auto x = s.scoring.shifts ? without_last(p, s, logits) : logits;
+  const auto x = s.scoring.shifts && s.scoring.divides != divided_by_temperature::into_copy ? without_last(p, s, logits) : logits;
   switch (s.scoring.scores) {
     case label_scores::whole: return scores_at_once(p, s, x);
     case label_scores::by_sample: return scores_by_sample(p, s, x);
@@ -114,12 +114,15 @@ constexpr tensor first_half_entropy(program& p, const scene& s, tensor logits) {
   return scalar;
 }
 
-/// A metric: the logits' entropy, 128 tokens at a time, of a contiguous copy (trl/trainer/utils.py entropy_from_logits: log-probabilities,
-/// exponentials and their product).
+/// A metric: the logits' entropy, so many tokens at a time (trl/trainer/utils.py entropy_from_logits: log-probabilities, exponentials and their
+/// product). A slice of several samples is copied first, where its tokens stand in one row.
 constexpr void entropy_metric(program& p, const scene& s, tensor logits, std::int64_t chunk) {
-  const auto positions = checked::mul(s.samples, s.sequence > 1 ? s.sequence - 1 : 1);
+  const auto how = s.scoring.entropy;
+  const auto of_sample = s.sequence > 1 ? s.sequence - 1 : 1, positions = checked::mul(s.samples, of_sample);
+  if (how == logits_entropy::all_at_once) chunk = s.tokens;
+  if (how == logits_entropy::by_sample) chunk = s.scored > 0 ? s.scored : of_sample;
   const auto part = 3 * p.rounded(checked::mul(chunk < positions ? chunk : positions, s.vocabulary), p.width(logits));
-  if (s.samples == 1) return p.step(0, 0, {.holds = logits.bit(), .forward_temporary = part, .temporaries = row::logits});
+  if (s.samples == 1 || how == logits_entropy::in_chunks || how == logits_entropy::by_sample) return p.step(0, 0, {.holds = logits.bit(), .forward_temporary = part, .temporaries = row::logits});
   const auto copy = p.make(checked::mul(positions, s.vocabulary), p.width(logits), row::logits), entropy = p.make(positions, p.width(logits));
   p.step(0, copy.bit(), {.holds = logits.bit()});
   p.step(copy.bit(), entropy.bit(), {.forward_temporary = part, .temporaries = row::logits});
@@ -155,7 +158,7 @@ constexpr tensor compared_scores(program& p, const scene& s, tensor logits, std:
     if (how.means_halves) mean_metric(p, theirs, hidden);
   }
   p.step(parts, scalar.bit());
-  if (how.copies_for_entropy) entropy_metric(p, s, logits, how.entropy_of_all ? s.tokens : entropy_chunk);
+  if (how.entropy != logits_entropy::none) entropy_metric(p, s, logits, entropy_chunk);
   if (how.copies_by_verdict) verdict_metrics(p, s, logits);
   return scalar;
 }
@@ -204,13 +207,28 @@ constexpr tensor divided_in_place(program& p, const scene& s, tensor logits) {
   return y;
 }
 
+/// Logits / temperature, of the slice that is read: the quotient takes the logits' name, who are gone with it.
+constexpr tensor divided_into_copy(program& p, const scene& s, tensor logits) {
+  const auto x = without_last(p, s, logits);
+  const auto y = p.make(p.elements(x), p.width(x), row::logits);
+  p.step(x.bit(), y.bit());
+  p.hold_in_forward(y);
+  return y;
+}
+
+/// What the loss reads, and what a variable names.
+constexpr tensor divided(program& p, const scene& s, tensor logits) {
+  if (s.scoring.divides == divided_by_temperature::into_copy) return divided_into_copy(p, s, logits);
+  if (s.scoring.names_logits) p.hold_in_forward(logits);
+  return s.scoring.divides == divided_by_temperature::in_place ? divided_in_place(p, s, logits) : logits;
+}
+
 /// What the model returned, and the scalar that its trainer makes of it.
 constexpr tensor method_scalar(program& p, const scene& s, tensor logits) {
   logits = cast(p, logits, s.scoring.widens ? 4 : s.loss.logits.width());
   p.returns_here();
   if (s.scoring.keeps_logits) p.hold_through_backward(logits);
-  if (s.scoring.names_logits) p.hold_in_forward(logits);
-  if (s.scoring.divides_in_place) logits = divided_in_place(p, s, logits);
+  logits = divided(p, s, logits);
   return s.scoring.divergence ? divergence_from_teacher(p, s, logits) : compared_scores(p, s, logits);
 }
 

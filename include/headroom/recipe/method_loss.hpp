@@ -16,20 +16,31 @@ enum class label_scores : std::uint8_t {
   in_kernel,  ///< flash-attn's cross entropy, which saves the logits (flash_attn/ops/triton/cross_entropy.py)
 };
 
+/// How logits are divided by the temperature: where they lie, or into a copy of what is read of them, whose name the logits' takes.
+enum class divided_by_temperature : std::uint8_t { no, in_place, into_copy };
+
+/// A metric of the logits: their entropy, from log-probabilities, exponentials and the product of both.
+enum class logits_entropy : std::uint8_t {
+  none,
+  of_copy,       ///< 128 tokens at a time, of a contiguous copy of the slice that is read
+  in_chunks,     ///< … of logits that are contiguous as they are
+  by_sample,     ///< of all tokens of a sample at once
+  all_at_once,   ///< of a copy, of all tokens at once
+};
+
 /// How a trainer's code computes the loss of a method with several models: what it copies and keeps of the logits.
 struct method_loss {
   label_scores scores{};
+  divided_by_temperature divides{};
+  logits_entropy entropy{};
   bool shifts{true};               ///< logits[:, :-1]; else labels are rolled
   bool widens{};                   ///< logits are made fp32 whatever they come in
   bool cross_entropy_first{};      ///< of the first half of the samples
   bool names_logits{true};         ///< a variable names the logits until the loss is there
   bool names_reference{};          ///< … those of the reference, too
-  bool copies_for_entropy{};       ///< … and a contiguous copy of the logits is made for a metric
   bool copies_by_verdict{};        ///< … and copies of the samples that are wanted and of those that are not, and of the tokens of the first (KTO)
   bool keeps_logits{};             ///< … and keeps naming them through the backward
   bool reads_completion{};         ///< of all logits the completion's are read, a slice
-  bool entropy_of_all{};           ///< the metric's log-probabilities, exponentials and their product are of all tokens at once
-  bool divides_in_place{};         ///< logits are divided by the temperature where they lie
   bool overwrites{};               ///< the gradient is written over the saved logits (flash_attn cross_entropy_loss, inplace_backward)
   bool means_halves{};             ///< each model's logits of the first half of the samples are copied for a metric, then those of the others
   bool keeps_hidden_states{};      ///< the forward returns every layer's input, which the graph has of the policy and nobody of the reference
@@ -42,7 +53,9 @@ struct method_loss {
 /// concatenated_forward (output_hidden_states since 0.19, 53c4a7c2b of 2025-06-12); up to 0.11 get_batch_logps;
 /// ms-swift swift/rlhf_trainers/dpo_trainer.py concatenated_forward and rlhf_mixin.py get_per_token_logps; LLaMA-Factory
 /// src/llamafactory/train/dpo/trainer.py concatenated_forward and trainer_utils.py get_batch_logps; OpenRLHF openrlhf/models/actor.py forward.
-/// GRPO and RLOO: TRL trl/trainer/grpo_trainer.py _get_per_token_logps_and_entropies; ms-swift swift/rlhf_trainers/grpo_trainer.py
+/// GRPO and RLOO: TRL trl/trainer/grpo_trainer.py _get_per_token_logps_and_entropies: in place since 1.0 (c49f3753e of 2026-03-10, rloo_trainer.py
+/// f18d59425), a copy before; entropies 128 tokens at a time since 0.23 (deae7e00b of 2025-09-04), sample by sample since 0.20 (7e8ef867a of
+/// 2025-06-25), none before; ms-swift swift/rlhf_trainers/grpo_trainer.py
 /// _get_logps_via_local_forward, without entropies unless they are logged; verl verl/workers/actor/dp_actor.py _forward_micro_batch without
 /// entropy, on samples without padding.
 /// PPO and online DPO: TRL trl/experimental/ppo/ppo_trainer.py train and trl/experimental/online_dpo/online_dpo_trainer.py _forward; OpenRLHF
@@ -56,15 +69,22 @@ constexpr method_loss loss_of(const objective& o, bool kernels) {
   if (traits_of(o.kind).teacher) return {.names_reference = true, .divergence = true};
   if (o.kind == objective_kind::online_dpo) return {.scores = label_scores::whole, .names_logits = false, .reads_completion = true};
   if (o.kind == objective_kind::ppo) switch (o.code) {
-      case method_code::verl: return {.scores = label_scores::in_kernel, .shifts = false, .divides_in_place = true, .overwrites = true};
+      case method_code::verl: return {.scores = label_scores::in_kernel, .divides = divided_by_temperature::in_place, .shifts = false, .overwrites = true};
       case method_code::openrlhf: return {.scores = kernels ? label_scores::in_kernel : label_scores::in_chunks, .shifts = false, .widens = true, .names_logits = false};
       case method_code::deepspeed_chat: return {.scores = label_scores::whole, .keeps_logits = true};
-      case method_code::llama_factory: return {.scores = label_scores::whole, .widens = true, .names_logits = false, .copies_for_entropy = true, .entropy_of_all = true};
-      default: return {.scores = label_scores::by_sample, .keeps_logits = true, .reads_completion = true, .divides_in_place = true, .keeps_hidden_states = true};
+      case method_code::llama_factory: return {.scores = label_scores::whole, .entropy = logits_entropy::all_at_once, .widens = true, .names_logits = false};
+      default: return {.scores = label_scores::by_sample, .divides = divided_by_temperature::in_place, .keeps_logits = true, .reads_completion = true, .keeps_hidden_states = true};
     }
   if (o.kind == objective_kind::grpo || o.kind == objective_kind::rloo) {
-    if (o.code == method_code::verl) return {.scores = label_scores::in_kernel, .shifts = false, .divides_in_place = true, .overwrites = true};
-    return {.scores = label_scores::by_sample, .copies_for_entropy = o.code != method_code::ms_swift, .divides_in_place = true};
+    using enum divided_by_temperature;
+    switch (o.code) {
+      case method_code::verl: return {.scores = label_scores::in_kernel, .divides = in_place, .shifts = false, .overwrites = true};
+      case method_code::ms_swift: return {.scores = label_scores::by_sample, .divides = in_place};
+      case method_code::trl_0_29: return {.scores = label_scores::by_sample, .divides = into_copy, .entropy = logits_entropy::in_chunks};
+      case method_code::trl_0_22: return {.scores = label_scores::by_sample, .divides = into_copy, .entropy = logits_entropy::by_sample};
+      case method_code::trl_0_19: return {.scores = label_scores::by_sample, .divides = into_copy};
+      default: return {.scores = label_scores::by_sample, .divides = in_place, .entropy = logits_entropy::of_copy};
+    }
   }
   switch (o.code) {
     case method_code::trl_0_28: return {.scores = label_scores::by_sample, .shifts = false, .names_logits = false, .means_halves = true, .keeps_hidden_states = true};
@@ -76,7 +96,7 @@ constexpr method_loss loss_of(const objective& o, bool kernels) {
       break;
     default: break;
   }
-  return {.scores = label_scores::by_sample, .cross_entropy_first = entropy_on_half, .names_reference = compares, .copies_for_entropy = compares,
+  return {.scores = label_scores::by_sample, .entropy = compares ? logits_entropy::of_copy : logits_entropy::none, .cross_entropy_first = entropy_on_half, .names_reference = compares,
           .copies_by_verdict = o.kind == objective_kind::kto};
 }
 
@@ -86,7 +106,9 @@ constexpr bool models_generating(const objective& o) {
   switch (o.kind) {
     case objective_kind::ppo: return o.code == trl || o.code == verl || o.code == openrlhf || o.code == deepspeed_chat || o.code == llama_factory;
     case objective_kind::online_dpo: return o.code == trl;
-    default: return o.code == trl || o.code == ms_swift || o.code == verl;
+    case objective_kind::rloo:
+    case objective_kind::grpo: return o.code == trl || o.code == trl_0_29 || o.code == trl_0_22 || (o.code == trl_0_19 && o.kind == objective_kind::grpo) || o.code == ms_swift || o.code == verl;
+    default: return false;
   }
 }
 

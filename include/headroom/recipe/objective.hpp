@@ -12,7 +12,7 @@ namespace headroom {
 enum class objective_kind : std::uint8_t { sft, dpo, kto, orpo, cpo, simpo, reward, classification, embedding, rerank, distill, online_dpo, ppo, grpo, rloo };
 
 /// Whose code runs the method. Where its loss changed, an older release has a name of its own.
-enum class method_code : std::uint8_t { unset, trl, trl_0_28, trl_0_14, ms_swift, ms_swift_megatron, llama_factory, openrlhf, verl, nemo_rl, slime, deepspeed_chat, medicalgpt };
+enum class method_code : std::uint8_t { unset, trl, trl_0_29, trl_0_28, trl_0_22, trl_0_19, trl_0_14, ms_swift, ms_swift_megatron, llama_factory, openrlhf, verl, nemo_rl, slime, deepspeed_chat, medicalgpt };
 
 /// How the reference's log-probabilities come about: by a copy of the model; by the model with its adapters switched off; by weights that are
 /// swapped in from the host; once, before the first step, so that they are data; or there is none.
@@ -86,6 +86,9 @@ constexpr bool scores_first(objective_kind k) { return generates(k) && k != obje
 /// Whose actor and critic are one module, of which one backward and one update are made (TRL's PolicyAndValueWrapper); elsewhere each has an
 /// engine of its own, and they train in turn.
 constexpr bool wraps_critic(const objective& o) { return o.critic.given() && (o.code == method_code::trl || o.code == method_code::unset); }
+
+/// TRL's, of any release.
+constexpr bool of_trl(method_code c) { return c >= method_code::trl && c <= method_code::trl_0_14; }
 
 /// The row of a method.
 constexpr const objective_traits& traits_of(objective_kind k) { return all_objectives[static_cast<std::size_t>(k)]; }

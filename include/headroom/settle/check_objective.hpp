@@ -44,7 +44,7 @@ template <class No>
 constexpr objection check_reward_and_critic(const job& j, const No& no) {
   const auto& o = j.objective;
   const bool ppo = o.kind == objective_kind::ppo, groups = o.kind == objective_kind::grpo || o.kind == objective_kind::rloo;
-  const bool scored = ppo || o.kind == objective_kind::online_dpo || (groups && (o.code == method_code::unset || o.code == method_code::trl));
+  const bool scored = ppo || o.kind == objective_kind::online_dpo || (groups && (o.code == method_code::unset || of_trl(o.code)));
   if (o.has_reward() && groups && !scored) return no("headroom: objective.reward beside GRPO and RLOO is modelled as TRL runs them; elsewhere scores are taken to come from functions or a server: objective.trainer must be \"trl\"");
   if (o.has_reward() && !scored) return no("headroom: objective.reward is modelled of PPO, online DPO, and TRL's GRPO and RLOO; objective.kind");
   if (o.critic.given() && !ppo) return no("headroom: objective.critic is PPO's; objective.kind must be \"ppo\"");

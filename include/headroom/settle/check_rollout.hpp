@@ -75,11 +75,11 @@ constexpr objection check_generating_trainer(const job& j, const No& no) {
   if (code == method_code::ms_swift && units) return no("headroom: rollout: of ms-swift, one process, DDP and DeepSpeed are modelled; sharding.kind must be \"none\", \"ddp\" or \"zero\"");
   if (code == method_code::ms_swift && zero && !j.sharding.cuts(sharded_state::weights) && !j.adapter.active() && r.trainer_moves.has(trainer_part::weights))
     return no("headroom: rollout.trainer_moves: what becomes of parameters that train under ZeRO's stages 1 and 2 once ms-swift has moved them is not modelled; leave \"parameters\" out, or write sharding.stage 3");
-  if (code == method_code::trl && units && (r.engine == engine_kind::trainer || j.adapter.active()))
+  if (of_trl(code) && units && (r.engine == engine_kind::trainer || j.adapter.active()))
     return no("headroom: rollout: of TRL under FSDP, full training with an engine of its own is modelled; adapters and generation by the module are not");
-  if (code == method_code::trl && !r.trainer_moves.empty()) return no("headroom: rollout.trainer_moves: TRL's trainer puts nothing on the host; leave it out");
+  if (of_trl(code) && !r.trainer_moves.empty()) return no("headroom: rollout.trainer_moves: TRL's trainer puts nothing on the host; leave it out");
   if (code != method_code::verl && r.sync_bucket_mib >= 0) return no("headroom: rollout.sync_bucket_mib is verl's; leave it out");
-  if (r.sync_groups > 1 && code == method_code::trl) return no("headroom: rollout.sync_groups is ms-swift's move_model_batches, or verl's layered_summon; TRL has none", r.sync_groups);
+  if (r.sync_groups > 1 && of_trl(code)) return no("headroom: rollout.sync_groups is ms-swift's move_model_batches, or verl's layered_summon; TRL has none", r.sync_groups);
   if (!zero && r.gathers != choice::unset) return no("headroom: rollout.gathers is for ZeRO's third stage; leave it out");
   return {};
 }

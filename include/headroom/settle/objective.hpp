@@ -154,7 +154,7 @@ constexpr void settle_method_loss(settled_job& r) {
   s.scoring = loss_of(o, j.attention == attention::flash || j.attention == attention::flash3);
   s.compares = other_model_of(j) != other_weights::none && !scores_first(o.kind);
   if (s.scoring.reads_completion) s.scored = j.rollout.completion;
-  if (!s.compares && !generates(o.kind)) s.scoring.copies_for_entropy = s.scoring.copies_for_entropy && reference_of(j) == reference_way::precomputed;
+  if (!s.compares && !generates(o.kind) && reference_of(j) != reference_way::precomputed) s.scoring.entropy = logits_entropy::none;
   if (s.loss.logits.set()) return;
   const bool wide = o.code != method_code::verl && (j.framework.autocast.converts_outputs || j.framework.date < 202410);
   s.loss.logits = wide ? formats::fp32 : r.precision.compute;

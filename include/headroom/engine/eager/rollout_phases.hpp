@@ -141,7 +141,9 @@ constexpr bytes score_temporaries(const settled_job& s, const scene& sc) {
   const auto positions = sc.kept > 0 ? sc.kept : sc.scored > 0 ? sc.scored : sc.sequence;
   const auto of = [&](std::int64_t samples) { return bytes{checked::mul(checked::mul(checked::mul(samples, positions), sc.vocabulary), width)}; };
   // Where they are evaluated, entropies are made of a copy, too.
-  const auto copied = evaluated_at_once(*s.source) > 0 && how.copies_for_entropy ? of(sc.samples) : bytes{0};
+  const bool evaluates = evaluated_at_once(*s.source) > 0;
+  const auto copied = evaluates && (how.entropy == logits_entropy::of_copy || how.entropy == logits_entropy::all_at_once) ? of(sc.samples) : bytes{0};
+  if (how.divides == divided_by_temperature::into_copy) return max(of(sc.samples), of(evaluates && how.entropy == logits_entropy::by_sample ? 3 : 1));
   return copied + (how.widens ? of(sc.samples) : bytes{0}) + (how.scores == label_scores::whole ? 2 * of(sc.samples) : of(1));
 }
 

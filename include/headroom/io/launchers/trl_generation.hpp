@@ -16,6 +16,7 @@ class trl_generation {
     if (kind_ == "online-dpo") return online();
     if (kind_ == "rloo") defaults_->modelled_since(22, "RLOO", [](draft&, const std::string& place) { fail("headroom: " + place + ": RLOO of TRL before 0.22 is another program, which is not modelled by this version"); });
     d_->replace("objective", {{"kind", kind_}, {"trainer", "trl"}}, v_->source());
+    loss_code();
     reference();
     lengths();
     d_->say({"rollout", "generations"}, v_->number("num_generations", kind_ == "grpo" ? 8 : 2), v_->place("num_generations"));
@@ -40,6 +41,18 @@ class trl_generation {
       engine();
     else
       own_module();
+  }
+  /// Logits divided where they lie, and before 1.0 in a copy; their entropies (recipe/method_loss.hpp).
+  void loss_code() {
+    using change = void (*)(draft&, const std::string&);
+    const change by_0_29 = [](draft& d, const std::string& place) { d.say({"objective", "trainer"}, "trl-0.29", place); };
+    const change by_0_22 = [](draft& d, const std::string& place) { d.say({"objective", "trainer"}, "trl-0.22", place); };
+    const change by_0_19 = [](draft& d, const std::string& place) { d.say({"objective", "trainer"}, "trl-0.19", place); };
+    defaults_->since(100, "TRL divides logits by the temperature where they lie since 1.0 (2026-03), and in a copy before", by_0_29, nullptr);
+    defaults_->since(23, "TRL makes entropies of 128 tokens at a time since 0.23 (2025-09), and of a sample before", by_0_22, nullptr, [](const draft& d) { return d.job["objective"]["trainer"] == "trl-0.29"; });
+    if (kind_ == "rloo") return;
+    defaults_->since(20, "TRL's GRPO makes entropies since 0.20 (2025-07)", by_0_19, nullptr, [](const draft& d) { return d.job["objective"]["trainer"] == "trl-0.22"; });
+    defaults_->modelled_since(16, "GRPO", [](draft&, const std::string& place) { fail("headroom: " + place + ": GRPO of TRL before 0.16 (2025-03) is another program, which is not modelled by this version"); });
   }
   static void compares(draft& d, const std::string& place) { d.say({"objective", "reference"}, d.has({"adapter"}) ? "adapter-off" : "copy", place); }
   static void alone(draft& d, const std::string& place) { d.say({"objective", "reference"}, "none", place); }
