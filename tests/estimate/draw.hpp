@@ -22,7 +22,7 @@ inline constexpr std::array<gpu, 42> drawn_gpus{
 /// Of releases that differ in how experts run alone the older one is drawn; every other job has the newer. nanotron refuses nearly all that is
 /// drawn: tests/step/test_nanotron.cpp.
 inline constexpr auto drawn_frameworks = [] {
-  std::array<const profile*, frameworks::known.size() - 3> r{};
+  std::array<const profile*, frameworks::known.size() - 5> r{};
   std::size_t n = 0;
   for (const auto& p : frameworks::known)
     if (!p.experts.joins_gate() && !p.modules.nanotron()) r[n++] = &p;

@@ -71,6 +71,7 @@ class draw {
                     &m.no_final_norm,
                     &m.embedding_norm,
                     &m.attention_sinks,
+                    &m.layer_biases,
                     &m.no_key_bias})
       *b = coin();
     m.mlp = word<mlp_kind>();
@@ -109,7 +110,9 @@ class draw {
                    .ffn = number(0, 9999),
                    .max_positions = number(0, 1500),
                    .frozen_positions = coin(),
-                   .audio_channels = number(0, 128)};
+                   .audio_channels = number(0, 128),
+                   .vocab = number(0, 99999),
+                   .attention_bias = coin()};
     }
     if (coin()) {
       m.vision = {.kind = word<vision_kind>(),

@@ -64,7 +64,7 @@ TEST_CASE("routed experts run one after the other before transformers 5, which i
   CHECK(newer.framework == frameworks::hf_trainer);
   CHECK(assumed(newer) == 0);
   CHECK_FALSE(says_so(newer));
-  CHECK(job_of({run}, {"framework.version=\"2026-03\""}).framework == frameworks::hf_trainer);
+  CHECK(job_of({run}, {"framework.version=\"2026-03\""}).framework == frameworks::hf_trainer_202601);
   CHECK(assumed(job_of({run}, {"framework.version=\"2026-03\""})) == 0);
   const imported::text zero{"z.json", R"({"zero_optimization": {"stage": 2}, "bf16": {"enabled": true}})"};
   CHECK(job_of({{"a.sh", routed + " --deepspeed z.json"}, zero}).framework == frameworks::deepspeed_202410);

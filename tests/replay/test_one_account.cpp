@@ -96,7 +96,7 @@ TEST_CASE("… of encoders and of decoders with parts of their own, to the byte"
       {"modernbert", "ModernBertForMaskedLM"}, {"modernbert", "ModernBertForSequenceClassification"}, {"nomic_bert", "NomicBertModel"}, {"eurobert", "EuroBertForMaskedLM"},
       {"electra", "ElectraForSequenceClassification"}, {"m2m_100", "M2M100ForConditionalGeneration"}, {"apertus", "ApertusForCausalLM"}, {"bitnet", "BitNetForCausalLM"},
       {"nanochat", "NanoChatForCausalLM"}, {"deberta-v2", "DebertaV2ForSequenceClassification"}, {"mpnet", "MPNetModel"}, {"marian", "MarianMTModel"}, {"pegasus", "PegasusForConditionalGeneration"},
-      {"jina_embeddings_v3", "JinaEmbeddingsV3Model"},
+      {"jina_embeddings_v3", "JinaEmbeddingsV3Model"}, {"umt5", "UMT5ForConditionalGeneration"}, {"t5gemma", "T5GemmaForConditionalGeneration"},
   };
   const nlohmann::json third_deberta = {{"relative_attention", true}, {"share_att_key", true}, {"pos_att_type", "p2c|c2p"}, {"norm_rel_ebd", "layer_norm"}, {"position_biased_input", false},
                                         {"position_buckets", 256}, {"hidden_size", 768}, {"num_attention_heads", 12}, {"intermediate_size", 3072}};

@@ -13,7 +13,8 @@ constexpr std::int64_t copied_width(const program& p, const scene& s, tensor x) 
 /// k or v repeated from the key heads to the query heads: a copy.
 constexpr tensor expand(program& p, const scene& s, tensor x) {
   if (s.model->kv() == s.model->heads) return x;
-  const auto y = p.make(checked::mul(s.tokens, s.divided(s.model->query_width())), copied_width(p, s, x));
+  const auto positions = s.keys > 0 ? checked::mul(s.samples, s.keys) : s.tokens;
+  const auto y = p.make(checked::mul(positions, s.divided(s.model->query_width())), copied_width(p, s, x));
   p.step(x.bit(), y.bit());
   return y;
 }
@@ -39,7 +40,7 @@ constexpr tensor join_samples(program& p, const scene& s, tensor x, bool part) {
 
 /// Scores written out. transformers' eager_attention_forward: q·kᵀ, scaling, mask, softmax in fp32, back to the compute
 /// format, dropout, ·v. A soft cap adds a tanh that saves its result.
-constexpr tensor eager_attention(program& p, const scene& s, heads views, bool fp32_softmax) {
+constexpr tensor eager_attention(program& p, const scene& s, heads views, bool fp32_softmax, tensor biases = {}) {
   const auto& m = *s.model;
   const auto keys = s.keys > 0 ? s.keys : s.sequence;
   const auto scores = checked::mul(checked::mul(s.samples, s.divided(m.heads)), checked::mul(s.sequence, keys));
@@ -64,7 +65,7 @@ constexpr tensor eager_attention(program& p, const scene& s, heads views, bool f
     t = pointwise(p, tanh);
   }
   auto masked = p.make(scores, w);
-  p.step(t.bit(), masked.bit(), {.passes_gradient = !s.habits->attention.fills_masked_scores});
+  p.step(t | biases, masked.bit(), {.passes_gradient = !s.habits->attention.fills_masked_scores});
   t = masked;
   const auto scale_of_result = m.sinks_scale ? sink_scale(p, s, t, scores / keys) : tensor{};
   if ((s.autocast && s.habits->autograd.softmax_keeps_input) || (s.host && fp32_softmax)) masked = cast(p, masked, 4);  // what softmax reads; one kernel on a GPU
@@ -175,8 +176,12 @@ constexpr heads fused_projection(program& p, const scene& s, const module_set& t
   return h;
 }
 
-/// Whether written-out attention computes its softmax in fp32.
-constexpr bool fp32_softmax(const shape& m) {
+/// Whether written-out attention computes its softmax in fp32. T5 and its kin did up to transformers 5.15 (modeling_t5.py; pull request 47014 of
+/// 2026-07-30 gave them the functions that other families have).
+constexpr bool fp32_softmax(const scene& s) {
+  const auto& m = *s.model;
+  if (s.autocast) return true;
+  if (m.softmax == softmax_kind::by_position && m.position == position_kind::relative && s.habits->date >= 202608) return false;
   return m.softmax == softmax_kind::by_position ? m.position != position_kind::learned : m.softmax != softmax_kind::compute;
 }
 
@@ -188,6 +193,17 @@ constexpr bool heads_first(const scene& s) {
   if (s.compiled || m.position != position_kind::rope || m.rotary_percent == 100 || m.rotary == rotary_kind::own_pairs || s.habits->rotary.style != rope_style::rotate_half) return false;
   if (s.fused.has(fused_kernel::rotary)) return false;
   return s.host || ((s.kernel == attention::sdpa || s.kernel == attention::flash) && !s.padded && !s.packed);
+}
+
+/// UMT5Attention.compute_bias: the bucket of each pair of positions, an int64, and what a layer's own table has for it. The sum's gradient of all
+/// samples is added up for it.
+constexpr tensor relative_biases(program& p, const scene& s, bool trains) {
+  const auto pairs = checked::mul(s.sequence, s.sequence);
+  const auto buckets = p.make(pairs, 8);
+  p.step(0, buckets.bit(), {.forward_temporary = 2 * p.rounded(pairs, 8)});
+  const auto y = p.make(checked::mul(s.model->heads, pairs), s.width);
+  p.step(buckets.bit(), y.bit(), {.saves = trains ? buckets.bit() : 0, .weight_gradient = trains ? p.rounded(checked::mul(s.model->relative_buckets, s.model->heads), s.weight_width) : bytes{0}});
+  return y;
 }
 
 /// Where a layer's keys and values come from.
@@ -270,7 +286,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     h.v = expand(p, s, h.v);
     h.repeated = true;
   }
-  auto out = written_out ? m.attention_sinks && !m.sinks_scale ? attention_with_sinks(p, s, h) : eager_attention(p, s, h, s.autocast || fp32_softmax(m)) : fused_attention(p, s, h);
+  auto out = written_out ? m.attention_sinks && !m.sinks_scale ? attention_with_sinks(p, s, h) : eager_attention(p, s, h, fp32_softmax(s), m.layer_biases ? relative_biases(p, s, trained.has(module::position)) : tensor{}) : fused_attention(p, s, h);
   if (!written_out && (style.copies_output || heads_first(s))) out = pointwise(p, out);
   if (gate.valid()) {
     const auto sigmoid = p.make(p.elements(gate), p.width(gate));

@@ -14,6 +14,7 @@ constexpr shape encoder_stack(const shape& m) {
   e.layers = m.encoder.layers;
   if (m.encoder.heads > 0) e.heads = m.encoder.heads, e.kv_heads = 0;
   if (m.encoder.ffn > 0) e.ffn = m.encoder.ffn;
+  if (m.encoder.attention_bias) e.attention_bias = e.output_bias = true;
   e.experts = {};
   e.mla = {};
   e.vision = {};
@@ -52,8 +53,11 @@ constexpr program encoder_front(const scene& s, const encoder_shape& of, bool tr
     x = ops::cast(p, convolve(convolve(spectrum, 2 * s.tokens, of.audio_channels), s.tokens, m.hidden), s.residual_width);
   } else {
     x = p.make(n, s.residual_width);
-    const bytes table = table_trains ? p.rounded(checked::mul(s.vocabulary, m.embedding_width()), width) : bytes{0};
-    p.step(0, x.bit(), {.backward_temporary = table, .weight_gradient = table_trains ? p.rounded(bytes{1}) : bytes{0}});
+    const bytes table = of.vocab > 0 ? trains ? p.rounded(checked::mul(of.vocab, m.hidden), width) : bytes{0} : table_trains ? p.rounded(checked::mul(s.vocabulary, m.embedding_width()), width) : bytes{0};
+    if (of.vocab > 0)
+      p.step(0, x.bit(), {.weight_gradient = table});
+    else
+      p.step(0, x.bit(), {.backward_temporary = table, .weight_gradient = table_trains ? p.rounded(bytes{1}) : bytes{0}});
   }
   if (m.position == position_kind::learned) {
     const auto rows = (of.max_positions > 0 ? of.max_positions : m.max_positions) + m.position_offset;
@@ -100,8 +104,14 @@ constexpr program cross_block(const scene& self, const module_set& trained, bool
   ops::heads h{.q = project(first, m.query_width(), m.attention_bias), .k = project(read, m.kv_width(), m.attention_bias && !m.no_key_bias),
                .v = project(read, m.kv_width(), m.attention_bias)};
   const bool written_out = s.kernel == attention::eager || s.kernel == attention::math || m.position == position_kind::relative;
-  const auto out = written_out ? ops::eager_attention(p, s, h, m.position == position_kind::relative || s.autocast) : ops::fused_attention(p, s, h);
-  const auto y = ops::multiply(p, s, out, {.in = m.query_width(), .out = m.hidden, .bias = m.output_bias, .trains = trains});
+  if (written_out && m.kv() != m.heads) {
+    h.k = ops::expand(p, s, h.k);
+    h.v = ops::expand(p, s, h.v);
+    h.repeated = true;
+  }
+  const auto out = written_out ? ops::eager_attention(p, s, h, ops::fp32_softmax(s)) : ops::fused_attention(p, s, h);
+  auto y = ops::multiply(p, s, out, {.in = m.query_width(), .out = m.hidden, .bias = m.output_bias, .trains = trains});
+  if (m.post_norms) y = ops::norm(p, s, y, m.hidden, trains);
   const auto sum = ops::add(p, x, ops::drop(p, y, s.drops.hidden));
   p.set_output(norms_sum ? ops::norm(p, s, sum, m.hidden, trains) : sum);
   return p;

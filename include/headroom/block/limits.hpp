@@ -173,6 +173,8 @@ constexpr objection check_layers(const job& j, const No& no) {
     return no("headroom: xielu (model.activation) is modelled for eager dense layers with a plain MLP alone by this version", f.label);
   if (m.position == position_kind::learned && m.relative_buckets > 0 && (divides || j.compile || m.encoder.layers > 0 || !m.bidirectional))
     return no("headroom: biases of the scores beside learned positions (model.relative_buckets) are modelled for eager encoders alone by this version", m.relative_buckets);
+  if (m.layer_biases && (divides || j.compile || m.position != position_kind::relative || m.relative_buckets < 1))
+    return no("headroom: tables of relative positions in each layer (model.layer_biases) are modelled for eager layers with model.position \"relative\" alone by this version; model.relative_buckets", m.relative_buckets);
   if (m.position == position_kind::disentangled) {
     constexpr module_set both{module::q_proj, module::k_proj};
     if (divides || j.compile || j.recompute.mode == recompute_mode::selective || m.latent() || m.pattern.given() || m.encoder.layers > 0 || m.kv() != m.heads || m.fused_qkv || m.qk_norm || m.qk_norm_full || !m.bidirectional || m.relative_buckets < 1)

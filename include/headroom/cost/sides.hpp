@@ -26,7 +26,7 @@ namespace headroom::detail {
 /// The encoder of an encoder-decoder model: tokens or a spectrum, layers, a norm.
 constexpr both_passes encoder_seconds(const cost_scene& c) {
   const auto& m = c.job->model;
-  const bool trains = c.trained.has(module::encoder), table = c.trained.has(module::embedding) && m.encoder.audio_channels == 0;
+  const bool trains = c.trained.has(module::encoder), table = c.trained.has(module::embedding) && m.encoder.audio_channels == 0 && m.encoder.vocab == 0;
   const shape stack = encoder_stack(m);
   const adapter none{};
   const scene its = encoder_scene(c.layer, stack, none);

@@ -27,9 +27,15 @@ inline constexpr profile deepspeed_202410 = [] {
   return p;
 }();
 /// … with transformers 5.
+inline constexpr profile deepspeed_202601 = [] {
+  profile p = over_deepspeed(hf_trainer_202601);
+  p.date = 202601;
+  return p;
+}();
+/// … 5.16.
 inline constexpr profile deepspeed = [] {
   profile p = over_deepspeed(hf_trainer);
-  p.date = 202601;
+  p.date = 202608;
   return p;
 }();
 inline constexpr profile deepspeed_2023 = [] {

@@ -31,10 +31,16 @@ inline constexpr profile hf_trainer_202503 = [] {
 }();
 /// … with transformers 5 (2026-01-26): routed experts are two parameters and two grouped products (integrations/moe.py, grouped_mm_experts_forward;
 /// modeling_utils.py get_correct_experts_implementation: "grouped_mm" where nothing is said).
-inline constexpr profile hf_trainer = [] {
+inline constexpr profile hf_trainer_202601 = [] {
   profile p = hf_trainer_202503;
   p.date = 202601;
   p.experts.gemm = expert_gemm::sorted_mm;
+  return p;
+}();
+/// … 5.16 (2026-08): T5's softmax is in the compute format (block/attention.hpp, fp32_softmax).
+inline constexpr profile hf_trainer = [] {
+  profile p = hf_trainer_202601;
+  p.date = 202608;
   return p;
 }();
 /// … with transformers 4.46 (2024-10-24) to 4.48: the loss makes a shifted copy of the fp32 logits (pull request 35646, in 4.49, shifts the labels).

@@ -3,6 +3,7 @@
 // transformers 4.56 with every module instantiated without storage; tests/model/test_counts.cpp holds the totals.
 #pragma once
 
+#include <headroom/io/huggingface/t5gemma.hpp>
 #include <headroom/io/huggingface/text_encoders.hpp>
 #include <headroom/io/huggingface/unread.hpp>
 #include <headroom/io/huggingface/vision.hpp>
@@ -35,7 +36,7 @@ inline constexpr family_name family_names[] = {
     {"Falcon", "falcon"},         {"RW", "falcon"},             {"Mpt", "mpt"},               {"MPT", "mpt"},
     {"ChatGLM", "chatglm"},       {"Bert", "bert"},             {"BertLMHeadModel", "bert"},  {"Roberta", "roberta"},
     {"XLMRoberta", "xlm-roberta"}, {"DistilBert", "distilbert"}, {"T5", "t5"},                {"T5Encoder", "t5"},
-    {"MT5", "mt5"},               {"MT5Encoder", "mt5"},        {"Whisper", "whisper"},       {"Bart", "bart"},
+    {"MT5", "mt5"},               {"MT5Encoder", "mt5"},        {"UMT5", "umt5"},             {"UMT5Encoder", "umt5"},       {"T5Gemma", "t5gemma"},        {"Whisper", "whisper"},       {"Bart", "bart"},
     {"MBart", "mbart"},           {"ViT", "vit"},               {"CLIP", "clip"},             {"Siglip", "siglip"},
     {"Llava", "llava"},           {"Qwen2VL", "qwen2_vl"},      {"Qwen2_5_VL", "qwen2_5_vl"}, {"Qwen3VL", "qwen3_vl"},
     {"Qwen3VLMoe", "qwen3_vl_moe"}, {"MiniCPMV", "minicpmv"},     {"Yi", "llama"},              {"LLaMA", "llama"},
@@ -146,7 +147,8 @@ inline shape read_family(const config& c, const architecture& a, const std::stri
   if (type == "bert" || type == "roberta" || type == "xlm-roberta") return read_bert(c, a.head);
   if (read_text_encoder(c, type, a.head, m)) return m;
   if (type == "distilbert") return read_distilbert(c, a.head);
-  if (type == "t5" || type == "mt5") return read_t5(c, a.head, a.family == "T5Encoder" || a.family == "MT5Encoder", type == "mt5");
+  if (type == "t5" || type == "mt5" || type == "umt5") return read_t5(c, a.head, a.family.ends_with("T5Encoder"), type);
+  if (type == "t5gemma") return read_t5gemma(c, a.head);
   if (type == "whisper") return read_whisper(c, a.head);
   if (type == "bart" || type == "mbart") return read_bart(c, a.head, type == "mbart");
   if (type == "vit") return read_vit(c, a.head);

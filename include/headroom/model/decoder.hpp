@@ -73,7 +73,7 @@ constexpr void add_embedding(inventory& list, const shape& m) {
     list.add({.role = module::norm, .rows = m.hidden, .per_layer = norm_vectors(m)});
   }
   if (m.biased_scores())
-    list.add({.role = module::position, .rows = m.relative_buckets, .columns = m.heads, .split = split_axis::columns});
+    list.add({.role = module::position, .rows = m.relative_buckets, .columns = m.heads, .layers = {0, m.layer_biases ? m.layers : 0, 1}, .split = split_axis::columns});
   list.add({.role = module::position, .rows = m.token_types, .columns = table});
   if (m.embedding_norm) list.add({.role = module::norm, .rows = table, .per_layer = norm_vectors(m)});
 }

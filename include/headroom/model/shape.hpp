@@ -127,6 +127,8 @@ struct encoder_shape {
   bool shared_positions{};           ///< the main stack's position table is read by both (Megatron's T5)
   bool frozen_positions{};           ///< Whisper: sinusoids held as parameters without gradient
   std::int64_t audio_channels{};     ///< Whisper: mel bins of the two convolutions in front; 0: token embeddings are read
+  std::int64_t vocab{};              ///< rows of its own table of token embeddings; 0: the main stack's table is read (T5Gemma has two)
+  bool attention_bias{};             ///< its attention has biases although the main stack's has none
   friend constexpr bool operator==(const encoder_shape&, const encoder_shape&) = default;
 };
 
@@ -197,6 +199,7 @@ struct shape {
   bool sub_norms{};           ///< a norm in front of each half's last matrix, too (BitNet)
   bool narrow_embedding{};    ///< positions, segments and the norm are as narrow as the token embedding; a biased matrix widens all (ALBERT, ELECTRA)
   bool transformed_classes{};  ///< a dense layer without bias, its function and a norm stand in front of the classes, as in front of the words (ModernBERT)
+  bool layer_biases{};        ///< each layer has a table of relative positions of its own (UMT5)
   bool no_key_bias{};         ///< Whisper: of q, k and v the key projection has no bias, whatever `attention_bias` says
   std::int64_t classes{};           ///< outputs of a classifier, 0: none. Its bias follows `head_bias`
   std::int64_t embedding_dim{};     ///< width of the token embedding when it is projected to `hidden` (OPT-350m); 0: hidden

@@ -8,20 +8,22 @@
 namespace headroom::detail {
 
 /// The encoder's layers, and the cross-attention it gives to every layer of the main stack (T5Stack, WhisperEncoder,
-/// BartEncoder). Token embeddings are shared with the main stack and not listed again.
+/// BartEncoder). Token embeddings are the main stack's and not listed again, unless the encoder has its own.
 constexpr void add_encoder(inventory& list, const shape& m) {
   const auto& e = m.encoder;
   if (e.cross_attention && m.layers > 0) {
     constexpr module cross = module::cross_attention;
     const layer_span all{0, m.layers, 1};
     add_attention(list, m, {all, 1, &cross});
-    list.add({.role = module::norm, .rows = m.hidden, .layers = all, .per_layer = norm_vectors(m)});
+    list.add({.role = module::norm, .rows = m.hidden, .layers = all, .per_layer = checked::mul(m.post_norms ? 2 : 1, norm_vectors(m))});
   }
   if (e.layers <= 0) return;
   constexpr module into = module::encoder;
   const weight_place p{{}, e.layers, &into};
   shape own = m;
   if (e.heads > 0) own.heads = e.heads, own.kv_heads = 0;
+  if (e.attention_bias) own.attention_bias = own.output_bias = true;
+  if (e.vocab > 0) list.add({.role = into, .rows = e.vocab, .columns = m.hidden, .split = split_axis::vocabulary});
   add_attention(list, own, p);
   add_query_key_norms(list, own, p);
   add_mlp(list, own, p, e.ffn > 0 ? e.ffn : m.ffn);
@@ -29,7 +31,7 @@ constexpr void add_encoder(inventory& list, const shape& m) {
   const std::int64_t ends = ((m.no_final_norm ? 0 : 1) + (m.embedding_norm ? 1 : 0)) * norm_vectors(m);
   list.add({.role = into, .rows = m.hidden, .per_layer = checked::add(checked::mul(e.layers, norms), ends)});
   if (m.position == position_kind::relative)
-    list.add({.role = into, .rows = m.relative_buckets, .columns = own.heads, .split = split_axis::columns});
+    list.add({.role = into, .rows = m.relative_buckets, .columns = own.heads, .per_layer = m.layer_biases ? e.layers : 1, .split = split_axis::columns});
   if (e.max_positions > 0 || (m.position == position_kind::learned && !e.shared_positions)) {
     const std::int64_t rows = e.max_positions > 0 ? e.max_positions : m.max_positions;
     list.add({.role = into, .rows = checked::add(rows, m.position_offset), .columns = m.hidden, .frozen = e.frozen_positions});

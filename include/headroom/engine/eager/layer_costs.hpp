@@ -12,7 +12,7 @@ namespace detail {
 /// eight bytes each; its table's gradient is no larger.
 constexpr moment relative_positions(const scene& s) {
   if (s.model->position == position_kind::disentangled) return {row::activations, bytes{checked::mul(8, checked::mul(checked::add(s.samples, 1), checked::mul(s.sequence, s.sequence)))}};
-  if (!s.model->biased_scores()) return {};
+  if (!s.model->biased_scores() || s.model->layer_biases) return {};
   return {row::activations, bytes{checked::mul(checked::mul(checked::mul(s.samples, s.model->heads), checked::mul(s.sequence, s.sequence)), s.residual_width)}};
 }
 

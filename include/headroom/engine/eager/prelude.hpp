@@ -93,7 +93,7 @@ constexpr prelude walk_tower(const settled_job& s, const windows& w, bytes kept)
 /// The encoder of an encoder-decoder model. Its result is read by every layer of the decoder, and gathers a gradient from each.
 constexpr prelude walk_encoder(const settled_job& s, const windows& w, bytes kept) {
   const auto outside = trained_modules(*s.source, -1);
-  const bool trains = outside.has(module::encoder), table = outside.has(module::embedding) && s.model.encoder.audio_channels == 0;
+  const bool trains = outside.has(module::encoder), table = outside.has(module::embedding) && s.model.encoder.audio_channels == 0 && s.model.encoder.vocab == 0;
   const shape stack = encoder_stack(s.model);
   const adapter none{};
   const scene sc = encoder_scene(s.layer, stack, none);

@@ -68,7 +68,7 @@ template <class No>
 constexpr objection check_megatron_decoder(const job& j, const No& no) {
   const auto& m = j.model;
   const auto& e = m.encoder;
-  if (!e.cross_attention || e.heads > 0 || e.ffn > 0 || e.max_positions > 0 || e.frozen_positions || e.audio_channels > 0 || m.kv() != m.heads || m.position != position_kind::learned ||
+  if (!e.cross_attention || e.heads > 0 || e.ffn > 0 || e.max_positions > 0 || e.frozen_positions || e.audio_channels > 0 || e.vocab > 0 || e.attention_bias || m.post_norms || m.kv() != m.heads || m.position != position_kind::learned ||
       m.sparse() || m.latent() || m.pattern.given() || m.mtp_layers > 0 || m.embedding_norm || m.no_final_norm || m.qk_norm || m.bidirectional || m.embedding_dim > 0 || m.pooler || m.classes > 0 || m.vision.kind != vision_kind::none)
     return no("headroom: for megatron a model with an encoder must be T5 as Megatron builds it: learned positions and one embedding for both stacks, layers of one shape, cross-attention in every layer of the decoder", m.label);
   const auto& p = j.parallel;

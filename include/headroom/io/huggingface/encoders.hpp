@@ -63,15 +63,19 @@ inline shape read_distilbert(const config& c, task head) {
   return m;
 }
 
-/// T5Stack: bias-free, RMSNorm, one table of relative biases for each stack. mT5 differs in its defaults.
-inline shape read_t5(const config& c, task head, bool encoder_only, bool multilingual) {
+/// T5Stack: bias-free, RMSNorm, one table of relative biases for each stack. mT5 differs in its defaults, UMT5 has a table in each layer. The class is
+/// tied whatever tie_word_embeddings says since transformers 5.16; files that say false hold a head of their own, which loading keeps
+/// (modeling_utils.py tie_weights), so that false means untied here.
+inline shape read_t5(const config& c, task head, bool encoder_only, std::string_view type) {
+  const bool multilingual = type != "t5";
   shape m;
+  m.layer_biases = type == "umt5";
   m.hidden = c.size({"d_model", "hidden_size"}, 512);
   m.heads = c.count({"num_heads", "num_attention_heads"}, multilingual ? 6 : 8);
   m.head_dim = c.size({"d_kv", "head_dim"}, 64);
   m.ffn = c.size({"d_ff"}, multilingual ? 1024 : 2048);
   m.vocab = c.size({"vocab_size"}, multilingual ? 250112 : 32128);
-  m.tied = c.flag("tie_word_embeddings", !multilingual);
+  m.tied = c.flag("tie_word_embeddings", type != "mt5");
   m.position = position_kind::relative;
   m.relative_buckets = c.size({"relative_attention_num_buckets"}, 32);
   const auto encoder_layers = c.count({"num_layers"}, multilingual ? 8 : 6);
@@ -100,7 +104,7 @@ inline shape read_t5(const config& c, task head, bool encoder_only, bool multili
   m.layers = c.nullable({"num_decoder_layers"}, encoder_layers, encoder_layers, 1, config::most);
   m.encoder.layers = encoder_layers;
   m.encoder.cross_attention = true;
-  if (head != task::base && multilingual && !c.has("tie_word_embeddings"))
+  if (head != task::base && type == "mt5" && !c.has("tie_word_embeddings"))
     complain(c.at("tie_word_embeddings") + " must be stated for mT5: releases of transformers differ in what it is without it. google/mt5-small and its kin say false");
   if (head == task::base)
     m.head = head_kind::none;

@@ -44,7 +44,7 @@ inline constexpr family_keys keys_that_pass[] = {
     {"granite granitemoe granitemoeshared granitemoehybrid", "normalization_function init_method"},
     {"gemma gemma2 gemma3_text gemma3", "use_bidirectional_attention sliding_window_pattern _sliding_window_pattern sliding_window_size mm_tokens_per_image"},
     {"exaone4 exaone_moe cohere2 olmo3", "sliding_window_pattern"},
-    {"bert roberta xlm-roberta electra gpt_neox bart mbart marian pegasus m2m_100 t5 mt5", "is_decoder add_bias_logits"},
+    {"bert roberta xlm-roberta electra gpt_neox bart mbart marian pegasus m2m_100 t5 mt5 umt5", "is_decoder add_bias_logits"},
     {"electra gpt2 gpt_bigcode gptj gpt_neo codegen",
      "n_ctx summary_activation summary_type summary_use_proj summary_proj_to_labels scale_attn_weights scale_attn_by_inverse_layer_idx predict_special_tokens rotary window_size attention_types "
      "attention_softmax_in_fp32 scale_attention_softmax_in_fp32 reorder_and_upcast_attn inference_runner max_batch_size pad_key_length pre_allocate_kv_cache validate_runner_input"},
@@ -61,7 +61,7 @@ inline constexpr family_keys keys_that_pass[] = {
     {"llava llava_next mistral3 paligemma internvl_chat",
      "projector_hidden_act image_seq_length vision_feature_select_strategy image_grid_pinpoints vocab_size projection_dim max_position_embeddings hidden_size num_image_tokens"},
     {"clip siglip", "logit_scale_init_value projection_dim tie_word_embeddings"},
-    {"t5 mt5", "relative_attention_max_distance n_positions dense_act_fn is_gated_act"},
+    {"t5 mt5 umt5", "relative_attention_max_distance n_positions dense_act_fn is_gated_act"},
     {"distilbert", "sinusoidal_pos_embds tie_weights_"},
     {"bert", "directionality pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head pooler_type"},
     {"bart mbart marian pegasus", "add_final_layer_norm normalize_before normalize_embedding static_position_embeddings extra_pos_embeddings force_bos_token_to_be_generated num_hidden_layers"},

@@ -83,6 +83,8 @@ void describe(Keys& k, encoder_shape& e) {
   k.flag("shared_positions", e.shared_positions);
   k.flag("frozen_positions", e.frozen_positions);
   k.whole("audio_channels", e.audio_channels);
+  k.whole("vocab", e.vocab);
+  k.flag("attention_bias", e.attention_bias);
 }
 
 /// Rows of a tower's position table where the file leaves them out: one for each patch, and the class token's.
@@ -202,6 +204,7 @@ void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.flag("scaled_queries", m.scaled_queries);
   k.flag("narrow_embedding", m.narrow_embedding);
   k.flag("transformed_classes", m.transformed_classes);
+  k.flag("layer_biases", m.layer_biases);
   k.flag("no_key_bias", m.no_key_bias);
   k.whole("classes", m.classes);
   k.whole("embedding_dim", m.embedding_dim);
