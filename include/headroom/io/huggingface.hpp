@@ -3,6 +3,7 @@
 // transformers 4.56 with every module instantiated without storage; tests/model/test_counts.cpp holds the totals.
 #pragma once
 
+#include <headroom/io/huggingface/relatives.hpp>
 #include <headroom/io/huggingface/t5gemma.hpp>
 #include <headroom/io/huggingface/text_encoders.hpp>
 #include <headroom/io/huggingface/unread.hpp>
@@ -62,6 +63,9 @@ inline constexpr family_name family_names[] = {
     {"Marian", "marian"},              {"Apertus", "apertus"},       {"BitNet", "bitnet"},         {"NanoChat", "nanochat"},
     {"MiniMax", "minimax"},       {"Afmoe", "afmoe"},         {"Esm", "esm"},
     {"Mellum", "mellum"},         {"HyperCLOVAX", "hyperclovax"}, {"InternVLChat", "internvl_chat"},
+    {"Data2VecText", "data2vec-text"}, {"Ernie", "ernie"},        {"MegatronBert", "megatron-bert"}, {"XLMRobertaXL", "xlm-roberta-xl"},
+    {"RobertaPreLayerNorm", "roberta-prelayernorm"}, {"PLBart", "plbart"}, {"Mvp", "mvp"},      {"Blenderbot", "blenderbot"},
+    {"BlenderbotSmall", "blenderbot-small"}, {"RemBert", "rembert"},
 };
 
 /// Other spellings of model_type that checkpoints carry.
@@ -145,7 +149,7 @@ inline void check_read(const config& c, const shape& m) {
 inline shape read_family(const config& c, const architecture& a, const std::string& type) {
   shape m;
   if (type == "bert" || type == "roberta" || type == "xlm-roberta") return read_bert(c, a.head);
-  if (read_text_encoder(c, type, a.head, m)) return m;
+  if (read_text_encoder(c, type, a.head, m) || read_relative(c, type, a.head, m)) return m;
   if (type == "distilbert") return read_distilbert(c, a.head);
   if (type == "t5" || type == "mt5" || type == "umt5") return read_t5(c, a.head, a.family.ends_with("T5Encoder"), type);
   if (type == "t5gemma") return read_t5gemma(c, a.head);

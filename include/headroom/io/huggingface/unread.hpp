@@ -64,7 +64,7 @@ inline constexpr family_keys keys_that_pass[] = {
     {"t5 mt5 umt5", "relative_attention_max_distance n_positions dense_act_fn is_gated_act"},
     {"distilbert", "sinusoidal_pos_embds tie_weights_"},
     {"bert", "directionality pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head pooler_type"},
-    {"bart mbart marian pegasus", "add_final_layer_norm normalize_before normalize_embedding static_position_embeddings extra_pos_embeddings force_bos_token_to_be_generated num_hidden_layers"},
+    {"bart mbart marian pegasus plbart mvp blenderbot blenderbot-small", "add_final_layer_norm normalize_before normalize_embedding static_position_embeddings extra_pos_embeddings force_bos_token_to_be_generated num_hidden_layers"},
     {"bert roberta xlm-roberta distilbert electra mpnet deberta-v2 modernbert nomic_bert esm", "num_key_value_heads"},
     {"deberta-v2", "legacy pooler_hidden_act"},
     {"modernbert eurobert", "decoder_bias classifier_activation classifier_pooling deterministic_flash_attn initializer_cutoff_factor sparse_pred_ignore_index sparse_prediction reference_compile repad_logits_with_grad global_rope_theta local_rope_theta position_embedding_type causal_mask"},
