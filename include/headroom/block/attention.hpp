@@ -13,8 +13,7 @@ constexpr std::int64_t copied_width(const program& p, const scene& s, tensor x) 
 /// k or v repeated from the key heads to the query heads: a copy.
 constexpr tensor expand(program& p, const scene& s, tensor x) {
   if (s.model->kv() == s.model->heads) return x;
-  const auto positions = s.keys > 0 ? checked::mul(s.samples, s.keys) : s.tokens;
-  const auto y = p.make(checked::mul(positions, s.divided(s.model->query_width())), copied_width(p, s, x));
+  const auto y = p.make(checked::mul(p.elements(x), s.model->heads) / s.model->kv(), copied_width(p, s, x));
   p.step(x.bit(), y.bit());
   return y;
 }
@@ -251,7 +250,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
       p.step(both.bit(), h.q | gate);
     }
     h.k = shares ? shared_keys(p, s, p.needs_gradient(h.q)) : linear(p, s, trained, module::k_proj, x, m.hidden, kv_out, m.attention_bias);
-    h.v = shares ? shared_keys(p, s, p.needs_gradient(h.q)) : keys == key_source::as_values ? h.k : linear(p, s, trained, module::v_proj, x, m.hidden, kv_out, m.attention_bias);
+    h.v = shares ? shared_keys(p, s, p.needs_gradient(h.q)) : keys == key_source::as_values ? h.k : linear(p, s, trained, module::v_proj, x, m.hidden, s.divided(m.value_width()), m.attention_bias);
   }
   h.q = split_heads(p, s, h.q, m.heads);
   if (!shares) {
@@ -279,14 +278,14 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     h.q = cast(p, h.q, s.width);
     if (!shares) h.k = cast(p, h.k, s.width);
   }
-  const bool written_out = s.kernel == attention::eager || s.kernel == attention::math || m.attention_softcap > 0 || m.biased_scores() || (m.attention_sinks && s.kernel == attention::sdpa);
+  const bool written_out = s.kernel == attention::eager || s.kernel == attention::math || m.attention_softcap > 0 || m.biased_scores() || ((m.attention_sinks || m.fixed_sinks) && s.kernel == attention::sdpa);
   const bool expands = repeats || written_out || (style.expands_kv == kv_expansion::if_padded && s.padded);
   if (expands && p.elements(h.k) < p.elements(h.q)) {
     h.k = expand(p, s, h.k);
     h.v = expand(p, s, h.v);
     h.repeated = true;
   }
-  auto out = written_out ? m.attention_sinks && !m.sinks_scale ? attention_with_sinks(p, s, h) : eager_attention(p, s, h, fp32_softmax(s), m.layer_biases ? relative_biases(p, s, trained.has(module::position)) : tensor{}) : fused_attention(p, s, h);
+  auto out = written_out ? (m.attention_sinks && !m.sinks_scale) || m.fixed_sinks ? attention_with_sinks(p, s, h) : eager_attention(p, s, h, fp32_softmax(s), m.layer_biases ? relative_biases(p, s, trained.has(module::position)) : tensor{}) : fused_attention(p, s, h);
   if (!written_out && (style.copies_output || heads_first(s))) out = pointwise(p, out);
   if (gate.valid()) {
     const auto sigmoid = p.make(p.elements(gate), p.width(gate));
@@ -295,7 +294,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
   }
   if (m.sub_norms) out = norm(p, s, out, q_out, trained.has(module::norm));
   if (fuses(s, fused_kernel::adapted_output, {module::o_proj})) return multiply_adapted(p, s, out, {{module::o_proj, q_out, m.hidden}})[0];
-  return reduce_partial(p, s, linear(p, s, trained, module::o_proj, out, q_out, m.hidden, m.output_bias), m.hidden);
+  return reduce_partial(p, s, linear(p, s, trained, module::o_proj, out, s.divided(m.output_width()), m.hidden, m.output_bias), m.hidden);
 }
 
 }  // namespace headroom::ops

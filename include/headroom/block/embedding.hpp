@@ -2,7 +2,7 @@
 // From token numbers to the residual stream.
 #pragma once
 
-#include <headroom/block/layer_input.hpp>
+#include <headroom/block/altup.hpp>
 
 namespace headroom {
 
@@ -48,6 +48,7 @@ constexpr program embedding(const scene& s, const module_set& trained) {
   if (m.embedding_norm) x = ops::norm(p, s, x, columns, trained.has(module::norm));
   x = ops::drop(p, x, s.drops.embedding);
   if (m.narrow_embedding) x = ops::multiply(p, s, x, {.in = columns, .out = m.hidden, .bias = true, .trains = trains});
+  if (m.altup.streams > 0) x = ops::make_streams(p, s, trained, x);
   p.set_output(x);
   return p;
 }

@@ -2,8 +2,8 @@
 // An eager layer of any kind: the programs that it runs, and what they cost together.
 #pragma once
 
+#include <headroom/block/altup.hpp>
 #include <headroom/block/beside_mlp.hpp>
-#include <headroom/block/layer_input.hpp>
 #include <headroom/block/sparse_layer.hpp>
 
 namespace headroom {
@@ -22,7 +22,7 @@ template <class Visit>
 /// The half of a layer behind its mixer, or the whole of a layer without one.
 template <class Visit>
 constexpr void visit_feed_forward(const scene& s, layer_kind kind, const module_set& trained, bool flows, std::int64_t matrices, Visit&& visit) {
-  if (kind.feeds == feed_forward_kind::dense) with_made([&] { return decoder_block(s, layer_part::mlp, kind.mixer, trained, flows, matrices); }, visit);
+  if (plainly_dense(kind.feeds)) with_made([&] { return decoder_block(s, layer_part::mlp, kind.mixer, trained, flows, matrices); }, visit);
   if (kind.feeds == feed_forward_kind::wide) visit_wide(s, kind, trained, flows, matrices, visit);
   if (!kind.sparse()) return;
   if (s.model->experts.beside_mlp) return with_made([&] { return beside_mlp_block(s, trained, flows, matrices); }, visit);
@@ -38,6 +38,7 @@ constexpr void visit_feed_forward(const scene& s, layer_kind kind, const module_
 template <class Visit>
 constexpr void for_each_block(const scene& s, layer_kind kind, const module_set& trained, bool input_has_gradient, Visit&& visit) {
   if (s.model->parallel_block) return with_made([&] { return decoder_block(s, layer_part::parallel, kind.mixer, trained, input_has_gradient); }, visit);
+  if (s.model->altup.streams > 0) return with_made([&] { return altup_block(s, kind, trained, input_has_gradient); }, visit);
   bool flows = input_has_gradient;
   std::int64_t matrices = 0;
   if (kind.mixer != mixer_kind::none) {

@@ -24,21 +24,26 @@ constexpr tensor make_layer_inputs(program& p, const scene& s, const module_set&
   return scale(p, s, add(p, norm(p, s, projected, m.layer_input.width, trained.has(module::norm)), rows));
 }
 
-}  // namespace ops
-
-/// What a layer makes of its own: a gate of the residual stream, its activation times the embedding, and back to the stream through a norm. The
-/// embeddings are counted where they are made; their gradient comes as that of all layers' (select_backward).
-constexpr program layer_input_block(const scene& s, const module_set& trained, bool flows) {
+/// What a layer adds of its own embeddings, gated by x and through a norm. The embeddings are counted where they are made; their gradient comes as that of all
+/// layers' (select_backward).
+constexpr tensor add_layer_input(program& p, const scene& s, const module_set& trained, tensor x) {
   const auto& m = *s.model;
   const auto n = checked::mul(s.tokens, m.layer_input.width);
-  program p(s.granule);
-  const auto x = p.input(checked::mul(s.tokens, m.hidden), s.residual_width, flows);
   const auto all = p.make(n, 0), own = p.make(n, 0);
   if (s.layer_inputs_train) p.require_gradient(all);
   p.step(all.bit(), own.bit(), {.backward_temporary = s.layer_inputs_train ? p.rounded(layer_inputs(s), s.residual_width) : bytes{0}});
-  const auto gate = ops::activate(p, s, ops::linear(p, s, trained, module::layer_input, x, m.hidden, m.layer_input.width, false), m.activation);
-  const auto back = ops::linear(p, s, trained, module::layer_input, ops::multiply(p, gate, own), m.layer_input.width, m.hidden, false);
-  p.set_output(ops::add(p, x, ops::norm(p, s, back, m.hidden, trained.has(module::norm))));
+  const auto gate = activate(p, s, linear(p, s, trained, module::layer_input, x, m.hidden, m.layer_input.width, false), m.activation);
+  const auto back = linear(p, s, trained, module::layer_input, multiply(p, gate, own), m.layer_input.width, m.hidden, false);
+  return norm(p, s, back, m.hidden, trained.has(module::norm));
+}
+
+}  // namespace ops
+
+/// What a layer makes of its own: a gate of the residual stream, its activation times the embedding, and back to the stream.
+constexpr program layer_input_block(const scene& s, const module_set& trained, bool flows) {
+  program p(s.granule);
+  const auto x = p.input(checked::mul(s.tokens, s.model->hidden), s.residual_width, flows);
+  p.set_output(ops::add(p, x, ops::add_layer_input(p, s, trained, x)));
   return p;
 }
 

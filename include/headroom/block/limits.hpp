@@ -34,6 +34,8 @@ constexpr objection check_sparse_attention(const job& j, const No& no) {
 template <class No>
 constexpr objection check_shared_tensors(const job& j, const No& no) {
   const auto& m = j.model;
+  if (m.altup.streams > 0 && (j.adapter.base.quantised() || j.adapter.targets == all_linear || !j.kernels.empty()))
+    return no("headroom: several residual streams (model.altup) are modelled without fused kernels, a quantised base and adapters on every linear layer by this version; streams", m.altup.streams);
   bool shares = m.layer_input.width > 0;
   for (std::int64_t i = 0; i < m.pattern.period && !shares; ++i) shares = shares_keys(m.pattern.at(i).mixer);
   if (!shares) return {};
@@ -58,6 +60,8 @@ constexpr objection check_pattern_layers(const job& j, const No& no) {
   for (std::int64_t i = 0; i < j.model.pattern.period; ++i) {
     const auto mixer = j.model.pattern.at(i).mixer;
     if (mixer == mixer_kind::sparse_attention) return check_sparse_attention(j, no);
+    if (mixer == mixer_kind::rg_lru && j.attention != attention::unset && j.attention != attention::sdpa && j.hardware.gpu.maker != vendor::cpu)
+      return no("headroom: RecurrentGemma's class runs scaled_dot_product_attention whatever it is asked for; attention must be sdpa");
     if (!global(mixer) && !shares_keys(mixer)) continue;
     if (!j.kernels.empty()) return no("headroom: fused kernels are not modelled for layers of global attention by this version; kernels must be empty");
     if (j.batch.packed) return no("headroom: packed sequences are not modelled for layers of global attention by this version; batch.packed must be false");
@@ -106,7 +110,7 @@ constexpr objection check_encoder_layers(const job& j, const No& no) {
 constexpr bool has_dense_layers(const shape& m) {
   if (!m.pattern.given()) return m.sparse_layers(0, m.layers) < m.layers;
   for (std::int64_t i = 0; i < m.pattern.period && i < m.layers; ++i)
-    if (const auto feeds = m.kind_of(i).feeds; feeds == feed_forward_kind::dense || feeds == feed_forward_kind::wide) return true;
+    if (const auto feeds = m.kind_of(i).feeds; plainly_dense(feeds) || feeds == feed_forward_kind::wide) return true;
   return false;
 }
 
@@ -158,10 +162,16 @@ constexpr objection check_layers(const job& j, const No& no) {
   if (j.optimizer.extent == state_extent::low_rank && m.sparse() && experts_at_once(m, f.experts) && !j.adapter.active())
     return no("headroom: optimizers that project gradients (GaLore, APOLLO) do not work on experts that are one tensor of three dimensions, as this framework's are; optimizer.rank", j.optimizer.rank);
   if (const auto why = check_joined_experts(j, no)) return why;
+  constexpr module_set around{module::shared_up, module::shared_down};
+  if (m.sparse() && (m.experts.latent > 0 || m.experts.fp32_router) && (divides || !f.experts.joins_gate() || (j.adapter.active() && (j.adapter.targets.bits & around.bits) != 0 && j.adapter.targets != all_linear)))
+    return no("headroom: experts of fewer features (model.experts.latent) and DeepSeek's router without shared experts (model.experts.fp32_router) are modelled as transformers 5 runs them, without adapters on shared "
+              "experts by name, by this version; framework", f.label);
   if (m.pattern.given())
     if (const auto why = check_pattern_layers(j, no)) return why;
   if ((m.norm_power || m.value_norm) && (divides || j.compile || !j.kernels.empty() || m.fused_qkv || m.latent() || f.attention.qkv != qkv_projection::separate))
     return no("headroom: norms of a power and over values (model.norm_power, value_norm) are not modelled for this framework, compiled, with fused kernels or one matrix for q, k and v by this version", f.label);
+  if (m.fixed_sinks && (divides || j.compile || j.rollout.given() || f.attention.qkv != qkv_projection::separate || j.attention == attention::flash || j.attention == attention::flash3))
+    return no("headroom: sinks that never train (model.fixed_sinks) are modelled for attention that writes its scores out, without a rollout, by this version; attention must be eager, or sdpa, which stands for it", f.label);
   if (m.gated_attention && (divides || m.fused_qkv || m.latent() || f.attention.qkv != qkv_projection::separate))
     return no("headroom: gated attention (model.gated_attention) is not modelled for this framework, or with one matrix for q, k and v, by this version", f.label);
   if (const auto why = check_images(m.vision, j.batch.images, no)) return why;

@@ -9,6 +9,7 @@
 #include <headroom/block/lightning_attention.hpp>
 #include <headroom/block/mamba1.hpp>
 #include <headroom/block/mamba2.hpp>
+#include <headroom/block/rg_lru.hpp>
 
 namespace headroom::ops {
 
@@ -40,6 +41,7 @@ constexpr tensor mix(program& p, const scene& s, mixer_kind kind, const module_s
     case mixer_kind::attention_mamba2: return attend_beside_mamba2(p, s, trained, x);
     case mixer_kind::gated_convolution: return gated_convolution(p, s, trained, x);
     case mixer_kind::lightning_attention: return lightning_attention(p, s, trained, x);
+    case mixer_kind::rg_lru: return rg_lru(p, s, trained, x);
   }
   return x;
 }

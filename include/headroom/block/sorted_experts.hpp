@@ -11,6 +11,9 @@ namespace headroom {
 
 namespace ops {
 
+/// Features that experts read and write.
+constexpr std::int64_t read_by_experts(const shape& m) { return m.experts.latent > 0 ? m.experts.latent : m.hidden; }
+
 /// Rows sorted by expert: x, and what brings them back.
 struct sorted_rows {
   tensor x, weights;
@@ -29,7 +32,7 @@ constexpr sorted_rows sort_rows(program& p, const scene& s, tensor n, const rout
   p.step(to.numbers.bit(), experts | order);
   const auto tokens = numbers();
   p.step(order.bit(), tokens.bit());
-  const auto gathered = p.make(checked::mul(rows, s.model->hidden), p.width(n));
+  const auto gathered = p.make(checked::mul(rows, read_by_experts(*s.model)), p.width(n));
   p.step(n | tokens, gathered.bit(), {.saves = tokens.bit()});
   const auto weights = p.make(rows, p.width(to.weights));
   p.step(to.weights | order, weights.bit(), {.saves = order.bit()});
@@ -75,8 +78,9 @@ constexpr tensor sorted_experts(program& p, const scene& s, const module_set& tr
   const auto r = sort_rows(p, s, n, to);
   const auto rows = checked::mul(s.tokens, e.active);
   const auto inner = checked::mul(e.ffn, m.mlp == mlp_kind::gated ? 2 : 1);
-  const auto both = grouped_product(p, s, r, r.x, m.hidden, inner, trained.has(module::experts_up));
-  const auto out = grouped_product(p, s, r, apply_gate(p, s, both, rows), e.ffn, m.hidden, trained.has(module::experts_down));
+  const auto width_of_rows = read_by_experts(m);
+  const auto both = grouped_product(p, s, r, r.x, width_of_rows, inner, trained.has(module::experts_up));
+  const auto out = grouped_product(p, s, r, apply_gate(p, s, both, rows), e.ffn, width_of_rows, trained.has(module::experts_down));
   const auto width = p.width(out) > p.width(r.weights) ? p.width(out) : p.width(r.weights);
   const auto weighted = p.make(p.elements(out), width);
   // Backward multiplies the gradient by each factor in the wider format, and adds up a row's for its weight.
@@ -86,9 +90,18 @@ constexpr tensor sorted_experts(program& p, const scene& s, const module_set& tr
   p.step(0, r.back.bit());
   const auto unsorted = p.make(p.elements(masked), width);
   p.step(masked | r.back, unsorted.bit(), {.saves = r.back.bit()});
-  const auto sum = p.make(checked::mul(s.tokens, m.hidden), s.autocast ? 4 : width);  // sum() is on autocast's fp32 list
+  const auto sum = p.make(checked::mul(s.tokens, width_of_rows), s.autocast ? 4 : width);  // sum() is on autocast's fp32 list
   p.step(unsorted.bit(), sum.bit(), {.holds = n | r.x | out | r.experts | r.weights});
   return cast(p, sum, p.width(n));
+}
+
+/// … between two matrices, where they work on fewer features (transformers models/nemotron_h/modeling_nemotron_h.py NemotronHMoE.forward).
+constexpr tensor routed_experts(program& p, const scene& s, const module_set& trained, tensor n, const routing& to) {
+  const auto& m = *s.model;
+  const auto latent = m.experts.latent;
+  if (latent == 0) return sorted_experts(p, s, trained, n, to);
+  const auto read = linear(p, s, trained, module::shared_up, n, m.hidden, latent, m.mlp_bias);
+  return linear(p, s, trained, module::shared_down, sorted_experts(p, s, trained, read, to), latent, m.hidden, m.mlp_bias);
 }
 
 }  // namespace ops
@@ -105,7 +118,7 @@ constexpr program sorted_experts_block(const scene& s, const module_set& trained
   const bool leads = shares && (e.shared_gate || e.plain_router);
   if (leads) shared = ops::shared_mlp(p, s, trained, n);
   const auto to = ops::route(p, s, trained, n);
-  auto y = ops::sorted_experts(p, s, trained, n, to);
+  auto y = ops::routed_experts(p, s, trained, n, to);
   if (shares && !leads) shared = ops::shared_mlp(p, s, trained, n);
   if (shares) y = ops::add(p, y, ops::pass_shared_gate(p, s, trained, n, shared));
   if (m.post_norms) y = ops::norm(p, s, y, m.hidden, trained.has(module::norm));

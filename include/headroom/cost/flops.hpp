@@ -27,7 +27,7 @@ constexpr double attended_pairs(const shape& m, double sequence, causal_conventi
 /// Features that a pair costs a multiplication and an addition for: those of queries and keys, and those of values.
 constexpr double pair_features(const shape& m) {
   if (m.latent()) return product(m.heads, (m.mla.nope_dim + m.mla.rope_dim + m.mla.value_dim));
-  return 2.0 * static_cast<double>(m.query_width());
+  return static_cast<double>(checked::add(m.query_width(), m.output_width()));
 }
 
 /// What a layer of one's own that attends as the model's shape says may give as its flops(scene).

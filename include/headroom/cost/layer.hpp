@@ -91,6 +91,7 @@ constexpr traffic fused_dropout(const cost_scene& c, traffic t) {
 constexpr traffic mixer_traffic(const cost_scene& c, layer_kind kind) {
   const auto& l = c.layer;
   if (kind.mixer == mixer_kind::none) return {};
+  if (c.job->model.altup.streams > 0) return with_made([&] { return altup_block(l, kind, c.trained, true); }, traffic_of);
   if (c.job->source->framework.modules.megatron())
     return fused_dropout(c, with_made([&] { return megatron::mixer_block(l, kind, c.trained); }, traffic_of));
   return with_made([&] { return decoder_block(l, c.job->model.parallel_block ? layer_part::parallel : layer_part::attention, kind.mixer, c.trained, true); }, traffic_of);
@@ -98,7 +99,7 @@ constexpr traffic mixer_traffic(const cost_scene& c, layer_kind kind) {
 constexpr traffic feed_forward_traffic(const cost_scene& c, layer_kind kind) {
   const auto& l = c.layer;
   const auto& m = c.job->model;
-  if (kind.feeds == feed_forward_kind::none || megatron::in_one_program(l)) return {};
+  if (kind.feeds == feed_forward_kind::none || megatron::in_one_program(l) || m.altup.streams > 0) return {};
   if (c.job->source->framework.modules.megatron())
     return fused_dropout(c, with_made([&] { return megatron::feed_forward_block(l, kind, c.trained); }, traffic_of));
   if (m.parallel_block) return {};
@@ -140,7 +141,7 @@ constexpr both_passes layer_seconds(const cost_scene& c, const inventory& list, 
   if (c.job->model.encoder.cross_attention) [[unlikely]] add_cross_attention(t, c);
   add_traffic(t, c, mixer_traffic(c, kind));
   add_traffic(t, c, feed_forward_traffic(c, kind));
-  if (c.job->model.layer_input.width > 0) add_traffic(t, c, with_made([&] { return layer_input_block(c.layer, c.trained, true); }, traffic_of));
+  if (c.job->model.layer_input.width > 0 && c.job->model.altup.streams == 0) add_traffic(t, c, with_made([&] { return layer_input_block(c.layer, c.trained, true); }, traffic_of));
   if (!c.layer.quantised.empty()) [[unlikely]] {
     const bool parallel = c.job->model.parallel_block;
     const auto add = [&](const program& p) { add_dequantised(t, c, p); };

@@ -47,6 +47,7 @@ inline constexpr family_name family_names[] = {
     {"HunYuanDenseV1", "hunyuan_v1_dense"}, {"HunYuanMoEV1", "hunyuan_v1_moe"}, {"Arcee", "arcee"}, {"Helium", "helium"},
     {"GraniteMoeShared", "granitemoeshared"}, {"PaliGemma", "paligemma"}, {"Mistral3", "mistral3"}, {"LlavaNext", "llava_next"},
     {"Qwen3Next", "qwen3_next"},  {"Qwen3_5", "qwen3_5"},       {"Qwen3_5Moe", "qwen3_5_moe"},
+    {"Gemma3n", "gemma3n"},       {"Gemma3nText", "gemma3n_text"}, {"MiMoV2Flash", "mimo_v2_flash"}, {"RecurrentGemma", "recurrent_gemma"},
     {"Gemma4", "gemma4"},         {"Gemma4Text", "gemma4_text"}, {"OlmoHybrid", "olmo_hybrid"}, {"FalconH1", "falcon_h1"},
     {"Mamba", "mamba"},           {"FalconMamba", "falcon_mamba"}, {"Jamba", "jamba"},
     {"Mamba2", "mamba2"},         {"Bamba", "bamba"},           {"GraniteMoeHybrid", "granitemoehybrid"}, {"NemotronH", "nemotron_h"},
@@ -87,6 +88,7 @@ inline std::string family_of(const config& c, const architecture& a) {
   }
   for (const auto& alias : type_aliases)
     if (type == alias.prefix) type = alias.type;
+  if (type == "gemma3n" && a.head == task::language) return "gemma3n_text";
   const bool bare = !c.has("text_config") && !c.has("vision_config") && c.has("hidden_size");
   for (const char* seeing : text_classes)
     if (type == seeing && (a.head == task::language || (a.head == task::conditional && bare && !type.starts_with("qwen")))) return type + "_text";
@@ -97,6 +99,7 @@ inline std::string family_of(const config& c, const architecture& a) {
 inline config part_of(const config& c, const std::string& type) {
   for (const char* seeing : text_classes)
     if (type == std::string{seeing} + "_text" && c.has("text_config")) return c.child("text_config");
+  if (type == "gemma3n_text" && c.has("text_config")) return c.child("text_config");
   return c;
 }
 

@@ -19,7 +19,7 @@ constexpr objection check_numbers(const shape& m, const No& no) {
   const std::int64_t any = m.layers | m.hidden | m.heads | m.kv_heads | m.head_dim | m.ffn | m.max_positions | m.vocab |
                            m.mtp_layers | m.classes | m.global_every | m.embedding_dim | m.position_offset | m.token_types |
                            m.relative_buckets | e.count | e.active | e.ffn | e.shared_ffn | e.first_dense_layers | e.every |
-                           m.mla.q_rank | m.mla.kv_rank | m.mla.nope_dim | m.mla.rope_dim | m.mla.value_dim | m.mla.index_heads | m.mla.index_dim | m.mla.index_keys | m.global.head_dim | m.global.kv_heads | m.layer_input.width | m.layer_input.vocab |
+                           m.mla.q_rank | m.mla.kv_rank | m.mla.nope_dim | m.mla.rope_dim | m.mla.value_dim | m.mla.index_heads | m.mla.index_dim | m.mla.index_keys | m.global.head_dim | m.global.kv_heads | m.layer_input.width | m.layer_input.vocab | m.altup.streams | m.altup.laurel | m.value_dim | e.latent |
                            m.encoder.layers | m.encoder.heads | m.encoder.ffn | m.encoder.max_positions |
                            m.encoder.audio_channels | m.encoder.vocab | v.layers | v.hidden | v.heads | v.ffn | v.patch | v.temporal_patch |
                            m.ssm.heads | m.ssm.head_dim | m.ssm.state | m.ssm.groups | m.ssm.conv | m.ssm.chunk | m.ssm.rank | v.channels | v.positions | v.merge | v.output | v.projector_hidden | v.deep_mergers | v.resampler;
@@ -58,10 +58,29 @@ constexpr objection check_pattern(const shape& m, const No& no) {
     }
     if (s.conv < 1) return no("headroom: model.ssm.conv must be at least 1", s.conv);
     if (k.mixer == mixer_kind::gated_convolution) continue;
+    if (k.mixer == mixer_kind::rg_lru && s.heads > 0 && s.head_dim > 0) continue;
     if (s.heads < 1 || s.head_dim < 1 || s.state < 1) return no("headroom: model.ssm must have heads, head_dim and state, of at least 1");
     if (k.mixer == mixer_kind::mamba1 && (s.rank < 1 || s.head_dim != 1)) return no("headroom: model.ssm.rank must be at least 1 for mamba1, and head_dim 1; rank", s.rank);
     if (s.groups < 1 || s.heads % s.groups != 0) return no("headroom: model.ssm.heads must be a multiple of model.ssm.groups; groups", s.groups);
   }
+  return {};
+}
+
+/// Several residual streams, as Gemma 3n has them.
+template <class No>
+constexpr objection check_altup(const shape& m, const No& no) {
+  const auto& a = m.altup;
+  bool cuts = false;
+  for (std::int64_t i = 0; i < m.pattern.period; ++i) {
+    const auto k = m.pattern.at(i);
+    cuts = cuts || k.feeds == feed_forward_kind::cut;
+    if (a.streams > 0 && (recurrent(k.mixer) || k.mixer == mixer_kind::none || k.mixer == mixer_kind::sparse_attention || is_own(k.mixer) || !plainly_dense(k.feeds == feed_forward_kind::unset ? feed_forward_kind::dense : k.feeds)))
+      return no("headroom: model.altup: every layer has attention of its own or shared keys, and a dense MLP; layer", i);
+  }
+  if (a.streams == 0) return a.laurel == 0 && !cuts ? objection{} : no("headroom: model.altup.laurel, and layers of the kind +cut, need model.altup.streams; laurel", a.laurel);
+  if (a.streams < 2 || a.laurel < 1) return no("headroom: model.altup.streams must be at least 2, and laurel at least 1; streams", a.streams);
+  if (m.layer_input.width < 1 || !m.post_norms || !m.norm_power || m.sparse() || m.latent() || m.norm_after || m.normed_residual || m.fp32_residual || m.classes > 0 || m.pooler || m.head != head_kind::language)
+    return no("headroom: model.altup needs model.layer_input, post_norms and norm_power, a dense model and a head over words; streams", a.streams);
   return {};
 }
 
@@ -103,6 +122,9 @@ constexpr objection check(const shape& m, const No& no = {}) {
   if (m.layer_input.width > 0 && (m.layer_input.vocab < 1 || !m.pattern.given() || m.parallel_block)) return no("headroom: model.layer_input needs its vocab, and a model.pattern without parallel_block; vocab", m.layer_input.vocab);
   if (m.pattern.given())
     if (const auto why = detail::check_pattern(m, no)) return why;
+  if (const auto why = detail::check_altup(m, no)) return why;
+  if ((m.fixed_sinks || m.value_dim > 0) && (!m.fixed_sinks || m.sinks_scale || m.latent() || m.fused_qkv || m.gated_attention || m.qk_norm || m.value_norm || !m.pattern.given()))
+    return no("headroom: model.fixed_sinks, which model.value_dim needs, goes with a model.pattern, and without model.mla, sinks_scale, fused_qkv, gated_attention, qk_norm and value_norm; value_dim", m.value_dim);
   if (const auto why = detail::check_tower(m.vision, no)) return why;
   if (m.latent() && m.mla.nope_dim < 1) return no("headroom: model.mla.nope_dim must be at least 1", m.mla.nope_dim);
   if (m.mla.index_heads > 0 && !m.pattern.given()) return no("headroom: model.mla.index_heads needs a model.pattern that says which layers are sparse-attention; it is", m.mla.index_heads);

@@ -34,9 +34,14 @@ constexpr void add_experts(inventory& list, const shape& m, const weight_place& 
     if (split == split_axis::columns) w.split = split_axis::none;
     list.add(w);
   };
-  if (gated) expert(module::experts_gate, e.ffn, m.hidden, split_axis::rows);
-  expert(module::experts_up, e.ffn, m.hidden, split_axis::rows);
-  expert(module::experts_down, m.hidden, e.ffn, split_axis::columns);
+  const auto read = e.latent > 0 ? e.latent : m.hidden;
+  if (gated) expert(module::experts_gate, e.ffn, read, split_axis::rows);
+  expert(module::experts_up, e.ffn, read, split_axis::rows);
+  expert(module::experts_down, read, e.ffn, split_axis::columns);
+  if (e.latent > 0) {  // NemotronHMoE.fc1_latent_proj, fc2_latent_proj
+    add_matrix(list, p, module::shared_up, e.latent, m.hidden, split_axis::none, m.mlp_bias);
+    add_matrix(list, p, module::shared_down, m.hidden, e.latent, split_axis::none, m.mlp_bias);
+  }
   if (e.beside_mlp) {  // Gemma4TextRouter.scale and per_expert_scale, Gemma4TextDecoderLayer's norms around both halves
     add_mlp(list, m, p, m.ffn);
     for (const auto rows : {m.hidden, e.count}) list.add({.role = p.role(module::router), .rows = rows, .layers = p.at, .per_layer = p.copies});
@@ -138,6 +143,23 @@ constexpr void add_layer_inputs(inventory& list, const shape& m) {
   list.add({.role = module::norm, .rows = m.hidden, .layers = each.at});
 }
 
+/// What several residual streams have in each layer, and what makes them and joins them again (Gemma3nTextAltUp, Gemma3nTextLaurelBlock,
+/// Gemma3nTextModel.altup_projections and altup_unembed_projections).
+constexpr void add_altup(inventory& list, const shape& m) {
+  const auto n = m.altup.streams;
+  if (n <= 0) return;
+  list.add({.role = module::embedding, .rows = m.hidden, .columns = m.hidden, .per_layer = n - 1, .linear = true});
+  list.add({.role = module::head, .rows = m.hidden, .columns = m.hidden, .per_layer = n - 1, .linear = true});
+  const weight_place each{{0, m.layers, 1}, 1, nullptr};
+  add_matrix(list, each, module::mixer, n, m.hidden, split_axis::none, false);              // modality_router
+  add_matrix(list, each, module::mixer, checked::mul(n, n), n, split_axis::none, false);    // prediction_coefs
+  add_matrix(list, each, module::mixer, n, n, split_axis::none, false);                     // correction_coefs
+  add_matrix(list, each, module::mixer, m.altup.laurel, m.hidden, split_axis::none, false);  // linear_left
+  add_matrix(list, each, module::mixer, m.hidden, m.altup.laurel, split_axis::none, false);  // linear_right
+  list.add({.role = module::mixer, .rows = m.hidden, .layers = each.at});                    // correct_output_scale
+  list.add({.role = module::norm, .rows = m.hidden, .layers = each.at, .per_layer = 2});     // router_norm, post_laurel_norm
+}
+
 /// The layers of the main stack, kind by kind. `add_own(list, kind, span, begin)`: the weights of a layer of one's own, where the
 /// stack's begin at `begin`.
 template <class AddOwn>
@@ -158,8 +180,11 @@ constexpr void add_layers(inventory& list, const shape& m, const AddOwn& add_own
   for (const auto& span : spans_of(m, feed_forward_kind::dense)) add_mlp(list, m, {span, 1, nullptr}, m.ffn);
   if (m.pattern.given())
     for (const auto& span : spans_of(m, feed_forward_kind::wide)) add_mlp(list, m, {span, 1, nullptr}, widened(m).ffn);
+  if (m.altup.streams > 0)
+    for (const auto& span : spans_of(m, feed_forward_kind::cut)) add_mlp(list, m, {span, 1, nullptr}, m.ffn);
   for (const auto& span : spans_of(m, feed_forward_kind::experts)) add_experts(list, m, {span, 1, nullptr});
   add_layer_inputs(list, m);
+  add_altup(list, m);
   if (!m.pattern.names_own()) return;
   for (std::size_t i = 0; i < layer_pattern::most_own && !m.pattern.own[i].empty(); ++i) {
     const auto kind = static_cast<mixer_kind>(static_cast<std::size_t>(mixer_kind::own) + i);

@@ -9,6 +9,7 @@
 #include <headroom/model/lightning_attention.hpp>
 #include <headroom/model/mamba1.hpp>
 #include <headroom/model/mamba2.hpp>
+#include <headroom/model/rg_lru.hpp>
 
 namespace headroom::detail {
 
@@ -53,8 +54,8 @@ constexpr void add_attention(inventory& list, const shape& m, const weight_place
   const std::int64_t key = m.kv_width();
   add_matrix(list, p, module::q_proj, m.gated_attention ? checked::mul(2, query) : query, m.hidden, split_axis::rows, m.attention_bias);
   add_matrix(list, p, module::k_proj, key, m.hidden, split_axis::rows, m.attention_bias && !m.no_key_bias);
-  if (!keys_as_values) add_matrix(list, p, module::v_proj, key, m.hidden, split_axis::rows, m.attention_bias);
-  add_matrix(list, p, module::o_proj, m.hidden, query, split_axis::columns, m.output_bias);
+  if (!keys_as_values) add_matrix(list, p, module::v_proj, m.value_width(), m.hidden, split_axis::rows, m.attention_bias);
+  add_matrix(list, p, module::o_proj, m.hidden, m.output_width(), split_axis::columns, m.output_bias);
 }
 
 /// Norms over q and k. Per head: one vector (Qwen3Attention), with a bias where norms have one (PhiAttention). In full:
@@ -70,7 +71,7 @@ constexpr void add_query_key_norms(inventory& list, const shape& m, const weight
     list.add({.role = p.role(module::norm), .rows = m.kv_width(), .layers = p.at, .per_layer = p.copies});
   }
   if (m.attention_sinks)
-    list.add({.role = p.role(module::other), .rows = m.heads, .layers = p.at, .per_layer = p.copies, .split = split_axis::rows});
+    list.add({.role = p.role(module::other), .rows = m.heads, .layers = p.at, .per_layer = p.copies, .split = split_axis::rows, .frozen = m.fixed_sinks});
 }
 
 /// The weights of each kind of mixer.
@@ -100,6 +101,7 @@ constexpr void add_mixer(inventory& list, const shape& m, mixer_kind kind, const
       return add_mamba2(list, m, p);
     case mixer_kind::gated_convolution: return add_gated_convolution(list, m, p);
     case mixer_kind::lightning_attention: return add_lightning_attention(list, m, p);
+    case mixer_kind::rg_lru: return add_rg_lru(list, m, p);
     case mixer_kind::own: return;  // its own: see add_layers()
   }
 }
@@ -121,6 +123,7 @@ constexpr double recurrence_flops(const shape& m, mixer_kind kind) {
     case mixer_kind::mamba1: return mamba1_flops(m);
     case mixer_kind::gated_convolution: return gated_convolution_flops(m);
     case mixer_kind::lightning_attention: return lightning_flops(m);
+    case mixer_kind::rg_lru: return rg_lru_flops(m);
   }
   return 0;
 }
@@ -129,6 +132,7 @@ constexpr double recurrence_flops(const shape& m, mixer_kind kind) {
 constexpr double looped_kernels(const shape& m, mixer_kind kind, std::int64_t sequence) {
   if (kind == mixer_kind::mamba1) return mamba1_loops(sequence);
   if (kind == mixer_kind::lightning_attention) return lightning_loops(m, sequence);
+  if (kind == mixer_kind::rg_lru) return rg_lru_loops(sequence);
   return kind == mixer_kind::gated_delta_net ? gated_delta_net_loops(m, sequence) : 0.0;
 }
 

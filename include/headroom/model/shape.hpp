@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/model/layer_kind.hpp>
+#include <headroom/model/part_shapes.hpp>
 #include <headroom/model/vision_shape.hpp>
 #include <headroom/name.hpp>
 #include <headroom/units/checked.hpp>
@@ -57,63 +58,13 @@ struct expert_shape {
   bool narrow_scores{};               ///< scores are sigmoids in the model's format (LFM2-MoE)
   bool plain_router{};                ///< a router in the model's format beside shared experts without a gate, which come first, and a correction bias that is held frozen (Afmoe)
   bool raw_weights{};                 ///< routing weights do not add up to one (Jamba)
+  bool fp32_router{};                 ///< DeepSeek's router, all in fp32, beside no shared experts (MiMo-V2)
+  std::int64_t latent{};              ///< features that experts read and write, between two matrices that all of them share (Nemotron 3); 0: hidden
   bool beside_mlp{};                  ///< sparse layers have the dense MLP, too, beside the experts, each between norms of its own (Gemma 4)
   std::int64_t capacity_factor_percent{};  ///< 0: dropless; 100: capacity factor 1
 
   [[nodiscard]] constexpr bool masked_dense() const { return (dense_mask[0] | dense_mask[1]) != 0; }
   friend constexpr bool operator==(const expert_shape&, const expert_shape&) = default;
-};
-
-/// Multi-head latent attention (DeepSeek-V2 paper, section 2.1). `kv_rank` 0: ordinary attention.
-struct mla_shape {
-  std::int64_t q_rank{};  ///< 0: queries are projected directly
-  std::int64_t kv_rank{};
-  std::int64_t nope_dim{};
-  std::int64_t rope_dim{};
-  std::int64_t value_dim{};
-  // The indexer of sparse attention (DeepSeek-V3.2-Exp, section 2.1); the pattern says which layers have it.
-  std::int64_t index_heads{};
-  std::int64_t index_dim{};
-  std::int64_t index_keys{};  ///< that a position attends to
-  bool index_handed_on{};     ///< GLM-5: each layer hands its choice on to the next
-  friend constexpr bool operator==(const mla_shape&, const mla_shape&) = default;
-};
-
-/// Attention of layers that see all positions where others see a window (Gemma 4). Zero means: as the shape's own.
-struct global_shape {
-  std::int64_t head_dim{};
-  std::int64_t kv_heads{};
-  bool keys_as_values{};  ///< there is no projection of values
-  bool no_positions{};    ///< queries and keys are not turned (Afmoe)
-  friend constexpr bool operator==(const global_shape&, const global_shape&) = default;
-};
-
-/// An embedding of each token in every layer (Gemma 3n, Gemma 4): a table of layers × width features, to which a matrix adds what it makes of the
-/// token's first embedding. `width` 0: none.
-struct layer_input_shape {
-  std::int64_t width{};
-  std::int64_t vocab{};  ///< rows of the table
-  friend constexpr bool operator==(const layer_input_shape&, const layer_input_shape&) = default;
-};
-
-/// Norms over the steps, B and C of Mamba-1: FalconMamba's have no weights, Jamba's have.
-enum class step_norm_kind : std::uint8_t { none, plain, weighed };
-
-/// State-space and linear-attention mixers: positions are read one after the other into a state of head_dim × state for each head. The
-/// pattern says which layers have them.
-struct ssm_shape {
-  std::int64_t heads{};
-  std::int64_t head_dim{};  ///< features of a head's values
-  std::int64_t state{};     ///< … of its queries and keys (Gated DeltaNet), of B and C (Mamba)
-  std::int64_t groups{};    ///< heads of queries and keys; of B and C
-  std::int64_t conv{};      ///< positions that the convolution in front sees
-  std::int64_t chunk{};     ///< positions that are computed side by side; 0: as the mixer's own code has it
-  bool conv_bias{};
-  bool bias{};              ///< on the projections in and out
-  bool no_norm{};           ///< without the gated norm behind the scan
-  std::int64_t rank{};      ///< Mamba-1: of the matrices that make the steps; its channels are heads of one feature
-  step_norm_kind step_norm{};
-  friend constexpr bool operator==(const ssm_shape&, const ssm_shape&) = default;
 };
 
 /// The encoder of an encoder-decoder model: the layers of the main stack without the cross-attention. `layers` 0: none.
@@ -140,6 +91,7 @@ struct shape {
   std::int64_t heads{};
   std::int64_t kv_heads{};
   std::int64_t head_dim{};
+  std::int64_t value_dim{};  ///< of a head's values; 0: head_dim (MiMo-V2)
   std::int64_t ffn{};
   mlp_kind mlp{mlp_kind::gated};
   activation_kind activation{activation_kind::silu};
@@ -174,6 +126,7 @@ struct shape {
   mla_shape mla{};
   global_shape global{};
   layer_input_shape layer_input{};
+  altup_shape altup{};
   layer_pattern pattern{};
   ssm_shape ssm{};
   std::int64_t mtp_layers{};  ///< multi-token-prediction modules (DeepSeek-V3)
@@ -187,6 +140,7 @@ struct shape {
   bool embedding_norm{};      ///< a norm right after the embedding (BLOOM, BERT, BART)
   bool attention_sinks{};     ///< gpt-oss: one learned logit for each head
   bool sinks_scale{};         ///< … sinks that scale what attention gives, by sigmoid(logsumexp of the scores - sink), in fp32 (Granite's sliding window)
+  bool fixed_sinks{};         ///< sinks never train, and layers that see all positions have none; those take the largest off each row of scores all the same (MiMo-V2)
   bool gated_attention{};     ///< Qwen3-Next: the query projection is twice as wide, its other half a sigmoid gate on what attention gives
   bool fp32_residual{};       ///< the residual stream is in fp32, whatever format layers compute in (Mamba's residual_in_fp32)
   bool norm_offset{};         ///< norms scale by 1 + weight, in fp32 (Gemma, Qwen3-Next)
@@ -214,6 +168,10 @@ struct shape {
   [[nodiscard]] constexpr std::int64_t head_width() const { return head_dim > 0 ? head_dim : (heads > 0 ? hidden / heads : 0); }
   [[nodiscard]] constexpr std::int64_t query_width() const { return checked::mul(heads, head_width()); }
   [[nodiscard]] constexpr std::int64_t kv_width() const { return checked::mul(kv(), head_width()); }
+  [[nodiscard]] constexpr std::int64_t value_head_width() const { return value_dim > 0 ? value_dim : head_width(); }
+  [[nodiscard]] constexpr std::int64_t value_width() const { return checked::mul(kv(), value_head_width()); }       ///< of all heads of values
+  [[nodiscard]] constexpr std::int64_t output_width() const { return checked::mul(heads, value_head_width()); }  ///< of what attention gives
+  [[nodiscard]] constexpr std::int64_t stream_width() const { return altup.streams > 1 ? checked::mul(hidden, altup.streams) : hidden; }  ///< of all residual streams
   [[nodiscard]] constexpr bool latent() const { return mla.kv_rank > 0; }  ///< attention is DeepSeek's
   /// Features of a head that rotary embedding turns.
   [[nodiscard]] constexpr std::int64_t rotary_width() const { return latent() ? mla.rope_dim : checked::mul(head_width(), rotary_percent) / 100; }
@@ -239,7 +197,7 @@ struct shape {
   /// … for whose scan there are fused kernels.
   [[nodiscard]] constexpr bool scans() const {
     for (std::int64_t i = 0; i < pattern.period && i < layers; ++i)
-      if (const auto k = pattern.at(i).mixer; recurrent(k) && k != mixer_kind::lightning_attention) return true;
+      if (const auto k = pattern.at(i).mixer; recurrent(k) && k != mixer_kind::lightning_attention && k != mixer_kind::rg_lru) return true;
     return false;
   }
   /// Whether layer i of the main stack routes to experts.
@@ -289,6 +247,7 @@ constexpr shape globally(const shape& m) {
   if (m.global.head_dim > 0) g.head_dim = m.global.head_dim;
   if (m.global.kv_heads > 0) g.kv_heads = m.global.kv_heads;
   if (m.global.no_positions) g.position = position_kind::none;
+  if (m.fixed_sinks) g.attention_sinks = false;
   g.sliding_window = 0;
   return g;
 }

@@ -11,7 +11,7 @@ namespace headroom {
 constexpr bytes token_bytes_of_layer(const shape& m, mixer_kind mixer, std::int64_t tensor, const number_format& format) {
   if (mixer == mixer_kind::none) return bytes{0};
   const auto elements = mixer == mixer_kind::latent_attention ? checked::add(m.mla.kv_rank, m.mla.rope_dim)
-                                                              : checked::mul(checked::mul(2, engine_kv_heads(m, tensor)), m.head_width());
+                                                              : checked::mul(engine_kv_heads(m, tensor), checked::add(m.head_width(), m.value_head_width()));
   return bytes{checked::mul(elements, format.width())};
 }
 

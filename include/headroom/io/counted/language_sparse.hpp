@@ -89,16 +89,12 @@ inline language_model count_mimo_v2_flash(const config& c, tally& t) {
   auto words = read_words(c, "layer_types", s.layers, {"full_attention", "sliding_attention"});
   for (std::int64_t i = 0; static_cast<std::int64_t>(words.size()) < s.layers; ++i) words.emplace_back(i == 0 || (i + 1) % 6 == 0 ? "full_attention" : "sliding_attention");
   const auto sparse_words = read_words(c, "mlp_layer_types", s.layers, {"sparse", "dense"});
-  // What published files say beside, the class does not read. Code beside the checkpoint does: there it must be what the class builds.
   json windows = json::array(), routes = json::array();
   for (std::size_t i = 0; i < words.size(); ++i) {
     windows.push_back(words[i] == "sliding_attention" ? 1 : 0);
     routes.push_back((sparse_words.empty() ? i > 0 : sparse_words[i] == "sparse") ? 1 : 0);
   }
-  const std::pair<const char*, json> built[] = {{"swa_num_attention_heads", s.heads}, {"swa_head_dim", s.head_dim}, {"swa_v_head_dim", value}, {"swa_num_key_value_heads", checked::mul(2, s.kv)},
-                                                {"add_swa_attention_sink_bias", true}, {"add_full_attention_sink_bias", false}, {"n_shared_experts", 0}, {"hybrid_layer_pattern", windows},
-                                                {"moe_layer_freq", routes}};
-  for (const auto& [key, says] : built) c.has("auto_map") ? expect(c, key, says) : c.ignore({key});
+  check_mimo_v2_file(c, s.heads, s.kv, s.head_dim, value, windows, routes);
   const auto local = count_of(words, "sliding_attention");
   const auto key_heads = checked::add(checked::mul(s.kv, s.layers), checked::mul(s.kv, local));
   t.linear(component::attention, s.hidden, checked::mul(s.heads, s.head_dim), bias, s.layers);

@@ -58,10 +58,8 @@ inline void read_olmo_hybrid(const config& c, shape& m) {
 }
 
 /// num_kv_shared_layers: the last layers read keys and values of the last one of their kind in front of them all; with use_double_wide_mlp their MLPs
-/// are twice as wide (Gemma4TextAttention, Gemma4TextMLP).
-inline void share_last_keys(const config& c, shape& m) {
-  const auto shared = c.number({"num_kv_shared_layers"}, 0, 0, config::most);
-  const bool wide = c.flag("use_double_wide_mlp", false);
+/// are twice as wide (Gemma4TextAttention, Gemma4TextMLP). `wide`: whether use_double_wide_mlp says so.
+inline void share_last_keys(const config& c, shape& m, std::int64_t shared, bool wide) {
   const auto first = m.layers - shared;
   if (shared == 0) return;
   if (wide && m.sparse()) complain(c.at("use_double_wide_mlp") + " must be false where enable_moe_block is true: a wide MLP beside experts is counted, and not walked, by this version; found true");
@@ -137,7 +135,7 @@ inline void read_gemma4(const config& c, shape& m) {
   const auto full = read_full_heads(c, m.layers, {m.head_dim, m.kv()}, [&](std::int64_t i) { return m.pattern.at(i).mixer == mixer_kind::global_attention; });
   m.global.head_dim = full.width;
   if (full.kv != m.kv() || m.global.keys_as_values) m.global.kv_heads = full.kv;
-  share_last_keys(c, m);
+  share_last_keys(c, m, c.number({"num_kv_shared_layers"}, 0, 0, config::most), c.flag("use_double_wide_mlp", false));
   m.pattern = m.pattern.shortest();
 }
 

@@ -210,7 +210,6 @@ inline void read_nemotron_h(const config& c, shape& m) {
   m.fp32_residual = c.flag("residual_in_fp32", false);
   read_mamba2_mixer(c, {"mamba_num_heads", "mamba_head_dim", "ssm_state_size", "n_groups", "conv_kernel", "chunk_size", nullptr, "use_bias", "use_conv_bias"},
                     {.heads = 128, .head_dim = 64, .state = 128, .groups = 8, .conv = 4, .chunk = 128}, m);
-  if (says(c, "moe_latent_size")) complain(c.at("moe_latent_size") + " must be absent: experts in a latent space are not known here, found " + shown(*c.find({"moe_latent_size"})));
   constexpr layer_kind mamba{mixer_kind::mamba2, feed_forward_kind::none}, full{mixer_kind::attention, feed_forward_kind::none};
   constexpr layer_kind dense{mixer_kind::none, feed_forward_kind::dense}, experts{mixer_kind::none, feed_forward_kind::experts};
   if (const json* letters = c.find({"hybrid_override_pattern"}); letters != nullptr && !letters->is_null() && !c.has("layers_block_type") && !c.has("layer_types")) {
@@ -237,6 +236,7 @@ inline void read_nemotron_h(const config& c, shape& m) {
   e.ffn = c.size({"moe_intermediate_size"}, 7688);
   e.shared = 1;  // NemotronHMoE builds one MLP, whatever n_shared_experts says
   e.shared_ffn = c.size({"moe_shared_expert_intermediate_size"}, 7688);
+  e.latent = c.nullable({"moe_latent_size"}, 0, 0);
 }
 
 }  // namespace headroom::io::detail

@@ -5,7 +5,7 @@
 #include <headroom/io/huggingface/dense.hpp>
 #include <headroom/io/huggingface/gpt.hpp>
 #include <headroom/io/huggingface/descendants.hpp>
-#include <headroom/io/huggingface/hybrid.hpp>
+#include <headroom/io/huggingface/mixed.hpp>
 #include <headroom/io/huggingface/refusals.hpp>
 #include <headroom/io/huggingface/sparse.hpp>
 #include <headroom/io/huggingface/towers.hpp>
@@ -14,7 +14,7 @@ namespace headroom::io::detail {
 
 /// A decoder of any family that has one.
 inline bool read_decoder(const config& c, std::string_view type, shape& m) {
-  return read_hybrid_decoder(c, type, m) || read_sparse_decoder(c, type, m) || read_descended_decoder(c, type, m) || read_listed(dense_decoders, c, type, m) || read_gpt_decoder(c, type, m);
+  return read_hybrid_decoder(c, type, m) || read_mixed_decoder(c, type, m) || read_sparse_decoder(c, type, m) || read_descended_decoder(c, type, m) || read_listed(dense_decoders, c, type, m) || read_gpt_decoder(c, type, m);
 }
 
 inline shape read_text_config(const config& text, const char* usual, const char* accepted) {

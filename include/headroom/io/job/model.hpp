@@ -27,6 +27,8 @@ void describe(Keys& k, expert_shape& e) {
   k.flag("beside_mlp", e.beside_mlp);
   k.flag("narrow_scores", e.narrow_scores);
   k.flag("plain_router", e.plain_router);
+  k.flag("fp32_router", e.fp32_router);
+  k.whole("latent", e.latent);
   k.scaled("capacity_factor", e.capacity_factor_percent, std::int64_t{}, 100.0, 1e6);
   constexpr std::string_view key = "dense_layers";  // layers 0 to 127 that are dense although the rule says sparse
   if constexpr (Keys::reads) {
@@ -51,6 +53,12 @@ void describe(Keys& k, global_shape& g) {
   k.whole("kv_heads", g.kv_heads);
   k.flag("keys_as_values", g.keys_as_values);
   k.flag("no_positions", g.no_positions);
+}
+
+template <class Keys>
+void describe(Keys& k, altup_shape& a) {
+  k.whole("streams", a.streams);
+  k.whole("laurel", a.laurel);
 }
 
 template <class Keys>
@@ -147,6 +155,7 @@ void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.whole("heads", m.heads);
   k.whole("kv_heads", m.kv_heads);
   k.whole("head_dim", m.head_dim);
+  k.whole("value_dim", m.value_dim);
   k.whole("ffn", m.ffn);
   k.word("mlp", m.mlp);
   k.word("activation", m.activation);
@@ -181,6 +190,7 @@ void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.nested("mla", m.mla);
   k.nested("global", m.global);
   k.nested("layer_input", m.layer_input);
+  k.nested("altup", m.altup);
   describe_pattern(k, m.pattern, own);
   k.nested("ssm", m.ssm);
   k.whole("mtp_layers", m.mtp_layers);
@@ -192,6 +202,7 @@ void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.flag("embedding_norm", m.embedding_norm);
   k.flag("attention_sinks", m.attention_sinks);
   k.flag("sinks_scale", m.sinks_scale);
+  k.flag("fixed_sinks", m.fixed_sinks);
   k.flag("gated_attention", m.gated_attention);
   k.flag("fp32_residual", m.fp32_residual);
   k.flag("norm_offset", m.norm_offset);

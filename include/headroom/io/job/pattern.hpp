@@ -31,7 +31,7 @@ inline void add_layer_kind(layer_pattern& p, const json_value& value, const std:
   const auto plus = word.find('+');
   const auto mixer = word.substr(0, plus);
   const auto feeds = plus == word.npos ? std::string_view{} : word.substr(plus + 1);
-  constexpr std::string_view fed[] = {"", "none", "dense", "experts", "wide"};
+  constexpr std::string_view fed[] = {"", "none", "dense", "experts", "wide", "cut"};
   layer_kind k;
   bool known = false;
   for (int i = 0; i < mixer_kinds && !known; ++i) {
@@ -45,7 +45,7 @@ inline void add_layer_kind(layer_pattern& p, const json_value& value, const std:
     for (int i = 0; i < mixer_kinds; ++i)
       if (const auto m = static_cast<mixer_kind>(i); m != mixer_kind::latent_attention) names.push_back(name_of(m));
     names.insert(names.end(), own.begin(), own.end());
-    fail("headroom: " + path + " must be one of " + listed(names, 600) + ", alone or with \"+none\", \"+dense\", \"+wide\" or \"+experts\" behind it; found " + in_quotes(std::string{word}));
+    fail("headroom: " + path + " must be one of " + listed(names, 600) + ", alone or with \"+none\", \"+dense\", \"+wide\", \"+cut\" or \"+experts\" behind it; found " + in_quotes(std::string{word}));
   }
   k.feeds = static_cast<feed_forward_kind>(at - std::begin(fed));
   if (given) return p.add_own(mixer, k.feeds == feed_forward_kind::unset ? feed_forward_kind::none : k.feeds);
@@ -138,7 +138,7 @@ void describe_pattern(Keys& k, layer_pattern& p, std::span<const std::string_vie
     if (!p.given()) wrong_value(k.at(key), "at least one layer", *list);
     p = p.shortest();
   } else if (p.given()) {
-    constexpr std::string_view fed[] = {"", "+none", "+dense", "+experts", "+wide"};
+    constexpr std::string_view fed[] = {"", "+none", "+dense", "+experts", "+wide", "+cut"};
     auto list = json_value::array();
     for (std::int64_t i = 0, n = listed_kinds(p); i < n; ++i) {
       const auto kind = p.at(i);
