@@ -202,6 +202,28 @@ TEST_CASE("Gemma 3n E4B and MiMo-V2-Flash count as their classes do") {
   CHECK(mimo.kind_of(1) == layer_kind{mixer_kind::attention, feed_forward_kind::experts});
 }
 
+TEST_CASE("Gemma 4 without towers is Gemma 4's text model without embeddings for each layer and experts") {
+  json c = {{"architectures", {"Gemma4UnifiedForCausalLM"}}, {"model_type", "gemma4_unified_text"}, {"num_hidden_layers", 12}, {"hidden_size", 96}, {"num_attention_heads", 4}, {"num_key_value_heads", 2},
+            {"num_global_key_value_heads", 1}, {"attention_k_eq_v", true}, {"intermediate_size", 160}, {"num_kv_shared_layers", 4}, {"use_double_wide_mlp", true}};
+  const auto m = io::model_from_config(c);
+  check_counts_agree(c);
+  CHECK(io::model_from_config({{"architectures", {"Gemma4UnifiedForCausalLM"}}, {"model_type", "gemma4_unified"}, {"text_config", c}}) == m);
+  auto other = c;
+  other["architectures"] = {"Gemma4ForCausalLM"}, other["model_type"] = "gemma4_text", other["hidden_size_per_layer_input"] = 0;
+  CHECK(io::model_from_config(other) == m);
+  c["enable_moe_block"] = true;
+  CHECK_THROWS_WITH_AS(io::model_from_config(c), doctest::Contains("enable_moe_block is not known for"), job_error);
+}
+
+TEST_CASE("MiMo-V2-Flash by name is what its configuration says") {
+  REQUIRE(models::find("XiaomiMiMo/MiMo-V2-Flash") != nullptr);
+  auto known = *models::find("XiaomiMiMo/MiMo-V2-Flash");
+  const auto read = io::model_from_config({{"architectures", {"MiMoV2FlashForCausalLM"}}, {"model_type", "mimo_v2_flash"}});
+  known.label = read.label, known.max_positions = read.max_positions;
+  CHECK(known == read);
+  CHECK(count(known).total.count() == 308'778'768'832);  // tests/data/models_2026.json
+}
+
 TEST_CASE("random configurations are walked as they are counted") {
   std::mt19937 random(31);
   const auto any = [&](std::initializer_list<int> of) { return *(of.begin() + random() % of.size()); };

@@ -10,7 +10,7 @@ function(characters header result)
 endfunction()
 
 characters(chrono unit)
-foreach(limit IN ITEMS headroom/headroom.hpp:220 headroom/estimate.hpp:201)
+foreach(limit IN ITEMS headroom/headroom.hpp:223 headroom/estimate.hpp:204)
   string(REPLACE ":" ";" limit ${limit})
   list(GET limit 0 header)
   list(GET limit 1 most)

@@ -48,6 +48,7 @@ inline constexpr family_name family_names[] = {
     {"GraniteMoeShared", "granitemoeshared"}, {"PaliGemma", "paligemma"}, {"Mistral3", "mistral3"}, {"LlavaNext", "llava_next"},
     {"Qwen3Next", "qwen3_next"},  {"Qwen3_5", "qwen3_5"},       {"Qwen3_5Moe", "qwen3_5_moe"},
     {"Gemma3n", "gemma3n"},       {"Gemma3nText", "gemma3n_text"}, {"MiMoV2Flash", "mimo_v2_flash"}, {"RecurrentGemma", "recurrent_gemma"},
+    {"Gemma4Unified", "gemma4_unified"}, {"Gemma4UnifiedText", "gemma4_unified_text"},
     {"Gemma4", "gemma4"},         {"Gemma4Text", "gemma4_text"}, {"OlmoHybrid", "olmo_hybrid"}, {"FalconH1", "falcon_h1"},
     {"Mamba", "mamba"},           {"FalconMamba", "falcon_mamba"}, {"Jamba", "jamba"},
     {"Mamba2", "mamba2"},         {"Bamba", "bamba"},           {"GraniteMoeHybrid", "granitemoehybrid"}, {"NemotronH", "nemotron_h"},
@@ -78,6 +79,9 @@ inline constexpr family_name type_aliases[] = {
 /// Families that see, whose text model is a class of its own, ...ForCausalLM (transformers' Gemma3ForCausalLM reads a Gemma3TextConfig).
 inline constexpr const char* text_classes[] = {"gemma3", "gemma4", "llama4", "qwen3_5", "qwen3_5_moe"};
 
+/// … and whose towers are there even where the file says nothing of them.
+inline constexpr const char* towered_classes[] = {"gemma3n", "gemma4_unified"};
+
 inline std::string family_of(const config& c, const architecture& a) {
   std::string type = c.text({"model_type"}, "");
   if (type.empty()) {
@@ -88,7 +92,8 @@ inline std::string family_of(const config& c, const architecture& a) {
   }
   for (const auto& alias : type_aliases)
     if (type == alias.prefix) type = alias.type;
-  if (type == "gemma3n" && a.head == task::language) return "gemma3n_text";
+  for (const char* seeing : towered_classes)
+    if (type == seeing && a.head == task::language) return type + "_text";
   const bool bare = !c.has("text_config") && !c.has("vision_config") && c.has("hidden_size");
   for (const char* seeing : text_classes)
     if (type == seeing && (a.head == task::language || (a.head == task::conditional && bare && !type.starts_with("qwen")))) return type + "_text";
@@ -99,7 +104,8 @@ inline std::string family_of(const config& c, const architecture& a) {
 inline config part_of(const config& c, const std::string& type) {
   for (const char* seeing : text_classes)
     if (type == std::string{seeing} + "_text" && c.has("text_config")) return c.child("text_config");
-  if (type == "gemma3n_text" && c.has("text_config")) return c.child("text_config");
+  for (const char* seeing : towered_classes)
+    if (type == std::string{seeing} + "_text" && c.has("text_config")) return c.child("text_config");
   return c;
 }
 

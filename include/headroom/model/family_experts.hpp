@@ -81,6 +81,18 @@ constexpr shape minimax(name label, n layers, n hidden, n heads, n kv, n ffn, n 
   return s;
 }
 
+/// MiMo-V2: the first layer, which is dense, and every sixth see all positions, with half the key-value heads and without sinks.
+constexpr shape mimo_v2(name label, n layers, n hidden, n heads, n kv, n ffn, n vocab, n experts, n active, n width) {
+  auto s = routed(llama(label, layers, hidden, heads, 2 * kv, ffn, vocab, false, 192), experts, active, width);
+  s.value_dim = s.sliding_window = 128;
+  s.rotary_percent = 33;
+  s.attention_sinks = s.fixed_sinks = s.experts.fp32_router = true;
+  s.global.kv_heads = kv;
+  for (n i = 0; i < layers; ++i)
+    s.pattern.add({i == 0 || (i + 1) % 6 == 0 ? mixer_kind::global_attention : mixer_kind::attention, i == 0 ? feed_forward_kind::dense : feed_forward_kind::experts});
+  return s;
+}
+
 constexpr shape gpt_oss(name label, n layers, n experts) {
   auto s = routed(llama(label, layers, 2880, 64, 8, 2880, 201088, false, 64), experts, 4, 2880);
   s.attention_bias = s.output_bias = s.attention_sinks = s.fp32_norm = true;

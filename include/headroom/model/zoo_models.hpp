@@ -200,6 +200,7 @@ inline constexpr shape dbrx = family::dbrx("dbrx", 40, 6144, 48, 8, 10752, 10035
 inline constexpr shape phi_3_5_moe = family::phimoe("phi-3.5-moe", 32, 4096, 32, 8, 6400, 32064, 16, 2);
 inline constexpr shape minimax_m2 = family::minimax("minimax-m2", 62, 3072, 48, 8, 1536, 200064, 256, 8);
 inline constexpr shape gpt_oss_20b = family::gpt_oss("gpt-oss-20b", 24, 32);
+inline constexpr shape mimo_v2_flash = family::mimo_v2("mimo-v2-flash", 48, 4096, 64, 4, 16384, 152576, 256, 8, 2048);
 inline constexpr shape gpt_oss_120b = family::gpt_oss("gpt-oss-120b", 36, 128);
 inline constexpr shape llama_4_scout = family::llama4("llama-4-scout", 16, 1);
 inline constexpr shape llama_4_maverick = family::llama4("llama-4-maverick", 128, 2);

@@ -186,6 +186,7 @@ inline constexpr entry table[] = {
     {&minimax_m2, {"minimax-m2", "minimax-m2.7"}},
     {&gpt_oss_20b, {"gpt-oss-20b"}},
     {&gpt_oss_120b, {"gpt-oss-120b"}},
+    {&mimo_v2_flash, {"mimo-v2-flash"}},
     {&llama_4_scout, {"llama-4-scout", "llama-4-scout-17b-16e", "llama-4-scout-17b-16e-instruct"}},
     {&llama_4_maverick, {"llama-4-maverick", "llama-4-maverick-17b-128e", "llama-4-maverick-17b-128e-instruct"}},
     {&bert_base_uncased, {"bert-base-uncased", "bert-base"}},

@@ -110,16 +110,17 @@ full_heads read_full_heads(const config& c, std::int64_t layers, const full_head
 }
 
 /// Gemma4ForCausalLM: attention over a window, and in every sixth layer over all positions with heads of another size; embeddings for each layer; last
-/// layers that share the keys and values of the last ones in front of them. In some sizes experts beside every MLP.
-inline void read_gemma4(const config& c, shape& m) {
+/// layers that share the keys and values of the last ones in front of them. In some sizes experts beside every MLP. `unified`: Gemma4UnifiedForCausalLM, which has
+/// neither embeddings for each layer nor experts.
+inline void read_gemma4(const config& c, shape& m, bool unified = false) {
   m = read_dense(c, dense_defaults("gemma4_text"));
   m.activation = activation_of(c, {"hidden_activation"}, "gelu_pytorch_tanh");
   m.qk_norm = m.value_norm = m.post_norms = m.norm_power = true;
   m.logit_softcap = c.softcap("final_logit_softcapping", 0);
   m.head_dim = c.size({"head_dim"}, 256);
   m.global.keys_as_values = c.flag("attention_k_eq_v", false);
-  if (const auto width = c.nullable({"hidden_size_per_layer_input"}, 256, 0, 0); width > 0) m.layer_input = {width, c.size({"vocab_size_per_layer_input"}, 262144)};
-  if (c.flag("enable_moe_block", false)) {  // Gemma4TextRouter, Gemma4TextExperts
+  if (const auto width = unified ? 0 : c.nullable({"hidden_size_per_layer_input"}, 256, 0, 0); width > 0) m.layer_input = {width, c.size({"vocab_size_per_layer_input"}, 262144)};
+  if (!unified && c.flag("enable_moe_block", false)) {  // Gemma4TextRouter, Gemma4TextExperts
     m.experts.count = c.count({"num_experts"}, ask);
     m.experts.active = c.count({"top_k_experts"}, ask);
     m.experts.ffn = c.size({"moe_intermediate_size"}, ask);
@@ -221,7 +222,7 @@ inline void read_afmoe(const config& c, shape& m) {
 /// The families with several kinds of layer. Returns false where the family is not one of them.
 inline bool read_hybrid_decoder(const config& c, std::string_view type, shape& m) {
   if (type == "qwen3_next" || type == "qwen3_5_text" || type == "qwen3_5_moe_text") return read_qwen3_next(c, type, m), true;
-  if (type == "gemma4_text") return read_gemma4(c, m), true;
+  if (type == "gemma4_text" || type == "gemma4_unified_text") return read_gemma4(c, m, type == "gemma4_unified_text"), true;
   if (type == "minimax") return read_minimax(c, m), true;
   if (type == "afmoe") return read_afmoe(c, m), true;
   if (type == "olmo_hybrid") return read_olmo_hybrid(c, m), true;

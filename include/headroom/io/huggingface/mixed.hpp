@@ -29,6 +29,7 @@ inline void read_mimo_v2(const config& c, shape& m) {
   c.ignore({"attention_value_scale", "sliding_window_size", "layernorm_epsilon", "swa_rope_theta"});
   m.output_bias = false;
   m.value_dim = c.size({"v_head_dim"}, 128);
+  m.rotary_percent = c.percent({"partial_rotary_factor"}, 33);
   m.attention_sinks = m.fixed_sinks = true;
   auto& e = m.experts;
   e.count = c.count({"num_local_experts", "n_routed_experts"}, 256);

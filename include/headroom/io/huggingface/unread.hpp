@@ -70,7 +70,7 @@ inline constexpr family_keys keys_that_pass[] = {
     {"modernbert eurobert", "decoder_bias classifier_activation classifier_pooling deterministic_flash_attn initializer_cutoff_factor sparse_pred_ignore_index sparse_prediction reference_compile repad_logits_with_grad global_rope_theta local_rope_theta position_embedding_type causal_mask"},
     {"esm", "esmfold_config token_dropout vocab_list"},
     {"vit", "encoder_stride pooler_act tie_word_embeddings"},
-    {"gemma4_text", "moe_intermediate_size expert_intermediate_size top_k_experts vocab_size_per_layer_input"},
+    {"gemma4_text gemma4_unified_text", "moe_intermediate_size expert_intermediate_size top_k_experts vocab_size_per_layer_input"},
     {"whisper", "apply_spec_augment classifier_proj_size mask_feature_length mask_feature_min_masks mask_feature_prob mask_time_length mask_time_min_masks mask_time_prob median_filter_width "
                 "use_weighted_layer_sum"},
     {"xglm", "max_position_embeddings"},
