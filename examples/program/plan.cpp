@@ -69,7 +69,7 @@ void print(const std::vector<io::search_result>& all, double seconds, const stre
     std::vector<std::string> names;
     std::vector<plan_result> results;
     for (const auto& s : all) names.push_back(sweeps ? io::detail::sweep_name(s.sweep) : ""), results.push_back(s.found);
-    io.out << (sweeps ? io::sweep_text(names, results, seconds, io.colour, sure) : io::to_text(results.front(), seconds, io.colour, sure));
+    io.out << (sweeps ? io::sweep_text(names, results, seconds, io.colour, sure, h.until) : io::to_text(results.front(), seconds, io.colour, sure, h.until));
     if (!money.prices.empty()) io.out << io::cheapest_text(cheapest(results, money, h.top), money, names, io.colour);
     return;
   }

@@ -66,7 +66,7 @@ ordered_json line_of(const ranked_plan& p) {
           {"seconds", timed ? ordered_json(p.outcome.seconds) : ordered_json(nullptr)},
           {"range", headroom::io::detail::range_text(p, {})},
           {"tokens_per_second", timed ? ordered_json(headroom::io::detail::tokens_per_second(p)) : ordered_json(nullptr)},
-          {"device", gib_text(p.outcome.device)},
+          {"device", gib_text(headroom::io::detail::device_of_plan(p))},
           {"job", job_to_json(p.job)}};
 }
 

@@ -21,7 +21,7 @@ inline measured_run measured_by(job ran, measured_run figures, measured_rank whi
   bool any = false;
   for (const auto b : figures.measured) any = any || b >= bytes{0};
   if (!any && figures.step <= 0) refuse("headroom: measured says nothing: one of allocated, active, reserved, device (bytes) and step (seconds) is needed");
-  if (any) figures = measured_beside(figures, replay(ran, until), which);
+  if (any) figures = measured_beside(figures, replay(ran, until), estimate_all(ran), which);
   figures.search = fingerprint_of(ran);
   if (figures.step > 0) figures = measured_beside(figures, cost(ran));
   return figures;

@@ -22,7 +22,6 @@ constexpr std::size_t source(std::string_view name) {
   refuse("no such source");
 }
 constexpr bool near(double a, double b, double within = 1e-9) { return (a < b ? b - a : a - b) <= within; }
-constexpr double of_mib(bytes b) { return static_cast<double>(b.count()) / static_cast<double>(mib.count()); }
 
 /// Of tensors (5 thousandths either way) 400,000 MiB and of a compiler (40 thousandths) 37,500 MiB: deviations of 2,000 and 1,500 MiB, together
 /// 2,500; of replay_order (45 thousandths, in reserved) 20,000 MiB: 900.
@@ -46,6 +45,23 @@ constexpr job after(job j, const std::array<bytes, reading_count>& figures) {
   return j;
 }
 constexpr bytes none{-1};
+
+/// A replay of `ran` that reserves 3 GiB more than its estimate; 2 GiB more than that were measured, and nothing else.
+constexpr auto replayed = [] {
+  auto r = seen;
+  r.ranks[0].reserved += 3 * gib;
+  r.ranks[0].device += 3 * gib;
+  r.ranks[0].fragmentation = r.ranks[0].surplus = bytes{0};
+  r.assumptions.remove(assumption::reserved_by_pools);
+  r.assumptions.add(assumption::reserved_replayed);
+  return r;
+}();
+static_assert(seen.ranks[0].surplus > bytes{0} || seen.ranks[0].fragmentation > bytes{0});
+constexpr job measured_above(job j, std::uint64_t other) {
+  j.measured = measured_beside(measured_run{.measured = {none, none, seen.ranks[0].reserved + 5 * gib, none}}, replayed, seen);
+  j.measured.search = fingerprint_of(ran) ^ other;
+  return j;
+}
 
 }  // namespace
 
@@ -163,6 +179,32 @@ TEST_CASE("a corrected estimate leaves it to the replay whether a job fits") {
   BOTH(seen.fits());
   BOTH(!r.fits());
   BOTH(r.may_fit());
+}
+
+TEST_CASE("an estimate knows the rank that was replayed and measured, and becomes what the replay becomes") {
+  constexpr auto j = measured_above(ran, 0);
+  BOTH(j.measured.predicted[2] == seen.ranks[0].reserved + 3 * gib);
+  BOTH(j.measured.estimated[2] == seen.ranks[0].reserved);
+  constexpr auto r = estimate(j);
+  constexpr auto by_replay = [] {
+    auto k = replayed;
+    correct(k, measured_above(ran, 0).measured, true, false);
+    return k;
+  }();
+  BOTH(r.ranks[0].reserved == seen.ranks[0].reserved + 5 * gib);
+  BOTH(r.ranks[0].allocated == by_replay.ranks[0].allocated);
+  BOTH(r.ranks[0].active == by_replay.ranks[0].active);
+  BOTH(r.ranks[0].device == by_replay.ranks[0].device);
+  BOTH(r.assumptions == by_replay.assumptions);
+  BOTH(r.fits());
+  BOTH(bounds(r, r.ranks[0], reading::allocated) == bounds(by_replay, by_replay.ranks[0], reading::allocated));
+  BOTH(bounds(r, r.ranks[0], reading::device) == bounds(by_replay, by_replay.ranks[0], reading::device));
+  // Another job of the search that is predicted alike is not it.
+  constexpr auto another = estimate(measured_above(ran, 1));
+  BOTH(another.ranks[0].reserved < seen.ranks[0].reserved + 3 * gib);
+  BOTH(!another.fits());
+  BOTH(another.may_fit());
+  BOTH(!another.assumptions.has(assumption::reserved_replayed));
 }
 
 TEST_CASE("what is counted exactly is not corrected") {

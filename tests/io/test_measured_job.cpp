@@ -2,10 +2,12 @@
 // The `measured` key of a job file, from its text to the corrected report; and samples' lengths in files of programs over the Trainer.
 #include <headroom/cost/bounds.hpp>
 #include <headroom/decide.hpp>
+#include <headroom/diagnose/advise.hpp>
 #include <headroom/io/admission.hpp>
 #include <headroom/io/cost_text.hpp>
 #include <headroom/io/export.hpp>
 #include <headroom/io/measured_job.hpp>
+#include <headroom/io/plan_text.hpp>
 #include <headroom/io/report_json.hpp>
 #include <headroom/io/report_text.hpp>
 #include <headroom/io/sweep_reader.hpp>
@@ -115,6 +117,79 @@ TEST_CASE("amounts in words") {
   CHECK(io::bytes_in_words("17") == bytes{17});
   CHECK(io::bytes_in_words("2048 KiB") == bytes{2'097'152});
   for (const auto* wrong : {"", "GiB", "-1 GiB", "1 gib", "1e9", "1 GiB or so", "9999999999 TiB"}) CHECK(!io::bytes_in_words(wrong));
+}
+
+TEST_CASE("every answer has the same figure of the job that was measured, and of each other job of its search") {
+  const char* eight = R"({"model": "llama-3.1-8b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "framework": "deepspeed", "sharding": "zero3", "precision": "bf16-mixed",
+    "batch": {"micro": 1, "accumulation": 8, "sequence": 8192}, "recompute": "full"})";
+  const auto ran = document(R"({"allocated": "24 GiB", "reserved": "26 GiB"})", eight);
+  const auto j = io::read_measured_job(ran, {.base = io::no_files});
+  // Without the run: a replay reserves more than an estimate knows of.
+  const auto before = io::read_job(io::parse_json(eight, "job"), io::no_files);
+  const auto walked = estimate_all(before), replayed = replay(before);
+  REQUIRE(replayed.ranks[0].reserved > walked.ranks[0].reserved + gib);
+  CHECK(j.measured.predicted == std::array{replayed.ranks[0].allocated, replayed.ranks[0].active, replayed.ranks[0].reserved, replayed.ranks[0].device});
+  CHECK(j.measured.estimated == std::array{walked.ranks[0].allocated, walked.ranks[0].active, walked.ranks[0].reserved, walked.ranks[0].device});
+  // `device` is what was reserved and what lies outside the allocator.
+  const auto device = 26 * gib + replayed.ranks[0].outside.total();
+  const report by_value = estimate(j);
+  for (const auto& r : {replay(j), estimate_all(j), decide(j), decide(j, confidence{0.99}), full_report(by_value)}) {
+    CHECK(r.ranks[0].allocated == 24 * gib);
+    CHECK(r.ranks[0].active == replay(j).ranks[0].active);
+    CHECK(r.ranks[0].reserved == 26 * gib);
+    CHECK(r.ranks[0].device == device);
+    CHECK(r.fits());
+    CHECK(r.assumptions == replay(j).assumptions);
+    for (const auto m : {reading::allocated, reading::active, reading::reserved}) CHECK(bounds(r, r.ranks[0], m) == bounds(replay(j), replay(j).ranks[0], m));
+  }
+  CHECK(judged(j, [](const job& k) { return decide(k); })->device == device);
+  CHECK(io::admit({.job = io::job_to_json(j).dump()}).report->ranks[0].device == device);
+  // A search over the micro-batch.
+  auto open = ran;
+  open["batch"] = {{"micro", "auto"}, {"global", 64}, {"sequence", 8192}};
+  open["measured"]["of"] = {{"batch", {{"micro", 1}, {"accumulation", 8}}}};
+  const auto found = plan(io::read_sweep(io::with_measured(open, {.base = io::no_files}), io::no_files).at(0).search, plan_options{.top = 8, .threads = 1});
+  const auto text = io::to_text(found, 0.0);
+  const auto json = io::to_json(found, 0.0);
+  bool any = false;
+  for (std::size_t i = 0; i < found.best.size(); ++i) {
+    const auto& p = found.best[i];
+    CAPTURE(p.job.batch.micro);
+    const auto figure = replay(p.job).device();
+    if (p.job.batch.micro == 1) {
+      any = true;
+      CHECK(figure == device);
+      CHECK(p.outcome.device == device);
+    }
+    CHECK(says(text, io::gib_text(figure) + "  data 8, zero 3, batch " + std::to_string(p.job.batch.micro) + " x "));
+    CHECK(json["plans"][i]["report"]["ranks"][0]["device"] == figure.count());
+    auto k = j;
+    k.batch = p.job.batch;
+    CHECK(replay(k).device() == figure);
+  }
+  CHECK(any);
+}
+
+TEST_CASE("where the job that was run does not fit as measured, no answer says that it does") {
+  const auto v = document(R"({"allocated": "20 GiB", "reserved": "23.4 GiB"})");  // of a GPU that has 23.5, 400 MiB of context among them
+  const auto j = io::read_measured_job(v, {.base = io::no_files});
+  REQUIRE(replay(io::read_job(io::parse_json(plain, "job"), io::no_files)).fits());
+  CHECK(!replay(j).fits());
+  CHECK(!estimate_all(j).fits());
+  CHECK(!estimate_all(j).may_fit());
+  CHECK(!decide(j).fits());
+  CHECK(io::admit({.job = io::job_to_json(j).dump()}).decision == io::decision::does_not_fit);
+}
+
+TEST_CASE("of samples of different lengths a replay says what fits, whatever was measured") {
+  auto v = document(R"({"reserved": "12 GiB"})");
+  v["batch"]["lengths"] = {{"mean", 300}, {"deviation", 200}, {"longer", "truncated"}};
+  const auto j = io::read_measured_job(v, {.base = io::no_files});
+  CHECK(estimate_all(j).ranks[0].reserved == 12 * gib);
+  CHECK(replay(j).ranks[0].reserved == 12 * gib);
+  CHECK(!estimate_all(j).fits());
+  CHECK(estimate_all(j).may_fit());
+  CHECK(decide(j).fits() == replay(j).fits());
 }
 
 TEST_CASE("an admission and a search follow the measured run") {

@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdio>
+
 namespace test_program_measured {
 
 using namespace test_programs;
@@ -31,6 +33,29 @@ TEST_CASE("the job that was run has what was measured") {
   const auto read = headroom::io::parse_json(at.run("estimate " + zero3 + " --json --measured " + log).out, "the report");
   CHECK(read.at("ranks").at(0).at("allocated") == 30 * gib);
   CHECK(read.at("ranks").at(0).at("reserved") == 34 * gib);
+}
+
+TEST_CASE("a search, an estimate and a log's diagnosis have one figure of the job that was measured") {
+  const scratch at;
+  const std::string rest = R"("hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "framework": "deepspeed", "sharding": "zero3", "precision": "bf16-mixed", "model": "llama-3.1-8b", "recompute": "full",)";
+  const auto run = R"( "measured": {"allocated": "24 GiB", "reserved": "26 GiB", "of": {"batch": {"micro": 1, "accumulation": 8}}}})";
+  const auto search = at.file("search.json", "{" + rest + R"("batch": {"micro": "auto", "global": 64, "sequence": 8192},)" + run);
+  const auto plans = at.run("plan " + search);
+  CAPTURE(plans.out);
+  CHECK(plans.status == 0);
+  for (const int micro : {1, 2, 4}) {
+    CAPTURE(micro);
+    const auto job = at.file("job.json", "{" + rest + R"("batch": {"sequence": 8192, "micro": )" + std::to_string(micro) + R"(, "accumulation": )" + std::to_string(8 / micro) + "}," + run);
+    const auto report = headroom::io::parse_json(at.run("estimate --json " + job).out, "the report");
+    const auto device = report.at("ranks").at(0).at("device").get<std::int64_t>();
+    char figure[32];
+    std::snprintf(figure, sizeof figure, "%.2f GiB", static_cast<double>(device) / static_cast<double>(gib));
+    CHECK(holds(plans.out, std::string{figure} + "  data 8, zero 3, batch " + std::to_string(micro) + " x "));
+    if (micro == 1) CHECK(holds(figure, "26.58 GiB"));
+  }
+  const auto solved = at.run("solve --for batch.micro --json " + at.file("one.json", "{" + rest + R"("batch": {"micro": 1, "accumulation": 8, "sequence": 8192},)" + run));
+  CAPTURE(solved.err);
+  CHECK(headroom::io::parse_json(solved.out, "the solution").at("value") == 4);
 }
 
 TEST_CASE("figures that say nothing, or that no such run took, are refused") {

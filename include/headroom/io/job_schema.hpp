@@ -243,17 +243,18 @@ inline schema_value batch_schema() {
 }
 
 inline schema_value measured_schema() {
-  key_schema k{"measured"}, predicted{"measured.predicted"};
+  key_schema k{"measured"}, predicted{"measured.predicted"}, estimated{"measured.predicted.estimated"};
   const auto amount = either_schema(whole_schema(0, largest_exact), schema_value{{"type", "string"}, {"pattern", "^[0-9]"}});
   for (int m = 0; m < reading_count; ++m) {
     const auto name = text(static_cast<reading>(m));
     k.is(name, amount);
-    predicted.is(name, whole_schema(0, largest_exact));
+    for (auto* of : {&predicted, &estimated}) of->is(name, whole_schema(0, largest_exact));
   }
   k.is("step", {{"type", "number"}, {"minimum", 1e-6}, {"maximum", longest_step}});
   measured_rank rank{};
   k.word("rank", rank);
   k.is("of", object_schema());
+  predicted.is("estimated", estimated.object());
   predicted.is("fingerprint", {{"type", "string"}, {"pattern", "^[0-9a-f]{16}$"}});
   predicted.is("errors", object_schema());
   predicted.is("step_nanoseconds", whole_schema(0, static_cast<std::int64_t>(longest_step * 1e9)));

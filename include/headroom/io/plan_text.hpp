@@ -89,22 +89,37 @@ inline std::string range_text(const ranked_plan& p, confidence sure) {
 }
 inline std::string share_text(confidence sure) { return fixed(sure.share() * 100, sure.per_mille % 10 == 0 ? 0 : 1) + " %"; }
 
+/// Of a plan, what decide() says, whose figures are those of replay() where a replay or a measured run decides.
+inline full_report report_of_plan(const ranked_plan& p, const deadline& until) { return until.passed() ? estimate_all(p.job) : decide(p.job); }
+/// `device` of its tightest GPU; of a plan that only a judge of one's own judges, what that said.
+inline bytes device_of_plan(const ranked_plan& p, const deadline& until = {}) {
+#if HEADROOM_EXCEPTIONS
+  try {
+#endif
+    return report_of_plan(p, until).device();
+#if HEADROOM_EXCEPTIONS
+  } catch (const job_error&) {
+    return p.outcome.device;
+  }
+#endif
+}
+
 /// Step and its range, tokens a second, memory of the tightest GPU.
-inline std::string plan_columns(const ranked_plan& p, bool gpus, confidence sure) {
+inline std::string plan_columns(const ranked_plan& p, bool gpus, confidence sure, const deadline& until = {}) {
   const bool timed = p.outcome.seconds > 0;
   return (gpus ? right(grouped(p.job.hardware.gpus()), 7) : "") + right(timed ? fixed(p.outcome.seconds, 3) + " s" : "-", 11) + right(range_text(p, sure), 13) +
-         right(timed ? grouped(static_cast<std::int64_t>(tokens_per_second(p))) : "-", 14) + right(gib_text(p.outcome.device), 13);
+         right(timed ? grouped(static_cast<std::int64_t>(tokens_per_second(p))) : "-", 14) + right(gib_text(device_of_plan(p, until)), 13);
 }
 inline std::string plan_header(bool gpus, confidence sure) {
   return (gpus ? right("GPUs", 7) : "") + right("step", 11) + right(share_text(sure) + " sure", 13) + right("tokens/s", 14) + right("device", 13);
 }
 
 /// `numbered`: what plans are called in the sentence below.
-inline std::string plan_table(const std::vector<ranked_plan>& plans, bool gpus, confidence sure, bool numbered = false) {
+inline std::string plan_table(const std::vector<ranked_plan>& plans, bool gpus, confidence sure, const deadline& until = {}, bool numbered = false) {
   const auto number = [&](const std::string& n) { return numbered ? right(n, 4) : std::string{}; };
   std::string text = "  " + number("") + plan_header(gpus, sure) + "  plan\n";
   std::size_t i = 0;
-  for (const auto& p : plans) text += "  " + number(std::to_string(++i)) + plan_columns(p, gpus, sure) + "  " + plan_line(p.job) + "\n";
+  for (const auto& p : plans) text += "  " + number(std::to_string(++i)) + plan_columns(p, gpus, sure, until) + "  " + plan_line(p.job) + "\n";
   return text;
 }
 
@@ -155,7 +170,7 @@ inline std::vector<ranked_plan> fewer_gpus(const std::vector<ranked_plan>& front
 }  // namespace detail
 
 /// `sure`: of the ranges of times, and of which plans the prediction tells apart.
-inline std::string to_text(const plan_result& r, double seconds, bool colour = false, confidence sure = {}) {
+inline std::string to_text(const plan_result& r, double seconds, bool colour = false, confidence sure = {}, const deadline& until = {}) {
   const palette ink{colour};
   std::string text = ink.bold(grouped(r.evaluated) + (r.evaluated == 1 ? " job" : " jobs") + " evaluated") + ", " + grouped(r.passed_over) + " passed over, " + grouped(r.fitting) + " fit, in " + fixed(seconds, 2) + " s" +
                      (r.complete ? "" : "; stopped before the end: the best so far") + "\n\n";
@@ -166,9 +181,9 @@ inline std::string to_text(const plan_result& r, double seconds, bool colour = f
   } else {
     const bool gpus = detail::several_sizes(r), timed = r.untimed.empty();
     if (!timed) text += detail::wrapped("No step times, so that plans are in order of memory: " + r.untimed + ".", "") + "\n";
-    text += ink.bold(timed ? "The fastest that fit" : "The smallest that fit") + "\n" + detail::plan_table(r.best, gpus, sure, true) + detail::tied_text(r.best, sure);
-    if (gpus && timed) text += "\n" + ink.bold("Fewer GPUs for more time") + "\n" + detail::plan_table(detail::thinned(detail::fewer_gpus(r.front), 12), gpus, sure);
-    if (timed) text += "\n" + ink.bold(gpus ? "Less memory or fewer GPUs for more time" : "Less memory for more time") + "\n" + detail::plan_table(detail::thinned(r.front, 12), gpus, sure);
+    text += ink.bold(timed ? "The fastest that fit" : "The smallest that fit") + "\n" + detail::plan_table(r.best, gpus, sure, until, true) + detail::tied_text(r.best, sure);
+    if (gpus && timed) text += "\n" + ink.bold("Fewer GPUs for more time") + "\n" + detail::plan_table(detail::thinned(detail::fewer_gpus(r.front), 12), gpus, sure, until);
+    if (timed) text += "\n" + ink.bold(gpus ? "Less memory or fewer GPUs for more time" : "Less memory for more time") + "\n" + detail::plan_table(detail::thinned(r.front, 12), gpus, sure, until);
   }
   if (r.rejected.empty()) return text;
   text += "\n" + ink.bold("Rejected") + "\n";
@@ -177,7 +192,7 @@ inline std::string to_text(const plan_result& r, double seconds, bool colour = f
 }
 
 /// A sweep: the fastest plan of each search. `names` say what sets them apart.
-inline std::string sweep_text(const std::vector<std::string>& names, const std::vector<plan_result>& results, double seconds, bool colour = false, confidence sure = {}) {
+inline std::string sweep_text(const std::vector<std::string>& names, const std::vector<plan_result>& results, double seconds, bool colour = false, confidence sure = {}, const deadline& until = {}) {
   const palette ink{colour};
   std::int64_t evaluated = 0, fitting = 0;
   bool complete = true;
@@ -188,7 +203,7 @@ inline std::string sweep_text(const std::vector<std::string>& names, const std::
     const auto& r = results[i];
     evaluated += r.evaluated, fitting += r.fitting;
     complete = complete && r.complete;
-    rows += "  " + left(names[i], width) + (r.best.empty() ? "  " + ink.bad(r.complete ? "no plan fits" : "stopped") : detail::plan_columns(r.best.front(), true, sure) + "  " + detail::plan_line(r.best.front().job)) + "\n";
+    rows += "  " + left(names[i], width) + (r.best.empty() ? "  " + ink.bad(r.complete ? "no plan fits" : "stopped") : detail::plan_columns(r.best.front(), true, sure, until) + "  " + detail::plan_line(r.best.front().job)) + "\n";
   }
   return ink.bold(std::to_string(results.size()) + " searches, " + grouped(evaluated) + " jobs evaluated") + ", " + grouped(fitting) + " fit, in " + fixed(seconds, 2) + " s" +
          (complete ? "" : "; stopped before the end: the best so far") + "\n\n" + ink.bold("The fastest that fit") + "\n  " + left("search", width) + detail::plan_header(true, sure) + "  plan\n" + rows;
@@ -209,7 +224,7 @@ inline ordered_json to_json(const plan_result& r, double seconds, confidence sur
       }
       one["tokens_per_second"] = timed ? ordered_json(detail::tokens_per_second(p)) : ordered_json(nullptr);
       if (!tied.empty()) one["tied"] = static_cast<bool>(tied[i]);
-      one["report"] = to_json(until.passed() ? estimate_all(p.job) : decide(p.job));
+      one["report"] = to_json(detail::report_of_plan(p, until));
       all.push_back(std::move(one));
     }
     return all;

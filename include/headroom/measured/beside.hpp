@@ -49,5 +49,13 @@ constexpr measured_run measured_beside(measured_run run, const basic_report<Rank
   for (std::size_t i = 0; i < uncertainties.size(); ++i) run.of[i] = applies(uncertainties[i], r.assumptions, reading::device) ? base_of(rank, uncertainties[i].of) : bytes{0};
   return run;
 }
+/// … and of the same rank what an estimate of the job says, of which a replay was made. Errors: the same.
+template <class Ranks>
+constexpr measured_run measured_beside(measured_run run, const basic_report<Ranks>& replayed, const basic_report<Ranks>& estimated, measured_rank which = measured_rank::most) {
+  run = measured_beside(run, replayed, which);
+  const auto& rank = estimated.ranks[static_cast<std::size_t>(&rank_measured(replayed, run, which) - &replayed.ranks[0])];
+  run.estimated = {rank.allocated, rank.active, rank.reserved, rank.device};
+  return run;
+}
 
 }  // namespace headroom

@@ -31,7 +31,8 @@ struct rank_correction {
   double most{};  ///< bytes that any of it can be
 };
 
-/// `share`: how much of an error the rank has in common with the measured run.
+/// `share`: how much of an error the rank has in common with the measured run. `same`: all, since it is the rank that was measured; what its errors
+/// are proportional to is then what the run says, whichever report it is of.
 constexpr rank_correction correction_of(const rank_report& r, const assumption_set& listed, const measured_run& run, const explained_run& e, double share, bool same) {
   rank_correction c;
   for (int m = 0; m < reading_count; ++m) {
@@ -39,8 +40,8 @@ constexpr rank_correction correction_of(const rank_report& r, const assumption_s
     double below = 0, above = 0, moved = 0;
     for (std::size_t i = 0; i < explained_run::sources; ++i) {
       const auto& s = uncertainties[i];
-      if (!applies(s, listed, static_cast<reading>(m))) continue;
-      const auto of = base_of(r, s.of);
+      if (static_cast<int>(s.first) > m || !(same || listed.has(s.when))) continue;
+      const auto of = same ? run.of[i] : base_of(r, s.of);
       const double under = deviation_of(s, of, false), over = deviation_of(s, of, true);
       below += under * under;
       above += over * over;
@@ -96,12 +97,13 @@ constexpr void put_in_order(std::array<bytes, reading_count>& now, const measure
   for (std::size_t m = 0; m < now.size(); ++m) now[m] = max(now[m], m == 0 ? counted : now[m - 1]);
 }
 
-constexpr void correct_rank(rank_report& r, const assumption_set& listed, const measured_run& run, const explained_run& e, bool ran, bool replayed_later) {
+/// Whether it was the rank that was measured: then nothing of it is left to a replay.
+constexpr bool correct_rank(rank_report& r, const assumption_set& listed, const measured_run& run, const explained_run& e, bool ran, bool replayed_later) {
   const std::array as_predicted{r.allocated, r.active, r.reserved, r.device};
-  const bool same = ran && as_predicted == run.predicted;
+  const bool same = ran && (as_predicted == run.predicted || (replayed_later && as_predicted == run.estimated));
   const auto c = correction_of(r, listed, run, e, same ? 1.0 : 1 - own_error * own_error, same);
   std::array<bytes, reading_count> now{};
-  for (std::size_t m = 0; m < now.size(); ++m) now[m] = as_predicted[m] + whole_bytes(c.moved[m]);
+  for (std::size_t m = 0; m < now.size(); ++m) now[m] = (same ? run.predicted : as_predicted)[m] + whole_bytes(c.moved[m]);
   put_in_order(now, run, counted_of(r.at_peak));
   for (std::size_t m = 0; m < now.size(); ++m) {
     r.measured.below[m] = static_cast<std::int32_t>(c.below[m] * 1000 + 0.5);
@@ -116,7 +118,11 @@ constexpr void correct_rank(rank_report& r, const assumption_set& listed, const 
   r.device = now[3];
   if (r.lengths.given())
     for (auto* of : {&r.lengths.low, &r.lengths.median, &r.lengths.high, &r.lengths.least}) *of += r.measured.moved[2];
-  if (!replayed_later) return;
+  if (!replayed_later) return same;
+  if (same && as_predicted != run.predicted && !listed.has(assumption::lengths_not_replayed)) {  // the replay was made, and measured
+    r.surplus = r.fragmentation = bytes{0};
+    return true;
+  }
   // A replay is corrected by more: by what it has of errors that an estimate has not, and by all of them where it is the measured job's.
   auto all = listed;
   all.add(assumption::reserved_replayed);
@@ -124,18 +130,26 @@ constexpr void correct_rank(rank_report& r, const assumption_set& listed, const 
   for (std::size_t m = 0; m < now.size(); ++m) most += e.unexplained[m] < 0 ? -e.unexplained[m] : e.unexplained[m];
   r.surplus += whole_bytes(most);
   r.fragmentation = max(r.fragmentation, r.capacity);  // whether it fits is for the replay to say
+  return false;
 }
 
 }  // namespace detail
 
 /// Corrects every rank of a report by a measured run of the same framework and hardware. `ran`: it is the job that was run, of which a rank that is
-/// predicted to the byte as the measured one was becomes what was measured. `replayed_later`: it is an estimate of a job that replay() replays, which then says whether the job fits.
+/// predicted to the byte as the measured one was becomes what was measured. `replayed_later`: it is an estimate of a job that replay() replays, which then
+/// says whether the job fits; of the rank that was measured the run has said it.
 template <class Ranks>
 constexpr void correct(basic_report<Ranks>& r, const measured_run& run, bool ran, bool replayed_later) {
   if (!run.of_memory()) return;
   const auto e = explain(run);
   bytes most{0};
-  for (std::size_t i = 0; i < static_cast<std::size_t>(r.size); ++i) detail::correct_rank(r.ranks[i], r.assumptions, run, e, ran, replayed_later);
+  bool known = r.kinds == r.size;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(r.size); ++i) known = detail::correct_rank(r.ranks[i], r.assumptions, run, e, ran, replayed_later) && known;
+  if (replayed_later && known) {  // every number is that of a replay
+    r.assumptions.remove(assumption::reserved_without_fragmentation);
+    r.assumptions.remove(assumption::reserved_by_pools);
+    r.assumptions.add(assumption::reserved_replayed);
+  }
   if (r.kinds > r.size) {  // of those that are not here, what they may be moved by
     for (std::size_t i = 0; i < explained_run::sources; ++i) {
       const auto& s = uncertainties[i];

@@ -19,7 +19,8 @@ inline constexpr std::size_t most_time_errors = 20;
 /// measured_by() (measured.hpp).
 struct measured_run {
   std::array<bytes, reading_count> measured{bytes{-1}, bytes{-1}, bytes{-1}, bytes{-1}};  ///< by `reading`; -1: it was not
-  std::array<bytes, reading_count> predicted{};     ///< of the rank that was measured
+  std::array<bytes, reading_count> predicted{};     ///< of the rank that was measured, by replay() where it replays the job
+  std::array<bytes, reading_count> estimated{};     ///< … by estimate(), which knows the rank by it; 0: not said
   std::array<bytes, uncertainties.size()> of{};     ///< what each source of error is proportional to in that rank; 0 where it does not apply
   std::int64_t step{};                              ///< nanoseconds; 0: not measured
   std::int64_t predicted_step{};

@@ -79,10 +79,19 @@ inline std::string fingerprint_text(std::uint64_t n) {
   return text;
 }
 
+/// Bytes by the names of readings.
+inline void read_readings(const json_value& value, const std::string& path, std::array<bytes, reading_count>& to) {
+  key_reader k{value, path};
+  for (int m = 0; m < reading_count; ++m)
+    if (const auto* v = k.take(text(static_cast<reading>(m)))) to[static_cast<std::size_t>(m)] = bytes{whole_at(*v, k.at(text(static_cast<reading>(m))), 0, largest_exact)};
+  k.finish();
+}
+
 inline void read_predicted(const json_value& value, const std::string& path, measured_run& run) {
   key_reader k{value, path};
   for (int m = 0; m < reading_count; ++m)
     if (const auto* v = k.take(text(static_cast<reading>(m)))) run.predicted[static_cast<std::size_t>(m)] = bytes{whole_at(*v, k.at(text(static_cast<reading>(m))), 0, largest_exact)};
+  if (const auto* v = k.take("estimated")) read_readings(*v, k.at("estimated"), run.estimated);
   if (const auto* v = k.take("fingerprint")) run.search = fingerprint_at(*v, k.at("fingerprint"));
   if (const auto* v = k.take("errors"))
     each_error(*v, k.at("errors"), uncertainties, largest_exact, [&](std::size_t i, std::int64_t n) { run.of[i] = bytes{n}; });
@@ -135,6 +144,7 @@ inline json_value measured_to_json(const measured_run& run) {
       const std::string name{text(static_cast<reading>(m))};
       if (run.measured[m] >= bytes{0}) out[name] = run.measured[m].count();
       predicted[name] = run.predicted[m].count();
+      if (run.estimated[0] > bytes{0}) predicted["estimated"][name] = run.estimated[m].count();
     }
     for (std::size_t i = 0; i < uncertainties.size(); ++i)
       if (run.of[i] > bytes{0}) errors[std::string{uncertainties[i].from}] = run.of[i].count();
