@@ -245,7 +245,10 @@ TEST_CASE("what decides is asked for, and what is not modelled is refused") {
   refused(with([](job& j) { j.rollout.generations = 7; }), "rollout.generations");
   refused(with([](job& j) { j.rollout.share = memory_share::of(0.18); }), "too small");
   refused(with([](job& j) { j.objective.kind = objective_kind::sft; }), "rollout is for methods");
-  refused(with([](job& j) { j.objective.code = method_code::openrlhf; }), "are modelled as TRL, ms-swift and verl run them");
+  refused(with([](job& j) { j.objective.code = method_code::nemo_rl; }), "are modelled as TRL, ms-swift, verl and OpenRLHF run them");
+  CHECK_FALSE(objection_to(with([](job& j) { j.objective.code = method_code::openrlhf; })));
+  refused(with([](job& j) { j.objective.code = method_code::openrlhf; j.adapter = lora(j).adapter; }), "full training are modelled");
+  refused(with([](job& j) { j.objective.code = method_code::openrlhf; j.sharding = {.kind = sharding_kind::fsdp1}; }), "run DeepSpeed's engines");
   refused(with([](job& j) { j.rollout.trainer_moves = {trainer_part::optimizer}; }), "TRL's trainer puts nothing");
   refused(with([](job& j) { j.rollout.engine = engine_kind::sglang; }), "SGLang");
   refused(with([](job& j) { j.objective.code = method_code::ms_swift; j.sharding.stage = 2; j.rollout.trainer_moves = {trainer_part::weights}; }), "stages 1 and 2");
@@ -274,6 +277,34 @@ TEST_CASE("the largest share, and the longest completion") {
   plain.objective = {};
   CHECK_THROWS_WITH_AS(solve(plain, unknowns::engine_share), doctest::Contains("rollout.share is solved for"), job_error);
   CHECK_THROWS_WITH_AS(solve(plain, unknowns::completion), doctest::Contains("rollout.completion is solved for"), job_error);
+}
+
+TEST_CASE("the most completions of each prompt, of as many prompts") {
+  auto j = beside_vllm();
+  j.rollout = {.engine = engine_kind::trainer, .prompt = 512, .completion = 512, .generations = 8};  // 8 × 4 × 2 completions of 8 prompts
+  CHECK(unknowns::generations.step(j) == 4);  // 32 at once
+  const auto s = solve(j, unknowns::generations);
+  REQUIRE(s.found);
+  CHECK_FALSE(s.limited);
+  CHECK(s.value % 4 == 0);
+  CHECK(s.value > 8);
+  CHECK(s.job.rollout.generations == s.value);
+  CHECK(s.job.batch.accumulation * 4 == s.value);
+  CHECK(s.job.batch.micro == 4);
+  CHECK(estimate(s.job).fits());
+  auto more = s.job;
+  unknowns::generations.set(more, s.value + 4);
+  CHECK_FALSE(objection_to(more));
+  CHECK_FALSE(estimate(more).fits());
+  // Tokens of an engine that has its share take their turn.
+  CHECK(solve(beside_vllm(), unknowns::generations).limited);
+  CHECK(unknowns::find("batch.generations")->key == "rollout.generations");
+  CHECK(unknowns::find("batch.completion")->key == "rollout.completion");
+  CHECK(unknowns::find("rollout.memory_share")->key == "rollout.share");
+  j.rollout.generations = 0;
+  CHECK_THROWS_WITH_AS(solve(j, unknowns::generations), doctest::Contains("how many prompts a step has"), job_error);
+  j.rollout.generations = 7;
+  CHECK_THROWS_WITH_AS(solve(j, unknowns::generations), doctest::Contains("must divide batch.micro"), job_error);
 }
 
 TEST_CASE("a file says it and gets it back") {

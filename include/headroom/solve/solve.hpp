@@ -122,10 +122,34 @@ inline constexpr unknown completion{
       j.batch.sequence = checked::add(j.rollout.prompt, n);
     }};
 
-inline constexpr std::array all{micro_batch, sequence, layers, nodes, gpus_per_node, gpu_memory, host_memory, engine_share, completion};
+/// Completions of each prompt, of as many prompts in a step as there are: micro-batches become more, of the size that they have.
+inline constexpr unknown generations{
+    "rollout.generations", false,
+    [](const job& j) -> std::int64_t {
+      if (j.rollout.generations < 1) refuse("headroom: rollout.generations is solved for from a number of completions of each prompt, which says how many prompts a step has: rollout.generations");
+      const auto at_once = checked::mul(j.batch.micro, j.hardware.gpus()), completions = checked::mul(at_once, j.batch.accumulation);
+      if (completions % j.rollout.generations != 0) refuse("headroom: rollout.generations must divide batch.micro × accumulation × the GPUs, the completions of a step", j.rollout.generations);
+      return at_once / std::gcd(at_once, completions / j.rollout.generations);
+    },
+    [](const job&) -> std::int64_t { return 1 << 16; },
+    [](job& j, std::int64_t n) {
+      j.batch.accumulation = checked::mul(j.batch.accumulation, n) / j.rollout.generations;
+      j.rollout.generations = n;
+    }};
+
+inline constexpr std::array all{micro_batch, sequence, layers, nodes, gpus_per_node, gpu_memory, host_memory, engine_share, completion, generations};
+
+/// Other names that they go by.
+struct other_name {
+  std::string_view name, key;
+};
+inline constexpr std::array other_names{other_name{"batch.generations", "rollout.generations"}, other_name{"batch.completion", "rollout.completion"}, other_name{"rollout.memory_share", "rollout.share"}};
+
 
 /// By key; none: nullptr.
 constexpr const unknown* find(std::string_view key) {
+  for (const auto& o : other_names)
+    if (o.name == key) key = o.key;
   for (const auto& u : all)
     if (u.key == key) return &u;
   return nullptr;
