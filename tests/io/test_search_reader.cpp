@@ -24,7 +24,7 @@ TEST_CASE("keys one by one, and whole sections") {
   CHECK(one.job.parallel.pipeline == 2);
   CHECK_FALSE(one.open_micro);
   const auto all = read(R"({"model": "llama-3.1-8b", "parallel": "auto", "sharding": "auto", "recompute": "auto", "offload": "auto", "batch": {"sequence": 4096, "global": 64}})");
-  CHECK(all.open == (1U << axes::all.size()) - 1 - axes::bit(axes::nodes) - axes::bit(axes::gpus_per_node));  // how many GPUs is another question
+  CHECK(all.open == (1U << axes::all.size()) - 1 - axes::bit(axes::nodes) - axes::bit(axes::gpus_per_node) - axes::bit(axes::engine_tensor) - axes::bit(axes::engine_share) - axes::bit(axes::engine_sleep));  // how many GPUs is another question
   CHECK(all.open_micro);
   CHECK(all.global_batch == 64);
   const auto micro = read(R"({"model": "llama-3.1-8b", "batch": {"micro": "auto", "sequence": 4096, "global": 64}})");

@@ -44,6 +44,42 @@ std::string refusal(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("an engine on the GPUs that train: every share, depth of sleep and division of its model") {
+  const auto s = io::read_search(parse(R"({"model": "qwen2.5-7b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 2}, "framework": "deepspeed", "precision": "bf16-mixed",
+    "sharding": {"kind": "zero", "stage": 3}, "batch": {"micro": 4, "accumulation": 2, "sequence": 1024}, "recompute": "full", "objective": {"kind": "grpo", "trainer": "trl", "reference": "none"},
+    "rollout": {"engine": "vllm", "placement": "colocated", "share": "auto", "sleep": "auto", "tensor": "auto", "prompt": 512, "completion": 512, "generations": 8}})"));
+  CHECK(s.open == (axes::bit(axes::engine_share) | axes::bit(axes::engine_sleep) | axes::bit(axes::engine_tensor)));
+  const auto r = plan(s, {.top = 1000});
+  std::size_t fitting = 0;
+  double fastest = 1e300;
+  for (std::int32_t share = 10; share <= 95; share += 5)
+    for (std::int32_t sleep = 0; sleep <= 2; ++sleep)
+      for (const auto tensor : {1, 2}) {
+        auto j = s.job;
+        j.rollout.share.per_million = share * 10'000;
+        j.rollout.sleep = sleep;
+        j.rollout.tensor = tensor;
+        if (objection_to(j) || !estimate(j).fits()) continue;
+        ++fitting;
+        fastest = std::min(fastest, cost(j).step.value);
+      }
+  CHECK(fitting > 10);
+  REQUIRE(r.best.size() == fitting);
+  CHECK(cost(r.best[0].job).step.value == fastest);
+  std::set<std::pair<std::int32_t, std::int32_t>> seen;
+  for (const auto& p : r.best) {
+    CHECK(estimate(p.job).fits());
+    seen.insert({p.job.rollout.share.per_million + p.job.rollout.sleep, static_cast<std::int32_t>(p.job.rollout.tensor)});
+  }
+  CHECK(seen.size() == fitting);
+  CHECK(io::detail::plan_line(r.best[0].job).find("engine 0.") != std::string::npos);
+  // An engine on GPUs of its own has none of it to choose.
+  auto apart = s.job;
+  apart.rollout = {.engine = engine_kind::vllm, .placement = rollout_place::separate, .gpus = 2, .prompt = 512, .completion = 512, .generations = 8};
+  CHECK(axes::engine_share.values(apart).size() == 0);
+  CHECK(axes::engine_tensor.values(apart).size() == 1);
+}
+
 TEST_CASE("the fewest GPUs, and the front of time, memory and GPUs, against every size searched by itself") {
   const auto s = io::read_search(parse(nodes_open));
   const auto r = plan(s, {.top = 50'000});

@@ -43,6 +43,10 @@ inline std::string plan_line(const job& j) {
   if (j.offload.optimizer != place::on_gpu) text += ", optimizer offloaded";
   if (place_of_parameters(j) != place::on_gpu) text += ", parameters offloaded";
   if (j.offload.activations != place::on_gpu) text += ", activations offloaded";
+  if (const auto& r = j.rollout; r.shares_gpus()) {
+    text += ", engine " + fixed(r.share.per_million / 1e6, 2) + (r.tensor > 1 ? " on " + std::to_string(r.tensor) + " GPUs" : std::string{});
+    if (r.sleeps()) text += ", sleeps " + std::to_string(r.sleep);
+  }
   return text;
 }
 

@@ -233,9 +233,35 @@ inline constexpr axis parameter_place{
     [](job& j, std::int64_t v) { detail::set_place(j.offload.parameters, v); }};
 inline constexpr axis activation_place{"offload.activations", [](const job&) { return detail::either(true); }, [](job& j, std::int64_t v) { detail::set_place(j.offload.activations, v); }};
 
+/// An engine on the GPUs that train: how many of them hold the model together, how much of each it takes, and what it gives back.
+inline constexpr axis engine_tensor{
+    "rollout.tensor",
+    [](const job& j) { return detail::divisors(j.rollout.shares_gpus() ? j.hardware.gpus_per_node : 1, 64, [&](std::int64_t t) { return j.model.heads % t == 0; }); },
+    [](job& j, std::int64_t v) { j.rollout.tensor = v; }};
+/// In hundredths.
+inline constexpr axis engine_share{
+    "rollout.share",
+    [](const job& j) {
+      choices c;
+      for (std::int64_t v = 10; v <= 95; v += 5)
+        if (j.rollout.shares_gpus()) c.add(v);
+      return c;
+    },
+    [](job& j, std::int64_t v) { j.rollout.share.per_million = static_cast<std::int32_t>(v * 10'000); }};
+inline constexpr axis engine_sleep{
+    "rollout.sleep",
+    [](const job& j) {
+      choices c;
+      for (std::int32_t v = 0; v <= 2; ++v)
+        if (j.rollout.shares_gpus()) c.add(v);
+      return c;
+    },
+    [](job& j, std::int64_t v) { j.rollout.sleep = static_cast<std::int32_t>(v); }};
+
 /// GPUs and degrees first: the GPUs are divided among them, and a search is divided by them. The others follow.
 inline constexpr std::array all{nodes,    gpus_per_node,    tensor, pipeline,      context,         expert,          expert_tensor,   sharding,
-                                sequence, virtual_pipeline, order,  recomputation, optimizer_place, parameter_place, activation_place};
+                                sequence, virtual_pipeline, order,  recomputation, optimizer_place, parameter_place, activation_place,
+                                engine_tensor, engine_share, engine_sleep};
 inline constexpr std::size_t degrees_end = 7;
 
 /// The place of a key in `all`; size() where it is none.
