@@ -110,6 +110,23 @@ TEST_CASE("SimPO and ORPO have no reference") {
   }
 }
 
+// LLaMA-Factory's stage rm: the head stays, a value head of 3,585 is added; all states are divided by 8. At the end of each forward there are
+// logits of 4 × 2 × 1,024 tokens in bf16 and in fp32, gone before the backward.
+TEST_CASE("a reward model beside its language head") {
+  job j{.model = models::qwen2_5_7b, .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8}, .framework = frameworks::deepspeed,
+        .precision = precisions::bf16_mixed, .sharding = zero(3), .batch = {.micro = 4, .sequence = 1024}, .recompute = recompute::full,
+        .objective = {.kind = objective_kind::reward, .code = method_code::llama_factory}};
+  const auto r = estimate(j);
+  CHECK(r.parameter_count.total == parameters{7'615'616'512 + 3585});
+  const auto logits = [](const report& of, phase p) { return of.ranks[0].at_phase[static_cast<std::size_t>(p)][row::logits].count(); };
+  CHECK(logits(r, phase::loss_forward) == 7'474'249'728);
+  CHECK(logits(r, phase::backward) == 0);
+  auto by_trl = j;
+  by_trl.objective.code = method_code::trl;
+  CHECK(logits(estimate(by_trl), phase::loss_forward) < 1'000'000);
+  CHECK(r.peak() > estimate(by_trl).peak());
+}
+
 TEST_CASE("a reward model of Qwen2.5 7B has one score instead of a vocabulary's head") {
   constexpr std::int64_t p = 7'615'616'512 - 152'064 * 3'584 + 3'584;
   static_assert(p == 7'070'622'720);

@@ -432,7 +432,7 @@ resume_from_checkpoint: null
   CHECK(frozen.trainable.list[0].last_layer == 31);
   CHECK(holds(refusal_of({{"a.yaml", "finetuning_type: lora\nlora_rnk: 8\n"}}), "a.yaml:2: lora_rnk is not known here (did you mean lora_rank?), and may change what is allocated"));
   CHECK(holds(refusal_of({{"a.yaml", "finetuning_type: lora\nmodel_name_or_path: me/mine\n"}}), "a.yaml:2: the model \"me/mine\" is not in the model zoo"));
-  CHECK(holds(refusal_of({{"a.yaml", "finetuning_type: full\nstage: rm\n"}}), "a.yaml:2: stage \"rm\" is not modelled"));
+  CHECK(holds(refusal_of({{"a.yaml", "finetuning_type: full\nstage: rw\n"}}), "stage must not be \"rw\""));
 }
 
 TEST_CASE("LLaMA-Factory makes fp32 of what trains, and loads the rest in 16 bits") {

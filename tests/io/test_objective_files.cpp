@@ -51,10 +51,47 @@ TEST_CASE("LLaMA-Factory's preference training: pairs, and the adapters switched
   CHECK_FALSE(objection_to(kto));
 }
 
+/// examples/train_lora/llama3_lora_ppo.yaml of its release 0.9.3, shortened.
+TEST_CASE("LLaMA-Factory's PPO: a value head, and whose scores") {
+  const std::string ppo =
+      "model_name_or_path: meta-llama/Meta-Llama-3-8B-Instruct\nreward_model: saves/llama3-8b/lora/reward\nstage: ppo\ndo_train: true\nfinetuning_type: lora\nlora_rank: 8\nlora_target: all\n"
+      "dataset: identity\ntemplate: llama3\ncutoff_len: 1024\noutput_dir: saves\nper_device_train_batch_size: 1\ngradient_accumulation_steps: 8\nlearning_rate: 1.0e-5\nbf16: true\nmax_new_tokens: 512\ntop_k: 0\ntop_p: 0.9\n";
+  const auto read = [&](const std::string& from, const std::string& to, std::vector<std::string> set = one) { return job_of({{"ppo.yaml", changed(ppo, from, to)}}, set); };
+  const auto refused = [&](const std::string& from, const std::string& to) { return refusal_of({{"ppo.yaml", changed(ppo, from, to)}}, one); };
+  const auto j = job_of({{"ppo.yaml", ppo}}, one);
+  CHECK(j.objective == objective{.kind = objective_kind::ppo, .code = method_code::llama_factory, .reference = reference_way::adapter_off, .reward_adapter = true});
+  CHECK(j.rollout == rollout{.engine = engine_kind::trainer, .prompt = 1024, .completion = 512});
+  CHECK(j.batch.sequence == 1536);
+  CHECK(j.batch.accumulation == 8);
+  CHECK_FALSE(objection_to(j));
+  CHECK(read("max_new_tokens: 512\n", "").rollout.completion == 1024);  // generating_args.py
+  CHECK(read("cutoff_len: 1024\n", "").rollout.prompt == 2048);
+  const auto whole = read("reward_model: saves/llama3-8b/lora/reward", "reward_model_type: full\nreward_model: meta-llama/Meta-Llama-3-8B-Instruct");
+  CHECK(whole.objective.frozen.model == whole.model);
+  CHECK_FALSE(whole.objective.reward_adapter);
+  CHECK_FALSE(objection_to(whole));
+  const auto served = read("reward_model: saves/llama3-8b/lora/reward", "reward_model_type: api\nreward_model: http://localhost:8000");
+  CHECK_FALSE(served.objective.has_reward());
+  CHECK_FALSE(objection_to(served));
+  CHECK(job_of({{"ppo.yaml", changed(changed(ppo, "finetuning_type: lora\nlora_rank: 8\nlora_target: all", "finetuning_type: full"), "reward_model: saves/llama3-8b/lora/reward", "reward_model_type: api\nreward_model: http://localhost:8000")}}, one).objective.reference == reference_way::copy);
+  CHECK(read("template: llama3", "ref_model: meta-llama/Meta-Llama-3-8B-Instruct").objective.reference == reference_way::copy);
+  CHECK(holds(refused("finetuning_type: lora\nlora_rank: 8\nlora_target: all", "finetuning_type: full"), "needs finetuning_type lora"));
+  CHECK(holds(refused("template: llama3", "ref_model: other/one"), "another model than the trained one"));
+  CHECK(holds(refused("template: llama3", "num_beams: 4"), "num_beams = 4"));
+  CHECK(holds(refused("template: llama3", "reward_model_quantization_bit: 4"), "reward_model_quantization_bit = 4"));
+  CHECK(holds(refused("finetuning_type: lora", "finetuning_type: freeze"), "finetuning_type"));
+}
+
+TEST_CASE("LLaMA-Factory's reward model: pairs, and a score beside the language head") {
+  const auto j = job_of({{"rm.yaml", changed(factory_dpo, "stage: dpo", "stage: rm")}}, one);
+  CHECK(j.objective == objective{.kind = objective_kind::reward, .code = method_code::llama_factory});
+  CHECK_FALSE(objection_to(j));
+  CHECK(estimate(j).ranks[0].at_phase[static_cast<std::size_t>(phase::loss_forward)][row::logits].count() >= 6LL * 151'936 * 4096);
+}
+
 TEST_CASE("what of it is not modelled is refused where it stands") {
   const auto refused = [](const std::string& from, const std::string& to) { return refusal_of({{"dpo.yaml", changed(factory_dpo, from, to)}}, one); };
-  CHECK(holds(refused("stage: dpo", "stage: rm"), "dpo.yaml:3: stage \"rm\" is not modelled"));
-  CHECK(holds(refused("stage: dpo", "stage: ppo"), "stage \"ppo\" is not modelled"));
+  CHECK(holds(refused("stage: dpo", "stage: ppo"), "stage ppo needs reward_model"));
   CHECK(holds(refused("pref_loss: sigmoid", "pref_loss: other"), "dpo.yaml:9: pref_loss \"other\" is not modelled"));
   CHECK(holds(refused("pref_loss: sigmoid", "ref_model: Qwen/Qwen3-8B"), "dpo.yaml:9: a reference that is another model"));
   CHECK(holds(refused("pref_loss: sigmoid", "ref_model_quantization_bit: 4"), "ref_model_quantization_bit = 4 is not modelled"));

@@ -76,4 +76,23 @@ constexpr program encoder_head(const scene& s, const module_set& trained, bool i
   return p;
 }
 
+/// A score of each token beside the language head: logits are made, also in fp32, and go as soon as the forward is over, since nobody reads
+/// them; the last hidden state is dropped from and read by a linear layer with a bias (trl/models/modeling_value_head.py ValueHead,
+/// summary_dropout_prob 0.1, and AutoModelForCausalLMWithValueHead.forward; LLaMA-Factory train/rm/trainer.py compute_loss).
+constexpr program value_head(const scene& s, const module_set& trained, bool input_has_gradient) {
+  const auto& m = *s.model;
+  program p(s.granule);
+  auto x = p.input(checked::mul(s.tokens, m.hidden), s.residual_width, input_has_gradient);
+  if (!m.no_final_norm) x = ops::norm(p, s, x, m.hidden, trained.has(module::norm));
+  const auto words = checked::mul(s.tokens, s.vocabulary);
+  p.step(0, 0, {.holds = x.bit(), .forward_temporary = p.rounded(words, s.width) + (s.width < 4 ? p.rounded(words, 4) : bytes{0}), .temporaries = row::logits});
+  auto y = ops::drop(p, x, probability::of(0.1));
+  if (s.autocast) y = ops::cast(p, y, 4);
+  const auto values = ops::multiply(p, s, y, {.in = m.hidden, .out = m.classes, .bias = true, .trains = trained.has(module::head)});
+  const auto loss = p.make(1, 4);
+  p.step(values.bit(), loss.bit(), {.saves = values.bit()});
+  p.set_output(loss);
+  return p;
+}
+
 }  // namespace headroom

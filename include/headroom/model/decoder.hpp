@@ -104,7 +104,7 @@ constexpr void add_head(inventory& list, const shape& m) {
     list.add({.role = module::head, .rows = 1, .columns = checked::mul(m.layers, m.heads), .frozen = true});
     list.add({.role = module::head, .rows = 1, .frozen = true});
   }
-  if (m.classes > 0) add_matrix(list, once, module::head, m.classes, m.narrow_embedding ? m.hidden : width, split_axis::none, bias);
+  if (m.classes > 0) add_matrix(list, once, module::head, m.classes, m.narrow_embedding ? m.hidden : width, split_axis::none, bias || m.head == head_kind::language);  // a value head has a bias
 }
 
 /// Multi-token prediction (DeepSeek-V3 technical report, section 2.2): a projection of 2h to h, three norms and one more

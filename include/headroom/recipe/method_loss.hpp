@@ -58,6 +58,7 @@ struct method_loss {
 /// 2025-06-25), none before; ms-swift swift/rlhf_trainers/grpo_trainer.py
 /// _get_logps_via_local_forward, without entropies unless they are logged; verl verl/workers/actor/dp_actor.py _forward_micro_batch without
 /// entropy, on samples without padding.
+/// OpenRLHF's GRPO and RLOO: openrlhf/models/actor.py forward, at temperature 1 and without entropies.
 /// PPO and online DPO: TRL trl/experimental/ppo/ppo_trainer.py train and trl/experimental/online_dpo/online_dpo_trainer.py _forward; OpenRLHF
 /// openrlhf/models/actor.py forward; DeepSpeed-Chat dschat/rlhf/ppo_trainer.py train_rlhf, gather_log_probs; LLaMA-Factory
 /// src/llamafactory/train/ppo/trainer.py batched_forward_pass over TRL 0.9's PPOTrainer.train_minibatch and loss, whose language-model head with a
@@ -80,6 +81,7 @@ constexpr method_loss loss_of(const objective& o, bool kernels) {
     switch (o.code) {
       case method_code::verl: return {.scores = label_scores::in_kernel, .divides = in_place, .shifts = false, .overwrites = true};
       case method_code::ms_swift: return {.scores = label_scores::by_sample, .divides = in_place};
+      case method_code::openrlhf: return {.scores = kernels ? label_scores::in_kernel : label_scores::in_chunks, .shifts = false, .widens = true, .names_logits = false};
       case method_code::trl_0_29: return {.scores = label_scores::by_sample, .divides = into_copy, .entropy = logits_entropy::in_chunks};
       case method_code::trl_0_22: return {.scores = label_scores::by_sample, .divides = into_copy, .entropy = logits_entropy::by_sample};
       case method_code::trl_0_19: return {.scores = label_scores::by_sample, .divides = into_copy};
@@ -107,7 +109,7 @@ constexpr bool models_generating(const objective& o) {
     case objective_kind::ppo: return o.code == trl || o.code == verl || o.code == openrlhf || o.code == deepspeed_chat || o.code == llama_factory;
     case objective_kind::online_dpo: return o.code == trl;
     case objective_kind::rloo:
-    case objective_kind::grpo: return o.code == trl || o.code == trl_0_29 || o.code == trl_0_22 || (o.code == trl_0_19 && o.kind == objective_kind::grpo) || o.code == ms_swift || o.code == verl;
+    case objective_kind::grpo: return o.code == trl || o.code == trl_0_29 || o.code == trl_0_22 || (o.code == trl_0_19 && o.kind == objective_kind::grpo) || o.code == ms_swift || o.code == verl || o.code == openrlhf;
     default: return false;
   }
 }
@@ -122,8 +124,8 @@ constexpr bool models_loss(const objective& o) {
     case method_code::trl_0_28: return is(dpo);
     case method_code::trl_0_14: return is(dpo, orpo, cpo, simpo);
     case method_code::ms_swift: return is(dpo, orpo, cpo, simpo, reward, classification, embedding, rerank);
-    case method_code::llama_factory: return is(dpo, kto, orpo, simpo);
-    case method_code::openrlhf: return is(dpo, reward);
+    case method_code::llama_factory: return is(dpo, kto, orpo, simpo, reward);
+    case method_code::openrlhf: return is(sft, dpo, reward);
     default: return false;
   }
 }

@@ -79,13 +79,13 @@ constexpr objection check_method_step(const job& j, const No& no) {
   const auto& o = j.objective;
   const auto& f = j.framework;
   if (generates(o.kind) && !models_generating(o))
-    return no("headroom: of methods that generate completions GRPO and RLOO are modelled as TRL, ms-swift and verl run them, PPO as TRL, verl, OpenRLHF, DeepSpeed-Chat and LLaMA-Factory do, online DPO as TRL does; objective.trainer");
+    return no("headroom: of methods that generate completions GRPO and RLOO are modelled as TRL, ms-swift, verl and OpenRLHF run them, PPO as TRL, verl, OpenRLHF, DeepSpeed-Chat and LLaMA-Factory do, online DPO as TRL does; objective.trainer");
   if (generates(o.kind) && o.code == method_code::verl && j.attention != attention::flash)
     return no("headroom: of verl, samples without padding and flash-attn's loss are modelled (use_remove_padding): attention must be \"flash\"");
-  if (o.code == method_code::llama_factory && o.kind == objective_kind::reward)
-    return no("headroom: LLaMA-Factory's reward model keeps the language head and makes its logits, which is not modelled by this version; objective.trainer must be trl or ms-swift");
+  if (scores_beside_words(o) && !j.adapter.active() && !j.sharding.by(sharder::deepspeed))
+    return no("headroom: LLaMA-Factory's reward model keeps its language head, whose weights get no gradient: what becomes of their states is modelled under DeepSpeed, and with an adapter; sharding.kind must be \"zero\"");
   if (!generates(o.kind) && !models_loss(o))
-    return no("headroom: this objective.trainer's code of this method is not modelled by this version; trl is of every kind, trl-0.28 of dpo, trl-0.14 and ms-swift of dpo, orpo, cpo and simpo, llama-factory of dpo, kto, orpo and simpo, openrlhf of dpo");
+    return no("headroom: this objective.trainer's code of this method is not modelled by this version; trl is of every kind, trl-0.28 of dpo, trl-0.14 and ms-swift of dpo, orpo, cpo and simpo, llama-factory of dpo, kto, orpo, simpo and reward, openrlhf of sft, dpo and reward");
   if (f.runtime != runtime::autograd || f.modules.kind != layer_modules::eager || (f.label != "hf-trainer" && f.label != "deepspeed"))
     return no("headroom: methods other than sft are modelled over transformers' Trainer by this version: framework must be hf-trainer or deepspeed", f.label);
   if (j.parallel.pipeline > 1) return no("headroom: methods other than sft are not modelled with layers spread over GPUs; parallel.pipeline must be 1", j.parallel.pipeline);
@@ -104,7 +104,7 @@ constexpr objection check_objective(const job& j, const No& no) {
   if (const auto why = check_reference(j, no)) return why;
   if (const auto why = check_teacher(j, no)) return why;
   if (const auto why = check_reward_and_critic(j, no)) return why;
-  if (o.kind == objective_kind::sft) return {};
+  if (!has_own_loss(o)) return {};
   return check_method_step(j, no);
 }
 

@@ -30,6 +30,9 @@ constexpr bool has_other_models(const job& j) {
   return o.kind != objective_kind::sft && (other_model_of(j) != other_weights::none || o.has_reward() || o.reward_adapter || o.critic.given());
 }
 
+/// Whether the job is the standing of a model that runs forward alone: adapters on nothing.
+constexpr bool stands_alone(const job& j) { return j.adapter.active() && j.adapter.targets.empty(); }
+
 /// What a role has of its own, in the job that its standing is.
 constexpr void stand_as(job& r, const model_role& role) {
   if (!role.given()) return;
@@ -131,12 +134,12 @@ constexpr job standing_of_critic(const job& j) {
 
 namespace detail {
 
-/// A model without a vocabulary's head: of one score, of classes, or of nothing (transformers AutoModelForSequenceClassification).
+/// A model without a vocabulary's head: of one score, of classes, or of nothing (transformers AutoModelForSequenceClassification). LLaMA-Factory's
+/// has its score beside it.
 constexpr void settle_head(settled_job& r) {
   const auto kind = r.source->objective.kind;
   if (traits_of(kind).vocabulary) return;
-  r.model.head = head_kind::none;
-  r.model.tied = false;
+  if (!scores_beside_words(r.source->objective)) r.model.head = head_kind::none, r.model.tied = false;
   if (r.model.classes == 0 && kind != objective_kind::embedding) r.model.classes = 1;
 }
 

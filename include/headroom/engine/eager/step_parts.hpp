@@ -40,7 +40,8 @@ namespace detail {
 
 /// What comes after the layers.
 constexpr program tail_of(const scene& s, const module_set& trained, bool input_has_gradient) {
-  return s.model->head == head_kind::language && s.model->classes == 0 ? head_and_loss(s, trained, input_has_gradient) : encoder_head(s, trained, input_has_gradient);
+  if (s.model->head == head_kind::language && s.model->classes > 0) return value_head(s, trained, input_has_gradient);
+  return s.model->head == head_kind::language ? head_and_loss(s, trained, input_has_gradient) : encoder_head(s, trained, input_has_gradient);
 }
 
 /// What comes before or after the layers, walked by itself: nothing where it is not `here`.

@@ -6,6 +6,7 @@
 #include <headroom/io/job/optimizer_names.hpp>
 #include <headroom/io/launchers/import_axolotl.hpp>
 #include <headroom/io/launchers/internvl_arguments.hpp>
+#include <headroom/io/launchers/llama_factory_ppo.hpp>
 #include <headroom/io/launchers/loaded_formats.hpp>
 #include <headroom/io/launchers/medicalgpt_method.hpp>
 #include <headroom/io/launchers/swift_arguments.hpp>
@@ -60,6 +61,7 @@ class trainer_arguments {
     if (!swift_ || !swift.updates()) updates();
     trainer_memory{*d_, v_, *p_}.read();
     medicalgpt_method{*d_, v_, p_->name}.read();
+    if (factory_) factory_ppo{*d_, v_}.read();
     trainer_evaluation{*d_, v_, *p_}.read();
     if (swift_) swift.rest();
     if (p_->name == "trl-sft" || p_->name == "peft-sft") trl_releases();
@@ -83,7 +85,7 @@ class trainer_arguments {
   void stage() {
     const auto what = v_.one_of("stage", "sft", {"pt", "sft", "rm", "ppo", "dpo", "kto"});
     if (what == "dpo" || what == "kto") return preferences(what);
-    if (what != "pt" && what != "sft") fail("headroom: stage " + in_quotes(what) + " is not modelled by this version (a value head beside the language head, generation); accepted: pt, sft, dpo, kto");
+    if (what == "rm") d_->replace("objective", {{"kind", "reward"}, {"trainer", "llama-factory"}}, v_.place("stage"));
   }
   /// Pairs of answers, or answers with a verdict: batches count pairs (hparams/finetuning_args.py RLHFArguments, train/trainer_utils.py
   /// create_ref_model: a model that is named, else none beside an adapter, else a copy).
