@@ -41,7 +41,7 @@ struct peaks {
 };
 
 /// In bytes of vocabulary × tokens. `raw`: what the head makes, `read`: what the loss reads.
-peaks walked(const objective& method, std::int64_t samples, std::int64_t sequence, std::int64_t vocabulary, std::int64_t raw, std::int64_t read) {
+peaks walked(const objective& method, std::int64_t samples, std::int64_t sequence, std::int64_t vocabulary, std::int64_t raw, std::int64_t read, bool kernels = false) {
   const shape m{.layers = 1, .hidden = 8, .heads = 1, .ffn = 8, .vocab = vocabulary};
   scene s;
   s.model = &m;
@@ -52,7 +52,7 @@ peaks walked(const objective& method, std::int64_t samples, std::int64_t sequenc
   s.width = raw;
   s.granule = 1;
   s.loss.logits = read == 4 ? formats::fp32 : formats::bf16;
-  s.scoring = loss_of(method, false);
+  s.scoring = loss_of(method, kernels);
   s.compares = traits_of(method.kind).reference && !generates(method.kind);
   program p(1);
   const auto x = p.input(s.tokens * 8, raw, true);
@@ -86,6 +86,15 @@ TEST_CASE("as counted, to a hundredth of the logits' number") {
     ++seen;
   }
   CHECK(seen == 66);
+}
+
+// OpenRLHF's fine-tuning: bf16 logits are made fp32, which flash-attn's kernel saves; in backward their gradient stands beside them
+// (openrlhf/models/actor.py forward, openrlhf/models/utils.py log_probs_from_logits).
+TEST_CASE("log-probabilities of labels by one kernel") {
+  const auto got = walked({.kind = objective_kind::sft, .code = method_code::openrlhf}, 2, 192, 8192, 2, 2, true);
+  CHECK(std::abs(got.forward - 6) < 0.01);
+  CHECK(std::abs(got.held - 4) < 0.01);
+  CHECK(std::abs(got.backward - 8) < 0.01);
 }
 
 }  // namespace test_preference_loss

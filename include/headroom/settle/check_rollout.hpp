@@ -46,12 +46,14 @@ constexpr objection check_engine(const job& j, const No& no) {
   return {};
 }
 
-/// … of PPO.
+/// … of PPO, and whatever OpenRLHF runs.
 template <class No>
 constexpr objection check_generating_ppo(const job& j, const No& no) {
   const auto& r = j.rollout;
   const auto code = j.objective.code;
-  if (j.objective.kind != objective_kind::ppo) return {};
+  const bool ppo = j.objective.kind == objective_kind::ppo;
+  if (!ppo && code != method_code::openrlhf) return {};
+  if (code == method_code::openrlhf && !ppo && (r.engine == engine_kind::trainer || j.adapter.active())) return no("headroom: rollout: of OpenRLHF's GRPO and RLOO an engine of its own and full training are modelled; rollout.engine must be \"vllm\", and adapter left out");
   const bool own = code == method_code::trl || code == method_code::deepspeed_chat || code == method_code::llama_factory;
   if (own && r.engine != engine_kind::trainer) return no("headroom: PPO of TRL, DeepSpeed-Chat and LLaMA-Factory generates with the trained module: rollout.engine must be \"trainer\"");
   if ((code == method_code::deepspeed_chat || code == method_code::openrlhf) && !j.sharding.by(sharder::deepspeed)) return no("headroom: DeepSpeed-Chat and OpenRLHF run DeepSpeed's engines; sharding.kind must be \"zero\"");
@@ -67,7 +69,7 @@ constexpr objection check_generating_trainer(const job& j, const No& no) {
   const auto code = j.objective.code;
   const bool zero = j.sharding.by(sharder::deepspeed), units = j.sharding.gathers_units();
   if (!models_generating(j.objective))
-    return no("headroom: rollout is modelled for objective.trainer \"trl\", \"ms-swift\" and \"verl\" (PPO: \"trl\", \"verl\", \"openrlhf\", \"deepspeed-chat\", \"llama-factory\"); another program moves weights and models in its own way");
+    return no("headroom: rollout is modelled for objective.trainer \"trl\", \"ms-swift\", \"verl\" and \"openrlhf\" (PPO: \"trl\", \"verl\", \"openrlhf\", \"deepspeed-chat\", \"llama-factory\"); another program moves weights and models in its own way");
   if (j.framework.modules.megatron() || j.framework.runtime != runtime::autograd || j.parallel.pipeline > 1 || j.parallel.tensor > 1)
     return no("headroom: rollout is modelled beside trainers that run transformers' modules (Trainer, DeepSpeed, FSDP), not beside tensor or pipeline parallelism");
   if (const auto why = check_generating_ppo(j, no)) return why;

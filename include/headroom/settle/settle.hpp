@@ -151,7 +151,7 @@ constexpr settled_job settle_checked(const job& j, std::size_t kind = 0) {
   settle_optimizer(r);
   settle_shards(r);
   settle_head(r);
-  if (j.objective.kind != objective_kind::sft && traits_of(j.objective.kind).vocabulary)
+  if (has_own_loss(j.objective) && traits_of(j.objective.kind).vocabulary && !stands_alone(j))
     settle_method_loss(r);
   else
     settle_loss(r);

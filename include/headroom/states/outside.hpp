@@ -82,13 +82,20 @@ constexpr bytes nccl_of(const settled_job& s) {
 
 namespace detail {
 
-/// Of an engine on this GPU: its graphs; a ring where it divides the model; a context where it is a process of its own, as verl's is since it
-/// sends weights through a buffer (workers/rollout/vllm_rollout, 2026-01-24).
+/// Processes beside the trainer's on this GPU. verl's engine is one since it sends weights through a buffer (workers/rollout/vllm_rollout,
+/// 2026-01-24); OpenRLHF's engine, reference, reward model and critic are one each (openrlhf/trainer/ray/launcher.py RayActorGroup).
+constexpr std::int64_t processes_beside(const job& j) {
+  const auto& o = j.objective;
+  if (o.code == method_code::verl) return j.rollout.sync_bucket_mib != 0 ? 1 : 0;
+  if (o.code != method_code::openrlhf) return 0;
+  return 1 + (other_model_of(j) == other_weights::own ? 1 : 0) + (o.has_reward() ? 1 : 0) + (o.critic.given() ? 1 : 0);
+}
+
+/// Of an engine on this GPU: its graphs; a ring where it divides the model; contexts of processes of their own.
 constexpr bytes engine_outside(const settled_job& s) {
   const auto& r = s.source->rollout;
   if (!r.shares_gpus()) return bytes{0};
-  const bool apart = s.source->objective.code == method_code::verl && r.sync_bucket_mib != 0;
-  return graphs_of(r) + (r.tensor > 1 ? 16 : 0) * nccl_peer(s) + (apart ? context_of(*s.on) : bytes{0});
+  return graphs_of(r) + (r.tensor > 1 ? 16 : 0) * nccl_peer(s) + processes_beside(*s.source) * context_of(*s.on);
 }
 
 constexpr outside_allocator outside_of(const settled_job& s) {

@@ -7,6 +7,7 @@
 #include <headroom/io/launchers/deepspeed_chat.hpp>
 #include <headroom/io/launchers/import_accelerate.hpp>
 #include <headroom/io/launchers/import_megatron.hpp>
+#include <headroom/io/launchers/import_openrlhf.hpp>
 #include <headroom/io/launchers/import_torchtitan.hpp>
 #include <headroom/io/launchers/import_trainer.hpp>
 #include <headroom/io/launchers/import_verl.hpp>
@@ -34,7 +35,7 @@ class launch {
     if (known(launch_starter::none, launch_starter::program, launch_starter::factory, launch_starter::swift, launch_starter::axolotl, launch_starter::trl, launch_starter::litgpt, launch_starter::tune) || d_->has_read(file_kind::job)) return s.how != launch_starter::none;
     // A launcher may start anything.
     for (auto i = s.at; i < c.words.size(); ++i)
-      if (c.words[i].text.ends_with(".py") || c.words[i].text.starts_with("torchtitan.") || c.words[i].text == axolotl_module || c.words[i].text == verl_module) return program_of(c.words[i].text, std::span{c.words}.subspan(i + 1)) != nullptr;
+      if (c.words[i].text.ends_with(".py") || c.words[i].text.starts_with("torchtitan.") || c.words[i].text == axolotl_module || c.words[i].text == verl_module || is_openrlhf(c.words[i].text)) return program_of(c.words[i].text, std::span{c.words}.subspan(i + 1)) != nullptr;
     return program_of({}, std::span{c.words}.subspan(s.at)) != nullptr;
   }
   /// Reads a command that starts one.
@@ -266,6 +267,7 @@ class launch {
       }
       case file_kind::torchtitan: return torchtitan(words);
       case file_kind::verl: return import_verl(*d_, words, source_);
+      case file_kind::openrlhf: return import_openrlhf(*d_, words, source_, p.name == "openrlhf-sft" ? openrlhf_trainer::sft : p.name == "openrlhf-rm" ? openrlhf_trainer::reward : p.name == "openrlhf-dpo" ? openrlhf_trainer::dpo : openrlhf_trainer::online);
       default: break;
     }
     std::vector<shell_word> files;

@@ -19,6 +19,9 @@ struct launch_start {
 /// verl's trainer of online methods.
 inline constexpr std::string_view verl_module = "verl.trainer.main_ppo";
 
+/// OpenRLHF's trainers, by module.
+inline bool is_openrlhf(std::string_view word) { return word.starts_with("openrlhf.cli.train_"); }
+
 /// What starts a run in a command. `program_of(script, words)` gives the program that a script is, or null.
 template <class Programs>
 launch_start start_of(const shell_command& c, const Programs& program_of) {
@@ -36,7 +39,7 @@ launch_start start_of(const shell_command& c, const Programs& program_of) {
     if (name == "tune" && i + 1 < w.size() && w[i + 1].text == "run") return {launch_starter::tune, i + 2};
     if (name == "llamafactory-cli") return i + 1 < w.size() && w[i + 1].text == "train" ? launch_start{launch_starter::factory, i + 2} : launch_start{};
     if (name == "axolotl") return i + 1 < w.size() && w[i + 1].text == "train" ? launch_start{launch_starter::axolotl, i + 2} : launch_start{};
-    if (w[i].text == axolotl_module || w[i].text == verl_module) return {launch_starter::program, i};
+    if (w[i].text == axolotl_module || w[i].text == verl_module || is_openrlhf(w[i].text)) return {launch_starter::program, i};
     if (i == 0 && w[i].text.starts_with("--")) return program_of({}, w) != nullptr ? launch_start{launch_starter::program, i} : launch_start{};
     if (name.ends_with(".py") && name != "mason.py") return program_of(w[i].text, std::span{w}.subspan(i + 1)) != nullptr ? launch_start{launch_starter::program, i} : launch_start{};
   }

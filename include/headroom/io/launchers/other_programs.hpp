@@ -42,7 +42,8 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     {.name = "verl", .words = "verl.|actor_rollout_ref.|model.partial_pretrain=|main_ppo.py|fsdp_sft_trainer.py", .keys = "actor_rollout_ref|ulysses_sequence_parallel_size|trainer&optim&data|algorithm&critic",
      .instead = "python3 -m verl.trainer.main_ppo with overrides of verl's own configuration is, over FSDP"},
     // OpenRLHF/OpenRLHF: openrlhf/cli/*.py.
-    {.name = "OpenRLHF", .words = "openrlhf.|openrlhf/cli", .arguments = "micro_train_batch_size|micro_rollout_batch_size|colocate_actor_ref"},
+    {.name = "OpenRLHF", .words = "openrlhf.|openrlhf/cli", .arguments = "micro_train_batch_size|micro_rollout_batch_size|colocate_actor_ref",
+     .instead = "its trainers openrlhf.cli.train_sft, train_rm, train_dpo and train_ppo_ray are"},
     // NVIDIA-NeMo/RL: examples/configs/*.yaml, examples/run_*.py; NVIDIA/NeMo.
     {.name = "NeMo-RL", .words = "run_grpo_math.py|run_grpo.py|nemo_rl.|policy.model_name=|grpo.num_prompts_per_step=|cluster.num_nodes=", .keys = "policy&cluster|policy&data|policy&checkpointing|policy&logger|policy&grpo|policy&dpo|policy&sft|policy&defaults|loss_fn&grpo"},
     {.name = "NeMo", .words = "nemo|nemo.|nemo_run.|megatron_gpt_pretraining.py|megatron_gpt_finetuning.py", .keys = "trainer&exp_manager", .instead = R"(write a job file with framework {"name": "megatron", "version": "NeMo 24"})"},

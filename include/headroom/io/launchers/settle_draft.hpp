@@ -249,9 +249,10 @@ inline void settle_rollout(draft& d) {
   if (r == nullptr || d.has_read(file_kind::job)) return;
   if (d.has({"rollout", "gathers"}) && !(d.has({"sharding", "stage"}) && d.job["sharding"]["stage"] == 3) && !d.has({"framework", "options"})) d.job["rollout"].erase("gathers");
   const auto place = d.place_of("rollout.engine");
-  const auto completion = draft_number(d, {"rollout", "completion"}, "rollout.completion"), all = draft_number(d, {"batch", "sequence"}, "batch.sequence");
-  auto prompt = draft_number(d, {"rollout", "prompt"}, "rollout.prompt");
+  const auto all = draft_number(d, {"batch", "sequence"}, "batch.sequence");
+  auto completion = draft_number(d, {"rollout", "completion"}, "rollout.completion"), prompt = draft_number(d, {"rollout", "prompt"}, "rollout.prompt");
   if (prompt == 0 && all > completion && completion > 0) d.say({"rollout", "prompt"}, prompt = all - completion, d.place_of("batch.sequence"));
+  if (completion == 0 && prompt > 0 && all > prompt) d.say({"rollout", "completion"}, completion = all - prompt, d.place_of("batch.sequence"));
   if (prompt == 0) fail("headroom: " + place + ": no file says how long a prompt is: add --set rollout.prompt=TOKENS");
   if (completion == 0) fail("headroom: " + place + ": no file says how long a completion is: add --set rollout.completion=TOKENS");
   if (all == 0) d.say({"batch", "sequence"}, checked::add(prompt, completion), place);

@@ -120,6 +120,11 @@ inline constexpr auto training_programs = std::to_array<training_program>({
      .passed = open_instruct_passed},
     // volcengine/verl: its own reader of overrides (io/launchers/import_verl.hpp).
     {.name = "verl", .scripts = "verl.trainer.main_ppo|verl/trainer/main_ppo.py", .takes = file_kind::verl},
+    // OpenRLHF/OpenRLHF: its own reader of arguments (io/launchers/import_openrlhf.hpp).
+    {.name = "openrlhf-sft", .scripts = "openrlhf.cli.train_sft|openrlhf/cli/train_sft.py", .takes = file_kind::openrlhf},
+    {.name = "openrlhf-rm", .scripts = "openrlhf.cli.train_rm|openrlhf/cli/train_rm.py", .takes = file_kind::openrlhf},
+    {.name = "openrlhf-dpo", .scripts = "openrlhf.cli.train_dpo|openrlhf/cli/train_dpo.py", .takes = file_kind::openrlhf},
+    {.name = "openrlhf-ppo-ray", .scripts = "openrlhf.cli.train_ppo_ray|openrlhf/cli/train_ppo_ray.py", .takes = file_kind::openrlhf},
     // deepspeedai/DeepSpeedExamples applications/DeepSpeed-Chat/training/step1_supervised_finetuning/main.py.
     {.name = "deepspeed-chat-sft", .scripts = "main.py|step1_supervised_finetuning/main.py", .marks = "max_seq_len|sft_only_data_path", .length = "max_seq_len", .length_default = 512, .loads = "half", .micro_default = 16, .evaluates = 16, .passed = deepspeed_chat_passed},
 });

@@ -1,0 +1,142 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Commands of OpenRLHF's trainers in, jobs or sentences out. The commands are those of its examples/scripts (3c3be623 of 2026-08-13, and older
+// releases where a name is of theirs), shortened by what changes nothing.
+#include "imported.hpp"
+
+#include <headroom/headroom.hpp>
+#include <headroom/io/job_reader.hpp>
+
+#include <doctest/doctest.h>
+
+namespace test_openrlhf {
+
+using namespace imported;
+
+namespace {
+
+const std::vector<std::string> eight{"hardware.gpus_per_node=8"};
+
+/// train_sft.sh, train_rm.sh and train_dpo_llama.sh hand their arguments over in a variable.
+std::string by_variable(const std::string& arguments) { return "set -x\n\nread -r -d '' training_commands <<EOF\nopenrlhf.cli." + arguments + "\nEOF\n\nif [[ ${1} != \"slurm\" ]]; then\n    deepspeed --module $training_commands\nfi\n"; }
+const std::string sft = "train_sft \\\n   --data.max_len 2048 \\\n   --train.batch_size 256 \\\n   --train.micro_batch_size 2 \\\n   --model.model_name_or_path meta-llama/Meta-Llama-3-8B \\\n   --ds.zero_stage 2 \\\n   --adam.lr 5e-6";
+const std::string dpo = "train_dpo \\\n   --data.max_len 8192 \\\n   --train.batch_size 256 \\\n   --train.micro_batch_size 1 \\\n   --model.model_name_or_path meta-llama/Meta-Llama-3-8B \\\n   --ds.zero_stage 3 \\\n   --ds.packing_samples \\\n   --model.gradient_checkpointing_enable";
+/// train_dapo_ray_hybrid_engine.sh.
+const std::string dapo =
+    "python3 -m openrlhf.cli.train_ppo_ray --ref.num_nodes 1 --ref.num_gpus_per_node 8 --actor.num_nodes 1 --actor.num_gpus_per_node 8 --vllm.num_engines 4 --vllm.tensor_parallel_size 2 --train.colocate_all "
+    "--vllm.gpu_memory_utilization 0.6 --algo.kl.init_coef 1e-3 --algo.kl.use_loss --algo.advantage.estimator group_norm --actor.eps_clip_low_high 0.2 0.27 --actor.model_name_or_path meta-llama/Meta-Llama-3-8B "
+    "--reward.remote_url /openrlhf/examples/python/reward_func.py --train.micro_batch_size 8 --train.batch_size 128 --rollout.micro_batch_size 16 --rollout.batch_size 128 --rollout.n_samples_per_prompt 8 "
+    "--data.max_len 2048 --ds.zero_stage 3 --actor.gradient_checkpointing_enable --ds.packing_samples --vllm.sync_backend nccl --vllm.enforce_eager --vllm.enable_sleep --ds.enable_sleep";
+const std::vector<std::string> prompt{"rollout.prompt=1024"};
+
+job trained(const std::string& arguments, const std::vector<std::string>& set = eight) { return job_of({{"run.sh", by_variable(arguments)}}, set); }
+std::string refused(const std::string& arguments, const std::vector<std::string>& set = eight) { return refusal_of({{"run.sh", by_variable(arguments)}}, set); }
+job online(const std::string& command, const std::vector<std::string>& set = prompt) { return job_of({{"run.sh", command + "\n"}}, set); }
+std::string online_refused(const std::string& command, const std::vector<std::string>& set = prompt) { return refusal_of({{"run.sh", command + "\n"}}, set); }
+std::string without(std::string text, const std::string& part) { return text.erase(text.find(part), part.size()); }
+
+}  // namespace
+
+TEST_CASE("fine-tuning") {
+  const auto j = trained(sft);
+  CHECK(j.model == *models::find("llama-3-8b"));
+  CHECK(j.objective == objective{.kind = objective_kind::sft, .code = method_code::openrlhf});
+  CHECK(j.framework.label == "deepspeed");
+  CHECK(j.sharding.kind == sharding_kind::zero);
+  CHECK(j.sharding.stage == 2);
+  CHECK(j.batch.micro == 2);
+  CHECK(j.batch.accumulation == 16);  // 256 / (2 × 8)
+  CHECK(j.batch.sequence == 2048);
+  CHECK(j.batch.padded);
+  CHECK(j.attention == attention::flash);
+  CHECK(j.recompute.mode == recompute_mode::none);
+  CHECK(j.offload.optimizer == place::on_gpu);
+  CHECK_FALSE(objection_to(j));
+  const auto again = trained(sft + " \\\n   --model.gradient_checkpointing_enable \\\n   --ds.packing_samples \\\n   --ds.adam_offload");
+  CHECK(again.recompute.mode == recompute_mode::full);
+  CHECK(again.recompute.reentrant == choice::no);
+  CHECK_FALSE(again.batch.padded);
+  CHECK(again.offload.optimizer == place::on_cpu);
+  CHECK(trained(sft + " --model.gradient_checkpointing_enable --model.gradient_checkpointing_reentrant").recompute.reentrant == choice::yes);
+  const auto adapted = trained(sft + " --ds.lora.rank 64 --ds.lora.alpha 64");
+  CHECK(adapted.adapter.rank == 64);
+  CHECK(adapted.adapter.targets.has(module::down_proj));
+  CHECK_FALSE(adapted.adapter.targets.has(module::head));
+  CHECK(trained(sft + " --ds.lora.rank 8 --ds.lora.target_modules q_proj v_proj").adapter.targets == module_set{module::q_proj, module::v_proj});
+  CHECK(trained("train_sft --model.model_name_or_path meta-llama/Meta-Llama-3-8B").batch.micro == 8);  // the defaults
+  CHECK(trained("train_rm --model.model_name_or_path meta-llama/Meta-Llama-3-8B").batch.sequence == 512);
+  // The same under its names of before 0.10.2; without flash_attn attention is written out there.
+  const std::string old = "train_sft --max_len 2048 --train_batch_size 256 --micro_train_batch_size 2 --pretrain meta-llama/Meta-Llama-3-8B --zero_stage 2 --learning_rate 5e-6 --bf16";
+  const auto alike = [&](const job& o) { return o.batch == j.batch && o.sharding == j.sharding && o.attention == j.attention && o.recompute == j.recompute && o.objective == j.objective && estimate(o).peak() == estimate(j).peak(); };
+  CHECK(alike(trained(old + " --flash_attn")));
+  CHECK(trained(old).attention == attention::eager);
+  CHECK(alike(trained(without(old, " --bf16") + " --param_dtype bf16")));
+}
+
+TEST_CASE("pairs") {
+  const auto j = trained(dpo);
+  CHECK(j.objective == objective{.kind = objective_kind::dpo, .code = method_code::openrlhf, .reference = reference_way::copy});
+  CHECK(j.sharding.stage == 3);
+  CHECK(j.batch.accumulation == 32);
+  CHECK(j.batch.sequence == 8192);
+  CHECK_FALSE(objection_to(j));
+  CHECK(holds(refused(dpo + " --ref.offload"), "a reference whose weights wait on the host"));
+  CHECK(holds(refused(dpo + " --ref.model_name_or_path other/one"), "another model than the trained one"));
+  const auto scores = trained("train_rm --model.model_name_or_path meta-llama/Meta-Llama-3-8B --train.batch_size 256 --data.max_len 8192 --ds.zero_stage 3");
+  CHECK(scores.objective == objective{.kind = objective_kind::reward, .code = method_code::openrlhf});
+  CHECK_FALSE(objection_to(scores));
+  CHECK(estimate(scores).parameter_count.total == parameters{8'030'261'248 - 128'256LL * 4096 + 4096});
+}
+
+TEST_CASE("groups of completions beside an engine that sleeps") {
+  const auto j = online(dapo);
+  CHECK(j.objective == objective{.kind = objective_kind::grpo, .code = method_code::openrlhf, .reference = reference_way::copy});
+  CHECK(j.hardware.gpus() == 8);
+  CHECK(j.batch.micro == 8);
+  CHECK(j.batch.accumulation == 2);
+  CHECK(j.rollout.share == memory_share::of(0.6));
+  CHECK(j.rollout.tensor == 2);
+  CHECK(j.rollout.sleep == 1);
+  CHECK(j.rollout.graphs == choice::no);
+  CHECK(j.rollout.batch == 16);
+  CHECK(j.rollout.generations == 8);
+  CHECK(j.rollout.trainer_moves == trainer_parts{trainer_part::optimizer});
+  CHECK(j.rollout.prompt == 1024);
+  CHECK(j.rollout.completion == 1024);  // what max_len leaves
+  CHECK_FALSE(objection_to(j));
+  // A context each for the trainer, the engine and the reference.
+  CHECK(estimate(j).ranks[0].outside.engine - estimate(online(without(dapo, " --algo.kl.init_coef 1e-3") + " --algo.kl.init_coef 0")).ranks[0].outside.engine == 400 * mib);
+  CHECK(online(without(dapo, " --algo.kl.init_coef 1e-3") + " --algo.kl.init_coef 0").objective.reference == reference_way::none);
+  CHECK(online(without(dapo, " --ds.enable_sleep")).rollout.trainer_moves.empty());
+  CHECK(online(without(without(dapo, " --vllm.enable_sleep"), " --ds.enable_sleep")).rollout.sleep == 0);
+  CHECK(online(dapo + " --rollout.max_new_tokens 1536", {}).rollout.prompt == 512);
+  CHECK(holds(online_refused(dapo, {}), "no file says how long a prompt is"));
+  CHECK(holds(online_refused(dapo + " --train.dynamic_batch_enable"), "train.dynamic_batch_enable"));
+  CHECK(holds(online_refused(dapo + " --rollout.temperature 0.8"), "rollout.temperature"));
+  CHECK(holds(online_refused(dapo + " --actor.entropy_coef 0.0"), "actor.entropy_coef"));
+  CHECK(holds(online_refused(dapo + " --ds.lora.rank 8"), "adapters in OpenRLHF's online trainer"));
+  CHECK(holds(online_refused(dapo + " --ds.ring_attn_size 2"), "ds.ring_attn_size"));
+  CHECK(holds(online_refused(dapo + " --actor.eps_cilp 0.2"), "actor.eps_cilp is not known here"));
+  CHECK(holds(online_refused(without(dapo, " --train.colocate_all")), "a reference on GPUs of its own"));
+  const auto apart = online(without(without(dapo, " --train.colocate_all"), " --ds.enable_sleep") + " --train.colocate_actor_ref");
+  CHECK(apart.rollout.placement == rollout_place::separate);
+  CHECK(apart.rollout.gpus == 8);
+}
+
+TEST_CASE("PPO on the same GPUs") {
+  auto command = without(dapo, " --algo.advantage.estimator group_norm");
+  const std::string served = " --reward.remote_url /openrlhf/examples/python/reward_func.py";
+  command = without(command, served) + " --reward.model_name_or_path some/llama-rm --reward.num_nodes 1 --critic.num_nodes 1";
+  const std::vector<std::string> named{"rollout.prompt=1024", "objective.reward=llama-3-8b", "objective.critic=llama-3-8b"};
+  const auto j = online(command, named);
+  CHECK(j.objective.kind == objective_kind::ppo);
+  CHECK(j.objective.critic.model == *models::find("llama-3-8b"));
+  CHECK(j.objective.frozen.model == *models::find("llama-3-8b"));
+  CHECK_FALSE(objection_to(j));
+  CHECK(online(command + " --reward.offload", named).objective.frozen.parameters_at == place::on_cpu);
+  CHECK(holds(online_refused(without(command, " --train.colocate_all") + " --train.colocate_actor_ref", named), "critics and reward models on GPUs of their own"));
+  CHECK(holds(online_refused(command + " --critic.num_gpus_per_node 4", named), "critic must have the nodes and GPUs of the actor"));
+  CHECK(holds(online_refused(without(command, " --vllm.num_engines 4"), named), "generation without vLLM"));
+  CHECK(holds(online_refused(without(command, " --reward.model_name_or_path some/llama-rm"), named), "who scores completions?"));
+}
+
+}  // namespace test_openrlhf
