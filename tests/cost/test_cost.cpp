@@ -3,10 +3,12 @@
 #include <headroom/cost/bounds.hpp>
 #include <headroom/framework/frameworks.hpp>
 #include <headroom/model/zoo.hpp>
+#include <headroom/objection.hpp>
 
 #include "both.hpp"
 
 #include <algorithm>
+#include <string>
 
 namespace test_cost {
 
@@ -279,6 +281,18 @@ TEST_CASE("two plans are tied within what is not common to their errors") {
   // A range of one plan alone is wider than half of that: 2.776 x 0.08 = 0.2221, 1.2467.
   BOTH(bounds(of(1, 0)).high.value > 1.246);
   BOTH(bounds(of(1, 0)).high.value < 1.247);
+}
+
+TEST_CASE("layers without a width have no time") {
+  for (auto size : {&shape::ffn, &shape::vocab}) {
+    auto j = llama;
+    j.model.*size = 0;
+    const std::string why = objection_to(j).in_words().what();
+    CHECK_THROWS_WITH_AS(cost(j), why.c_str(), job_error);
+  }
+  auto j = divided(2, 4, 1, 1);
+  j.model.ffn = 0;
+  CHECK_THROWS_WITH_AS(cost(j), "headroom: model.ffn must be a whole number from 1 to 2^40 (found 0)", job_error);
 }
 
 TEST_CASE("what is not predicted is refused") {

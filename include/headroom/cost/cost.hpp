@@ -85,6 +85,7 @@ template <class Rates, class Layers>
 template <class Rates, class Layers = shipped_layers>
 constexpr step_cost cost_by(const job& j, const Rates& rates_for, const Layers& layers = {}) {
   check_cost(j);
+  check_layers(j, refusing{});
   check_division(j, refusing{});
   layers.check(j, refusing{});
   auto c = j.hardware.kinds() > 1 ? mixed_cost(j, rates_for, layers) : uniform_cost(j, rates_for, layers);
