@@ -138,6 +138,22 @@ TEST_CASE("empty_cache gives back whole segments, and a full GPU does so by itse
   CHECK(small.overflowed());
 }
 
+TEST_CASE("addresses and segments beyond 63 bits are an error") {
+  constexpr std::int64_t huge = std::int64_t{1} << 61;
+  caching_allocator a;
+  for (int i = 0; i < 3; ++i) {  // nothing is held, but no address comes twice
+    a.release(a.allocate(huge));
+    a.empty_cache();
+    CHECK(a.reserved() == 0);
+  }
+  CHECK_THROWS_AS(a.allocate(huge), overflow_error);
+  caching_allocator b({.expandable_segments = true});
+  b.allocate(huge);
+  b.allocate(huge, stream::reduce);
+  b.allocate(huge, stream::gather);
+  CHECK_THROWS_AS(b.allocate(huge, stream::compute), overflow_error);
+}
+
 TEST_CASE("an expandable segment grows by 20 MiB at its end, uses its free end, and splits to the byte") {
   caching_allocator a({.expandable_segments = true});
   const auto x = a.allocate(30 * mib_);

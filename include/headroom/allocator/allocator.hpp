@@ -242,7 +242,7 @@ class caching_allocator {
     const auto length = size <= small_size ? small_segment : size < own_segment_from ? large_segment : (size + small_segment - 1) / small_segment * small_segment;
     reserve(which, length, size);
     const auto b = pieces_.add({.size = length, .address = next_address_, .pool = static_cast<std::uint8_t>(which)});
-    next_address_ += length;
+    next_address_ = checked::add(next_address_, length);
     return b;
   }
   block extend(std::size_t which, std::int64_t size) {

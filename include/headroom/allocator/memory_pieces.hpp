@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/allocator/free_blocks.hpp>
+#include <headroom/units/checked.hpp>
 
 #include <algorithm>
 #include <array>
@@ -143,9 +144,9 @@ class memory_pieces {
   [[nodiscard]] std::int64_t reserved(std::size_t which) const { return held_[which]; }
   [[nodiscard]] std::int64_t peak_reserved() const { return peak_reserved_; }
   void reset_peak() { peak_reserved_ = reserved_; }
-  /// What the driver gives, or takes back.
+  /// What the driver gives, or takes back. Errors: overflow_error.
   void reserve(std::size_t which, std::int64_t more) {
-    reserved_ += more;
+    reserved_ = checked::add(reserved_, more);
     held_[which] += more;
     peak_reserved_ = std::max(peak_reserved_, reserved_);
   }
