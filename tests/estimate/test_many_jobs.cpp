@@ -22,12 +22,16 @@ namespace {
 
 constexpr int wanted = draw::some(100'000);
 
-/// A report, or nothing where the job is refused: then with a sentence.
+/// A report, or nothing where the job is refused: then with a sentence, which who asks first hears, too.
 std::optional<report> answer(const job& j) {
+  const auto why = objection_to(j);
   try {
-    return estimate(j);
+    const auto r = estimate(j);
+    REQUIRE_FALSE(why);
+    return r;
   } catch (const error& e) {
     const std::string_view sentence = e.what();
+    if (dynamic_cast<const overflow_error*>(&e) == nullptr) REQUIRE(why.in_words().what() == sentence);
     REQUIRE(sentence.substr(0, 10) == "headroom: ");
     REQUIRE(sentence.size() > 40);
     REQUIRE(sentence.size() < 380);  // not cut off

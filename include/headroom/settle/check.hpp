@@ -5,6 +5,7 @@
 
 #include <headroom/settle/check_evaluation.hpp>
 #include <headroom/settle/check_lengths.hpp>
+#include <headroom/settle/check_loss.hpp>
 #include <headroom/settle/check_objective.hpp>
 #include <headroom/settle/check_rollout.hpp>
 
@@ -68,7 +69,10 @@ constexpr objection check_layout(const job& j, const No& no) {
   const auto others = checked::mul(checked::mul(p.tensor, p.pipeline), p.context);
   const auto gpus = j.hardware.gpus();
   if (p.data == 0 && gpus % others != 0) return no("headroom: parallel.tensor × pipeline × context must divide the GPUs, hardware.nodes × gpus_per_node; the product", others);
-  if (checked::mul(p.data > 0 ? p.data : gpus / others, p.context) % p.replicate != 0)
+  const auto data = p.data > 0 ? p.data : gpus / others;
+  if (mics > 0 && data % mics != 0) return no("headroom: the data-parallel ranks must be a multiple of sharding.mics_shard_size; mics_shard_size", mics);
+  if (hpz > 1 && data % hpz != 0) return no("headroom: the data-parallel ranks must be a multiple of sharding.zero_hpz_partition_size; zero_hpz_partition_size", hpz);
+  if (checked::mul(data, p.context) % p.replicate != 0)
     return no("headroom: parallel.data × context must be a multiple of parallel.replicate; replicate", p.replicate);
   if (p.chunks < 0 || p.chunks > degrees::max_entries) return no("headroom: parallel.stage_layers must have at most 256 entries; it has", p.chunks);
   if (!entries_match(p)) return no("headroom: parallel.stage_layers must have an entry for each chunk, as many as parallel.pipeline × virtual_pipeline; they are", checked::mul(p.pipeline, p.virtual_pipeline));
@@ -108,6 +112,7 @@ constexpr objection check(const job& j, const No& no = {}) {
   if (const auto why = detail::check_model(j.model, no)) return why;
   if (const auto why = detail::check_layout(j, no)) return why;
   if (const auto why = detail::check_recipe(j, no)) return why;
+  if (const auto why = detail::check_loss(j, no)) return why;
   if (const auto why = detail::check_lengths(j, no)) return why;
   if (const auto why = detail::check_objective(j, no)) return why;
   if (const auto why = detail::check_rollout(j, no)) return why;

@@ -1,8 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
-// Which program computes the loss, and in which format.
+// Which program computes the loss, and in which format; check_loss.hpp refuses what there is no program for.
 #pragma once
 
-#include <headroom/error.hpp>
 #include <headroom/settle/settled_job.hpp>
 
 namespace headroom::detail {
@@ -12,8 +11,6 @@ namespace headroom::detail {
 constexpr void settle_divided_loss(settled_job& r) {
   const auto& j = *r.source;
   auto& s = r.layer;
-  if (j.loss.kind == loss_kind::chunked || j.loss.kind == loss_kind::fused_linear || j.loss.kind == loss_kind::cut)
-    refuse("headroom: for megatron loss.kind must be vocab-parallel, full or fused");
   s.loss_program = loss_style::upcast_in_loss;
   if (j.loss.kind == loss_kind::fused) s.loss_program = j.loss.logits.bits == 16 ? loss_style::in_place : j.framework.loss.style;
   if (j.loss.kind == loss_kind::unset) r.assumptions.add(assumption::loss_of_framework);
@@ -33,19 +30,12 @@ constexpr void settle_loss(settled_job& r) {
       if (s.loss_program == loss_style::chunked || s.loss_program == loss_style::in_place) s.loss_program = loss_style::upcast_in_loss;
       break;
     case loss_kind::chunked:
-      if (s.loss_program != loss_style::chunked && s.loss_program != loss_style::chunked_head && s.loss_program != loss_style::chunked_in_loss)
-        refuse("headroom: loss.kind \"chunked\" is modelled for litgpt, torchtitan and torchtune alone by this version; choose full, fused or fused-linear", j.framework.label);
-      break;
+    case loss_kind::vocab_parallel: break;
     case loss_kind::fused: s.loss_program = loss_style::in_place; break;
     case loss_kind::fused_linear: s.loss_program = loss_style::fused_linear; break;
     case loss_kind::cut: s.loss_program = loss_style::cut; break;
-    case loss_kind::vocab_parallel:
-      if (j.parallel.tensor == 1 || !j.framework.modules.dtensor())
-        refuse("headroom: loss.kind \"vocab-parallel\" needs tensor parallelism, for this framework or layout not modelled; choose full, fused or fused-linear");
   }
   if (j.framework.modules.dtensor()) {
-    if (j.loss.kind == loss_kind::fused_linear && j.parallel.tensor > 1)
-      refuse("headroom: loss.kind \"fused-linear\" is not modelled under tensor parallelism by this version; choose vocab-parallel or full");
     if ((j.loss.kind == loss_kind::unset || j.loss.kind == loss_kind::chunked) && j.parallel.tensor > 1) s.loss.kind = loss_kind::vocab_parallel;
     if (s.loss_program == loss_style::chunked_head && j.loss.chunked_head == choice::no) s.loss_program = loss_style::whole_or_divided;
   }

@@ -69,15 +69,8 @@ constexpr void settle_shards(settled_job& r) {
   const auto& z = j.sharding;
   if (z.by(sharder::nobody) && r.data > 1 && j.framework.runtime == runtime::autograd && j.framework.modules.eager()) r.assumptions.add(assumption::ddp_assumed);
   if (z.by(sharder::deepspeed)) {
-    if (z.mics_shard_size > 0) {  // deepspeed runtime/zero/mics.py: every state is divided within a group, and groups are replicas
-      d = z.mics_shard_size;
-      if (r.data % d != 0) refuse("headroom: the data-parallel ranks must be a multiple of sharding.mics_shard_size; mics_shard_size", d);
-    }
-    if (z.zero_hpz_partition_size > 1) {
-      r.shards.secondary = z.zero_hpz_partition_size;
-      if (r.data % r.shards.secondary != 0)
-        refuse("headroom: the data-parallel ranks must be a multiple of sharding.zero_hpz_partition_size; zero_hpz_partition_size", r.shards.secondary);
-    }
+    if (z.mics_shard_size > 0) d = z.mics_shard_size;  // deepspeed runtime/zero/mics.py: every state is divided within a group, and groups are replicas
+    if (z.zero_hpz_partition_size > 1) r.shards.secondary = z.zero_hpz_partition_size;
     if (z.cuts(sharded_state::weights)) r.assumptions.add(assumption::deepspeed_stage3_trace);
     if (z.cuts(sharded_state::optimizer) && z.leaves_buckets_open() && !j.framework.modules.nanotron()) r.assumptions.add(assumption::zero_buckets_default);
   }

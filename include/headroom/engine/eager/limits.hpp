@@ -43,7 +43,7 @@ constexpr objection check_undivided(const job& j, const No& no) {
   if (p.pipeline > 1 || p.virtual_pipeline > 1)
     if (const auto why = check_spread(j, no)) return why;
   if (p.context > 1) return no("headroom: context parallelism is not modelled by this version; parallel.context must be 1", p.context);
-  if (p.expert > 1 || p.expert_tensor > 1) return no("headroom: expert parallelism is not modelled by this version; parallel.expert must be 1", p.expert);
+  if (p.expert > 1 || p.expert_tensor > 1) return no("headroom: expert parallelism is not modelled by this version; parallel.expert and expert_tensor must be 1; the larger is", p.expert > p.expert_tensor ? p.expert : p.expert_tensor);
   return {};
 }
 

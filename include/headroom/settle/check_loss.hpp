@@ -1,0 +1,27 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Which kinds of loss a framework and its layout have.
+#pragma once
+
+#include <headroom/error.hpp>
+#include <headroom/job.hpp>
+
+namespace headroom::detail {
+
+template <class No>
+constexpr objection check_loss(const job& j, const No& no) {
+  const auto kind = j.loss.kind;
+  if (j.framework.modules.megatron()) {
+    if (kind == loss_kind::chunked || kind == loss_kind::fused_linear || kind == loss_kind::cut) return no("headroom: for megatron loss.kind must be vocab-parallel, full or fused");
+    return {};
+  }
+  const auto style = j.framework.loss.style;
+  if (kind == loss_kind::chunked && style != loss_style::chunked && style != loss_style::chunked_head && style != loss_style::chunked_in_loss)
+    return no("headroom: loss.kind \"chunked\" is modelled for litgpt, torchtitan and torchtune alone by this version; choose full, fused or fused-linear", j.framework.label);
+  if (kind == loss_kind::vocab_parallel && (j.parallel.tensor == 1 || !j.framework.modules.dtensor()))
+    return no("headroom: loss.kind \"vocab-parallel\" needs tensor parallelism, for this framework or layout not modelled; choose full, fused or fused-linear");
+  if (kind == loss_kind::fused_linear && j.framework.modules.dtensor() && j.parallel.tensor > 1)
+    return no("headroom: loss.kind \"fused-linear\" is not modelled under tensor parallelism by this version; choose vocab-parallel or full");
+  return {};
+}
+
+}  // namespace headroom::detail
