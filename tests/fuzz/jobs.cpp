@@ -1,6 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 #include "readers.hpp"
 
+#include <headroom/cost/cost.hpp>
 #include <headroom/diagnose/diagnose.hpp>
 #include <headroom/estimate.hpp>
 #include <headroom/io/huggingface.hpp>
@@ -35,11 +36,20 @@ namespace fuzzed {
 
 using namespace headroom;
 
+/// The time of a step is asked of jobs that have no estimate, too.
+void time_of(const job& j) {
+  try {
+    if (!(cost(j).step.value > 0)) __builtin_trap();
+  } catch (const headroom::error&) {
+  }
+}
+
 /// A job is written as it was read, and has an estimate that can be written.
 void read_job(std::string_view text) {
   try {
     const auto value = io::parse_json(text, "input");
     const job j = io::read_job(value, io::no_files);
+    time_of(j);
     if (io::read_job(io::job_to_json(j), io::no_files) != j) __builtin_trap();
     const report r = estimate(j);
     for (int i = 0; i < r.size; ++i)
