@@ -110,6 +110,16 @@ TEST_CASE("SimPO and ORPO have no reference") {
   }
 }
 
+TEST_CASE("OpenRLHF's own loss is the trained model's, not its reference's") {
+  auto j = dpo(method_code::openrlhf, zero(3));
+  CHECK(detail::settle_checked(j).layer.loss_program == loss_style::compared);
+  CHECK(detail::settle_checked(standing_of_other(j, {})).layer.loss_program != loss_style::compared);
+  j.objective = {.kind = objective_kind::sft, .code = method_code::openrlhf};
+  CHECK(detail::settle_checked(j).layer.loss_program == loss_style::compared);
+  j.objective = {};
+  CHECK(detail::settle_checked(j).layer.loss_program != loss_style::compared);
+}
+
 // LLaMA-Factory's stage rm: the head stays, a value head of 3,585 is added; all states are divided by 8. At the end of each forward there are
 // logits of 4 × 2 × 1,024 tokens in bf16 and in fp32, gone before the backward.
 TEST_CASE("a reward model beside its language head") {

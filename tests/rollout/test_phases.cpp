@@ -203,6 +203,10 @@ TEST_CASE("scores of many completions at once, and of a reference") {
   CHECK(more > logits);
   CHECK(more < logits + 12LL * 1024 * 3584 * 2 * 4);
   CHECK(at(many, phase::reference) - at(few, phase::reference) > logits);
+  // Before TRL 1.0 all of them are divided into a copy, beside which one sample's exponentials are none.
+  j.objective.code = method_code::trl_0_29;
+  CHECK(at(estimate(j), phase::score) - at(many, phase::score) == 15LL * 513 * 152'064 * 2);
+  j.objective.code = method_code::trl;
   // The copy is divided as the model is, under the third stage: 2 bytes a parameter over eight GPUs, all along.
   auto alone = beside_vllm();
   CHECK(at(few, phase::save) - at(estimate(alone), phase::save) >= 2 * p7 / 8);

@@ -93,13 +93,12 @@ class shell_commands {
     if (!name.text.empty() && std::all_of(name.text.begin(), name.text.end(), shell_name_char)) c_->state->set(name.text, {shell_cursor::open("$" + name.text, name.line)}, flow_->nested());
   }
 
-  /// read -d '' NAME <<END: all lines are the variable's, a backslash before a line's end joined.
+  /// read -d '' NAME <<END: all lines are the variable's.
   bool reads_document(const std::vector<shell_word>& w, std::string text, int line) {
     if (w.size() < 3 || w[0].text != "read" || !std::all_of(w.back().text.begin(), w.back().text.end(), shell_name_char)) return false;
     bool whole = false;  // -d '' and -d $'\0', without which one line is read
     for (std::size_t i = 1; i + 1 < w.size(); ++i) whole = whole || ((w[i].text == "-d" || w[i].text == "-rd") && (w[i + 1].text.empty() || i + 2 == w.size()));
     if (!whole) return false;
-    for (auto at = text.find("\\\n"); at != std::string::npos; at = text.find("\\\n", at)) text.erase(at, 2);
     while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
     assign({w.back().text + "=" + text, line});
     return true;
