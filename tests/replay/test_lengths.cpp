@@ -211,6 +211,57 @@ TEST_CASE("what must be there lies between what is live and what is reserved, an
   CHECK(!decide(tight).fits());
 }
 
+namespace {
+
+/// Runs of which it is known how much room each needs. `asked`: how often one was tried.
+struct known_runs {
+  std::vector<bytes> needs;
+  int asked{};
+  [[nodiscard]] std::size_t size() const { return needs.size(); }
+  std::optional<run_result> run(std::size_t order, const allocator_settings&, bytes room, bool stops) {
+    CHECK(stops);
+    ++asked;
+    return run_result{min(room, needs[order]), room >= needs[order]};
+  }
+};
+
+/// In MiB: what is found, and how many runs that took.
+std::pair<double, int> least_of(std::vector<double> needs, std::vector<std::pair<double, bool>> at_room, double room, double least) {
+  const auto mebibytes = [](double n) { return bytes{static_cast<std::int64_t>(n * (1 << 20))}; };
+  known_runs runs;
+  for (const auto n : needs) runs.needs.push_back(mebibytes(n));
+  std::vector<run_result> seen;
+  for (const auto& [reserved, found] : at_room) seen.push_back({mebibytes(reserved), found});
+  const auto r = detail::least_room(runs, {}, seen, mebibytes(room), mebibytes(least));
+  return {static_cast<double>(r.count()) / (1 << 20), runs.asked};
+}
+using found = std::pair<double, int>;
+
+}  // namespace
+
+TEST_CASE("the least room, halving by hand, in MiB") {
+  // Between 1000 and 2000, to 62.5: 1000 no; 1500 yes, 1250 no, 1375 yes, 1312.5 yes.
+  CHECK(least_of({1300}, {{2000, true}}, 4000, 1000) == found(1312.5, 5));
+  CHECK(least_of({1312.5}, {{2000, true}}, 4000, 1000) == found(1312.5, 5));
+  CHECK(least_of({1313}, {{2000, true}}, 4000, 1000) == found(1375, 5));
+  // Never finer than 32: 1000 no; 1100 yes, 1050 yes, 1025 yes.
+  CHECK(least_of({1010}, {{1200, true}}, 4000, 1000) == found(1025, 4));
+  // What is live is enough; and what was reserved is more than there is room for: 500 no; 782, 923, 993.5 no, 1028.75 yes, to 564 / 16.
+  CHECK(least_of({1000}, {{2000, true}}, 4000, 1000) == found(1000, 1));
+  CHECK(least_of({1000}, {{2064, true}}, 1064, 500) == found(1028.75, 5));
+  // Each order starts where the one before has ended: 1312.5, which is enough for the second; 1812.5 no, 2062.5 yes, 1937.5 no, 2000 yes.
+  CHECK(least_of({1300, 1312.5, 2000}, {{2000, true}, {2000, true}, {2312.5, true}}, 4000, 1000) == found(2000, 11));
+  // Without room: 600 no; from what it took on by eighths, 1100 no, 1237.5 yes; halved to 32: 1168.75 no, 1203.125 yes, 1185.9375 yes.
+  CHECK(least_of({1180}, {{1100, false}}, 1000, 600) == found(1185.9375, 6));
+  // At least 2 MiB more than there is.
+  CHECK(least_of({1001}, {{900, false}}, 1000, 600) == found(1002, 2));
+  // As much is live as there is room: with room for the run that is all, and nothing is tried.
+  CHECK(least_of({900}, {{1000, true}}, 1000, 1000) == found(1000, 0));
+  CHECK(least_of({900}, {{1000, true}}, 1000, 1200) == found(1200, 0));
+  // Without: 1202 no, 1352.25 yes, 1277.125 yes, 1239.5625 yes, 1220.78125 yes.
+  CHECK(least_of({1210}, {{1000, false}}, 1000, 1200) == found(1220.78125, 5));
+}
+
 TEST_CASE("remedies: the longest first, expandable segments and padding reserve less than the order of chance") {
   const auto reserved = [](auto change) {
     auto j = with_lengths(small_job());

@@ -99,4 +99,91 @@ TEST_CASE("the last micro-batch may have fewer samples") {
   CHECK(micro_batches_in_order(b, {1, 2, 3, 4}, 0) == numbers{2, 4});
 }
 
+namespace {
+
+/// transformers' get_length_grouped_indices over samples that have been shuffled: lists of lists, as its Python has them.
+numbers grouped_by_hand(const numbers& shuffled, std::size_t batch_size) {
+  const std::size_t mult = std::max<std::size_t>(std::min<std::size_t>(shuffled.size() / (batch_size * 4), 50), 1);
+  std::vector<numbers> lists;
+  for (std::size_t i = 0; i < shuffled.size(); ++i) {
+    if (i % (mult * batch_size) == 0) lists.emplace_back();
+    lists.back().push_back(shuffled[i]);
+  }
+  std::size_t longest = 0;
+  for (auto& l : lists) std::sort(l.rbegin(), l.rend());
+  for (std::size_t i = 0; i < lists.size(); ++i)
+    if (lists[i][0] > lists[longest][0]) longest = i;
+  std::swap(lists[0][0], lists[longest][0]);
+  numbers r;
+  for (const auto& l : lists) r.insert(r.end(), l.begin(), l.end());
+  return r;
+}
+
+/// Every sample of a histogram whose buckets have as many samples as lengths, or a multiple of that.
+numbers every_sample(const sample_lengths& l) {
+  numbers r;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(l.buckets); ++i) {
+    const auto& b = l.histogram[i];
+    for (std::int64_t n = b.from; n <= b.to; ++n) r.insert(r.end(), static_cast<std::size_t>(b.samples / (b.to - b.from + 1)), n);
+  }
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("chance is SplitMix64's, which is the same everywhere") {
+  // The first numbers from 1234567 on, as they are published for tests of SplitMix64: 6457827717110365317, 3203168211198807973,
+  // 9817491932198370423, 4593380528125082431, 16408922859458223821. Their remainders by 6, 5, 4, 3 and 2: 3, 3, 3, 1 and 1.
+  batch b{.micro = 1, .sequence = 64, .lengths = {.mean = 10, .deviation = 5}};
+  CHECK(micro_batches_in_order(b, {10, 20, 30, 40, 50, 60}, 1234567) == numbers{10, 30, 20, 50, 60, 40});
+}
+
+TEST_CASE("grouped as transformers groups, whatever the sizes") {
+  batch b{.sequence = 4096, .lengths = {.mean = 10, .deviation = 5}};
+  for (const std::int64_t micro : {1, 2, 3})
+    for (const std::int64_t accumulation : {1, 2, 5})
+      for (const std::size_t count : {1U, 7U, 30U, 61U, 499U, 1203U}) {
+        b.micro = micro;
+        b.accumulation = accumulation;
+        numbers samples(count);
+        std::iota(samples.begin(), samples.end(), 1);
+        auto one = b;
+        one.micro = 1;
+        one.lengths.order = sample_order::shuffled;
+        const auto expected = grouped_by_hand(micro_batches_in_order(one, samples, 11), static_cast<std::size_t>(micro * accumulation));
+        b.lengths.order = sample_order::grouped;
+        const auto got = micro_batches_in_order(b, samples, 11);
+        REQUIRE(got.size() == (count + static_cast<std::size_t>(micro) - 1) / static_cast<std::size_t>(micro));
+        for (std::size_t i = 0; i < got.size(); ++i) {
+          const auto first = expected.begin() + static_cast<std::ptrdiff_t>(i * static_cast<std::size_t>(micro));
+          CHECK(got[i] == *std::max_element(first, std::min(first + micro, expected.end())));
+        }
+      }
+}
+
+TEST_CASE("typical samples are those that lie there when all are written down") {
+  const sample_lengths lists[] = {{.histogram = {{{1, 1, 3}, {2, 5, 8}, {7, 9, 30}}}, .buckets = 3, .longer = longer_samples::truncated},
+                                  {.histogram = {{{4, 11, 16}, {12, 12, 5}, {100, 103, 4}, {200, 200, 1}}}, .buckets = 4, .longer = longer_samples::truncated},
+                                  {.histogram = {{{33, 64, 320}}}, .buckets = 1, .longer = longer_samples::truncated}};
+  for (auto l : lists)
+    for (const auto longer : {longer_samples::truncated, longer_samples::deleted})
+      for (const std::int64_t limit : {5, 8, 12, 40, 101, 1000})
+        for (const std::int64_t count : {1, 2, 3, 7, 11}) {
+          l.longer = longer;
+          if (l.longest_within(limit) == 0) continue;
+          auto all = every_sample(l);
+          if (longer == longer_samples::deleted) all.erase(std::upper_bound(all.begin(), all.end(), limit), all.end());
+          if (all.empty()) continue;
+          for (auto& n : all) n = std::min(n, limit);
+          const auto got = typical_samples(of(l, limit), count);
+          REQUIRE(got.size() == static_cast<std::size_t>(count));
+          CHECK(got.back() == all.back());
+          const auto n = static_cast<std::int64_t>(all.size());
+          for (std::int64_t i = 0; i + 1 < count; ++i) {
+            const auto twice = (2 * i + 1) * n;  // of 2 × count shares; where that is a whole number of samples, either side is the middle
+            if (twice % (2 * count) != 0) CHECK(got[static_cast<std::size_t>(i)] == all[static_cast<std::size_t>(twice / (2 * count))]);
+          }
+        }
+}
+
 }  // namespace test_sample_orders

@@ -60,8 +60,9 @@ class ordered_runs {
 };
 
 /// The least room, within a sixteenth of what lies between, that is enough for every order. `at_room`: what each took where there was `room`.
-template <class Layers>
-bytes least_room(ordered_runs<Layers>& runs, const allocator_settings& s, const std::vector<run_result>& at_room, bytes room, bytes least) {
+/// Runs: an ordered_runs, or what answers as it does.
+template <class Runs>
+bytes least_room(Runs& runs, const allocator_settings& s, const std::vector<run_result>& at_room, bytes room, bytes least) {
   const auto suffices = [&](std::size_t order, bytes b) { return runs.run(order, s, b, true)->found_room; };
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (least < room && suffices(i, least)) continue;
