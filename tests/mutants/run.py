@@ -86,8 +86,8 @@ def build(mutants):
     (FOLDER / "build.log").write_text(done.stdout + done.stderr)
     if done.returncode == 0:
       return
-    numbers, lines = schemata.blamed(done.stdout + done.stderr, COPY, mutants, ORIGINAL)
-    if not numbers and not lines - kept:
+    numbers, lines = schemata.blamed(done.stdout + done.stderr, COPY, mutants, ORIGINAL, kept)
+    if not numbers and not lines:
       sys.exit(f"the tests do not build with mutants: {FOLDER / 'build.log'}")
     kept |= lines
     drop(mutants, numbers)

@@ -118,8 +118,9 @@ def write_tests(root, copy, kept):
   write(copy / "tests/both.hpp", both.replace("static_assert(__VA_ARGS__);", "                            "))
 
 
-def blamed(output, copy, mutants, root):
-  """What a compiler's output complains about: numbers of mutants, and lines of tests that were changed."""
+def blamed(output, copy, mutants, root, kept=frozenset()):
+  """What a compiler's output complains about: numbers of mutants, and lines of tests that were changed. Those in kept are not any more: where
+  an error names no other, what its notes name is to blame."""
   numbers, lines = set(), set()
   at = collections.defaultdict(set)
   for k, place in mutants.items():
@@ -135,7 +136,7 @@ def blamed(output, copy, mutants, root):
       source = root / name
       if name.startswith("tests/") and source.exists():
         text = source.read_bytes().decode("latin-1").split("\n")
-        if int(number) <= len(text) and run_time_line(text[int(number) - 1], "", 0) != text[int(number) - 1]:
+        if (name, int(number)) not in kept and int(number) <= len(text) and run_time_line(text[int(number) - 1], "", 0) != text[int(number) - 1]:
           lines.add((name, int(number)))
     if numbers or lines:
       break
