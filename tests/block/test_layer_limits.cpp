@@ -275,6 +275,19 @@ TEST_CASE("towers") {
       {"activations of vision towers are not modelled for this framework", [](job& j) { j.hardware.gpus_per_node = j.parallel.pipeline = 2; j.parallel.schedule = schedule::naive; }},
       {"activations of vision towers are not modelled for this framework", [](job& j) { j.compile = true; }},
       {"fp32 residual stream", [](job& j) { j.model.fp32_residual = true; }},
+      {"", [](job& j) { j.batch.images = {.width = 1, .height = 1}; }},
+      {"must have a width and a height, or neither", [](job& j) { j.batch.images = {.width = 1}; }},
+      {"must have a width and a height, or neither", [](job& j) { j.batch.images = {.height = 1}; }},
+      {"", [](job& j) { j.batch.images = {.width = 200, .height = 1}; }},
+      {"no edge may be more than 200 times the other", [](job& j) { j.batch.images = {.width = 201, .height = 1}; }},
+      {"no edge may be more than 200 times the other", [](job& j) { j.batch.images = {.width = 1, .height = 201}; }},
+      {"", [](job& j) { j.batch.images = {.width = 1 << 20, .height = 1 << 20}; }},
+      {"must be at most 1048576 pixels", [](job& j) { j.batch.images = {.width = (1 << 20) + 1, .height = 1 << 20}; }},
+      {"must be at most 1048576 pixels", [](job& j) { j.batch.images = {.width = 1 << 20, .height = (1 << 20) + 1}; }},
+      {"min_pixels and max_pixels are Qwen-VL's", [](job& j) { j.batch.images = {.width = 8, .height = 8, .min_pixels = 1}; }},
+      {"batch.images.count must be at most 65536", [](job& j) { j.batch.images = {.count = 65'537}; }},
+      {"batch.sequence must hold the tokens", [](job& j) { j.batch.images = {.count = 6}; }},  // 6 × 196
+      {"", [](job& j) { j.batch.images = {.count = 5}; }},
   });
 }
 
@@ -334,8 +347,8 @@ TEST_CASE("layers that nothing divides, and layers spread over one process's GPU
       {"parallel.tensor must be 1", [](job& j) { j.hardware.gpus_per_node = j.parallel.tensor = 2; }},
       {"parallel.tensor must be 1", [](job& j) { j.parallel.sequence = true; }},
       {"parallel.context must be 1", [](job& j) { j.hardware.gpus_per_node = j.parallel.context = 2; }},
-      {"parallel.expert must be 1", [](job& j) { j.parallel.expert = 2; }},
-      {"parallel.expert must be 1", [](job& j) { j.parallel.expert_tensor = 2; }},
+      {"expert parallelism is not modelled", [](job& j) { j.parallel.expert = 2; }},
+      {"expert parallelism is not modelled", [](job& j) { j.parallel.expert_tensor = 2; }},
       {"parallel.schedule must be \"naive\"", [](job& j) { j.hardware.gpus_per_node = j.parallel.pipeline = 2; j.batch.accumulation = 4; }},
       {"", [](job& j) { j.hardware.gpus_per_node = j.parallel.pipeline = 2; j.parallel.schedule = schedule::naive; }},
       {"must be hardware.nodes × gpus_per_node", [](job& j) { j.hardware.gpus_per_node = 4; j.parallel.pipeline = 2; j.parallel.schedule = schedule::naive; }},

@@ -254,6 +254,35 @@ TEST_CASE("Megatron's own") {
   differ(with(divided, [](job& k) { k.model.experts.capacity_factor_percent = 100; }), j, {});
 }
 
+TEST_CASE("formats that a recipe leaves open") {
+  const auto filled = [](precision p) {
+    fill_open_formats(p);
+    return p;
+  };
+  const auto open = filled({.parameters = formats::bf16});
+  CHECK(open.compute == formats::bf16);
+  CHECK(open.gradients == formats::bf16);
+  CHECK(open.reduce == formats::bf16);
+  CHECK(open.master == formats::none);
+  CHECK(open.state == formats::bf16);
+  CHECK(filled({.parameters = formats::bf16, .gradients = formats::fp32}).reduce == formats::fp32);
+  CHECK(filled({.parameters = formats::bf16, .master = formats::fp32}).state == formats::fp32);
+  CHECK(filled({.parameters = formats::fp32, .compute = formats::bf16}).gradients == formats::fp32);
+  const precision all{"own", formats::bf16, formats::fp16, formats::fp32, formats::bf16, formats::fp32, formats::bf16};
+  CHECK(filled(all) == all);
+}
+
+TEST_CASE("flash-attn's cross entropy is there where its attention is") {
+  const auto scores = [](attention kernel) {
+    auto j = with(said(), [](job& k) { k.objective = {.kind = objective_kind::dpo, .code = method_code::openrlhf, .reference = reference_way::precomputed}, k.batch.packed = false, k.batch.micro = 2, k.loss = {}; });
+    j.attention = kernel;
+    return settle(j).layer.scoring.scores;
+  };
+  CHECK(scores(attention::flash) == label_scores::in_kernel);
+  CHECK(scores(attention::flash3) == label_scores::in_kernel);
+  CHECK(scores(attention::sdpa) == label_scores::in_chunks);
+}
+
 TEST_CASE("what a report tells of its ranks") {
   const auto listed = [](job j, auto change) {
     j.model = models::qwen2_5_0_5b;
