@@ -56,20 +56,21 @@ inline constexpr profile hf_trainer_2023 = [] {
   p.adapters.in_fp32 = true;
   return p;
 }();
-/// … with PEFT 0.7 (2023-12-06) to 0.11: adapters in the format of the weight beside them.
+/// … with PEFT 0.7 (2023-12-06) to 0.11: adapters in the format of the weight beside them; over torch 2.1 (2023-10-04) or newer, whose foreach Adam
+/// makes one temporary (torch/optim/adamw.py _multi_tensor_adamw adds eps in place).
 inline constexpr profile hf_trainer_202312 = [] {
   profile p = over_trainer(libtorch_2023);
   p.date = 202312;
+  p.optimizer.foreach_copies = libtorch.optimizer.foreach_copies;
   return p;
 }();
 
 /// … since 4.39 (2024-03-21) the modules of an adapter are units of their own under FSDP (trainer.py _fsdp_qlora_plugin_updates sets PEFT's
-/// fsdp_auto_wrap_policy, whatever the base is); over torch 2.1 or newer, whose foreach Adam makes one temporary.
+/// fsdp_auto_wrap_policy, whatever the base is).
 inline constexpr profile hf_trainer_202403 = [] {
   profile p = hf_trainer_202312;
   p.date = 202403;
   p.sharding.wraps_adapters = true;
-  p.optimizer.foreach_copies = libtorch.optimizer.foreach_copies;
   return p;
 }();
 
