@@ -41,7 +41,7 @@ struct peaks {
 };
 
 /// In bytes of vocabulary × tokens. `raw`: what the head makes, `read`: what the loss reads.
-peaks walked(const objective& method, std::int64_t samples, std::int64_t sequence, std::int64_t vocabulary, std::int64_t raw, std::int64_t read, bool kernels = false) {
+peaks walked(const objective& method, std::int64_t samples, std::int64_t sequence, std::int64_t vocabulary, std::int64_t raw, std::int64_t read, bool kernels = false, bool one_row = false) {
   const shape m{.layers = 1, .hidden = 8, .heads = 1, .ffn = 8, .vocab = vocabulary};
   scene s;
   s.model = &m;
@@ -53,6 +53,7 @@ peaks walked(const objective& method, std::int64_t samples, std::int64_t sequenc
   s.granule = 1;
   s.loss.logits = read == 4 ? formats::fp32 : formats::bf16;
   s.scoring = loss_of(method, kernels);
+  s.scoring.one_row = one_row;
   s.compares = traits_of(method.kind).reference && !generates(method.kind);
   program p(1);
   const auto x = p.input(s.tokens * 8, raw, true);
@@ -95,6 +96,18 @@ TEST_CASE("log-probabilities of labels by one kernel") {
   CHECK(std::abs(got.forward - 6) < 0.01);
   CHECK(std::abs(got.held - 4) < 0.01);
   CHECK(std::abs(got.backward - 8) < 0.01);
+}
+
+// Samples without padding, one behind the other, are scored as one sample as long as all of them.
+TEST_CASE("a row of several samples") {
+  const objective method{.kind = objective_kind::dpo, .code = method_code::ms_swift};
+  for (const std::int64_t width : {2, 4}) {
+    const auto joined = walked(method, 4, 32, 1000, width, width, false, true), one = walked(method, 1, 128, 1000, width, width), apart = walked(method, 4, 32, 1000, width, width);
+    CHECK(joined.forward == one.forward);
+    CHECK(joined.held == one.held);
+    CHECK(joined.backward == one.backward);
+    CHECK(joined.backward > apart.backward + 0.4);  // temporaries of all samples, not of a fourth of them
+  }
 }
 
 }  // namespace test_preference_loss

@@ -135,7 +135,10 @@ TEST_CASE("ms-swift's GRPO, by its own scripts") {
   auto file = launch_file("swift-grpo", "gspo.sh");
   const auto refused = [&](const std::string& from, const std::string& to) { return refusal_of({{"run.sh", changed(file.said, from, to)}}, {"rollout.prompt=2048"}); };
   CHECK(holds(refused("--vllm_mode colocate", ""), "use_vllm needs vllm_mode, colocate or server"));
-  CHECK(holds(refused("--vllm_mode colocate", "--vllm_mode server"), "offload_model = true is not modelled by this version (beside an engine on other GPUs)"));
+  // Beside an engine on other GPUs offloading has no effect.
+  const auto elsewhere = job_of({{"run.sh", changed(file.said, "--vllm_mode colocate", "--vllm_mode server")}}, {"rollout.prompt=2048"});
+  CHECK(elsewhere.rollout.placement == rollout_place::separate);
+  CHECK(elsewhere.rollout.trainer_moves == trainer_parts{});
   CHECK(holds(refused("--log_completions true", "--multi_turn_scheduler x"), "multi_turn_scheduler = \"x\" is not modelled"));
   CHECK(holds(refused("--log_completions true", "--padding_free true"), "padding_free = true is not modelled"));
   CHECK(holds(refused("--log_completions true", "--reward_model a/b"), "reward_model = \"a/b\" is not modelled"));

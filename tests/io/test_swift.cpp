@@ -2,6 +2,8 @@
 // Launches of ms-swift: files of its repository, read as somebody did by hand from its source, and what its command line may say.
 #include <doctest/doctest.h>
 
+#include <headroom/estimate.hpp>
+
 #include <algorithm>
 
 #include "imported.hpp"
@@ -144,7 +146,6 @@ TEST_CASE("what trains, and in which format") {
   CHECK(said(run + "--train_type full --use_galore true").optimizer.label == optimizers::galore.label);
   CHECK(holds(refused(run + "--train_type adalora"), "train_type \"adalora\" is not modelled"));
   CHECK(holds(refused(run + "--sft_type lora"), "is a table by model"));
-  CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0 swift sft --model Qwen/Qwen3-30B-A3B --max_length 64"), "has experts and routers in it or not"));
   CHECK(holds(refused(run + "--sequence_parallel_size 2"), "sequence_parallel_size = 2 is not modelled"));
   const auto packed = said(run + "--packing true --packing_length 4096 --attn_impl flash_attn");
   CHECK(packed.batch.sequence == 4096);
@@ -177,6 +178,63 @@ TEST_CASE("what trains, and in which format") {
   CHECK(said(sees + "--max_pixels 1003520").assumed_defaults == 1);
   CHECK(draft_of({{"run.sh", "IMAGE_MAX_TOKEN_NUM=1024 " + sees}}).job["batch"]["images"]["width"] == 896);  // 1024 tokens of 28 × 28 pixels
   CHECK(holds(refused("MAX_PIXELS=many " + sees), "run.sh:1: MAX_PIXELS must be a whole number, found \"many\""));
+}
+
+TEST_CASE("what it trains for") {
+  const std::string run = "CUDA_VISIBLE_DEVICES=0 swift sft" + qwen;
+  const auto classes = said(run + "--task_type seq_cls --num_labels 5");
+  CHECK(classes.objective == objective{.kind = objective_kind::classification, .code = method_code::ms_swift});
+  CHECK(classes.model.classes == 5);
+  CHECK(classes.adapter.modules_to_save == module_set{module::head});
+  const auto whole = estimate(said(run + "--task_type seq_cls --num_labels 5 --tuner_type full")), words = estimate(said(run + "--tuner_type full"));
+  const auto weights = [](const auto& r) { return r.ranks[0].at_peak[row::model_parameters].count(); };
+  CHECK(weights(words) - weights(whole) == std::int64_t{2} * (152064 - 5) * 3584);  // a bias-free matrix in the head's place, in bf16
+  CHECK(said("CUDA_VISIBLE_DEVICES=0 swift rlhf --rlhf_type rm" + qwen).adapter.modules_to_save == module_set{module::head});
+  CHECK(holds(refused(run + "--task_type seq_cls"), "num_labels is required: how many classes"));
+  CHECK(holds(refused(run + "--task_type seq_cls --num_labels some"), "num_labels must be a whole number"));
+  CHECK(holds(refused(run + "--task_type seq_cls --num_labels 2 --padding_free true"), "padding_free = true is not modelled by this version (beside task_type seq_cls)"));
+  CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0 swift sft --model bert-base-uncased --max_length 64 --task_type seq_cls --num_labels 2"), "architectures end in ForSequenceClassification"));
+  CHECK(holds(refused(run + "--task_type reranker --loss_type pointwise_reranker"), "as many texts as the data say"));
+  CHECK(holds(refused(run + "--num_labels 2"), "num_labels = 2 is not modelled"));
+  // Weights of tokens: the same cross entropy, which Liger's kernel has no part in.
+  CHECK(said(run + "--loss_scale last_round+ignore_empty_think --use_liger_kernel true").loss.kind == loss_kind::fused_linear);
+  for (const auto* own : {"--loss_scale react", "--loss_scale ignore_empty_think+hermes", "--enable_dft_loss true", "--enable_channel_loss true", "--loss_type cross_entropy"})
+    CHECK(said(run + "--use_liger_kernel true " + own).loss.kind == loss_kind::full);
+  CHECK(holds(refused(run + "--loss_scale my_plugin"), "loss_scale = \"my_plugin\" is not modelled by this version (a weight of one's own)"));
+  CHECK(holds(refused(run + "--loss_type my_plugin"), "loss_type = \"my_plugin\" is not modelled"));
+}
+
+TEST_CASE("how adapters begin, and where experts are") {
+  const std::string run = "CUDA_VISIBLE_DEVICES=0 swift sft" + qwen, sparse = "CUDA_VISIBLE_DEVICES=0 swift sft --model Qwen/Qwen3-30B-A3B --max_length 64 ";
+  CHECK(said(run + "--init_weights pissa_niter_16").adapter == said(run).adapter);
+  CHECK(said(run + "--init_weights pissa").assumed_defaults == said(run).assumed_defaults + 1);
+  CHECK(said(run + "--init_weights gaussian") == said(run));
+  CHECK(holds(refused(run + "--init_weights lora-ga"), "init_weights = \"lora-ga\" is not modelled"));
+  CHECK(holds(refused(run + "--init_weights pissa --quant_bits 4 --quant_method bnb"), "init_weights = \"pissa\" is not modelled"));
+  CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0 swift sft --model Qwen/Qwen2.5-3B-Instruct --max_length 64 --modules_to_save embed_tokens lm_head"), "lm_head is the embedding's matrix in this model"));
+  CHECK(holds(refused(sparse), "all-linear has experts in it in most families before transformers 5, and has none since: say it, or --set environment.transformers=VERSION"));
+  CHECK(holds(refused(sparse, {"environment.transformers=4.57"}), "before transformers 5 is not read by this version: say the layers with target_modules"));
+  const auto since = job_of({{"run.sh", sparse}}, {"environment.transformers=5.2"});
+  CHECK(since.adapter.targets.has(module::q_proj));
+  CHECK(since.adapter.targets.has(module::o_proj));
+  for (const auto part : {module::experts_gate, module::experts_up, module::experts_down, module::router}) CHECK_FALSE(since.adapter.targets.has(part));
+  CHECK(said(sparse + "--experts_impl grouped_mm") == since);
+  CHECK(holds(refused(sparse + "--experts_impl eager"), "experts_impl = \"eager\" is not modelled"));
+  CHECK(holds(refused(sparse + "--experts_impl grouped_mm --router_aux_loss_coef 0.001"), "router_aux_loss_coef"));
+}
+
+TEST_CASE("pairs in one row, images in packed rows") {
+  const std::string run = "CUDA_VISIBLE_DEVICES=0 swift rlhf --rlhf_type dpo" + qwen + "--attn_impl flash_attn ";
+  const auto joined = said(run + "--padding_free true --per_device_train_batch_size 3");
+  CHECK(joined.batch == batch{.micro = 3, .sequence = 1024, .accumulation = 6, .packed = true});
+  CHECK(said(run + "--packing true").batch.sequence == 1024);                           // one pair of the longest
+  CHECK(said(run + "--packing true --packing_length 5001").batch.sequence == 2501);      // or as many pairs as there is room for
+  CHECK(said(run + "--packing false").batch.packed == false);
+  CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0 swift rlhf --rlhf_type kto --padding_free true" + qwen), "padding_free = true is not modelled by this version (beside this method)"));
+  // 1001 pixels are 35 positions of 28, either way.
+  const std::string sees = "MAX_PIXELS=1003520 CUDA_VISIBLE_DEVICES=0 swift sft --model Qwen/Qwen2.5-VL-7B-Instruct --max_length 8192 --attn_impl flash_attn ";
+  CHECK(said(sees + "--packing true").batch.images == image_batch{.count = 8192 / (35 * 35), .width = 1001, .height = 1001});
+  CHECK(said(sees).batch.images == image_batch{.width = 1001, .height = 1001});
 }
 
 TEST_CASE("other things of its family are refused by name") {

@@ -80,7 +80,13 @@ TEST_CASE("what of ms-swift over Megatron-Core is refused, by name") {
   CHECK(holds(why("--optimizer_cpu_offload true"), "optimizer-cpu-offload"));
   CHECK(holds(why("--global_batch_size 24"), "must be a multiple of micro_batch_size, 16, found 24"));
   CHECK(holds(refusal_of({launch("", "megatron rlhf")}), "with a second model or with generation"));
-  CHECK(holds(refusal_of({{"sft.sh", "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen2.5-7B-Instruct\n"}}), "max_length is required"));
+  const imported::text open{"sft.sh", "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen2.5-7B-Instruct --micro_batch_size 2 --global_batch_size 32\n"};
+  CHECK(holds(refusal_of({open}), "no file says how long a sequence is: add --set batch.sequence=TOKENS"));
+  CHECK(job_of({open}, {"batch.sequence=8192"}).batch == batch{.micro = 1, .sequence = 8192, .accumulation = 2});
+  // It overlaps the shared experts, where there are any.
+  const auto overlaps = [](const std::string& model) { return imported::text{"sft.sh", "NPROC_PER_NODE=8 megatron sft --max_length 512 --expert_model_parallel_size 4 --moe_shared_expert_overlap true --model " + model + "\n"}; };
+  CHECK(job_of({overlaps("Qwen/Qwen3-30B-A3B")}).parallel.expert == 4);
+  CHECK(holds(refusal_of({overlaps("Qwen/Qwen1.5-MoE-A2.7B")}), "moe-shared-expert-overlap = true is not modelled"));
   CHECK(holds(refusal_of({{"sft.sh", "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen2.5-VL-7B-Instruct --max_length 2048\n"}}), "models that see"));
 }
 

@@ -29,8 +29,8 @@ constexpr tensor scores_at_once(program& p, const scene& s, tensor x) {
 /// One sample after the other. Of 16-bit logits its log-probabilities are saved; in backward gather's zeros, then the gradient. Of fp32 ones
 /// gather and logsumexp both save the logits; logsumexp makes exponentials, in backward a difference and its exponential beside the gradient.
 constexpr tensor scores_by_sample(program& p, const scene& s, tensor x) {
-  const auto one = p.rounded(p.elements(x) / s.samples, p.width(x));
-  const auto n = s.samples;
+  const auto n = s.scoring.one_row ? 1 : s.samples;
+  const auto one = p.rounded(p.elements(x) / n, p.width(x));
   const auto scores = p.make(s.tokens, p.width(x));
   if (p.width(x) < 4 && !p.needs_gradient(x)) {
     p.step(x.bit(), scores.bit(), {.forward_temporary = one, .temporaries = row::logits});

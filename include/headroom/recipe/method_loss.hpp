@@ -44,6 +44,7 @@ struct method_loss {
   bool overwrites{};               ///< the gradient is written over the saved logits (flash_attn cross_entropy_loss, inplace_backward)
   bool means_halves{};             ///< each model's logits of the first half of the samples are copied for a metric, then those of the others
   bool keeps_hidden_states{};      ///< the forward returns every layer's input, which the graph has of the policy and nobody of the reference
+  bool one_row{};                  ///< samples lie one behind the other in a row, which is scored as one
   bool divergence{};               ///< a divergence from the teacher's distribution instead of scores
   friend constexpr bool operator==(const method_loss&, const method_loss&) = default;
 };

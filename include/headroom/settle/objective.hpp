@@ -155,6 +155,7 @@ constexpr void settle_method_loss(settled_job& r) {
   s.loss = j.loss;
   s.loss_program = loss_style::compared;
   s.scoring = loss_of(o, j.attention == attention::flash || j.attention == attention::flash3);
+  s.scoring.one_row = j.batch.packed && o.code == method_code::ms_swift && o.kind == objective_kind::dpo;  // dpo_trainer.py concatenated_forward, padding_free
   s.compares = other_model_of(j) != other_weights::none && !scores_first(o.kind);
   if (s.scoring.reads_completion) s.scored = j.rollout.completion;
   if (!s.compares && !generates(o.kind) && reference_of(j) != reference_way::precomputed) s.scoring.entropy = logits_entropy::none;

@@ -20,13 +20,29 @@ inline shape model_of(const draft& d) {
 /// Whether the limit of pixels decides what the tower reads: others resize every image to a size of their own.
 inline bool pixels_matter(const shape& m) { return m.vision.layers > 0 && headroom::detail::resizes_by_pixels(m.vision.kind); }
 
+/// Of images that take so many positions of a row, those that a packed row has room for; 0: rows are not packed.
+inline std::int64_t images_of_row(const draft& d, std::int64_t edge) {
+  const auto m = model_of(d);
+  const auto* length = d.find({"batch", "sequence"});
+  if (!d.trainer || !d.trainer->root.is_object() || d.has({"objective"}) || length == nullptr || !length->is_number_integer() || m.vision.patch <= 0) return 0;
+  const auto packs = d.trainer->root.find("packing");
+  if (packs == d.trainer->root.end() || !truth(*packs, "packing")) return 0;
+  const auto side = std::max<std::int64_t>(1, edge / checked::mul(m.vision.patch, std::max<std::int64_t>(1, m.vision.merge)));
+  return std::max<std::int64_t>(1, length->get<std::int64_t>() / checked::mul(side, side));
+}
+
 /// Square images of as many pixels as a limit lets them have, unless the job says how large they are. The report says so above its numbers.
 inline void say_largest_images(draft& d, std::string_view key, std::int64_t pixels, const std::string& place) {
   if (d.has({"batch", "images", "width"})) return;
   const auto edge = static_cast<std::int64_t>(std::sqrt(static_cast<double>(pixels)));
   if (edge < 1 || edge > 1 << 20) fail("headroom: " + place + ": " + std::string{key} + " must be a number of pixels from 1 to 2^40, found " + std::to_string(pixels));
-  d.say({"batch", "images"}, {{"width", edge}, {"height", edge}}, place);
-  const auto what = "no file says how large images are: one of " + std::to_string(edge) + " × " + std::to_string(edge) + " pixels in each sample, the most that " + std::string{key} + " lets it have";
+  const auto packed = images_of_row(d, edge);
+  json_value images = {{"width", edge}, {"height", edge}};
+  if (packed > 1) images["count"] = packed;
+  d.say({"batch", "images"}, images, place);
+  const auto pixels_of_one = std::to_string(edge) + " × " + std::to_string(edge) + " pixels";
+  const auto what = "no file says how large images are: " +
+                    (packed > 1 ? std::to_string(packed) + " of " + pixels_of_one + " in each packed row, as many as it has room for, and" : "one of " + pixels_of_one + " in each sample,") + " the most that " + std::string{key} + " lets it have";
   d.notes.push_back(place + ": " + what + " (--set 'batch.images={\"width\": W, \"height\": H}')");
   d.assumed.push_back(what);
 }

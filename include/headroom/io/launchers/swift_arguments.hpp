@@ -6,6 +6,7 @@
 #include <headroom/io/launchers/import_environment.hpp>
 #include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/swift_rollout.hpp>
+#include <headroom/io/launchers/swift_tasks.hpp>
 #include <headroom/io/launchers/swift_zero.hpp>
 #include <headroom/io/launchers/trainer_adapters.hpp>
 
@@ -43,19 +44,30 @@ class swift_arguments {
     if (beside != nullptr && !beside->empty() && *beside != "") d_->unmodelled_key("ref_adapters", *beside, v_->place("ref_adapters"));
     if ((kind == "dpo" || kind == "kto") && other != nullptr) objective["reference"] = "copy";
     for (const auto* key : {"packing", "padding_free"})  // one row of all pairs
-      if (v_->on(key)) d_->unmodelled_key(key, true, v_->place(key), "beside this method");
+      if (v_->on(key)) {
+        if (kind != "dpo") d_->unmodelled_key(key, true, v_->place(key), "beside this method");
+        d_->say({"batch", "packed"}, true, v_->place(key));
+      }
     d_->replace("objective", objective, v_->place("rlhf_type"));
   }
   void batch() {
+    swift_tasks{*d_, *v_}.read();
     // swift/trainers/arguments.py, TrainArgumentsMixin.__post_init__
     const bool generates = v_->word_now("rlhf_type") == "grpo";
     if (!generates && !v_->has("gradient_accumulation_steps") && !d_->has({"batch", "accumulation"})) d_->least_samples = draft::fact{16, v_->source()};
     if (early_ && !v_->has("max_length") && !d_->has({"batch", "sequence"})) d_->say({"batch", "sequence"}, 2048, v_->source());
     // Rows are as long as packing_length, or samples lie one behind the other: flash attention tells them apart by where they begin.
-    const auto packed = v_->number("packing_length", 0);
+    // A row of pairs is as long as both answers are at most, or as packing_length where that is more (swift/dataset/packing.py, create_packed_idx).
+    const bool pairs = v_->word_now("rlhf_type") == "dpo";
+    const auto packed = pairs ? std::max(checked::ceil_div(v_->number("packing_length", 0), 2), v_->number("max_length", 0)) : v_->number("packing_length", 0);
     if (v_->on("packing") && packed > 0) d_->say({"batch", "sequence"}, packed, v_->place("packing_length"));
     v_->on("padding_free");
-    if (v_->on("use_logits_to_keep", true) && !v_->on("use_liger_kernel") && !generates) d_->notes.push_back(v_->source() + ": ms-swift keeps logits of answers alone; here every token of a sequence counts as one");
+    // Experts in grouped products are of transformers 5 (swift/arguments/base_args/model_args.py).
+    if (v_->word_now("experts_impl") == "grouped_mm") {
+      v_->take("experts_impl");
+      if (!d_->has({"environment", "transformers"})) d_->say({"environment", "transformers"}, "5.0", v_->place("experts_impl"));
+    }
+    if (v_->on("use_logits_to_keep", true) && !v_->on("use_liger_kernel") && !generates && v_->word_now("task_type") != "seq_cls") d_->notes.push_back(v_->source() + ": ms-swift keeps logits of answers alone; here every token of a sequence counts as one");
   }
   /// The checkpoint's format, and autocast after it (swift/arguments/base_args/model_args.py, _init_mixed_precision).
   void formats() {
@@ -115,6 +127,7 @@ class swift_arguments {
   }
   /// What depends on other arguments.
   void rest() {
+    swift_tasks{*d_, *v_}.without_liger_loss();
     // swift/rlhf_trainers/rlhf_mixin.py: dropout is switched off, adapters' too, where TRL's configuration does so; GRPO's does not.
     if (v_->has("rlhf_type") && v_->word_now("rlhf_type") != "grpo") {
       d_->replace("dropout", {{"hidden", 0.0}, {"attention", 0.0}, {"embedding", 0.0}}, v_->place("rlhf_type"));
@@ -153,12 +166,26 @@ class swift_arguments {
         if (name == "all-embedding" || name == "EMBEDDING") name = "embed_tokens";
         if (name == "all-norm" || name == "LN") name = "norm";
       }
+      check_saved(*d_, a["modules_to_save"], v_->place(called));
     }
     if (!base.empty()) {
       a["base"] = base;
       a["base_skips"] = {"lm_head"};
     }
+    swift_tasks::save_head(*d_, a);
+    if (on) initialised(base);
     return a;
+  }
+  /// Values that A and B begin with. PiSSA, OLoRA and orthogonal ones are made of the weights, one after the other (peft/tuners/lora/layer.py).
+  void initialised(const std::string& base) {
+    std::string_view called;
+    const auto* said = first_of(*v_, "init_weights|init_lora_weights", called);
+    if (said == nullptr || said->is_boolean() || *said == "true" || *said == "True" || *said == "gaussian" || *said == "") return;
+    const auto& word = string_at(*said, std::string{called});
+    if (!base.empty() || !(word == "olora" || word == "orthogonal" || word == "pissa" || word.starts_with("pissa_niter_"))) return d_->unmodelled_key(std::string{called}, *said, v_->place(called));
+    const auto what = "the matrices from which " + word + " makes its adapters before the first step are not counted";
+    d_->notes.push_back(v_->place(called) + ": " + what);
+    d_->assumed.push_back(what);
   }
   json_value targets(bool on, const frozen& parts) {
     std::string_view called = "target_modules";
@@ -169,13 +196,23 @@ class swift_arguments {
     if (on && table) fail("headroom: " + v_->place(called) + ": " + std::string{called} + " of this release is a table by model, which is not read by this version: say the layers");
     if (!on || names != "all-linear") return table ? json_value("all-linear") : names;
     const auto m = model();
-    if (m.sparse()) fail("headroom: " + v_->place(called) + ": all-linear has experts and routers in it or not, by the release of transformers: say the layers with target_modules");
-    if (m.vision.layers == 0 || (!parts.language && parts.tower && parts.projector)) return names;
+    auto language = all_linear;
+    if (m.sparse()) language = linear_beside_experts(v_->place(called));
+    if (!m.sparse() && (m.vision.layers == 0 || (!parts.language && parts.tower && parts.projector))) return names;
     module_set all{};
-    if (!parts.language) all |= all_linear;
+    if (!parts.language) all |= language;
     if (!parts.tower) all |= module_set{module::vision};
     if (!parts.projector) all |= module_set{module::projector};
     return modules_to_json(all, m);
+  }
+  /// Since transformers 5 the matrices of experts are one parameter, and routers are modules of their own: no linear layers, which find_all_linears
+  /// looks for by the name of their class (swift/utils/transformers_utils.py). Before it that is so in some families and not in others.
+  module_set linear_beside_experts(const std::string& place) {
+    if (v_->word_now("experts_impl") != "grouped_mm") d_->releases.push_back({.program = "transformers", .since = 500, .place = place, .what = "all-linear has experts in it in most families before transformers 5, and has none since", .asks = true,
+                            .older = [](draft&, const std::string& where) { fail("headroom: " + where + ": all-linear of a model with experts before transformers 5 is not read by this version: say the layers with target_modules"); }});
+    auto rest = all_linear;
+    rest.bits &= ~module_set{module::experts_gate, module::experts_up, module::experts_down, module::router}.bits;
+    return rest;
   }
   /// bitsandbytes; nothing else is made fp32 (swift/arguments/base_args/quant_args.py).
   std::string quantised() {

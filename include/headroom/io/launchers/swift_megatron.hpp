@@ -67,6 +67,7 @@ class swift_megatron {
     if (m.vision.layers > 0) fail("headroom: " + v_.place("model") + ": models that see are not modelled over Megatron-Core by this version");
     batch();
     for (const auto& k : swift_defaults) put(k);
+    if (m.experts.shared_ffn == 0) v_.take("moe_shared_expert_overlap");  // it moves the shared experts alone (core/transformer/moe/moe_layer.py, use_shared_expert)
     if (m.sparse()) {
       for (const auto& k : swift_expert_defaults) put(k);
       set("num-experts", m.experts.count, "model");
@@ -134,7 +135,8 @@ class swift_megatron {
   /// what it keeps of one sample as long.
   void batch() {
     const bool packing = v_.on("packing"), joins = v_.on("padding_free", true) || packing;
-    if (v_.take("max_length") == nullptr && v_.take("packing_length") == nullptr) fail("headroom: " + v_.source() + ": max_length is required: ms-swift takes what the model was made for where it is not given");
+    const bool given = v_.take("max_length") != nullptr, packed = v_.take("packing_length") != nullptr;
+    if (!given && !packed) return without_length(joins);
     const auto longest = v_.number("packing_length", v_.number("max_length", 1)), micro = v_.number("micro_batch_size", 1), global = v_.number("global_batch_size", 16);
     const auto row = joins ? checked::mul(longest, micro) : longest;
     set("seq-length", row, "max_length");
@@ -144,6 +146,14 @@ class swift_megatron {
     d_->notes.push_back(v_.place("micro_batch_size") + ": " + what);
     d_->assumed.push_back(what);
     if (micro == 1) return;
+    if (global % micro != 0) fail("headroom: " + v_.place("global_batch_size") + ": global_batch_size must be a multiple of micro_batch_size, " + std::to_string(micro) + ", found " + std::to_string(global));
+    set("micro-batch-size", 1, "micro_batch_size");
+    set("global-batch-size", global / micro, "global_batch_size");
+  }
+  /// ms-swift takes the length that the model was made for, which nobody trains with: --set says how long the row of a micro-batch is.
+  void without_length(bool joins) {
+    const auto micro = v_.number("micro_batch_size", 1), global = v_.number("global_batch_size", 16);
+    if (!joins || micro == 1) return;
     if (global % micro != 0) fail("headroom: " + v_.place("global_batch_size") + ": global_batch_size must be a multiple of micro_batch_size, " + std::to_string(micro) + ", found " + std::to_string(global));
     set("micro-batch-size", 1, "micro_batch_size");
     set("global-batch-size", global / micro, "global_batch_size");

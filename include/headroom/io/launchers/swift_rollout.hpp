@@ -72,7 +72,8 @@ class swift_rollout {
     const bool model = v_->on("offload_model"), optimizer = v_->on("offload_optimizer"), eager = v_->on("vllm_enforce_eager");
     if (mode == "server") {
       d_->say({"rollout", "placement"}, "separate", v_->place("vllm_mode"));
-      if (model || optimizer) d_->unmodelled_key(model ? "offload_model" : "offload_optimizer", true, v_->place(model ? "offload_model" : "offload_optimizer"), "beside an engine on other GPUs");
+      if (model || optimizer)  // rollout_mixin.py _prepare_vllm: enable_offload is a colocated engine's
+        d_->notes.push_back(v_->place(model ? "offload_model" : "offload_optimizer") + ": offload_model and offload_optimizer have no effect beside an engine on other GPUs");
     } else {
       d_->say({"rollout"}, {{"placement", "colocated"}, {"share", share}, {"tensor", tensor}, {"sleep", sleep}}, v_->place("vllm_mode"));
       auto moves = json_value::array();
