@@ -66,6 +66,13 @@ TEST_CASE("ms-swift's adapters over Megatron-Core") {
   CHECK(with.at_peak[row::model_parameters] == without.at_peak[row::model_parameters]);
   CHECK(with.allocated < without.allocated);
   CHECK(without.at_peak[row::adapters] == bytes{0});
+  // Figures of its own lie further above for mixtures of experts: another range.
+  const auto dense = estimate(some).assumptions;
+  CHECK(dense.has(assumption::swift_over_megatron));
+  CHECK_FALSE(dense.has(assumption::swift_experts_over_megatron));
+  const auto sparse = estimate(job_of({{"sft.sh", "NPROC_PER_NODE=2 megatron sft --max_length 512 --expert_model_parallel_size 2 --tuner_type lora --model Qwen/Qwen3-30B-A3B\n"}})).assumptions;
+  CHECK(sparse.has(assumption::swift_experts_over_megatron));
+  CHECK_FALSE(sparse.has(assumption::swift_over_megatron));
 }
 
 TEST_CASE("what of ms-swift over Megatron-Core is refused, by name") {

@@ -83,7 +83,7 @@ class swift_tasks {
   /// Whether that is so.
   [[nodiscard]] bool weighs_tokens() const {
     const auto said = [&](const char* key) { return v_->has(key) && v_->word_now(key) != ""; };
-    const auto on = [&](const char* key) { return v_->has(key) && truth(v_->all()[key], key); };
+    const auto on = [&](const char* key) { return v_->has(key) && !v_->all()[key].is_null() && truth(v_->all()[key], key); };
     auto words = v_->word_now("loss_scale");
     bool weighs = said("loss_type") || said("loss_name") || on("enable_dft_loss") || on("enable_channel_loss");
     for (auto& c : words)
