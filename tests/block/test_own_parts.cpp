@@ -215,6 +215,25 @@ TEST_CASE("Gemma 4 without towers is Gemma 4's text model without embeddings for
   CHECK_THROWS_WITH_AS(io::model_from_config(c), doctest::Contains("enable_moe_block is not known for"), job_error);
 }
 
+TEST_CASE("a list of layers whose beginning repeats is read to its end") {
+  // Mamba-2, attention, Mamba-2, Mamba-2: three layers repeat, and of those the first two would, if the fourth were not there.
+  const json list = {{"architectures", {"NemotronHForCausalLM"}}, {"model_type", "nemotron_h"}, {"layers_block_type", {"mamba", "attention", "mamba", "mamba"}}, {"hidden_size", 64}, {"vocab_size", 101}};
+  CHECK(io::model_from_config(list).kind_of(3).mixer == mixer_kind::mamba2);
+  check_counts_agree(list);
+  std::mt19937 random(37);
+  for (int i = 0; i < 60; ++i) {
+    const bool gemma = i % 2 == 0;
+    std::vector<std::string> words(3 + random() % 8);
+    for (auto& w : words) w = random() % 2 == 0 ? (gemma ? "full_attention" : "attention") : gemma ? "sliding_attention" : "mamba";
+    if (gemma) words.back() = "full_attention";
+    json c = list;
+    if (gemma) c = {{"architectures", {"Gemma4ForCausalLM"}}, {"model_type", "gemma4_text"}, {"hidden_size", 64}, {"num_hidden_layers", words.size()}, {"vocab_size", 101}, {"vocab_size_per_layer_input", 64}};
+    c[gemma ? "layer_types" : "layers_block_type"] = words;
+    CAPTURE(c.dump());
+    check_counts_agree(c);
+  }
+}
+
 TEST_CASE("MiMo-V2-Flash by name is what its configuration says") {
   REQUIRE(models::find("XiaomiMiMo/MiMo-V2-Flash") != nullptr);
   auto known = *models::find("XiaomiMiMo/MiMo-V2-Flash");

@@ -100,11 +100,13 @@ struct layer_pattern {
   [[nodiscard]] constexpr bool names_own() const { return !own[0].empty(); }
   /// The label of a layer of one's own.
   [[nodiscard]] constexpr const short_name& label_of(mixer_kind k) const { return own[static_cast<std::size_t>(k) - static_cast<std::size_t>(mixer_kind::own)]; }
-  /// The shortest pattern that says the same.
-  [[nodiscard]] constexpr layer_pattern shortest() const {
+  /// The shortest pattern that says the same of so many layers, or of those that are listed, if they are more: one that was shortened for more layers than it lists
+  /// has to be asked about all of them.
+  [[nodiscard]] constexpr layer_pattern shortest(std::int64_t layers = 0) const {
+    const auto all = layers > period ? layers : period;
     for (std::int64_t p = 1; p < period; ++p) {
       bool repeats = true;
-      for (std::int64_t i = p; i < period && repeats; ++i) repeats = at(i) == at(i - p);
+      for (std::int64_t i = p; i < all && repeats; ++i) repeats = at(i) == at(i - p);
       if (!repeats) continue;
       layer_pattern r;
       for (std::size_t i = 0; i < most_own; ++i) r.own[i] = own[i];

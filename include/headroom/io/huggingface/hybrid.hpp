@@ -54,7 +54,7 @@ inline void read_olmo_hybrid(const config& c, shape& m) {
   constexpr layer_kind linear{mixer_kind::gated_delta_net, feed_forward_kind::unset}, full{};
   if (read_layer_types(c, {"layer_types"}, {{"linear_attention", linear}, {"mamba", linear}, {"full_attention", full}, {"attention", full}}, m)) return;
   for (std::int64_t i = 0; i < m.layers; ++i) m.pattern.add(i % 4 == 3 || (m.layers < 4 && i == m.layers - 1) ? full : linear);
-  m.pattern = m.pattern.shortest();
+  m.pattern = m.pattern.shortest(m.layers);
 }
 
 /// num_kv_shared_layers: the last layers read keys and values of the last one of their kind in front of them all; with use_double_wide_mlp their MLPs
@@ -137,7 +137,7 @@ inline void read_gemma4(const config& c, shape& m, bool unified = false) {
   m.global.head_dim = full.width;
   if (full.kv != m.kv() || m.global.keys_as_values) m.global.kv_heads = full.kv;
   share_last_keys(c, m, c.number({"num_kv_shared_layers"}, 0, 0, config::most), c.flag("use_double_wide_mlp", false));
-  m.pattern = m.pattern.shortest();
+  m.pattern = m.pattern.shortest(m.layers);
 }
 
 /// Lfm2MLP: two thirds of the width, times a factor, up to the next multiple. Each step is cut to a whole number, as Python's int() does.
@@ -172,7 +172,7 @@ inline void read_lfm2(const config& c, std::string_view type, shape& m) {
         if (const auto i = config::whole(one, c.at("full_attn_idxs"), 0, config::most); i < m.layers) attends[static_cast<std::size_t>(i)] = true;
     }
     for (const bool attention : attends) m.pattern.add(attention ? full : convolution);
-    m.pattern = m.pattern.shortest();
+    m.pattern = m.pattern.shortest(m.layers);
   }
   if (!sparse) return;
   auto& e = m.experts;

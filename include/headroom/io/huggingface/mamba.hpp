@@ -31,7 +31,7 @@ inline bool read_layer_types(const config& c, std::initializer_list<const char*>
     }
     m.pattern.add(found->kind);
   }
-  m.pattern = m.pattern.shortest();
+  m.pattern = m.pattern.shortest(m.layers);
   return true;
 }
 
@@ -124,7 +124,7 @@ inline void read_jamba(const config& c, shape& m) {
     m.pattern.add({i % period == offset ? mixer_kind::attention : mixer_kind::mamba1, sparse ? feed_forward_kind::experts : feed_forward_kind::dense});
     routes = routes || sparse;
   }
-  m.pattern = m.pattern.shortest();
+  m.pattern = m.pattern.shortest(m.layers);
   if (!routes) return;
   m.experts.count = experts;
   m.experts.active = active;
@@ -151,7 +151,7 @@ inline void read_bamba(const config& c, std::string_view type, shape& m) {
     }
     if (read_layer_types(c, {"layer_types", "layers_block_type"}, {{"mamba", mamba}, {"linear_attention", mamba}, {"attention", full}, {"full_attention", full}}, m)) return;
     for (std::int64_t i = 0; i < m.layers; ++i) m.pattern.add(attends[static_cast<std::size_t>(i)] ? full : mamba);
-    m.pattern = m.pattern.shortest();
+    m.pattern = m.pattern.shortest(m.layers);
     return;
   }
   m.position = c.text({"position_embedding_type"}, "nope") == std::string{"rope"} ? position_kind::rope : position_kind::none;
@@ -228,7 +228,7 @@ inline void read_nemotron_h(const config& c, shape& m) {
   }
   bool routes = false;
   for (std::int64_t i = 0; i < m.pattern.period; ++i) routes = routes || m.pattern.at(i).sparse();
-  m.pattern = m.pattern.shortest();
+  m.pattern = m.pattern.shortest(m.layers);
   if (!routes) return;
   auto& e = m.experts;
   e.count = c.count({"n_routed_experts"}, 8);

@@ -56,7 +56,7 @@ inline void read_mimo_v2(const config& c, shape& m) {
     routes.push_back(fed == feed_forward_kind::experts ? 1 : 0);
   }
   check_mimo_v2_file(c, m.heads, m.kv(), m.head_width(), m.value_dim, windows, routes);
-  m.pattern = m.pattern.shortest();
+  m.pattern = m.pattern.shortest(m.layers);
   m.global.kv_heads = m.kv();
   m.kv_heads = checked::mul(2, m.kv());
 }
@@ -89,7 +89,7 @@ inline void read_recurrent_gemma(const config& c, shape& m) {
     if (word != "recurrent" && word != "attention") complain(c.at("block_types") + " must hold recurrent and attention alone, found " + shown(word));
     m.pattern.add(word == "recurrent" ? recurrent : full);
   }
-  m.pattern = m.pattern.shortest();
+  m.pattern = m.pattern.shortest(m.layers);
 }
 
 /// Which of Gemma 3n's layers cut their gates: those whose activation_sparsity_pattern is above 0, the first ten where it is absent.
@@ -136,7 +136,7 @@ inline void read_gemma3n(const config& c, shape& m) {
   m.pattern = {};
   for (std::int64_t i = 0; i < m.layers; ++i) m.pattern.add({before.at(i).mixer, cuts[static_cast<std::size_t>(i)] ? feed_forward_kind::cut : feed_forward_kind::dense});
   share_last_keys(c, m, c.number({"num_kv_shared_layers"}, 15, 0, config::most), false);
-  m.pattern = m.pattern.shortest();
+  m.pattern = m.pattern.shortest(m.layers);
 }
 
 /// The families with such parts. Returns false where the family is not one of them.
