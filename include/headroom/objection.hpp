@@ -5,6 +5,7 @@
 
 #include <headroom/engine/eager/limits.hpp>
 #include <headroom/engine/preallocated/limits.hpp>
+#include <headroom/engine/tensor_parallel/deepspeed_limits.hpp>
 #include <headroom/engine/tensor_parallel/limits.hpp>
 #include <headroom/engine/tensor_parallel/nanotron_limits.hpp>
 #include <headroom/settle/check.hpp>
@@ -29,6 +30,8 @@ constexpr objection check_walk(const job& j, const No& no = {}) {
     if (const auto why = detail::check_critic(j, no)) return why;
   if (j.framework.runtime == runtime::preallocated) return detail::check_preallocated(j, no);
   if (j.framework.modules.nanotron()) return detail::check_nanotron(j, no);
+  if (j.framework.modules.deepspeed())
+    if (const auto why = detail::check_deepspeed_pipeline(j, no)) return why;
   return j.framework.modules.megatron() ? detail::check_megatron(j, no) : detail::check_eager(j, no);
 }
 

@@ -65,6 +65,38 @@ bytes asked_in_load(const settled_job& s, std::int64_t stage) {
 
 }  // namespace
 
+// DeepSpeed's three optimizers around Megatron's layers, its pipeline's tensors with and without tensor parallelism, one micro-batch or several.
+TEST_CASE("estimate and replay ask for the same bytes of every stage of Megatron-DeepSpeed") {
+  int seen = 0;
+  for (const bool wide : {false, true})
+    for (const std::int64_t stage : {0, 1})
+      for (const std::int64_t tensor : {1, 4})
+        for (const std::int64_t pipeline : {1, 2, 4})
+          for (const std::int64_t micros : {1, 2, 8})
+            for (const auto mode : {recompute_mode::none, recompute_mode::full}) {
+              if (wide && stage == 0) continue;
+              job j{.model = models::gpt2_xl, .hardware = {.gpu = gpus::a100_sxm_80gb, .nodes = 4, .gpus_per_node = 8}, .framework = frameworks::megatron_deepspeed, .sharding = zero(stage), .batch = {.micro = 2, .sequence = 512}};
+              j.model.heads = 20, j.model.vocab = 51'200;
+              j.recompute.mode = mode;
+              j.parallel.tensor = tensor, j.parallel.pipeline = pipeline;
+              j.batch.accumulation = micros;
+              if (wide) j.precision = {"bf16", formats::bf16, formats::bf16, formats::fp32, formats::fp32, formats::fp32, formats::fp32};
+              const auto s = settle(j);
+              for (const auto& rank : estimate_all(j)) {
+                CAPTURE(wide);
+                CAPTURE(stage);
+                CAPTURE(tensor);
+                CAPTURE(pipeline);
+                CAPTURE(micros);
+                CAPTURE(rank.pipeline_stage);
+                ++seen;
+                CHECK(rank.allocated.count() == max(asked(s, rank.pipeline_stage), rank[phase::load]).count());
+                CHECK(asked_in_load(s, rank.pipeline_stage) == rank[phase::load]);
+              }
+            }
+  CHECK(seen == 3 * 2 * (1 + 2 + 4) * 3 * 2);
+}
+
 // Every rank, whatever its schedule: masks, tensors between stages, gathers and reductions of Megatron-FSDP, recomputation, the update.
 TEST_CASE("estimate and replay ask for the same bytes of every rank of a pipeline stage") {
   int seen = 0, gathers = 0;

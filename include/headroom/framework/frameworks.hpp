@@ -9,6 +9,7 @@
 #include <headroom/framework/litgpt.hpp>
 #include <headroom/framework/llm_c.hpp>
 #include <headroom/framework/megatron.hpp>
+#include <headroom/framework/megatron_deepspeed.hpp>
 #include <headroom/framework/nanotron.hpp>
 #include <headroom/framework/torchtitan.hpp>
 #include <headroom/framework/torchtune.hpp>
@@ -20,6 +21,7 @@ inline constexpr std::array known{
     libtorch_2023, libtorch,      libtorch_cpp,  hf_trainer_202110, hf_trainer_202203, hf_trainer_2023, hf_trainer_202312, hf_trainer_202403, hf_trainer_202410, hf_trainer_202503, hf_trainer_202601, hf_trainer, deepspeed_2023,
     deepspeed_202410, deepspeed_202601, deepspeed, litgpt_202310, litgpt_202402, litgpt_202407,   litgpt_202410, llm_c, megatron_2023,
     megatron_202311, megatron_202404, megatron_202406, megatron_202501, megatron_202504, megatron,
+    megatron_deepspeed_2022, megatron_deepspeed,
     nanotron,
     torchtitan_202404, torchtitan_202411, torchtitan_202504, torchtitan_202508, torchtitan_202602, torchtitan_202605, torchtitan_202607,
     fsdp_qlora, torchtune_202401, torchtune_202409,

@@ -68,6 +68,7 @@ enum class layer_modules : std::uint8_t {
   megatron,        ///< Megatron-LM's, over TransformerEngine
   megatron_local,  ///< Megatron-LM's own without TransformerEngine: attention written out into a global buffer
   nanotron,        ///< nanotron's own, divided like Megatron-LM's; no gradient is added up by a matrix multiplication
+  megatron_deepspeed,  ///< Megatron-LM's own, in the stages of DeepSpeed's pipeline
 };
 
 /// Where grouped k and v are repeated to the query heads before attention (transformers repeat_kv): for a kernel that reads a mask, or always.
@@ -104,7 +105,9 @@ struct modules_profile {
   /// Whether layers are divided by the trainer's own modules, stage by stage (engine/tensor_parallel/): Megatron-LM's and nanotron's.
   [[nodiscard]] constexpr bool megatron() const { return kind >= layer_modules::megatron; }
   [[nodiscard]] constexpr bool nanotron() const { return kind == layer_modules::nanotron; }
-  [[nodiscard]] constexpr bool local() const { return kind == layer_modules::megatron_local; }
+  /// Megatron-DeepSpeed.
+  [[nodiscard]] constexpr bool deepspeed() const { return kind == layer_modules::megatron_deepspeed; }
+  [[nodiscard]] constexpr bool local() const { return kind == layer_modules::megatron_local || deepspeed(); }
   [[nodiscard]] constexpr bool eager() const { return !megatron(); }  ///< divided by DTensor or not
   [[nodiscard]] constexpr bool dtensor() const { return kind == layer_modules::dtensor; }
   friend constexpr bool operator==(const modules_profile&, const modules_profile&) = default;

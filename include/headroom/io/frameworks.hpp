@@ -34,7 +34,7 @@ void where_stated(job& j, const json_value* options, const option_merger& merge)
 }  // namespace detail
 
 /// All of them.
-inline constexpr std::array<framework_row, 10> framework_rows{{
+inline constexpr std::array<framework_row, 11> framework_rows{{
     {.name = "torchtitan", .read_options = detail::where_stated<apply_torchtitan_options>, .write = torchtitan_to_json},
     {.name = "megatron",
      .said = {{{.text = "Megatron-Bridge", .is = &frameworks::megatron_bridge},
@@ -44,6 +44,10 @@ inline constexpr std::array<framework_row, 10> framework_rows{{
                // Its fork is of 2021-07 (bigscience-workshop/Megatron-DeepSpeed megatron/mpu/layers.py).
                {.text = "bigscience", .is = &frameworks::megatron_2021},
                {.text = "InternEvo", .is = &frameworks::internevo}}},
+     .read_options = detail::where_stated<apply_megatron_options>,
+     .write = megatron_to_json},
+    {.name = "megatron-deepspeed",
+     .said = {{{.text = "bigscience", .is = &frameworks::megatron_deepspeed_2022}}},
      .read_options = detail::where_stated<apply_megatron_options>,
      .write = megatron_to_json},
     // The branch nouamane/bench2, by which the Ultra-Scale Playbook's runs were made.

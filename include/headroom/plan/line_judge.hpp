@@ -52,7 +52,7 @@ class line_judge {
   }
   /// Whether a job is one of divided layers, without a measured run that corrects it and without what would be asked of its host, its pools or its graphs.
   static bool divided(const job& j) {
-    return !j.measured.given() && j.framework.modules.megatron() && !j.framework.modules.nanotron() && j.framework.runtime == runtime::autograd && j.hardware.kinds() == 1 &&
+    return !j.measured.given() && j.framework.modules.megatron() && !j.framework.modules.nanotron() && !j.framework.modules.deepspeed() && j.framework.runtime == runtime::autograd && j.hardware.kinds() == 1 &&
            j.hardware.accelerator().maker != vendor::cpu && j.hardware.host_memory == bytes{0} && j.hardware.nvme == bytes{0} && j.offload.activations == place::on_gpu &&
            j.optimizer.vector_moments == 0 && !j.model.pattern.given() && !captures_first(j);
   }

@@ -5,8 +5,11 @@
 // core/optimizer/distrib_optimizer.py; TransformerEngine optimizers/fused_adam.py initialize_state, apex the same.
 #pragma once
 
+#include <headroom/replay/deepspeed_tensors.hpp>
 #include <headroom/replay/nanotron_tensors.hpp>
 #include <headroom/replay/stage_trace.hpp>
+
+#include <optional>
 
 namespace headroom {
 
@@ -26,6 +29,14 @@ class stage_run {
     if (j.framework.modules.nanotron()) {
       mine_ = detail::make_nanotron_states(s, tensors_of_stage(s, list, cut, stage), *memory_);
       gathered_ = detail::gathered_for_update(s, held.dense);
+    } else if (detail::under_deepspeed(s)) {
+      const auto all = tensors_of_stage(s, list, cut, stage);
+      detail::make_deepspeed_parameters(s, all, *memory_);
+      loading_ = memory_->peak_asked();
+      memory_->reset_peak();
+      wrapped_.emplace(s, all, *memory_);
+      mine_ = {{.elements = wrapped_->mine()}};
+      make_states();  // initialize_optimizer_states
     } else if (!j.sharding.gathers_units() && !in_shares)
       make_parameters(tensors_of_stage(s, list, cut, stage));
     else
@@ -36,13 +47,10 @@ class stage_run {
 
   /// Three steps: without state, with it made, and with it there from the start. The listener hears the last.
   void run() {
-    steps_.run(stage_);
-    update(true);
-    steps_.run(stage_);
-    update(false);
+    step(true);
+    step(false);
     if (listener_ != nullptr) listener_->begin();
-    steps_.run(stage_);
-    update(false);
+    step(false);
   }
   /// The most bytes that it has asked for at a time, since parameters are where they stay; and before that.
   [[nodiscard]] bytes peak_asked() const { return memory_->peak_asked(); }
@@ -91,19 +99,36 @@ class stage_run {
     }
   }
 
+  void step(bool makes_states) {
+    if (!wrapped_) {
+      steps_.run(stage_);
+      return update(makes_states);
+    }
+    wrapped_->begin_step();
+    steps_.run(stage_);
+    memory_->enter(phase::reduce);
+    wrapped_->reduce();
+    memory_->enter(phase::step);
+    wrapped_->update([&] { update(false); });
+  }
+
+  void make_states() {
+    const auto& o = job_->optimizer;
+    for (const auto& w : mine_) {
+      const auto moments = w.plain && o.vector_moments > 0 ? o.vector_moments : o.moments;
+      for (std::int64_t i = 0; i < moments; ++i) make(w.elements, o.state.width(), row::optimizer_state);
+    }
+  }
+
   /// Gradients are copied to fp32 where that is not what they are in, and moments where they are kept in fewer bits (update_temporaries).
   void update(bool makes_states) {
-    const auto& o = job_->optimizer;
     memory_->enter(phase::step);
     auto left = memory_->make(inputs_left_, row::communication_buffers), copies = memory_->make(copies_, row::temporaries);
     const auto t = detail::update_copies(*job_);
     std::vector<tensor_memory::handle> gradients;
     for (const auto& w : mine_)
       if (t.gradients) gradients.push_back(make(w.elements, 4, row::temporaries));
-    for (const auto& w : mine_) {
-      const auto moments = w.plain && o.vector_moments > 0 ? o.vector_moments : o.moments;
-      for (std::int64_t i = 0; makes_states && i < moments; ++i) make(w.elements, o.state.width(), row::optimizer_state);
-    }
+    if (makes_states) make_states();
     for (const bool experts : {false, true}) {
       std::vector<tensor_memory::handle> moments;
       for (const auto& w : mine_)
@@ -123,6 +148,7 @@ class stage_run {
   tensor_memory* memory_;           ///< of the steps
   bytes inputs_left_, loading_{0};
   bytes copies_{0};                 ///< of an update, where states are buffers
+  std::optional<detail::deepspeed_gradients> wrapped_;  ///< by DeepSpeed's optimizer
   detail::gathered_update gathered_;  ///< nanotron's updated parameters
   detail::fsdp_layout layout_;      ///< of Megatron-FSDP's buffers
   std::vector<stage_tensor> mine_;  ///< of which this rank holds master copy and state

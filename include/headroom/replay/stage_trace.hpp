@@ -86,12 +86,7 @@ class stage_trace {
       run(chunk, held.leaves);
     };
     if (gathered_) return with(*gathered_);
-    if (job_->source->framework.gradients.stay_in_micro_batch) {
-      detail::kept_gradients units(detail::sizes_of_embedding(*job_), step.chunk == 0 && parts_.first, tensors_);
-      return with(units);
-    }
-    detail::weights_in_place units;
-    with(units);
+    detail::with_units(*job_, step.chunk == 0 && parts_.first, k.has_head, tensors_, with);
   }
 
   const settled_job* job_;

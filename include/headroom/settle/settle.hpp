@@ -72,7 +72,7 @@ constexpr void settle_shards(settled_job& r) {
     if (z.mics_shard_size > 0) d = z.mics_shard_size;  // deepspeed runtime/zero/mics.py: every state is divided within a group, and groups are replicas
     if (z.zero_hpz_partition_size > 1) r.shards.secondary = z.zero_hpz_partition_size;
     if (z.cuts(sharded_state::weights)) r.assumptions.add(assumption::deepspeed_stage3_trace);
-    if (z.cuts(sharded_state::optimizer) && z.leaves_buckets_open() && !j.framework.modules.nanotron()) r.assumptions.add(assumption::zero_buckets_default);
+    if (z.cuts(sharded_state::optimizer) && z.leaves_buckets_open() && j.framework.modules.eager()) r.assumptions.add(assumption::zero_buckets_default);
   }
   r.flat = z.flat();
   r.shards.parameters = z.cuts(sharded_state::weights) ? d : 1;
@@ -114,6 +114,7 @@ constexpr void settle_step(settled_job& r) {
   if (r.model.vision.layers > 0) a.add(assumption::towers_on_few_runs);
   if (j.framework.modules.megatron() && (r.model.recurs() || r.model.bidirectional || r.model.encoder.layers > 0)) a.add(assumption::megatron_kinds_on_few_runs);
   if (j.framework.adapters.parallel) a.add(r.model.sparse() ? assumption::swift_experts_over_megatron : assumption::swift_over_megatron);
+  if (j.framework.modules.deepspeed()) a.add(assumption::megatron_under_deepspeed);
   if (j.framework.modules.nanotron() && r.layer.sequence_split > 1) a.add(assumption::host_ahead_of_collectives);
   if (j.framework.modules.nanotron() && j.parallel.pipeline > 1) a.add(assumption::head_with_loss);
   if (j.offload.parameters != place_of_parameters(j)) a.add(assumption::parameters_stay_on_gpu);

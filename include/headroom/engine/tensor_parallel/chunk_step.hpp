@@ -38,14 +38,15 @@ constexpr bytes padding_masks(const settled_job& s) {
   return mask(sc.memory, sc.memory) + mask(sc.sequence, sc.memory) + (sc.habits->modules.local() ? mask(sc.sequence, sc.sequence) : bytes{0});
 }
 
-/// What of a micro-batch lies beside the residual stream of a chunk: a dropout's mask behind the embedding, and an attention mask that the
-/// loader makes.
+/// What of a micro-batch lies beside the residual stream of a chunk: a dropout's mask behind the embedding, with what DeepSpeed's pipeline
+/// keeps of the chunk's ends, and an attention mask that the loader makes.
 struct chunk_masks {
   bytes embedding, attention;
 };
 constexpr chunk_masks masks_of(const settled_job& s, bool has_embedding, bool has_head) {
   const auto& sc = s.layer;
-  const bytes embedding{has_embedding && sc.drops.embedding.positive() ? checked::mul(sc.stream_tokens() + encoder_tokens(s), s.model.hidden) : 0};
+  bytes embedding{has_embedding && sc.drops.embedding.positive() ? checked::mul(sc.stream_tokens() + encoder_tokens(s), s.model.hidden) : 0};
+  if (sc.habits->modules.deepspeed()) embedding += pipe_of(s, has_embedding, has_head).passed;
   if (s.model.bidirectional || sc.memory > 0) return {embedding, padding_masks(s)};
   const bool masks = sc.habits->attention.masks_in_loader && (has_embedding || has_head);
   return {embedding, bytes{masks ? checked::mul(checked::mul(sc.samples, sc.sequence), sc.sequence / sc.context) : 0}};

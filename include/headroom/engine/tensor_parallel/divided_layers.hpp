@@ -38,12 +38,6 @@ constexpr layer_cost cost_of(const layer_walk& w, bool recomputes) {
   return {input, w.forward_off, backward, backward, {}, {}, {}, w.weight_gradients};
 }
 
-/// A tensor of the residual stream, as stages hand it on.
-constexpr bytes residual_tensor(const settled_job& s) {
-  const auto& sc = s.layer;
-  return bytes{checked::round_up(checked::mul(checked::mul(sc.stream_tokens(), s.model.hidden), sc.residual_width), sc.granule)};
-}
-
 /// One layer walked, or a module of multi-token prediction: its front, a layer and a norm.
 struct divided_walk : layer_walk {
   moment backward_first{};

@@ -153,7 +153,7 @@ constexpr objection check_megatron_adapters(const job& j, const No& no) {
 template <class No>
 constexpr objection check_megatron_states(const job& j, const No& no) {
   const auto& compute = j.precision.compute;
-  if (j.sharding.divides() && !j.sharding.by(sharder::megatron))
+  if (j.sharding.divides() && !j.sharding.by(sharder::megatron) && !j.framework.modules.deepspeed())
     return no("headroom: for megatron sharding.kind must be none, ddp, megatron-distributed-optimizer or megatron-fsdp");
   if (j.sharding.gathers_units())
     if (const auto why = check_megatron_fsdp(j, no)) return why;

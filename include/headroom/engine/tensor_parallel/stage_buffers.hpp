@@ -4,6 +4,7 @@
 // core/tensor_parallel/layers.py, core/models/common/embeddings/rotary_pos_embedding.py.
 #pragma once
 
+#include <headroom/engine/tensor_parallel/deepspeed_states.hpp>
 #include <headroom/engine/tensor_parallel/nanotron_states.hpp>
 
 namespace headroom {
@@ -107,6 +108,11 @@ constexpr breakdown buffers_of_stage(const settled_job& s, stage_parts kinds) {
     b[row::workspace] += habits.process.cublas_handles * cublas_workspace(s);
     b[row::communication_buffers] += gather_buffers(s);
     return b;
+  }
+  if (habits.modules.deepspeed()) {
+    const auto pipe = pipe_of(s, kinds.first, last);
+    b[row::communication_buffers] += pipe.received;
+    b[row::logits] += pipe.logits;
   }
   const bool written_out = sc.kernel == attention::eager || sc.kernel == attention::math;
   // A stage of TransformerEngine modules alone never calls a matrix multiplication of torch; its router does not either.

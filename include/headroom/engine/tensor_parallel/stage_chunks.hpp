@@ -2,6 +2,7 @@
 // The chunks of one pipeline stage where layers are divided: what each costs for one micro-batch.
 #pragma once
 
+#include <headroom/engine/tensor_parallel/chunk_units.hpp>
 #include <headroom/engine/tensor_parallel/fsdp_chunk.hpp>
 
 namespace headroom::detail {
@@ -50,10 +51,9 @@ class stage_chunks {
   constexpr bytes walk(chunk_cost& k, const layer_chunk& c) const {
     const auto masks = masks_of(*s_, c.index == 0, k.has_head);
     if (fsdp_ != nullptr) [[unlikely]] return walk_fsdp_chunk(k, *s_, *layers_, *fsdp_, masks);
-    if (s_->source->framework.gradients.stay_in_micro_batch) [[unlikely]] {
+    if (units_of(*s_) != chunk_units::none) [[unlikely]] {
       chunk_count<moment> to(k, s_->model, *layers_);
-      kept_gradients units(sizes_of_embedding(*s_), c.index == 0, to);
-      walk_chunk(k, *s_->source, s_->model, *layers_, masks, to, units);
+      with_units(*s_, c.index == 0, k.has_head, to, [&](auto& units) { walk_chunk(k, *s_->source, s_->model, *layers_, masks, to, units); });
       return bytes{0};
     }
     walk_chunk(k, *s_->source, s_->model, *layers_, masks.embedding, masks.attention);

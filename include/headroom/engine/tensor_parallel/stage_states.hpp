@@ -4,6 +4,7 @@
 // Sources: Megatron-LM core/optimizer/distrib_optimizer.py, core/distributed/param_and_grad_buffer.py.
 #pragma once
 
+#include <headroom/engine/tensor_parallel/deepspeed_states.hpp>
 #include <headroom/engine/tensor_parallel/nanotron_states.hpp>
 #include <headroom/sharding/windows.hpp>
 
@@ -24,7 +25,8 @@ constexpr state_degrees degrees_of_shards(const settled_job& s) {
 }
 constexpr state_degrees degrees_of_states(const settled_job& s) {
   const auto& z = s.source->sharding;
-  const bool divides = (z.by(sharder::megatron) || s.source->framework.modules.nanotron()) && z.cuts(sharded_state::optimizer);
+  const auto& modules = s.source->framework.modules;
+  const bool divides = (z.by(sharder::megatron) || modules.nanotron() || modules.deepspeed()) && z.cuts(sharded_state::optimizer);
   return divides ? degrees_of_shards(s) : state_degrees{};
 }
 
@@ -43,6 +45,7 @@ struct copied_for_update {
   std::int64_t moments{};
 };
 constexpr copied_for_update update_copies(const settled_job& s) {
+  if (under_deepspeed(s)) return {};  // deepspeed_update
   const auto& habits = s.source->framework;
   const auto& p = s.precision;
   const bool unscales = habits.optimizer.unscales_moments || s.optimizer.state.bits == 8 || s.optimizer.state == formats::fp16;
@@ -51,6 +54,7 @@ constexpr copied_for_update update_copies(const settled_job& s) {
 }
 constexpr bytes update_temporaries(const settled_job& s, const stage_weights& all) {
   const auto w = trained_of(s, all);
+  if (under_deepspeed(s)) return deepspeed_update(s, w.dense);
   const auto d = degrees_of_states(s);
   const auto copied = update_copies(s);
   const auto one = share(w.dense, 4, d.dense), other = share(w.experts, 4, d.experts);
@@ -88,6 +92,7 @@ constexpr breakdown states_of_stage(const settled_job& s, const stage_weights& a
   const auto master = master_width(s);
   b[row::master_parameters] = share(w.dense, master, d) + share(w.experts, master, e);
   if (s.source->framework.modules.nanotron()) b[row::communication_buffers] += bucketed(s, whole);
+  if (under_deepspeed(s)) b[row::gradients] += other_gradients(s, whole);
   const auto state = s.optimizer.state.width() * s.optimizer.moments;
   b[row::optimizer_state] = share(w.dense, state, d) + share(w.experts, state, e);
   if (s.optimizer.vector_moments > 0)
@@ -126,6 +131,7 @@ constexpr std::array<moved_weights, 3> buffers_of_chunk(const settled_job& s, co
 constexpr moment load_of_stage(const settled_job& s, const rank_weights& weights, const stage_cut& cut, std::int64_t stage, const breakdown& states) {
   const auto& habits = s.source->framework;
   const bool dealt_out = s.optimizer.vector_moments > 0 && habits.optimizer.muon == muon_layout::dealt_out;
+  if (under_deepspeed(s)) return {row::model_parameters, deepspeed_load(s, states[row::model_parameters])};
   moment all(row::model_parameters, states[row::model_parameters]);
   all.add(row::adapters, states[row::adapters]);
   if (!habits.loading.into_buffers || dealt_out || !s.source->sharding.distributes_optimizer()) {

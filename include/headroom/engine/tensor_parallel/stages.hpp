@@ -55,7 +55,7 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
   timeline t;
   t.look(phase::load, -1, fsdp != nullptr ? detail::fsdp_load(*fsdp) : detail::load_of_stage(s, weights, cut, stage, resident.rows));
   const part inputs_left{row::communication_buffers, detail::inputs_left(j, chunks.inputs(), w.input)};
-  t.look(phase::reduce, -1, resident, inputs_left);
+  t.look(phase::reduce, -1, resident, inputs_left, part{row::communication_buffers, detail::under_deepspeed(s) ? detail::deepspeed_bucket(s, held_weights.dense) : bytes{0}});
   t.look(phase::step, -1, resident, inputs_left, part{row::temporaries, detail::update_temporaries(s, held_weights) + (whole ? detail::layer_wise_temporaries(s, held_weights) : bytes{0})});
   t.look(phase::save, -1, resident, inputs_left);
   constexpr std::array phases{phase::forward, phase::loss_forward, phase::backward};

@@ -61,7 +61,8 @@ class draft {
     if (!f.is_object()) f = json_value::object();
     const auto before = f.contains("name") && f["name"].is_string() ? f["name"].get<std::string>() : std::string{};
     if (before == label || (before == "deepspeed" && label == "hf-trainer")) return;
-    if (!before.empty() && !(before == "hf-trainer" && label == "deepspeed"))
+    if (before == "megatron-deepspeed" && label == "deepspeed") return;
+    if (!before.empty() && !(before == "hf-trainer" && label == "deepspeed") && !(before == "deepspeed" && label == "megatron-deepspeed"))
       fail("headroom: " + place + " is for " + label + ", but " + place_of("framework.name") + " for " + before + ": one job has one framework");
     f["name"] = label;
     places_["framework.name"] = place;

@@ -6,7 +6,7 @@
 #include <headroom/io/launchers/accelerate_launch.hpp>
 #include <headroom/io/launchers/deepspeed_chat.hpp>
 #include <headroom/io/launchers/import_accelerate.hpp>
-#include <headroom/io/launchers/import_megatron.hpp>
+#include <headroom/io/launchers/import_megatron_deepspeed.hpp>
 #include <headroom/io/launchers/import_openrlhf.hpp>
 #include <headroom/io/launchers/import_torchtitan.hpp>
 #include <headroom/io/launchers/import_trainer.hpp>
@@ -260,10 +260,10 @@ class launch {
     if (!p.refused.empty()) fail("headroom: " + at(words.empty() ? 1 : words[0].line) + ": " + std::string{p.name} + " " + std::string{p.refused});
     switch (p.takes) {
       case file_kind::megatron: {
-        if (otherwise_ == nullptr && d_->framework_is("deepspeed")) refuse_other_program(megatron_deepspeed, at(words.empty() ? 1 : words[0].line) + ", beside " + d_->place_of("framework.name") + ",");
-        if (!by_deepspeed_.empty() && otherwise_ == nullptr) refuse_other_program(megatron_deepspeed, by_deepspeed_);
-        const auto all = arguments_of(words);
-        return import_megatron(*d_, document_of(all, source_), p.megatron);
+        const auto from = document_of(arguments_of(words), source_);
+        if (!from.root.contains("deepspeed")) return import_megatron(*d_, from, p.megatron);
+        if (p.megatron != megatron_program::gpt) refuse_other_program(megatron_deepspeed, at(words.empty() ? 1 : words[0].line));
+        return import_megatron_deepspeed(*d_, from);
       }
       case file_kind::torchtitan: return torchtitan(words);
       case file_kind::verl: return import_verl(*d_, words, source_);

@@ -119,6 +119,9 @@ class megatron_shape {
     const bool latent = v_->on("multi-latent-attention");
     if (v_->on("no-position-embedding") && kind == "learned_absolute") kind = "none";
     if (rotates || (latent && kind != "learned_absolute")) kind = "rope";
+    const bool alibi = kind == "alibi" && d_->framework_is("megatron-deepspeed");  // BLOOM's fork alone
+    if (alibi) m["position"] = kind;
+    if (alibi) return;
     if (kind != "learned_absolute" && kind != "rope" && kind != "none") fail("headroom: position-embedding-type " + in_quotes(kind) + " is not modelled by this version; accepted: learned_absolute, rope, none");
     m["position"] = kind == "learned_absolute" ? "learned" : kind;
     // What an argument says as a part of one, a job says in steps of 1 %.

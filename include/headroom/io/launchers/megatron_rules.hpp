@@ -53,7 +53,7 @@ class megatron_rules {
   /// Refuses what is known not to be modelled, before other things can be found missing for its sake.
   void refuse() {
     for (const auto& [key, value] : v_->all().items())
-      if (is_refused(key) && given(v_->all(), key)) d_->unmodelled_key(key, value, v_->place(key), among_words(megatron_forks_refused, key) ? "Megatron-DeepSpeed has it, whose engine is another" : "");
+      if (is_refused(key) && given(v_->all(), key)) d_->unmodelled_key(key, value, v_->place(key), among_words(megatron_forks_refused, key) ? "Megatron-DeepSpeed has it" : "");
     // Up to 2021-07 gradients had a buffer of their own where asked for, or in fp32, alone; without it they are copied together to be reduced
     // (arguments.py, model/distributed.py, allreduce_gradients, at 01fc083346).
     if (date_ != 0 && date_ < 202108 && given(v_->all(), "fp16") && !given(v_->all(), "use-contiguous-buffers-in-ddp|accumulate-allreduce-grads-in-fp32"))

@@ -19,10 +19,9 @@ struct other_program {
 
 // clang-format off
 inline constexpr auto other_programs = std::to_array<other_program>({
-    // It trains by DeepSpeed's pipeline and optimizers, not by Megatron's (deepspeedai/Megatron-DeepSpeed 4efb479d: megatron/training.py,
-    // deepspeed.initialize; bigscience-workshop/Megatron-DeepSpeed 8387ae17). Its arguments are refused one by one (megatron_keys.hpp).
+    // Its other programs (bigscience-workshop/Megatron-DeepSpeed 8387ae17).
     {.name = "Megatron-DeepSpeed", .words = "finetune_t0.py|pretrain_prefix_lm.py",
-     .instead = R"(what is missing is Megatron's layers under DeepSpeed's engine: its flat ZeRO partitions and buckets of their weights, its pipeline's buffers, its checkpoints; a job file with framework {"name": "megatron", "version": "bigscience"} has the layers, and the states of Megatron's own optimizer)"},
+     .instead = R"(pretrain_gpt.py of it is, with DeepSpeed's configuration beside it: prefix language models and T0's fine-tuning keep masks that are not modelled)"},
     // EleutherAI/gpt-neox ea7aefd8: megatron/neox_arguments/*.py, deepy.py.
     {.name = "gpt-neox", .words = "deepy.py", .keys = "pipe_parallel_size|pipe-parallel-size|model_parallel_size|model-parallel-size|pos_emb|pos-emb|attention_config|attention-config|no_weight_tying|no-weight-tying|vocab_file&data_path|"
      "vocab-file&data-path|train_data_paths|vocab_file&tokenizer_type|hostfile&launcher|deepspeed_slurm|deepspeed_mpi|gpt_j_residual|tokenizer-type&vocab-file|tokenizer_type&data_path|text_gen_type|text-gen-type|train_iters&train_micro_batch_size_per_gpu|train-iters&train_micro_batch_size_per_gpu",

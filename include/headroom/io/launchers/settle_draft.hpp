@@ -2,6 +2,7 @@
 // A draft becomes a job: facts of several files together decide keys, and what no file says is asked for.
 #pragma once
 
+#include <headroom/io/launchers/import_megatron_deepspeed.hpp>
 #include <headroom/io/launchers/loaded_formats.hpp>
 #include <headroom/io/launchers/other_roles.hpp>
 #include <headroom/io/launchers/settle_evaluation.hpp>
@@ -287,6 +288,7 @@ inline void ask_for_the_rest(const draft& d) {
 inline job draft::settled() {
   detail::settle_releases(*this);
   detail::ask_for_files(*this);
+  detail::settle_megatron_deepspeed(*this);
   detail::settle_spread(*this);
   detail::settle_gpus(*this);
   detail::settle_placement(*this);

@@ -116,7 +116,7 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   const bool grads_overlap = on("overlap-grad-reduce");
   for (const auto& s : detail::megatron_switches)
     if (on(s.option)) s.of(f) = s.sets;
-  if (const auto impl = word("transformer-impl"); !impl.empty()) f.modules.kind = impl == "local" ? layer_modules::megatron_local : layer_modules::megatron;
+  if (const auto impl = word("transformer-impl"); !impl.empty() && !f.modules.deepspeed()) f.modules.kind = impl == "local" ? layer_modules::megatron_local : layer_modules::megatron;
   if (word("spec") == "local") f.modules.kind = layer_modules::megatron_local;  // pretrain_bert.py
   for (const auto* key : {"encoder-pipeline-model-parallel-size", "encoder-tensor-model-parallel-size"})
     if (const auto* v = k.take(key); v != nullptr && whole_at(*v, k.at(key), 0, 4096) > 0)
@@ -161,7 +161,7 @@ inline json_value megatron_options_of(const profile& p, const profile& plain = f
   auto here = p, there = plain;
   for (const auto& s : detail::megatron_switches)
     if (s.of(here) == s.sets && s.of(there) != s.sets) out[s.option] = true;
-  if (p.modules.kind != plain.modules.kind) out["transformer-impl"] = p.modules.local() ? "local" : "transformer_engine";
+  if (p.modules.kind != plain.modules.kind && !p.modules.deepspeed()) out["transformer-impl"] = p.modules.local() ? "local" : "transformer_engine";
   if (p.experts.gemm != plain.experts.gemm) out["moe-grouped-gemm"] = true;
   if (p.communication.tensor_parallel != plain.communication.tensor_parallel) out["tp-comm-overlap"] = true;
   if (p.loss.style != plain.loss.style) {
@@ -202,6 +202,12 @@ inline json_value megatron_options_of(const profile& p, const profile& plain = f
 /// A profile that the library ships, and the options that changed it. Throws job_error where they do not say all.
 inline json_value megatron_to_json(const profile& p) {
   const bool bridge = p.date == frameworks::megatron_bridge.date, nemo = p.date == frameworks::nemo_2024.date, swift = p.adapters.parallel;
+  if (p.modules.deepspeed()) {
+    const profile& fork = *frameworks::find("megatron-deepspeed", p.date);
+    json_value out = framework_to_json(fork);
+    if (const auto options = megatron_options_of(p, fork); !options.empty()) out["options"] = options;
+    return out;
+  }
   const profile& shipped = bridge ? frameworks::megatron_bridge : nemo ? frameworks::nemo_2024 : swift ? frameworks::megatron_swift : *frameworks::find("megatron", p.date);
   json_value out = framework_to_json(bridge || nemo || swift ? frameworks::megatron : shipped);
   if (bridge) out["version"] = "Megatron-Bridge";

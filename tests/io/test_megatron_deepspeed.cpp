@@ -1,0 +1,92 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Megatron-DeepSpeed from its launch scripts: Megatron's arguments, those of its forks, and DeepSpeed's configuration.
+#include "imported.hpp"
+
+#include <headroom/objection.hpp>
+
+#include <doctest/doctest.h>
+
+namespace test_megatron_deepspeed {
+
+using namespace headroom;
+
+namespace {
+
+/// A script as BLOOM's: it writes the configuration that its command names.
+std::string script(const std::string& arguments, const std::string& configuration) {
+  return "#!/bin/bash\n#SBATCH --nodes=48\n#SBATCH --gres=gpu:8\ncat <<EOT > ./ds_config.json\n" + configuration +
+         "\nEOT\nARGS=\" --deepspeed --deepspeed_config ./ds_config.json --zero-stage 0 --deepspeed-activation-checkpointing\"\n"
+         "python -m torch.distributed.run --nproc_per_node 8 --nnodes $SLURM_NNODES pretrain_gpt.py --tensor-model-parallel-size 4 --pipeline-model-parallel-size 12 "
+         "--num-layers 70 --hidden-size 14336 --num-attention-heads 112 --seq-length 2048 --max-position-embeddings 2048 --micro-batch-size 2 --global-batch-size 2048 "
+         "--checkpoint-activations " + arguments + " $ARGS\n";
+}
+const std::string bloom = "--pad-vocab-size-to 250880 --pp-partition-method 'type:transformer|embedding' --embed-layernorm --sync-tp-duplicated-parameters --bf16 --position-embedding-type alibi";
+const std::string bf16 = R"({"train_micro_batch_size_per_gpu": 2, "train_batch_size": 2048, "gradient_clipping": 1.0, "zero_optimization": {"stage": 0}, "bf16": {"enabled": true}})";
+const std::string fp16 = R"({"zero_optimization": {"stage": 1, "reduce_bucket_size": 1000000}, "fp16": {"enabled": true}})";
+
+job read(const std::string& arguments, const std::string& configuration) { return imported::job_of({{"run.slurm", script(arguments, configuration)}}); }
+
+}  // namespace
+
+TEST_CASE("BLOOM's layout") {
+  const auto j = read(bloom, bf16);
+  CHECK(j.framework == frameworks::megatron_deepspeed_2022);
+  CHECK(j.model.layers == 70);
+  CHECK(j.model.position == position_kind::alibi);
+  CHECK(j.model.embedding_norm);
+  CHECK(j.model.vocab == 250'880);
+  CHECK(j.parallel.tensor == 4);
+  CHECK(j.parallel.pipeline == 12);
+  CHECK(j.parallel.stage_layers[0] == 5);
+  CHECK(j.parallel.stage_layers[1] == 6);
+  CHECK(j.parallel.stage_layers[11] == 5);
+  CHECK(j.hardware.nodes == 48);
+  CHECK(j.batch.micro == 2);
+  CHECK(j.batch.accumulation == 128);  // 2048 / 8 ranks / 2
+  CHECK(j.sharding == zero(1));        // BF16_Optimizer's own, whatever the stage
+  CHECK(j.precision.parameters == formats::bf16);
+  CHECK(j.precision.gradients == formats::fp32);
+  CHECK(j.recompute.mode == recompute_mode::full);
+  CHECK_FALSE(objection_to(j));
+}
+
+TEST_CASE("fp16, with ZeRO's first stage or none") {
+  const auto with = read("--fp16", fp16);
+  CHECK(with.framework == frameworks::megatron_deepspeed);
+  CHECK(with.sharding.stage == 1);
+  CHECK(with.sharding.reduce_bucket_size == 1'000'000);
+  CHECK(with.precision.gradients == formats::fp16);
+  const auto none = read("--fp16", R"({"fp16": {"enabled": true}})");
+  CHECK(none.sharding.kind == sharding_kind::zero);
+  CHECK(none.sharding.stage == 0);
+}
+
+TEST_CASE("the configuration's own file, before and behind the script") {
+  auto text = script(bloom, bf16);
+  text.erase(text.find("cat <<"), text.find("ARGS=") - text.find("cat <<"));
+  const auto one = imported::job_of({{"run.slurm", text}, {"ds_config.json", bf16}});
+  CHECK(one == imported::job_of({{"ds_config.json", bf16}, {"run.slurm", text}}));
+  CHECK(one == read(bloom, bf16));
+  CHECK(imported::refusal_of({{"run.slurm", text}}).find("which no file here is: give it, too") != std::string::npos);
+}
+
+TEST_CASE("what cannot be, and what is not modelled, stops it") {
+  const auto refused = [](const std::string& arguments, const std::string& configuration, const char* why) {
+    const auto sentence = imported::refusal_of({{"run.slurm", script(arguments, configuration)}});
+    CAPTURE(sentence);
+    CHECK(sentence.find(why) != std::string::npos);
+  };
+  refused("--fp16", bf16, "enables bf16, and Megatron's arguments do not");
+  refused("--bf16", fp16, "enables fp16, and Megatron's arguments do not");
+  refused("--bf16", R"({"zero_optimization": {"stage": 0}})", "enables neither bf16 nor fp16");
+  refused("--fp16", R"({"zero_optimization": {"stage": 2}, "fp16": {"enabled": true}})", "--no-pipeline-parallel");
+  refused("--fp16", R"({"zero_optimization": {"stage": 1, "cpu_offload": true}, "fp16": {"enabled": true}})", "cpu_offload");
+  refused("--fp16", R"({"train_micro_batch_size_per_gpu": 4, "fp16": {"enabled": true}})", "train_micro_batch_size_per_gpu is 4");
+  refused("--fp16", R"({"train_batch_size": 4, "fp16": {"enabled": true}})", "train_batch_size is 4");
+  refused("--fp16 --no-pipeline-parallel", fp16, "no-pipeline-parallel");
+  refused("--fp16 --partition-activations", fp16, "partition-activations");
+  refused("--fp16 --pp-partition-method parameters", fp16, "pp-partition-method");
+  refused("--fp16", R"({"activation_checkpointing": {"partition_activations": true}, "fp16": {"enabled": true}})", "activation_checkpointing");
+}
+
+}  // namespace test_megatron_deepspeed
