@@ -132,6 +132,14 @@ TEST_CASE("a layer and heads of ModernBERT") {
   CHECK(words.model.global_every == 3);
 }
 
+// NewLayer: x for q, k and v; q and k turned into tensors of their own, v a view of all three; the result with a log-sum-exp a head; the sum for its
+// norm and two statistics, the norm's result for gate and up, both halves in one tensor, the function's result, the product; the second sum.
+TEST_CASE("a layer of GTE") {
+  const auto j = small_job(small("new", "NewModel", {{"type_vocab_size", 0}}));
+  CHECK(main_layer(j) == tokens * (2 * h + 2 * 2 * h + 2 * 3 * h + 2 * h + 4 * 4 + 2 * h + stats + 2 * h + 4 * 2 * f + 2 * h + stats));
+  CHECK(count(j.model).total.count() == 100 * h + 2 * h + 4 * (4 * (h * h + h) + 3 * h * f + h + 4 * h));
+}
+
 TEST_CASE("layers behind ModernBERT's window") {
   auto j = small_job(small("modernbert", "ModernBertForMaskedLM", {{"num_hidden_layers", 22}, {"local_attention", 128}}));
   j.batch = {.micro = 1, .sequence = 8192};

@@ -90,6 +90,38 @@ TEST_CASE("InternViT, and what joins it to the language model") {
   CHECK(tower_of(j).saved.total > t.saved.total);
 }
 
+// Gemma4VisionModel as its classes run over torch 1.13, where a mean keeps what it reads: 32 patches of 4 × 4 pixels, 8 tokens, 2 samples; what
+// layers.1 saved. Sines and cosines are made once for all layers. Embedder and standardisation by hand.
+TEST_CASE("Gemma 4's tower, and what joins it to the language model") {
+  job j;
+  j.model = {.layers = 2, .hidden = 48, .heads = 4, .ffn = 96, .vocab = 100};
+  auto& v = j.model.vision;
+  v = {.kind = vision_kind::gemma4, .projector = projector_kind::pooled_linear, .layers = 2, .hidden = 64, .heads = 4, .ffn = 96, .patch = 4, .image = 32, .image_height = 16, .positions = 64, .merge = 2, .tokens = 8};
+  j.hardware.gpu = gpus::cpu;
+  j.batch = {.micro = 2, .sequence = 128};
+  j.attention = attention::eager;
+  j.framework.autograd.mean_keeps_input = j.framework.attention.copies_heads = true;
+  CHECK(count(j.model).of(component::vision).count() == 77'376);
+  CHECK(count(j.model).of(component::projector).count() == 64 * 48);
+  CHECK(image_tokens(v) == 8);
+  for (const bool narrow : {true, false}) {
+    j.precision = narrow ? precisions::bf16 : precisions::fp32;
+    const std::int64_t layer = narrow ? 484'480 : 565'248, front = (narrow ? 6'144 : 12'288) + 1'024, w = narrow ? 2 : 4;
+    const std::int64_t pool = 2'048 + 64 + 16, embedder = 2 * 16 * 64 * 4 + 2 * 16 * 4 + 16 * 64 * w;
+    CHECK(tower_of(j).saved.total == bytes{2 * layer + front + pool + embedder});
+    CHECK(tower_of(j).gradients == bytes{w * (count(j.model).of(component::vision) + count(j.model).of(component::projector)).count()});
+  }
+  v.patch = 16, v.merge = 3, v.tokens = 280, v.image = 960, v.image_height = 672;
+  const auto tokens = [&](std::int64_t wide, std::int64_t high) { return image_tokens(::headroom::seen(v, {.width = wide, .height = high})); };
+  CHECK(image_tokens(v) == 280);
+  CHECK(tokens(1920, 1080) == 22 * 12);
+  CHECK(tokens(64, 64) == 16 * 16);
+  CHECK(tokens(4000, 10) == 280);
+  CHECK(patches_of_tile(::headroom::seen(v, {.width = 1920, .height = 1080})) == 2520);
+  v.tokens = 0;
+  CHECK_THROWS_WITH_AS((void)estimate(j), doctest::Contains("model.vision.tokens"), job_error);
+}
+
 TEST_CASE("a frozen tower keeps nothing") {
   auto j = small_job();
   j.trainable = {{.modules = {module::projector, module::q_proj}}};

@@ -72,6 +72,7 @@ class draw {
                     &m.embedding_norm,
                     &m.attention_sinks,
                     &m.layer_biases,
+                    &m.down_bias,
                     &m.no_key_bias})
       *b = coin();
     m.mlp = word<mlp_kind>();
@@ -133,6 +134,7 @@ class draw {
                   .projector_hidden = number(0, 9000),
                   .deep_mergers = number(0, 3),
                   .slices = number(0, 9),
+                  .tokens = number(0, 300),
                   .resampler = maybe(0, 1, 100)};
     }
     return m;

@@ -22,4 +22,10 @@ TEST_CASE("a model that sees and speaks answers for its tower") {
   CHECK_THROWS_WITH_AS(headroom::io::count_config(llava), doctest::Contains("config.vision_config.lenses is not known for LlavaForConditionalGeneration"), headroom::job_error);
 }
 
+TEST_CASE("a retriever without a configuration of its model has that class's defaults") {
+  // PaliGemma's 2,910,390,528 and Qwen2-VL's 72,136,254,464 without a head, and one biased matrix to 128 features
+  CHECK(headroom::io::count_config({{"architectures", {"ColPaliForRetrieval"}}, {"model_type", "colpali"}}).total.count() == 2'910'390'528 + 2048 * 128 + 128);
+  CHECK(headroom::io::count_config({{"architectures", {"ColQwen2ForRetrieval"}}, {"model_type", "colqwen2"}}).total.count() == 72'136'254'464 + 8192 * 128 + 128);
+}
+
 }  // namespace test_counted_vision

@@ -20,6 +20,8 @@ TEST_CASE("a shape has the parameters that the class has") {
   const std::map<std::string, rows> expected = {
       {"deberta-v2", {3, 4}}, {"jina_embeddings_v3", {3, 1}}, {"marian", {2, 1}}, {"mpnet", {6, 0}}, {"pegasus", {0, 4}}, {"apertus", {9, 0}}, {"bitnet", {8, 0}},     {"electra", {4, 4}},  {"eurobert", {3, 1}},
       {"m2m_100", {2, 2}}, {"modernbert", {4, 1}}, {"nanochat", {5, 0}}, {"nomic_bert", {3, 1}},
+      {"umt5", {2, 1}}, {"t5gemma", {0, 4}}, {"gemma4", {3, 5}}, {"ernie", {3, 3}}, {"megatron-bert", {5, 2}}, {"xlm-roberta-xl", {2, 2}}, {"roberta-prelayernorm", {2, 3}}, {"data2vec-text", {2, 2}},
+      {"rembert", {4, 3}}, {"plbart", {2, 3}}, {"mvp", {1, 4}}, {"blenderbot", {1, 3}}, {"blenderbot-small", {2, 1}},
   };
   std::map<std::string, rows> seen;
   for (const char* file : {"counted_encoders.json", "counted_languages.json", "models_2026.json", "model_fuzz_found.json"})
@@ -54,6 +56,15 @@ TEST_CASE("published models") {
   // nomic-ai/nomic-embed-text-v1.5, whose code beside the checkpoint has GPT-2's names of the sizes
   CHECK(total({{"architectures", {"NomicBertModel"}}, {"model_type", "nomic_bert"}, {"n_embd", 768}, {"n_head", 12}, {"n_inner", 3072}, {"n_layer", 12}, {"n_positions", 2048}, {"vocab_size", 30528},
                {"type_vocab_size", 2}, {"activation_function", "swiglu"}, {"rotary_emb_fraction", 1.0}, {"prenorm", false}, {"qkv_proj_bias", false}, {"auto_map", {{"AutoModel", "modeling.NomicBertModel"}}}}) == 136'731'648);
+  // Alibaba-NLP/gte-base-en-v1.5: tables of words, a norm; in each layer four biased matrices, three of the MLP of which the last has a bias, two norms
+  const json gte = {{"architectures", {"NewModel"}}, {"model_type", "new"}, {"hidden_size", 768}, {"num_hidden_layers", 12}, {"num_attention_heads", 12}, {"intermediate_size", 3072}, {"vocab_size", 30528},
+                    {"type_vocab_size", 0}, {"layer_norm_type", "layer_norm"}, {"position_embedding_type", "rope"}, {"pack_qkv", true}, {"auto_map", {{"AutoModel", "modeling.NewModel"}}}};
+  constexpr long long h = 768, layer = 4 * (h * h + h) + 3 * h * 3072 + h + 4 * h;
+  CHECK(total(gte) == 30528 * h + 2 * h + 12 * layer);
+  CHECK(total(gte) == 136'776'192);
+  auto words = gte;
+  words["architectures"] = {"NewForMaskedLM"};
+  CHECK_THROWS_WITH_AS((void)total(words), doctest::Contains("puts a head on GTE that is not known"), headroom::job_error);
   // microsoft/deberta-v3-base, without the head that its file has
   CHECK(total({{"architectures", {"DebertaV2Model"}}, {"model_type", "deberta-v2"}, {"hidden_size", 768}, {"num_hidden_layers", 12}, {"num_attention_heads", 12}, {"intermediate_size", 3072},
                {"vocab_size", 128100}, {"relative_attention", true}, {"position_buckets", 256}, {"norm_rel_ebd", "layer_norm"}, {"share_att_key", true}, {"pos_att_type", "p2c|c2p"},

@@ -43,13 +43,13 @@ constexpr tensor feed_forward(program& p, const scene& s, const module_set& trai
     const auto up = linear(p, s, trained, module::up_proj, x, m.hidden, width, m.mlp_bias);
     auto product = drop(p, gated(p, s, gate, up, m.activation), inner);
     if (m.sub_norms) product = norm(p, s, product, width, trained.has(module::norm));
-    return reduce_partial(p, s, linear(p, s, trained, module::down_proj, product, width, m.hidden, m.mlp_bias), m.hidden);
+    return reduce_partial(p, s, linear(p, s, trained, module::down_proj, product, width, m.hidden, m.mlp_bias || m.down_bias), m.hidden);
   }
   const auto up = linear(p, s, trained, module::up_proj, x, m.hidden, width, m.mlp_bias);
   const bool by_numbers = m.activation == activation_kind::xielu;
   auto activated = drop(p, by_numbers ? xielu(p, s, up, trained.has(module::other)) : activate(p, s, up, m.activation), inner);
   if (m.sub_norms) activated = norm(p, s, activated, width, trained.has(module::norm));
-  return reduce_partial(p, s, linear(p, s, trained, module::down_proj, activated, width, m.hidden, m.mlp_bias), m.hidden);
+  return reduce_partial(p, s, linear(p, s, trained, module::down_proj, activated, width, m.hidden, m.mlp_bias || m.down_bias), m.hidden);
 }
 
 }  // namespace ops

@@ -85,6 +85,9 @@ constexpr objection check_tower_layers(const job& j, const No& no) {
   if (v.projector == projector_kind::contrastive || v.attention_pool)
     return no("headroom: contrastive towers and pooling heads are not modelled by this version; states(job) counts their weights");
   if (v.deep_mergers > 4 || (v.deep_mergers > 0 && v.projector != projector_kind::merger)) return no("headroom: model.vision.deep_mergers must be at most 4, beside a merger", v.deep_mergers);
+  const bool pools = v.projector == projector_kind::pooled_linear;
+  if (pools != (v.kind == vision_kind::gemma4) || pools != (v.tokens > 0) || (pools && v.image_height < 1))
+    return no("headroom: model.vision.tokens, kind \"gemma4\" and projector \"pooled-linear\" go together by this version, with an image_height; tokens", v.tokens);
   if (v.patch < 1 || v.image < v.patch) return no("headroom: batch.images must say how large the images are, or model.vision.image; the smallest has a patch's edge; image", v.image);
   if (v.merge > 1 && v.image / v.patch % v.merge != 0) return no("headroom: model.vision.image / patch must be a multiple of model.vision.merge; image", v.image);
   if (v.image_height > 0 && (v.image_height < v.patch || v.image_height / v.patch % v.merge != 0 || v.projector == projector_kind::resampler))
@@ -183,6 +186,8 @@ constexpr objection check_layers(const job& j, const No& no) {
     return no("headroom: xielu (model.activation) is modelled for eager dense layers with a plain MLP alone by this version", f.label);
   if (m.position == position_kind::learned && m.relative_buckets > 0 && (divides || j.compile || m.encoder.layers > 0 || !m.bidirectional))
     return no("headroom: biases of the scores beside learned positions (model.relative_buckets) are modelled for eager encoders alone by this version", m.relative_buckets);
+  if (m.down_bias && (divides || m.sparse() || m.encoder.layers > 0 || !j.kernels.empty()))
+    return no("headroom: an MLP whose last matrix alone has a bias (model.down_bias) is modelled for eager dense layers without fused kernels alone by this version", f.label);
   if (m.layer_biases && (divides || j.compile || m.position != position_kind::relative || m.relative_buckets < 1))
     return no("headroom: tables of relative positions in each layer (model.layer_biases) are modelled for eager layers with model.position \"relative\" alone by this version; model.relative_buckets", m.relative_buckets);
   if (m.position == position_kind::disentangled) {

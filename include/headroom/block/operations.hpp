@@ -140,7 +140,8 @@ constexpr tensor rms_norm(program& p, const scene& s, tensor x, std::int64_t col
   if (s.habits->autograd.mean_keeps_input) {  // the power's gradient is three products (pow_backward)
     const auto kept = p.make(n, inner);
     p.step(wide.bit(), kept.bit(), {.saves = wide.bit(), .backward_temporary = 2 * square});
-    p.step(kept.bit(), root.bit(), {.saves = kept | root, .forward_temporary = number(s, inner)});
+    const auto mean = power ? p.make(rows, inner) : tensor{};
+    p.step(kept.bit(), root | mean, {.saves = (kept | root) | mean, .forward_temporary = number(s, inner)});
   } else {
     const auto mean = power ? p.make(rows, inner) : tensor{};
     p.step(wide.bit(), root | mean, {.saves = wide | root | mean, .forward_temporary = square, .backward_temporary = square});
@@ -167,7 +168,8 @@ constexpr tensor unit_norm(program& p, const scene& s, tensor x, std::int64_t co
   const auto n = p.elements(x), rows = n / columns;
   const auto wide = cast(p, x, 4), root = p.make(rows, 4), mean = s.model->norm_power ? p.make(rows, 4) : tensor{};
   const auto square = p.rounded(n, 4);
-  p.step(wide.bit(), root | mean, {.saves = wide | root | mean, .forward_temporary = square, .backward_temporary = square});
+  const auto kept = s.habits->autograd.mean_keeps_input ? p.make(n, 4) : tensor{};
+  p.step(wide.bit(), (root | mean) | kept, {.saves = ((wide | root) | mean) | kept, .forward_temporary = kept.valid() ? bytes{0} : square, .backward_temporary = square});
   const auto scaled = p.make(n, 4);
   p.step(wide | root, scaled.bit(), {.saves = wide | root, .backward_temporary = square});
   return cast(p, scaled, p.width(x));

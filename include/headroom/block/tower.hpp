@@ -31,6 +31,7 @@ constexpr shape tower_shape(const vision_shape& v) {
     case vision_kind::clip: m.activation = activation_kind::quick_gelu; break;
     case vision_kind::qwen2_vl: m.activation = activation_kind::quick_gelu; break;
     case vision_kind::siglip:
+    case vision_kind::gemma4:
     case vision_kind::qwen3_vl: m.activation = activation_kind::gelu_pytorch_tanh; break;
     case vision_kind::pixtral:
     case vision_kind::qwen2_5_vl: m.activation = activation_kind::silu; break;
@@ -45,7 +46,10 @@ constexpr shape tower_shape(const vision_shape& v) {
     m.fused_qkv = true;
   }
   if (v.kind == vision_kind::intern_vit || v.kind == vision_kind::intern_vit_6b) m.fused_qkv = true;
-  if (v.kind == vision_kind::pixtral) m.position = position_kind::rope;
+  if (v.kind == vision_kind::pixtral || v.kind == vision_kind::gemma4) m.position = position_kind::rope;
+  m.post_norms = t.sandwich;
+  m.qk_norm = t.head_norms;
+  m.norm_power = m.value_norm = v.kind == vision_kind::gemma4;
   return m;
 }
 
@@ -83,8 +87,11 @@ constexpr program patch_embedding(const scene& t, const vision_shape& v, bool tr
     x = y;
   }
   if (v.positions > 0) {
-    const auto table = p.make(checked::mul(t.sequence, v.hidden), t.residual_width);
-    p.step(0, table.bit(), {.weight_gradient = trains ? p.rounded(checked::mul(v.positions, v.hidden), width) : bytes{0}});
+    // Gemma 4 looks up both coordinates of each patch, of every image.
+    const bool looked_up = v.kind == vision_kind::gemma4;
+    const auto rows = p.make(looked_up ? checked::mul(2, t.tokens) : 0, 8);
+    const auto table = p.make(looked_up ? n : checked::mul(t.sequence, v.hidden), t.residual_width);
+    p.step(0, table | rows, {.saves = looked_up && trains ? rows.bit() : 0, .forward_temporary = looked_up ? p.size(table) : bytes{0}, .weight_gradient = trains ? p.rounded(checked::mul(v.positions, v.hidden), width) : bytes{0}});
     const auto y = p.make(n, t.residual_width);
     p.step(x | table, y.bit(), {.passes_gradient = true});
     x = y;
@@ -183,6 +190,18 @@ constexpr program projector(const scene& t, const shape& m, bool tower_trains, b
       x = ops::pointwise(p, ops::rms_norm(p, t, x, v.hidden, trains));
       x = project(x, checked::mul(v.merge, v.merge, v.hidden), v.hidden, false);
       x = project(ops::activate(p, t, project(x, v.hidden, out, false), activation_kind::gelu), out, out, false);
+      break;
+    }
+    case projector_kind::pooled_linear: {  // Gemma4VisionPooler: a matrix of fp32 shares; Gemma4MultimodalEmbedder
+      const auto places = checked::mul(t.samples, v.tokens), left = image_tokens(v) / tiles(v);
+      const auto filled = p.make(p.elements(x), p.width(x)), padding = p.make(t.tokens, 1);
+      p.step(x.bit(), filled | padding, {.saves = padding.bit()});
+      const auto wide = ops::cast(p, filled, 4), shares = p.make(checked::mul(places, patches_of_tile(v)), 4), pooled = p.make(checked::mul(places, v.hidden), 4);
+      p.step(wide.bit(), shares | pooled, {.saves = shares.bit(), .forward_temporary = 2 * p.size(shares)});
+      const auto kept = p.make(checked::mul(t.samples, left, v.hidden), 4);
+      const auto mask = p.make(places, 1);  // of places that no patch has filled
+      p.step(pooled.bit(), kept | mask, {.saves = mask.bit(), .backward_temporary = p.size(pooled)});
+      x = project(ops::unit_norm(p, t, ops::cast(p, kept, t.residual_width), v.hidden), v.hidden, out, false);
       break;
     }
     case projector_kind::resampler: x = ops::resample(p, t, v, out, x, trains); break;

@@ -61,6 +61,7 @@ constexpr void for_each_projector_matrix(const shape& m, double samples, Visit&&
     case projector_kind::none: break;
     case projector_kind::mlp: add(patches, out, from), add(patches, out, out); break;
     case projector_kind::linear: add(patches, out, from); break;
+    case projector_kind::pooled_linear: add(samples * static_cast<double>(image_tokens(v)), out, from); break;
     case projector_kind::norm_linear: add(samples * static_cast<double>(image_tokens(v)), out, from); break;
     case projector_kind::merger: {
       const auto times = static_cast<double>(v.deep_mergers + 1);

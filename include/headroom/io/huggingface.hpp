@@ -67,7 +67,7 @@ inline constexpr family_name family_names[] = {
     {"Mellum", "mellum"},         {"HyperCLOVAX", "hyperclovax"}, {"InternVLChat", "internvl_chat"},
     {"Data2VecText", "data2vec-text"}, {"Ernie", "ernie"},        {"MegatronBert", "megatron-bert"}, {"XLMRobertaXL", "xlm-roberta-xl"},
     {"RobertaPreLayerNorm", "roberta-prelayernorm"}, {"PLBart", "plbart"}, {"Mvp", "mvp"},      {"Blenderbot", "blenderbot"},
-    {"BlenderbotSmall", "blenderbot-small"}, {"RemBert", "rembert"},
+    {"BlenderbotSmall", "blenderbot-small"}, {"RemBert", "rembert"}, {"New", "new"},
 };
 
 /// Other spellings of model_type that checkpoints carry.

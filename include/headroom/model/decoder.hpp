@@ -12,7 +12,7 @@ namespace headroom::detail {
 constexpr void add_mlp(inventory& list, const shape& m, const weight_place& p, std::int64_t width) {
   if (m.mlp == mlp_kind::gated) add_matrix(list, p, module::gate_proj, width, m.hidden, split_axis::rows, m.mlp_bias);
   add_matrix(list, p, module::up_proj, width, m.hidden, split_axis::rows, m.mlp_bias);
-  add_matrix(list, p, module::down_proj, m.hidden, width, split_axis::columns, m.mlp_bias);
+  add_matrix(list, p, module::down_proj, m.hidden, width, split_axis::columns, m.mlp_bias || m.down_bias);
   if (m.activation == activation_kind::xielu) list.add({.role = p.role(module::other), .rows = 1, .layers = p.at, .per_layer = checked::mul(2, p.copies)});
   if (m.sub_norms) list.add({.role = p.role(module::norm), .rows = width, .layers = p.at, .per_layer = checked::mul(p.copies, norm_vectors(m))});
 }

@@ -1,7 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // From the images of a sample to what a tower reads: each family's processor resizes an image, or cuts it into tiles, by rules of its own.
 // Sources: transformers 5.16 models/qwen2_vl/image_processing_qwen2_vl.py smart_resize, models/pixtral/image_processing_pixtral.py
-// get_resize_output_image_size, image_processing_utils.py select_best_resolution; limits of pixels: preprocessor_config.json of Qwen2-VL and
+// get_resize_output_image_size, models/gemma4/image_processing_gemma4.py, image_processing_utils.py select_best_resolution; limits of pixels: preprocessor_config.json of Qwen2-VL and
 // Qwen2.5-VL (3136 and 12845056) and of Qwen3-VL (65536 and 16777216).
 #pragma once
 
@@ -31,6 +31,7 @@ constexpr std::int64_t tiles(const vision_shape& v) {
 }
 constexpr std::int64_t patches_of_tile(const vision_shape& v) {
   if (v.patch < 1) return 0;
+  if (v.kind == vision_kind::gemma4) return checked::mul(v.tokens, checked::mul(v.merge, v.merge));
   const auto edge = tile_edge(v) / v.patch;
   return checked::mul(edge, v.image_height > 0 ? v.image_height / v.patch : edge);
 }
@@ -43,6 +44,7 @@ constexpr std::int64_t image_tokens(const vision_shape& v) {
     case projector_kind::pixel_mlp:
     case projector_kind::norm_mlp:
     case projector_kind::patch_merger: return checked::mul(tiles(v), patches / (v.merge * v.merge));
+    case projector_kind::pooled_linear: return checked::mul(tiles(v), checked::mul(v.image / (v.patch * v.merge), v.image_height / (v.patch * v.merge)));
     case projector_kind::resampler: return checked::mul(tiles(v), v.resampler);
     case projector_kind::none:
     case projector_kind::contrastive: return 0;
@@ -104,6 +106,17 @@ constexpr edges fit_longest(const edges& image, std::int64_t longest, std::int64
   return {checked::round_up(r.width, unit), checked::round_up(r.height, unit)};
 }
 
+/// get_aspect_ratio_preserving_size: as many pixels as `tokens` merged patches of `unit` pixels' edge have, edges rounded down to them.
+constexpr edges fill_tokens(const edges& image, std::int64_t tokens, std::int64_t unit) {
+  const auto w = static_cast<double>(image.width), h = static_cast<double>(image.height), f = static_cast<double>(unit);
+  const double factor = square_root(static_cast<double>(checked::mul(tokens, checked::mul(unit, unit))) / (h * w));
+  edges r{floor_of(w * factor / f) * unit, floor_of(h * factor / f) * unit};
+  const auto longest = [&](std::int64_t ratio) { return (ratio < tokens ? ratio : tokens) * unit; };
+  if (r.height == 0) r = {longest(image.width / image.height), unit};
+  if (r.width == 0) r = {unit, longest(image.height / image.width)};
+  return r;
+}
+
 /// LLaVA-NeXT: the grid of tiles that keeps most of an image, of the five that its checkpoints have (image_grid_pinpoints); and the image as a whole.
 constexpr std::int64_t best_tiles(const edges& image, std::int64_t tile) {
   constexpr edges grids[] = {{2, 1}, {1, 2}, {2, 2}, {1, 3}, {3, 1}};  // wide, high, in the order of the checkpoints
@@ -156,6 +169,10 @@ constexpr vision_shape seen(vision_shape v, const image_batch& b) {
     v.image_height = r.height;
   } else if (v.kind == vision_kind::pixtral && sized && unit > 0) {
     const auto r = detail::fit_longest({b.width, b.height}, v.image, unit);
+    v.image = r.width;
+    v.image_height = r.height;
+  } else if (v.kind == vision_kind::gemma4 && sized && unit > 0) {
+    const auto r = detail::fill_tokens({b.width, b.height}, v.tokens, unit);
     v.image = r.width;
     v.image_height = r.height;
   } else if (v.newline) {

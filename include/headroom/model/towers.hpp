@@ -55,6 +55,8 @@ struct tower_traits {
   bool bare_qkv{};     ///< q, k and v without biases where the rest has them
   bool qk_norms{};     ///< over all heads of q, and of k
   bool layer_scale{};  ///< each of a layer's two branches times a trained vector
+  bool sandwich{};     ///< norms in front of both branches and behind them
+  bool head_norms{};   ///< over each head's q, and k
 };
 constexpr tower_traits traits_of(vision_kind kind) {
   switch (kind) {
@@ -65,6 +67,7 @@ constexpr tower_traits traits_of(vision_kind kind) {
     case vision_kind::qwen3_vl: return {.patch_bias = true};
     case vision_kind::llama4: return {.class_token = true, .front_norm = true, .last_norm = true};
     case vision_kind::pixtral: return {.front_norm = true, .gated = true, .biased = false, .norm_vectors = 1};
+    case vision_kind::gemma4: return {.gated = true, .biased = false, .norm_vectors = 1, .sandwich = true, .head_norms = true};
     case vision_kind::intern_vit: return {.patch_bias = true, .class_token = true, .layer_scale = true};  // modeling_intern_vit.py
     case vision_kind::intern_vit_6b: return {.patch_bias = true, .class_token = true, .norm_vectors = 1, .bare_qkv = true, .qk_norms = true, .layer_scale = true};
     case vision_kind::qwen2_vl:
@@ -103,10 +106,11 @@ constexpr void add_tower(inventory& list, const vision_shape& v) {
   matrix(v.hidden, v.hidden, v.layers, split_axis::columns);
   matrix(v.ffn, v.hidden, checked::mul(t.gated ? 2 : 1, v.layers), split_axis::rows);
   matrix(v.hidden, v.ffn, v.layers, split_axis::columns);
-  const std::int64_t norms = checked::add(checked::mul(2, v.layers), (t.front_norm ? 1 : 0) + (t.last_norm ? 1 : 0));
+  const std::int64_t norms = checked::add(checked::mul(t.sandwich ? 4 : 2, v.layers), (t.front_norm ? 1 : 0) + (t.last_norm ? 1 : 0));
   list.add({.role = role, .rows = v.hidden, .per_layer = checked::mul(norms, t.norm_vectors)});
   if (const std::int64_t vectors = (t.qk_norms ? 2 : 0) + (t.layer_scale ? 2 : 0); vectors > 0)
     list.add({.role = role, .rows = v.hidden, .per_layer = checked::mul(v.layers, vectors)});
+  if (t.head_norms && v.heads > 0) list.add({.role = role, .rows = v.hidden / v.heads, .per_layer = checked::mul(2, v.layers)});
   if (v.attention_pool) {  // SiglipMultiheadAttentionPoolingHead: probe, attention, norm, MLP
     list.add({.role = role, .rows = v.hidden, .per_layer = 3});
     add_biased(list, role, v.hidden, v.hidden, 4);
@@ -151,6 +155,7 @@ constexpr void add_projector(inventory& list, const shape& m) {
       list.add({.role = role, .rows = out, .columns = out});
       break;
     case projector_kind::linear: add_biased(list, role, out, v.hidden, 1); break;  // PaliGemmaMultiModalProjector
+    case projector_kind::pooled_linear: add_unbiased(list, role, out, v.hidden); break;  // Gemma4MultimodalEmbedder
     case projector_kind::norm_mlp: {  // InternVLChatModel.mlp1
       const std::int64_t wide = checked::mul(v.merge, v.merge, v.hidden);
       list.add({.role = role, .rows = wide, .per_layer = 2});

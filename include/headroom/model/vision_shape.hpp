@@ -19,6 +19,7 @@ enum class vision_kind : std::uint8_t {
   pixtral,     ///< PixtralVisionModel: no bias anywhere, RMSNorm, a gated MLP, rotary positions
   intern_vit,     ///< InternVL's InternVisionModel: class token, biased patches, one matrix for q, k and v, each branch times a trained vector
   intern_vit_6b,  ///< …of 6B: RMSNorm, no bias on q, k and v, norms over all heads of q and of k
+  gemma4,         ///< Gemma4VisionModel: bias-free patches, four norms in a layer, norms over each head's q, k and v, a gated MLP, rotary positions
 };
 
 /// What joins a tower to the language model.
@@ -33,6 +34,7 @@ enum class projector_kind : std::uint8_t {
   linear,       ///< PaliGemma: one biased layer
   norm_mlp,     ///< InternVL: norm over merge² patches side by side, then two biased layers
   patch_merger,  ///< Mistral 3: norm, a bias-free matrix over merge² patches side by side, then two bias-free layers
+  pooled_linear,  ///< Gemma 4: the mean of merge² patches, a norm without weights, then a bias-free matrix
 };
 
 /// A vision tower. `kind` none: no images. `layers` 0 with a kind: the main stack itself reads the patches (ViT).
@@ -56,6 +58,7 @@ struct vision_shape {
   std::int64_t projector_hidden{};  ///< Llama 4: width inside the pixel-shuffle MLP
   std::int64_t deep_mergers{};      ///< Qwen3-VL: further mergers that feed earlier language layers
   std::int64_t slices{};            ///< images or tiles of one sample; 0: one
+  std::int64_t tokens{};            ///< Gemma 4: of an image at most; the tower reads merge² patches for each, however small the image
   std::int64_t resampler{};         ///< learned queries of the resampler
   bool newline{};                   ///< LLaVA-NeXT: a learned vector that ends each row of tiles
   friend constexpr bool operator==(const vision_shape&, const vision_shape&) = default;

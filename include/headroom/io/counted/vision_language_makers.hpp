@@ -153,8 +153,9 @@ inline language count_kosmos2_5(const config& c, tally& t) {
 
 /// modeling_colpali.py, modeling_colqwen2.py: a model that sees and speaks, and one matrix instead of its head.
 inline void count_retrieval(const config& c, tally& t, const char* usual) {
-  if (!c.has("vlm_config") || !c.child("vlm_config").has("model_type")) complain(c.at("vlm_config") + " must be the configuration of a model, with its model_type");
-  const auto model = c.child("vlm_config");
+  const json defaults = {{"model_type", usual}};
+  if (c.has("vlm_config") && !c.child("vlm_config").has("model_type")) complain(c.at("vlm_config") + " must be the configuration of a model, with its model_type");
+  const auto model = c.has("vlm_config") ? c.child("vlm_config") : config{defaults, c.at("vlm_config")};
   c.ignore({"text_config", "tie_word_embeddings"});
   if (c.has("text_config")) complain(c.at("text_config") + " must be absent: vlm_config says it");
   t.model(count_inner(model, usual));

@@ -221,6 +221,29 @@ inline shape read_esm(const config& c, task head) {
   return m;
 }
 
+/// GTE's NewModel (Alibaba-NLP/new-impl modeling.py, NewLayer, NewGatedMLP, whose last matrix alone has a bias): BERT's norms, rotary positions. Its head
+/// over words reads unpadded, masked tokens alone, and is not known here.
+inline shape read_gte(const config& c, task head) {
+  shape m = bert_block();
+  read_sizes(c, {{"num_hidden_layers", ask}, {"hidden_size", ask}, {"num_attention_heads", ask}, {"intermediate_size", ask}, {"vocab_size", ask}, {"max_position_embeddings", 2048}, true, "hidden_act", "gelu"}, m);
+  if (const auto kind = c.text({"position_embedding_type"}, "rope"); kind != "rope") complain(c.at("position_embedding_type") + " must be \"rope\", found " + quoted_word(kind));
+  if (const auto kind = c.text({"layer_norm_type"}, "layer_norm"); kind != "layer_norm") complain(c.at("layer_norm_type") + " must be \"layer_norm\", found " + quoted_word(kind));
+  require_off(c, {"logn_attention_scale"});
+  c.ignore({"logn_attention_clip1", "unpad_inputs", "use_memory_efficient_attention"});  // how tokens lie, and which kernel runs
+  m.position = position_kind::rope;
+  m.softmax = softmax_kind::compute;
+  m.max_positions = 0;
+  m.mlp = mlp_kind::gated;
+  m.mlp_bias = false;
+  m.down_bias = m.fused_gate_up = true;
+  m.fused_qkv = c.flag("pack_qkv", true);
+  m.token_types = c.number({"type_vocab_size"}, config::required, 0);
+  if (head != task::unstated && head != task::base && head != task::sequence && head != task::token)
+    complain(c.at("architectures") + " puts a head on GTE that is not known; accepted are NewModel, NewForSequenceClassification, NewForTokenClassification");
+  set_head_without_pooler(c, m, head);
+  return m;
+}
+
 /// Returns false where the family is not one of them.
 inline bool read_text_encoder(const config& c, std::string_view type, task head, shape& m) {
   struct family {
@@ -229,7 +252,7 @@ inline bool read_text_encoder(const config& c, std::string_view type, task head,
   };
   static constexpr family families[] = {
       {"electra", read_electra}, {"nomic_bert", read_nomic_bert}, {"eurobert", read_eurobert}, {"modernbert", read_modernbert}, {"m2m_100", read_m2m_100}, {"deberta-v2", read_deberta_v2}, {"mpnet", read_mpnet},
-      {"jina_embeddings_v3", read_jina}, {"pegasus", read_pegasus}, {"marian", read_marian}, {"esm", read_esm},
+      {"jina_embeddings_v3", read_jina}, {"pegasus", read_pegasus}, {"marian", read_marian}, {"esm", read_esm}, {"new", read_gte},
   };
   for (const auto& f : families)
     if (f.type == type) return m = f.read(c, head), true;

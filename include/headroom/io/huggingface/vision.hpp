@@ -106,6 +106,42 @@ inline shape read_gemma3(const config& c) {  // Gemma3ForConditionalGeneration
   return m;
 }
 
+/// Gemma4ForConditionalGeneration without a tower that hears: Gemma 4's text behind a tower of the same layers. Where no batch.images say how large an
+/// image is, it fills the tokens that the processor gives it at most (Gemma4ImageProcessor.max_soft_tokens).
+inline shape read_gemma4(const config& c) {
+  if (c.has("audio_config")) complain(c.at("audio_config") + " describes a tower that hears, which is counted alone for gemma4; accepted is null");
+  shape m = read_text_config(c.child("text_config"), "gemma4_text", "gemma4_text");
+  check_ties(c, m, true);
+  c.ignore({"audio_soft_tokens_per_image", "boa_token_id", "eoa_token_id", "max_position_embeddings"});
+  const auto soft = c.count({"vision_soft_tokens_per_image"}, 280);
+  if (!c.has("vision_config")) return m;
+  const auto sight = c.child("vision_config");
+  sight.ignore({"attention_bias", "standardize", "global_head_dim", "max_position_embeddings", "layer_types"});
+  auto& v = m.vision;
+  v.kind = vision_kind::gemma4;
+  v.projector = projector_kind::pooled_linear;
+  v.layers = sight.count({"num_hidden_layers"}, 16);
+  v.hidden = sight.size({"hidden_size"}, 768);
+  v.heads = sight.count({"num_attention_heads"}, 12);
+  v.ffn = sight.size({"intermediate_size"}, 3072);
+  v.patch = sight.number({"patch_size"}, 16, 1, 1024);
+  v.merge = sight.number({"pooling_kernel_size"}, 3, 1, 64);
+  v.positions = checked::mul(2, sight.size({"position_embedding_size"}, 10240));
+  v.tokens = sight.number({"default_output_length"}, soft, 1, 65'536);
+  if (sight.count({"num_key_value_heads"}, 12) != v.heads) complain(sight.at("num_key_value_heads") + " must equal num_attention_heads, " + std::to_string(v.heads));
+  if (checked::mul(sight.size({"head_dim"}, 64), v.heads) != v.hidden) complain(sight.at("head_dim") + " must be hidden_size / num_attention_heads");
+  if (sight.flag("use_clipped_linears", false)) complain(sight.at("use_clipped_linears") + " must be false: matrices between clamps are counted alone, found true");
+  if (const auto act = sight.text({"hidden_activation"}, "gelu_pytorch_tanh"); act != "gelu_pytorch_tanh") complain(sight.at("hidden_activation") + " must be gelu_pytorch_tanh, found " + quoted_word(act));
+  if (sight.has("output_proj_dims")) require_equal(sight, "output_proj_dims", "hidden_size", v.hidden);
+  std::int64_t high = 1;
+  for (std::int64_t i = 1; checked::mul(i, i) <= v.tokens; ++i)
+    if (v.tokens % i == 0) high = i;
+  const auto unit = checked::mul(v.patch, v.merge);
+  v.image = checked::mul(v.tokens / high, unit);
+  v.image_height = checked::mul(high, unit);
+  return m;
+}
+
 inline shape read_llama4(const config& c) {  // Llama4ForConditionalGeneration
   shape m = read_text_config(c.child("text_config"), "llama4_text", "llama4_text");
   const auto sight = c.child("vision_config");
@@ -179,6 +215,8 @@ inline bool read_seeing(const config& c, std::string_view type, task head, shape
     m = read_llava(c, type == "llava_next");
   else if (type == "gemma3")
     m = read_gemma3(c);
+  else if (type == "gemma4")
+    m = read_gemma4(c);
   else if (type == "llama4")
     m = read_llama4(c);
   else if (newest || type == "qwen2_vl" || type == "qwen2_5_vl" || type == "qwen3_vl" || type == "qwen3_vl_moe")

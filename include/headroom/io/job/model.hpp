@@ -124,6 +124,7 @@ void describe(Keys& k, vision_shape& v) {
   k.whole("projector_hidden", v.projector_hidden);
   k.whole("deep_mergers", v.deep_mergers);
   k.whole("slices", v.slices);
+  k.whole("tokens", v.tokens);
   k.flag("newline", v.newline);
   if constexpr (Keys::reads) {
     // A resampler is a number of queries, or {"queries", "hidden"}.
@@ -215,6 +216,7 @@ void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.flag("scaled_queries", m.scaled_queries);
   k.flag("narrow_embedding", m.narrow_embedding);
   k.flag("transformed_classes", m.transformed_classes);
+  k.flag("down_bias", m.down_bias);
   k.flag("layer_biases", m.layer_biases);
   k.flag("no_key_bias", m.no_key_bias);
   k.whole("classes", m.classes);

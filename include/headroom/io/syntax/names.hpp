@@ -58,7 +58,7 @@ template <>
 inline constexpr auto names_of<head_kind> = std::array<named<head_kind>, 3>{
     {{"language", head_kind::language}, {"masked-language", head_kind::masked_language}, {"none", head_kind::none}}};
 template <>
-inline constexpr auto names_of<vision_kind> = std::array<named<vision_kind>, 12>{{{"none", vision_kind::none},
+inline constexpr auto names_of<vision_kind> = std::array<named<vision_kind>, 13>{{{"none", vision_kind::none},
                                                                                  {"vit", vision_kind::vit},
                                                                                  {"clip", vision_kind::clip},
                                                                                  {"siglip", vision_kind::siglip},
@@ -69,10 +69,11 @@ inline constexpr auto names_of<vision_kind> = std::array<named<vision_kind>, 12>
                                                                                  {"pixtral", vision_kind::pixtral},
                                                                                  {"internvit", vision_kind::intern_vit},
                                                                                  {"internvit-6b", vision_kind::intern_vit_6b},
+                                                                                 {"gemma4", vision_kind::gemma4},
                                                                                  {"siglip-so400m", vision_kind::siglip}}};
 template <>
 inline constexpr auto names_of<projector_kind> =
-    std::array<named<projector_kind>, 10>{{{"none", projector_kind::none},
+    std::array<named<projector_kind>, 11>{{{"none", projector_kind::none},
                                           {"mlp", projector_kind::mlp},
                                           {"norm-linear", projector_kind::norm_linear},
                                           {"merger", projector_kind::merger},
@@ -81,7 +82,8 @@ inline constexpr auto names_of<projector_kind> =
                                           {"contrastive", projector_kind::contrastive},
                                           {"linear", projector_kind::linear},
                                           {"norm-mlp", projector_kind::norm_mlp},
-                                          {"patch-merger", projector_kind::patch_merger}}};
+                                          {"patch-merger", projector_kind::patch_merger},
+                                          {"pooled-linear", projector_kind::pooled_linear}}};
 template <>
 inline constexpr auto names_of<implementation> = std::array<named<implementation>, 3>{
     {{"fused", implementation::fused}, {"foreach", implementation::foreach}, {"loop", implementation::loop}}};
