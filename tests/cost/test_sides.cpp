@@ -112,6 +112,19 @@ TEST_CASE("a side takes time as it works") {
   CHECK(forward > 0.3 * all);
 }
 
+TEST_CASE("scores that are written out take time as their pairs of positions: of the encoder, of the decoder, and between them") {
+  // Twelve layers each, heads of one width; 512 positions in the decoder. In 512² pairs: n², 1 and n. (T5 adds a bias to all scores.)
+  const auto seconds = [](std::int64_t n) {
+    auto j = trainer(models::t5_base, 8, 512);
+    j.attention = attention::eager;
+    j.model.encoder.sequence = 512 * n;
+    return cost(j).attention;
+  };
+  const auto one = seconds(1);
+  CHECK(seconds(2) / one == doctest::Approx(7.0 / 3));
+  CHECK(seconds(4) / one == doctest::Approx(21.0 / 3));
+}
+
 TEST_CASE("what is not timed is refused by name") {
   auto j = trainer(models::t5_base, 1, 512);
   j.framework = frameworks::megatron;
