@@ -159,4 +159,152 @@ TEST_CASE("FSDP1 makes a flat gradient of a layer's") {
   CHECK(in(j, phase::reduce, row::communication_buffers) == 0_B);
 }
 
+namespace {
+
+// Of Llama 3.1 8B: a layer, a table, and what lies outside the layers. Eight ranks divide all of them.
+constexpr std::int64_t u = 218'112'000, e = 128'256 * std::int64_t{4096}, outside = 2 * e + 4096;
+
+job wrapped(const sharding& how) {
+  auto j = llama(how);
+  j.framework = frameworks::libtorch;
+  j.optimizer = optimizers::adamw;
+  return j;
+}
+windows windows_with(const job& j) {
+  const auto s = settle(j);
+  const auto list = kept_weights(s, weights_of(s.model));
+  return windows_of(s, states(s, list));
+}
+void holds(const moment& m, std::int64_t gathered, std::int64_t communication = 0, std::int64_t gradients = 0) {
+  CHECK(m.rows[row::gathered_parameters].count() == gathered);
+  CHECK(m.rows[row::communication_buffers].count() == communication);
+  CHECK(m.rows[row::gradients].count() == gradients);
+  CHECK(m.total.count() == gathered + communication + gradients);
+}
+
+}  // namespace
+
+// torch distributed/fsdp/_fully_shard/_fsdp_param_group.py and _fsdp_collectives.py, term by term: fp32 shards, computed and reduced in bf16.
+TEST_CASE("every window of FSDP2") {
+  const auto w = windows_with(wrapped(fsdp2()));
+  holds(w.forward, 2 * outside + 2 * 2 * u);
+  holds(w.loss, 2 * outside + 2 * u);
+  holds(w.turn, 2 * outside + 2 * u);
+  holds(w.backward, 2 * outside + 2 * 2 * u);
+  holds(w.reduce, 2 * outside + 2 * u, 2 * u + 2 * u / 8 + 4 * u / 8);
+  holds(w.end, 2 * outside, 2 * u);
+  holds(w.last_reduce, 0, 2 * outside + 2 * outside / 8 + 4 * outside / 8);
+  holds(w.gradients_before, 0);
+  CHECK(w.pending.count() == 2 * u);
+  CHECK(w.pending_first == 0_B);
+  CHECK(w.root_waits);
+  CHECK(w.kept_per_unit.count() == 4 * u / 8);
+  CHECK(w.kept_root.count() == 4 * outside / 8);
+  CHECK(w.kept_embedding.count() == 4 * outside / 8);
+  CHECK(w.pools);
+  CHECK(w.gathering.count() == 2 * u);
+  CHECK(w.gather_pool.count() == 2 * outside + 2 * u + 2 * u / 8);
+  CHECK(w.reduce_pool.count() == 4 * n / 8 + 2 * outside / 8);
+
+  auto pair = wrapped(fsdp2());  // half of what lies outside is more than a layer and its half
+  pair.hardware.gpus_per_node = 2;
+  CHECK(windows_with(pair).gather_pool.count() == 2 * outside + outside);
+
+  auto whole = wrapped(fsdp2());
+  whole.precision.reduce = formats::fp32;
+  const auto wide = windows_with(whole);
+  holds(wide.reduce, 2 * outside + 2 * u, 4 * u + 4 * u / 8);
+  holds(wide.last_reduce, 0, 4 * outside + 4 * outside / 8);
+  CHECK(wide.reduce_pool.count() == 4 * n / 8);
+
+  auto stays = wrapped(fsdp2(2));
+  const auto there = windows_with(stays);
+  holds(there.forward, 2 * outside + 33 * 2 * u);
+  holds(there.turn, 2 * outside + 32 * 2 * u);
+  holds(there.backward, 2 * outside + 32 * 2 * u);
+  holds(there.reduce, 2 * outside + 31 * 2 * u, 2 * u + 2 * u / 8 + 4 * u / 8);
+  CHECK(there.gathering == 0_B);
+
+  auto adds_up = wrapped(fsdp2());
+  adds_up.sharding.no_sync = true;
+  CHECK(windows_with(adds_up).root_waits);  // one micro-batch has nothing to add up
+  adds_up.batch.accumulation = 2;
+  const auto sums = windows_with(adds_up);
+  holds(sums.gradients_before, 0, 0, 32 * 2 * u + 2 * outside);
+  CHECK(sums.kept_per_unit + sums.kept_root + sums.kept_embedding == 0_B);
+  CHECK(!sums.root_waits);
+
+  auto apart = wrapped(fsdp2());
+  apart.framework.sharding.splits_root = true;
+  const auto split = windows_with(apart);
+  holds(split.forward, 2 * 2 * u);
+  holds(split.loss, 2 * (e + 4096) + 2 * u);
+  holds(split.end, 2 * e, 2 * u);
+  holds(split.last_reduce, 0, 2 * e + 2 * e / 8 + 4 * e / 8);
+  CHECK(split.pending_first.count() == 2 * (e + 4096));
+  CHECK(!split.root_waits);
+  CHECK(split.kept_embedding.count() == 4 * e / 8);
+  CHECK(split.kept_root.count() == 4 * outside / 8);
+  CHECK(split.gather_pool.count() == 2 * (e + 4096) + 2 * u + 2 * u / 8);
+
+  auto replicas = wrapped(fsdp2());
+  replicas.parallel.replicate = 2;
+  CHECK(windows_with(replicas).pending.count() == 2 * u + 2 * u / 4);
+  replicas.precision.reduce = formats::fp32;
+  CHECK(windows_with(replicas).pending.count() == 4 * u);
+}
+
+// torch distributed/fsdp/_runtime_utils.py and _flat_param.py.
+TEST_CASE("every window of FSDP1") {
+  const auto w = windows_with(wrapped(fsdp1()));
+  holds(w.forward, 2 * outside + 2 * u + 2 * u / 8);  // the layer, and its shard cast to bf16
+  holds(w.loss, 2 * outside);
+  holds(w.turn, 2 * outside + 2 * u);
+  holds(w.backward, 2 * outside + 2 * 2 * u + 2 * u / 8);
+  holds(w.reduce, 2 * outside + 2 * 2 * u, 2 * u + 2 * u / 8);
+  holds(w.end, 2 * outside);
+  holds(w.last_reduce, 2 * outside, 2 * outside);
+  CHECK(w.flat_pieces);
+  CHECK(w.root_waits);
+  CHECK(w.kept_per_unit.count() == 4 * u / 8);
+  CHECK(w.kept_root.count() == 4 * outside / 8);
+  CHECK(w.kept_embedding.count() == 4 * outside / 8);
+
+  auto wide = wrapped(fsdp1());
+  wide.precision.reduce = formats::fp32;
+  holds(windows_with(wide).reduce, 2 * outside + 2 * 2 * u, 2 * u + 4 * u + 4 * u / 8);
+
+  auto late = wrapped(fsdp1());
+  late.sharding.backward_prefetch = choice::no;
+  holds(windows_with(late).turn, 2 * outside);
+  holds(windows_with(late).backward, 2 * outside + 2 * u + 2 * u / 8);
+  holds(windows_with(late).reduce, 2 * outside + 2 * u, 2 * u + 2 * u / 8);
+
+  auto pure = wrapped(fsdp1());
+  pure.precision = precisions::bf16;
+  holds(windows_with(pure).forward, 2 * outside + 2 * u);
+
+  const auto there = windows_with(wrapped(fsdp1(2)));
+  holds(there.forward, 2 * outside + 32 * 2 * u + 2 * u / 8);
+  holds(there.loss, 2 * outside + 32 * 2 * u);
+  holds(there.turn, 2 * outside + 32 * 2 * u);
+  holds(there.backward, 2 * outside + 32 * 2 * u + 2 * u / 8);
+  holds(there.reduce, 2 * outside + 32 * 2 * u, 2 * u + 2 * u / 8);
+
+  auto adds_up = wrapped(fsdp1());
+  adds_up.sharding.no_sync = true;
+  adds_up.batch.accumulation = 2;
+  const auto sums = windows_with(adds_up);
+  holds(sums.gradients_before, 0, 0, 32 * 2 * u + 2 * outside);
+  holds(sums.reduce, 2 * outside + 2 * 2 * u, 2 * u);
+  CHECK(sums.kept_per_unit + sums.kept_root == 0_B);
+
+  auto side = wrapped(fsdp1());
+  side.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = {module::q_proj, module::v_proj}, .format = formats::bf16};
+  const auto frozen = windows_with(side);
+  holds(frozen.loss, 2 * outside);
+  holds(frozen.last_reduce, 2 * outside);  // nothing outside the layers trains
+  CHECK(frozen.kept_root + frozen.kept_embedding == 0_B);
+}
+
 }  // namespace test_windows
