@@ -175,6 +175,8 @@ TEST_CASE("typical samples are those that lie there when all are written down") 
           if (longer == longer_samples::deleted) all.erase(std::upper_bound(all.begin(), all.end(), limit), all.end());
           if (all.empty()) continue;
           for (auto& n : all) n = std::min(n, limit);
+          const auto squares = std::accumulate(all.begin(), all.end(), 0.0, [](double sum, std::int64_t n) { return sum + static_cast<double>(n) * static_cast<double>(n); });
+          CHECK(l.of_a_token(limit) == doctest::Approx(squares / std::accumulate(all.begin(), all.end(), 0.0)).epsilon(1e-12));
           const auto got = typical_samples(of(l, limit), count);
           REQUIRE(got.size() == static_cast<std::size_t>(count));
           CHECK(got.back() == all.back());
