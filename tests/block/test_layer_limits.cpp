@@ -170,6 +170,37 @@ TEST_CASE("sizes that must be there, and divide each other") {
   });
 }
 
+TEST_CASE("how a job is laid out") {
+  auto eight = llama();
+  eight.hardware.gpus_per_node = 8;
+  check_all(eight, {
+      {"", [](job&) {}},
+      {"hardware.nodes must be a whole number", [](job& j) { j.hardware.nodes = 0; }},
+      {"hardware.gpus_per_node must be a whole number", [](job& j) { j.hardware.gpus_per_node = 0; }},
+      {"hardware.taken_gib must not be negative", [](job& j) { j.hardware.taken = bytes{-1}; }},
+      {"parallel.data must be 0", [](job& j) { j.parallel.data = -1; }},
+      {"", [](job& j) { j.parallel.data = 8; }},
+      {"the product", [](job& j) { j.parallel.data = 4; }},
+      {"parallel.replicate must be a whole number", [](job& j) { j.parallel.replicate = 0; }},
+      {"", [](job& j) { j.parallel.replicate = 4; j.sharding = fsdp2(); }},
+      {"must be a multiple of parallel.replicate", [](job& j) { j.parallel.replicate = 3; j.sharding = fsdp2(); }},
+      {"parallel.expert_imbalance must be from 1", [](job& j) { j.parallel.expert_imbalance_percent = 99; }},
+      {"", [](job& j) { j.parallel.expert_imbalance_percent = 100'000; }},
+      {"parallel.expert_imbalance must be from 1", [](job& j) { j.parallel.expert_imbalance_percent = 100'001; }},
+      {"batch.micro must be a whole number", [](job& j) { j.batch.micro = 0; }},
+      {"batch.sequence is required", [](job& j) { j.batch.sequence = 0; }},
+      {"batch.accumulation must be a whole number", [](job& j) { j.batch.accumulation = 0; }},
+      {"sharding.stage must be 0, 1, 2 or 3", [](job& j) { j.sharding = zero(4); }},
+      {"sharding.stage must be 0, 1, 2 or 3", [](job& j) { j.sharding = zero(-1); }},
+      {"", [](job& j) { j.sharding = zero(2); j.sharding.zero_hpz_partition_size = 1; j.sharding.mics_shard_size = 0; }},
+      {"zero_hpz_partition_size and mics_shard_size need", [](job& j) { j.sharding = zero(2); j.sharding.zero_hpz_partition_size = 2; }},
+      {"zero_hpz_partition_size and mics_shard_size need", [](job& j) { j.sharding = zero(2); j.sharding.mics_shard_size = 1; }},
+      {"", [](job& j) { j.sharding = zero(3); j.sharding.zero_hpz_partition_size = 2; }},
+      {"zero_hpz_partition_size and mics_shard_size need", [](job& j) { j.sharding = fsdp2(); j.sharding.zero_hpz_partition_size = 2; }},
+      {"parallel.tensor × pipeline × context must divide the GPUs", [](job& j) { j.parallel.tensor = 3; }},
+  });
+}
+
 TEST_CASE("patterns of layer kinds") {
   const char* const shared = "needs one of its own kind in front of it";
   check_all(mixed(shares), {
