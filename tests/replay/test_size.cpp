@@ -6,6 +6,7 @@
 
 #include <headroom/decide.hpp>
 #include <headroom/io/report/verdict.hpp>
+#include <headroom/measured.hpp>
 
 #include <doctest/doctest.h>
 
@@ -119,6 +120,13 @@ TEST_CASE("a replay of a million chunks or experts is not begun, and the answer 
     CHECK(r.ranks[0].fragmentation > bytes{0});
     CHECK_THROWS_AS((void)record(j), job_error);
     CHECK(r.fits() == estimate(j).fits());
+    // Of a measured run, too: no replay is still to come that would decide.
+    auto ran = j;
+    ran.hardware.gpu.memory = bytes{2 * r.ranks[0].device.count()};
+    ran.measured = measured_by(ran, {.measured = {r.ranks[0].allocated, bytes{-1}, bytes{-1}, bytes{-1}}});
+    CHECK(replay(ran).ranks[0].allocated == r.ranks[0].allocated);
+    CHECK(replay(ran).ranks[0].fragmentation == r.ranks[0].fragmentation);
+    CHECK_FALSE(replay(ran).assumptions.has(assumption::reserved_replayed));
   }
   auto usual = in_a_million_chunks();
   usual.loss.chunk_tokens = 128;
