@@ -95,6 +95,7 @@ TEST_CASE("what of ms-swift over Megatron-Core is refused, by name") {
   CHECK(job_of({overlaps("Qwen/Qwen3-30B-A3B")}).parallel.expert == 4);
   CHECK(holds(refusal_of({overlaps("Qwen/Qwen1.5-MoE-A2.7B")}), "moe-shared-expert-overlap = true is not modelled"));
   CHECK(holds(refusal_of({{"sft.sh", "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen2.5-VL-7B-Instruct --max_length 2048\n"}}), "models that see"));
+  CHECK(holds(refusal_of({{"sft.sh", "NPROC_PER_NODE=8 megatron sft --model openai/gpt-oss-20b --max_length 2048 --padding_free false --attention_backend unfused\n"}}), "attention with sinks (gpt-oss) is not modelled over Megatron-Core"));
 }
 
 }  // namespace test_swift_megatron

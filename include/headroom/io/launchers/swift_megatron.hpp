@@ -65,6 +65,7 @@ class swift_megatron {
     if (!name.empty()) say_model(*d_, name, v_.place("model"));
     const auto m = model_of(*d_);
     if (m.vision.layers > 0) fail("headroom: " + v_.place("model") + ": models that see are not modelled over Megatron-Core by this version");
+    if (m.attention_sinks) fail("headroom: " + v_.place("model") + ": attention with sinks (gpt-oss) is not modelled over Megatron-Core by this version");
     batch();
     for (const auto& k : swift_defaults) put(k);
     if (m.experts.shared_ffn == 0) v_.take("moe_shared_expert_overlap");  // it moves the shared experts alone (core/transformer/moe/moe_layer.py, use_shared_expert)
