@@ -46,6 +46,21 @@ TEST_CASE("a branch whose test the script decides is the one that is read") {
   CHECK(runs("if [ -z \"$1\" ]; then M=default; else M=$1; fi; run $M $#", {{"1", "given"}}) == "given 1\n");
 }
 
+TEST_CASE("a value in double brackets is one word, empty or not, and * makes one word of a list") {
+  CHECK(runs("E=; if [[ -n $E ]]; then run a; else run b; fi") == "b\n");
+  CHECK(runs("E=; if ! [[ -n $E ]]; then run a; else run b; fi") == "a\n");
+  CHECK(runs("E=; [[ -z $E ]] && run a") == "a\n");
+  CHECK(runs("E=x; [[ -n $E ]] && run a; run \"[[\" $E") == "a\n[[ x\n");
+  CHECK(runs("E=; if [[ $E == full ]]; then run a; elif [[ full != $E ]]; then run b; fi") == "b\n");
+  CHECK(runs("E='a b'; if [[ $E == 'a b' ]]; then run a; else run b; fi") == "a\n");
+  CHECK(runs("E=; F=x; if [[ -n $E || $F == x ]]; then run a; else run b; fi") == "a\n");
+  const std::string list = "L=(p q 'r s'); n() { run $#; }; ";
+  CHECK(runs(list + "n \"${L[*]}\"; n \"${L[@]}\"; n ${L[*]}") == "1\n3\n4\n");
+  CHECK(runs(list + "M=(\"${L[*]}\" x); run ${#M[@]} \"${M[0]}\"") == "2 p q r s\n");
+  CHECK(runs("f() { run \"-$*-\"; }; f a b") == "-a b-\n");
+  CHECK(runs("L=(a b); sh -c \"run x ${L[*]} y\"") == "x a b y\n");
+}
+
 TEST_CASE("what a branch sets of which nobody knows whether it runs is open behind it") {
   CHECK(runs("if [ -f x ]; then A=1; else A=2; fi; run $A") == "[$A]\n");
   CHECK(runs("if [ -f x ]; then A=1; else A=1; fi; run $A") == "1\n");

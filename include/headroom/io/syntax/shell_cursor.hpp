@@ -64,9 +64,10 @@ struct shell_cursor {
     while (shell_name_char(peek(n))) ++n;
     if (n == 0) {
       if (const auto own = state->variables.find(text.substr(at, 1)); own != state->variables.end() && (peek() == '@' || peek() == '*' || peek() == '#')) {
+        const bool one = peek() == '*';
         ++at;
         spend(own->second.cost());
-        return own->second;
+        return one ? joined(own->second) : own->second;
       }
       if (peek() == '@' || peek() == '*' || peek() == '?' || peek() == '#' || peek() == '!' || peek() == '$') {
         ++at;
@@ -77,6 +78,12 @@ struct shell_cursor {
     const auto name = std::string{text.substr(at, n)};
     at += n;
     return value_of(name);
+  }
+  /// "${NAME[*]}" and "$*" are one word.
+  [[nodiscard]] shell_variable joined(const shell_variable& list) const {
+    shell_word one{"", list.items.empty() ? line : list.items[0].line};
+    for (std::size_t i = 0; i < list.items.size(); ++i) one.text += (i > 0 ? " " : "") + list.items[i].text;
+    return {{one}};
   }
   shell_variable value_of(std::string_view name) const {
     const auto it = state->variables.find(name);
@@ -102,7 +109,7 @@ struct shell_cursor {
     if (rest.empty()) return value_of(name);
     if (all && known) {
       spend(it->second.cost());
-      return it->second;
+      return rest == "[*]" ? joined(it->second) : it->second;
     }
     if (rest.front() == '[' && rest.back() == ']' && known)
       if (const auto index = arithmetic(rest.substr(1, rest.size() - 2)); index && *index >= 0 && static_cast<std::size_t>(*index) < it->second.items.size()) {

@@ -38,9 +38,13 @@ struct shell_words {
   int start{1};                     ///< its line
 
   void add(char c) {
+    add_none();
+    word += c;
+  }
+  /// A word, of which nothing is known to be in it yet.
+  void add_none() {
     if (!has_word) start = cursor.line;
     has_word = true;
-    word += c;
   }
   /// What stays open: in a string of commands it was open before, and is read no second time.
   void opened() {
@@ -132,10 +136,17 @@ struct shell_words {
   }
   /// A value is not divided into words.
   [[nodiscard]] bool assigns() const { return !in_array && words.empty() && shell_assigned(word) > 0; }
+  /// Nor in [[ … ]], where an empty one is a word too: if ! [[ -n $NAME ]].
+  [[nodiscard]] bool tests() const {
+    for (std::size_t i = 0; i < std::min<std::size_t>(words.size(), 3); ++i)
+      if (words[i].text == "[[") return !in_array && words.back().text != "]]";
+    return false;
+  }
   /// A `$` or a backquote outside of quotes.
   void unquoted() {
     const auto value = cursor.expansion(0);
-    if (assigns()) {
+    if (tests()) add_none();
+    if (assigns() || tests()) {
       for (std::size_t i = 0; i < value.items.size(); ++i) word += (i > 0 ? " " : "") + value.items[i].text;
       return;
     }
