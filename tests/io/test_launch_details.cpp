@@ -190,6 +190,35 @@ TEST_CASE("InternVL: what its arguments are by default") {
   CHECK(holds(refusal_of({script("--force_image_size 42")}), "a multiple of twice the patch size, 28"));
 }
 
+TEST_CASE("--set takes a word or a date as it is, and JSON") {
+  const auto said = [](const std::string& set) {
+    io::draft d;
+    io::say_key(d, set);
+    return d.job;
+  };
+  CHECK(said("framework.version=2025-04") == json_value{{"framework", {{"version", "2025-04"}}}});
+  CHECK(said("framework.version=2.10") == json_value{{"framework", {{"version", "2.10"}}}});
+  CHECK(said("framework.version=\"2025-04\"") == said("framework.version=2025-04"));
+  CHECK(said("model=3b") == json_value{{"model", "3b"}});
+  CHECK(said("batch.micro=4") == json_value{{"batch", {{"micro", 4}}}});
+  CHECK(said("hardware.fraction=0.5") == json_value{{"hardware", {{"fraction", 0.5}}}});
+  CHECK(said("compile=true") == json_value{{"compile", true}});
+  CHECK(said("adapter=null") == json_value{{"adapter", nullptr}});
+  CHECK(said("trainable=[1]") == json_value{{"trainable", {1}}});
+  CHECK_THROWS_AS(said("trainable=[1"), job_error);
+  CHECK_THROWS_AS(said("batch.micro="), job_error);
+}
+
+TEST_CASE("attention kernels of the hub are those of their packages") {
+  const auto of = [](const std::string& kernel) {
+    return job_of({{"run.sh", "python trl/scripts/sft.py --model_name_or_path meta-llama/Llama-3.1-8B --dataset_name a --max_length 64 --bf16 true --gradient_checkpointing false --attn_implementation " + kernel + "\n"}}).attention;
+  };
+  CHECK(of("kernels-community/flash-attn2") == attention::flash);
+  CHECK(of("kernels-community/flash-attn") == attention::flash);
+  CHECK(of("kernels-community/vllm-flash-attn3") == of("flash_attention_3"));
+  CHECK_THROWS_AS(of("kernels-community/sage-attention"), job_error);
+}
+
 }  // namespace test_launch_details
 
 #endif

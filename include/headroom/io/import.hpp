@@ -187,9 +187,10 @@ inline void say_key(draft& d, const std::string& said) {
   const auto equals = said.find('=');
   if (equals == std::string::npos || equals == 0) fail("headroom: --set must be KEY=VALUE, found " + in_quotes(said));
   const auto text = said.substr(equals + 1), key = said.substr(0, equals);
-  const auto first = text.empty() ? ' ' : text[0];
-  const bool word = (first >= 'a' && first <= 'z' && text != "true" && text != "false" && text != "null") || (first >= 'A' && first <= 'Z');
-  const auto value = word || key == "environment.torch" || key == "environment.trl" || key == "environment.transformers" ? json_value(text) : parse_json(text, "--set " + key);  // 2.10 is no number
+  const bool begins_json = text.empty() || text[0] == '{' || text[0] == '[' || text[0] == '"';
+  const bool word = !begins_json && !json_value::accept(text);  // a name, a date
+  const bool version = key == "framework.version" || key == "environment.torch" || key == "environment.trl" || key == "environment.transformers";  // 2.10 is no number
+  const auto value = word || (version && !begins_json) ? json_value(text) : parse_json(text, "--set " + key);
   const auto dot = key.find('.');
   if (dot == std::string::npos)
     d.replace(key, value, "--set " + key);

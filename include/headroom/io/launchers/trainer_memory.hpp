@@ -92,8 +92,9 @@ class trainer_memory {
     for (const auto* key : {"use_flash_attn", "use_flash_attention_2", "use_flash_attention"})  // the last is LMFlow's
       if (v_->on(key, p_->name == "open-instruct" && std::string_view{key} == "use_flash_attn")) flash = "fa2";
     const auto* theirs = swift_ ? "attn_impl" : "attn_implementation";
-    auto kernel = v_->one_of(theirs, "", {"", "eager", "sdpa", "flash_attention_2", "flash_attention_3", "flash_attn"});
-    if (kernel == "flash_attn") kernel = "flash_attention_2";
+    auto kernel = v_->one_of(theirs, "", {"", "eager", "sdpa", "flash_attention_2", "flash_attention_3", "flash_attn", "kernels-community/flash-attn", "kernels-community/flash-attn2", "kernels-community/flash-attn3", "kernels-community/vllm-flash-attn3"});
+    if (kernel == "flash_attn" || kernel.ends_with("/flash-attn") || kernel.ends_with("/flash-attn2")) kernel = "flash_attention_2";  // the same kernels from the hub (transformers integrations/hub_kernels.py)
+    if (kernel.ends_with("flash-attn3")) kernel = "flash_attention_3";
     constexpr std::string_view accepted[] = {"auto", "disabled", "off", "sdpa", "fa2", "fa3"};
     if (std::find(std::begin(accepted), std::end(accepted), flash) == std::end(accepted)) unknown_name("flash_attn", flash, accepted);
     const auto place = v_->place(kernel.empty() ? "flash_attn" : theirs);
