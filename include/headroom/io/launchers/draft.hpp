@@ -95,6 +95,8 @@ class draft {
   std::optional<said> awaits_formats;
   std::string hybrid;
 
+  /// What was read by the model that was known then: another one would make another job of it.
+  std::optional<said> read_by_model;
   /// A model's name that the zoo does not have.
   std::optional<said> awaits_model;
   /// The name that a file gives the model that trains, and those of models beside it (io/launchers/other_roles.hpp).

@@ -275,6 +275,7 @@ inline void ask_for_files(const draft& d) {
 /// What no default may stand for.
 inline void ask_for_the_rest(const draft& d) {
   if (!d.has({"framework"}) && !d.has_read(file_kind::job)) fail("headroom: no file says which program trains: give its launch command or its configuration, or --set framework=NAME");
+  if (d.read_by_model && d.place_of("model").starts_with("--set")) fail("headroom: " + d.read_by_model->place + ": " + d.read_by_model->word + " means something else for another model: say it by --model NAME, or give its config.json, in place of --set model");
   if (!d.has({"model"}) && d.awaits_model)
     fail("headroom: " + d.awaits_model->place + ": the model " + in_quotes(d.awaits_model->word) + " is not in the model zoo: give its config.json, too, or --model NAME");
   if (!d.has({"model"})) fail("headroom: no file says which model is trained: add --model NAME, or the model's config.json");

@@ -1,0 +1,88 @@
+// Distributed under the Boost Software License, Version 1.0.
+// How axolotl makes micro-batches of samples, to train on and to evaluate (axolotl-ai-cloud/axolotl 067b021c, 2026-07: core/trainers/base.py,
+// core/builders/*.py, utils/config/__init__.py).
+#pragma once
+
+#include <headroom/io/launchers/axolotl_arguments.hpp>
+
+namespace headroom::io::detail {
+
+class axolotl_samples {
+ public:
+  explicit axolotl_samples(axolotl_arguments& a) : a_(&a), v_(&a.v) {}
+
+  void read() {
+    batch();
+    order();
+    evaluation();
+  }
+
+ private:
+  /// Packed samples fill one row of micro_batch_size × sequence_len tokens (core/trainers/base.py, _create_multipack_sampler).
+  void batch() {
+    micro_ = v_->number("micro_batch_size", 1);
+    const auto length = v_->number("sequence_len", 512), all = v_->number("batch_size", micro_);
+    const bool packs = a_->packs = v_->on("sample_packing"), real = v_->on("multipack_real_batches", !a_->packs_by_kernel());
+    const auto* flat = v_->take("batch_flattening");
+    const bool flattened = flat != nullptr && (*flat == "auto" ? a_->kernel.starts_with("flash_attention") && !packs && micro_ > 1 : truth(*flat, "batch_flattening"));
+    a_->put("gradient_accumulation_steps", v_->number("gradient_accumulation_steps", std::max<std::int64_t>(all / micro_, 1)), v_->has("gradient_accumulation_steps") ? "gradient_accumulation_steps" : "batch_size");
+    if (packs && real) {
+      a_->d->unmodelled_key("sample_packing", true, v_->place("sample_packing"));  // rows behind a mask of their documents
+    } else if (packs || flattened) {
+      one_row_ = true;
+      v_->take("pad_to_sequence_len");
+      v_->take("pad_to_multiple_of");
+      a_->put("per_device_train_batch_size", 1, "micro_batch_size");
+      a_->put("max_length", checked::mul(micro_, length), "sequence_len");
+      return a_->d->say({"batch", "packed"}, true, v_->place(packs ? "sample_packing" : "batch_flattening"));
+    }
+    a_->put("per_device_train_batch_size", micro_, "micro_batch_size");
+    if (a_->method.empty()) return padded(length);
+    v_->take("pad_to_sequence_len");  // of the collator of plain fine-tuning (core/builders/rl.py, build_collator)
+    a_->put("max_length", length, "sequence_len");
+  }
+  void padded(std::int64_t length) {
+    const auto multiple = v_->number("pad_to_multiple_of", 64);
+    const auto* pads = v_->take("pad_to_sequence_len");
+    const bool whole = pads != nullptr && truth(*pads, "pad_to_sequence_len");
+    a_->put("max_length", pads == nullptr || whole ? checked::round_up(length, multiple) : length, "sequence_len");
+    if (whole) a_->d->say({"batch", "padded"}, true, v_->place("pad_to_sequence_len"));
+    if (pads == nullptr && multiple > 1) a_->d->say({"batch", "lengths", "pad_to_multiple"}, multiple, v_->place(v_->has("pad_to_multiple_of") ? "pad_to_multiple_of" : "sequence_len"));  // core/builders/causal.py, build_collator
+    if (!whole) a_->d->notes.push_back(v_->place("sequence_len") + ": samples are padded to the longest of their micro-batch, without packing: the job is that of one with a sample of all " + std::to_string(length) + " tokens");
+  }
+
+  /// The Trainer's sampler groups samples by length (core/builders/causal.py; core/trainers/base.py, _get_train_sampler): not where they are packed or
+  /// taken in order, nor in the trainers of other methods.
+  void order() {
+    const bool grouped = v_->on("group_by_length"), in_order = grouped && v_->on("curriculum_sampling"), alike = a_->d->has({"batch", "padded"});
+    const bool streams = a_->given("pretraining_dataset") || a_->given("streaming");
+    if (!grouped || in_order || one_row_ || alike || streams || !a_->method.empty()) return;
+    a_->put("train_sampling_strategy", "group_by_length", "group_by_length");
+  }
+
+  /// Where there is something to evaluate, and it is said how often (core/builders/base.py, _configure_save_and_eval_strategy); as many rows at once
+  /// as train (utils/config/__init__.py). Tables of generated answers, which go to a tracker alone, and benchmarks are extra.
+  void evaluation() {
+    const bool some = a_->given("val_set_size"), others = a_->given("test_datasets");
+    std::string_view when;
+    for (const std::string_view key : {"eval_strategy", "evaluation_strategy", "evals_per_epoch", "eval_steps"})
+      if (a_->given(key)) when = key;
+    const auto rows = v_->number("eval_batch_size", micro_), longest = v_->number("eval_sequence_len", 0, 0);
+    bool tracked = false;
+    for (const std::string_view key : {"wandb_project", "use_wandb", "mlflow_tracking_uri", "mlflow_experiment_name", "use_mlflow", "use_comet", "comet_project_name", "comet_api_key"}) tracked = a_->given(key) || tracked;
+    for (const std::string_view key : {"eval_table_size", "do_causal_lm_eval", "do_bench_eval"})
+      if (a_->given(key) && (some || others) && (tracked || key != "eval_table_size")) a_->unmodelled(key);
+    if (when.empty() || !(some || others)) return;
+    if (longest > v_->number("sequence_len", 512)) a_->unmodelled("eval_sequence_len");
+    if (one_row_ && rows != micro_) a_->unmodelled("eval_batch_size");
+    a_->put("eval_strategy", "steps", when);
+    a_->put("per_device_eval_batch_size", one_row_ ? 1 : rows, v_->has("eval_batch_size") ? "eval_batch_size" : when);
+  }
+
+  axolotl_arguments* a_;
+  named_values* v_;
+  std::int64_t micro_{1};
+  bool one_row_{};
+};
+
+}  // namespace headroom::io::detail
