@@ -87,6 +87,9 @@ TEST_CASE("adapters") {
   CHECK(yaml(whole + "adapter: lora\nlora_r: 8\nlora_o_kernel: false\nlora_target_modules: 'model.layers.[\\d]+.(mlp|self_attn).(up|down|gate|q)_proj'\n").adapter.targets ==
         module_set{module::up_proj, module::down_proj, module::gate_proj, module::q_proj});
   CHECK(yaml(adapters + "peft_use_dora: true\n").adapter.kind == adapter_kind::dora);
+  CHECK(yaml(adapters + "peft:\n  loftq_config:\n    loftq_bits: 4\n") == yaml(adapters));
+  CHECK(holds(why(adapters + "load_in_8bit: true\npeft:\n  loftq_config:\n    loftq_bits: 4\n"), "peft = "));
+  CHECK(holds(why(adapters + "peft:\n  other: 4\n"), "peft = "));
   const auto only = [](const std::string& targets) { return why(whole + "adapter: lora\nlora_r: 8\nlora_o_kernel: false\nlora_target_modules: " + targets + "\n"); };
   for (const auto* some : {"'model.layers.(1|2).(mlp|self_attn).(q|v)_proj'", "'model.layers.[0-3].(mlp|self_attn).(q|v)_proj'", "[layers.3.self_attn.q_proj]", "[cross_attn.q_proj]", "q_proj"})
     CHECK(holds(only(some), "axo.yaml:8: lora_target_modules = "));
@@ -116,6 +119,7 @@ TEST_CASE("kernels that stand for several operations") {
   CHECK(yaml(whole + liger).kernels == fused_kernels{rotary, norm, gated});
   CHECK(yaml(whole + "liger_rope: true\n").kernels.empty());  // keys of a plugin that is not loaded
   CHECK(yaml(whole + liger + "liger_fused_linear_cross_entropy: true\n").loss.kind == loss_kind::fused_linear);
+  CHECK(yaml(whole + liger + "liger_rms_norm_gated: true\n") == yaml(whole + liger));  // no layer has such a norm
   const std::string cut = "plugins: [axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin]\n";
   CHECK(yaml(whole + cut).loss.kind == loss_kind::cut);
   CHECK(yaml(whole + cut + "cut_cross_entropy: false\n").loss.kind == loss_kind::unset);
@@ -123,16 +127,109 @@ TEST_CASE("kernels that stand for several operations") {
 }
 
 TEST_CASE("what trains otherwise is refused by name") {
-  CHECK(holds(why(whole + "rl: dpo\n"), "axo.yaml:5: rl = \"dpo\" is not modelled"));
-  CHECK(holds(why(whole + "reward_model: true\n"), "reward_model = true is not modelled"));
+  for (const std::string method : {"grpo", "gdpo", "ebft"}) CHECK(holds(why(whole + "rl: " + method + "\n"), ("axo.yaml:5: rl = \"" + method + "\" is not modelled").c_str()));
   CHECK(holds(why(whole + "model_type: AutoModelForSequenceClassification\n"), "axo.yaml:5: model_type = \"AutoModelForSequenceClassification\" is not modelled"));
   CHECK(yaml(whole + "model_type: LlamaForCausalLM\n").batch.micro == 2);
   CHECK(holds(refusal_of({{"one.yaml", adapters}, {"two.yaml", whole}}), "two.yaml: a job has one configuration of axolotl's, and one.yaml is one, too"));
   CHECK(holds(why(whole + "relora: true\n"), "relora = true is not modelled"));
   CHECK(holds(why(whole + "plugins:\n  - axolotl.integrations.spectrum.SpectrumPlugin\n"), "plugins = \"axolotl.integrations.spectrum.Spectr... is not modelled"));
   CHECK(holds(why(whole + "micro_batchsize: 3\n"), "micro_batchsize is not known here (did you mean micro_batch_size?)"));
-  CHECK(holds(why("base_model: mistralai/Mixtral-8x7B-v0.1\nmicro_batch_size: 2\nflash_attention: true\n"), "models with experts are not modelled under axolotl"));
   CHECK(holds(why(whole + "deepspeed: deepspeed_configs/zero2.json\n", {eight}), "axo.yaml:5: names \"deepspeed_configs/zero2.json\", which no file here is: give it, too"));
+}
+
+TEST_CASE("TRL's trainers for preferences") {
+  const auto dpo = yaml(adapters + "rl: dpo\nlora_dropout: 0.05\ngradient_checkpointing: true\n");
+  CHECK(dpo.objective.kind == objective_kind::dpo);
+  CHECK(dpo.objective.code == method_code::trl);  // of its release 1.8, which axolotl pins
+  CHECK(dpo.batch == batch{.micro = 2, .sequence = 1000});  // TRL's collator pads to the longest alone
+  CHECK(dpo.adapter.format == formats::fp32);
+  CHECK(dpo.adapter.dropout == yaml(adapters).adapter.dropout);  // disable_dropout is TRL's default
+  CHECK(dpo.recompute.reentrant == choice::no);
+  CHECK(yaml(adapters + "rl: ipo\n").objective == dpo.objective);
+  CHECK(yaml(adapters + "rl: dpo\ndpo_loss_type: [sigmoid, ipo]\n").objective == dpo.objective);
+  CHECK(yaml(whole + "rl: dpo\n").objective.reference == reference_way::unset);  // a copy, as TRL has it
+  CHECK(yaml(whole + "rl: dpo\nprecompute_ref_log_probs: true\n").objective.reference == reference_way::precomputed);
+  CHECK(yaml(adapters + "rl: kto\n").objective.kind == objective_kind::kto);
+  CHECK(yaml(adapters + "rl: orpo\n").objective.kind == objective_kind::orpo);
+  CHECK(yaml(adapters + "rl: simpo\n").objective.kind == objective_kind::cpo);  // cpo_alpha is 1 where it is not given: a cross entropy beside it
+  CHECK(yaml(adapters + "rl: simpo\ncpo_alpha: 0\n").objective.kind == objective_kind::simpo);
+
+  // TRL makes adapters over a quantised base bf16 where it adds them itself (1.8, dpo_trainer.py); axolotl adds those of ORPO and SimPO.
+  const std::string four = whole + "adapter: qlora\nload_in_4bit: true\nlora_r: 8\nlora_target_linear: true\n";
+  CHECK(yaml(four + "rl: dpo\n").adapter.format == formats::bf16);
+  CHECK(yaml(four + "rl: kto\n").adapter.format == formats::bf16);
+  CHECK(yaml(four + "rl: orpo\n").adapter.format == formats::fp32);
+  CHECK(yaml(four + "rl: dpo\n").adapter.rest == formats::bf16);
+  CHECK(yaml(four + "rl: dpo\n").kernels.empty());  // its own are off beside rl
+  CHECK(holds(why(four + "rl: dpo\nlora_qkv_kernel: true\n"), "lora_qkv_kernel = true is not modelled"));
+  CHECK(holds(why(whole + "rl: kto\n"), "axo.yaml:5: axolotl loads the model once more beside kto of a whole model"));
+  CHECK(holds(why(adapters + "rl: dpo\nsample_packing: true\n"), "axolotl refuses sample_packing beside preferences"));
+  for (const std::string key : {"dpo_padding_free", "dpo_use_weighting", "dpo_use_liger_kernel"}) CHECK(holds(why(adapters + "rl: dpo\n" + key + ": true\n"), (key + " = true is not modelled").c_str()));
+  CHECK(holds(why(adapters + "rl: dpo\npad_to_multiple_of: 64\n"), "pad_to_multiple_of = 64 is not modelled"));
+  CHECK(holds(why(adapters + "rl: dpo\nplugins: [axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin]\n"), "Cut Cross-Entropy beside preferences"));
+  CHECK(holds(why(adapters + "rl: dpo\nfsdp_config:\n  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n", {eight}), "preferences and reward models under axolotl's FSDP"));
+}
+
+TEST_CASE("a reward model") {
+  const std::string scored = whole + "reward_model: true\nmodel_type: AutoModelForSequenceClassification\nnum_labels: 1\n";
+  CHECK(yaml(scored).objective.kind == objective_kind::reward);
+  CHECK(yaml(scored).batch == batch{.micro = 2, .sequence = 1000});
+  CHECK(yaml(scored + "gradient_checkpointing: true\n").recompute.reentrant == choice::yes);
+  CHECK(holds(why(whole + "reward_model: true\n"), "axo.yaml:5: a reward model needs model_type AutoModelForSequenceClassification"));
+  CHECK(holds(why(whole + "reward_model: true\nmodel_type: AutoModelForSequenceClassification\nnum_labels: 3\n"), "num_labels = 3 is not modelled"));
+  CHECK(holds(why(scored + "rl: dpo\n"), "two trainings"));
+  CHECK(holds(why(scored + "adapter: lora\nlora_r: 8\nlora_target_linear: true\n"), "an adapter of a reward model"));
+}
+
+TEST_CASE("experts as transformers 5 keeps them") {
+  const std::string sparse = "base_model: mistralai/Mixtral-8x7B-v0.1\nmicro_batch_size: 2\nflash_attention: true\n";
+  const auto all = yaml(sparse);
+  CHECK(all.framework.experts.gemm == expert_gemm::sorted_mm);
+  CHECK(yaml(sparse + "adapter: lora\nlora_r: 8\nlora_target_modules: [q_proj, v_proj]\n").adapter.targets == module_set{module::q_proj, module::v_proj});
+  CHECK(holds(why(sparse + "adapter: lora\nlora_r: 8\nlora_target_linear: true\n"), "axo.yaml:6: an adapter of a model with experts is not modelled under axolotl"));
+  CHECK(holds(why(sparse + "adapter: lora\nlora_r: 8\nlora_target_modules: [q_proj, w1]\n"), "axo.yaml:6"));
+  CHECK(holds(why(sparse + "adapter: qlora\nload_in_4bit: true\nlora_r: 8\nlora_target_modules: [q_proj]\n"), "axo.yaml:5: a quantised base of a model with experts"));
+}
+
+TEST_CASE("samples grouped by length, and where they are not") {
+  const auto grouped = [](const job& j) { return j.batch.lengths.order == sample_order::grouped; };
+  CHECK(grouped(yaml(whole + "group_by_length: true\n")));
+  CHECK_FALSE(grouped(yaml(whole + "group_by_length: false\n")));
+  CHECK_FALSE(grouped(yaml(whole + "group_by_length: true\nsample_packing: true\n")));
+  CHECK_FALSE(grouped(yaml(whole + "group_by_length: true\npad_to_sequence_len: true\n")));
+  CHECK_FALSE(grouped(yaml(whole + "group_by_length: true\ncurriculum_sampling: true\n")));
+  CHECK_FALSE(grouped(yaml(adapters + "group_by_length: true\nrl: dpo\n")));
+}
+
+TEST_CASE("xformers keeps what flash attention does where every head has keys and values of its own") {
+  const std::string one = "micro_batch_size: 2\nxformers_attention: true\nsample_packing: true\n";
+  CHECK(yaml("base_model: huggyllama/llama-7b\n" + one).attention == attention::flash);
+  CHECK(yaml("base_model: huggyllama/llama-7b\n" + one).batch.packed);
+  CHECK(holds(why("base_model: meta-llama/Llama-3.1-8B\n" + one), "axo.yaml:3: attn_implementation = \"xformers\" is not modelled"));
+  CHECK(holds(why("base_model: microsoft/phi-2\n" + one), "attn_implementation = \"xformers\" is not modelled"));
+}
+
+TEST_CASE("a model that is said afterwards is not what the file was read for") {
+  const std::string own = "base_model: mine/private\nmicro_batch_size: 2\nflash_attention: true\nadapter: lora\nlora_r: 8\nlora_target_linear: true\n";
+  CHECK(holds(why(own), "axo.yaml:1: the model \"mine/private\" is not in the model zoo"));
+  for (const auto* model : {"model=mixtral-8x7b", "model=llava-1.5-7b", "model=llama-3.1-8b"}) {
+    CHECK(holds(why(own, {model}), "axo.yaml: axolotl's configuration means something else for another model: say it by --model NAME"));
+    CHECK(holds(why(whole, {model}), "say it by --model NAME"));
+  }
+  CHECK(yaml(whole, {"model.vocab=128512"}).model.vocab == 128512);
+}
+
+TEST_CASE("how many GPUs are asked for where a file shards") {
+  const std::string sharded = whole + "fsdp_config:\n  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n";
+  CHECK(holds(why(sharded), "axo.yaml:5: FSDP takes every GPU of its machine"));
+  CHECK(yaml(sharded, {eight}).hardware.gpus() == 8);
+  CHECK(yaml(whole + "use_ray: true\nray_num_workers: 4\n").hardware.gpus() == 4);
+  CHECK(yaml(whole).hardware.gpus() == 1);
+}
+
+TEST_CASE("tables of answers are generated for a tracker alone") {
+  CHECK(yaml(whole + "val_set_size: 0.1\neval_steps: 5\neval_table_size: 2\nwandb_project:\n").batch.micro == 2);
+  CHECK(holds(why(whole + "val_set_size: 0.1\neval_steps: 5\neval_table_size: 2\nwandb_project: mine\n"), "eval_table_size = 2 is not modelled"));
 }
 
 TEST_CASE("FSDP by its first version and its second") {

@@ -3,19 +3,20 @@
 // (transformers/training_args.py; io/launchers/training_programs.hpp has the programs).
 #pragma once
 
-#include <headroom/io/job/optimizer_names.hpp>
+#include <headroom/io/launchers/factory_method.hpp>
 #include <headroom/io/launchers/import_axolotl.hpp>
 #include <headroom/io/launchers/internvl_arguments.hpp>
 #include <headroom/io/launchers/llama_factory_ppo.hpp>
-#include <headroom/io/launchers/loaded_formats.hpp>
+#include <headroom/io/launchers/llava_arguments.hpp>
 #include <headroom/io/launchers/medicalgpt_method.hpp>
 #include <headroom/io/launchers/swift_arguments.hpp>
 #include <headroom/io/launchers/trainer_adapters.hpp>
 #include <headroom/io/launchers/trainer_evaluation.hpp>
+#include <headroom/io/launchers/trainer_formats.hpp>
 #include <headroom/io/launchers/trainer_memory.hpp>
+#include <headroom/io/launchers/trainer_updates.hpp>
 #include <headroom/io/launchers/training_programs.hpp>
 #include <headroom/io/launchers/transformers_keys.hpp>
-#include <headroom/io/launchers/trainer_optimizers.hpp>
 #include <headroom/io/launchers/trl_method.hpp>
 
 namespace headroom::io {
@@ -28,14 +29,15 @@ class trainer_arguments {
 
   void import() {
     if (!d_->framework_is("deepspeed")) d_->framework_is("hf-trainer", v_.source());
-    if (factory_) stage();
+    if (factory_) factory_method{*d_, v_}.read();
     if (factory_ || p_->name == "run-clm") evaluates();
     swift_arguments swift{*d_, v_};
     if (swift_) swift.environment(), swift.method();
     std::string_view called;
     const auto* named = first_of(v_, p_->model, called);
     const auto model = named == nullptr ? std::string{} : string_at(*named, std::string{called});
-    if (p_->name == "llava") seeing_model();
+    llava_arguments llava{*d_, v_};
+    if (p_->name == "llava") llava.model();
     internvl_arguments internvl{*d_, v_};
     const bool tiles = p_->name == "internvl";
     if (tiles) internvl.model();
@@ -46,9 +48,9 @@ class trainer_arguments {
     if (tiles) internvl.batch(), internvl.checkpoints(), internvl.trains();
     if (swift_) swift.batch();
     if (swift_)
-      loaded(), swift.formats();
+      trainer_formats{*d_, v_, *p_}.loaded(), swift.formats();
     else
-      formats();
+      trainer_formats{*d_, v_, *p_}.read();
     as_loaded_ = d_->loaded ? d_->loaded->word : std::string{};
     if (factory_)
       factory_adapters{*d_, v_}.read();
@@ -56,16 +58,17 @@ class trainer_arguments {
       swift.adapters();
     else
       adapter_arguments{*d_, v_, *p_}.read(model);
-    if (p_->name == "llava") projector();
+    if (p_->name == "llava") llava.trains();
     if (!p_->method.empty() && p_->method != "sft") trl_method{*d_, v_, p_->method, p_->own}.read();
-    if (!swift_ || !swift.updates()) updates();
+    if (!swift_ || !swift.updates()) trainer_updates{*d_, v_, *p_}.read();
     trainer_memory{*d_, v_, *p_}.read();
     medicalgpt_method{*d_, v_, p_->name}.read();
     if (factory_) factory_ppo{*d_, v_}.read();
     trainer_evaluation{*d_, v_, *p_}.read();
     if (swift_) swift.rest();
     if (p_->name == "trl-sft" || p_->name == "peft-sft") trl_releases();
-    if (!p_->method.empty() && p_->method != "sft" && p_->method != "simpo" && d_->has({"adapter", "base"})) quantised_by_trl(false);
+    const bool adapted_before = p_->name == "axolotl" && (p_->method == "orpo" || p_->method == "cpo");  // axolotl adds their adapters itself
+    if (!p_->method.empty() && p_->method != "sft" && p_->method != "simpo" && !adapted_before && d_->has({"adapter", "base"})) quantised_by_trl(false);
     if (factory_ && v_.take("ray_num_workers") != nullptr) d_->workers = draft::fact{v_.number("ray_num_workers", 1), v_.place("ray_num_workers")};
     if (factory_) factory_adapters{*d_, v_}.formats(v_.on("bf16"), v_.on("fp16"), v_.on("pure_bf16"));
     rest();
@@ -81,35 +84,6 @@ class trainer_arguments {
     if (asked("do_train")) return;
     for (const auto* other : {"do_predict", "do_eval"})
       if (asked(other)) fail("headroom: " + v_.place(other) + ": " + other + " without do_train evaluates, and starts no training");
-  }
-  void stage() {
-    const auto what = v_.one_of("stage", "sft", {"pt", "sft", "rm", "ppo", "dpo", "kto"});
-    if (what == "dpo" || what == "kto") return preferences(what);
-    if (what == "rm") d_->replace("objective", {{"kind", "reward"}, {"trainer", "llama-factory"}}, v_.place("stage"));
-  }
-  /// Pairs of answers, or answers with a verdict: batches count pairs (hparams/finetuning_args.py RLHFArguments, train/trainer_utils.py
-  /// create_ref_model: a model that is named, else none beside an adapter, else a copy).
-  void preferences(const std::string& what) {
-    std::string kind = what;
-    std::string_view called = "pref_loss";
-    const auto* loss = first_of(v_, "pref_loss|dpo_loss", called);
-    if (what == "dpo" && loss != nullptr) {
-      const auto& word = string_at(*loss, std::string{called});
-      if (!among_words("sigmoid|hinge|ipo|kto_pair|orpo|simpo", word)) fail("headroom: " + v_.place(called) + ": " + std::string{called} + " " + in_quotes(word) + " is not modelled by this version; accepted: sigmoid, hinge, ipo, kto_pair, orpo, simpo");
-      if (word == "orpo" || word == "simpo") kind = word;
-    }
-    json_value objective = {{"kind", kind}, {"trainer", "llama-factory"}};
-    const auto said = [&](const char* key) {
-      const auto* v = v_.take(key);
-      return v != nullptr && !v->is_null() && *v != "" ? v : nullptr;
-    };
-    for (const auto* key : {"ref_model_adapters", "ref_model_quantization_bit"})
-      if (const auto* v = said(key)) d_->unmodelled_key(key, *v, v_.place(key));
-    const auto* other = said("ref_model");
-    const auto* own = v_.take("model_name_or_path");
-    if (other != nullptr && (own == nullptr || *other != *own)) fail("headroom: " + v_.place("ref_model") + ": a reference that is another model than the trained one is not modelled by this version; leave ref_model out, or give model_name_or_path");
-    if (other != nullptr && (kind == "dpo" || kind == "kto")) objective["reference"] = "copy";
-    d_->replace("objective", objective, v_.place("stage"));
   }
   void batch() {
     std::string_view micro = "per_device_train_batch_size";
@@ -137,133 +111,6 @@ class trainer_arguments {
     }
     if (p_->name.starts_with("trl-") && v_.take("pad_to_multiple_of") != nullptr) d_->say({"batch", "lengths", "pad_to_multiple"}, v_.number("pad_to_multiple_of", 1), v_.place("pad_to_multiple_of"));
   }
-  void formats() {
-    const auto brain = v_.take("bf16"), half = v_.take("fp16");
-    const bool is_brain = brain != nullptr && truth(*brain, "bf16"), is_half = half != nullptr && truth(*half, "fp16"), pure = factory_ && v_.on("pure_bf16");
-    const bool resident = factory_ && v_.on("use_badam") && !is_half;  // trained weights stay as they were loaded, in the checkpoint's 16 bits where none are said (LLaMA-Factory model/adapter.py)
-    if ((is_brain || pure) && is_half) fail("headroom: fp16 and bf16 must not both be true");
-    if (p_->name == "open-instruct" && !d_->half) {
-      d_->awaits_formats = draft::said{"open-instruct's formats and sharding stand in its accelerate launch", v_.source()};
-      return loaded();
-    }
-    if (p_->name == "deepspeed-chat-sft") {
-      if (const auto* off = v_.take("dropout"); off != nullptr && *off != 0)  // it goes over the model's (utils/model/model_utils.py, configure_dropout)
-        d_->unmodelled_key("dropout", *off, v_.place("dropout"));
-      else if (off != nullptr)
-        d_->replace("dropout", {{"hidden", 0.0}, {"attention", 0.0}, {"embedding", 0.0}}, v_.place("dropout"));
-      d_->half = draft::said{v_.one_of("dtype", "fp16", {"fp16", "bf16"}), v_.place("dtype")};
-    } else if (pure || resident) {
-      d_->replace("precision", "bf16", v_.place(pure ? "pure_bf16" : "use_badam"));
-    } else if (is_brain || is_half) {
-      d_->half = draft::said{is_brain ? "bf16" : "fp16", v_.place(is_brain ? "bf16" : "fp16")};
-    } else if (!d_->half) {
-      if (!p_->method.empty() && p_->method != "simpo" && brain == nullptr) return brain_by_release(), loaded();
-      if (brain == nullptr && p_->recompute == checkpoints::unknown) fail("headroom: " + v_.source() + ": bf16 is not given, and TRL's default differs by release: say bf16 true or false");
-      d_->half = draft::said{"no", v_.source()};
-    }
-    loaded();
-  }
-  /// TRL's arguments, which win over accelerate's (trl/trainer/base_config.py, __post_init__).
-  void brain_by_release() {
-    d_->half = draft::said{"no", v_.source()};
-    trl_defaults{*d_, v_, p_->method, p_->own}.since(19, "bf16 is not given, and TRL's default is true since 0.19 (2025-06), and false before", nullptr, [](draft& d, const std::string& place) { d.half = draft::said{"bf16", place}; });
-  }
-  void loaded() {
-    std::string_view called;
-    const auto* said = first_of(v_, p_->dtype, called);
-    const bool plain = p_->name == "peft-sft" && said != nullptr && (*said == "uint8" || !v_.on("use_4bit_quantization"));  // fp32 (peft examples/sft/utils.py)
-    if (plain) said = nullptr;
-    if (said == nullptr || *said == "auto" || *said == "AUTO") {
-      const bool by_release = said == nullptr && p_->loads.empty();
-      d_->loaded = draft::said{said != nullptr ? "half" : by_release ? "fp32" : std::string{p_->loads}, said != nullptr ? v_.place(called) : v_.source()};
-      if (by_release)  // modeling_utils.py, from_pretrained
-        d_->releases.push_back({"transformers", 500, v_.source(), "the format of the weights is not given, and since transformers 5 they are loaded as they are stored, in fp32 before", false,
-                                [](draft& d, const std::string& place) { d.loaded = draft::said{"half", place}; }, loads_as_it_computes});
-      return;
-    }
-    constexpr std::pair<std::string_view, std::string_view> words[] = {{"float32", "fp32"}, {"bfloat16", "bf16"}, {"float16", "fp16"}, {"torch.float32", "fp32"}, {"torch.bfloat16", "bf16"}, {"torch.float16", "fp16"}, {"bf16", "bf16"}, {"fp16", "fp16"}, {"fp32", "fp32"}};
-    const auto& word = string_at(*said, std::string{called});
-    for (const auto& [theirs, ours] : words)
-      if (word == theirs) {
-        d_->loaded = draft::said{std::string{ours}, v_.place(called)};
-        return;
-      }
-    wrong_value(std::string{called}, "\"auto\", \"float32\", \"bfloat16\" or \"float16\"", *said);
-  }
-  /// LLaVA's model, which is named by its parts.
-  void seeing_model() {
-    // By its language model and its tower: 1.5 is Vicuna 1.5 under CLIP ViT-L/14 at 336 pixels, with two layers between (its README).
-    const auto base = v_.word_now("model_name_or_path"), tower = v_.word("vision_tower", ""), between = v_.word("mm_projector_type", "linear");
-    const auto has = [](const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; };
-    as_in_1_5_ = has(tower, "clip-vit-large-patch14-336") && between == "mlp2x_gelu";
-    if (!d_->has({"model"}) && ((has(base, "vicuna") && has(base, "v1.5")) || has(base, "llava-v1.5-")) && as_in_1_5_) say_model(*d_, has(base, "13b") ? "llava-1.5-13b" : "llava-1.5-7b", v_.place("vision_tower"));
-    const auto* given = d_->find({"model"});
-    if (given != nullptr && given->is_string() && has(given->get_ref<const std::string&>(), "llava-1.5-") && v_.has("vision_tower") && !as_in_1_5_)
-      fail("headroom: " + v_.place("vision_tower") + ": vision_tower " + in_quotes(tower) + " under mm_projector_type " + in_quotes(between) + " is not what " + given->get<std::string>() +
-           " is made of (openai/clip-vit-large-patch14-336 under mlp2x_gelu): give the config.json of the model that this script makes in place of its name");
-  }
-  /// LLaVA trains its projector beside adapters, and with tune_mm_mlp_adapter nothing else (llava/train/train.py).
-  void projector() {
-    const bool alone = v_.on("tune_mm_mlp_adapter");
-    if (alone) d_->job.erase("adapter");
-    const auto* said = d_->find({"model"});
-    const auto m = said == nullptr ? shape{} : read_model(*said, "model", "/nonexistent/folder");
-    if (m.vision.layers == 0)
-      fail("headroom: " + v_.source() + ": LLaVA is named by its language model here: " + (as_in_1_5_ ? "add --model llava-1.5-7b or the like" : "give the config.json of the model that this script makes, of vision_tower and mm_projector_type"));
-    auto trains = json_value::array({"projector"});
-    if (!alone && !d_->has({"adapter"})) {
-      module_set all{};
-      all.bits = ((std::uint32_t{1} << module_count) - 1) & ~module_set{module::vision}.bits;
-      trains = modules_to_json(all, m);
-    }
-    d_->replace("trainable", json_value::array({{{"modules", trains}}}), v_.place("vision_tower"));
-  }
-  void updates() {
-    if (p_->name == "open-instruct") {
-      const bool fused = v_.on("fused_optimizer", true);
-      return d_->replace("optimizer", json_value{{"name", "adamw"}, {"implementation", fused ? "fused" : "foreach"}}, v_.place("fused_optimizer"));
-    }
-    if (p_->name == "deepspeed-chat-sft") return;
-    if (factory_ && projected()) return;
-    const bool adafactor = v_.on("adafactor");  // an older way to say it
-    const auto optim = adafactor ? std::string{"adafactor"} : v_.word("optim", "adamw_torch");
-    v_.take("optim");
-    auto known = optimizer_called(optimizer_namer::trainer, optim);
-    if (known.is == nullptr && p_->name == "axolotl") known = optimizer_called(optimizer_namer::axolotl, optim);
-    if (known.is == nullptr) refuse_optimizer(optimizer_namer::trainer, "optim", optim);
-    json_value ours = {{"name", known.is->label.view()}};
-    if (known.how != implementation::unset) ours["implementation"] = text_of(known.how);
-    if (known.in_backward) ours["in_backward"] = true;
-    if (known.is->extent == state_extent::low_rank) detail::read_projection(v_, ours);
-    d_->replace("optimizer", ours.size() == 1 ? ours["name"] : ours, v_.place("optim"));
-  }
-  /// LLaMA-Factory's switches of optimizers.
-  bool projected() {
-    const auto rate = v_.number("galore_rank", 16), every = v_.number("galore_update_interval", 200), apollo = v_.number("apollo_rank", 16), again = v_.number("apollo_update_interval", 200);
-    const bool layerwise = v_.on("galore_layerwise"), layers = v_.on("apollo_layerwise");
-    const auto mode = v_.one_of("badam_mode", "layer", {"layer", "ratio"});
-    const bool galore = v_.on("use_galore"), is_apollo = v_.on("use_apollo"), badam = v_.on("use_badam"), muon = v_.on("use_muon");
-    const bool mini = v_.on("use_adam_mini");
-    if ((galore || is_apollo) && v_.word("optim", "adamw_torch") != "adamw_torch") fail("headroom: GaLore and APOLLO with optim " + in_quotes(v_.word("optim", "")) + " are not modelled by this version; accepted: adamw_torch");
-    for (const auto* key : {"galore_target", "apollo_target"}) v_.take(key);
-    if (galore) detail::check_projected(v_, "galore_target");
-    if (is_apollo) detail::check_projected(v_, "apollo_target");
-    if (galore || is_apollo || badam || muon || mini) v_.take("optim");
-    if (galore)
-      d_->replace("optimizer", json_value{{"name", "galore"}, {"rank", rate}, {"update_interval", every}, {"in_backward", layerwise}}, v_.place("use_galore"));
-    else if (is_apollo)
-      d_->replace("optimizer", json_value{{"name", "apollo"}, {"rank", apollo}, {"update_interval", again}, {"in_backward", layers}}, v_.place("use_apollo"));
-    else if (badam && mode != "layer")
-      fail("headroom: badam_mode \"ratio\" is not modelled by this version; accepted: layer");
-    else if (badam)
-      d_->replace("optimizer", "badam", v_.place("use_badam"));
-    else if (muon)
-      d_->replace("optimizer", "muon", v_.place("use_muon"));
-    else if (mini)
-      d_->replace("optimizer", "adam-mini", v_.place("use_adam_mini"));
-    return galore || is_apollo || badam || muon || mini;
-  }
-
   /// TRL's loss runs chunk by chunk, head and all, since 1.7 (trl/trainer/sft_config.py, 2026-06), and adapters of a quantised base are made bf16
   /// since 0.26 (sft_trainer.py). max_seq_length ended with 0.19, torch_dtype before 1.0: they tell the age of a file.
   void trl_releases() {
@@ -329,7 +176,7 @@ class trainer_arguments {
   draft* d_;
   named_values v_;
   const training_program* p_;
-  bool factory_, swift_, as_in_1_5_{};
+  bool factory_, swift_;
   std::string as_loaded_;  ///< the format in which the weights are loaded, before any are prepared for training
 };
 
@@ -376,7 +223,9 @@ inline void import_trainer(draft& d, const document& from, const detail::trainin
     if (p.name != "axolotl") return detail::trainer_arguments{d, from, p}.import();
     detail::axolotl_config config{d, from};
     const auto arguments = config.arguments();
-    detail::trainer_arguments{d, arguments, p}.import();
+    auto with = p;
+    with.method = config.method();
+    detail::trainer_arguments{d, arguments, with}.import();
     config.finish();
   });
 }

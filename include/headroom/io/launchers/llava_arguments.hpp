@@ -1,0 +1,49 @@
+// Distributed under the Boost Software License, Version 1.0.
+// LLaVA's model, which is named by its parts, and what of it trains (haotian-liu/LLaVA llava/train/train.py).
+#pragma once
+
+#include <headroom/io/job/modules.hpp>
+#include <headroom/io/launchers/named_values.hpp>
+
+namespace headroom::io::detail {
+
+class llava_arguments {
+ public:
+  llava_arguments(draft& d, named_values& v) : d_(&d), v_(&v) {}
+
+  /// LLaVA's model, which is named by its parts.
+  void model() {
+    // By its language model and its tower: 1.5 is Vicuna 1.5 under CLIP ViT-L/14 at 336 pixels, with two layers between (its README).
+    const auto base = v_->word_now("model_name_or_path"), tower = v_->word("vision_tower", ""), between = v_->word("mm_projector_type", "linear");
+    const auto has = [](const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; };
+    as_in_1_5_ = has(tower, "clip-vit-large-patch14-336") && between == "mlp2x_gelu";
+    if (!d_->has({"model"}) && ((has(base, "vicuna") && has(base, "v1.5")) || has(base, "llava-v1.5-")) && as_in_1_5_) say_model(*d_, has(base, "13b") ? "llava-1.5-13b" : "llava-1.5-7b", v_->place("vision_tower"));
+    const auto* given = d_->find({"model"});
+    if (given != nullptr && given->is_string() && has(given->get_ref<const std::string&>(), "llava-1.5-") && v_->has("vision_tower") && !as_in_1_5_)
+      fail("headroom: " + v_->place("vision_tower") + ": vision_tower " + in_quotes(tower) + " under mm_projector_type " + in_quotes(between) + " is not what " + given->get<std::string>() +
+           " is made of (openai/clip-vit-large-patch14-336 under mlp2x_gelu): give the config.json of the model that this script makes in place of its name");
+  }
+  /// LLaVA trains its projector beside adapters, and with tune_mm_mlp_adapter nothing else (llava/train/train.py).
+  void trains() {
+    const bool alone = v_->on("tune_mm_mlp_adapter");
+    if (alone) d_->job.erase("adapter");
+    const auto* said = d_->find({"model"});
+    const auto m = said == nullptr ? shape{} : read_model(*said, "model", "/nonexistent/folder");
+    if (m.vision.layers == 0)
+      fail("headroom: " + v_->source() + ": LLaVA is named by its language model here: " + (as_in_1_5_ ? "add --model llava-1.5-7b or the like" : "give the config.json of the model that this script makes, of vision_tower and mm_projector_type"));
+    auto trains = json_value::array({"projector"});
+    if (!alone && !d_->has({"adapter"})) {
+      module_set all{};
+      all.bits = ((std::uint32_t{1} << module_count) - 1) & ~module_set{module::vision}.bits;
+      trains = modules_to_json(all, m);
+    }
+    d_->replace("trainable", json_value::array({{{"modules", trains}}}), v_->place("vision_tower"));
+  }
+
+ private:
+  draft* d_;
+  named_values* v_;
+  bool as_in_1_5_{};
+};
+
+}  // namespace headroom::io::detail
