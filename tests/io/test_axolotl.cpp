@@ -115,6 +115,12 @@ TEST_CASE("kernels that stand for several operations") {
   CHECK(yaml("base_model: microsoft/phi-2\nmicro_batch_size: 1\nflash_attention: true\nadapter: lora\nlora_r: 8\nlora_target_linear: true\n").kernels.empty());
   CHECK(holds(why(four + "peft_use_dora: true\n"), "lora_mlp_kernel = true is not modelled"));
 
+  const auto under = [&](int stage) {
+    return std::vector<imported::text>{{"axo.yaml", four + "deepspeed: zero.json\n"}, {"zero.json", "{\"zero_optimization\": {\"stage\": " + std::to_string(stage) + "}, \"bf16\": {\"enabled\": true}, \"train_micro_batch_size_per_gpu\": \"auto\"}"}};
+  };
+  CHECK(job_of(under(2), {eight}).kernels == fused_kernels{adapted_mlp, adapted_qkv, adapted_output});
+  CHECK(holds(refusal_of(under(3), {eight}), "axolotl's kernels for adapters read weights without calling the layers"));
+
   const std::string liger = "plugins:\n  - axolotl.integrations.liger.LigerPlugin\nliger_rope: true\nliger_rms_norm: true\nliger_glu_activation: true\nliger_layer_norm: true\n";
   CHECK(yaml(whole + liger).kernels == fused_kernels{rotary, norm, gated});
   CHECK(yaml(whole + "liger_rope: true\n").kernels.empty());  // keys of a plugin that is not loaded
@@ -186,6 +192,7 @@ TEST_CASE("experts as transformers 5 keeps them") {
   const auto all = yaml(sparse);
   CHECK(all.framework.experts.gemm == expert_gemm::sorted_mm);
   CHECK(yaml(sparse + "adapter: lora\nlora_r: 8\nlora_target_modules: [q_proj, v_proj]\n").adapter.targets == module_set{module::q_proj, module::v_proj});
+  CHECK(holds(why(sparse + "trust_remote_code: true\n"), "by code of its checkpoint's own"));
   CHECK(holds(why(sparse + "adapter: lora\nlora_r: 8\nlora_target_linear: true\n"), "axo.yaml:6: an adapter of a model with experts is not modelled under axolotl"));
   CHECK(holds(why(sparse + "adapter: lora\nlora_r: 8\nlora_target_modules: [q_proj, w1]\n"), "axo.yaml:6"));
   CHECK(holds(why(sparse + "adapter: qlora\nload_in_4bit: true\nlora_r: 8\nlora_target_modules: [q_proj]\n"), "axo.yaml:5: a quantised base of a model with experts"));

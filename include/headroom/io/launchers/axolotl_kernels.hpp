@@ -26,12 +26,17 @@ class axolotl_kernels {
       // Patched are layers with q_proj, k_proj, v_proj and o_proj (Phi's parallel block has "dense"), and with gate_proj, up_proj and down_proj (monkeypatch/lora_kernels.py).
       const bool adapted = k.starts_with("adapted");
       if (adapted && (m.fused_qkv || m.fused_gate_up || m.parallel_block || (m.mlp == mlp_kind::plain && k == "adapted-mlp"))) continue;
+      if (adapted && gathers_by_layer()) a_->refused(by_, "axolotl's kernels for adapters read weights without calling the layers that have them, and ZeRO-3 gathers weights where a layer is called, which is not modelled by this version: say lora_mlp_kernel, lora_qkv_kernel and lora_o_kernel false");
       if (std::find(list.begin(), list.end(), json_value(k)) == list.end()) list.push_back(k);
     }
     if (!list.empty()) a_->d->replace("kernels", list, a_->v.place(by_));
   }
 
  private:
+  [[nodiscard]] bool gathers_by_layer() const {
+    const auto* options = a_->d->find({"framework", "options", "zero_optimization"});
+    return a_->engine && options != nullptr && options->is_object() && options->value("stage", json_value(0)) == 3;
+  }
   /// Kernels of its own for adapters, which are on unless one of them is said or a method of TRL's trains (utils/schemas/config.py,
   /// check_auto_enable_lora_kernels, which runs before fsdp_config is asked for a version). That of the embedding is for adapters there.
   void of_adapters() {

@@ -71,6 +71,7 @@ class axolotl_config {
     const std::string whose = " of a model with experts is not modelled under axolotl by this version: its transformers (5.14) keep a layer's experts in parameters that are no matrices";
     if (added != nullptr && added->contains("base")) a_.refused(v_->has("load_in_4bit") ? "load_in_4bit" : "load_in_8bit", "a quantised base" + whose + ", which are not quantised");
     if (added != nullptr && sees_experts(added->value("targets", json_value("all-linear")))) a_.refused(v_->has("lora_target_linear") ? "lora_target_linear" : "lora_target_modules", "an adapter" + whose + ": name q_proj, k_proj, v_proj and o_proj in lora_target_modules alone");
+    if (const auto remote = v_->all().find("trust_remote_code"); remote != v_->all().end() && *remote == true) a_.refused("trust_remote_code", "a model with experts by code of its checkpoint's own is not modelled by this version");
     if (m.latent() && added != nullptr) a_.refused("adapter", "an adapter of latent attention beside experts is not modelled under axolotl by this version");
     if (!d_->has({"environment", "transformers"})) d_->say({"environment", "transformers"}, "5.14", a_.from->source);
   }

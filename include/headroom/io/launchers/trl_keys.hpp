@@ -40,11 +40,13 @@ inline constexpr auto trl_online_passed = std::to_array<passed_key>({
     {"pad_to_multiple_of", ""}, {"router_aux_loss_coef", "0|0.001"}, {"sync_ref_model", "false"}, {"use_adaptive_entropy", "false"},
     {"use_liger_loss", "false"}, {"vllm_model_impl", "vllm"}, {"vllm_dtype", "auto"}, {"vllm_max_model_len", "*"}, {"vllm_enable_prefix_caching", "*"},
     {"rollout_func", ""}, {"environment_factory", ""}, {"qlora", "*"}, {"subset_name", "*"}, {"train_file_dir", "*"}, {"train_samples", "*"},
-    // huggingface/open-r1 src/open_r1/configs.py (1416fa0 of 2026-04-02), GRPOScriptArguments: of rewards, which are computed on the host or by servers.
+    // huggingface/open-r1 src/open_r1/configs.py (1416fa0 of 2026-04-02), GRPOScriptArguments and GRPOConfig: rewards are computed on the host or by servers.
     {"cosine_min_value_wrong", "*"}, {"cosine_max_value_wrong", "*"}, {"cosine_min_value_correct", "*"}, {"cosine_max_value_correct", "*"},
     {"cosine_max_len", "*"}, {"repetition_n_grams", "*"}, {"repetition_max_penalty", "*"}, {"code_language", "*"}, {"code_eval_test_batch_size", "*"},
     {"code_eval_scoring_mode", "*"}, {"parallel_code_exec_per_proc", "*"}, {"dataset_prompt_column", "*"}, {"e2b_router_url", "*"},
     {"morph_router_url", "*"}, {"code_provider", "*"}, {"ioi_provider", "*"}, {"max_completion_len", "*"}, {"soft_punish_cache", "*"},
+    {"benchmarks", "*"}, {"callbacks", "*"}, {"chat_template", "*"}, {"hub_model_revision", "*"}, {"overwrite_hub_revision", "*"},
+    {"push_to_hub_revision", "*"}, {"system_prompt", "*"}, {"wandb_entity", "*"}, {"wandb_project", "*"}, {"wandb_run_group", "*"},
     // RLOO up to 0.21 was another program; 0.22 to 0.24 know its names and make no use of them.
     {"base_model", ""}, {"cliprange", ""}, {"cliprange_value", ""}, {"exp_name", ""}, {"kl_coef", ""}, {"lam", ""},
     {"local_rollout_forward_batch_size", ""}, {"missing_eos_penalty", ""}, {"non_eos_penalty", ""}, {"normalize_reward", ""}, {"num_mini_batches", ""},
