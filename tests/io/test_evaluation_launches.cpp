@@ -81,7 +81,7 @@ TEST_CASE("axolotl evaluates as many rows as it trains on") {
   CHECK(file("eval_steps: 20\nval_set_size: 0.05\nsample_packing: true\n").batch == 1);  // one row of both
   const auto refused_file = [](const std::string& more) { return refusal_of({{"a.yaml", "base_model: NousResearch/Meta-Llama-3.1-8B\nsequence_len: 2048\nmicro_batch_size: 2\nflash_attention: true\ndatasets:\n  - path: a\n    type: alpaca\n" + more}}); };
   CHECK(holds(refused_file("eval_steps: 20\nval_set_size: 0.05\nsample_packing: true\neval_batch_size: 1\n"), "eval_batch_size = 1 is not modelled"));
-  CHECK(holds(refused_file("val_set_size: 0.05\neval_table_size: 5\n"), "eval_table_size = 5 is not modelled"));
+  CHECK(holds(refused_file("val_set_size: 0.05\nwandb_project: mine\neval_table_size: 5\n"), "eval_table_size = 5 is not modelled"));
   CHECK(refused_file("val_set_size: 0.0\neval_table_size: 5\n") == "");
 }
 #endif

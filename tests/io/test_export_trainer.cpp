@@ -179,8 +179,6 @@ TEST_CASE("axolotl: its own names, kernels and plugins") {
   CHECK(hybrid["fsdp_version"] == 2);
   CHECK(hybrid["dp_replicate_size"] == 2);
   CHECK(hybrid["dp_shard_size"] == 8);
-  j.model = models::mixtral_8x7b;
-  CHECK(holds(refusal_of(j, io::export_target::axolotl), "models with experts are not modelled under axolotl"));
 }
 
 TEST_CASE("a model that the library does not name is given beside the file") {
