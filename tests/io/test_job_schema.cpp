@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <regex>
 #include <set>
@@ -190,6 +191,55 @@ TEST_CASE("the defaults are the reader's") {
   CHECK(p["offload"]["properties"]["optimizer"]["default"] == "none");
   CHECK(p["model"]["anyOf"][1]["properties"]["norm_weight"]["default"] == true);
   CHECK(p["model"]["anyOf"][1]["properties"]["rotary_fraction"]["default"] == 1.0);
+}
+
+TEST_CASE("each number's range and default") {
+  // A key that is not in the list may have any.
+  std::ifstream in{HEADROOM_TEST_DATA "/job_bounds.jsonl"};
+  const auto whole = io::job_schema();
+  int keys = 0;
+  const auto find = [](const schema_value& root, const std::string& path) {
+    std::vector<const schema_value*> forms{&root};
+    for (std::size_t from = 0; from <= path.size() && !forms.empty();) {
+      const auto dot = std::min(path.find('.', from), path.size());
+      auto name = path.substr(from, dot - from);
+      const bool list = name.ends_with("[]");
+      if (list) name.resize(name.size() - 2);
+      const auto open = [](std::vector<const schema_value*> all) {
+        for (std::size_t i = 0; i < all.size(); ++i)
+          for (const auto* word : {"anyOf", "oneOf"})
+            if (all[i]->contains(word))
+              for (const auto& form : (*all[i])[word]) all.push_back(&form);
+        return all;
+      };
+      std::vector<const schema_value*> next;
+      for (const auto* f : open(forms))
+        if (f->contains("properties") && (*f)["properties"].contains(name)) next.push_back(&(*f)["properties"][name]);
+      if (list) {
+        std::vector<const schema_value*> items;
+        for (const auto* f : open(next))
+          if (f->contains("items")) items.push_back(&(*f)["items"]);
+        next = items;
+      }
+      forms = open(next);
+      from = dot + 1;
+    }
+    for (const auto* f : forms)
+      if (f->contains("minimum") || f->contains("maximum")) return *f;
+    return schema_value{};
+  };
+  for (std::string line; std::getline(in, line);) {
+    const auto row = schema_value::parse(line);
+    for (const auto& key : row["keys"]) {
+      CAPTURE(key);
+      const auto s = find(whole, key.get<std::string>());
+      CHECK(s.value("minimum", schema_value{}) == row["from"]);
+      CHECK(s.value("maximum", schema_value{}) == row["to"]);
+      CHECK(s.value("default", schema_value{}) == row["otherwise"]);
+      ++keys;
+    }
+  }
+  CHECK(keys > 200);
 }
 
 TEST_CASE("examples/JOB.md is what the schema says") {

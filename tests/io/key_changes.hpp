@@ -1,0 +1,103 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What one key of another program's file makes of a small job: the fields of the job that become others, and what they become.
+#pragma once
+
+#include "launcher_keys.hpp"
+
+#if HEADROOM_HAS_YAML
+
+namespace key_changes {
+
+using namespace headroom;
+using io::json_value;
+
+/// What a reader's key is put beside: a command line, or a file as a tree.
+struct beside {
+  const char* reader;
+  const char* means;  ///< JSON; of "megatron" and of scripts, the text in which @ is the key's place
+};
+inline constexpr auto trainer = R"({"model_name_or_path": "qwen2.5-7b", "per_device_train_batch_size": 1, "bf16": true, "gradient_checkpointing": true})";
+// clang-format off
+inline constexpr beside readers[] = {
+    {"megatron", "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 256 --num-attention-heads 8 --seq-length 128 --max-position-embeddings 128 --tokenizer-type NullTokenizer --vocab-size 1000 --micro-batch-size 1 @\n"},
+    {"srun", "srun @ python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 128 --max-position-embeddings 128 --micro-batch-size 1 --vocab-size 1000 --bf16\n"},
+    {"mpirun", "mpirun @ python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 128 --max-position-embeddings 128 --micro-batch-size 1 --vocab-size 1000 --bf16\n"},
+    {"torchrun", "torchrun @ pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 128 --max-position-embeddings 128 --micro-batch-size 1 --vocab-size 1000 --bf16\n"},
+    {"torchtitan", R"({"model": {"name": "llama3", "flavor": "8B"}, "training": {"local_batch_size": 2}})"},
+    {"torchtitan fp8", R"({"model": {"name": "llama3", "flavor": "8B", "converters": ["float8"]}})"},
+    {"torchtitan mx", R"({"model": {"name": "llama3", "flavor": "8B", "converters": ["mx"]}})"},
+    {"torchtitan pipeline", R"({"model": {"name": "llama3", "flavor": "8B"}, "training": {"local_batch_size": 16}, "parallelism": {"pipeline_parallel_degree": 2}})"},
+    {"torchtitan tensor", R"({"model": {"name": "llama3", "flavor": "8B"}, "parallelism": {"tensor_parallel_degree": 2}})"},
+    {"torchtitan context", R"({"model": {"name": "llama3", "flavor": "8B"}, "parallelism": {"context_parallel_degree": 2}})"},
+    {"torchtitan compile", R"({"model": {"name": "llama3", "flavor": "8B"}, "compile": {"enable": true}})"},
+    {"litgpt", R"({"checkpoint_dir": "meta-llama/Llama-2-7b-hf", "precision": "bf16-true", "devices": 1, "train": {"max_seq_length": 512}})"},
+    {"litgpt full", R"({"checkpoint_dir": "meta-llama/Llama-2-7b-hf", "precision": "bf16-true", "devices": 1, "train": {"max_seq_length": 512}})"},
+    {"litgpt pretrain", R"({"model_name": "meta-llama/Llama-2-7b-hf", "precision": "bf16-mixed", "devices": 1, "train": {"max_seq_length": 512}})"},
+    {"torchtune", R"({"model": {"_component_": "torchtune.models.llama3_1.llama3_1_8b"}, "optimizer": {"_component_": "torch.optim.AdamW"}, "tokenizer": {"max_seq_len": 2048}, "dtype": "bf16"})"},
+    {"torchtune lora", R"({"model": {"_component_": "torchtune.models.llama3_1.lora_llama3_1_8b", "lora_attn_modules": ["q_proj", "v_proj"]}, "optimizer": {"_component_": "torch.optim.AdamW"}, "tokenizer": {"max_seq_len": 2048}, "dtype": "bf16"})"},
+    {"accelerate", R"({"distributed_type": "NO", "num_processes": 8})"},
+    {"accelerate fsdp", R"({"distributed_type": "FSDP", "num_processes": 8, "fsdp_config": {"fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP"}})"},
+    {"accelerate deepspeed", R"({"distributed_type": "DEEPSPEED", "num_processes": 8, "deepspeed_config": {"zero_stage": 2}})"},
+    {"deepspeed", R"({"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 3}})"},
+    {"deepspeed offload", R"({"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"}, "offload_optimizer": {"device": "cpu"}}})"},
+    {"nanotron", R"({"parallelism": {"dp": 1, "pp": 1, "tp": 2}, "model": {"model_config": {"is_llama_config": true, "hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 8, "num_hidden_layers": 14, "vocab_size": 49152}},
+                     "optimizer": {"zero_stage": 0, "accumulate_grad_in_fp32": true, "optimizer_factory": {"name": "adamW", "torch_adam_is_fused": true}}, "tokens": {"sequence_length": 1024, "micro_batch_size": 1, "batch_accumulation_per_replica": 4}})"},
+    {"transformers", trainer},
+    {"llama-factory", R"({"model_name_or_path": "qwen2.5-7b", "per_device_train_batch_size": 1, "bf16": true, "gradient_checkpointing": true, "finetuning_type": "lora", "cutoff_len": 2048})"},
+    {"medicalgpt", trainer},
+    {"open-instruct", trainer},
+    {"trl-sft", R"({"model_name_or_path": "qwen2.5-7b", "per_device_train_batch_size": 1, "bf16": true, "gradient_checkpointing": true, "max_length": 64})"},
+    {"trl-dpo", trainer}, {"trl-kto", trainer}, {"trl-orpo", trainer}, {"trl-cpo", trainer},
+    {"trl-reward", trainer}, {"trl-grpo", trainer}, {"trl-rloo", trainer},
+    {"ms-swift", R"({"model": "qwen2.5-7b", "per_device_train_batch_size": 1, "bf16": true, "gradient_checkpointing": true, "max_length": 64})"},
+    {"axolotl", R"({"base_model": "meta-llama/Llama-3.1-8B", "micro_batch_size": 1, "flash_attention": true, "sequence_len": 2048, "bf16": true, "gradient_checkpointing": true})"},
+    {"axolotl lora", R"({"base_model": "meta-llama/Llama-3.1-8B", "micro_batch_size": 1, "flash_attention": true, "sequence_len": 2048, "bf16": true, "gradient_checkpointing": true, "adapter": "lora", "lora_r": 8, "lora_target_modules": ["q_proj"]})"},
+};
+// clang-format on
+
+inline void import_root(io::draft& d, std::string_view reader, const json_value& root) {
+  const io::document from{.source = "a.yaml", .root = root, .lines = {}};
+  const auto name = reader.substr(0, reader.find(' '));
+  if (name == "torchtitan") return io::import_torchtitan(d, from);
+  if (name == "litgpt") return io::import_litgpt(d, from, reader == "litgpt full" ? io::litgpt_command::full : reader == "litgpt" ? io::litgpt_command::lora : io::litgpt_command::pretrain);
+  if (name == "torchtune") return io::import_torchtune(d, from);
+  if (name == "nanotron") return io::import_nanotron(d, from);
+  if (name == "accelerate" || name == "deepspeed") return io::import_files(d, {io::input_of(root.dump(1), name == "deepspeed" ? "ds.json" : "a.yaml", io::file_kind::unknown, imported::settings())}, imported::settings());
+  d.half = io::draft::said{"bf16", "accelerate"};
+  io::import_trainer(d, from, io::detail::program_named(name));
+}
+
+/// The job that `means` becomes with `says` in it: keys of a file by their paths, or words of a command line.
+inline json_value job_with(std::string_view reader, std::string means, const json_value& says) {
+  io::draft d;
+  d.ignores = {"pretrain"};  // of litgpt: that it compiles the whole model
+  if (says.is_string()) {
+    const auto at = means.find('@');
+    d = imported::draft_of({{"run.sh", means.replace(at, 1, says.get<std::string>())}});
+  } else {
+    auto root = io::parse_json(means, "beside");
+    for (const auto& [path, value] : says.items()) launcher_keys::put(root, path, value);
+    import_root(d, reader, root);
+    d.say({"hardware", "gpu"}, "h100-sxm-80gb", "--gpu");
+    if (reader.starts_with("deepspeed") || reader.starts_with("accelerate")) io::say_key(d, "model=llama-3.1-8b");
+    if (!reader.starts_with("litgpt") && !reader.starts_with("nanotron") && !d.has({"hardware", "gpus_per_node"}) && !d.gpus) d.say({"hardware", "gpus_per_node"}, 8, "--set");
+    if (reader == "trl-grpo" || reader == "trl-rloo") io::say_key(d, "rollout.prompt=64");
+    if (!d.has({"batch", "sequence"})) d.say({"batch", "sequence"}, 512, "--set");
+  }
+  return io::job_to_json(d.settled());
+}
+
+/// The values of `after` that are not those of `before`, by their paths; null for what is no longer there.
+inline json_value changes_between(const json_value& before, const json_value& after) {
+  auto changes = json_value::object();
+  const auto was = before.flatten(), is = after.flatten();
+  for (const auto& [path, value] : is.items())
+    if (!was.contains(path) || was[path] != value) changes[path.substr(1)] = value;
+  for (const auto& [path, value] : was.items())
+    if (!is.contains(path)) changes[path.substr(1)] = nullptr;
+  return changes;
+}
+
+}  // namespace key_changes
+
+#endif
