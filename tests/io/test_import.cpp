@@ -323,7 +323,7 @@ TEST_CASE("the Trainer's arguments beside DeepSpeed's configuration") {
   CHECK(holds(why, "run.sh:1"));
   CHECK(holds(refusal_of({run}), "names \"ds.json\", which no file here is: give it, too"));
   const imported::text megatron{"m.txt", "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32"};
-  CHECK(holds(refusal_of({ds, megatron}), "m.txt:1, beside ds.json, is for Megatron-DeepSpeed, which is not read by this version"));
+  CHECK(holds(refusal_of({ds, megatron}), "m.txt:1: Megatron's arguments have no --deepspeed, without which no configuration of DeepSpeed is used (ds.json): give it, or leave that file out"));
 }
 
 TEST_CASE("what is said later counts, and both places are named") {
