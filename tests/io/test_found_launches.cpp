@@ -88,10 +88,13 @@ TEST_CASE("a quantised checkpoint is no base of 16 bits") {
 
 // bigscience-workshop/bigscience 9e64edec train/arch-and-scaling-template.slurm: DeepSpeed's configuration is written by the script itself.
 TEST_CASE("Megatron's arguments beside DeepSpeed's configuration are Megatron-DeepSpeed's") {
-  const auto why = refusal_of({{"train.slurm", "config_json=\"./ds_config.json\"\ncat <<EOT > $config_json\n{\"train_micro_batch_size_per_gpu\": 4, \"train_batch_size\": 256, \"zero_optimization\": {\"stage\": 1}, \"fp16\": {\"enabled\": true}}\nEOT\n"
+  const auto j = job_of({{"train.slurm", "config_json=\"./ds_config.json\"\ncat <<EOT > $config_json\n{\"train_micro_batch_size_per_gpu\": 4, \"train_batch_size\": 256, \"zero_optimization\": {\"stage\": 1}, \"fp16\": {\"enabled\": true}}\nEOT\n"
                                                 "python -m torch.distributed.launch --nproc_per_node 8 --nnodes 2 pretrain_gpt.py --num-layers 24 --hidden-size 2048 --num-attention-heads 16 --seq-length 2048 --max-position-embeddings 2048 "
                                                 "--micro-batch-size 4 --global-batch-size 256 --fp16 --deepspeed --deepspeed_config ${config_json} --zero-stage 1\n"}});
-  CHECK(holds(why, "train.slurm:5, beside ds_config.json, is for Megatron-DeepSpeed, which is not read by this version: "));
+  CHECK(j.framework == frameworks::megatron_deepspeed);
+  CHECK(j.sharding == zero(1));
+  CHECK(j.hardware.gpus() == 16);
+  CHECK(j.batch.accumulation == 4);  // 256 / 16 ranks / 4
 }
 
 // modelscope/ms-swift 3602360a examples/train/multi-node/deepspeed/train.sh.

@@ -174,8 +174,29 @@ TEST_CASE("machines: mason, a cluster's pipeline, Slurm") {
   CHECK(holds(why_not("torchtitan-slurm-8b", "multinode_trainer.slurm"), "llama3_8b.toml\", which no file here is: give it, too"));
 }
 
-TEST_CASE("what BLOOM needs is refused by name, not read as another model") {
-  CHECK(holds(why_not("bigscience-bloom-176b", "tr11-176B-ml.slurm", {"hardware.nodes=48"}), "is for Megatron-DeepSpeed, which is not read by this version"));
+TEST_CASE("BLOOM, whose script writes DeepSpeed's configuration") {
+  const auto j = read("bigscience-bloom-176b", {"tr11-176B-ml.slurm"}, {"hardware.nodes=48", "hardware.gpu=a100-sxm-80gb"});
+  CHECK(j.framework == frameworks::megatron_deepspeed_2022);
+  const auto& m = j.model;
+  CHECK(m.layers == 70);
+  CHECK(m.hidden == 14336);
+  CHECK(m.heads == 112);
+  CHECK(m.vocab == 250'880);
+  CHECK(m.position == position_kind::alibi);
+  CHECK(m.embedding_norm);
+  CHECK(j.hardware.gpus() == 384);
+  CHECK(j.parallel.tensor == 4);
+  CHECK(j.parallel.pipeline == 12);
+  CHECK(j.parallel.stage_layers[0] == 5);
+  CHECK(j.parallel.stage_layers[5] == 6);
+  CHECK(j.batch.micro == 2);
+  CHECK(j.batch.sequence == 2048);
+  CHECK(j.batch.accumulation == 128);
+  CHECK(j.sharding == zero(1));
+  CHECK(j.precision.parameters == formats::bf16);
+  CHECK(j.precision.gradients == formats::fp32);
+  CHECK(j.recompute.mode == recompute_mode::full);
+  CHECK(settle(j).data == 8);
 }
 
 }  // namespace test_launch_cases

@@ -61,6 +61,15 @@ TEST_CASE("fp16, with ZeRO's first stage or none") {
   CHECK(none.sharding.stage == 0);
 }
 
+TEST_CASE("arguments of DeepSpeed's fork") {
+  const auto j = read("--fp16 --ds-sequence-parallel-size 1 --moe-expert-parallel-size 1 --log-optimizer-states-to-tensorboard --normalization rmsnorm --num-key-value-heads 8 --use-flash-attn-v2 --swiglu", fp16);
+  CHECK(j.framework == frameworks::megatron_deepspeed);
+  CHECK(j.model.norm == norm_kind::rmsnorm);
+  CHECK(j.model.kv_heads == 8);
+  CHECK(j.attention == attention::flash);
+  CHECK(j.model.mlp == mlp_kind::gated);
+}
+
 TEST_CASE("the configuration's own file, before and behind the script") {
   auto text = script(bloom, bf16);
   text.erase(text.find("cat <<"), text.find("ARGS=") - text.find("cat <<"));
@@ -83,6 +92,8 @@ TEST_CASE("what cannot be, and what is not modelled, stops it") {
   refused("--fp16", R"({"zero_optimization": {"stage": 1, "cpu_offload": true}, "fp16": {"enabled": true}})", "cpu_offload");
   refused("--fp16", R"({"train_micro_batch_size_per_gpu": 4, "fp16": {"enabled": true}})", "train_micro_batch_size_per_gpu is 4");
   refused("--fp16", R"({"train_batch_size": 4, "fp16": {"enabled": true}})", "train_batch_size is 4");
+  refused("--fp16 --ds-sequence-parallel-size 4", fp16, "ds-sequence-parallel-size");
+  refused(bloom + " --log-optimizer-states-to-tensorboard", bf16, "log-optimizer-states-to-tensorboard");
   refused("--fp16 --no-pipeline-parallel", fp16, "no-pipeline-parallel");
   refused("--fp16 --partition-activations", fp16, "partition-activations");
   refused("--fp16 --pp-partition-method parameters", fp16, "pp-partition-method");

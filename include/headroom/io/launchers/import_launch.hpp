@@ -261,9 +261,10 @@ class launch {
     switch (p.takes) {
       case file_kind::megatron: {
         const auto from = document_of(arguments_of(words), source_);
-        if (!from.root.contains("deepspeed") && d_->framework_is("deepspeed"))
+        const bool asks = from.root.contains("deepspeed") && std::find(d_->ignores.begin(), d_->ignores.end(), "deepspeed") == d_->ignores.end();
+        if (!asks && d_->framework_is("deepspeed"))
           fail("headroom: " + at(words.empty() ? 1 : words[0].line) + ": Megatron's arguments have no --deepspeed, without which no configuration of DeepSpeed is used (" + d_->place_of("framework.name") + "): give it, or leave that file out");
-        if (!from.root.contains("deepspeed")) return import_megatron(*d_, from, p.megatron);
+        if (!asks) return import_megatron(*d_, from, p.megatron);
         if (p.megatron != megatron_program::gpt) refuse_other_program(megatron_deepspeed, at(words.empty() ? 1 : words[0].line));
         return import_megatron_deepspeed(*d_, from);
       }

@@ -24,9 +24,10 @@ class megatron_fork {
       if (given(from_.root, name) && !d_->has({"framework", "version"})) d_->say({"framework", "version"}, "bigscience", from_.place(std::string{name}));
     const auto place = from_.place("deepspeed_config");
     if (const auto file = word("deepspeed_config"); !file.empty()) d_->named.push_back({file_kind::deepspeed, file, place});
-    else fail("headroom: " + from_.place("deepspeed") + ": --deepspeed needs --deepspeed_config, which says how it shards and in which format it computes");
+    else d_->unmodelled_key("deepspeed", true, from_.place("deepspeed"), "without --deepspeed_config, which says how it shards and in which format it computes");
     for (const auto* name : {"deepspeed", "deepspeed-activation-checkpointing", "sync-tp-duplicated-parameters"}) from_.root.erase(name);
     for (const auto* name : {"zero-stage", "zero_stage"}) from_.root.erase(name);  // for ZeRO's third stage alone; the configuration decides
+    no_effect();
     partition();
     if (from_.root.erase("embed-layernorm") > 0) d_->say({"model", "embedding_norm"}, true, from_.place("embed-layernorm"));
     heads();
@@ -45,6 +46,15 @@ class megatron_fork {
     from_.root.erase(it);
     std::erase_if(text, [](char c) { return c == '\'' || c == '"'; });
     return text;
+  }
+  /// Degrees of one. Norms of the optimizer's states (megatron/training.py, training_log) make a temporary as large as a partition in fp32, which
+  /// the fp16 optimizers have made in that step before.
+  void no_effect() {
+    for (const auto* name : {"ds-sequence-parallel-size", "moe-expert-parallel-size"})
+      if (const auto it = from_.root.find(name); it != from_.root.end() && *it == 1) from_.root.erase(it);
+    if (given(from_.root, "fp16")) from_.root.erase("log-optimizer-states-to-tensorboard");
+    if (const auto it = from_.root.find("normalization"); it != from_.root.end() && *it == "rmsnorm") *it = "RMSNorm";
+    else if (it != from_.root.end() && *it == "layernorm") *it = "LayerNorm";
   }
   /// Which layers count where a pipeline is cut (deepspeed runtime/pipe/module.py, _partition_layers).
   void partition() {

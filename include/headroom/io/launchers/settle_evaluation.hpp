@@ -17,7 +17,7 @@ inline void settle_evaluation(draft& d) {
   };
   const auto* by = d.find({"objective", "trainer"});
   const auto* kind = d.find({"objective", "kind"});
-  if (d.has({"rollout"}) && kind != nullptr && by != nullptr && (*kind == "grpo" || *kind == "rloo") && (*by == "trl" || *by == "ms-swift")) {
+  if (d.has({"rollout"}) && kind != nullptr && by != nullptr && (*kind == "grpo" || *kind == "rloo") && (*by == "ms-swift" || (by->is_string() && by->get_ref<const std::string&>().starts_with("trl")))) {
     if (!d.has({"evaluation"})) d.say({"evaluation", "batch"}, e.batch, e.place);
     return;
   }
