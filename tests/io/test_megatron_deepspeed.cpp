@@ -56,7 +56,7 @@ TEST_CASE("fp16, with ZeRO's first stage or none") {
   CHECK(with.sharding.stage == 1);
   CHECK(with.sharding.reduce_bucket_size == 1'000'000);
   CHECK(with.precision.gradients == formats::fp16);
-  const auto none = read("--fp16", R"({"fp16": {"enabled": true}})");
+  const auto none = read("--fp16", R"({"fp16": {"enabled": true}, "zero_optimization": {"cpu_offload": false, "offload_optimizer": {"device": "none"}}})");
   CHECK(none.sharding.kind == sharding_kind::zero);
   CHECK(none.sharding.stage == 0);
 }
@@ -77,6 +77,12 @@ TEST_CASE("the configuration's own file, before and behind the script") {
   CHECK(one == imported::job_of({{"ds_config.json", bf16}, {"run.slurm", text}}));
   CHECK(one == read(bloom, bf16));
   CHECK(imported::refusal_of({{"run.slurm", text}}).find("which no file here is: give it, too") != std::string::npos);
+}
+
+TEST_CASE("without the configuration, whose sharding is said by hand, Megatron's arguments say the formats") {
+  auto text = script(bloom, bf16);
+  text.erase(text.find("cat <<"), text.find("ARGS=") - text.find("cat <<"));
+  CHECK(imported::job_of({{"run.slurm", text}}, {"sharding={\"kind\": \"zero\", \"stage\": 1}"}) == read(bloom, bf16));
 }
 
 TEST_CASE("what cannot be, and what is not modelled, stops it") {

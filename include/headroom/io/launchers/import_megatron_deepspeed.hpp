@@ -14,6 +14,12 @@ inline constexpr std::string_view bigscience_arguments =
     "abort-on-unmet-fused-kernel-constraints|embed-layernorm|kill-switch-path|pp-partition-method|sync-tp-duplicated-parameters|tokenizer-name-or-path|train-weighted-split-paths|"
     "train-weighted-split-paths-path|use-bnb-optimizer|glu-activation|pad-vocab-size-to|codecarbon-dir";
 
+/// With bf16 DeepSpeed adds gradients up in fp32, with fp16 in fp16.
+inline json_value fork_precision(const std::string& format) {
+  const auto* sums = format == "bf16" ? "fp32" : "fp16";
+  return {{"parameters", format}, {"compute", format}, {"gradients", sums}, {"reduce", sums}, {"master", "fp32"}, {"state", "fp32"}};
+}
+
 class megatron_fork {
  public:
   megatron_fork(draft& d, const document& from) : d_(&d), from_(from) {}
@@ -35,6 +41,7 @@ class megatron_fork {
     // Megatron-LM's arguments of that time.
     const auto now = in_todays_words(from_);
     megatron_arguments{*d_, now, 202305, megatron_program::gpt}.import();
+    if (given(from_.root, "bf16")) d_->replace("precision", fork_precision("bf16"), from_.place("bf16"));
     d_->job.erase("sharding");  // DeepSpeed's configuration says it
   }
 
@@ -120,11 +127,12 @@ class fork_configuration {
   [[nodiscard]] std::string place(const std::string& key) const { return d_->place_of("framework.options." + key); }
   [[nodiscard]] bool enabled(const char* format) const { return keys_.contains(format) && keys_[format].is_object() && keys_[format].value("enabled", json_value(false)) == json_value(true); }
 
+  static bool moves(const json_value& to) { return to.is_object() ? to.value("device", json_value("none")) != "none" : to != false && !to.is_null(); }
   void sharding() {
     const auto zero = keys_.value("zero_optimization", json_value::object());
     const auto stage = zero.contains("stage") ? whole_at(zero["stage"], "zero_optimization.stage", 0, 3) : 0;
     for (const auto* key : {"offload_optimizer", "offload_param", "cpu_offload"})
-      if (zero.contains(key)) d_->unmodelled_key(std::string{"zero_optimization."} + key, zero[key], place("zero_optimization"));
+      if (zero.contains(key) && moves(zero[key])) d_->unmodelled_key(std::string{"zero_optimization."} + key, zero[key], place("zero_optimization"));
     if (stage > 1)
       fail("headroom: " + place("zero_optimization") + ": Megatron-DeepSpeed's pipeline goes with ZeRO's stages 0 and 1, which are modelled; its engine without the pipeline (--no-pipeline-parallel), with stage " +
            std::to_string(stage) + ", is not by this version");
@@ -137,12 +145,11 @@ class fork_configuration {
   void formats() {
     const bool bf16 = enabled("bf16"), fp16 = enabled("fp16");
     if (!bf16 && !fp16) fail("headroom: " + d_->place_of("framework.name") + ": DeepSpeed's configuration enables neither bf16 nor fp16, which Megatron-DeepSpeed is modelled with");
+    const std::string format = bf16 ? "bf16" : "fp16";
     const auto* said = d_->find({"precision"});
-    const bool half = said != nullptr && said->is_object() && said->value("parameters", json_value{}) == "fp16";
-    const bool brain = said == nullptr;  // Megatron's arguments say nothing of a job for --bf16
-    if ((fp16 && !half) || (bf16 && !brain)) fail("headroom: " + place(bf16 ? "bf16" : "fp16") + ": DeepSpeed's configuration enables " + (bf16 ? "bf16" : "fp16") + ", and Megatron's arguments do not: both have to say it");
-    const std::string format = bf16 ? "bf16" : "fp16", sums = bf16 ? "fp32" : "fp16";
-    d_->replace("precision", json_value{{"parameters", format}, {"compute", format}, {"gradients", sums}, {"reduce", sums}, {"master", "fp32"}, {"state", "fp32"}}, place(bf16 ? "bf16" : "fp16"));
+    const auto stated = said != nullptr && said->is_object() ? said->value("parameters", json_value{}) : json_value{};
+    if (stated != format) fail("headroom: " + place(format) + ": DeepSpeed's configuration enables " + format + ", and Megatron's arguments do not: both have to say it");
+    d_->replace("precision", fork_precision(format), place(format));
   }
   /// Megatron's arguments decide, and DeepSpeed checks that its own say the same.
   void batch() {
