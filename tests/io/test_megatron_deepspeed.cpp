@@ -61,6 +61,16 @@ TEST_CASE("fp16, with ZeRO's first stage or none") {
   CHECK(none.sharding.stage == 0);
 }
 
+// deepspeed runtime/engine.py: ZeRO's first stage adds up bf16 gradients as they are, unless data_types says fp32 (BF16_Optimizer).
+TEST_CASE("bf16 under ZeRO's first stage") {
+  const auto narrow = read("--bf16", R"({"zero_optimization": {"stage": 1}, "bf16": {"enabled": true}})");
+  CHECK(narrow.precision.gradients == formats::bf16);
+  CHECK_FALSE(objection_to(narrow));
+  const auto wide = read("--bf16", R"({"zero_optimization": {"stage": 1}, "bf16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"}})");
+  CHECK(wide.precision.gradients == formats::fp32);
+  CHECK(wide.sharding == narrow.sharding);
+}
+
 TEST_CASE("arguments of DeepSpeed's fork") {
   const auto j = read("--fp16 --ds-sequence-parallel-size 1 --moe-expert-parallel-size 1 --log-optimizer-states-to-tensorboard --normalization rmsnorm --num-key-value-heads 8 --use-flash-attn-v2 --swiglu", fp16);
   CHECK(j.framework == frameworks::megatron_deepspeed);
@@ -98,6 +108,8 @@ TEST_CASE("what cannot be, and what is not modelled, stops it") {
   refused("--fp16", R"({"zero_optimization": {"stage": 1, "cpu_offload": true}, "fp16": {"enabled": true}})", "cpu_offload");
   refused("--fp16", R"({"train_micro_batch_size_per_gpu": 4, "fp16": {"enabled": true}})", "train_micro_batch_size_per_gpu is 4");
   refused("--fp16", R"({"train_batch_size": 4, "fp16": {"enabled": true}})", "train_batch_size is 4");
+  refused("--bf16", R"({"bf16": {"enabled": true}, "data_types": {"grad_accum_dtype": "bf16"}})", "grad_accum_dtype");
+  refused("--fp16", R"({"fp16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"}})", "grad_accum_dtype");
   refused("--fp16 --ds-sequence-parallel-size 4", fp16, "ds-sequence-parallel-size");
   refused(bloom + " --log-optimizer-states-to-tensorboard", bf16, "log-optimizer-states-to-tensorboard");
   refused("--fp16 --no-pipeline-parallel", fp16, "no-pipeline-parallel");

@@ -13,10 +13,10 @@ constexpr objection check_deepspeed_pipeline(const job& j, const No& no) {
   if (!z.by(sharder::deepspeed) || z.stage > 1)
     return no("headroom: for megatron-deepspeed sharding.kind must be \"zero\", with sharding.stage 0 or 1, as its pipeline asks for; stage", z.stage);
   const auto& p = j.precision.set() ? j.precision : j.framework.precision;
-  const bool bf16 = p.parameters == formats::bf16 && p.gradients == formats::fp32, fp16 = p.parameters == formats::fp16 && p.gradients == formats::fp16;
+  const bool bf16 = p.parameters == formats::bf16 && (p.gradients == formats::fp32 || p.gradients == formats::bf16), fp16 = p.parameters == formats::fp16 && p.gradients == formats::fp16;
   if (p.compute != p.parameters || (!bf16 && !fp16) || p.master != formats::fp32)
-    return no("headroom: for megatron-deepspeed precision must be fp16-mixed, or have parameters in bf16, gradients and master in fp32; bits of gradients", p.gradients.bits);
-  if (bf16 && z.stage != 1) return no("headroom: DeepSpeed's BF16_Optimizer divides master and states over data-parallel ranks whatever the stage is; for bf16 sharding.stage must be 1; stage", z.stage);
+    return no("headroom: for megatron-deepspeed precision must be fp16-mixed, or have parameters in bf16, gradients in fp32 or bf16 and the master in fp32; bits of gradients", p.gradients.bits);
+  if (bf16 && z.stage != 1) return no("headroom: with bf16 DeepSpeed divides master and states over data-parallel ranks whatever the stage is; for megatron-deepspeed sharding.stage must be 1 then; stage", z.stage);
   const auto& d = j.parallel;
   if (d.sequence || d.context > 1 || d.virtual_pipeline > 1 || d.expert > 1 || d.replicate > 1 || j.model.sparse())
     return no("headroom: sequence, context and expert parallelism, virtual stages, experts and replicas are not modelled for megatron-deepspeed by this version; parallel.sequence must be false, the degrees 1");

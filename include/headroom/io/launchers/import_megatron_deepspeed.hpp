@@ -14,9 +14,8 @@ inline constexpr std::string_view bigscience_arguments =
     "abort-on-unmet-fused-kernel-constraints|embed-layernorm|kill-switch-path|pp-partition-method|sync-tp-duplicated-parameters|tokenizer-name-or-path|train-weighted-split-paths|"
     "train-weighted-split-paths-path|use-bnb-optimizer|glu-activation|pad-vocab-size-to|codecarbon-dir";
 
-/// With bf16 DeepSpeed adds gradients up in fp32, with fp16 in fp16.
-inline json_value fork_precision(const std::string& format) {
-  const auto* sums = format == "bf16" ? "fp32" : "fp16";
+/// Weights of 16 bits beside an fp32 master; `sums`: what gradients are added up in.
+inline json_value fork_precision(const std::string& format, const std::string& sums) {
   return {{"parameters", format}, {"compute", format}, {"gradients", sums}, {"reduce", sums}, {"master", "fp32"}, {"state", "fp32"}};
 }
 
@@ -41,7 +40,7 @@ class megatron_fork {
     // Megatron-LM's arguments of that time.
     const auto now = in_todays_words(from_);
     megatron_arguments{*d_, now, 202305, megatron_program::gpt}.import();
-    if (given(from_.root, "bf16")) d_->replace("precision", fork_precision("bf16"), from_.place("bf16"));
+    if (given(from_.root, "bf16")) d_->replace("precision", fork_precision("bf16", "fp32"), from_.place("bf16"));
     d_->job.erase("sharding");  // DeepSpeed's configuration says it
   }
 
@@ -130,7 +129,7 @@ class fork_configuration {
   static bool moves(const json_value& to) { return to.is_object() ? to.value("device", json_value("none")) != "none" : to != false && !to.is_null(); }
   void sharding() {
     const auto zero = keys_.value("zero_optimization", json_value::object());
-    const auto stage = zero.contains("stage") ? whole_at(zero["stage"], "zero_optimization.stage", 0, 3) : 0;
+    const auto stage = stage_ = zero.contains("stage") ? whole_at(zero["stage"], "zero_optimization.stage", 0, 3) : 0;
     for (const auto* key : {"offload_optimizer", "offload_param", "cpu_offload"})
       if (zero.contains(key) && moves(zero[key])) d_->unmodelled_key(std::string{"zero_optimization."} + key, zero[key], place("zero_optimization"));
     if (stage > 1)
@@ -141,6 +140,15 @@ class fork_configuration {
     if (!d_->has({"sharding"})) d_->replace("sharding", s, place("zero_optimization"));
     if (enabled("bf16") && stage == 0) d_->notes.push_back(place("bf16") + ": DeepSpeed's BF16_Optimizer divides its states over data-parallel ranks as ZeRO's first stage does, whatever the stage is");
   }
+  /// In the weights' format unless said otherwise; without ZeRO bf16's in fp32 (deepspeed runtime/engine.py get_data_types,
+  /// _do_optimizer_sanity_check, v0.8.0 to v0.9.5).
+  std::string sums(const std::string& format) {
+    const auto types = keys_.value("data_types", json_value::object());
+    const auto said = types.is_object() ? types.value("grad_accum_dtype", json_value{}) : json_value{};
+    const bool wide = said == "fp32" || said == "float32" || said == "torch.float32", same = said.is_null() || said == format || said == (format == "bf16" ? "bfloat16" : "float16");
+    if ((!wide && !same) || (wide && format == "fp16") || (stage_ == 0 && format == "bf16" && !said.is_null() && !wide)) d_->unmodelled_key("data_types.grad_accum_dtype", said, place("data_types"));
+    return format == "bf16" && (wide || stage_ == 0) ? "fp32" : format;
+  }
   /// The engine decides; Megatron's own --fp16 or --bf16 has to agree, or the weights would be of another format.
   void formats() {
     const bool bf16 = enabled("bf16"), fp16 = enabled("fp16");
@@ -149,7 +157,7 @@ class fork_configuration {
     const auto* said = d_->find({"precision"});
     const auto stated = said != nullptr && said->is_object() ? said->value("parameters", json_value{}) : json_value{};
     if (stated != format) fail("headroom: " + place(format) + ": DeepSpeed's configuration enables " + format + ", and Megatron's arguments do not: both have to say it");
-    d_->replace("precision", fork_precision(format), place(format));
+    d_->replace("precision", fork_precision(format, sums(format)), place(format));
   }
   /// Megatron's arguments decide, and DeepSpeed checks that its own say the same.
   void batch() {
@@ -166,6 +174,7 @@ class fork_configuration {
 
   draft* d_;
   json_value keys_;
+  std::int64_t stage_ = 0;
 };
 
 inline void settle_megatron_deepspeed(draft& d) {
