@@ -8,7 +8,7 @@ namespace headroom::frameworks {
 
 /// Sources: deepspeedai/Megatron-DeepSpeed megatron/model/{gpt_model,transformer}.py at 4efb479d, forked from Megatron-LM of 2023-05;
 /// deepspeed runtime/pipe/engine.py; see engine/tensor_parallel/deepspeed_states.hpp for the mechanisms. Its precision is fp16, as
-/// DeepSpeed's configuration says; with bf16 gradients are added up in fp32.
+/// DeepSpeed's configuration says; with bf16 a job says whether gradients are added up in fp32.
 inline constexpr profile megatron_deepspeed = [] {
   profile p = megatron_2023;
   p.label = "megatron-deepspeed";

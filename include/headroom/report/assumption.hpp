@@ -292,11 +292,12 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
      "ms-swift over Megatron-Core has been compared with five figures in its own scripts of mixtures of experts, which are 12 to 36 % above what is predicted; "
      "why is not known.",
      {"swift_megatron_experts", reading::reserved, error_base::allocated, 20, 275}},
-    // Calibrated on every second of the figures in tests/data/bloom_memory.jsonl (whole GB as nvidia-smi shows them, taken as GiB).
+    // Calibrated on the first, third, fifth, … line of tests/data/bloom_memory.jsonl (whole GB as nvidia-smi shows them, taken as GiB): 80 % of these 33
+    // figures, and of one more, are within 24.8 % of what is allocated.
     {assumption::megatron_under_deepspeed,
-     "Megatron-DeepSpeed has been compared with the memory that BLOOM's authors noted while they chose its layout: in pipelines a "
+     "Megatron-DeepSpeed has been compared with the memory that BLOOM's authors noted while they chose its layout: in pipelines mostly a "
      "tenth to three tenths of what is allocated above what is predicted; why is not known. Gradients are counted from the start of forward.",
-     {"megatron_deepspeed", reading::reserved, error_base::allocated, 20, 190}},
+     {"megatron_deepspeed", reading::reserved, error_base::allocated, 20, 194}},
     {assumption::corrected_by_run, without_spread::decides,
      "these numbers are corrected by a measured run (measured): what is uncertain in them is as far off as it was there, two thirds of that where the job is not "
      "that run's; ranges are what it leaves of them."},
