@@ -8,7 +8,7 @@ namespace program {
 
 inline void offer_import(CLI::App& app, session& s) {
   const auto asked = std::make_shared<import_request>();
-  auto* command = app.add_subcommand("import", "A job file from the files of other programs: config.json, DeepSpeed, accelerate, Megatron-LM, torchtitan, LLaMA-Factory, launch scripts");
+  auto* command = app.add_subcommand("import", "A job file from the files of other programs: config.json, DeepSpeed, accelerate, Megatron-LM, torchtitan, LLaMA-Factory, launch scripts, Kubernetes manifests");
   command->add_option("FILE", asked->files, "What people already have, in any order; - reads standard input")->required();
   command->add_option("--as", asked->as, "What the files are, where that cannot be seen")->type_name("KIND");
   command->add_option("--model", asked->model, "The model: a name, or the path of a config.json")->type_name("MODEL");

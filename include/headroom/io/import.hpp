@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/launchers/safetensors_index.hpp>
+#include <headroom/io/launchers/hosted_files.hpp>
 #include <headroom/io/launchers/import_accelerate.hpp>
 #include <headroom/io/launchers/import_adapter.hpp>
 #include <headroom/io/launchers/import_nanotron.hpp>
@@ -19,6 +20,8 @@ namespace headroom::io {
 /// Whose file an object is, by keys that only one program has.
 inline file_kind kind_of(const json_value& root) {
   if (!root.is_object()) return file_kind::unknown;
+  if (detail::is_kubernetes(root)) return file_kind::kubernetes;
+  if (detail::is_skypilot(root)) return file_kind::skypilot;
   const auto any = [&](std::initializer_list<const char*> keys) { return std::any_of(keys.begin(), keys.end(), [&](const char* k) { return root.contains(k); }); };
   if (any({"weight_map"})) return file_kind::safetensors_index;
   if (any({"peft_type"})) return file_kind::adapter;
@@ -154,7 +157,7 @@ struct import_format {
   file_kind value;
   void (*read)(draft&, const document&, const import_settings&);
 };
-inline constexpr std::array<import_format, 13> file_kinds{{
+inline constexpr std::array<import_format, 15> file_kinds{{
     {"job", file_kind::job, [](draft& d, const document& from, const import_settings& with) { import_job(d, from, with.files.value_or(file_base::anywhere_from(with.base))); }},
     {"huggingface", file_kind::huggingface, [](draft& d, const document& from, const import_settings& with) { import_huggingface(d, from, with.base.filename().string()); }},
     {"safetensors-index", file_kind::safetensors_index, [](draft& d, const document& from, const import_settings&) { d.indices.push_back(read_safetensors_index(from)); }},
@@ -168,6 +171,8 @@ inline constexpr std::array<import_format, 13> file_kinds{{
     {"torchtune", file_kind::torchtune, [](draft& d, const document& from, const import_settings&) { keep_recipe(d, from); }},
     {"trainer", file_kind::trainer, [](draft& d, const document& from, const import_settings& with) { keep_unread(d, from, file_kind::trainer, &draft::trainer, with); }},
     {"launch", file_kind::launch, nullptr},
+    {"kubernetes", file_kind::kubernetes, nullptr},
+    {"skypilot", file_kind::skypilot, nullptr},
 }};
 
 /// Adds what a file says to the draft. Throws job_error.
@@ -225,7 +230,24 @@ struct import_input {
   std::filesystem::path file;
   document parsed{};                     ///< what is no script
   file_kind kind{file_kind::unknown};
+  std::optional<hosted_launch> host{};   ///< who starts a script, and on what
+  std::vector<std::pair<std::string, std::string>> beside{};  ///< files that a manifest has beside its workload: name and text
 };
+/// A manifest's workload, of all objects that stand in it.
+/// Errors: job_error for several workloads.
+inline void read_manifest(import_input& in, const import_settings& with) {
+  const auto source = in.file.filename().string();
+  for (const auto& part : detail::manifest_parts(detail::filled_in(in.text, with.script.environment, source))) {
+    auto one = with.yaml(part, source);
+    if (detail::starts_nothing(one.root)) {
+      detail::add_config_map(one.root, in.beside);
+      continue;
+    }
+    if (!in.parsed.root.is_null()) fail("headroom: " + one.place("kind") + ": a second workload, after the one at " + in.parsed.place("kind") + ": give the one that trains, in a file of its own");
+    in.parsed = std::move(one);
+  }
+  if (in.parsed.root.is_null()) fail("headroom: " + source + " has no workload that trains: a Pod, a Job, a PyTorchJob");
+}
 /// A text of a file, parsed as far as its syntax goes.
 /// Errors: job_error with the line for what does not parse, and for a syntax whose reader was not built.
 inline import_input input_of(std::string text, const std::filesystem::path& file, file_kind kind, const import_settings& with) {
@@ -235,7 +257,8 @@ inline import_input input_of(std::string text, const std::filesystem::path& file
     case syntax::json: in.parsed = parse_json_document(in.text, source); break;
     case syntax::yaml:
       if (with.yaml == nullptr) fail("headroom: " + source + " is YAML, which this program was built without: it needs yaml-cpp (Debian: libyaml-cpp-dev)");
-      in.parsed = with.yaml(in.text, source);
+      if (in.text.find("apiVersion:") != std::string::npos) read_manifest(in, with);
+      else in.parsed = with.yaml(in.text, source);
       break;
     case syntax::toml:
       if (with.toml == nullptr) fail("headroom: " + source + " is TOML, which this program was built without: it needs toml++ (Debian: libtomlplusplus-dev)");
@@ -248,16 +271,69 @@ inline import_input input_of(std::string text, const std::filesystem::path& file
   in.kind = kind_of(in.parsed.root);
   return in;
 }
+/// A manifest's or a task's command, as the script that it is.
+inline void take_command(draft& d, import_input& in) {
+  if (in.host) return;
+  if (in.kind == file_kind::kubernetes) in.host = detail::kubernetes_workload{in.parsed}.read();
+  else if (in.kind == file_kind::skypilot) in.host = detail::skypilot_task{d, in.parsed}.read();
+  else return;
+  in.text = in.host->text;
+  in.kind = file_kind::launch;
+}
+/// A script that a cluster's manager starts on machines that it says.
+inline void import_hosted(draft& d, const import_input& in, import_settings with) {
+  const auto source = in.file.filename().string();
+  detail::say_host(d, *in.host);
+  const auto line = in.host->place.rfind(':') == std::string::npos ? std::string{"1"} : in.host->place.substr(in.host->place.rfind(':') + 1);
+  const auto at = json_value::parse(line, nullptr, false);
+  for (const auto& [name, value] : in.host->environment) {
+    const shell_word set{name + "=" + value, at.is_number_unsigned() ? static_cast<int>(std::min<std::uint64_t>(at.get<std::uint64_t>(), 100'000)) : 1};
+    detail::import_setting(d, set, source);
+    detail::import_count(d, set, source);
+  }
+  auto& known = with.script.environment;  // --env wins
+  known.insert(known.begin(), in.host->environment.begin(), in.host->environment.end());
+  import_text(d, in.text, source, with.script);
+  detail::check_host(d, *in.host);
+}
+/// Manifests as the scripts that they start. A script that such a command names, and that was given, runs where the manifest says; so do files of
+/// its ConfigMaps that it names.
+inline void take_commands(draft& d, std::vector<import_input>& all, const import_settings& with) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    take_command(d, all[i]);
+    if (!all[i].host) continue;
+    for (const auto& file : std::exchange(all[i].beside, {})) {
+      const auto end = std::filesystem::path{file.first}.extension().string();
+      const bool given = std::any_of(all.begin(), all.end(), [&](const import_input& other) { return other.file.filename() == file.first; });
+      if (!given && all[i].text.find(file.first) != std::string::npos && (end == ".sh" || end == ".json" || end == ".yaml" || end == ".yml" || end == ".toml")) {
+        auto made = input_of(file.second, file.first, file_kind::unknown, with);
+        all.push_back(std::move(made));
+      }
+    }
+    for (auto& other : all) {
+      if (other.kind != file_kind::launch || other.host || other.file.extension() == ".env") continue;
+      auto host = *all[i].host;
+      if (!detail::starts_script(host, other.file.filename().string(), all[i].file.filename().string(), host.environment)) continue;
+      other.host = std::move(host);
+      all.erase(all.begin() + static_cast<std::ptrdiff_t>(i--));
+      break;
+    }
+  }
+}
 /// Adds what a file says; its path is for errors, and tells programs whose folders say what they are. Nothing but `text` is read.
 inline void import_input_into(draft& d, const import_input& in, import_settings with) {
   with.script.path = in.file.generic_string();
-  if (in.kind == file_kind::launch) return import_text(d, in.text, in.file.filename().string(), with.script);
+  const auto source = in.file.filename().string();
+  if (in.host) return import_hosted(d, in, std::move(with));
+  if (in.kind == file_kind::launch) return import_text(d, in.text, source, with.script);
   d.notes.insert(d.notes.end(), in.parsed.notes.begin(), in.parsed.notes.end());
   with.base = with.base.empty() ? in.file.parent_path() : with.base;
   import_document(d, in.parsed, in.kind, with);
 }
 inline void import_file(draft& d, std::string_view text, const std::filesystem::path& file, file_kind kind, const import_settings& with = {}) {
-  import_input_into(d, input_of(std::string{text}, file, kind, with), with);
+  auto in = input_of(std::string{text}, file, kind, with);
+  take_command(d, in);
+  import_input_into(d, in, with);
   read_unread(d, with);
 }
 
@@ -298,6 +374,7 @@ inline void import_files(draft& d, std::vector<import_input> all, const import_s
       first = &in;
     }
   }
+  take_commands(d, all, with);
   auto inside = with;
   for (const auto& in : all)  // what a .env file says, scripts know
     if (in.kind == file_kind::launch && in.file.extension() == ".env") {

@@ -23,7 +23,7 @@ struct safetensors_index {
 };
 
 /// What a file is.
-enum class file_kind : std::uint8_t { unknown, job, huggingface, safetensors_index, adapter, deepspeed, accelerate, megatron, torchtitan, nanotron, litgpt, torchtune, trainer, launch, verl, openrlhf };
+enum class file_kind : std::uint8_t { unknown, job, huggingface, safetensors_index, adapter, deepspeed, accelerate, megatron, torchtitan, nanotron, litgpt, torchtune, trainer, launch, kubernetes, skypilot, verl, openrlhf };
 
 class draft {
  public:
@@ -141,6 +141,8 @@ class draft {
   /// A number of nodes or GPUs that a file leaves to its environment.
   std::optional<said> open_nodes, open_gpus;
   static void leave_open(std::optional<said>& of, const std::string& name, const std::string& value, const std::string& place) { of = said{name + " is " + in_quotes(value), place}; }
+  /// What torchrun takes where its options leave them open: PET_NNODES and PET_NPROC_PER_NODE (torch/distributed/argparse_util.py, env).
+  std::optional<fact> torchrun_nodes, torchrun_processes;
   /// GPUs that CUDA_VISIBLE_DEVICES leaves to a launcher on one node.
   std::optional<fact> visible;
   /// One process that the Trainer makes several replicas of where it sees several GPUs (torch.nn.DataParallel).

@@ -136,7 +136,11 @@ class launch {
   }
   void torchrun(const shell_command& c, std::size_t i) {
     i = skip_options(c.words, i, source_, torchrun_flags, torchrun_options, [&](const argument& a) { counted(a); });
-    if (!d_->has({"hardware", "gpus_per_node"}) && !d_->open_gpus && !d_->takes_all_gpus) d_->say({"hardware", "gpus_per_node"}, 1, at(c.words[0].line));  // run.py, --nproc-per-node
+    if (!d_->has({"hardware", "nodes"}) && !d_->open_nodes && d_->torchrun_nodes) d_->say({"hardware", "nodes"}, d_->torchrun_nodes->value, d_->torchrun_nodes->place);
+    if (!d_->has({"hardware", "gpus_per_node"}) && !d_->open_gpus && !d_->takes_all_gpus) {  // run.py, --nproc-per-node
+      const auto each = d_->torchrun_processes.value_or(draft::fact{1, at(c.words[0].line)});
+      d_->say({"hardware", "gpus_per_node"}, each.value, each.place);
+    }
     program(c, i);
   }
   void deepspeed(const shell_command& c, std::size_t i) {
