@@ -119,6 +119,20 @@ TEST_CASE("what a script's expansions give") {
   CHECK(runs("case x in\n esac\nrun a\nfi\ndone\n}\n)\nrun b") == "a\nb\n");
 }
 
+TEST_CASE("a default that is given once stays") {
+  CHECK(runs(": \"${N:=36}\"\n: ${H:=4096}\nrun $N $H") == "36 4096\n");
+  CHECK(runs("N=2; : ${N:=36}; run $N; E=; : ${E=5} ${E:=6}; run $E") == "2\n6\n");
+  CHECK(runs(": ${N:=36}; run $N", {{"N", "4"}}) == "4\n");
+  CHECK(runs(": ${A:=1} ${B:=$A$A}; run $B; run ${C:=3} $C") == "11\n3 3\n");
+  CHECK(runs("B=${A:=7}; run $A $B") == "7 7\n");
+  CHECK(runs("if false; then : ${A:=1}; fi; run ${A:-none}") == "none\n");
+  CHECK(runs("if [ -f x ]; then : ${A:=1}; else : ${A:=2}; fi; run $A") == "[$A]\n");
+  CHECK(runs("false && : ${A:=1}; run ${A:-none}") == "none\n");
+  CHECK(runs("if [ \"${A:=1}\" = 1 ]; then run $A; fi") == "1\n");
+  CHECK(runs("(: ${A:=1}); run ${A:-none}") == "none\n");
+  CHECK(runs(": ${A:=$(nproc)}; run $A") == "[$(nproc)]\n");
+}
+
 TEST_CASE("a script's own files") {
   const auto files = [](const std::string& script) { return io::read_shell(script, "s.sh").files; };
   const auto one = files("Z=3\ncat > ds_$Z.json <<EOF\n{\"stage\": $Z, \"a\": $((Z+1)), \"b\": \"\\$Z\"}\nEOF\nrun x");

@@ -86,6 +86,7 @@ struct shell_cursor {
     return {{one}};
   }
   shell_variable value_of(std::string_view name) const {
+    if (const auto here = state->defaults.find(name); here != state->defaults.end()) return here->second;
     const auto it = state->variables.find(name);
     if (it == state->variables.end()) return {open("$" + std::string{name}, line)};
     if (it->second.items.empty()) return {};
@@ -121,7 +122,9 @@ struct shell_cursor {
     const bool colon = rest.size() > 1 && rest[0] == ':';
     const char sign = rest[colon];
     const bool there = known && !(colon && (it->second.items.empty() || it->second.items[0].text.empty()));
-    if (sign == '-' || sign == '=') return there ? value_of(name) : inner_word(rest.substr(colon + 1U), depth);
+    if (sign == '-') return there ? value_of(name) : inner_word(rest.substr(colon + 1U), depth);
+    if (sign == '=' && !there) return state->defaults[std::string{name}] = inner_word(rest.substr(colon + 1U), depth);
+    if (sign == '=') return value_of(name);
     if (sign == '+') return there ? inner_word(rest.substr(colon + 1U), depth) : shell_variable{};
     if (sign == '?' && there) return value_of(name);
     return as_it_stands();

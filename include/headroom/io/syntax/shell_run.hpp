@@ -62,6 +62,7 @@ class shell_run {
 
   void assign_array(const std::string& named, std::vector<shell_word> items) { commands_.assign_array(named, std::move(items)); }
   void command(const shell_line& line, shell_joint then) {
+    const auto defaults = std::exchange(c_->state->defaults, {});
     if (line.words.empty()) return;
     if (line.words[0].text == "for" || line.words[0].text == "select") return remember_loop(line.words);
     const auto t = next_runs();
@@ -70,6 +71,10 @@ class shell_run {
       if (alone) {
         flow_.enter(shell_block::command);
         flow_.branch(certainty::open);
+      }
+      for (const auto& [name, value] : defaults) {
+        c_->spend(value.cost());
+        c_->state->set(name, value, flow_.nested());
       }
       auto s = commands_.execute(line, joint_ == shell_joint::end);
       if (alone) {

@@ -75,6 +75,7 @@ struct shell_variable {
 struct shell_state {
   std::map<std::string, shell_variable, std::less<>> variables{};
   std::set<std::string, std::less<>> given{};  ///< by the environment
+  std::map<std::string, shell_variable, std::less<>> defaults{};  ///< that ${NAME:=…} gives in the command that is being read
   struct function {
     std::string text;
     int line{};
