@@ -39,8 +39,9 @@ inline std::optional<shape> walked_inner(const config& c, const std::string& typ
       auto inner = c.object();
       inner["model_type"] = type;
       inner["architectures"] = json::array({std::string{f.prefix} + "Model"});
+      auto model = model_from_config(inner, c.path());
       ask_all(c);
-      return model_from_config(inner, c.path());
+      return model;
     }
   return {};
 }

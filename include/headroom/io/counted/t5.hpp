@@ -71,6 +71,8 @@ inline constexpr t5_family switch_defaults{.layers = 12, .heads = 12, .ties = fa
 /// The encoder attends to its neighbourhood, and to summaries of all if encoder_attention_type says so.
 template <t5_head Head>
 void count_longt5(const config& c, tally& t) {
+  if (!c.flag("tie_word_embeddings", true))
+    complain(c.at("tie_word_embeddings") + " must be true for LongT5: files that say false hold a head of their own, and the class of transformers 5.16 ties it all the same; found false");
   const auto s = read_t5_sizes(c, longt5_defaults);
   const auto kind = c.text({"encoder_attention_type"}, "local");
   c.ignore({"local_radius", "global_block_size"});

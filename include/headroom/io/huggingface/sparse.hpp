@@ -182,6 +182,7 @@ inline constexpr decoder_family sparse_decoders[] = {
     {"qwen3_vl_moe_text", [](const config& c, shape& m) { m.qk_norm = true, read_qwen_experts(c, m, 60, 4, 1408); }},
     {"deepseek", [](const config& c, shape& m) { read_deepseek_experts(c, m, ask, ask, ask, 0, 0); }},  // ordinary attention, code beside the checkpoint
     {"deepseek_v2", [](const config& c, shape& m) {
+       if (!c.has("vocab_size")) complain(c.at("vocab_size") + " must be stated for deepseek_v2: releases of transformers have 32000 and 102400 without it");
        read_latent_attention(c, m, deepseek_heads);
        read_deepseek_experts(c, m, 64, ask, 1407, 2, 0);
        if (c.flag("mlp_bias", false)) complain(c.at("mlp_bias") + " must be false for deepseek_v2, found true");

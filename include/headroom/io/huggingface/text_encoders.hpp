@@ -22,6 +22,8 @@ inline void set_head_without_pooler(const config& c, shape& m, task head) {
 
 /// ElectraEmbeddings are as narrow as embedding_size; embeddings_project widens them where that is not the hidden size.
 inline shape read_electra(const config& c, task head) {
+  if (head == task::choice && (says(c, "summary_proj_to_labels") || !c.flag("summary_use_proj", true)))
+    complain(c.at("summary_use_proj") + " must be true and summary_proj_to_labels false or absent for ElectraForMultipleChoice: other summaries have other matrices");
   shape m = bert_block();
   read_sizes(c, {{"num_hidden_layers", 12}, {"hidden_size", 256}, {"num_attention_heads", 4}, {"intermediate_size", 1024}, {"vocab_size", 30522},
                  {"max_position_embeddings", 512}, true, "hidden_act", "gelu"}, m);
