@@ -6,26 +6,32 @@
 #include <headroom/io/counted/audio_last.hpp>
 #include <headroom/io/counted/audio_models.hpp>
 #include <headroom/io/counted/audio_more.hpp>
+#include <headroom/io/counted/backbones.hpp>
 #include <headroom/io/counted/captions.hpp>
 #include <headroom/io/counted/contrastive.hpp>
 #include <headroom/io/counted/depth.hpp>
 #include <headroom/io/counted/detection.hpp>
 #include <headroom/io/counted/encoders.hpp>
 #include <headroom/io/counted/gemma.hpp>
+#include <headroom/io/counted/heads_beside.hpp>
 #include <headroom/io/counted/inkling.hpp>
 #include <headroom/io/counted/language_bark.hpp>
 #include <headroom/io/counted/language_dense.hpp>
+#include <headroom/io/counted/language_heard.hpp>
 #include <headroom/io/counted/language_hybrid.hpp>
 #include <headroom/io/counted/language_latent.hpp>
 #include <headroom/io/counted/language_more.hpp>
 #include <headroom/io/counted/language_others.hpp>
 #include <headroom/io/counted/language_speech.hpp>
 #include <headroom/io/counted/language_towers.hpp>
+#include <headroom/io/counted/music.hpp>
 #include <headroom/io/counted/objects.hpp>
 #include <headroom/io/counted/scaled_networks.hpp>
 #include <headroom/io/counted/seq2seq_models.hpp>
 #include <headroom/io/counted/sight.hpp>
+#include <headroom/io/counted/sight_dense.hpp>
 #include <headroom/io/counted/sight_last.hpp>
+#include <headroom/io/counted/sight_rare.hpp>
 #include <headroom/io/counted/small_networks.hpp>
 #include <headroom/io/counted/speech_models.hpp>
 #include <headroom/io/counted/speecht5.hpp>
@@ -39,7 +45,9 @@
 #include <headroom/io/counted/text_modern.hpp>
 #include <headroom/io/counted/text_narrow.hpp>
 #include <headroom/io/counted/text_other.hpp>
+#include <headroom/io/counted/text_rare.hpp>
 #include <headroom/io/counted/text_relatives.hpp>
+#include <headroom/io/counted/unusual_sizes.hpp>
 #include <headroom/io/counted/video.hpp>
 #include <headroom/io/counted/vision_language.hpp>
 #include <headroom/io/counted/vision_language_actions.hpp>
@@ -48,6 +56,7 @@
 #include <headroom/io/counted/vision_language_others.hpp>
 #include <headroom/io/counted/vision_language_towers.hpp>
 #include <headroom/io/counted/vit.hpp>
+#include <headroom/io/counted/waves_more.hpp>
 #include <headroom/io/job/model.hpp>
 
 #include <span>
@@ -65,6 +74,8 @@ inline constexpr std::span<const counted_class> counted_classes[] = {
     counted_sight_alone, counted_makers, counted_small_networks, counted_objects, counted_text_modern, counted_text_other, counted_text_layout, counted_t5, counted_audio,
     counted_text_early, counted_text_narrow, counted_audio_more, counted_speecht5, counted_scaled_networks, counted_actors, counted_detection,
     counted_audio_last, counted_depth, counted_text_last, counted_sight_last, counted_stages_of_sound,
+    counted_heads_beside, counted_heard_languages, counted_music, counted_waves, counted_waves_more, counted_text_rare, counted_sight_rare, counted_sight_dense, counted_backbones,
+    counted_unusual_sizes,
 };
 
 inline const counted_class* find_counted(std::string_view name, std::string_view type) {
@@ -88,6 +99,12 @@ inline const counted_class* find_counted_base(std::string_view type) {
 
 inline parameter_count count_inner(const config& c, const char* usual) {
   const auto type = c.text({"model_type"}, usual);
+  if (is_walked(type)) {  // as in count_config(): the walk's reader knows the most
+    try {
+      if (const auto walked = walked_inner(c, type)) return count(*walked);
+    } catch (const job_error&) {  // this configuration is counted alone
+    }
+  }
   if (const auto* base = find_counted_base(type)) {
     tally t;
     base->count(c, t);

@@ -7,16 +7,20 @@
 
 namespace headroom::io::detail {
 
-template <bool Head>
-void count_qwen3_asr(const config& c, tally& t) {
+inline inner_language count_qwen3_asr_body(const config& c, tally& t) {
   const auto tower = count_qwen3_asr_encoder(c.child("audio_config"), t);
   const auto given = c.has("text_config");
   const auto language = count_heard_language(c, given ? json::object() : json{{"hidden_size", 2048}, {"intermediate_size", 6144}, {"num_hidden_layers", 28}, {"num_attention_heads", 16}, {"num_key_value_heads", 8}, {"head_dim", 128}, {"vocab_size", 151936}}, "qwen3", t);
   t.linear(component::other, tower.hidden, tower.hidden, true);
   t.linear(component::other, tower.hidden, tower.output, true);
   c.ignore({"timestamp_token_id", "token_classification_bias", "projector_hidden_act", "num_labels", "id2label"});
-  if (Head) count_heard_words(c, language, true, t);
   c.ignore({"tie_word_embeddings"});
+  return language;
+}
+template <bool Head>
+void count_qwen3_asr(const config& c, tally& t) {
+  const auto language = count_qwen3_asr_body(c, t);
+  if (Head) count_heard_words(c, language, true, t);
 }
 
 /// transformers, modeling_speech_to_text.py: gated convolutions shorten the spectrum; the decoder alone has words.
@@ -162,6 +166,7 @@ inline constexpr counted_class counted_audio[] = {
     {"GlmAsrForConditionalGeneration", "glmasr", count_glmasr<true>},
     {"Qwen3ASRModel", "qwen3_asr", count_qwen3_asr<false>},
     {"Qwen3ASRForConditionalGeneration", "qwen3_asr", count_qwen3_asr<true>},
+    {"Qwen3ASRForTokenClassification", "qwen3_asr", [](const config& c, tally& t) { count_classifier(c, t, count_qwen3_asr_body(c, t).hidden, c.flag("token_classification_bias", false)); }},
     {"WhisperForCausalLM", "whisper", count_whisper_causal},
     {"WhisperForAudioClassification", "whisper", count_whisper_classifier},
     {"Speech2TextModel", "speech_to_text", count_speech_to_text<false>},

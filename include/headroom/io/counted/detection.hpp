@@ -89,6 +89,13 @@ inline void count_rt_detr2(const config& c, tally& t) {
 
 inline constexpr counted_class counted_detection[] = {
     {"RTDetrV2Model", "rt_detr_v2", count_rt_detr2},
+    {"RTDetrV2ForObjectDetection", "rt_detr_v2", [](const config& c, tally& t) {  // a head for each layer of the decoder
+       count_rt_detr2(c, t);
+       if (c.flag("tie_word_embeddings", false)) complain(c.at("tie_word_embeddings") + " must be false here, found true");
+       const auto d = c.size({"d_model"}, 256), layers = c.number({"decoder_layers"}, 6, 0, config::most);
+       t.linear(component::head, d, labels_of(c), true, layers);
+       count_box_head(t, d, d, 4, 3, layers);
+     }},
     {"RTDetrModel", "rt_detr", [](const config& c, tally& t) { count_rt_detr(c, t); }},
     {"RTDetrForObjectDetection", "rt_detr", [](const config& c, tally& t) {  // the decoder's heads are the class's own
        const auto d = count_rt_detr(c, t), layers = c.number({"decoder_layers"}, 6, 0, config::most);

@@ -149,8 +149,8 @@ inline void count_phi4_images(const config& c, tally& t, std::int64_t text) {
   t.linear(component::projector, h, text, true);
   t.linear(component::projector, text, text, true);
 }
-/// Phi4MultimodalAudioEmbedding: a conformer, and a way into the language model with pictures and one without.
-inline void count_phi4_sounds(const config& c, tally& t, std::int64_t text) {
+/// Phi4MultimodalAudioModel: a conformer. Returns its width.
+inline std::int64_t count_phi4_hearing(const config& c, tally& t) {
   const auto h = c.size({"hidden_size"}, 1024), ffn = c.size({"intermediate_size"}, 1536), blocks = c.number({"num_blocks"}, 24, 0, config::most), heads = c.count({"num_attention_heads"}, 16);
   const auto wide = c.size({"ext_pw_out_channel"}, 1024), separable = c.size({"depthwise_separable_out_channel"}, 1024), multiplied = checked::mul(h, c.count({"depthwise_multiplier"}, 1));
   const auto channels = c.size({"nemo_conv_channels"}, 1024), reduction = c.count({"time_reduction"}, 8);
@@ -175,7 +175,11 @@ inline void count_phi4_sounds(const config& c, tally& t, std::int64_t text) {
     t.linear(component::encoder, multiplied, separable, true, blocks);
     t.layer_norm(h, checked::mul(5, blocks));
   });
-  t.linear(component::projector, checked::mul(h, c.count({"downsample_rate"}, 1)), text, true, 2);
+  return h;
+}
+/// Phi4MultimodalAudioEmbedding: that, and a way into the language model with pictures and one without.
+inline void count_phi4_sounds(const config& c, tally& t, std::int64_t text) {
+  t.linear(component::projector, checked::mul(count_phi4_hearing(c, t), c.count({"downsample_rate"}, 1)), text, true, 2);
   t.linear(component::projector, text, text, true, 2);
 }
 inline language_model count_phi4_multimodal(const config& c, tally& t) {

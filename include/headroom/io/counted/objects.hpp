@@ -52,6 +52,7 @@ inline void count_sam(const config& c, tally& t) {
 inline void count_pixio(const config& c, tally& t) {
   auto s = read_tower_sizes(c, {1280, 0, 32, 16, 256});
   s.ffn = times_ratio(c, "mlp_ratio", 4, s.hidden);
+  if (const auto heads = c.count({"num_attention_heads"}, 16); s.hidden % heads != 0) complain(c.at("hidden_size") + " must be a multiple of num_attention_heads, " + std::to_string(heads) + ", found " + std::to_string(s.hidden));
   t.add(component::embedding, s.hidden, checked::add(s.patches, checked::mul(2, c.size({"n_cls_tokens"}, 8))));
   count_patches(s, t);
   const bool bias = c.flag("qkv_bias", true);

@@ -22,10 +22,11 @@ struct swin_style {
 /// transformers, modeling_swin.py, modeling_donut_swin.py, modeling_maskformer_swin.py, modeling_swinv2.py. Returns the last stage's width.
 inline std::int64_t count_swin(const config& c, tally& t, const swin_style& style) {
   pass_over_vision(c);
-  c.ignore({"encoder_stride", "hidden_size", "num_layers", "pretrained_window_sizes", "path_norm", "num_hidden_layers"});
+  c.ignore({"encoder_stride", "hidden_size", "pretrained_window_sizes", "path_norm"});
   const auto image = places_of(c, "image_size", 224), patch = places_of(c, "patch_size", 4);
   const auto depths = list_of(c, "depths", {2, 2, 6, 2}), heads = list_of(c, "num_heads", {3, 6, 12, 24});
   check_stages(c, depths.size(), {heads.size()});
+  for (const char* key : {"num_layers", "num_hidden_layers"}) require_equal(c, key, "depths' length", static_cast<std::int64_t>(depths.size()));
   auto width = c.size({"embed_dim"}, 96);
   const auto window = c.size({"window_size"}, 7);
   const bool bias = c.flag("qkv_bias", true);
@@ -56,7 +57,7 @@ inline void count_swin_masked(const config& c, tally& t, std::int64_t position) 
 struct convnext_style {
   bool scale{}, response{};
 };
-inline std::int64_t count_convnext(const config& c, tally& t, const convnext_style& style) {
+inline std::int64_t count_convnext(const config& c, tally& t, const convnext_style& style, bool last_norm = true) {
   pass_over_vision(c);
   c.ignore({"image_size"});
   const json* none = c.find({"hidden_sizes"});
@@ -81,7 +82,7 @@ inline std::int64_t count_convnext(const config& c, tally& t, const convnext_sty
     if (scaled) t.add(component::other, w, depths[i]);
     if (style.response) t.add(component::norm, checked::mul(8, w), depths[i]);
   }
-  t.layer_norm(widths.back());
+  if (last_norm) t.layer_norm(widths.back());
   return widths.back();
 }
 
@@ -127,6 +128,8 @@ inline pyramid read_pyramid(const config& c, const pyramid& d, const char* reduc
   pyramid p{list_of(c, "depths", d.depths), list_of(c, "hidden_sizes", d.widths), list_of(c, "patch_sizes", d.patches), list_of(c, "num_attention_heads", d.heads), list_of(c, "mlp_ratios", d.ratios),
             list_of(c, reductions, d.reductions), static_cast<std::size_t>(c.number({"num_encoder_blocks"}, 4, 1, 64))};
   check_stages(c, p.stages, {p.depths.size(), p.widths.size(), p.patches.size(), p.heads.size(), p.ratios.size(), p.reductions.size()});
+  for (std::size_t i = 0; i < p.stages; ++i)
+    if (p.widths[i] % p.heads[i] != 0) complain(c.at("hidden_sizes") + " must be multiples of num_attention_heads, found " + std::to_string(p.widths[i]) + " and " + std::to_string(p.heads[i]));
   return p;
 }
 inline const pyramid segformer_pyramid{{2, 2, 2, 2}, {32, 64, 160, 256}, {7, 3, 3, 3}, {1, 2, 5, 8}, {4, 4, 4, 4}, {8, 4, 2, 1}, 4};

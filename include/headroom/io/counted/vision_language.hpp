@@ -48,16 +48,19 @@ inline language count_vipllava(const config& c, tally& t) {
 }
 
 /// modeling_internvl.py: several patches joined to one, a norm, two matrices.
-inline language count_internvl(const config& c, tally& t) {
+inline language count_internvl_pair(const config& c, tally& t, bool biased, const char* usual) {
   std::int64_t width = 0;
-  t.within(component::vision, [&] { width = count_internvl_vision(c.child("vision_config"), t); });
-  const auto l = count_language(c.child("text_config"), t, "qwen2");
+  t.within(component::vision, [&] { width = count_internvl_vision(c.child("vision_config"), t, biased); });
+  const auto l = count_language(c.child("text_config"), t, usual);
   const auto side = static_cast<std::int64_t>(1.0 / c.real({"downsample_ratio"}, 0.5, 1e-3, 1.0));
   const auto joined = checked::mul(width, checked::mul(side, side));
   t.layer_norm(joined);
   count_projector(t, joined, l.hidden);
   return l;
 }
+inline language count_internvl(const config& c, tally& t) { return count_internvl_pair(c, t, false, "qwen2"); }
+/// modeling_qianfan_ocr.py: InternVL's modules with other defaults.
+inline language count_qianfan(const config& c, tally& t) { return count_internvl_pair(c, t, true, "qwen3"); }
 
 /// modeling_idefics3.py, modeling_smolvlm.py: patches joined, one matrix without a bias.
 inline language count_idefics3(const config& c, tally& t) {
@@ -163,6 +166,9 @@ inline constexpr counted_class counted_vision_language[] = {
     {"VipLlavaForConditionalGeneration", "vipllava", count_speaking<count_vipllava, false>},
     {"InternVLModel", "internvl", count_bare<count_internvl>},
     {"InternVLForConditionalGeneration", "internvl", count_speaking<count_internvl, true>},
+    {"QianfanOCRVisionModel", "qianfan_ocr_vision", [](const config& c, tally& t) { count_internvl_vision(c, t, true); }},
+    {"QianfanOCRModel", "qianfan_ocr", count_bare<count_qianfan>},
+    {"QianfanOCRForConditionalGeneration", "qianfan_ocr", count_speaking<count_qianfan, false>},
     {"Idefics2Model", "idefics2", count_bare<count_idefics2>},
     {"Idefics2ForConditionalGeneration", "idefics2", count_speaking<count_idefics2, false>},
     {"Idefics3Model", "idefics3", count_bare<count_idefics3>},

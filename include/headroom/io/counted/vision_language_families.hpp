@@ -258,7 +258,11 @@ inline constexpr counted_class counted_vision_language_families[] = {
     {"Ernie4_5_VLMoeTextModel", "ernie4_5_vl_moe_text", [](const config& c, tally& t) { count_ernie_vl_text(c, t); }},
     {"Ernie4_5_VLMoeModel", "ernie4_5_vl_moe", count_bare<count_ernie_vl>},
     {"Ernie4_5_VLMoeForConditionalGeneration", "ernie4_5_vl_moe", count_speaking<count_ernie_vl, true>},
+    {"Ernie4_5_VL_MoeTextModel", "ernie4_5_vl_moe_text", [](const config& c, tally& t) { count_ernie_vl_text(c, t); }},  // the names of earlier releases
+    {"Ernie4_5_VL_MoeModel", "ernie4_5_vl_moe", count_bare<count_ernie_vl>},
+    {"Ernie4_5_VL_MoeForConditionalGeneration", "ernie4_5_vl_moe", count_speaking<count_ernie_vl, true>},
     {"PaddleOCRVisionModel", "paddleocr_vl_vision", count_paddle_vision},
+    {"PaddleOCRVisionTransformer", "paddleocr_vl_vision", count_paddle_vision},
     {"PaddleOCRTextModel", "paddleocr_vl_text", [](const config& c, tally& t) { count_paddle_text(c, t), ignore_labels(c); }},
     {"PaddleOCRVLModel", "paddleocr_vl", count_bare<count_paddle>},
     {"PaddleOCRVLForConditionalGeneration", "paddleocr_vl", count_speaking<count_paddle, true>},

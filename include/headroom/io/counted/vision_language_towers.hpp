@@ -17,14 +17,14 @@ inline void count_pixtral(const config& c, tally& t) {
 }
 
 /// modeling_internvl.py, InternVLVisionModel.
-inline std::int64_t count_internvl_vision(const config& c, tally& t) {
+inline std::int64_t count_internvl_vision(const config& c, tally& t, bool biased = false) {
   const auto s = read_tower_sizes(c, {1024, 4096, 24, 14, 448});
   t.add(component::embedding, s.hidden, c.flag("use_mask_token", false) ? 2 : 1);
   if (c.flag("use_absolute_position_embeddings", true)) t.add(component::embedding, s.hidden, checked::add(s.patches, 1));
   count_patches(s, t);
   const auto norm = c.text({"norm_type"}, "layer_norm");
   if (norm != "layer_norm" && norm != "rms_norm") complain(c.at("norm_type") + " must be layer_norm or rms_norm, found " + quoted_word(norm));
-  const bool bias = c.flag("attention_bias", false);
+  const bool bias = c.flag("attention_bias", biased);
   count_layers({.layers = s.layers, .hidden = s.hidden, .ffn = s.ffn, .bias = bias, .key_bias = bias, .rms = norm == "rms_norm", .scales = 2}, t);
   if (c.flag("use_qk_norm", false)) t.rms_norm(s.hidden, checked::mul(2, s.layers));
   if (!c.flag("use_mean_pooling", true)) t.layer_norm(s.hidden);
