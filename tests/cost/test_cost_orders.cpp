@@ -215,7 +215,7 @@ TEST_CASE("what a time assumes has a sentence, and a job that assumes it") {
   note(j);
   j.precision = precisions::fp8;
   note(j);
-  j.hardware.gpu = gpus::a100_sxm_80gb;
+  j.hardware.gpu = gpus::mi250x_128gb;  // no units for fp8
   note(j);
   j = plain;
   j.model.layers = 2, j.model.hidden = 512, j.model.ffn = 1024, j.batch.sequence = 128;

@@ -204,7 +204,7 @@ class jobs {
     shape_of(m);
     m = {.layers = m.layers, .hidden = m.heads * 64, .heads = m.heads, .ffn = m.heads * 256, .mlp = mlp_kind::plain, .activation = activation_kind::gelu,
          .norm = norm_kind::layernorm, .norm_bias = true, .attention_bias = true, .output_bias = true, .mlp_bias = true,
-         .position = position_kind::learned, .max_positions = 1024, .vocab = m.vocab, .vocab_multiple = 128, .tied = true, .fused_qkv = true};
+         .position = position_kind::learned, .max_positions = 4096, .vocab = m.vocab, .vocab_multiple = 128, .tied = true, .fused_qkv = true};
     j.hardware = {.gpu = dice_.flip() ? gpus::h100_sxm_80gb : gpus::a100_sxm_80gb, .gpus_per_node = dice_.pick({1, 2, 8})};
     j.precision = dice_.flip() ? precisions::bf16_mixed : precisions::fp32;
     if (dice_.flip()) j.sharding = zero(dice_.pick({0, 1}));

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <long_table.hpp>
 
 namespace test_bounds {
 
@@ -209,7 +210,7 @@ TEST_CASE("what is not known of a job makes its range wider") {
   BOTH(width(titan(false)) < width(titan(true)));
   // A stated workspace is no assumption.
   constexpr auto blackwell = [](bytes workspace) {
-    auto j = megatron_of(models::gpt2);
+    auto j = megatron_of(long_table(models::gpt2));
     j.hardware.gpu = gpus::b200_sxm_180gb;
     j.environment.cublas_workspace = workspace;
     return j;

@@ -34,7 +34,7 @@ class divided_jobs {
     m.ffn = m.hidden * 4;
     m.vocab = dice_.pick({1000, 50257});
     m.vocab_multiple = 128;
-    m.max_positions = 1024;
+    m.max_positions = 4096;
     m.mlp = dice_.flip() ? mlp_kind::gated : mlp_kind::plain;
     m.norm = dice_.flip() ? norm_kind::rmsnorm : norm_kind::layernorm;
     m.position = dice_.flip() ? position_kind::rope : position_kind::learned;

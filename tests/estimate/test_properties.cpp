@@ -53,6 +53,7 @@ class jobs {
     j.batch = {.micro = dice_.pick({1, 2, 5}), .sequence = dice_.pick({1, 128, 1024}), .accumulation = dice_.pick({1, 1, 4})};
     if (dice_.flip()) j.recompute = headroom::recompute::full;
     j.attention = static_cast<attention>(dice_.pick({0, 1, 2, 3}));
+    if (j.precision.compute == formats::fp32 && j.attention == attention::flash) j.attention = attention::sdpa;  // it computes in 16 bits alone
     if (dice_.pick({0, 1, 2}) == 0) {
       j.adapter = {.kind = adapter_kind::lora, .rank = dice_.pick({1, 8, 64}), .targets = dice_.flip() ? all_linear : module_set{module::q_proj, module::v_proj},
                    .format = dice_.flip() ? formats::fp32 : formats::bf16};

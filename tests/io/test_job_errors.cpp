@@ -219,6 +219,68 @@ TEST_CASE("what is refused names what was probably meant") {
   CHECK(holds(reading(io::parse_json(R"({"train_batch_size": 32, "zero_optimization": {"stage": 3}})", "ds")), "headroom import makes a job of it"));
 }
 
+TEST_CASE("what would stop the training itself at its first step") {
+  const auto said = [](const std::string& model, const std::string& batch, const std::string& rest = {}) {
+    const auto job = io::read_job(io::parse_json(R"({"model": )" + model + R"(, "framework": "hf-trainer", "hardware": {"gpu": "h100-sxm-80gb"}, "batch": )" + batch + rest + "}", "job"));
+    const auto why = objection_to(job);
+    return why ? std::string{why.in_words().what()} : std::string{};
+  };
+  // A table of positions has no row for a later one: GPT-2 has 1,024, Whisper 448 for its text and 1,500 for its sound (their model cards).
+  CHECK(said("\"gpt2\"", R"({"sequence": 1024})").empty());
+  CHECK(holds(said("\"gpt2\"", R"({"sequence": 1025})"), "batch.sequence must be at most model.max_positions, the positions that this model has learned; they are (found 1024)"));
+  CHECK(said("\"gpt2\"", R"({"sequence": 4096, "packed": true})", R"(, "attention": "flash")").empty());  // each document begins at 0
+  CHECK(said("\"gpt2\"", R"({"sequence": 4096, "lengths": {"mean": 200, "deviation": 50, "least": 10, "most": 900}})").empty());
+  CHECK(!said("\"gpt2\"", R"({"sequence": 4096, "lengths": {"mean": 200, "deviation": 50, "least": 10, "most": 1100}})").empty());
+  CHECK(said("\"llama-3.2-1b\"", R"({"sequence": 1000000})").empty());  // turned by angles, of which there is no table
+  CHECK(said("\"whisper-small\"", R"({"sequence": 448})").empty());
+  CHECK(!said("\"whisper-small\"", R"({"sequence": 449})").empty());
+  auto j = io::read_job(io::parse_json(R"({"model": "whisper-small", "framework": "hf-trainer", "hardware": {"gpu": "h100-sxm-80gb"}, "batch": {"sequence": 448}})", "job"));
+  j.model.encoder.sequence = 1501;
+  CHECK(holds(objection_to(j).in_words().what(), "model.encoder.sequence must be at most the positions that the encoder has learned; they are (found 1500)"));
+}
+
+TEST_CASE("fp8 is computed where there are units for it") {
+  const auto said = [](const std::string& gpu) {
+    const auto job = io::read_job(io::parse_json(R"({"model": "llama-3.1-8b", "framework": "megatron", "precision": "fp8", "sharding": "megatron-distributed-optimizer", "hardware": {"gpus_per_node": 8, "gpu": )" + gpu + R"(}, "batch": {"sequence": 4096}})", "job"));
+    const auto why = objection_to(job);
+    return why ? std::string{why.in_words().what()} : std::string{};
+  };
+  for (const auto* able : {"\"h100-sxm-80gb\"", "\"l40s\"", "\"b200-sxm-180gb\"", "\"mi300x-192gb\"", R"({"name": "one of my own", "memory_gib": 80})"}) CHECK(said(able).empty());
+  for (const auto* unable : {"\"a100-sxm-80gb\"", "\"rtx-3090\"", "\"v100-32gb\""}) CHECK(holds(said(unable), "compute in fp8 on GPUs of compute capability 8.9 and later alone"));
+}
+
+TEST_CASE("attention kernels run where they can") {
+  // flash-attn: "FlashAttention only supports Ampere GPUs or newer", "only support fp16 and bf16 data type".
+  const auto of = [](const std::string& framework, const std::string& attention, const std::string& gpu, const std::string& precision, const std::string& rest = {}) {
+    return io::read_job(io::parse_json(R"({"model": "llama-3.2-1b", "framework": ")" + framework + R"(", "attention": ")" + attention + R"(", "precision": ")" + precision + R"(", "hardware": {"gpus_per_node": 8, "gpu": ")" + gpu + R"("})" + rest + R"(, "batch": {"sequence": 4096}})", "job"));
+  };
+  const auto said = [&](const auto&... a) {
+    const auto j = of(a...);
+    const auto why = objection_to(j);
+    return why ? std::string{why.in_words().what()} : std::string{};
+  };
+  const std::string ddp = R"(, "sharding": "ddp")";
+  CHECK(said("hf-trainer", "flash", "a100-sxm-80gb", "bf16", ddp).empty());
+  CHECK(said("hf-trainer", "flash", "mi300x-192gb", "bf16", ddp).empty());
+  CHECK(holds(said("hf-trainer", "flash", "v100-32gb", "fp16-mixed", ddp), "flash attention runs on GPUs of compute capability 8.0 and later alone; attention may be sdpa or eager; hardware.gpu (found \"v100-sxm2-32gb\")"));
+  CHECK(holds(said("hf-trainer", "flash", "a100-sxm-80gb", "fp32", ddp), "flash attention computes in 16 bits alone (flash_attn_interface.py); attention may be sdpa or eager; precision.compute (found \"fp32\")"));
+  CHECK(said("hf-trainer", "sdpa", "v100-32gb", "fp32", ddp).empty());
+  // TransformerEngine falls back on its unfused kernel there, which writes the scores out.
+  const auto peak = [&](const auto&... a) { return estimate(of("megatron", a...)).peak(); };
+  CHECK(peak("te", "a100-sxm-80gb", "fp32") == peak("eager", "a100-sxm-80gb", "fp32"));
+  CHECK(peak("te", "v100-32gb", "fp16-mixed") == peak("eager", "v100-32gb", "fp16-mixed"));
+  CHECK(peak("te", "a100-sxm-80gb", "fp16-mixed") < peak("eager", "a100-sxm-80gb", "fp16-mixed"));
+  // A rank has a piece from either end of the sequence.
+  const auto context = [&](const std::string& sequence) {
+    const auto j = io::read_job(io::parse_json(R"({"model": "llama-3.2-1b", "framework": "megatron", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "parallel": {"context": 4}, "batch": {"sequence": )" + sequence + "}}", "job"));
+    const auto why = objection_to(j);
+    return why ? std::string{why.in_words().what()} : std::string{};
+  };
+  CHECK(context("4096").empty());
+  CHECK(context("4104").empty());
+  CHECK(holds(context("4100"), "batch.sequence must be a multiple of 2 × parallel.context; sequence (found 4100)"));
+}
+
 TEST_CASE("degrees that do not make the GPUs are told with their product") {
   const auto sentence = [](degrees parallel) {
     try {

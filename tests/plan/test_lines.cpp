@@ -9,6 +9,7 @@
 #include <string>
 
 #include "../estimate/dice.hpp"
+#include <long_table.hpp>
 
 namespace test_lines {
 
@@ -19,7 +20,7 @@ namespace {
 /// What the jobs of a search have in common.
 job common(draw::dice& dice) {
   job j;
-  const shape models[] = {models::llama_3_1_8b, models::gpt2_xl, models::mixtral_8x7b, models::deepseek_v3, models::qwen3_30b_a3b};
+  const shape models[] = {models::llama_3_1_8b, long_table(models::gpt2_xl), models::mixtral_8x7b, models::deepseek_v3, models::qwen3_30b_a3b};
   j.model = models[dice.index(5)];
   j.model.layers = dice.pick({8, 12, 24, 61});
   j.hardware = {.gpu = dice.flip() ? gpus::h100_sxm_80gb : gpus::b200_sxm_180gb, .nodes = dice.pick({2, 8, 16}), .gpus_per_node = 8};
@@ -144,7 +145,7 @@ TEST_CASE("a judge that has judged is copied as one that knows nothing, and judg
     auto copy = judge;
     const auto again = answer_of([&] { return copy(j); });
     auto other = base;  // of another search
-    other.model = models::gpt2_xl;
+    other.model = long_table(models::gpt2_xl);
     (void)answer_of([&] { return copy(other); });
     copy = judge;
     CHECK(answer_of([&] { return copy(j); }).seen.device == first.seen.device);

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "../estimate/dice.hpp"
+#include <long_table.hpp>
 
 namespace test_plan {
 
@@ -95,7 +96,7 @@ std::vector<seen_plan> brute_force(const search& s) {
 
 search any(draw::dice& dice) {
   search s;
-  const shape models[] = {models::llama_3_1_8b, models::gpt2_xl, models::mixtral_8x7b, models::qwen2_5_7b};
+  const shape models[] = {models::llama_3_1_8b, long_table(models::gpt2_xl), models::mixtral_8x7b, models::qwen2_5_7b};
   s.job.model = models[dice.index(4)];
   s.job.model.layers = dice.pick({4, 8, 12, 24});
   s.job.hardware = {.gpu = dice.flip() ? gpus::h100_sxm_80gb : gpus::a100_sxm_40gb, .nodes = dice.pick({1, 2}), .gpus_per_node = dice.pick({1, 2, 4, 8})};

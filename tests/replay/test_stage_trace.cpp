@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <random>
+#include <long_table.hpp>
 
 namespace test_stage_trace {
 
@@ -25,7 +26,7 @@ bytes traced(const job& j, std::int64_t stage) {
 
 job any(std::mt19937_64& random) {
   const auto below = [&](std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random); };
-  static constexpr std::array shapes{models::llama_3_1_8b, models::gpt2_xl, models::mixtral_8x7b, models::deepseek_v3};
+  static constexpr std::array shapes{models::llama_3_1_8b, long_table(models::gpt2_xl), models::mixtral_8x7b, models::deepseek_v3};
   job j;
   j.model = shapes[below(shapes.size())];
   j.model.mtp_layers = 0;

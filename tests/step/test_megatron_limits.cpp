@@ -80,7 +80,7 @@ TEST_CASE("what tensor and context parallelism divide comes out even") {
       {"heads and kv_heads must be multiples", [](job& j) { j.parallel.tensor = 8; j.model.kv_heads = 4; }},
       {"model.ffn must be a multiple", [](job& j) { j.parallel.tensor = 8; j.model.ffn = 4092; }},
       {"", [](job& j) { j.parallel.context = 8; }},
-      {"batch.sequence must be a multiple of parallel.context", [](job& j) { j.parallel.context = 8; j.batch.sequence = 1020; }},
+      {"batch.sequence must be a multiple of 2 × parallel.context", [](job& j) { j.parallel.context = 8; j.batch.sequence = 1032; }},
       {"", [](job& j) { j.parallel.tensor = 4; j.parallel.context = 2; j.parallel.sequence = true; j.batch.sequence = 1016; }},
       {"batch.sequence / context must be a multiple", [](job& j) { j.parallel.tensor = 4; j.parallel.context = 2; j.parallel.sequence = true; j.batch.sequence = 1012; }},
       {"", [](job& j) { j.parallel.tensor = 4; j.parallel.context = 2; j.batch.sequence = 1012; }},

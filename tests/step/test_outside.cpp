@@ -4,6 +4,7 @@
 #include <headroom/headroom.hpp>
 
 #include <doctest/doctest.h>
+#include <long_table.hpp>
 
 namespace test_outside {
 
@@ -58,7 +59,7 @@ TEST_CASE("an exchange of tokens has buffers for each peer of the node") {
 // Megatron-LM's golden values of gpt3_mcore_te_tp2_pp2_cp2_1node on GB200 rose by 47 MiB in 5fe3f06658, which moved its image from
 // pytorch:26.02 (2.11) to pytorch:26.04 (2.12): two workspaces of 32 MiB instead of 4096 × 2 + 16 × 8 KiB.
 TEST_CASE("a cuBLAS workspace on Blackwell is as large as PyTorch's version makes it") {
-  auto j = megatron_job(models::gpt2, 1);
+  auto j = megatron_job(long_table(models::gpt2), 1);
   j.hardware.gpu = gpus::b200_sxm_180gb;
   const auto workspaces = [&] { return estimate(j).ranks[0].at_peak[row::workspace]; };
   const auto unsaid = workspaces();

@@ -223,7 +223,8 @@ constexpr objection check_division(const job& j, const No& no) {
   if (m.heads % p.tensor != 0 || m.kv() % p.tensor != 0)
     return no("headroom: model.heads and kv_heads must be multiples of parallel.tensor; heads", m.heads);
   if (m.ffn % p.tensor != 0) return no("headroom: model.ffn must be a multiple of parallel.tensor; ffn", m.ffn);
-  if (j.batch.sequence % p.context != 0) return no("headroom: batch.sequence must be a multiple of parallel.context; sequence", j.batch.sequence);
+  // Each rank has a piece from either end (Megatron-LM training/arguments.py, validate_args; torchtitan distributed/parallel_dims.py, seq_len_divisor).
+  if (p.context > 1 && j.batch.sequence % checked::mul(2, p.context) != 0) return no("headroom: batch.sequence must be a multiple of 2 × parallel.context; sequence", j.batch.sequence);
   if (p.sequence && j.batch.sequence / p.context % p.tensor != 0)
     return no("headroom: with parallel.sequence, batch.sequence / context must be a multiple of parallel.tensor; sequence", j.batch.sequence);
   return {};

@@ -21,6 +21,19 @@ constexpr objection check_model(const shape& m, const No& no) {
   return {};
 }
 
+/// Positions that a model has learned end with their table: torch's embedding has no row for a later one. In packed documents they begin anew.
+template <class No>
+constexpr objection check_positions(const job& j, const No& no) {
+  const auto& m = j.model;
+  const auto longest = j.batch.lengths.given() ? j.batch.lengths.longest_within(j.batch.sequence) : j.batch.sequence;
+  if (m.position == position_kind::learned && m.max_positions > 0 && longest > m.max_positions && !j.batch.packed)
+    return no("headroom: batch.sequence must be at most model.max_positions, the positions that this model has learned; they are", m.max_positions);
+  const auto rows = m.encoder.max_positions > 0 ? m.encoder.max_positions : m.position == position_kind::learned ? m.max_positions : 0;
+  if (m.encoder.layers > 0 && rows > 0 && m.encoder.sequence > rows)
+    return no("headroom: model.encoder.sequence must be at most the positions that the encoder has learned; they are", rows);
+  return {};
+}
+
 /// Whether parallel.stage_layers has an entry for each chunk, or none. Where `chunks` does not say how many there are, the entry behind the last
 /// chunk's must be empty.
 constexpr bool entries_match(const degrees& d) {
@@ -28,7 +41,7 @@ constexpr bool entries_match(const degrees& d) {
   return d.chunks > 0 ? d.chunks == chunks : chunks >= degrees::max_entries || d.stage_layers[chunks] == 0;
 }
 
-/// Whether it is known what a process can use of each kind of GPU.
+/// Whether it is known what a process can use of each kind of GPU, and each can run the job's kernels.
 template <class No>
 constexpr objection check_gpus(const job& j, const No& no) {
   if (j.hardware.taken < bytes{0}) return no("headroom: hardware.taken_gib must not be negative; in bytes", j.hardware.taken.count());
@@ -40,6 +53,13 @@ constexpr objection check_gpus(const job& j, const No& no) {
       return no("headroom: programs for TPUs and Trainium are laid out as a whole by a compiler, whose memory this version does not model; "
                 "{\"name\", \"vendor\": \"cpu\"} counts the tensors that PyTorch would make, and nothing else; hardware.gpu", g.label);
     if (g.memory < bytes{1}) return no("headroom: this GPU's memory is not known; hardware.gpu must be another of the table, or {\"name\", \"memory_gib\"} with a positive number", g.label);
+    if (j.precision.compute == formats::fp8 && g.maker == vendor::nvidia && g.compute_capability > 0 && g.compute_capability < 89)
+      return no("headroom: TransformerEngine and torchao compute in fp8 on GPUs of compute capability 8.9 and later alone; hardware.gpu", g.label);
+    const bool flash = j.attention == attention::flash || j.attention == attention::flash3;
+    if (flash && !j.framework.modules.megatron() && j.precision.compute == formats::fp32)
+      return no("headroom: flash attention computes in 16 bits alone (flash_attn_interface.py); attention may be sdpa or eager; precision.compute", j.precision.compute.label);
+    if (flash && !j.framework.modules.megatron() && g.maker == vendor::nvidia && g.compute_capability > 0 && g.compute_capability < 80)
+      return no("headroom: flash attention runs on GPUs of compute capability 8.0 and later alone; attention may be sdpa or eager; hardware.gpu", g.label);
     if (g.unified && moves) return no("headroom: offload frees nothing where the GPU's memory is the host's, too; leave it out on hardware.gpu", g.label);
   }
   return {};
@@ -111,6 +131,7 @@ template <class No = refusing>
 constexpr objection check(const job& j, const No& no = {}) {
   if (const auto why = detail::check_model(j.model, no)) return why;
   if (const auto why = detail::check_layout(j, no)) return why;
+  if (const auto why = detail::check_positions(j, no)) return why;
   if (const auto why = detail::check_recipe(j, no)) return why;
   if (const auto why = detail::check_loss(j, no)) return why;
   if (const auto why = detail::check_lengths(j, no)) return why;

@@ -54,7 +54,10 @@ inline constexpr unknown micro_batch{
 /// Tokens that context and sequence parallelism divide; learned positions end where their table does.
 inline constexpr unknown sequence{
     "batch.sequence", false,
-    [](const job& j) -> std::int64_t { return checked::mul(j.parallel.context, j.parallel.sequence ? j.parallel.tensor : 1); },
+    [](const job& j) -> std::int64_t {
+      const auto context = j.parallel.context, tensor = j.parallel.sequence ? j.parallel.tensor : 1;
+      return checked::mul(context, tensor, context > 1 && tensor % 2 != 0 ? 2 : 1);  // a piece from either end for each rank of context
+    },
     [](const job& j) -> std::int64_t { return j.model.position == position_kind::learned && j.model.max_positions > 0 ? j.model.max_positions : 1 << 28; },
     [](job& j, std::int64_t n) { j.batch.sequence = n; }};
 /// Stages of equal depth.
