@@ -79,14 +79,15 @@ ordered_json plans_json(const std::vector<headroom::io::search_result>& all, dou
 struct taken_for_granted {
   std::string key{};
   json_value value{};
-  std::string_view means{};
+  std::string means{};
 };
 struct fit_request {
   std::string model{};        ///< a name, or the path of a config.json
   std::string model_place{};  ///< what errors call it
   std::string method{};       ///< "qlora", "lora" or "full"
   std::string gpu{};
-  std::int64_t gpus{1}, sequence{2048}, micro{1};
+  std::int64_t gpus{1}, micro{1};
+  std::int64_t sequence{};  ///< 0: 2048, or as many as the model has positions for
   std::int64_t rank{};        ///< 0: the usual one
   double taken{};             ///< GiB of each GPU that others hold
   std::vector<std::string> set{};

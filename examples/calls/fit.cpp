@@ -16,18 +16,25 @@ namespace {
 using namespace headroom;
 using namespace headroom::io;
 
-const json_value in_bf16 = {{"parameters", "bf16"}, {"compute", "bf16"}, {"gradients", "fp32"}, {"reduce", "fp32"}, {"master", "none"}, {"state", "fp32"}};
+/// Frozen weights in 16 bits, and what trains in fp32.
+json_value frozen_in(const std::string& half) { return {{"parameters", half}, {"compute", half}, {"gradients", "fp32"}, {"reduce", "fp32"}, {"master", "none"}, {"state", "fp32"}}; }
+
+/// The 16 bits that a GPU computes in: bf16 since Ampere (NVIDIA A100 architecture white paper, third-generation tensor cores).
+std::string half_of(const std::string& label) {
+  const auto* known = find_gpu(label);
+  return known != nullptr && known->maker == vendor::nvidia && known->compute_capability < 80 ? "fp16" : "bf16";
+}
 
 /// PEFT's adapters on routed experts and a base of few bits under them are known of transformers before 5, where experts are linear layers.
 const json_value over_linear_experts = {{"name", "hf-trainer"}, {"version", "2025-12"}};
 
-std::vector<taken_for_granted> defaults_of(const std::string& method, bool alone, bool sparse) {
+std::vector<taken_for_granted> defaults_of(const std::string& method, const std::string& half, bool alone, bool sparse) {
   std::vector<taken_for_granted> all;
   const bool full = method == "full";
   if (full && !alone) {
     all.push_back({"framework", "deepspeed", "Hugging Face Trainer over DeepSpeed"});
     all.push_back({"sharding", "zero3", "ZeRO-3: parameters, gradients and states are divided"});
-    all.push_back({"precision", "bf16-mixed", "bf16 weights beside an fp32 copy"});
+    all.push_back({"precision", half + "-mixed", half + " weights beside an fp32 copy"});
   } else {
     if (sparse && !full)
       all.push_back({"framework", over_linear_experts, "Hugging Face Trainer with PEFT, over transformers before 5"});
@@ -35,9 +42,9 @@ std::vector<taken_for_granted> defaults_of(const std::string& method, bool alone
       all.push_back({"framework", "hf-trainer", full ? "Hugging Face Trainer" : "Hugging Face Trainer with PEFT"});
     if (!alone) all.push_back({"sharding", "ddp", "every GPU has the whole model"});
     if (full)
-      all.push_back({"precision", "bf16-autocast", "fp32 weights, computed with in bf16: a model loaded in fp32, bf16=True"});
+      all.push_back({"precision", half + "-autocast", "fp32 weights, computed with in " + half + ": a model loaded in fp32, " + half + "=True"});
     else
-      all.push_back({"precision", in_bf16, method == "qlora" ? "what is not quantised is bf16, adapters are fp32" : "frozen weights are bf16, adapters fp32"});
+      all.push_back({"precision", frozen_in(half), method == "qlora" ? "what is not quantised is " + half + ", adapters are fp32" : "frozen weights are " + half + ", adapters fp32"});
   }
   if (!full) {
     json_value adapter = {{"kind", "lora"}, {"rank", 16}, {"targets", "all-linear"}, {"format", "fp32"}};
@@ -83,15 +90,20 @@ std::vector<advice> for_more(headroom::job j, std::int64_t sequence, const deadl
   }, 8, list);
 }
 
+constexpr std::int64_t usual_sequence = 2048;
+/// Tokens that a model has learned positions for; 0: any number.
+std::int64_t positions_of(const shape& m) { return m.position == position_kind::learned ? m.max_positions : 0; }
+
 draft drafted(const fit_request& asked, const shape& model) {
   draft d;
   d.replace("model", model_to_json(model), asked.model_place);
   d.say({"hardware", "gpu"}, asked.gpu, asked.mark + "gpu");
   if (asked.gpus > 1) d.say({"hardware", "gpus_per_node"}, asked.gpus, asked.mark + "gpus");
   if (asked.taken > 0) d.say({"hardware", "taken_gib"}, asked.taken, asked.mark + "taken");
-  for (const auto& k : defaults_of(asked.method, asked.gpus == 1, model.sparse())) d.say({k.key}, k.value, "fit");
+  for (const auto& k : defaults_of(asked.method, half_of(asked.gpu), asked.gpus == 1, model.sparse())) d.say({k.key}, k.value, "fit");
   d.say({"batch", "micro"}, asked.micro, asked.mark + "micro");
-  d.say({"batch", "sequence"}, asked.sequence, asked.mark + "sequence");
+  const auto most = positions_of(model);
+  d.say({"batch", "sequence"}, asked.sequence > 0 ? asked.sequence : most > 0 ? std::min(most, usual_sequence) : usual_sequence, asked.mark + "sequence");
   if (asked.rank > 0) d.say({"adapter", "rank"}, asked.rank, asked.mark + "rank");
   for (const auto& s : asked.set) say_key(d, s);
   return d;
@@ -103,20 +115,21 @@ fit_answer fitted(const fit_request& asked, const file_base& base, const deadlin
   if (asked.rank > 0 && asked.method == "full") fail("headroom: " + asked.mark + "rank is of adapters: " + asked.mark + "lora or " + asked.mark + "qlora");
   const auto d = drafted(asked, read_model_named(asked.model, asked.model_place, base));
   fit_answer a{.written = d.job, .job = read_measured_job(d.job, {.base = base}, until), .notes = d.notes, .granted = {}, .longest = {}, .largest = {}, .more = {}, .help = {}};
-  a.granted = defaults_of(asked.method, asked.gpus == 1, a.job.model.sparse());
+  a.granted = defaults_of(asked.method, half_of(asked.gpu), asked.gpus == 1, a.job.model.sparse());
   std::erase_if(a.granted, [&](const taken_for_granted& k) { return !d.job.contains(k.key) || !stands(d.job[k.key], k.value); });
   const confidence sure{asked.confidence};
   a.longest = solved_twice(a.job, unknowns::sequence, sure, until);
   a.largest = solved_twice(a.job, unknowns::micro_batch, sure, until);
-  a.more = a.longest.predicted > 0 ? 2 * a.longest.predicted : a.job.batch.sequence;
-  a.help = for_more(a.job, a.more, until);
+  const auto most = positions_of(a.job.model);
+  a.more = a.longest.predicted == 0 ? a.job.batch.sequence : most > 0 ? std::min(2 * a.longest.predicted, most) : 2 * a.longest.predicted;
+  if (a.more > a.longest.predicted) a.help = for_more(a.job, a.more, until);
   return a;
 }
 
 ordered_json fit_json(const fit_answer& a, confidence sure) {
   const auto number = [](std::int64_t n) { return n > 0 ? ordered_json(n) : ordered_json(nullptr); };
   auto granted = ordered_json::object();
-  for (const auto& k : a.granted) granted[k.key] = {{"value", k.value}, {"means", std::string{k.means}}};
+  for (const auto& k : a.granted) granted[k.key] = {{"value", k.value}, {"means", k.means}};
   return {{"job", a.written},
           {"granted", granted},
           {"confidence", sure.share()},

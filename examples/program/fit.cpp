@@ -32,8 +32,8 @@ calls::fit_request request_of(const fit_request& asked) {
 
 /// "hf-trainer: Hugging Face Trainer"; of an object what it means, and its rank.
 std::string shown(const taken_for_granted& k) {
-  if (k.value.is_string()) return k.value.get<std::string>() + ": " + std::string{k.means};
-  return std::string{k.means} + (k.value.contains("rank") ? ", rank " + k.value["rank"].dump() : "");
+  if (k.value.is_string()) return k.value.get<std::string>() + ": " + k.means;
+  return k.means + (k.value.contains("rank") ? ", rank " + k.value["rank"].dump() : "");
 }
 
 /// What was filled in comes first: the numbers below are of these settings alone.
@@ -73,7 +73,10 @@ int run(const fit_request& asked, const streams& io) {
     const palette ink{io.colour};
     print_granted(io.out, ink, a);
     print_numbers(io.out, ink, a, sure);
-    io.out << "\nFor " << grouped(a.more) << " tokens" << (a.longest.predicted > 0 ? ", twice as many:\n" : ":\n") << advice_text(a.help, ink);
+    if (a.more > a.longest.predicted)
+      io.out << "\nFor " << grouped(a.more) << " tokens" << (a.more == 2 * a.longest.predicted ? ", twice as many:\n" : ":\n") << advice_text(a.help, ink);
+    else
+      io.out << "\nThe model has positions for " << grouped(a.more) << " tokens, and no more.\n";
   }
   return a.longest.predicted > 0 ? 0 : 1;
 }

@@ -60,7 +60,7 @@ inline void offer_fit(CLI::App& app, session& s) {
                               method == std::string{"qlora"} ? "LoRA over a base of 4 bits" : method == std::string{"lora"} ? "LoRA over a 16-bit base" : "Every parameter trains");
   command->add_option("--gpu", asked->gpu, "The GPU's name (headroom list gpus)")->type_name("NAME");
   command->add_option("--gpus", asked->gpus, "How many of them, in one node")->check(CLI::Range(1, 1024))->capture_default_str()->type_name("N");
-  command->add_option("--sequence", asked->sequence, "Tokens of the sequences of which a micro-batch is made")->check(CLI::Range(1, 1 << 28))->capture_default_str()->type_name("N");
+  command->add_option("--sequence", asked->sequence, "Tokens of the sequences of which a micro-batch is made (2048, or as many as the model has positions for)")->check(CLI::Range(1, 1 << 28))->type_name("N");
   command->add_option("--micro", asked->micro, "Sequences of a micro-batch whose longest length is looked for")->check(CLI::Range(1, 1 << 20))->capture_default_str()->type_name("N");
   command->add_option("--rank", asked->rank, "The rank of the adapters (16)")->check(CLI::Range(1, 1 << 20))->type_name("N");
   command->add_option("--taken", asked->taken, "GiB of each GPU that others hold: a desktop, a second process")->check(CLI::Range(0.0, 4096.0))->type_name("GIB");

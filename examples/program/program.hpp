@@ -84,7 +84,7 @@ struct fit_request {
   std::vector<std::string> methods;  ///< one of "qlora", "lora" and "full"
   std::string gpu;
   std::int64_t gpus{1};
-  std::int64_t sequence{2048};
+  std::int64_t sequence{};  // 0: 2048, or as many as the model has positions for
   std::int64_t micro{1};
   std::int64_t rank{};               ///< 0: the usual one
   double taken{};                    ///< GiB of each GPU that others hold

@@ -73,6 +73,26 @@ TEST_CASE("what is taken for granted is said first, and not where it was said ot
   CHECK(answer_of(at.run("fit llama-3.1-8b --full --gpu h100-sxm-80gb --gpus 8 --json"))["granted"]["sharding"]["value"] == "zero3");
 }
 
+TEST_CASE("no sequence is longer than the positions that a model has learned, and no GPU computes in a format that it lacks") {
+  // GPT-2 has 1,024 positions (openai/gpt-2 model card); tensor cores for bf16 came with Ampere.
+  const scratch at;
+  const auto old = at.run("fit gpt2 --full --gpu t4");
+  CHECK(holds(old.out, "largest micro-batch of 1,024 tokens"));
+  CHECK(holds(old.out, "The model has positions for 1,024 tokens, and no more.\n"));
+  CHECK(holds(old.out, "fp16-autocast: fp32 weights, computed with in fp16: a model loaded in fp32, fp16=True"));
+  const auto seen = answer_of(at.run("fit gpt2 --full --gpu t4 --json"));
+  CHECK(seen["longest_sequence"]["predicted"] == 1024);
+  CHECK(seen["more"]["advice"].empty());
+  CHECK(seen["job"]["batch"]["sequence"] == 1024);
+  CHECK(holds(at.run("fit gpt2 --full --gpu t4 --sequence 2048").err, "batch.sequence must be at most model.max_positions, the positions that this model has learned; they are (found 1024)"));
+  for (const auto& [gpu, half] : {std::pair{"v100-32gb", "fp16"}, {"rtx-2080-ti", "fp16"}, {"a100-sxm-40gb", "bf16"}, {"mi300x-192gb", "bf16"}}) {
+    CAPTURE(gpu);
+    const auto job = answer_of(at.run(std::string{"fit llama-3.2-1b --lora --json --gpu "} + gpu))["job"];
+    CHECK(job["precision"]["compute"] == half);
+    CHECK(job["precision"]["parameters"] == half);
+  }
+}
+
 TEST_CASE("where nothing fits, it says what would help") {
   const scratch at;
   const auto seen = at.run("fit llama-3.1-8b --lora --gpu rtx-3060 --json");
