@@ -114,6 +114,7 @@ ordered_json fit_json(const fit_answer& a, headroom::confidence sure);
 struct import_request {
   std::vector<std::pair<std::string, std::string>> files{};  ///< names and texts
   std::string as{}, model{}, gpu{}, automatic{"trainer"}, program{};
+  std::string usual_gpu{};                                   ///< where neither the files nor `gpu` name one
   std::vector<std::string> set{};
   std::vector<std::pair<std::string, std::string>> environment{};
   std::vector<std::string> ignore{};

@@ -59,6 +59,7 @@ imported import_from(const import_request& asked) {
   import_files(d, std::move(files), with);
   say_given();
   if (!asked.gpu.empty()) d.say({"hardware", "gpu"}, asked.gpu, asked.mark + "gpu");
+  if (!asked.usual_gpu.empty() && !d.has({"hardware", "gpu"})) d.say({"hardware", "gpu"}, asked.usual_gpu, asked.mark + "gpu");
   for (const auto& s : asked.set) say_key(d, s);
   const auto j = d.settled();
   for (const auto& index : d.indices) d.notes.push_back(compared(index, j.model));

@@ -59,6 +59,13 @@ std::int64_t gpus_of_pod(const json_value* spec) {
   return std::max(together, before);
 }
 
+/// Whether any of its containers asks for GPUs, wherever they stand.
+bool gpus_asked(const json_value* object) {
+  if (object == nullptr) return false;
+  const auto text = object->dump(-1, ' ', false, json_value::error_handler_t::replace);
+  return text.find("\"nvidia.com/gpu\"") != std::string::npos || text.find("\"amd.com/gpu\"") != std::string::npos;
+}
+
 struct gpus {
   std::int64_t pods{}, per_pod{};
 };
@@ -104,15 +111,50 @@ void put_on(json_value& job, const gpus& asked) {
   settle("nodes", asked.pods);
 }
 
+/// A workload's job: its annotation, or what its command is, which was read with its machines.
+struct asked_job {
+  std::string text{};
+  bool own_command{};
+};
+/// Who made it was reviewed before.
+bool owned(const json_value* object) {
+  const auto* owners = at(object, "metadata", "ownerReferences");
+  return owners != nullptr && owners->is_array() && !owners->empty();
+}
+/// KEY=VALUE, blanks between them.
+std::vector<std::string> settings_in(const std::string& text) {
+  std::vector<std::string> all;
+  for (std::size_t from = text.find_first_not_of(" \t\n"); from != std::string::npos;) {
+    const auto to = std::min(text.find_first_of(" \t\n", from), text.size());
+    all.push_back(text.substr(from, to - from));
+    from = text.find_first_not_of(" \t\n", to);
+  }
+  return all;
+}
+/// The job of a workload, or nothing where it has none. `asks`: an annotation says that its command is one.
+/// Errors: job_error for an annotation that is none, and for a command that is not understood.
+std::optional<asked_job> job_in(const json_value* object, const policy& by, bool& asks) {
+  if (auto text = annotation(object, job_annotation)) {
+    asks = true;
+    return asked_job{std::move(*text), false};
+  }
+  const auto wish = annotation(object, import_annotation);
+  if (wish && *wish != "true" && *wish != "false") fail("headroom: annotation " + std::string{import_annotation} + " must be \"true\" or \"false\", found " + io::in_quotes(*wish));
+  asks = wish && *wish == "true";
+  const bool read = asks || (by.reads_commands && !wish && gpus_asked(object));
+  if (!read || !by.read_command || owned(object)) return std::nullopt;
+  return asked_job{by.read_command(object->dump(-1, ' ', false, json_value::error_handler_t::replace), settings_in(annotation(object, set_annotation).value_or(""))), true};
+}
+
 /// A decision, and how sure it was to be.
 struct judged_job {
   io::admission said{};
   std::optional<confidence> sure{};
 };
-judged_job judge(const json_value* object, const std::string& text, std::optional<double> share, std::chrono::steady_clock::time_point end) {
+judged_job judge(const json_value* object, const asked_job& of, std::optional<double> share, std::chrono::steady_clock::time_point end) {
   try {
-    auto job = io::parse_json(text, "annotation " + std::string{job_annotation});
-    put_on(job, gpus_of(object));
+    auto job = io::parse_json(of.text, "annotation " + std::string{job_annotation});
+    if (!of.own_command) put_on(job, gpus_of(object));
     if (const auto stated = annotation(object, confidence_annotation)) {
       const auto value = io::parse_json(*stated, "annotation " + std::string{confidence_annotation});
       share = io::number_at(value, "annotation " + std::string{confidence_annotation}, 0.5, 0.999);
@@ -133,6 +175,12 @@ std::string reviewed(const verdict& v, int code, const std::string& message, boo
   else if (!message.empty())
     response["status"] = {{"code", code}, {"message", message}};
   const io::ordered_json all = {{"apiVersion", "admission.k8s.io/v1"}, {"kind", "AdmissionReview"}, {"response", response}};
+  return all.dump(-1, ' ', false, io::ordered_json::error_handler_t::replace);
+}
+
+/// Allowed, with a warning that kubectl prints.
+std::string warned(const verdict& v, const std::string& message) {
+  const io::ordered_json all = {{"apiVersion", "admission.k8s.io/v1"}, {"kind", "AdmissionReview"}, {"response", {{"uid", v.uid}, {"allowed", true}, {"warnings", {message}}}}};
   return all.dump(-1, ' ', false, io::ordered_json::error_handler_t::replace);
 }
 
@@ -172,11 +220,14 @@ answer review(std::string_view body, const policy& by, std::chrono::steady_clock
     return {400, "headroom: the body must be an AdmissionReview of admission.k8s.io/v1 with a request.uid", {.decision = "bad_input", .reason = "no_review", .allowed = false}};
   v = {.uid = *uid->get_ptr<const std::string*>(), .kind = shown(at(&whole, "request", "kind", "kind")), .space = shown(at(&whole, "request", "namespace")), .name = shown(at(&whole, "request", "name")), .user = shown(at(&whole, "request", "userInfo", "username"))};
   const auto* object = at(&whole, "request", "object");
-  std::optional<std::string> job;
+  std::optional<asked_job> job;
+  bool asks = true;
   try {
-    job = annotation(object, job_annotation);
+    job = job_in(object, by, asks);
   } catch (const error& e) {
-    return refused(std::move(v), "bad_input", "bad_input", 400, e.what(), by.audit);
+    if (asks) return refused(std::move(v), "bad_input", "bad_input", 400, e.what(), by.audit);
+    v.decision = "not_understood", v.sentence = e.what();
+    return {200, warned(v, std::string{"not judged: "} + e.what()), v};
   }
   if (!job) return {200, reviewed(v, 200, {}, false), v};
   const auto [a, sure] = judge(object, *job, by.confidence, end);

@@ -28,6 +28,7 @@ using seconds = std::chrono::duration<double>;
 struct settings {
   std::string certificate{}, key{}, log{"all"};
   policy by{};
+  std::string gpu{};   ///< of workloads that choose none by a label
   double answer{4.0};  ///< seconds
 };
 
@@ -75,7 +76,8 @@ class advisor {
 /// One line of JSON on standard error for each decision about a job.
 void log(const verdict& v, const settings& s, double took) {
   const bool refused = v.decision != "fits";
-  if (v.decision == "not_asked" || s.log == "none" || (s.log == "refused" && !refused)) return;
+  const bool quiet = v.decision == "not_asked" || v.decision == "not_understood";
+  if (quiet || s.log == "none" || (s.log == "refused" && !refused)) return;
   const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   nlohmann::ordered_json line = {{"time", static_cast<double>(now) / 1000.0}, {"decision", v.decision}, {"allowed", v.allowed}, {"audit", s.by.audit}, {"seconds", took},
                                  {"uid", v.uid}, {"kind", v.kind}, {"namespace", v.space}, {"name", v.name}, {"user", v.user}, {"sentence", v.sentence}};
@@ -117,6 +119,9 @@ int main(int count, char** arguments) try {
   settings s;
   advisor advice;
   s.by.advise = [&advice](const auto&... of) { return advice(of...); };
+  s.by.read_command = [&s](const std::string& workload, const std::vector<std::string>& set) {
+    return calls::import_from({.files = {{"workload.json", workload}}, .usual_gpu = s.gpu, .set = set, .model_base = headroom::io::no_files, .job_base = headroom::io::no_files}).job.dump();
+  };
   counters seen;
   server_limits limits;
   limits.workers = std::max(1U, std::thread::hardware_concurrency());
@@ -128,6 +133,10 @@ int main(int count, char** arguments) try {
   app.add_option("--confidence", s.by.confidence, "fits with this confidence, unless an annotation says otherwise")->check(CLI::Range(0.5, 0.999));
   app.add_option("--seconds", s.answer, "for a decision; less where the API server asks for less. After them it answers 503, and failurePolicy decides")->capture_default_str()->check(CLI::Range(0.01, 30.0));
   app.add_flag("--audit", s.by.audit, "Allow what would be refused, with a warning");
+  app.add_flag("--read-commands", s.by.reads_commands, "Judge workloads that ask for GPUs and have no annotation by their own command; what is not understood is allowed, with a warning");
+  app.add_option("--gpu", s.gpu, "The GPU of a workload whose command is read and that chooses no GPU by a label of its nodes (headroom list gpus)")->check([](const std::string& name) {
+    return headroom::io::find_gpu(name) != nullptr ? std::string{} : "is no GPU that is known: " + name;
+  });
   app.add_flag_callback("--no-advice", [&s] { s.by.advise = nullptr; }, "A refusal does not say what would fit");
   app.add_option("--log", s.log, "Which decisions are logged on standard error, a line of JSON each")->capture_default_str()->check(CLI::IsMember({"all", "refused", "none"}));
   app.add_option("--connections", limits.connections, "at once")->capture_default_str()->check(CLI::Range(1, 4096));

@@ -125,5 +125,65 @@ class Webhook(Served):
             self.assertLess(self.memory() - before, GROWTH + (8 << 10))
 
 
+class Commands(Served):
+    """Workloads without a job: their own command is one, where an annotation or the cluster says so."""
+    OPTIONS = ["--gpu", "a100-sxm-80gb"]
+    SFT = ["torchrun", "--nproc_per_node", "8", "trl/scripts/sft.py", "--model_name_or_path", "meta-llama/Llama-3.1-8B", "--dataset_name", "x", "--max_length", "4096",
+           "--per_device_train_batch_size", "1", "--bf16", "--output_dir", "o"]
+
+    def workload(self, command, gpus=8, labels=None, **annotations):
+        of = pod("", gpus)
+        of["metadata"]["annotations"] = {"headroom.dev/" + name.replace("_", "-"): value for name, value in annotations.items()}
+        of["spec"]["containers"][0]["command"] = command
+        if labels:
+            of["spec"]["nodeSelector"] = labels
+        return of
+
+    def lora(self, rank=16):
+        return [*self.SFT, "--use_peft", "--lora_r", str(rank), "--gradient_checkpointing", "True"]
+
+    def test_the_command_is_judged_where_an_annotation_asks(self):
+        # Every GPU holds 8.03 billion weights, gradients and two moments in fp32: 120 GiB of 79.
+        self.denied(self.decide(self.workload(self.SFT, **{"import": "true"})), 422, "DOES NOT FIT")
+        self.assertIn("FITS with", self.decide(self.workload(self.lora(), **{"import": "true"}))["status"]["message"])
+        small = self.workload(self.lora(), labels={"nvidia.com/gpu.product": "Tesla-T4"}, **{"import": "true"})
+        self.denied(self.decide(small), 422, "DOES NOT FIT")
+        self.assertTrue(self.decide(self.workload(self.SFT))["allowed"])
+        self.assertTrue(self.decide(self.workload(self.SFT, **{"import": "false"}))["allowed"])
+        self.denied(self.decide(self.workload(self.SFT, **{"import": "yes"})), 400, "headroom.dev/import must be")
+
+    def test_what_the_command_leaves_open_is_set_beside_it(self):
+        open_model = [*self.lora()[:5], "/models/mine", *self.lora()[6:]]
+        self.denied(self.decide(self.workload(open_model, **{"import": "true"})), 400, "model")
+        self.assertTrue(self.decide(self.workload(open_model, **{"import": "true", "set": "model=llama-3.2-1b\n batch.micro=1"}))["allowed"])
+        self.denied(self.decide(self.workload(open_model, **{"import": "true", "set": "nonsense"})), 400, "KEY=VALUE")
+        self.denied(self.decide(self.workload(open_model, **{"import": "true", "set": "model=/etc/passwd"})), 400, "headroom:")
+
+    def test_what_is_not_understood_is_refused_where_it_was_asked(self):
+        self.denied(self.decide(self.workload(["python", "serve.py"], **{"import": "true"})), 400, "starts no training")
+        self.denied(self.decide(self.workload([*self.SFT, "--no_such_argument", "1"], **{"import": "true"})), 400, "no_such_argument")
+        self.denied(self.decide(self.workload(self.SFT, gpus=4, **{"import": "true"})), 400, "4 GPUs of each machine are asked for")
+
+    def test_a_pod_of_a_workload_was_judged_with_it(self):
+        of = self.workload(self.SFT, **{"import": "true"})
+        of["metadata"]["ownerReferences"] = [{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "a", "uid": "1"}]
+        self.assertTrue(self.decide(of)["allowed"])
+
+
+class EveryCommand(Commands):
+    OPTIONS = ["--gpu", "a100-sxm-80gb", "--read-commands"]
+
+    def test_the_command_is_judged_where_an_annotation_asks(self):
+        self.denied(self.decide(self.workload(self.SFT)), 422, "DOES NOT FIT")
+        self.assertIn("FITS with", self.decide(self.workload(self.lora()))["status"]["message"])
+        self.assertTrue(self.decide(self.workload(self.SFT, **{"import": "false"}))["allowed"])
+
+    def test_what_is_not_understood_is_allowed_with_a_warning(self):
+        said = self.decide(self.workload(["python", "serve.py"]))
+        self.assertEqual((said["allowed"], len(said["warnings"])), (True, 1))
+        self.assertIn("not judged: headroom: ", said["warnings"][0])
+        self.assertNotIn("warnings", self.decide(self.workload(["nginx"], gpus=None)))
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])
