@@ -2,6 +2,7 @@
 #include "review.hpp"
 
 #include <headroom/io/admission.hpp>
+#include <headroom/io/launchers/kubernetes_workload.hpp>
 #include <headroom/io/syntax/json_reader.hpp>
 
 namespace kubernetes {
@@ -91,7 +92,11 @@ gpus gpus_of(const json_value* object) {
     }
     return all;
   }
-  return {0, gpus_of_pod(spec)};
+  const auto* kind = at(object, "kind");
+  if (kind == nullptr || !kind->is_string() || !io::among_words("Job|JobSet|MPIJob|TrainJob|HyperPodPyTorchJob", kind->get_ref<const std::string&>())) return {0, gpus_of_pod(spec)};
+  const io::document other{.source = "the workload", .root = *object, .lines = {}};  // a kind of several roles
+  const auto machines = io::detail::kubernetes_workload{other}.machines();
+  return {machines.machines, machines.gpus};
 }
 
 /// The job on the GPUs that were asked for. Throws job_error where it is for others.

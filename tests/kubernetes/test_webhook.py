@@ -36,6 +36,18 @@ class Webhook(Served):
         self.denied(self.decide(kubeflow), 400, "another number of GPUs")
         self.denied(self.decide(pod(JOB, gpus="many")), 400, "nvidia.com/gpu")
 
+    def test_workloads_of_several_roles(self):
+        large = {**JOB, "model": "llama-3.1-70b"}
+        pods = {"template": {"spec": {"containers": [container(8)]}}}
+        def of(api, kind, spec):
+            return {"apiVersion": api, "kind": kind, "metadata": {"annotations": {"headroom.dev/job": json.dumps(large)}}, "spec": spec}
+        for nodes, fits in ((1, False), (4, True)):
+            for one in (of("kubeflow.org/v2beta1", "MPIJob", {"mpiReplicaSpecs": {"Launcher": {"replicas": 1, "template": {"spec": {"containers": [container(None)]}}}, "Worker": {"replicas": nodes, **pods}}}),
+                        of("trainer.kubeflow.org/v1alpha1", "TrainJob", {"trainer": {"numNodes": nodes, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 8}}}}),
+                        of("jobset.x-k8s.io/v1alpha2", "JobSet", {"replicatedJobs": [{"name": "w", "replicas": 1, "template": {"spec": {"parallelism": nodes, **pods}}}]}),
+                        of("batch.volcano.sh/v1alpha1", "Job", {"tasks": [{"name": "w", "replicas": nodes, **pods}]})):
+                self.assertEqual(self.decide(one)["allowed"], fits, one)
+
     def test_without_time_there_is_no_decision(self):
         """The API server says how long it waits; its failurePolicy decides what an HTTP error means."""
         process, port = start(self.files, "--log", "refused", stderr=subprocess.PIPE)

@@ -31,8 +31,16 @@ class kubernetes_workload {
  public:
   explicit kubernetes_workload(const document& from) : from_(&from) {}
 
-  /// Errors: job_error for a kind that starts no training, and for pods of which none or several ask for GPUs in different ways.
+  /// Its command, and its machines.
+  /// Errors: those of machines(); job_error where no container has a command.
   hosted_launch read() {
+    auto at = machines();
+    if (at.text.empty()) fail("headroom: " + at.place + ": no container of this " + from_->root["kind"].get<std::string>() + " has a command: give the script that it starts, too");
+    return at;
+  }
+  /// Its machines, and its command where it has one.
+  /// Errors: job_error for a kind that starts no training, and for pods that ask for GPUs in different ways.
+  hosted_launch machines() {
     const auto& root = from_->root;
     const auto kind = root["kind"].get<std::string>(), version = root["apiVersion"].is_string() ? root["apiVersion"].get<std::string>() : "";
     at_.place = from_->place("kind");
@@ -45,7 +53,6 @@ class kubernetes_workload {
     else if (kind == "Job" && version.starts_with("batch.volcano.sh/")) volcano_job();
     else if (kind == "Job") job({"spec"});
     else fail("headroom: " + at_.place + ": a " + printable(cut_to(kind, 60)) + " of Kubernetes is not read: Pod, Job, JobSet, PyTorchJob, HyperPodPyTorchJob, MPIJob, TrainJob and Volcano's Job are");
-    if (at_.text.empty()) fail("headroom: " + at_.place + ": no container of this " + kind + " has a command: give the script that it starts, too");
     return std::move(at_);
   }
 
