@@ -198,6 +198,8 @@ TEST_CASE("a SkyPilot task's machines and keys") {
   CHECK(j.hardware.gpus_per_node == 4);
   CHECK(j.hardware.gpu == gpus::h100_sxm_80gb);
   CHECK(job_of({task("  accelerators: L4\n", all)}).hardware.gpus_per_node == 1);
+  for (const auto* counted : {R"($(echo "$SKYPILOT_NODE_IPS" | wc -l))", R"(`echo "$SKYPILOT_NODE_IPS" | wc -l`)"})
+    CHECK(job_of({task("  accelerators: L4:4\n", "N=" + std::string{counted} + "; torchrun --nnodes=$N --nproc_per_node=4 " + sft, "num_nodes: 3\n")}).hardware.nodes == 3);
   CHECK(job_of({task("  instance_type: p4d.24xlarge\n  accelerators: A100:8\n", all)}).hardware.gpu == gpus::a100_sxm_40gb);
   const auto why = [&](const std::string& resources, const std::string& run, const std::string& more = {}) { return refusal_of({task(resources, run, more)}); };
   CHECK(holds(why("  accelerators: [A100:8, H100:8]\n", all), "task.yaml:2: accelerators names several, of which the run gets one"));

@@ -38,13 +38,22 @@ class skypilot_task {
     if (at_.gpus > 0) at_.environment.emplace_back("SKYPILOT_NUM_GPUS_PER_NODE", std::to_string(at_.gpus));
     const auto at = from_->place("run");
     const auto line = json_value::parse(at.substr(at.rfind(':') == std::string::npos ? at.size() : at.rfind(':') + 1), nullptr, false);
-    const auto script = root["run"].get<std::string>();
+    const auto script = with_nodes(root["run"].get<std::string>());
     const shell_word words[] = {{"sh", 1}, {"-c", 1}, {script, line.is_number_unsigned() ? static_cast<int>(std::min<std::uint64_t>(line.get<std::uint64_t>(), 100'000)) : 1}};
     at_.text = script_of(words);
     return std::move(at_);
   }
 
  private:
+  /// How many lines the list of addresses has, as tasks count their nodes (docs.skypilot.co, distributed jobs, of 0.5 and before).
+  [[nodiscard]] std::string with_nodes(std::string script) const {
+    const std::string counted = R"(echo "$SKYPILOT_NODE_IPS" | wc -l)", nodes = std::to_string(at_.machines);
+    for (const auto& [from, to] : {std::pair{"$(", ")"}, {"`", "`"}}) {
+      const auto idiom = from + counted + to;
+      for (auto at = script.find(idiom); at != std::string::npos; at = script.find(idiom, at + nodes.size())) script.replace(at, idiom.size(), nodes);
+    }
+    return script;
+  }
   void environment(const json_value& said) {
     if (!said.is_object()) return;
     for (const auto& [name, value] : said.items())
