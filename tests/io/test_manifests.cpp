@@ -173,6 +173,7 @@ TEST_CASE("scripts and configurations of a manifest") {
   CHECK(j.batch.micro == 4);
   CHECK(j.model == models::qwen2_5_0_5b);
   CHECK(j.hardware.gpus_per_node == 2);
+  CHECK(with_environment({manifest("[bash, /work/train.sh, \"4\"]"), script}, {{"SIZE", "1.5B"}}).model == models::qwen2_5_1_5b);  // --env wins
   CHECK(holds(refusal_of({manifest("[bash, /work/train.sh, \"4\"]")}), "job.yaml starts no training that is known here: give the script that it starts, too, \"/work/train.sh\""));
   CHECK(holds(refusal_of({manifest("[bash, /work/other.sh]"), script}), "job.yaml starts no training that is known here"));
   // Kubernetes writes out $(NAME) of the container's environment, and leaves $$(NAME) to the letter.
