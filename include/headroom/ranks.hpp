@@ -145,7 +145,7 @@ template <class Add, class Order>
 template <class Add, class Order>
 [[gnu::noinline]] constexpr void add_layer_wise_stage(const Add& add, walked_kind& k, const stage_cut& cut, const Order& order, std::int64_t stage, const breakdown& states) {
   const auto layers = walk_divided_layers(k.job);
-  const auto t = walk_stage(k.job, rank_weights(k.job, k.list), cut, layers, stage, order, &k.checkpoints, nullptr, &states);
+  const auto t = walk_stage(k.job, rank_weights(k.job, k.list), cut, layers, stage, order, &k.checkpoints, nullptr, &states, &k.other);
   add_stage(add, k, layers, routed_of_layer(k.job), t, stage);
 }
 /// The states of a stage are laid out before its layers are walked, for each stage again: neither lies on the stack beside the other.
@@ -167,7 +167,7 @@ template <class Add, class Order>
     if (j.sharding.stage == 3) s.assumptions.add(assumption::first_micro_batch_gathers);
     return;
   }
-  add_stages(add, k, layers, j.parallel.pipeline, [&](std::int64_t stage) { return walk_stage(s, weights, cut, layers, stage, order, &k.checkpoints); });
+  add_stages(add, k, layers, j.parallel.pipeline, [&](std::int64_t stage) { return walk_stage(s, weights, cut, layers, stage, order, &k.checkpoints, nullptr, nullptr, &k.other); });
 }
 
 template <class Add, class Order>
@@ -257,7 +257,7 @@ template <class Ranks, class Add, class Layers, class Order>
 constexpr void estimate_into(basic_report<Ranks>& r, const Add& add, const job& j, const Layers& layers, const Order& order) {
   auto& a = r.assumptions;
   for (std::size_t kind = 0; kind < j.hardware.kinds(); ++kind) {
-    if (has_other_models(j)) [[unlikely]] {
+    if (has_other_models(j) && !j.framework.modules.megatron()) [[unlikely]] {  // Megatron's stages have theirs beside them
       add_kind_with_others(r, add, j, kind, layers, order);
       continue;
     }

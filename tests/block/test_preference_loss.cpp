@@ -24,6 +24,10 @@ objective method_of(const std::string& program) {
   if (program == "trl-1.10-dpo") return {.kind = objective_kind::dpo, .code = method_code::trl};
   if (program == "trl-0.7-dpo") return {.kind = objective_kind::dpo, .code = method_code::trl_0_14};
   if (program == "ms-swift-4.6-dpo") return {.kind = objective_kind::dpo, .code = method_code::ms_swift};
+  if (program == "ms-swift-3.5-dpo") return {.kind = objective_kind::dpo, .code = method_code::ms_swift_3_5};
+  if (program == "ms-swift-3.5-dpo-sft") return {.kind = objective_kind::dpo, .code = method_code::ms_swift_3_5, .sft_weight = 100'000};
+  if (program == "ms-swift-3.4-dpo") return {.kind = objective_kind::dpo, .code = method_code::ms_swift_3_4};
+  if (program == "ms-swift-3.4-dpo-sft") return {.kind = objective_kind::dpo, .code = method_code::ms_swift_3_4, .sft_weight = 100'000};
   if (program == "llama-factory-dpo") return {.kind = objective_kind::dpo, .code = method_code::llama_factory};
   if (program == "openrlhf-0.11-dpo-without-flash-loss") return {.kind = objective_kind::dpo, .code = method_code::openrlhf};
   // Its scores were counted as they were made before 2025-02 (TRL 0.15), of all logits at once.
@@ -86,7 +90,7 @@ TEST_CASE("as counted, to a hundredth of the logits' number") {
     CHECK(std::abs(got.backward - r["backward_peak"].get<double>()) < close);
     ++seen;
   }
-  CHECK(seen == 66);
+  CHECK(seen == 90);
 }
 
 // OpenRLHF's fine-tuning: bf16 logits are made fp32, which flash-attn's kernel saves; in backward their gradient stands beside them

@@ -197,6 +197,14 @@ TEST_CASE("an evaluation says what it keeps, and of what") {
 TEST_CASE("a reference is where a method has one, and as it can be") {
   check_all(preference(), {
       {"", [](job&) {}},
+      {"sft_weight is modelled of", [](job& j) { j.objective.sft_weight = 1; }},
+      {"", [](job& j) { j.objective.sft_weight = 1; j.objective.code = method_code::ms_swift_3_4; }},
+      {"", [](job& j) { j.objective.sft_weight = 1; j.objective.code = method_code::llama_factory; }},
+      {"sft_weight is modelled of", [](job& j) { j.objective.sft_weight = 1; j.objective.code = method_code::llama_factory; j.objective.kind = objective_kind::kto; }},
+      {"objective.trainer's code", [](job& j) { j.objective.code = method_code::ms_swift_3_5; j.objective.kind = objective_kind::orpo; j.objective.reference = {}; }},
+      {"", [](job& j) { j.objective.reference_at = place::on_cpu; }},
+      {"reference_parameters_at must be", [](job& j) { j.objective.reference_at = place::on_cpu; j.sharding = zero(2); }},
+      {"reference_parameters_at must be", [](job& j) { j.objective.reference_at = place::on_nvme; }},
       {"no reference model", [](job& j) { j.objective.kind = objective_kind::simpo; }},
       {"", [](job& j) { j.objective.kind = objective_kind::simpo; j.objective.reference = reference_way::none; }},
       {"", [](job& j) { j.objective.kind = objective_kind::simpo; j.objective.reference = {}; }},
@@ -273,7 +281,7 @@ TEST_CASE("whose methods are walked, over which trainers and models") {
   check_all(preference(), {
       {"objective.trainer's code", [](job& j) { j.objective.code = method_code::nemo_rl; }},
       {"framework must be hf-trainer or deepspeed", [](job& j) { j.framework = frameworks::libtorch; j.sharding = {}; }},
-      {"framework must be hf-trainer or deepspeed", [](job& j) { j.framework = frameworks::megatron; j.sharding = {}; }},
+      {"as ms-swift runs them", [](job& j) { j.framework = frameworks::megatron; j.sharding = {}; }},
       {"framework must be hf-trainer or deepspeed", [](job& j) { j.framework = frameworks::llm_c; j.sharding = {}; }},
       {"", [](job& j) { j.framework = frameworks::hf_trainer; j.sharding = fsdp2(); }},
       {"parallel.pipeline must be 1", [](job& j) { j.framework = frameworks::hf_trainer; j.sharding = {}; j.parallel.pipeline = 8; j.parallel.schedule = schedule::naive; }},

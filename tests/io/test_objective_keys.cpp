@@ -33,6 +33,7 @@ bool says(const std::string& sentence, std::string_view part) { return sentence.
 
 TEST_CASE("a method alone, or with what stands beside it, is read and written back") {
   for (const std::string o : {R"("dpo")", R"("reward")", R"({"kind": "dpo", "trainer": "trl-0.14", "reference": "precomputed"})", R"({"kind": "dpo", "reference": "copy", "reference_parameters": "fp32"})",
+                              R"({"kind": "dpo", "reference": "copy", "reference_parameters_at": "cpu"})", R"({"kind": "dpo", "trainer": "ms-swift-3.4", "sft_weight": 0.1})",
                               R"({"kind": "distill", "trainer": "trl", "teacher": "qwen3-8b"})",
                               R"({"kind": "distill", "teacher": {"model": "qwen3-8b", "parameters": "fp32", "stage": 3, "parameters_at": "cpu"}})"}) {
     CAPTURE(o);

@@ -260,7 +260,8 @@ constexpr objection check_running(const job& j, const No& no) {
   if (const auto why = check_kernels(j, no)) return why;
   if (j.batch.packed && f.attention.packs_by_kernel && !by_kernel)
     return no("headroom: packed sequences need a kernel that takes them apart here; attention must be flash or flash3");
-  if (j.batch.packed && !f.attention.packs_documents && !by_kernel)
+  const bool of_pairs = f.modules.megatron() && has_own_loss(j.objective);  // rows of whole samples, which kernels take apart by their lengths (PackedSeqParams)
+  if (j.batch.packed && !f.attention.packs_documents && !by_kernel && !of_pairs)
     return no("headroom: packed sequences are not modelled for this framework by this version; batch.packed must be false", f.label);
   return {};
 }

@@ -102,12 +102,21 @@ constexpr tensor others_logits(program& p, const scene& s, std::int64_t width) {
   return logits;
 }
 
-/// Cross entropy of the first half of the samples, whose shifted logits are copied: the likelihood that ORPO and CPO add.
+/// Cross entropy of the first half of the samples, whose shifted logits are copied: the likelihood that ORPO and CPO add. Or of the logits as they are.
 constexpr tensor first_half_entropy(program& p, const scene& s, tensor logits) {
+  if (s.scoring.likelihood == half_entropy::unused) {
+    const auto named = p.make(p.elements(logits) / 2, p.width(logits), row::logits);
+    p.step(0, named.bit(), {.holds = logits.bit()});
+    p.hold_in_forward(named);
+    return named;
+  }
   const auto half = p.view(logits, p.elements(logits) / 2);
   p.step(logits.bit(), half.bit());
-  const auto shifted = p.make(checked::mul(checked::mul(s.samples / 2, s.sequence > 1 ? s.sequence - 1 : 1), s.vocabulary), p.width(logits), row::logits);
-  p.step(half.bit(), shifted.bit());
+  auto shifted = half;
+  if (s.scoring.likelihood != half_entropy::after_as_they_are) {
+    shifted = p.make(checked::mul(checked::mul(s.samples / 2, s.sequence > 1 ? s.sequence - 1 : 1), s.vocabulary), p.width(logits), row::logits);
+    p.step(half.bit(), shifted.bit());
+  }
   const auto all = p.make(p.elements(shifted), p.width(shifted), row::logits), scalar = p.make(1, 4);
   p.step(shifted.bit(), all.bit(), {.saves = all.bit()});
   p.step(all.bit(), scalar.bit(), {.saves = all.bit()});
@@ -148,13 +157,18 @@ constexpr tensor compared_scores(program& p, const scene& s, tensor logits, std:
   const auto& how = s.scoring;
   const auto scalar = p.make(1, 4);
   tensor_set parts{};
-  if (how.cross_entropy_first) parts |= first_half_entropy(p, s, logits).bit();
+  if (how.likelihood == half_entropy::before) parts |= first_half_entropy(p, s, logits).bit();
   parts |= scores_of(p, s, logits).bit();
+  if (how.likelihood > half_entropy::before) {
+    const auto likelihood = first_half_entropy(p, s, logits);
+    if (how.likelihood != half_entropy::unused) parts |= likelihood.bit();
+  }
   if (how.means_halves) mean_metric(p, logits, {});
   if (s.compares) {
     p.other_here();
     const auto hidden = others_hidden_states(p, s), theirs = others_logits(p, s, p.width(logits));
     parts |= scores_of(p, s, theirs).bit();
+    if (how.likelihood > half_entropy::before) first_half_entropy(p, s, theirs);
     if (how.means_halves) mean_metric(p, theirs, hidden);
   }
   p.step(parts, scalar.bit());

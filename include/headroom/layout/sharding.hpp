@@ -117,6 +117,7 @@ struct offload {
   std::int64_t parameter_buffer_count{-1};
   std::int64_t parameter_buffer_size{-1};
   std::int64_t max_in_cpu{-1};
+  std::int32_t optimizer_fraction{1'000'000};  ///< of the trained parameters, whose optimizer lies there: millionths (Megatron-LM's --optimizer-offload-fraction)
 
   friend constexpr bool operator==(const offload&, const offload&) = default;
 };

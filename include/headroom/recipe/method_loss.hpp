@@ -28,6 +28,10 @@ enum class logits_entropy : std::uint8_t {
   all_at_once,   ///< of a copy, of all tokens at once
 };
 
+/// The likelihood of the first half of the samples, by cross entropy of their logits: before all are scored, of a shifted copy; or after, of such a
+/// copy or of the logits as they are, of the reference's, too. `unused`: the loss does not need it, but a variable names it until the loss is there.
+enum class half_entropy : std::uint8_t { none, before, after_of_copy, after_as_they_are, unused };
+
 /// How a trainer's code computes the loss of a method with several models: what it copies and keeps of the logits.
 struct method_loss {
   label_scores scores{};
@@ -35,7 +39,7 @@ struct method_loss {
   logits_entropy entropy{};
   bool shifts{true};               ///< logits[:, :-1]; else labels are rolled
   bool widens{};                   ///< logits are made fp32 whatever they come in
-  bool cross_entropy_first{};      ///< of the first half of the samples
+  half_entropy likelihood{};
   bool names_logits{true};         ///< a variable names the logits until the loss is there
   bool names_reference{};          ///< … those of the reference, too
   bool copies_by_verdict{};        ///< … and copies of the samples that are wanted and of those that are not, and of the tokens of the first (KTO)
@@ -52,7 +56,8 @@ struct method_loss {
 /// Sources: TRL trl/trainer/dpo_trainer.py and kto_trainer.py _compute_loss (since 0.29), trl/experimental/{orpo,cpo}/*_trainer.py concatenated_forward and
 /// get_batch_logps, trl/experimental/gkd/gkd_trainer.py generalized_jsd_loss; 0.15 to 0.28 dpo_trainer.py
 /// concatenated_forward (output_hidden_states since 0.19, 53c4a7c2b of 2025-06-12); up to 0.11 get_batch_logps;
-/// ms-swift swift/rlhf_trainers/dpo_trainer.py concatenated_forward and rlhf_mixin.py get_per_token_logps; LLaMA-Factory
+/// ms-swift swift/rlhf_trainers/dpo_trainer.py concatenated_forward and rlhf_mixin.py get_per_token_logps (the likelihood from scores since 19b34bc5c of
+/// 2025-06-11; label by label since c60ceecfe of 2025-05-15, get_batch_logps and get_nll_loss before); LLaMA-Factory
 /// src/llamafactory/train/dpo/trainer.py concatenated_forward and trainer_utils.py get_batch_logps; OpenRLHF openrlhf/models/actor.py forward.
 /// GRPO and RLOO: TRL trl/trainer/grpo_trainer.py _get_per_token_logps_and_entropies: in place since 1.0 (c49f3753e of 2026-03-10, rloo_trainer.py
 /// f18d59425), a copy before; entropies 128 tokens at a time since 0.23 (deae7e00b of 2025-09-04), sample by sample since 0.20 (7e8ef867a of
@@ -66,7 +71,7 @@ struct method_loss {
 /// value head makes fp32 logits (trl/models/modeling_value_head.py forward).
 /// `kernels`: flash-attn is installed.
 constexpr method_loss loss_of(const objective& o, bool kernels) {
-  const bool entropy_on_half = o.kind == objective_kind::orpo || o.kind == objective_kind::cpo;
+  const auto half = o.kind == objective_kind::orpo || o.kind == objective_kind::cpo ? half_entropy::before : half_entropy::none;
   const bool compares = traits_of(o.kind).reference;
   if (traits_of(o.kind).teacher) return {.names_reference = true, .divergence = true};
   if (o.kind == objective_kind::online_dpo) return {.scores = label_scores::whole, .names_logits = false, .reads_completion = true};
@@ -91,15 +96,21 @@ constexpr method_loss loss_of(const objective& o, bool kernels) {
   }
   switch (o.code) {
     case method_code::trl_0_28: return {.scores = label_scores::by_sample, .shifts = false, .names_logits = false, .means_halves = true, .keeps_hidden_states = true};
-    case method_code::trl_0_14: return {.scores = label_scores::whole, .cross_entropy_first = entropy_on_half};
+    case method_code::trl_0_14: return {.scores = label_scores::whole, .likelihood = half};
     case method_code::llama_factory: return {.scores = label_scores::whole, .widens = true};
     case method_code::openrlhf: return {.scores = kernels ? label_scores::in_kernel : label_scores::in_chunks, .shifts = false, .widens = true, .names_logits = false};
+    case method_code::ms_swift_3_4:
+      if (compares) return {.scores = label_scores::whole, .likelihood = o.sft_weight > 0 ? half_entropy::after_of_copy : half_entropy::none, .names_logits = false};
+      break;
+    case method_code::ms_swift_3_5:
+      if (compares) return {.scores = label_scores::by_sample, .shifts = false, .likelihood = o.sft_weight > 0 ? half_entropy::after_as_they_are : half_entropy::unused, .names_logits = false};
+      break;
     case method_code::ms_swift:
       if (compares) return {.scores = label_scores::by_sample, .shifts = false};
       break;
     default: break;
   }
-  return {.scores = label_scores::by_sample, .entropy = compares ? logits_entropy::of_copy : logits_entropy::none, .cross_entropy_first = entropy_on_half, .names_reference = compares,
+  return {.scores = label_scores::by_sample, .entropy = compares ? logits_entropy::of_copy : logits_entropy::none, .likelihood = half, .names_reference = compares,
           .copies_by_verdict = o.kind == objective_kind::kto};
 }
 
@@ -124,6 +135,8 @@ constexpr bool models_loss(const objective& o) {
     case method_code::trl: return true;
     case method_code::trl_0_28: return is(dpo);
     case method_code::trl_0_14: return is(dpo, orpo, cpo, simpo);
+    case method_code::ms_swift_3_5:
+    case method_code::ms_swift_3_4: return is(dpo);
     case method_code::ms_swift: return is(dpo, orpo, cpo, simpo, reward, classification, embedding, rerank);
     case method_code::llama_factory: return is(dpo, kto, orpo, simpo, reward);
     case method_code::openrlhf: return is(sft, dpo, reward);

@@ -12,7 +12,7 @@ namespace headroom {
 enum class objective_kind : std::uint8_t { sft, dpo, kto, orpo, cpo, simpo, reward, classification, embedding, rerank, distill, online_dpo, ppo, grpo, rloo };
 
 /// Whose code runs the method. Where its loss changed, an older release has a name of its own.
-enum class method_code : std::uint8_t { unset, trl, trl_0_29, trl_0_28, trl_0_22, trl_0_19, trl_0_14, ms_swift, ms_swift_megatron, llama_factory, openrlhf, verl, nemo_rl, slime, deepspeed_chat, medicalgpt };
+enum class method_code : std::uint8_t { unset, trl, trl_0_29, trl_0_28, trl_0_22, trl_0_19, trl_0_14, ms_swift, ms_swift_3_5, ms_swift_3_4, ms_swift_megatron, ms_swift_megatron_3_8, llama_factory, openrlhf, verl, nemo_rl, slime, deepspeed_chat, medicalgpt };
 
 /// How the reference's log-probabilities come about: by a copy of the model; by the model with its adapters switched off; by weights that are
 /// swapped in from the host; once, before the first step, so that they are data; or there is none.
@@ -36,6 +36,8 @@ struct objective {
   method_code code{};
   reference_way reference{};
   number_format reference_format{};  ///< of the weights of a reference that is a copy; not set(): the job's
+  place reference_at{};              ///< where a reference that is a copy waits: on the host it comes whole, or a unit at a time where weights are gathered
+  std::int32_t sft_weight{};         ///< of the likelihood of the answers that are wanted, beside the comparison, in millionths; 0: it is not computed
   bool reward_adapter{};             ///< the reward model is the trained one with other adapters, which lie beside its own
   model_role frozen{};               ///< the teacher of a distillation; else a reward model, without which a function or a server scores
   model_role critic{};               ///< trains beside the policy: a score for each token instead of the vocabulary's head
@@ -97,6 +99,12 @@ constexpr bool wraps_critic(const objective& o) { return o.critic.given() && (o.
 
 /// TRL's, of any release.
 constexpr bool of_trl(method_code c) { return c >= method_code::trl && c <= method_code::trl_0_14; }
+
+/// ms-swift's over Megatron-Core, of any release.
+constexpr bool of_swift_megatron(method_code c) { return c == method_code::ms_swift_megatron || c == method_code::ms_swift_megatron_3_8; }
+
+/// … over transformers' modules.
+constexpr bool of_swift(method_code c) { return c >= method_code::ms_swift && c <= method_code::ms_swift_3_4; }
 
 /// The row of a method.
 constexpr const objective_traits& traits_of(objective_kind k) { return all_objectives[static_cast<std::size_t>(k)]; }

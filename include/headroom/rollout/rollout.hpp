@@ -14,7 +14,7 @@ namespace headroom {
 enum class rollout_place : std::uint8_t { unset, colocated, separate };
 
 /// What a trainer may put on the host while completions are generated.
-enum class trainer_part : std::uint8_t { weights, optimizer };
+enum class trainer_part : std::uint8_t { weights, optimizer, gradients };
 /// A set of these.
 struct trainer_parts {
   std::uint32_t bits{};

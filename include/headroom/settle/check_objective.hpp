@@ -5,6 +5,7 @@
 #include <headroom/job.hpp>
 #include <headroom/model/check.hpp>
 #include <headroom/recipe/method_loss.hpp>
+#include <headroom/settle/check_divided_method.hpp>
 
 namespace headroom::detail {
 
@@ -14,11 +15,21 @@ constexpr objection check_reference(const job& j, const No& no) {
   const auto way = j.objective.reference;
   if (!traits_of(j.objective.kind).reference && way != reference_way::unset && way != reference_way::none)
     return no("headroom: this objective.kind has no reference model; leave objective.reference out");
+  if (j.objective.sft_weight > 0) {
+    const auto code = j.objective.code;
+    if (j.objective.kind != objective_kind::dpo || !(of_swift(code) || of_swift_megatron(code) || code == method_code::llama_factory))
+      return no("headroom: objective.sft_weight is modelled of DPO as ms-swift and LLaMA-Factory run it; elsewhere leave it out");
+  }
   if (way == reference_way::swapped) return no("headroom: references that are swapped in from the host are not modelled by this version; objective.reference must be copy, adapter-off, precomputed or none");
   if (way == reference_way::adapter_off && !j.adapter.active()) return no("headroom: objective.reference \"adapter-off\" needs an adapter");
   if (j.objective.reference_format.set() && (way == reference_way::adapter_off || way == reference_way::precomputed || way == reference_way::none || (way == reference_way::unset && j.adapter.active())))
     return no("headroom: objective.reference_parameters is the format of a reference that is a copy; objective.reference must be copy");
   if (j.objective.reference_format.set() && (j.objective.reference_format.quantised() || j.objective.code == method_code::verl)) return no("headroom: objective.reference_parameters must be fp32, bf16 or fp16, and is bf16 in verl, where it is left out");
+  if (j.objective.reference_at != place::on_gpu) {
+    const bool waits = j.sharding.gathers_units() || j.sharding.cuts(sharded_state::weights) || j.framework.modules.megatron();
+    if (way != reference_way::copy || j.objective.reference_at != place::on_cpu || !waits || !traits_of(j.objective.kind).reference)
+      return no("headroom: objective.reference_parameters_at must be none, or cpu where objective.reference is copy and weights are gathered (ZeRO's third stage, FSDP) or Megatron's");
+  }
   if (way == reference_way::copy && j.adapter.base.quantised()) return no("headroom: a copy of a quantised base as the reference is not modelled by this version; objective.reference must be adapter-off, precomputed or none");
   return {};
 }
@@ -78,6 +89,8 @@ template <class No>
 constexpr objection check_method_step(const job& j, const No& no) {
   const auto& o = j.objective;
   const auto& f = j.framework;
+  if (f.modules.megatron()) return check_divided_method(j, no);
+  if (of_swift_megatron(o.code)) return no("headroom: objective.trainer \"ms-swift-megatron\" runs Megatron's layers; framework must be megatron", f.label);
   if (generates(o.kind) && !models_generating(o))
     return no("headroom: of methods that generate completions GRPO and RLOO are modelled as TRL, ms-swift, verl and OpenRLHF run them, PPO as TRL, verl, OpenRLHF, DeepSpeed-Chat and LLaMA-Factory do, online DPO as TRL does; objective.trainer");
   if (generates(o.kind) && o.code == method_code::verl && j.attention != attention::flash)

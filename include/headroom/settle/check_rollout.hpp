@@ -4,6 +4,7 @@
 
 #include <headroom/job.hpp>
 #include <headroom/recipe/method_loss.hpp>
+#include <headroom/settle/check_divided_method.hpp>
 #include <headroom/rollout/engine_memory.hpp>
 #include <headroom/rollout/weight_sync.hpp>
 
@@ -70,7 +71,9 @@ constexpr objection check_generating_trainer(const job& j, const No& no) {
   const bool zero = j.sharding.by(sharder::deepspeed), units = j.sharding.gathers_units();
   if (!models_generating(j.objective))
     return no("headroom: rollout is modelled for objective.trainer \"trl\", \"ms-swift\", \"verl\" and \"openrlhf\" (PPO: \"trl\", \"verl\", \"openrlhf\", \"deepspeed-chat\", \"llama-factory\"); another program moves weights and models in its own way");
-  if (j.framework.modules.megatron() || j.framework.runtime != runtime::autograd || j.parallel.pipeline > 1 || j.parallel.tensor > 1)
+  if (j.framework.modules.megatron()) return check_divided_rollout(j, no);
+  if (r.trainer_moves.has(trainer_part::gradients)) return no("headroom: rollout.trainer_moves: only Megatron's buffers of gradients outlive a step; leave \"gradients\" out");
+  if (j.framework.runtime != runtime::autograd || j.parallel.pipeline > 1 || j.parallel.tensor > 1)
     return no("headroom: rollout is modelled beside trainers that run transformers' modules (Trainer, DeepSpeed, FSDP), not beside tensor or pipeline parallelism");
   if (const auto why = check_generating_ppo(j, no)) return why;
   if (code == method_code::verl && (r.engine == engine_kind::trainer || !units)) return no("headroom: rollout: of verl, FSDP with an engine of its own is modelled; sharding.kind must be \"fsdp1\" or \"fsdp2\", and rollout.engine \"vllm\"");
@@ -86,6 +89,21 @@ constexpr objection check_generating_trainer(const job& j, const No& no) {
   return {};
 }
 
+/// How long what is trained on is. verl lays samples without padding behind each other: their mean length, where so many are a micro-batch; and
+/// rows of a number of tokens, which hold the longest sample (verl/utils/seqlen_balancing.py rearrange_micro_batches).
+template <class No>
+constexpr objection check_generated_lengths(const job& j, const No& no) {
+  const auto& r = j.rollout;
+  const auto length = j.batch.longest();
+  const bool large = r.prompt > largest_length || r.completion > largest_length;
+  const auto longest = large ? 0 : r.prompt + r.completion;
+  if (length == longest) return {};
+  if (large || j.objective.code != method_code::verl) return no("headroom: batch.sequence must be rollout.prompt + rollout.completion; it is", length);
+  if (j.batch.packed) return length > longest ? objection{} : no("headroom: a packed row of verl's (batch.packed) must hold the longest sample: batch.sequence must be at least rollout.prompt + rollout.completion; it is", length);
+  if (length > longest || j.batch.padded) return no("headroom: batch.sequence must be rollout.prompt + rollout.completion, or less where samples are shorter and lie without padding (batch.padded false); it is", length);
+  return {};
+}
+
 template <class No>
 constexpr objection check_rollout(const job& j, const No& no) {
   const auto& r = j.rollout;
@@ -95,8 +113,7 @@ constexpr objection check_rollout(const job& j, const No& no) {
   if (j.objective.reference == reference_way::unset)
     return no("headroom: objective.reference is required where completions are generated, as programs differ: none where the KL term's weight is 0 (TRL's default), else copy, or adapter-off with an adapter");
   if (r.prompt < 1 || r.completion < 1) return no("headroom: rollout.prompt and rollout.completion are required: tokens of the longest prompt and of the longest completion");
-  if (r.prompt > largest_length || r.completion > largest_length || r.prompt + r.completion != j.batch.sequence)
-    return no("headroom: batch.sequence must be rollout.prompt + rollout.completion; it is", j.batch.sequence);
+  if (const auto why = check_generated_lengths(j, no)) return why;
   if (r.generations > 0 && j.objective.code != method_code::verl && checked::mul(checked::mul(j.batch.micro, j.batch.accumulation), j.hardware.gpus()) % r.generations != 0)
     return no("headroom: rollout.generations must divide batch.micro × accumulation × the GPUs, the completions of a step", r.generations);
   if (const auto why = check_generating_trainer(j, no)) return why;

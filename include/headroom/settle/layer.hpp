@@ -29,7 +29,7 @@ namespace headroom::detail {
 constexpr void settle_micro_batch(settled_job& r) {
   const auto& j = *r.source;
   r.layer.samples = checked::mul(j.batch.micro, traits_of(j.objective.kind).sequences);
-  const bool last_alone = (j.objective.kind == objective_kind::grpo || j.objective.kind == objective_kind::rloo) && j.objective.code != method_code::verl;
+  const bool last_alone = (j.objective.kind == objective_kind::grpo || j.objective.kind == objective_kind::rloo) && j.objective.code != method_code::verl && j.framework.modules.eager();
   r.layer.kept = j.rollout.given() && last_alone ? j.rollout.completion + 1 : 0;
   r.layer.tokens = checked::mul(r.layer.samples, r.layer.sequence) / j.parallel.context;
 }

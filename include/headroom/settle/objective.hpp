@@ -101,6 +101,7 @@ constexpr job standing_of_other(const job& j, const model_role& role) {
   // Adapters on nothing: a frozen model.
   r.adapter = {.kind = adapter_kind::lora, .rank = 1, .base = j.adapter.base, .base_skips = j.adapter.base_skips, .rest = j.adapter.rest};
   if (role.given()) r.adapter.base = r.adapter.rest = {};
+  if (!role.given() && j.objective.reference_at != place::on_gpu) r.offload.parameters = j.objective.reference_at;
   if (j.objective.code == method_code::verl) {  // in bf16, and on the host (verl/workers/fsdp_workers.py _build_model_optimizer: CPUOffload for all but the actor)
     r.precision = {.parameters = formats::bf16};
     r.offload.parameters = place::on_cpu;
@@ -143,6 +144,10 @@ constexpr void settle_head(settled_job& r) {
   if (r.model.classes == 0 && kind != objective_kind::embedding) r.model.classes = 1;
 }
 
+/// Megatron's models return a loss for each token, of which methods make log-probabilities: its own loss program (ms-swift
+/// swift/megatron/trainers/rlhf_mixin.py get_logps; verl verl/utils/megatron/tensor_parallel.py vocab_parallel_log_probs_from_logits).
+constexpr bool loss_of_method(const job& j) { return has_own_loss(j.objective) && traits_of(j.objective.kind).vocabulary && !stands_alone(j) && !j.framework.modules.megatron(); }
+
 /// Logits come in the format that the layers compute in, unless accelerate or transformers (until 4.45) make them fp32.
 constexpr void settle_method_loss(settled_job& r) {
   const auto& j = *r.source;
@@ -155,7 +160,7 @@ constexpr void settle_method_loss(settled_job& r) {
   s.loss = j.loss;
   s.loss_program = loss_style::compared;
   s.scoring = loss_of(o, j.attention == attention::flash || j.attention == attention::flash3);
-  s.scoring.one_row = j.batch.packed && o.code == method_code::ms_swift && o.kind == objective_kind::dpo;  // dpo_trainer.py concatenated_forward, padding_free
+  s.scoring.one_row = j.batch.packed && of_swift(o.code) && o.kind == objective_kind::dpo;  // dpo_trainer.py concatenated_forward, padding_free
   s.compares = other_model_of(j) != other_weights::none && !scores_first(o.kind);
   if (s.scoring.reads_completion) s.scored = j.rollout.completion;
   if (!s.compares && !generates(o.kind) && reference_of(j) != reference_way::precomputed) s.scoring.entropy = logits_entropy::none;

@@ -145,7 +145,7 @@ constexpr settled_job settle_checked(const job& j, std::size_t kind = 0) {
   settle_optimizer(r);
   settle_shards(r);
   settle_head(r);
-  if (has_own_loss(j.objective) && traits_of(j.objective.kind).vocabulary && !stands_alone(j))
+  if (loss_of_method(j))
     settle_method_loss(r);
   else
     settle_loss(r);

@@ -106,7 +106,7 @@ constexpr host_bytes host_of(const settled_job& s, const state_bytes& st, bytes 
     detail::offload_zero(h, s, st);
   else if (j.sharding.gathers_units())
     detail::offload_fsdp(h, s, st);
-  else if (j.offload.optimizer != place::on_gpu)
+  else if (j.offload.optimizer != place::on_gpu && !j.framework.modules.megatron())  // whose stages tell theirs
     detail::pin(h, st.gpu[row::optimizer_state], j.offload.pin_memory);
   // Megatron moves activations into tensors that are pinned one by one; their rounding is left out.
   (j.framework.modules.megatron() ? h.pinned : h.plain) += checkpoints;

@@ -169,6 +169,20 @@ constexpr objection check_megatron_states(const job& j, const No& no) {
   return j.adapter.active() ? check_megatron_adapters(j, no) : objection{};
 }
 
+/// An optimizer that updates on the host.
+template <class No>
+constexpr objection check_megatron_offload(const job& j, const No& no) {
+  const auto& o = j.offload;
+  if (o.parameters != place::on_gpu || o.optimizer == place::on_nvme) return no("headroom: for megatron offload.parameters must be none, and offload.optimizer none or cpu");
+  if (o.optimizer == place::on_gpu) return {};
+  if (!j.sharding.distributes_optimizer() || j.framework.modules.deepspeed() || j.framework.modules.nanotron() || j.optimizer.vector_moments > 0 || j.precision.compute.bits == 8)
+    return no("headroom: for megatron offload.optimizer cpu needs the distributed optimizer (sharding.kind \"megatron-distributed-optimizer\"), and is not modelled with Muon or fp8 by this version");
+  if (o.optimizer_fraction < 0 || o.optimizer_fraction > 1'000'000) return no("headroom: offload.optimizer_fraction must be from 0 to 1; in millionths", o.optimizer_fraction);
+  if (j.precision.set() && (j.precision.gradients != formats::fp32 || j.precision.state != formats::fp32 || j.precision.master != formats::fp32))
+    return no("headroom: for megatron offload.optimizer cpu is modelled with gradients, master copies and moments in fp32; precision");
+  return {};
+}
+
 /// CUDA graphs, and what is kept off the GPU.
 template <class No>
 constexpr objection check_megatron_graphs(const job& j, const No& no) {
@@ -180,8 +194,7 @@ constexpr objection check_megatron_graphs(const job& j, const No& no) {
     return no("headroom: CUDA graphs of layers do not go with full recompute; framework.options.cuda-graph-impl must be none", f.label);
   if (f.graphs.modules != 0 && (o.activations != place::on_gpu || !plain))
     return no("headroom: graphs that are captured before the first step are not modelled with offload or for the zero-bubble and dualpipe schedules by this version");
-  if (o.optimizer != place::on_gpu || o.parameters != place::on_gpu)
-    return no("headroom: offload of optimizer or parameters is not modelled for megatron by this version");
+  if (const auto why = check_megatron_offload(j, no)) return why;
   if (o.activations == place::on_gpu) return {};
   if (f.checkpointing.offloaded_modules == 0 || full)
     return no("headroom: for megatron offload.activations needs framework.options.offload-modules (attn_norm, qkv_linear, core_attn, attn_proj, mlp_norm, expert_fc1, moe_act), and no full recompute");

@@ -30,11 +30,19 @@ constexpr state_degrees degrees_of_states(const settled_job& s) {
   return divides ? degrees_of_shards(s) : state_degrees{};
 }
 
+/// Of what the optimizer keeps, what stays on the GPU where the rest is updated on the host. Whole tensors go there until the fraction is reached:
+/// at most one more than it (core/optimizer/cpu_offloading/hybrid_optimizer.py HybridDeviceOptimizer._get_sub_optimizer_param_groups).
+constexpr bytes kept_on_gpu(const settled_job& s, bytes all) {
+  const auto& o = s.source->offload;
+  return o.optimizer == place::on_gpu ? all : bytes{checked::ceil_div(checked::mul(all.count(), 1'000'000 - o.optimizer_fraction), 1'000'000)};
+}
+
 /// Whether the precision-aware optimizer works on the shards of parameters and gradients themselves. An fp8 recipe that is not delayed
 /// leaves it a master and gradients of its own, in fp32 (core/optimizer/optimizer_config.py, use_precision_aware_optimizer_no_fp8_or_ds_fp8).
 constexpr bool updates_shards(const settled_job& s) {
   const auto& habits = s.source->framework;
-  return habits.optimizer.precision_aware && (s.precision.master != formats::fp32 || !habits.fp8.names_recipe);
+  const bool aware = habits.optimizer.precision_aware || s.source->offload.optimizer != place::on_gpu;  // which it needs (core/optimizer/optimizer_config.py __post_init__)
+  return aware && (s.precision.master != formats::fp32 || !habits.fp8.names_recipe);
 }
 
 /// What the optimizer copies for the time of a step. Gradients that are not fp32 are copied to fp32 (distrib_optimizer.py
@@ -65,7 +73,8 @@ constexpr bytes update_temporaries(const settled_job& s, const stage_weights& al
 /// Beside bf16 parameters the precision-aware optimizer keeps the 16 bits that a master in fp32 has more (store_param_remainders).
 constexpr std::int64_t master_width(const settled_job& s) {
   const auto& p = s.precision;
-  return updates_shards(s) && p.master.bits == 32 && p.parameters == formats::bf16 ? 2 : p.master.width();
+  const bool remainders = updates_shards(s) && s.source->offload.optimizer == place::on_gpu;
+  return remainders && p.master.bits == 32 && p.parameters == formats::bf16 ? 2 : p.master.width();
 }
 
 /// Parameters and main gradients whole, master copy and optimizer state divided over data × context ranks (experts: over the ranks
@@ -90,11 +99,11 @@ constexpr breakdown states_of_stage(const settled_job& s, const stage_weights& a
   }
   b[row::gradients] = share(whole, p.gradients.width());
   const auto master = master_width(s);
-  b[row::master_parameters] = share(w.dense, master, d) + share(w.experts, master, e);
+  b[row::master_parameters] = kept_on_gpu(s, share(w.dense, master, d) + share(w.experts, master, e));
   if (s.source->framework.modules.nanotron()) b[row::communication_buffers] += bucketed(s, whole);
   if (under_deepspeed(s)) b[row::gradients] += other_gradients(s, whole);
   const auto state = s.optimizer.state.width() * s.optimizer.moments;
-  b[row::optimizer_state] = share(w.dense, state, d) + share(w.experts, state, e);
+  b[row::optimizer_state] = kept_on_gpu(s, share(w.dense, state, d) + share(w.experts, state, e));
   if (s.optimizer.vector_moments > 0)
     b[row::optimizer_state] += (s.optimizer.vector_moments - s.optimizer.moments) * share(w.plain, s.optimizer.state.width(), d);
   return b;

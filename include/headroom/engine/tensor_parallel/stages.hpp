@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/engine/tensor_parallel/layer_wise.hpp>
+#include <headroom/engine/tensor_parallel/method_phases.hpp>
 #include <headroom/engine/tensor_parallel/stage_chunks.hpp>
 #include <headroom/engine/tensor_parallel/stage_order.hpp>
 #include <headroom/step/timeline.hpp>
@@ -31,7 +32,8 @@ constexpr bytes inputs_left(const job& j, std::int64_t given, bytes input) { ret
 /// the end. `states`: what the stage holds of them, where that is known.
 template <class Order = detail::shipped_order>
 constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& weights, const stage_cut& cut, const divided_layers& w, std::int64_t stage,
-                              const Order& order = {}, bytes* on_host = nullptr, const detail::fsdp_layout* fsdp = nullptr, const breakdown* states = nullptr) {
+                              const Order& order = {}, bytes* on_host = nullptr, const detail::fsdp_layout* fsdp = nullptr, const breakdown* states = nullptr,
+                              host_bytes* host = nullptr) {
   const auto& j = *s.source;
   const auto& d = j.parallel;
 
@@ -40,12 +42,17 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
 
   const auto held_weights = weights.of_stage(cut, stage);
   const bool whole = detail::layer_wise(s);
-  const auto resident = detail::resident_of_stage(s,
+  auto resident = detail::resident_of_stage(s,
                                                   states != nullptr ? *states
                                                   : fsdp != nullptr ? detail::fsdp_states(s, *fsdp)
                                                   : whole         ? detail::layer_wise_states(s, weights.list(), cut, stage)
                                                                   : detail::states_of_stage(s, held_weights),
                                                   chunks.parts());
+  const auto reference = has_own_loss(j.objective) ? detail::reference_of_stage(s, held_weights) : detail::stage_reference{};
+  if (has_own_loss(j.objective)) [[unlikely]] {
+    resident.add(row::other_models, reference.resident());
+    resident += detail::engine_all_along(s, weights.list(), resident);
+  }
   const auto plan = detail::plan_of_stage<Order>(j, stage, static_cast<std::int64_t>(n));
   detail::offloaded_layers offloaded(chunks, n, plan, j.framework.pipeline.overlaps_experts);
   detail::tallest_of_stage tallest(chunks.totals(), n, w.input, properties_of(d.schedule).splits_backward, offloaded);
@@ -72,6 +79,11 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
       t.look(phases[i], i == 0 ? k.forward_layer : i == 1 ? -1 : k.backward_layer, all, i == 0 ? k.forward : i == 1 ? k.loss : k.backward);
     });
   }
+  if (has_own_loss(j.objective)) [[unlikely]] {
+    detail::look_at_method(t, s, weights.list(), reference, resident, chunks.parts().last);
+  }
+  if (host != nullptr && (has_own_loss(j.objective) || j.offload.optimizer != place::on_gpu)) [[unlikely]]
+    detail::add_stage_host(*host, s, weights.list(), held_weights, reference, resident);
   if (fsdp != nullptr) [[unlikely]] {
     t.watch_pools(resident.rows[row::gathered_parameters] + chunks.gathered(), bytes{0});
     for (const auto p : {phase::forward, phase::loss_forward, phase::backward, phase::step})

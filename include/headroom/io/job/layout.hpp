@@ -120,6 +120,7 @@ void describe(Keys& k, offload& o) {
     if (o.activations == place::on_nvme)
       fail("headroom: " + k.at("activations") + " must be \"none\" or \"cpu\", found \"nvme\"");
   k.flag("pin_memory", o.pin_memory, true);
+  k.scaled("optimizer_fraction", o.optimizer_fraction, std::int32_t{1'000'000}, 1e6, 1.0);
   k.whole("optimizer_buffer_count", o.optimizer_buffer_count, unset);
   k.whole("parameter_buffer_count", o.parameter_buffer_count, unset);
   k.whole("parameter_buffer_size", o.parameter_buffer_size, unset);

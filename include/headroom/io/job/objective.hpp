@@ -52,6 +52,8 @@ void describe(Keys& k, objective& o) {
   k.word("trainer", o.code);
   k.word("reference", o.reference);
   format_key(k, "reference_parameters", o.reference_format);
+  k.word("reference_parameters_at", o.reference_at);
+  k.scaled("sft_weight", o.sft_weight, 0, 1e6, 2000.0);
   k.flag("reward_adapter", o.reward_adapter);
 }
 

@@ -178,14 +178,17 @@ inline constexpr auto names_of<objective_kind> = std::array<named<objective_kind
                                                                                         {"gspo", objective_kind::grpo},
                                                                                         {"dapo", objective_kind::grpo}}};
 template <>
-inline constexpr auto names_of<method_code> = std::array<named<method_code>, 15>{{{"trl", method_code::trl},
+inline constexpr auto names_of<method_code> = std::array<named<method_code>, 18>{{{"trl", method_code::trl},
                                                                                   {"trl-0.29", method_code::trl_0_29},
                                                                                   {"trl-0.28", method_code::trl_0_28},
                                                                                   {"trl-0.22", method_code::trl_0_22},
                                                                                   {"trl-0.19", method_code::trl_0_19},
                                                                                   {"trl-0.14", method_code::trl_0_14},
                                                                                   {"ms-swift", method_code::ms_swift},
+                                                                                  {"ms-swift-3.5", method_code::ms_swift_3_5},
+                                                                                  {"ms-swift-3.4", method_code::ms_swift_3_4},
                                                                                   {"ms-swift-megatron", method_code::ms_swift_megatron},
+                                                                                  {"ms-swift-megatron-3.8", method_code::ms_swift_megatron_3_8},
                                                                                   {"llama-factory", method_code::llama_factory},
                                                                                   {"openrlhf", method_code::openrlhf},
                                                                                   {"verl", method_code::verl},
@@ -209,7 +212,7 @@ inline constexpr auto names_of<rollout_place> =
     std::array<named<rollout_place>, 2>{{{"colocated", rollout_place::colocated}, {"separate", rollout_place::separate}}};
 template <>
 inline constexpr auto names_of<trainer_part> =
-    std::array<named<trainer_part>, 2>{{{"parameters", trainer_part::weights}, {"optimizer", trainer_part::optimizer}}};
+    std::array<named<trainer_part>, 3>{{{"parameters", trainer_part::weights}, {"gradients", trainer_part::gradients}, {"optimizer", trainer_part::optimizer}}};
 template <>
 inline constexpr auto names_of<vendor> = std::array<named<vendor>, 7>{{{"nvidia", vendor::nvidia},
                                                                        {"amazon", vendor::amazon},

@@ -1,0 +1,154 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What a method has beside the steps of a stage of Megatron's layers: a reference, and what a rank holds while an engine generates, gets its
+// weights, or waits. Phases exclude each other.
+// Sources: ms-swift swift/megatron/trainers/rlhf_mixin.py prepare_model (the reference is a model of its own without DDP since 1b184f296 of
+// 2025-09-30) and dpo_trainer.py forward_step (its forward ends before the policy's begins); verl verl/workers/megatron_workers.py rollout_mode,
+// compute_log_prob, compute_ref_log_prob and update_actor, verl/utils/megatron_utils.py offload_megatron_model_to_cpu (parameters, and the gradients'
+// buffer is given back) and offload_megatron_optimizer (the master copies and the moments).
+#pragma once
+
+#include <headroom/engine/tensor_parallel/divided_layers.hpp>
+#include <headroom/engine/tensor_parallel/stage_states.hpp>
+#include <headroom/rollout/engine_memory.hpp>
+#include <headroom/rollout/weight_sync.hpp>
+#include <headroom/settle/objective.hpp>
+#include <headroom/sharding/host.hpp>
+#include <headroom/states/outside.hpp>
+#include <headroom/step/timeline.hpp>
+
+namespace headroom::detail {
+
+/// The weights of a reference that is a copy: as the stage's. Before 1b184f296 Megatron's DDP wrapped it, and with it came a buffer of gradients.
+struct stage_reference {
+  bytes weights{}, gradients{};
+  bool waits{};  ///< on the host, but for its own forward
+  [[nodiscard]] constexpr bytes resident() const { return waits ? bytes{0} : weights + gradients; }
+};
+constexpr stage_reference reference_of_stage(const settled_job& s, const stage_weights& all) {
+  const auto& o = s.source->objective;
+  if (other_model_of(*s.source) != other_weights::own) return {};
+  const auto n = all.dense + all.experts;
+  return {share(n, s.precision.parameters.width()), o.code == method_code::ms_swift_megatron_3_8 ? share(n, s.precision.gradients.width()) : bytes{0}, o.reference_at != place::on_gpu};
+}
+
+/// What leaves the GPU while the engine generates. Where parameters leave, so do gradients: their storage is given back, not copied.
+struct moved_states {
+  moment parameters{}, gradients{}, optimizer{};
+  [[nodiscard]] constexpr moment all() const { return parameters + gradients + optimizer; }
+};
+constexpr moved_states moved_of_stage(const settled_job& s, const moment& resident) {
+  const auto& moves = s.source->rollout.trainer_moves;
+  const auto row_of = [&](row r) { return moment(r, resident.rows[r]); };
+  moved_states m;
+  if (moves.has(trainer_part::weights)) m.parameters = row_of(row::model_parameters);
+  if (moves.has(trainer_part::weights) || moves.has(trainer_part::gradients)) m.gradients = row_of(row::gradients);
+  if (moves.has(trainer_part::optimizer)) m.optimizer = row_of(row::master_parameters) + row_of(row::optimizer_state);
+  return m;
+}
+
+/// The engine on this rank's GPU, which is started while the trainer has its parameters there.
+constexpr engine_memory engine_beside_stage(const settled_job& s, const inventory& list, bytes parameters) {
+  const auto& r = s.source->rollout;
+  const auto held = s.source->hardware.taken + context_of(*s.on) + (r.trainer_moves.has(trainer_part::weights) ? bytes{0} : parameters);
+  const auto e = engine_memory_of(s.model, list, r, s.on->memory, held);
+  if (const auto why = check_start(s.model, r, e)) refuse(why);
+  return e;
+}
+constexpr moment moment_of_engine(const engine_memory& e) { return moment(row::rollout_engine, e.weights + e.forward) + moment(row::kv_cache, e.cache); }
+
+/// An engine that never sleeps.
+constexpr moment engine_all_along(const settled_job& s, const inventory& list, const moment& resident) {
+  const auto& r = s.source->rollout;
+  return r.shares_gpus() && !r.sleeps() ? moment_of_engine(engine_beside_stage(s, list, resident.rows[row::model_parameters])) : moment{};
+}
+
+/// A forward without a graph over so many completions, at its tallest: one layer, or head and scores. Entropies are made of a copy of the logits
+/// where the policy scores (megatron_actor.py logits_processor: logits, the copy, and their fp32 form), of none where the reference does.
+constexpr bytes scoring_of_stage(const settled_job& s, std::int64_t samples, bool last, bool entropy) {
+  scene sc = s.layer;
+  sc.model = &s.model;
+  sc.samples = samples;
+  sc.tokens = checked::mul(samples, sc.sequence) / sc.context;
+  bytes most{0};
+  for (const auto& k : kinds_of(s.model)) most = max(most, walk_divided_layer(sc, trained_modules(*s.source, -1), k.kind, true).forward_off.total);
+  if (!last) return most;
+  const bytes logits{checked::mul(checked::mul(sc.tokens, s.model.vocab) / sc.tensor, sc.width)};
+  return max(most, logits + (entropy ? logits : bytes{0}) + 4 * logits / sc.width);
+}
+
+/// Weights go to the engine one tensor after the other: what tensor-parallel ranks hold of it, the whole, and a bucket that is sent
+/// (verl/utils/megatron_utils.py per_tensor_generator, default_tp_concat_fn; workers/rollout/vllm_rollout/vllm_rollout.py update_weights).
+constexpr bytes passing_weights(const settled_job& s, const inventory& list) {
+  const auto& r = s.source->rollout;
+  const auto whole = sync_sizes_of(s.model, list).tensor * s.precision.parameters.density();
+  return (r.sync_bucket_mib == 0 ? bytes{0} : r.bucket()) + (s.layer.tensor > 1 ? 2 : 1) * whole;
+}
+
+/// The phases that a method adds to those of a stage's step. `resident`: what the stage holds all the time, a reference and an engine that never
+/// sleeps included.
+constexpr void look_at_method(timeline& t, const settled_job& s, const inventory& list, const stage_reference& other, const moment& resident, bool last) {
+  const auto& j = *s.source;
+  const auto& r = j.rollout;
+  const auto moved = moved_of_stage(s, resident);
+  const auto compares = other_model_of(j);
+  const bool generates_first = generates(j.objective.kind);
+  const auto samples = generates_first && r.batch > 0 ? r.batch : s.layer.samples;
+  auto scores = resident;
+  scores -= moved.gradients + moved.optimizer;
+  if (generates_first) t.look_beside(phase::score, -1, scores + moment(row::logits, scoring_of_stage(s, samples, last, true)));
+  if (compares != other_weights::none) {
+    auto here = generates_first ? scores : resident;
+    if (generates_first && compares == other_weights::own) here -= moved.parameters;
+    t.look_beside(phase::reference, -1, here + moment(row::other_models, other.waits ? other.weights : bytes{0}) + moment(row::logits, scoring_of_stage(s, samples, last, false)));
+  }
+  if (!r.shares_gpus()) return;
+  const auto e = engine_beside_stage(s, list, resident.rows[row::model_parameters]);
+  const auto weights = r.sleeps() ? moment(row::rollout_engine, e.weights) : moment{};
+  t.look_beside(phase::sync, -1, scores + weights + moment(row::gathered_parameters, passing_weights(s, list)));
+  auto waits = resident;
+  waits -= moved.all();
+  t.look_beside(phase::generate, -1, waits + (r.sleeps() ? moment_of_engine(e) : moment{}));
+}
+
+/// What an optimizer on the host has there: masters and gradients in fp32, each tensor pinned by itself, so that it is rounded up to a power of
+/// two, and moments as they are (core/optimizer/cpu_offloading/hybrid_optimizer.py). Tensors of a rank are taken to be rounded as those of the
+/// whole model are.
+constexpr void add_optimizer_host(host_bytes& h, const settled_job& s, const inventory& list, const stage_weights& of_all) {
+  const auto& o = s.source->offload;
+  const auto w = trained_of(s, of_all);
+  if (o.optimizer == place::on_gpu) return;
+  bytes all{0}, rounded{0};
+  for (const auto& x : list) {
+    const auto one = share(parameters{x.split == split_axis::none || x.expert ? x.elements() : x.elements() / s.layer.tensor}, 4);
+    all += x.copies() * one;
+    rounded += x.copies() * pinned(one);
+  }
+  const auto [d, e] = degrees_of_states(s);
+  const auto part = [&](std::int64_t width) {
+    const auto here = share(w.dense, width, d) + share(w.experts, width, e);
+    return bytes{checked::mul(here.count(), o.optimizer_fraction) / 1'000'000};
+  };
+  const auto masters = part(4);
+  const auto pinned_each = bytes{static_cast<std::int64_t>(static_cast<double>(masters.count()) * static_cast<double>(rounded.count()) / static_cast<double>(all.count()))};
+  h.pinned += 2 * pinned_each;
+  h.plain += part(s.optimizer.state.width() * s.optimizer.moments);
+}
+
+/// Host memory of a rank: an optimizer that updates there, a reference that waits there, the engine's weights while it sleeps, and what the trainer moves: parameters into pinned
+/// memory, buffer by buffer, the optimizer's states as they are.
+constexpr void add_stage_host(host_bytes& h, const settled_job& s, const inventory& list, const stage_weights& w, const stage_reference& other, const moment& resident) {
+  const auto& r = s.source->rollout;
+  host_bytes here;
+  add_optimizer_host(here, s, list, w);
+  if (other.waits) here.plain += other.weights;
+  if (r.shares_gpus()) {
+    const auto moved = moved_of_stage(s, resident);
+    here.pinned += pinned(moved.parameters.total) + (r.sleep == 1 ? engine_backup(s.model, list, r) : bytes{0});
+    here.plain += moved.optimizer.total;
+  }
+  // Of the ranks of a node, which may be of several stages, those of the stage that has most.
+  h.pinned = max(h.pinned, here.pinned);
+  h.plain = max(h.plain, here.plain);
+}
+
+}  // namespace headroom::detail

@@ -1,0 +1,48 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Methods over Megatron's layers: which of them are modelled, and what they are not modelled with.
+#pragma once
+
+#include <headroom/job.hpp>
+#include <headroom/recipe/method_loss.hpp>
+
+namespace headroom::detail {
+
+/// Whether a trainer's code of a method over Megatron's layers is modelled. Sources: ms-swift swift/megatron/trainers/{dpo,kto}_trainer.py; verl
+/// verl/workers/megatron_workers.py and verl/workers/actor/megatron_actor.py.
+constexpr bool models_divided(const objective& o) {
+  using enum objective_kind;
+  if (of_swift_megatron(o.code)) return o.kind == dpo || o.kind == kto;
+  return o.code == method_code::verl && (o.kind == grpo || o.kind == rloo);
+}
+
+template <class No>
+constexpr objection check_divided_method(const job& j, const No& no) {
+  const auto& o = j.objective;
+  const auto& m = j.model;
+  const auto& modules = j.framework.modules;
+  if (!models_divided(o))
+    return no("headroom: over Megatron's layers DPO and KTO are modelled as ms-swift runs them (objective.trainer \"ms-swift-megatron\"), GRPO and RLOO as verl does (\"verl\"); objective.kind or trainer");
+  if (modules.nanotron() || modules.deepspeed()) return no("headroom: methods other than sft are modelled over Megatron-LM's own trainer alone; framework", j.framework.label);
+  // A stage hands on what the reference made beside what the policy made (dpo_trainer.py forward_step).
+  if (!generates(o.kind) && j.parallel.pipeline > 1) return no("headroom: DPO and KTO over Megatron's layers are not modelled with pipeline stages by this version; parallel.pipeline must be 1", j.parallel.pipeline);
+  if (m.encoder.layers > 0 || m.head != head_kind::language || m.bidirectional || m.mtp_layers > 0 || m.classes > 0)
+    return no("headroom: methods over Megatron's layers are modelled for decoders with a language head and without multi-token prediction by this version; model");
+  if (j.sharding.gathers_units() || j.precision.compute.bits == 8 || j.framework.graphs.capture != graph_capture::none)
+    return no("headroom: methods over Megatron's layers are not modelled with Megatron-FSDP, fp8 or CUDA graphs by this version");
+  if (o.has_reward() || o.critic.given()) return no("headroom: reward models and critics over Megatron's layers are not modelled by this version; leave objective.reward and critic out");
+  if (generates(o.kind) && j.adapter.active()) return no("headroom: adapters over Megatron's layers beside an engine are not modelled by this version; leave adapter out");
+  if (of_swift_megatron(o.code) && o.reference_at != place::on_gpu) return no("headroom: a reference that waits on the host is verl's (ref.megatron.param_offload); leave objective.reference_parameters_at out");
+  if (o.reference == reference_way::precomputed || o.reference_format.set()) return no("headroom: over Megatron's layers objective.reference must be copy, adapter-off or none, in the job's format");
+  return {};
+}
+
+/// What a rollout beside them is not modelled with.
+template <class No>
+constexpr objection check_divided_rollout(const job& j, const No& no) {
+  const auto& r = j.rollout;
+  if (r.engine == engine_kind::trainer) return no("headroom: rollout: Megatron's layers do not generate; rollout.engine must be \"vllm\" or \"sglang\"");
+  if (r.sync_groups > 1 || r.gathers != choice::unset) return no("headroom: rollout.sync_groups and gathers are not verl's over Megatron's layers; leave them out", r.sync_groups);
+  return {};
+}
+
+}  // namespace headroom::detail
