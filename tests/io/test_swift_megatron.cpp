@@ -84,7 +84,9 @@ TEST_CASE("what of ms-swift over Megatron-Core is refused, by name") {
   CHECK(holds(why("--task_type seq_cls"), "task_type = \"seq_cls\" is not modelled"));
   CHECK(holds(why("--freeze_parameters_ratio 0.5"), "freeze_parameters_ratio"));
   CHECK(holds(why("--twinkle 3"), "twinkle is not known here"));
-  CHECK(holds(why("--optimizer_cpu_offload true"), "optimizer-cpu-offload"));
+  const auto on_host = job_of({launch("--optimizer_cpu_offload true --use_precision_aware_optimizer true --optimizer_offload_fraction 0.75")});
+  CHECK(on_host.offload.optimizer == place::on_cpu);
+  CHECK(on_host.offload.optimizer_fraction == 750'000);
   CHECK(holds(why("--global_batch_size 24"), "must be a multiple of micro_batch_size, 16, found 24"));
   CHECK(holds(refusal_of({launch("", "megatron rlhf")}), "with a second model or with generation"));
   const imported::text open{"sft.sh", "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen2.5-7B-Instruct --micro_batch_size 2 --global_batch_size 32\n"};

@@ -116,13 +116,12 @@ TEST_CASE("PPO with a critic, by verl's own script") {
 }
 
 TEST_CASE("what of it is refused, by name") {
-  CHECK(holds(refused("actor_rollout_ref.actor.megatron.tensor_model_parallel_size=2"), "verl's Megatron workers are not modelled"));
-  CHECK(holds(refused("--config-name=ppo_megatron_trainer.yaml"), "verl's Megatron workers are not modelled"));
-  CHECK(holds(refused("--config-path=config --config-name ppo_megatron_trainer.yaml"), "verl's Megatron workers are not modelled"));
+  CHECK(holds(refused("actor_rollout_ref.actor.megatron.tensor_model_parallel_size=2"), "is of verl's Megatron workers, which"));
   CHECK(said("--config-name=ppo_trainer --config-path=config") == said());
   CHECK(holds(refused("--config-name=gsm8k_multiturn_grpo"), "is a configuration that is not read"));
   CHECK(holds(refused("actor_rollout_ref.actor.ulysses_sequence_parallel_size=2"), "ulysses_sequence_parallel_size = 2 is not modelled"));
-  CHECK(holds(refused("actor_rollout_ref.actor.use_dynamic_bsz=True"), "(micro-batches of a number of tokens)"));
+  CHECK(holds(refused("actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.actor.ppo_max_token_len_per_gpu=1535"), "must hold the longest sample, 1536 tokens"));
+  CHECK(holds(refused("actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.rollout.log_prob_use_dynamic_bsz=False"), "scores of a number of samples beside"));
   CHECK(holds(refused("actor_rollout_ref.actor.entropy_coeff=0.001"), "entropy_coeff = 0.001 is not modelled"));
   CHECK(holds(refused("actor_rollout_ref.model.use_fused_kernels=True"), "use_fused_kernels = true is not modelled"));
   CHECK(holds(refused("reward_model.enable=True"), "reward_model.enable = true is not modelled"));
@@ -130,6 +129,53 @@ TEST_CASE("what of it is refused, by name") {
   CHECK(holds(refused("actor_rollout_ref.rollout.tensor_model_parallel_size=$TP"), "tensor_model_parallel_size is \"$TP\", which the file itself does not say"));
   CHECK(holds(refused("actor_rollout_ref.rollout.no_such_key=1"), "no_such_key is not known here"));
   CHECK(holds(refusal_of({{"run.sh", "python3 -m recipe.dapo.main_dapo actor_rollout_ref.model.path=x\n"}}), "is for verl, which is not read by this version"));
+}
+
+TEST_CASE("micro-batches of a number of tokens are packed rows") {
+  // 256 prompts × 8 over 8 GPUs: 256 completions of 1,536 tokens each, in rows of 16,384, verl's default.
+  const auto j = said("actor_rollout_ref.actor.use_dynamic_bsz=True");
+  CHECK(j.batch.packed);
+  CHECK(j.batch.micro == 1);
+  CHECK(j.batch.sequence == 16384);
+  CHECK(j.batch.accumulation == 24);
+  CHECK(j.rollout.batch == 0);
+  CHECK_FALSE(objection_to(j));
+  CHECK(said("actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu=32768").rollout.batch == 2);
+}
+
+TEST_CASE("verl's Megatron workers") {
+  const std::string megatron = "--config-path=config --config-name ppo_megatron_trainer.yaml actor_rollout_ref.actor.megatron.tensor_model_parallel_size=2 ";
+  const auto j = said(megatron + "actor_rollout_ref.actor.megatron.param_offload=True actor_rollout_ref.actor.megatron.optimizer_offload=True actor_rollout_ref.actor.megatron.grad_offload=True actor_rollout_ref.actor.use_kl_loss=True "
+                                 "+actor_rollout_ref.actor.megatron.override_transformer_config.recompute_granularity=full +actor_rollout_ref.actor.megatron.override_transformer_config.recompute_method=uniform "
+                                 "+actor_rollout_ref.actor.megatron.override_transformer_config.recompute_num_layers=1 +actor_rollout_ref.actor.optim.override_optimizer_config.optimizer_cpu_offload=True "
+                                 "+actor_rollout_ref.actor.optim.override_optimizer_config.optimizer_offload_fraction=0.5 +actor_rollout_ref.actor.optim.override_optimizer_config.use_precision_aware_optimizer=True");
+  CHECK(j.framework.label == "megatron");
+  CHECK(j.parallel.tensor == 2);
+  CHECK(j.parallel.sequence);
+  CHECK(j.sharding.kind == sharding_kind::megatron_distributed_optimizer);
+  CHECK(j.recompute.mode == recompute_mode::full);
+  CHECK(j.attention == attention::flash);
+  CHECK(j.batch.micro == 4);
+  CHECK(j.batch.accumulation == 128);  // 256 × 8 over four data-parallel ranks, four at once
+  CHECK(j.batch.sequence == 1536);
+  CHECK(j.offload.optimizer == place::on_cpu);
+  CHECK(j.offload.optimizer_fraction == 500'000);
+  CHECK(j.rollout.trainer_moves == trainer_parts{trainer_part::weights, trainer_part::optimizer});
+  CHECK(j.objective == objective{.kind = objective_kind::grpo, .code = method_code::verl, .reference = reference_way::copy, .reference_at = place::on_cpu});
+  CHECK_FALSE(objection_to(j));
+  // The actor's degrees are the reference's; nothing is recomputed unless it says so.
+  CHECK(said(megatron).recompute.mode == recompute_mode::none);
+  CHECK(said(megatron + "actor_rollout_ref.ref.megatron.tensor_model_parallel_size=2 actor_rollout_ref.ref.megatron.param_offload=False").objective.reference_at == place::on_gpu);
+  CHECK(holds(refused(megatron + "actor_rollout_ref.ref.megatron.tensor_model_parallel_size=4"), "actor_rollout_ref.ref.megatron.tensor_model_parallel_size"));
+  CHECK(holds(refused(megatron + "algorithm.adv_estimator=gae"), "a critic over verl's Megatron workers"));
+  CHECK(holds(refused(megatron + "actor_rollout_ref.model.lora_rank=8"), "adapters over verl's Megatron workers"));
+  CHECK(holds(refused(megatron + "actor_rollout_ref.actor.megatron.use_remove_padding=False"), "padded samples"));
+  CHECK(holds(refused(megatron + "actor_rollout_ref.actor.megatron.override_transformer_config.nonsense=3"), "nonsense"));
+  const auto rows = said(megatron + "actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.actor.ppo_max_token_len_per_gpu=3072");
+  CHECK(rows.batch.packed);
+  CHECK(rows.batch.sequence == 3072);
+  CHECK(rows.batch.accumulation == 256);  // 512 completions of a rank, two in a row
+  CHECK_FALSE(objection_to(rows));
 }
 
 }  // namespace test_verl

@@ -100,6 +100,10 @@ class megatron_arguments {
     if (v_.take("global-batch-size") != nullptr) d_->know(d_->global_batch, "global-batch-size", v_.number("global-batch-size", 0), v_.place("global-batch-size"));
 
     schedule_of_batches();
+    // HybridDeviceOptimizer; how copies overlap, and whether they are pinned, is a matter of time.
+    for (const auto* key : {"overlap-cpu-optimizer-d2h-h2d", "no-pin-cpu-grads", "no-pin-cpu-params"}) v_.take(key);
+    const auto fraction = v_.share("optimizer-offload-fraction", 1.0);
+    if (v_.on("optimizer-cpu-offload") && fraction > 0) d_->replace("offload", {{"optimizer", "cpu"}, {"optimizer_fraction", fraction}}, v_.place("optimizer-cpu-offload"));
 
     auto granularity = v_.word("recompute-granularity", v_.on("recompute-activations") ? "selective" : "none");
     json_value r = {{"mode", granularity}};

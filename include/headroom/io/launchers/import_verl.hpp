@@ -1,7 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // verl's PPO trainer over FSDP, by the overrides of its command: python3 -m verl.trainer.main_ppo KEY=VALUE … (volcengine/verl b178a3cd of 2026-01-29:
 // verl/trainer/config/_generated_ppo_trainer.yaml, verl/workers/fsdp_workers.py, verl/workers/actor/dp_actor.py, verl/trainer/ppo/ray_trainer.py,
-// verl/workers/rollout/vllm_rollout/vllm_rollout.py; a critic: CriticWorker there, verl/trainer/main_ppo.py). Its Megatron workers are refused by name.
+// verl/workers/rollout/vllm_rollout/vllm_rollout.py; a critic: CriticWorker there, verl/trainer/main_ppo.py). Its Megatron workers: verl_megatron.hpp.
 #pragma once
 
 #include <headroom/io/launchers/arguments.hpp>
@@ -10,6 +10,7 @@
 #include <headroom/io/launchers/named_values.hpp>
 #include <headroom/io/launchers/other_roles.hpp>
 #include <headroom/io/launchers/verl_keys.hpp>
+#include <headroom/io/launchers/verl_megatron.hpp>
 
 namespace headroom::io {
 
@@ -20,8 +21,9 @@ class verl_overrides {
   verl_overrides(draft& d, const document& from) : d_(&d), v_(from, std::int64_t{1} << 31) {}
 
   void import() {
-    workers();
-    d_->framework_is("hf-trainer", v_.source());
+    divides_ = v_.one_of("actor_rollout_ref.actor.strategy", v_.all().contains("--megatron") ? "megatron" : "fsdp", {"fsdp", "fsdp2", "megatron"}) == "megatron";
+    v_.take("--megatron");
+    if (!divides_) workers(), d_->framework_is("hf-trainer", v_.source());
     const auto model = v_.word("actor_rollout_ref.model.path", "");
     if (model.empty()) fail("headroom: " + v_.source() + ": actor_rollout_ref.model.path is required");
     d_->trained_name = model;
@@ -29,7 +31,13 @@ class verl_overrides {
     say_model(*d_, model, v_.place("actor_rollout_ref.model.path"));
     d_->say({"hardware", "gpus_per_node"}, v_.number("trainer.n_gpus_per_node", 8), v_.place("trainer.n_gpus_per_node"));
     if (const auto nodes = v_.number("trainer.nnodes", 1); nodes > 1) d_->say({"hardware", "nodes"}, nodes, v_.place("trainer.nnodes"));
-    actor();
+    if (divides_) {
+      for (const auto* key : {"actor_rollout_ref.model.use_remove_padding", "actor_rollout_ref.actor.use_torch_compile", "actor_rollout_ref.model.target_modules"}) v_.take(key);
+      for (const auto* key : {"actor_rollout_ref.model.lora_rank", "actor_rollout_ref.model.lora.rank"})
+        if (const auto rank = v_.number(key, 0, 0); rank > 0) d_->unmodelled_key(key, rank, v_.place(key), "adapters over verl's Megatron workers");
+    } else {
+      actor();
+    }
     rollout();
     batch();
     method();
@@ -41,8 +49,7 @@ class verl_overrides {
   void workers() {
     const auto strategy = v_.one_of("actor_rollout_ref.actor.strategy", "fsdp", {"fsdp", "fsdp2", "megatron"});
     for (const auto& [key, value] : v_.all().items())
-      if (strategy == "megatron" || key.find(".megatron.") != std::string::npos)
-        fail("headroom: " + v_.place(strategy == "megatron" ? "actor_rollout_ref.actor.strategy" : key) + ": verl's Megatron workers are not modelled by this version; its workers over FSDP are (actor_rollout_ref.actor.strategy fsdp or fsdp2)");
+      if (key.find(".megatron.") != std::string::npos) fail("headroom: " + v_.place(key) + ": " + key + " is of verl's Megatron workers, which --config-name ppo_megatron_trainer.yaml or actor_rollout_ref.actor.strategy=megatron starts");
     const bool second = strategy == "fsdp2", gathers_again = v_.on("actor_rollout_ref.actor.fsdp_config.reshard_after_forward", true);
     v_.one_of("actor_rollout_ref.actor.fsdp_config.strategy", strategy, {"fsdp", "fsdp2"});
     if (const auto* size = v_.take("actor_rollout_ref.actor.fsdp_config.fsdp_size"); size != nullptr && *size != -1)
@@ -53,8 +60,6 @@ class verl_overrides {
   void actor() {
     v_.one_of("actor_rollout_ref.actor.fsdp_config.model_dtype", "fp32", {"fp32"});
     if (!v_.on("actor_rollout_ref.model.use_remove_padding", true)) d_->unmodelled_key("actor_rollout_ref.model.use_remove_padding", false, v_.place("actor_rollout_ref.model.use_remove_padding"), "padded samples");
-    if (v_.on("actor_rollout_ref.actor.use_dynamic_bsz"))
-      d_->unmodelled_key("actor_rollout_ref.actor.use_dynamic_bsz", true, v_.place("actor_rollout_ref.actor.use_dynamic_bsz"), "micro-batches of a number of tokens");
     v_.take("actor_rollout_ref.actor.use_torch_compile");  // of the entropy alone
     d_->replace("precision", {{"parameters", "fp32"}, {"compute", "bf16"}, {"gradients", "fp32"}, {"reduce", "fp32"}, {"master", "none"}, {"state", "fp32"}}, v_.source());
     d_->replace("optimizer", "adamw", v_.source());
@@ -86,8 +91,8 @@ class verl_overrides {
     if (v_.take("actor_rollout_ref.rollout.checkpoint_engine.update_weights_bucket_megabytes") != nullptr) r["sync_bucket_mib"] = v_.number("actor_rollout_ref.rollout.checkpoint_engine.update_weights_bucket_megabytes", 2048);
     if (const auto layers = model_of(*d_).layers; layered && d_->has({"adapter"}) && layers > 1) r["sync_groups"] = layers;
     auto moves = json_value::array();
-    if (v_.on("actor_rollout_ref.actor.fsdp_config.param_offload")) moves.push_back("parameters");
-    if (v_.on("actor_rollout_ref.actor.fsdp_config.optimizer_offload")) moves.push_back("optimizer");
+    if (v_.on(divides_ ? "actor_rollout_ref.actor.megatron.param_offload" : "actor_rollout_ref.actor.fsdp_config.param_offload")) moves.push_back("parameters");
+    if (v_.on(divides_ ? "actor_rollout_ref.actor.megatron.optimizer_offload" : "actor_rollout_ref.actor.fsdp_config.optimizer_offload")) moves.push_back("optimizer");
     if (!moves.empty()) r["trainer_moves"] = moves;
     d_->replace("rollout", r, v_.place("actor_rollout_ref.rollout.name"));
     if (frees && !layered && engine == "vllm") {
@@ -100,13 +105,49 @@ class verl_overrides {
   void batch() {
     const auto number = [&](const char* a, const char* b) { return d_->job[a].contains(b) ? d_->job[a][b].get<std::int64_t>() : std::int64_t{1}; };
     const auto gpus = checked::mul(number("hardware", "gpus_per_node"), number("hardware", "nodes"));
+    const auto longest = checked::add(number("rollout", "prompt"), number("rollout", "completion"));
     auto micro = v_.number("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu", 0, 0);
     if (const auto of_all = v_.number("actor_rollout_ref.actor.ppo_micro_batch_size", 0, 0); micro == 0) micro = of_all / gpus;  // fsdp_workers.py, ActorRolloutRefWorker.__init__
+    if (v_.on("actor_rollout_ref.actor.use_dynamic_bsz")) return rows(gpus, longest);
+    v_.take("actor_rollout_ref.actor.ppo_max_token_len_per_gpu");
     if (micro == 0) fail("headroom: " + v_.source() + ": actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu is required: completions that a GPU trains on at once");
     const auto all = checked::mul(v_.number("actor_rollout_ref.actor.ppo_mini_batch_size", 256), number("rollout", "generations"));
+    if (divides_) return verl_megatron{*d_, v_}.import(micro, longest, all);
     const auto each = all / checked::mul(gpus, micro);
     if (each < 1) fail("headroom: " + v_.place("actor_rollout_ref.actor.ppo_mini_batch_size") + ": actor_rollout_ref.actor.ppo_mini_batch_size × rollout.n must be at least ppo_micro_batch_size_per_gpu × the GPUs");
-    d_->say({"batch"}, {{"micro", micro}, {"accumulation", each}, {"sequence", checked::add(number("rollout", "prompt"), number("rollout", "completion"))}}, v_.place("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu"));
+    d_->say({"batch"}, {{"micro", micro}, {"accumulation", each}, {"sequence", longest}}, v_.place("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu"));
+  }
+  /// One of Megatron's degrees, without asking for it.
+  [[nodiscard]] std::int64_t degree(const char* name) const {
+    const auto it = v_.all().find("actor_rollout_ref.actor.megatron." + std::string{name});
+    return it == v_.all().end() || !it->is_number_integer() ? 1 : std::max<std::int64_t>(1, it->get<std::int64_t>());
+  }
+  /// Scores are made of rows, too, which may hold more tokens.
+  void score_rows(std::int64_t row) {
+    std::int64_t most = row;
+    for (const auto* who : {"actor_rollout_ref.rollout.", "actor_rollout_ref.ref."}) {
+      const auto &dynamic = names_.emplace_back(std::string{who} + "log_prob_use_dynamic_bsz"), &tokens = names_.emplace_back(std::string{who} + "log_prob_max_token_len_per_gpu");
+      if (!v_.on(dynamic, true)) d_->unmodelled_key(dynamic, false, v_.place(dynamic), "scores of a number of samples beside training on rows of tokens");
+      most = std::max(most, v_.number(tokens, row));
+    }
+    d_->job["rollout"].erase("batch");
+    if (most > row) d_->job["rollout"]["batch"] = checked::ceil_div(most, row);
+  }
+  /// Micro-batches are rows of a number of tokens, into which samples are laid; as many as samples of the longest length take.
+  void rows(std::int64_t gpus, std::int64_t longest) {
+    const auto* key = "actor_rollout_ref.actor.ppo_max_token_len_per_gpu";
+    const auto row = v_.number(key, 16384);
+    const auto samples = checked::mul(v_.number("actor_rollout_ref.actor.ppo_mini_batch_size", 256), d_->job["rollout"]["generations"].get<std::int64_t>());
+    if (row < longest) fail("headroom: " + v_.place(key) + ": " + key + " must hold the longest sample, " + std::to_string(longest) + " tokens; verl stops there");
+    score_rows(row);
+    if (divides_) {
+      const auto data = std::max<std::int64_t>(1, gpus / checked::mul(checked::mul(degree("tensor_model_parallel_size"), degree("pipeline_model_parallel_size")), degree("context_parallel_size")));
+      const auto each = checked::ceil_div(checked::mul(checked::ceil_div(samples, data), longest), row);
+      verl_megatron{*d_, v_}.import(1, row, checked::mul(each, data));
+      d_->say({"batch", "packed"}, true, v_.place(key));
+      return;
+    }
+    d_->say({"batch"}, {{"micro", 1}, {"accumulation", checked::ceil_div(checked::mul(checked::ceil_div(samples, gpus), longest), row)}, {"sequence", row}, {"packed", true}}, v_.place(key));
   }
   /// Without a critic, methods differ in arithmetic on rewards.
   void method() {
@@ -116,11 +157,14 @@ class verl_overrides {
     if (estimator == "gae" && !asked) d_->unmodelled_key("critic.enable", false, v_.place("critic.enable"), "gae without a critic");
     if (estimator != "gae" && !among_words("grpo|grpo_passk|grpo_vectorized|rloo|rloo_vectorized|gpg|opo|reinforce_plus_plus|reinforce_plus_plus_baseline", estimator)) d_->unmodelled_key("algorithm.adv_estimator", estimator, v_.place("algorithm.adv_estimator"));
     const bool in_loss = v_.on("actor_rollout_ref.actor.use_kl_loss"), in_reward = v_.on("algorithm.use_kl_in_reward");
+    const bool waits = divides_ && (in_loss || in_reward) && v_.on("actor_rollout_ref.ref.megatron.param_offload", v_.on("actor_rollout_ref.actor.megatron.param_offload"));
     d_->replace("objective", {{"kind", estimator == "gae" ? "ppo" : estimator.starts_with("rloo") ? "rloo" : "grpo"}, {"trainer", "verl"}, {"reference", !in_loss && !in_reward ? "none" : d_->has({"adapter"}) ? "adapter-off" : "copy"}}, v_.place("algorithm.adv_estimator"));
+    if (waits) d_->say({"objective", "reference_parameters_at"}, "cpu", v_.place("actor_rollout_ref.ref.megatron.param_offload"));
   }
   /// A critic that trains as the actor does, on its own micro-batches. Where they differ elsewhere, the actor's would stand for both: refused.
   void critic() {
     if (d_->job["objective"]["kind"] != "ppo") return;
+    if (divides_) fail("headroom: " + v_.place("algorithm.adv_estimator") + ": a critic over verl's Megatron workers is not modelled by this version: algorithm.adv_estimator must be grpo, rloo or another without one");
     const auto number = [&](const char* key) { return d_->job["batch"][key].get<std::int64_t>(); };
     const auto gpus = checked::mul(d_->job["hardware"]["gpus_per_node"].get<std::int64_t>(), d_->job["hardware"].value("nodes", std::int64_t{1}));
     const auto path = v_.word("critic.model.path", "~/models/deepseek-llm-7b-chat");
@@ -149,9 +193,19 @@ class verl_overrides {
     if (const auto* size = v_.take("critic.model.fsdp_config.fsdp_size"); size != nullptr && *size != -1) d_->unmodelled_key("critic.model.fsdp_config.fsdp_size", *size, v_.place("critic.model.fsdp_config.fsdp_size"), "shards over a part of the GPUs; -1 is over all");
     await_role(*d_, "critic", path, v_.place("critic.model.path"), {{"micro", micro == number("micro") ? json_value(nullptr) : json_value(micro)}});
   }
+  /// Of the reference over Megatron: what is harmless, and degrees that are the actor's, as verl's own configuration has them.
+  [[nodiscard]] bool reference_as_actor(const std::string& key, const json_value& value) const {
+    constexpr std::string_view theirs = "actor_rollout_ref.ref.megatron.";
+    if (!key.starts_with(theirs)) return false;
+    const auto name = key.substr(theirs.size());
+    if (among_words(verl_megatron_passed, name) || name == "param_offload" || name == "optimizer_offload" || name == "sequence_parallel") return true;
+    const auto actor = v_.all().find("actor_rollout_ref.actor.megatron." + name);
+    return actor != v_.all().end() ? *actor == value : value == 1 || value.is_null();
+  }
   void rest() {
     for (const auto& [key, value] : v_.all().items()) {
       if (v_.taken(key) || key.starts_with("hydra.")) continue;
+      if (divides_ && (reference_as_actor(key, value) || (key.starts_with("actor_rollout_ref.actor.optim.") && (!key.ends_with(".optimizer") || value == "adam")))) continue;
       const auto rule = rule_of(verl_passed, key, value);
       if (rule == key_rule::refused) d_->unmodelled_key(key, value, v_.place(key));
       if (rule == key_rule::unknown) d_->unknown_key(key, v_.place(key));
@@ -160,6 +214,8 @@ class verl_overrides {
 
   draft* d_;
   named_values v_;
+  bool divides_{};
+  std::deque<std::string> names_;
 };
 
 /// KEY=VALUE, with + or ++ before what a configuration does not have.
@@ -173,8 +229,8 @@ inline document verl_document(std::span<const shell_word> words, const std::stri
     const bool option = text.starts_with("--");
     const bool names = text.starts_with("--config-name") || named;
     named = text == "--config-name";  // its value is the next word
-    if (names && !named && text.find("megatron") != std::string_view::npos) fail("headroom: " + source + ":" + std::to_string(w.line) + ": verl's Megatron workers are not modelled by this version; its workers over FSDP are");
-    if (names && !named && text.find("ppo_trainer") == std::string_view::npos)
+    if (names && !named && text.find("megatron") != std::string_view::npos) from.root["--megatron"] = true;
+    if (names && !named && text.find("ppo_trainer") == std::string_view::npos && text.find("ppo_megatron_trainer") == std::string_view::npos)
       fail("headroom: " + source + ":" + std::to_string(w.line) + ": " + in_quotes(w.shown()) + " is a configuration that is not read by this version: overrides of verl's own ppo_trainer are");
     if (option || equals == std::string_view::npos) continue;
     const std::string key{text.substr(0, equals)};

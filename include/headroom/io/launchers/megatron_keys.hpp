@@ -77,7 +77,7 @@ inline constexpr std::string_view megatron_refused =
     "moe-routing-trace-capture-logits|moe-shared-expert-gate|moe-shared-expert-glu-interleave-size|moe-shared-expert-overlap|moe-single-grouped-bias|"
     "moe-single-grouped-weight|moe-token-dropping|moe-use-grouped-tensor|moe-use-legacy-grouped-gemm|moe-use-upcycling|mrope-section|mtp-detach-heads|mtp-hsm|"
     "mtp-hybrid-override-pattern|mtp-standalone|mtp-use-repeated-layer|muon-use-syrk|nccl-communicator-config-path|no-contiguous-buffers-in-local-ddp|no-fp8-wgrad|"
-    "no-pad-vocab-size|no-rope-freq|no-scatter-gather-tensors-in-pipeline|num-microbatches-in-minibatch|num-unique-layers|openai-gelu|optimizer-cpu-offload|"
+    "no-pad-vocab-size|no-rope-freq|no-scatter-gather-tensors-in-pipeline|num-microbatches-in-minibatch|num-unique-layers|openai-gelu|"
     "optimizer-cuda-graph|output-logit-dtype|overlap-dispatch-backward-with-experts-wgrad|param-sharing-style|perform-rl-step|pipeline-model-parallel-comm-backend|"
     "qad-train-target|qk-clip|qk-l2-norm|quick-geglu|replication|replication-jump|reset-attention-mask|retro-add-retriever|retro-attention-gate|"
     "retro-cyclic-train-iters|retro-encoder-attention-dropout|retro-encoder-hidden-dropout|retro-encoder-layers|retro-no-verify-neighbor-count|retro-num-neighbors|"
