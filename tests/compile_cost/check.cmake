@@ -10,7 +10,7 @@ function(characters header result)
 endfunction()
 
 characters(chrono unit)
-foreach(limit IN ITEMS headroom/headroom.hpp:225 headroom/estimate.hpp:204)
+foreach(limit IN ITEMS headroom/headroom.hpp:227 headroom/estimate.hpp:206)
   string(REPLACE ":" ";" limit ${limit})
   list(GET limit 0 header)
   list(GET limit 1 most)

@@ -49,6 +49,11 @@ TEST_CASE("a reference over Megatron's layers is 2 bytes a parameter of the rank
 TEST_CASE("the step of a method over Megatron's layers is that of its sequences") {
   const auto pairs = swift(R"({"micro": 8, "sequence": 1024})", dpo), sequences = swift(R"({"micro": 16, "sequence": 1024})", "");
   CHECK(peak(pairs) == peak(sequences) + 2 * here);
+  // Until 4.0 the reference was there before the policy moved into its buffers.
+  const auto early = swift(R"({"micro": 8, "sequence": 1024})", R"(, "objective": {"kind": "dpo", "trainer": "ms-swift-megatron-3.12"})");
+  CHECK(peak(early) == peak(pairs));
+  CHECK(at(early, phase::load) == at(sequences, phase::load) + 2 * here);
+  CHECK(at(pairs, phase::load) == at(sequences, phase::load));
   // A row of pairs is as long as both sides of all of them.
   CHECK(peak(swift(R"({"micro": 1, "sequence": 4096, "packed": true})", dpo)) == peak(swift(R"({"micro": 2, "sequence": 4096})", "")) + 2 * here);
   // KTO has single samples, and an adapter that is switched off no copy.

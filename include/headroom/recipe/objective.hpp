@@ -12,7 +12,7 @@ namespace headroom {
 enum class objective_kind : std::uint8_t { sft, dpo, kto, orpo, cpo, simpo, reward, classification, embedding, rerank, distill, online_dpo, ppo, grpo, rloo };
 
 /// Whose code runs the method. Where its loss changed, an older release has a name of its own.
-enum class method_code : std::uint8_t { unset, trl, trl_0_29, trl_0_28, trl_0_22, trl_0_19, trl_0_14, ms_swift, ms_swift_3_5, ms_swift_3_4, ms_swift_megatron, ms_swift_megatron_3_8, llama_factory, openrlhf, verl, nemo_rl, slime, deepspeed_chat, medicalgpt };
+enum class method_code : std::uint8_t { unset, trl, trl_0_29, trl_0_28, trl_0_22, trl_0_19, trl_0_14, ms_swift, ms_swift_3_5, ms_swift_3_4, ms_swift_megatron, ms_swift_megatron_3_12, ms_swift_megatron_3_8, llama_factory, openrlhf, verl, nemo_rl, slime, deepspeed_chat, medicalgpt };
 
 /// How the reference's log-probabilities come about: by a copy of the model; by the model with its adapters switched off; by weights that are
 /// swapped in from the host; once, before the first step, so that they are data; or there is none.
@@ -101,7 +101,7 @@ constexpr bool wraps_critic(const objective& o) { return o.critic.given() && (o.
 constexpr bool of_trl(method_code c) { return c >= method_code::trl && c <= method_code::trl_0_14; }
 
 /// ms-swift's over Megatron-Core, of any release.
-constexpr bool of_swift_megatron(method_code c) { return c == method_code::ms_swift_megatron || c == method_code::ms_swift_megatron_3_8; }
+constexpr bool of_swift_megatron(method_code c) { return c >= method_code::ms_swift_megatron && c <= method_code::ms_swift_megatron_3_8; }
 
 /// … over transformers' modules.
 constexpr bool of_swift(method_code c) { return c >= method_code::ms_swift && c <= method_code::ms_swift_3_4; }

@@ -143,6 +143,10 @@ constexpr moment load_of_stage(const settled_job& s, const rank_weights& weights
   if (under_deepspeed(s)) return {row::model_parameters, deepspeed_load(s, states[row::model_parameters])};
   moment all(row::model_parameters, states[row::model_parameters]);
   all.add(row::adapters, states[row::adapters]);
+  // Until 4.0 ms-swift loaded the reference before the policy was wrapped (swift/megatron/trainers/rlhf_mixin.py setup_model_and_optimizer, then
+  // prepare_model); verl makes it after the actor.
+  const auto code = s.source->objective.code;
+  if (of_swift_megatron(code) && code != method_code::ms_swift_megatron) all.add(row::other_models, states[row::other_models]);
   if (!habits.loading.into_buffers || dealt_out || !s.source->sharding.distributes_optimizer()) {
     all.add(row::gradients, states[row::gradients]);
     return all;
