@@ -123,9 +123,9 @@ constexpr void add_optimizer_host(host_bytes& h, const settled_job& s, const inv
     all += x.copies() * one;
     rounded += x.copies() * pinned(one);
   }
-  const auto [d, e] = degrees_of_states(s);
+  const auto over = degrees_of_states(s);
   const auto part = [&](std::int64_t width) {
-    const auto here = share(w.dense, width, d) + share(w.experts, width, e);
+    const auto here = share(w.dense, width, over.dense) + share(w.experts, width, over.experts);
     return bytes{checked::mul(here.count(), o.optimizer_fraction) / 1'000'000};
   };
   const auto masters = part(4);
