@@ -2,6 +2,7 @@
 // The strict layer: what is no JSON, what nlohmann would let through, and numbers.
 #include <doctest/doctest.h>
 
+#include <headroom/io/syntax/document.hpp>
 #include <headroom/io/syntax/json_reader.hpp>
 
 namespace test_json_reader {
@@ -57,6 +58,16 @@ TEST_CASE("what people write that is not JSON gets a hint") {
     CHECK(holds(parsing(m.text), m.hint));
     CHECK(holds(parsing(m.text), "is not valid JSON: line "));
   }
+}
+
+TEST_CASE("Python's infinity in a model's configuration is a word, and nothing else is") {
+  CHECK(io::parse_config(R"({"time_step_limit": [0.0, Infinity], "least": -Infinity})", "config.json").dump() == R"({"least":"-Infinity","time_step_limit":[0.0,"Infinity"]})");
+  CHECK(io::parse_config(R"({"a\"Infinity": "x Infinity"})", "config.json").dump() == R"({"a\"Infinity":"x Infinity"})");
+  CHECK(holds(sentence_of([&] { io::parse_config(R"({"a": NaN, "b": Infinity})", "config.json"); }), "JSON has neither NaN nor infinity"));
+  CHECK(holds(parsing(R"({"a": Infinity})"), "JSON has neither NaN nor infinity"));
+  // What import reads knows a model's configuration by its file's name; DeepSpeed's is another.
+  CHECK(io::parse_json_document(R"({"time_step_limit": [0.0, Infinity]})", "model/config.json").root.dump() == R"({"time_step_limit":[0.0,"Infinity"]})");
+  CHECK(holds(sentence_of([&] { io::parse_json_document(R"({"a": Infinity})", "ds_config.json"); }), "JSON has neither NaN nor infinity"));
 }
 
 TEST_CASE("a key given twice is an error, wherever it is") {

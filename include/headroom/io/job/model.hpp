@@ -252,7 +252,7 @@ inline shape read_model_named(const std::string& text, const std::string& path, 
   const shape* known = models::find(text);
   if (known != nullptr && text.find('/') == std::string::npos) return *known;
   if (const auto file = config_at(text, base)) {
-    const auto config = parse_json_file(*file, base);
+    const auto config = parse_config_file(*file, base);
     if (!config.is_object()) wrong_value(file->string(), "a model's configuration", config);
     auto m = model_from_config(config, path);
     if (m.label.empty()) m.label = name_from(file->filename() == "config.json" ? base.folder_name(*file) : file->stem().string());

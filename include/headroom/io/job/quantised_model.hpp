@@ -16,7 +16,7 @@ inline json_value config_of(const json_value& model, const file_base& base) {
   const auto& text = model.get_ref<const std::string&>();
   if (models::find(text) != nullptr && text.find('/') == std::string::npos) return {};  // as read_model_named() takes it
   const auto file = config_at(text, base);
-  return file ? parse_json_file(*file, base) : json_value{};
+  return file ? parse_config_file(*file, base) : json_value{};
 }
 
 /// Its format (transformers utils/quantization_config.py): none where the trainers dequantise it as they load (FineGrainedFP8Config,

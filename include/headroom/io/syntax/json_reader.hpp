@@ -114,6 +114,34 @@ inline json_value parse_json(std::string_view text, const std::string& source) {
   return std::move(events.root);
 }
 
+/// The text with Python's Infinity outside strings as the word "Infinity": json.dump writes it into a config.json (Mamba-2's time_step_limit), and JSON
+/// has no such number. Whoever wants a number there still says so.
+inline std::string without_infinity(std::string_view text) {
+  constexpr std::string_view word = "Infinity";
+  std::string out;
+  bool inside = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (inside && c == '\\' && i + 1 < text.size()) {
+      out += c, out += text[++i];
+      continue;
+    }
+    if (c == '"') inside = !inside;
+    const bool negative = !inside && c == '-' && text.substr(i + 1, word.size()) == word;
+    if (!inside && (negative || text.substr(i, word.size()) == word)) {
+      out += negative ? "\"-Infinity\"" : "\"Infinity\"";
+      i += word.size() - (negative ? 0 : 1);
+      continue;
+    }
+    out += c;
+  }
+  return out;
+}
+/// A model's config.json, as Python writes it.
+inline json_value parse_config(std::string_view text, const std::string& source) {
+  return text.find("Infinity") == std::string_view::npos ? parse_json(text, source) : parse_json(without_infinity(text), source);
+}
+
 /// Everything a stream holds, up to the size limit and one byte more. Throws job_error if it cannot be read.
 inline std::string read_text(std::istream& in, const std::string& source) {
   std::string text;
@@ -148,6 +176,11 @@ inline json_value parse_json_file(const std::filesystem::path& file) {
 inline json_value parse_json_file(const std::filesystem::path& file, const file_base& base) {
   const auto* text = base.text_of(file);
   return text != nullptr ? parse_json(*text, file.generic_string()) : parse_json_file(file);
+}
+/// A model's config.json that `base` led to.
+inline json_value parse_config_file(const std::filesystem::path& file, const file_base& base) {
+  const auto* text = base.text_of(file);
+  return text != nullptr ? parse_config(*text, file.generic_string()) : parse_config(read_file(file), file.filename().string());
 }
 
 }  // namespace headroom::io
