@@ -75,6 +75,22 @@ TEST_CASE("the stages that a backbone hands on have norms of their own") {
   CHECK(objection(config).starts_with("headroom: config.out_indices must be a list of stages"));
 }
 
+TEST_CASE("a detector's ResNet is read from its configuration") {
+  // transformers 5.16, the classes over torch 1.13 without storage: RT-DETR's r18, and BatchNorms that train.
+  json r18 = {{"model_type", "rt_detr_resnet"}, {"depths", {2, 2, 2, 2}}, {"hidden_sizes", {64, 128, 256, 512}}, {"layer_type", "basic"}, {"out_features", {"stage2", "stage3", "stage4"}}};
+  CHECK(total({{"model_type", "rt_detr_resnet"}, {"architectures", {"RTDetrResNetBackbone"}}, {"layer_type", "basic"}, {"depths", {2, 2, 2, 2}}, {"hidden_sizes", {64, 128, 256, 512}}}) == 11'199'968);
+  CHECK(total({{"model_type", "rt_detr"}, {"architectures", {"RTDetrForObjectDetection"}}, {"encoder_in_channels", {128, 256, 512}}, {"decoder_layers", 3}, {"backbone_config", r18}}) == 26'372'056);
+  CHECK(total({{"model_type", "rt_detr"}, {"architectures", {"RTDetrForObjectDetection"}}, {"freeze_backbone_batch_norms", false}}) == 42'784'330);
+  r18["out_features"] = {"stage4"};
+  CHECK(objection({{"model_type", "rt_detr"}, {"architectures", {"RTDetrModel"}}, {"backbone_config", r18}}).starts_with("headroom: config.backbone_config.out_features must name three stages"));
+}
+
+TEST_CASE("configurations as transformers saves them, every key said, count exactly") {
+  const auto seen = counted_rows::count_all("counted_saved.json");
+  CHECK(seen.exact == 68);
+  CHECK(seen.refused == 0);
+}
+
 TEST_CASE("the classes' default configurations count exactly, or are refused") {
   const auto seen = counted_rows::count_all("class_defaults.json");
   CHECK(seen.exact == 1330);

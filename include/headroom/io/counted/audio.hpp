@@ -67,7 +67,7 @@ void count_audio_flamingo(const config& c, tally& t) {
   const auto tower = count_audio_tower(c.child("audio_config"), t);
   const auto language = count_heard_language(c, json::object(), "qwen2", t);
   const bool bias = c.flag("projector_bias", true);
-  c.ignore({"projector_hidden_act", "audio_frame_step", "audio_rotary_dim", "head_dim", "audio_bos_token_id", "audio_eos_token_id"});
+  c.ignore({"projector_hidden_act", "audio_frame_step", "audio_rotary_dim", "head_dim", "max_position_embeddings", "audio_bos_token_id", "audio_eos_token_id"});
   t.linear(component::other, tower.hidden, language.hidden, bias);
   t.linear(component::other, language.hidden, language.hidden, bias);
   if (Head) count_heard_words(c, language, false, t);

@@ -8,33 +8,6 @@
 
 namespace headroom::io::detail {
 
-/// The stages whose features a backbone hands on, counted from 0: out_features by their names ("stem" comes before "stage1"), or out_indices; without
-/// both the last. The stem counts as 0, stage1 as 1.
-inline size_list stages_handed_on(const config& c, std::int64_t stages) {
-  size_list found;
-  const json *names = c.find({"out_features", "_out_features"}), *places = c.find({"out_indices", "_out_indices"});
-  const auto refuse_at = [&](const char* key, const json& value) { complain(c.at(key) + " must be a list of stages, found " + shown(value)); };
-  if (names != nullptr && !names->is_null()) {
-    if (!names->is_array()) refuse_at("out_features", *names);
-    for (const auto& one : *names)
-      for (std::int64_t i = 0; i <= stages; ++i)
-        if (one == (i == 0 ? std::string{"stem"} : "stage" + std::to_string(i))) found.push_back(i);
-    if (found.size() != names->size()) refuse_at("out_features", *names);
-  }
-  if (places != nullptr && !places->is_null()) {
-    if (!places->is_array()) refuse_at("out_indices", *places);
-    size_list listed;
-    for (const auto& one : *places) {
-      const auto i = config::whole(one, c.at("out_indices"), -stages - 1, stages);
-      listed.push_back(i < 0 ? i + stages + 1 : i);
-    }
-    if (names != nullptr && !names->is_null() && listed != found) refuse_at("out_indices", *places);
-    found = listed;
-  }
-  if ((names == nullptr || names->is_null()) && (places == nullptr || places->is_null())) found.push_back(stages);
-  return found;
-}
-
 /// SwinBackbone: the whole model, and a norm for each stage that it hands on.
 inline void count_swin_backbone(const config& c, tally& t) {
   const auto first = c.size({"embed_dim"}, 96);

@@ -1,29 +1,48 @@
 // Distributed under the Boost Software License, Version 1.0.
-// Models that find objects: RT-DETR and RT-DETR v2 with the backbone that their classes build.
+// Models that find objects: RT-DETR and RT-DETR v2 with their ResNet.
 #pragma once
 
 #include <headroom/io/counted/staged.hpp>
 
 namespace headroom::io::detail {
 
-/// transformers, modeling_rt_detr_resnet.py, as RTDetrConfig builds it without a backbone_config: ResNet-50 behind three convolutions. Its
-/// BatchNorms are frozen buffers unless freeze_backbone_batch_norms says no.
-inline void count_rt_backbone(tally& t, bool frozen) {
+/// transformers, modeling_rt_detr_resnet.py: ResNet behind three convolutions. `frozen`: its BatchNorms are buffers. Returns the widths of the stem and of
+/// each stage.
+inline size_list count_rt_resnet(const config& c, tally& t, bool frozen) {
+  pass_over_vision(c);
+  const auto widths = list_of(c, "hidden_sizes", {256, 512, 1024, 2048}), depths = list_of(c, "depths", {3, 4, 6, 3});
+  check_stages(c, widths.size(), {depths.size()}), check_stages(c, depths.size(), {widths.size()});
+  const auto type = c.text({"layer_type"}, "bottleneck");
+  if (type != "bottleneck" && type != "basic") complain(c.at("layer_type") + " must be bottleneck or basic, found " + quoted_word(type));
+  const bool early = c.flag("downsample_in_first_stage", false);
+  c.ignore({"downsample_in_bottleneck", "freeze_batch_norms"});
   const auto conv = [&](std::int64_t in, std::int64_t out, std::int64_t window) { frozen ? count_conv(t, in, out, window, false) : count_conv_norm(t, in, out, window); };
-  conv(3, 32, 3);
-  conv(32, 32, 3);
-  conv(32, 64, 3);
-  std::int64_t in = 64;
-  constexpr std::int64_t widths[] = {256, 512, 1024, 2048}, depths[] = {3, 4, 6, 3};
-  for (std::size_t i = 0; i < 4; ++i)
+  auto in = c.size({"embedding_size"}, 64);
+  size_list all{in};
+  conv(c.size({"num_channels"}, 3), in / 2, 3), conv(in / 2, in / 2, 3), conv(in / 2, in, 3);
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    const auto out = widths[i];
     for (std::int64_t layer = 0; layer < depths[i]; ++layer) {
-      const auto out = widths[i];
-      if (in != out) conv(in, out, 1);
-      conv(in, out / 4, 1);
-      conv(out / 4, out / 4, 3);
-      conv(out / 4, out, 1);
+      const bool shortcut = type == "basic" ? layer == 0 : in != out || (layer == 0 && (i > 0 || early));
+      if (shortcut) conv(in, out, 1);
+      if (type == "basic") conv(in, out, 3), conv(out, out, 3);
+      else conv(in, out / 4, 1), conv(out / 4, out / 4, 3), conv(out / 4, out, 1);
       in = out;
     }
+    all.push_back(out);
+  }
+  return all;
+}
+/// The widths that a detector's backbone hands to it: of stages 2, 3 and 4 where its configuration says nothing.
+inline size_list count_rt_backbone(const config& c, tally& t, bool frozen) {
+  static const json usual = {{"out_indices", {2, 3, 4}}};
+  const auto backbone = c.has("backbone_config") ? c.child("backbone_config") : config{usual, c.at("backbone_config")};
+  if (const auto type = backbone.text({"model_type"}, "rt_detr_resnet"); type != "rt_detr_resnet") complain(backbone.at("model_type") + " must be rt_detr_resnet, found " + quoted_word(type));
+  const auto all = count_rt_resnet(backbone, t, frozen);
+  size_list handed;
+  for (const auto stage : stages_handed_on(backbone, static_cast<std::int64_t>(all.size()) - 1)) handed.push_back(all[static_cast<std::size_t>(stage)]);
+  if (handed.size() != 3) complain(backbone.at("out_features") + " must name three stages, found " + std::to_string(handed.size()));
+  return handed;
 }
 /// RTDetrCSPRepLayer.
 inline void count_rt_block(const config& c, tally& t, std::int64_t width, std::int64_t times) {
@@ -47,15 +66,15 @@ inline std::int64_t count_rt_detr(const config& c, tally& t) {
             "decoder_activation_function", "label_noise_ratio", "box_noise_scale", "anchor_image_size", "disable_custom_kernels", "with_box_refine", "matcher_alpha", "matcher_gamma", "matcher_class_cost",
             "matcher_bbox_cost", "matcher_giou_cost", "use_focal_loss", "auxiliary_loss", "focal_loss_alpha", "focal_loss_gamma", "weight_loss_vfl", "weight_loss_bbox", "weight_loss_giou", "eos_coefficient",
             "num_queries", "tie_word_embeddings"});
-  if (c.has("backbone_config")) complain(c.at("backbone_config") + " must be absent: the class's own ResNet-50 is counted, and no other backbone");
   for (const char* key : {"backbone", "use_timm_backbone", "use_pretrained_backbone", "backbone_kwargs"})
     if (const json* value = c.find({key}); value != nullptr && !value->is_null() && *value != false) complain(c.at(key) + " must be absent, found " + shown(*value));
   const auto wide = c.size({"encoder_hidden_dim"}, 256), d = c.size({"d_model"}, 256), labels = labels_of(c);
   const auto ins = list_of(c, "encoder_in_channels", {512, 1024, 2048}), decoded = list_of(c, "decoder_in_channels", {256, 256, 256});
   const auto attended = static_cast<std::int64_t>(list_of(c, "encode_proj_layers", {2}, 0).size()), steps = static_cast<std::int64_t>(ins.size()) - 1;
   if (ins.size() != 3 || decoded.empty()) complain(c.at("encoder_in_channels") + " must have three entries, and decoder_in_channels at least one");
-  t.within(component::vision, [&] { count_rt_backbone(t, c.flag("freeze_backbone_batch_norms", true)); });
-  for (const std::int64_t in : {512, 1024, 2048}) count_conv_norm(t, in, wide, 1);
+  size_list seen;
+  t.within(component::vision, [&] { seen = count_rt_backbone(c, t, c.flag("freeze_backbone_batch_norms", true)); });
+  for (const auto in : seen) count_conv_norm(t, in, wide, 1);
   count_encoder({checked::mul(attended, c.number({"encoder_layers"}, 1, 0, config::most)), wide, c.size({"encoder_ffn_dim"}, 1024)}, t);
   count_conv_norm(t, wide, wide, 1, steps);
   count_conv_norm(t, wide, wide, 3, steps);
@@ -88,10 +107,10 @@ inline void count_rt_detr2(const config& c, tally& t) {
 }
 
 inline constexpr counted_class counted_detection[] = {
+    {"RTDetrResNetBackbone", "rt_detr_resnet", [](const config& c, tally& t) { count_rt_resnet(c, t, false); }},
     {"RTDetrV2Model", "rt_detr_v2", count_rt_detr2},
     {"RTDetrV2ForObjectDetection", "rt_detr_v2", [](const config& c, tally& t) {  // a head for each layer of the decoder
        count_rt_detr2(c, t);
-       if (c.flag("tie_word_embeddings", false)) complain(c.at("tie_word_embeddings") + " must be false here, found true");
        const auto d = c.size({"d_model"}, 256), layers = c.number({"decoder_layers"}, 6, 0, config::most);
        t.linear(component::head, d, labels_of(c), true, layers);
        count_box_head(t, d, d, 4, 3, layers);

@@ -28,6 +28,7 @@ inline constexpr counted_class counted_encoders[] = {
     {"ElectraModel", "electra", [](const config& c, tally& t) { count_electra(c, t); }},
     {"ElectraForPreTraining", "electra", [](const config& c, tally& t) {
        const auto s = count_electra(c, t);
+       c.ignore({"tie_word_embeddings"});
        t.linear(component::head, s.hidden, s.hidden, true);
        t.linear(component::head, s.hidden, 1, true);
      }},

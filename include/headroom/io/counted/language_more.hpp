@@ -57,7 +57,9 @@ inline language_model count_minimax_m3(const config& c, tally& t) {
   count_minimax_m3_vision(vision, t);
   const auto merge = vision.count({"spatial_merge_size"}, 2), width = c.size({"projector_hidden_size"}, 6144);
   t.linear(component::projector, vision.size({"hidden_size"}, 1280), width, true);
-  t.linear(component::projector, checked::mul(text.hidden, checked::mul(merge, merge)), width, true);
+  const auto merged = checked::mul(text.hidden, checked::mul(merge, merge));
+  require_equal(c, "merged_hidden_size", "text_config.hidden_size times spatial_merge_size squared", merged);
+  t.linear(component::projector, merged, width, true);
   t.linear(component::projector, width, text.hidden, true, 2);
   return {text.hidden, text.vocab, c.flag("tie_word_embeddings", false) || text.tied};
 }

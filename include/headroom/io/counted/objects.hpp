@@ -36,8 +36,8 @@ inline void count_sam(const config& c, tally& t) {
   t.within(component::vision, [&] { count_sam_vision(sight, t, sam_sight); });
   count_sam_decoder(c.child("mask_decoder_config"), t);
   pass_over_vision(prompt);
-  prompt.ignore({"image_size", "patch_size"});
-  sight.ignore({"num_pos_feats", "scale"});
+  prompt.ignore({"image_size", "patch_size", "image_embedding_size"});
+  sight.ignore({"num_pos_feats"});
   const auto h = prompt.size({"hidden_size"}, 256), mask = prompt.size({"mask_input_channels"}, 16), features = sight.size({"num_pos_feats"}, sight.size({"output_channels"}, 256) / 2);
   t.linear(component::other, 4, mask / 4, true);
   t.linear(component::other, checked::mul(4, mask / 4), mask, true);
@@ -109,6 +109,7 @@ inline language count_aria(const config& c, tally& t) {
     for (const auto& [key, value] : table.items())
       if (const auto n = config::whole(value, c.at("projector_patch_to_query_dict"), 1, config::widest); n > queries) queries = n;
   }
+  require_equal(c, "max_value_projector_patch_to_query_dict", "projector_patch_to_query_dict's largest", queries);
   t.within(component::projector, [&] {
     t.add(component::projector, width, queries);
     t.linear(component::projector, width, width, false, 3);

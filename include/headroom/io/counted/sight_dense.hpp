@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// Models that answer for each pixel: SuperPoint, EoMT, Prompt Depth Anything, Swin2SR; MobileViT v2, and RT-DETR's ResNet by itself. Each comment names
+// Models that answer for each pixel: SuperPoint, EoMT, Prompt Depth Anything, Swin2SR; MobileViT v2. Each comment names
 // the file of transformers 5.16 that is counted.
 #pragma once
 
@@ -154,29 +154,6 @@ inline std::int64_t count_mobilevit2(const config& c, tally& t) {
   return in;
 }
 
-/// modeling_rt_detr_resnet.py: ResNet behind three convolutions. Of its two kinds of layer bottlenecks alone are counted.
-inline void count_rt_resnet(const config& c, tally& t) {
-  pass_over_vision(c);
-  const auto widths = list_of(c, "hidden_sizes", {256, 512, 1024, 2048}), depths = list_of(c, "depths", {3, 4, 6, 3});
-  check_stages(c, widths.size(), {depths.size()}), check_stages(c, depths.size(), {widths.size()});
-  expect(c, "layer_type", "bottleneck");
-  const bool early = c.flag("downsample_in_first_stage", false);
-  c.ignore({"downsample_in_bottleneck"});
-  auto in = c.size({"embedding_size"}, 64);
-  count_conv_norm(t, c.size({"num_channels"}, 3), in / 2, 3);
-  count_conv_norm(t, in / 2, in / 2, 3);
-  count_conv_norm(t, in / 2, in, 3);
-  for (std::size_t i = 0; i < widths.size(); ++i)
-    for (std::int64_t layer = 0; layer < depths[i]; ++layer) {
-      const auto out = widths[i], narrow = out / 4;
-      if (in != out || (layer == 0 && (i > 0 || early))) count_conv_norm(t, in, out, 1);
-      count_conv_norm(t, in, narrow, 1);
-      count_conv_norm(t, narrow, narrow, 3);
-      count_conv_norm(t, narrow, out, 1);
-      in = out;
-    }
-}
-
 inline constexpr counted_class counted_sight_dense[] = {
     {"SuperPointForKeypointDetection", "superpoint", count_superpoint},
     {"EomtForUniversalSegmentation", "eomt", [](const config& c, tally& t) { count_eomt(c, t, false); }},
@@ -186,7 +163,6 @@ inline constexpr counted_class counted_sight_dense[] = {
     {"Swin2SRForImageSuperResolution", "swin2sr", count_swin2sr_upscaled},
     {"MobileViTV2Model", "mobilevitv2", [](const config& c, tally& t) { count_mobilevit2(c, t); }},
     {"MobileViTV2ForImageClassification", "mobilevitv2", [](const config& c, tally& t) { count_classifier(c, t, count_mobilevit2(c, t)); }},
-    {"RTDetrResNetBackbone", "rt_detr_resnet", count_rt_resnet},
 };
 
 }  // namespace headroom::io::detail

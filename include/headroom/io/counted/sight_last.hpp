@@ -168,7 +168,7 @@ inline std::int64_t count_modernvbert(const config& c, tally& t) {
   t.model(count_inner(text, "modernbert"));
   const auto hidden = text.size({"hidden_size"}, 768);
   t.linear(component::projector, checked::mul(width, checked::mul(side, side)), hidden, false);
-  c.ignore({"tie_word_embeddings", "classifier_pooling", "classifier_bias", "classifier_activation", "num_labels", "id2label"});
+  c.ignore({"tie_word_embeddings", "vocab_size", "initializer_cutoff_factor", "classifier_pooling", "classifier_bias", "classifier_activation", "num_labels", "id2label"});
   return hidden;
 }
 

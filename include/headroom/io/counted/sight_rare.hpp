@@ -181,7 +181,12 @@ inline std::int64_t count_levit(const config& c, tally& t) {
   for (const auto length : {widths.size(), heads.size(), depths.size(), keys.size(), wide.size(), ratios.size()})
     if (length != 3) complain(c.path() + " must have three stages, found a list of " + std::to_string(length));
   const auto window = c.size({"kernel_size"}, 3);
-  if (c.has("down_ops")) complain(c.at("down_ops") + " must be absent: hidden_sizes and key_dim say it");
+  if (const json* given = c.find({"down_ops"}); given != nullptr) {  // as the class saves it
+    json derived = json::array();
+    for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) derived.push_back({"Subsample", keys[0], widths[i] / keys[0], 4, 2, 2});
+    const auto said = given->is_array() && given->size() == 3 && given->back() == json::array({""}) ? json(given->begin(), given->end() - 1) : *given;
+    if (said != derived) complain(c.at("down_ops") + " must be " + derived.dump() + ", as hidden_sizes and key_dim say, or be absent; found " + shown(*given));
+  }
   const auto matrix = [&](std::int64_t in, std::int64_t out, std::int64_t times = 1) {
     t.linear(component::other, in, out, false, times);
     t.layer_norm(out, times);

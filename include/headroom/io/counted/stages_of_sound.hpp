@@ -57,7 +57,7 @@ void count_clap_side(const config& c, tally& t) {
   c.ignore({"hidden_size"});
 }
 inline void count_clap(const config& c, tally& t) {
-  c.ignore({"projection_hidden_act", "projection_dim", "logit_scale_init_value", "tie_word_embeddings", "text_config_dict", "audio_config_dict"});
+  c.ignore({"projection_hidden_act", "hidden_size", "num_hidden_layers", "projection_dim", "logit_scale_init_value", "tie_word_embeddings", "text_config_dict", "audio_config_dict"});
   for (const char* old : {"text_config_dict", "audio_config_dict"})
     if (c.has(old)) complain(c.at(old) + " is of older releases: say it in text_config and audio_config");
   const auto text = c.child("text_config"), audio = c.child("audio_config");

@@ -16,7 +16,7 @@ inline language count_glm4_moe(const config& c, tally& t) {
   const auto l = count_glm4v_moe_text(read, t);
   const auto each = l.hidden / read.count({"num_attention_heads"}, 96);
   if (c.flag("use_qk_norm", false)) t.rms_norm(c.nullable({"head_dim"}, each, each), checked::mul(2, c.number({"num_hidden_layers"}, 46, 0, config::most)));
-  c.ignore({"norm_topk_prob", "routed_scaling_factor"});
+  c.ignore({"norm_topk_prob", "routed_scaling_factor", "num_nextn_predict_layers", "num_mtp_layers"});
   return l;
 }
 

@@ -4,6 +4,8 @@
 
 #include <headroom/io/counted/base.hpp>
 
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace headroom::io::detail {
@@ -41,6 +43,33 @@ inline void check_stages(const config& c, std::size_t stages, std::initializer_l
   for (const auto length : lengths)
     if (length < stages) complain(c.path() + " must have an entry for each of " + std::to_string(stages) + " stages in each list of sizes, found " + std::to_string(length));
 }
+/// The stages whose features a backbone hands on, counted from 0: out_features by their names ("stem" comes before "stage1"), or out_indices; without
+/// both the last. The stem counts as 0, stage1 as 1.
+inline std::vector<std::int64_t> stages_handed_on(const config& c, std::int64_t stages) {
+  std::vector<std::int64_t> found;
+  const json *names = c.find({"out_features", "_out_features"}), *places = c.find({"out_indices", "_out_indices"});
+  const auto refuse_at = [&](const char* key, const json& value) { complain(c.at(key) + " must be a list of stages, found " + shown(value)); };
+  if (names != nullptr && !names->is_null()) {
+    if (!names->is_array()) refuse_at("out_features", *names);
+    for (const auto& one : *names)
+      for (std::int64_t i = 0; i <= stages; ++i)
+        if (one == (i == 0 ? std::string{"stem"} : "stage" + std::to_string(i))) found.push_back(i);
+    if (found.size() != names->size()) refuse_at("out_features", *names);
+  }
+  if (places != nullptr && !places->is_null()) {
+    if (!places->is_array()) refuse_at("out_indices", *places);
+    std::vector<std::int64_t> listed;
+    for (const auto& one : *places) {
+      const auto i = config::whole(one, c.at("out_indices"), -stages - 1, stages);
+      listed.push_back(i < 0 ? i + stages + 1 : i);
+    }
+    if (names != nullptr && !names->is_null() && listed != found) refuse_at("out_indices", *places);
+    found = std::move(listed);
+  }
+  if ((names == nullptr || names->is_null()) && (places == nullptr || places->is_null())) found.push_back(stages);
+  return found;
+}
+
 /// `base` times a ratio that need not be whole, cut to a whole number, as int(base * ratio) is.
 inline std::int64_t times_ratio(const config& c, const char* key, double fallback, std::int64_t base) {
   return static_cast<std::int64_t>(static_cast<double>(base) * c.real({key}, fallback, 0.0, 1e6));

@@ -157,7 +157,11 @@ inline void count_retrieval(const config& c, tally& t, const char* usual) {
   if (c.has("vlm_config") && !c.child("vlm_config").has("model_type")) complain(c.at("vlm_config") + " must be the configuration of a model, with its model_type");
   const auto model = c.has("vlm_config") ? c.child("vlm_config") : config{defaults, c.at("vlm_config")};
   c.ignore({"text_config", "tie_word_embeddings"});
-  if (c.has("text_config")) complain(c.at("text_config") + " must be absent: vlm_config says it");
+  if (c.has("text_config")) {  // as the class saves it: a copy
+    const auto* inner = model.find({"text_config"});
+    if (inner == nullptr || *inner != *c.find({"text_config"})) complain(c.at("text_config") + " must be what vlm_config says, or be absent");
+    ask_all(c.child("text_config"));
+  }
   t.model(count_inner(model, usual));
   const auto walked = walked_inner(model, model.text({"model_type"}, usual));
   if (!walked) complain(model.at("model_type") + " must be a family that is walked, found " + shown(*model.find({"model_type"})));

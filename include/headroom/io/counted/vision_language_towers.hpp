@@ -122,7 +122,7 @@ struct sam_usual {
 };
 inline void count_sam_vision(const config& c, tally& t, const sam_usual& d) {
   pass_over_vision(c);
-  c.ignore({"num_pos_feats", "mlp_ratio"});
+  c.ignore({"num_pos_feats", "mlp_ratio", "scale"});
   const auto hidden = c.size({"hidden_size"}, d.hidden), layers = c.number({"num_hidden_layers"}, d.layers, 0, config::most), heads = c.count({"num_attention_heads"}, d.heads);
   const auto grid = c.size({"image_size"}, d.image) / c.size({"patch_size"}, d.patch), window = c.number({"window_size"}, d.window, 0), patch = c.size({"patch_size"}, d.patch);
   const auto channels = c.size({"output_channels"}, d.channels);

@@ -98,6 +98,7 @@ inline shape read_t5(const config& c, task head, bool encoder_only, std::string_
              quoted_word(kind));
   if (says(c, "is_decoder")) complain(c.at("is_decoder") + " must be false for T5, found true");
   if (encoder_only) {
+    c.ignore({"num_decoder_layers"});
     m.layers = encoder_layers;
     m.head = head_kind::none;
     m.bidirectional = true;

@@ -77,7 +77,7 @@ inline void finish_falcon(const config& c, shape& m) {  // FalconDecoderLayer, F
   if (modern)
     m.kv_heads = c.nullable({"num_kv_heads", "n_head_kv"}, 0, 0, 1, config::most);
   else
-    m.kv_heads = c.flag("multi_query", true) ? 1 : 0;
+    m.kv_heads = c.flag("multi_query", true) ? 1 : 0, c.ignore({"num_kv_heads", "n_head_kv"});
   m.position = c.flag("alibi", false) ? position_kind::alibi : position_kind::rope;
   m.attention_bias = m.output_bias = m.mlp_bias = c.flag("bias", false);
   m.parallel_block = modern || c.flag("parallel_attn", true);
@@ -132,7 +132,7 @@ constexpr size_keys gpt2_sizes(std::int64_t vocab, std::int64_t positions, std::
 inline constexpr gpt_family gpt_families[] = {
     {"gpt2", gpt2_sizes(50257, 1024, 768, 12, 12, true, "gelu_new"), finish_gpt2},
     {"gpt_bigcode", gpt2_sizes(50257, 1024, 768, 12, 12, true, "gelu_pytorch_tanh"),
-     [](const config& c, shape& m) { finish_gpt2(c, m), m.kv_heads = c.flag("multi_query", true) ? 1 : 0, m.softmax = softmax_kind::fp32; }},  // GPTBigCodeAttention
+     [](const config& c, shape& m) { finish_gpt2(c, m), m.kv_heads = c.flag("multi_query", true) ? 1 : 0, m.softmax = softmax_kind::fp32, require_equal(c, "num_key_value_heads", "multi_query's heads", m.kv_heads > 0 ? m.kv_heads : m.heads); }},  // GPTBigCodeAttention
     {"gptj", gpt2_sizes(50400, 2048, 4096, 28, 16, false, "gelu_new"), finish_gptj},
     {"codegen", gpt2_sizes(50400, 2048, 4096, 28, 16, false, "gelu_new"), [](const config& c, shape& m) { finish_gptj(c, m), m.fused_qkv = true; }},
     {"gpt_neo", {{"num_layers", 24, "num_hidden_layers"}, {"hidden_size", 2048}, {"num_heads", 16, "num_attention_heads"}, {"intermediate_size"}, {"vocab_size", 50257},

@@ -26,7 +26,7 @@ struct family_keys {
   std::string_view keys;
 };
 inline constexpr family_keys keys_that_pass[] = {
-    {"deepseek_v2 deepseek_v3 deepseek_v32 glm_moe_dsa glm4_moe_lite mistral4 youtu", "rope_interleave ep_size mlp_bias indexer_rope_interleave embedding_initializer_range qk_head_dim num_nextn_predict_layers num_mtp_layers"},
+    {"deepseek_v2 deepseek_v3 deepseek_v32 glm_moe_dsa glm4_moe_lite mistral4 youtu minicpm3", "rope_interleave ep_size mlp_bias indexer_rope_interleave embedding_initializer_range qk_head_dim num_nextn_predict_layers num_mtp_layers"},
     {"glm4_moe exaone_moe hy_v3 solar_open dots1 mimo bailing_moe", "num_nextn_predict_layers num_mtp_layers"},
     {"minimax_m2", "num_mtp_modules use_mtp mtp_transformer_layers attn_type_list shared_intermediate_size use_routing_bias qk_norm_type rotary_dim"},
     {"mamba mamba2 falcon_mamba bamba falcon_h1 granitemoehybrid jamba nemotron_h",
@@ -47,7 +47,7 @@ inline constexpr family_keys keys_that_pass[] = {
     {"bert roberta xlm-roberta electra gpt_neox bart mbart marian pegasus m2m_100 t5 mt5 umt5", "is_decoder add_bias_logits"},
     {"electra gpt2 gpt_bigcode gptj gpt_neo codegen",
      "n_ctx summary_activation summary_type summary_use_proj summary_proj_to_labels scale_attn_weights scale_attn_by_inverse_layer_idx predict_special_tokens rotary window_size attention_types "
-     "attention_softmax_in_fp32 scale_attention_softmax_in_fp32 reorder_and_upcast_attn inference_runner max_batch_size pad_key_length pre_allocate_kv_cache validate_runner_input"},
+     "attention_softmax_in_fp32 scale_attention_softmax_in_fp32 reorder_and_upcast_attn inference_runner max_batch_size pad_key_length pre_allocate_kv_cache validate_runner_input attention_layers"},
     {"gpt_neox falcon", "rotary_emb_base rotary_pct parallel_attn multi_query"},
     {"starcoder2", "attention_softmax_in_fp32 scale_attention_softmax_in_fp32 scale_attn_weights mlp_type norm_type"},
     {"bloom falcon", "slow_but_exact apply_residual_connection_post_layernorm n_inner offset_alibi masked_softmax_fusion skip_bias_add skip_bias_add_qkv attention_softmax_in_fp32 bias_dropout_fusion"},
@@ -59,9 +59,9 @@ inline constexpr family_keys keys_that_pass[] = {
     {"llama4_text smollm3", "no_rope_layer_interval no_rope_layers"},
     {"llama4_text llama4", "attn_scale attn_temperature_tuning floor_scale use_qk_norm multi_modal_projector_bias pixel_shuffle_ratio projector_dropout vision_feature_select_strategy"},
     {"llava llava_next mistral3 paligemma internvl_chat",
-     "projector_hidden_act image_seq_length vision_feature_select_strategy image_grid_pinpoints vocab_size projection_dim max_position_embeddings hidden_size num_image_tokens"},
+     "use_bidirectional_attention projector_hidden_act image_seq_length vision_feature_select_strategy image_grid_pinpoints vocab_size projection_dim max_position_embeddings hidden_size num_image_tokens"},
     {"clip siglip", "logit_scale_init_value projection_dim tie_word_embeddings"},
-    {"t5 mt5 umt5", "relative_attention_max_distance n_positions dense_act_fn is_gated_act"},
+    {"t5 mt5 umt5", "relative_attention_max_distance n_positions dense_act_fn is_gated_act scale_decoder_outputs"},
     {"distilbert", "sinusoidal_pos_embds tie_weights_"},
     {"bert", "directionality pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head pooler_type"},
     {"bart mbart marian pegasus plbart mvp blenderbot blenderbot-small", "add_final_layer_norm normalize_before normalize_embedding static_position_embeddings extra_pos_embeddings force_bos_token_to_be_generated num_hidden_layers"},
@@ -81,7 +81,7 @@ inline constexpr family_keys keys_that_pass[] = {
      "anyres_pooling_size anyres_vit_max_image_size cla_share_factor dense_list im_end_id im_newline_id im_start_id kv_lora_rank mask_init_id norm_type num_media_embeds org_vocab_size pool_type q_lora_rank "
      "qk_nope_head_dim qk_rope_head_dim text_end_id text_start_id use_qk_norm use_rotary_pos_emb v_head_dim video_end_id video_start_id vit_input_resolution vit_path vit_patch vit_token vit_type"},
     {"hy_v3", "enable_moe_fp32_combine router_scaling_factor"},
-    {"lfm2 lfm2_moe", "use_expert_bias block_multiple_of block_ffn_dim_multiplier block_dim block_mlp_init_scale block_norm_eps block_out_init_scale block_use_swiglu block_use_xavier_init conv_dim conv_dim_out conv_use_xavier_init use_pos_enc num_heads theta"},
+    {"lfm2 lfm2_moe", "use_expert_bias block_multiple_of block_ffn_dim_multiplier block_dim block_mlp_init_scale block_norm_eps block_out_init_scale block_use_swiglu block_use_xavier_init conv_dim conv_dim_out conv_use_xavier_init use_pos_enc num_heads theta full_attn_idxs"},  // of which layer_types says the same, where it is read
     {"minicpm minicpm3 minicpmv", "dim_model_base scale_depth scale_emb"},
     {"minicpmv", "batch_vision_input image_size patch_size slice_config slice_mode vision_batch_size tokenizer"},
     {"internvl_chat",

@@ -160,6 +160,7 @@ inline shape read_llama4(const config& c) {  // Llama4ForConditionalGeneration
 inline shape read_qwen_vl(const config& c, std::string_view type) {
   const bool nested = c.has("text_config") || !type.starts_with("qwen2");
   const auto text = nested ? c.child("text_config") : c;
+  if (nested) c.ignore({"vocab_size"});  // the text's own counts
   if (!c.has("text_config") && nested && c.has("hidden_size"))
     complain(c.at("text_config") + " is missing and the text's keys stand at the top, where this class does not read them");
   const std::string family = type == "qwen3_vl" ? "qwen3_vl_text" : type == "qwen3_vl_moe" ? "qwen3_vl_moe_text"
