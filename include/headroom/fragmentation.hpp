@@ -27,9 +27,9 @@ constexpr bool replays_steps(const job& j) {
          !j.sharding.by(sharder::megatron);
 }
 
-/// Megatron's stages, whose backward is in one piece.
+/// Megatron's stages, whose backward is in one piece, of one model alone, with their optimizer on the GPU.
 constexpr bool replays_stages(const job& j) {
-  return j.framework.modules.megatron() && j.hardware.accelerator().maker != vendor::cpu && j.model.mtp_layers == 0 &&
+  return j.framework.modules.megatron() && !has_own_loss(j.objective) && (j.offload.optimizer == place::on_gpu || j.framework.modules.deepspeed()) && j.hardware.accelerator().maker != vendor::cpu && j.model.mtp_layers == 0 &&
          j.offload.activations == place::on_gpu && !captures_first(j) &&
          properties_of(j.parallel.schedule).plain();
 }

@@ -93,7 +93,10 @@ TEST_CASE("while an engine generates, verl's Megatron workers have put parameter
   const auto engine = 2 * (28 * (layer_7b / 4 + biases / 4 + 2 * 3584) + 2 * 152'064LL * 3584 / 4 + 3584);
   CHECK(at(all, phase::sync) - rest == engine + (2_GiB).count() + 2 * table - 4 * here_7b - sharded(4) - sharded(8));
   CHECK(at(grpo(R"(["parameters", "optimizer"])", R"(, "sync_bucket_mib": 0)"), phase::sync) - rest == engine + 2 * table - 4 * here_7b - sharded(4) - sharded(8));
-  // The reference comes from the host when the policy has gone.
+  // A reference that waits on the host lies nowhere else; one that does not is there all the time.
+  CHECK(at(grpo("[]"), phase::save) == at(grpo("[]", "", R"("none")"), phase::save));
+  CHECK(at(grpo("[]", "", R"("copy")"), phase::save) == at(grpo("[]", "", R"("none")"), phase::save) + 2 * here_7b);
+  // It comes from the host when the policy has gone.
   const auto scored = 4 * 1024LL * 152'064 / 2;
   CHECK(at(all, phase::reference) - at(all, phase::generate) + share_of_h100 == 2 * here_7b + 6 * scored);
   CHECK(at(all, phase::score) - rest == 8 * scored - 4 * here_7b - sharded(4) - sharded(8));
