@@ -109,11 +109,9 @@ tallest_moments follow(const job& j, std::int64_t stage, std::int64_t always) {
       return;
     }
     if (first) {
-      look(top.backward, k.backward.total - k.saved.total);
-      if (!is.has("sum", w.chunk)) {
-        is.make(k.gradients, "sum", w.chunk);
-        look(top.backward, k.end.total - k.saved.total);
-      }
+      const bool begins = !is.has("sum", w.chunk);
+      look(top.backward, (begins ? k.beginning : k.backward).total - k.saved.total);
+      if (begins) is.make(k.gradients, "sum", w.chunk);
     } else {
       look(top.backward, k.fresh_layer);
       is.free("waiting", w.chunk, w.micro);
@@ -121,7 +119,7 @@ tallest_moments follow(const job& j, std::int64_t stage, std::int64_t always) {
     }
     end_of_graph();
     if (++weighted[w.chunk] < micros) return;
-    look(top.reduce, k.largest);
+    look(top.reduce, k.reducing.total());
     is.free("gathered", w.chunk);
     is.free("sum", w.chunk);
     if (is.has("fresh", w.chunk)) is.free("fresh", w.chunk);

@@ -10,6 +10,7 @@
 //  - The last stage collects what the model returns, the logits of every micro-batch, and joins them when the step is over.
 #pragma once
 
+#include <headroom/engine/eager/chunk_walk.hpp>
 #include <headroom/engine/eager/eager_steps.hpp>
 #include <headroom/layout/schedule.hpp>
 

@@ -64,16 +64,15 @@ class eager_steps {
           all -= k.saved;
           t.look(phases[i], layer(k.adding_layer, above), all, k.adding);
           break;
-        case place_of::end:
+        case place_of::beginning:
           all -= k.saved;
-          all.add(row::gradients, k.gradients);
-          t.look(phases[i], -1, all, k.end);
+          t.look(phases[i], layer(k.beginning_layer, above), all, k.beginning);
           break;
         case place_of::weights: t.look(phases[i], -1, all, part{row::gradients, k.fresh_layer}); break;
         case place_of::reduce:
-          all.add(row::gathered_parameters, k.gathered);
-          all.add(row::gradients, unreduced(k, b.progress[b.chunk]) - k.sharded);
-          t.look(phases[i], -1, all, part{row::communication_buffers, k.largest});
+          all.add(row::gathered_parameters, k.gathered - k.reducing.gathered);
+          all.add(row::gradients, unreduced(k, b.progress[b.chunk]) - k.sharded - k.reducing.gradients);
+          t.look(phases[i], -1, all, part{row::communication_buffers, k.reducing.input});
       }
     }
     left = resident;
@@ -84,7 +83,7 @@ class eager_steps {
 
  private:
   using progress_of_all = std::array<chunk_progress, degrees::max_chunks>;
-  enum class place_of : std::uint8_t { forward, loss, backward, adding, end, weights, reduce };
+  enum class place_of : std::uint8_t { forward, loss, backward, beginning, adding, weights, reduce };
   /// What runs, and how far each chunk was.
   struct tallest {
     bytes total, reduced;
@@ -116,11 +115,12 @@ class eager_steps {
   }
   constexpr void whole_backward(std::size_t c, const eager_chunk& k) {
     live_ -= k.saved.total;
-    look(2, c, place_of::backward, k.backward.total);
-    if (at_[c].weights == 0) {
+    if (at_[c].weights > 0) {
+      look(2, c, place_of::backward, k.backward.total);
+    } else {
+      look(2, c, place_of::beginning, k.beginning.total);
       ++started_;
       live_ += k.gradients;
-      look(2, c, place_of::end, k.end.total);
       at_[c].summed = true;
     }
     live_ += sent_back(c) - sent(c);
@@ -153,7 +153,7 @@ class eager_steps {
   constexpr void finish(std::size_t c, const eager_chunk& k) {
     auto& at = at_[c];
     if (++at.weights < micros_) return;
-    look(3, c, place_of::reduce, k.largest);
+    look(3, c, place_of::reduce, k.reducing.total());
     live_ += k.sharded - k.gathered - unreduced(k, at);
     reduced_ += k.sharded;
   }
