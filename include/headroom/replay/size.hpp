@@ -148,7 +148,7 @@ constexpr tensor_count weight_tensors(const settled_job& s, const inventory& lis
   return all;
 }
 
-/// Of trainers that allocate as they go: two steps, of one or two micro-batches. Around a layer its parameters come and go twice, and a few buffers.
+/// Of trainers that allocate as they go: two steps, of one to three micro-batches. Around a layer its parameters come and go twice, and a few buffers.
 template <class Layers>
 constexpr replay_size size_of_steps(const settled_job& s, const inventory& list, const Layers& layers) {
   const auto& j = *s.source;
@@ -166,7 +166,7 @@ constexpr replay_size size_of_steps(const settled_job& s, const inventory& list,
   with_made([&] { return headroom::embedding(sizes, trained); }, [&](const program& p) { made.add_end(p); });
   with_made([&] { return tail_of(sizes, trained, true); }, [&](const program& p) { made.add_end(p); });
   const auto weights = weight_tensors(s, list);
-  const auto micros = j.batch.accumulation > 1 ? 2 : 1;
+  const auto micros = different_micro_batches(j);
   const auto copies = std::int64_t{foreach_copies(s)};
   const auto step = tensor_count{micros} * (tensor_count{s.model.layers} * (made.layer + 16) + made.ends + 64 + 3 * weights.value) + weights * (4 + copies);
   const auto kinds = static_cast<std::int64_t>(j.hardware.kinds());

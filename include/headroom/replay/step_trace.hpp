@@ -31,8 +31,8 @@ class step_trace {
   step_trace(const step_trace&) = delete;
   step_trace& operator=(const step_trace&) = delete;
 
-  /// One step: at most two micro-batches, since the third repeats the second.
-  void run() { run(facts_.job->source->batch.accumulation < 2 ? 1 : 2); }
+  /// One step, of the micro-batches that differ.
+  void run() { run(detail::different_micro_batches(*facts_.job->source)); }
   void run(std::int64_t micros) {
     run(micros, [] {});
   }

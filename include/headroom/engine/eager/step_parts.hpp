@@ -38,6 +38,14 @@ constexpr bool momentary_gradients(const settled_job& s, const windows& w) {
 
 namespace detail {
 
+/// Whether micro-batches before the last leave whole gradients (FSDP's no_sync).
+constexpr bool sums_whole_gradients(const job& j) { return j.sharding.no_sync && j.batch.accumulation > 1; }
+/// How many micro-batches of a step differ: the first finds no gradients, and under no_sync the last alone reduces them.
+constexpr std::int64_t different_micro_batches(const job& j) {
+  const std::int64_t most = sums_whole_gradients(j) ? 3 : 2;
+  return j.batch.accumulation < most ? j.batch.accumulation : most;
+}
+
 /// What comes after the layers.
 constexpr program tail_of(const scene& s, const module_set& trained, bool input_has_gradient) {
   if (s.model->head == head_kind::language && s.model->classes > 0) return value_head(s, trained, input_has_gradient);

@@ -92,7 +92,8 @@ constexpr void step_count::update() {
 
 namespace detail {
 
-/// The last micro-batch of a step like all but the first, and its update.
+/// The last micro-batch of a step, like all but the first, and its update. Where those before it leave whole gradients, they are counted first: the
+/// first, which casts what it leaves, and one that finds these.
 template <class Units, class Layers>
 [[gnu::noinline]] constexpr timeline count_step(const step_facts& f, const inventory& list, const moment& resident, const Layers& layers, const scene& sc) {
   const auto& s = *f.job;
@@ -102,9 +103,13 @@ template <class Units, class Layers>
     step_count to(s, resident, w, room);
     Units units(f, list, to);
     to.count_blocks(f, units.momentary(exist), units.grows(exist), Units::gathers, layers);
-    if (exist) units.start();
+    const bool whole = sums_whole_gradients(*s.source);
+    const bool casts = whole && units.momentary(false) == units.momentary(true);  // else gradients lie where autograd makes them: the first has no more than another
+    if (exist && !casts) units.start();
     to.start_with_graph();
     eager_step step(f, units, to);
+    if (casts) step.run_micro_batch(false, false);
+    if (whole && (!casts || s.source->batch.accumulation > 2)) step.run_micro_batch(true, false);
     step.run_micro_batch(exist, true);
     step.update();
     to.settle();
