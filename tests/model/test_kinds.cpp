@@ -101,6 +101,25 @@ TEST_CASE("a pattern is written as it was read") {
   CHECK(io::read_model(io::model_to_json(m), "model", io::no_files) == m);
 }
 
+// [A, B, A] for six layers is A B A A B A where the list repeats, and A B A B A B where its beginning does.
+TEST_CASE("a list that breaks off in a repetition says which layers it means, or is refused") {
+  constexpr layer_kind attends{mixer_kind::attention, feed_forward_kind::dense}, feeds{mixer_kind::none, feed_forward_kind::dense};
+  CHECK(refusal(model_with(R"(["attention", "none+dense", "attention"])")) ==
+        "headroom: model.pattern lists 3 kinds for 6 layers, of which the first 2 repeat up to the list's end: list what repeats (twice, if it is all of them), or every layer");
+  CHECK(refusal(model_with(R"("*-*")")).find("lists 3 kinds for 6 layers, of which the first 2 repeat") != std::string::npos);
+  const auto twice = io::read_model(model_with(R"(["attention", "none+dense", "attention", "attention", "none+dense", "attention"])"), "model", io::no_files);
+  CHECK(twice.pattern.period == 3);
+  CHECK(twice.kind_of(3) == attends);
+  CHECK(twice.kind_of(4) == feeds);
+  CHECK(io::model_to_json(twice)["pattern"].size() == 6);
+  CHECK(io::read_model(io::model_to_json(twice), "model", io::no_files) == twice);
+  auto every = model_with(R"(["attention", "none+dense", "attention", "none+dense", "attention"])");
+  every["layers"] = 5;
+  CHECK(io::read_model(every, "model", io::no_files).pattern.period == 2);
+  every["layers"] = 3;  // fewer than are listed
+  CHECK(refusal(every).empty());
+}
+
 TEST_CASE("Megatron's letters are halves of layers") {
   const auto m = io::read_model(model_with(R"("*-")"), "model", io::no_files);
   CHECK(m == io::read_model(model_with(R"(["attention+none", "none+dense"])"), "model", io::no_files));

@@ -192,7 +192,7 @@ void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.nested("global", m.global);
   k.nested("layer_input", m.layer_input);
   k.nested("altup", m.altup);
-  describe_pattern(k, m.pattern, own);
+  describe_pattern(k, m.pattern, m.layers, own);
   k.nested("ssm", m.ssm);
   k.whole("mtp_layers", m.mtp_layers);
   k.word("head", m.head);

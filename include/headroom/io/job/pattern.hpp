@@ -75,8 +75,7 @@ inline layer_pattern letters_at(const json_value& value, const std::string& path
                                      {mixer_kind::none, feed_forward_kind::dense}, {mixer_kind::none, feed_forward_kind::experts}};
     p.add(halves[found]);
   }
-  if (!p.given()) wrong_value(path, "at least one layer", value);
-  return p.shortest();
+  return p;
 }
 
 /// Layers between the bars of Megatron's letters: nothing where a pattern has no bars.
@@ -109,38 +108,37 @@ inline void cut_by_letters(degrees& d, const json_value& model) {
   if (!alike) fail("headroom: the bars in model.pattern contradict parallel.stage_layers; state one of them, or both alike");
 }
 
-/// How many kinds of a pattern a file has to list, so that what repeats in them is the whole of it: a few more, where its beginning repeats itself.
-inline std::int64_t listed_kinds(const layer_pattern& p) {
-  auto n = p.period;
-  const auto read_back = [&] {
-    layer_pattern r;
-    for (std::size_t i = 0; i < layer_pattern::most_own; ++i) r.own[i] = p.own[i];
-    for (std::int64_t i = 0; i < n; ++i) r.add(p.at(i));
-    return r.shortest();
-  };
-  while (n < layer_pattern::capacity && read_back().period != p.period) ++n;
-  return n;
+/// Whether the first kinds of a list repeat up to its end, which comes before they are all there once more: [A, B, A]. For more layers than that
+/// the list may mean what its beginning says, or itself, again and again.
+inline bool breaks_off(const layer_pattern& p) { return p.period % p.shortest().period != 0; }
+
+/// How many kinds of a pattern a file has to list, so that what repeats in them is the whole of it: where its beginning repeats itself it stands there twice.
+inline std::int64_t listed_kinds(const layer_pattern& p, std::int64_t layers) {
+  if (layers <= p.period || !breaks_off(p)) return p.period;
+  return 2 * p.period <= layer_pattern::capacity ? 2 * p.period : layers <= layer_pattern::capacity ? layers : p.period;
 }
 
 /// The kinds of a model's layers, in order; they repeat to the end of the stack.
 template <class Keys>
-void describe_pattern(Keys& k, layer_pattern& p, std::span<const std::string_view> own = {}) {
+void describe_pattern(Keys& k, layer_pattern& p, std::int64_t layers, std::span<const std::string_view> own = {}) {
   constexpr std::string_view key = "pattern";
   if constexpr (Keys::reads) {
     const auto* list = k.take(key);
     if (list == nullptr) return;
     p = {};
-    if (list->is_string()) {
+    if (list->is_string())
       p = letters_at(*list, k.at(key));
-      return;
-    }
-    each_at(*list, k.at(key), "a list of kinds of layer, or Megatron's letters M, G, *, - and E", [&](const json_value& v, const std::string& path) { add_layer_kind(p, v, path, own); });
+    else
+      each_at(*list, k.at(key), "a list of kinds of layer, or Megatron's letters M, G, *, - and E", [&](const json_value& v, const std::string& path) { add_layer_kind(p, v, path, own); });
     if (!p.given()) wrong_value(k.at(key), "at least one layer", *list);
+    if (layers > p.period && breaks_off(p))
+      fail("headroom: " + k.at(key) + " lists " + std::to_string(p.period) + " kinds for " + std::to_string(layers) + " layers, of which the first " + std::to_string(p.shortest().period) +
+           " repeat up to the list's end: list what repeats (twice, if it is all of them), or every layer");
     p = p.shortest();
   } else if (p.given()) {
     constexpr std::string_view fed[] = {"", "+none", "+dense", "+experts", "+wide", "+cut"};
     auto list = json_value::array();
-    for (std::int64_t i = 0, n = listed_kinds(p); i < n; ++i) {
+    for (std::int64_t i = 0, n = listed_kinds(p, layers); i < n; ++i) {
       const auto kind = p.at(i);
       const bool named = is_own(kind.mixer), alone = named && kind.feeds == feed_forward_kind::none;
       list.push_back(std::string{named ? p.label_of(kind.mixer).view() : name_of(kind.mixer)} + std::string{alone ? "" : fed[static_cast<int>(kind.feeds)]});
