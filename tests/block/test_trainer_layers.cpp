@@ -116,4 +116,14 @@ TEST_CASE("DoRA saves what the base made and what the adapter made") {
   BOTH((saved(dora) - saved(lora)).count() == 2 * T * h * (2 + 4));
 }
 
+// A rank of context parallelism adds the positions of its own tokens: two tensors of two samples' tokens, and one of a sample's.
+TEST_CASE("learned positions of a rank's tokens") {
+  job j{.model = {.layers = 1, .hidden = h, .heads = 4, .ffn = I, .position = position_kind::learned, .max_positions = T, .vocab = V}, .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 4},
+        .framework = frameworks::torchtitan_202404, .parallel = {.data = 2, .context = 2}, .sharding = fsdp2(), .batch = {.micro = 2, .sequence = T}};
+  const auto s = settle(j);
+  auto sc = s.layer;
+  sc.model = &s.model;
+  with_made([&] { return embedding(sc, trained_modules(j, -1)); }, [&](const program& p) { CHECK(walk_forward(p).peak.total.count() == 2 * h * (T + T + T / 2)); });
+}
+
 }  // namespace test_trainer_layers

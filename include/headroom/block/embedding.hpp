@@ -26,7 +26,7 @@ constexpr program embedding(const scene& s, const module_set& trained) {
   if (m.embedding_dim > 0 && !m.narrow_embedding) x = ops::multiply(p, s, x, {.in = m.embedding_dim, .out = m.hidden, .trains = trains});
   x = ops::reduce_partial(p, s, x, columns);
   if (m.position == position_kind::learned) {
-    const auto positions = p.make(checked::mul(s.sequence, columns), s.residual_width);
+    const auto positions = p.make(checked::mul(s.stream_tokens() / s.samples, columns), s.residual_width);  // of one sample, which all of them read
     p.step(0, positions.bit(),
            {.weight_gradient = trained.has(module::position) && !m.frozen_positions ? p.rounded(checked::mul(m.max_positions + m.position_offset, columns), width) : bytes{0}});
     const auto sum = p.make(n, s.residual_width);
