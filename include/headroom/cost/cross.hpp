@@ -9,7 +9,7 @@ namespace headroom::detail {
 /// A side matrix on this rank.
 constexpr void add_side_matrix(both_passes& t, const cost_scene& c, const side_matrix& one) {
   const bool fits_tensor_cores = aligned(static_cast<std::int64_t>(one.out), c.layer.width) && aligned(static_cast<std::int64_t>(one.in), c.layer.width);
-  add_linear(t, c, one.positions, one.out, one.in, one.copies, c.trained.has(one.role), c.layer.quantised.has(one.role), fits_tensor_cores ? c.on.matmul : c.on.unaligned);
+  add_linear(t, c, one.positions, one.out, one.in, one.copies, c.trained.has(one.role) ? 1 : 0, c.layer.quantised.has(one.role), fits_tensor_cores ? c.on.matmul : c.on.unaligned);
 }
 
 /// A decoder's attention to the encoder, of one layer.

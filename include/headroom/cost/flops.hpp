@@ -63,6 +63,21 @@ constexpr void add_side_flops(forward_flops& r, const shape& m, double samples, 
 
 }  // namespace detail
 
+namespace detail {
+
+/// FLOPs of a forward's multiplications with a weight of the main stack; of routed experts, those that a token visits.
+constexpr double matrix_flops(const shape& m, const weight& w, double samples, double sequence) {
+  const double read = w.role == module::head && reads_first_position(m) ? samples : samples * sequence;
+  const double each = 2 * read * static_cast<double>(w.elements()) * static_cast<double>(w.copies());
+  return w.expert ? each * (static_cast<double>(m.experts.active) / static_cast<double>(m.experts.count)) : each;
+}
+/// … with a table that is the head, too.
+constexpr double tied_head_flops(const shape& m, double positions) {
+  return m.tied && m.head != head_kind::none ? 2 * positions * static_cast<double>(m.vocab) * static_cast<double>(m.embedding_width()) : 0.0;
+}
+
+}  // namespace detail
+
 /// Of `samples` sequences. Of routed experts, those that a token visits. What layers of one's own compute beside their matrices is not in it.
 template <class Layers = detail::shipped_layers>
 constexpr forward_flops forward_flops_of(const shape& m, const inventory& list, double samples, double sequence, causal_convention c, const Layers& = {}) {
@@ -70,12 +85,9 @@ constexpr forward_flops forward_flops_of(const shape& m, const inventory& list, 
   const double positions = samples * sequence;
   for (const auto& w : list) {
     if (!w.linear || w.frozen || detail::beside_main_stack(w.role)) continue;
-    const double read = w.role == module::head && detail::reads_first_position(m) ? samples : positions;
-    double each = 2 * read * static_cast<double>(w.elements()) * static_cast<double>(w.copies());
-    if (w.expert) each *= static_cast<double>(m.experts.active) / static_cast<double>(m.experts.count);
-    (w.role == module::head ? r.head : r.layers) += each;
+    (w.role == module::head ? r.head : r.layers) += detail::matrix_flops(m, w, samples, sequence);
   }
-  if (m.tied && m.head != head_kind::none) r.head += 2 * positions * static_cast<double>(m.vocab) * static_cast<double>(m.embedding_width());
+  r.head += detail::tied_head_flops(m, positions);
   if (m.mtp_layers > 0) r.head *= static_cast<double>(m.mtp_layers + 1);
   const auto pairs_of = [&](const shape& one) { return 2 * samples * attended_pairs(one, sequence, c) * pair_features(one); };
   const double pairs = pairs_of(m);

@@ -30,7 +30,8 @@ constexpr void add_linears(both_passes& t, const cost_scene& c, const inventory&
     const auto degree = static_cast<double>(w.expert ? l.expert_tensor : l.tensor);
     if (w.split == split_axis::rows || w.split == split_axis::vocabulary) rows /= degree;
     if (w.split == split_axis::columns) columns /= degree;
-    const bool trains = c.trained.has(w.role);
+    const double share = trained_share(*c.job->source, c.trained, w);
+    const double trains = w.layers.count > 0 && share > 0 ? share / c.flow : share;  // of the layers that backward comes by: see layer_seconds
     const bool fits_tensor_cores = aligned(static_cast<std::int64_t>(rows), l.width) && aligned(static_cast<std::int64_t>(columns), l.width);
     double rate = w.role == module::head || w.role == module::router ? c.on.matmul_16 : c.on.matmul;
     if (!fits_tensor_cores && rows > 64) rate = c.on.unaligned;
@@ -154,6 +155,10 @@ constexpr both_passes layer_seconds(const cost_scene& c, const inventory& list, 
   add_context_parallel(t, c);
   if (kind.sparse()) add_expert_parallel(t, c);
   settle_recompute(t, c, kind.sparse());
+  if (c.flow < 1) [[unlikely]] {  // a layer is the mean of all
+    t.backward.scale(c.flow);
+    t.again.scale(c.flow);
+  }
   return t;
 }
 
@@ -180,7 +185,7 @@ constexpr both_passes head_seconds(const cost_scene& c, const inventory& list) {
   }
   const double vocabulary = static_cast<double>(l.vocabulary) / static_cast<double>(l.tensor);
   if (m.tied && m.head != head_kind::none)
-    add_linear(t, c, static_cast<double>(l.tokens), vocabulary, static_cast<double>(m.embedding_width()), 1, c.trained.has(module::embedding), false,
+    add_linear(t, c, static_cast<double>(l.tokens), vocabulary, static_cast<double>(m.embedding_width()), 1, c.trained.has(module::embedding) ? 1 : 0, false,
                c.on.matmul_16);
   const bool divided = c.job->source->framework.modules.megatron();
   const bool speaks = m.head == head_kind::language && m.classes == 0;

@@ -7,6 +7,7 @@
 #include <headroom/cost/flops.hpp>
 #include <headroom/cost/matmul.hpp>
 #include <headroom/settle/settle.hpp>
+#include <headroom/states/states.hpp>
 
 namespace headroom::detail {
 
@@ -25,6 +26,11 @@ struct pass_seconds {
     matmul += times * o.matmul, weights += times * o.weights, attention += times * o.attention, memory += times * o.memory;
     communication += times * o.communication, gaps += times * o.gaps, host += times * o.host;
   }
+  constexpr void scale(double by) {
+    const auto once = *this;
+    *this = {};
+    add(once, by);
+  }
 };
 struct both_passes {
   pass_seconds forward{}, backward{};
@@ -41,9 +47,25 @@ struct cost_scene {
   scene layer{};
   machine on{};
   rates share{};
-  module_set trained{};
+  module_set trained{};    ///< outside the stack, and in every layer where no selection names some
   double host_operation{};
+  double flow{1};          ///< of the layers, those that backward comes by
 };
+
+/// Of the stack's layers, those that backward comes by: none below the first in which something trains, where nothing before the stack does.
+constexpr double share_with_backward(const job& j) {
+  constexpr module_set outside{module::embedding, module::position, module::head, module::mtp, module::encoder, module::vision, module::projector};
+  constexpr module_set before{module::embedding, module::position, module::encoder, module::vision, module::projector};
+  if (j.trainable.all() || j.adapter.active() || (trained_modules(j, -1).bits & before.bits) != 0) return 1;
+  std::int64_t first = 0;
+  while (first < j.model.layers && (trained_modules(j, first).bits & ~outside.bits) == 0) ++first;
+  return static_cast<double>(j.model.layers - first) / static_cast<double>(j.model.layers);
+}
+/// Of a weight's copies, those that train.
+constexpr double trained_share(const job& j, const module_set& trained, const weight& w) {
+  if (j.trainable.all() || w.layers.count == 0) return trained.has(w.role) ? 1.0 : 0.0;
+  return static_cast<double>(trained_copies(j, trained, w, w.copies())) / static_cast<double>(w.copies());
+}
 
 /// What a program's operations read and write, beside weights, and how many there are. A matrix multiplication's operands count: its
 /// tiles' first loads and last stores are not hidden.
@@ -76,8 +98,8 @@ constexpr void add_dequantised(both_passes& t, const cost_scene& c, const progra
   }
 }
 
-/// A linear layer of this rank: rows (tokens) × in → out, `copies` of it side by side.
-constexpr void add_linear(both_passes& t, const cost_scene& c, double tokens, double out, double in, double copies, bool trains, bool quantised, double rate) {
+/// A linear layer of this rank: rows (tokens) × in → out, `copies` of it side by side. `trains`: how much of it.
+constexpr void add_linear(both_passes& t, const cost_scene& c, double tokens, double out, double in, double copies, double trains, bool quantised, double rate) {
   const auto& s = *c.job;
   // Three multiplications of the same sizes, each of them once the inner one: see seconds_of(matmul).
   const double rows = whole_tiles(tokens), columns = whole_tiles(out), inner = whole_tiles(in), each = 2 * copies / rate;
@@ -90,13 +112,13 @@ constexpr void add_linear(both_passes& t, const cost_scene& c, double tokens, do
   const double reads = elements * (quantised ? stored + width : c.layer.autocast ? stored + 2 * width : width) / c.on.memory;
   t.forward.memory += reads;
   t.backward.memory += reads;
-  if (!trains) return;
-  const double gradient = columns * inner * tokens * each;
+  if (trains == 0) return;
+  const double gradient = trains * columns * inner * tokens * each;
   t.backward.matmul += gradient;
   t.backward.weights += gradient;
   // Written by the multiplication, and added to what there is: by itself, or by a kernel of its own.
   const double kept = static_cast<double>(s.precision.gradients.width());
-  t.backward.memory += elements * (c.layer.fuses_weight_gradients ? 2 * kept : 2 * static_cast<double>(c.layer.weight_width) + 2 * kept) / c.on.memory;
+  t.backward.memory += trains * elements * (c.layer.fuses_weight_gradients ? 2 * kept : 2 * static_cast<double>(c.layer.weight_width) + 2 * kept) / c.on.memory;
 }
 
 /// How long the documents of a packed sequence are to a kernel that computes no pairs of different ones: as long as a token's own is on average,

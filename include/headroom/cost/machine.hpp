@@ -87,7 +87,8 @@ constexpr machine machine_of(const cluster& c, const gpu& g, const rates& r, con
   if (!has_calibrated_rates(g) && best < 0.87 * peak_16) peak_16 = best / 0.87;
   m.attention = flash * (compute.bits == 32 ? m.peak : peak_16);
   if (compute.bits == 16 && lacks_units(g, compute)) {
-    m.matmul = m.matmul_16 = m.attention = 0.8 * m.vector;
+    m.matmul = m.matmul_16 = 0.8 * m.vector;
+    m.attention = flash * m.vector;
     m.peak = m.vector;
   }
   m.memory = r.memory * 1e9 * g.bandwidth_gb_s;

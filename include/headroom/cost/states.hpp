@@ -26,7 +26,7 @@ constexpr rank_parameters parameters_of(const cost_scene& c, const inventory& li
     if (w.expert) n /= static_cast<double>(c.layer.expert), copies /= static_cast<double>(c.layer.expert);
     if (w.layers.count > 0) n *= share_of_layers, copies *= share_of_layers;
     r.all += n;
-    if (c.trained.has(w.role) && !w.frozen) r.trained += n, r.tensors += copies;
+    if (const auto share = w.frozen ? 0.0 : trained_share(*s.source, c.trained, w); share > 0) r.trained += share * n, r.tensors += share * copies;
     if (s.source->framework.adapters.parallel && adapted) {
       const auto beside = adapter_elements(s, w);
       r.trained += static_cast<double>(beside) * (w.layers.count > 0 ? share_of_layers : 1.0) * static_cast<double>(w.copies()) / static_cast<double>(w.expert ? c.layer.expert : 1);

@@ -32,7 +32,7 @@ struct step_cost {
   seconds other_models{};   ///< forwards of a reference, a teacher or a reward model, scores, a critic's step
   seconds generation{};     ///< completions
   seconds sync{};           ///< weights on their way to what generates, and what is moved out of its way
-  flops model{};            ///< of all GPUs, recompute not counted, attention's whole square
+  flops model{};            ///< of all GPUs, recompute not counted, attention's whole square, no gradients of frozen weights
   flops hardware{};         ///< … recompute counted
   double tokens{};          ///< of a step, of all data-parallel ranks
   double gpus{1};
@@ -93,7 +93,7 @@ constexpr cost_scene cost_scene_of(const settled_job& s, const rates& share) {
   const auto& compute = s.multiplies;
   const bool captured = j.framework.graphs.capture != graph_capture::none;
   cost_scene c{.job = &s, .layer = s.layer, .on = machine_of(j.hardware, *s.on, share, compute, flash, j.framework.fp8.scaling), .share = share, .trained = trained_modules(j, -1),
-               .host_operation = captured ? 0.0 : s.layer.compiled ? share.host_compiled : share.host_operation};
+               .host_operation = captured ? 0.0 : s.layer.compiled ? share.host_compiled : share.host_operation, .flow = share_with_backward(j)};
   c.layer.model = &s.model;
   return c;
 }
