@@ -7,6 +7,7 @@
 
 #include <headroom/headroom.hpp>
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -16,14 +17,57 @@ namespace ledger {
 /// Elements of a Llama's tensors.
 struct sizes {
   std::vector<std::int64_t> layer;
-  std::int64_t table, norm;
-  explicit sizes(const shape& m) : table(m.vocab * m.hidden), norm(m.hidden) {
+  std::int64_t table, norm, tables;
+  explicit sizes(const shape& m) : table(m.vocab * m.hidden), norm(m.hidden), tables(m.tied ? 1 : 2) {
     const auto q = m.heads * m.head_width(), kv = m.kv_heads * m.head_width();
     layer = {q * m.hidden, kv * m.hidden, kv * m.hidden, q * m.hidden, m.hidden * m.ffn, m.hidden * m.ffn, m.hidden * m.ffn, m.hidden, m.hidden};
   }
 };
 inline std::int64_t sum(const std::vector<std::int64_t>& of) { return std::accumulate(of.begin(), of.end(), std::int64_t{0}); }
+inline std::int64_t outside(const sizes& of) { return of.tables * of.table + of.norm; }
 inline std::int64_t block(std::int64_t bytes) { return (bytes + 511) / 512 * 512; }
+
+/// What a rank holds all along: its part of the weights, of an fp32 copy and of two moments, token numbers and labels, cuBLAS's workspace, and tables of
+/// angles or the frequencies that they are made of. Flat parts are not rounded up to the allocator's blocks.
+inline amounts resident(const job& j) {
+  const auto s = settle(j);
+  const sizes of(j.model);
+  const auto& z = j.sharding;
+  const auto ranks = j.parallel.data / j.parallel.replicate;
+  const bool flat = z.kind == sharding_kind::fsdp1 || z.kind == sharding_kind::zero, whole = z.kind == sharding_kind::zero || z.kind == sharding_kind::ddp || z.kind == sharding_kind::none;
+  std::vector<std::int64_t> tensors(static_cast<std::size_t>(of.tables), of.table);
+  tensors.push_back(of.norm);
+  for (std::int64_t i = 0; i < j.model.layers; ++i) tensors.insert(tensors.end(), of.layer.begin(), of.layer.end());
+  const auto& p = s.precision;
+  amounts r;
+  for (const auto n : tensors) {
+    const auto part = z.kind == sharding_kind::ddp || z.kind == sharding_kind::none ? n : (n + ranks - 1) / ranks;
+    const auto sized = [&](std::int64_t elements, const number_format& f) { return flat ? f.bits / 8 * elements : block(f.bits / 8 * elements); };
+    r[row::model_parameters] += whole ? block(p.parameters.bits / 8 * n) : sized(part, p.parameters);
+    r[row::master_parameters] += p.master.bits > 0 ? sized(part, p.master) : 0;
+    r[row::optimizer_state] += 2 * sized(part, s.optimizer.state);
+    r[row::communication_buffers] += z.kind == sharding_kind::ddp || (z.kind == sharding_kind::none && j.parallel.data > 1) ? block(p.gradients.bits / 8 * n) : 0;
+  }
+  const auto angles = j.model.head_width();
+  r[row::workspace] = j.framework.process.cublas_handles * cublas_workspace(s).count();
+  r[row::activations] = 16 * j.batch.micro * j.batch.sequence + (j.framework.rotary.caches() ? 2 * j.batch.sequence * angles * 4 : 0);
+  return r;
+}
+
+/// The most that a rank holds until its trainer is built: its weights, and beside them the largest tensor that is cut as a whole; or, where FSDP1 wraps on
+/// the GPU, what lies outside the layers twice, last; DDP's buckets; an fp32 copy, and zeros as large for gradients while ZeRO's optimizer is built.
+inline std::int64_t loading(const job& j, const amounts& all_along) {
+  const auto s = settle(j);
+  const sizes of(j.model);
+  const auto kept = [&](row r) { return all_along.count(r) == 1 ? all_along.at(r) : 0; };
+  const std::int64_t weights = kept(row::model_parameters), width = s.precision.parameters.bits / 8;
+  const auto tables = j.framework.rotary.caches() ? 2 * j.batch.sequence * j.model.head_width() * 4 : 0;
+  const bool fsdp = j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2;
+  if (!fsdp) return weights + tables + kept(row::communication_buffers) + (j.sharding.kind == sharding_kind::zero ? 2 * kept(row::master_parameters) : 0);
+  if (j.sharding.kind == sharding_kind::fsdp1 && j.framework.sharding.wraps_on_gpu) return weights + 2 * width * outside(of) - width * outside(of) / j.parallel.data;
+  const auto largest = std::max(of.table, *std::max_element(of.layer.begin(), of.layer.end()));
+  return weights + width * largest + tables;
+}
 
 /// What all kinds of sharding have in common: the model's run, up and down.
 struct run_of_model {
@@ -120,7 +164,8 @@ struct run_of_model {
         free("entered");
       }
       held.look(now, amounts_of(b.peak));
-      held.make("fresh tail", row::gradients, b.weight_gradients.count());
+      held.make("fresh tail", row::gradients, (b.weight_gradients - b.waits).count());
+      if (source.model.tied) held.make("fresh table", row::gradients, b.waits.count());  // waits for the embedding's, to which it is added
       make("stream gradient", row::temporaries, stream);
       if (!there.reached) enters();
     });
@@ -147,7 +192,17 @@ struct run_of_model {
       const auto b = walk_backward(p, exist);
       held.look(now, amounts_of(b.peak));
       make("fresh embedding", row::gradients, b.weight_gradients.count());
+      if (!source.model.tied) return;
+      if (exist) held.look(now, {{row::gradients, b.made.count()}});
+      free("fresh embedding");
+      held.make("fresh embedding", row::gradients, 0);
+      if (exist) free("fresh table"), held.make("fresh table", row::gradients, 0);
     });
+  }
+  /// Gradients of all that lies outside the layers.
+  [[nodiscard]] std::vector<std::string> fresh_outside() const {
+    if (source.model.tied) return {"fresh tail", "fresh embedding", "fresh table"};
+    return {"fresh tail", "fresh embedding"};
   }
   /// The graph is gone.
   void end_micro_batch(bool last) {
@@ -170,7 +225,8 @@ struct run_of_model {
   }
   /// A rank's part of each tensor, layer by layer.
   [[nodiscard]] std::vector<std::int64_t> parts(std::int64_t ranks) const {
-    std::vector<std::int64_t> r{elements.table / ranks, elements.table / ranks, (elements.norm + ranks - 1) / ranks};
+    std::vector<std::int64_t> r(static_cast<std::size_t>(elements.tables), elements.table / ranks);
+    r.push_back((elements.norm + ranks - 1) / ranks);
     for (std::int64_t i = 0; i < source.model.layers; ++i)
       for (const auto n : elements.layer) r.push_back((n + ranks - 1) / ranks);
     return r;

@@ -19,6 +19,7 @@ using namespace headroom;
 using ledger::account;
 using ledger::amounts;
 using ledger::amounts_of;
+using ledger::outside;
 using ledger::run_of_model;
 using ledger::sum;
 
@@ -31,7 +32,7 @@ class under_fsdp2 {
  public:
   under_fsdp2(const job& j, const amounts& always) : m_(j, always), ranks_(j.parallel.data / j.parallel.replicate) {
     const auto& z = j.framework.sharding;
-    split_ = z.splits_root;
+    split_ = z.splits_root && !j.model.tied;
     keeps_last_ = z.keeps_last_layer;
     stays_ = j.sharding.stays_gathered();
     whole_sums_ = j.sharding.no_sync && j.batch.accumulation > 1;
@@ -52,7 +53,7 @@ class under_fsdp2 {
   [[nodiscard]] std::int64_t elements(std::int64_t u) const {
     if (u >= 0) return sum(m_.elements.layer);
     if (u == back) return m_.elements.table + m_.elements.norm;
-    return split_ ? m_.elements.table : 2 * m_.elements.table + m_.elements.norm;
+    return split_ ? m_.elements.table : outside(m_.elements);
   }
   [[nodiscard]] bool kept(std::int64_t i) const { return stays_ || (keeps_last_ && i + 1 == m_.source.model.layers); }
 
@@ -115,7 +116,7 @@ class under_fsdp2 {
     if (split_ && !stays_) copy_out(front, false);
     m_.embed_down(drops());
     m_.enter(phase::reduce);
-    reduce(front, split_ ? std::vector<std::string>{"fresh embedding"} : std::vector<std::string>{"fresh tail", "fresh embedding"});
+    reduce(front, split_ ? std::vector<std::string>{"fresh embedding"} : m_.fresh_outside());
     m_.free_if("reducing"), m_.free_if("averaging");
   }
   /// Whether a gradient that autograd makes is added at once to one that is there: where the reduction has its format, and none is sent before the last.
@@ -203,7 +204,7 @@ class under_fsdp1 {
       m_.enter(phase::backward);
       m_.embed_down(false);
       m_.enter(phase::reduce);
-      reduce(root, {"fresh tail", "fresh embedding"});
+      reduce(root, m_.fresh_outside());
       m_.free(m_.named("whole", root));
       m_.end_micro_batch(last_);
     }
@@ -213,7 +214,7 @@ class under_fsdp1 {
 
  private:
   static constexpr std::int64_t root = -1;
-  [[nodiscard]] std::int64_t elements(std::int64_t u) const { return u == root ? 2 * m_.elements.table + m_.elements.norm : sum(m_.elements.layer); }
+  [[nodiscard]] std::int64_t elements(std::int64_t u) const { return u == root ? outside(m_.elements) : sum(m_.elements.layer); }
   [[nodiscard]] static std::int64_t bytes_of(const number_format& f) { return f.bits / 8; }
   void gather(std::int64_t u) {
     const auto width = bytes_of(m_.settled.precision.compute);
@@ -253,7 +254,7 @@ class with_whole_weights {
  public:
   with_whole_weights(const job& j, const amounts& always) : m_(j, always), ranks_(j.parallel.data) {
     zero_ = j.sharding.kind == sharding_kind::zero ? j.sharding.stage : 0;
-    parameters_ = 2 * m_.elements.table + m_.elements.norm + j.model.layers * sum(m_.elements.layer);
+    parameters_ = outside(m_.elements) + j.model.layers * sum(m_.elements.layer);
   }
   const account& run() {
     const auto& z = m_.source.sharding;
@@ -279,6 +280,7 @@ class with_whole_weights {
       }
       m_.embed_down(exist || leaves);
       done("fresh embedding", exist || leaves);
+      if (m_.source.model.tied) done("fresh table", exist || leaves);
       if (leaves && !m_.held.has("partition")) partition();
       if (leaves && !exist) {  // the first stays for the others to be added to
         m_.free("partition");
@@ -323,7 +325,7 @@ class with_whole_weights {
 
 job drawn(draw::dice& dice) {
   job j;
-  j.model = {.layers = dice.pick({1, 2, 3, 5}), .hidden = 512, .heads = 8, .kv_heads = dice.pick({2, 8}), .ffn = dice.pick({1024, 2048}), .vocab = dice.pick({1024, 16384})};
+  j.model = {.layers = dice.pick({1, 2, 3, 5}), .hidden = 512, .heads = 8, .kv_heads = dice.pick({2, 8}), .ffn = dice.pick({1024, 2048}), .vocab = dice.pick({1024, 16384}), .tied = dice.index(3) == 0};
   j.parallel.data = dice.pick({2, 4, 8});
   j.hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 1, .gpus_per_node = j.parallel.data};
   j.batch = {.micro = dice.pick({1, 2}), .sequence = dice.pick({128, 512, 2048}), .accumulation = dice.pick({1, 2, 3})};
@@ -336,8 +338,6 @@ job drawn(draw::dice& dice) {
   j.optimizer.how = dice.flip() ? implementation::fused : implementation::foreach;
   return j;
 }
-amounts always(const rank_report& rank) { return amounts_of(rank.at_phase[static_cast<std::size_t>(phase::save)]); }
-
 constexpr std::initializer_list<phase> steps{phase::forward, phase::loss_forward, phase::backward, phase::reduce, phase::step, phase::save};
 
 }  // namespace
@@ -356,8 +356,9 @@ TEST_CASE("a step under FSDP2, tensor by tensor") {
     CAPTURE(j.framework.label.view());
     CAPTURE(j.framework.date);
     const auto r = estimate(j);
-    under_fsdp2 plain(j, always(r.ranks[0]));
+    under_fsdp2 plain(j, ledger::resident(j));
     ledger::check_rank(r.ranks[0], plain.run(), steps);
+    CHECK(r.ranks[0][phase::load].count() == ledger::loading(j, ledger::resident(j)));
   }
 }
 
@@ -374,8 +375,9 @@ TEST_CASE("a step under FSDP1, tensor by tensor") {
     CAPTURE(j.framework.label.view());
     CAPTURE(j.framework.date);
     const auto r = estimate(j);
-    under_fsdp1 plain(j, always(r.ranks[0]));
+    under_fsdp1 plain(j, ledger::resident(j));
     ledger::check_rank(r.ranks[0], plain.run(), steps);
+    CHECK(r.ranks[0][phase::load].count() == ledger::loading(j, ledger::resident(j)));
   }
 }
 
@@ -400,8 +402,9 @@ TEST_CASE("a step with whole weights, tensor by tensor") {
     CAPTURE(zero_runs);
     CAPTURE(j.sharding.stage);
     const auto r = estimate(j);
-    with_whole_weights plain(j, always(r.ranks[0]));
+    with_whole_weights plain(j, ledger::resident(j));
     ledger::check_rank(r.ranks[0], plain.run(), steps);
+    CHECK(r.ranks[0][phase::load].count() == ledger::loading(j, ledger::resident(j)));
   }
 }
 
