@@ -6,9 +6,10 @@
 
 #include <doctest/doctest.h>
 
-#include <array>
+#include <algorithm>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace ledger {
 
@@ -56,37 +57,39 @@ class account {
   void look(phase p, const amounts& more = {}) {
     const auto here = now_ + more;
     auto& most = tallest_[p];
-    if (sum(here) > sum(most)) most = here;
+    if (!most.empty() && sum(here) < sum(most.front())) return;
+    if (!most.empty() && sum(here) > sum(most.front())) most.clear();
+    if (most.size() < 64) most.push_back(here);
   }
-  /// Bytes of the tallest moment of a phase.
-  [[nodiscard]] std::int64_t tallest(phase p) const {
+  /// The tallest moments of a phase, which are as tall.
+  [[nodiscard]] std::vector<amounts> tallest(phase p) const {
     const auto found = tallest_.find(p);
-    return found == tallest_.end() ? 0 : sum(found->second);
-  }
-  /// … of a row.
-  [[nodiscard]] std::int64_t tallest(phase p, row of) const {
-    const auto found = tallest_.find(p);
-    if (found == tallest_.end()) return 0;
-    const auto size = found->second.find(of);
-    return size == found->second.end() ? 0 : size->second;
+    return found == tallest_.end() ? std::vector<amounts>{{}} : found->second;
   }
   [[nodiscard]] const std::map<std::string, amounts>& alive() const { return alive_; }
 
  private:
   std::map<std::string, amounts> alive_;
   amounts now_;
-  std::map<phase, amounts> tallest_;
+  std::map<phase, std::vector<amounts>> tallest_;
 };
 
-/// The report of a rank is what the account says, in each of these phases, row by row.
+/// The report of a rank is what the account says, in each of these phases, row by row of one of the moments that are as tall.
 inline void check_rank(const rank_report& rank, const account& is, std::initializer_list<phase> phases) {
   for (const auto p : phases) {
+    const auto all = is.tallest(p);
     CAPTURE(static_cast<int>(p));
-    CHECK(rank[p].count() == is.tallest(p));
-    for (std::size_t i = 0; i < row_count; ++i) {
-      CAPTURE(i);
-      CHECK(rank.at_phase[static_cast<std::size_t>(p)].rows[i].count() == is.tallest(p, static_cast<row>(i)));
-    }
+    CHECK(rank[p].count() == sum(all.front()));
+    const auto& rows = rank.at_phase[static_cast<std::size_t>(p)].rows;
+    const auto size = [](const amounts& of, std::size_t i) { return of.count(static_cast<row>(i)) == 1 ? of.at(static_cast<row>(i)) : 0; };
+    const auto differs = [&](const amounts& of) {
+      std::size_t i = 0;
+      while (i < row_count && rows[i].count() == size(of, i)) ++i;
+      return i;
+    };
+    std::size_t same = 0;  // rows, of the moment that is most like it
+    for (const auto& one : all) same = std::max(same, differs(one));
+    CHECK(same == row_count);  // else the row that differs
   }
 }
 
