@@ -110,6 +110,14 @@ TEST_CASE("what llm.c does not train is known before anything is counted") {
   REQUIRE(objection_to(j));
   CHECK(std::string_view(objection_to(j).sentence).starts_with("headroom: llm.c trains GPT-2 models in full"));
   CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("llm.c trains GPT-2 models in full"), job_error);
+  constexpr void (*others[])(job&) = {[](job& k) { k.model.position = position_kind::rope; }, [](job& k) { k.model.mlp = mlp_kind::gated; },
+                                      [](job& k) { k.model.experts = {.count = 4, .active = 1, .ffn = 64}; }, [](job& k) { k.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = all_linear}; }};
+  for (const auto change : others) {
+    auto other = llm_c_job(llm_c_rows[0]);
+    change(other);
+    REQUIRE(objection_to(other));
+    CHECK(std::string_view(objection_to(other).sentence).starts_with("headroom: llm.c trains GPT-2 models in full"));
+  }
   j = llm_c_job(llm_c_rows[0]);
   j.hardware.gpus_per_node = j.parallel.tensor = 2;
   CHECK(std::string_view(objection_to(j).sentence).starts_with("headroom: llm.c has data parallelism alone"));

@@ -51,6 +51,8 @@ inline amounts resident(const job& j) {
   const auto angles = j.model.head_width();
   r[row::workspace] = j.framework.process.cublas_handles * cublas_workspace(s).count();
   r[row::activations] = 16 * j.batch.micro * j.batch.sequence + (j.framework.rotary.caches() ? 2 * j.batch.sequence * angles * 4 : 0);
+  // Or a mask of all pairs of positions, a byte each, and cosines and sines of all of them.
+  if (j.framework.rotary.tables == rope_tables::buffers_beside_mask) r[row::activations] += j.model.max_positions * (j.model.max_positions + 2 * angles * 4);
   return r;
 }
 
@@ -61,7 +63,7 @@ inline std::int64_t loading(const job& j, const amounts& all_along) {
   const sizes of(j.model);
   const auto kept = [&](row r) { return all_along.count(r) == 1 ? all_along.at(r) : 0; };
   const std::int64_t weights = kept(row::model_parameters), width = s.precision.parameters.bits / 8;
-  const auto tables = j.framework.rotary.caches() ? 2 * j.batch.sequence * j.model.head_width() * 4 : 0;
+  const auto tables = kept(row::activations) - 16 * j.batch.micro * j.batch.sequence;
   const bool fsdp = j.sharding.kind == sharding_kind::fsdp1 || j.sharding.kind == sharding_kind::fsdp2;
   if (!fsdp) return weights + tables + kept(row::communication_buffers) + (j.sharding.kind == sharding_kind::zero ? 2 * kept(row::master_parameters) : 0);
   if (j.sharding.kind == sharding_kind::fsdp1 && j.framework.sharding.wraps_on_gpu) return weights + 2 * width * outside(of) - width * outside(of) / j.parallel.data;
@@ -110,7 +112,7 @@ struct run_of_model {
   }
   /// Cosines and sines of the model's positions, which its layers read: to the end of backward.
   void turn() {
-    if (source.framework.rotary.caches()) return;
+    if (source.framework.rotary.caches() || source.framework.rotary.tables == rope_tables::buffers_beside_mask) return;
     for (const auto* name : {"cosines", "sines"}) make(name, row::activations, settled.precision.compute.bits / 8 * source.batch.micro * source.batch.sequence * source.model.head_width());
   }
   void layer_up(std::int64_t i) {
@@ -153,6 +155,7 @@ struct run_of_model {
     make("stream gradient", row::temporaries, 512);
     free("stream gradient");
     free("kept tail");
+    const auto outputs = held.alive().at("held");  // in the tail's own count while it runs, and the caller's to the end of backward
     free("held");
     with_made([&] { return detail::tail_of(at, trained, true); }, [&](const program& p) {
       handover there;
@@ -164,6 +167,7 @@ struct run_of_model {
         free("entered");
       }
       held.look(now, amounts_of(b.peak));
+      held.make("held", outputs);
       held.make("fresh tail", row::gradients, (b.weight_gradients - b.waits).count());
       if (source.model.tied) held.make("fresh table", row::gradients, b.waits.count());  // waits for the embedding's, to which it is added
       make("stream gradient", row::temporaries, stream);
@@ -209,6 +213,7 @@ struct run_of_model {
     free_if("cosines"), free_if("sines");
     enter(phase::reduce);
     free("first gradient");
+    free("held");
     for (std::int64_t i = 0; i < source.model.layers; ++i) free_if(named("stays with the graph", i));
     held.look(now);
     if (source.framework.loss.lives == loss_lifetime::through_backward || !last) free("loss");
@@ -219,7 +224,9 @@ struct run_of_model {
     enter(phase::step);
     std::int64_t all = 0;
     for (const auto n : own) all += own.size() > 1 ? block(state_width() * n) : state_width() * n;
-    make("update", row::temporaries, source.optimizer.how == implementation::foreach ? source.framework.optimizer.foreach_copies * all : 0);
+    const auto how = settled.optimizer.how;
+    const auto largest = *std::max_element(own.begin(), own.end());
+    make("update", row::temporaries, how == implementation::foreach ? source.framework.optimizer.foreach_copies * all : how == implementation::loop ? 2 * state_width() * largest : 0);
     free("update");
     free_if("loss");
   }

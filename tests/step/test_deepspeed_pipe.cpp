@@ -95,4 +95,24 @@ TEST_CASE("BF16_Optimizer adds up in fp32 beside autograd's own, and reduces wha
   CHECK(detail::pipe_of(s, false, false).cast.count() == std::int64_t{57344} * 14336 / 4 * 4);   // an MLP matrix's
 }
 
+// Its FP16_Optimizer and BF16_Optimizer: gradients are in the parameters' format, or bf16's are added up in fp32; the copy is fp32.
+TEST_CASE("formats that its optimizers have") {
+  const auto accepts = [](number_format parameters, number_format compute, number_format gradients, number_format master) {
+    job j{.model = models::gpt2_xl, .hardware = {.gpu = gpus::a100_sxm_80gb, .nodes = 1, .gpus_per_node = 8}, .framework = frameworks::megatron_deepspeed, .sharding = zero(1), .batch = {.micro = 2, .sequence = 512}};
+    j.model.heads = 20, j.model.vocab = 51'200;
+    j.precision = {"own", parameters, compute, gradients, formats::fp32, master, formats::fp32};
+    return !objection_to(j);
+  };
+  using namespace formats;
+  CHECK(accepts(fp16, fp16, fp16, fp32));
+  CHECK(accepts(bf16, bf16, bf16, fp32));
+  CHECK(accepts(bf16, bf16, fp32, fp32));
+  CHECK_FALSE(accepts(fp16, fp16, fp32, fp32));
+  CHECK_FALSE(accepts(bf16, bf16, fp16, fp32));
+  CHECK_FALSE(accepts(fp16, fp16, bf16, fp32));
+  CHECK_FALSE(accepts(bf16, fp16, bf16, fp32));
+  CHECK_FALSE(accepts(bf16, bf16, bf16, none));
+  CHECK_FALSE(accepts(fp32, fp32, fp32, fp32));
+}
+
 }  // namespace test_deepspeed_pipe
