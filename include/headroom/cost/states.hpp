@@ -90,7 +90,7 @@ constexpr double data_parallel_seconds(const cost_scene& c, const rank_parameter
     // Reduced once, behind the last backward or after it; shards of the updated parameters are gathered.
     double scatter = reduce_seconds(f, all, reduced);
     if (!deepspeed) scatter = gather_seconds(f, shards, reduced) + reduce_seconds(f, copies, reduced / static_cast<double>(shard));
-    double gather = j.sharding.stage > 0 ? gather_seconds(f, shards, n.trained * static_cast<double>(s.precision.parameters.width())) : 0.0;
+    double gather = j.sharding.stage > 0 || z.distributes_optimizer() ? gather_seconds(f, shards, n.trained * static_cast<double>(s.precision.parameters.width())) : 0.0;
     if (j.framework.communication.overlaps_gradients || j.sharding.overlap_comm == choice::yes) scatter = beside(scatter, backward, c.share.stall);
     if (j.framework.communication.overlaps_parameters) gather = beside(gather, forward, c.share.stall);
     return scatter + gather;

@@ -1,0 +1,189 @@
+// Distributed under the Boost Software License, Version 1.0.
+// A step on a machine of which one part alone takes time: all else is as fast as can be. What is left is counted by hand, from the papers.
+#include <headroom/framework/frameworks.hpp>
+#include <headroom/headroom.hpp>
+
+#include <doctest/doctest.h>
+
+namespace test_one_part_alone {
+
+using namespace headroom;
+
+namespace {
+
+constexpr double fast = 1e25;
+constexpr std::int64_t h = 1024, f = 4096, heads = 8, kv_heads = 2, vocab = 32768, s = 2048, b = 2, layers = 8, micros = 6;
+constexpr double kv = 1.0 * h / heads * kv_heads;
+constexpr double matrices = 2.0 * h * h + 2.0 * h * kv + 3.0 * h * f, head = 1.0 * vocab * h;
+
+rates none() {
+  rates r{.matmul = fast, .matmul_fp8 = fast, .flash_first = fast, .flash = fast, .flash_fast = fast, .memory = fast, .link = fast, .network = fast, .gap = 0};
+  r.unaligned = fast, r.host_operation = r.host_compiled = r.latency = r.hop = r.round = r.host_collective = r.stall = r.channels = r.step = 0;
+  r.host_memory = r.nvme = 1e40;
+  return r;
+}
+rates only(double rates::* part) {
+  auto r = none();
+  r.*part = 0.5;
+  return r;
+}
+job megatron(std::int64_t depth = layers) {
+  return {.model = {.layers = depth, .hidden = h, .heads = heads, .kv_heads = kv_heads, .ffn = f, .vocab = vocab, .tied = false}, .hardware = {.gpu = gpus::h100_sxm_80gb},
+          .framework = frameworks::megatron, .parallel = {.data = 1}, .batch = {.micro = b, .sequence = s, .accumulation = micros}, .attention = attention::flash};
+}
+double link() { return 0.5 * 1e9 * gpus::h100_sxm_80gb.link_gb_s; }
+/// What the layers between two depths take.
+double of_layers(job deep, job shallow, const rates& r) { return cost(deep, r).step.value - cost(shallow, r).step.value; }
+template <class Change>
+double of_layers(const Change& change, const rates& r) {
+  auto deep = megatron(), shallow = megatron(layers / 2);
+  change(deep), change(shallow);
+  return of_layers(deep, shallow, r);
+}
+void same(double a, double c) { CHECK(a == doctest::Approx(c).epsilon(1e-6)); }
+
+}  // namespace
+
+TEST_CASE("multiplications: three passes, and one more where layers are computed again") {
+  const double rate = 0.5 * 1e11 * gpus::h100_sxm_80gb.matmul_tflops_x10, pass = micros * 2.0 * b * s / rate;
+  auto j = megatron();
+  same(cost(j, only(&rates::matmul)).step.value, 3 * pass * (layers * matrices + head));
+  j.recompute = recompute::full;
+  same(cost(j, only(&rates::matmul)).step.value, pass * (4 * layers * matrices + 3 * head));
+  j.recompute.method = recompute_method::block, j.recompute.layers = 2;
+  same(cost(j, only(&rates::matmul)).step.value, pass * ((3 * layers + 2) * matrices + 3 * head));
+}
+
+// Huang et al. 2019; Narayanan et al. 2021, section 2.2: while the first micro-batch comes and the last one goes, p - 1 stages' turns; of v chunks one v-th.
+TEST_CASE("a pipeline: its last stage has the head, and sets the pace") {
+  const double rate = 0.5 * 1e11 * gpus::h100_sxm_80gb.matmul_tflops_x10, pass = 3 * 2.0 * b * s / rate;
+  auto j = megatron();
+  j.parallel.pipeline = 4, j.hardware.gpus_per_node = 4, j.batch.accumulation = 8;
+  same(cost(j, only(&rates::matmul)).step.value, pass * (8 * (2 * matrices + head) + 3 * 2 * matrices));
+  j.parallel.schedule = schedule::gpipe;
+  same(cost(j, only(&rates::matmul)).step.value, pass * (8 * (2 * matrices + head) + 3 * 2 * matrices));
+  j.parallel.schedule = {}, j.parallel.virtual_pipeline = 2;
+  same(cost(j, only(&rates::matmul)).step.value, pass * (8 * (2 * matrices + head) + 3 * 2 * matrices / 2));
+}
+
+// Routed experts: as many as a token visits, and the shared one.
+TEST_CASE("experts: those that a token visits") {
+  const double rate = 0.5 * 1e11 * gpus::h100_sxm_80gb.matmul_tflops_x10;
+  const auto sparse = [](job& j) { j.model.experts = {.count = 8, .active = 2, .ffn = 2048, .shared = 1, .shared_ffn = 1024}; };
+  const double each = 2.0 * h * h + 2 * h * kv + 2 * 3.0 * h * 2048 + 3.0 * h * 1024;
+  const double found = of_layers(sparse, only(&rates::matmul)), said = micros * 3 * 2.0 * b * s * each * (layers / 2) / rate;
+  CHECK(found > said);         // the router
+  CHECK(found < 1.03 * said);  // of 8 columns, which take a tile of 128
+}
+
+// Dao 2023: a causal kernel computes half of the square; forward two multiplications, backward five.
+TEST_CASE("attention: half a square, seven multiplications") {
+  const double rate = 0.5 * 1e11 * gpus::h100_sxm_80gb.bf16_tflops_x10;
+  const double one = 2.0 * b * s * s / 2 * h;
+  for (double rates::* kernel : {&rates::flash, &rates::flash_fast}) {
+    auto j = megatron();
+    if (kernel == &rates::flash_fast) j.attention = attention::flash3, j.framework = frameworks::hf_trainer;
+    else j.framework = frameworks::hf_trainer;
+    same(cost(j, only(kernel)).step.value, micros * layers * 7 * one / rate);
+  }
+}
+
+// Shoeybi et al. 2019, section 3: two all-reduces of a layer in forward and two in backward, each twice a share (n - 1) / n of a tensor of the residual
+// stream. Korthikanti et al. 2022, section 4.2.2: with sequence parallelism gathers and scatters move as much.
+TEST_CASE("tensor parallelism: four all-reduces of a layer") {
+  for (const bool scatters : {false, true})
+    for (const std::int64_t n : {2, 4}) {
+      const auto cut = [&](job& j) { j.parallel.tensor = n, j.parallel.sequence = scatters, j.hardware.gpus_per_node = n, j.model.kv_heads = heads; };
+      same(of_layers(cut, only(&rates::link)), micros * (layers / 2) * 4 * 2.0 * static_cast<double>(n - 1) / static_cast<double>(n) * 2 * b * s * h / link());
+    }
+}
+
+// Liu et al. 2023: keys and values go around the ring in forward, and with their gradients in backward. Jacobs et al. 2023, section 3.2 (Ulysses): q, k, v and the
+// result are exchanged.
+TEST_CASE("context parallelism: keys and values around a ring, or heads for tokens") {
+  constexpr double n = 4, token = 2.0 * b * s / n;
+  const auto cut = [](context_kind kind) {
+    return [kind](job& j) { j.parallel.context = 4, j.parallel.context_kind = kind, j.hardware.gpus_per_node = 4, j.model.kv_heads = heads; };
+  };
+  const auto sent = [&](context_kind kind) {
+    auto deep = megatron(), shallow = megatron(layers / 2);
+    cut(kind)(deep), cut(kind)(shallow);
+    const auto seconds = [](const job& j) { return cost(j, only(&rates::link)).communication.value; };
+    return seconds(deep) - seconds(shallow);
+  };
+  same(sent(context_kind::ring), micros * (layers / 2) * 3 * (n - 1) * token * 2 * h / link());
+  same(sent(context_kind::all_gather), micros * (layers / 2) * 3 * (n - 1) * token * 2 * h / link());
+  same(sent(context_kind::ulysses), micros * (layers / 2) * 2 * (n - 1) / n * token * 4 * h / link());
+}
+
+// Lepikhin et al. 2020: tokens go to their experts and come back, in forward and in backward.
+TEST_CASE("expert parallelism: four exchanges of a layer") {
+  const auto cut = [](job& j) {
+    j.model.experts = {.count = 8, .active = 2, .ffn = 2048};
+    j.parallel.expert = 4, j.parallel.data = 4, j.hardware.gpus_per_node = 4;
+    j.sharding.kind = sharding_kind::ddp;
+  };
+  auto deep = megatron(), shallow = megatron(layers / 2);
+  cut(deep), cut(shallow);
+  const auto exchanged = [&](const job& j) { return cost(j, only(&rates::link)).communication.value; };
+  same(exchanged(deep) - exchanged(shallow), micros * (layers / 2) * 4 * 0.75 * 2.0 * 2 * b * s * h / link());
+}
+
+// Rajbhandari et al. 2020, section 7: an all-reduce of all gradients, or a scatter of them and a gather of the weights; stage 3 gathers twice, for each micro-batch.
+TEST_CASE("data parallelism: what a step sends") {
+  const double all = layers * (matrices + 2 * h) + 2 * head + h, n = 8, once = (n - 1) / n * all / link();
+  const auto sent = [&](const profile& framework, const sharding& how, std::int64_t accumulation) {
+    auto j = megatron();
+    j.framework = framework, j.sharding = how, j.batch.accumulation = accumulation;
+    j.parallel.data = 8, j.hardware.gpus_per_node = 8;
+    return cost(j, only(&rates::link)).data_parallel.value;
+  };
+  same(sent(frameworks::libtorch, ddp(), 6), 2 * 2 * once);
+  same(sent(frameworks::megatron, sharding{.kind = sharding_kind::ddp}, 6), 2 * 4 * once);  // gradients in fp32
+  same(sent(frameworks::megatron, sharding{.kind = sharding_kind::megatron_distributed_optimizer}, 6), (4 + 2) * once);
+  same(sent(frameworks::deepspeed, zero(1), 6), (2 * 2 + 2) * once);
+  same(sent(frameworks::deepspeed, zero(2), 6), (6 * 2 + 2) * once);
+  // Of nine units the first gather and the last scatter are beside nothing.
+  const double third = sent(frameworks::deepspeed, zero(3), 6);
+  CHECK(third >= 6 * 3 * 2 * once * (1 - 1e-9));
+  CHECK(third <= 6 * (3 * 2 + 2 * 2.0 / 9) * once * (1 + 1e-9));
+}
+
+// Bytes of a parameter: fused Adam reads and writes an fp32 copy and two moments, reads a 16-bit gradient and writes the weight; the norm reads gradients,
+// clipping reads and writes them, zeroing writes them.
+TEST_CASE("the update: each byte once") {
+  const double all = layers * (matrices + 2 * h) + 2 * head + h, bandwidth = 0.5 * 1e9 * gpus::h100_sxm_80gb.bandwidth_gb_s;
+  auto j = megatron();
+  j.framework = frameworks::deepspeed;
+  j.sharding = zero(1);
+  j.parallel.data = 8, j.hardware.gpus_per_node = 8;
+  same(cost(j, only(&rates::memory)).optimizer.value, all / 8 * (2 * 4 + 2 * 2 * 4 + 2 + 2 + 4 * 2) / bandwidth);
+  // On the processor: gradients come over PCIe and weights go back, and a node's memory moves what all its ranks update.
+  j.offload.optimizer = place::on_cpu;
+  auto pcie = none();
+  pcie.network = 0.5;
+  same(cost(j, pcie).offload.value, 2 * all / 8 * 2 / (0.5 * 63e9));
+  auto host = none();
+  host.host_memory = 1e11;
+  same(cost(j, host).offload.value, all / 8 * 36 * 8 / 1e11);
+}
+
+// Two processes of one program take longer than either part: the GPU waits for what starts its kernels.
+TEST_CASE("a processor that is slower than its GPU sets the pace") {
+  auto slow = only(&rates::host_operation);
+  slow.host_operation = 1e-3;
+  const auto per_layer = [&](double gap) {
+    auto r = slow;
+    r.gap = gap;
+    const auto plain = [](job& j) { j.framework = frameworks::hf_trainer; };
+    return of_layers(plain, r);
+  };
+  const double host = per_layer(0);
+  CHECK(host > 0);
+  same(per_layer(1e-4), host);  // of the device a third less: hidden
+  CHECK(per_layer(1e-2) > 5 * host);
+  slow.host_operation = 2e-3;
+  same(per_layer(0), 2 * host);
+}
+
+}  // namespace test_one_part_alone
