@@ -86,13 +86,14 @@ constexpr void offload_fsdp(host_bytes& h, const settled_job& s, const state_byt
   if (o.parameters == place::on_gpu && o.optimizer == place::on_gpu) return;
   const auto d = s.shards.parameters;
   const auto shards = st.gpu[row::model_parameters] + st.gpu[row::adapters] - st.frozen_extra;
-  if (o.pin_memory && s.flat && s.source->sharding.fully_sharded()) {  // unit by unit (_flat_param.py init_flat_param_attributes)
-    const auto unit = ceil_div(gathered_unit(s, st), d);
-    h.pinned += s.model.layers * pinned(unit) + pinned(shards - s.model.layers * unit);
+  if (o.pin_memory && s.flat && s.source->sharding.fully_sharded()) {
+    // Unit by unit, and as much for each one's gradient, whether it trains or not (_flat_param.py init_flat_param_attributes).
+    const auto unit = ceil_div(share(st.unit - st.packed, s.precision.parameters.width()) + packed_unit(s, st), d);
+    h.pinned += 2 * (s.model.layers * pinned(unit) + pinned(shards - s.model.layers * unit));
   } else {
     pin(h, shards, o.pin_memory);
+    pin(h, share(st.trained, s.precision.gradients.width(), d), o.pin_memory);
   }
-  pin(h, share(st.trained, s.precision.gradients.width(), d), o.pin_memory);
   h.plain += share(st.trained, s.optimizer.state.width() * s.optimizer.moments, d);
 }
 

@@ -6,10 +6,10 @@
 
 namespace headroom::detail {
 
+/// Quantised weights of one layer, without their statistics.
+constexpr bytes packed_unit(const settled_job& s, const state_bytes& st) { return bytes{checked::ceil_div(checked::mul(st.packed.count(), s.layer.base.bits), 8)}; }
 /// One layer as it is gathered: quantised weights pass packed, their statistics stay where they are.
-constexpr bytes gathered_unit(const settled_job& s, const state_bytes& st) {
-  return share(st.unit - st.packed, s.precision.compute.width()) + bytes{checked::ceil_div(checked::mul(st.packed.count(), s.layer.base.bits), 8)};
-}
+constexpr bytes gathered_unit(const settled_job& s, const state_bytes& st) { return share(st.unit - st.packed, s.precision.compute.width()) + packed_unit(s, st); }
 
 /// FSDP2 (torch distributed/fsdp/_fully_shard/_fsdp_param_group.py, _fsdp_collectives.py). Forward: the all-gather's output
 /// and the parameters copied out of it. Backward: a layer's parameters, the next one's all-gather, the previous one's

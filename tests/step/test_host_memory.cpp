@@ -1,0 +1,81 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Host memory and NVMe of a node, allocation by allocation: what is pinned is rounded up to a power of two, each buffer by itself.
+// Sources: DeepSpeed runtime/zero/stage_1_and_2.py, stage3.py, runtime/swap_tensor; torch distributed/fsdp/_flat_param.py
+// init_flat_param_attributes; ATen/core/CachingHostAllocator.h.
+#include <headroom/headroom.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+namespace test_host_memory {
+
+using namespace headroom;
+
+namespace {
+
+constexpr std::int64_t h = 1024, f = 3072, vocab = 32768, layers = 6, ranks = 8;
+constexpr std::int64_t unit = 4 * h * h + 3 * h * f + 2 * h, outside = 2 * vocab * h + h, all = layers * unit + outside, part = all / ranks;
+
+std::int64_t pinned(std::int64_t bytes) {
+  std::int64_t r = 1;
+  while (r < bytes) r *= 2;
+  return bytes == 0 ? 0 : r;
+}
+job llama(const profile& framework, const sharding& how, place optimizer, place parameters) {
+  return {.model = {.layers = layers, .hidden = h, .heads = 8, .ffn = f, .vocab = vocab}, .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = ranks}, .framework = framework, .sharding = how,
+          .offload = {.optimizer = optimizer, .parameters = parameters}, .batch = {.micro = 1, .sequence = 256}};
+}
+/// What a node has of what each of its ranks has.
+void check(const job& j, std::int64_t pins, std::int64_t plain, std::int64_t loads, std::int64_t nvme = 0) {
+  const auto r = estimate(j);
+  CHECK(r.host.pinned_per_node.count() == ranks * pins);
+  CHECK(r.host.per_node.count() == ranks * std::max(pins + plain, loads));
+  CHECK(r.nvme_per_node.count() == ranks * nvme);
+}
+
+}  // namespace
+
+// A rank's parts in fp32 (the copy and its gradients) and bf16, pinned; two moments; with several micro-batches a place for their sum; a tensor that comes back.
+TEST_CASE("ZeRO 1 and 2: the update on the processor") {
+  for (const std::int64_t stage : {1, 2}) {
+    auto j = llama(frameworks::deepspeed, zero(stage), place::on_cpu, place::on_gpu);
+    const auto table = 2 * vocab * h;
+    check(j, 2 * pinned(4 * part) + pinned(2 * part), 8 * part + table, 2 * all);
+    j.batch.accumulation = 4;
+    check(j, 2 * pinned(4 * part) + pinned(2 * part), 8 * part + 2 * part + table, 2 * all);
+    j.offload.pin_memory = false;
+    check(j, 0, (4 + 4 + 2 + 8 + 2) * part + table, 2 * all);
+  }
+}
+
+// The copy is not pinned; gradients are by sub-group, and in bf16 as one; under zero.Init nothing is loaded whole.
+TEST_CASE("ZeRO 3: sub-groups, and parameters on the host") {
+  auto j = llama(frameworks::deepspeed, zero(3), place::on_cpu, place::on_gpu);
+  check(j, pinned(4 * part) + pinned(2 * part), (8 + 4) * part, std::min<std::int64_t>(2 * all, 5'000'000'000));
+  j.sharding.sub_group_size = part / 3;
+  check(j, 3 * pinned(4 * (part / 3)) + pinned(4 * (part - 3 * (part / 3))) + pinned(2 * part), 12 * part, 2 * all);
+  j.offload.parameters = place::on_cpu;
+  check(j, 3 * pinned(4 * (part / 3)) + pinned(4 * (part - 3 * (part / 3))) + 2 * pinned(2 * part), 12 * part, 2 * all);
+  j.offload.pin_memory = false;
+  check(j, pinned(2 * part), (12 + 4 + 2) * part, 2 * all);
+}
+
+// Four buffers of a sub-group in fp32, five of 10^8 parameters in bf16, and as many parameters as the host may keep.
+TEST_CASE("ZeRO 3 with NVMe") {
+  auto j = llama(frameworks::deepspeed, zero(3), place::on_nvme, place::on_gpu);
+  check(j, pinned(2 * part), 4 * 4 * part, 2 * all, (4 + 8 + 4) * part);
+  j.offload.parameters = place::on_nvme;
+  check(j, pinned(2 * part), 4 * 4 * part + 5 * 2 * 100'000'000 + 2 * all, 2 * all, (4 + 8 + 4 + 2) * part);
+  j.offload.optimizer_buffer_count = 6, j.offload.parameter_buffer_count = 2, j.offload.parameter_buffer_size = 1'000'000, j.offload.max_in_cpu = 1'000'000;
+  check(j, pinned(2 * part), 6 * 4 * part + 2 * 2 * 1'000'000 + 2 * 1'000'000, 2 * all, 18 * part);
+}
+
+// Each flat parameter's part in fp32, and one as large for its gradient; two moments.
+TEST_CASE("FSDP1 pins unit by unit, in the parameters' format") {
+  auto j = llama(frameworks::hf_trainer, fsdp1(3), place::on_cpu, place::on_cpu);
+  j.precision = precisions::bf16_mixed;
+  check(j, 2 * (layers * pinned(4 * unit / ranks) + pinned(4 * outside / ranks)), 8 * part, 4 * all);
+}
+
+}  // namespace test_host_memory
