@@ -78,4 +78,11 @@ TEST_CASE("FSDP1 pins unit by unit, in the parameters' format") {
   check(j, 2 * (layers * pinned(4 * unit / ranks) + pinned(4 * outside / ranks)), 8 * part, 4 * all);
 }
 
+TEST_CASE("FSDP2 pins tensor by tensor") {
+  auto j = llama(frameworks::hf_trainer, fsdp2(3), place::on_cpu, place::on_cpu);
+  j.precision = precisions::bf16_mixed;
+  const auto both = [](std::int64_t elements) { return 2 * pinned(std::max<std::int64_t>(4 * elements / ranks, 512)); };
+  check(j, layers * (4 * both(h * h) + 3 * both(h * f) + 2 * both(h)) + 2 * both(vocab * h) + both(h), 8 * part, 4 * all);
+}
+
 }  // namespace test_host_memory

@@ -90,6 +90,10 @@ constexpr void offload_fsdp(host_bytes& h, const settled_job& s, const state_byt
     // Unit by unit, and as much for each one's gradient, whether it trains or not (_flat_param.py init_flat_param_attributes).
     const auto unit = ceil_div(share(st.unit - st.packed, s.precision.parameters.width()) + packed_unit(s, st), d);
     h.pinned += 2 * (s.model.layers * pinned(unit) + pinned(shards - s.model.layers * unit));
+  } else if (o.pin_memory && !s.flat && o.parameters != place::on_gpu) {
+    // Tensor by tensor, and what is reduced is copied into pinned memory, too (_fsdp_param.py _init_sharded_param, _fsdp_collectives.py foreach_reduce,
+    // with non_blocking: ATen native/TensorConversions.cpp _to_copy).
+    h.pinned += st.pinned;
   } else {
     pin(h, shards, o.pin_memory);
     pin(h, share(st.trained, s.precision.gradients.width(), d), o.pin_memory);

@@ -37,6 +37,7 @@ struct state_bytes {
   parameters largest{};            ///< the largest weight tensor
   parameters largest_adapter{};    ///< the largest matrix of an adapter
   bytes frozen_extra{};            ///< metadata of quantised weights
+  bytes pinned{};                  ///< of shards in host memory and of their gradients, each tensor rounded up as the caching host allocator does
 };
 
 namespace detail {
@@ -63,7 +64,9 @@ class state_sum {
   constexpr void frozen(const weight& w, std::int64_t copies, bool quantised) {
     if (copies == 0) return;
     const auto here = local(w.rows, w.columns, w.elements(), s_->shards.parameters);
-    r.gpu[row::model_parameters] += copies * held(w.rows, w.columns, here, quantised ? packed_ : frozen_);
+    const auto weight = held(w.rows, w.columns, here, quantised ? packed_ : frozen_);
+    r.gpu[row::model_parameters] += copies * weight;
+    if (s_->source->offload.parameters != place::on_gpu) [[unlikely]] pin(copies, weight);
     if (quantised) r.frozen_extra += copies * s_->source->adapter.base.metadata(w.rows, w.columns);
   }
 
@@ -75,6 +78,10 @@ class state_sum {
     const auto whole = checked::mul(rows, columns);
     const auto weight = held(rows, columns, local(rows, columns, whole, d.parameters), as.weight);
     r.gpu[as.of] += copies * weight;
+    if (s_->source->offload.parameters != place::on_gpu) [[unlikely]] {
+      pin(copies, weight);
+      pin(copies, held(rows, columns, local(rows, columns, whole, d.gradients), as.gradient));
+    }
     const parameters all{checked::mul(whole, copies)};
     r.trained += all;
     if (adapter) {
@@ -167,6 +174,8 @@ class state_sum {
     const bytes elements{checked::add(checked::mul(here, f.bits), 7) >> 3};
     return rounded(f.packed != nullptr ? elements + f.packed->metadata(rows, columns) : elements);
   }
+
+  constexpr void pin(std::int64_t copies, bytes one) { r.pinned += copies * bytes{one > bytes{0} ? checked::power_of_two_ceil(one.count()) : 0}; }
 
   [[gnu::always_inline]] constexpr void state(std::int64_t rows, std::int64_t columns, std::int64_t here, std::int64_t copies, table_kind table,
                                               const kind& as) {
