@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ledger {
@@ -27,6 +28,16 @@ inline std::int64_t sum(const std::vector<std::int64_t>& of) { return std::accum
 inline std::int64_t outside(const sizes& of) { return of.tables * of.table + of.norm; }
 inline std::int64_t block(std::int64_t bytes) { return (bytes + 511) / 512 * 512; }
 
+/// Elements of a layer's adapters: two matrices beside each of its seven.
+inline std::vector<std::int64_t> adapters(const job& j) {
+  const auto& m = j.model;
+  const auto q = m.heads * m.head_width(), kv = m.kv_heads * m.head_width(), r = j.adapter.rank;
+  std::vector<std::int64_t> all;
+  for (const auto& [out, in] : {std::pair{q, m.hidden}, {kv, m.hidden}, {kv, m.hidden}, {m.hidden, q}, {m.ffn, m.hidden}, {m.ffn, m.hidden}, {m.hidden, m.ffn}})
+    all.push_back(r * in), all.push_back(r * out);
+  return all;
+}
+
 /// What a rank holds all along: its part of the weights, of an fp32 copy and of two moments, token numbers and labels, cuBLAS's workspace, and tables of
 /// angles or the frequencies that they are made of. Flat parts are not rounded up to the allocator's blocks.
 inline amounts resident(const job& j) {
@@ -40,6 +51,16 @@ inline amounts resident(const job& j) {
   for (std::int64_t i = 0; i < j.model.layers; ++i) tensors.insert(tensors.end(), of.layer.begin(), of.layer.end());
   const auto& p = s.precision;
   amounts r;
+  if (j.adapter.active()) {  // a frozen model, and what trains beside it in fp32
+    for (const auto n : tensors) r[row::model_parameters] += block(p.parameters.bits / 8 * (whole ? n : (n + ranks - 1) / ranks));
+    for (const auto n : adapters(j)) {
+      const auto part = block(4 * (z.kind == sharding_kind::ddp || z.kind == sharding_kind::none ? n : (n + ranks - 1) / ranks));
+      r[row::adapters] += j.model.layers * part;
+      r[row::optimizer_state] += j.model.layers * 2 * part;
+      r[row::communication_buffers] += z.kind == sharding_kind::ddp ? j.model.layers * part : 0;
+    }
+    tensors.clear();
+  }
   for (const auto n : tensors) {
     const auto part = z.kind == sharding_kind::ddp || z.kind == sharding_kind::none ? n : (n + ranks - 1) / ranks;
     const auto sized = [&](std::int64_t elements, const number_format& f) { return flat ? f.bits / 8 * elements : block(f.bits / 8 * elements); };
@@ -77,9 +98,8 @@ struct run_of_model {
     at.model = &settled.model;
     trained = trained_modules(*settled.source, -1);
     recomputed = j.recompute.mode != recompute_mode::full ? 0 : j.recompute.layers > 0 ? j.recompute.layers : j.model.layers;
-    plain = walk_layer(at, trained, true);
-    again = walk_layer(at, trained, true, true);
-    stream = plain.input.count();
+    leaf = j.adapter.active() && detail::embedding_asked_for_gradient(*settled.source, false);
+    stream = layer_of(0, false).input.count();
     held.look(phase::save);
   }
 
@@ -98,6 +118,9 @@ struct run_of_model {
   /// What is made from here on belongs to this phase.
   void enter(phase p) { now = p; }
   [[nodiscard]] bool recomputes(std::int64_t i) const { return i < recomputed; }
+  /// A layer; nothing flows back into the first one's input where nothing before it trains.
+  [[nodiscard]] layer_walk layer_of(std::int64_t i, bool exist) const { return walk_layer(at, trained, i > 0 || leaf || trained.has(module::embedding), recomputes(i), exist); }
+  [[nodiscard]] bool keeps_input(std::int64_t i, const layer_walk& l) const { return recomputes(i) || l.input_saved; }
   static std::string named(const char* what, std::int64_t i) { return std::string(what) + " " + std::to_string(i); }
 
   // --- forward -----------------------------------------------------------------------------------------------------------
@@ -117,9 +140,11 @@ struct run_of_model {
   }
   void layer_up(std::int64_t i) {
     free("stream");
-    const auto& l = recomputes(i) ? again : plain;
+    const auto l = layer_of(i, false);
     held.look(now, amounts_of(recomputes(i) ? l.forward_off : l.forward));
     held.make(named("kept", i), recomputes(i) ? amounts{{row::activations, stream}} : amounts_of(l.saved));
+    if (recomputes(i)) held.make(named("cast", i), amounts_of(l.cached));  // autocast's, until the model has run
+    if (leaf && i == 0 && !keeps_input(i, l)) held.make("leaf", row::activations, stream);
     make("stream", row::activations, stream);
   }
   /// `returns`: what happens when the model has returned, before the loss where that is computed outside.
@@ -141,6 +166,7 @@ struct run_of_model {
       make("new loss", row::activations, block(p.size(p.output()).count()));
       if (!at.loss_outside() || !there.reached) returns();
     });
+    for (std::int64_t i = 0; i < source.model.layers; ++i) free_if(named("cast", i));
     free_if("loss");
     free("new loss");
     make("loss", row::activations, 512);
@@ -177,7 +203,7 @@ struct run_of_model {
   void layer_down(std::int64_t i, bool exist) {
     free("stream gradient");
     free(named("kept", i));
-    const auto l = exist ? walk_layer(at, trained, true, recomputes(i), true) : recomputes(i) ? again : plain;
+    const auto l = layer_of(i, exist);
     if (recomputes(i)) {
       held.look(now, amounts_of(l.forward) + amounts{{row::temporaries, stream}});  // once more, beside the gradient of what comes out
       held.look(now, amounts_of(l.backward) + amounts{{row::activations, (l.input_saved ? 0 : stream) + (settled.reentrant ? stream : 0)}});
@@ -187,7 +213,8 @@ struct run_of_model {
     }
     held.make(named("fresh", i), row::gradients, l.weight_gradients.count());
     if (l.sticky > bytes{0} && !(recomputes(i) && settled.reentrant)) make(named("stays with the graph", i), row::activations, l.sticky.count());
-    make("stream gradient", row::temporaries, stream);
+    if (leaf && i == 0 && keeps_input(i, l)) held.make("leaf", row::activations, stream);
+    make("stream gradient", row::temporaries, i > 0 || leaf || trained.has(module::embedding) ? stream : 0);
   }
   void embed_down(bool exist) {
     free("stream gradient");
@@ -214,11 +241,12 @@ struct run_of_model {
     enter(phase::reduce);
     free("first gradient");
     free("held");
+    free_if("leaf");
     for (std::int64_t i = 0; i < source.model.layers; ++i) free_if(named("stays with the graph", i));
     held.look(now);
     if (source.framework.loss.lives == loss_lifetime::through_backward || !last) free("loss");
   }
-  [[nodiscard]] std::int64_t state_width() const { return settled.optimizer.state.bits / 8; }
+  [[nodiscard]] std::int64_t state_width() const { return source.adapter.active() ? 4 : settled.optimizer.state.bits / 8; }
   /// The update of tensors of so many elements on this rank.
   void update(const std::vector<std::int64_t>& own) {
     enter(phase::step);
@@ -245,7 +273,7 @@ struct run_of_model {
   sizes elements;
   module_set trained{};
   std::int64_t recomputed{}, stream{};
-  layer_walk plain{}, again{};
+  bool leaf{};  ///< the embedding's result is asked for a gradient, so that something reaches the adapters of the first layer
   phase now{phase::forward};
   account held;
 };
