@@ -64,6 +64,26 @@ TEST_CASE("the step of a method over Megatron's layers is that of its sequences"
   CHECK(at(pairs, phase::reference) < at(pairs, phase::loss_forward));
 }
 
+TEST_CASE("models that score or embed over Megatron's layers have no vocabulary's head") {
+  const auto of = [](const std::string& objective, int tensor) {
+    return io::read_job(io::parse_json(R"({"model": "qwen3-8b", "hardware": {"gpu": "a100-sxm-80gb", "gpus_per_node": 2}, "framework": {"name": "megatron", "version": "Megatron-SWIFT"}, "parallel": {"tensor": )" +
+                                       std::to_string(tensor) + R"(, "sequence": )" + (tensor > 1 ? "true" : "false") + R"(}, "sharding": "megatron-distributed-optimizer", "recompute": "full", "attention": "flash",
+      "batch": {"micro": 16, "sequence": 40}, "objective": )" + objective + "}", "job"));
+  };
+  // 8,190,735,360 parameters of Qwen3-8B without its head of 151,936 × 4,096. Norms are whole on both ranks.
+  constexpr std::int64_t norms = 36 * (2 * 4096 + 2 * 128) + 4096, all = 8'190'735'360 - 151'936 * 4096LL, rank = (all - norms) / 2 + norms;
+  const auto at_save = [](const report& r, row what) { return r.ranks[0].at_phase[static_cast<std::size_t>(phase::save)][what].count(); };
+  const auto embeds = estimate(of(R"({"kind": "embedding", "trainer": "ms-swift-megatron"})", 2));
+  CHECK(at_save(embeds, row::model_parameters) == 2 * rank);
+  CHECK(at_save(embeds, row::gradients) == 4 * rank);
+  CHECK(at_save(embeds, row::other_models) == 0);
+  CHECK(embeds.ranks[0].at_phase[static_cast<std::size_t>(phase::loss_forward)][row::logits].count() == 0);
+  const auto scores = estimate(of(R"({"kind": "reward", "trainer": "ms-swift-megatron"})", 2));
+  CHECK(at_save(scores, row::model_parameters) == 2 * (rank + 4096));  // one score, whole on both
+  // A pair is two texts; classes are of one.
+  CHECK(estimate(of(R"({"kind": "classification", "trainer": "ms-swift-megatron"})", 2)).ranks[0].allocated < scores.ranks[0].allocated);
+}
+
 namespace {
 
 /// GRPO of Qwen2.5-7B by verl: eight H100, two GPUs a layer, beside vLLM with 0.3 of each.

@@ -255,6 +255,28 @@ constexpr tensor masked_language_layer(program& p, const scene& s, const module_
   return norm(p, s, activated, s.stream_tokens());
 }
 
+/// What stands in the head's place where there is none, as ms-swift has it (swift/megatron/model/gpt_model.py _postprocess, since 78ec9c4a7 of 2026-01-22 for
+/// embeddings): hidden states of all tensor-parallel ranks' positions, divided by their norm; or a score, or classes, of each.
+constexpr tensor scored_hidden_states(program& p, const scene& s, const module_set& trained, tensor x) {
+  const auto& m = *s.model;
+  const auto elements = checked::mul(s.tokens, m.hidden);
+  auto whole = x;
+  if (s.sequence_split > 1) {
+    whole = p.make(elements, s.width);
+    p.step(x.bit(), whole.bit());
+  }
+  if (m.classes == 0) {
+    const auto norms = p.make(s.tokens, s.width), y = p.make(elements, s.width);
+    p.step(whole.bit(), norms.bit(), {.saves = whole | norms});
+    p.step(whole | norms, y.bit(), {.saves = whole | norms});
+    return y;
+  }
+  const bool trains = trained.has(module::head);
+  const auto scores = p.make(checked::mul(s.tokens, m.classes), s.width);
+  p.step(whole.bit(), scores.bit(), {.saves = trains ? whole.bit() : 0, .weight_gradient = weight_gradient(p, s, checked::mul(m.classes, m.hidden), trains), .splits = true});
+  return scores;
+}
+
 /// Head and loss of the last stage. Without multi-token prediction the final norm comes first. With it the norm has run already, and
 /// the hidden states of the stack and of each module are joined in one tensor, whose parts go through the same head in turn: the
 /// modules' losses are kept for backward before the model's own logits are made.
@@ -265,6 +287,12 @@ constexpr program head_and_loss(const scene& s, const module_set& trained) {
   const auto x = p.input(streamed(s, m.hidden), s.residual_width, true);
   if (m.mtp_layers == 0) {
     auto last = norm(p, s, x, s.stream_tokens());
+    if (m.head == head_kind::none) {
+      const auto scalar = p.make(1, 4);
+      p.step(scored_hidden_states(p, s, trained, last).bit(), scalar.bit());
+      p.set_output(scalar);
+      return p;
+    }
     if (m.head == head_kind::masked_language) last = masked_language_layer(p, s, trained, last);
     p.set_output(head_loss(p, s, trained, last));
     return p;

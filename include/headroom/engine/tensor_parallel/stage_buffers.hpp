@@ -91,7 +91,8 @@ constexpr bytes empty_gradients(const settled_job& s, stage_parts kinds) {
     if (m.experts.shared_ffn > 0) mlp(m.experts.shared_ffn / t);
   }
   if (kinds.last && m.mtp_layers > 0) add(h / t, 2 * h);
-  if (kinds.last) add(m.vocab / t, h);
+  if (kinds.last && m.head != head_kind::none) add(m.vocab / t, h);
+  if (kinds.last && m.head == head_kind::none && m.classes > 0) add(m.classes, h);
   bytes sum{0};
   for (std::size_t i = 0; i < n; ++i) sum += bytes{checked::mul(checked::mul(shapes[i].rows, shapes[i].columns), 2)};
   return sum;
@@ -129,7 +130,7 @@ constexpr breakdown buffers_of_stage(const settled_job& s, stage_parts kinds) {
   const bytes stream{checked::mul(checked::mul(sc.stream_tokens(), s.model.hidden), sc.width)};
   const bytes whole{checked::mul(checked::mul(sc.tokens, s.model.hidden), sc.width)};
   // One global buffer for whatever is gathered: the input of the head, and tokens of the all-gather dispatcher.
-  bytes gathered = last && sc.sequence_split > 1 ? whole : bytes{0};
+  bytes gathered = last && sc.sequence_split > 1 && s.model.head != head_kind::none ? whole : bytes{0};
   if (kinds.sparse && habits.experts.dispatcher == token_dispatcher::all_gather && sc.expert * sc.expert_tensor > 1)
     gathered = max(gathered, sc.expert * sc.expert_tensor * stream);
   if (habits.modules.local() && written_out) {
