@@ -12,7 +12,7 @@ enum class time_assumption : std::uint8_t {
   rates_calibrated,       ///< what kernels sustain of a data sheet: always
   rates_of_another_gpu,   ///< … of an A100, for want of published runs
   best_matmul_assumed,    ///< no measured matrix multiplication on that GPU
-  formats_without_units,  ///< 8-bit or bf16 multiplications on a GPU that has no units for them
+  formats_without_units,  ///< 4-bit, 8-bit or bf16 multiplications on a GPU that has no units for them
   network_of_gpu,         ///< the job leaves the network open
   traffic_overlapped,     ///< of data-parallel ranks, behind compute
   even_experts,           ///< every expert gets as many tokens

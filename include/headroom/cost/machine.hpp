@@ -46,9 +46,13 @@ constexpr double pcie_rate(std::int32_t generation) {
   return r;
 }
 
-/// Multiplications of a format that a GPU has no units for: 8 bits as 16, bf16 without tensor cores (before Ampere).
+/// A GPU's peak in four bits (NVFP4), of that in eight: twice on Blackwell, three times on Blackwell Ultra (compute capability 10.3: 15 and 5 PFLOP/s dense,
+/// NVIDIA's data sheet of the GB300 NVL72).
+constexpr std::int32_t fp4_of_fp8(const gpu& g) { return g.maker != vendor::nvidia || g.compute_capability < 100 || g.fp8_tflops_x10 == 0 ? 0 : g.compute_capability == 103 ? 3 : 2; }
+
+/// Multiplications of a format that a GPU has no units for: 4 and 8 bits as 16, bf16 without tensor cores (before Ampere).
 constexpr bool lacks_units(const gpu& g, const number_format& compute) {
-  return compute.bits == 8 ? g.fp8_tflops_x10 == 0 : g.bf16_tflops_x10 == 0 && compute == formats::bf16;
+  return compute.bits == 4 ? fp4_of_fp8(g) == 0 : compute.bits == 8 ? g.fp8_tflops_x10 == 0 : g.bf16_tflops_x10 == 0 && compute == formats::bf16;
 }
 
 /// Whether a step's time on a GPU can be predicted: its data sheet is known. Refuses, or what `no` does instead.
@@ -73,7 +77,11 @@ constexpr machine machine_of(const cluster& c, const gpu& g, const rates& r, con
   m.peak = peak_16;
   m.vector = g.fp32_tflops_x10 > 0 ? tera * g.fp32_tflops_x10 : peak_16 / 16;
   m.unaligned = r.unaligned * m.vector;
-  if (compute.bits == 8 && g.fp8_tflops_x10 > 0) {
+  if (compute.bits == 4 && fp4_of_fp8(g) > 0) {
+    const double gain = fp4_of_fp8(g) * tera * g.fp8_tflops_x10 / peak_16;
+    m.matmul = r.matmul_fp4 * best * gain;
+    m.peak *= gain;
+  } else if (compute.bits == 8 && g.fp8_tflops_x10 > 0) {
     const double gain = tera * g.fp8_tflops_x10 / peak_16;
     m.matmul = r.matmul_fp8 * best * gain * (scaling == fp8_scaling::row ? r.fp8_rows : 1.0);
     m.peak *= gain;

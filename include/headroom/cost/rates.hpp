@@ -13,6 +13,7 @@ struct rates {
   // By generation and class of kernel.
   double matmul{};          ///< large matrix multiplications, of the best measured one (gpu::matmul_tflops_x10)
   double matmul_fp8{};      ///< … in fp8, scales and transposes included, of the best 16-bit one times the ratio of the peaks
+  double matmul_fp4{};      ///< … in NVFP4, likewise
   double flash_first{};     ///< FlashAttention's first kernels, of the 16-bit peak
   double flash{};           ///< … its second version's
   double flash_fast{};      ///< … FlashAttention-3, cuDNN
@@ -49,14 +50,16 @@ struct rates {
 /// 3,200 Gbit/s a node, NCCL 2.18; runs whose pipelines did not poll), among 20, 30, 35, 40, 45 and 60 µs and 0.2, 0.25, 0.27, 0.3 and 0.33 ms: a layer's ten
 /// collectives take 6 ms over 16 ranks and 13 to 16 over 32, whatever their size below 100 MB; and with pipelines over nodes a layer takes 13, 20 and 44 ms of 4, 8
 /// and 16 tensor-parallel ranks, whatever it computes below that, for which no source is known. fp8_rows is what makes torchao's own benchmark come out (docs/source/workflows/
-/// training.md, before in float8/README.md: Llama-3 8B on 8 H100, 6,768 tokens a second with a scale a row, 7,689.5 with one a tensor). Not
+/// training.md, before in float8/README.md: Llama-3 8B on 8 H100, 6,768 tokens a second with a scale a row, 7,689.5 with one a tensor). matmul_fp4 was
+/// stated before any run was looked at; of ten runs of Megatron-Bridge in NVFP4 (docs/performance-summary.md @067f987df: Llama 3 70B and 405B) the first, third, fifth, … have their least
+/// error there, too, and the others lie within 14 %. Not
 /// calibrated, for want of runs: flash_fast on Ampere, flash_first on Blackwell, host_compiled, host_memory, nvme.
 namespace calibrated {
 inline constexpr rates ampere{.matmul = 0.81, .matmul_fp8 = 0.8, .flash_first = 0.314, .flash = 0.52, .flash_fast = 0.55,
                               .memory = 0.88, .link = 0.60, .network = 0.96, .gap = 25e-6};
 inline constexpr rates hopper{.matmul = 0.85, .matmul_fp8 = 0.90, .flash_first = 0.17, .flash = 0.23, .flash_fast = 0.55,
                               .memory = 0.62, .link = 0.65, .network = 1.0, .gap = 11e-6};
-inline constexpr rates blackwell{.matmul = 0.67, .matmul_fp8 = 0.92, .flash_first = 0.2, .flash = 0.55, .flash_fast = 0.46,
+inline constexpr rates blackwell{.matmul = 0.67, .matmul_fp8 = 0.92, .matmul_fp4 = 0.8, .flash_first = 0.2, .flash = 0.55, .flash_fast = 0.46,
                                  .memory = 0.70, .link = 0.62, .network = 0.70, .gap = 29e-6};
 }  // namespace calibrated
 

@@ -67,7 +67,7 @@ constexpr time_assumption_set assumed_of(const cost_scene& c, const both_passes&
   a.add(traffic_overlapped, s.data * c.layer.context > 1);
   a.add(even_experts, s.model.sparse());
   a.add(release_recipe, f.recipes_change);
-  a.add(fp8_in_one_share, compute.bits == 8 && !lacks_units(g, compute));
+  a.add(fp8_in_one_share, compute.bits <= 8 && !lacks_units(g, compute));
   a.add(host_bound, slowest.forward.host > slowest.forward.device() || slowest.backward.host > slowest.backward.device());
   a.add(graphs_start_themselves, f.graphs.capture != graph_capture::none);
   a.add(compiled_start, c.layer.compiled);

@@ -66,6 +66,7 @@ inline constexpr number_format fp16{.label = "fp16", .bits = 16};
 inline constexpr number_format fp8{.label = "fp8", .bits = 8};
 inline constexpr number_format int8{.label = "int8", .bits = 8, .row_bits = 32};  // LLM.int8(): one fp32 scale a row
 inline constexpr number_format int4{.label = "int4", .bits = 4};
+inline constexpr number_format nvfp4{.label = "nvfp4", .bits = 4};  // of multiplications: their operands are cast for each (TransformerEngine NVFP4BlockScaling)
 /// bitsandbytes, functional.py quantize_4bit: blocks of 64 with an fp32 absmax, and a 16-entry fp32 code book.
 inline constexpr number_format nf4{.label = "nf4", .bits = 4, .block = 64, .scale_bits = 32, .table = 64};
 /// … with the absmax quantised to 8 bits in blocks of 256 (QLoRA paper, section 3), its 256-entry table and its offset.
@@ -83,7 +84,7 @@ inline constexpr number_format int8_torchao{.label = "int8-torchao", .bits = 8, 
 inline constexpr number_format int4_torchao{.label = "int4-torchao", .bits = 4, .block = 128, .scale_bits = 32, .table = 64};
 inline constexpr number_format fp8_torchao{.label = "fp8-torchao", .bits = 8, .block = 256, .scale_bits = 32};
 
-inline constexpr std::array<number_format, 13> all{none, fp32, tf32, bf16, fp16, fp8, int8, int4, nf4, nf4_double, gptq_int4, gptq_int8, awq_int4};
+inline constexpr std::array<number_format, 14> all{none, fp32, tf32, bf16, fp16, fp8, nvfp4, int8, int4, nf4, nf4_double, gptq_int4, gptq_int8, awq_int4};
 }  // namespace formats
 
 }  // namespace headroom

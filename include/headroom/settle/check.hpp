@@ -106,8 +106,22 @@ constexpr objection check_layout(const job& j, const No& no) {
   return {};
 }
 
+/// Formats that a trainer computes and updates in. A frozen base of fewer bits is the adapters' matter.
+template <class No>
+constexpr objection check_formats(const job& j, const No& no) {
+  const auto& p = j.precision;
+  for (const auto* f : {&p.parameters, &p.compute, &p.gradients, &p.reduce, &p.master})
+    if (f->quantised() || (f->present() && f->bits < 8 && !(f == &p.compute && *f == formats::nvfp4)))
+      return no("headroom: precision.parameters, compute, gradients, reduce and master must be fp32, tf32, bf16, fp16 or fp8, and compute may be nvfp4; adapter.base says in what a frozen base is packed; found", f->label);
+  for (const auto* f : {&p.state, &j.optimizer.state, &j.adapter.format, &j.adapter.base, &j.adapter.rest, &j.loss.logits, &j.rollout.format, &j.rollout.kv_format, &j.objective.reference_format, &j.objective.frozen.parameters, &j.objective.critic.parameters})
+    if (*f == formats::nvfp4) return no("headroom: nvfp4 is a format of precision.compute alone by this version");
+  if (p.set() && (!p.parameters.present() || (p.compute.set() && !p.compute.present()))) return no("headroom: precision.parameters and compute must not be none");
+  return {};
+}
+
 template <class No>
 constexpr objection check_recipe(const job& j, const No& no) {
+  if (const auto why = check_formats(j, no)) return why;
   if (j.adapter.active()) {
     if (!within(j.adapter.rank, 1)) return no("headroom: adapter.rank must be a whole number from 1 to 2^40", j.adapter.rank);
     if (const auto& base = j.adapter.base; base.set() && base.bits < 16 && !base.quantised())

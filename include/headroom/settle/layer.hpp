@@ -72,7 +72,7 @@ constexpr void settle_widths(settled_job& r) {
   s.casts_weights = p.autocast && p.parameters.width() > p.compute.width();
   s.fp8 = p.compute.bits == 8;
   s.fp8_copies = j.framework.fp8.scaling == fp8_scaling::tensor && j.hardware.accelerator().compute_capability >= 100 ? 1 : 2;
-  s.width = !s.fp8 ? p.compute.width() : j.framework.fp8.rest_in_fp32 ? 4 : 2;
+  s.width = p.compute.bits >= 16 ? p.compute.width() : s.fp8 && j.framework.fp8.rest_in_fp32 ? 4 : 2;
   s.residual_width = p.autocast ? p.parameters.width() : s.width;
   if (r.model.fp32_residual) s.residual_width = 4;
   s.weight_width = p.autocast ? p.parameters.width() : s.width;

@@ -32,7 +32,7 @@ constexpr void settle_precision(settled_job& r) {
   if (j.framework.autocast.over_16bit && !j.sharding.by(sharder::deepspeed) && p.compute.bits == 16) p.autocast = true;
   if (master_in_shards) p.autocast = false;
   r.multiplies = p.compute;
-  if (p.compute.bits == 8 && j.framework.fp8.quantises_in_linear) {
+  if (p.compute.bits <= 8 && j.framework.fp8.quantises_in_linear) {
     p.compute = formats::bf16;
     r.assumptions.add(assumption::fp8_in_linear);
   }

@@ -159,7 +159,6 @@ constexpr objection check_megatron_states(const job& j, const No& no) {
     if (const auto why = check_megatron_fsdp(j, no)) return why;
   if (compute.bits == 8 && j.framework.modules.local()) return no("headroom: fp8 needs TransformerEngine: framework.options.transformer-impl must not be local");
   if (j.precision.parameters.bits == 8 && compute.bits != 8) return no("headroom: fp8 parameters need precision.compute fp8; found bits", compute.bits);
-  if (compute.set() && compute.bits != 8 && compute.bits < 16) return no("headroom: precision.compute must have 8, 16 or 32 bits", compute.bits);
   if (j.optimizer.vector_moments > 0 && j.sharding.distributes_optimizer())
     if (const auto why = check_layer_wise(j, no)) return why;
   const bool own_code = j.optimizer.by_tensor != nullptr && j.optimizer.by_tensor != &updates::one_kernel && j.optimizer.vector_moments == 0;

@@ -56,6 +56,10 @@ inline void apply_megatron_formats(job& j, key_reader& k, const option_merger& m
     j.framework.fp8.scaling = whole ? fp8_scaling::tensor : fp8_scaling::block;
     j.framework.fp8.names_recipe = word != "delayed";
   }
+  if (const auto* v = k.take("fp4-format"); v != nullptr) {
+    if (string_at(*v, k.at("fp4-format"), "\"e2m1\"") != "e2m1") wrong_value(k.at("fp4-format"), "\"e2m1\"", *v);
+    apply(k.at("fp4-format"), &precision::compute, "compute", formats::nvfp4);
+  }
   if (const auto* v = k.take("fp8-param-gather"); v != nullptr && flag_at(*v, k.at("fp8-param-gather")))
     apply(k.at("fp8-param-gather"), &precision::parameters, "parameters", formats::fp8);
   const auto *first = format_of("exp-avg-dtype"), *second = format_of("exp-avg-sq-dtype");

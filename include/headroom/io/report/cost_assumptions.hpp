@@ -32,7 +32,7 @@ constexpr std::string_view assumption_text(time_assumption a) {
       return "this framework's releases come with recipes: CUDA graphs, the dispatcher of experts and modules computed again are as the job says, or as the "
              "framework's models are made, not as a recipe sets them; traffic of tensor and data parallelism overlaps, as in all of them.";
     case time_assumption::fp8_in_one_share:
-      return "8-bit multiplications sustain one calibrated share of their peak, casts, scales and transposes included.";
+      return "8-bit and 4-bit multiplications sustain one calibrated share of their peak each, casts, scales and transposes included.";
     case time_assumption::host_bound:
       return "the GPU waits for the processor in part of a step: one of the speed of published runs' is assumed; others differ by a factor of two.";
     case time_assumption::graphs_start_themselves:
