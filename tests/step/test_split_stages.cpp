@@ -201,13 +201,13 @@ TEST_CASE("what ZB-V needs") {
     return std::string();
   };
   CHECK(refused([](job&) {}).empty());
-  CHECK(refused([](job& j) { j.parallel.virtual_pipeline = 1; }) == "headroom: parallel.virtual_pipeline must be the number of chunks into which the schedule cuts a stage (zero-bubble-v: 2) (found 1)");
-  CHECK(refused([](job& j) { j.parallel.virtual_pipeline = 4; }) == "headroom: parallel.virtual_pipeline must be the number of chunks into which the schedule cuts a stage (zero-bubble-v: 2) (found 4)");
+  CHECK(refused([](job& j) { j.parallel.virtual_pipeline = 1; }) == "headroom: parallel.virtual_pipeline must be the number of chunks into which the schedule cuts a stage (zero-bubble-v, v-half, v-min: 2) (found 1)");
+  CHECK(refused([](job& j) { j.parallel.virtual_pipeline = 4; }) == "headroom: parallel.virtual_pipeline must be the number of chunks into which the schedule cuts a stage (zero-bubble-v, v-half, v-min: 2) (found 4)");
   CHECK(refused([](job& j) { j.batch.accumulation = 3; }) == "headroom: this schedule needs at least as many micro-batches as there are stages, parallel.pipeline; batch.accumulation (found 3)");
   const std::string whole = "headroom: torch runs no schedule that splits the backward with compiled layers, and recomputation is not modelled for one by this version; compile must be false, recompute \"none\"";
   CHECK(refused([](job& j) { j.recompute = recompute::full; }) == whole);
   CHECK(refused([](job& j) { j.compile = true, j.framework = frameworks::torchtitan_202508; }) == whole);
-  CHECK(refused([](job& j) { j.framework = frameworks::megatron, j.sharding = ddp(); }) == "headroom: for megatron parallel.schedule must be 1f1b, interleaved-1f1b, gpipe, zero-bubble or dualpipe");
+  CHECK(refused([](job& j) { j.framework = frameworks::megatron, j.sharding = ddp(), j.parallel.schedule = schedule::naive, j.parallel.virtual_pipeline = 1; }) == "headroom: for megatron parallel.schedule must be 1f1b, interleaved-1f1b, gpipe, zero-bubble, dualpipe, zero-bubble-v, v-half or v-min");
   CHECK(refused([](job& j) { j.parallel.schedule = schedule::zero_bubble, j.parallel.virtual_pipeline = 1; }) ==
         "headroom: for this framework parallel.schedule must be 1f1b, interleaved-1f1b, gpipe or zero-bubble-v (found \"torchtitan\")");
 }

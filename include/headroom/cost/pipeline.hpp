@@ -25,7 +25,8 @@ constexpr double pipeline_seconds(schedule kind, std::int64_t stages, std::int64
   if (stages <= 1) return m * slowest.both();
   const auto n = static_cast<double>(stages - 1);
   const stage_seconds others{(sum.forward - slowest.forward) / n, (sum.backward - slowest.backward) / n, (sum.weights - slowest.weights) / n};
-  return m * slowest.both() + bubble_seconds(kind, stages, chunks, others);
+  const auto stall = properties_of(kind).stall;
+  return m * (slowest.both() + (stall != nullptr ? stall(stages, slowest) : 0.0)) + bubble_seconds(kind, stages, chunks, others);
 }
 
 }  // namespace headroom

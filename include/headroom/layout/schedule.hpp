@@ -146,6 +146,63 @@ constexpr void zero_bubble_v(const pipeline_plan& p, std::int64_t stage, Visit& 
     while (weighted[chunk] < micros) run(work_kind::weight_gradient, chunk);
 }
 
+/// When a stage begins each piece of work of its first micro-batch, in units of one piece: a forward up the V and down it, backward the same way
+/// back. Every micro-batch after it six units later.
+struct v_pattern {
+  std::int64_t up, down, back_down, back_up;
+};
+/// arXiv 2405.15362, section 3; AMD-AGI/Primus core/pipeline_parallel/scheduler/algorithms/zbv_greedy.py stable_pattern_v_half, stable_pattern_v_min.
+constexpr v_pattern v_pattern_of(const pipeline_plan& p, std::int64_t stage) {
+  const auto n = p.stages;
+  if (p.kind == schedule::v_half) {
+    const std::int64_t wait = n % 2 == 0 ? 3 : 0;
+    return {2 * stage, 3 * n - stage - 2, 3 * n + wait + 2 * stage - 1, 6 * n + wait - stage - 2};
+  }
+  const std::int64_t wait = n % 3 == 0 ? 2 : 0;
+  const std::int64_t ahead = n % 3 == 2 && stage == 0 ? 12 : 0;
+  return {stage - ahead, 2 * n - stage - 1, 2 * n + wait + stage, 4 * n + wait - stage - 1};
+}
+
+/// V-Half and V-Min: weight gradients take the units that the pattern leaves idle, oldest first. Primus then moves work into earlier idle units, where that
+/// holds no more than the fullest stage does. How much that one holds stays as it is here; of the others the first, which has the embedding and the head,
+/// fills up with two more forwards where V-Min leaves it room.
+template <class Visit>
+constexpr void v_schedule(const pipeline_plan& p, std::int64_t stage, Visit& visit) {
+  const auto at = v_pattern_of(p, stage);
+  std::int64_t backwards = 0, weighted = 0;
+  // Backwards come in the order of their units: both chunks' micro-batches, one after the other.
+  const auto lead = (at.back_up - at.back_down) / 6 + ((at.back_up - at.back_down) % 6 == 0 ? 0 : 1);  // of the second chunk, before the first chunk's first
+  const auto nth_backward = [&](std::int64_t i) {
+    if (i < lead && i < p.micros) return work{work_kind::weight_gradient, 1, i};
+    const auto rest = i - least(lead, p.micros), paired = 2 * (p.micros - least(lead, p.micros));
+    if (rest >= paired) return work{work_kind::weight_gradient, 0, rest - paired + paired / 2};
+    return rest % 2 == 0 ? work{work_kind::weight_gradient, 0, rest / 2} : work{work_kind::weight_gradient, 1, least(lead, p.micros) + rest / 2};
+  };
+  const auto weigh = [&] { visit(nth_backward(weighted++)); };
+  const auto last = at.back_up + 6 * (p.micros - 1);
+  const auto begins = [&](std::int64_t first, std::int64_t unit, std::int64_t& micro) {
+    micro = (unit - first) / 6;
+    return unit >= first && (unit - first) % 6 == 0 && micro < p.micros;
+  };
+  for (auto unit = at.up; unit <= last; ++unit) {
+    std::int64_t micro = 0;
+    if (begins(at.up, unit, micro)) {
+      visit(work{work_kind::forward, 0, micro});
+    } else if (begins(at.down, unit, micro)) {
+      visit(work{work_kind::forward, 1, micro});
+    } else if (begins(at.back_down, unit, micro)) {
+      visit(work{work_kind::backward, 1, micro});
+      ++backwards;
+    } else if (begins(at.back_up, unit, micro)) {
+      visit(work{work_kind::backward, 0, micro});
+      ++backwards;
+    } else if (weighted < backwards) {
+      weigh();
+    }
+  }
+  while (weighted < backwards) weigh();
+}
+
 }  // namespace detail
 
 /// Calls visit(work) for everything that `stage` (from 0) does in a step, in order.
@@ -169,6 +226,8 @@ constexpr void run_schedule(const pipeline_plan& p, std::int64_t stage, Visit&& 
     case schedule::zero_bubble: detail::zero_bubble(p, stage, visit); break;
     case schedule::dualpipe: detail::dualpipe(p, stage, visit); break;
     case schedule::zero_bubble_v: detail::zero_bubble_v(p, stage, visit); break;
+    case schedule::v_half:
+    case schedule::v_min: detail::v_schedule(p, stage, visit); break;
   }
 }
 

@@ -12,8 +12,9 @@
 namespace headroom {
 
 /// Of a pipeline's micro-batches: 1F1B (Narayanan et al. 2019), one stage at a time (`naive`), GPipe, 1F1B over virtual stages (Narayanan et
-/// al. 2021), zero bubble (Qi et al. 2023), DualPipe (DeepSeek-V3), zero bubble over two chunks in a V (ZB-V: Qi et al. 2024, arXiv 2405.15362).
-enum class schedule : std::uint8_t { one_forward_one_backward, naive, gpipe, interleaved, zero_bubble, dualpipe, zero_bubble_v };
+/// al. 2021), zero bubble (Qi et al. 2023), DualPipe (DeepSeek-V3), zero bubble over two chunks in a V (ZB-V, and V-Half and V-Min, which hold a half
+/// and a third of it: Qi et al. 2024, arXiv 2405.15362).
+enum class schedule : std::uint8_t { one_forward_one_backward, naive, gpipe, interleaved, zero_bubble, dualpipe, zero_bubble_v, v_half, v_min };
 
 /// Which chunks of the model a stage holds.
 enum class chunk_place : std::uint8_t {
@@ -35,7 +36,7 @@ struct schedule_properties {
   headroom::schedule kind{};
   std::string_view name{};         ///< in job files
   std::string_view torch{};        ///< in torch.distributed.pipelining (schedules.py get_schedule_class); empty: it has none
-  bool megatron{};                 ///< Megatron-LM and what is built on it run it
+  bool megatron{};                 ///< Megatron-LM or what is built on it runs it
   std::int64_t chunks{1};          ///< of each stage (parallel.virtual_pipeline); 0: as many as the job says
   chunk_place place{};
   bool splits_backward{};          ///< weight gradients are work of their own
@@ -47,6 +48,8 @@ struct schedule_properties {
   std::int64_t (*steady)(std::int64_t stages, std::int64_t stage, std::int64_t group){};
   /// Idle time of a rank in a step, of stages that all take `t`.
   double (*bubble)(double stages, double chunks, const stage_seconds& t){};
+  /// … and for each micro-batch, where work of unequal length comes in a fixed pattern; null: none.
+  double (*stall)(std::int64_t stages, const stage_seconds& t){};
 
   [[nodiscard]] constexpr bool both_ways() const { return place == chunk_place::both_ways; }
   /// A micro-batch enters at the first stage, and what a stage saves for it is used up by one backward.
@@ -59,6 +62,11 @@ constexpr double least_none(double x) { return x > 0 ? x : 0.0; }
 /// GPipe (Huang et al. 2019) and 1F1B (Narayanan et al. 2021, section 2.2.1): (p - 1)(F + B); interleaved (section 2.2.2): that over v.
 constexpr double fill_and_drain(double stages, double chunks, const stage_seconds& t) { return (stages - 1) * t.both() / chunks; }
 constexpr std::int64_t three_rounds(std::int64_t stages, std::int64_t, std::int64_t) { return 3 * stages; }
+/// Of V-Half, and of V-Min over three stages.
+constexpr double wait_for_inputs(std::int64_t stages, const stage_seconds& t) {
+  return stages < 3 ? 0.0 : least_none(t.backward - t.weights - t.forward - (stages % 2 == 0 && stages > 4 ? 0.0 : t.weights / 2));
+}
+constexpr double longest_of(double a, double b, double c) { return a > b ? (a > c ? a : c) : (b > c ? b : c); }
 
 }  // namespace detail
 
@@ -106,6 +114,7 @@ inline constexpr std::array schedules{
     schedule_properties{.kind = schedule::zero_bubble_v,
                         .name = "zero-bubble-v",
                         .torch = "ZBVZeroBubble",
+                        .megatron = true,
                         .chunks = 2,
                         .place = chunk_place::in_a_v,
                         .splits_backward = true,
@@ -117,6 +126,36 @@ inline constexpr std::array schedules{
                               const double inputs = t.backward - t.weights;
                               const auto longer = t.forward > inputs ? t.forward / 2 : inputs / 2;
                               return (stages - 1) * (longer < inputs - t.weights ? inputs - t.weights : longer);
+                            }},
+    // Both are read off the tables of AMD-AGI/Primus (core/pipeline_parallel/scheduler/algorithms/zbv_greedy.py, fd1eeabb), which fills idle time with
+    // work from later: exact where F, B and W take alike, else within a twelfth of the step for 2 to 16 stages. Its pattern comes anew every six
+    // pieces of work. Where an input gradient takes longer than a forward, V-Half waits for it in each; V-Min, whose pieces are close to one another, for the longest.
+    schedule_properties{.kind = schedule::v_half,
+                        .name = "v-half",
+                        .megatron = true,
+                        .chunks = 2,
+                        .place = chunk_place::in_a_v,
+                        .splits_backward = true,
+                        .steady = detail::three_rounds,
+                        .bubble =
+                            [](double stages, double, const stage_seconds& t) {
+                              const bool even = static_cast<std::int64_t>(stages) % 2 == 0;
+                              const double pieces = 3 * stages - (even ? 7 : 4);
+                              return (pieces < 1 ? 1.0 : pieces) * (t.both() - t.weights) / 4;
+                            },
+                        .stall = detail::wait_for_inputs},
+    schedule_properties{.kind = schedule::v_min,
+                        .name = "v-min",
+                        .megatron = true,
+                        .chunks = 2,
+                        .place = chunk_place::in_a_v,
+                        .splits_backward = true,
+                        .steady = detail::three_rounds,
+                        .bubble = [](double stages, double, const stage_seconds& t) { return (4 * stages - 7 + static_cast<double>(2 * static_cast<std::int64_t>(stages) % 3)) * t.both() / 6; },
+                        .stall =
+                            [](std::int64_t stages, const stage_seconds& t) {
+                              if (stages == 3) return detail::wait_for_inputs(stages, t);
+                              return (3 * detail::longest_of(t.forward, t.backward - t.weights, t.weights) - t.both()) / (stages == 2 ? 2 : 1);
                             }},
     // Every micro-batch passes all stages before the next one starts: see pipeline_seconds().
     schedule_properties{.kind = schedule::naive,

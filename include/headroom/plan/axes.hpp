@@ -91,8 +91,8 @@ constexpr void cut_unevenly(job& j) {
   d.chunks = static_cast<std::int32_t>(chunks);
   for (std::int64_t i = 0; i < chunks; ++i) d.stage_layers[i] = static_cast<std::int32_t>(j.model.layers / chunks + (i > 0 && i <= more ? 1 : 0));
 }
-/// Whether a framework has a schedule.
-constexpr bool runs(const profile& framework, const schedule_properties& s) { return framework.modules.megatron() ? s.megatron : !s.torch.empty(); }
+/// Whether a framework has a schedule: of Megatron's those that no trainer built on it has to bring.
+constexpr bool runs(const profile& framework, const schedule_properties& s) { return framework.modules.megatron() ? s.megatron && s.place != chunk_place::in_a_v : !s.torch.empty(); }
 constexpr void set_place(place& p, std::int64_t v) { p = v != 0 ? place::on_cpu : place::on_gpu; }
 
 }  // namespace detail

@@ -52,6 +52,7 @@ inline stage_layout layout_of(const settled_job& s) {
   const auto& j = *s.source;
   const auto cut = cut_into_stages(j, s.model);
   stage_layout r;
+  r.alike = properties_of(j.parallel.schedule).place != chunk_place::in_a_v;  // chunks that wait for their weights' gradients are counted together
   const auto kind_of = [&](const chunk_kind& k) {
     for (std::size_t i = 0; i < r.chunks.size(); ++i)
       if (r.chunks[i].has_embedding == k.has_embedding && r.chunks[i].cost.has_head == k.cost.has_head && same_runs(r.chunks[i].cost, k.cost)) return i;

@@ -98,7 +98,7 @@ constexpr objection check_layout(const job& j, const No& no) {
   if (!entries_match(p)) return no("headroom: parallel.stage_layers must have an entry for each chunk, as many as parallel.pipeline × virtual_pipeline; they are", checked::mul(p.pipeline, p.virtual_pipeline));
   const auto& order = properties_of(p.schedule);
   if (p.pipeline > 1 && order.chunks > 1 && p.virtual_pipeline != order.chunks)
-    return no("headroom: parallel.virtual_pipeline must be the number of chunks into which the schedule cuts a stage (zero-bubble-v: 2)", p.virtual_pipeline);
+    return no("headroom: parallel.virtual_pipeline must be the number of chunks into which the schedule cuts a stage (zero-bubble-v, v-half, v-min: 2)", p.virtual_pipeline);
   if (p.pipeline > 1 && j.batch.accumulation < checked::mul(order.least_rounds, p.pipeline))
     return no("headroom: this schedule needs at least as many micro-batches as there are stages, parallel.pipeline; batch.accumulation", j.batch.accumulation);
   if (p.data > 0 && checked::mul(p.data, others) != gpus)

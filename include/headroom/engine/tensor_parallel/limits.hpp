@@ -102,6 +102,16 @@ constexpr objection check_megatron_experts(const job& j, const No& no) {
   return {};
 }
 
+/// Two chunks a stage in a V, as what is built on Megatron-LM runs them (AMD-AGI/Primus backends/megatron/core/pipeline_parallel, sail-sg's zero-bubble): the
+/// first stage has the embedding and the head.
+template <class No>
+constexpr objection check_v_stages(const job& j, const No& no) {
+  if (j.model.tied || j.model.mtp_layers > 0 || j.optimizer.vector_moments > 0)
+    return no("headroom: schedules in a V (zero-bubble-v, v-half, v-min) are modelled for megatron without tied embeddings, multi-token prediction and Muon by this version; parallel.schedule must be another");
+  if (!j.framework.modules.megatron() || j.framework.modules.deepspeed() || j.framework.modules.nanotron()) return no("headroom: schedules in a V (zero-bubble-v, v-half, v-min) are Primus', over Megatron's layers; framework", j.framework.label);
+  return {};
+}
+
 /// Stages and the order of their micro-batches.
 template <class No>
 constexpr objection check_megatron_stages(const job& j, const No& no) {
@@ -111,7 +121,9 @@ constexpr objection check_megatron_stages(const job& j, const No& no) {
   if (p.pipeline > degrees::max_entries) return no("headroom: parallel.pipeline must be from 1 to 256", p.pipeline);
   if (j.model.mtp_layers > 4) return no("headroom: for megatron model.mtp_layers must be from 0 to 4", j.model.mtp_layers);
   if (!order.megatron) return no(megatron_schedules.text);  // headroom: parallel.schedule must be one that Megatron-LM runs (layout/schedule_kind.hpp)
-  if (!order.plain() && p.virtual_pipeline > 1)
+  if (order.place == chunk_place::in_a_v)
+    if (const auto why = check_v_stages(j, no)) return why;
+  if (!order.plain() && order.chunks == 1 && p.virtual_pipeline > 1)
     return no("headroom: the zero-bubble and dualpipe schedules need parallel.virtual_pipeline 1; found", p.virtual_pipeline);
   if (order.both_ways() && (p.pipeline % 2 != 0 || j.batch.accumulation % 2 != 0))
     return no("headroom: the dualpipe schedule needs an even number of stages and of micro-batches; parallel.pipeline", p.pipeline);
@@ -121,7 +133,7 @@ constexpr objection check_megatron_stages(const job& j, const No& no) {
     return no("headroom: microbatch-group-size-per-virtual-pipeline-stage must be at least parallel.pipeline; found", group);
   if (order.steady(p.pipeline, 0, p.pipeline) > 65'536 && j.batch.accumulation > 65'536)
     return no("headroom: with the gpipe schedule batch.accumulation must be from 1 to 65536; accumulation", j.batch.accumulation);
-  if (p.virtual_pipeline > 1 && group == 0 && j.batch.accumulation % p.pipeline != 0)
+  if (p.virtual_pipeline > 1 && order.plain() && group == 0 && j.batch.accumulation % p.pipeline != 0)
     return no("headroom: the interleaved schedule needs batch.accumulation to be a multiple of parallel.pipeline; accumulation", j.batch.accumulation);
   return {};
 }

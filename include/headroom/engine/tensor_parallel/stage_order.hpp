@@ -19,7 +19,7 @@ namespace headroom::detail {
 class boundary_tensors {
  public:
   constexpr boundary_tensors(const degrees& d, const pipeline_profile& how, stage_parts parts) : first_(parts.first), last_(parts.last) {
-    if (!how.keeps_tensors || d.pipeline == 1 || properties_of(d.schedule).both_ways()) return;
+    if (!how.keeps_tensors || d.pipeline == 1 || properties_of(d.schedule).place != chunk_place::in_turn) return;
     plain_ = d.virtual_pipeline == 1;
     keeps_warm_up_ = !plain_ && !how.overlaps_warm_up;
     if (!plain_ && (first_ || last_) && how.microbatch_group > d.pipeline) slots_ = how.microbatch_group - d.pipeline;
@@ -132,12 +132,13 @@ constexpr void follow_order(const Order& order, const pipeline_plan& plan, std::
 class tallest_of_stage {
  public:
   using counts = std::array<std::int32_t, degrees::max_chunks>;
+  using pair = std::array<std::int32_t, 2>;  // schedules that split backward have two chunks at most
   struct moment_held {
     bytes total;
     std::size_t chunk;
     std::int64_t boundary;
     counts held;
-    std::int32_t waiting;
+    pair waiting;
     bytes ahead;
   };
 
@@ -147,7 +148,7 @@ class tallest_of_stage {
     for (std::size_t c = 0; c < n; ++c) held_[c] = 0;
     if (std::is_constant_evaluated()) {
       held_ = {};
-      for (auto& b : best_) b = {bytes{-1}, 0, 0, {}, 0, bytes{0}};
+      for (auto& b : best_) b = {bytes{-1}, 0, 0, {}, {}, bytes{0}};
     }
   }
   /// Of forward, loss and backward.
@@ -169,11 +170,12 @@ class tallest_of_stage {
     --held_[c];
     look(2, c, k.backward, boundary, bytes{0});
     offloaded_->backward(k.on_host);
-    if (splits_) live_ += k.kept, ++waiting_;
+    if (splits_) live_ += k.kept, ++waiting_[c];
   }
   constexpr void weight_gradient(const work& step) {
-    live_ -= chunks_[static_cast<std::size_t>(step.chunk)].kept;
-    --waiting_;
+    const auto c = static_cast<std::size_t>(step.chunk);
+    live_ -= chunks_[c].kept;
+    --waiting_[c];
   }
 
  private:
@@ -196,7 +198,7 @@ class tallest_of_stage {
   offloaded_layers* offloaded_;
   std::array<moment_held, 3> best_;
   counts held_;
-  std::int32_t waiting_ = 0;
+  pair waiting_{};
   bytes live_{0};
 };
 

@@ -72,7 +72,8 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
     auto all = resident;
     for (std::size_t c = 0; c < n; ++c)
       if (b.held[c] != 0) chunks.with(c, [&](const detail::chunk_cost& k) { all += multiple{b.held[c], k.saved}; });
-    if (b.waiting != 0) chunks.with(0, [&](const detail::chunk_cost& k) { all += multiple{b.waiting, k.kept}; });
+    for (std::size_t c = 0; c < b.waiting.size(); ++c)
+      if (b.waiting[c] != 0) chunks.with(c, [&](const detail::chunk_cost& k) { all += multiple{b.waiting[c], k.kept}; });
     all.add(row::communication_buffers, b.boundary * w.input);
     all.add(row::activations, b.ahead);
     chunks.with(b.chunk, [&](const detail::chunk_cost& k) {

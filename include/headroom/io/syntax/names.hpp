@@ -92,8 +92,9 @@ inline constexpr auto names_of<adapter_kind> = std::array<named<adapter_kind>, 3
     {{"none", adapter_kind::none}, {"lora", adapter_kind::lora}, {"dora", adapter_kind::dora}}};
 template <>
 inline constexpr auto names_of<schedule> = [] {
-  std::array<named<schedule>, schedules.size()> all{};
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = {schedules[i].name, schedules[i].kind};
+  std::array<named<schedule>, schedules.size() + 1> all{};
+  for (std::size_t i = 0; i < schedules.size(); ++i) all[i] = {schedules[i].name, schedules[i].kind};
+  all.back() = {"zbv", schedule::zero_bubble_v};
   return all;
 }();
 template <>
