@@ -6,6 +6,7 @@
 #include <headroom/block/decoder.hpp>
 #include <headroom/block/embedding.hpp>
 #include <headroom/block/encoder.hpp>
+#include <headroom/block/grouped_experts.hpp>
 #include <headroom/block/loss.hpp>
 #include <headroom/block/megatron_layer.hpp>
 #include <headroom/block/sorted_experts.hpp>
@@ -113,6 +114,7 @@ constexpr traffic feed_forward_traffic(const cost_scene& c, layer_kind kind) {
   if (!kind.sparse()) return with_made([&] { return decoder_block(l, layer_part::mlp, c.trained, true); }, traffic_of);
   if (m.experts.beside_mlp) return with_made([&] { return beside_mlp_block(l, c.trained, true, 0); }, traffic_of);
   if (l.habits->experts.joins_gate() && style_of(m) != expert_style::repeated) return with_made([&] { return sorted_experts_block(l, c.trained, true); }, traffic_of);
+  if (l.habits->experts.gemm == expert_gemm::grouped_mm) return with_made([&] { return grouped_experts_block(l, c.trained, true, 0); }, traffic_of);
   // Routed tokens are gathered, go through an MLP each and are added back; the loop over experts runs the MLP's operations for each.
   const double each = static_cast<double>(4 * m.hidden + 6 * m.experts.ffn) * static_cast<double>(l.width);
   return {product(l.tokens, m.experts.active) * each + 10.0 * product(l.tokens, m.hidden, l.width), 10.0 + 8.0 * static_cast<double>(m.experts.count)};

@@ -24,12 +24,12 @@ enum class assumption : std::uint8_t {
   open_defaults, replay_too_long, method_of_trl, methods_on_few_runs, generation_of_full_length, engine_graphs,
   host_ahead_of_collectives, head_with_loss,
   lengths_not_given, lengths_not_replayed, lengths_replayed, swift_over_megatron, swift_experts_over_megatron,
-  megatron_under_deepspeed,
+  megatron_under_deepspeed, compiled_in_parts, other_maker,
   corrected_by_run,
 };
 // clang-format on
 
-/// One assumption: the sentence that a report prints, and its spreads or why it has none.
+/// One assumption: the sentence that a report prints, and its spreads or why it has none. What decides may have some, too.
 struct assumption_entry {
   assumption id{};
   std::string_view sentence{};
@@ -37,7 +37,7 @@ struct assumption_entry {
   without_spread why{};
 
   constexpr assumption_entry(assumption a, std::string_view text, spread one, spread two = {}, spread three = {}) : id(a), sentence(text), spreads{one, two, three} {}
-  constexpr assumption_entry(assumption a, without_spread reason, std::string_view text) : id(a), sentence(text), why(reason) {}
+  constexpr assumption_entry(assumption a, without_spread reason, std::string_view text, spread one = {}, spread two = {}) : id(a), sentence(text), spreads{one, two}, why(reason) {}
 };
 
 // Calibrated: on every first, third, fifth, … record of a family and metric in tests/accuracy/measured.jsonl, graded A or B, by
@@ -81,10 +81,13 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
      {"gather_windows", reading::allocated, error_base::gathered, 65, 65}},
     {assumption::zero_buckets_default, without_spread::fills_in,
      "DeepSpeed's bucket sizes were left open: its defaults (5e8 elements to reduce and to gather, 5e7 to prefetch) are assumed."},
-    // Calibrated on Qwen under ZeRO-3: its pool grows beyond what is ever gathered at once.
+    // Calibrated above on Qwen under ZeRO-3: its pool grows beyond what is ever gathered at once. Below on five runs of ms-swift that train all parameters of
+    // Qwen2.5-7B on four GPUs (grade B, all of them; examples/train/liger/sft.sh, packing/liger_kernel.sh, cached_dataset/sft.sh and flash_attention_3/transformers.sh):
+    // a replay is 4 to 15 % above the three without expandable segments, and 6 and 10 % below the two with them.
     {assumption::deepspeed_stage3_trace,
-     "ZeRO-3 gathers parameters in the order recorded in the first step; a model that runs its layers in a changing order holds more.",
-     {"stage3_gathers", reading::reserved, error_base::allocated, 0, 110}},
+     "ZeRO-3 gathers parameters in the order recorded in the first step; a model that runs its layers in a changing order holds more. Five runs that train all "
+     "parameters reserved from 13 % less than is replayed to 12 % more; why is not known.",
+     {"stage3_gathers", reading::reserved, error_base::allocated, 100, 110}},
     {assumption::adapter_format, without_spread::fills_in,
      "adapter.format was left open: the adapters have the number format that the framework gives them."},
     {assumption::adapters_in_fp32, without_spread::in_other_spreads,
@@ -267,9 +270,12 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
      "nanotron may put the head on one stage and the loss on a later one: both are counted on the last stage. Where its costs of layers come out even, runs "
      "have had a layer less on the first stage than its code says.",
      {"dealt_layers", reading::allocated, error_base::step_tensors, 60, 30}},
+    // Calibrated on the first, third, fifth, … of 27 runs (tests/data/swift_lengths.jsonl), of which it is not said how long samples are: at 95 % three of the 27 lie
+    // inside without it, all with it. It is no part of whether a job fits (spread.hpp, given_back).
     {assumption::lengths_not_given, without_spread::decides,
      "every micro-batch is taken to be as long as batch.sequence. Where samples have lengths of their own, without packing, reserved memory is a lower "
-     "bound, and a job that fits by it may still run out: batch.lengths says how long they are."},
+     "bound, and a job that fits by it may still run out: batch.lengths says how long they are.",
+     {"unknown_lengths", reading::reserved, error_base::cached, 0, 1430}},
     {assumption::lengths_not_replayed, without_spread::decides,
      "samples have lengths of their own (batch.lengths): allocated memory and the step's time are those of a longest micro-batch. Reserved memory is a "
      "lower bound here: only a replay of many micro-batches says what they leave cached, and whether the job fits."},
@@ -298,6 +304,16 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
      "Megatron-DeepSpeed has been compared with the memory that BLOOM's authors noted while they chose its layout: in pipelines mostly a "
      "tenth to three tenths of what is allocated above what is predicted; why is not known. Gradients are counted from the start of forward.",
      {"megatron_deepspeed", reading::reserved, error_base::allocated, 20, 194}},
+    // Derived: a dense layer that is compiled keeps an eighth less (Llama 3 8B, every other multiplication recomputed: 13.8 and 15.8 GiB at 8,192 tokens).
+    {assumption::compiled_in_parts,
+     "layers with experts or latent attention are walked as eager modules under torch.compile, too: what of them is compiled changes from release to release, and keeps less.",
+     {"compiled_parts", reading::allocated, error_base::activations, 100, 20}},
+    // Stated: of ten published figures five on an Ascend 910B (ms-swift's NPU-support.md, whole GB, sample lengths unknown) are 23 to 68 % above, three on MI355X (Primus) from 6 %
+    // below to 24 % above; of two MI300X jobs the layers are not known.
+    {assumption::other_maker,
+     "accelerators of other makers than NVIDIA have been compared with few runs (Ascend 910B, MI355X), which took from 6 % less than is predicted to 68 % more: their runtimes, "
+     "libraries and collectives take what is not counted.",
+     {"other_maker", reading::device, error_base::device, 40, 250}},
     {assumption::corrected_by_run, without_spread::decides,
      "these numbers are corrected by a measured run (measured): what is uncertain in them is as far off as it was there, two thirds of that where the job is not "
      "that run's; ranges are what it leaves of them."},

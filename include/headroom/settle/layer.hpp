@@ -190,8 +190,12 @@ constexpr void settle_layer(settled_job& r) {
   const bool makes_anew = j.environment.torch > 0 && j.environment.torch < 208 && !j.model.sparse();
   s.fuses_weight_gradients = j.framework.gradients.fused_accumulation && !makes_anew;
   s.drops = j.dropout;
-  s.compiled = j.compile && j.framework.compile.layers;
+  // torchtitan compiled a layer with experts module by module, but for the experts (models/llama4/infra/parallelize.py apply_compile), and compiles it as a whole
+  // today (distributed/compile.py).
+  const bool in_parts = r.model.sparse() || r.model.latent();
+  s.compiled = j.compile && j.framework.compile.layers && !in_parts;
   if (s.compiled) r.assumptions.add(assumption::compiled_layers);
+  if (j.compile && j.framework.compile.layers && in_parts) r.assumptions.add(assumption::compiled_in_parts);
   s.fused = j.kernels;
   settle_kernels(r);
   settle_experts(r);

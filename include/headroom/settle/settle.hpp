@@ -87,6 +87,7 @@ constexpr void settle_gpu(settled_job& r) {
   if (!j.hardware.names_gpu()) r.assumptions.add(assumption::gpu_assumed);
   if (g.maker == vendor::cpu) return;
   r.assumptions.add(assumption::context_calibrated);
+  if (g.maker != vendor::nvidia) r.assumptions.add(assumption::other_maker);
   if (j.environment.cublas_workspace >= bytes{0}) return;
   r.assumptions.add(assumption::cublas_workspace_by_capability);
   if (g.maker == vendor::nvidia && g.compute_capability >= 100 && j.environment.torch == 0 && j.framework.date < 202602) r.assumptions.add(assumption::cublas_workspace_before_2026);

@@ -33,6 +33,24 @@ constexpr objection check_spread(const job& j, const No& no) {
   return {};
 }
 
+/// Context parallelism of modules that know nothing of it: accelerate's over torch's (accelerator.py _prepare_cp, since 2025-08; big_modeling.py
+/// _attach_context_parallel_hooks takes masks away from every layer). It runs in torch's own attention and needs FSDP2.
+template <class No>
+constexpr objection check_torch_context(const job& j, const No& no) {
+  const auto& m = j.model;
+  const auto& p = j.parallel;
+  if (!j.sharding.cuts_tensors()) return no("headroom: context parallelism is modelled for this framework under sharding.kind \"fsdp2\" alone by this version; parallel.context must be 1", p.context);
+  if (p.context_kind == context_kind::ulysses) return no("headroom: for this framework parallel.context_kind must be ring or all-gather", j.framework.label);
+  if ((j.attention != attention::unset && j.attention != attention::sdpa) || m.attention_softcap > 0)
+    return no("headroom: torch's context parallelism runs in its own attention alone; attention must be sdpa");
+  if (j.batch.padded || j.batch.packed || m.sliding_window > 0 || m.bidirectional || m.encoder.layers > 0 || m.vision.kind != vision_kind::none || m.latent() || m.position == position_kind::relative)
+    return no("headroom: context parallelism is modelled for decoders of plain causal attention by this version: without masks (batch.padded, packed), windows, latent attention, encoders and towers");
+  if (j.batch.sequence % (2 * p.context) != 0) return no("headroom: torch's context parallelism gives each rank two pieces of the sequence; batch.sequence must be a multiple of 2 × parallel.context; sequence", j.batch.sequence);
+  if (j.adapter.active() || j.objective.kind != objective_kind::sft || j.rollout.given())
+    return no("headroom: context parallelism is modelled for sft of all parameters by this version; adapter must be none and objective.kind sft");
+  return {};
+}
+
 /// Modules that are not divided.
 template <class No>
 constexpr objection check_undivided(const job& j, const No& no) {
@@ -42,7 +60,8 @@ constexpr objection check_undivided(const job& j, const No& no) {
   if (p.tensor > 1 || p.sequence) return no("headroom: tensor parallelism is not modelled by this version; parallel.tensor must be 1", p.tensor);
   if (p.pipeline > 1 || p.virtual_pipeline > 1)
     if (const auto why = check_spread(j, no)) return why;
-  if (p.context > 1) return no("headroom: context parallelism is not modelled by this version; parallel.context must be 1", p.context);
+  if (p.context > 1)
+    if (const auto why = check_torch_context(j, no)) return why;
   if (p.expert > 1 || p.expert_tensor > 1) return no("headroom: expert parallelism is not modelled by this version; parallel.expert and expert_tensor must be 1; the larger is", p.expert > p.expert_tensor ? p.expert : p.expert_tensor);
   return {};
 }
@@ -52,8 +71,8 @@ template <class No>
 constexpr objection check_dtensor_experts(const job& j, const No& no) {
   const auto& m = j.model;
   const auto& p = j.parallel;
-  if (j.framework.experts.gemm != expert_gemm::grouped_mm || p.tensor > 1 || p.context > 1 || p.pipeline > 1 || (j.compile && j.framework.compile.layers) || m.experts.every > 1 || m.experts.bias)
-    return no("headroom: mixtures of experts and latent attention are modelled for this framework without tensor, context and pipeline parallelism and compiled layers alone, and of plain layers; states(job) counts their weights",
+  if (j.framework.experts.gemm != expert_gemm::grouped_mm || p.tensor > 1 || p.context > 1 || p.pipeline > 1 || m.experts.every > 1 || m.experts.bias)
+    return no("headroom: mixtures of experts and latent attention are modelled for this framework without tensor, context and pipeline parallelism alone, and of plain layers; states(job) counts their weights",
               j.framework.label);
   if (m.sparse() && (m.experts.count % p.expert != 0 || j.hardware.gpus() % p.expert != 0 || p.expert_tensor > 1))
     return no("headroom: model.experts.count and the GPUs must be multiples of parallel.expert, and parallel.expert_tensor 1; expert", p.expert);
