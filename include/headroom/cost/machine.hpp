@@ -94,6 +94,9 @@ constexpr machine machine_of(const cluster& c, const gpu& g, const rates& r, con
   // Rates of an A100 on another GPU: a kernel sustains no more of a peak than the best multiplication does, by what that does there (87 %).
   if (!has_calibrated_rates(g) && best < 0.87 * peak_16) peak_16 = best / 0.87;
   m.attention = flash * (compute.bits == 32 ? m.peak : peak_16);
+  // … and of a Hopper that keeps its clock where an H100 does not (80 %), more: an H20's kernels of attention reach 57 and 87 % of its peak where an H100's
+  // reach 35 and 62 (Dao-AILab/flash-attention issue 1310, meta-pytorch/tritonbench 1254).
+  if (g.compute_capability == 90 && compute.bits != 32 && std::int64_t{g.matmul_tflops_x10} * 9890 > std::int64_t{7945} * g.bf16_tflops_x10) m.attention *= best * 9890 / (7945 * peak_16);
   if (compute.bits == 16 && lacks_units(g, compute)) {
     m.matmul = m.matmul_16 = 0.8 * m.vector;
     m.attention = flash * m.vector;

@@ -23,7 +23,7 @@ inline constexpr std::array known{
     megatron_202311, megatron_202404, megatron_202406, megatron_202501, megatron_202504, megatron,
     megatron_deepspeed_2022, megatron_deepspeed,
     nanotron,
-    torchtitan_202404, torchtitan_202411, torchtitan_202504, torchtitan_202508, torchtitan_202602, torchtitan_202605, torchtitan_202607,
+    torchtitan_202404, torchtitan_202411, torchtitan_202504, torchtitan_202508, torchtitan_202510, torchtitan_202602, torchtitan_202605, torchtitan_202607,
     fsdp_qlora, torchtune_202401, torchtune_202409,
 };
 

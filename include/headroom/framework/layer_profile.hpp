@@ -156,6 +156,7 @@ struct attention_profile {
   bool copies_heads{};               ///< heads are views, which matmul copies where samples and heads do not lie one behind the other (reshape)
   bool fills_masked_scores{};        ///< scores are masked by masked_fill, whose gradient is another tensor; else a mask is added
   bool first_flash_kernels{};        ///< FlashAttention before its second version (2023-07; torch's own before 2.2), Triton's among them: slower, not smaller
+  bool prefers_cudnn{};              ///< torch's own attention is asked for cuDNN's kernel first
   bool deterministic{};              ///< kernels that may give other results each time are forbidden (Megatron's deterministic-mode)
   bool masks_in_loader{};            ///< a boolean b × s × s mask comes with each micro-batch, on the first and last stage
   bool packs_by_kernel{};            ///< knows packed sequences where a flash kernel is told where each begins: nothing else changes

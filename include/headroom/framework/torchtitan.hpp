@@ -57,9 +57,18 @@ inline constexpr profile torchtitan_202508 = [] {
   return p;
 }();
 
+/// cuDNN's attention is the first of those that torch may take, on every GPU, since 2025-10-09 (#1776, 6a3a9da9; models/attention.py
+/// ScaledDotProductAttentionWrapper, sdpa_kernel with set_priority). Before, on Blackwell alone (#1196).
+inline constexpr profile torchtitan_202510 = [] {
+  profile p = torchtitan_202508;
+  p.date = 202510;
+  p.attention.prefers_cudnn = true;
+  return p;
+}();
+
 /// Grouped heads go into attention as they are since 2026-01-27 (#2259, ff0829c1).
 inline constexpr profile torchtitan_202602 = [] {
-  profile p = torchtitan_202508;
+  profile p = torchtitan_202510;
   p.date = 202602;
   p.attention.expands_kv = kv_expansion::never;
   return p;

@@ -51,7 +51,7 @@ namespace gpus {
 // name, usable memory, compute capability, GB/s, TFLOP/s x 10 in bf16, fp16, fp8, fp32, link GB/s, PCIe generation, maker, best
 // measured matrix multiplication (stas00/ml-engineering compute/accelerator/README.md at 744d01e, MAMF; of the
 // 96 GB H100, which runs at 500 W, the 80 GB one's by the root of the power: an
-// assumption that torchtitan's runs were looked at for; A800 and H800 are A100 and H100 with fewer links), GPUs of an NVLink domain
+// assumption that torchtitan's runs were looked at for; of the H20, torch 2.7 at 10,240: zzc0721/torch-performance-test-data issue 77; A800 and H800 are A100 and H100 with fewer links), GPUs of an NVLink domain
 inline constexpr gpu p100_pcie_16gb{"p100-pcie-16gb", 16280 * mib, 60, 732, 0, 187, 0, 93, 16, 3, vendor::nvidia};
 inline constexpr gpu v100_sxm2_16gb{"v100-sxm2-16gb", 16159 * mib, 70, 900, 0, 1250, 0, 157, 150, 3, vendor::nvidia};
 inline constexpr gpu v100_sxm2_32gb{"v100-sxm2-32gb", 32512 * mib, 70, 900, 0, 1250, 0, 157, 150, 3, vendor::nvidia};
@@ -95,8 +95,8 @@ inline constexpr gpu a100_pcie_40gb{"a100-pcie-40gb", 40335 * mib, 80, 1555, 312
 inline constexpr gpu a100_pcie_80gb{"a100-pcie-80gb", 81050 * mib, 80, 1935, 3120, 3120, 0, 195, 300, 4, vendor::nvidia, 2529};
 inline constexpr gpu a800_sxm_80gb{"a800-sxm-80gb", 81254 * mib, 80, 2039, 3120, 3120, 0, 195, 200, 4, vendor::nvidia, 2712};
 inline constexpr gpu h800_sxm_80gb{"h800-sxm-80gb", 81009 * mib, 90, 3350, 9890, 9890, 19790, 670, 200, 5, vendor::nvidia, 7945};
-inline constexpr gpu h20_96gb{"h20-96gb", 97280 * mib, 90, 4000, 1480, 1480, 2960, 440, 450, 5, vendor::nvidia};
-inline constexpr gpu h20_141gb{"h20-141gb", 143165 * mib, 90, 4800, 1480, 1480, 2960, 440, 450, 5, vendor::nvidia};
+inline constexpr gpu h20_96gb{"h20-96gb", 97280 * mib, 90, 4000, 1480, 1480, 2960, 440, 450, 5, vendor::nvidia, 1422};
+inline constexpr gpu h20_141gb{"h20-141gb", 143165 * mib, 90, 4800, 1480, 1480, 2960, 440, 450, 5, vendor::nvidia, 1422};
 inline constexpr gpu h100_pcie_80gb{"h100-pcie-80gb", 81009 * mib, 90, 2039, 7560, 7560, 15130, 510, 300, 5, vendor::nvidia};
 inline constexpr gpu h100_sxm_80gb{"h100-sxm-80gb", 81009 * mib, 90, 3350, 9890, 9890, 19790, 670, 450, 5, vendor::nvidia, 7945};
 inline constexpr gpu h100_sxm_96gb{"h100-sxm-96gb", 97270 * mib, 90, 2400, 9890, 9890, 19790, 670, 450, 5, vendor::nvidia, 6710};
