@@ -270,6 +270,71 @@ TEST_CASE("torch's own attention is cuDNN's on Hopper since 2.11") {
   for (const auto& g : {gpus::a100_sxm_80gb, gpus::b200_sxm_180gb}) CHECK(seconds_with(g, attention::sdpa, 214) == seconds_with(g, attention::sdpa, 0));
 }
 
+TEST_CASE("a framework's date says which attention is torch's own, and torchtitan asks for cuDNN's") {
+  const auto seconds_under = [](const profile& f, attention kernel, std::int32_t torch) {
+    job j = plain;
+    j.framework = f;
+    j.attention = kernel;
+    j.environment.torch = torch;
+    return cost(j).attention.value;
+  };
+  const double first = seconds_under(frameworks::hf_trainer_202601, attention::sdpa, 0);
+  CHECK(seconds_under(frameworks::hf_trainer, attention::sdpa, 210) == first);
+  CHECK(first / seconds_under(frameworks::hf_trainer, attention::sdpa, 0) == doctest::Approx(0.55 / 0.23));
+  CHECK(seconds_under(frameworks::hf_trainer, attention::flash, 0) == first);
+  for (const auto kernel : {attention::sdpa, attention::flash}) {
+    const double before = seconds_under(frameworks::torchtitan_202508, kernel, 0);
+    for (const auto* f : {&frameworks::torchtitan_202510, &frameworks::torchtitan_202602, &frameworks::torchtitan_202607})
+      CHECK(before / seconds_under(*f, kernel, 210) == doctest::Approx(0.55 / 0.23));
+  }
+}
+
+// An H20 multiplies at 142.2 of its 148 TFLOP/s (zzc0721/torch-performance-test-data issue 77), an H100 at 794.5 of its 989.
+TEST_CASE("attention on a Hopper that keeps its clock sustains more of the peak") {
+  const auto on = [](const gpu& g) {
+    job j = plain;
+    j.hardware.gpu = g;
+    j.attention = attention::flash3;
+    return cost(j);
+  };
+  const auto slow = on(gpus::h20_96gb), fast = on(gpus::h100_sxm_80gb);
+  CHECK(slow.attention.value / fast.attention.value == doctest::Approx(794.5 / 142.2).epsilon(1e-3));
+  CHECK(slow.matmul.value / fast.matmul.value == doctest::Approx(794.5 / 142.2).epsilon(1e-3));
+  CHECK(slow.memory.value < fast.memory.value);  // 4.0 and 3.35 TB/s
+  CHECK(on(gpus::h200_sxm_141gb).attention.value == doctest::Approx(fast.attention.value));
+}
+
+// Peaks of NVIDIA's data sheets, dense, in PFLOP/s: B200 4.5 and 9, GB300 5 and 15.
+TEST_CASE("four bits multiply twice as fast as eight on Blackwell, and three times on Blackwell Ultra") {
+  const auto matmul_of = [](const gpu& g, const number_format& f) { return machine_of({.gpu = g}, g, rates_of(g), f, 0.5); };
+  const double shares = calibrated::blackwell.matmul_fp4 / calibrated::blackwell.matmul_fp8;
+  for (const auto& [g, times] : {std::pair{gpus::b200_sxm_180gb, 2.0}, std::pair{gpus::gb200_186gb, 2.0}, std::pair{gpus::gb300_288gb, 3.0}}) {
+    const auto four = matmul_of(g, formats::nvfp4), eight = matmul_of(g, formats::fp8), sixteen = matmul_of(g, formats::bf16);
+    CHECK(four.matmul / eight.matmul == doctest::Approx(times * shares));
+    CHECK(four.peak == doctest::Approx(times * eight.peak));
+    CHECK(four.matmul_16 == sixteen.matmul_16);
+    CHECK(four.attention == sixteen.attention);
+  }
+  CHECK(matmul_of(gpus::h100_sxm_80gb, formats::nvfp4).matmul == matmul_of(gpus::h100_sxm_80gb, formats::bf16).matmul);  // no such units
+  CHECK(lacks_units(gpus::h100_sxm_80gb, formats::nvfp4));
+  CHECK_FALSE(lacks_units(gpus::b200_sxm_180gb, formats::nvfp4));
+}
+
+// torchtitan's experts are grouped multiplications: a kernel, however many experts there are. transformers before 5 runs one after another.
+TEST_CASE("grouped experts start as many kernels whatever their number") {
+  const auto launch_of = [](const profile& f, std::int64_t experts) {
+    job j = plain;
+    j.framework = f;
+    j.model.experts = {.count = experts, .active = 8, .ffn = 768};
+    j.recompute = headroom::recompute::full;
+    return cost(j);
+  };
+  const auto few = launch_of(frameworks::torchtitan_202508, 16), many = launch_of(frameworks::torchtitan_202508, 128);
+  CHECK(many.launch.value <= few.launch.value);
+  CHECK(launch_of(frameworks::hf_trainer_202503, 128).step.value > 2 * launch_of(frameworks::hf_trainer_202503, 16).step.value);
+  CHECK(launch_of(frameworks::hf_trainer_202503, 128).step.value > 3 * many.step.value);
+}
+
 TEST_CASE("a range holds its time, and grows with confidence") {
   constexpr auto c = cost(plain);
   constexpr auto half = bounds(c, 0.5), usual = bounds(c), most = bounds(c, 0.99);

@@ -1,7 +1,7 @@
 # Distributed under the Boost Software License, Version 1.0.
 # The documents' commands run, and their programs compile.
 #   HEADROOM=…/headroom HEADROOM_LIBRARY=…/libheadroom.so CXX=g++ python3 test_docs.py
-import os, pathlib, re, subprocess, sys, tempfile, unittest
+import os, pathlib, pickle, re, subprocess, sys, tempfile, unittest
 
 ROOT = pathlib.Path(__file__).parents[2]
 PROGRAM = pathlib.Path(os.environ["HEADROOM"]).resolve()
@@ -41,6 +41,22 @@ class Documents(unittest.TestCase):
         for block in blocks("examples/README.md", "python"):
             run = subprocess.run([sys.executable, "-c", block], env=environment, capture_output=True, text=True, timeout=60)
             self.assertEqual((run.returncode, run.stdout[:14]), (0, "True FITS with"), run.stderr)
+
+    def test_snapshot(self):
+        """The lines that read a snapshot of torch's allocator: 18 GiB live at the end, 30 at most, in segments of 48, of 54 before one was given back."""
+        gib = 6 * 2**30
+        event = lambda action, size: {"action": action, "size": size * gib}
+        snapshot = {"segments": [{"device": 0, "total_size": 8 * gib, "blocks": [{"size": 3 * gib, "state": "active_allocated"}, {"size": 5 * gib, "state": "inactive"}]},
+                                 {"device": 1, "total_size": 64 * gib, "blocks": [{"size": 64 * gib, "state": "active_allocated"}]}],
+                    "device_traces": [[event("segment_alloc", 2), event("alloc", 2), event("free_requested", 1), event("free_completed", 1), event("free_requested", 1),
+                                       event("segment_free", 1)], []]}
+        lines = next(b for b in blocks("examples/README.md", "py") if b.startswith("import pickle"))
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "run.pickle").write_bytes(pickle.dumps(snapshot))
+            run = subprocess.run([sys.executable, "-c", lines], cwd=folder, capture_output=True, text=True, timeout=60)
+        self.assertEqual(run.stdout.strip(), "allocated=30.000000GiB,reserved=54.000000GiB", run.stderr)
+        run = subprocess.run([PROGRAM, "estimate", ROOT / "examples/jobs/llama-3.1-8b-zero3.json", "--brief", "--measured", run.stdout.strip()], capture_output=True, text=True, timeout=60)
+        self.assertIn(run.returncode, (0, 1), run.stderr)
 
     def test_links(self):
         for file in ("README.md", "examples/README.md", "examples/LIMITS.md", "examples/ERRORS.md", "tests/accuracy/README.md", "include/headroom/README.md", ".github/CONTRIBUTING.md", ".github/CHANGELOG.md"):
