@@ -96,6 +96,7 @@ TEST_CASE("a V is refused where a rank would hold what is not modelled, and has 
   CHECK(refused([](job&) {}) == "");
   CHECK(refused([](job& j) { j.model.tied = true; }).find("without tied embeddings") != std::string::npos);
   CHECK(refused([](job& j) { j.model.mtp_layers = 1; }).find("without tied embeddings, multi-token prediction") != std::string::npos);
+  CHECK(refused([](job& j) { j.objective.kind = objective_kind::grpo, j.objective.code = method_code::verl; }) != "");
   CHECK(refused([](job& j) { j.recompute = recompute::full; }).find("recomputation is not modelled for the zero-bubble schedule") != std::string::npos);
   CHECK(refused([](job& j) { j.parallel.virtual_pipeline = 1; }).find("zero-bubble-v, v-half, v-min: 2") != std::string::npos);
   CHECK(refused([](job& j) { j.framework = frameworks::torchtitan_202508, j.sharding = fsdp2(), j.attention = attention::sdpa, j.dropout = {}; }).find("parallel.schedule must be 1f1b") != std::string::npos);

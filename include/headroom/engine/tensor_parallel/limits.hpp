@@ -106,8 +106,8 @@ constexpr objection check_megatron_experts(const job& j, const No& no) {
 /// first stage has the embedding and the head.
 template <class No>
 constexpr objection check_v_stages(const job& j, const No& no) {
-  if (j.model.tied || j.model.mtp_layers > 0 || j.optimizer.vector_moments > 0)
-    return no("headroom: schedules in a V (zero-bubble-v, v-half, v-min) are modelled for megatron without tied embeddings, multi-token prediction and Muon by this version; parallel.schedule must be another");
+  if (j.model.tied || j.model.mtp_layers > 0 || j.optimizer.vector_moments > 0 || has_own_loss(j.objective))
+    return no("headroom: schedules in a V (zero-bubble-v, v-half, v-min) are modelled for megatron with sft alone, without tied embeddings, multi-token prediction and Muon by this version; parallel.schedule must be another");
   if (!j.framework.modules.megatron() || j.framework.modules.deepspeed() || j.framework.modules.nanotron()) return no("headroom: schedules in a V (zero-bubble-v, v-half, v-min) are Primus', over Megatron's layers; framework", j.framework.label);
   return {};
 }
