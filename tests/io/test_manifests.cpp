@@ -169,13 +169,13 @@ TEST_CASE("other kinds of workload") {
 TEST_CASE("scripts and configurations of a manifest") {
   const auto manifest = [](const std::string& command) { return imported::text{"job.yaml", "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: a, command: " + command + ", env: [{name: SIZE, value: \"0.5B\"}], resources: {limits: {nvidia.com/gpu: 2}}}]}\n"}; };
   const imported::text script{"train.sh", "torchrun --nproc_per_node 2 trl/scripts/sft.py --model_name_or_path Qwen/Qwen2.5-$SIZE --dataset_name x --max_length 2048 --per_device_train_batch_size $1 --bf16 --output_dir o\n"};
-  const auto j = job_of({manifest("[bash, /work/train.sh, \"4\"]"), script});
+  const auto j = job_of({manifest("[bash, /app/train.sh, \"4\"]"), script});
   CHECK(j.batch.micro == 4);
   CHECK(j.model == models::qwen2_5_0_5b);
   CHECK(j.hardware.gpus_per_node == 2);
-  CHECK(with_environment({manifest("[bash, /work/train.sh, \"4\"]"), script}, {{"SIZE", "1.5B"}}).model == models::qwen2_5_1_5b);  // --env wins
-  CHECK(holds(refusal_of({manifest("[bash, /work/train.sh, \"4\"]")}), "job.yaml starts no training that is known here: give the script that it starts, too, \"/work/train.sh\""));
-  CHECK(holds(refusal_of({manifest("[bash, /work/other.sh]"), script}), "job.yaml starts no training that is known here"));
+  CHECK(with_environment({manifest("[bash, /app/train.sh, \"4\"]"), script}, {{"SIZE", "1.5B"}}).model == models::qwen2_5_1_5b);  // --env wins
+  CHECK(holds(refusal_of({manifest("[bash, /app/train.sh, \"4\"]")}), "job.yaml starts no training that is known here: give the script that it starts, too, \"/app/train.sh\""));
+  CHECK(holds(refusal_of({manifest("[bash, /app/other.sh]"), script}), "job.yaml starts no training that is known here"));
   // Kubernetes writes out $(NAME) of the container's environment, and leaves $$(NAME) to the letter.
   const auto named = [&](const std::string& model) { return manifest("[torchrun, --nproc_per_node, \"2\", trl/scripts/sft.py, --model_name_or_path, \"" + model + "\", --dataset_name, x, --max_length, \"2048\", --per_device_train_batch_size, \"4\", --bf16, --output_dir, o]"); };
   CHECK(job_of({named("Qwen/Qwen2.5-$(SIZE)")}).model == models::qwen2_5_0_5b);

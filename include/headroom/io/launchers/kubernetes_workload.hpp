@@ -4,32 +4,15 @@
 #pragma once
 
 #include <headroom/io/launchers/hosted_launch.hpp>
+#include <headroom/io/launchers/manifest.hpp>
 
 namespace headroom::io {
 
 namespace detail {
 
-inline bool is_kubernetes(const json_value& root) {
-  const auto kind = root.find("kind");
-  return root.is_object() && root.contains("apiVersion") && kind != root.end() && kind->is_string();
-}
-
-/// A quantity of bytes in GiB: "512Gi", "500G", "1.5e11" (kubernetes.io, resource units).
-inline double gib_of_quantity(const json_value& value, const std::string& place) {
-  const auto text = value.is_string() ? value.get<std::string>() : value.dump();
-  std::size_t end = 0;
-  while (end < text.size() && (std::isdigit(static_cast<unsigned char>(text[end])) != 0 || text[end] == '.')) ++end;
-  static constexpr std::pair<std::string_view, double> units[] = {{"", 1}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15},
-      {"Ki", 0x1p10}, {"Mi", 0x1p20}, {"Gi", 0x1p30}, {"Ti", 0x1p40}, {"Pi", 0x1p50}};
-  for (const auto& [unit, size] : units)
-    if (end > 0 && end < 16 && unit == std::string_view{text}.substr(end))
-      if (const auto n = json_value::parse(text.substr(0, end), nullptr, false); n.is_number()) return n.get<double>() * size / 0x1p30;
-  fail("headroom: " + place + " must be a quantity of bytes such as 512Gi, found " + in_quotes(text));
-}
-
 class kubernetes_workload {
  public:
-  explicit kubernetes_workload(const document& from) : from_(&from) {}
+  explicit kubernetes_workload(const document& from) : from_(&from), m_{&from} {}
 
   /// Its command, and its machines.
   /// Errors: those of machines(); job_error where no container has a command.
@@ -49,7 +32,7 @@ class kubernetes_workload {
     else if (kind == "HyperPodPyTorchJob") hyperpod_job();
     else if (kind == "MPIJob") mpi_job();
     else if (kind == "TrainJob") train_job();
-    else if (kind == "JobSet") each_of({"spec", "replicatedJobs"}, [&](path p) { set_of(std::move(p)); });
+    else if (kind == "JobSet") m_.each_of({"spec", "replicatedJobs"}, [&](path p) { set_of(std::move(p)); });
     else if (kind == "Job" && version.starts_with("batch.volcano.sh/")) volcano_job();
     else if (kind == "Job") job({"spec"});
     else fail("headroom: " + at_.place + ": a " + printable(cut_to(kind, 60)) + " of Kubernetes is not read: Pod, Job, JobSet, PyTorchJob, HyperPodPyTorchJob, MPIJob, TrainJob and Volcano's Job are");
@@ -57,49 +40,7 @@ class kubernetes_workload {
   }
 
  private:
-  using path = std::vector<std::string>;
-
-  [[nodiscard]] const json_value* find(const path& p) const {
-    const auto* v = &from_->root;
-    for (const auto& key : p) {
-      if (v->is_array() && !key.empty() && key.find_first_not_of("0123456789") == std::string::npos && key.size() < 7 && std::stoul(key) < v->size()) {
-        v = &(*v)[std::stoul(key)];
-        continue;
-      }
-      if (!v->is_object()) return nullptr;
-      const auto it = v->find(key);
-      if (it == v->end()) return nullptr;
-      v = &*it;
-    }
-    return v;
-  }
-  static path below(path p, std::initializer_list<std::string> more) {
-    p.insert(p.end(), more);
-    return p;
-  }
-  /// As places have it: "spec.containers[0].command".
-  [[nodiscard]] static std::string shown(const path& p) {
-    std::string text;
-    for (const auto& key : p) text = !key.empty() && key.find_first_not_of("0123456789") == std::string::npos ? joined(text, std::stoul(key)) : joined(text, key);
-    return text;
-  }
-  [[nodiscard]] std::string place(const path& p) const { return from_->place(shown(p)); }
-  [[nodiscard]] std::int64_t count(const path& p, std::int64_t otherwise) const {
-    const auto* v = find(p);
-    if (v == nullptr || v->is_null()) return otherwise;
-    if (v->is_string() && v->get_ref<const std::string&>().starts_with("$")) fail("headroom: " + place(p) + ": " + p.back() + " is " + in_quotes(v->get_ref<const std::string&>()) + ", which the file itself does not say: add --env NAME=VALUE");
-    return whole_at(v->is_string() ? typed_count(v->get<std::string>()) : *v, place(p) + ": " + p.back(), 0, 1 << 20);
-  }
-  static json_value typed_count(const std::string& text) {
-    const auto n = json_value::parse(text, nullptr, false);
-    return n.is_number() ? n : json_value(text);
-  }
-  template <class F>
-  void each_of(const path& p, F f) {
-    const auto* list = find(p);
-    if (list == nullptr || !list->is_array()) return;
-    for (std::size_t i = 0; i < list->size(); ++i) f(below(p, {std::to_string(i)}));
-  }
+  using path = manifest_path;
 
   void pytorch_job() {
     const path roles{"spec", "pytorchReplicaSpecs"};
@@ -107,28 +48,28 @@ class kubernetes_workload {
     std::int64_t machines = 0;
     for (const auto* role : {"Master", "Worker"}) {  // all run one command: the first that has one says it
       const auto here = below(roles, {role});
-      if (find(here) == nullptr) continue;
-      const auto n = count(below(here, {"replicas"}), 1);
+      if (m_.find(here) == nullptr) continue;
+      const auto n = m_.count(below(here, {"replicas"}), 1);
       machines = checked::add(machines, n);
       if (n > 0) pod(below(here, {"template", "spec"}), 1);
     }
     at_.machines = std::max<std::int64_t>(machines, 1);
     const path elastic{"spec", "elasticPolicy"};  // PET_NNODES is a range then (pytorch/elastic.go)
-    if (find(elastic) != nullptr) at_.numbers_ranks = count(below(elastic, {"minReplicas"}), at_.machines) == at_.machines && count(below(elastic, {"maxReplicas"}), at_.machines) == at_.machines;
+    if (m_.find(elastic) != nullptr) at_.numbers_ranks = m_.count(below(elastic, {"minReplicas"}), at_.machines) == at_.machines && m_.count(below(elastic, {"maxReplicas"}), at_.machines) == at_.machines;
     processes({{"spec", "nprocPerNode"}, {"spec", "elasticPolicy", "nProcPerNode"}});
   }
   /// "auto", "gpu" and nothing are one for each GPU (training-operator, pytorch_defaults.go, DefaultNprocPerNode).
   void processes(std::initializer_list<path> keys) {
-    const auto said = std::find_if(keys.begin(), keys.end(), [&](const path& p) { return find(p) != nullptr && !find(p)->is_null(); });
-    const auto text = said == keys.end() ? std::string{"auto"} : text_of(*find(*said));
+    const auto said = std::find_if(keys.begin(), keys.end(), [&](const path& p) { return m_.find(p) != nullptr && !m_.find(p)->is_null(); });
+    const auto text = said == keys.end() ? std::string{"auto"} : text_of(*m_.find(*said));
     const bool all = text == "auto" || text == "gpu";
-    at_.processes = !all ? whole_at(typed_count(text), place(*said) + ": " + said->back(), 1, 1 << 20) : at_.gpus > 0 ? at_.gpus : hosted_launch::as_many_as_gpus;
+    at_.processes = !all ? whole_at(typed_count(text), m_.place(*said) + ": " + said->back(), 1, 1 << 20) : at_.gpus > 0 ? at_.gpus : hosted_launch::as_many_as_gpus;
   }
   /// Amazon SageMaker HyperPod's operator (docs.aws.amazon.com, hyperpod training operator).
   void hyperpod_job() {
     std::int64_t machines = 0;
-    each_of({"spec", "replicaSpecs"}, [&](const path& p) {
-      machines = checked::add(machines, count(below(p, {"replicas"}), 1));
+    m_.each_of({"spec", "replicaSpecs"}, [&](const path& p) {
+      machines = checked::add(machines, m_.count(below(p, {"replicas"}), 1));
       pod(below(p, {"template", "spec"}), 1);
     });
     at_.machines = std::max<std::int64_t>(machines, 1);
@@ -137,7 +78,7 @@ class kubernetes_workload {
   /// The launcher's pod starts mpirun on the workers.
   void mpi_job() {
     const path roles{"spec", "mpiReplicaSpecs"};
-    pod(below(roles, {"Worker", "template", "spec"}), count(below(roles, {"Worker", "replicas"}), 1));
+    pod(below(roles, {"Worker", "template", "spec"}), m_.count(below(roles, {"Worker", "replicas"}), 1));
     at_.text.clear();
     const auto workers = at_;
     at_ = {};
@@ -151,7 +92,7 @@ class kubernetes_workload {
   /// Its runtime, an object of its own, may say what it leaves open (kubeflow/trainer, pkg/runtime/framework/plugins/torch).
   void train_job() {
     const path trainer{"spec", "trainer"};
-    at_.machines = std::max<std::int64_t>(count(below(trainer, {"numNodes"}), 1), 1);
+    at_.machines = std::max<std::int64_t>(m_.count(below(trainer, {"numNodes"}), 1), 1);
     at_.numbers_ranks = true;
     resources(below(trainer, {"resourcesPerNode"}));
     nodes_of(path{"spec", "podTemplateOverrides", "0", "spec"});
@@ -159,21 +100,21 @@ class kubernetes_workload {
     processes({below(trainer, {"numProcPerNode"})});
   }
   void set_of(path p) {
-    const auto sets = count(below(p, {"replicas"}), 1);
+    const auto sets = m_.count(below(p, {"replicas"}), 1);
     const auto before = at_.gpus;
     job(below(std::move(p), {"template", "spec"}));
     if (at_.gpus != before) at_.machines = checked::mul(at_.machines, std::max<std::int64_t>(sets, 1));
   }
   void job(path p) {
-    const auto pods = count(below(p, {"parallelism"}), 1);
+    const auto pods = m_.count(below(p, {"parallelism"}), 1);
     pod(below(std::move(p), {"template", "spec"}), pods);
   }
   void volcano_job() {
-    const auto* plugins = find({"spec", "plugins"});
+    const auto* plugins = m_.find({"spec", "plugins"});
     at_.numbers_ranks = plugins != nullptr && plugins->is_object() && plugins->contains("pytorch");
     std::int64_t machines = 0;
-    each_of({"spec", "tasks"}, [&](const path& p) {
-      const auto n = count(below(p, {"replicas"}), 1);
+    m_.each_of({"spec", "tasks"}, [&](const path& p) {
+      const auto n = m_.count(below(p, {"replicas"}), 1);
       if (gpus_in(below(p, {"template", "spec"})) > 0) machines = checked::add(machines, n);
       pod(below(p, {"template", "spec"}), 1);
     });
@@ -182,62 +123,62 @@ class kubernetes_workload {
 
   [[nodiscard]] std::int64_t gpus_in(const path& spec) {
     std::int64_t sum = 0;
-    each_of(below(spec, {"containers"}), [&](const path& c) { sum += gpus_of(below(c, {"resources"})); });
+    m_.each_of(below(spec, {"containers"}), [&](const path& c) { sum += gpus_of(below(c, {"resources"})); });
     return sum;
   }
   /// A pod, of which the container that asks for GPUs trains, or the only one. Another role's pods must have as many.
   void pod(const path& spec, std::int64_t pods) {
     path trains;
     std::size_t containers = 0;
-    each_of(below(spec, {"containers"}), [&](const path& c) {
+    m_.each_of(below(spec, {"containers"}), [&](const path& c) {
       ++containers;
       if (gpus_of(below(c, {"resources"})) == 0) return;
-      if (!trains.empty()) fail("headroom: " + place(c) + ": two containers of one pod ask for GPUs: which one trains is not said");
+      if (!trains.empty()) fail("headroom: " + m_.place(c) + ": two containers of one pod ask for GPUs: which one trains is not said");
       trains = c;
     });
     if (trains.empty() && containers == 1) trains = below(spec, {"containers", "0"});
     if (trains.empty()) return;
     const auto asked = gpus_of(below(trains, {"resources"}));
-    if (at_.gpus > 0 && asked > 0 && asked != at_.gpus) fail("headroom: " + place(trains) + ": pods of one training ask for " + std::to_string(at_.gpus) + " and " + std::to_string(asked) + " GPUs: one job has as many on each node");
+    if (at_.gpus > 0 && asked > 0 && asked != at_.gpus) fail("headroom: " + m_.place(trains) + ": pods of one training ask for " + std::to_string(at_.gpus) + " and " + std::to_string(asked) + " GPUs: one job has as many on each node");
     if (asked == 0 && !at_.text.empty()) return;
     if (asked > 0 || at_.text.empty()) at_.machines = std::max<std::int64_t>(pods, 1);
-    at_.place = place(trains);
+    at_.place = m_.place(trains);
     resources(below(trains, {"resources"}));
     nodes_of(spec);
     if (at_.text.empty()) container(trains);
   }
   [[nodiscard]] std::int64_t gpus_of(const path& resources) const {
-    const auto* limits = find(below(resources, {"limits"}));
+    const auto* limits = m_.find(below(resources, {"limits"}));
     if (limits == nullptr || !limits->is_object()) return 0;
     for (const auto& [name, value] : limits->items()) {
-      if (name.starts_with("nvidia.com/mig-") || name.ends_with(".shared")) fail("headroom: " + place(below(resources, {"limits", name})) + ": " + name + " is a part of a GPU, of which no table says what it has: write a job file with the part's memory, hardware.gpu {\"name\": …, \"memory_gib\": …}");
+      if (name.starts_with("nvidia.com/mig-") || name.ends_with(".shared")) fail("headroom: " + m_.place(below(resources, {"limits", name})) + ": " + name + " is a part of a GPU, of which no table says what it has: write a job file with the part's memory, hardware.gpu {\"name\": …, \"memory_gib\": …}");
       for (const auto* whole : {"nvidia.com/gpu", "amd.com/gpu", "habana.ai/gaudi", "huawei.com/Ascend910"})
-        if (name == whole && !value.is_null()) return count(below(resources, {"limits", name}), 0);
+        if (name == whole && !value.is_null()) return m_.count(below(resources, {"limits", name}), 0);
     }
     return 0;
   }
   void resources(const path& p) {
     if (const auto n = gpus_of(p); n > 0) at_.gpus = n;
     const auto memory = below(p, {"limits", "memory"});
-    if (const auto* v = find(memory); v != nullptr && !v->is_null()) at_.host_gib = gib_of_quantity(*v, place(memory) + ": memory");
+    if (const auto* v = m_.find(memory); v != nullptr && !v->is_null()) at_.host_gib = gib_of_quantity(*v, m_.place(memory) + ": memory");
   }
   /// Which GPUs its nodes have, where it chooses them by a label that says so.
   void nodes_of(const path& spec) {
     const auto say = [&](const std::string& key, const std::string& value, const path& where) {
-      if (key == "nvidia.com/gpu.sharing-strategy" && value != "none") fail("headroom: " + place(where) + ": the GPU is shared with other pods (" + value + "): what they take is not known; hardware.taken_gib of a job file says it");
-      if (key == "nvidia.com/gpu.product" && (value.ends_with("-SHARED") || value.find("-MIG-") != std::string::npos)) fail("headroom: " + place(where) + ": " + in_quotes(value) + " is a part of a GPU or a shared one, of which no table says what it has");
+      if (key == "nvidia.com/gpu.sharing-strategy" && value != "none") fail("headroom: " + m_.place(where) + ": the GPU is shared with other pods (" + value + "): what they take is not known; hardware.taken_gib of a job file says it");
+      if (key == "nvidia.com/gpu.product" && (value.ends_with("-SHARED") || value.find("-MIG-") != std::string::npos)) fail("headroom: " + m_.place(where) + ": " + in_quotes(value) + " is a part of a GPU or a shared one, of which no table says what it has");
       const bool product = key == "nvidia.com/gpu.product" || key == "cloud.google.com/gke-accelerator";
       const bool machine = key == "node.kubernetes.io/instance-type" || key == "beta.kubernetes.io/instance-type" || key == "sagemaker.amazonaws.com/compute-type";
       const auto type = std::string_view{value}.substr(value.starts_with("ml.") ? 3 : 0);
       const auto known = product ? gpu_of_label(node_gpu_labels, value) : machine ? gpu_of_label(machine_gpu_labels, type) : std::string_view{};
       if (!known.empty()) at_.gpu = known;
     };
-    if (const auto* chosen = find(below(spec, {"nodeSelector"})); chosen != nullptr && chosen->is_object())
+    if (const auto* chosen = m_.find(below(spec, {"nodeSelector"})); chosen != nullptr && chosen->is_object())
       for (const auto& [key, value] : chosen->items())
         if (value.is_string()) say(key, value.get<std::string>(), below(spec, {"nodeSelector", key}));
-    each_of(below(spec, {"affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"}), [&](const path& term) {
-      each_of(below(term, {"matchExpressions"}), [&](const path& e) {
-        const auto *key = find(below(e, {"key"})), *how = find(below(e, {"operator"})), *values = find(below(e, {"values"}));
+    m_.each_of(below(spec, {"affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"}), [&](const path& term) {
+      m_.each_of(below(term, {"matchExpressions"}), [&](const path& e) {
+        const auto *key = m_.find(below(e, {"key"})), *how = m_.find(below(e, {"operator"})), *values = m_.find(below(e, {"values"}));
         if (key != nullptr && key->is_string() && how != nullptr && *how == "In" && values != nullptr && values->is_array() && values->size() == 1 && (*values)[0].is_string())
           say(key->get<std::string>(), (*values)[0].get<std::string>(), e);
       });
@@ -249,20 +190,14 @@ class kubernetes_workload {
     environment(p);
     std::vector<shell_word> words;
     for (const auto* key : {"command", "args"})
-      each_of(below(p, {key}), [&](const path& w) { words.push_back({written_out(text_of(*find(w))), line_of(w)}); });
+      m_.each_of(below(p, {key}), [&](const path& w) { words.push_back({written_out(text_of(*m_.find(w))), m_.line_of(w)}); });
     if (!words.empty()) at_.text = script_of(words);
-  }
-  static std::string text_of(const json_value& v) { return v.is_string() ? v.get<std::string>() : v.dump(-1, ' ', false, json_value::error_handler_t::replace); }
-  [[nodiscard]] int line_of(const path& p) const {
-    const auto at = place(p);
-    const auto line = typed_count(at.substr(at.rfind(':') == std::string::npos ? at.size() : at.rfind(':') + 1));
-    return line.is_number_unsigned() ? static_cast<int>(std::min<std::uint64_t>(line.get<std::uint64_t>(), 100'000)) : 1;
   }
   void environment(const path& p) {
     at_.environment.clear();
     known_.clear();
-    each_of(below(p, {"env"}), [&](const path& e) {
-      const auto *name = find(below(e, {"name"})), *value = find(below(e, {"value"}));
+    m_.each_of(below(p, {"env"}), [&](const path& e) {
+      const auto *name = m_.find(below(e, {"name"})), *value = m_.find(below(e, {"value"}));
       if (name == nullptr || !name->is_string() || value == nullptr || value->is_null()) return;
       auto text = written_out(text_of(*value));
       known_[name->get<std::string>()] = text;
@@ -291,6 +226,7 @@ class kubernetes_workload {
   }
 
   const document* from_;
+  manifest m_;
   hosted_launch at_{};
   std::map<std::string, std::string, std::less<>> known_{};  ///< of the container's environment
   work_left work_{};
