@@ -26,8 +26,8 @@ calls::fit_request request_of(const fit_request& asked) {
   if (asked.model.empty() == asked.config.empty()) fail("headroom: fit needs one of a model's name and --config config.json");
   if (asked.methods.size() != 1) fail("headroom: fit needs one of --qlora, --lora and --full" + std::string{asked.methods.empty() ? "" : ", not several"});
   if (asked.gpu.empty()) fail("headroom: fit needs the GPU, --gpu NAME; headroom list gpus names them");
-  return {.model = asked.model.empty() ? asked.config : asked.model, .model_place = asked.model.empty() ? "--config" : "MODEL", .method = asked.methods[0], .gpu = asked.gpu, .gpus = asked.gpus, .sequence = asked.sequence,
-          .micro = asked.micro, .rank = asked.rank, .taken = asked.taken, .set = asked.set, .confidence = asked.confidence};
+  return {.model = asked.model.empty() ? asked.config : asked.model, .model_place = asked.model.empty() ? "--config" : "MODEL", .method = asked.methods[0], .gpu = asked.gpu, .gpus = asked.gpus, .micro = asked.micro,
+          .sequence = asked.sequence, .rank = asked.rank, .taken = asked.taken, .set = asked.set, .confidence = asked.confidence};
 }
 
 /// "hf-trainer: Hugging Face Trainer"; of an object what it means, and its rank.
