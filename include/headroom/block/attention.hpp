@@ -229,6 +229,14 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
   const bool repeats = style.expands_kv == kv_expansion::always, shares = keys == key_source::shared;
   heads h;
   tensor gate{};
+  const auto wide = m.gated_attention ? 2 * q_out : q_out;
+  const auto divide = [&] {  // of each head one half is the gate
+    if (!m.gated_attention) return;
+    const auto both = h.q;
+    h.q = p.view(both, checked::mul(s.tokens, q_out));
+    gate = p.view(both, checked::mul(s.tokens, q_out));
+    p.step(both.bit(), h.q | gate);
+  };
   if (style.qkv != qkv_projection::separate || m.fused_qkv) {
     h = fused_projection(p, s, trained, x);
     if (style.qkv == qkv_projection::fused_then_copied && (m.kv() != m.heads || !repeats)) {
@@ -236,19 +244,15 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
       h.k = repeats ? expand(p, s, h.k) : pointwise(p, h.k);
       h.v = repeats ? expand(p, s, h.v) : pointwise(p, h.v);
     }
-  } else if (!m.gated_attention && keys == key_source::own && fuses(s, fused_kernel::adapted_qkv, {module::q_proj, module::k_proj, module::v_proj})) {
-    const auto made = multiply_adapted(p, s, x, {{module::q_proj, m.hidden, q_out}, {module::k_proj, m.hidden, kv_out}, {module::v_proj, m.hidden, kv_out}});
+  } else if (keys == key_source::own && fuses(s, fused_kernel::adapted_qkv, {module::q_proj, module::k_proj, module::v_proj})) {
+    const auto made = multiply_adapted(p, s, x, {{module::q_proj, m.hidden, wide}, {module::k_proj, m.hidden, kv_out}, {module::v_proj, m.hidden, kv_out}});
     h.q = made[0];
+    divide();
     h.k = made[1];
     h.v = made[2];
   } else {
-    h.q = linear(p, s, trained, module::q_proj, x, m.hidden, m.gated_attention ? 2 * q_out : q_out, m.attention_bias);
-    if (m.gated_attention) {  // of each head one half is the gate
-      const auto both = h.q;
-      h.q = p.view(both, checked::mul(s.tokens, q_out));
-      gate = p.view(both, checked::mul(s.tokens, q_out));
-      p.step(both.bit(), h.q | gate);
-    }
+    h.q = linear(p, s, trained, module::q_proj, x, m.hidden, wide, m.attention_bias);
+    divide();
     h.k = shares ? shared_keys(p, s, p.needs_gradient(h.q)) : linear(p, s, trained, module::k_proj, x, m.hidden, kv_out, m.attention_bias);
     h.v = shares ? shared_keys(p, s, p.needs_gradient(h.q)) : keys == key_source::as_values ? h.k : linear(p, s, trained, module::v_proj, x, m.hidden, s.divided(m.value_width()), m.attention_bias);
   }

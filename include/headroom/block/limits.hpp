@@ -71,8 +71,9 @@ constexpr objection check_pattern_layers(const job& j, const No& no) {
   if (const auto why = check_shared_tensors(j, no)) return why;
   if (j.model.ssm.rank > 0 && j.adapter.active() && (j.adapter.base.quantised() || j.adapter.targets == all_linear))
     return no("headroom: adapters on Mamba-1's x_proj and dt_proj, or fewer bits for them, are not modelled by this version; adapter.targets must name modules, and adapter.base have 16 or 32 bits");
-  if (j.batch.packed && j.model.recurs())
-    return no("headroom: packed sequences are not modelled for recurrent mixers by this version; batch.packed must be false");
+  // Fused kernels are told where documents end (fla's and mamba_ssm's cu_seqlens and seq_idx), and keep what they keep of one long sequence.
+  if (j.batch.packed && j.model.recurs() && (!j.model.scans() || j.recurrence == recurrence::eager))
+    return no("headroom: packed sequences are modelled for recurrent mixers that have fused kernels alone by this version; batch.packed must be false");
   return {};
 }
 
@@ -82,6 +83,7 @@ constexpr objection check_tower_layers(const job& j, const No& no) {
   const auto v = seen(j.model.vision, j.batch.images);
   if (divides_layers(j.framework) || j.compile || j.parallel.pipeline > 1)
     return no("headroom: activations of vision towers are not modelled for this framework or layout by this version; states(job) counts their weights", j.framework.label);
+  if (j.batch.images.none) return {};  // engine/eager/limits.hpp
   if (v.projector == projector_kind::contrastive || v.attention_pool)
     return no("headroom: contrastive towers and pooling heads are not modelled by this version; states(job) counts their weights");
   if (v.deep_mergers > 4 || (v.deep_mergers > 0 && v.projector != projector_kind::merger)) return no("headroom: model.vision.deep_mergers must be at most 4, beside a merger", v.deep_mergers);
@@ -129,9 +131,13 @@ constexpr objection check_joined_experts(const job& j, const No& no) {
   if (a.active() && (a.targets.bits & all.bits) != 0)
     return no("headroom: since transformers 5 routed experts are parameters and no linear layers, and adapters on them are not modelled by this version: adapter.targets must be "
               "without experts_gate, experts_up and experts_down, or framework.version \"2025-12\" or older; framework", j.framework.label);
-  if (a.active() && a.base.quantised())
-    return no("headroom: since transformers 5 routed experts are parameters and no linear layers, and a quantised base with them is not modelled by this version: adapter.base must "
-              "have 16 or 32 bits, or framework.version be \"2025-12\" or older; adapter.base has bits", a.base.bits);
+  if (a.active() && a.base.quantised()) {
+    const bool skips = (a.base_skips.bits & all.bits) == all.bits, also = (a.base_also.bits & all.bits) == all.bits;
+    if (skips == also)
+      return no("headroom: since transformers 5 routed experts are parameters and no linear layers, which bitsandbytes leaves as they are: adapter.base_skips must have experts, or adapter.base_also, where the "
+                "trainer quantises them itself, or framework.version be \"2025-12\" or older; adapter.base has bits", a.base.bits);
+    if (also && a.base.bits != 4) return no("headroom: experts that are parameters are modelled in 4 bits alone by this version (adapter.base nf4, nf4-double); adapter.base has bits", a.base.bits);
+  }
   if (a.active() && halves(a.modules_to_save)) return no("headroom: since transformers 5 gate and up of the experts are one parameter: adapter.modules_to_save must have both or neither; framework", j.framework.label);
   for (std::int32_t i = 0; i < j.trainable.size; ++i) {
     const auto& t = j.trainable.list[i];

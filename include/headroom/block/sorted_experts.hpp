@@ -49,8 +49,17 @@ constexpr tensor grouped_product(program& p, const scene& s, const sorted_rows& 
   const auto& e = s.model->experts;
   const auto rows = p.elements(x) / in;
   const auto y = p.make(checked::mul(rows, out), s.weight_width);
+  // A parametrisation makes the parameter whenever it is read, under no_grad, and the product saves that (bitsandbytes nn/parametrize.py
+  // Bnb4bitParametrization.forward; functional.py dequantize_4bit, whose scales are made fp32 first).
+  tensor made{};
+  if (s.quantised.has(module::experts_up)) {
+    const auto all = checked::mul(in, out, e.count);
+    made = p.make(all, s.width, row::gathered_parameters);
+    p.step(0, made.bit(), {.forward_temporary = p.rounded(checked::ceil_div(all, 64), 4)});
+  }
   const auto parameter = [&](std::int64_t each) { return trains ? p.rounded(checked::mul(each, e.count), s.weight_width) : bytes{0}; };
-  p.step(x | r.offsets, y.bit(), {.saves = (trains ? x.bit() : 0) | r.offsets, .weight_gradient = parameter(checked::mul(in, out))});
+  const auto kept = made.valid() && p.needs_gradient(x) ? made.bit() : 0;
+  p.step(x | r.offsets | made, y.bit(), {.saves = (trains ? x.bit() : 0) | r.offsets | kept, .weight_gradient = parameter(checked::mul(in, out))});
   if (!e.bias) return y;
   const auto bias = p.make(p.elements(y), s.weight_width);
   p.step(r.experts.bit(), bias.bit(), {.saves = trains ? r.experts.bit() : 0, .weight_gradient = parameter(out)});

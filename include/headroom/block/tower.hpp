@@ -63,7 +63,7 @@ constexpr scene tower_scene(const scene& s, const shape& tower, const vision_sha
   t.tokens = checked::mul(t.samples, t.sequence);
   t.padded = false;
   t.layer_scale = detail::traits_of(v.kind).layer_scale;
-  t.quantised = {};
+  t.quantised.bits = (s.quantised.has(module::vision) ? all_linear.bits : 0) | (s.quantised.bits & module_set::bit(module::projector));
   t.drops = {};
   return t;
 }
@@ -143,7 +143,7 @@ constexpr program projector(const scene& t, const shape& m, bool tower_trains, b
   auto x = p.input(checked::mul(t.tokens, v.hidden), t.residual_width, input_has_gradient);
   if (traits.last_norm) x = ops::layer_norm(p, t, x, v.hidden, tower_trains, true);
   const auto project = [&](tensor from, std::int64_t in, std::int64_t to, bool bias) {
-    return ops::multiply(p, t, from, {.in = in, .out = to, .bias = bias, .trains = trains});
+    return ops::multiply(p, t, from, {.in = in, .out = to, .bias = bias, .trains = trains, .quantised = t.quantised.has(module::projector)});
   };
   if (traits.class_token) {  // patches without the class token: a slice, copied
     const auto y = p.make(checked::mul(checked::mul(t.samples, patches_of_tile(v)), v.hidden), p.width(x));

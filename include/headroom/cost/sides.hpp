@@ -59,8 +59,9 @@ constexpr both_passes sides_seconds(const cost_scene& c) {
   const auto& m = c.job->model;
   both_passes t;
   if (m.encoder.layers > 0) t.add(encoder_seconds(c));
-  if (m.vision.layers > 0) t.add(tower_seconds(c));
-  if (m.encoder.layers > 0 || m.vision.kind != vision_kind::none)
+  const bool sees = !c.job->source->batch.images.none;
+  if (m.vision.layers > 0 && sees) t.add(tower_seconds(c));
+  if (m.encoder.layers > 0 || (m.vision.kind != vision_kind::none && sees))
     for_each_end_matrix(m, static_cast<double>(c.layer.samples), static_cast<double>(c.layer.sequence), [&](const side_matrix& one) { add_side_matrix(t, c, one); });
   return t;
 }

@@ -24,7 +24,7 @@ inline constexpr int bar_width = 30;
 
 /// ", 2 images of 1,288 x 728 pixels": what a tower beside a text reads of each sample, tiles counted one by one.
 inline std::string images_text(const job& j) {
-  if (j.model.vision.layers == 0) return {};
+  if (j.model.vision.layers == 0 || j.batch.images.none) return {};
   const auto v = seen(j.model.vision, j.batch.images);
   const auto edge = tile_edge(v);
   if (edge == 0) return {};

@@ -18,6 +18,7 @@ struct image_batch {
   std::int64_t height{};      ///< 0: as wide as high
   std::int64_t min_pixels{};  ///< a processor makes smaller images larger (Qwen-VL); 0: as published
   std::int64_t max_pixels{};  ///< … and larger ones smaller
+  bool none{};                ///< samples are text alone: a tower is there, and does not run
   [[nodiscard]] constexpr bool given() const { return (count | width | height | min_pixels | max_pixels) != 0; }
   friend constexpr bool operator==(const image_batch&, const image_batch&) = default;
 };
@@ -136,6 +137,7 @@ constexpr std::int64_t best_tiles(const edges& image, std::int64_t tile) {
 template <class No>
 constexpr auto check_images(const vision_shape& v, const image_batch& b, const No& no) -> decltype(no("")) {
   constexpr std::int64_t largest = std::int64_t{1} << 20;
+  if (b.none && (b.given() || v.layers == 0)) return no("headroom: batch.images.none says that samples are text alone, for a model with a tower beside its text; leave the other keys of batch.images out; count", b.count);
   if (!b.given()) return {};
   if (v.kind == vision_kind::none) return no("headroom: batch.images are given, and the model has no vision tower; count", b.count);
   if (v.layers == 0) return no("headroom: batch.images are those beside a text; this model reads images alone, and batch.micro counts them; count", b.count);
@@ -144,7 +146,7 @@ constexpr auto check_images(const vision_shape& v, const image_batch& b, const N
   if (b.width > largest || b.height > largest) return no("headroom: batch.images.width and height must be at most 1048576 pixels; width", b.width);
   if (b.count > 65'536) return no("headroom: batch.images.count must be at most 65536", b.count);
   if (limited && !resizes_by_pixels(v.kind)) return no("headroom: batch.images.min_pixels and max_pixels are Qwen-VL's; this model's images have a size of their own; max_pixels", b.max_pixels);
-  if (resizes_by_pixels(v.kind) && !sized) return no("headroom: batch.images must have a width and a height: this tower reads images of any size; count", b.count);
+  if ((resizes_by_pixels(v.kind) || v.kind == vision_kind::pixtral) && !sized) return no("headroom: batch.images must have a width and a height: this tower reads images of any size; count", b.count);
   if (sized && (b.width > 200 * b.height || b.height > 200 * b.width)) return no("headroom: batch.images: no edge may be more than 200 times the other; width", b.width);
   if (limited && b.max_pixels > 0 && b.min_pixels > b.max_pixels) return no("headroom: batch.images.min_pixels must be at most max_pixels; max_pixels", b.max_pixels);
   if (v.slices > 1 && !v.newline && sized) return no("headroom: into how many tiles this model cuts an image is not known here; give model.vision.slices for all images of a sample, and batch.images without a size; slices", v.slices);

@@ -86,7 +86,7 @@ class load_trace {
     };
     if (train > 0) trained(w.rows, w.columns, detail::table_of(w.role), false, train);
     if (all > train) frozen(linear && s.layer.quantised.has(w.role), all - train);
-    if (j.adapter.active() && j.adapter.modules_to_save.has(w.role) && train > 0) frozen(false, train);
+    if (j.adapter.active() && j.adapter.modules_to_save.has(w.role) && train > 0 && !(w.role == module::head && copies_tied_head(j))) frozen(false, train);
     if (const auto rows = linear && s.layer.adapts(w.role) ? detail::adapted_rows(s, w) : 0; rows > 0) {
       trained(j.adapter.rank, w.columns, detail::table_kind::none, true, all);
       trained(rows, j.adapter.rank, detail::table_kind::none, true, all);

@@ -16,7 +16,8 @@ constexpr objection check_evaluation(const job& j, const No& no) {
   if (f.runtime != runtime::autograd || !f.modules.eager() || (f.label != "hf-trainer" && f.label != "deepspeed"))
     return no("headroom: evaluation is modelled as transformers' Trainer runs it: framework must be hf-trainer or deepspeed, or leave evaluation out", f.label);
   if (j.parallel.pipeline > 1 || j.parallel.context > 1) return no("headroom: evaluation is not modelled with layers spread over GPUs or with context parallelism; leave it out");
-  if (j.model.encoder.layers > 0 || j.model.vision.kind != vision_kind::none) return no("headroom: evaluation of models with encoders or towers is not modelled by this version; leave evaluation out");
+  if (j.model.encoder.layers > 0 || (j.model.vision.kind != vision_kind::none && !j.batch.images.none && !j.adapter.active()))
+    return no("headroom: evaluation of models with encoders, or with towers that may train, is not modelled by this version; leave evaluation out");
   const auto kind = j.objective.kind;
   const auto code = j.objective.code;
   if (j.rollout.given() && ((kind != objective_kind::grpo && kind != objective_kind::rloo) || code == method_code::verl)) return no("headroom: evaluation beside generated completions is modelled of TRL's and ms-swift's GRPO and RLOO alone; leave evaluation out");

@@ -49,7 +49,7 @@ constexpr objection check_lengths(const job& j, const No& no) {
   if (j.batch.packed && (l.pad_to_multiple > 1 || l.order != sample_order::shuffled))
     return no("headroom: of batch.lengths beside batch.packed the lengths alone mean something: leave order and pad_to_multiple out, since packed micro-batches are all as long as batch.sequence");
   if (j.rollout.given()) return no("headroom: batch.lengths is not modelled beside a rollout, whose longest prompt and completion are rollout.prompt and completion");
-  if (j.model.vision.kind != vision_kind::none || j.model.encoder.layers > 0) return no("headroom: batch.lengths is modelled for models of text without an encoder; model", j.model.label);
+  if ((j.model.vision.kind != vision_kind::none && !j.batch.images.none) || j.model.encoder.layers > 0) return no("headroom: batch.lengths is modelled for models of text without an encoder; model", j.model.label);
   if (j.parallel.context > 1) return no("headroom: batch.lengths is not modelled with context parallelism; parallel.context", j.parallel.context);
   return {};
 }

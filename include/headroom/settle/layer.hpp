@@ -21,6 +21,9 @@ constexpr module_set trained_modules(const job& j, std::int64_t layer) {
   return r;
 }
 
+/// Whether the head that trains is PEFT's copy of the embedding's matrix, and a matrix of its own from then on (peft utils/other.py ModulesToSaveWrapper).
+constexpr bool copies_tied_head(const job& j) { return j.model.tied && j.adapter.active() && j.adapter.modules_to_save.has(module::head); }
+
 }  // namespace headroom
 
 namespace headroom::detail {
@@ -147,6 +150,7 @@ constexpr void settle_adapter(settled_job& r) {
     s.base = j.adapter.base;
     auto packed = all_linear;
     if (j.framework.quantised.with_head) packed |= module_set{module::head};
+    packed |= j.adapter.base_also;
     packed.bits &= ~(j.adapter.base_skips.bits | j.adapter.modules_to_save.bits);
     s.quantised = packed;
   }

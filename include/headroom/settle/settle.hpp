@@ -96,7 +96,7 @@ constexpr void settle_gpu(settled_job& r) {
 /// Whether a job that does not say how long its samples are is probably one that pads each micro-batch to its longest.
 constexpr bool lengths_probably_vary(const job& j) {
   const bool tunes = j.framework.lengths == micro_batch_lengths::of_longest_sample || (j.framework.lengths == micro_batch_lengths::of_longest_sample_with_adapters && j.adapter.active());
-  return tunes && !j.batch.packed && !j.rollout.given() && j.model.vision.kind == vision_kind::none;
+  return tunes && !j.batch.packed && !j.rollout.given() && (j.model.vision.kind == vision_kind::none || j.batch.images.none);
 }
 
 /// What is assumed of every step, and of what a whole job asks for.
@@ -112,7 +112,7 @@ constexpr void settle_step(settled_job& r) {
   if (j.framework.recipes_change) a.add(assumption::recipe_of_one_date);
   if (j.ignored_keys > 0) a.add(assumption::keys_ignored);
   if (j.assumed_defaults > 0) a.add(assumption::open_defaults);
-  if (r.model.vision.layers > 0) a.add(assumption::towers_on_few_runs);
+  if (r.model.vision.layers > 0 && !j.batch.images.none) a.add(assumption::towers_on_few_runs);
   if (j.framework.modules.megatron() && (r.model.recurs() || r.model.bidirectional || r.model.encoder.layers > 0)) a.add(assumption::megatron_kinds_on_few_runs);
   if (j.framework.adapters.parallel) a.add(r.model.sparse() ? assumption::swift_experts_over_megatron : assumption::swift_over_megatron);
   if (j.framework.modules.deepspeed()) a.add(assumption::megatron_under_deepspeed);
@@ -140,7 +140,7 @@ constexpr settled_job settle_checked(const job& j, std::size_t kind = 0) {
   settled_job r(j, j.hardware.accelerator(kind));
   r.model.vision = seen(r.model.vision, j.batch.images);
   r.model.vocab = checked::round_up(r.model.vocab, checked::mul(r.model.vocab_multiple, j.parallel.tensor));
-  if (j.framework.loading.unties_embeddings) r.model.tied = false;
+  if (j.framework.loading.unties_embeddings || copies_tied_head(j)) r.model.tied = false;
   if (j.framework.modules.megatron() && !j.framework.modules.nanotron()) as_megatron_builds(r.model);
   settle_precision(r);
   settle_optimizer(r);

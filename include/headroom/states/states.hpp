@@ -45,7 +45,8 @@ constexpr weight divided(weight w, std::int64_t tensor) {
 
 /// One tensor of all experts of a layer, where they are computed at once.
 constexpr weight joined(weight w, const settled_job& s) {
-  if (!w.expert || s.layer.adapts(w.role) || s.layer.quantised.has(w.role) || !experts_at_once(s.model, s.source->framework.experts)) return w;
+  const bool layers = s.layer.quantised.has(w.role) && !s.source->framework.experts.joins_gate();
+  if (!w.expert || s.layer.adapts(w.role) || layers || !experts_at_once(s.model, s.source->framework.experts)) return w;
   w.rows = checked::mul(w.rows, w.per_layer);
   w.per_layer = 1;
   return w;
@@ -111,7 +112,8 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
     }
     sum.trained(w.rows, w.columns, train, detail::table_of(w.role), false);
     sum.frozen(w, all - train, linear && s.layer.quantised.has(w.role));
-    if (j.adapter.active() && j.adapter.modules_to_save.has(w.role)) sum.frozen(w, train, false);  // the original stays beside the trained copy
+    const bool second = w.role == module::head && copies_tied_head(j);  // of a matrix that is listed as the embedding
+    if (j.adapter.active() && j.adapter.modules_to_save.has(w.role) && !second) sum.frozen(w, train, false);  // the original stays beside the trained copy
     if (const auto rows = linear && s.layer.adapts(w.role) ? detail::adapted_rows(s, w) : 0; rows > 0) {
       sum.trained(j.adapter.rank, w.columns, all, detail::table_kind::none, true);
       sum.trained(rows, j.adapter.rank, all, detail::table_kind::none, true);
@@ -119,7 +121,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
     }
     auto& r = sum.r;
     const parameters one{w.elements()};
-    const auto total = one * all;
+    const auto total = one * (second ? 0 : all);
     r.total += total;
     r.active += w.expert ? total / s.model.experts.count * s.model.experts.active : total;
     if (w.layers.count > 0) {

@@ -124,7 +124,7 @@ constexpr timeline walk_autograd(const settled_job& s, const inventory& list, co
   auto resident = resident_bytes(s, st, w);
   if (other != nullptr) [[unlikely]] resident.add(row::other_models, other->resident());
   if (s.source->rollout.given()) [[unlikely]] resident += rollout_all_along(s, list, st);
-  const bool sees = s.model.vision.layers > 0, reads = s.model.encoder.layers > 0;
+  const bool sees = s.model.vision.layers > 0 && !s.source->batch.images.none, reads = s.model.encoder.layers > 0;
   const auto before = sees ? walk_tower(s, w, kept_beside(s, st, w)) : reads ? walk_encoder(s, w, kept_beside(s, st, w)) : prelude{};
   auto t = walk_step(s, list, st, w, resident, here, checkpoints, layers, sees || reads ? &before : nullptr, other != nullptr ? other->in_step(s.source->objective.kind) : bytes{0});
   checkpoints += before.checkpoints;

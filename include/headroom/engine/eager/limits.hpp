@@ -4,6 +4,7 @@
 
 #include <headroom/block/limits.hpp>
 #include <headroom/layout/stages.hpp>
+#include <headroom/settle/layer.hpp>
 
 namespace headroom::detail {
 
@@ -138,10 +139,30 @@ constexpr objection check_eager_recompute(const job& j, const No& no) {
   return {};
 }
 
+/// A tower beside samples of text alone, and matrices quantised beside the language model's layers.
+template <class No>
+constexpr objection check_beside_text(const job& j, const No& no) {
+  constexpr module_set tower{module::vision, module::projector};
+  const auto& a = j.adapter;
+  const auto also = a.base_also.bits;
+  if (also != 0 && !(a.active() && a.base.quantised())) return no("headroom: adapter.base_also needs adapter.base to be a quantised format; its bits", a.base.bits);
+  constexpr module_set known{module::head, module::vision, module::projector, module::experts_gate, module::experts_up, module::experts_down};
+  if ((also & ~known.bits) != 0) return no("headroom: adapter.base_also may have lm_head, vision, projector and experts; as bits it is", static_cast<std::int64_t>(also));
+  if ((also & tower.bits) != 0 && j.sharding.divides()) return no("headroom: a quantised tower is not modelled under sharding by this version; sharding.stage", j.sharding.stage);
+  if (copies_tied_head(j) && (j.sharding.fully_sharded() || j.sharding.cuts(sharded_state::weights)))
+    return no("headroom: a copy of a head that is the embedding's matrix is not modelled where weights are sharded by this version: adapter.modules_to_save must be without lm_head, or sharding.stage at most 2", j.sharding.stage);
+  if (!j.batch.images.none) return {};
+  if ((trained_modules(j, -1).bits & tower.bits) != 0)
+    return no("headroom: a tower that never runs has no gradients, which is modelled where it does not train: batch.images.none needs trainable.modules, or adapters, without vision and projector; layers", j.model.vision.layers);
+  if (j.sharding.fully_sharded()) return no("headroom: a tower that never runs is not modelled beside weights that are sharded by this version; sharding.stage", j.sharding.stage);
+  return {};
+}
+
 /// A job of eager modules.
 template <class No>
 constexpr objection check_eager(const job& j, const No& no) {
   if (const auto why = check_layers(j, no)) return why;
+  if (const auto why = check_beside_text(j, no)) return why;
   if (const auto why = j.framework.modules.dtensor() ? check_dtensor(j, no) : check_undivided(j, no)) return why;
   if (j.offload.parameters != place::on_gpu && !j.sharding.divides())
     return no("headroom: offload.parameters needs sharding that gathers them for every layer: sharding.kind \"zero\" with stage 3, \"fsdp1\" or \"fsdp2\"");

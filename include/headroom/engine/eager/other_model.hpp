@@ -55,7 +55,7 @@ constexpr bare_forward walk_bare(const settled_job& s, const state_bytes& st, co
   const auto tallest = [](const program& p) { return walk_forward(p, recording::off).peak.total; };
   const module_set nothing{};
   bytes stays{0};
-  if (s.model.vision.layers > 0) {
+  if (s.model.vision.layers > 0 && !s.source->batch.images.none) {
     const auto tower = walk_tower(s, w, bytes{0});
     r.layers = tower.forward.total;
     stays = tower.saved.total;

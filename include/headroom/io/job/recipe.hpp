@@ -138,6 +138,7 @@ void describe(Keys& k, image_batch& b) {
   k.whole("height", b.height);
   k.whole("min_pixels", b.min_pixels);
   k.whole("max_pixels", b.max_pixels);
+  k.flag("none", b.none);
 }
 
 template <class Keys>
