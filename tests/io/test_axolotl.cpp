@@ -69,7 +69,7 @@ TEST_CASE("samples: packed into one row, or padded to the longest") {
   CHECK(yaml(whole + "batch_flattening: true\n").batch == batch{.micro = 1, .sequence = 2000, .packed = true});
   CHECK(yaml(whole + "batch_size: 6\n").batch.accumulation == 3);
   CHECK(holds(draft_of({{"axo.yaml", whole}}).notes.at(0), "axo.yaml:3: samples are padded to the longest of their micro-batch"));
-  CHECK(holds(why("base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 2\nsample_packing: true\nsdp_attention: true\nadapter: lora\nlora_r: 8\nlora_mlp_kernel: false\n"), "axo.yaml:3: sample_packing = true is not modelled"));
+  CHECK(holds(why("base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 2\nsample_packing: true\neager_attention: true\nadapter: lora\nlora_r: 8\nlora_mlp_kernel: false\n"), "axo.yaml:3: sample_packing = true is not modelled"));
 }
 
 TEST_CASE("formats of weights and of autocast") {
@@ -192,8 +192,8 @@ TEST_CASE("experts as transformers 5 keeps them") {
   const auto all = yaml(sparse);
   CHECK(all.framework.experts.gemm == expert_gemm::sorted_mm);
   CHECK(yaml(sparse + "adapter: lora\nlora_r: 8\nlora_target_modules: [q_proj, v_proj]\n").adapter.targets == module_set{module::q_proj, module::v_proj});
-  CHECK(holds(why(sparse + "trust_remote_code: true\n"), "by code of its checkpoint's own"));
-  CHECK(holds(why(sparse + "adapter: lora\nlora_r: 8\nlora_target_linear: true\n"), "axo.yaml:6: an adapter of a model with experts is not modelled under axolotl"));
+  CHECK(yaml(sparse + "trust_remote_code: true\n") == all);  // its checkpoint brings no code
+  CHECK(holds(why("base_model: deepseek-ai/DeepSeek-V2-Lite\nmicro_batch_size: 2\nflash_attention: true\ntrust_remote_code: true\n"), "by code of its checkpoint's own"));
   CHECK(holds(why(sparse + "adapter: lora\nlora_r: 8\nlora_target_modules: [q_proj, w1]\n"), "axo.yaml:6"));
   CHECK(holds(why(sparse + "adapter: qlora\nload_in_4bit: true\nlora_r: 8\nlora_target_modules: [q_proj]\n"), "axo.yaml:5: a quantised base of a model with experts"));
 }

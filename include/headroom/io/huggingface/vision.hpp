@@ -47,12 +47,14 @@ inline shape read_llava(const config& c, bool next) {
   check_ties(c, m, next ? false : m.tied);
   const auto sight = c.child("vision_config");
   const auto kind = sight.text({"model_type"}, "clip_vision_model");
-  if (kind != "clip_vision_model" && kind != "siglip_vision_model")
-    complain(sight.at("model_type") + " must be clip_vision_model or siglip_vision_model, found " + quoted_word(kind));
+  const bool pixtral = kind == "pixtral" && !next;
+  if (!pixtral && kind != "clip_vision_model" && kind != "siglip_vision_model")
+    complain(sight.at("model_type") + " must be clip_vision_model, siglip_vision_model or, of llava, pixtral, found " + quoted_word(kind));
   const bool siglip = kind == "siglip_vision_model";
   // Without any vision_config the class builds CLIP-L/336; with one, whatever it leaves out is CLIP's own default.
-  m.vision = read_tower(sight, siglip ? vision_kind::siglip : vision_kind::clip,
-                        siglip ? siglip_tower : c.has("vision_config") ? clip_tower : llava_tower);
+  m.vision = read_tower(sight, siglip ? vision_kind::siglip : pixtral ? vision_kind::pixtral : vision_kind::clip,
+                        siglip ? siglip_tower : pixtral ? pixtral_tower : c.has("vision_config") ? clip_tower : llava_tower);
+  if (pixtral) m.vision.positions = 0;  // Pixtral 12B, every patch a token
   m.vision.attention_pool = siglip && sight.flag("vision_use_head", true);
   m.vision.projector = projector_kind::mlp;
   if (!c.flag("multimodal_projector_bias", true)) complain(c.at("multimodal_projector_bias") + " must be true, found false");
@@ -86,7 +88,7 @@ inline shape read_mistral3(const config& c) {
   m.tied = c.flag("tie_word_embeddings", m.tied);
   const auto sight = c.child("vision_config");
   m.vision = read_tower(sight, vision_kind::pixtral, c.has("vision_config") ? pixtral_tower : mistral3_tower);
-  m.vision.image = m.vision.positions = 0;
+  m.vision.positions = 0;  // rotary; an image's longer edge is at most image_size (preprocessor_config.json, size.longest_edge)
   m.vision.projector = projector_kind::patch_merger;
   require_one_layer(c);
   m.vision.merge = c.number({"spatial_merge_size"}, 2, 1, 1024);

@@ -36,6 +36,8 @@ class axolotl_arguments {
   std::string kernel;  ///< of attention
   std::string dtype;   ///< in which the weights are loaded
   std::string method;  ///< objective.kind; empty: a plain fine-tuning
+  bool varlen{};      ///< packed rows, taken apart by PyTorch's own kernel
+  bool processes{};   ///< images and text, by a processor
   bool adapter{}, fsdp{}, second{}, second_said{}, engine{}, packs{};
 
   /// A kernel that takes samples of one row apart by itself.

@@ -18,21 +18,68 @@ class axolotl_kernels {
   /// Whether the head's loss is Cut Cross-Entropy.
   [[nodiscard]] bool cuts() const { return cuts_; }
 
+  /// Whether its kernels for attention's or an MLP's adapters are on, and Liger's beside the loss.
+  [[nodiscard]] bool adapted() const {
+    return std::any_of(fused_.begin(), fused_.end(), [](const std::string& k) { return k.starts_with("adapted"); });
+  }
+  [[nodiscard]] bool of_liger() const {
+    return std::any_of(fused_.begin(), fused_.end(), [](const std::string& k) { return !k.starts_with("adapted"); });
+  }
+
   /// Says the kernels of a model whose layers have the matrices that they patch.
   void finish(const shape& m) const {
     if (gates_ && m.recurs()) a_->d->unmodelled_key("liger_rms_norm_gated", true, a_->v.place("liger_rms_norm_gated"));  // of Qwen3.5's linear attention, and nobody else's
     auto list = json_value::array();
+    const bool of_attention = std::any_of(fused_.begin(), fused_.end(), [](const std::string& k) { return k == "adapted-qkv" || k == "adapted-output"; });
+    const bool dies = of_attention && !patches(m);
+    if (dies && said_) a_->refused(asked_, "axolotl's kernels for adapters do not find this model's attention, and the run ends there: say lora_mlp_kernel, lora_qkv_kernel and lora_o_kernel false");
+    if (dies) {
+      const std::string off = "axolotl's kernels for adapters, which do not find this model's attention and end a run of its release 0.18, are taken to be off";
+      a_->d->notes.push_back(a_->v.place("adapter") + ": " + off + ": say lora_mlp_kernel, lora_qkv_kernel and lora_o_kernel false");
+      a_->d->assumed.push_back(off);
+    }
+    const bool bare = m.mlp == mlp_kind::plain || m.fused_gate_up, misses = misses_attention(m);
     for (const auto& k : fused_) {
-      // Patched are layers with q_proj, k_proj, v_proj and o_proj (Phi's parallel block has "dense"), and with gate_proj, up_proj and down_proj (monkeypatch/lora_kernels.py).
-      const bool adapted = k.starts_with("adapted");
-      if (adapted && (m.fused_qkv || m.fused_gate_up || m.parallel_block || (m.mlp == mlp_kind::plain && k == "adapted-mlp"))) continue;
+      const bool adapted = k.starts_with("adapted"), of_mlp = k == "adapted-mlp";
+      if (adapted && (dies || (of_mlp ? bare : misses))) continue;  // no gate_proj
       if (adapted && gathers_by_layer()) a_->refused(by_, "axolotl's kernels for adapters read weights without calling the layers that have them, and ZeRO-3 gathers weights where a layer is called, which is not modelled by this version: say lora_mlp_kernel, lora_qkv_kernel and lora_o_kernel false");
       if (std::find(list.begin(), list.end(), json_value(k)) == list.end()) list.push_back(k);
     }
+    if (adapted()) check_linear_attention(m);
     if (!list.empty()) a_->d->replace("kernels", list, a_->v.place(by_));
   }
 
  private:
+  /// Whether it finds and rewrites a model's attention (monkeypatch/lora_kernels.py get_attention_cls_from_config, QKV_PATCHES and ORIGINAL_O_CODE, held
+  /// against the classes of transformers 5.16): q_proj, k_proj and v_proj one after another, each norm of a head's width, and o_proj; of classes that see
+  /// those whose names it makes. Cohere 2 has a sliding window, StableLM the norms of older models beside a gated MLP, OLMo norms without weights.
+  static bool patches(const shape& m) {
+    const auto& v = m.vision;
+    const bool gated = m.mlp == mlp_kind::gated, cohere = m.parallel_block && gated && m.sliding_window > 0;
+    const bool found = v.layers == 0 || v.projector == projector_kind::norm_linear || v.projector == projector_kind::patch_merger || v.kind == vision_kind::qwen3_vl;
+    for (std::int64_t i = 0; i < m.pattern.period; ++i)
+      if (const auto mixer = m.pattern.at(i).mixer; mixer == mixer_kind::attention_mamba2 || mixer == mixer_kind::gated_convolution || global(mixer)) return false;
+    if (m.fused_qkv || m.qk_norm_full || m.latent() || m.position == position_kind::learned || m.altup.streams > 0) return false;
+    return cohere || (found && !m.parallel_block && m.norm_weight && !(gated && m.norm == norm_kind::layernorm));
+  }
+  /// Mistral 3's class stands for its text's, which is Ministral 3's in later models: there the rewritten attention is another than the model's.
+  [[nodiscard]] bool misses_attention(const shape& m) const {
+    if (m.vision.projector != projector_kind::patch_merger || !adapted()) return false;
+    const auto name = a_->v.word_now("base_model");
+    const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
+    if (has("Ministral-3")) return true;
+    if (!has("Mistral-Small-3.") && !has("Magistral-Small")) a_->refused(said_ ? asked_ : "adapter", "whether axolotl's kernels for adapters are those of this model's attention depends on its text's class, which no file here says: say lora_mlp_kernel, lora_qkv_kernel and lora_o_kernel false");
+    return false;
+  }
+  /// Qwen3.5's linear attention has kernels of its own where it has adapters (find_linear_attn_in_layer); Qwen3-Next's matrices have other names.
+  void check_linear_attention(const shape& m) const {
+    const auto* targets = a_->d->find({"adapter", "targets"});
+    bool linear = false;
+    for (std::int64_t i = 0; i < m.pattern.period; ++i) linear = linear || m.pattern.at(i).mixer == mixer_kind::gated_delta_net;
+    if (!linear || targets == nullptr || a_->v.word_now("base_model").find("Qwen3-Next") != std::string::npos) return;
+    const bool reached = !targets->is_array() || std::any_of(targets->begin(), targets->end(), [](const json_value& t) { return t == "mixer_in" || t == "mixer_out" || t == "out_proj"; });
+    if (reached) a_->refused(said_ ? asked_ : "adapter", "axolotl's kernels for adapters of linear attention are not modelled by this version: say lora_qkv_kernel and lora_o_kernel false, or name none of its matrices in lora_target_modules");
+  }
   [[nodiscard]] bool gathers_by_layer() const {
     const auto* options = a_->d->find({"framework", "options", "zero_optimization"});
     return a_->engine && options != nullptr && options->is_object() && options->value("stage", json_value(0)) == 3;
@@ -45,8 +92,9 @@ class axolotl_kernels {
     for (const auto& [key, ours] : {std::pair<std::string_view, const char*>{"lora_mlp_kernel", "adapted-mlp"}, {"lora_qkv_kernel", "adapted-qkv"}, {"lora_o_kernel", "adapted-output"}, {"lora_embedding_kernel", ""}}) {
       const auto* word = v.take(key);
       said = said || word != nullptr;
-      if (word != nullptr && truth(*word, std::string{key}) && a_->adapter && *ours != 0) fuse(ours, key);
+      if (word != nullptr && truth(*word, std::string{key}) && a_->adapter && *ours != 0) fuse(ours, key), asked_ = std::string{key};
     }
+    said_ = said;
     const bool remote = v.on("trust_remote_code"), eight = v.on("load_in_8bit"), prefers = !v.word_now("rl").empty();
     if (a_->adapter && !said && !eight && !remote && !prefers && (!a_->fsdp || a_->second_said))
       for (const auto* ours : {"adapted-mlp", "adapted-qkv", "adapted-output"}) fuse(ours, "adapter");
@@ -81,9 +129,9 @@ class axolotl_kernels {
   }
 
   axolotl_arguments* a_;
-  std::string by_;
+  std::string by_, asked_;
   std::vector<std::string> fused_;
-  bool cuts_{}, gates_{};
+  bool cuts_{}, gates_{}, said_{};
 };
 
 }  // namespace headroom::io::detail

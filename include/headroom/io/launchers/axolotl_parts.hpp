@@ -8,6 +8,20 @@
 
 namespace headroom::io::detail {
 
+/// Names of Qwen3-Next's and Qwen3.5's linear attention and shared expert, as a job has them: what one of its modules is, several matrices are there
+/// (transformers models/qwen3_next and qwen3_5: in_proj_qkvz and in_proj_ba, or in_proj_qkv, in_proj_z, in_proj_b and in_proj_a; shared_expert.gate_proj
+/// and shared_expert_gate). False where some of them are named and others are not.
+inline bool with_linear_attention(std::vector<std::string>& names) {
+  const auto take = [&](std::initializer_list<std::string_view> all, const char* as) {
+    std::size_t found = 0;
+    for (const auto one : all) found += std::erase(names, one);
+    if (found > 0) names.emplace_back(as);
+    return found == 0 || found == all.size();
+  };
+  const bool next = take({"linear_attn.in_proj_qkvz", "linear_attn.in_proj_ba"}, "mixer_in"), later = take({"linear_attn.in_proj_qkv", "linear_attn.in_proj_z", "linear_attn.in_proj_b", "linear_attn.in_proj_a"}, "mixer_in");
+  return next && later && take({"shared_expert.gate_proj", "shared_expert_gate"}, "shared_gate") && take({"linear_attn.out_proj"}, "mixer_out") && take({"shared_expert.up_proj"}, "shared_up") && take({"shared_expert.down_proj"}, "shared_down");
+}
+
 /// Names of a list, of every layer or of one part of each: PEFT compares their ends (peft/tuners/tuners_utils.py, check_target_module_exists). Else an
 /// expression for the whole path. Every linear layer but the head where lora_target_linear asks for it, and beside it what is listed.
 inline json_value axolotl_targets(draft& d, named_values& v, bool linear, const json_value* targets) {
@@ -29,12 +43,16 @@ inline json_value axolotl_targets(draft& d, named_values& v, bool linear, const 
       for_each_word(inside, [&](std::string_view w) { names.push_back(std::string{w} + "_proj"); });
     }
   } else if (targets != nullptr) {
-    each_at(*targets, "lora_target_modules", "names", [&](const json_value& one, const std::string& path) {
-      const auto& name = string_at(one, path);
+    std::vector<std::string> listed;
+    each_at(*targets, "lora_target_modules", "names", [&](const json_value& one, const std::string& path) { listed.push_back(string_at(one, path)); });
+    if (!with_linear_attention(listed)) unmodelled();
+    for (const auto& name : listed) {
       const auto part = name.substr(0, name.rfind('.') == std::string::npos ? 0 : name.rfind('.') + 1);
-      if (!part.empty() && part != "self_attn." && part != "mlp.") return unmodelled();
-      names.push_back(name.substr(part.size()));
-    });
+      if (!part.empty() && part != "self_attn." && part != "mlp.")
+        unmodelled();
+      else
+        names.push_back(name.substr(part.size()));
+    }
   }
   if (!linear) return names;
   for (const auto& n : names)

@@ -26,6 +26,15 @@ class axolotl_samples {
     const auto* flat = v_->take("batch_flattening");
     const bool flattened = flat != nullptr && (*flat == "auto" ? a_->kernel.starts_with("flash_attention") && !packs && micro_ > 1 : truth(*flat, "batch_flattening"));
     a_->put("gradient_accumulation_steps", v_->number("gradient_accumulation_steps", std::max<std::int64_t>(all / micro_, 1)), v_->has("gradient_accumulation_steps") ? "gradient_accumulation_steps" : "batch_size");
+    if (packs && real && a_->kernel == "sdpa" && v_->on("sdpa_varlen", true)) {
+      a_->varlen = true;
+      v_->take("pad_to_sequence_len");
+      v_->take("pad_to_multiple_of");
+      a_->put("attn_implementation", "flash_attention_2", "sample_packing");
+      a_->put("per_device_train_batch_size", micro_, "micro_batch_size");
+      a_->put("max_length", length, "sequence_len");
+      return a_->d->say({"batch", "packed"}, true, v_->place("sample_packing"));
+    }
     if (packs && real) {
       a_->d->unmodelled_key("sample_packing", true, v_->place("sample_packing"));  // rows behind a mask of their documents
     } else if (packs || flattened) {
@@ -37,8 +46,8 @@ class axolotl_samples {
       return a_->d->say({"batch", "packed"}, true, v_->place(packs ? "sample_packing" : "batch_flattening"));
     }
     a_->put("per_device_train_batch_size", micro_, "micro_batch_size");
-    if (a_->method.empty()) return padded(length);
-    v_->take("pad_to_sequence_len");  // of the collator of plain fine-tuning (core/builders/rl.py, build_collator)
+    if (a_->method.empty() && !a_->processes) return padded(length);
+    v_->take("pad_to_sequence_len");  // of the collator of plain fine-tuning on text (core/builders/rl.py, causal.py, build_collator)
     a_->put("max_length", length, "sequence_len");
   }
   void padded(std::int64_t length) {

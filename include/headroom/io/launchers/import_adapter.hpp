@@ -69,10 +69,7 @@ inline void import_adapter(draft& d, const document& from) {
     if (pattern && a["targets"].empty()) d.unmodelled_key("target_modules", *targets, from.place("target_modules"), "of patterns those that end with names: .*\\.(q_proj|v_proj)$");
     if (const auto* chance = v.take("lora_dropout"); chance != nullptr)
       if (const auto share = number_at(*chance, "lora_dropout", 0.0, 1.0); share > 0) a["dropout"] = share;
-    if (const auto* saved = v.take("modules_to_save"); saved != nullptr && !saved->empty()) {
-      a["modules_to_save"] = detail::names_in(*saved, "modules_to_save");
-      detail::check_saved(d, a["modules_to_save"], from.place("modules_to_save"));
-    }
+    if (const auto* saved = v.take("modules_to_save"); saved != nullptr && !saved->empty()) a["modules_to_save"] = detail::names_in(*saved, "modules_to_save");
     d.replace("adapter", a, from.source);
     d.notes.push_back(from.source + ": its adapter is taken to train on");
   });

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <headroom/io/job/optimizer_names.hpp>
+#include <headroom/io/launchers/axolotl_experts.hpp>
 #include <headroom/io/launchers/axolotl_kernels.hpp>
 #include <headroom/io/launchers/axolotl_method.hpp>
 #include <headroom/io/launchers/axolotl_parts.hpp>
 #include <headroom/io/launchers/axolotl_samples.hpp>
+#include <headroom/io/launchers/axolotl_sight.hpp>
 
 namespace headroom::io {
 
@@ -15,10 +17,11 @@ namespace detail {
 
 class axolotl_config {
  public:
-  axolotl_config(draft& d, const document& from) : a_(d, from), d_(&d), v_(&a_.v), kernels_(a_), method_(a_) {}
+  axolotl_config(draft& d, const document& from) : a_(d, from), d_(&d), v_(&a_.v), kernels_(a_), experts_(a_), method_(a_), sight_(a_) {}
 
   [[nodiscard]] document arguments() {
     method_.read();
+    a_.processes = a_.given("processor_type");
     const auto base = v_->word("base_model", ""), shape = v_->word("base_model_config", "");
     if (!base.empty()) a_.put("model_name_or_path", shape.empty() ? base : shape, shape.empty() ? "base_model" : "base_model_config");
     attention();
@@ -26,6 +29,8 @@ class axolotl_config {
     adapter();
     sharded();
     kernels_.read();
+    experts_.read();
+    sight_.read();
     axolotl_samples{a_}.read();
     checkpointing();
     updates();
@@ -40,13 +45,14 @@ class axolotl_config {
   [[nodiscard]] const std::string& method() const { return a_.method; }
 
   /// What the Trainer's arguments do not say, once they are read.
-  void finish() const {
+  void finish() {
     const auto* said = d_->find({"model"});
     const auto m = said == nullptr ? shape{} : read_model(*said, "model", "/nonexistent/folder");
     d_->read_by_model = draft::said{"axolotl's configuration", a_.from->source};
-    if (m.vision.layers > 0) fail("headroom: " + a_.from->source + ": models that see are not modelled under axolotl by this version: which parts of the tower have adapters, and how large images are, it decides itself");
-    if (m.sparse()) experts(m);
+    if (said != nullptr) sight_.finish(m, kernels_);
+    experts_.finish(m);
     if (a_.kernel == "xformers") check_xformers(m);
+    check_varlen(m);
     if (widens_ && m.vocab % 32 != 0) d_->unmodelled_key("resize_token_embeddings_to_32x", true, v_->place("resize_token_embeddings_to_32x"));  // else as it was
     // The Trainer's backward_prefetch is NO_PREFETCH, and FSDPConfig has no such key.
     if (const auto* s = d_->find({"sharding", "kind"}); s != nullptr && *s == "fsdp1") d_->say({"sharding", "backward_prefetch"}, false, v_->place("fsdp_config"));
@@ -56,24 +62,31 @@ class axolotl_config {
       d_->replace("precision", "bf16", v_->place("fsdp_config"));
     }
     // Norms and embedding are in the weights' format again after prepare_model_for_kbit_training (loaders/model.py, _configure_embedding_dtypes).
-    if (d_->has({"adapter", "base"})) d_->say({"adapter", "rest"}, a_.dtype == "bfloat16" ? "bf16" : a_.dtype == "float16" ? "fp16" : "fp32", v_->place("adapter"));
+    const bool quantised = d_->has({"adapter", "base"});
+    if (quantised && beside_mamba(m)) leave_out_proj(m);
+    if (quantised) d_->say({"adapter", "rest"}, a_.dtype == "bfloat16" ? "bf16" : a_.dtype == "float16" ? "fp16" : "fp32", v_->place("adapter"));
     kernels_.finish(m);
   }
 
  private:
-  /// Its transformers (5.14) keep a layer's experts in two parameters, which are no matrices: bitsandbytes leaves them, and adapters do not find them.
-  void experts(const shape& m) const {
-    const auto sees_experts = [](const json_value& targets) {
-      if (!targets.is_array()) return true;
-      return std::any_of(targets.begin(), targets.end(), [](const json_value& t) { return t != "q_proj" && t != "k_proj" && t != "v_proj" && t != "o_proj"; });
-    };
-    const auto* added = d_->find({"adapter"});
-    const std::string whose = " of a model with experts is not modelled under axolotl by this version: its transformers (5.14) keep a layer's experts in parameters that are no matrices";
-    if (added != nullptr && added->contains("base")) a_.refused(v_->has("load_in_4bit") ? "load_in_4bit" : "load_in_8bit", "a quantised base" + whose + ", which are not quantised");
-    if (added != nullptr && sees_experts(added->value("targets", json_value("all-linear")))) a_.refused(v_->has("lora_target_linear") ? "lora_target_linear" : "lora_target_modules", "an adapter" + whose + ": name q_proj, k_proj, v_proj and o_proj in lora_target_modules alone");
-    if (const auto remote = v_->all().find("trust_remote_code"); remote != v_->all().end() && *remote == true) a_.refused("trust_remote_code", "a model with experts by code of its checkpoint's own is not modelled by this version");
-    if (m.latent() && added != nullptr) a_.refused("adapter", "an adapter of latent attention beside experts is not modelled under axolotl by this version");
-    if (!d_->has({"environment", "transformers"})) d_->say({"environment", "transformers"}, "5.14", a_.from->source);
+  static bool beside_mamba(const shape& m) {
+    for (std::int64_t i = 0; i < m.pattern.period; ++i)
+      if (m.pattern.at(i).mixer == mixer_kind::attention_mamba2) return true;
+    return false;
+  }
+  /// Of Falcon-H1 it names out_proj as what is not quantised, and then nobody names the head (loaders/model.py, _set_quantization_config; transformers
+  /// quantizers/base.py, get_modules_to_not_convert).
+  void leave_out_proj(const shape& m) const {
+    if (m.tied) a_.refused("adapter", "a quantised head that is the embedding's matrix is not modelled by this version");
+    d_->say({"adapter", "base_skips"}, json_value::array({"mixer_out"}), v_->place("adapter"));
+    d_->say({"adapter", "base_also"}, json_value::array({"lm_head"}), v_->place("adapter"));
+  }
+  /// PyTorch's varlen_attn, a flash kernel, takes packed rows apart where heads are narrow and all positions are seen (loaders/patch_manager.py,
+  /// _apply_sdpa_varlen_patch; torch since 2.10, and axolotl asks for 2.11).
+  void check_varlen(const shape& m) const {
+    const auto label = m.label.view();
+    const bool windowed = m.sliding_window > 0 || label.starts_with("mistral-7b") || label.starts_with("phi-3") || label.starts_with("starcoder2");  // shapes that leave out what flash attention needs no room for
+    if (a_.varlen && (m.head_width() > 256 || windowed || m.pattern.given())) d_->unmodelled_key("sample_packing", true, v_->place("sample_packing"));
   }
   /// xformers' kernel keeps what flash attention does; keys and values that several heads share it is given a copy of for each
   /// (monkeypatch/attention/xformers.py), and older models' own attention does not know it.
@@ -181,7 +194,7 @@ class axolotl_config {
     a_.put("gradient_checkpointing", on, "gradient_checkpointing");
     if (!on && !to_host.empty()) a_.refused(by, "axolotl asks for gradient_checkpointing beside activation_offloading");
     if (!on) return;
-    auto words = kwargs != nullptr ? *kwargs : json_value{{"use_reentrant", v_->word_now("rl").empty()}};
+    auto words = kwargs != nullptr ? *kwargs : json_value{{"use_reentrant", v_->word_now("rl").empty() && !a_.given("unfrozen_parameters")}};
     if (!to_host.empty()) {
       if (to_host != "hidden_states" && (a_.adapter || to_host == "disk")) return a_.unmodelled(by);
       const bool reentrant = to_host == "hidden_states" && kwargs != nullptr && kwargs->value("use_reentrant", false);
@@ -227,7 +240,9 @@ class axolotl_config {
   draft* d_;
   named_values* v_;
   axolotl_kernels kernels_;
+  axolotl_experts experts_;
   axolotl_method method_;
+  axolotl_sight sight_;
   std::string_view by_attention_{"attn_implementation"};
   bool widens_{};
 };

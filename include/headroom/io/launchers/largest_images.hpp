@@ -18,7 +18,7 @@ inline shape model_of(const draft& d) {
 }
 
 /// Whether the limit of pixels decides what the tower reads: others resize every image to a size of their own.
-inline bool pixels_matter(const shape& m) { return m.vision.layers > 0 && headroom::detail::resizes_by_pixels(m.vision.kind); }
+inline bool pixels_matter(const shape& m) { return m.vision.layers > 0 && (headroom::detail::resizes_by_pixels(m.vision.kind) || m.vision.kind == vision_kind::pixtral); }
 
 /// Of images that take so many positions of a row, those that a packed row has room for; 0: rows are not packed.
 inline std::int64_t images_of_row(const draft& d, std::int64_t edge) {

@@ -314,6 +314,9 @@ inline job draft::settled() {
   std::string sentence;
   try {
     const auto made = read_job(whole, "/nonexistent/folder");
+    auto seen = made.batch.images;
+    if (made.model.vision.kind == vision_kind::pixtral && !seen.given() && !seen.none) seen.count = 1;  // images of any size, and nobody says how large
+    (void)headroom::detail::check_images(made.model.vision, seen, refusing{});
     if (!open) return made;
     sentence = "headroom: no file says how long a sequence is: add --set batch.sequence=TOKENS";
   } catch (const job_error& e) {

@@ -23,7 +23,8 @@ inline void settle_evaluation(draft& d) {
   }
   const auto m = model_of(d);
   const bool spread = number("parallel", "pipeline") > 1 || number("parallel", "context") > 1, generates = d.has({"rollout"});
-  const bool other = m.encoder.layers > 0 || m.vision.kind != vision_kind::none;
+  const bool still = d.has({"adapter"}) || d.has({"batch", "images", "none"});  // the tower does not train
+  const bool other = m.encoder.layers > 0 || (m.vision.kind != vision_kind::none && !still);
   if (!spread && !generates && !other) {
     d.say({"evaluation", "batch"}, d.has({"evaluation", "batch"}) ? d.job["evaluation"]["batch"] : json_value(e.batch), e.place);
     for (const auto& [key, value] : e.keys.items())

@@ -166,7 +166,6 @@ class swift_arguments {
         if (name == "all-embedding" || name == "EMBEDDING") name = "embed_tokens";
         if (name == "all-norm" || name == "LN") name = "norm";
       }
-      check_saved(*d_, a["modules_to_save"], v_->place(called));
     }
     if (!base.empty()) {
       a["base"] = base;

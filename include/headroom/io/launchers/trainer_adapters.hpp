@@ -50,16 +50,6 @@ inline const json_value* first_of(named_values& v, std::string_view names, std::
   return found;
 }
 
-/// PEFT trains a copy of each module that is saved (peft/utils/other.py, ModulesToSaveWrapper): that of a head which is the embedding's matrix
-/// is one more matrix.
-inline void check_saved(const draft& d, const json_value& names, const std::string& place) {
-  const auto* said = d.find({"model"});
-  if (said == nullptr || !names.is_array() || !read_model(*said, "model", "/nonexistent/folder").tied) return;
-  for (const auto& name : names)
-    if (name == "lm_head" || name == "head")
-      fail("headroom: " + place + ": lm_head is the embedding's matrix in this model, of which PEFT trains a copy, and the copy of a head beside it, which is not modelled by this version");
-}
-
 class adapter_arguments {
  public:
   adapter_arguments(draft& d, named_values& v, const training_program& p) : d_(&d), v_(&v), p_(&p) {}
@@ -133,7 +123,6 @@ class adapter_arguments {
     const auto& l = p_->lora;
     std::string_view called;
     if (const auto* said = first_of(*v_, l.saved, called); said != nullptr && !said->empty() && *said != "") a["modules_to_save"] = names_in(*said, std::string{called});
-    if (const auto it = a.find("modules_to_save"); it != a.end()) check_saved(*d_, *it, v_->place(called));
     if (l.saved_of_base.empty() || !quantised_.empty()) return;
     auto small = model;
     std::transform(small.begin(), small.end(), small.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
@@ -227,7 +216,6 @@ class factory_adapters {
     if (chance != nullptr) a["dropout"] = number_at(*chance, "lora_dropout", 0.0, 1.0);
     if (more != nullptr) {
       a["modules_to_save"] = names_in(*more, "additional_target");
-      check_saved(*d_, a["modules_to_save"], v_->place("additional_target"));
     }
     return a;
   }

@@ -1,0 +1,70 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Models with experts under axolotl: its transformers (5.14) keep a layer's experts in two parameters, which are no matrices. bitsandbytes leaves them,
+// unless axolotl quantises them as they are loaded, and adapters do not find them (axolotl-ai-cloud/axolotl 067b021c, 2026-07: monkeypatch/moe_quant.py,
+// loaders/model.py _prepare_model_for_quantization; peft utils/other.py prepare_model_for_kbit_training).
+#pragma once
+
+#include <headroom/io/launchers/axolotl_arguments.hpp>
+
+namespace headroom::io::detail {
+
+class axolotl_experts {
+ public:
+  explicit axolotl_experts(axolotl_arguments& a) : a_(&a) {}
+
+  void read() { quantises_ = a_->v.on("quantize_moe_experts"); }
+
+  void finish(const shape& m) const {
+    auto& d = *a_->d;
+    auto& v = a_->v;
+    if (!m.sparse()) return;  // its loader looks for parameters of three dimensions
+    const auto* added = d.find({"adapter"});
+    const std::string whose = " of a model with experts is not modelled under axolotl by this version: its transformers (5.14) keep a layer's experts in parameters that are no matrices";
+    if (added != nullptr && added->contains("base")) base(whose);
+    if (added != nullptr && !beside_experts(added->value("targets", json_value("all-linear"))) && !targets(m)) a_->refused(v.has("lora_target_linear") ? "lora_target_linear" : "lora_target_modules", "an adapter" + whose + ": name q_proj, k_proj, v_proj and o_proj in lora_target_modules alone");
+    if (const auto remote = v.all().find("trust_remote_code"); remote != v.all().end() && *remote == true && !without_code()) a_->refused("trust_remote_code", "a model with experts by code of its checkpoint's own is not modelled by this version");
+    if (m.latent() && added != nullptr) a_->refused("adapter", "an adapter of latent attention beside experts is not modelled under axolotl by this version");
+    if (!d.has({"environment", "transformers"})) d.say({"environment", "transformers"}, "5.14", a_->from->source);
+  }
+
+ private:
+  static bool beside_experts(const json_value& targets) {
+    return targets.is_array() && std::all_of(targets.begin(), targets.end(), [](const json_value& t) {
+      return t.is_string() && among_words("q_proj|k_proj|v_proj|o_proj|mixer_in|mixer_out|shared_gate|shared_up|shared_down", t.get_ref<const std::string&>());
+    });
+  }
+  /// Checkpoints of these makers bring no code of their own with a mixture of experts: trust_remote_code changes nothing (their config.json has no auto_map).
+  [[nodiscard]] bool without_code() const {
+    const auto name = a_->v.word_now("base_model");
+    return name.starts_with("mistralai/Mixtral") || name.starts_with("mistral-community/Mixtral") || name.starts_with("Qwen/");
+  }
+  void base(const std::string& whose) const {
+    auto& d = *a_->d;
+    const auto by = a_->v.has("load_in_4bit") ? "load_in_4bit" : "load_in_8bit";
+    const bool eight = *d.find({"adapter", "base"}) == "int8";
+    const auto all = json_value::array({"experts_gate", "experts_up", "experts_down"});
+    if (quantises_ && eight) a_->refused("quantize_moe_experts", "experts in eight bits, which are made fp32 whenever they are read, are not modelled by this version: load_in_4bit is");
+    if (quantises_) return d.say({"adapter", "base_also"}, all, a_->v.place("quantize_moe_experts"));
+    if (!a_->fsdp) a_->refused(by, "a quantised base" + whose + ", which are not quantised, and which prepare_model_for_kbit_training makes fp32: quantize_moe_experts quantises them");
+    auto skips = all;
+    skips.push_back("lm_head");
+    d.say({"adapter", "base_skips"}, skips, a_->v.place(by));
+  }
+  /// Every linear layer, where the router is none and there is no dense layer (transformers models/mixtral, qwen2_moe, qwen3_moe: their routers are
+  /// classes with a parameter; gates of shared experts are linear layers).
+  [[nodiscard]] bool targets(const shape& m) const {
+    const auto name = a_->v.word_now("base_model");
+    const bool known = name.find("Mixtral") != std::string::npos || name.starts_with("Qwen/Qwen1.5-MoE") || name.starts_with("Qwen/Qwen2-57B") || name.starts_with("Qwen/Qwen3-30B") || name.starts_with("Qwen/Qwen3-235B");
+    if (!known || *a_->d->find({"adapter", "targets"}) != "all-linear") return false;
+    auto list = json_value::array({"q_proj", "k_proj", "v_proj", "o_proj"});
+    if (m.experts.shared_ffn > 0)
+      for (const auto* shared : {"shared_gate", "shared_up", "shared_down"}) list.push_back(shared);
+    a_->d->say({"adapter", "targets"}, list, a_->v.place("lora_target_linear"));
+    return true;
+  }
+
+  axolotl_arguments* a_;
+  bool quantises_{};
+};
+
+}  // namespace headroom::io::detail

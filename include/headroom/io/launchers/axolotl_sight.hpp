@@ -1,0 +1,93 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Models that see under axolotl: their images, or samples of text alone, and what of their towers trains or is quantised
+// (axolotl-ai-cloud/axolotl 067b021c, 2026-07: core/builders/causal.py build_collator, utils/collators/mm_chat.py, processing_strategies.py,
+// utils/freeze.py; transformers quantizers/base.py get_modules_to_not_convert).
+#pragma once
+
+#include <headroom/io/launchers/axolotl_kernels.hpp>
+#include <headroom/io/launchers/largest_images.hpp>
+
+namespace headroom::io::detail {
+
+class axolotl_sight {
+ public:
+  explicit axolotl_sight(axolotl_arguments& a) : a_(&a) {}
+
+  void read() {
+    auto& v = a_->v;
+    freezes_ = v.on("freeze_mm_modules");
+    size_ = v.take("image_size");
+    unfrozen_ = v.take("unfrozen_parameters");
+    if (unfrozen_ != nullptr && unfrozen_->empty()) unfrozen_ = nullptr;
+    if (unfrozen_ != nullptr && a_->adapter) a_->refused("unfrozen_parameters", "axolotl freezes what these patterns do not name, adapters included, whose names begin with base_model: nothing trains");
+    if (unfrozen_ != nullptr && *unfrozen_ != json_value::array({"model.language_model.*", "lm_head.*"})) a_->unmodelled("unfrozen_parameters");
+  }
+
+  void finish(const shape& m, const axolotl_kernels& kernels) {
+    const bool sees = m.vision.layers > 0;
+    if (!sees && a_->processes) a_->refused("processor_type", "a processor is for models that see, and this one reads text alone");
+    if (!sees && unfrozen_ != nullptr) a_->unmodelled("unfrozen_parameters");
+    if (!sees) return;
+    if (a_->fsdp) a_->refused(a_->v.has("fsdp_config") ? "fsdp_config" : "fsdp", "models that see are not modelled under axolotl's FSDP by this version, which wraps the tower with what lies outside the layers: shard by deepspeed, or not at all");
+    if (!a_->method.empty()) a_->refused(a_->v.has("rl") ? "rl" : "reward_model", "preferences and reward models of models that see are not modelled under axolotl by this version");
+    if (a_->adapter) adapters(m);
+    if (a_->processes && kernels.of_liger()) a_->refused("plugins", "Liger's kernels in a tower are not modelled by this version");
+    if (freezes_ || unfrozen_ != nullptr) text_trains();
+    a_->processes ? images(m) : text();
+  }
+
+ private:
+  /// PEFT looks at every module's path, those of the tower too (tuners/tuners_utils.py check_target_module_exists): an expression for the language model's
+  /// layers keeps to them, names do where no linear layer of the tower has one of them.
+  void adapters(const shape& m) {
+    auto& v = a_->v;
+    const auto* targets = v.take("lora_target_modules");
+    if (v.on("lora_target_linear")) a_->refused("lora_target_linear", "adapters on a tower's layers are not modelled under axolotl by this version: name those of the language model in lora_target_modules, as model.language_model.layers.[\\d]+.(mlp|self_attn).(up|down|gate|q|k|v|o)_proj does");
+    bool keeps = targets != nullptr && targets->is_string() && targets->get_ref<const std::string&>().starts_with("model.language_model.layers.");
+    if (targets != nullptr && targets->is_array()) {
+      const bool own_names = m.vision.kind == vision_kind::qwen2_vl || m.vision.kind == vision_kind::qwen3_vl, gated = m.vision.kind == vision_kind::qwen2_5_vl;
+      keeps = own_names || gated;  // attn.qkv, attn.proj; mlp.fc1 and fc2, linear_fc1 and linear_fc2, or names as the text's
+      for (const auto& t : *targets)
+        if (gated && t != "q_proj" && t != "k_proj" && t != "v_proj" && t != "o_proj") keeps = false;
+    }
+    if (!keeps) a_->unmodelled("lora_target_modules");
+    // bitsandbytes replaces every linear layer but the head, those of the tower too.
+    if (a_->d->has({"adapter", "base"})) a_->d->say({"adapter", "base_also"}, json_value::array({"vision", "projector"}), v.place("adapter"));
+  }
+  void text_trains() {
+    if (a_->adapter) return;  // frozen anyway
+    auto names = json_value::array();
+    for (const auto& known : exact_modules)
+      if (known.text != "vision") names.push_back(known.text);
+    const std::string_view by = unfrozen_ != nullptr ? "unfrozen_parameters" : "freeze_mm_modules";
+    a_->d->replace("trainable", json_value::array({{{"modules", names}}}), a_->v.place(by));
+  }
+  void text() {
+    if (!a_->adapter && !freezes_ && unfrozen_ == nullptr) a_->refused("base_model", "without processor_type samples are text alone, and a tower that trains and never runs is not modelled by this version: freeze_mm_modules true freezes it");
+    a_->d->say({"batch", "images", "none"}, true, a_->v.place("base_model"));
+  }
+  /// Samples are neither cut nor padded to a multiple (utils/collators/mm_chat.py).
+  void images(const shape& m) {
+    auto& d = *a_->d;
+    const auto place = a_->v.place("processor_type");
+    const bool any_size = pixels_matter(m) || m.vision.kind == vision_kind::gemma4;
+    if (size_ != nullptr && any_size) {
+      const bool pair = size_->is_array() && size_->size() == 2;
+      const auto& wide = pair ? (*size_)[0] : *size_;
+      const auto& high = pair ? (*size_)[1] : *size_;
+      d.say({"batch", "images", "width"}, whole_at(wide, "image_size", 1, 1 << 20), a_->v.place("image_size"));
+      d.say({"batch", "images", "height"}, whole_at(high, "image_size", 1, 1 << 20), a_->v.place("image_size"));
+    }
+    if (pixels_matter(m) && !d.has({"batch", "images", "width"})) d.say({"batch", "images", "count"}, 1, place);  // how large it is, is asked for
+    const std::string one = "each sample is taken to hold one image, and as many tokens as sequence_len says, to which nothing cuts it";
+    d.notes.push_back(place + ": " + one + " (--set 'batch.images={\"count\": N}', --set batch.sequence=N)");
+    d.assumed.push_back(one);
+  }
+
+  axolotl_arguments* a_;
+  const json_value* size_{};
+  const json_value* unfrozen_{};
+  bool freezes_{};
+};
+
+}  // namespace headroom::io::detail

@@ -1,0 +1,223 @@
+// Distributed under the Boost Software License, Version 1.0.
+// axolotl's models that see, that have experts, and whose attention its kernels do not find, read as somebody did by hand from its source (067b021c) and
+// transformers' (5.16).
+#include <doctest/doctest.h>
+
+#include <headroom/headroom.hpp>
+
+#include "imported.hpp"
+
+#if HEADROOM_HAS_YAML
+
+namespace test_axolotl_sight {
+
+using namespace imported;
+
+namespace {
+
+const std::string eight = "hardware.gpus_per_node=8";
+const std::string some = "micro_batch_size: 2\nsequence_len: 1000\nflash_attention: true\n";
+const std::string lora = some + "adapter: lora\nlora_r: 16\n";
+const std::string gemma = "base_model: google/gemma-3-4b-it\n", qwen = "base_model: Qwen/Qwen2.5-VL-7B-Instruct\n";
+const std::string of_text = "lora_target_modules: 'model.language_model.layers.[\\d]+.(mlp|cross_attn|self_attn).(up|down|gate|q|k|v|o)_proj'\n";
+const std::string off = "lora_mlp_kernel: false\nlora_qkv_kernel: false\nlora_o_kernel: false\n";
+const module_set dense{module::q_proj, module::k_proj, module::v_proj, module::o_proj, module::gate_proj, module::up_proj, module::down_proj};
+
+job yaml(const std::string& said, const std::vector<std::string>& set = {}) { return job_of({{"axo.yaml", said}}, set); }
+std::string why(const std::string& said, const std::vector<std::string>& set = {}) { return refusal_of({{"axo.yaml", said}}, set); }
+bool notes(const std::string& said, const char* part, const std::vector<std::string>& set = {}) {
+  const auto d = draft_of({{"axo.yaml", said}}, set);
+  return std::any_of(d.notes.begin(), d.notes.end(), [&](const std::string& n) { return holds(n, part); });
+}
+
+/// Falcon-H1-7B-Base's config.json, as far as it shapes anything.
+const imported::text falcon_h1{"config.json", R"({"architectures": ["FalconH1ForCausalLM"], "model_type": "falcon_h1", "hidden_size": 3072, "num_hidden_layers": 44, "intermediate_size": 12288,
+  "num_attention_heads": 12, "num_key_value_heads": 2, "head_dim": 128, "mamba_d_ssm": 3072, "mamba_n_heads": 24, "mamba_d_head": 128, "mamba_d_state": 256, "mamba_n_groups": 1,
+  "mamba_d_conv": 4, "mamba_rms_norm": false, "vocab_size": 130048, "tie_word_embeddings": false})"};
+/// CohereForAI/c4ai-command-r7b-12-2024's.
+const imported::text command_r7b{"config.json", R"({"architectures": ["Cohere2ForCausalLM"], "model_type": "cohere2", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+  "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 14336, "vocab_size": 256000, "tie_word_embeddings": true, "sliding_window": 4096, "sliding_window_pattern": 4, "logit_scale": 0.25})"};
+
+/// Mistral 3's class before a small text: Pixtral's tower and a merger of patches.
+const imported::text mistral3{"config.json", R"({"architectures": ["Mistral3ForConditionalGeneration"], "model_type": "mistral3", "tie_word_embeddings": false, "spatial_merge_size": 2,
+  "text_config": {"model_type": "mistral", "hidden_size": 1024, "num_hidden_layers": 4, "intermediate_size": 2048, "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 128, "vocab_size": 32000, "tie_word_embeddings": false},
+  "vision_config": {"model_type": "pixtral", "hidden_size": 256, "num_hidden_layers": 2, "intermediate_size": 512, "num_attention_heads": 4, "head_dim": 64, "patch_size": 14, "image_size": 1540, "num_channels": 3}})"};
+/// zai-org/GLM-4-9B-0414's.
+const imported::text glm4{"config.json", R"({"architectures": ["Glm4ForCausalLM"], "model_type": "glm4", "hidden_size": 4096, "intermediate_size": 13696, "num_hidden_layers": 40, "num_attention_heads": 32,
+  "num_key_value_heads": 2, "head_dim": 128, "attention_bias": true, "vocab_size": 151552, "tie_word_embeddings": false})"};
+
+}  // namespace
+
+TEST_CASE("images beside text, and adapters of the language model alone") {
+  const auto file = launch_file("axolotl-gemma3-vision", "gemma-3-4b-vision-qlora.yml");
+  const auto j = job_of({file}, {eight});
+  CHECK(j.model == *models::find("gemma-3-4b"));
+  CHECK(j.batch == batch{.micro = 2, .sequence = 2048, .accumulation = 4});  // one image as large as the tower reads it; no multiple to pad to
+  CHECK(j.adapter.base == formats::nf4_double);
+  CHECK(j.adapter.base_also == module_set{module::vision, module::projector});
+  CHECK(j.adapter.base_skips == module_set{module::head});
+  CHECK(j.adapter.targets == dense);
+  CHECK(j.kernels == fused_kernels{fused_kernel::adapted_mlp, fused_kernel::adapted_qkv, fused_kernel::adapted_output});
+  CHECK(j.evaluation.batch == 2);
+  CHECK(j.recompute.reentrant == choice::no);
+  CHECK(j.assumed_defaults == 1);
+  CHECK(io::read_job(io::job_to_json(j)) == j);
+  const auto d = draft_of({file}, {eight});
+  CHECK(std::any_of(d.notes.begin(), d.notes.end(), [](const std::string& n) { return holds(n, "each sample is taken to hold one image, and as many tokens as sequence_len says"); }));
+}
+
+TEST_CASE("towers that read images of any size are asked for one") {
+  const auto all = qwen + "processor_type: AutoProcessor\n" + lora + of_text + off;
+  CHECK(holds(why(all), "batch.images must have a width and a height"));
+  CHECK(yaml(all, {"batch.images={\"width\": 640, \"height\": 480}"}).batch.images == image_batch{.count = 1, .width = 640, .height = 480});
+  CHECK(yaml(all + "image_size: 512\n").batch.images == image_batch{.width = 512, .height = 512});  // padded to a square (processing_strategies.py)
+  CHECK(yaml(all + "image_size: [640, 480]\n").batch.images == image_batch{.width = 640, .height = 480});
+  CHECK(yaml(gemma + "processor_type: AutoProcessor\nimage_size: 512\n" + lora + of_text).batch.images == image_batch{});  // its processor makes them 896 × 896 anyway
+  CHECK(yaml(gemma + "processor_type: AutoProcessor\n" + lora + of_text).batch.lengths.pad_to_multiple == 0);
+}
+
+TEST_CASE("text alone before a tower") {
+  const auto j = yaml(gemma + some + "adapter: qlora\nload_in_4bit: true\nlora_r: 16\nsample_packing: true\n" + of_text);
+  CHECK(j.batch == batch{.micro = 1, .sequence = 2000, .packed = true, .images = {.none = true}});
+  CHECK(j.adapter.base_also == module_set{module::vision, module::projector});
+  CHECK(yaml(gemma + lora + of_text).batch.lengths.pad_to_multiple == 64);
+  CHECK(holds(why(gemma + some), "axo.yaml:1: without processor_type samples are text alone, and a tower that trains and never runs"));
+  const auto frozen = yaml(gemma + some + "freeze_mm_modules: true\n");
+  REQUIRE(frozen.trainable.size == 1);
+  CHECK(frozen.trainable.list[0].modules.has(module::q_proj));
+  CHECK(frozen.trainable.list[0].modules.has(module::embedding));
+  CHECK_FALSE(frozen.trainable.list[0].modules.has(module::vision));
+  CHECK_FALSE(frozen.trainable.list[0].modules.has(module::projector));
+  CHECK(frozen.batch.images.none);
+  CHECK(yaml(gemma + some + "unfrozen_parameters:\n  - model.language_model.*\n  - lm_head.*\n").trainable == frozen.trainable);
+  CHECK(yaml(gemma + some + "processor_type: AutoProcessor\n").trainable.all());
+  CHECK(yaml("base_model: meta-llama/Llama-3.1-8B\n" + some + "freeze_mm_modules: true\n").trainable.all());  // there is nothing to freeze
+  // Patterns are matched with whole names, which adapters' begin with base_model (utils/freeze.py).
+  CHECK(holds(why(gemma + lora + of_text + "unfrozen_parameters:\n  - ^model.language_model.*\n"), "nothing trains"));
+  CHECK(holds(why(gemma + some + "unfrozen_parameters:\n  - model.language_model.layers.3.*\n"), "unfrozen_parameters = "));
+  CHECK(holds(why("base_model: meta-llama/Llama-3.1-8B\n" + some + "unfrozen_parameters:\n  - model.language_model.*\n  - lm_head.*\n"), "unfrozen_parameters = "));
+}
+
+TEST_CASE("what is not modelled of models that see") {
+  CHECK(holds(why(gemma + lora + "lora_target_linear: true\n"), "axo.yaml:7: adapters on a tower's layers are not modelled"));
+  CHECK(holds(why(gemma + lora + "lora_target_modules: [q_proj, v_proj]\n"), "axo.yaml:7: lora_target_modules = "));  // SigLIP's are called so, too
+  CHECK(yaml(qwen + lora + off + "lora_target_modules: [q_proj, v_proj]\n").adapter.targets == module_set{module::q_proj, module::v_proj});
+  CHECK(holds(why(qwen + lora + off + "lora_target_modules: [q_proj, up_proj]\n"), "axo.yaml:10: lora_target_modules = "));  // its tower's MLP
+  CHECK(holds(why(gemma + lora + of_text + "fsdp_config:\n  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n", {eight}), "axo.yaml:8: models that see are not modelled under axolotl's FSDP"));
+  CHECK(holds(why(gemma + lora + of_text + "rl: dpo\n"), "axo.yaml:8: preferences and reward models of models that see"));
+  CHECK(holds(why(gemma + "processor_type: AutoProcessor\nplugins: [axolotl.integrations.liger.LigerPlugin]\nliger_rms_norm: true\n" + lora + of_text), "axo.yaml:3: Liger's kernels in a tower"));
+  CHECK(holds(why("base_model: meta-llama/Llama-3.1-8B\nprocessor_type: AutoProcessor\n" + some), "axo.yaml:2: a processor is for models that see"));
+  CHECK(holds(why("base_model: mine/private\nprocessor_type: AutoProcessor\n" + some), "the model \"mine/private\" is not in the model zoo"));
+}
+
+TEST_CASE("kernels for adapters, where they find the model's attention") {
+  using enum fused_kernel;
+  const auto says = "axolotl's kernels for adapters, which do not find this model's attention";
+  // Qwen2.5-VL's attention takes three lines for each projection (modeling_qwen2_5_vl.py), which QKV_PATCHES does not have.
+  const auto seen = qwen + lora + of_text;
+  CHECK(yaml(seen).kernels.empty());
+  CHECK(notes(seen, says));
+  CHECK(holds(why(seen + "lora_qkv_kernel: true\n"), "axo.yaml:8: axolotl's kernels for adapters do not find this model's attention, and the run ends there"));
+  CHECK(yaml(seen + "lora_mlp_kernel: true\n").kernels == fused_kernels{adapted_mlp});  // which needs no attention
+  // Cohere 2's is Llama's; OLMo 2 norms whole projections, StableLM's is of before.
+  const auto r7b = job_of({launch_file("axolotl-command-r7b", "command-r-7b-qlora.yml"), command_r7b}, {eight});
+  CHECK(r7b.model.parallel_block);
+  CHECK(r7b.kernels == fused_kernels{adapted_mlp, adapted_qkv, adapted_output});
+  // GLM-4's MLP has gate and up in one matrix.
+  CHECK(job_of({{"axo.yaml", "base_model: zai-org/GLM-4-9B-0414\n" + lora + "lora_target_linear: true\n"}, glm4}).kernels == fused_kernels{adapted_qkv, adapted_output});
+  // The class that is rewritten for Mistral 3 is Mistral's, which the text of Ministral 3 is not.
+  const auto third = [&](const std::string& model) { return std::vector<imported::text>{{"axo.yaml", "base_model: " + model + "\n" + lora + of_text}, mistral3}; };
+  CHECK(job_of(third("mistralai/Ministral-3-3B-Reasoning-2512")).kernels == fused_kernels{adapted_mlp});
+  CHECK(job_of(third("mistralai/Mistral-Small-3.1-24B-Instruct-2503")).kernels == fused_kernels{adapted_mlp, adapted_qkv, adapted_output});
+  CHECK(holds(refusal_of(third("mine/mistral")), "depends on its text's class, which no file here says"));
+  CHECK_FALSE(notes("base_model: meta-llama/Llama-3.1-8B\n" + lora + "lora_target_linear: true\n", says));
+  for (const std::string model : {"allenai/OLMo-2-1124-7B", "stabilityai/stablelm-2-1_6b", "CohereForAI/c4ai-command-r-v01", "tiiuae/falcon-7b", "microsoft/phi-2"}) {
+    const auto all = "base_model: " + model + "\n" + lora + "lora_target_linear: true\n";
+    CHECK_MESSAGE(yaml(all).kernels.empty(), model);
+    CHECK_MESSAGE(notes(all, says), model);
+  }
+}
+
+TEST_CASE("Falcon-H1's out_proj stays whole, and its head does not") {
+  const auto j = job_of({launch_file("axolotl-falcon-h1", "falcon-h1-7b-qlora.yaml"), falcon_h1}, {eight});
+  CHECK(j.adapter.base == formats::nf4_double);
+  CHECK(j.adapter.base_skips == module_set{module::mixer_out});
+  CHECK(j.adapter.base_also == module_set{module::head});
+  CHECK(j.adapter.targets == module_set{module::q_proj, module::k_proj, module::v_proj, module::o_proj, module::mixer_in, module::gate_proj, module::up_proj, module::down_proj});
+  CHECK(j.kernels.empty());
+  CHECK(j.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 4, .lengths = {.pad_to_multiple = 64}});
+  CHECK(estimate(j).ranks[0].allocated > bytes{0});
+  // Packed, its kernels are told where documents end.
+  const auto packed = job_of({{"axo.yaml", "base_model: tiiuae/Falcon-H1-7B-Base\nsample_packing: true\n" + lora + off + "lora_target_modules: [q_proj, v_proj]\n"}, falcon_h1});
+  CHECK(packed.batch == batch{.micro = 1, .sequence = 2000, .packed = true});
+  auto loose = packed;
+  loose.batch.packed = false;
+  const auto more = estimate(packed).ranks[0].allocated - estimate(loose).ranks[0].allocated;
+  CHECK(more >= bytes{0});
+  CHECK(more < 8_MiB);  // positions are looked up
+  loose = packed;
+  loose.recurrence = recurrence::eager;
+  REQUIRE(objection_to(loose).sentence != nullptr);
+  CHECK(holds(objection_to(loose).sentence, "packed sequences are modelled for recurrent mixers that have fused kernels alone"));
+}
+
+TEST_CASE("experts that axolotl quantises as they are loaded") {
+  const auto j = job_of({launch_file("axolotl-experts-nf4", "glm-45-air-qlora.yaml")}, {eight});
+  CHECK(j.adapter.base == formats::nf4_double);
+  CHECK(j.adapter.base_also == module_set{module::experts_gate, module::experts_up, module::experts_down});
+  CHECK(j.adapter.rest == formats::bf16);
+  CHECK(j.adapter.targets == module_set{module::q_proj, module::k_proj, module::v_proj, module::o_proj});
+  CHECK(j.kernels.empty());
+  CHECK(j.batch == batch{.micro = 1, .sequence = 4096, .accumulation = 2, .packed = true});
+  CHECK(j.loss.kind == loss_kind::cut);
+  CHECK(io::read_job(io::job_to_json(j)) == j);
+  // 45 layers of 128 experts of three matrices of 1,408 × 4,096: 99,656,663,040 numbers, half a byte each.
+  const auto weights = states(j).gpu[row::model_parameters].count();
+  CHECK(weights > 99'656'663'040 / 2);
+  CHECK(weights < 99'656'663'040 / 2 + 10'000'000'000);
+
+  const std::string sparse = "base_model: mistralai/Mixtral-8x7B-v0.1\nmicro_batch_size: 2\nflash_attention: true\n", four = "adapter: qlora\nload_in_4bit: true\nlora_r: 8\nlora_target_modules: [q_proj]\n" + off;
+  CHECK(holds(why(sparse + four), "axo.yaml:5: a quantised base of a model with experts"));
+  CHECK(holds(why(sparse + four), "which prepare_model_for_kbit_training makes fp32"));
+  CHECK(yaml(sparse + four + "quantize_moe_experts: true\n").adapter.base_also.has(module::experts_up));
+  CHECK(holds(why(sparse + "adapter: lora\nload_in_8bit: true\nlora_r: 8\nlora_target_modules: [q_proj]\nquantize_moe_experts: true\n"), "axo.yaml:8: experts in eight bits"));
+  // Under FSDP nothing is made fp32, and the experts stay as they were loaded.
+  const auto sharded = yaml(sparse + four + "fsdp_config:\n  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n", {eight});
+  CHECK(sharded.adapter.base_skips == module_set{module::experts_gate, module::experts_up, module::experts_down, module::head});
+  CHECK(sharded.adapter.base_also.empty());
+  CHECK(yaml("base_model: meta-llama/Llama-3.1-8B\n" + some + "quantize_moe_experts: true\n") == yaml("base_model: meta-llama/Llama-3.1-8B\n" + some));  // there are none
+  const std::string next = "base_model: Qwen/Qwen3-Coder-30B-A3B-Instruct\n" + lora + off + "lora_target_modules: [";
+  CHECK(yaml(next + "linear_attn.in_proj_ba, linear_attn.in_proj_qkvz, linear_attn.out_proj, shared_expert.up_proj, shared_expert.gate_proj, shared_expert_gate, q_proj]\n").adapter.targets ==
+        module_set{module::mixer_in, module::mixer_out, module::shared_up, module::shared_gate, module::q_proj});
+  CHECK(holds(why(next + "linear_attn.in_proj_ba, q_proj]\n"), "lora_target_modules = "));
+  CHECK(holds(why(next + "shared_expert.gate_proj]\n"), "lora_target_modules = "));
+  // Routers of transformers 5 are no linear layers: what lora_target_linear finds is known of these families.
+  CHECK(yaml(sparse + "adapter: lora\nlora_r: 8\nlora_target_linear: true\n" + off).adapter.targets == module_set{module::q_proj, module::k_proj, module::v_proj, module::o_proj});
+  CHECK(yaml("base_model: Qwen/Qwen1.5-MoE-A2.7B\ntrust_remote_code: true\n" + lora + "lora_target_linear: true\n").adapter.targets ==
+        module_set{module::q_proj, module::k_proj, module::v_proj, module::o_proj, module::shared_gate, module::shared_up, module::shared_down});
+  CHECK(holds(why("base_model: zai-org/GLM-4.5-Air\n" + lora + off + "lora_target_linear: true\n"), "an adapter of a model with experts"));
+  CHECK(holds(why("base_model: zai-org/GLM-4.5-Air\ntrust_remote_code: true\n" + some), "by code of its checkpoint's own"));
+}
+
+TEST_CASE("a copy of the embedding's matrix for the head") {
+  const auto j = job_of({launch_file("axolotl-saved-head", "lora-1b-deduplicate-sft.yml")}, {eight});
+  CHECK(j.model == *models::find("llama-3.2-1b"));
+  CHECK(j.adapter.modules_to_save == module_set{module::embedding, module::head});
+  CHECK(j.adapter.base == formats::int8);
+  CHECK(j.batch == batch{.micro = 1, .sequence = 8192, .accumulation = 4, .packed = true});
+  CHECK(objection_to(j).sentence == nullptr);
+}
+
+TEST_CASE("packed rows by PyTorch's own kernel") {
+  const std::string packed = "micro_batch_size: 2\nsequence_len: 1000\nsdp_attention: true\nsample_packing: true\nadapter: lora\nlora_r: 16\nlora_target_linear: true\n" + off;
+  const auto j = yaml("base_model: meta-llama/Llama-3.1-8B\n" + packed);
+  CHECK(j.batch == batch{.micro = 2, .sequence = 1000, .packed = true});
+  CHECK(j.attention == attention::flash);
+  CHECK(holds(why("base_model: meta-llama/Llama-3.1-8B\n" + packed + "sdpa_varlen: false\n"), "sample_packing = true is not modelled"));
+  CHECK(holds(why("base_model: mistralai/Mistral-7B-v0.1\n" + packed), "sample_packing = true is not modelled"));  // it has a sliding window
+  CHECK(holds(why("base_model: google/gemma-2-9b\n" + packed), "sample_packing = true is not modelled"));
+}
+
+}  // namespace test_axolotl_sight
+
+#endif
