@@ -248,7 +248,7 @@ TEST_CASE("patterns of layer kinds") {
       {"", [](job& j) { j.model.ssm.chunk = 1; }},
       {"ssm.chunk must be at least 1 for lightning", [](job& j) { j.model.ssm.chunk = 0; }},
       {"", [](job& j) { j.model.ssm = {.chunk = 64}; }},
-      {"packed sequences are not modelled for recurrent mixers", [](job& j) { j.batch.packed = true; j.attention = attention::flash; }},
+      {"packed sequences are modelled for recurrent mixers that have fused kernels alone", [](job& j) { j.batch.packed = true; j.attention = attention::flash; }},
   });
   check_all(mixed(convolves), {
       {"", [](job&) {}},

@@ -172,7 +172,7 @@ TEST_CASE("an evaluation says what it keeps, and of what") {
       {"", [](job& j) { j.framework = frameworks::hf_trainer; j.sharding = fsdp2(); }},
       {"layers spread over GPUs", [](job& j) { j.parallel.context = 2; }},
       {"layers spread over GPUs", [](job& j) { j.framework = frameworks::hf_trainer; j.sharding = {}; j.parallel.pipeline = 8; j.parallel.schedule = schedule::naive; }},
-      {"encoders or towers", [](job& j) { j.model = models::t5_small; }},
+      {"encoders, or with towers that may train", [](job& j) { j.model = models::t5_small; }},
       {"", [](job& j) { j.evaluation.generate = 8; }},
       // A pair's losses are all that preference methods keep.
       {"", [](job& j) { j.objective = preference().objective; j.evaluation = {.batch = 4}; }},

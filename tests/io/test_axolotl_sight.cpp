@@ -46,6 +46,13 @@ const imported::text mistral3{"config.json", R"({"architectures": ["Mistral3ForC
 const imported::text glm4{"config.json", R"({"architectures": ["Glm4ForCausalLM"], "model_type": "glm4", "hidden_size": 4096, "intermediate_size": 13696, "num_hidden_layers": 40, "num_attention_heads": 32,
   "num_key_value_heads": 2, "head_dim": 128, "attention_bias": true, "vocab_size": 151552, "tie_word_embeddings": false})"};
 
+/// Qwen3.5's class, small: three layers of linear attention, then one that attends.
+const imported::text qwen3_5{"config.json", R"({"architectures": ["Qwen3_5ForConditionalGeneration"], "model_type": "qwen3_5", "tie_word_embeddings": false,
+  "text_config": {"model_type": "qwen3_5_text", "hidden_size": 1024, "num_hidden_layers": 4, "intermediate_size": 2048, "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 256,
+    "linear_num_key_heads": 8, "linear_num_value_heads": 16, "linear_key_head_dim": 128, "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4, "full_attention_interval": 4, "vocab_size": 32000},
+  "vision_config": {"model_type": "qwen3_5_vision", "depth": 2, "hidden_size": 256, "num_heads": 4, "intermediate_size": 512, "out_hidden_size": 1024, "patch_size": 16, "spatial_merge_size": 2,
+    "temporal_patch_size": 2, "in_channels": 3, "num_position_embeddings": 2304}})"};
+
 }  // namespace
 
 TEST_CASE("images beside text, and adapters of the language model alone") {
@@ -130,6 +137,10 @@ TEST_CASE("kernels for adapters, where they find the model's attention") {
   CHECK(job_of(third("mistralai/Ministral-3-3B-Reasoning-2512")).kernels == fused_kernels{adapted_mlp});
   CHECK(job_of(third("mistralai/Mistral-Small-3.1-24B-Instruct-2503")).kernels == fused_kernels{adapted_mlp, adapted_qkv, adapted_output});
   CHECK(holds(refusal_of(third("mine/mistral")), "depends on its text's class, which no file here says"));
+  // Linear attention has kernels of its own where it has adapters.
+  const auto linear = [&](const std::string& names) { return std::vector<imported::text>{{"axo.yaml", "base_model: Qwen/Qwen3.5-27B\n" + lora + "lora_target_modules: [" + names + "]\n"}, qwen3_5}; };
+  CHECK(job_of(linear("q_proj, k_proj, v_proj")).kernels == fused_kernels{adapted_mlp, adapted_qkv, adapted_output});
+  CHECK(holds(refusal_of(linear("q_proj, out_proj")), "kernels for adapters of linear attention are not modelled"));
   CHECK_FALSE(notes("base_model: meta-llama/Llama-3.1-8B\n" + lora + "lora_target_linear: true\n", says));
   for (const std::string model : {"allenai/OLMo-2-1124-7B", "stabilityai/stablelm-2-1_6b", "CohereForAI/c4ai-command-r-v01", "tiiuae/falcon-7b", "microsoft/phi-2"}) {
     const auto all = "base_model: " + model + "\n" + lora + "lora_target_linear: true\n";

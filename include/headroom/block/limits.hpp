@@ -72,8 +72,8 @@ constexpr objection check_pattern_layers(const job& j, const No& no) {
   if (j.model.ssm.rank > 0 && j.adapter.active() && (j.adapter.base.quantised() || j.adapter.targets == all_linear))
     return no("headroom: adapters on Mamba-1's x_proj and dt_proj, or fewer bits for them, are not modelled by this version; adapter.targets must name modules, and adapter.base have 16 or 32 bits");
   // Fused kernels are told where documents end (fla's and mamba_ssm's cu_seqlens and seq_idx), and keep what they keep of one long sequence.
-  if (j.batch.packed && j.model.recurs() && (!j.model.scans() || j.recurrence == recurrence::eager))
-    return no("headroom: packed sequences are modelled for recurrent mixers that have fused kernels alone by this version; batch.packed must be false");
+  if (j.batch.packed && j.model.recurs() && (!j.model.scans() || j.recurrence == recurrence::eager || !j.framework.attention.packs_by_kernel))
+    return no("headroom: packed sequences are modelled for recurrent mixers that have fused kernels alone, under transformers' Trainer, by this version; batch.packed must be false");
   return {};
 }
 
