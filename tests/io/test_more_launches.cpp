@@ -144,7 +144,7 @@ TEST_CASE("LLaVA, Accelerate's FSDP beside DeepSpeed, YAML's merge keys, a tied 
   CHECK(holds(refusal_of({{"m.yaml", bert + "  --vocab-file: ${DATA_PATH}/text/vocab.txt\n"}}), "m.yaml:7: the file of words decides how large the vocabulary is"));
 
   const auto saved = [](const std::string& model) { return refusal_of({{"t.yaml", "model_name_or_path: " + model + "\nfinetuning_type: lora\ncutoff_len: 1024\nbf16: true\nadditional_target: embed_tokens,lm_head\n"}}); };
-  CHECK(holds(saved("meta-llama/Llama-3.2-1B"), "t.yaml:5: lm_head is the embedding's matrix in this model"));
+  CHECK(saved("meta-llama/Llama-3.2-1B").empty());  // PEFT's copy of a tied head is a matrix of its own (tests/step/test_beside_text.cpp)
   CHECK(saved("meta-llama/Meta-Llama-3-8B").empty());
 }
 

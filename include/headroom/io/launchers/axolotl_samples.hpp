@@ -23,10 +23,11 @@ class axolotl_samples {
     micro_ = v_->number("micro_batch_size", 1);
     const auto length = v_->number("sequence_len", 512), all = v_->number("batch_size", micro_);
     const bool packs = a_->packs = v_->on("sample_packing"), real = v_->on("multipack_real_batches", !a_->packs_by_kernel());
+    const bool varlen = v_->on("sdpa_varlen", true);
     const auto* flat = v_->take("batch_flattening");
     const bool flattened = flat != nullptr && (*flat == "auto" ? a_->kernel.starts_with("flash_attention") && !packs && micro_ > 1 : truth(*flat, "batch_flattening"));
     a_->put("gradient_accumulation_steps", v_->number("gradient_accumulation_steps", std::max<std::int64_t>(all / micro_, 1)), v_->has("gradient_accumulation_steps") ? "gradient_accumulation_steps" : "batch_size");
-    if (packs && real && a_->kernel == "sdpa" && v_->on("sdpa_varlen", true)) {
+    if (packs && real && a_->kernel == "sdpa" && varlen) {
       a_->varlen = true;
       v_->take("pad_to_sequence_len");
       v_->take("pad_to_multiple_of");
