@@ -38,7 +38,8 @@ inline void count_sam(const config& c, tally& t) {
   pass_over_vision(prompt);
   prompt.ignore({"image_size", "patch_size", "image_embedding_size"});
   sight.ignore({"num_pos_feats"});
-  const auto h = prompt.size({"hidden_size"}, 256), mask = prompt.size({"mask_input_channels"}, 16), features = sight.size({"num_pos_feats"}, sight.size({"output_channels"}, 256) / 2);
+  const auto h = prompt.size({"hidden_size"}, 256), mask = prompt.size({"mask_input_channels"}, 16), features = sight.size({"num_pos_feats"}, 128);
+  if (mask % 4 != 0) complain(prompt.at("mask_input_channels") + " must be a multiple of 4, found " + std::to_string(mask));
   t.linear(component::other, 4, mask / 4, true);
   t.linear(component::other, checked::mul(4, mask / 4), mask, true);
   t.linear(component::other, mask, h, true);
@@ -46,6 +47,22 @@ inline void count_sam(const config& c, tally& t) {
   t.layer_norm(mask);
   t.embedding(checked::add(prompt.size({"num_point_embeddings"}, 4), 2), h);
   t.add(component::embedding, checked::mul(2, features), c.flag("tie_word_embeddings", true) ? 1 : 2);
+}
+
+/// modeling_sam_hq.py: a token more, which reads the tower's early features, too.
+inline void count_sam_hq(const config& c, tally& t) {
+  count_sam(c, t);
+  const auto decoder = c.child("mask_decoder_config");
+  const auto h = decoder.size({"hidden_size"}, 256);
+  t.embedding(1, h);
+  t.linear(component::head, h, checked::add(checked::mul(2, h), h / 8), true);
+  count_conv(t, decoder.size({"vit_dim"}, 768), h, 2, true);
+  count_conv(t, h, h / 8, 2, true);
+  count_conv(t, h, h / 4, 2, true);
+  count_conv(t, h / 4, h / 8, 2, true);
+  count_conv(t, h / 8, h / 4, 3, true);
+  count_conv(t, h / 4, h / 8, 3, true);
+  t.layer_norm(checked::add(h, checked::mul(2, h / 4)));
 }
 
 /// modeling_pixio.py, modeling_mlcd.py.
@@ -200,6 +217,7 @@ inline std::int64_t count_cvt(const config& c, tally& t) {
 
 inline constexpr counted_class counted_objects[] = {
     {"SamModel", "sam", count_sam},
+    {"SamHQModel", "sam_hq", count_sam_hq},
     {"PixioModel", "pixio", count_pixio},
     {"MLCDVisionModel", "mlcd_vision_model", count_mlcd},
     {"XCLIPModel", "xclip", count_xclip},

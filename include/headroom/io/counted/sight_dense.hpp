@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// Models that answer for each pixel: SuperPoint, EoMT, Prompt Depth Anything, Swin2SR; MobileViT v2. Each comment names
+// Models that answer for each pixel: SuperPoint, EoMT, Sapiens 2, Prompt Depth Anything, Swin2SR; MobileViT v2. Each comment names
 // the file of transformers 5.16 that is counted.
 #pragma once
 
@@ -54,6 +54,34 @@ inline void count_eomt(const config& c, tally& t, bool turns) {
   t.layer_norm(s.hidden, ups);
   t.linear(component::head, s.hidden, s.hidden, true, 3);
   t.linear(component::head, s.hidden, checked::add(labels_of(c), 1), true);
+}
+
+/// modeling_sapiens2.py: a ViT whose positions turn; layers in the middle share keys and values among heads.
+inline void count_sapiens2(const config& c, tally& t) {
+  const auto s = read_tower_sizes(c, {1024, 4096, 24, 16, 224});
+  const auto heads = c.count({"num_attention_heads"}, 16), fewer = c.count({"num_key_value_attention_heads"}, 8);
+  if (s.hidden % heads != 0) complain(c.at("hidden_size") + " must be a multiple of num_attention_heads, " + std::to_string(heads) + ", found " + std::to_string(s.hidden));
+  const auto first = c.number({"num_first_full_attention_layers"}, 8, 0, config::most), last = c.number({"num_last_full_attention_layers"}, 8, 0, config::most), width = s.hidden / heads;
+  c.ignore({"pos_embed_shift", "pos_embed_jitter", "pos_embed_rescale", "normalize_backbone_outputs", "flip_pairs", "drop_path_rate"});
+  if (c.has("head_config")) ask_all(c.child("head_config"));
+  std::vector<std::int64_t> shared;
+  for (std::int64_t i = 0; i < s.layers; ++i) shared.push_back(i < first || i >= s.layers - last ? heads : fewer);
+  if (c.has("num_key_value_heads_per_layer")) shared = list_of(c, "num_key_value_heads_per_layer", {});
+  if (static_cast<std::int64_t>(shared.size()) != s.layers) complain(c.at("num_key_value_heads_per_layer") + " must have an entry for each of " + std::to_string(s.layers) + " layers");
+  std::int64_t rows = 0;
+  for (const auto one : shared) rows = checked::add(rows, checked::mul(one, width));
+  const bool bias = c.flag("mlp_bias", true), gated = c.flag("use_gated_mlp", true);
+  t.add(component::embedding, s.hidden, checked::add(c.flag("use_mask_token", false) ? 2 : 1, c.number({"num_register_tokens"}, 8, 0)));
+  count_patches(s, t);
+  t.linear(component::attention, s.hidden, s.hidden, c.flag("query_bias", true), s.layers);
+  t.linear(component::attention, s.hidden, s.hidden, c.flag("proj_bias", true), s.layers);
+  t.linear(component::attention, s.hidden, rows, c.flag("key_bias", true));
+  t.linear(component::attention, s.hidden, rows, c.flag("value_bias", true));
+  if (c.flag("use_qk_norm", true)) t.rms_norm(width, checked::mul(2, s.layers));
+  t.linear(component::mlp, s.hidden, s.ffn, bias, checked::mul(gated ? 2 : 1, s.layers));
+  t.linear(component::mlp, s.ffn, s.hidden, bias, s.layers);
+  t.add(component::other, s.hidden, s.layers);
+  t.rms_norm(s.hidden, checked::add(checked::mul(2, s.layers), 1));
 }
 
 /// modeling_prompt_depth_anything.py: Depth Anything, told a few depths at each of its four steps.
@@ -158,6 +186,8 @@ inline constexpr counted_class counted_sight_dense[] = {
     {"SuperPointForKeypointDetection", "superpoint", count_superpoint},
     {"EomtForUniversalSegmentation", "eomt", [](const config& c, tally& t) { count_eomt(c, t, false); }},
     {"EomtDinov3ForUniversalSegmentation", "eomt_dinov3", [](const config& c, tally& t) { count_eomt(c, t, true); }},
+    {"Sapiens2Model", "sapiens2", count_sapiens2},
+    {"Sapiens2Backbone", "sapiens2", count_sapiens2},
     {"PromptDepthAnythingForDepthEstimation", "prompt_depth_anything", count_prompt_depth},
     {"Swin2SRModel", "swin2sr", [](const config& c, tally& t) { count_swin2sr(c, t); }},
     {"Swin2SRForImageSuperResolution", "swin2sr", count_swin2sr_upscaled},

@@ -122,6 +122,7 @@ inline std::int64_t count_sam2_sight(const config& c, tally& t) {
 inline void count_sam2_prompts(const config& c, tally& t) {
   const auto hidden = c.size({"hidden_size"}, 256), mask = c.size({"mask_input_channels"}, 16);
   c.ignore({"image_size", "patch_size", "scale"});
+  if (mask % 4 != 0) complain(c.at("mask_input_channels") + " must be a multiple of 4, found " + std::to_string(mask));
   t.embedding(checked::add(c.count({"num_point_embeddings"}, 4), 2), hidden);
   count_conv(t, 1, mask / 4, 2, true);
   count_conv(t, mask / 4, mask, 2, true);

@@ -62,6 +62,45 @@ inline void count_janus_codes(const config& c, tally& t) {
   t.layer_norm(in);
   count_conv(t, in, c.size({"out_channels"}, 3), 3, true);
 }
+/// modeling_chameleon.py, ChameleonVQVAE: the same way in, without a way back to pixels. It never trains.
+inline void count_chameleon_codes(const config& c, tally& t) {
+  pass_over_vision(c);
+  c.ignore({"resolution", "initializer_range", "dropout"});
+  if (c.has("attn_resolutions")) complain(c.at("attn_resolutions") + " must be null, found " + shown(*c.find({"attn_resolutions"})));
+  const auto base = c.size({"base_channels"}, 128), blocks = c.number({"num_res_blocks"}, 2, 0, config::most), latent = c.size({"latent_channels"}, 256), width = c.size({"embed_dim"}, 256);
+  const auto levels = list_of(c, "channel_multiplier", {1, 1, 2, 2, 4});
+  if (levels.empty()) complain(c.at("channel_multiplier") + " must not be empty, found []");
+  auto in = base;
+  count_conv(t, c.size({"in_channels"}, 3), base, 3, true);
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    in = checked::mul(base, i == 0 ? 1 : levels[i - 1]);
+    for (std::int64_t b = 0; b < blocks; ++b) count_resnet_block(t, in, checked::mul(base, levels[i])), in = checked::mul(base, levels[i]);
+    if (i + 1 != levels.size()) count_conv(t, in, in, 3, true);
+  }
+  count_resnet_block(t, in, in);
+  if (c.text({"attn_type"}, "vanilla") == "vanilla") count_pixel_attention(t, in);
+  count_resnet_block(t, in, in);
+  t.layer_norm(in);
+  count_conv(t, in, c.flag("double_latent", false) ? checked::mul(2, latent) : latent, 3, true);
+  t.add(component::embedding, width, c.size({"num_embeddings"}, 8192));
+  count_conv(t, latent, width, 1, true);
+  count_conv(t, width, latent, 1, true);
+}
+/// ChameleonModel: Llama with norms over all of q and of k, and pictures as words.
+inline language count_chameleon(const config& c, tally& t) {
+  const auto s = read_language(c, {32, 4096, 32, 32, 0, 11008, 65536});
+  if (s.hidden % s.heads != 0) complain(c.at("hidden_size") + " must be a multiple of num_attention_heads, " + std::to_string(s.heads) + ", found " + std::to_string(s.hidden));
+  if (s.head_dim != s.hidden / s.heads) complain(c.at("head_dim") + " must be absent: the class derives it");
+  c.ignore({"swin_norm", "vocabulary_map", "model_parallel_size"});
+  const bool bias = c.flag("attention_bias", false);
+  t.within(component::vision, [&] { count_chameleon_codes(c.child("vq_config"), t); });
+  t.embedding(s.vocab, s.hidden);
+  count_attention(t, s, bias, bias, s.layers);
+  t.layer_norm(checked::add(s.hidden, checked::mul(s.kv, s.head_dim)), s.layers);
+  count_gated_mlp(t, component::mlp, s.hidden, s.ffn, c.flag("mlp_bias", false), s.layers);
+  t.rms_norm(s.hidden, checked::add(checked::mul(2, s.layers), 1));
+  return {s.hidden, s.vocab, false};
+}
 inline void count_janus_vision(const config& c, tally& t) {
   const auto s = read_tower_sizes(c, {1024, 0, 24, 16, 384});
   c.ignore({"projection_dim", "depth", "num_image_tokens", "use_vision_head", "intermediate_size"});
@@ -173,6 +212,9 @@ inline constexpr counted_class counted_makers[] = {
     {"JanusForConditionalGeneration", "janus", count_speaking<count_janus, true>},
     {"JanusVisionModel", "janus_vision_model", count_janus_vision},
     {"JanusVQVAE", "janus_vqgan", count_janus_codes},
+    {"ChameleonVQVAE", "chameleon_vqgan", count_chameleon_codes},
+    {"ChameleonModel", "chameleon", count_bare<count_chameleon>},
+    {"ChameleonForConditionalGeneration", "chameleon", count_speaking<count_chameleon, false>},
     {"Florence2Model", "florence2", count_bare<count_florence>},
     {"Florence2ForConditionalGeneration", "florence2", count_speaking<count_florence, true>},
     {"Florence2VisionBackbone", "florence_vision", [](const config& c, tally& t) { count_florence_vision(c, t); }},
