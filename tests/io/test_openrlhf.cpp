@@ -81,7 +81,18 @@ TEST_CASE("pairs") {
   CHECK(j.batch.accumulation == 32);
   CHECK(j.batch.sequence == 8192);
   CHECK_FALSE(objection_to(j));
-  CHECK(holds(refused(dpo + " --ref.offload"), "a reference whose weights wait on the host"));
+  const auto waits = trained(dpo + " --ref.offload");
+  CHECK(waits.objective.reference_at == place::on_cpu);
+  CHECK_FALSE(objection_to(waits));
+  // 2P / 8 leave the GPU; on the host they are pinned, rounded up to a power of two: 2,007,565,312 to 2 GiB on each of eight ranks.
+  const auto here = trained(dpo);
+  const auto resident = [](const job& x) { return estimate(x).ranks[0][phase::save].count(); };
+  CHECK(resident(here) - resident(waits) > 2 * 8'030'261'248 / 8 * 99 / 100);
+  CHECK(resident(here) - resident(waits) <= 2 * 8'030'261'248 / 8);
+  CHECK((estimate(waits).host.pinned_per_node - estimate(here).host.pinned_per_node).count() == 8 * (std::int64_t{1} << 31));
+  auto second = dpo;
+  second.replace(second.find("zero_stage 3"), 12, "zero_stage 2");
+  CHECK(holds(refused(second + " --ref.offload"), "without ds.zero_stage 3"));
   CHECK(holds(refused(dpo + " --ref.model_name_or_path other/one"), "another model than the trained one"));
   const auto scores = trained("train_rm --model.model_name_or_path meta-llama/Meta-Llama-3-8B --train.batch_size 256 --data.max_len 8192 --ds.zero_stage 3");
   CHECK(scores.objective == objective{.kind = objective_kind::reward, .code = method_code::openrlhf});

@@ -54,6 +54,7 @@ class openrlhf_arguments {
     const auto format = v_.one_of("ds.param_dtype", "bf16", {"bf16", "fp16"});
     const auto stage = v_.number("ds.zero_stage", 2, 0);
     const bool offloads = v_.on("ds.adam_offload");
+    stage_ = stage;
     json_value zero = {{"stage", stage}, {"offload_optimizer", {{"device", offloads ? "cpu" : "none"}, {"pin_memory", true}}}};
     if (const auto parts = v_.number("ds.zpg", 1); parts > 1) zero["zero_hpz_partition_size"] = parts;
     if (v_.on("ds.overlap_comm")) zero["overlap_comm"] = zero["contiguous_gradients"] = true;
@@ -99,8 +100,15 @@ class openrlhf_arguments {
     if (what_ != openrlhf_trainer::dpo) return;
     if (const auto other = v_.word("ref.model_name_or_path", ""); !other.empty() && other != d_->trained_name)
       fail("headroom: " + v_.place("ref.model_name_or_path") + ": a reference that is another model than the trained one is not modelled by this version; leave it out");
-    if (v_.on("ref.offload")) d_->unmodelled_key("ref.offload", true, v_.place("ref.offload"), "a reference whose weights wait on the host");
     d_->say({"objective", "reference"}, "copy", v_.source());
+    reference_waits();
+  }
+
+  /// DeepSpeed fetches weights from the host in its third stage alone (utils/deepspeed/deepspeed_utils.py get_eval_ds_config).
+  void reference_waits() {
+    if (!v_.on("ref.offload")) return;
+    if (stage_ == 3) return d_->say({"objective", "reference_parameters_at"}, "cpu", v_.place("ref.offload"));
+    d_->unmodelled_key("ref.offload", true, v_.place("ref.offload"), "a reference whose weights wait on the host, without ds.zero_stage 3");
   }
 
   /// Who trains and who scores, and on whose GPUs. All models and the engine share them, or the policy and its reference alone do.
@@ -116,7 +124,7 @@ class openrlhf_arguments {
     if (reward.find(',') != std::string::npos) return d_->unmodelled_key("reward.model_name_or_path", reward, v_.place("reward.model_name_or_path"), "several reward models");
     if (!all_ && (ppo || !served)) fail("headroom: " + v_.place("train.colocate_all") + ": critics and reward models on GPUs of their own are not modelled by this version: train.colocate_all puts all models on the same");
     d_->replace("objective", {{"kind", ppo ? "ppo" : estimator == "rloo" ? "rloo" : "grpo"}, {"trainer", "openrlhf"}, {"reference", compares ? "copy" : "none"}}, v_.place("algo.advantage.estimator"));
-    if (v_.on("ref.offload") && compares) d_->unmodelled_key("ref.offload", true, v_.place("ref.offload"), "a reference whose weights wait on the host");
+    if (compares) reference_waits();
     const bool waits = v_.on("reward.offload");
     if (!served) await_role(*d_, "reward", reward, v_.place("reward.model_name_or_path"), {{"parameters_at", waits ? json_value("cpu") : json_value(nullptr)}});
     if (ppo) await_role(*d_, "critic", !critic.empty() ? critic : !served ? reward : d_->trained_name, v_.place("critic.model_name_or_path"));
@@ -165,6 +173,7 @@ class openrlhf_arguments {
   named_values v_;
   openrlhf_trainer what_;
   bool online_, all_{}, offloads_{};
+  std::int64_t stage_{};
   std::string of_;
   std::deque<std::string> names_;
 };
