@@ -171,6 +171,14 @@ TEST_CASE("verl's Megatron workers") {
   CHECK(holds(refused(megatron + "actor_rollout_ref.model.lora_rank=8"), "adapters over verl's Megatron workers"));
   CHECK(holds(refused(megatron + "actor_rollout_ref.actor.megatron.use_remove_padding=False"), "padded samples"));
   CHECK(holds(refused(megatron + "actor_rollout_ref.actor.megatron.override_transformer_config.nonsense=3"), "nonsense"));
+  // Where checkpoints lie is open in the script; the ends of the pipeline count as layers: 28 and two over two stages.
+  CHECK_FALSE(objection_to(said(megatron + "actor_rollout_ref.actor.megatron.dist_checkpointing_path=$DIST_CKPT_PATH +actor_rollout_ref.model.override_config.model_config.max_position_embeddings=4096")));
+  const auto ends = said(megatron + "actor_rollout_ref.actor.megatron.pipeline_model_parallel_size=2 +actor_rollout_ref.actor.megatron.override_transformer_config.account_for_embedding_in_pipeline_split=True "
+                                    "+actor_rollout_ref.actor.megatron.override_transformer_config.account_for_loss_in_pipeline_split=True");
+  const auto even = said(megatron + "actor_rollout_ref.actor.megatron.pipeline_model_parallel_size=2");  // 14 layers each, with an end or without
+  CHECK(estimate(ends).ranks[0].allocated == estimate(even).ranks[0].allocated);
+  CHECK(estimate(ends).ranks[1].allocated == estimate(even).ranks[1].allocated);
+  CHECK(holds(refused(megatron + "actor_rollout_ref.actor.megatron.pipeline_model_parallel_size=4 +actor_rollout_ref.actor.megatron.override_transformer_config.account_for_loss_in_pipeline_split=True"), "divide evenly over the stages"));
   const auto rows = said(megatron + "actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.actor.ppo_max_token_len_per_gpu=3072");
   CHECK(rows.batch.packed);
   CHECK(rows.batch.sequence == 3072);

@@ -204,7 +204,7 @@ class verl_overrides {
   }
   void rest() {
     for (const auto& [key, value] : v_.all().items()) {
-      if (v_.taken(key) || key.starts_with("hydra.")) continue;
+      if (v_.taken(key) || key.starts_with("hydra.") || key == "actor_rollout_ref.model.override_config.model_config.max_position_embeddings") continue;  // of angles alone
       if (divides_ && (reference_as_actor(key, value) || (key.starts_with("actor_rollout_ref.actor.optim.") && (!key.ends_with(".optimizer") || value == "adam")))) continue;
       const auto rule = rule_of(verl_passed, key, value);
       if (rule == key_rule::refused) d_->unmodelled_key(key, value, v_.place(key));
@@ -235,7 +235,7 @@ inline document verl_document(std::span<const shell_word> words, const std::stri
     if (option || equals == std::string_view::npos) continue;
     const std::string key{text.substr(0, equals)};
     const shell_word said{std::string{text.substr(equals + 1)}, w.line};
-    const bool matters = std::none_of(verl_passed.begin(), verl_passed.end(), [&](const passed_key& k) { return k.name == key && k.off == "*"; }) && !key.starts_with("hydra.") && key != "actor_rollout_ref.model.path";
+    const bool matters = std::none_of(verl_passed.begin(), verl_passed.end(), [&](const passed_key& k) { return k.name == key && k.off == "*"; }) && !key.starts_with("hydra.") && !key.ends_with(".dist_checkpointing_path") && key != "actor_rollout_ref.model.path";
     if (matters && !said.known()) fail("headroom: " + source + ":" + std::to_string(w.line) + ": " + key + " is " + in_quotes(said.shown()) + ", which the file itself does not say: add --env NAME=VALUE");
     auto value = typed(said.shown());
     if (value == "True" || value == "true") value = true;

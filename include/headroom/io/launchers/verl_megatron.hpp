@@ -36,6 +36,7 @@ class verl_megatron {
     if (m.sparse()) set("num-experts", m.experts.count), set("moe-grouped-gemm", true), set("moe-token-dispatcher-type", "alltoall");
     engine();
     layers();
+    if (first_ + last_ > 0) ends(m.layers);
     v_->take("actor_rollout_ref.model.enable_gradient_checkpointing");  // of its FSDP workers: here recompute_granularity says it
     update();
     for (const auto& [theirs, megatron] : {std::pair{"gradient_accumulation_fusion", "no-gradient-accumulation-fusion"}, {"apply_rope_fusion", "no-rope-fusion"}})
@@ -82,13 +83,25 @@ class verl_megatron {
         fused_[name] = value == true;
         continue;
       }
-      if (name == "num_layers_in_first_pipeline_stage") set("decoder-first-pipeline-num-layers", value);
+      if (name == "account_for_embedding_in_pipeline_split") first_ = value == true ? 1 : 0;
+      else if (name == "account_for_loss_in_pipeline_split") last_ = value == true ? 1 : 0;
+      else if (name == "num_layers_in_first_pipeline_stage") set("decoder-first-pipeline-num-layers", value);
       else if (name == "num_layers_in_last_pipeline_stage") set("decoder-last-pipeline-num-layers", value);
       else if (name == "masked_softmax_fusion" || name == "bias_activation_fusion" || name == "bias_dropout_fusion" || name == "persist_layer_norm" || name == "deallocate_pipeline_outputs") continue;  // as they are
       else if (name == "moe_enable_deepep" && value == true) set("moe-enable-deepep", true);
       else if (name == "recompute_modules") set("recompute-modules", words(value));
       else if (value != false) set(dashed(name), value);
     }
+  }
+  /// The embedding, and the loss, count as a layer where layers are shared out over stages (core/transformer/transformer_block.py get_num_layers_to_build).
+  void ends(std::int64_t layers) {
+    const auto stages = to_.root.value("pipeline-model-parallel-size", json_value(1));
+    const auto n = stages.is_number_integer() ? stages.get<std::int64_t>() : 1;
+    const auto all = checked::add(layers, first_ + last_);
+    if (to_.root.contains("num-virtual-stages-per-pipeline-rank") || n < 1 || all % n != 0)
+      fail("headroom: " + v_->source() + ": account_for_embedding_in_pipeline_split and account_for_loss_in_pipeline_split are read where layers and ends divide evenly over the stages, without virtual ones");
+    if (n == 1) return;
+    set("decoder-first-pipeline-num-layers", all / n - first_), set("decoder-last-pipeline-num-layers", all / n - last_);
   }
   void update() {
     for (auto at = v_->all().begin(); at != v_->all().end(); ++at) {
@@ -116,6 +129,7 @@ class verl_megatron {
   named_values* v_;
   document to_;
   std::map<std::string, bool, std::less<>> fused_;
+  std::int64_t first_{}, last_{};  ///< layers that the ends count as
 };
 
 }  // namespace headroom::io::detail
