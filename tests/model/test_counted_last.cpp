@@ -71,8 +71,20 @@ TEST_CASE("the stages that a backbone hands on have norms of their own") {
   CHECK(total(config) == 27'519'354 + 2 * 96 + 2 * 384);
   config["out_indices"] = {1, 3};
   CHECK(total(config) == 27'519'354 + 2 * 96 + 2 * 384);
+  config.erase("out_features");
+  config["out_indices"] = {-4, -1};  // of the stem and four stages
+  CHECK(total(config) == 27'519'354 + 2 * 96 + 2 * 768);
+  config["out_features"] = {"stage1", "stage3"};
   config["out_indices"] = {1, 2};
   CHECK(objection(config).starts_with("headroom: config.out_indices must be a list of stages"));
+}
+
+TEST_CASE("what a class fills in of a part that is stated differs from what it fills in of one that is not") {
+  // transformers 5.16, HiggsAudioV2TokenizerModel over torch 1.13 without storage: a HuBERT that is stated masks nothing, 768 numbers less.
+  json higgs = {{"model_type", "higgs_audio_v2_tokenizer"}, {"architectures", {"HiggsAudioV2TokenizerModel"}}};
+  CHECK(total(higgs) == 161'359'425);
+  higgs["semantic_model_config"] = {{"model_type", "hubert"}};
+  CHECK(total(higgs) == 161'359'425 - 768);
 }
 
 TEST_CASE("a detector's ResNet is read from its configuration") {
