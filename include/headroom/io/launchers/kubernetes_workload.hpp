@@ -61,7 +61,7 @@ class kubernetes_workload {
   /// "auto", "gpu" and nothing are one for each GPU (training-operator, pytorch_defaults.go, DefaultNprocPerNode).
   void processes(std::initializer_list<path> keys) {
     const auto said = std::find_if(keys.begin(), keys.end(), [&](const path& p) { return m_.find(p) != nullptr && !m_.find(p)->is_null(); });
-    const auto text = said == keys.end() ? std::string{"auto"} : text_of(*m_.find(*said));
+    const auto text = said == keys.end() ? std::string{"auto"} : text_as_said(*m_.find(*said));
     const bool all = text == "auto" || text == "gpu";
     at_.processes = !all ? whole_at(typed_count(text), m_.place(*said) + ": " + said->back(), 1, 1 << 20) : at_.gpus > 0 ? at_.gpus : hosted_launch::as_many_as_gpus;
   }
@@ -190,7 +190,7 @@ class kubernetes_workload {
     environment(p);
     std::vector<shell_word> words;
     for (const auto* key : {"command", "args"})
-      m_.each_of(below(p, {key}), [&](const path& w) { words.push_back({written_out(text_of(*m_.find(w))), m_.line_of(w)}); });
+      m_.each_of(below(p, {key}), [&](const path& w) { words.push_back({written_out(text_as_said(*m_.find(w))), m_.line_of(w)}); });
     if (!words.empty()) at_.text = script_of(words);
   }
   void environment(const path& p) {
@@ -199,7 +199,7 @@ class kubernetes_workload {
     m_.each_of(below(p, {"env"}), [&](const path& e) {
       const auto *name = m_.find(below(e, {"name"})), *value = m_.find(below(e, {"value"}));
       if (name == nullptr || !name->is_string() || value == nullptr || value->is_null()) return;
-      auto text = written_out(text_of(*value));
+      auto text = written_out(text_as_said(*value));
       known_[name->get<std::string>()] = text;
       at_.environment.emplace_back(name->get<std::string>(), std::move(text));
     });

@@ -33,7 +33,7 @@ inline json_value typed_count(const std::string& text) {
   const auto n = json_value::parse(text, nullptr, false);
   return n.is_number() ? n : json_value(text);
 }
-inline std::string text_of(const json_value& v) { return v.is_string() ? v.get<std::string>() : v.dump(-1, ' ', false, json_value::error_handler_t::replace); }
+inline std::string text_as_said(const json_value& v) { return v.is_string() ? v.get<std::string>() : v.dump(-1, ' ', false, json_value::error_handler_t::replace); }
 
 /// A quantity of bytes in GiB: "512Gi", "500G", "1.5e11" (kubernetes.io, resource units).
 inline double gib_of_quantity(const json_value& value, const std::string& place) {
