@@ -27,9 +27,10 @@ constexpr bool replays_steps(const job& j) {
          !j.sharding.by(sharder::megatron);
 }
 
-/// Megatron's stages, whose backward is in one piece, of one model alone, with their optimizer on the GPU.
+/// Megatron's stages, whose backward is in one piece, of one model alone that sees nothing, with their optimizer on the GPU.
 constexpr bool replays_stages(const job& j) {
   return j.framework.modules.megatron() && !has_own_loss(j.objective) && (j.offload.optimizer == place::on_gpu || j.framework.modules.deepspeed()) && j.hardware.accelerator().maker != vendor::cpu && j.model.mtp_layers == 0 &&
+         j.model.vision.kind == vision_kind::none &&
          j.offload.activations == place::on_gpu && !captures_first(j) &&
          properties_of(j.parallel.schedule).plain();
 }

@@ -96,6 +96,7 @@ struct loss {
   number_format logits{};        ///< of the loss computation; not set(): the framework's
   std::int64_t chunk_tokens{};   ///< positions of each sample in a chunk; 0: the framework's
   choice chunked_head{};         ///< the head too runs chunk by chunk
+  bool balances_experts{};       ///< transformers adds a loss of the routers' probabilities (output_router_logits)
   friend constexpr bool operator==(const loss&, const loss&) = default;
 };
 

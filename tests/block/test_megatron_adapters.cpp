@@ -128,7 +128,7 @@ TEST_CASE("adapters that nobody adds to Megatron's layers are refused") {
   CHECK(why([](job& j) { j.framework = frameworks::megatron; }).find("framework.version must be \"Megatron-SWIFT\"") != std::string::npos);
   CHECK(why([](job& j) { j.adapter.kind = adapter_kind::dora; }).find("no DoRA") != std::string::npos);
   CHECK(why([](job& j) { j.adapter.targets = {module::q_proj}; }).find("all or none of each") != std::string::npos);
-  CHECK(why([](job& j) { j.adapter.base = formats::nf4; }).find("quantised bases") != std::string::npos);
+  CHECK(why([](job& j) { j.adapter.base = formats::nf4; }).find("no quantised base") != std::string::npos);
   CHECK(why([](job& j) { j.adapter.format = formats::fp32; }).find("parameters' format") != std::string::npos);
   CHECK(why([](job& j) { j.trainable = {{.modules = {module::head}}}; }).find("partly frozen") != std::string::npos);
 }

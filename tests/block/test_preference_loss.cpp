@@ -28,6 +28,9 @@ objective method_of(const std::string& program) {
   if (program == "ms-swift-3.5-dpo-sft") return {.kind = objective_kind::dpo, .code = method_code::ms_swift_3_5, .sft_weight = 100'000};
   if (program == "ms-swift-3.4-dpo") return {.kind = objective_kind::dpo, .code = method_code::ms_swift_3_4};
   if (program == "ms-swift-3.4-dpo-sft") return {.kind = objective_kind::dpo, .code = method_code::ms_swift_3_4, .sft_weight = 100'000};
+  if (program == "ms-swift-4.6-gkd-jsd") return {.kind = objective_kind::distill, .code = method_code::ms_swift};
+  if (program == "ms-swift-4.6-gkd-forward") return {.kind = objective_kind::distill, .code = method_code::ms_swift, .divergence = divergence_kind::forward};
+  if (program == "ms-swift-4.6-gkd-reverse") return {.kind = objective_kind::distill, .code = method_code::ms_swift, .divergence = divergence_kind::reverse};
   if (program == "llama-factory-dpo") return {.kind = objective_kind::dpo, .code = method_code::llama_factory};
   if (program == "openrlhf-0.11-dpo-without-flash-loss") return {.kind = objective_kind::dpo, .code = method_code::openrlhf};
   // Its scores were counted as they were made before 2025-02 (TRL 0.15), of all logits at once.
@@ -58,14 +61,14 @@ peaks walked(const objective& method, std::int64_t samples, std::int64_t sequenc
   s.loss.logits = read == 4 ? formats::fp32 : formats::bf16;
   s.scoring = loss_of(method, kernels);
   s.scoring.one_row = one_row;
-  s.compares = traits_of(method.kind).reference && !generates(method.kind);
+  s.compares = (traits_of(method.kind).reference && !generates(method.kind)) || s.scoring.in_pieces;
   program p(1);
   const auto x = p.input(s.tokens * 8, raw, true);
   const auto logits = p.make(s.tokens * vocabulary, raw, row::logits);
   p.step(x.bit(), logits.bit(), {.saves = x.bit()});
   auto y = ops::cast(p, logits, s.scoring.widens ? 4 : read);
   y = ops::divided(p, s, y);
-  p.set_output(s.scoring.divergence ? ops::divergence_from_teacher(p, s, y) : ops::compared_scores(p, s, y, 4));  // counted with chunks of 4 tokens
+  p.set_output(s.scoring.in_pieces ? ops::divergence_in_pieces(p, s, y) : s.scoring.divergence ? ops::divergence_from_teacher(p, s, y) : ops::compared_scores(p, s, y, 4));  // counted with chunks of 4 tokens
   const auto f = walk_forward(p);
   const double v = static_cast<double>(s.tokens * vocabulary);
   const auto of = [&](bytes b) { return static_cast<double>(b.count()) / v; };
@@ -90,7 +93,7 @@ TEST_CASE("as counted, to a hundredth of the logits' number") {
     CHECK(std::abs(got.backward - r["backward_peak"].get<double>()) < close);
     ++seen;
   }
-  CHECK(seen == 90);
+  CHECK(seen == 105);
 }
 
 // OpenRLHF's fine-tuning: bf16 logits are made fp32, which flash-attn's kernel saves; in backward their gradient stands beside them

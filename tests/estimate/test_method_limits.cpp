@@ -189,8 +189,8 @@ TEST_CASE("an evaluation says what it keeps, and of what") {
       {"", [](job& j) { j.objective.kind = objective_kind::rloo; j.evaluation.use_cache = choice::no; }},
       {"how many at once is all", [](job& j) { j.evaluation.samples = 1; }},
       {"how many at once is all", [](job& j) { j.evaluation.sequence = 512; }},
-      {"of TRL's and ms-swift's GRPO and RLOO alone", [](job& j) { j.objective.kind = objective_kind::online_dpo; j.objective.reference = reference_way::copy; j.rollout = {.engine = engine_kind::trainer, .prompt = 512, .completion = 512}; }},
-      {"of TRL's and ms-swift's GRPO and RLOO alone", [](job& j) { j.objective.code = method_code::verl; j.framework = frameworks::hf_trainer; j.sharding = fsdp1(); j.attention = attention::flash; }},
+      {"of TRL's and ms-swift's GRPO and RLOO, and of ms-swift's distillation, alone", [](job& j) { j.objective.kind = objective_kind::online_dpo; j.objective.reference = reference_way::copy; j.rollout = {.engine = engine_kind::trainer, .prompt = 512, .completion = 512}; }},
+      {"of TRL's and ms-swift's GRPO and RLOO, and of ms-swift's distillation, alone", [](job& j) { j.objective.code = method_code::verl; j.framework = frameworks::hf_trainer; j.sharding = fsdp1(); j.attention = attention::flash; }},
   });
 }
 
@@ -228,7 +228,19 @@ TEST_CASE("a teacher: a language model with the student's vocabulary, where its 
       {"", [](job&) {}},
       {"needs objective.teacher", [](job& j) { j.objective.frozen = {}; }},
       {"", [](job& j) { j.objective.code = {}; }},
-      {"TRL's GKD trainer", [](job& j) { j.objective.code = method_code::ms_swift; }},
+      {"", [](job& j) { j.objective.code = method_code::ms_swift; }},
+      {"TRL's and ms-swift's GKD trainers", [](job& j) { j.objective.code = method_code::openrlhf; }},
+      {"modelled as ms-swift computes them", [](job& j) { j.objective.divergence = divergence_kind::forward; }},
+      {"modelled as ms-swift computes them", [](job& j) { j.objective.top_logits = 64; }},
+      {"", [](job& j) { j.objective.code = method_code::ms_swift; j.objective.divergence = divergence_kind::reverse; }},
+      {"", [](job& j) { j.objective.code = method_code::ms_swift; j.objective.top_logits = static_cast<std::int32_t>(j.model.vocab); j.objective.frozen = {}; }},
+      {"from 0 to the vocabulary", [](job& j) { j.objective.code = method_code::ms_swift; j.objective.top_logits = static_cast<std::int32_t>(j.model.vocab + 1); }},
+      {"needs objective.teacher", [](job& j) { j.objective.code = method_code::ms_swift; j.objective.frozen = {}; }},
+      {"one teacher", [](job& j) { j.objective.code = method_code::ms_swift; j.objective.reference = reference_way::adapter_off; j.adapter = lora(); }},
+      {"", [](job& j) { j.objective.code = method_code::ms_swift; j.objective.reference = reference_way::adapter_off; j.objective.frozen = {}; j.adapter = lora(); }},
+      {"must be adapter-off", [](job& j) { j.objective.code = method_code::ms_swift; j.objective.reference = reference_way::copy; }},
+      {"are of distillations", [](job& j) { j.objective = {.kind = objective_kind::dpo, .divergence = divergence_kind::forward}; }},
+      {"are of distillations", [](job& j) { j.objective = {.kind = objective_kind::dpo, .top_logits = 1}; }},
       {"the student's vocabulary", [](job& j) { --j.objective.frozen.model.vocab; }},
       {"model.heads", [](job& j) { j.objective.frozen.model.heads = 0; }},
       {"", [](job& j) { j.objective.frozen.model.layers = 1 << 16; }},
@@ -306,7 +318,7 @@ TEST_CASE("whose methods are walked, over which trainers and models") {
       {method_code::trl, {dpo, kto, orpo, cpo, simpo, reward, classification, embedding, rerank}},
       {method_code::trl_0_28, {dpo}},
       {method_code::trl_0_14, {dpo, orpo, cpo, simpo}},
-      {method_code::ms_swift, {dpo, orpo, cpo, simpo, reward, classification, embedding, rerank}},
+      {method_code::ms_swift, {dpo, kto, orpo, cpo, simpo, reward, classification, embedding, rerank}},
       {method_code::llama_factory, {dpo, kto, orpo, simpo, reward}},
       {method_code::openrlhf, {dpo, reward}},
       {method_code::verl, {}}, {method_code::slime, {}}, {method_code::deepspeed_chat, {}}, {method_code::medicalgpt, {}}, {method_code::ms_swift_megatron, {}},
@@ -320,6 +332,50 @@ TEST_CASE("whose methods are walked, over which trainers and models") {
       CAPTURE(static_cast<int>(kind));
       CHECK(!objection_to(j) == (std::find(r.kinds.begin(), r.kinds.end(), kind) != r.kinds.end()));
     }
+}
+
+TEST_CASE("texts of an example, and scores of two words") {
+  check_all(preference(reference_way::unset), {
+      {"objective.texts is of embeddings and rerankers", [](job& j) { j.objective.texts = 2; }},
+      {"", [](job& j) { j.objective = {.kind = objective_kind::embedding, .code = method_code::ms_swift, .texts = 1024}; }},
+      {"from 1 to 1024", [](job& j) { j.objective = {.kind = objective_kind::embedding, .code = method_code::ms_swift, .texts = 1025}; }},
+      {"", [](job& j) { j.objective = {.kind = objective_kind::rerank, .code = method_code::ms_swift, .texts = 8, .generative = true}; }},
+      {"objective.generative is of ms-swift's rerankers", [](job& j) { j.objective = {.kind = objective_kind::rerank, .code = method_code::trl, .generative = true}; }},
+      {"objective.generative is of ms-swift's rerankers", [](job& j) { j.objective = {.kind = objective_kind::embedding, .code = method_code::ms_swift, .generative = true}; }},
+  });
+}
+
+TEST_CASE("methods over Megatron's layers are ms-swift's") {
+  auto base = preference(reference_way::copy);
+  base.framework = frameworks::megatron_swift;
+  base.sharding = {};
+  base.objective.code = method_code::ms_swift_megatron;
+  check_all(base, {
+      {"", [](job&) {}},
+      {"as ms-swift runs them", [](job& j) { j.objective.code = method_code::trl; }},
+      {"as ms-swift runs them", [](job& j) { j.objective.kind = objective_kind::orpo; j.objective.reference = {}; }},
+      {"", [](job& j) { j.objective.kind = objective_kind::kto; }},
+      {"", [](job& j) { j.objective = {.kind = objective_kind::reward, .code = method_code::ms_swift_megatron}; }},
+      {"not modelled with pipeline stages", [](job& j) { j.parallel.pipeline = 2; }},
+      {"", [](job& j) { j.parallel.pipeline = 2; j.objective = {.kind = objective_kind::reward, .code = method_code::ms_swift_megatron}; }},
+      {"Megatron-FSDP, fp8", [](job& j) { j.precision = precisions::fp8; }},
+      {"without multi-token prediction", [](job& j) { j.model.mtp_layers = 1; }},
+      {"offload.activations must be", [](job& j) { j.objective = {.kind = objective_kind::reward, .code = method_code::ms_swift_megatron}; j.offload.activations = place::on_cpu; j.framework.checkpointing.offloaded_modules = 1; j.recompute = {}; }},
+  });
+}
+
+TEST_CASE("the loss that balances experts is transformers'") {
+  auto base = preference(reference_way::unset);
+  base.objective = {};
+  base.model = *models::find("qwen3-30b-a3b");
+  base.loss.balances_experts = true;
+  check_all(base, {
+      {"", [](job&) {}},
+      {"of mixtures of experts", [](job& j) { j.model = models::llama_3_1_8b; }},
+      {"of mixtures of experts", [](job& j) { j.loss.kind = loss_kind::cut; }},
+      {"of mixtures of experts", [](job& j) { j.objective = {.kind = objective_kind::dpo}; }},
+      {"is of transformers", [](job& j) { j.framework = frameworks::megatron; j.sharding = {}; }},
+  });
 }
 
 TEST_CASE("a rollout: who generates, with how much, beside whom") {

@@ -192,9 +192,9 @@ TEST_CASE("what it trains for") {
   CHECK(said("CUDA_VISIBLE_DEVICES=0 swift rlhf --rlhf_type rm" + qwen).adapter.modules_to_save == module_set{module::head});
   CHECK(holds(refused(run + "--task_type seq_cls"), "num_labels is required: how many classes"));
   CHECK(holds(refused(run + "--task_type seq_cls --num_labels some"), "num_labels must be a whole number"));
-  CHECK(holds(refused(run + "--task_type seq_cls --num_labels 2 --padding_free true"), "padding_free = true is not modelled by this version (beside task_type seq_cls)"));
+  CHECK(said(run + "--task_type seq_cls --num_labels 2 --padding_free true --attn_impl flash_attn").batch.packed);
   CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0 swift sft --model bert-base-uncased --max_length 64 --task_type seq_cls --num_labels 2"), "architectures end in ForSequenceClassification"));
-  CHECK(holds(refused(run + "--task_type reranker --loss_type pointwise_reranker"), "as many texts as the data say"));
+  CHECK(holds(refused(run + "--task_type prm"), "accepted: causal_lm, seq_cls, embedding, reranker, generative_reranker"));
   CHECK(holds(refused(run + "--num_labels 2"), "num_labels = 2 is not modelled"));
   // Weights of tokens: the same cross entropy, which Liger's kernel has no part in.
   CHECK(said(run + "--loss_scale last_round+ignore_empty_think --use_liger_kernel true").loss.kind == loss_kind::fused_linear);
@@ -220,7 +220,10 @@ TEST_CASE("how adapters begin, and where experts are") {
   for (const auto part : {module::experts_gate, module::experts_up, module::experts_down, module::router}) CHECK_FALSE(since.adapter.targets.has(part));
   CHECK(said(sparse + "--experts_impl grouped_mm") == since);
   CHECK(holds(refused(sparse + "--experts_impl eager"), "experts_impl = \"eager\" is not modelled"));
-  CHECK(holds(refused(sparse + "--experts_impl grouped_mm --router_aux_loss_coef 0.001"), "router_aux_loss_coef"));
+  CHECK(said(sparse + "--experts_impl grouped_mm --router_aux_loss_coef 0.001").loss.balances_experts);
+  CHECK_FALSE(said(sparse + "--experts_impl grouped_mm --router_aux_loss_coef 0").loss.balances_experts);
+  CHECK_FALSE(said(run + "--router_aux_loss_coef 0.001").loss.balances_experts);  // no experts, no such loss
+  CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0 swift rlhf --rlhf_type dpo --model Qwen/Qwen3-30B-A3B --max_length 64 --experts_impl grouped_mm --router_aux_loss_coef 0.001"), "router_aux_loss_coef"));
 }
 
 TEST_CASE("pairs in one row, images in packed rows") {
@@ -230,7 +233,7 @@ TEST_CASE("pairs in one row, images in packed rows") {
   CHECK(said(run + "--packing true").batch.sequence == 1024);                           // one pair of the longest
   CHECK(said(run + "--packing true --packing_length 5001").batch.sequence == 2501);      // or as many pairs as there is room for
   CHECK(said(run + "--packing false").batch.packed == false);
-  CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0 swift rlhf --rlhf_type kto --padding_free true" + qwen), "padding_free = true is not modelled by this version (beside this method)"));
+  CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0 swift rlhf --rlhf_type orpo --padding_free true" + qwen), "padding_free = true is not modelled by this version (beside this method)"));
   // 1001 pixels are 35 positions of 28, either way.
   const std::string sees = "MAX_PIXELS=1003520 CUDA_VISIBLE_DEVICES=0 swift sft --model Qwen/Qwen2.5-VL-7B-Instruct --max_length 8192 --attn_impl flash_attn ";
   CHECK(said(sees + "--packing true").batch.images == image_batch{.count = 8192 / (35 * 35), .width = 1001, .height = 1001});
@@ -239,7 +242,7 @@ TEST_CASE("pairs in one row, images in packed rows") {
 
 TEST_CASE("other things of its family are refused by name") {
   CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0 swift rlhf" + qwen), "\"swift rlhf\" does not say its method"));
-  CHECK(holds(refused("NPROC_PER_NODE=2 megatron rlhf --tensor_model_parallel_size 2" + qwen), "\"megatron rlhf\" is ms-swift over Megatron-Core"));
+  CHECK(holds(refused("NPROC_PER_NODE=2 megatron rlhf --tensor_model_parallel_size 2 --rlhf_type grpo" + qwen), "rlhf_type \"grpo\" over Megatron-Core is not modelled by this version; accepted: dpo, kto, rm"));
 }
 
 }  // namespace test_swift

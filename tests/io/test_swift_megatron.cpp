@@ -75,28 +75,132 @@ TEST_CASE("ms-swift's adapters over Megatron-Core") {
   CHECK_FALSE(sparse.has(assumption::swift_over_megatron));
 }
 
+// A rank's share of Qwen2.5-7B: 7,615,616,512 numbers on two tensor-parallel ranks, of which 57 norms of 3584 are whole on each.
+constexpr std::int64_t norms = 57 * 3584, rank_share = (7'615'616'512 - norms) / 2 + norms;
+bytes at(const job& j, row r) { return estimate(j).ranks[0].at_phase[static_cast<std::size_t>(phase::save)][r]; }
+
+// swift/megatron/trainers/rlhf_mixin.py prepare_model, dpo_trainer.py forward_step: the reference is a model of its own, which no buffer holds; pairs are two samples.
+TEST_CASE("preferences over Megatron-Core") {
+  const auto dpo = job_of({launch("--rlhf_type dpo --beta 0.1 --rpo_alpha 0.1 --loss_type sigmoid", "megatron rlhf")}), sft = job_of({launch()});
+  CHECK(dpo.objective == objective{.kind = objective_kind::dpo, .code = method_code::ms_swift_megatron, .reference = reference_way::copy});
+  CHECK(dpo.batch == sft.batch);
+  CHECK(at(dpo, row::other_models) == bytes{2 * rank_share});
+  CHECK(at(dpo, row::model_parameters) == bytes{2 * rank_share});
+  CHECK(at(dpo, row::gradients) == bytes{4 * rank_share});
+  CHECK(at(sft, row::other_models) == bytes{0});
+  // As fine-tuning on twice the tokens, but for the reference.
+  auto twice = sft;
+  twice.batch.micro = 2;
+  const auto one = estimate(dpo).ranks[0], other = estimate(twice).ranks[0];
+  for (const auto p : {phase::forward, phase::loss_forward, phase::backward})
+    CHECK(one.at_phase[static_cast<std::size_t>(p)].total() - other.at_phase[static_cast<std::size_t>(p)].total() == bytes{2 * rank_share});
+
+  const auto kto = job_of({launch("--rlhf_type kto --desirable_weight 1 --undesirable_weight 1", "megatron rlhf")});
+  CHECK(kto.objective.kind == objective_kind::kto);
+  CHECK(estimate(kto).ranks[0].at_phase[1].total() - estimate(sft).ranks[0].at_phase[1].total() == bytes{2 * rank_share});
+  const auto beside = job_of({launch("--rlhf_type dpo --tuner_type lora", "megatron rlhf")});
+  CHECK(beside.objective.reference == reference_way::adapter_off);
+  CHECK(at(beside, row::other_models) == bytes{0});
+  // Without a word of it the method is DPO. A packed row of pairs: both answers of the longest, or as many as there is room for.
+  CHECK(job_of({launch("", "megatron rlhf")}).objective.kind == objective_kind::dpo);
+  CHECK(job_of({launch("--packing true --micro_batch_size 1", "megatron rlhf")}).batch.sequence == 2048);
+  CHECK(job_of({launch("--packing true --micro_batch_size 1 --packing_length 9001", "megatron rlhf")}).batch.sequence == 4501);
+  CHECK_THROWS_AS(estimate(job_of({launch("--rlhf_type dpo --pipeline_model_parallel_size 2 --tensor_model_parallel_size 1 --sequence_parallel false", "megatron rlhf")})), job_error);
+}
+
+// mcore_bridge model/gpt_model.py: a matrix of classes that is whole on every rank in the head's place, or nothing.
+TEST_CASE("heads over Megatron-Core that read no vocabulary") {
+  constexpr std::int64_t head = 152064 / 2 * std::int64_t{3584};
+  const auto reward = job_of({launch("--rlhf_type rm --center_rewards_coefficient 0.01", "megatron rlhf")});
+  CHECK(reward.objective == objective{.kind = objective_kind::reward, .code = method_code::ms_swift_megatron});
+  CHECK(at(reward, row::model_parameters) == bytes{2 * (rank_share - head + 3584)});
+  const auto classes = job_of({launch("--task_type seq_cls --num_labels 5")});
+  CHECK(at(classes, row::model_parameters) == bytes{2 * (rank_share - head + 5 * 3584)});
+  CHECK(at(classes, row::gradients) == bytes{4 * (rank_share - head + 5 * 3584)});
+  const auto vectors = job_of({launch("--task_type embedding --loss_type infonce")}, {"objective.texts=2"});
+  CHECK(at(vectors, row::model_parameters) == bytes{2 * (rank_share - head)});
+  CHECK(vectors.objective.texts == 2);
+  CHECK(job_of({launch("--task_type embedding --packing true --micro_batch_size 1")}).objective.texts == 1);
+  // The hidden states of all tokens are gathered, divided by their lengths, and turned to batch first: 2 × 32768 of 3584 numbers in bf16, three times.
+  const auto loss = [](const job& j) { return estimate(j).ranks[0].at_phase[static_cast<std::size_t>(phase::loss_forward)]; };
+  constexpr std::int64_t states = std::int64_t{2} * 32768 * 3584 * 2;
+  CHECK(loss(vectors)[row::activations] - estimate(vectors).ranks[0].at_phase[static_cast<std::size_t>(phase::forward)][row::activations] < bytes{3 * states});
+  CHECK(loss(vectors)[row::logits] == bytes{0});
+  // A generative reranker has all of the vocabulary's logits on each rank, in bf16, and its part of them.
+  const auto words_of = job_of({launch("--task_type generative_reranker --micro_batch_size 1")});
+  CHECK(words_of.objective == objective{.kind = objective_kind::rerank, .code = method_code::ms_swift_megatron, .texts = 8, .generative = true});
+  CHECK(at(words_of, row::model_parameters) == bytes{2 * rank_share});
+  CHECK(estimate(words_of).ranks[0].at_phase[static_cast<std::size_t>(phase::backward)][row::logits] >= bytes{std::int64_t{2} * 2 * 8 * 2048 * 152064});
+  CHECK(job_of({{"run.sh", "MAX_NEGATIVE_SAMPLES=3 " + launch("--task_type generative_reranker --micro_batch_size 1").said}}).objective.texts == 4);
+  // Beside adapters the matrix of classes trains as a copy.
+  const auto beside = job_of({launch("--task_type seq_cls --num_labels 5 --tuner_type lora")}), words = job_of({launch("--tuner_type lora")});
+  CHECK(beside.adapter.modules_to_save == module_set{module::head});
+  CHECK(at(beside, row::adapters) - at(words, row::adapters) == bytes{2 * 5 * 3584});
+  CHECK(at(beside, row::gradients) - at(words, row::gradients) == bytes{4 * 5 * 3584});
+  const auto both = job_of({launch("--tuner_type lora --modules_to_save word_embeddings output_layer")});
+  CHECK(both.adapter.modules_to_save == module_set{module::embedding, module::head});
+  CHECK(at(both, row::adapters) - at(words, row::adapters) == bytes{2 * 2 * head});
+  CHECK(at(both, row::model_parameters) == at(words, row::model_parameters));
+}
+
+// core/optimizer/cpu_offloading/hybrid_optimizer.py: pinned, a master copy and gradients in fp32, each tensor rounded up to a power of two; pageable, two moments.
+TEST_CASE("the optimizer on the host") {
+  const auto j = job_of({launch("--optimizer_cpu_offload true --use_precision_aware_optimizer true --optimizer_offload_fraction 1")});
+  CHECK(j.offload.optimizer == place::on_cpu);
+  CHECK(at(j, row::master_parameters) == bytes{0});
+  CHECK(at(j, row::optimizer_state) == bytes{0});
+  CHECK(at(j, row::gradients) == bytes{4 * rank_share});
+  const auto host = estimate(j).host;
+  CHECK(host.per_node >= bytes{2 * 16 * rank_share});
+  CHECK(host.per_node <= bytes{2 * 24 * rank_share});
+  CHECK(host.pinned_per_node >= bytes{2 * 8 * rank_share});
+  CHECK(host.pinned_per_node <= bytes{2 * 16 * rank_share});
+}
+
+// mcore_bridge model/mm_gpt_model.py, mm_gpts/utils.py: transformers' tower, whole on each rank and frozen: 676,550,144 numbers of Qwen2.5-VL-7B.
+TEST_CASE("models that see over Megatron-Core") {
+  const auto seen = [](const std::string& more, const std::string& before = "MAX_PIXELS=1003520 ") {
+    auto l = launch(more);
+    l.said.replace(l.said.find("Qwen/Qwen2.5-7B-Instruct"), 24, "Qwen/Qwen2.5-VL-7B-Instruct");
+    l.said = before + l.said;
+    return job_of({l});
+  };
+  const auto j = seen("--micro_batch_size 1 --max_length 8192"), text = job_of({launch("--micro_batch_size 1 --max_length 8192")});
+  CHECK(j.batch.images.width == 1001);
+  CHECK(at(j, row::model_parameters) - at(text, row::model_parameters) == bytes{2 * 676'550'144});
+  for (const auto r : {row::gradients, row::master_parameters, row::optimizer_state}) CHECK(at(j, r) == at(text, r));
+  const auto lora = seen("--micro_batch_size 1 --max_length 8192 --tuner_type lora"), beside = job_of({launch("--micro_batch_size 1 --max_length 8192 --tuner_type lora")});
+  CHECK(at(lora, row::adapters) == at(beside, row::adapters));
+  CHECK(at(lora, row::model_parameters) - at(beside, row::model_parameters) == bytes{2 * 676'550'144});
+  CHECK(seen("--micro_batch_size 1 --max_length 8192 --model_kwargs '{\"max_pixels\": 1003520}'", "").batch.images.width == 1001);
+}
+
 TEST_CASE("what of ms-swift over Megatron-Core is refused, by name") {
   const auto why = [](const std::string& more) { return refusal_of({launch(more)}); };
   CHECK(holds(why("--tuner_type longlora"), "tuner_type"));
   CHECK(holds(why("--tuner_type lora --target_modules all-router"), "target_modules = \"all-router\" is not modelled by this version (read are all-linear, linear_qkv"));
-  CHECK(holds(why("--tuner_type lora --modules_to_save word_embeddings"), "modules_to_save"));
+  CHECK(holds(why("--tuner_type lora --modules_to_save linear_qkv"), "modules_to_save"));
   CHECK(holds(why("--attention_backend unfused"), "padding_free = true is not modelled by this version (beside attention_backend unfused)"));
-  CHECK(holds(why("--task_type seq_cls"), "task_type = \"seq_cls\" is not modelled"));
+  CHECK(holds(why("--task_type seq_cls"), "num_labels is required"));
+  CHECK(holds(why("--task_type reranker"), "accepted: causal_lm, seq_cls, embedding, generative_reranker"));
+  CHECK(holds(why("--task_type embedding"), "no file says how many texts an example has"));
   CHECK(holds(why("--freeze_parameters_ratio 0.5"), "freeze_parameters_ratio"));
   CHECK(holds(why("--twinkle 3"), "twinkle is not known here"));
   const auto on_host = job_of({launch("--optimizer_cpu_offload true --use_precision_aware_optimizer true --optimizer_offload_fraction 0.75")});
   CHECK(on_host.offload.optimizer == place::on_cpu);
   CHECK(on_host.offload.optimizer_fraction == 750'000);
   CHECK(holds(why("--global_batch_size 24"), "must be a multiple of micro_batch_size, 16, found 24"));
-  CHECK(holds(refusal_of({launch("", "megatron rlhf")}), "with a second model or with generation"));
+  CHECK(holds(refusal_of({launch("--rlhf_type gkd", "megatron rlhf")}), "rlhf_type \"gkd\" over Megatron-Core is not modelled by this version; accepted: dpo, kto, rm"));
+  CHECK(holds(refusal_of({launch("--rlhf_type dpo --ref_model Qwen/Qwen2.5-14B", "megatron rlhf")}), "a reference that is another model"));
   const imported::text open{"sft.sh", "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen2.5-7B-Instruct --micro_batch_size 2 --global_batch_size 32\n"};
   CHECK(holds(refusal_of({open}), "no file says how long a sequence is: add --set batch.sequence=TOKENS"));
   CHECK(job_of({open}, {"batch.sequence=8192"}).batch == batch{.micro = 1, .sequence = 8192, .accumulation = 2});
   // It overlaps the shared experts, where there are any.
   const auto overlaps = [](const std::string& model) { return imported::text{"sft.sh", "NPROC_PER_NODE=8 megatron sft --max_length 512 --expert_model_parallel_size 4 --moe_shared_expert_overlap true --model " + model + "\n"}; };
   CHECK(job_of({overlaps("Qwen/Qwen3-30B-A3B")}).parallel.expert == 4);
-  CHECK(holds(refusal_of({overlaps("Qwen/Qwen1.5-MoE-A2.7B")}), "moe-shared-expert-overlap = true is not modelled"));
-  CHECK(holds(refusal_of({{"sft.sh", "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen2.5-VL-7B-Instruct --max_length 2048\n"}}), "models that see"));
+  CHECK(job_of({overlaps("Qwen/Qwen1.5-MoE-A2.7B")}).parallel.expert == 4);
+  CHECK(holds(refusal_of({overlaps("Qwen/Qwen1.5-MoE-A2.7B --tensor_model_parallel_size 2")}), "moe-shared-expert-overlap = true is not modelled"));
+  CHECK(holds(refusal_of({{"sft.sh", "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen2.5-VL-7B-Instruct --max_length 2048 --freeze_vit false\n"}}), "freeze_vit = false is not modelled"));
   CHECK(holds(refusal_of({{"sft.sh", "NPROC_PER_NODE=8 megatron sft --model openai/gpt-oss-20b --max_length 2048 --padding_free false --attention_backend unfused\n"}}), "attention with sinks (gpt-oss) is not modelled over Megatron-Core"));
 }
 

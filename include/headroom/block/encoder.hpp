@@ -17,6 +17,15 @@ constexpr tensor first_positions(program& p, const scene& s, tensor x) {
   return y;
 }
 
+/// Texts that lie one behind the other in a row, each copied into a row of its own: every one is joined to its padding, then all are stacked. In
+/// backward each is padded to the whole row and added (ms-swift swift/model/patcher.py revert_padding_free). Texts are taken to be equally long.
+constexpr tensor padded_again(program& p, tensor x) {
+  const auto each = p.make(p.elements(x), p.width(x)), all = p.make(p.elements(x), p.width(x));
+  p.step(x.bit(), each.bit(), {.backward_temporary = p.size(x)});
+  p.step(each.bit(), all.bit());
+  return all;
+}
+
 /// CrossEntropyLoss over rows × classes: autocast computes it in fp32.
 constexpr tensor classify(program& p, const scene& s, const module_set& trained, tensor x, std::int64_t in) {
   const auto& m = *s.model;
@@ -63,6 +72,7 @@ constexpr program encoder_head(const scene& s, const module_set& trained, bool i
     y = ops::multiply(p, s, y, {.in = m.hidden, .out = m.hidden, .bias = true, .trains = trained.has(module::head)});
     y = ops::activate(p, s, y, activation_kind::tanh);
   }
+  if (s.scoring.repads) y = ops::padded_again(p, y);
   if (m.classes > 0) {
     if (!patches) y = ops::drop(p, y, s.drops.hidden);
     y = ops::classify(p, s, trained, y, m.hidden);
@@ -72,6 +82,24 @@ constexpr program encoder_head(const scene& s, const module_set& trained, bool i
     loss = p.make(1, 4);
     p.step(y.bit(), loss.bit());
   }
+  p.set_output(loss);
+  return p;
+}
+
+/// A generative reranker's score of each token: two rows of the language head are copied and multiplied, and the products' difference is read where a
+/// text ends. The two rows' gradient is as large as the head (ms-swift swift/utils/torch_utils.py get_generative_reranker_logits).
+constexpr program two_words_head(const scene& s, const module_set& trained, bool input_has_gradient) {
+  const auto& m = *s.model;
+  const bool trains = trained.has(module::head);
+  program p(s.granule);
+  auto x = p.input(checked::mul(s.tokens, m.hidden), s.residual_width, input_has_gradient);
+  if (!m.no_final_norm) x = ops::norm(p, s, x, m.hidden, trained.has(module::norm));
+  if (s.autocast) x = ops::cast(p, x, s.width);
+  const auto words = p.make(checked::mul(2, m.hidden), s.width), scores = p.make(checked::mul(2, s.tokens), s.width), apart = p.make(s.tokens, s.width), loss = p.make(1, 4);
+  p.step(0, words.bit(), {.weight_gradient = trains ? p.rounded(checked::mul(s.vocabulary, m.embedding_width()), s.weight_width) : bytes{0}, .gradient_waits = m.tied});
+  p.step(x | words, scores.bit(), {.saves = (trains ? x.bit() : 0) | (p.needs_gradient(x) ? words.bit() : 0)});
+  p.step(scores.bit(), apart.bit());
+  p.step(apart.bit(), loss.bit(), {.saves = apart.bit()});
   p.set_output(loss);
   return p;
 }

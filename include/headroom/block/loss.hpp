@@ -201,11 +201,41 @@ constexpr tensor loss_of_last(program& p, const scene& s, tensor n, const matrix
   last.tokens = checked::mul(s.samples, s.kept);
   last.kept = 0;
   const auto elements = checked::mul(last.tokens, head.in);
-  const auto part = s.samples > 1 ? p.make(elements, p.width(n)) : p.view(n, elements);
+  const auto part = s.samples > 1 && !s.scoring.one_row ? p.make(elements, p.width(n)) : p.view(n, elements);
   p.step(n.bit(), part.bit());
   auto logits = multiply(p, last, part, head);
   if (s.adapts(module::head)) logits = adapt(p, last, part, logits, head.in, s.vocabulary);
   return loss_of(p, last, logits, pieces_of(last));
+}
+
+}  // namespace ops
+
+namespace ops {
+
+/// The loss that balances experts, beside the scalar (transformers models/mixtral/modeling_mixtral.py load_balancing_loss_func, which the models with
+/// routers of softmax share): of all layers' router logits, which forward keeps, one tensor and its softmax in fp32. The experts that were chosen become
+/// a one-hot tensor of 8-byte numbers, rows × chosen × experts, and one of 4 bytes. With a mask of padding that is spread to as many 8-byte numbers,
+/// and multiplied; a product with the probabilities saves a mask of theirs.
+constexpr tensor balance_experts(program& p, const scene& s, tensor scalar) {
+  const auto& e = s.model->experts;
+  std::int64_t layers = 0;
+  for (std::int64_t i = 0; i < s.model->layers; ++i) layers += s.model->sparse_layer(i) ? 1 : 0;
+  const auto rows = checked::mul(layers, s.tokens), scores = checked::mul(rows, e.count), chosen = checked::mul(scores, e.active);
+  const auto recorded = p.make(scores, s.width, row::logits), probabilities = p.make(scores, 4, row::logits);
+  p.step(0, recorded.bit());
+  p.hold_in_forward(recorded);
+  p.step(0, probabilities.bit(), {.holds = recorded.bit(), .forward_temporary = p.rounded(scores, s.width)});
+  tensor_set kept = probabilities.bit();
+  bytes peak = p.rounded(scores, s.width) + p.rounded(chosen, 8) + p.rounded(chosen, 4);  // the joined logits are named to the end
+  if (!s.packed) {
+    const auto mask = p.make(scores, 8, row::logits);
+    p.step(0, mask.bit());
+    kept |= mask.bit();
+    peak += p.rounded(chosen, 8) + p.rounded(chosen, 4);
+  }
+  const auto sum = p.make(1, 4);
+  p.step(scalar.bit() | kept, sum.bit(), {.saves = kept, .forward_temporary = peak, .temporaries = row::logits});
+  return sum;
 }
 
 }  // namespace ops
@@ -228,7 +258,8 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
   p.sum_out_of_place(s.habits->autograd.sums_out_of_place);
   const auto n = ops::head_input(p, s, trained, input_has_gradient);
   if (chunked_head || s.loss_program == loss_style::fused_linear) {
-    p.set_output(chunked_head ? ops::chunked_head_and_loss(p, s, n, head, chunk) : ops::fused_linear_cross_entropy(p, s, n, trains));
+    const auto scalar = chunked_head ? ops::chunked_head_and_loss(p, s, n, head, chunk) : ops::fused_linear_cross_entropy(p, s, n, trains);
+    p.set_output(s.loss.balances_experts ? ops::balance_experts(p, s, scalar) : scalar);
     return p;
   }
   if (s.loss_program == loss_style::cut) {
@@ -246,7 +277,8 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
     p.step(logits.bit(), whole.bit());
     logits = whole;
   }
-  p.set_output(ops::loss_of(p, s, logits, pieces));
+  const auto scalar = ops::loss_of(p, s, logits, pieces);
+  p.set_output(s.loss.balances_experts ? ops::balance_experts(p, s, scalar) : scalar);
   return p;
 }
 

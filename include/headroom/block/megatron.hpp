@@ -255,9 +255,10 @@ constexpr tensor masked_language_layer(program& p, const scene& s, const module_
   return norm(p, s, activated, s.stream_tokens());
 }
 
-/// What stands in the head's place where there is none, as ms-swift has it (swift/megatron/model/gpt_model.py _postprocess, since 78ec9c4a7 of 2026-01-22 for
-/// embeddings): hidden states of all tensor-parallel ranks' positions, divided by their norm; or a score, or classes, of each.
-constexpr tensor scored_hidden_states(program& p, const scene& s, const module_set& trained, tensor x) {
+/// What ms-swift ends a model with that has no head over the vocabulary (mcore_bridge model/gpt_model.py _postprocess): all tokens are gathered; scores are
+/// made by a matrix that is whole on every rank, or the hidden states are divided by their lengths (F.normalize). They are turned to batch first, which
+/// copies them where there are several rows, and one position of each text is read.
+constexpr tensor pooled_loss(program& p, const scene& s, const module_set& trained, tensor x) {
   const auto& m = *s.model;
   const auto elements = checked::mul(s.tokens, m.hidden);
   auto whole = x;
@@ -265,16 +266,44 @@ constexpr tensor scored_hidden_states(program& p, const scene& s, const module_s
     whole = p.make(elements, s.width);
     p.step(x.bit(), whole.bit());
   }
-  if (m.classes == 0) {
-    const auto norms = p.make(s.tokens, s.width), y = p.make(elements, s.width);
-    p.step(whole.bit(), norms.bit(), {.saves = whole | norms});
-    p.step(whole | norms, y.bit(), {.saves = whole | norms});
-    return y;
-  }
   const bool trains = trained.has(module::head);
-  const auto scores = p.make(checked::mul(s.tokens, m.classes), s.width);
-  p.step(whole.bit(), scores.bit(), {.saves = trains ? whole.bit() : 0, .weight_gradient = weight_gradient(p, s, checked::mul(m.classes, m.hidden), trains), .splits = true});
-  return scores;
+  tensor y{};
+  if (m.classes > 0) {
+    y = p.make(checked::mul(s.tokens, m.classes), s.width);
+    p.step(whole.bit(), y.bit(), {.saves = trains ? whole.bit() : 0, .weight_gradient = weight_gradient(p, s, checked::mul(m.classes, m.hidden), trains), .splits = true});
+  } else {
+    y = p.make(elements, s.width);
+    const auto lengths = p.make(checked::mul(2, s.tokens), s.width);
+    p.step(whole.bit(), y | lengths, {.saves = whole | lengths, .backward_temporary = 2 * p.size(whole)});
+  }
+  if (s.samples > 1) {
+    const auto turned = p.make(p.elements(y), s.width);
+    p.step(y.bit(), turned.bit());
+    y = turned;
+  }
+  const auto loss = p.make(1, 4);
+  p.step(y.bit(), loss.bit());
+  return loss;
+}
+
+/// A generative reranker's scores: every rank gathers the logits of the whole vocabulary, and reads two words' of each token. In backward a tensor of zeros
+/// as large is made for each, and they are added.
+constexpr tensor two_words_loss(program& p, const scene& s, const module_set& trained, tensor x) {
+  const auto& m = *s.model;
+  const bool trains = trained.has(module::head);
+  const auto logits = p.make(divided(s, s.vocabulary), s.width, row::logits);
+  p.step(x.bit(), logits.bit(),
+         {.saves = trains ? x.bit() : 0, .backward_temporary = s.sequence_split > 1 ? p.rounded(checked::mul(s.tokens, m.hidden), s.width) : bytes{0},
+          .weight_gradient = weight_gradient(p, s, checked::mul(s.vocabulary, m.hidden) / s.tensor, trains), .splits = true});
+  auto whole = logits;
+  if (s.tensor > 1) {
+    whole = p.make(checked::mul(s.tokens, s.vocabulary), s.width, row::logits);
+    p.step(logits.bit(), whole.bit());
+  }
+  const auto apart = p.make(s.tokens, s.width), loss = p.make(1, 4);
+  p.step(whole.bit(), apart.bit(), {.backward_temporary = p.size(whole), .temporaries = row::logits});
+  p.step(apart.bit(), loss.bit(), {.saves = apart.bit()});
+  return loss;
 }
 
 /// Head and loss of the last stage. Without multi-token prediction the final norm comes first. With it the norm has run already, and
@@ -287,13 +316,11 @@ constexpr program head_and_loss(const scene& s, const module_set& trained) {
   const auto x = p.input(streamed(s, m.hidden), s.residual_width, true);
   if (m.mtp_layers == 0) {
     auto last = norm(p, s, x, s.stream_tokens());
-    if (m.head == head_kind::none) {
-      const auto scalar = p.make(1, 4);
-      p.step(scored_hidden_states(p, s, trained, last).bit(), scalar.bit());
-      p.set_output(scalar);
+    if (m.head == head_kind::masked_language) last = masked_language_layer(p, s, trained, last);
+    if (m.head == head_kind::none || s.scoring.of_two_words) {
+      p.set_output(s.scoring.of_two_words ? two_words_loss(p, s, trained, last) : pooled_loss(p, s, trained, last));
       return p;
     }
-    if (m.head == head_kind::masked_language) last = masked_language_layer(p, s, trained, last);
     p.set_output(head_loss(p, s, trained, last));
     return p;
   }

@@ -29,7 +29,7 @@ constexpr tensor scores_at_once(program& p, const scene& s, tensor x) {
 /// One sample after the other. Of 16-bit logits its log-probabilities are saved; in backward gather's zeros, then the gradient. Of fp32 ones
 /// gather and logsumexp both save the logits; logsumexp makes exponentials, in backward a difference and its exponential beside the gradient.
 constexpr tensor scores_by_sample(program& p, const scene& s, tensor x) {
-  const auto n = s.scoring.one_row ? 1 : s.samples;
+  const auto n = s.scoring.by_token ? s.tokens : s.scoring.one_row ? 1 : s.samples;
   const auto one = p.rounded(p.elements(x) / n, p.width(x));
   const auto scores = p.make(s.tokens, p.width(x));
   if (p.width(x) < 4 && !p.needs_gradient(x)) {
@@ -211,6 +211,66 @@ constexpr tensor divergence_from_teacher(program& p, const scene& s, tensor logi
   return scalar;
 }
 
+/// What 512 tokens' divergence leaves for its backward, in tensors as large as these tokens' logits, and what it makes on the way.
+struct divergence_piece {
+  std::int64_t saved{}, forward{}, backward{};
+};
+/// ms-swift's jsd_loss (swift/rlhf_trainers/gkd_loss.py): the student's log-probabilities are always saved, by log_softmax.
+/// Jensen-Shannon: two shifted sums, stacked, and their log-sum-exp (3 saved); exp(t) and (t - m), whose product is summed: exp(t) is saved; exp(s) and
+/// (s - m): both are. Forward: exp(t). Reverse: exp(s) and (s - t). What is there beside them for a moment was counted (tests/data/loss_counts.jsonl).
+constexpr divergence_piece piece_of(divergence_kind k) {
+  switch (k) {
+    case divergence_kind::forward: return {.saved = 2, .forward = 3, .backward = 1};
+    case divergence_kind::reverse: return {.saved = 3, .forward = 2, .backward = 2};
+    case divergence_kind::jensen_shannon: break;
+  }
+  return {.saved = 7, .forward = 2, .backward = 5};
+}
+
+/// Of the copy that is read, or the logits that a server's teacher has named: the quotient, and the pieces.
+constexpr tensor pieces_of_divergence(program& p, const scene& s, tensor logits, tensor read) {
+  const auto w = p.width(logits);
+  const auto named = [&](tensor x) { p.hold_in_forward(x); return x; };
+  p.step(logits.bit(), read.bit());
+  const auto compared = s.scoring.top > 0 ? checked::mul(s.tokens, s.scoring.top) : p.elements(read);
+  auto scaled = read;
+  if (s.scoring.top > 0) {
+    scaled = p.make(compared, w);
+    p.step(read.bit(), scaled.bit());
+  }
+  const auto quotient = named(p.make(compared, w, row::logits));
+  p.step(scaled.bit(), quotient.bit());
+  const auto how = piece_of(s.scoring.towards);
+  const auto n = checked::ceil_div(s.tokens, 512);
+  const auto one = p.rounded(n > 1 ? checked::mul(512, compared / s.tokens) : compared, w);
+  const auto saved = p.make(checked::mul(how.saved, compared), w, row::logits), scalar = p.make(1, 4);
+  const auto all = p.rounded(compared, w);
+  const auto kept = how.saved * one, rest = n > 1 ? how.saved * all - (n - 1) * kept : kept;  // of a piece, of the last
+  auto backward = how.backward * one - all;                                                    // in the first piece, which has no gradient of all tokens yet
+  if (n > 1) backward = max(backward, max(how.backward * one - rest, 2 * all - kept - rest));
+  p.step(quotient.bit(), saved | scalar, {.saves = saved.bit(), .forward_temporary = how.forward * one, .backward_temporary = max(backward, bytes{0}), .temporaries = row::logits});
+  return scalar;
+}
+
+/// … of copies of the tokens that have a label, divided by the temperature: of each model the copy and the quotient are named until the function
+/// returns. In backward, from the last piece on, a piece's gradient is padded to all tokens and added: the first stands beside all that was saved;
+/// when the second is added, there are both and their sum.
+/// `top`: of the largest logits of the teacher alone, which is a server.
+constexpr tensor divergence_in_pieces(program& p, const scene& s, tensor logits) {
+  const auto w = p.width(logits);
+  const auto named = [&](tensor x) { p.hold_in_forward(x); return x; };
+  const auto read = named(p.make(p.elements(logits), w, row::logits));
+  if (s.compares) {
+    p.other_here();
+    const auto theirs = others_logits(p, s, w);
+    if (s.scoring.top > 0) return pieces_of_divergence(p, s, logits, read);
+    const auto copy = named(p.make(p.elements(theirs), w, row::logits)), quotient = named(p.make(p.elements(theirs), w, row::logits));
+    p.step(theirs.bit(), copy.bit());
+    p.step(copy.bit(), quotient.bit());
+  }
+  return pieces_of_divergence(p, s, logits, read);
+}
+
 /// Tensor.div_ of a view of the logits, which all of them are then computed from: in backward the gradient is copied whole, its part copied
 /// once more and divided (torch csrc/autograd/functions/tensor.cpp CopySlices::apply_impl).
 constexpr tensor divided_in_place(program& p, const scene& s, tensor logits) {
@@ -243,7 +303,8 @@ constexpr tensor method_scalar(program& p, const scene& s, tensor logits) {
   p.returns_here();
   if (s.scoring.keeps_logits) p.hold_through_backward(logits);
   logits = divided(p, s, logits);
-  return s.scoring.divergence ? divergence_from_teacher(p, s, logits) : compared_scores(p, s, logits);
+  if (s.scoring.divergence) return s.scoring.in_pieces ? divergence_in_pieces(p, s, logits) : divergence_from_teacher(p, s, logits);
+  return compared_scores(p, s, logits);
 }
 
 }  // namespace headroom::ops

@@ -60,10 +60,11 @@ constexpr double spared_flops(const settled_job& s, const inventory& list, const
 template <class Layers>
 constexpr void count_flops(step_cost& r, const settled_job& s, const inventory& list, const Layers& layers) {
   const auto& j = *s.source;
-  const double sequences = product(j.batch.micro, s.data, traits_of(j.objective.kind).sequences) * static_cast<double>(j.batch.accumulation);
+  const double sequences = product(j.batch.micro, s.data, sequences_of(j.objective)) * static_cast<double>(j.batch.accumulation);
   auto m = s.model;
   if (j.batch.images.none) m.vision = {};
   auto f = forward_flops_of(m, list, sequences, static_cast<double>(s.layer.sequence), causal_convention::whole_square, layers);
+  if (s.layer.scoring.of_two_words && !j.framework.modules.megatron()) f.head = 0;
   if constexpr (Layers::any_own) {
     f.attention += own_flops(s, sequences, layers);
     r.assumptions.add(time_assumption::own_matrices_alone, !Layers::tells_all_flops);

@@ -169,6 +169,10 @@ constexpr both_passes head_seconds(const cost_scene& c, const inventory& list) {
   both_passes t;
   const auto& m = c.job->model;
   const auto& l = c.layer;
+  if (l.scoring.of_two_words && !c.job->source->framework.modules.megatron()) {
+    add_traffic(t, c, with_made([&] { return two_words_head(l, c.trained, true); }, traffic_of));
+    return t;
+  }
   const double heads = static_cast<double>(1 + m.mtp_layers);
   if (l.kept > 0 && l.kept < l.sequence) [[unlikely]] {  // the head reads the last positions alone
     auto last = c;

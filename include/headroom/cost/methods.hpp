@@ -10,7 +10,7 @@
 namespace headroom::detail {
 
 /// Sequences that a GPU trains on in a step.
-constexpr double sequences_of_step(const job& j) { return product(j.batch.micro, j.batch.accumulation, traits_of(j.objective.kind).sequences); }
+constexpr double sequences_of_step(const job& j) { return product(j.batch.micro, j.batch.accumulation, sequences_of(j.objective)); }
 
 /// One forward without a graph of a job's micro-batch; where its weights are gathered, behind that.
 template <class Rates, class Layers>
@@ -99,7 +99,9 @@ template <class Rates, class Layers>
   const auto& j = *s.source;
   const auto& o = j.objective;
   double forwards = own_scores(j, s, rates_for, layers);
-  if (other_model_of(j) != other_weights::none) forwards += other_seconds(j, o.has_teacher() ? o.frozen : model_role{}, rates_for, layers);
+  // ms-swift's KTO runs both models over mismatched answers, too (kto_trainer.py _compute_kl_logps).
+  const bool mismatched = o.kind == objective_kind::kto && o.code == method_code::ms_swift;
+  if (other_model_of(j) != other_weights::none) forwards += (mismatched ? 3 : 1) * other_seconds(j, o.has_teacher() ? o.frozen : model_role{}, rates_for, layers);
   if (o.has_reward()) forwards += other_seconds(j, o.frozen, rates_for, layers);
   if (o.reward_adapter) forwards += other_seconds(j, {}, rates_for, layers);
   if (o.critic.given()) forwards += critic_seconds(j, rates_for, layers);

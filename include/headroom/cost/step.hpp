@@ -208,7 +208,7 @@ constexpr step_cost step_of(const cost_scene& c, const stage_load& load, const r
 
   r.gpus = static_cast<double>(j.hardware.gpus());
   r.peak = c.on.peak;
-  r.tokens = product(j.batch.micro, s.data, traits_of(j.objective.kind).sequences) * micros * static_cast<double>(s.layer.sequence);
+  r.tokens = product(j.batch.micro, s.data, sequences_of(j.objective)) * micros * static_cast<double>(s.layer.sequence);
   return r;
 }
 constexpr step_cost step_of(const cost_scene& c, const stage_load& load, const rank_parameters& n) { return step_of(c, load, n, c.on.links); }

@@ -48,7 +48,7 @@ inline std::string plan_text(const job& j) {
     text += " (" + std::string{text_of(j.parallel.schedule)} + ")";
   text += ", batch " + std::to_string(j.batch.micro) + " x " + (j.batch.varies() ? "up to " : "") + grouped(j.batch.longest());
   if (j.batch.accumulation > 1) text += " x " + std::to_string(j.batch.accumulation);
-  if (const auto n = traits_of(j.objective.kind).sequences; n > 1) text += n == 2 ? " pairs" : " groups of " + std::to_string(n);
+  if (const auto n = sequences_of(j.objective); n > 1) text += n == 2 ? " pairs" : " groups of " + std::to_string(n);
   if (j.objective.kind != objective_kind::sft) text += ", " + std::string{text_of(j.objective.kind)};
   text += images_text(j);
   if (j.recompute.mode != recompute_mode::none) text += ", " + std::string{text_of(j.recompute.mode)} + " recompute";

@@ -54,7 +54,7 @@ class line_judge {
   static bool divided(const job& j) {
     return !j.measured.given() && j.framework.modules.megatron() && !j.framework.modules.nanotron() && !j.framework.modules.deepspeed() && j.framework.runtime == runtime::autograd && j.hardware.kinds() == 1 &&
            j.hardware.accelerator().maker != vendor::cpu && j.hardware.host_memory == bytes{0} && j.hardware.nvme == bytes{0} && j.offload.activations == place::on_gpu &&
-           j.optimizer.vector_moments == 0 && !j.model.pattern.given() && !captures_first(j);
+           j.optimizer.vector_moments == 0 && !j.model.pattern.given() && !captures_first(j) && j.objective.kind == objective_kind::sft && j.model.vision.kind == vision_kind::none;
   }
 
   const job* job_{};

@@ -49,15 +49,21 @@ struct method_loss {
   bool means_halves{};             ///< each model's logits of the first half of the samples are copied for a metric, then those of the others
   bool keeps_hidden_states{};      ///< the forward returns every layer's input, which the graph has of the policy and nobody of the reference
   bool one_row{};                  ///< samples lie one behind the other in a row, which is scored as one
+  bool by_token{};                 ///< … and there token after token
+  bool repads{};                   ///< texts of such a row are copied, each into a row of its own, before one position of each is read
+  bool of_two_words{};             ///< a score is the difference of two words' logits
+  bool in_pieces{};                ///< a divergence is computed of 512 tokens at a time, of copies of both models' logits
   bool divergence{};               ///< a divergence from the teacher's distribution instead of scores
+  divergence_kind towards{};
+  std::int32_t top{};              ///< of the teacher's logits so many a token are compared; 0: all
   friend constexpr bool operator==(const method_loss&, const method_loss&) = default;
 };
 
 /// Sources: TRL trl/trainer/dpo_trainer.py and kto_trainer.py _compute_loss (since 0.29), trl/experimental/{orpo,cpo}/*_trainer.py concatenated_forward and
 /// get_batch_logps, trl/experimental/gkd/gkd_trainer.py generalized_jsd_loss; 0.15 to 0.28 dpo_trainer.py
 /// concatenated_forward (output_hidden_states since 0.19, 53c4a7c2b of 2025-06-12); up to 0.11 get_batch_logps;
-/// ms-swift swift/rlhf_trainers/dpo_trainer.py concatenated_forward and rlhf_mixin.py get_per_token_logps (the likelihood from scores since 19b34bc5c of
-/// 2025-06-11; label by label since c60ceecfe of 2025-05-15, get_batch_logps and get_nll_loss before); LLaMA-Factory
+/// ms-swift swift/rlhf_trainers/dpo_trainer.py concatenated_forward, kto_trainer.py forward, gkd_loss.py and rlhf_mixin.py get_per_token_logps (the
+/// likelihood from scores since 19b34bc5c of 2025-06-11; label by label since c60ceecfe of 2025-05-15, get_batch_logps and get_nll_loss before); LLaMA-Factory
 /// src/llamafactory/train/dpo/trainer.py concatenated_forward and trainer_utils.py get_batch_logps; OpenRLHF openrlhf/models/actor.py forward.
 /// GRPO and RLOO: TRL trl/trainer/grpo_trainer.py _get_per_token_logps_and_entropies: in place since 1.0 (c49f3753e of 2026-03-10, rloo_trainer.py
 /// f18d59425), a copy before; entropies 128 tokens at a time since 0.23 (deae7e00b of 2025-09-04), sample by sample since 0.20 (7e8ef867a of
@@ -73,6 +79,7 @@ struct method_loss {
 constexpr method_loss loss_of(const objective& o, bool kernels) {
   const auto half = o.kind == objective_kind::orpo || o.kind == objective_kind::cpo ? half_entropy::before : half_entropy::none;
   const bool compares = traits_of(o.kind).reference;
+  if (traits_of(o.kind).teacher && o.code == method_code::ms_swift) return {.shifts = false, .names_reference = true, .in_pieces = true, .divergence = true, .towards = o.divergence, .top = o.top_logits};
   if (traits_of(o.kind).teacher) return {.names_reference = true, .divergence = true};
   if (o.kind == objective_kind::online_dpo) return {.scores = label_scores::whole, .names_logits = false, .reads_completion = true};
   if (o.kind == objective_kind::ppo) switch (o.code) {
@@ -106,6 +113,7 @@ constexpr method_loss loss_of(const objective& o, bool kernels) {
       if (compares) return {.scores = label_scores::by_sample, .shifts = false, .likelihood = o.sft_weight > 0 ? half_entropy::after_as_they_are : half_entropy::unused, .names_logits = false};
       break;
     case method_code::ms_swift:
+      if (o.kind == objective_kind::kto) return {.scores = label_scores::by_sample, .shifts = false, .names_logits = false};
       if (compares) return {.scores = label_scores::by_sample, .shifts = false};
       break;
     default: break;
@@ -137,7 +145,7 @@ constexpr bool models_loss(const objective& o) {
     case method_code::trl_0_14: return is(dpo, orpo, cpo, simpo);
     case method_code::ms_swift_3_5:
     case method_code::ms_swift_3_4: return is(dpo);
-    case method_code::ms_swift: return is(dpo, orpo, cpo, simpo, reward, classification, embedding, rerank);
+    case method_code::ms_swift: return is(dpo, kto, orpo, cpo, simpo, distill, reward, classification, embedding, rerank);
     case method_code::llama_factory: return is(dpo, kto, orpo, simpo, reward);
     case method_code::openrlhf: return is(sft, dpo, reward);
     default: return false;

@@ -18,6 +18,10 @@ enum class method_code : std::uint8_t { unset, trl, trl_0_29, trl_0_28, trl_0_22
 /// swapped in from the host; once, before the first step, so that they are data; or there is none.
 enum class reference_way : std::uint8_t { unset, copy, adapter_off, swapped, precomputed, none };
 
+/// Which divergence a distillation computes of the teacher's distribution and the student's: the generalised Jensen-Shannon divergence, or one of its
+/// ends (Agarwal et al. 2023, equation 1: beta between 0 and 1, 0, or 1).
+enum class divergence_kind : std::uint8_t { jensen_shannon, forward, reverse };
+
 /// A model beside the one that trains: its own shape, and what its standing has of its own. The rest is the job's.
 struct model_role {
   shape model{};                     ///< no layers: there is no such model
@@ -41,6 +45,10 @@ struct objective {
   bool reward_adapter{};             ///< the reward model is the trained one with other adapters, which lie beside its own
   model_role frozen{};               ///< the teacher of a distillation; else a reward model, without which a function or a server scores
   model_role critic{};               ///< trains beside the policy: a score for each token instead of the vocabulary's head
+  std::int32_t texts{};              ///< of each example of an embedding or a reranker: with its negatives; 0: as many as the method has
+  bool generative{};                 ///< a reranker's score is the difference of two words' logits, made by two rows of the language head
+  divergence_kind divergence{};      ///< of a distillation
+  std::int32_t top_logits{};         ///< of the teacher's logits so many a token are compared, the largest; 0: all
 
   [[nodiscard]] constexpr bool has_teacher() const { return kind == objective_kind::distill && frozen.given(); }
   [[nodiscard]] constexpr bool has_reward() const { return kind != objective_kind::distill && frozen.given(); }
@@ -54,6 +62,9 @@ constexpr bool has_own_loss(const objective& o) { return o.kind != objective_kin
 /// Whether the trained model keeps its language head beside the score for which it trains (LLaMA-Factory: TRL's
 /// AutoModelForCausalLMWithValueHead, trl/models/modeling_value_head.py up to 0.11).
 constexpr bool scores_beside_words(const objective& o) { return o.kind == objective_kind::reward && o.code == method_code::llama_factory; }
+
+/// … or keeps it though its loss reads no logits over the vocabulary.
+constexpr bool keeps_language_head(const objective& o) { return scores_beside_words(o) || (o.kind == objective_kind::rerank && o.generative); }
 
 /// What a method is, apart from who runs it.
 struct objective_traits {
@@ -87,10 +98,16 @@ static_assert([] {
   return true;
 }(), "the table has one entry for each method, in their order");
 
+/// Sequences of each example that batch.micro counts.
+constexpr std::int64_t sequences_of(const objective& o) { return o.texts > 0 ? o.texts : all_objectives[static_cast<std::size_t>(o.kind)].sequences; }
+
 /// Methods that train on what the model generates.
 constexpr bool generates(objective_kind k) { return k == objective_kind::online_dpo || k == objective_kind::ppo || k == objective_kind::grpo || k == objective_kind::rloo; }
 
-/// … and score the completions before they train on them. Online DPO compares them with the reference while it trains.
+/// … or may: ms-swift's distillation learns from answers of the student's own, where a rollout is given (swift/rlhf_trainers/gkd_trainer.py _rollout_samples).
+constexpr bool may_generate(const objective& o) { return generates(o.kind) || (o.kind == objective_kind::distill && o.code == method_code::ms_swift); }
+
+/// Methods that generate and score the completions before they train on them. Online DPO compares them with the reference while it trains.
 constexpr bool scores_first(objective_kind k) { return generates(k) && k != objective_kind::online_dpo; }
 
 /// Whose actor and critic are one module, of which one backward and one update are made (TRL's PolicyAndValueWrapper); elsewhere each has an

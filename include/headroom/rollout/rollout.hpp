@@ -43,6 +43,7 @@ struct rollout {
   number_format kv_format{};        ///< of keys and values; not set(): as the weights
   std::int64_t batched_tokens{};    ///< tokens of one of its forwards, at most; 0: the trainer's choice
   std::int64_t prompt{}, completion{};  ///< tokens, at most; together batch.sequence
+  std::int64_t data_answers{};      ///< tokens of the data set's longest answer, where a part of a distillation's batches learns from those; 0: none does
   std::int64_t generations{};       ///< completions of each prompt; 0: not said
   std::int64_t batch{};             ///< completions that a GPU scores at once; 0: as many as it trains on at once
   std::int64_t sync_bucket_mib{-1}; ///< verl's buffer for weights on their way; 0: without one; -1: 2048

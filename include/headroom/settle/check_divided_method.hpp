@@ -7,11 +7,18 @@
 
 namespace headroom::detail {
 
-/// Whether a trainer's code of a method over Megatron's layers is modelled. Sources: ms-swift swift/megatron/trainers/{dpo,kto,reward,embedding}_trainer.py; verl
-/// verl/workers/megatron_workers.py and verl/workers/actor/megatron_actor.py.
+/// Heads of ms-swift's over Megatron's layers that make no logits of all words.
+constexpr bool pools_over_megatron(const objective& o) {
+  using enum objective_kind;
+  return o.code == method_code::ms_swift_megatron && (o.kind == reward || o.kind == classification || o.kind == embedding || (o.kind == rerank && o.generative));
+}
+
+/// Whether a trainer's code of a method over Megatron's layers is modelled. Sources: ms-swift swift/megatron/trainers/{dpo,kto,reward,embedding,reranker}_trainer.py;
+/// verl verl/workers/megatron_workers.py and verl/workers/actor/megatron_actor.py.
 constexpr bool models_divided(const objective& o) {
   using enum objective_kind;
-  if (of_swift_megatron(o.code)) return o.kind == dpo || o.kind == kto || o.kind == reward || o.kind == classification || o.kind == embedding;
+  if (pools_over_megatron(o)) return true;
+  if (of_swift_megatron(o.code)) return o.kind == dpo || o.kind == kto;
   return o.code == method_code::verl && (o.kind == grpo || o.kind == rloo);
 }
 
@@ -21,14 +28,16 @@ constexpr objection check_divided_method(const job& j, const No& no) {
   const auto& m = j.model;
   const auto& modules = j.framework.modules;
   if (!models_divided(o))
-    return no("headroom: over Megatron's layers DPO, KTO, reward, classification and embedding are modelled as ms-swift runs them (objective.trainer \"ms-swift-megatron\"), GRPO and RLOO as verl does (\"verl\"); objective.kind or trainer");
+    return no("headroom: over Megatron's layers DPO, KTO, reward, classification, embedding and generative rerank are modelled as ms-swift runs them (objective.trainer \"ms-swift-megatron\"), GRPO and RLOO as verl does (\"verl\"); objective.kind or trainer");
   if (modules.nanotron() || modules.deepspeed()) return no("headroom: methods other than sft are modelled over Megatron-LM's own trainer alone; framework", j.framework.label);
   // A stage hands on what the reference made beside what the policy made (dpo_trainer.py forward_step).
-  if (!generates(o.kind) && j.parallel.pipeline > 1) return no("headroom: methods over Megatron's layers without an engine are not modelled with pipeline stages by this version; parallel.pipeline must be 1", j.parallel.pipeline);
-  if (m.encoder.layers > 0 || m.head != head_kind::language || m.bidirectional || m.mtp_layers > 0 || (m.classes > 0 && o.kind != objective_kind::classification))
+  if (!generates(o.kind) && !pools_over_megatron(o) && j.parallel.pipeline > 1) return no("headroom: DPO and KTO over Megatron's layers are not modelled with pipeline stages by this version; parallel.pipeline must be 1", j.parallel.pipeline);
+  if (m.encoder.layers > 0 || m.head != head_kind::language || m.bidirectional || m.mtp_layers > 0 || (m.classes > 0 && o.kind != objective_kind::classification) || (m.pattern.given() && pools_over_megatron(o)))
     return no("headroom: methods over Megatron's layers are modelled for decoders with a language head and without multi-token prediction by this version; model");
   if (j.sharding.gathers_units() || j.precision.compute.bits == 8 || j.framework.graphs.capture != graph_capture::none)
     return no("headroom: methods over Megatron's layers are not modelled with Megatron-FSDP, fp8 or CUDA graphs by this version");
+  if (pools_over_megatron(o) && j.offload.activations != place::on_gpu)
+    return no("headroom: heads that score or embed over Megatron's layers are not modelled with offloaded activations by this version; offload.activations must be \"gpu\"");
   if (o.has_reward() || o.critic.given()) return no("headroom: reward models and critics over Megatron's layers are not modelled by this version; leave objective.reward and critic out");
   if (generates(o.kind) && j.adapter.active()) return no("headroom: adapters over Megatron's layers beside an engine are not modelled by this version; leave adapter out");
   if (of_swift_megatron(o.code) && o.reference_at != place::on_gpu) return no("headroom: a reference that waits on the host is verl's (ref.megatron.param_offload); leave objective.reference_parameters_at out");

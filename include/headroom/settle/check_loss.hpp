@@ -11,10 +11,14 @@ template <class No>
 constexpr objection check_loss(const job& j, const No& no) {
   const auto kind = j.loss.kind;
   if (j.framework.modules.megatron()) {
+    if (j.loss.balances_experts) return no("headroom: loss.balances_experts is of transformers; Megatron balances experts within its layers: leave it out");
     if (kind == loss_kind::chunked || kind == loss_kind::fused_linear || kind == loss_kind::cut) return no("headroom: for megatron loss.kind must be vocab-parallel, full or fused");
     return {};
   }
   const auto style = j.framework.loss.style;
+  if (j.loss.balances_experts && (!j.model.sparse() || !j.framework.modules.eager() || j.framework.modules.dtensor() || (j.framework.label != "hf-trainer" && j.framework.label != "deepspeed") || j.objective.kind != objective_kind::sft ||
+                                  j.parallel.pipeline > 1 || kind == loss_kind::cut || j.compile))
+    return no("headroom: loss.balances_experts is modelled for fine-tuning (sft) of mixtures of experts under transformers' Trainer, all layers on each GPU and none compiled; framework must be hf-trainer or deepspeed", j.framework.label);
   if (kind == loss_kind::chunked && style != loss_style::chunked && style != loss_style::chunked_head && style != loss_style::chunked_in_loss)
     return no("headroom: loss.kind \"chunked\" is modelled for litgpt, torchtitan and torchtune alone by this version; choose full, fused or fused-linear", j.framework.label);
   if (kind == loss_kind::vocab_parallel && (j.parallel.tensor == 1 || !j.framework.modules.dtensor()))

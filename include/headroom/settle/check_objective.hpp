@@ -13,7 +13,10 @@ namespace headroom::detail {
 template <class No>
 constexpr objection check_reference(const job& j, const No& no) {
   const auto way = j.objective.reference;
-  if (!traits_of(j.objective.kind).reference && way != reference_way::unset && way != reference_way::none)
+  const bool distils = traits_of(j.objective.kind).teacher && j.objective.code == method_code::ms_swift;
+  if (distils && way != reference_way::unset && way != reference_way::adapter_off)
+    return no("headroom: a distillation's teacher may be the trained model with its adapters switched off; objective.reference must be adapter-off, or left out beside objective.teacher");
+  if (!distils && !traits_of(j.objective.kind).reference && way != reference_way::unset && way != reference_way::none)
     return no("headroom: this objective.kind has no reference model; leave objective.reference out");
   if (j.objective.sft_weight > 0) {
     const auto code = j.objective.code;
@@ -76,9 +79,20 @@ template <class No>
 constexpr objection check_teacher(const job& j, const No& no) {
   const auto& o = j.objective;
   const auto& t = o.frozen;
-  if (!traits_of(o.kind).teacher) return {};
+  const bool swift = o.code == method_code::ms_swift, over_megatron = o.code == method_code::ms_swift_megatron;
+  if (o.texts != 0 && o.kind != objective_kind::embedding && o.kind != objective_kind::rerank) return no("headroom: objective.texts is of embeddings and rerankers; objective.kind must be \"embedding\" or \"rerank\"");
+  if (o.texts < 0 || o.texts > 1024) return no("headroom: objective.texts must be from 1 to 1024", o.texts);
+  if (o.generative && (o.kind != objective_kind::rerank || !(swift || over_megatron))) return no("headroom: objective.generative is of ms-swift's rerankers; objective.kind must be \"rerank\", and objective.trainer \"ms-swift\" or \"ms-swift-megatron\"");
+  if (!traits_of(o.kind).teacher) {
+    if (o.divergence != divergence_kind::jensen_shannon || o.top_logits != 0) return no("headroom: objective.divergence and top_logits are of distillations; objective.kind must be \"distill\"");
+    return {};
+  }
+  if (o.code != method_code::unset && o.code != method_code::trl && !swift) return no("headroom: distillation is modelled by this version as TRL's and ms-swift's GKD trainers compute it; objective.trainer must be \"trl\" or \"ms-swift\"");
+  if (!swift && (o.divergence != divergence_kind::jensen_shannon || o.top_logits != 0)) return no("headroom: objective.divergence and top_logits are modelled as ms-swift computes them; objective.trainer must be \"ms-swift\"");
+  if (o.top_logits < 0 || o.top_logits > j.model.vocab) return no("headroom: objective.top_logits must be from 0 to the vocabulary", o.top_logits);
+  if (t.given() && o.reference == reference_way::adapter_off) return no("headroom: a distillation has one teacher: objective.teacher, or the model with its adapters switched off (objective.reference)");
+  if (!t.given() && (o.reference == reference_way::adapter_off || o.top_logits > 0)) return {};
   if (!t.given()) return no("headroom: a distillation needs objective.teacher, a model");
-  if (o.code != method_code::unset && o.code != method_code::trl) return no("headroom: distillation is modelled by this version as TRL's GKD trainer computes it, on a data set; objective.trainer must be \"trl\"");
   if (const auto why = check_role(j, t, no)) return why;
   if (t.model.vocab != j.model.vocab) return no("headroom: the teacher's logits are compared one by one with the student's: objective.teacher.model must have the student's vocabulary; it has", t.model.vocab);
   return {};
@@ -98,7 +112,7 @@ constexpr objection check_method_step(const job& j, const No& no) {
   if (scores_beside_words(o) && !j.adapter.active() && !j.sharding.by(sharder::deepspeed))
     return no("headroom: LLaMA-Factory's reward model keeps its language head, whose weights get no gradient: what becomes of their states is modelled under DeepSpeed, and with an adapter; sharding.kind must be \"zero\"");
   if (!generates(o.kind) && !models_loss(o))
-    return no("headroom: this objective.trainer's code of this method is not modelled by this version; trl is of every kind, trl-0.28 of dpo, trl-0.14 and ms-swift of dpo, orpo, cpo and simpo, llama-factory of dpo, kto, orpo, simpo and reward, openrlhf of sft, dpo and reward");
+    return no("headroom: this objective.trainer's code of this method is not modelled by this version; trl is of every kind, trl-0.28 of dpo, trl-0.14 of dpo, orpo, cpo and simpo, ms-swift of all but sft, llama-factory of dpo, kto, orpo, simpo and reward, openrlhf of sft, dpo and reward");
   if (f.runtime != runtime::autograd || f.modules.kind != layer_modules::eager || (f.label != "hf-trainer" && f.label != "deepspeed"))
     return no("headroom: methods other than sft are modelled over transformers' Trainer by this version: framework must be hf-trainer or deepspeed", f.label);
   if (j.parallel.pipeline > 1) return no("headroom: methods other than sft are not modelled with layers spread over GPUs; parallel.pipeline must be 1", j.parallel.pipeline);
@@ -107,7 +121,7 @@ constexpr objection check_method_step(const job& j, const No& no) {
   if (j.model.encoder.layers > 0 || j.model.head != head_kind::language || j.model.bidirectional)
     return no("headroom: methods other than sft are modelled for decoders with a language head by this version; model");
   if (j.compile) return no("headroom: compiled layers are not modelled for methods other than sft by this version; compile must be false");
-  if (o.kind == objective_kind::kto && o.code != method_code::llama_factory && j.batch.micro < 2) return no("headroom: TRL's KTO compares samples of a micro-batch with each other; batch.micro must be at least 2", j.batch.micro);
+  if (o.kind == objective_kind::kto && o.code != method_code::llama_factory && o.code != method_code::ms_swift && j.batch.micro < 2) return no("headroom: TRL's KTO compares samples of a micro-batch with each other; batch.micro must be at least 2", j.batch.micro);
   return {};
 }
 

@@ -69,7 +69,7 @@ constexpr objection check_generating_trainer(const job& j, const No& no) {
   const auto& r = j.rollout;
   const auto code = j.objective.code;
   const bool zero = j.sharding.by(sharder::deepspeed), units = j.sharding.gathers_units();
-  if (!models_generating(j.objective))
+  if (generates(j.objective.kind) && !models_generating(j.objective))
     return no("headroom: rollout is modelled for objective.trainer \"trl\", \"ms-swift\", \"verl\" and \"openrlhf\" (PPO: \"trl\", \"verl\", \"openrlhf\", \"deepspeed-chat\", \"llama-factory\"); another program moves weights and models in its own way");
   if (j.framework.modules.megatron()) return check_divided_rollout(j, no);
   if (r.trainer_moves.has(trainer_part::gradients)) return no("headroom: rollout.trainer_moves: only Megatron's buffers of gradients outlive a step; leave \"gradients\" out");
@@ -109,8 +109,10 @@ constexpr objection check_rollout(const job& j, const No& no) {
   const auto& r = j.rollout;
   if (!r.given() && generates(j.objective.kind)) return no("headroom: this objective.kind trains on what the model generates: rollout is required; rollout.engine says who generates");
   if (!r.given()) return r == rollout{} ? objection{} : no("headroom: rollout.engine is required: who generates, \"trainer\", \"vllm\", \"vllm-0.8\" or \"sglang\"");
-  if (!generates(j.objective.kind)) return no("headroom: rollout is for methods that train on what the model generates; objective.kind must be \"grpo\", \"rloo\", \"ppo\" or \"online-dpo\"");
-  if (j.objective.reference == reference_way::unset)
+  if (!may_generate(j.objective)) return no("headroom: rollout is for methods that train on what the model generates; objective.kind must be \"grpo\", \"rloo\", \"ppo\", \"online-dpo\", or ms-swift's \"distill\"");
+  if (r.data_answers < 0 || r.data_answers > j.batch.sequence || (r.data_answers > 0 && generates(j.objective.kind)))
+    return no("headroom: rollout.data_answers is of a distillation whose student answers a part of the batches, and at most batch.sequence", r.data_answers);
+  if (generates(j.objective.kind) && j.objective.reference == reference_way::unset)
     return no("headroom: objective.reference is required where completions are generated, as programs differ: none where the KL term's weight is 0 (TRL's default), else copy, or adapter-off with an adapter");
   if (r.prompt < 1 || r.completion < 1) return no("headroom: rollout.prompt and rollout.completion are required: tokens of the longest prompt and of the longest completion");
   if (const auto why = check_generated_lengths(j, no)) return why;

@@ -20,6 +20,7 @@ enum class other_weights : std::uint8_t { none, own, shared };
 constexpr other_weights other_model_of(const job& j) {
   if (j.objective.kind == objective_kind::sft) return other_weights::none;
   if (j.objective.has_teacher()) return other_weights::own;
+  if (traits_of(j.objective.kind).teacher) return j.objective.reference == reference_way::adapter_off ? other_weights::shared : other_weights::none;
   const auto way = reference_of(j);
   return way == reference_way::copy ? other_weights::own : way == reference_way::adapter_off ? other_weights::shared : other_weights::none;
 }
@@ -42,8 +43,11 @@ constexpr void stand_as(job& r, const model_role& role) {
   if (role.parameters_at != place::on_gpu) r.offload.parameters = role.parameters_at;
 }
 
-/// Completions that GRPO and RLOO generate and score at once where they evaluate, by the same code as in a step.
-constexpr std::int64_t evaluated_at_once(const job& j) { return scores_first(j.objective.kind) && j.objective.kind != objective_kind::ppo ? j.evaluation.batch : 0; }
+/// Completions that GRPO, RLOO and distillations generate, and score, at once where they evaluate, by the same code as in a step.
+constexpr std::int64_t evaluated_at_once(const job& j) {
+  const auto kind = j.objective.kind;
+  return (scores_first(kind) && kind != objective_kind::ppo) || (kind == objective_kind::distill && j.rollout.given()) ? j.evaluation.batch : 0;
+}
 
 /// Completions that are scored at once, without a graph. TRL's PPO generates and scores by local_rollout_forward_batch_size, 64 (ppo_config.py).
 constexpr std::int64_t scored_at_once(const job& j) {
@@ -51,7 +55,7 @@ constexpr std::int64_t scored_at_once(const job& j) {
     const auto all = checked::mul(j.batch.micro, j.batch.accumulation), most = j.rollout.batch > 0 ? j.rollout.batch : std::int64_t{64};
     return all < most ? all : most;
   }
-  const auto here = j.rollout.batch > 0 ? j.rollout.batch : checked::mul(j.batch.micro, traits_of(j.objective.kind).sequences), there = evaluated_at_once(j);
+  const auto here = j.rollout.batch > 0 ? j.rollout.batch : checked::mul(j.batch.micro, sequences_of(j.objective)), there = evaluated_at_once(j);
   return here > there ? here : there;
 }
 
@@ -140,8 +144,11 @@ namespace detail {
 constexpr void settle_head(settled_job& r) {
   const auto kind = r.source->objective.kind;
   if (traits_of(kind).vocabulary) return;
-  if (!scores_beside_words(r.source->objective)) r.model.head = head_kind::none, r.model.tied = false;
-  if (r.model.classes == 0 && kind != objective_kind::embedding) r.model.classes = 1;
+  const auto& o = r.source->objective;
+  if (!keeps_language_head(o)) r.model.head = head_kind::none, r.model.tied = false;
+  r.layer.scoring.of_two_words = o.kind == objective_kind::rerank && o.generative;
+  r.layer.scoring.repads = r.source->batch.packed && o.code == method_code::ms_swift;
+  if (r.model.classes == 0 && kind != objective_kind::embedding && !r.layer.scoring.of_two_words) r.model.classes = 1;
 }
 
 /// Megatron's models return a loss for each token, of which methods make log-probabilities: its own loss program (ms-swift
@@ -160,7 +167,9 @@ constexpr void settle_method_loss(settled_job& r) {
   s.loss = j.loss;
   s.loss_program = loss_style::compared;
   s.scoring = loss_of(o, j.attention == attention::flash || j.attention == attention::flash3);
-  s.scoring.one_row = j.batch.packed && of_swift(o.code) && o.kind == objective_kind::dpo;  // dpo_trainer.py concatenated_forward, padding_free
+  // padding_free: dpo_trainer.py concatenated_forward, kto_trainer.py get_batch_logps, grpo_trainer.py _get_logps_via_local_forward
+  s.scoring.one_row = j.batch.packed && of_swift(o.code) && !s.scoring.divergence;
+  s.scoring.by_token = s.scoring.one_row && generates(o.kind);
   s.compares = other_model_of(j) != other_weights::none && !scores_first(o.kind);
   if (s.scoring.reads_completion) s.scored = j.rollout.completion;
   if (!s.compares && !generates(o.kind) && reference_of(j) != reference_way::precomputed) s.scoring.entropy = logits_entropy::none;

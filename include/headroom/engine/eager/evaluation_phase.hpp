@@ -42,7 +42,7 @@ constexpr settled_job evaluated(const settled_job& s) {
   const auto& e = s.source->evaluation;
   auto r = s;
   auto& sc = r.layer;
-  sc.samples = checked::mul(e.batch, traits_of(s.source->objective.kind).sequences);
+  sc.samples = checked::mul(e.batch, sequences_of(s.source->objective));
   if (e.sequence > 0) sc.sequence = e.sequence;
   sc.tokens = checked::mul(sc.samples, sc.sequence);
   sc.drops = {};

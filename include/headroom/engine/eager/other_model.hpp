@@ -94,7 +94,8 @@ template <class Layers>
 template <class Layers>
 [[gnu::noinline]] constexpr other_model walk_other(const settled_job& trained, std::size_t kind, other_weights which, const Layers& layers, const model_role& role) {
   const job standing = standing_of_other(*trained.source, role);
-  const settled_job s = settle_checked(standing, kind);
+  settled_job s = settle_checked(standing, kind);
+  if (trained.layer.scoring.in_pieces) s.layer.kept = trained.layer.kept;  // of the teacher, too, the last positions alone make logits
   const auto st = states_of_other(s, layers);
   const auto w = windows_of(s, st);
   const auto bare = walk_bare(s, st, w, layers, trained.layer.scoring.keeps_hidden_states);

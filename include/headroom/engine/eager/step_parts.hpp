@@ -48,6 +48,7 @@ constexpr std::int64_t different_micro_batches(const job& j) {
 
 /// What comes after the layers.
 constexpr program tail_of(const scene& s, const module_set& trained, bool input_has_gradient) {
+  if (s.scoring.of_two_words) return two_words_head(s, trained, input_has_gradient);
   if (s.model->head == head_kind::language && s.model->classes > 0) return value_head(s, trained, input_has_gradient);
   return s.model->head == head_kind::language ? head_and_loss(s, trained, input_has_gradient) : encoder_head(s, trained, input_has_gradient);
 }

@@ -145,7 +145,9 @@ constexpr objection check_megatron_adapters(const job& j, const No& no) {
   const auto& m = j.model;
   if (!j.framework.adapters.parallel) return no("headroom: adapters under megatron are modelled as ms-swift adds them: framework.version must be \"Megatron-SWIFT\"; adapter.rank", a.rank);
   if (a.kind != adapter_kind::lora) return no("headroom: over Megatron's layers ms-swift has no DoRA; adapter.kind must be \"lora\"");
-  if (a.base.quantised() || !a.modules_to_save.empty()) return no("headroom: quantised bases and modules that train whole beside adapters are not modelled for megatron by this version; leave adapter.base and modules_to_save out");
+  constexpr module_set ends{module::embedding, module::head};
+  if (a.base.quantised() || (a.modules_to_save.bits & ~ends.bits) != 0 || (!a.modules_to_save.empty() && (m.tied || j.parallel.pipeline > 1)))
+    return no("headroom: of modules that train whole beside adapters an embedding and a head of its own are modelled for megatron, without pipeline stages, and no quantised base, by this version; leave adapter.base and modules_to_save out");
   if (a.format.set() && a.format.bits != (j.precision.parameters.set() ? j.precision : j.framework.precision).parameters.bits)
     return no("headroom: over Megatron's layers adapters have the parameters' format; leave adapter.format out; its bits", a.format.bits);
   const auto together = [&](module first, module second, module third) { return a.targets.has(first) == a.targets.has(second) && a.targets.has(second) == a.targets.has(third); };
@@ -153,12 +155,22 @@ constexpr objection check_megatron_adapters(const job& j, const No& no) {
   if (!together(module::q_proj, module::k_proj, module::v_proj) || (gated && (!together(module::gate_proj, module::up_proj, module::up_proj) || !together(module::experts_gate, module::experts_up, module::experts_up) ||
                                                                               !together(module::shared_gate, module::shared_up, module::shared_up))))
     return no("headroom: Megatron's q, k and v are one layer, and gate and up are; adapter.targets must have all or none of each");
-  if (m.latent() || m.pattern.given() || m.bidirectional || m.encoder.layers > 0 || m.mtp_layers > 0 || m.classes > 0)
+  if (m.latent() || m.pattern.given() || m.bidirectional || m.encoder.layers > 0 || m.mtp_layers > 0 || (m.classes > 0 && traits_of(j.objective.kind).vocabulary))
     return no("headroom: adapters under megatron are modelled for decoders with ordinary attention and without multi-token prediction by this version", m.label);
   if (j.precision.compute.bits == 8 || j.sharding.gathers_units() || j.optimizer.vector_moments > 0 || j.framework.graphs.capture != graph_capture::none || j.offload.activations != place::on_gpu ||
       properties_of(j.parallel.schedule).splits_backward)
     return no("headroom: adapters under megatron are not modelled with fp8, Megatron-FSDP, Muon, CUDA graphs, offloaded activations or schedules that split backward by this version; adapter.rank", a.rank);
   return {};
+}
+
+/// Whether a tower is frozen, and all else trains or has adapters.
+constexpr bool sees_over_megatron(const job& j) {
+  constexpr module_set tower{module::vision, module::projector};
+  const auto modules = j.trainable.size == 1 && j.trainable.list[0].last_layer < 0 && j.trainable.list[0].experts < 0 ? j.trainable.list[0].modules : module_set{};
+  module_set rest;
+  rest.bits = ((std::uint32_t{1} << module_count) - 1) & ~tower.bits;
+  const bool frozen = j.adapter.active() ? j.trainable.all() && (j.adapter.targets.bits & tower.bits) == 0 : modules == rest;
+  return frozen && !j.sharding.gathers_units() && j.optimizer.vector_moments == 0 && (j.model.vision.deep_mergers == 0 || j.parallel.pipeline == 1);
 }
 
 /// States: how they are sharded, their formats, the optimizer.
@@ -176,7 +188,10 @@ constexpr objection check_megatron_states(const job& j, const No& no) {
   const bool own_code = j.optimizer.by_tensor != nullptr && j.optimizer.by_tensor != &updates::one_kernel && j.optimizer.vector_moments == 0;
   if (own_code || j.optimizer.extent != state_extent::full || j.optimizer.state.quantised() || j.optimizer.paged_from > 0 || j.optimizer.blocks > 0 || j.optimizer.in_backward)
     return no("headroom: for megatron the optimizer must be adamw, sgd, sgd-momentum, lion, adagrad or muon");
-  if (!j.trainable.all()) return no("headroom: partly frozen models are not modelled for megatron by this version; leave trainable out");
+  const bool sees = j.model.vision.layers > 0;
+  if (j.batch.images.none) return no("headroom: a tower that never runs is not modelled over Megatron's layers by this version; leave batch.images.none out");
+  if (sees && !sees_over_megatron(j)) return no("headroom: over Megatron's layers towers are modelled that do not train, without Megatron-FSDP and Muon, and without deep mergers over pipeline stages: trainable must be all modules but vision and projector, or leave them to adapters beside them; model", j.model.label);
+  if (!j.trainable.all() && !sees) return no("headroom: partly frozen models are not modelled for megatron by this version; leave trainable out");
   return j.adapter.active() ? check_megatron_adapters(j, no) : objection{};
 }
 

@@ -24,10 +24,10 @@ struct stage_reference {
   bool waits{};  ///< on the host, but for its own forward
   [[nodiscard]] constexpr bytes resident() const { return waits ? bytes{0} : weights + gradients; }
 };
-constexpr stage_reference reference_of_stage(const settled_job& s, const stage_weights& all) {
+constexpr stage_reference reference_of_stage(const settled_job& s, const stage_weights& all, parameters frozen) {
   const auto& o = s.source->objective;
   if (other_model_of(*s.source) != other_weights::own) return {};
-  const auto n = all.dense + all.experts;
+  const auto n = all.dense + all.experts + frozen;
   return {share(n, s.precision.parameters.width()), o.code == method_code::ms_swift_megatron_3_8 ? share(n, s.precision.gradients.width()) : bytes{0}, o.reference_at != place::on_gpu};
 }
 

@@ -6,6 +6,8 @@
 
 #include <headroom/engine/tensor_parallel/deepspeed_states.hpp>
 #include <headroom/engine/tensor_parallel/nanotron_states.hpp>
+#include <headroom/settle/objective.hpp>
+#include <headroom/sharding/host.hpp>
 #include <headroom/sharding/windows.hpp>
 
 namespace headroom {
@@ -79,7 +81,7 @@ constexpr std::int64_t master_width(const settled_job& s) {
 
 /// Parameters and main gradients whole, master copy and optimizer state divided over data × context ranks (experts: over the ranks
 /// that hold the same experts) with the distributed optimizer.
-constexpr breakdown states_of_stage(const settled_job& s, const stage_weights& all) {
+constexpr breakdown states_of_stage(const settled_job& s, const stage_weights& all, parameters frozen = {}) {
   const auto& p = s.precision;
   const auto [d, e] = degrees_of_states(s);
   const auto w = trained_of(s, all);
@@ -88,7 +90,7 @@ constexpr breakdown states_of_stage(const settled_job& s, const stage_weights& a
   // fp8 copies of weights, with their transposes, stay from the first micro-batch on (TransformerEngine module/base.py
   // get_weight_workspace); with fp8-param-gather they are the parameters.
   const bool fp8_only = p.parameters.bits == 8;
-  b[row::model_parameters] = share(all.dense + all.experts, fp8_only ? s.layer.width : p.parameters.width());
+  b[row::model_parameters] = share(frozen, s.layer.width < 2 ? 2 : s.layer.width) + share(all.dense + all.experts, fp8_only ? s.layer.width : p.parameters.width());
   if (s.source->adapter.active()) b[row::adapters] = share(whole, p.parameters.width());
   if (s.layer.fp8) {
     const auto copies = share(w.linear, s.layer.fp8_copies);

@@ -57,13 +57,19 @@ class rank_weights {
     const auto& d = s.source->parallel;
     for (const auto& w : list) {
       const auto whole = w.elements();
-      const auto here = w.expert ? whole / checked::mul(d.expert, d.expert_tensor) : w.split == split_axis::none || d.tensor == 1 ? whole : whole / d.tensor;
+      if (w.role == module::vision || w.role == module::projector) [[unlikely]] {
+        frozen_ += parameters{checked::mul(whole, w.copies())};
+        continue;
+      }
+      const bool score = w.role == module::head && s.model.head == head_kind::none;  // of classes, whole on every rank
+      const auto here = w.expert ? whole / checked::mul(d.expert, d.expert_tensor) : w.split == split_axis::none || d.tensor == 1 || score ? whole : whole / d.tensor;
       const parameters all{checked::mul(here, w.per_layer)};
       auto& to = w.layers.count > 0 ? of_span(w.layers) : w.role == module::embedding || w.role == module::position ? front_ : back_;
       (w.expert ? to.experts : to.dense) += all;
       if (s.source->adapter.active()) [[unlikely]] {
         const parameters beside{checked::mul(adapter_elements(s, w), w.expert ? w.per_layer / d.expert : w.per_layer)};
         (w.expert ? to.plain : to.linear) += beside;
+        if (s.source->adapter.modules_to_save.has(w.role)) to.linear += all;  // a copy trains beside the original
       } else {
         if (detail::plain(w)) to.plain += all;
         if (w.linear && !w.vector() && w.role != module::head && w.role != module::router) to.linear += all;
@@ -84,7 +90,7 @@ class rank_weights {
     cut.for_each(stage, [&](const layer_chunk& c) {
       stage_weights r;
       for (int i = 0; i < size_; ++i) r += layers_within(spans_[i], c) * layers_[i];
-      if (c.index == 0) r.dense += front_.dense, r.plain += front_.plain;
+      if (c.index == 0) r += front_;
       if (c.index == cut.chunks() - 1) {
         r += back_;
         if (!first) r.dense += copy_, r.plain += copy_;
@@ -92,6 +98,8 @@ class rank_weights {
       visit(r);
     });
   }
+  /// Beside them: a tower that does not train, whole on each rank of the first stage.
+  [[nodiscard]] constexpr parameters frozen(std::int64_t stage) const { return stage == 0 ? frozen_ : parameters{}; }
   /// The weights of a whole stage. It stands behind what it calls, which clang could not use in a constant expression otherwise.
   constexpr stage_weights of_stage(const stage_cut& cut, std::int64_t stage) const {
     stage_weights r;
@@ -113,7 +121,7 @@ class rank_weights {
   stage_weights layers_[inventory::capacity];  // of one layer of the span
   int size_ = 0;
   stage_weights front_{}, back_{};
-  parameters copy_{};
+  parameters copy_{}, frozen_{};
 };
 
 constexpr stage_weights weights_of_stage(const settled_job& s, const inventory& list, std::int64_t stage) {

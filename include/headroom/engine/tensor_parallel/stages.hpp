@@ -3,6 +3,7 @@
 // Source: Megatron-LM core/pipeline_parallel/schedules.py; the orders are generated in layout/schedule.hpp.
 #pragma once
 
+#include <headroom/engine/tensor_parallel/frozen_tower.hpp>
 #include <headroom/engine/tensor_parallel/layer_wise.hpp>
 #include <headroom/engine/tensor_parallel/method_phases.hpp>
 #include <headroom/engine/tensor_parallel/stage_chunks.hpp>
@@ -41,18 +42,21 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
   const auto n = chunks.size();
 
   const auto held_weights = weights.of_stage(cut, stage);
+  const auto frozen = weights.frozen(stage);
   const bool whole = detail::layer_wise(s);
   auto resident = detail::resident_of_stage(s,
                                                   states != nullptr ? *states
                                                   : fsdp != nullptr ? detail::fsdp_states(s, *fsdp)
                                                   : whole         ? detail::layer_wise_states(s, weights.list(), cut, stage)
-                                                                  : detail::states_of_stage(s, held_weights),
+                                                                  : detail::states_of_stage(s, held_weights, frozen),
                                                   chunks.parts());
-  const auto reference = has_own_loss(j.objective) ? detail::reference_of_stage(s, held_weights) : detail::stage_reference{};
+  const auto reference = has_own_loss(j.objective) ? detail::reference_of_stage(s, held_weights, frozen) : detail::stage_reference{};
   if (has_own_loss(j.objective)) [[unlikely]] {
     resident.add(row::other_models, reference.resident());
     resident += detail::engine_all_along(s, weights.list(), resident);
   }
+  const bool sees = s.model.vision.layers > 0 && stage == 0;
+  if (sees) [[unlikely]] resident.add(row::activations, detail::deep_features(s));
   const auto plan = detail::plan_of_stage<Order>(j, stage, static_cast<std::int64_t>(n));
   detail::offloaded_layers offloaded(chunks, n, plan, j.framework.pipeline.overlaps_experts);
   detail::tallest_of_stage tallest(chunks.totals(), n, w.input, properties_of(d.schedule).splits_backward, offloaded);
@@ -65,6 +69,7 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
   t.look(phase::reduce, -1, resident, inputs_left, part{row::communication_buffers, detail::under_deepspeed(s) ? detail::deepspeed_bucket(s, held_weights.dense) : bytes{0}});
   t.look(phase::step, -1, resident, inputs_left, part{row::temporaries, detail::update_temporaries(s, held_weights) + (whole ? detail::layer_wise_temporaries(s, held_weights) : bytes{0})});
   t.look(phase::save, -1, resident, inputs_left);
+  if (sees) [[unlikely]] t.look(phase::forward, -1, resident + detail::frozen_tower(s));
   constexpr std::array phases{phase::forward, phase::loss_forward, phase::backward};
   for (std::size_t i = 0; i < phases.size(); ++i) {
     const auto& b = tallest.best()[i];

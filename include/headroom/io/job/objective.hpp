@@ -55,6 +55,10 @@ void describe(Keys& k, objective& o) {
   k.word("reference_parameters_at", o.reference_at);
   k.scaled("sft_weight", o.sft_weight, 0, 1e6, 2000.0);
   k.flag("reward_adapter", o.reward_adapter);
+  k.whole("texts", o.texts, std::int32_t{}, 0, 1024);
+  k.flag("generative", o.generative);
+  k.word("divergence", o.divergence);
+  k.whole("top_logits", o.top_logits, std::int32_t{}, 0, std::int32_t{1} << 30);
 }
 
 /// A method's name, or {"kind", …}.

@@ -200,6 +200,7 @@ void describe(Keys& k, loss& l) {
   format_key(k, "logits", l.logits);
   k.whole("chunk_tokens", l.chunk_tokens);
   k.flag("chunked_head", l.chunked_head);
+  k.flag("balances_experts", l.balances_experts);
 }
 
 template <class Keys>

@@ -21,6 +21,7 @@ void describe(Keys& k, rollout& r) {
   k.whole("batched_tokens", r.batched_tokens, {}, 0, most);
   k.whole("prompt", r.prompt);
   k.whole("completion", r.completion);
+  k.whole("data_answers", r.data_answers);
   k.whole("generations", r.generations, {}, 0, most);
   k.whole("batch", r.batch, {}, 0, most);
   k.whole("sync_bucket_mib", r.sync_bucket_mib, std::int64_t{-1}, 0, most);

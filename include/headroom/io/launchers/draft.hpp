@@ -112,6 +112,8 @@ class draft {
   std::optional<said> stored_quantised, stored;
   /// Dropout that the model's config.json asks for, as the job's key says it; null where it asks for none.
   json_value model_drops{};
+  /// How many texts an example has, which the data alone say.
+  std::optional<said> awaits_texts;
   /// A vocabulary that a tokenizer decides, of which nothing is known.
   std::optional<said> awaits_vocabulary;
   /// Files that another one names, and what each is for; they count only where they are given, too.

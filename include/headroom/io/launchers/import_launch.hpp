@@ -209,22 +209,26 @@ class launch {
     else if (nodes && !each)
       d_->say({"hardware", "gpus_per_node"}, 1, begins);
     if (one_process_) d_->takes_all_gpus = draft::said{"swift without NPROC_PER_NODE", begins};
-    if (file_part(c.words[i - 1].text) == "megatron") return megatron_swift(std::span{c.words}.subspan(i + 1));
+    if (file_part(c.words[i - 1].text) == "megatron") {
+      megatron_swift(std::span{c.words}.subspan(i));
+      for (const auto& w : c.settings) say_pixels(*d_, w, at(w.line)), swift_tasks::say_documents(*d_, w, at(w.line));
+      return;
+    }
     spread(begins);
     arguments(*program_named("ms-swift"), std::span{c.words}.subspan(i + 1));
     if (std::find(d_->unread.begin(), d_->unread.end(), file_kind::trainer) != d_->unread.end()) trainer_arguments(*program_named("ms-swift"), {});
-    for (const auto& w : c.settings) say_pixels(*d_, w, at(w.line));
+    for (const auto& w : c.settings) say_pixels(*d_, w, at(w.line)), swift_tasks::say_documents(*d_, w, at(w.line));
   }
   void megatron_swift(std::span<const shell_word> words) {
     std::vector<shell_word> files;
-    auto all = arguments_of(words, &files);
+    auto all = arguments_of(words.subspan(1), &files);
     if (!files.empty()) fail("headroom: " + at(files[0].line) + ": " + in_quotes(files[0].shown()) + " is no argument of megatron sft's: give its arguments as --name value");
     for (auto& a : all) std::replace(a.name.begin(), a.name.end(), '-', '_');
     auto from = document_of(all, source_);
     for (auto& [key, value] : from.root.items())  // words on a command line
       if (value == "true" || value == "True") value = true;
       else if (value == "false" || value == "False") value = false;
-    swift_megatron{*d_, from}.import();
+    swift_megatron{*d_, from, words[0].text == "rlhf"}.import();
   }
   void spread(const std::string& place) { d_->spread = draft::fact{one_process_ ? 1 : 0, place}; }
   /// It sets PyTorch's allocator before it starts anything (axolotl/cli/main.py, set_pytorch_cuda_alloc_conf).

@@ -54,10 +54,8 @@ inline void check_swift(const shell_command& c, std::size_t i, const std::string
   if (method == "rlhf" && file_part(c.words[i - 1].text) != "megatron") {
     bool said = false;
     for (const auto& w : c.words) said = said || w.text == "--rlhf_type" || w.text.starts_with("--rlhf_type=");
-    if (!said) fail(place + what + " does not say its method: add --rlhf_type (dpo, orpo, cpo, simpo, rm and grpo are modelled by this version)");
-    return;
+    if (!said) fail(place + what + " does not say its method: add --rlhf_type (dpo, kto, orpo, cpo, simpo, rm, grpo and gkd are modelled by this version)");
   }
-  if (method == "rlhf") fail(place + what + " is ms-swift over Megatron-Core with a second model or with generation, which is not modelled by this version: megatron sft and megatron pt are read");
 }
 
 }  // namespace headroom::io::detail

@@ -281,6 +281,7 @@ inline void ask_for_the_rest(const draft& d) {
   if (!d.has({"model"})) fail("headroom: no file says which model is trained: add --model NAME, or the model's config.json");
   if (const auto* m = d.find({"model"}); d.awaits_vocabulary && m->is_object() && m->contains("hidden") && !m->contains("vocab"))
     fail("headroom: " + d.awaits_vocabulary->place + ": " + d.awaits_vocabulary->word + ": add --set model.vocab=N");
+  if (d.awaits_texts && d.has({"objective"}) && !d.has({"objective", "texts"})) fail("headroom: " + d.awaits_texts->place + ": no file says how many " + d.awaits_texts->word + ": add --set objective.texts=N");
   if (!d.has({"hardware", "gpu"})) fail("headroom: no file says which GPU it is: add --gpu NAME (headroom list gpus has the names)");
 }
 

@@ -34,7 +34,7 @@ inline void settle_evaluation(draft& d) {
   if (d.has({"evaluation"})) return;
   const std::string_view why = generates ? "evaluation beside generated completions" : spread ? "evaluation with layers spread over GPUs" : "evaluation of a model with a tower or an encoder";
   const auto heads = std::max<std::int64_t>(m.heads, 1), kv = m.kv_heads > 0 ? m.kv_heads : heads, head = m.head_dim > 0 ? m.head_dim : m.hidden / heads;
-  const bool narrow = (e.keys.contains("use_cache") || generates || 2 * kv * head <= m.hidden) && !d.has({"loss"});
+  const bool narrow = (e.keys.contains("use_cache") || generates || 2 * kv * head <= m.hidden) && !d.has({"loss", "kind"});
   if (e.batch > number("batch", "micro") || !narrow || e.keys.contains("generate") || e.keys.contains("samples"))
     return d.unmodelled_key(e.key, e.batch, e.place, std::string{why} + ", unless it is of no more examples at once than a step trains on");
   d.notes.push_back(e.place + ": " + std::string{why} + " is left out: it takes less than a step, which trains on as many examples at once");

@@ -5,6 +5,7 @@
 #include <headroom/io/launchers/import_deepspeed.hpp>
 #include <headroom/io/launchers/import_environment.hpp>
 #include <headroom/io/launchers/largest_images.hpp>
+#include <headroom/io/launchers/swift_distillation.hpp>
 #include <headroom/io/launchers/swift_rollout.hpp>
 #include <headroom/io/launchers/swift_tasks.hpp>
 #include <headroom/io/launchers/swift_zero.hpp>
@@ -32,7 +33,8 @@ class swift_arguments {
     const auto* said = v_->take("rlhf_type");
     if (said == nullptr) return;
     const auto kind = string_at(*said, "rlhf_type");
-    if (!among_words("dpo|orpo|cpo|simpo|kto|rm|grpo", kind)) fail("headroom: " + v_->place("rlhf_type") + ": rlhf_type " + in_quotes(kind) + " is not modelled by this version; accepted: dpo, orpo, cpo, simpo, kto, rm, grpo");
+    if (!among_words("dpo|orpo|cpo|simpo|kto|rm|grpo|gkd", kind)) fail("headroom: " + v_->place("rlhf_type") + ": rlhf_type " + in_quotes(kind) + " is not modelled by this version; accepted: dpo, orpo, cpo, simpo, kto, rm, grpo, gkd");
+    if (kind == "gkd") return distillation();
     if (kind != "grpo") v_->take("beta");
     for (const auto* key : {"label_smoothing", "loss_type", "loss_weights", "rpo_alpha", "ld_alpha", "discopop_tau", "simpo_gamma", "ref_model_type", "ref_model_revision", "max_completion_length", "temperature"}) v_->take(key);
     if (kind == "grpo") v_->take("response_length");
@@ -45,15 +47,21 @@ class swift_arguments {
     if ((kind == "dpo" || kind == "kto") && other != nullptr) objective["reference"] = "copy";
     for (const auto* key : {"packing", "padding_free"})  // one row of all pairs
       if (v_->on(key)) {
-        if (kind != "dpo") d_->unmodelled_key(key, true, v_->place(key), "beside this method");
+        if (!among_words("dpo|kto|grpo", kind) || (kind == "grpo" && key == std::string_view{"packing"})) d_->unmodelled_key(key, true, v_->place(key), "beside this method");
         d_->say({"batch", "packed"}, true, v_->place(key));
       }
     d_->replace("objective", objective, v_->place("rlhf_type"));
   }
+  void distillation() {
+    swift_distillation{*d_, *v_}.method();
+    for (const auto* key : {"loss_type", "ref_model_type", "ref_model_revision", "temperature"}) v_->take(key);
+    for (const auto* key : {"packing", "padding_free"})
+      if (v_->on(key)) d_->say({"batch", "packed"}, true, v_->place(key));
+  }
   void batch() {
     swift_tasks{*d_, *v_}.read();
     // swift/trainers/arguments.py, TrainArgumentsMixin.__post_init__
-    const bool generates = v_->word_now("rlhf_type") == "grpo";
+    const bool generates = v_->word_now("rlhf_type") == "grpo", distils = v_->word_now("rlhf_type") == "gkd";
     if (!generates && !v_->has("gradient_accumulation_steps") && !d_->has({"batch", "accumulation"})) d_->least_samples = draft::fact{16, v_->source()};
     if (early_ && !v_->has("max_length") && !d_->has({"batch", "sequence"})) d_->say({"batch", "sequence"}, 2048, v_->source());
     // Rows are as long as packing_length, or samples lie one behind the other: flash attention tells them apart by where they begin.
@@ -67,7 +75,7 @@ class swift_arguments {
       v_->take("experts_impl");
       if (!d_->has({"environment", "transformers"})) d_->say({"environment", "transformers"}, "5.0", v_->place("experts_impl"));
     }
-    if (v_->on("use_logits_to_keep", true) && !v_->on("use_liger_kernel") && !generates && v_->word_now("task_type") != "seq_cls") d_->notes.push_back(v_->source() + ": ms-swift keeps logits of answers alone; here every token of a sequence counts as one");
+    if (v_->on("use_logits_to_keep", true) && !v_->on("use_liger_kernel") && !generates && !(distils && swift_distillation{*d_, *v_}.generates()) && (v_->word_now("task_type").empty() || v_->word_now("task_type") == "causal_lm")) d_->notes.push_back(v_->source() + ": ms-swift keeps logits of answers alone; here every token of a sequence counts as one");
   }
   /// The checkpoint's format, and autocast after it (swift/arguments/base_args/model_args.py, _init_mixed_precision).
   void formats() {
@@ -82,9 +90,10 @@ class swift_arguments {
     std::string_view called = "tuner_type";
     const auto* said = first_of(*v_, "tuner_type|train_type|sft_type", called);
     const auto type = said == nullptr ? std::string{"lora"} : string_at(*said, std::string{called});
-    if (type != "lora" && type != "full") fail("headroom: " + v_->place(called) + ": " + std::string{called} + " " + in_quotes(type) + " is not modelled by this version; accepted: lora, full");
+    if (type != "lora" && type != "full" && type != "lora_llm") fail("headroom: " + v_->place(called) + ": " + std::string{called} + " " + in_quotes(type) + " is not modelled by this version; accepted: lora, full, lora_llm");
     const frozen parts{v_->on("freeze_llm"), v_->on("freeze_vit", true), v_->on("freeze_aligner", true)};
     const auto base = quantised();
+    if (type == "lora_llm") return beside_language(std::string{called}, base);
     const auto a = lora(type == "lora", parts, base);
     if (type == "lora") return d_->replace("adapter", a, v_->place(called));
     if (!base.empty()) fail("headroom: " + v_->place(called) + ": a quantised model does not train as a whole: " + std::string{called} + " must be lora");
@@ -134,6 +143,12 @@ class swift_arguments {
       if (d_->has({"adapter", "dropout"})) d_->job["adapter"].erase("dropout");
     }
     if (v_->word_now("rlhf_type") == "grpo") swift_rollout{*d_, *v_}.read();
+    if (v_->word_now("rlhf_type") == "gkd") {
+      swift_distillation student{*d_, *v_};
+      student.teacher();
+      swift_rollout answers{*d_, *v_};
+      student.generates() ? answers.of_student(student.reads_answers()) : answers.none();
+    }
     const auto* map = v_->take("device_map");
     if (map != nullptr && *map != "auto") d_->unmodelled_key("device_map", *map, v_->place("device_map"));
     const bool checkpoints = v_->on("gradient_checkpointing", true), towers = v_->on(v_->has("vit_use_gc") ? "vit_use_gc" : "vit_gradient_checkpointing", checkpoints);
@@ -230,6 +245,18 @@ class swift_arguments {
     if (bits != 4 && bits != 8) fail("headroom: " + v_->place(called) + ": " + std::string{called} + " must be 4 or 8 with bnb");
     if (bits == 4 && kind != "nf4") fail("headroom: bnb_4bit_quant_type \"fp4\" is not modelled by this version; accepted: nf4");
     return bits == 8 ? "int8" : twice ? "nf4-double" : "nf4";
+  }
+  /// lora_llm: LoRA without dropout on the language model's matrices, beside a tower and a projector that train whole (swift/tuner_plugin/lora_llm.py).
+  /// DeepSpeed has them all in one format.
+  void beside_language(const std::string& called, const std::string& base) {
+    for (const auto* key : {"lora_dropout", "target_modules", "modules_to_save", "use_dora", "init_weights"}) v_->take(key);
+    if (!sees()) fail("headroom: " + v_->place(called) + ": " + called + " lora_llm needs a model that sees");
+    if (!base.empty() || v_->word_now("deepspeed").empty()) d_->unmodelled_key(called, "lora_llm", v_->place(called), "read are launches with --deepspeed and without quantisation");
+    const auto m = model();
+    json_value a = {{"kind", "lora"}, {"rank", v_->number("lora_rank", 8)}, {"targets", modules_to_json(m.sparse() ? linear_beside_experts(v_->place(called)) : all_linear, m)}, {"format", "fp32"}};
+    swift_tasks::save_head(*d_, a);
+    d_->replace("adapter", a, v_->place(called));
+    d_->replace("trainable", json_value::array({{{"modules", {"vision", "projector"}}}}), v_->place(called));
   }
   /// All of a model trains but what is frozen, which towers are unless asked otherwise (tuner_args.py, _init_multimodal_full).
   void whole(const frozen& parts) {

@@ -8,6 +8,7 @@
 #include <headroom/io/launchers/import_megatron.hpp>
 #include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/swift_keys.hpp>
+#include <headroom/io/launchers/swift_megatron_methods.hpp>
 #include <headroom/io/launchers/transformers_keys.hpp>
 
 namespace headroom::io::detail {
@@ -52,23 +53,30 @@ inline constexpr swift_switch swift_switches[] = {
 inline constexpr std::string_view swift_megatron_passed =
     "finetune|no_save_optim|no_save_rng|no_load_optim|no_load_rng|lr|min_lr|lr_warmup_fraction|lr_warmup_iters|lr_warmup_init|lr_decay_style|lr_decay_iters|train_iters|eval_iters|mcore_model|save_safetensors|model_name|"
     "model_author|system|dataset|val_dataset|cached_val_dataset|custom_val_dataset_path|dataset_test_ratio|split_dataset_ratio|eval_metric|metric|load_data_args|merge_lora|bridge_backend|check_model|perform_initialization|data_sharding|weight_decay|clip_grad|adam_beta1|adam_beta2|adam_eps|enable_channel_loss|use_hf|"
-    "moe_aux_loss_coeff|train_dataloader_shuffle|test_convert_precision|freeze_vit|freeze_aligner|vit_gradient_checkpointing|vit_lr|aligner_lr|lora_rank|lora_alpha|lora_dropout|target_modules|tuner_type|train_type|new_special_tokens|"
+    "moe_aux_loss_coeff|train_dataloader_shuffle|test_convert_precision|freeze_vit|freeze_aligner|vit_gradient_checkpointing|vit_lr|aligner_lr|lora_rank|lora_alpha|lora_dropout|target_modules|modules_to_save|tuner_type|train_type|new_special_tokens|"
     "wandb_project|wandb_exp_name|swanlab_project|swanlab_exp_name|tensorboard_dir|model_type|torch_dtype|bf16|padding_free|packing|packing_length|max_length|model|seed|loss_scale|streaming|manual_gc|manual_gc_steps|manual_gc_eval";
 
 class swift_megatron {
  public:
-  swift_megatron(draft& d, const document& from) : d_(&d), v_(from, std::int64_t{1} << 31), to_{.source = from.source, .root = json_value::object(), .lines = from.lines} {}
+  swift_megatron(draft& d, const document& from, bool compares) : d_(&d), v_(from, std::int64_t{1} << 31), compares_(compares), to_{.source = from.source, .root = json_value::object(), .lines = from.lines} {}
 
   void import() {
     refuse();
-    const auto name = v_.word("model", "");
-    if (!name.empty()) say_model(*d_, name, v_.place("model"));
+    swift_megatron_methods methods{*d_, v_};
+    if (compares_) methods.read();
+    if (const auto name = v_.word("model", ""); !name.empty()) say_model(*d_, dequantised(name), v_.place("model"));
+    methods.task();
     const auto m = model_of(*d_);
-    if (m.vision.layers > 0) fail("headroom: " + v_.place("model") + ": models that see are not modelled over Megatron-Core by this version");
+    const bool sees = m.vision.layers > 0;
+    if (sees) images(m);
     if (m.attention_sinks) fail("headroom: " + v_.place("model") + ": attention with sinks (gpt-oss) is not modelled over Megatron-Core by this version");
     batch();
     for (const auto& k : swift_defaults) put(k);
-    if (m.experts.shared_ffn == 0) v_.take("moe_shared_expert_overlap");  // it moves the shared experts alone (core/transformer/moe/moe_layer.py, use_shared_expert)
+    // It moves the shared experts alone, to a stream of their own; what they save is as large where tensor parallelism does not divide it
+    // (core/transformer/moe/shared_experts.py: under sequence parallelism it is the gathered input).
+    const auto degree = v_.all().find("tensor_model_parallel_size");
+    if (m.experts.shared_ffn == 0 || degree == v_.all().end() || *degree == 1) v_.take("moe_shared_expert_overlap");
+    offload();
     if (m.sparse()) {
       for (const auto& k : swift_expert_defaults) put(k);
       set("num-experts", m.experts.count, "model");
@@ -84,13 +92,44 @@ class swift_megatron {
     import_megatron(*d_, to_);
     d_->say({"framework", "version"}, "Megatron-SWIFT", v_.source());
     if (!adapter.is_null()) d_->replace("adapter", adapter, v_.place("lora_rank"));
+    methods.reference(!adapter.is_null());
+    if (sees && adapter.is_null()) {
+      module_set trains{};
+      trains.bits = ((std::uint32_t{1} << module_count) - 1) & ~module_set{module::vision, module::projector}.bits;
+      d_->replace("trainable", json_value::array({{{"modules", modules_to_json(trains, m)}}}), v_.place("freeze_vit"));
+    }
   }
 
  private:
+  /// Weights of fp8 in blocks become the parameters' format as they are loaded (mcore_bridge utils/dequantizer.py Fp8Dequantizer).
+  std::string dequantised(std::string name) {
+    constexpr std::string_view stored = "-FP8";
+    if (!name.ends_with(stored) || models::find(name) != nullptr) return name;
+    d_->notes.push_back(v_.place("model") + ": weights of " + in_quotes(name) + " are dequantised as they are loaded");
+    name.resize(name.size() - stored.size());
+    return name;
+  }
+  /// The optimizer on the host: all of it, which is the default fraction.
+  void offload() {
+    const auto fraction = v_.share("optimizer_offload_fraction", 1.0);
+    if (!v_.on("optimizer_cpu_offload") || fraction <= 0) return;
+    d_->say({"offload", "optimizer"}, "cpu", v_.place("optimizer_cpu_offload"));
+    if (fraction < 1) d_->say({"offload", "optimizer_fraction"}, fraction, v_.place("optimizer_offload_fraction"));
+  }
+  /// A tower and what joins it to the text are frozen unless asked otherwise (swift/megatron/arguments/megatron_args.py). Sizes of images: model_kwargs.
+  void images(const shape& m) {
+    for (const auto* key : {"freeze_vit", "freeze_aligner"})
+      if (!v_.on(key, true)) d_->unmodelled_key(key, false, v_.place(key), "over Megatron-Core, where towers are modelled that do not train");
+    const auto* more = v_.take("model_kwargs");
+    if (more == nullptr || more->empty() || *more == "") return;
+    const auto said = more->is_string() ? parse_json(more->get<std::string>(), "model_kwargs") : *more;
+    const auto pixels = said.is_object() && said.size() == 1 ? said.find("max_pixels") : said.end();
+    if (pixels == said.end() || !pixels->is_number_integer()) return d_->unmodelled_key("model_kwargs", *more, v_.place("model_kwargs"));
+    if (pixels_matter(m)) say_largest_images(*d_, "max_pixels", pixels->get<std::int64_t>(), v_.place("model_kwargs"));
+  }
   void refuse() {
     const auto no = [&](const char* key, std::string_view why) { d_->unmodelled_key(key, v_.all()[key], v_.place(key), why); };
-    if (v_.word("task_type", "causal_lm") != "causal_lm") no("task_type", "heads other than a language model's");
-    for (const auto* key : {"adapters", "mcore_adapter", "freeze_parameters", "freeze_parameters_regex", "trainable_parameters", "trainable_parameters_regex", "rlhf_type", "megatron_extra_kwargs"})
+    for (const auto* key : {"adapters", "mcore_adapter", "freeze_parameters", "freeze_parameters_regex", "trainable_parameters", "trainable_parameters_regex", "megatron_extra_kwargs"})
       if (const auto* v = v_.take(key); v != nullptr && *v != "" && !(v->is_array() && v->empty())) no(key, {});
     if (v_.on("freeze_llm")) no("freeze_llm", {});
     if (v_.all().value("freeze_parameters_ratio", json_value{}).is_number() && v_.all()["freeze_parameters_ratio"] != 0) no("freeze_parameters_ratio", {});
@@ -102,7 +141,7 @@ class swift_megatron {
     const auto kind = v_.one_of("tuner_type", v_.one_of("train_type", "full", {"full", "lora"}), {"full", "lora"});
     v_.take("train_type");
     if (kind == "full") return nullptr;
-    for (const auto* key : {"modules_to_save", "target_regex", "lora_dtype", "lora_bias", "use_rslora", "init_weights"})
+    for (const auto* key : {"target_regex", "lora_dtype", "lora_bias", "use_rslora", "init_weights"})
       if (const auto* said = v_.take(key); said != nullptr && *said != "" && *said != "none" && *said != false && *said != true && *said != "true" && *said != "false" && !(said->is_array() && said->empty()))
         d_->unmodelled_key(key, *said, v_.place(key));
     module_set all;
@@ -117,7 +156,21 @@ class swift_megatron {
     json_value a{{"kind", "lora"}, {"rank", v_.number("lora_rank", 8)}, {"targets", modules_to_json(all, m)}};
     const auto dropout = v_.share("lora_dropout", 0.05);
     if (dropout > 0) a["dropout"] = dropout;
+    const auto saved = saved_whole();
+    if (!saved.empty()) a["modules_to_save"] = saved;
     return a;
+  }
+  /// Modules that train as copies: the head of classes and scores always (swift/megatron/utils/utils.py get_modules_to_save).
+  json_value saved_whole() {
+    auto saved = json_value::array();
+    const auto* kind = d_->find({"objective", "kind"});
+    if (kind != nullptr && (*kind == "classification" || *kind == "reward")) saved.push_back("lm_head");
+    for (const auto& word : words_of("modules_to_save", "")) {
+      if (word == "word_embeddings" || word == "all-embedding") saved.push_back("embed_tokens");
+      else if (word == "output_layer") saved.push_back("lm_head");
+      else if (!word.empty()) d_->unmodelled_key("modules_to_save", word, v_.place("modules_to_save"), "read are word_embeddings, output_layer and all-embedding");
+    }
+    return saved;
   }
   /// A list, or words in one.
   std::vector<std::string> words_of(std::string_view key, const std::string& otherwise) {
@@ -138,7 +191,11 @@ class swift_megatron {
     const bool packing = v_.on("packing"), joins = v_.on("padding_free", true) || packing;
     const bool given = v_.take("max_length") != nullptr, packed = v_.take("packing_length") != nullptr;
     if (!given && !packed) return without_length(joins);
-    const auto longest = v_.number("packing_length", v_.number("max_length", 1)), micro = v_.number("micro_batch_size", 1), global = v_.number("global_batch_size", 16);
+    // A row of pairs is as long as both answers are at most, or as packing_length where that is more (swift/dataset/packing.py, create_packed_idx).
+    const auto* kind = d_->find({"objective", "kind"});
+    const bool pairs = kind != nullptr && (*kind == "dpo" || *kind == "reward");
+    const auto row_length = v_.number("packing_length", v_.number("max_length", 1));
+    const auto longest = pairs && packing ? std::max(checked::ceil_div(row_length, 2), v_.number("max_length", row_length)) : row_length, micro = v_.number("micro_batch_size", 1), global = v_.number("global_batch_size", 16);
     const auto row = joins ? checked::mul(longest, micro) : longest;
     set("seq-length", row, "max_length");
     if (!joins) return;
@@ -185,6 +242,7 @@ class swift_megatron {
 
   draft* d_;
   named_values v_;
+  bool compares_;  ///< megatron rlhf
   document to_;
 };
 

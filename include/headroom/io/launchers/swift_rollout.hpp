@@ -46,23 +46,49 @@ class swift_rollout {
     const auto* weight = v_->take("beta");
     const bool compares = weight == nullptr || number_at(*weight, "beta", 0.0, 1e6) != 0;  // 0.04 where nothing is said
     d_->replace("objective", {{"kind", "grpo"}, {"trainer", "ms-swift"}, {"reference", !compares ? "none" : d_->has({"adapter"}) ? "adapter-off" : "copy"}}, v_->place("rlhf_type"));
+    completions();
+    d_->say({"rollout", "generations"}, v_->number("num_generations", 8), v_->place("num_generations"));
+    d_->job["objective"]["kind"] = "grpo";
+    generation();
+    // GRPOConfig.__post_init__ of arguments.py: the third stage fetches nothing ahead.
+    if (const auto* stage = d_->find({"framework", "options", "zero_optimization", "stage"}); stage != nullptr && *stage == 3) d_->say({"framework", "options", "zero_optimization", "stage3_prefetch_bucket_size"}, 0, v_->place("rlhf_type"));
+  }
+  /// A distillation: the student answers, once. `reads`: the rest of the batches has the data set's answers, which max_length cuts with their prompts.
+  void of_student(bool reads) {
+    completions();
+    v_->take("num_generations");
+    if (const auto* most = d_->find({"rollout", "prompt"}); reads && most != nullptr) d_->say({"rollout", "data_answers"}, *most, v_->place("max_length"));
+    generation();
+  }
+  /// … or never does: what is said of generation has no effect.
+  void none() {
+    for (const auto* key : {"max_completion_length", "response_length", "multi_turn_scheduler", "max_turns", "num_generations", "steps_per_generation", "generation_batch_size", "use_vllm", "vllm_mode", "vllm_gpu_memory_utilization", "vllm_tensor_parallel_size",
+                            "sleep_level", "move_model_batches", "offload_model", "offload_optimizer", "vllm_enforce_eager"})
+      v_->take(key);
+  }
+
+ private:
+  void completions() {
     // max_length cuts prompts.
     if (const auto* length = d_->find({"batch", "sequence"}); length != nullptr && v_->has("max_length")) {
       d_->say({"rollout", "prompt"}, *length, v_->place("max_length"));
       d_->job["batch"].erase("sequence");
     }
+    // Of several turns only an environment knows how long they are together.
+    const auto *turns = v_->take("multi_turn_scheduler"), *most = v_->take("max_turns");
+    if (turns != nullptr && *turns != "" && (most == nullptr || *most != 1)) {
+      for (const auto* key : {"max_completion_length", "response_length"}) v_->take(key);
+      d_->notes.push_back(v_->place("multi_turn_scheduler") + ": rollout.completion is of all turns of a conversation together, what the environment says between them included");
+      return;
+    }
     d_->say({"rollout", "completion"}, v_->number(v_->has("max_completion_length") || !v_->has("response_length") ? "max_completion_length" : "response_length", 512), v_->place("max_completion_length"));
-    d_->say({"rollout", "generations"}, v_->number("num_generations", 8), v_->place("num_generations"));
-    d_->job["objective"]["kind"] = "grpo";
+  }
+  void generation() {
     if (v_->on("use_vllm"))
       engine();
     else
       own_module();
-    // GRPOConfig.__post_init__ of arguments.py: the third stage fetches nothing ahead.
-    if (const auto* stage = d_->find({"framework", "options", "zero_optimization", "stage"}); stage != nullptr && *stage == 3) d_->say({"framework", "options", "zero_optimization", "stage3_prefetch_bucket_size"}, 0, v_->place("rlhf_type"));
   }
-
- private:
   void engine() {
     const auto mode = v_->one_of("vllm_mode", "", {"", "colocate", "server"});
     if (mode.empty()) fail("headroom: " + v_->place("use_vllm") + ": use_vllm needs vllm_mode, colocate or server");

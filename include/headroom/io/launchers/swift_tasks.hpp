@@ -14,15 +14,13 @@ class swift_tasks {
 
   /// Once the model is named.
   void read() {
+    balance();
     const auto* said = v_->take("task_type");
     const auto kind = said == nullptr ? std::string{"causal_lm"} : string_at(*said, "task_type");
     if (kind == "seq_cls") return classes();
     if (kind == "causal_lm") return weights_of_tokens();
-    if (among_words("reranker|generative_reranker|embedding", kind))
-      d_->unmodelled_key("task_type", kind, v_->place("task_type"), "each sample has as many texts as the data say, and a loss over all of them");
-    else
-      fail("headroom: " + v_->place("task_type") + ": task_type " + in_quotes(kind) + " is not modelled by this version; accepted: causal_lm, seq_cls");
-    for (const auto* key : {"loss_type", "num_labels"}) v_->take(key);
+    if (among_words("reranker|generative_reranker|embedding", kind)) return texts(kind);
+    fail("headroom: " + v_->place("task_type") + ": task_type " + in_quotes(kind) + " is not modelled by this version; accepted: causal_lm, seq_cls, embedding, reranker, generative_reranker");
   }
 
   /// Liger's loss runs in the model, which is given no labels where ms-swift takes the loss (swift/trainers/seq2seq_trainer.py, compute_loss).
@@ -32,16 +30,41 @@ class swift_tasks {
     d_->notes.push_back(v_->source() + ": Liger's loss has no effect: ms-swift takes the loss of each token itself");
   }
 
+  /// MAX_NEGATIVE_SAMPLES and its like, in front of a reranker's command: documents that a query is taken with.
+  static void say_documents(draft& d, const shell_word& setting, const std::string& place) {
+    const auto equals = setting.text.find('=');
+    const auto name = setting.text.substr(0, equals), digits = setting.text.substr(equals + 1);
+    if ((name != "MAX_NEGATIVE_SAMPLES" && name != "MAX_POSITIVE_SAMPLES") || d.find({"objective", "kind"}) == nullptr || d.job["objective"]["kind"] != "rerank") return;
+    if (!setting.known() || digits.empty() || digits.size() > 4 || digits.find_first_not_of("0123456789") != digits.npos)
+      fail("headroom: " + place + ": " + name + " must be a whole number, found " + in_quotes(setting.shown().substr(equals + 1)) + "; it says how many documents a query is taken with");
+    if (name == "MAX_POSITIVE_SAMPLES" && digits != "1") return d.unmodelled_key(name, digits, place, "of several positives of a query each is taken with negatives of its own");
+    if (name == "MAX_NEGATIVE_SAMPLES" && d.has({"objective", "texts"})) d.job["objective"]["texts"] = 1 + std::stoll(digits);
+  }
+
   /// The head of a classifier and of a reward model trains beside adapters, as a copy (peft/utils/other.py, ModulesToSaveWrapper; task type SEQ_CLS).
   static void save_head(const draft& d, json_value& adapter) {
     const auto* kind = d.find({"objective", "kind"});
-    if (kind == nullptr || (*kind != "classification" && *kind != "reward")) return;
+    if (kind == nullptr || (*kind != "classification" && *kind != "reward" && *kind != "rerank") || d.has({"objective", "generative"})) return;  // a reranker's task is SEQ_CLS, too
     auto& saved = adapter["modules_to_save"];
     if (saved.is_null()) saved = json_value::array();
     saved.push_back("lm_head");
   }
 
  private:
+  /// router_aux_loss_coef: the model is asked for its routers' logits (swift/trainers/seq2seq_trainer.py _prepare_inputs), of which families with routers
+  /// of softmax make transformers' load_balancing_loss_func.
+  void balance() {
+    const auto* weight = v_->take("router_aux_loss_coef");
+    if (weight == nullptr || number_at(*weight, "router_aux_loss_coef", 0.0, 1e6) == 0) return;
+    const auto m = model_of(*d_);
+    if (m.layers > 0 && !m.sparse()) return;
+    auto name = v_->word_now("model");
+    for (auto& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const bool known = name.find("qwen") != name.npos || name.find("gpt-oss") != name.npos || name.find("mixtral") != name.npos || name.find("olmoe") != name.npos;
+    const auto task = v_->word_now("task_type");
+    if (!known || v_->has("rlhf_type") || !(task.empty() || task == "causal_lm")) return d_->unmodelled_key("router_aux_loss_coef", *weight, v_->place("router_aux_loss_coef"), known ? "beside this method" : "read for Qwen's mixtures, gpt-oss, Mixtral and OLMoE");
+    d_->say({"loss", "balances_experts"}, true, v_->place("router_aux_loss_coef"));
+  }
   /// AutoModelForSequenceClassification, or the language model with a matrix of classes in its head's place: no bias either way
   /// (swift/model/register.py, swift/model/patcher.py _patch_sequence_classification).
   void classes() {
@@ -50,8 +73,8 @@ class swift_tasks {
     const auto* said = v_->take("num_labels");
     if (said == nullptr) fail("headroom: " + place + ": num_labels is required: how many classes task_type seq_cls has");
     const auto count = whole_at(*said, "num_labels", 1, 1 << 20);
-    for (const auto* key : {"padding_free", "packing", "loss_type"})
-      if (const auto* v = v_->take(key); v != nullptr && *v != false && *v != "") d_->unmodelled_key(key, *v, v_->place(key), "beside task_type seq_cls");
+    if (const auto* v = v_->take("loss_type"); v != nullptr && *v != "") d_->unmodelled_key("loss_type", *v, v_->place("loss_type"), "beside task_type seq_cls");
+    joined();
     auto m = model_of(*d_);
     if (m.head == head_kind::none && m.classes > 0) {  // its configuration has the class
       if (m.classes != count) fail("headroom: " + v_->place("num_labels") + ": num_labels " + std::to_string(count) + " contradicts the model's configuration, which has " + std::to_string(m.classes) + " classes");
@@ -63,6 +86,41 @@ class swift_tasks {
       d_->job["model"] = model_to_json(m);
     }
     d_->replace("objective", {{"kind", "classification"}, {"trainer", "ms-swift"}}, place);
+  }
+  /// Embeddings read the last position of each text: an anchor, a positive, and as many negatives as the data have. Rerankers score documents with their
+  /// query before them, one positive and at most 7 negatives of a query (swift/template/base.py _embedding_data_collator, _reranker_data_collator).
+  void texts(const std::string& kind) {
+    const auto place = v_->place("task_type");
+    if (v_->has("rlhf_type")) fail("headroom: " + place + ": task_type " + kind + " beside rlhf_type is not modelled by this version");
+    const bool embeds = kind == "embedding", speaks = kind == "generative_reranker";
+    if (const auto* loss = v_->take("loss_type"); loss != nullptr && *loss != "" && !(loss->is_string() && among_words(embeds ? "infonce|cosine_similarity|contrastive|online_contrastive" : "pointwise_reranker|listwise_reranker", loss->get<std::string>())))
+      d_->unmodelled_key("loss_type", *loss, v_->place("loss_type"), "beside task_type " + kind);
+    if (const auto* count = v_->take("num_labels"); count != nullptr && *count != 1 && !embeds && !speaks) d_->unmodelled_key("num_labels", *count, v_->place("num_labels"), "beside task_type " + kind);
+    if (const auto m = model_of(*d_); m.bidirectional || m.encoder.layers > 0 || m.head == head_kind::none)
+      fail("headroom: " + place + ": embeddings and rerankers over encoders are not modelled by this version, those over language models are");
+    json_value objective = {{"kind", embeds ? "embedding" : "rerank"}, {"trainer", "ms-swift"}};
+    if (speaks) objective["generative"] = true;
+    const auto* said = d_->find({"objective", "texts"});
+    const bool packs = joined();
+    if (said != nullptr) {
+      objective["texts"] = *said;
+    } else if (packs) {  // a row is as long whatever lies in it
+      objective["texts"] = 1;
+    } else if (!embeds) {
+      objective["texts"] = 8;
+      const std::string what = "a query has as many documents as MAX_NEGATIVE_SAMPLES lets it have, and a positive";
+      d_->notes.push_back(place + ": " + what + " (--set objective.texts=N)");
+      d_->assumed.push_back(what);
+    } else {
+      d_->awaits_texts = draft::said{"texts an example has, its anchor, positive and negatives together", place};
+    }
+    d_->replace("objective", objective, place);
+  }
+  /// Texts one behind the other, in rows of their own lengths' sum or of one length. True: rows are packed.
+  bool joined() {
+    const bool packs = v_->on("packing"), free = v_->on("padding_free");
+    if (packs || free) d_->say({"batch", "packed"}, true, v_->place(packs ? "packing" : "padding_free"));
+    return packs;
   }
   /// With weights that are not 0 or 1, DFT's and losses by channel, ms-swift takes the cross entropy of each token itself, of logits made fp32 as
   /// the model's own loss makes them (swift/trainers/utils.py per_token_loss_func, swift/loss/causal_lm.py).

@@ -199,6 +199,9 @@ inline constexpr auto names_of<method_code> = std::array<named<method_code>, 19>
                                                                                   {"deepspeed-chat", method_code::deepspeed_chat},
                                                                                   {"medicalgpt", method_code::medicalgpt}}};
 template <>
+inline constexpr auto names_of<divergence_kind> =
+    std::array<named<divergence_kind>, 3>{{{"jensen-shannon", divergence_kind::jensen_shannon}, {"forward", divergence_kind::forward}, {"reverse", divergence_kind::reverse}}};
+template <>
 inline constexpr auto names_of<reference_way> = std::array<named<reference_way>, 5>{{{"copy", reference_way::copy},
                                                                                      {"adapter-off", reference_way::adapter_off},
                                                                                      {"swapped", reference_way::swapped},
