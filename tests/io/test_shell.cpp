@@ -46,6 +46,25 @@ TEST_CASE("a branch whose test the script decides is the one that is read") {
   CHECK(runs("if [ -z \"$1\" ]; then M=default; else M=$1; fi; run $M $#", {{"1", "given"}}) == "given 1\n");
 }
 
+TEST_CASE("a name that only a branch sets which does not run is empty") {
+  CHECK(runs("SP=true; TP=1; if [ $SP = true ] && [ $TP -gt 1 ]; then S=--sp; elif [ $SP = false ]; then S=' '; fi\nrun a $S b\n") == "a b\n");
+  CHECK(io::read_shell("A=1; if [ $A = 2 ]; then B=x; fi; run $B", "s.sh").unset == std::set<std::string>{"B"});
+  CHECK(runs("A=1; if [ $A = 2 ]; then B=(x y); export C=z; fi; run a \"${B}\"$C") == "a \n");
+  CHECK(runs("A=1; if [ $A = 2 ]; then B=x; fi; run $B", {{"B", "given"}}) == "given\n");
+  CHECK(runs("A=1; if [ $A = 2 ]; then B=x; fi; source other.sh; run $B") == "[$B]\n");  // the other script may set it
+  CHECK(runs("A=1; if [ $A = 2 ]; then B=x run b; fi; run $B") == "[$B]\n");            // a command's own
+  CHECK(runs("if [ $1 = 2 ]; then B=x; fi; run $B", {{"1", "$2"}}) == "\n");
+  CHECK(runs("f() { B=x; }; run $B; f; run $B") == "[$B]\nx\n");
+}
+
+TEST_CASE("comparisons and choices of a sum") {
+  CHECK(runs("TP=4; N=$(( ($TP > 1) ? 1 : 0 )); run $N $((TP<4)) $((TP<=4)) $((TP>=5)) $((TP==4)) $((TP!=4))") == "1 0 1 0 1 0\n");
+  CHECK(runs("A=2; run $((A > 1 && A < 3)) $((A > 2 || A == 2)) $((!A)) $((!(A - 2))) $((A ? A == 2 ? 7 : 8 : 9))") == "1 1 0 1 7\n");
+  CHECK(runs("A=2; if (( A >= 2 && A != 3 )); then run a; else run b; fi; if (( A > 2 || A < 2 )); then run a; else run b; fi") == "a\nb\n");
+  CHECK(runs("A=2; (( A == 3 )); run $A; (( A += 1 )); run $A") == "2\n[$A]\n");  // what is compared stays
+  CHECK(runs("run $((1 << 2)) $((1 ? 2)) $((U > 1))") == "[$((1 << 2))] [$((1 ? 2))] [$((U > 1))]\n");
+}
+
 TEST_CASE("a value in double brackets is one word, empty or not, and * makes one word of a list") {
   CHECK(runs("E=; if [[ -n $E ]]; then run a; else run b; fi") == "b\n");
   CHECK(runs("E=; if ! [[ -n $E ]]; then run a; else run b; fi") == "a\n");

@@ -27,6 +27,7 @@ class shell_parser {
     } while (c_.at < c_.text.size());  // a loop begins again
     documents();
     end_command(shell_joint::end);
+    script_.unset.insert(c_.state->emptied.begin(), c_.state->emptied.end());
     return std::move(script_);
   }
 

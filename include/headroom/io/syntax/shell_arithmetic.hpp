@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// A shell's arithmetic: whole numbers, names, + - * / % and brackets.
+// A shell's arithmetic: whole numbers, names, + - * / %, comparisons, !, && and ||, a ? b : c, and brackets.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class shell_sum {
 
   /// Nothing for what is anything else, names something unknown, overflows, or is nested deeper than 16 levels.
   std::optional<std::int64_t> value() {
-    const auto n = add(0);
+    const auto n = choice(0);
     space();
     if (!good_ || at_ != text_.size()) return std::nullopt;
     return n;
@@ -37,6 +37,16 @@ class shell_sum {
     ++at_;
     return true;
   }
+  /// One of the signs; of two that begin alike the longer stands first.
+  std::string_view eat_one(std::initializer_list<std::string_view> signs) {
+    space();
+    for (const auto sign : signs)
+      if (text_.substr(at_).starts_with(sign)) {
+        at_ += sign.size();
+        return sign;
+      }
+    return {};
+  }
   std::int64_t number(std::string_view digits) {
     std::int64_t n = 0;
     if (digits.empty()) good_ = false;
@@ -47,8 +57,9 @@ class shell_sum {
   std::int64_t atom(int depth) {
     if (depth > deepest) good_ = false;
     if (!good_) return 0;
+    if (eat('!')) return atom(depth + 1) == 0 ? 1 : 0;
     if (eat('(')) {
-      const auto n = add(depth + 1);
+      const auto n = choice(depth + 1);
       if (!eat(')')) good_ = false;
       return n;
     }
@@ -97,6 +108,39 @@ class shell_sum {
       }
     }
     return n;
+  }
+
+  std::int64_t comparison(int depth) {
+    const auto n = add(depth);
+    const auto sign = eat_one({"<=", ">=", "==", "!=", "<", ">"});
+    if (!good_ || sign.empty()) return n;
+    const auto by = add(depth);
+    return (sign == "<=" ? n <= by : sign == ">=" ? n >= by : sign == "==" ? n == by : sign == "!=" ? n != by : sign == "<" ? n < by : n > by) ? 1 : 0;
+  }
+  std::int64_t both(int depth) {
+    auto n = comparison(depth);
+    while (good_ && !eat_one({"&&"}).empty()) {
+      const auto by = comparison(depth);
+      n = n != 0 && by != 0 ? 1 : 0;
+    }
+    return n;
+  }
+  std::int64_t either(int depth) {
+    auto n = both(depth);
+    while (good_ && !eat_one({"||"}).empty()) {
+      const auto by = both(depth);
+      n = n != 0 || by != 0 ? 1 : 0;
+    }
+    return n;
+  }
+  std::int64_t choice(int depth) {
+    const auto n = either(depth);
+    if (!good_ || !eat('?')) return n;
+    if (depth > deepest) good_ = false;
+    const auto yes = choice(depth + 1);
+    if (!eat(':')) good_ = false;
+    const auto no = choice(depth + 1);
+    return n != 0 ? yes : no;
   }
 
   std::string_view text_;

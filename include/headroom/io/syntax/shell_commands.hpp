@@ -68,8 +68,17 @@ class shell_commands {
     if (line.target && writes(line, c)) return certainty::yes;
     return started(line, std::move(c));
   }
+  /// A line that surely does not run.
+  void pass_over(const shell_line& line) {
+    const auto assigns = [](const shell_word& w) { return w.text == "export" || shell_assigned(w.text) > 0; };
+    if (flow_->in_function() || !std::all_of(line.words.begin(), line.words.end(), assigns)) return;
+    for (const auto& w : line.words) {
+      c_->spend(w.text.size());
+      if (const auto n = shell_assigned(w.text); n > 0) c_->state->not_taken.emplace(w.text.substr(0, n));
+    }
+  }
   void assign_array(const std::string& named, std::vector<shell_word> items) {
-    if (flow_->runs() == certainty::no) return;
+    if (flow_->runs() == certainty::no) return pass_over({{{named, c_->line}}});
     const auto n = shell_assigned(named);
     const auto name = named.substr(0, n);
     shell_variable v{{}, true};
@@ -128,12 +137,20 @@ class shell_commands {
     if (std::find(std::begin(succeed), std::end(succeed), name) != std::end(succeed)) return certainty::yes;
     return std::nullopt;
   }
+  /// Whether an = gives a value, and does not compare.
+  static bool gives(std::string_view sum) {
+    for (auto at = sum.find('='); at != std::string_view::npos; at = sum.find('=', at + 1)) {
+      const bool compares = (at > 0 && std::string_view{"<>!="}.find(sum[at - 1]) != std::string_view::npos) || (at + 1 < sum.size() && sum[at + 1] == '=');
+      if (!compares) return true;
+    }
+    return false;
+  }
   /// NAME=SUM, or a sum that is a test.
   certainty arithmetic(shell_word sum) {
     std::erase_if(sum.text, [](char c) { return shell_blank(c); });
     const auto n = shell_assigned(sum.text);
     if (n == 0 || sum.text[n] != '=' || sum.text[n + 1] == '=') {
-      if (sum.text.find("++") != std::string::npos || sum.text.find("--") != std::string::npos || sum.text.find('=') != std::string::npos) leave_open({sum.text.substr(0, sum.text.find_first_of("+-*/=<>! ")), sum.line});
+      if (sum.text.find("++") != std::string::npos || sum.text.find("--") != std::string::npos || gives(sum.text)) leave_open({sum.text.substr(0, sum.text.find_first_of("+-*/=<>! ")), sum.line});
       return shell_arithmetic_test(sum.text, *c_);
     }
     const auto value = c_->arithmetic(std::string_view{sum.text}.substr(n + 1));

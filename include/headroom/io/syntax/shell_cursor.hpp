@@ -88,6 +88,10 @@ struct shell_cursor {
   shell_variable value_of(std::string_view name) const {
     if (const auto here = state->defaults.find(name); here != state->defaults.end()) return here->second;
     const auto it = state->variables.find(name);
+    if (it == state->variables.end() && state->not_taken.contains(name) && !state->sourced) {  // as the shell does where nobody has set it
+      state->emptied.emplace(name);
+      return {};
+    }
     if (it == state->variables.end()) return {open("$" + std::string{name}, line)};
     if (it->second.items.empty()) return {};
     spend(it->second.items[0].text.size());

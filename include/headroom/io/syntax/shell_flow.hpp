@@ -35,6 +35,10 @@ class shell_flow {
   /// Whether a line here surely runs, and as often as the text itself.
   [[nodiscard]] bool plain() const { return frames_.empty() && outer_ == certainty::yes; }
   [[nodiscard]] shell_frame* top(shell_block kind) { return !frames_.empty() && frames_.back().kind == kind ? &frames_.back() : nullptr; }
+  /// Whether what is read here may run later, when a function is called.
+  [[nodiscard]] bool in_function() const {
+    return std::any_of(frames_.begin(), frames_.end(), [](const auto& f) { return f.kind == shell_block::function; });
+  }
   /// The values of the loops that are being read: "LR=1e-4 SEED=1".
   [[nodiscard]] std::string loops() const {
     std::string r;

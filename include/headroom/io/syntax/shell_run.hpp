@@ -66,6 +66,7 @@ class shell_run {
     if (line.words.empty()) return;
     if (line.words[0].text == "for" || line.words[0].text == "select") return remember_loop(line.words);
     const auto t = next_runs();
+    if (t == certainty::no && joint_ == shell_joint::end) commands_.pass_over(line);
     if (t != certainty::no) {
       const bool alone = t == certainty::open && flow_.runs() != certainty::open;
       if (alone) {

@@ -46,7 +46,7 @@ struct shell_script {
   std::vector<shell_word> settings;    ///< NAME=value of its own lines, the last of each name
   std::vector<shell_word> directives;  ///< #SBATCH lines
   std::vector<shell_file> files;
-  std::set<std::string> unset;         ///< names that a test asked for and nobody set: read as empty
+  std::set<std::string> unset;         ///< names that were asked for and nobody set: read as empty
 };
 
 /// Values of the environment that a script is read in, by name; "1" and so on are its own arguments.
@@ -76,6 +76,8 @@ struct shell_state {
   std::map<std::string, shell_variable, std::less<>> variables{};
   std::set<std::string, std::less<>> given{};  ///< by the environment
   std::map<std::string, shell_variable, std::less<>> defaults{};  ///< that ${NAME:=…} gives in the command that is being read
+  std::set<std::string, std::less<>> not_taken{};  ///< names that a branch sets which surely does not run
+  std::set<std::string> emptied{};                 ///< … that were asked for, and read as empty
   struct function {
     std::string text;
     int line{};

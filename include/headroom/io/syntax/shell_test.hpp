@@ -156,16 +156,8 @@ class shell_test {
   int depth_{};
 };
 
-/// (( A < B )), or a sum alone.
+/// (( … )).
 inline certainty shell_arithmetic_test(std::string_view inside, const shell_cursor& at) {
-  static constexpr std::string_view signs[] = {">=", "<=", "==", "!=", ">", "<"};
-  for (const auto sign : signs) {
-    const auto where = inside.find(sign);
-    if (where == std::string_view::npos) continue;
-    const auto x = at.arithmetic(inside.substr(0, where)), y = at.arithmetic(inside.substr(where + sign.size()));
-    if (!x || !y) return certainty::open;
-    return certainty_of(sign == ">=" ? *x >= *y : sign == "<=" ? *x <= *y : sign == "==" ? *x == *y : sign == "!=" ? *x != *y : sign == ">" ? *x > *y : *x < *y);
-  }
   const auto n = at.arithmetic(inside);
   return n ? certainty_of(*n != 0) : certainty::open;
 }
