@@ -140,6 +140,9 @@ class draft {
   /// A launcher that takes every GPU of the machine it runs on, of which no file says how many there are.
   std::optional<said> takes_all_gpus;
 
+  /// The Megatron-LM that a script puts into PYTHONPATH, as a version (io/launchers/import_pai_megatron.hpp).
+  std::optional<said> megatron_backend;
+
   /// A number of nodes or GPUs that a file leaves to its environment.
   std::optional<said> open_nodes, open_gpus;
   static void leave_open(std::optional<said>& of, const std::string& name, const std::string& value, const std::string& place) { of = said{name + " is " + in_quotes(value), place}; }

@@ -8,6 +8,7 @@
 #include <headroom/io/launchers/import_accelerate.hpp>
 #include <headroom/io/launchers/import_megatron_deepspeed.hpp>
 #include <headroom/io/launchers/import_openrlhf.hpp>
+#include <headroom/io/launchers/import_pai_megatron.hpp>
 #include <headroom/io/launchers/import_torchtitan.hpp>
 #include <headroom/io/launchers/import_trainer.hpp>
 #include <headroom/io/launchers/import_verl.hpp>
@@ -262,13 +263,14 @@ class launch {
     if (p == nullptr)
       fail("headroom: " + at(c.words[i].line) + ": " + in_quotes(c.words[i].shown()) + " is no training program that is known here: say with --program whose arguments it takes (" +
            listed(texts(training_programs, [](const auto& t) { return t.name; })) + ")");
-    arguments(*p, words);
+    arguments(*p, words, script ? std::string_view{c.words[i].text} : std::string_view{});
   }
-  void arguments(const training_program& p, std::span<const shell_word> words) {
+  void arguments(const training_program& p, std::span<const shell_word> words, std::string_view script = {}) {
     if (!p.refused.empty()) fail("headroom: " + at(words.empty() ? 1 : words[0].line) + ": " + std::string{p.name} + " " + std::string{p.refused});
     switch (p.takes) {
       case file_kind::megatron: {
         const auto from = document_of(arguments_of(words), source_);
+        if (p.name == "pai-megatron") return import_pai_megatron(*d_, from, script);
         const bool asks = from.root.contains("deepspeed") && std::find(d_->ignores.begin(), d_->ignores.end(), "deepspeed") == d_->ignores.end();
         if (!asks && d_->framework_is("deepspeed"))
           fail("headroom: " + at(words.empty() ? 1 : words[0].line) + ": Megatron's arguments have no --deepspeed, without which no configuration of DeepSpeed is used (" + d_->place_of("framework.name") + "): give it, or leave that file out");

@@ -21,6 +21,7 @@ inline void refuse_others(const draft& d, const std::vector<shell_command>& all,
   const auto check = [&](const shell_command& c) {
     const auto ours = [](const shell_word& w) { return w.text == verl_module || w.text.ends_with("verl/trainer/main_ppo.py") || !path_end(w.text, "openrlhf/cli/train_sft.py|openrlhf/cli/train_rm.py|openrlhf/cli/train_dpo.py|openrlhf/cli/train_ppo_ray.py").empty() || (is_openrlhf(w.text) && program_of(w.text, {}) != nullptr); };
     if (std::any_of(c.words.begin(), c.words.end(), ours)) return;
+    if (std::any_of(c.words.begin(), c.words.end(), [](const shell_word& w) { return !path_end(w.text, pai_scripts).empty(); })) return;
     if (const auto* other = other_program_of(c.words, d.ignores)) refuse_other_program(*other, source + ":" + std::to_string(c.words[0].line));
   };
   for (const auto* c : starts) check(*c);
@@ -84,6 +85,7 @@ inline void import_text(draft& d, std::string_view text, const std::string& sour
   bool set = false;
   for (const auto& w : script.settings) {
     set = detail::import_setting(d, w, source) || set;
+    if (const auto backend = w.text.starts_with("PYTHONPATH=") ? detail::pai_backend(w.text) : std::string{}; !backend.empty()) d.megatron_backend = draft::said{backend, source + ":" + std::to_string(w.line)};
     set = detail::import_count(d, w, source) || set;
   }
   if (starts.empty()) {
@@ -97,7 +99,7 @@ inline void import_text(draft& d, std::string_view text, const std::string& sour
   if (!script.unset.empty()) {
     std::string names;
     for (const auto& n : script.unset) names += (names.empty() ? "" : ", ") + n;
-    d.notes.push_back(source + ": nothing sets " + names + ", which tests ask for: they are read as if empty (--env NAME=VALUE)");
+    d.notes.push_back(source + ": nothing sets " + names + ", which it asks for: they are read as if empty (--env NAME=VALUE)");
   }
 }
 

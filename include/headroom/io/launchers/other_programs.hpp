@@ -33,7 +33,7 @@ inline constexpr auto other_programs = std::to_array<other_program>({
      .instead = R"(write a job file with framework {"name": "megatron", "version": "Megatron-Bridge"})"},
     // alibaba/Pai-Megatron-Patch: megatron_patch/arguments.py.
     {.name = "Pai-Megatron-Patch", .words = "megatron_patch", .arguments = "patch-tokenizer-type|extra-vocab-size|max-padding-length|optimizer-offload-policy|train-mode",
-     .instead = "--program megatron reads what it shares with Megatron-LM, with --ignore for each argument of its own"},
+     .instead = "its programs of Qwen 2 to 3, DeepSeek-V3 and Mistral over Megatron-Core are; --program megatron reads what others share with Megatron-LM, with --ignore for each argument of Pai's own"},
     // THUDM/slime: slime/utils/arguments.py.
     {.name = "slime", .words = "slime.", .arguments = "actor-num-nodes|actor-num-gpus-per-node|rollout-function-path|rollout-num-gpus|rollout-batch-size|debug-train-only|rollout-num-gpus-per-engine",
      .instead = "its trainer takes Megatron-LM's arguments, which --program megatron reads where they are given alone; generation beside it is not modelled"},
