@@ -67,7 +67,11 @@ TEST_CASE("updates and buckets") {
   CHECK(eight.data == 8);
   CHECK(detail::deepspeed_update(eight, n) == bytes{0});  // 8 n / 8 < 2 n
   CHECK(detail::deepspeed_bucket(eight, n).count() == 1'000'000'000);  // 5e8 elements
-  CHECK(detail::deepspeed_bucket(eight, parameters{1000}).count() == 2000);
+  CHECK(detail::deepspeed_bucket(eight, parameters{1000}).count() == 1'000'000'000);  // one buffer of its full size (reduce_gradients, pipeline_parallel)
+  j.sharding.contiguous_gradients = choice::no;
+  CHECK(detail::deepspeed_bucket(settle(j), parameters{1000}).count() == 2000);
+  CHECK(detail::deepspeed_bucket(settle(j), n).count() == 1'000'000'000);
+  j.sharding.contiguous_gradients = choice::unset;
   CHECK(detail::deepspeed_load(eight, bytes{10}).count() == 10);
   j.hardware.nodes = 6;
   CHECK(detail::deepspeed_update(settle(j), n).count() == 6'000'000'000);  // one rank: 8 n, less 2 n

@@ -40,13 +40,15 @@ constexpr bytes deepspeed_update(const settled_job& s, parameters all) {
   return max(bytes{part} - bytes{checked::mul(n, g)}, bytes{0});
 }
 
-/// Gradients are joined in a bucket to be reduced, when all micro-batches are done (allreduce_no_retain). BF16_Optimizer's are one tensor
-/// already, which is reduced where it lies if it is larger than a bucket.
+/// Gradients are joined in a bucket to be reduced, when all micro-batches are done (allreduce_no_retain). ZeRO's bucket is one buffer of its full size
+/// however few gradients there are, unless they are not to be made contiguous (stage_1_and_2.py reduce_gradients, pipeline_parallel). BF16_Optimizer's
+/// are one tensor already, which is reduced where it lies if it is larger than a bucket.
 constexpr bytes deepspeed_bucket(const settled_job& s, parameters all) {
   constexpr std::int64_t usual = 500'000'000;  // MEMORY_OPT_ALLREDUCE_SIZE; zero_optimization.reduce_bucket_size
   const auto stated = s.source->sharding.reduce_bucket_size;
   const bool zero = wrapper_of(s) == deepspeed_wrapper::zero;
   const auto most = zero && stated >= 0 ? stated : usual;
+  if (zero && s.source->sharding.contiguous_gradients != choice::no) return bytes{checked::mul(most, s.precision.gradients.width())};
   if (wrapper_of(s) == deepspeed_wrapper::bf16 && all.count() > most) return bytes{0};
   return bytes{checked::mul(all.count() < most ? all.count() : most, s.precision.gradients.width())};
 }
