@@ -1,7 +1,8 @@
 // Distributed under the Boost Software License, Version 1.0.
-// The halves of a Megatron layer of any kind. A letter of a hybrid stack is one half alone; nanotron's layer is one program.
+// The halves of a Megatron layer of any kind. A letter of a hybrid stack is one half alone; nanotron's layer and GPT-NeoX's are one program.
 #pragma once
 
+#include <headroom/block/gpt_neox.hpp>
 #include <headroom/block/in_place.hpp>
 #include <headroom/block/megatron.hpp>
 #include <headroom/block/megatron_cross.hpp>
@@ -23,11 +24,11 @@ constexpr std::size_t place_of(layer_kind k) {
 }
 
 /// Whether a layer's locals reach from one half into the other, so that both are one program: mixer_block().
-constexpr bool in_one_program(const scene& s) { return s.habits->modules.nanotron(); }
+constexpr bool in_one_program(const scene& s) { return s.habits->modules.nanotron() || s.habits->modules.neox(); }
 
 /// The half of a layer that mixes positions.
 constexpr program mixer_block(const scene& s, layer_kind kind, const module_set& trained) {
-  if (in_one_program(s)) return nanotron::layer(s);
+  if (in_one_program(s)) return s.habits->modules.neox() ? neox::layer(s) : nanotron::layer(s);
   if (kind.mixer == mixer_kind::mamba2) return mamba2_block(s, trained);
   return kind.mixer == mixer_kind::latent_attention ? latent_block(s, true) : dense_block(s, true, trained, true);
 }
@@ -44,6 +45,9 @@ constexpr void for_each_half(const scene& s, layer_kind kind, const module_set& 
 }
 
 /// Head and loss of the last stage.
-constexpr program last_block(const scene& s, const module_set& trained) { return in_one_program(s) ? nanotron::head_and_loss(s) : head_and_loss(s, trained); }
+constexpr program last_block(const scene& s, const module_set& trained) {
+  if (in_one_program(s)) return s.habits->modules.neox() ? neox::head_and_loss(s) : nanotron::head_and_loss(s);
+  return head_and_loss(s, trained);
+}
 
 }  // namespace headroom::megatron

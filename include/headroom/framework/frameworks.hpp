@@ -4,6 +4,7 @@
 
 #include <headroom/framework/deepspeed.hpp>
 #include <headroom/framework/fsdp_qlora.hpp>
+#include <headroom/framework/gpt_neox.hpp>
 #include <headroom/framework/hf_trainer.hpp>
 #include <headroom/framework/libtorch.hpp>
 #include <headroom/framework/litgpt.hpp>
@@ -21,7 +22,7 @@ inline constexpr std::array known{
     libtorch_2023, libtorch,      libtorch_cpp,  hf_trainer_202110, hf_trainer_202203, hf_trainer_2023, hf_trainer_202312, hf_trainer_202403, hf_trainer_202410, hf_trainer_202503, hf_trainer_202601, hf_trainer, deepspeed_2023,
     deepspeed_202410, deepspeed_202601, deepspeed, litgpt_202310, litgpt_202402, litgpt_202407,   litgpt_202410, llm_c, megatron_2023,
     megatron_202311, megatron_202404, megatron_202406, megatron_202501, megatron_202504, megatron,
-    megatron_deepspeed_2022, megatron_deepspeed,
+    megatron_deepspeed_2022, megatron_deepspeed, gpt_neox,
     nanotron,
     torchtitan_202404, torchtitan_202411, torchtitan_202504, torchtitan_202508, torchtitan_202510, torchtitan_202602, torchtitan_202605, torchtitan_202607,
     fsdp_qlora, torchtune_202401, torchtune_202409,

@@ -69,6 +69,7 @@ enum class layer_modules : std::uint8_t {
   megatron_local,  ///< Megatron-LM's own without TransformerEngine: attention written out into a global buffer
   nanotron,        ///< nanotron's own, divided like Megatron-LM's; no gradient is added up by a matrix multiplication
   megatron_deepspeed,  ///< Megatron-LM's own, in the stages of DeepSpeed's pipeline
+  gpt_neox,            ///< GPT-NeoX's own, in the same stages
 };
 
 /// Where grouped k and v are repeated to the query heads before attention (transformers repeat_kv): for a kernel that reads a mask, or always.
@@ -105,8 +106,9 @@ struct modules_profile {
   /// Whether layers are divided by the trainer's own modules, stage by stage (engine/tensor_parallel/): Megatron-LM's and nanotron's.
   [[nodiscard]] constexpr bool megatron() const { return kind >= layer_modules::megatron; }
   [[nodiscard]] constexpr bool nanotron() const { return kind == layer_modules::nanotron; }
-  /// Megatron-DeepSpeed.
-  [[nodiscard]] constexpr bool deepspeed() const { return kind == layer_modules::megatron_deepspeed; }
+  /// Megatron-DeepSpeed and GPT-NeoX.
+  [[nodiscard]] constexpr bool deepspeed() const { return kind == layer_modules::megatron_deepspeed || neox(); }
+  [[nodiscard]] constexpr bool neox() const { return kind == layer_modules::gpt_neox; }
   [[nodiscard]] constexpr bool local() const { return kind == layer_modules::megatron_local || deepspeed(); }
   [[nodiscard]] constexpr bool eager() const { return !megatron(); }  ///< divided by DTensor or not
   [[nodiscard]] constexpr bool dtensor() const { return kind == layer_modules::dtensor; }
@@ -178,6 +180,7 @@ struct rotary_profile {
 /// How a gated activation is computed.
 struct mlp_profile {
   bool writes_out_glu{};             ///< a gated activation is a chunk, the function and a product (no-bias-swiglu-fusion; all before 2023-11-19, 8503f75401)
+  bool adds_bias_apart{};            ///< the sum with the bias is a tensor of its own, which the function keeps (GPT-NeoX without bias_gelu_fusion)
 
   friend constexpr bool operator==(const mlp_profile&, const mlp_profile&) = default;
 };

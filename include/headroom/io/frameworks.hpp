@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/options/deepspeed.hpp>
+#include <headroom/io/options/gpt_neox.hpp>
 #include <headroom/io/options/llm_c.hpp>
 #include <headroom/io/options/megatron.hpp>
 #include <headroom/io/options/nanotron.hpp>
@@ -34,7 +35,7 @@ void where_stated(job& j, const json_value* options, const option_merger& merge)
 }  // namespace detail
 
 /// All of them.
-inline constexpr std::array<framework_row, 11> framework_rows{{
+inline constexpr std::array<framework_row, 12> framework_rows{{
     {.name = "torchtitan", .read_options = detail::where_stated<apply_torchtitan_options>, .write = torchtitan_to_json},
     {.name = "megatron",
      .said = {{{.text = "Megatron-Bridge", .is = &frameworks::megatron_bridge},
@@ -50,6 +51,7 @@ inline constexpr std::array<framework_row, 11> framework_rows{{
      .said = {{{.text = "bigscience", .is = &frameworks::megatron_deepspeed_2022}}},
      .read_options = detail::where_stated<apply_megatron_options>,
      .write = megatron_to_json},
+    {.name = "gpt-neox", .read_options = detail::where_stated<apply_gpt_neox_options>, .write = gpt_neox_to_json},
     // The branch nouamane/bench2, by which the Ultra-Scale Playbook's runs were made.
     {.name = "nanotron",
      .said = {{{.text = "bench2", .is = &frameworks::nanotron_bench2}, {.text = "67c5ebb6", .is = &frameworks::nanotron_bench2}}},

@@ -37,7 +37,7 @@ class allocated_chunk {
 
   /// `ahead`: by how many layers the host is.
   allocated_chunk(const settled_job& s, bytes input, tensor_memory& m, const detail::layers_ahead& ahead = {})
-      : job_(&s), scene_(s.layer), memory_(&m), blocks_(m), input_(input), ahead_(ahead, m) {
+      : job_(&s), scene_(s.layer), memory_(&m), blocks_(m), input_(input), kept_(detail::kept_input(s)), ahead_(ahead, m) {
     blocks_.retire_communicated(ahead_.any());
     scene_.model = &s.model;
     const auto trained = trained_modules(*s.source, -1);
@@ -102,6 +102,7 @@ class allocated_chunk {
     auto& h = unit(u);
     if (u.run.recomputes) h.input = flow_;
     flow_ = run(u, h, flow_, u.run.recomputes ? recording::off : recording::on);
+    if (u.run.recomputes) exchange(h.input, input_, kept_);
     ahead_.layer(true);
   }
   void forward_norm() {}
@@ -134,6 +135,7 @@ class allocated_chunk {
   void backward(const detail::layer_unit& u, handle* held) {
     auto& h = unit(u);
     if (u.run.recomputes) {
+      exchange(h.input, kept_, input_);
       auto out = run(u, h, h.input, recording::on);
       memory_->free(out);
     }
@@ -158,6 +160,12 @@ class allocated_chunk {
  private:
   static constexpr tensor_memory::handle none = tensor_memory::none;
 
+  /// A checkpoint's input is given up for this rank's part of it, or gathered from that.
+  void exchange(tensor_memory::handle& h, bytes from, bytes to) {
+    if (from == to) return;
+    memory_->free(h);
+    h = memory_->make(to, row::activations);
+  }
   [[nodiscard]] const std::vector<program>& parts_of(std::int64_t layer) const { return parts_[megatron::place_of(job_->model.kind_of(layer))]; }
   [[nodiscard]] held_unit& unit(const detail::layer_unit& u) const { return held_->units[static_cast<std::size_t>(u.first() - first_)]; }
   tensor_memory::handle& at(detail::group_slot s, std::int64_t place) { return slots_[static_cast<std::size_t>(s)][static_cast<std::size_t>(place)]; }
@@ -191,7 +199,7 @@ class allocated_chunk {
   scene scene_;
   tensor_memory* memory_;
   block_trace blocks_;
-  bytes input_;
+  bytes input_, kept_;
   run_ahead ahead_;
   std::array<std::vector<program>, megatron::kind_places> parts_;  // of each kind of layer
   std::vector<program> encoder_;               // halves of all its layers, and its norm

@@ -302,7 +302,8 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     // figures, and of one more, are within 24.8 % of what is allocated.
     {assumption::megatron_under_deepspeed,
      "Megatron-DeepSpeed has been compared with the memory that BLOOM's authors noted while they chose its layout: in pipelines mostly a "
-     "tenth to three tenths of what is allocated above what is predicted; why is not known. Gradients are counted from the start of forward.",
+     "tenth to three tenths of what is allocated above what is predicted; why is not known. GPT-NeoX, under the same engine, has been compared with no figure. "
+     "Gradients are counted from the start of forward.",
      {"megatron_deepspeed", reading::reserved, error_base::allocated, 20, 194}},
     // Derived: a dense layer that is compiled keeps an eighth less (Llama 3 8B, every other multiplication recomputed: 13.8 and 15.8 GiB at 8,192 tokens).
     {assumption::compiled_in_parts,

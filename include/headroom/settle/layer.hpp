@@ -109,6 +109,7 @@ constexpr void settle_kernels(settled_job& r) {
   auto& s = r.layer;
   s.kernel = j.attention;
   if (s.kernel == attention::unset && j.framework.modules.nanotron()) s.kernel = attention::flash;
+  if (s.kernel == attention::unset && j.framework.modules.neox()) s.kernel = attention::eager;  // "global", the default of attention_config
   if (s.kernel == attention::unset) {
     s.kernel = attention::sdpa;
     r.assumptions.add(assumption::attention_sdpa);

@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// What DeepSpeed keeps around Megatron's layers (Megatron-DeepSpeed): its optimizers' states, and its pipeline's tensors.
+// What DeepSpeed keeps around layers in Megatron's manner (Megatron-DeepSpeed, GPT-NeoX): its optimizers' states, and its pipeline's tensors.
 // Sources: deepspeed runtime/engine.py _configure_optimizer, runtime/fp16/fused_optimizer.py FP16_Optimizer, runtime/bf16_optimizer.py
 // BF16_Optimizer, runtime/zero/stage_1_and_2.py step and reduce_independent_p_g_buckets_and_remove_grads (v0.6.0 to v0.9.5);
 // runtime/pipe/engine.py PipelineEngine, runtime/pipe/schedule.py TrainSchedule.num_pipe_buffers.
@@ -72,6 +72,7 @@ struct deepspeed_pipe {
   bytes received{};  ///< for the whole run, for what comes in and for its gradient
   bytes output{};    ///< made again, through backward
   bytes logits{};    ///< of a micro-batch
+  bytes copied{};    ///< what a checkpoint keeps of its input, beside the whole of it (activation_checkpointing/checkpointing.py CheckpointFunction, partition_activations)
   bytes cast{};      ///< a gradient in fp32 on its way to those that are added up
   bool older{};      ///< more than one micro-batch's logits are left when a forward begins
 };
@@ -80,7 +81,7 @@ constexpr deepspeed_pipe pipe_of(const settled_job& s, bool first, bool last) {
   const auto& m = s.model;
   deepspeed_pipe r;
   const auto micros = s.source->batch.accumulation;
-  if (last && micros > 1) r.logits = bytes{checked::mul(checked::mul(s.layer.tokens, s.layer.vocabulary) / d.tensor, 4)};
+  if (last && micros > 1) r.logits = bytes{checked::mul(checked::mul(s.layer.tokens, s.layer.vocabulary) / d.tensor, s.source->framework.modules.neox() ? s.layer.width : 4)};
   r.older = micros > 2;
   if (wrapper_of(s) == deepspeed_wrapper::bf16) {
     auto widest = (m.mlp == mlp_kind::gated ? 2 : 1) * m.ffn;
@@ -88,8 +89,9 @@ constexpr deepspeed_pipe pipe_of(const settled_job& s, bool first, bool last) {
     if ((first || last) && s.layer.vocabulary > widest) widest = s.layer.vocabulary;
     r.cast = bytes{checked::mul(checked::mul(widest, m.hidden) / d.tensor, 4)};
   }
-  if (d.pipeline == 1) return r;
   const auto input = residual_tensor(s);
+  if (s.source->framework.checkpointing.copies_input && s.source->recompute.mode == recompute_mode::full) r.copied = kept_input(s);
+  if (d.pipeline == 1) return r;
   const bytes part{checked::ceil_div(input.count(), d.tensor)};
   r.received = (first ? bytes{0} : part) + (last ? bytes{0} : part);
   r.passed = (last ? bytes{0} : part) + (first || d.tensor > 1 ? bytes{0} : input);
@@ -109,13 +111,13 @@ class deepspeed_chunk {
   }
   static constexpr void after_input() {}
   static constexpr void begin_forward() {}
-  static constexpr void before_forward(std::int64_t) {}
-  static constexpr void after_forward(std::int64_t) {}
+  constexpr void before_forward(std::int64_t) { copy_ = to_->make(sizes_.copied, row::activations); }
+  constexpr void after_forward(std::int64_t) { to_->free(copy_); }
   static constexpr void before_head() {}
   constexpr void after_head() { to_->free(older_); }
   constexpr void begin_backward() { output_ = to_->make(sizes_.output, row::activations); }
-  static constexpr void before_backward(std::int64_t) {}
-  static constexpr void after_backward(std::int64_t) {}
+  constexpr void before_backward(std::int64_t) { copy_ = to_->make(sizes_.copied, row::temporaries); }
+  constexpr void after_backward(std::int64_t) { to_->free(copy_); }
   constexpr void end_backward() {
     auto cast = to_->make(sizes_.cast, row::temporaries);
     to_->consider_gradient();
@@ -126,7 +128,7 @@ class deepspeed_chunk {
  private:
   deepspeed_pipe sizes_;
   Listener* to_;
-  typename Listener::handle older_{}, output_{};
+  typename Listener::handle older_{}, output_{}, copy_{};
 };
 
 }  // namespace headroom::detail

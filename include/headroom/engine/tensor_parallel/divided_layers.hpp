@@ -123,6 +123,7 @@ constexpr divided_layers walk_divided_layers(const settled_job& s, detail::walke
     r.whole[i].kept = w.kept;
     if (!full) continue;
     r.checkpoint[i] = detail::cost_of(w, true);
+    r.checkpoint[i].saved = moment(row::activations, detail::kept_input(s));
     r.checkpoint[i].kept = w.kept;
     r.graphless[i] = w.forward_off;
   }

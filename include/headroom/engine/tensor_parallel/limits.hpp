@@ -255,7 +255,7 @@ constexpr objection check_megatron(const job& j, const No& no) {
     if (const auto why = check_megatron_pattern(j, no)) return why;
   if (const auto why = check_megatron_stages(j, no)) return why;
   if (const auto why = check_megatron_states(j, no)) return why;
-  if (j.model.parallel_block || j.model.post_norms) return no("headroom: parallel blocks and post-norms are not modelled for megatron by this version");
+  if ((j.model.parallel_block && !j.framework.modules.neox()) || j.model.post_norms) return no("headroom: parallel blocks and post-norms are not modelled for megatron by this version");
   if (const auto why = check_megatron_graphs(j, no)) return why;
   if (const auto why = check_running(j, no)) return why;
   return check_megatron_recompute(j, no);

@@ -124,6 +124,7 @@ constexpr breakdown buffers_of_stage(const settled_job& s, stage_parts kinds) {
     b[row::workspace] += ((habits.communication.tensor_parallel == tensor_parallel_overlap::userbuffers ? 4 : 1) + (sc.grouped_by_engine ? 4 : 0)) * one;
     if (sc.fuses_weight_gradients && !habits.modules.local()) b[row::workspace] += empty_gradients(s, kinds);
   }
+  if (habits.modules.neox()) return b;  // no global buffers; cosine and sine are kept on the host
   // The angles of rotary embedding, fp32, of this rank's positions, are made once (RotaryEmbedding.forward, an lru_cache).
   if (s.model.position == position_kind::rope && kinds.attention)
     b[row::activations] += bytes{checked::mul(checked::mul(sc.sequence / sc.context, s.model.rotary_width()), 4)};

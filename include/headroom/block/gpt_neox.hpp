@@ -1,0 +1,123 @@
+// Distributed under the Boost Software License, Version 1.0.
+// GPT-NeoX's decoder layer, and its last norm, head and loss: one program each. Sizes are those of one rank.
+// Sources: EleutherAI/gpt-neox megatron/model/{transformer,gpt2_model,positional_embeddings,fused_softmax,fused_bias_dropout}.py,
+// megatron/mpu/{layers,mappings,cross_entropy}.py at ea7aefd8; flash-attention csrc/flash_attn/flash_api.cpp mha_bwd.
+#pragma once
+
+#include <headroom/block/megatron.hpp>
+
+namespace headroom::neox {
+
+using megatron::divided;
+
+/// A matrix of `weights` parameters over all ranks. Its gradient is autograd's own; a bias is handed on, not added (skip_bias_add).
+constexpr tensor linear(program& p, const scene& s, tensor x, std::int64_t outputs, std::int64_t weights, tensor_set holds = 0) {
+  const auto y = p.make(outputs, s.width);
+  p.step(x.bit(), y.bit(), {.saves = x.bit(), .holds = holds, .weight_gradient = p.rounded(weights / s.tensor, s.weight_width)});
+  return y;
+}
+
+/// y + bias, which is a tensor of its own, and dropout: bias_dropout_add without its residual.
+constexpr tensor biased(program& p, const scene& s, tensor y, tensor_set holds = 0) {
+  const auto sum = p.make(p.elements(y), p.width(y));
+  p.step(y.bit(), sum.bit(), {.holds = holds, .passes_gradient = true});
+  return ops::drop(p, sum, s.drops.hidden);
+}
+
+/// apply_rotary_pos_emb_torch, of queries or of keys, whose storage is `mixed`: a turned copy, two products and their sum of the features that turn,
+/// joined with those that do not. Cosine and sine come from the host, for each layer anew. In backward each slice's gradient is as large as all features.
+constexpr tensor turned(program& p, const scene& s, tensor x, tensor factors) {
+  const auto& m = *s.model;
+  const auto all = p.elements(x), turning = all / m.head_width() * m.rotary_width();
+  const auto y = p.make(all, s.width);
+  p.step(x | factors, y.bit(), {.saves = factors.bit(), .forward_temporary = 3 * p.rounded(turning, s.width), .backward_temporary = p.rounded(all, s.width) + 2 * p.rounded(turning, s.width)});
+  return y;
+}
+
+/// ParallelSelfAttention.forward. q, k and v are views of one projection's result, which v keeps.
+constexpr tensor attend(program& p, const scene& s, tensor x) {
+  const auto& m = *s.model;
+  const auto width = m.query_width();
+  const auto mixed = linear(p, s, x, divided(s, 3 * width), checked::mul(m.hidden, 3 * width));
+  auto q = p.view(mixed, divided(s, width)), k = p.view(mixed, divided(s, width));
+  const auto v = p.view(mixed, divided(s, width));
+  p.step(mixed.bit(), (q | k) | v);
+  if (m.position == position_kind::rope) {
+    const auto factors = p.make(checked::mul(2, checked::mul(s.sequence, m.rotary_width())), s.width);
+    p.step(0, factors.bit());
+    q = turned(p, s, q, factors);
+    k = turned(p, s, k, factors);
+  }
+  if (s.kernel == attention::flash) {
+    const auto out = p.make(divided(s, width), s.width), lse = p.make(divided(s, m.heads), 4);
+    const auto rounded_heads = checked::mul(divided(s, m.heads), checked::round_up(m.head_width(), 32));
+    p.step((q | k) | v, out | lse, {.saves = ((q | k) | v) | (out | lse), .backward_temporary = p.rounded(rounded_heads, 4) + p.rounded(divided(s, m.heads), 4)});
+    return linear(p, s, out, checked::mul(s.tokens, m.hidden), checked::mul(width, m.hidden));
+  }
+  // The product is written beside an empty tensor as large; a local names the scores until attention() has returned.
+  const auto scores = checked::mul(checked::mul(s.samples, m.heads / s.tensor), checked::mul(s.sequence, s.sequence));
+  const auto raw = p.make(scores, s.width), soft = p.make(scores, s.width);
+  p.step(q | k, raw.bit(), {.saves = q | k, .forward_temporary = p.rounded(scores, s.width)});
+  // The fused kernel writes the gradient over the one that it is given; torch's softmax, and the mask before it, make others.
+  const bool apart = s.habits->attention.fills_masked_scores;
+  p.step(raw.bit(), soft.bit(), {.saves = soft.bit(), .backward_temporary = apart ? p.rounded(scores, s.width) : bytes{0}, .passes_gradient = !apart});
+  const auto dropped = ops::drop(p, soft, s.drops.attention);
+  const auto product = p.make(divided(s, width), s.width), out = p.make(divided(s, width), s.width);
+  p.step(dropped | v, product.bit(), {.saves = dropped | v, .holds = raw.bit()});
+  p.step(product.bit(), out.bit());
+  return linear(p, s, out, checked::mul(s.tokens, m.hidden), checked::mul(width, m.hidden));
+}
+
+/// ParallelMLP.forward. GELU with the bias is one kernel that saves its input, or the sum is a tensor of its own; a local names the first result.
+constexpr tensor feed_forward(program& p, const scene& s, tensor x) {
+  const auto& m = *s.model;
+  const auto up = linear(p, s, x, divided(s, m.ffn), checked::mul(m.hidden, m.ffn));
+  auto from = up;
+  if (s.habits->mlp.adds_bias_apart) {
+    from = p.make(p.elements(up), s.width);
+    p.step(up.bit(), from.bit(), {.passes_gradient = true});
+  }
+  const auto activated = p.make(p.elements(up), s.width);
+  p.step(from.bit(), activated.bit(), {.saves = from.bit(), .holds = up.bit()});
+  return linear(p, s, activated, checked::mul(s.tokens, m.hidden), checked::mul(m.ffn, m.hidden));
+}
+
+/// ParallelTransformerLayer.forward, both halves one behind the other or (gpt_j_residual) beside each other, each with a norm of its own.
+constexpr program layer(const scene& s) {
+  program p(s.granule);
+  const auto x = p.input(checked::mul(s.tokens, s.model->hidden), s.residual_width, true);
+  const auto first = megatron::norm(p, s, x, s.tokens);
+  if (!s.model->parallel_block) {
+    const auto middle = ops::add(p, x, biased(p, s, attend(p, s, first)));
+    const auto y = feed_forward(p, s, megatron::norm(p, s, middle, s.tokens));
+    p.set_output(ops::add(p, middle, biased(p, s, y)));
+    return p;
+  }
+  const auto second = megatron::norm(p, s, x, s.tokens);
+  const auto mixed = biased(p, s, attend(p, s, first));
+  const auto y = feed_forward(p, s, second);
+  const auto both = ops::add(p, mixed, biased(p, s, y));
+  const auto out = p.make(p.elements(x), p.width(x));
+  p.step(x | both, out.bit(), {.holds = y.bit(), .passes_gradient = true});
+  p.set_output(out);
+  return p;
+}
+
+/// What stands behind the last layer: samples first, the norm, the head, a cast to fp32 and the loss, which is computed in place. The pipeline keeps the
+/// logits as the head's output until the buffer is used again.
+constexpr program head_and_loss(const scene& s) {
+  const auto& m = *s.model;
+  program p(s.granule);
+  const auto x = p.input(checked::mul(s.tokens, m.hidden), s.residual_width, true);
+  const auto turned = s.samples > 1 ? ops::pointwise(p, x) : x;
+  const auto last = megatron::norm(p, s, turned, s.tokens);
+  const auto logits = p.make(divided(s, s.vocabulary), s.width, row::logits);
+  p.step(last.bit(), logits.bit(), {.saves = last.bit(), .weight_gradient = p.rounded(checked::mul(s.vocabulary, m.hidden) / s.tensor, s.weight_width)});
+  p.hold_through_backward(logits);
+  const auto wide = p.make(p.elements(logits), 4, row::logits), loss = p.make(s.tokens, 4), masks = p.make(checked::mul(9, s.tokens), 1);
+  p.step(logits.bit(), (wide | loss) | masks, {.saves = wide | masks});
+  p.set_output(loss);
+  return p;
+}
+
+}  // namespace headroom::neox

@@ -1,0 +1,131 @@
+// Distributed under the Boost Software License, Version 1.0.
+// GPT-NeoX's layers and checkpoints, counted by hand from its source (EleutherAI/gpt-neox ea7aefd8 megatron/model/transformer.py).
+#include <headroom/headroom.hpp>
+#include <headroom/objection.hpp>
+#include <headroom/replay.hpp>
+
+#include "both.hpp"
+
+namespace test_gpt_neox_step {
+
+using namespace headroom;
+
+namespace {
+
+/// 1,024 features, 8 heads of which a quarter turns, 4,096 in between; 2 samples of 1,024 tokens; fused kernels.
+constexpr job neox(std::int64_t layers, std::int64_t tensor, bool beside = true, attention kernel = attention::eager) {
+  job j{.model = {.layers = layers, .hidden = 1024, .heads = 8, .ffn = 4096, .mlp = mlp_kind::plain, .activation = activation_kind::gelu, .norm = norm_kind::layernorm, .position = position_kind::rope, .rotary_percent = 25,
+                  .vocab = 32768, .tied = false},
+        .hardware = {.gpu = gpus::a100_sxm_40gb, .gpus_per_node = tensor},
+        .framework = frameworks::gpt_neox,
+        .parallel = {.tensor = tensor},
+        .sharding = zero(1),
+        .batch = {.micro = 2, .sequence = 1024, .accumulation = 2},
+        .attention = kernel};
+  j.model.norm_bias = j.model.attention_bias = j.model.output_bias = j.model.mlp_bias = true;
+  j.model.parallel_block = beside;
+  j.framework.attention.fills_masked_scores = j.framework.mlp.adds_bias_apart = false;
+  return j;
+}
+constexpr std::int64_t activations_at_loss(const job& j) { return estimate(j).ranks[0].at_phase[static_cast<std::size_t>(phase::loss_forward)][row::activations].count(); }
+/// What one more layer leaves at the loss.
+constexpr std::int64_t left(job (*of)(std::int64_t)) { return activations_at_loss(of(3)) - activations_at_loss(of(2)); }
+
+constexpr std::int64_t tokens = 2048, x = 2 * tokens * 1024, f = 4 * x, scores = 2 * 2 * 8 * 1024 * 1024;
+constexpr std::int64_t statistics = 2 * 2 * 4 * tokens, angles = 2 * 2 * 1024 * 32;
+
+}  // namespace
+
+// Its input, which both norms save; their two results; q, k and v as one tensor, 3 X, that v keeps; q and k turned, 2 X; the probabilities; what attention makes,
+// put in order; what the first matrix makes, which GELU saves, and what GELU makes. Mean and deviation of each norm's rows in fp32; cosine and sine.
+TEST_CASE("what a layer saves") {
+  BOTH(left([](std::int64_t n) { return neox(n, 1); }) == 9 * x + 2 * f + scores + statistics + angles);
+  // The input of both halves is whole on every rank.
+  BOTH(left([](std::int64_t n) { return neox(n, 2); }) == 3 * x + (6 * x + 2 * f + scores) / 2 + statistics + angles);
+  // One behind the other: the sum between them, too.
+  BOTH(left([](std::int64_t n) { return neox(n, 1, false); }) == 10 * x + 2 * f + scores + statistics + angles);
+  // A flash kernel's result is in order, and a number for each head's rows stands for the probabilities.
+  BOTH(left([](std::int64_t n) { return neox(n, 1, true, attention::flash); }) == 9 * x + 2 * f + 4 * 8 * tokens + statistics + angles);
+}
+
+TEST_CASE("a bias that is added apart is saved instead of what it was added to") {
+  auto three = neox(3, 1), two = neox(2, 1);
+  three.framework.mlp.adds_bias_apart = two.framework.mlp.adds_bias_apart = true;
+  CHECK(activations_at_loss(three) - activations_at_loss(two) == 9 * x + 2 * f + scores + statistics + angles);
+  // In forward both are there beside what GELU makes, 12 X; with one kernel two of them, beside the second matrix's result, its sum and that of both halves, 11 X.
+  const auto forward = [](bool apart) {
+    auto j = neox(3, 1, true, attention::flash);
+    j.model.vocab = 512;
+    j.framework.mlp.adds_bias_apart = apart;
+    return estimate(j).ranks[0].at_phase[static_cast<std::size_t>(phase::forward)].total().count();
+  };
+  CHECK(forward(true) - forward(false) == x);
+}
+
+TEST_CASE("dropout keeps a mask of each half, and of the probabilities") {
+  auto three = neox(3, 1), two = neox(2, 1);
+  const probability tenth{100'000};
+  three.dropout = two.dropout = {.hidden = tenth, .attention = tenth, .embedding = tenth};
+  CHECK(activations_at_loss(three) - activations_at_loss(two) == 9 * x + 2 * f + 2 * scores + scores / 2 + 2 * x / 2 + statistics + angles);
+}
+
+// activation_checkpointing/checkpointing.py, partition_activations.
+TEST_CASE("a checkpoint keeps its input, or a rank's part of a copy") {
+  const auto checkpointed = [](std::int64_t layers, std::int64_t tensor, bool copies) {
+    auto j = neox(layers, tensor);
+    j.model.vocab = 512;  // the head is not the tallest
+    j.recompute = recompute::full;
+    j.framework.checkpointing.copies_input = copies;
+    return j;
+  };
+  const auto kept = [&](std::int64_t tensor, bool copies) { return activations_at_loss(checkpointed(9, tensor, copies)) - activations_at_loss(checkpointed(8, tensor, copies)); };
+  CHECK(kept(1, false) == x);
+  CHECK(kept(1, true) == x);
+  CHECK(kept(2, false) == x);
+  CHECK(kept(2, true) == x / 2);
+  // Backward reads the whole of it beside the copy.
+  const auto peak = [&](std::int64_t tensor, bool copies) { return estimate(checkpointed(8, tensor, copies)).ranks[0].at_phase[static_cast<std::size_t>(phase::backward)].total().count(); };
+  CHECK(peak(1, true) - peak(1, false) == x);
+  CHECK(peak(2, true) - peak(2, false) == x / 2 - 7 * x / 2);  // of eight layers seven are kept in halves
+  for (const std::int64_t tensor : {1, 2}) {
+    const auto j = checkpointed(8, tensor, true);
+    const auto replayed = replay(j).ranks[0].allocated, estimated = estimate(j).ranks[0].allocated;
+    CHECK(replayed <= estimated + estimated / 200);
+    CHECK(replayed >= estimated - estimated / 200);
+  }
+}
+
+// Samples first, a norm with its statistics, 16-bit logits that the pipeline's buffer keeps, and their fp32 copy that becomes the softmax.
+TEST_CASE("the last stage keeps 16-bit logits of two micro-batches") {
+  const auto j = neox(2, 1);
+  const auto s = settle(j);
+  CHECK(detail::pipe_of(s, true, true).logits.count() == 2 * tokens * 32768);
+  const auto logits = estimate(j).ranks[0].at_phase[static_cast<std::size_t>(phase::loss_forward)][row::logits].count();
+  CHECK(logits == 2 * tokens * 32768 * 2 + 4 * tokens * 32768);
+}
+
+TEST_CASE("what is not modelled is refused, and what stands beside it is not") {
+  const auto refused = [](auto change) {
+    auto j = neox(2, 1);
+    CHECK_FALSE(objection_to(j));
+    change(j);
+    const auto why = objection_to(j);
+    return why && std::string_view{why.sentence}.find("gpt-neox") != std::string_view::npos;
+  };
+  CHECK(refused([](job& j) { j.model.norm = norm_kind::rmsnorm; }));
+  CHECK(refused([](job& j) { j.model.mlp = mlp_kind::gated; }));
+  CHECK(refused([](job& j) { j.model.kv_heads = 2; }));
+  CHECK(refused([](job& j) { j.model.position = position_kind::alibi; }));
+  CHECK(refused([](job& j) { j.model.shared_attention_norm = true; }));
+  CHECK(refused([](job& j) { j.model.attention_bias = false; }));
+  CHECK(refused([](job& j) { j.attention = attention::sdpa; }));
+  CHECK(refused([](job& j) { j.sharding = zero(2); }));
+  CHECK_FALSE(refused([](job& j) { j.model.position = position_kind::learned; }));
+  CHECK_FALSE(refused([](job& j) { j.model.position = position_kind::none; }));
+  CHECK_FALSE(refused([](job& j) { j.sharding = zero(0); }));
+  auto unset = neox(2, 1);
+  unset.attention = attention::unset;
+  CHECK(estimate(unset).ranks[0].allocated == estimate(neox(2, 1)).ranks[0].allocated);  // "global"
+}
+
+}  // namespace test_gpt_neox_step
