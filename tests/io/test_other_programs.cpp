@@ -22,7 +22,6 @@ std::string yaml(const std::string& said) { return refusal_of({{"config.yaml", s
 }  // namespace
 
 TEST_CASE("files of their repositories") {
-  CHECK(is_for(refusal_of({launch_file("gpt-neox-160m", "160M.yml")}), "gpt-neox"));
   CHECK(is_for(script("torchrun --nproc_per_node 8 pretrain_prefix_lm.py --num-layers 24 --hidden-size 1024 --deepspeed --deepspeed_config ds.json\n"), "Megatron-DeepSpeed"));
   // Its own optimizer, without DeepSpeed's, which DeepSpeed's launcher starts all the same.
   CHECK(refusal_of({launch_file("megatron-deepspeed-gpt", "pretrain_gpt_tiny.sh")}).find("use-contiguous-buffers-in-ddp") != std::string::npos);
@@ -30,7 +29,7 @@ TEST_CASE("files of their repositories") {
 }
 
 TEST_CASE("commands") {
-  CHECK(is_for(script("python ./deepy.py train.py -d configs 160M.yml local_setup.yml\n"), "gpt-neox"));
+  CHECK(is_for(script("python ./deepy.py train.py -d configs 160M.yml local_setup.yml\n"), "gpt-neox's command line"));
   CHECK(is_for(script("CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun --nproc_per_node=8 run_train.py --config-file examples/config_tiny_llama.yaml\n"), "nanotron's command line"));
   CHECK(is_for(script("torchrun --nproc_per_node=8 scripts/training/run_recipe.py --recipe llama32_1b_pretrain_config train.train_iters=10\n"), "Megatron-Bridge"));
   CHECK(is_for(script("torchrun --standalone --nnodes=1 --nproc_per_node=4 -m verl.trainer.fsdp_sft_trainer optim.lr=1e-4 model.partial_pretrain=Qwen/Qwen2.5-0.5B-Instruct\n"), "verl"));
@@ -56,7 +55,6 @@ TEST_CASE("configurations") {
   CHECK(is_for(yaml("policy:\n  model_name: meta-llama/Llama-3.2-1B\n  train_micro_batch_size: 1\ncluster:\n  gpus_per_node: 1\n"), "NeMo-RL"));
   CHECK(is_for(yaml("actor_rollout_ref:\n  model: {path: Qwen/Qwen2-7B}\ntrainer:\n  n_gpus_per_node: 8\n"), "verl"));
   CHECK(is_for(yaml("work_group: amd\nexp_name: llama3.1_8B-pretrain\nmodules:\n  pre_trainer: {framework: megatron}\n"), "Primus"));
-  CHECK(is_for(yaml("pipe-parallel-size: 1\nmodel-parallel-size: 1\nnum-layers: 12\n"), "gpt-neox"));
   CHECK(is_for(yaml("model: Qwen/Qwen3-4B\nmodel_class: llm\ntrain_dataset: d.yaml\ndist_config:\n  name: fsdp2\nmicro_batch_size: 1\ncutoff_len: 2048\n"), "LLaMA-Factory's second trainer (USE_V1)"));
 }
 

@@ -6,6 +6,7 @@
 #include <headroom/io/launchers/hosted_files.hpp>
 #include <headroom/io/launchers/import_accelerate.hpp>
 #include <headroom/io/launchers/import_adapter.hpp>
+#include <headroom/io/launchers/import_gpt_neox.hpp>
 #include <headroom/io/launchers/import_nanotron.hpp>
 #include <headroom/io/launchers/import_text.hpp>
 #include <headroom/io/launchers/megatron_yaml.hpp>
@@ -27,6 +28,7 @@ inline file_kind kind_of(const json_value& root) {
   if (any({"peft_type"})) return file_kind::adapter;
   if (is_axolotl(root)) return file_kind::trainer;
   if (detail::is_nanotron(root)) return file_kind::nanotron;
+  if (detail::is_gpt_neox(root)) return file_kind::gpt_neox;
   if (detail::is_torchtune(root)) return file_kind::torchtune;
   if (detail::is_litgpt(root)) return file_kind::litgpt;
   if (any({"distributed_type", "fsdp_config", "compute_environment"}) && !any({"per_device_train_batch_size"})) return file_kind::accelerate;
@@ -157,7 +159,7 @@ struct import_format {
   file_kind value;
   void (*read)(draft&, const document&, const import_settings&);
 };
-inline constexpr std::array<import_format, 15> file_kinds{{
+inline constexpr std::array<import_format, 16> file_kinds{{
     {"job", file_kind::job, [](draft& d, const document& from, const import_settings& with) { import_job(d, from, with.files.value_or(file_base::anywhere_from(with.base))); }},
     {"huggingface", file_kind::huggingface, [](draft& d, const document& from, const import_settings& with) { import_huggingface(d, from, with.base.filename().string()); }},
     {"safetensors-index", file_kind::safetensors_index, [](draft& d, const document& from, const import_settings&) { d.indices.push_back(read_safetensors_index(from)); }},
@@ -167,6 +169,7 @@ inline constexpr std::array<import_format, 15> file_kinds{{
     {"megatron", file_kind::megatron, [](draft& d, const document& from, const import_settings&) { import_megatron_recipe(d, from); }},
     {"torchtitan", file_kind::torchtitan, [](draft& d, const document& from, const import_settings& with) { keep_unread(d, from, file_kind::torchtitan, &draft::torchtitan, with); }},
     {"nanotron", file_kind::nanotron, [](draft& d, const document& from, const import_settings&) { import_nanotron(d, from); }},
+    {"gpt-neox", file_kind::gpt_neox, [](draft& d, const document& from, const import_settings&) { keep_gpt_neox(d, from); }},
     {"litgpt", file_kind::litgpt, [](draft& d, const document& from, const import_settings&) { keep_recipe(d, from); }},
     {"torchtune", file_kind::torchtune, [](draft& d, const document& from, const import_settings&) { keep_recipe(d, from); }},
     {"trainer", file_kind::trainer, [](draft& d, const document& from, const import_settings& with) { keep_unread(d, from, file_kind::trainer, &draft::trainer, with); }},
@@ -335,6 +338,7 @@ inline void import_file(draft& d, std::string_view text, const std::filesystem::
   take_command(d, in);
   import_input_into(d, in, with);
   read_unread(d, with);
+  read_gpt_neox(d);
 }
 
 /// Configurations that the scripts write themselves (cat > FILE <<END) and then name in a command.
@@ -363,7 +367,7 @@ inline std::vector<import_input> written_by_scripts(std::span<const import_input
 /// launchers are configured with, a program's configuration, and last the command line, which wins. Files of one kind keep their order.
 /// Errors: job_error for what is not read in any of them, and for files that contradict each other.
 inline void import_files(draft& d, std::vector<import_input> all, const import_settings& with) {
-  constexpr file_kind order[] = {file_kind::huggingface, file_kind::safetensors_index, file_kind::job, file_kind::adapter, file_kind::accelerate, file_kind::deepspeed, file_kind::megatron, file_kind::torchtitan, file_kind::nanotron, file_kind::litgpt, file_kind::torchtune, file_kind::trainer};
+  constexpr file_kind order[] = {file_kind::huggingface, file_kind::safetensors_index, file_kind::job, file_kind::adapter, file_kind::accelerate, file_kind::deepspeed, file_kind::megatron, file_kind::torchtitan, file_kind::nanotron, file_kind::gpt_neox, file_kind::litgpt, file_kind::torchtune, file_kind::trainer};
   const auto rank = [&](const import_input& in) { return std::find(std::begin(order), std::end(order), in.kind) - std::begin(order); };
   for (const auto kind : {file_kind::accelerate, file_kind::deepspeed, file_kind::adapter}) {  // a run has one of each
     const import_input* first = nullptr;
@@ -390,6 +394,7 @@ inline void import_files(draft& d, std::vector<import_input> all, const import_s
   for (const auto& in : all) import_input_into(d, in, inside);
   read_unread(d, inside);
   read_recipe(d);
+  read_gpt_neox(d);
 }
 
 }  // namespace headroom::io

@@ -23,7 +23,7 @@ struct safetensors_index {
 };
 
 /// What a file is.
-enum class file_kind : std::uint8_t { unknown, job, huggingface, safetensors_index, adapter, deepspeed, accelerate, megatron, torchtitan, nanotron, litgpt, torchtune, trainer, launch, kubernetes, skypilot, verl, openrlhf };
+enum class file_kind : std::uint8_t { unknown, job, huggingface, safetensors_index, adapter, deepspeed, accelerate, megatron, torchtitan, nanotron, litgpt, torchtune, trainer, launch, kubernetes, skypilot, verl, openrlhf, gpt_neox };
 
 class draft {
  public:
@@ -127,6 +127,7 @@ class draft {
   [[nodiscard]] bool has_read(file_kind kind) const { return std::find(read.begin(), read.end(), kind) != read.end(); }
   /// accelerate's, torchtitan's and a Trainer's configurations, and litgpt's or torchtune's, as far as they are known: a command line goes over them.
   std::optional<document> accelerate, torchtitan, trainer, recipe;
+  std::optional<document> gpt_neox;  ///< several files, joined
   bool recipe_read{};  ///< by its command, which says which program it is for
   /// Configurations of files that are read when all files are known, unless a command line is read together with them.
   std::vector<file_kind> unread;

@@ -22,10 +22,8 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     // Its other programs (bigscience-workshop/Megatron-DeepSpeed 8387ae17).
     {.name = "Megatron-DeepSpeed", .words = "finetune_t0.py|pretrain_prefix_lm.py",
      .instead = R"(pretrain_gpt.py of it is, with DeepSpeed's configuration beside it: prefix language models and T0's fine-tuning keep masks that are not modelled)"},
-    // EleutherAI/gpt-neox ea7aefd8: megatron/neox_arguments/*.py, deepy.py.
-    {.name = "gpt-neox", .words = "deepy.py", .keys = "pipe_parallel_size|pipe-parallel-size|model_parallel_size|model-parallel-size|pos_emb|pos-emb|attention_config|attention-config|no_weight_tying|no-weight-tying|vocab_file&data_path|"
-     "vocab-file&data-path|train_data_paths|vocab_file&tokenizer_type|hostfile&launcher|deepspeed_slurm|deepspeed_mpi|gpt_j_residual|tokenizer-type&vocab-file|tokenizer_type&data_path|text_gen_type|text-gen-type|train_iters&train_micro_batch_size_per_gpu|train-iters&train_micro_batch_size_per_gpu",
-     .instead = R"(its layers are Megatron's of 2020 with code of their own (megatron/model/transformer.py) under DeepSpeed's ZeRO and pipeline, of which no profile is known here; a job file with framework {"name": "megatron", "version": "bigscience"} has the nearest layers, and the states of Megatron's own optimizer)"},
+    // EleutherAI/gpt-neox ea7aefd8: deepy.py.
+    {.name = "gpt-neox's command line", .words = "deepy.py", .instead = "give the YAML files that it names alone (configs/*.yml), which are"},
     // huggingface/nanotron 2411b022: run_train.py.
     {.name = "nanotron's command line", .words = "run_train.py|nanotron.", .instead = "give the YAML of its --config-file alone, which is"},
     // NVIDIA-NeMo/Megatron-Bridge 067f987d: scripts/training/*.py, src/megatron/bridge/training/config.py.

@@ -1,0 +1,167 @@
+// Distributed under the Boost Software License, Version 1.0.
+// GPT-NeoX: every key of its configuration, and files of its repository and Pythia's. Totals are those that the models' papers and pages state.
+#include "launcher_keys.hpp"
+
+#include <headroom/replay.hpp>
+
+#if HEADROOM_HAS_YAML
+
+namespace test_gpt_neox {
+
+using namespace imported;
+using io::json_value;
+
+namespace {
+
+job of_root(const json_value& root) {
+  io::draft d;
+  io::keep_gpt_neox(d, io::document{.source = "a.yml", .root = root, .lines = {}});
+  io::read_gpt_neox(d);
+  d.say({"hardware", "gpu"}, "a100-sxm-40gb", "--gpu");
+  if (!d.has({"hardware", "gpus_per_node"})) d.say({"hardware", "gpus_per_node"}, 8, "--set");
+  return d.settled();
+}
+json_value small() {
+  return {{"pipe_parallel_size", 1}, {"num_layers", 4}, {"hidden_size", 256}, {"num_attention_heads", 8}, {"seq_length", 1024}, {"max_position_embeddings", 1024}, {"pos_emb", "rotary"}, {"train_micro_batch_size_per_gpu", 1}, {"fp16", {{"enabled", true}}}};
+}
+const std::vector<std::string> twelve_nodes{"hardware.gpu=a100-sxm-40gb", "hardware.gpus_per_node=8", "hardware.nodes=12"};
+
+}  // namespace
+
+TEST_CASE("each key alone") {
+  for (const auto& l : launcher_keys::list_of("gpt-neox.txt")) {
+    auto with = small();
+    launcher_keys::put(with, l.key, l.value);
+    launcher_keys::judge(l, small(), with, [](const json_value& root) { return of_root(root); });
+  }
+}
+
+TEST_CASE("words of a key with - between them") {
+  auto other = json_value::object();
+  const auto own = small();
+  for (const auto& [key, value] : own.items()) {
+    auto name = key;
+    std::replace(name.begin(), name.end(), '_', '-');
+    other[name] = value;
+  }
+  CHECK(of_root(other) == of_root(small()));
+}
+
+// Of GPT-NeoX-20B: 96 A100 of 40 GB, and 20,554,567,680 parameters with its 50,432 rows (arXiv 2204.06745; the checkpoint's own tensors).
+TEST_CASE("20B.yml") {
+  const auto j = job_of({launch_file("gpt-neox-20b", "20B.yml")}, twelve_nodes);
+  CHECK(j.framework.label == "gpt-neox");
+  CHECK(j.hardware.gpus() == 96);
+  CHECK(j.parallel.tensor == 2);
+  CHECK(j.parallel.pipeline == 4);
+  // 44 layers and the functions before and behind them, twelve a stage.
+  for (const auto& [stage, layers] : {std::pair<std::size_t, int>{0, 11}, {1, 12}, {2, 12}, {3, 9}}) CHECK(j.parallel.stage_layers[stage] == layers);
+  CHECK(j.batch == batch{.micro = 4, .sequence = 2048, .accumulation = 32});
+  CHECK(j.model.parallel_block);
+  CHECK_FALSE(j.model.tied);
+  CHECK(j.model.rotary_percent == 25);
+  CHECK(j.sharding.stage == 1);
+  CHECK(j.sharding.reduce_bucket_size == 1'260'000'000);
+  CHECK(j.precision.parameters == formats::fp16);
+  CHECK(j.precision.gradients == formats::fp16);
+  CHECK(j.recompute.mode == recompute_mode::full);
+  CHECK_FALSE(j.framework.checkpointing.copies_input);
+  CHECK_FALSE(j.framework.attention.fills_masked_scores);
+  CHECK_FALSE(j.framework.mlp.adds_bias_apart);
+  CHECK(j.attention == attention::eager);
+  const auto r = replay(j);
+  CHECK(r.parameter_count.total.count() == 20'554'567'680);
+  for (const auto& k : r.ranks) CHECK(k.reserved < 38_GiB);  // it ran there
+}
+
+TEST_CASE("Pythia") {
+  const auto small_one = job_of({launch_file("gpt-neox-160m", "160M.yml"), launch_file("gpt-neox-160m", "pythia-paths.yml")}, twelve_nodes);
+  CHECK(estimate(small_one).parameter_count.total.count() == 162'322'944);
+  CHECK(small_one.attention == attention::flash);
+  CHECK(small_one.framework.checkpointing.copies_input);
+  CHECK(small_one == job_of({launch_file("gpt-neox-160m", "pythia-paths.yml"), launch_file("gpt-neox-160m", "160M.yml")}, twelve_nodes));
+  auto asked = twelve_nodes;
+  CHECK(holds(refusal_of({launch_file("gpt-neox-160m", "160M.yml")}, asked), "tokenizer_type \"HFTokenizer\" decides how large the vocabulary is: add --set model.vocab=N"));
+  asked.push_back("model.vocab=50277");
+  CHECK(job_of({launch_file("gpt-neox-160m", "160M.yml")}, asked) == small_one);
+  const auto large = job_of({launch_file("gpt-neox-pythia-12b", "12B.yml")}, asked);
+  CHECK(large.parallel.tensor == 4);
+  CHECK(large.batch == batch{.micro = 8, .sequence = 2048, .accumulation = 2});
+  CHECK(estimate(large).parameter_count.total.count() == 11'846'072'320);
+  const auto middle = job_of({launch_file("pythia-1.4b", "pythia-1.4b.yml")}, asked);
+  CHECK(middle.batch == batch{.micro = 16, .sequence = 2048, .accumulation = 1});
+  CHECK(estimate(middle).parameter_count.total.count() == 1'414'647'808);
+}
+
+TEST_CASE("layers of a pipeline's stages") {
+  CHECK(io::detail::gpt_neox_stages(44, 4) == std::vector<std::int64_t>{11, 12, 12, 9});
+  CHECK(io::detail::gpt_neox_stages(10, 4) == std::vector<std::int64_t>{2, 3, 3, 2});
+  CHECK(io::detail::gpt_neox_stages(32, 1) == std::vector<std::int64_t>{32});
+}
+
+TEST_CASE("what is asked for, and what contradicts itself") {
+  const auto sentence = [](const json_value& more) {
+    auto root = small();
+    root.merge_patch(more);
+    try {
+      of_root(root);
+    } catch (const headroom::error& e) {
+      return std::string{e.what()};
+    }
+    return std::string{};
+  };
+  CHECK(holds(sentence({{"num_layers", nullptr}}), "num_layers is required by GPT-NeoX, in this file or in another one"));
+  CHECK(holds(sentence({{"train_micro_batch_size_per_gpu", nullptr}}), "train_micro_batch_size_per_gpu is required"));
+  CHECK(holds(sentence({{"precision", "bfloat16"}}), "contradict each other"));
+  CHECK(holds(sentence({{"intermediate_size", 1001}}), "must be a multiple of twice mlp_multiple_of"));
+  CHECK(holds(sentence({{"zero_optimization", {{"stage", 1}, {"reduce_buckt_size", 5}}}}), "zero_optimization.reduce_buckt_size is not known here"));
+  CHECK(holds(sentence({{"attention_config", {{{"flash", "global"}, 2}}}}), "of several kinds"));
+  CHECK(holds(sentence({{"pipe_parallel_size", 6}}), "so few layers leave a stage without any"));
+  CHECK(holds(sentence({{"hidden_dropuot", 0.1}}), "did you mean hidden_dropout?"));
+  const imported::text one{"a.yml", "pipe_parallel_size: 1\nnum_layers: 4\n"}, two{"b.yml", "num-layers: 6\nmodel_parallel_size: 1\n"};
+  CHECK(holds(refusal_of({one, two}), "num_layers is another value in another file (a.yml:2)"));
+  // Without a number of GPUs deepy.py takes those of the machine.
+  CHECK(holds(refusal_of({launch_file("gpt-neox-20b", "20B.yml")}), "hardware.gpus_per_node=N"));
+}
+
+TEST_CASE("bf16, whose gradients are added up in fp32 without ZeRO or where data_types says so") {
+  auto root = small();
+  root.erase("fp16");
+  root["precision"] = "bfloat16";
+  const auto plain = of_root(root);
+  CHECK(plain.precision.parameters == formats::bf16);
+  CHECK(plain.precision.gradients == formats::fp32);
+  CHECK(plain.sharding.stage == 1);  // BF16_Optimizer's own
+  root["zero_optimization"] = {{"stage", 1}};
+  CHECK(of_root(root).precision.gradients == formats::bf16);
+  root["data_types"] = {{"grad_accum_dtype", "fp32"}};
+  CHECK(of_root(root) == plain);
+}
+
+TEST_CASE("kernels that are used where their sizes allow it") {
+  auto root = small();
+  root["scaled_upper_triang_masked_softmax_fusion"] = true;
+  CHECK_FALSE(of_root(root).framework.attention.fills_masked_scores);
+  root["seq_length"] = 4096;
+  CHECK(of_root(root).framework.attention.fills_masked_scores);
+  root["seq_length"] = 2048;
+  CHECK_FALSE(of_root(root).framework.attention.fills_masked_scores);
+  root["model_parallel_size"] = 4;  // two rows of heads on a rank
+  CHECK(of_root(root).framework.attention.fills_masked_scores);
+}
+
+TEST_CASE("a job file says what its options change, and reads back") {
+  auto root = small();
+  root.update({{"checkpoint_activations", true}, {"partition_activations", true}, {"bias_gelu_fusion", true}, {"scaled_upper_triang_masked_softmax_fusion", true}});
+  const auto j = of_root(root);
+  const auto options = io::job_to_json(j)["framework"]["options"];
+  CHECK(options == json_value{{"partition_activations", true}, {"bias_gelu_fusion", true}, {"scaled_upper_triang_masked_softmax_fusion", true}});
+  CHECK(io::read_job(io::job_to_json(j)) == j);
+  const auto bare = io::job_to_json(of_root(small()))["framework"];
+  CHECK(bare["name"] == "gpt-neox");
+  CHECK_FALSE(bare.contains("options"));
+}
+
+}  // namespace test_gpt_neox
+
+#endif
