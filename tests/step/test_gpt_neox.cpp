@@ -102,6 +102,9 @@ TEST_CASE("the last stage keeps 16-bit logits of two micro-batches") {
   CHECK(detail::pipe_of(s, true, true).logits.count() == 2 * tokens * 32768);
   const auto logits = estimate(j).ranks[0].at_phase[static_cast<std::size_t>(phase::loss_forward)][row::logits].count();
   CHECK(logits == 2 * tokens * 32768 * 2 + 4 * tokens * 32768);
+  // The loss's gradient is the softmax's own memory; the cast's is 16-bit beside it, and both buffers are still there.
+  const auto backward = estimate(j).ranks[0].at_phase[static_cast<std::size_t>(phase::backward)][row::logits].count();
+  CHECK(backward == 2 * tokens * 32768 * 2 + 4 * tokens * 32768 + 2 * tokens * 32768);
 }
 
 TEST_CASE("what is not modelled is refused, and what stands beside it is not") {
