@@ -70,7 +70,7 @@ inline language_model count_zamba2(const config& c, tally& t) {
   if (words.empty()) complain(c.at(key) + " must be a list of words, one for each layer, found " + shown(*list));
   const auto layers = static_cast<std::int64_t>(words.size());
   if (c.has("num_hidden_layers") && c.number({"num_hidden_layers"}, layers, 0, config::most) != layers)
-    complain(c.at("num_hidden_layers") + " must be " + std::to_string(layers) + ", the length of layers_block_type, found " + shown(*c.find({"num_hidden_layers"})));
+    complain(c.at("num_hidden_layers") + " must be " + std::to_string(layers) + ", the length of layers_block_type, found " + shown(c.find({"num_hidden_layers"})));
   std::vector<std::int64_t> at;
   for (std::int64_t i = 0; i < layers; ++i)
     if (words[static_cast<std::size_t>(i)] == "hybrid") at.push_back(i);
@@ -126,7 +126,7 @@ inline language_model count_nemotron_h(const config& c, tally& t) {
     dense = count_of(words, "mlp"), sparse = count_of(words, "moe");
   } else if (c.has("hybrid_override_pattern")) {
     for (const char letter : c.text({"hybrid_override_pattern"}, "")) {
-      if (std::string_view{"M*-E"}.find(letter) == std::string_view::npos) complain(c.at("hybrid_override_pattern") + " must be made of M, *, - and E, found " + shown(*c.find({"hybrid_override_pattern"})));
+      if (std::string_view{"M*-E"}.find(letter) == std::string_view::npos) complain(c.at("hybrid_override_pattern") + " must be made of M, *, - and E, found " + shown(c.find({"hybrid_override_pattern"})));
       (letter == 'M' ? mamba : letter == '*' ? attends : letter == '-' ? dense : sparse) += 1;
     }
   } else {

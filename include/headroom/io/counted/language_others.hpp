@@ -56,7 +56,7 @@ inline language_sizes count_csm_backbone(const config& c, tally& t) {
 /// modeling_fuyu.py: Persimmon, and pixels of a patch as an embedding. Without a text_config the keys of the language model stand beside the rest.
 inline language_model count_fuyu(const config& c, tally& t) {
   const auto text = c.has("text_config") ? c.child("text_config") : c;
-  if (text.text({"model_type"}, "persimmon") != "persimmon" && c.has("text_config")) complain(text.at("model_type") + " must be persimmon here, found " + shown(*text.find({"model_type"})));
+  if (text.text({"model_type"}, "persimmon") != "persimmon" && c.has("text_config")) complain(text.at("model_type") + " must be persimmon here, found " + shown(text.find({"model_type"})));
   const auto m = count_persimmon(text, t);
   c.ignore({"vocab_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "image_size", "max_position_embeddings", "qk_layernorm", "partial_rotary_factor"});
   const auto patch = c.count({"patch_size"}, 30);

@@ -100,7 +100,7 @@ inline language_model count_step3p7_text(const config& c, tally& t) {
   t.rms_norm(s.head_dim, checked::mul(2, s.layers));
   const auto words = read_padded_words(c, "mlp_layer_types", s.layers, beyond, {"sparse", "dense"});
   auto sparse = words.empty() ? (s.layers > 3 ? s.layers - 3 : 0) : count_of(words, "sparse");
-  if (words.empty() && c.has("moe_layers_enum")) complain(c.at("moe_layers_enum") + " is not read here; say the same with mlp_layer_types, found " + shown(*c.find({"moe_layers_enum"})));
+  if (words.empty() && c.has("moe_layers_enum")) complain(c.at("moe_layers_enum") + " is not read here; say the same with mlp_layer_types, found " + shown(c.find({"moe_layers_enum"})));
   const auto experts = c.count({"moe_num_experts", "n_routed_experts"}, 288);
   t.linear(component::router, s.hidden, experts, false, sparse);
   t.experts(checked::mul(checked::mul(3, s.hidden), c.size({"moe_intermediate_size"}, 1280)), experts, c.count({"moe_top_k", "num_experts_per_tok"}, 8), sparse);

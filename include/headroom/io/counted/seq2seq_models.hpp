@@ -23,7 +23,7 @@ inline void count_mvp_decoder(const config& c, tally& t) {
 inline void check_marian(const config& c) {
   const auto vocab = c.size({"vocab_size"}, marian_family.vocab);
   if (c.nullable({"decoder_vocab_size"}, vocab, vocab) != vocab)
-    complain(c.at("decoder_vocab_size") + " must be vocab_size, " + std::to_string(vocab) + ", found " + shown(*c.find({"decoder_vocab_size"})));
+    complain(c.at("decoder_vocab_size") + " must be vocab_size, " + std::to_string(vocab) + ", found " + shown(c.find({"decoder_vocab_size"})));
   if (!c.flag("share_encoder_decoder_embeddings", true)) complain(c.at("share_encoder_decoder_embeddings") + " must be true, found false");
 }
 template <seq2seq_head Head>

@@ -158,7 +158,7 @@ inline std::int64_t count_hiera(const config& c, tally& t, bool pooler) {
   c.ignore({"patch_padding", "query_stride", "num_query_pool", "masked_unit_size", "masked_unit_attention", "layer_norm_init", "decoder_hidden_size", "decoder_depth", "decoder_num_heads", "normalize_pixel_loss",
             "mask_ratio", "hidden_size"});
   const auto depths = list_of(c, "depths", {2, 3, 16, 3}), image = places_of(c, "image_size", 224), patch = places_of(c, "patch_size", 7), stride = places_of(c, "patch_stride", 4);
-  if (c.real({"embed_dim_multiplier"}, 2.0, 0.0, 1e6) != 2.0) complain(c.at("embed_dim_multiplier") + " must be 2, found " + shown(*c.find({"embed_dim_multiplier"})));
+  if (c.real({"embed_dim_multiplier"}, 2.0, 0.0, 1e6) != 2.0) complain(c.at("embed_dim_multiplier") + " must be 2, found " + shown(c.find({"embed_dim_multiplier"})));
   auto width = c.size({"embed_dim"}, 96);
   t.linear(component::embedding, checked::mul(c.size({"num_channels"}, 3), area(patch)), width, true);
   t.add(component::embedding, width, checked::mul(image[0] / stride[0], image[1] / stride[1]));

@@ -64,7 +64,7 @@ inline std::int64_t count_vitpose_backbone(const config& c, tally& t) {
   if (image.size() != 2 || patch.size() != 2) complain(c.at("image_size") + " and patch_size must be lists of two numbers");
   const auto ffn = times_ratio(c, "mlp_ratio", 4, hidden);
   check_heads(c, hidden, c.count({"num_attention_heads"}, 12));
-  if (c.count({"num_experts"}, 1) != 1) complain(c.at("num_experts") + " must be 1 here, found " + shown(*c.find({"num_experts"})));
+  if (c.count({"num_experts"}, 1) != 1) complain(c.at("num_experts") + " must be 1 here, found " + shown(c.find({"num_experts"})));
   c.ignore({"part_features"});
   const bool bias = c.flag("qkv_bias", true);
   t.linear(component::embedding, checked::mul(c.size({"num_channels"}, 3), area(patch)), hidden, true);

@@ -29,6 +29,7 @@ inline bridge count_bridgetower(const config& c, tally& t) {
   const auto hidden = c.size({"hidden_size"}, 768), layers = c.number({"num_hidden_layers"}, 6, 1, config::most), each = c.flag("share_cross_modal_transformer_layers", true) ? 1 : layers;
   std::int64_t sight = 0;
   t.within(component::vision, [&] { sight = count_bridge_sight(c.child("vision_config"), t); });
+  if (text.flag("add_cross_attention", false)) complain(text.at("add_cross_attention") + " must be false here, found true");
   const auto words = count_bert_text(text, t, {50265, 768, 3072, 12, 514}, 1, true);
   text.ignore({"initializer_factor"});
   t.linear(component::projector, words, hidden, true, each);

@@ -180,7 +180,7 @@ inline void count_prism_text(const config& c, tally& t) {
 inline void count_sam3_vit(const config& c, tally& t) {
   const auto s = read_tower_sizes(c, {1024, 4736, 32, 14, 1008});
   c.ignore({"window_size", "global_attn_indexes", "rope_theta"});
-  if (c.has("layer_scale_init_value")) complain(c.at("layer_scale_init_value") + " must be null, found " + shown(*c.find({"layer_scale_init_value"})));
+  if (c.has("layer_scale_init_value")) complain(c.at("layer_scale_init_value") + " must be null, found " + shown(c.find({"layer_scale_init_value"})));
   const auto side = c.size({"pretrain_image_size"}, 336) / places_of(c, "patch_size", 14)[0];
   count_patches(s, t, false);
   t.add(component::embedding, s.hidden, checked::mul(side, side));

@@ -70,7 +70,7 @@ inline xlm_sizes count_xlnet(const config& c, tally& t) {
   const auto heads = c.count({"n_head", "num_attention_heads"}, 16);
   const auto ffn = c.size({"d_inner"}, 4096);
   check_heads(c, s.hidden, heads);
-  if (c.size({"d_head"}, s.hidden / heads) != s.hidden / heads) complain(c.at("d_head") + " must be d_model / n_head, found " + shown(*c.find({"d_head"})));
+  if (c.size({"d_head"}, s.hidden / heads) != s.hidden / heads) complain(c.at("d_head") + " must be d_model / n_head, found " + shown(c.find({"d_head"})));
   c.ignore({"ff_activation", "attn_type", "mem_len", "reuse_len", "use_mems_eval", "use_mems_train", "bi_data", "clamp_len", "same_length", "summary_type", "summary_activation",
             "summary_last_dropout", "start_n_top", "end_n_top", "untie_r", "max_position_embeddings"});
   t.embedding(checked::add(s.vocab, 1), s.hidden);

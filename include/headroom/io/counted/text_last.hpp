@@ -123,7 +123,7 @@ void count_t5gemma2(const config& c, tally& t) {
   c.ignore({"classifier_dropout_rate", "vocab_size", "eoi_token_index", "num_labels", "id2label"});
   side.ignore({"mm_tokens_per_image", "boi_token_index", "eoi_token_index", "num_labels", "id2label"});
   const auto vocab = text.size({"vocab_size"}, 262208);
-  if (other.size({"vocab_size"}, 262208) != vocab) complain(other.at("vocab_size") + " must be the encoder's, found " + shown(*other.find({"vocab_size"})));
+  if (other.size({"vocab_size"}, 262208) != vocab) complain(other.at("vocab_size") + " must be the encoder's, found " + shown(other.find({"vocab_size"})));
   const auto hidden = count_t5gemma2_side(text, t);
   if (other.size({"hidden_size"}, 2304) != hidden) complain(other.at("hidden_size") + " must be the encoder's, " + std::to_string(hidden));
   t.embedding(checked::add(vocab, 1), hidden);

@@ -106,7 +106,7 @@ inline void count_vitdet(const config& c, tally& t) {
   c.ignore({"dropout_prob", "window_block_indices", "residual_block_indices", "use_relative_position_embeddings"});
   s.ffn = times_ratio(c, "mlp_ratio", 4, s.hidden);
   for (const char* key : {"residual_block_indices", "window_block_indices"})
-    if (!list_of(c, key, {}, 0).empty()) complain(c.at(key) + " must be empty, found " + shown(*c.find({key})));
+    if (!list_of(c, key, {}, 0).empty()) complain(c.at(key) + " must be empty, found " + shown(c.find({key})));
   if (c.flag("use_relative_position_embeddings", false)) complain(c.at("use_relative_position_embeddings") + " must be false, found true");
   c.ignore({"window_size"});
   count_patches(s, t);

@@ -17,7 +17,7 @@ inline std::int64_t count_pi0(const config& c, tally& t) {
   c.ignore({"chunk_size", "max_state_dim", "max_action_dim", "num_inference_steps", "time_sampling_beta_alpha", "time_sampling_beta_beta", "time_sampling_scale", "time_sampling_offset", "min_period", "max_period", "loss_reduction"});
   const auto model = child_or(c, "vlm_config", pi0_model);
   const auto walked = walked_inner(model, model.text({"model_type"}, "paligemma"));
-  if (!walked) complain(model.at("model_type") + " must be a family that is walked, found " + shown(*model.find({"model_type"})));
+  if (!walked) complain(model.at("model_type") + " must be a family that is walked, found " + shown(model.find({"model_type"})));
   t.model(count_inner(model, "paligemma"));
   const json usual = {{"model_type", "gemma"}, {"hidden_size", 1024}, {"num_hidden_layers", 18}, {"intermediate_size", 4096}, {"num_attention_heads", 8}, {"num_key_value_heads", 1}, {"head_dim", 256}, {"vocab_size", walked->vocab}};
   return count_language(child_or(c, "dit_config", usual), t, "gemma").hidden;

@@ -66,7 +66,7 @@ inline void count_janus_codes(const config& c, tally& t) {
 inline void count_chameleon_codes(const config& c, tally& t) {
   pass_over_vision(c);
   c.ignore({"resolution", "initializer_range", "dropout"});
-  if (c.has("attn_resolutions")) complain(c.at("attn_resolutions") + " must be null, found " + shown(*c.find({"attn_resolutions"})));
+  if (c.has("attn_resolutions")) complain(c.at("attn_resolutions") + " must be null, found " + shown(c.find({"attn_resolutions"})));
   const auto base = c.size({"base_channels"}, 128), blocks = c.number({"num_res_blocks"}, 2, 0, config::most), latent = c.size({"latent_channels"}, 256), width = c.size({"embed_dim"}, 256);
   const auto levels = list_of(c, "channel_multiplier", {1, 1, 2, 2, 4});
   if (levels.empty()) complain(c.at("channel_multiplier") + " must not be empty, found []");
@@ -203,7 +203,7 @@ inline void count_retrieval(const config& c, tally& t, const char* usual) {
   }
   t.model(count_inner(model, usual));
   const auto walked = walked_inner(model, model.text({"model_type"}, usual));
-  if (!walked) complain(model.at("model_type") + " must be a family that is walked, found " + shown(*model.find({"model_type"})));
+  if (!walked) complain(model.at("model_type") + " must be a family that is walked, found " + shown(model.find({"model_type"})));
   t.linear(component::head, walked->hidden, c.size({"embedding_dim"}, 128), true);
 }
 

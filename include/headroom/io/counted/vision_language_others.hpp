@@ -128,7 +128,7 @@ inline language count_minicpm_4_6(const config& c, tally& t) {
   sight.ignore({"insert_layer_id"});
   const auto s = read_tower_sizes(sight, {768, 3072, 12, 16, 224});
   const auto window = area(places_of(sight, "window_kernel_size", 2));
-  if (window != 4) complain(sight.at("window_kernel_size") + " must be [2, 2], found " + shown(*sight.find({"window_kernel_size"})));
+  if (window != 4) complain(sight.at("window_kernel_size") + " must be [2, 2], found " + shown(sight.find({"window_kernel_size"})));
   const auto wide = checked::mul(4, s.hidden), inside = checked::mul(4, s.ffn);
   t.within(component::vision, [&] {
     count_patches(s, t);

@@ -32,6 +32,9 @@ inline std::string shown(const json& value) {
   return text;
 }
 
+/// … of a key that may be absent.
+inline std::string shown(const json* value) { return value == nullptr ? "nothing" : shown(*value); }
+
 /// A word of the file, escaped: it may hold anything.
 inline std::string quoted_word(const std::string& text) { return shown(json(text)); }
 

@@ -15,7 +15,7 @@ inline void read_mlp_layer_types(const config& c, shape& m, std::int64_t dense) 
   if (list == nullptr || list->is_null()) {
     m.experts.first_dense_layers = dense;
     if (c.has("first_k_dense_replace") && c.number({"first_k_dense_replace"}, dense, 0, config::most) != dense)
-      complain(c.at("first_k_dense_replace") + " must be " + std::to_string(dense) + " without mlp_layer_types, as the class builds it, found " + shown(*c.find({"first_k_dense_replace"})));
+      complain(c.at("first_k_dense_replace") + " must be " + std::to_string(dense) + " without mlp_layer_types, as the class builds it, found " + shown(c.find({"first_k_dense_replace"})));
     return;
   }
   const auto path = c.at("mlp_layer_types");
@@ -53,7 +53,7 @@ inline void finish_bailing(const config& c, shape& m) {
   m.output_bias = c.flag("use_bias", false);
   if (c.flag("norm_head", false)) complain(c.at("norm_head") + " must be false for bailing_moe, found true");
   if (c.number({"num_nextn_predict_layers"}, 0, 0, config::most) != 0)
-    complain(c.at("num_nextn_predict_layers") + " must be 0 for bailing_moe: its modules of multi-token prediction are not known here, found " + shown(*c.find({"num_nextn_predict_layers"})));
+    complain(c.at("num_nextn_predict_layers") + " must be 0 for bailing_moe: its modules of multi-token prediction are not known here, found " + shown(c.find({"num_nextn_predict_layers"})));
 }
 
 /// DeepseekV32Attention: DeepseekV3DecoderLayer over keys that an indexer chooses, in every layer. Modules of multi-token prediction are not built.
@@ -71,7 +71,7 @@ inline void finish_sparse_attention(const config& c, shape& m, const mla_shape& 
   e.ffn = c.size({"moe_intermediate_size"}, 2048);
   e.shared = c.number({"n_shared_experts"}, 1, 0, config::most);
   e.shared_ffn = checked::mul(e.shared, e.ffn);
-  if (c.count({"moe_layer_freq"}, 1) != 1) complain(c.at("moe_layer_freq") + " must be 1, as the class builds it, found " + shown(*c.find({"moe_layer_freq"})));
+  if (c.count({"moe_layer_freq"}, 1) != 1) complain(c.at("moe_layer_freq") + " must be 1, as the class builds it, found " + shown(c.find({"moe_layer_freq"})));
   read_mlp_layer_types(c, m, c.number({"first_k_dense_replace"}, 3, 0, config::most));
   if (e.first_dense_layers > m.layers) e.first_dense_layers = m.layers;
   m.pattern.add({mixer_kind::sparse_attention, feed_forward_kind::unset});
@@ -85,7 +85,7 @@ inline void require_own_indexers(const config& c, const shape& m) {
   if (!listed && pattern != nullptr && !pattern->is_null()) complain(c.at("index_topk_pattern") + " is not read here; say the same with indexer_types, found " + shown(*pattern));
   if (!listed && c.number({"index_topk_freq"}, 1, 0, config::most) <= 1) return;
   const auto path = c.at(listed ? "indexer_types" : "index_topk_freq");
-  if (!listed) complain(path + " must be 1: layers that take over another's keys are counted, and not walked, by this version; found " + shown(*c.find({"index_topk_freq"})));
+  if (!listed) complain(path + " must be 1: layers that take over another's keys are counted, and not walked, by this version; found " + shown(c.find({"index_topk_freq"})));
   if (!types->is_array() || static_cast<std::int64_t>(types->size()) != m.layers) complain(path + " must be a list of " + std::to_string(m.layers) + " words, one for each layer, found " + shown(*types));
   for (const auto& one : *types)
     if (one != "full") complain(path + " must be full in all layers: layers that take over another's keys are counted, and not walked, by this version; found " + shown(one));

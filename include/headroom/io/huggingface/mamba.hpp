@@ -56,7 +56,7 @@ inline void read_mamba2_mixer(const config& c, const mamba2_words& w, const ssm_
     complain(c.at(w.heads) + " × " + w.head_dim + " must be " + w.expand + " × hidden_size, " + std::to_string(inner) + "; found " + std::to_string(s.heads) + " and " + std::to_string(s.head_dim));
   if (s.heads % s.groups != 0)
     complain(c.at(w.heads) + " must be a multiple of " + w.groups + ", found " + std::to_string(s.heads) + " and " + std::to_string(s.groups));
-  if (activation_of(c, {"hidden_act"}, "silu") != activation_kind::silu) complain(c.at("hidden_act") + " must be silu, as the convolution has it, found " + shown(*c.find({"hidden_act"})));
+  if (activation_of(c, {"hidden_act"}, "silu") != activation_kind::silu) complain(c.at("hidden_act") + " must be silu, as the convolution has it, found " + shown(c.find({"hidden_act"})));
 }
 
 /// Mamba2ForCausalLM: one mixer and one norm a layer, over an fp32 residual stream.
@@ -80,7 +80,7 @@ inline void read_mamba1_mixer(const config& c, const char* rank, shape& m) {
   m.ssm.head_dim = m.ssm.groups = 1;
   m.ssm.no_norm = true;
   if (c.flag("use_mambapy", false)) complain(c.at("use_mambapy") + " must be false: mambapy's scan is not known here, found true");
-  if (activation_of(c, {"hidden_act"}, "silu") != activation_kind::silu) complain(c.at("hidden_act") + " must be silu, as the convolution has it, found " + shown(*c.find({"hidden_act"})));
+  if (activation_of(c, {"hidden_act"}, "silu") != activation_kind::silu) complain(c.at("hidden_act") + " must be silu, as the convolution has it, found " + shown(c.find({"hidden_act"})));
 }
 
 /// MambaForCausalLM, FalconMambaForCausalLM: one mixer and one norm a layer, over an fp32 residual stream.
@@ -193,7 +193,7 @@ inline void read_falcon_h1(const config& c, shape& m) {
   s.head_dim = inner / s.heads;
   if (const json* each = c.find({"mamba_d_head"}); each != nullptr && *each != "auto" && c.size({"mamba_d_head"}, 0) != s.head_dim)
     complain(c.at("mamba_d_head") + " must be mamba_d_ssm / mamba_n_heads, " + std::to_string(s.head_dim) + ", found " + shown(*each));
-  if (activation_of(c, {"hidden_act"}, "silu") != activation_kind::silu) complain(c.at("hidden_act") + " must be silu, as the convolution has it, found " + shown(*c.find({"hidden_act"})));
+  if (activation_of(c, {"hidden_act"}, "silu") != activation_kind::silu) complain(c.at("hidden_act") + " must be silu, as the convolution has it, found " + shown(c.find({"hidden_act"})));
   m.pattern.add({mixer_kind::attention_mamba2, feed_forward_kind::unset});
 }
 

@@ -31,7 +31,7 @@ inline shape read_bert_relative(const config& c, const bert_relative& r, task he
   m.norm_after = m.no_final_norm = !r.norms_in_front;
   m.embedding_norm = r.embedding_norm;
   for (const char* key : {"use_task_id", "is_decoder", "add_cross_attention"})
-    if (says(c, key)) complain(c.at(key) + " must be false for " + r.type + ", found " + shown(*c.find({key})));
+    if (says(c, key)) complain(c.at(key) + " must be false for " + r.type + ", found " + shown(c.find({key})));
   if (r.narrow > 0) {
     m.embedding_dim = c.size({"input_embedding_size"}, r.narrow);
     m.narrow_embedding = true;
@@ -59,7 +59,7 @@ inline constexpr bart_relative bart_relatives[] = {
 inline shape read_bart_relative(const config& c, const bart_relative& r, task head) {
   shape m = read_encoder_decoder(c, r.decoder_layers, r.hidden, r.heads, r.ffn, r.vocab, {"max_position_embeddings", r.positions});
   if (c.find({"encoder_layers"}) == nullptr) {
-    if (c.has("num_hidden_layers")) complain(c.at("num_hidden_layers") + " is another name of encoder_layers for " + r.type + "; write encoder_layers, found " + shown(*c.find({"num_hidden_layers"})));
+    if (c.has("num_hidden_layers")) complain(c.at("num_hidden_layers") + " is another name of encoder_layers for " + r.type + "; write encoder_layers, found " + shown(c.find({"num_hidden_layers"})));
     m.encoder.layers = r.encoder_layers;
   }
   m.position_offset = r.offset;

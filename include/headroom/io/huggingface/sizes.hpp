@@ -18,7 +18,7 @@ struct size_key {
 /// A key that is the other's name in one release and unread in another, or not read at all: it may stand there with the other's value.
 inline void require_equal(const config& c, const char* key, const char* other, std::int64_t value) {
   if (c.has(key) && c.number({key}, value, 0) != value)
-    complain(c.at(key) + " must equal " + c.at(other) + ", " + std::to_string(value) + ", or be absent; found " + shown(*c.find({key})));
+    complain(c.at(key) + " must equal " + c.at(other) + ", " + std::to_string(value) + ", or be absent; found " + shown(c.find({key})));
 }
 
 struct size_keys {

@@ -96,7 +96,7 @@ inline void finish_hunyuan(const config& c, shape& m) {  // HunYuanMoEV1Moe: one
   e.shared_ffn = e.ffn;
   for (const char* key : {"num_shared_expert", "moe_intermediate_size"})
     if (const auto usual = std::string_view{key} == "num_shared_expert" ? 1 : m.ffn; c.has(key) && first_of_list(c, key, usual) != usual)
-      complain(c.at(key) + " must be " + std::to_string(usual) + ", as HunYuanMoEV1MLP has it, found " + shown(*c.find({key})));
+      complain(c.at(key) + " must be " + std::to_string(usual) + ", as HunYuanMoEV1MLP has it, found " + shown(c.find({key})));
 }
 
 inline void finish_ernie(const config& c, shape& m) {  // Ernie4_5_MoeSparseMoeBlock, Ernie4_5_MoeStatics: the correction bias is a parameter

@@ -60,7 +60,7 @@ inline std::int64_t labels_of(const config& c, std::int64_t usual = 2) {
   if (const json* labels = c.find({"id2label"}); labels != nullptr && labels->is_object() && !labels->empty()) {
     const auto named = static_cast<std::int64_t>(labels->size());
     if (c.has("num_labels") && c.count({"num_labels"}, named) != named)
-      complain(c.at("num_labels") + " must be " + std::to_string(named) + ", the number of labels in id2label, or be absent; found " + shown(*c.find({"num_labels"})));
+      complain(c.at("num_labels") + " must be " + std::to_string(named) + ", the number of labels in id2label, or be absent; found " + shown(c.find({"num_labels"})));
     return named;
   }
   return c.count({"num_labels"}, usual);

@@ -48,10 +48,10 @@ inline shape read_nomic_bert(const config& c, task head) {
   m.head_dim = c.nullable({"head_dim"}, 0, 0);
   m.token_types = c.number({"type_vocab_size"}, 2, 0);
   if (const auto act = c.text({"activation_function"}, "swiglu"); act != "swiglu") complain(c.at("activation_function") + " must be \"swiglu\", found " + quoted_word(act));
-  if (const auto part = c.percent({"rotary_emb_fraction"}, 100); part != 100) complain(c.at("rotary_emb_fraction") + " must be 1, found " + shown(*c.find({"rotary_emb_fraction"})));
+  if (const auto part = c.percent({"rotary_emb_fraction"}, 100); part != 100) complain(c.at("rotary_emb_fraction") + " must be 1, found " + shown(c.find({"rotary_emb_fraction"})));
   require_off(c, {"prenorm", "parallel_block", "use_rms_norm", "qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias", "use_xentropy"});
   for (const char* key : {"moe_every_n_layers", "num_experts"})
-    if (c.has(key) && c.number({key}, 0, 0, config::most) > 1) complain(c.at(key) + " describes experts, which this family does not have here; found " + shown(*c.find({key})));
+    if (c.has(key) && c.number({key}, 0, 0, config::most) > 1) complain(c.at(key) + " describes experts, which this family does not have here; found " + shown(c.find({key})));
   set_head_without_pooler(c, m, head);
   return m;
 }
@@ -138,7 +138,7 @@ inline shape read_deberta_v2(const config& c, task head) {
   if (text.find("c2p") == std::string::npos || text.find("p2c") == std::string::npos)
     complain(c.at("pos_att_type") + " must have both c2p and p2c, as DeBERTa's third version has it, found " + (kinds != nullptr ? shown(*kinds) : "none"));
   if (c.text({"norm_rel_ebd"}, "none").find("layer_norm") == std::string::npos) complain(c.at("norm_rel_ebd") + " must be \"layer_norm\", as DeBERTa's third version has it");
-  if (c.number({"conv_kernel_size"}, 0, 0, config::most) != 0) complain(c.at("conv_kernel_size") + " must be 0: a convolution beside the first layer is not known here; found " + shown(*c.find({"conv_kernel_size"})));
+  if (c.number({"conv_kernel_size"}, 0, 0, config::most) != 0) complain(c.at("conv_kernel_size") + " must be 0: a convolution beside the first layer is not known here; found " + shown(c.find({"conv_kernel_size"})));
   for (const char* key : {"embedding_size", "pooler_hidden_size"}) require_equal(c, key, "hidden_size", m.hidden);
   require_equal(c, "attention_head_size", "hidden_size / num_attention_heads", m.hidden / m.heads);
   const auto buckets = c.number({"position_buckets"}, 0, -config::widest);
@@ -216,7 +216,7 @@ inline shape read_esm(const config& c, task head) {
   if (kind != "absolute" && kind != "rotary") complain(c.at("position_embedding_type") + " must be \"absolute\" or \"rotary\", found " + quoted_word(kind));
   m.position = kind == "rotary" ? position_kind::rope : position_kind::learned;
   for (const char* key : {"is_folding_model", "is_decoder", "add_cross_attention"})
-    if (says(c, key)) complain(c.at(key) + " must be false for esm, found " + shown(*c.find({key})));
+    if (says(c, key)) complain(c.at(key) + " must be false for esm, found " + shown(c.find({key})));
   if (head != task::unstated && head != task::base && head != task::masked_language)
     complain(c.at("architectures") + " puts a head on ESM that is counted alone; accepted are EsmForMaskedLM, EsmModel");
   set_encoder_head(c, m, head, head != task::masked_language);

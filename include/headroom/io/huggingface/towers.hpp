@@ -91,7 +91,7 @@ inline shape read_contrastive(const config& c, task head, bool siglip) {
   if (siglip) {
     m.bidirectional = m.pooler = true;  // SiglipTextTransformer.head is a dense layer over the last position
     if (text.nullable({"projection_size"}, m.hidden, m.hidden) != m.hidden)
-      complain(text.at("projection_size") + " must equal " + text.at("hidden_size") + ", found " + shown(*text.find({"projection_size"})));
+      complain(text.at("projection_size") + " must equal " + text.at("hidden_size") + ", found " + shown(text.find({"projection_size"})));
     m.vision.attention_pool = sight.flag("vision_use_head", true);
   } else {
     m.vision.output = c.size({"projection_dim"}, 512);

@@ -242,7 +242,7 @@ inline bool read_seeing(const config& c, std::string_view type, task head, shape
 /// configuration_intern_vit.py), whose tables are never tied.
 inline shape read_internvl_chat(const config& c) {
   for (const char* key : {"use_backbone_lora", "use_llm_lora"})
-    if (c.nullable({key}, 0, 0, 0) != 0) complain(c.at(key) + " must be 0: give the configuration without adapters, found " + shown(*c.find({key})));
+    if (c.nullable({key}, 0, 0, 0) != 0) complain(c.at(key) + " must be 0: give the configuration without adapters, found " + shown(c.find({key})));
   if (const json* layer = c.find({"select_layer"}); layer != nullptr && *layer != -1) complain(c.at("select_layer") + " must be -1, the tower's last, found " + shown(*layer));
   if (const json* ratio = c.find({"downsample_ratio"}); ratio != nullptr && *ratio != 0.5) complain(c.at("downsample_ratio") + " must be 0.5, found " + shown(*ratio));
   if (!c.has("llm_config")) complain(c.at("llm_config") + " is missing: the language model of InternVL");
