@@ -36,6 +36,7 @@ job job_of(const json& p) {
   j.framework.autocast.over_16bit = j.framework.attention.copies_output = false;
   j.precision = p["dtype"] == "float32" ? precisions::fp32 : precisions::bf16;
   j.batch = {.micro = p["b"], .sequence = p["s"]};
+  if (j.model.max_positions > 0) j.model.max_positions = std::max(j.model.max_positions, j.batch.sequence);  // layers alone were run
   j.attention = p["attention"] == "eager" ? attention::eager : attention::sdpa;
   const auto type = p["config"]["model_type"].get<std::string>();  // dropout: their classes' own, which the counts ran with
   if (type == "m2m_100") j.dropout = {.hidden = {100'000}, .attention = {100'000}};

@@ -25,6 +25,7 @@ constexpr objection check_model(const shape& m, const No& no) {
 template <class No>
 constexpr objection check_positions(const job& j, const No& no) {
   const auto& m = j.model;
+  if (m.vision.kind != vision_kind::none && m.vision.layers == 0) return {};  // the main stack reads patches, and no text
   const auto longest = j.batch.lengths.given() ? j.batch.lengths.longest_within(j.batch.sequence) : j.batch.sequence;
   if (m.position == position_kind::learned && m.max_positions > 0 && longest > m.max_positions && !j.batch.packed)
     return no("headroom: batch.sequence must be at most model.max_positions, the positions that this model has learned; they are", m.max_positions);
@@ -56,7 +57,7 @@ constexpr objection check_gpus(const job& j, const No& no) {
     if (j.precision.compute == formats::fp8 && g.maker == vendor::nvidia && g.compute_capability > 0 && g.compute_capability < 89)
       return no("headroom: TransformerEngine and torchao compute in fp8 on GPUs of compute capability 8.9 and later alone; hardware.gpu", g.label);
     const bool flash = j.attention == attention::flash || j.attention == attention::flash3;
-    if (flash && !j.framework.modules.megatron() && j.precision.compute == formats::fp32)
+    if (flash && !j.framework.modules.megatron() && g.maker != vendor::cpu && j.precision.compute == formats::fp32)
       return no("headroom: flash attention computes in 16 bits alone (flash_attn_interface.py); attention may be sdpa or eager; precision.compute", j.precision.compute.label);
     if (flash && !j.framework.modules.megatron() && g.maker == vendor::nvidia && g.compute_capability > 0 && g.compute_capability < 80)
       return no("headroom: flash attention runs on GPUs of compute capability 8.0 and later alone; attention may be sdpa or eager; hardware.gpu", g.label);
