@@ -160,7 +160,7 @@ class Fit:
 class Diagnosis:
     """Why a run went out of memory."""
 
-    cause: str  #: "capacity", "fragmentation", "other-processes", "outside-allocator" or "host"
+    cause: str  #: "capacity", "fragmentation", "other-processes", "outside-allocator", "host" or "engine-share"
     asked: Optional[int]  #: bytes of the allocation that failed
     died_in: Optional[str]  #: the phase of the step
     suspects: tuple[Mapping[str, Any], ...]

@@ -19,6 +19,7 @@ enum class cause : std::uint8_t {
   other_processes,  ///< somebody else's memory is what is missing
   outside,          ///< what lies outside PyTorch's allocator
   host,             ///< the host's memory
+  engine_share,     ///< the share of the GPU that an engine may take is not more than its weights
 };
 
 /// What a message says of a job, as far as it can be told; sizes in bytes.
@@ -37,6 +38,11 @@ inline diagnosis diagnose(const oom_message& m) {
   diagnosis d;
   if (m.what == exhausted::host || m.what == exhausted::killed) {
     d.why = cause::host;
+    return d;
+  }
+  if (m.what == exhausted::engine) {
+    d.why = m.free ? cause::other_processes : cause::engine_share;
+    if (m.free && m.capacity) d.others = m.capacity->value - m.free->value;
     return d;
   }
   if (m.what == exhausted::driver) {

@@ -2,7 +2,8 @@
 // What an out-of-memory message says. PyTorch's wording has changed four times; DeepSpeed, FSDP and Megatron pass it on, and their
 // launchers say in words of their own when the host's memory was what ran out.
 // Sources: c10/cuda/CUDACachingAllocator.cpp (format_size, and the sentences of DeviceCachingAllocator::malloc since 1.0),
-// c10/core/impl/alloc_cpu.cpp, DeepSpeed launcher/launch.py, torch distributed/elastic/multiprocessing.
+// c10/core/impl/alloc_cpu.cpp, aten/src/ATen/mps/MPSAllocator.mm, torch_npu NPUCachingAllocator.cpp; DeepSpeed launcher/launch.py, torch distributed/elastic/
+// multiprocessing, Python subprocess.py, Linux mm/oom_kill.c, Slurm, Ray _private/memory_monitor.py; vLLM v1/core/kv_cache_utils.py, v1/worker/gpu_worker.py.
 #pragma once
 
 #include <headroom/diagnose/traceback.hpp>
@@ -30,6 +31,7 @@ enum class exhausted : std::uint8_t {
   driver,  ///< on the GPU, outside the allocator: a context, NCCL, a library handle
   host,    ///< an allocation in host memory was refused
   killed,  ///< the process was killed, which is what Linux does when host memory runs out
+  engine,  ///< the share of the GPU that an engine which generates may take
 };
 
 /// What an out-of-memory message says; empty what it does not.
@@ -119,7 +121,8 @@ constexpr std::optional<printed_size> size_before(std::string_view text, std::st
 
 /// Since torch 2.1, and before it.
 constexpr void read_gpu_sentence(std::string_view text, oom_message& m) {
-  if (const auto rest = after(text, "GPU ")) m.gpu = read_count(*rest).value_or(-1);
+  for (const std::string_view kind : {"GPU ", "(NPU "})
+    if (const auto rest = after(text, kind); rest && m.gpu < 0) m.gpu = read_count(*rest).value_or(-1);
   if (text.find("has a total capac") != std::string_view::npos) {
     m.capacity = size_after(text, "has a total capacty of ");
     if (!m.capacity) m.capacity = size_after(text, "has a total capacity of ");
@@ -138,6 +141,54 @@ constexpr void read_gpu_sentence(std::string_view text, oom_message& m) {
     m.unallocated = printed_size{reserved->value < m.allocated->value ? bytes{0} : reserved->value - m.allocated->value, reserved->within + m.allocated->within};
 }
 
+/// Apple's, which says first what there is: "MPS allocated: 5.50 GB, other allocations: 14.76 GB, max allowed: 20.40 GB). Tried to allocate …".
+constexpr void read_mps(std::string_view before, oom_message& m) {
+  constexpr std::string_view begins = "MPS backend out of memory (";
+  const auto at = before.rfind(begins);
+  if (at == std::string_view::npos || before.size() - at > 200) return;
+  m.allocated = size_after(before.substr(at), "MPS allocated: ");
+  m.capacity = size_after(before.substr(at), "max allowed: ");
+}
+
+/// What vLLM says where the share that it may take is not there, or leaves nothing for keys and values.
+constexpr std::optional<oom_message> read_engine(std::string_view log) {
+  oom_message m;
+  m.what = exhausted::engine, m.died_in = phase::load;
+  if (log.find("No available memory for the cache blocks") != std::string_view::npos) return m;
+  const auto rest = after(log, "Free memory on device");
+  const auto wanted = rest ? after(*rest, "less than desired GPU memory utilization (") : std::nullopt;
+  if (!wanted) return std::nullopt;
+  const auto numbers = after(*rest, "(").value_or("");
+  const auto slash = numbers.find('/'), end = numbers.find(" GiB)");
+  if (slash == std::string_view::npos || end == std::string_view::npos || slash > end || end > 40) return m;
+  const auto in_gib = [](std::string_view number) {  // the unit stands once, behind both
+    std::array<char, 48> text{};
+    std::size_t n = 0;
+    for (const char c : number) text[n++] = c;
+    for (const char c : std::string_view{" GiB"}) text[n++] = c;
+    return read_size(std::string_view{text.data(), n});
+  };
+  m.free = in_gib(numbers.substr(0, slash));
+  m.capacity = in_gib(numbers.substr(slash + 1, end - slash - 1));
+  m.asked = size_after(*wanted, ", ");
+  return m;
+}
+
+/// Whether a shell says that it saw its child killed: "Killed" on a line of its own, or behind a process's number.
+constexpr bool shell_says_killed(std::string_view log) {
+  constexpr std::string_view word = "Killed";
+  for (auto at = log.find(word); at != std::string_view::npos; at = log.find(word, at + 1)) {
+    auto end = at + word.size();
+    while (end < log.size() && (log[end] == ' ' || log[end] == '\r')) ++end;
+    auto begin = at;
+    while (begin > 0 && log[begin - 1] == ' ') --begin;
+    const bool starts = begin == 0 || log[begin - 1] == '\n', ends = end == log.size() || log[end] == '\n';
+    if (starts && ends) return true;
+    if (begin > 0 && begin < at && log[begin - 1] >= '0' && log[begin - 1] <= '9' && end > at + word.size()) return true;
+  }
+  return false;
+}
+
 }  // namespace detail
 
 /// The first out-of-memory message of a log; none: nothing.
@@ -150,6 +201,7 @@ constexpr std::optional<oom_message> read_oom(std::string_view log) {
     const auto text = log.substr(at, std::min(longest, std::max(log.find("Tried to allocate ", at + 1), at + 1) - at));
     m.asked = detail::size_after(text, "Tried to allocate ");
     detail::read_gpu_sentence(text, m);
+    detail::read_mps(log.substr(0, at), m);
     m.died_in = detail::phase_said(log.substr(0, at));
     return m;
   }
@@ -169,12 +221,15 @@ constexpr std::optional<oom_message> read_oom(std::string_view log) {
         if (const auto n = detail::read_count(*rest)) m.asked = printed_size{bytes{*n}, bytes{0}};
     return m;
   }
-  for (const std::string_view said : {"exits with return code = -9", "Signal 9 (SIGKILL)", "exitcode  : -9", "exitcode: -9", "oom-kill", "Out of memory: Killed process", "oom_kill"})
-    if (log.find(said) != std::string_view::npos) {
-      m.what = exhausted::killed;
-      return m;
-    }
-  return std::nullopt;
+  if (const auto engine = detail::read_engine(log)) return engine;
+  bool killed = detail::shell_says_killed(log);
+  for (const std::string_view said :
+       {"exits with return code = -9", "Signal 9 (SIGKILL)", "exitcode  : -9", "exitcode: -9", "exit code -9", "exit code 137", "<Signals.SIGKILL: 9>", "terminated with signal SIGKILL", "signal 9:SIGKILL",
+        "oom-kill", "oom_kill", "OOMKilled", "OOM Killed", "ut of memory: Killed process", ": Out Of Memory", "Task was killed due to the node running low on memory"})
+    killed = killed || log.find(said) != std::string_view::npos;
+  if (!killed) return std::nullopt;
+  m.what = exhausted::killed;
+  return m;
 }
 
 }  // namespace headroom

@@ -1,7 +1,8 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Where a run was when it died, by the names of functions in its traceback.
 // Sources: torch nn/parallel/distributed.py, optim/optimizer.py, autograd/__init__.py; DeepSpeed runtime/engine.py, runtime/zero/{stage_1_and_2,stage3}.py;
-// Megatron-LM core/distributed/param_and_grad_buffer.py; transformers modeling_utils.py, trainer.py.
+// Megatron-LM core/distributed/param_and_grad_buffer.py; transformers modeling_utils.py, trainer.py, integrations/bitsandbytes.py; torch distributed/fsdp;
+// bitsandbytes nn/modules.py; vLLM engine/llm_engine.py; TRL trainer/utils.py.
 #pragma once
 
 #include <headroom/report/rank.hpp>
@@ -30,14 +31,41 @@ inline constexpr std::array said_names{
     said_name{"_setup_for_real_optimizer", phase::load},
     said_name{"initialize_optimizer_states", phase::load},
     said_name{"single_grad_partition", phase::load},
+    said_name{"_configure_distributed_model", phase::load},
+    said_name{"deepspeed.initialize(", phase::load},
+    said_name{"_load_state_dict_into_meta_model", phase::load},
+    said_name{"set_module_quantized_tensor_to_device", phase::load},
+    said_name{"set_module_tensor_to_device", phase::load},
+    said_name{"Params4bit(", phase::load},
+    said_name{"_init_flat_param", phase::load},
+    said_name{"_initialize_kv_caches", phase::load},
+    said_name{"in state_dict", phase::save},
+    said_name{"state_dict() call", phase::save},
+    said_name{"in _save_checkpoint", phase::save},
+    said_name{"in save_model", phase::save},
+    said_name{"in evaluate", phase::evaluate},
+    said_name{"in evaluation_loop", phase::evaluate},
+    said_name{"in prediction_loop", phase::evaluate},
+    said_name{"in prediction_step", phase::evaluate},
     said_name{"optimizer.step(", phase::step},
     said_name{"in step", phase::step},
     said_name{"_take_model_step", phase::step},
+    said_name{"in _optimizer_step", phase::step},
+    said_name{"in _init_group", phase::step},
+    said_name{"in _multi_tensor_adamw", phase::step},
+    said_name{"in _single_tensor_adamw", phase::step},
     said_name{"loss.backward(", phase::backward},
     said_name{"in backward", phase::backward},
     said_name{"autograd/__init__.py", phase::backward},
     said_name{"_engine_run_backward", phase::backward},
+    said_name{"_execution_engine.run_backward", phase::backward},
+    said_name{"compute_ref_log_probs", phase::reference},
+    said_name{"in generate", phase::generate},
     said_name{"loss_fct(", phase::loss_forward},
+    said_name{"log_softmax(", phase::loss_forward},
+    said_name{"get_batch_logps", phase::loss_forward},
+    said_name{"logits.float()", phase::loss_forward},
+    said_name{"in _convert_to_fp32", phase::loss_forward},
     said_name{"cross_entropy", phase::loss_forward},
     said_name{"lm_head(", phase::loss_forward},
     said_name{"in forward", phase::forward},

@@ -9,7 +9,7 @@ namespace headroom::io {
 
 /// A cause in a word.
 constexpr std::string_view text_of(cause c) {
-  constexpr std::string_view names[]{"capacity", "fragmentation", "other-processes", "outside-allocator", "host"};
+  constexpr std::string_view names[]{"capacity", "fragmentation", "other-processes", "outside-allocator", "host", "engine-share"};
   return names[static_cast<std::size_t>(c)];
 }
 

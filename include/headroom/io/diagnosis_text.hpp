@@ -56,7 +56,12 @@ inline std::string cause_text(const diagnosis& d, const oom_message& m) {
     case cause::fragmentation:
       return "Fragmentation: " + said(m.asked) + " were asked for while PyTorch held " + said(m.unallocated) +
              " in no tensor, in pieces too small. expandable_segments:True in PYTORCH_CUDA_ALLOC_CONF joins them.";
+    case cause::engine_share:
+      return "The engine's share of the GPU (vLLM's gpu_memory_utilization) leaves nothing for keys and values beside its weights: rollout.share must be larger, or more GPUs share the weights.";
     case cause::other_processes:
+      if (m.what == exhausted::engine)
+        return "The GPU was taken already: the engine is to have " + said(m.asked) + ", of " + said(m.capacity) + " " + said(m.free) + " were free. What trains on the same GPU, or another process, holds " +
+               gib_text(d.others.value_or(bytes{0})) + ".";
       return "Another process: of the GPU's " + said(m.capacity) + " others hold " + gib_text(d.others.value_or(bytes{0})) + ".";
     case cause::outside:
       return "Outside PyTorch's allocator: a CUDA context, NCCL or a library handle found no room beside what PyTorch keeps cached.";
