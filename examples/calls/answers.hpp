@@ -103,8 +103,14 @@ struct fit_answer {
     std::int64_t predicted{}, sure{};      ///< 0: none
   };
   found longest{}, largest{};              ///< sequence; micro-batch
-  std::int64_t more{};                     ///< the sequence that the advice is for
+  std::int64_t more{};                     ///< the sequence that the advice is for; 0: the model has no position beyond the longest
   std::vector<headroom::advice> help{};
+  headroom::bytes needs{};                 ///< where none fits, what the sequence that was asked for takes of a GPU, as predicted
+  struct other {
+    std::string option{};                  ///< another way to train: "--qlora", "--gpus 8"
+    found longest{};
+  };
+  std::vector<other> instead{};            ///< where none fits, other ways that do
 };
 fit_answer fitted(const fit_request& asked, const headroom::io::file_base& base, const headroom::deadline& until);
 ordered_json fit_json(const fit_answer& a, headroom::confidence sure);

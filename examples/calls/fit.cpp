@@ -97,7 +97,10 @@ std::int64_t positions_of(const shape& m) { return m.position == position_kind::
 draft drafted(const fit_request& asked, const shape& model) {
   draft d;
   d.replace("model", model_to_json(model), asked.model_place);
-  d.say({"hardware", "gpu"}, asked.gpu, asked.mark + "gpu");
+  if (asked.gpu.starts_with('{'))
+    say_key(d, "hardware.gpu=" + asked.gpu);
+  else
+    d.say({"hardware", "gpu"}, asked.gpu, asked.mark + "gpu");
   if (asked.gpus > 1) d.say({"hardware", "gpus_per_node"}, asked.gpus, asked.mark + "gpus");
   if (asked.taken > 0) d.say({"hardware", "taken_gib"}, asked.taken, asked.mark + "taken");
   for (const auto& k : defaults_of(asked.method, half_of(asked.gpu), asked.gpus == 1, model.sparse())) d.say({k.key}, k.value, "fit");
@@ -109,12 +112,44 @@ draft drafted(const fit_request& asked, const shape& model) {
   return d;
 }
 
+/// Unsloth's "-bnb-4bit" checkpoints are the models that qlora quantises, quantised. Its "-unsloth-bnb-4bit" ones leave some layers as they are.
+std::string unquantised(const fit_request& asked) {
+  constexpr std::string_view suffix = "-bnb-4bit";
+  const auto& name = asked.model;
+  return asked.method == "qlora" && name.ends_with(suffix) && !name.ends_with("-unsloth-bnb-4bit") ? name.substr(0, name.size() - suffix.size()) : name;
+}
+
+/// Other ways to train the model on these GPUs, and with all parameters on more of them, that fit where this one does not.
+std::vector<fit_answer::other> others_of(const fit_request& asked, const shape& model, const file_base& base, confidence sure, const deadline& until) {
+  std::vector<fit_answer::other> all;
+  const auto attempt = [&](const fit_request& other, std::string option) {
+    try {
+      const auto longest = solved_twice(read_measured_job(drafted(other, model).job, {.base = base}, until), unknowns::sequence, sure, until);
+      if (longest.predicted > 0) all.push_back({std::move(option), longest});
+      return longest.predicted > 0;
+    } catch (const job_error&) {  // what was set does not go with it
+      return false;
+    }
+  };
+  if (asked.mark != "--") return all;
+  for (const std::string method : {"lora", "qlora"}) {
+    auto other = asked;
+    other.method = method;
+    if (method != asked.method && asked.method != "qlora") attempt(other, "--" + method);
+  }
+  auto other = asked;
+  for (other.gpus = std::max<std::int64_t>(2, 2 * asked.gpus); asked.method == "full" && other.gpus <= 8; other.gpus *= 2)
+    if (attempt(other, "--full --gpus " + std::to_string(other.gpus))) break;
+  return all;
+}
+
 }  // namespace
 
 fit_answer fitted(const fit_request& asked, const file_base& base, const deadline& until) {
   if (asked.rank > 0 && asked.method == "full") fail("headroom: " + asked.mark + "rank is of adapters: " + asked.mark + "lora or " + asked.mark + "qlora");
-  const auto d = drafted(asked, read_model_named(asked.model, asked.model_place, base));
-  fit_answer a{.written = d.job, .job = read_measured_job(d.job, {.base = base}, until), .notes = d.notes, .granted = {}, .longest = {}, .largest = {}, .more = {}, .help = {}};
+  const auto model = read_model_named(unquantised(asked), asked.model_place, base);
+  const auto d = drafted(asked, model);
+  fit_answer a{.written = d.job, .job = read_measured_job(d.job, {.base = base}, until), .notes = d.notes, .granted = {}, .longest = {}, .largest = {}, .more = {}, .help = {}, .needs = {}, .instead = {}};
   a.granted = defaults_of(asked.method, half_of(asked.gpu), asked.gpus == 1, a.job.model.sparse());
   std::erase_if(a.granted, [&](const taken_for_granted& k) { return !d.job.contains(k.key) || !stands(d.job[k.key], k.value); });
   const confidence sure{asked.confidence};
@@ -123,6 +158,9 @@ fit_answer fitted(const fit_request& asked, const file_base& base, const deadlin
   const auto most = positions_of(a.job.model);
   a.more = a.longest.predicted == 0 ? a.job.batch.sequence : most > 0 ? std::min(2 * a.longest.predicted, most) : 2 * a.longest.predicted;
   if (a.more > a.longest.predicted) a.help = for_more(a.job, a.more, until);
+  if (a.longest.predicted > 0) return a;
+  a.needs = decide(a.job, {}, until).device();
+  a.instead = others_of(asked, model, base, sure, until);
   return a;
 }
 
@@ -135,7 +173,8 @@ ordered_json fit_json(const fit_answer& a, confidence sure) {
           {"confidence", sure.share()},
           {"longest_sequence", {{"micro", a.job.batch.micro}, {"predicted", number(a.longest.predicted)}, {"sure", number(a.longest.sure)}}},
           {"largest_micro", {{"sequence", a.job.batch.sequence}, {"predicted", number(a.largest.predicted)}, {"sure", number(a.largest.sure)}}},
-          {"more", {{"sequence", a.more}, {"advice", headroom::io::to_json(a.help)}}}};
+          {"more", {{"sequence", number(a.more)}, {"advice", headroom::io::to_json(a.help)}}},
+          {"needs", number(a.needs.count())}};
 }
 
 }  // namespace calls

@@ -24,7 +24,8 @@ using calls::taken_for_granted;
 /// What the command line says of a fine-tuning. Throws job_error where it says too little or too much.
 calls::fit_request request_of(const fit_request& asked) {
   if (asked.model.empty() == asked.config.empty()) fail("headroom: fit needs one of a model's name and --config config.json");
-  if (asked.methods.size() != 1) fail("headroom: fit needs one of --qlora, --lora and --full" + std::string{asked.methods.empty() ? "" : ", not several"});
+  if (asked.methods.size() != 1)
+    fail("headroom: fit needs one of --qlora, --lora and --full" + std::string{asked.methods.empty() ? ": adapters over 4 bits, over 16 bits, or every parameter trains" : ", not several"});
   if (asked.gpu.empty()) fail("headroom: fit needs the GPU, --gpu NAME; headroom list gpus names them");
   return {.model = asked.model.empty() ? asked.config : asked.model, .model_place = asked.model.empty() ? "--config" : "MODEL", .method = asked.methods[0], .gpu = asked.gpu, .gpus = asked.gpus, .micro = asked.micro,
           .sequence = asked.sequence, .rank = asked.rank, .taken = asked.taken, .set = asked.set, .confidence = asked.confidence};
@@ -56,6 +57,22 @@ void print_numbers(std::ostream& out, const palette& ink, const calls::fit_answe
   if (j.model.max_positions > 0 && longest.predicted > j.model.max_positions) out << "The model is made for " << grouped(j.model.max_positions) << " tokens.\n";
 }
 
+/// What would help: for longer sequences or, where none fits, at all.
+void print_help(std::ostream& out, const palette& ink, const calls::fit_answer& a) {
+  const auto& on = a.job.hardware.accelerator();
+  if (a.more <= a.longest.predicted) {
+    out << "\nThe model has positions for " << grouped(a.more) << " tokens, and no more.\n";
+    return;
+  }
+  out << "\nFor " << grouped(a.more) << " tokens" << (a.longest.predicted > 0 && a.more == 2 * a.longest.predicted ? ", twice as many:\n" : ":\n");
+  if (a.longest.predicted == 0 && a.needs > a.job.hardware.left_of(on))
+    out << "It takes " << gib_text(a.needs) << " of each GPU, " << gib_text(a.needs - a.job.hardware.left_of(on)) << " more than there is.\n";
+  out << advice_text(a.help, ink);
+  if (a.instead.empty()) return;
+  out << ink.bold("What fits in its place") << ink.dim(": the longest sequence as predicted, and what is sure of it") << "\n";
+  for (const auto& o : a.instead) out << "  " << left(o.option, 18) << right(grouped(o.longest.predicted), 9) << right(o.longest.sure > 0 ? grouped(o.longest.sure) : "none fits", 12) << "\n";
+}
+
 }  // namespace
 
 int run(const fit_request& asked, const streams& io) {
@@ -73,10 +90,7 @@ int run(const fit_request& asked, const streams& io) {
     const palette ink{io.colour};
     print_granted(io.out, ink, a);
     print_numbers(io.out, ink, a, sure);
-    if (a.more > a.longest.predicted)
-      io.out << "\nFor " << grouped(a.more) << " tokens" << (a.more == 2 * a.longest.predicted ? ", twice as many:\n" : ":\n") << advice_text(a.help, ink);
-    else
-      io.out << "\nThe model has positions for " << grouped(a.more) << " tokens, and no more.\n";
+    print_help(io.out, ink, a);
   }
   return a.longest.predicted > 0 ? 0 : 1;
 }

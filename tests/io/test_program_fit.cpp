@@ -105,6 +105,49 @@ TEST_CASE("where nothing fits, it says what would help") {
   CHECK(holds(at.run("fit llama-3.1-8b --lora --gpu rtx-3060").out, "none fits"));
 }
 
+TEST_CASE("where nothing fits, it says by how much, and what would in its place") {
+  const scratch at;
+  const auto text = at.run("fit llama-3.1-8b --full --gpu rtx-4090").out;
+  // 8.03e9 weights and two moments of fp32 are 89.7 GiB; gradients come beside them, or the update's copies.
+  const auto takes = text.find("It takes ");
+  REQUIRE(takes != std::string::npos);
+  CHECK(std::stod(text.substr(takes + 9)) > 89.7 + 29.9);
+  CHECK(std::stod(text.substr(takes + 9)) < 89.7 + 29.9 + 40);
+  const auto of = [&](const std::string& option, const std::string& call) {
+    const auto line = text.find("\n  " + option + " ");
+    REQUIRE(line != std::string::npos);
+    auto n = text.substr(line + 3 + option.size());
+    n = n.substr(0, n.find('\n'));
+    std::erase(n, ',');
+    CHECK(std::stoll(n) == answer_of(at.run("fit llama-3.1-8b --json --gpu rtx-4090 " + call))["longest_sequence"]["predicted"].get<std::int64_t>());
+  };
+  of("--lora", "--lora");
+  of("--qlora", "--qlora");
+  of("--full --gpus 8", "--full --gpus 8");
+  CHECK_FALSE(holds(at.run("fit llama-3.1-70b --qlora --gpu rtx-3090").out, "in its place"));
+}
+
+TEST_CASE("a GPU may be named as its driver does, and what has no bf16 computes in fp16") {
+  const scratch at;
+  const auto plain = at.run("fit llama-3.2-1b --lora --gpu rtx-3090").out;
+  for (const auto* name : {"'NVIDIA GeForce RTX 3090'", "'RTX 3090'", "3090"}) CHECK(at.run(std::string{"fit llama-3.2-1b --lora --gpu "} + name).out == plain);
+  CHECK(holds(at.run("fit llama-3.2-1b --lora --gpu 'NVIDIA A100-SXM4-80GB'").out, "1 x a100-sxm-80gb"));
+  CHECK(holds(at.run("fit llama-3.2-1b --lora --gpu 'NVIDIA RTX 6000 Ada Generation'").out, "1 x rtx-6000-ada"));
+  CHECK(holds(at.run("fit llama-3.2-1b --lora --gpu '{\"name\": \"gtx-1080-ti\", \"memory_gib\": 10.9}'").out, "1 x gtx-1080-ti, of each 10.90 GiB"));
+  CHECK(holds(at.run("fit llama-3.2-1b --qlora --gpu 'Tesla T4'").out, "what is not quantised is fp16"));
+  CHECK(holds(at.run("fit llama-3.2-1b --full --gpu 'Tesla V100-SXM2-32GB'").out, "fp16-autocast: fp32 weights, computed with in fp16"));
+  CHECK(holds(plain, "frozen weights are bf16"));
+  CHECK(holds(at.run("fit unsloth/Llama-3.2-1B-bnb-4bit --qlora --gpu rtx-4070").out, "llama-3.2-1b, "));
+  CHECK(holds(at.run("fit unsloth/Llama-3.2-1B-unsloth-bnb-4bit --qlora --gpu rtx-4070").err, "quantised weights"));
+}
+
+TEST_CASE("a model without further positions is not advised how to have them") {
+  const scratch at;
+  const auto text = at.run("fit bert-base-uncased --full --gpu l4").out;
+  CHECK(holds(text, "The model has positions for 512 tokens, and no more.\n"));
+  CHECK_FALSE(holds(text, "What would"));
+}
+
 TEST_CASE("a config.json is as good as a name, and bad input gets a sentence") {
   const scratch at;
   const std::string with = " --lora --gpu rtx-4090 --json";

@@ -57,7 +57,7 @@ inline constexpr gpu v100_sxm2_16gb{"v100-sxm2-16gb", 16159 * mib, 70, 900, 0, 1
 inline constexpr gpu v100_sxm2_32gb{"v100-sxm2-32gb", 32512 * mib, 70, 900, 0, 1250, 0, 157, 150, 3, vendor::nvidia};
 inline constexpr gpu t4{"t4", 15114 * mib, 75, 320, 0, 650, 0, 81, 16, 3, vendor::nvidia};
 inline constexpr gpu rtx_2080_ti{"rtx-2080-ti", 11019 * mib, 75, 616, 0, 538, 0, 134, 50, 3, vendor::nvidia};
-inline constexpr gpu a10g{"a10g", 22733 * mib, 86, 600, 700, 700, 0, 312, 31, 4, vendor::nvidia};
+inline constexpr gpu a10g{"a10g", 22733 * mib, 86, 600, 700, 700, 0, 350, 31, 4, vendor::nvidia};
 inline constexpr gpu a40{"a40", 45629 * mib, 86, 696, 1497, 1497, 0, 374, 56, 4, vendor::nvidia};
 inline constexpr gpu rtx_3060{"rtx-3060", 12032 * mib, 86, 360, 255, 255, 0, 127, 31, 4, vendor::nvidia};
 inline constexpr gpu rtx_3060_ti{"rtx-3060-ti", 7967 * mib, 86, 448, 324, 324, 0, 162, 31, 4, vendor::nvidia};
@@ -123,7 +123,7 @@ inline constexpr gpu ascend_910c_64gb{"ascend-910c-64gb", 62740 * mib, 0, 1600, 
 inline constexpr gpu tpu_v4{"tpu-v4", 32768 * mib, 0, 1200, 2750, 0, 0, 0, 300, 0, vendor::google};
 inline constexpr gpu tpu_v5e{"tpu-v5e", 16384 * mib, 0, 820, 1970, 0, 0, 0, 200, 0, vendor::google};
 inline constexpr gpu tpu_v5p{"tpu-v5p", 97280 * mib, 0, 2765, 4590, 0, 0, 0, 600, 0, vendor::google};
-inline constexpr gpu tpu_v6e{"tpu-v6e", 32768 * mib, 0, 1640, 9180, 0, 0, 0, 448, 0, vendor::google};
+inline constexpr gpu tpu_v6e{"tpu-v6e", 32768 * mib, 0, 1640, 9180, 0, 0, 0, 400, 0, vendor::google};
 inline constexpr gpu trainium2_96gb{"trainium2-96gb", 98304 * mib, 0, 2900, 6670, 6670, 12990, 1810, 0, 5, vendor::amazon};
 
 /// A processor: tensors cost exactly their bytes, no context, no library workspaces. For counting, not for capacity.
@@ -166,7 +166,18 @@ inline constexpr auto aliases = std::to_array<alias>({
     {"dgx-spark", "gb10"},
     {"h20-3e", "h20-141gb"},
     {"ascend-910c", "ascend-910c-64gb"},
-    {"trainium2", "trainium2-96gb"}});
+    {"trainium2", "trainium2-96gb"},
+    // As drivers report them, in small letters and without the maker (io/job/hardware.hpp).
+    {"a100-sxm4-40gb", "a100-sxm-40gb"},
+    {"a100-sxm4-80gb", "a100-sxm-80gb"},
+    {"a100-80gb-pcie", "a100-pcie-80gb"},
+    {"a800-sxm4-80gb", "a800-sxm-80gb"},
+    {"h100-80gb-hbm3", "h100-sxm-80gb"},
+    {"h100-pcie", "h100-pcie-80gb"},
+    {"h100-nvl", "h100-nvl-94gb"},
+    {"gh200-480gb", "gh200-96gb"},
+    {"rtx-pro-6000-blackwell-workstation-edition", "rtx-pro-6000"},
+    {"rtx-pro-6000-blackwell-server-edition", "rtx-pro-6000-server"}});
 }  // namespace gpus
 // clang-format on
 

@@ -7,12 +7,30 @@
 
 namespace headroom::io {
 
+/// A name as a driver or a shop writes it, in the table's spelling: "NVIDIA GeForce RTX 3090" is "rtx-3090".
+inline std::string spelled_as_gpu(std::string_view said) {
+  std::string all, word;
+  for (const char c : std::string{said} + " ") {
+    if (c != ' ' && c != '_') {
+      word += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+      continue;
+    }
+    const bool maker = word == "nvidia" || word == "geforce" || word == "tesla" || word == "amd" || word == "instinct" || word == "generation";
+    if (!word.empty() && !maker) all += (all.empty() ? "" : "-") + word;
+    word.clear();
+  }
+  return !all.empty() && all[0] >= '0' && all[0] <= '9' ? "rtx-" + all : all;
+}
+
 /// An entry of the GPU table by its name or an alias; null for an unknown one.
-inline const gpu* find_gpu(std::string_view label) {
-  for (const auto& a : gpus::aliases)
-    if (a.from == label) label = a.to.view();
-  for (const auto& g : gpus::all)
-    if (g.label == label) return &g;
+inline const gpu* find_gpu(std::string_view said) {
+  for (const auto& spelled : {std::string{said}, spelled_as_gpu(said)}) {
+    std::string_view label = spelled;
+    for (const auto& a : gpus::aliases)
+      if (a.from == label) label = a.to.view();
+    for (const auto& g : gpus::all)
+      if (g.label == label) return &g;
+  }
   return nullptr;
 }
 
@@ -44,8 +62,9 @@ inline gpu read_gpu(const json_value& value, const std::string& path) {
     for (const auto& a : gpus::aliases) names.push_back(a.from.view());
     std::string sentence = "headroom: " + path + " " + in_quotes(label) + " is not in the table of GPUs";
     std::vector<std::string_view> larger;
-    std::copy_if(names.begin(), names.end(), std::back_inserter(larger), [&](std::string_view n) { return n.starts_with(label + "-"); });
-    if (const auto meant = closest(label, names); !larger.empty())
+    const auto spelled = spelled_as_gpu(label);
+    std::copy_if(names.begin(), names.end(), std::back_inserter(larger), [&](std::string_view n) { return n.starts_with(spelled + "-"); });
+    if (const auto meant = closest(spelled, names); !larger.empty())
       sentence += "; did you mean one of " + listed(larger) + "?";
     else if (!meant.empty())
       sentence += "; did you mean \"" + std::string{meant} + "\"?";
