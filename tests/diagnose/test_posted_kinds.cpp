@@ -183,6 +183,12 @@ TEST_CASE("what is posted of other kinds") {
   }
 }
 
+TEST_CASE("a script's own evaluation, by its function's name alone") {
+  const auto m = read_oom("  File \"/home/u/train.py\", line 210, in evaluate\n    out = model(x)\n" + std::string{cut_off});
+  REQUIRE(m.has_value());
+  CHECK(m->died_in == phase::evaluate);
+}
+
 TEST_CASE("what is no out-of-memory message") {
   for (const std::string_view text : {"Killed my patience, but the run goes on", "process 1 terminated with signal SIGTERM", "exits with return code = 1", "exit code 1", "ValueError: Out of memory is not defined",
                                       "the memory of the node is 512 GB"})

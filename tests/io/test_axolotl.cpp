@@ -260,7 +260,9 @@ TEST_CASE("FSDP by its first version and its second") {
   CHECK(yaml(whole + "optimizer: ao_adamw_fp8\n", {eight}).optimizer == optimizers::adamw_torchao_fp8);
   CHECK(yaml(whole + "optimizer: stable_adamw\n", {eight}).optimizer == optimizers::stable_adamw);
   CHECK(holds(why(whole + "optimizer: rmsprop\noptim_args: momentum=0.9\n", {eight}), "optim_args"));
-  for (const std::string name : {"muon", "dion", "sinkgd", "q_galore_adamw8bit", "adopt_adamw", "ao_adamw_4bit", "flash_adamw"})
+  CHECK(yaml(whole + "optimizer: adopt_adamw\n", {eight}).optimizer.label == optimizers::adopt.label);
+  CHECK(yaml(whole + "optimizer: flash_adamw\n", {eight}).optimizer == optimizers::flash_adamw);
+  for (const std::string name : {"muon", "dion", "sinkgd", "q_galore_adamw8bit", "ao_adamw_4bit", "flash_sgd"})
     CHECK(holds(why(whole + "optimizer: " + name + "\n", {eight}), ("optimizer = \"" + name + "\" is not modelled").c_str()));
   CHECK(holds(why(whole + "fsdp_config: {}\n", {eight}), "axo.yaml:5: axolotl reads FSDP from fsdp_config"));
   CHECK(holds(why(whole + "dp_shard_size: 8\n", {eight}), "axo.yaml:5: dp_shard_size = 8 is not modelled"));

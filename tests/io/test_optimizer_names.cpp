@@ -55,13 +55,13 @@ TEST_CASE("the Trainer's optimizers, all of them") {
   };
   using namespace optimizers;
   const said all_of_them[] = {{"adamw_torch", &adamw}, {"adamw_torch_fused", &adamw}, {"adamw_torch_xla", nullptr}, {"adamw_torch_npu_fused", nullptr}, {"adafactor", &adafactor},
-                              {"adamw_anyprecision", nullptr}, {"adamw_torch_4bit", &adamw_torchao_4bit}, {"adamw_torch_8bit", &adamw_torchao_8bit}, {"ademamix", &ademamix},
+                              {"adamw_anyprecision", &anyprecision_adamw}, {"adamw_torch_4bit", &adamw_torchao_4bit}, {"adamw_torch_8bit", &adamw_torchao_8bit}, {"ademamix", &ademamix},
                               {"sgd", &sgd}, {"adagrad", &adagrad}, {"adamw_bnb_8bit", &adamw_8bit}, {"adamw_8bit", &adamw_8bit}, {"ademamix_8bit", &ademamix_8bit},
                               {"lion_8bit", &lion_8bit}, {"lion_32bit", &lion}, {"paged_adamw_32bit", &paged_adamw}, {"paged_adamw_8bit", &paged_adamw_8bit},
                               {"paged_ademamix_32bit", &paged_ademamix}, {"paged_ademamix_8bit", &paged_ademamix_8bit}, {"paged_lion_32bit", &paged_lion}, {"paged_lion_8bit", &paged_lion_8bit},
                               {"rmsprop", &rmsprop}, {"rmsprop_bnb", &rmsprop_bnb}, {"rmsprop_bnb_8bit", &rmsprop_8bit}, {"rmsprop_bnb_32bit", &rmsprop_bnb}, {"galore_adamw", &galore},
-                              {"galore_adamw_8bit", nullptr}, {"galore_adafactor", nullptr}, {"galore_adamw_layerwise", &galore}, {"galore_adamw_8bit_layerwise", nullptr},
-                              {"galore_adafactor_layerwise", nullptr}, {"lomo", &lomo}, {"adalomo", &adalomo}, {"grokadamw", nullptr}, {"schedule_free_radam", &schedule_free_adamw},
+                              {"galore_adamw_8bit", &galore_8bit}, {"galore_adafactor", &galore_adafactor}, {"galore_adamw_layerwise", &galore}, {"galore_adamw_8bit_layerwise", &galore_8bit},
+                              {"galore_adafactor_layerwise", nullptr}, {"lomo", &lomo}, {"adalomo", &adalomo}, {"grokadamw", &optimizers::grokadamw}, {"schedule_free_radam", &schedule_free_adamw},
                               {"schedule_free_adamw", &schedule_free_adamw}, {"schedule_free_sgd", &schedule_free_sgd}, {"apollo_adamw", &apollo}, {"apollo_adamw_layerwise", &apollo},
                               {"stable_adamw", &stable_adamw}};
   for (const auto& o : all_of_them) {
@@ -78,9 +78,9 @@ TEST_CASE("the Trainer's optimizers, all of them") {
 // deepspeed runtime/config.py DEEPSPEED_OPTIMIZERS.
 TEST_CASE("DeepSpeed's optimizers, all of them") {
   using namespace optimizers;
-  for (const auto& [text, is] : {std::pair<const char*, const optimizer*>{"adagrad", &adagrad}, {"adam", &adam}, {"adamw", &adamw}, {"lion", &lion}, {"muon", &muon}})
+  for (const auto& [text, is] : {std::pair<const char*, const optimizer*>{"adagrad", &adagrad}, {"adam", &adam}, {"adamw", &adamw}, {"lion", &lion}, {"muon", &muon}, {"lamb", &lamb}})
     CHECK(optimizer_called(optimizer_namer::deepspeed, text).is == is);
-  for (const std::string text : {"lamb", "onebitadam", "onebitlamb", "zerooneadam", "muadam", "muadamw", "musgd"}) {
+  for (const std::string text : {"onebitadam", "onebitlamb", "zerooneadam", "muadam", "muadamw", "musgd"}) {
     CHECK(optimizer_called(optimizer_namer::deepspeed, text).is == nullptr);
     CHECK_THROWS_WITH_AS(refuse_optimizer(optimizer_namer::deepspeed, "optimizer.type", text), doctest::Contains("is not modelled by this version"), job_error);
   }

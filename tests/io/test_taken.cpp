@@ -142,6 +142,7 @@ TEST_CASE("each name of the table is there once, and what is known of a GPU is p
     if (g.fp8_tflops_x10 > 0 && g.maker == vendor::nvidia) CHECK(g.compute_capability >= 89);
   }
   for (const auto& a : gpus::aliases) CHECK(io::find_gpu(a.from.view())->label == a.to);
+  for (const auto& a : gpus::driver_names) CHECK(io::find_gpu(a.from.view())->label == a.to);
 }
 
 }  // namespace test_taken

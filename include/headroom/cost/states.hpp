@@ -124,6 +124,7 @@ constexpr double offload_seconds(const cost_scene& c, const rank_parameters& n, 
     r += 2 * mine * width / c.on.pcie;
     r += mine * update_bytes(s) * static_cast<double>(d.gpus_per_node) / (o.optimizer == place::on_nvme ? c.share.nvme : c.share.host_memory);
   }
+  if (s.optimizer.on_host) r += 2 * n.trained / static_cast<double>(s.shards.optimizer) * product(s.optimizer.moments, s.optimizer.state.width()) / c.on.pcie;
   if (const auto at = place_of_parameters(*s.source); at != place::on_gpu) {
     const double rate = at == place::on_nvme ? c.share.nvme / static_cast<double>(d.gpus_per_node) : c.on.pcie;
     r += beside(micros * 2 * n.all / static_cast<double>(s.shards.parameters) * width / rate, compute, c.share.stall);

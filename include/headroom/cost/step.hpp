@@ -72,7 +72,7 @@ constexpr time_assumption_set assumed_of(const cost_scene& c, const both_passes&
   a.add(graphs_start_themselves, f.graphs.capture != graph_capture::none);
   a.add(compiled_start, c.layer.compiled);
   a.add(quantised_base, !c.layer.quantised.empty());
-  a.add(host_update, j.offload.optimizer != place::on_gpu);
+  a.add(host_update, j.offload.optimizer != place::on_gpu || s.optimizer.on_host);
   a.add(messages_polled, f.pipeline.polls_messages && j.parallel.pipeline > 1);
   a.add(nvme_rate, j.offload.optimizer == place::on_nvme || place_of_parameters(j) == place::on_nvme);
   return a;

@@ -35,6 +35,7 @@ inline constexpr profile hf_trainer_202601 = [] {
   profile p = hf_trainer_202503;
   p.date = 202601;
   p.experts.gemm = expert_gemm::sorted_mm;
+  p.optimizer.torchao_block = 256;  // trainer_optimizer.py _get_torchao_optimizer (pull request 42972, 2025-12-24)
   return p;
 }();
 /// … 5.16 (2026-08): T5's softmax is in the compute format (block/attention.hpp, fp32_softmax).

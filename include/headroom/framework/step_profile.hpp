@@ -91,6 +91,7 @@ struct optimizer_profile {
   bool loop_keeps_previous{true};    ///< tensor by tensor: a Python variable keeps the previous tensor's denominator while the next is made
   std::int32_t int8_copies{};        ///< fp32 copies of a tensor in the update of its 8-bit state (torchao; bitsandbytes makes none)
   bool registers_embeddings{};       ///< embeddings keep fp32 states under 8-bit optimizers of bitsandbytes (transformers trainer.py create_optimizer, register_module_override)
+  std::int64_t torchao_block{};      ///< numbers to a scale in torchao's 8- and 4-bit states, where the trainer says it; 0: torchao's own
   bool precision_aware{};            ///< TransformerEngine's FusedAdam on the shards themselves: no fp32 copy of gradients; of an fp32 master beside bf16 parameters only the other 16 bits are kept
   bool unscales_moments{};           ///< … which makes fp32 copies of 16-bit moments for a step (TransformerEngine before 2026-02)
   muon_layout muon{};

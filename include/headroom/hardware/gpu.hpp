@@ -166,8 +166,9 @@ inline constexpr auto aliases = std::to_array<alias>({
     {"dgx-spark", "gb10"},
     {"h20-3e", "h20-141gb"},
     {"ascend-910c", "ascend-910c-64gb"},
-    {"trainium2", "trainium2-96gb"},
-    // As drivers report them, in small letters and without the maker (io/job/hardware.hpp).
+    {"trainium2", "trainium2-96gb"}});
+/// Names that drivers report, in small letters and without the maker (io/job/hardware.hpp); read and not listed.
+inline constexpr auto driver_names = std::to_array<alias>({
     {"a100-sxm4-40gb", "a100-sxm-40gb"},
     {"a100-sxm4-80gb", "a100-sxm-80gb"},
     {"a100-80gb-pcie", "a100-pcie-80gb"},

@@ -72,6 +72,17 @@ inline constexpr number_format nf4{.label = "nf4", .bits = 4, .block = 64, .scal
 /// … with the absmax quantised to 8 bits in blocks of 256 (QLoRA paper, section 3), its 256-entry table and its offset.
 inline constexpr number_format nf4_double{
     .label = "nf4-double", .bits = 4, .block = 64, .scale_bits = 8, .outer_block = 256, .outer_bits = 32, .table = 64 + 1024 + 4};
+/// … with the other code book of quantize_4bit (get_4bit_type "fp4"), which is as long: BitsAndBytesConfig's own where nothing is said.
+inline constexpr number_format fp4 = [] {
+  auto f = nf4;
+  f.label = "fp4";
+  return f;
+}();
+inline constexpr number_format fp4_double = [] {
+  auto f = nf4_double;
+  f.label = "fp4-double";
+  return f;
+}();
 /// AutoGPTQ, group size 128: fp16 scales, 4-bit (8-bit) zeros, an int32 group index for each input feature.
 inline constexpr number_format gptq_int4{.label = "gptq-int4", .bits = 4, .block = 128, .scale_bits = 16 + 4, .column_bits = 32};
 inline constexpr number_format gptq_int8{.label = "gptq-int8", .bits = 8, .block = 128, .scale_bits = 16 + 8, .column_bits = 32};
@@ -82,9 +93,11 @@ inline constexpr number_format int8_blockwise{.label = "int8-blockwise", .bits =
 /// torchao optim/subclass_8bit.py, subclass_4bit.py, subclass_fp8.py: an fp32 scale a block, and for integers a code book in fp32 for each tensor.
 inline constexpr number_format int8_torchao{.label = "int8-torchao", .bits = 8, .block = 256, .scale_bits = 32, .table = 1024};
 inline constexpr number_format int4_torchao{.label = "int4-torchao", .bits = 4, .block = 128, .scale_bits = 32, .table = 64};
+/// flashoptim optimizers.py quantize: an fp16 scale for 32 numbers.
+inline constexpr number_format int8_flash{.label = "int8-flash", .bits = 8, .block = 32, .scale_bits = 16};
 inline constexpr number_format fp8_torchao{.label = "fp8-torchao", .bits = 8, .block = 256, .scale_bits = 32};
 
-inline constexpr std::array<number_format, 14> all{none, fp32, tf32, bf16, fp16, fp8, nvfp4, int8, int4, nf4, nf4_double, gptq_int4, gptq_int8, awq_int4};
+inline constexpr std::array<number_format, 16> all{none, fp32, tf32, bf16, fp16, fp8, nvfp4, int8, int4, nf4, nf4_double, fp4, fp4_double, gptq_int4, gptq_int8, awq_int4};
 }  // namespace formats
 
 }  // namespace headroom

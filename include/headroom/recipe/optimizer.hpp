@@ -10,9 +10,9 @@ namespace headroom {
 /// How the update is carried out, which decides its temporaries: one kernel, lists of tensors, or tensor by tensor.
 enum class implementation : std::uint8_t { unset, fused, foreach, loop };
 
-/// What state a rows × columns matrix has: of its own size, one vector a side (Adafactor), projected to `rank`, or one number a row
-/// (Adam-mini).
-enum class state_extent : std::uint8_t { full, factored, low_rank, rows };
+/// What state a rows × columns matrix has: of its own size, one vector a side (Adafactor), projected to `rank`, one number a row (Adam-mini), or
+/// of its own size and square matrices of its sides (SOAP).
+enum class state_extent : std::uint8_t { full, factored, low_rank, rows, preconditioned };
 
 /// What an optimizer keeps for each trained parameter, and what its update makes for a moment.
 struct optimizer {
@@ -28,13 +28,19 @@ struct optimizer {
   std::int64_t rank{};                       ///< of low-rank state
   bool stores_projector{};                   ///< the projection is kept from one step to the next
   bool keeps_singular_vectors{};             ///< … as a part of all singular vectors, where gradients are fp32 and nothing is cast
+  bool factors{};                            ///< what is projected, and matrices that are not, have one vector a side (GaLore's Adafactor, whose gradients are fp32)
+  std::int64_t most_side{};                  ///< preconditioned: sides up to this have fp32 matrices, of which each has
+  std::int32_t side_matrices{};              ///< … so many
   std::int32_t vector_moments{};             ///< Muon: matrices have `moments` state tensors, all else this many; 0: `moments` for all
   bool in_backward{};                        ///< the update runs as soon as a gradient is there, and frees it
   bool updates_in_place{};                   ///< without temporaries, however it is carried out (torch/optim/sgd.py, without weight decay)
   bool compensates{};                        ///< one tensor more beside weights of 16 bits without a master copy: what rounding took (Kahan)
+  std::int32_t error_bits{};                 ///< … in so many bits a number, without scales
+  bool on_host{};                            ///< state lies in host memory, and is copied to the GPU for each update
   std::int64_t blocks{};                     ///< BAdam: one of so many blocks of layers trains at a time
   std::int64_t update_interval{};            ///< steps between changes of projection or block; informative
   implementation how{implementation::unset};
+  implementation usually{implementation::unset};  ///< how its own code is carried out where nobody says; unset: as the framework has torch's
   std::int32_t foreach_copies{};             ///< parameter-sized temporaries of its foreach update; 0: the framework's, which are Adam's
   const update_program* by_tensor{};         ///< its own code that updates tensor by tensor; null: torch's, as `how` says
 
@@ -50,7 +56,11 @@ struct optimizer {
 /// bitsandbytes optim/optimizer.py (8-bit blocks, 4096-element floor, pages from 1e5 elements; fp32 otherwise), optim/ademamix.py (state1 is two
 /// moments); torchao optim/adam.py _new_buffer; schedulefree adamw_schedulefree.py (z, exp_avg_sq; denom), sgd_schedulefree.py (z);
 /// torch/optim/rmsprop.py (square_avg; of foreach avg); optimi adam.py, stableadamw.py _init_state (exp_avg, exp_avg_sq, kahan_comp; scalars are left out);
-/// adam_mini.py (m, vmean); CAME.py (exp_avg; two factored statistics); prodigyopt prodigy.py (s, p0).
+/// adam_mini.py (m, vmean); CAME.py (exp_avg; two factored statistics); prodigyopt prodigy.py (s, p0);
+/// galore_torch adamw8bit.py, adafactor.py; nikhilvyas/SOAP soap.py 5d1afba init_preconditioner (GG, Q; sides up to 10,000; vectors have Adam's alone);
+/// iShohei220/adopt and axolotl utils/optimizers/adopt.py _multi_tensor_adopt (exp_avg, exp_avg_sq; sqrt, quotient); grokadamw grokadamw.py (three, on
+/// "cpu"); torchdistx anyprecision_optimizer.py as transformers calls it (both moments fp32, no Kahan sum); flashoptim optimizers.py (8.5 bits a
+/// moment; master_weight_bits 24: 8 bits beside 16-bit weights); deepspeed ops/lamb/fused_lamb.py and apex fused_lamb.py (Adam's two; one kernel).
 namespace optimizers {
 namespace detail {
 /// bitsandbytes' versions of an optimizer: in 8 bits, and with managed memory.
@@ -65,6 +75,9 @@ constexpr optimizer of_torchao(short_name label, const number_format& state) {
   optimizer o{.label = label, .moments = 2, .state = state, .plain_below = 4096, .plain_as_weight = true};
   o.by_tensor = &updates::torchao;
   return o;
+}
+constexpr optimizer of_flashoptim(short_name label, std::int32_t moments) {
+  return {.label = label, .moments = moments, .state = formats::int8_flash, .error_bits = 8, .by_tensor = &updates::flash};
 }
 }  // namespace detail
 
@@ -90,12 +103,16 @@ inline constexpr optimizer adafactor{.label = "adafactor", .moments = 1, .extent
 inline constexpr optimizer sgd{.label = "sgd", .moments = 0, .updates_in_place = true};
 inline constexpr optimizer sgd_momentum{.label = "sgd-momentum", .moments = 1, .updates_in_place = true};
 inline constexpr optimizer adagrad{.label = "adagrad", .moments = 1};
-inline constexpr optimizer rmsprop{.label = "rmsprop", .moments = 1, .foreach_copies = 1};
+inline constexpr optimizer rmsprop{.label = "rmsprop", .moments = 1, .usually = implementation::foreach, .foreach_copies = 1};
 /// optimi's Triton kernels, which it takes on GPUs since torch 2.6.
 inline constexpr optimizer stable_adamw{.label = "stable-adamw", .moments = 2, .compensates = true, .by_tensor = &updates::one_kernel};
 inline constexpr optimizer optimi_adamw{.label = "optimi-adamw", .moments = 2, .compensates = true, .by_tensor = &updates::optimi};
 inline constexpr optimizer galore{.label = "galore", .moments = 2, .extent = state_extent::low_rank, .rank = 128, .stores_projector = true, .keeps_singular_vectors = true,
                                   .update_interval = 200, .by_tensor = &updates::galore};
+inline constexpr optimizer galore_8bit{.label = "galore-8bit", .moments = 2, .extent = state_extent::low_rank, .state = formats::int8_blockwise, .plain_below = 4096, .rank = 128,
+                                       .stores_projector = true, .keeps_singular_vectors = true, .update_interval = 200, .by_tensor = &updates::galore_8bit};
+inline constexpr optimizer galore_adafactor{.label = "galore-adafactor", .moments = 1, .extent = state_extent::low_rank, .state = formats::fp32, .rank = 128, .stores_projector = true,
+                                            .keeps_singular_vectors = true, .factors = true, .update_interval = 200, .by_tensor = &updates::galore_adafactor};
 inline constexpr optimizer apollo{.label = "apollo", .moments = 2, .extent = state_extent::low_rank, .rank = 256, .stores_projector = true, .update_interval = 200, .by_tensor = &updates::apollo};
 inline constexpr optimizer apollo_mini{.label = "apollo-mini", .moments = 2, .extent = state_extent::low_rank, .rank = 1, .stores_projector = true, .update_interval = 200, .by_tensor = &updates::apollo};
 inline constexpr optimizer lomo{.label = "lomo", .moments = 0, .in_backward = true, .by_tensor = &updates::lomo};
@@ -105,14 +122,22 @@ inline constexpr optimizer muon{.label = "muon", .moments = 1, .vector_moments =
 inline constexpr optimizer adam_mini{.label = "adam-mini", .moments = 1, .extent = state_extent::rows, .whole_moments = 1, .by_tensor = &updates::adam_mini};
 inline constexpr optimizer came{.label = "came", .moments = 2, .extent = state_extent::factored, .state = formats::fp32, .whole_moments = 1, .by_tensor = &updates::came};
 inline constexpr optimizer prodigy{.label = "prodigy", .moments = 4, .by_tensor = &updates::prodigy};
-inline constexpr optimizer schedule_free_adamw{.label = "schedule-free-adamw", .moments = 2, .foreach_copies = 1};
+inline constexpr optimizer schedule_free_adamw{.label = "schedule-free-adamw", .moments = 2, .usually = implementation::foreach, .foreach_copies = 1};
 inline constexpr optimizer schedule_free_sgd{.label = "schedule-free-sgd", .moments = 1, .updates_in_place = true};
+inline constexpr optimizer adopt{.label = "adopt", .moments = 2, .usually = implementation::foreach, .foreach_copies = 2};
+inline constexpr optimizer grokadamw{.label = "grokadamw", .moments = 3, .on_host = true, .by_tensor = &updates::grokadamw};
+inline constexpr optimizer anyprecision_adamw{.label = "anyprecision-adamw", .moments = 2, .state = formats::fp32, .by_tensor = &updates::anyprecision};
+inline constexpr optimizer lamb{.label = "lamb", .moments = 2, .by_tensor = &updates::one_kernel};
+inline constexpr optimizer soap{.label = "soap", .moments = 2, .extent = state_extent::preconditioned, .state = formats::fp32, .most_side = 10'000, .side_matrices = 2, .by_tensor = &updates::soap};
+inline constexpr optimizer flash_adamw = detail::of_flashoptim("flash-adamw", 2);
+inline constexpr optimizer flash_lion = detail::of_flashoptim("flash-lion", 1);
 
-inline constexpr std::array<optimizer, 37> all{
+inline constexpr std::array<optimizer, 46> all{
     adamw, adam, adamw_8bit, paged_adamw_8bit, paged_adamw, adafactor, lion, sgd, sgd_momentum, galore, apollo, apollo_mini, lomo, adalomo, badam, muon, adagrad,
     lion_8bit, paged_lion, paged_lion_8bit, ademamix, ademamix_8bit, paged_ademamix, paged_ademamix_8bit, rmsprop_bnb, rmsprop_8bit,
     adamw_torchao_8bit, adamw_torchao_4bit, adamw_torchao_fp8, adam_mini, came, prodigy, schedule_free_adamw, schedule_free_sgd,
-    rmsprop, stable_adamw, optimi_adamw};
+    rmsprop, stable_adamw, optimi_adamw,
+    galore_8bit, galore_adafactor, adopt, grokadamw, anyprecision_adamw, lamb, soap, flash_adamw, flash_lion};
 }  // namespace optimizers
 
 }  // namespace headroom

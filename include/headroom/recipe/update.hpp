@@ -9,8 +9,8 @@
 namespace headroom {
 
 /// The size of a tensor: of the weight; of its gradient projected to the optimizer's rank, and of the projection; its shorter side squared; a
-/// vector of its rows or columns.
-enum class update_extent : std::uint8_t { whole, low_rank, projection, square, rows, columns };
+/// vector of its rows or columns. Of what is done for a side that has a preconditioner alone: the weight, or the side squared.
+enum class update_extent : std::uint8_t { whole, low_rank, projection, square, rows, columns, through_rows, through_columns, rows_squared, columns_squared };
 /// Its number format: the weight's, the gradient's, the state's, or one of these two.
 enum class update_format : std::uint8_t { weight, gradient, state, fp32, bf16 };
 
@@ -24,7 +24,7 @@ struct update_step {
   update_format in{};
 };
 
-/// The steps by name; temporary tensors are numbers from 0 to 7.
+/// The steps by name; temporary tensors are numbers from 0 to 11.
 namespace updates {
 constexpr update_step make(std::int8_t name, update_format f = update_format::fp32, update_extent e = update_extent::whole) { return {.what = update_step::action::make, .to = name, .extent = e, .in = f}; }
 constexpr update_step widen(std::int8_t name, update_format of) { return {.what = update_step::action::widen, .to = name, .in = of}; }
@@ -52,7 +52,7 @@ struct update_program {
   update_steps plain{};   ///< of all others
   bool in_calls{};        ///< each tensor's update is a call of its own: its names end with it
 
-  static constexpr int names = 8;
+  static constexpr int names = 12;
   [[nodiscard]] constexpr bool makes_nothing() const { return matrix.size == 0 && plain.size == 0; }
 };
 
@@ -60,6 +60,7 @@ struct update_program {
 struct updated_tensor {
   std::int64_t rows{}, columns{}, elements{};  ///< `elements`: of it, this rank's
   std::int64_t rank{};
+  std::int64_t most_side{};                    ///< sides up to this have a preconditioner
   std::int8_t weight{}, gradient{}, state{};   ///< bytes of a number
   bool as_matrix{};
 };
@@ -81,6 +82,10 @@ constexpr std::int64_t made_by(const update_step& step, const updated_tensor& t)
     case update_extent::square: return width * shorter * shorter;
     case update_extent::rows: return width * t.rows;
     case update_extent::columns: return width * t.columns;
+    case update_extent::through_rows: return t.rows > t.most_side ? 0 : width * t.elements;
+    case update_extent::through_columns: return t.columns > t.most_side ? 0 : width * t.elements;
+    case update_extent::rows_squared: return t.rows > t.most_side ? 0 : width * t.rows * t.rows;
+    case update_extent::columns_squared: return t.columns > t.most_side ? 0 : width * t.columns * t.columns;
     case update_extent::whole: break;
   }
   return width * t.elements;
@@ -107,7 +112,9 @@ constexpr void run_update(const update_program& p, const updated_tensor& t, std:
       to = from;
       from = Handle{};
     } else {
-      const auto made = make(made_by(s, t));
+      const auto size = made_by(s, t);
+      if (size == 0 && s.extent >= update_extent::through_rows) continue;  // a view of what the name has
+      const auto made = make(size);
       forget(to);
       to = made;
     }

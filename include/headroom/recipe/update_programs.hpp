@@ -58,6 +58,31 @@ inline constexpr update_program galore = [] {
   return p;
 }();
 
+/// … adamw8bit.py AdamW8bit.step: the weight is copied, and its place taken by a tensor of low rank, until the kernel is done. The gradient,
+/// whose place is taken likewise and stays so, counts until the step's end. Names: grad 0.
+inline constexpr update_program galore_8bit = [] {
+  using enum update_format;
+  using enum update_extent;
+  update_program p;
+  p.matrix = {widen(3, gradient), make(4), make(5), make(6, fp32, square), forget(4), forget(5), forget(6), forget(3),
+              make(0, gradient, low_rank), make(1, weight), make(2, weight, low_rank), forget(1),
+              make(5, weight), make(6, weight), forget(5), forget(6), forget(2), forget(0)};  // project_back, * scale
+  return p;
+}();
+
+/// … adafactor.py Adafactor.step: Adafactor's of a projected gradient. Names: grad 0, p_data_fp32 1, update 2.
+inline constexpr update_program galore_adafactor = [] {
+  using enum update_format;
+  using enum update_extent;
+  update_program p;
+  p.matrix = {forget(0), widen(0, gradient), make(4), make(5), make(6, fp32, square), forget(4), forget(5), forget(6),
+              make(5, fp32, low_rank), rename(0, 5), forget(1), widen(1, weight),
+              make(5, fp32, low_rank), make(6, fp32, low_rank), forget(5), rename(2, 6), make(5, fp32, low_rank), rename(2, 5),
+              make(5), make(6), forget(5), rename(2, 6), make(5), forget(5)};  // project_back, * scale; -update
+  p.plain = adafactor.plain;
+  return p;
+}();
+
 /// apollo_torch apollo.py AdamW.step and random_projector.py, in a step that draws new projections. Names: grad 0, denom 1, norm_grad 2, scaled_grad 3.
 inline constexpr update_program apollo = [] {
   using enum update_format;
@@ -115,6 +140,44 @@ inline constexpr update_program came = [] {
 
 /// prodigyopt prodigy.py Prodigy.step: p0 - p, |s|, and in a second loop denom 1.
 inline constexpr update_program prodigy{{}, {make(5, update_format::weight), forget(5), make(5, update_format::weight), forget(5), make(5, update_format::weight), rename(1, 5)}};
+
+/// torchdistx anyprecision_optimizer.py AnyPrecisionAdamW.step: sqrt, its quotient. Names: centered_variance 0.
+inline constexpr update_program anyprecision{{}, {make(5, update_format::state), make(6, update_format::state), forget(5), rename(0, 6)}};
+
+/// grokadamw grokadamw.py GrokAdamW._update_group: copies of the state, which lies in host memory. Names: exp_avg 0, exp_avg_sq 1, grok_ema 2,
+/// grok_grad 3.
+inline constexpr update_program grokadamw = [] {
+  using enum update_format;
+  update_program p;
+  p.plain = {make(5, state), make(6, state), rename(0, 5), rename(1, 6), make(2, state),
+             make(5, state), make(6, gradient), forget(5), rename(3, 6), make(5, state), forget(5)};  // grad + lamb * grok_ema, sqrt
+  return p;
+}();
+
+/// flashoptim optimizers.py _ensure_state_initialized, in the first step; then one kernel for each tensor.
+inline constexpr update_program flash{{}, {make(0, update_format::weight), forget(0)}};
+
+/// nikhilvyas/SOAP soap.py SOAP.step in a step with a QR decomposition (get_orthogonal_matrix_QR). What takes a state's place counts until the
+/// name lets go of what was the state. Names: grad_projected 0, exp_avg 1, denom 2, norm_grad 3, exp_avg_sq 4, outer_product 6, o 7,
+/// power_iter 8, Q 9 and 11, _ 10.
+inline constexpr update_program soap = [] {
+  using enum update_format;
+  using enum update_extent;
+  update_program p;
+  p.matrix = {make(5, fp32, through_rows), make(5, fp32, through_columns), rename(0, 5), forget(1), forget(4),
+              make(5), forget(5), make(2),                                                                      // square, sqrt
+              make(5), make(5, fp32, through_rows), make(5, fp32, through_columns), rename(3, 5),               // exp_avg / denom, projected back
+              make(5, fp32, through_rows), make(5, fp32, through_columns), rename(1, 5),
+              make(6, fp32, rows_squared), make(6, fp32, columns_squared),
+              make(7, fp32, rows_squared), make(8, fp32, rows_squared), forget(7), forget(8),                   // o.T @ m @ o
+              make(4, fp32, through_rows), make(7, fp32, rows_squared), make(8, fp32, rows_squared), make(9, fp32, rows_squared), make(10, fp32, rows_squared), forget(7),
+              make(7, fp32, columns_squared), make(11, fp32, columns_squared), forget(7), forget(11),
+              make(4, fp32, through_columns), make(7, fp32, columns_squared), make(8, fp32, columns_squared), make(11, fp32, columns_squared), make(10, fp32, columns_squared),
+              forget(7), forget(8), forget(9), forget(10), forget(11),
+              make(5, fp32, through_rows), make(5, fp32, through_columns), forget(5), forget(6)};
+  p.plain = {forget(0), forget(1), forget(4), make(5), forget(5), make(2), make(5), rename(3, 5)};
+  return p;
+}();
 
 /// optimi adam.py _single_param_adam, where foreach and Triton are off: the denominator, which has no name.
 inline constexpr update_program optimi{{}, {make(5, update_format::state), forget(5)}};

@@ -120,17 +120,47 @@ constexpr objection check_formats(const job& j, const No& no) {
   return {};
 }
 
+/// Optimizers that need whole matrices, or gradients as they are made, where these are not to be had.
+template <class No>
+constexpr objection check_optimizer(const job& j, const No& no) {
+  const auto& o = j.optimizer;
+  const bool low_rank = o.extent == state_extent::low_rank;
+  if (low_rank)
+    if (!within(o.rank, 1)) return no("headroom: optimizer.rank must be a whole number from 1 to 2^40", o.rank);
+  if (o.blocks < 0) return no("headroom: optimizer.blocks must not be negative", o.blocks);
+  // jiaweizzhao/GaLore issues 2, 23 and 47 (IndexError under DeepSpeed's stages 0 to 3 and FSDP, whose weights are vectors); LLaMA-Factory parser.py.
+  if (low_rank && (j.sharding.flat() || j.sharding.gathers_units()))
+    return no("headroom: optimizers that project gradients (GaLore, APOLLO) need whole matrices, which DeepSpeed and FSDP take apart: sharding.kind must be none or ddp; optimizer", o.label);
+  // soap.py: torch.tensordot(grad, mat) and lerp_ want one format, and GG is fp32.
+  if (o.extent == state_extent::preconditioned) {
+    const auto& p = j.precision.set() ? j.precision : j.framework.precision;
+    if (j.sharding.flat() || j.sharding.gathers_units()) return no("headroom: SOAP preconditions whole matrices, which DeepSpeed, FSDP and Megatron take apart: sharding.kind must be none or ddp; optimizer", o.label);
+    if ((p.gradients.set() ? p.gradients : p.parameters).bits != 32)
+      return no("headroom: SOAP multiplies gradients by fp32 matrices, and torch refuses two formats: precision must have fp32 gradients (fp32 or bf16-autocast); optimizer", o.label);
+  }
+  // transformers optimization.py, came_pytorch CAME.py: the statistics are plain tensors, the gradients DTensors ("got mixed torch.Tensor and DTensor").
+  if (o.extent == state_extent::factored && j.sharding.cuts_tensors())
+    return no("headroom: factored optimizers (Adafactor, CAME) add plain tensors to FSDP2's sharded gradients, which torch refuses: sharding.kind must not be fsdp2; optimizer", o.label);
+  if (o.on_host && j.sharding.cuts_tensors()) return no("headroom: optimizers that keep their state in host memory (GrokAdamW) are not modelled under FSDP2 by this version; optimizer", o.label);
+  // deepspeed runtime/zero/utils.py ZERO_SUPPORTED_OPTIMIZERS; runtime/fp16/unfused_optimizer.py step_fused_lamb.
+  if (o.label == "lamb" && j.sharding.by(sharder::deepspeed))
+    return no("headroom: DeepSpeed's LAMB runs under ZeRO as an untested optimizer alone, and without it in FP16_UnfusedOptimizer, which are not modelled by this version; optimizer", o.label);
+  // transformers trainer_optimizer.py _setup_low_rank_optimizer, torchtune recipes/full_finetune_distributed.py, lomo_optim lomo.py: gradients are gone before others could be added.
+  if (o.in_backward && j.batch.accumulation > 1 && j.framework.modules.eager()) return no("headroom: an update in backward leaves no gradients to add up: batch.accumulation must be 1 with optimizer.in_backward; it is", j.batch.accumulation);
+  if (low_rank && o.in_backward && j.sharding.kind == sharding_kind::ddp) return no("headroom: layer-wise GaLore and APOLLO do not run under DDP (transformers trainer_optimizer.py, NotImplementedError); optimizer", o.label);
+  return {};
+}
+
 template <class No>
 constexpr objection check_recipe(const job& j, const No& no) {
   if (const auto why = check_formats(j, no)) return why;
   if (j.adapter.active()) {
     if (!within(j.adapter.rank, 1)) return no("headroom: adapter.rank must be a whole number from 1 to 2^40", j.adapter.rank);
     if (const auto& base = j.adapter.base; base.set() && base.bits < 16 && !base.quantised())
-      return no("headroom: adapter.base is a format without the scales that a quantised weight has; accepted: nf4, nf4-double, int8, gptq-int4, gptq-int8, awq-int4, bf16, fp16, fp32; its bits", base.bits);
+      return no("headroom: adapter.base is a format without the scales that a quantised weight has; accepted: nf4, nf4-double, fp4, fp4-double, int8, gptq-int4, gptq-int8, awq-int4, bf16, fp16, fp32; its bits", base.bits);
     if (j.adapter.targets.empty()) return no("headroom: adapter.targets must name modules (q_proj, v_proj, …) or be \"all-linear\"");
   }
-  if (j.optimizer.extent == state_extent::low_rank) if (!within(j.optimizer.rank, 1)) return no("headroom: optimizer.rank must be a whole number from 1 to 2^40", j.optimizer.rank);
-  if (j.optimizer.blocks < 0) return no("headroom: optimizer.blocks must not be negative", j.optimizer.blocks);
+  if (const auto why = check_optimizer(j, no)) return why;
   for (std::int32_t i = 0; i < j.trainable.size; ++i) {
     const auto& s = j.trainable.list[i];
     if (s.last_layer >= 0 && (s.first_layer < 0 || s.first_layer > s.last_layer || s.last_layer >= j.model.layers))

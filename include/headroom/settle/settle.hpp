@@ -46,8 +46,11 @@ constexpr void settle_optimizer(settled_job& r) {
   }
   if (!r.optimizer.state.set()) r.optimizer.state = r.precision.state;
   if (j.framework.optimizer.registers_embeddings && r.optimizer.by_tensor == &updates::one_kernel && r.optimizer.state.quantised() && !j.sharding.flat()) r.optimizer.plain_embedding = true;
+  if (j.framework.optimizer.torchao_block > 0 && r.optimizer.plain_as_weight) r.optimizer.state.block = static_cast<std::int32_t>(j.framework.optimizer.torchao_block);
   if (r.optimizer.by_tensor != nullptr && !j.framework.modules.megatron()) {  // code of its own, which nobody chooses
     r.optimizer.how = r.optimizer.by_tensor->makes_nothing() ? implementation::fused : implementation::loop;
+  } else if (r.optimizer.how == implementation::unset && r.optimizer.usually != implementation::unset) {
+    r.optimizer.how = r.optimizer.usually;
   } else if (r.optimizer.how == implementation::unset) {
     r.optimizer.how = j.framework.optimizer.how;
     if (!r.optimizer.updates_in_place) r.assumptions.add(assumption::optimizer_implementation);

@@ -188,12 +188,13 @@ class state_sum {
     const auto& format = apart && !s_->source->sharding.cuts(sharded_state::weights) ? as.gradient : as.state;
     const bool compensates = o_->compensates && as.weight.bits == 16 && as.master.bits == 0;
     const auto moments = checked::mul(copies, plain_kind ? o_->vector_moments : o_->moments + compensates);
+    if (o_->error_bits > 0 && as.weight.bits == 16 && as.master.bits == 0) r.gpu[row::optimizer_state] += copies * held(here, 1, here, number_format{.bits = o_->error_bits});
     if (moments == 0) return;
     if (o_->extent != state_extent::full && reduced_state(rows, columns, here, vector, embedding, moments, copies, as)) return;
     const bool plain = format.packed != nullptr && (here < o_->plain_below || (table == table_kind::embedding && o_->plain_embedding) ||
                                                     (o_->plain_as_weight && here % o_->state.block != 0));
     const auto all = moments * held(here, 1, here, plain ? (o_->plain_as_weight ? as.weight : stored(formats::fp32)) : format);
-    const bool paged = o_->paged_from > 0 && here >= o_->paged_from;
+    const bool paged = o_->on_host || (o_->paged_from > 0 && here >= o_->paged_from);
     (paged ? r.paged : r.gpu[row::optimizer_state]) += all;
   }
   /// State that is smaller than the tensor; false where this one has full().
@@ -201,20 +202,34 @@ class state_sum {
                                const kind& as) {
     auto& sum = r.gpu[row::optimizer_state];
     const auto& format = as.state;
+    if (!vector) {  // tensors that are one count together, with the last
+      rows += joined_rows_, here += joined_here_;
+      joined_rows_ = joins_next_ ? rows : 0, joined_here_ = joins_next_ ? here : 0;
+      if (joins_next_) return true;
+    }
     if (o_->extent == state_extent::rows) {  // a vector has one number
       const auto n = vector ? 1 : rows;
       sum += moments * held(n, 1, n, format) + copies * (o_->whole_moments * held(here, 1, here, format));
       return true;
     }
-    if (vector || !projects(rows, columns, table)) return false;
-    if (o_->extent == state_extent::factored) {
+    const bool projected = projects(rows, columns, table);
+    if (vector || (!projected && !o_->factors)) return false;
+    if (o_->extent == state_extent::preconditioned) {
+      const auto side = [&](std::int64_t n) { return n > o_->most_side ? bytes{0} : held(n, n, checked::mul(n, n), stored(formats::fp32)); };
+      sum += moments * held(here, 1, here, format) + copies * (o_->side_matrices * (side(rows) + side(columns)));
+      return true;
+    }
+    if (o_->extent == state_extent::factored || !projected) {
       sum += moments * (held(rows, 1, rows, format) + held(columns, 1, columns, format)) + copies * (o_->whole_moments * held(here, 1, here, format));
       return true;
     }
-    const auto shorter = rows < columns ? rows : columns;
-    const auto of_rank = [&](std::int64_t n, std::int64_t side) { return held(n, side, checked::mul(n, side), format); };
-    sum += moments * of_rank(o_->rank, rows < columns ? columns : rows);
-    if (o_->stores_projector) sum += copies * of_rank(o_->keeps_singular_vectors && (as.gradient.bits == 32 || as.master.bits == 32) ? shorter : o_->rank, shorter);
+    const auto shorter = rows < columns ? rows : columns, longer = rows < columns ? columns : rows;
+    const auto low = checked::mul(o_->rank, longer);
+    sum += moments * (o_->factors ? held(longer, 1, longer, format) + held(o_->rank, 1, o_->rank, format) : held(low, 1, low, low < o_->plain_below ? stored(formats::fp32) : format));
+    const bool in_fp32 = as.gradient.bits == 32 || as.master.bits == 32 || o_->factors;
+    const auto& kept = format.packed == nullptr ? format : as.master.bits > 0 ? as.master : as.gradient;
+    const auto vectors = checked::mul(o_->keeps_singular_vectors && in_fp32 ? shorter : o_->rank, shorter);
+    if (o_->stores_projector) sum += copies * held(vectors, 1, vectors, kept);
     return true;
   }
   /// Whether a matrix has a reduced state: of low rank only where it is a linear layer's, which has a higher one.
@@ -231,7 +246,7 @@ class state_sum {
     if (joins_next_ || one_vector()) return;
     const bool master = as.master.bits > 0;
     const auto width = [](std::int64_t bits) { return static_cast<std::int8_t>(bits >= 16 ? bits / 8 : 4); };
-    updated_by_own_code({.rows = waiting_rows_[matrix], .columns = columns, .elements = waiting_elements_[matrix], .rank = o_->rank,
+    updated_by_own_code({.rows = waiting_rows_[matrix], .columns = columns, .elements = waiting_elements_[matrix], .rank = o_->rank, .most_side = o_->most_side,
                          .weight = width(master ? as.master.bits : as.weight.bits), .gradient = width(master ? as.master.bits : as.gradient.bits), .state = width(as.state.bits),
                          .as_matrix = matrix && !(s_->flat && s_->shards.optimizer > 1) &&
                                       (o_->vector_moments > 0 ? table == table_kind::none : o_->extent != state_extent::full && projects(rows, columns, table != table_kind::none))});
@@ -264,6 +279,7 @@ class state_sum {
   update_sum own_{};           ///< of the optimizer's own code
   updated_tensor first_updated_{};
   std::array<std::int64_t, 2> waiting_rows_{}, waiting_elements_{};  ///< vectors, matrices
+  std::int64_t joined_rows_{}, joined_here_{};  ///< of a matrix whose rest comes next
   stored frozen_{}, packed_{}; ///< weights that do not train, plain and quantised
   std::int64_t granule_{};     ///< of a tensor's storage; the parts of a flat vector lie side by side
   bytes previous_{}, first_of_layer_{};

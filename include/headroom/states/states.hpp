@@ -102,7 +102,7 @@ constexpr state_bytes states(const settled_job& s, const inventory& list) {
     const auto all = w.copies();
     const auto train = detail::trained_copies(j, outside, w, all);
     const bool linear = w.linear && !w.vector();
-    sum.join_next(fused && (w.role == module::q_proj || w.role == module::k_proj));
+    sum.join_next((fused && (w.role == module::q_proj || w.role == module::k_proj)) || (s.model.fused_gate_up && w.role == module::gate_proj));
     if (divided && w.split != split_axis::none) [[unlikely]] {
       const auto here = detail::divided(w, j.parallel.tensor);
       sum.trained(here.rows, here.columns, train, detail::table_of(w.role), false);

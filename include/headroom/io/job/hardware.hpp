@@ -28,6 +28,8 @@ inline const gpu* find_gpu(std::string_view said) {
     std::string_view label = spelled;
     for (const auto& a : gpus::aliases)
       if (a.from == label) label = a.to.view();
+    for (const auto& a : gpus::driver_names)
+      if (a.from == label) label = a.to.view();
     for (const auto& g : gpus::all)
       if (g.label == label) return &g;
   }

@@ -58,9 +58,9 @@ inline constexpr std::array<optimizer_entry, optimizers::all.size()> optimizer_e
     {.is = &optimizers::paged_adamw, .trainer = {{{"paged_adamw"}, {"paged_adamw_32bit"}}}, .torch_class = {{{"PagedAdamW"}, {"PagedAdamW32bit"}}}},
     {.is = &optimizers::adafactor, .trainer = {{{"adafactor"}}}},
     {.is = &optimizers::lion, .trainer = {{{"lion"}, {"lion_32bit"}}}, .deepspeed = {{{"Lion"}}}, .megatron = {{{"lion"}}}},
-    {.is = &optimizers::lion_8bit, .trainer = {{{"lion_8bit"}}}},
+    {.is = &optimizers::lion_8bit, .trainer = {{{"lion_8bit"}}}, .torch_class = {{{"Lion8bit"}}}},
     {.is = &optimizers::paged_lion, .trainer = {{{"paged_lion_32bit"}}}},
-    {.is = &optimizers::paged_lion_8bit, .trainer = {{{"paged_lion_8bit"}}}},
+    {.is = &optimizers::paged_lion_8bit, .trainer = {{{"paged_lion_8bit"}}}, .torch_class = {{{"PagedLion8bit"}}}},
     {.is = &optimizers::ademamix, .trainer = {{{"ademamix"}}}},
     {.is = &optimizers::ademamix_8bit, .trainer = {{{"ademamix_8bit"}}}},
     {.is = &optimizers::paged_ademamix, .trainer = {{{"paged_ademamix_32bit"}}}},
@@ -68,12 +68,14 @@ inline constexpr std::array<optimizer_entry, optimizers::all.size()> optimizer_e
     {.is = &optimizers::rmsprop_bnb, .trainer = {{{"rmsprop_bnb"}, {"rmsprop_bnb_32bit"}}}},
     {.is = &optimizers::rmsprop_8bit, .trainer = {{{"rmsprop_bnb_8bit"}}}},
     {.is = &optimizers::adamw_torchao_8bit, .trainer = {{{"adamw_torch_8bit"}}}},
-    {.is = &optimizers::adamw_torchao_4bit, .trainer = {{{"adamw_torch_4bit"}}}},
-    {.is = &optimizers::adamw_torchao_fp8, .axolotl = {{{"ao_adamw_fp8"}}}},
+    {.is = &optimizers::adamw_torchao_4bit, .trainer = {{{"adamw_torch_4bit"}}}, .torch_class = {{{"AdamW4bit"}}}},
+    {.is = &optimizers::adamw_torchao_fp8, .torch_class = {{{"AdamWFp8"}}}, .axolotl = {{{"ao_adamw_fp8"}}}},
     {.is = &optimizers::sgd, .trainer = {{{"sgd"}}}, .deepspeed = {{{"SGD"}}}, .torch_class = {{{"SGD"}}}},
     {.is = &optimizers::sgd_momentum, .megatron = {{{"sgd"}}}},
     {.is = &optimizers::adagrad, .trainer = {{{"adagrad"}}}, .deepspeed = {{{"Adagrad"}}}, .torch_class = {{{"Adagrad"}}}},
     {.is = &optimizers::galore, .trainer = {{{"galore_adamw"}, {.text = "galore_adamw_layerwise", .in_backward = true}}}},
+    {.is = &optimizers::galore_8bit, .trainer = {{{"galore_adamw_8bit"}, {.text = "galore_adamw_8bit_layerwise", .in_backward = true}}}},
+    {.is = &optimizers::galore_adafactor, .trainer = {{{"galore_adafactor"}}}},
     {.is = &optimizers::apollo, .trainer = {{{"apollo_adamw"}, {.text = "apollo_adamw_layerwise", .in_backward = true}}}},
     {.is = &optimizers::apollo_mini},
     {.is = &optimizers::lomo, .trainer = {{{"lomo"}}}},
@@ -85,9 +87,16 @@ inline constexpr std::array<optimizer_entry, optimizers::all.size()> optimizer_e
     {.is = &optimizers::prodigy},
     {.is = &optimizers::schedule_free_adamw, .trainer = {{{"schedule_free_adamw"}, {"schedule_free_radam"}}}},  // schedulefree radam_schedulefree.py: the same tensors
     {.is = &optimizers::schedule_free_sgd, .trainer = {{{"schedule_free_sgd"}}}},
-    {.is = &optimizers::rmsprop, .trainer = {{{"rmsprop"}}}},
+    {.is = &optimizers::rmsprop, .trainer = {{{"rmsprop"}}}, .torch_class = {{{"RMSprop"}}}},
     {.is = &optimizers::stable_adamw, .trainer = {{{"stable_adamw"}}}},
     {.is = &optimizers::optimi_adamw, .axolotl = {{{"optimi_adamw"}}}},
+    {.is = &optimizers::adopt, .axolotl = {{{"adopt_adamw"}}}},
+    {.is = &optimizers::grokadamw, .trainer = {{{"grokadamw"}}}},
+    {.is = &optimizers::anyprecision_adamw, .trainer = {{{"adamw_anyprecision"}}}},
+    {.is = &optimizers::lamb, .deepspeed = {{{"Lamb"}}}},
+    {.is = &optimizers::soap},
+    {.is = &optimizers::flash_adamw, .axolotl = {{{"flash_adamw"}, {"flash_adam"}}}},
+    {.is = &optimizers::flash_lion, .axolotl = {{{"flash_lion"}}}},
 }};
 
 /// Names that a program has, of optimizers that are not modelled: transformers training_args.py OptimizerNames, deepspeed runtime/config.py
@@ -95,16 +104,28 @@ inline constexpr std::array<optimizer_entry, optimizers::all.size()> optimizer_e
 struct unmodelled_optimizer {
   optimizer_namer who;
   std::string_view text;
+  std::string_view why;  ///< empty: nobody has counted it yet
 };
 inline constexpr unmodelled_optimizer unmodelled_optimizers[] = {
-    {optimizer_namer::trainer, "adamw_torch_xla"},      {optimizer_namer::trainer, "adamw_torch_npu_fused"},        {optimizer_namer::trainer, "adamw_anyprecision"},
-    {optimizer_namer::trainer, "grokadamw"},            {optimizer_namer::trainer, "galore_adamw_8bit"},            {optimizer_namer::trainer, "galore_adafactor"},
-    {optimizer_namer::deepspeed, "Lamb"},               {optimizer_namer::trainer, "galore_adamw_8bit_layerwise"},  {optimizer_namer::trainer, "galore_adafactor_layerwise"},
-    {optimizer_namer::deepspeed, "OneBitAdam"},
-    {optimizer_namer::deepspeed, "OneBitLamb"},         {optimizer_namer::deepspeed, "ZeroOneAdam"},                {optimizer_namer::deepspeed, "MuAdam"},
-    {optimizer_namer::deepspeed, "MuAdamW"},            {optimizer_namer::deepspeed, "MuSGD"},                      {optimizer_namer::megatron, "soap"},
-    {optimizer_namer::megatron, "adaptive_muon"},         {optimizer_namer::axolotl, "muon"},                         {optimizer_namer::axolotl, "dion"},
-    {optimizer_namer::axolotl, "sinkgd"},               {optimizer_namer::axolotl, "adopt_adamw"},                  {optimizer_namer::axolotl, "q_galore_adamw8bit"}};
+    {optimizer_namer::trainer, "adamw_torch_xla", "it is for TPUs"},
+    {optimizer_namer::trainer, "adamw_torch_npu_fused", "it is torch_npu's, for Ascend"},
+    {optimizer_namer::trainer, "galore_adafactor_layerwise", "transformers gives its Adafactor lr and relative_step=True, which it refuses"},
+    {optimizer_namer::deepspeed, "OneBitAdam", {}},
+    {optimizer_namer::deepspeed, "OneBitLamb", {}},
+    {optimizer_namer::deepspeed, "ZeroOneAdam", {}},
+    {optimizer_namer::deepspeed, "MuAdam", {}},
+    {optimizer_namer::deepspeed, "MuAdamW", {}},
+    {optimizer_namer::deepspeed, "MuSGD", {}},
+    {optimizer_namer::megatron, "soap", "preconditioners over Megatron's shards are not counted"},
+    {optimizer_namer::megatron, "adaptive_muon", "its second moment is not counted"},
+    {optimizer_namer::axolotl, "muon", {}},
+    {optimizer_namer::axolotl, "dion", {}},
+    {optimizer_namer::axolotl, "sinkgd", {}},
+    {optimizer_namer::axolotl, "flash_sgd", {}},
+    {optimizer_namer::axolotl, "flash_sgdw", {}},
+    {optimizer_namer::axolotl, "ao_adamw_4bit", "axolotl has taken the name back: say adamw_torch_4bit"},
+    {optimizer_namer::axolotl, "ao_adamw_8bit", "axolotl has taken the name back: say adamw_torch_8bit"},
+    {optimizer_namer::axolotl, "q_galore_adamw8bit", {}}};
 
 inline std::string lower_case(std::string_view text) {
   std::string r{text};
@@ -151,7 +172,7 @@ inline std::vector<std::string_view> optimizer_names_of(optimizer_namer who) {
 [[noreturn]] inline void refuse_optimizer(optimizer_namer who, const std::string& path, const std::string& word) {
   for (const auto& u : detail::unmodelled_optimizers)
     if (u.who == who && detail::lower_case(u.text) == detail::lower_case(word))
-      fail("headroom: " + path + " " + in_quotes(word) + " is not modelled by this version; accepted: " + listed(optimizer_names_of(who)));
+      fail("headroom: " + path + " " + in_quotes(word) + " is not modelled by this version" + (u.why.empty() ? "" : " (" + std::string{u.why} + ")") + "; accepted: " + listed(optimizer_names_of(who)));
   unknown_name(path, word, optimizer_names_of(who));
 }
 

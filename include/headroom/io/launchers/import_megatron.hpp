@@ -129,7 +129,7 @@ class megatron_arguments {
     d_->replace("dropout", json_value{{"hidden", hidden}, {"attention", attention}, {"embedding", hidden}}, v_.place("hidden-dropout"));
     const auto update = v_.word("optimizer", "adam");
     const auto* known = optimizer_called(optimizer_namer::megatron, update).is;
-    if (known == nullptr) fail("headroom: optimizer " + in_quotes(update) + " is not modelled by this version; accepted: " + listed(optimizer_names_of(optimizer_namer::megatron)));
+    if (known == nullptr) refuse_optimizer(optimizer_namer::megatron, "optimizer", update);
     d_->replace("optimizer", known->label.view(), v_.place("optimizer"));
   }
 

@@ -41,13 +41,16 @@ class trainer_updates {
     const auto mode = v_->one_of("badam_mode", "layer", {"layer", "ratio"});
     const bool galore = v_->on("use_galore"), is_apollo = v_->on("use_apollo"), badam = v_->on("use_badam"), muon = v_->on("use_muon");
     const bool mini = v_->on("use_adam_mini");
-    if ((galore || is_apollo) && v_->word("optim", "adamw_torch") != "adamw_torch") fail("headroom: GaLore and APOLLO with optim " + in_quotes(v_->word("optim", "")) + " are not modelled by this version; accepted: adamw_torch");
+    const auto optim = v_->word("optim", "adamw_torch");
+    const bool eight = optim == "adamw_bnb_8bit" || optim == "adamw_8bit" || optim == "paged_adamw_8bit", factored = optim == "adafactor";  // train/trainer_utils.py _create_galore_optimizer
+    if ((is_apollo && optim != "adamw_torch") || (galore && optim != "adamw_torch" && !eight && !factored))
+      fail("headroom: LLaMA-Factory has no " + std::string{galore ? "GaLore" : "APOLLO"} + " of optim " + in_quotes(optim) + "; accepted: adamw_torch" + (galore ? ", adamw_8bit, adafactor" : ""));
     for (const auto* key : {"galore_target", "apollo_target"}) v_->take(key);
     if (galore) detail::check_projected(*v_, "galore_target");
     if (is_apollo) detail::check_projected(*v_, "apollo_target");
     if (galore || is_apollo || badam || muon || mini) v_->take("optim");
     if (galore)
-      d_->replace("optimizer", json_value{{"name", "galore"}, {"rank", rate}, {"update_interval", every}, {"in_backward", layerwise}}, v_->place("use_galore"));
+      d_->replace("optimizer", json_value{{"name", eight ? "galore-8bit" : factored ? "galore-adafactor" : "galore"}, {"rank", rate}, {"update_interval", every}, {"in_backward", layerwise}}, v_->place("use_galore"));
     else if (is_apollo)
       d_->replace("optimizer", json_value{{"name", "apollo"}, {"rank", apollo}, {"update_interval", again}, {"in_backward", layers}}, v_->place("use_apollo"));
     else if (badam && mode != "layer")

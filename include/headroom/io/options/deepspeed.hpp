@@ -117,7 +117,7 @@ inline void apply_optimizer(job& j, const json_value* value, const std::string& 
   if (known == nullptr) refuse_optimizer(optimizer_namer::deepspeed, k.at("type"), word);
   if (!merge.given("optimizer")) {
     j.optimizer = *known;
-  } else if (j.optimizer.moments != known->moments || j.optimizer.extent != known->extent) {
+  } else if (j.optimizer.moments != known->moments || j.optimizer.extent != known->extent || j.optimizer.by_tensor != known->by_tensor) {
     fail("headroom: " + k.at("type") + " contradicts optimizer, which is " + in_quotes(j.optimizer.label.view()));
   }
 }
