@@ -27,6 +27,16 @@ constexpr moment resident_of_stage(const settled_job& s, const breakdown& states
 /// have theirs from another stage.
 constexpr bytes inputs_left(const job& j, std::int64_t given, bytes input) { return j.parallel.pipeline > 1 && j.framework.pipeline.keeps_tensors ? 2 * given * input : bytes{0}; }
 
+// What few jobs have. Not inlined, so that no frame has room for it in others.
+
+/// A frozen tower's forward, beside what is there all along.
+[[gnu::noinline]] constexpr void look_at_tower(timeline& t, const settled_job& s, const moment& resident) { t.look(phase::forward, -1, resident + frozen_tower(s)); }
+/// Another model and an engine, all along.
+[[gnu::noinline]] constexpr void add_others(moment& resident, const settled_job& s, const rank_weights& weights, const stage_reference& reference) {
+  resident.add(row::other_models, reference.resident());
+  resident += engine_all_along(s, weights.list(), resident);
+}
+
 }  // namespace detail
 
 /// Walks the schedule of one stage. Only totals are added up on the way; what the tallest moments are made of is put together at
@@ -51,10 +61,7 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
                                                                   : detail::states_of_stage(s, held_weights, frozen),
                                                   chunks.parts());
   const auto reference = has_own_loss(j.objective) ? detail::reference_of_stage(s, held_weights, frozen) : detail::stage_reference{};
-  if (has_own_loss(j.objective)) [[unlikely]] {
-    resident.add(row::other_models, reference.resident());
-    resident += detail::engine_all_along(s, weights.list(), resident);
-  }
+  if (has_own_loss(j.objective)) [[unlikely]] detail::add_others(resident, s, weights, reference);
   const bool sees = s.model.vision.layers > 0 && stage == 0;
   if (sees) [[unlikely]] resident.add(row::activations, detail::deep_features(s));
   const auto plan = detail::plan_of_stage<Order>(j, stage, static_cast<std::int64_t>(n));
@@ -69,7 +76,7 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
   t.look(phase::reduce, -1, resident, inputs_left, part{row::communication_buffers, detail::under_deepspeed(s) ? detail::deepspeed_bucket(s, held_weights.dense) : bytes{0}});
   t.look(phase::step, -1, resident, inputs_left, part{row::temporaries, detail::update_temporaries(s, held_weights) + (whole ? detail::layer_wise_temporaries(s, held_weights) : bytes{0})});
   t.look(phase::save, -1, resident, inputs_left);
-  if (sees) [[unlikely]] t.look(phase::forward, -1, resident + detail::frozen_tower(s));
+  if (sees) [[unlikely]] detail::look_at_tower(t, s, resident);
   constexpr std::array phases{phase::forward, phase::loss_forward, phase::backward};
   for (std::size_t i = 0; i < phases.size(); ++i) {
     const auto& b = tallest.best()[i];
