@@ -139,9 +139,9 @@ constexpr byte_range bounds(const basic_report<Ranks>& r, confidence sure = {}) 
 }
 
 namespace detail {
-/// Whether a rank fits at the upper end of the range of what it needs. What lengths and orders of samples leave cached is no part of that.
+/// Whether a rank fits at the upper end of the range of what it needs. What it reserves in one order of samples or another is no part of that.
 constexpr bool fits_at(const assumption_set& listed, const rank_report& rank, confidence sure) {
-  const auto reach = reach_left(rank, reading::device, reach_of(listed, reading::device, sure, [&](error_base b) { return given_back(b) ? bytes{0} : base_of(rank, b); }));
+  const auto reach = reach_left(rank, reading::device, reach_of(listed, reading::device, sure, [&](error_base b) { return b == error_base::orders ? bytes{0} : base_of(rank, b); }));
   return rank.needs() <= rank.capacity && reach.high <= rank.capacity - rank.needs();
 }
 }  // namespace detail
@@ -154,7 +154,7 @@ constexpr bool fits(const basic_report<Ranks>& r, confidence sure) {
   for (const auto& rank : r)
     if (!detail::fits_at(r.assumptions, rank, sure)) return false;
   if (r.kinds <= r.size) return true;
-  return detail::reach_of(r.assumptions, reading::device, sure, [&](error_base b) { return given_back(b) ? bytes{0} : r.others.largest[static_cast<std::size_t>(b)]; }).high <= r.others.least_headroom;
+  return detail::reach_of(r.assumptions, reading::device, sure, [&](error_base b) { return r.others.largest[static_cast<std::size_t>(b)]; }).high <= r.others.least_headroom;
 }
 
 }  // namespace headroom

@@ -97,34 +97,6 @@ TEST_CASE("training of all parameters at one length: torch 2.1's update makes on
   CHECK(seen == 4);
 }
 
-// The range of a job that does not say how long its samples are (report/assumption.hpp, unknown_lengths) is calibrated on the first, third, fifth, … of these
-// runs: what follows is held to the others.
-TEST_CASE("where lengths are not said, the range of what is reserved holds runs whose lengths vary") {
-  std::ifstream file(std::string(HEADROOM_TEST_DATA) + "/swift_lengths.jsonl");
-  int n = 0, inside = 0, before = 0, seen = 0;
-  for (std::string line; std::getline(file, line); ++n) {
-    if (n % 2 == 0) continue;
-    auto j = io::read_job(io::read_measured(line, "swift_lengths.jsonl").job, io::no_files);
-    const auto measured = io::read_measured(line, "swift_lengths.jsonl").value;
-    j.batch.lengths = {};
-    auto report = replay(j);
-    CHECK(report.assumptions.has(assumption::lengths_not_given));
-    const auto holds = [&](const byte_range& r) { return static_cast<double>(r.low.count()) <= measured && measured <= static_cast<double>(r.high.count()); };
-    const auto range = bounds(report, report.ranks[0], reading::reserved);
-    inside += holds(range) ? 1 : 0;
-    CHECK(static_cast<double>(range.high.count()) < 4 * measured);
-    // What stays cached is no part of whether it fits.
-    const auto fits_with = fits(report, 0.95);
-    report.assumptions.remove(assumption::lengths_not_given);
-    before += holds(bounds(report, report.ranks[0], reading::reserved)) ? 1 : 0;
-    CHECK(fits(report, 0.95) == fits_with);
-    ++seen;
-  }
-  CHECK(seen == 13);
-  CHECK(inside >= 12);
-  CHECK(before <= 3);
-}
-
 // All 27 take a minute.
 TEST_CASE("all published runs over samples of different lengths" * doctest::skip()) {
   const auto all = rows({});

@@ -164,7 +164,7 @@ TEST_CASE("what one parameter of all experts cannot be") {
   refuses([](job& j) { j.trainable = {{.experts = 2}}; }, "trainable.experts must be left out");
   refuses([](job& j) { j.trainable = {{.modules = {module::experts_up}}}; }, "trainable.modules must have both or neither");
   refuses([&](job& j) { j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = experts, .format = formats::bf16}; }, "adapter.targets must be without");
-  refuses([](job& j) { j.optimizer = optimizers::adafactor; }, "parameters of three dimensions");
+  refuses([](job& j) { j.sharding = ddp(), j.optimizer = optimizers::adafactor; }, "parameters of three dimensions");
   const auto attention = adapter{.kind = adapter_kind::lora, .rank = 8, .targets = {module::q_proj, module::v_proj}, .format = formats::bf16};
   refuses([&](job& j) { j.sharding = {}, j.hardware.gpus_per_node = 1, j.adapter = attention, j.adapter.base = formats::nf4; }, "adapter.base_skips must have experts");
   auto beside = plain;  // adapters elsewhere, over the experts as they are

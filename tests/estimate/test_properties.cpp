@@ -53,7 +53,6 @@ class jobs {
     j.batch = {.micro = dice_.pick({1, 2, 5}), .sequence = dice_.pick({1, 128, 1024}), .accumulation = dice_.pick({1, 1, 4})};
     if (dice_.flip()) j.recompute = headroom::recompute::full;
     j.attention = static_cast<attention>(dice_.pick({0, 1, 2, 3}));
-    if (j.precision.compute == formats::fp32 && j.attention == attention::flash) j.attention = attention::sdpa;  // it computes in 16 bits alone
     if (dice_.pick({0, 1, 2}) == 0) {
       j.adapter = {.kind = adapter_kind::lora, .rank = dice_.pick({1, 8, 64}), .targets = dice_.flip() ? all_linear : module_set{module::q_proj, module::v_proj},
                    .format = dice_.flip() ? formats::fp32 : formats::bf16};
@@ -130,6 +129,7 @@ TEST_CASE("layers are additive: the third adds what the second added") {
   for (int i = 0; i < draw::some(3'000); ++i) {
     auto j = random.draw();
     j.trainable = {};
+    if (check(j, objecting{})) continue;  // an optimizer that does not run under this sharding
     const auto states_with = [&](std::int64_t layers) {
       j.model.layers = layers;
       return states(j).gpu.total();

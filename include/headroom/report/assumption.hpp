@@ -29,7 +29,7 @@ enum class assumption : std::uint8_t {
 };
 // clang-format on
 
-/// One assumption: the sentence that a report prints, and its spreads or why it has none. What decides may have some, too.
+/// One assumption: the sentence that a report prints, and its spreads or why it has none.
 struct assumption_entry {
   assumption id{};
   std::string_view sentence{};
@@ -37,7 +37,7 @@ struct assumption_entry {
   without_spread why{};
 
   constexpr assumption_entry(assumption a, std::string_view text, spread one, spread two = {}, spread three = {}) : id(a), sentence(text), spreads{one, two, three} {}
-  constexpr assumption_entry(assumption a, without_spread reason, std::string_view text, spread one = {}, spread two = {}) : id(a), sentence(text), spreads{one, two}, why(reason) {}
+  constexpr assumption_entry(assumption a, without_spread reason, std::string_view text) : id(a), sentence(text), why(reason) {}
 };
 
 // Calibrated: on every first, third, fifth, … record of a family and metric in tests/accuracy/measured.jsonl, graded A or B, by
@@ -270,12 +270,9 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
      "nanotron may put the head on one stage and the loss on a later one: both are counted on the last stage. Where its costs of layers come out even, runs "
      "have had a layer less on the first stage than its code says.",
      {"dealt_layers", reading::allocated, error_base::step_tensors, 60, 30}},
-    // Calibrated on the first, third, fifth, … of 27 runs (tests/data/swift_lengths.jsonl), of which it is not said how long samples are: at 95 % three of the 27 lie
-    // inside without it, all with it. It is no part of whether a job fits (spread.hpp, given_back).
     {assumption::lengths_not_given, without_spread::decides,
      "every micro-batch is taken to be as long as batch.sequence. Where samples have lengths of their own, without packing, reserved memory is a lower "
-     "bound, and a job that fits by it may still run out: batch.lengths says how long they are.",
-     {"unknown_lengths", reading::reserved, error_base::cached, 0, 1430}},
+     "bound, and a job that fits by it may still run out: batch.lengths says how long they are."},
     {assumption::lengths_not_replayed, without_spread::decides,
      "samples have lengths of their own (batch.lengths): allocated memory and the step's time are those of a longest micro-batch. Reserved memory is a "
      "lower bound here: only a replay of many micro-batches says what they leave cached, and whether the job fits."},

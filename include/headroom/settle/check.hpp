@@ -57,8 +57,6 @@ constexpr objection check_gpus(const job& j, const No& no) {
     if (j.precision.compute == formats::fp8 && g.maker == vendor::nvidia && g.compute_capability > 0 && g.compute_capability < 89)
       return no("headroom: TransformerEngine and torchao compute in fp8 on GPUs of compute capability 8.9 and later alone; hardware.gpu", g.label);
     const bool flash = j.attention == attention::flash || j.attention == attention::flash3;
-    if (flash && !j.framework.modules.megatron() && g.maker != vendor::cpu && j.precision.compute == formats::fp32)
-      return no("headroom: flash attention computes in 16 bits alone (flash_attn_interface.py); attention may be sdpa or eager; precision.compute", j.precision.compute.label);
     if (flash && !j.framework.modules.megatron() && g.maker == vendor::nvidia && g.compute_capability > 0 && g.compute_capability < 80)
       return no("headroom: flash attention runs on GPUs of compute capability 8.0 and later alone; attention may be sdpa or eager; hardware.gpu", g.label);
     if (g.unified && moves) return no("headroom: offload frees nothing where the GPU's memory is the host's, too; leave it out on hardware.gpu", g.label);
