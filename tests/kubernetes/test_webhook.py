@@ -165,9 +165,9 @@ class Commands(Served):
         self.denied(self.decide(self.workload(self.SFT, **{"import": "yes"})), 400, "headroom.dev/import must be")
 
     def test_what_the_command_leaves_open_is_set_beside_it(self):
-        open_model = [*self.lora()[:5], "/models/mine", *self.lora()[6:]]
+        open_model = [*self.lora()[:5], "/models/mine", *self.lora()[6:], "--lora_target_modules", "all-linear"]
         self.denied(self.decide(self.workload(open_model, **{"import": "true"})), 400, "model")
-        self.assertTrue(self.decide(self.workload(open_model, **{"import": "true", "set": "model=llama-3.2-1b\n adapter.targets=all-linear"}))["allowed"])
+        self.assertTrue(self.decide(self.workload(open_model, **{"import": "true", "set": "model=llama-3.2-1b\n batch.micro=1"}))["allowed"])
         self.denied(self.decide(self.workload(open_model, **{"import": "true", "set": "nonsense"})), 400, "KEY=VALUE")
         self.denied(self.decide(self.workload(open_model, **{"import": "true", "set": "model=/etc/passwd"})), 400, "headroom:")
 
