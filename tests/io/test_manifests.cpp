@@ -219,6 +219,15 @@ TEST_CASE("manifests that are made to be large") {
   std::string environment = "{name: E0, value: aaaaaaaaaaaaaaaa}";
   for (int i = 1; i < 40; ++i) environment += ", {name: E" + std::to_string(i) + ", value: $(E" + std::to_string(i - 1) + ")$(E" + std::to_string(i - 1) + ")}";
   CHECK(holds(refusal_of({{"job.yaml", "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: a, command: [echo], env: [" + environment + "]}]}\n"}}), "what $(NAME) stands for in the command and its environment takes more than"));
+  const auto refused = [](const std::string& kind, const std::string& spec) { return refusal_of({{"job.yaml", "apiVersion: v1\nkind: " + kind + "\nspec: " + spec + "\n"}}); };
+  CHECK(holds(refused("PyTorchJob", "{pytorchReplicaSpecs: {Master: {replicas: 99999999999999999999}}}"), "replicas must be a whole number from 0 to 1048576"));
+  CHECK(holds(refused("Pod", R"({nodeSelector: {"99999999999999999999999": x}, containers: [{command: [1, null, {a: b}], resources: {limits: {nvidia.com/gpu: -1}}}]})"), "nvidia.com/gpu must be a whole number"));
+  CHECK(holds(refused("Pod", R"({containers: [{command: [a], resources: {limits: {nvidia.com/gpu: 8, memory: "-5Gi"}}}]})"), "memory must be a quantity of bytes"));
+  CHECK(holds(refused("Job", "[]"), "no container of this Job has a command"));
+  // A script that counts its nodes many times is read once through.
+  std::string counts = "resources: {accelerators: L4}\nrun: |\n";
+  for (int i = 0; i < 5'000; ++i) counts += "  echo $(echo \"$SKYPILOT_NODE_IPS\" | wc -l)\n";
+  CHECK(holds(refusal_of({{"task.yaml", counts}}), "starts no training"));
   CHECK(!refusal_of({{"job.yaml", "apiVersion: v1\n" + std::string(5000, '-') + "\n---\n"}}).empty());
   std::string parts = "apiVersion: v1\nkind: Service\n";
   for (int i = 0; i < 1000; ++i) parts += "---\n";

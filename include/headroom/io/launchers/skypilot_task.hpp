@@ -47,10 +47,12 @@ class skypilot_task {
  private:
   /// How many lines the list of addresses has, as tasks count their nodes (docs.skypilot.co, distributed jobs, of 0.5 and before).
   [[nodiscard]] std::string with_nodes(std::string script) const {
-    const std::string counted = R"(echo "$SKYPILOT_NODE_IPS" | wc -l)", nodes = std::to_string(at_.machines);
-    for (const auto& [from, to] : {std::pair{"$(", ")"}, {"`", "`"}}) {
-      const auto idiom = from + counted + to;
-      for (auto at = script.find(idiom); at != std::string::npos; at = script.find(idiom, at + nodes.size())) script.replace(at, idiom.size(), nodes);
+    static constexpr std::string_view idioms[] = {R"($(echo "$SKYPILOT_NODE_IPS" | wc -l))", R"(`echo "$SKYPILOT_NODE_IPS" | wc -l`)"};
+    for (const auto idiom : idioms) {
+      std::string made;  // anew: a script may have it many times
+      std::size_t from = 0;
+      for (auto at = script.find(idiom); at != std::string::npos; from = at + idiom.size(), at = script.find(idiom, from)) made.append(script, from, at - from).append(std::to_string(at_.machines));
+      script = made.append(script, from);
     }
     return script;
   }
