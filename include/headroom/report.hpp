@@ -2,7 +2,7 @@
 // What a job occupies, where and when. Key for key the report file; reading it needs nothing else of the library.
 #pragma once
 
-#include <headroom/report/assumption.hpp>
+#include <headroom/report/assumption_set.hpp>
 #include <headroom/report/rank.hpp>
 
 #include <array>

@@ -13,7 +13,7 @@ GROUPS = [
     ("A job that contradicts itself", ["settle/", "layout/", "recipe/", "framework/", "hardware/", "rollout/", "fits.hpp", "bounds.hpp", "uncertainty.hpp", "report"],
      "Each key is right by itself, and together they say two things, or a thing that the framework would refuse, too. Change one of the keys that "
      "the sentence names."),
-    ("A job that this version does not walk", ["engine/", "block/", "step/", "sharding/", "states/", "ranks.hpp", "objection.hpp", "fragmentation.hpp", "allocator/", "replay", "cost/", "estimate.hpp", "full_report.hpp"],
+    ("A job that this version does not walk", ["engine/", "block/", "step/", "sharding/", "states/", "finished_rank.hpp", "ranks.hpp", "objection.hpp", "fragmentation.hpp", "allocator/", "replay", "cost/", "estimate.hpp", "full_report.hpp"],
      "The job may well run; what its step allocates, or how long it takes, is not modelled, and nothing is guessed. Use another of the values named, or leave out "
      "what is not walked; [LIMITS.md](LIMITS.md) says what is walked. Parameters and states are counted all the same (`headroom count`, `states()`)."),
     ("A model", ["model/", "io/huggingface", "io/counted"],

@@ -7,6 +7,7 @@
 #include <headroom/block/megatron.hpp>
 #include <headroom/block/megatron_cross.hpp>
 #include <headroom/block/megatron_experts.hpp>
+#include <headroom/block/megatron_loss.hpp>
 #include <headroom/block/megatron_mamba2.hpp>
 #include <headroom/block/nanotron.hpp>
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <headroom/block/megatron.hpp>
+#include <headroom/block/megatron_loss.hpp>
 
 namespace headroom::nanotron {
 

@@ -3,42 +3,9 @@
 // table, and the line that raises it.
 #pragma once
 
-#include <headroom/report/spread.hpp>
-
-#include <array>
+#include <headroom/report/assumption_kind.hpp>
 
 namespace headroom {
-
-// clang-format off
-/// A default that was filled in, or a term that is calibrated or incomplete rather than derived. Reports list them in this order.
-enum class assumption : std::uint8_t {
-  framework_precision, optimizer_adamw, optimizer_implementation, data_parallel_from_gpus, attention_sdpa, attention_eager_for_softcap,
-  loss_of_framework, logits_format_of_framework, fsdp_keeps_fp32_shards, steady_state, zero_buckets_default, deepspeed_stage3_trace,
-  adapter_format, adapters_in_fp32, recompute_reentrant_default, flash_backward_workspace, cublas_workspace_by_capability,
-  context_calibrated, nccl_derived, reserved_without_fragmentation, host_runtime_not_counted, activations_offload_overlap,
-  experts_overlap_in_turn, graphs_as_eager, fp8_in_all_layers, no_eval_no_generation, gpu_assumed, ddp_assumed, balanced_routing,
-  reserved_by_pools, compiled_layers, fp8_in_linear, compiled_loss_targets, int8_update_copies, reserved_replayed, moments_copied_for_step,
-  zero_bubble_defers_all, rank_with_most_weights, first_micro_batch_gathers, update_without_copies, compiled_chunks_in_place,
-  cublas_workspace_before_2026, samples_of_one_length, recipe_of_one_date, towers_on_few_runs, eager_stages_on_two_runs, megatron_kinds_on_few_runs,
-  parameters_stay_on_gpu, sharded_adapters_unexplained, upcast_quantised_base, recurrence_fused, keys_ignored, unified_memory,
-  open_defaults, replay_too_long, method_of_trl, methods_on_few_runs, generation_of_full_length, engine_graphs,
-  host_ahead_of_collectives, head_with_loss,
-  lengths_not_given, lengths_not_replayed, lengths_replayed, swift_over_megatron, swift_experts_over_megatron,
-  megatron_under_deepspeed, compiled_in_parts, other_maker,
-  corrected_by_run,
-};
-// clang-format on
-
-/// One assumption: the sentence that a report prints, and its spreads or why it has none.
-struct assumption_entry {
-  assumption id{};
-  std::string_view sentence{};
-  std::array<spread, 3> spreads{};
-  without_spread why{};
-
-  constexpr assumption_entry(assumption a, std::string_view text, spread one, spread two = {}, spread three = {}) : id(a), sentence(text), spreads{one, two, three} {}
-  constexpr assumption_entry(assumption a, without_spread reason, std::string_view text) : id(a), sentence(text), why(reason) {}
-};
 
 // Calibrated: on every first, third, fifth, … record of a family and metric in tests/accuracy/measured.jsonl, graded A or B, by
 // tests/accuracy/spreads.py, which names the records of each spread and says how many of the other records are then inside; on all of a
@@ -324,23 +291,5 @@ static_assert([] {
 
 /// The entry of an assumption.
 constexpr const assumption_entry& entry_of(assumption a) { return all_assumptions[static_cast<std::size_t>(a)]; }
-
-/// Assumptions of one report, each once.
-struct assumption_set {
-  std::array<std::uint64_t, (all_assumptions.size() + 63) / 64> words{};
-
-  constexpr void add(assumption a) { word(a) |= bit(a); }
-  constexpr void remove(assumption a) { word(a) &= ~bit(a); }
-  [[nodiscard]] constexpr bool has(assumption a) const { return (words[static_cast<std::size_t>(a) / 64] & bit(a)) != 0; }
-  constexpr assumption_set& operator|=(const assumption_set& b) {
-    for (std::size_t i = 0; i < words.size(); ++i) words[i] |= b.words[i];
-    return *this;
-  }
-  friend constexpr bool operator==(const assumption_set&, const assumption_set&) = default;
-
- private:
-  constexpr std::uint64_t& word(assumption a) { return words[static_cast<std::size_t>(a) / 64]; }
-  static constexpr std::uint64_t bit(assumption a) { return std::uint64_t{1} << (static_cast<unsigned>(a) % 64); }
-};
 
 }  // namespace headroom

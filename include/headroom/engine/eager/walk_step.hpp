@@ -2,7 +2,7 @@
 // The walk over a step of a trainer that allocates as it goes: step.hpp, added up.
 #pragma once
 
-#include <headroom/engine/eager/counted_step.hpp>
+#include <headroom/engine/eager/counted_blocks.hpp>
 #include <headroom/engine/eager/fsdp1_units.hpp>
 #include <headroom/engine/eager/fsdp2_units.hpp>
 #include <headroom/engine/eager/whole_parameters.hpp>

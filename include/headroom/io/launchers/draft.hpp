@@ -4,6 +4,7 @@
 
 #include <headroom/io/job/model_hints.hpp>
 #include <headroom/io/job_reader.hpp>
+#include <headroom/io/launchers/draft_facts.hpp>
 #include <headroom/io/syntax/document.hpp>
 
 #include <initializer_list>
@@ -11,22 +12,17 @@
 
 namespace headroom::io {
 
-/// What the index of a checkpoint in several files says: see io/launchers/safetensors_index.hpp.
-struct safetensors_index {
-  std::string source;
-  std::int64_t bytes{};    ///< 0: not stated
-  std::int64_t tensors{};
-  std::int64_t buffers{};  ///< tensors that are no parameters
-  std::int64_t scales{};   ///< of quantised weights
-  bool head{};             ///< the head has a matrix of its own
-  bool operator==(const safetensors_index&) const = default;
-};
-
-/// What a file is.
-enum class file_kind : std::uint8_t { unknown, job, huggingface, safetensors_index, adapter, deepspeed, accelerate, megatron, torchtitan, nanotron, litgpt, torchtune, trainer, launch, kubernetes, skypilot, verl, openrlhf, gpt_neox };
-
+/// What is known of a job so far, and the place of each key. What is still open is decided by settled().
 class draft {
  public:
+  using fact = draft_facts::fact;
+  using said = draft_facts::said;
+  using named_role = draft_facts::named_role;
+  using named_file = draft_facts::named_file;
+  using said_keys = draft_facts::said_keys;
+  using evaluated_examples = draft_facts::evaluated_examples;
+  using stage_rule = draft_facts::stage_rule;
+
   /// Checkpoints to compare the model with.
   std::vector<safetensors_index> indices;
   /// Keys of a job file, as far as they are known.
@@ -74,25 +70,17 @@ class draft {
     return n.is_string() && *n.get_ptr<const json_value::string_t*>() == label;
   }
 
-  /// Numbers that are not keys of a job, but decide some: GPUs over all nodes, samples of a step over all GPUs.
-  struct fact {
-    std::int64_t value{};
-    std::string place;
-    bool operator==(const fact&) const = default;
-  };
+  /// GPUs over all nodes, samples of a step over all GPUs.
   std::optional<fact> gpus, global_batch;
   /// Processes that start where no launcher says how many.
   std::optional<fact> workers;
-  /// A 16-bit format (or "no"), of which sharding and framework make a recipe; where each replica is a node.
-  struct said {
-    std::string word, place;
-    bool operator==(const said&) const = default;
-  };
+  /// A 16-bit format (or "no"), of which sharding and framework make a recipe.
   std::optional<said> half;
   /// The format in which the weights are loaded: "fp32", "bf16", "fp16"; "half" is that of autocast.
   std::optional<said> loaded;
   /// Whose formats and sharding a command says that no file here has.
   std::optional<said> awaits_formats;
+  /// Where each replica is a node: the key that says so.
   std::string hybrid;
 
   /// What was read by the model that was known then: another one would make another job of it.
@@ -101,11 +89,6 @@ class draft {
   std::optional<said> awaits_model;
   /// The name that a file gives the model that trains, and those of models beside it (io/launchers/other_roles.hpp).
   std::string trained_name;
-  struct named_role {
-    std::string role, name, place;
-    json_value keys;
-    bool operator==(const named_role&) const = default;
-  };
   std::vector<named_role> awaits_roles;
   /// A model's name that says that its weights are stored quantised; the format in which its config.json says so, empty where they are dequantised as
   /// they are loaded.
@@ -116,12 +99,6 @@ class draft {
   std::optional<said> awaits_texts;
   /// A vocabulary that a tokenizer decides, of which nothing is known.
   std::optional<said> awaits_vocabulary;
-  /// Files that another one names, and what each is for; they count only where they are given, too.
-  struct named_file {
-    file_kind kind{};
-    std::string path, place;
-    bool operator==(const named_file&) const = default;
-  };
   std::vector<named_file> named;
   std::vector<file_kind> read;  ///< what was given
   [[nodiscard]] bool has_read(file_kind kind) const { return std::find(read.begin(), read.end(), kind) != read.end(); }
@@ -131,12 +108,6 @@ class draft {
   bool recipe_read{};  ///< by its command, which says which program it is for
   /// Configurations of files that are read when all files are known, unless a command line is read together with them.
   std::vector<file_kind> unread;
-  /// Keys of a job that count where more than one GPU trains.
-  struct said_keys {
-    json_value keys;
-    std::string place;
-    bool operator==(const said_keys&) const = default;
-  };
   std::optional<said_keys> of_several;
   /// A launcher that takes every GPU of the machine it runs on, of which no file says how many there are.
   std::optional<said> takes_all_gpus;
@@ -163,13 +134,6 @@ class draft {
   std::optional<fact> least_samples;
   /// Processes of a node whose layers are spread over the node's GPUs, as many GPUs for each; 0: as many as a launcher starts.
   std::optional<fact> spread;
-  /// What is evaluated between steps: examples of a GPU at once, the key that says so, and other keys of `evaluation`.
-  struct evaluated_examples {
-    std::int64_t batch{};
-    std::string key, place;
-    json_value keys;
-    bool operator==(const evaluated_examples&) const = default;
-  };
   std::optional<evaluated_examples> evaluates;
   /// Who checkpoints by re-entering autograd, but where processes are data-parallel and nothing is sharded.
   std::optional<said> reenters;
@@ -201,15 +165,6 @@ class draft {
     refuse_key(key, place, " = " + shown_value(value) + " is not modelled by this version", whose.empty() ? std::string{} : " (" + std::string{whose} + ")");
   }
 
-  /// How torchtitan divides layers over its pipeline's stages, or the first layers that it lists (io/launchers/torchtitan_stages.hpp).
-  struct stage_rule {
-    bool looped{}, listed{};
-    std::int64_t first{1}, last{1};  ///< layers that the embedding, norm and head count as
-    std::int64_t per_stage{};
-    std::vector<std::int64_t> starts{};
-    std::string place{};
-    bool operator==(const stage_rule&) const = default;
-  };
   std::optional<stage_rule> stages;
 
   void know(std::optional<fact>& of, const char* what, std::int64_t value, const std::string& place) {
@@ -313,47 +268,5 @@ class draft {
 
   std::map<std::string, std::string, std::less<>> places_;
 };
-
-/// A model of the library's own by the name that another program gives it: fine-tuned ones have the shape of what they were made of.
-struct called_model {
-  const shape* known{};  ///< null: the library has none
-  std::string base;      ///< the name of what it was made of
-};
-inline called_model model_called(const std::string& name) {
-  auto base = name;
-  const auto* known = models::find(base);
-  const auto last = std::string_view{name}.substr(name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1);
-  for (const auto& made : models::descendants)
-    if (known != nullptr && last == made.name) base = made.of;
-  for (bool shorter = true; known == nullptr && shorter;) {
-    shorter = false;
-    for (const std::string_view end : {"-2507", "-Instruct", "-instruct", "-Chat", "-chat", "-hf", "-it", "-Base"})
-      if (base.ends_with(end) && base.size() > end.size()) {
-        base.resize(base.size() - end.size());
-        shorter = true;
-      }
-    known = models::find(base);
-  }
-  return {known, base};
-}
-
-/// The model that is trained, by such a name. Files are not looked for.
-inline void say_model(draft& d, const std::string& name, const std::string& place) {
-  const auto* before = d.find({"model"});
-  const auto stored = name.substr(without_quantisation(name).size());
-  if (!stored.empty() && !headroom::detail::equal_ignoring_case(stored, "-fp8")) d.stored_quantised = draft::said{name, place};  // blocks of fp8 are dequantised as they are loaded
-  if (before != nullptr && !d.has_read(file_kind::adapter)) return;
-  const auto [known, base] = model_called(name);
-  if (known == nullptr) {
-    if (before == nullptr) d.awaits_model = draft::said{name, place};
-    return;
-  }
-  if (before != nullptr) {  // the adapter's
-    if (d.place_of("model") != "--model" && *before != model_to_json(*known)) fail("headroom: " + place + ": " + in_quotes(name) + " is another model than the one that the adapter is for (" + d.place_of("model") + ")");
-    return;
-  }
-  if (base != name) d.notes.push_back(place + ": " + in_quotes(name) + " is taken to have the shape of " + std::string{known->label.view()});
-  d.replace("model", model_to_json(*known), place);
-}
 
 }  // namespace headroom::io

@@ -3,6 +3,7 @@
 // 2023-01 to 2026-08).
 #pragma once
 
+#include <headroom/io/launchers/called_model.hpp>
 #include <headroom/io/launchers/judged_keys.hpp>
 #include <headroom/io/launchers/trainer_adapters.hpp>
 

@@ -4,20 +4,11 @@
 #pragma once
 
 #include <headroom/io/launchers/accelerate_launch.hpp>
-#include <headroom/io/launchers/deepspeed_chat.hpp>
 #include <headroom/io/launchers/import_accelerate.hpp>
-#include <headroom/io/launchers/import_megatron_deepspeed.hpp>
-#include <headroom/io/launchers/import_openrlhf.hpp>
-#include <headroom/io/launchers/import_pai_megatron.hpp>
-#include <headroom/io/launchers/import_torchtitan.hpp>
-#include <headroom/io/launchers/import_trainer.hpp>
-#include <headroom/io/launchers/import_verl.hpp>
 #include <headroom/io/launchers/launch_start.hpp>
 #include <headroom/io/launchers/mpi.hpp>
-#include <headroom/io/launchers/other_programs.hpp>
 #include <headroom/io/launchers/slurm.hpp>
-#include <headroom/io/launchers/swift_megatron.hpp>
-#include <headroom/io/launchers/trainer_keys.hpp>
+#include <headroom/io/launchers/started_program.hpp>
 
 namespace headroom::io {
 
@@ -26,7 +17,7 @@ namespace detail {
 class launch {
  public:
   /// `program`: what scripts are that nobody knows; null: nothing.
-  launch(draft& d, std::string source, const training_program* program = nullptr) : d_(&d), source_(std::move(source)), otherwise_(program) {}
+  launch(draft& d, std::string source, const training_program* program = nullptr) : d_(&d), source_(std::move(source)), run_(d, source_, program) {}
 
   /// Whether the command starts a training run that is known. Nothing is read yet.
   [[nodiscard]] bool starts(const shell_command& c) const {
@@ -36,8 +27,8 @@ class launch {
     if (known(launch_starter::none, launch_starter::program, launch_starter::factory, launch_starter::swift, launch_starter::axolotl, launch_starter::trl, launch_starter::litgpt, launch_starter::tune) || d_->has_read(file_kind::job)) return s.how != launch_starter::none;
     // A launcher may start anything.
     for (auto i = s.at; i < c.words.size(); ++i)
-      if (c.words[i].text.ends_with(".py") || c.words[i].text.starts_with("torchtitan.") || c.words[i].text == axolotl_module || c.words[i].text == verl_module || is_openrlhf(c.words[i].text)) return program_of(c.words[i].text, std::span{c.words}.subspan(i + 1)) != nullptr;
-    return program_of({}, std::span{c.words}.subspan(s.at)) != nullptr;
+      if (c.words[i].text.ends_with(".py") || c.words[i].text.starts_with("torchtitan.") || c.words[i].text == axolotl_module || c.words[i].text == verl_module || is_openrlhf(c.words[i].text)) return run_.program_of(c.words[i].text, std::span{c.words}.subspan(i + 1)) != nullptr;
+    return run_.program_of({}, std::span{c.words}.subspan(s.at)) != nullptr;
   }
   /// Reads a command that starts one.
   void read(const shell_command& c) {
@@ -60,15 +51,15 @@ class launch {
       case launch_starter::litgpt: return litgpt_launch(*d_, c, s.at, source_);
       case launch_starter::tune: return tune_launch(*d_, c, s.at, source_, [&](const argument& a) { counted(a); });
       case launch_starter::program:
-        one_process_ = true;
-        return program(c, s.at);
+        run_.one_process = true;
+        return run_.program(c, s.at);
     }
   }
   /// Arguments alone, as they stand in a file.
   void bare(std::span<const shell_word> words) {
-    const auto* p = program_of({}, words);
+    const auto* p = run_.program_of({}, words);
     if (p == nullptr) fail("headroom: " + at(words.empty() ? 1 : words[0].line) + ": no program is known that has these arguments");
-    arguments(*p, words);
+    run_.arguments(*p, words);
   }
   /// The #SBATCH lines.
   void directives(const std::vector<shell_word>& words) {
@@ -79,12 +70,8 @@ class launch {
   }
 
  private:
-  [[nodiscard]] const training_program* program_of(std::string_view script, std::span<const shell_word> words) const {
-    const auto* p = detail::program_of(script, words);
-    return p == nullptr && !never_trains(script) ? otherwise_ : p;
-  }
   [[nodiscard]] launch_start start_in(const shell_command& c) const {
-    return start_of(c, [this](std::string_view script, std::span<const shell_word> words) { return program_of(script, words); });
+    return start_of(c, [this](std::string_view script, std::span<const shell_word> words) { return run_.program_of(script, words); });
   }
   [[nodiscard]] std::string at(int line) const { return source_ + ":" + std::to_string(line); }
 
@@ -142,7 +129,7 @@ class launch {
       const auto each = d_->torchrun_processes.value_or(draft::fact{1, at(c.words[0].line)});
       d_->say({"hardware", "gpus_per_node"}, each.value, each.place);
     }
-    program(c, i);
+    run_.program(c, i);
   }
   void deepspeed(const shell_command& c, std::size_t i) {
     bool counted = false, chosen = false;
@@ -166,8 +153,8 @@ class launch {
     });
     if (hosts && !chosen && !d_->has({"hardware", "nodes"}) && !d_->open_nodes) d_->open_nodes = draft::said{"--hostfile " + hosts->values[0].shown() + " lists the nodes", at(hosts->line)};
     if (!counted) d_->takes_all_gpus = draft::said{"deepspeed", begins};
-    by_deepspeed_ = begins;
-    program(c, i);
+    run_.by_deepspeed = begins;
+    run_.program(c, i);
   }
 
   /// What the command line says goes over what the file says, key by key.
@@ -179,19 +166,19 @@ class launch {
     merge(whole, over);
     if (!whole.root.contains("num_processes") && !mason_) d_->takes_all_gpus = draft::said{"accelerate launch", begins};
     import_accelerate(*d_, whole);
-    program(c, i);
+    run_.program(c, i);
   }
   /// llamafactory-cli train FILE key=value …
   void factory(const shell_command& c, std::size_t i) {
     d_->takes_all_gpus = draft::said{"llamafactory-cli", at(c.words[0].line)};
     for (const auto& w : c.settings) import_count(*d_, w, source_);  // it starts torchrun by these itself (src/llamafactory/launcher.py)
-    if (i >= c.words.size() || c.words[i].text.starts_with("-")) return arguments(*program_named("llama-factory"), std::span{c.words}.subspan(i));
-    named(file_kind::trainer, {"", {c.words[i]}, c.words[i].line});
+    if (i >= c.words.size() || c.words[i].text.starts_with("-")) return run_.arguments(*program_named("llama-factory"), std::span{c.words}.subspan(i));
+    run_.named(file_kind::trainer, {"", {c.words[i]}, c.words[i].line});
     std::vector<argument> over;
     for (++i; i < c.words.size(); ++i)
       if (const auto equals = c.words[i].text.find('='); equals != std::string::npos)
         over.push_back({c.words[i].text.substr(0, equals), {{c.words[i].text.substr(equals + 1), c.words[i].line}}, c.words[i].line});
-    if (!over.empty()) trainer_arguments(*program_named("llama-factory"), over);
+    if (!over.empty()) run_.trainer_arguments(*program_named("llama-factory"), over);
   }
   /// swift sft ARGUMENTS, swift sft FILE: it starts torchrun by the environment itself (swift/cli/main.py, get_torchrun_args).
   void swift(const shell_command& c, std::size_t i) {
@@ -204,135 +191,39 @@ class launch {
       if (said(w, "NPROC_PER_NODE")) draft::leave_open(d_->open_gpus, "NPROC_PER_NODE", w.shown().substr(15), at(w.line));
     }
     const bool nodes = d_->has({"hardware", "nodes"}) || d_->open_nodes, each = d_->has({"hardware", "gpus_per_node"}) || d_->open_gpus;
-    one_process_ = !nodes && !each;
+    run_.one_process = !nodes && !each;
     if (nodes && !each && d_->open_nodes)  // who sets the one may set the other, too
       draft::leave_open(d_->open_gpus, "NPROC_PER_NODE", "", begins);
     else if (nodes && !each)
       d_->say({"hardware", "gpus_per_node"}, 1, begins);
-    if (one_process_) d_->takes_all_gpus = draft::said{"swift without NPROC_PER_NODE", begins};
+    if (run_.one_process) d_->takes_all_gpus = draft::said{"swift without NPROC_PER_NODE", begins};
     if (file_part(c.words[i - 1].text) == "megatron") {
-      megatron_swift(std::span{c.words}.subspan(i));
+      run_.megatron_swift(std::span{c.words}.subspan(i));
       for (const auto& w : c.settings) say_pixels(*d_, w, at(w.line)), swift_tasks::say_documents(*d_, w, at(w.line));
       return;
     }
-    spread(begins);
-    arguments(*program_named("ms-swift"), std::span{c.words}.subspan(i + 1));
-    if (std::find(d_->unread.begin(), d_->unread.end(), file_kind::trainer) != d_->unread.end()) trainer_arguments(*program_named("ms-swift"), {});
+    run_.spread(begins);
+    run_.arguments(*program_named("ms-swift"), std::span{c.words}.subspan(i + 1));
+    if (std::find(d_->unread.begin(), d_->unread.end(), file_kind::trainer) != d_->unread.end()) run_.trainer_arguments(*program_named("ms-swift"), {});
     for (const auto& w : c.settings) say_pixels(*d_, w, at(w.line)), swift_tasks::say_documents(*d_, w, at(w.line));
   }
-  void megatron_swift(std::span<const shell_word> words) {
-    std::vector<shell_word> files;
-    auto all = arguments_of(words.subspan(1), &files);
-    if (!files.empty()) fail("headroom: " + at(files[0].line) + ": " + in_quotes(files[0].shown()) + " is no argument of megatron sft's: give its arguments as --name value");
-    for (auto& a : all) std::replace(a.name.begin(), a.name.end(), '-', '_');
-    auto from = document_of(all, source_);
-    for (auto& [key, value] : from.root.items())  // words on a command line
-      if (value == "true" || value == "True") value = true;
-      else if (value == "false" || value == "False") value = false;
-    swift_megatron{*d_, from, words[0].text == "rlhf"}.import();
-  }
-  void spread(const std::string& place) { d_->spread = draft::fact{one_process_ ? 1 : 0, place}; }
   /// It sets PyTorch's allocator before it starts anything (axolotl/cli/main.py, set_pytorch_cuda_alloc_conf).
   void axolotl(const shell_command& c, std::size_t i) {
     if (!d_->has({"environment", "allocator"})) d_->say({"environment", "allocator", "expandable_segments"}, true, at(c.words[0].line));
     const auto made = axolotl_command(c, i);
     if (made.launcher == "accelerate") return accelerate(made.command, made.at);
     if (made.launcher == "torchrun") return torchrun(made.command, made.at);
-    program(made.command, made.at);
-  }
-  void named(file_kind kind, const argument& a) {
-    if (!a.values.empty()) d_->named.push_back({kind, a.values[0].shown(), at(a.line)});
+    run_.program(made.command, made.at);
   }
   void settings(const shell_command& c) {
     for (const auto& w : c.settings) import_setting(*d_, w, source_);
   }
 
-  /// The program at `i`, which a launcher starts.
-  void program(const shell_command& c, std::size_t i) {
-    if (i >= c.words.size()) return;
-    if (std::find(d_->unread.begin(), d_->unread.end(), file_kind::accelerate) != d_->unread.end()) import_accelerate(*d_, document{*d_->accelerate});
-    const bool script = !c.words[i].text.starts_with("--");
-    const auto words = std::span{c.words}.subspan(script ? i + 1 : i);
-    const auto* p = program_of(script ? std::string_view{c.words[i].text} : std::string_view{}, words);
-    if (p != nullptr && p->name == "ms-swift") spread(at(c.words[i].line));
-    if (p != nullptr && p->name != "ms-swift" && p->takes == file_kind::trainer && one_process_ && script) d_->alone = draft::said{in_quotes(c.words[i].shown()), at(c.words[i].line)};  // training_args.py, _setup_devices
-    // A Trainer uses its engine where its own arguments ask for it (transformers/training_args.py, --deepspeed).
-    const bool asks = p != nullptr && p->takes == file_kind::trainer && p->name != "deepspeed-chat-sft";
-    if (!by_deepspeed_.empty() && !asks && (p == nullptr || p->takes != file_kind::megatron)) d_->framework_is("deepspeed", by_deepspeed_);
-    if (p == nullptr && d_->has_read(file_kind::job)) return;  // the job file says what the program does
-    if (p == nullptr)
-      fail("headroom: " + at(c.words[i].line) + ": " + in_quotes(c.words[i].shown()) + " is no training program that is known here: say with --program whose arguments it takes (" +
-           listed(texts(training_programs, [](const auto& t) { return t.name; })) + ")");
-    arguments(*p, words, script ? std::string_view{c.words[i].text} : std::string_view{});
-  }
-  void arguments(const training_program& p, std::span<const shell_word> words, std::string_view script = {}) {
-    if (!p.refused.empty()) fail("headroom: " + at(words.empty() ? 1 : words[0].line) + ": " + std::string{p.name} + " " + std::string{p.refused});
-    switch (p.takes) {
-      case file_kind::megatron: {
-        const auto from = document_of(arguments_of(words), source_);
-        if (p.name == "pai-megatron") return import_pai_megatron(*d_, from, script);
-        const bool asks = from.root.contains("deepspeed") && std::find(d_->ignores.begin(), d_->ignores.end(), "deepspeed") == d_->ignores.end();
-        if (!asks && d_->framework_is("deepspeed"))
-          fail("headroom: " + at(words.empty() ? 1 : words[0].line) + ": Megatron's arguments have no --deepspeed, without which no configuration of DeepSpeed is used (" + d_->place_of("framework.name") + "): give it, or leave that file out");
-        if (!asks) return import_megatron(*d_, from, p.megatron);
-        if (p.megatron != megatron_program::gpt) refuse_other_program(megatron_deepspeed, at(words.empty() ? 1 : words[0].line));
-        return import_megatron_deepspeed(*d_, from);
-      }
-      case file_kind::torchtitan: return torchtitan(words);
-      case file_kind::verl: return import_verl(*d_, words, source_);
-      case file_kind::openrlhf: return import_openrlhf(*d_, words, source_, p.name == "openrlhf-sft" ? openrlhf_trainer::sft : p.name == "openrlhf-rm" ? openrlhf_trainer::reward : p.name == "openrlhf-dpo" ? openrlhf_trainer::dpo : openrlhf_trainer::online);
-      default: break;
-    }
-    std::vector<shell_word> files;
-    auto all = arguments_of(words, &files);
-    if (p.name == "deepspeed-chat-sft" && otherwise_ != &p) check_first_step(*d_, all, at(words.empty() ? 1 : words[0].line));
-    for (const auto& f : files)
-      if (f.text.ends_with(".yaml") || f.text.ends_with(".yml") || f.text.ends_with(".json")) named(file_kind::trainer, {"", {f}, f.line});
-    std::erase_if(all, [&](const argument& a) {
-      if (a.name != "config") return false;
-      named(file_kind::trainer, a);
-      return true;
-    });
-    if (!all.empty() || files.empty()) trainer_arguments(p, std::move(all));
-  }
-  void trainer_arguments(const training_program& p, std::vector<argument> all) {
-    for (auto& a : all) std::replace(a.name.begin(), a.name.end(), '-', '_');
-    for (const auto& a : all)
-      if (must_be_known(a.name)) check_known(a, source_);
-    auto from = document_of(all, source_);
-    for (auto& [key, value] : from.root.items())  // "True" and "none" are words on a command line
-      if (value.is_string()) {
-        const auto& word = value.get_ref<const std::string&>();
-        if (word == "True" || word == "true") value = true;
-        else if (word == "False" || word == "false") value = false;
-      }
-    if (!d_->trainer) return import_trainer(*d_, from, &p);
-    auto whole = *d_->trainer;
-    merge(whole, from);
-    import_trainer(*d_, whole, &p);
-  }
-  /// --section.key=value beside a configuration.
-  void torchtitan(std::span<const shell_word> words) {
-    auto all = arguments_of(words);
-    std::erase_if(all, [&](const argument& a) {
-      if (a.name != "job.config_file" && a.name != "job.config-file") return false;
-      named(file_kind::torchtitan, a);
-      return true;
-    });
-    const auto from = torchtitan_arguments(*d_, all, source_);
-    if (from.root.empty() && d_->torchtitan) return;
-    auto whole = d_->torchtitan ? *d_->torchtitan : document{.source = source_, .root = json_value::object(), .lines = {}};
-    whole.root.merge_patch(from.root);
-    if (whole.source == from.source) whole.lines.insert(from.lines.begin(), from.lines.end());
-    import_torchtitan(*d_, whole);
-  }
-
   draft* d_;
   std::string source_;
-  const training_program* otherwise_;
   std::optional<slurm_options> lines_;  ///< of #SBATCH
-  bool mason_{}, one_process_{};
-  std::string by_deepspeed_;  ///< where DeepSpeed's launcher begins
+  bool mason_{};
+  started_program run_;
 };
 
 }  // namespace detail

@@ -2,6 +2,7 @@
 // litgpt: `litgpt finetune …` and `litgpt pretrain …`, and the YAML of its config_hub (Lightning-AI/litgpt 26857050 of 2026-06-29).
 #pragma once
 
+#include <headroom/io/launchers/called_model.hpp>
 #include <headroom/io/launchers/judged_keys.hpp>
 #include <headroom/io/launchers/litgpt_keys.hpp>
 #include <headroom/io/launchers/torch_optimizer.hpp>

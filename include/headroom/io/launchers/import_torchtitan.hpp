@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/job/optimizer_names.hpp>
+#include <headroom/io/launchers/called_model.hpp>
 #include <headroom/io/launchers/judged_keys.hpp>
 #include <headroom/io/launchers/torchtitan_effect.hpp>
 #include <headroom/io/launchers/torchtitan_stages.hpp>

@@ -2,6 +2,7 @@
 // torchtune: the YAML of its fine-tuning recipes, of which `tune run` names one (pytorch/torchtune bd2a0fc7 of 2026-04-23).
 #pragma once
 
+#include <headroom/io/launchers/called_model.hpp>
 #include <headroom/io/launchers/judged_keys.hpp>
 #include <headroom/io/launchers/torch_optimizer.hpp>
 #include <headroom/io/launchers/torchtune_keys.hpp>

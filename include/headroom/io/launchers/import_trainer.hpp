@@ -3,6 +3,7 @@
 // (transformers/training_args.py; io/launchers/training_programs.hpp has the programs).
 #pragma once
 
+#include <headroom/io/launchers/called_model.hpp>
 #include <headroom/io/launchers/factory_method.hpp>
 #include <headroom/io/launchers/import_axolotl.hpp>
 #include <headroom/io/launchers/internvl_arguments.hpp>

@@ -4,6 +4,7 @@
 // DataTrainingArguments, main), model/internvl_chat/modeling_internvl_chat.py; its pyproject.toml pins transformers 4.37.2 and deepspeed 0.13.5.
 #pragma once
 
+#include <headroom/io/launchers/called_model.hpp>
 #include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/named_values.hpp>
 #include <headroom/io/syntax/passed_keys.hpp>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/job/modules.hpp>
+#include <headroom/io/launchers/called_model.hpp>
 #include <headroom/io/launchers/named_values.hpp>
 
 namespace headroom::io::detail {

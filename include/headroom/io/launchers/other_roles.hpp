@@ -2,6 +2,7 @@
 // Models beside the one that trains, by the names that launch files give them: a reward model, a critic, a teacher.
 #pragma once
 
+#include <headroom/io/launchers/called_model.hpp>
 #include <headroom/io/launchers/draft.hpp>
 
 namespace headroom::io::detail {

@@ -5,6 +5,7 @@
 // megatron_base_args.py (packing makes padding_free, seq_length is packing_length or max_length); utils/megatron_lm_utils.py wrap_model.
 #pragma once
 
+#include <headroom/io/launchers/called_model.hpp>
 #include <headroom/io/launchers/import_megatron.hpp>
 #include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/swift_keys.hpp>

@@ -3,6 +3,7 @@
 // and *_trainer.py, trl/experimental/{orpo,cpo,gkd}): what they make of a job beside what every Trainer does.
 #pragma once
 
+#include <headroom/io/launchers/called_model.hpp>
 #include <headroom/io/launchers/trainer_adapters.hpp>
 #include <headroom/io/launchers/trl_defaults.hpp>
 #include <headroom/io/launchers/trl_generation.hpp>

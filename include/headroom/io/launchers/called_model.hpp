@@ -1,0 +1,51 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The model that is trained, by the name that another program gives it.
+#pragma once
+
+#include <headroom/io/launchers/draft.hpp>
+
+namespace headroom::io {
+
+/// A model of the library's own by the name that another program gives it: fine-tuned ones have the shape of what they were made of.
+struct called_model {
+  const shape* known{};  ///< null: the library has none
+  std::string base;      ///< the name of what it was made of
+};
+inline called_model model_called(const std::string& name) {
+  auto base = name;
+  const auto* known = models::find(base);
+  const auto last = std::string_view{name}.substr(name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1);
+  for (const auto& made : models::descendants)
+    if (known != nullptr && last == made.name) base = made.of;
+  for (bool shorter = true; known == nullptr && shorter;) {
+    shorter = false;
+    for (const std::string_view end : {"-2507", "-Instruct", "-instruct", "-Chat", "-chat", "-hf", "-it", "-Base"})
+      if (base.ends_with(end) && base.size() > end.size()) {
+        base.resize(base.size() - end.size());
+        shorter = true;
+      }
+    known = models::find(base);
+  }
+  return {known, base};
+}
+
+/// The model that is trained, by such a name. Files are not looked for.
+inline void say_model(draft& d, const std::string& name, const std::string& place) {
+  const auto* before = d.find({"model"});
+  const auto stored = name.substr(without_quantisation(name).size());
+  if (!stored.empty() && !headroom::detail::equal_ignoring_case(stored, "-fp8")) d.stored_quantised = draft::said{name, place};  // blocks of fp8 are dequantised as they are loaded
+  if (before != nullptr && !d.has_read(file_kind::adapter)) return;
+  const auto [known, base] = model_called(name);
+  if (known == nullptr) {
+    if (before == nullptr) d.awaits_model = draft::said{name, place};
+    return;
+  }
+  if (before != nullptr) {  // the adapter's
+    if (d.place_of("model") != "--model" && *before != model_to_json(*known)) fail("headroom: " + place + ": " + in_quotes(name) + " is another model than the one that the adapter is for (" + d.place_of("model") + ")");
+    return;
+  }
+  if (base != name) d.notes.push_back(place + ": " + in_quotes(name) + " is taken to have the shape of " + std::string{known->label.view()});
+  d.replace("model", model_to_json(*known), place);
+}
+
+}  // namespace headroom::io

@@ -1,0 +1,83 @@
+// Distributed under the Boost Software License, Version 1.0.
+// What files say that is no key of a job, but decides some: each with its place.
+#pragma once
+
+#include <headroom/io/syntax/document.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace headroom::io {
+
+/// What the index of a checkpoint in several files says: see io/launchers/safetensors_index.hpp.
+struct safetensors_index {
+  std::string source;
+  std::int64_t bytes{};    ///< 0: not stated
+  std::int64_t tensors{};
+  std::int64_t buffers{};  ///< tensors that are no parameters
+  std::int64_t scales{};   ///< of quantised weights
+  bool head{};             ///< the head has a matrix of its own
+  bool operator==(const safetensors_index&) const = default;
+};
+
+/// What a file is.
+enum class file_kind : std::uint8_t { unknown, job, huggingface, safetensors_index, adapter, deepspeed, accelerate, megatron, torchtitan, nanotron, litgpt, torchtune, trainer, launch, kubernetes, skypilot, verl, openrlhf, gpt_neox };
+
+namespace draft_facts {
+
+/// A number of a file, and where it stands.
+struct fact {
+  std::int64_t value{};
+  std::string place;
+  bool operator==(const fact&) const = default;
+};
+
+/// A word of a file, and where it stands.
+struct said {
+  std::string word, place;
+  bool operator==(const said&) const = default;
+};
+
+/// A model beside the one that trains, by its name; what its role is, and keys of it.
+struct named_role {
+  std::string role, name, place;
+  json_value keys;
+  bool operator==(const named_role&) const = default;
+};
+
+/// Files that another one names, and what each is for; they count only where they are given, too.
+struct named_file {
+  file_kind kind{};
+  std::string path, place;
+  bool operator==(const named_file&) const = default;
+};
+
+/// Keys of a job that count where more than one GPU trains.
+struct said_keys {
+  json_value keys;
+  std::string place;
+  bool operator==(const said_keys&) const = default;
+};
+
+/// What is evaluated between steps: examples of a GPU at once, the key that says so, and other keys of `evaluation`.
+struct evaluated_examples {
+  std::int64_t batch{};
+  std::string key, place;
+  json_value keys;
+  bool operator==(const evaluated_examples&) const = default;
+};
+
+/// How torchtitan divides layers over its pipeline's stages, or the first layers that it lists (io/launchers/torchtitan_stages.hpp).
+struct stage_rule {
+  bool looped{}, listed{};
+  std::int64_t first{1}, last{1};  ///< layers that the embedding, norm and head count as
+  std::int64_t per_stage{};
+  std::vector<std::int64_t> starts{};
+  std::string place{};
+  bool operator==(const stage_rule&) const = default;
+};
+
+}  // namespace draft_facts
+
+}  // namespace headroom::io

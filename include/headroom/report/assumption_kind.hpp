@@ -1,0 +1,42 @@
+// Distributed under the Boost Software License, Version 1.0.
+// The assumptions that a report may make, by name; their sentences and spreads: report/assumption.hpp.
+#pragma once
+
+#include <headroom/report/spread.hpp>
+
+#include <array>
+
+namespace headroom {
+
+// clang-format off
+/// A default that was filled in, or a term that is calibrated or incomplete rather than derived. Reports list them in this order.
+enum class assumption : std::uint8_t {
+  framework_precision, optimizer_adamw, optimizer_implementation, data_parallel_from_gpus, attention_sdpa, attention_eager_for_softcap,
+  loss_of_framework, logits_format_of_framework, fsdp_keeps_fp32_shards, steady_state, zero_buckets_default, deepspeed_stage3_trace,
+  adapter_format, adapters_in_fp32, recompute_reentrant_default, flash_backward_workspace, cublas_workspace_by_capability,
+  context_calibrated, nccl_derived, reserved_without_fragmentation, host_runtime_not_counted, activations_offload_overlap,
+  experts_overlap_in_turn, graphs_as_eager, fp8_in_all_layers, no_eval_no_generation, gpu_assumed, ddp_assumed, balanced_routing,
+  reserved_by_pools, compiled_layers, fp8_in_linear, compiled_loss_targets, int8_update_copies, reserved_replayed, moments_copied_for_step,
+  zero_bubble_defers_all, rank_with_most_weights, first_micro_batch_gathers, update_without_copies, compiled_chunks_in_place,
+  cublas_workspace_before_2026, samples_of_one_length, recipe_of_one_date, towers_on_few_runs, eager_stages_on_two_runs, megatron_kinds_on_few_runs,
+  parameters_stay_on_gpu, sharded_adapters_unexplained, upcast_quantised_base, recurrence_fused, keys_ignored, unified_memory,
+  open_defaults, replay_too_long, method_of_trl, methods_on_few_runs, generation_of_full_length, engine_graphs,
+  host_ahead_of_collectives, head_with_loss,
+  lengths_not_given, lengths_not_replayed, lengths_replayed, swift_over_megatron, swift_experts_over_megatron,
+  megatron_under_deepspeed, compiled_in_parts, other_maker,
+  corrected_by_run,
+};
+// clang-format on
+
+/// One assumption: the sentence that a report prints, and its spreads or why it has none.
+struct assumption_entry {
+  assumption id{};
+  std::string_view sentence{};
+  std::array<spread, 3> spreads{};
+  without_spread why{};
+
+  constexpr assumption_entry(assumption a, std::string_view text, spread one, spread two = {}, spread three = {}) : id(a), sentence(text), spreads{one, two, three} {}
+  constexpr assumption_entry(assumption a, without_spread reason, std::string_view text) : id(a), sentence(text), why(reason) {}
+};
+
+}  // namespace headroom
