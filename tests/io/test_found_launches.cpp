@@ -79,7 +79,7 @@ TEST_CASE("a quantised checkpoint is no base of 16 bits") {
   CHECK(holds(refusal_of({yaml(""), config(R"({"quant_method": "bitsandbytes", "load_in_4bit": true, "bnb_4bit_quant_type": "nf4"})")}), "weights are stored in nf4, of which"));
   auto four = yaml("-bnb-4bit");
   four.said += "quantization_bit: 4\n";
-  CHECK(job_of({four, config(R"({"quant_method": "bitsandbytes", "load_in_4bit": true, "bnb_4bit_use_double_quant": true})")}).adapter.base == formats::nf4_double);
+  CHECK(job_of({four, config(R"({"quant_method": "bitsandbytes", "load_in_4bit": true, "bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": true})")}).adapter.base == formats::nf4_double);
   CHECK(holds(refusal_of({four, config(R"({"quant_method": "bitsandbytes", "load_in_8bit": true})")}), "adapter.base \"nf4-double\" contradicts quantization_config, which says \"int8\" (config.json)"));
   auto whole = yaml("");
   whole.said.replace(whole.said.find("finetuning_type: lora"), 21, "finetuning_type: full");

@@ -100,10 +100,26 @@ TEST_CASE("classes of torch, bitsandbytes and torchao") {
   CHECK(of("torch.optim.RMSprop") == optimizers::rmsprop.label);
 }
 
-// Megatron-LM training/arguments.py.
-TEST_CASE("Megatron's optimizers that are not modelled are named") {
+// bitsandbytes functional.py quantize_4bit: fp4 and nf4 differ in the numbers of a code book of 16.
+TEST_CASE("bitsandbytes' fp4 is as large as its nf4") {
+  const std::string lora = "model_name_or_path: meta-llama/Llama-3.1-8B\nstage: sft\nfinetuning_type: lora\nquantization_bit: 4\nper_device_train_batch_size: 1\ngradient_accumulation_steps: 1\ncutoff_len: 512\nbf16: true\n";
+  const auto fp4 = job_of({{"lf.yaml", lora + "quantization_type: fp4\n"}}, one), nf4 = job_of({{"lf.yaml", lora}}, one);
+  CHECK(fp4.adapter.base == formats::fp4_double);
+  CHECK(estimate(fp4).device() == estimate(nf4).device());
+  CHECK(job_of({{"lf.yaml", lora + "quantization_type: fp4\ndouble_quantization: false\n"}}, one).adapter.base == formats::fp4);
+}
+
+// Megatron-LM core/fp4_utils.py; of Blackwell alone.
+TEST_CASE("Megatron's nvfp4") {
   const std::string run = "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 1024 --num-attention-heads 8 --seq-length 128 --max-position-embeddings 128 --tokenizer-type NullTokenizer --vocab-size 1000 --bf16 ";
-  CHECK(holds(why_not({{"r.sh", run + "--optimizer soap\n"}}, {}), "preconditioners over Megatron's shards are not counted"));
+  const std::vector<std::string> blackwell{"hardware.gpu=gb200-186gb"};
+  const auto j = job_of({{"r.sh", run + "--fp4-format e2m1 --fp4-recipe nvfp4\n"}}, blackwell);
+  CHECK(j.precision.compute == formats::nvfp4);
+  CHECK(estimate(j).device() < estimate(job_of({{"r.sh", run + "--fp8-format e4m3 --fp8-recipe mxfp8\n"}}, blackwell)).device());
+  CHECK(holds(why_not({{"r.sh", run + "--fp4-format e2m1\n"}}, {}), "needs Blackwell"));
+  CHECK(holds(why_not({{"r.sh", run + "--fp4-format e2m1 --fp4-recipe custom\n"}}, blackwell), "fp4-recipe \"custom\" is not modelled"));
+  CHECK(holds(why_not({{"r.sh", run + "--fp4-format e2m1 --fp4-param-gather\n"}}, blackwell), "fp4-param-gather"));
+  CHECK(holds(why_not({{"r.sh", run + "--optimizer soap\n"}}, blackwell), "preconditioners over Megatron's shards are not counted"));
 }
 
 }  // namespace test_optimizers_read

@@ -37,6 +37,8 @@ TEST_CASE("the base of an adapter is what the model is stored in") {
                         {R"({"quant_method": "awq", "w_bit": 4, "q_group_size": 128})", formats::awq_int4},
                         {R"({"quant_method": "bitsandbytes", "load_in_4bit": true, "bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": true})", formats::nf4_double},
                         {R"({"load_in_4bit": true, "bnb_4bit_quant_type": "nf4"})", formats::nf4},
+                        {R"({"load_in_4bit": true})", formats::fp4},  // quantization_config.py BitsAndBytesConfig
+                        {R"({"load_in_4bit": true, "bnb_4bit_quant_type": "fp4", "bnb_4bit_use_double_quant": true})", formats::fp4_double},
                         {R"({"quant_method": "bitsandbytes", "load_in_8bit": true})", formats::int8}}) {
     CAPTURE(s.config);
     CHECK(with(s.config, lora).adapter.base == s.is);

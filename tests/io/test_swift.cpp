@@ -138,7 +138,7 @@ TEST_CASE("what trains, and in which format") {
   CHECK(said(run + "--quant_bits 4 --quant_method bnb").precision.parameters == formats::bf16);  // nothing is made fp32
   CHECK(holds(refused(run + "--quant_bits 4"), "does nothing in ms-swift without quant_method"));
   CHECK(holds(refused(run + "--quant_bits 4 --quant_method hqq"), "quant_method \"hqq\" is not modelled"));
-  CHECK(holds(refused(run + "--quant_bits 4 --quant_method bnb --bnb_4bit_quant_type fp4"), "bnb_4bit_quant_type \"fp4\" is not modelled"));
+  CHECK(said(run + "--quant_bits 4 --quant_method bnb --bnb_4bit_quant_type fp4").adapter.base == formats::fp4_double);
   CHECK(said(run + "--quant_bits 8 --quant_method bnb --bnb_4bit_quant_type fp4").adapter.base == formats::int8);  // which does not say how 8 bits are
   CHECK(holds(refused(run + "--quant_bits 8 --quant_method bnb --tuner_type full"), "a quantised model does not train as a whole"));
   CHECK(said(run + "--tuner_type full --torch_dtype float32").precision == precisions::fp16_autocast);

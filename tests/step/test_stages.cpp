@@ -331,13 +331,38 @@ TEST_CASE("fp8: activations and weights") {
   const auto copies = [&] { return at(estimate(j), 0, phase::step, row::workspace) - at(wide, 0, phase::step, row::workspace); };
   CHECK(copies() == 2 * linear);
   j.framework.fp8.scaling = fp8_scaling::block;
-  CHECK(copies() == 2 * linear);
+  CHECK(copies() == 2 * (linear + linear / 128 / 128 * 4));  // squares of 128 with a scale of fp32
   j.framework.fp8.scaling = fp8_scaling::tensor;
   // fp8-param-gather: those are the parameters.
   j.precision.parameters = formats::fp8;
   CHECK(at(estimate(j), 0, phase::load, row::model_parameters) == 2 * n);
   j.hardware.gpu = gpus::gb200_186gb;
   CHECK(at(estimate(j), 0, phase::load, row::model_parameters) == 2 * n - linear);
+}
+
+// TransformerEngine mxfp8_tensor.py and nvfp4_tensor.py: a byte for a number and one for 32, or for 2 and one for 16. By hand of 34·s·h: the
+// norms' outputs 2 + 2 and the activation's result 8 are two bytes for each of 6·s·h numbers; the projection's input is s·h more.
+TEST_CASE("mxfp8 and nvfp4: activations and weights, with their scales") {
+  auto j = gpt(8, 1);
+  j.attention = attention::te;
+  j.hardware.gpu = gpus::gb200_186gb;
+  j.batch.micro = 1;  // of more, the kernel's result is transposed into a copy
+  const auto wide = estimate(j);
+  constexpr std::int64_t linear = 8 * 12 * h * h, numbers = s * h;
+  const auto loss = [&](const report& r) { return at(r, 0, phase::loss_forward, row::activations); };
+  const auto copies = [&] { return at(estimate(j), 0, phase::step, row::workspace) - at(wide, 0, phase::step, row::workspace); };
+  j.precision = j.framework.precision;
+  j.precision.compute = formats::fp8;
+  j.framework.fp8.scaling = fp8_scaling::block;
+  CHECK(loss(wide) - loss(estimate(j)) == 8 * (12 * numbers - 7 * (numbers + numbers / 32)));
+  CHECK(copies() == 2 * (linear + linear / 32));
+  j.precision.compute = formats::nvfp4;
+  CHECK(loss(wide) - loss(estimate(j)) == 8 * (12 * numbers - 7 * (numbers / 2 + numbers / 16)));
+  CHECK(copies() == 2 * (linear / 2 + linear / 16));
+  CHECK(estimate(j).assumptions.has(assumption::nvfp4_by_source));
+  CHECK(objection_to(j).sentence == nullptr);
+  j.hardware.gpu = gpus::h100_sxm_80gb;
+  CHECK(std::string_view{objection_to(j).sentence}.find("needs Blackwell") != std::string_view::npos);
 }
 
 namespace {

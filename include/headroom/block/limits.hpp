@@ -91,7 +91,7 @@ constexpr objection check_tower_layers(const job& j, const No& no) {
   const bool pools = v.projector == projector_kind::pooled_linear;
   if (pools != (v.kind == vision_kind::gemma4) || pools != (v.tokens > 0) || (pools && v.image_height < 1))
     return no("headroom: model.vision.tokens, kind \"gemma4\" and projector \"pooled-linear\" go together by this version, with an image_height; tokens", v.tokens);
-  if (v.patch < 1 || v.image < v.patch) return no("headroom: batch.images must say how large the images are, or model.vision.image; the smallest has a patch's edge; image", v.image);
+  if (v.patch < 1 || v.image < v.patch) return no("headroom: batch.images must say how large the images are, as {\"width\", \"height\"}, or model.vision.image, in pixels; an image's edge must be a patch's at least, and is", v.image);
   if (v.merge > 1 && v.image / v.patch % v.merge != 0) return no("headroom: model.vision.image / patch must be a multiple of model.vision.merge; image", v.image);
   if (v.image_height > 0 && (v.image_height < v.patch || v.image_height / v.patch % v.merge != 0 || v.projector == projector_kind::resampler))
     return no("headroom: model.vision.image_height / patch must be a multiple of model.vision.merge, and at least 1, without a resampler; image_height", v.image_height);
@@ -261,8 +261,8 @@ constexpr objection check_running(const job& j, const No& no) {
     return no("headroom: torch.compile is not modelled for this framework by this version; compile must be false", f.label);
   if (j.compile && writes_scores(j))
     return no("headroom: compiled layers with attention written out are not modelled by this version; attention must be sdpa, flash or flash3");
-  if (j.precision.compute == formats::nvfp4)
-    return no("headroom: what nvfp4 keeps for backward is not modelled by this version, only its time; precision.compute must have 8, 16 or 32 bits", f.label);
+  if (!f.modules.megatron() && j.precision.compute.bits > 0 && j.precision.compute.bits < 8)
+    return no("headroom: computation in so few bits is not modelled for this framework by this version; precision.compute must have 16 or 32 bits, or 8 where the framework has fp8; its bits", j.precision.compute.bits);
   if (!f.modules.megatron() && j.precision.compute.bits == 8 && !f.fp8.quantises_in_linear)
     return no("headroom: fp8 computation is not modelled by this version; precision.compute must have 16 or 32 bits", j.precision.compute.bits);
   const bool by_kernel = f.attention.packs_by_kernel && (j.attention == attention::flash || j.attention == attention::flash3);

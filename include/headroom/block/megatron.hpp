@@ -18,6 +18,12 @@ constexpr bytes weight_gradient(const program& p, const scene& s, std::int64_t w
   return trains && !s.fuses_weight_gradients ? p.rounded(weights, s.weight_width) : bytes{0};
 }
 
+/// Bytes of so many numbers as linear layers multiply them, with the scales of their blocks.
+constexpr std::int64_t quantised_size(const scene& s, std::int64_t numbers, std::int64_t together) {
+  return checked::ceil_div(checked::mul(numbers, s.narrow_bits), 8) + (together > 0 ? checked::ceil_div(numbers, together) : 0);
+}
+constexpr bytes quantised_bytes(const program& p, const scene& s, std::int64_t numbers) { return p.rounded(quantised_size(s, numbers, s.scaled_together), 1); }
+
 /// What a linear layer saves of its input for the weight's gradient: the input itself or, in fp8, the quantised tensor that it made of
 /// it, in the layout of that multiplication (TransformerEngine pytorch/module/linear.py, update_usage before saving).
 struct operand {
@@ -26,19 +32,19 @@ struct operand {
 };
 constexpr operand operand_of(program& p, const scene& s, tensor x, bool trains) {
   if (!s.fp8) return {0, trains ? x.bit() : 0};
-  const auto quantised = p.make(p.elements(x), 1);
+  const auto quantised = p.make(quantised_size(s, p.elements(x), s.scaled_together), 1);
   return {quantised.bit(), trains ? quantised.bit() : 0};
 }
 /// The other layout of the input, in forward; the result's gradient in both, in backward.
-constexpr bytes quantised_input(const program& p, const scene& s, tensor x) { return s.fp8 && s.fp8_copies > 1 ? p.rounded(p.elements(x), 1) : bytes{0}; }
-constexpr bytes quantised_gradient(const program& p, const scene& s, tensor y) { return s.fp8 ? s.fp8_copies * p.rounded(p.elements(y), 1) : bytes{0}; }
+constexpr bytes quantised_input(const program& p, const scene& s, tensor x) { return s.fp8 && s.fp8_copies > 1 ? quantised_bytes(p, s, p.elements(x)) : bytes{0}; }
+constexpr bytes quantised_gradient(const program& p, const scene& s, tensor y) { return s.fp8 ? s.fp8_copies * quantised_bytes(p, s, p.elements(y)) : bytes{0}; }
 
 /// A column-parallel linear layer: each rank makes its share of the outputs from all tokens. Under sequence parallelism the input
 /// is gathered for a moment in forward and again in backward, where its gradient is whole, too, before it is scattered.
 constexpr tensor column(program& p, const scene& s, tensor x, std::int64_t in, std::int64_t out, bool trains) {
   const auto y = p.make(divided(s, out), s.width);
   const auto whole = checked::mul(s.tokens, in);
-  const bytes gathered = s.sequence_split > 1 ? p.rounded(whole, s.fp8 ? 1 : s.width) : bytes{0};
+  const bytes gathered = s.sequence_split > 1 ? s.fp8 ? quantised_bytes(p, s, whole) : p.rounded(whole, s.width) : bytes{0};
   const bytes gradient = s.sequence_split > 1 ? p.rounded(whole, s.width) : bytes{0};
   const auto o = operand_of(p, s, x, trains);
   p.step(x.bit(), y.bit() | o.makes,
@@ -52,7 +58,7 @@ constexpr tensor row_parallel(program& p, const scene& s, tensor x, std::int64_t
   const auto y = p.make(streamed(s, out), s.width);
   const auto whole = checked::mul(s.tokens, out);
   const bytes sums = s.sequence_split > 1 ? p.rounded(whole, s.width) : bytes{0};
-  const bytes gathered = s.sequence_split > 1 ? p.rounded(whole, s.fp8 ? 1 : s.width) : bytes{0};
+  const bytes gathered = s.sequence_split > 1 ? s.fp8 ? quantised_bytes(p, s, whole) : p.rounded(whole, s.width) : bytes{0};
   const auto o = operand_of(p, s, x, trains);
   p.step(x.bit(), y.bit() | o.makes,
          {.saves = o.saves, .forward_temporary = sums + quantised_input(p, s, x), .backward_temporary = gathered + quantised_gradient(p, s, y),

@@ -61,8 +61,11 @@ struct scene {
   std::int64_t expert_imbalance{100};
   bool fuses_weight_gradients{};     ///< added straight into the main gradient buffer: autograd makes none
   bool copies_flash_output{};        ///< flash kernel with s-b-h-d layout: its result is transposed into a copy where b > 1
-  bool fp8{};                        ///< TransformerEngine's linear layers multiply in fp8; all else stays in `width`
+  bool fp8{};                        ///< TransformerEngine's linear layers multiply in fp8 or nvfp4; all else stays in `width`
   std::int64_t fp8_copies{1};        ///< of an fp8 tensor: with its transpose
+  std::int64_t narrow_bits{8};       ///< of a number that they multiply
+  std::int64_t scaled_together{};    ///< so many numbers have one byte of scales; 0: a tensor has one scale
+  std::int64_t weights_together{};   ///< … so many of a weight
   bool keeps_returned{};             ///< what experts return stays for backward
   bool weighs_in_activation{};       ///< between experts' activation and second projection no tensor is made for the router's weights
   bool grouped_by_engine{};          ///< TransformerEngine multiplies experts' matrices, in streams of its own

@@ -21,6 +21,9 @@ struct precision {
   friend constexpr bool operator==(const precision&, const precision&) = default;
 };
 
+/// Whether matrices are multiplied in fewer than 16 bits, and what they multiply is quantised as it comes.
+constexpr bool multiplies_narrow(const precision& p) { return p.compute.bits > 0 && p.compute.bits < 16; }
+
 /// Fills formats that a recipe leaves open from those that it states: compute and gradients as parameters, reductions as gradients, no master
 /// copy, the optimizer's state as what it updates.
 constexpr void fill_open_formats(precision& p) {

@@ -276,6 +276,9 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
      "accelerators of other makers than NVIDIA have been compared with few runs (Ascend 910B, MI355X), which took from 6 % less than is predicted to 68 % more: their runtimes, "
      "libraries and collectives take what is not counted.",
      {"other_maker", reading::device, error_base::device, 40, 250}},
+    {assumption::nvfp4_by_source, without_spread::left_out,
+     "NVFP4 follows TransformerEngine's source (4 bits, a scale for 16 numbers, rows and columns apart) and has been compared with no run; what its "
+     "Hadamard transforms make for a moment is left out."},
     {assumption::corrected_by_run, without_spread::decides,
      "these numbers are corrected by a measured run (measured): what is uncertain in them is as far off as it was there, two thirds of that where the job is not "
      "that run's; ranges are what it leaves of them."},

@@ -78,9 +78,15 @@ constexpr void settle_widths(settled_job& r) {
   s.granule = s.host ? 1 : 512;
   s.autocast = p.autocast;
   s.casts_weights = p.autocast && p.parameters.width() > p.compute.width();
-  s.fp8 = p.compute.bits == 8;
-  s.fp8_copies = j.framework.fp8.scaling == fp8_scaling::tensor && j.hardware.accelerator().compute_capability >= 100 ? 1 : 2;
-  s.width = p.compute.bits >= 16 ? p.compute.width() : s.fp8 && j.framework.fp8.rest_in_fp32 ? 4 : 2;
+  s.fp8 = multiplies_narrow(p);
+  const bool blackwell = j.hardware.accelerator().compute_capability >= 100, fp4 = p.compute == formats::nvfp4, blocks = fp4 || j.framework.fp8.scaling == fp8_scaling::block;
+  s.fp8_copies = !blocks && blackwell ? 1 : 2;
+  // TransformerEngine pytorch/tensor/nvfp4_tensor.py, mxfp8_tensor.py, float8_blockwise_tensor.py get_scale_shape: a byte for 16 numbers, for 32, and four for
+  // 128, of a weight for a square of 128; the padding of scales to 128 rows and 4 blocks is left out.
+  s.narrow_bits = fp4 ? 4 : 8;
+  s.scaled_together = fp4 ? 16 : blocks ? 32 : 0;
+  s.weights_together = blocks && !blackwell ? 128 * 128 / 4 : s.scaled_together;
+  s.width = !s.fp8 ? p.compute.width() : j.framework.fp8.rest_in_fp32 ? 4 : 2;
   s.residual_width = p.autocast ? p.parameters.width() : s.width;
   if (r.model.fp32_residual) s.residual_width = 4;
   s.weight_width = p.autocast ? p.parameters.width() : s.width;

@@ -160,6 +160,7 @@ constexpr settled_job settle_checked(const job& j, std::size_t kind = 0) {
   if (j.framework.modules.megatron()) {
     if (j.framework.optimizer.precision_aware && j.framework.optimizer.unscales_moments && r.optimizer.state.width() < 4) r.assumptions.add(assumption::moments_copied_for_step);
     if (j.framework.graphs.capture != graph_capture::none && j.framework.graphs.modules == 0) r.assumptions.add(assumption::graphs_as_eager);
+    if (r.precision.compute == formats::nvfp4) r.assumptions.add(assumption::nvfp4_by_source);
     if (j.framework.fp8.ends_in_bf16 && r.layer.fp8) r.assumptions.add(assumption::fp8_in_all_layers);
     if (j.framework.pipeline.overlaps_experts) r.assumptions.add(assumption::experts_overlap_in_turn);
     if (properties_of(j.parallel.schedule).splits_backward) r.assumptions.add(assumption::zero_bubble_defers_all);

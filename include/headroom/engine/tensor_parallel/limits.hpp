@@ -58,7 +58,7 @@ constexpr objection check_megatron_encoder(const job& j, const No& no) {
       (m.classes > 0 && (m.classes != 2 || !m.pooler)))
     return no("headroom: for megatron an encoder (model.bidirectional) must be BERT as Megatron builds it: learned positions, a norm before each half and at the end, none behind the embedding", m.label);
   if (j.parallel.context > 1) return no("headroom: Megatron's BERT has no context parallelism; parallel.context must be 1", j.parallel.context);
-  if (j.sharding.gathers_units() || j.optimizer.vector_moments > 0 || j.precision.compute.bits == 8)
+  if (j.sharding.gathers_units() || j.optimizer.vector_moments > 0 || multiplies_narrow(j.precision))
     return no("headroom: Megatron-FSDP, Muon and fp8 are not modelled for encoders under megatron by this version; precision.compute must have 16 or 32 bits");
   return {};
 }
@@ -74,7 +74,7 @@ constexpr objection check_megatron_decoder(const job& j, const No& no) {
   const auto& p = j.parallel;
   if (p.pipeline > 1 || p.virtual_pipeline > 1 || p.context > 1) return no("headroom: pipeline stages and context parallelism of T5 are not modelled for megatron by this version; parallel.pipeline and context must be 1; pipeline", p.pipeline);
   if (p.sequence && (e.sequence > 0 ? e.sequence : j.batch.sequence) % p.tensor != 0) return no("headroom: with parallel.sequence, model.encoder.sequence must be a multiple of parallel.tensor; sequence", e.sequence);
-  if (j.sharding.gathers_units() || j.optimizer.vector_moments > 0 || j.precision.compute.bits == 8 || j.recompute.mode != recompute_mode::none)
+  if (j.sharding.gathers_units() || j.optimizer.vector_moments > 0 || multiplies_narrow(j.precision) || j.recompute.mode != recompute_mode::none)
     return no("headroom: Megatron-FSDP, Muon, fp8 and recompute are not modelled for T5 under megatron by this version; recompute must be \"none\", precision.compute have 16 or 32 bits");
   if (j.framework.graphs.capture != graph_capture::none || j.offload.activations != place::on_gpu)
     return no("headroom: CUDA graphs and offloaded activations are not modelled for T5 under megatron by this version; offload.activations must be \"gpu\"");
@@ -85,7 +85,7 @@ constexpr objection check_megatron_decoder(const job& j, const No& no) {
 template <class No>
 constexpr objection check_layer_wise(const job& j, const No& no) {
   if (j.parallel.replicate > 1) return no("headroom: Muon's layer-wise optimizer has no instances; parallel.replicate must be 1", j.parallel.replicate);
-  if (j.framework.optimizer.precision_aware || j.precision.compute.bits == 8)
+  if (j.framework.optimizer.precision_aware || multiplies_narrow(j.precision))
     return no("headroom: Muon's layer-wise optimizer with fp8 or a precision-aware optimizer is not modelled by this version; precision.compute must have 16 or 32 bits");
   if (j.model.mtp_layers > 0) return no("headroom: multi-token prediction under Muon's layer-wise optimizer is not modelled by this version; model.mtp_layers must be 0", j.model.mtp_layers);
   return {};
@@ -157,7 +157,7 @@ constexpr objection check_megatron_adapters(const job& j, const No& no) {
     return no("headroom: Megatron's q, k and v are one layer, and gate and up are; adapter.targets must have all or none of each");
   if (m.latent() || m.pattern.given() || m.bidirectional || m.encoder.layers > 0 || m.mtp_layers > 0 || (m.classes > 0 && traits_of(j.objective.kind).vocabulary))
     return no("headroom: adapters under megatron are modelled for decoders with ordinary attention and without multi-token prediction by this version", m.label);
-  if (j.precision.compute.bits == 8 || j.sharding.gathers_units() || j.optimizer.vector_moments > 0 || j.framework.graphs.capture != graph_capture::none || j.offload.activations != place::on_gpu ||
+  if (multiplies_narrow(j.precision) || j.sharding.gathers_units() || j.optimizer.vector_moments > 0 || j.framework.graphs.capture != graph_capture::none || j.offload.activations != place::on_gpu ||
       properties_of(j.parallel.schedule).splits_backward)
     return no("headroom: adapters under megatron are not modelled with fp8, Megatron-FSDP, Muon, CUDA graphs, offloaded activations or schedules that split backward by this version; adapter.rank", a.rank);
   return {};
@@ -181,12 +181,16 @@ constexpr objection check_megatron_states(const job& j, const No& no) {
     return no("headroom: for megatron sharding.kind must be none, ddp, megatron-distributed-optimizer or megatron-fsdp");
   if (j.sharding.gathers_units())
     if (const auto why = check_megatron_fsdp(j, no)) return why;
-  if (compute.bits == 8 && j.framework.modules.local()) return no("headroom: fp8 needs TransformerEngine: framework.options.transformer-impl must not be local");
+  if (multiplies_narrow(j.precision) && j.framework.modules.local()) return no("headroom: fp8 needs TransformerEngine: framework.options.transformer-impl must not be local");
   if (j.precision.parameters.bits == 8 && compute.bits != 8) return no("headroom: fp8 parameters need precision.compute fp8; found bits", compute.bits);
+  // TransformerEngine pytorch/quantization.py check_nvfp4_support: compute capability 10.0.
+  if (compute == formats::nvfp4 && j.hardware.accelerator().compute_capability < 100) return no("headroom: nvfp4 needs Blackwell's tensor cores: hardware.gpu must be of compute capability 10.0 or higher", j.hardware.accelerator().label);
+  if (compute == formats::nvfp4 && j.sharding.gathers_units()) return no("headroom: nvfp4 under Megatron-FSDP is not modelled by this version; sharding.kind must be none, ddp or megatron-distributed-optimizer");
   if (j.optimizer.vector_moments > 0 && j.sharding.distributes_optimizer())
     if (const auto why = check_layer_wise(j, no)) return why;
   const bool own_code = j.optimizer.by_tensor != nullptr && j.optimizer.by_tensor != &updates::one_kernel && j.optimizer.vector_moments == 0;
-  if (own_code || j.optimizer.extent != state_extent::full || j.optimizer.state.quantised() || j.optimizer.paged_from > 0 || j.optimizer.blocks > 0 || j.optimizer.in_backward)
+  if (own_code || j.optimizer.extent != state_extent::full || j.optimizer.state.quantised() || j.optimizer.paged_from > 0 || j.optimizer.blocks > 0 || j.optimizer.in_backward || j.optimizer.foreach_copies > 0 ||
+      j.optimizer.compensates || j.optimizer.moments > 2)
     return no("headroom: for megatron the optimizer must be adamw, sgd, sgd-momentum, lion, adagrad or muon");
   const bool sees = j.model.vision.layers > 0;
   if (j.batch.images.none) return no("headroom: a tower that never runs is not modelled over Megatron's layers by this version; leave batch.images.none out");
@@ -224,7 +228,7 @@ constexpr objection check_megatron_graphs(const job& j, const No& no) {
   if (o.activations == place::on_gpu) return {};
   if (f.checkpointing.offloaded_modules == 0 || full)
     return no("headroom: for megatron offload.activations needs framework.options.offload-modules (attn_norm, qkv_linear, core_attn, attn_proj, mlp_norm, expert_fc1, moe_act), and no full recompute");
-  if (j.precision.compute.bits == 8 || !plain)
+  if (multiplies_narrow(j.precision) || !plain)
     return no("headroom: offloaded modules are not modelled with fp8 or for the zero-bubble and dualpipe schedules by this version; framework", f.label);
   return {};
 }

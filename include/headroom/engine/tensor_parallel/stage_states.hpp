@@ -4,6 +4,7 @@
 // Sources: Megatron-LM core/optimizer/distrib_optimizer.py, core/distributed/param_and_grad_buffer.py.
 #pragma once
 
+#include <headroom/block/megatron.hpp>
 #include <headroom/engine/tensor_parallel/deepspeed_states.hpp>
 #include <headroom/engine/tensor_parallel/nanotron_states.hpp>
 #include <headroom/settle/objective.hpp>
@@ -93,7 +94,7 @@ constexpr breakdown states_of_stage(const settled_job& s, const stage_weights& a
   b[row::model_parameters] = share(frozen, s.layer.width < 2 ? 2 : s.layer.width) + share(all.dense + all.experts, fp8_only ? s.layer.width : p.parameters.width());
   if (s.source->adapter.active()) b[row::adapters] = share(whole, p.parameters.width());
   if (s.layer.fp8) {
-    const auto copies = share(w.linear, s.layer.fp8_copies);
+    const bytes copies{s.layer.fp8_copies * megatron::quantised_size(s.layer, w.linear.count(), s.layer.weights_together)};
     if (fp8_only)
       b[row::model_parameters] += copies - share(w.linear, s.layer.width);
     else

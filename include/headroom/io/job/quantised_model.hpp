@@ -36,7 +36,10 @@ inline number_format stored_format(const json_value& said, const std::string& pa
   if (method == "fp8" || method == "mxfp4") return {};
   if (method == "bitsandbytes") {
     if (on("load_in_8bit")) return formats::int8;
-    return on("bnb_4bit_use_double_quant") ? formats::nf4_double : formats::nf4;
+    const auto code = said.find("bnb_4bit_quant_type");
+    const bool normal = code != said.end() && *code == "nf4";  // BitsAndBytesConfig: "fp4" where nothing is said
+    if (on("bnb_4bit_use_double_quant")) return normal ? formats::nf4_double : formats::fp4_double;
+    return normal ? formats::nf4 : formats::fp4;
   }
   const auto bits = number("bits", "w_bit", 0), group = number("group_size", "q_group_size", 128);
   if (method == "gptq" && group == 128 && (bits == 4 || bits == 8)) return bits == 4 ? formats::gptq_int4 : formats::gptq_int8;

@@ -31,7 +31,7 @@ inline void factory_parts(json_value& a, const job& j, std::string_view target) 
     auto names = adapted_modules(l.targets, j.model, "adapter.targets", target);
     a.update({{"lora_rank", l.rank}, {"lora_target", names.is_string() ? json_value("all") : names}, {"lora_dropout", static_cast<double>(l.dropout.per_million) / 1e6}, {"use_dora", l.kind == adapter_kind::dora}});
     if (!l.modules_to_save.empty()) a["additional_target"] = adapted_modules(l.modules_to_save, j.model, "adapter.modules_to_save", target);
-    if (l.base.quantised()) a.update({{"quantization_bit", l.base == formats::int8 ? 8 : 4}, {"quantization_method", "bnb"}, {"quantization_type", "nf4"}, {"double_quantization", l.base == formats::nf4_double}});
+    if (l.base.quantised()) a.update({{"quantization_bit", l.base == formats::int8 ? 8 : 4}, {"quantization_method", "bnb"}, {"quantization_type", l.base == formats::fp4 || l.base == formats::fp4_double ? "fp4" : "nf4"}, {"double_quantization", l.base == formats::nf4_double || l.base == formats::fp4_double}});
     return;
   }
   if (j.model.vision.layers > 0) {

@@ -53,9 +53,10 @@ inline std::string megatron_layout(const job& j) {
 inline void megatron_formats(json_value& a, const job& j) {
   const auto& p = j.precision;
   const bool half = p.compute == formats::fp16;
-  const bool eight = p.compute == formats::fp8;
+  const bool eight = p.compute == formats::fp8, narrow = multiplies_narrow(p);
   if (half) a["fp16"] = true;
-  if (p.compute == formats::bf16 || eight) a["bf16"] = true;
+  if (p.compute == formats::bf16 || narrow) a["bf16"] = true;
+  if (p.compute == formats::nvfp4) a["fp4-format"] = "e2m1";
   if (eight && !a.contains("fp8-format")) a["fp8-format"] = "hybrid";
   if (p.parameters == formats::fp8) a["fp8-param-gather"] = true;
   if (j.sharding.kind == sharding_kind::megatron_fsdp) {
@@ -64,7 +65,7 @@ inline void megatron_formats(json_value& a, const job& j) {
     return;
   }
   if (half && p.gradients == formats::fp32) a["accumulate-allreduce-grads-in-fp32"] = true;
-  if (!half && p.gradients == formats::bf16 && (p.compute == formats::bf16 || eight)) a["main-grads-dtype"] = "bf16";
+  if (!half && p.gradients == formats::bf16 && (p.compute == formats::bf16 || narrow)) a["main-grads-dtype"] = "bf16";
   if (p.compute != formats::fp32 && p.state != formats::fp32) a.update({{"exp-avg-dtype", format_name(p.state)}, {"exp-avg-sq-dtype", format_name(p.state)}});
 }
 

@@ -109,10 +109,10 @@ class litgpt_config {
   void adapters(const std::string& format, const std::string& quantised) {
     const auto place = k_.place("quantize");
     auto base = format;
-    if (quantised == "bnb.nf4" || quantised == "bnb.nf4-dq")
-      base = quantised == "bnb.nf4" ? "nf4" : "nf4-double";
+    if (quantised == "bnb.nf4" || quantised == "bnb.nf4-dq" || quantised == "bnb.fp4" || quantised == "bnb.fp4-dq")
+      base = quantised.substr(4, 3) + (quantised.ends_with("-dq") ? "-double" : "");
     else if (!quantised.empty())
-      fail("headroom: " + place + ": quantize " + in_quotes(quantised) + " is not modelled by this version; accepted: bnb.nf4, bnb.nf4-dq");
+      fail("headroom: " + place + ": quantize " + in_quotes(quantised) + " is not modelled by this version; accepted: bnb.nf4, bnb.nf4-dq, bnb.fp4, bnb.fp4-dq");
     if (!quantised.empty() && each_ * nodes_ > 1) fail("headroom: " + place + ": litgpt refuses quantize on more than one GPU");
     auto targets = json_value::array();
     const auto target = [&](const char* key, bool otherwise, std::initializer_list<const char*> modules) {

@@ -150,7 +150,7 @@ class megatron_arguments {
     if (half) {
       const auto* sums = wide ? "fp32" : "fp16";
       d_->replace("precision", json_value{{"parameters", "fp16"}, {"compute", "fp16"}, {"gradients", sums}, {"reduce", sums}, {"master", "fp32"}, {"state", "fp32"}}, v_.place("fp16"));
-    } else if (!brain && !v_.has("fp8-format")) {
+    } else if (!brain && !v_.has("fp8-format") && !v_.has("fp4-format")) {
       d_->replace("precision", "fp32", v_.source());
     }
   }

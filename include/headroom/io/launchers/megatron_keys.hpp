@@ -63,7 +63,7 @@ inline constexpr std::string_view megatron_refused =
     "expert-tensor-parallel-num-weight-shards|export-default-te-spec|export-force-local-attention|export-kd-cfg|export-kd-teacher-ckpt-format|export-kd-teacher-load|"
     "export-kd-teacher-model-config|export-kv-cache-quant|export-moe-apply-probs-on-input|export-offline-model|export-qk-l2-norm|export-quant-cfg|"
     "export-real-quant-cfg|export-te-mcore-model|fake-process-group|flash-attention-version|flextron|fp16-lm-cross-entropy|fp32-allreduce|fp32-embedding|"
-    "fp32-layernorm|fp32-residual-connection|fp32-tokentypes|fp4-format|fp4-param-gather|fp4-quantizer-factory|fp8-output-proj|fp8-quantizer-factory|"
+    "fp32-layernorm|fp32-residual-connection|fp32-tokentypes|fp4-param-gather|fp4-quantizer-factory|fp8-output-proj|fp8-quantizer-factory|"
     "freeze-all-layers|freeze-base-for-mtp|fsdp-db-use-persist-buf-on-alloc-fail|fused-residual-rmsnorm|gtp-expert-remat-nccl-ub|"
     "gtp-remat-nccl-ub|gtp-remat-opt-in-modules|gtp-remat-reduce-scatter-with-fp32-accumulation|heterogeneous-layers-config-encoded-json|"
     "heterogeneous-layers-config-path|high-priority-a2a-comm-stream|high-priority-stream-groups|hybrid-context-parallel|hybrid-layer-pattern|hybrid-override-pattern|"

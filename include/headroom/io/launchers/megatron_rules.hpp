@@ -61,7 +61,7 @@ class megatron_rules {
   }
   /// Options of the framework, and the rule for all that nothing read.
   void rest() {
-    const bool fp8 = v_->has("fp8-format");
+    const bool fp8 = v_->has("fp8-format") || v_->has("fp4-format");
     for (const auto& [key, value] : v_->all().items()) {
       if (!given(v_->all(), key) || is_refused(key)) continue;
       if (key == "use-tp-pp-dp-mapping") {  // the order of ranks: tp-cp-ep-pp-dp instead of tp-cp-ep-dp-pp (initialize.py)

@@ -243,8 +243,7 @@ class swift_arguments {
     if (!method.empty() && method != "bnb") fail("headroom: " + v_->place("quant_method") + ": quant_method " + in_quotes(method) + " is not modelled by this version; accepted: bnb");
     const auto bits = whole_at(*said, std::string{called}, 1, 8);
     if (bits != 4 && bits != 8) fail("headroom: " + v_->place(called) + ": " + std::string{called} + " must be 4 or 8 with bnb");
-    if (bits == 4 && kind != "nf4") fail("headroom: bnb_4bit_quant_type \"fp4\" is not modelled by this version; accepted: nf4");
-    return bits == 8 ? "int8" : twice ? "nf4-double" : "nf4";
+    return bits == 8 ? "int8" : twice ? kind + "-double" : kind;
   }
   /// lora_llm: LoRA without dropout on the language model's matrices, beside a tower and a projector that train whole (swift/tuner_plugin/lora_llm.py).
   /// DeepSpeed has them all in one format.

@@ -152,8 +152,9 @@ class adapter_arguments {
     const auto word = what == nullptr ? std::string{b.kind_default} : string_at(*what, std::string{kind});
     const bool doubled = twice == nullptr ? b.nested_default : truth(*twice, std::string{nested});
     const bool both = !b.double_by.empty() && v_->on(b.double_by);
-    if (n == 4 && (word != "nf4" || (!b.double_by.empty() && !both))) fail("headroom: " + v_->place(kind) + ": " + std::string{kind} + " " + in_quotes(word) + " is not modelled by this version; accepted: nf4");
-    quantised_ = n == 8 ? "int8" : doubled || both ? "nf4-double" : "nf4";
+    const auto code = !b.double_by.empty() && !both ? std::string{"fp4"} : word;
+    if (n == 4 && code != "nf4" && code != "fp4") fail("headroom: " + v_->place(kind) + ": " + std::string{kind} + " " + in_quotes(word) + " is not modelled by this version; accepted: nf4, fp4");
+    quantised_ = n == 8 ? "int8" : doubled || both ? code + "-double" : code;
   }
 
   draft* d_;
@@ -238,8 +239,7 @@ class factory_adapters {
     if (bits == 0) return {};
     if (type != "lora") fail("headroom: quantization_bit needs finetuning_type \"lora\"");
     if (method == "hqq" || method == "eetq" || (bits != 4 && bits != 8)) fail("headroom: quantization_bit " + std::to_string(bits) + " by " + method + " is not modelled by this version; accepted: 4 and 8 by bnb");
-    if (bits == 4 && kind != "nf4") fail("headroom: quantization_type \"fp4\" is not modelled by this version; accepted: nf4");
-    return bits == 8 ? "int8" : twice ? "nf4-double" : "nf4";
+    return bits == 8 ? "int8" : twice ? kind + "-double" : kind;
   }
   void freeze(std::int64_t count, const std::string& modules) {
     if (!d_->has({"model"})) fail("headroom: finetuning_type \"freeze\" counts layers: give the model first, with --model or its config.json before this file");

@@ -49,16 +49,18 @@ inline void apply_megatron_formats(job& j, key_reader& k, const option_merger& m
     if (word != "hybrid" && word != "e4m3") wrong_value(k.at("fp8-format"), "\"hybrid\" or \"e4m3\"", *v);
     apply(k.at("fp8-format"), &precision::compute, "compute", formats::fp8);
   }
+  if (const auto* v = k.take("fp4-format"); v != nullptr) {
+    if (string_at(*v, k.at("fp4-format"), "\"e2m1\"") != "e2m1") wrong_value(k.at("fp4-format"), "\"e2m1\"", *v);
+    apply(k.at("fp4-format"), &precision::compute, "compute", formats::nvfp4);
+  }
+  if (const auto* v = k.take("fp4-recipe"); v != nullptr && string_at(*v, k.at("fp4-recipe"), "\"nvfp4\"") != "nvfp4")
+    fail("headroom: " + k.at("fp4-recipe") + " " + in_quotes(v->get<std::string>()) + " is not modelled by this version; accepted: nvfp4");
   if (const auto* v = k.take("fp8-recipe"); v != nullptr) {
     const auto& word = string_at(*v, k.at("fp8-recipe"), "\"tensorwise\", \"delayed\", \"blockwise\" or \"mxfp8\"");
     const bool whole = word == "tensorwise" || word == "delayed";
     if (!whole && word != "blockwise" && word != "mxfp8") wrong_value(k.at("fp8-recipe"), "\"tensorwise\", \"delayed\", \"blockwise\" or \"mxfp8\"", *v);
     j.framework.fp8.scaling = whole ? fp8_scaling::tensor : fp8_scaling::block;
     j.framework.fp8.names_recipe = word != "delayed";
-  }
-  if (const auto* v = k.take("fp4-format"); v != nullptr) {
-    if (string_at(*v, k.at("fp4-format"), "\"e2m1\"") != "e2m1") wrong_value(k.at("fp4-format"), "\"e2m1\"", *v);
-    apply(k.at("fp4-format"), &precision::compute, "compute", formats::nvfp4);
   }
   if (const auto* v = k.take("fp8-param-gather"); v != nullptr && flag_at(*v, k.at("fp8-param-gather")))
     apply(k.at("fp8-param-gather"), &precision::parameters, "parameters", formats::fp8);

@@ -90,7 +90,7 @@ inline constexpr std::string_view megatron_parts =
     "cpu-offloading-retain-pinned-cpu-buffers|curr-iteration|disable-budget|disable-dsa-indexer-rotate-activation|disable-dsa-indexer-scoring-relu|"
     "disable-mamba-mem-eff-path|distill-coeff|dsa-indexer-head-dim|dsa-indexer-k-norm-fp32|dsa-indexer-loss-coeff|dsa-indexer-n-heads|dsa-indexer-rope-interleaved|"
     "dsa-indexer-skip-topk-offset|dsa-indexer-topk|dsa-indexer-topk-freq|dsa-indexer-use-sparse-loss|dsa-kernel-backend|emb-int-list|emb-per-list|flex-hetero-ffn|"
-    "flex-hetero-mamba|flex-hetero-moe-expert|flex-strict|flextron-config-file|force-emb|force-mamba|force-mlp|force-router-skip|fp4-recipe|freeze-model|"
+    "flex-hetero-mamba|flex-hetero-moe-expert|flex-strict|flextron-config-file|force-emb|force-mamba|force-mlp|force-router-skip|freeze-model|"
     "freeze-router|gdp-cutedsl-kernel|gdp-num-chunk-states-to-recompute|gdp-num-householder|grpo-clamp-eps-lower|grpo-clamp-eps-upper|grpo-default-temperature|"
     "grpo-default-top-p|grpo-entropy-term-weight|grpo-filter-groups-with-same-reward|grpo-group-size|grpo-iterations|grpo-kl-beta|grpo-prompts-per-step|"
     "hard-sample-th|is-flex-eval|kitchen-attention-backend|langrl-env-config|langrl-external-server|langrl-inference-server-conversation-template|"
