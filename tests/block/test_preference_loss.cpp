@@ -28,6 +28,7 @@ objective method_of(const std::string& program) {
   if (program == "ms-swift-3.5-dpo-sft") return {.kind = objective_kind::dpo, .code = method_code::ms_swift_3_5, .sft_weight = 100'000};
   if (program == "ms-swift-3.4-dpo") return {.kind = objective_kind::dpo, .code = method_code::ms_swift_3_4};
   if (program == "ms-swift-3.4-dpo-sft") return {.kind = objective_kind::dpo, .code = method_code::ms_swift_3_4, .sft_weight = 100'000};
+  if (program == "ms-swift-3.11-gkd-jsd") return {.kind = objective_kind::distill, .code = method_code::ms_swift_3_11};
   if (program == "ms-swift-4.6-gkd-jsd") return {.kind = objective_kind::distill, .code = method_code::ms_swift};
   if (program == "ms-swift-4.6-gkd-forward") return {.kind = objective_kind::distill, .code = method_code::ms_swift, .divergence = divergence_kind::forward};
   if (program == "ms-swift-4.6-gkd-reverse") return {.kind = objective_kind::distill, .code = method_code::ms_swift, .divergence = divergence_kind::reverse};
@@ -93,7 +94,7 @@ TEST_CASE("as counted, to a hundredth of the logits' number") {
     CHECK(std::abs(got.backward - r["backward_peak"].get<double>()) < close);
     ++seen;
   }
-  CHECK(seen == 105);
+  CHECK(seen == 109);
 }
 
 // OpenRLHF's fine-tuning: bf16 logits are made fp32, which flash-attn's kernel saves; in backward their gradient stands beside them

@@ -15,7 +15,9 @@ constexpr tensor divergence_from_teacher(program& p, const scene& s, tensor logi
   const auto of = [&](tensor_set reads, tensor y, const operation_details& d = {}) { p.step(reads, y.bit(), d); return y; };
   p.other_here();
   const auto theirs_raw = others_logits(p, s, p.width(logits));
-  const auto x = without_last(p, s, logits), t = without_last(p, s, theirs_raw);
+  // ms-swift's are copies of the tokens that have a label, all of them here; the models' outputs name the logits all the same.
+  const auto read = [&](tensor raw) { return s.scoring.selects ? named(of(raw.bit(), like(raw))) : without_last(p, s, raw); };
+  const auto x = read(logits), t = read(theirs_raw);
   const auto scaled = named(of(x.bit(), like(x))), scaled_t = named(of(t.bit(), like(t)));
   const auto own = like(x), theirs = named(of(scaled_t.bit(), like(t)));
   p.step(scaled.bit(), own.bit(), {.saves = own.bit()});
@@ -35,7 +37,7 @@ constexpr tensor divergence_from_teacher(program& p, const scene& s, tensor logi
   p.hold_in_forward(from_own);
   const auto part_t = of(from_t.bit(), like(x)), part = of(from_own.bit(), like(x)), sum = like(x);
   p.step(part_t | part, sum.bit(), {.passes_gradient = true});
-  const auto masked = of(sum.bit(), like(x)), scalar = p.make(1, 4);
+  const auto masked = s.scoring.selects ? sum : of(sum.bit(), like(x)), scalar = p.make(1, 4);
   p.step(masked.bit(), scalar.bit());
   return scalar;
 }

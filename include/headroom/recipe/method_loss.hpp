@@ -53,6 +53,7 @@ struct method_loss {
   bool repads{};                   ///< texts of such a row are copied, each into a row of its own, before one position of each is read
   bool of_two_words{};             ///< a score is the difference of two words' logits
   bool in_pieces{};                ///< a divergence is computed of 512 tokens at a time, of copies of both models' logits
+  bool selects{};                  ///< … or of all tokens at once, of such copies
   bool divergence{};               ///< a divergence from the teacher's distribution instead of scores
   divergence_kind towards{};
   std::int32_t top{};              ///< of the teacher's logits so many a token are compared; 0: all
@@ -65,6 +66,8 @@ struct method_loss {
 /// ms-swift swift/rlhf_trainers/dpo_trainer.py concatenated_forward, kto_trainer.py forward, gkd_loss.py and rlhf_mixin.py get_per_token_logps (the
 /// likelihood from scores since 19b34bc5c of 2025-06-11; label by label since c60ceecfe of 2025-05-15, get_batch_logps and get_nll_loss before); LLaMA-Factory
 /// src/llamafactory/train/dpo/trainer.py concatenated_forward and trainer_utils.py get_batch_logps; OpenRLHF openrlhf/models/actor.py forward.
+/// GKD of ms-swift up to 3.11: TRL's divergence, of the tokens that have a label (swift/trainers/rlhf_trainer/gkd_trainer.py compute_loss; in pieces
+/// since b3d0d794e of 2025-12-23).
 /// GRPO and RLOO: TRL trl/trainer/grpo_trainer.py _get_per_token_logps_and_entropies: in place since 1.0 (c49f3753e of 2026-03-10, rloo_trainer.py
 /// f18d59425), a copy before; entropies 128 tokens at a time since 0.23 (deae7e00b of 2025-09-04), sample by sample since 0.20 (7e8ef867a of
 /// 2025-06-25), none before; ms-swift swift/rlhf_trainers/grpo_trainer.py
@@ -80,6 +83,7 @@ constexpr method_loss loss_of(const objective& o, bool kernels) {
   const auto half = o.kind == objective_kind::orpo || o.kind == objective_kind::cpo ? half_entropy::before : half_entropy::none;
   const bool compares = traits_of(o.kind).reference;
   if (traits_of(o.kind).teacher && o.code == method_code::ms_swift) return {.shifts = false, .names_reference = true, .in_pieces = true, .divergence = true, .towards = o.divergence, .top = o.top_logits};
+  if (distils_by_swift(o)) return {.shifts = false, .names_reference = true, .selects = true, .divergence = true};
   if (traits_of(o.kind).teacher) return {.names_reference = true, .divergence = true};
   if (o.kind == objective_kind::online_dpo) return {.scores = label_scores::whole, .names_logits = false, .reads_completion = true};
   if (o.kind == objective_kind::ppo) switch (o.code) {
@@ -143,6 +147,7 @@ constexpr bool models_loss(const objective& o) {
     case method_code::trl: return true;
     case method_code::trl_0_28: return is(dpo);
     case method_code::trl_0_14: return is(dpo, orpo, cpo, simpo);
+    case method_code::ms_swift_3_11: return is(distill);
     case method_code::ms_swift_3_5:
     case method_code::ms_swift_3_4: return is(dpo);
     case method_code::ms_swift: return is(dpo, kto, orpo, cpo, simpo, distill, reward, classification, embedding, rerank);

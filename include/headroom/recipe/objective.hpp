@@ -12,7 +12,7 @@ namespace headroom {
 enum class objective_kind : std::uint8_t { sft, dpo, kto, orpo, cpo, simpo, reward, classification, embedding, rerank, distill, online_dpo, ppo, grpo, rloo };
 
 /// Whose code runs the method. Where its loss changed, an older release has a name of its own.
-enum class method_code : std::uint8_t { unset, trl, trl_0_29, trl_0_28, trl_0_22, trl_0_19, trl_0_14, ms_swift, ms_swift_3_5, ms_swift_3_4, ms_swift_megatron, ms_swift_megatron_3_12, ms_swift_megatron_3_8, llama_factory, openrlhf, verl, nemo_rl, slime, deepspeed_chat, medicalgpt };
+enum class method_code : std::uint8_t { unset, trl, trl_0_29, trl_0_28, trl_0_22, trl_0_19, trl_0_14, ms_swift, ms_swift_3_11, ms_swift_3_5, ms_swift_3_4, ms_swift_megatron, ms_swift_megatron_3_12, ms_swift_megatron_3_8, llama_factory, openrlhf, verl, nemo_rl, slime, deepspeed_chat, medicalgpt };
 
 /// How the reference's log-probabilities come about: by a copy of the model; by the model with its adapters switched off; by weights that are
 /// swapped in from the host; once, before the first step, so that they are data; or there is none.
@@ -104,8 +104,11 @@ constexpr std::int64_t sequences_of(const objective& o) { return o.texts > 0 ? o
 /// Methods that train on what the model generates.
 constexpr bool generates(objective_kind k) { return k == objective_kind::online_dpo || k == objective_kind::ppo || k == objective_kind::grpo || k == objective_kind::rloo; }
 
+/// ms-swift's distillation, of any release that is modelled.
+constexpr bool distils_by_swift(const objective& o) { return o.kind == objective_kind::distill && (o.code == method_code::ms_swift || o.code == method_code::ms_swift_3_11); }
+
 /// … or may: ms-swift's distillation learns from answers of the student's own, where a rollout is given (swift/rlhf_trainers/gkd_trainer.py _rollout_samples).
-constexpr bool may_generate(const objective& o) { return generates(o.kind) || (o.kind == objective_kind::distill && o.code == method_code::ms_swift); }
+constexpr bool may_generate(const objective& o) { return generates(o.kind) || distils_by_swift(o); }
 
 /// Methods that generate and score the completions before they train on them. Online DPO compares them with the reference while it trains.
 constexpr bool scores_first(objective_kind k) { return generates(k) && k != objective_kind::online_dpo; }

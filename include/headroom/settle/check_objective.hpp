@@ -13,7 +13,7 @@ namespace headroom::detail {
 template <class No>
 constexpr objection check_reference(const job& j, const No& no) {
   const auto way = j.objective.reference;
-  const bool distils = traits_of(j.objective.kind).teacher && j.objective.code == method_code::ms_swift;
+  const bool distils = distils_by_swift(j.objective);
   if (distils && way != reference_way::unset && way != reference_way::adapter_off)
     return no("headroom: a distillation's teacher may be the trained model with its adapters switched off; objective.reference must be adapter-off, or left out beside objective.teacher");
   if (!distils && !traits_of(j.objective.kind).reference && way != reference_way::unset && way != reference_way::none)
@@ -79,7 +79,7 @@ template <class No>
 constexpr objection check_teacher(const job& j, const No& no) {
   const auto& o = j.objective;
   const auto& t = o.frozen;
-  const bool swift = o.code == method_code::ms_swift, over_megatron = o.code == method_code::ms_swift_megatron;
+  const bool swift = o.code == method_code::ms_swift || o.code == method_code::ms_swift_3_11, over_megatron = o.code == method_code::ms_swift_megatron;
   if (o.texts != 0 && o.kind != objective_kind::embedding && o.kind != objective_kind::rerank) return no("headroom: objective.texts is of embeddings and rerankers; objective.kind must be \"embedding\" or \"rerank\"");
   if (o.texts < 0 || o.texts > 1024) return no("headroom: objective.texts must be from 1 to 1024", o.texts);
   if (o.generative && (o.kind != objective_kind::rerank || !(swift || over_megatron))) return no("headroom: objective.generative is of ms-swift's rerankers; objective.kind must be \"rerank\", and objective.trainer \"ms-swift\" or \"ms-swift-megatron\"");
@@ -89,6 +89,7 @@ constexpr objection check_teacher(const job& j, const No& no) {
   }
   if (o.code != method_code::unset && o.code != method_code::trl && !swift) return no("headroom: distillation is modelled by this version as TRL's and ms-swift's GKD trainers compute it; objective.trainer must be \"trl\" or \"ms-swift\"");
   if (!swift && (o.divergence != divergence_kind::jensen_shannon || o.top_logits != 0)) return no("headroom: objective.divergence and top_logits are modelled as ms-swift computes them; objective.trainer must be \"ms-swift\"");
+  if (o.code == method_code::ms_swift_3_11 && (o.divergence != divergence_kind::jensen_shannon || o.top_logits != 0)) return no("headroom: of ms-swift's distillation up to 3.11 the Jensen-Shannon divergence of all logits is modelled; objective.trainer must be \"ms-swift\", or divergence and top_logits left out");
   if (o.top_logits < 0 || o.top_logits > j.model.vocab) return no("headroom: objective.top_logits must be from 0 to the vocabulary", o.top_logits);
   if (t.given() && o.reference == reference_way::adapter_off) return no("headroom: a distillation has one teacher: objective.teacher, or the model with its adapters switched off (objective.reference)");
   if (!t.given() && (o.reference == reference_way::adapter_off || o.top_logits > 0)) return {};

@@ -12,6 +12,18 @@ namespace headroom::detail {
 
 constexpr std::int64_t largest_length = std::int64_t{1} << 40;
 
+/// On GPUs of its own, of the kind that trains, where it is said how much of them it takes: whether it starts there.
+template <class No>
+constexpr objection check_engine_alone(const job& j, const No& no) {
+  const auto& r = j.rollout;
+  if (const auto why = check_generated(j.model, r.tensor, no)) return why;
+  if (const auto why = check_divided(j.model, weights_of(j.model), r.tensor, r.weight_format(), no)) return why;
+  if (r.cache_format().quantised() || r.cache_format().width() < 1) return no("headroom: rollout.kv_format must be bf16, fp16, fp32 or fp8");
+  for (std::size_t kind = 0; kind < j.hardware.kinds(); ++kind)
+    if (const auto why = check_start(j.model, r, engine_memory_of(j.model, weights_of(j.model), r, j.hardware.accelerator(kind).memory, j.hardware.taken))) return no(why.sentence, why.found);
+  return {};
+}
+
 /// What decides how much an engine takes, and has no default that all programs share.
 template <class No>
 constexpr objection check_engine(const job& j, const No& no) {
@@ -27,7 +39,7 @@ constexpr objection check_engine(const job& j, const No& no) {
   if (r.gpus > 0 && (r.placement != rollout_place::separate || r.gpus % r.tensor != 0)) return no("headroom: rollout.gpus is for an engine that is \"separate\", and must be a multiple of rollout.tensor", r.gpus);
   if (r.placement == rollout_place::separate) {
     if (r.sleep > 0 || !r.trainer_moves.empty()) return no("headroom: rollout.sleep and trainer_moves are for an engine on the GPUs that train; rollout.placement must be \"colocated\"");
-    return {};
+    return r.share.set() ? check_engine_alone(j, no) : objection{};
   }
   if (!r.share.set()) return no("headroom: rollout.share is required: the part of a GPU's memory that the engine may take (gpu_memory_utilization, mem_fraction_static)");
   if (r.sleep < 0) return no("headroom: rollout.sleep is required: 0 where the engine keeps its memory while the trainer works, 1 where its weights go to the host, 2 where they are thrown away");
@@ -77,6 +89,7 @@ constexpr objection check_generating_trainer(const job& j, const No& no) {
     return no("headroom: rollout is modelled beside trainers that run transformers' modules (Trainer, DeepSpeed, FSDP), not beside tensor or pipeline parallelism");
   if (const auto why = check_generating_ppo(j, no)) return why;
   if (code == method_code::verl && (r.engine == engine_kind::trainer || !units)) return no("headroom: rollout: of verl, FSDP with an engine of its own is modelled; sharding.kind must be \"fsdp1\" or \"fsdp2\", and rollout.engine \"vllm\"");
+  if (code == method_code::ms_swift_3_11 && r.placement != rollout_place::separate) return no("headroom: rollout: of ms-swift's distillation up to 3.11 an engine on other GPUs is modelled; rollout.placement must be \"separate\", or objective.trainer \"ms-swift\"");
   if (code == method_code::ms_swift && units) return no("headroom: rollout: of ms-swift, one process, DDP and DeepSpeed are modelled; sharding.kind must be \"none\", \"ddp\" or \"zero\"");
   if (code == method_code::ms_swift && zero && !j.sharding.cuts(sharded_state::weights) && !j.adapter.active() && r.trainer_moves.has(trainer_part::weights))
     return no("headroom: rollout.trainer_moves: what becomes of parameters that train under ZeRO's stages 1 and 2 once ms-swift has moved them is not modelled; leave \"parameters\" out, or write sharding.stage 3");

@@ -33,13 +33,13 @@ constexpr void settle_micro_batch(settled_job& r) {
   const auto& j = *r.source;
   r.layer.samples = checked::mul(j.batch.micro, sequences_of(j.objective));
   const auto& o = j.objective;
-  const bool scores = o.kind == objective_kind::grpo || o.kind == objective_kind::rloo || (traits_of(o.kind).teacher && o.code == method_code::ms_swift);
+  const bool scores = o.kind == objective_kind::grpo || o.kind == objective_kind::rloo || distils_by_swift(o);
   const bool last_alone = scores && o.code != method_code::verl && j.framework.modules.eager();
   r.layer.kept = j.rollout.given() && last_alone ? j.rollout.completion + 1 : 0;
   if (r.layer.kept > 0 && j.rollout.data_answers >= r.layer.kept) r.layer.kept = j.rollout.data_answers < j.batch.longest() ? j.rollout.data_answers + 1 : 0;
   // Of samples in one row all behind the first prompt (ms-swift rlhf_trainers/utils.py collate_to_grpo_micro_batch); GKD's are chosen by a mask.
   if (r.layer.kept > 0 && j.batch.packed && generates(o.kind)) r.layer.kept = j.batch.longest() - (j.rollout.prompt - 1) / r.layer.samples;
-  r.layer.tokens = checked::mul(r.layer.samples, r.layer.sequence) / j.parallel.context;
+  r.layer.tokens = checked::ceil_div(checked::mul(r.layer.samples, r.layer.sequence), j.parallel.context);  // padded to a multiple
 }
 
 /// What a layer sees: samples and positions, and how parallelism divides them.
