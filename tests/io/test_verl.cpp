@@ -119,10 +119,17 @@ TEST_CASE("what of it is refused, by name") {
   CHECK(holds(refused("actor_rollout_ref.actor.megatron.tensor_model_parallel_size=2"), "is of verl's Megatron workers, which"));
   CHECK(said("--config-name=ppo_trainer --config-path=config") == said());
   CHECK(holds(refused("--config-name=gsm8k_multiturn_grpo"), "is a configuration that is not read"));
-  CHECK(holds(refused("actor_rollout_ref.actor.ulysses_sequence_parallel_size=2"), "ulysses_sequence_parallel_size = 2 is not modelled"));
+  CHECK(holds(refused("actor_rollout_ref.actor.ulysses_sequence_parallel_size=3"), "ulysses_sequence_parallel_size must divide the GPUs, 8"));
+  CHECK(holds(refused("actor_rollout_ref.actor.ulysses_sequence_parallel_size=2 actor_rollout_ref.ref.ulysses_sequence_parallel_size=1"), "a reference that cuts samples in another way"));
+  CHECK(holds(refused("algorithm.adv_estimator=gae actor_rollout_ref.actor.ulysses_sequence_parallel_size=2"), "ulysses_sequence_parallel_size = 2 is not modelled"));
   CHECK(holds(refused("actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.actor.ppo_max_token_len_per_gpu=1535"), "must hold the longest sample, 1536 tokens"));
   CHECK(holds(refused("actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.rollout.log_prob_use_dynamic_bsz=False"), "scores of a number of samples beside"));
-  CHECK(holds(refused("actor_rollout_ref.actor.entropy_coeff=0.001"), "entropy_coeff = 0.001 is not modelled"));
+  CHECK(holds(refused("actor_rollout_ref.actor.entropy_coeff=0.001 actor_rollout_ref.actor.use_torch_compile=False"), "entropy_coeff = 0.001 is not modelled"));
+  CHECK(holds(refused("actor_rollout_ref.actor.entropy_coeff=0.001 actor_rollout_ref.actor.entropy_from_logits_with_chunking=True"), "entropy_from_logits_with_chunking = true is not modelled"));
+  CHECK(holds(refused("--config-name ppo_megatron_trainer.yaml actor_rollout_ref.actor.entropy_coeff=0.001"), "entropy_coeff = 0.001 is not modelled"));
+  CHECK(said("actor_rollout_ref.actor.entropy_coeff=0.001 actor_rollout_ref.actor.entropy_checkpointing=True").batch == said().batch);
+  CHECK(said("actor_rollout_ref.actor.entropy_coeff=0.001").assumed_defaults == said().assumed_defaults + 1);
+  CHECK(said("actor_rollout_ref.actor.entropy_coeff=0") == said());
   CHECK(holds(refused("actor_rollout_ref.model.use_fused_kernels=True"), "use_fused_kernels = true is not modelled"));
   CHECK(holds(refused("reward_model.enable=True"), "reward_model.enable = true is not modelled"));
   CHECK(holds(refused("actor_rollout_ref.rollout.multi_turn.enable=True"), "multi_turn.enable = true is not modelled"));
@@ -141,6 +148,29 @@ TEST_CASE("micro-batches of a number of tokens are packed rows") {
   CHECK(j.rollout.batch == 0);
   CHECK_FALSE(objection_to(j));
   CHECK(said("actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu=32768").rollout.batch == 2);
+}
+
+TEST_CASE("samples that GPUs cut among them") {
+  // 256 prompts × 8 over 8 / 2 groups of GPUs: 512 completions each, four at a time.
+  const auto j = said("actor_rollout_ref.actor.ulysses_sequence_parallel_size=2");
+  CHECK(j.parallel.context == 2);
+  CHECK(j.parallel.context_kind == context_kind::ulysses);
+  CHECK(j.batch == batch{.micro = 4, .sequence = 1536, .accumulation = 128});
+  CHECK_FALSE(objection_to(j));
+  CHECK(said("actor_rollout_ref.actor.fsdp_config.ulysses_sequence_parallel_size=2") == j);
+  // ppo_micro_batch_size is of all groups (fsdp_workers.py, ActorRolloutRefWorker.__init__).
+  CHECK(said("actor_rollout_ref.actor.ulysses_sequence_parallel_size=2 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=null actor_rollout_ref.actor.ppo_micro_batch_size=32").batch.micro == 8);
+  // Rows hold the tokens of two GPUs: 512 completions of 1,536 tokens in rows of 32,768.
+  const auto rows = said("actor_rollout_ref.actor.ulysses_sequence_parallel_size=2 actor_rollout_ref.actor.use_dynamic_bsz=True");
+  CHECK(rows.batch.sequence == 32768);
+  CHECK(rows.batch.accumulation == 24);
+  CHECK(rows.rollout.batch == 0);
+  // Half of the tokens on each GPU: half of the logits, and of what is saved; the same states over all eight.
+  const auto whole = estimate(said()), half = estimate(j);
+  const auto at = [](const report& r, phase when, row what) { return r.ranks[0].at_phase[static_cast<std::size_t>(when)][what].count(); };
+  CHECK(2 * at(half, phase::loss_forward, row::logits) == at(whole, phase::loss_forward, row::logits));
+  CHECK(at(half, phase::step, row::optimizer_state) == at(whole, phase::step, row::optimizer_state));
+  CHECK(at(half, phase::step, row::model_parameters) == at(whole, phase::step, row::model_parameters));
 }
 
 TEST_CASE("verl's Megatron workers") {

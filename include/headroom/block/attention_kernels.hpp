@@ -4,6 +4,7 @@
 
 #include <headroom/block/fused_adapters.hpp>
 #include <headroom/block/sinks.hpp>
+#include <headroom/block/ulysses.hpp>
 
 namespace headroom::ops {
 
@@ -106,6 +107,9 @@ constexpr tensor fused_attention(program& p, const scene& s, heads h) {
   const auto heads_here = s.divided(m.heads);
   const auto q_elements = checked::mul(s.tokens, s.divided(m.query_width()));
   const auto w = p.width(h.q);
+  const bool exchanges = exchanges_positions(s);
+  const auto own = h;  // named by the layer until attention returns
+  if (exchanges) h = all_positions(p, s, h);
   const auto out = p.make(q_elements, w);
   const auto lse = p.make(checked::mul(s.tokens, heads_here), 4);
   bytes temporary{0};
@@ -122,11 +126,11 @@ constexpr tensor fused_attention(program& p, const scene& s, heads h) {
     makes |= bias.bit();
     saves |= bias.bit();
   }
-  const bytes exchange = s.context > 1 ? exchanged_heads(p, s, h) : bytes{0};
-  p.step((h.q | h.k) | h.v, makes, {.saves = saves | out | lse, .forward_temporary = exchange, .backward_temporary = temporary + exchange, .temporary_block = p.rounded(q_elements, 4)});
+  const bytes exchange = s.context > 1 && !exchanges ? exchanged_heads(p, s, h) : bytes{0};
+  p.step((h.q | h.k) | h.v, makes, {.saves = saves | out | lse, .holds = exchanges ? (own.q | own.k) | own.v : tensor_set{}, .forward_temporary = exchange, .backward_temporary = temporary + exchange, .temporary_block = p.rounded(q_elements, 4)});
   if (s.policy == recompute_policy::every_other_matmul) [[unlikely]] p.keep(out | lse);
   if (s.policy == recompute_policy::attention_only) [[unlikely]] p.recompute(lse.bit());
-  return out;
+  return exchanges ? exchange_pieces(p, out, false) : out;
 }
 
 }  // namespace headroom::ops

@@ -36,7 +36,7 @@ template <class Rates, class Layers>
   if (!scores_first(j.objective.kind) || kept_scores(j, 1, 1) > bytes{0}) return 0;
   auto at_once = s;
   at_once.layer.samples = scored_at_once(j);
-  at_once.layer.tokens = checked::mul(at_once.layer.samples, at_once.layer.sequence);
+  at_once.layer.tokens = checked::ceil_div(checked::mul(at_once.layer.samples, at_once.layer.sequence), at_once.layer.context);
   return forward_alone(at_once, rates_for, layers) * sequences_of_step(j) / static_cast<double>(at_once.layer.samples);
 }
 

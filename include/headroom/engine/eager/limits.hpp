@@ -34,14 +34,31 @@ constexpr objection check_spread(const job& j, const No& no) {
   return {};
 }
 
+/// verl's, which patches the function that calls flash attention (verl/models/transformers/monkey_patch.py apply_monkey_patch, whose assertions
+/// these are). Samples lie without padding in one row, which is cut into equal pieces.
+template <class No>
+constexpr objection check_ulysses(const job& j, const No& no) {
+  const auto& m = j.model;
+  const auto& o = j.objective;
+  const auto ranks = j.parallel.context;
+  if (o.code != method_code::verl || (o.kind != objective_kind::grpo && o.kind != objective_kind::rloo) || !j.sharding.gathers_units())
+    return no("headroom: for this framework parallel.context_kind \"ulysses\" is modelled of verl's GRPO and RLOO over FSDP by this version; otherwise it must be ring or all-gather", j.framework.label);
+  if (j.attention != attention::flash || j.batch.padded) return no("headroom: verl exchanges heads for positions around flash attention of samples without padding: attention must be flash, and batch.padded false");
+  if (m.heads % ranks != 0 || (m.kv() % ranks != 0 && ranks % m.kv() != 0))
+    return no("headroom: under parallel.context_kind \"ulysses\" parallel.context must divide model.heads, and divide kv_heads or be a multiple of them; it is", ranks);
+  if (m.sparse() || m.latent() || m.sliding_window > 0 || m.encoder.layers > 0 || m.vision.kind != vision_kind::none || m.pattern.period > 0 || m.attention_softcap > 0 || m.gated_attention || m.attention_sinks || j.compile)
+    return no("headroom: parallel.context_kind \"ulysses\" is modelled for decoders of plain layers and attention by this version, not compiled; model", m.label);
+  return {};
+}
+
 /// Context parallelism of modules that know nothing of it: accelerate's over torch's (accelerator.py _prepare_cp, since 2025-08; big_modeling.py
 /// _attach_context_parallel_hooks takes masks away from every layer). It runs in torch's own attention and needs FSDP2.
 template <class No>
 constexpr objection check_torch_context(const job& j, const No& no) {
   const auto& m = j.model;
   const auto& p = j.parallel;
+  if (p.context_kind == context_kind::ulysses) return check_ulysses(j, no);
   if (!j.sharding.cuts_tensors()) return no("headroom: context parallelism is modelled for this framework under sharding.kind \"fsdp2\" alone by this version; parallel.context must be 1", p.context);
-  if (p.context_kind == context_kind::ulysses) return no("headroom: for this framework parallel.context_kind must be ring or all-gather", j.framework.label);
   if ((j.attention != attention::unset && j.attention != attention::sdpa) || m.attention_softcap > 0)
     return no("headroom: torch's context parallelism runs in its own attention alone; attention must be sdpa");
   if (j.batch.padded || j.batch.packed || m.sliding_window > 0 || m.bidirectional || m.encoder.layers > 0 || m.vision.kind != vision_kind::none || m.latent() || m.position == position_kind::relative)

@@ -171,7 +171,7 @@ constexpr void look_at_scores(timeline& t, const settled_job& s, const state_byt
   auto at_once = s;
   auto& sc = at_once.layer;
   sc.samples = scored_at_once(j);
-  sc.tokens = checked::mul(sc.samples, sc.sequence);
+  sc.tokens = checked::ceil_div(checked::mul(sc.samples, sc.sequence), sc.context);
   const auto left = left_logits(s, sc);
   if (kept_scores(j, 1, 1) == bytes{0}) {
     const auto bare = walk_bare(at_once, st, w, layers);

@@ -55,12 +55,23 @@ class verl_overrides {
     if (const auto* size = v_.take("actor_rollout_ref.actor.fsdp_config.fsdp_size"); size != nullptr && *size != -1)
       d_->unmodelled_key("actor_rollout_ref.actor.fsdp_config.fsdp_size", *size, v_.place("actor_rollout_ref.actor.fsdp_config.fsdp_size"), "shards over a part of the GPUs; -1 is over all");
     d_->replace("sharding", {{"kind", second ? "fsdp2" : "fsdp1"}, {"stage", gathers_again ? 3 : 2}}, v_.place("actor_rollout_ref.actor.strategy"));
+    sequences();
+  }
+  /// GPUs that train on parts of the same samples (DeepSpeed-Ulysses). The older key, if given, stands in the newer one's place
+  /// (verl/workers/config/actor.py FSDPActorConfig.__post_init__).
+  void sequences() {
+    const auto* key = "actor_rollout_ref.actor.ulysses_sequence_parallel_size";
+    const auto newer = v_.number("actor_rollout_ref.actor.fsdp_config.ulysses_sequence_parallel_size", 1), older = v_.number(key, 1);
+    cut_ = older > 1 ? older : newer;
+    const auto* other = "actor_rollout_ref.ref.ulysses_sequence_parallel_size";
+    if (const auto* n = v_.take(other); n != nullptr && !n->is_null() && *n != older) d_->unmodelled_key(other, *n, v_.place(other), "a reference that cuts samples in another way than the actor");
+    if (cut_ > 1) d_->say({"parallel"}, {{"context", cut_}, {"context_kind", "ulysses"}}, v_.place(older > 1 ? key : "actor_rollout_ref.actor.fsdp_config.ulysses_sequence_parallel_size"));
   }
   /// Weights and states in fp32, layers in bf16, without padding.
   void actor() {
     v_.one_of("actor_rollout_ref.actor.fsdp_config.model_dtype", "fp32", {"fp32"});
     if (!v_.on("actor_rollout_ref.model.use_remove_padding", true)) d_->unmodelled_key("actor_rollout_ref.model.use_remove_padding", false, v_.place("actor_rollout_ref.model.use_remove_padding"), "padded samples");
-    v_.take("actor_rollout_ref.actor.use_torch_compile");  // of the entropy alone
+    entropy();
     d_->replace("precision", {{"parameters", "fp32"}, {"compute", "bf16"}, {"gradients", "fp32"}, {"reduce", "fp32"}, {"master", "none"}, {"state", "fp32"}}, v_.source());
     d_->replace("optimizer", "adamw", v_.source());
     d_->replace("attention", "flash", v_.source());
@@ -78,6 +89,21 @@ class verl_overrides {
       names = list;
     }
     d_->replace("adapter", {{"kind", "lora"}, {"rank", rank}, {"targets", names}, {"format", "bf16"}}, v_.place("actor_rollout_ref.model.lora_rank"));
+  }
+  /// Entropies in the loss are compiled (verl/workers/actor/dp_actor.py DataParallelPPOActor.__init__): their backward reads the logits and makes one
+  /// gradient of them, beside that of the log-probabilities, which then has a place of its own. Where both are added the logits are gone: fewer tensors
+  /// of the logits' size than the division by the temperature has after that.
+  void entropy() {
+    const auto* key = "actor_rollout_ref.actor.entropy_coeff";
+    const bool compiled = v_.on("actor_rollout_ref.actor.use_torch_compile", true);  // of the entropy alone
+    const auto* weight = v_.take(key);
+    if (weight == nullptr || !weight->is_number() || *weight == 0) return;
+    if (!compiled) return d_->unmodelled_key(key, *weight, v_.place(key), "without use_torch_compile");
+    v_.take("actor_rollout_ref.actor.entropy_checkpointing");
+    v_.take("actor_rollout_ref.actor.fsdp_config.entropy_checkpointing");
+    const std::string what = "the loss's entropy is compiled into kernels that read the logits and write nothing of their size but their gradient";
+    d_->notes.push_back(v_.place(key) + ": " + what);
+    d_->assumed.push_back(what);
   }
   void rollout() {
     const auto engine = v_.one_of("actor_rollout_ref.rollout.name", "", {"", "vllm", "sglang", "hf", "trtllm"});
@@ -104,7 +130,7 @@ class verl_overrides {
   /// An update takes so many prompts, each with all of its completions, over all GPUs.
   void batch() {
     const auto number = [&](const char* a, const char* b) { return d_->job[a].contains(b) ? d_->job[a][b].get<std::int64_t>() : std::int64_t{1}; };
-    const auto gpus = checked::mul(number("hardware", "gpus_per_node"), number("hardware", "nodes"));
+    const auto gpus = ranks(checked::mul(number("hardware", "gpus_per_node"), number("hardware", "nodes")));
     const auto longest = checked::add(number("rollout", "prompt"), number("rollout", "completion"));
     auto micro = v_.number("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu", 0, 0);
     if (const auto of_all = v_.number("actor_rollout_ref.actor.ppo_micro_batch_size", 0, 0); micro == 0) micro = of_all / gpus;  // fsdp_workers.py, ActorRolloutRefWorker.__init__
@@ -117,6 +143,11 @@ class verl_overrides {
     if (each < 1) fail("headroom: " + v_.place("actor_rollout_ref.actor.ppo_mini_batch_size") + ": actor_rollout_ref.actor.ppo_mini_batch_size × rollout.n must be at least ppo_micro_batch_size_per_gpu × the GPUs");
     d_->say({"batch"}, {{"micro", micro}, {"accumulation", each}, {"sequence", longest}}, v_.place("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu"));
   }
+  /// Of so many GPUs, groups that train on samples of their own.
+  [[nodiscard]] std::int64_t ranks(std::int64_t gpus) const {
+    if (gpus % cut_ != 0) fail("headroom: " + v_.place("actor_rollout_ref.actor.ulysses_sequence_parallel_size") + ": actor_rollout_ref.actor.ulysses_sequence_parallel_size must divide the GPUs, " + std::to_string(gpus));
+    return gpus / cut_;
+  }
   /// One of Megatron's degrees, without asking for it.
   [[nodiscard]] std::int64_t degree(const char* name) const {
     const auto it = v_.all().find("actor_rollout_ref.actor.megatron." + std::string{name});
@@ -128,7 +159,7 @@ class verl_overrides {
     for (const auto* who : {"actor_rollout_ref.rollout.", "actor_rollout_ref.ref."}) {
       const auto &dynamic = names_.emplace_back(std::string{who} + "log_prob_use_dynamic_bsz"), &tokens = names_.emplace_back(std::string{who} + "log_prob_max_token_len_per_gpu");
       if (!v_.on(dynamic, true)) d_->unmodelled_key(dynamic, false, v_.place(dynamic), "scores of a number of samples beside training on rows of tokens");
-      most = std::max(most, v_.number(tokens, row));
+      most = std::max(most, checked::mul(v_.number(tokens, row / cut_), cut_));
     }
     d_->job["rollout"].erase("batch");
     if (most > row) d_->job["rollout"]["batch"] = checked::ceil_div(most, row);
@@ -136,7 +167,7 @@ class verl_overrides {
   /// Micro-batches are rows of a number of tokens, into which samples are laid; as many as samples of the longest length take.
   void rows(std::int64_t gpus, std::int64_t longest) {
     const auto* key = "actor_rollout_ref.actor.ppo_max_token_len_per_gpu";
-    const auto row = v_.number(key, 16384);
+    const auto row = checked::mul(v_.number(key, 16384), cut_);  // dp_actor.py update_policy
     const auto samples = checked::mul(v_.number("actor_rollout_ref.actor.ppo_mini_batch_size", 256), d_->job["rollout"]["generations"].get<std::int64_t>());
     if (row < longest) fail("headroom: " + v_.place(key) + ": " + key + " must hold the longest sample, " + std::to_string(longest) + " tokens; verl stops there");
     score_rows(row);
@@ -153,6 +184,7 @@ class verl_overrides {
   void method() {
     const auto estimator = v_.word("algorithm.adv_estimator", "gae");
     const bool asked = v_.on("critic.enable", estimator == "gae");
+    if (estimator == "gae" && cut_ > 1) d_->unmodelled_key("actor_rollout_ref.actor.ulysses_sequence_parallel_size", cut_, v_.place("actor_rollout_ref.actor.ulysses_sequence_parallel_size"), "beside a critic");
     if (estimator != "gae" && asked) d_->unmodelled_key("critic.enable", true, v_.place("critic.enable"), "a critic beside " + estimator);
     if (estimator == "gae" && !asked) d_->unmodelled_key("critic.enable", false, v_.place("critic.enable"), "gae without a critic");
     if (estimator != "gae" && !among_words("grpo|grpo_passk|grpo_vectorized|rloo|rloo_vectorized|gpg|opo|reinforce_plus_plus|reinforce_plus_plus_baseline", estimator)) d_->unmodelled_key("algorithm.adv_estimator", estimator, v_.place("algorithm.adv_estimator"));
@@ -215,6 +247,7 @@ class verl_overrides {
   draft* d_;
   named_values v_;
   bool divides_{};
+  std::int64_t cut_{1};
   std::deque<std::string> names_;
 };
 
