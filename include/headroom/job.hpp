@@ -157,6 +157,8 @@ constexpr std::uint64_t fingerprint_of(const job& j) {
   const auto& d = j.parallel;
   for (const auto n : {j.hardware.nodes, j.hardware.gpus_per_node, b.micro, b.sequence, b.accumulation, d.data, d.replicate, d.tensor, d.pipeline, d.virtual_pipeline, d.context, d.expert, d.expert_tensor, j.sharding.stage, j.recompute.layers, j.model.layers}) mix(n);
   for (const bool flag : {d.sequence, b.padded, b.packed, j.compile}) mix(flag ? 1 : 0);
+  if (j.rollout.given())
+    for (const auto n : {static_cast<std::int64_t>(j.rollout.share.per_million), j.rollout.tensor, static_cast<std::int64_t>(j.rollout.sleep), static_cast<std::int64_t>(j.rollout.gpus)}) mix(n);
   word(d.schedule), word(j.sharding.kind), word(j.recompute.mode), word(j.recompute.method), word(j.recompute.policy), mix(j.recompute.modules);
   word(j.offload.optimizer), word(j.offload.parameters), word(j.offload.activations), word(j.attention), word(j.loss.kind), word(j.environment.expandable_segments), mix(j.batch.lengths.mean), word(j.batch.lengths.order);
   return sum;
@@ -172,5 +174,8 @@ constexpr place place_of_parameters(const job& j) {
 /// distributed/fsdp/_fully_shard/_fsdp_collectives.py foreach_reduce, offload_to_cpu). FSDP1 copies them, too, and lets them go after backward alone
 /// (_flat_param.py prepare_gradient_for_optim).
 constexpr bool gradients_leave(const job& j) { return j.sharding.kind == sharding_kind::fsdp2 && j.offload.parameters != place::on_gpu; }
+
+/// GPUs of a job, those of an engine that has its own among them.
+constexpr std::int64_t all_gpus_of(const job& j) { return j.hardware.gpus() + (j.rollout.shares_gpus() ? 0 : j.rollout.gpus); }
 
 }  // namespace headroom

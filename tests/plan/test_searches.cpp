@@ -76,8 +76,67 @@ TEST_CASE("an engine on the GPUs that train: every share, depth of sleep and div
   // An engine on GPUs of its own has none of it to choose.
   auto apart = s.job;
   apart.rollout = {.engine = engine_kind::vllm, .placement = rollout_place::separate, .gpus = 2, .prompt = 512, .completion = 512, .generations = 8};
-  CHECK(axes::engine_share.values(apart).size() == 0);
-  CHECK(axes::engine_tensor.values(apart).size() == 1);
+  CHECK(axes::engine_share.values(apart).size() == 1);
+  CHECK(axes::engine_sleep.values(apart).size() == 1);
+  CHECK(axes::engine_tensor.values(apart).size() == 2);  // one GPU, or both
+}
+
+TEST_CASE("an engine on the GPUs that train, or on some of them alone: every placement") {
+  const auto text = [](const std::string& sequence, const std::string& batch) {
+    return R"({"model": "qwen2.5-7b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 4}, "framework": "deepspeed", "precision": "bf16-mixed", "sharding": {"kind": "zero", "stage": 3},
+      "batch": )" + batch + R"(, "recompute": "full", "objective": {"kind": "grpo", "trainer": "trl", "reference": "none"},
+      "rollout": {"engine": "vllm", "placement": "auto", "tensor": "auto", "share": 0.4, "sleep": 1, "prompt": 512, "completion": )" + sequence + R"(, "generations": 4}})";
+  };
+  const auto s = io::read_search(parse(text("512", R"({"global": 96, "sequence": 1024})").c_str()));
+  CHECK(s.open == (axes::bit(axes::engine_place) | axes::bit(axes::engine_tensor)));
+  const auto r = plan(s, {.top = 1000});
+  // Written out: how many GPUs the engine has, and how many samples the trainer's GPUs take at once.
+  std::set<std::array<std::int64_t, 3>> expected, found;
+  double fastest = 1e300;
+  for (std::int64_t own = 0; own < 4; ++own)
+    for (std::int64_t tensor = 1; tensor <= 4; ++tensor)
+      for (std::int64_t micro = 1; micro <= 96; ++micro) {
+        auto j = s.job;
+        const auto train = 4 - own;
+        if (96 % (train * micro) != 0 || train % tensor != 0 || 28 % tensor != 0 || own % tensor != 0) continue;
+        j.hardware.gpus_per_node = train;
+        j.batch.micro = micro, j.batch.accumulation = 96 / train / micro;
+        j.rollout.tensor = tensor;
+        if (own > 0) {
+          j.rollout.placement = rollout_place::separate;
+          j.rollout.gpus = static_cast<std::int32_t>(own);
+          j.rollout.share = memory_share::of(0.9);
+          j.rollout.sleep = 0;
+        }
+        if (objection_to(j) || !estimate(j).fits()) continue;
+        expected.insert({own, tensor, micro});
+        fastest = std::min(fastest, cost(j).step.value);
+      }
+  for (const auto& p : r.best) {
+    CHECK(all_gpus_of(p.job) == 4);
+    found.insert({p.job.rollout.gpus, p.job.rollout.tensor, p.job.batch.micro});
+  }
+  CHECK(found == expected);
+  CHECK(std::any_of(found.begin(), found.end(), [](const auto& f) { return f[0] == 0; }));
+  CHECK(std::any_of(found.begin(), found.end(), [](const auto& f) { return f[0] > 0; }));
+  CHECK(cost(r.best[0].job).step.value == fastest);
+  const auto apart = std::find_if(r.best.begin(), r.best.end(), [](const ranked_plan& p) { return p.job.rollout.gpus == 2; });
+  REQUIRE(apart != r.best.end());
+  CHECK(io::detail::plan_line(apart->job).find("engine on 2 other GPUs") != std::string::npos);
+  // Of several nodes whole ones are the engine's.
+  auto many = s.job;
+  many.hardware.nodes = 4;
+  std::vector<std::int64_t> own;
+  for (const auto v : axes::engine_place.values(many)) own.push_back(v);
+  CHECK(own == std::vector<std::int64_t>{0, 4, 8, 12});
+  axes::engine_place.set(many, 12);
+  CHECK(many.hardware.gpus() == 4);
+  CHECK(all_gpus_of(many) == 16);
+  // A model that one GPU of its own cannot hold does not go there.
+  auto large = s.job;
+  large.model = *models::find("qwen2.5-72b");
+  axes::engine_place.set(large, 1);
+  CHECK(objection_to(large));
 }
 
 TEST_CASE("the fewest GPUs, and the front of time, memory and GPUs, against every size searched by itself") {

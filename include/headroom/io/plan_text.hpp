@@ -46,6 +46,8 @@ inline std::string plan_line(const job& j) {
   if (const auto& r = j.rollout; r.shares_gpus()) {
     text += ", engine " + fixed(r.share.per_million / 1e6, 2) + (r.tensor > 1 ? " on " + std::to_string(r.tensor) + " GPUs" : std::string{});
     if (r.sleeps()) text += ", sleeps " + std::to_string(r.sleep);
+  } else if (r.gpus > 0) {
+    text += ", engine on " + std::to_string(r.gpus) + " other GPUs" + (r.tensor > 1 ? ", " + std::to_string(r.tensor) + " together" : std::string{});
   }
   return text;
 }
@@ -77,7 +79,7 @@ inline std::string sweep_name(const json_value& values) {
 
 /// Whether plans differ in how many GPUs they take.
 inline bool several_sizes(const plan_result& r) {
-  const auto differs = [&](const ranked_plan& p) { return p.job.hardware.gpus() != r.front.front().job.hardware.gpus(); };
+  const auto differs = [&](const ranked_plan& p) { return all_gpus_of(p.job) != all_gpus_of(r.front.front().job); };
   return std::any_of(r.best.begin(), r.best.end(), differs) || std::any_of(r.front.begin(), r.front.end(), differs);
 }
 
@@ -111,7 +113,7 @@ inline bytes device_of_plan(const ranked_plan& p, const deadline& until = {}) {
 /// Step and its range, tokens a second, memory of the tightest GPU.
 inline std::string plan_columns(const ranked_plan& p, bool gpus, confidence sure, const deadline& until = {}) {
   const bool timed = p.outcome.seconds > 0;
-  return (gpus ? right(grouped(p.job.hardware.gpus()), 7) : "") + right(timed ? fixed(p.outcome.seconds, 3) + " s" : "-", 11) + right(range_text(p, sure), 13) +
+  return (gpus ? right(grouped(all_gpus_of(p.job)), 7) : "") + right(timed ? fixed(p.outcome.seconds, 3) + " s" : "-", 11) + right(range_text(p, sure), 13) +
          right(timed ? grouped(static_cast<std::int64_t>(tokens_per_second(p))) : "-", 14) + right(gib_text(device_of_plan(p, until)), 13);
 }
 inline std::string plan_header(bool gpus, confidence sure) {
@@ -167,7 +169,7 @@ inline std::vector<ranked_plan> thinned(const std::vector<ranked_plan>& all, std
 inline std::vector<ranked_plan> fewer_gpus(const std::vector<ranked_plan>& front) {
   std::vector<ranked_plan> each;
   for (const auto& p : front)
-    if (each.empty() || p.job.hardware.gpus() < each.back().job.hardware.gpus()) each.push_back(p);
+    if (each.empty() || all_gpus_of(p.job) < all_gpus_of(each.back().job)) each.push_back(p);
   return each;
 }
 

@@ -54,7 +54,7 @@ inline std::string cheapest_text(const std::vector<priced_plan>& plans, const sp
   const bool whole = s.tokens > 0, several = names.size() > 1;
   text += "  " + right("GPUs", 7) + right("an hour", 12) + right("1 M tokens", 12) + (whole ? right("days", 9) + right("in all", 14) : "") + "  plan\n";
   for (const auto& p : plans)
-    text += "  " + right(grouped(p.plan.job.hardware.gpus()), 7) + right(detail::money_text(p.hour), 12) + right(detail::money_text(p.million_tokens), 12) +
+    text += "  " + right(grouped(all_gpus_of(p.plan.job)), 7) + right(detail::money_text(p.hour), 12) + right(detail::money_text(p.million_tokens), 12) +
             (whole ? right(fixed(p.days, p.days < 10 ? 2 : 0), 9) + right(detail::money_text(p.money), 14) : "") + "  " + (several ? names[p.search] + ": " : "") + detail::plan_line(p.plan.job) + "\n";
   return text;
 }

@@ -69,6 +69,7 @@ inline search read_search(json_value value, const job_reading& how) {
     const std::string section{key.substr(0, dot)}, name{key.substr(dot + 1)};
     if (!value.contains(section) || !value.at(section).is_object() || !value.at(section).contains(name) || !detail::is_auto(value.at(section).at(name))) continue;
     value.at(section).erase(name);
+    if (key == axes::engine_place.key) value.at(section)[name] = "colocated";
     s.open |= 1U << i;
   }
   if (value.is_object() && value.contains("batch") && value.at("batch").is_object()) {

@@ -3,10 +3,7 @@
 // be depends on those before it.
 #pragma once
 
-#include <headroom/estimate.hpp>
-
-#include <array>
-#include <string_view>
+#include <headroom/plan/engine_axes.hpp>
 
 namespace headroom {
 
@@ -20,41 +17,10 @@ struct search {
   bool keeps_accumulation{};       ///< … but batch.accumulation is the job's
 };
 
-/// Values that a key may take: small numbers, ascending.
-class choices {
- public:
-  static constexpr std::size_t capacity = 64;
-  constexpr void add(std::int64_t v) {
-    if (size_ == capacity) refuse("headroom: an open key may take at most 64 values", capacity + 1);
-    values_[size_++] = v;
-  }
-  [[nodiscard]] constexpr const std::int64_t* begin() const { return values_.data(); }
-  [[nodiscard]] constexpr const std::int64_t* end() const { return values_.data() + size_; }
-  [[nodiscard]] constexpr std::size_t size() const { return size_; }
-
- private:
-  std::array<std::int64_t, capacity> values_{};
-  std::size_t size_ = 0;
-};
-
-/// A key that a search leaves open: what it may be, and how it is set.
-struct axis {
-  std::string_view key;
-  choices (*values)(const job&);            ///< with the axes before it set
-  void (*set)(job&, std::int64_t value);
-};
-
 namespace axes {
 
 namespace detail {
 
-template <class Keep>
-constexpr choices divisors(std::int64_t n, std::int64_t most, Keep keep) {
-  choices c;
-  for (std::int64_t i = 1; i <= n && i <= most; ++i)
-    if (n % i == 0 && keep(i)) c.add(i);
-  return c;
-}
 /// GPUs that the degrees set so far leave.
 constexpr std::int64_t left(const job& j) {
   const auto& d = j.parallel;
@@ -233,36 +199,11 @@ inline constexpr axis parameter_place{
     [](job& j, std::int64_t v) { detail::set_place(j.offload.parameters, v); }};
 inline constexpr axis activation_place{"offload.activations", [](const job&) { return detail::either(true); }, [](job& j, std::int64_t v) { detail::set_place(j.offload.activations, v); }};
 
-/// An engine on the GPUs that train: how many of them hold the model together, how much of each it takes, and what it gives back.
-inline constexpr axis engine_tensor{
-    "rollout.tensor",
-    [](const job& j) { return detail::divisors(j.rollout.shares_gpus() ? j.hardware.gpus_per_node : 1, 64, [&](std::int64_t t) { return j.model.heads % t == 0; }); },
-    [](job& j, std::int64_t v) { j.rollout.tensor = v; }};
-/// In hundredths.
-inline constexpr axis engine_share{
-    "rollout.share",
-    [](const job& j) {
-      choices c;
-      for (std::int64_t v = 10; v <= 95; v += 5)
-        if (j.rollout.shares_gpus()) c.add(v);
-      return c;
-    },
-    [](job& j, std::int64_t v) { j.rollout.share.per_million = static_cast<std::int32_t>(v * 10'000); }};
-inline constexpr axis engine_sleep{
-    "rollout.sleep",
-    [](const job& j) {
-      choices c;
-      for (std::int32_t v = 0; v <= 2; ++v)
-        if (j.rollout.shares_gpus()) c.add(v);
-      return c;
-    },
-    [](job& j, std::int64_t v) { j.rollout.sleep = static_cast<std::int32_t>(v); }};
-
 /// GPUs and degrees first: the GPUs are divided among them, and a search is divided by them. The others follow.
-inline constexpr std::array all{nodes,    gpus_per_node,    tensor, pipeline,      context,         expert,          expert_tensor,   sharding,
+inline constexpr std::array all{nodes,    gpus_per_node,    engine_place,  tensor, pipeline,      context,         expert,          expert_tensor,   sharding,
                                 sequence, virtual_pipeline, order,  recomputation, optimizer_place, parameter_place, activation_place,
                                 engine_tensor, engine_share, engine_sleep};
-inline constexpr std::size_t degrees_end = 7;
+inline constexpr std::size_t degrees_end = 8;
 
 /// The place of a key in `all`; size() where it is none.
 constexpr std::size_t find(std::string_view key) {

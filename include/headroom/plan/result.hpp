@@ -56,7 +56,7 @@ inline void keep_best(std::vector<ranked_plan>& best, const ranked_plan& p, std:
 /// Those that no other beats in time, memory and number of GPUs. On one number of GPUs they fall in memory as they rise in time.
 inline void keep_front(std::vector<ranked_plan>& front, const ranked_plan& p) {
   const auto as_small = [](const ranked_plan& a, const ranked_plan& b) {
-    return a.outcome.device <= b.outcome.device && a.job.hardware.gpus() <= b.job.hardware.gpus();
+    return a.outcome.device <= b.outcome.device && all_gpus_of(a.job) <= all_gpus_of(b.job);
   };
   const auto at = std::upper_bound(front.begin(), front.end(), p, faster);
   for (auto i = at; i != front.begin();)
@@ -77,7 +77,7 @@ inline bool in_front(const std::vector<ranked_plan>& front, const judged_plan& s
   auto i = std::upper_bound(front.begin(), front.end(), seen.seconds, [](double s, const ranked_plan& p) { return s < p.outcome.seconds; });
   while (i != front.begin()) {
     const auto& p = *--i;
-    if (p.outcome.device > seen.device || p.job.hardware.gpus() > gpus) continue;
+    if (p.outcome.device > seen.device || all_gpus_of(p.job) > gpus) continue;
     if (p.outcome.seconds < seen.seconds || p.outcome.device < seen.device || p.ordinal < ordinal) return false;
   }
   return true;

@@ -98,11 +98,11 @@ class verdicts {
         return false;
       }
       ++r.fitting;
-      bool fast = among_best(r.best, seen, ordinal, options_->top), front = in_front(r.front, seen, ordinal, j.hardware.gpus());
+      bool fast = among_best(r.best, seen, ordinal, options_->top), front = in_front(r.front, seen, ordinal, all_gpus_of(j));
       if (!(fast || front) || left_out(ordinal)) return true;
       if constexpr (judges_lines<Judge>) {
         seen.seconds = judge_.seconds();
-        fast = fast && among_best(r.best, seen, ordinal, options_->top), front = front && in_front(r.front, seen, ordinal, j.hardware.gpus());
+        fast = fast && among_best(r.best, seen, ordinal, options_->top), front = front && in_front(r.front, seen, ordinal, all_gpus_of(j));
       }
       if (fast || front) keep(j, seen, ordinal, fast, front, r);
 #if HEADROOM_EXCEPTIONS
