@@ -218,8 +218,10 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
      "methods other than sft have been compared with eight runs of ms-swift's DPO alone, of samples of unknown lengths; they took from 8 % less "
      "to 41 % more than is predicted.",
      {"methods", reading::allocated, error_base::allocated, 50, 200}},
-    {assumption::generation_of_full_length, without_spread::left_out,
-     "prompts and completions have the full length that the job states; shorter ones take less. Evaluation is not counted."},
+    // Derived: what grows with a sample's length is all there or, where texts end at once, not at all: two deviations.
+    {assumption::generation_of_full_length,
+     "prompts and completions have the full length that the job states; shorter ones take less. Evaluation is not counted.",
+     {"generated_lengths", reading::allocated, error_base::samples, 500, 0}},
     // Derived: 0.3 to 2.5 GiB have been reported.
     {assumption::engine_graphs,
      "CUDA graphs of the engine that generates are counted as 1 GiB beside its share, and stay while it sleeps; 0.3 to 2.5 GiB have been reported.",
