@@ -109,7 +109,7 @@ class stage_order {
     for (auto stage = k.first; stage <= k.last; ++stage) {
       const auto plan = plan_of_stage<shipped_order>(j, stage, k.chunks);
       order_watch watch(r, k.of, k.head, properties_of(j.parallel.schedule).splits_backward);
-      follow_order(shipped_order{}, plan, stage, boundary_tensors(j.parallel, j.framework.pipeline, k.parts), [&](std::int64_t c) { return c == k.head; }, watch);
+      follow_order(shipped_order{}, plan, stage, boundary_tensors(j.parallel, j.framework.pipeline, k.parts), watch);
     }
     return r;
   }

@@ -48,7 +48,7 @@ class stage_trace {
     const auto& j = *job_->source;
     const auto& d = j.parallel;
     const pipeline_plan plan{schedule_of(d), d.pipeline, static_cast<std::int64_t>(chunks_.size()), micros, j.framework.pipeline.microbatch_group};
-    detail::follow_order(detail::shipped_order{}, plan, stage, detail::boundary_tensors(d, j.framework.pipeline, parts_), [&](std::int64_t c) { return chunk_at(c).has_head; }, *this);
+    detail::follow_order(detail::shipped_order{}, plan, stage, detail::boundary_tensors(d, j.framework.pipeline, parts_), *this);
     tensors_.name(0);
   }
 

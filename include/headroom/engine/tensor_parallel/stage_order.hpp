@@ -4,48 +4,29 @@
 #pragma once
 
 #include <headroom/engine/tensor_parallel/chunks.hpp>
+#include <headroom/engine/tensor_parallel/interleaved_tensors.hpp>
 #include <headroom/layout/schedule.hpp>
 
 namespace headroom::detail {
 
-/// Tensors as large as a stage's input that the schedule's variables name, beside what the layers hold.
-/// Without virtual stages (forward_backward_pipelining_without_interleaving) a forward finds `output_tensor` of the micro-batch that
-/// ran backward last: its graph, though used, holds the input that it began with and that one's gradient; and `output_tensor_grad`.
-/// A backward finds the previous `input_tensor_grad`.
-/// Interleaved, with sends and receives under way meanwhile: a forward finds the previous `input_tensor_grad` and the gradient
-/// received for the backward to come, a backward the former and the input received for the next forward. The input that the last
-/// forward of the warm-up received stays in `input_tensor` (unless the warm-up overlaps, too), and with it its gradient once its
-/// backward has run. Wider groups than stages wait in a buffer of so many more slots at the ends of the pipeline.
+/// Tensors as large as a stage's input that the variables of 1F1B name, beside what the layers hold (forward_backward_pipelining_without_interleaving).
+/// A forward finds `output_tensor` of the micro-batch that ran backward last: its graph, though used, holds the input that it began with and that
+/// one's gradient; and `output_tensor_grad`. A backward finds the previous `input_tensor_grad`.
 class boundary_tensors {
  public:
-  constexpr boundary_tensors(const degrees& d, const pipeline_profile& how, stage_parts parts) : first_(parts.first), last_(parts.last) {
+  constexpr boundary_tensors(const degrees& d, const pipeline_profile& how, stage_parts parts) : first_(parts.first), last_(parts.last), overlaps_(how.overlaps_warm_up) {
     if (!how.keeps_tensors || d.pipeline == 1 || properties_of(d.schedule).place != chunk_place::in_turn) return;
     plain_ = d.virtual_pipeline == 1;
-    keeps_warm_up_ = !plain_ && !how.overlaps_warm_up;
-    if (!plain_ && (first_ || last_) && how.microbatch_group > d.pipeline) slots_ = how.microbatch_group - d.pipeline;
     interleaved_ = !plain_;
   }
-  [[nodiscard]] constexpr std::int64_t in_forward(bool has_head) const {
-    if (plain_) return went_back_ ? (first_ ? 0 : 2) + (last_ ? 0 : 1) : 0;
-    return interleaved_ && went_back_ ? 1 + (has_head ? 0 : 1) + slots_ + kept_ : 0;
-  }
-  [[nodiscard]] constexpr std::int64_t in_backward(bool more_forwards) const {
-    if (plain_) return went_back_ && !first_ ? 1 : 0;
-    return interleaved_ ? (went_back_ ? 1 + slots_ : 0) + (more_forwards ? 1 : 0) + kept_ : 0;
-  }
-  /// Told of each forward before the first backward, of the one that follows, and of each backward.
-  constexpr void forward(const work& step) {
-    if (!went_back_) steady_ = step;
-  }
-  constexpr void backward(const work& step) {
-    went_back_ = true;
-    if (keeps_warm_up_ && step.chunk == steady_.chunk && step.micro == steady_.micro) kept_ = 2;
-  }
+  [[nodiscard]] constexpr bool interleaved() const { return interleaved_; }
+  [[nodiscard]] constexpr bool overlaps_warm_up() const { return overlaps_; }
+  [[nodiscard]] constexpr std::int64_t in_forward() const { return plain_ && went_back_ ? (first_ ? 0 : 2) + (last_ ? 0 : 1) : 0; }
+  [[nodiscard]] constexpr std::int64_t in_backward() const { return plain_ && went_back_ && !first_ ? 1 : 0; }
+  constexpr void went_back() { went_back_ = true; }
 
  private:
-  bool first_, last_, plain_ = false, interleaved_ = false, keeps_warm_up_ = false, went_back_ = false;
-  std::int64_t slots_ = 0, kept_ = 0;
-  work steady_{};  // the first forward after the warm-up
+  bool first_, last_, overlaps_, plain_ = false, interleaved_ = false, went_back_ = false;
 };
 
 /// What a stage holds of layers whose activations are moved to host memory, beside the layer that runs (Megatron-LM core/pipeline_parallel/
@@ -105,22 +86,19 @@ constexpr pipeline_plan plan_of_stage(const job& j, std::int64_t stage, std::int
 }
 
 /// Follows a stage's order: forward(step, inputs), backward(step, inputs) and weight_gradient(step) of `seen` are told of each, with how
-/// many tensors as large as an input the schedule's variables name then. `has_head(chunk)`.
-template <class Order, class Head, class Seen>
-constexpr void follow_order(const Order& order, const pipeline_plan& plan, std::int64_t stage, boundary_tensors boundary, const Head& has_head, Seen& seen) {
-  auto forwards = plan.micros * (properties_of(plan.kind).both_ways() ? 1 : plan.chunks);
+/// many tensors as large as an input the schedule's variables name then.
+template <class Order, class Seen>
+constexpr void follow_order(const Order& order, const pipeline_plan& plan, std::int64_t stage, boundary_tensors boundary, Seen& seen) {
+  if (boundary.interleaved()) {
+    interleaved_tensors named(plan, stage, boundary.overlaps_warm_up());
+    return order.run(plan, stage, [&](const work& step) { step.kind == work_kind::forward ? seen.forward(step, named.forward(step)) : seen.backward(step, named.backward(step)); });
+  }
   order.run(plan, stage, [&](const work& step) {
     switch (step.kind) {
-      case work_kind::forward: {
-        const auto named = boundary.in_forward(has_head(step.chunk));
-        boundary.forward(step);
-        seen.forward(step, named);
-        --forwards;
-        break;
-      }
+      case work_kind::forward: seen.forward(step, boundary.in_forward()); break;
       case work_kind::backward:
-        seen.backward(step, boundary.in_backward(forwards > 0));
-        boundary.backward(step);
+        seen.backward(step, boundary.in_backward());
+        boundary.went_back();
         break;
       case work_kind::weight_gradient: seen.weight_gradient(step); break;
     }

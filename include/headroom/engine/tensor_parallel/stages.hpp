@@ -67,7 +67,7 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
   const auto plan = detail::plan_of_stage<Order>(j, stage, static_cast<std::int64_t>(n));
   detail::offloaded_layers offloaded(chunks, n, plan, j.framework.pipeline.overlaps_experts);
   detail::tallest_of_stage tallest(chunks.totals(), n, w.input, properties_of(d.schedule).splits_backward, offloaded);
-  detail::follow_order(order, plan, stage, detail::boundary_tensors(d, j.framework.pipeline, chunks.parts()), [&](std::int64_t c) { return chunks[static_cast<std::size_t>(c)].has_head; }, tallest);
+  detail::follow_order(order, plan, stage, detail::boundary_tensors(d, j.framework.pipeline, chunks.parts()), tallest);
 
   if (on_host != nullptr) *on_host = max(*on_host, offloaded.on_host());
   timeline t;
