@@ -100,7 +100,7 @@ inline language count_blip2_body(const config& c, tally& t, bool reads) {
 }
 inline void count_blip2_speaking(const config& c, tally& t, bool reads) {
   const auto l = count_blip2_body(c, t, reads);
-  if (!l.tied) t.linear(component::head, l.hidden, l.vocab, false);
+  if (!l.tied) t.linear(component::head, l.words > 0 ? l.words : l.hidden, l.vocab, false);  // modeling_opt.py: of word_embed_proj_dim
 }
 
 /// modeling_git.py.

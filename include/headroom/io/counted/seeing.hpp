@@ -9,6 +9,7 @@ namespace headroom::io::detail {
 struct language {
   std::int64_t hidden{}, vocab{};
   bool tied{};  ///< what the language model's own configuration says
+  std::int64_t words{};  ///< width of a word's embedding, where that may be another; 0: hidden
 };
 
 /// A nested object; absent or null, what the class takes instead.
@@ -20,7 +21,7 @@ inline config child_or(const config& c, const char* key, const json& usual) {
 inline language count_language(const config& c, tally& t, const char* usual, const language& sizes = {}) {
   t.model(count_inner(c, usual));
   const auto type = c.text({"model_type"}, usual);
-  if (const auto m = walked_inner(c, type)) return {m->hidden, m->vocab, m->tied};
+  if (const auto m = walked_inner(c, type)) return {m->hidden, m->vocab, m->tied, m->embedding_width()};
   const bool known = type == usual && sizes.hidden != 0;
   return {c.size({"hidden_size", "n_embd", "d_model"}, known ? sizes.hidden : config::required), c.size({"vocab_size"}, known ? sizes.vocab : config::required), c.flag("tie_word_embeddings", sizes.tied)};
 }
