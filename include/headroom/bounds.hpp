@@ -124,12 +124,24 @@ constexpr byte_range reach_left(const rank_report& rank, reading m, byte_range r
 }
 }  // namespace detail
 
+namespace detail {
+/// Where lengths vary, what is cached grows until the GPU is full, and is then given back: a range reaches beyond the GPU's end only as far as other errors do.
+constexpr byte_range with_full_gpu(const assumption_set& listed, const rank_report& rank, reading m, confidence sure, byte_range all) {
+  const auto firm = reach_left(rank, m, reach_of(listed, m, sure, [&](error_base b) { return given_back(b) ? bytes{0} : base_of(rank, b); }));
+  const auto value = value_of(rank, m), beside = rank.device - value, end = rank.capacity > beside ? rank.capacity - beside : bytes{0};
+  if (all.high <= end || firm.high >= all.high - value) return all;
+  return {all.low, max(end, value + firm.high)};
+}
+}  // namespace detail
+
 /// The range in which a measured number of a rank is expected, with a confidence.
 template <class Ranks>
 constexpr byte_range bounds(const basic_report<Ranks>& r, const rank_report& rank, reading m, confidence sure = {}) {
   const auto reach = detail::reach_left(rank, m, detail::reach_of(r.assumptions, m, sure, [&](error_base b) { return base_of(rank, b); }));
   const auto value = value_of(rank, m), most = bytes{std::numeric_limits<std::int64_t>::max()};
-  return {value > reach.low ? value - reach.low : bytes{0}, reach.high > most - value ? most : value + reach.high};
+  const byte_range all{value > reach.low ? value - reach.low : bytes{0}, reach.high > most - value ? most : value + reach.high};
+  const bool gives_back = m >= reading::reserved && (r.assumptions.has(assumption::lengths_unknown) || r.assumptions.has(assumption::lengths_replayed));
+  return gives_back ? detail::with_full_gpu(r.assumptions, rank, m, sure, all) : all;
 }
 
 /// … of `device` of the tightest rank.
@@ -139,9 +151,9 @@ constexpr byte_range bounds(const basic_report<Ranks>& r, confidence sure = {}) 
 }
 
 namespace detail {
-/// Whether a rank fits at the upper end of the range of what it needs. What it reserves in one order of samples or another is no part of that.
+/// Whether a rank fits at the upper end of the range of what it needs. What lengths and orders of samples leave cached is no part of that.
 constexpr bool fits_at(const assumption_set& listed, const rank_report& rank, confidence sure) {
-  const auto reach = reach_left(rank, reading::device, reach_of(listed, reading::device, sure, [&](error_base b) { return b == error_base::orders ? bytes{0} : base_of(rank, b); }));
+  const auto reach = reach_left(rank, reading::device, reach_of(listed, reading::device, sure, [&](error_base b) { return given_back(b) ? bytes{0} : base_of(rank, b); }));
   return rank.needs() <= rank.capacity && reach.high <= rank.capacity - rank.needs();
 }
 }  // namespace detail
@@ -154,7 +166,7 @@ constexpr bool fits(const basic_report<Ranks>& r, confidence sure) {
   for (const auto& rank : r)
     if (!detail::fits_at(r.assumptions, rank, sure)) return false;
   if (r.kinds <= r.size) return true;
-  return detail::reach_of(r.assumptions, reading::device, sure, [&](error_base b) { return r.others.largest[static_cast<std::size_t>(b)]; }).high <= r.others.least_headroom;
+  return detail::reach_of(r.assumptions, reading::device, sure, [&](error_base b) { return given_back(b) ? bytes{0} : r.others.largest[static_cast<std::size_t>(b)]; }).high <= r.others.least_headroom;
 }
 
 }  // namespace headroom

@@ -19,7 +19,7 @@ constexpr bool fits_in_any_case(const basic_report<Ranks>& r) {
   for (auto rank : r) {
     rank.reserved += rank.fragmentation;
     rank.device += rank.fragmentation;
-    const auto reach = detail::reach_of(listed, reading::device, confidence{0.999}, [&](error_base b) { return base_of(rank, b); });
+    const auto reach = detail::reach_of(listed, reading::device, confidence{0.999}, [&](error_base b) { return given_back(b) ? bytes{0} : base_of(rank, b); });
     if (rank.device > rank.capacity || reach.high > rank.capacity - rank.device) return false;
   }
   return true;

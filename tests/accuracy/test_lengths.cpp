@@ -97,6 +97,72 @@ TEST_CASE("training of all parameters at one length: torch 2.1's update makes on
   CHECK(seen == 4);
 }
 
+// The range of a job whose samples' lengths nobody knows (report/assumption.hpp, unknown_lengths) is calibrated on the first, third, fifth, … of these
+// runs: what follows is held to the others.
+TEST_CASE("where lengths are not known, the range of what is reserved holds runs whose lengths vary") {
+  std::ifstream file(std::string(HEADROOM_TEST_DATA) + "/swift_lengths.jsonl");
+  int n = 0, inside = 0, before = 0, seen = 0;
+  for (std::string line; std::getline(file, line); ++n) {
+    if (n % 2 == 0) continue;
+    auto j = io::read_job(io::read_measured(line, "swift_lengths.jsonl").job, io::no_files);
+    const auto measured = io::read_measured(line, "swift_lengths.jsonl").value;
+    j.batch.lengths = {.unknown = true};
+    auto report = replay(j);
+    CHECK(report.assumptions.has(assumption::lengths_unknown));
+    const auto holds = [&](const byte_range& r) { return static_cast<double>(r.low.count()) <= measured && measured <= static_cast<double>(r.high.count()); };
+    const auto range = bounds(report, report.ranks[0], reading::reserved);
+    inside += holds(range) ? 1 : 0;
+    CHECK(static_cast<double>(range.high.count()) < 4 * measured);
+    report.assumptions.remove(assumption::lengths_unknown);
+    before += holds(bounds(report, report.ranks[0], reading::reserved)) ? 1 : 0;
+    ++seen;
+  }
+  CHECK(seen == 13);
+  CHECK(inside >= 12);
+  CHECK(before <= 3);
+}
+
+// What a version says of who runs the Trainer: the collators of these programs pad to the longest sample (io/frameworks.hpp).
+TEST_CASE("a program that pads to the longest sample leaves lengths unknown") {
+  const auto of = [](const std::string& framework, const std::string& batch) {
+    return io::read_job(io::parse_json(R"({"model": "llama-3.2-1b", "framework": )" + framework + R"(, "batch": {"sequence": 1024, )" + batch + "}}", "job")).batch.lengths.unknown;
+  };
+  const auto named = [](const std::string& name, const std::string& version) { return R"({"name": ")" + name + R"(", "version": ")" + version + R"("})"; };
+  for (const auto* program : {"ms-swift 2025-04", "axolotl 2026-07", "LLaMA-Factory 0.9, 2025-01", "trl 0.12, 2024-11", "2024-08 (Liger-Kernel example, transformers 4.4x)"}) {
+    CHECK(of(named("hf-trainer", program), R"("padded": true)"));
+    CHECK(of(named("deepspeed", program), R"("padded": true)"));
+    CHECK_FALSE(of(named("hf-trainer", program), R"("padded": false)"));
+    CHECK_FALSE(of(named("hf-trainer", program), R"("padded": true, "packed": true)"));
+    CHECK_FALSE(of(named("hf-trainer", program), R"("padded": true, "lengths": {"mean": 300, "deviation": 200, "longer": "truncated"})"));
+    CHECK_FALSE(of(named("torchtune", program), R"("padded": true)"));
+  }
+  // Qwen's own script pads to the limit.
+  CHECK_FALSE(of(named("hf-trainer", "2023-11, torch 2.0, transformers 4.3x, peft<0.8"), R"("padded": true)"));
+  CHECK_FALSE(of("\"hf-trainer\"", R"("padded": true)"));
+}
+
+// What stays cached where lengths vary is given back when the GPU is full (report/spread.hpp, given_back): it widens the range of what is reserved up to
+// the GPU's end, and is no part of whether a job fits.
+TEST_CASE("unknown lengths fill the GPU at most, and leave it to batch.lengths whether a job fits") {
+  const auto of = [](const std::string& lengths, int gib) {
+    return io::read_job(io::parse_json(R"({"model": "llama-3.2-1b", "framework": "hf-trainer", "hardware": {"gpu": {"name": "a100-sxm-80gb", "memory_gib": )" + std::to_string(gib) +
+                                           R"(}, "gpus_per_node": 1}, "batch": {"sequence": 4096)" + lengths + "}}", "job"));
+  };
+  const std::string unknown = R"(, "lengths": {"unknown": true})";
+  const auto report = replay(of(unknown, 60)), alike = replay(of("", 60));
+  const auto &rank = report.ranks[0], &same = alike.ranks[0];
+  CHECK(rank.reserved == same.reserved);
+  CHECK(base_of(rank, error_base::cached) > 10_GiB);
+  CHECK(bounds(alike, same, reading::device).high < 45_GiB);
+  CHECK(bounds(report, rank, reading::device).high == rank.capacity);
+  CHECK(bounds(report, rank, reading::reserved).high == rank.capacity - (rank.device - rank.reserved));
+  CHECK(bounds(report, rank, reading::allocated).high < 45_GiB);
+  CHECK(bounds(report, rank, reading::allocated).low < bounds(alike, same, reading::allocated).low);
+  CHECK(fits(report, 0.95));
+  CHECK(bounds(replay(of(unknown, 300)), confidence{}).high > 80_GiB);
+  CHECK_FALSE(replay(of(unknown, 28)).fits());
+}
+
 // All 27 take a minute.
 TEST_CASE("all published runs over samples of different lengths" * doctest::skip()) {
   const auto all = rows({});

@@ -218,6 +218,11 @@ TEST_CASE("samples whose lengths nobody gave") {
   const auto tuned = with(padded, [](job& k) { k.framework.lengths = micro_batch_lengths::of_longest_sample_with_adapters; });
   differ(tuned, padded, {}, {a::lengths_not_given});
   differ(lora(tuned), tuned, {a::lengths_not_given});
+  // Said to be unknown, they are of any trainer; those of documents in a packed row are no lengths of rows.
+  const auto unknown = [](job& k) { k.batch.lengths.unknown = true; };
+  differ(with(padded, unknown), padded, {a::lengths_unknown}, {a::lengths_not_given});
+  differ(with(with(padded, [](job& k) { k.framework.lengths = {}; }), unknown), padded, {a::lengths_unknown}, {a::lengths_not_given});
+  differ(with(packed, unknown), packed, {});
 }
 
 TEST_CASE("optimizers") {

@@ -352,6 +352,13 @@ TEST_CASE("from a job file to the answer: a list, a file and a histogram of the 
   CHECK(estimate(open).assumptions.has(assumption::lengths_not_given));
   CHECK(open == io::read_job(io::job_to_json(open)));
   refused(R"({"mean": 3, "deviation": 1, "list": [3]})", "one of four ways");
+  refused(R"({"mean": 3, "deviation": 1, "unknown": true})", "leave batch.lengths.unknown out");
+  refused(R"({"unknown": false})", "one of four ways");
+  // Nobody knows: every micro-batch is counted as long as the limit, and the range says so.
+  const auto unknown = read(R"({"unknown": true})");
+  CHECK(unknown == io::read_job(io::job_to_json(unknown)));
+  CHECK(estimate(unknown).assumptions.has(assumption::lengths_unknown));
+  CHECK(estimate(unknown).peak() == estimate(read(R"({"order": "grouped"})")).peak());
   refused(R"({"list": []})", "has no lengths");
   refused(R"({"list": [0]})", "batch.lengths.list");
   refused(R"({"histogram": [[5, 4, 1]]})", "must rise");

@@ -9,6 +9,8 @@
 #include <headroom/io/options/nanotron.hpp>
 #include <headroom/io/options/torchtitan.hpp>
 
+#include <algorithm>
+
 namespace headroom::io {
 
 /// A version that has these words in it: the date it stands for, or the profile that it is, whatever the date.
@@ -96,26 +98,33 @@ inline profile read_framework_named(const std::string& label, std::string_view v
   unknown_name(path, label, framework_names);
 }
 
+/// Programs over the Trainer that pad each micro-batch to its longest sample, and cut samples at a limit, as a version names them. Sources: ms-swift
+/// swift/template/base.py data_collator, LLaMA-Factory data/collator.py, axolotl utils/collators/batching.py (without pad_to_sequence_len), TRL
+/// trainer/sft_trainer.py, Liger-Kernel examples/huggingface/training.py.
+inline constexpr std::array<std::string_view, 5> programs_that_pad_to_longest{"ms-swift", "axolotl", "LLaMA-Factory", "trl", "Liger-Kernel"};
+
 /// What a job file says of its framework.
 struct framework_choice {
   profile chosen{frameworks::libtorch};
+  bool pads_to_longest{};       ///< its version names one of these programs
   const json_value* options{};  ///< of the framework, where the job states any
 };
 
 /// A name, or {"name", "version", "options"}. The options are not looked at here.
 /// Errors: job_error for an unknown name and for what is neither.
 inline framework_choice read_framework(const json_value& value, const std::string& path) {
-  if (value.is_string()) return {read_framework_named(*value.get_ptr<const json_value::string_t*>(), {}, path), nullptr};
+  if (value.is_string()) return {read_framework_named(*value.get_ptr<const json_value::string_t*>(), {}, path), false, nullptr};
   key_reader k{value, path};
   const auto& label = string_at(k.need("name", "one of " + listed(framework_names)), k.at("name"));
   const auto* version = k.take("version");
   const auto* options = k.take("options");
   k.finish();
   if (options != nullptr && !options->is_object()) wrong_value(k.at("options"), "an object", *options);
-  return {read_framework_named(
-              label, version != nullptr ? std::string_view{string_at(*version, k.at("version"))} : std::string_view{},
-              k.at("name")),
-          options};
+  const auto said = version != nullptr ? std::string_view{string_at(*version, k.at("version"))} : std::string_view{};
+  auto chosen = read_framework_named(label, said, k.at("name"));
+  const bool over_trainer = chosen.lengths != micro_batch_lengths::one;
+  const bool pads = over_trainer && std::any_of(programs_that_pad_to_longest.begin(), programs_that_pad_to_longest.end(), [&](auto name) { return said.find(name) != std::string_view::npos; });
+  return {chosen, pads, options};
 }
 
 /// Lets the options of a job's framework fill in what its neutral keys, in `whole`, leave open.

@@ -32,6 +32,7 @@ struct sample_lengths {
   std::int32_t buckets{};             ///< of the histogram; the shortest first
   longer_samples longer{};
   sample_order order{};
+  bool unknown{};                     ///< they have lengths of their own, of which nobody knows more: batch.sequence is a limit, or a guess
   std::int64_t pad_to_multiple{};     ///< micro-batches are padded to a multiple of this; 0, 1: to their longest sample alone
   std::int64_t samples{};             ///< that a run sees, of all ranks together; 0: not known
 

@@ -22,13 +22,13 @@ enum class assumption : std::uint8_t {
   parameters_stay_on_gpu, sharded_adapters_unexplained, upcast_quantised_base, recurrence_fused, keys_ignored, unified_memory,
   open_defaults, replay_too_long, method_of_trl, methods_on_few_runs, generation_of_full_length, engine_graphs,
   host_ahead_of_collectives, head_with_loss,
-  lengths_not_given, lengths_not_replayed, lengths_replayed, swift_over_megatron, swift_experts_over_megatron,
+  lengths_not_given, lengths_unknown, lengths_not_replayed, lengths_replayed, swift_over_megatron, swift_experts_over_megatron,
   megatron_under_deepspeed, compiled_in_parts, other_maker,
   nvfp4_by_source, corrected_by_run,
 };
 // clang-format on
 
-/// One assumption: the sentence that a report prints, and its spreads or why it has none.
+/// One assumption: the sentence that a report prints, and its spreads or why it has none. What decides may have some, too.
 struct assumption_entry {
   assumption id{};
   std::string_view sentence{};
@@ -36,7 +36,7 @@ struct assumption_entry {
   without_spread why{};
 
   constexpr assumption_entry(assumption a, std::string_view text, spread one, spread two = {}, spread three = {}) : id(a), sentence(text), spreads{one, two, three} {}
-  constexpr assumption_entry(assumption a, without_spread reason, std::string_view text) : id(a), sentence(text), why(reason) {}
+  constexpr assumption_entry(assumption a, without_spread reason, std::string_view text, spread one = {}, spread two = {}, spread three = {}) : id(a), sentence(text), spreads{one, two, three}, why(reason) {}
 };
 
 }  // namespace headroom

@@ -143,6 +143,17 @@ constexpr bytes value_of(const rank_report& r, reading m) {
   return m == reading::allocated ? r.allocated : m == reading::active ? r.active : m == reading::reserved ? r.reserved : r.device;
 }
 
+/// What the tallest moment of forward, loss and backward holds beside weights, gradients, optimizer states, adapters and an engine that generates.
+constexpr bytes passing_of(const rank_report& r) {
+  bytes most{0};
+  for (const auto p : {phase::forward, phase::loss_forward, phase::backward}) {
+    const auto& at = r.at_phase[static_cast<std::size_t>(p)];
+    const auto stays = at[row::model_parameters] + at[row::master_parameters] + at[row::gradients] + at[row::optimizer_state] + at[row::adapters] + at[row::rollout_engine] + at[row::kv_cache];
+    most = max(most, at.total() - stays);
+  }
+  return most;
+}
+
 /// What a source of error is proportional to, in one rank.
 constexpr bytes base_of(const rank_report& r, error_base b) {
   const auto& at = r.at_peak;
@@ -167,6 +178,7 @@ constexpr bytes base_of(const rank_report& r, error_base b) {
     case error_base::turnover: return r.reserved - states - engine;
     case error_base::nccl: return r.outside.nccl;
     case error_base::orders: return r.lengths.high - r.lengths.low;
+    case error_base::cached: return r.reserved - r.allocated + passing_of(r);
     case error_base::device: break;
   }
   return r.device - engine;

@@ -25,9 +25,13 @@ enum class error_base : std::uint8_t {
   turnover,       ///< `reserved` without weights, gradients and optimizer states: what passes through the cache
   nccl,
   orders,         ///< reserved_orders: from its tenth to its ninetieth percentile
+  cached,         ///< what a micro-batch passes through the cache: as turnover, of forward, loss and backward alone
   device,
 };
 inline constexpr int error_base_count = static_cast<int>(error_base::device) + 1;
+
+/// What stays in the cache until the GPU is full and is then given back: it is in what is reserved, but a job fits without it.
+constexpr bool given_back(error_base b) { return b == error_base::orders || b == error_base::cached; }
 
 /// One reason why a measured value differs from a predicted one, independent of the others. `below` and `above`: by how much it
 /// typically (one standard deviation) lies below or above, in thousandths of what it is proportional to.

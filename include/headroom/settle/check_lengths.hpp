@@ -36,6 +36,7 @@ constexpr objection check_lengths(const job& j, const No& no) {
   if (l == sample_lengths{}) return {};
   if (!l.given() && (l.mean != 0 || l.deviation != 0 || l.least != 0 || l.most != 0 || l.buckets != 0)) return no("headroom: batch.lengths needs mean and deviation, a histogram, a list or a file; mean", l.mean);
   if (l.mean > 0 && l.buckets > 0) return no("headroom: batch.lengths is either a distribution (mean, deviation) or a histogram, not both; mean", l.mean);
+  if (l.unknown && l.given()) return no("headroom: batch.lengths says both how long samples are and that it is not known; leave batch.lengths.unknown out");
   if (l.given())
     if (const auto why = l.buckets > 0 ? check_histogram(l, no) : check_distribution(l, no)) return why;
   if (l.pad_to_multiple < 0 || l.pad_to_multiple > most_tokens) return no("headroom: batch.lengths.pad_to_multiple must be a number of tokens up to 2^30", l.pad_to_multiple);

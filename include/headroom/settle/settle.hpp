@@ -125,7 +125,9 @@ constexpr void settle_step(settled_job& r) {
   if (j.offload.activations != place::on_gpu) a.add(assumption::activations_offload_overlap);
   if (j.batch.varies())
     a.add(assumption::lengths_not_replayed);
-  else if (lengths_probably_vary(j) || j.batch.lengths != sample_lengths{})
+  else if (j.batch.lengths.unknown && !j.batch.packed)
+    a.add(assumption::lengths_unknown);
+  else if (lengths_probably_vary(j) || (j.batch.lengths != sample_lengths{} && !j.batch.packed))
     a.add(assumption::lengths_not_given);
   if (j.adapter.kind != adapter_kind::none && j.batch.accumulation > 1 && !j.batch.packed && r.shards.parameters > 1) a.add(assumption::samples_of_one_length);
 }

@@ -26,6 +26,7 @@ void describe(Keys& k, sample_lengths& l) {
   k.word("order", l.order);
   k.whole("pad_to_multiple", l.pad_to_multiple, {}, 0, most_sample);
   k.whole("samples", l.samples, {}, 0, most_histogram_samples);
+  k.flag("unknown", l.unknown);
 }
 
 namespace detail {
