@@ -11,6 +11,7 @@
 #include <headroom/model/shape.hpp>
 #include <headroom/recipe/adapter.hpp>
 #include <headroom/recipe/evaluation.hpp>
+#include <headroom/recipe/fake_quantization.hpp>
 #include <headroom/recipe/objective.hpp>
 #include <headroom/recipe/optimizer.hpp>
 #include <headroom/recipe/precision.hpp>
@@ -137,6 +138,7 @@ struct job {
   headroom::adapter adapter{};
   headroom::trainable trainable{};
   headroom::dropout dropout{};
+  headroom::fake_quantization fake_quantization{};
   bool compile{};
   headroom::environment environment{};
   measured_run measured{};           ///< by which its report and its step's time are corrected

@@ -2,22 +2,9 @@
 // Matrix multiplications: plain, cast, quantised, divided, with adapters beside them.
 #pragma once
 
-#include <headroom/block/operations.hpp>
+#include <headroom/block/fake_quantized.hpp>
 
 namespace headroom::ops {
-
-/// A matrix multiplication x·Wᵀ of in → out features with a weight that may train, be cast (autocast) or be quantised.
-struct matrix {
-  std::int64_t in{};
-  std::int64_t out{};
-  bool bias{};
-  bool trains{};
-  bool quantised{};
-  bool waits{};            ///< see operation_details::gradient_waits
-  std::int64_t pieces{1};  ///< rows are multiplied in so many pieces
-  bool normalised{};       ///< each row of the weight is divided by its length first
-  row result{row::activations};
-};
 
 /// A matrix quantised by GPTQ (auto_gptq nn_modules/qlinear/qlinear_cuda_old.py, from 128 rows on): 32-bit words are shifted into one
 /// integer a weight, made bytes, less their zeros, times their scales. To autograd the result is a tensor like any other: saved for x's
@@ -56,6 +43,7 @@ constexpr normalised_weight normalise_rows(program& p, const scene& s, const mat
 /// x times a matrix, which may lie there in few bits.
 constexpr tensor multiply(program& p, const scene& s, tensor x, const matrix& m) {
   if (m.quantised && s.base.column_bits > 0) [[unlikely]] return multiply_unpacked(p, s, x, m);
+  if (s.fake.active() && !m.as_it_is) [[unlikely]] return multiply_rounded(p, s, x, m);
   const auto rows = p.elements(x) / m.in;
   const auto weights = checked::mul(m.in, m.out);
   if (m.quantised) {

@@ -246,7 +246,7 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
   const bool trains = trained.has(module::head), chunked_head = s.loss_program == loss_style::chunked_head;
   const auto pieces = ops::pieces_of(s);
   const ops::matrix head{.in = m.embedding_width(), .out = s.divided(s.vocabulary), .bias = m.head_bias, .trains = trains,
-                         .quantised = s.quantised.has(module::head), .waits = m.tied, .pieces = pieces.head ? pieces.count : 1, .normalised = m.normalised_head, .result = row::logits};
+                         .quantised = s.quantised.has(module::head), .waits = m.tied, .pieces = pieces.head ? pieces.count : 1, .normalised = m.normalised_head, .as_it_is = !s.fake_head, .result = row::logits};
   program p(s.granule);
   ops::head_chunk chunk;
   if (chunked_head) [[unlikely]] {

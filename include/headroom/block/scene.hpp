@@ -41,6 +41,8 @@ struct scene {
   number_format base{};              ///< of frozen linear layers
   module_set quantised{};            ///< linear layers stored in `base`
   dropout drops{};
+  fake_quantization fake{};          ///< linear layers multiply rounded numbers
+  bool fake_head{};                  ///< … the head, too
   std::int64_t vocabulary{};         ///< padded
   headroom::loss loss{};
   loss_style loss_program{};

@@ -247,6 +247,7 @@ struct quantised_profile {
   dequantisation dequantises{};
   bool with_head{};                  ///< a quantised base includes the head (litgpt); PEFT leaves it out
   bool upcasts_rest{};               ///< what is not quantised becomes fp32 (PEFT prepare_model_for_kbit_training)
+  bool leaves_tied_head{};           ///< a tied head is no linear layer, and not fake-quantised (torchtune modules/tied_linear.py)
 
   friend constexpr bool operator==(const quantised_profile&, const quantised_profile&) = default;
 };

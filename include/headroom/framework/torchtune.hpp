@@ -18,7 +18,7 @@ inline constexpr profile torchtune_202401{
     .attention = {.expands_kv = kv_expansion::always, .packs_documents = true},
     .rotary = {.style = rope_style::pairs_stacked, .tables = rope_tables::cached_whole},
     .loss = {.style = loss_style::chunked_in_loss, .chunks = 0},
-    .quantised = {.dequantises = dequantisation::through_indices},
+    .quantised = {.dequantises = dequantisation::through_indices, .leaves_tied_head = true},
     .checkpointing = {.all_or_none = true},
     .sharding = {.kinds = one_of(sharding_kind::none, sharding_kind::fsdp1), .wraps_adapters = true, .wraps_on_gpu = true},
     .optimizer = {.foreach_copies = 0},

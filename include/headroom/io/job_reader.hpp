@@ -54,6 +54,7 @@ inline job job_from(const json_value& value, const job_reading& how) {
   read_stored_format(j, value.at("model"), how.base);
   if (const auto* v = k.take("trainable")) j.trainable = read_trainable(*v, "trainable", parts);
   k.nested("dropout", j.dropout);
+  k.nested("fake_quantization", j.fake_quantization);
   k.flag("compile", j.compile);
   k.nested("environment", j.environment);
   if (const auto* v = k.take("measured")) j.measured = read_complete_measured(*v, "measured");
@@ -126,6 +127,7 @@ inline json_value job_to_json(const job& j) {
   if (j.adapter != adapter{}) out["adapter"] = adapter_to_json(j.adapter, parts);
   if (!j.trainable.all()) out["trainable"] = trainable_to_json(j.trainable, parts);
   put("dropout", written_keys(j.dropout));
+  put("fake_quantization", written_keys(j.fake_quantization));
   if (j.compile) out["compile"] = true;
   put("environment", written_keys(j.environment));
   if (j.measured.given()) out["measured"] = measured_to_json(j.measured);

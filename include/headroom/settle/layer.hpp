@@ -206,6 +206,8 @@ constexpr void settle_layer(settled_job& r) {
   const bool makes_anew = j.environment.torch > 0 && j.environment.torch < 208 && !j.model.sparse();
   s.fuses_weight_gradients = j.framework.gradients.fused_accumulation && !makes_anew;
   s.drops = j.dropout;
+  s.fake = j.fake_quantization;
+  s.fake_head = s.fake.active() && !(j.model.tied && j.framework.quantised.leaves_tied_head);
   // torchtitan compiled a layer with experts module by module, but for the experts (models/llama4/infra/parallelize.py apply_compile), and compiles it as a whole
   // today (distributed/compile.py).
   const bool in_parts = r.model.sparse() || r.model.latent();

@@ -6,6 +6,7 @@
 #include <headroom/engine/eager/other_model.hpp>
 #include <headroom/engine/eager/rollout_phases.hpp>
 #include <headroom/engine/eager/walk_step.hpp>
+#include <headroom/states/fake_scales.hpp>
 #include <headroom/states/outside.hpp>
 
 namespace headroom {
@@ -46,7 +47,7 @@ constexpr moment resident_bytes(const settled_job& s, const state_bytes& st, con
   r.rows[row::workspace] += j.framework.process.cublas_handles * cublas_workspace(s);
   // Token numbers and labels, int64.
   r.rows[row::activations] += 2 * bytes{checked::mul(s.layer.tokens, 8)};
-  r.rows[row::activations] += position_buffers(s);
+  r.rows[row::activations] += position_buffers(s) + fake_scales(s);
   if (j.framework.rotary.tables == rope_tables::in_each_layer) [[unlikely]] r.rows[row::activations] += s.model.layers * rotary_caches(s);
   w.always.add_to(r.rows);
   r.total = r.rows.total();

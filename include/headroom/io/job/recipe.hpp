@@ -215,6 +215,13 @@ void probability_key(Keys& k, std::string_view key, probability& p) {
 }
 
 template <class Keys>
+void describe(Keys& k, fake_quantization& q) {
+  k.word("weights", q.weights);
+  k.whole("group", q.group);
+  k.flag("activations", q.activations);
+}
+
+template <class Keys>
 void describe(Keys& k, dropout& d) {
   probability_key(k, "hidden", d.hidden);
   probability_key(k, "attention", d.attention);

@@ -8,6 +8,7 @@
 #include <headroom/io/launchers/axolotl_kernels.hpp>
 #include <headroom/io/launchers/axolotl_method.hpp>
 #include <headroom/io/launchers/axolotl_parts.hpp>
+#include <headroom/io/launchers/axolotl_quantised.hpp>
 #include <headroom/io/launchers/axolotl_samples.hpp>
 #include <headroom/io/launchers/axolotl_sight.hpp>
 
@@ -27,6 +28,7 @@ class axolotl_config {
     attention();
     formats();
     adapter();
+    read_axolotl_quantised(a_);
     sharded();
     kernels_.read();
     experts_.read();

@@ -42,6 +42,7 @@ class torchtune_config {
     const auto format = k_.word("dtype", "bf16");
     if (format != "bf16" && format != "fp32") wrong_value("dtype", "\"bf16\" or \"fp32\"", format);
     model(format);
+    quantised();
     batch();
     loss();
     const auto o = optimizer();
@@ -87,6 +88,20 @@ class torchtune_config {
                  {"base", quantised ? "nf4-double" : format}};
     if (quantised) a["base_skips"] = {"lm_head"};
     d_->replace("adapter", a, place);
+  }
+  /// Quantisation-aware training (recipes/qat_distributed.py, qat_single_device.py): torchao's quantizer stands for every nn.Linear. Adapters' recipe asks
+  /// torchao for a class that its quantizers have not given since 0.13 (torchtune/modules/peft/lora.py, QATLoRALinear; torchtune/training/quantization.py
+  /// imports what came later).
+  void quantised() {
+    const auto* name = k_.find("quantizer._component_");
+    if (name == nullptr) return;
+    const auto place = k_.place("quantizer._component_");
+    const auto& whole = string_at(*name, "quantizer._component_");
+    const auto last = whole.substr(whole.rfind('.') == std::string::npos ? 0 : whole.rfind('.') + 1);
+    if (last != "Int8DynActInt4WeightQATQuantizer" && last != "Int8DynActInt4WeightQATQuantizerModuleSwap")
+      fail("headroom: " + place + ": quantizer._component_ " + in_quotes(whole) + " is not modelled by this version; accepted: torchtune.training.quantization.Int8DynActInt4WeightQATQuantizer");
+    if (adapted_) fail("headroom: " + place + ": adapters beside a quantizer end before the first step: torchtune asks for torchao's FakeQuantizeConfig, and its quantizers give another class since torchao 0.13");
+    d_->replace("fake_quantization", {{"weights", "intx"}, {"group", k_.number("quantizer.groupsize", 256)}, {"activations", true}}, place);
   }
   void batch() {
     d_->say({"batch", "micro"}, k_.number("batch_size", 1), k_.place("batch_size"));

@@ -50,8 +50,9 @@ inline void tune_launch(draft& d, const shell_command& c, std::size_t i, const s
   const auto recipe = file_part(c.words[i].text);
   const auto place = source + ":" + std::to_string(c.words[i].line);
   const bool alone = recipe.find("single_device") != std::string_view::npos;
-  if (recipe.ends_with(".py") || (!recipe.starts_with("full_finetune_") && !recipe.starts_with("lora_finetune_")))
-    fail("headroom: " + place + ": the recipe " + in_quotes(c.words[i].shown()) + " is not modelled by this version; accepted: full_finetune_distributed, full_finetune_single_device, lora_finetune_distributed, lora_finetune_single_device");
+  const bool quantises = recipe == "qat_distributed" || recipe == "qat_single_device";
+  if (recipe.ends_with(".py") || (!recipe.starts_with("full_finetune_") && !recipe.starts_with("lora_finetune_") && !quantises))
+    fail("headroom: " + place + ": the recipe " + in_quotes(c.words[i].shown()) + " is not modelled by this version; accepted: full_finetune_distributed, full_finetune_single_device, lora_finetune_distributed, lora_finetune_single_device, qat_distributed, qat_single_device");
   if (alone) d.say({"hardware", "gpus_per_node"}, 1, place);
   if (!alone && !d.open_gpus && !d.takes_all_gpus && !d.has({"hardware", "gpus_per_node"})) d.open_gpus = draft::said{"a distributed recipe needs --nproc_per_node", place};
   auto whole = recipe_with(d, source);
@@ -71,7 +72,9 @@ inline void tune_launch(draft& d, const shell_command& c, std::size_t i, const s
   }
   d.recipe_read = true;
   if (!d.recipe && !d.named.empty()) return;  // the file is asked for
+  if (!quantises && whole.root.is_object()) whole.root.erase("quantizer");  // which other recipes do not read
   import_torchtune(d, whole);
+  if (quantises && !d.has({"fake_quantization"})) fail("headroom: " + place + ": the recipe " + in_quotes(std::string{recipe}) + " needs a quantizer, and its configuration has none");
   // A recipe for the whole model trains adapters and base alike; one for adapters asks for them.
   if (const bool lora = recipe.starts_with("lora_"); lora != d.has({"adapter"}))
     fail("headroom: " + place + ": the recipe " + in_quotes(std::string{recipe}) + (lora ? " trains adapters, which its model does not have" : " trains the whole model, beside adapters too, which is not modelled by this version"));

@@ -146,6 +146,8 @@ inline constexpr auto names_of<attention> = std::array<named<attention>, 6>{{{"e
 template <>
 inline constexpr auto names_of<recurrence> = std::array<named<recurrence>, 2>{{{"fused", recurrence::fused}, {"eager", recurrence::eager}}};
 template <>
+inline constexpr auto names_of<fake_quantizer> = std::array<named<fake_quantizer>, 2>{{{"intx", fake_quantizer::intx}, {"int4", fake_quantizer::int4}}};
+template <>
 inline constexpr auto names_of<fused_kernel> = std::array<named<fused_kernel>, 6>{{{"norm", fused_kernel::norm},
                                                                                    {"gated", fused_kernel::gated},
                                                                                    {"rotary", fused_kernel::rotary},
