@@ -44,6 +44,7 @@ inline schema_value job_schema() {
   k.is("adapter", detail::adapter_schema());
   k.is("trainable", detail::trainable_schema());
   k.is("dropout", detail::plain_schema<dropout>("dropout"));
+  k.is("fake_quantization", detail::plain_schema<fake_quantization>("fake_quantization"));
   k.is("compile", {{"type", "boolean"}, {"default", false}});
   k.is("environment", detail::environment_schema());
   k.is("measured", detail::measured_schema());
