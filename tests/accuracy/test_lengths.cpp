@@ -135,6 +135,10 @@ TEST_CASE("a program that pads to the longest sample leaves lengths unknown") {
     CHECK_FALSE(of(named("hf-trainer", program), R"("padded": true, "packed": true)"));
     CHECK_FALSE(of(named("hf-trainer", program), R"("padded": true, "lengths": {"mean": 300, "deviation": 200, "longer": "truncated"})"));
     CHECK_FALSE(of(named("torchtune", program), R"("padded": true)"));
+    // Where a job says neither, recipes of these may pack or pad.
+    const bool often_packs = std::string_view(program).starts_with("ms-") || std::string_view(program).starts_with("axo") || std::string_view(program).starts_with("LLaMA");
+    CHECK(of(named("hf-trainer", program), R"("micro": 2)") == often_packs);
+    CHECK(of(named("hf-trainer", program), R"("packed": false)") == often_packs);
   }
   // Qwen's own script pads to the limit.
   CHECK_FALSE(of(named("hf-trainer", "2023-11, torch 2.0, transformers 4.3x, peft<0.8"), R"("padded": true)"));

@@ -26,15 +26,15 @@ class Tables(unittest.TestCase):
         self.assertGreaterEqual(rows, walked)
 
     def test_memory(self):
-        self.check(records("tables_measured.jsonl"), 0.15, 58, 83)
+        self.check(records("tables_measured.jsonl"), 0.15, 66, 83)
 
     def test_unknown_lengths(self):
         """The range of jobs that do not say how long their samples are is calibrated on the rows with an even number: these are the odd ones."""
         order = {json.loads(line)["id"]: i for i, line in enumerate((DATA / "tables_measured.jsonl").read_text().splitlines())}
         rows = [r for r in records("tables_measured.jsonl") if r["bound"] == "equal" and not r["refused"]]
         unknown = [r for r in rows if "longest_sample" in r["errors"] and order[r["id"]] % 2 == 1]
-        self.assertEqual(len(unknown), 18)
-        self.assertGreaterEqual(sum(r["low"] <= r["measured"] <= r["high"] for r in unknown), 16)
+        self.assertEqual(len(unknown), 21)
+        self.assertGreaterEqual(sum(r["low"] <= r["measured"] <= r["high"] for r in unknown), 19)
         packed = [r for r in rows if "pack" in r["id"] and "padded" not in r["id"]]
         self.assertGreaterEqual(len(packed), 4)
         for r in packed:  # rows that are full are of one length

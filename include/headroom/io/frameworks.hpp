@@ -9,8 +9,6 @@
 #include <headroom/io/options/nanotron.hpp>
 #include <headroom/io/options/torchtitan.hpp>
 
-#include <algorithm>
-
 namespace headroom::io {
 
 /// A version that has these words in it: the date it stands for, or the profile that it is, whatever the date.
@@ -101,19 +99,29 @@ inline profile read_framework_named(const std::string& label, std::string_view v
 /// Programs over the Trainer that pad each micro-batch to its longest sample, and cut samples at a limit, as a version names them. Sources: ms-swift
 /// swift/template/base.py data_collator, LLaMA-Factory data/collator.py, axolotl utils/collators/batching.py (without pad_to_sequence_len), TRL
 /// trainer/sft_trainer.py, Liger-Kernel examples/huggingface/training.py.
-inline constexpr std::array<std::string_view, 5> programs_that_pad_to_longest{"ms-swift", "axolotl", "LLaMA-Factory", "trl", "Liger-Kernel"};
+struct padding_program {
+  std::string_view name;
+  bool often_packs{};  ///< its recipes do one or the other: without a word of packing or of a mask neither is known
+};
+inline constexpr std::array<padding_program, 5> programs_that_pad_to_longest{{{"ms-swift", true}, {"axolotl", true}, {"LLaMA-Factory", true}, {"Liger-Kernel", false}, {"trl", false}}};
 
 /// What a job file says of its framework.
 struct framework_choice {
   profile chosen{frameworks::libtorch};
-  bool pads_to_longest{};       ///< its version names one of these programs
-  const json_value* options{};  ///< of the framework, where the job states any
+  const padding_program* pads{};  ///< that its version names
+  const json_value* options{};    ///< of the framework, where the job states any
+
+  /// Whether samples have lengths of their own that the job, of which `stated` is the section, says nothing of.
+  [[nodiscard]] bool leaves_lengths_unsaid(const batch& b, const json_value& stated) const {
+    if (pads == nullptr || b.packed || b.lengths != sample_lengths{}) return false;
+    return b.padded || (pads->often_packs && !stated.contains("padded"));
+  }
 };
 
 /// A name, or {"name", "version", "options"}. The options are not looked at here.
 /// Errors: job_error for an unknown name and for what is neither.
 inline framework_choice read_framework(const json_value& value, const std::string& path) {
-  if (value.is_string()) return {read_framework_named(*value.get_ptr<const json_value::string_t*>(), {}, path), false, nullptr};
+  if (value.is_string()) return {read_framework_named(*value.get_ptr<const json_value::string_t*>(), {}, path), nullptr, nullptr};
   key_reader k{value, path};
   const auto& label = string_at(k.need("name", "one of " + listed(framework_names)), k.at("name"));
   const auto* version = k.take("version");
@@ -121,10 +129,11 @@ inline framework_choice read_framework(const json_value& value, const std::strin
   k.finish();
   if (options != nullptr && !options->is_object()) wrong_value(k.at("options"), "an object", *options);
   const auto said = version != nullptr ? std::string_view{string_at(*version, k.at("version"))} : std::string_view{};
-  auto chosen = read_framework_named(label, said, k.at("name"));
-  const bool over_trainer = chosen.lengths != micro_batch_lengths::one;
-  const bool pads = over_trainer && std::any_of(programs_that_pad_to_longest.begin(), programs_that_pad_to_longest.end(), [&](auto name) { return said.find(name) != std::string_view::npos; });
-  return {chosen, pads, options};
+  const auto chosen = read_framework_named(label, said, k.at("name"));
+  if (chosen.lengths != micro_batch_lengths::one)
+    for (const auto& program : programs_that_pad_to_longest)
+      if (said.find(program.name) != std::string_view::npos) return {chosen, &program, options};
+  return {chosen, nullptr, options};
 }
 
 /// Lets the options of a job's framework fill in what its neutral keys, in `whole`, leave open.

@@ -41,7 +41,7 @@ inline job job_from(const json_value& value, const job_reading& how) {
   if (const auto* v = k.take("sharding")) j.sharding = read_sharding(*v, "sharding");
   k.nested("offload", j.offload);
   if (const auto* v = k.take("batch")) j.batch = read_batch(*v, "batch", how.base);
-  if (framework.pads_to_longest && j.batch.padded && !j.batch.packed && j.batch.lengths == sample_lengths{}) j.batch.lengths.unknown = true;
+  if (const auto stated = value.find("batch"); stated != value.end() && framework.leaves_lengths_unsaid(j.batch, *stated)) j.batch.lengths.unknown = true;
   if (const auto* v = k.take("recompute")) j.recompute = read_recompute(*v, "recompute");
   if (const auto* v = k.take("attention")) j.attention = name_at<attention>(*v, "attention");
   k.word("recurrence", j.recurrence);

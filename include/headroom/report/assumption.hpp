@@ -48,10 +48,10 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
      {"gather_windows", reading::allocated, error_base::gathered, 65, 65}},
     {assumption::zero_buckets_default, without_spread::fills_in,
      "DeepSpeed's bucket sizes were left open: its defaults (5e8 elements to reduce and to gather, 5e7 to prefetch) are assumed."},
-    // Calibrated on Qwen under ZeRO-3: its pool grows beyond what is ever gathered at once.
+    // Calibrated on Qwen under ZeRO-3: its pool grows beyond what is ever gathered at once. Derived: a replay's holes, or none (2.776 deviations).
     {assumption::deepspeed_stage3_trace,
      "ZeRO-3 gathers parameters in the order recorded in the first step; a model that runs its layers in a changing order holds more.",
-     {"stage3_gathers", reading::reserved, error_base::allocated, 0, 110}},
+     {"stage3_gathers", reading::reserved, error_base::allocated, 0, 110}, {"stage3_holes", reading::reserved, error_base::holes, 360, 0}},
     {assumption::adapter_format, without_spread::fills_in,
      "adapter.format was left open: the adapters have the number format that the framework gives them."},
     {assumption::adapters_in_fp32, without_spread::in_other_spreads,

@@ -179,6 +179,7 @@ constexpr bytes base_of(const rank_report& r, error_base b) {
     case error_base::nccl: return r.outside.nccl;
     case error_base::orders: return r.lengths.high - r.lengths.low;
     case error_base::cached: return r.reserved - r.allocated + passing_of(r);
+    case error_base::holes: return r.reserved - r.active;
     case error_base::device: break;
   }
   return r.device - engine;

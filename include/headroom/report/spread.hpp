@@ -26,6 +26,7 @@ enum class error_base : std::uint8_t {
   nccl,
   orders,         ///< reserved_orders: from its tenth to its ninetieth percentile
   cached,         ///< what a micro-batch passes through the cache: as turnover, of forward, loss and backward alone
+  holes,          ///< `reserved` beyond `active`: what the allocator has and could not use
   device,
 };
 inline constexpr int error_base_count = static_cast<int>(error_base::device) + 1;
