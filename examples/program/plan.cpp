@@ -182,7 +182,7 @@ int run(const plan_request& asked, const streams& io) {
   }
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const auto& first = searches.front();
-  if (!asked.json && first.values.is_null() && first.search.open == 0 && !first.search.open_micro) io.out << "No key of the job is \"auto\": it is the only plan.\n";
+  if (!asked.json && first.values.is_null() && first.search.open == 0 && !first.search.open_cut && !first.search.open_micro) io.out << "No key of the job is \"auto\": it is the only plan.\n";
   const bool differs = (first.search.open & (axes::bit(axes::tensor) | axes::bit(axes::pipeline) | axes::bit(axes::context))) != 0;
   if (!asked.json && first.values.is_null() && differs && !first.search.open_micro)
     io.out << "batch.global is not given: plans with fewer data-parallel ranks do less in a step; compare tokens a second.\n";

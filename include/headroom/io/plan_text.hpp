@@ -30,7 +30,9 @@ inline std::string plan_line(const job& j) {
   degree("context", d.context);
   degree("expert", d.expert);
   degree("expert tensor", d.expert_tensor);
-  if (chunks_given(d) > 0 && j.hardware.kinds() > 1) {
+  bool uneven = j.hardware.kinds() > 1;
+  for (std::int32_t i = 1; i < chunks_given(d); ++i) uneven = uneven || d.stage_layers[i] != d.stage_layers[0];
+  if (chunks_given(d) > 0 && uneven) {
     text += " (";
     for (std::int32_t i = 0; i < chunks_given(d); ++i) text += (i > 0 ? "+" : "") + std::to_string(d.stage_layers[i]);
     text += " layers)";

@@ -13,7 +13,7 @@ namespace detail {
 inline std::string open_keys() {
   std::string all;
   for (const auto& a : axes::all) all += std::string{a.key} + ", ";
-  return all + "batch.micro with batch.accumulation; parallel and offload stand for all of theirs";
+  return all + "parallel.stage_layers, batch.micro with batch.accumulation; parallel and offload stand for all of theirs";
 }
 
 /// hardware.nodes and gpus_per_node: "auto" up to hardware.max_nodes and max_gpus_per_node.
@@ -49,7 +49,7 @@ inline std::string left_open(const json_value& v, const std::string& path) {
 
 }  // namespace detail
 
-/// Reads a job whose values may be "auto": parallel degrees, sharding, recompute, offload, and batch.micro with batch.accumulation, for
+/// Reads a job whose values may be "auto": parallel degrees, sharding, recompute, offload, how stages are cut (parallel.stage_layers), and batch.micro with batch.accumulation, for
 /// which batch.global says how many sequences a step has (with one of the two given the other follows); hardware.nodes and gpus_per_node up to a maximum. Errors: those of read_job(),
 /// and for an "auto" elsewhere.
 inline search read_search(json_value value, const job_reading& how) {
@@ -72,6 +72,11 @@ inline search read_search(json_value value, const job_reading& how) {
     if (key == axes::engine_place.key) value.at(section)[name] = "colocated";
     s.open |= 1U << i;
   }
+  if (value.is_object() && value.contains("parallel") && value.at("parallel").is_object())
+    if (auto& parallel = value.at("parallel"); parallel.contains("stage_layers") && detail::is_auto(parallel.at("stage_layers"))) {
+      parallel.erase("stage_layers");
+      s.open_cut = true;
+    }
   if (value.is_object() && value.contains("batch") && value.at("batch").is_object()) {
     auto& batch = value.at("batch");
     for (const auto* key : {"micro", "accumulation"})

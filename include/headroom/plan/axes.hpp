@@ -11,6 +11,7 @@ namespace headroom {
 struct search {
   headroom::job job{};             ///< open keys are as they would be alone: degrees 1, nothing offloaded; nodes and GPUs of a node as many as there may be
   std::uint32_t open{};            ///< bit i: axes::all[i]
+  bool open_cut{};                 ///< parallel.stage_layers: which layers a stage has; see divide_by_time()
   bool open_micro{};               ///< batch.micro, and with it batch.accumulation
   std::int64_t global_batch{};     ///< sequences of a step, of all data-parallel ranks; 0: those of `job`
   bool keeps_micro{};              ///< … but batch.micro is the job's, and accumulation what that leaves of global_batch

@@ -2,9 +2,10 @@
 // Pipelines over several kinds of GPU: which layers each stage gets.
 #pragma once
 
-#include <headroom/cost/cost.hpp>
-#include <headroom/solve/balance.hpp>
+#include <headroom/plan/axes.hpp>
+#include <headroom/plan/uneven.hpp>
 
+#include <algorithm>
 #include <vector>
 
 namespace headroom {
@@ -28,14 +29,14 @@ constexpr job with_even_stages(job j) {
   for (std::int64_t i = 0; i < d.pipeline; ++i) d.stage_layers[i] = static_cast<std::int32_t>(j.model.layers / d.pipeline + (i < j.model.layers % d.pipeline ? 1 : 0));
   return j;
 }
-/// Layers are moved one by one, each move looks at every stage: of deeper stacks, ten times as deep as any model that is trained, stages are even.
-inline constexpr std::int64_t most_moved_layers = 1024;
 
 /// Whether stages of the search's job are to be cut for their GPUs.
-constexpr bool cuts_stages(const job& given, const job& j) {
-  const auto &d = j.parallel, &said = given.parallel;
-  return j.hardware.kinds() > 1 && d.pipeline > 1 && d.pipeline <= degrees::max_chunks && d.virtual_pipeline == 1 && d.pipeline <= j.model.layers && j.model.layers <= most_moved_layers && !properties_of(d.schedule).one_process &&
-         !properties_of(d.schedule).both_ways() && chunks_given(said) == 0 && said.first_stage_layers == 0 && said.last_stage_layers == 0;
+constexpr bool cuts_stages(const job& given, const job& j) { return j.hardware.kinds() > 1 && j.parallel.virtual_pipeline == 1 && may_cut(given, j); }
+
+/// Whether stages over one kind of GPU are to be cut for what their layers take: where the search says so, and in stacks of several kinds of layer.
+constexpr bool cuts_by_time(const search& s, const job& j) {
+  return j.hardware.kinds() == 1 && (s.open_cut || j.model.pattern.given()) && takes_any_cut(j.framework) && may_cut(s.job, j) && properties_of(j.parallel.schedule).place == chunk_place::in_turn &&
+         (s.open_cut || kinds_of(j.model).size > 1) && !check_cost(j, objecting{});
 }
 
 }  // namespace detail
@@ -74,8 +75,18 @@ constexpr job divide_by_speed(const job& given) {
   return j;
 }
 
-/// Ways to cut a pipeline over several kinds of GPU: by speed, and as balance_stages() does, which fits if any division does.
+/// Ways to cut a pipeline. Over several kinds of GPU: by speed, and as balance_stages() does, which fits if any division does. Over one: as the job has
+/// it, where its layers come out even, and by what they take.
 inline std::vector<job> stage_divisions(const job& j) {
+  if (j.hardware.kinds() == 1) {
+    std::vector<job> ways{j, divide_by_time(j)};
+    const auto& d = j.parallel;
+    const bool even = chunks_given(d) == 0, comes_out = j.model.layers % (d.pipeline * d.virtual_pipeline) == 0;
+    const auto same = [](const degrees& a, const degrees& b) { return std::equal(a.stage_layers, a.stage_layers + degrees::max_entries, b.stage_layers); };
+    if (even && !comes_out) ways.erase(ways.begin());
+    else if (same((even ? detail::with_even_chunks(j) : j).parallel, ways[1].parallel)) ways.pop_back();
+    return ways;
+  }
   std::vector<job> ways{divide_by_speed(j), balance_stages(j)};
   if (ways[0] == ways[1]) ways.pop_back();
   return ways;

@@ -32,7 +32,7 @@ inline constexpr std::array<std::string_view, 4> frequent_reasons{"does not fit"
 template <class Judge>
 class verdicts {
  public:
-  verdicts(const search& s, Judge judge, const plan_options& o) : given_(&s.job), judge_(judge), options_(&o) {}
+  verdicts(const search& s, Judge judge, const plan_options& o) : search_(&s), judge_(judge), options_(&o) {}
 
   void start(std::uint64_t ordinal) { ordinal_ = ordinal; }
   /// Adds what was counted since the last time.
@@ -57,12 +57,12 @@ class verdicts {
   }
   /// False: it does not fit.
   bool look(const job& j, plan_result& r) {
-    if (cuts_stages(*given_, j)) [[unlikely]] return look_divided(j, r);
+    if (cuts_stages(search_->job, j) || cuts_by_time(*search_, j)) [[unlikely]] return look_divided(j, r);
     return look_at(j, r);
   }
 
  private:
-  /// Over several kinds of GPU: in each way that its stages may be cut.
+  /// In each way that its stages may be cut.
   bool look_divided(const job& j, plan_result& r) {
 #if HEADROOM_EXCEPTIONS
     try {
@@ -132,7 +132,7 @@ class verdicts {
     refused_.emplace_back(sentence, 1);
   }
 
-  const job* given_;
+  const search* search_;
   Judge judge_;
   const plan_options* options_;
   std::array<std::int64_t, frequent_reasons.size()> counted_{};

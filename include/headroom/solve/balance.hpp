@@ -41,7 +41,7 @@ class differing_layers {
     for (std::int64_t i = 0; i < stages_; ++i) high = max(high, headroom(i, i + 1 < stages_ ? i : layers_ - 1, 1));  // of the emptiest stage
     while (low < high) {
       const auto middle = low + bytes{(high.count() - low.count() + 1) / 2};
-      if (cut_for(middle)) {
+      if (cut_where([&](std::int64_t stage, std::int64_t first, std::int64_t count) { return headroom(stage, first, count) >= middle; })) {
         low = max(middle, least());
         cut_kept(true);
       } else {
@@ -51,12 +51,6 @@ class differing_layers {
     cut_kept(false);
   }
 
- private:
-  constexpr void put(std::int64_t stage, std::int64_t count) { job_->parallel.stage_layers[static_cast<std::size_t>(stage)] = static_cast<std::int32_t>(count); }
-  [[nodiscard]] constexpr bytes least() const {
-    const stage_headroom now(*job_);
-    return now.of[now.tightest(static_cast<std::size_t>(stages_))];
-  }
   /// What a stage leaves that runs `count` layers from `first` on, wherever the others lie.
   [[nodiscard]] constexpr bytes headroom(std::int64_t stage, std::int64_t first, std::int64_t count) {
     const auto behind = stages_ - 1 - stage, rest = layers_ - first - count;
@@ -65,20 +59,22 @@ class differing_layers {
     for (std::int64_t i = 0; i < behind; ++i) put(stage + 1 + i, i + 1 == behind ? rest - (behind - 1) : 1);
     return stage_headroom(*job_).of[static_cast<std::size_t>(stage)];
   }
-  /// Cuts the stack so that every stage has that much, if it can be.
-  constexpr bool cut_for(bytes wanted) {
+  /// Cuts the stack so that may(stage, first, count) says yes to the layers of every stage, if it can be. Where it says yes to layers in a row, it must say
+  /// yes to each part of them.
+  template <class May>
+  constexpr bool cut_where(const May& may) {
     std::array<std::int32_t, degrees::max_entries> found{};
     std::int64_t first = 0;
     for (std::int64_t stage = 0; stage < stages_; ++stage) {
       const auto behind = stages_ - 1 - stage;
       std::int64_t fits = 0, most = layers_ - first - behind;
       if (behind == 0) {
-        if (headroom(stage, first, most) < wanted) return false;
+        if (!may(stage, first, most)) return false;
         fits = most;
       }
       for (auto low = fits + 1; behind > 0 && low <= most;) {
         const auto middle = low + (most - low) / 2;
-        if (headroom(stage, first, middle) >= wanted)
+        if (may(stage, first, middle))
           fits = middle, low = middle + 1;
         else
           most = middle - 1;
@@ -89,6 +85,13 @@ class differing_layers {
     }
     for (std::int64_t i = 0; i < stages_; ++i) put(i, found[static_cast<std::size_t>(i)]);
     return true;
+  }
+
+ private:
+  constexpr void put(std::int64_t stage, std::int64_t count) { job_->parallel.stage_layers[static_cast<std::size_t>(stage)] = static_cast<std::int32_t>(count); }
+  [[nodiscard]] constexpr bytes least() const {
+    const stage_headroom now(*job_);
+    return now.of[now.tightest(static_cast<std::size_t>(stages_))];
   }
   /// Keeps the cut that the job has, or gives it back.
   constexpr void cut_kept(bool keep) {
