@@ -110,9 +110,19 @@ TEST_CASE("encoder-decoders, from their published counts") {
   CHECK(total(json{{"model_type", "distilbert"}, {"architectures", {"DistilBertModel"}}}) == 66'362'880);
   CHECK(total(json{{"model_type", "distilbert"}, {"architectures", {"DistilBertForMaskedLM"}}}) == 66'985'530);
   json mt5 = {{"model_type", "mt5"}, {"architectures", {"MT5ForConditionalGeneration"}}};
-  CHECK_THROWS_WITH_AS(total(mt5), doctest::Contains("config.tie_word_embeddings must be stated for mT5"), headroom::job_error);  // releases differ
+  // Releases differ: mt5-small has a head of its own, as transformers 4 built it, of 250112 × 512.
+  CHECK_THROWS_WITH_AS(total(mt5), doctest::Contains("config.transformers_version must be stated: transformers 4 makes 300176768 parameters of this configuration, and transformers 5 172119424"), headroom::job_error);
+  CHECK(total(changed(mt5, "transformers_version", "4.10.0.dev0")) == 300'176'768);
+  CHECK(total(changed(mt5, "transformers_version", "5.16.0.dev0")) == 172'119'424);
   mt5["tie_word_embeddings"] = false;
-  CHECK(total(mt5) == 300'176'768);  // mt5-small
+  CHECK_THROWS_WITH_AS(total(mt5), doctest::Contains("transformers_version must be stated"), headroom::job_error);
+  CHECK(total(changed(mt5, "transformers_version", "4.10.0.dev0")) == 300'176'768);
+  CHECK(total(changed(mt5, "transformers_version", "5.0")) == 172'119'424);
+  mt5["architectures"] = {"MT5Model"};  // no head to be tied
+  CHECK(total(mt5) == 172'119'424);
+  mt5["tie_word_embeddings"] = true;
+  mt5["architectures"] = {"MT5ForConditionalGeneration"};
+  CHECK(total(mt5) == 172'119'424);
   json t5 = {{"model_type", "t5"}, {"architectures", {"T5EncoderModel"}}};
   CHECK(total(t5) == 35'330'816);
 }
@@ -245,8 +255,14 @@ TEST_CASE("Mistral 3 says at the top whether its tables are tied") {
   config["text_config"] = {{"model_type", "mistral"}, {"hidden_size", 5120}, {"num_hidden_layers", 40}, {"intermediate_size", 32768}, {"num_attention_heads", 32},
                            {"num_key_value_heads", 8}, {"head_dim", 128}, {"vocab_size", 131072}, {"tie_word_embeddings", false}};
   CHECK(total(config) == 23'340'272'640);
-  config.erase("tie_word_embeddings");  // files of before transformers 5
-  CHECK(total(config) == 23'340'272'640 + 671'088'640);
+  CHECK(total(changed(config, "transformers_version", "4.57.1")) == 23'340'272'640 + 671'088'640);  // which reads the text's key
+  config.erase("tie_word_embeddings");
+  CHECK(total(changed(config, "transformers_version", "4.50.0.dev0")) == 23'340'272'640 + 671'088'640);
+  CHECK(total(changed(config, "transformers_version", "5.2.0")) == 23'340'272'640);
+  CHECK(complaint(config) == "headroom: config.transformers_version must be stated: transformers 4 makes 24011361280 parameters of this configuration, and transformers 5 23340272640, since they differ in "
+                             "whether the head is the table of words (tie_word_embeddings)");
+  config["text_config"].erase("tie_word_embeddings");  // Mistral's own default is a head of its own
+  CHECK(complaint(config).starts_with("headroom: config.transformers_version must be stated"));
 }
 
 TEST_CASE("class defaults stand in for a whole config") {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/counted/text_heads.hpp>
+#include <headroom/io/huggingface/ties.hpp>
 
 namespace headroom::io::detail {
 
@@ -11,7 +12,8 @@ struct t5_family {
   std::int64_t vocab{32128}, layers{6}, heads{8}, ffn{2048};
   const char* mlp{"relu"};
   bool table_each{false};  ///< a table of relative positions in every layer, not the first of each stack alone
-  bool ties{true};         ///< the class ties whatever the configuration says
+  bool ties{true};         ///< since transformers 5 the class ties whatever the configuration says
+  bool ties_unsaid{true};  ///< what transformers 4 did where it says nothing
 };
 struct t5_sizes {
   std::int64_t vocab, hidden, inner, ffn, heads, buckets, encoder, decoder;
@@ -42,10 +44,13 @@ enum class t5_head { base, encoder, words, sequence, token, question };
 
 /// The words' table, of which an untied model has more, and the head.
 inline void count_t5_head(const config& c, const t5_family& f, const t5_sizes& s, t5_head head, tally& t) {
-  const bool tied = c.flag("tie_word_embeddings", true) || f.ties;
+  const bool stated = c.flag("tie_word_embeddings", f.ties_unsaid), words = head == t5_head::words;
+  const auto table = checked::mul(s.vocab, s.hidden);
+  const auto with = [&](bool one) { return checked::add(t.counted().total.count(), checked::mul(one ? 1 : 2, table)); };
+  const bool tied = f.ties ? tied_by_release(c, stated || !words, true, with) : stated;
   const bool alone = head == t5_head::encoder || head == t5_head::token;
   t.embedding(s.vocab, s.hidden);
-  if (!tied) t.embedding(checked::mul(head == t5_head::words ? 3 : alone ? 1 : 2, s.vocab), s.hidden);
+  if (!tied) t.embedding(checked::mul(f.ties ? 1 : words ? 3 : alone ? 1 : 2, s.vocab), s.hidden);
   if (head == t5_head::sequence) t.linear(component::head, s.hidden, s.hidden, true);
   if (head == t5_head::sequence || head == t5_head::token || head == t5_head::question) count_classifier(c, t, s.hidden);
   c.ignore({"num_labels", "id2label"});
@@ -62,17 +67,15 @@ void count_t5(const config& c, tally& t) {
 }
 
 inline constexpr t5_family t5_defaults{};
-inline constexpr t5_family mt5_defaults{.vocab = 250112, .layers = 8, .heads = 6, .ffn = 1024, .mlp = "gated-gelu"};
+inline constexpr t5_family mt5_defaults{.vocab = 250112, .layers = 8, .heads = 6, .ffn = 1024, .mlp = "gated-gelu", .ties_unsaid = false};
 inline constexpr t5_family umt5_defaults{.vocab = 250112, .layers = 8, .heads = 6, .ffn = 1024, .mlp = "gated-gelu", .table_each = true};
-inline constexpr t5_family longt5_defaults{.ties = false};
+inline constexpr t5_family longt5_defaults{};
 inline constexpr t5_family pop2piano_defaults{.vocab = 2400, .mlp = "gated-gelu"};
 inline constexpr t5_family switch_defaults{.layers = 12, .heads = 12, .ties = false};
 
 /// The encoder attends to its neighbourhood, and to summaries of all if encoder_attention_type says so.
 template <t5_head Head>
 void count_longt5(const config& c, tally& t) {
-  if (!c.flag("tie_word_embeddings", true))
-    complain(c.at("tie_word_embeddings") + " must be true for LongT5: files that say false hold a head of their own, and the class of transformers 5.16 ties it all the same; found false");
   const auto s = read_t5_sizes(c, longt5_defaults);
   const auto kind = c.text({"encoder_attention_type"}, "local");
   c.ignore({"local_radius", "global_block_size"});

@@ -4,6 +4,7 @@
 
 #include <headroom/io/huggingface/gpt.hpp>
 #include <headroom/io/huggingface/refusals.hpp>
+#include <headroom/io/huggingface/ties.hpp>
 
 namespace headroom::io::detail {
 
@@ -63,9 +64,8 @@ inline shape read_distilbert(const config& c, task head) {
   return m;
 }
 
-/// T5Stack: bias-free, RMSNorm, one table of relative biases for each stack. mT5 differs in its defaults, UMT5 has a table in each layer. The class is
-/// tied whatever tie_word_embeddings says since transformers 5.16; files that say false hold a head of their own, which loading keeps
-/// (modeling_utils.py tie_weights), so that false means untied here.
+/// T5Stack: bias-free, RMSNorm, one table of relative biases for each stack. mT5 differs in its defaults, UMT5 has a table in each layer. Since
+/// transformers 5 the class is tied whatever tie_word_embeddings says; before, false meant a head of its own, and was mT5's default.
 inline shape read_t5(const config& c, task head, bool encoder_only, std::string_view type) {
   const bool multilingual = type != "t5";
   shape m;
@@ -75,7 +75,7 @@ inline shape read_t5(const config& c, task head, bool encoder_only, std::string_
   m.head_dim = c.size({"d_kv", "head_dim"}, 64);
   m.ffn = c.size({"d_ff"}, multilingual ? 1024 : 2048);
   m.vocab = c.size({"vocab_size"}, multilingual ? 250112 : 32128);
-  m.tied = c.flag("tie_word_embeddings", type != "mt5");
+  const bool before = c.flag("tie_word_embeddings", type != "mt5");
   m.position = position_kind::relative;
   m.relative_buckets = c.size({"relative_attention_num_buckets"}, 32);
   const auto encoder_layers = c.count({"num_layers"}, multilingual ? 8 : 6);
@@ -101,18 +101,17 @@ inline shape read_t5(const config& c, task head, bool encoder_only, std::string_
     c.ignore({"num_decoder_layers"});
     m.layers = encoder_layers;
     m.head = head_kind::none;
-    m.bidirectional = true;
+    m.tied = m.bidirectional = true;
     return m;
   }
   m.layers = c.nullable({"num_decoder_layers"}, encoder_layers, encoder_layers, 1, config::most);
   m.encoder.layers = encoder_layers;
   m.encoder.cross_attention = true;
-  if (head != task::base && type == "mt5" && !c.has("tie_word_embeddings"))
-    complain(c.at("tie_word_embeddings") + " must be stated for mT5: releases of transformers differ in what it is without it. google/mt5-small and its kin say false");
   if (head == task::base)
     m.head = head_kind::none;
   else if (head != task::conditional && head != task::language && head != task::unstated)  // T5WithLMHeadModel, of old
     complain(c.at("architectures") + " puts a head on T5 that is not known; accepted are T5ForConditionalGeneration, T5Model, T5EncoderModel");
+  tie_by_release(c, m, before, true);
   return m;
 }
 

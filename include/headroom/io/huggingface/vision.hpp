@@ -8,6 +8,7 @@
 #include <headroom/io/huggingface/mixed.hpp>
 #include <headroom/io/huggingface/refusals.hpp>
 #include <headroom/io/huggingface/sparse.hpp>
+#include <headroom/io/huggingface/ties.hpp>
 #include <headroom/io/huggingface/towers.hpp>
 
 namespace headroom::io::detail {
@@ -31,20 +32,13 @@ inline void require_one_layer(const config& c) {
     complain(c.at("vision_feature_layer") + " must be one layer, found " + shown(*layer));
 }
 
-/// Whether tables are tied: transformers 4 reads the text's key, transformers 5 the outer one, which is `usual` where it is absent.
-inline void check_ties(const config& c, const shape& m, bool usual) {
-  if (const bool outer = c.flag("tie_word_embeddings", usual); outer != m.tied)
-    complain(c.at("tie_word_embeddings") + " and " + c.at("text_config.tie_word_embeddings") + " must say the same, since releases of transformers read either; found " +
-             (outer ? "true" : "false") + " and " + (m.tied ? "true" : "false"));
-}
-
 /// LlavaForConditionalGeneration, LlavaNextForConditionalGeneration; the text's own config says whether it is tied.
 inline shape read_llava(const config& c, bool next) {
   if (!c.has("text_config") && c.has("hidden_size"))
     complain(c.at("text_config") + " is missing and the text's keys stand at the top, as in checkpoints of LLaVA's own code; give the config of "
                                    "the converted checkpoint (llava-hf), or the model as a shape object");
   shape m = read_text_config(c.child("text_config"), "llama", "llama, mistral, qwen2 and the other decoders");
-  check_ties(c, m, next ? false : m.tied);
+  const bool usual = next ? false : m.tied;
   const auto sight = c.child("vision_config");
   const auto kind = sight.text({"model_type"}, "clip_vision_model");
   const bool pixtral = kind == "pixtral" && !next;
@@ -61,6 +55,7 @@ inline shape read_llava(const config& c, bool next) {
   require_one_layer(c);
   m.vision.newline = next;
   if (next) m.vision.slices = 5;  // the image as a whole, and up to 2 × 2 tiles of it (image_grid_pinpoints)
+  tie_around_text(c, m, usual);
   return m;
 }
 
@@ -72,7 +67,7 @@ inline shape read_paligemma(const config& c) {
   m.vision = read_tower(sight, vision_kind::siglip, c.has("vision_config") ? siglip_tower : paligemma_tower);
   m.vision.attention_pool = sight.flag("vision_use_head", c.has("vision_config"));
   m.vision.projector = projector_kind::linear;
-  check_ties(c, m, true);
+  tie_around_text(c, m, true);
   if (const auto out = c.size({"projection_dim"}, 2048); out != m.hidden)  // of the vision_config none is read
     complain(c.at("projection_dim") + " must equal the text's hidden_size, " + std::to_string(m.hidden) + ", found " + std::to_string(out));
   return m;
@@ -80,12 +75,11 @@ inline shape read_paligemma(const config& c) {
 
 /// Mistral3ForConditionalGeneration: Mistral behind Pixtral's tower, images of any size. Without a text_config or a vision_config the class
 /// builds Mistral Small 3.1 (configuration_mistral3.py); with one, what it leaves out is Mistral's or Pixtral's own default. Whether tables are
-/// tied is said at the top (transformers 5); files of before that say it with the text.
+/// tied is said at the top (transformers 5), and where nothing is said there, by the release.
 inline shape read_mistral3(const config& c) {
   static const json small = {{"hidden_size", 5120}, {"num_hidden_layers", 40}, {"intermediate_size", 32768}, {"num_attention_heads", 32},
                              {"num_key_value_heads", 8}, {"head_dim", 128}, {"vocab_size", 131072}, {"sliding_window", nullptr}, {"tie_word_embeddings", true}};
   shape m = read_text_config(c.has("text_config") ? c.child("text_config") : config{small, c.at("text_config")}, "mistral", "mistral");
-  m.tied = c.flag("tie_word_embeddings", m.tied);
   const auto sight = c.child("vision_config");
   m.vision = read_tower(sight, vision_kind::pixtral, c.has("vision_config") ? pixtral_tower : mistral3_tower);
   m.vision.positions = 0;  // rotary; an image's longer edge is at most image_size (preprocessor_config.json, size.longest_edge)
@@ -95,6 +89,8 @@ inline shape read_mistral3(const config& c) {
   if (c.flag("multimodal_projector_bias", false)) complain(c.at("multimodal_projector_bias") + " must be false, found true");
   if (const auto width = sight.nullable({"head_dim"}, 0, 0); width > 0 && width != m.vision.hidden / m.vision.heads)
     complain(sight.at("head_dim") + " must be hidden_size / num_attention_heads, found " + std::to_string(width));
+  if (c.has("tie_word_embeddings") && release_of(c) == 0) m.tied = c.flag("tie_word_embeddings", true);  // transformers 4 wrote none there
+  else tie_around_text(c, m, true);
   return m;
 }
 
@@ -104,7 +100,7 @@ inline shape read_gemma3(const config& c) {  // Gemma3ForConditionalGeneration
   m.vision = read_tower(sight, vision_kind::siglip, siglip_tower);
   m.vision.attention_pool = sight.flag("vision_use_head", true);
   m.vision.projector = projector_kind::norm_linear;
-  check_ties(c, m, true);
+  tie_around_text(c, m, true);
   return m;
 }
 
@@ -113,7 +109,7 @@ inline shape read_gemma3(const config& c) {  // Gemma3ForConditionalGeneration
 inline shape read_gemma4(const config& c) {
   if (c.has("audio_config")) complain(c.at("audio_config") + " describes a tower that hears, which is counted alone for gemma4; accepted is null");
   shape m = read_text_config(c.child("text_config"), "gemma4_text", "gemma4_text");
-  check_ties(c, m, true);
+  tie_around_text(c, m, true);
   c.ignore({"audio_soft_tokens_per_image", "boa_token_id", "eoa_token_id", "max_position_embeddings"});
   const auto soft = c.count({"vision_soft_tokens_per_image"}, 280);
   if (!c.has("vision_config")) return m;
@@ -172,7 +168,6 @@ inline shape read_qwen_vl(const config& c, std::string_view type) {
   read_decoder(text, family, m);
   if (nested) check_foreign(text, m, family);
   if (nested && (newer || text.find({"tie_word_embeddings"}) == nullptr)) m.tied = c.flag("tie_word_embeddings", false);
-  if (nested && !newer) check_ties(c, m, false);
   const auto sight = c.child("vision_config");
   auto& v = m.vision;
   v.projector = projector_kind::merger;
@@ -208,6 +203,7 @@ inline shape read_qwen_vl(const config& c, std::string_view type) {
       v.deep_mergers = static_cast<std::int64_t>(deep->size());
     }
   }
+  if (nested && !newer) tie_around_text(c, m, false);
   return m;
 }
 

@@ -1,0 +1,48 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Whether the head is the table of words, where releases of transformers make different models of one configuration. The file says which release it
+// is of (transformers_version); where it does not, and it matters, it is refused with both counts.
+// Sources: transformers 4.57 modeling_utils.py tie_weights (get_text_config().tie_word_embeddings); transformers 5.16 modeling_utils.py
+// get_expanded_tied_weights_keys (the configuration's own key), configuration_t5.py, _mt5.py, _umt5.py, _longt5.py __post_init__ (always tied).
+#pragma once
+
+#include <headroom/io/huggingface/config.hpp>
+#include <headroom/model/inventory.hpp>
+
+namespace headroom::io::detail {
+
+/// The major release of transformers that a configuration is of; 0: it does not say.
+inline std::int64_t release_of(const config& c) {
+  std::int64_t major = 0;
+  for (const char digit : c.text({"transformers_version"}, "")) {
+    if (digit < '0' || digit > '9' || major > 99) break;
+    major = 10 * major + (digit - '0');
+  }
+  return major;
+}
+
+/// Whether tables are tied: `before` as transformers 4 has it, `since` as transformers 5. `total(tied)`: the model's parameters.
+template <class Total>
+bool tied_by_release(const config& c, bool before, bool since, const Total& total) {
+  if (before == since) return since;
+  if (const auto release = release_of(c); release > 0) return release < 5 ? before : since;
+  const std::int64_t older = total(before), newer = total(since);
+  if (older != newer)
+    complain(c.at("transformers_version") + " must be stated: transformers 4 makes " + std::to_string(older) + " parameters of this configuration, and transformers 5 " + std::to_string(newer) +
+             ", since they differ in whether the head is the table of words (tie_word_embeddings)");
+  return since;
+}
+
+/// … of a shape that is otherwise read.
+inline void tie_by_release(const config& c, shape& m, bool before, bool since) {
+  m.tied = tied_by_release(c, before, since, [&](bool tied) {
+    auto other = m;
+    other.tied = tied;
+    return count(other).total.count();
+  });
+}
+
+/// … of a class around a language model. transformers 4 reads the key of the text, as `m` has it; transformers 5 the outer one, which is `usual` where
+/// it is absent.
+inline void tie_around_text(const config& c, shape& m, bool usual) { tie_by_release(c, m, m.tied, c.flag("tie_word_embeddings", usual)); }
+
+}  // namespace headroom::io::detail
