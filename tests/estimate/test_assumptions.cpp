@@ -174,9 +174,12 @@ TEST_CASE("kinds of layers, and who computes them") {
   const auto scores = with(j, [](job& k) { k.attention = attention::sdpa, k.batch.packed = false; });
   differ(scores, with(scores, [](job& k) { k.attention = attention::eager; }), {a::flash_backward_workspace});
   differ(scores, with(scores, [](job& k) { k.attention = attention::math; }), {a::flash_backward_workspace});
-  const auto capped = with(scores, [](job& k) { k.model = models::gemma_2_9b; });
+  const auto before = with(scores, [](job& k) { k.framework = frameworks::deepspeed_202410; });
+  const auto capped = with(before, [](job& k) { k.model = models::gemma_2_9b; });
   differ(capped, with(capped, [](job& k) { k.attention = attention::eager; }), {a::attention_eager_for_softcap});
-  differ(with(capped, [](job& k) { k.attention = attention::eager; }), with(scores, [](job& k) { k.attention = attention::eager; }), {});
+  differ(with(capped, [](job& k) { k.attention = attention::eager; }), with(before, [](job& k) { k.attention = attention::eager; }), {});
+  const auto since = with(scores, [](job& k) { k.framework = frameworks::deepspeed, k.model = models::gemma_2_9b; });  // the kernel that is asked for
+  differ(since, with(since, [](job& k) { k.attention = attention::eager; }), {a::flash_backward_workspace});
   const auto fp8 = with(under(frameworks::torchtitan_202602, fsdp2()), [](job& k) { k.batch.packed = false, k.attention = attention::sdpa; });
   differ(with(fp8, [](job& k) { k.precision.compute = formats::fp8; }), fp8, {a::fp8_in_linear});
   differ(with(fp8, [](job& k) { k.compile = true; }), fp8, {a::compiled_layers});

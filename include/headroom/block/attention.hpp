@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/block/attention_kernels.hpp>
+#include <headroom/block/host_attention.hpp>
 
 namespace headroom::ops {
 
@@ -159,15 +160,21 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     h.q = cast(p, h.q, s.width);
     if (!shares) h.k = cast(p, h.k, s.width);
   }
-  const bool written_out = s.kernel == attention::eager || s.kernel == attention::math || m.attention_softcap > 0 || m.biased_scores() || ((m.attention_sinks || m.fixed_sinks) && s.kernel == attention::sdpa);
+  // Since transformers 5.16 T5's biases are a mask of torch's own attention (models/t5/modeling_t5.py, pull request 47014 of 2026-07-30).
+  const bool on_host = runs_math(s, true, m.layer_biases && s.habits->date >= 202608);
+  const bool written_out = !on_host && (s.kernel == attention::eager || s.kernel == attention::math || m.biased_scores() || ((m.attention_sinks || m.fixed_sinks) && s.kernel == attention::sdpa));
   const bool expands = repeats || written_out || (style.expands_kv == kv_expansion::if_padded && s.padded);
   if (expands && p.elements(h.k) < p.elements(h.q)) {
     h.k = expand(p, s, h.k);
     h.v = expand(p, s, h.v);
     h.repeated = true;
   }
-  auto out = written_out ? (m.attention_sinks && !m.sinks_scale) || m.fixed_sinks ? attention_with_sinks(p, s, h) : eager_attention(p, s, h, fp32_softmax(s), m.layer_biases ? relative_biases(p, s, trained.has(module::position)) : tensor{}) : fused_attention(p, s, h);
-  if (!written_out && (style.copies_output || heads_first(s))) out = pointwise(p, out);
+  const auto biases = [&] { return m.layer_biases ? relative_biases(p, s, trained.has(module::position)) : tensor{}; };
+  auto out = on_host       ? math_attention(p, s, h.q, h.k, h.v, m.layer_biases ? biases().bit() : tensor_set{0}, p.elements(h.q))
+             : !written_out ? fused_attention(p, s, h)
+             : (m.attention_sinks && !m.sinks_scale) || m.fixed_sinks ? attention_with_sinks(p, s, h)
+                                                                      : eager_attention(p, s, h, fp32_softmax(s), biases());
+  if (!written_out && !on_host && (style.copies_output || heads_first(s))) out = pointwise(p, out);
   if (gate.valid()) {
     const auto sigmoid = p.make(p.elements(gate), p.width(gate));
     p.step(gate.bit(), sigmoid.bit(), {.saves = sigmoid.bit()});

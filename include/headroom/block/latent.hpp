@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/block/attention.hpp>
+#include <headroom/block/host_attention.hpp>
 #include <headroom/block/indexer.hpp>
 
 namespace headroom::ops {
@@ -51,6 +52,8 @@ constexpr tensor latent_attend(program& p, const scene& s, const module_set& tra
   if (s.kernel == attention::eager || s.kernel == attention::math) {
     h.v_cut = s.samples > 1 && m.heads > 1;
     out = eager_attention(p, s, h, true);
+  } else if (runs_math(s, head == a.value_dim)) {
+    out = math_attention(p, s, h.q, h.k, h.v, indexed ? chosen.mask.bit() : 0, of_heads(a.value_dim));
   } else {
     const bool pads = (s.kernel == attention::flash || s.kernel == attention::flash3) && head != a.value_dim;
     if (pads) {
