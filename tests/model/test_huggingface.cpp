@@ -171,7 +171,7 @@ TEST_CASE("contradictions are told in the config's words") {
 
 TEST_CASE("unknown families are refused, never guessed") {
   CHECK(complaint(json{{"model_type", "perceptron9000"}}).find("\"perceptron9000\" is not a family known here") != std::string::npos);
-  CHECK(complaint(json{{"model_type", "kimi_linear"}}).find("linear-attention") != std::string::npos);
+  CHECK(complaint(json{{"model_type", "kimi_linear"}}).find("kimi-delta") != std::string::npos);
   CHECK(complaint(json::object()).find("model_type or architectures") != std::string::npos);
   CHECK(complaint(json{{"architectures", {"ZebraForCausalLM"}}}).find("\"Zebra\"") != std::string::npos);
   CHECK(complaint(json{{"model_type", "baichuan"}}) == "headroom: config.num_hidden_layers is missing; this family has no default for it");

@@ -36,11 +36,12 @@ constexpr tensor latent_attend(program& p, const scene& s, const module_set& tra
   h.v = p.view(kv, of_heads(a.value_dim));
   p.step(kv.bit(), nope | h.v);
   const auto w = p.width(q0);
-  const bytes rotating = 3 * p.rounded(of_heads(a.rope_dim), w);
+  const bool turns = m.position == position_kind::rope;  // Kimi Linear's are concatenated and not turned
+  const bytes rotating = turns ? 3 * p.rounded(of_heads(a.rope_dim), w) : bytes{0};
   h.q = p.make(of_heads(head), w);
   p.step(q0.bit(), h.q.bit(), {.forward_temporary = rotating, .backward_temporary = rotating});
   h.k = p.make(of_heads(head), w);
-  p.step(nope | rotary, h.k.bit(), {.forward_temporary = 3 * p.rounded(checked::mul(s.tokens, a.rope_dim), w)});
+  p.step(nope | rotary, h.k.bit(), {.forward_temporary = turns ? 3 * p.rounded(checked::mul(s.tokens, a.rope_dim), w) : bytes{0}});
 
   if (m.scaled_queries) {  // get_llama_4_attn_scale
     const auto numbers = p.make(s.sequence, s.width);

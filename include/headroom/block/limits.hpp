@@ -63,6 +63,8 @@ constexpr objection check_pattern_layers(const job& j, const No& no) {
     if (mixer == mixer_kind::sparse_attention) return check_sparse_attention(j, no);
     if (mixer == mixer_kind::rg_lru && j.attention != attention::unset && j.attention != attention::sdpa && j.hardware.gpu.maker != vendor::cpu)
       return no("headroom: RecurrentGemma's class runs scaled_dot_product_attention whatever it is asked for; attention must be sdpa");
+    if (mixer == mixer_kind::kimi_delta && (j.recurrence == recurrence::eager || j.hardware.gpu.maker == vendor::cpu))
+      return no("headroom: Kimi Delta Attention (model.pattern kimi-delta) runs in fla's kernels alone, on a GPU; leave recurrence out");
     if (!global(mixer) && !shares_keys(mixer)) continue;
     if (!j.kernels.empty()) return no("headroom: fused kernels are not modelled for layers of global attention by this version; kernels must be empty");
     if (j.batch.packed) return no("headroom: packed sequences are not modelled for layers of global attention by this version; batch.packed must be false");

@@ -5,6 +5,7 @@
 #include <headroom/block/disentangled.hpp>
 #include <headroom/block/gated_convolution.hpp>
 #include <headroom/block/gated_delta_net.hpp>
+#include <headroom/block/kimi_delta.hpp>
 #include <headroom/block/latent.hpp>
 #include <headroom/block/lightning_attention.hpp>
 #include <headroom/block/mamba1.hpp>
@@ -42,6 +43,7 @@ constexpr tensor mix(program& p, const scene& s, mixer_kind kind, const module_s
     case mixer_kind::gated_convolution: return gated_convolution(p, s, trained, x);
     case mixer_kind::lightning_attention: return lightning_attention(p, s, trained, x);
     case mixer_kind::rg_lru: return rg_lru(p, s, trained, x);
+    case mixer_kind::kimi_delta: return kimi_delta(p, s, trained, x);
   }
   return x;
 }

@@ -61,6 +61,8 @@ constexpr objection check_pattern(const shape& m, const No& no) {
     if (k.mixer == mixer_kind::rg_lru && s.heads > 0 && s.head_dim > 0) continue;
     if (s.heads < 1 || s.head_dim < 1 || s.state < 1) return no("headroom: model.ssm must have heads, head_dim and state, of at least 1");
     if (k.mixer == mixer_kind::mamba1 && (s.rank < 1 || s.head_dim != 1)) return no("headroom: model.ssm.rank must be at least 1 for mamba1, and head_dim 1; rank", s.rank);
+    if (k.mixer == mixer_kind::kimi_delta && (s.state != s.head_dim || s.groups != s.heads || s.bias || s.conv_bias || s.no_norm))
+      return no("headroom: model.ssm for kimi-delta has state as large as head_dim, as many groups as heads, no biases and a norm; state", s.state);
     if (s.groups < 1 || s.heads % s.groups != 0) return no("headroom: model.ssm.heads must be a multiple of model.ssm.groups; groups", s.groups);
   }
   return {};

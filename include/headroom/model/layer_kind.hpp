@@ -26,12 +26,13 @@ enum class mixer_kind : std::uint8_t {
   gated_convolution,  ///< LFM2's: a short convolution between two gates; of ssm_shape it has conv and the biases alone
   lightning_attention,  ///< MiniMax-Text-01's linear attention in blocks, with a decay for each head (Qin et al. 2024, Lightning Attention-2); ssm.chunk positions a block
   rg_lru,  ///< RecurrentGemma's gated linear recurrence behind a convolution (De et al. 2024, Griffin); ssm.heads gates of ssm.head_dim × ssm.head_dim
+  kimi_delta,  ///< Kimi Linear's attention: a Gated DeltaNet that decays each feature of a key by itself (Kimi Team 2025, arXiv 2510.26692)
   own = 28,          ///< a layer of one's own (block/own_layer.hpp): own + i is the one with the label layer_pattern::own[i]
 };
-inline constexpr int mixer_kinds = static_cast<int>(mixer_kind::rg_lru) + 1;  ///< that are shipped
+inline constexpr int mixer_kinds = static_cast<int>(mixer_kind::kimi_delta) + 1;  ///< that are shipped
 constexpr bool is_own(mixer_kind k) { return k >= mixer_kind::own; }
 constexpr std::string_view name_of(mixer_kind k) {
-  constexpr std::string_view names[mixer_kinds] = {"none", "attention", "global-attention", "latent-attention", "sparse-attention", "shared-attention", "shared-global-attention", "gated-delta-net", "mamba2", "mamba1", "attention-mamba2", "gated-convolution", "lightning-attention", "rg-lru"};
+  constexpr std::string_view names[mixer_kinds] = {"none", "attention", "global-attention", "latent-attention", "sparse-attention", "shared-attention", "shared-global-attention", "gated-delta-net", "mamba2", "mamba1", "attention-mamba2", "gated-convolution", "lightning-attention", "rg-lru", "kimi-delta"};
   return is_own(k) ? std::string_view{"own"} : names[static_cast<int>(k)];
 }
 /// Whether it mixes neighbours by a convolution, or positions into a state (ssm_shape), instead of each with every other.

@@ -6,6 +6,7 @@
 
 #include <headroom/model/gated_convolution.hpp>
 #include <headroom/model/gated_delta_net.hpp>
+#include <headroom/model/kimi_delta.hpp>
 #include <headroom/model/lightning_attention.hpp>
 #include <headroom/model/mamba1.hpp>
 #include <headroom/model/mamba2.hpp>
@@ -102,6 +103,7 @@ constexpr void add_mixer(inventory& list, const shape& m, mixer_kind kind, const
     case mixer_kind::gated_convolution: return add_gated_convolution(list, m, p);
     case mixer_kind::lightning_attention: return add_lightning_attention(list, m, p);
     case mixer_kind::rg_lru: return add_rg_lru(list, m, p);
+    case mixer_kind::kimi_delta: return add_kimi_delta(list, m, p);
     case mixer_kind::own: return;  // its own: see add_layers()
   }
 }
@@ -124,6 +126,7 @@ constexpr double recurrence_flops(const shape& m, mixer_kind kind) {
     case mixer_kind::gated_convolution: return gated_convolution_flops(m);
     case mixer_kind::lightning_attention: return lightning_flops(m);
     case mixer_kind::rg_lru: return rg_lru_flops(m);
+    case mixer_kind::kimi_delta: return kimi_delta_flops(m);
   }
   return 0;
 }

@@ -13,7 +13,7 @@ struct refused_family {
   const char* reason;
 };
 inline constexpr refused_family refused_families[] = {
-    {"kimi_linear", "its linear-attention layers, and for experts whose published code does not train,"},
+    {"kimi_linear", "experts whose published code does not train (its layers are model.pattern's kimi-delta and attention with model.mla, position none)"},
     {"minimax_text_01", "its linear-attention layers"},
     {"minimax_m1", "its linear-attention layers"},
     {"zamba", "its state-space layers"},
