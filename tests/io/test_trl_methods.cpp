@@ -202,6 +202,20 @@ TEST_CASE("TRL's own command starts accelerate") {
   CHECK(holds(refusal_of({{"run.sh", "trl dpo --config dpo.yaml\n"}}), "names \"dpo.yaml\", which no file here is"));
 }
 
+TEST_CASE("example scripts that are SFT's for one model, and one whose name was turned around") {
+  const auto oss = job_of({zero3, {"run.sh", "accelerate launch --config_file zero3.yaml examples/scripts/sft_gpt_oss.py --dtype bfloat16 --model_name_or_path openai/gpt-oss-20b --packing --attn_implementation kernels-community/vllm-flash-attn3 "
+                                             "--dataset_num_proc 12 --dataset_name HuggingFaceH4/Multilingual-Thinking --max_length 4096 --per_device_train_batch_size 2 --loss_type nll\n"}});
+  CHECK(oss.model == *models::find("gpt-oss-20b"));
+  CHECK(checked::mul(oss.batch.micro, oss.batch.sequence) == 8192);
+  CHECK(oss.attention == attention::flash3);
+  CHECK(oss.sharding.stage == 3);
+  CHECK(oss.recompute.mode == recompute_mode::full);  // SFTConfig's default
+
+  const std::string pairs = " --model_name_or_path Qwen/Qwen2.5-0.5B --reward_model_path Qwen/Qwen2.5-0.5B --dataset_name x --beta 0.1 --max_new_tokens 53 --missing_eos_penalty 1.0 --per_device_train_batch_size 8";
+  const std::vector<std::string> lengths{"hardware.gpus_per_node=1", "rollout.prompt=512"};
+  CHECK(said("python examples/scripts/dpo_online.py" + pairs, lengths) == said("python examples/scripts/online_dpo.py" + pairs, lengths));
+}
+
 }  // namespace test_trl_methods
 
 #endif

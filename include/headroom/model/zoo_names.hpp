@@ -272,6 +272,8 @@ inline constexpr made_of descendants[] = {
     {"deepseek-v3.1", "deepseek-v3"},
     {"deepseek-r1-0528", "deepseek-r1"},
     {"deepseek-r1-0528-qwen3-8b", "qwen3-8b"},
+    {"skywork-reward-v2-qwen3-8b", "qwen3-8b"},
+    {"qwen1.5-1.8b-sft", "qwen1.5-1.8b"},
     {"deepcoder-14b-preview", "deepseek-r1-distill-qwen-14b"},
     {"magistral-small-2506", "mistral-small-24b"},
     {"magistral-small-2507", "mistral-small-24b"},

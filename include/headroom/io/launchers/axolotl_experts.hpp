@@ -12,12 +12,16 @@ class axolotl_experts {
  public:
   explicit axolotl_experts(axolotl_arguments& a) : a_(&a) {}
 
-  void read() { quantises_ = a_->v.on("quantize_moe_experts"); }
+  void read() {
+    quantises_ = a_->v.on("quantize_moe_experts");
+    for (const auto* key : {"model_config", "overrides_of_model_config"}) overrides(key);
+  }
 
   void finish(const shape& m) const {
     auto& d = *a_->d;
     auto& v = a_->v;
-    if (!m.sparse()) return;  // its loader looks for parameters of three dimensions
+    if (!m.sparse()) return;  // its loader looks for parameters of three dimensions; routers' logits are of routers
+    if (!by_routers_.empty()) d.say({"loss", "balances_experts"}, true, v.place(by_routers_));
     const auto* added = d.find({"adapter"});
     const std::string whose = " of a model with experts is not modelled under axolotl by this version: its transformers (5.14) keep a layer's experts in parameters that are no matrices";
     if (added != nullptr && added->contains("base")) base(whose);
@@ -28,6 +32,15 @@ class axolotl_experts {
   }
 
  private:
+  /// Values of the model's config.json that are set anew (loaders/utils.py, load_model_config): where there are routers, their logits' loss.
+  void overrides(const char* key) {
+    const auto* said = a_->v.take(key);
+    if (said == nullptr || said->empty()) return;
+    if (!said->is_object()) wrong_value(key, "an object", *said);
+    for (const auto& [name, value] : said->items())
+      if (name != "output_router_logits") return a_->unmodelled(key);
+    if (truth((*said)["output_router_logits"], std::string{key} + ".output_router_logits")) by_routers_ = key;
+  }
   static bool beside_experts(const json_value& targets) {
     return targets.is_array() && std::all_of(targets.begin(), targets.end(), [](const json_value& t) {
       return t.is_string() && among_words("q_proj|k_proj|v_proj|o_proj|mixer_in|mixer_out|shared_gate|shared_up|shared_down", t.get_ref<const std::string&>());
@@ -65,6 +78,7 @@ class axolotl_experts {
 
   axolotl_arguments* a_;
   bool quantises_{};
+  std::string_view by_routers_;
 };
 
 }  // namespace headroom::io::detail

@@ -92,7 +92,7 @@ inline constexpr auto training_programs = std::to_array<training_program>({
      .lora = {.on = "use_peft_lora", .rank = "lora_r", .rank_default = 64, .targets = "lora_target_modules", .targets_default = "q_proj|k_proj|v_proj|down_proj|up_proj|gate_proj", .dropout = "lora_dropout", .dropout_percent = 10},
      .base = {.four = "use_4bit_quantization", .eight = "use_8bit_quantization", .kind = "bnb_4bit_quant_type", .nested = "use_nested_quant", .prepared = false}, .passed = peft_sft_passed},
     // trl/scripts/sft.py and what reads SFTConfig, ModelConfig and ScriptArguments: huggingface/alignment-handbook, princeton-nlp/SimPO.
-    {.name = "trl-sft", .scripts = "trl/scripts/sft.py|run_sft.py|sft.py|sft", .marks = "dataset_mixer|dataset_mixture|dataset_train_split|use_peft|lora_target_modules|dataset_name|max_length|load_in_4bit|dataset_text_field|chat_template_path", .length = "max_length|max_seq_length", .loads = "fp32",
+    {.name = "trl-sft", .scripts = "trl/scripts/sft.py|run_sft.py|sft.py|sft|sft_gpt_oss.py|sft_nemotron_3.py", .marks = "dataset_mixer|dataset_mixture|dataset_train_split|use_peft|lora_target_modules|dataset_name|max_length|load_in_4bit|dataset_text_field|chat_template_path", .length = "max_length|max_seq_length", .loads = "fp32",
      .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown,
      .lora = trl_lora, .base = trl_base, .passed = trl_passed, .method = "sft"},
     trl_program("trl-dpo", "trl/scripts/dpo.py|examples/scripts/dpo.py|run_dpo.py|dpo.py", "dpo", trl_preference_passed),
@@ -102,7 +102,7 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     trl_program("trl-reward", "trl/scripts/reward.py|examples/scripts/reward_modeling.py|run_reward_modeling.py|reward_modeling.py|reward.py", "reward", trl_preference_passed),
     trl_program("trl-gkd", "examples/scripts/gkd.py|gkd.py", "distill", trl_preference_passed),
     {.name = "trl-ppo", .scripts = "examples/scripts/ppo/ppo.py|examples/scripts/ppo/ppo_tldr.py|ppo.py|ppo_tldr.py", .marks = "sft_model_path", .model = "sft_model_path", .loads = "fp32", .dtype = "torch_dtype|dtype", .lora = trl_lora, .base = trl_base, .passed = trl_scored_passed, .also = trl_passed, .method = "ppo"},
-    trl_program("trl-online-dpo", "examples/scripts/online_dpo.py|online_dpo.py", "online-dpo", trl_scored_passed),
+    trl_program("trl-online-dpo", "examples/scripts/online_dpo.py|online_dpo.py|examples/scripts/dpo_online.py|dpo_online.py", "online-dpo", trl_scored_passed),
     trl_program("trl-grpo", "trl/scripts/grpo.py|examples/scripts/gspo.py|grpo.py", "grpo", trl_online_passed),
     trl_program("trl-rloo", "trl/scripts/rloo.py|rloo.py", "rloo", trl_online_passed),
     // princeton-nlp/SimPO 1b3e8f35 scripts/run_simpo.py, simpo_config.py: a trainer of its own, on alignment-handbook's arguments.
