@@ -270,7 +270,10 @@ TEST_CASE("reward models and critics are PPO's, each trainer's in its own way") 
       {"quantised", [](job& j) { j.objective.frozen.parameters = formats::int8; }},
       {"reward_adapter is LLaMA-Factory's", [](job& j) { j.objective.reward_adapter = true; }},
       {"", [](job& j) { j.adapter = lora(); }},
-      {"adapters of DeepSpeed-Chat", [](job& j) { j.objective.code = method_code::deepspeed_chat; j.adapter = lora(); }},
+      {"", [](job& j) { j.objective.code = method_code::deepspeed_chat; j.adapter = lora(); }},
+      {"", [](job& j) { j.objective.code = method_code::deepspeed_chat; j.objective.critic.recompute = choice::no; j.objective.averages = true; }},
+      {"have no backward", [](job& j) { j.objective.code = method_code::deepspeed_chat; j.objective.frozen.recompute = choice::no; }},
+      {"objective.averages is DeepSpeed-Chat's", [](job& j) { j.objective.averages = true; }},
       {"", [](job& j) { j.objective.code = method_code::deepspeed_chat; }},
       {"objective.critic is PPO's", [](job& j) { j.objective.kind = objective_kind::online_dpo; j.objective.code = method_code::trl; }},
       {"", [](job& j) { j.objective.kind = objective_kind::online_dpo; j.objective.code = method_code::trl; j.objective.critic = {}; }},
@@ -458,8 +461,10 @@ TEST_CASE("generation by the trained module has nothing of an engine") {
       {"the trained module itself", [](job& k) { k.rollout.kv_format = formats::bf16; }},
       {"the trained module itself", [](job& k) { k.objective.code = method_code::ms_swift; k.rollout.trainer_moves = {trainer_part::optimizer}; }},
       {"", [](job& k) { k.rollout.gathers = choice::no; }},
+      {"is DeepSpeed-Chat's", [](job& k) { k.rollout.engine = engine_kind::hybrid; }},
       {"ZeRO's third stage", [](job& k) { k.framework = frameworks::hf_trainer; k.sharding = ddp(); k.rollout.gathers = choice::no; }},
-      {"recurrent", [](job& k) { k.model.ssm = {.heads = 32, .head_dim = 128, .state = 128, .groups = 16, .conv = 4}; k.model.pattern.add({mixer_kind::gated_delta_net}); k.model.pattern.add({mixer_kind::attention}); }},
+      {"", [](job& k) { k.model.ssm = {.heads = 32, .head_dim = 128, .state = 128, .groups = 16, .conv = 4}; k.model.pattern.add({mixer_kind::gated_delta_net}); k.model.pattern.add({mixer_kind::attention}); }},
+      {"of Gated DeltaNet alone", [](job& k) { k.model.ssm = {.heads = 64, .head_dim = 64, .state = 128, .groups = 8, .conv = 4}; k.model.pattern.add({mixer_kind::mamba2}); k.model.pattern.add({mixer_kind::attention}); }},
   });
 }
 

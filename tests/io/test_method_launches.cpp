@@ -107,6 +107,26 @@ TEST_CASE("MedicalGPT's stages, from its scripts to plans that fit on small GPUs
   }
 }
 
+TEST_CASE("MedicalGPT's stages of a model as it has them: Gated DeltaNet in three layers of four") {
+  // Qwen3.5-4B's text model (config.json, text_config); the scripts have 0.8 B and 2 B of the same family.
+  const imported::text config{"config.json", R"({"architectures": ["Qwen3_5ForCausalLM"], "model_type": "qwen3_5_text", "hidden_size": 2560, "num_hidden_layers": 32, "intermediate_size": 9216, "num_attention_heads": 16,
+    "num_key_value_heads": 4, "head_dim": 256, "linear_num_key_heads": 16, "linear_num_value_heads": 32, "linear_key_head_dim": 128, "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4, "full_attention_interval": 4,
+    "vocab_size": 248320, "tie_word_embeddings": true})"};
+  const std::vector<std::string> alone{"hardware.gpus_per_node=1", "hardware.gpu=a100-sxm-80gb"}, both{"hardware.gpu=a100-sxm-80gb"};
+  for (const std::string name : {"pt", "sft", "rm", "dpo", "ppo", "grpo"}) {
+    CAPTURE(name);
+    auto set = name == "pt" || name == "sft" || name == "grpo" ? both : alone;
+    if (name == "ppo" || name == "grpo") set.push_back("rollout.prompt=512");
+    if (name == "ppo") set.push_back("objective.reward=qwen2.5-0.5b");
+    const auto j = job_of({config, launch_file("medicalgpt-stages", "run_" + name + ".sh")}, set);
+    CHECK(count(j.model).total == parameters{4'205'751'296});
+    CHECK_FALSE(objection_to(j));
+    const auto found = plan(search{.job = j, .open = axes::bit(axes::recomputation), .open_micro = true, .global_batch = j.batch.micro * j.batch.accumulation * j.hardware.gpus()}, {.top = 1, .threads = 1});
+    REQUIRE_FALSE(found.best.empty());
+    CHECK(estimate(found.best.front().job).may_fit());
+  }
+}
+
 TEST_CASE("ms-swift's GRPO, by its own scripts") {
   const auto large = job_of({launch_file("swift-grpo", "vllm_72b_4gpu.sh")}, {"hardware.gpu=a100-sxm-80gb", "hardware.host_memory_gib=2000"});
   CHECK(large.objective == objective{.kind = objective_kind::grpo, .code = method_code::ms_swift, .reference = reference_way::adapter_off});

@@ -105,6 +105,24 @@ TEST_CASE("What is not known of an engine is refused") {
   no([] { return memory_share::of(1.5); }, "rollout.share");
 }
 
+TEST_CASE("a module with Gated DeltaNet in three layers of four keeps states of these, and keys and values of the fourth") {
+  // Qwen3.5-4B: 32 layers; 16 heads of queries and keys, 32 of values, all of 128; a convolution over 4 positions; 4 heads of keys and values of 256.
+  auto m = models::qwen3_4b;
+  m.layers = 32, m.hidden = 2560, m.heads = 16, m.kv_heads = 4, m.head_dim = 256, m.vocab = 248'320;
+  m.ssm = {.heads = 32, .head_dim = 128, .state = 128, .groups = 16, .conv = 4};
+  for (int i = 0; i < 3; ++i) m.pattern.add({mixer_kind::gated_delta_net});
+  m.pattern.add({mixer_kind::attention});
+  const auto g = generated_by_module(m, 4, 1000, 24, formats::bf16);
+  CHECK(g.cache == bytes{8 * std::int64_t{2} * 4 * 256 * 2 * 4 * 1024});
+  constexpr std::int64_t state = (2 * 16 * 128 + 32 * 128) * 4 * 2 + 32 * 128 * 128 * 4;
+  static_assert(state == 65'536 + 2'097'152);
+  CHECK(g.states == bytes{24 * state * 4});
+  // A layer's keys of 4 × 1,024 positions, once more, are 8 MiB; a layer's states of four sequences are more.
+  CHECK(g.growing == bytes{4 * state});
+  CHECK(generated_by_module(m, 4, 10'000, 24, formats::bf16).growing == bytes{2 * std::int64_t{4} * 256 * 2 * 4 * 10'024 / 2});
+  CHECK(generated_by_module(m, 4, 10'000, 24, formats::bf16).states == g.states);
+}
+
 TEST_CASE("an engine that is asked for more than there is gets nothing") {
   CHECK(engine_budget(engine_kind::sglang, memory_share::of(0.5), 80_GiB, 80_GiB) == 0_B);
   CHECK(engine_budget(engine_kind::sglang, memory_share::of(0.5), 80_GiB, 90_GiB) == 0_B);

@@ -5,6 +5,7 @@
 
 #include <headroom/cost/step.hpp>
 #include <headroom/rollout/engine_memory.hpp>
+#include <headroom/rollout/generation.hpp>
 
 namespace headroom {
 

@@ -57,7 +57,7 @@ constexpr generation_load load_of_engine(const settled_job& s, const inventory& 
   const auto& r = j.rollout;
   generation_load g{.prompt = static_cast<double>(r.prompt), .completion = static_cast<double>(r.completion), .tensor = r.tensor};
   const double all = sequences_of_step(j) * static_cast<double>(s.data);
-  if (r.engine == engine_kind::trainer) {
+  if (r.by_module()) {
     g.sequences = g.prompts = all / static_cast<double>(s.data);
     const auto at_once = static_cast<double>(generated_at_once(j));
     g.at_once = at_once < g.sequences ? at_once : g.sequences;
@@ -77,7 +77,7 @@ constexpr generation_load load_of_engine(const settled_job& s, const inventory& 
 /// What weights, gathered from all ranks, take to the engine: within these GPUs, or over the network to others.
 constexpr double sync_seconds(const settled_job& s, const machine& on, double whole) {
   const auto& r = s.source->rollout;
-  if (r.engine == engine_kind::trainer) return s.shards.parameters > 1 && chosen(r.gathers, true) ? gather_seconds(on.links, {s.shards.parameters, 1}, whole) : 0.0;
+  if (r.by_module()) return s.shards.parameters > 1 && chosen(r.gathers, true) ? gather_seconds(on.links, {s.shards.parameters, 1}, whole) : 0.0;
   const double gathered = gather_seconds(on.links, {s.shards.parameters, 1}, whole);
   return gathered + (r.shares_gpus() ? 2 * whole / static_cast<double>(r.tensor) / on.memory : send_seconds(on.links, on.links.domain, whole));
 }
@@ -110,13 +110,13 @@ template <class Rates, class Layers>
   cost.assumptions.add(time_assumption::methods_from_parts);
   if (!j.rollout.given()) return;
   const auto& r = j.rollout;
-  const bool engine = r.engine != engine_kind::trainer;
+  const bool engine = !r.by_module();
   const auto& format = engine ? r.weight_format() : s.precision.parameters;
   const auto g = load_of_engine(s, list);
   const double whole = n.all * static_cast<double>(format.width());
   const double processor = engine && chosen(r.graphs, true) ? 0.0 : host;
   cost.generation = seconds{generation_seconds(s.model, list, c.on, g, static_cast<double>(format.width()),
-                                               static_cast<double>(token_bytes(s.model, r.tensor, engine ? r.cache_format() : format).count()), processor)};
+                                               static_cast<double>((engine ? token_bytes(s.model, r.tensor, r.cache_format()) : module_token_bytes(s.model, format)).count()), processor)};
   cost.sync = seconds{sync_seconds(s, c.on, whole) + moving_seconds(s, c.on, n, whole)};
   cost.step = cost.step + cost.generation + cost.sync;
   if (engine && !r.shares_gpus()) cost.gpus += static_cast<double>(r.gpus);
@@ -130,7 +130,7 @@ constexpr objection check_method_cost(const job& j, const No& no) {
   if (j.objective.kind == objective_kind::sft) return {};
   if (j.framework.modules.megatron()) return no("headroom: the step time of methods other than sft over Megatron's layers is not predicted by this version; framework", j.framework.label);
   if (j.hardware.kinds() > 1) return no("headroom: the step time of methods other than sft on several kinds of GPU is not predicted by this version; hardware.gpu");
-  if (r.given() && r.engine != engine_kind::trainer && !r.shares_gpus() && r.gpus < 1)
+  if (r.given() && !r.by_module() && !r.shares_gpus() && r.gpus < 1)
     return no("headroom: the step time of a method whose engine has GPUs of its own needs rollout.gpus: how many they are");
   return {};
 }

@@ -29,6 +29,7 @@ struct model_role {
   std::int32_t stage{-1};            ///< of its own sharding, under DeepSpeed; -1: the job's
   std::int32_t micro{};              ///< completions that a critic trains on, or a reward model scores, at once; 0: as many as the policy
   place parameters_at{};             ///< where its weights wait; on the host they are gathered a unit at a time
+  choice recompute{};                ///< of a critic: its layers are computed again in its backward; unset: as the policy's
 
   [[nodiscard]] constexpr bool given() const { return model.layers > 0; }
   friend constexpr bool operator==(const model_role&, const model_role&) = default;
@@ -44,6 +45,7 @@ struct objective {
   std::int32_t sft_weight{};         ///< of the likelihood of the answers that are wanted, beside the comparison, in millionths; 0: it is not computed
   bool reward_adapter{};             ///< the reward model is the trained one with other adapters, which lie beside its own
   model_role frozen{};               ///< the teacher of a distillation; else a reward model, without which a function or a server scores
+  bool averages{};                   ///< a copy of the policy stands beside the reference, in the same way, and is averaged with the policy after each update
   model_role critic{};               ///< trains beside the policy: a score for each token instead of the vocabulary's head
   std::int32_t texts{};              ///< of each example of an embedding or a reranker: with its negatives; 0: as many as the method has
   bool generative{};                 ///< a reranker's score is the difference of two words' logits, made by two rows of the language head

@@ -9,8 +9,8 @@
 
 namespace headroom {
 
-/// Who generates. `trainer`: the trained module itself, in the trainer's process.
-enum class engine_kind : std::uint8_t { unset, trainer, vllm, vllm_0_8, sglang };
+/// Who generates. `trainer`: the trained module itself, in the trainer's process; `hybrid`: its weights, by DeepSpeed's kernels, there.
+enum class engine_kind : std::uint8_t { unset, trainer, vllm, vllm_0_8, sglang, hybrid };
 
 /// What the memory that is in use when an engine starts has to do with its share.
 enum class share_rule : std::uint8_t {
@@ -30,12 +30,13 @@ struct engine_properties {
 /// One row a kind. Sources: vllm v1/worker/utils.py request_memory, v1/worker/gpu_worker.py Worker.determine_available_memory (at 0.8: what
 /// the card has in use beside the process's tensors, and the peak of these, trainer's tensors included, are taken off); config CacheConfig
 /// (block_size 16 on CUDA); sglang srt/model_executor/model_runner.py profile_max_num_token, server_args.py page_size 1.
-inline constexpr std::array<engine_properties, 5> engine_table{{
+inline constexpr std::array<engine_properties, 6> engine_table{{
     {},
     {},
     {.share = share_rule::beside_it, .block_tokens = 16, .forward_in_share = true},
     {.share = share_rule::within_it, .block_tokens = 16, .forward_in_share = true},
     {.share = share_rule::of_the_rest},
+    {},
 }};
 constexpr const engine_properties& properties_of(engine_kind k) { return engine_table[static_cast<std::size_t>(k)]; }
 

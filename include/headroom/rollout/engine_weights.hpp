@@ -25,6 +25,18 @@ constexpr objection check_generated(const shape& m, std::int64_t tensor, const N
   return {};
 }
 
+/// … of the trained module itself: transformers' states of Gated DeltaNet are known, those of other recurrent layers are not.
+template <class No>
+constexpr objection check_generated_by_module(const shape& m, const No& no) {
+  if (!m.recurs()) return check_generated(m, 1, no);
+  auto attends = m;
+  attends.pattern = {};
+  for (std::int64_t i = 0; i < m.pattern.period; ++i)
+    if (const auto mixer = m.pattern.at(i).mixer; mixer != mixer_kind::attention && mixer != mixer_kind::gated_delta_net)
+      return no("headroom: rollout: what the trained module keeps of recurrent layers while it generates is modelled of Gated DeltaNet alone; model", m.label);
+  return check_generated(attends, 1, no);
+}
+
 /// Heads of keys and values on each of `tensor` GPUs: at least one, so that several hold the same where there are fewer heads than GPUs
 /// (vllm model_executor/layers/linear.py QKVParallelLinear; sglang srt/layers/linear.py, the same class).
 constexpr std::int64_t engine_kv_heads(const shape& m, std::int64_t tensor) { return tensor >= m.kv() ? 1 : m.kv() / tensor; }

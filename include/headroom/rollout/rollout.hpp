@@ -50,8 +50,10 @@ struct rollout {
   std::int64_t sync_groups{1};      ///< groups of layers that are gathered one after the other
 
   [[nodiscard]] constexpr bool given() const { return engine != engine_kind::unset; }
+  /// The trained weights generate, in the trainer's process.
+  [[nodiscard]] constexpr bool by_module() const { return engine == engine_kind::trainer || engine == engine_kind::hybrid; }
   /// An engine of its own lies on the GPUs that train.
-  [[nodiscard]] constexpr bool shares_gpus() const { return given() && engine != engine_kind::trainer && placement == rollout_place::colocated; }
+  [[nodiscard]] constexpr bool shares_gpus() const { return given() && !by_module() && placement == rollout_place::colocated; }
   [[nodiscard]] constexpr bytes bucket() const { return (sync_bucket_mib < 0 ? 2048 : sync_bucket_mib) * mib; }
   [[nodiscard]] constexpr bool sleeps() const { return sleep > 0; }
   [[nodiscard]] constexpr const number_format& weight_format() const { return format.set() ? format : formats::bf16; }

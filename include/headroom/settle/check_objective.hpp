@@ -63,6 +63,8 @@ constexpr objection check_reward_and_critic(const job& j, const No& no) {
   if (o.has_reward() && !scored) return no("headroom: objective.reward is modelled of PPO, online DPO, and TRL's GRPO and RLOO; objective.kind");
   if (o.critic.given() && !ppo) return no("headroom: objective.critic is PPO's; objective.kind must be \"ppo\"");
   if (o.reward_adapter && !(ppo && o.code == method_code::llama_factory)) return no("headroom: objective.reward_adapter is LLaMA-Factory's PPO; leave it out");
+  if (o.frozen.recompute != choice::unset) return no("headroom: a teacher and a reward model have no backward; recompute is a key of objective.critic");
+  if (o.averages && (o.code != method_code::deepspeed_chat || o.reference != reference_way::copy)) return no("headroom: objective.averages is DeepSpeed-Chat's, whose reference is a copy; leave it out");
   if (!ppo) return o.has_reward() ? check_role(j, o.frozen, no) : objection{};
   const bool value_head = o.code == method_code::llama_factory;
   if (value_head && o.critic.given()) return no("headroom: LLaMA-Factory's PPO has a value head on the trained model and no critic of its own; leave objective.critic out");
@@ -71,7 +73,6 @@ constexpr objection check_reward_and_critic(const job& j, const No& no) {
   if (o.critic.given() && o.critic.parameters_at != place::on_gpu) return no("headroom: a critic trains: what of it lies on the host is said by offload and rollout.trainer_moves; leave objective.critic.parameters_at out");
   if (o.critic.given())
     if (const auto why = check_role(j, o.critic, no)) return why;
-  if (o.code == method_code::deepspeed_chat && j.adapter.active()) return no("headroom: adapters of DeepSpeed-Chat's actor and critic are not modelled by this version; leave adapter out");
   return o.has_reward() ? check_role(j, o.frozen, no) : objection{};
 }
 

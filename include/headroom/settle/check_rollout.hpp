@@ -28,11 +28,13 @@ constexpr objection check_engine_alone(const job& j, const No& no) {
 template <class No>
 constexpr objection check_engine(const job& j, const No& no) {
   const auto& r = j.rollout;
-  if (r.engine == engine_kind::trainer) {
+  if (r.engine == engine_kind::hybrid && j.objective.code != method_code::deepspeed_chat)
+    return no("headroom: rollout.engine \"hybrid\" is DeepSpeed-Chat's; objective.trainer must be \"deepspeed-chat\"");
+  if (r.by_module()) {
     if (r.placement == rollout_place::separate || r.share.set() || r.tensor != 1 || r.sleep >= 0 || r.format.set() || r.kv_format.set() || !r.trainer_moves.empty())
       return no("headroom: rollout.engine \"trainer\" generates with the trained module itself: placement, share, tensor, sleep, format, kv_format and trainer_moves are for an engine of its own");
     if (j.model.vision.layers > 0 || j.model.vision.kind != vision_kind::none) return no("headroom: generation by the trained module is not modelled for models with a tower; model", j.model.label);
-    return check_generated(j.model, 1, no);
+    return check_generated_by_module(j.model, no);
   }
   if (r.gathers != choice::unset) return no("headroom: rollout.gathers is for rollout.engine \"trainer\"");
   if (r.placement == rollout_place::unset) return no("headroom: rollout.placement is required: \"colocated\" where the engine is on the GPUs that train, \"separate\" where it has others");
@@ -68,7 +70,7 @@ constexpr objection check_generating_ppo(const job& j, const No& no) {
   if (!ppo && code != method_code::openrlhf) return {};
   if (code == method_code::openrlhf && !ppo && (r.engine == engine_kind::trainer || j.adapter.active())) return no("headroom: rollout: of OpenRLHF's GRPO and RLOO an engine of its own and full training are modelled; rollout.engine must be \"vllm\", and adapter left out");
   const bool own = code == method_code::trl || code == method_code::deepspeed_chat || code == method_code::llama_factory;
-  if (own && r.engine != engine_kind::trainer) return no("headroom: PPO of TRL, DeepSpeed-Chat and LLaMA-Factory generates with the trained module: rollout.engine must be \"trainer\"");
+  if (own && !r.by_module()) return no("headroom: PPO of TRL, DeepSpeed-Chat and LLaMA-Factory generates with the trained module: rollout.engine must be \"trainer\"");
   if ((code == method_code::deepspeed_chat || code == method_code::openrlhf) && !j.sharding.by(sharder::deepspeed)) return no("headroom: DeepSpeed-Chat and OpenRLHF run DeepSpeed's engines; sharding.kind must be \"zero\"");
   if (code == method_code::openrlhf && r.trainer_moves.has(trainer_part::weights)) return no("headroom: rollout.trainer_moves: OpenRLHF's ds.enable_sleep moves the optimizer's states and leaves the parameters; write \"optimizer\" alone");
   if (code == method_code::llama_factory && j.sharding.gathers_units()) return no("headroom: rollout: of LLaMA-Factory's PPO, one process, DDP and DeepSpeed are modelled; sharding.kind must be \"none\", \"ddp\" or \"zero\"");

@@ -129,6 +129,7 @@ constexpr job standing_of_critic(const job& j) {
   r.objective = {.kind = objective_kind::classification, .code = j.objective.code};
   if (j.objective.code != method_code::openrlhf) r.adapter = {};
   r.trainable = {};
+  if (const auto again = j.objective.critic.recompute; again != choice::unset) r.recompute = again == choice::yes ? recompute::full : recompute::none;
   if (const std::int64_t own = j.objective.critic.micro; own > 0) {
     const auto all = checked::mul(j.batch.micro, j.batch.accumulation);
     r.batch.micro = own;

@@ -60,6 +60,13 @@ template <class Layers>
   if (moves.has(trainer_part::weights)) r.critic.forward += moved_away(s, st, stays, true, false).total;
 }
 
+constexpr void add_host(host_bytes& h, const host_bytes more) {
+  h.pinned += more.pinned;
+  h.plain += more.plain;
+  h.load += more.load;
+  h.nvme += more.nvme;
+}
+
 /// All that stands beside the model that trains. A reward model that is the trained one with other adapters has no more than these.
 template <class Layers>
 [[gnu::noinline]] constexpr other_models walk_others(const job& j, std::size_t kind, const Layers& layers) {
@@ -68,6 +75,10 @@ template <class Layers>
   const auto which = other_model_of(j);
   other_models r;
   if (which != other_weights::none) r.compared = walk_other(s, kind, which, layers, o.has_teacher() ? o.frozen : model_role{});
+  if (o.averages) {
+    r.compared.resident += r.compared.resident;
+    add_host(r.compared.host, r.compared.host);
+  }
   if (o.has_reward()) r.reward = walk_other(s, kind, other_weights::own, layers, o.frozen);
   if (o.reward_adapter) {
     r.reward = walk_other(s, kind, other_weights::shared, layers, {});
@@ -78,12 +89,7 @@ template <class Layers>
 }
 
 constexpr void add_hosts(host_bytes& h, const other_models& o) {
-  for (const auto* m : {&o.compared, &o.reward, &o.critic}) {
-    h.pinned += m->host.pinned;
-    h.plain += m->host.plain;
-    h.load += m->host.load;
-    h.nvme += m->host.nvme;
-  }
+  for (const auto* m : {&o.compared, &o.reward, &o.critic}) add_host(h, m->host);
 }
 
 }  // namespace headroom::detail

@@ -89,7 +89,7 @@ template <class Layers>
   if (e.generate == 0) return;
   const auto length = r.layer.sequence;
   const auto made = generated_by_module(s.model, r.layer.samples, length, e.generate, s.precision.parameters);
-  t.look_beside(phase::evaluate, -1, before + w.forward + moment(row::kv_cache, made.cache - cache) + moment(row::temporaries, made.growing) + moment(row::logits, made.logits));
+  t.look_beside(phase::evaluate, -1, before + w.forward + moment(row::kv_cache, made.cache + made.states - cache) + moment(row::temporaries, made.growing) + moment(row::logits, made.logits));
 }
 
 }  // namespace detail

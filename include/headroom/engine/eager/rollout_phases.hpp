@@ -8,6 +8,7 @@
 #include <headroom/engine/eager/other_model.hpp>
 #include <headroom/rollout/engine_memory.hpp>
 #include <headroom/rollout/generation.hpp>
+#include <headroom/rollout/hybrid_engine.hpp>
 #include <headroom/rollout/weight_sync.hpp>
 #include <headroom/sharding/windows.hpp>
 #include <headroom/states/outside.hpp>
@@ -58,7 +59,10 @@ constexpr moment engine_moment(const engine_memory& e) { return moment(row::roll
 constexpr moment rollout_all_along(const settled_job& s, const inventory& list, const state_bytes& st) {
   const auto& r = s.source->rollout;
   const auto engine = r.shares_gpus() && !r.sleeps() ? engine_moment(engine_here(s, list, st)) : moment{};
-  return engine + moment(row::model_parameters, second_partitions(s, st)) + moment(row::logits, kept_scores(*s.source, s.model.vocab, trained_at_once(*s.source)));
+  const auto module = r.engine == engine_kind::hybrid ? moment(row::kv_cache, hybrid_workspace(s.model, generated_at_once(*s.source), r.prompt + r.completion, s.precision.parameters)) +
+                                                        moment(row::temporaries, hybrid_joined(s.model, s.precision.parameters))
+                                                  : moment{};
+  return engine + module + moment(row::model_parameters, second_partitions(s, st)) + moment(row::logits, kept_scores(*s.source, s.model.vocab, trained_at_once(*s.source)));
 }
 
 constexpr sync_kind sync_of(const job& j) {
@@ -122,14 +126,21 @@ constexpr void look_at_own_generation(timeline& t, const settled_job& s, const s
   if (j.sharding.cuts(sharded_state::weights) && s.shards.parameters > 1)
     model.add(row::gathered_parameters, chosen(r.gathers, true) ? share(st.total, s.precision.parameters.width()) + share(st.adapters, s.layer.adapter_width)
                                                                 : t.at(phase::forward).rows[row::gathered_parameters]);
+  if (r.engine == engine_kind::hybrid) {  // what its kernels need is there all along; the module makes logits of all of the prompt
+    const auto stream = 2 * bytes{checked::mul(checked::mul(sequences, r.prompt), checked::mul(s.model.hidden, s.precision.parameters.width()))};
+    const auto logits = bytes{checked::mul(checked::mul(sequences, r.prompt), checked::mul(s.model.vocab, s.precision.parameters.width()))};
+    const auto fused = j.adapter.active() ? 2 * bytes{checked::mul(checked::mul(s.model.hidden, s.model.ffn), s.precision.parameters.width())} : bytes{0};
+    t.look_beside(phase::generate, -1, model + moment(row::temporaries, fused));  // an adapter's product, and the product scaled
+    return t.look_beside(phase::generate, -1, model + moment(row::activations, stream) + moment(row::logits, logits + made.logits));
+  }
   // The prompts are read at once, when keys and values are those of the prompts alone; then the completions grow.
   const auto reading = made.cache / checked::add(r.prompt, r.completion) * r.prompt;
-  t.look_beside(phase::generate, -1, model + graphless_layer(s, sequences, r.prompt) + moment(row::kv_cache, reading) + moment(row::logits, made.logits));
-  t.look_beside(phase::generate, -1, model + moment(row::kv_cache, made.cache) + moment(row::temporaries, made.growing) + moment(row::logits, made.logits));
+  t.look_beside(phase::generate, -1, model + graphless_layer(s, sequences, r.prompt) + moment(row::kv_cache, reading + made.states) + moment(row::logits, made.logits));
+  t.look_beside(phase::generate, -1, model + moment(row::kv_cache, made.cache + made.states) + moment(row::temporaries, made.growing) + moment(row::logits, made.logits));
   // Scores of those before and of these, step by step, and stacked, with the cache that came with them; then all of them, padded.
   const auto all = kept_scores(j, s.model.vocab, trained_at_once(j)), here = kept_scores(j, s.model.vocab, sequences);
   if (all == bytes{0}) return;
-  t.look_beside(phase::generate, -1, model + moment(row::kv_cache, made.cache) + moment(row::logits, all + here));
+  t.look_beside(phase::generate, -1, model + moment(row::kv_cache, made.cache + made.states) + moment(row::logits, all + here));
   t.look_beside(phase::generate, -1, stays + moment(row::logits, 2 * all));
 }
 
@@ -204,7 +215,7 @@ constexpr void look_at_rollout(timeline& t, const settled_job& s, const inventor
   const auto stays = t.at(phase::save);
   if (scores_first(s.source->objective.kind)) look_at_scores(t, s, st, w, other, stays, layers);
   if (s.source->objective.critic.given() && !wraps_critic(s.source->objective)) look_at_critic(t, s, st, other->training, stays);
-  if (r.engine == engine_kind::trainer) return look_at_own_generation(t, s, st, stays);
+  if (r.by_module()) return look_at_own_generation(t, s, st, stays);
   if (!r.shares_gpus()) return;
   const auto e = engine_here(s, list, st);
   look_at_sync(t, s, list, st, e, stays);

@@ -24,6 +24,7 @@ void describe(Keys& k, model_role& r) {
   k.whole("stage", r.stage, std::int32_t{-1}, 0, 3);
   k.word("parameters_at", r.parameters_at);
   k.whole("micro", r.micro, {}, 0, std::int64_t{1} << 30);
+  k.flag("recompute", r.recompute);
 }
 
 /// A name or a configuration, or {"model", …}.
@@ -55,6 +56,7 @@ void describe(Keys& k, objective& o) {
   k.word("reference_parameters_at", o.reference_at);
   k.scaled("sft_weight", o.sft_weight, 0, 1e6, 2000.0);
   k.flag("reward_adapter", o.reward_adapter);
+  k.flag("averages", o.averages);
   k.whole("texts", o.texts, std::int32_t{}, 0, 1024);
   k.flag("generative", o.generative);
   k.word("divergence", o.divergence);

@@ -211,10 +211,11 @@ inline constexpr auto names_of<reference_way> = std::array<named<reference_way>,
                                                                                      {"precomputed", reference_way::precomputed},
                                                                                      {"none", reference_way::none}}};
 template <>
-inline constexpr auto names_of<engine_kind> = std::array<named<engine_kind>, 4>{{{"trainer", engine_kind::trainer},
+inline constexpr auto names_of<engine_kind> = std::array<named<engine_kind>, 5>{{{"trainer", engine_kind::trainer},
                                                                                  {"vllm", engine_kind::vllm},
                                                                                  {"vllm-0.8", engine_kind::vllm_0_8},
-                                                                                 {"sglang", engine_kind::sglang}}};
+                                                                                 {"sglang", engine_kind::sglang},
+                                                                                 {"hybrid", engine_kind::hybrid}}};
 template <>
 inline constexpr auto names_of<rollout_place> =
     std::array<named<rollout_place>, 2>{{{"colocated", rollout_place::colocated}, {"separate", rollout_place::separate}}};
