@@ -91,7 +91,7 @@ TEST_CASE("nanotron: its options in a job file") {
 
 TEST_CASE("verl: shards, targets and sizes that its overrides may say") {
   CHECK(by_verl("actor_rollout_ref.actor.fsdp_config.fsdp_size=-1") == by_verl(""));
-  CHECK(holds(verl_refuses("actor_rollout_ref.actor.fsdp_config.fsdp_size=4"), "shards over a part of the GPUs"));
+  CHECK(holds(verl_refuses("actor_rollout_ref.actor.fsdp_config.fsdp_size=3"), "shards over one GPU, or over a number that does not divide all"));
   CHECK(by_verl("").sharding.stage == 3);
   CHECK(by_verl("actor_rollout_ref.actor.fsdp_config.reshard_after_forward=False").sharding.stage == 2);
   CHECK(by_verl("").recompute == recompute{.mode = recompute_mode::full, .reentrant = choice::no});

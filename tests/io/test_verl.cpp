@@ -109,7 +109,9 @@ TEST_CASE("PPO with a critic, by verl's own script") {
   CHECK(holds(refused(" algorithm.adv_estimator=gae"), "critic.ppo_micro_batch_size_per_gpu is required"));
   CHECK(holds(refused(" algorithm.adv_estimator=gae critic.ppo_micro_batch_size_per_gpu=4 critic.model.path=~/rm"), "\"~/rm\" is not in the model zoo (headroom list models has the names): add --set objective.critic=NAME"));
   CHECK(holds(refused(gae + " critic.model.fsdp_config.param_offload=True"), "param_offload = true is not modelled by this version (a critic that differs from the actor in it)"));
-  CHECK(holds(refused(gae + " critic.model.enable_gradient_checkpointing=False"), "a critic that differs from the actor in it"));
+  CHECK(said(gae + " critic.model.enable_gradient_checkpointing=False").objective.critic.recompute == choice::no);
+  CHECK(said(gae + " critic.model.enable_gradient_checkpointing=True").objective.critic.recompute == choice::unset);
+  CHECK(said(gae + " actor_rollout_ref.model.enable_gradient_checkpointing=False").objective.critic.recompute == choice::yes);
   CHECK(holds(refused(gae + " critic.forward_micro_batch_size_per_gpu=8"), "more than it trains on at once"));
   CHECK(holds(refused(gae + " critic.enable=False"), "gae without a critic"));
   CHECK(holds(refused("critic.enable=True"), "a critic beside grpo"));
@@ -148,6 +150,20 @@ TEST_CASE("micro-batches of a number of tokens are packed rows") {
   CHECK(j.rollout.batch == 0);
   CHECK_FALSE(objection_to(j));
   CHECK(said("actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu=32768").rollout.batch == 2);
+}
+
+TEST_CASE("shards over a part of the GPUs") {
+  const auto whole = said(), halves = said("actor_rollout_ref.actor.fsdp_config.fsdp_size=4");
+  CHECK(said("actor_rollout_ref.actor.fsdp_config.fsdp_size=-1") == whole);
+  CHECK(said("actor_rollout_ref.actor.fsdp_config.fsdp_size=8") == whole);
+  CHECK(halves.parallel.replicate == 2);
+  CHECK_FALSE(objection_to(halves));
+  // Qwen2.5-7B in fp32: a fourth of it on each GPU, where it was an eighth; one of four ranks reads it, two on the node.
+  const auto at = [](const job& j, row what) { return estimate(j).ranks[0].at_phase[static_cast<std::size_t>(phase::step)][what].count(); };
+  CHECK(at(whole, row::model_parameters) == 4 * 7'615'616'512 / 8);
+  CHECK(at(halves, row::model_parameters) == 4 * 7'615'616'512 / 4);
+  CHECK(at(halves, row::optimizer_state) == 8 * 7'615'616'512 / 4);
+  CHECK(holds(refused("actor_rollout_ref.actor.fsdp_config.fsdp_size=3"), "fsdp_size = 3 is not modelled"));
 }
 
 TEST_CASE("samples that GPUs cut among them") {

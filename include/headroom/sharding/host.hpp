@@ -119,9 +119,12 @@ constexpr host_bytes host_of(const settled_job& s, const state_bytes& st, bytes 
   if (j.framework.loading.on_host) {
     const auto& f = j.framework.loading.format.set() ? j.framework.loading.format : s.precision.parameters;
     h.load = detail::share(st.total, f.width());
-    // verl's first rank alone reads an untied model, the others have no weights before FSDP hands them on (verl/utils/fsdp_utils.py
-    // get_init_weight_context_manager); of a node's ranks each has its part of that one copy here.
-    if (j.objective.code == method_code::verl && j.sharding.gathers_units() && !s.model.tied) h.load = ceil_div(h.load, j.hardware.gpus_per_node);
+    // verl's first rank of those that share shards alone reads an untied model, the others have no weights before FSDP hands them on (verl/utils/fsdp_utils.py
+    // get_init_weight_context_manager); of a node's ranks each has its part of these copies here.
+    if (j.objective.code == method_code::verl && j.sharding.gathers_units() && !s.model.tied) {
+      const auto here = j.hardware.gpus_per_node, sharing = j.hardware.gpus() / j.parallel.replicate;
+      h.load = ceil_div(h.load * (sharing < here ? here / sharing : 1), here);
+    }
     // Under zero.Init the model is partitioned as it is built, and the checkpoint is read file by file (save_pretrained cuts
     // files of at most 5 GB).
     if (j.sharding.by(sharder::deepspeed) && j.sharding.cuts(sharded_state::weights)) h.load = min(h.load, bytes{5'000'000'000});

@@ -29,24 +29,27 @@ inline void check_first_step(const draft& d, std::span<const argument> all, cons
 
 /// Its own adapters (dschat/utils/module/lora.py, LinearLayer_LoRA): of every linear layer whose path has a part of its own, without dropout. All that is
 /// no adapted weight trains beside them, unless only_optimize_lora is given.
-inline void read_deepspeed_chat_adapter(draft& d, named_values& v) {
-  const auto rank = v.number("lora_dim", 0, 0);
-  const auto part = v.word("lora_module_name", "decoder.layers.");
+/// `whose`: what stands before the arguments' names, where a command has several models: nothing, or actor_.
+inline void read_deepspeed_chat_adapter(draft& d, named_values& v, std::string_view whose = {}) {
+  const bool actors = !whose.empty();
+  const std::string_view dim = actors ? "actor_lora_dim" : "lora_dim", scope = actors ? "actor_lora_module_name" : "lora_module_name";
+  const auto rank = v.number(dim, 0, 0);
+  const auto part = v.word(scope, "decoder.layers.");
   const bool alone = v.on("only_optimize_lora");
   if (rank == 0) return;
   const auto* said = d.find({"model"});
-  if (said == nullptr) fail("headroom: " + v.place("lora_dim") + ": lora_module_name names layers of the model: give it first, with --model or its config.json");
+  if (said == nullptr) fail("headroom: " + v.place(dim) + ": lora_module_name names layers of the model: give it first, with --model or its config.json");
   const auto m = read_model(*said, "model", "/nonexistent/folder");
   const auto label = m.label.view();
   const auto begins = [&](auto... names) { return (label.starts_with(names) || ...); };
   const std::string_view path = begins("opt-") ? "model.decoder.layers." : begins("llama-", "tinyllama", "mistral-", "qwen2", "codellama-", "yi-") ? "model.layers." : "";
   if (path.empty() || path.find(part) == std::string_view::npos)
-    return d.unmodelled_key("lora_module_name", part, v.place("lora_module_name"), "of " + std::string{label} + "'s layers: decoder.layers. of OPT and layers. of Llama, Mistral and Qwen2 are");
-  if (!alone && (m.attention_bias || m.output_bias || m.mlp_bias)) return d.unmodelled_key("lora_dim", rank, v.place("lora_dim"), "biases of the adapted layers train, too: only_optimize_lora is modelled");
-  d.replace("adapter", {{"kind", "lora"}, {"rank", rank}, {"targets", "all-linear"}}, v.place("lora_dim"));
+    return d.unmodelled_key(std::string{scope}, part, v.place(scope), "of " + std::string{label} + "'s layers: decoder.layers. of OPT and layers. of Llama, Mistral and Qwen2 are");
+  if (!alone && (m.attention_bias || m.output_bias || m.mlp_bias)) return d.unmodelled_key(std::string{dim}, rank, v.place(dim), "biases of the adapted layers train, too: only_optimize_lora is modelled");
+  d.replace("adapter", {{"kind", "lora"}, {"rank", rank}, {"targets", "all-linear"}}, v.place(dim));
   if (alone) return;
   module_set rest{module::embedding, module::norm, module::head};
-  d.replace("trainable", json_value::array({{{"modules", modules_to_json(rest, m)}}}), v.place("lora_dim"));
+  d.replace("trainable", json_value::array({{{"modules", modules_to_json(rest, m)}}}), v.place(dim));
 }
 
 }  // namespace headroom::io::detail

@@ -9,6 +9,7 @@
 #include <headroom/io/launchers/loaded_formats.hpp>
 #include <headroom/io/launchers/named_values.hpp>
 #include <headroom/io/launchers/other_roles.hpp>
+#include <headroom/io/launchers/verl_critic.hpp>
 #include <headroom/io/launchers/verl_keys.hpp>
 #include <headroom/io/launchers/verl_megatron.hpp>
 
@@ -41,7 +42,7 @@ class verl_overrides {
     rollout();
     batch();
     method();
-    critic();
+    if (d_->job["objective"]["kind"] == "ppo") read_verl_critic(*d_, v_, divides_);
     rest();
   }
 
@@ -52,8 +53,6 @@ class verl_overrides {
       if (key.find(".megatron.") != std::string::npos) fail("headroom: " + v_.place(key) + ": " + key + " is of verl's Megatron workers, which --config-name ppo_megatron_trainer.yaml or actor_rollout_ref.actor.strategy=megatron starts");
     const bool second = strategy == "fsdp2", gathers_again = v_.on("actor_rollout_ref.actor.fsdp_config.reshard_after_forward", true);
     v_.one_of("actor_rollout_ref.actor.fsdp_config.strategy", strategy, {"fsdp", "fsdp2"});
-    if (const auto* size = v_.take("actor_rollout_ref.actor.fsdp_config.fsdp_size"); size != nullptr && *size != -1)
-      d_->unmodelled_key("actor_rollout_ref.actor.fsdp_config.fsdp_size", *size, v_.place("actor_rollout_ref.actor.fsdp_config.fsdp_size"), "shards over a part of the GPUs; -1 is over all");
     d_->replace("sharding", {{"kind", second ? "fsdp2" : "fsdp1"}, {"stage", gathers_again ? 3 : 2}}, v_.place("actor_rollout_ref.actor.strategy"));
     sequences();
   }
@@ -130,7 +129,9 @@ class verl_overrides {
   /// An update takes so many prompts, each with all of its completions, over all GPUs.
   void batch() {
     const auto number = [&](const char* a, const char* b) { return d_->job[a].contains(b) ? d_->job[a][b].get<std::int64_t>() : std::int64_t{1}; };
-    const auto gpus = ranks(checked::mul(number("hardware", "gpus_per_node"), number("hardware", "nodes")));
+    const auto all_gpus = checked::mul(number("hardware", "gpus_per_node"), number("hardware", "nodes"));
+    if (!divides_) replicas(all_gpus);
+    const auto gpus = ranks(all_gpus);
     const auto longest = checked::add(number("rollout", "prompt"), number("rollout", "completion"));
     auto micro = v_.number("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu", 0, 0);
     if (const auto of_all = v_.number("actor_rollout_ref.actor.ppo_micro_batch_size", 0, 0); micro == 0) micro = of_all / gpus;  // fsdp_workers.py, ActorRolloutRefWorker.__init__
@@ -147,6 +148,16 @@ class verl_overrides {
   [[nodiscard]] std::int64_t ranks(std::int64_t gpus) const {
     if (gpus % cut_ != 0) fail("headroom: " + v_.place("actor_rollout_ref.actor.ulysses_sequence_parallel_size") + ": actor_rollout_ref.actor.ulysses_sequence_parallel_size must divide the GPUs, " + std::to_string(gpus));
     return gpus / cut_;
+  }
+  /// Shards over a part of the GPUs, which other parts have again (fsdp_workers.py create_device_mesh); of the reference, too.
+  void replicas(std::int64_t gpus) {
+    const auto* key = "actor_rollout_ref.actor.fsdp_config.fsdp_size";
+    const auto* size = v_.take(key);
+    if (size == nullptr || *size == -1) return;
+    const auto part = v_.number(key, gpus);
+    if (part >= gpus) return;
+    if (part == 1 || gpus % part != 0) d_->unmodelled_key(key, part, v_.place(key), "shards over one GPU, or over a number that does not divide all");
+    d_->say({"parallel", "replicate"}, gpus / part, v_.place(key));
   }
   /// One of Megatron's degrees, without asking for it.
   [[nodiscard]] std::int64_t degree(const char* name) const {
@@ -192,38 +203,6 @@ class verl_overrides {
     const bool waits = divides_ && (in_loss || in_reward) && v_.on("actor_rollout_ref.ref.megatron.param_offload", v_.on("actor_rollout_ref.actor.megatron.param_offload"));
     d_->replace("objective", {{"kind", estimator == "gae" ? "ppo" : estimator.starts_with("rloo") ? "rloo" : "grpo"}, {"trainer", "verl"}, {"reference", !in_loss && !in_reward ? "none" : d_->has({"adapter"}) ? "adapter-off" : "copy"}}, v_.place("algorithm.adv_estimator"));
     if (waits) d_->say({"objective", "reference_parameters_at"}, "cpu", v_.place("actor_rollout_ref.ref.megatron.param_offload"));
-  }
-  /// A critic that trains as the actor does, on its own micro-batches. Where they differ elsewhere, the actor's would stand for both: refused.
-  void critic() {
-    if (d_->job["objective"]["kind"] != "ppo") return;
-    if (divides_) fail("headroom: " + v_.place("algorithm.adv_estimator") + ": a critic over verl's Megatron workers is not modelled by this version: algorithm.adv_estimator must be grpo, rloo or another without one");
-    const auto number = [&](const char* key) { return d_->job["batch"][key].get<std::int64_t>(); };
-    const auto gpus = checked::mul(d_->job["hardware"]["gpus_per_node"].get<std::int64_t>(), d_->job["hardware"].value("nodes", std::int64_t{1}));
-    const auto path = v_.word("critic.model.path", "~/models/deepseek-llm-7b-chat");
-    auto micro = v_.number("critic.ppo_micro_batch_size_per_gpu", 0, 0);
-    if (const auto of_all = v_.number("critic.ppo_micro_batch_size", 0, 0); micro == 0) micro = of_all / gpus;
-    if (micro == 0) fail("headroom: " + v_.source() + ": critic.ppo_micro_batch_size_per_gpu is required: completions that a critic trains on at once");
-    if (const auto values = v_.number("critic.forward_micro_batch_size_per_gpu", micro); values > micro) d_->unmodelled_key("critic.forward_micro_batch_size_per_gpu", values, v_.place("critic.forward_micro_batch_size_per_gpu"), "more than it trains on at once");
-    const auto same = [&](const std::string_view theirs, bool otherwise, bool is) {
-      if (const bool said = v_.on(theirs, otherwise); said != is) d_->unmodelled_key(std::string{theirs}, said, v_.place(theirs), "a critic that differs from the actor in it");
-    };
-    const auto* moves = d_->find({"rollout", "trainer_moves"});
-    const auto moved = [&](const char* what) { return moves != nullptr && std::find(moves->begin(), moves->end(), json_value(what)) != moves->end(); };
-    same("critic.model.fsdp_config.param_offload", false, moved("parameters"));
-    same("critic.model.fsdp_config.optimizer_offload", false, moved("optimizer"));
-    same("critic.model.fsdp_config.reshard_after_forward", true, d_->job["sharding"]["stage"] == 3);
-    same("critic.model.enable_gradient_checkpointing", true, d_->job["recompute"] != "none");
-    same("critic.use_dynamic_bsz", false, false);
-    same("critic.model.fsdp_config.offload_policy", false, false);
-    same("critic.model.enable_activation_offload", false, false);
-    same("critic.model.tiled_mlp.enabled", false, false);
-    v_.one_of("critic.model.fsdp_config.model_dtype", "fp32", {"fp32"});
-    const auto kind = v_.word("critic.strategy", d_->job["sharding"]["kind"] == "fsdp2" ? "fsdp2" : "fsdp");
-    if ((kind == "fsdp2") != (d_->job["sharding"]["kind"] == "fsdp2")) d_->unmodelled_key("critic.strategy", kind, v_.place("critic.strategy"), "a critic that differs from the actor in it");
-    for (const auto* key : {"critic.ulysses_sequence_parallel_size", "critic.model.lora_rank"})
-      if (const auto n = v_.number(key, 0, 0); n > (std::string_view{key}.ends_with("rank") ? 0 : 1)) d_->unmodelled_key(key, n, v_.place(key));
-    if (const auto* size = v_.take("critic.model.fsdp_config.fsdp_size"); size != nullptr && *size != -1) d_->unmodelled_key("critic.model.fsdp_config.fsdp_size", *size, v_.place("critic.model.fsdp_config.fsdp_size"), "shards over a part of the GPUs; -1 is over all");
-    await_role(*d_, "critic", path, v_.place("critic.model.path"), {{"micro", micro == number("micro") ? json_value(nullptr) : json_value(micro)}});
   }
   /// Of the reference over Megatron: what is harmless, and degrees that are the actor's, as verl's own configuration has them.
   [[nodiscard]] bool reference_as_actor(const std::string& key, const json_value& value) const {

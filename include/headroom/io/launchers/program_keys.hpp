@@ -143,6 +143,15 @@ inline constexpr auto deepspeed_chat_passed = std::to_array<passed_key>({
     {"print_loss", "*"}, {"seed", "*"}, {"sft_only_data_path", "*"}, {"tensorboard_path", "*"}, {"weight_decay", "*"}, {"compute_fp32_loss", "false"},
     {"dropout", "0|0"}, {"lora_dim", "0"},
 });
+/// Of its third step (training/step3_rlhf_finetuning/main.py, parse_args): data, rates, seeds, logs; batches of experience wait as numbers a token.
+inline constexpr auto deepspeed_chat_ppo_passed = std::to_array<passed_key>({
+    {"actor_learning_rate", "*"}, {"actor_lora_learning_rate", "*"}, {"actor_weight_decay", "*"}, {"add_eot_token", "*"}, {"align_overflow", "false"}, {"compute_fp32_loss", "false"},
+    {"critic_learning_rate", "*"}, {"critic_lora_learning_rate", "*"}, {"critic_weight_decay", "*"}, {"data_output_path", "*"}, {"data_path", "*"}, {"data_split", "*"},
+    {"enable_mixed_precision_lora", "false"}, {"enable_tensorboard", "*"}, {"enable_test_mode", "*"}, {"generation_batches", "*"}, {"local_rank", "*"}, {"lr_scheduler_type", "*"},
+    {"num_padding_at_beginning", "*"}, {"num_train_epochs", "*"}, {"num_warmup_steps", "*"}, {"only_optimize_lora", "*"}, {"output_dir", "*"}, {"ppo_epochs", "1"},
+    {"preprocessing_num_workers", "*"}, {"print_answers", "*"}, {"print_answers_interval", "*"}, {"seed", "*"}, {"tensorboard_path", "*"}, {"test_stop_step", "*"},
+    {"tp_gather_partition_size", "*"}, {"unsup_coef", "*"}, {"unsupervised_dataset_config_name", ""}, {"unsupervised_dataset_name", ""},
+});
 // clang-format on
 
 }  // namespace headroom::io::detail

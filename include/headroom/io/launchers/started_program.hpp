@@ -6,6 +6,7 @@
 #include <headroom/io/launchers/accelerate_launch.hpp>
 #include <headroom/io/launchers/deepspeed_chat.hpp>
 #include <headroom/io/launchers/import_accelerate.hpp>
+#include <headroom/io/launchers/import_deepspeed_chat.hpp>
 #include <headroom/io/launchers/import_megatron_deepspeed.hpp>
 #include <headroom/io/launchers/import_openrlhf.hpp>
 #include <headroom/io/launchers/import_pai_megatron.hpp>
@@ -83,6 +84,7 @@ class started_program {
         return import_megatron_deepspeed(*d_, from);
       }
       case file_kind::torchtitan: return torchtitan(words);
+      case file_kind::deepspeed_chat: return import_deepspeed_chat(*d_, words, source_);
       case file_kind::verl: return import_verl(*d_, words, source_);
       case file_kind::openrlhf: return import_openrlhf(*d_, words, source_, p.name == "openrlhf-sft" ? openrlhf_trainer::sft : p.name == "openrlhf-rm" ? openrlhf_trainer::reward : p.name == "openrlhf-dpo" ? openrlhf_trainer::dpo : openrlhf_trainer::online);
       default: break;

@@ -127,6 +127,7 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     {.name = "openrlhf-dpo", .scripts = "openrlhf.cli.train_dpo|openrlhf/cli/train_dpo.py", .takes = file_kind::openrlhf},
     {.name = "openrlhf-ppo-ray", .scripts = "openrlhf.cli.train_ppo_ray|openrlhf/cli/train_ppo_ray.py", .takes = file_kind::openrlhf},
     // deepspeedai/DeepSpeedExamples applications/DeepSpeed-Chat/training/step1_supervised_finetuning/main.py.
+    {.name = "deepspeed-chat-ppo", .scripts = "main.py|step3_rlhf_finetuning/main.py", .marks = "actor_model_name_or_path", .takes = file_kind::deepspeed_chat},  // import_deepspeed_chat.hpp
     {.name = "deepspeed-chat-sft", .scripts = "main.py|step1_supervised_finetuning/main.py", .marks = "max_seq_len|sft_only_data_path", .length = "max_seq_len", .length_default = 512, .loads = "half", .micro_default = 16, .evaluates = 16, .passed = deepspeed_chat_passed},
 });
 // clang-format on
