@@ -96,10 +96,10 @@ class verl_overrides {
     const auto* key = "actor_rollout_ref.actor.entropy_coeff";
     const bool compiled = v_.on("actor_rollout_ref.actor.use_torch_compile", true);  // of the entropy alone
     const auto* weight = v_.take(key);
+    if (compiled)  // what is computed again is one kernel's
+      for (const auto* again : {"actor_rollout_ref.actor.entropy_checkpointing", "actor_rollout_ref.actor.fsdp_config.entropy_checkpointing"}) v_.take(again);
     if (weight == nullptr || !weight->is_number() || *weight == 0) return;
     if (!compiled) return d_->unmodelled_key(key, *weight, v_.place(key), "without use_torch_compile");
-    v_.take("actor_rollout_ref.actor.entropy_checkpointing");
-    v_.take("actor_rollout_ref.actor.fsdp_config.entropy_checkpointing");
     const std::string what = "the loss's entropy is compiled into kernels that read the logits and write nothing of their size but their gradient";
     d_->notes.push_back(v_.place(key) + ": " + what);
     d_->assumed.push_back(what);
@@ -132,6 +132,8 @@ class verl_overrides {
     const auto all_gpus = checked::mul(number("hardware", "gpus_per_node"), number("hardware", "nodes"));
     if (!divides_) replicas(all_gpus);
     const auto gpus = ranks(all_gpus);
+    if (!divides_)  // fsdp_workers.py, ActorRolloutRefWorker.__init__
+      if (const auto scores = v_.number("actor_rollout_ref.rollout.log_prob_micro_batch_size", 0, 0) / gpus; scores > 0 && !d_->job["rollout"].contains("batch")) d_->job["rollout"]["batch"] = scores;
     const auto longest = checked::add(number("rollout", "prompt"), number("rollout", "completion"));
     auto micro = v_.number("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu", 0, 0);
     if (const auto of_all = v_.number("actor_rollout_ref.actor.ppo_micro_batch_size", 0, 0); micro == 0) micro = of_all / gpus;  // fsdp_workers.py, ActorRolloutRefWorker.__init__
