@@ -2,6 +2,7 @@
 // Models by name: headroom::models::llama_3_1_8b, or find("llama-3.1-8b").
 #pragma once
 
+#include <headroom/model/zoo_descendants.hpp>
 #include <headroom/model/zoo_names.hpp>
 
 #include <string_view>

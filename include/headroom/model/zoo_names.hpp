@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/model/zoo_models.hpp>
+#include <headroom/model/zoo_recent.hpp>
 
 #include <string_view>
 
@@ -238,54 +239,24 @@ inline constexpr entry table[] = {
     {&internvl3_2b, {"internvl3-2b"}},
     {&internvl3_8b, {"internvl3-8b"}},
     {&internvl3_14b, {"internvl3-14b"}},
-};
-
-/// Checkpoints with a name of their own, and the model that they were made of: the same shape, vocabulary and all (their model cards).
-struct made_of {
-  std::string_view name, of;
-};
-inline constexpr made_of descendants[] = {
-    {"vicuna-7b-v1.5", "llama-2-7b"},
-    {"vicuna-13b-v1.5", "llama-2-13b"},
-    {"vicuna-7b-v1.5-16k", "llama-2-7b"},
-    {"vicuna-13b-v1.5-16k", "llama-2-13b"},
-    {"vicuna-7b-v1.3", "llama-7b"},
-    {"vicuna-13b-v1.3", "llama-13b"},
-    {"vicuna-7b-v1.1", "llama-7b"},
-    {"vicuna-13b-v1.1", "llama-13b"},
-    {"zephyr-7b-beta", "mistral-7b"},
-    {"zephyr-7b-alpha", "mistral-7b"},
-    {"zephyr-7b-sft-full", "mistral-7b"},
-    {"zephyr-7b-sft-qlora", "mistral-7b"},
-    {"mistral-7b-sft-beta", "mistral-7b"},
-    {"meta-llama-3.2-1b", "llama-3.2-1b"},
-    {"meta-llama-3.2-3b", "llama-3.2-3b"},
-    {"llama-3-70b-fp16", "llama-3-70b"},
-    {"tinyllama_v1.1", "tinyllama-1.1b"},
-    {"tinyllama-1.1b-intermediate-step-1431k-3t", "tinyllama-1.1b"},
-    {"tiny-llama-1.1b", "tinyllama-1.1b"},
-    {"smollm-135m", "smollm2-135m"},
-    {"smollm-360m", "smollm2-360m"},
-    {"smollm-1.7b", "smollm2-1.7b"},
-    {"deepseek-v2.5", "deepseek-v2"},
-    {"deepseek-v3-0324", "deepseek-v3"},
-    {"deepseek-v3.1", "deepseek-v3"},
-    {"deepseek-r1-0528", "deepseek-r1"},
-    {"deepseek-r1-0528-qwen3-8b", "qwen3-8b"},
-    {"skywork-reward-v2-qwen3-8b", "qwen3-8b"},
-    {"qwen1.5-1.8b-sft", "qwen1.5-1.8b"},
-    {"deepcoder-14b-preview", "deepseek-r1-distill-qwen-14b"},
-    {"magistral-small-2506", "mistral-small-24b"},
-    {"magistral-small-2507", "mistral-small-24b"},
-    {"devstral-small-2505", "mistral-small-24b"},
-    {"devstral-small-2507", "mistral-small-24b"},
-    {"cogito-v1-preview-llama-3b", "llama-3.2-3b"},
-    {"cogito-v1-preview-llama-8b", "llama-3.1-8b"},
-    {"cogito-v1-preview-qwen-14b", "qwen2.5-14b"},
-    {"smollm3-3b-checkpoints", "smollm3-3b"},
-    {"olmo-3-7b-instruct-sft", "olmo-3-7b"},
-    {"gpt-oss-safeguard-20b", "gpt-oss-20b"},
-    {"gpt-oss-safeguard-120b", "gpt-oss-120b"},
+    {&qwen3_next_80b_a3b, {"qwen3-next-80b-a3b"}},
+    {&qwen3_5_2b, {"qwen3.5-2b"}},
+    {&qwen3_5_4b, {"qwen3.5-4b"}},
+    {&qwen3_5_9b, {"qwen3.5-9b"}},
+    {&qwen3_5_27b, {"qwen3.5-27b", "qwen3.6-27b", "qwen3.8-27b"}},
+    {&qwen3_5_35b_a3b, {"qwen3.5-35b-a3b", "qwen3.6-35b-a3b"}},
+    {&qwen3_5_122b_a10b, {"qwen3.5-122b-a10b"}},
+    {&qwen3_5_397b_a17b, {"qwen3.5-397b-a17b"}},
+    {&qwen3_vl_32b, {"qwen3-vl-32b"}},
+    {&qwen3_vl_30b_a3b, {"qwen3-vl-30b-a3b"}},
+    {&qwen3_vl_235b_a22b, {"qwen3-vl-235b-a22b"}},
+    {&qwen3_embedding_0_6b, {"qwen3-embedding-0.6b", "qwen3-reranker-0.6b"}},
+    {&qwen3_embedding_4b, {"qwen3-embedding-4b"}},
+    {&qwen3_embedding_8b, {"qwen3-embedding-8b"}},
+    {&qwen3_reranker_4b, {"qwen3-reranker-4b"}},
+    {&qwen3_reranker_8b, {"qwen3-reranker-8b"}},
+    {&glm_4_9b_0414, {"glm-4-9b-0414"}},
+    {&bert_base_chinese, {"bert-base-chinese"}},
 };
 
 }  // namespace models

@@ -36,7 +36,7 @@ inline job as_torchtitan(job j) {
 /// Which of torchtitan's models has the job's shape.
 inline json_value torchtitan_model(std::string_view label) {
   if (label.starts_with("llama-3.1-")) return {{"name", "llama3"}, {"flavor", label == "llama-3.1-8b" ? "8B" : label == "llama-3.1-70b" ? "70B" : "405B"}};
-  if (label.starts_with("qwen3-")) {
+  if (label.starts_with("qwen3-") && among_words("0.6b|1.7b|4b|8b|14b|32b|30b-a3b|235b-a22b", label.substr(6))) {  // torchtitan/models/qwen3/__init__.py
     std::string size{label.substr(6)};
     for (char& c : size) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
     return {{"name", "qwen3"}, {"flavor", size}};

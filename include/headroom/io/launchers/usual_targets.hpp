@@ -13,7 +13,7 @@ struct usual_target {
   std::string_view targets;
 };
 inline constexpr usual_target usual_target_table[] = {
-    {"llama-4-|qwen3-vl-|qwen1.5-moe-|qwen2-57b|qwen2-vl-|qwen2.5-vl-|qwen3-30b|qwen3-235b|qwen3-coder-|gemma-3-4b|gemma-3-12b|gemma-3-27b", ""},  // of other types
+    {"llama-4-|qwen3-vl-|qwen3-next-|qwen1.5-moe-|qwen2-57b|qwen2-vl-|qwen2.5-vl-|qwen3-30b|qwen3-235b|qwen3-coder-|gemma-3-4b|gemma-3-12b|gemma-3-27b", ""},  // of other types
     {"llama-|open-llama-|codellama-|tinyllama-|smollm2-|yi-|deepseek-llm-|solar-|falcon3-|deepseek-r1-distill-llama-|mistral-|mixtral-|codestral-|ministral-", "q_proj|v_proj"},
     {"qwen1.5-|qwen2-|qwen2.5-|deepseek-r1-distill-qwen-|qwen3-|gemma-|stablelm-|opt-|gpt-neo-|gpt-j-", "q_proj|v_proj"},
     {"gpt2|distilgpt2", "c_attn"},
