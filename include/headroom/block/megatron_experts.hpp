@@ -121,6 +121,21 @@ constexpr tensor routed_experts(program& p, const scene& s, tensor x) {
   return y;
 }
 
+/// The shared expert. Beside the dispatch its input is gathered before its layers, which then divide nothing but their matrices: the first keeps it
+/// whole, and what the last makes is scattered after it (core/transformer/moe/shared_experts.py pre_forward_comm, post_forward_comm).
+constexpr tensor shared_expert(program& p, const scene& s, tensor x, bool trains) {
+  const auto h = s.model->hidden, width = s.model->experts.shared_ffn;
+  if (!s.habits->experts.overlaps_shared || s.sequence_split == 1) return feed_forward(p, s, x, width, trains, module::shared_up, module::shared_down);
+  scene whole = s;
+  whole.sequence_split = 1;
+  const auto gathered = p.make(checked::mul(s.tokens, h), s.width);
+  p.step(x.bit(), gathered.bit());
+  const auto all = feed_forward(p, whole, gathered, width, trains, module::shared_up, module::shared_down);
+  const auto y = p.make(streamed(s, h), s.width);
+  p.step(all.bit(), y.bit());
+  return y;
+}
+
 /// The MLP half of a sparse layer: router, shared expert, routed experts.
 constexpr program sparse_block(const scene& s, const module_set& trained, bool input_has_gradient) {
   const auto& m = *s.model;
@@ -139,7 +154,7 @@ constexpr program sparse_block(const scene& s, const module_set& trained, bool i
   p.step(n.bit(), probabilities | routing, {.saves = n | routing, .backward_temporary = wide});
   tensor shared{};
   const auto before_shared = p.tensors();
-  if (e.shared_ffn > 0) shared = feed_forward(p, s, n, e.shared_ffn, trained.has(module::shared_up), module::shared_up, module::shared_down);
+  if (e.shared_ffn > 0) shared = shared_expert(p, s, n, trained.has(module::shared_up));
   if (s.recomputes(recompute_module::shared_experts)) p.recompute_since(before_shared, shared.bit());
   auto y = routed_experts(p, s, n);
   if (s.recomputes(recompute_module::moe)) p.recompute_since(first, x.bit());

@@ -192,6 +192,7 @@ struct experts_profile {
   bool pads_to_capacity{};           ///< every expert gets its capacity of tokens, padded (moe-pad-expert-input-to-capacity)
   bool routes_in_fp32{};             ///< moe-router-dtype fp32: probabilities, and what they are multiplied with for a moment
   token_dispatcher dispatcher{};
+  bool overlaps_shared{};            ///< the shared expert runs beside the dispatch, on an input that tensor-parallel ranks gather for it (moe-shared-expert-overlap)
   bool fuses_permutation{};          ///< tokens are put in the experts' order and back by one kernel each (moe-permute-fusion)
   bool weighs_returned{};            ///< the router's weights multiply what experts return, and not what goes into their second projection
   bool adds_by_index{};              ///< where kernels have to be deterministic, tokens go back by index_add_, whose graph keeps what it adds

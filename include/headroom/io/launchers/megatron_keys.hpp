@@ -74,7 +74,7 @@ inline constexpr std::string_view megatron_refused =
     "moe-expert-rank-capacity-factor|moe-hybridep-pad-uneven-dispatch-inputs|moe-input-jitter-eps|moe-latent-size|moe-layer-recompute|moe-mlp-glu-interleave-size|"
     "moe-ncclep-static-shape|moe-ncclep-use-symm-mem|moe-ncclep-zero-copy|moe-paged-stash|moe-permute-fusion-into-hybridep|moe-router-force-biased|"
     "moe-router-padding-for-fp8|moe-router-padding-for-quantization|moe-router-topk-limited-devices|moe-router-type|moe-routing-trace-capture-hidden-states|"
-    "moe-routing-trace-capture-logits|moe-shared-expert-gate|moe-shared-expert-glu-interleave-size|moe-shared-expert-overlap|moe-single-grouped-bias|"
+    "moe-routing-trace-capture-logits|moe-shared-expert-gate|moe-shared-expert-glu-interleave-size|moe-single-grouped-bias|"
     "moe-single-grouped-weight|moe-token-dropping|moe-use-grouped-tensor|moe-use-legacy-grouped-gemm|moe-use-upcycling|mrope-section|mtp-detach-heads|mtp-hsm|"
     "mtp-hybrid-override-pattern|mtp-standalone|mtp-use-repeated-layer|muon-use-syrk|nccl-communicator-config-path|no-contiguous-buffers-in-local-ddp|no-fp8-wgrad|"
     "no-pad-vocab-size|no-rope-freq|no-scatter-gather-tensors-in-pipeline|num-microbatches-in-minibatch|num-unique-layers|openai-gelu|"

@@ -23,6 +23,7 @@ inline constexpr megatron_switch megatron_switches[] = {
     {"no-create-attention-mask-in-dataloader", [](profile& f) -> bool& { return f.attention.masks_in_loader; }, false},
     {"moe-pad-expert-input-to-capacity", [](profile& f) -> bool& { return f.experts.pads_to_capacity; }, true},
     {"moe-permute-fusion", [](profile& f) -> bool& { return f.experts.fuses_permutation; }, true},
+    {"moe-shared-expert-overlap", [](profile& f) -> bool& { return f.experts.overlaps_shared; }, true},
     {"overlap-grad-reduce", [](profile& f) -> bool& { return f.communication.overlaps_gradients; }, true},
     {"overlap-param-gather", [](profile& f) -> bool& { return f.communication.overlaps_parameters; }, true},
     {"overlap-p2p-communication-warmup-flush", [](profile& f) -> bool& { return f.pipeline.overlaps_warm_up; }, true},
@@ -78,7 +79,7 @@ inline constexpr auto megatron_unmodelled = std::to_array<std::string_view>({
     "init-model-with-meta-device", "keep-fp8-transpose-cache", "megatron-fsdp-version",
     "megatron-fsdp-max-pool-double-buffer", "fsdp-db-use-persist-buf-on-alloc-fail", "ddp-bucket-size", "ddp-num-buckets",
     "cpu-offloading", "cpu-offloading-num-layers", "delay-wgrad-compute", "experimental-attention-variant", "moe-latent-size",
-    "moe-layer-recompute", "moe-shared-expert-overlap", "mtp-use-repeated-layer", "no-overlap-p2p-communication", "optimizer-cpu-offload",
+    "moe-layer-recompute", "mtp-use-repeated-layer", "no-overlap-p2p-communication", "optimizer-cpu-offload",
     "optimizer-offload-fraction", "softmax-type", "use-mup", "use-torch-fsdp2", "window-size",
 });
 
