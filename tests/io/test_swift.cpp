@@ -146,6 +146,7 @@ TEST_CASE("what trains, and in which format") {
   CHECK(said(run + "--train_type full --use_galore true").optimizer.label == optimizers::galore.label);
   CHECK(holds(refused(run + "--train_type adalora"), "train_type \"adalora\" is not modelled"));
   CHECK(holds(refused(run + "--sft_type lora"), "is a table by model"));
+  CHECK(job_of({{"run.sh", run + "--sft_type lora"}}, {R"(adapter.targets=["q_proj","v_proj"])"}).adapter.targets == (module_set{module::q_proj, module::v_proj}));
   CHECK(holds(refused(run + "--sequence_parallel_size 2"), "sequence_parallel_size = 2 is not modelled"));
   const auto packed = said(run + "--packing true --packing_length 4096 --attn_impl flash_attn");
   CHECK(packed.batch.sequence == 4096);
@@ -242,7 +243,7 @@ TEST_CASE("pairs in one row, images in packed rows") {
 
 TEST_CASE("other things of its family are refused by name") {
   CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0 swift rlhf" + qwen), "\"swift rlhf\" does not say its method"));
-  CHECK(holds(refused("NPROC_PER_NODE=2 megatron rlhf --tensor_model_parallel_size 2 --rlhf_type grpo" + qwen), "rlhf_type \"grpo\" over Megatron-Core is not modelled by this version; accepted: dpo, kto, rm"));
+  CHECK(holds(refused("NPROC_PER_NODE=2 megatron rlhf --tensor_model_parallel_size 2 --rlhf_type gkd" + qwen), "rlhf_type \"gkd\" over Megatron-Core is not modelled by this version; accepted: dpo, kto, rm"));
 }
 
 }  // namespace test_swift

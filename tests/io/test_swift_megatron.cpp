@@ -82,7 +82,7 @@ bytes at(const job& j, row r) { return estimate(j).ranks[0].at_phase[static_cast
 // swift/megatron/trainers/rlhf_mixin.py prepare_model, dpo_trainer.py forward_step: the reference is a model of its own, which no buffer holds; pairs are two samples.
 TEST_CASE("preferences over Megatron-Core") {
   const auto dpo = job_of({launch("--rlhf_type dpo --beta 0.1 --rpo_alpha 0.1 --loss_type sigmoid", "megatron rlhf")}), sft = job_of({launch()});
-  CHECK(dpo.objective == objective{.kind = objective_kind::dpo, .code = method_code::ms_swift_megatron, .reference = reference_way::copy});
+  CHECK(dpo.objective == objective{.kind = objective_kind::dpo, .code = method_code::ms_swift_megatron, .reference = reference_way::copy, .sft_weight = 100'000});
   CHECK(dpo.batch == sft.batch);
   CHECK(at(dpo, row::other_models) == bytes{2 * rank_share});
   CHECK(at(dpo, row::model_parameters) == bytes{2 * rank_share});
@@ -199,7 +199,8 @@ TEST_CASE("what of ms-swift over Megatron-Core is refused, by name") {
   const auto overlaps = [](const std::string& model) { return imported::text{"sft.sh", "NPROC_PER_NODE=8 megatron sft --max_length 512 --expert_model_parallel_size 4 --moe_shared_expert_overlap true --model " + model + "\n"}; };
   CHECK(job_of({overlaps("Qwen/Qwen3-30B-A3B")}).parallel.expert == 4);
   CHECK(job_of({overlaps("Qwen/Qwen1.5-MoE-A2.7B")}).parallel.expert == 4);
-  CHECK(holds(refusal_of({overlaps("Qwen/Qwen1.5-MoE-A2.7B --tensor_model_parallel_size 2")}), "moe-shared-expert-overlap = true is not modelled"));
+  CHECK(job_of({overlaps("Qwen/Qwen1.5-MoE-A2.7B --tensor_model_parallel_size 2")}).framework.experts.overlaps_shared);
+  CHECK(!job_of({overlaps("Qwen/Qwen3-30B-A3B")}).framework.experts.overlaps_shared);
   CHECK(holds(refusal_of({{"sft.sh", "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen2.5-VL-7B-Instruct --max_length 2048 --freeze_vit false\n"}}), "freeze_vit = false is not modelled"));
   CHECK(holds(refusal_of({{"sft.sh", "NPROC_PER_NODE=8 megatron sft --model openai/gpt-oss-20b --max_length 2048 --padding_free false --attention_backend unfused\n"}}), "attention with sinks (gpt-oss) is not modelled over Megatron-Core"));
 }

@@ -3,6 +3,7 @@
 // Sources: Megatron-LM core/tensor_parallel/cross_entropy.py, core/models/gpt/gpt_model.py.
 #pragma once
 
+#include <headroom/block/divided_scores.hpp>
 #include <headroom/block/megatron.hpp>
 
 namespace headroom::megatron {
@@ -13,6 +14,7 @@ inline constexpr std::int64_t max_mtp = 4;  ///< multi-token-prediction modules,
 /// loss_style::upcast_in_loss: fp32 copy, then in place (tensor_parallel/cross_entropy.py); autocast: the compiled pieces of
 /// "native" fusion, one more copy; in_place: TransformerEngine's, which writes the gradient over the logits.
 constexpr tensor cross_entropy(program& p, const scene& s, tensor logits) {
+  if (s.loss_program == loss_style::compared) return divided_scores(p, s, logits);
   const auto loss = p.make(s.tokens, 4);
   if (s.loss_program == loss_style::in_place) {
     const auto statistics = p.make(checked::mul(4, s.tokens), 4);  // maximum, sum, target's logit and loss of each row

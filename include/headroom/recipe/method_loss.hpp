@@ -126,6 +126,10 @@ constexpr method_loss loss_of(const objective& o, bool kernels) {
           .copies_by_verdict = o.kind == objective_kind::kto};
 }
 
+/// ms-swift's GRPO over Megatron's layers makes log-probabilities of the logits that the model returns, where its other methods there, and verl's,
+/// have the loss of each token from Megatron (block/divided_scores.hpp).
+constexpr bool scores_returned_logits(const objective& o) { return o.code == method_code::ms_swift_megatron && o.kind == objective_kind::grpo; }
+
 /// Whether a trainer's code of a method that generates is modelled.
 constexpr bool models_generating(const objective& o) {
   using enum method_code;
@@ -133,7 +137,7 @@ constexpr bool models_generating(const objective& o) {
     case objective_kind::ppo: return o.code == trl || o.code == verl || o.code == openrlhf || o.code == deepspeed_chat || o.code == llama_factory;
     case objective_kind::online_dpo: return o.code == trl;
     case objective_kind::rloo:
-    case objective_kind::grpo: return o.code == trl || o.code == trl_0_29 || o.code == trl_0_22 || (o.code == trl_0_19 && o.kind == objective_kind::grpo) || o.code == ms_swift || o.code == verl || o.code == openrlhf;
+    case objective_kind::grpo: return o.code == trl || o.code == trl_0_29 || o.code == trl_0_22 || (o.code == trl_0_19 && o.kind == objective_kind::grpo) || o.code == ms_swift || o.code == verl || o.code == openrlhf || scores_returned_logits(o);
     default: return false;
   }
 }

@@ -131,7 +131,8 @@ constexpr objection check_rollout(const job& j, const No& no) {
     return no("headroom: objective.reference is required where completions are generated, as programs differ: none where the KL term's weight is 0 (TRL's default), else copy, or adapter-off with an adapter");
   if (r.prompt < 1 || r.completion < 1) return no("headroom: rollout.prompt and rollout.completion are required: tokens of the longest prompt and of the longest completion");
   if (const auto why = check_generated_lengths(j, no)) return why;
-  if (r.generations > 0 && j.objective.code != method_code::verl && checked::mul(checked::mul(j.batch.micro, j.batch.accumulation), j.hardware.gpus()) % r.generations != 0)
+  // Over Megatron's layers ms-swift draws as many completions as several steps train on (steps_per_generation).
+  if (r.generations > 0 && j.objective.code != method_code::verl && !of_swift_megatron(j.objective.code) && checked::mul(checked::mul(j.batch.micro, j.batch.accumulation), j.hardware.gpus()) % r.generations != 0)
     return no("headroom: rollout.generations must divide batch.micro × accumulation × the GPUs, the completions of a step", r.generations);
   if (const auto why = check_generating_trainer(j, no)) return why;
   return check_engine(j, no);

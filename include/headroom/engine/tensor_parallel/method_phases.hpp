@@ -4,7 +4,9 @@
 // Sources: ms-swift swift/megatron/trainers/rlhf_mixin.py prepare_model (the reference is a model of its own without DDP since 1b184f296 of
 // 2025-09-30) and dpo_trainer.py forward_step (its forward ends before the policy's begins); verl verl/workers/megatron_workers.py rollout_mode,
 // compute_log_prob, compute_ref_log_prob and update_actor, verl/utils/megatron_utils.py offload_megatron_model_to_cpu (parameters, and the gradients'
-// buffer is given back) and offload_megatron_optimizer (the master copies and the moments).
+// buffer is given back) and offload_megatron_optimizer (the master copies and the moments); ms-swift swift/megatron/trainers/rollout_mixin.py
+// _generate_completions and offload_context (the reference goes with the parameters, and all is back when completions are scored), grpo_trainer.py
+// _maybe_compute_logps, utils.py offload_megatron_model_to_cpu.
 #pragma once
 
 #include <headroom/engine/tensor_parallel/divided_layers.hpp>
@@ -33,23 +35,30 @@ constexpr stage_reference reference_of_stage(const settled_job& s, const stage_w
 
 /// What leaves the GPU while the engine generates. Where parameters leave, so do gradients: their storage is given back, not copied.
 struct moved_states {
-  moment parameters{}, gradients{}, optimizer{};
-  [[nodiscard]] constexpr moment all() const { return parameters + gradients + optimizer; }
+  moment parameters{}, gradients{}, optimizer{}, others{};
+  [[nodiscard]] constexpr moment all() const { return parameters + gradients + optimizer + others; }
 };
 constexpr moved_states moved_of_stage(const settled_job& s, const moment& resident) {
   const auto& moves = s.source->rollout.trainer_moves;
   const auto row_of = [&](row r) { return moment(r, resident.rows[r]); };
   moved_states m;
-  if (moves.has(trainer_part::weights)) m.parameters = row_of(row::model_parameters);
+  if (moves.has(trainer_part::weights)) m.parameters = row_of(row::model_parameters) + row_of(row::adapters);
+  if (moves.has(trainer_part::weights) && s.source->objective.code != method_code::verl) m.others = row_of(row::other_models);
   if (moves.has(trainer_part::weights) || moves.has(trainer_part::gradients)) m.gradients = row_of(row::gradients);
   if (moves.has(trainer_part::optimizer)) m.optimizer = row_of(row::master_parameters) + row_of(row::optimizer_state);
   return m;
 }
 
-/// The engine on this rank's GPU, which is started while the trainer has its parameters there.
-constexpr engine_memory engine_beside_stage(const settled_job& s, const inventory& list, bytes parameters) {
+/// The engine on this rank's GPU, which is started while the trainer has its parameters there; ms-swift's has all that it does not move by then, but the
+/// moments, which the first step makes.
+constexpr engine_memory engine_beside_stage(const settled_job& s, const inventory& list, const moment& resident) {
   const auto& r = s.source->rollout;
-  const auto held = s.source->hardware.taken + context_of(*s.on) + (r.trainer_moves.has(trainer_part::weights) ? bytes{0} : parameters);
+  const auto moved = moved_of_stage(s, resident);
+  const auto stays = [&](row what, const moment& gone) { return resident.rows[what] - gone.rows[what]; };
+  auto there = stays(row::model_parameters, moved.parameters);
+  if (s.source->objective.code != method_code::verl)
+    there += stays(row::adapters, moved.parameters) + stays(row::gradients, moved.gradients) + stays(row::master_parameters, moved.optimizer) + stays(row::other_models, moved.others);
+  const auto held = s.source->hardware.taken + context_of(*s.on) + there;
   const auto e = engine_memory_of(s.model, list, r, s.on->memory, held);
   if (const auto why = check_start(s.model, r, e)) refuse(why);
   return e;
@@ -59,7 +68,7 @@ constexpr moment moment_of_engine(const engine_memory& e) { return moment(row::r
 /// An engine that never sleeps.
 constexpr moment engine_all_along(const settled_job& s, const inventory& list, const moment& resident) {
   const auto& r = s.source->rollout;
-  return r.shares_gpus() && !r.sleeps() ? moment_of_engine(engine_beside_stage(s, list, resident.rows[row::model_parameters])) : moment{};
+  return r.shares_gpus() && !r.sleeps() ? moment_of_engine(engine_beside_stage(s, list, resident)) : moment{};
 }
 
 /// A forward without a graph over so many completions, at its tallest: one layer, or head and scores. Entropies are made of a copy of the logits
@@ -73,13 +82,24 @@ constexpr bytes scoring_of_stage(const settled_job& s, std::int64_t samples, boo
   for (const auto& k : kinds_of(s.model)) most = max(most, walk_divided_layer(sc, trained_modules(*s.source, -1), k.kind, true).forward_off.total);
   if (!last) return most;
   const bytes logits{checked::mul(checked::mul(sc.tokens, s.model.vocab) / sc.tensor, sc.width)};
+  if (scores_returned_logits(s.source->objective)) return max(most, megatron::scores_alone(logits, sc.tensor));
   return max(most, logits + (entropy ? logits : bytes{0}) + 4 * logits / sc.width);
 }
 
 /// Weights go to the engine one tensor after the other: what tensor-parallel ranks hold of it, the whole, and a bucket that is sent
 /// (verl/utils/megatron_utils.py per_tensor_generator, default_tp_concat_fn; workers/rollout/vllm_rollout/vllm_rollout.py update_weights).
+/// mcore-bridge hands over a whole layer of a checkpoint, all of its experts, while it still names the one before; or such a layer and a table, of which
+/// a rank's part is copied first (src/mcore_bridge/bridge/gpt_bridge.py _convert, _get_weight). For a server tensors wait in a bucket of 512 MiB, which
+/// is joined to one (rollout_mixin.py _load_weights_to_server_in_buckets).
 constexpr bytes passing_weights(const settled_job& s, const inventory& list) {
   const auto& r = s.source->rollout;
+  if (s.source->objective.code != method_code::verl) {
+    const auto sizes = sync_sizes_of(s.model, list);
+    parameters layer{0};
+    for (std::int64_t i = 0; i < s.model.layers; ++i) layer = max(layer, in_layers(list, i, i + 1));
+    const auto one = layer * s.precision.parameters.density(), table = sizes.tensor * s.precision.parameters.density();
+    return max(2 * one, one + table + (s.layer.tensor > 1 ? table / s.layer.tensor : bytes{0})) + (r.shares_gpus() ? bytes{0} : 2 * 512 * mib);
+  }
   const auto whole = sync_sizes_of(s.model, list).tensor * s.precision.parameters.density();
   return (r.sync_bucket_mib == 0 ? bytes{0} : r.bucket()) + (s.layer.tensor > 1 ? 2 : 1) * whole;
 }
@@ -93,16 +113,20 @@ constexpr void look_at_method(timeline& t, const settled_job& s, const inventory
   const auto compares = other_model_of(j);
   const bool generates_first = generates(j.objective.kind);
   const auto samples = generates_first && r.batch > 0 ? r.batch : s.layer.samples;
+  const bool back = j.objective.code != method_code::verl;  // all is on the GPU while completions are scored and weights passed
   auto scores = resident;
-  scores -= moved.gradients + moved.optimizer;
+  if (!back) scores -= moved.gradients + moved.optimizer;
   if (generates_first) t.look_beside(phase::score, -1, scores + moment(row::logits, scoring_of_stage(s, samples, last, true)));
   if (compares != other_weights::none) {
     auto here = generates_first ? scores : resident;
-    if (generates_first && compares == other_weights::own) here -= moved.parameters;
+    if (generates_first && !back && compares == other_weights::own) here -= moved.parameters;
     t.look_beside(phase::reference, -1, here + moment(row::other_models, other.waits ? other.weights : bytes{0}) + moment(row::logits, scoring_of_stage(s, samples, last, false)));
   }
-  if (!r.shares_gpus()) return;
-  const auto e = engine_beside_stage(s, list, resident.rows[row::model_parameters]);
+  if (!r.shares_gpus()) {
+    if (r.given() && back) t.look_beside(phase::sync, -1, resident + moment(row::gathered_parameters, passing_weights(s, list)));
+    return;
+  }
+  const auto e = engine_beside_stage(s, list, resident);
   const auto weights = r.sleeps() ? moment(row::rollout_engine, e.weights) : moment{};
   t.look_beside(phase::sync, -1, scores + weights + moment(row::gathered_parameters, passing_weights(s, list)));
   auto waits = resident;
@@ -143,8 +167,10 @@ constexpr void add_stage_host(host_bytes& h, const settled_job& s, const invento
   if (other.waits) here.plain += other.weights;
   if (r.shares_gpus()) {
     const auto moved = moved_of_stage(s, resident);
-    here.pinned += pinned(moved.parameters.total) + (r.sleep == 1 ? engine_backup(s.model, list, r) : bytes{0});
-    here.plain += moved.optimizer.total;
+    // ms-swift pins what its buffers hold, and moves frozen weights and the reference as they are.
+    const bool frozen = s.source->adapter.active() && s.source->objective.code != method_code::verl;
+    here.pinned += pinned(frozen ? moved.parameters.rows[row::adapters] : moved.parameters.total) + (r.sleep == 1 ? engine_backup(s.model, list, r) : bytes{0});
+    here.plain += moved.optimizer.total + moved.others.total + (frozen ? moved.parameters.rows[row::model_parameters] : bytes{0});
   }
   // Of the ranks of a node, which may be of several stages, those of the stage that has most.
   h.pinned = max(h.pinned, here.pinned);

@@ -71,12 +71,10 @@ class swift_megatron {
     const bool sees = m.vision.layers > 0;
     if (sees) images(m);
     if (m.attention_sinks) fail("headroom: " + v_.place("model") + ": attention with sinks (gpt-oss) is not modelled over Megatron-Core by this version");
-    batch();
+    if (methods.generates()) completions(methods);
+    else batch();
     for (const auto& k : swift_defaults) put(k);
-    // It moves the shared experts alone, to a stream of their own; what they save is as large where tensor parallelism does not divide it
-    // (core/transformer/moe/shared_experts.py: under sequence parallelism it is the gathered input).
-    const auto degree = v_.all().find("tensor_model_parallel_size");
-    if (m.experts.shared_ffn == 0 || degree == v_.all().end() || *degree == 1) v_.take("moe_shared_expert_overlap");
+    if (m.experts.shared_ffn == 0) v_.take("moe_shared_expert_overlap");
     offload();
     if (m.sparse()) {
       for (const auto& k : swift_expert_defaults) put(k);
@@ -132,6 +130,7 @@ class swift_megatron {
     const auto no = [&](const char* key, std::string_view why) { d_->unmodelled_key(key, v_.all()[key], v_.place(key), why); };
     for (const auto* key : {"adapters", "mcore_adapter", "freeze_parameters", "freeze_parameters_regex", "trainable_parameters", "trainable_parameters_regex", "megatron_extra_kwargs"})
       if (const auto* v = v_.take(key); v != nullptr && *v != "" && !(v->is_array() && v->empty())) no(key, {});
+    if (v_.on("use_ray")) fail("headroom: " + v_.place("use_ray") + ": use_ray: groups of workers under Ray, each with a configuration of its own, are not read by this version");
     if (v_.on("freeze_llm")) no("freeze_llm", {});
     if (v_.all().value("freeze_parameters_ratio", json_value{}).is_number() && v_.all()["freeze_parameters_ratio"] != 0) no("freeze_parameters_ratio", {});
     v_.take("freeze_parameters_ratio");
@@ -209,6 +208,11 @@ class swift_megatron {
     set("micro-batch-size", 1, "micro_batch_size");
     set("global-batch-size", global / micro, "global_batch_size");
   }
+  void completions(swift_megatron_methods& methods) {
+    v_.take("packing_length");
+    if (v_.on("packing")) d_->unmodelled_key("packing", true, v_.place("packing"), "beside rlhf_type grpo");
+    methods.rollout(v_.on("padding_free", true));
+  }
   /// ms-swift takes the length that the model was made for, which nobody trains with: --set says how long the row of a micro-batch is.
   void without_length(bool joins) {
     const auto micro = v_.number("micro_batch_size", 1), global = v_.number("global_batch_size", 16);
@@ -231,6 +235,9 @@ class swift_megatron {
       if (v_.taken(key) || among_words(swift_megatron_passed, key)) continue;
       auto dashed = key;
       std::replace(dashed.begin(), dashed.end(), '_', '-');
+      const auto rule = compares_ ? rule_of(swift_rollout_passed, key, value) : key_rule::unknown;
+      if (rule == key_rule::refused) d_->unmodelled_key(key, value, v_.place(key));
+      if (rule != key_rule::unknown) continue;
       if (rule_of(swift_passed, key, value) == key_rule::passed || rule_of(transformers_passed, key, value) == key_rule::passed) continue;
       set(dashed, value.is_array() ? joined_words(value) : value, key);
     }

@@ -1,10 +1,11 @@
 // Distributed under the Boost Software License, Version 1.0.
 // What ms-swift trains for over Megatron-Core beside the next token (megatron rlhf, and task_type): modelscope/ms-swift 3602360a of 2026-08-22
-// swift/megatron/arguments/megatron_args.py RLHFMegatronArgumentsMixin, rlhf_args.py; swift/megatron/trainers/{rlhf_mixin,dpo_trainer,kto_trainer,reward_trainer,embedding_trainer}.py.
+// swift/megatron/arguments/megatron_args.py RLHFMegatronArgumentsMixin, rlhf_args.py; swift/megatron/trainers/{rlhf_mixin,dpo_trainer,kto_trainer,grpo_trainer,reward_trainer,embedding_trainer}.py.
 #pragma once
 
 #include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/named_values.hpp>
+#include <headroom/io/launchers/swift_rollout.hpp>
 
 namespace headroom::io::detail {
 
@@ -16,8 +17,11 @@ class swift_megatron_methods {
   void read() {
     const auto kind = v_->word("rlhf_type", "dpo");
     const auto place = v_->place("rlhf_type");
-    if (!among_words("dpo|kto|rm", kind)) fail("headroom: " + place + ": rlhf_type " + in_quotes(kind) + " over Megatron-Core is not modelled by this version; accepted: dpo, kto, rm");
-    for (const auto* key : {"beta", "label_smoothing", "loss_type", "rpo_alpha", "reference_free", "f_divergence_type", "desirable_weight", "undesirable_weight", "center_rewards_coefficient", "calculate_KL", "ref_model_type",
+    if (!among_words("dpo|kto|rm|grpo", kind)) fail("headroom: " + place + ": rlhf_type " + in_quotes(kind) + " over Megatron-Core is not modelled by this version; accepted: dpo, kto, rm, grpo");
+    generates_ = kind == "grpo";
+    const auto* weight = v_->take("beta");
+    compares_ = weight == nullptr || number_at(*weight, "beta", 0.0, 1e6) != 0;
+    for (const auto* key : {"label_smoothing", "loss_type", "reference_free", "f_divergence_type", "desirable_weight", "undesirable_weight", "center_rewards_coefficient", "calculate_KL", "ref_model_type",
                             "ref_model_revision"})
       v_->take(key);
     const auto *other = v_->take("ref_model"), *own = v_->all().contains("model") ? &v_->all()["model"] : nullptr;
@@ -25,7 +29,10 @@ class swift_megatron_methods {
     for (const auto* key : {"ref_adapters", "mcore_ref_model", "mcore_ref_adapter"})
       if (const auto* said = v_->take(key); said != nullptr && !said->empty() && *said != "") d_->unmodelled_key(key, *said, v_->place(key));
     if (v_->has("task_type")) d_->unmodelled_key("task_type", v_->word("task_type", ""), v_->place("task_type"), "beside rlhf_type");
-    d_->replace("objective", {{"kind", kind == "rm" ? "reward" : kind}, {"trainer", "ms-swift-megatron"}}, place);
+    json_value objective = {{"kind", kind == "rm" ? "reward" : kind}, {"trainer", "ms-swift-megatron"}};
+    if (const auto* alpha = v_->take("rpo_alpha"); alpha != nullptr && kind == "dpo")  // dpo_trainer.py loss_func
+      if (const auto part = number_at(*alpha, "rpo_alpha", 0.0, 1e6); part != 0) objective["sft_weight"] = part;
+    d_->replace("objective", objective, place);
   }
   /// Once the model is named: heads of classes, and none at all.
   void task() {
@@ -54,15 +61,25 @@ class swift_megatron_methods {
     else
       d_->awaits_texts = draft::said{"texts an example has, its anchor, positive and negatives together", place};
   }
-  /// Once it is known what trains: a copy, or the model with its adapters switched off.
+  [[nodiscard]] bool generates() const { return generates_; }
+  /// Of GRPO a micro-batch is completions, whose prompts max_length cuts; without padding they lie in one row.
+  void rollout(bool joins) {
+    if (joins) d_->say({"batch", "packed"}, true, v_->place("micro_batch_size"));
+    swift_rollout{*d_, *v_}.over_megatron();
+  }
+  /// Once it is known what trains: a copy, or the model with its adapters switched off. GRPO has a copy even where nothing is compared with it
+  /// (rlhf_mixin.py prepare_model).
   void reference(bool adapted) {
     const auto* kind = d_->find({"objective", "kind"});
-    if (kind != nullptr && (*kind == "dpo" || *kind == "kto")) d_->say({"objective", "reference"}, adapted ? "adapter-off" : "copy", v_->place("rlhf_type"));
+    if (generates_)
+      d_->say({"objective", "reference"}, !adapted ? "copy" : compares_ ? "adapter-off" : "none", v_->place("rlhf_type"));
+    else if (kind != nullptr && (*kind == "dpo" || *kind == "kto")) d_->say({"objective", "reference"}, adapted ? "adapter-off" : "copy", v_->place("rlhf_type"));
   }
 
  private:
   draft* d_;
   named_values* v_;
+  bool generates_{}, compares_{};
 };
 
 }  // namespace headroom::io::detail

@@ -33,7 +33,7 @@ inline constexpr auto swift_rollout_passed = std::to_array<passed_key>({
     {"reward_template", ""}, {"teacher_model", ""}, {"teacher_adapters", ""}, {"teacher_model_server", ""}, {"teacher_deepspeed", ""},
     {"offload_teacher_model", "false"}, {"advantage_reweight", ""}, {"sdar_loss_coef", "0|0"}, {"vllm_pipeline_parallel_size", "1"},
     {"vllm_enable_expert_parallel", "false"}, {"vllm_quantization", ""}, {"vllm_speculative_config", ""}, {"vllm_engine_kwargs", "{}"},
-    {"vllm_enable_lora", "false"}, {"vllm_mm_processor_cache_gb", ""}, {"vllm_max_num_seqs", ""}, {"sft_alpha", "0|0"}, {"gkd_logits_topk", ""},
+    {"offload_bridge", "false"}, {"router_replay_mode", "disabled"}, {"vllm_enable_lora", "false"}, {"vllm_mm_processor_cache_gb", ""}, {"vllm_max_num_seqs", ""}, {"sft_alpha", "0|0"}, {"gkd_logits_topk", ""},
 });
 // clang-format on
 
@@ -49,9 +49,20 @@ class swift_rollout {
     completions();
     d_->say({"rollout", "generations"}, v_->number("num_generations", 8), v_->place("num_generations"));
     d_->job["objective"]["kind"] = "grpo";
+    drawn_once();
     generation();
     // GRPOConfig.__post_init__ of arguments.py: the third stage fetches nothing ahead.
     if (const auto* stage = d_->find({"framework", "options", "zero_optimization", "stage"}); stage != nullptr && *stage == 3) d_->say({"framework", "options", "zero_optimization", "stage3_prefetch_bucket_size"}, 0, v_->place("rlhf_type"));
+  }
+  /// GRPO over Megatron-Core (swift/megatron/arguments/megatron_args.py RLHFMegatronArgumentsMixin, _init_grpo): an engine generates always.
+  void over_megatron() {
+    if (v_->has("max_length")) d_->say({"rollout", "prompt"}, v_->number("max_length", 1), v_->place("max_length"));
+    completions();
+    d_->say({"rollout", "generations"}, v_->number("num_generations", 8), v_->place("num_generations"));
+    drawn_once();
+    if (!v_->on("use_vllm", true)) fail("headroom: " + v_->place("use_vllm") + ": GRPO over Megatron-Core generates with vLLM: use_vllm must be true");
+    v_->take("move_model_batches");  // not supported yet there
+    engine();
   }
   /// A distillation: the student answers, once. `reads`: the rest of the batches has the data set's answers, which max_length cuts with their prompts.
   void of_student(bool reads) {
@@ -62,7 +73,7 @@ class swift_rollout {
   }
   /// … or never does: what is said of generation has no effect.
   void none() {
-    for (const auto* key : {"max_completion_length", "response_length", "multi_turn_scheduler", "max_turns", "num_generations", "steps_per_generation", "generation_batch_size", "use_vllm", "vllm_mode", "vllm_gpu_memory_utilization", "vllm_tensor_parallel_size",
+    for (const auto* key : {"max_completion_length", "response_length", "multi_turn_scheduler", "max_turns", "use_gym_env", "num_generations", "steps_per_generation", "generation_batch_size", "use_vllm", "vllm_mode", "vllm_gpu_memory_utilization", "vllm_tensor_parallel_size",
                             "sleep_level", "move_model_batches", "offload_model", "offload_optimizer", "vllm_enforce_eager"})
       v_->take(key);
   }
@@ -76,12 +87,20 @@ class swift_rollout {
     }
     // Of several turns only an environment knows how long they are together.
     const auto *turns = v_->take("multi_turn_scheduler"), *most = v_->take("max_turns");
-    if (turns != nullptr && *turns != "" && (most == nullptr || *most != 1)) {
+    const bool plays = v_->on("use_gym_env");  // beside a server it is the server that takes turns
+    if (((turns != nullptr && *turns != "") || plays) && (most == nullptr || *most != 1)) {
       for (const auto* key : {"max_completion_length", "response_length"}) v_->take(key);
-      d_->notes.push_back(v_->place("multi_turn_scheduler") + ": rollout.completion is of all turns of a conversation together, what the environment says between them included");
+      d_->notes.push_back(v_->place(plays ? "use_gym_env" : "multi_turn_scheduler") + ": rollout.completion is of all turns of a conversation together, what the environment says between them included");
       return;
     }
     d_->say({"rollout", "completion"}, v_->number(v_->has("max_completion_length") || !v_->has("response_length") ? "max_completion_length" : "response_length", 512), v_->place("max_completion_length"));
+  }
+  /// DAPO draws groups again whose rewards are alike, as many completions at once as before (grpo_trainer.py _dynamic_sampling).
+  void drawn_once() {
+    if (!v_->on("dynamic_sample")) return;
+    const std::string what = "no group of completions is drawn again: each time takes as long as the first";
+    d_->notes.push_back(v_->place("dynamic_sample") + ": " + what);
+    d_->assumed.push_back(what);
   }
   void generation() {
     if (v_->on("use_vllm"))
@@ -91,8 +110,8 @@ class swift_rollout {
   }
   void engine() {
     const auto mode = v_->one_of("vllm_mode", "", {"", "colocate", "server"});
-    if (mode.empty()) fail("headroom: " + v_->place("use_vllm") + ": use_vllm needs vllm_mode, colocate or server");
-    d_->say({"rollout", "engine"}, "vllm", v_->place("use_vllm"));
+    if (mode.empty()) fail("headroom: " + v_->place(v_->has("use_vllm") ? "use_vllm" : "rlhf_type") + ": use_vllm needs vllm_mode, colocate or server");
+    d_->say({"rollout", "engine"}, "vllm", v_->place(v_->has("use_vllm") ? "use_vllm" : "vllm_mode"));
     const auto share = v_->share("vllm_gpu_memory_utilization", 0.9);
     const auto tensor = v_->number("vllm_tensor_parallel_size", 1), sleep = v_->number("sleep_level", 0, 0), groups = v_->number("move_model_batches", 1);
     const bool model = v_->on("offload_model"), optimizer = v_->on("offload_optimizer"), eager = v_->on("vllm_enforce_eager");

@@ -1,0 +1,52 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Log-probabilities of labels as ms-swift's GRPO makes them of a rank's part of the logits. Source: modelscope/ms-swift 3602360a of 2026-08-22
+// swift/megatron/trainers/vocab_parallel_utils.py vocab_parallel_log_softmax and vocab_parallel_gather_logps, grpo_trainer.py forward_step.
+#pragma once
+
+#include <headroom/block/megatron.hpp>
+
+namespace headroom::megatron {
+
+/// The log-softmax over the words of all ranks: torch's, which saves what it makes; or, where the words are divided, of the largest of each token, the
+/// exponentials of what is left, which are saved, their sum, and the difference again. A variable names the exponentials to the end.
+constexpr tensor divided_log_softmax(program& p, const scene& s, tensor x) {
+  const auto n = p.elements(x), rows = s.tokens;
+  const auto like = [&] { return p.make(n, 4, row::logits); };
+  const auto all = like();
+  if (s.tensor == 1) {
+    p.step(x.bit(), all.bit(), {.saves = all.bit()});
+    return all;
+  }
+  const auto largest = p.make(rows, 4), order = p.make(rows, 8);
+  p.step(x.bit(), largest | order, {.saves = order.bit()});
+  const auto below = like(), exponentials = like(), sums = p.make(rows, 4);
+  p.step(x | largest, below.bit(), {.passes_gradient = true});
+  p.step(below.bit(), exponentials.bit(), {.saves = exponentials.bit()});
+  p.step(exponentials.bit(), sums.bit());
+  const auto again = like();
+  p.step(x | largest, again.bit(), {.passes_gradient = true});
+  p.step(again | sums, all.bit(), {.saves = sums.bit(), .holds = exponentials.bit(), .passes_gradient = true});
+  return all;
+}
+
+/// From the head's logits to a number for each token: rows are turned to batch first, which copies several; Float16Module makes them fp32; the
+/// temperature divides them where they lie; log-probabilities are gathered by label.
+constexpr tensor divided_scores(program& p, const scene& s, tensor logits) {
+  if (s.samples > 1 && !s.scoring.one_row) {
+    const auto turned = p.make(p.elements(logits), p.width(logits), row::logits);
+    p.step(logits.bit(), turned.bit());
+    logits = turned;
+  }
+  const auto wide = ops::cast(p, logits, 4), divided = p.view(wide, p.elements(wide));
+  p.step(wide.bit(), divided.bit(), {.backward_temporary = p.size(wide), .temporaries = row::logits});
+  p.hold_in_forward(divided);
+  const auto all = divided_log_softmax(p, s, divided), scores = p.make(s.tokens, 4), order = p.make(s.tokens, 8);
+  p.step(all.bit(), scores | order, {.saves = order.bit()});
+  return scores;
+}
+
+/// What scores without a graph hold of logits of `width` at once: the model that is not wrapped returns them in its own format (utils.py
+/// compute_per_token_logps_fn): the logits, and their log-softmax; or with them the exponentials and a difference.
+constexpr bytes scores_alone(bytes logits, std::int64_t tensor) { return (tensor > 1 ? 4 : 2) * logits; }
+
+}  // namespace headroom::megatron
