@@ -176,6 +176,7 @@ TEST_CASE("an adapter's folder says its base, its layers and its rank") {
   CHECK(holds(why(list + R"(, "rank_pattern": {"q_proj": 4})"), "rank_pattern = {\"q_proj\":4} is not modelled"));
   CHECK(holds(why(list + R"(, "peft_type": "LOHA")"), "peft_type = \"LOHA\" is not modelled"));
   CHECK(holds(why(R"("r": 8)"), "target_modules is not given"));
+  CHECK(job_of({{"r.sh", run}, adapter(R"("r": 8)")}, {R"(adapter.targets=["q_proj"])"}).adapter.targets == module_set{module::q_proj});
 
   // LLaMA-Factory trains a saved adapter on, whatever its own arguments say, or begins another.
   const std::string factory = "model_name_or_path: Qwen/Qwen2.5-7B-Instruct\nfinetuning_type: lora\nlora_rank: 64\ncutoff_len: 1024\nbf16: true\nadapter_name_or_path: saves/sft\n";

@@ -108,7 +108,7 @@ TEST_CASE("ms-swift's preference training, by its own scripts") {
       "NPROC_PER_NODE=4 CUDA_VISIBLE_DEVICES=0,1,2,3 swift rlhf --rlhf_type dpo --model Qwen/Qwen2.5-7B-Instruct --tuner_type full --torch_dtype bfloat16 "
       "--per_device_train_batch_size 1 --gradient_accumulation_steps 4 --max_length 8192 --deepspeed zero3\n";
   const auto one_gpu = job_of({{"lora.sh", lora}});
-  CHECK(one_gpu.objective == objective{.kind = objective_kind::dpo, .code = method_code::ms_swift});
+  CHECK(one_gpu.objective == objective{.kind = objective_kind::dpo, .code = method_code::ms_swift, .sft_weight = 100'000});
   CHECK_FALSE(objection_to(one_gpu));
   CHECK(estimate(one_gpu).ranks[0].at_peak[row::other_models] == bytes{0});
   const auto four = estimate(job_of({{"full.sh", full}}));

@@ -97,6 +97,8 @@ class draft {
   json_value model_drops{};
   /// How many texts an example has, which the data alone say.
   std::optional<said> awaits_texts;
+  /// Layers with an adapter that no file says, and how a file would.
+  std::optional<said> awaits_targets;
   /// A vocabulary that a tokenizer decides, of which nothing is known.
   std::optional<said> awaits_vocabulary;
   std::vector<named_file> named;

@@ -222,6 +222,7 @@ inline void import_trainer(draft& d, const document& from, const detail::trainin
     d.evaluates.reset();
     d.awaits_roles.clear();
     d.awaits_texts.reset();
+    if (!d.has_read(file_kind::adapter)) d.awaits_targets.reset();
     if (p.name != "axolotl") return detail::trainer_arguments{d, from, p}.import();
     detail::axolotl_config config{d, from};
     const auto arguments = config.arguments();

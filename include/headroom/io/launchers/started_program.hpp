@@ -43,13 +43,32 @@ class started_program {
   void megatron_swift(std::span<const shell_word> words) {
     std::vector<shell_word> files;
     auto all = arguments_of(words.subspan(1), &files);
-    if (!files.empty()) fail("headroom: " + at(files[0].line) + ": " + in_quotes(files[0].shown()) + " is no argument of megatron sft's: give its arguments as --name value");
+    const bool configured = files.size() == 1 && all.empty() && (files[0].text.ends_with(".yaml") || files[0].text.ends_with(".yml") || files[0].text.ends_with(".json"));
+    if (!files.empty() && !configured) fail("headroom: " + at(files[0].line) + ": " + in_quotes(files[0].shown()) + " is no argument of megatron sft's: give its arguments as --name value");
     for (auto& a : all) std::replace(a.name.begin(), a.name.end(), '-', '_');
     auto from = document_of(all, source_);
+    if (configured) {
+      named(file_kind::trainer, {"", {files[0]}, files[0].line});
+      if (!d_->trainer) return;  // it is asked for
+      from = *d_->trainer;
+      std::erase(d_->unread, file_kind::trainer);
+    }
+    const auto own = from.root.contains("ENV") ? settings_of(from) : std::vector<shell_word>{};
+    for (const auto& w : own) import_setting(*d_, w, from.source), import_count(*d_, w, from.source);
     for (auto& [key, value] : from.root.items())  // words on a command line
       if (value == "true" || value == "True") value = true;
       else if (value == "false" || value == "False") value = false;
     swift_megatron{*d_, from, words[0].text == "rlhf"}.import();
+    for (const auto& w : own) say_pixels(*d_, w, from.source);
+  }
+
+  /// The environment that a configuration of ms-swift's has in itself (swift/cli/main.py, parse_yaml_args).
+  static std::vector<shell_word> settings_of(document& from) {
+    std::vector<shell_word> all;
+    if (from.root["ENV"].is_object())
+      for (const auto& [name, value] : from.root["ENV"].items()) all.push_back({name + "=" + (value.is_string() ? value.get<std::string>() : value.dump()), 1});
+    from.root.erase("ENV");
+    return all;
   }
 
   /// The program at `i`, which a launcher starts.

@@ -8,6 +8,7 @@
 #include <headroom/io/launchers/swift_distillation.hpp>
 #include <headroom/io/launchers/swift_rollout.hpp>
 #include <headroom/io/launchers/swift_tasks.hpp>
+#include <headroom/io/launchers/swift_tuners.hpp>
 #include <headroom/io/launchers/swift_zero.hpp>
 #include <headroom/io/launchers/trainer_adapters.hpp>
 
@@ -36,11 +37,13 @@ class swift_arguments {
     if (!among_words("dpo|orpo|cpo|simpo|kto|rm|grpo|gkd", kind)) fail("headroom: " + v_->place("rlhf_type") + ": rlhf_type " + in_quotes(kind) + " is not modelled by this version; accepted: dpo, orpo, cpo, simpo, kto, rm, grpo, gkd");
     if (kind == "gkd") return distillation();
     if (kind != "grpo") v_->take("beta");
-    for (const auto* key : {"label_smoothing", "loss_type", "loss_weights", "rpo_alpha", "ld_alpha", "discopop_tau", "simpo_gamma", "ref_model_type", "ref_model_revision", "max_completion_length", "temperature"}) v_->take(key);
+    for (const auto* key : {"label_smoothing", "loss_type", "loss_weights", "ld_alpha", "discopop_tau", "simpo_gamma", "ref_model_type", "ref_model_revision", "max_completion_length", "temperature"}) v_->take(key);
     if (kind == "grpo") v_->take("response_length");
     const auto* weight = v_->take("cpo_alpha");
     const bool adds = weight == nullptr || number_at(*weight, "cpo_alpha", 0.0, 1e6) != 0;
     json_value objective = {{"kind", kind == "simpo" && adds ? "cpo" : kind == "rm" ? "reward" : kind}, {"trainer", "ms-swift"}};
+    if (const auto* alpha = v_->take("rpo_alpha"); alpha != nullptr && kind == "dpo")  // dpo_trainer.py get_batch_loss_metrics
+      if (const auto part = number_at(*alpha, "rpo_alpha", 0.0, 1e6); part != 0) objective["sft_weight"] = part;
     const auto *other = v_->take("ref_model"), *own = v_->take("model"), *beside = v_->take("ref_adapters");
     if (other != nullptr && (own == nullptr || *other != *own)) fail("headroom: " + v_->place("ref_model") + ": a reference that is another model than the trained one is not modelled by this version");
     if (beside != nullptr && !beside->empty() && *beside != "") d_->unmodelled_key("ref_adapters", *beside, v_->place("ref_adapters"));
@@ -90,17 +93,24 @@ class swift_arguments {
     std::string_view called = "tuner_type";
     const auto* said = first_of(*v_, "tuner_type|train_type|sft_type", called);
     const auto type = said == nullptr ? std::string{"lora"} : string_at(*said, std::string{called});
-    if (type != "lora" && type != "full" && type != "lora_llm") fail("headroom: " + v_->place(called) + ": " + std::string{called} + " " + in_quotes(type) + " is not modelled by this version; accepted: lora, full, lora_llm");
+    if (!among_words("lora|full|lora_llm|llamapro", type)) fail("headroom: " + v_->place(called) + ": " + std::string{called} + " " + in_quotes(type) + " is not modelled by this version; accepted: lora, full, lora_llm, llamapro");
     const frozen parts{v_->on("freeze_llm"), v_->on("freeze_vit", true), v_->on("freeze_aligner", true)};
-    const auto base = quantised();
+    const auto base = swift_quantised(*d_, *v_, early_);
     if (type == "lora_llm") return beside_language(std::string{called}, base);
     const auto a = lora(type == "lora", parts, base);
     if (type == "lora") return d_->replace("adapter", a, v_->place(called));
     if (!base.empty()) fail("headroom: " + v_->place(called) + ": a quantised model does not train as a whole: " + std::string{called} + " must be lora");
+    if (type == "llamapro") return swift_copied_blocks(*d_, *v_, std::string{called});
     whole(parts);
   }
-  /// GaLore as its authors wrote it (swift/optimizers/galore).
+  /// GaLore as its authors wrote it (swift/optimizers/galore). Muon is Moonlight's, which LLaMA-Factory's is, too: all matrices but embeddings and head
+  /// (swift/optimizers/muon.py).
   bool updates() {
+    if (v_->word_now("optimizer") == "muon") {
+      v_->take("optimizer"), v_->take("optim");
+      d_->replace("optimizer", "muon", v_->place("optimizer"));
+      return true;
+    }
     const auto rank = v_->number("galore_rank", 128), every = v_->number("galore_update_proj_gap", 50);
     const bool layerwise = v_->on("galore_optim_per_parameter");
     if (!v_->on("use_galore")) return false;
@@ -154,7 +164,10 @@ class swift_arguments {
     const bool checkpoints = v_->on("gradient_checkpointing", true), towers = v_->on(v_->has("vit_use_gc") ? "vit_use_gc" : "vit_gradient_checkpointing", checkpoints);
     const auto *pixels = v_->take("max_pixels"), *more = v_->take("model_kwargs");
     if (!sees()) return;
-    if (towers != checkpoints) d_->unmodelled_key("vit_gradient_checkpointing", towers, v_->place("vit_gradient_checkpointing"));
+    // A tower before which nothing trains saves nothing, checkpointed or not.
+    const auto* trained = d_->find({"trainable"});
+    const bool trains = !v_->on("freeze_vit", true) && (d_->has({"adapter"}) || trained != nullptr);
+    if (towers != checkpoints && trains) d_->unmodelled_key("vit_gradient_checkpointing", towers, v_->place("vit_gradient_checkpointing"));
     if (pixels != nullptr && pixels_matter(model()) && pixels->is_number_integer())
       say_largest_images(*d_, "max_pixels", pixels->get<std::int64_t>(), v_->place("max_pixels"));
     else if (pixels != nullptr)
@@ -171,7 +184,8 @@ class swift_arguments {
 
   json_value lora(bool on, const frozen& parts, const std::string& base) {
     std::string_view called;
-    json_value a = {{"kind", v_->on("use_dora") ? "dora" : "lora"}, {"rank", v_->number("lora_rank", 8)}, {"targets", targets(on, parts)}, {"format", "fp32"}};
+    json_value a = {{"kind", v_->on("use_dora") ? "dora" : "lora"}, {"rank", v_->number("lora_rank", 8)}, {"format", "fp32"}};
+    if (auto names = targets(on, parts); !names.is_null()) a["targets"] = std::move(names);
     const auto* chance = first_of(*v_, "lora_dropout|lora_dropout_p", called);
     const auto part = chance == nullptr ? 0.05 : number_at(*chance, std::string{called}, 0.0, 1.0);
     if (part > 0) a["dropout"] = part;
@@ -207,7 +221,11 @@ class swift_arguments {
     auto names = said == nullptr || said->empty() || *said == "" ? json_value{} : names_in(*said, std::string{called});
     if (names == json_value::array({"ALL"}) || (names.is_null() && !early_)) names = "all-linear";
     const bool table = names.is_null() || names == json_value::array({"DEFAULT"}) || names == json_value::array({"AUTO"});
-    if (on && table) fail("headroom: " + v_->place(called) + ": " + std::string{called} + " of this release is a table by model, which is not read by this version: say the layers");
+    if (on && table) {
+      d_->awaits_targets = draft::said{std::string{called} + " of this release is a table by model, which is not read by this version: say the layers with " + std::string{called}, v_->place(called)};
+      return nullptr;
+    }
+    if (names.is_array() && std::find(names.begin(), names.end(), "all-linear") != names.end()) d_->unmodelled_key(std::string{called}, names, v_->place(called), "all linear layers, and others beside them");
     if (!on || names != "all-linear") return table ? json_value("all-linear") : names;
     const auto m = model();
     auto language = all_linear;
@@ -227,23 +245,6 @@ class swift_arguments {
     auto rest = all_linear;
     rest.bits &= ~module_set{module::experts_gate, module::experts_up, module::experts_down, module::router}.bits;
     return rest;
-  }
-  /// bitsandbytes; nothing else is made fp32 (swift/arguments/base_args/quant_args.py).
-  std::string quantised() {
-    std::string_view called = "quant_bits";
-    const auto* said = first_of(*v_, "quant_bits|quantization_bit", called);
-    const auto method = v_->word("quant_method", "");
-    const auto kind = v_->one_of("bnb_4bit_quant_type", "nf4", {"nf4", "fp4"});
-    const bool twice = v_->on("bnb_4bit_use_double_quant", true);
-    if (said == nullptr || *said == 0) {
-      if (!method.empty()) d_->unmodelled_key("quant_method", method, v_->place("quant_method"));
-      return {};
-    }
-    if (method.empty() && !early_) fail("headroom: " + v_->place(called) + ": " + std::string{called} + " does nothing in ms-swift without quant_method: add quant_method bnb, or take it out");
-    if (!method.empty() && method != "bnb") fail("headroom: " + v_->place("quant_method") + ": quant_method " + in_quotes(method) + " is not modelled by this version; accepted: bnb");
-    const auto bits = whole_at(*said, std::string{called}, 1, 8);
-    if (bits != 4 && bits != 8) fail("headroom: " + v_->place(called) + ": " + std::string{called} + " must be 4 or 8 with bnb");
-    return bits == 8 ? "int8" : twice ? kind + "-double" : kind;
   }
   /// lora_llm: LoRA without dropout on the language model's matrices, beside a tower and a projector that train whole (swift/tuner_plugin/lora_llm.py).
   /// DeepSpeed has them all in one format.

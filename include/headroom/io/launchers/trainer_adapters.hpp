@@ -60,7 +60,7 @@ class adapter_arguments {
     if (l.rank.empty()) return;
     const bool on = switched_on();
     json_value a = {{"kind", "lora"}, {"rank", number(l.rank, l.rank_default)}, {"format", "fp32"}};
-    a["targets"] = targets(on);
+    if (auto names = targets(on); !names.is_null()) a["targets"] = std::move(names);
     dropout(a);
     if (!l.dora.empty() && v_->on(l.dora)) a["kind"] = "dora";
     saved(a, model);
@@ -102,6 +102,7 @@ class adapter_arguments {
     const auto* v = first_of(*v_, names, called);
     return v == nullptr ? otherwise : whole_at(*v, std::string{called}, 0, 1 << 20);
   }
+  /// Null where nobody says them, and nothing may stand for them.
   json_value targets(bool on) {
     const auto& l = p_->lora;
     std::string_view called;
@@ -109,7 +110,8 @@ class adapter_arguments {
     if (on && l.targets_default.empty()) {
       const auto* m = d_->find({"model"});
       if (const auto usual = usual_targets(m != nullptr && m->is_string() ? m->get_ref<const std::string&>() : std::string_view{}); !usual.empty()) return names_in(json_value(usual), "targets");
-      fail("headroom: " + v_->source() + ": " + std::string{l.targets} + " is not given, and PEFT's choice differs by model and release: say the layers with " + std::string{l.targets} + " or --set adapter.targets=[…]");
+      d_->awaits_targets = draft::said{std::string{l.targets} + " is not given, and PEFT's choice differs by model and release: say the layers with " + std::string{l.targets}, v_->source()};
+      return nullptr;
     }
     return names_in(json_value(l.targets_default.empty() ? "all" : l.targets_default), "targets");
   }

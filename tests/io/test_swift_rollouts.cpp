@@ -1,0 +1,143 @@
+// Distributed under the Boost Software License, Version 1.0.
+// ms-swift's GRPO over Megatron-Core, and what its methods leave open: launches in, jobs out, as its source reads them (modelscope/ms-swift 3602360a
+// of 2026-08-22: swift/megatron/arguments/megatron_args.py, swift/megatron/trainers, swift/arguments/rlhf_args.py).
+#include <doctest/doctest.h>
+
+#include <headroom/estimate.hpp>
+
+#include "imported.hpp"
+
+#if HEADROOM_HAS_YAML
+
+namespace test_swift_rollouts {
+
+using namespace imported;
+
+namespace {
+
+/// examples/megatron/grpo/moe_colocate_full.sh, without what has no effect.
+const std::string run =
+    "CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7 NPROC_PER_NODE=8 megatron rlhf --rlhf_type grpo --model Qwen/Qwen3-30B-A3B-Instruct-2507 --tensor_model_parallel_size 4 "
+    "--expert_model_parallel_size 4 --pipeline_model_parallel_size 2 --global_batch_size 8 --micro_batch_size 2 --steps_per_generation 1 --num_generations 8 "
+    "--reward_funcs accuracy format --use_vllm true --vllm_mode colocate --vllm_gpu_memory_utilization 0.4 --vllm_tensor_parallel_size 8 --vllm_max_model_len 16384 "
+    "--max_length 8192 --max_completion_length 4096 --importance_sampling_level sequence --overlong_filter true --sleep_level 2 --offload_model true "
+    "--offload_bridge false --offload_optimizer true --attention_backend flash --temperature 1.0 --log_completions true ";
+job said(const std::string& command, const std::vector<std::string>& set = {}) { return job_of({{"run.sh", command}}, set); }
+std::string refused(const std::string& command, const std::vector<std::string>& set = {}) { return refusal_of({{"run.sh", command}}, set); }
+
+}  // namespace
+
+TEST_CASE("GRPO over Megatron-Core: completions, an engine beside them, and a copy of the model") {
+  const auto j = said(run + "--sequence_parallel true --padding_free true --beta 0.00");
+  CHECK(j.objective == objective{.kind = objective_kind::grpo, .code = method_code::ms_swift_megatron, .reference = reference_way::copy});
+  CHECK(j.batch == batch{.micro = 2, .sequence = 12288, .accumulation = 4, .packed = true});  // 8 completions of a step, one replica
+  CHECK(j.parallel.tensor == 4);
+  CHECK(j.parallel.pipeline == 2);
+  CHECK(j.parallel.expert == 4);
+  CHECK(j.parallel.sequence);
+  const auto& r = j.rollout;
+  CHECK(r.engine == engine_kind::vllm);
+  CHECK(r.placement == rollout_place::colocated);
+  CHECK(r.share.per_million == 400'000);
+  CHECK(r.tensor == 8);
+  CHECK(r.sleep == 2);
+  CHECK(r.prompt == 8192);
+  CHECK(r.completion == 4096);
+  CHECK(r.generations == 8);
+  CHECK(r.trainer_moves.has(trainer_part::weights));
+  CHECK(r.trainer_moves.has(trainer_part::optimizer));
+  // Adapters are switched off for the reference, or there is none.
+  CHECK(said(run + "--tuner_type lora").objective.reference == reference_way::adapter_off);
+  CHECK(said(run + "--tuner_type lora --beta 0").objective.reference == reference_way::none);
+  CHECK(said(run + "--beta 0.1 --padding_free false").batch == batch{.micro = 2, .sequence = 12288, .accumulation = 4});
+  CHECK(holds(refused("NPROC_PER_NODE=8 megatron rlhf --rlhf_type grpo --model Qwen/Qwen2.5-7B-Instruct"), "needs vllm_mode, colocate or server"));
+  const std::string apart = "NPROC_PER_NODE=8 megatron rlhf --rlhf_type grpo --model Qwen/Qwen2.5-7B-Instruct --vllm_mode server --vllm_server_port 8000 ";
+  CHECK(holds(refused(apart), "no file says how long a prompt is: add --set rollout.prompt=TOKENS"));
+  const auto server = said(apart, {"rollout.prompt=512"});
+  CHECK(server.rollout.placement == rollout_place::separate);
+  CHECK(server.batch == batch{.micro = 1, .sequence = 1024, .accumulation = 2, .packed = true});
+  CHECK(holds(refused(run + "--use_vllm false"), "use_vllm must be true"));
+  CHECK(holds(refused(run + "--offload_bridge true"), "offload_bridge = true is not modelled"));
+  CHECK(holds(refused(run + "--log_entropy true"), "log_entropy = true is not modelled"));
+  CHECK(holds(refused(run + "--teacher_model Qwen/Qwen3-32B"), "teacher_model"));
+  CHECK(holds(refused(run + "--packing true"), "packing = true is not modelled by this version (beside rlhf_type grpo)"));
+  CHECK(said(run + "--dynamic_sample true").assumed_defaults == said(run).assumed_defaults + 1);
+}
+
+TEST_CASE("of an environment that answers, only who knows it says how long a conversation is") {
+  const std::string grpo = "NPROC_PER_NODE=8 swift rlhf --rlhf_type grpo --model Qwen/Qwen2.5-7B-Instruct --use_vllm true --vllm_mode server --num_generations 8 --max_length 1024 --max_completion_length 512 ";
+  CHECK(said(grpo).batch.sequence == 1536);
+  CHECK(holds(refused(grpo + "--use_gym_env true"), "no file says how long a completion is"));
+  CHECK(said(grpo + "--use_gym_env true", {"rollout.completion=3000"}).batch.sequence == 4024);
+  CHECK(said(grpo + "--dynamic_sample true").assumed_defaults == said(grpo).assumed_defaults + 1);
+}
+
+TEST_CASE("rpo_alpha is the weight of a likelihood beside DPO") {
+  const std::string dpo = "NPROC_PER_NODE=4 swift rlhf --rlhf_type dpo --model Qwen/Qwen2.5-7B-Instruct --max_length 1024 ";
+  CHECK(said(dpo).objective.sft_weight == 0);
+  CHECK(said(dpo + "--rpo_alpha 0.1").objective.sft_weight == 100'000);
+  const std::string divided = "NPROC_PER_NODE=4 megatron rlhf --rlhf_type dpo --model Qwen/Qwen2.5-7B-Instruct --max_length 1024 --padding_free false ";
+  CHECK(said(divided + "--rpo_alpha 1").objective.sft_weight == 1'000'000);
+  CHECK(said(divided).objective.sft_weight == 0);
+}
+
+TEST_CASE("a configuration of ms-swift's for Megatron-Core stands in for its arguments") {
+  const std::string file = R"(ENV:
+  PYTORCH_CUDA_ALLOC_CONF: 'expandable_segments:True'
+  MAX_PIXELS: '1003520'
+model: Qwen/Qwen3-30B-A3B
+tuner_type: lora
+lora_rank: 16
+max_length: 2048
+micro_batch_size: 2
+global_batch_size: 8
+expert_model_parallel_size: 4
+recompute_granularity: full
+recompute_method: uniform
+recompute_num_layers: 1
+)";
+  const std::string start = "NPROC_PER_NODE=4 megatron sft sft.yaml";
+  const auto j = job_of({{"run.sh", start}, {"sft.yaml", file}});
+  CHECK(j.parallel.expert == 4);
+  CHECK(j.adapter.rank == 16);
+  CHECK(j.batch == batch{.micro = 1, .sequence = 4096, .accumulation = 1});
+  CHECK(j.recompute.mode == recompute_mode::full);
+  CHECK(j.environment.expandable_segments == choice::yes);
+  CHECK(holds(refused(start), "names \"sft.yaml\", which no file here is: give it, too"));
+  CHECK(holds(refused("NPROC_PER_NODE=4 megatron sft sft.txt"), "is no argument of megatron sft's"));
+}
+
+TEST_CASE("layers of adapters that no file says may be set") {
+  const auto trl = [](const std::string& model) { return "trl sft --model_name_or_path " + model + " --use_peft --max_length 512 --lora_r 8 --dataset_name x"; };
+  const std::string one = "hardware.gpus_per_node=1";
+  CHECK(!said(trl("meta-llama/Llama-3.1-8B"), {one}).adapter.targets.empty());  // PEFT's own table has Llama
+  CHECK(holds(refused(trl("allenai/OLMo-2-1124-7B"), {one, "model=olmo-2-7b"}), "lora_target_modules is not given, and PEFT's choice differs by model and release: say the layers with lora_target_modules or --set adapter.targets="));
+  CHECK(said(trl("allenai/OLMo-2-1124-7B"), {one, "model=olmo-2-7b", R"(adapter.targets=["q_proj"])"}).adapter.targets == module_set{module::q_proj});
+}
+
+// swift/tuners/llamapro.py: 28 layers in 4 groups of 7, behind each a copy of its last; swift/optimizers/muon.py: matrices have one moment.
+TEST_CASE("LLaMA Pro's copies of layers, and Muon") {
+  const std::string qwen = "CUDA_VISIBLE_DEVICES=0 swift sft --model Qwen/Qwen2.5-7B-Instruct --max_length 1024 ";
+  const auto pro = said(qwen + "--tuner_type llamapro --llamapro_num_new_blocks 4");
+  constexpr std::int64_t layer = 3584LL * 3584 * 2 + 3584LL * 512 * 2 + 3LL * 3584 * 18944 + 3584 + 2 * 512 + 2 * 3584;
+  CHECK(pro.model.layers == 32);
+  CHECK(count(pro.model).total.count() == 7'615'616'512 + 4 * layer);
+  const auto at_save = [](const job& j, row r) { return estimate(j).ranks[0].at_phase[static_cast<std::size_t>(phase::save)][r].count(); };
+  CHECK(at_save(pro, row::model_parameters) == 2 * (7'615'616'512 + 4 * layer));
+  CHECK(at_save(pro, row::optimizer_state) == 2 * 2 * 4 * layer);  // two moments in the format of the model
+  CHECK(holds(refused(qwen + "--tuner_type llamapro --llamapro_num_new_blocks 5"), "must divide the model's layers, 28"));
+  CHECK(holds(refused("CUDA_VISIBLE_DEVICES=0 swift sft --model Qwen/Qwen3-30B-A3B --max_length 1024 --tuner_type llamapro"), "llamapro"));
+  const auto adam = said(qwen + "--tuner_type lora"), muon = said(qwen + "--tuner_type lora --optimizer muon");
+  CHECK(muon.optimizer == optimizers::muon);
+  CHECK(2 * at_save(muon, row::optimizer_state) == at_save(adam, row::optimizer_state));
+}
+
+TEST_CASE("a frozen tower saves nothing, checkpointed or not") {
+  const std::string sees = "CUDA_VISIBLE_DEVICES=0 MAX_PIXELS=602112 swift sft --model Qwen/Qwen2.5-VL-7B-Instruct --max_length 2048 --vit_gradient_checkpointing false ";
+  CHECK(said(sees + "--tuner_type lora").adapter.active());
+  CHECK(holds(refused(sees + "--tuner_type full --freeze_vit false"), "vit_gradient_checkpointing = false is not modelled"));
+}
+
+}  // namespace test_swift_rollouts
+
+#endif
