@@ -2,6 +2,7 @@
 // From the last layer's output to the scalar: final norm, head, and what becomes of logits until their cross entropy (block/cross_entropy.hpp).
 #pragma once
 
+#include <headroom/block/altup.hpp>
 #include <headroom/block/cross_entropy.hpp>
 #include <headroom/block/preference_loss.hpp>
 #include <headroom/block/span.hpp>
