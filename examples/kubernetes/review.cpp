@@ -93,7 +93,7 @@ gpus gpus_of(const json_value* object) {
     return all;
   }
   const auto* kind = at(object, "kind");
-  if (kind == nullptr || !kind->is_string() || !io::among_words("Job|JobSet|MPIJob|TrainJob|HyperPodPyTorchJob", kind->get_ref<const std::string&>())) return {0, gpus_of_pod(spec)};
+  if (kind == nullptr || !kind->is_string() || !io::among_words("Job|JobSet|MPIJob|TrainJob|HyperPodPyTorchJob|RayJob", kind->get_ref<const std::string&>())) return {0, gpus_of_pod(spec)};
   const io::document other{.source = "the workload", .root = *object, .lines = {}};  // a kind of several roles
   const auto machines = io::detail::kubernetes_workload{other}.machines();
   return {machines.machines, machines.gpus};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/io/launchers/hosted_files.hpp>
+#include <headroom/io/launchers/ray_launch.hpp>
 #include <headroom/io/launchers/safetensors_index.hpp>
 #include <headroom/io/launchers/import_accelerate.hpp>
 #include <headroom/io/launchers/import_adapter.hpp>
@@ -20,6 +21,7 @@ inline file_kind kind_of(const json_value& root) {
   if (detail::is_kubernetes(root)) return file_kind::kubernetes;
   if (detail::is_skypilot(root)) return file_kind::skypilot;
   const auto any = [&](std::initializer_list<const char*> keys) { return std::any_of(keys.begin(), keys.end(), [&](const char* k) { return root.contains(k); }); };
+  if (detail::is_ray_environment(root)) return file_kind::ray_environment;
   if (any({"weight_map"})) return file_kind::safetensors_index;
   if (any({"peft_type"})) return file_kind::adapter;
   if (is_axolotl(root)) return file_kind::trainer;
@@ -155,7 +157,7 @@ struct import_format {
   file_kind value;
   void (*read)(draft&, const document&, const import_settings&);
 };
-inline constexpr std::array<import_format, 16> file_kinds{{
+inline constexpr std::array<import_format, 17> file_kinds{{
     {"job", file_kind::job, [](draft& d, const document& from, const import_settings& with) { import_job(d, from, with.files.value_or(file_base::anywhere_from(with.base))); }},
     {"huggingface", file_kind::huggingface, [](draft& d, const document& from, const import_settings& with) { import_huggingface(d, from, with.base.filename().string()); }},
     {"safetensors-index", file_kind::safetensors_index, [](draft& d, const document& from, const import_settings&) { d.indices.push_back(read_safetensors_index(from)); }},
@@ -169,6 +171,7 @@ inline constexpr std::array<import_format, 16> file_kinds{{
     {"litgpt", file_kind::litgpt, [](draft& d, const document& from, const import_settings&) { keep_recipe(d, from); }},
     {"torchtune", file_kind::torchtune, [](draft& d, const document& from, const import_settings&) { keep_recipe(d, from); }},
     {"trainer", file_kind::trainer, [](draft& d, const document& from, const import_settings& with) { keep_unread(d, from, file_kind::trainer, &draft::trainer, with); }},
+    {"ray-environment", file_kind::ray_environment, [](draft& d, const document& from, const import_settings&) { detail::import_ray_environment(d, from); }},
     {"launch", file_kind::launch, nullptr},
     {"kubernetes", file_kind::kubernetes, nullptr},
     {"skypilot", file_kind::skypilot, nullptr},

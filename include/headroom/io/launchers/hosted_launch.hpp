@@ -15,6 +15,7 @@ struct hosted_launch {
   std::string place{};           ///< "job.yaml:12"
   shell_values environment{};    ///< that the manager sets
   std::int64_t machines{1};      ///< pods or nodes, on each of which the command is started
+  bool all{true};                ///< the command trains on all of them; false: Ray gives it as many as it asks for
   std::int64_t gpus{};           ///< of each; 0: none are asked for
   std::int64_t processes{};      ///< that torchrun starts on each where its options leave it open; 0: one; as_many_as_gpus: of which nothing is said
   bool numbers_ranks{};          ///< the manager tells torchrun and a program of its own how many machines there are
@@ -67,7 +68,7 @@ inline void check_host(draft& d, const hosted_launch& h) {
     fail("headroom: " + h.place + ": " + asked + ", and its command trains on " + std::to_string(trains) + what + (place.empty() ? "" : " (" + place + ")") + ": one of the two must change");
   };
   const auto machines = std::to_string(h.machines) + (h.machines == 1 ? " machine" : " machines"), gpus = std::to_string(h.gpus) + (h.gpus == 1 ? " GPU" : " GPUs");
-  if (nodes > 0 && nodes != h.machines) differ(machines + (h.machines == 1 ? " is" : " are") + " asked for", nodes, nodes == 1 ? " node" : " nodes", d.place_of("hardware.nodes"));
+  if (nodes > 0 && (h.all ? nodes != h.machines : nodes > h.machines)) differ(machines + (h.machines == 1 ? " is" : " are") + " asked for", nodes, nodes == 1 ? " node" : " nodes", d.place_of("hardware.nodes"));
   if (h.gpus > 0 && each > h.gpus) differ(gpus + (h.gpus == 1 ? " of each machine is" : " of each machine are") + " asked for", each, " of each", d.place_of("hardware.gpus_per_node"));
   if (h.gpus > 0 && d.gpus && d.gpus->value > checked::mul(h.gpus, h.machines)) differ(machines + " with " + gpus + (h.machines == 1 ? " is" : " are") + " asked for", d.gpus->value, " GPUs", d.gpus->place);
   if (nodes > 0) return;

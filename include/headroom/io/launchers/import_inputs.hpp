@@ -76,11 +76,16 @@ inline import_input input_of(std::string text, const std::filesystem::path& file
   return in;
 }
 /// A manifest's or a task's command, as the script that it is.
-inline void take_command(draft& d, import_input& in) {
+inline void take_command(draft& d, import_input& in, const import_settings& with) {
   if (in.host) return;
   if (in.kind == file_kind::kubernetes) in.host = detail::kubernetes_workload{in.parsed}.read();
   else if (in.kind == file_kind::skypilot) in.host = detail::skypilot_task{d, in.parsed}.read();
   else return;
+  if (const auto spec = in.parsed.root.find("spec"); spec != in.parsed.root.end() && spec->is_object() && spec->contains("runtimeEnvYAML") && (*spec)["runtimeEnvYAML"].is_string()) {  // a RayJob's
+    const auto place = in.parsed.place("spec.runtimeEnvYAML");
+    if (with.yaml == nullptr) fail("headroom: " + place + ": runtimeEnvYAML is YAML, which this program was built without: it needs yaml-cpp (Debian: libyaml-cpp-dev)");
+    detail::import_ray_environment(d, with.yaml((*spec)["runtimeEnvYAML"].get<std::string>(), place));
+  }
   in.text = in.host->text;
   in.kind = file_kind::launch;
 }
@@ -104,7 +109,7 @@ inline void import_hosted(draft& d, const import_input& in, import_settings with
 /// its ConfigMaps that it names.
 inline void take_commands(draft& d, std::vector<import_input>& all, const import_settings& with) {
   for (std::size_t i = 0; i < all.size(); ++i) {
-    take_command(d, all[i]);
+    take_command(d, all[i], with);
     if (!all[i].host) continue;
     for (const auto& file : std::exchange(all[i].beside, {})) {
       const auto end = std::filesystem::path{file.first}.extension().string();

@@ -7,6 +7,7 @@
 #include <headroom/io/launchers/import_accelerate.hpp>
 #include <headroom/io/launchers/launch_start.hpp>
 #include <headroom/io/launchers/mpi.hpp>
+#include <headroom/io/launchers/ray_launch.hpp>
 #include <headroom/io/launchers/slurm.hpp>
 #include <headroom/io/launchers/started_program.hpp>
 
@@ -84,8 +85,9 @@ class launch {
     const bool value = before.starts_with("--") && !before.starts_with("--no-") && before.find('=') == std::string_view::npos;
     if (whole && !value) d_->notes.push_back(at(last.line) + ": the script leaves " + in_quotes(last.shown()) + " open: where it holds arguments, they are not read");
   }
-  /// srun and mason before the launcher.
+  /// ray, srun and mason before the launcher.
   void wrappers(const shell_command& c, const launch_start& s) {
+    read_ray_submit(*d_, std::span{c.words}.first(std::min(s.at, c.words.size())), source_);
     for (std::size_t i = 0; i < std::min(s.at, c.words.size()); ++i) {
       const auto name = file_part(c.words[i].text);
       if (name == "srun") {

@@ -1,6 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
 // The command of a Kubernetes workload that trains, and the machines that its pods are: a Pod, a Job, a JobSet, Kubeflow's PyTorchJob, MPIJob and
-// TrainJob, Volcano's Job. What says nothing of memory, time or shape (images, volumes, probes, policies) is passed over.
+// TrainJob, Volcano's Job, KubeRay's RayJob. What says nothing of memory, time or shape (images, volumes, probes, policies) is passed over.
 #pragma once
 
 #include <headroom/io/launchers/hosted_launch.hpp>
@@ -32,10 +32,11 @@ class kubernetes_workload {
     else if (kind == "HyperPodPyTorchJob") hyperpod_job();
     else if (kind == "MPIJob") mpi_job();
     else if (kind == "TrainJob") train_job();
+    else if (kind == "RayJob") ray_job();
     else if (kind == "JobSet") m_.each_of({"spec", "replicatedJobs"}, [&](path p) { set_of(std::move(p)); });
     else if (kind == "Job" && version.starts_with("batch.volcano.sh/")) volcano_job();
     else if (kind == "Job") job({"spec"});
-    else fail("headroom: " + at_.place + ": a " + printable(cut_to(kind, 60)) + " of Kubernetes is not read: Pod, Job, JobSet, PyTorchJob, HyperPodPyTorchJob, MPIJob, TrainJob and Volcano's Job are");
+    else fail("headroom: " + at_.place + ": a " + printable(cut_to(kind, 60)) + " of Kubernetes is not read: Pod, Job, JobSet, PyTorchJob, HyperPodPyTorchJob, MPIJob, TrainJob, RayJob and Volcano's Job are");
     return std::move(at_);
   }
 
@@ -119,6 +120,32 @@ class kubernetes_workload {
       pod(below(p, {"template", "spec"}), 1);
     });
     at_.machines = std::max<std::int64_t>(machines, 1);
+  }
+
+  /// The entrypoint is started once; Ray spreads its processes over the pods that have GPUs (ray-project/kuberay apis/ray/v1 RayJobSpec, RayClusterSpec).
+  void ray_job() {
+    const path cluster{"spec", "rayClusterSpec"}, entry{"spec", "entrypoint"};
+    const auto* command = m_.find(entry);
+    if (m_.find(cluster) == nullptr) fail("headroom: " + m_.place({"spec"}) + ": the RayJob runs on a cluster of another object (clusterSelector), whose machines are not known here: give the command that it starts as a script");
+    std::int64_t machines = 0;
+    const auto group = [&](const path& p, std::int64_t pods) {
+      const auto* given = m_.find(below(p, {"rayStartParams", "num-gpus"}));
+      if (pods == 0 || gpus_in(below(p, {"template", "spec"})) == 0 || (given != nullptr && text_as_said(*given) == "0")) return;
+      machines = checked::add(machines, pods);
+      pod(below(p, {"template", "spec"}), 1);
+    };
+    group(below(cluster, {"headGroupSpec"}), 1);
+    const auto *scales = m_.find(below(cluster, {"enableInTreeAutoscaling"}));
+    m_.each_of(below(cluster, {"workerGroupSpecs"}), [&](const path& p) {
+      const auto n = m_.count(below(p, {"replicas"}), 1), most = m_.count(below(p, {"maxReplicas"}), n);
+      group(p, checked::mul(scales != nullptr && *scales == true ? std::max(n, most) : n, m_.count(below(p, {"numOfHosts"}), 1)));
+    });
+    at_.all = false;
+    at_.machines = std::max<std::int64_t>(machines, 1);
+    at_.place = m_.place(entry);
+    if (command == nullptr || !command->is_string()) fail("headroom: " + at_.place + ": entrypoint must be the command that the RayJob starts");
+    const auto& text = command->get_ref<const std::string&>();
+    at_.text = std::string(static_cast<std::size_t>(std::max(0, m_.line_of(entry) - (text.find('\n') == std::string::npos ? 1 : 0))), '\n') + text + "\n";
   }
 
   [[nodiscard]] std::int64_t gpus_in(const path& spec) {
