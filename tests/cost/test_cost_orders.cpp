@@ -8,6 +8,7 @@
 #include "both.hpp"
 #include "own.hpp"
 
+#include <cmath>
 #include <vector>
 
 namespace test_cost_orders {
@@ -239,6 +240,8 @@ TEST_CASE("what a time assumes has a sentence, and a job that assumes it") {
        .objective = {.kind = objective_kind::grpo, .code = method_code::trl, .reference = reference_way::none},
        .rollout = {.engine = engine_kind::vllm, .placement = rollout_place::colocated, .share = memory_share::of(0.6), .sleep = 2, .prompt = 512, .completion = 512, .generations = 8}};
   note(j);
+  j = {.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8}, .framework = frameworks::deepspeed, .sharding = zero(3), .batch = {.sequence = 8192}, .attention = attention::flash};
+  note(j);
   seen.bits |= cost(own::half(plain, own::dense), own_layers{own::silent_half{}}).assumptions.bits;
   std::vector<std::string_view> said;
   for (int i = 0; i < time_assumption_count; ++i) {
@@ -333,6 +336,44 @@ TEST_CASE("grouped experts start as many kernels whatever their number") {
   CHECK(many.launch.value <= few.launch.value);
   CHECK(launch_of(frameworks::hf_trainer_202503, 128).step.value > 2 * launch_of(frameworks::hf_trainer_202503, 16).step.value);
   CHECK(launch_of(frameworks::hf_trainer_202503, 128).step.value > 3 * many.step.value);
+}
+
+// Attention's pairs are those of a sample: of a row of 32,768 tokens that are sixteen samples they are a sixteenth, of which a job that does not say so knows nothing.
+TEST_CASE("where rows may hold several samples, a time reaches as far as their attention does") {
+  job j{.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::a100_sxm_80gb, .gpus_per_node = 8}, .framework = frameworks::deepspeed, .sharding = zero(3), .batch = {.sequence = 32'768}, .recompute = recompute::full,
+        .attention = attention::flash};
+  using enum time_assumption;
+  const auto unsaid = cost(j);
+  CHECK(unsaid.assumptions.has(documents_unknown));
+  j.batch.packed = true;
+  j.batch.lengths = {.mean = 32'768, .most = 32'768};
+  const auto whole = cost(j);
+  CHECK_FALSE(whole.assumptions.has(documents_unknown));
+  CHECK(whole.step.value == doctest::Approx(unsaid.step.value));
+  j.batch.lengths = {.mean = 2048, .most = 2048};
+  const auto short_ones = cost(j);
+  CHECK(whole.attention / short_ones.attention == doctest::Approx(16).epsilon(0.01));
+  CHECK(bounds(unsaid).contains(short_ones.step));
+  CHECK_FALSE(bounds(whole).contains(short_ones.step));
+  // A factor is 1 + r + r² / 2 with r = 2.776 deviations: their squares differ by (attention / 2 step)².
+  const auto squares = [](const step_cost& c) {
+    const double r = std::sqrt(2 * bounds(c).high.value / c.step.value - 1) - 1;
+    return r * r / (2.776 * 2.776);
+  };
+  const double half = unsaid.attention / unsaid.step / 2;
+  CHECK(squares(unsaid) - squares(whole) == doctest::Approx(half * half).epsilon(0.01));
+  // A mask says that a row is one sample and what it is padded with; other attention of the Trainer's is not told where samples begin.
+  j.batch = {.sequence = 4096, .padded = true};
+  CHECK_FALSE(cost(j).assumptions.has(documents_unknown));
+  j.batch.padded = false;
+  j.attention = attention::sdpa;
+  CHECK_FALSE(cost(j).assumptions.has(documents_unknown));
+  j.framework = frameworks::megatron_swift;
+  j.sharding = {.kind = sharding_kind::megatron_distributed_optimizer, .stage = 1};
+  j.attention = attention::te;
+  CHECK(cost(j).assumptions.has(documents_unknown));
+  j.framework = frameworks::megatron;
+  CHECK_FALSE(cost(j).assumptions.has(documents_unknown));
 }
 
 TEST_CASE("a range holds its time, and grows with confidence") {

@@ -29,8 +29,9 @@ enum class time_assumption : std::uint8_t {
   own_matrices_alone,     ///< of layers of one's own without flops(), what they compute beside their matrices takes no time
   methods_from_parts,     ///< of a method with several models each part is predicted as any job's, and compared with no run
   generation_by_bandwidth,///< completions of full length, by the bytes that each token has read
+  documents_unknown,      ///< of a row that may hold several samples attention is counted over all of it
 };
-inline constexpr int time_assumption_count = static_cast<int>(time_assumption::generation_by_bandwidth) + 1;
+inline constexpr int time_assumption_count = static_cast<int>(time_assumption::documents_unknown) + 1;
 
 /// Assumptions of one predicted time, each once.
 struct time_assumption_set {

@@ -10,6 +10,7 @@ namespace headroom {
 /// What a source of error is proportional to, in one step.
 constexpr seconds base_of(const step_cost& c, time_base b) {
   switch (b) {
+    case time_base::attention: return c.attention;
     case time_base::launch: return c.launch;
     case time_base::communication: return c.communication;
     case time_base::data_parallel: return c.data_parallel;

@@ -49,6 +49,16 @@ struct step_cost {
 
 namespace detail {
 
+/// Whether rows may hold several samples, each with attention of its own, of which the job does not say how long they are: packed ones, and those without a mask of
+/// the Trainer's flash attention and of ms-swift over Megatron, which are told where a sample begins (transformers modeling_flash_attention_utils.py
+/// _is_packed_sequence; ms-swift swift/megatron/utils/utils.py get_packed_seq_params).
+constexpr bool holds_unknown_documents(const settled_job& s) {
+  const auto& j = *s.source;
+  if (j.batch.lengths.given() || j.rollout.given()) return false;
+  const bool flash = s.layer.kernel == attention::flash || s.layer.kernel == attention::flash3;
+  return j.batch.packed || (!j.batch.padded && ((flash && j.framework.lengths != micro_batch_lengths::one) || j.framework.adapters.parallel));
+}
+
 /// `slowest`: passes of the stage that sets the pace.
 constexpr time_assumption_set assumed_of(const cost_scene& c, const both_passes& slowest) {
   using enum time_assumption;
@@ -73,6 +83,7 @@ constexpr time_assumption_set assumed_of(const cost_scene& c, const both_passes&
   a.add(compiled_start, c.layer.compiled);
   a.add(quantised_base, !c.layer.quantised.empty());
   a.add(host_update, j.offload.optimizer != place::on_gpu || s.optimizer.on_host);
+  a.add(documents_unknown, holds_unknown_documents(s));
   a.add(messages_polled, f.pipeline.polls_messages && j.parallel.pipeline > 1);
   a.add(nvme_rate, j.offload.optimizer == place::on_nvme || place_of_parameters(j) == place::on_nvme);
   return a;

@@ -11,7 +11,7 @@
 namespace headroom {
 
 /// What an error of a step's time is proportional to.
-enum class time_base : std::uint8_t { step, launch, communication, data_parallel, offload, matmul, not_multiplied, other_models, generation, sync };
+enum class time_base : std::uint8_t { step, attention, launch, communication, data_parallel, offload, matmul, not_multiplied, other_models, generation, sync };
 
 /// One standard deviation, in thousandths of its base, where `when` is assumed. Plans of one search run on one machine, so that an error is
 /// the same factor of the same base in all of them, but for what is a plan's `own` of it: shapes of its kernels, order of its traffic.
@@ -45,6 +45,7 @@ inline constexpr std::array time_uncertainties{
     time_uncertainty{"methods", time_assumption::methods_from_parts, time_base::other_models, 300},
     time_uncertainty{"generation", time_assumption::generation_by_bandwidth, time_base::generation, 600},
     time_uncertainty{"sync", time_assumption::generation_by_bandwidth, time_base::sync, 600},
+    time_uncertainty{"documents", time_assumption::documents_unknown, time_base::attention, 500},  // derived: of short ones it takes next to nothing
 };
 
 }  // namespace headroom

@@ -56,6 +56,8 @@ constexpr std::string_view assumption_text(time_assumption a) {
     case time_assumption::generation_by_bandwidth:
       return "completions have their full length; each of their tokens takes what reading the weights once, and the keys and values of all sequences side by side, takes, at the "
              "bandwidth of training's kernels; prompts go by FLOPs. No published run was compared with.";
+    case time_assumption::documents_unknown:
+      return "a row may hold several samples, whose attention is their own: it is counted over the whole row (batch.packed and batch.lengths say how long samples are).";
     case time_assumption::own_matrices_alone:
       return "a layer of one's own does not say, by flops(), what it computes beside its matrices: that takes no time here.";
   }
