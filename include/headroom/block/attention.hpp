@@ -131,7 +131,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
   } else {
     h.q = linear(p, s, trained, module::q_proj, x, m.hidden, wide, m.attention_bias);
     divide();
-    h.k = shares ? shared_keys(p, s, p.needs_gradient(h.q)) : linear(p, s, trained, module::k_proj, x, m.hidden, kv_out, m.attention_bias);
+    h.k = shares ? shared_keys(p, s, p.needs_gradient(h.q)) : linear(p, s, trained, module::k_proj, x, m.hidden, kv_out, m.attention_bias && !m.no_key_bias);
     h.v = shares ? shared_keys(p, s, p.needs_gradient(h.q)) : keys == key_source::as_values ? h.k : linear(p, s, trained, module::v_proj, x, m.hidden, s.divided(m.value_width()), m.attention_bias);
   }
   h.q = split_heads(p, s, h.q, m.heads);
@@ -140,8 +140,8 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     h.v = split_heads(p, s, h.v, m.kv());
   }
   if (m.qk_norm || m.qk_norm_full) {
-    h.q = norm(p, s, h.q, m.qk_norm ? m.head_width() : q_out, trained.has(module::norm));
-    if (!shares) h.k = norm(p, s, h.k, m.qk_norm ? m.head_width() : kv_out, trained.has(module::norm));
+    h.q = norm(p, s, h.q, m.qk_norm ? m.head_width() : q_out, trained.has(module::norm), m.qk_norm);  // in full: never a bias (StableLmLayerNormPerHead)
+    if (!shares) h.k = norm(p, s, h.k, m.qk_norm ? m.head_width() : kv_out, trained.has(module::norm), m.qk_norm);
   }
   if (m.value_norm && !shares) h.v = unit_norm(p, s, h.v, m.head_width());
   if (s.habits->rotary.style == rope_style::complex_fp32 && !s.compiled)

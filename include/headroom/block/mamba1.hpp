@@ -23,12 +23,12 @@ struct mamba1_sizes {
         state(checked::mul(s.samples, rates)), states(checked::mul(s.sequence, state)), kept(checked::mul(checked::ceil_div(s.sequence, 2048), 2 * state)) {}
 };
 
-/// Gradients of the weights between the two projections.
-constexpr bytes mamba1_gradients(const program& p, const scene& s, bool all) {
+/// Gradients of the weights between the two projections, but for A_log's, which rates_of() makes.
+constexpr bytes mamba1_gradients(const program& p, const scene& s) {
   const auto& m = s.model->ssm;
   const auto of = [&](std::int64_t n) { return p.rounded(n, s.weight_width); };
-  const auto steps = of(checked::mul(m.heads, m.rank)) + of(checked::mul(m.heads, m.state)) + 2 * of(m.heads);
-  return all ? steps + of(checked::mul(m.heads, m.conv)) + (m.conv_bias ? of(m.heads) : bytes{0}) + of(checked::mul(detail::mamba1_steps(*s.model), m.heads)) : steps;
+  const auto steps = of(checked::mul(m.heads, m.rank)) + 2 * of(m.heads);
+  return steps + of(checked::mul(m.heads, m.conv)) + (m.conv_bias ? of(m.heads) : bytes{0}) + of(checked::mul(detail::mamba1_steps(*s.model), m.heads));
 }
 
 /// exp(A_log), and its negative, in fp32.
@@ -51,7 +51,7 @@ constexpr tensor mamba1_fused(program& p, const scene& s, const module_set& trai
   const auto out = p.make(n.inner, w), kept = p.make(n.kept, 4), y = p.make(checked::mul(s.tokens, m.hidden), w);
   const auto channel = p.size(out);
   const auto copies = cast_weights(p, s, checked::mul(m.ssm.heads, checked::add(m.hidden, checked::add(m.ssm.rank, detail::mamba1_steps(m)))));
-  bytes weights = trained.has(module::mixer) ? mamba1_gradients(p, s, true) : bytes{0};
+  bytes weights = trained.has(module::mixer) ? mamba1_gradients(p, s) : bytes{0};
   if (trained.has(module::mixer_out)) weights += p.rounded(checked::mul(m.ssm.heads, m.hidden), s.weight_width) + (m.ssm.bias ? p.rounded(m.hidden, s.weight_width) : bytes{0});
   p.step(turned | rates, (steps | b | c) | (out | kept) | y.bit(),
          {.saves = (turned | rates | copies) | (steps | b | c) | (out | kept), .holds = projected.bit(), .forward_temporary = 3 * channel,

@@ -217,14 +217,14 @@ constexpr tensor layer_norm(program& p, const scene& s, tensor x, std::int64_t c
 }
 
 /// The model's norm, as the trainer runs it.
-constexpr tensor norm(program& p, const scene& s, tensor x, std::int64_t columns, bool trains) {
+constexpr tensor norm(program& p, const scene& s, tensor x, std::int64_t columns, bool trains, bool biased = true) {
   if (s.autocast && s.model->norm == norm_kind::layernorm) x = cast(p, x, 4);  // layer_norm is on autocast's fp32 list
   if (s.model->fp32_norm && s.model->norm == norm_kind::layernorm && !s.compiled && s.habits->norm.style != norm_style::fused) {
     if (s.model->norm_weight) return written_out_layer_norm(p, s, x, columns, trains);
     return cast(p, layer_norm(p, s, cast(p, x, 4), columns, false, false), p.width(x));  // OLMo 1: the kernel, on an fp32 copy
   }
   return s.model->norm == norm_kind::rmsnorm ? rms_norm(p, s, x, columns, trains && s.model->norm_weight)
-                                             : layer_norm(p, s, x, columns, trains && s.model->norm_weight, s.model->norm_bias);
+                                             : layer_norm(p, s, x, columns, trains && s.model->norm_weight, s.model->norm_bias && biased);
 }
 
 }  // namespace headroom::ops

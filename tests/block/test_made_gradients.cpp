@@ -1,0 +1,108 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Every weight that trains has a gradient: what the programs of a layer, the embedding and the head make of gradients is what the model has of weights
+// there, all together and module by module. Weights are counted by the list of them, which classes' own totals hold (tests/model).
+#include <headroom/headroom.hpp>
+#include <headroom/io/huggingface.hpp>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <string>
+
+namespace test_made_gradients {
+
+using namespace headroom;
+using nlohmann::json;
+
+namespace {
+
+json data(const char* file) {
+  std::ifstream in(std::string(HEADROOM_TEST_DATA) + "/" + file);
+  REQUIRE_MESSAGE(in.good(), file);
+  return json::parse(in);
+}
+
+/// Of a module whose layers are walked elsewhere; or numbers of a layer that are too few to be walked: sinks and xIELU's two.
+bool elsewhere(module role) { return role == module::encoder || role == module::vision || role == module::projector || role == module::mtp || role == module::other; }
+
+/// Elements of what trains in a layer, or outside of all layers (-1).
+std::int64_t weights_in(const inventory& list, std::int64_t layer, const module_set& trained) {
+  std::int64_t all = 0;
+  for (const auto& w : list) {
+    if (elsewhere(w.role) || w.frozen || !trained.has(w.role)) continue;
+    if (layer < 0 ? w.layers.count == 0 : w.layers.has(layer)) all += w.elements() * w.per_layer;
+  }
+  return all;
+}
+
+struct seen_of {
+  int models{}, kinds{};
+};
+
+void check(const shape& m, seen_of& seen) {
+  if (m.encoder.layers > 0) return;   // its layers read another stack: tests/block/test_encoder_decoder.cpp
+  if (m.altup.streams > 0) return;    // Gemma 3n routes twice with one router, so that its gradients are made twice and added
+  if (m.experts.router_bias && m.rotary == rotary_kind::fp32_pairs) return;  // Ernie's correction bias never trains, and is listed as if it did: 64 numbers a layer
+  job j;
+  j.model = m;
+  j.framework = frameworks::hf_trainer;
+  j.precision = precisions::fp32;
+  j.attention = attention::eager;
+  j.batch = {.micro = 1, .sequence = 32};
+  settled_job s;
+  try {
+    s = settle(j);
+    (void)estimate(j);
+  } catch (const job_error&) {
+    return;
+  }
+  auto sc = s.layer;
+  sc.model = &s.model;
+  sc.granule = 1;
+  const auto list = weights_of(s.model);
+  const auto all = trained_modules(j, -1);
+  ++seen.models;
+  for (const auto& k : kinds_of(s.model)) {
+    if (k.count == 0) continue;
+    ++seen.kinds;
+    CAPTURE(k.first);
+    const auto made = [&](const module_set& trained) { return walk_layer(sc, k.kind, trained, m.experts.count, true).made.count(); };
+    CHECK(made(all) == 4 * weights_in(list, k.first, all));
+    for (int i = 0; i < module_count; ++i) {
+      auto one = module_set{static_cast<module>(i)};
+      for (const auto& together : {module_set{module::q_proj, module::k_proj, module::v_proj}, module_set{module::gate_proj, module::up_proj}, module_set{module::experts_gate, module::experts_up}})
+        if (together.has(static_cast<module>(i))) one = together;  // where they may be one matrix
+      CAPTURE(i);
+      CHECK(made(one) == 4 * weights_in(list, k.first, one));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a layer makes a gradient of each of its weights") {
+  seen_of seen;
+  for (const auto* file : {"models.json", "models_2026.json", "counted_decoders.json", "counted_keys.json", "kinds.json"}) {
+    CAPTURE(file);
+    const auto rows = data(file);
+    for (const auto& entry : rows.is_object() ? rows.begin().value() : rows) {
+      if (!entry.is_object() || !entry.contains("config")) continue;
+      auto config = entry.at("config");
+      if (entry.contains("architectures")) config["architectures"] = entry.at("architectures");
+      const auto text = config.dump();
+      CAPTURE(text);
+      shape m;
+      try {
+        m = io::model_from_config(config);
+      } catch (const job_error&) {
+        continue;
+      }
+      check(m, seen);
+    }
+  }
+  MESSAGE(seen.models, " models, ", seen.kinds, " kinds of layer");
+  CHECK(seen.models >= 100);
+}
+
+}  // namespace test_made_gradients
