@@ -26,11 +26,12 @@ json data(const char* file) {
 /// Of a module whose layers are walked elsewhere; or numbers of a layer that are too few to be walked: sinks and xIELU's two.
 bool elsewhere(module role) { return role == module::encoder || role == module::vision || role == module::projector || role == module::mtp || role == module::other; }
 
-/// Elements of what trains in a layer, or outside of all layers (-1).
-std::int64_t weights_in(const inventory& list, std::int64_t layer, const module_set& trained) {
+/// Elements of what trains in a layer, or outside of all layers (-1): there without the table of relative positions, which is small.
+std::int64_t weights_in(const shape& m, const inventory& list, std::int64_t layer, const module_set& trained) {
   std::int64_t all = 0;
   for (const auto& w : list) {
     if (elsewhere(w.role) || w.frozen || !trained.has(w.role)) continue;
+    if (layer < 0 && m.relative_buckets > 0 && w.role == module::position && w.elements() == m.relative_buckets * m.heads) continue;
     if (layer < 0 ? w.layers.count == 0 : w.layers.has(layer)) all += w.elements() * w.per_layer;
   }
   return all;
@@ -41,7 +42,6 @@ struct seen_of {
 };
 
 void check(const shape& m, seen_of& seen) {
-  if (m.encoder.layers > 0) return;   // its layers read another stack: tests/block/test_encoder_decoder.cpp
   if (m.altup.streams > 0) return;    // Gemma 3n routes twice with one router, so that its gradients are made twice and added
   if (m.experts.router_bias && m.rotary == rotary_kind::fp32_pairs) return;  // Ernie's correction bias never trains, and is listed as if it did: 64 numbers a layer
   job j;
@@ -67,16 +67,26 @@ void check(const shape& m, seen_of& seen) {
     if (k.count == 0) continue;
     ++seen.kinds;
     CAPTURE(k.first);
-    const auto made = [&](const module_set& trained) { return walk_layer(sc, k.kind, trained, m.experts.count, true).made.count(); };
-    CHECK(made(all) == 4 * weights_in(list, k.first, all));
+    const auto made = [&](const module_set& trained) { return (s.model.encoder.cross_attention ? walk_cross_layer(sc, trained, true, false, false) : walk_layer(sc, k.kind, trained, m.experts.count, true)).made.count(); };
+    CHECK(made(all) == 4 * weights_in(m, list, k.first, all));
     for (int i = 0; i < module_count; ++i) {
       auto one = module_set{static_cast<module>(i)};
-      for (const auto& together : {module_set{module::q_proj, module::k_proj, module::v_proj}, module_set{module::gate_proj, module::up_proj}, module_set{module::experts_gate, module::experts_up}})
-        if (together.has(static_cast<module>(i))) one = together;  // where they may be one matrix
+      for (const auto& together : {module_set{module::q_proj, module::k_proj, module::v_proj}, module_set{module::gate_proj, module::up_proj}, module_set{module::experts_gate, module::experts_up}, module_set{module::cross_attention, module::norm}})
+        if (together.has(static_cast<module>(i))) one = together;  // which may be one matrix, and cross-attention has a norm
       CAPTURE(i);
-      CHECK(made(one) == 4 * weights_in(list, k.first, one));
+      CHECK(made(one) == 4 * weights_in(m, list, k.first, one));
     }
   }
+  // Outside of all layers. Of a table that serves twice both gradients are made, and added.
+  CAPTURE("outside");
+  if (s.model.vision.kind != vision_kind::none && s.model.vision.layers == 0) return;  // patches in place of words: tests/block/test_towers.cpp
+  bytes front{0};
+  with_made([&] { return embedding(sc, all); }, [&](const program& p) { front = walk_backward(p).made; });
+  with_made([&] { return detail::tail_of(sc, all, true); }, [&](const program& p) {
+    const auto b = walk_backward(p);
+    const auto twice = b.waits > bytes{0} ? 4 * m.vocab * m.embedding_width() : 0;
+    CHECK((front + b.made).count() - twice == 4 * weights_in(m, list, -1, all));
+  });
 }
 
 }  // namespace
