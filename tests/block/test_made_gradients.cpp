@@ -115,4 +115,34 @@ TEST_CASE("a layer makes a gradient of each of its weights") {
   CHECK(seen.models >= 100);
 }
 
+// Rows of column-parallel layers, columns of row-parallel ones, heads and words are divided; norms are whole (torchtitan parallelize_llama.py apply_tp).
+TEST_CASE("a rank of tensor parallelism makes gradients of its part of the weights") {
+  int seen = 0;
+  for (const std::int64_t ranks : {2, 4})
+    for (const std::int64_t kv : {4, 8})
+      for (const bool tied : {false, true}) {
+        job j;
+        j.model = {.layers = 3, .hidden = 512, .heads = 8, .kv_heads = kv, .ffn = 1536, .vocab = 4096, .tied = tied};
+        j.framework = frameworks::torchtitan_202504;
+        j.sharding = fsdp2();
+        j.parallel.tensor = ranks, j.parallel.sequence = true, j.parallel.data = 2;
+        j.hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 2 * ranks};
+        j.batch = {.micro = 1, .sequence = 64};
+        const auto s = settle(j);
+        (void)estimate(j);
+        auto sc = s.layer;
+        sc.model = &s.model;
+        sc.granule = 1;
+        const auto all = trained_modules(j, -1);
+        const std::int64_t h = 512, layer = (2 * h * h + 2 * h * kv * 64 + 3 * h * 1536) / ranks + 2 * h, table = 4096 * h / ranks;
+        const auto width = s.layer.weight_width;
+        CHECK(walk_layer(sc, all, true).made.count() == width * layer);
+        bytes front{0};
+        with_made([&] { return embedding(sc, all); }, [&](const program& p) { front = walk_backward(p).made; });
+        with_made([&] { return detail::tail_of(sc, all, true); }, [&](const program& p) { CHECK((front + walk_backward(p).made).count() == width * (2 * table + h)); });
+        ++seen;
+      }
+  CHECK(seen == 8);
+}
+
 }  // namespace test_made_gradients

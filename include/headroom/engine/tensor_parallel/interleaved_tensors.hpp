@@ -7,6 +7,7 @@
 #include <headroom/layout/schedule.hpp>
 
 #include <array>
+#include <bit>
 
 namespace headroom::detail {
 
@@ -25,10 +26,9 @@ class interleaved_tensors {
   }
   /// How many there are while this forward runs; then what follows it is received.
   constexpr std::int64_t forward(const work& step) {
-    const auto c = static_cast<std::size_t>(step.chunk);
     const bool begins = stage_ == 0 && step.chunk == 0;
-    micro_[c] = step.micro;
-    used_[c] = false;
+    micro_[static_cast<std::size_t>(step.chunk)] = static_cast<std::int32_t>(step.micro);
+    used_ &= ~bit(step.chunk);
     if (!begins) inputs_ = inputs_ > 0 ? inputs_ - 1 : 0;
     const auto named = inputs_ + gradients_ + used();
     const auto k = up_++;
@@ -42,23 +42,22 @@ class interleaved_tensors {
   }
   /// … while this backward runs.
   constexpr std::int64_t backward(const work& step) {
-    const auto c = static_cast<std::size_t>(step.chunk);
     const bool begins = stage_ == 0 && step.chunk == 0, ends = stage_ + 1 == stages_ && step.chunk + 1 == chunks_;
     if (!ends) gradients_ = gradients_ > 0 ? gradients_ - 1 : 0;
     const auto named = inputs_ + gradients_ + used() + (down_ + warm_ < total_ && !ends_ ? 1 : 0);
     last_ = begins ? work{.chunk = -1} : step;
-    if (!begins && micro_[c] == step.micro) used_[c] = true;
+    if (!begins && micro_[static_cast<std::size_t>(step.chunk)] == step.micro) used_ |= bit(step.chunk);
     if (in_variable_.chunk == step.chunk && in_variable_.micro == step.micro) variable_used_ = true;
     if (comes(down_++, false).chunk >= 0) ++gradients_;
     return named;
   }
 
  private:
-  [[nodiscard]] constexpr bool layers_name(const work& w) const { return w.chunk >= 0 && used_[static_cast<std::size_t>(w.chunk)] && micro_[static_cast<std::size_t>(w.chunk)] == w.micro; }
+  static constexpr std::uint64_t bit(std::int64_t chunk) { return std::uint64_t{1} << chunk; }
+  [[nodiscard]] constexpr bool layers_name(const work& w) const { return w.chunk >= 0 && (used_ & bit(w.chunk)) != 0 && micro_[static_cast<std::size_t>(w.chunk)] == w.micro; }
   /// Inputs and gradients that are of no use any more.
   [[nodiscard]] constexpr std::int64_t used() const {
-    std::int64_t n = 0;
-    for (std::int64_t c = 0; c < chunks_; ++c) n += used_[static_cast<std::size_t>(c)] ? 2 : 0;
+    std::int64_t n = 2 * std::popcount(used_);
     const bool by_variable = variable_used_ && !layers_name(in_variable_);
     n += by_variable ? 2 : 0;
     const bool named = layers_name(last_) || (by_variable && last_.chunk == in_variable_.chunk && last_.micro == in_variable_.micro);
@@ -87,8 +86,8 @@ class interleaved_tensors {
   bool overlaps_, ends_{}, variable_used_{};
   std::int64_t up_{}, down_{}, inputs_{}, gradients_{};
   work in_variable_{.chunk = -1}, last_{.chunk = -1};
-  std::array<std::int64_t, degrees::max_chunks> micro_{};  ///< of each chunk, that ran forward last
-  std::array<bool, degrees::max_chunks> used_{};
+  std::array<std::int32_t, degrees::max_chunks> micro_{};  ///< of each chunk, that ran forward last
+  std::uint64_t used_{};                                   ///< chunks whose layers name an input that is of no use
 };
 
 }  // namespace headroom::detail

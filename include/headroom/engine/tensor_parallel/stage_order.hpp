@@ -85,14 +85,17 @@ constexpr pipeline_plan plan_of_stage(const job& j, std::int64_t stage, std::int
   return {schedule_of(d), d.pipeline, chunks, Order::repeats ? enough_micros(j, stage) : j.batch.accumulation, j.framework.pipeline.microbatch_group};
 }
 
+/// Not inlined, so that no other frame has room for what it remembers.
+template <class Order, class Seen>
+[[gnu::noinline]] constexpr void follow_interleaved(const Order& order, const pipeline_plan& plan, std::int64_t stage, bool overlaps_warm_up, Seen& seen) {
+  interleaved_tensors named(plan, stage, overlaps_warm_up);
+  order.run(plan, stage, [&](const work& step) { step.kind == work_kind::forward ? seen.forward(step, named.forward(step)) : seen.backward(step, named.backward(step)); });
+}
 /// Follows a stage's order: forward(step, inputs), backward(step, inputs) and weight_gradient(step) of `seen` are told of each, with how
 /// many tensors as large as an input the schedule's variables name then.
 template <class Order, class Seen>
 constexpr void follow_order(const Order& order, const pipeline_plan& plan, std::int64_t stage, boundary_tensors boundary, Seen& seen) {
-  if (boundary.interleaved()) {
-    interleaved_tensors named(plan, stage, boundary.overlaps_warm_up());
-    return order.run(plan, stage, [&](const work& step) { step.kind == work_kind::forward ? seen.forward(step, named.forward(step)) : seen.backward(step, named.backward(step)); });
-  }
+  if (boundary.interleaved()) [[unlikely]] return follow_interleaved(order, plan, stage, boundary.overlaps_warm_up(), seen);
   order.run(plan, stage, [&](const work& step) {
     switch (step.kind) {
       case work_kind::forward: seen.forward(step, boundary.in_forward()); break;
