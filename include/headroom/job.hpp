@@ -69,24 +69,6 @@ enum class attention : std::uint8_t { unset, eager, sdpa, flash, flash3, te, mat
 /// transformers falls back on without a word where these packages are missing, and which keep several times as much. `unset`: fused.
 enum class recurrence : std::uint8_t { unset, fused, eager };
 
-/// Kernels that stand for several operations of a layer: Liger-Kernel's RMSNorm, gated activation and rotary embedding; and functions of
-/// autograd that multiply by a frozen base and its adapters at once, for q, k and v, for attention's output, and for a gated MLP
-/// (axolotl src/axolotl/kernels/lora.py; they fuse where all matrices of their kind have adapters).
-enum class fused_kernel : std::uint8_t { norm, gated, rotary, adapted_qkv, adapted_output, adapted_mlp };
-/// A set of these.
-struct fused_kernels {
-  std::uint32_t bits{};
-  constexpr fused_kernels() = default;
-  constexpr fused_kernels(std::initializer_list<fused_kernel> list) {
-    for (const auto k : list) add(k);
-  }
-  constexpr void add(fused_kernel k) { bits |= std::uint32_t{1} << static_cast<int>(k); }
-  [[nodiscard]] constexpr bool has(fused_kernel k) const { return (bits >> static_cast<int>(k) & 1U) != 0; }
-  [[nodiscard]] constexpr bool empty() const { return bits == 0; }
-  [[nodiscard]] constexpr bool adapted() const { return has(fused_kernel::adapted_qkv) || has(fused_kernel::adapted_output) || has(fused_kernel::adapted_mlp); }
-  friend constexpr bool operator==(const fused_kernels&, const fused_kernels&) = default;
-};
-
 /// How cross entropy is computed: on all logits at once, chunk by chunk of the sequence, in one kernel, on logits that stay divided over
 /// tensor-parallel ranks, or together with the head, so that logits never exist as a whole (Liger), or
 /// only in a kernel's registers (Cut Cross-Entropy, Wijmans et al. 2024).

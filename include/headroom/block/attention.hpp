@@ -163,7 +163,7 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
   // Since transformers 5.16 T5's biases are a mask of torch's own attention (models/t5/modeling_t5.py, pull request 47014 of 2026-07-30).
   const bool on_host = runs_math(s, true, m.layer_biases && s.habits->date >= 202608);
   const bool written_out = !on_host && (s.kernel == attention::eager || s.kernel == attention::math || m.biased_scores() || ((m.attention_sinks || m.fixed_sinks) && s.kernel == attention::sdpa));
-  const bool expands = repeats || written_out || (style.expands_kv == kv_expansion::if_padded && s.padded);
+  const bool expands = repeats || written_out || (style.expands_kv == kv_expansion::unless_flash && s.kernel != attention::flash) || (style.expands_kv == kv_expansion::if_padded && s.padded);
   if (expands && p.elements(h.k) < p.elements(h.q)) {
     h.k = expand(p, s, h.k);
     h.v = expand(p, s, h.v);

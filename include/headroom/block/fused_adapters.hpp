@@ -3,15 +3,9 @@
 // (axolotl 067b021c src/axolotl/kernels/lora.py: LoRA_QKV, LoRA_O, LoRA_MLP; quantize.py, dequantize).
 #pragma once
 
-#include <headroom/block/linear.hpp>
+#include <headroom/block/fast_adapters.hpp>
 
 namespace headroom::ops {
-
-/// One matrix with its adapter.
-struct adapted_matrix {
-  module role{};
-  std::int64_t in{}, out{};
-};
 
 /// What the function keeps and needs of its matrices.
 struct adapted_needs {
@@ -44,16 +38,23 @@ constexpr adapted_needs needs_of(program& p, const scene& s, std::int64_t rows, 
   return r;
 }
 
+/// Whether these functions are Unsloth's.
+constexpr bool fast(const scene& s) { return s.habits->adapters.functions != adapter_functions::save_casts; }
+
 /// Whether a kernel takes these over: it does where all of them have adapters.
 constexpr bool fuses(const scene& s, fused_kernel k, std::initializer_list<module> all) {
   if (!s.fused.has(k)) return false;
-  for (const auto m : all)
-    if (!s.adapts(m)) return false;
+  const auto& m = *s.model;
+  const bool biases = k == fused_kernel::adapted_qkv ? m.attention_bias : k == fused_kernel::adapted_output ? m.output_bias : m.mlp_bias || m.down_bias;
+  if (fast(s) && !takes_over(s, biases)) return false;
+  for (const auto role : all)
+    if (!s.adapts(role)) return false;
   return true;
 }
 
 /// x·Wᵀ + dropped·Aᵀ·Bᵀ for every one of up to three matrices over x: one operation. One dropout serves all.
 constexpr std::array<tensor, 3> multiply_adapted(program& p, const scene& s, tensor x, std::initializer_list<adapted_matrix> all) {
+  if (fast(s)) return fast_multiply(p, s, x, all);
   x = cast(p, x, s.width);
   const auto dropped = drop(p, x, s.side->dropout);
   const auto rows = p.elements(x) / all.begin()->in;
@@ -72,6 +73,7 @@ constexpr std::array<tensor, 3> multiply_adapted(program& p, const scene& s, ten
 /// down(act(gate)·up) with adapters on all three: x, gate and up are kept; backward writes the gradients of gate and up over them, and the product over
 /// its own gradient.
 constexpr tensor adapted_feed_forward(program& p, const scene& s, tensor x, std::int64_t width) {
+  if (fast(s)) return fast_feed_forward(p, s, x, width);
   const auto h = s.model->hidden;
   x = cast(p, x, s.width);
   const auto dropped = drop(p, x, s.side->dropout);

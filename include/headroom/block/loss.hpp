@@ -4,6 +4,7 @@
 
 #include <headroom/block/altup.hpp>
 #include <headroom/block/cross_entropy.hpp>
+#include <headroom/block/memory_chunked_loss.hpp>
 #include <headroom/block/preference_loss.hpp>
 #include <headroom/block/span.hpp>
 
@@ -164,9 +165,10 @@ constexpr tensor chunked_in_loss(program& p, const scene& s, tensor logits, cons
 
 /// One kernel: the logits become their own gradient; a log-sum-exp and a loss a row are kept.
 constexpr tensor in_place_loss(program& p, const scene& s, tensor logits) {
-  const auto rows = p.make(s.tokens, 4);
-  const auto scalar = p.make(1, 4);
+  const auto rows = p.make(s.tokens, 4), scalar = p.make(1, 4);
   p.step(logits.bit(), rows | scalar, {.saves = rows | logits, .releases_first = true});
+  // Unsloth's model returns its logits, which accelerate makes fp32.
+  if (s.habits->loss.whole_up_to > 0) p.step(0, 0, {.holds = logits.bit(), .forward_temporary = p.rounded(p.elements(logits), 4), .temporaries = row::logits});
   return scalar;
 }
 
@@ -188,6 +190,7 @@ constexpr tensor loss_of(program& p, const scene& s, tensor logits, const logit_
     case loss_style::compared: return method_scalar(p, s, logits);
     case loss_style::logits: break;
     case loss_style::chunked_head:
+    case loss_style::chunked_by_memory:
     case loss_style::cut:
     case loss_style::fused_linear: break;  // these make none
   }
@@ -263,8 +266,8 @@ constexpr program head_and_loss(const scene& s, const module_set& trained, bool 
     p.set_output(s.loss.balances_experts ? ops::balance_experts(p, s, scalar) : scalar);
     return p;
   }
-  if (s.loss_program == loss_style::cut) {
-    p.set_output(ops::cut_cross_entropy(p, s, n, trains));
+  if (s.loss_program == loss_style::cut || s.loss_program == loss_style::chunked_by_memory) {
+    p.set_output(s.loss_program == loss_style::cut ? ops::cut_cross_entropy(p, s, n, trains) : ops::memory_chunked_cross_entropy(p, s, n));
     return p;
   }
   if (s.kept > 0 && s.kept < s.sequence) [[unlikely]] {

@@ -14,6 +14,7 @@
 #include <headroom/framework/nanotron.hpp>
 #include <headroom/framework/torchtitan.hpp>
 #include <headroom/framework/torchtune.hpp>
+#include <headroom/framework/unsloth.hpp>
 
 namespace headroom::frameworks {
 
@@ -26,6 +27,7 @@ inline constexpr std::array known{
     nanotron,
     torchtitan_202404, torchtitan_202411, torchtitan_202504, torchtitan_202508, torchtitan_202510, torchtitan_202602, torchtitan_202605, torchtitan_202607,
     fsdp_qlora, torchtune_202401, torchtune_202409,
+    unsloth_202411, unsloth_202503, unsloth_202509, unsloth_202607,
 };
 
 /// The newest profile of `label` that is not younger than `date` (yyyymm; 0: the newest of all), the oldest where all are

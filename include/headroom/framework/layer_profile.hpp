@@ -29,6 +29,7 @@ enum class loss_style : std::uint8_t {
   chunked_head,     ///< torchtitan's ChunkedLossWrapper: head, loss and both backwards, one chunk of tokens after another, all in forward
   in_place,         ///< one kernel that overwrites the logits with their gradient (llm.c, flash-attn)
   fused_linear,        ///< head and loss together, chunk by chunk; the gradients are made in forward (Liger)
+  chunked_by_memory,   ///< Unsloth: head and loss together, in chunks as large as half of what is free; gradients are made in forward
   cut,                 ///< head and loss in one kernel that keeps a log-sum-exp a row, and makes logits again in backward, tile by tile (Cut Cross-Entropy)
   compared,            ///< log-probabilities or distributions are compared: a method with several models, or with pairs (block/preference_loss.hpp)
   logits,              ///< none: the logits are what another model's forward is for
@@ -72,8 +73,9 @@ enum class layer_modules : std::uint8_t {
   gpt_neox,            ///< GPT-NeoX's own, in the same stages
 };
 
-/// Where grouped k and v are repeated to the query heads before attention (transformers repeat_kv): for a kernel that reads a mask, or always.
-enum class kv_expansion : std::uint8_t { never, if_padded, always };
+/// Where grouped k and v are repeated to the query heads before attention: for a kernel that reads a mask (transformers repeat_kv); for any but
+/// FlashAttention's own package (Unsloth, for xFormers); or always.
+enum class kv_expansion : std::uint8_t { never, if_padded, unless_flash, always };
 
 /// Three projections make q, k and v, or one; of one projection's result they are views, or copies of them.
 enum class qkv_projection : std::uint8_t { separate, fused, fused_then_copied };
@@ -95,6 +97,10 @@ enum class rope_tables : std::uint8_t {
   in_each_layer,        ///< each layer keeps max_positions, and forward makes its own (transformers up to 4.38; fp32 where weights are
                         ///< quantised as they are loaded, else in the parameters' format)
 };
+
+/// How one function of autograd multiplies by frozen matrices and their adapters: it saves casts of A and B (axolotl); or none, and writes the
+/// input's gradient over the input (Unsloth), the adapter's product a tensor of its own that is then added, or added by the multiplication itself.
+enum class adapter_functions : std::uint8_t { save_casts, add_products, accumulate };
 
 /// When what enters the first layer is made to require a gradient.
 enum class input_gradient : std::uint8_t { never, if_checkpointed, always };
@@ -222,6 +228,9 @@ struct loss_profile {
   std::int32_t chunks{8};            ///< of chunked_head and chunked_in_loss; 0: whole logits where the job leaves it open
   bool copies_scaled_logits{};       ///< the loss subtracts each row's maximum out of place, beside its fp32 copy of the logits (before 2024-06-13, 9634c0e4a3)
   bool shifts_logits{};              ///< logits[:, :-1] is made contiguous
+  std::int64_t chunk_mib{};          ///< of chunked_by_memory: at most so much for the fp32 logits of a chunk; 0: half of what is free, however much
+  bool rounds_chunks_up{};           ///< … and chunks are counted up, not to the nearest
+  std::int64_t whole_up_to{};        ///< of cut: so few tokens have whole logits
   output_lifetime outputs{output_lifetime::through_loss};
   loss_lifetime lives{};
 
@@ -235,6 +244,7 @@ struct loss_profile {
 struct adapter_profile {
   bool casts_input{true};            ///< fp32 adapters cast their input (PEFT)
   bool in_fp32{};                    ///< adapters are made in torch's default format, fp32, whatever the base and the job are in
+  adapter_functions functions{};     ///< of fused_kernel::adapted_qkv and its like
   bool parallel{};                   ///< they are divided as the layers beside them are, q, k and v or gate and up one adapter (ms-swift over Megatron)
   /// Embedding outputs are made to require a gradient although the embedding is frozen, so that something reaches the
   /// adapters through a checkpoint: never, with checkpoints or a quantised base (transformers), always.

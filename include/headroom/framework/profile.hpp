@@ -5,6 +5,7 @@
 #include <headroom/framework/layer_profile.hpp>
 #include <headroom/framework/step_profile.hpp>
 #include <headroom/name.hpp>
+#include <headroom/recipe/fused_kernel.hpp>
 
 namespace headroom {
 
@@ -35,6 +36,7 @@ struct profile {
   experts_profile experts{};
   fp8_profile fp8{};
   loss_profile loss{};
+  fused_kernels kernels{};             ///< that it always runs, whatever the job says
   adapter_profile adapters{};
   quantised_profile quantised{};
 

@@ -35,7 +35,7 @@ void where_stated(job& j, const json_value* options, const option_merger& merge)
 }  // namespace detail
 
 /// All of them.
-inline constexpr std::array<framework_row, 12> framework_rows{{
+inline constexpr std::array<framework_row, 13> framework_rows{{
     {.name = "torchtitan", .read_options = detail::where_stated<apply_torchtitan_options>, .write = torchtitan_to_json},
     {.name = "megatron",
      .said = {{{.text = "Megatron-Bridge", .is = &frameworks::megatron_bridge},
@@ -65,6 +65,7 @@ inline constexpr std::array<framework_row, 12> framework_rows{{
     // The table of config_hub grew from 2024-03-14 (4a9b7e62) to 2024-07-22 (e5493986).
     {.name = "litgpt", .said = {{{.text = "config_hub", .date = 202404}}}},
     {.name = "fsdp-qlora"},
+    {.name = "unsloth"},
     {.name = "llm.c", .read_options = apply_llm_c_options},
     {.name = "libtorch"},
 }};

@@ -21,13 +21,11 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     {assumption::optimizer_adamw, without_spread::fills_in,
      "optimizer was left open: AdamW with two moments for each trained parameter is assumed."},
     {assumption::optimizer_implementation, without_spread::fills_in,
-     "optimizer.implementation was left open: the one that the framework picks (fused, foreach or loop) is assumed; it decides the "
-     "temporaries of the update."},
+     "optimizer.implementation was left open: the one that the framework picks (fused, foreach or loop) is assumed; it decides the temporaries of the update."},
     {assumption::data_parallel_from_gpus, without_spread::fills_in,
      "parallel.data was left open: every GPU that tensor, pipeline and context parallelism leave over is a data-parallel rank."},
     {assumption::attention_sdpa, without_spread::fills_in,
-     "attention was left open: PyTorch's scaled_dot_product_attention with a fused kernel is assumed, so no sequence x sequence scores are "
-     "stored."},
+     "attention was left open: PyTorch's scaled_dot_product_attention with a fused kernel is assumed, so no sequence x sequence scores are stored."},
     {assumption::attention_eager_for_softcap, without_spread::fills_in,
      "the model caps its attention scores, or adds to them what its code computes for each pair, which fused kernels of that time cannot: eager "
      "attention with stored scores is assumed."},
@@ -36,8 +34,7 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     {assumption::logits_format_of_framework, without_spread::fills_in,
      "loss.logits was left open: the number format in which the framework computes its loss is assumed."},
     {assumption::fsdp_keeps_fp32_shards, without_spread::fills_in,
-     "mixed precision under FSDP: the sharded parameters, gradients and states are fp32, and 16-bit weights exist only while a layer is "
-     "gathered."},
+     "mixed precision under FSDP: the sharded parameters, gradients and states are fp32, and 16-bit weights exist only while a layer is gathered."},
     // Calibrated on litgpt on one GPU, SimuMax and dense Megatron; rounding of blocks and the order of frees are in it.
     // Derived: scalars, random number states, statistics of a loss, a block of 2 MiB cut or not.
     // Calibrated on litgpt under FSDP1, torchtune under FSDP2 and fsdp_qlora: how many units are gathered at once.
@@ -55,16 +52,13 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     {assumption::adapter_format, without_spread::fills_in,
      "adapter.format was left open: the adapters have the number format that the framework gives them."},
     {assumption::adapters_in_fp32, without_spread::in_other_spreads,
-     "adapters, their gradients and states are in fp32, whatever adapter.format says: PEFT before 0.7 (2023-12) makes them in torch's default "
-     "format."},
+     "adapters, their gradients and states are in fp32, whatever adapter.format says: PEFT before 0.7 (2023-12) makes them in torch's default format, and Unsloth casts them to it."},
     {assumption::recompute_reentrant_default, without_spread::fills_in,
      "recompute.reentrant was left open: the variant of torch.utils.checkpoint that the framework uses is assumed."},
     {assumption::flash_backward_workspace, without_spread::in_other_spreads,
-     "the flash-attention kernel's backward accumulates the query gradient in fp32; the size of that workspace is derived from its source, "
-     "not measured for this GPU."},
+     "the flash-attention kernel's backward accumulates the query gradient in fp32; the size of that workspace is derived from its source, not measured for this GPU."},
     {assumption::cublas_workspace_by_capability, without_spread::in_other_spreads,
-     "cuBLAS workspaces are those that PyTorch allots by compute capability (32 MiB for each handle on Hopper, 8.1 MiB before it) unless "
-     "CUBLAS_WORKSPACE_CONFIG is stated."},
+     "cuBLAS workspaces are those that PyTorch allots by compute capability (32 MiB for each handle on Hopper, 8.1 MiB before it) unless CUBLAS_WORKSPACE_CONFIG is stated."},
     // Derived: contexts of 287 MB (lazily loaded) to 667 MB (eagerly), and libraries on top, have been reported (states/outside.hpp).
     // Calibrated on Qwen, BERT and llm.c: what a driver's tool shows, in units of 10^9 or 2^30, of a process that also evaluates, saves
     // and loads.
@@ -127,12 +121,10 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
      "fp8 tensors live inside a linear layer for a moment only and are not counted; what is kept for backward stays in 16 bits.",
      {"fp8_tensors", reading::allocated, error_base::activations, 65, 65}},
     {assumption::compiled_loss_targets, without_spread::in_other_spreads,
-     "a compiled loss writes its one-hot targets out in backward, one tensor of fp32 logits: inferred from one measured run of torchtune; "
-     "other versions of PyTorch may not."},
+     "a compiled loss writes its one-hot targets out in backward, one tensor of fp32 logits: inferred from one measured run of torchtune; other versions of PyTorch may not."},
     // Derived: one of the three copies more or less, and half of that.
     {assumption::int8_update_copies,
-     "the update of 8-bit optimizer state makes three fp32 copies of the tensor at hand: calibrated on one measured run of torchtune with "
-     "AdamW8bit.",
+     "the update of 8-bit optimizer state makes three fp32 copies of the tensor at hand: calibrated on one measured run of torchtune with AdamW8bit.",
      {"update_copies", reading::allocated, error_base::temporaries, 170, 170}},
     // Calibrated on three replayed runs of PEFT.
     {assumption::reserved_replayed,
@@ -284,6 +276,10 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
     {assumption::nvfp4_by_source, without_spread::left_out,
      "NVFP4 follows TransformerEngine's source (4 bits, a scale for 16 numbers, rows and columns apart) and has been compared with no run; what its "
      "Hadamard transforms make for a moment is left out."},
+    {assumption::unsloth_by_source,  // derived: a compiled loss may write its gradient over a chunk's logits, half of both, or one-hot targets in fp32, as much again: at 95 %
+     "Unsloth's layers, checkpoints and loss follow its source: compared from one side alone, its published longest contexts (2024-12) are predicted to take 5 to 13 % less than those "
+     "GPUs have. Attention that is not flash is xFormers', given keys and values repeated. The loss comes in chunks by what is free at the first step, taken to be all but the weights.",
+     {"loss_chunks", reading::allocated, error_base::logits_again, 180, 360}},
     {assumption::corrected_by_run, without_spread::decides,
      "these numbers are corrected by a measured run (measured): what is uncertain in them is as far off as it was there, two thirds of that where the job is not "
      "that run's; ranges are what it leaves of them."},

@@ -173,6 +173,11 @@ constexpr bytes base_of(const rank_report& r, error_base b) {
         if (static_cast<phase>(i) != r.peak_phase) next = max(next, r[static_cast<phase>(i)]);
       return r.allocated - next;
     }
+    case error_base::logits_again: {
+      bytes most{0};
+      for (const auto p : {phase::forward, phase::loss_forward, phase::backward}) most = max(most, r[p] + r.at_phase[static_cast<std::size_t>(p)][row::logits]);
+      return most > r.allocated ? most - r.allocated : bytes{0};
+    }
     case error_base::temporaries: return at[row::temporaries];
     case error_base::allocated: return r.allocated - engine;
     case error_base::turnover: return r.reserved - states - engine;

@@ -20,6 +20,7 @@ enum class error_base : std::uint8_t {
   samples,        ///< activations and logits: what grows with a sample's length
   gathered,       ///< gathered parameters and communication buffers
   over_next,      ///< by how much the peak is taller than the tallest moment of another phase
+  logits_again,   ///< by how much the peak grows where each phase has its logits twice
   temporaries,
   allocated,
   turnover,       ///< `reserved` without weights, gradients and optimizer states: what passes through the cache

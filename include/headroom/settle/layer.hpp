@@ -118,7 +118,7 @@ constexpr void settle_kernels(settled_job& r) {
   if (s.kernel == attention::unset && j.framework.modules.neox()) s.kernel = attention::eager;  // "global", the default of attention_config
   if (s.kernel == attention::unset) {
     s.kernel = attention::sdpa;
-    r.assumptions.add(assumption::attention_sdpa);
+    if (j.framework.attention.expands_kv != kv_expansion::unless_flash) r.assumptions.add(assumption::attention_sdpa);
   }
   s.recurrence = j.recurrence;
   if (s.recurrence == recurrence::unset && r.model.scans()) {
@@ -168,7 +168,7 @@ constexpr void settle_adapter(settled_job& r) {
   }
   if (j.framework.autocast.converts_outputs) {  // accelerate does, under PEFT's adapters
     if (j.sharding.fully_sharded() && r.flat && r.shards.parameters > 1) r.assumptions.add(assumption::sharded_adapters_unexplained);
-    if (j.adapter.base.quantised() && !j.adapter.rest.set()) r.assumptions.add(assumption::upcast_quantised_base);
+    if (j.framework.quantised.upcasts_rest && j.adapter.base.quantised() && !j.adapter.rest.set()) r.assumptions.add(assumption::upcast_quantised_base);
   }
 }
 
@@ -215,6 +215,7 @@ constexpr void settle_layer(settled_job& r) {
   if (s.compiled) r.assumptions.add(assumption::compiled_layers);
   if (j.compile && j.framework.compile.layers && in_parts) r.assumptions.add(assumption::compiled_in_parts);
   s.fused = j.kernels;
+  s.fused.bits |= j.framework.kernels.bits;
   settle_kernels(r);
   settle_experts(r);
   settle_adapter(r);

@@ -17,12 +17,41 @@ constexpr void settle_divided_loss(settled_job& r) {
   if (scores_returned_logits(j.objective)) s.loss_program = loss_style::compared, s.scoring.one_row = j.batch.packed;
 }
 
+/// Rows of a chunk of Unsloth's loss (unsloth_zoo fused_losses/cross_entropy_loss.py _get_chunk_multiplier, get_chunk_size): fp32 logits of so many as
+/// half of what is free would hold, at the first loss, when neither gradients nor optimizer states are there. What passes through the layers is left out.
+constexpr std::int64_t rows_by_memory(const settled_job& r, std::int64_t tokens) {
+  const auto& how = r.source->framework.loss;
+  const auto all = count(r.model).total.count(), tables = checked::mul(checked::mul(r.model.tied ? 1 : 2, r.model.vocab), r.model.hidden);
+  const bool quantised = r.source->adapter.base.quantised();
+  const auto base = quantised ? checked::add((all - tables) / 128 * 66, 2 * tables) : checked::mul(2, all);  // 4 bits, a byte of scale for 64 numbers
+  const auto there = r.on->memory - r.source->hardware.taken - 400 * mib - bytes{base};
+  constexpr auto least = 64 * mib;
+  auto target = max(least, there) / 2;
+  if (how.chunk_mib > 0) target = min(target, how.chunk_mib * mib);
+  const auto whole = checked::mul(checked::mul(tokens, r.model.vocab), 4);
+  if (how.rounds_chunks_up && whole <= target.count()) return tokens;
+  const auto four = checked::mul(4, target.count());
+  const auto chunks = how.rounds_chunks_up ? 4 * checked::ceil_div(whole, four) : 4 * (checked::add(whole, four / 2) / four);
+  return checked::ceil_div(tokens, chunks > 0 ? chunks : 1);
+}
+
+/// Unsloth's loss is its own: cut where it cuts, whole of few tokens.
+constexpr void settle_own_loss(settled_job& r) {
+  const auto& j = *r.source;
+  auto& s = r.layer;
+  const auto tokens = checked::mul(j.batch.micro, j.batch.longest());
+  s.loss_program = j.framework.loss.style;
+  if (s.loss_program == loss_style::chunked_by_memory) s.loss.chunk_tokens = rows_by_memory(r, tokens);
+  if (tokens <= j.framework.loss.whole_up_to) s.loss_program = loss_style::in_place;
+}
+
 constexpr void settle_loss(settled_job& r) {
   const auto& j = *r.source;
   auto& s = r.layer;
   s.loss = j.loss;
   s.loss_program = j.framework.loss.style;
   if (j.framework.modules.megatron()) return settle_divided_loss(r);
+  if (j.framework.kernels.adapted()) return settle_own_loss(r);
   switch (j.loss.kind) {
     case loss_kind::unset:
       r.assumptions.add(assumption::loss_of_framework);

@@ -118,6 +118,7 @@ constexpr void settle_step(settled_job& r) {
   if (r.model.vision.layers > 0 && !j.batch.images.none) a.add(assumption::towers_on_few_runs);
   if (j.framework.modules.megatron() && (r.model.recurs() || r.model.bidirectional || r.model.encoder.layers > 0)) a.add(assumption::megatron_kinds_on_few_runs);
   if (j.framework.adapters.parallel) a.add(r.model.sparse() ? assumption::swift_experts_over_megatron : assumption::swift_over_megatron);
+  if (j.framework.kernels.adapted()) a.add(assumption::unsloth_by_source);
   if (j.framework.modules.deepspeed()) a.add(assumption::megatron_under_deepspeed);
   if (j.framework.modules.nanotron() && r.layer.sequence_split > 1) a.add(assumption::host_ahead_of_collectives);
   if (j.framework.modules.nanotron() && j.parallel.pipeline > 1) a.add(assumption::head_with_loss);

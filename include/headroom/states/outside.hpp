@@ -28,6 +28,20 @@ constexpr bytes cublas_workspace(const settled_job& s) {
   return 8'519'680 * bytes{1};
 }
 
+/// The buffer into which Unsloth's forward dequantises matrices, and that of their blocks' scales in fp32: of the largest one's size, to the end
+/// (unsloth kernels/utils.py fast_dequantize, WEIGHT_BUFFERS and ABSMAX_BUFFERS). The buffers to which checkpoints come back from the host
+/// (unsloth_zoo gradient_checkpointing.py GPU_BUFFERS since 5572cc46, 2025-01-07, beside which the last layer's input stays; two since 510d987f, 2026-05-04).
+constexpr bytes unsloth_buffers(const settled_job& s) {
+  const auto& j = *s.source;
+  const auto& m = s.model;
+  if (j.framework.adapters.functions != adapter_functions::accumulate) return bytes{0};
+  const auto largest = checked::mul(m.hidden, m.ffn > m.query_width() ? m.ffn : m.query_width());
+  const auto input = bytes{checked::mul(checked::mul(s.layer.tokens, m.hidden), s.layer.width)};
+  const bool leaves = j.offload.activations != place::on_gpu && input > 2 * mib;  // MINIMUM_SIZE
+  const auto weights = j.adapter.base.quantised() ? bytes{checked::mul(largest, s.layer.width)} + bytes{checked::mul(checked::ceil_div(largest, 64), 4)} : bytes{0};
+  return weights + (leaves ? (j.framework.date >= 202605 ? 2 : 1) * input : bytes{0});
+}
+
 /// CUDA context with its kernels. Calibrated, not derived: 300 to 400 MiB with lazily loaded modules in public reports
 /// (426 MiB on an RTX 6000 Ada with torch 2.10; 287 MB lazily and 667 MB eagerly loaded with torch 1.13).
 /// Loaded whole, they took 1,343 MiB on a V100 with torch 1.10 (transformers, guide to training on one GPU: before the model).

@@ -45,6 +45,7 @@ constexpr moment resident_bytes(const settled_job& s, const state_bytes& st, con
     r.rows[row::adapters] = bytes{0};
   }
   r.rows[row::workspace] += j.framework.process.cublas_handles * cublas_workspace(s);
+  r.rows[row::workspace] += unsloth_buffers(s);
   // Token numbers and labels, int64.
   r.rows[row::activations] += 2 * bytes{checked::mul(s.layer.tokens, 8)};
   r.rows[row::activations] += position_buffers(s) + fake_scales(s);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headroom/block/limits.hpp>
+#include <headroom/engine/eager/unsloth_limits.hpp>
 #include <headroom/layout/stages.hpp>
 #include <headroom/settle/layer.hpp>
 
@@ -178,6 +179,8 @@ constexpr objection check_beside_text(const job& j, const No& no) {
 /// A job of eager modules.
 template <class No>
 constexpr objection check_eager(const job& j, const No& no) {
+  if (j.framework.kernels.adapted())
+    if (const auto why = check_unsloth(j, no)) return why;
   if (const auto why = check_layers(j, no)) return why;
   if (const auto why = check_beside_text(j, no)) return why;
   if (const auto why = j.framework.modules.dtensor() ? check_dtensor(j, no) : check_undivided(j, no)) return why;
