@@ -44,9 +44,9 @@ TEST_CASE("commands") {
   CHECK(script("torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 24 --hidden-size 1024 --zero-stage 1\n").find("(Megatron-DeepSpeed has it)") != std::string::npos);
 }
 
-TEST_CASE("unsloth, by its command, its script and its files") {
+TEST_CASE("unsloth, by its command, its notebooks' arguments and its files") {
   CHECK(is_for(script("unsloth train --config sft.yaml\n"), "unsloth"));
-  CHECK(is_for(script("python unsloth-cli.py --model_name unsloth/llama-3-8b --max_seq_length 8192 --load_in_4bit --r 64\n"), "unsloth"));
+  CHECK(is_for(script("python train.py --full_finetuning --model_name unsloth/llama-3-8b\n"), "unsloth"));
   CHECK(is_for(refusal_of({{"sft.yaml", "model: unsloth/Qwen3-0.6B\ntraining:\n  batch_size: 2\nlora:\n  lora_r: 64\n"}}), "unsloth"));
   CHECK(is_for(refusal_of({{"sft.yaml", "model_name: unsloth/llama-3-8b-bnb-4bit\nmax_seq_length: 2048\nload_in_4bit: true\nr: 16\n"}}), "unsloth"));
 }

@@ -49,10 +49,10 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     // AMD-AGI/Primus: primus/cli, examples/*/configs/*.yaml.
     {.name = "Primus", .words = "primus|primus-cli|primus/cli/main.py|primus.|examples/run_pretrain.sh|examples/run_slurm_pretrain.sh|examples/run_local_pretrain.sh", .keys = "work_group&modules|modules&workspace|exp_name&modules|framework&task&training",
      .instead = "what it starts is Megatron-LM or torchtitan, whose own files are read"},
-    // unslothai/unsloth 015bdef0: unsloth_cli/config.py, unsloth-cli.py, FastLanguageModel.from_pretrained and get_peft_model.
-    {.name = "unsloth", .words = "unsloth|unsloth.|unsloth-cli.py|unsloth_cli", .arguments = "use_gradient_checkpointing|full_finetuning|fast_inference|load_in_16bit|unsloth_tiled_mlp",
+    // unslothai/unsloth 015bdef0: unsloth_cli/config.py, whose trainer is another (studio/backend), FastLanguageModel.from_pretrained and get_peft_model.
+    {.name = "unsloth", .words = "unsloth|unsloth.|unsloth_cli", .arguments = "full_finetuning|fast_inference|load_in_16bit|unsloth_tiled_mlp",
      .keys = "training&lora&logging|training&lora&data|training&lora|full_finetuning|use_gradient_checkpointing|fast_inference|load_in_16bit|model_name&max_seq_length&load_in_4bit",
-     .instead = "write a job file with framework unsloth, which is modelled for LoRA on Llama, Mistral, Qwen2 and Qwen3 on one GPU; the same training without it is a job of hf-trainer"},
+     .instead = "its script unsloth-cli.py is; or write a job file with framework unsloth, which is modelled for LoRA on Llama, Mistral, Qwen2 and Qwen3 on one GPU; the same training without it is a job of hf-trainer"},
     // hiyouga/LLaMA-Factory ff6d4d12: src/llamafactory/v1/config/*.py, started by USE_V1=1 (src/llamafactory/cli.py).
     {.name = "LLaMA-Factory's second trainer (USE_V1)", .keys = "model_class&train_dataset|dist_config&micro_batch_size|batching_strategy&micro_batch_size",
      .instead = "its loop, FSDP2 units and checkpoints are its own, of which no profile is known here; the same training as a file of its first trainer (model_name_or_path, finetuning_type) is read"},

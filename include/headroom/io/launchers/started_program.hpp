@@ -12,6 +12,7 @@
 #include <headroom/io/launchers/import_pai_megatron.hpp>
 #include <headroom/io/launchers/import_torchtitan.hpp>
 #include <headroom/io/launchers/import_trainer.hpp>
+#include <headroom/io/launchers/import_unsloth.hpp>
 #include <headroom/io/launchers/import_verl.hpp>
 #include <headroom/io/launchers/other_programs.hpp>
 #include <headroom/io/launchers/swift_megatron.hpp>
@@ -91,6 +92,7 @@ class started_program {
   }
   void arguments(const training_program& p, std::span<const shell_word> words, std::string_view script = {}) {
     if (!p.refused.empty()) fail("headroom: " + at(words.empty() ? 1 : words[0].line) + ": " + std::string{p.name} + " " + std::string{p.refused});
+    if (p.name == "unsloth-cli") return import_unsloth(*d_, document_of(arguments_of(words), source_));
     switch (p.takes) {
       case file_kind::megatron: {
         const auto from = document_of(arguments_of(words), source_);

@@ -119,6 +119,8 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     {.name = "open-instruct", .scripts = "open_instruct/finetune.py|open_instruct/finetune1.py", .length = "max_seq_length", .loads = "bf16",
      .lora = {.on = "use_lora", .rank = "lora_rank", .rank_default = 64, .targets_default = "q_proj|o_proj|v_proj|k_proj|gate_proj|up_proj|down_proj", .dropout = "lora_dropout", .dropout_percent = 10},
      .passed = open_instruct_passed},
+    // unslothai/unsloth: its own reader of arguments (io/launchers/import_unsloth.hpp).
+    {.name = "unsloth-cli", .scripts = "unsloth-cli.py"},
     // volcengine/verl: its own reader of overrides (io/launchers/import_verl.hpp).
     {.name = "verl", .scripts = "verl.trainer.main_ppo|verl/trainer/main_ppo.py", .takes = file_kind::verl},
     // OpenRLHF/OpenRLHF: its own reader of arguments (io/launchers/import_openrlhf.hpp).
