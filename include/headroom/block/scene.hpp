@@ -22,6 +22,10 @@ struct scene {
   bool memory_has_gradient{};
   bool layer_inputs_train{};         ///< layers' own embeddings have gradients
   bool embedding_is_leaf{};          ///< … as they are made of the token's embedding, which PEFT makes require one
+  bool fake_head{};                  ///< the head multiplies rounded numbers, too (fake)
+  bool compares{};                   ///< scores are compared with those of another model's forward (scoring)
+  bool compiled_loss{};
+  headroom::context_kind context_kind{};
   std::int64_t width{};              ///< bytes of an element in a matrix multiplication
   std::int64_t residual_width{};     ///< bytes of an element of the residual stream
   std::int64_t weight_width{};       ///< bytes of an element of a weight gradient when autograd makes it
@@ -42,22 +46,18 @@ struct scene {
   module_set quantised{};            ///< linear layers stored in `base`
   dropout drops{};
   fake_quantization fake{};          ///< linear layers multiply rounded numbers
-  bool fake_head{};                  ///< … the head, too
   std::int64_t vocabulary{};         ///< padded
   headroom::loss loss{};
   loss_style loss_program{};
   method_loss scoring{};             ///< of loss_style::compared
-  bool compares{};                   ///< … beside another model's forward
   std::int64_t kept{};               ///< last positions of each sample that the head reads; 0: all
   std::int64_t scored{};             ///< positions of each sample whose logits the loss reads, of all that there are; 0: all
-  bool compiled_loss{};
   std::int64_t accumulated_width{};  ///< of the head's gradient while chunks are added up (FSDP2: the format of the reduction)
 
   // How the layer is divided. `tokens` are this rank's: samples × sequence / context.
   std::int64_t tensor{1};
   std::int64_t sequence_split{1};    ///< tensor with sequence parallelism, else 1: how the residual stream is divided
   std::int64_t context{1};
-  headroom::context_kind context_kind{};
   std::int64_t expert{1};
   std::int64_t expert_tensor{1};
   std::int64_t expert_imbalance{100};
@@ -65,9 +65,9 @@ struct scene {
   bool copies_flash_output{};        ///< flash kernel with s-b-h-d layout: its result is transposed into a copy where b > 1
   bool fp8{};                        ///< TransformerEngine's linear layers multiply in fp8 or nvfp4; all else stays in `width`
   std::int64_t fp8_copies{1};        ///< of an fp8 tensor: with its transpose
-  std::int64_t narrow_bits{8};       ///< of a number that they multiply
-  std::int64_t scaled_together{};    ///< so many numbers have one byte of scales; 0: a tensor has one scale
-  std::int64_t weights_together{};   ///< … so many of a weight
+  std::int8_t narrow_bits{8};        ///< of a number that they multiply
+  std::int16_t scaled_together{};    ///< so many numbers have one byte of scales; 0: a tensor has one scale
+  std::int32_t weights_together{};   ///< … so many of a weight
   bool keeps_returned{};             ///< what experts return stays for backward
   bool weighs_in_activation{};       ///< between experts' activation and second projection no tensor is made for the router's weights
   bool grouped_by_engine{};          ///< TransformerEngine multiplies experts' matrices, in streams of its own

@@ -102,8 +102,8 @@ struct shape {
   bool output_bias{};       ///< on the attention output projection
   bool mlp_bias{};
   position_kind position{position_kind::rope};
-  std::int64_t rotary_percent{100};
   rotary_kind rotary{};
+  std::int64_t rotary_percent{100};
   std::int64_t max_positions{};
   std::int64_t vocab{};
   std::int64_t vocab_multiple{1};  ///< the vocabulary is padded to a multiple of this × tensor-parallel degree
@@ -118,6 +118,7 @@ struct shape {
   bool fused_qkv{};
   bool fused_gate_up{};
   softmax_kind softmax{};
+  bool frozen_positions{};          ///< the table of positions is held without gradient (Marian's sinusoids)
   std::int64_t attention_softcap{};  ///< 0: none
   std::int64_t logit_softcap{};
   std::int64_t sliding_window{};     ///< 0: full attention
@@ -160,7 +161,6 @@ struct shape {
   std::int64_t embedding_dim{};     ///< width of the token embedding when it is projected to `hidden` (OPT-350m); 0: hidden
   std::int64_t position_offset{};   ///< rows of the position table before position 0 (OPT, BART: 2)
   std::int64_t token_types{};       ///< BERT's segment table
-  bool frozen_positions{};          ///< the table of positions is held without gradient (Marian's sinusoids)
   std::int64_t relative_buckets{};  ///< T5: rows of the relative position table
   encoder_shape encoder{};
   vision_shape vision{};
