@@ -59,12 +59,12 @@ TEST_CASE("a job file that names registered layers, from its text to the number"
 TEST_CASE("a job file that names a layer which is not registered") {
   const auto unknown = refusal(file);
   CHECK(unknown ==
-        "headroom: model.pattern[0] must be one of none, attention, global-attention, sparse-attention, shared-attention, shared-global-attention, gated-delta-net, mamba2, mamba1, attention-mamba2, gated-convolution, lightning-attention, rg-lru, alone or with \"+none\", \"+dense\", \"+wide\", \"+cut\" or \"+experts\" "
+        "headroom: model.pattern[0] must be one of none, attention, global-attention, sparse-attention, shared-attention, shared-global-attention, gated-delta-net, mamba2, mamba1, attention-mamba2, gated-convolution, lightning-attention, rg-lru, kimi-delta, alone or with \"+none\", \"+dense\", \"+wide\", \"+cut\" or \"+experts\" "
         "behind it; found \"llama\"");
   CHECK(io::admit({.job = file}).sentence == unknown);
   constexpr std::string_view one[] = {"llama"};
   const io::job_reading how{.layers = one};
-  CHECK(refusal(file, how).find("rg-lru, llama, alone") != std::string::npos);
+  CHECK(refusal(file, how).find("kimi-delta, llama, alone") != std::string::npos);
   CHECK(refusal(file, how).find("model.pattern[1]") != std::string::npos);
   CHECK(refusal(with_pattern(R"("llama+mlp")"), how).find("found \"llama+mlp\"") != std::string::npos);
   CHECK(refusal(with_pattern(R"("llama", "attention+dense")"), how).empty());

@@ -216,4 +216,31 @@ TEST_CASE("stages of a hybrid stack are the best of all cuts") {
   CHECK(best > even);
 }
 
+TEST_CASE("experts behind dense layers, and a head as heavy as several layers: the best of all cuts") {
+  for (const bool sparse : {true, false}) {
+    job j{.model = models::llama_3_1_8b, .hardware = {.gpu = gpus::h100_sxm_80gb, .nodes = 4, .gpus_per_node = 8}, .framework = frameworks::megatron, .parallel = {.pipeline = 4},
+          .batch = {.micro = 1, .sequence = 4096, .accumulation = 16}, .attention = attention::flash};
+    j.model.layers = 13;
+    if (sparse) {
+      j.model.vocab = 32'000;
+      j.model.experts = {.count = 16, .active = 4, .ffn = 4096, .first_dense_layers = 5};
+      j.parallel.expert = 2;
+    }
+    const auto balanced = balance_stages(j);
+    bytes best{};
+    int seen = 0;
+    auto other = balanced;
+    for (std::int32_t a = 1; a <= 10; ++a)
+      for (std::int32_t b = 1; a + b <= 11; ++b)
+        for (std::int32_t c = 1; a + b + c <= 12; ++c) {
+          const std::int32_t layers[] = {a, b, c, 13 - a - b - c};
+          for (std::size_t i = 0; i < 4; ++i) other.parallel.stage_layers[i] = layers[i];
+          const auto left = estimate(other).headroom();
+          if (seen++ == 0 || left > best) best = left;
+        }
+    CHECK(seen == 220);
+    CHECK(estimate(balanced).headroom() == best);
+  }
+}
+
 }  // namespace test_balance
