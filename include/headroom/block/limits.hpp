@@ -13,7 +13,7 @@ namespace headroom::detail {
 constexpr bool divides_layers(const profile& f) { return f.modules.megatron() || f.modules.dtensor(); }
 
 /// Attention that writes its scores out.
-constexpr bool writes_scores(const job& j) { return j.attention == attention::eager || j.attention == attention::math || (j.model.attention_softcap > 0 && !j.framework.attention.caps_in_kernels); }
+constexpr bool writes_scores(const job& j) { return j.attention == attention::eager || j.attention == attention::math || (j.model.attention_softcap > 0 && !j.framework.caps_in_kernels()); }
 
 /// Sparse attention: its indexer has weights whose gradients never come, and kernels that take a mask.
 template <class No>

@@ -34,7 +34,6 @@ inline constexpr profile hf_trainer_202503 = [] {
 inline constexpr profile hf_trainer_202601 = [] {
   profile p = hf_trainer_202503;
   p.date = 202601;
-  p.attention.caps_in_kernels = true;  // models/gemma2/modeling_gemma2.py hands softcap to any function; sdpa_attention.py does not read it
   p.experts.gemm = expert_gemm::sorted_mm;
   p.optimizer.torchao_block = 256;  // trainer_optimizer.py _get_torchao_optimizer (pull request 42972, 2025-12-24)
   return p;

@@ -164,7 +164,6 @@ struct attention_profile {
   bool copies_heads{};               ///< heads are views, which matmul copies where samples and heads do not lie one behind the other (reshape)
   bool fills_masked_scores{};        ///< scores are masked by masked_fill, whose gradient is another tensor; else a mask is added
   bool first_flash_kernels{};        ///< FlashAttention before its second version (2023-07; torch's own before 2.2), Triton's among them: slower, not smaller
-  bool caps_in_kernels{};            ///< models that cap their scores run the kernel that is asked for: flash attention caps them, torch's own does without
   bool prefers_cudnn{};              ///< torch's own attention is asked for cuDNN's kernel first
   bool deterministic{};              ///< kernels that may give other results each time are forbidden (Megatron's deterministic-mode)
   bool masks_in_loader{};            ///< a boolean b × s × s mask comes with each micro-batch, on the first and last stage

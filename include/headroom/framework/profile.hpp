@@ -54,6 +54,10 @@ struct profile {
   loading_profile loading{};
   headroom::precision precision{precisions::bf16_mixed};  ///< where the job leaves it open
 
+  /// Whether models that cap their scores run the attention that is asked for: transformers 5, told by how its experts multiply. It hands the cap to any
+  /// function (models/gemma2/modeling_gemma2.py); flash attention caps, torch's own does without (integrations/sdpa_attention.py does not read it).
+  [[nodiscard]] constexpr bool caps_in_kernels() const { return experts.joins_gate(); }
+
   friend constexpr bool operator==(const profile&, const profile&) = default;
 };
 
