@@ -1,6 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Quantisation-aware training: linear layers multiply numbers that were rounded as they will be once the model is quantised, in the format that they had
-// (pytorch/ao torchao/quantization/qat, v0.12 of 2025-07 to v0.17 of 2026-03).
+// (pytorch/ao torchao/quantization/qat: IntxFakeQuantizer since v0.12 of 2025-07, before which a mask of one byte was kept, Int4WeightFakeQuantizer for
+// 16-bit activations since v0.14; read up to v0.17 of 2026-03).
 #pragma once
 
 #include <cstdint>
