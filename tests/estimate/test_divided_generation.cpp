@@ -52,6 +52,12 @@ TEST_CASE("ms-swift passes weights on, layer after layer of the checkpoint, with
   // To a server: a bucket, and its tensors joined.
   const auto apart = grpo(2, "[]", "", R"(, "placement": "separate", "gpus": 4)");
   CHECK(at(apart, phase::sync) - at(apart, phase::save) == layer + table + table / 2 + (1_GiB).count());
+  // Of a mixture two layers, each with all of its experts, are more than one and the table.
+  const auto mixture = io::read_job(io::parse_json(R"({"model": "qwen3-30b-a3b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "framework": {"name": "megatron", "version": "Megatron-SWIFT", "options": {"moe-grouped-gemm": true, "moe-token-dispatcher-type": "alltoall"}},
+    "parallel": {"expert": 8}, "sharding": "megatron-distributed-optimizer", "recompute": "full", "attention": "flash", "batch": {"micro": 1, "sequence": 256}, "objective": {"kind": "grpo", "trainer": "ms-swift-megatron", "reference": "copy"},
+    "rollout": {"engine": "vllm", "placement": "separate", "gpus": 4, "prompt": 128, "completion": 128}})", "job"));
+  constexpr std::int64_t sparse = 128LL * 3 * 2048 * 768 + 128 * 2048 + 2 * 2048LL * 4096 + 2 * 2048LL * 512 + 2 * 128 + 2 * 2048;
+  CHECK(at(mixture, phase::sync) - at(mixture, phase::save) == 2 * 2 * sparse + (1_GiB).count());
 }
 
 TEST_CASE("ms-swift's completions are scored with everything there, in the format of the layers") {
@@ -69,6 +75,7 @@ TEST_CASE("ms-swift's log-probabilities are made of fp32 logits that the model r
   CHECK(logits(grpo(2, all), phase::loss_forward) == 16 * divided);
   CHECK(logits(grpo(1, all), phase::loss_forward) == 8 * whole);
   CHECK(logits(grpo(1, all), phase::backward) == 12 * whole);
+  CHECK(logits(grpo(2, all), phase::backward) == 12 * divided);
 }
 
 }  // namespace test_divided_generation

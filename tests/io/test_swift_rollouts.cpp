@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <headroom/estimate.hpp>
+#include <headroom/objection.hpp>
 
 #include "imported.hpp"
 
@@ -130,6 +131,23 @@ TEST_CASE("LLaMA Pro's copies of layers, and Muon") {
   const auto adam = said(qwen + "--tuner_type lora"), muon = said(qwen + "--tuner_type lora --optimizer muon");
   CHECK(muon.optimizer == optimizers::muon);
   CHECK(2 * at_save(muon, row::optimizer_state) == at_save(adam, row::optimizer_state));
+}
+
+TEST_CASE("adapters on a table are refused, not passed over") {
+  const std::string lora = "CUDA_VISIBLE_DEVICES=0 swift sft --max_length 1024 --model Qwen/";
+  const auto why = [&](const std::string& more) {
+    try {
+      const auto j = said(lora + more);
+      const auto o = objection_to(j);
+      return o ? std::string{o.sentence} : std::string{};
+    } catch (const headroom::error& e) {
+      return std::string{e.what()};
+    }
+  };
+  CHECK(holds(why("Qwen2.5-1.5B --target_modules q_proj embed_tokens"), "adapters on a table of embeddings are not modelled by this version"));
+  CHECK(why("Qwen2.5-7B --target_modules q_proj lm_head") == "");
+  CHECK(said(lora + "Qwen2.5-7B --target_modules q_proj lm_head").adapter.targets.has(module::head));
+  CHECK(holds(refused(lora + "Qwen2.5-7B --target_modules all-linear embed_tokens"), "all linear layers, and others beside them"));
 }
 
 TEST_CASE("a frozen tower saves nothing, checkpointed or not") {

@@ -21,8 +21,7 @@ constexpr tensor divided_log_softmax(program& p, const scene& s, tensor x) {
   p.step(x.bit(), largest | order, {.saves = order.bit()});
   const auto below = like(), exponentials = like(), sums = p.make(rows, 4);
   p.step(x | largest, below.bit(), {.passes_gradient = true});
-  p.step(below.bit(), exponentials.bit(), {.saves = exponentials.bit()});
-  p.step(exponentials.bit(), sums.bit());
+  p.step(below.bit(), exponentials | sums, {.saves = exponentials.bit()});  // a sum's gradient is a view of one number a token
   const auto again = like();
   p.step(x | largest, again.bit(), {.passes_gradient = true});
   p.step(again | sums, all.bit(), {.saves = sums.bit(), .holds = exponentials.bit(), .passes_gradient = true});

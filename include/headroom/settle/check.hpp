@@ -156,6 +156,7 @@ constexpr objection check_recipe(const job& j, const No& no) {
     if (!within(j.adapter.rank, 1)) return no("headroom: adapter.rank must be a whole number from 1 to 2^40", j.adapter.rank);
     if (const auto& base = j.adapter.base; base.set() && base.bits < 16 && !base.quantised())
       return no("headroom: adapter.base is a format without the scales that a quantised weight has; accepted: nf4, nf4-double, fp4, fp4-double, int8, gptq-int4, gptq-int8, awq-int4, bf16, fp16, fp32; its bits", base.bits);
+    if (j.adapter.targets.has(module::embedding)) return no("headroom: adapters on a table of embeddings are not modelled by this version: adapter.targets must be without embed_tokens");
     if (j.adapter.targets.empty()) return no("headroom: adapter.targets must name modules (q_proj, v_proj, …) or be \"all-linear\"");
   }
   if (const auto why = check_optimizer(j, no)) return why;
