@@ -20,7 +20,7 @@ enum class assumption : std::uint8_t {
   zero_bubble_defers_all, rank_with_most_weights, first_micro_batch_gathers, update_without_copies, compiled_chunks_in_place,
   cublas_workspace_before_2026, samples_of_one_length, recipe_of_one_date, towers_on_few_runs, eager_stages_on_two_runs, megatron_kinds_on_few_runs,
   parameters_stay_on_gpu, sharded_adapters_unexplained, upcast_quantised_base, recurrence_fused, keys_ignored, unified_memory,
-  open_defaults, replay_too_long, method_of_trl, methods_on_few_runs, generation_of_full_length, engine_graphs,
+  open_defaults, replay_too_long, method_of_trl, methods_on_few_runs, openrlhf_dpo_unexplained, generation_of_full_length, engine_graphs,
   host_ahead_of_collectives, head_with_loss,
   lengths_not_given, lengths_unknown, lengths_not_replayed, lengths_replayed, swift_over_megatron, swift_experts_over_megatron,
   megatron_under_deepspeed, compiled_in_parts, other_maker,

@@ -111,6 +111,7 @@ constexpr void settle_step(settled_job& r) {
   if (j.rollout.given()) a.add(assumption::generation_of_full_length);
   if (!j.rollout.given() && !j.evaluation.given()) a.add(assumption::no_eval_no_generation);
   if (j.objective.kind != objective_kind::sft) a.add(assumption::methods_on_few_runs);
+  if (j.objective.kind == objective_kind::dpo && j.objective.code == method_code::openrlhf) a.add(assumption::openrlhf_dpo_unexplained);
   if (j.rollout.shares_gpus() && chosen(j.rollout.graphs, true)) a.add(assumption::engine_graphs);
   if (j.framework.recipes_change) a.add(assumption::recipe_of_one_date);
   if (j.ignored_keys > 0) a.add(assumption::keys_ignored);
