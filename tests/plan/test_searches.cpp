@@ -134,9 +134,13 @@ TEST_CASE("an engine on the GPUs that train, or on some of them alone: every pla
   CHECK(all_gpus_of(many) == 16);
   // A model that one GPU of its own cannot hold does not go there.
   auto large = s.job;
-  large.model = *models::find("qwen2.5-72b");
+  large.batch.micro = 4, large.batch.accumulation = 8;
+  large.hardware.gpus_per_node = 5;
   axes::engine_place.set(large, 1);
-  CHECK(objection_to(large));
+  CHECK_FALSE(objection_to(large));
+  large.model = *models::find("qwen2.5-72b");
+  REQUIRE(objection_to(large));
+  CHECK(std::string{objection_to(large).sentence}.find("rollout.share is too small") != std::string::npos);
 }
 
 TEST_CASE("the fewest GPUs, and the front of time, memory and GPUs, against every size searched by itself") {

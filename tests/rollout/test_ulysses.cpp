@@ -37,7 +37,51 @@ TEST_CASE("one exchange: what is sent, what comes and what is made of it") {
     const auto there = walk_forward(p, recording::on).peak.total;
     CHECK(there == bytes{(along_heads ? 4 : 3) * 12'288});
     CHECK(walk_forward(p, recording::off).peak.total == there);
+    // Backward the other way round: the gradient that comes, what is sent of it where that is a copy, what comes, and what is made of it.
+    CHECK(walk_backward(p).peak.total == bytes{(along_heads ? 3 : 4) * 12'288});
   }
+}
+
+TEST_CASE("attention over two ranks: the layer's own q, k and v, those of all positions, and the result twice") {
+  const shape m{.layers = 1, .hidden = 64, .heads = 4, .kv_heads = 4, .head_dim = 16, .ffn = 64, .vocab = 8};
+  scene s;
+  s.model = &m;
+  s.samples = 1, s.sequence = 64, s.tokens = 32, s.context = 2, s.context_kind = context_kind::ulysses;
+  s.kernel = attention::flash, s.width = 2, s.granule = 1;
+  program p(1);
+  const auto x = p.input(32 * 64, 2, true);
+  ops::heads h;
+  h.q = p.make(32 * 64, 2), h.k = p.make(32 * 64, 2), h.v = p.make(32 * 64, 2);
+  p.step(x.bit(), (h.q | h.k) | h.v);
+  p.set_output(ops::fused_attention(p, s, h));
+  // Each of them 4,096 bytes, at the last exchange: q, k and v of 32 positions, which the layer still names, q' and k' of 64 of half the heads, what is
+  // sent and what comes of v, and v'.
+  CHECK(walk_forward(p).peak.total == bytes{8 * 4096});
+  // Saved: q', k', v', the result and the log-sum-exp; what goes on is a tensor of its own.
+  CHECK(walk_forward(p).saved == bytes{4 * 4096 + 32 * 4 * 4});
+}
+
+TEST_CASE("two heads of keys for eight ranks: each is there four times") {
+  const shape m{.layers = 1, .hidden = 128, .heads = 8, .kv_heads = 2, .head_dim = 16, .ffn = 64, .vocab = 8};
+  scene s;
+  s.model = &m;
+  s.context = 8, s.context_kind = context_kind::ulysses;
+  program p(1);
+  const auto x = p.input(128, 2, true);
+  ops::heads h;
+  h.q = p.make(128, 2), h.k = p.make(32, 2), h.v = p.make(32, 2);
+  p.step(x.bit(), (h.q | h.k) | h.v);
+  const auto all = ops::all_positions(p, s, h);
+  CHECK(p.elements(all.q) == 128);
+  CHECK(p.elements(all.k) == 128);
+  CHECK(p.elements(all.v) == 128);
+}
+
+TEST_CASE("where layers are not computed again, attention's result is kept as the kernel made it, and as it came back") {
+  auto cut = tuned("qwen2.5-7b", 2, 2, 8, 512, 0.2, 2), whole = tuned("qwen2.5-7b", 2, 1, 4, 512, 0.2, 2);
+  cut.recompute = whole.recompute = recompute::none;
+  const auto kept = [](const job& j) { return estimate(j).ranks[0].at_phase[static_cast<std::size_t>(phase::loss_forward)][row::activations].count(); };
+  CHECK(kept(cut) - kept(whole) == 28 * 2048 * 3584LL * 2);  // 28 layers, 2,048 positions of 28 heads of 128, in bf16
 }
 
 TEST_CASE("two GPUs cut every sample: half of its tokens on each") {
@@ -45,7 +89,10 @@ TEST_CASE("two GPUs cut every sample: half of its tokens on each") {
   // 8 samples of 512 tokens, 152,064 words in bf16; a GPU has 2,048 of the 4,096 tokens.
   CHECK(logits(whole, phase::loss_forward) == 2 * 152'064LL * 4096);
   CHECK(logits(half, phase::loss_forward) == 2 * 152'064LL * 2048);
-  CHECK(logits(half, phase::score) * 2 == logits(whole, phase::score));
+  // Scores are of half as many tokens, too: half of the logits, and of what a layer makes.
+  const auto scored = [](int cut) { return estimate(tuned("qwen2.5-7b", 2, cut, 64, 512, 0.2, 2)).ranks[0][phase::score]; };
+  CHECK(scored(1) - scored(2) >= bytes{2 * 152'064LL * 16'384});
+  CHECK(scored(1) - scored(2) < bytes{2 * 152'064LL * 16'384 + 12 * 18'944LL * 16'384});
   // Weights and states are over both GPUs either way, as is the engine.
   const auto at = [](const report& r, phase p, row what) { return r.ranks[0].at_phase[static_cast<std::size_t>(p)][what]; };
   for (const auto what : {row::model_parameters, row::adapters, row::optimizer_state, row::gradients}) CHECK(at(half, phase::step, what) == at(whole, phase::step, what));
