@@ -145,8 +145,7 @@ inline constexpr auto all_assumptions = std::to_array<assumption_entry>({
      "under Megatron-FSDP the first micro-batch of a run gathers layers in the loss, once more than later ones; optimizer states are taken to "
      "be there by then, as in a run that goes on from a checkpoint."},
     {assumption::update_without_copies, without_spread::in_other_spreads,
-     "the foreach update of this framework makes no temporaries as large as the parameters: inferred from one measured run of torchtune, not "
-     "read in its source."},
+     "the foreach update of this framework makes no temporaries as large as the parameters: inferred from one measured run of torchtune, not read in its source."},
     {assumption::compiled_chunks_in_place, without_spread::in_other_spreads,
      "the gradient of a compiled chunk of logits takes the chunk's own place: inferred from two measured runs of torchtune."},
     // Derived: two handles' workspaces of 32 instead of 8.1 MiB are 48 MiB more; half of it.
