@@ -10,7 +10,7 @@ function(characters header result)
 endfunction()
 
 characters(chrono unit)
-foreach(limit IN ITEMS headroom/headroom.hpp:231 headroom/estimate.hpp:210)
+foreach(limit IN ITEMS headroom/headroom.hpp:233 headroom/estimate.hpp:215)
   string(REPLACE ":" ";" limit ${limit})
   list(GET limit 0 header)
   list(GET limit 1 most)

@@ -81,26 +81,8 @@ class mixed_stages {
 
   /// What a micro-batch takes on the stage that sets the pace, and on all of them.
   constexpr stage_load load() {
-    stage_load r;
-    const auto cut = job_->parallel.pipeline == 1 ? std::nullopt : cut_of_layers(settled());
-    for (std::int64_t stage = 0; stage < job_->parallel.pipeline; ++stage) {
-      both_passes longest;
-      auto links = links_of(stage);
-      if (stage > 0) links = slower(links, links_of(stage - 1));
-      if (stage + 1 < job_->parallel.pipeline) links = slower(links, links_of(stage + 1));
-      for (std::size_t i = 0; i < size_; ++i) {
-        auto& p = placed_[i];
-        if (stage < p.from || stage >= p.to) continue;
-        const auto here = layers_of_stage(settled_[p.kind], cut ? &*cut : nullptr, stage);
-        auto work = work_of(settled().model, p.passes, here);
-        add_sends(work, between_stages(p.scene, links));
-        if (here.all() > p.layers) p.layers = here.all();
-        if (work.total() > longest.total()) longest = work;
-      }
-      r.sum.add(longest);
-      if (longest.total() > r.slowest.total()) r.slowest = longest;
-    }
-    return r;
+    if (job_->parallel.pipeline == 1) return load_of(nullptr);
+    return with_cut_of_layers(settled(), [this](const stage_cut* cut) { return load_of(cut); });
   }
 
   /// The step: of all stages, the one whose gradients, update and offloaded states take longest ends it.
@@ -144,6 +126,28 @@ class mixed_stages {
   }
 
  private:
+  /// … of stages that are cut so; null: as even as they come.
+  constexpr stage_load load_of(const stage_cut* cut) {
+    stage_load r;
+    for (std::int64_t stage = 0; stage < job_->parallel.pipeline; ++stage) {
+      both_passes longest;
+      auto links = links_of(stage);
+      if (stage > 0) links = slower(links, links_of(stage - 1));
+      if (stage + 1 < job_->parallel.pipeline) links = slower(links, links_of(stage + 1));
+      for (std::size_t i = 0; i < size_; ++i) {
+        auto& p = placed_[i];
+        if (stage < p.from || stage >= p.to) continue;
+        const auto here = layers_of_stage(settled_[p.kind], cut, stage);
+        auto work = work_of(settled().model, p.passes, here);
+        add_sends(work, between_stages(p.scene, links));
+        if (here.all() > p.layers) p.layers = here.all();
+        if (work.total() > longest.total()) longest = work;
+      }
+      r.sum.add(longest);
+      if (longest.total() > r.slowest.total()) r.slowest = longest;
+    }
+    return r;
+  }
   template <class Layers>
   [[gnu::noinline]] constexpr void settle_all(const job& j, const Layers& layers) {
     for (std::size_t k = 0; k < j.hardware.kinds(); ++k) settled_[k] = settle(j, k);

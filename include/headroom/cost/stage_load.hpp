@@ -5,7 +5,6 @@
 #include <headroom/cost/layer.hpp>
 #include <headroom/settle/stages.hpp>
 
-#include <optional>
 
 namespace headroom::detail {
 
@@ -49,13 +48,16 @@ constexpr stage_layers layers_of_stage(const settled_job& s, const stage_cut* cu
   }
   return r;
 }
-/// None where layers do not come out even.
-constexpr std::optional<stage_cut> cut_of_layers(const settled_job& s) {
+
+/// use(the cut of the layers into stages), or use(null) where they do not come out even.
+template <class Use>
+constexpr auto with_cut_of_layers(const settled_job& s, const Use& use) {
   const auto& d = s.source->parallel;
   const auto split = s.source->framework.pipeline.split;
   const bool given = chunks_given(d) > 0 || d.first_stage_layers > 0 || d.last_stage_layers > 0;
-  if (!given && split == layer_split::even && s.model.layers % (d.pipeline * d.virtual_pipeline) != 0) return std::nullopt;
-  return cut_into_stages(*s.source, s.model);
+  if (!given && split == layer_split::even && s.model.layers % (d.pipeline * d.virtual_pipeline) != 0) return use(static_cast<const stage_cut*>(nullptr));
+  const auto cut = cut_into_stages(*s.source, s.model);
+  return use(&cut);
 }
 
 /// What such a stage works.
@@ -75,12 +77,13 @@ constexpr both_passes work_of(const shape& m, const layer_passes& p, const stage
 /// What lies on each stage, but for stages like the one before: visit(stage_layers).
 template <class Visit>
 constexpr void for_each_kind_of_stage(const settled_job& s, Visit&& visit) {
-  const auto cut = cut_of_layers(s);
-  stage_layers before;
-  for (std::int64_t stage = 0; stage < s.source->parallel.pipeline; ++stage) {
-    const auto here = layers_of_stage(s, cut ? &*cut : nullptr, stage);
-    if (stage == 0 || here != before) visit(before = here);
-  }
+  with_cut_of_layers(s, [&](const stage_cut* cut) {
+    stage_layers before;
+    for (std::int64_t stage = 0; stage < s.source->parallel.pipeline; ++stage) {
+      const auto here = layers_of_stage(s, cut, stage);
+      if (stage == 0 || here != before) visit(before = here);
+    }
+  });
 }
 
 /// What the slowest stage takes for a micro-batch, and all of them together.

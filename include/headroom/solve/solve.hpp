@@ -5,7 +5,6 @@
 #include <headroom/fits.hpp>
 
 #include <array>
-#include <numeric>
 #include <string_view>
 
 namespace headroom {
@@ -27,13 +26,12 @@ namespace detail {
 constexpr std::int64_t smallest_cluster(const job& j) {
   const auto& d = j.parallel;
   const auto& z = j.sharding;
-  const auto lcm = [](std::int64_t a, std::int64_t b) { return checked::mul(a / std::gcd(a, b), b); };
   const auto positive = [](std::int64_t n) { return n < 1 ? 1 : n; };
   const auto replica = checked::mul(d.tensor, d.pipeline);
-  auto least = checked::mul(replica, lcm(positive(d.context), positive(d.replicate)));
-  if (j.model.sparse()) least = lcm(least, checked::mul(d.pipeline, checked::mul(d.expert, d.expert_tensor)));
+  auto least = checked::mul(replica, checked::lcm(positive(d.context), positive(d.replicate)));
+  if (j.model.sparse()) least = checked::lcm(least, checked::mul(d.pipeline, checked::mul(d.expert, d.expert_tensor)));
   for (const auto group : {z.mics_shard_size, z.zero_hpz_partition_size})
-    if (group > 1) least = lcm(least, checked::mul(checked::mul(replica, d.context), group));
+    if (group > 1) least = checked::lcm(least, checked::mul(checked::mul(replica, d.context), group));
   return least;
 }
 
@@ -74,14 +72,14 @@ inline constexpr unknown nodes{
     "hardware.nodes", true,
     [](const job& j) -> std::int64_t {
       const auto least = detail::smallest_cluster(j);
-      return least / std::gcd(least, j.hardware.gpus_per_node);
+      return least / checked::gcd(least, j.hardware.gpus_per_node);
     },
     [](const job&) -> std::int64_t { return 1 << 16; }, [](job& j, std::int64_t n) { detail::set_gpus(j, n, j.hardware.gpus_per_node); }};
 inline constexpr unknown gpus_per_node{
     "hardware.gpus_per_node", true,
     [](const job& j) -> std::int64_t {
       const auto least = detail::smallest_cluster(j);
-      return least / std::gcd(least, j.hardware.nodes);
+      return least / checked::gcd(least, j.hardware.nodes);
     },
     [](const job&) -> std::int64_t { return 1 << 10; }, [](job& j, std::int64_t n) { detail::set_gpus(j, j.hardware.nodes, n); }};
 /// In GiB: what a GPU of the kind must have.
@@ -132,7 +130,7 @@ inline constexpr unknown generations{
       if (j.rollout.generations < 1) refuse("headroom: rollout.generations is solved for from a number of completions of each prompt, which says how many prompts a step has: rollout.generations");
       const auto at_once = checked::mul(j.batch.micro, j.hardware.gpus()), completions = checked::mul(at_once, j.batch.accumulation);
       if (completions % j.rollout.generations != 0) refuse("headroom: rollout.generations must divide batch.micro × accumulation × the GPUs, the completions of a step", j.rollout.generations);
-      return at_once / std::gcd(at_once, completions / j.rollout.generations);
+      return at_once / checked::gcd(at_once, completions / j.rollout.generations);
     },
     [](const job&) -> std::int64_t { return 1 << 16; },
     [](job& j, std::int64_t n) {

@@ -62,6 +62,18 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
 /// The smallest multiple of `unit` that is not below a, for a >= 0.
 constexpr std::int64_t round_up(std::int64_t a, std::int64_t unit) { return mul(ceil_div(a, unit), unit); }
 
+/// The greatest common divisor of a and b, for a, b >= 0.
+constexpr std::int64_t gcd(std::int64_t a, std::int64_t b) {
+  while (b != 0) {
+    const auto rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+/// The least common multiple of a and b, for a, b >= 0.
+constexpr std::int64_t lcm(std::int64_t a, std::int64_t b) { return a == 0 || b == 0 ? 0 : mul(a / gcd(a, b), b); }
+
 /// The smallest power of two that is not below a, for a >= 1.
 constexpr std::int64_t power_of_two_ceil(std::int64_t a) {
   std::int64_t p = 1;

@@ -7,7 +7,6 @@
 
 #include <headroom/engine/tensor_parallel/stage_states.hpp>
 
-#include <numeric>
 
 namespace headroom {
 
@@ -76,7 +75,7 @@ class fsdp_rows {
     for (std::size_t i = 1; i < size_; ++i) {
       const auto& w = rows_[i];
       if (w.elements < row || (row % w.columns == 0 && w.elements % row == 0)) continue;
-      row = std::lcm(row, w.columns);
+      row = checked::lcm(row, w.columns);
     }
     return {exact_, checked::round_up(exact_, checked::mul(ranks, row))};
   }
