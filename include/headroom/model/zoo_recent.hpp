@@ -45,6 +45,7 @@ constexpr shape glm4(name label, n layers, n hidden, n heads, n kv, n ffn) {
 
 namespace headroom::models {
 
+// Layers, hidden, heads, key-value heads, MLP, heads of the recurrence, vocabulary; experts, of which so many are active, and their width; the tower's layers, hidden and MLP.
 inline constexpr shape qwen3_next_80b_a3b = family::delta_routed(family::delta("qwen3-next-80b-a3b", 48, 2048, 16, 2, 5120, 32, 151936), 512, 10, 512);
 inline constexpr shape qwen3_5_2b = family::qwen3_5_tower(family::delta("qwen3.5-2b", 24, 2048, 8, 2, 6144, 16, 248320, true), 24, 1024, 4096);
 inline constexpr shape qwen3_5_4b = family::qwen3_5_tower(family::delta("qwen3.5-4b", 32, 2560, 16, 4, 9216, 32, 248320, true), 24, 1024, 4096);
