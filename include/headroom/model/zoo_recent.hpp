@@ -43,6 +43,7 @@ constexpr shape glm4(name label, n layers, n hidden, n heads, n kv, n ffn) {
 
 }  // namespace headroom::family
 
+/// … those of the last year.
 namespace headroom::models {
 
 // Layers, hidden, heads, key-value heads, MLP, heads of the recurrence, vocabulary; experts, of which so many are active, and their width; the tower's layers, hidden and MLP.
