@@ -46,6 +46,10 @@ TEST_CASE("an actor of OPT 1.3 B: its reference and its average are whole, its k
   CHECK(j.batch == batch{.micro = 4, .sequence = 512, .accumulation = 1});
   CHECK(j.rollout == rollout{.engine = engine_kind::hybrid, .prompt = 256, .completion = 256});
   CHECK(j.assumed_defaults == 1);  // the critic's dropout
+  CHECK(j.dropout == dropout{});   // --actor_dropout 0.0
+  const auto dropping = changed("--actor_dropout 0.0", "");  // as the checkpoints have it: transformers' OPT, a tenth
+  CHECK(dropping.dropout == dropout{{100'000}, {}, {}});
+  CHECK(dropping.assumed_defaults == 0);
   CHECK_FALSE(objection_to(j));
 
   const auto r = estimate(j);

@@ -87,8 +87,10 @@ class deepspeed_chat_ppo {
     const auto actor = given("actor_dropout"), critic = given("critic_dropout");
     for (const auto& [key, p] : {std::pair{"actor_dropout", actor}, std::pair{"critic_dropout", critic}})
       if (p && *p > 0) d_->unmodelled_key(key, *p, v_.place(key), "dropout of the actor or the critic alone");
+    if (!actor && !critic) return;  // both as their checkpoints have it (io/launchers/model_dropout.hpp)
+    d_->replace("dropout", {{"hidden", 0}, {"attention", 0}, {"embedding", 0}}, v_.place(actor ? "actor_dropout" : "critic_dropout"));
     if (actor && critic) return;
-    const std::string what = std::string{actor ? "the critic trains" : critic ? "the actor trains" : "actor and critic train"} + " without dropout, which OPT's checkpoints have where actor_dropout and critic_dropout do not say 0";
+    const std::string what = std::string{actor ? "the critic trains" : "the actor trains"} + " without dropout, which OPT's checkpoints have where " + (actor ? "critic_dropout" : "actor_dropout") + " does not say 0";
     d_->notes.push_back(v_.source() + ": " + what);
     d_->assumed.push_back(what);
   }
