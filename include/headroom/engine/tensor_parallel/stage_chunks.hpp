@@ -11,7 +11,7 @@ namespace headroom::detail {
 /// rest is worked out again for who asks.
 class stage_chunks {
  public:
-  static constexpr std::size_t kept_whole = 6;
+  static constexpr std::size_t kept_whole = 4;
 
   constexpr stage_chunks(const settled_job& s, const stage_cut& cut, const divided_layers& w, std::int64_t stage, const fsdp_layout* fsdp)
       : s_(&s), cut_(&cut), layers_(&w), fsdp_(fsdp), stage_(stage) {
