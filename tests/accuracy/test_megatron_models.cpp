@@ -38,7 +38,7 @@ double median(const errors& e) { return e.sizes.at(e.sizes.size() / 2); }
 TEST_CASE("hybrid stacks of Mamba-2, attention and MLPs") {
   const auto e = errors_of("megatron-hybrid");
   REQUIRE(e.sizes.size() == 4);
-  CHECK(median(e) <= 0.0035);
+  CHECK(median(e) <= 0.0043);
   CHECK(e.sizes.back() <= 0.0086);
   CHECK(e.outside == 0);
 }

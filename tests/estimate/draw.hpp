@@ -19,13 +19,13 @@ inline constexpr std::array<gpu, 42> drawn_gpus{
     gpus::mi250x_128gb, gpus::mi300x_192gb, gpus::mi325x_256gb, gpus::mi355x_288gb, gpus::gaudi2_96gb, gpus::gaudi3_128gb, gpus::ascend_910b_64gb,
     {.label = "tpu-v4"}, {.label = "tpu-v5e"}, {.label = "tpu-v5p"}, gpus::cpu};
 
-/// Of releases that differ in how experts run alone the older one is drawn; every other job has the newer. nanotron, Megatron-DeepSpeed and
-/// GPT-NeoX refuse nearly all that is drawn: tests/step/test_nanotron.cpp, tests/step/test_gpt_neox.cpp, tests/replay/test_one_stage_account.cpp.
+/// Of releases that differ in how experts run alone the older one is drawn; every other job has the newer. nanotron, Megatron-DeepSpeed,
+/// GPT-NeoX and Unsloth refuse nearly all that is drawn: tests/step/test_nanotron.cpp, tests/step/test_gpt_neox.cpp, tests/replay/test_one_stage_account.cpp, tests/step/test_unsloth.cpp.
 inline constexpr auto drawn_frameworks = [] {
-  std::array<const profile*, frameworks::known.size() - 8> r{};
+  std::array<const profile*, frameworks::known.size() - 12> r{};
   std::size_t n = 0;
   for (const auto& p : frameworks::known)
-    if (!p.experts.joins_gate() && !p.modules.nanotron() && !p.modules.deepspeed()) r[n++] = &p;
+    if (!p.experts.joins_gate() && !p.modules.nanotron() && !p.modules.deepspeed() && p.label != "unsloth") r[n++] = &p;
   return r;
 }();
 

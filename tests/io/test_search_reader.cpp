@@ -24,7 +24,7 @@ TEST_CASE("keys one by one, and whole sections") {
   CHECK(one.job.parallel.pipeline == 2);
   CHECK_FALSE(one.open_micro);
   const auto all = read(R"({"model": "llama-3.1-8b", "parallel": "auto", "sharding": "auto", "recompute": "auto", "offload": "auto", "batch": {"sequence": 4096, "global": 64}})");
-  CHECK(all.open == (1U << axes::all.size()) - 1 - axes::bit(axes::nodes) - axes::bit(axes::gpus_per_node) - axes::bit(axes::engine_tensor) - axes::bit(axes::engine_share) - axes::bit(axes::engine_sleep));  // how many GPUs is another question
+  CHECK(all.open == (1U << axes::all.size()) - 1 - axes::bit(axes::nodes) - axes::bit(axes::gpus_per_node) - axes::bit(axes::engine_place) - axes::bit(axes::engine_tensor) - axes::bit(axes::engine_share) - axes::bit(axes::engine_sleep));  // how many GPUs is another question
   CHECK(all.open_micro);
   CHECK(all.global_batch == 64);
   const auto micro = read(R"({"model": "llama-3.1-8b", "batch": {"micro": "auto", "sequence": 4096, "global": 64}})");
@@ -38,7 +38,7 @@ TEST_CASE("keys one by one, and whole sections") {
 
 TEST_CASE("sentences") {
   const auto says = [](const char* text, const char* part) { CHECK_THROWS_WITH_AS(read(text), doctest::Contains(part), job_error); };
-  says(R"({"model": "auto", "batch": {"sequence": 4096}})", "model cannot be \"auto\"; what can: hardware.nodes, hardware.gpus_per_node, parallel.tensor");
+  says(R"({"model": "auto", "batch": {"sequence": 4096}})", "model cannot be \"auto\"; what can: hardware.nodes, hardware.gpus_per_node, rollout.placement, parallel.tensor");
   says(R"({"model": "llama-3.1-8b", "batch": {"sequence": "auto"}})", "batch.sequence cannot be \"auto\"");
   says(R"({"model": "llama-3.1-8b", "batch": {"sequence": 4096, "micro": "auto"}})", "batch.global is required");
   says(R"({"model": "llama-3.1-8b", "batch": {"sequence": 4096, "micro": "auto", "accumulation": 2, "global": 8}})", "open together or not at all");

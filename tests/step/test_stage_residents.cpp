@@ -178,9 +178,10 @@ TEST_CASE("what a stage of Megatron's holds all along, module by module") {
     try {
       for (const auto& rank : estimate_all(j)) {
         CAPTURE(rank.pipeline_stage);
-        for (const auto& [of, size] : expected(j, rank.pipeline_stage)) {
+        for (const auto& entry : expected(j, rank.pipeline_stage)) {
+          const auto of = entry.first;
           CAPTURE(static_cast<int>(of));
-          CHECK(rank.at_phase[static_cast<std::size_t>(phase::save)][of].count() == size);
+          CHECK(rank.at_phase[static_cast<std::size_t>(phase::save)][of].count() == entry.second);
         }
         ++seen;
       }
