@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/counted/audio_more.hpp>
+#include <headroom/io/counted/language.hpp>
 #include <headroom/io/counted/sight.hpp>
 #include <headroom/io/counted/sight_last.hpp>
 #include <headroom/io/counted/speech_models.hpp>

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <headroom/io/launchers/import_megatron.hpp>
+#include <headroom/io/launchers/training_program.hpp>
 
 namespace headroom::io {
 

@@ -13,6 +13,8 @@
 #include <headroom/io/launchers/verl_keys.hpp>
 #include <headroom/io/launchers/verl_megatron.hpp>
 
+#include <deque>
+
 namespace headroom::io {
 
 namespace detail {

@@ -5,6 +5,7 @@
 
 #include <headroom/io/launchers/largest_images.hpp>
 #include <headroom/io/launchers/named_values.hpp>
+#include <headroom/io/launchers/trainer_adapters.hpp>
 
 namespace headroom::io::detail {
 

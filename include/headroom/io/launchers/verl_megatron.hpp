@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/launchers/import_megatron.hpp>
+#include <headroom/io/launchers/largest_images.hpp>
 
 #include <map>
 
