@@ -145,6 +145,44 @@ void describe(Keys& k, vision_shape& v) {
   }
 }
 
+/// What few shapes have: heads of other kinds, towers beside the stack, and how layers differ from Llama's.
+template <class Keys>
+void describe_traits(Keys& k, shape& m) {
+  k.whole("mtp_layers", m.mtp_layers);
+  k.word("head", m.head);
+  k.flag("pooler", m.pooler);
+  k.flag("bidirectional", m.bidirectional);
+  k.flag("norm_after", m.norm_after);
+  k.flag("no_final_norm", m.no_final_norm);
+  k.flag("embedding_norm", m.embedding_norm);
+  k.flag("attention_sinks", m.attention_sinks);
+  k.flag("sinks_scale", m.sinks_scale);
+  k.flag("fixed_sinks", m.fixed_sinks);
+  k.flag("gated_attention", m.gated_attention);
+  k.flag("fp32_residual", m.fp32_residual);
+  k.flag("norm_offset", m.norm_offset);
+  k.flag("fp32_norm", m.fp32_norm);
+  k.flag("norm_power", m.norm_power);
+  k.flag("value_norm", m.value_norm);
+  k.flag("contact_head", m.contact_head);
+  k.flag("sub_norms", m.sub_norms);
+  k.flag("normed_residual", m.normed_residual);
+  k.flag("scaled_queries", m.scaled_queries);
+  k.flag("narrow_embedding", m.narrow_embedding);
+  k.flag("transformed_classes", m.transformed_classes);
+  k.flag("down_bias", m.down_bias);
+  k.flag("layer_biases", m.layer_biases);
+  k.flag("no_key_bias", m.no_key_bias);
+  k.whole("classes", m.classes);
+  k.whole("embedding_dim", m.embedding_dim);
+  k.whole("position_offset", m.position_offset);
+  k.whole("token_types", m.token_types);
+  k.flag("frozen_positions", m.frozen_positions);
+  k.whole("relative_buckets", m.relative_buckets);
+  k.nested("encoder", m.encoder);
+  k.nested("vision", m.vision);
+}
+
 template <class Keys>
 void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.text("name", m.label);
@@ -191,39 +229,7 @@ void describe(Keys& k, shape& m, std::span<const std::string_view> own = {}) {
   k.nested("altup", m.altup);
   describe_pattern(k, m.pattern, m.layers, own);
   k.nested("ssm", m.ssm);
-  k.whole("mtp_layers", m.mtp_layers);
-  k.word("head", m.head);
-  k.flag("pooler", m.pooler);
-  k.flag("bidirectional", m.bidirectional);
-  k.flag("norm_after", m.norm_after);
-  k.flag("no_final_norm", m.no_final_norm);
-  k.flag("embedding_norm", m.embedding_norm);
-  k.flag("attention_sinks", m.attention_sinks);
-  k.flag("sinks_scale", m.sinks_scale);
-  k.flag("fixed_sinks", m.fixed_sinks);
-  k.flag("gated_attention", m.gated_attention);
-  k.flag("fp32_residual", m.fp32_residual);
-  k.flag("norm_offset", m.norm_offset);
-  k.flag("fp32_norm", m.fp32_norm);
-  k.flag("norm_power", m.norm_power);
-  k.flag("value_norm", m.value_norm);
-  k.flag("contact_head", m.contact_head);
-  k.flag("sub_norms", m.sub_norms);
-  k.flag("normed_residual", m.normed_residual);
-  k.flag("scaled_queries", m.scaled_queries);
-  k.flag("narrow_embedding", m.narrow_embedding);
-  k.flag("transformed_classes", m.transformed_classes);
-  k.flag("down_bias", m.down_bias);
-  k.flag("layer_biases", m.layer_biases);
-  k.flag("no_key_bias", m.no_key_bias);
-  k.whole("classes", m.classes);
-  k.whole("embedding_dim", m.embedding_dim);
-  k.whole("position_offset", m.position_offset);
-  k.whole("token_types", m.token_types);
-  k.flag("frozen_positions", m.frozen_positions);
-  k.whole("relative_buckets", m.relative_buckets);
-  k.nested("encoder", m.encoder);
-  k.nested("vision", m.vision);
+  describe_traits(k, m);
 }
 
 }  // namespace headroom::io
