@@ -45,6 +45,11 @@ TEST_CASE("a RayJob's machines are its pods with GPUs") {
   CHECK(holds(why(ray_job(verl(4), 2)), "ray.yaml:5: 2 machines are asked for, and its command trains on 4 nodes (ray.yaml:5): one of the two must change"));
   CHECK(why(ray_job(verl(4), 2, {}, "        numOfHosts: 2\n")).empty());
   CHECK(holds(why(ray_job(verl(3), 2, {}, "        maxReplicas: 4\n")), "2 machines are asked for"));  // nobody scales it
+  auto scaled = ray_job(verl(3), 2, {}, "        maxReplicas: 4\n");
+  scaled.said += "    enableInTreeAutoscaling: true\n";
+  CHECK(why(scaled).empty());
+  scaled.said.replace(scaled.said.find("maxReplicas: 4"), 14, "maxReplicas: 2");
+  CHECK(holds(why(scaled), "2 machines are asked for"));
   CHECK(why(ray_job(verl(3), 2, {}, "        maxReplicas: 4\n", "        rayStartParams: {dashboard-host: 0.0.0.0}\n")).empty());  // the head has GPUs, too
   CHECK(holds(why(ray_job(verl(3), 2, {}, {}, "        rayStartParams: {num-gpus: \"0\"}\n")), "2 machines are asked for"));  // … which Ray is told not to use
   CHECK(holds(why({"ray.yaml", "apiVersion: ray.io/v1\nkind: RayJob\nspec:\n  entrypoint: python a.py\n  clusterSelector: {ray.io/cluster: a}\n"}), "runs on a cluster of another object (clusterSelector)"));
