@@ -118,7 +118,7 @@ TEST_CASE("layers are dense or sparse exactly once, whatever the rule") {
             int as_sparse = 0;
             for (const auto& w : weights_of(m)) {
               bool here = false;
-              for (std::int64_t k = 0; k < w.layers.count; ++k) here = here || w.layers.first + k * w.layers.stride == i;
+              for (std::int64_t k = 0; k < w.layers.count; ++k) here = here || w.layers.at(k) == i;
               if (here && w.role == module::up_proj) ++as_dense;
               if (here && w.role == module::experts_up) ++as_sparse;
             }

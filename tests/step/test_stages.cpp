@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <random>
+#include <vector>
 
 namespace test_stages {
 
@@ -60,6 +62,29 @@ TEST_CASE("layers of a weight in a chunk are those that are in both, one by one"
             const auto counted = detail::layers_within(span, {.index = 0, .first = from, .count = width});
             REQUIRE_MESSAGE(counted == both, first, " ", count, " ", stride, " ", from, " ", width);
           }
+}
+
+TEST_CASE("layers that do not stand evenly are found, counted and cut as a list of them is") {
+  std::mt19937_64 draw{20'261};
+  for (int round = 0; round < 200; ++round) {
+    const auto layers = std::uniform_int_distribution<std::int64_t>{1, layer_span::most_irregular}(draw);
+    std::vector<std::int64_t> listed;
+    layer_span span;
+    for (std::int64_t i = 0; i < layers; ++i)
+      if (draw() % 3 == 0) listed.push_back(i), span.add_irregular(i);
+    if (listed.empty()) continue;
+    REQUIRE(span.count == static_cast<std::int64_t>(listed.size()));
+    REQUIRE(span.first == listed.front());
+    for (std::size_t n = 0; n < listed.size(); ++n) REQUIRE(span.at(static_cast<std::int64_t>(n)) == listed[n]);
+    for (std::int64_t from = 0; from <= layers + 1; ++from) {
+      REQUIRE(span.has(from) == std::binary_search(listed.begin(), listed.end(), from));
+      REQUIRE(span.below(from) == std::lower_bound(listed.begin(), listed.end(), from) - listed.begin());
+      const auto cut = span.within(from, from + 17);
+      const auto begin = std::lower_bound(listed.begin(), listed.end(), from), end = std::lower_bound(listed.begin(), listed.end(), from + 17);
+      REQUIRE(cut.count == end - begin);
+      for (auto one = begin; one != end; ++one) REQUIRE(cut.at(one - begin) == *one);
+    }
+  }
 }
 
 // Qi et al. 2023, table 1: the weight-gradient pass of a layer holds 32·s·b·h (the inputs of its four matrices, 2 + 2 + 2 + 8, and

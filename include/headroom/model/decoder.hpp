@@ -166,8 +166,10 @@ template <class AddOwn>
 constexpr void add_layers(inventory& list, const shape& m, const AddOwn& add_own) {
   if (m.layers <= 0) return;
   const auto begin = list.size;
-  for (auto i = 0; i < mixer_kinds; ++i)
-    for (const auto& span : spans_of(m, static_cast<mixer_kind>(i))) add_mixer(list, m, static_cast<mixer_kind>(i), {span, 1, nullptr});
+  for (auto i = 0; i < mixer_kinds; ++i) {
+    const auto kind = static_cast<mixer_kind>(i);
+    each_span(m, kind, [&](const layer_span& at) { add_mixer(list, m, kind, {at, 1, nullptr}); });
+  }
   const auto norms = [&](const layer_span& at, std::int64_t each) {
     list.add({.role = module::norm, .rows = m.hidden, .layers = at, .per_layer = each * norm_vectors(m)});
   };
@@ -175,20 +177,21 @@ constexpr void add_layers(inventory& list, const shape& m, const AddOwn& add_own
     norms({0, m.layers, 1}, norms_per_layer(m));
   } else {
     for (const auto each : {norms_per_layer(m), std::int64_t{1}})
-      for (const auto& span : spans_where(m, [&](std::int64_t i) { return norms_of(m, m.kind_of(i)) == each; })) norms(span, each);
+      each_span_where(m, [&](std::int64_t i) { return norms_of(m, m.kind_of(i)) == each; }, [&](const layer_span& at) { norms(at, each); });
   }
-  for (const auto& span : spans_of(m, feed_forward_kind::dense)) add_mlp(list, m, {span, 1, nullptr}, m.ffn);
-  if (m.pattern.given())
-    for (const auto& span : spans_of(m, feed_forward_kind::wide)) add_mlp(list, m, {span, 1, nullptr}, widened(m).ffn);
-  if (m.altup.streams > 0)
-    for (const auto& span : spans_of(m, feed_forward_kind::cut)) add_mlp(list, m, {span, 1, nullptr}, m.ffn);
-  for (const auto& span : spans_of(m, feed_forward_kind::experts)) add_experts(list, m, {span, 1, nullptr});
+  const auto dense = [&](feed_forward_kind kind, std::int64_t width) {
+    each_span(m, kind, [&](const layer_span& at) { add_mlp(list, m, {at, 1, nullptr}, width); });
+  };
+  dense(feed_forward_kind::dense, m.ffn);
+  if (m.pattern.given()) dense(feed_forward_kind::wide, widened(m).ffn);
+  if (m.altup.streams > 0) dense(feed_forward_kind::cut, m.ffn);
+  each_span(m, feed_forward_kind::experts, [&](const layer_span& at) { add_experts(list, m, {at, 1, nullptr}); });
   add_layer_inputs(list, m);
   add_altup(list, m);
   if (!m.pattern.names_own()) return;
   for (std::size_t i = 0; i < layer_pattern::most_own && !m.pattern.own[i].empty(); ++i) {
     const auto kind = static_cast<mixer_kind>(static_cast<std::size_t>(mixer_kind::own) + i);
-    for (const auto& span : spans_of(m, kind)) add_own(list, kind, span, begin);
+    each_span(m, kind, [&](const layer_span& at) { add_own(list, kind, at, begin); });
   }
 }
 

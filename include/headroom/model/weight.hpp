@@ -5,6 +5,7 @@
 #include <headroom/model/shape.hpp>
 #include <headroom/units/quantity.hpp>
 
+#include <bit>
 #include <type_traits>
 
 namespace headroom {
@@ -35,14 +36,53 @@ inline constexpr int module_count = static_cast<int>(module::other) + 1;
 /// How tensor (or expert) parallelism may divide a weight.
 enum class split_axis : std::uint8_t { none, rows, columns, vocabulary };
 
-/// The layers of the main stack that hold a weight: first, first + stride, … `count` of them. count 0: outside the stack.
+/// The layers of the main stack that hold a weight: first, first + stride, … `count` of them. Where they do not stand evenly, stride is 0 and
+/// `irregular` names them, a bit each; first is the lowest. count 0: outside the stack.
 struct layer_span {
+  static constexpr std::int64_t most_irregular = 128;
   std::int64_t first{};
   std::int64_t count{};
   std::int64_t stride{1};
+  std::uint64_t irregular[2]{};
+
+  /// One more layer, above those that are there; below most_irregular.
+  constexpr void add_irregular(std::int64_t layer) {
+    if (count++ == 0) first = layer, stride = 0;
+    irregular[layer / 64] |= std::uint64_t{1} << layer % 64;
+  }
+  /// How many of them lie below a layer.
+  [[nodiscard]] constexpr std::int64_t below(std::int64_t layer) const {
+    if (layer <= first || count == 0) return 0;
+    if (stride == 0) {
+      if (layer >= most_irregular) return count;
+      const auto part = irregular[layer / 64] & ((std::uint64_t{1} << layer % 64) - 1);
+      return (layer < 64 ? 0 : std::popcount(irregular[0])) + std::popcount(part);
+    }
+    const auto n = stride == 1 ? layer - first : checked::ceil_div(layer - first, stride);
+    return n < count ? n : count;
+  }
   [[nodiscard]] constexpr bool has(std::int64_t layer) const {
+    if (stride == 0) return layer >= first && layer < most_irregular && (irregular[layer / 64] >> layer % 64 & 1) != 0;
     const auto behind = layer - first;
     return behind >= 0 && behind % stride == 0 && behind / stride < count;
+  }
+  /// The n-th of them, of `count`.
+  [[nodiscard]] constexpr std::int64_t at(std::int64_t n) const {
+    if (stride > 0) return first + n * stride;
+    auto word = irregular[0];
+    const std::int64_t low = std::popcount(word), base = n < low ? 0 : 64;
+    if (n >= low) word = irregular[1], n -= low;
+    for (; n > 0; --n) word &= word - 1;
+    return base + std::countr_zero(word);
+  }
+  /// Those in layers [begin, end).
+  [[nodiscard]] constexpr layer_span within(std::int64_t begin, std::int64_t end) const {
+    const auto before = below(begin), here = below(end) - before;
+    if (here <= 0) return {first, 0, stride};
+    if (stride > 0) return {at(before), here, stride};
+    layer_span r;
+    for (std::int64_t n = 0; n < here; ++n) r.add_irregular(at(before + n));
+    return r;
   }
   friend constexpr bool operator==(const layer_span&, const layer_span&) = default;
 };
@@ -66,9 +106,9 @@ struct weight {
   [[nodiscard]] constexpr bool vector() const { return columns == 1; }
 };
 
-/// Up to 96 kinds of weight. Trivially copyable, 7 KiB.
+/// Up to 80 kinds of weight. Trivially copyable, 6 KiB.
 struct inventory {
-  static constexpr int capacity = 96;
+  static constexpr int capacity = 80;
   union {
     weight entries[capacity];
     char nothing;
@@ -76,7 +116,7 @@ struct inventory {
   int size{};
 
   constexpr inventory() : entries{} {}
-  /// An empty list to fill. Filling 7 KiB with initial values would cost three times what building a model's list does,
+  /// An empty list to fill. Filling 6 KiB with initial values would cost three times what building a model's list does,
   /// so at run time entries past `size` are left alone; a constant expression has no room for indeterminate parts.
   static constexpr inventory blank() {
     if (std::is_constant_evaluated()) return inventory{};
@@ -86,7 +126,7 @@ struct inventory {
   /// Absent parts have a size or a count of zero and are not listed.
   constexpr void add(weight w) {
     if (w.rows <= 0 || w.columns <= 0 || w.per_layer <= 0) return;
-    if (size == capacity) refuse("headroom: an inventory holds at most 96 kinds of weight tensor; join those of equal shape", size);
+    if (size == capacity) refuse("headroom: an inventory holds at most 80 kinds of weight tensor; join those of equal shape", size);
     weight& to = entries[size++];  // member by member: g++ then keeps `w` in registers
     to.role = w.role, to.rows = w.rows, to.columns = w.columns, to.layers = w.layers, to.per_layer = w.per_layer;
     to.split = w.split, to.linear = w.linear, to.expert = w.expert, to.frozen = w.frozen;

@@ -82,7 +82,7 @@ class stage_tensors {
     cut.for_each(stage, [&](const layer_chunk& c) {
       for (std::int64_t i = 0; i < c.count; ++i)
         for (const auto& w : *list_) {
-          const auto n = w.layers.count > 0 && w.layers.has(c.first + i) ? adapter_elements(*job_, w) : 0;
+          const auto n = w.layers.has(c.first + i) ? adapter_elements(*job_, w) : 0;
           const auto copies = w.expert ? w.per_layer / job_->source->parallel.expert : w.per_layer;
           if (n > 0) all_.insert(all_.end(), static_cast<std::size_t>(copies), {.elements = n, .expert = w.expert, .chunk = c.index, .adapter = true});
         }
@@ -92,8 +92,7 @@ class stage_tensors {
   void add_layer(std::int64_t layer) {
     groups_.clear();
     for (const auto& w : *list_) {
-      const auto past = layer - w.layers.first;
-      if (w.layers.count == 0 || past < 0 || past % w.layers.stride != 0 || past / w.layers.stride >= w.layers.count) continue;
+      if (!w.layers.has(layer)) continue;
       const auto with = job_->model.latent() && w.role == module::k_proj ? w.role : made_with(w.role);
       const auto same = [&](const group& g) { return g.role == with && g.vector == w.vector(); };
       const auto found = with == w.role ? groups_.end() : std::find_if(groups_.begin(), groups_.end(), same);

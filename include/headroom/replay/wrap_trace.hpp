@@ -13,11 +13,6 @@ namespace headroom {
 
 namespace detail {
 
-constexpr bool within(const layer_span& span, std::int64_t layer) {
-  const auto behind = layer - span.first;
-  return behind >= 0 && behind % span.stride == 0 && behind / span.stride < span.count;
-}
-
 /// Each weight is quantised on the GPU and leaves its statistics there (bitsandbytes functional.py quantize_4bit); then the cache is emptied
 /// (fsdp_qlora train.py, load_and_quantize, fsdp_main).
 inline void quantise_weights(tensor_memory& m, caching_allocator& a, const settled_job& s, const inventory& list) {
@@ -100,7 +95,7 @@ inline void wrap_units(tensor_memory& m, const settled_job& s, const inventory& 
   for (std::int64_t layer = 0; layer < s.model.layers; ++layer) {
     std::vector<bytes> unit, norms;  // a decoder layer of transformers names its norms last
     for (const auto& w : list) {
-      if (!within(w.layers, layer)) continue;
+      if (!w.layers.has(layer)) continue;
       for (std::int64_t i = 0; i < w.per_layer; ++i) (w.role == module::norm ? norms : unit).push_back(size_of(w));
       if (!w.linear || w.vector() || !s.layer.adapts(w.role)) continue;
       for (const auto elements : {checked::mul(j.adapter.rank, w.columns), checked::mul(w.rows, j.adapter.rank)}) {

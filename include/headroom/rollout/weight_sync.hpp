@@ -30,12 +30,7 @@ namespace detail {
 constexpr parameters in_layers(const inventory& list, std::int64_t first, std::int64_t end) {
   parameters sum{0};
   for (const auto& w : list) {
-    if (w.layers.count == 0) continue;
-    std::int64_t n = 0;
-    for (std::int64_t i = 0; i < w.layers.count; ++i) {
-      const auto at = w.layers.first + i * w.layers.stride;
-      n += at >= first && at < end ? 1 : 0;
-    }
+    const auto n = w.layers.below(end) - w.layers.below(first);
     sum += parameters{checked::mul(checked::mul(w.elements(), w.per_layer), n)};
   }
   return sum;

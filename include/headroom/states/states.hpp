@@ -20,7 +20,7 @@ constexpr std::int64_t trained_copies(const job& j, const module_set& outside, c
   if (j.trainable.all() || w.layers.count == 0) return outside.has(w.role) ? all : 0;
   std::int64_t copies = 0;
   for (std::int64_t i = 0; i < w.layers.count; ++i) {
-    const auto layer = w.layers.first + i * w.layers.stride;
+    const auto layer = w.layers.at(i);
     std::int64_t here = j.adapter.modules_to_save.has(w.role) ? w.per_layer : 0;
     for (std::int32_t k = 0; k < j.trainable.size; ++k) {
       const auto& s = j.trainable.list[k];

@@ -19,14 +19,8 @@ constexpr inventory weights_of_slice(const inventory& list, const model_slice& h
       if (in_front ? here.embedding : here.head) r.add(w);
       continue;
     }
-    const auto below = [&](std::int64_t layer) {  // of the weight's layers
-      const auto n = layer <= w.layers.first ? 0 : checked::ceil_div(layer - w.layers.first, w.layers.stride);
-      return n < w.layers.count ? n : w.layers.count;
-    };
-    const auto before = below(here.first), count = below(here.end()) - before;
-    if (count == 0) continue;
-    w.layers = {w.layers.first + before * w.layers.stride, count, w.layers.stride};
-    r.add(w);
+    w.layers = w.layers.within(here.first, here.end());
+    if (w.layers.count > 0) r.add(w);
   }
   return r;
 }

@@ -40,13 +40,9 @@ constexpr stage_weights trained_of(const settled_job& s, const stage_weights& w)
 /// A vector, an embedding or a head. Learned positions are a matrix.
 constexpr bool plain(const weight& w) { return !w.expert && (w.vector() || w.role == module::embedding || w.role == module::head); }
 
-/// Layers first, first + stride, … of a weight's span that lie in a chunk.
+/// How many of a weight's layers lie in a chunk.
 constexpr std::int64_t layers_within(const layer_span& span, const layer_chunk& chunk) {
-  const auto before = [&](std::int64_t layer) {  // of the span's layers, those below `layer`
-    const auto n = layer <= span.first ? 0 : span.stride == 1 ? layer - span.first : checked::ceil_div(layer - span.first, span.stride);
-    return n < span.count ? n : span.count;
-  };
-  return before(chunk.first + chunk.count) - before(chunk.first);
+  return span.below(chunk.first + chunk.count) - span.below(chunk.first);
 }
 
 /// What one rank of any stage holds of the inventory: per layer of each span of layers, and outside the stack. Added up once for
