@@ -204,8 +204,26 @@ TEST_CASE("--set takes a word or a date as it is, and JSON") {
   CHECK(said("compile=true") == json_value{{"compile", true}});
   CHECK(said("adapter=null") == json_value{{"adapter", nullptr}});
   CHECK(said("trainable=[1]") == json_value{{"trainable", {1}}});
+  CHECK(said("batch.images.width=640") == json_value{{"batch", {{"images", {{"width", 640}}}}}});
+  CHECK(said("model.vision.slices=3") == json_value{{"model", {{"vision", {{"slices", 3}}}}}});
   CHECK_THROWS_AS(said("trainable=[1"), job_error);
   CHECK_THROWS_AS(said("batch.micro="), job_error);
+}
+
+TEST_CASE("--set changes a part of what was said in one word, and keeps the word") {
+  const auto after = [](const std::string& first, const std::string& then) {
+    io::draft d;
+    io::say_key(d, first);
+    io::say_key(d, then);
+    return d.job;
+  };
+  CHECK(after("model=qwen3-4b", "model.vocab=152000") == json_value{{"model", {{"base", "qwen3-4b"}, {"vocab", 152000}}}});
+  CHECK(after("optimizer=adamw", "optimizer.in_backward=true") == json_value{{"optimizer", {{"name", "adamw"}, {"in_backward", true}}}});
+  CHECK(after("framework=hf-trainer", "framework.version=2025-04") == json_value{{"framework", {{"name", "hf-trainer"}, {"version", "2025-04"}}}});
+  CHECK(after("recompute=selective", "recompute.layers=2") == json_value{{"recompute", {{"mode", "selective"}, {"layers", 2}}}});
+  CHECK(after("hardware.gpu=h100-sxm-80gb", "hardware.gpu.memory_gib=60") == json_value{{"hardware", {{"gpu", {{"name", "h100-sxm-80gb"}, {"memory_gib", 60}}}}}});
+  CHECK_THROWS_WITH_AS(after("sharding=zero3", "sharding.overlap_comm=true"),
+                       "headroom: --set sharding.overlap_comm: sharding is \"zero3\", one word, of which no part can be changed: give it whole, sharding={...}", job_error);
 }
 
 TEST_CASE("attention kernels of the hub are those of their packages") {

@@ -19,11 +19,15 @@ inline void say_key(draft& d, const std::string& said) {
   const bool word = !begins_json && !json_value::accept(text);  // a name, a date
   const bool version = key == "framework.version" || key == "environment.torch" || key == "environment.trl" || key == "environment.transformers";  // 2.10 is no number
   const auto value = word || (version && !begins_json) ? json_value(text) : parse_json(text, "--set " + key);
-  const auto dot = key.find('.');
-  if (dot == std::string::npos)
-    d.replace(key, value, "--set " + key);
-  else
-    d.say({key.substr(0, dot), key.substr(dot + 1)}, value, "--set " + key);
+  if (key.find('.') == std::string::npos) return d.replace(key, value, "--set " + key);
+  std::vector<std::string_view> path;
+  for (std::string_view rest = key;;) {
+    const auto dot = rest.find('.');
+    path.push_back(rest.substr(0, dot));
+    if (dot == std::string_view::npos) break;
+    rest.remove_prefix(dot + 1);
+  }
+  d.say(path, value, "--set " + key);
 }
 
 /// Adds what a file says; its path is for errors, and tells programs whose folders say what they are. Nothing but `text` is read.

@@ -9,6 +9,7 @@
 
 #include <initializer_list>
 #include <optional>
+#include <span>
 
 namespace headroom::io {
 
@@ -31,16 +32,19 @@ class draft {
   std::vector<std::string> notes;
 
   /// `value` for the key at `path`; an object is merged key by key. What is said later counts, and a note says so.
-  void say(std::initializer_list<std::string_view> path, json_value value, const std::string& place) {
+  /// Errors: job_error for a part of what is said in one word.
+  void say(std::span<const std::string_view> path, json_value value, const std::string& place) {
     std::string shown;
     auto* at = &job;
     for (const auto key : path) {
-      shown = joined(shown, key);
+      if (at->is_string()) *at = spelled_out(shown, *at, place);
       if (!at->is_object()) *at = json_value::object();
+      shown = joined(shown, key);
       at = &(*at)[std::string{key}];
     }
     put(*at, std::move(value), shown, place);
   }
+  void say(std::initializer_list<std::string_view> path, json_value value, const std::string& place) { say(std::span{path.begin(), path.size()}, std::move(value), place); }
   /// The same for what only makes sense whole.
   void replace(std::string_view key, json_value value, const std::string& place) {
     auto& at = job[std::string{key}];
@@ -253,6 +257,15 @@ class draft {
   void forget(const std::string& path) {
     for (auto it = places_.lower_bound(path + "."); it != places_.end() && it->first.starts_with(path + ".");) it = places_.erase(it);
   }
+  /// The object that a word stands for, so that a part of it can be said.
+  static json_value spelled_out(const std::string& path, const json_value& word, const std::string& place) {
+    constexpr std::pair<std::string_view, const char*> first[] = {
+        {"model", "base"}, {"framework", "name"}, {"optimizer", "name"}, {"hardware.gpu", "name"}, {"objective", "kind"}, {"recompute", "mode"}};
+    for (const auto& [key, part] : first)
+      if (key == path) return {{part, word}};
+    fail("headroom: " + place + ": " + path + " is " + word.dump() + ", one word, of which no part can be changed: give it whole, " + path + "={...}");
+  }
+
   void put(json_value& at, json_value value, const std::string& path, const std::string& place) {
     if (value.is_object() && at.is_object()) {
       for (auto& [key, inner] : value.items()) put(at[key], inner, joined(path, key), place);
