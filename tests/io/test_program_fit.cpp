@@ -41,6 +41,16 @@ TEST_CASE("its numbers are solve's, of the job that it writes") {
   }
 }
 
+TEST_CASE("a model that sees is asked for its images, and has an answer with them and without") {
+  const scratch at;
+  const std::string asked = "fit Qwen/Qwen3-VL-4B-Instruct --lora --gpu rtx-4090 --json";
+  CHECK(holds(at.run(asked).err, "batch.images must say how large the images are"));
+  const auto longest = [&](const std::string& more) { return answer_of(at.run(asked + more))["longest_sequence"]["predicted"].get<std::int64_t>(); };
+  const auto seen = longest(" --set batch.images.width=1024 --set batch.images.height=1024");
+  CHECK(seen > 1024);  // as many tokens as an image of 64 x 64 patches has
+  CHECK(longest(" --set batch.images.none=true") >= seen);
+}
+
 TEST_CASE("QLoRA of Llama-3.1-8B: the longest that ran lies between what is sure and what is predicted") {
   // unslothai/unsloth README.md, "Context length benchmarks", Hugging Face + FlashAttention-2: rank 32 on all linear layers, batch 1, padded to one length.
   const scratch at;

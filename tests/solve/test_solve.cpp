@@ -82,6 +82,25 @@ TEST_CASE("every key: what trying each value finds, and the next one does not fi
   }
 }
 
+TEST_CASE("a sequence holds its images: no shorter one is tried") {
+  job j{.model = models::qwen3_vl_4b, .hardware = {.gpu = gpus::a100_sxm_80gb}, .framework = frameworks::hf_trainer, .batch = {.micro = 1, .sequence = 64}, .recompute = recompute::full};
+  j.adapter = {.kind = adapter_kind::lora, .rank = 8, .targets = all_linear};
+  j.batch.images = {.count = 2, .width = 640, .height = 512};  // patches of 16 pixels, four of them a token: 2 x 20 x 16
+  CHECK_THROWS_AS((void)estimate(j), job_error);
+  const auto s = solve(j, unknowns::sequence);
+  REQUIRE(s.found);
+  CHECK(s.value > 640);
+  CHECK(fits(s.job));
+  CHECK_FALSE(fits(next_of(s, unknowns::sequence)));
+  j.batch.sequence = 640;
+  j.hardware.taken = j.hardware.accelerator().memory - estimate(j).device() - 8_GiB / 1024;  // room for little more than the images
+  const auto least = solve(j, unknowns::sequence);
+  CHECK(least.value >= 640);
+  CHECK(least.value < 700);
+  j.hardware.taken += 1_GiB;
+  CHECK(solve(j, unknowns::sequence).value == 0);
+}
+
 TEST_CASE("nodes come in multiples of what the degrees take") {
   job j = llama;
   j.framework = frameworks::megatron;

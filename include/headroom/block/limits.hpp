@@ -94,7 +94,7 @@ constexpr objection check_tower_layers(const job& j, const No& no) {
   const bool pools = v.projector == projector_kind::pooled_linear;
   if (pools != (v.kind == vision_kind::gemma4) || pools != (v.tokens > 0) || (pools && v.image_height < 1))
     return no("headroom: model.vision.tokens, kind \"gemma4\" and projector \"pooled-linear\" go together by this version, with an image_height; tokens", v.tokens);
-  if (v.patch < 1 || v.image < v.patch) return no("headroom: batch.images must say how large the images are, as {\"width\", \"height\"}, or model.vision.image, in pixels; an image's edge must be a patch's at least, and is", v.image);
+  if (v.patch < 1 || v.image < v.patch) return no("headroom: batch.images must say how large the images are, {\"width\", \"height\"} in pixels, or that samples are text alone, {\"none\": true}; an image's edge must be a patch's at least, and is", v.image);
   if (v.merge > 1 && v.image / v.patch % v.merge != 0) return no("headroom: model.vision.image / patch must be a multiple of model.vision.merge; image", v.image);
   if (v.image_height > 0 && (v.image_height < v.patch || v.image_height / v.patch % v.merge != 0 || v.projector == projector_kind::resampler))
     return no("headroom: model.vision.image_height / patch must be a multiple of model.vision.merge, and at least 1, without a resampler; image_height", v.image_height);

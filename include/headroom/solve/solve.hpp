@@ -35,6 +35,14 @@ constexpr std::int64_t smallest_cluster(const job& j) {
   return least;
 }
 
+/// Tokens that a sample's images take of its sequence; 1 where none are given.
+constexpr std::int64_t tokens_of_images(const job& j) {
+  const auto v = seen(j.model.vision, j.batch.images);
+  if (!j.batch.images.given() || v.newline || v.patch < 1 || v.image < v.patch) return 1;
+  const auto tokens = image_tokens(v);
+  return tokens > 1 ? tokens : 1;
+}
+
 constexpr void set_gpus(job& j, std::int64_t nodes, std::int64_t each) {
   if (j.hardware.kinds() > 1) refuse("headroom: the GPUs of a mixed cluster are counted by kind and cannot be solved for; name one kind. Kinds", static_cast<std::int64_t>(j.hardware.kinds()));
   j.hardware.nodes = nodes;
@@ -57,7 +65,8 @@ inline constexpr unknown sequence{
       return checked::mul(context, tensor, context > 1 && tensor % 2 != 0 ? 2 : 1);  // a piece from either end for each rank of context
     },
     [](const job& j) -> std::int64_t { return j.model.position == position_kind::learned && j.model.max_positions > 0 ? j.model.max_positions : 1 << 28; },
-    [](job& j, std::int64_t n) { j.batch.sequence = n; }};
+    [](job& j, std::int64_t n) { j.batch.sequence = n; },
+    [](const job& j) -> std::int64_t { return detail::tokens_of_images(j); }};
 /// Stages of equal depth.
 inline constexpr unknown layers{
     "model.layers", false, [](const job& j) -> std::int64_t { return checked::mul(j.parallel.pipeline, j.parallel.virtual_pipeline); },
@@ -174,7 +183,7 @@ struct solution {
 template <class Fits>
 constexpr solution solve(const job& given, const unknown& u, Fits fits) {
   solution s{.step = u.step(given), .job = given};
-  const auto last = u.most(given) / s.step, first = u.first == nullptr ? 1 : u.first(given) / s.step;
+  const auto last = u.most(given) / s.step, first = u.first == nullptr ? 1 : checked::ceil_div(u.first(given), s.step);
   if (last < 1) refuse("headroom: there is no value to try: parallelism divides the key into parts larger than its range; step", s.step);
   const auto holds = [&](std::int64_t n) {
     u.set(s.job, n * s.step);
