@@ -67,13 +67,14 @@ TEST_CASE("the lengths of a histogram are those of its samples, one by one") {
   CHECK(normal.of_a_token(500) == doctest::Approx(500));
 }
 
-// ms-swift swift/megatron/trainers (dpo, kto, and of the present release grpo, reward, embedding, reranker trainers, a classifier's head); verl/workers/megatron_workers.py.
+// ms-swift swift/megatron/trainers (dpo, kto, and of the present release grpo, reward, embedding, reranker trainers, a classifier's head); verl/workers/megatron_workers.py;
+// nemo_rl/algorithms/{sft,dpo,grpo}.py over nemo_rl/models/policy/workers/megatron_policy_worker.py.
 TEST_CASE("which trainer runs which method over Megatron's layers") {
   using enum method_code;
   using kind = objective_kind;
   const std::set<std::pair<method_code, kind>> runs = {
       {ms_swift_megatron, kind::dpo}, {ms_swift_megatron, kind::kto}, {ms_swift_megatron, kind::reward}, {ms_swift_megatron, kind::classification}, {ms_swift_megatron, kind::embedding}, {ms_swift_megatron, kind::grpo},
-      {ms_swift_megatron_3_12, kind::dpo}, {ms_swift_megatron_3_12, kind::kto}, {ms_swift_megatron_3_8, kind::dpo}, {ms_swift_megatron_3_8, kind::kto}, {verl, kind::grpo}, {verl, kind::rloo}};
+      {ms_swift_megatron_3_12, kind::dpo}, {ms_swift_megatron_3_12, kind::kto}, {ms_swift_megatron_3_8, kind::dpo}, {ms_swift_megatron_3_8, kind::kto}, {verl, kind::grpo}, {verl, kind::rloo}, {nemo_rl, kind::sft}, {nemo_rl, kind::dpo}, {nemo_rl, kind::grpo}};
   for (int code = 0; code <= static_cast<int>(medicalgpt); ++code)
     for (int of = 0; of <= static_cast<int>(kind::rloo); ++of) {
       CAPTURE(code);

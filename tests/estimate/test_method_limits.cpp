@@ -294,7 +294,7 @@ TEST_CASE("reward models and critics are PPO's, each trainer's in its own way") 
 
 TEST_CASE("whose methods are walked, over which trainers and models") {
   check_all(preference(), {
-      {"objective.trainer's code", [](job& j) { j.objective.code = method_code::nemo_rl; }},
+      {"DTensor workers", [](job& j) { j.objective.code = method_code::nemo_rl; }},
       {"framework must be hf-trainer or deepspeed", [](job& j) { j.framework = frameworks::libtorch; j.sharding = {}; }},
       {"as ms-swift runs them", [](job& j) { j.framework = frameworks::megatron; j.sharding = {}; }},
       {"framework must be hf-trainer or deepspeed", [](job& j) { j.framework = frameworks::llm_c; j.sharding = {}; }},
@@ -418,7 +418,7 @@ TEST_CASE("a rollout: who generates, with how much, beside whom") {
       {"rollout.format must be", [](job& j) { j.rollout.format = formats::fp8; }},
       {"NVIDIA's alone", [](job& j) { j.hardware.gpu = gpus::mi300x_192gb; }},
       {"too small", [](job& j) { j.rollout.share = memory_share::of(0.1); }},
-      {"are modelled as TRL, ms-swift, verl and OpenRLHF run them", [](job& j) { j.objective.code = method_code::nemo_rl; }},
+      {"are modelled as TRL, ms-swift, verl and OpenRLHF run them", [](job& j) { j.objective.code = method_code::slime; }},
       {"", [](job& j) { j.objective.code = method_code::trl_0_29; }},
       {"", [](job& j) { j.objective.code = method_code::trl_0_19; }},
       {"TRL's trainer puts nothing", [](job& j) { j.objective.code = method_code::trl_0_19; j.rollout.trainer_moves = {trainer_part::weights}; }},

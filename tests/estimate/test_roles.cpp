@@ -154,7 +154,7 @@ TEST_CASE("what a method cannot have is refused by name") {
   j.rollout.engine = engine_kind::vllm;
   says(j, "must be \"trainer\"");
   j = one_process();
-  j.objective.code = method_code::nemo_rl;
+  j.objective.code = method_code::slime;
   says(j, "objective.trainer");
   j = one_process();
   j.objective = {.kind = objective_kind::grpo, .code = method_code::trl, .reference = reference_way::none, .frozen = {.model = models::qwen2_5_0_5b}};

@@ -78,7 +78,7 @@ TEST_CASE("what contradicts itself or is not modelled is refused by name") {
   CHECK(says(refusal(R"("objective": {"kind": "dpo", "critic": "qwen3-0.6b"})"), "PPO's"));
   CHECK(says(refusal(R"("objective": {"kind": "dpo", "trainer": "verl"})"), "objective.trainer"));
   CHECK(says(refusal(R"("objective": {"kind": "kto", "trainer": "ms-swift-3.5"})"), "objective.trainer's code of this method"));
-  CHECK(says(refusal(R"("objective": {"kind": "reward", "trainer": "nemo-rl"})"), "objective.trainer's code of this method"));
+  CHECK(says(refusal(R"("objective": {"kind": "reward", "trainer": "nemo-rl"})"), "NeMo-RL's DTensor workers"));
   CHECK(says(refusal(R"("objective": {"kind": "dpo", "reference": "precomputed", "reference_parameters": "fp32"})"), "a reference that is a copy"));
   CHECK(says(refusal(R"("objective": {"kind": "dpo", "reference_parameters": "nf4"})"), "must be fp32, bf16 or fp16"));
   CHECK(says(refusal(R"("objective": "dpo", "loss": {"kind": "fused-linear"})"), "whole logits"));

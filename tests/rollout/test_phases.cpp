@@ -250,7 +250,7 @@ TEST_CASE("what decides is asked for, and what is not modelled is refused") {
   refused(with([](job& j) { j.rollout.generations = 7; }), "rollout.generations");
   refused(with([](job& j) { j.rollout.share = memory_share::of(0.18); }), "too small");
   refused(with([](job& j) { j.objective.kind = objective_kind::sft; }), "rollout is for methods");
-  refused(with([](job& j) { j.objective.code = method_code::nemo_rl; }), "are modelled as TRL, ms-swift, verl and OpenRLHF run them");
+  refused(with([](job& j) { j.objective.code = method_code::slime; }), "are modelled as TRL, ms-swift, verl and OpenRLHF run them");
   CHECK_FALSE(objection_to(with([](job& j) { j.objective.code = method_code::openrlhf; })));
   refused(with([](job& j) { j.objective.code = method_code::openrlhf; j.adapter = lora(j).adapter; }), "full training are modelled");
   refused(with([](job& j) { j.objective.code = method_code::openrlhf; j.sharding = {.kind = sharding_kind::fsdp1}; }), "run DeepSpeed's engines");

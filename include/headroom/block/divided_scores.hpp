@@ -1,6 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
-// Log-probabilities of labels as ms-swift's GRPO makes them of a rank's part of the logits. Source: modelscope/ms-swift 3602360a of 2026-08-22
-// swift/megatron/trainers/vocab_parallel_utils.py vocab_parallel_log_softmax and vocab_parallel_gather_logps, grpo_trainer.py forward_step.
+// Log-probabilities of labels of a rank's part of the logits that a model over Megatron's layers returns. Sources: modelscope/ms-swift 3602360a of
+// 2026-08-22 swift/megatron/trainers/vocab_parallel_utils.py vocab_parallel_log_softmax and vocab_parallel_gather_logps, grpo_trainer.py forward_step;
+// NVIDIA-NeMo/RL 7ea279ab of 2026-08-22 nemo_rl/distributed/model_utils.py DistributedLogprob, nemo_rl/models/megatron/train.py.
 #pragma once
 
 #include <headroom/block/megatron.hpp>
@@ -28,6 +29,20 @@ constexpr tensor divided_log_softmax(program& p, const scene& s, tensor x) {
   return all;
 }
 
+/// NeMo-RL's: a function of its own, in whose forward the differences from the largest logit stand beside their exponentials, then beside the
+/// log-probabilities, and these beside the probabilities, which are kept for backward; there the gradient is made beside them. The logits are named
+/// until the loss is there: by their fp32 form, or (defer_fp32_logits) by what the head made. Of samples in one row each goes through it by itself,
+/// which takes most where there is but one.
+constexpr tensor kept_probabilities(program& p, const scene& s, tensor logits) {
+  const bool late = s.loss.logits.bits == 16;
+  if (late) p.hold_in_forward(logits);
+  const auto wide = ops::cast(p, logits, 4);
+  if (!late) p.hold_in_forward(wide);
+  const auto probabilities = p.make(p.elements(wide), 4, row::logits), scores = p.make(s.tokens, 4), labels = p.make(s.tokens, 8);
+  p.step(wide.bit(), scores | probabilities | labels, {.saves = probabilities | labels, .forward_temporary = p.size(wide), .temporaries = row::logits});
+  return scores;
+}
+
 /// From the head's logits to a number for each token: rows are turned to batch first, which copies several; Float16Module makes them fp32; the
 /// temperature divides them where they lie; log-probabilities are gathered by label.
 constexpr tensor divided_scores(program& p, const scene& s, tensor logits) {
@@ -36,6 +51,7 @@ constexpr tensor divided_scores(program& p, const scene& s, tensor logits) {
     p.step(logits.bit(), turned.bit());
     logits = turned;
   }
+  if (s.scoring.saves_softmax) return kept_probabilities(p, s, logits);
   const auto wide = ops::cast(p, logits, 4), divided = p.view(wide, p.elements(wide));
   p.step(wide.bit(), divided.bit(), {.backward_temporary = p.size(wide), .temporaries = row::logits});
   p.hold_in_forward(divided);
@@ -47,5 +63,8 @@ constexpr tensor divided_scores(program& p, const scene& s, tensor logits) {
 /// What scores without a graph hold of logits of `width` at once: the model that is not wrapped returns them in its own format (utils.py
 /// compute_per_token_logps_fn): the logits, and their log-softmax; or with them the exponentials and a difference.
 constexpr bytes scores_alone(bytes logits, std::int64_t tensor) { return (tensor > 1 ? 4 : 2) * logits; }
+
+/// … NeMo-RL's: fp32 logits, the differences and their exponentials or log-probabilities; beside them the logits as the head made them, where those are named.
+constexpr bytes probabilities_alone(bytes logits, std::int64_t width, bool late) { return 3 * (4 * logits / width) + (late ? logits : bytes{0}); }
 
 }  // namespace headroom::megatron

@@ -52,6 +52,7 @@ struct method_loss {
   bool by_token{};                 ///< … and there token after token
   bool repads{};                   ///< texts of such a row are copied, each into a row of its own, before one position of each is read
   bool of_two_words{};             ///< a score is the difference of two words' logits
+  bool saves_softmax{};            ///< a function of the trainer's own keeps the probabilities of all words, in fp32, for its backward
   bool in_pieces{};                ///< a divergence is computed of 512 tokens at a time, of copies of both models' logits
   bool selects{};                  ///< … or of all tokens at once, of such copies
   bool divergence{};               ///< a divergence from the teacher's distribution instead of scores
@@ -126,9 +127,14 @@ constexpr method_loss loss_of(const objective& o, bool kernels) {
           .copies_by_verdict = o.kind == objective_kind::kto};
 }
 
-/// ms-swift's GRPO over Megatron's layers makes log-probabilities of the logits that the model returns, where its other methods there, and verl's,
-/// have the loss of each token from Megatron (block/divided_scores.hpp).
-constexpr bool scores_returned_logits(const objective& o) { return o.code == method_code::ms_swift_megatron && o.kind == objective_kind::grpo; }
+/// NeMo-RL's Megatron workers make log-probabilities of the logits that the model returns, whatever they train for.
+constexpr bool trains_by_nemo(const objective& o) {
+  return o.code == method_code::nemo_rl && (o.kind == objective_kind::sft || o.kind == objective_kind::dpo || o.kind == objective_kind::grpo);
+}
+
+/// … as ms-swift's GRPO over Megatron's layers does, where its other methods there, and verl's, have the loss of each token from Megatron
+/// (block/divided_scores.hpp).
+constexpr bool scores_returned_logits(const objective& o) { return trains_by_nemo(o) || (o.code == method_code::ms_swift_megatron && o.kind == objective_kind::grpo); }
 
 /// Whether a trainer's code of a method that generates is modelled.
 constexpr bool models_generating(const objective& o) {

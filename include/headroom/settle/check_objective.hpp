@@ -23,7 +23,7 @@ constexpr objection check_reference(const job& j, const No& no) {
     if (j.objective.kind != objective_kind::dpo || !(of_swift(code) || of_swift_megatron(code) || code == method_code::llama_factory))
       return no("headroom: objective.sft_weight is modelled of DPO as ms-swift and LLaMA-Factory run it; elsewhere leave it out");
   }
-  if (way == reference_way::swapped) return no("headroom: references that are swapped in from the host are not modelled by this version; objective.reference must be copy, adapter-off, precomputed or none");
+  if (way == reference_way::swapped && !(trains_by_nemo(j.objective) && j.framework.modules.megatron())) return no("headroom: references that are swapped in from the host are modelled as NeMo-RL's Megatron workers do it alone; objective.reference must be copy, adapter-off, precomputed or none");
   if (way == reference_way::adapter_off && !j.adapter.active()) return no("headroom: objective.reference \"adapter-off\" needs an adapter");
   if (j.objective.reference_format.set() && (way == reference_way::adapter_off || way == reference_way::precomputed || way == reference_way::none || (way == reference_way::unset && j.adapter.active())))
     return no("headroom: objective.reference_parameters is the format of a reference that is a copy; objective.reference must be copy");
@@ -130,6 +130,8 @@ constexpr objection check_method_step(const job& j, const No& no) {
 template <class No>
 constexpr objection check_objective(const job& j, const No& no) {
   const auto& o = j.objective;
+  if (o.code == method_code::nemo_rl && !j.framework.modules.megatron())
+    return no("headroom: NeMo-RL's DTensor workers (FSDP2 with layers of NeMo-Automodel, whose gradients wait whole for the last micro-batch) are not modelled by this version; its Megatron workers are: framework must be megatron", j.framework.label);
   if (const auto why = check_reference(j, no)) return why;
   if (const auto why = check_teacher(j, no)) return why;
   if (const auto why = check_reward_and_critic(j, no)) return why;

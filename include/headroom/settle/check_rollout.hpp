@@ -113,8 +113,9 @@ constexpr objection check_generated_lengths(const job& j, const No& no) {
   const bool large = r.prompt > largest_length || r.completion > largest_length;
   const auto longest = large ? 0 : r.prompt + r.completion;
   if (length == longest) return {};
-  if (large || j.objective.code != method_code::verl) return no("headroom: batch.sequence must be rollout.prompt + rollout.completion; it is", length);
-  if (j.batch.packed) return length > longest ? objection{} : no("headroom: a packed row of verl's (batch.packed) must hold the longest sample: batch.sequence must be at least rollout.prompt + rollout.completion; it is", length);
+  const bool rows = j.objective.code == method_code::verl || (trains_by_nemo(j.objective) && j.batch.packed);
+  if (large || !rows) return no("headroom: batch.sequence must be rollout.prompt + rollout.completion; it is", length);
+  if (j.batch.packed) return length > longest ? objection{} : no("headroom: a packed row (batch.packed) must hold the longest sample: batch.sequence must be at least rollout.prompt + rollout.completion; it is", length);
   if (length > longest || j.batch.padded) return no("headroom: batch.sequence must be rollout.prompt + rollout.completion, or less where samples are shorter and lie without padding (batch.padded false); it is", length);
   return {};
 }
@@ -132,7 +133,7 @@ constexpr objection check_rollout(const job& j, const No& no) {
   if (r.prompt < 1 || r.completion < 1) return no("headroom: rollout.prompt and rollout.completion are required: tokens of the longest prompt and of the longest completion");
   if (const auto why = check_generated_lengths(j, no)) return why;
   // Over Megatron's layers ms-swift draws as many completions as several steps train on (steps_per_generation).
-  if (r.generations > 0 && j.objective.code != method_code::verl && !of_swift_megatron(j.objective.code) && checked::mul(checked::mul(j.batch.micro, j.batch.accumulation), j.hardware.gpus()) % r.generations != 0)
+  if (r.generations > 0 && j.objective.code != method_code::verl && !trains_by_nemo(j.objective) && !of_swift_megatron(j.objective.code) && checked::mul(checked::mul(j.batch.micro, j.batch.accumulation), j.hardware.gpus()) % r.generations != 0)
     return no("headroom: rollout.generations must divide batch.micro × accumulation × the GPUs, the completions of a step", r.generations);
   if (const auto why = check_generating_trainer(j, no)) return why;
   return check_engine(j, no);

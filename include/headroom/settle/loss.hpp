@@ -15,6 +15,7 @@ constexpr void settle_divided_loss(settled_job& r) {
   if (j.loss.kind == loss_kind::fused) s.loss_program = j.loss.logits.bits == 16 ? loss_style::in_place : j.framework.loss.style;
   if (j.loss.kind == loss_kind::unset) r.assumptions.add(assumption::loss_of_framework);
   if (scores_returned_logits(j.objective)) s.loss_program = loss_style::compared, s.scoring.one_row = j.batch.packed;
+  s.scoring.saves_softmax = trains_by_nemo(j.objective);
 }
 
 /// Rows of a chunk of Unsloth's loss (unsloth_zoo fused_losses/cross_entropy_loss.py _get_chunk_multiplier, get_chunk_size): fp32 logits of so many as

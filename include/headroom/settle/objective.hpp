@@ -15,14 +15,14 @@ constexpr reference_way reference_of(const job& j) {
   return j.adapter.active() && o.code != method_code::openrlhf ? reference_way::adapter_off : reference_way::copy;
 }
 
-/// Whether a model runs forward beside the one that trains: with weights of its own, or with the trained one's.
+/// Whether a model runs forward beside the one that trains: with weights of its own, or with the trained one's, or in their place.
 enum class other_weights : std::uint8_t { none, own, shared };
 constexpr other_weights other_model_of(const job& j) {
   if (j.objective.kind == objective_kind::sft) return other_weights::none;
   if (j.objective.has_teacher()) return other_weights::own;
   if (traits_of(j.objective.kind).teacher) return j.objective.reference == reference_way::adapter_off ? other_weights::shared : other_weights::none;
   const auto way = reference_of(j);
-  return way == reference_way::copy ? other_weights::own : way == reference_way::adapter_off ? other_weights::shared : other_weights::none;
+  return way == reference_way::copy ? other_weights::own : way == reference_way::adapter_off || way == reference_way::swapped ? other_weights::shared : other_weights::none;
 }
 
 /// Whether models lie beside the one that trains.

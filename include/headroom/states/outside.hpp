@@ -101,6 +101,7 @@ namespace detail {
 constexpr std::int64_t processes_beside(const job& j) {
   const auto& o = j.objective;
   if (o.code == method_code::verl) return j.rollout.sync_bucket_mib != 0 ? 1 : 0;
+  if (o.code == method_code::nemo_rl) return 1;  // an actor of Ray's (nemo_rl/models/generation/vllm/vllm_worker.py)
   if (o.code != method_code::openrlhf) return 0;
   return 1 + (other_model_of(j) == other_weights::own ? 1 : 0) + (o.has_reward() ? 1 : 0) + (o.critic.given() ? 1 : 0);
 }

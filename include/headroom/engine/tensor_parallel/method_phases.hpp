@@ -6,7 +6,9 @@
 // compute_log_prob, compute_ref_log_prob and update_actor, verl/utils/megatron_utils.py offload_megatron_model_to_cpu (parameters, and the gradients'
 // buffer is given back) and offload_megatron_optimizer (the master copies and the moments); ms-swift swift/megatron/trainers/rollout_mixin.py
 // _generate_completions and offload_context (the reference goes with the parameters, and all is back when completions are scored), grpo_trainer.py
-// _maybe_compute_logps, utils.py offload_megatron_model_to_cpu.
+// _maybe_compute_logps, utils.py offload_megatron_model_to_cpu; NeMo-RL nemo_rl/algorithms/grpo.py refit_policy_generation and
+// nemo_rl/models/policy/workers/megatron_policy_worker.py prepare_for_lp_inference, offload_before_refit, offload_after_refit, use_reference_model (the
+// reference's weights are written over the policy's, of which a copy waits on the host).
 #pragma once
 
 #include <headroom/engine/tensor_parallel/divided_layers.hpp>
@@ -49,19 +51,24 @@ constexpr moved_states moved_of_stage(const settled_job& s, const moment& reside
   return m;
 }
 
-/// The engine on this rank's GPU, which is started while the trainer has its parameters there; ms-swift's has all that it does not move by then, but the
-/// moments, which the first step makes.
-constexpr engine_memory engine_beside_stage(const settled_job& s, const inventory& list, const moment& resident) {
+/// An engine that starts while so much of the GPU is held.
+constexpr engine_memory started_engine(const settled_job& s, const inventory& list, bytes held) {
   const auto& r = s.source->rollout;
-  const auto moved = moved_of_stage(s, resident);
-  const auto stays = [&](row what, const moment& gone) { return resident.rows[what] - gone.rows[what]; };
-  auto there = stays(row::model_parameters, moved.parameters);
-  if (s.source->objective.code != method_code::verl)
-    there += stays(row::adapters, moved.parameters) + stays(row::gradients, moved.gradients) + stays(row::master_parameters, moved.optimizer) + stays(row::other_models, moved.others);
-  const auto held = s.source->hardware.taken + context_of(*s.on) + there;
   const auto e = engine_memory_of(s.model, list, r, s.on->memory, held);
   if (const auto why = check_start(s.model, r, e)) refuse(why);
   return e;
+}
+
+/// The engine on this rank's GPU, which is started while the trainer has its parameters there; ms-swift's has all that it does not move by then, but the
+/// moments, which the first step makes.
+constexpr engine_memory engine_beside_stage(const settled_job& s, const inventory& list, const moment& resident) {
+  const auto moved = moved_of_stage(s, resident);
+  const auto stays = [&](row what, const moment& gone) { return resident.rows[what] - gone.rows[what]; };
+  if (trains_by_nemo(s.source->objective)) return started_engine(s, list, s.source->hardware.taken);  // before the trainer (grpo.py setup)
+  auto there = stays(row::model_parameters, moved.parameters);
+  if (s.source->objective.code != method_code::verl)
+    there += stays(row::adapters, moved.parameters) + stays(row::gradients, moved.gradients) + stays(row::master_parameters, moved.optimizer) + stays(row::other_models, moved.others);
+  return started_engine(s, list, s.source->hardware.taken + context_of(*s.on) + there);
 }
 constexpr moment moment_of_engine(const engine_memory& e) { return moment(row::rollout_engine, e.weights + e.forward) + moment(row::kv_cache, e.cache); }
 
@@ -82,6 +89,7 @@ constexpr bytes scoring_of_stage(const settled_job& s, std::int64_t samples, boo
   for (const auto& k : kinds_of(s.model)) most = max(most, walk_divided_layer(sc, trained_modules(*s.source, -1), k.kind, true).forward_off.total);
   if (!last) return most;
   const bytes logits{checked::mul(checked::mul(sc.tokens, s.model.vocab) / sc.tensor, sc.width)};
+  if (trains_by_nemo(s.source->objective)) return max(most, megatron::probabilities_alone(logits, sc.width, sc.loss.logits.bits == 16));
   if (scores_returned_logits(s.source->objective)) return max(most, megatron::scores_alone(logits, sc.tensor));
   return max(most, logits + (entropy ? logits : bytes{0}) + 4 * logits / sc.width);
 }
@@ -104,6 +112,19 @@ constexpr bytes passing_weights(const settled_job& s, const inventory& list) {
   return (r.sync_bucket_mib == 0 ? bytes{0} : r.bucket()) + (s.layer.tensor > 1 ? 2 : 1) * whole;
 }
 
+/// NeMo-RL packs tensors into two buffers. Beside an engine on the same GPU they are, together, three tenths of what is free then, or as large as is said
+/// (grpo.py refit_policy_generation; models/policy/utils.py stream_weights_via_ipc_zmq_impl), and a tensor that one of them does not hold has a place of
+/// its own; for an engine elsewhere each is a fiftieth of the card, at most 5 GiB (utils/packed_tensor.py).
+constexpr bytes packing_weights(const settled_job& s, const inventory& list, bytes used) {
+  const auto& r = s.source->rollout;
+  const auto whole = sync_sizes_of(s.model, list).tensor * s.precision.parameters.density();
+  const auto gathered = (s.layer.tensor > 1 ? 2 : 1) * whole;
+  if (!r.shares_gpus()) return gathered + 2 * min(s.on->memory / 50, 5 * gib);
+  const auto free = s.on->memory - s.source->hardware.taken - outside_of(s).total() - used;
+  const auto buffers = r.sync_bucket_mib > 0 ? r.bucket() : max(bytes{0}, 3 * free / 10);
+  return gathered + buffers + (whole > buffers / 2 ? whole : bytes{0});
+}
+
 /// The phases that a method adds to those of a stage's step. `resident`: what the stage holds all the time, a reference and an engine that never
 /// sleeps included.
 constexpr void look_at_method(timeline& t, const settled_job& s, const inventory& list, const stage_reference& other, const moment& resident, bool last) {
@@ -113,22 +134,26 @@ constexpr void look_at_method(timeline& t, const settled_job& s, const inventory
   const auto compares = other_model_of(j);
   const bool generates_first = generates(j.objective.kind);
   const auto samples = generates_first && r.batch > 0 ? r.batch : s.layer.samples;
-  const bool back = j.objective.code != method_code::verl;  // all is on the GPU while completions are scored and weights passed
+  const bool nemo = trains_by_nemo(j.objective);
+  const bool back = j.objective.code != method_code::verl && !nemo;  // all is on the GPU while completions are scored and weights passed
   auto scores = resident;
   if (!back) scores -= moved.gradients + moved.optimizer;
+  if (nemo && !r.shares_gpus()) scores -= moment(row::gradients, resident.rows[row::gradients]);  // whose buffers are given back
   if (generates_first) t.look_beside(phase::score, -1, scores + moment(row::logits, scoring_of_stage(s, samples, last, true)));
   if (compares != other_weights::none) {
-    auto here = generates_first ? scores : resident;
+    auto here = generates_first || nemo ? scores : resident;
     if (generates_first && !back && compares == other_weights::own) here -= moved.parameters;
     t.look_beside(phase::reference, -1, here + moment(row::other_models, other.waits ? other.weights : bytes{0}) + moment(row::logits, scoring_of_stage(s, samples, last, false)));
   }
   if (!r.shares_gpus()) {
+    if (r.given() && nemo) t.look_beside(phase::sync, -1, resident + moment(row::gathered_parameters, packing_weights(s, list, resident.total)));
     if (r.given() && back) t.look_beside(phase::sync, -1, resident + moment(row::gathered_parameters, passing_weights(s, list)));
     return;
   }
   const auto e = engine_beside_stage(s, list, resident);
   const auto weights = r.sleeps() ? moment(row::rollout_engine, e.weights) : moment{};
-  t.look_beside(phase::sync, -1, scores + weights + moment(row::gathered_parameters, passing_weights(s, list)));
+  const auto passing = nemo ? packing_weights(s, list, (scores + weights).total) : passing_weights(s, list);
+  t.look_beside(phase::sync, -1, scores + weights + moment(row::gathered_parameters, passing));
   auto waits = resident;
   waits -= moved.all();
   t.look_beside(phase::generate, -1, waits + (r.sleeps() ? moment_of_engine(e) : moment{}));
@@ -165,6 +190,7 @@ constexpr void add_stage_host(host_bytes& h, const settled_job& s, const invento
   host_bytes here;
   add_optimizer_host(here, s, list, w);
   if (other.waits) here.plain += other.weights;
+  if (reference_of(*s.source) == reference_way::swapped) here.plain += 2 * share(w.dense + w.experts, s.precision.parameters.width());  // and the policy's, for its time
   if (r.shares_gpus()) {
     const auto moved = moved_of_stage(s, resident);
     // ms-swift pins what its buffers hold, and moves frozen weights and the reference as they are.
