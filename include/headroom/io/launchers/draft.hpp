@@ -111,6 +111,7 @@ class draft {
   /// accelerate's, torchtitan's and a Trainer's configurations, and litgpt's or torchtune's, as far as they are known: a command line goes over them.
   std::optional<document> accelerate, torchtitan, trainer, recipe;
   std::optional<document> gpt_neox;  ///< several files, joined
+  std::vector<document> nemo_rl;     ///< … of which one is run, and inherits from the others
   bool recipe_read{};  ///< by its command, which says which program it is for
   /// Configurations of files that are read when all files are known, unless a command line is read together with them.
   std::vector<file_kind> unread;

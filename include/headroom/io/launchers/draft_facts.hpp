@@ -22,7 +22,7 @@ struct safetensors_index {
 };
 
 /// What a file is.
-enum class file_kind : std::uint8_t { unknown, job, huggingface, safetensors_index, adapter, deepspeed, accelerate, megatron, torchtitan, nanotron, litgpt, torchtune, trainer, launch, kubernetes, skypilot, verl, openrlhf, gpt_neox, deepspeed_chat, ray_environment };
+enum class file_kind : std::uint8_t { unknown, job, huggingface, safetensors_index, adapter, deepspeed, accelerate, megatron, torchtitan, nanotron, litgpt, torchtune, trainer, launch, kubernetes, skypilot, verl, openrlhf, gpt_neox, deepspeed_chat, ray_environment, nemo_rl };
 
 namespace draft_facts {
 

@@ -15,6 +15,7 @@ struct document {
   std::map<std::string, int, std::less<>> lines;
   std::vector<std::string> notes{};  ///< for people: what the parser decided
   detail::work_left work{};          ///< for the paths of keys, which deep files repeat
+  std::map<std::string, std::string, std::less<>> elsewhere{};  ///< places of keys that stand in other files, which this one is joined with
   bool operator==(const document&) const = default;
 
   void keep_line(const std::string& path, int line) {
@@ -29,6 +30,7 @@ struct document {
   /// "run.yaml:12": the line of the key, or of what it lies in.
   [[nodiscard]] std::string place(std::string path) const {
     while (true) {
+      if (const auto it = elsewhere.find(path); it != elsewhere.end()) return it->second;
       if (const auto it = lines.find(path); it != lines.end()) return source + ":" + std::to_string(it->second);
       const auto cut = path.find_last_of(".[");
       if (cut == std::string::npos) return source;
@@ -108,6 +110,7 @@ inline std::string with_place(const std::string& sentence, const document& from)
   constexpr std::string_view us = "headroom: ";
   if (!sentence.starts_with(us) || sentence.starts_with("headroom: " + from.source)) return sentence;
   const auto said = sentence.substr(us.size());
+  if (std::any_of(from.elsewhere.begin(), from.elsewhere.end(), [&](const auto& key) { return said.starts_with(key.second + ": "); })) return sentence;
   constexpr std::string_view unknown = "unknown key \"";
   std::string path;
   if (said.starts_with(unknown)) {

@@ -1,0 +1,179 @@
+// Distributed under the Boost Software License, Version 1.0.
+// NeMo-RL's configurations: files that inherit from each other by `defaults`, and values that other values stand in, as ${…}.
+// Source: NVIDIA-NeMo/RL 7ea279ab of 2026-08-22 nemo_rl/utils/config.py load_config_with_inheritance, merge_with_override, register_omegaconf_resolvers.
+#pragma once
+
+#include <headroom/io/launchers/nested_values.hpp>
+
+#include <cmath>
+
+namespace headroom::io::detail {
+
+/// Whether an object is a configuration of NeMo-RL's, or a part of one.
+inline bool is_nemo_rl(const json_value& root) {
+  if (!root.is_object()) return false;
+  const auto file = [](const json_value& v) { return v.is_string() && v.get_ref<const std::string&>().ends_with(".yaml"); };
+  if (const auto from = root.find("defaults"); from != root.end() && (file(*from) || (from->is_array() && !from->empty() && std::all_of(from->begin(), from->end(), file)))) return true;
+  const auto policy = root.find("policy");
+  return policy != root.end() && policy->is_object() && (policy->contains("model_name") || policy->contains("megatron_cfg") || policy->contains("dtensor_cfg") || policy->contains("train_global_batch_size"));
+}
+
+/// What a file says goes over what it inherits, section by section; lists are replaced.
+inline void merge_nemo(json_value& under, const json_value& over) {
+  for (const auto& [key, value] : over.items()) {
+    auto& at = under[key];
+    if (at.is_object() && value.is_object()) merge_nemo(at, value);
+    else at = value;
+  }
+}
+
+/// Files, each found by its name, and the one that none of the others inherits from.
+class nemo_files {
+ public:
+  explicit nemo_files(const std::vector<document>& all) : all_(&all) {}
+
+  /// All of it as one document.
+  /// Errors: job_error for a file that is named and not given, for two that are run, and for a circle.
+  [[nodiscard]] document joined() const {
+    const document* run = nullptr;
+    for (const auto& one : *all_) {
+      const bool inherited = std::any_of(all_->begin(), all_->end(), [&](const document& other) { return &other != &one && names(other, one.source); });
+      if (inherited) continue;
+      if (run != nullptr) fail("headroom: " + run->source + " and " + one.source + " are both configurations of NeMo-RL's, of which a job has one: give the one that is run, and those that it inherits from");
+      run = &one;
+    }
+    if (run == nullptr) fail("headroom: " + all_->front().source + ": these configurations of NeMo-RL's inherit from each other in a circle");
+    document whole{.source = run->source, .root = json_value::object(), .lines = {}};
+    add(whole, *run, 0);
+    return whole;
+  }
+
+ private:
+  static std::vector<std::string> parents(const document& of) {
+    std::vector<std::string> paths;
+    const auto said = of.root.find("defaults");
+    if (said == of.root.end() || said->is_null()) return paths;
+    for (const auto& path : said->is_array() ? *said : json_value::array({*said})) paths.push_back(string_at(path, "defaults"));
+    return paths;
+  }
+  static bool names(const document& who, std::string_view source) {
+    const auto all = parents(who);
+    return std::any_of(all.begin(), all.end(), [&](const std::string& path) { return file_part(path) == source; });
+  }
+
+  void add(document& whole, const document& one, int depth) const {
+    if (depth > 16) fail("headroom: " + one.source + ": these configurations of NeMo-RL's inherit from each other in a circle");
+    for (const auto& path : parents(one)) {
+      const auto found = std::find_if(all_->begin(), all_->end(), [&](const document& other) { return other.source == file_part(path); });
+      if (found == all_->end()) fail("headroom: " + one.place("defaults") + ": names " + in_quotes(path) + ", which no file here is: give it, too");
+      add(whole, *found, depth + 1);
+    }
+    auto own = one.root;
+    own.erase("defaults");
+    for (auto& [key, section] : own.items()) {  // "_override_: true": nothing of the section is inherited
+      if (!section.is_object() || !section.contains("_override_") || section["_override_"] != true) continue;
+      section.erase("_override_");
+      whole.root.erase(key);
+    }
+    merge_nemo(whole.root, own);
+    for (const auto& [key, line] : one.lines) {
+      whole.spend(key.size());
+      whole.elsewhere[key] = one.source + ":" + std::to_string(line);
+    }
+  }
+
+  const std::vector<document>* all_;
+};
+
+/// ${section.key}, ${.sibling}, and add, mul, div and max of such. What cannot be told (an environment's variable) stays as it is written, and is
+/// refused by whoever wants a number of it.
+class nemo_values {
+ public:
+  explicit nemo_values(document& d) : d_(&d), said_(d.root) {}
+  void resolve() { walk(d_->root, ""); }
+
+ private:
+  static constexpr int deepest = 12;
+  static constexpr std::size_t longest = 4096;
+
+  void walk(json_value& at, const std::string& path) {
+    if (at.is_object())
+      for (auto& [key, inner] : at.items()) walk(inner, io::joined(path, key));
+    else if (at.is_array())
+      for (auto& inner : at) walk(inner, path);
+    else if (at.is_string()) at = value(at, path, 0);
+  }
+  /// What stands at `path`, with all that it refers to.
+  json_value value(const json_value& said, const std::string& path, int depth) {
+    if (!said.is_string()) return said;
+    const auto& text = said.get_ref<const std::string&>();
+    const auto begin = text.find("${");
+    if (begin == std::string::npos || depth > deepest || text.size() > longest) return said;
+    d_->spend(text.size());
+    const auto end = closing(text, begin);
+    if (end == std::string::npos) return said;
+    const auto found = expression(text.substr(begin + 2, end - begin - 2), path, depth);
+    if (found.is_discarded()) return said;
+    if (begin == 0 && end + 1 == text.size()) return found;
+    if (found.is_structured()) return said;
+    return value(text.substr(0, begin) + (found.is_string() ? found.get<std::string>() : found.dump()) + text.substr(end + 1), path, depth + 1);
+  }
+  static std::size_t closing(std::string_view text, std::size_t begin) {
+    int open = 0;
+    for (auto i = begin; i < text.size(); ++i) {
+      open += text[i] == '{' ? 1 : text[i] == '}' ? -1 : 0;
+      if (text[i] == '}' && open == 0) return i;
+    }
+    return std::string::npos;
+  }
+  /// Discarded: it cannot be told.
+  json_value expression(std::string text, const std::string& path, int depth) {
+    const json_value unknown(json_value::value_t::discarded);
+    const auto colon = text.find(':');
+    if (colon == std::string::npos) return referred(text, path, depth);
+    const auto name = text.substr(0, colon);
+    std::vector<double> numbers;
+    for (const auto& one : parts(text.substr(colon + 1))) {
+      const auto v = value(typed(one), path, depth + 1);
+      const auto number = v.is_string() ? typed(v.get<std::string>()) : v;
+      if (!number.is_number()) return unknown;
+      numbers.push_back(number.get<double>());
+    }
+    if (numbers.size() < 2 || (numbers.size() > 2 && name != "max")) return unknown;
+    double r = numbers[0];
+    for (std::size_t i = 1; i < numbers.size(); ++i) {
+      const auto n = numbers[i];
+      if (name == "mul") r *= n;
+      else if (name == "add") r += n;
+      else if (name == "max") r = std::max(r, n);
+      else if (name == "div" && n != 0) r /= n;
+      else return unknown;
+    }
+    if (std::floor(r) == r && std::abs(r) < 1e15) return static_cast<std::int64_t>(r);
+    return r;
+  }
+  static std::vector<std::string> parts(const std::string& text) {
+    std::vector<std::string> all(1);
+    int open = 0;
+    for (const char c : text) {
+      open += c == '{' ? 1 : c == '}' ? -1 : 0;
+      if (c == ',' && open == 0) all.emplace_back();
+      else if (c != ' ') all.back() += c;
+    }
+    return all;
+  }
+  /// A path from the root, or, with dots before it, from the section that the value stands in.
+  json_value referred(std::string name, std::string path, int depth) {
+    if (name.starts_with('.')) {
+      for (; name.starts_with('.'); name.erase(0, 1)) path.resize(path.rfind('.') == std::string::npos ? 0 : path.rfind('.'));
+      name = io::joined(path, name);
+    }
+    const auto* at = value_at(said_, name);
+    return at == nullptr ? json_value(json_value::value_t::discarded) : value(*at, name, depth + 1);
+  }
+
+  document* d_;
+  json_value said_;
+};
+
+}  // namespace headroom::io::detail

@@ -1,0 +1,138 @@
+// Distributed under the Boost Software License, Version 1.0.
+// NeMo-RL's configurations: keys one by one, files that inherit from each other, and recipes of its repository, read by hand.
+#include "launcher_keys.hpp"
+
+#include <headroom/estimate.hpp>
+
+#if HEADROOM_HAS_YAML
+
+namespace test_nemo_rl {
+
+using namespace imported;
+using io::json_value;
+
+namespace {
+
+job of_root(const json_value& root) {
+  io::draft d;
+  io::keep_nemo_rl(d, io::document{.source = "a.yaml", .root = root, .lines = {}});
+  io::read_nemo_rl(d);
+  d.say({"hardware", "gpu"}, "h100-sxm-80gb", "--gpu");
+  return d.settled();
+}
+json_value small() {
+  return {{"grpo", {{"num_generations_per_prompt", 16}}},
+          {"loss_fn", {{"reference_policy_kl_penalty", 0.01}}},
+          {"policy",
+           {{"model_name", "Qwen/Qwen2.5-1.5B"}, {"train_global_batch_size", 512}, {"train_micro_batch_size", 4}, {"logprob_batch_size", 4}, {"max_total_sequence_length", 512}, {"precision", "bfloat16"},
+            {"sequence_packing", {{"train_mb_tokens", 2048}, {"logprob_mb_tokens", 2048}}}, {"dynamic_batching", {{"train_mb_tokens", 1024}, {"logprob_mb_tokens", 1024}}},
+            {"megatron_cfg", {{"enabled", true}, {"apply_rope_fusion", true}, {"bias_activation_fusion", true}, {"optimizer", {{"use_precision_aware_optimizer", true}}}}},
+            {"generation", {{"backend", "vllm"}, {"max_new_tokens", 128}, {"vllm_cfg", {{"gpu_memory_utilization", 0.6}}}}}}},
+          {"cluster", {{"gpus_per_node", 8}, {"num_nodes", 1}}}};
+}
+imported::text recipe(const std::string& name) { return launch_file("nemo-rl", name); }
+const char* const one_policy = "policy:\n  model_name: Qwen/Qwen2.5-1.5B\n  train_global_batch_size: 64\n  train_micro_batch_size: 2\n  max_total_sequence_length: 1024\n  megatron_cfg:\n    enabled: true\n    optimizer: {use_precision_aware_optimizer: true}\n"
+                               "cluster: {gpus_per_node: 8, num_nodes: 1}\nsft: {seed: 1}\n";
+
+}  // namespace
+
+TEST_CASE("each key alone") {
+  for (const auto& l : launcher_keys::list_of("nemo-rl.txt")) {
+    auto with = small();
+    launcher_keys::put(with, l.key, l.value);
+    launcher_keys::judge(l, small(), with, [](const json_value& root) { return of_root(root); });
+  }
+}
+
+// The reading of each recipe is what a Python program made of the same files by the rules of nemo_rl/utils/config.py (PyYAML), and grpo.py's and setup.py's.
+TEST_CASE("GRPO of Qwen3-30B-A3B beside vLLM") {
+  const auto j = job_of({recipe("grpo-qwen3-30ba3b-4n8g.yaml"), recipe("grpo_math_1B.yaml")}, {"rollout.prompt=1024"});
+  CHECK(j.model.label == "qwen3-30b-a3b");
+  CHECK(j.framework.label == "megatron");
+  CHECK(j.hardware.gpus() == 32);
+  CHECK(j.parallel.tensor == 1);
+  CHECK(j.parallel.pipeline == 1);
+  CHECK(j.parallel.expert == 8);
+  CHECK(j.objective == objective{.kind = objective_kind::grpo, .code = method_code::nemo_rl, .reference = reference_way::swapped});
+  // Packing of the base file: rows of 4,096 × 1 tokens, 2,048 samples over 32 ranks.
+  CHECK(j.batch == batch{.micro = 1, .sequence = 4096, .accumulation = 64, .packed = true});
+  CHECK(j.precision.gradients == formats::bf16);
+  CHECK(j.precision.master == formats::fp32);
+  CHECK(j.framework.optimizer.precision_aware);
+  CHECK(j.recompute.mode == recompute_mode::none);
+  CHECK(j.sharding.kind == sharding_kind::megatron_distributed_optimizer);
+  CHECK(j.rollout.tensor == 2);
+  CHECK(j.rollout.share.per_million == 600'000);
+  CHECK(j.rollout.sleep == 1);
+  CHECK(j.rollout.generations == 32);
+  CHECK(j.rollout.prompt == 1024);
+  CHECK(j.rollout.completion == 3072);
+  CHECK(j.rollout.batch == 2);  // rows of 2 × 4,096 tokens are scored
+  CHECK(j.assumed_defaults > 0);  // the router, which does not train
+  CHECK(estimate(j).fits());      // docs/about/performance-summary.md: it runs on these
+  const auto sentence = refusal_of({recipe("grpo-qwen3-30ba3b-4n8g.yaml"), recipe("grpo_math_1B.yaml")});
+  CHECK(holds(sentence, "add --set rollout.prompt=TOKENS"));  // max_new_tokens is max_total_sequence_length
+}
+
+TEST_CASE("an engine on other nodes, through three files") {
+  const auto j = job_of({recipe("grpo_math_1B.yaml"), recipe("grpo-qwen3-30ba3b-4n8g-async-1off.yaml"), recipe("grpo-qwen3-30ba3b-4n8g.yaml")}, {"rollout.prompt=1024"});
+  CHECK(j.hardware.gpus() == 16);  // of four nodes two generate
+  CHECK(j.rollout.placement == rollout_place::separate);
+  CHECK(j.rollout.gpus == 16);
+  CHECK(j.rollout.share.per_million == 800'000);
+  CHECK(j.parallel.pipeline == 2);
+  CHECK(j.batch.accumulation == 256);  // 2,048 over eight ranks
+  CHECK(estimate(j).fits());
+}
+
+TEST_CASE("SFT in packed rows, and DPO") {
+  const auto sft = job_of({recipe("sft-llama3.1-8b-1n8g-megatron-seqpack.yaml"), recipe("sft.yaml")});
+  CHECK(sft.objective.kind == objective_kind::sft);
+  CHECK(sft.objective.code == method_code::nemo_rl);
+  CHECK(!sft.rollout.given());
+  CHECK(sft.parallel.tensor == 2);
+  CHECK(sft.parallel.pipeline == 2);
+  CHECK(sft.batch == batch{.micro = 1, .sequence = 8192, .accumulation = 128, .packed = true});  // 512 samples of 4,096 over two ranks, two a row
+  CHECK(estimate(sft).fits());
+  const auto dpo = job_of({recipe("dpo-llama3.1-8b-instruct-4n8g-megatron.v2.yaml"), recipe("dpo.yaml")});
+  CHECK(dpo.objective == objective{.kind = objective_kind::dpo, .code = method_code::nemo_rl, .reference = reference_way::swapped});
+  CHECK(dpo.parallel.tensor == 4);
+  CHECK(dpo.batch == batch{.micro = 1, .sequence = 8192, .accumulation = 32});
+  CHECK(estimate(dpo).fits());
+}
+
+TEST_CASE("files that inherit, and values that stand in others") {
+  const imported::text base{"base.yaml", "policy:\n  model_name: Qwen/Qwen2.5-1.5B\n  train_global_batch_size: ${mul:${policy.train_micro_batch_size},32}\n  train_micro_batch_size: 2\n  max_total_sequence_length: ${div:${max:4096,100},${.train_micro_batch_size}}\n"
+                                  "  megatron_cfg:\n    enabled: true\n    tensor_model_parallel_size: 2\n    optimizer: {use_precision_aware_optimizer: true}\n  tokenizer: {name: '${policy.model_name}'}\ncluster: {gpus_per_node: 8, num_nodes: 1}\nsft: {seed: 1}\n"};
+  const imported::text child{"child.yaml", "defaults: ../base.yaml\npolicy:\n  train_micro_batch_size: 4\n"}, grandchild{"run.yaml", "defaults: [child.yaml]\npolicy:\n  megatron_cfg: {tensor_model_parallel_size: 4}\n"};
+  const auto j = job_of({grandchild, base, child});
+  CHECK(j.batch == batch{.micro = 4, .sequence = 1024, .accumulation = 16});  // 128 samples over two ranks
+  CHECK(j.parallel.tensor == 4);
+  // What is named and not given; circles; two that are run; a section that inherits nothing.
+  CHECK(holds(refusal_of({child}), "child.yaml:1: names \"../base.yaml\", which no file here is: give it, too"));
+  CHECK(holds(refusal_of({{"a.yaml", "defaults: b.yaml\n"}, {"b.yaml", "defaults: a.yaml\n"}}), "in a circle"));
+  CHECK(holds(refusal_of({{"a.yaml", one_policy}, {"b.yaml", one_policy}}), "a.yaml and b.yaml are both configurations of NeMo-RL's"));
+  CHECK(holds(refusal_of({base, {"run.yaml", "defaults: base.yaml\npolicy:\n  _override_: true\n  model_name: Qwen/Qwen2.5-1.5B\n"}}), "neither policy.megatron_cfg.enabled nor policy.dtensor_cfg.enabled"));
+  // Places are those of the file that says it, and what cannot be told is no number.
+  CHECK(holds(refusal_of({base, {"run.yaml", "defaults: base.yaml\npolicy:\n  quant_cfg: x\n"}}), "run.yaml:3: policy.quant_cfg"));
+  CHECK(holds(refusal_of({{"base.yaml", std::string{one_policy} + "lager: 1\n"}, {"run.yaml", "defaults: base.yaml\n"}}), "base.yaml:11: lager is not known"));
+  CHECK(holds(refusal_of({base, {"run.yaml", "defaults: base.yaml\npolicy:\n  train_micro_batch_size: ${oc.env:SIZE}\n"}}), "base.yaml:5: policy.max_total_sequence_length must be"));
+  CHECK(holds(refusal_of({base, {"run.yaml", "defaults: base.yaml\npolicy:\n  train_micro_batch_size: ${policy.train_micro_batch_size}\n"}}), "base.yaml:5: policy.max_total_sequence_length must be"));
+}
+
+TEST_CASE("programs and workers that are not modelled are named") {
+  CHECK(holds(refusal_of({{"a.yaml", std::string{one_policy} + "ppo: {seed: 1}\n"}}), "ppo is a section of a program of NeMo-RL's that is not modelled"));
+  CHECK(holds(refusal_of({{"a.yaml", std::string{one_policy} + "grpo: {seed: 1}\n"}}), "of which a configuration is for one"));
+  std::string dtensor = one_policy;
+  dtensor.replace(dtensor.find("megatron_cfg"), 12, "dtensor_cfg");
+  dtensor.erase(dtensor.find("    optimizer"), dtensor.find("cluster") - dtensor.find("    optimizer"));
+  const auto j = job_of({{"a.yaml", dtensor}});
+  CHECK(j.sharding.kind == sharding_kind::fsdp2);
+  CHECK(j.precision.parameters == formats::fp32);
+  CHECK(j.batch.accumulation == 4);
+  CHECK(holds(std::string{objection_to(j).sentence}, "NeMo-RL's DTensor workers"));
+}
+
+}  // namespace test_nemo_rl
+
+#endif
