@@ -2,6 +2,7 @@
 // States against a slow reference written differently: the tensors of a Llama listed one by one, each stored, divided and given
 // its optimizer's state by plain arithmetic on counts.
 #include <headroom/headroom.hpp>
+#include <headroom/replay.hpp>
 
 #include <doctest/doctest.h>
 
@@ -216,6 +217,44 @@ TEST_CASE("one adapter over a fused q, k, v projection, and trained copies besid
   // A foreach update of torch 2.0 makes two copies of the bf16 tensors, then of the fp32 ones, and lets go of each one by one.
   CHECK(detail::foreach_temporaries(2, saved).count() == 2 * 2 * tables + 4 * 143'130'624);
   CHECK(detail::foreach_temporaries(1, saved).count() == 2 * tables + 4 * 143'130'624);
+}
+
+TEST_CASE("an adapter on a head that is the embedding's matrix is a layer of its own") {
+  // Qwen2.5-0.5B ties its head of 151,936 x 896. PEFT's LoraConfig(r=16, target_modules=["q_proj", "lm_head"]): A is 16 x 896 and B 151,936 x 16
+  // beside lm_head, as beside each q_proj of 896 x 896 in 24 layers; the shared matrix stays one, and frozen.
+  job j;
+  j.model = models::qwen2_5_0_5b;
+  j.framework = frameworks::hf_trainer;
+  j.hardware = {.gpu = gpus::h100_sxm_80gb};
+  j.precision = precisions::bf16;
+  j.batch = {.micro = 1, .sequence = 512};
+  j.adapter = {.kind = adapter_kind::lora, .rank = 16, .targets = {module::q_proj}, .format = formats::fp32, .base = formats::bf16};
+  const auto without = states(j);
+  CHECK(without.adapters.count() == 24 * 16 * (896 + 896));
+  j.adapter.targets = {module::q_proj, module::head};
+  const auto with = states(j);
+  const std::int64_t pair = 14'336 + 2'430'976;
+  CHECK(with.adapters.count() - without.adapters.count() == pair);
+  CHECK(with.total == without.total);
+  CHECK(with.gpu[row::model_parameters] == without.gpu[row::model_parameters]);
+  CHECK((with.gpu[row::adapters] - without.gpu[row::adapters]).count() == 4 * pair);
+  CHECK((with.gpu[row::gradients] - without.gpu[row::gradients]).count() == 4 * pair);
+  CHECK((with.gpu[row::optimizer_state] - without.gpu[row::optimizer_state]).count() == 8 * pair);
+  // Both walks hold it all along: the least of a phase is loading, where moments are not yet.
+  auto plain = j;
+  plain.adapter.targets = {module::q_proj};
+  CHECK((estimate(j).ranks[0].allocated - estimate(plain).ranks[0].allocated).count() >= 4 * pair);
+  CHECK((replay(j).ranks[0].allocated - replay(plain).ranks[0].allocated).count() >= 4 * pair);
+  j.adapter.kind = adapter_kind::dora;
+  CHECK(states(j).adapters.count() == without.adapters.count() + pair + 24 * 896 + 151'936);
+  // An untied head counts what it did.
+  j.adapter.kind = adapter_kind::lora;
+  j.model.tied = false;
+  CHECK(states(j).adapters == with.adapters);
+  j.model.tied = true;
+  j.hardware.gpus_per_node = 2;
+  j.sharding = {.kind = sharding_kind::fsdp2};
+  CHECK_THROWS_WITH_AS(estimate(j), doctest::Contains("adapter.targets must be without lm_head"), job_error);
 }
 
 TEST_CASE("LoRA, DoRA and quantised bases") {

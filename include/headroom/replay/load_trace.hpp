@@ -64,6 +64,7 @@ class load_trace {
       if (j.framework.modules.dtensor()) w = detail::divided(w, j.parallel.tensor);
       load_weight(detail::joined(w, s), outside);
     }
+    if (adapts_tied_head(j)) load_adapters(detail::tied_head(s), 1);
     if (vectors_) load_vectors();
     load_the_rest(resident);
   }
@@ -72,26 +73,33 @@ class load_trace {
   void load_weight(const weight& w, const module_set& outside) {
     const auto& s = *job_;
     const auto& j = *s.source;
-    const auto all = w.copies(), train = detail::trained_copies(j, outside, w, all), moments = std::int64_t{s.optimizer.moments};
+    const auto all = w.copies(), train = detail::trained_copies(j, outside, w, all);
     const bool linear = w.linear && !w.vector();
-    const auto trained = [&](std::int64_t rows, std::int64_t columns, detail::table_kind table, bool adapter, std::int64_t copies) {
-      detail::state_sum sum(s);
-      sum.trained(rows, columns, 1, table, adapter);
-      add(sum.r, copies, moments);
-    };
     const auto frozen = [&](bool quantised, std::int64_t copies) {
       detail::state_sum sum(s);
       sum.frozen(w, 1, quantised);
       add(sum.r, copies, 0);
     };
-    if (train > 0) trained(w.rows, w.columns, detail::table_of(w.role), false, train);
+    if (train > 0) load_trained(w.rows, w.columns, detail::table_of(w.role), false, train);
     if (all > train) frozen(linear && s.layer.quantised.has(w.role), all - train);
     if (j.adapter.active() && j.adapter.modules_to_save.has(w.role) && train > 0 && !(w.role == module::head && copies_tied_head(j))) frozen(false, train);
-    if (const auto rows = linear && s.layer.adapts(w.role) ? detail::adapted_rows(s, w) : 0; rows > 0) {
-      trained(j.adapter.rank, w.columns, detail::table_kind::none, true, all);
-      trained(rows, j.adapter.rank, detail::table_kind::none, true, all);
-      if (j.adapter.kind == adapter_kind::dora) trained(rows, 1, detail::table_kind::none, true, all);
-    }
+    if (linear && s.layer.adapts(w.role)) load_adapters(w, all);
+  }
+
+  void load_trained(std::int64_t rows, std::int64_t columns, detail::table_kind table, bool adapter, std::int64_t copies) {
+    detail::state_sum sum(*job_);
+    sum.trained(rows, columns, 1, table, adapter);
+    add(sum.r, copies, std::int64_t{job_->optimizer.moments});
+  }
+
+  /// A and B beside each copy of a weight, and DoRA's magnitudes.
+  void load_adapters(const weight& w, std::int64_t copies) {
+    const auto& a = job_->source->adapter;
+    const auto rows = detail::adapted_rows(*job_, w);
+    if (rows == 0) return;
+    load_trained(a.rank, w.columns, detail::table_kind::none, true, copies);
+    load_trained(rows, a.rank, detail::table_kind::none, true, copies);
+    if (a.kind == adapter_kind::dora) load_trained(rows, 1, detail::table_kind::none, true, copies);
   }
 
   /// Copies of a tensor, each with its states.

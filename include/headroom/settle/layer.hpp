@@ -24,6 +24,10 @@ constexpr module_set trained_modules(const job& j, std::int64_t layer) {
 /// Whether the head that trains is PEFT's copy of the embedding's matrix, and a matrix of its own from then on (peft utils/other.py ModulesToSaveWrapper).
 constexpr bool copies_tied_head(const job& j) { return j.model.tied && j.adapter.active() && j.adapter.modules_to_save.has(module::head); }
 
+/// Whether a head that is the embedding's matrix has an adapter: PEFT warns, and puts a layer of its own around lm_head, whose A and B train beside the
+/// matrix that both share (peft tuners/tuners_utils.py inject_adapter, tied_target_modules; LoraConfig.ensure_weight_tying is false unless it is said).
+constexpr bool adapts_tied_head(const job& j) { return j.model.tied && j.adapter.active() && j.adapter.targets.has(module::head) && !copies_tied_head(j); }
+
 }  // namespace headroom
 
 namespace headroom::detail {

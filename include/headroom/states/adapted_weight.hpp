@@ -26,6 +26,9 @@ constexpr std::int64_t adapted_rows(const settled_job& s, const weight& w) {
   }
 }
 
+/// The matrix that a tied head's adapter lies beside: the list has it as the embedding.
+constexpr weight tied_head(const settled_job& s) { return {.role = module::head, .rows = s.model.vocab, .columns = s.model.embedding_width(), .linear = true}; }
+
 /// Elements of LoRA's A (rank × in) and B (out × rank) beside one weight on one rank of parallel.tensor (experts: expert_tensor). Beside a
 /// column-parallel layer B is divided, beside a row-parallel one A (ms-swift swift/megatron/tuners/lora.py LoraParallelLinear.update_layer).
 constexpr std::int64_t adapter_elements(const settled_job& s, const weight& w) {

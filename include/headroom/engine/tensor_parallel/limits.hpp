@@ -144,6 +144,7 @@ constexpr objection check_megatron_adapters(const job& j, const No& no) {
   const auto& a = j.adapter;
   const auto& m = j.model;
   if (!j.framework.adapters.parallel) return no("headroom: adapters under megatron are modelled as ms-swift adds them: framework.version must be \"Megatron-SWIFT\"; adapter.rank", a.rank);
+  if (adapts_tied_head(j)) return no("headroom: over Megatron's layers an adapter of a head that is the embedding's matrix is not modelled by this version: adapter.targets must be without lm_head; adapter.rank", a.rank);
   if (a.kind != adapter_kind::lora) return no("headroom: over Megatron's layers ms-swift has no DoRA; adapter.kind must be \"lora\"");
   constexpr module_set ends{module::embedding, module::head};
   if (a.base.quantised() || (a.modules_to_save.bits & ~ends.bits) != 0 || (!a.modules_to_save.empty() && (m.tied || j.parallel.pipeline > 1)))
