@@ -63,9 +63,9 @@ TEST_CASE("examples as they are") {
 
 TEST_CASE("samples: packed into one row, or padded to the longest") {
   const auto longest = yaml(whole);
-  CHECK(longest.batch == batch{.micro = 2, .sequence = 1024, .lengths = {.pad_to_multiple = 64}});  // rounded up to 64
+  CHECK(longest.batch == batch{.micro = 2, .sequence = 1024, .lengths = {.unknown = true, .pad_to_multiple = 64}});  // rounded up to 64
   CHECK(yaml(whole + "pad_to_sequence_len: true\n").batch == batch{.micro = 2, .sequence = 1024, .padded = true});
-  CHECK(yaml(whole + "pad_to_sequence_len: false\n").batch == batch{.micro = 2, .sequence = 1000});
+  CHECK(yaml(whole + "pad_to_sequence_len: false\n").batch == batch{.micro = 2, .sequence = 1000, .lengths = {.unknown = true}});
   CHECK(yaml(whole + "batch_flattening: true\n").batch == batch{.micro = 1, .sequence = 2000, .packed = true});
   CHECK(yaml(whole + "batch_size: 6\n").batch.accumulation == 3);
   CHECK(holds(draft_of({{"axo.yaml", whole}}).notes.at(0), "axo.yaml:3: samples are padded to the longest of their micro-batch"));
@@ -147,7 +147,7 @@ TEST_CASE("TRL's trainers for preferences") {
   const auto dpo = yaml(adapters + "rl: dpo\nlora_dropout: 0.05\ngradient_checkpointing: true\n");
   CHECK(dpo.objective.kind == objective_kind::dpo);
   CHECK(dpo.objective.code == method_code::trl);  // of its release 1.8, which axolotl pins
-  CHECK(dpo.batch == batch{.micro = 2, .sequence = 1000});  // TRL's collator pads to the longest alone
+  CHECK(dpo.batch == batch{.micro = 2, .sequence = 1000, .lengths = {.unknown = true}});  // TRL's collator pads to the longest alone
   CHECK(dpo.adapter.format == formats::fp32);
   CHECK(dpo.adapter.dropout == yaml(adapters).adapter.dropout);  // disable_dropout is TRL's default
   CHECK(dpo.recompute.reentrant == choice::no);
@@ -179,7 +179,7 @@ TEST_CASE("TRL's trainers for preferences") {
 TEST_CASE("a reward model") {
   const std::string scored = whole + "reward_model: true\nmodel_type: AutoModelForSequenceClassification\nnum_labels: 1\n";
   CHECK(yaml(scored).objective.kind == objective_kind::reward);
-  CHECK(yaml(scored).batch == batch{.micro = 2, .sequence = 1000});
+  CHECK(yaml(scored).batch == batch{.micro = 2, .sequence = 1000, .lengths = {.unknown = true}});
   CHECK(yaml(scored + "gradient_checkpointing: true\n").recompute.reentrant == choice::yes);
   CHECK(holds(why(whole + "reward_model: true\n"), "axo.yaml:5: a reward model needs model_type AutoModelForSequenceClassification"));
   CHECK(holds(why(whole + "reward_model: true\nmodel_type: AutoModelForSequenceClassification\nnum_labels: 3\n"), "num_labels = 3 is not modelled"));
@@ -301,7 +301,7 @@ TEST_CASE("a command's arguments go over the file that it names, key by key") {
   const imported::text config{"lf.yaml", "model_name_or_path: meta-llama/Llama-3.1-8B\nper_device_train_batch_size: 3\ncutoff_len: 512\nfinetuning_type: lora\nlora_rank: 4\noptim: adafactor\nbf16: true\n"};
   const auto over = job_of({config, {"run.sh", "llamafactory-cli train lf.yaml lora_rank=16\n"}}, {eight});
   CHECK(over.adapter.rank == 16);
-  CHECK(over.batch == batch{.micro = 3, .sequence = 512});
+  CHECK(over.batch == batch{.micro = 3, .sequence = 512, .lengths = {.unknown = true}});
   CHECK(over.optimizer.label.view() == "adafactor");
   // What the file alone says is taken back: its model, its adapter, its format.
   const auto other = job_of({config, {"run.sh", "llamafactory-cli train lf.yaml model_name_or_path=meta-llama/Llama-2-70b-hf finetuning_type=full bf16=false\n"}}, {eight});

@@ -59,7 +59,7 @@ TEST_CASE("images beside text, and adapters of the language model alone") {
   const auto file = launch_file("axolotl-gemma3-vision", "gemma-3-4b-vision-qlora.yml");
   const auto j = job_of({file}, {eight});
   CHECK(j.model == *models::find("gemma-3-4b"));
-  CHECK(j.batch == batch{.micro = 2, .sequence = 2048, .accumulation = 4});  // one image as large as the tower reads it; no multiple to pad to
+  CHECK(j.batch == batch{.micro = 2, .sequence = 2048, .accumulation = 4, .lengths = {.unknown = true}});  // one image as large as the tower reads it; no multiple to pad to
   CHECK(j.adapter.base == formats::nf4_double);
   CHECK(j.adapter.base_also == module_set{module::vision, module::projector});
   CHECK(j.adapter.base_skips == module_set{module::head});
@@ -156,7 +156,7 @@ TEST_CASE("Falcon-H1's out_proj stays whole, and its head does not") {
   CHECK(j.adapter.base_also == module_set{module::head});
   CHECK(j.adapter.targets == module_set{module::q_proj, module::k_proj, module::v_proj, module::o_proj, module::mixer_in, module::gate_proj, module::up_proj, module::down_proj});
   CHECK(j.kernels.empty());
-  CHECK(j.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 4, .lengths = {.pad_to_multiple = 64}});
+  CHECK(j.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 4, .lengths = {.unknown = true, .pad_to_multiple = 64}});
   CHECK(estimate(j).ranks[0].allocated > bytes{0});
   // Packed, its kernels are told where documents end.
   const auto packed = job_of({{"axo.yaml", "base_model: tiiuae/Falcon-H1-7B-Base\nsample_packing: true\n" + lora + off + "lora_target_modules: [q_proj, v_proj]\n"}, falcon_h1});

@@ -119,7 +119,7 @@ TEST_CASE("SimPO's own trainer, by its file and by its command") {
     const auto j = job_of(files);
     CHECK(j.model == *models::find("llama-3-8b"));
     CHECK(j.objective == objective{.kind = objective_kind::simpo, .code = method_code::trl_0_14});
-    CHECK(j.batch == batch{.micro = 2, .sequence = 2048, .accumulation = 16});
+    CHECK(j.batch == batch{.micro = 2, .sequence = 2048, .accumulation = 16, .lengths = {.unknown = true}});
     CHECK(j.hardware.gpus() == 4);
     CHECK(j.sharding.stage == 3);
     CHECK(j.precision == precisions::bf16_mixed);
@@ -155,7 +155,7 @@ TEST_CASE("open-instruct's configuration without its launch asks for formats and
   CHECK(holds(refusal_of({yaml}, {"precision=bf16-mixed"}), "and no file here says them"));
   CHECK(holds(refusal_of({yaml}, zero3), "and no file here says them"));
   const auto j = job_of({yaml}, {"hardware.gpus_per_node=8", "precision=bf16-mixed", "sharding=zero3", "framework=deepspeed"});
-  CHECK(j.batch == batch{.micro = 1, .sequence = 8192, .accumulation = 4});
+  CHECK(j.batch == batch{.micro = 1, .sequence = 8192, .accumulation = 4, .lengths = {.unknown = true}});
   CHECK(j.sharding.stage == 3);
   CHECK(j.precision == precisions::bf16_mixed);
   CHECK(j.attention == attention::flash);
@@ -167,7 +167,8 @@ TEST_CASE("what axolotl pads a micro-batch to is a key of the job") {
   CHECK(job_of({{"axo.yaml", whole}}).batch.lengths.pad_to_multiple == 64);
   CHECK(job_of({{"axo.yaml", whole + "pad_to_multiple_of: 128\n"}}).batch.lengths.pad_to_multiple == 128);
   CHECK(job_of({{"axo.yaml", whole + "pad_to_multiple_of: 128\n"}}).batch.sequence == 1024);
-  for (const auto* other : {"pad_to_sequence_len: true\n", "pad_to_sequence_len: false\n", "sample_packing: true\n"}) CHECK(job_of({{"axo.yaml", whole + other}}).batch.lengths == sample_lengths{});
+  for (const auto* other : {"pad_to_sequence_len: true\n", "sample_packing: true\n"}) CHECK(job_of({{"axo.yaml", whole + other}}).batch.lengths == sample_lengths{});
+  CHECK(job_of({{"axo.yaml", whole + "pad_to_sequence_len: false\n"}}).batch.lengths == sample_lengths{.unknown = true});
 }
 
 // deepspeedai/DeepSpeedExamples 45b4b715 applications/DeepSpeed-Chat/training/step1_supervised_finetuning/training_scripts: llama2/run_llama2_7b_lora.sh,
@@ -206,7 +207,7 @@ TEST_CASE("MedicalGPT's whole fine-tuning has no adapter, whatever its arguments
   const auto j = job_of({run, engine});
   CHECK(j.model == *models::find("qwen1.5-0.5b"));
   CHECK(j.hardware.gpus() == 8);
-  CHECK(j.batch == batch{.micro = 2, .sequence = 2048});
+  CHECK(j.batch == batch{.micro = 2, .sequence = 2048, .lengths = {.unknown = true}});
   CHECK_FALSE(j.adapter.active());
   CHECK(j.trainable.all());
   CHECK(j.sharding.stage == 2);

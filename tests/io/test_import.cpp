@@ -417,7 +417,7 @@ resume_from_checkpoint: null
   CHECK(j.precision.gradients == formats::fp32);
   CHECK(j.precision.compute == formats::bf16);
   CHECK(j.recompute.mode == recompute_mode::full);  // on unless it is switched off
-  CHECK(j.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 8});
+  CHECK(j.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 8, .lengths = {.unknown = true}});
   const auto full = job_of({{"full.yaml", "model_name_or_path: meta-llama/Llama-3.1-8B\nfinetuning_type: full\ncutoff_len: 1024\nper_device_train_batch_size: 2\npure_bf16: true\noptim: paged_adamw_8bit\n"
                                           "disable_gradient_checkpointing: true\nflash_attn: fa2\nenable_liger_kernel: true\n"}},
                            {"hardware.gpus_per_node=1"});

@@ -34,7 +34,7 @@ TEST_CASE("LLaMA-Factory: LoRA under ZeRO-3, and a 4-bit base under FSDP") {
   const auto z3 = read("llamafactory-lora-zero3", {"qwen3_lora_sft_ds3.yaml", "ds_z3_config.json"}, {eight});
   CHECK(z3.model == *models::find("qwen3-4b"));
   CHECK(z3.hardware.gpus() == 8);
-  CHECK(z3.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 2});
+  CHECK(z3.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 2, .lengths = {.unknown = true}});
   CHECK(z3.sharding.kind == sharding_kind::zero);
   CHECK(z3.sharding.stage == 3);
   CHECK(z3.offload.optimizer == place::on_gpu);
@@ -49,7 +49,7 @@ TEST_CASE("LLaMA-Factory: LoRA under ZeRO-3, and a 4-bit base under FSDP") {
   const auto qlora = read("llamafactory-fsdp-qlora", {"train.sh", "fsdp_config.yaml", "llama3_lora_sft.yaml"});
   CHECK(qlora.model == *models::find("llama-3-8b"));
   CHECK(qlora.hardware.gpus() == 2);
-  CHECK(qlora.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 8});
+  CHECK(qlora.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 8, .lengths = {.unknown = true}});
   CHECK(qlora.sharding.kind == sharding_kind::fsdp1);
   CHECK(qlora.sharding.stage == 3);
   CHECK(qlora.offload.parameters == place::on_gpu);
@@ -62,7 +62,7 @@ TEST_CASE("a LoRA run is no full fine-tune: MedicalGPT, LLaVA, Qwen, PEFT") {
   const auto medical = read("medicalgpt-sft-lora", {"run_sft.sh"});
   CHECK(medical.model == *models::find("qwen1.5-0.5b"));
   CHECK(medical.hardware.gpus() == 2);
-  CHECK(medical.batch == batch{.micro = 4, .sequence = 4096});
+  CHECK(medical.batch == batch{.micro = 4, .sequence = 4096, .lengths = {.unknown = true}});
   CHECK(medical.sharding.kind == sharding_kind::ddp);
   CHECK(medical.adapter.rank == 8);
   CHECK(medical.adapter.targets == all_linear);
@@ -74,7 +74,7 @@ TEST_CASE("a LoRA run is no full fine-tune: MedicalGPT, LLaVA, Qwen, PEFT") {
 
   const auto llava = read("llava-1.5-lora", {"finetune_lora.sh", "zero3.json"}, {eight});
   CHECK(llava.model == *models::find("llava-1.5-13b"));
-  CHECK(llava.batch == batch{.micro = 16, .sequence = 2048});
+  CHECK(llava.batch == batch{.micro = 16, .sequence = 2048, .lengths = {.unknown = true}});
   CHECK(llava.sharding.stage == 3);
   CHECK(llava.adapter.rank == 128);
   CHECK_FALSE(llava.adapter.targets.has(module::vision));
@@ -119,7 +119,7 @@ TEST_CASE("full fine-tunes: FastChat, alignment-handbook, SimPO's base, DeepSpee
   const auto zephyr = read("zephyr-sft-full-zero3", {"config_full.yaml", "zero3.yaml"});
   CHECK(zephyr.model == *models::find("mistral-7b"));
   CHECK(zephyr.hardware.gpus() == 8);
-  CHECK(zephyr.batch == batch{.micro = 16, .sequence = 2048});
+  CHECK(zephyr.batch == batch{.micro = 16, .sequence = 2048, .lengths = {.unknown = true}});
   CHECK(zephyr.sharding.stage == 3);
   CHECK(zephyr.precision == precisions::bf16_mixed);
   CHECK(zephyr.attention == attention::flash);
@@ -128,7 +128,7 @@ TEST_CASE("full fine-tunes: FastChat, alignment-handbook, SimPO's base, DeepSpee
   const auto simpo = read("simpo-base-sft", {"llama-3-8b-base-sft.yaml", "deepspeed_zero3.yaml"});
   CHECK(simpo.model == *models::find("llama-3-8b"));
   CHECK(simpo.hardware.gpus() == 4);
-  CHECK(simpo.batch == batch{.micro = 8, .sequence = 2048, .accumulation = 4});
+  CHECK(simpo.batch == batch{.micro = 8, .sequence = 2048, .accumulation = 4, .lengths = {.unknown = true}});
   CHECK(simpo.sharding.stage == 3);
 
   const auto chat = read("deepspeed-chat-step1-llama2", {"run_llama2_7b.sh"}, {eight});
@@ -150,7 +150,7 @@ TEST_CASE("machines: mason, a cluster's pipeline, Slurm") {
   CHECK(olmo.model == *models::find("olmo-2-13b"));
   CHECK(olmo.hardware.nodes == 8);
   CHECK(olmo.hardware.gpus_per_node == 8);
-  CHECK(olmo.batch == batch{.micro = 1, .sequence = 4096});
+  CHECK(olmo.batch == batch{.micro = 1, .sequence = 4096, .lengths = {.unknown = true}});
   CHECK(olmo.sharding.stage == 3);
   CHECK(olmo.precision == precisions::bf16_mixed);
   CHECK(olmo.recompute.mode == recompute_mode::full);

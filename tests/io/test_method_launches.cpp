@@ -37,7 +37,7 @@ TEST_CASE("MedicalGPT's pretraining and supervised fine-tuning") {
   CHECK(pretrained.sharding.kind == sharding_kind::ddp);
   CHECK(pretrained.adapter.rank == 8);
   CHECK(pretrained.objective == objective{});
-  CHECK(tuned.batch == batch{.micro = 2, .sequence = 512, .accumulation = 8});
+  CHECK(tuned.batch == batch{.micro = 2, .sequence = 512, .accumulation = 8, .lengths = {.unknown = true}});
   CHECK(tuned.attention == attention::flash);
   CHECK(stage("sft_accelerate").batch == tuned.batch);
   CHECK(estimate(stage("sft_accelerate")).peak() == estimate(tuned).peak());
@@ -53,7 +53,7 @@ TEST_CASE("MedicalGPT's reward model and DPO, on one GPU") {
   CHECK_FALSE(objection_to(rewards));
   const auto pairs = stage("dpo", one);
   CHECK(pairs.objective == objective{.kind = objective_kind::dpo, .code = method_code::trl});
-  CHECK(pairs.batch == batch{.micro = 4, .sequence = 1024 + 512, .accumulation = 8});
+  CHECK(pairs.batch == batch{.micro = 4, .sequence = 1024 + 512, .accumulation = 8, .lengths = {.unknown = true}});
   CHECK(pairs.precision.parameters == formats::fp32);  // the script makes every weight fp32 before TRL adds adapters
   CHECK_FALSE(pairs.adapter.dropout.per_million > 0);
   CHECK(pairs.recompute.mode == recompute_mode::full);

@@ -59,7 +59,7 @@ TEST_CASE("litgpt: files of its config_hub") {
   CHECK(q.framework.label == "litgpt");
   CHECK(q.model == *models::find("llama-2-7b"));
   CHECK(q.hardware.gpus() == 1);
-  CHECK(q.batch == batch{.micro = 2, .sequence = 512, .accumulation = 4});
+  CHECK(q.batch == batch{.micro = 2, .sequence = 512, .accumulation = 4, .lengths = {.unknown = true}});
   CHECK(q.precision.parameters == formats::bf16);
   CHECK(q.adapter.kind == adapter_kind::lora);
   CHECK(q.adapter.rank == 32);
@@ -79,7 +79,7 @@ TEST_CASE("litgpt: files of its config_hub") {
   const auto full = job_of({launch_file("litgpt-phi2-full", "full.yaml")});
   CHECK(full.model == *models::find("phi-2"));
   CHECK(full.hardware.gpus() == 2);
-  CHECK(full.batch == batch{.micro = 4, .sequence = 512, .accumulation = 1});
+  CHECK(full.batch == batch{.micro = 4, .sequence = 512, .accumulation = 1, .lengths = {.unknown = true}});
   CHECK_FALSE(full.adapter.active());
   CHECK(full.sharding.kind == sharding_kind::fsdp1);
   CHECK(full.sharding.stage == 3);
@@ -96,7 +96,7 @@ TEST_CASE("litgpt: command lines") {
   const auto j = job_of({over, hub});
   CHECK(j == job_of({hub, over}));
   CHECK(j.hardware.gpus() == 4);
-  CHECK(j.batch == batch{.micro = 1, .sequence = 512, .accumulation = 2});
+  CHECK(j.batch == batch{.micro = 1, .sequence = 512, .accumulation = 2, .lengths = {.unknown = true}});
   CHECK(j.adapter.base == formats::bf16);
   CHECK(j.adapter.targets == module_set{module::q_proj, module::k_proj, module::v_proj});
   CHECK(j.sharding.kind == sharding_kind::fsdp2);  // since 2025-08-13
@@ -105,7 +105,7 @@ TEST_CASE("litgpt: command lines") {
   // README.md, with a length.
   const auto readme = job_of({{"run.sh", "litgpt finetune microsoft/phi-2 --data JSON --data.json_path my_custom_dataset.json --data.val_split_fraction 0.1 --out_dir out/custom-model --train.max_seq_length 256"}});
   CHECK(readme.model == *models::find("phi-2"));
-  CHECK(readme.batch == batch{.micro = 1, .sequence = 256, .accumulation = 16});
+  CHECK(readme.batch == batch{.micro = 1, .sequence = 256, .accumulation = 16, .lengths = {.unknown = true}});
   CHECK(readme.precision == precisions::bf16_autocast);
   CHECK(readme.adapter.rank == 8);
   CHECK(readme.adapter.base == formats::fp32);
@@ -134,7 +134,7 @@ TEST_CASE("torchtune: files of its recipes") {
   CHECK(lora.framework.label == "torchtune");
   CHECK(lora.model == *models::find("llama-3.1-8b"));
   CHECK(lora.hardware.gpus() == 2);
-  CHECK(lora.batch == batch{.micro = 2, .sequence = 2048, .accumulation = 8});
+  CHECK(lora.batch == batch{.micro = 2, .sequence = 2048, .accumulation = 8, .lengths = {.unknown = true}});
   CHECK(lora.precision == precisions::bf16);
   CHECK(lora.adapter.rank == 8);
   CHECK(lora.adapter.targets == module_set{module::q_proj, module::v_proj, module::o_proj, module::gate_proj, module::up_proj, module::down_proj});
@@ -162,7 +162,7 @@ TEST_CASE("torchtune: files of its recipes") {
   const auto qlora = job_of({launch_file("torchtune-llama3.1-8b-full-single", "8B_qlora_single_device.yaml")}, {"batch.sequence=1024"});
   CHECK(qlora.adapter.base == formats::nf4_double);
   CHECK(qlora.adapter.base_skips == module_set{module::head});
-  CHECK(qlora.batch == batch{.micro = 2, .sequence = 1024, .accumulation = 8});
+  CHECK(qlora.batch == batch{.micro = 2, .sequence = 1024, .accumulation = 8, .lengths = {.unknown = true}});
   CHECK(qlora.recompute.mode == recompute_mode::full);
 }
 

@@ -26,7 +26,7 @@ TEST_CASE("files of its repository") {
   const auto full = job_of({launch_file("swift-full-7b", "train.sh")});
   CHECK(full.model == *models::find("qwen2.5-7b"));
   CHECK(full.hardware.gpus() == 1);
-  CHECK(full.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 16});
+  CHECK(full.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 16, .lengths = {.unknown = true}});
   CHECK_FALSE(full.adapter.active());
   CHECK(full.precision.parameters == formats::bf16);  // weights and states stay as they were loaded
   CHECK(full.precision.state == formats::bf16);
@@ -37,7 +37,7 @@ TEST_CASE("files of its repository") {
   CHECK(spread.hardware.gpus() == 4);
   CHECK(spread.parallel.pipeline == 2);
   CHECK(spread.parallel.schedule == schedule::naive);
-  CHECK(spread.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 8});
+  CHECK(spread.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 8, .lengths = {.unknown = true}});
   CHECK(spread.sharding.kind == sharding_kind::ddp);
   CHECK(spread.adapter.rank == 8);
   CHECK(spread.adapter.targets == all_linear);
@@ -58,7 +58,7 @@ TEST_CASE("files of its repository") {
   CHECK(two.hardware.gpus() == 2);
   CHECK(two.sharding.kind == sharding_kind::fsdp2);
   CHECK(two.sharding.stage == 3);
-  CHECK(two.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 8});
+  CHECK(two.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 8, .lengths = {.unknown = true}});
   CHECK(two.recompute.mode == recompute_mode::full);  // FSDP's own, whatever gradient_checkpointing says
   CHECK(two.adapter.rank == 8);
 

@@ -54,7 +54,7 @@ std::string online_refused(const std::string& command, const std::vector<std::st
 TEST_CASE("TRL's DPO, by its own commands") {
   const auto whole = said(dpo);
   CHECK(whole.objective == objective{.kind = objective_kind::dpo, .code = method_code::trl});
-  CHECK(whole.batch == batch{.micro = 2, .sequence = 1024, .accumulation = 8});
+  CHECK(whole.batch == batch{.micro = 2, .sequence = 1024, .accumulation = 8, .lengths = {.unknown = true}});
   CHECK(whole.precision == precisions::bf16_autocast);
   CHECK(whole.recompute.mode == recompute_mode::full);
   // A copy of 494,032,768 parameters in fp32, as create_model_from_path loads them.
@@ -76,7 +76,7 @@ TEST_CASE("TRL's DPO, by its own commands") {
 TEST_CASE("the job of the example is what its command line says") {
   const auto command =
       "accelerate launch --config_file zero3.yaml trl/scripts/dpo.py --dataset_name x --model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 2 --bf16 --gradient_checkpointing --max_length 1024 --activation_offloading False";
-  auto read = job_of({{"run.sh", command}, zero3}, {"hardware.gpu=a100-sxm-80gb", "hardware.host_memory_gib=1000"});
+  auto read = job_of({{"run.sh", command}, zero3}, {"hardware.gpu=a100-sxm-80gb", "hardware.host_memory_gib=1000", "batch.lengths.unknown=false"});
   auto theirs = example("llama-3.1-8b-dpo.json");
   read.objective.reference = reference_way::copy;  // what it is without adapters
   CHECK(read.objective == theirs.objective);

@@ -47,6 +47,7 @@ class axolotl_samples {
       return a_->d->say({"batch", "packed"}, true, v_->place(packs ? "sample_packing" : "batch_flattening"));
     }
     a_->put("per_device_train_batch_size", micro_, "micro_batch_size");
+    if (!streams()) a_->d->keeps_lengths = v_->place("sequence_len");
     if (a_->method.empty() && !a_->processes) return padded(length);
     v_->take("pad_to_sequence_len");  // of the collator of plain fine-tuning on text (core/builders/rl.py, causal.py, build_collator)
     a_->put("max_length", length, "sequence_len");
@@ -56,17 +57,19 @@ class axolotl_samples {
     const auto* pads = v_->take("pad_to_sequence_len");
     const bool whole = pads != nullptr && truth(*pads, "pad_to_sequence_len");
     a_->put("max_length", pads == nullptr || whole ? checked::round_up(length, multiple) : length, "sequence_len");
-    if (whole) a_->d->say({"batch", "padded"}, true, v_->place("pad_to_sequence_len"));
+    if (whole) a_->d->say({"batch", "padded"}, true, v_->place("pad_to_sequence_len")), a_->d->keeps_lengths.clear();
     if (pads == nullptr && multiple > 1) a_->d->say({"batch", "lengths", "pad_to_multiple"}, multiple, v_->place(v_->has("pad_to_multiple_of") ? "pad_to_multiple_of" : "sequence_len"));  // core/builders/causal.py, build_collator
     if (!whole) a_->d->notes.push_back(v_->place("sequence_len") + ": samples are padded to the longest of their micro-batch, without packing: the job is that of one with a sample of all " + std::to_string(length) + " tokens");
   }
+
+  /// Texts that come one behind the other, cut to one length (utils/data/streaming.py, encode_streaming).
+  [[nodiscard]] bool streams() { return a_->given("pretraining_dataset") || a_->given("streaming"); }
 
   /// The Trainer's sampler groups samples by length (core/builders/causal.py; core/trainers/base.py, _get_train_sampler): not where they are packed or
   /// taken in order, nor in the trainers of other methods.
   void order() {
     const bool grouped = v_->on("group_by_length"), in_order = grouped && v_->on("curriculum_sampling"), alike = a_->d->has({"batch", "padded"});
-    const bool streams = a_->given("pretraining_dataset") || a_->given("streaming");
-    if (!grouped || in_order || one_row_ || alike || streams || !a_->method.empty()) return;
+    if (!grouped || in_order || one_row_ || alike || streams() || !a_->method.empty()) return;
     a_->put("train_sampling_strategy", "group_by_length", "group_by_length");
   }
 

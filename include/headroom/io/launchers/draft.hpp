@@ -99,6 +99,8 @@ class draft {
   std::optional<said> stored_quantised, stored;
   /// Dropout that the model's config.json asks for, as the job's key says it; null where it asks for none.
   json_value model_drops{};
+  /// The place that says how long samples are at most, where each keeps a length of its own (io/launchers/settle_lengths.hpp).
+  std::string keeps_lengths;
   /// How many texts an example has, which the data alone say.
   std::optional<said> awaits_texts;
   /// Layers with an adapter that no file says, and how a file would.

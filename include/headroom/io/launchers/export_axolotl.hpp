@@ -64,6 +64,8 @@ inline json_value axolotl_document(const job& given) {
                   {"gradient_checkpointing", full},
                   {"activation_offloading", j.offload.activations == place::on_cpu},
                   {"torch_compile", j.compile}};
+  if (j.batch.padded && !j.batch.packed && (j.batch.lengths.unknown || j.batch.lengths.given()))
+    fail("headroom: axolotl cannot say batch.padded beside batch.lengths: its pad_to_sequence_len makes all samples as long as batch.sequence");
   if (!j.batch.packed) a["pad_to_sequence_len"] = j.batch.padded;
   if (full) a["gradient_checkpointing_kwargs"] = {{"use_reentrant", chosen(j.recompute.reentrant, j.framework.checkpointing.reentrant)}};
   if (kernel == attention::flash3)

@@ -64,6 +64,7 @@ class litgpt_config {
         fail("headroom: " + place + ": train.global_batch_size " + std::to_string(all) + " over " + std::to_string(each_ * nodes_) + " GPUs is less than a micro-batch of " + std::to_string(micro) + ", which litgpt refuses");
       d_->say({"batch", "accumulation"}, of_rank / micro, place);
     }
+    if (!pretrain) d_->keeps_lengths = k_.place("train.max_seq_length");  // litgpt/data/base.py, get_sft_collate_fn
     if (const auto longest = k_.number("train.max_seq_length", 0); longest > 0) {
       d_->say({"batch", "sequence"}, longest, k_.place("train.max_seq_length"));
       if (!pretrain) d_->notes.push_back(k_.place("train.max_seq_length") + ": the longest sample is taken to have " + std::to_string(longest) + " tokens, to which longer ones are cut");

@@ -93,6 +93,7 @@ class openrlhf_arguments {
     d_->say({"batch", "micro"}, micro, v_.place("train.micro_batch_size"));
     d_->know(d_->global_batch, "train.batch_size", v_.number("train.batch_size", 128), v_.place("train.batch_size"));
     d_->say({"batch", "sequence"}, v_.number("data.max_len", what_ == openrlhf_trainer::sft || online_ ? 2048 : 512), v_.place("data.max_len"));
+    d_->keeps_lengths = v_.place("data.max_len");  // datasets/sft_dataset.py, collate_fn: padded to the longest, or one behind the other
   }
   void objective() {
     const auto kind = what_ == openrlhf_trainer::sft ? "sft" : what_ == openrlhf_trainer::reward ? "reward" : "dpo";

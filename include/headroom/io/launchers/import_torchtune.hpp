@@ -115,6 +115,7 @@ class torchtune_config {
       for (const auto& one : *list) packed = packed || (one.is_object() && one.contains("packed") && one["packed"] == true);
     if (packed && longest == 0) fail("headroom: " + k_.place("dataset.packed") + ": a packed dataset needs tokenizer.max_seq_len, as torchtune says itself");
     if (packed) d_->say({"batch", "packed"}, true, k_.place("dataset.packed"));
+    if (!packed) d_->keeps_lengths = k_.place(path);  // data/_collate.py, padded_collate_sft
     if (!packed && longest > 0) d_->notes.push_back(k_.place(path) + ": the longest sample is taken to have " + std::to_string(longest) + " tokens, to which longer ones are cut");
   }
   void loss() {

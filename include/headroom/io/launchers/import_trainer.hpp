@@ -98,9 +98,13 @@ class trainer_arguments {
     else if (p_->length_default > 0 && !d_->has({"batch", "sequence"}))
       d_->say({"batch", "sequence"}, p_->length_default, v_.source());
     const bool neat = v_.on("neat_packing");
-    const bool packs = v_.on("packing") || neat;  // samples are cut to one length either way
+    const bool joins = factory_ && v_.word_now("stage") == "pt";  // texts of a pre-training, unless packing says no (hparams/parser.py, get_train_args)
+    const bool packs = v_.on("packing", joins) || neat;           // samples are cut to one length either way
     if (neat) d_->say({"batch", "packed"}, true, v_.place("neat_packing"));
-    if (!packs) sample_lengths_of_data();
+    if (packs) return;
+    sample_lengths_of_data();
+    // InternVL pads to the limit but where it groups by length (internvl/train/dataset.py, preprocess_*).
+    if (p_->keeps_lengths || (p_->name == "internvl" && d_->has({"batch", "lengths", "order"}))) d_->keeps_lengths = called.empty() ? v_.source() : v_.place(called);
   }
   /// The order of samples and what they are padded to; how long they are the data alone says (trainer.py _get_train_sampler; TRL's collators).
   void sample_lengths_of_data() {
@@ -220,6 +224,7 @@ inline void import_trainer(draft& d, const document& from, const detail::trainin
     std::erase(d.unread, file_kind::trainer);
     d.releases.clear();
     d.evaluates.reset();
+    d.keeps_lengths.clear();
     d.awaits_roles.clear();
     d.awaits_texts.reset();
     if (!d.has_read(file_kind::adapter)) d.awaits_targets.reset();

@@ -66,6 +66,7 @@ class unsloth_arguments {
     d_->say({"batch", "accumulation"}, k_.number("gradient_accumulation_steps", 4), k_.place("gradient_accumulation_steps"));
     const auto longest = k_.number("max_seq_length", 2048);
     d_->say({"batch", "sequence"}, longest, k_.place("max_seq_length"));
+    d_->keeps_lengths = k_.place("max_seq_length");  // TRL's SFTTrainer
     d_->notes.push_back(k_.place("max_seq_length") + ": the longest sample is taken to have " + std::to_string(longest) + " tokens, to which longer ones are cut");
   }
   void adapters(const std::string& base) {

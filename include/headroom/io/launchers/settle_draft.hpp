@@ -7,6 +7,7 @@
 #include <headroom/io/launchers/other_roles.hpp>
 #include <headroom/io/launchers/settle_evaluation.hpp>
 #include <headroom/io/launchers/settle_gpus.hpp>
+#include <headroom/io/launchers/settle_lengths.hpp>
 #include <headroom/io/launchers/stored_model.hpp>
 #include <headroom/io/launchers/torchtitan_stages.hpp>
 
@@ -226,6 +227,7 @@ inline job draft::settled() {
   detail::settle_accumulation(*this);
   detail::settle_batch(*this);
   detail::settle_rollout(*this);
+  detail::settle_lengths(*this);
   detail::settle_roles(*this);
   detail::settle_evaluation(*this);
   detail::settle_stages(*this);

@@ -148,7 +148,8 @@ inline void check_trainer(const job& j, const json_value& arguments, std::string
   for (const auto* key : {"hardware", "environment", "ignored_keys", "assumed_defaults"})
     if (whole.contains(key)) beside[key] = whole[key];
   if (!model_is_known(j.model)) beside["model"] = whole["model"];
-  if (auto lengths = lengths_of_data(whole); !lengths.empty()) beside["batch"]["lengths"] = std::move(lengths);
+  beside["batch"]["lengths"] = lengths_of_data(whole);
+  if (!j.batch.lengths.unknown) beside["batch"]["lengths"]["unknown"] = false;
   auto d = draft_from(beside);
   if (under_deepspeed(j)) {
     import_deepspeed(d, {.source = std::string{deepspeed_file}, .root = deepspeed_document(j), .lines = {}});
@@ -164,6 +165,7 @@ inline std::string trainer_text(const job& j, const json_value& arguments) {
   if (under_deepspeed(j)) text += "# Beside it: " + std::string{deepspeed_file} + ", written by headroom export --to deepspeed.\n";
   if (!model_is_known(j.model)) text += "# The model is the folder of a config.json.\n";
   if (j.batch.lengths.given()) text += "# How long the samples are is the data's, and is not said here.\n";
+  else if (!j.batch.lengths.unknown && !j.batch.packed && !j.rollout.given()) text += "# All samples are as long as the limit: the data decide that, and it is not said here.\n";
   write_yaml(text, arguments, 0);
   return text;
 }

@@ -20,7 +20,7 @@ inline constexpr base_words trl_base{.four = "load_in_4bit", .eight = "load_in_8
 inline constexpr std::string_view trl_marks = "dataset_name|dataset_config|dataset_train_split|dataset_mixer|dataset_mixture|use_peft|lora_target_modules|attn_implementation|dtype|torch_dtype|load_in_4bit|config|reward_funcs";
 /// One of its trainers beside SFT's.
 constexpr training_program trl_program(std::string_view name, std::string_view scripts, std::string_view method, std::span<const passed_key> passed) {
-  return {.name = name, .scripts = scripts, .marks = trl_marks, .length = "max_length|max_seq_length", .loads = "fp32", .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown, .lora = trl_lora, .base = trl_base, .passed = passed, .also = trl_passed, .method = method};
+  return {.name = name, .scripts = scripts, .marks = trl_marks, .length = "max_length|max_seq_length", .keeps_lengths = true, .loads = "fp32", .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown, .lora = trl_lora, .base = trl_base, .passed = passed, .also = trl_passed, .method = method};
 }
 
 // clang-format off
@@ -39,7 +39,7 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     {.name = "run-clm", .scripts = "run_clm.py", .length = "block_size", .length_default = 1024, .dtype = "torch_dtype|dtype", .keeps_predictions = true, .passed = run_clm_passed},
     {.name = "transformers", .length = "block_size|model_max_length|max_seq_length", .dtype = "torch_dtype|dtype", .passed = run_clm_passed},
     // src/llamafactory/hparams/*_args.py; its own reader says the rest.
-    {.name = "llama-factory", .scripts = "llamafactory/launcher.py|llamafactory/cli.py|src/train.py|src/train_bash.py|train_bash.py", .marks = "finetuning_type|cutoff_len|stage|template|dataset_dir", .length = "cutoff_len", .length_default = 2048, .loads = "half",
+    {.name = "llama-factory", .scripts = "llamafactory/launcher.py|llamafactory/cli.py|src/train.py|src/train_bash.py|train_bash.py", .marks = "finetuning_type|cutoff_len|stage|template|dataset_dir", .length = "cutoff_len", .length_default = 2048, .keeps_lengths = true, .loads = "half",
      .recompute = checkpoints::yes, .passed = llama_factory_passed},
     // lm-sys/FastChat fastchat/train/train.py and train_lora.py; tatsu-lab/stanford_alpaca train.py.
     {.name = "fastchat", .scripts = "fastchat/train/train.py|fastchat/train/train_mem.py|fastchat/train/train_xformers.py", .length = "model_max_length", .length_default = 512, .passed = fastchat_passed},
@@ -47,7 +47,7 @@ inline constexpr auto training_programs = std::to_array<training_program>({
      .lora = {.by_default = true, .rank = "lora_r", .targets = "lora_target_modules", .targets_default = "q_proj|v_proj", .dropout = "lora_dropout", .dropout_percent = 5},
      .base = {.four = "q_lora", .nested_default = true}, .passed = fastchat_passed},
     // haotian-liu/LLaVA llava/train/train.py: LoRA on the language model's matrices, the projector trains, the tower does not.
-    {.name = "llava", .scripts = "llava/train/train.py|llava/train/train_mem.py|llava/train/train_xformers.py", .length = "model_max_length", .length_default = 512, .loads = "half",
+    {.name = "llava", .scripts = "llava/train/train.py|llava/train/train_mem.py|llava/train/train_xformers.py", .length = "model_max_length", .length_default = 512, .keeps_lengths = true, .loads = "half",
      .lora = {.on = "lora_enable", .rank = "lora_r", .rank_default = 64, .targets_default = "q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj", .dropout = "lora_dropout", .dropout_percent = 5},
      .base = {.bits = "bits", .kind = "quant_type", .nested = "double_quant", .nested_default = true}, .passed = llava_passed},
     // OpenGVLab/InternVL internvl_chat: io/launchers/internvl_arguments.hpp.
@@ -61,11 +61,11 @@ inline constexpr auto training_programs = std::to_array<training_program>({
      .lora = {.on = "use_lora", .rank = "lora_r", .rank_default = 64, .targets = "lora_target_modules", .targets_default = "c_attn|c_proj|w1|w2", .dropout = "lora_dropout", .dropout_percent = 5, .saved_of_base = "wte|lm_head"},
      .base = {.packed = "q_lora"}, .passed = fastchat_passed},
     // shibing624/MedicalGPT training/supervised_finetuning.py, pretraining.py: whole models train in fp32.
-    {.name = "medicalgpt", .scripts = "supervised_finetuning.py|supervised_finetuning_accelerate.py", .length = "model_max_length", .length_default = 512, .loads = "fp16", .loads_whole = "fp32", .dtype = "torch_dtype",
+    {.name = "medicalgpt", .scripts = "supervised_finetuning.py|supervised_finetuning_accelerate.py", .length = "model_max_length", .length_default = 512, .keeps_lengths = true, .loads = "fp16", .loads_whole = "fp32", .dtype = "torch_dtype",
      .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
      .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .double_by = "qlora"}, .passed = medicalgpt_passed},
     // … full_supervised_finetuning.py of its releases up to 2.4 (305ab149), whose arguments for adapters nothing reads; its scripts misspell it.
-    {.name = "medicalgpt-full", .scripts = "full_supervised_finetuning.py|full_supersived_finetuning.py", .length = "model_max_length", .length_default = 512, .loads = "fp16", .dtype = "torch_dtype", .passed = medicalgpt_full_passed, .also = medicalgpt_passed},
+    {.name = "medicalgpt-full", .scripts = "full_supervised_finetuning.py|full_supersived_finetuning.py", .length = "model_max_length", .length_default = 512, .keeps_lengths = true, .loads = "fp16", .dtype = "torch_dtype", .passed = medicalgpt_full_passed, .also = medicalgpt_passed},
     {.name = "medicalgpt-pretrain", .scripts = "pretraining.py", .length = "block_size", .length_default = 1024, .loads = "fp32", .loads_whole = "fp32", .dtype = "torch_dtype", .keeps_predictions = true,
      .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
      .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .double_by = "qlora"}, .passed = medicalgpt_passed},
@@ -73,7 +73,7 @@ inline constexpr auto training_programs = std::to_array<training_program>({
      .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .dropout = "lora_dropout", .dropout_percent = 5, .saved = "modules_to_save"},
      .base = {.eight = "load_in_8bit"}, .passed = medicalgpt_method_passed, .also = medicalgpt_passed},
     // All that is not quantised is made fp32 before adapters are added.
-    {.name = "medicalgpt-dpo", .scripts = "training/dpo_training.py|dpo_training.py", .marks = "train_file_dir|validation_file_dir|max_source_length", .loads = "fp32", .micro_default = 4, .evaluates = 1, .recompute = checkpoints::yes,
+    {.name = "medicalgpt-dpo", .scripts = "training/dpo_training.py|dpo_training.py", .marks = "train_file_dir|validation_file_dir|max_source_length", .keeps_lengths = true, .loads = "fp32", .micro_default = 4, .evaluates = 1, .recompute = checkpoints::yes,
      .lora = {.on = "use_peft", .by_default = true, .rank = "lora_rank", .targets = "target_modules", .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 5},
      .passed = medicalgpt_method_passed, .also = medicalgpt_passed},
     {.name = "medicalgpt-grpo", .scripts = "training/grpo_training.py|grpo_training.py", .marks = "train_file_dir|train_samples|subset_name|qlora", .loads = "fp32", .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown,
@@ -86,13 +86,13 @@ inline constexpr auto training_programs = std::to_array<training_program>({
      .lora = {.on = "use_lora|use_dora|use_qlora", .rank = "lora_r", .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dropout_percent = 10, .dora = "use_dora"},
      .base = {.four = "use_qlora", .kind = "quant_type", .nested = "double_quant", .nested_default = true, .prepared = false}, .passed = lmflow_passed},
     // tatsu-lab/stanford_alpaca train.py.
-    {.name = "alpaca", .scripts = "train.py", .marks = "data_path", .length = "model_max_length", .length_default = 512, .passed = fastchat_passed},
+    {.name = "alpaca", .scripts = "train.py", .marks = "data_path", .length = "model_max_length", .length_default = 512, .keeps_lengths = true, .passed = fastchat_passed},
     // huggingface/peft examples/sft/train.py.
-    {.name = "peft-sft", .scripts = "train.py", .marks = "use_peft_lora|use_4bit_quantization|chat_template_format", .length = "max_length|max_seq_length|max_seq_len", .length_default = 1024, .loads = "fp32", .dtype = "bnb_4bit_quant_storage_dtype", .recompute = checkpoints::unknown,
+    {.name = "peft-sft", .scripts = "train.py", .marks = "use_peft_lora|use_4bit_quantization|chat_template_format", .length = "max_length|max_seq_length|max_seq_len", .length_default = 1024, .keeps_lengths = true, .loads = "fp32", .dtype = "bnb_4bit_quant_storage_dtype", .recompute = checkpoints::unknown,
      .lora = {.on = "use_peft_lora", .rank = "lora_r", .rank_default = 64, .targets = "lora_target_modules", .targets_default = "q_proj|k_proj|v_proj|down_proj|up_proj|gate_proj", .dropout = "lora_dropout", .dropout_percent = 10},
      .base = {.four = "use_4bit_quantization", .eight = "use_8bit_quantization", .kind = "bnb_4bit_quant_type", .nested = "use_nested_quant", .prepared = false}, .passed = peft_sft_passed},
     // trl/scripts/sft.py and what reads SFTConfig, ModelConfig and ScriptArguments: huggingface/alignment-handbook, princeton-nlp/SimPO.
-    {.name = "trl-sft", .scripts = "trl/scripts/sft.py|run_sft.py|sft.py|sft|sft_gpt_oss.py|sft_nemotron_3.py", .marks = "dataset_mixer|dataset_mixture|dataset_train_split|use_peft|lora_target_modules|dataset_name|max_length|load_in_4bit|dataset_text_field|chat_template_path", .length = "max_length|max_seq_length", .loads = "fp32",
+    {.name = "trl-sft", .scripts = "trl/scripts/sft.py|run_sft.py|sft.py|sft|sft_gpt_oss.py|sft_nemotron_3.py", .marks = "dataset_mixer|dataset_mixture|dataset_train_split|use_peft|lora_target_modules|dataset_name|max_length|load_in_4bit|dataset_text_field|chat_template_path", .length = "max_length|max_seq_length", .keeps_lengths = true, .loads = "fp32",
      .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown,
      .lora = trl_lora, .base = trl_base, .passed = trl_passed, .method = "sft"},
     trl_program("trl-dpo", "trl/scripts/dpo.py|examples/scripts/dpo.py|run_dpo.py|dpo.py", "dpo", trl_preference_passed),
@@ -106,17 +106,17 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     trl_program("trl-grpo", "trl/scripts/grpo.py|examples/scripts/gspo.py|grpo.py", "grpo", trl_online_passed),
     trl_program("trl-rloo", "trl/scripts/rloo.py|rloo.py", "rloo", trl_online_passed),
     // princeton-nlp/SimPO 1b3e8f35 scripts/run_simpo.py, simpo_config.py: a trainer of its own, on alignment-handbook's arguments.
-    {.name = "simpo", .scripts = "run_simpo.py", .length = "max_length", .length_default = 512, .loads = "fp32", .dtype = "torch_dtype",
+    {.name = "simpo", .scripts = "run_simpo.py", .length = "max_length", .length_default = 512, .keeps_lengths = true, .loads = "fp32", .dtype = "torch_dtype",
      .lora = trl_lora, .passed = trl_preference_passed, .also = trl_passed, .method = "simpo"},
     // axolotl-ai-cloud/axolotl: its own reader (io/launchers/import_axolotl.hpp) makes these arguments of its configuration.
     {.name = "axolotl", .scripts = "axolotl.cli.train|axolotl/cli/train.py|scripts/finetune.py", .length = "max_length", .loads = "half", .dtype = "dtype", .micro_default = 1,
      .lora = {.on = "use_peft", .rank = "lora_r", .targets = "lora_target_modules", .targets_default = "", .dropout = "lora_dropout", .dora = "use_dora", .saved = "lora_modules_to_save"},
      .base = {.four = "load_in_4bit", .eight = "load_in_8bit", .nested_default = true, .prepared = false}, .passed = axolotl_passed},
     // modelscope/ms-swift swift/cli/sft.py, pt.py; what is not the Trainer's stands in io/launchers/swift_arguments.hpp.
-    {.name = "ms-swift", .scripts = "swift/cli/sft.py|swift/cli/pt.py|swift/cli/rlhf.py|llm_sft.py|llm_pt.py", .model = "model|model_id_or_path|model_type", .micro = "per_device_train_batch_size|batch_size", .length = "max_length", .loads = "bf16",
+    {.name = "ms-swift", .scripts = "swift/cli/sft.py|swift/cli/pt.py|swift/cli/rlhf.py|llm_sft.py|llm_pt.py", .model = "model|model_id_or_path|model_type", .micro = "per_device_train_batch_size|batch_size", .length = "max_length", .keeps_lengths = true, .loads = "bf16",
      .dtype = "torch_dtype|dtype", .micro_default = 1, .evaluates = 1, .recompute = checkpoints::yes, .passed = swift_passed, .also = swift_rollout_passed},
     // allenai/open-instruct open_instruct/finetune.py: weights in bf16, formats by Accelerate.
-    {.name = "open-instruct", .scripts = "open_instruct/finetune.py|open_instruct/finetune1.py", .length = "max_seq_length", .loads = "bf16",
+    {.name = "open-instruct", .scripts = "open_instruct/finetune.py|open_instruct/finetune1.py", .length = "max_seq_length", .keeps_lengths = true, .loads = "bf16",
      .lora = {.on = "use_lora", .rank = "lora_rank", .rank_default = 64, .targets_default = "q_proj|o_proj|v_proj|k_proj|gate_proj|up_proj|down_proj", .dropout = "lora_dropout", .dropout_percent = 10},
      .passed = open_instruct_passed},
     // unslothai/unsloth: its own reader of arguments (io/launchers/import_unsloth.hpp).
