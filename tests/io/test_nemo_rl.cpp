@@ -130,6 +130,7 @@ TEST_CASE("programs and workers that are not modelled are named") {
   CHECK(j.sharding.kind == sharding_kind::fsdp2);
   CHECK(j.precision.parameters == formats::fp32);
   CHECK(j.batch.accumulation == 4);
+  CHECK(j.batch.lengths.unknown);
   CHECK(holds(std::string{objection_to(j).sentence}, "NeMo-RL's DTensor workers"));
 }
 

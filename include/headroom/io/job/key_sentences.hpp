@@ -129,7 +129,7 @@ inline constexpr auto other_sentences = std::to_array<key_sentence>({
     {"batch.lengths.longer", "what becomes of samples longer than batch.sequence; required where there may be any"},
     {"batch.lengths.order", "in which order samples come; grouped: as with group_by_length of transformers"},
     {"batch.lengths.pad_to_multiple", "micro-batches are padded to a multiple of this (pad_to_multiple_of); 0: to their longest sample alone"},
-    {"batch.lengths.unknown", "samples have lengths of their own, and nobody knows which: the range of what is predicted says so. Taken where framework.version names ms-swift, axolotl, LLaMA-Factory, TRL or Liger-Kernel's examples and a mask is passed (batch.padded), of the first three also where batch.padded is not said; not beside batch.packed"},
+    {"batch.lengths.unknown", "samples have lengths of their own, and nobody knows which: the range of what is predicted says so. Taken where framework.version names ms-swift, axolotl, LLaMA-Factory, TRL or Liger-Kernel's examples and a mask is passed (batch.padded), of the first three also where batch.padded is not said, and by import of what such a program or another pads to the longest sample; not beside batch.packed"},
     {"batch.lengths.samples", "that a run sees, of all ranks together; 0: not known, as many as are replayed at most: 128 micro-batches of each rank"},
     {"batch.images", "what a vision tower reads of each sample; the images' tokens are among those of the sequence. Absent: one image, as large as the model says"},
     {"batch.images.count", "images of a sample; 0: one"},

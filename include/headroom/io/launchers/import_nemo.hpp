@@ -135,6 +135,7 @@ class nemo_config {
     d_->replace("attention", b.packed ? "flash" : "sdpa", k_.place("policy.sequence_packing.enabled"));
     d_->say({"batch"}, {{"micro", b.micro}, {"sequence", b.length}}, k_.place("policy.train_micro_batch_size"));
     if (b.packed) d_->say({"batch", "packed"}, true, k_.place("policy.sequence_packing.enabled"));
+    if (!b.packed) d_->keeps_lengths = k_.place("policy.max_total_sequence_length");  // nemo_rl/data/llm_message_utils.py, batched_message_log_to_flat_message
     d_->know(d_->global_batch, "policy.train_global_batch_size", checked::round_up(samples, checked::mul(b.micro, ranks)), k_.place("policy.train_global_batch_size"));
   }
   void allocator(const std::string& at) { read_nemo_allocator(*d_, k_, at + "env_vars.PYTORCH_CUDA_ALLOC_CONF"); }
