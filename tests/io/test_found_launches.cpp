@@ -254,6 +254,7 @@ TEST_CASE("programs of models' own repositories are named, whatever their script
   CHECK(is_for("torchrun --nproc_per_node 8 finetune.py --model_name_or_path openbmb/MiniCPM-V-2_6 --llm_type qwen2 --data_path d --bf16 true", "MiniCPM-V's finetune.py"));
   CHECK(is_for("torchrun --nproc_per_node 8 llava/train/train_mem.py --model_name_or_path Efficient-Large-Model/NVILA-Lite-8B --data_mixture d --vision_tower siglip --bf16 True", "VILA"));
   CHECK(is_for("torchrun --nproc_per_node 1 main.py --do_train --train_file t.json --prompt_column content --model_name_or_path THUDM/chatglm2-6b --pre_seq_len 128", "ChatGLM's P-tuning"));
+  CHECK(is_for("torchrun --nproc_per_node 8 ../src/train.py --max_context_width=4096 --hidden_width=4096 --num_layers=32 --model_type=llama_v2 --checkpoint_dir=c --train_batch_size=1", "AWS's example of FSDP (its own train.py)"));
   CHECK(is_for("python qlora.py --model_name_or_path huggyllama/llama-7b --bits 4 --bf16", "qlora.py"));
 }
 

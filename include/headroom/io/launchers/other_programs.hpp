@@ -65,6 +65,8 @@ inline constexpr auto other_programs = std::to_array<other_program>({
     {.name = "VILA", .arguments = "data_mixture|seq_parallel_size|seq_parallel_ring_size|tune_vision_tower", .instead = "its towers, projectors and sequence parallelism are its own; write the model, the degrees and the batch as a job file"},
     {.name = "ChatGLM's P-tuning", .arguments = "pre_seq_len|prompt_column|history_column"},
     {.name = "qlora.py", .words = "qlora.py", .instead = "it makes norms fp32 beside a base of four bits and adapters in bf16, which is not modelled; the same training by LLaMA-Factory or axolotl is read"},
+    // aws-samples/awsome-distributed-training 7217859f 3.test_cases/pytorch/FSDP/src/train.py, model_utils/arguments.py: transformers' layers under FSDP2.
+    {.name = "AWS's example of FSDP (its own train.py)", .arguments = "max_context_width|hidden_width", .instead = "write a job file with framework hf-trainer and sharding fsdp2, or the same training as torchtitan's"},
     {.name = "Composer", .words = "composer|llmfoundry", .keys = "max_seq_len&fsdp_config&device_train_microbatch_size"},
     {.name = "Colossal-AI", .words = "colossalai"},
 });
