@@ -39,6 +39,11 @@ struct lines {
 void models_of(lines& l) {
   for (const auto& e : models::table)
     l.add(std::string{e.names[0]}, right(count_text(count(*e.model).total.count()), 9) + " parameters", {e.names[1], e.names[2]});
+  for (const auto& m : published_models) {
+    std::vector<std::string_view> names;
+    each_name(m, [&](std::string_view one) { names.push_back(one); });
+    l.add(std::string{name_of(m)}, right(count_text(count(*shape_named(name_of(m))).total.count()), 9) + " parameters", names);
+  }
 }
 
 void gpus_of(lines& l) {

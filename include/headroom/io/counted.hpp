@@ -142,7 +142,7 @@ inline parameter_count count_config(const nlohmann::json& json, const std::strin
 
 /// As read_model_named(), for a count alone: classes whose layers cannot be walked are counted, too.
 inline parameter_count count_model_named(const std::string& text, const std::string& path, const file_base& base) {
-  if (models::find(text) == nullptr && !text.empty() && text.size() <= 4096 && text.find('\0') == std::string::npos)
+  if (!shape_named(text) && !text.empty() && text.size() <= 4096 && text.find('\0') == std::string::npos)
     if (const auto file = config_at(text, base)) {
       const auto config = parse_config_file(*file, base);
       if (config.is_object()) return count_config(config, path);

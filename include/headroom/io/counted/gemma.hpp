@@ -159,7 +159,7 @@ inline void count_gemma4_audio(const config& c, tally& t) {
 /// Gemma4VisionModel.
 inline void count_gemma4_vision(const config& c, tally& t) {
   auto s = read_language(c, {16, 768, 12, 12, 64, 3072, 1});
-  c.ignore({"attention_bias", "pooling_kernel_size", "use_clipped_linears", "standardize", "default_output_length", "global_head_dim"});
+  c.ignore({"attention_bias", "pooling_kernel_size", "use_clipped_linears", "standardize", "default_output_length", "global_head_dim", "image_seq_length", "video_seq_length"});
   const auto patch = c.count({"patch_size"}, 16);
   t.within(component::vision, [&] {
     t.linear(component::vision, checked::mul(3, checked::mul(patch, patch)), s.hidden, false);

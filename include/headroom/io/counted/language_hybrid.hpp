@@ -114,7 +114,7 @@ inline language_model count_nemotron_h(const config& c, tally& t) {
   c.ignore({"use_conv_bias", "num_logits_to_keep", "attention_bias", "use_mamba_kernels", "mamba_hidden_act", "mlp_hidden_act", "expand", "mamba_expand", "time_step_min", "time_step_max",
             "time_step_floor", "mamba_dt_min", "mamba_dt_max", "mamba_dt_init_floor", "time_step_limit", "chunk_size", "mamba_chunk_size", "mamba_proj_bias", "mamba_ssm_cache_dtype",
             "moe_shared_expert_overlap", "num_nextn_predict_layers", "mtp_layers_block_type", "mtp_hybrid_override_pattern", "residual_in_fp32", "rescale_prenorm_residual",
-            "n_shared_experts", "hidden_dropout", "tie_word_embeddings", "attention_head_dim", "sliding_window", "hybrid_override_pattern"});
+            "n_shared_experts", "hidden_dropout", "tie_word_embeddings", "attention_head_dim", "sliding_window", "hybrid_override_pattern", "time_step_rank"});
   std::int64_t mamba = 0, attends = 0, dense = 0, sparse = 0;
   const char* key = c.has("layer_types") ? "layer_types" : "layers_block_type";
   const json* list = c.find({key});

@@ -118,7 +118,7 @@ inline language_model count_sparse_attention(const config& c, tally& t, const la
   count_mixture(t, s, e, read_sparse_layers(c, s.layers, c.number({"first_k_dense_replace"}, 3, 0, config::most)));
   t.rms_norm(s.hidden, checked::mul(2, s.layers));
   expect(c, "moe_layer_freq", 1);
-  c.ignore({"mlp_bias", "num_nextn_predict_layers"});  // modules of multi-token prediction are not built
+  c.ignore({"mlp_bias", "num_nextn_predict_layers", "index_share_for_mtp_iteration", "moe_router_dtype"});  // modules of multi-token prediction are not built
   return count_frame(c, t, s);
 }
 inline language_model count_deepseek_v32(const config& c, tally& t) {

@@ -185,14 +185,16 @@ inline language count_paddle(const config& c, tally& t) {
   return l;
 }
 
-/// modeling_kimi_k25.py: DeepSeek-V3 behind a tower whose positions are a plane.
+/// modeling_kimi_k25.py: DeepSeek-V3 behind a tower whose positions are a plane. The second names are of the code beside the checkpoints
+/// (configuration_kimi_k25.py of moonshotai/Kimi-K2.5), whose classes transformers' were made of.
 inline void count_kimi_vision(const config& c, tally& t) {
   pass_over_vision(c);
-  c.ignore({"pos_emb_time", "merge_kernel_size", "max_position_embeddings"});
-  const auto hidden = c.size({"hidden_size"}, 1152), patch = c.size({"patch_size"}, 14);
+  c.ignore({"pos_emb_time", "merge_kernel_size", "max_position_embeddings", "init_pos_emb_time", "pos_emb_type", "merge_type", "video_attn_type", "vt_num_attention_heads", "projector_ln_eps", "text_hidden_size", "mm_hidden_size"});
+  if (const json* joins = c.find({"mm_projector_type"}); joins != nullptr && *joins != "patchmerger") complain(c.at("mm_projector_type") + " must be \"patchmerger\", found " + shown(*joins));
+  const auto hidden = c.size({"hidden_size", "vt_hidden_size"}, 1152), patch = c.size({"patch_size"}, 14);
   t.linear(component::embedding, checked::mul(3, checked::mul(patch, patch)), hidden, true);
-  t.add(component::embedding, hidden, checked::mul(c.size({"pos_emb_height"}, 64), c.size({"pos_emb_width"}, 64)));
-  count_layers({.layers = c.number({"num_hidden_layers"}, 27, 0, config::most), .hidden = hidden, .ffn = c.size({"intermediate_size"}, 4304)}, t);
+  t.add(component::embedding, hidden, checked::mul(c.size({"pos_emb_height", "init_pos_emb_height"}, 64), c.size({"pos_emb_width", "init_pos_emb_width"}, 64)));
+  count_layers({.layers = c.number({"num_hidden_layers", "vt_num_hidden_layers"}, 27, 0, config::most), .hidden = hidden, .ffn = c.size({"intermediate_size", "vt_intermediate_size"}, 4304)}, t);
   t.layer_norm(hidden);
 }
 inline language count_kimi(const config& c, tally& t) {
@@ -201,8 +203,9 @@ inline language count_kimi(const config& c, tally& t) {
   auto text = c.child("text_config").object();
   if (text.contains("model_type") && text["model_type"] == "kimi_k2") text["model_type"] = "deepseek_v3";
   const auto l = count_language(config{text, c.at("text_config"), c.asked()}, t, "deepseek_v3");
-  c.ignore({"projection_ln_eps", "projection_layer_norm_eps"});
-  const auto in = c.size({"projection_hidden_size"}, 1152), wide = checked::mul(sight.size({"hidden_size"}, 1152), area(places_of(sight, "merge_kernel_size", 2)));
+  c.ignore({"projection_ln_eps", "projection_layer_norm_eps", "use_unified_vision_chunk", "video_placeholder"});
+  const auto own = sight.size({"hidden_size", "vt_hidden_size"}, 1152);
+  const auto in = c.size({"projection_hidden_size"}, sight.size({"mm_hidden_size"}, 1152)), wide = checked::mul(own, area(places_of(sight, "merge_kernel_size", 2)));
   t.layer_norm(in);
   t.linear(component::projector, wide, wide, true);
   t.linear(component::projector, wide, l.hidden, true);
@@ -269,6 +272,7 @@ inline constexpr counted_class counted_vision_language_families[] = {
     {"Kimi_K25VisionModel", "kimi_k25_vision", count_kimi_vision},
     {"Kimi_K25Model", "kimi_k25", count_bare<count_kimi>},
     {"Kimi_K25ForConditionalGeneration", "kimi_k25", count_speaking<count_kimi, true>},
+    {"KimiK25ForConditionalGeneration", "kimi_k25", count_speaking<count_kimi, true>},  // as moonshotai/Kimi-K2.5's own code is called
     {"VideoLlama3VisionModel", "video_llama_3_vision", count_video_llama3_vision},
     {"VideoLlama3Model", "video_llama_3", count_bare<count_video_llama3>},
     {"VideoLlama3ForConditionalGeneration", "video_llama_3", count_speaking<count_video_llama3, false, true>},

@@ -32,9 +32,9 @@ inline constexpr family_keys keys_that_pass[] = {
     {"mamba mamba2 falcon_mamba bamba falcon_h1 granitemoehybrid jamba nemotron_h",
      "rescale_prenorm_residual time_step_floor time_step_max time_step_min time_step_limit time_step_init_scheme time_step_scale use_associative_scan use_mamba_kernels "
      "num_logits_to_keep mixer_rms_eps z_loss_coefficient"},
-    {"mamba2", "time_step_rank"},
+    {"mamba2 nemotron_h", "time_step_rank"},  // nvidia/Nemotron-H-56B-Base-8K
     {"mamba mamba2 falcon_mamba", "max_position_embeddings"},
-    {"glm_moe_dsa", "index_topk_freq index_topk_pattern"},
+    {"glm_moe_dsa", "index_topk_freq index_topk_pattern index_share_for_mtp_iteration moe_router_dtype"},  // zai-org/GLM-5.2
     {"nemotron_h", "expand mamba_hidden_act mamba_proj_bias mamba_ssm_cache_dtype moe_shared_expert_overlap moe_intermediate_size moe_shared_expert_intermediate_size moe_latent_size n_routed_experts num_experts_per_tok mtp_layers_block_type mtp_hybrid_override_pattern n_shared_experts num_nextn_predict_layers"},
     {"falcon_h1", "attention_in_multiplier attention_out_multiplier key_multiplier lm_head_multiplier mamba_norm_before_gate mlp_multipliers ssm_in_multiplier ssm_multipliers ssm_out_multiplier"},
     {"olmo_hybrid", "linear_a_log_max linear_a_log_min linear_allow_neg_eigval linear_dt_init_floor linear_dt_max linear_dt_min"},
@@ -96,7 +96,8 @@ inline constexpr family_keys keys_that_pass[] = {
     {"bailing_moe", "use_rmsnorm router_dtype moe_router_enable_expert_bias moe_router_enable_routed_scaling moe_router_enable_shared_expert score_function rotary_dim moe_shared_expert_intermediate_size "
                     "embedding_dropout output_dropout norm_softmax"},
     {"qwen2_vl qwen2_5_vl qwen2_vl_text", "fullatt_block_indexes tokens_per_second window_size hidden_act in_chans spatial_patch_size use_mrope"},
-    {"qwen3_next qwen3_5 qwen3_5_moe qwen3_5_text qwen3_5_moe_text", "full_attention_interval mamba_ssm_dtype mlp_only_layers mtp_num_hidden_layers"},
+    {"qwen3_next qwen3_5 qwen3_5_moe qwen3_5_text qwen3_5_moe_text", "full_attention_interval mamba_ssm_dtype mlp_only_layers mtp_num_hidden_layers output_gate_type"},  // Qwen/Qwen3.6-27B
+    {"qwen3_moe", "use_qk_norm"},  // Qwen/Qwen3-Coder-480B-A35B-Instruct; the class has the norms whatever it says
     {"qwen3_vl qwen3_vl_moe qwen3_5 qwen3_5_moe", "head_dim attention_bias"},  // of the tower's part
 };
 

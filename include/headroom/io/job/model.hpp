@@ -4,33 +4,24 @@
 
 #include <headroom/io/huggingface.hpp>
 #include <headroom/io/job/model_hints.hpp>
-#include <headroom/io/job/model_keys.hpp>
+#include <headroom/io/job/named_shape.hpp>
 #include <headroom/io/syntax/file_base.hpp>
 
 namespace headroom::io {
-
-/// Every name that a model of the zoo answers to.
-inline std::vector<std::string_view> zoo_names() {
-  std::vector<std::string_view> names;
-  for (const auto& e : models::table)
-    for (const auto name : e.names)
-      if (!name.empty()) names.push_back(name);
-  return names;
-}
 
 /// The `config.json` at a path (a file, or the folder that holds it), or nothing. Never a pipe or a device.
 inline std::optional<std::filesystem::path> config_at(const std::string& path, const file_base& base) {
   return base.is_folder(path) ? base.file(std::filesystem::path{path} / "config.json") : base.file(path);
 }
 
-/// A shape from a name of the zoo, or from the configuration at a path. No other file is read, and none at all with `no_files`. A bare
+/// A shape from a name, or from the configuration at a path. No other file is read, and none at all with `no_files`. A bare
 /// word is a name first, anything with a slash in it a path first: "./llama-2-7b" is the folder, "meta-llama/Llama-2-7b" the model
 /// unless there is such a folder. Throws job_error.
 inline shape read_model_named(const std::string& text, const std::string& path, const file_base& base) {
   if (text.empty() || text.size() > 4096 || text.find('\0') != std::string::npos)
     fail("headroom: " + path + " must be a model's name or the path of a config.json, found " + in_quotes(text));
-  const shape* known = models::find(text);
-  if (known != nullptr && text.find('/') == std::string::npos) return *known;
+  const auto known = shape_named(text);
+  if (known && text.find('/') == std::string::npos) return *known;
   if (const auto file = config_at(text, base)) {
     const auto config = parse_config_file(*file, base);
     if (!config.is_object()) wrong_value(file->string(), "a model's configuration", config);
@@ -38,14 +29,14 @@ inline shape read_model_named(const std::string& text, const std::string& path, 
     if (m.label.empty()) m.label = name_from(file->filename() == "config.json" ? base.folder_name(*file) : file->stem().string());
     return m;
   }
-  if (known != nullptr) return *known;
+  if (known) return *known;
   for (const auto& hint : {adapter_hint(text, base), quantised_hint(text)})
     if (!hint.empty()) fail("headroom: " + path + " " + in_quotes(text) + hint);
   std::string sentence = "headroom: " + path + " " + in_quotes(text) +
                          (!base.reads_files()  ? " is no name of the model zoo, and files are not read here"
                           : base.forbids(text) ? " is no name of the model zoo, and leads out of the job's folder: only files below it are read here"
                                                : " is neither a name of the model zoo nor a file");
-  const auto names = zoo_names();
+  const auto names = model_names();
   std::string spelt = text.substr(text.rfind('/') + 1);  // npos + 1 is 0
   for (char& c : spelt) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   if (const auto meant = likely(spelt, names); !meant.empty()) sentence += "; did you mean \"" + std::string{meant} + "\"?";
@@ -91,9 +82,9 @@ inline shape read_model(const json_value& value, const std::string& path, const 
   return m;
 }
 
-/// A name where the zoo holds exactly this shape, else the shape's keys.
+/// A name where the model of that name has exactly this shape, else the shape's keys.
 inline json_value model_to_json(const shape& m) {
-  if (const shape* known = models::find(m.label.view()); known != nullptr && *known == m) return m.label.view();
+  if (const auto known = shape_named(m.label.view()); known && *known == m) return m.label.view();
   return written_keys(m);
 }
 

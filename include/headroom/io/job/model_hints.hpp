@@ -2,10 +2,10 @@
 // Why a name or a folder is no model's shape: it holds quantised weights, or an adapter.
 #pragma once
 
+#include <headroom/io/job/named_shape.hpp>
 #include <headroom/io/syntax/file_base.hpp>
 #include <headroom/io/syntax/json_reader.hpp>
 #include <headroom/io/syntax/names.hpp>
-#include <headroom/model/zoo.hpp>
 
 #include <array>
 #include <string>
@@ -31,9 +31,9 @@ inline std::string_view without_quantisation(std::string_view name) {
 inline std::string quantised_hint(std::string_view name) {
   const auto base = without_quantisation(name);
   if (base.size() == name.size()) return {};
-  const auto* known = models::find(base);
+  const auto known = shape_named(base);
   const std::string sentence = " names a checkpoint of quantised weights: give ";
-  return sentence + (known != nullptr ? in_quotes(std::string{known->label.view()}) + " as the model" : "the model that was quantised, a name of the zoo or its config.json,") +
+  return sentence + (known ? in_quotes(std::string{known->label.view()}) + " as the model" : "the model that was quantised, a name of the zoo or its config.json,") +
          " and the format of its weights as adapter.base (nf4, nf4-double, int8, gptq-int4, gptq-int8)";
 }
 

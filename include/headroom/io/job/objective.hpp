@@ -42,8 +42,9 @@ inline model_role read_role(const json_value& value, const std::string& path, co
 }
 inline json_value role_to_json(const model_role& r) {
   auto object = written_keys(r);
-  if (object.empty() && models::find(r.model.label.view()) != nullptr) return model_to_json(r.model);
-  object["model"] = model_to_json(r.model);
+  auto model = model_to_json(r.model);
+  if (object.empty() && model.is_string()) return model;
+  object["model"] = std::move(model);
   return object;
 }
 

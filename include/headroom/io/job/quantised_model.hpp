@@ -14,7 +14,7 @@ inline json_value config_of(const json_value& model, const file_base& base) {
   if (model.is_object()) return model;
   if (!model.is_string()) return {};
   const auto& text = model.get_ref<const std::string&>();
-  if (models::find(text) != nullptr && text.find('/') == std::string::npos) return {};  // as read_model_named() takes it
+  if (shape_named(text) && text.find('/') == std::string::npos) return {};  // as read_model_named() takes it
   const auto file = config_at(text, base);
   return file ? parse_config_file(*file, base) : json_value{};
 }

@@ -8,23 +8,23 @@ namespace headroom::io {
 
 /// A model of the library's own by the name that another program gives it: fine-tuned ones have the shape of what they were made of.
 struct called_model {
-  const shape* known{};  ///< null: the library has none
-  std::string base;      ///< the name of what it was made of
+  std::optional<shape> known;  ///< nothing: the library has none
+  std::string base;            ///< the name of what it was made of
 };
 inline called_model model_called(const std::string& name) {
   auto base = name;
-  const auto* known = models::find(base);
+  auto known = shape_named(base);
   const auto last = std::string_view{name}.substr(name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1);
   for (const auto& made : models::descendants)
-    if (known != nullptr && last == made.name) base = made.of;
-  for (bool shorter = true; known == nullptr && shorter;) {
+    if (known && last == made.name) base = made.of;
+  for (bool shorter = true; !known && shorter;) {
     shorter = false;
     for (const std::string_view end : {"-2507", "-Instruct", "-instruct", "-Chat", "-chat", "-hf", "-it", "-Base"})
       if (base.ends_with(end) && base.size() > end.size()) {
         base.resize(base.size() - end.size());
         shorter = true;
       }
-    known = models::find(base);
+    known = shape_named(base);
   }
   return {known, base};
 }
@@ -36,7 +36,7 @@ inline void say_model(draft& d, const std::string& name, const std::string& plac
   if (!stored.empty() && !headroom::detail::equal_ignoring_case(stored, "-fp8")) d.stored_quantised = draft::said{name, place};  // blocks of fp8 are dequantised as they are loaded
   if (before != nullptr && !d.has_read(file_kind::adapter)) return;
   const auto [known, base] = model_called(name);
-  if (known == nullptr) {
+  if (!known) {
     if (before == nullptr) d.awaits_model = draft::said{name, place};
     return;
   }

@@ -27,10 +27,10 @@ inline void settle_roles(draft& d) {
     if (said == nullptr) {
       const auto* trained = d.find({"model"});
       const auto [known, base] = model_called(r.name);
-      if (known == nullptr && (trained == nullptr || r.name != d.trained_name))
+      if (!known && (trained == nullptr || r.name != d.trained_name))
         fail("headroom: " + r.place + ": " + in_quotes(r.name) + " is not in the model zoo (headroom list models has the names): add --set objective." + r.role + "=NAME");
-      object["model"] = known != nullptr ? model_to_json(*known) : *trained;
-      if (known != nullptr && base != r.name) d.notes.push_back(r.place + ": " + in_quotes(r.name) + " is taken to have the shape of " + std::string{known->label.view()});
+      object["model"] = known ? model_to_json(*known) : *trained;
+      if (known && base != r.name) d.notes.push_back(r.place + ": " + in_quotes(r.name) + " is taken to have the shape of " + std::string{known->label.view()});
     }
     for (const auto& [key, value] : r.keys.items())
       if (!object.contains(key) && !value.is_null()) object[key] = value;

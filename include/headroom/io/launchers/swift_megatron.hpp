@@ -103,7 +103,7 @@ class swift_megatron {
   /// Weights of fp8 in blocks become the parameters' format as they are loaded (mcore_bridge utils/dequantizer.py Fp8Dequantizer).
   std::string dequantised(std::string name) {
     constexpr std::string_view stored = "-FP8";
-    if (!name.ends_with(stored) || models::find(name) != nullptr) return name;
+    if (!name.ends_with(stored) || shape_named(name)) return name;
     d_->notes.push_back(v_.place("model") + ": weights of " + in_quotes(name) + " are dequantised as they are loaded");
     name.resize(name.size() - stored.size());
     return name;

@@ -43,10 +43,7 @@ namespace detail {
 inline bool under_deepspeed(const job& j) { return j.framework.label.view() == "deepspeed"; }
 
 /// Whether the library has the job's model under its label; else it is given beside the file.
-inline bool model_is_known(const shape& m) {
-  const auto* known = models::find(m.label.view());
-  return known != nullptr && *known == m;
-}
+inline bool model_is_known(const shape& m) { return model_to_json(m).is_string(); }
 inline std::string model_path(const shape& m) { return model_is_known(m) ? std::string{m.label.view()} : "model"; }
 
 inline void needs_trainer(const job& j, std::string_view target) {

@@ -101,8 +101,8 @@ class trl_method {
     if (const double beta = weight == nullptr ? 0.5 : number_at(*weight, "beta", 0.0, 1.0); beta == 0 || beta == 1) d_->unmodelled_key("beta", *weight, v_->place("beta"), "one divergence instead of the mixture's two");
     const auto name = v_->word("teacher_model_name_or_path", "");
     if (name.empty()) fail("headroom: " + v_->source() + ": teacher_model_name_or_path is required: the model that GKD learns from");
-    const auto* known = model_called(name).known;
-    if (known == nullptr) fail("headroom: " + v_->place("teacher_model_name_or_path") + ": the teacher " + in_quotes(name) + " is not in the model zoo (headroom list models has the names)");
+    const auto known = model_called(name).known;
+    if (!known) fail("headroom: " + v_->place("teacher_model_name_or_path") + ": the teacher " + in_quotes(name) + " is not in the model zoo (headroom list models has the names)");
     objective_["teacher"] = {{"model", model_to_json(*known)}};
     if (d_->loaded && !d_->framework_is("deepspeed")) objective_["teacher"]["parameters"] = d_->loaded->word == "half" ? "bf16" : d_->loaded->word;
   }

@@ -1,0 +1,109 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Models by name beside the zoo's: their totals are those of transformers' own classes (tests/data/models_2026.json), or sums by hand.
+#include <headroom/io/job/model.hpp>
+#include <headroom/io/job_reader.hpp>
+#include <headroom/states/states.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "counted_rows.hpp"
+
+namespace test_published_models {
+
+using namespace headroom;
+
+namespace {
+
+std::int64_t total(std::string_view name) { return count(io::shape_named(name).value()).total.count(); }
+
+}  // namespace
+
+TEST_CASE("each has the parameters that transformers counted of its published configuration") {
+  std::map<std::string_view, int> held;
+  for (const auto& entry : counted_rows::data("models_2026.json")) {
+    const auto name = entry.at("name").get<std::string>();
+    const auto* m = name.find('#') == name.npos ? io::find_published(name) : nullptr;
+    if (m == nullptr) continue;
+    CAPTURE(name);
+    CHECK(total(name) == entry.at("params_total").get<std::int64_t>());
+    ++held[io::name_of(*m)];
+  }
+  // Of two others the file has no entry: DeepSeek-V3.2 is its class's default, and Nemotron 3 Nano is summed up below.
+  CHECK(total("deepseek-ai/DeepSeek-V3.2") == 671'877'929'216);  // "deepseek_v32 (class defaults)"
+  ++held["deepseek-v3.2"], ++held["nemotron-3-nano-30b-a3b"];
+  for (const auto& m : io::published_models) CHECK_MESSAGE(held.contains(io::name_of(m)), io::name_of(m));
+}
+
+TEST_CASE("Nemotron 3 Nano by hand: 23 layers of Mamba-2, 23 of experts, 6 of attention") {
+  const std::int64_t h = 2688, vocab = 131'072, inner = 64 * 64, states = 8 * 128, heads = 64;
+  const auto mamba = h * (2 * inner + 2 * states + heads) + (inner + 2 * states) * (4 + 1) + 3 * heads + inner + inner * h;
+  const auto experts = 128 * 2 * h * 1856 + 2 * h * 3712 + 128 * h;  // routed, shared, the router; its correction is a buffer
+  const auto attention = h * 128 * (32 + 2 + 2 + 32);
+  CHECK(total("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16") == 2 * vocab * h + 23 * (mamba + h) + 23 * (experts + h) + 6 * (attention + h) + h);
+}
+
+TEST_CASE("a name is found in any case, behind an organisation, and tuned; written back it is a name again") {
+  const auto m = io::shape_named("zai-org/GLM-5.1").value();
+  CHECK(io::model_to_json(m) == "glm-5");
+  CHECK(io::read_model("glm-5", "model", io::no_files) == m);
+  CHECK(io::shape_named("google/gemma-4-31B-it") == io::shape_named("gemma-4-31b"));
+  CHECK_FALSE(io::shape_named("gemma-4-32b"));
+  CHECK_FALSE(io::shape_named("nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-FP8"));  // quantised weights are another thing
+  CHECK_FALSE(io::shape_named(""));
+  auto deeper = m;
+  deeper.layers = 80;
+  CHECK(io::model_to_json(deeper).is_object());
+}
+
+TEST_CASE("no name is of two models, and none hides one of the zoo") {
+  std::set<std::string_view> seen;
+  for (const auto& m : io::published_models)
+    io::each_name(m, [&](std::string_view name) {
+      CHECK_MESSAGE(seen.insert(name).second, name);
+      CHECK_MESSAGE(models::find(name) == nullptr, name);
+      CHECK(std::none_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; }));
+    });
+}
+
+// ai-dynamo/aiconfigurator 095f58a5 model_configs/*.json: what makers wrote into their config.json, of which transformers' classes read less.
+TEST_CASE("published configurations with keys that their classes do not read") {
+  using json = io::json_value;
+  const auto counted = [](json config) { return io::count_config(config).total.count(); };
+  const auto coder = json{{"architectures", {"Qwen3MoeForCausalLM"}}, {"model_type", "qwen3_moe"},  {"decoder_sparse_step", 1},       {"head_dim", 128},           {"hidden_size", 6144},
+                          {"intermediate_size", 8192},                {"moe_intermediate_size", 2560}, {"num_attention_heads", 96},      {"num_experts", 160},        {"num_experts_per_tok", 8},
+                          {"num_hidden_layers", 62},                  {"num_key_value_heads", 8},      {"tie_word_embeddings", false}, {"use_qk_norm", true},       {"vocab_size", 151936}};
+  CHECK(counted(coder) == 480'154'875'392);  // Qwen/Qwen3-Coder-480B-A35B-Instruct's own files
+  // GLM-5.2 is GLM-5 with an indexer in 21 of 78 layers: queries from 2048 to 32 heads of 128, keys, their norm, and a weight for each head.
+  json shared = json::array();
+  for (int i = 0; i < 78; ++i) shared.push_back(i < 3 || (i - 2) % 4 == 0 ? "full" : "shared");
+  const json glm = {{"architectures", {"GlmMoeDsaForCausalLM"}}, {"model_type", "glm_moe_dsa"}, {"indexer_types", shared}, {"index_share_for_mtp_iteration", true}, {"moe_router_dtype", "float32"}, {"tie_word_embeddings", false}};
+  const std::int64_t indexer = 2048 * 32 * 128 + 6144 * 128 + 2 * 128 + 6144 * 32;
+  CHECK(counted(glm) == total("glm-5") - 57 * indexer);
+  // Kimi-K2.5's own code names the tower's sizes otherwise than transformers, which made its classes of it; the text is Kimi-K2.
+  const json text = {{"model_type", "kimi_k2"}, {"first_k_dense_replace", 1}, {"hidden_size", 7168}, {"intermediate_size", 18432}, {"kv_lora_rank", 512}, {"moe_intermediate_size", 2048}, {"n_routed_experts", 384}, {"n_shared_experts", 1},
+                     {"num_attention_heads", 64}, {"num_experts_per_tok", 8}, {"num_hidden_layers", 61}, {"num_key_value_heads", 64}, {"q_lora_rank", 1536}, {"qk_nope_head_dim", 128}, {"qk_rope_head_dim", 64}, {"v_head_dim", 128}, {"vocab_size", 163840}};
+  const json ours = {{"vt_hidden_size", 1152}, {"vt_intermediate_size", 4304}, {"vt_num_attention_heads", 16}, {"vt_num_hidden_layers", 26}, {"init_pos_emb_height", 64}, {"init_pos_emb_width", 64}, {"init_pos_emb_time", 4},
+                     {"mm_hidden_size", 1152}, {"mm_projector_type", "patchmerger"}, {"merge_type", "sd2_tpool"}, {"merge_kernel_size", {2, 2}}, {"patch_size", 14}};
+  const json theirs = {{"hidden_size", 1152}, {"intermediate_size", 4304}, {"num_attention_heads", 16}, {"num_hidden_layers", 26}, {"merge_kernel_size", {2, 2}}, {"patch_size", 14}};
+  const auto kimi = [&](const char* name, const json& tower) {
+    return counted({{"architectures", {name}}, {"model_type", "kimi_k25"}, {"text_config", text}, {"vision_config", tower}, {"tie_word_embeddings", false}});
+  };
+  CHECK(kimi("KimiK25ForConditionalGeneration", ours) == kimi("Kimi_K25ForConditionalGeneration", theirs));
+  auto other = ours;
+  other["mm_projector_type"] = "mlp";
+  CHECK_THROWS_AS(kimi("KimiK25ForConditionalGeneration", other), job_error);
+  CHECK(kimi("KimiK25ForConditionalGeneration", ours) > 1'026'408'209'408);  // moonshotai/Kimi-K2-Instruct
+}
+
+TEST_CASE("a job names one as it names one of the zoo") {
+  const auto j = io::read_job(io::json_value::parse(R"({"model": "nemotron-3-nano-30b-a3b", "hardware": {"gpu": "h100-sxm-80gb", "gpus_per_node": 8}, "framework": "hf-trainer",
+    "sharding": "fsdp2", "precision": "bf16", "batch": {"micro": 1, "sequence": 512}})"), io::no_files);
+  CHECK(j.model.kind_of(0).mixer == mixer_kind::mamba2);
+  CHECK(states(j).total == parameters{31'577'937'344});
+}
+
+}  // namespace test_published_models
