@@ -137,10 +137,39 @@ TEST_CASE("what trains otherwise is refused by name") {
   CHECK(holds(why(whole + "model_type: AutoModelForSequenceClassification\n"), "axo.yaml:5: model_type = \"AutoModelForSequenceClassification\" is not modelled"));
   CHECK(yaml(whole + "model_type: LlamaForCausalLM\n").batch.micro == 2);
   CHECK(holds(refusal_of({{"one.yaml", adapters}, {"two.yaml", whole}}), "two.yaml: a job has one configuration of axolotl's, and one.yaml is one, too"));
-  CHECK(holds(why(whole + "relora: true\n"), "relora = true is not modelled"));
+  CHECK(holds(why(whole + "relora: true\n"), "axolotl ends without jagged_restart_steps"));
+  CHECK(holds(why(whole + "relora: true\njagged_restart_steps: 150\n"), "relora = true is not modelled"));  // of a whole model
+  CHECK(holds(why(adapters + "relora: true\njagged_restart_steps: 150\nfsdp_config:\n  fsdp_version: 2\n"), "axolotl refuses relora beside FSDP"));
+  CHECK(holds(why(whole + "flash_attn_rms_norm: true\n"), "axolotl has it no longer, and ends there"));
+  CHECK(yaml(whole + "flash_attn_rms_norm: false\n").batch.micro == 2);
+  CHECK(holds(why(whole + "tokens:\n  bos_token: <s>\n"), "axolotl takes a list of words here"));
+  CHECK(holds(why(whole + "tokens: [\"<|im_start|>\"]\n"), "tokens = [\"<|im_start|>\"] is not modelled"));
   CHECK(holds(why(whole + "plugins:\n  - axolotl.integrations.spectrum.SpectrumPlugin\n"), "plugins = \"axolotl.integrations.spectrum.Spectr... is not modelled"));
   CHECK(holds(why(whole + "micro_batchsize: 3\n"), "micro_batchsize is not known here (did you mean micro_batch_size?)"));
   CHECK(holds(why(whole + "deepspeed: deepspeed_configs/zero2.json\n", {eight}), "axo.yaml:5: names \"deepspeed_configs/zero2.json\", which no file here is: give it, too"));
+}
+
+TEST_CASE("ReLoRA trains as LoRA does between its restarts") {
+  const auto plain = yaml(adapters), restarts = yaml(adapters + "relora: true\njagged_restart_steps: 150\nrelora_prune_ratio: 0.9\n");
+  CHECK(restarts.adapter == plain.adapter);
+  CHECK(restarts.batch == plain.batch);
+}
+
+TEST_CASE("a kernel of the hub's that is not on axolotl's list gets packed rows with their mask") {
+  const std::string oss = "base_model: openai/gpt-oss-20b\nsequence_len: 4000\nmicro_batch_size: 2\nsample_packing: true\ngradient_checkpointing: true\nattn_implementation: kernels-community/vllm-flash-attn3\n";
+  const std::string made = "model_quantization_config: Mxfp4Config\nmodel_quantization_config_kwargs:\n  dequantize: true\n";
+  const auto j = yaml(oss + made);
+  CHECK(j.model.label == models::gpt_oss_20b.label);
+  CHECK(j.attention == attention::flash3);
+  // 4,000 tokens to a multiple of 64, two rows, padding taken out by the mask: not one row of 8,000, as for the kernels on the list.
+  CHECK(j.batch == batch{.micro = 2, .sequence = 4032, .padded = true});
+  auto known = oss + made;
+  known.replace(known.find("vllm-flash-attn3"), 16, "flash-attn3");
+  CHECK(yaml(known).batch == batch{.sequence = 8000, .packed = true});
+  CHECK(j.precision == yaml(known).precision);
+  CHECK(holds(why(oss + "model_quantization_config: Mxfp4Config\n"), "model_quantization_config = \"Mxfp4Config\" is not modelled"));  // stays in four bits
+  CHECK(holds(why(whole + made), "model_quantization_config = \"Mxfp4Config\" is not modelled"));
+  CHECK(holds(why(whole + "model_quantization_config_kwargs:\n  dequantize: true\n"), "model_quantization_config_kwargs"));
 }
 
 TEST_CASE("TRL's trainers for preferences") {

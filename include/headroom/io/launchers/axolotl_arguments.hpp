@@ -36,12 +36,13 @@ class axolotl_arguments {
   std::string kernel;  ///< of attention
   std::string dtype;   ///< in which the weights are loaded
   std::string method;  ///< objective.kind; empty: a plain fine-tuning
+  bool masks{};       ///< flash attention that axolotl hands packed rows with their mask, as it does rows with padding
   bool varlen{};      ///< packed rows, taken apart by PyTorch's own kernel
   bool processes{};   ///< images and text, by a processor
   bool adapter{}, fsdp{}, second{}, second_said{}, engine{}, packs{};
 
-  /// A kernel that takes samples of one row apart by itself.
-  [[nodiscard]] bool packs_by_kernel() const { return kernel == "flash_attention_2" || kernel == "flash_attention_3" || kernel == "xformers"; }
+  /// A kernel that takes samples of one row apart by itself (utils/schemas/enums.py, ATTN_IMPLS_SUPPORTING_PACKING).
+  [[nodiscard]] bool packs_by_kernel() const { return !masks && (kernel == "flash_attention_2" || kernel == "flash_attention_3" || kernel == "xformers"); }
 };
 
 }  // namespace headroom::io::detail

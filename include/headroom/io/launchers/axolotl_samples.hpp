@@ -25,7 +25,7 @@ class axolotl_samples {
     const bool packs = a_->packs = v_->on("sample_packing"), real = v_->on("multipack_real_batches", !a_->packs_by_kernel());
     const bool varlen = v_->on("sdpa_varlen", true);
     const auto* flat = v_->take("batch_flattening");
-    const bool flattened = flat != nullptr && (*flat == "auto" ? a_->kernel.starts_with("flash_attention") && !packs && micro_ > 1 : truth(*flat, "batch_flattening"));
+    const bool flattened = flat != nullptr && (*flat == "auto" ? a_->packs_by_kernel() && !packs && micro_ > 1 : truth(*flat, "batch_flattening"));
     a_->put("gradient_accumulation_steps", v_->number("gradient_accumulation_steps", std::max<std::int64_t>(all / micro_, 1)), v_->has("gradient_accumulation_steps") ? "gradient_accumulation_steps" : "batch_size");
     if (packs && real && a_->kernel == "sdpa" && varlen) {
       a_->varlen = true;
@@ -35,6 +35,14 @@ class axolotl_samples {
       a_->put("per_device_train_batch_size", micro_, "micro_batch_size");
       a_->put("max_length", length, "sequence_len");
       return a_->d->say({"batch", "packed"}, true, v_->place("sample_packing"));
+    }
+    // Rows of sequence_len that end in padding to a multiple, and a mask, by which transformers takes padding out and puts it in again
+    // (core/builders/causal.py, sample_packing_drop_attention_mask; transformers modeling_flash_attention_utils.py _flash_attention_forward).
+    if (packs && real && a_->masks && !flattened) {
+      v_->take("pad_to_sequence_len");
+      a_->put("per_device_train_batch_size", micro_, "micro_batch_size");
+      a_->put("max_length", checked::round_up(length, v_->number("pad_to_multiple_of", 64)), "sequence_len");
+      return a_->d->say({"batch", "padded"}, true, v_->place("sample_packing"));
     }
     if (packs && real) {
       a_->d->unmodelled_key("sample_packing", true, v_->place("sample_packing"));  // rows behind a mask of their documents

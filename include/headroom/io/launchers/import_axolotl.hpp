@@ -9,6 +9,7 @@
 #include <headroom/io/launchers/axolotl_method.hpp>
 #include <headroom/io/launchers/axolotl_parts.hpp>
 #include <headroom/io/launchers/axolotl_quantised.hpp>
+#include <headroom/io/launchers/axolotl_restarts.hpp>
 #include <headroom/io/launchers/axolotl_samples.hpp>
 #include <headroom/io/launchers/axolotl_sight.hpp>
 
@@ -31,6 +32,9 @@ class axolotl_config {
     read_axolotl_quantised(a_);
     sharded();
     kernels_.read();
+    read_axolotl_ends(a_);
+    read_axolotl_restarts(a_);
+    read_axolotl_stored(a_);
     experts_.read();
     sight_.read();
     axolotl_samples{a_}.read();
@@ -109,8 +113,9 @@ class axolotl_config {
       }
     if (a_.kernel == "kernels-community/flash-attn2") a_.kernel = "flash_attention_2";
     if (a_.kernel == "kernels-community/flash-attn3") a_.kernel = "flash_attention_3";
+    if (a_.kernel == "kernels-community/vllm-flash-attn3") a_.kernel = "flash_attention_3", a_.masks = true;
     if (a_.kernel.empty()) return;
-    if (a_.kernel != "sdpa" && a_.kernel != "eager" && !a_.packs_by_kernel()) return a_.unmodelled(by);
+    if (a_.kernel != "sdpa" && a_.kernel != "eager" && !a_.masks && !a_.packs_by_kernel()) return a_.unmodelled(by);
     by_attention_ = by;
     a_.put("attn_implementation", a_.kernel == "xformers" ? "flash_attention_2" : a_.kernel, by);
   }
@@ -221,7 +226,7 @@ class axolotl_config {
   /// Without flash attention, norms, embedding and head of a model that trains as a whole become fp32, and stay so beside 16-bit weights (loaders/model.py,
   /// _configure_embedding_dtypes). DeepSpeed casts the module anyway.
   void check_formats() const {
-    if (a_.adapter || a_.fsdp || a_.engine || kernels_.cuts() || a_.dtype == "float32" || a_.packs_by_kernel()) return;
+    if (a_.adapter || a_.fsdp || a_.engine || kernels_.cuts() || a_.dtype == "float32" || a_.masks || a_.packs_by_kernel()) return;
     a_.refused(v_->has("attn_implementation") ? "attn_implementation" : "base_model",
             "without flash attention a model that trains as a whole has its norms, embedding and head in fp32 beside 16-bit weights, which is not modelled by this version");
   }

@@ -1,0 +1,44 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Keys of axolotl's with which its release 0.18 ends before a step, and what it does between steps (axolotl-ai-cloud/axolotl 067b021c, 2026-07:
+// utils/schemas/{deprecated,config,validation}.py, monkeypatch/relora.py).
+#pragma once
+
+#include <headroom/io/launchers/axolotl_arguments.hpp>
+
+namespace headroom::io::detail {
+
+inline void read_axolotl_ends(axolotl_arguments& a) {
+  if (a.given("flash_attn_rms_norm")) a.refused("flash_attn_rms_norm", "axolotl has it no longer, and ends there (utils/schemas/deprecated.py): take it out");
+  if (const auto* said = a.v.take("tokens"); said != nullptr && said->is_object())
+    a.refused("tokens", "axolotl takes a list of words here, and ends at anything else (utils/schemas/config.py): what a tokenizer has by name is under special_tokens");
+  else if (said != nullptr && !said->empty())
+    a.unmodelled("tokens");
+}
+
+/// ReLoRA adds its adapters to the weights every so many steps, one matrix after another, from the checkpoint's files, and begins new ones; the step in
+/// between is LoRA's (ReLoRACallback.on_step_begin, merge_and_save).
+inline void read_axolotl_restarts(axolotl_arguments& a) {
+  const bool on = a.v.on("relora"), elsewhere = a.v.on("relora_cpu_offload");
+  if (!on) return;
+  if (!a.given("jagged_restart_steps")) a.refused("relora", "axolotl ends without jagged_restart_steps beside relora");
+  if (a.fsdp || a.engine) a.refused("relora", "axolotl refuses relora beside FSDP and DeepSpeed");
+  if (!a.adapter) return a.unmodelled("relora");
+  const std::string one = std::string{"every few steps relora adds adapters to the weights"} + (elsewhere ? ", in host memory" : ", of which one matrix after another is then in memory once more") + ", which is not counted";
+  a.d->notes.push_back(a.v.place("relora") + ": " + one);
+  a.d->assumed.push_back(one);
+}
+
+/// A checkpoint of mxfp4 experts that is made bf16 as it is loaded (loaders/model.py, _set_quantization_config; transformers quantizers/quantizer_mxfp4.py).
+inline void read_axolotl_stored(axolotl_arguments& a) {
+  const auto kind = a.v.word_now("model_quantization_config");
+  const auto* how = a.v.take("model_quantization_config_kwargs");
+  if (kind.empty()) {
+    if (how != nullptr && !how->empty()) a.unmodelled("model_quantization_config_kwargs");
+    return;
+  }
+  const bool whole = kind == "Mxfp4Config" && how != nullptr && how->is_object() && how->size() == 1 && how->value("dequantize", json_value(false)) == true;
+  if (!whole || a.v.word_now("base_model").find("gpt-oss") == std::string::npos) return a.unmodelled("model_quantization_config");
+  a.v.take("model_quantization_config");
+}
+
+}  // namespace headroom::io::detail
