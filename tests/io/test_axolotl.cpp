@@ -140,9 +140,9 @@ TEST_CASE("what trains otherwise is refused by name") {
   CHECK(holds(why(whole + "relora: true\n"), "axolotl ends without jagged_restart_steps"));
   CHECK(holds(why(whole + "relora: true\njagged_restart_steps: 150\n"), "relora = true is not modelled"));  // of a whole model
   CHECK(holds(why(adapters + "relora: true\njagged_restart_steps: 150\nfsdp_config:\n  fsdp_version: 2\n"), "axolotl refuses relora beside FSDP"));
-  CHECK(holds(why(whole + "flash_attn_rms_norm: true\n"), "axolotl has it no longer, and ends there"));
+  CHECK(holds(why(whole + "flash_attn_rms_norm: true\n"), "axolotl has flash_attn_rms_norm no longer, and ends there"));
   CHECK(yaml(whole + "flash_attn_rms_norm: false\n").batch.micro == 2);
-  CHECK(holds(why(whole + "tokens:\n  bos_token: <s>\n"), "axolotl takes a list of words here"));
+  CHECK(holds(why(whole + "tokens:\n  bos_token: <s>\n"), "tokens must be a list of words in axolotl"));
   CHECK(holds(why(whole + "tokens: [\"<|im_start|>\"]\n"), "tokens = [\"<|im_start|>\"] is not modelled"));
   CHECK(holds(why(whole + "plugins:\n  - axolotl.integrations.spectrum.SpectrumPlugin\n"), "plugins = \"axolotl.integrations.spectrum.Spectr... is not modelled"));
   CHECK(holds(why(whole + "micro_batchsize: 3\n"), "micro_batchsize is not known here (did you mean micro_batch_size?)"));

@@ -8,9 +8,9 @@
 namespace headroom::io::detail {
 
 inline void read_axolotl_ends(axolotl_arguments& a) {
-  if (a.given("flash_attn_rms_norm")) a.refused("flash_attn_rms_norm", "axolotl has it no longer, and ends there (utils/schemas/deprecated.py): take it out");
+  if (a.given("flash_attn_rms_norm")) a.refused("flash_attn_rms_norm", "axolotl has flash_attn_rms_norm no longer, and ends there (utils/schemas/deprecated.py): take it out");
   if (const auto* said = a.v.take("tokens"); said != nullptr && said->is_object())
-    a.refused("tokens", "axolotl takes a list of words here, and ends at anything else (utils/schemas/config.py): what a tokenizer has by name is under special_tokens");
+    a.refused("tokens", "tokens must be a list of words in axolotl, which ends at anything else (utils/schemas/config.py): what a tokenizer has by name is under special_tokens");
   else if (said != nullptr && !said->empty())
     a.unmodelled("tokens");
 }
@@ -30,15 +30,14 @@ inline void read_axolotl_restarts(axolotl_arguments& a) {
 
 /// A checkpoint of mxfp4 experts that is made bf16 as it is loaded (loaders/model.py, _set_quantization_config; transformers quantizers/quantizer_mxfp4.py).
 inline void read_axolotl_stored(axolotl_arguments& a) {
-  const auto kind = a.v.word_now("model_quantization_config");
+  const auto* kind = a.v.take("model_quantization_config");
   const auto* how = a.v.take("model_quantization_config_kwargs");
-  if (kind.empty()) {
+  if (kind == nullptr || kind->empty() || *kind == "") {
     if (how != nullptr && !how->empty()) a.unmodelled("model_quantization_config_kwargs");
     return;
   }
-  const bool whole = kind == "Mxfp4Config" && how != nullptr && how->is_object() && how->size() == 1 && how->value("dequantize", json_value(false)) == true;
-  if (!whole || a.v.word_now("base_model").find("gpt-oss") == std::string::npos) return a.unmodelled("model_quantization_config");
-  a.v.take("model_quantization_config");
+  const bool whole = *kind == "Mxfp4Config" && how != nullptr && how->is_object() && how->size() == 1 && how->value("dequantize", json_value(false)) == true;
+  if (!whole || a.v.word_now("base_model").find("gpt-oss") == std::string::npos) a.unmodelled("model_quantization_config");
 }
 
 }  // namespace headroom::io::detail
