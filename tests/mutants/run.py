@@ -71,8 +71,10 @@ def compile_headers(mutants):
 
 
 def build(mutants):
-  """Builds the tests, optimised as in every other stage."""
-  kept = set()
+  """Builds the tests, optimised as in every other stage. Lines that a compiler must evaluate are remembered by their text for the next run."""
+  known = FOLDER / "kept.json"
+  texts = {tuple(x) for x in json.loads(known.read_text())} if known.exists() else set()
+  kept = schemata.lines_with(ORIGINAL, texts)
   while True:
     schemata.write_headers(ORIGINAL, COPY, mutants)
     schemata.write_tests(ORIGINAL, COPY, kept)
@@ -90,6 +92,7 @@ def build(mutants):
     if not numbers and not lines:
       sys.exit(f"the tests do not build with mutants: {FOLDER / 'build.log'}")
     kept |= lines
+    known.write_text(json.dumps(sorted(schemata.texts_of(ORIGINAL, kept) | texts)))
     drop(mutants, numbers)
 
 

@@ -104,6 +104,17 @@ def run_time_line(line, name, number):
   return found[1] + found[2] if found else line
 
 
+def texts_of(root, lines):
+  """Lines (file, number) as (file, text)."""
+  return {(name, (root / name).read_text("latin-1").split("\n")[number - 1]) for name, number in lines}
+
+
+def lines_with(root, texts):
+  """The lines (file, number) that have these texts (file, text)."""
+  return {(name, i) for name in {n for n, _ in texts} if (root / name).exists()
+          for i, line in enumerate((root / name).read_text("latin-1").split("\n"), 1) if (name, line) in texts}
+
+
 def write_tests(root, copy, kept):
   """The test files that way, apart from lines (file, number) in kept, which a compiler must evaluate, and from tests that start the program."""
   for source in (root / "tests").glob("*/test_*.cpp"):
