@@ -20,6 +20,11 @@ inline constexpr auto trainer = R"({"model_name_or_path": "qwen2.5-7b", "per_dev
 // clang-format off
 inline constexpr beside readers[] = {
     {"megatron", "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 256 --num-attention-heads 8 --seq-length 128 --max-position-embeddings 128 --tokenizer-type NullTokenizer --vocab-size 1000 --micro-batch-size 1 @\n"},
+    {"megatron hybrid", "torchrun --nproc_per_node 8 pretrain_mamba.py --hybrid-override-pattern M-M* --is-hybrid-model --num-layers 4 --seq-length 512 --spec megatron.core.models.mamba.mamba_layer_specs mamba_stack_spec --hidden-size 256 --num-attention-heads 8 --max-position-embeddings 512 --tokenizer-type NullTokenizer --vocab-size 1000 --micro-batch-size 1 @\n"},
+    {"megatron bert", "torchrun --nproc_per_node 8 pretrain_bert.py --num-layers 4 --seq-length 512 --vocab-file bert-large-uncased-vocab.txt --hidden-size 256 --num-attention-heads 8 --max-position-embeddings 512 --micro-batch-size 1 @\n"},
+    {"megatron t5", "torchrun --nproc_per_node 8 pretrain_t5.py --encoder-num-layers 2 --decoder-num-layers 3 --encoder-seq-length 512 --decoder-seq-length 128 --vocab-file bert-base-cased-vocab.txt --hidden-size 256 --num-attention-heads 8 --max-position-embeddings 512 --micro-batch-size 1 @\n"},
+    {"megatron swift", "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen2.5-7B-Instruct --tensor_model_parallel_size 4 --micro_batch_size 1 --global_batch_size 16 --max_length 512 @\n"},
+    {"megatron yaml", R"({"MODEL_ARGS": {"--num-layers": 4, "--hidden-size": 256, "--num-attention-heads": 8, "--seq-length": 128, "--max-position-embeddings": 128, "--tokenizer-type": "NullTokenizer", "--vocab-size": 1000, "--micro-batch-size": 1}})"},
     {"srun", "srun @ python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 128 --max-position-embeddings 128 --micro-batch-size 1 --vocab-size 1000 --bf16\n"},
     {"mpirun", "mpirun @ python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 128 --max-position-embeddings 128 --micro-batch-size 1 --vocab-size 1000 --bf16\n"},
     {"torchrun", "torchrun @ pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 128 --max-position-embeddings 128 --micro-batch-size 1 --vocab-size 1000 --bf16\n"},
@@ -48,10 +53,17 @@ inline constexpr beside readers[] = {
     {"open-instruct", trainer},
     {"trl-sft", R"({"model_name_or_path": "qwen2.5-7b", "per_device_train_batch_size": 1, "bf16": true, "gradient_checkpointing": true, "max_length": 64})"},
     {"trl-dpo", trainer}, {"trl-kto", trainer}, {"trl-orpo", trainer}, {"trl-cpo", trainer},
+    {"trl-gkd", R"({"model_name_or_path": "qwen2.5-7b", "teacher_model_name_or_path": "qwen2.5-7b", "lmbda": 0.0, "per_device_train_batch_size": 1, "bf16": true, "gradient_checkpointing": true})"},
     {"trl-reward", trainer}, {"trl-grpo", trainer}, {"trl-rloo", trainer},
     {"ms-swift", R"({"model": "qwen2.5-7b", "per_device_train_batch_size": 1, "bf16": true, "gradient_checkpointing": true, "max_length": 64})"},
     {"axolotl", R"({"base_model": "meta-llama/Llama-3.1-8B", "micro_batch_size": 1, "flash_attention": true, "sequence_len": 2048, "bf16": true, "gradient_checkpointing": true})"},
     {"axolotl lora", R"({"base_model": "meta-llama/Llama-3.1-8B", "micro_batch_size": 1, "flash_attention": true, "sequence_len": 2048, "bf16": true, "gradient_checkpointing": true, "adapter": "lora", "lora_r": 8, "lora_target_modules": ["q_proj"]})"},
+    {"gpt-neox", R"({"pipe_parallel_size": 1, "num_layers": 4, "hidden_size": 256, "num_attention_heads": 8, "seq_length": 1024, "max_position_embeddings": 1024, "pos_emb": "rotary", "train_micro_batch_size_per_gpu": 1, "fp16": {"enabled": true}})"},
+    {"verl", "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.max_prompt_length=512 data.max_response_length=1024 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.rollout.name=vllm actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8 @\n"},
+    {"openrlhf sft", "deepspeed --num_gpus 8 --module openrlhf.cli.train_sft --data.max_len 2048 --train.batch_size 256 --train.micro_batch_size 2 --model.model_name_or_path meta-llama/Meta-Llama-3-8B --ds.zero_stage 2 @\n"},
+    {"openrlhf dpo", "deepspeed --num_gpus 8 --module openrlhf.cli.train_dpo --data.max_len 2048 --train.batch_size 256 --train.micro_batch_size 1 --model.model_name_or_path meta-llama/Meta-Llama-3-8B --ds.zero_stage 3 @\n"},
+    {"openrlhf ppo", "python3 -m openrlhf.cli.train_ppo_ray --ref.num_nodes 1 --ref.num_gpus_per_node 8 --actor.num_nodes 1 --actor.num_gpus_per_node 8 --vllm.num_engines 4 --vllm.tensor_parallel_size 2 --train.colocate_all --algo.kl.init_coef 1e-3 --algo.kl.use_loss --algo.advantage.estimator group_norm --actor.model_name_or_path meta-llama/Meta-Llama-3-8B --reward.remote_url /a.py --train.micro_batch_size 8 --train.batch_size 128 --rollout.micro_batch_size 16 --rollout.batch_size 128 --rollout.n_samples_per_prompt 8 --data.max_len 2048 --ds.zero_stage 3 @\n"},
+    {"unsloth", "python unsloth-cli.py --model_name unsloth/Qwen2.5-7B @\n"},
 };
 // clang-format on
 
@@ -62,7 +74,11 @@ inline void import_root(io::draft& d, std::string_view reader, const json_value&
   if (name == "litgpt") return io::import_litgpt(d, from, reader == "litgpt full" ? io::litgpt_command::full : reader == "litgpt" ? io::litgpt_command::lora : io::litgpt_command::pretrain);
   if (name == "torchtune") return io::import_torchtune(d, from);
   if (name == "nanotron") return io::import_nanotron(d, from);
-  if (name == "accelerate" || name == "deepspeed") return io::import_files(d, {io::input_of(root.dump(1), name == "deepspeed" ? "ds.json" : "a.yaml", io::file_kind::unknown, imported::settings())}, imported::settings());
+  if (name == "gpt-neox") {
+    io::keep_gpt_neox(d, from);
+    return io::read_gpt_neox(d);
+  }
+  if (name == "accelerate" || name == "deepspeed" || name == "megatron") return io::import_files(d, {io::input_of(root.dump(1), name == "deepspeed" ? "ds.json" : "a.yaml", io::file_kind::unknown, imported::settings())}, imported::settings());
   d.half = io::draft::said{"bf16", "accelerate"};
   io::import_trainer(d, from, io::detail::program_named(name));
 }
@@ -73,7 +89,7 @@ inline json_value job_with(std::string_view reader, std::string means, const jso
   d.ignores = {"pretrain"};  // of litgpt: that it compiles the whole model
   if (says.is_string()) {
     const auto at = means.find('@');
-    d = imported::draft_of({{"run.sh", means.replace(at, 1, says.get<std::string>())}});
+    d = imported::draft_of({{"run.sh", means.replace(at, 1, says.get<std::string>())}}, reader == "openrlhf ppo" ? std::vector<std::string>{"rollout.prompt=1024"} : std::vector<std::string>{});
   } else {
     auto root = io::parse_json(means, "beside");
     for (const auto& [path, value] : says.items()) launcher_keys::put(root, path, value);

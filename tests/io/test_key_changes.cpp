@@ -1,5 +1,6 @@
 // Distributed under the Boost Software License, Version 1.0.
-// Each key of other programs' files that is read changes the fields of the job that it is about, and no others: tests/data/launchers/changes.jsonl.
+// Each key of other programs' files that is read changes the fields of the job that it is about, and no others, or is refused by name:
+// tests/data/launchers/changes.jsonl.
 #include "key_changes.hpp"
 
 #if HEADROOM_HAS_YAML
@@ -25,6 +26,17 @@ TEST_CASE("a key that is read changes what it says") {
     else with.update(without);
     const auto key = reader + without.dump();
     if (!plain.contains(key)) plain[key] = key_changes::job_with(reader, means[reader], without);
+    if (c.contains("refused")) {  // with a sentence in which these words stand
+      std::string sentence;
+      try {
+        key_changes::job_with(reader, means[reader], with);
+      } catch (const headroom::error& e) {
+        sentence = e.what();
+      }
+      INFO(sentence);
+      CHECK(sentence.find(c["refused"].get<std::string>()) != std::string::npos);
+      continue;
+    }
     const auto found = key_changes::changes_between(plain[key], key_changes::job_with(reader, means[reader], with));
     CHECK(found == c["changes"]);
   }

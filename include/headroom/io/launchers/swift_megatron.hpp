@@ -55,7 +55,7 @@ inline constexpr std::string_view swift_megatron_passed =
     "finetune|no_save_optim|no_save_rng|no_load_optim|no_load_rng|lr|min_lr|lr_warmup_fraction|lr_warmup_iters|lr_warmup_init|lr_decay_style|lr_decay_iters|train_iters|eval_iters|mcore_model|save_safetensors|model_name|"
     "model_author|system|dataset|val_dataset|cached_val_dataset|custom_val_dataset_path|dataset_test_ratio|split_dataset_ratio|eval_metric|metric|load_data_args|merge_lora|bridge_backend|check_model|perform_initialization|data_sharding|weight_decay|clip_grad|adam_beta1|adam_beta2|adam_eps|enable_channel_loss|use_hf|"
     "moe_aux_loss_coeff|train_dataloader_shuffle|test_convert_precision|freeze_vit|freeze_aligner|vit_gradient_checkpointing|vit_lr|aligner_lr|lora_rank|lora_alpha|lora_dropout|target_modules|modules_to_save|tuner_type|train_type|new_special_tokens|"
-    "wandb_project|wandb_exp_name|swanlab_project|swanlab_exp_name|tensorboard_dir|model_type|torch_dtype|bf16|padding_free|packing|packing_length|max_length|model|seed|loss_scale|streaming|manual_gc|manual_gc_steps|manual_gc_eval";
+    "wandb_project|wandb_exp_name|swanlab_project|swanlab_exp_name|tensorboard_dir|model_type|padding_free|packing|packing_length|max_length|model|seed|loss_scale|streaming|manual_gc|manual_gc_steps|manual_gc_eval";
 
 class swift_megatron {
  public:
@@ -84,7 +84,10 @@ class swift_megatron {
       if (!v_.on(s.theirs, s.on)) set(s.megatron, true, s.theirs);
     if (v_.word("recompute_granularity", "") == "none") to_.root.erase("recompute-granularity");
     if (const auto n = v_.number("virtual_pipeline_model_parallel_size", 1); n > 1) set("num-virtual-stages-per-pipeline-rank", n, "virtual_pipeline_model_parallel_size");
-    set(v_.on("fp16") ? "fp16" : "bf16", true, "fp16");
+    // swift/arguments/base_args/model_args.py, _init_mixed_precision: what is not said follows from torch_dtype.
+    const bool half = v_.word("torch_dtype", "bfloat16") != "bfloat16", sixteen = v_.on("fp16", half);
+    if (!sixteen && !v_.on("bf16", !half)) d_->unmodelled_key("bf16", false, v_.place("bf16"), "over Megatron-Core, which trains in 16 bits");
+    set(sixteen ? "fp16" : "bf16", true, v_.has("fp16") || !half ? "fp16" : "torch_dtype");
     rest();
     d_->assumed.emplace_back("the vocabulary is padded as Megatron-LM pads it");
     const auto adapter = adapters(m);
