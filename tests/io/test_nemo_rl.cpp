@@ -120,6 +120,25 @@ TEST_CASE("files that inherit, and values that stand in others") {
   CHECK(holds(refusal_of({base, {"run.yaml", "defaults: base.yaml\npolicy:\n  train_micro_batch_size: ${policy.train_micro_batch_size}\n"}}), "base.yaml:5: policy.max_total_sequence_length must be"));
 }
 
+TEST_CASE("a command over the files") {
+  const auto run = [](const std::string& arguments) { return imported::text{"run.sh", "#!/bin/bash\nuv run examples/run_grpo.py " + arguments + "\n"}; };
+  const auto j = job_of({run("--config examples/configs/recipes/llm/performance/grpo-qwen3-30ba3b-4n8g.yaml policy.megatron_cfg.tensor_model_parallel_size=2 ++policy.refit_buffer_size_gb=4 cluster.num_nodes=2 loss_fn.reference_policy_kl_penalty=0 policy.max_total_sequence_length=2048 ~policy.megatron_cfg.env_vars logger.log_dir=$LOGS"),
+                         recipe("grpo_math_1B.yaml"), recipe("grpo-qwen3-30ba3b-4n8g.yaml")}, {"rollout.prompt=1024"});
+  CHECK(j.parallel.tensor == 2);
+  CHECK(j.hardware.gpus() == 16);
+  CHECK(j.rollout.sync_bucket_mib == 4096);
+  CHECK(j.objective.reference == reference_way::none);
+  CHECK(j.batch == batch{.micro = 1, .sequence = 2048, .accumulation = 256, .packed = true});  // rows are as long as what they are made of, by the base file
+  const auto of = [&](const std::string& arguments) { return refusal_of({run(arguments), recipe("grpo_math_1B.yaml"), recipe("grpo-qwen3-30ba3b-4n8g.yaml")}); };
+  CHECK(holds(of("--config a/grpo-qwen3-30ba3b-4n8g.yaml policy.draft.enabled=true"), "run.sh:2: policy.draft.enabled = true is not modelled"));
+  CHECK(holds(of("--config a/grpo-qwen3-30ba3b-4n8g.yaml policy.lager=1"), "run.sh:2: policy.lager is not known"));
+  CHECK(holds(of("--config a/grpo-qwen3-30ba3b-4n8g.yaml policy.train_micro_batch_size=$N"), "add --env NAME=VALUE"));
+  CHECK(holds(of("--config a/grpo-qwen3-30ba3b-4n8g.yaml --lager"), "is no KEY=VALUE of NeMo-RL's"));
+  CHECK(holds(of("--config a/other.yaml"), "run.sh:2: names \"a/other.yaml\", and grpo-qwen3-30ba3b-4n8g.yaml is what is run"));
+  CHECK(holds(of(""), "names \"grpo_math_1B.yaml\""));  // the program's own, from which the other inherits
+  CHECK(holds(refusal_of({run("--config a/b.yaml")}), "names \"a/b.yaml\", which no file here is: give it, too"));
+}
+
 TEST_CASE("programs and workers that are not modelled are named") {
   CHECK(holds(refusal_of({{"a.yaml", std::string{one_policy} + "ppo: {seed: 1}\n"}}), "ppo is a section of a program of NeMo-RL's that is not modelled"));
   CHECK(holds(refusal_of({{"a.yaml", std::string{one_policy} + "grpo: {seed: 1}\n"}}), "of which a configuration is for one"));

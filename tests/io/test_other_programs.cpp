@@ -38,7 +38,7 @@ TEST_CASE("commands") {
   CHECK(is_for(script("deepspeed --module openrlhf.cli.train_kto --max_len 2048 --pretrain meta-llama/Meta-Llama-3-8B --zero_stage 2 --bf16\n"), "OpenRLHF"));
   CHECK(is_for(script("NUM=8\nray job submit --address=http://127.0.0.1:8265 -- python3 train_async.py --actor-num-nodes 1 --tensor-model-parallel-size 1\n"), "slime"));
   CHECK(is_for(script("torchrun --nproc_per_node 8 pretrain_llama.py --num-layers 32 --hidden-size 4096 --patch-tokenizer-type LLama3Tokenizer\n"), "Pai-Megatron-Patch"));
-  CHECK(is_for(script("uv run python examples/run_grpo_math.py cluster.gpus_per_node=8\n"), "NeMo-RL's command line"));
+  CHECK(is_for(script("uv run python examples/run_ppo.py cluster.gpus_per_node=8\n"), "NeMo-RL's other programs"));
   CHECK(is_for(script("NPROC_PER_NODE=8 xtuner train internlm2_chat_7b_qlora_oasst1_e3 --deepspeed deepspeed_zero2\n"), "xtuner"));
   CHECK(is_for(script("EXP=examples/megatron/configs/llama3.1_8B-pretrain.yaml bash ./examples/run_pretrain.sh\n"), "Primus"));
   CHECK(script("torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 24 --hidden-size 1024 --zero-stage 1\n").find("(Megatron-DeepSpeed has it)") != std::string::npos);

@@ -32,7 +32,8 @@ constexpr tensor divided_log_softmax(program& p, const scene& s, tensor x) {
 /// NeMo-RL's: a function of its own, in whose forward the differences from the largest logit stand beside their exponentials, then beside the
 /// log-probabilities, and these beside the probabilities, which are kept for backward; there the gradient is made beside them. The logits are named
 /// until the loss is there: by their fp32 form, or (defer_fp32_logits) by what the head made. Of samples in one row each goes through it by itself,
-/// which takes most where there is but one.
+/// which takes most in forward where there is but one; in backward of many the probabilities of those that wait, the sum of their gradients and one as
+/// large as all stand side by side, which is no more (since torch 2 the sum is made in place).
 constexpr tensor kept_probabilities(program& p, const scene& s, tensor logits) {
   const bool late = s.loss.logits.bits == 16;
   if (late) p.hold_in_forward(logits);

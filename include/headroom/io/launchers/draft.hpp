@@ -114,6 +114,7 @@ class draft {
   std::optional<document> accelerate, torchtitan, trainer, recipe;
   std::optional<document> gpt_neox;  ///< several files, joined
   std::vector<document> nemo_rl;     ///< … of which one is run, and inherits from the others
+  std::optional<document> nemo_command;  ///< what a command says over them
   bool recipe_read{};  ///< by its command, which says which program it is for
   /// Configurations of files that are read when all files are known, unless a command line is read together with them.
   std::vector<file_kind> unread;

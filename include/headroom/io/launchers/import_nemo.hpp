@@ -201,23 +201,6 @@ class nemo_config {
   std::int64_t gpus_{1}, engine_gpus_{};
 };
 
-/// Programs of NeMo-RL's that are not read, by the sections that they alone have.
-inline void refuse_nemo_program(const document& from) {
-  for (const auto* other : {"ppo", "distillation", "eval", "async_rl"})
-    if (from.root.contains(other) && !from.root[other].is_null()) fail("headroom: " + from.place(other) + ": " + other + " is a section of a program of NeMo-RL's that is not modelled by this version; its GRPO, DPO, SFT and reward models are (sections grpo, dpo, sft, rm)");
-}
-
-/// What a section that is switched off says has no effect, nor has what another way to train is told.
-inline void without_unused(document& d) {
-  auto& policy = d.root["policy"];
-  if (!policy.is_object()) return;
-  const auto off = [&](const char* section) { return policy.contains(section) && policy[section].is_object() && policy[section].value("enabled", json_value(false)) != true; };
-  for (const auto* section : {"megatron_cfg", "dtensor_cfg"})
-    if (off(section)) policy.erase(section);
-  if (policy.contains("megatron_cfg")) policy.erase("optimizer");
-  if (!d.root.contains("grpo")) policy.erase("generation");
-}
-
 }  // namespace detail
 
 /// Keeps a file until all are known: one is run, and inherits from the others.
@@ -233,6 +216,11 @@ inline void read_nemo_rl(draft& d) {
   if (d.nemo_rl.empty()) return;
   const auto files = std::exchange(d.nemo_rl, {});
   auto from = detail::nemo_files{files}.joined();
+  if (const auto command = std::exchange(d.nemo_command, std::nullopt)) {
+    for (const auto& f : d.named)
+      if (f.kind == file_kind::nemo_rl && detail::file_part(f.path) != from.source) fail("headroom: " + f.place + ": names " + in_quotes(f.path) + ", and " + from.source + " is what is run of the files here: give the one that it names, and those that it inherits from");
+    detail::say_over_nemo(from, *command);
+  }
   with_places(from, [&] {
     detail::nemo_values{from}.resolve();
     detail::refuse_nemo_program(from);

@@ -176,4 +176,39 @@ class nemo_values {
   json_value said_;
 };
 
+/// Programs of NeMo-RL's that are not read, by the sections that they alone have.
+inline void refuse_nemo_program(const document& from) {
+  for (const auto* other : {"ppo", "distillation", "eval", "async_rl"})
+    if (from.root.contains(other) && !from.root[other].is_null()) fail("headroom: " + from.place(other) + ": " + other + " is a section of a program of NeMo-RL's that is not modelled by this version; its GRPO, DPO, SFT and reward models are (sections grpo, dpo, sft, rm)");
+}
+
+/// Keys of a command line, by their paths, over those of the files; "~section.key" takes one out.
+inline void say_over_nemo(document& from, const document& command) {
+  for (const auto& [said, value] : command.root.items()) {
+    const bool out = said.starts_with('~');
+    auto key = out ? said.substr(1) : said;
+    from.elsewhere[key] = command.place(said);
+    auto* at = &from.root;
+    for (auto dot = key.find('.'); dot != std::string::npos; dot = key.find('.')) {
+      auto& inner = (*at)[key.substr(0, dot)];
+      if (!inner.is_object()) inner = json_value::object();
+      at = &inner;
+      key.erase(0, dot + 1);
+    }
+    if (out) at->erase(key);
+    else (*at)[key] = value;
+  }
+}
+
+/// What a section that is switched off says has no effect, nor has what another way to train is told.
+inline void without_unused(document& d) {
+  auto& policy = d.root["policy"];
+  if (!policy.is_object()) return;
+  const auto off = [&](const char* section) { return policy.contains(section) && policy[section].is_object() && policy[section].value("enabled", json_value(false)) != true; };
+  for (const auto* section : {"megatron_cfg", "dtensor_cfg"})
+    if (off(section)) policy.erase(section);
+  if (policy.contains("megatron_cfg")) policy.erase("optimizer");
+  if (!d.root.contains("grpo")) policy.erase("generation");
+}
+
 }  // namespace headroom::io::detail

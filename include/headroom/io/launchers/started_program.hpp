@@ -14,6 +14,7 @@
 #include <headroom/io/launchers/import_trainer.hpp>
 #include <headroom/io/launchers/import_unsloth.hpp>
 #include <headroom/io/launchers/import_verl.hpp>
+#include <headroom/io/launchers/nemo_launch.hpp>
 #include <headroom/io/launchers/other_programs.hpp>
 #include <headroom/io/launchers/swift_megatron.hpp>
 #include <headroom/io/launchers/trainer_keys.hpp>
@@ -106,6 +107,7 @@ class started_program {
       }
       case file_kind::torchtitan: return torchtitan(words);
       case file_kind::deepspeed_chat: return import_deepspeed_chat(*d_, words, source_);
+      case file_kind::nemo_rl: return nemo_launch(*d_, words, script, source_);
       case file_kind::verl: return import_verl(*d_, words, source_);
       case file_kind::openrlhf: return import_openrlhf(*d_, words, source_, p.name == "openrlhf-sft" ? openrlhf_trainer::sft : p.name == "openrlhf-rm" ? openrlhf_trainer::reward : p.name == "openrlhf-dpo" ? openrlhf_trainer::dpo : openrlhf_trainer::online);
       default: break;
