@@ -110,6 +110,32 @@ def spreads_without(family, records, header, unmeasured=UNMEASURED):
     return spreads
 
 
+OF_UNKNOWN_LENGTHS = ("longest_sample", "unknown_lengths", "program_beside")
+
+
+def unknown_lengths(records, header, runs):
+    """The three lines of jobs whose samples' lengths nobody knows. Of recipes' figures: how far below, and of `allocated` how far above. Then what lengths
+    leave cached, of the family `runs`, whose data set is one; what a process has beside, of all other figures. Where a line has no record it is taken from
+    what records of reserved memory there are, or it is a mechanism that no run was compared with."""
+    of_runs = lambda r: r["family"] == runs
+    chosen = (
+        ("longest_sample", 0, lambda r: not of_runs(r)),
+        ("longest_sample", 1, lambda r: r["metric"] == "allocated"),
+        ("unknown_lengths", 1, of_runs),
+        ("program_beside", 1, lambda r: not of_runs(r) and r["metric"] != "allocated"),
+    )
+    spreads = {**header, **{line: (0, 0) for line in OF_UNKNOWN_LENGTHS}}
+    for _ in range(3):
+        for line, side, speaks in chosen:
+            rows = [r for r in records if r["errors"].get(line, 0) > 0]
+            rows = [r for r in rows if speaks(r)] or [r for r in rows if line != "longest_sample"]
+            values = [needed(r, spreads, line, (1, 1)) if (r["measured"] > r["predicted"]) == (side == 1) else 0.0 for r in rows]
+            found = list(spreads[line])
+            found[side] = quantile80(values) if values else UNMEASURED[side]
+            spreads[line] = tuple(found)
+    return spreads
+
+
 def is_inside(r, spreads, t=QUANTILES[95]):
     error = r["measured"] - r["predicted"]
     return abs(error) <= t * deviation(r, spreads, int(error > 0))
