@@ -67,7 +67,7 @@ class trainer_arguments {
     if (factory_) factory_ppo{*d_, v_}.read();
     trainer_evaluation{*d_, v_, *p_}.read();
     if (swift_) swift.rest();
-    if (p_->name == "trl-sft" || p_->name == "peft-sft") trl_releases();
+    if (p_->name.starts_with("trl-sft") || p_->name == "peft-sft") trl_releases();
     const bool adapted_before = p_->name == "axolotl" && (p_->method == "orpo" || p_->method == "cpo");  // axolotl adds their adapters itself
     if (!p_->method.empty() && p_->method != "sft" && p_->method != "simpo" && !adapted_before && d_->has({"adapter", "base"})) quantised_by_trl(false);
     if (factory_ && v_.take("ray_num_workers") != nullptr) d_->workers = draft::fact{v_.number("ray_num_workers", 1), v_.place("ray_num_workers")};
@@ -205,7 +205,7 @@ inline const training_program& program_of_keys(const json_value& root) {
     if (instruct) fail("headroom: " + std::string{key} + " is of open-instruct's preference or reinforcement learning, which is not read by this version: its open_instruct/finetune.py is");
     std::vector<std::string_view> methods;
     for (const auto& p : training_programs)
-      if (p.name.starts_with("trl-") && p.name != "trl-sft") methods.push_back(p.name);
+      if (p.name.starts_with("trl-") && !p.name.starts_with("trl-sft")) methods.push_back(p.name);
     fail("headroom: " + std::string{key} + " is an argument of several trainers that compare answers, reward or generate, and the file does not say which it is for: give the command that starts it, too, or say with --program " + listed(methods));
   }
   if (instruct) return *program_named("open-instruct");
@@ -227,6 +227,7 @@ inline void import_trainer(draft& d, const document& from, const detail::trainin
     d.keeps_lengths.clear();
     d.awaits_roles.clear();
     d.awaits_texts.reset();
+    d.names_everywhere.reset();
     if (!d.has_read(file_kind::adapter)) d.awaits_targets.reset();
     if (p.name != "axolotl") return detail::trainer_arguments{d, from, p}.import();
     detail::axolotl_config config{d, from};

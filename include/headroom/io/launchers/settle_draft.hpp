@@ -5,6 +5,7 @@
 #include <headroom/io/launchers/import_megatron_deepspeed.hpp>
 #include <headroom/io/launchers/loaded_formats.hpp>
 #include <headroom/io/launchers/other_roles.hpp>
+#include <headroom/io/launchers/settle_adapters.hpp>
 #include <headroom/io/launchers/settle_evaluation.hpp>
 #include <headroom/io/launchers/settle_gpus.hpp>
 #include <headroom/io/launchers/settle_lengths.hpp>
@@ -216,6 +217,7 @@ inline job draft::settled() {
   detail::ask_for_files(*this);
   detail::settle_megatron_deepspeed(*this);
   detail::settle_spread(*this);
+  detail::settle_adapters(*this);
   detail::settle_gpus(*this);
   detail::settle_placement(*this);
   detail::settle_sharding(*this);

@@ -72,6 +72,7 @@ class adapter_arguments {
       return;
     }
     if (given) a = d_->job["adapter"];
+    if (!p_->method.empty() && p_->name != "axolotl") d_->names_everywhere = draft::said{std::string{l.targets}, v_->place(l.targets)};  // peft_config as it is (trl/trainer/utils.py, get_peft_config)
     if (!quantised_.empty()) {
       a["base"] = quantised_;
       a["base_skips"] = {"lm_head"};  // bitsandbytes leaves the head as it is (transformers/integrations/bitsandbytes.py)

@@ -1,0 +1,51 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Adapters beside a tower, where PEFT looks for layers by their names alone.
+#pragma once
+
+#include <headroom/io/launchers/largest_images.hpp>
+
+namespace headroom::io::detail {
+
+/// The linear layers of a tower's modules, by their last names (transformers modeling_clip.py, modeling_siglip.py, modeling_qwen2_vl.py,
+/// modeling_qwen2_5_vl.py, modeling_qwen3_vl.py, modeling_llama4.py, modeling_pixtral.py, modeling_gemma4.py, modeling_vit.py; OpenGVLab's
+/// modeling_intern_vit.py; 2026-07).
+constexpr std::string_view tower_layers(vision_kind kind) {
+  switch (kind) {
+    case vision_kind::none: return "";
+    case vision_kind::vit: return "query|key|value|dense";
+    case vision_kind::clip:
+    case vision_kind::siglip: return "q_proj|k_proj|v_proj|out_proj|fc1|fc2";
+    case vision_kind::qwen2_vl: return "qkv|proj|fc1|fc2";
+    case vision_kind::qwen2_5_vl: return "qkv|proj|gate_proj|up_proj|down_proj";
+    case vision_kind::qwen3_vl: return "qkv|proj|linear_fc1|linear_fc2";
+    case vision_kind::llama4: return "q_proj|k_proj|v_proj|o_proj|fc1|fc2";
+    case vision_kind::pixtral:
+    case vision_kind::gemma4: return "q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj";
+    case vision_kind::intern_vit:
+    case vision_kind::intern_vit_6b: return "qkv|proj|fc1|fc2";
+  }
+  return "";
+}
+
+/// A layer gets an adapter where its path ends with one of the names (peft/tuners/tuners_utils.py, check_target_module_exists), in the tower, too;
+/// "all-linear" is all of them but the head. bitsandbytes replaces the tower's, as well (transformers quantizers/base.py, get_modules_to_not_convert).
+inline void settle_adapters(draft& d) {
+  if (!d.names_everywhere || !d.has({"adapter"}) || d.place_of("adapter.targets").starts_with("--set")) return;
+  const auto m = model_of(d);
+  if (m.vision.layers == 0) return;
+  if (d.has({"adapter", "base"}) && !d.has({"adapter", "base_also"})) d.say({"adapter", "base_also"}, json_value::array({"vision", "projector"}), d.names_everywhere->place);
+  const auto* targets = d.find({"adapter", "targets"});
+  if (targets == nullptr) return;
+  const auto layers = tower_layers(m.vision.kind);
+  std::string found;
+  if (targets->is_string())
+    found = targets->get<std::string>();
+  else
+    for (const auto& t : *targets)
+      if (found.empty() && t.is_string() && among_words(layers, t.get_ref<const std::string&>())) found = t.get<std::string>();
+  if (!found.empty())
+    fail("headroom: " + d.names_everywhere->place + ": " + d.names_everywhere->word + " " + in_quotes(found) + " gives adapters to layers of the vision tower, too, which is not modelled by this version: name layers that the tower has not (it has " +
+         listed(words_between_bars(layers)) + "), or say with --set adapter.targets=[…] that the language model alone has them");
+}
+
+}  // namespace headroom::io::detail
