@@ -182,7 +182,7 @@ TEST_CASE("what changes memory and is not modelled is refused by name") {
     const auto why = online_refused(grpo + " " + more);
     CHECK_MESSAGE(holds(why, "is not modelled by this version"), why);
   }
-  CHECK(holds(refused("python examples/scripts/prm.py --model_name_or_path Qwen/Qwen2-0.5B --per_device_train_batch_size 8 --dataset_name x"), "is a trainer of TRL's that is read by name alone"));
+  CHECK(holds(refused("python examples/scripts/prm.py --model_name_or_path Qwen/Qwen2-0.5B --per_device_train_batch_size 8 --dataset_name x"), "training on a label of every step of an answer"));
 }
 
 TEST_CASE("TRL's own command starts accelerate") {

@@ -64,6 +64,9 @@ inline constexpr auto trl_passed = std::to_array<passed_key>({
     {"max_completion_length", ""}, {"max_prompt_length", ""}, {"max_target_length", ""}, {"model_init_kwargs", ""}, {"model_name", "facebook/opt-350m"},
     {"pad_to_multiple_of", ""}, {"padding_free", "false"}, {"padding_value", ""}, {"peft_lora_r", "64"}, {"router_aux_loss_coef", "0|0"},
     {"seq_length", "512"}, {"sft_weight", ""}, {"torch_empty_cache_steps", ""},
+    // huggingface/open-r1 src/open_r1/configs.py (1416fa0 of 2026-04-02), SFTConfig: logging, and jobs of their own that evaluate.
+    {"benchmarks", "*"}, {"callbacks", "*"}, {"overwrite_hub_revision", "*"}, {"push_to_hub_revision", "*"}, {"system_prompt", "*"}, {"wandb_entity", "*"},
+    {"wandb_project", "*"}, {"wandb_run_group", "*"},
 });
 inline constexpr auto peft_sft_passed = std::to_array<passed_key>({
     {"add_special_tokens", "*"}, {"append_concat_token", "*"}, {"assistant_only_loss", "*"}, {"auto_insert_empty_system_msg", "*"},

@@ -122,7 +122,7 @@ class started_program {
       named(file_kind::trainer, a);
       return true;
     });
-    if (!all.empty() || files.empty()) trainer_arguments(p, std::move(all));
+    if (!all.empty() || files.empty() || (!p.method.empty() && d_->trainer)) trainer_arguments(p, std::move(all));
   }
   void trainer_arguments(const training_program& p, std::vector<argument> all) {
     for (auto& a : all) std::replace(a.name.begin(), a.name.end(), '-', '_');

@@ -6,6 +6,7 @@
 #include <headroom/io/launchers/axolotl_keys.hpp>
 #include <headroom/io/launchers/internvl_arguments.hpp>
 #include <headroom/io/launchers/llama_factory_keys.hpp>
+#include <headroom/io/launchers/other_trainings.hpp>
 #include <headroom/io/launchers/program_keys.hpp>
 #include <headroom/io/launchers/swift_keys.hpp>
 #include <headroom/io/launchers/swift_rollout.hpp>
@@ -94,19 +95,22 @@ inline constexpr auto training_programs = std::to_array<training_program>({
      .lora = {.on = "use_peft_lora", .rank = "lora_r", .rank_default = 64, .targets = "lora_target_modules", .targets_default = "q_proj|k_proj|v_proj|down_proj|up_proj|gate_proj", .dropout = "lora_dropout", .dropout_percent = 10},
      .base = {.four = "use_4bit_quantization", .eight = "use_8bit_quantization", .kind = "bnb_4bit_quant_type", .nested = "use_nested_quant", .prepared = false}, .passed = peft_sft_passed},
     // trl/scripts/sft.py and what reads SFTConfig, ModelConfig and ScriptArguments: huggingface/alignment-handbook, princeton-nlp/SimPO.
-    {.name = "trl-sft", .scripts = "trl/scripts/sft.py|run_sft.py|sft.py|sft|sft_gpt_oss.py|sft_nemotron_3.py", .marks = "dataset_mixer|dataset_mixture|dataset_train_split|use_peft|lora_target_modules|dataset_name|max_length|load_in_4bit|dataset_text_field|chat_template_path", .length = "max_length|max_seq_length", .keeps_lengths = true, .loads = "fp32",
+    {.name = "trl-sft", .scripts = "trl/scripts/sft.py|trl.scripts.sft|open_r1/sft.py|run_sft.py|sft.py|sft|sft_gpt_oss.py|sft_nemotron_3.py", .marks = "dataset_mixer|dataset_mixture|dataset_train_split|use_peft|lora_target_modules|dataset_name|max_length|load_in_4bit|dataset_text_field|chat_template_path", .length = "max_length|max_seq_length", .keeps_lengths = true, .loads = "fp32",
      .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown,
      .lora = trl_lora, .base = trl_base, .passed = trl_passed, .method = "sft"},
-    trl_program("trl-dpo", "trl/scripts/dpo.py|examples/scripts/dpo.py|run_dpo.py|dpo.py", "dpo", trl_preference_passed),
-    trl_program("trl-kto", "trl/scripts/kto.py|examples/scripts/kto.py|kto.py", "kto", trl_preference_passed),
+    // examples/scripts/sft_vlm.py, sft_vlm_gemma3.py: whatever the arguments say, samples are cut nowhere (training_args.max_length = None).
+    {.name = "trl-sft-vlm", .scripts = "sft_vlm.py|sft_vlm_gemma3.py", .marks = trl_marks, .keeps_lengths = true, .loads = "fp32", .dtype = "torch_dtype|dtype", .recompute = checkpoints::unknown,
+     .lora = trl_lora, .base = trl_base, .passed = trl_sight_passed, .also = trl_passed, .method = "sft"},
+    trl_program("trl-dpo", "trl/scripts/dpo.py|trl.scripts.dpo|examples/scripts/dpo.py|examples/scripts/dpo_vlm.py|run_dpo.py|dpo.py|dpo_vlm.py|mpo_vlm.py", "dpo", trl_preference_passed),
+    trl_program("trl-kto", "trl/scripts/kto.py|trl.scripts.kto|examples/scripts/kto.py|kto.py", "kto", trl_preference_passed),
     trl_program("trl-orpo", "examples/scripts/orpo.py|run_orpo.py|orpo.py", "orpo", trl_preference_passed),
     trl_program("trl-cpo", "examples/scripts/cpo.py|cpo.py", "cpo", trl_preference_passed),
-    trl_program("trl-reward", "trl/scripts/reward.py|examples/scripts/reward_modeling.py|run_reward_modeling.py|reward_modeling.py|reward.py", "reward", trl_preference_passed),
+    trl_program("trl-reward", "trl/scripts/reward.py|trl.scripts.reward|examples/scripts/reward_modeling.py|run_reward_modeling.py|reward_modeling.py|reward.py", "reward", trl_preference_passed),
     trl_program("trl-gkd", "examples/scripts/gkd.py|gkd.py", "distill", trl_preference_passed),
     {.name = "trl-ppo", .scripts = "examples/scripts/ppo/ppo.py|examples/scripts/ppo/ppo_tldr.py|ppo.py|ppo_tldr.py", .marks = "sft_model_path", .model = "sft_model_path", .loads = "fp32", .dtype = "torch_dtype|dtype", .lora = trl_lora, .base = trl_base, .passed = trl_scored_passed, .also = trl_passed, .method = "ppo"},
-    trl_program("trl-online-dpo", "examples/scripts/online_dpo.py|online_dpo.py|examples/scripts/dpo_online.py|dpo_online.py", "online-dpo", trl_scored_passed),
-    trl_program("trl-grpo", "trl/scripts/grpo.py|examples/scripts/gspo.py|grpo.py", "grpo", trl_online_passed),
-    trl_program("trl-rloo", "trl/scripts/rloo.py|rloo.py", "rloo", trl_online_passed),
+    trl_program("trl-online-dpo", "examples/scripts/online_dpo.py|online_dpo.py|examples/scripts/dpo_online.py|dpo_online.py|online_dpo_vlm.py", "online-dpo", trl_scored_passed),
+    trl_program("trl-grpo", "trl/scripts/grpo.py|trl.scripts.grpo|open_r1/grpo.py|examples/scripts/gspo.py|grpo.py|gspo.py|grpo_vlm.py|gspo_vlm.py", "grpo", trl_online_passed),
+    trl_program("trl-rloo", "trl/scripts/rloo.py|trl.scripts.rloo|rloo.py|rloo_tldr.py|rloo_vlm.py", "rloo", trl_online_passed),
     // princeton-nlp/SimPO 1b3e8f35 scripts/run_simpo.py, simpo_config.py: a trainer of its own, on alignment-handbook's arguments.
     {.name = "simpo", .scripts = "run_simpo.py", .length = "max_length", .length_default = 512, .keeps_lengths = true, .loads = "fp32", .dtype = "torch_dtype",
      .lora = trl_lora, .passed = trl_preference_passed, .also = trl_passed, .method = "simpo"},
@@ -135,21 +139,6 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     {.name = "deepspeed-chat-sft", .scripts = "main.py|step1_supervised_finetuning/main.py", .marks = "max_seq_len|sft_only_data_path", .length = "max_seq_len", .length_default = 512, .loads = "half", .micro_default = 16, .evaluates = 16, .passed = deepspeed_chat_passed},
 });
 // clang-format on
-
-/// Other training that is known by its script, and is no job of this version.
-struct other_training {
-  std::string_view scripts, is;
-};
-inline constexpr auto other_trainings = std::to_array<other_training>({
-    {"dpo.py|run_dpo.py|run_orpo.py|orpo.py|kto.py|cpo.py|dpo_training.py|dpo_tune_cache.py", "preference training (a second model, or pairs of answers)"},
-    {"orpo_training.py", "MedicalGPT's, which since 2026-03 asks TRL's DPOTrainer for the loss \"orpo\", that no release of TRL has: its run stops; and its earlier one is a training"},
-    {"opd_training.py", "distillation on what the model generates"},
-    {"ppo.py|grpo.py|rloo.py|online_dpo.py|ppo_training.py|grpo_training.py|grpo_fast.py|ppo_vllm_thread.py|ppo_vllm_thread_ray_gtrl.py|grpo_vllm_thread_ray_gtrl.py", "reinforcement learning (several models, and generation)"},
-    {"reward_modeling.py|reward.py|run_reward_modeling.py|rm.py|reward_training.py", "training of a reward model"},
-    {"prm.py|tpo.py|bco.py|nash_md.py|xpo.py|sdft.py|sdpo.py|ssd.py|gold.py|distillation.py|async_grpo.py|mpo_vlm.py|dpo_vlm.py|grpo_vlm.py|gspo_vlm.py|rloo_vlm.py|online_dpo_vlm.py|ppo_tldr.py|grpo_agent.py|grpo_2048.py|grpo_continuous_batching.py", "a trainer of TRL's that is read by name alone"},
-    {"internvl_chat_dpo.py|internvl_chat_mpo.py|run_mpo.py", "preference training (a second model, or pairs of answers)"},
-    {"train_flant5.py|train_lora_t5.py|finetune_multi_modal.py|olmo_core_finetune.py|run_mlm.py|run_plm.py|run_fim.py|run_seq2seq_qa.py|run_glue.py|run_summarization.py|run_translation.py", "a program that is read by name alone"},
-});
 
 /// Whether the words have one of the arguments, as --name or --na-me, with =VALUE or without.
 inline bool has_argument(std::span<const shell_word> words, std::string_view names) {
@@ -191,11 +180,15 @@ inline std::string likely_program(const std::vector<shell_command>& commands) {
 inline const training_program* program_of(std::string_view script, std::span<const shell_word> words) {
   if (never_trains(script)) return nullptr;
   const auto says_enough = [](std::string_view end) { return end.find('/') != std::string_view::npos || (end.find('.') != std::string_view::npos && !end.ends_with(".py")); };  // a path, a module of a package
+  const bool configured = !words.empty() && (words[0].text.ends_with(".yaml") || words[0].text.ends_with(".yml"));  // TrlParser and H4ArgumentParser take it without --config, too
+  const auto marked = [&](const training_program& p) { return p.marks.empty() || has_argument(words, p.marks) || (p.name.starts_with("trl-") && (configured || has_argument(words, "config"))); };
   for (const bool enough : {true, false})  // … more than a file's name
     for (const auto& p : training_programs)
-      if (const auto end = path_end(script, p.scripts); !end.empty() && says_enough(end) == enough && (enough || p.marks.empty() || has_argument(words, p.marks))) return &p;
-  for (const auto& o : other_trainings)
-    if (!path_end(script, o.scripts).empty()) fail("headroom: " + std::string{script} + " is " + std::string{o.is} + ", which is not modelled by this version");
+      if (const auto end = path_end(script, p.scripts); !end.empty() && says_enough(end) == enough && (enough || marked(p))) return &p;
+  refuse_other_training(script, [&](auto&& name) {
+    for (const auto& p : training_programs)
+      if (!path_end(script, p.scripts).empty()) name(p.name);
+  });
   if (script.empty() && has_argument(words, program_named("megatron")->marks)) return program_named("megatron");
   if (script.empty() && has_argument(words, program_named("torchtitan")->marks)) return program_named("torchtitan");
   if (has_argument(words, "finetuning_type|cutoff_len")) return program_named("llama-factory");

@@ -1,7 +1,7 @@
 // Distributed under the Boost Software License, Version 1.0.
 // Which releases of TRL have an argument: a file's arguments tell how old it may be, and with that what TRL does where they are silent.
 // From every release from 0.7 to 1.10.0.dev0 (huggingface/trl f2cd57710 of 2026-07-24): trl/trainer/*_config.py, trl/experimental/*/*_config.py,
-// trl/trainer/model_config.py, trl/scripts/utils.py.
+// trl/trainer/model_config.py, trl/scripts/utils.py, trl/trainer/utils.py (OnPolicyConfig, RLOO's up to 0.21).
 #pragma once
 
 #include <headroom/io/syntax/names.hpp>
@@ -29,7 +29,7 @@ inline constexpr auto trl_ages = std::to_array<trl_age>({
     {"chat_template_kwargs", "grpo|rloo", 25, 0}, {"chat_template_path", "sft", 19, 0}, {"chat_template_path", "reward", 24, 0},
     {"cliprange", "rloo", 0, 24}, {"cliprange_value", "rloo", 0, 9}, {"completion_only_loss", "sft", 17, 0}, {"cpo_alpha", "cpo", 9, 0},
     {"dataset_batch_size", "sft", 0, 17}, {"dataset_num_proc", "online-dpo", 0, 24}, {"dataset_num_proc", "reward", 10, 0},
-    {"dataset_num_proc", "rloo", 22, 24}, {"dataset_streaming", "*", 19, 0}, {"delta", "grpo", 18, 0}, {"disable_dropout", "online-dpo", 11, 0},
+    {"dataset_num_proc", "rloo", 10, 24}, {"dataset_streaming", "*", 19, 0}, {"delta", "grpo", 18, 0}, {"disable_dropout", "online-dpo", 11, 0},
     {"disable_dropout", "kto", 12, 0}, {"disable_dropout", "reward", 14, 0}, {"disable_dropout", "grpo", 17, 0}, {"disable_dropout", "rloo", 22, 0},
     {"discopop_tau", "dpo", 13, 0}, {"ds3_gather_for_generation", "rloo|online-dpo", 14, 0}, {"ds3_gather_for_generation", "grpo", 15, 0},
     {"dtype", "*", 23, 0}, {"entropy_coef", "grpo", 108, 0}, {"entropy_coef_delta", "grpo", 108, 0}, {"entropy_coef_max", "grpo", 108, 0},
@@ -49,9 +49,9 @@ inline constexpr auto trl_ages = std::to_array<trl_age>({
     {"max_prompt_length", "orpo|cpo|grpo", 0, 27}, {"max_prompt_length", "dpo", 0, 28}, {"max_prompt_length", "rloo", 22, 28},
     {"max_seq_length", "sft", 0, 19}, {"max_target_length", "cpo", 0, 10}, {"max_target_length", "dpo", 0, 13},
     {"max_tool_calling_iterations", "grpo", 27, 0}, {"min_density_ratio", "kto", 9, 9}, {"min_p", "grpo", 16, 0}, {"min_p", "rloo", 22, 0},
-    {"min_p", "online-dpo", 23, 0}, {"missing_eos_penalty", "rloo", 22, 24}, {"model_adapter_name", "dpo", 0, 28},
+    {"min_p", "online-dpo", 23, 0}, {"missing_eos_penalty", "rloo", 11, 24}, {"model_adapter_name", "dpo", 0, 28},
     {"model_init_kwargs", "online-dpo", 20, 0}, {"model_init_kwargs", "rloo", 22, 0}, {"model_init_kwargs", "reward", 24, 0},
-    {"multi_objective_aggregation", "grpo", 27, 0}, {"neftune_noise_alpha", "sft", 0, 11}, {"non_eos_penalty", "rloo", 0, 9},
+    {"multi_objective_aggregation", "grpo", 27, 0}, {"neftune_noise_alpha", "sft", 0, 11}, {"non_eos_penalty", "rloo", 0, 10},
     {"normalize_advantage", "rloo", 14, 21}, {"normalize_advantages", "rloo", 22, 0}, {"normalize_reward", "rloo", 14, 24},
     {"num_completions_to_print", "grpo", 17, 0}, {"num_completions_to_print", "rloo", 22, 0}, {"num_generations", "rloo", 22, 0},
     {"num_generations_eval", "grpo|rloo", 26, 0}, {"num_iterations", "grpo", 16, 0}, {"num_iterations", "rloo", 22, 0}, {"num_mini_batches", "rloo", 0, 24},
@@ -59,7 +59,7 @@ inline constexpr auto trl_ages = std::to_array<trl_age>({
     {"off_policy_mask_threshold", "grpo", 27, 0}, {"packing_strategy", "sft", 19, 0}, {"pad_to_multiple_of", "sft", 18, 0},
     {"pad_to_multiple_of", "reward", 24, 0}, {"pad_to_multiple_of", "dpo", 29, 0}, {"pad_to_multiple_of", "grpo|rloo", 100, 0},
     {"pad_to_multiple_of", "kto", 107, 0}, {"pad_token", "sft", 16, 0}, {"pad_token", "dpo|reward", 24, 0}, {"padding_free", "dpo", 14, 0},
-    {"padding_free", "sft", 16, 0}, {"padding_value", "dpo", 0, 25}, {"padding_value", "kto|cpo", 0, 27}, {"penalty_reward_value", "rloo", 0, 9},
+    {"padding_free", "sft", 16, 0}, {"padding_value", "dpo", 0, 25}, {"padding_value", "kto|cpo", 0, 27}, {"penalty_reward_value", "rloo", 0, 10},
     {"precompute_ref_batch_size", "dpo", 13, 0}, {"precompute_ref_batch_size", "kto", 102, 0}, {"prompt_sample_size", "kto", 9, 9},
     {"ref_adapter_name", "dpo", 0, 28}, {"ref_model_init_kwargs", "kto", 0, 27}, {"ref_model_init_kwargs", "dpo", 0, 28},
     {"ref_model_mixup_alpha", "grpo", 15, 0}, {"ref_model_mixup_alpha", "rloo", 22, 0}, {"ref_model_mixup_alpha", "kto", 107, 0},
@@ -68,8 +68,8 @@ inline constexpr auto trl_ages = std::to_array<trl_age>({
     {"repetition_penalty", "online-dpo", 23, 0}, {"response_length", "rloo", 0, 24}, {"reward_clip_range", "rloo", 14, 0},
     {"reward_model_path", "rloo", 0, 21}, {"reward_weights", "grpo", 15, 0}, {"reward_weights", "rloo", 22, 0}, {"reward_weights", "online-dpo", 23, 0},
     {"rloo_k", "rloo", 0, 24}, {"router_aux_loss_coef", "grpo|rloo|sft", 107, 0}, {"router_aux_loss_coef", "dpo|kto", 108, 0}, {"rpo_alpha", "dpo", 0, 28},
-    {"sanity_check", "rloo", 0, 9}, {"sapo_temperature_neg", "grpo", 26, 0}, {"sapo_temperature_pos", "grpo", 26, 0}, {"scale_rewards", "grpo", 16, 0},
-    {"seq_kd", "gkd", 12, 0}, {"sft_model_path", "rloo", 0, 9}, {"shuffle_dataset", "grpo", 17, 0}, {"shuffle_dataset", "rloo", 22, 0},
+    {"sanity_check", "rloo", 0, 10}, {"sapo_temperature_neg", "grpo", 26, 0}, {"sapo_temperature_pos", "grpo", 26, 0}, {"scale_rewards", "grpo", 16, 0},
+    {"seq_kd", "gkd", 12, 0}, {"sft_model_path", "rloo", 0, 21}, {"shuffle_dataset", "grpo", 17, 0}, {"shuffle_dataset", "rloo", 22, 0},
     {"shuffle_dataset", "sft", 26, 0}, {"simpo_gamma", "cpo", 9, 0}, {"steps_per_generation", "grpo", 18, 0}, {"steps_per_generation", "rloo", 22, 0},
     {"stop_token", "rloo", 0, 24}, {"stop_token_id", "rloo", 0, 24}, {"sync_ref_model", "grpo", 15, 0}, {"sync_ref_model", "rloo", 22, 0},
     {"sync_ref_model", "kto", 107, 0}, {"token_level_kl", "rloo", 14, 24}, {"tools", "dpo", 14, 28}, {"top_entropy_quantile", "grpo", 20, 0},

@@ -9,6 +9,8 @@
 namespace headroom::io::detail {
 
 // clang-format off
+/// What scripts for models that see set themselves.
+inline constexpr auto trl_sight_passed = std::to_array<passed_key>({{"max_length", "*"}, {"max_seq_length", "*"}});
 /// DPO, KTO, ORPO, CPO, Reward and GKD.
 inline constexpr auto trl_preference_passed = std::to_array<passed_key>({
     {"alpha", "*"}, {"base_model_attribute_name", "*"}, {"center_rewards_coefficient", "*"}, {"desirable_weight", "*"}, {"discopop_tau", "*"},

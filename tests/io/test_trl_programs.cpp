@@ -1,0 +1,122 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Scripts of TRL's, alignment-handbook's and open-r1's by the names that their own commands give them, and those for models that see.
+#include "imported.hpp"
+
+#include <headroom/headroom.hpp>
+#include <headroom/io/job_reader.hpp>
+
+#include <doctest/doctest.h>
+
+#if HEADROOM_HAS_YAML
+
+namespace test_trl_programs {
+
+using namespace imported;
+
+namespace {
+
+const imported::text zero3{"zero3.yaml", "distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero3_init_flag: true\n  zero_stage: 3\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\n"};
+/// huggingface/open-r1 1416fa0, recipes/OpenR1-Distill-7B/sft/config_distill.yaml: what decides memory.
+const imported::text distill{"config.yaml",
+                             "model_name_or_path: Qwen/Qwen2.5-7B\ntorch_dtype: bfloat16\nattn_implementation: sdpa\nbf16: true\neval_strategy: 'no'\ngradient_accumulation_steps: 8\n"
+                             "gradient_checkpointing: true\nmax_length: 32768\npacking: true\nper_device_train_batch_size: 2\nsystem_prompt: x\n"};
+const std::vector<std::string> old{"environment.trl=1.0"};
+
+std::string see(const std::string& script, const std::string& model, const std::string& rest) {
+  return "accelerate launch --config_file zero3.yaml examples/scripts/" + script + " --dataset_name x --model_name_or_path " + model + " --dtype bfloat16 " + rest + "\n";
+}
+const std::vector<std::string> seen{"batch.images={\"count\":1,\"width\":448,\"height\":448}", "batch.sequence=2048"};
+
+}  // namespace
+
+TEST_CASE("open-r1's and alignment-handbook's scripts take TRL's arguments, from a file alone too") {
+  for (const std::string run : {"src/open_r1/sft.py --config config.yaml", "scripts/sft.py --config config.yaml", "scripts/sft.py config.yaml"}) {
+    CAPTURE(run);
+    const auto j = job_of({{"run.sh", "accelerate launch --config_file zero3.yaml " + run + "\n"}, zero3, distill}, old);
+    CHECK(j.model.label.view() == "qwen2.5-7b");
+    CHECK(j.batch.micro == 2);
+    CHECK(j.batch.accumulation == 8);
+    CHECK(j.batch.sequence == 32768);
+    CHECK(j.sharding.stage == 3);
+    CHECK(j.hardware.gpus() == 8);
+    CHECK(j.recompute.mode == recompute_mode::full);
+  }
+  // Where neither arguments nor a file of them says whose script it is, nothing is guessed.
+  CHECK(holds(refusal_of({{"run.sh", "accelerate launch --config_file zero3.yaml scripts/dpo.py\n"}, zero3}), "where its arguments are those of trl-dpo, --program says so"));
+  CHECK_FALSE(refusal_of({{"run.sh", "accelerate launch --config_file zero3.yaml scripts/sft.py\n"}, zero3}).empty());
+}
+
+TEST_CASE("samples of sft_vlm.py are cut nowhere, whatever its arguments say") {
+  const auto run = see("sft_vlm.py", "llava-hf/llava-1.5-7b-hf", "--gradient_accumulation_steps 8");
+  CHECK(holds(refusal_of({{"run.sh", run}, zero3}), "no file says how long a sequence is"));
+  auto set = seen;
+  set.push_back("environment.trl=1.0");
+  const auto j = job_of({{"run.sh", run}, zero3}, set);
+  CHECK(j.batch.micro == 8);
+  CHECK(j.batch.sequence == 2048);
+  CHECK(j.batch.accumulation == 8);
+  CHECK(j.batch.images == image_batch{.count = 1, .width = 448, .height = 448});
+  CHECK_FALSE(j.adapter.active());
+  CHECK(job_of({{"run.sh", see("sft_vlm.py", "llava-hf/llava-1.5-7b-hf", "--gradient_accumulation_steps 8 --max_length 512")}, zero3}, set) == j);
+}
+
+TEST_CASE("PEFT's names reach into a tower, which is not modelled") {
+  const auto why = [](const std::string& model, const std::string& targets) {
+    auto set = seen;
+    set.push_back("environment.trl=1.0");
+    return refusal_of({{"run.sh", see("sft_vlm.py", model, "--use_peft --lora_target_modules " + targets)}, zero3}, set);
+  };
+  // modeling_siglip.py and modeling_clip.py have q_proj, k_proj, v_proj, out_proj; Qwen2.5-VL's tower has qkv, proj, and the text's names in its MLP.
+  CHECK(holds(why("google/gemma-3-4b-it", "all-linear"), "lora_target_modules \"all-linear\" gives adapters to layers of the vision tower, too"));
+  CHECK(holds(why("google/gemma-3-4b-it", "gate_proj q_proj"), "\"q_proj\" gives adapters to layers of the vision tower"));
+  CHECK(holds(why("llava-hf/llava-1.5-7b-hf", "q_proj v_proj"), "name layers that the tower has not (it has q_proj, k_proj, v_proj, out_proj, fc1, fc2)"));
+  CHECK(holds(why("Qwen/Qwen2.5-VL-3B-Instruct", "q_proj up_proj"), "\"up_proj\" gives adapters"));
+  CHECK(why("google/gemma-3-4b-it", "gate_proj up_proj down_proj").empty());
+  CHECK(why("Qwen/Qwen2.5-VL-3B-Instruct", "q_proj v_proj").empty());
+  CHECK(job_of({{"run.sh", see("sft.py", "Qwen/Qwen2.5-0.5B", "--max_length 512 --use_peft --lora_target_modules all-linear")}, zero3}, old).adapter.rank == 16);
+}
+
+TEST_CASE("a tower is quantised with what it stands before") {
+  auto set = seen;
+  set.push_back("environment.trl=1.0");
+  set.push_back("hardware.gpus_per_node=1");
+  const auto j = job_of({{"run.sh", "python examples/scripts/sft_vlm.py --dataset_name x --model_name_or_path Qwen/Qwen2.5-VL-3B-Instruct --dtype bfloat16 --use_peft --lora_target_modules q_proj v_proj --load_in_4bit\n"}}, set);
+  CHECK(j.adapter.base == formats::nf4);
+  CHECK(j.adapter.base_also.has(module::vision));
+  CHECK(j.adapter.base_also.has(module::projector));
+}
+
+TEST_CASE("GRPO of a model that sees, generated by vLLM beside it") {
+  // The command of huggingface/trl f2cd57710 examples/scripts/grpo_vlm.py.
+  const auto run = see("grpo_vlm.py", "Qwen/Qwen2.5-VL-3B-Instruct", "--max_completion_length 1024 --use_vllm --vllm_mode colocate --use_peft --lora_target_modules \"q_proj\", \"v_proj\" --log_completions");
+  const auto j = job_of({{"run.sh", run}, zero3}, {"batch.images={\"count\":1,\"width\":448,\"height\":448}", "rollout.prompt=512", "environment.trl=1.0"});
+  CHECK(j.objective.kind == objective_kind::grpo);
+  CHECK(j.objective.reference == reference_way::none);  // beta 0
+  CHECK(j.batch.micro == 8);
+  CHECK(j.batch.sequence == 1536);
+  CHECK(j.rollout.engine == engine_kind::vllm);
+  CHECK(j.rollout.placement == rollout_place::colocated);
+  CHECK(j.rollout.generations == 8);
+  CHECK(j.adapter.rank == 16);
+  CHECK(estimate(j).ranks[0].at_peak[row::adapters] > bytes{0});
+}
+
+TEST_CASE("scripts that are known and not modelled say what they are") {
+  const auto why = [](const std::string& script, const std::string& rest = " --model_name_or_path Qwen/Qwen2-0.5B --per_device_train_batch_size 8 --dataset_name x") { return refusal_of({{"run.sh", "python " + script + rest + "\n"}}); };
+  CHECK(holds(why("examples/scripts/prm.py"), "training on a label of every step of an answer (TRL's PRMTrainer), which is not modelled by this version"));
+  CHECK(holds(why("examples/scripts/xpo.py"), "where two models generate for each prompt, which is not modelled by this version; online DPO is"));
+  CHECK(holds(why("examples/scripts/openenv/wordle.py"), "GRPO over several turns with an environment"));
+  CHECK(holds(why("examples/scripts/sft_gemma3.py", ""), "a script whose hyper-parameters stand in its own code, where nothing here reads them"));
+  CHECK(holds(why("examples/scripts/rloo.py", ""), "a script whose hyper-parameters stand in its own code"));
+}
+
+TEST_CASE("RLOO up to 0.21 was another program, and its arguments say so") {
+  // huggingface/trl ffcb9f4ae (2025-02) docs/source/rloo_trainer.md.
+  const auto why = refusal_of({{"run.sh", "python examples/scripts/rloo/rloo.py --dataset_name trl-internal-testing/descriptiveness-sentiment-trl-style --dataset_train_split descriptiveness --learning_rate 3e-6 --per_device_train_batch_size 64 "
+                                          "--gradient_accumulation_steps 1 --total_episodes 10000 --model_name_or_path EleutherAI/pythia-14m --reward_model_path EleutherAI/pythia-14m --missing_eos_penalty 1.0\n"}});
+  CHECK_MESSAGE(holds(why, "reward_model_path ended with TRL 0.21, and TRL's RLOO is modelled as of 0.22"), why);
+}
+
+}  // namespace test_trl_programs
+
+#endif
