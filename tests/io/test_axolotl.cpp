@@ -149,6 +149,19 @@ TEST_CASE("what trains otherwise is refused by name") {
   CHECK(holds(why(whole + "deepspeed: deepspeed_configs/zero2.json\n", {eight}), "axo.yaml:5: names \"deepspeed_configs/zero2.json\", which no file here is: give it, too"));
 }
 
+TEST_CASE("Liger's kernels are those of the models that it has") {
+  const std::string liger = "plugins:\n  - axolotl.integrations.liger.LigerPlugin\nliger_rms_norm: true\nliger_rope: true\nliger_glu_activation: true\n";
+  const auto of = [&](const char* model, const std::string& more = {}) { return std::string{"base_model: "} + model + "\nmicro_batch_size: 1\nsequence_len: 512\nsample_packing: true\nattn_implementation: flash_attention_2\n" + liger + more; };
+  CHECK(!yaml(of("Qwen/Qwen2.5-7B")).kernels.empty());
+  // Phi-2, StarCoder 2: LayerNorm, and no entry in MODEL_TYPE_TO_APPLY_LIGER_FN: "Liger not applied".
+  CHECK(yaml(of("microsoft/phi-2")).kernels.empty());
+  CHECK(yaml(of("bigcode/starcoder2-3b")).kernels.empty());
+  CHECK(holds(why(of("bigcode/starcoder2-3b", "liger_fused_linear_cross_entropy: true\n")), "say liger_fused_linear_cross_entropy false"));
+  CHECK(yaml(of("Qwen/Qwen2.5-7B", "liger_fused_linear_cross_entropy: true\n")).loss.kind == loss_kind::fused_linear);
+  CHECK(holds(why(of("Qwen/Qwen1.5-MoE-A2.7B")), "leave axolotl.integrations.liger.LigerPlugin out"));
+  CHECK(!yaml(of("mistralai/Mixtral-8x7B-v0.1")).kernels.empty());
+}
+
 TEST_CASE("ReLoRA trains as LoRA does between its restarts") {
   const auto plain = yaml(adapters), restarts = yaml(adapters + "relora: true\njagged_restart_steps: 150\nrelora_prune_ratio: 0.9\n");
   CHECK(restarts.adapter == plain.adapter);

@@ -28,7 +28,12 @@ class axolotl_kernels {
 
   /// Says the kernels of a model whose layers have the matrices that they patch.
   void finish(const shape& m) const {
-    if (gates_ && m.recurs()) a_->d->unmodelled_key("liger_rms_norm_gated", true, a_->v.place("liger_rms_norm_gated"));  // of Qwen3.5's linear attention, and nobody else's
+    const bool bare_of_liger = liger_ && !liger_knows(m);
+    if (bare_of_liger && linear_) a_->refused("liger_fused_linear_cross_entropy", "Liger has no kernels for this model, and whether axolotl's general patch of its loss takes hold is not known here: say liger_fused_linear_cross_entropy false");
+    if (liger_ && m.vision.kind == vision_kind::gemma4 && (linear_ || a_->v.on("liger_rope")))
+      a_->refused(linear_ ? "liger_fused_linear_cross_entropy" : "liger_rope", "axolotl passes over liger_rope and liger_fused_linear_cross_entropy of Gemma 4: say both false");
+    if (bare_of_liger && of_liger()) a_->d->notes.push_back(a_->v.place("plugins") + ": Liger has no kernels for this model, and axolotl goes on without them");
+    if (gates_ && !bare_of_liger && m.recurs()) a_->d->unmodelled_key("liger_rms_norm_gated", true, a_->v.place("liger_rms_norm_gated"));  // of Qwen3.5's linear attention, and nobody else's
     auto list = json_value::array();
     const bool of_attention = std::any_of(fused_.begin(), fused_.end(), [](const std::string& k) { return k == "adapted-qkv" || k == "adapted-output"; });
     const bool dies = of_attention && !patches(m);
@@ -41,6 +46,7 @@ class axolotl_kernels {
     const bool bare = m.mlp == mlp_kind::plain || m.fused_gate_up, misses = misses_attention(m);
     for (const auto& k : fused_) {
       const bool adapted = k.starts_with("adapted"), of_mlp = k == "adapted-mlp";
+      if (!adapted && bare_of_liger) continue;
       if (adapted && (dies || (of_mlp ? bare : misses))) continue;  // no gate_proj
       if (adapted && gathers_by_layer()) a_->refused(by_, "axolotl's kernels for adapters read weights without calling the layers that have them, and ZeRO-3 gathers weights where a layer is called, which is not modelled by this version: say lora_mlp_kernel, lora_qkv_kernel and lora_o_kernel false");
       if (std::find(list.begin(), list.end(), json_value(k)) == list.end()) list.push_back(k);
@@ -50,6 +56,18 @@ class axolotl_kernels {
   }
 
  private:
+  /// Whether Liger has kernels for a model's class (liger_kernel 0.8.0 transformers/monkey_patch.py, MODEL_TYPE_TO_APPLY_LIGER_FN; axolotl's
+  /// integrations/liger/plugin.py has Jamba and DeepSeek-V2 besides): none with LayerNorm but Nemotron's, of recurrent layers Falcon-H1's and Qwen's alone.
+  /// Throws job_error where a shape does not tell.
+  [[nodiscard]] bool liger_knows(const shape& m) const {
+    const bool nemotron = m.mlp == mlp_kind::plain && a_->v.word_now("base_model").find("emotron") != std::string::npos;
+    if ((m.norm == norm_kind::layernorm && !nemotron) || m.altup.streams > 0 || m.vision.projector == projector_kind::patch_merger) return false;  // nor Gemma 3n, nor Mistral 3
+    for (std::int64_t i = 0; i < m.pattern.period; ++i)
+      if (const auto x = m.pattern.at(i).mixer; recurrent(x) && x != mixer_kind::attention_mamba2 && x != mixer_kind::gated_delta_net) return false;
+    if (m.latent() || (m.sparse() && m.experts.shared_ffn > 0 && !m.pattern.given()))
+      a_->refused("plugins", "whether Liger's kernels are those of this model's layers depends on its class, which is not read by this version: leave axolotl.integrations.liger.LigerPlugin out");
+    return true;
+  }
   /// Whether it finds and rewrites a model's attention (monkeypatch/lora_kernels.py get_attention_cls_from_config, QKV_PATCHES and ORIGINAL_O_CODE, held
   /// against the classes of transformers 5.16): q_proj, k_proj and v_proj one after another, each norm of a head's width, and o_proj; of classes that see
   /// those whose names it makes. Cohere 2 has a sliding window, StableLM the norms of older models beside a gated MLP, OLMo norms without weights.
@@ -117,6 +135,7 @@ class axolotl_kernels {
         cut = cut || last == "CutCrossEntropyPlugin";
         if (last != "LigerPlugin" && last != "CutCrossEntropyPlugin" && last != "SwanLabPlugin" && last != "LMEvalPlugin") a_->d->unmodelled_key("plugins", name, v.place("plugins"));
       });
+    liger_ = liger;
     cuts_ = v.on("cut_cross_entropy", true) && cut;
     if (cuts_) a_->d->replace("loss", {{"kind", "cut"}}, v.place(v.has("cut_cross_entropy") ? "cut_cross_entropy" : "plugins"));
     if (cuts_ && !a_->method.empty()) a_->refused("plugins", "Cut Cross-Entropy beside preferences and reward models, which make logits of their own, is not modelled by this version");
@@ -125,13 +144,14 @@ class axolotl_kernels {
     v.on("liger_layer_norm");  // keeps what PyTorch's does
     if (v.on("liger_cross_entropy") && liger) a_->unmodelled("liger_cross_entropy");
     gates_ = v.on("liger_rms_norm_gated") && liger;
-    if (v.on("liger_fused_linear_cross_entropy") && liger) a_->put("use_liger_kernel", true, "liger_fused_linear_cross_entropy");
+    linear_ = v.on("liger_fused_linear_cross_entropy") && liger;
+    if (linear_) a_->put("use_liger_kernel", true, "liger_fused_linear_cross_entropy");
   }
 
   axolotl_arguments* a_;
   std::string by_, asked_;
   std::vector<std::string> fused_;
-  bool cuts_{}, gates_{}, said_{};
+  bool cuts_{}, gates_{}, said_{}, liger_{}, linear_{};
 };
 
 }  // namespace headroom::io::detail
