@@ -99,24 +99,28 @@ constexpr tensor shared_keys(program& p, const scene& s, bool has_gradient) {
   return read;
 }
 
-/// The attention half of a layer: from the normalised input to what is added to the residual stream.
-constexpr tensor attend(program& p, const scene& s, const module_set& trained, tensor x, key_source keys = key_source::own) {
+/// Queries, keys and values as they come out of their projections, and the gate of the result where a model has one.
+struct projected_heads {
+  heads h{};
+  tensor gate{};
+};
+constexpr projected_heads project_heads(program& p, const scene& s, const module_set& trained, tensor x, key_source keys) {
   const auto& m = *s.model;
   const auto q_out = s.divided(m.query_width()), kv_out = s.divided(m.kv_width());
   const auto& style = s.habits->attention;
-  const bool repeats = style.expands_kv == kv_expansion::always, shares = keys == key_source::shared;
-  heads h;
-  tensor gate{};
   const auto wide = m.gated_attention ? 2 * q_out : q_out;
+  projected_heads r;
+  auto& h = r.h;
   const auto divide = [&] {  // of each head one half is the gate
     if (!m.gated_attention) return;
     const auto both = h.q;
     h.q = p.view(both, checked::mul(s.tokens, q_out));
-    gate = p.view(both, checked::mul(s.tokens, q_out));
-    p.step(both.bit(), h.q | gate);
+    r.gate = p.view(both, checked::mul(s.tokens, q_out));
+    p.step(both.bit(), h.q | r.gate);
   };
   if (style.qkv != qkv_projection::separate || m.fused_qkv) {
     h = fused_projection(p, s, trained, x);
+    const bool repeats = style.expands_kv == kv_expansion::always;
     if (style.qkv == qkv_projection::fused_then_copied && (m.kv() != m.heads || !repeats)) {
       h.q = pointwise(p, h.q);
       h.k = repeats ? expand(p, s, h.k) : pointwise(p, h.k);
@@ -129,19 +133,26 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     h.k = made[1];
     h.v = made[2];
   } else {
+    const bool shares = keys == key_source::shared;
     h.q = linear(p, s, trained, module::q_proj, x, m.hidden, wide, m.attention_bias);
     divide();
     h.k = shares ? shared_keys(p, s, p.needs_gradient(h.q)) : linear(p, s, trained, module::k_proj, x, m.hidden, kv_out, m.attention_bias && !m.no_key_bias);
     h.v = shares ? shared_keys(p, s, p.needs_gradient(h.q)) : keys == key_source::as_values ? h.k : linear(p, s, trained, module::v_proj, x, m.hidden, s.divided(m.value_width()), m.attention_bias);
   }
+  return r;
+}
+
+/// … divided into heads, normalised, turned by their positions and cast. Shared keys and values are all that already.
+constexpr void turn_heads(program& p, const scene& s, const module_set& trained, heads& h, bool shares) {
+  const auto& m = *s.model;
   h.q = split_heads(p, s, h.q, m.heads);
   if (!shares) {
     h.k = split_heads(p, s, h.k, m.kv());
     h.v = split_heads(p, s, h.v, m.kv());
   }
   if (m.qk_norm || m.qk_norm_full) {
-    h.q = norm(p, s, h.q, m.qk_norm ? m.head_width() : q_out, trained.has(module::norm), m.qk_norm);  // in full: never a bias (StableLmLayerNormPerHead)
-    if (!shares) h.k = norm(p, s, h.k, m.qk_norm ? m.head_width() : kv_out, trained.has(module::norm), m.qk_norm);
+    h.q = norm(p, s, h.q, m.qk_norm ? m.head_width() : s.divided(m.query_width()), trained.has(module::norm), m.qk_norm);  // in full: never a bias (StableLmLayerNormPerHead)
+    if (!shares) h.k = norm(p, s, h.k, m.qk_norm ? m.head_width() : s.divided(m.kv_width()), trained.has(module::norm), m.qk_norm);
   }
   if (m.value_norm && !shares) h.v = unit_norm(p, s, h.v, m.head_width());
   if (s.habits->rotary.style == rope_style::complex_fp32 && !s.compiled)
@@ -160,26 +171,41 @@ constexpr tensor attend(program& p, const scene& s, const module_set& trained, t
     h.q = cast(p, h.q, s.width);
     if (!shares) h.k = cast(p, h.k, s.width);
   }
+}
+
+/// … and attended to, by the kernel that the job runs.
+constexpr tensor attend_heads(program& p, const scene& s, const module_set& trained, heads& h) {
+  const auto& m = *s.model;
+  const auto& style = s.habits->attention;
   // Since transformers 5.16 T5's biases are a mask of torch's own attention (models/t5/modeling_t5.py, pull request 47014 of 2026-07-30).
   const bool on_host = runs_math(s, true, m.layer_biases && s.habits->date >= 202608);
   const bool written_out = !on_host && (s.kernel == attention::eager || s.kernel == attention::math || m.biased_scores() || ((m.attention_sinks || m.fixed_sinks) && s.kernel == attention::sdpa));
-  const bool expands = repeats || written_out || (style.expands_kv == kv_expansion::unless_flash && s.kernel != attention::flash) || (style.expands_kv == kv_expansion::if_padded && s.padded);
+  const bool expands = style.expands_kv == kv_expansion::always || written_out || (style.expands_kv == kv_expansion::unless_flash && s.kernel != attention::flash) || (style.expands_kv == kv_expansion::if_padded && s.padded);
   if (expands && p.elements(h.k) < p.elements(h.q)) {
     h.k = expand(p, s, h.k);
     h.v = expand(p, s, h.v);
     h.repeated = true;
   }
   const auto biases = [&] { return m.layer_biases ? relative_biases(p, s, trained.has(module::position)) : tensor{}; };
-  auto out = on_host       ? math_attention(p, s, h.q, h.k, h.v, m.layer_biases ? biases().bit() : tensor_set{0}, p.elements(h.q))
-             : !written_out ? fused_attention(p, s, h)
-             : (m.attention_sinks && !m.sinks_scale) || m.fixed_sinks ? attention_with_sinks(p, s, h)
-                                                                      : eager_attention(p, s, h, fp32_softmax(s), biases());
-  if (!written_out && !on_host && (style.copies_output || heads_first(s))) out = pointwise(p, out);
+  const auto out = on_host       ? math_attention(p, s, h.q, h.k, h.v, m.layer_biases ? biases().bit() : tensor_set{0}, p.elements(h.q))
+                   : !written_out ? fused_attention(p, s, h)
+                   : (m.attention_sinks && !m.sinks_scale) || m.fixed_sinks ? attention_with_sinks(p, s, h)
+                                                                            : eager_attention(p, s, h, fp32_softmax(s), biases());
+  return !written_out && !on_host && (style.copies_output || heads_first(s)) ? pointwise(p, out) : out;
+}
+
+/// The attention half of a layer: from the normalised input to what is added to the residual stream.
+constexpr tensor attend(program& p, const scene& s, const module_set& trained, tensor x, key_source keys = key_source::own) {
+  const auto& m = *s.model;
+  auto [h, gate] = project_heads(p, s, trained, x, keys);
+  turn_heads(p, s, trained, h, keys == key_source::shared);
+  auto out = attend_heads(p, s, trained, h);
   if (gate.valid()) {
     const auto sigmoid = p.make(p.elements(gate), p.width(gate));
     p.step(gate.bit(), sigmoid.bit(), {.saves = sigmoid.bit()});
     out = multiply(p, out, sigmoid);
   }
+  const auto q_out = s.divided(m.query_width());
   if (m.sub_norms) out = norm(p, s, out, q_out, trained.has(module::norm));
   if (fuses(s, fused_kernel::adapted_output, {module::o_proj})) return multiply_adapted(p, s, out, {{module::o_proj, q_out, m.hidden}})[0];
   return reduce_partial(p, s, linear(p, s, trained, module::o_proj, out, s.divided(m.output_width()), m.hidden, m.output_bias), m.hidden);
