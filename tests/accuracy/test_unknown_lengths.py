@@ -44,7 +44,7 @@ class UnknownLengths(unittest.TestCase):
         found = spreads.unknown_lengths(self.tables[::2] + self.runs[::2], self.header, RUNS)
         for line in spreads.OF_UNKNOWN_LENGTHS:
             self.assertLess(abs(found[line][1] / self.header[line][1] - 1), 0.12, (line, found[line]))
-        # How far below hangs on few rows (0 to 320 thousandths, by which family is left out): the header's stays the wider one.
+        # How far below hangs on few rows (0 to 98 thousandths, by which family is left out): the header's stays the wider one.
         self.assertGreaterEqual(self.header["longest_sample"][0], found["longest_sample"][0])
 
     def test_ranges_of_95_percent_hold_90_of_families_left_out(self):

@@ -245,7 +245,7 @@ class factory_adapters {
     return bits == 8 ? "int8" : twice ? kind + "-double" : kind;
   }
   void freeze(std::int64_t count, const std::string& modules) {
-    if (!d_->has({"model"})) fail("headroom: finetuning_type \"freeze\" counts layers: give the model first, with --model or its config.json before this file");
+    if (!d_->has({"model"})) fail("headroom: finetuning_type \"freeze\" counts layers: give the model, too, with --model or its config.json");
     const auto layers = read_model(*d_->find({"model"}), "model", "/nonexistent/folder").layers;
     if (count == 0 || count > layers || -count > layers) fail("headroom: freeze_trainable_layers must be from 1 to the model's layers, " + std::to_string(layers) + ", or their negative");
     json_value one = {{"layers", count > 0 ? json_value{layers - count, layers - 1} : json_value{0, -count - 1}}};
