@@ -1,5 +1,5 @@
 // Distributed under the Boost Software License, Version 1.0.
-// Megatron-LM's functional tests beyond GPT (hybrid stacks, BERT, T5), toys with experts, and GPTs over TransformerEngine 1.2, which wrote attention out where
+// Megatron-LM's functional tests beyond GPT (hybrid stacks, BERT, T5, LLaVA), toys with experts, and GPTs over TransformerEngine 1.2, which wrote attention out where
 // kernels had to be deterministic: peak allocated of the last rank. Nothing is fitted to a record; BERT's release test is 0.46 GB large.
 #include <headroom/io/measured.hpp>
 #include <headroom/replay.hpp>
@@ -57,6 +57,15 @@ TEST_CASE("T5") {
   REQUIRE(e.sizes.size() == 15);
   CHECK(median(e) <= 0.0081);
   CHECK(e.sizes.back() <= 0.0218);
+  CHECK(e.outside == 0);
+}
+
+// A tower that trains: unfused attention of odd lengths on H100, and packed samples in a ring on A100.
+TEST_CASE("LLaVA") {
+  const auto e = errors_of("megatron-vlm");
+  REQUIRE(e.sizes.size() == 2);
+  CHECK(e.sizes.front() <= 0.022);
+  CHECK(e.sizes.back() <= 0.036);
   CHECK(e.outside == 0);
 }
 

@@ -85,6 +85,7 @@ template <class No>
 constexpr objection check_tower_layers(const job& j, const No& no) {
   const auto v = seen(j.model.vision, j.batch.images);
   const bool swift = j.framework.modules.megatron() && j.framework.adapters.parallel;  // engine/tensor_parallel/limits.hpp
+  if (j.model.vision.kind == vision_kind::megatron_clip && j.framework.modules.megatron()) return {};  // engine/tensor_parallel/tower_limits.hpp
   if ((divides_layers(j.framework) && !swift) || j.compile || (j.parallel.pipeline > 1 && !swift))
     return no("headroom: activations of vision towers are not modelled for this framework or layout by this version; states(job) counts their weights", j.framework.label);
   if (j.batch.images.none) return {};  // engine/eager/limits.hpp

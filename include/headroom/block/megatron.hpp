@@ -89,6 +89,14 @@ struct heads {
   tensor q{}, k{}, v{};
 };
 
+/// Whether TransformerEngine's softmax is torch's, for no kernel of its own takes so many keys, queries or heads (pytorch/softmax.py
+/// FusedScaleMaskSoftmax.is_kernel_available, forward_torch_softmax).
+constexpr bool writes_out_softmax(const scene& s) {
+  const auto keys = s.keys > 0 ? s.keys : s.sequence;
+  const auto rows = checked::mul(s.samples, s.model->heads / s.tensor);
+  return s.habits->modules.kind == layer_modules::megatron && s.width == 2 && (keys <= 16 || keys > 16'384 || keys % 8 != 0 || s.sequence % 4 != 0 || rows % 4 != 0);
+}
+
 /// Attention proper: fused kernels save q, k, v, their result and a log-sum-exp; written out, the probabilities (with a mask
 /// and the dropped copy under dropout).
 constexpr tensor core_attention(program& p, const scene& s, tensor_set inputs, std::int64_t result_elements) {
@@ -100,7 +108,13 @@ constexpr tensor core_attention(program& p, const scene& s, tensor_set inputs, s
     const auto raw = p.make(scores, s.width);
     p.step(inputs, raw.bit(), {.saves = inputs, .forward_temporary = p.rounded(scores, s.width)});
     auto soft = p.make(scores, s.width);
-    p.step(raw.bit(), soft.bit(), {.saves = soft.bit(), .passes_gradient = true});
+    if (writes_out_softmax(s)) [[unlikely]] {  // scores in fp32, masked in place; probabilities in fp32, and their copy in 16 bits
+      const auto wide = p.make(scores, 4);
+      p.step(raw.bit(), wide.bit(), {.saves = wide.bit(), .forward_temporary = p.rounded(scores, 4), .backward_temporary = p.rounded(scores, 4)});
+      p.step(wide.bit(), soft.bit());
+    } else {
+      p.step(raw.bit(), soft.bit(), {.saves = soft.bit(), .passes_gradient = true});
+    }
     if (s.zeroes_padding && (m.bidirectional || s.keys > 0)) {
       const auto mask = p.make(checked::mul(s.samples, pairs), 1), filled = p.make(scores, s.width);
       p.step(soft.bit(), filled | mask, {.saves = mask.bit()});

@@ -39,6 +39,7 @@ constexpr shape tower_shape(const vision_shape& v) {
     case vision_kind::vit:
     case vision_kind::intern_vit:
     case vision_kind::intern_vit_6b:
+    case vision_kind::megatron_clip:
     case vision_kind::llama4: m.activation = activation_kind::gelu; break;
   }
   if (v.kind == vision_kind::qwen2_vl || v.kind == vision_kind::qwen2_5_vl || v.kind == vision_kind::qwen3_vl) {

@@ -62,6 +62,7 @@ constexpr tower_traits traits_of(vision_kind kind) {
   switch (kind) {
     case vision_kind::vit: return {.patch_bias = true, .class_token = true, .last_norm = true};
     case vision_kind::clip: return {.class_token = true, .front_norm = true, .last_norm = true};
+    case vision_kind::megatron_clip: return {.class_token = true, .front_norm = true};  // core/models/vision/clip_vit_model.py
     case vision_kind::siglip: return {.patch_bias = true, .last_norm = true};
     case vision_kind::qwen2_5_vl: return {.gated = true, .norm_vectors = 1};
     case vision_kind::qwen3_vl: return {.patch_bias = true};
@@ -156,11 +157,12 @@ constexpr void add_projector(inventory& list, const shape& m) {
       break;
     case projector_kind::linear: add_biased(list, role, out, v.hidden, 1); break;  // PaliGemmaMultiModalProjector
     case projector_kind::pooled_linear: add_unbiased(list, role, out, v.hidden); break;  // Gemma4MultimodalEmbedder
-    case projector_kind::norm_mlp: {  // InternVLChatModel.mlp1
-      const std::int64_t wide = checked::mul(v.merge, v.merge, v.hidden);
+    case projector_kind::norm_mlp: {  // InternVLChatModel.mlp1; Megatron-LM's MultimodalProjector, the MLP of a layer, which tensor parallelism divides
+      const std::int64_t wide = checked::mul(v.merge, v.merge, v.hidden), inner = v.projector_hidden > 0 ? v.projector_hidden : out;
+      const bool divided = v.projector_hidden > 0;
       list.add({.role = role, .rows = wide, .per_layer = 2});
-      add_biased(list, role, out, wide, 1);
-      add_biased(list, role, out, out, 1);
+      add_biased(list, role, inner, wide, 1, divided ? split_axis::rows : split_axis::none);
+      add_biased(list, role, out, inner, 1, divided ? split_axis::columns : split_axis::none);
       break;
     }
     case projector_kind::patch_merger:  // Mistral3PatchMerger, Mistral3MultiModalProjector

@@ -19,6 +19,7 @@ enum class vision_kind : std::uint8_t {
   pixtral,     ///< PixtralVisionModel: no bias anywhere, RMSNorm, a gated MLP, rotary positions
   intern_vit,     ///< InternVL's InternVisionModel: class token, biased patches, one matrix for q, k and v, each branch times a trained vector
   intern_vit_6b,  ///< …of 6B: RMSNorm, no bias on q, k and v, norms over all heads of q and of k
+  megatron_clip,  ///< Megatron-LM's CLIPViTModel: clip without the norm at its end
   gemma4,         ///< Gemma4VisionModel: bias-free patches, four norms in a layer, norms over each head's q, k and v, a gated MLP, rotary positions
 };
 
@@ -55,10 +56,10 @@ struct vision_shape {
   std::int64_t positions{};        ///< rows of the position table; 0: none (rotary)
   std::int64_t merge{1};           ///< patches merged along each edge before the projector
   std::int64_t output{};           ///< width that the projector or the projections deliver; 0: hidden of the shape
-  std::int64_t projector_hidden{};  ///< Llama 4: width inside the pixel-shuffle MLP
+  std::int64_t projector_hidden{};  ///< width inside the projector: Llama 4's pixel-shuffle MLP, Megatron-LM's two layers
   std::int64_t deep_mergers{};      ///< Qwen3-VL: further mergers that feed earlier language layers
   std::int64_t slices{};            ///< images or tiles of one sample; 0: one
-  std::int64_t tokens{};            ///< Gemma 4: of an image at most; the tower reads merge² patches for each, however small the image
+  std::int64_t tokens{};            ///< Gemma 4: of an image at most; the tower reads merge² patches for each, however small the image. Megatron-LM: that reach the projector
   std::int64_t resampler{};         ///< learned queries of the resampler
   bool newline{};                   ///< LLaVA-NeXT: a learned vector that ends each row of tiles
   friend constexpr bool operator==(const vision_shape&, const vision_shape&) = default;

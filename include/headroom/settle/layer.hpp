@@ -135,6 +135,8 @@ constexpr void settle_kernels(settled_job& r) {
   // TransformerEngine 1.2, of NVIDIA's images up to torch 2.2, has no deterministic kernel before Hopper: flash attention was not counted as one
   // (v1.2.1 attention.py, "version 2 does not support deterministic execution"; from 1.3 on it is).
   if (s.kernel == attention::te && j.framework.attention.deterministic && j.environment.torch > 0 && j.environment.torch < 203 && r.on->compute_capability < 90) s.kernel = attention::eager;
+  // Its kernels take heads whose width is a multiple of 8 (attention/dot_product_attention/utils.py get_attention_backend).
+  if (engine && s.kernel != attention::eager && r.model.head_width() % 8 != 0 && !r.model.latent()) s.kernel = attention::eager;
   // backends.py UnfusedDotProductAttention, masked_fill; in NVIDIA's images since torch 2.5.
   s.zeroes_padding = j.framework.modules.megatron() && !j.framework.modules.local() && (j.environment.torch == 0 || j.environment.torch >= 205);
   // TransformerEngine prefers cuDNN on Hopper, whose result needs no transposed copy, and flash attention elsewhere (attention/

@@ -59,7 +59,7 @@ struct chunk_facts {
   chunk_masks masks{};
   bytes input{};              ///< a tensor of the residual stream
   std::int64_t modules{};     ///< of multi-token prediction, before the head
-  std::int64_t encoder{};     ///< layers of an encoder, which run first …
+  std::int64_t encoder{};     ///< layers of an encoder or of a tower that trains, which run first …
   bytes memory{};             ///< … and what they make, for all layers of the decoder
   bool has_head{};
   bool holds_gradient{};      ///< the schedule names the gradient that came in until the chunk's backward has returned
@@ -68,7 +68,7 @@ struct chunk_facts {
 constexpr chunk_facts facts_of(const job& j, const shape& m, const chunk_runs& layers, bool has_head, bytes input, const chunk_masks& masks, bytes memory) {
   const auto modules = j.recompute.mode == recompute_mode::selective ? j.recompute.modules : 0;
   const bool saves = j.recompute.mode == recompute_mode::full || (modules >> static_cast<int>(recompute_module::core_attn) & 1U) != 0;
-  return {&m, &layers, masks, input, m.mtp_layers, m.encoder.layers, memory, has_head, j.framework.pipeline.keeps_tensors, saves};
+  return {&m, &layers, masks, input, m.mtp_layers, m.encoder.layers + (m.vision.kind == vision_kind::megatron_clip ? m.vision.layers : 0), memory, has_head, j.framework.pipeline.keeps_tensors, saves};
 }
 
 /// Layers that run together: one, or those that share a checkpoint.

@@ -6,6 +6,7 @@
 #include <headroom/block/decoder.hpp>
 #include <headroom/block/megatron_layer.hpp>
 #include <headroom/block/megatron_mtp.hpp>
+#include <headroom/block/megatron_tower.hpp>
 #include <headroom/engine/tensor_parallel/stage_buffers.hpp>
 #include <headroom/settle/settle.hpp>
 
@@ -82,7 +83,7 @@ struct basic_divided_layers {
   std::array<layer, megatron::kind_places> checkpoint{};  ///< … computed again
   std::array<Moment, megatron::kind_places> graphless{};  ///< forward of one without a graph
   layer norm{}, mtp{};                ///< the last norm and a module of multi-token prediction
-  layer encoder{}, encoder_norm{};    ///< a layer of an encoder, and the norm at its end
+  layer encoder{}, encoder_norm{};    ///< a layer of an encoder, and the norm at its end; of a tower that trains, and what is around its layers
   Moment head_saved{}, head_forward{}, head_backward{}, head_kept{};
   bytes head_gradients{};             ///< of its weights, where they stay
   bytes input{};                      ///< a tensor of the residual stream
@@ -101,6 +102,22 @@ constexpr void walk_encoder(divided_layers& r, const settled_job& s, const scene
   divided_walk norm;
   with_made([&] { return megatron::norm_block(own); }, [&](const program& p) { join(norm, p, true, false, true); });
   r.encoder_norm = cost_of(norm, false);
+}
+
+/// A tower's layer, and its ends: patches in front, the projector behind.
+constexpr void walk_tower_layers(divided_layers& r, const settled_job& s, const scene& sc, const module_set& trained) {
+  const auto stack = megatron::tower_stack(s.model);
+  const auto own = megatron::tower_scene(sc, stack, s.model.vision);
+  r.encoder = cost_of(walk_divided_layer(own, trained, {mixer_kind::attention, feed_forward_kind::dense}, false), false);
+  divided_walk ends;
+  bool first = true;
+  const auto add = [&](const program& p) {
+    join(ends, p, first, false, true);
+    first = false;
+  };
+  with_made([&] { return megatron::tower_front(own, s.model.vision); }, add);
+  with_made([&] { return megatron::tower_back(own, s.model, s.layer); }, add);
+  r.encoder_norm = cost_of(ends, false);
 }
 
 }  // namespace detail
@@ -139,6 +156,7 @@ constexpr divided_layers walk_divided_layers(const settled_job& s, detail::walke
     if (recomputes) r.mtp.saved += moment(row::activations, w.input);  // the embedding's result is an input, too
   }
   if (s.model.encoder.layers > 0) [[unlikely]] detail::walk_encoder(r, s, sc, trained);
+  if (s.model.vision.kind == vision_kind::megatron_clip) [[unlikely]] detail::walk_tower_layers(r, s, sc, trained);
   if (!parts.outside) return r;
   with_made([&] { return megatron::last_block(sc, trained); }, [&](const program& head) {
     const auto forward = walk_forward(head);

@@ -4,6 +4,7 @@
 
 #include <headroom/block/limits.hpp>
 #include <headroom/block/megatron_layer.hpp>
+#include <headroom/engine/tensor_parallel/tower_limits.hpp>
 
 namespace headroom::detail {
 
@@ -195,7 +196,10 @@ constexpr objection check_megatron_states(const job& j, const No& no) {
     return no("headroom: for megatron the optimizer must be adamw, sgd, sgd-momentum, lion, adagrad or muon");
   const bool sees = j.model.vision.layers > 0;
   if (j.batch.images.none) return no("headroom: a tower that never runs is not modelled over Megatron's layers by this version; leave batch.images.none out");
-  if (sees && !sees_over_megatron(j)) return no("headroom: over Megatron's layers towers are modelled that do not train, without Megatron-FSDP and Muon, and without deep mergers over pipeline stages: trainable must be all modules but vision and projector, or leave them to adapters beside them; model", j.model.label);
+  if (sees && j.model.vision.kind == vision_kind::megatron_clip) {
+    if (const auto why = check_megatron_tower(j, no)) return why;
+  } else if (sees && !sees_over_megatron(j))
+    return no("headroom: over Megatron's layers towers are modelled that do not train, without Megatron-FSDP and Muon, and without deep mergers over pipeline stages: trainable must be all modules but vision and projector, or leave them to adapters beside them; model", j.model.label);
   if (!j.trainable.all() && !sees) return no("headroom: partly frozen models are not modelled for megatron by this version; leave trainable out");
   return j.adapter.active() ? check_megatron_adapters(j, no) : objection{};
 }

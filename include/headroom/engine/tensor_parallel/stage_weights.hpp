@@ -53,14 +53,15 @@ class rank_weights {
     const auto& d = s.source->parallel;
     for (const auto& w : list) {
       const auto whole = w.elements();
-      if (w.role == module::vision || w.role == module::projector) [[unlikely]] {
+      const bool sees = w.role == module::vision || w.role == module::projector;
+      if (sees && s.model.vision.kind != vision_kind::megatron_clip) [[unlikely]] {
         frozen_ += parameters{checked::mul(whole, w.copies())};
         continue;
       }
       const bool score = w.role == module::head && s.model.head == head_kind::none;  // of classes, whole on every rank
       const auto here = w.expert ? whole / checked::mul(d.expert, d.expert_tensor) : w.split == split_axis::none || d.tensor == 1 || score ? whole : whole / d.tensor;
       const parameters all{checked::mul(here, w.per_layer)};
-      auto& to = w.layers.count > 0 ? of_span(w.layers) : w.role == module::embedding || w.role == module::position ? front_ : back_;
+      auto& to = w.layers.count > 0 ? of_span(w.layers) : sees || w.role == module::embedding || w.role == module::position ? front_ : back_;
       (w.expert ? to.experts : to.dense) += all;
       if (s.source->adapter.active()) [[unlikely]] {
         const parameters beside{checked::mul(adapter_elements(s, w), w.expert ? w.per_layer / d.expert : w.per_layer)};

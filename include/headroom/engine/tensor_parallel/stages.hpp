@@ -62,7 +62,7 @@ constexpr timeline walk_stage(const settled_job& s, const detail::rank_weights& 
                                                   chunks.parts());
   const auto reference = has_own_loss(j.objective) ? detail::reference_of_stage(s, held_weights, frozen) : detail::stage_reference{};
   if (has_own_loss(j.objective)) [[unlikely]] detail::add_others(resident, s, weights, reference);
-  const bool sees = s.model.vision.layers > 0 && stage == 0;
+  const bool sees = s.model.vision.layers > 0 && s.model.vision.kind != vision_kind::megatron_clip && stage == 0;  // frozen
   if (sees) [[unlikely]] resident.add(row::activations, detail::deep_features(s));
   const auto plan = detail::plan_of_stage<Order>(j, stage, static_cast<std::int64_t>(n));
   detail::offloaded_layers offloaded(chunks, n, plan, j.framework.pipeline.overlaps_experts);

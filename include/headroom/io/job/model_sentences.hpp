@@ -168,7 +168,7 @@ inline constexpr auto model_sentences = std::to_array<key_sentence>({
     {"model.vision.output", "width that the projector delivers; 0: hidden of the model"},
     {"model.vision.projector_hidden", "width inside the projector (Llama 4)"},
     {"model.vision.deep_mergers", "further mergers that feed earlier layers (Qwen3-VL)"},
-    {"model.vision.tokens", "tokens of an image at most, to which its processor pads it (Gemma 4)"},
+    {"model.vision.tokens", "tokens of an image at most, to which its processor pads it (Gemma 4); that reach the projector, with the class token or without it (Megatron-LM)"},
     {"model.vision.slices", "images or tiles of a sample; 0: one"},
     {"model.vision.newline", "a learned vector ends each row of tiles (LLaVA-NeXT)"},
     {"model.vision.resampler", "learned queries of a resampler (MiniCPM-V), or {\"queries\", \"hidden\"}"},

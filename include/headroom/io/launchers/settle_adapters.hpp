@@ -11,7 +11,8 @@ namespace headroom::io::detail {
 /// modeling_intern_vit.py; 2026-07).
 constexpr std::string_view tower_layers(vision_kind kind) {
   switch (kind) {
-    case vision_kind::none: return "";
+    case vision_kind::none:
+    case vision_kind::megatron_clip: return "";  // nothing of PEFT's
     case vision_kind::vit: return "query|key|value|dense";
     case vision_kind::clip:
     case vision_kind::siglip: return "q_proj|k_proj|v_proj|out_proj|fc1|fc2";

@@ -7,6 +7,7 @@
 #include <headroom/io/options/megatron_fsdp.hpp>
 #include <headroom/io/options/megatron_harmless.hpp>
 #include <headroom/io/options/megatron_modules.hpp>
+#include <headroom/io/options/megatron_vision.hpp>
 #include <headroom/io/syntax/spelling.hpp>
 
 namespace headroom::io {
@@ -153,6 +154,7 @@ inline void apply_megatron_options(job& j, const json_value& options, const opti
   for (const auto key : detail::megatron_unmodelled)
     if (k.take(key) != nullptr)
       fail("headroom: framework.options." + std::string{key} + " is not modelled by this version; leave it out to estimate the job without it");
+  detail::apply_megatron_vision(j, options);
   for (const auto key : detail::megatron_neutral) k.take(key);
   for (const auto key : detail::megatron_stated) k.take(key);
   for (const auto& [key, value] : options.items())

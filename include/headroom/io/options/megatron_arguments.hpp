@@ -67,7 +67,7 @@ inline constexpr auto megatron_neutral = std::to_array<std::string_view>({
 /// them is looked at more closely (io/launchers/megatron_rules.hpp).
 inline constexpr auto megatron_stated = std::to_array<std::string_view>({
     "bert-no-binary-head", "decoder-num-layers", "decoder-seq-length", "encoder-num-layers", "encoder-seq-length", "hybrid-layer-pattern", "hybrid-override-pattern", "is-hybrid-model",
-    "training-script", "vocab-extra-ids",
+    "training-script", "vocab-extra-ids", "dataloader-seq-length", "disable-vision-class-token", "use-packed-sequence",
     "apply-query-key-layer-scaling", "async-ckpt-use-cpu-shm", "attention-softmax-in-fp32", "distributed-backend",
     "empty-unused-memory-level", "log-params-norm", "no-masked-softmax-fusion", "step-batch-size-schedule", "tp-comm-overlap-cfg",
     "use-checkpoint-args", "use-tp-pp-dp-mapping",

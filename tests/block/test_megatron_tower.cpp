@@ -1,0 +1,84 @@
+// Distributed under the Boost Software License, Version 1.0.
+// Megatron-LM's LLaVA (pretrain_vlm.py), counted by hand from its modules: parameters of a rank, and what a tower's layer and its ends keep for backward.
+// Sources: Megatron-LM core/models/vision/clip_vit_model.py, multimodal_projector.py, core/models/multimodal/llava_model.py; TransformerEngine
+// pytorch/softmax.py forward_torch_softmax.
+#include <headroom/headroom.hpp>
+#include <headroom/io/job_reader.hpp>
+
+#include <doctest/doctest.h>
+
+namespace test_megatron_tower {
+
+using namespace headroom;
+
+namespace {
+
+/// The functional tests' model as a job file has it: 12 layers twice, images of 24 × 24 patches.
+job llava(std::int64_t hidden, std::int64_t heads, std::int64_t tensor, std::int64_t context, std::int64_t sequence, std::int64_t micro) {
+  const auto h = std::to_string(hidden), n = std::to_string(heads), i = std::to_string(4 * hidden), t = std::to_string(tensor);
+  return io::read_job(io::json_value::parse(R"({"model": {"layers": 12, "hidden": )" + h + R"(, "heads": )" + n + R"(, "ffn": )" + i + R"(, "mlp": "plain", "activation": "gelu", "norm": "layernorm",
+    "norm_bias": true, "attention_bias": true, "output_bias": true, "mlp_bias": true, "position": "learned", "max_positions": 1024, "vocab": 8193, "vocab_multiple": 128, "tied": true,
+    "vision": {"kind": "clip", "layers": 12, "hidden": )" + h + R"(, "heads": )" + n + R"(, "ffn": )" + i + R"(, "patch": 14, "image": 336, "tokens": 577, "projector": "mlp"}},
+    "hardware": {"gpu": "a100-sxm-80gb", "gpus_per_node": )" + std::to_string(tensor * context) + R"(}, "framework": {"name": "megatron", "options": {"no-gradient-accumulation-fusion": true, "deterministic-mode": true, "training-script": "pretrain_vlm.py"}},
+    "parallel": {"data": 1, "tensor": )" + t + R"(, "sequence": )" + (tensor > 1 ? "true" : "false") + R"(, "context": )" + std::to_string(context) + R"(},
+    "batch": {"micro": )" + std::to_string(micro) + R"(, "sequence": )" + std::to_string(sequence) + R"(}, "attention": "te"})"), io::no_files);
+}
+std::int64_t weights_of_a_rank(const job& j) {
+  const auto s = settle(j);
+  return detail::weights_of_stage(s, weights_of(s.model), 0).dense.count();
+}
+/// A block of the allocator for so many bytes.
+std::int64_t block(std::int64_t size) { return (size + 511) / 512 * 512; }
+
+}  // namespace
+
+// The language model: 12 × (12 · 624² + 13 · 624), 8320 rows of 624 twice (8193 padded to 128), for LLaVAModel shares them by no default, 1601 positions, a norm: 67,551,120.
+// The tower: 624 · 3 · 14², a class token, 577 positions, a norm in front and 12 layers: 56,896,320. The projector: a norm, 2 · 624 · 2496 + 2496 + 624: 3,119,376.
+TEST_CASE("LLaVA's weights: a tower without a norm at its end, a projector with one in front, and a head of its own") { CHECK(weights_of_a_rank(llava(624, 12, 1, 1, 1601, 4)) == 127'566'816); }
+
+// Tensor parallelism divides matrices and what is added behind column-parallel ones; norms, positions, patches, class token and 4 · 12 + 1 other biases are whole.
+TEST_CASE("a tower's layers and its projector are divided by tensor parallelism") {
+  const std::int64_t h = 1024, layer = 12 * h * h + 13 * h, whole_of_layer = 6 * h;
+  const std::int64_t rows = 8704;  // 8193 padded to 128 for each of 4 ranks
+  const std::int64_t divided = 24 * (layer - whole_of_layer) + 2 * rows * h + 8 * h * h + 4 * h;
+  const std::int64_t whole = 24 * whole_of_layer + 1808 * h + 2 * h + h * 3 * 196 + h + 577 * h + 2 * h + 2 * h + h;
+  CHECK(weights_of_a_rank(llava(1024, 16, 4, 2, 1808, 1)) == divided / 4 + whole);
+}
+
+// 577 keys are no multiple of 8, and heads 52 wide have no flash kernel: the softmax is torch's, whose fp32 probabilities (4 bytes a score) stay beside the
+// copy in 16 bits that is multiplied with the values. No dropout.
+TEST_CASE("a tower's layer over an odd number of patches keeps six bytes of every score") {
+  const std::int64_t T = 4 * 577, h = 624, scores = 4 * 12 * 577 * 577, x = block(2 * T * h), statistics = block(8 * T), wide = block(2 * T * 4 * h);
+  const auto layers = walk_divided_layers(settle(llava(624, 12, 1, 1, 1601, 4)));
+  CHECK(layers.encoder.saved.total.count() == 5 * x + 2 * statistics + block(2 * T * 3 * h) + 2 * wide + block(4 * scores) + block(2 * scores));
+  // Pixels, the norm's input in front; behind, the projector's norm with its result, and both sides of its activation.
+  CHECK(layers.encoder_norm.saved.total.count() == block(2 * 4 * 3 * 336 * 336) + 3 * x + 2 * statistics + 2 * wide);
+}
+
+// 1024 keys have the fused kernel, which keeps 2 bytes a score.
+TEST_CASE("a sequence that the fused softmax takes keeps two bytes of every score") {
+  const auto saved = [](std::int64_t sequence) { return walk_divided_layers(settle(llava(624, 12, 1, 1, sequence, 4))).whole[0].saved.total.count(); };
+  const std::int64_t T = 4 * 1024, h = 624, scores = 4 * 12 * 1024 * 1024;
+  CHECK(saved(1024) == 32 * T * h + 16 * T + 2 * scores);
+}
+
+TEST_CASE("what a tower of Megatron's own layers is not modelled with is refused") {
+  const auto refused = [](const auto& change) {
+    auto j = llava(624, 12, 1, 1, 1601, 4);
+    change(j);
+    return static_cast<bool>(objection_to(j));
+  };
+  CHECK_FALSE(refused([](job&) {}));
+  CHECK_FALSE(objection_to(llava(1024, 16, 4, 2, 1808, 1)));
+  CHECK(refused([](job& j) { j.parallel.pipeline = 2; }));
+  CHECK(refused([](job& j) { j.recompute.mode = recompute_mode::full; }));
+  CHECK(refused([](job& j) { j.framework.modules.kind = layer_modules::megatron_local; }));
+  CHECK(refused([](job& j) { j.model.vision.tokens = 578; }));
+  CHECK(refused([](job& j) { j.model.vision.projector_hidden = 0; }));
+  CHECK(refused([](job& j) { j.framework = frameworks::deepspeed; }));
+  auto hopper = llava(1024, 16, 4, 2, 1808, 1);
+  hopper.hardware.gpu = gpus::h100_sxm_80gb;
+  CHECK(objection_to(hopper));
+}
+
+}  // namespace test_megatron_tower
