@@ -60,6 +60,14 @@ TEST_CASE("a sequence that the fused softmax takes keeps two bytes of every scor
   const auto saved = [](std::int64_t sequence) { return walk_divided_layers(settle(llava(624, 12, 1, 1, sequence, 4))).whole[0].saved.total.count(); };
   const std::int64_t T = 4 * 1024, h = 624, scores = 4 * 12 * 1024 * 1024;
   CHECK(saved(1024) == 32 * T * h + 16 * T + 2 * scores);
+  const std::int64_t more = 4 * 1028, all = 4 * 12 * 1028 * 1028;  // a multiple of 4, and not of 8
+  CHECK(saved(1028) == 5 * block(2 * more * h) + block(6 * more * h) + 2 * block(8 * more * h) + 2 * block(8 * more) + block(4 * all) + block(2 * all));
+}
+
+// A ring divides the language model's tokens, and not the tower's.
+TEST_CASE("context parallelism leaves a tower whole") {
+  const auto saved = [](std::int64_t context) { return walk_divided_layers(settle(llava(1024, 16, 4, context, 1808, 1))).encoder.saved.total; };
+  CHECK(saved(2) == saved(1));
 }
 
 TEST_CASE("what a tower of Megatron's own layers is not modelled with is refused") {
