@@ -16,9 +16,9 @@ using namespace imported;
 namespace {
 
 const imported::text zero3{"zero3.yaml", "distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero3_init_flag: true\n  zero_stage: 3\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\n"};
-/// huggingface/open-r1 1416fa0, recipes/OpenR1-Distill-7B/sft/config_distill.yaml: what decides memory.
+/// huggingface/open-r1 1416fa0, recipes/OpenR1-Distill-7B/sft/config_distill.yaml: what decides memory, with another kernel.
 const imported::text distill{"config.yaml",
-                             "model_name_or_path: Qwen/Qwen2.5-7B\ntorch_dtype: bfloat16\nattn_implementation: sdpa\nbf16: true\neval_strategy: 'no'\ngradient_accumulation_steps: 8\n"
+                             "model_name_or_path: Qwen/Qwen2.5-7B\ntorch_dtype: bfloat16\nattn_implementation: flash_attention_2\nbf16: true\neval_strategy: 'no'\ngradient_accumulation_steps: 8\n"
                              "gradient_checkpointing: true\nmax_length: 32768\npacking: true\nper_device_train_batch_size: 2\nsystem_prompt: x\n"};
 const std::vector<std::string> old{"environment.trl=1.0"};
 
@@ -44,6 +44,17 @@ TEST_CASE("open-r1's and alignment-handbook's scripts take TRL's arguments, from
   // Where neither arguments nor a file of them says whose script it is, nothing is guessed.
   CHECK(holds(refusal_of({{"run.sh", "accelerate launch --config_file zero3.yaml scripts/dpo.py\n"}, zero3}), "where its arguments are those of trl-dpo, --program says so"));
   CHECK_FALSE(refusal_of({{"run.sh", "accelerate launch --config_file zero3.yaml scripts/sft.py\n"}, zero3}).empty());
+}
+
+TEST_CASE("packed documents stand behind a mask where attention is not flash") {
+  const auto packed = [](const std::string& rest) { return see("sft.py", "Qwen/Qwen2.5-0.5B", "--max_length 4096 --packing " + rest); };
+  const auto mask = "packing = true is not modelled by this version (without flash attention: a mask of all tokens by all tokens";
+  CHECK(holds(refusal_of({{"run.sh", packed("")}, zero3}, old), mask));
+  CHECK(holds(refusal_of({{"run.sh", packed("--attn_implementation sdpa")}, zero3}), mask));  // dtype came with 0.23
+  for (const std::string apart : {"--attn_implementation flash_attention_2", "--attn_implementation kernels-community/vllm-flash-attn3", "--packing_strategy wrapped"}) CHECK(job_of({{"run.sh", packed(apart)}, zero3}, old).batch.sequence == 4096);
+  const auto open = job_of({{"run.sh", "python trl/scripts/sft.py --dataset_name x --model_name_or_path Qwen/Qwen2.5-0.5B --max_length 4096 --packing\n"}}, {"hardware.gpus_per_node=1"});
+  CHECK(open.batch.sequence == 4096);
+  CHECK(open.assumed_defaults > 0);
 }
 
 TEST_CASE("samples of sft_vlm.py are cut nowhere, whatever its arguments say") {

@@ -124,6 +124,18 @@ class trainer_arguments {
       d_->releases.push_back({"trl", 107, v_.source(), "loss_type is not given, and TRL's default is \"nll\" before 1.7 (2026-06) and \"chunked_nll\" since", false,
                               [](draft& d, const std::string& place) { d.unmodelled_key("loss_type", "chunked_nll", place); }});
     if (d_->has({"adapter", "base"})) quantised_by_trl(old);
+    if (p_->name.starts_with("trl-") && v_.on("packing") && !old) documents_apart();
+  }
+  /// Packed rows are one long row whose documents are told apart by their positions (trl/trainer/sft_trainer.py, packing_strategy other than "wrapped":
+  /// 0.19). A flash kernel takes them apart; else transformers makes a mask of all tokens by all tokens (masking_utils.py, find_packed_sequence_indices,
+  /// 4.53; TRL asks for 4.55 since 0.22).
+  void documents_apart() {
+    const auto word = [&](const char* key) { const auto it = v_.all().find(key); return it != v_.all().end() && it->is_string() ? it->get<std::string>() : std::string{}; };
+    if (word("packing_strategy") == "wrapped" || word("attn_implementation").find("flash") != std::string::npos) return;
+    using change = void (*)(draft&, const std::string&);
+    const change masks = [](draft& d, const std::string& place) { d.unmodelled_key("packing", true, place, "without flash attention: a mask of all tokens by all tokens keeps documents apart; packing_strategy wrapped, or attn_implementation flash_attention_2, makes none"); };
+    if (v_.has("dtype")) return masks(*d_, v_.place("packing"));
+    d_->releases.push_back({"trl", 22, v_.place("packing"), "TRL keeps packed documents apart by a mask since 0.22 (2025-08), where attention is not flash, and not before", false, masks});
   }
 
   /// What lies beside a quantised base, embedding and head: TRL made it fp32 before 0.26, or bf16 over four bits (trl/models/utils.py,
