@@ -85,6 +85,15 @@ TEST_CASE("a stage lies on the kinds of its ranks, and the slowest sets its pace
   CHECK(several > 10);
 }
 
+TEST_CASE("beside its layers something stands at the pipeline's ends alone") {
+  std::mt19937 dice{7};
+  for (int i = 0; i < 20; ++i) {
+    const auto j = draw(dice).j;
+    const detail::mixed_stages cut(j, rates_of);
+    for (std::int64_t stage = 0; stage < j.parallel.pipeline; ++stage) CHECK((cut.pace_of(stage).ends > 0) == (stage == 0 || stage == j.parallel.pipeline - 1));
+  }
+}
+
 TEST_CASE("four kinds that are one are one") {
   std::mt19937 dice{11};
   for (int i = 0; i < 40; ++i) {
