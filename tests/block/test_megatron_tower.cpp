@@ -84,6 +84,14 @@ TEST_CASE("what a tower of Megatron's own layers is not modelled with is refused
   CHECK(refused([](job& j) { j.model.vision.tokens = 578; }));
   CHECK(refused([](job& j) { j.model.vision.projector_hidden = 0; }));
   CHECK(refused([](job& j) { j.framework = frameworks::deepspeed; }));
+  // Of the language model's layers, of which tower and projector are made.
+  CHECK(refused([](job& j) { j.model.mlp = mlp_kind::gated; }));
+  CHECK(refused([](job& j) { j.model.activation = activation_kind::relu2; }));
+  CHECK(refused([](job& j) { j.model.norm = norm_kind::rmsnorm; }));
+  CHECK(refused([](job& j) { j.model.mlp_bias = false; }));
+  CHECK(refused([](job& j) { j.model.kv_heads = 4; }));
+  CHECK(refused([](job& j) { j.model.head_dim = 64; }));
+  CHECK(refused([](job& j) { j.model.qk_norm = true; }));
   auto hopper = llava(1024, 16, 4, 2, 1808, 1);
   hopper.hardware.gpu = gpus::h100_sxm_80gb;
   CHECK(objection_to(hopper));

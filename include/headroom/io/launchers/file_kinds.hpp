@@ -88,9 +88,11 @@ struct import_settings {
   document (*toml)(std::string_view text, const std::string& source){};
 };
 
-/// Which program arguments are for: letters of a hybrid stack, lengths of two stacks, and words by pieces in pairs of sentences
+/// Which program arguments are for: images beside a text, letters of a hybrid stack, lengths of two stacks, and words by pieces in pairs of sentences
 /// (tools/preprocess_data.py --split-sentences) say it.
 inline megatron_program megatron_program_of(const json_value& arguments) {
+  // Sizes of images are other programs' arguments, too, but those read no text.
+  if (detail::given(arguments, detail::megatron_vlm_marks) || (detail::given(arguments, "img-h|img-w|patch-dim") && detail::given(arguments, "tokenizer-type|vocab-size"))) return megatron_program::vlm;
   if (detail::given(arguments, "hybrid-layer-pattern|hybrid-override-pattern|is-hybrid-model")) return megatron_program::hybrid;
   if (detail::given(arguments, "decoder-num-layers|decoder-seq-length")) return megatron_program::t5;
   const auto has = [&](const char* key, std::string_view part) { return arguments.contains(key) && arguments[key].is_string() && arguments[key].get_ref<const std::string&>().find(part) != std::string::npos; };
@@ -112,8 +114,8 @@ inline void import_megatron_recipe(draft& d, const document& from) {
   const auto program = megatron_program_of(arguments.root);
   for (const auto& [key, value] : arguments.root.items())
     if (among_words(detail::megatron_other_programs, key) && !among_words(detail::read_by(program), key) && detail::given(arguments.root, key))
-      fail("headroom: " + arguments.place(key) + ": " + key + " is no argument of a training of GPT, BERT, T5 or hybrid models, whose arguments alone are read");
-  constexpr std::string_view names[] = {"pretrain_gpt.py", "pretrain_bert.py", "pretrain_t5.py", "pretrain_hybrid.py"};
+      fail("headroom: " + arguments.place(key) + ": " + key + " is no argument of a training of GPT, BERT, T5, hybrid or vision-language models, whose arguments alone are read");
+  constexpr std::string_view names[] = {"pretrain_gpt.py", "pretrain_bert.py", "pretrain_t5.py", "pretrain_hybrid.py", "pretrain_vlm.py"};
   d.notes.push_back(from.source + ": the arguments are taken to be " + std::string{names[static_cast<int>(program)]} + "'s");
   import_megatron(d, arguments, program);
 }

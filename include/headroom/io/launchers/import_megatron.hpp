@@ -96,7 +96,10 @@ class megatron_arguments {
     if (!fsdp) d_->replace("sharding", distributed ? "megatron-distributed-optimizer" : "ddp", v_.place("use-distributed-optimizer"));
     say({"batch", "micro"}, v_.number("micro-batch-size", 1), "micro-batch-size");
     const auto* length = program_ == megatron_program::t5 ? "decoder-seq-length" : "seq-length";
-    if (v_.take(length) != nullptr) say({"batch", "sequence"}, v_.number(length, 0), length);
+    if (program_ == megatron_program::vlm)
+      say({"batch", "sequence"}, text_and_image(v_), v_.has("dataloader-seq-length") ? "dataloader-seq-length" : "seq-length");
+    else if (v_.take(length) != nullptr)
+      say({"batch", "sequence"}, v_.number(length, 0), length);
     if (v_.take("global-batch-size") != nullptr) d_->know(d_->global_batch, "global-batch-size", v_.number("global-batch-size", 0), v_.place("global-batch-size"));
 
     schedule_of_batches();

@@ -58,6 +58,10 @@ class megatron_shape {
     if (program_ == megatron_program::bert) bert(m);
     if (program_ == megatron_program::t5) m["encoder"] = {{"layers", v_->number("encoder-num-layers", 1)}, {"sequence", v_->number("encoder-seq-length", 1)}, {"cross_attention", true}, {"shared_positions", true}};
     if (program_ == megatron_program::t5 && m["tied"] == true) m["head_bias"] = true;
+    if (program_ == megatron_program::vlm) {
+      m["vision"] = tower_of(*v_, m);
+      say_vision_script(*d_, *v_);
+    }
     // --model says the whole; arguments beside it describe the same one.
     for (const auto& [key, value] : m.items()) d_->say({"model", key}, value, v_->place(argument_of(key)));
   }
@@ -82,6 +86,7 @@ class megatron_shape {
       for (const auto* key : {"encoder-num-layers", "encoder-seq-length", "decoder-seq-length"}) need(key);
       return need("decoder-num-layers");
     }
+    if (program_ == megatron_program::vlm) return v_->number("decoder-num-layers", need("num-layers"));
     if (program_ != megatron_program::hybrid) return need("num-layers");
     const auto letters = hybrid_letters(*v_);
     if (letters.empty()) fail("headroom: hybrid-layer-pattern is required: which layer is of which kind. Shares of kinds (hybrid-attention-ratio) are not modelled by this version");

@@ -5,6 +5,7 @@
 
 #include <headroom/io/launchers/megatron_keys.hpp>
 #include <headroom/io/launchers/megatron_programs.hpp>
+#include <headroom/io/launchers/megatron_vision_arguments.hpp>
 #include <headroom/io/launchers/named_values.hpp>
 #include <headroom/io/options/megatron.hpp>
 
@@ -52,6 +53,8 @@ class megatron_rules {
 
   /// Refuses what is known not to be modelled, before other things can be found missing for its sake.
   void refuse() {
+    refuse_mimo(*v_);
+    if (program_ == megatron_program::vlm && date_ != 0 && date_ < 202503) fail("headroom: pretrain_vlm.py is modelled since 2025-03; the program is older (framework.version, or arguments that it no longer has)");
     for (const auto& [key, value] : v_->all().items())
       if (is_refused(key) && given(v_->all(), key)) d_->unmodelled_key(key, value, v_->place(key), among_words(megatron_forks_refused, key) ? "Megatron-DeepSpeed has it" : "");
     // Up to 2021-07 gradients had a buffer of their own where asked for, or in fp32, alone; without it they are copied together to be reduced
@@ -93,6 +96,7 @@ class megatron_rules {
   }
   [[nodiscard]] bool is_refused(std::string_view key) const {
     if (program_ == megatron_program::hybrid && key == "disable-mamba-mem-eff-path") return true;  // keeps copies of its own, and the scan's decays
+    if (program_ == megatron_program::vlm && among_words(megatron_vlm_refused, key)) return true;
     return !among_words(read_by(program_), key) && (among_words(megatron_refused, key) || among_words(megatron_forks_refused, key));
   }
   static bool is_option(std::string_view key) {

@@ -32,7 +32,8 @@ inline constexpr auto training_programs = std::to_array<training_program>({
     {.name = "megatron-bert", .scripts = "pretrain_bert.py", .takes = file_kind::megatron, .megatron = megatron_program::bert},
     {.name = "megatron-t5", .scripts = "pretrain_t5.py", .takes = file_kind::megatron, .megatron = megatron_program::t5},
     {.name = "megatron-mamba", .scripts = "pretrain_mamba.py|pretrain_hybrid.py", .takes = file_kind::megatron, .megatron = megatron_program::hybrid},
-    {.name = "megatron-other", .scripts = "pretrain_retro.py|pretrain_vlm.py|pretrain_vit.py|pretrain_vision_classify.py|pretrain_vision_dino.py|pretrain_vision_inpaint.py|pretrain_ict.py|train_rl.py|pretrain_gpt_single_dataset.py",
+    {.name = "megatron-vlm", .scripts = "pretrain_vlm.py", .takes = file_kind::megatron, .megatron = megatron_program::vlm},
+    {.name = "megatron-other", .scripts = "pretrain_retro.py|pretrain_vit.py|pretrain_vision_classify.py|pretrain_vision_dino.py|pretrain_vision_inpaint.py|pretrain_ict.py|train_rl.py|pretrain_gpt_single_dataset.py",
      .takes = file_kind::megatron, .refused = "is not modelled by this version"},
     // NVIDIA-NeMo/RL examples/run_*.py: io/launchers/nemo_launch.hpp.
     {.name = "nemo-rl", .scripts = "examples/run_grpo.py|examples/run_grpo_math.py|examples/run_dpo.py|examples/run_sft.py|examples/run_rm.py|run_grpo_math.py", .takes = file_kind::nemo_rl},
