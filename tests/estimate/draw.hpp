@@ -216,4 +216,14 @@ class jobs {
   bool newer_{};
 };
 
+/// TransformerEngine's softmax has a kernel for so many rows and keys alone (block/megatron.hpp, writes_out_softmax()): where more of something is
+/// compared with less of it, both have it.
+inline void even_scores(job& j) {
+  if (j.framework.modules.kind != layer_modules::megatron) return;
+  const auto unit = checked::mul(8, checked::mul(j.parallel.tensor, j.parallel.context)), most = 8192 / unit * unit;
+  j.batch.micro = checked::round_up(j.batch.micro, 4);
+  j.batch.sequence = checked::round_up(j.batch.sequence < 24 ? 24 : j.batch.sequence, unit);
+  if (j.batch.sequence > most) j.batch.sequence = most;
+}
+
 }  // namespace draw

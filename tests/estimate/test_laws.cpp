@@ -22,6 +22,7 @@ job without_thresholds(job j) {
   const auto& o = j.optimizer;
   if (o.plain_below > 0 || o.paged_from > 0 || o.extent != state_extent::full || o.vector_moments > 0 || o.by_tensor != nullptr) j.optimizer = optimizers::adamw;
   j.sharding.stage3_param_persistence_threshold = 0;
+  draw::even_scores(j);
   return j;
 }
 

@@ -89,6 +89,7 @@ void without_thresholds(job& j) {
   const auto& o = j.optimizer;
   if (o.plain_below > 0 || o.paged_from > 0 || o.extent != state_extent::full || o.vector_moments > 0) j.optimizer = optimizers::adamw;
   j.sharding.stage3_param_persistence_threshold = 0;
+  draw::even_scores(j);
 }
 
 /// Twice as many ranks, in one of the ways to divide the work.
@@ -127,7 +128,7 @@ bool enlarge(job& j, int what) {
   const auto unit = j.parallel.tensor * j.parallel.context;
   auto& m = j.model;
   switch (what) {
-    case 0: j.batch.micro += 1; return true;
+    case 0: j.batch.micro += j.framework.modules.megatron() ? 4 : 1; return true;  // see draw::even_scores()
     case 1: j.batch.sequence += 64 * unit; return true;
     case 2:
       if (!j.trainable.all()) return false;
