@@ -247,6 +247,20 @@ TEST_CASE("layers that find the same need not be looked at one by one") {
       }
 }
 
+// Which layers are dense decides what is gathered beside what, and not how much a rank holds: a list that stands evenly and two that do not.
+TEST_CASE("dense layers may stand unevenly") {
+  const auto with = [](std::uint64_t mask) {
+    job j{.model = models::qwen3_30b_a3b, .framework = frameworks::megatron, .sharding = megatron_fsdp(), .batch = {.micro = 1, .sequence = 2048}};
+    j.hardware = {.gpu = gpus::h100_sxm_80gb, .gpus_per_node = 8};
+    j.model.layers = 8;
+    j.model.experts.dense_mask[0] = mask;
+    return estimate(j).ranks[0].at_peak;
+  };
+  const auto even = with(0b101010);
+  for (const std::uint64_t mask : {0b100110U, 0b10000110U})
+    for (const auto r : {row::model_parameters, row::gradients, row::master_parameters, row::optimizer_state}) CHECK(with(mask)[r] == even[r]);
+}
+
 TEST_CASE("at compile time, too") {
   static constexpr job sharded = [] {
     job j{.model = models::llama_3_1_8b, .framework = frameworks::megatron, .sharding = megatron_fsdp(), .batch = {.micro = 1, .sequence = 4096}};

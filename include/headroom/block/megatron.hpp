@@ -89,12 +89,15 @@ struct heads {
   tensor q{}, k{}, v{};
 };
 
-/// Whether TransformerEngine's softmax is torch's, for no kernel of its own takes so many keys, queries or heads (pytorch/softmax.py
-/// FusedScaleMaskSoftmax.is_kernel_available, forward_torch_softmax).
+/// Whether the softmax is torch's, for no kernel takes so many keys, queries or heads: FusedScaleMaskSoftmax.is_kernel_available and
+/// forward_torch_softmax of TransformerEngine (pytorch/softmax.py since 1.7) and of Megatron-LM's own layers (core/fusions/fused_softmax.py).
+/// TransformerEngine before 1.4 took 4,096 keys, and before 1.10 causal rows of any number, which are not told apart here.
 constexpr bool writes_out_softmax(const scene& s) {
   const auto keys = s.keys > 0 ? s.keys : s.sequence;
   const auto rows = checked::mul(s.samples, s.model->heads / s.tensor);
-  return s.habits->modules.kind == layer_modules::megatron && s.width == 2 && (keys <= 16 || keys > 16'384 || keys % 8 != 0 || s.sequence % 4 != 0 || rows % 4 != 0);
+  const bool local = s.habits->modules.local();
+  const bool suits = local ? keys <= 4'096 && keys % 4 == 0 : keys < 16'384 && keys % 8 == 0;
+  return s.habits->modules.kind == layer_modules::megatron && s.width == 2 && !(keys > 16 && suits && s.sequence % 4 == 0 && rows % 4 == 0);
 }
 
 /// Attention proper: fused kernels save q, k, v, their result and a log-sum-exp; written out, the probabilities (with a mask

@@ -126,7 +126,7 @@ struct inventory {
   /// Absent parts have a size or a count of zero and are not listed.
   constexpr void add(weight w) {
     if (w.rows <= 0 || w.columns <= 0 || w.per_layer <= 0) return;
-    if (size == capacity) refuse("headroom: an inventory holds at most 80 kinds of weight tensor; join those of equal shape", size);
+    if (size == capacity) refuse("headroom: model: its layers alternate too irregularly: a list of weights has room for 80 kinds of tensor, each in layers that stand evenly, or in any of 128; kinds", size);
     weight& to = entries[size++];  // member by member: g++ then keeps `w` in registers
     to.role = w.role, to.rows = w.rows, to.columns = w.columns, to.layers = w.layers, to.per_layer = w.per_layer;
     to.split = w.split, to.linear = w.linear, to.expert = w.expert, to.frozen = w.frozen;

@@ -106,8 +106,7 @@ constexpr fsdp_weight share_of_rank(const settled_job& s, const weight& w) {
 constexpr fsdp_unit fsdp_unit_of(const settled_job& s, const inventory& list, std::int64_t layer, const state_degrees& ranks, bool pads) {
   fsdp_rows dense, dense_fp8, experts, experts_fp8;
   for (const auto& w : list) {
-    const auto& at = w.layers;
-    if (at.count == 0 || layer < at.first || (layer - at.first) % at.stride != 0 || (layer - at.first) / at.stride >= at.count) continue;
+    if (!w.layers.has(layer)) continue;
     const auto here = share_of_rank(s, w);
     (w.expert ? here.fp8 ? experts_fp8 : experts : here.fp8 ? dense_fp8 : dense).add(here.columns, here.one, here.copies);
   }
