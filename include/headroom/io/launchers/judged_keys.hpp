@@ -46,8 +46,13 @@ void judge_keys(draft& d, const document& from, json_value& section, const std::
     const auto name = joined(path, key);
     const bool opened = lists.opens(name);
     if (opened && it->is_object()) judge_keys(d, from, *it, name, lists);
-    if (opened || lists.reads(name)) {
+    if (lists.reads(name) || (opened && (it->is_object() || it->is_null()))) {
       ++it;
+      continue;
+    }
+    if (opened && lists.rule(section, name, *it) != key_rule::passed) {
+      d.unmodelled_key(name, *it, from.place(name), "a section of keys stands there");
+      it = section.erase(it);
       continue;
     }
     const auto rule = key.starts_with('_') ? key_rule::passed : lists.rule(section, name, *it);

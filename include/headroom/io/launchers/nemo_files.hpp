@@ -18,13 +18,24 @@ inline bool is_nemo_rl(const json_value& root) {
   return policy != root.end() && policy->is_object() && (policy->contains("model_name") || policy->contains("megatron_cfg") || policy->contains("dtensor_cfg") || policy->contains("train_global_batch_size"));
 }
 
-/// What a file says goes over what it inherits, section by section; lists are replaced.
+/// What a file says goes over what it inherits, section by section; lists are replaced. "???", a value that must be given, leaves what is inherited
+/// (omegaconf/basecontainer.py _map_merge).
 inline void merge_nemo(json_value& under, const json_value& over) {
   for (const auto& [key, value] : over.items()) {
+    if (value == "???" && under.contains(key)) continue;
     auto& at = under[key];
     if (at.is_object() && value.is_object()) merge_nemo(at, value);
     else at = value;
   }
+}
+
+/// The steps that a copy of a value takes.
+inline std::size_t copied(const json_value& v) {
+  std::size_t sum = 16;
+  if (v.is_string()) sum += v.get_ref<const std::string&>().size();
+  if (v.is_structured())
+    for (const auto& [key, inner] : v.items()) sum += (v.is_object() ? key.size() : 0) + copied(inner);
+  return sum;
 }
 
 /// Files, each found by its name, and the one that none of the others inherits from.
@@ -68,6 +79,7 @@ class nemo_files {
       if (found == all_->end()) fail("headroom: " + one.place("defaults") + ": names " + in_quotes(path) + ", which no file here is: give it, too");
       add(whole, *found, depth + 1);
     }
+    whole.spend(copied(one.root));
     auto own = one.root;
     own.erase("defaults");
     for (auto& [key, section] : own.items()) {  // "_override_: true": nothing of the section is inherited
@@ -169,7 +181,9 @@ class nemo_values {
       name = io::joined(path, name);
     }
     const auto* at = value_at(said_, name);
-    return at == nullptr ? json_value(json_value::value_t::discarded) : value(*at, name, depth + 1);
+    if (at == nullptr) return json_value(json_value::value_t::discarded);
+    d_->spend(copied(*at));
+    return value(*at, name, depth + 1);
   }
 
   document* d_;
@@ -204,7 +218,10 @@ inline void say_over_nemo(document& from, const document& command) {
 inline void without_unused(document& d) {
   auto& policy = d.root["policy"];
   if (!policy.is_object()) return;
-  const auto off = [&](const char* section) { return policy.contains(section) && policy[section].is_object() && policy[section].value("enabled", json_value(false)) != true; };
+  const auto off = [&](const std::string& section) {
+    const auto* on = value_at(policy, section + ".enabled");
+    return policy.contains(section) && policy[section].is_object() && (on == nullptr || on->is_null() || !truth(*on, "policy." + section + ".enabled"));
+  };
   for (const auto* section : {"megatron_cfg", "dtensor_cfg"})
     if (off(section)) policy.erase(section);
   if (policy.contains("megatron_cfg")) policy.erase("optimizer");

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <headroom/io/launchers/import_nemo.hpp>
+#include <headroom/io/syntax/spelling.hpp>
 
 namespace headroom::io::detail {
 
@@ -35,6 +36,7 @@ inline void nemo_launch(draft& d, std::span<const shell_word> words, std::string
       const std::string key{text.substr(0, text.find('='))};
       const shell_word value{std::string{text.substr(text.find('=') + 1)}, w.line};
       if (!value.known() && !key.starts_with("logger.") && !key.starts_with("checkpointing.")) fail("headroom: " + at(w.line) + ": " + key + " is " + in_quotes(value.shown()) + ", which the file itself does not say: add --env NAME=VALUE");
+      if (value.text.starts_with('{') && !among_words("logger|checkpointing|data", key.substr(0, key.find('.')))) fail("headroom: " + at(w.line) + ": " + key + " = " + in_quotes(value.shown()) + " is a section on a command line: give its keys one by one, as " + key + ".KEY=VALUE");
       over.root[key] = yaml_word(value.shown()), over.lines[key] = w.line;
     }
   }

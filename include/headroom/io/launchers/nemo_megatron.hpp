@@ -16,6 +16,15 @@ inline void read_nemo_allocator(draft& d, const nested_values& k, const std::str
   if (said.find("expandable_segments:True") != std::string::npos) d.say({"environment", "allocator", "expandable_segments"}, true, k.place(path));
 }
 
+/// A key that NeMo-RL itself does without no more than this does (KeyError).
+/// Errors: job_error where no file says it.
+inline const json_value& nemo_needed(const nested_values& k, const std::string& path) {
+  const auto* v = k.find(path);
+  if (v == nullptr) fail("headroom: " + k.source() + ": " + path + " is required, and NeMo-RL has no default for it: where it stands in a file that this one inherits from, give that file, too");
+  return *v;
+}
+inline bool nemo_needed_on(const nested_values& k, const std::string& path) { return truth(nemo_needed(k, path), path); }
+
 class nemo_megatron {
  public:
   nemo_megatron(draft& d, const nested_values& k) : d_(&d), k_(&k), to_{.source = k.source(), .root = json_value::object(), .lines = {}} {}
@@ -86,6 +95,8 @@ class nemo_megatron {
     if (aware) set("use-precision-aware-optimizer", true, "megatron_cfg.optimizer.use_precision_aware_optimizer");
     if (!k_->on(at(wide)) && !aware) d_->unmodelled_key(at(wide), false, k_->place(at(wide)), "without optimizer.use_precision_aware_optimizer gradients of bf16 are made fp32 to update by");
     if (!k_->on(at(wide))) set("main-grads-dtype", "bf16", std::string{"megatron_cfg."} + wide);
+    for (const auto& [theirs, megatron] : {std::pair{"overlap_grad_reduce", "overlap-grad-reduce"}, {"overlap_param_gather", "overlap-param-gather"}})
+      if (const auto key = std::string{"distributed_data_parallel_config."} + theirs; nemo_needed_on(*k_, at(key))) set(megatron, true, "megatron_cfg." + key);
     if (!k_->on(at("optimizer.optimizer_cpu_offload"))) return;
     set("optimizer-cpu-offload", true, "megatron_cfg.optimizer.optimizer_cpu_offload");
     const auto share = k_->share(at("optimizer.optimizer_offload_fraction"), 0.0);
